@@ -29,11 +29,8 @@ static sft_plan *plan_model(const char *key, sft_span value) {
 enum { PICTURE, BASE64, TAGS, OTHERS };
 
 static void read_row(sft_info *info, const sfti_sidecar_row *row, sft_span text) {
-    sfti_sidecar *sidecar = sfti_info_push(info, &info->sidecars, sizeof *sidecar);
+    sfti_sidecar *sidecar = sfti_sidecar_new(info, sft_span_cstr("x.json"), row->kind);
     FUZZ_CHECK(sidecar);
-    sidecar->path = sft_span_cstr("x.json");
-    sidecar->kind = row->kind;
-    sidecar->error = (sft_span){ "", 0 };
     sidecar->source = sft_span_cstr("sidecar:x.json");
     row->read(info, sidecar, text);
 }

@@ -989,19 +989,25 @@ SFT_API SFT_NODISCARD sft_code sft_scan_open(const char *path, const sft_open_op
 SFT_API SFT_NODISCARD sft_code sft_scan_open_source(sft_source source,
                                                     const sft_open_options *options,
                                                     sft_scan **out, sft_error *err);
+/* Close a scan. NULL is ignored. @since 0.1 */
 SFT_API void sft_scan_close(sft_scan *scan);
 
 /* The verdict: NULL if the file is valid, else the error that sft_open gives for the same bytes,
  * or what the file really is if another format was recognised. @since 0.1 */
 SFT_API const sft_error *sft_scan_error(const sft_scan *scan);
-/* Findings, notes and entries by index; NULL if i is out of range. @since 0.2 */
+/* Findings, by index; NULL if i is out of range, here and below. @since 0.1;
+ * sft_scan_finding_at: @since 0.2 */
 SFT_API size_t sft_scan_finding_count(const sft_scan *scan);
 SFT_API const sft_finding *sft_scan_finding_at(const sft_scan *scan, size_t i);
+/* Notes, by index. @since 0.1; sft_scan_note_at: @since 0.2 */
 SFT_API size_t sft_scan_note_count(const sft_scan *scan);
 SFT_API const sft_note *sft_scan_note_at(const sft_scan *scan, size_t i);
+/* Entries of the header, as far as it could be parsed. @since 0.1 */
 SFT_API size_t sft_scan_entry_count(const sft_scan *scan);
-/* Parsed again from the header's text; every span has data NULL if i is out of range. */
+/* Parsed again from the header's text; every span has data NULL if i is out of
+ * range. @since 0.2 */
 SFT_API sft_scan_entry sft_scan_entry_at(const sft_scan *scan, size_t i);
+/* The level at which the file was scanned. @since 0.1 */
 SFT_API sft_level sft_scan_level(const sft_scan *scan);
 
 /* Find out what a file really is after sft_open failed with *error: looks at the start of the
@@ -1040,6 +1046,7 @@ typedef struct sft_repair sft_repair;
  * repair. Close with sft_repair_close. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_repair_open(const char *path, const sft_open_options *options,
                                                sft_repair **out, sft_error *err);
+/* The fixes, by index; NULL if i is out of range. @since 0.2 */
 SFT_API size_t sft_repair_fix_count(const sft_repair *repair);
 SFT_API const sft_fix *sft_repair_fix_at(const sft_repair *repair, size_t i);
 /* The tensors that sft_repair_write writes; i must be in range. Name and shape live as long as
@@ -1100,6 +1107,7 @@ SFT_API void sft_plan_free(sft_plan *plan);
 SFT_API uint64_t sft_plan_total(const sft_plan *plan);
 /* What the file begins with: the 8 bytes of the length, and the header. */
 SFT_API sft_span sft_plan_head(const sft_plan *plan);
+/* Number of tensors. @since 0.2 */
 SFT_API size_t sft_plan_tensor_count(const sft_plan *plan);
 /* The tensors in file order; name and shape live as long as the plan. NULL if i is out of range.
  * @since 0.2 */
@@ -1231,7 +1239,7 @@ typedef struct sft_edit_report {
 
 /* Open a file to change it. Nothing is written before sft_edit_apply, except that an interrupted
  * edit is completed or undone first (sft_edit_recover). Fails as sft_open does, and with
- * SFT_EDIT_BUSY, SFT_HARD_LINKS or SFT_IS_LINK. Close with sft_edit_close. @since 0.1 */
+ * SFT_EDIT_BUSY or SFT_IS_LINK. Close with sft_edit_close. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_edit_open(const char *path, const sft_edit_options *options,
                                              sft_edit **out, sft_error *err);
 SFT_API void sft_edit_close(sft_edit *edit);
@@ -1268,7 +1276,7 @@ SFT_API SFT_NODISCARD sft_code sft_edit_plan(sft_edit *edit, sft_edit_report *ou
 /* Change the file; report may be NULL. An edit can be applied once. On failure the file is as it
  * was, unless restoring it failed, too: then the journal stays, and err->hint says how to
  * recover. SFT_EDIT_BUSY: another program is changing the file, or has changed it since it was
- * opened. Copies and the bytes of sft_edit_put tick the job; the rest takes milliseconds.
+ * opened. SFT_HARD_LINKS: the file has other names, and options.force is not set. Copies and the bytes of sft_edit_put tick the job; the rest takes milliseconds.
  * Programs that have the file open see bytes change in place while that happens; with `safe`
  * they keep the old file. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_edit_apply(sft_edit *edit, const sft_job *job,

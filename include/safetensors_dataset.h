@@ -333,7 +333,7 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_open(const sft_storage *storage,
 SFT_API void sft_dataset_close(sft_dataset *dataset);
 /* The manifest's text, as it is stored. */
 SFT_API sft_span sft_dataset_manifest(const sft_dataset *dataset);
-/* The mode; 0 if the manifest does not say (a connector's). */
+/* The mode; 0 if the manifest does not say (a connector's). @since 0.2 */
 SFT_API sft_dataset_mode sft_dataset_get_mode(const sft_dataset *dataset);
 SFT_API uint64_t sft_dataset_samples(const sft_dataset *dataset);
 SFT_API size_t sft_dataset_shard_count(const sft_dataset *dataset);
@@ -356,6 +356,7 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_shard_open(const sft_dataset *dataset
 SFT_API SFT_NODISCARD sft_code sft_dataset_info_tree(const sft_dataset *dataset,
                                                      const char *path, sft_tree *tree,
                                                      sft_error *err);
+/* @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_info_json(const sft_dataset *dataset,
                                                      const char *path, sft_sink *sink,
                                                      sft_error *err);
@@ -373,6 +374,7 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_verify_tree(const sft_storage *storag
                                                        const char *path, sft_tree *tree,
                                                        bool *whole, const sft_job *job,
                                                        sft_error *err);
+/* @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_verify_json(const sft_storage *storage, bool deep,
                                                        const char *path, sft_sink *sink,
                                                        bool *whole, const sft_job *job,
@@ -383,6 +385,7 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_verify_json(const sft_storage *storag
 SFT_API SFT_NODISCARD sft_code sft_dataset_gc_tree(const sft_storage *storage, uint64_t grace_s,
                                                    bool remove, const char *path,
                                                    sft_tree *tree, sft_error *err);
+/* @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_gc_json(const sft_storage *storage, uint64_t grace_s,
                                                    bool remove, const char *path,
                                                    sft_sink *sink, sft_error *err);

@@ -76,6 +76,7 @@ SFT_API bool sft_path_is_index(const char *path);
 typedef struct sft_index sft_index;
 SFT_API SFT_NODISCARD sft_code sft_index_open(const char *path, const sft_set_options *options,
                                               sft_index **out, sft_error *err);
+/* Shards, by index; NULL if i is out of range. @since 0.1; sft_index_shard_at: @since 0.2 */
 SFT_API size_t sft_index_shard_count(const sft_index *index);
 SFT_API const char *sft_index_shard_at(const sft_index *index, size_t i);
 /* The index's folder with its final slash, or "": the beginning of a shard's path, and the value
@@ -84,21 +85,22 @@ SFT_API const char *sft_index_folder(const sft_index *index);
 SFT_API void sft_index_close(sft_index *index);
 
 /* Shards, in natural order of their names, or in the order of the list. NULL if i is out of
- * range. @since 0.2 */
+ * range. @since 0.1; sft_set_shard_at: @since 0.2 */
 SFT_API size_t sft_set_shard_count(const sft_set *set);
 SFT_API const sft_file *sft_set_shard_at(const sft_set *set, size_t i);
-/* The path a shard was opened by; NULL if i is out of range. */
+/* The path a shard was opened by; NULL if i is out of range. @since 0.1 */
 SFT_API const char *sft_set_shard_path(const sft_set *set, size_t i);
-/* The path of the index; NULL if there was none. */
+/* The path of the index; NULL if there was none. @since 0.1 */
 SFT_API const char *sft_set_index_path(const sft_set *set);
-/* The index's "metadata" object as JSON text (with total_size, for one); may be empty. */
+/* The index's "metadata" object as JSON text (with total_size, for one); may be empty.
+ * @since 0.1 */
 SFT_API sft_span sft_set_index_metadata(const sft_set *set);
 
 /* All tensors, shard by shard, in offset order within each. O(1); NULL if i is out of range.
  * @since 0.2 */
 SFT_API size_t sft_set_tensor_count(const sft_set *set);
 SFT_API const sft_tensor *sft_set_tensor_at(const sft_set *set, size_t i);
-/* The shard that holds tensor i. */
+/* The shard that holds tensor i. @since 0.1 */
 SFT_API size_t sft_set_tensor_shard(const sft_set *set, size_t i);
 /* The tensor of exactly that name, or NULL. *shard, which may be NULL, becomes its shard. O(1).
  * @since 0.1 */
@@ -314,9 +316,9 @@ typedef struct sft_diff sft_diff;
 SFT_API SFT_NODISCARD sft_code sft_diff_new(const sft_set *a, const sft_set *b,
                                              const sft_diff_options *options, const sft_job *job,
                                              sft_diff **out, sft_error *err);
-/* Free a comparison. NULL is ignored. */
+/* Free a comparison. NULL is ignored. @since 0.1 */
 SFT_API void sft_diff_free(sft_diff *diff);
-/* Whether there are no differences. */
+/* Whether there are no differences. @since 0.1 */
 SFT_API bool sft_diff_same(const sft_diff *diff);
 /* Tensors that differ, in natural order of their names. NULL if i is out of range. @since 0.2 */
 SFT_API size_t sft_diff_tensor_count(const sft_diff *diff);
@@ -325,10 +327,11 @@ SFT_API const sft_diff_tensor *sft_diff_tensor_at(const sft_diff *diff, size_t i
  * and of those whose values are equal only within the tolerance. @since 0.2 */
 SFT_API uint64_t sft_diff_equal_count(const sft_diff *diff);
 SFT_API uint64_t sft_diff_within_tolerance_count(const sft_diff *diff);
-/* The greatest difference of all tensors compared, including those within the tolerance. */
+/* The greatest difference of all tensors compared, including those within the tolerance.
+ * @since 0.1 */
 SFT_API double sft_diff_max_abs(const sft_diff *diff);
 SFT_API double sft_diff_max_rel(const sft_diff *diff);
-/* Metadata keys whose values differ, in byte order. */
+/* Metadata keys whose values differ, in byte order. @since 0.1 */
 SFT_API size_t sft_diff_pair_count(const sft_diff *diff);
 SFT_API sft_diff_pair sft_diff_pair_at(const sft_diff *diff, size_t i);
 

@@ -20,21 +20,11 @@ sfti_civitai *sfti_info_civitai(sft_info *info, uint64_t model_id, uint64_t vers
         if (old->model_id == model_id && old->version_id == version_id
             && sft_span_equal(old->source, source))
             return NULL;
-    sfti_civitai *claim = sfti_info_push(info, &info->civitai, sizeof *claim);
-    if (!claim) return NULL;
-    claim->model_id = model_id;
-    claim->version_id = version_id;
-    claim->source = source;
-    claim->trust = trust;
-    return claim;
+    return SFTI_PUSH(info, &info->civitai, sfti_civitai, .model_id = model_id,
+                     .version_id = version_id, .source = source, .trust = trust);
 }
 
 /* ── A sentence's words before a link ── */
-
-static bool link_letter(char c) {
-    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z')
-        || (unsigned char)c >= 0x80;
-}
 
 static bool ends_sentence(sft_span text, size_t i) {
     char c = text.data[i];
@@ -58,7 +48,7 @@ static bool of_another(sft_span sentence) {
     for (size_t w = 0; w < SFTI_COUNT(words); w++)
         for (size_t i = 0; i < sentence.len; i++) {
             sft_span rest = { sentence.data + i, sentence.len - i };
-            if ((i == 0 || !link_letter(rest.data[-1])) && sfti_starts_with(rest, words[w]))
+            if ((i == 0 || !sfti_word_byte(rest.data[-1])) && sfti_starts_with(rest, words[w]))
                 return true;
         }
     return false;
@@ -89,7 +79,7 @@ static uint64_t leading_id(sft_span *text) {
         id = id * 10 + (uint64_t)(*text->data - '0');
         *text = sfti_from(*text, 1);
     }
-    return text->len == 0 || !link_letter(*text->data) ? id : 0;
+    return text->len == 0 || !sfti_word_byte(*text->data) ? id : 0;
 }
 
 static uint64_t version_in_query(sft_span path) {
@@ -145,11 +135,7 @@ static bool known_link(const sft_info *info, sft_span url, sft_span source) {
 
 static sfti_link *add_link(sft_info *info, sft_span url, sft_span source) {
     if (info->links.count >= SCAN_LINKS_MOST || known_link(info, url, source)) return NULL;
-    sfti_link *link = sfti_info_push(info, &info->links, sizeof *link);
-    if (!link) return NULL;
-    link->url = url;
-    link->source = source;
-    return link;
+    return SFTI_PUSH(info, &info->links, sfti_link, .url = url, .source = source);
 }
 
 /* A URL at that place of the text; the bytes it takes, at least 1. */
@@ -202,7 +188,7 @@ static size_t parse_air(sft_span text, sfti_link *link, sft_span *type) {
     for (size_t i = 0; i < 3; i++) {
         size_t len = 0;
         while (len < rest.len && len < 64
-               && (link_letter(rest.data[len]) || strchr("._-", rest.data[len])))
+               && (sfti_word_byte(rest.data[len]) || strchr("._-", rest.data[len])))
             len++;
         if (len == 0 || len == rest.len || rest.data[len] != ':') return 0;
         part[i] = (sft_span){ rest.data, len };
@@ -241,7 +227,7 @@ void sfti_info_scan_text(sft_info *info, sft_span text, sft_span source, bool on
         sft_span rest = { text.data + i, text.len - i };
         char c = (char)(*rest.data | 0x20);
         if ((c != 'h' && c != 'c' && c != 'u' && c != 'a' && c != 'w')
-            || (i > 0 && link_letter(rest.data[-1]) && (unsigned char)rest.data[-1] < 0x80)) {
+            || (i > 0 && sfti_word_byte(rest.data[-1]) && (unsigned char)rest.data[-1] < 0x80)) {
             i++;
         } else if (sfti_starts_with(rest, "http://") || sfti_starts_with(rest, "https://")) {
             i += scan_url(info, text, i, source, only_link);
@@ -261,7 +247,7 @@ static bool links_agree(uint64_t a, uint64_t b) {
     return a == 0 || b == 0 || a == b;
 }
 
-/* Where a file beside the model tells the ids, what it links to in prose are others. */
+/* Where a sidecar states the ids, links in its prose are to other models. */
 static bool may_claim(const sft_info *info, const sfti_link *link) {
     if (link->only_link || (link->model_id == 0 && link->version_id == 0)) return false;
     if (!sfti_starts_with(link->source, "sidecar:")) return true;

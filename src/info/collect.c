@@ -33,15 +33,20 @@ void *sfti_info_take(sft_info *info, size_t bytes) {
     return at;
 }
 
-void *sfti_info_push(sft_info *info, sfti_list *list, size_t bytes) {
-    void *record = sfti_info_take(info, bytes);
-    if (!record) return NULL;
-    memset(record, 0, bytes);
-    if (list->last) memcpy(list->last, &record, sizeof record); /* its link is first */
-    else list->first = record;
-    list->last = record;
+void *sfti_info_take_zeroed(sft_info *info, size_t bytes) {
+    void *at = sfti_info_take(info, bytes);
+    return at ? memset(at, 0, bytes) : NULL;
+}
+
+void *sfti_info_push(sft_info *info, sfti_list *list, const void *record, size_t bytes) {
+    void *copy = sfti_info_take(info, bytes);
+    if (!copy) return NULL;
+    memcpy(copy, record, bytes);
+    if (list->last) memcpy(list->last, &copy, sizeof copy); /* its link is first */
+    else list->first = copy;
+    list->last = copy;
     list->count++;
-    return record;
+    return copy;
 }
 
 sft_span sfti_info_text(sft_info *info, const char *format, ...) {
@@ -104,11 +109,8 @@ bool sfti_is_placeholder(sft_span text) {
     static const char *const any_case[] = { "none", "null", "undefined", "nofile",
                                             "isadirectory" };
     text = sfti_trim(text);
-    if (text.len == 0) return true;
-    for (size_t i = 0; i < SFTI_COUNT(any_case); i++)
-        if (sfti_same_letters(text, any_case[i])) return true;
-    return sft_span_equal(text, sft_span_cstr("nan"))
-        || sft_span_equal(text, sft_span_cstr("(unknown)"));
+    return text.len == 0 || SFTI_ONE_OF(text, any_case, sfti_same_letters)
+        || sfti_is(text, "nan") || sfti_is(text, "(unknown)");
 }
 
 /* ── Facts ── */
@@ -154,8 +156,8 @@ void sfti_info_add_cstr(sft_info *info, sft_fact field, const char *text, sft_sp
     if (text) sfti_info_add_text(info, field, sft_span_cstr(text), source, trust);
 }
 
-/* Lists grow by doubling; a count that is no power of two has room. */
-static bool item_room(sft_info *info, sfti_value *list) {
+/* Lists grow by doubling: full when the count is a power of two. */
+static bool grow_items(sft_info *info, sfti_value *list) {
     if (list->count & (list->count - 1) || list->count == 1) return true;
     size_t cap = list->count ? list->count * 2 : 2;
     sft_span *items = sfti_info_take(info, cap * sizeof *items);
@@ -170,7 +172,7 @@ static void item_put(sft_info *info, sfti_value *list, sft_span text) {
     if (sfti_is_placeholder(text) || list->count >= COLLECT_ITEMS) return;
     for (size_t i = 0; i < list->count; i++)
         if (sft_span_equal(list->items[i], text)) return;
-    if (!item_room(info, list)) return;
+    if (!grow_items(info, list)) return;
     ((sft_span *)list->items)[list->count++] = text;
 }
 
@@ -206,18 +208,31 @@ const sfti_fact *sfti_info_best(const sft_info *info, sft_fact field) {
 
 /* ── Training ── */
 
-/* Of these, text counts as it stands; all others are numbers. */
-static bool train_is_text(sfti_training_key key) {
-    switch (key) {
-    case TRAIN_TOOL: case TRAIN_TOOL_VERSION: case TRAIN_STARTED_AT: case TRAIN_FINISHED_AT:
-    case TRAIN_OPTIMIZER: case TRAIN_SCHEDULER: case TRAIN_RESOLUTION:
-    case TRAIN_NETWORK_MODULE: case TRAIN_NETWORK_ARGS: case TRAIN_MIXED_PRECISION:
-    case TRAIN_COMMENT: case TRAIN_SESSION_ID: case TRAIN_BASE_FILE: case TRAIN_BASE_SHA256:
-    case TRAIN_BASE_AUTOV1: case TRAIN_VAE_FILE: case TRAIN_VAE_SHA256: case TRAIN_VAE_AUTOV1:
-        return true;
-    default: return false;
-    }
-}
+const sfti_training_slot sfti_training_slots[TRAIN_KEYS] = {
+    [TRAIN_TOOL] = { "tool", SFTI_TEXT }, [TRAIN_TOOL_VERSION] = { "tool_version", SFTI_TEXT },
+    [TRAIN_STARTED_AT] = { "started_at", SFTI_TEXT },
+    [TRAIN_FINISHED_AT] = { "finished_at", SFTI_TEXT },
+    [TRAIN_DURATION_S] = { "duration_s", SFTI_NUMBER }, [TRAIN_EPOCH] = { "epoch", SFTI_NUMBER },
+    [TRAIN_EPOCHS] = { "epochs", SFTI_NUMBER }, [TRAIN_STEP] = { "step", SFTI_NUMBER },
+    [TRAIN_STEPS] = { "steps", SFTI_NUMBER }, [TRAIN_IMAGES] = { "images", SFTI_NUMBER },
+    [TRAIN_IMAGES_WITH_REPEATS] = { "images_with_repeats", SFTI_NUMBER },
+    [TRAIN_REGULARISATION_IMAGES] = { "regularisation_images", SFTI_NUMBER },
+    [TRAIN_BATCH_SIZE] = { "batch_size", SFTI_NUMBER },
+    [TRAIN_LEARNING_RATE] = { "learning_rate", SFTI_NUMBER },
+    [TRAIN_UNET_LR] = { "unet_lr", SFTI_NUMBER },
+    [TRAIN_TEXT_ENCODER_LR] = { "text_encoder_lr", SFTI_NUMBER },
+    [TRAIN_OPTIMIZER] = { "optimizer", SFTI_TEXT }, [TRAIN_SCHEDULER] = { "scheduler", SFTI_TEXT },
+    [TRAIN_RESOLUTION] = { "resolution", SFTI_TEXT },
+    [TRAIN_NETWORK_MODULE] = { "network_module", SFTI_TEXT },
+    [TRAIN_NETWORK_ARGS] = { "network_args", SFTI_TEXT }, [TRAIN_SEED] = { "seed", SFTI_NUMBER },
+    [TRAIN_CLIP_SKIP] = { "clip_skip", SFTI_NUMBER },
+    [TRAIN_MIXED_PRECISION] = { "mixed_precision", SFTI_TEXT },
+    [TRAIN_NOISE_OFFSET] = { "noise_offset", SFTI_NUMBER },
+    [TRAIN_COMMENT] = { "comment", SFTI_TEXT }, [TRAIN_SESSION_ID] = { "session_id", SFTI_TEXT },
+    [TRAIN_BASE_FILE] = { "file", SFTI_TEXT }, [TRAIN_BASE_SHA256] = { "sha256", SFTI_TEXT },
+    [TRAIN_BASE_AUTOV1] = { "autov1", SFTI_TEXT }, [TRAIN_VAE_FILE] = { "file", SFTI_TEXT },
+    [TRAIN_VAE_SHA256] = { "sha256", SFTI_TEXT }, [TRAIN_VAE_AUTOV1] = { "autov1", SFTI_TEXT },
+};
 
 void sfti_info_train(sft_info *info, sfti_training_key key, sfti_value value) {
     sfti_value *slot = &info->training[key];
@@ -225,14 +240,18 @@ void sfti_info_train(sft_info *info, sfti_training_key key, sfti_value value) {
     if (value.type != SFTI_LIST) {
         value.text = sfti_trim(value.text);
         if (sfti_is_placeholder(value.text)) return;
-        if (train_is_text(key)) value.type = SFTI_TEXT;
-        else if (!sfti_is_number(value.text)) return;
-        else value.type = SFTI_NUMBER;
+        value.type = sfti_training_slots[key].type;
+        if (value.type == SFTI_NUMBER && !sfti_is_number(value.text)) return;
     } else if (value.count == 0) {
         return;
     }
     *slot = value;
     info->has_training = true;
+}
+
+void sfti_info_train_uint(sft_info *info, sfti_training_key key, uint64_t value) {
+    sft_span text = sfti_info_text(info, "%llu", (unsigned long long)value);
+    sfti_info_train(info, key, sfti_number_value(text));
 }
 
 /* ── Records ── */
@@ -241,15 +260,8 @@ sfti_trigger *sfti_info_trigger_in(sft_info *info, sft_span text, sft_span sourc
                                    int group, sft_span folder) {
     text = sfti_trim(text);
     if (sfti_is_placeholder(text) || info->triggers.count >= COLLECT_TRIGGERS) return NULL;
-    sfti_trigger *trigger = sfti_info_push(info, &info->triggers, sizeof *trigger);
-    if (!trigger) return NULL;
-    trigger->text = text;
-    trigger->source = source;
-    trigger->folder = folder;
-    trigger->trust = trust;
-    trigger->group = group;
-    trigger->coverage = -1;
-    return trigger;
+    return SFTI_PUSH(info, &info->triggers, sfti_trigger, .text = text, .source = source,
+                     .folder = folder, .trust = trust, .group = group, .coverage = -1);
 }
 
 void sfti_info_trigger(sft_info *info, sft_span text, sft_span source, int trust, int group) {
@@ -307,27 +319,17 @@ void sfti_info_claim(sft_info *info, const char *algo, sft_span value, sft_span 
     sft_span hex;
     if (info->claims.count >= COLLECT_CLAIMS) return;
     if (!sfti_info_hash(info, value, sfti_claim_digits(algo), &hex)) return;
-    if (claim_known(info, algo, hex, source)) return;
-    sfti_claim *claim = sfti_info_push(info, &info->claims, sizeof *claim);
-    if (!claim) return;
-    claim->algo = algo;
-    claim->value = hex;
-    claim->source = source;
-    claim->known = known;
+    if (!claim_known(info, algo, hex, source))
+        SFTI_PUSH(info, &info->claims, sfti_claim, .algo = algo, .value = hex, .source = source,
+                  .known = known);
 }
 
 void sfti_info_private(sft_info *info, sft_span key, const char *what) {
-    sfti_private *record = sfti_info_push(info, &info->privates, sizeof *record);
-    if (!record) return;
-    record->key = key;
-    record->what = what;
+    SFTI_PUSH(info, &info->privates, sfti_private, .key = key, .what = what);
 }
 
 void sfti_info_note(sft_info *info, sft_span text, sft_span source) {
     text = sfti_trim(text);
-    if (sfti_is_placeholder(text)) return;
-    sfti_note *note = sfti_info_push(info, &info->notes, sizeof *note);
-    if (!note) return;
-    note->text = text;
-    note->source = source;
+    if (!sfti_is_placeholder(text))
+        SFTI_PUSH(info, &info->notes, sfti_note, .text = text, .source = source);
 }

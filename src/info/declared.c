@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static const struct base_label { const char *word, *label; } base_labels[] = {
+static const char *const base_labels[][2] = {
     { "pony", "Pony" }, { "illustrious", "Illustrious" }, { "noobai", "NoobAI" },
 };
 
@@ -14,11 +14,8 @@ void sfti_info_base_checkpoint(sft_info *info, sft_span text, sft_span source, i
     if (local) path = sfti_leaf_name(path);
     if (sfti_is_placeholder(path)) return;
     sfti_info_add_text(info, SFT_FACT_BASE_CHECKPOINT, path, source, trust);
-    for (size_t i = 0; i < SFTI_COUNT(base_labels); i++) {
-        if (!sfti_contains(path, base_labels[i].word)) continue;
-        sfti_info_add_cstr(info, SFT_FACT_BASE_MODEL, base_labels[i].label, source, 40);
-        return;
-    }
+    sfti_info_add_cstr(info, SFT_FACT_BASE_MODEL, SFTI_MAPPED(path, base_labels, sfti_contains),
+                       source, 40);
 }
 
 void sfti_info_declare(sft_info *info, sfti_fact **list, sft_span number, sft_span source,
@@ -47,7 +44,7 @@ void sfti_info_declared_base(sft_info *info, const char *architecture, sft_span 
 /* ── CivitAI's labels of base models and its types ── */
 
 /* Labels that say more than an architecture. */
-static const struct civitai_label { const char *label, *variant; } civitai_labels[] = {
+static const char *const civitai_labels[][2] = {
     { "Flux.1 Kontext", "kontext" },
     { "SD 2.1 Unclip", "unclip" },
     { "Wan Video 1.3B t2v", "1.3b+t2v" },
@@ -62,13 +59,11 @@ static const struct civitai_label { const char *label, *variant; } civitai_label
 void sfti_info_declared_label(sft_info *info, sft_span label, sft_span source, int trust) {
     static const char *const nothing[] = { "unknown", "other", "odor", "upscaler" };
     label = sfti_trim(label);
-    for (size_t i = 0; i < SFTI_COUNT(nothing); i++)
-        if (sfti_same_letters(label, nothing[i])) return;
+    if (SFTI_ONE_OF(label, nothing, sfti_same_letters)) return;
     sfti_info_add_text(info, SFT_FACT_BASE_MODEL, label, source, trust);
     sfti_info_add_cstr(info, SFT_FACT_ARCHITECTURE, sfti_map_civitai_base(label), source, trust);
-    for (size_t i = 0; i < SFTI_COUNT(civitai_labels); i++)
-        if (sfti_same_letters(label, civitai_labels[i].label))
-            sfti_info_add_cstr(info, SFT_FACT_VARIANT, civitai_labels[i].variant, source, trust);
+    sfti_info_add_cstr(info, SFT_FACT_VARIANT,
+                       SFTI_MAPPED(label, civitai_labels, sfti_same_letters), source, trust);
 }
 
 /* covers: a kind of ours that the declared word is used for, too. */

@@ -216,13 +216,8 @@ void sfti_info_preview(sft_info *info, sft_span base64, sft_span source) {
     if (info->previews.count >= EMBEDDED_MOST) return;
     if (!sfti_base64(info, base64, &data, IMAGE_MOST)) return;
     const char *type = sfti_image_type(data, &width, &height);
-    sfti_preview *preview = type ? sfti_info_push(info, &info->previews, sizeof *preview) : NULL;
-    if (!preview) return;
-    preview->source = source;
-    preview->media_type = type;
-    preview->bytes = data.len;
-    preview->width = width;
-    preview->height = height;
-    preview->data = data;
+    if (!type) return;
+    SFTI_PUSH(info, &info->previews, sfti_preview, .source = source, .media_type = type,
+              .bytes = data.len, .width = width, .height = height, .data = data);
     if (strcmp(type, "image/png") == 0) sfti_info_png_text(info, data, source);
 }

@@ -1,8 +1,8 @@
-/* What one model's facts are collected in, while header, tensors and the files beside the
- * model are read, and what is rendered from it. Inside src/info only.
+/* What is collected about one model while its tensors, header and sidecars are read, and what the
+ * label is rendered from. Inside src/info only.
  *
- * Order of work (open.c): tensors/, header/, CivitAI's answer, beside/, the file's name, then
- * sfti_info_resolve (decide/: precedence and conflicts; words/: trigger words), then render/.
+ * Order of work (open.c): tensors/, header/, CivitAI's answer, sidecars/, the file's name,
+ * then sfti_info_resolve (decide/: precedence and conflicts; words/: trigger words), then render/.
  *
  * Everything collected lives in the arena. A function that can run out of memory records it
  * in `code` and does nothing from then on; the caller looks once, at the end.
@@ -99,7 +99,7 @@ typedef struct sfti_prompt {
 
 typedef struct sfti_preview {
     struct sfti_preview *next;
-    sft_span path;    /* of a file beside the model; empty for an embedded one */
+    sft_span path;    /* of a file in the folder; empty for an embedded one */
     sft_span source;  /* "header:ssmd_cover_images:/0", "sidecar:x.png" */
     const char *media_type;
     uint64_t bytes;
@@ -116,7 +116,7 @@ typedef struct sfti_sidecar {
     uint64_t size_claim; /* recorded size of the model in bytes, 0 = none */
     sft_span source;     /* "sidecar:NAME": what begins the sources of all it told */
     sfti_list hashes;    /* sfti_claim: of every file it tells of */
-    sfti_list demoted;   /* beside.c: trusts as they were before the match lowered them */
+    sfti_list demoted;   /* match.c: trusts before the match lowered them */
     bool gave_permissions, gave_level;
 } sfti_sidecar;
 
@@ -169,12 +169,17 @@ typedef enum sfti_training_key {
     TRAIN_VAE_SHA256, TRAIN_VAE_AUTOV1, TRAIN_KEYS
 } sfti_training_key; /* NETWORK_ARGS: text is the JSON object as it stands */
 
+/* Name in the JSON and type of each (collect.c); those from BASE_FILE and VAE_FILE on are members
+ * of "base" and "vae". */
+typedef struct sfti_training_slot { const char *name; sfti_value_type type; } sfti_training_slot;
+extern const sfti_training_slot sfti_training_slots[TRAIN_KEYS];
+
 /* ── What tensors say of an adapter ── */
 
-typedef struct sfti_range {
+typedef struct sfti_bounds {
     bool known;
     double min, max, mode;
-} sfti_bounds; /* named so because sft_range is a slice's */
+} sfti_bounds;
 
 typedef struct sfti_adapter {
     bool present;
@@ -238,14 +243,14 @@ struct sft_info {
     const sfti_trigger **ordered; /* triggers.count of them, best first */
     sft_info_folder *own_folder;  /* listed by sft_info_open; NULL: the caller's, or none */
     uint64_t shard, shard_of;     /* of a shard opened alone ("…-00001-of-00003"), else 0 */
-    sft_span shard_index;         /* the index beside it, or empty */
+    sft_span shard_index;         /* the index in its folder, or empty */
     const struct sft_info_component *parts; /* of a folder of components */
     size_t part_count;
     sfti_digests computed;
     const sft_info_folder *listed; /* the folder that was looked into, or NULL */
-    sft_info *older; /* what was collected before digests were computed; its texts are lent */
+    sft_info *older; /* what was collected before digests were computed; owns texts */
     sft_span answer; /* of CivitAI, JSON text; empty: not asked */
-    struct sfti_sidecar *online; /* what the answer told, as if it lay beside; or NULL */
+    struct sfti_sidecar *online; /* the answer as a sidecar, or NULL */
 };
 
 /* A value of __metadata__, of the first shard that has it; false when there is none or it is a
@@ -254,10 +259,14 @@ bool sfti_info_metadata(const sft_info *info, const char *key, sft_span *out);
 
 /* ── Collecting (collect.c) ── */
 
-/* Zeroed record at the end of a list; its first member is the link. NULL when out of memory. */
-void *sfti_info_push(sft_info *info, sfti_list *list, size_t bytes);
-/* Room in the arena, not zeroed; NULL when out of memory, which info->code then says. */
+/* A copy of a record at the end of a list; its first member is the link. NULL when out of memory.
+ * SFTI_PUSH(info, &info->notes, sfti_note, .text = text) */
+void *sfti_info_push(sft_info *info, sfti_list *list, const void *record, size_t bytes);
+#define SFTI_PUSH(info, list, type, ...) \
+    ((type *)sfti_info_push(info, list, &(type){ __VA_ARGS__ }, sizeof(type)))
+/* Memory of the arena; NULL when out of memory, which info->code then says. */
 void *sfti_info_take(sft_info *info, size_t bytes);
+void *sfti_info_take_zeroed(sft_info *info, size_t bytes);
 /* printf into the arena; empty span when out of memory. */
 sft_span sfti_info_text(sft_info *info, const char *format, ...);
 sft_span sfti_info_copy(sft_info *info, sft_span text);
@@ -284,6 +293,7 @@ void sfti_info_add_item(sft_info *info, sft_fact field, sft_span text, sft_span 
 /* The first value of a slot stays. Numbers are taken from texts too (Python writes all as
  * text); what is no number is none for a slot of numbers. */
 void sfti_info_train(sft_info *info, sfti_training_key key, sfti_value value);
+void sfti_info_train_uint(sft_info *info, sfti_training_key key, uint64_t value);
 void sfti_info_trigger(sft_info *info, sft_span text, sft_span source, int trust, int group);
 /* The same with the data set's folder; NULL when it is no word, or out of memory. */
 sfti_trigger *sfti_info_trigger_in(sft_info *info, sft_span text, sft_span source, int trust,
@@ -330,10 +340,24 @@ bool sfti_parse_uint(sft_span text, uint64_t *out);
 bool sfti_parse_double(sft_span text, double *out); /* Python's float, no inf or nan */
 bool sfti_starts_with(sft_span text, const char *prefix);
 bool sfti_ends_with(sft_span text, const char *suffix);
+/* The same byte for byte. */
+bool sfti_is(sft_span text, const char *other);
+bool sfti_begins(sft_span text, const char *prefix);
+bool sfti_ends(sft_span text, const char *suffix);
+/* Whether one of a list fits the text; what stands next to the first that does, or NULL. */
+typedef bool sfti_text_fits(sft_span text, const char *word);
+bool sfti_one_of(sft_span text, const char *const *list, size_t count, sfti_text_fits *fits);
+#define SFTI_ONE_OF(text, list, fits) sfti_one_of(text, list, SFTI_COUNT(list), fits)
+const char *sfti_mapped(sft_span text, const char *const (*rows)[2], size_t count,
+                        sfti_text_fits *fits);
+#define SFTI_MAPPED(text, rows, fits) sfti_mapped(text, rows, SFTI_COUNT(rows), fits)
+/* A letter, a digit or part of a character beyond ASCII; the next run of such bytes. */
+bool sfti_word_byte(char c);
+bool sfti_next_word(sft_span *rest, sft_span *word, bool (*in_word)(char c));
 bool sfti_is_number(sft_span text); /* as JSON spells numbers */
 /* At most six decimals, no trailing zeros; 0 for what is 1e12 or larger, or no number. */
-#define SFTI_DECIMALS_ROOM 48
-size_t sfti_decimals(double value, char buffer[SFTI_DECIMALS_ROOM]);
+#define SFTI_DECIMALS_SIZE 48
+size_t sfti_decimals(double value, char buffer[SFTI_DECIMALS_SIZE]);
 /* The rest of text from the first such place on; data NULL when there is none. */
 sft_span sfti_find_letters(sft_span text, const char *lower_case);
 sft_span sfti_find_byte(sft_span text, char byte);
@@ -353,7 +377,7 @@ void sfti_adapter_scale(sft_info *info);
 void sfti_info_file_name(sft_info *info);
 void sfti_info_tensors(sft_info *info); /* kind, architecture, adapter, components, … */
 void sfti_info_header(sft_info *info);  /* __metadata__ */
-void sfti_info_online(sft_info *info);  /* the answer, before what lies beside */
+void sfti_info_online(sft_info *info);  /* CivitAI's answer, before the sidecars */
 void sfti_info_sidecars(sft_info *info, const sft_info_folder *folder); /* sidecars, README, … */
 /* Match the sidecars again, now that digests are computed, and lower or restore the trust of what
  * they told (model-info.md §1.4). sfti_info_resolve must follow. */
@@ -384,6 +408,10 @@ const char *sfti_map_base_version(sft_span ss_base_model_version);
 const char *sfti_map_modelspec(sft_span architecture, const char **kind, const char **variant);
 const char *sfti_map_civitai_base(sft_span base_model); /* "Pony" -> "sdxl" */
 const char *sfti_map_class_name(sft_span diffusers_or_transformers_class, const char **kind);
+const char *sfti_map_network_module(sft_span ss_network_module);
+const char *sfti_map_onetrainer(sft_span model_type, const char **variant);
+/* model_type of config.json; false for one that is not known. */
+bool sfti_map_model_type(sft_span type, const char **architecture, const char **kind);
 /* "v_prediction" -> "v"; NULL unknown. */
 const char *sfti_map_prediction(sft_span text);
 /* What a base version or architecture of trainers changes in use ("kontext", "edit"), and
@@ -395,7 +423,9 @@ sft_span sfti_iso_of_epoch(sft_info *info, double seconds);
 sft_span sfti_iso_date(sft_info *info, sft_span text);
 /* "512,512", "(512, 512)", "512x768", "[512, 512]", "512" to "512x512"; empty if none. */
 sft_span sfti_resolution(sft_info *info, sft_span text);
-/* Whether one architecture is the other, or its parent ("flux.1" of "flux.1-dev"). */
+/* Parents (families.c). Whether one architecture is the other, or its parent ("flux.1" of
+ * "flux.1-dev"); the nearest that both are or belong to, NULL if there is none, or one is. */
 bool sfti_related_architectures(sft_span a, sft_span b);
+const char *sfti_common_architecture(const char *a, const char *b);
 
 #endif

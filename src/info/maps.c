@@ -1,22 +1,19 @@
+/* What producers call architectures, kinds and predictions, in our words: a table a producer.
+ * Parents of architectures are in families.c. */
 #include "info/info.h"
 
 #include <string.h>
 
-#define MAP_ROWS(table) (sizeof(table) / sizeof *(table))
-
-static bool map_alnum(char c) {
-    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
-}
-
 /* Whether text begins with the prefix and goes on, if at all, with no letter or digit. */
 static bool map_begins(sft_span text, const char *prefix) {
     size_t len = strlen(prefix);
-    return sfti_starts_with(text, prefix) && (text.len == len || !map_alnum(text.data[len]));
+    return sfti_starts_with(text, prefix)
+        && (text.len == len || !sfti_word_byte(text.data[len]) || (text.data[len] & 0x80));
 }
 
 /* ── ss_base_model_version ── */
 
-static const struct map_base { const char *text, *architecture; } map_bases[] = {
+static const char *const map_bases[][2] = {
     { "sd_v1", "sd-1" }, { "sd_v1_v", "sd-1" }, { "sd_1.5", "sd-1" }, { "sd_1", "sd-1" },
     { "sd1", "sd-1" }, { "sd15", "sd-1" }, { "sd_v2", "sd-2" }, { "sd_v2_v", "sd-2" },
     { "sd_2.1", "sd-2" }, { "sd_2", "sd-2" }, { "sd2", "sd-2" }, { "ssd", "ssd-1b" },
@@ -47,9 +44,56 @@ static const struct map_base { const char *text, *architecture; } map_bases[] = 
 
 const char *sfti_map_base_version(sft_span text) {
     text = sfti_trim(text);
-    for (size_t i = 0; i < MAP_ROWS(map_bases); i++)
-        if (sfti_same_letters(text, map_bases[i].text)) return map_bases[i].architecture;
-    return sfti_starts_with(text, "sdxl") ? "sdxl" : NULL;
+    const char *architecture = SFTI_MAPPED(text, map_bases, sfti_same_letters);
+    return architecture ? architecture : sfti_starts_with(text, "sdxl") ? "sdxl" : NULL;
+}
+
+/* ── ss_network_module of sd-scripts and musubi-tuner ── */
+
+static const char *const map_modules[][2] = {
+    { "networks.lora_flux", "flux.1" }, { "networks.oft_flux", "flux.1" },
+    { "networks.lora_sd3", "sd-3" }, { "networks.lora_lumina", "lumina-2" },
+    { "networks.lora_anima", "anima" }, { "networks.lora_wan", "wan" },
+    { "networks.lora_hunyuan_image", "hunyuan-image-2.1" },
+    { "networks.lora_framepack", "hunyuan-video" }, { "networks.lora_flux_2", "flux.2" },
+    { "networks.lora_qwen_image", "qwen-image" }, { "networks.lora_zimage", "z-image" },
+    { "networks.lora_kandinsky", "kandinsky-5" },
+    { "networks.lora_hv_1_5", "hunyuan-video-1.5" },
+};
+
+const char *sfti_map_network_module(sft_span text) {
+    return SFTI_MAPPED(text, map_modules, sfti_same_letters);
+}
+
+/* ── model_type of OneTrainer ── */
+
+static const struct map_onetrainer {
+    const char *type, *architecture, *variant;
+} map_onetrainer_rows[] = {
+    { "STABLE_DIFFUSION_15", "sd-1", NULL },
+    { "STABLE_DIFFUSION_15_INPAINTING", "sd-1", "inpaint" },
+    { "STABLE_DIFFUSION_20", "sd-2", NULL }, { "STABLE_DIFFUSION_20_BASE", "sd-2", NULL },
+    { "STABLE_DIFFUSION_20_INPAINTING", "sd-2", "inpaint" },
+    { "STABLE_DIFFUSION_20_DEPTH", "sd-2", "depth" }, { "STABLE_DIFFUSION_21", "sd-2", NULL },
+    { "STABLE_DIFFUSION_21_BASE", "sd-2", NULL }, { "STABLE_DIFFUSION_3", "sd-3", NULL },
+    { "STABLE_DIFFUSION_35", "sd-3", NULL }, { "STABLE_DIFFUSION_XL_10_BASE", "sdxl", NULL },
+    { "STABLE_DIFFUSION_XL_10_BASE_INPAINTING", "sdxl", "inpaint" },
+    { "PIXART_ALPHA", "pixart-alpha", NULL }, { "PIXART_SIGMA", "pixart-sigma", NULL },
+    { "FLUX_DEV_1", "flux.1-dev", NULL }, { "FLUX_FILL_DEV_1", "flux.1-dev", "fill" },
+    { "FLUX_2", "flux.2", NULL }, { "SANA", "sana", NULL },
+    { "HUNYUAN_VIDEO", "hunyuan-video", NULL }, { "HI_DREAM_FULL", "hidream-i1", NULL },
+    { "CHROMA_1", "chroma", NULL }, { "QWEN", "qwen-image", NULL },
+    { "Z_IMAGE", "z-image", NULL },
+};
+
+const char *sfti_map_onetrainer(sft_span text, const char **variant) {
+    *variant = NULL;
+    for (size_t i = 0; i < SFTI_COUNT(map_onetrainer_rows); i++) {
+        if (!sfti_same_letters(text, map_onetrainer_rows[i].type)) continue;
+        *variant = map_onetrainer_rows[i].variant;
+        return map_onetrainer_rows[i].architecture;
+    }
+    return NULL;
 }
 
 /* ── What changes use ── */
@@ -68,7 +112,7 @@ static const struct map_derived { const char *text, *variant, *label; } map_deri
 
 const char *sfti_map_derivative(sft_span text, const char **label) {
     text = sfti_trim(text);
-    for (size_t i = 0; i < MAP_ROWS(map_derived_rows); i++) {
+    for (size_t i = 0; i < SFTI_COUNT(map_derived_rows); i++) {
         if (!map_begins(text, map_derived_rows[i].text)) continue;
         *label = map_derived_rows[i].label;
         return map_derived_rows[i].variant;
@@ -139,7 +183,7 @@ static const struct map_spec { const char *prefix, *architecture, *variant; } ma
     { "segmind-stable-diffusion-1b", "ssd-1b", NULL },
 };
 
-static const struct map_suffix { const char *suffix, *kind; } map_suffixes[] = {
+static const char *const map_suffixes[][2] = {
     { "lora", "adapter" }, { "lycoris", "adapter" }, { "textual-inversion", "embedding" },
     { "controlnet", "controlnet" }, { "control-lora", "control_lora" }, { "vae", "vae" },
 };
@@ -148,10 +192,9 @@ const char *sfti_map_modelspec(sft_span text, const char **kind, const char **va
     sft_span id = sfti_trim(text), suffix;
     *kind = *variant = NULL;
     suffix = sfti_find_byte(id, '/');
-    if (suffix.data) id.len -= suffix.len, suffix.data++, suffix.len--;
-    for (size_t i = 0; suffix.data && i < MAP_ROWS(map_suffixes); i++)
-        if (sfti_same_letters(suffix, map_suffixes[i].suffix)) *kind = map_suffixes[i].kind;
-    for (size_t i = 0; i < MAP_ROWS(map_specs); i++) {
+    id.len -= suffix.len;
+    if (suffix.data) *kind = SFTI_MAPPED(sfti_from(suffix, 1), map_suffixes, sfti_same_letters);
+    for (size_t i = 0; i < SFTI_COUNT(map_specs); i++) {
         if (!map_begins(id, map_specs[i].prefix)) continue;
         const char *label, *derived = sfti_map_derivative(id, &label);
         *variant = derived ? derived : map_specs[i].variant;
@@ -163,7 +206,7 @@ const char *sfti_map_modelspec(sft_span text, const char **kind, const char **va
 
 /* ── CivitAI's baseModel ── */
 
-static const struct map_civitai { const char *text, *architecture; } map_civitai_rows[] = {
+static const char *const map_civitai_rows[][2] = {
     { "Pony V7", "auraflow" }, { "Pony", "sdxl" }, { "Illustrious", "sdxl" },
     { "NoobAI", "sdxl" }, { "SDXL", "sdxl" }, { "SD 1", "sd-1" }, { "SD 2", "sd-2" },
     { "SD 3.5 Large", "sd-3.5-large" }, { "SD 3.5 Medium", "sd-3.5-medium" },
@@ -188,9 +231,7 @@ static const struct map_civitai { const char *text, *architecture; } map_civitai
 const char *sfti_map_civitai_base(sft_span text) {
     text = sfti_trim(text);
     if (sfti_starts_with(text, "Playground v2.5")) return "playground-2.5";
-    for (size_t i = 0; i < MAP_ROWS(map_civitai_rows); i++)
-        if (map_begins(text, map_civitai_rows[i].text)) return map_civitai_rows[i].architecture;
-    return NULL;
+    return SFTI_MAPPED(text, map_civitai_rows, map_begins);
 }
 
 /* ── Classes of diffusers and transformers ── */
@@ -284,8 +325,8 @@ static const struct map_class { const char *prefix, *architecture, *kind; } map_
 const char *sfti_map_class_name(sft_span name, const char **kind) {
     name = sfti_trim(name);
     *kind = NULL;
-    if (sfti_starts_with(name, "Nunchaku")) name.data += 8, name.len -= 8;
-    for (size_t i = 0; i < MAP_ROWS(map_classes); i++) {
+    (void)sfti_skip(&name, "Nunchaku");
+    for (size_t i = 0; i < SFTI_COUNT(map_classes); i++) {
         const struct map_class *row = &map_classes[i];
         bool pipeline = strcmp(row->kind, "pipeline") == 0;
         if (!sfti_starts_with(name, row->prefix)) continue;
@@ -296,9 +337,39 @@ const char *sfti_map_class_name(sft_span name, const char **kind) {
     return NULL;
 }
 
-/* ── Small ones ── */
+/* ── model_type of config.json, where no class tells ── */
 
-static const struct map_predict { const char *text, *ours; } map_predicts[] = {
+static const struct map_type { const char *type, *architecture, *kind; } map_types[] = {
+    { "llama", "llama", "language_model" }, { "mistral", "mistral", "language_model" },
+    { "mixtral", "mixtral", "language_model" }, { "qwen2", "qwen2", "language_model" },
+    { "qwen2_moe", "qwen2-moe", "language_model" }, { "qwen3", "qwen3", "language_model" },
+    { "qwen3_moe", "qwen3-moe", "language_model" }, { "gemma", "gemma", "language_model" },
+    { "gemma2", "gemma-2", "language_model" }, { "gemma3_text", "gemma-3", "language_model" },
+    { "gemma3", "gemma-3", "language_model" }, { "phi", "phi", "language_model" },
+    { "phi3", "phi-3", "language_model" }, { "deepseek_v3", "deepseek-v3", "language_model" },
+    { "gpt2", "gpt-2", "language_model" }, { "gpt_neox", "gpt-neox", "language_model" },
+    { "falcon", "falcon", "language_model" }, { "bert", "bert", "language_model" },
+    { "roberta", "roberta", "language_model" }, { "distilbert", "distilbert", "language_model" },
+    { "modernbert", "modernbert", "language_model" }, { "bart", "bart", "language_model" },
+    { "mamba", "mamba", "language_model" }, { "rwkv", "rwkv", "language_model" },
+    { "whisper", "whisper", "audio_model" }, { "vit", "vit", "vision_model" },
+    { "siglip", "siglip", NULL }, { "dinov2", "dinov2", "image_encoder" },
+    { "umt5", "umt5", NULL }, { "t5", NULL, NULL },
+};
+
+bool sfti_map_model_type(sft_span text, const char **architecture, const char **kind) {
+    for (size_t i = 0; i < SFTI_COUNT(map_types); i++) {
+        if (!sfti_same_letters(text, map_types[i].type)) continue;
+        *architecture = map_types[i].architecture;
+        *kind = map_types[i].kind;
+        return true;
+    }
+    return false;
+}
+
+/* ── Predictions ── */
+
+static const char *const map_predicts[][2] = {
     { "epsilon", "epsilon" }, { "eps", "epsilon" }, { "v", "v" }, { "v_prediction", "v" },
     { "v-prediction", "v" }, { "v_pred", "v" }, { "vpred", "v" }, { "sample", "x0" },
     { "x0", "x0" }, { "flow", "flow" }, { "flow_prediction", "flow" },
@@ -308,8 +379,5 @@ static const struct map_predict { const char *text, *ours; } map_predicts[] = {
 };
 
 const char *sfti_map_prediction(sft_span text) {
-    text = sfti_trim(text);
-    for (size_t i = 0; i < MAP_ROWS(map_predicts); i++)
-        if (sfti_same_letters(text, map_predicts[i].text)) return map_predicts[i].ours;
-    return NULL;
+    return SFTI_MAPPED(sfti_trim(text), map_predicts, sfti_same_letters);
 }

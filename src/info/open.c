@@ -200,18 +200,18 @@ static const char *part_dtype(const sft_set *set) {
 }
 
 static void add_part(sft_info *info, const sft_info_component *part) {
-    sfti_component *component = sfti_info_push(info, &info->components, sizeof *component);
-    const sfti_fact *architecture = sfti_info_best(part->info, SFT_FACT_ARCHITECTURE);
-    if (!component) return;
-    component->part = sfti_info_text(info, "%s", part->name).data;
-    component->dtype = part_dtype(part->set);
-    component->bytes = sft_set_data_bytes(part->set);
-    component->parameters = part->info->parameters ? part->info->parameters
-                                                   : sft_set_parameters(part->set);
-    info->parameters += component->parameters;
-    if (architecture)
-        component->architecture = sfti_info_text(info, "%.*s", (int)architecture->value.text.len,
-                                                 architecture->value.text.data).data;
+    const sfti_fact *told = sfti_info_best(part->info, SFT_FACT_ARCHITECTURE);
+    const char *architecture = NULL;
+    uint64_t parameters = part->info->parameters;
+    if (parameters == 0) parameters = sft_set_parameters(part->set);
+    if (told)
+        architecture = sfti_info_text(info, "%.*s", (int)told->value.text.len,
+                                      told->value.text.data).data;
+    info->parameters += parameters;
+    SFTI_PUSH(info, &info->components, sfti_component,
+              .part = sfti_info_text(info, "%s", part->name).data, .architecture = architecture,
+              .dtype = part_dtype(part->set), .bytes = sft_set_data_bytes(part->set),
+              .parameters = parameters);
 }
 
 /* The pipeline is what its denoiser is. */
@@ -228,7 +228,7 @@ static void take_main_facts(sft_info *info, const sft_info *from) {
 static void forget_file_names(sft_info *info) {
     for (int i = 0; i < SFT_FACT_COUNT; i++)
         for (sfti_fact **link = &info->facts[i]; *link;) {
-            if (sft_span_equal((*link)->source, sft_span_cstr("filename"))) *link = (*link)->next;
+            if (sfti_is((*link)->source, "filename")) *link = (*link)->next;
             else link = &(*link)->next;
         }
 }

@@ -65,8 +65,7 @@ static bool png_field(sft_span *rest, sft_span *field) {
     const char *end = rest->len > 0 ? memchr(rest->data, '\0', rest->len) : NULL;
     if (!end) return false;
     *field = (sft_span){ rest->data, (size_t)(end - rest->data) };
-    rest->data = end + 1;
-    rest->len -= field->len + 1;
+    *rest = sfti_from(*rest, field->len + 1);
     return true;
 }
 
@@ -79,13 +78,11 @@ static bool png_text(sft_info *info, const char *type, sft_span chunk, sft_span 
     if (memcmp(type, "iTXt", 4) == 0) {
         if (chunk.len < 2) return false;
         packed = chunk.data[0] == 1;
-        chunk.data += 2;
-        chunk.len -= 2;
+        chunk = sfti_from(chunk, 2);
         if (!png_field(&chunk, &skipped) || !png_field(&chunk, &skipped)) return false;
     } else if (packed) {
         if (chunk.len < 1) return false;
-        chunk.data++;
-        chunk.len--;
+        chunk = sfti_from(chunk, 1);
     }
     if (packed && !png_inflate(info, chunk, &chunk)) return false;
     *text = png_utf8(info, chunk);
@@ -119,18 +116,14 @@ static void take_parameters(sft_info *info, sft_span text, sft_span source) {
     }
     if (negative > steps) negative = steps;
     if (steps == text.len && negative == text.len) return;
-    sfti_prompt *prompt = sfti_info_push(info, &info->prompts, sizeof *prompt);
-    if (!prompt) return;
-    sft_span settings = { text.data + steps, text.len - steps };
-    prompt->positive = sfti_trim((sft_span){ text.data, negative });
+    sft_span settings = sfti_from(text, steps), unwanted = { "", 0 };
     if (steps - negative > 16)
-        prompt->negative = sfti_trim((sft_span){ text.data + negative + 16,
-                                                 steps - negative - 16 });
-    prompt->seed = setting(settings, "Seed");
-    prompt->steps = setting(settings, "Steps");
-    prompt->sampler = setting(settings, "Sampler");
-    prompt->cfg = setting(settings, "CFG scale");
-    prompt->source = source;
+        unwanted = (sft_span){ text.data + negative + 16, steps - negative - 16 };
+    SFTI_PUSH(info, &info->prompts, sfti_prompt,
+              .positive = sfti_trim((sft_span){ text.data, negative }),
+              .negative = sfti_trim(unwanted), .seed = setting(settings, "Seed"),
+              .steps = setting(settings, "Steps"), .sampler = setting(settings, "Sampler"),
+              .cfg = setting(settings, "CFG scale"), .source = source);
 }
 
 /* ── "prompt" of ComfyUI: a graph of nodes ── */
@@ -148,9 +141,8 @@ typedef struct graph { sfti_list nodes; } graph;
 static void graph_begin(sfti_cursor *at, const sfti_row *row) {
     graph *all = at->ctx;
     (void)row;
-    if (at->json.type != SFTI_JSON_OBJECT || all->nodes.count >= GRAPH_NODES) return;
-    graph_node *node = sfti_info_push(at->info, &all->nodes, sizeof *node);
-    if (node) node->id = sfti_info_copy(at->info, at->key);
+    if (at->json.type == SFTI_JSON_OBJECT && all->nodes.count < GRAPH_NODES)
+        SFTI_PUSH(at->info, &all->nodes, graph_node, .id = sfti_info_copy(at->info, at->key));
 }
 
 /* The first text; row->field: where in a node what else is told goes. */
@@ -206,15 +198,10 @@ static void take_graph(sft_info *info, sft_span text, sft_span source) {
         if (node->sampler.len == 0 || node->positive.len == 0) continue;
         sft_span positive = text_of_node(&all, node->positive, false);
         if (positive.len == 0 || info->prompts.count >= PROMPTS_MOST) continue;
-        sfti_prompt *prompt = sfti_info_push(info, &info->prompts, sizeof *prompt);
-        if (!prompt) return;
-        prompt->positive = positive;
-        prompt->negative = text_of_node(&all, node->negative, true);
-        prompt->seed = node->seed;
-        prompt->steps = node->steps;
-        prompt->sampler = node->sampler;
-        prompt->cfg = node->cfg;
-        prompt->source = source;
+        SFTI_PUSH(info, &info->prompts, sfti_prompt, .positive = positive,
+                  .negative = text_of_node(&all, node->negative, true), .seed = node->seed,
+                  .steps = node->steps, .sampler = node->sampler, .cfg = node->cfg,
+                  .source = source);
         return; /* the first sampler; later ones refine its picture */
     }
 }
@@ -247,8 +234,8 @@ void sfti_info_png_text(sft_info *info, sft_span png, sft_span source) {
         if (!is_text_chunk(type)) continue;
         texts++;
         if (!png_text(info, type, chunk, &keyword, &text)) continue;
-        if (sft_span_equal(keyword, sft_span_cstr("parameters"))) parameters = text;
-        if (sft_span_equal(keyword, sft_span_cstr("prompt"))) prompt = text;
+        if (sfti_is(keyword, "parameters")) parameters = text;
+        if (sfti_is(keyword, "prompt")) prompt = text;
     }
     take_texts(info, parameters, prompt, source);
 }

@@ -25,7 +25,7 @@ static bool letter(char c) {
 
 static sft_span skip_marks(sft_span text, const char *marks) {
     while (text.len > 0 && *text.data != '\0' && strchr(marks, *text.data))
-        text.data++, text.len--;
+        text = sfti_from(text, 1);
     return text;
 }
 
@@ -33,8 +33,7 @@ static bool skip_word(sft_span *text, const char *word) {
     size_t len = strlen(word);
     if (!sfti_starts_with(*text, word) || (text->len > len && letter(text->data[len])))
         return false;
-    text->data += len;
-    text->len -= len;
+    *text = sfti_from(*text, len);
     return true;
 }
 
@@ -86,8 +85,7 @@ static void put_words(sft_info *info, sft_span text, sft_span source, int trust)
     bool quoted = quoted_words(&text);
     if (!quoted) text = plain_words(text);
     if (text.len == 0 || text.len > WORDS_MOST || sfti_contains(text, "http")) return;
-    for (size_t i = 0; !quoted && i < SFTI_COUNT(refusals); i++)
-        if (sfti_starts_with(text, refusals[i])) return;
+    if (!quoted && SFTI_ONE_OF(text, refusals, sfti_starts_with)) return;
     sfti_info_trigger(info, text, source, trust, -1);
 }
 

@@ -9,6 +9,11 @@ static bool text_blank(char c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
+bool sfti_word_byte(char c) {
+    return sfti_lex_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z')
+        || (unsigned char)c >= 0x80;
+}
+
 static char text_lower(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
@@ -28,6 +33,44 @@ static bool letters_at(const char *p, const char *word, size_t len) {
 
 bool sfti_same_letters(sft_span a, const char *b) {
     return a.len == strlen(b) && letters_at(a.data, b, a.len);
+}
+
+bool sfti_is(sft_span text, const char *other) {
+    return sft_span_equal(text, sft_span_cstr(other));
+}
+
+bool sfti_begins(sft_span text, const char *prefix) {
+    size_t len = strlen(prefix);
+    return text.len >= len && (len == 0 || *text.data == *prefix)
+        && memcmp(text.data, prefix, len) == 0;
+}
+
+bool sfti_ends(sft_span text, const char *suffix) {
+    size_t len = strlen(suffix);
+    return text.len >= len && (len == 0 || text.data[text.len - len] == *suffix)
+        && memcmp(text.data + text.len - len, suffix, len) == 0;
+}
+
+bool sfti_one_of(sft_span text, const char *const *list, size_t count, sfti_text_fits *fits) {
+    for (size_t i = 0; i < count; i++)
+        if (fits(text, list[i])) return true;
+    return false;
+}
+
+const char *sfti_mapped(sft_span text, const char *const (*rows)[2], size_t count,
+                        sfti_text_fits *fits) {
+    for (size_t i = 0; i < count; i++)
+        if (fits(text, rows[i][0])) return rows[i][1];
+    return NULL;
+}
+
+bool sfti_next_word(sft_span *rest, sft_span *word, bool (*in_word)(char c)) {
+    size_t begin = 0;
+    while (begin < rest->len && !in_word(rest->data[begin])) begin++;
+    *word = *rest = sfti_from(*rest, begin);
+    for (word->len = 0; word->len < rest->len && in_word(rest->data[word->len]);) word->len++;
+    *rest = sfti_from(*rest, word->len);
+    return word->len > 0;
 }
 
 sft_span sfti_find_letters(sft_span text, const char *lower_case) {
@@ -143,7 +186,7 @@ bool sfti_parse_double(sft_span text, double *out) {
     return true;
 }
 
-size_t sfti_decimals(double value, char buffer[SFTI_DECIMALS_ROOM]) {
+size_t sfti_decimals(double value, char buffer[SFTI_DECIMALS_SIZE]) {
     char fraction[SFTI_UINT_SIZE];
     size_t len = 0, digits = 6;
     if (!(value < 1e12 && value > -1e12)) return 0;

@@ -208,7 +208,7 @@ static void civitai_of_the_sidecar(void **state) {
     (void)state;
     open_pairs(NULL, 0);
     sft_info *info = open_info();
-    sfti_sidecar *sidecar = sfti_info_push(info, &info->sidecars, sizeof *sidecar);
+    sfti_sidecar *sidecar = SFTI_PUSH(info, &info->sidecars, sfti_sidecar, .error = { "", 0 });
     sidecar->path = sft_span_cstr("dir/x.civitai.info");
     sidecar->kind = "civitai.info";
     sidecar->match = "weights";

@@ -49,7 +49,7 @@ static size_t variant_row(sft_span word) {
     size_t count = SFTI_COUNT(variant_rows);
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; variant_rows[i][j]; j++)
-            if (sft_span_equal(word, sft_span_cstr(variant_rows[i][j]))) return i;
+            if (sfti_is(word, variant_rows[i][j])) return i;
     return count;
 }
 
@@ -132,9 +132,7 @@ static bool is_root_label(sft_span label) {
         "SDXL 1.0", "SDXL", "SD 3", "SD 3.5", "Flux.1 D", "Flux.1 S", "Flux.2 D", "Wan Video",
         "Hunyuan Video", "Qwen", "LTXV", "Other",
     };
-    for (size_t i = 0; i < SFTI_COUNT(roots); i++)
-        if (sft_span_equal(label, sft_span_cstr(roots[i]))) return true;
-    return false;
+    return SFTI_ONE_OF(label, roots, sfti_is);
 }
 
 /* What says nothing that is known does not contradict either. */
@@ -150,28 +148,17 @@ static bool kinds_agree(sft_span a, sft_span b) {
         { "checkpoint", "diffusion_model" }, { "checkpoint", "pipeline" },
         { "adapter", "control_lora" }, { "controlnet", "control_lora" },
     };
-    sft_span unknown = { "unknown", 7 };
-    if (sft_span_equal(a, b) || sft_span_equal(a, unknown) || sft_span_equal(b, unknown))
-        return true;
-    for (size_t i = 0; i < SFTI_COUNT(families); i++) {
-        sft_span x = sft_span_cstr(families[i][0]), y = sft_span_cstr(families[i][1]);
-        if ((sft_span_equal(a, x) && sft_span_equal(b, y))
-            || (sft_span_equal(a, y) && sft_span_equal(b, x)))
+    if (sft_span_equal(a, b) || sfti_is(a, "unknown") || sfti_is(b, "unknown")) return true;
+    for (size_t i = 0; i < SFTI_COUNT(families); i++)
+        if ((sfti_is(a, families[i][0]) && sfti_is(b, families[i][1]))
+            || (sfti_is(a, families[i][1]) && sfti_is(b, families[i][0])))
             return true;
-    }
     return false;
 }
 
 static bool is_claim(const sfti_fact *fact) {
     return fact->trust >= CLAIM_LEAST && fact->value.type != SFTI_LIST
-        && !sft_span_equal(fact->source, sft_span_cstr("filename"));
-}
-
-static void add_conflict(sft_info *info, const char *field, const sfti_fact *facts) {
-    sfti_conflict *conflict = sfti_info_push(info, &info->conflicts, sizeof *conflict);
-    if (!conflict) return;
-    conflict->field = field;
-    conflict->facts = facts;
+        && !sfti_is(fact->source, "filename");
 }
 
 static void find_conflict(sft_info *info, const char *field, const sfti_fact *facts,
@@ -179,7 +166,7 @@ static void find_conflict(sft_info *info, const char *field, const sfti_fact *fa
     for (const sfti_fact *a = facts; a; a = a->next)
         for (const sfti_fact *b = a->next; b; b = b->next) {
             if (!is_claim(a) || !is_claim(b) || agree(a->value.text, b->value.text)) continue;
-            add_conflict(info, field, facts);
+            SFTI_PUSH(info, &info->conflicts, sfti_conflict, .field = field, .facts = facts);
             return;
         }
 }
@@ -195,9 +182,7 @@ static const struct conflict_row { sft_fact field; agree_fn agree; } conflict_ro
 
 static bool has_rank(const char *type) {
     static const char *const types[] = { "lora", "locon", "loha", "glora", "mixed" };
-    for (size_t i = 0; type && i < SFTI_COUNT(types); i++)
-        if (strcmp(type, types[i]) == 0) return true;
-    return false;
+    return type && SFTI_ONE_OF(sft_span_cstr(type), types, sfti_is);
 }
 
 /* Several ranks in one file are told as the commonest; a declared one within them agrees. */
@@ -212,13 +197,13 @@ static void find_range_conflict(sft_info *info, const char *field, const sfti_bo
     if (!range->known || !has_rank(info->adapter.type)) return;
     for (const sfti_fact *fact = told; fact; fact = fact->next) {
         if (fact->trust < CLAIM_LEAST || within(range, fact->value.text, also)) continue;
-        char digits[SFTI_DECIMALS_ROOM];
+        char digits[SFTI_DECIMALS_SIZE];
         sft_span mode = { digits, sfti_decimals(range->mode > 0 ? range->mode : 0, digits) };
         sfti_fact *seen = new_fact(info, sfti_number_value(sfti_info_copy(info, mode)),
                                    sft_span_cstr("tensors"), 100);
         if (!seen) return;
         seen->next = told;
-        add_conflict(info, field, seen);
+        SFTI_PUSH(info, &info->conflicts, sfti_conflict, .field = field, .facts = seen);
         return;
     }
 }

@@ -1,8 +1,6 @@
 /* What a model's file name hints at, where nothing better is known. */
 #include "info/info.h"
 
-#include "base/json_lex.h"
-
 #include <string.h>
 
 #define NAME_TRUST 20
@@ -44,11 +42,6 @@ static const name_row name_rows[] = {
     { "inpainting", SFT_FACT_VARIANT, "inpaint", "sd" },
 };
 
-static bool is_word_byte(char byte) {
-    return sfti_lex_digit(byte) || (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z')
-        || (unsigned char)byte >= 0x80;
-}
-
 static bool begins_word(sft_span name, size_t at, sft_span word) {
     for (size_t i = 0; i < word.len; i++) {
         char have = name.data[at + i], want = word.data[i];
@@ -63,8 +56,8 @@ static bool begins_word(sft_span name, size_t at, sft_span word) {
 static bool name_has(sft_span name, sft_span word) {
     for (size_t at = 0; at + word.len <= name.len; at++) {
         size_t end = at + word.len;
-        if (at > 0 && is_word_byte(name.data[at - 1])) continue;
-        if (end < name.len && is_word_byte(name.data[end])) continue;
+        if (at > 0 && sfti_word_byte(name.data[at - 1])) continue;
+        if (end < name.len && sfti_word_byte(name.data[end])) continue;
         if (begins_word(name, at, word)) return true;
     }
     return false;

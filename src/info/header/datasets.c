@@ -34,12 +34,9 @@ typedef struct data_sets {
 
 static sfti_dataset *new_record(sft_info *info, int regularisation) {
     if (info->datasets.count >= DATASETS_MOST) return NULL;
-    sfti_dataset *record = sfti_info_push(info, &info->datasets, sizeof *record);
-    if (!record) return NULL;
-    record->images = record->repeats = UINT64_MAX;
-    record->regularisation = regularisation;
     info->has_training = true;
-    return record;
+    return SFTI_PUSH(info, &info->datasets, sfti_dataset, .images = UINT64_MAX,
+                     .repeats = UINT64_MAX, .regularisation = regularisation);
 }
 
 static sft_span size_text(sft_info *info, uint64_t width, uint64_t height) {
@@ -63,7 +60,7 @@ static void begin_bucket(sfti_cursor *at, const sfti_row *row) {
     data->bucket = NULL;
     data->width = 0;
     if (at->json.type == SFTI_JSON_OBJECT && at->info->buckets.count < BUCKETS_MOST)
-        data->bucket = sfti_info_push(at->info, &at->info->buckets, sizeof *data->bucket);
+        data->bucket = SFTI_PUSH(at->info, &at->info->buckets, sfti_bucket, .count = 0);
 }
 
 static void bucket_width(sfti_cursor *at, const sfti_row *row) {
@@ -116,9 +113,8 @@ static const sfti_row regular_rows[] = { FOLDER_ROWS(1) };
 static void begin_set(sfti_cursor *at, const sfti_row *row) {
     data_sets *data = at->ctx;
     (void)row;
-    if (at->json.type != SFTI_JSON_OBJECT || data->sets.count >= DATASETS_MOST) return;
-    data_set *set = sfti_info_push(at->info, &data->sets, sizeof *set);
-    if (set) set->repeats = UINT64_MAX;
+    if (at->json.type == SFTI_JSON_OBJECT && data->sets.count < DATASETS_MOST)
+        SFTI_PUSH(at->info, &data->sets, data_set, .repeats = UINT64_MAX);
 }
 
 static void set_number(sfti_cursor *at, const sfti_row *row) {
@@ -135,14 +131,12 @@ static void begin_part(sfti_cursor *at, const sfti_row *row) {
     data_sets *data = at->ctx;
     (void)row;
     data->record = NULL;
-    if (at->json.type != SFTI_JSON_OBJECT || !data->sets.last) return;
+    data_set *set = data->sets.last;
+    if (at->json.type != SFTI_JSON_OBJECT || !set) return;
     data->record = new_record(at->info, -1);
-    data_part *part = NULL;
-    if (data->record) part = sfti_info_push(at->info, &data->parts, sizeof *part);
-    if (!part) return;
-    part->set = data->sets.last;
-    part->set->parts++;
-    part->record = data->record;
+    if (!data->record) return;
+    set->parts++;
+    SFTI_PUSH(at->info, &data->parts, data_part, .set = set, .record = data->record);
 }
 
 /* The part at hand if a text is told of it, else NULL. */
@@ -241,9 +235,7 @@ static void end_sets(sft_info *info, const data_sets *data) {
 }
 
 static void train_sum(sft_info *info, sfti_training_key key, uint64_t sum) {
-    if (sum == 0 || sum == UINT64_MAX) return;
-    sft_span text = sfti_info_text(info, "%llu", (unsigned long long)sum);
-    sfti_info_train(info, key, sfti_number_value(text));
+    if (sum > 0 && sum < UINT64_MAX) sfti_info_train_uint(info, key, sum);
 }
 
 static void sum_sets(sft_info *info, const data_sets *data) {

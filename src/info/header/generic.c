@@ -64,7 +64,7 @@ static const sfti_row generic_rows[] = {
     { "language", sfti_take_commas, SFT_FACT_LANGUAGE, 60, NULL },
     { "comment", sfti_take_private, 0, 0, "comment" },
 };
-const sfti_family sfti_generic_keys = { "", SFTI_ROWS(generic_rows), true };
+const sfti_key_table sfti_generic_keys = { "", SFTI_ROWS(generic_rows), true };
 
 /* ── Paths that tell of somebody's machine ── */
 
@@ -78,12 +78,10 @@ static bool names_user(sft_span rest, const char *folder) {
     static const char *const nobody[] = { "public", "shared", "user", "default" };
     size_t len = 0;
     if (!sfti_skip(&rest, folder)) return false;
-    while (rest.len > 0 && (*rest.data == '/' || *rest.data == '\\')) rest.data++, rest.len--;
+    while (rest.len > 0 && (*rest.data == '/' || *rest.data == '\\')) rest = sfti_from(rest, 1);
     while (len < rest.len && !strchr("/\\\" \t\r\n',", rest.data[len])) len++;
     rest.len = len;
-    for (size_t i = 0; i < SFTI_COUNT(nobody); i++)
-        if (sfti_same_letters(rest, nobody[i])) return false;
-    return len > 0;
+    return len > 0 && !SFTI_ONE_OF(rest, nobody, sfti_same_letters);
 }
 
 static bool unix_path(sft_span rest, bool *user) {

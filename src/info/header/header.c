@@ -5,17 +5,17 @@
 /* ── A pair and its rows ── */
 
 /* Whether a row's key, which ends at ':' or the end, is the pair's without the prefix. */
-static bool key_fits(const sfti_family *family, const char *pattern, sft_span name) {
+static bool key_fits(const sfti_key_table *family, const char *pattern, sft_span name) {
     if (family->any_case) return sfti_same_letters(name, pattern);
     if (name.len == 0 || *name.data != *pattern) return false;
     size_t len = strcspn(pattern, ":");
     return len == name.len && memcmp(pattern, name.data, len) == 0;
 }
 
-static bool take_pair(sfti_cursor *pair, const sfti_family *family) {
+static bool take_pair(sfti_cursor *pair, const sfti_key_table *family) {
     size_t prefix = strlen(family->prefix);
     bool taken = false;
-    if (pair->key.len < prefix || memcmp(pair->key.data, family->prefix, prefix) != 0) return false;
+    if (!sfti_begins(pair->key, family->prefix)) return false;
     sft_span name = sfti_from(pair->key, prefix);
     for (size_t i = 0; i < family->count; i++) {
         const sfti_row *row = &family->rows[i];
@@ -38,14 +38,14 @@ static bool take_pair(sfti_cursor *pair, const sfti_family *family) {
 static void learned_word(const sfti_cursor *pair) {
     sft_span key = pair->key;
     if (key.len < 3 || *key.data != '<' || key.data[key.len - 1] != '>') return;
-    if (!sft_span_equal(pair->text, sft_span_cstr("<embed>"))) return;
+    if (!sfti_is(pair->text, "<embed>")) return;
     sfti_info_trigger(pair->info, key, sfti_info_join(pair->info, "header:", key), 90, -1);
 }
 
 /* ── The pass ── */
 
 static void header_pairs(sft_info *info, const sft_file *file) {
-    const sfti_family *families[] = {
+    const sfti_key_table *families[] = {
         &sfti_kohya_keys, &sfti_modelspec_keys, &sfti_trainer_keys, &sfti_ssmd_keys,
         &sfti_merge_keys, &sfti_graph_keys, &sfti_bare_keys, &sfti_generic_keys,
     };

@@ -7,21 +7,21 @@
 
 /* Rows of keys with a prefix, which is cut off before comparing. Of several families that
  * know a key, the first takes it. */
-typedef struct sfti_family {
+typedef struct sfti_key_table {
     const char *prefix;
     const sfti_row *rows;
     size_t count;
     bool any_case;
-} sfti_family;
+} sfti_key_table;
 
-extern const sfti_family sfti_kohya_keys;     /* ss_, and sshs_ */
-extern const sfti_family sfti_modelspec_keys; /* modelspec. */
-extern const sfti_family sfti_bare_keys;      /* the same without prefix */
-extern const sfti_family sfti_trainer_keys;
-extern const sfti_family sfti_ssmd_keys;
-extern const sfti_family sfti_merge_keys;
-extern const sfti_family sfti_graph_keys;
-extern const sfti_family sfti_generic_keys;   /* keys without a convention */
+extern const sfti_key_table sfti_kohya_keys;     /* ss_, and sshs_ */
+extern const sfti_key_table sfti_modelspec_keys; /* modelspec. */
+extern const sfti_key_table sfti_bare_keys;      /* the same without prefix */
+extern const sfti_key_table sfti_trainer_keys;
+extern const sfti_key_table sfti_ssmd_keys;
+extern const sfti_key_table sfti_merge_keys;
+extern const sfti_key_table sfti_graph_keys;
+extern const sfti_key_table sfti_generic_keys;   /* keys without a convention */
 
 /* Paths in a pair's value that tell of somebody's machine. */
 void sfti_private_paths(sfti_cursor *pair);

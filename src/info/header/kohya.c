@@ -25,25 +25,12 @@ static void take_v2(sfti_cursor *at, const sfti_row *row) {
     sfti_put_here(at, SFT_FACT_ARCHITECTURE, yes ? "sd-2" : NULL, row->trust);
 }
 
-static const struct kohya_module { const char *name, *architecture; } kohya_modules[] = {
-    { "networks.lora_flux", "flux.1" }, { "networks.oft_flux", "flux.1" },
-    { "networks.lora_sd3", "sd-3" }, { "networks.lora_lumina", "lumina-2" },
-    { "networks.lora_anima", "anima" }, { "networks.lora_wan", "wan" },
-    { "networks.lora_hunyuan_image", "hunyuan-image-2.1" },
-    { "networks.lora_framepack", "hunyuan-video" }, { "networks.lora_flux_2", "flux.2" },
-    { "networks.lora_qwen_image", "qwen-image" }, { "networks.lora_zimage", "z-image" },
-    { "networks.lora_kandinsky", "kandinsky-5" },
-    { "networks.lora_hv_1_5", "hunyuan-video-1.5" },
-};
-
 static void take_module(sfti_cursor *at, const sfti_row *row) {
     sft_span module = sfti_trim(at->text), version;
     if (sfti_contains(module, "lllite") || sfti_contains(module, "control_net")) return;
     sfti_put_here(at, SFT_FACT_KIND, "adapter", row->trust);
-    if (sfti_info_metadata(at->info, "ss_base_model_version", &version)) return;
-    for (size_t i = 0; i < SFTI_COUNT(kohya_modules); i++)
-        if (sfti_same_letters(module, kohya_modules[i].name))
-            sfti_put_here(at, SFT_FACT_ARCHITECTURE, kohya_modules[i].architecture, row->trust);
+    if (!sfti_info_metadata(at->info, "ss_base_model_version", &version))
+        sfti_put_here(at, SFT_FACT_ARCHITECTURE, sfti_map_network_module(module), row->trust);
 }
 
 /* A number, or a list of numbers as Python spells it. */
@@ -147,14 +134,9 @@ static const sfti_row kohya_rows[] = {
     { "sshs_model_hash", take_tensor_hash, 0, 0, "sshs_model" },
     { "sshs_legacy_hash", take_tensor_hash, 0, 0, "sshs_legacy" },
 };
-const sfti_family sfti_kohya_keys = { "", SFTI_ROWS(kohya_rows), false };
+const sfti_key_table sfti_kohya_keys = { "", SFTI_ROWS(kohya_rows), false };
 
 /* ── What needs several keys ── */
-
-static void train_number(sft_info *info, sfti_training_key key, uint64_t value) {
-    sft_span text = sfti_info_text(info, "%llu", (unsigned long long)value);
-    sfti_info_train(info, key, sfti_number_value(text));
-}
 
 static void duration(sft_info *info) {
     sft_span from, to;
@@ -163,7 +145,7 @@ static void duration(sft_info *info) {
         && sfti_info_metadata(info, "ss_training_finished_at", &to)
         && sfti_parse_double(from, &started) && sfti_parse_double(to, &finished)
         && started >= 1 && finished >= started && finished - started <= 1e10)
-        train_number(info, TRAIN_DURATION_S, (uint64_t)(finished - started));
+        sfti_info_train_uint(info, TRAIN_DURATION_S, (uint64_t)(finished - started));
 }
 
 static void batch_size(sft_info *info) {
@@ -174,7 +156,8 @@ static void batch_size(sft_info *info) {
         return;
     if (sfti_info_metadata(info, "ss_gradient_accumulation_steps", &text))
         sfti_parse_uint(text, &steps);
-    if (device <= 1000000 && steps <= 1000000) train_number(info, TRAIN_BATCH_SIZE, device * steps);
+    if (device <= 1000000 && steps <= 1000000)
+        sfti_info_train_uint(info, TRAIN_BATCH_SIZE, device * steps);
 }
 
 /* Only sd-scripts and musubi-tuner write ss_network_module while they train; musubi-tuner

@@ -15,11 +15,8 @@ static sfti_merge_source *find_source(const sft_info *info, sft_span sha256) {
 static sfti_merge_source *merge_source(sft_info *info, sft_span sha256) {
     sfti_merge_source *source = sha256.len > 0 ? find_source(info, sha256) : NULL;
     if (source || info->merge_sources.count >= MERGE_SOURCES) return source;
-    source = sfti_info_push(info, &info->merge_sources, sizeof *source);
-    if (!source) return NULL;
-    source->sha256 = sha256;
     info->has_merge = true;
-    return source;
+    return SFTI_PUSH(info, &info->merge_sources, sfti_merge_source, .sha256 = sha256);
 }
 
 /* ── sd_merge_models: {sha256: {name, legacy_hash, …}}, ancestors among them ── */
@@ -66,7 +63,7 @@ typedef struct recipe {
     sft_span weight;    /* of B */
 } recipe;
 
-static const struct recipe_type { const char *type, *tool; } recipe_types[] = {
+static const char *const recipe_types[][2] = {
     { "webui", "webui" }, { "sd-webui-supermerger", "supermerger" }, { "SDNext", "sdnext" },
     { "Neo", "forge-neo" }, { "merge-models-chattiori", "chattiori" },
 };
@@ -82,10 +79,8 @@ static void recipe_whole(sfti_cursor *at, const sfti_row *row) {
 static void recipe_tool(sfti_cursor *at, const sfti_row *row) {
     (void)row;
     if (!sfti_at_text(at)) return;
-    at->info->merge_tool = at->text;
-    for (size_t i = 0; i < SFTI_COUNT(recipe_types); i++)
-        if (sfti_same_letters(at->text, recipe_types[i].type))
-            at->info->merge_tool = sft_span_cstr(recipe_types[i].tool);
+    const char *tool = SFTI_MAPPED(at->text, recipe_types, sfti_same_letters);
+    at->info->merge_tool = tool ? sft_span_cstr(tool) : at->text;
 }
 
 static void recipe_method(sfti_cursor *at, const sfti_row *row) {
@@ -139,7 +134,7 @@ static const sfti_row merge_rows[] = {
     { "sd_merge_models", merge_models, 0, 0, NULL },
     { "sd_merge_recipe", merge_recipe, 0, 0, NULL },
 };
-const sfti_family sfti_merge_keys = { "", SFTI_ROWS(merge_rows), false };
+const sfti_key_table sfti_merge_keys = { "", SFTI_ROWS(merge_rows), false };
 
 /* ── supermerger's LoRAs: sshs_cp0 and so on, sshs_ratio ── */
 

@@ -1,5 +1,7 @@
 #include "info/header/header.h"
 
+#include "base/json_lex.h"
+
 #include <string.h>
 
 static bool present(const sft_info *info, const char *key) {
@@ -12,11 +14,9 @@ static bool present(const sft_info *info, const char *key) {
 /* "LoRA@1690000000": a title for want of one. */
 static bool stamped(sft_span title) {
     static const char *const marks[] = { "LoRA@", "TextualInversion@", "Checkpoint@" };
-    for (size_t i = 0; i < SFTI_COUNT(marks); i++) {
-        size_t len = strlen(marks[i]);
-        if (title.len > len && memcmp(title.data, marks[i], len) == 0)
-            return title.data[len] >= '0' && title.data[len] <= '9';
-    }
+    for (size_t i = 0; i < SFTI_COUNT(marks); i++)
+        if (sfti_begins(title, marks[i]) && title.len > strlen(marks[i]))
+            return sfti_lex_digit(title.data[strlen(marks[i])]);
     return false;
 }
 
@@ -24,9 +24,7 @@ static bool stamped(sft_span title) {
 static bool counted_title(sft_span title) {
     size_t digits = 0;
     if (sfti_ends_with(title, "_")) title.len--;
-    while (digits < title.len && title.data[title.len - 1 - digits] >= '0'
-           && title.data[title.len - 1 - digits] <= '9')
-        digits++;
+    while (digits < title.len && sfti_lex_digit(title.data[title.len - 1 - digits])) digits++;
     return digits > 0 && digits < title.len
         && strchr(" _", title.data[title.len - 1 - digits]) != NULL;
 }
@@ -64,7 +62,7 @@ static void spec_date(sfti_cursor *at, const sfti_row *row) {
                        row->trust);
 }
 
-static const struct spec_format { const char *text, *quantization; } spec_formats[] = {
+static const char *const spec_formats[][2] = {
     { "gptq-4bit", "gptq-4bit" }, { "gptq-8bit", "gptq-8bit" }, { "gptq-3bit", "gptq-3bit" },
     { "gptq-2bit", "gptq-2bit" }, { "awq-4bit", "awq-4bit" }, { "bnb-nf4", "bnb-nf4" },
     { "bnb-fp4", "bnb-fp4" }, { "bnb-int8", "bnb-int8" }, { "bnb_nf4", "bnb-nf4" },
@@ -73,12 +71,8 @@ static const struct spec_format { const char *text, *quantization; } spec_format
 };
 
 static void spec_quantization(sfti_cursor *at, const sfti_row *row) {
-    sft_span text = sfti_trim(at->text);
-    for (size_t i = 0; i < SFTI_COUNT(spec_formats); i++) {
-        if (!sfti_starts_with(text, spec_formats[i].text)) continue;
-        sfti_put_here(at, SFT_FACT_QUANTIZATION, spec_formats[i].quantization, row->trust);
-        return;
-    }
+    sfti_put_here(at, SFT_FACT_QUANTIZATION,
+                  SFTI_MAPPED(sfti_trim(at->text), spec_formats, sfti_starts_with), row->trust);
 }
 
 /* "sd-scripts/48d368fa…" */
@@ -105,9 +99,7 @@ static void spec_merged(sfti_cursor *at, const sfti_row *row) {
     while (info->merge_sources.count < 64 && sfti_next_piece(&rest, ',', &piece)) {
         piece = sfti_trim(piece);
         if (sfti_is_placeholder(piece)) continue;
-        sfti_merge_source *source = sfti_info_push(info, &info->merge_sources, sizeof *source);
-        if (!source) return;
-        source->name = piece;
+        SFTI_PUSH(info, &info->merge_sources, sfti_merge_source, .name = piece);
         info->has_merge = true;
     }
 }
@@ -137,5 +129,5 @@ static const sfti_row spec_rows[] = {
     { "language", sfti_take_commas, SFT_FACT_LANGUAGE, 85, NULL },
     { "lora_default_weight", sfti_take_weight, SFT_FACT_PREFERRED_WEIGHT, 80, NULL },
 };
-const sfti_family sfti_modelspec_keys = { "modelspec.", SFTI_ROWS(spec_rows), false };
-const sfti_family sfti_bare_keys = { "", SFTI_ROWS(spec_rows), false };
+const sfti_key_table sfti_modelspec_keys = { "modelspec.", SFTI_ROWS(spec_rows), false };
+const sfti_key_table sfti_bare_keys = { "", SFTI_ROWS(spec_rows), false };

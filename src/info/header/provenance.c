@@ -16,10 +16,7 @@ typedef struct loader_node {
 static bool names_model(sft_span text) {
     static const char *const ends[] = { ".safetensors", ".sft", ".ckpt", ".pt", ".pth", ".bin",
                                         ".gguf" };
-    if (text.len > 1024) return false;
-    for (size_t i = 0; i < SFTI_COUNT(ends); i++)
-        if (sfti_ends_with(text, ends[i])) return true;
-    return false;
+    return text.len <= 1024 && SFTI_ONE_OF(text, ends, sfti_ends_with);
 }
 
 /* Nodes of ComfyUI that merge models; their names tell the way. */
@@ -32,14 +29,9 @@ static void note_merge(sft_info *info, sft_span type) {
 
 static void put_loader(sft_info *info, loader_node *node) {
     if (node->type.len > 0) note_merge(info, node->type);
-    for (size_t i = 0; i < node->count && info->loaders.count < LOADERS_MOST; i++) {
-        sfti_loader *loader = sfti_info_push(info, &info->loaders, sizeof *loader);
-        if (!loader) return;
-        loader->type = node->type;
-        loader->name = node->names[i];
-        loader->strength_model = node->model;
-        loader->strength_clip = node->clip;
-    }
+    for (size_t i = 0; i < node->count && info->loaders.count < LOADERS_MOST; i++)
+        SFTI_PUSH(info, &info->loaders, sfti_loader, .type = node->type, .name = node->names[i],
+                  .strength_model = node->model, .strength_clip = node->clip);
     memset(node, 0, sizeof *node);
 }
 
@@ -121,4 +113,4 @@ static const sfti_row graph_rows[] = {
     { "prompt", prompt_graph, 0, 0, NULL },
     { "workflow", workflow_graph, 0, 0, NULL },
 };
-const sfti_family sfti_graph_keys = { "", SFTI_ROWS(graph_rows), false };
+const sfti_key_table sfti_graph_keys = { "", SFTI_ROWS(graph_rows), false };

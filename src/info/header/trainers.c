@@ -12,29 +12,11 @@ static void software_name(sfti_cursor *at, const sfti_row *row) {
 
 /* ── OneTrainer ── */
 
-static const struct ot_type { const char *type, *architecture, *variant; } ot_types[] = {
-    { "STABLE_DIFFUSION_15", "sd-1", NULL },
-    { "STABLE_DIFFUSION_15_INPAINTING", "sd-1", "inpaint" },
-    { "STABLE_DIFFUSION_20", "sd-2", NULL }, { "STABLE_DIFFUSION_20_BASE", "sd-2", NULL },
-    { "STABLE_DIFFUSION_20_INPAINTING", "sd-2", "inpaint" },
-    { "STABLE_DIFFUSION_20_DEPTH", "sd-2", "depth" }, { "STABLE_DIFFUSION_21", "sd-2", NULL },
-    { "STABLE_DIFFUSION_21_BASE", "sd-2", NULL }, { "STABLE_DIFFUSION_3", "sd-3", NULL },
-    { "STABLE_DIFFUSION_35", "sd-3", NULL }, { "STABLE_DIFFUSION_XL_10_BASE", "sdxl", NULL },
-    { "STABLE_DIFFUSION_XL_10_BASE_INPAINTING", "sdxl", "inpaint" },
-    { "PIXART_ALPHA", "pixart-alpha", NULL }, { "PIXART_SIGMA", "pixart-sigma", NULL },
-    { "FLUX_DEV_1", "flux.1-dev", NULL }, { "FLUX_FILL_DEV_1", "flux.1-dev", "fill" },
-    { "FLUX_2", "flux.2", NULL }, { "SANA", "sana", NULL },
-    { "HUNYUAN_VIDEO", "hunyuan-video", NULL }, { "HI_DREAM_FULL", "hidream-i1", NULL },
-    { "CHROMA_1", "chroma", NULL }, { "QWEN", "qwen-image", NULL },
-    { "Z_IMAGE", "z-image", NULL },
-};
-
 static void ot_type(sfti_cursor *at, const sfti_row *row) {
-    for (size_t i = 0; sfti_at_text(at) && i < SFTI_COUNT(ot_types); i++) {
-        if (!sfti_same_letters(at->text, ot_types[i].type)) continue;
-        sfti_put_here(at, SFT_FACT_ARCHITECTURE, ot_types[i].architecture, row->trust);
-        sfti_put_here(at, SFT_FACT_VARIANT, ot_types[i].variant, row->trust);
-    }
+    const char *variant;
+    if (!sfti_at_text(at)) return;
+    sfti_put_here(at, SFT_FACT_ARCHITECTURE, sfti_map_onetrainer(at->text, &variant), row->trust);
+    sfti_put_here(at, SFT_FACT_VARIANT, variant, row->trust);
 }
 
 static void ot_base(sfti_cursor *at, const sfti_row *row) {
@@ -158,7 +140,7 @@ static const sfti_row trainer_rows[] = {
     { "quantization_config", quantization_config, 0, 90, NULL },
     { "_quantization_metadata", comfy_quantization, 0, 90, NULL },
 };
-const sfti_family sfti_trainer_keys = { "", SFTI_ROWS(trainer_rows), false };
+const sfti_key_table sfti_trainer_keys = { "", SFTI_ROWS(trainer_rows), false };
 
 /* ── The metadata editor of additional-networks ── */
 
@@ -188,4 +170,4 @@ static const sfti_row ssmd_rows[] = {
     { "tags", sfti_take_commas, SFT_FACT_TAGS, 90, NULL },
     { "cover_images:/*", sfti_take_preview, 0, 0, NULL },
 };
-const sfti_family sfti_ssmd_keys = { "ssmd_", SFTI_ROWS(ssmd_rows), false };
+const sfti_key_table sfti_ssmd_keys = { "ssmd_", SFTI_ROWS(ssmd_rows), false };

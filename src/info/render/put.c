@@ -81,7 +81,7 @@ void sfti_put_text(sfti_json_writer *w, const char *key, sft_span text) {
 }
 
 void sfti_put_double(sfti_json_writer *w, const char *key, double value, bool negative) {
-    char digits[SFTI_DECIMALS_ROOM];
+    char digits[SFTI_DECIMALS_SIZE];
     size_t len = negative || value >= 0 ? sfti_decimals(value, digits) : 0;
     sfti_json_key(w, key);
     if (len > 0) sfti_json_raw(w, (sft_span){ digits, len });

@@ -265,26 +265,9 @@ static void put_civitai(sfti_json_writer *w, const sft_info *info) {
 
 /* ── training ── */
 
-static const struct training_row { const char *key; sfti_training_key slot; } training_rows[] = {
-    { "tool", TRAIN_TOOL }, { "tool_version", TRAIN_TOOL_VERSION },
-    { "started_at", TRAIN_STARTED_AT }, { "finished_at", TRAIN_FINISHED_AT },
-    { "duration_s", TRAIN_DURATION_S }, { "epoch", TRAIN_EPOCH }, { "epochs", TRAIN_EPOCHS },
-    { "step", TRAIN_STEP }, { "steps", TRAIN_STEPS }, { "images", TRAIN_IMAGES },
-    { "images_with_repeats", TRAIN_IMAGES_WITH_REPEATS },
-    { "regularisation_images", TRAIN_REGULARISATION_IMAGES },
-    { "batch_size", TRAIN_BATCH_SIZE }, { "learning_rate", TRAIN_LEARNING_RATE },
-    { "unet_lr", TRAIN_UNET_LR }, { "text_encoder_lr", TRAIN_TEXT_ENCODER_LR },
-    { "optimizer", TRAIN_OPTIMIZER }, { "scheduler", TRAIN_SCHEDULER },
-    { "resolution", TRAIN_RESOLUTION }, { "network_module", TRAIN_NETWORK_MODULE },
-    { "network_args", TRAIN_NETWORK_ARGS }, { "seed", TRAIN_SEED },
-    { "clip_skip", TRAIN_CLIP_SKIP }, { "mixed_precision", TRAIN_MIXED_PRECISION },
-    { "noise_offset", TRAIN_NOISE_OFFSET }, { "comment", TRAIN_COMMENT },
-    { "session_id", TRAIN_SESSION_ID },
-};
-
-static void put_slot(sfti_json_writer *w, const char *key, const sft_info *info, int which) {
+static void put_slot(sfti_json_writer *w, const sft_info *info, int which) {
     const sfti_value *slot = &info->training[which];
-    sfti_json_key(w, key);
+    sfti_json_key(w, sfti_training_slots[which].name);
     if (which == TRAIN_NETWORK_ARGS) sfti_json_text(w, slot->text);
     else if (slot->text.len == 0 && slot->count == 0) sfti_json_null(w);
     else if (slot->type != SFTI_LIST) sfti_put_value(w, slot);
@@ -301,9 +284,7 @@ static void put_slot(sfti_json_writer *w, const char *key, const sft_info *info,
 
 static void put_file_of(sfti_json_writer *w, const char *key, const sft_info *info, int file) {
     (void)sfti_put_open(w, key, '{', true);
-    put_slot(w, "file", info, file);
-    put_slot(w, "sha256", info, file + 1);
-    put_slot(w, "autov1", info, file + 2);
+    for (int i = file; i < file + 3; i++) put_slot(w, info, i);
     sfti_json_close(w, '}');
 }
 
@@ -324,8 +305,7 @@ static const sfti_member bucket_members[] = {
 static void put_training(sfti_json_writer *w, const sft_info *info) {
     bool known = info->has_training || info->datasets.count > 0 || info->buckets.count > 0;
     if (!sfti_put_open(w, "training", '{', known)) return;
-    for (size_t i = 0; i < SFTI_COUNT(training_rows); i++)
-        put_slot(w, training_rows[i].key, info, (int)training_rows[i].slot);
+    for (int i = 0; i < TRAIN_BASE_FILE; i++) put_slot(w, info, i);
     put_file_of(w, "base", info, TRAIN_BASE_FILE);
     put_file_of(w, "vae", info, TRAIN_VAE_FILE);
     sfti_put_list(w, "datasets", &info->datasets, MEMBERS(dataset_members));

@@ -22,25 +22,6 @@ typedef struct hub_config {
     bool head;          /* a class that ends in words */
 } hub_config;
 
-/* model_type, where no class tells. */
-static const struct hub_type { const char *type, *architecture, *kind; } hub_types[] = {
-    { "llama", "llama", "language_model" }, { "mistral", "mistral", "language_model" },
-    { "mixtral", "mixtral", "language_model" }, { "qwen2", "qwen2", "language_model" },
-    { "qwen2_moe", "qwen2-moe", "language_model" }, { "qwen3", "qwen3", "language_model" },
-    { "qwen3_moe", "qwen3-moe", "language_model" }, { "gemma", "gemma", "language_model" },
-    { "gemma2", "gemma-2", "language_model" }, { "gemma3_text", "gemma-3", "language_model" },
-    { "gemma3", "gemma-3", "language_model" }, { "phi", "phi", "language_model" },
-    { "phi3", "phi-3", "language_model" }, { "deepseek_v3", "deepseek-v3", "language_model" },
-    { "gpt2", "gpt-2", "language_model" }, { "gpt_neox", "gpt-neox", "language_model" },
-    { "falcon", "falcon", "language_model" }, { "bert", "bert", "language_model" },
-    { "roberta", "roberta", "language_model" }, { "distilbert", "distilbert", "language_model" },
-    { "modernbert", "modernbert", "language_model" }, { "bart", "bart", "language_model" },
-    { "mamba", "mamba", "language_model" }, { "rwkv", "rwkv", "language_model" },
-    { "whisper", "whisper", "audio_model" }, { "vit", "vit", "vision_model" },
-    { "siglip", "siglip", NULL }, { "dinov2", "dinov2", "image_encoder" },
-    { "umt5", "umt5", NULL }, { "t5", NULL, NULL },
-};
-
 static void hub_take_class(sfti_cursor *at, const sfti_row *row) {
     hub_config *config = at->ctx;
     const char *kind;
@@ -167,14 +148,12 @@ static void hub_refine(hub_config *config) {
 }
 
 static void hub_by_type(hub_config *config) {
-    for (size_t i = 0; i < SFTI_COUNT(hub_types); i++) {
-        if (!sfti_same_letters(config->model_type, hub_types[i].type)) continue;
-        if (!config->architecture) config->architecture = hub_types[i].architecture;
-        /* Without a head's class, only a tied head makes a decoder a language model. */
-        if (config->class_source.len == 0 && config->tied == 1)
-            config->kind = hub_types[i].kind;
-        if (config->class_source.len == 0) config->class_source = config->type_source;
-    }
+    const char *architecture, *kind;
+    if (!sfti_map_model_type(config->model_type, &architecture, &kind)) return;
+    if (!config->architecture) config->architecture = architecture;
+    /* Without a head's class, only a tied head makes a decoder a language model. */
+    if (config->class_source.len == 0 && config->tied == 1) config->kind = kind;
+    if (config->class_source.len == 0) config->class_source = config->type_source;
 }
 
 /* A decoder without a head, of which nothing says that it has one, encodes. */
@@ -185,10 +164,9 @@ static void hub_headless(const sft_info *info, hub_config *config) {
     };
     const sfti_fact *kind = sfti_info_best(info, SFT_FACT_KIND);
     if (config->head || config->tied == 1 || !config->architecture || !kind) return;
-    if (kind->trust > 70 || !sft_span_equal(kind->value.text, sft_span_cstr("language_model")))
-        return;
-    for (size_t i = 0; i < SFTI_COUNT(decoders); i++)
-        if (strcmp(config->architecture, decoders[i]) == 0) config->kind = "text_encoder";
+    if (kind->trust <= 70 && sfti_is(kind->value.text, "language_model")
+        && SFTI_ONE_OF(sft_span_cstr(config->architecture), decoders, sfti_is))
+        config->kind = "text_encoder";
 }
 
 static void hub_put(uint64_t *slot, uint64_t value, bool replace) {
@@ -197,7 +175,7 @@ static void hub_put(uint64_t *slot, uint64_t value, bool replace) {
 
 static void hub_sizes(sft_info *info, const hub_config *config) {
     const sfti_fact *kind = sfti_info_best(info, SFT_FACT_KIND);
-    bool llm = kind && sft_span_equal(kind->value.text, sft_span_cstr("language_model"));
+    bool llm = kind && sfti_is(kind->value.text, "language_model");
     if (!info->has_llm && !(llm && config->layers > 0 && config->hidden > 0)) return;
     info->has_llm = true;
     hub_put(&info->llm.layers, config->layers, false);
@@ -241,7 +219,7 @@ static void read_model_index(sft_info *info, sfti_sidecar *sidecar, sft_span tex
 
 /* Nunchaku's old folder: {"model_class": "Flux", …}. */
 static void read_comfy_config(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
-    static const struct { const char *name, *architecture; } classes[] = {
+    static const char *const classes[][2] = {
         { "Flux", "flux.1" }, { "FluxInpaint", "flux.1" }, { "FluxSchnell", "flux.1-schnell" },
     };
     static const sfti_row rows[] = { { "/model_class", sfti_take_slot, 0, 0, NULL } };
@@ -249,12 +227,10 @@ static void read_comfy_config(sft_info *info, sfti_sidecar *sidecar, sft_span te
     if (!sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(rows), &name)) return;
     sft_span source = sfti_info_text(info, "%.*s:/model_class", (int)sidecar->source.len,
                                      sidecar->source.data);
-    for (size_t i = 0; i < SFTI_COUNT(classes); i++)
-        if (sfti_same_letters(name, classes[i].name)) {
-            sfti_info_add_cstr(info, SFT_FACT_ARCHITECTURE, classes[i].architecture, source,
-                               HUB_TRUST);
-            sfti_info_add_cstr(info, SFT_FACT_KIND, "diffusion_model", source, HUB_TRUST);
-        }
+    const char *architecture = SFTI_MAPPED(name, classes, sfti_same_letters);
+    if (!architecture) return;
+    sfti_info_add_cstr(info, SFT_FACT_ARCHITECTURE, architecture, source, HUB_TRUST);
+    sfti_info_add_cstr(info, SFT_FACT_KIND, "diffusion_model", source, HUB_TRUST);
 }
 
 /* ── scheduler_config.json ── */

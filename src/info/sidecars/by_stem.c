@@ -10,7 +10,7 @@ enum {
     SEEN_MODEL_ID = 4,   /* a number */
     SEEN_VERSIONS = 8,
     SEEN_SKELETON = 16,  /* it says so, or its id is an empty text */
-    SEEN_CONTENT = 32,   /* something a version tells beside ids */
+    SEEN_CONTENT = 32,   /* something of a version other than ids */
     SEEN_SWARM = 64,
     SEEN_MATRIX = 128,
     SEEN_DESCRIPTION = 256,

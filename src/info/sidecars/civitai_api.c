@@ -76,8 +76,7 @@ static void api_put_use(sft_info *info, sft_span use) {
     if (sfti_is_placeholder(use) || list->count == 16) return;
     for (const sfti_note *note = list->first; note; note = note->next)
         if (sft_span_equal(note->text, use)) return;
-    sfti_note *note = sfti_info_push(info, list, sizeof *note);
-    if (note) note->text = use;
+    SFTI_PUSH(info, list, sfti_note, .text = use);
 }
 
 /* "Sell", ["Image", "Sell"] or "{Image,Sell}". */

@@ -6,6 +6,11 @@
 #define SIDECAR_HASHES 1024 /* of one sidecar */
 #define SIDECAR_PROMPTS 10
 
+sfti_sidecar *sfti_sidecar_new(sft_info *info, sft_span path, const char *kind) {
+    return SFTI_PUSH(info, &info->sidecars, sfti_sidecar, .path = path, .kind = kind,
+                     .error = { "", 0 }, .source = { "", 0 });
+}
+
 void sfti_sidecar_fail(sft_info *info, sfti_sidecar *sidecar, const char *why) {
     if (!info->code && sidecar->error.len == 0) sidecar->error = sft_span_cstr(why);
 }
@@ -47,12 +52,9 @@ void sfti_sidecar_hash(sft_info *info, sfti_sidecar *sidecar, const char *algo, 
     sft_span hex;
     size_t digits = strcmp(algo, "autov1") == 0 ? 0 : sfti_claim_digits(algo);
     if (sidecar->hashes.count >= SIDECAR_HASHES) return;
-    if (!sfti_info_hash(info, value, digits, &hex)) return;
-    sfti_claim *claim = sfti_info_push(info, &sidecar->hashes, sizeof *claim);
-    if (!claim) return;
-    claim->algo = algo;
-    claim->value = hex;
-    claim->source = source;
+    if (sfti_info_hash(info, value, digits, &hex))
+        SFTI_PUSH(info, &sidecar->hashes, sfti_claim, .algo = algo, .value = hex,
+                  .source = source);
 }
 
 void sfti_sidecar_take_hash(sfti_cursor *at, const sfti_row *row) {
@@ -103,9 +105,9 @@ void sfti_sidecar_take_prompt(sfti_cursor *at, const sfti_row *row) {
     if (!sfti_at_number(at) && !sfti_at_text(at)) return;
     if (!side->prompt || side->prompt_index != at->index) {
         if (side->prompts == SIDECAR_PROMPTS) return;
-        side->prompt = sfti_info_push(at->info, &at->info->prompts, sizeof *side->prompt);
+        side->prompt = SFTI_PUSH(at->info, &at->info->prompts, sfti_prompt,
+                                 .source = sfti_cursor_source_above(at, row->trust));
         if (!side->prompt) return;
-        side->prompt->source = sfti_cursor_source_above(at, row->trust);
         side->prompt_index = at->index;
         side->prompts++;
     }

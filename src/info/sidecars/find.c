@@ -19,20 +19,11 @@ typedef struct found_files {
     uint64_t previews;
 } found_files;
 
-static sfti_sidecar *new_sidecar(sft_info *info, sft_span path, const char *kind) {
-    sfti_sidecar *sidecar = sfti_info_push(info, &info->sidecars, sizeof *sidecar);
-    if (!sidecar) return NULL;
-    sidecar->path = path;
-    sidecar->kind = kind;
-    sidecar->error = sidecar->source = (sft_span){ "", 0 };
-    return sidecar;
-}
-
 static void read_sidecar(sft_info *info, const sidecar_folder *place, const sfti_sidecar_row *row,
                          sft_span name) {
     sft_span text;
     sft_span path = sfti_sidecar_path(info, place->path, name);
-    sfti_sidecar *sidecar = info->code ? NULL : new_sidecar(info, path, row->kind);
+    sfti_sidecar *sidecar = info->code ? NULL : sfti_sidecar_new(info, path, row->kind);
     if (!sidecar) return;
     sidecar->source = sfti_info_join(info, "sidecar:", name);
     if (info->code || !sfti_sidecar_text(info, path, name, &text, &sidecar->error)) return;
@@ -102,9 +93,8 @@ static bool shelf_name(sft_span name) {
         "decoder", "downloads", "download", "desktop", "documents", "output", "outputs", "tmp",
         "temp", "home", "root", "snapshots", "blobs", "safety_checker", "feature_extractor",
     };
-    for (size_t i = 0; i < SFTI_COUNT(shelves); i++)
-        if (sfti_same_letters(name, shelves[i])) return true;
-    return name.len == 0 || (name.len > 11 && sfti_starts_with(name, "checkpoint-"));
+    return name.len == 0 || SFTI_ONE_OF(name, shelves, sfti_same_letters)
+        || (name.len > 11 && sfti_starts_with(name, "checkpoint-"));
 }
 
 static void folder_facts(sft_info *info, const sidecar_folder *place) {
@@ -135,7 +125,7 @@ static sft_info_folder *list_other_folder(sft_info *info, sft_span path) {
     sft_code code = sft_info_folder_open(name.data, info->options.alloc, &folder, &error);
     if (code == SFT_OUT_OF_MEMORY) info->code = code;
     if (!code || info->code) return folder;
-    sfti_sidecar *record = new_sidecar(info, name, "folder");
+    sfti_sidecar *record = sfti_sidecar_new(info, name, "folder");
     if (record) record->error = sfti_info_text(info, "%s", error.message);
     return NULL;
 }
@@ -152,8 +142,8 @@ static void read_link_target(sft_info *info, const char *target, found_files *fo
     sft_info_folder_close(folder);
 }
 
-/* A model that is a link: its target's name in a Hub cache is its SHA-256; else what lies
- * beside the target counts too. */
+/* A model that is a link: its target's name in a Hub cache is its SHA-256; else the sidecars of
+ * the target count too. */
 static void follow_link(sft_info *info, const sft_info_folder *folder, found_files *found) {
     char target[SIDECAR_PATH];
     const sfti_entry *entry = folder ? sfti_folder_at(folder, sfti_base_name(info->path)) : NULL;
@@ -161,7 +151,7 @@ static void follow_link(sft_info *info, const sft_info_folder *folder, found_fil
     sft_span path = sfti_info_text(info, "%.*s", (int)info->path.len, info->path.data);
     int failed = info->code ? 0 : os_real_path(path.data, target, sizeof target);
     if (failed) {
-        sfti_sidecar *record = new_sidecar(info, path, "folder");
+        sfti_sidecar *record = sfti_sidecar_new(info, path, "folder");
         if (record) (void)sfti_sidecar_failed(info, failed, "follow this link", &record->error);
     }
     if (failed || info->code) return;

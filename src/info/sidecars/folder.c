@@ -1,6 +1,5 @@
 #include "info/sidecars/sidecars.h"
 
-#include "base/checked.h"
 #include "base/error.h"
 #include "base/json_lex.h"
 #include "base/order.h"
@@ -9,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define FOLDER_PATH_ROOM 4096
+#define FOLDER_PATH_SIZE 4096
 
 /* ── Names ── */
 
@@ -61,23 +60,15 @@ static bool same_model(sft_span a, sft_span b) {
     if (!sfti_shard_number(a, &a_begin, &a_total, &a_end)) return false;
     if (!sfti_shard_number(b, &b_begin, &b_total, &b_end)) return false;
     if (a_begin != b_begin || memcmp(a.data, b.data, a_begin) != 0) return false;
-    sft_span a_rest = { a.data + a_total, a.len - a_total };
-    sft_span b_rest = { b.data + b_total, b.len - b_total };
-    return sft_span_equal(a_rest, b_rest);
+    return sft_span_equal(sfti_from(a, a_total), sfti_from(b, b_total));
 }
 
 /* ── Listing ── */
 
-typedef struct folder_node {
-    struct folder_node *next;
-    os_kind kind;
-    sft_span name;
-} folder_node;
-
 typedef struct folder_listing {
     sfti_arena *arena;
-    folder_node *last;
-    size_t count;
+    sfti_entry *entries;
+    size_t count, cap;
     bool full; /* memory ran out */
     bool journals; /* an edit is being made, or was interrupted */
 } folder_listing;
@@ -89,16 +80,15 @@ static int keep_listed(void *ctx, const char *name, os_kind kind) {
         listing->journals = true;
     if (name[0] == '.' && name[1] == '_') return 0;
     if (kind != OS_FILE && kind != OS_LINK && kind != OS_DIR) return 0;
-    folder_node *node = sfti_arena_take(listing->arena, sizeof *node);
-    char *copy = sfti_arena_take(listing->arena, len + 1);
-    if (!node || !copy || listing->count == UINT32_MAX) {
+    sfti_entry *entries = sfti_arena_grow(listing->arena, listing->entries, listing->count, 1,
+                                          &listing->cap, sizeof *entries);
+    char *copy = sfti_arena_copy(listing->arena, name, len);
+    if (!entries || !copy || listing->count == UINT32_MAX) {
         listing->full = true;
         return ENOMEM;
     }
-    memcpy(copy, name, len + 1);
-    *node = (folder_node){ listing->last, kind, { copy, len } };
-    listing->last = node;
-    listing->count++;
+    entries[listing->count++] = (sfti_entry){ { copy, len }, kind };
+    listing->entries = entries;
     return 0;
 }
 
@@ -107,20 +97,12 @@ static int compare_entries(const void *ctx, uint32_t a, uint32_t b) {
     return sfti_bytes_compare(entries[a].name, entries[b].name);
 }
 
-/* Three arrays in one: as listed, sorted, and the numbers to sort. */
 static bool sort_entries(sft_info_folder *folder, const folder_listing *listing) {
-    uint64_t bytes, each = 2 * sizeof(sfti_entry) + 2 * sizeof(uint32_t);
-    size_t i = listing->count;
-    if (!sfti_mul(listing->count, each, &bytes) || !sfti_fits_size(bytes)) return false;
-    sfti_entry *plain = sfti_arena_take(&folder->arena, (size_t)bytes);
-    if (!plain) return false;
-    sfti_entry *sorted = plain + listing->count;
-    uint32_t *order = (uint32_t *)(void *)(sorted + listing->count);
-    for (const folder_node *node = listing->last; node; node = node->next)
-        plain[--i] = (sfti_entry){ node->name, node->kind };
-    for (i = 0; i < listing->count; i++) order[i] = (uint32_t)i;
-    sfti_sort(order, order + listing->count, listing->count, compare_entries, plain);
-    for (i = 0; i < listing->count; i++) sorted[i] = plain[order[i]];
+    const uint32_t *order = sfti_arena_sorted(&folder->arena, listing->count, compare_entries,
+                                              listing->entries);
+    sfti_entry *sorted = sfti_arena_array(&folder->arena, listing->count, sizeof *sorted);
+    if (!order || !sorted) return false;
+    for (size_t i = 0; i < listing->count; i++) sorted[i] = listing->entries[order[i]];
     folder->entries = sorted;
     folder->count = listing->count;
     return true;
@@ -149,17 +131,6 @@ static void count_models(sft_info_folder *folder) {
 
 /* ── Hub caches ── */
 
-/* The component of a path that begins at *at, which moves behind it. */
-static bool next_component(sft_span path, size_t *at, sft_span *out) {
-    while (*at < path.len && path.data[*at] == '/') (*at)++;
-    if (*at == path.len) return false;
-    *out = (sft_span){ path.data + *at, path.len - *at };
-    const char *slash = memchr(out->data, '/', out->len);
-    if (slash) out->len = (size_t)(slash - out->data);
-    *at += out->len;
-    return true;
-}
-
 /* "ORG--NAME" with its first double hyphen as a slash. */
 static sft_span repo_of(sfti_arena *arena, sft_span name) {
     sft_span none = { "", 0 };
@@ -178,34 +149,30 @@ static sft_span repo_of(sfti_arena *arena, sft_span name) {
 /* "ORG/NAME" from "…/models--ORG--NAME/snapshots/REV…"; empty if it is no such path. */
 static sft_span hub_repo(sfti_arena *arena, sft_span path) {
     static const char mark[] = "models--";
-    sft_span before = { "", 0 }, at_hand;
-    size_t at = 0, mark_len = sizeof mark - 1;
-    while (next_component(path, &at, &at_hand)) {
-        bool named = before.len > mark_len && memcmp(before.data, mark, mark_len) == 0;
-        if (named && sft_span_equal(at_hand, sft_span_cstr("snapshots")))
-            return repo_of(arena, (sft_span){ before.data + mark_len, before.len - mark_len });
-        before = at_hand;
+    sft_span before = { "", 0 }, name;
+    while (sfti_next_piece(&path, '/', &name)) {
+        if (name.len == 0) continue;
+        if (sfti_is(name, "snapshots") && sfti_begins(before, mark) && before.len >= sizeof mark)
+            return repo_of(arena, sfti_from(before, sizeof mark - 1));
+        before = name;
     }
     return (sft_span){ "", 0 };
 }
 
 static bool folder_names(sft_info_folder *folder, const char *path) {
-    char buffer[FOLDER_PATH_ROOM];
+    char buffer[FOLDER_PATH_SIZE];
     sft_span real = sft_span_cstr(os_real_path(path, buffer, sizeof buffer) ? path : buffer);
     sft_span name = sfti_base_name(real);
     folder->repo = hub_repo(&folder->arena, real);
     if (folder->repo.len == 0) folder->repo = hub_repo(&folder->arena, sft_span_cstr(path));
-    char *copy = sfti_arena_take(&folder->arena, name.len + 1);
-    if (!copy) return false;
-    memcpy(copy, name.data, name.len);
-    folder->name = (sft_span){ copy, name.len };
-    return true;
+    folder->name = (sft_span){ sfti_arena_copy(&folder->arena, name.data, name.len), name.len };
+    return folder->name.data != NULL;
 }
 
 /* ── Opening ── */
 
 static sft_code folder_fill(sft_info_folder *folder, const char *path, sft_error *err) {
-    folder_listing listing = { &folder->arena, NULL, 0, false, false };
+    folder_listing listing = { .arena = &folder->arena };
     uint64_t now = os_time_s();
     int error = os_list(path, keep_listed, &listing);
     if (listing.full) return sfti_fail_memory(err, folder->arena.bytes);
@@ -304,9 +271,7 @@ static bool generic_stem(sft_span stem) {
     static const char *const generic[] = { "model", "adapter_model", "pytorch_lora_weights",
                                            "diffusion_pytorch_model", "pytorch_model",
                                            "consolidated", "ip_adapter" };
-    for (size_t i = 0; i < SFTI_COUNT(generic); i++)
-        if (sfti_starts_with(stem, generic[i])) return true;
-    return false;
+    return SFTI_ONE_OF(stem, generic, sfti_starts_with);
 }
 
 /* Whether every model file of the folder is a shard of this set. */

@@ -87,20 +87,16 @@ static void restore_trust(sfti_sidecar *sidecar) {
 
 /* What comes from a sidecar: its name, and a place in it or nothing. */
 static bool comes_from(sft_span source, sft_span sidecar) {
-    if (source.len < sidecar.len || memcmp(source.data, sidecar.data, sidecar.len) != 0)
-        return false;
-    return source.len == sidecar.len || source.data[sidecar.len] == ':';
+    sft_span head = { source.data, sidecar.len };
+    return source.len >= sidecar.len && sft_span_equal(head, sidecar)
+        && (source.len == sidecar.len || source.data[sidecar.len] == ':');
 }
 
 static void demote(sft_info *info, sfti_sidecar *sidecar, sft_span source, int *trust,
                    bool differs) {
     int now = differs ? (*trust < 10 ? *trust : 10) : (*trust > 30 ? *trust - 30 : 0);
     if (now == *trust || !comes_from(source, sidecar->source)) return;
-    demotion *d = sfti_info_push(info, &sidecar->demoted, sizeof *d);
-    if (!d) return;
-    d->trust = trust;
-    d->was = *trust;
-    *trust = now;
+    if (SFTI_PUSH(info, &sidecar->demoted, demotion, .trust = trust, .was = *trust)) *trust = now;
 }
 
 static void demote_all(sft_info *info, sfti_sidecar *sidecar, bool differs) {

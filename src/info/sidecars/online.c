@@ -1,12 +1,11 @@
-/* What was asked online, read as the file beside the model that it can be saved as. */
+/* CivitAI's answer, read as the sidecar that it can be saved as. */
 #include "info/sidecars/sidecars.h"
 
 #include <string.h>
 
 void sfti_info_online(sft_info *info) {
-    sfti_sidecar *online = info->answer.len ? sfti_info_take(info, sizeof *online) : NULL;
+    sfti_sidecar *online = info->answer.len ? sfti_info_take_zeroed(info, sizeof *online) : NULL;
     if (!online) return;
-    memset(online, 0, sizeof *online);
     online->path = online->error = (sft_span){ "", 0 };
     online->source = sft_span_cstr("online:civitai");
     info->online = online;

@@ -14,18 +14,9 @@ static const char *const preview_suffixes[] = {
     ".example.0.jpeg", ".example.0.jpg", ".example.0.png",
 };
 
-static const char *film_type(sft_span bytes) {
-    if (bytes.len >= 12 && memcmp(bytes.data + 4, "ftyp", 4) == 0) return "video/mp4";
-    if (bytes.len >= 4 && memcmp(bytes.data, "\x1A\x45\xDF\xA3", 4) == 0) return "video/webm";
-    return NULL;
-}
-
 static void preview_fail(sft_info *info, sft_span path, sft_span error) {
-    sfti_sidecar *record = sfti_info_push(info, &info->sidecars, sizeof *record);
-    if (!record) return;
-    record->path = path;
-    record->kind = "preview";
-    record->error = error;
+    sfti_sidecar *record = sfti_sidecar_new(info, path, "preview");
+    if (record) record->error = error;
 }
 
 static void read_preview(sft_info *info, sft_span path, sft_span name) {
@@ -41,21 +32,15 @@ static void read_preview(sft_info *info, sft_span path, sft_span name) {
     if (type && size > bytes.len && (png || width == 0))
         (void)sfti_sidecar_file(info, path, name, PREVIEW_PNG, &bytes, &size, &error);
     if (type) type = sfti_image_type(bytes, &width, &height);
-    else type = film_type(bytes);
     if (!type) {
         preview_fail(info, path, sft_span_cstr("expected an image or a film, found neither"));
         return;
     }
-    sfti_preview *preview = sfti_info_push(info, &info->previews, sizeof *preview);
-    if (!preview) return;
-    preview->path = path;
-    preview->source = sfti_info_join(info, "sidecar:", name);
-    preview->media_type = type;
-    preview->bytes = size;
-    preview->width = width;
-    preview->height = height;
-    preview->data = (sft_span){ "", 0 };
-    if (png) sfti_info_png_text(info, bytes, preview->source);
+    sft_span source = sfti_info_join(info, "sidecar:", name);
+    SFTI_PUSH(info, &info->previews, sfti_preview, .path = path, .source = source,
+              .media_type = type, .bytes = size, .width = width, .height = height,
+              .data = { "", 0 });
+    if (png) sfti_info_png_text(info, bytes, source);
 }
 
 void sfti_info_previews(sft_info *info, const sft_info_folder *folder, sft_span folder_path,

@@ -1,4 +1,4 @@
-/* Reading the files beside a model. */
+/* Reads files next to a model. */
 #include "info/sidecars/sidecars.h"
 
 #include "base/utf8.h"

@@ -90,6 +90,8 @@ typedef struct sfti_sidecar_walked {
     size_t prompts;
 } sfti_sidecar_walked;
 
+/* A record of a file, told with its error if it cannot be used. */
+sfti_sidecar *sfti_sidecar_new(sft_info *info, sft_span path, const char *kind);
 void sfti_sidecar_fail(sft_info *info, sfti_sidecar *sidecar, const char *why);
 /* sfti_info_walk; text that is not JSON is the sidecar's error. */
 bool sfti_sidecar_walk(sft_info *info, sfti_sidecar *sidecar, sft_span text, const sfti_row *rows,

@@ -106,10 +106,6 @@ static void yaml_emit(yaml_state *y, sft_span text) {
 
 /* ── Scalars ── */
 
-static char *yaml_room(yaml_state *y, size_t len) {
-    return sfti_info_take(y->walk.info, len + 1);
-}
-
 /* The next lines that are indented deeper; blank ones among them if asked for. They are
  * read. */
 static sft_span yaml_deeper(yaml_state *y, size_t indent, bool blanks) {
@@ -128,7 +124,7 @@ static sft_span yaml_continued(yaml_state *y, sft_span first, size_t indent) {
     sft_span more = yaml_deeper(y, indent, false), line;
     size_t used = first.len;
     if (more.len == 0) return first;
-    char *buffer = yaml_room(y, first.len + more.len + 1);
+    char *buffer = sfti_info_take(y->walk.info, first.len + more.len + 2);
     if (!buffer) return first;
     memcpy(buffer, first.data, first.len);
     while (sfti_next_piece(&more, '\n', &line)) {
@@ -144,7 +140,7 @@ static sft_span yaml_continued(yaml_state *y, sft_span first, size_t indent) {
 /* Behind '|' or '>': the lines indented deeper, as they stand or as one. */
 static sft_span yaml_block(yaml_state *y, char style, size_t indent) {
     sft_span all = yaml_deeper(y, indent, true), line;
-    char *buffer = yaml_room(y, all.len + 1);
+    char *buffer = sfti_info_take(y->walk.info, all.len + 2);
     size_t used = 0, own = SIZE_MAX;
     if (!buffer) return (sft_span){ "", 0 };
     while (sfti_next_piece(&all, '\n', &line)) {
@@ -200,7 +196,7 @@ static size_t yaml_quote_end(sft_span text) {
 
 /* Quotes and escapes undone; a line's end is a blank. text: with its quotes. */
 static sft_span yaml_unquote(yaml_state *y, sft_span text) {
-    char *buffer = yaml_room(y, text.len), quote = text.data[0];
+    char *buffer = sfti_info_take(y->walk.info, text.len + 1), quote = text.data[0];
     const char *p = text.data + 1, *end = text.data + text.len - 1;
     size_t used = 0, len;
     if (!buffer) return (sft_span){ "", 0 };
@@ -273,7 +269,7 @@ static void yaml_emit_scalar(yaml_state *y, sft_span text) {
         return;
     }
     if (text.len == 0 || strchr("&*!{}[]|>%@`", *text.data)) return;
-    if (sft_span_equal(text, sft_span_cstr("~")) || sfti_same_letters(text, "null")) return;
+    if (sfti_is(text, "~") || sfti_same_letters(text, "null")) return;
     yaml_emit(y, text);
 }
 

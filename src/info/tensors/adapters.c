@@ -147,12 +147,7 @@ typedef struct adapter_scan {
 
 /* The tensor of a module with another suffix. */
 static const sft_tensor *sibling(const adapter_scan *scan, sft_span module, const char *suffix) {
-    char buffer[600];
-    size_t len = strlen(suffix);
-    if (!suffix || module.len + len > sizeof buffer) return NULL;
-    memcpy(buffer, module.data, module.len);
-    memcpy(buffer + module.len, suffix, len);
-    return sft_set_find(scan->view->info->set, (sft_span){ buffer, module.len + len }, NULL);
+    return sfti_view_sibling(scan->view, module, suffix);
 }
 
 static uint64_t size_at(const sft_tensor *tensor, uint32_t axis) {
@@ -170,9 +165,7 @@ static bool named_conv(sft_span name) {
     static const char *const ends[] = { "conv1", "conv2", "_conv", ".conv", "conv_in",
                                         "conv_out", "in_layers_2", "in_layers.2",
                                         "out_layers_3", "out_layers.3", "_op", ".op" };
-    for (size_t i = 0; i < SFTI_COUNT(ends); i++)
-        if (sfti_ends(name, ends[i])) return true;
-    return false;
+    return SFTI_ONE_OF(name, ends, sfti_ends);
 }
 
 static void measure_lora(const adapter_scan *scan, sfti_module *m,
@@ -334,7 +327,7 @@ static void tell_components(const adapter_scan *scan, const char *architecture, 
     const char *main_part = architecture ? sfti_denoiser_part(architecture) : NULL;
     if (!architecture)
         main_part = sfti_forms_hold(scan->forms, "^down_blocks_ | ^up_blocks_ | ^mid_block_ | "
-                                                 "^input_blocks_ | ^output_blocks_ | ^#$", NULL)
+                                                 "^input_blocks_ | ^output_blocks_ | ^#$")
                         ? "unet" : "transformer";
     for (int i = 0; i < SFTI_ADAPTER_PARTS && !language; i++)
         sfti_add_component(info, &info->adapter.components, parts[i] ? parts[i] : main_part,
@@ -394,14 +387,14 @@ static bool is_language(const char *architecture) {
 }
 
 static void tell_language(const sfti_forms *forms, sft_info *info) {
-    const sfti_form *seen = NULL;
-    info->has_llm = sfti_forms_hold(forms, "layers_#_self_attn_q_proj[in>=1]", &seen) && seen;
-    if (info->has_llm) info->llm.hidden = seen->in;
+    const sfti_form *query = sfti_forms_find(forms, "layers_#_self_attn_q_proj[in>=1]");
+    info->has_llm = query != NULL;
+    if (query) info->llm.hidden = query->in;
 }
 
 /* FLUX.1's own control LoRAs bring norms of their own and a wider input. */
 static bool is_flux_control(const adapter_scan *scan) {
-    return sfti_forms_hold(scan->forms, "^img_in$", NULL)
+    return sfti_forms_hold(scan->forms, "^img_in$")
         && sfti_view_find(scan->view, "double_blocks.0.img_attn.norm.key_norm.scale");
 }
 
@@ -425,7 +418,7 @@ static void tell_adapter(const adapter_scan *scan) {
     tell_metadata_tokens(scan);
 }
 
-/* Scales, packed weights and a low rank beside them: nunchaku, a quantised model. */
+/* Scales, packed weights and a low rank: nunchaku, a quantised model. */
 static bool is_quantised_model(const sfti_quant *quant) {
     return quant->id && strncmp(quant->id, "svdquant", 8) == 0;
 }
@@ -433,11 +426,9 @@ static bool is_quantised_model(const sfti_quant *quant) {
 bool sfti_info_adapter(const sfti_view *view, const sfti_quant *quant) {
     sft_info *info = view->info;
     bool control = sfti_info_best(info, SFT_FACT_KIND) != NULL;
-    adapter_scan *scan = sfti_info_take(info, sizeof *scan);
-    sfti_forms *forms = sfti_info_take(info, sizeof *forms);
+    adapter_scan *scan = sfti_info_take_zeroed(info, sizeof *scan);
+    sfti_forms *forms = sfti_info_take_zeroed(info, sizeof *forms);
     if (!scan || !forms) return false;
-    memset(scan, 0, sizeof *scan);
-    memset(forms, 0, sizeof *forms);
     scan->view = view;
     scan->quant = quant;
     scan->forms = forms;

@@ -53,11 +53,12 @@ typedef struct sfti_form {
 #define SFTI_FAMILIES 32
 #define SFTI_FAMILY_NUMBERS 512
 
-typedef struct sfti_family {
+/* Which blocks of a name are adapted: "double_blocks", and a bit a number. */
+typedef struct sfti_blocks {
     sft_span name;
     uint64_t bits[SFTI_FAMILY_NUMBERS / 64];
     bool numbered;
-} sfti_family;
+} sfti_blocks;
 
 typedef struct sfti_forms {
     sft_info *info;
@@ -65,7 +66,7 @@ typedef struct sfti_forms {
     sfti_form forms[SFTI_FORMS];
     uint16_t slots[SFTI_FORMS * 2]; /* index + 1 */
     size_t families;
-    sfti_family family[SFTI_FAMILIES];
+    sfti_blocks family[SFTI_FAMILIES];
     const sft_tensor *first;
     uint32_t formats; /* bits of prefixes seen, private to forms.c */
 } sfti_forms;
@@ -80,8 +81,9 @@ sfti_part sfti_part_of(sft_span name, sft_span *rest);
 const char *sfti_forms_format(const sfti_forms *forms);
 /* Architecture, variant and evidence as facts; returns the architecture or NULL. */
 const char *sfti_forms_target(const sfti_forms *forms);
-/* Whether a clause like those of the target rows holds. */
-bool sfti_forms_hold(const sfti_forms *forms, const char *clauses, const sfti_form **seen);
+/* Whether clauses like those of the target rows hold; the first form that one alternative fits. */
+bool sfti_forms_hold(const sfti_forms *forms, const char *clauses);
+const sfti_form *sfti_forms_find(const sfti_forms *forms, const char *clause);
 /* Leaf names and blocks into info->adapter. */
 void sfti_forms_lists(const sfti_forms *forms);
 

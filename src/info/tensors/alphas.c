@@ -40,16 +40,13 @@ sfti_bounds sfti_tally_range(const sfti_tally *t) {
 
 /* False for what is no number, or none that an alpha is written as. */
 static bool scalar_value(const sft_tensor *tensor, const unsigned char *bytes, double *out) {
-    switch (tensor->dtype) {
-    case SFT_F16: case SFT_BF16: case SFT_F32: case SFT_F64: case SFT_I32: case SFT_I64:
-        sfti_to_doubles(tensor->dtype, bytes, 0, 1, out);
-        return *out - *out == 0;
-    case SFT_BOOL: case SFT_F4: case SFT_F6_E2M3: case SFT_F6_E3M2: case SFT_U8: case SFT_I8:
-    case SFT_F8_E5M2: case SFT_F8_E4M3: case SFT_F8_E8M0: case SFT_F8_E4M3FNUZ:
-    case SFT_F8_E5M2FNUZ: case SFT_I16: case SFT_U16: case SFT_U32: case SFT_C64: case SFT_U64:
-        break;
-    }
-    return false;
+    static const bool alphas[SFT_DTYPE_COUNT] = {
+        [SFT_F16] = true, [SFT_BF16] = true, [SFT_F32] = true, [SFT_F64] = true,
+        [SFT_I32] = true, [SFT_I64] = true,
+    };
+    if (!alphas[tensor->dtype]) return false;
+    sfti_to_doubles(tensor->dtype, bytes, 0, 1, out);
+    return *out - *out == 0;
 }
 
 /* Alphas of the file by offset, with a window of bytes read ahead. */
@@ -84,7 +81,7 @@ static bool is_alpha(const sft_tensor *tensor) {
     return scalar && sfti_ends(tensor->name, ".alpha");
 }
 
-/* Alphas in order of offset into room; how many. */
+/* Alphas in order of offset; how many. */
 static size_t list_alphas(const sft_file *file, const sft_tensor **buffer, size_t size) {
     size_t count = 0;
     for (size_t i = 0; i < sft_file_tensor_count(file) && count < size; i++)
@@ -120,11 +117,10 @@ static void read_alphas(const sft_info *info, alpha_reader *reader, const sft_te
 }
 
 void sfti_adapter_alphas(sft_info *info, uint64_t most) {
-    sfti_tally *values = sfti_info_take(info, sizeof *values);
+    sfti_tally *values = sfti_info_take_zeroed(info, sizeof *values);
     const sft_tensor **alphas = sfti_info_take(info, (size_t)most * sizeof *alphas);
     alpha_reader reader = { NULL, sfti_info_take(info, ALPHA_BLOCK), 0, 0, false };
     if (!values || !alphas || !reader.window) return;
-    memset(values, 0, sizeof *values);
     for (size_t i = 0; i < sft_set_shard_count(info->set) && !values->any; i++) {
         reader.file = sft_set_shard_at(info->set, i);
         size_t count = reader.file ? list_alphas(reader.file, alphas, (size_t)most) : 0;

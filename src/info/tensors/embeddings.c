@@ -43,8 +43,7 @@ static embedding_slot slot_of(const sfti_view *view, const sft_tensor *tensor, b
     const sft_info *info = view->info;
     *named = true;
     for (size_t i = 0; i < SFTI_COUNT(embedding_names); i++)
-        if (sft_span_equal(tensor->name, sft_span_cstr(embedding_names[i].name)))
-            return embedding_names[i].slot;
+        if (sfti_is(tensor->name, embedding_names[i].name)) return embedding_names[i].slot;
     if (is_token(tensor->name)) return SLOT_PLAIN;
     *named = false; /* a lone tensor called as the file is */
     if (view->count == 1 && info->stem.len > 0 && sft_span_equal(tensor->name, info->stem))

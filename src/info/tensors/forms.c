@@ -203,11 +203,11 @@ static void put_block(sfti_forms *forms, const form_key *key) {
     size_t i = 0;
     while (i < forms->families && !sft_span_equal(forms->family[i].name, name)) i++;
     if (i == SFTI_FAMILIES) return;
-    sfti_family *family = &forms->family[i];
+    sfti_blocks *family = &forms->family[i];
     if (i == forms->families) {
         forms->families++;
         family->name = name;
-        family->numbered = !sft_span_equal(name, sft_span_cstr("mid_block"));
+        family->numbered = !sfti_is(name, "mid_block");
     }
     family->bits[key->first / 64] |= UINT64_C(1) << key->first % 64;
 }
@@ -324,42 +324,34 @@ static int compare_leaves(const void *ctx, uint32_t a, uint32_t b) {
 static void list_targets(const sfti_forms *forms) {
     sft_info *info = forms->info;
     sft_span *leaves = sfti_info_take(info, SFTI_FORMS * sizeof *leaves);
-    uint32_t *order = sfti_info_take(info, SFTI_FORMS * 2 * sizeof *order);
-    size_t count = 0, listed = 0;
+    size_t count = 0;
     for (size_t i = 0; i < forms->count && !info->code; i++) {
         sft_span leaf = leaf_of(info, &forms->forms[i]);
-        if (leaf.len == 0 || leaf.len > 128) continue;
-        order[count] = (uint32_t)count;
-        leaves[count++] = leaf;
+        if (leaf.len > 0 && leaf.len <= 128) leaves[count++] = leaf;
     }
-    if (info->code) return;
-    sfti_sort(order, order + SFTI_FORMS, count, compare_leaves, leaves);
-    for (size_t i = 0; i < count && listed < FORM_TARGETS; i++) {
-        if (i > 0 && sft_span_equal(leaves[order[i]], leaves[order[i - 1]])) continue;
-        sfti_note *note = sfti_info_push(info, &info->adapter.targets, sizeof *note);
-        if (!note) return;
-        note->text = leaves[order[i]];
-        listed++;
-    }
+    const uint32_t *order = sfti_arena_sorted(&info->arena, count, compare_leaves, leaves);
+    if (!order) info->code = SFT_OUT_OF_MEMORY;
+    for (size_t i = 0; !info->code && i < count && info->adapter.targets.count < FORM_TARGETS; i++)
+        if (i == 0 || !sft_span_equal(leaves[order[i]], leaves[order[i - 1]]))
+            SFTI_PUSH(info, &info->adapter.targets, sfti_note, .text = leaves[order[i]]);
 }
 
-static bool has_block(const sfti_family *family, unsigned n) {
+static bool has_block(const sfti_blocks *family, unsigned n) {
     return n < SFTI_FAMILY_NUMBERS && (family->bits[n / 64] >> n % 64 & 1);
 }
 
-static void push_block(sft_info *info, const sfti_family *family, unsigned from, unsigned to) {
+static void push_block(sft_info *info, const sfti_blocks *family, unsigned from, unsigned to) {
     int len = (int)(family->name.len < 128 ? family->name.len : 128);
     const char *name = family->name.data;
     sft_span text = !family->numbered ? sfti_info_text(info, "%.*s", len, name)
                   : from == to ? sfti_info_text(info, "%.*s.%u", len, name, from)
                                : sfti_info_text(info, "%.*s.%u-%u", len, name, from, to);
-    sfti_note *note = sfti_info_push(info, &info->adapter.blocks, sizeof *note);
-    if (note) note->text = text;
+    SFTI_PUSH(info, &info->adapter.blocks, sfti_note, .text = text);
 }
 
 static void list_blocks(const sfti_forms *forms) {
     for (size_t i = 0; i < forms->families; i++) {
-        const sfti_family *family = &forms->family[i];
+        const sfti_blocks *family = &forms->family[i];
         if (!family->numbered) {
             push_block(forms->info, family, 0, 0);
             continue;

@@ -127,15 +127,9 @@ static const struct language_names {
     { "opt", "decoder.layers.", "decoder.embed_tokens.weight",
       "decoder.layers.#.self_attn.q_proj.weight", "decoder.layers.#.self_attn.k_proj.weight",
       false },
-    { "t5", "encoder.block.", "shared.weight", "encoder.block.#.layer.0.SelfAttention.q.weight",
-      "encoder.block.#.layer.0.SelfAttention.k.weight", false },
-    { "t5-xxl", "encoder.block.", "shared.weight",
-      "encoder.block.#.layer.0.SelfAttention.q.weight",
+    { "t5*", "encoder.block.", "shared.weight", "encoder.block.#.layer.0.SelfAttention.q.weight",
       "encoder.block.#.layer.0.SelfAttention.k.weight", false },
     { "umt5", "encoder.block.", "shared.weight", "encoder.block.#.layer.0.SelfAttention.q.weight",
-      "encoder.block.#.layer.0.SelfAttention.k.weight", false },
-    { "t5-seq2seq", "encoder.block.", "shared.weight",
-      "encoder.block.#.layer.0.SelfAttention.q.weight",
       "encoder.block.#.layer.0.SelfAttention.k.weight", false },
 };
 
@@ -146,8 +140,8 @@ static const struct language_head {
 } language_heads[] = {
     { "gpt-2", 0, 64 },      { "bert", 0, 64 },       { "roberta", 0, 64 },
     { "distilbert", 0, 64 }, { "modernbert", 0, 64 }, { "bart", 0, 64 },
-    { "t5", 0, 64 },         { "t5-xxl", 0, 64 },     { "umt5", 0, 64 },
-    { "t5-seq2seq", 0, 64 }, { "falcon", 0, 64 },     { "mixtral", 0, 128 },
+    { "t5*", 0, 64 },        { "umt5", 0, 64 },
+    { "falcon", 0, 64 },     { "mixtral", 0, 128 },
     { "gemma", 0, 256 },     { "gemma-2", 2304, 256 }, { "gemma-2", 3584, 256 },
     { "gemma-2", 4608, 128 }, { "gpt-oss", 2880, 64 }, { "phi", 2048, 64 },
     { "phi", 2560, 80 },     { "phi-3", 3072, 96 },   { "phi-3", 5120, 128 },
@@ -203,7 +197,7 @@ static uint64_t head_size(const sfti_view *view, const char *architecture, uint6
         && rotary->shape[0] < UINT32_MAX)
         return rotary->shape[0] * 2;
     for (size_t i = 0; i < SFTI_COUNT(language_heads); i++)
-        if (strcmp(language_heads[i].architecture, architecture) == 0
+        if (sfti_architecture_fits(language_heads[i].architecture, architecture)
             && (language_heads[i].hidden == 0 || language_heads[i].hidden == hidden))
             return language_heads[i].size;
     return 0;
@@ -234,7 +228,8 @@ void sfti_language_sizes(const sfti_view *at, const char *architecture) {
     sft_info *info = at->info;
     const struct language_names *names = language_names;
     for (size_t i = 1; architecture && i < SFTI_COUNT(language_names); i++)
-        if (strcmp(language_names[i].architecture, architecture) == 0) names = &language_names[i];
+        if (sfti_architecture_fits(language_names[i].architecture, architecture))
+            names = &language_names[i];
     const sft_tensor *embed = language_tensor(at, names->embed);
     const sft_tensor *norm = sfti_view_find(at, "norm.weight");
     info->has_llm = true;

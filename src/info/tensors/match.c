@@ -8,20 +8,6 @@
 #define MATCH_NUMBERS 128 /* what "#" stands for: 0 to 127 */
 #define MATCH_VARIANTS 8
 
-typedef enum truth { IS_NOT = 0, IS_HIDDEN, IS_SO } truth;
-
-bool sfti_begins(sft_span text, const char *with) {
-    size_t len = strlen(with);
-    return text.len >= len && (len == 0 || *text.data == *with)
-        && memcmp(text.data, with, len) == 0;
-}
-
-bool sfti_ends(sft_span text, const char *with) {
-    size_t len = strlen(with);
-    return text.len >= len && (len == 0 || text.data[text.len - len] == *with)
-        && memcmp(text.data + text.len - len, with, len) == 0;
-}
-
 /* ── Names ── */
 
 bool sfti_view_open(sft_info *info, sfti_view *view) {
@@ -50,7 +36,7 @@ const sft_tensor *sfti_view_at(const sfti_view *view, size_t i) {
     return sft_set_tensor_at(view->info->set, view->by_name[i]);
 }
 
-/* prefix + name into room; the whole length, or 0 if it does not fit. */
+/* prefix + name into the buffer; the whole length, or 0 if it does not fit. */
 static size_t full_name(const char *prefix, sft_span name, char *buffer, size_t size) {
     size_t len = strlen(prefix);
     if (len + name.len >= size) return 0;
@@ -73,6 +59,15 @@ static const sft_tensor *find_name(const sfti_view *view, const char *prefix, sf
 
 const sft_tensor *sfti_view_find(const sfti_view *view, const char *name) {
     return find_name(view, view->prefix, sft_span_cstr(name));
+}
+
+const sft_tensor *sfti_view_sibling(const sfti_view *view, sft_span begin, const char *end) {
+    char buffer[600];
+    size_t len = strlen(end);
+    if (begin.len + len > sizeof buffer) return NULL;
+    memcpy(buffer, begin.data, begin.len);
+    memcpy(buffer + begin.len, end, len);
+    return sft_set_find(view->info->set, (sft_span){ buffer, begin.len + len }, NULL);
 }
 
 /* First place whose name is not before the text; with past, not before all that begin so. */
@@ -142,16 +137,17 @@ static bool shape_fits(sft_span wanted, const sft_tensor *tensor) {
     return at == tensor->rank;
 }
 
-static truth tensor_fits(const sft_tensor *tensor, sft_span shape) {
-    if (!tensor) return IS_NOT;
-    if (shape.len == 0) return IS_SO;
-    if (sfti_is_packed(tensor)) return IS_HIDDEN;
-    return shape_fits(shape, tensor) ? IS_SO : IS_NOT;
+static sfti_truth tensor_fits(const sft_tensor *tensor, sft_span shape) {
+    if (!tensor) return SFTI_FALSE;
+    if (shape.len == 0) return SFTI_TRUE;
+    if (sfti_is_packed(tensor)) return SFTI_HIDDEN;
+    return shape_fits(shape, tensor) ? SFTI_TRUE : SFTI_FALSE;
 }
 
 /* ── Clauses ── */
 
-sft_span sfti_cut_clause(sft_span *rest, const char *separator) {
+/* The text before a separator; *rest becomes what follows. */
+static sft_span cut_clause(sft_span *rest, const char *separator) {
     sft_span piece = *rest, after = sfti_find_letters(*rest, separator);
     piece.len -= after.len;
     *rest = after.data ? sfti_from(after, strlen(separator)) : after;
@@ -166,27 +162,28 @@ static void match_remember(sfti_evidence *evidence, const sft_tensor *tensor) {
 }
 
 /* A name with "#": the numbers one after the other. */
-static truth numbered_fits(const sfti_view *view, const char *prefix, sft_span name,
+static sfti_truth numbered_fits(const sfti_view *view, const char *prefix, sft_span name,
                            sft_span shape, const sft_tensor **found) {
     const char *hash = memchr(name.data, '#', name.len);
     sft_span before = { name.data, (size_t)(hash - name.data) };
     size_t after = name.len - before.len - 1, from, to;
-    truth best = IS_NOT;
+    sfti_truth best = SFTI_FALSE;
     char buffer[256];
     if (name.len + SFTI_UINT_SIZE > sizeof buffer || !range_of(view, prefix, before, &from, &to))
-        return IS_NOT;
+        return SFTI_FALSE;
     memcpy(buffer, name.data, before.len);
-    for (unsigned n = 0; n < MATCH_NUMBERS && best != IS_SO; n++) {
+    for (unsigned n = 0; n < MATCH_NUMBERS && best != SFTI_TRUE; n++) {
         size_t len = before.len + sfti_uint_text(n, 1, buffer + before.len);
         memcpy(buffer + len, hash + 1, after);
         const sft_tensor *tensor = find_name(view, prefix, (sft_span){ buffer, len + after });
-        truth so = tensor_fits(tensor, shape);
+        sfti_truth so = tensor_fits(tensor, shape);
         if (so > best) best = so, *found = tensor;
     }
     return best;
 }
 
-static truth one_fits(const sfti_view *view, sft_span text, const sft_tensor **found) {
+static sfti_truth name_fits(const void *ctx, sft_span text, const sft_tensor **found) {
+    const sfti_view *view = ctx;
     const char *prefix = view->prefix;
     sft_span name = text, shape = { NULL, 0 };
     if (*name.data == '^') name.data++, name.len--, prefix = "";
@@ -199,41 +196,47 @@ static truth one_fits(const sfti_view *view, sft_span text, const sft_tensor **f
     if (name.data[name.len - 1] == '*') {
         size_t from, to;
         name.len--;
-        if (!range_of(view, prefix, name, &from, &to)) return IS_NOT;
+        if (!range_of(view, prefix, name, &from, &to)) return SFTI_FALSE;
         *found = sfti_view_at(view, from);
-        return IS_SO;
+        return SFTI_TRUE;
     }
     if (memchr(name.data, '#', name.len)) return numbered_fits(view, prefix, name, shape, found);
     *found = find_name(view, prefix, name);
     return tensor_fits(*found, shape);
 }
 
-static truth clause_fits(const sfti_view *view, sft_span clause, sfti_evidence *evidence) {
+static sfti_truth clause_fits(const void *ctx, sfti_alternative *fits, sft_span clause,
+                              sfti_evidence *evidence) {
     bool not = *clause.data == '!';
-    truth best = IS_NOT;
+    sfti_truth best = SFTI_FALSE;
     if (not) clause.data++, clause.len--;
     const sft_tensor *seen = NULL;
-    while (clause.len > 0 && best != IS_SO) {
+    while (clause.len > 0 && best != SFTI_TRUE) {
         const sft_tensor *found = NULL;
-        truth so = one_fits(view, sfti_cut_clause(&clause, " | "), &found);
+        sfti_truth so = fits(ctx, cut_clause(&clause, " | "), &found);
         if (so > best) best = so, seen = found;
     }
-    if (not) return best == IS_SO ? IS_NOT : best == IS_NOT ? IS_SO : IS_HIDDEN;
-    if (best != IS_NOT) match_remember(evidence, seen);
+    if (not) return best == SFTI_TRUE ? SFTI_FALSE : best == SFTI_FALSE ? SFTI_TRUE : SFTI_HIDDEN;
+    if (best != SFTI_FALSE) match_remember(evidence, seen);
     return best;
 }
 
-bool sfti_clauses_hold(const sfti_view *view, const char *clauses, sfti_evidence *evidence,
-                       bool *packed) {
+bool sfti_hold(const void *ctx, sfti_alternative *fits, const char *clauses,
+               sfti_evidence *evidence, bool *packed) {
     sft_span rest = sft_span_cstr(clauses);
     if (evidence) evidence->count = 0;
     if (packed) *packed = false;
     while (rest.len > 0) {
-        truth so = clause_fits(view, sfti_cut_clause(&rest, " ; "), evidence);
-        if (so == IS_NOT || (so == IS_HIDDEN && !packed)) return false;
-        if (so == IS_HIDDEN) *packed = true;
+        sfti_truth so = clause_fits(ctx, fits, cut_clause(&rest, " ; "), evidence);
+        if (so == SFTI_FALSE || (so == SFTI_HIDDEN && !packed)) return false;
+        if (so == SFTI_HIDDEN) *packed = true;
     }
     return true;
+}
+
+bool sfti_clauses_hold(const sfti_view *view, const char *clauses, sfti_evidence *evidence,
+                       bool *packed) {
+    return sfti_hold(view, name_fits, clauses, evidence, packed);
 }
 
 /* ── Rows ── */
@@ -282,7 +285,8 @@ bool sfti_match_after(const sfti_view *view, const char *before, const char *con
     return false;
 }
 
-sft_span sfti_join_variants(sft_info *info, const char **variants, size_t count) {
+/* Sorted, each once, joined by "+". */
+static sft_span sorted_variants(sft_info *info, const char **variants, size_t count) {
     sft_span joined = { "", 0 };
     for (size_t i = 1; i < count; i++)
         for (size_t j = i; j > 0 && strcmp(variants[j - 1], variants[j]) > 0; j--) {
@@ -304,15 +308,20 @@ bool sfti_architecture_fits(const char *pattern, const char *architecture) {
     return strncmp(pattern, architecture, len - 1) == 0;
 }
 
-sft_span sfti_match_variants(const sfti_view *view, const sfti_variant *rows,
-                             const char *architecture) {
+void sfti_add_variants(sft_info *info, const void *ctx, sfti_alternative *fits,
+                       const sfti_variant *rows, const char *architecture) {
     const char *found[MATCH_VARIANTS];
     size_t count = 0;
     for (; architecture && rows->architecture && count < MATCH_VARIANTS; rows++)
         if (sfti_architecture_fits(rows->architecture, architecture)
-            && sfti_clauses_hold(view, rows->clauses, NULL, NULL))
+            && sfti_hold(ctx, fits, rows->clauses, NULL, NULL))
             found[count++] = rows->variant;
-    return sfti_join_variants(view->info, found, count);
+    sfti_info_add_text(info, SFT_FACT_VARIANT, sorted_variants(info, found, count),
+                       sft_span_cstr("tensors"), 100);
+}
+
+void sfti_match_variants(const sfti_view *view, const char *architecture) {
+    sfti_add_variants(view->info, view, name_fits, sfti_variant_rows, architecture);
 }
 
 /* ── Telling ── */
@@ -328,8 +337,7 @@ void sfti_add_evidence(sft_info *info, const sft_tensor *tensor) {
     size_t len = tensor->name.len < 512 ? tensor->name.len : 512;
     sft_span text = sfti_info_text(info, "%.*s [%.*s]", (int)len, tensor->name.data, (int)used,
                                    shape);
-    sfti_note *note = sfti_info_push(info, &info->evidence, sizeof *note);
-    if (note) note->text = text;
+    SFTI_PUSH(info, &info->evidence, sfti_note, .text = text);
 }
 
 void sfti_add_tensor_fact(sft_info *info, sft_fact fact, const char *value, int trust) {

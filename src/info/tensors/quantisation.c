@@ -1,4 +1,4 @@
-/* How weights are packed, from the tensors that stand beside them. */
+/* How weights are packed, from the tensors that accompany them. */
 #include "info/tensors/signatures.h"
 
 #include "base/checked.h"
@@ -34,7 +34,7 @@ enum {
 
 #define QUANT_END(text) text, sizeof(text) - 1
 
-/* What stands beside packed weights, by the end of its name; none of it is a parameter of the
+/* Tensors that accompany packed weights, by the end of their names; none is a parameter of the
  * model. */
 static const struct quant_suffix {
     const char *suffix;
@@ -75,8 +75,8 @@ static bool quant_ends(sft_span name, const struct quant_suffix *row) {
     return *at == *row->suffix && memcmp(at, row->suffix, row->len) == 0;
 }
 
-/* The mark of what stands beside weights, or 0. */
-static uint32_t mark_beside(const sft_tensor *tensor) {
+/* The mark of a tensor that accompanies weights, or 0. */
+static uint32_t mark_scale(const sft_tensor *tensor) {
     for (size_t i = 0; i < SFTI_COUNT(quant_suffixes); i++) {
         if (!quant_ends(tensor->name, &quant_suffixes[i])) continue;
         uint32_t mark = quant_suffixes[i].mark;
@@ -128,7 +128,7 @@ static const struct quant_row {
     { MARK_SCALES | MARK_BIASES | MARK_U32, 0, "mlx-%ubit", 0 },
 };
 
-/* Bits of a packed weight, from the tensor beside it that tells its size unpacked. */
+/* Bits of a packed weight, from the tensor that tells its unpacked size. */
 static uint32_t bits_of(const sft_tensor *packed, uint64_t packed_size, uint64_t whole) {
     uint64_t bits;
     if (packed->rank < 2 || whole == 0 || !sfti_mul(packed_size, 32, &bits)) return 0;
@@ -136,33 +136,29 @@ static uint32_t bits_of(const sft_tensor *packed, uint64_t packed_size, uint64_t
     return bits >= 1 && bits <= 8 ? (uint32_t)bits : 0;
 }
 
-/* A tensor beside this one: its name with another last part. */
-static const sft_tensor *beside(const sfti_view *view, const sft_tensor *tensor,
-                                const char *last) {
-    char buffer[512];
-    size_t len = tensor->name.len, add = strlen(last);
-    while (len > 0 && tensor->name.data[len - 1] != '.') len--;
-    if (len == 0 || len + add >= sizeof buffer) return NULL;
-    memcpy(buffer, tensor->name.data, len);
-    memcpy(buffer + len, last, add);
-    return sft_set_find(view->info->set, (sft_span){ buffer, len + add }, NULL);
+/* The tensor of the same layer whose name has another last part. */
+static const sft_tensor *layer_tensor(const sfti_view *view, const sft_tensor *tensor,
+                                      const char *last) {
+    sft_span layer = tensor->name;
+    while (layer.len > 0 && layer.data[layer.len - 1] != '.') layer.len--;
+    return layer.len > 0 ? sfti_view_sibling(view, layer, last) : NULL;
 }
 
 static uint32_t bits_gptq(const sfti_view *view, const sft_tensor *packed) {
-    const sft_tensor *group = beside(view, packed, "g_idx");
+    const sft_tensor *group = layer_tensor(view, packed, "g_idx");
     if (packed->rank < 2 || !group || group->rank != 1) return 0;
     return bits_of(packed, packed->shape[0], group->shape[0]);
 }
 
 static uint32_t bits_awq(const sfti_view *view, const sft_tensor *packed) {
-    const sft_tensor *scales = beside(view, packed, "scales");
+    const sft_tensor *scales = layer_tensor(view, packed, "scales");
     if (packed->rank < 2 || !scales || scales->rank != 2) return 0;
     return bits_of(packed, packed->shape[1], scales->shape[1]);
 }
 
 /* MLX: exactly where the final norm tells the hidden size, else by its default group of 64. */
 static uint32_t bits_mlx(const sfti_view *view, const sft_tensor *packed) {
-    const sft_tensor *scales = beside(view, packed, "scales");
+    const sft_tensor *scales = layer_tensor(view, packed, "scales");
     const sft_tensor *embed = sfti_view_find(view, "model.embed_tokens.weight");
     const sft_tensor *norm = sfti_view_find(view, "model.norm.weight");
     if (embed && norm && embed->dtype == SFT_U32 && embed->rank == 2 && norm->rank == 1)
@@ -207,7 +203,7 @@ sfti_quant sfti_quantisation(const sfti_view *view) {
     for (size_t i = 0; i < view->count; i++) {
         const sft_tensor *tensor = sft_set_tensor_at(view->info->set, i);
         uint32_t weight = mark_weight(tensor);
-        quant.marks |= mark_beside(tensor) | weight;
+        quant.marks |= mark_scale(tensor) | weight;
         if (!packed && weight & (MARK_QWEIGHT | MARK_U32)) packed = tensor;
     }
     for (size_t i = 0; i < SFTI_COUNT(quant_rows) && !quant.id; i++)
@@ -225,7 +221,7 @@ uint64_t sfti_quant_parameters(const sfti_quant *quant, const sft_tensor *tensor
     for (uint32_t i = 0; i < tensor->rank; i++)
         if (!sfti_mul(elements, tensor->shape[i], &elements)) return 0;
     if (!quant->id) return elements;
-    if (mark_beside(tensor)) return 0;
+    if (mark_scale(tensor)) return 0;
     uint32_t width = sft_dtype_describe(tensor->dtype)->bits, weight = mark_weight(tensor);
     bool packed = weight & (MARK_QWEIGHT | MARK_WEIGHT_PACKED | MARK_U32 | MARK_U8
                             | MARK_MX_BLOCKS);
@@ -263,7 +259,7 @@ static const char *const precision_names[SFT_DTYPE_COUNT] = {
 };
 
 /* Of schemes whose dtype says nothing. */
-static const struct { const char *id, *precision; } precision_rows[] = {
+static const char *const precision_rows[][2] = {
     { "bnb-nf4", "nf4" },       { "bnb-fp4", "fp4" },       { "bnb-int8", "int8" },
     { "svdquant-int4", "int4" }, { "svdquant-fp4", "fp4" }, { "nvfp4", "fp4" },
     { "mxfp4", "fp4" },         { "mxfp8", "fp8" },         { "fp8", "fp8" },
@@ -274,8 +270,9 @@ const char *sfti_precision(const sfti_sums *sums, const sfti_quant *quant) {
     static const char *const by_bits[9] = { "mixed", "int1", "int2", "int3", "int4",
                                             "int5", "int6", "int7", "int8" };
     if (sums->bytes == 0) return NULL;
-    for (size_t i = 0; quant->id && i < SFTI_COUNT(precision_rows); i++)
-        if (strcmp(precision_rows[i].id, quant->id) == 0) return precision_rows[i].precision;
+    const char *named = quant->id ? SFTI_MAPPED(sft_span_cstr(quant->id), precision_rows, sfti_is)
+                                  : NULL;
+    if (named) return named;
     if (quant->id && quant->bits <= 8) return by_bits[quant->bits];
     int dtype = main_dtype(sums);
     return dtype == SFT_DTYPE_COUNT ? "mixed" : precision_names[dtype];
@@ -286,22 +283,17 @@ const char *sfti_precision(const sfti_sums *sums, const sfti_quant *quant) {
 void sfti_add_component(sft_info *info, sfti_list *list, const char *part,
                         const char *architecture, const sfti_sums *sums) {
     if (sums->tensors == 0) return;
-    sfti_component *component = sfti_info_push(info, list, sizeof *component);
-    if (!component) return;
     int dtype = main_dtype(sums);
-    component->part = part;
-    component->architecture = architecture;
-    component->dtype = dtype == SFT_DTYPE_COUNT ? "mixed"
+    const char *name = dtype == SFT_DTYPE_COUNT ? "mixed"
                                                 : sft_dtype_describe((sft_dtype)dtype)->name;
-    component->bytes = sums->bytes;
-    component->parameters = sums->parameters;
+    SFTI_PUSH(info, list, sfti_component, .part = part, .architecture = architecture,
+              .dtype = name, .bytes = sums->bytes, .parameters = sums->parameters);
 }
 
 const char *sfti_denoiser_part(const char *architecture) {
     static const char *const unets[] = { "sd-1", "sd-2", "sdxl", "sdxl-refiner", "ssd-1b",
                                          "segmind-vega", "koala", "kolors", "playground-2.5",
                                          "svd", "stable-cascade-b", "stable-cascade-c" };
-    for (size_t i = 0; architecture && i < SFTI_COUNT(unets); i++)
-        if (strcmp(architecture, unets[i]) == 0) return "unet";
-    return "transformer";
+    bool unet = architecture && SFTI_ONE_OF(sft_span_cstr(architecture), unets, sfti_is);
+    return unet ? "unet" : "transformer";
 }

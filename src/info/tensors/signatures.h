@@ -57,6 +57,8 @@ bool sfti_view_open(sft_info *info, sfti_view *view);
 sfti_view sfti_view_after(const sfti_view *view, const char *prefix, const char *more);
 /* prefix + name, or prefix + NAME.qweight for NAME.weight; NULL when there is none. */
 const sft_tensor *sfti_view_find(const sfti_view *view, const char *name);
+/* The tensor called begin + end, whatever the prefix. */
+const sft_tensor *sfti_view_sibling(const sfti_view *view, sft_span begin, const char *end);
 /* Tensors, in order of name, whose names begin with prefix + begin: [*from, *to). */
 bool sfti_view_range(const sfti_view *view, const char *begin, size_t *from, size_t *to);
 bool sfti_view_any(const sfti_view *view, const char *begin);
@@ -64,36 +66,36 @@ const sft_tensor *sfti_view_at(const sfti_view *view, size_t i);
 
 /* Whether its shape is that of packed bytes. */
 bool sfti_is_packed(const sft_tensor *tensor);
+/* Whether one alternative of a clause holds for what ctx is, and *found, the tensor that shows it.
+ * SFTI_HIDDEN: a packed tensor lets nobody see. */
+typedef enum sfti_truth { SFTI_FALSE = 0, SFTI_HIDDEN, SFTI_TRUE } sfti_truth;
+typedef sfti_truth sfti_alternative(const void *ctx, sft_span text, const sft_tensor **found);
+
 /* Whether all clauses hold; *packed (if not NULL) counts shapes that could not be asked as
  * held, and says so. */
+bool sfti_hold(const void *ctx, sfti_alternative *fits, const char *clauses,
+               sfti_evidence *evidence, bool *packed);
+/* The same of the names a view shows. */
 bool sfti_clauses_hold(const sfti_view *view, const char *clauses, sfti_evidence *evidence,
                        bool *packed);
 /* The same after each of the prefixes, which follow one more; *at is the view that saw it. */
 bool sfti_match_after(const sfti_view *view, const char *before, const char *const *prefixes,
                       size_t count, const sfti_signature *rows, sfti_matched *out,
                       sfti_view *at);
-/* The nearest architecture that both are or belong to; NULL if there is none, or one is. */
-const char *sfti_common_architecture(const char *a, const char *b);
-/* Of the language of clauses: the text before a separator, *rest becomes what follows; whether
- * a size is one of "9|8", or any for "*"; whether an architecture is meant by "wan*". */
-sft_span sfti_cut_clause(sft_span *rest, const char *separator);
+/* Of the language of clauses: whether a size is one of "9|8", or any for "*"; whether an
+ * architecture is meant by "wan*". */
 bool sfti_size_fits(sft_span wanted, uint64_t size);
 bool sfti_architecture_fits(const char *pattern, const char *architecture);
-/* All variants that hold for an architecture, joined by "+" in order of letters; empty span
- * for none. */
-sft_span sfti_match_variants(const sfti_view *view, const sfti_variant *rows,
-                             const char *architecture);
-/* From parts of names already known: sorts, drops doubles, joins by "+". */
-sft_span sfti_join_variants(sft_info *info, const char **variants, size_t count);
+/* All variants of an architecture that hold as one fact, joined by "+" in order of letters; the
+ * same with sfti_variant_rows for the names a view shows. */
+void sfti_add_variants(sft_info *info, const void *ctx, sfti_alternative *fits,
+                       const sfti_variant *rows, const char *architecture);
+void sfti_match_variants(const sfti_view *view, const char *architecture);
 
 /* "double_blocks.0.img_attn.proj.weight [3072,3072]" to info->evidence, at most 8. */
 void sfti_add_evidence(sft_info *info, const sft_tensor *tensor);
 /* A fact with the source "tensors". */
 void sfti_add_tensor_fact(sft_info *info, sft_fact fact, const char *value, int trust);
-
-/* Exact bytes, unlike sfti_starts_with. */
-bool sfti_begins(sft_span text, const char *with);
-bool sfti_ends(sft_span text, const char *with);
 
 /* Tables (signatures.c, language.c), each ended by a NULL. */
 extern const sfti_signature sfti_special_rows[];   /* tried before adapters */

@@ -17,6 +17,13 @@ typedef struct target_row {
     const char *clauses;
 } target_row;
 
+/* Blocks of Wan, and attention of a U-Net to the text, of that width. */
+#define WAN_WIDTH(n) \
+    "^blocks_#_cross_attn_[in=" n "] | ^blocks_#_self_attn_[in=" n "] | " \
+    "^blocks_#_attn1_to_[in=" n "] | ^blocks_#_attn2_to_[in=" n "] | ^blocks_#_ffn_0[in=" n "]"
+#define TEXT_WIDTH(n) \
+    "_#_transformer_blocks_#_attn2_to_k$[in=" n "] | _#_transformer_blocks_#_attn2_to_v$[in=" n "]"
+
 static const target_row target_rows[] = {
     /* HunyuanVideo and Image */
     { "hunyuan-image-2.1", 100, "^byt5_in_ ; ^double_blocks_#_ | ^single_blocks_#_" },
@@ -76,12 +83,8 @@ static const target_row target_rows[] = {
     { "cosmos-predict2", 100,
       "^blocks_#_adaln_modulation_cross_attn | ^blocks_#_mlp_layer2 | "
       "^blocks_#_cross_attn_k_proj | ^blocks_#_self_attn_q_proj" },
-    { "wan-2.1", 100,
-      "^blocks_#_cross_attn_[in=1536] | ^blocks_#_self_attn_[in=1536] | "
-      "^blocks_#_attn1_to_[in=1536] | ^blocks_#_attn2_to_[in=1536] | ^blocks_#_ffn_0[in=1536]" },
-    { "wan-2.2", 100,
-      "^blocks_#_cross_attn_[in=3072] | ^blocks_#_self_attn_[in=3072] | "
-      "^blocks_#_attn1_to_[in=3072] | ^blocks_#_attn2_to_[in=3072] | ^blocks_#_ffn_0[in=3072]" },
+    { "wan-2.1", 100, WAN_WIDTH("1536") },
+    { "wan-2.2", 100, WAN_WIDTH("3072") },
     { "wan", 100,
       "^blocks_#_cross_attn_[in=0|5120] | ^blocks_#_self_attn_[in=0|5120] | "
       "^blocks_#_attn1_to_[in=5120] | ^blocks_#_attn2_to_[in=5120] | "
@@ -112,17 +115,10 @@ static const target_row target_rows[] = {
     { "hunyuan-dit", 100, "^blocks_#_attn1_Wqkv | ^blocks_#_attn2_kv_proj" },
     { "stable-cascade-c", 100, "_attention_attn_ | _kv_mapper" },
     /* U-Nets: what attends to the text is as wide as the text's encoder */
-    { "sdxl-refiner", 100,
-      "_#_transformer_blocks_#_attn2_to_k$[in=1280] | "
-      "_#_transformer_blocks_#_attn2_to_v$[in=1280]" },
-    { "sdxl", 100,
-      "_#_transformer_blocks_#_attn2_to_k$[in=2048] | "
-      "_#_transformer_blocks_#_attn2_to_v$[in=2048]" },
-    { "sd-2", 100,
-      "_#_transformer_blocks_#_attn2_to_k$[in=1024] | "
-      "_#_transformer_blocks_#_attn2_to_v$[in=1024]" },
-    { "sd-1", 100,
-      "_#_transformer_blocks_#_attn2_to_k$[in=768] | _#_transformer_blocks_#_attn2_to_v$[in=768]" },
+    { "sdxl-refiner", 100, TEXT_WIDTH("1280") },
+    { "sdxl", 100, TEXT_WIDTH("2048") },
+    { "sd-2", 100, TEXT_WIDTH("1024") },
+    { "sd-1", 100, TEXT_WIDTH("768") },
     /* else the encoders */
     { "sd-1", 100, "te:self_attn_[in=768]" },
     { "sd-2", 100, "te:self_attn_[in=1024]" },
@@ -159,15 +155,9 @@ static const target_row target_rows[] = {
 
 static const sfti_variant target_variants[] = {
     { "wan*", "i2v", "cross_attn_k_img | attn2_add_k_proj" },
-    { "wan*", "1.3b",
-      "^blocks_#_cross_attn_[in=1536] | ^blocks_#_self_attn_[in=1536] | "
-      "^blocks_#_attn1_to_[in=1536] | ^blocks_#_attn2_to_[in=1536] | ^blocks_#_ffn_0[in=1536]" },
-    { "wan*", "5b",
-      "^blocks_#_cross_attn_[in=3072] | ^blocks_#_self_attn_[in=3072] | "
-      "^blocks_#_attn1_to_[in=3072] | ^blocks_#_attn2_to_[in=3072] | ^blocks_#_ffn_0[in=3072]" },
-    { "wan*", "14b",
-      "^blocks_#_cross_attn_[in=5120] | ^blocks_#_self_attn_[in=5120] | "
-      "^blocks_#_attn1_to_[in=5120] | ^blocks_#_attn2_to_[in=5120] | ^blocks_#_ffn_0[in=5120]" },
+    { "wan*", "1.3b", WAN_WIDTH("1536") },
+    { "wan*", "5b", WAN_WIDTH("3072") },
+    { "wan*", "14b", WAN_WIDTH("5120") },
     { "flux.1*", "control", "^img_in$[in=128] | ^x_embedder$[in=128]" },
     { "flux.1*", "fill", "^img_in$[in=384] | ^x_embedder$[in=384]" },
     { "ltx-video", "2b", "^transformer_blocks_#_attn1_to_k$[in=2048]" },
@@ -240,7 +230,7 @@ static unsigned parts_meant(sft_span *pattern) {
     return 1u << SFTI_PART_MAIN;
 }
 
-static const sfti_form *form_that_fits(const sfti_forms *forms, sft_span clause) {
+static const sfti_form *find_form(const sfti_forms *forms, sft_span clause) {
     unsigned parts = parts_meant(&clause);
     sft_span conditions = { NULL, 0 }, condition;
     const char *bracket = clause.len > 0 ? memchr(clause.data, '[', clause.len) : NULL;
@@ -260,50 +250,26 @@ static const sfti_form *form_that_fits(const sfti_forms *forms, sft_span clause)
     return NULL;
 }
 
-static bool target_clause(const sfti_forms *forms, sft_span clause, sfti_evidence *evidence,
-                          const sfti_form **seen) {
-    bool not = clause.len > 0 && *clause.data == '!';
-    if (not) clause.data++, clause.len--;
-    const sfti_form *found = NULL;
-    do found = form_that_fits(forms, sfti_cut_clause(&clause, " | "));
-    while (!found && clause.len > 0);
-    if (found && !not && seen) *seen = found;
-    if (found && !not && evidence && evidence->count < SFTI_EVIDENCE)
-        evidence->tensors[evidence->count++] = found->tensor;
-    return not ? !found : found != NULL;
+static sfti_truth form_fits(const void *ctx, sft_span text, const sft_tensor **found) {
+    const sfti_form *form = find_form(ctx, text);
+    if (form) *found = form->tensor;
+    return form ? SFTI_TRUE : SFTI_FALSE;
 }
 
-static bool target_holds(const sfti_forms *forms, const char *clauses, sfti_evidence *evidence,
-                         const sfti_form **seen) {
-    sft_span rest = sft_span_cstr(clauses);
-    if (evidence) evidence->count = 0;
-    while (rest.len > 0)
-        if (!target_clause(forms, sfti_cut_clause(&rest, " ; "), evidence, seen)) return false;
-    return true;
+bool sfti_forms_hold(const sfti_forms *forms, const char *clauses) {
+    return sfti_hold(forms, form_fits, clauses, NULL, NULL);
 }
 
-bool sfti_forms_hold(const sfti_forms *forms, const char *clauses, const sfti_form **seen) {
-    return target_holds(forms, clauses, NULL, seen);
+const sfti_form *sfti_forms_find(const sfti_forms *forms, const char *clause) {
+    return find_form(forms, sft_span_cstr(clause));
 }
 
 /* ── Telling ── */
 
-static void target_variant(const sfti_forms *forms, const char *architecture) {
-    const char *found[8];
-    size_t count = 0;
-    for (const sfti_variant *row = target_variants; row->architecture && count < 8; row++)
-        if (sfti_architecture_fits(row->architecture, architecture)
-            && target_holds(forms, row->clauses, NULL, NULL))
-            found[count++] = row->variant;
-    sft_span variant = sfti_join_variants(forms->info, found, count);
-    if (variant.len > 0)
-        sfti_info_add_text(forms->info, SFT_FACT_VARIANT, variant, sft_span_cstr("tensors"), 100);
-}
-
 const char *sfti_forms_target(const sfti_forms *forms) {
     sfti_evidence evidence = { { NULL }, 0 };
     const target_row *row = target_rows;
-    while (row->architecture && !target_holds(forms, row->clauses, &evidence, NULL)) row++;
+    while (row->architecture && !sfti_hold(forms, form_fits, row->clauses, &evidence, NULL)) row++;
     for (size_t i = 0; row->architecture && i < evidence.count; i++)
         sfti_add_evidence(forms->info, evidence.tensors[i]);
     if (forms->info->evidence.count == 0) sfti_add_evidence(forms->info, forms->first);
@@ -311,6 +277,6 @@ const char *sfti_forms_target(const sfti_forms *forms) {
     const sfti_fact *told = sfti_info_best(forms->info, SFT_FACT_ARCHITECTURE);
     if (!told)
         sfti_add_tensor_fact(forms->info, SFT_FACT_ARCHITECTURE, row->architecture, row->trust);
-    target_variant(forms, row->architecture);
+    sfti_add_variants(forms->info, forms, form_fits, target_variants, row->architecture);
     return row->architecture;
 }

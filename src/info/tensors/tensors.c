@@ -94,7 +94,7 @@ static bool match_component(const sfti_view *view, const struct component_row *r
         && (match_wrapped(&at, sfti_encoder_rows, out) || sfti_match_language(&at, out, &seen));
 }
 
-/* T5 beside CLIP-L alone is the second encoder, as FLUX.1 has it. */
+/* T5 with CLIP-L alone is the second encoder, as FLUX.1 has it. */
 static const char *component_part(const component_sums *sums, size_t row) {
     const char *part = component_table[row].part;
     if (strcmp(component_table[row].prefix, "text_encoders.t5xxl.") != 0) return part;
@@ -188,8 +188,7 @@ static bool info_denoiser(const sfti_view *view, const component_sums *sums) {
     if (!match_denoiser(view, &matched, &at)) return false;
     bool whole = has_part(sums, OF_TEXT) || has_part(sums, OF_VAE);
     add_matched(info, whole ? "checkpoint" : matched.kind, &matched);
-    sft_span variant = sfti_match_variants(&at, sfti_variant_rows, matched.architecture);
-    sfti_info_add_text(info, SFT_FACT_VARIANT, variant, sft_span_cstr("tensors"), 100);
+    sfti_match_variants(&at, matched.architecture);
     add_prediction(&at);
     sfti_add_component(info, &info->components, unknown_part(&at, &matched),
                        matched.architecture, &sums->rest);
@@ -283,7 +282,7 @@ static bool info_parts(const sfti_view *view, const component_sums *sums) {
 
 static bool in_encoder_folder(const sft_info *info) {
     sft_span last = sfti_leaf_name(info->folder);
-    return sfti_begins(last, "text_encoder") || sft_span_equal(last, sft_span_cstr("clip"));
+    return sfti_begins(last, "text_encoder") || sfti_is(last, "clip");
 }
 
 static bool info_language(const sfti_view *view, const component_sums *sums) {
@@ -320,7 +319,7 @@ static bool info_special(const sfti_view *view) {
 
 static bool is_control_lora(const sft_info *info) {
     const sfti_fact *kind = sfti_info_best(info, SFT_FACT_KIND);
-    return kind && sft_span_equal(kind->value.text, sft_span_cstr("control_lora"));
+    return kind && sfti_is(kind->value.text, "control_lora");
 }
 
 /* What is none of all this is unknown: below every other reading. */

@@ -14,18 +14,11 @@
 /* ── Words of a caption ── */
 
 static bool word_byte(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
-        || c == '_' || c == '\'' || c == '-' || (unsigned char)c >= 0x80;
+    return sfti_word_byte(c) || c == '_' || c == '\'' || c == '-';
 }
 
 static bool next_word(sft_span *rest, sft_span *word) {
-    size_t i = 0, begin;
-    while (i < rest->len && !word_byte(rest->data[i])) i++;
-    begin = i;
-    while (i < rest->len && word_byte(rest->data[i])) i++;
-    *word = (sft_span){ rest->data + begin, i - begin };
-    *rest = sfti_from(*rest, i);
-    return word->len > 0;
+    return sfti_next_word(rest, word, word_byte);
 }
 
 /* ── How many captions have a word ── */
@@ -161,7 +154,7 @@ static void frequent_words(sfti_tags *tags, const word_count *words, uint64_t ca
 /* The words instead of the sentences, for the list of frequent ones. */
 static void keep_words(sfti_tags *tags, const word_count *words) {
     size_t count = 0;
-    for (size_t i = 0; i < words->count && count < tags->pair_room; i++)
+    for (size_t i = 0; i < words->count && count < tags->pair_cap; i++)
         if (!sfti_is_common_word(words->rows[i].text))
             tags->rows[count++] = (sfti_tag_row){ words->rows[i].text, words->rows[i].count };
     tags->row_count = count;

@@ -7,21 +7,6 @@
 
 /* ── Names ── */
 
-static bool name_byte(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
-        || (unsigned char)c >= 0x80;
-}
-
-static bool next_name_word(sft_span *rest, sft_span *word) {
-    size_t i = 0, begin;
-    while (i < rest->len && !name_byte(rest->data[i])) i++;
-    begin = i;
-    while (i < rest->len && name_byte(rest->data[i])) i++;
-    *word = (sft_span){ rest->data + begin, i - begin };
-    *rest = sfti_from(*rest, i);
-    return word->len > 0;
-}
-
 /* "mikumoV2", "mikumo2": without the version. */
 static sft_span without_version(sft_span word) {
     size_t len = word.len;
@@ -41,10 +26,10 @@ static bool strong_name(sft_span word) {
 /* Whether two names share a word that is not everyone's. */
 static bool share_word(sft_span a, sft_span b) {
     sft_span word, other, rest;
-    while (next_name_word(&a, &word)) {
+    while (sfti_next_word(&a, &word, sfti_word_byte)) {
         if (!strong_name(word)) continue;
         rest = b;
-        for (size_t n = 0; n < NAME_WORDS && next_name_word(&rest, &other); n++)
+        for (size_t n = 0; n < NAME_WORDS && sfti_next_word(&rest, &other, sfti_word_byte); n++)
             if (sfti_same_word(word, other) || sfti_same_word(word, without_version(other)))
                 return true;
     }
@@ -70,8 +55,8 @@ static sft_span spelled_in(sft_span name, sft_span word) {
                                     && (name.data[i + n] | 0x20) == word.data[n])))
             n++;
         if (n < word.len) continue;
-        if (i > 0 && name_byte(name.data[i - 1])) continue;
-        if (end < name.len && name_byte(name.data[end])) continue;
+        if (i > 0 && sfti_word_byte(name.data[i - 1])) continue;
+        if (end < name.len && sfti_word_byte(name.data[end])) continue;
         return (sft_span){ name.data + i, word.len };
     }
     return (sft_span){ "", 0 };
@@ -96,14 +81,18 @@ static sft_span spelling(const sfti_tags *tags, sft_span word) {
 
 /* ── Declared words ── */
 
+bool sfti_lists_word(sft_span text, sft_span word) {
+    sft_span piece;
+    while (sfti_next_piece(&text, ',', &piece))
+        if (sfti_same_word(sfti_trim(piece), word)) return true;
+    return false;
+}
+
 bool sfti_is_declared(sft_info *info, sft_span word) {
-    for (const sfti_trigger *trigger = info->triggers.first; trigger; trigger = trigger->next) {
-        sft_span rest = trigger->text, piece;
-        if (trigger->trust < SFTI_WORD_TRUST) continue;
-        if (sfti_same_word(trigger->text, word)) return true;
-        while (sfti_next_piece(&rest, ',', &piece))
-            if (sfti_same_word(sfti_trim(piece), word)) return true;
-    }
+    for (const sfti_trigger *trigger = info->triggers.first; trigger; trigger = trigger->next)
+        if (trigger->trust >= SFTI_WORD_TRUST
+            && (sfti_same_word(trigger->text, word) || sfti_lists_word(trigger->text, word)))
+            return true;
     return false;
 }
 

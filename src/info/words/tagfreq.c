@@ -6,16 +6,13 @@
 
 #define COUNT_MOST (UINT64_C(1) << 32)
 
-/* ── Room ── */
+/* ── Tables ── */
 
 static size_t count_bytes(sft_span text, char byte, size_t most) {
     size_t count = 0;
     for (sft_span at = sfti_find_byte(text, byte); at.data && count < most;
-         at = sfti_find_byte(at, byte)) {
+         at = sfti_find_byte(sfti_from(at, 1), byte))
         count++;
-        at.data++;
-        at.len--;
-    }
     return count;
 }
 
@@ -28,18 +25,18 @@ static sft_span row_text_at(const void *ctx, uint32_t entry) {
 }
 
 /* A pair needs a colon, and so does a folder. */
-static bool take_room(sfti_tags *tags, sft_span text) {
+static bool take_tables(sfti_tags *tags, sft_span text) {
     sfti_arena *arena = &tags->arena;
-    tags->pair_room = count_bytes(text, ':', SFTI_TAG_PAIRS) + 1;
-    tags->folder_room = tags->pair_room < SFTI_TAG_FOLDERS ? tags->pair_room : SFTI_TAG_FOLDERS;
-    tags->folders = sfti_arena_take(arena, tags->folder_room * sizeof *tags->folders);
-    tags->pairs = sfti_arena_take(arena, tags->pair_room * sizeof *tags->pairs);
-    tags->rows = sfti_arena_take(arena, tags->pair_room * sizeof *tags->rows);
+    tags->pair_cap = count_bytes(text, ':', SFTI_TAG_PAIRS) + 1;
+    tags->folder_cap = tags->pair_cap < SFTI_TAG_FOLDERS ? tags->pair_cap : SFTI_TAG_FOLDERS;
+    tags->folders = sfti_arena_take(arena, tags->folder_cap * sizeof *tags->folders);
+    tags->pairs = sfti_arena_take(arena, tags->pair_cap * sizeof *tags->pairs);
+    tags->rows = sfti_arena_take(arena, tags->pair_cap * sizeof *tags->rows);
     if (os_random(tags->seed, sizeof tags->seed)) tags->seed[0] = tags->seed[1] = 1;
     if (tags->folders && tags->pairs && tags->rows
-        && sfti_names_begin(&tags->folder_names, tags->folder_room, tags->seed, folder_name_at,
+        && sfti_names_begin(&tags->folder_names, tags->folder_cap, tags->seed, folder_name_at,
                             tags, arena)
-        && sfti_names_begin(&tags->row_names, tags->pair_room, tags->seed, row_text_at, tags,
+        && sfti_names_begin(&tags->row_names, tags->pair_cap, tags->seed, row_text_at, tags,
                             arena))
         return true;
     tags->info->code = SFT_OUT_OF_MEMORY;
@@ -62,7 +59,7 @@ static void split_folder(sfti_tag_folder *folder) {
 /* A new folder; NULL when the name was there already or there are enough. */
 static sfti_tag_folder *add_folder(sfti_tags *tags, sft_span name) {
     uint32_t entry = (uint32_t)tags->folder_count;
-    if (tags->folder_count == tags->folder_room) return NULL;
+    if (tags->folder_count == tags->folder_cap) return NULL;
     sfti_tag_folder *folder = &tags->folders[entry];
     memset(folder, 0, sizeof *folder);
     folder->name = name;
@@ -96,7 +93,7 @@ static bool count_of(const sfti_json *json, uint64_t *out) {
 
 static void add_pair(sfti_tags *tags, sft_span text, uint32_t folder, uint64_t count) {
     text = sfti_trim(text);
-    if (text.len == 0 || tags->pair_count == tags->pair_room) return;
+    if (text.len == 0 || tags->pair_count == tags->pair_cap) return;
     uint32_t row = (uint32_t)tags->row_count;
     tags->rows[row] = (sfti_tag_row){ text, 0 };
     uint32_t at = sfti_names_put(&tags->row_names, text, sfti_names_hash(text, tags->seed), row);
@@ -152,12 +149,11 @@ static void read_subset(sfti_cursor *at, subset *out) {
     while (json->depth >= depth && sfti_json_next(json) == SFTI_JSON_KEY) {
         sft_span key = json->text;
         sfti_json_next(json);
-        if (sft_span_equal(key, sft_span_cstr("img_count")))
+        if (sfti_is(key, "img_count"))
             out->has_images = count_of(json, &out->images);
-        else if (sft_span_equal(key, sft_span_cstr("is_reg")))
+        else if (sfti_is(key, "is_reg"))
             out->regularisation = json->type == SFTI_JSON_TRUE;
-        else if (sft_span_equal(key, sft_span_cstr("image_dir"))
-                 && json->type == SFTI_JSON_STRING) {
+        else if (sfti_is(key, "image_dir") && json->type == SFTI_JSON_STRING) {
             out->folder = sfti_json_string(json, &at->info->arena);
             if (!out->folder.data) at->info->code = SFT_OUT_OF_MEMORY;
         }
@@ -276,7 +272,7 @@ bool sfti_tags_read(sfti_tags *tags) {
         rows = dataset_frequency_rows;
         if (!sfti_info_metadata(info, "ss_datasets", &text)) return false;
     }
-    if (!take_room(tags, text)) return false;
+    if (!take_tables(tags, text)) return false;
     if (!sfti_info_walk(info, text, source, rows, 1, tags)) return false;
     read_told(tags);
     sum_pairs(tags);

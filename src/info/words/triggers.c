@@ -47,7 +47,7 @@ static bool has_empty_part(sft_span text) {
     return false;
 }
 
-/* Its parts with ", " between; out has twice its room. */
+/* Its parts joined by ", "; out holds twice its length. */
 static sft_span joined_parts(sft_span text, char *out) {
     sft_span piece;
     size_t len = 0;
@@ -177,12 +177,9 @@ static void list_tag(sfti_tags *tags, const sfti_tag_row *row) {
                                                                           row->text.len + 1);
     bool changed = false;
     if (!buffer) return;
-    sfti_tag *tag = sfti_info_push(info, &info->tags, sizeof *tag);
-    if (!tag) return;
-    tag->text = without_chunks(row->text, buffer, &changed);
-    tag->count = row->total;
-    tag->coverage = tags->images ? (double)row->total / (double)tags->images : 0;
-    if (tag->coverage > 1) tag->coverage = 1;
+    sft_span text = without_chunks(row->text, buffer, &changed);
+    SFTI_PUSH(info, &info->tags, sfti_tag, .text = text, .count = row->total,
+              .coverage = sfti_share(row->total, tags->images));
 }
 
 static void list_tags(sfti_tags *tags) {
@@ -282,12 +279,11 @@ static int compare_trust(const void *ctx, uint32_t a, uint32_t b) {
 
 static void keep_ordered(sft_info *info, const word_list *list) {
     size_t n = list->count;
-    uint32_t *order = sfti_info_take(info, (2 * n + 1) * sizeof *order);
+    const uint32_t *order = sfti_arena_sorted(&info->arena, n, compare_trust, list);
     info->ordered = sfti_info_take(info, (n + 1) * sizeof(sfti_trigger *));
     info->triggers = (sfti_list){ NULL, NULL, 0 };
-    if (!order || !info->ordered) return;
-    for (size_t i = 0; i < n; i++) order[i] = (uint32_t)i;
-    sfti_sort(order, order + n, n, compare_trust, list);
+    if (!order) info->code = SFT_OUT_OF_MEMORY;
+    if (info->code) return;
     for (size_t i = 0; i < n && i < DECLARED_MOST; i++) {
         sfti_trigger *trigger = list->items[order[i]];
         trigger->next = NULL;
@@ -301,13 +297,10 @@ static void keep_ordered(sft_info *info, const word_list *list) {
 
 /* An inferred word that stands among the words of a declared entry adds nothing. */
 static bool is_part_of_declared(const sft_info *info, const sfti_trigger *word) {
-    for (const sfti_trigger *t = info->triggers.first; t; t = t->next) {
-        sft_span rest = t->text, piece;
-        if (t == word) return false;
-        if (t->trust < SFTI_WORD_TRUST || sfti_same_word(t->text, word->text)) continue;
-        while (sfti_next_piece(&rest, ',', &piece))
-            if (sfti_same_word(sfti_trim(piece), word->text)) return true;
-    }
+    for (const sfti_trigger *t = info->triggers.first; t && t != word; t = t->next)
+        if (t->trust >= SFTI_WORD_TRUST && !sfti_same_word(t->text, word->text)
+            && sfti_lists_word(t->text, word->text))
+            return true;
     return false;
 }
 

@@ -44,7 +44,7 @@ typedef struct sfti_tags {
     sfti_tag_pair *pairs;
     sfti_tag_row *rows;
     size_t folder_count, pair_count, row_count;
-    size_t folder_room, pair_room;
+    size_t folder_cap, pair_cap;
     sfti_names folder_names, row_names;
     uint64_t seed[2];
     uint64_t images; /* of all folders that count and have tags */
@@ -89,6 +89,8 @@ bool sfti_frees_bracket(sft_span text, size_t i);
  * Writes at most text.len bytes. */
 size_t sfti_word_key(sft_span text, char *out);
 bool sfti_same_word(sft_span a, sft_span b);
+/* Whether a word is one of a list with commas. */
+bool sfti_lists_word(sft_span text, sft_span word);
 /* Whether a word is declared, alone or as one of a list. */
 bool sfti_is_declared(sft_info *info, sft_span word);
 /* Whether a word of it, of three letters or more and not everyone's, is a word of

@@ -149,7 +149,7 @@ static bool in_table(const char *const *words, size_t count, sft_span text) {
     return false;
 }
 
-#define IN_TABLE(words, text) in_table(words, sizeof(words) / sizeof *(words), text)
+#define IN_TABLE(words, text) in_table(words, SFTI_COUNT(words), text)
 
 /* "blue hair", "2 girls", "4koma": tags that stand on pictures of anything. */
 static bool generic_shape(sft_span tag) {

@@ -1,4 +1,4 @@
-#include "info/tensors/signatures.h"
+#include "info/info.h"
 
 #include <string.h>
 
@@ -18,9 +18,7 @@ static const char *const family_rows[][2] = {
 };
 
 static const char *family_parent(sft_span name) {
-    for (size_t i = 0; i < SFTI_COUNT(family_rows); i++)
-        if (sft_span_equal(name, sft_span_cstr(family_rows[i][0]))) return family_rows[i][1];
-    return NULL;
+    return SFTI_MAPPED(name, family_rows, sfti_is);
 }
 
 /* Whether a is b, or b one of its parents. */

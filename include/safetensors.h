@@ -1276,9 +1276,10 @@ SFT_API SFT_NODISCARD sft_code sft_edit_plan(sft_edit *edit, sft_edit_report *ou
 /* Change the file; report may be NULL. An edit can be applied once. On failure the file is as it
  * was, unless restoring it failed, too: then the journal stays, and err->hint says how to
  * recover. SFT_EDIT_BUSY: another program is changing the file, or has changed it since it was
- * opened. SFT_HARD_LINKS: the file has other names, and options.force is not set. Copies and the bytes of sft_edit_put tick the job; the rest takes milliseconds.
- * Programs that have the file open see bytes change in place while that happens; with `safe`
- * they keep the old file. @since 0.1 */
+ * opened. SFT_HARD_LINKS: the file has other names, and options.force is not set. Copies and the
+ * bytes of sft_edit_put tick the job; the rest takes milliseconds. Programs that have the file
+ * open see bytes change in place while that happens; with `safe` they keep the old file.
+ * @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_edit_apply(sft_edit *edit, const sft_job *job,
                                               sft_edit_report *report, sft_error *err);
 

@@ -194,7 +194,7 @@ static sft_code gc_result(const gc_work *g, const char *path, sft_tree *tree, sf
     sfti_json_open(&w, '[');
     for (const gc_item *item = g->first; item; item = item->next) {
         if (item->skipped) continue;
-        if (!item->young && !sfti_add(bytes, item->bytes, &bytes)) bytes = UINT64_MAX;
+        if (!item->young) sfti_total_add(&bytes, item->bytes);
         sfti_json_open(&w, '{');
         sfti_json_put_cstr(&w, "name", item->name);
         sfti_json_put_uint(&w, "bytes", item->bytes);

@@ -2,6 +2,7 @@
  * allocation or call fails. */
 #include "bytes/source.h"
 #include "faults.h"
+#include "hash/hash.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -386,6 +387,21 @@ static void out_of_memory_while_opening(void **state) {
     }
 }
 
+static int no_update(void *ctx, const void *data, size_t len) {
+    (void)ctx, (void)data, (void)len;
+    return 1;
+}
+
+/* A library of libcrypto's name may be another: its digests are compared before they count. */
+static void wrong_library_is_not_used(void **state) {
+    sfti_hash_impl impl;
+    (void)state;
+    os_fake_set_library((os_function)no_update);
+    sfti_hash_impl_fill(&impl, SFTI_HASH_NO_SHA);
+    assert_true(impl.sha_blocks == sfti_sha_blocks_plain);
+    os_fake_reset();
+}
+
 /* A file that is cut while it is open is told of, at every place. */
 static void a_file_cut_short_is_told(void **state) {
     (void)state;
@@ -426,6 +442,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(auto_reads_what_it_cannot_map),
         cmocka_unit_test(out_of_memory_while_opening),
+        cmocka_unit_test(wrong_library_is_not_used),
         cmocka_unit_test(a_file_cut_short_is_told),
         cmocka_unit_test(play_files),
         cmocka_unit_test(play_scans),

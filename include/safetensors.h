@@ -1239,7 +1239,7 @@ typedef struct sft_edit_report {
 
 /* Open a file to change it. Nothing is written before sft_edit_apply, except that an interrupted
  * edit is completed or undone first (sft_edit_recover). Fails as sft_open does, and with
- * SFT_EDIT_BUSY, SFT_HARD_LINKS or SFT_IS_LINK. Close with sft_edit_close. @since 0.1 */
+ * SFT_EDIT_BUSY or SFT_IS_LINK. Close with sft_edit_close. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_edit_open(const char *path, const sft_edit_options *options,
                                              sft_edit **out, sft_error *err);
 SFT_API void sft_edit_close(sft_edit *edit);
@@ -1276,9 +1276,10 @@ SFT_API SFT_NODISCARD sft_code sft_edit_plan(sft_edit *edit, sft_edit_report *ou
 /* Change the file; report may be NULL. An edit can be applied once. On failure the file is as it
  * was, unless restoring it failed, too: then the journal stays, and err->hint says how to
  * recover. SFT_EDIT_BUSY: another program is changing the file, or has changed it since it was
- * opened. Copies and the bytes of sft_edit_put tick the job; the rest takes milliseconds.
- * Programs that have the file open see bytes change in place while that happens; with `safe`
- * they keep the old file. @since 0.1 */
+ * opened. SFT_HARD_LINKS: the file has other names, and options.force is not set. Copies and the
+ * bytes of sft_edit_put tick the job; the rest takes milliseconds. Programs that have the file
+ * open see bytes change in place while that happens; with `safe` they keep the old file.
+ * @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_edit_apply(sft_edit *edit, const sft_job *job,
                                               sft_edit_report *report, sft_error *err);
 

@@ -138,9 +138,9 @@ SFT_API void sft_hash_cache_find(const sft_hash_cache *cache, const char *path,
                                  sft_hashes *hashes);
 /* Attach a mark of the application's to the file at path in its present state: a name and a
  * time, such as when a service was asked and did not know it. A file has one mark, the last. A
- * name of SFT_HASH_MARK_ROOM bytes or more is ignored. The mark is saved with the cache, and
+ * name of SFT_HASH_MARK_SIZE bytes or more is ignored. The mark is saved with the cache, and
  * lost when the file changes or its entry is evicted. @since 0.1 */
-#define SFT_HASH_MARK_ROOM 64
+#define SFT_HASH_MARK_SIZE 64
 SFT_API void sft_hash_cache_mark(sft_hash_cache *cache, const char *path, const char *name,
                                  uint64_t time);
 /* Whether the file, in its present state, has a mark of that name; *time becomes its time.

@@ -26,7 +26,7 @@ void sft_hash_cache_find(const sft_hash_cache *cache, const char *path, sft_hash
 void sft_hash_cache_mark(sft_hash_cache *cache, const char *path, const char *name,
                          uint64_t time) {
     os_info info;
-    if (strlen(name) >= SFT_HASH_MARK_ROOM) return;
+    if (strlen(name) >= SFT_HASH_MARK_SIZE) return;
     if (os_info_path(path, true, &info) || info.kind != OS_FILE) return;
     sfti_hash_key key = sfti_hash_key_of(&info);
     sfti_cache_entry *entry = sfti_cache_entry_of(cache, &key);

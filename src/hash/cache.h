@@ -10,7 +10,7 @@
 
 typedef struct sfti_cache_mark {
     uint64_t time;
-    char name[SFT_HASH_MARK_ROOM]; /* "": none */
+    char name[SFT_HASH_MARK_SIZE]; /* "": none */
 } sfti_cache_mark;
 
 /* Kept small: a hostile file of short lines costs a few times its size. */

@@ -83,7 +83,7 @@ static bool read_cache_mark(sfti_json *json, sfti_cache_mark *out) {
         bool time = sft_span_equal(json->text, sft_span_cstr("time"));
         sfti_json_next(json);
         if (name) {
-            if (json->type != SFTI_JSON_STRING || json->text.len >= SFT_HASH_MARK_ROOM)
+            if (json->type != SFTI_JSON_STRING || json->text.len >= SFT_HASH_MARK_SIZE)
                 return false;
             out->name[sfti_json_decode(json->text, out->name)] = 0;
         } else if (time) {

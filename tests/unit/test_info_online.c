@@ -216,7 +216,7 @@ static sft_hash_cache *open_cache(const char *path) {
 
 static void marks_are_kept(void **state) {
     static const char name[] = "unknown to \"\\u\xc3\xa9\" \n";
-    char full[SFT_HASH_MARK_ROOM], more[SFT_HASH_MARK_ROOM + 1];
+    char full[SFT_HASH_MARK_SIZE], more[SFT_HASH_MARK_SIZE + 1];
     uint64_t time = 9;
     (void)state;
     memset(full, 'x', sizeof full);

@@ -22,10 +22,11 @@ MADE = 0.95
 PASSED, FAILED = [], []
 
 
-def check(right, name, said=""):
+def check(right, name, found=None):
     (PASSED if right else FAILED).append(name)
     if not right or "-v" in sys.argv:
-        print("%s %s%s" % ("ok  " if right else "FAIL", name, said and ": %s" % said))
+        said = "" if found is None else ", found %s" % (found,)
+        print("%s %s%s" % ("ok  " if right else "FAIL", name, said))
 
 
 def check_lists():
@@ -62,6 +63,12 @@ def answer(kind=None, architecture=None, trust=100, family=None, adapter=None):
                       "family": fact(family, 100)}, "adapter": adapter and {"type": adapter}}
 
 
+def claim(said):
+    model = said["model"]
+    named = [model[key]["value"] for key in ("kind", "architecture", "family") if model[key]]
+    return " ".join(named + list((said["adapter"] or {}).values()))
+
+
 def check_judge():
     """The judge tells right from wrong: what each answer is worth."""
     entries = {}
@@ -74,7 +81,7 @@ def check_judge():
             ("LlamaForCausalLM", answer("vae", "qwen3"), "another", "wrong"),
             ("Olmo2ForCausalLM", answer("language_model", "qwen3"), "another", "right"),
             ("Olmo2ForCausalLM", answer("unknown", "qwen3", 60), "none", "unknown"),
-            ("Olmo2ForCausalLM", answer("unknown", family="llama-like"), "none", "unknown"),
+            ("Olmo2ForCausalLM", answer("unknown", family="llama-like"), "family", "unknown"),
             ("LlamaForCausalLM", answer(None, family="llama-like"), "family", "unknown"),
             ("LlamaForCausalLM", answer(None, family="bert-like"), "another", "unknown"),
             ("GPT2LMHeadModel", answer("language_model", "gpt-2"), "itself", "right"),
@@ -89,7 +96,8 @@ def check_judge():
             ("adalora.llama", answer("adapter", "gemma", adapter="adalora"), "another", "right")):
         entry = entries[name]
         found = judged.outcome(entry, said)[0], judged.kind(entry, said)[0]
-        check(found == (outcome, kind), "%s as %s" % (name, said["model"]["architecture"]), found)
+        check(found == (outcome, kind), "%s answered with %s is %s, kind %s" % (
+            name, claim(said), outcome, kind), found)
 
 
 def check_floors(libraries):

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define FOLDER_PATH_ROOM 4096
+#define FOLDER_PATH_SIZE 4096
 
 /* ── Names ── */
 
@@ -160,7 +160,7 @@ static sft_span hub_repo(sfti_arena *arena, sft_span path) {
 }
 
 static bool folder_names(sft_info_folder *folder, const char *path) {
-    char buffer[FOLDER_PATH_ROOM];
+    char buffer[FOLDER_PATH_SIZE];
     sft_span real = sft_span_cstr(os_real_path(path, buffer, sizeof buffer) ? path : buffer);
     sft_span name = sfti_base_name(real);
     folder->repo = hub_repo(&folder->arena, real);

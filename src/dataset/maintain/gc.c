@@ -159,7 +159,7 @@ static sft_code gc_list(gc_work *g, sft_error *err) {
 /* Steps a to c. */
 static sft_code gc_find(gc_work *g, bool remove, sft_error *err) {
     const sft_storage *s = g->storage;
-    sft_error what;
+    sft_error what = SFT_ERROR_INIT;
     sft_code code = gc_list(g, err);
     if (code || !g->first || !remove) return code;
     code = sfti_can(s, lock) ? sfti_call(s, lock, GC_WAIT_MS, &what) : SFT_DATASET_UNGUARDED;

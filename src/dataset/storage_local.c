@@ -21,9 +21,7 @@ typedef struct local_store {
 /* ── Paths ── */
 
 static sft_code local_fail(sft_error *err, sft_code code, int failed, const char *what) {
-    if (failed == ENOMEM)
-        return sfti_fail(err, SFT_OUT_OF_MEMORY, SFT_NO_OFFSET,
-                         "expected memory to %s, found none", what);
+    if (failed == ENOMEM) code = SFT_OUT_OF_MEMORY;
     if (failed == ENOENT) code = SFT_NOT_FOUND;
     if (failed == EEXIST) code = SFT_EXISTS;
     return sfti_io_fail(err, code, failed, what);
@@ -47,8 +45,7 @@ static void local_path_free(const local_store *s, char *path) {
 
 /* For failures of os_open_beneath and os_unlink_beneath. */
 static sft_code local_beneath_fail(sft_error *err, sft_code code, int failed, const char *what) {
-    if (failed == ENOENT) code = SFT_NOT_FOUND;
-    if (failed != EXDEV && failed != ELOOP) return sfti_io_fail(err, code, failed, what);
+    if (failed != EXDEV && failed != ELOOP) return local_fail(err, code, failed, what);
     code = failed == EXDEV ? SFT_INDEX_PATH : SFT_IS_LINK;
     sfti_fail(err, code, SFT_NO_OFFSET, "expected a file of the dataset's folder, found %s",
               failed == EXDEV ? "a link that leads out of it" : "a symbolic link in its path");

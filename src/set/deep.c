@@ -173,7 +173,7 @@ static void deep_finish_tensor(const deep_walk *walk, const sft_tensor *tensor, 
     if (sft_shape_size(tensor->dtype, tensor->shape, tensor->rank, &values, NULL, NULL))
         values = 0;
     out->tensors++;
-    if (!sfti_add(out->values, values, &out->values)) out->values = UINT64_MAX;
+    sfti_total_add(&out->values, values);
     out->nan += walk->nan;
     out->inf += walk->inf;
     out->tensors_with_nan += walk->nan > 0;

@@ -1,3 +1,4 @@
+#include "base/checked.h"
 #include "base/error.h"
 #include "base/result.h"
 #include "base/tree.h"
@@ -39,25 +40,22 @@ typedef struct set_sums {
     sft_dtype_sum dtypes[SFT_DTYPE_COUNT]; /* by place in the order */
 } set_sums;
 
-/* The sums are of files that exist, so they cannot exceed 2^64 - 1. */
 static void sums_add(set_sums *sums, const sft_set *set) {
     sft_dtype_sum dtypes[SFT_DTYPE_COUNT];
     size_t count = sft_set_dtypes(set, dtypes, SFT_DTYPE_COUNT);
-    uint64_t bytes = sft_set_file_bytes(set);
-    bool unknown = sums->bytes == SFT_SIZE_UNKNOWN || bytes == SFT_SIZE_UNKNOWN;
-    sums->bytes = unknown ? SFT_SIZE_UNKNOWN : sums->bytes + bytes;
-    sums->header_bytes += sft_set_header_bytes(set);
-    sums->data_bytes += sft_set_data_bytes(set);
-    sums->tensors += sft_set_tensor_count(set);
-    sums->unaligned += sft_set_unaligned_count(set);
+    sfti_total_add(&sums->bytes, sft_set_file_bytes(set));
+    sfti_total_add(&sums->header_bytes, sft_set_header_bytes(set));
+    sfti_total_add(&sums->data_bytes, sft_set_data_bytes(set));
+    sfti_total_add(&sums->tensors, sft_set_tensor_count(set));
+    sfti_total_add(&sums->unaligned, sft_set_unaligned_count(set));
     if (sft_set_alignment(set) < sums->alignment) sums->alignment = sft_set_alignment(set);
     for (size_t i = 0; i < count; i++) {
         sft_dtype_sum *sum = &sums->dtypes[sft_dtype_describe(dtypes[i].dtype)->order];
         sum->dtype = dtypes[i].dtype;
-        sum->tensors += dtypes[i].tensors;
-        sum->parameters += dtypes[i].parameters;
-        sum->bytes += dtypes[i].bytes;
-        sums->parameters += dtypes[i].parameters;
+        sfti_total_add(&sum->tensors, dtypes[i].tensors);
+        sfti_total_add(&sum->parameters, dtypes[i].parameters);
+        sfti_total_add(&sum->bytes, dtypes[i].bytes);
+        sfti_total_add(&sums->parameters, dtypes[i].parameters);
     }
 }
 

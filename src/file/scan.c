@@ -2,11 +2,11 @@
 #include "base/endian.h"
 #include "base/order.h"
 #include "file/file.h"
+#include "file/repairs.h"
 #include "journal/check.h"
 
 #include <string.h>
 
-#define FINDINGS_MOST 1000
 #define TAIL_BYTES 65557 /* a ZIP end record with the longest comment */
 #define DRAIN_BYTES ((size_t)64 << 10)
 
@@ -25,7 +25,7 @@ struct sft_scan {
     bool out_of_memory;
     sft_error error; /* the first error; code SFT_OK: the file is valid */
     scan_list findings, notes, entries;
-    uint32_t *order; /* of findings, then scratch for sorting: FINDINGS_MOST each */
+    uint32_t *order; /* of findings, then scratch for sorting: SFTI_FINDINGS_MANY each */
 };
 
 /* ── Findings, notes and entries ─────────────────────────────────────────── */
@@ -280,8 +280,8 @@ static sft_scan *scan_new(const sfti_open *how, sft_error *err) {
     scan->alloc = how->alloc;
     scan->arena.alloc = how->alloc;
     scan->level = how->limits.level;
-    scan->findings = (scan_list){ NULL, 0, 0, FINDINGS_MOST, sizeof(sft_finding) };
-    scan->notes = (scan_list){ NULL, 0, 0, FINDINGS_MOST, sizeof(sft_note) };
+    scan->findings = (scan_list){ NULL, 0, 0, SFTI_FINDINGS_MANY, sizeof(sft_finding) };
+    scan->notes = (scan_list){ NULL, 0, 0, SFTI_FINDINGS_MANY, sizeof(sft_note) };
     scan->entries = (scan_list){ NULL, 0, 0, SIZE_MAX, sizeof(uint32_t) };
     return scan;
 }
@@ -357,10 +357,10 @@ static int by_finding_offset(const void *ctx, uint32_t a, uint32_t b) {
 /* By offset; findings without one (SFT_NO_OFFSET) come last. */
 static bool scan_sort(sft_scan *scan) {
     size_t count = scan->findings.count;
-    scan->order = sfti_take(&scan->alloc, 2 * FINDINGS_MOST * sizeof *scan->order);
+    scan->order = sfti_take(&scan->alloc, 2 * SFTI_FINDINGS_MANY * sizeof *scan->order);
     if (!scan->order) return false;
     for (uint32_t i = 0; i < count; i++) scan->order[i] = i;
-    sfti_sort(scan->order, scan->order + FINDINGS_MOST, count, by_finding_offset,
+    sfti_sort(scan->order, scan->order + SFTI_FINDINGS_MANY, count, by_finding_offset,
               scan->findings.items);
     return true;
 }
@@ -377,7 +377,10 @@ static void drop_promise(sft_error *error) {
 
 /* Repair rewrites the whole file: if one finding cannot be repaired, no hint offers a repair. */
 static void scan_promise(sft_scan *scan, uint64_t size) {
-    if (scan->error.code == SFT_OK || sfti_scan_repairs(scan, size)) return;
+    if (scan->error.code == SFT_OK ||
+        sfti_repairs_all(sfti_scan_model(scan), &scan->error, scan->findings.items,
+                         scan->findings.count, size))
+        return;
     drop_promise(&scan->error);
     for (size_t i = 0; i < scan->findings.count; i++)
         drop_promise(&((sft_finding *)scan->findings.items + i)->error);
@@ -495,7 +498,7 @@ void sft_scan_close(sft_scan *scan) {
     list_free(scan, &scan->findings);
     list_free(scan, &scan->notes);
     list_free(scan, &scan->entries);
-    sfti_release(&alloc, scan->order, 2 * FINDINGS_MOST * sizeof *scan->order);
+    sfti_release(&alloc, scan->order, 2 * SFTI_FINDINGS_MANY * sizeof *scan->order);
     sfti_release(&alloc, scan->header.data, scan->header.cap);
     sfti_arena_free(&scan->arena);
     sfti_release(&alloc, scan, sizeof *scan);

@@ -264,7 +264,7 @@ def check_fixes():
     manual = read("docs", "repair.md")
     of_models = manual.index("## A model in several files")
     listed = set(re.findall(r"^\| `(\w+)` \|", manual[:of_models], re.M))
-    demand(made == listed, "fixes of src/edit/repair.c and of docs/repair.md differ: %s" %
+    demand(made == listed, "fixes of src/file/repairs.c and of docs/repair.md differ: %s" %
            sorted(made ^ listed))
 
 

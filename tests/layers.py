@@ -199,6 +199,21 @@ def check_ranks():
         check(True, folder, "")
 
 
+def check_calls():
+    """An internal function is used by its own folder and by those that may include its folder,
+    whatever header declares it."""
+    owner = {name: path for path in find("src/**/*.c") for name in global_names(read(path))
+             if name.startswith("sfti_")}
+    for path in find("src/**/*.c"):
+        layer = "/".join(path.split("/")[:2])
+        ours = RULES[layer][0]
+        for name in sorted(set(re.findall(r"\bsfti_\w+", bare(read(path)))) & set(owner)):
+            home = owner[name].removeprefix("src/")
+            allowed = home.startswith(layer.removeprefix("src/") + "/") or any(
+                home.startswith(o) or home.removesuffix(".c") == o.removesuffix(".h") for o in ours)
+            check(allowed, path, f"may not use {name} of {owner[name]}")
+
+
 def local_names(text):
     """Names at file scope that only this file should know."""
     code = bare(text)
@@ -295,7 +310,8 @@ def check_texts():
 
 
 def main():
-    for part in (check_includes, check_acyclic, check_ranks, check_unique, check_words, check_public,
+    for part in (check_includes, check_acyclic, check_ranks, check_calls, check_unique,
+                 check_words, check_public,
                  check_texts):
         part()
     print("\n".join(problems))

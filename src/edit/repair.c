@@ -3,11 +3,10 @@
 #include "base/options.h"
 #include "base/order.h"
 #include "file/file.h"
+#include "file/repairs.h"
 #include "file/writer.h"
 
 #include <string.h>
-
-#define FINDINGS_TOO_MANY 1000 /* there may be more */
 
 struct sft_repair {
     sft_allocator alloc;
@@ -24,101 +23,17 @@ struct sft_repair {
     sft_level level;
 };
 
-/* ── What can be made right ── */
+/* ── What is found ── */
 
-static const struct repair_row {
-    sft_code code;    /* of a finding, or SFT_OK: */
-    const char *note; /* name of a note */
-    const char *name, *done;
-} repair_rows[] = {
-    { SFT_JSON_TRAILING, NULL, "header_nul", "the NULs after the header become spaces" },
-    { SFT_LEGACY_LAYOUT, NULL, "legacy_layout", "the header is written in today's layout" },
-    { SFT_TENSOR_DUPLICATE, NULL, "duplicate_name", "the last tensor of the name is kept" },
-    { SFT_METADATA_KEY_DUPLICATE, NULL, "duplicate_key", "the last value of the key is kept" },
-    { SFT_METADATA_DUPLICATE, NULL, "duplicate_metadata",
-      "the pairs are put together, the last value of a key is kept" },
-    { SFT_METADATA_VALUE, NULL, "metadata_value", "the value becomes a string of its text" },
-    { SFT_METADATA_TYPE, NULL, "metadata_type", "it is left out" },
-    { SFT_ENTRY_NOT_OBJECT, NULL, "entry_spelling", "the entry becomes an object" },
-    { SFT_DTYPE_NOT_STRING, NULL, "dtype_spelling", "the dtype becomes a string" },
-    { SFT_OFFSETS_GAP, NULL, "hole", "bytes that belong to no tensor are left out" },
-    { SFT_OFFSETS_OVERLAP, NULL, "overlap", "shared bytes are written for each tensor" },
-    { SFT_DATA_TRAILING, NULL, "trailing_bytes", "the bytes after the last tensor are left out" },
-    { SFT_STRICT_FIRST_BYTE, NULL, "first_byte", "the header begins with its object" },
-    { SFT_STRICT_PADDING, NULL, "padding", "the header is padded with spaces" },
-    { SFT_STRICT_FIELD, NULL, "unknown_field", "the field is left out" },
-    { SFT_STRICT_METADATA, NULL, "metadata_null", "it is left out" },
-    { SFT_OK, "header_unpadded", "padding", "the header is padded with spaces" },
-    { SFT_OK, "unaligned", "unaligned", "tensors are put in order of their dtypes' size" },
-    { SFT_OK, "unknown_field", "unknown_field", "the field is left out" },
-    { SFT_OK, "metadata_null", "metadata_null", "it is left out" },
-    { SFT_OK, "duplicate_name", "duplicate_name", "the last tensor of the name is kept" },
-};
-
-static const struct repair_row *row_of_code(sft_code code) {
-    for (size_t i = 0; i < sizeof repair_rows / sizeof *repair_rows; i++)
-        if (!repair_rows[i].note && repair_rows[i].code == code) return &repair_rows[i];
-    return NULL;
-}
-
-static const struct repair_row *row_of_note(const char *note) {
-    for (size_t i = 0; i < sizeof repair_rows / sizeof *repair_rows; i++)
-        if (repair_rows[i].note && strcmp(repair_rows[i].note, note) == 0) return &repair_rows[i];
-    return NULL;
-}
-
-static void put_fix(sft_repair *r, const struct repair_row *row, const sft_error *found) {
+static void put_fix(sft_repair *r, const sfti_repair_row *row, const sft_error *found) {
     r->fixes[r->fix_count++] = (sft_fix){ row->name, row->done, *found };
-}
-
-/* After the header's object there is nothing but NULs and white space. */
-static bool is_nul_padding(const sft_scan *scan, uint64_t from) {
-    sft_span text = sfti_scan_model(scan)->text;
-    for (uint64_t i = from - SFTI_PREFIX; i < text.len; i++)
-        if (!memchr(" \t\r\n", text.data[i], 5)) return false; /* the NUL of the literal too */
-    return true;
-}
-
-static const struct repair_row *row_of_finding(const sft_scan *scan, const sft_error *found) {
-    bool nul = found->code != SFT_JSON_TRAILING || is_nul_padding(scan, found->offset);
-    return nul ? row_of_code(found->code) : NULL;
-}
-
-/* Whatever was or was not found: what is written is what its entry says, and is there. */
-static sft_code check_entry(const sfti_model *model, uint64_t size, const sft_tensor *t,
-                             sft_error *err) {
-    uint64_t bytes, end;
-    sft_code code = sft_shape_size(t->dtype, t->shape, t->rank, NULL, &bytes, err);
-    if (code == SFT_OK && (t->end < t->begin || t->end - t->begin != bytes)) {
-        code = sfti_fail(err, SFT_SIZE_MISMATCH, SFT_NO_OFFSET,
-                         "expected %llu bytes by dtype and shape, found offsets %llu to %llu",
-                         (unsigned long long)bytes, (unsigned long long)t->begin,
-                         (unsigned long long)t->end);
-    }
-    if (code == SFT_OK && (!sfti_add(model->data_offset, t->end, &end) || end > size)) {
-        code = sfti_fail(err, SFT_DATA_TRUNCATED, size,
-                         "expected the tensor's data to be there, found the end of the file");
-    }
-    if (code != SFT_OK) sfti_error_tensor(err, t->name);
-    return code;
-}
-
-bool sfti_scan_repairs(const sft_scan *scan, uint64_t size) {
-    const sft_error *verdict = sft_scan_error(scan);
-    const sfti_model *model = sfti_scan_model(scan);
-    size_t count = sft_scan_finding_count(scan);
-    for (size_t i = 0; i < count; i++)
-        if (!row_of_finding(scan, &sft_scan_finding_at(scan, i)->error)) return false;
-    for (size_t i = 0; i < model->tensors.count; i++)
-        if (check_entry(model, size, sfti_model_tensor(model, i), NULL) != SFT_OK) return false;
-    return count < FINDINGS_TOO_MANY && (!verdict || row_of_code(verdict->code));
 }
 
 /* A hint to repair the file is of no use here. */
 static sft_code refuse_finding(const sft_error *found, sft_error *err) {
     if (!err) return found->code;
     *err = *found;
-    if (row_of_code(found->code)) err->hint = SFT_HINT_NONE;
+    if (sfti_repair_of_code(found->code)) err->hint = SFT_HINT_NONE;
     return found->code;
 }
 
@@ -126,15 +41,15 @@ static sft_code take_findings(sft_repair *r, sft_error *err) {
     size_t count = sft_scan_finding_count(r->scan);
     for (size_t i = 0; i < count; i++) {
         const sft_error *found = &sft_scan_finding_at(r->scan, i)->error;
-        const struct repair_row *row = row_of_finding(r->scan, found);
+        const sfti_repair_row *row = sfti_repair_of_finding(sfti_scan_model(r->scan), found);
         if (!row) return refuse_finding(found, err);
         put_fix(r, row, found);
     }
     const sft_error *verdict = sft_scan_error(r->scan);
-    if (verdict && !row_of_code(verdict->code)) return refuse_finding(verdict, err);
+    if (verdict && !sfti_repair_of_code(verdict->code)) return refuse_finding(verdict, err);
     for (size_t i = 0; i < sft_scan_note_count(r->scan); i++) {
         const sft_note *note = sft_scan_note_at(r->scan, i);
-        const struct repair_row *row = row_of_note(note->name);
+        const sfti_repair_row *row = sfti_repair_of_note(note->name);
         if (row) put_fix(r, row, &note->error);
     }
     return SFT_OK;
@@ -142,7 +57,7 @@ static sft_code take_findings(sft_repair *r, sft_error *err) {
 
 static sft_code take_fixes(sft_repair *r, sft_error *err) {
     r->fix_cap = sft_scan_finding_count(r->scan) + sft_scan_note_count(r->scan);
-    if (sft_scan_finding_count(r->scan) >= FINDINGS_TOO_MANY) {
+    if (sft_scan_finding_count(r->scan) >= SFTI_FINDINGS_MANY) {
         return refuse_finding(&sft_scan_finding_at(r->scan, 0)->error, err);
     }
     r->fixes = sfti_arena_array(&r->arena, r->fix_cap, sizeof *r->fixes);
@@ -159,7 +74,7 @@ static sft_code take_parts(sft_repair *r, sft_error *err) {
     if (!r->parts) return sfti_fail_memory(err, r->count * sizeof *r->parts);
     for (size_t i = 0; i < r->count; i++) {
         const sft_tensor *tensor = sfti_model_tensor(model, i);
-        sft_code code = check_entry(model, r->source.size, tensor, err);
+        sft_code code = sfti_repair_check(model, r->source.size, tensor, err);
         if (code != SFT_OK) return code;
         r->parts[i] = sft_part_of(tensor, &r->source);
         r->parts[i].begin = model->data_offset + tensor->begin;
@@ -292,7 +207,7 @@ static sft_code scan_legacy(sft_repair *r, sft_open_options *options, sft_error 
     sft_fix *fixes = sfti_arena_array(&r->arena, r->fix_count + 1, sizeof *fixes);
     if (!fixes) return sfti_fail_memory(err, sizeof *fixes);
     if (r->fix_count > 0) memcpy(fixes + 1, r->fixes, r->fix_count * sizeof *fixes);
-    const struct repair_row *row = row_of_code(SFT_LEGACY_LAYOUT);
+    const sfti_repair_row *row = sfti_repair_of_code(SFT_LEGACY_LAYOUT);
     fixes[0] = (sft_fix){ row->name, row->done, found };
     r->fixes = fixes;
     r->fix_count++;

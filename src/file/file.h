@@ -52,9 +52,6 @@ sft_code sfti_scan_check(const sft_scan *scan, const char *path, const os_info *
  * from one another for sure. */
 const sfti_model *sfti_scan_model(const sft_scan *scan);
 
-/* Whether sft_repair takes all that a scan of a file so long has found (repair.c). */
-bool sfti_scan_repairs(const sft_scan *scan, uint64_t size);
-
 /* What sft_diagnose knows. head: the first bytes of the source, head_len of them. */
 typedef struct sfti_evidence {
     const uint8_t *head;

@@ -125,7 +125,7 @@ def test_only_what_is_expected_hides_its_traceback(monkeypatch):
 
     def after(error, worker):
         monkeypatch.setattr(_session, "_in_worker", lambda: worker)
-        with pytest.raises(type(error)), _session.hints_told():
+        with pytest.raises(type(error)), _session.with_hints():
             raise error
         return os.environ.pop("SPARK_HIDE_TRACEBACK", None)
 

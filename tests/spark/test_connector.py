@@ -558,7 +558,7 @@ def test_inference_from_a_file(spark, out):
 def test_a_folder_without_manifest(spark, out):
     saved(out, {"a": np.arange(3, dtype=np.float32)})
     with pytest.raises(Exception, match="expected dataset_manifest.json in the folder.*"
-                                        "use_manifest=false"):
+                                        "use_manifest=False"):
         read(spark, out).collect()
     rows = read(spark, out, use_manifest=False).collect()
     assert frames.array(rows[0]["a"]).tolist() == [0, 1, 2]

@@ -144,14 +144,14 @@ sys.path.insert(0, other)
 import outer
 made = {path for path, one in sys.path_importer_cache.items()
         if isinstance(one, zipimport.zipimporter) and path.startswith(sys.argv[2])}
-from libsafetensors.spark._session import ease_tasks
-ease_tasks()  # in a program of a user it does nothing
+from libsafetensors.spark._session import speed_up_tasks
+speed_up_tasks()  # in a program of a user it does nothing
 assert made <= set(sys.path_importer_cache) and not gc.get_freeze_count()
 sys.modules["__main__"].__spec__ = machinery.ModuleSpec("pyspark.daemon", None)
-ease_tasks()
+speed_up_tasks()
 left = {path for path in made if path in sys.path_importer_cache}
 frozen = gc.get_freeze_count()
-ease_tasks()
+speed_up_tasks()
 import inner.two
 print(len(made) > 2, left == {other}, frozen > 0, gc.get_freeze_count() <= frozen,
       inner.two.value)

@@ -78,7 +78,7 @@ def test_abort_never_raises(tmp_path, caplog):
     made = job(tmp_path / "d")
     with caplog.at_level(logging.WARNING):
         made.abort(["not a receipt", None])
-    assert "left to gc" in caplog.text
+    assert "remain for gc" in caplog.text
 
 
 def test_commit_does_not_raise_after_the_commit_point(tmp_path, monkeypatch):

@@ -146,11 +146,13 @@ static sfti_truth tensor_fits(const sft_tensor *tensor, sft_span shape) {
 
 /* ── Clauses ── */
 
-/* The text before a separator; *rest becomes what follows. */
-static sft_span cut_clause(sft_span *rest, const char *separator) {
-    sft_span piece = *rest, after = sfti_find_letters(*rest, separator);
-    piece.len -= after.len;
-    *rest = after.data ? sfti_from(after, strlen(separator)) : after;
+/* The text before the mark, which has a space on both sides; *rest becomes what follows. */
+static sft_span cut_clause(sft_span *rest, char mark) {
+    sft_span piece = *rest;
+    const char *at = rest->len ? rest->data + 1 : NULL, *end = rest->data + rest->len;
+    while (at && (at = memchr(at, mark, (size_t)(end - at))) && at[-1] != ' ') at++;
+    if (at) piece.len = (size_t)(at - 1 - rest->data);
+    *rest = at ? sfti_from(*rest, piece.len + 3) : (sft_span){ NULL, 0 };
     return piece;
 }
 
@@ -213,7 +215,7 @@ static sfti_truth clause_fits(const void *ctx, sfti_alternative *fits, sft_span 
     const sft_tensor *seen = NULL;
     while (clause.len > 0 && best != SFTI_TRUE) {
         const sft_tensor *found = NULL;
-        sfti_truth so = fits(ctx, cut_clause(&clause, " | "), &found);
+        sfti_truth so = fits(ctx, cut_clause(&clause, '|'), &found);
         if (so > best) best = so, seen = found;
     }
     if (not) return best == SFTI_TRUE ? SFTI_FALSE : best == SFTI_FALSE ? SFTI_TRUE : SFTI_HIDDEN;
@@ -227,7 +229,7 @@ bool sfti_hold(const void *ctx, sfti_alternative *fits, const char *clauses,
     if (evidence) evidence->count = 0;
     if (packed) *packed = false;
     while (rest.len > 0) {
-        sfti_truth so = clause_fits(ctx, fits, cut_clause(&rest, " ; "), evidence);
+        sfti_truth so = clause_fits(ctx, fits, cut_clause(&rest, ';'), evidence);
         if (so == SFTI_FALSE || (so == SFTI_HIDDEN && !packed)) return false;
         if (so == SFTI_HIDDEN) *packed = true;
     }

@@ -75,7 +75,7 @@ typedef struct sfti_forms {
 void sfti_forms_begin(sfti_forms *forms, sft_span name, const sft_tensor *tensor);
 /* Take a module in; what is beyond the tables is left out. */
 void sfti_forms_put(sfti_forms *forms, const sfti_module *module);
-/* Every tensor of a model by its name without ".weight"; NULL when out of memory. */
+/* Every tensor of a model but biases, by its name without ".weight"; NULL when out of memory. */
 sfti_forms *sfti_forms_of(const sfti_view *view);
 /* Which part a tensor's name belongs to; *rest what follows the prefix. */
 sfti_part sfti_part_of(sft_span name, sft_span *rest);

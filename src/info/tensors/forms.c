@@ -241,6 +241,7 @@ static void forms_put_tensor(sfti_forms *forms, const sft_tensor *tensor) {
     static const char *const ends[] = { ".weight", ".qweight", ".weight_packed" };
     form_key key;
     sft_span name = tensor->name;
+    if (sfti_ends(name, ".bias")) return; /* of a layer that has a weight */
     for (size_t i = 0; i < SFTI_COUNT(ends); i++)
         if (sfti_ends(name, ends[i])) {
             name.len -= strlen(ends[i]);

@@ -86,7 +86,7 @@ static const struct excess_row {
     { "language_model",
       "^base_model_model_ | bbox | feature_extractor | embed_audio_tokens | acoustic | speech | "
       "input_ff_layer | dac_encoder | mel_conditioner | encoder_conv | encoder_subsampling | "
-      "input_projection | encoder_embedder | ^proj_bias$ | wte[out=513]" },
+      "input_projection | encoder_embedder | ^weight$ | wte[out=513]" },
     /* a part of more without its head may be anything */
     { "language_model",
       "vision | visual | audio | image_ | speech | qformer ; !lm_head | score" },

@@ -229,6 +229,12 @@ static bool pattern_fits(sft_span pattern, const sfti_form *form) {
     if (at_end) pattern.len--;
     for (size_t i = 0; i + pattern.len <= text.len || i == 0; i++) {
         size_t end;
+        /* to where it may begin */
+        if (!at_start && i < text.len && pattern.len > 0 && *pattern.data != '#') {
+            const char *next = memchr(text.data + i, *pattern.data, text.len - i);
+            if (!next) return false;
+            i = (size_t)(next - text.data);
+        }
         if (pattern_at(pattern, text, i, &end) && (!at_end || end == text.len)) return true;
         if (at_start) return false;
     }

@@ -364,7 +364,7 @@ static const tensor_case tensor_cases[] = {
     { "model.layers.0.self_attn.kv_a_proj_with_mqa.weight[576,7168] "
       "model.layers.3.mlp.gate.e_score_correction_bias[256]", "language_model@70 deepseek-v3@60 -",
       "model.layers.0.self_attn.kv_a_proj_with_mqa.weight[576,5120]",
-      "language_model@70 deepseek-v3@60 -" },
+      "language_model@70 deepseek-v2@60 -" },
     { "model.layers.0.self_attn.qkv_proj.weight[9216,3072] "
       "model.layers.0.mlp.gate_up_proj.weight[16384,3072]", "language_model@70 phi-3 -",
       "model.layers.0.self_attn.dense.weight[2560,2560] model.layers.0.mlp.fc1.weight[10240,2560]",

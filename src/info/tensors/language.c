@@ -7,7 +7,7 @@ const sfti_signature sfti_language_rows[] = {
     { "language_model", "mixtral", 60, "layers.#.block_sparse_moe.gate.weight" },
     { "language_model", "deepseek-v3", 60,
       "layers.#.self_attn.kv_a_proj_with_mqa.weight ; layers.#.mlp.gate.e_score_correction_bias" },
-    { "language_model", "deepseek-v3", 60, "layers.#.self_attn.kv_a_proj_with_mqa.weight" },
+    { "language_model", "deepseek-v2", 60, "layers.#.self_attn.kv_a_proj_with_mqa.weight" },
     { "language_model", "gpt-oss", 60, "layers.#.self_attn.sinks" },
     { "language_model", "qwen3-moe", 60,
       "layers.#.self_attn.q_norm.weight ; layers.#.mlp.gate.weight ; "

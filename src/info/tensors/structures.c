@@ -49,7 +49,7 @@ static const struct structure_row {
       "encoder_layer_#_attention_self_query | encoder_layers_#_attention_self_query ; "
       "encoder_layer_#_intermediate_dense | encoder_layers_#_intermediate_dense" },
     { "gpt-2-like", NULL, "h_#_attn_c_attn | h_#_mlp_c_fc" },
-    { "mamba-like", "language_model", "mixer_in_proj | mixer_A_log | mixer_conv1d" },
+    { "mamba-like", "language_model", "mixer_in_proj ; mixer_A_log | mixer_conv1d" },
     /* of sight */
     { "clip-like", NULL,
       "text_model_encoder_layers_#_self_attn_q_proj | "

@@ -351,6 +351,12 @@ sft_code sfti_fail_cancelled(sft_error *err) {
                      sft_code_describe(SFT_CANCELLED)->sentence);
 }
 
+sft_code sfti_fail_as(sft_error *err, sft_code code, const sft_error *what) {
+    if (what->code != code) return sft_error_set(err, code, 0, NULL);
+    if (err) *err = *what;
+    return code;
+}
+
 #define EXCERPT 40 /* bytes of a text that a message shows */
 
 /* Length of the JSON token a text begins with: a string with its quotes, a word, a mark. */

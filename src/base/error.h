@@ -33,11 +33,7 @@ SFTI_COLD sft_code sfti_fail_memory(sft_error *err, uint64_t bytes);
 SFTI_COLD sft_code sfti_fail_cancelled(sft_error *err);
 /* Hand on a failure that was kept apart until it was known to count. A caller's function may have
  * returned the code alone, and left *what as it was. */
-static inline sft_code sfti_fail_as(sft_error *err, sft_code code, const sft_error *what) {
-    if (what->code != code) return sft_error_set(err, code, 0, NULL);
-    if (err) *err = *what;
-    return code;
-}
+SFTI_COLD sft_code sfti_fail_as(sft_error *err, sft_code code, const sft_error *what);
 
 /* Another hint than the code's own; err may be NULL. */
 static inline void sfti_hint(sft_error *err, sft_hint hint) {

@@ -40,9 +40,9 @@ bool sfti_is(sft_span text, const char *other) {
 }
 
 bool sfti_begins(sft_span text, const char *prefix) {
-    size_t len = strlen(prefix);
-    return text.len >= len && (len == 0 || *text.data == *prefix)
-        && memcmp(text.data, prefix, len) == 0;
+    size_t i = 0; /* mostly the first letter decides */
+    while (i < text.len && prefix[i] && text.data[i] == prefix[i]) i++;
+    return prefix[i] == 0;
 }
 
 bool sfti_ends(sft_span text, const char *suffix) {

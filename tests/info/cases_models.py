@@ -297,5 +297,32 @@ nerf_image_embedder.embedder.0.bias BF16 64
     "mamba": Model("backbone.embedding.weight F16 50280,768\n"
                    "backbone.layers.{0-23}.mixer.A_log F16 1536,16\n"
                    "backbone.layers.{0-23}.mixer.in_proj.weight F16 3072,768"),
+    "near.olmo-2": Model(llama(16, 2048, 2048, 100352, extra=
+                               "model.layers.{0-N}.self_attn.{q|k}_norm.weight BF16 2048\n"
+                               "model.layers.{0-N}.post_feedforward_layernorm.weight"
+                               " BF16 2048\n")),
+    "near.detr": Model("model.backbone.conv_encoder.model.layer1.0.conv1.weight F32 64,64,1,1\n"
+                       "model.input_projection.weight F32 256,2048,1,1\n"
+                       "model.encoder.layers.{0-5}.self_attn.{q|k|v|out}_proj.weight F32 256,256\n"
+                       "model.decoder.layers.{0-5}.self_attn.{q|k|v|out}_proj.weight F32 256,256\n"
+                       "model.decoder.layers.{0-5}.encoder_attn.{q|k|v}_proj.weight F32 256,256\n"
+                       "model.decoder.layers.{0-5}.fc1.weight F32 2048,256\n"
+                       "class_labels_classifier.weight F32 92,256"),
+    "near.blip-2": Model("vision_model.embeddings.class_embedding F32 1,1,1408\n"
+                         "vision_model.embeddings.patch_embedding.weight F32 1408,3,14,14\n"
+                         "vision_model.encoder.layers.{0-38}.self_attn.qkv.weight F32 4224,1408\n"
+                         "qformer.encoder.layer.{0-11}.attention.attention.query.weight F32"
+                         " 768,768\nlanguage_model.lm_head.weight F32 50272,2560"),
+    "near.uncond": Model("conv_in.weight F32 320,4,3,3\n"
+                         "down_blocks.{0-3}.attentions.0.transformer_blocks.0.attn{1|2}.to_k.weight"
+                         " F32 320,512\nup_blocks.{0-3}.attentions.0.transformer_blocks.0.attn1."
+                         "to_k.weight F32 320,320"),
+    "near.audio-spectrogram": Model("embeddings.cls_token F32 1,1,768\n"
+                                    "embeddings.patch_embeddings.projection.weight F32"
+                                    " 768,1,16,16\nencoder.layer.{0-11}.attention.attention.query"
+                                    ".weight F32 768,768"),
+    "adalora": Model("base_model.model.model.layers.{0-15}.self_attn.q_proj.lora_A F32 12,2048\n"
+                     "base_model.model.model.layers.{0-15}.self_attn.q_proj.lora_B F32 2048,12\n"
+                     "base_model.model.model.layers.{0-15}.self_attn.q_proj.lora_E F32 12,1"),
     "nothing-known": Model("alpha.weight F32 4,4\nbeta.bias F32 4"),
 }

@@ -86,7 +86,7 @@ static const tensor_case tensor_cases[] = {
     { DIFFUSERS("4", "768"), "diffusion_model sd-1 -", DIFFUSERS("4", "1024"),
       "diffusion_model sd-2 -" },
     { DIFFUSERS("9", "768"), "diffusion_model sd-1 inpaint", DIFFUSERS("4", "512"),
-      "unknown - -" },
+      "diffusion_model@60 - -" },
     { "unet." "conv_in.weight[320,4,3,3] unet.up_blocks.0.x[1] "
       "unet.down_blocks.0.attentions.0" K "[320,768]", "diffusion_model sd-1 -",
       "tenu.conv_in.weight[320,4,3,3] tenu.up_blocks.0.x[1]", "unknown - -" },
@@ -118,7 +118,7 @@ static const tensor_case tensor_cases[] = {
     /* Stable Cascade */
     { "clf.1.weight[64,2048,1,1] clip_txt_mapper.weight[2048,1280]",
       "diffusion_model stable-cascade-c -", "clf.1.weight[64,2048,1,1] clip_mapper.weight[1,1]",
-      "diffusion_model stable-cascade-b -" },
+      "diffusion_model stable-cascade-b@60 -" },
     { "vquantizer.codebook.weight[8192,4]", "vae stable-cascade-a -",
       "vquantizer.codebooks.weight[8192,4]", "unknown - -" },
     /* FLUX and its kin */
@@ -186,7 +186,7 @@ static const tensor_case tensor_cases[] = {
       "transformer_blocks.{0-27}.attn2.to_k.weight[2048,2048]", "diffusion_model ltx-video 2b",
       "adaln_single.emb.timestep_embedder.linear_1.bias[1152] pos_embed.proj.bias[1152] "
       "transformer_blocks.{0-27}.attn2.to_k.weight[1152,1152]",
-      "diffusion_model pixart-sigma -" },
+      "diffusion_model pixart-sigma@60 -" },
     { "adaln_single.emb.timestep_embedder.linear_1.bias[4096] "
       "transformer_blocks.{0-47}.attn2.to_k.weight[4096,4096]", "diffusion_model ltx-video 13b",
       "adaln_single.emb.timestep_embedder.linear_1.bias[4096] "
@@ -197,10 +197,10 @@ static const tensor_case tensor_cases[] = {
     /* Wan */
     { WAN("1536", "16", "64"), "diffusion_model wan-2.1 1.3b+t2v", WAN("5120", "16", "64"),
       "diffusion_model wan 14b+t2v" },
-    { WAN("5120", "36", "64") "img_emb.proj.0.bias[1280]", "diffusion_model wan-2.1 14b+i2v",
+    { WAN("5120", "36", "64") "img_emb.proj.0.bias[1280]", "diffusion_model wan-2.1@60 14b+i2v",
       WAN("5120", "36", "64"), "diffusion_model wan-2.2 14b+i2v" },
     { WAN("5120", "36", "64") "img_emb.proj.0.bias[1280] img_emb.emb_pos[1,514,1280]",
-      "diffusion_model wan-2.1 14b+flf2v", WAN("3072", "48", "192"),
+      "diffusion_model wan-2.1@60 14b+flf2v", WAN("3072", "48", "192"),
       "diffusion_model wan-2.2 5b+ti2v" },
     { WAN("5120", "16", "64") "vace_patch_embedding.weight[5120,96,1,2,2]",
       "diffusion_model wan 14b+vace", WAN("5120", "16", "64") "control_adapter.conv.weight[1]",
@@ -293,7 +293,7 @@ static const tensor_case tensor_cases[] = {
     { "text_model.encoder.layers.0.mlp.fc1.weight[4304,1152] vision_model.head.probe[1,1,1152]",
       "image_encoder siglip -", "vision_model.encoder.layers.{0-47}.x[1]",
       "image_encoder clip-g -" },
-    { "dinov2.encoder.layer.0.layer_scale1.lambda1[1024]", "image_encoder dinov2 -",
+    { "dinov2.encoder.layer.0.layer_scale1.lambda1[1024]", "image_encoder dinov2@60 -",
       "vit.embeddings.patch_embeddings.projection.weight[768,3,16,16] vit.encoder.layer.0.x[1] "
       "vit.embeddings.cls_token[1,1,768]", "vision_model vit -" },
     /* controls */
@@ -338,7 +338,7 @@ static const tensor_case tensor_cases[] = {
     { "model.encoder.conv1.weight[512,80,3] model.encoder.layers.0.x[1] "
       "model.decoder.embed_tokens.weight[51865,512]", "audio_model whisper -",
       "model.encoder.layers.0.self_attn.k_proj.weight[768,768] "
-      "model.decoder.layers.0.encoder_attn.k_proj.weight[768,768]", "language_model@70 bart -" },
+      "model.decoder.layers.0.encoder_attn.k_proj.weight[768,768]", "language_model@70 bart@60 -" },
     { "stft_conv.weight:F32[258,1,256] lstm_cell.weight_ih:F32[512,128] "
       "final_conv.weight:F32[1,128,1]", "audio_model silero-vad -",
       "stft_conv.weight:F32[514,1,512] lstm_cell.weight_ih:F32[512,128] "
@@ -346,43 +346,43 @@ static const tensor_case tensor_cases[] = {
     { "mel_80:F32[80,201]", "unknown - -", "tokens:I64[1,982,33] mask:U8[1,982,33]",
       "unknown - -" },
     /* language models */
-    { LLAMA("3") "lm_head.weight[128256,4096]", "language_model llama@70 -",
+    { LLAMA("3") "lm_head.weight[128256,4096]", "language_model llama@60 -",
       LLAMA("3") "lm_head.weight[128256,4096] model.layers.0.self_attn.q_norm.weight[128]",
-      "language_model qwen3 -" },
+      "language_model qwen3@60 -" },
     { LLAMA("1") "model.layers.0.self_attn.q_proj.bias[4096] "
-      "model.layers.0.self_attn.k_proj.bias[1024] lm_head.weight[1,1]", "language_model qwen2 -",
+      "model.layers.0.self_attn.k_proj.bias[1024] lm_head.weight[1,1]", "language_model qwen2@60 -",
       LLAMA("1") "model.layers.0.self_attn.q_proj.bias[4096] "
       "model.layers.0.self_attn.k_proj.bias[1024] model.layers.0.self_attn.o_proj.bias[1] "
-      "lm_head.weight[1,1]", "language_model llama@70 -" },
+      "lm_head.weight[1,1]", "language_model llama@60 -" },
     { LLAMA("1") "model.layers.0.pre_feedforward_layernorm.weight[1]",
-      "language_model@70 gemma-2 -",
+      "language_model@70 gemma-2@60 -",
       LLAMA("1") "model.layers.0.pre_feedforward_layernorm.weight[1] "
-      "model.layers.0.self_attn.q_norm.weight[256]", "language_model@70 gemma-3 -" },
-    { "model.layers.0.block_sparse_moe.gate.weight[8,4096]", "language_model@70 mixtral -",
+      "model.layers.0.self_attn.q_norm.weight[256]", "language_model@70 gemma-3@60 -" },
+    { "model.layers.0.block_sparse_moe.gate.weight[8,4096]", "language_model@70 mixtral@60 -",
       "model.layers.0.self_attn.q_norm.weight[128] model.layers.0.mlp.gate.weight[128,2048]",
-      "language_model@70 qwen3-moe -" },
+      "language_model@70 qwen3-moe@60 -" },
     { "model.layers.0.self_attn.kv_a_proj_with_mqa.weight[576,7168] "
-      "model.layers.3.mlp.gate.e_score_correction_bias[256]", "language_model@70 deepseek-v3 -",
+      "model.layers.3.mlp.gate.e_score_correction_bias[256]", "language_model@70 deepseek-v3@60 -",
       "model.layers.0.self_attn.kv_a_proj_with_mqa.weight[576,5120]",
-      "language_model@70 deepseek-v3@70 -" },
+      "language_model@70 deepseek-v2@60 -" },
     { "model.layers.0.self_attn.qkv_proj.weight[9216,3072] "
       "model.layers.0.mlp.gate_up_proj.weight[16384,3072]", "language_model@70 phi-3 -",
       "model.layers.0.self_attn.dense.weight[2560,2560] model.layers.0.mlp.fc1.weight[10240,2560]",
       "language_model@70 phi -" },
     { "transformer.h.0.attn.c_attn.weight[768,2304] transformer.h.0.mlp.c_fc.weight[768,3072]",
-      "language_model@70 gpt-2 -", "h.0.self_attention.query_key_value.weight[4672,4544]",
+      "language_model@70 gpt-2@60 -", "h.0.self_attention.query_key_value.weight[4672,4544]",
       "language_model@70 falcon -" },
     { "gpt_neox.layers.0.attention.query_key_value.weight[1536,512] embed_out.weight[50304,512] "
-      "gpt_neox.layers.0.mlp.dense_h_to_4h.weight[2048,512]", "language_model gpt-neox -",
+      "gpt_neox.layers.0.mlp.dense_h_to_4h.weight[2048,512]", "language_model gpt-neox@60 -",
       "transformer.h.0.self_attention.query_key_value.weight[1,1] "
       "transformer.word_embeddings_layernorm.weight[1]", "language_model@70 bloom -" },
     { "bert.embeddings.word_embeddings.weight[30522,768] "
-      "bert.encoder.layer.0.attention.self.query.weight[768,768]", "language_model@70 bert -",
+      "bert.encoder.layer.0.attention.self.query.weight[768,768]", "language_model@70 bert@60 -",
       "roberta.embeddings.word_embeddings.weight[50265,768] "
       "roberta.encoder.layer.0.attention.self.query.weight[768,768]",
-      "language_model@70 roberta -" },
+      "language_model@70 roberta@60 -" },
     { "backbone.layers.0.mixer.A_log[1536] backbone.layers.0.mixer.in_proj.weight[3072,768]",
-      "language_model@70 mamba -", "backbone.layers.0.mixer.A_log[1536]", "unknown - -" },
+      "language_model@70 mamba@60 -", "backbone.layers.0.mixer.A_log[1536]", "unknown - -" },
     /* embeddings */
     { "emb_params:F32[5,768]", "embedding sd-1 -", "emb_params:F32[5,1024]", "embedding sd-2 -" },
     { "clip_l[2,768] clip_g[2,1280]", "embedding sdxl -", "clip_l[2,768] clip_g[2,768]",

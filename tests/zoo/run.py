@@ -107,6 +107,9 @@ def check_floors(libraries):
     check(sorted(floors) == read.libraries(), "every list has floors")
     for library in libraries or sorted(floors):
         tallies = score.score(library)
+        for claim, classes in sorted(tallies[False].confusions.items()):
+            check(False, "%s, tensors: %s is claimed of no other class" % (library, claim),
+                  " ".join(classes))
         for said, measure, bound in floors[library]:
             tally = tallies[said == "config"]
             counts = {**tally.outcomes, "kind wrong": tally.kinds["wrong"],

@@ -37,6 +37,7 @@ static const struct adapter_suffix {
     { ADAPTER_END(".lora_B.bias"), TYPE_LORA, ROLE_PART, NULL },
     { ADAPTER_END(".lora_A"), TYPE_LORA, ROLE_FIRST, ".lora_B" },
     { ADAPTER_END(".lora_B"), TYPE_LORA, ROLE_PART, NULL },
+    { ADAPTER_END(".lora_E"), TYPE_LORA, ROLE_PART, "adalora" },
     { ADAPTER_END(".lora_embedding_A"), TYPE_LORA, ROLE_FIRST, ".lora_embedding_B" },
     { ADAPTER_END(".lora_embedding_B"), TYPE_LORA, ROLE_PART, NULL },
     { ADAPTER_END(".lora_a"), TYPE_LORA, ROLE_FIRST, ".lora_b" }, /* MLX: transposed */
@@ -272,6 +273,7 @@ static void scan_tensor(adapter_scan *scan, const sft_tensor *tensor) {
     if (!row) return;
     if (row->role == ROLE_ALPHA) scan->alphas++;
     if (row->role == ROLE_DORA) scan->dora = true;
+    if (row->role == ROLE_PART && row->other) scan->other = row->other;
     if (row->role == ROLE_FIRST) scan_module(scan, tensor, row);
     if (row->role == ROLE_SHARED) {
         scan->shared++;
@@ -291,6 +293,7 @@ static const char *type_of(const adapter_scan *scan) {
         if (only >= 0) return "mixed";
         only = i;
     }
+    if (only == TYPE_LORA && scan->other) return scan->other;
     if (only == TYPE_LORA && scan->conv_ranks.any) return "locon";
     if (only >= 0 && only != TYPE_OTHER) return names[only];
     return only < 0 && scan->of_type[TYPE_FULL] > 0 ? "full" : scan->other;
@@ -408,6 +411,7 @@ static void tell_adapter(const adapter_scan *scan) {
         sfti_add_tensor_fact(info, SFT_FACT_KIND,
                              is_flux_control(scan) ? "control_lora" : "adapter", 100);
     const char *architecture = sfti_forms_target(scan->forms);
+    (void)sfti_forms_family(scan->forms);
     bool language = is_language(architecture)
                  || (scan->shared > 0 && scan->modules == 0);
     tell_numbers(scan);

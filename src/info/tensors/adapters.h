@@ -75,6 +75,8 @@ typedef struct sfti_forms {
 void sfti_forms_begin(sfti_forms *forms, sft_span name, const sft_tensor *tensor);
 /* Take a module in; what is beyond the tables is left out. */
 void sfti_forms_put(sfti_forms *forms, const sfti_module *module);
+/* Every tensor of a model but biases, by its name without ".weight"; NULL when out of memory. */
+sfti_forms *sfti_forms_of(const sfti_view *view);
 /* Which part a tensor's name belongs to; *rest what follows the prefix. */
 sfti_part sfti_part_of(sft_span name, sft_span *rest);
 /* "kohya", …, or NULL. */
@@ -84,6 +86,11 @@ const char *sfti_forms_target(const sfti_forms *forms);
 /* Whether clauses like those of the target rows hold; the first form that one alternative fits. */
 bool sfti_forms_hold(const sfti_forms *forms, const char *clauses);
 const sfti_form *sfti_forms_find(const sfti_forms *forms, const char *clause);
+/* The family as a fact, by the first row that holds (structures.c); the kind that such models
+ * mostly are, or NULL. */
+const char *sfti_forms_family(const sfti_forms *forms);
+/* Whether the names show more than a model of that kind has: another tower, another head. */
+bool sfti_forms_exceed(const sfti_forms *forms, const char *kind);
 /* Leaf names and blocks into info->adapter. */
 void sfti_forms_lists(const sfti_forms *forms);
 

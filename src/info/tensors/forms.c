@@ -237,6 +237,36 @@ void sfti_forms_put(sfti_forms *forms, const sfti_module *module) {
     if (key.inner > form->inner) form->inner = key.inner;
 }
 
+static void forms_put_tensor(sfti_forms *forms, const sft_tensor *tensor) {
+    static const char *const ends[] = { ".weight", ".qweight", ".weight_packed" };
+    form_key key;
+    sft_span name = tensor->name;
+    if (sfti_ends(name, ".bias")) return; /* of a layer that has a weight */
+    for (size_t i = 0; i < SFTI_COUNT(ends); i++)
+        if (sfti_ends(name, ends[i])) {
+            name.len -= strlen(ends[i]);
+            break;
+        }
+    make_key(&key, name);
+    sfti_form *form = form_of(forms, &key, SFTI_PART_MAIN);
+    if (!form) return;
+    if (!form->tensor) {
+        form->raw = name;
+        form->tensor = tensor;
+        form->out = tensor->rank > 0 ? tensor->shape[0] : 0;
+        form->in = tensor->rank > 1 ? tensor->shape[1] : 0;
+    }
+    if (key.first > form->highest) form->highest = key.first;
+}
+
+sfti_forms *sfti_forms_of(const sfti_view *view) {
+    sfti_forms *forms = sfti_info_take_zeroed(view->info, sizeof *forms);
+    if (!forms) return NULL;
+    forms->info = view->info;
+    for (size_t i = 0; i < view->count; i++) forms_put_tensor(forms, sfti_view_at(view, i));
+    return view->info->code ? NULL : forms;
+}
+
 /* ── Lists ── */
 
 /* Ends of names whose dots became '_', and the leaf that they are. Longest first where one

@@ -4,40 +4,41 @@
 #include <string.h>
 
 const sfti_signature sfti_language_rows[] = {
-    { "language_model", "mixtral", 100, "layers.#.block_sparse_moe.gate.weight" },
-    { "language_model", "deepseek-v3", 100,
+    { "language_model", "mixtral", 60, "layers.#.block_sparse_moe.gate.weight" },
+    { "language_model", "deepseek-v3", 60,
       "layers.#.self_attn.kv_a_proj_with_mqa.weight ; layers.#.mlp.gate.e_score_correction_bias" },
-    { "language_model", "deepseek-v3", 70, "layers.#.self_attn.kv_a_proj_with_mqa.weight" },
-    { "language_model", "gpt-oss", 100, "layers.#.self_attn.sinks" },
-    { "language_model", "qwen3-moe", 100,
+    { "language_model", "deepseek-v2", 60, "layers.#.self_attn.kv_a_proj_with_mqa.weight" },
+    { "language_model", "gpt-oss", 60, "layers.#.self_attn.sinks" },
+    { "language_model", "qwen3-moe", 60,
       "layers.#.self_attn.q_norm.weight ; layers.#.mlp.gate.weight ; "
       "!layers.#.self_attn.q_proj.bias" },
     { "language_model", "qwen2-moe", 100,
       "layers.#.mlp.shared_expert.gate_proj.weight | layers.#.mlp.shared_expert_gate.weight" },
-    { "language_model", "gemma-3", 100,
+    { "language_model", "gemma-3", 60,
       "layers.#.self_attn.q_norm.weight ; layers.#.pre_feedforward_layernorm.weight" },
-    { "language_model", "gemma-2", 100,
+    { "language_model", "gemma-2", 60,
       "layers.#.input_layernorm.weight ; layers.#.pre_feedforward_layernorm.weight | "
       "layers.#.post_feedforward_layernorm.weight ; !layers.#.self_attn.q_norm.weight" },
-    { "language_model", "qwen3", 100,
+    { "language_model", "qwen3", 60,
       "layers.#.self_attn.q_norm.weight ; layers.#.self_attn.q_proj.weight ; "
       "layers.#.mlp.gate_proj.weight ; layers.#.input_layernorm.weight | embed_tokens.weight" },
-    { "language_model", "qwen2", 100,
+    { "language_model", "qwen2", 60,
       "layers.#.self_attn.q_proj.bias ; layers.#.self_attn.k_proj.bias ; "
       "layers.#.mlp.gate_proj.weight ; !layers.#.self_attn.o_proj.bias" },
     { "language_model", "phi-3", 100,
-      "layers.#.self_attn.qkv_proj.weight ; layers.#.mlp.gate_up_proj.weight" },
+      "layers.#.self_attn.qkv_proj.weight ; layers.#.mlp.gate_up_proj.weight ; "
+      "!embed_tokens_extend.*" },
     { "language_model", "phi", 100,
       "layers.#.self_attn.dense.weight ; layers.#.mlp.fc1.weight" },
-    { "language_model", "gemma", 100,
+    { "language_model", "gemma", 60,
       "embed_tokens.weight[256000,*] ; layers.#.self_attn.q_proj.weight ; "
       "layers.#.mlp.gate_proj.weight ; !lm_head.weight ; !^lm_head.weight" },
-    { "language_model", "llama", 70,
+    { "language_model", "llama", 60,
       "layers.#.self_attn.q_proj.weight ; layers.#.self_attn.k_proj.weight ; "
       "layers.#.mlp.gate_proj.weight ; layers.#.input_layernorm.weight | embed_tokens.weight" },
-    { "language_model", "gpt-2", 100,
+    { "language_model", "gpt-2", 60,
       "h.#.attn.c_attn.weight ; h.#.mlp.c_fc.weight | wpe.weight" },
-    { "language_model", "gpt-neox", 100,
+    { "language_model", "gpt-neox", 60,
       "layers.#.attention.query_key_value.weight ; "
       "layers.#.mlp.dense_h_to_4h.weight | embed_in.weight | ^gpt_neox.*" },
     { "language_model", "gpt-j", 100, "h.#.attn.q_proj.weight ; h.#.mlp.fc_in.weight" },
@@ -47,28 +48,28 @@ const sfti_signature sfti_language_rows[] = {
     { "language_model", "mpt", 100, "blocks.#.attn.Wqkv.weight ; wte.weight" },
     { "language_model", "chatglm", 100,
       "encoder.layers.#.self_attention.query_key_value.weight" },
-    { "language_model", "mamba", 100,
+    { "language_model", "mamba", 60,
       "layers.#.mixer.A_log ; layers.#.mixer.A_log[*,*] | layers.#.mixer.in_proj.weight" },
     { "language_model", "rwkv", 100,
       "blocks.#.att.key.weight | blocks.#.attention.key.weight ; "
       "blocks.#.ffn.key.weight | blocks.#.feed_forward.key.weight | emb.weight | ^rwkv.*" },
     { "language_model", "deberta", 100, "encoder.rel_embeddings.weight" },
-    { "language_model", "roberta", 100,
+    { "language_model", "roberta", 60,
       "embeddings.position_embeddings.weight[514,*] ; "
       "encoder.layer.#.attention.self.query.weight ; embeddings.word_embeddings.weight" },
-    { "language_model", "roberta", 100,
+    { "language_model", "roberta", 60,
       "^roberta.embeddings.word_embeddings.weight ; "
       "^roberta.encoder.layer.#.attention.self.query.weight" },
-    { "language_model", "bert", 100,
+    { "language_model", "bert", 60,
       "embeddings.word_embeddings.weight ; encoder.layer.#.attention.self.query.weight" },
     { "language_model", "distilbert", 100,
       "transformer.layer.#.attention.q_lin.weight | layer.#.attention.q_lin.weight" },
     { "language_model", "modernbert", 100,
       "layers.#.attn.Wqkv.weight ; embeddings.tok_embeddings.weight" },
-    { "language_model", "bart", 100,
+    { "language_model", "bart", 60,
       "encoder.layers.#.self_attn.k_proj.weight ; decoder.layers.#.encoder_attn.k_proj.weight | "
       "decoder.layers.#.self_attn.k_proj.weight ; !encoder.conv1.weight" },
-    { "language_model", "opt", 100,
+    { "language_model", "opt", 60,
       "decoder.layers.#.self_attn.k_proj.weight ; decoder.embed_positions.weight ; "
       "!encoder.*" },
     { NULL, NULL, 0, NULL },

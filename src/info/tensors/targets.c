@@ -21,18 +21,21 @@ typedef struct target_row {
 #define WAN_WIDTH(n) \
     "^blocks_#_cross_attn_[in=" n "] | ^blocks_#_self_attn_[in=" n "] | " \
     "^blocks_#_attn1_to_[in=" n "] | ^blocks_#_attn2_to_[in=" n "] | ^blocks_#_ffn_0[in=" n "]"
+/* Wan calls them q and attn1.to_q. */
+#define NOT_DIFFUSERS " ; !^blocks_#_cross_attn_to_ ; !^blocks_#_self_attn_to_"
 #define TEXT_WIDTH(n) \
     "_#_transformer_blocks_#_attn2_to_k$[in=" n "] | _#_transformer_blocks_#_attn2_to_v$[in=" n "]"
 
 static const target_row target_rows[] = {
     /* HunyuanVideo and Image */
     { "hunyuan-image-2.1", 100, "^byt5_in_ ; ^double_blocks_#_ | ^single_blocks_#_" },
-    { "hunyuan-video", 100, "token_refiner" },
+    { "hunyuan-video", 60, "token_refiner" },
     { "hunyuan-video", 100, "^double_blocks_#_img_mlp_fc1" },
     { "hunyuan-video", 100, "double_blocks.#.img_attn_qkv" },
     { "hunyuan-video", 100,
-      "^double_blocks_#_[in=3072,n>=19] | ^single_blocks_#_[in=3072,n>=38]" },
-    { "hunyuan-video", 100,
+      "^double_blocks_#_[in=3072,n>=19] | ^single_blocks_#_[in=3072,n>=38] ; "
+      "!^double_blocks_#_attn_img_attn" },
+    { "hunyuan-video", 60,
       "^transformer_blocks_#_[in=3072,n>=19] | ^single_transformer_blocks_#_[in=3072,n>=38] ; "
       "^single_transformer_blocks_#_ ; ^transformer_blocks_#_ | "
       "^single_transformer_blocks_#_[n>=38] ; !to_qkv_mlp_proj" },
@@ -61,13 +64,16 @@ static const target_row target_rows[] = {
     { "flux.1", 100, "^double_blocks_#_img_mlp_0[in=0|3072,out=0|12288]" },
     { "flux.1", 100, "^double_blocks_#_[n>=18,in=0|3072|12288] ; "
                      "^single_blocks_#_[n>=37,in=0|3072|12288|15360]" },
-    { "flux.1", 100, "^single_transformer_blocks_#_[n>=37,in=0|3072|12288|15360]" },
+    { "flux.3", 100, "^mode_blocks_" },
+    { "auraflow", 100, "^joint_transformer_blocks_#_ | ^double_layers_#_attn_w1q" },
+    { "flux.1", 60, "^single_transformer_blocks_#_[n>=37,in=0|3072|12288|15360]" },
     { "flux.1", 70,
       "^double_blocks_#_[in=0|3072|12288] | ^single_blocks_#_[in=0|3072|12288|15360] | "
       "^single_transformer_blocks_#_[in=0|3072|12288|15360]" },
     /* Qwen-Image, Stable Diffusion 3 */
     { "qwen-image", 100,
-      "^transformer_blocks_#_img_mlp_net_ | ^transformer_blocks_#_img_mod_" },
+      "^transformer_blocks_#_img_mlp_net_[in=0|3072|12288] | "
+      "^transformer_blocks_#_img_mod_[in=0|3072]" },
     { "qwen-image", 100,
       "^transformer_blocks_#_attn_add_k_proj[in=3072,n>=24] ; !^single_transformer_blocks_#_" },
     { "sd-3.5-large", 100,
@@ -83,8 +89,8 @@ static const target_row target_rows[] = {
     { "cosmos-predict2", 100,
       "^blocks_#_adaln_modulation_cross_attn | ^blocks_#_mlp_layer2 | "
       "^blocks_#_cross_attn_k_proj | ^blocks_#_self_attn_q_proj" },
-    { "wan-2.1", 100, WAN_WIDTH("1536") },
-    { "wan-2.2", 100, WAN_WIDTH("3072") },
+    { "wan-2.1", 100, WAN_WIDTH("1536") NOT_DIFFUSERS },
+    { "wan-2.2", 100, WAN_WIDTH("3072") NOT_DIFFUSERS },
     { "wan", 100,
       "^blocks_#_cross_attn_[in=0|5120] | ^blocks_#_self_attn_[in=0|5120] | "
       "^blocks_#_attn1_to_[in=5120] | ^blocks_#_attn2_to_[in=5120] | "
@@ -100,23 +106,36 @@ static const target_row target_rows[] = {
     /* LTX, Sana; PixArt and the small Sana cannot be told apart */
     { "ltx-2", 100,
       "^transformer_blocks_#_audio_attn1_ | ^transformer_blocks_#_audio_to_video_attn_" },
-    { "mochi", 100, "^transformer_blocks_#_attn1_add_k_proj | ^blocks_#_attn_qkv_x" },
-    { "sana", 100, "^transformer_blocks_#_attn1_to_[in=2240]" },
+    { "mochi", 100, "^blocks_#_attn_qkv_x" },
+    { "mochi", 60, "^transformer_blocks_#_attn1_add_k_proj" },
+    { "sana", 60, "^transformer_blocks_#_attn1_to_[in=2240]" },
+    { "cosmos-predict2", 60,
+      "^transformer_blocks_#_attn2_to_k$[in=1024] ; "
+      "^transformer_blocks_#_attn1_to_k$[in=2048|5120]" },
+    { "cosmos-1", 60,
+      "^transformer_blocks_#_attn2_to_k$[in=1024] ; ^transformer_blocks_#_attn1_to_k$[in=4096]" },
     { "ltx-video", 100,
       "^transformer_blocks_#_attn1_to_k$[in=2048|4096] ; ^transformer_blocks_#_attn2_to_" },
     { "cogvideox", 100,
       "^transformer_blocks_#_attn1_to_[in=1920|3072] ; !^transformer_blocks_#_attn2_to_" },
-    { "ace-step", 100, "^transformer_blocks_#_cross_attn_to_ | ^lyric_encoder_" },
+    { "ace-step", 100, "^transformer_blocks_#_cross_attn_to_ | ^lyric_encoder_ ; "
+                       "!^transformer_blocks_#_self_attn_to_qkv" },
     /* others, each by its own names */
-    { "krea-2", 100, "^txtfusion_" },
-    { "auraflow", 100, "^joint_transformer_blocks_#_ | ^double_layers_#_attn_w1q" },
+    { "krea-2", 100, "^txtfusion_ | ^text_fusion_" },
     { "hidream-i1", 100, "^double_stream_blocks_#_ | ^single_stream_blocks_#_" },
-    { "kandinsky-5", 100, "^visual_transformer_blocks_#_" },
+    { "kandinsky-6", 100,
+      "^visual_transformer_blocks_#_feed_forward_net_ | ^audio_text_transformer_blocks_#_" },
+    { "kandinsky-5", 100, "^visual_transformer_blocks_#_feed_forward_in_layer" },
+    { "kandinsky-5", 60, "^visual_transformer_blocks_#_" },
     { "hunyuan-dit", 100, "^blocks_#_attn1_Wqkv | ^blocks_#_attn2_kv_proj" },
     { "stable-cascade-c", 100, "_attention_attn_ | _kv_mapper" },
     /* U-Nets: what attends to the text is as wide as the text's encoder */
-    { "sdxl-refiner", 100, TEXT_WIDTH("1280") },
-    { "sdxl", 100, TEXT_WIDTH("2048") },
+    { "svd", 100, "_temporal_transformer_blocks_#_" },
+    { "sdxl-refiner", 100,
+      "^input_blocks_#_#_transformer_blocks_#_attn2_to_k$[in=1280] | "
+      "^input_blocks_#_#_transformer_blocks_#_attn2_to_v$[in=1280]" },
+    { "sdxl-refiner", 60, TEXT_WIDTH("1280") },
+    { "sdxl", 100, TEXT_WIDTH("2048,out=0|640|1280") },
     { "sd-2", 100, TEXT_WIDTH("1024") },
     { "sd-1", 100, TEXT_WIDTH("768") },
     /* else the encoders */
@@ -134,20 +153,20 @@ static const target_row target_rows[] = {
     { "sd-1", 70,
       "te1:self_attn_[in=768] ; !te2: ; ^down_blocks_ | ^up_blocks_ | ^mid_block_" },
     /* language models */
-    { "mixtral", 100, "block_sparse_moe" },
-    { "deepseek-v3", 70, "kv_a_proj_with_mqa | self_attn_kv_b_proj" },
-    { "phi-3", 100, "layers_#_self_attn_qkv_proj | layers_#_mlp_gate_up_proj" },
-    { "phi", 100, "layers_#_self_attn_dense" },
-    { "gpt-2", 100, "^transformer_h_#_attn_c_attn | ^h_#_attn_c_attn" },
-    { "gpt-neox", 100, "^gpt_neox_layers_#_attention_query_key_value" },
-    { "falcon", 70, "^transformer_h_#_self_attention_query_key_value" },
-    { "roberta", 100, "^roberta_encoder_layer_#_" },
-    { "bert", 100, "^bert_encoder_layer_#_" },
-    { "distilbert", 100, "^distilbert_transformer_layer_#_" },
-    { "t5-seq2seq", 100, "encoder_block_#_layer_#_SelfAttention ; decoder_block_#_" },
-    { "vit", 100, "^vit_encoder_layer_#_" },
-    { "mamba", 100, "layers_#_mixer_in_proj" },
-    { "llama", 70,
+    { "mixtral", 60, "block_sparse_moe" },
+    { "deepseek-v3", 60, "kv_a_proj_with_mqa | self_attn_kv_b_proj" },
+    { "phi-3", 60, "layers_#_self_attn_qkv_proj | layers_#_mlp_gate_up_proj ; !self_attn_to_" },
+    { "phi", 60, "layers_#_self_attn_dense" },
+    { "gpt-2", 60, "^transformer_h_#_attn_c_attn | ^h_#_attn_c_attn" },
+    { "gpt-neox", 60, "^gpt_neox_layers_#_attention_query_key_value" },
+    { "falcon", 60, "^transformer_h_#_self_attention_query_key_value" },
+    { "roberta", 60, "^roberta_encoder_layer_#_" },
+    { "bert", 60, "^bert_encoder_layer_#_" },
+    { "distilbert", 60, "^distilbert_transformer_layer_#_" },
+    { "t5-seq2seq", 60, "encoder_block_#_layer_#_SelfAttention ; decoder_block_#_" },
+    { "vit", 60, "^vit_encoder_layer_#_" },
+    { "mamba", 60, "layers_#_mixer_in_proj" },
+    { "llama", 60,
       "^model_layers_#_self_attn_ | ^model_layers_#_mlp_ | ^layers_#_self_attn_q_proj | "
       "^language_model_model_layers_#_self_attn_ | ^model_language_model_layers_#_self_attn_" },
     { NULL, 0, NULL },
@@ -210,6 +229,12 @@ static bool pattern_fits(sft_span pattern, const sfti_form *form) {
     if (at_end) pattern.len--;
     for (size_t i = 0; i + pattern.len <= text.len || i == 0; i++) {
         size_t end;
+        /* to where it may begin */
+        if (!at_start && i < text.len && pattern.len > 0 && *pattern.data != '#') {
+            const char *next = memchr(text.data + i, *pattern.data, text.len - i);
+            if (!next) return false;
+            i = (size_t)(next - text.data);
+        }
         if (pattern_at(pattern, text, i, &end) && (!at_end || end == text.len)) return true;
         if (at_start) return false;
     }

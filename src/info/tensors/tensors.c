@@ -1,5 +1,5 @@
 /* What the tensors are: kind, architecture, variant, components, sizes. */
-#include "info/tensors/signatures.h"
+#include "info/tensors/adapters.h"
 
 #include <string.h>
 
@@ -229,7 +229,7 @@ static void add_towers(const sfti_view *at, const sfti_quant *quant, const char 
 }
 
 static bool info_alone(const sfti_view *view, const component_sums *sums,
-                       const sfti_quant *quant) {
+                       const sfti_quant *quant, const sfti_forms *forms) {
     static const sfti_signature *const tables[] = { sfti_vae_rows, sfti_image_rows,
                                                     sfti_encoder_rows, sfti_other_rows };
     sft_info *info = view->info;
@@ -237,7 +237,8 @@ static bool info_alone(const sfti_view *view, const component_sums *sums,
     sfti_view at;
     for (size_t i = 0; i < SFTI_COUNT(tables); i++) {
         if (!sfti_match_after(view, "", alone_prefixes, SFTI_COUNT(alone_prefixes), tables[i],
-                              &matched, &at))
+                              &matched, &at)
+            || sfti_forms_exceed(forms, matched.kind))
             continue;
         const char *part = part_of_kind(matched.kind);
         add_matched(info, matched.kind, &matched);
@@ -253,10 +254,11 @@ static bool info_alone(const sfti_view *view, const component_sums *sums,
 }
 
 /* Parts of a checkpoint without its denoiser: text encoders, say, as one file. */
-static bool info_parts(const sfti_view *view, const component_sums *sums) {
+static bool info_parts(const sfti_view *view, const component_sums *sums,
+                       const sfti_forms *forms) {
     sft_info *info = view->info;
-    const char *kind = NULL, *architecture = NULL;
-    sfti_matched matched;
+    const char *kind = NULL;
+    sfti_matched matched = { 0 };
     size_t known = 0, parts = 0;
     for (size_t i = 0; i < COMPONENT_ROWS; i++) {
         if (sums->rows[i].tensors == 0 || component_table[i].rows == OF_NONE) continue;
@@ -265,15 +267,15 @@ static bool info_parts(const sfti_view *view, const component_sums *sums) {
         const char *is = component_table[i].rows == OF_VAE    ? "vae"
                        : component_table[i].rows == OF_IMAGE ? "image_encoder"
                                                              : "text_encoder";
-        if (kind && strcmp(kind, is) != 0) return false;
+        if ((kind && strcmp(kind, is) != 0) || sfti_forms_exceed(forms, is)) return false;
         kind = is;
-        architecture = matched.architecture;
         known++;
         add_evidence_of(info, &matched.evidence);
     }
     if (!kind || known < parts || sums->rest.tensors > sums->all.tensors / 2) return false;
     sfti_add_tensor_fact(info, SFT_FACT_KIND, kind, 100);
-    if (parts == 1) sfti_add_tensor_fact(info, SFT_FACT_ARCHITECTURE, architecture, 100);
+    if (parts == 1)
+        sfti_add_tensor_fact(info, SFT_FACT_ARCHITECTURE, matched.architecture, matched.trust);
     add_components(view, sums);
     return true;
 }
@@ -285,11 +287,13 @@ static bool in_encoder_folder(const sft_info *info) {
     return sfti_begins(last, "text_encoder") || sfti_is(last, "clip");
 }
 
-static bool info_language(const sfti_view *view, const component_sums *sums) {
+static bool info_language(const sfti_view *view, const component_sums *sums,
+                          const sfti_forms *forms) {
     sft_info *info = view->info;
     sfti_matched matched;
     sfti_view at;
-    if (!sfti_match_language(view, &matched, &at)) return false;
+    if (!sfti_match_language(view, &matched, &at) || sfti_forms_exceed(forms, matched.kind))
+        return false;
     bool encoder = in_encoder_folder(info);
     bool head = sfti_view_any(view, "lm_head.") || sfti_view_any(view, "language_model.lm_head.")
              || sfti_view_any(view, "embed_out.");
@@ -330,9 +334,13 @@ static void info_kind(const sfti_view *view, const component_sums *sums,
         if (is_control_lora(info)) (void)sfti_info_adapter(view, quant);
         return;
     }
-    bool known = sfti_info_adapter(view, quant) || sfti_info_embedding(view)
-              || info_denoiser(view, sums) || info_alone(view, sums, quant)
-              || info_parts(view, sums) || info_language(view, sums);
+    if (sfti_info_adapter(view, quant) || sfti_info_embedding(view)) return;
+    const sfti_forms *forms = sfti_forms_of(view);
+    if (!forms) return;
+    bool known = info_denoiser(view, sums) || info_alone(view, sums, quant, forms)
+              || info_parts(view, sums, forms) || info_language(view, sums, forms);
+    const char *kind = sfti_forms_family(forms);
+    if (!known) sfti_add_tensor_fact(info, SFT_FACT_KIND, kind, 60);
     if (!known) sfti_add_tensor_fact(info, SFT_FACT_KIND, "unknown", 0);
 }
 

@@ -1,0 +1,107 @@
+/* How a model is built, where several models are built so: its family. Clauses as in
+ * targets.c; a model's tensors are looked at by their names without ".weight". */
+#include "info/tensors/adapters.h"
+
+#include <string.h>
+
+#define EXPERTS \
+    "layers_#_experts_ | mlp_experts_ | feed_forward_experts_ | block_sparse_moe_ | " \
+    "mlp_shared_expert | moe_experts_"
+
+#define CONVNET \
+    "conv | features_# ; !attn | attention | qkv | q_proj | query | to_q | to_k | queries | " \
+    "lstm | rnn | mixer | self_att | mlp_tokens | embed_tokens | word_embeddings"
+
+/* The first that holds. Its kind is a guess at 60, where nothing better is known. */
+static const struct structure_row {
+    const char *family, *kind, *clauses; /* family NULL ends the table */
+} structure_rows[] = {
+    /* of images and video */
+    { "flux", "diffusion_model",
+      "^transformer_blocks_#_ | ^transformer_transformer_blocks_#_ ; "
+      "single_transformer_blocks_#_" },
+    { "wan", "diffusion_model",
+      "^blocks_#_attn1_to_q$ ; ^condition_embedder_ ; scale_shift_table" },
+    { "autoencoder", "vae",
+      "^decoder_ ; ^encoder_ ; !self_attn_q_proj ; "
+      "^decoder_conv | ^decoder_up_blocks_ | ^decoder_up_#_ | ^decoder_block_#_conv" },
+    { "unet", "diffusion_model",
+      "down_blocks_# ; up_blocks_# ; _attn1_ | _attn2_ | _attentions_# | _attention_" },
+    { "dit", "diffusion_model",
+      "blocks_#_attn | blocks_#_self_attn | blocks_#_cross_attn | blocks_#_self_attention | "
+      "blocks_#_attention_img_qkv | ^double_stream_blocks_#_block_attn1 | "
+      "layers_#_attention_to_ | layers_#_attn_to_ | layers_#_self_attn_to_ | "
+      "layers_#_self_attention_to_ ; "
+      "timestep_embedder | time_embed | t_embedder | time_proj | time_text_embed | "
+      "t_embedding | adaln | adaLN | norm1_linear | scale_shift_table | _to_q$ | _to_k$ ; "
+      "!down_blocks_ ; !temporal_attn" },
+    /* of language */
+    { "moe-llama-like", "language_model",
+      "layers_#_self_attn_ ; " EXPERTS " ; !encoder_layers_#_ffn_experts ; !self_attn_#_" },
+    { "llama-like", "language_model",
+      "layers_#_self_attn_q_proj$ ; layers_#_mlp_gate_proj ; layers_#_mlp_down_proj ; !"
+      EXPERTS },
+    { "bart-like", NULL,
+      "encoder_layers_#_self_attn_q_proj ; decoder_layers_#_encoder_attn_q_proj ; "
+      "decoder_layers_#_fc1" },
+    { "t5-like", NULL, "coder_block_#_layer_#_SelfAttention_q" },
+    { "bert-like", "language_model",
+      "encoder_layer_#_attention_self_query | encoder_layers_#_attention_self_query ; "
+      "encoder_layer_#_intermediate_dense | encoder_layers_#_intermediate_dense" },
+    { "gpt-2-like", NULL, "h_#_attn_c_attn | h_#_mlp_c_fc" },
+    { "mamba-like", "language_model", "mixer_in_proj ; mixer_A_log | mixer_conv1d" },
+    /* of sight */
+    { "clip-like", NULL,
+      "text_model_encoder_layers_#_self_attn_q_proj | "
+      "vision_model_encoder_layers_#_self_attn_q_proj ; mlp_fc1" },
+    { "vit", "vision_model",
+      "patch_embed | patch_embedding ; "
+      "blocks_#_attn | layers_#_attn | layer_#_attention | layers_#_attention | "
+      "layers_#_self_attn | resblocks_#_attn | blocks_#_self_attn | blocks_#_attention ; "
+      "!queries_keys_values ; !network_#_" },
+    { "swin-like", NULL, "relative_position_bias_table ; attn_qkv$ | attention_self_query" },
+    { "convnet", "vision_model",
+      CONVNET " ; ^fc$ | ^classifier$ | ^head_fc$ | ^head_linear$ | ^last_linear$" },
+    { "convnet", NULL, CONVNET },
+    { NULL, NULL, NULL },
+};
+
+/* What no model of the kind has, but others that have one in them. */
+static const struct excess_row {
+    const char *kind, *clauses; /* kind NULL ends the table */
+} excess_rows[] = {
+    { "image_encoder",
+      "text_model_layers_#_ | language_model | qformer | text_decoder | embed_tokens | lm_head | "
+      "word_embeddings | ^decoder_" },
+    { "text_encoder", "^decoder_ | audio_encoder" },
+    { "diffusion_model",
+      "^base_model_model_ | controlnet_ | control_ | motion_modules | ^decoder_ | ^encoder_ | "
+      "decoderlayer_ | language | lm_head | embed_tokens | qformer | quantizer | "
+      "special_tokens | ^visual_blocks | ^thinker_ | structure_attention | ^input_linear" },
+    { "vae", "^quantize_embedding[out=1024]" },
+    { "vision_model",
+      "^decoder_ | patch_embeddings_projection[in=1] | audio | spectrogram | acoustic | mel_ | "
+      "text_ | language | lm_head | embed_tokens | word_embeddings | embed_out | wte | merger_ | "
+      "spatial_linear | time_caption | ^ln$ | post_proj_norm" },
+    { "language_model",
+      "^base_model_model_ | bbox | feature_extractor | embed_audio_tokens | acoustic | speech | "
+      "input_ff_layer | dac_encoder | mel_conditioner | encoder_conv | encoder_subsampling | "
+      "input_projection | encoder_embedder | ^weight$ | wte[out=513]" },
+    /* a part of more without its head may be anything */
+    { "language_model",
+      "vision | visual | audio | image_ | speech | qformer ; !lm_head | score" },
+    { NULL, NULL },
+};
+
+const char *sfti_forms_family(const sfti_forms *forms) {
+    const struct structure_row *row = structure_rows;
+    while (row->family && !sfti_forms_hold(forms, row->clauses)) row++;
+    sfti_add_tensor_fact(forms->info, SFT_FACT_FAMILY, row->family, 100);
+    return row->kind && !sfti_forms_exceed(forms, row->kind) ? row->kind : NULL;
+}
+
+bool sfti_forms_exceed(const sfti_forms *forms, const char *kind) {
+    for (const struct excess_row *row = excess_rows; row->kind; row++)
+        if (strcmp(row->kind, kind) == 0 && sfti_forms_hold(forms, row->clauses)) return true;
+    return false;
+}

@@ -256,7 +256,7 @@ def check_notes():
 
 
 def check_fixes():
-    rows = re.search(r"repair_rows\[\] = \{(.*?)^\};", read("src", "edit", "repair.c"),
+    rows = re.search(r"repair_rows\[\] = \{(.*?)^\};", read("src", "file", "repairs.c"),
                      re.S | re.M).group(1)
     made = set(re.findall(r'"(\w+)",\s*"', rows)) - {"NULL"}
     made -= set(re.findall(r'SFT_OK, "(\w+)", "', rows)) - set(re.findall(

@@ -74,7 +74,7 @@ static sft_code take_index(repair_model *m, const char *index, sft_error *err) {
     sft_set_options options = cli_set_options(m->c);
     sft_index *read = NULL;
     m->index = *m->path = index;
-    m->folder = sfti_arena_copy(m->arena, index, cli_folder_length(index));
+    m->folder = sfti_arena_copy(m->arena, index, sfti_folder_len(index));
     sft_code code = sft_index_open(index, &options, &read, err);
     if (code) return code;
     m->count = sft_index_shard_count(read);

@@ -45,7 +45,7 @@ sft_code cli_edit_operand(cli *c, sfti_arena *arena, const char *operand, const 
 /* ── Shards of an index ── */
 
 sft_code cli_edit_beneath(cli *c, sfti_arena *arena, const char *index, sft_error *err) {
-    sft_span folder = { index, cli_folder_length(index) };
+    sft_span folder = { index, sfti_folder_len(index) };
     c->edit_open.beneath = cli_join_path(arena, folder, "");
     return c->edit_open.beneath ? SFT_OK : sfti_fail_memory(err, folder.len + 1);
 }

@@ -12,10 +12,6 @@ sft_span cli_folder_of(const char *path) {
     return (sft_span){ path, slash ? (size_t)(slash - path) : 0 };
 }
 
-size_t cli_folder_length(const char *path) {
-    return (size_t)(cli_name_of(path).data - path);
-}
-
 sft_span cli_name_of(const char *path) {
     const char *slash = strrchr(path, '/');
     return sft_span_cstr(slash ? slash + 1 : path);

@@ -2,12 +2,11 @@
 #ifndef CLI_FILES_H
 #define CLI_FILES_H
 
+#include "base/path.h"
 #include "support/cli.h"
 
 /* Folder of a path without its slash, empty for none. */
 sft_span cli_folder_of(const char *path);
-/* Its length with the slash. */
-size_t cli_folder_length(const char *path);
 sft_span cli_name_of(const char *path);
 /* dir/name in the arena; NULL when memory ran out. */
 char *cli_join_path(sfti_arena *arena, sft_span dir, const char *name);

@@ -15,7 +15,7 @@ typedef struct fresh_folder {
 
 /* The index's folder, with its slash. */
 static sft_span fresh_folder_of(const cli_fresh *fresh) {
-    return (sft_span){ fresh->index, cli_folder_length(fresh->index) };
+    return (sft_span){ fresh->index, sfti_folder_len(fresh->index) };
 }
 
 sft_code cli_fresh_begin(cli_fresh *fresh, cli *c, const char *index, size_t most,
@@ -34,7 +34,7 @@ sft_code cli_fresh_begin(cli_fresh *fresh, cli *c, const char *index, size_t mos
 
 sft_code cli_fresh_own_index(const char *index, sft_error *err) {
     char real[4096], beside[4096] = ".", folder[4096];
-    size_t len = cli_folder_length(index);
+    size_t len = sfti_folder_len(index);
     os_info info;
     if (os_info_path(index, false, &info) || info.kind != OS_LINK) return SFT_OK;
     if (len >= sizeof beside) return SFT_OK;
@@ -42,7 +42,7 @@ sft_code cli_fresh_own_index(const char *index, sft_error *err) {
     int error = os_real_path(index, real, sizeof real);
     if (!error) error = os_real_path(beside, folder, sizeof folder);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
-    size_t where = cli_folder_length(real);
+    size_t where = sfti_folder_len(real);
     if (where > 1) where--; /* its slash */
     if (strlen(folder) == where && memcmp(folder, real, where) == 0) return SFT_OK;
     sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
@@ -64,7 +64,7 @@ void cli_fresh_end(cli_fresh *fresh) {
 /* ── Names ── */
 
 const char *cli_fresh_name(const cli_fresh *fresh, const char *shard_path) {
-    return shard_path + cli_folder_length(fresh->index);
+    return shard_path + sfti_folder_len(fresh->index);
 }
 
 static bool is_hex_tail(const char *at) {

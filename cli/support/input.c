@@ -195,7 +195,7 @@ static bool mark_shards(walk *w, found **sorted, cli_input *input,
         return err.code < 300 || block_input(w, input, &err);
     }
     for (size_t i = 0; ok && i < sft_index_shard_count(names); i++) {
-        char *path = cli_join_path(w->arena, (sft_span){ index, cli_folder_length(index) },
+        char *path = cli_join_path(w->arena, (sft_span){ index, sfti_folder_len(index) },
                                    sft_index_shard_at(names, i));
         found *f = path ? find_path(sorted, w->count, path) : NULL;
         if (f) f->is_shard = true;

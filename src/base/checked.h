@@ -25,6 +25,11 @@ static inline bool sfti_mul(uint64_t a, uint64_t b, uint64_t *out) {
 #endif
 }
 
+/* A sum that stops at 2^64 - 1, which is SFT_SIZE_UNKNOWN too. */
+static inline void sfti_total_add(uint64_t *sum, uint64_t more) {
+    if (!sfti_add(*sum, more, sum)) *sum = UINT64_MAX;
+}
+
 /* Up to the next multiple of align, a power of two. */
 static inline bool sfti_align_up(uint64_t a, uint64_t align, uint64_t *out) {
     if (!sfti_add(a, align - 1, out)) return false;

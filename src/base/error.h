@@ -31,8 +31,10 @@ SFTI_COLD sft_code sfti_fail_at(sft_error *err, sft_code code, uint64_t base, sf
 
 SFTI_COLD sft_code sfti_fail_memory(sft_error *err, uint64_t bytes);
 SFTI_COLD sft_code sfti_fail_cancelled(sft_error *err);
-/* Hand on a failure that was kept apart until it was known to count. */
+/* Hand on a failure that was kept apart until it was known to count. A caller's function may have
+ * returned the code alone, and left *what as it was. */
 static inline sft_code sfti_fail_as(sft_error *err, sft_code code, const sft_error *what) {
+    if (what->code != code) return sft_error_set(err, code, 0, NULL);
     if (err) *err = *what;
     return code;
 }

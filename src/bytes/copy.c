@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#define COPY_PIECE ((size_t)256 << 10) /* what stays in a processor's cache */
-#define COPY_BORROWED ((size_t)8 << 20)    /* what is in memory goes out in large writes */
+#define COPY_PIECE ((size_t)256 << 10) /* fits a processor's cache */
+#define COPY_BORROWED ((size_t)8 << 20) /* a source in memory is written in large pieces */
 #define COPY_PAGE 4096
 #define COPY_PASS ((uint64_t)8 << 20)
 
@@ -18,7 +18,7 @@ typedef struct copy_run {
     const sft_sink *to;
     uint64_t at; /* in the sink, of begin */
     sft_job job;
-    int fd;     /* of the source, while the system copies; else -1 */
+    int fd;     /* the source's, while the kernel copies; else -1 */
     char *buffer; /* NULL until needed */
     size_t buffer_size;
     const sft_allocator *alloc;
@@ -34,7 +34,7 @@ static bool is_borrowed(const copy_run *run) {
     return run->from->base && run->from->size != SFT_SIZE_UNKNOWN;
 }
 
-/* Some bytes without seeing them; false when the system has had enough of that. */
+/* Lets the kernel copy some bytes; false, for good, once it cannot. */
 static bool copy_pass(copy_run *run) {
     uint64_t left = run->end - run->begin - run->done, put = 0;
     uint64_t len = left < COPY_PASS ? left : COPY_PASS, at = run->begin + run->done;
@@ -55,7 +55,7 @@ static sft_code copy_take_buffer(copy_run *run, uint64_t left, sft_error *err) {
     return run->buffer ? SFT_OK : sfti_fail_memory(err, run->buffer_size);
 }
 
-/* One piece; *got 0 is the end. */
+/* Copies one piece; *got is 0 at the end. */
 static sft_code copy_piece(copy_run *run, size_t *got, sft_error *err) {
     uint64_t at = run->begin + run->done;
     uint64_t left = run->end - at;
@@ -110,7 +110,7 @@ sft_code sfti_copy_into(const sft_source *from, uint64_t begin, uint64_t end,
                         const sft_job *job, sft_error *err) {
     copy_run run = { .from = from, .begin = begin, .to = to, .at = at, .job = *job,
                      .fd = -1, .alloc = alloc };
-    /* Where pages do not fall on pages the system takes half as long again as we do. */
+    /* If the offsets differ within a page, the kernel's copy takes 1.5 times as long as ours. */
     if ((begin ^ at) % COPY_PAGE == 0) run.fd = sfti_source_descriptor(from);
     sft_code code = copy_check(from, begin, &end, err);
     run.end = end;

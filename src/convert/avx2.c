@@ -4,8 +4,8 @@
 #include <cpuid.h>
 #include <immintrin.h>
 
-/* Eight elements at a time; what is left over goes the portable way. Magnitudes and codes are
- * below 2^31, so that signed comparison does. */
+/* Eight elements at a time; the rest is cast in portable C. Magnitudes and codes are below
+ * 2^31, so signed comparison is correct. */
 #define A256 __attribute__((target("avx2,f16c")))
 #define A256_ALL(value) _mm256_set1_epi32((int)(value))
 #define A256_AT(at) ((const __m256i *)(const void *)(at))
@@ -93,7 +93,7 @@ A256 static size_t a256_f32_to_f16(const sfti_cast *cast, const uint8_t *in, uin
     return i + sfti_f32_to_f16(cast, in + 4 * i, out + 2 * i, n - i);
 }
 
-/* narrow_magnitude of floats.c. */
+/* See narrow_magnitude in floats.c. */
 A256 static inline __m256i a256_narrow(const sfti_float *to, __m256i a) {
     const __m256i zero = _mm256_setzero_si256(), one = A256_ALL(1);
     const __m256i least = A256_ALL(128 - to->bias);

@@ -3,7 +3,7 @@
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 
-/* Sixteen elements at a time; what is left over goes the portable way. */
+/* Sixteen elements at a time; the rest is cast in portable C. */
 #define A512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
 #define A512_VBMI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi")))
 #define A512_ALL(value) _mm512_set1_epi32((int)(value))
@@ -77,7 +77,7 @@ A512 static size_t a512_f32_to_f16(const sfti_cast *cast, const uint8_t *in, uin
     return i + sfti_f32_to_f16(cast, in + 4 * i, out + 2 * i, n - i);
 }
 
-/* narrow_magnitude of floats.c. */
+/* See narrow_magnitude in floats.c. */
 A512 static inline __m512i a512_narrow(const sfti_float *to, __m512i a) {
     const __m512i zero = _mm512_setzero_si512(), one = A512_ALL(1);
     const __m512i least = A512_ALL(128 - to->bias);
@@ -118,7 +118,7 @@ A512 static size_t a512_f32_to_small(const sfti_cast *cast, const uint8_t *in, u
     return i + sfti_f32_to_small(cast, in + 4 * i, out + i, n - i);
 }
 
-/* ── Looking up 64 bytes at a time ── */
+/* ── Table lookup, 64 bytes at a time ── */
 
 typedef struct a512_table {
     __m512i part[4];

@@ -10,15 +10,24 @@
 
 typedef enum cast_hub { HUB_NONE, HUB_F32, HUB_F64, HUB_I64, HUB_U64 } cast_hub;
 
+/* Every dtype that has stages. Any other has no hub and is refused: a dtype new to the dtype table
+ * must not be cast by the stages of another format. */
+static const uint8_t dtype_hubs[SFT_DTYPE_COUNT] = {
+    [SFT_BOOL] = HUB_I64,        [SFT_U8] = HUB_I64,          [SFT_I8] = HUB_I64,
+    [SFT_U16] = HUB_I64,         [SFT_I16] = HUB_I64,         [SFT_U32] = HUB_I64,
+    [SFT_I32] = HUB_I64,         [SFT_I64] = HUB_I64,         [SFT_U64] = HUB_U64,
+    [SFT_F4] = HUB_F32,          [SFT_F6_E2M3] = HUB_F32,     [SFT_F6_E3M2] = HUB_F32,
+    [SFT_F8_E5M2] = HUB_F32,     [SFT_F8_E4M3] = HUB_F32,     [SFT_F8_E8M0] = HUB_F32,
+    [SFT_F8_E4M3FNUZ] = HUB_F32, [SFT_F8_E5M2FNUZ] = HUB_F32, [SFT_F16] = HUB_F32,
+    [SFT_BF16] = HUB_F32,        [SFT_F32] = HUB_F32,         [SFT_F64] = HUB_F64,
+};
+
 static cast_hub hub_of(sft_dtype dtype) {
-    switch (sft_dtype_describe(dtype)->kind) {
-    case SFT_KIND_BOOL:
-    case SFT_KIND_INT:
-    case SFT_KIND_UINT: return dtype == SFT_U64 ? HUB_U64 : HUB_I64;
-    case SFT_KIND_FLOAT: return dtype == SFT_F64 ? HUB_F64 : HUB_F32;
-    case SFT_KIND_COMPLEX: break;
-    }
-    return HUB_NONE;
+    return (unsigned)dtype < SFT_DTYPE_COUNT ? (cast_hub)dtype_hubs[dtype] : HUB_NONE;
+}
+
+bool sfti_cast_has_stages(sft_dtype dtype) {
+    return hub_of(dtype) != HUB_NONE;
 }
 
 static bool is_dtype(sft_dtype dtype) {
@@ -27,7 +36,7 @@ static bool is_dtype(sft_dtype dtype) {
 
 bool sft_cast_exists(sft_dtype from, sft_dtype to) {
     if (!is_dtype(from) || !is_dtype(to)) return false;
-    return from == to || (hub_of(from) != HUB_NONE && hub_of(to) != HUB_NONE);
+    return from == to || (sfti_cast_has_stages(from) && sfti_cast_has_stages(to));
 }
 
 static void push_stage(sfti_cast *cast, sfti_cast_fn stage, uint32_t out_bits) {
@@ -56,7 +65,7 @@ static void push_from_f32(sfti_cast *cast, const sfti_cast_kernels *kernels) {
         push_stage(cast, sfti_f64_to_int, to->bits);
 }
 
-/* How a 64-bit hub goes on. */
+/* The stages from a 64-bit hub. */
 typedef struct hub_row {
     sfti_cast_fn to_bool, to_int, to_f64, to_f32, to_odd;
     sft_dtype own;
@@ -86,7 +95,7 @@ static void push_from_wide(sfti_cast *cast, const sfti_cast_kernels *kernels, co
 
 /* ── Floats of a byte or less: looked up ── */
 
-/* In portable C; the variants give the same. */
+/* Uses the portable stages; the variants give the same bits. */
 static void fill_table(sfti_cast *cast) {
     uint8_t f32[4], out[2];
     for (unsigned code = 0; code < 256; code++) {
@@ -104,7 +113,7 @@ static void fill_table(sfti_cast *cast) {
     }
 }
 
-/* Whether a table gives the result at once: never an error. */
+/* Whether a table lookup gives the target's bits, which then cannot fail. */
 static bool is_looked_up(sft_dtype to) {
     const sft_dtype_info *info = sft_dtype_describe(to);
     return info->kind == SFT_KIND_FLOAT && info->bits >= 8 && info->bits <= 16;
@@ -207,7 +216,7 @@ uint64_t sfti_cast_run(const sfti_cast *cast, const uint8_t *in, uint8_t *out, u
     return n;
 }
 
-/* ── What is refused ── */
+/* ── Values the target cannot represent ── */
 
 static sft_code refuse_number(const sfti_cast *cast, const char *value, uint64_t element,
                               sft_error *err) {
@@ -230,7 +239,7 @@ static sft_code refuse_number(const sfti_cast *cast, const char *value, uint64_t
                      (unsigned long long)element);
 }
 
-/* One element in the hub; those that share its bytes come with it. */
+/* The element at index `at` as a value of the hub; casts the whole group that shares its bytes. */
 static uint64_t hub_value(const sfti_cast *cast, const uint8_t *in, uint64_t at, sft_dtype hub) {
     uint32_t bits = sft_dtype_describe(cast->from)->bits;
     uint32_t group = bits == 4 ? 2 : bits == 6 ? 4 : 1, place = (uint32_t)(at % group);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* ── Fates ── */
+/* ── What happens to each tensor ── */
 
 static bool is_integer(sft_kind kind) {
     return kind == SFT_KIND_INT || kind == SFT_KIND_UINT;
@@ -26,7 +26,7 @@ static sft_convert_action decide(const sft_conversion *c, const sft_tensor *tens
     return row->overruled ? SFT_CONVERT_CAST : action;
 }
 
-/* Bytes of a tensor that is cast. */
+/* Size of the tensor once it is cast. */
 static sft_code measure_cast(const sft_conversion *c, const sft_tensor *tensor, uint64_t *bytes,
                              sft_error *err) {
     if (!sft_cast_exists(tensor->dtype, c->to)) {
@@ -42,7 +42,7 @@ static sft_code measure_cast(const sft_conversion *c, const sft_tensor *tensor, 
     return code;
 }
 
-/* Row i, and where the next one begins. */
+/* Fills row i and sets where the next one begins. */
 static sft_code fill_row(sft_conversion *c, size_t i, sft_error *err) {
     sfti_converted *row = &c->rows[i], *next = &c->rows[i + 1];
     const sft_tensor *tensor = sft_set_tensor_at(c->set, i);
@@ -205,22 +205,30 @@ static sft_plan_options plan_options_of(const sft_conversion *c) {
     sft_plan_options plan = SFT_PLAN_OPTIONS_INIT;
     plan.has_metadata = c->has_metadata;
     plan.align = c->options.align;
-    plan.level = SFT_LEVEL_COMPAT; /* what could be read can be written */
+    plan.level = SFT_LEVEL_COMPAT; /* whatever could be read can be written */
     plan.alloc = c->options.alloc;
     plan.pair_at = converted_pair;
     plan.pair_ctx = c;
     return plan;
 }
 
-static sft_code converted_parts(const sft_conversion *c, sfti_arena *work, sft_part **parts,
-                                sft_error *err) {
-    *parts = sfti_arena_array(work, c->count, sizeof **parts);
-    if (!*parts) return sfti_fail_memory(err, c->count * sizeof **parts);
-    for (size_t i = 0; i < c->count; i++) (*parts)[i] = part_of_row(c, i);
+#define ALL_SHARDS SIZE_MAX
+
+/* The parts of one shard, or of ALL_SHARDS. */
+static sft_code converted_parts(const sft_conversion *c, size_t shard, sfti_arena *work,
+                                sft_part **parts, size_t *count, sft_error *err) {
+    size_t most = shard == ALL_SHARDS ? c->count
+                                      : sft_file_tensor_count(sft_set_shard_at(c->set, shard));
+    *count = 0;
+    *parts = sfti_arena_array(work, most, sizeof **parts);
+    if (!*parts) return sfti_fail_memory(err, most * sizeof **parts);
+    for (size_t i = 0; i < c->count; i++)
+        if (shard == ALL_SHARDS || sft_set_tensor_shard(c->set, i) == shard)
+            (*parts)[(*count)++] = part_of_row(c, i);
     return SFT_OK;
 }
 
-/* The shard of each tensor among those that hold any. */
+/* Numbers the shards that hold tensors and says which each tensor is in. */
 static sft_code converted_shards(const sft_conversion *c, sfti_arena *work, uint32_t **shard_of,
                                  uint32_t *shards, sft_error *err) {
     *shard_of = sfti_arena_array(work, c->count, sizeof **shard_of);
@@ -235,22 +243,27 @@ static sft_code converted_shards(const sft_conversion *c, sfti_arena *work, uint
     return SFT_OK;
 }
 
-sft_code sft_conversion_save(sft_conversion *conversion, sft_sink sink, const sft_job *job,
-                             sft_error *err) {
-    sft_conversion *c = conversion;
+static sft_code save_file(sft_conversion *c, size_t shard, size_t pairs,
+                          const sft_plan_options *plan, sft_sink sink, const sft_job *job,
+                          sft_error *err) {
     sfti_arena work = { .alloc = c->alloc };
-    sft_plan_options plan = plan_options_of(c);
     sft_part *parts;
+    size_t count;
     sft_job own;
     sft_code code = sfti_take_job(job, &own, err);
-    if (code == SFT_OK) code = converted_parts(c, &work, &parts, err);
+    if (code == SFT_OK) code = converted_parts(c, shard, &work, &parts, &count, err);
     if (code == SFT_OK) code = sfti_convert_begin(c, &own, err);
-    if (code == SFT_OK)
-        code = sft_save_parts(parts, c->count, NULL, c->metadata_count, &plan, sink, &own, err);
+    if (code == SFT_OK) code = sft_save_parts(parts, count, NULL, pairs, plan, sink, &own, err);
     else sft_sink_abandon(&sink);
     sfti_convert_end(c);
     sfti_arena_free(&work);
     return code;
+}
+
+sft_code sft_conversion_save(sft_conversion *conversion, sft_sink sink, const sft_job *job,
+                             sft_error *err) {
+    sft_plan_options plan = plan_options_of(conversion);
+    return save_file(conversion, ALL_SHARDS, conversion->metadata_count, &plan, sink, job, err);
 }
 
 static SFTI_OPTIONS_TAKE(converted_take, sft_save_set_options, SFT_SAVE_SET_OPTIONS_INIT, plan)
@@ -264,17 +277,19 @@ sft_code sft_conversion_save_set(sft_conversion *conversion, const char *folder,
     sft_save_set_options own;
     sft_job own_job;
     sft_part *parts;
+    size_t count;
     uint32_t *shard_of = NULL, shards = 0;
     sft_code code = converted_take(options, &own, err);
     if (code == SFT_OK) code = sfti_take_job(job, &own_job, err);
+    if (code != SFT_OK) return code;
     own.plan = &plan;
     if (own.mode == 0) own.mode = sft_set_output_mode(c->set, NULL);
-    if (code == SFT_OK) code = converted_parts(c, &work, &parts, err);
+    code = converted_parts(c, ALL_SHARDS, &work, &parts, &count, err);
     if (code == SFT_OK) code = converted_shards(c, &work, &shard_of, &shards, err);
     if (code == SFT_OK) code = sfti_convert_begin(c, &own_job, err);
     if (code == SFT_OK)
-        code = sft_save_set(folder, parts, shard_of, c->count, shards, NULL, c->metadata_count,
-                            &own, &own_job, err);
+        code = sft_save_set(folder, parts, shard_of, count, shards, NULL, c->metadata_count, &own,
+                            &own_job, err);
     sfti_convert_end(c);
     sfti_arena_free(&work);
     return code;
@@ -284,25 +299,10 @@ static sft_pair shard_pair(const void *file, size_t i) {
     return sft_file_metadata_at(file, i);
 }
 
-static sft_code shard_parts(const sft_conversion *c, size_t shard, sfti_arena *work,
-                            sft_part **parts, size_t *count, sft_error *err) {
-    size_t most = sft_file_tensor_count(sft_set_shard_at(c->set, shard));
-    *count = 0;
-    *parts = sfti_arena_array(work, most, sizeof **parts);
-    if (!*parts) return sfti_fail_memory(err, most * sizeof **parts);
-    for (size_t i = 0; i < c->count; i++)
-        if (sft_set_tensor_shard(c->set, i) == shard) (*parts)[(*count)++] = part_of_row(c, i);
-    return SFT_OK;
-}
-
 sft_code sft_conversion_save_shard(sft_conversion *conversion, size_t shard, sft_sink sink,
                                    const sft_job *job, sft_error *err) {
-    sft_conversion *c = conversion;
-    sfti_arena work = { .alloc = c->alloc };
-    sft_plan_options plan = plan_options_of(c);
-    const sft_file *file = sft_set_shard_at(c->set, shard);
-    sft_part *parts;
-    size_t count;
+    sft_plan_options plan = plan_options_of(conversion);
+    const sft_file *file = sft_set_shard_at(conversion->set, shard);
     if (!file) {
         sft_sink_abandon(&sink);
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
@@ -311,15 +311,5 @@ sft_code sft_conversion_save_shard(sft_conversion *conversion, size_t shard, sft
     plan.has_metadata = sft_file_has_metadata(file);
     plan.pair_at = shard_pair;
     plan.pair_ctx = file;
-    sft_job own;
-    sft_code code = sfti_take_job(job, &own, err);
-    if (code == SFT_OK) code = shard_parts(c, shard, &work, &parts, &count, err);
-    if (code == SFT_OK) code = sfti_convert_begin(c, &own, err);
-    if (code == SFT_OK)
-        code = sft_save_parts(parts, count, NULL, sft_file_metadata_count(file), &plan, sink, &own,
-                              err);
-    else sft_sink_abandon(&sink);
-    sfti_convert_end(c);
-    sfti_arena_free(&work);
-    return code;
+    return save_file(conversion, shard, sft_file_metadata_count(file), &plan, sink, job, err);
 }

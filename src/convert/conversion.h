@@ -1,4 +1,4 @@
-/* A conversion from file to file: what becomes of each tensor, and the stream of cast bytes
+/* A conversion from file to file: what happens to each tensor, and the stream of cast bytes
  * that the writer copies from. */
 #ifndef SFTI_CONVERSION_H
 #define SFTI_CONVERSION_H
@@ -10,8 +10,8 @@
 
 #define SFTI_CONVERT_ACTIONS 5
 
-/* What becomes of one tensor of the set. Cast bytes of all tensors are one source, in which
- * those of this one are [begin, begin of the next row). */
+/* What happens to one tensor of the set. The cast bytes of all tensors form one source, in which
+ * this tensor has [begin, begin of the next row). */
 typedef struct sfti_converted {
     uint64_t begin;
     uint8_t action; /* sft_convert_action */
@@ -23,7 +23,7 @@ typedef struct sfti_convert_now {
     const sft_tensor *tensor; /* NULL: none yet */
     const sft_file *file;
     uint64_t begin;           /* of its bytes in the source */
-    uint64_t elements, bytes; /* afterwards */
+    uint64_t elements, bytes; /* once cast */
 } sfti_convert_now;
 
 /* Cast bytes of that tensor, begun at a multiple of 8 elements. */
@@ -31,22 +31,22 @@ typedef struct sfti_convert_slot {
     sft_conversion *of;
     uint64_t first;      /* element */
     uint64_t count;      /* elements */
-    size_t bytes;        /* of `out`, afterwards */
+    size_t bytes;        /* of `out`, once cast */
     uint8_t *in, *out;   /* buffers */
-    sft_error err;       /* code SFT_OK: the bytes are there */
+    sft_error err;       /* code SFT_OK: `out` is filled */
     os_thread thread;
     bool running;
 } sfti_convert_slot;
 
-/* Two batches of slots in turn: one is handed out while threads fill the other. */
+/* Two batches of slots in turn: one is read from while threads fill the other. */
 typedef struct sfti_cast_workers {
-    size_t workers;            /* 0: all on the calling thread */
+    size_t workers;            /* 0: the calling thread does all casts */
     sfti_convert_slot *slots;  /* 2 * workers */
     uint8_t *buffers;
     size_t buffers_size;
     bool open;                 /* for the tensor of `now` */
-    uint64_t at;               /* its byte to be handed out next */
-    uint64_t next;             /* element that no slot has yet */
+    uint64_t at;               /* the byte of it that is read next */
+    uint64_t next;             /* the first element without a slot */
     size_t count[2];           /* slots in use */
     size_t batch, slot, used;  /* where byte `at` is */
 } sfti_cast_workers;
@@ -78,11 +78,11 @@ struct sft_conversion {
     sfti_cast_workers pool;
 };
 
-/* Of the source of cast bytes, of one tensor at a time; ctx is the conversion. On the calling
- * thread only. */
+/* The source of cast bytes; ctx is the conversion. One read stays within one tensor. On the
+ * calling thread only. */
 extern const sft_source_vtable sfti_convert_source;
 
-/* Before anything is read: memory, and threads if there are more than one. End in any case. */
+/* Allocates buffers and slots before anything is read. sfti_convert_end follows even a failure. */
 sft_code sfti_convert_begin(sft_conversion *c, const sft_job *job, sft_error *err);
 void sfti_convert_end(sft_conversion *c);
 

@@ -37,7 +37,7 @@ static void put_32(uint8_t *at, uint32_t value) {
 
 /* ── To F32 ── */
 
-/* Exact, and so the same in every rounding mode. */
+/* Exact, so the rounding mode does not matter. */
 static uint32_t f16_subnormal(uint32_t mantissa) {
     float value = (float)(int32_t)mantissa * (1.0f / 16777216.0f);
     uint32_t bits;
@@ -100,8 +100,8 @@ uint16_t sfti_code_to_bf16(sft_dtype dtype, uint8_t code) {
 
 /* ── From F32 ── */
 
-/* magnitude is finite. Leading one and mantissa are shifted to their place as one integer, so
- * that a carry runs into the exponent; s is large enough for 0 from 25 on. */
+/* magnitude is finite. The leading one and the mantissa are shifted as one integer, so a carry
+ * runs into the exponent; from s = 25 on the result is 0. */
 static uint32_t narrow_magnitude(const sfti_float *to, uint32_t magnitude) {
     uint32_t least = 128 - to->bias, exponent = magnitude >> 23;
     uint32_t below = exponent < least ? least - exponent : 0;
@@ -154,8 +154,8 @@ size_t sfti_f32_to_small(const sfti_cast *cast, const uint8_t *in, uint8_t *out,
     return n;
 }
 
-/* A significand of one bit: half-way between two powers the upper one is even. Above 2^-127,
- * the least of all, all is 2^-126, as others have it. */
+/* The significand has one bit: half-way between two powers, the upper one is even. Values above
+ * 2^-127, the least, up to 2^-126 become 2^-126, as in other implementations. */
 static uint32_t e8m0_code(uint32_t bits, uint32_t over) {
     uint32_t code = (bits + 0x400000) >> 23;
     if (bits == 0 || bits > F32_INF) return 0xff; /* also whatever has a sign */

@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-/* A tensor's name that ends with `of` has a scale if there is one that ends with `scale`
- * instead. */
+/* A tensor whose name ends with `of` has a scale if the set has a tensor of the same name with
+ * `scale` in its place. */
 typedef struct scale_row {
     const char *of, *scale;
-    bool narrow; /* only if its elements are integers or floats of at most 8 bits */
+    bool narrow; /* only for integers and dtypes of at most 8 bits */
 } scale_row;
 
 static const scale_row scale_rows[] = {
@@ -24,7 +24,7 @@ static const scale_row scale_rows[] = {
     { ".weight", ".scale", true },
 };
 
-/* Other tensors that accompany one that has a scale. */
+/* Other tensors that accompany a tensor with a scale. */
 static const scale_row companion_rows[] = {
     { "", "_scale_2", false },
     { "", "_global_scale", false },
@@ -40,7 +40,7 @@ static const scale_row companion_rows[] = {
 
 #define SCALE_NAME 1024 /* a longer name has no scale */
 
-/* The tensor whose name is this one's with another end; NULL when there is none. */
+/* The tensor of the same name with `instead` in place of its end; NULL if there is none. */
 static const sft_tensor *other_end(const sft_set *set, sft_span name, const char *end,
                                    const char *instead) {
     char buffer[SCALE_NAME];

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #define STREAM_IN ((size_t)256 << 10)  /* bytes read at once: they stay in a core's cache */
-#define STREAM_OUT ((size_t)1 << 20)   /* bytes of a slot, about */
+#define STREAM_OUT ((size_t)1 << 20)   /* bytes of a slot, at most */
 #define STREAM_WORKERS 32
 
 static uint32_t stream_bits(sft_dtype dtype) {
@@ -12,7 +12,7 @@ static uint32_t stream_bits(sft_dtype dtype) {
 
 /* ── Casting a stretch of a tensor ── */
 
-/* Elements from first on, at most what the buffer holds; first is a multiple of 8. */
+/* Casts count elements from `first`, a multiple of 8, on; `in` holds as many. */
 static sft_code cast_piece(const sft_conversion *c, uint64_t first, size_t count, uint8_t *in,
                            uint8_t *out, sft_error *err) {
     const sft_tensor *tensor = c->now.tensor;
@@ -43,7 +43,7 @@ static sft_code cast_stretch(const sft_conversion *c, uint64_t first, uint64_t c
     return SFT_OK;
 }
 
-/* Part of eight elements, through a buffer. */
+/* A read that begins or ends within a group of eight elements: casts the whole group. */
 static sft_code cast_corner(const sft_conversion *c, uint64_t offset, uint8_t *into, size_t len,
                             size_t *done, sft_error *err) {
     uint8_t eight[64];
@@ -78,7 +78,7 @@ static sft_code read_alone(const sft_conversion *c, uint64_t offset, uint8_t *in
     return SFT_OK;
 }
 
-/* ── Threads that go ahead ── */
+/* ── Threads that cast ahead ── */
 
 static void run_slot(void *ctx) {
     sfti_convert_slot *slot = ctx;
@@ -93,7 +93,7 @@ static void join_batch(sfti_cast_workers *pool, size_t batch) {
     }
 }
 
-/* Set the next stretches going. A thread that does not start is done without. */
+/* Starts threads on the next stretches; the calling thread casts where one does not start. */
 static void start_batch(sft_conversion *c, size_t batch) {
     static const sft_error none = SFT_ERROR_INIT;
     sfti_cast_workers *pool = &c->pool;
@@ -158,8 +158,8 @@ static sft_code read_ahead(sft_conversion *c, uint8_t *into, size_t len, sft_err
 
 /* ── The source ── */
 
-/* The row with this byte: the last that begins no later, for those without bytes begin where
- * the next one does. */
+/* The row that holds this byte: the last that begins at or before it, since rows without bytes
+ * begin where the next row does. */
 static size_t row_at(const sft_conversion *c, uint64_t offset) {
     size_t low = 0, high = c->count;
     while (high - low > 1) {
@@ -180,7 +180,7 @@ static void choose_tensor(sft_conversion *c, uint64_t offset) {
     now->begin = c->rows[i].begin;
     const sft_tensor *tensor = now->tensor;
     if (sft_shape_size(c->to, tensor->shape, tensor->rank, &now->elements, &now->bytes, NULL))
-        now->bytes = 0; /* never: it was decided upon */
+        now->bytes = 0; /* never: measure_cast computed the same size */
     sfti_cast_begin(&c->cast, &c->kernels, now->tensor->dtype, c->to, c->options.saturate);
 }
 

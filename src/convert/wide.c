@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* F64, the integers and BOOL: the 64-bit hubs, rounded once. */
+/* F64, integers and BOOL by way of the 64-bit hubs, rounded once. */
 
 #define F64_SIGN (UINT64_C(1) << 63)
 #define F64_INF (UINT64_C(0x7ff) << 52)
@@ -14,7 +14,7 @@ static void put_u32(uint8_t *at, uint32_t value) {
 
 /* ── Rounding ── */
 
-/* whole >> drop (at least 1), to the nearest and ties to even, or to odd. */
+/* whole >> drop (at least 1), rounded to nearest with ties to even, or to odd. */
 static uint64_t round_shift(uint64_t whole, uint32_t drop, bool odd) {
     if (drop > 64) return odd && whole;
     uint64_t kept = drop < 64 ? whole >> drop : 0;
@@ -24,7 +24,7 @@ static uint64_t round_shift(uint64_t whole, uint32_t drop, bool odd) {
     return kept + (rest > half || (rest == half && (kept & 1)));
 }
 
-/* whole has its highest bit set and is worth 1.xxx * 2^exponent. */
+/* whole has its highest bit set; the value is 1.xxx * 2^exponent. */
 static uint32_t f32_magnitude(uint64_t whole, int32_t exponent, bool odd, bool saturate) {
     uint32_t below = exponent < -126 ? (uint32_t)(-126 - exponent) : 0, bits;
     uint32_t over = odd || saturate ? UINT32_C(0x7f7fffff) : UINT32_C(0x7f800000);
@@ -44,7 +44,7 @@ static uint32_t lead_zeros(uint64_t value) {
 #endif
 }
 
-/* Of an F64 that is a normal F32 but for its precision; a carry runs into the exponent. */
+/* For an F64 in the range of normal F32s; a carry runs into the exponent. */
 static inline uint32_t f32_of_normal(uint64_t shifted, bool odd, uint32_t over) {
     uint64_t rest = shifted & 0x1fffffff;
     if (odd) return (uint32_t)(shifted >> 29) | (rest != 0);
@@ -60,7 +60,7 @@ static uint32_t f32_of_rest(uint64_t bits, bool odd, bool saturate) {
         return sign | UINT32_C(0x7fc00000) | (uint32_t)(mantissa >> 29);
     if (magnitude == F64_INF) return sign | UINT32_C(0x7f800000);
     if (magnitude == 0) return sign;
-    /* Subnormals are below half of the least F32 and only count as not zero. */
+    /* Subnormals are below half of the least F32: that they are not zero is all that matters. */
     return sign | f32_magnitude(F64_SIGN | mantissa << 11, exponent, odd, saturate);
 }
 
@@ -173,7 +173,7 @@ size_t sfti_int_to_i64(const sfti_cast *cast, const uint8_t *in, uint8_t *out, s
     return n;
 }
 
-/* Furthest from zero that the target reaches, on either side. */
+/* Greatest magnitudes the target can represent, below and above zero. */
 typedef struct int_limits {
     uint64_t below, above;
     size_t bytes;
@@ -189,7 +189,7 @@ static int_limits limits_of(const sfti_cast *cast) {
     return limits;
 }
 
-/* False when the value has no place. */
+/* False if the target cannot represent the value. */
 static inline bool put_int(const int_limits *limits, bool negative, uint64_t magnitude,
                            uint8_t *at) {
     uint64_t most = negative ? limits->below : limits->above;
@@ -218,7 +218,7 @@ size_t sfti_u64_to_int(const sfti_cast *cast, const uint8_t *in, uint8_t *out, s
     return n;
 }
 
-/* What stands before the point; UINT64_MAX for all that is larger. */
+/* The integer part; UINT64_MAX if it is larger. */
 static uint64_t whole_part(uint64_t magnitude) {
     uint64_t whole = (magnitude & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
     uint32_t exponent = (uint32_t)(magnitude >> 52);

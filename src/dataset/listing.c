@@ -7,8 +7,10 @@ bool sfti_ds_listing_put(sfti_ds_listing *l, const char *folder, const char *nam
                          int64_t mtime_s) {
     size_t above = *folder ? strlen(folder) + 1 : 0, len = strlen(name) + 1;
     sfti_ds_listed *one = sfti_arena_take(&l->arena, sizeof *one + above + len);
-    l->full = !one;
-    if (!one) return false;
+    if (!one) {
+        l->full = true; /* from now on, even if the storage goes on */
+        return false;
+    }
     one->next = NULL;
     one->mtime_s = mtime_s;
     if (above) {

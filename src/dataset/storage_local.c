@@ -21,9 +21,7 @@ typedef struct local_store {
 /* ── Paths ── */
 
 static sft_code local_fail(sft_error *err, sft_code code, int failed, const char *what) {
-    if (failed == ENOMEM)
-        return sfti_fail(err, SFT_OUT_OF_MEMORY, SFT_NO_OFFSET,
-                         "expected memory to %s, found none", what);
+    if (failed == ENOMEM) code = SFT_OUT_OF_MEMORY;
     if (failed == ENOENT) code = SFT_NOT_FOUND;
     if (failed == EEXIST) code = SFT_EXISTS;
     return sfti_io_fail(err, code, failed, what);
@@ -47,8 +45,7 @@ static void local_path_free(const local_store *s, char *path) {
 
 /* For failures of os_open_beneath and os_unlink_beneath. */
 static sft_code local_beneath_fail(sft_error *err, sft_code code, int failed, const char *what) {
-    if (failed == ENOENT) code = SFT_NOT_FOUND;
-    if (failed != EXDEV && failed != ELOOP) return sfti_io_fail(err, code, failed, what);
+    if (failed != EXDEV && failed != ELOOP) return local_fail(err, code, failed, what);
     code = failed == EXDEV ? SFT_INDEX_PATH : SFT_IS_LINK;
     sfti_fail(err, code, SFT_NO_OFFSET, "expected a file of the dataset's folder, found %s",
               failed == EXDEV ? "a link that leads out of it" : "a symbolic link in its path");
@@ -99,30 +96,14 @@ static sft_code local_path(const local_store *s, const char *name, char **out, s
     return *out ? SFT_OK : sfti_fail_memory(err, strlen(name));
 }
 
-/* Some file systems cannot sync folders: EINVAL. */
-static int local_sync(const char *folder) {
-    int failed = os_sync_folder(folder);
-    return failed == EINVAL ? 0 : failed;
-}
-
-/* A folder's name must survive a power failure: sync the folder above it. */
-static int local_sync_above(char *path) {
-    char *slash = strrchr(path, '/');
-    if (!slash) return local_sync(".");
-    if (slash == path) return local_sync("/");
-    *slash = '\0';
-    int failed = local_sync(path);
-    *slash = '/';
-    return failed;
-}
-
 static int local_make_folder(const local_store *s, char *path) {
     os_info info;
     int failed = os_info_path(path, true, &info);
     if (failed != ENOENT) return failed;
     failed = os_make_folder(path, 0777);
     if (failed) return failed == EEXIST ? 0 : failed;
-    return s->no_sync ? 0 : local_sync_above(path);
+    /* The name of a folder must survive a power failure too. */
+    return s->no_sync ? 0 : sfti_sync_parent(path);
 }
 
 /* Creates the missing folders above the path's last part. */
@@ -232,9 +213,11 @@ static sft_code local_settle(void *ctx, const char *folder, sft_error *err) {
     if (s->no_sync) return SFT_OK;
     sft_code code = local_path(s, folder, &path, err);
     if (code) return code;
-    int failed = local_sync(path);
+    int failed = os_sync_folder(path);
     local_path_free(s, path);
-    return failed ? local_fail(err, SFT_IO_SYNC, failed, "sync the dataset's folder") : SFT_OK;
+    return failed && !sfti_no_folder_sync(failed)
+               ? local_fail(err, SFT_IO_SYNC, failed, "sync the dataset's folder")
+               : SFT_OK;
 }
 
 /* ── Listing ── */

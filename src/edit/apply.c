@@ -65,7 +65,7 @@ sft_code sft_edit_apply(sft_edit *edit, const sft_job *job, sft_edit_report *rep
     return code;
 }
 
-/* What the file and the one that is replaced allow. */
+/* The permission bits that both the file and the one it replaces have. */
 static uint32_t save_mode(const sft_edit *edit, const char *path) {
     os_info there;
     uint32_t mode = edit->info.mode & 0777;
@@ -95,9 +95,9 @@ sft_code sft_edit_save(sft_edit *edit, const char *path, const sft_path_options 
     return code;
 }
 
-/* ── What would be done ── */
+/* ── Planning ── */
 
-/* With an unnamed file in the same folder, which is gone afterwards. */
+/* Tries the methods on an unnamed file in the same folder, which vanishes when it is closed. */
 static sft_edit_method probe_methods(const sft_edit *edit) {
     char folder[4096];
     uint64_t block = sfti_edit_block(edit);

@@ -3,20 +3,20 @@
 #include <errno.h>
 
 /* An overwrite in place. Each step, and what a crash after it leaves:
- *  1  the journal is written, synced and takes its name (sfti_journal_write): the old file;
- *     recovery removes the journal
- *  2  the journal is opened again and found to be ours, the file to be what was opened
- *     (place_open): as after 1
- *  3  only for a longer header: whole blocks are inserted before it and synced (place_insert):
- *     zeros before the old header; recovery writes the new header over both
- *  4  the new bytes are written (place_bytes): any mix of old and new bytes; recovery writes all
- *     new ones
- *  5  the time of the last change is kept, the file is synced: the new file; recovery removes
- *     the journal
- *  6  the journal is removed: the new file. The removal is not synced, for a journal beside the
- *     file that it describes is harmless.
- * A failure in 3 to 5 writes and syncs the old bytes before the journal is removed (place_undo);
- * where that fails too, the journal stays and recovery decides. */
+ *  1  The journal is written, synced and renamed to its name (sfti_journal_write). A crash leaves
+ *     the old file; recovery removes the journal.
+ *  2  The journal is opened again and must be ours; the file must still be the one that was opened
+ *     (place_open). A crash leaves what a crash after 1 leaves.
+ *  3  Only for a longer header: whole blocks are inserted before it and synced (place_insert). A
+ *     crash leaves zeros before the old header; recovery writes the new header over both.
+ *  4  The new bytes are written (place_bytes). A crash leaves any mix of old and new bytes;
+ *     recovery writes all new bytes.
+ *  5  The modification time is restored if asked for, the file is synced. A crash leaves the new
+ *     file; recovery removes the journal.
+ *  6  The journal is removed. The removal is not synced: a journal next to the finished file is
+ *     harmless.
+ * After a failure in 3 to 5 the old bytes are written back and synced before the journal is removed
+ * (place_undo); if that fails too, the journal stays for recovery. */
 typedef struct overwrite {
     const sft_edit *edit;
     const sfti_target *target;
@@ -46,8 +46,8 @@ static int place_time(const overwrite *p) {
     return edit->options.keep_mtime ? os_set_mtime(p->target->fd, edit->info.mtime_ns) : 0;
 }
 
-/* The old bytes could not be restored, but not one new byte was written either: the disk refuses
- * all writes. */
+/* Whether the file still has all its old bytes: they could not be written back, but no new byte was
+ * written either, as when the disk refuses every write. */
 static bool is_untouched(const overwrite *p) {
     static const sft_span own = { NULL, 0 };
     sfti_journal_verdict v;

@@ -1,5 +1,4 @@
-/* Everything that is wrong with a file, and what is odd about it. */
-#include "base/checked.h"
+/* A scan collects every error in a file (findings) and every oddity (notes). */
 #include "base/endian.h"
 #include "base/order.h"
 #include "file/file.h"
@@ -8,10 +7,10 @@
 #include <string.h>
 
 #define FINDINGS_MOST 1000
-#define TAIL_BYTES 65557 /* a ZIP end record and the longest comment */
+#define TAIL_BYTES 65557 /* a ZIP end record with the longest comment */
 #define DRAIN_BYTES ((size_t)64 << 10)
 
-/* An array that grows; one failure is remembered. */
+/* A growing array of at most `most` items; more are dropped. */
 typedef struct scan_list {
     void *items;
     size_t count, cap, most, item_size;
@@ -24,32 +23,23 @@ struct sft_scan {
     sfti_header header;
     sft_level level;
     bool out_of_memory;
-    sft_error error; /* code SFT_OK when valid */
+    sft_error error; /* the first error; code SFT_OK: the file is valid */
     scan_list findings, notes, entries;
-    uint32_t *order; /* of findings, then scratch: FINDINGS_MOST each */
+    uint32_t *order; /* of findings, then scratch for sorting: FINDINGS_MOST each */
 };
 
-/* ── What is found ───────────────────────────────────────────────────────── */
+/* ── Findings, notes and entries ─────────────────────────────────────────── */
 
-static void *list_put(sft_scan *scan, scan_list *list, const void *item) {
-    if (list->count == list->most) return NULL;
-    if (list->count == list->cap) {
-        uint64_t cap = list->cap + list->cap / 2 + 8, bytes;
-        if (cap > list->most) cap = list->most;
-        void *items = NULL;
-        if (sfti_mul(cap, list->item_size, &bytes) && sfti_fits_size(bytes))
-            items = scan->alloc.resize(scan->alloc.ctx, list->items,
-                                       list->cap * list->item_size, (size_t)bytes);
-        if (!items) {
-            scan->out_of_memory = true;
-            return NULL;
-        }
-        list->items = items;
-        list->cap = (size_t)cap;
+static void list_put(sft_scan *scan, scan_list *list, const void *item) {
+    if (list->count == list->most) return;
+    char *items =
+        sfti_grow(&scan->alloc, list->items, list->count, 1, &list->cap, list->item_size);
+    if (!items) {
+        scan->out_of_memory = true;
+        return;
     }
-    char *at = (char *)list->items + list->count++ * list->item_size;
-    memcpy(at, item, list->item_size);
-    return at;
+    list->items = items;
+    memcpy(items + list->count++ * list->item_size, item, list->item_size);
 }
 
 static const void *list_at(const scan_list *list, size_t i) {
@@ -63,30 +53,30 @@ static void list_free(sft_scan *scan, scan_list *list) {
 static void scan_put_finding(void *ctx, const sft_error *error) {
     sft_scan *scan = ctx;
     sft_finding finding = { *error };
-    (void)list_put(scan, &scan->findings, &finding);
+    list_put(scan, &scan->findings, &finding);
 }
 
 static void scan_put_note(void *ctx, const char *name, const sft_error *error) {
     sft_scan *scan = ctx;
     sft_note note = { name, *error };
     note.error.code = SFT_OK;
-    (void)list_put(scan, &scan->notes, &note);
+    list_put(scan, &scan->notes, &note);
 }
 
 static void scan_put_entry(void *ctx, const sft_scan_entry *entry) {
     sft_scan *scan = ctx;
     uint32_t at = (uint32_t)(entry->name_begin - SFTI_PREFIX); /* headers are under 2 GiB */
-    (void)list_put(scan, &scan->entries, &at);
+    list_put(scan, &scan->entries, &at);
 }
 
-/* ── A source whose beginning is remembered ──────────────────────────────── */
+/* ── A source that keeps its beginning ───────────────────────────────────── */
 
-/* Bytes already read are answered from memory, so that a pipe can be looked at again. */
+/* Bytes already read come from memory, so that a pipe's beginning can be read again. */
 typedef struct scan_bytes {
     sft_source inner;
     uint8_t head[SFTI_HEAD_BYTES];
     size_t head_len;
-    const sfti_header *header; /* bytes from SFTI_PREFIX on */
+    const sfti_header *header; /* the source's bytes from SFTI_PREFIX on */
 } scan_bytes;
 
 static size_t copy_overlap(const void *from, uint64_t begin, size_t from_len, uint64_t offset,
@@ -116,7 +106,7 @@ static const sft_source_vtable scan_bytes_source_vtable = {
     sizeof(sft_source_vtable), read_scan_bytes, NULL
 };
 
-/* A file shorter than the head is known to be so, pipe or not. */
+/* A source that ends within the head has a known size, even if it is a pipe. */
 static sft_code scan_bytes_begin(scan_bytes *b, sft_source inner, const sfti_header *header,
                                  sft_source *out, sft_error *err) {
     size_t want = inner.size < sizeof b->head ? (size_t)inner.size : sizeof b->head;
@@ -133,7 +123,7 @@ static sft_code scan_bytes_begin(scan_bytes *b, sft_source inner, const sfti_hea
 typedef struct scan_tail {
     char *bytes; /* TAIL_BYTES + DRAIN_BYTES */
     size_t len;
-    uint64_t begin; /* of bytes, in the file */
+    uint64_t begin; /* offset of bytes in the file */
 } scan_tail;
 
 static void tail_keep(scan_tail *tail, size_t more) {
@@ -146,7 +136,7 @@ static void tail_keep(scan_tail *tail, size_t more) {
     tail->begin += extra;
 }
 
-/* Read a source of unknown size to its end, which gives it one. */
+/* Reads a source of unknown size to its end and sets its size. */
 static sft_code tail_drain(sft_scan *scan, sft_source *source, scan_tail *tail, sft_error *err) {
     const sfti_header *h = &scan->header;
     size_t kept = h->len < TAIL_BYTES ? h->len : TAIL_BYTES, got;
@@ -171,7 +161,7 @@ static sft_code tail_read(sft_scan *scan, sft_source *source, scan_tail *tail, s
     return sfti_source_all(source, tail->begin, tail->bytes, tail->len, err);
 }
 
-/* ── Remarks ─────────────────────────────────────────────────────────────── */
+/* ── Notes ───────────────────────────────────────────────────────────────── */
 
 static void note_at(sft_scan *scan, const char *name, uint64_t offset, const char *text) {
     sft_error error;
@@ -211,8 +201,8 @@ static void note_unaligned(sft_scan *scan) {
     scan_put_note(scan, "unaligned", &error);
 }
 
-/* What a length under the cap can look like to a program that goes by first bytes. Pickle
- * and zlib need a third byte to go on. */
+/* Header lengths within the limit whose bytes are the magic of another format. goes_on: the magic
+ * counts only if a byte other than 0 follows, as pickle and zlib require. */
 static const struct polyglot_row {
     const char *magic;
     size_t len;
@@ -250,7 +240,7 @@ static size_t find_bytes(const void *in, size_t len, const char *word, size_t wo
     return SIZE_MAX;
 }
 
-/* An end record whose comment and directory lie inside the file. */
+/* A ZIP end record is real if its comment and its directory lie inside the file. */
 static bool is_zip_end(const scan_tail *tail, size_t at) {
     const char *p = tail->bytes + at;
     if (tail->len - at < 22 || memcmp(p, "PK\x05\x06", 4) != 0) return false;
@@ -296,7 +286,7 @@ static sft_scan *scan_new(const sfti_open *how, sft_error *err) {
     return scan;
 }
 
-/* Whether the scan itself failed, rather than found something. */
+/* Whether the code is a failure of the scan itself rather than an error in the file. */
 static bool scan_broke(sft_code code) {
     sft_class cls = sft_code_describe(code)->cls;
     bool verdict = cls == SFT_CLASS_INVALID || cls == SFT_CLASS_UNSUPPORTED ||
@@ -304,7 +294,8 @@ static bool scan_broke(sft_code code) {
     return code == SFT_OUT_OF_MEMORY || !verdict;
 }
 
-/* Steps 1 and 2. A verdict goes to scan->error and *framed stays false. */
+/* Reads the header's length and its text. An error in either is a finding: *framed is then false
+ * and the code SFT_OK. */
 static sft_code scan_header(sft_scan *scan, sft_source *source, const sfti_open *how,
                             bool *framed, sft_error *err) {
     uint8_t prefix[SFTI_PREFIX];
@@ -341,7 +332,7 @@ static sft_code scan_model(sft_scan *scan, const sft_source *source, const sfti_
     return SFT_OK;
 }
 
-/* Say what the file really is, in the verdict and in the finding it came from. */
+/* Names the format the file really has, in the verdict and in the finding behind it. */
 static void scan_refine(sft_scan *scan, const scan_bytes *b, const sft_source *source) {
     sft_error *verdict = &scan->error;
     sft_code code = verdict->code;
@@ -363,7 +354,7 @@ static int by_finding_offset(const void *ctx, uint32_t a, uint32_t b) {
     return (left > right) - (left < right);
 }
 
-/* In file order; what has no place in the file comes last. */
+/* By offset; findings without one (SFT_NO_OFFSET) come last. */
 static bool scan_sort(sft_scan *scan) {
     size_t count = scan->findings.count;
     scan->order = sfti_take(&scan->alloc, 2 * FINDINGS_MOST * sizeof *scan->order);
@@ -384,7 +375,7 @@ static void drop_promise(sft_error *error) {
     if (promises_repair(error->hint)) error->hint = SFT_HINT_NONE;
 }
 
-/* Where one thing that was found cannot be repaired, no repair is promised for another. */
+/* Repair rewrites the whole file: if one finding cannot be repaired, no hint offers a repair. */
 static void scan_promise(sft_scan *scan, uint64_t size) {
     if (scan->error.code == SFT_OK || sfti_scan_repairs(scan, size)) return;
     drop_promise(&scan->error);
@@ -446,7 +437,7 @@ sft_code sfti_scan_check(const sft_scan *scan, const char *path, const os_info *
     return sfti_journal_check(path, info, valid ? header : none, &scan->alloc, foreign, err);
 }
 
-/* The verdict on a file in the middle of an edit is that. */
+/* If an edit of the file was interrupted, that is the verdict. */
 static sft_code scan_edited(const char *path, const os_info *info, sft_scan **scan,
                             sft_error *err) {
     sft_error found;
@@ -477,11 +468,11 @@ sft_code sft_scan_open(const char *path, const sft_open_options *options, sft_sc
                          "expected a path and a place for the scan, found NULL");
     *out = NULL;
     sft_code code = sfti_open_settle(options, &how, err);
-    if (code == SFT_OK)
-        code = sfti_source_open(path, how.options.beneath, &how.alloc, &source, NULL, &info, err);
-    if (code == SFT_OK) code = scan_settled(source, &how, out, err);
-    if (code == SFT_OK && info.kind == OS_FILE) code = scan_edited(path, &info, out, err);
-    return code;
+    if (code != SFT_OK) return code;
+    code = sfti_source_open(path, how.options.beneath, &how.alloc, &source, NULL, &info, err);
+    if (code != SFT_OK) return code;
+    code = scan_settled(source, &how, out, err);
+    return code == SFT_OK && info.kind == OS_FILE ? scan_edited(path, &info, out, err) : code;
 }
 
 sft_code sft_scan_open_source(sft_source source, const sft_open_options *options, sft_scan **out,
@@ -510,7 +501,7 @@ void sft_scan_close(sft_scan *scan) {
     sfti_release(&alloc, scan, sizeof *scan);
 }
 
-/* ── Answers ─────────────────────────────────────────────────────────────── */
+/* ── Results ─────────────────────────────────────────────────────────────── */
 
 const sft_error *sft_scan_error(const sft_scan *scan) {
     return scan->error.code == SFT_OK ? NULL : &scan->error;

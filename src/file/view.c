@@ -1,4 +1,4 @@
-/* Tensor bytes: lent, copied, copied many at once, copied in slices. */
+/* Tensor bytes: borrowed, copied, copied for many tensors at once, copied in slices. */
 #include "base/checked.h"
 #include "base/job.h"
 #include "base/never.h"
@@ -28,7 +28,7 @@ static sft_code view_absent(const sft_file *file, const sft_tensor *tensor, uint
                             (unsigned long long)file->source.size);
 }
 
-/* Opened header_only, a file may lack the data its header tells of. */
+/* A file opened with header_only may be shorter than its header says. */
 static bool view_is_there(const sft_file *file, uint64_t offset, uint64_t len) {
     uint64_t size = file->source.size;
     return file->complete || size == SFT_SIZE_UNKNOWN || (offset <= size && len <= size - offset);
@@ -69,7 +69,7 @@ sft_code sft_view_writable(const sft_file *file, const sft_tensor *tensor, void 
     return code;
 }
 
-/* Bytes of the file, with the error about a tensor if there is one. */
+/* tensor: the one an error is about, or NULL. */
 static sft_code read_exactly(const sft_file *file, const sft_tensor *tensor, uint64_t offset,
                              void *into, size_t len, sft_error *err) {
     if (len == 0) return SFT_OK;
@@ -104,14 +104,14 @@ sft_code sft_borrow(const sft_file *file, const sft_tensor *tensor, sft_loan *ou
     if (!file || !tensor || !out) return view_bad_call(err);
     memset(out, 0, sizeof *out);
     uint64_t len = tensor_bytes(tensor);
-    /* under 2^61, for its bits are under 2^64: only a 32-bit host lacks the address space */
+    /* A tensor has under 2^64 bits, so under 2^61 bytes: this fails on 32-bit hosts only. */
     if (sfti_never(!sfti_fits_size(len)))
         return sfti_fail_tensor(err, SFT_ADDRESS_SPACE, tensor->offset, tensor->name,
                                 "expected a tensor this host can hold, found %llu bytes",
                                 (unsigned long long)len);
     out->len = (size_t)len;
     sft_code code = SFT_OK;
-    if (len == 0) out->data = file; /* not NULL, not to be read */
+    if (len == 0) out->data = file; /* any address but NULL: nothing is read from it */
     else if (file->source.base) code = sft_view(file, tensor, &out->data, err);
     else code = borrow_copy(file, tensor, out, err);
     if (code != SFT_OK) memset(out, 0, sizeof *out);
@@ -166,8 +166,8 @@ sft_code sft_read_bytes(const sft_file *file, uint64_t offset, void *dst, size_t
 #define PIECE_LEAST ((uint64_t)128 << 10)
 #define THREADS_MOST 64
 
-/* Reads in file order, handed out in pieces to whoever asks. What follows the mutex is
- * guarded by it while threads run. */
+/* Reads in file order, taken in pieces by several threads. The mutex guards the fields after
+ * it while threads run. */
 typedef struct read_queue {
     const sft_file *file;
     const sft_read *reads;
@@ -199,8 +199,8 @@ static void queue_unlock(read_queue *q) {
     if (q->shared) os_mutex_unlock(&q->mutex);
 }
 
-/* Put what the next read has left into the piece, if it goes on where the piece ends, in the
- * file and in memory. False: it doesn't, or the piece is full. */
+/* Extends the piece by what is left of the next read if that continues the piece, in the file and
+ * in memory. False: it does not, or the piece is full. */
 static bool piece_extend(read_queue *q, read_piece *piece) {
     const sft_read *read = &q->reads[q->order[q->next]];
     uint64_t left = read->len - q->within, cap = q->piece - piece->len;
@@ -231,7 +231,7 @@ static bool queue_take(read_queue *q, read_piece *piece) {
     return some;
 }
 
-/* Count a piece, or keep the first failure. Returns the bytes done by all. */
+/* Counts a finished piece or keeps the first error. Returns the bytes done by all threads. */
 static uint64_t queue_report(read_queue *q, const read_piece *piece, sft_code code,
                              const sft_error *error) {
     queue_lock(q);
@@ -267,7 +267,7 @@ static bool queue_ask(read_queue *q, const sft_job *job, uint64_t done, uint64_t
     return false;
 }
 
-/* The calling thread works like the others, and is the only one that asks. */
+/* The calling thread reads pieces as the workers do; only it calls the job's tick. */
 static void queue_work_asking(read_queue *q, const sft_job *job, uint64_t total) {
     read_piece piece;
     if (!queue_ask(q, job, 0, total)) return;
@@ -285,7 +285,7 @@ static uint32_t queue_threads(const read_queue *q, const sft_job *job, uint64_t 
     return threads < pieces ? threads : (uint32_t)pieces;
 }
 
-/* A thread that can't be started is done without. */
+/* Goes on with fewer threads if one cannot be started. */
 static void queue_run(read_queue *q, const sft_job *job, uint64_t total) {
     os_thread threads[THREADS_MOST];
     uint32_t wanted = queue_threads(q, job, total), started = 0;
@@ -348,7 +348,7 @@ sft_code sft_read_many(const sft_file *file, const sft_read *reads, size_t count
     if (code == SFT_OK) code = reads_check(reads, count, &total, err);
     if (code != SFT_OK || count == 0) return code;
     uint64_t bytes = (uint64_t)count * 2 * sizeof(uint32_t);
-    /* count is under 2^32: only a 32-bit host lacks the address space */
+    /* count is under 2^32: this fails on 32-bit hosts only. */
     if (sfti_never(!sfti_fits_size(bytes))) return sfti_fail_memory(err, bytes);
     uint32_t *order = sfti_take(&file->alloc, (size_t)bytes);
     if (!order) return sfti_fail_memory(err, bytes);
@@ -359,8 +359,8 @@ sft_code sft_read_many(const sft_file *file, const sft_read *reads, size_t count
 
 /* ── Slices ──────────────────────────────────────────────────────────────── */
 
-#define WINDOW_MOST ((uint64_t)256 << 10) /* bytes read at once to pick runs from */
-#define GAP_MOST 4096                     /* cheaper to read over than to read again */
+#define WINDOW_MOST ((uint64_t)256 << 10) /* bytes of one read that covers several runs */
+#define GAP_MOST 4096 /* a gap between runs that costs less than another read */
 
 #define GATHER(width)                                                          \
     for (size_t i = 0; i < count; i++)                                         \
@@ -384,7 +384,7 @@ typedef struct slice_copy {
     const sft_tensor *tensor;
     sft_runs runs;
     char *dst;
-    char *window; /* scratch, taken when first needed */
+    char *window; /* scratch, allocated on first use */
     size_t window_size;
 } slice_copy;
 
@@ -410,13 +410,13 @@ static uint64_t distance(uint64_t a, uint64_t b) {
     return a < b ? b - a : a - b;
 }
 
-/* Whether it pays to read over what lies between two runs. */
+/* Whether reading the gap between two runs costs less than another read. */
 static bool runs_near(uint64_t a, uint64_t b, uint64_t run) {
     uint64_t gap = distance(a, b) - run;
     return gap <= GAP_MOST || gap / 7 < run;
 }
 
-/* The same as a count: how many runs of a row make one window. */
+/* How many runs of a row fit one window; 1 if they are not near each other. */
 static uint64_t row_fits(const sft_runs *runs) {
     int64_t stride = runs->rank ? runs->stride[0] : 0;
     uint64_t step = stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
@@ -425,7 +425,7 @@ static uint64_t row_fits(const sft_runs *runs) {
     return (WINDOW_MOST - runs->run_bytes) / step + 1;
 }
 
-/* Add a row to the window if it stays small; last is where the row's last run begins. */
+/* Adds a row unless the window would exceed WINDOW_MOST; *last: where its last run begins. */
 static bool window_add(slice_window *w, const sfti_row *row, uint64_t run, uint64_t *last) {
     *last = row->offset + (uint64_t)row->stride * (row->count - 1);
     uint64_t low = row->offset < *last ? row->offset : *last;
@@ -437,7 +437,7 @@ static bool window_add(slice_window *w, const sfti_row *row, uint64_t run, uint6
     return true;
 }
 
-/* As many of the runs ahead as lie near each other. */
+/* The window of the next runs that are near each other. */
 static slice_window window_plan(sft_runs ahead) {
     slice_window w = { 0, 0, 0 };
     uint64_t run = ahead.run_bytes, last = 0, most = row_fits(&ahead);
@@ -462,7 +462,7 @@ static sft_code slice_bytes(const slice_copy *c, uint64_t at, void *into, size_t
     return read_exactly(c->file, c->tensor, c->tensor->offset + at, into, len, err);
 }
 
-/* One run alone goes straight to where it belongs. */
+/* A single run is read straight into dst, several by way of the window. */
 static sft_code slice_step(slice_copy *c, sft_error *err) {
     slice_window w = window_plan(c->runs);
     size_t len = (size_t)(w.high - w.low);
@@ -475,7 +475,7 @@ static sft_code slice_step(slice_copy *c, sft_error *err) {
     }
     sft_code code = window_take(c, err);
     if (code == SFT_OK) code = slice_bytes(c, w.low, c->window, len, err);
-    while (code == SFT_OK && w.runs > 0) { /* as many are left */
+    while (code == SFT_OK && w.runs > 0) { /* the slice has at least as many left */
         (void)sfti_runs_row(&c->runs, w.runs, &row);
         copy_row(c, c->window, &row, w.low);
         w.runs -= row.count;

@@ -24,19 +24,19 @@ struct sft_plan {
     uint64_t data_bytes;
 };
 
-/* A plan being made; work holds what is of no use afterwards. */
+/* A plan being made; `work` holds what is freed when it is done. */
 typedef struct planner {
     const char *specs;
     size_t spec_stride; /* bytes from one to the next */
     size_t count;
-    bool copies; /* names and shapes become the plan's own */
+    bool copies; /* the plan gets its own names and shapes */
     const sft_pair *pairs; /* unless the options have pair_at */
     size_t pair_count;
     sft_plan_options options;
     sfti_arena work;
     uint32_t *order;      /* of specs */
     uint32_t *pair_order; /* of pairs */
-    uint32_t *scratch;    /* as long as the longer of them */
+    uint32_t *scratch;    /* as long as the longer of the two */
     sft_plan *plan;
 } planner;
 
@@ -115,7 +115,7 @@ static bool has_control(sft_span text) {
     return false;
 }
 
-/* What a reader of the level would refuse. */
+/* Refuses what a reader of this level would refuse. */
 static sft_code check_level(const sft_spec *spec, sft_level level, sft_error *err) {
     if (level >= SFT_LEVEL_DEFAULT && spec->rank > SFT_MAX_RANK) {
         return sfti_fail_tensor(err, SFT_RANK_TOO_LARGE, SFT_NO_OFFSET, spec->name,
@@ -127,7 +127,7 @@ static sft_code check_level(const sft_spec *spec, sft_level level, sft_error *er
                             "expected a tensor's name without control characters, found some");
 }
 
-static sft_code check_specs(const planner *p, sft_error *err) {
+static sft_code check_specs(planner *p, sft_error *err) {
     for (size_t i = 0; i < p->count; i++) {
         sft_code code = check_spec(spec_of(p, i), err);
         if (code == SFT_OK) code = check_level(spec_of(p, i), p->options.level, err);
@@ -136,7 +136,7 @@ static sft_code check_specs(const planner *p, sft_error *err) {
     return SFT_OK;
 }
 
-static sft_code check_pairs(const planner *p, sft_error *err) {
+static sft_code check_pairs(planner *p, sft_error *err) {
     for (size_t i = 0; i < p->pair_count; i++) {
         sft_pair pair = pair_of(p, i);
         sft_span key = pair.key, value = pair.value;
@@ -167,12 +167,12 @@ static void in_order_given(uint32_t *order, size_t count) {
     for (size_t i = 0; i < count; i++) order[i] = (uint32_t)i;
 }
 
-/* From the highest dtype down. */
+/* Position of the dtype in file order: descending, as the official writer sorts. */
 static size_t dtype_place(const sft_spec *spec) {
     return SFT_DTYPE_COUNT - 1 - sft_dtype_describe(spec->dtype)->order;
 }
 
-/* Sorted by name already: a stable pass over the dtypes, highest first, does the rest. */
+/* p->order is by name: a stable counting sort by dtype keeps names in order within each. */
 static void order_by_dtype(planner *p) {
     size_t next[SFT_DTYPE_COUNT + 1] = { 0 };
     for (size_t i = 0; i < p->count; i++) next[dtype_place(spec_of(p, i)) + 1]++;
@@ -258,7 +258,7 @@ static sft_code lay_out(planner *p, sft_error *err) {
 
 /* ── Header text ── */
 
-/* Counts with at NULL, then writes. Counting stops mattering past most. */
+/* With `at` NULL, only counts; a length above `most` is not exact. */
 typedef struct head_text {
     char *at;
     uint64_t len, most;
@@ -269,7 +269,7 @@ static void head_put(head_text *h, const char *bytes, size_t len) {
         memcpy(h->at, bytes, len);
         h->at += len;
     }
-    if (h->len <= h->most) h->len += len; /* under 2 GiB and one string */
+    if (h->len <= h->most) h->len += len; /* cannot overflow: `most` and one string */
 }
 
 static void head_cstr(head_text *h, const char *text) {
@@ -327,7 +327,8 @@ static void head_object(head_text *h, const planner *p) {
     head_put(h, "}", 1);
 }
 
-/* N: the text with the spaces that are asked for, and those that align the data's start. */
+/* The header's length: its text, the spaces that the options ask for, and those that align the
+ * data's start. */
 static sft_code measure_head(const planner *p, uint64_t *text, uint64_t *padded,
                              sft_error *err) {
     const sft_plan_options *o = &p->options;
@@ -339,7 +340,7 @@ static sft_code measure_head(const planner *p, uint64_t *text, uint64_t *padded,
     if (start < o->min_header_bytes) start = o->min_header_bytes;
     fits = fits && start <= SFTI_MOST_HEADER;
     if (!fits) start = SFTI_MOST_HEADER;
-    (void)sfti_align_up(start + SFTI_PREFIX, o->align, &start); /* see head_put */
+    (void)sfti_align_up(start + SFTI_PREFIX, o->align, &start); /* start is under 2^31 */
     *padded = start - SFTI_PREFIX;
     if (fits && *padded <= o->max_header_bytes) return SFT_OK;
     return sfti_fail(err, SFT_HEADER_TOO_LARGE, SFT_NO_OFFSET,
@@ -389,13 +390,12 @@ static sft_code take_scratch(planner *p, sft_error *err) {
 }
 
 static sft_code make_plan(planner *p, sft_error *err) {
-    sft_code code = check_specs(p, err);
-    if (code == SFT_OK) code = check_pairs(p, err);
-    if (code == SFT_OK) code = take_scratch(p, err);
-    if (code == SFT_OK) code = order_specs(p, err);
-    if (code == SFT_OK) code = order_pairs(p, err);
-    if (code == SFT_OK) code = lay_out(p, err);
-    if (code == SFT_OK) code = write_head(p, err);
+    static sft_code (*const steps[])(planner *, sft_error *) = {
+        check_specs, check_pairs, take_scratch, order_specs, order_pairs, lay_out, write_head,
+    };
+    sft_code code = SFT_OK;
+    for (size_t i = 0; code == SFT_OK && i < sizeof steps / sizeof *steps; i++)
+        code = steps[i](p, err);
     return code;
 }
 

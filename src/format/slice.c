@@ -1,4 +1,4 @@
-/* Slices: index expressions against shapes, and the byte runs of the result. */
+/* Slices: index expressions resolved against shapes, and the byte runs they select. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "format/format.h"
@@ -73,7 +73,7 @@ static void whole_ranges(const uint64_t *shape, uint32_t from, uint32_t to, sft_
     for (uint32_t d = from; d < to; d++) out->range[d] = (sft_range){ 0, shape[d], 1 };
 }
 
-/* How many parts stand for one dimension each; at most one may be an ellipsis. */
+/* Counts the parts that stand for one dimension each; at most one part may be an ellipsis. */
 static sft_code count_parts(const sft_slice_part *parts, size_t count, uint32_t rank,
                             uint32_t *given, sft_error *err) {
     size_t ellipses = 0;
@@ -151,7 +151,7 @@ static bool slice_blank(char c) {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Next byte that is not blank, or NUL at the end (a real NUL is refused as syntax). */
+/* The next byte that is not blank, or NUL at the end (a NUL in the text is a syntax error). */
 static char slice_peek(slice_text *t) {
     while (t->at < t->end && slice_blank(t->text[t->at])) t->at++;
     return t->at < t->end ? t->text[t->at] : '\0';
@@ -182,8 +182,8 @@ static bool slice_number_ahead(slice_text *t) {
     return slice_digit(c) || c == '-' || c == '+';
 }
 
-/* A signed integer. Beyond int64 it stays at the limit, where ranges are clamped
- * anyway, and *cut says so. */
+/* A signed integer. One beyond int64 becomes the limit and sets *cut: ranges clamp it to the
+ * dimension anyway. */
 static sft_code slice_number(slice_text *t, int64_t *out, bool *cut) {
     bool negative = slice_peek(t) == '-';
     if (negative || slice_peek(t) == '+') t->at++;
@@ -247,7 +247,7 @@ static sft_code slice_part(slice_text *t, sft_slice_part *out) {
     return slice_ellipsis(t, out);
 }
 
-/* Take the brackets off, if there are both. */
+/* Strips the brackets if there are both. */
 static sft_code slice_brackets(slice_text *t) {
     if (!slice_take(t, '[')) return SFT_OK;
     while (t->end > t->at && slice_blank(t->text[t->end - 1])) t->end--;
@@ -349,7 +349,7 @@ sft_code sft_slice_size(const sft_slice *slice, sft_dtype dtype, uint64_t *eleme
 
 /* ── Runs ────────────────────────────────────────────────────────────────── */
 
-/* Whether all elements of a range lie inside the dimension. */
+/* Whether every element of the range lies inside the dimension. */
 static bool range_inside(const sft_range *range, uint64_t dim) {
     if (range->count == 0) return true;
     if (range->start >= dim) return false;
@@ -375,9 +375,9 @@ static sft_code check_ranges(const sft_tensor *tensor, const sft_slice *slice, b
     return SFT_OK;
 }
 
-/* Put one more loop around those of `out`; the innermost is number 0. The range lies inside
- * the tensor, whose bits are under 2^64, so that no product overflows and bytes fit in an
- * int64. A loop that goes on where the one inside ends is made part of it. */
+/* Adds a loop around those of `out`; the innermost is number 0. The range lies inside the tensor,
+ * which has under 2^64 bits, so no product overflows and a distance in bytes fits an int64. A
+ * loop that continues where the one inside it ends is merged with it. */
 static bool runs_push(sft_runs *out, const sft_range *range, uint64_t stride) {
     uint64_t jump = stride * magnitude(range->step);
     if (jump % 8 != 0) return false;
@@ -399,16 +399,16 @@ typedef struct runs_plan {
     uint64_t position; /* bit of the first run */
 } runs_plan;
 
-/* Innermost dimension first: melt it into the run, skip it, or loop over it. What lies
- * inside the dimension is less than all of it, which is checked. */
+/* Innermost dimension first: merge it into the run, skip it, or loop over it. Only the product for
+ * the whole dimension is checked: that for a range inside it is smaller. */
 static sft_code plan_dimension(runs_plan *plan, uint64_t dim, const sft_range *range,
                                sft_runs *out, const sft_dtype_info *info, sft_error *err) {
     uint64_t whole;
     if (!sfti_mul(plan->stride, dim, &whole)) return slice_overflow(err);
     plan->position += range->start * plan->stride;
     if (range->count > 1) {
-        bool melts = range->step == 1 && plan->stride == plan->run;
-        if (melts) plan->run *= range->count;
+        bool contiguous = range->step == 1 && plan->stride == plan->run;
+        if (contiguous) plan->run *= range->count;
         else if (!runs_push(out, range, plan->stride)) return slice_partial(info, err);
     }
     plan->stride = whole;
@@ -452,8 +452,9 @@ sft_code sft_runs_begin(const sft_tensor *tensor, const sft_slice *slice, sft_ru
     return code;
 }
 
-/* Step over n runs of the innermost loop, which has as many left. Positions wrap for
- * negative strides and come back. While runs are left, a loop further out goes on. */
+/* Steps over n runs of the innermost loop, which has at least as many left. With negative strides
+ * positions wrap around modulo 2^64, which is well defined. While any runs are left, some outer
+ * loop has a step left, so the carry stops there. */
 static void runs_advance(sft_runs *runs, uint64_t n) {
     runs->left -= n;
     if (runs->left == 0) return;

@@ -8,7 +8,7 @@
 #define BATCH_BLOCK ((size_t)256 << 10) /* stays in the cache of a core */
 #define BATCH_THREADS 32
 #define BATCH_SLOTS SFTI_SHA_LANES
-#define BATCH_SHARES 4 /* threads that one file can keep busy */
+#define BATCH_SHARES 4 /* threads that can work on one file */
 
 /* One file being read. */
 typedef struct batch_slot {
@@ -32,34 +32,34 @@ typedef struct batch_worker {
 } batch_worker;
 
 typedef struct batch {
-    sft_allocator alloc; /* the caller's: calling thread only */
-    sft_allocator work;  /* of models: libc's if there are threads */
+    sft_allocator alloc; /* the caller's: on the calling thread only */
+    sft_allocator work;  /* for models: libc's if there are threads */
     sft_hash_options options;
     sft_open_options open;
     sft_job job;
     sfti_hash_impl impl;
-    sfti_hash_how opening;
-    const sft_hash_request *asks;
+    sfti_hash_how how;
+    const sft_hash_request *requests;
     size_t count;
     sft_hash_each_fn each;
     void *ctx;
     bool shared;    /* there are threads, and mutexes */
-    os_mutex claim; /* of next_ask and waiting; held while a model is opened */
-    os_mutex state; /* of what follows, of models' answers and of the cache */
-    os_cond round;  /* a thread has read a round, or has finished */
+    os_mutex claim; /* guards next_request and waiting; held while a model is opened */
+    os_mutex state; /* guards what follows, models' results and the cache */
+    os_cond round;  /* signalled when a thread has read a round or has finished */
     uint64_t rounds;
     size_t running; /* threads */
-    size_t next_ask;
-    sfti_hash_model *waiting; /* open, with units nobody has claimed */
-    size_t unclaimed;         /* units of those */
+    size_t next_request;
+    sfti_hash_model *waiting; /* open models with unclaimed units */
+    size_t unclaimed;         /* units of those models */
     size_t active;            /* units in slots */
-    sfti_hash_model **models; /* by ask; NULL: not open yet, or delivered */
+    sfti_hash_model **models; /* one per request; NULL: not open yet, or delivered */
     size_t delivered;
     uint64_t done, total;
     bool stop;
     sft_code code;
     sft_error *err;
-    size_t threads, team; /* with memory, at work */
+    size_t threads, worker_count; /* threads that have memory, and those that run */
     batch_worker *workers; /* the first is the calling thread's */
     uint8_t *buffers;
 } batch;
@@ -82,7 +82,7 @@ static void batch_recall(void *ctx, const sfti_hash_key *key, sft_hashes *hashes
 /* ── Claiming ── */
 
 static void batch_model_done(batch *b, sfti_hash_model *model) {
-    sfti_hash_model_finish(model, &b->opening);
+    sfti_hash_model_finish(model, &b->how);
     sfti_hash_model_close(model);
     batch_lock(b, &b->state);
     model->done = true;
@@ -93,7 +93,7 @@ static uint64_t unit_cost(const sfti_hash_unit *unit) {
     return unit->size == SFT_SIZE_UNKNOWN || unit->is_uncounted ? 0 : unit->size;
 }
 
-/* The model's units can be claimed from now on. */
+/* Lets threads claim the model's units. */
 static void batch_publish(batch *b, sfti_hash_model *model) {
     batch_lock(b, &b->state);
     for (size_t i = 0; i < model->unit_count; i++) b->total += unit_cost(&model->units[i]);
@@ -105,9 +105,9 @@ static void batch_publish(batch *b, sfti_hash_model *model) {
 
 static void batch_open_next(batch *b) {
     sfti_hash_model *model = sfti_take(&b->work, sizeof *model);
-    size_t index = b->next_ask++;
+    size_t index = b->next_request++;
     if (model) {
-        sfti_hash_model_open(model, b->asks[index], &b->opening);
+        sfti_hash_model_open(model, b->requests[index], &b->how);
         if (model->error.code) model->unit_count = 0;
     }
     batch_lock(b, &b->state);
@@ -126,16 +126,16 @@ static bool batch_is_over(batch *b) {
     return over;
 }
 
-/* Whether a worker with so many files in hand should take one more: all get their share. */
+/* Whether a worker with `busy` files should take one more, so that all workers get their share. */
 static bool batch_wants_more(batch *b, size_t busy) {
     batch_lock(b, &b->state);
-    size_t all = b->unclaimed + b->active + (b->count - b->next_ask);
+    size_t all = b->unclaimed + b->active + (b->count - b->next_request);
     batch_unlock(b, &b->state);
-    return busy < (all + b->team - 1) / b->team;
+    return busy < (all + b->worker_count - 1) / b->worker_count;
 }
 
 static sfti_hash_unit *batch_take_unit(batch *b, sfti_hash_model **model) {
-    while (!b->waiting && b->next_ask < b->count && !batch_is_over(b)) batch_open_next(b);
+    while (!b->waiting && b->next_request < b->count && !batch_is_over(b)) batch_open_next(b);
     *model = b->waiting;
     if (!*model) return NULL;
     sfti_hash_unit *unit = &(*model)->units[(*model)->claimed++];
@@ -168,7 +168,7 @@ static bool batch_claim(batch *b, batch_worker *worker, batch_slot *slot) {
 
 /* ── Reading ── */
 
-/* All len bytes, or what there is up to the end. */
+/* Reads len bytes, or fewer at the end of the source. */
 static sft_code slot_read(batch_slot *slot, uint64_t at, size_t len, size_t *got) {
     const sft_source *source = &slot->unit->source;
     sft_code code = SFT_OK;
@@ -187,7 +187,7 @@ static sft_code slot_shrunk(batch_slot *slot, uint64_t at) {
                      (unsigned long long)slot->unit->size, (unsigned long long)at);
 }
 
-/* The next piece; ended when there is none or reading failed. */
+/* Reads the next piece; sets `ended` if there is none or the read failed. */
 static void slot_step(batch_slot *slot, sfti_sha_queue *queue) {
     bool is_stream = slot->unit->size == SFT_SIZE_UNKNOWN;
     const uint8_t *data = slot->buffer;
@@ -214,7 +214,7 @@ static void slot_step(batch_slot *slot, sfti_sha_queue *queue) {
     if (got > 0) sfti_pass_feed(&slot->pass, queue, at, data, got);
 }
 
-/* The unit is read, or could not be. */
+/* Ends a unit that was read or failed. */
 static void slot_finish(batch *b, batch_worker *worker, batch_slot *slot) {
     sfti_hash_model *model = slot->model;
     sft_hashes found = { .asked = slot->unit->algos };
@@ -222,7 +222,7 @@ static void slot_finish(batch *b, batch_worker *worker, batch_slot *slot) {
     batch_lock(b, &b->state);
     if (slot->error.code && model->error.code == SFT_OK) model->error = slot->error;
     sfti_hashes_merge(slot->unit->into, &found);
-    if (slot->pass.at < unit_cost(slot->unit)) /* what nobody needed */
+    if (slot->pass.at < unit_cost(slot->unit)) /* bytes that no algorithm needed */
         b->done += unit_cost(slot->unit) - slot->pass.at;
     bool last = ++model->finished == model->unit_count;
     b->active--;
@@ -232,7 +232,7 @@ static void slot_finish(batch *b, batch_worker *worker, batch_slot *slot) {
     if (last && !model->is_borrowed) batch_model_done(b, model);
 }
 
-/* One piece of each file in hand; false when there is nothing to do any more. */
+/* Reads one piece of each of the worker's files; false if there is nothing left to do. */
 static bool worker_round(batch *b, batch_worker *worker) {
     uint64_t got = 0;
     for (size_t i = 0; i < BATCH_SLOTS; i++)
@@ -287,7 +287,7 @@ static void deliver_one(batch *b, sfti_hash_model *model, size_t index) {
     batch_unlock(b, &b->state);
 }
 
-/* On the calling thread: answers in order, progress, and whether to go on. */
+/* On the calling thread only: delivers results in order, reports progress; false: stop. */
 static bool batch_pulse(batch *b) {
     for (;;) {
         batch_lock(b, &b->state);
@@ -309,7 +309,7 @@ static bool batch_pulse(batch *b) {
     }
 }
 
-/* Answers and progress after every round, until the last thread has finished. */
+/* Delivers results and progress after every round until the last thread has finished. */
 static void batch_wait(batch *b) {
     uint64_t seen = 0;
     for (bool more = true; more;) {
@@ -335,7 +335,7 @@ static bool batch_start(batch *b, batch_worker *worker) {
 
 static void batch_go(batch *b) {
     size_t started = 1;
-    while (started < b->team && batch_start(b, &b->workers[started])) started++;
+    while (started < b->worker_count && batch_start(b, &b->workers[started])) started++;
     while (batch_pulse(b) && worker_round(b, &b->workers[0]))
         continue;
     if (started > 1) batch_wait(b);
@@ -349,17 +349,18 @@ static void batch_go(batch *b) {
 
 static SFTI_OPTIONS_TAKE(hash_take, sft_hash_options, SFT_HASH_OPTIONS_INIT, cache)
 
-/* What may be waited for is read by the caller's thread alone, which signals interrupt. */
+/* Whether a read may block for long, as of a pipe. Only the calling thread reads then, so that a
+ * signal interrupts it. */
 static bool batch_may_wait(const batch *b) {
     os_info info;
     for (size_t i = 0; i < b->count; i++)
-        if (!sft_path_is_index(b->asks[i].path)
-            && os_info_path(b->asks[i].path, true, &info) == 0 && info.kind != OS_FILE)
+        if (!sft_path_is_index(b->requests[i].path)
+            && os_info_path(b->requests[i].path, true, &info) == 0 && info.kind != OS_FILE)
             return true;
     return false;
 }
 
-/* files: how many can be read at once at most. */
+/* files: how many can be read at once. */
 static sft_code batch_begin(batch *b, const sft_hash_options *options, const sft_job *job,
                             size_t files, sft_error *err) {
     sft_code code = hash_take(options, &b->options, err);
@@ -370,17 +371,17 @@ static sft_code batch_begin(batch *b, const sft_hash_options *options, const sft
     if (b->threads > BATCH_THREADS) b->threads = BATCH_THREADS;
     if (files < BATCH_THREADS && b->threads > BATCH_SHARES * files)
         b->threads = BATCH_SHARES * files;
-    b->opening.split = files > 0 ? b->threads / files : 1;
+    b->how.split = files > 0 ? b->threads / files : 1;
     if (b->threads == 0 || (b->threads > 1 && batch_may_wait(b))) b->threads = 1;
     b->alloc = sfti_allocator(b->open.alloc);
     b->work = b->threads > 1 ? sfti_allocator(NULL) : b->alloc;
     b->err = err;
-    b->opening.alloc = &b->work;
-    b->opening.open = &b->open;
-    b->opening.only_cached = b->options.only_cached;
-    b->opening.impl = &b->impl;
-    b->opening.recall = b->options.cache ? batch_recall : NULL;
-    b->opening.ctx = b;
+    b->how.alloc = &b->work;
+    b->how.open = &b->open;
+    b->how.only_cached = b->options.only_cached;
+    b->how.impl = &b->impl;
+    b->how.recall = b->options.cache ? batch_recall : NULL;
+    b->how.ctx = b;
     sfti_hash_impl_fill(&b->impl, 0);
     return SFT_OK;
 }
@@ -416,13 +417,13 @@ static void batch_release(batch *b) {
     sfti_release(&b->alloc, b->buffers, batch_buffers_size(b));
 }
 
-/* What the progress will be measured by; an index counts when it is open. */
+/* The total that progress is reported against; an index's shards are added when it is open. */
 static void batch_count_bytes(batch *b) {
     os_info info;
     if (!b->job.tick) return;
     for (size_t i = 0; i < b->count; i++)
-        if (!sft_path_is_index(b->asks[i].path)
-            && os_info_path(b->asks[i].path, true, &info) == 0 && info.kind == OS_FILE)
+        if (!sft_path_is_index(b->requests[i].path)
+            && os_info_path(b->requests[i].path, true, &info) == 0 && info.kind == OS_FILE)
             b->total += info.size;
 }
 
@@ -440,7 +441,7 @@ static sft_code batch_run(batch *b) {
     sft_code code = batch_take_memory(b);
     if (code != SFT_OK) return code;
     b->shared = b->threads > 1 && batch_share(b);
-    b->team = b->shared ? b->threads : 1;
+    b->worker_count = b->shared ? b->threads : 1;
     batch_count_bytes(b);
     batch_go(b);
     if (b->shared) {
@@ -457,23 +458,24 @@ static sft_code batch_bad_call(sft_error *err, const char *found) {
                      "expected paths, bits of algorithms and a function, found %s", found);
 }
 
-static sft_code batch_check(const sft_hash_request *asks, size_t count, size_t *files,
+static sft_code batch_check(const sft_hash_request *requests, size_t count, size_t *files,
                             sft_error *err) {
     *files = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!asks[i].path) return batch_bad_call(err, "a path that is NULL");
-        if (asks[i].algos & ~SFT_HASH_ALL) return batch_bad_call(err, "other bits");
-        *files += sft_path_is_index(asks[i].path) ? BATCH_THREADS : 1;
+        if (!requests[i].path) return batch_bad_call(err, "a path that is NULL");
+        if (requests[i].algos & ~SFT_HASH_ALL) return batch_bad_call(err, "other bits");
+        *files += sft_path_is_index(requests[i].path) ? BATCH_THREADS : 1;
     }
     return SFT_OK;
 }
 
-sft_code sft_hash_paths(const sft_hash_request *asks, size_t count, const sft_hash_options *options,
-                        sft_hash_each_fn each, void *ctx, const sft_job *job, sft_error *err) {
-    batch b = { .asks = asks, .count = count, .each = each, .ctx = ctx };
-    if ((!asks && count > 0) || !each) return batch_bad_call(err, "NULL");
+sft_code sft_hash_paths(const sft_hash_request *requests, size_t count,
+                        const sft_hash_options *options, sft_hash_each_fn each, void *ctx,
+                        const sft_job *job, sft_error *err) {
+    batch b = { .requests = requests, .count = count, .each = each, .ctx = ctx };
+    if ((!requests && count > 0) || !each) return batch_bad_call(err, "NULL");
     size_t files;
-    sft_code code = batch_check(asks, count, &files, err);
+    sft_code code = batch_check(requests, count, &files, err);
     if (code == SFT_OK) code = batch_begin(&b, options, job, files, err);
     if (code != SFT_OK || count == 0) return code;
     code = batch_run(&b);
@@ -500,26 +502,26 @@ static bool take_one(void *ctx, const sft_hash_result *result) {
 
 sft_code sft_hash_path(const char *path, uint32_t algos, const sft_hash_options *options,
                        sft_hashes *out, const sft_job *job, sft_error *err) {
-    sft_hash_request ask = { path, algos };
+    sft_hash_request request = { path, algos };
     one_answer one = { out, SFT_OK, err };
-    sft_code code = sft_hash_paths(&ask, 1, options, take_one, &one, job, err);
+    sft_code code = sft_hash_paths(&request, 1, options, take_one, &one, job, err);
     if (code == SFT_OK) code = one.code;
     if (code != SFT_OK) memset(out, 0, sizeof *out);
     return code;
 }
 
-/* The set and its allocator are the caller's: what asks that for memory is done here. */
+/* The set and its allocator belong to the caller, so the allocator is used on this thread only. */
 static sft_code hash_borrowed(batch *b, const sft_set *set, uint32_t algos, sft_hashes *out) {
     sfti_hash_model *model = sfti_take(&b->work, sizeof *model);
     if (!model) return sfti_fail_memory(b->err, sizeof *model);
-    sfti_hash_model_borrow(model, set, algos, &b->opening);
+    sfti_hash_model_borrow(model, set, algos, &b->how);
     sft_code code = model->error.code;
     if (code == SFT_OK && model->unit_count > 0) {
         batch_publish(b, model);
         code = batch_run(b);
     }
     if (code == SFT_OK && model->error.code == SFT_OK)
-        sfti_hash_model_finish(model, &b->opening);
+        sfti_hash_model_finish(model, &b->how);
     if (code == SFT_OK) code = model->error.code;
     if (model->error.code && b->err) *b->err = model->error;
     if (code == SFT_OK) {

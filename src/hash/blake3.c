@@ -111,8 +111,8 @@ static uint32_t b3_bits(uint64_t x) {
     return count;
 }
 
-/* Something follows the first `chunks` chunks. Only now are equal subtrees joined, for the
- * last parent made is the root. */
+/* Called once more input follows the first `chunks` chunks: only then are equal subtrees joined,
+ * because the last parent made is the root and is finished differently. */
 static void b3_merge(sfti_blake3 *sum, uint64_t chunks) {
     for (uint32_t depth = b3_bits(chunks); sum->depth > depth; sum->depth--)
         b3_parent(sum->stack[sum->depth - 2], 0, sum->stack[sum->depth - 2]);
@@ -144,7 +144,7 @@ static size_t b3_chunk_len(const sfti_blake3 *sum) {
     return (size_t)sum->blocks * B3_BLOCK + sum->block_len;
 }
 
-/* Up to the end of the chunk; its last block waits, for it may be the last of all. */
+/* Feeds the chunk to its end; holds its last block back, as it may be the last of the input. */
 static size_t b3_chunk_put(sfti_blake3 *sum, const uint8_t *data, size_t len) {
     size_t cap = B3_CHUNK - b3_chunk_len(sum), taken = len < cap ? len : cap;
     for (size_t left = taken; left > 0;) {

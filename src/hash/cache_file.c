@@ -14,17 +14,17 @@
  *    "hashes":{"sha256":"...","blake3":"..."},"mark":{"name":"...","time":6}}
  *   ... a line per file, the one used longest ago first
  *
- * Version 1 had no ctime_ns: it is recognised as a cache, and nothing of it is believed. */
+ * Version 1 had no ctime_ns: it is recognised as a cache, but its entries are ignored. */
 
-#define CACHE_MOST (UINT64_C(256) << 20) /* bytes that are read; the oldest lines are not */
+#define CACHE_MOST (UINT64_C(256) << 20) /* bytes that are read, from the end of the file */
 static const char cache_first[] = "{\"safetensors_hash_cache\":2}\n";
 static const char cache_older[] = "{\"safetensors_hash_cache\":1}\n";
 #define CACHE_FIRST (sizeof cache_first - 1)
-#define CACHE_LINE 64 /* bytes that a line which says something has at least */
+#define CACHE_LINE 64 /* least bytes of a line with an entry */
 
 /* ── Reading ── */
 
-/* Whether these are the hex digits of such a digest. */
+/* Whether the text is a digest of the algorithm in hex. */
 static bool is_cache_digest(sft_span text, sft_hash_algo algo) {
     if (text.len != sft_hash_digits(algo)) return false;
     for (size_t i = 0; i < text.len; i++) {
@@ -96,7 +96,7 @@ static bool read_cache_mark(sfti_json *json, sfti_cache_mark *out) {
     return json->type == SFTI_JSON_OBJECT_END;
 }
 
-/* One line; damage is false, memory running out too. */
+/* Reads one line; false if it is damaged or memory ran out. */
 static bool read_cache_line(sft_hash_cache *cache, sft_span line) {
     sfti_cache_entry found = { .known = 0 };
     unsigned seen = 0;
@@ -114,7 +114,7 @@ static bool read_cache_line(sft_hash_cache *cache, sft_span line) {
     }
     if (json.type != SFTI_JSON_OBJECT_END || sfti_json_next(&json) != SFTI_JSON_END) return false;
     if (seen != (1u << CACHE_FIELDS) - 1) return false;
-    if (!found.known && !*found.mark.name) return true; /* says nothing */
+    if (!found.known && !*found.mark.name) return true; /* an empty entry */
     sfti_cache_entry *entry = sfti_cache_entry_of(cache, &found.key);
     if (!entry) return false;
     found.used = entry->used;
@@ -139,8 +139,7 @@ static size_t cache_lines(sft_span text) {
     return count;
 }
 
-/* text: lines that stand at `offset` of the file; the oldest are passed over if there are more
- * than are kept. */
+/* text: the lines at `offset` of the file. Skips the oldest if there are more than can be kept. */
 static void read_cache_text(sft_hash_cache *cache, sft_span text, uint64_t offset) {
     size_t lines = cache_lines(text), at = 0;
     size_t skip = lines > SFTI_CACHE_ENTRIES ? lines - SFTI_CACHE_ENTRIES : 0;
@@ -182,7 +181,7 @@ static sft_code cache_check_kind(os_kind kind, sft_error *err) {
                         hint);
 }
 
-/* Whoever may write a cache decides which digests are believed. */
+/* Whoever can write to a cache decides which digests are trusted. */
 static sft_code cache_check_owner(const os_info *info, sft_error *err) {
     if (info->owner != os_user() && info->owner != 0)
         return cache_refuse(err, SFT_IO_OPEN, "a file that belongs to another user",
@@ -211,9 +210,9 @@ static sft_code cache_check_first(cache_file *file, sft_error *err) {
                         SFT_HINT_CACHE_KEPT);
 }
 
-/* The file at path, if it may be read as a cache and replaced by one: a regular file of the
- * caller's (or root's), no link, empty or with our first line. The name is looked at before
- * opening, and what was opened must be what was seen. */
+/* Opens the file at path if it may be read as a cache and replaced by one: a regular file owned by
+ * the caller or root, not a link, empty or beginning with our first line. The path is checked
+ * before it is opened, and the opened file must be the one that was checked. */
 static sft_code cache_open_file(const char *path, cache_file *out, sft_error *err) {
     os_info seen, info;
     *out = (cache_file){ .fd = -1 };
@@ -240,7 +239,7 @@ static sft_code cache_open_file(const char *path, cache_file *out, sft_error *er
     return code;
 }
 
-/* Of a large cache its end, from the first whole line on. */
+/* Of a cache beyond CACHE_MOST, reads only the end, from the first whole line on. */
 static sft_code cache_read_lines(sft_hash_cache *cache, const cache_file *file, sft_error *err) {
     bool cut = file->size - CACHE_FIRST > CACHE_MOST;
     uint64_t from = cut ? file->size - CACHE_MOST : CACHE_FIRST;
@@ -321,7 +320,7 @@ static void write_cache_entry(sfti_json_writer *w, const sfti_cache_entry *entry
     w->comma = false;
 }
 
-/* Where memory runs out, in any order. */
+/* If there is no memory for sorting, in any order. */
 static void write_cache_entries(sfti_json_writer *w, const sft_hash_cache *cache) {
     uint32_t *order = cache->count ? sfti_cache_order(cache) : NULL;
     for (size_t i = 0; i < cache->count; i++)
@@ -342,14 +341,14 @@ static sft_code cache_write(const sft_hash_cache *cache, const sft_path_options 
     return sfti_sink_end(&sink, sfti_json_done(&w), err);
 }
 
-/* Looked at again before it is replaced: another file may have come to stand there. */
+/* Checks the path again before it is replaced: another file may be there by now. */
 sft_code sft_hash_cache_save(sft_hash_cache *cache, sft_error *err) {
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
     cache_file file;
     if (!cache->changed) return SFT_OK;
     sft_code code = cache_open_file(cache->path, &file, err);
     if (code != SFT_OK) return code;
-    options.no_sync = true; /* what is lost is computed again */
+    options.no_sync = true; /* hashes that are lost are computed again */
     options.no_clobber = file.fd < 0;
     options.mode = file.fd < 0 ? 0600 : 0;
     options.link = SFT_LINK_REFUSE;

@@ -90,7 +90,7 @@ uint32_t *sfti_cache_order(const sft_hash_cache *cache) {
     return order;
 }
 
-/* Drops the quarter that was used longest ago. */
+/* Drops the least recently used quarter. */
 static bool cache_evict(sft_hash_cache *cache) {
     size_t count = cache->count, gone = count / 4, kept = 0;
     uint32_t *order = sfti_cache_order(cache);

@@ -27,7 +27,7 @@ typedef struct sfti_blake3_call {
 } sfti_blake3_call;
 typedef void (*sfti_blake3_lanes_fn)(const sfti_blake3_call *call);
 
-/* What a test can forbid. */
+/* Variants a test can disable. */
 enum {
     SFTI_HASH_NO_SHA = 1,    /* SHA instructions */
     SFTI_HASH_NO_CRYPTO = 2, /* libcrypto */
@@ -48,7 +48,7 @@ struct sfti_hash_impl {
 
 void sfti_hash_impl_fill(sfti_hash_impl *impl, unsigned forbid);
 
-/* NULL where the processor, or the compiler, has none. */
+/* NULL if the processor or the compiler does not support it. */
 sfti_sha_blocks_fn sfti_sha_blocks_x86(void);
 sfti_sha_blocks_fn sfti_sha_blocks_crypto(sfti_hash_impl *impl);
 void sfti_sha_blocks_plain(const sfti_hash_impl *impl, uint32_t *const *states,
@@ -76,11 +76,11 @@ typedef struct sfti_sha_job {
 } sfti_sha_job;
 
 void sfti_sha256_begin(sfti_sha256 *sum);
-/* All jobs, several at a time; each has a sum of its own. The jobs are used up. */
+/* Runs all jobs, several at a time; each has its own sum. Changes the jobs. */
 void sfti_sha256_run(const sfti_hash_impl *impl, sfti_sha_job *jobs, size_t count);
 void sfti_sha256_update(const sfti_hash_impl *impl, sfti_sha256 *sum, const void *data,
                         size_t len);
-/* The sum may go on. */
+/* The sum can be updated further. */
 void sfti_sha256_end(const sfti_hash_impl *impl, const sfti_sha256 *sum, uint8_t out[32]);
 
 /* ── CRC-32, BLAKE3 ── */
@@ -91,8 +91,8 @@ uint32_t sfti_crc32(const sfti_hash_impl *impl, uint32_t crc, const uint8_t *dat
 #define SFTI_BLAKE3_DEPTH 55 /* 2^54 chunks of 1 KiB hold 2^64 bytes */
 
 typedef struct sfti_blake3 {
-    uint64_t chunks; /* before the one in hand */
-    uint32_t cv[8];  /* of the chunk in hand */
+    uint64_t chunks; /* before the current one */
+    uint32_t cv[8];  /* of the current chunk */
     uint8_t block[64];
     uint32_t block_len, blocks; /* blocks of it that are in cv */
     uint32_t depth;
@@ -145,7 +145,7 @@ typedef struct sfti_pass {
     const sft_file *file;
     size_t tensor;
     uint8_t (*digests)[32];
-    sfti_sha256 open[2]; /* of the tensor that goes on in the next piece, in turn */
+    sfti_sha256 open[2]; /* of the tensor that continues in the next piece, alternating */
     unsigned turn;
 } sfti_pass;
 
@@ -154,16 +154,16 @@ typedef struct sfti_pass {
 sft_code sfti_pass_begin(sfti_pass *pass, const sfti_hash_impl *impl, uint32_t algos,
                             uint64_t size, const sft_file *file, uint8_t (*digests)[32],
                             const sft_allocator *alloc, sft_error *err);
-/* The next bytes that are needed, at most `most`; 0 when there are none. */
+/* The next bytes needed, at most `most`; 0 if there are none. */
 size_t sfti_pass_next(const sfti_pass *pass, size_t most, uint64_t *at);
-/* These bytes stand at `at`, which sfti_pass_next gave (a stream: where it stopped). They
- * must stay until the queue has run, and it must run before the next piece. */
+/* The bytes at offset `at`, which sfti_pass_next gave (in a stream: where the last piece ended).
+ * They must stay valid until the queue has run, and it must run before the next piece. */
 void sfti_pass_feed(sfti_pass *pass, sfti_sha_queue *queue, uint64_t at,
                        const uint8_t *data, size_t len);
-/* All but content. */
+/* Every hash but the content hash. */
 void sfti_pass_result(const sfti_pass *pass, sft_hashes *out);
 
-/* content of a set from the digests of its tensors, in the set's order. */
+/* The content hash of a set from its tensors' digests, in the set's order. */
 sft_code sfti_hash_content(const sfti_hash_impl *impl, const sft_set *set, const sft_file *file,
                            uint8_t (*digests)[32], const sft_allocator *alloc, sft_hashes *out,
                            sft_error *err);
@@ -174,7 +174,7 @@ sft_code sfti_hash_content(const sfti_hash_impl *impl, const sft_set *set, const
 char *sfti_hashes_add(sft_hashes *hashes, sft_hash_algo algo);
 /* bytes: as many as it has digits, halved. */
 void sfti_hashes_put(sft_hashes *hashes, sft_hash_algo algo, const uint8_t *bytes);
-/* Those of `from` that `to` was asked for and does not know. */
+/* Copies the hashes of `from` that `to` was asked for and does not have yet. */
 void sfti_hashes_merge(sft_hashes *to, const sft_hashes *from);
 
 /* ── The cache ── */
@@ -187,7 +187,7 @@ sfti_hash_key sfti_hash_key_of(const os_info *info);
 
 /* Add what is remembered and asked for. */
 void sfti_hash_cache_get(sft_hash_cache *cache, const sfti_hash_key *key, sft_hashes *hashes);
-/* Memory running out only means that it is not remembered. */
+/* If memory runs out, the hashes are just not cached. */
 void sfti_hash_cache_put(sft_hash_cache *cache, const sfti_hash_key *key,
                          const sft_hashes *hashes);
 

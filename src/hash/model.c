@@ -13,8 +13,8 @@
 #define MODEL_CIVITAI_LEAST (UINT64_C(2) << 20)
 #define MODEL_CONTENT SFT_HASH_BIT(SFT_HASH_CONTENT)
 
-/* What one thread computes of a file that several read: the file's SHA-256 and what goes with
- * it, the data's, the tensors', all that is not SHA-256. */
+/* How the algorithms of one file are shared among threads: SHA-256 of the file and of its parts,
+ * algorithms other than SHA-256, SHA-256 of the data, SHA-256 of the tensors. */
 #define MODEL_OF_DATA (SFT_HASH_BIT(SFT_HASH_AUTOV3) | SFT_HASH_BIT(SFT_HASH_SSHS_MODEL))
 #define MODEL_NO_SHA                                                     \
     (SFT_HASH_BIT(SFT_HASH_CRC32) | SFT_HASH_BIT(SFT_HASH_CRC32_CIVITAI) \
@@ -37,7 +37,7 @@ static void *model_take(sfti_hash_model *model, uint64_t count, size_t size) {
     return at;
 }
 
-/* What is still to be computed; what is null by the size alone never is. */
+/* What is still to be computed; a hash that is null because of the size never is. */
 static uint32_t model_missing(const sft_hashes *hashes, uint64_t size) {
     uint32_t missing = hashes->asked & ~hashes->known;
     if (size < MODEL_CIVITAI_LEAST) missing &= ~SFT_HASH_BIT(SFT_HASH_AUTOV1_CIVITAI);
@@ -54,13 +54,13 @@ static bool is_same_key(const sfti_hash_key *a, const sfti_hash_key *b) {
            && a->mtime == b->mtime && a->ctime == b->ctime;
 }
 
-/* Remember what is known of this file, and take what is remembered. */
-static void model_recall(sfti_hash_model *model, const sfti_hash_how *opening,
+/* Notes the file for the cache and takes what the cache has. */
+static void model_recall(sfti_hash_model *model, const sfti_hash_how *how,
                          const char *path, int fd, const sfti_hash_key *key,
                          sft_hashes *hashes) {
-    if (!opening->recall || !model->memos) return;
+    if (!how->recall || !model->memos) return;
     model->memos[model->memo_count++] = (sfti_hash_memo){ path, fd, *key, hashes, true };
-    opening->recall(opening->ctx, key, hashes);
+    how->recall(how->ctx, key, hashes);
 }
 
 /* ── One file ── */
@@ -71,12 +71,12 @@ static bool is_about_model(sft_code code) {
            || (cls == SFT_CLASS_LIMIT && code != SFT_OUT_OF_MEMORY);
 }
 
-static void model_open_header(sfti_hash_model *model, const sfti_hash_how *opening) {
-    sft_open_options options = *opening->open;
+static void model_open_header(sfti_hash_model *model, const sfti_hash_how *how) {
+    sft_open_options options = *how->open;
     sft_error err = SFT_ERROR_INIT;
     options.mode = SFT_READ;
     options.header_only = false;
-    options.alloc = opening->alloc;
+    options.alloc = how->alloc;
     if (model->source.size == SFT_SIZE_UNKNOWN) {
         sfti_fail(&model->model_error, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
                   "expected a file, found a pipe, which can be read once only");
@@ -100,7 +100,7 @@ static void model_add_unit(sfti_hash_model *model, const sft_source *source, uin
         (sfti_hash_unit){ *source, size, file, algos, digests, into, false };
 }
 
-/* The last thread takes all shares that are left. */
+/* The last thread gets all shares that are left. */
 static void model_split(sfti_hash_model *model, const sft_source *source, const sft_file *file,
                         uint32_t missing, size_t threads) {
     for (int i = 0; i < MODEL_SHARES && missing; i++) {
@@ -116,9 +116,9 @@ static void model_split(sfti_hash_model *model, const sft_source *source, const 
 
 /* The units of one file; file NULL if it is no model. */
 static void model_list_one(sfti_hash_model *model, const sft_source *source,
-                           const sft_file *file, const sfti_hash_how *opening) {
+                           const sft_file *file, const sfti_hash_how *how) {
     uint32_t missing = model_missing(&model->hashes, model->bytes);
-    size_t threads = opening->split;
+    size_t threads = how->split;
     if (model->bytes == SFT_SIZE_UNKNOWN || model->bytes < MODEL_SPLIT_LEAST) threads = 1;
     if (!file) missing &= ~SFT_HASH_OF_MODEL;
     model->units = model_take(model, MODEL_SHARES, sizeof *model->units);
@@ -127,8 +127,8 @@ static void model_list_one(sfti_hash_model *model, const sft_source *source,
     if (model->error.code == SFT_OK) model_split(model, source, file, missing, threads);
 }
 
-static void model_open_fd(sfti_hash_model *model, const sfti_hash_how *opening) {
-    int error = os_open_read(model->ask.path, &model->fd);
+static void model_open_fd(sfti_hash_model *model, const sfti_hash_how *how) {
+    int error = os_open_read(model->request.path, &model->fd);
     os_info info;
     if (error) {
         model->fd = -1;
@@ -140,26 +140,26 @@ static void model_open_fd(sfti_hash_model *model, const sfti_hash_how *opening) 
         sfti_io_fail(&model->error, SFT_IO_OPEN, error, "look at this file");
         return;
     }
-    if (info.kind == OS_FILE && sft_edit_check(model->ask.path, opening->alloc, &model->error))
+    if (info.kind == OS_FILE && sft_edit_check(model->request.path, how->alloc, &model->error))
         return;
-    if (model->memo_count > 0) { /* it may be another file since it was looked up */
+    if (model->memo_count > 0) { /* the path may lead to another file since the lookup */
         sfti_hash_key key = sfti_hash_key_of(&info);
         if (!is_same_key(&key, &model->memos[0].key)) {
             model->memos[0].valid = false;
             model->hashes.known = 0;
         }
     }
-    if (sft_source_fd(model->fd, opening->alloc, &model->source, &model->error)) return;
+    if (sft_source_fd(model->fd, how->alloc, &model->source, &model->error)) return;
     model->bytes = model->source.size;
-    if (model->ask.algos & ~model->hashes.known & SFT_HASH_OF_MODEL)
-        model_open_header(model, opening);
+    if (model->request.algos & ~model->hashes.known & SFT_HASH_OF_MODEL)
+        model_open_header(model, how);
     if (model->error.code == SFT_OK)
-        model_list_one(model, &model->source, model->file, opening);
+        model_list_one(model, &model->source, model->file, how);
 }
 
-static void model_open_file(sfti_hash_model *model, const sfti_hash_how *opening) {
+static void model_open_file(sfti_hash_model *model, const sfti_hash_how *how) {
     os_info info;
-    int error = os_info_path(model->ask.path, true, &info);
+    int error = os_info_path(model->request.path, true, &info);
     if (error) {
         sfti_io_fail(&model->error, SFT_IO_OPEN, error, "open this file");
         return;
@@ -172,11 +172,11 @@ static void model_open_file(sfti_hash_model *model, const sfti_hash_how *opening
     model->bytes = info.size;
     if (info.kind == OS_FILE) {
         sfti_hash_key key = sfti_hash_key_of(&info);
-        model_recall(model, opening, model->ask.path, -1, &key, &model->hashes);
+        model_recall(model, how, model->request.path, -1, &key, &model->hashes);
     }
-    if (opening->only_cached) return;
+    if (how->only_cached) return;
     if (info.kind != OS_FILE || model_missing(&model->hashes, info.size))
-        model_open_fd(model, opening);
+        model_open_fd(model, how);
 }
 
 /* ── Many ── */
@@ -198,9 +198,9 @@ static sfti_hash_key set_key_end(const sfti_hash_impl *impl, const sfti_sha256 *
     return key;
 }
 
-/* Look the shards up in the cache, then all of them together: as they are open, for by its path
- * one may be another file meanwhile. */
-static void set_recall(sfti_hash_model *model, const sfti_hash_how *opening) {
+/* Looks up each shard in the cache, then the set. By descriptor: the path may lead to another file
+ * by now. */
+static void set_recall(sfti_hash_model *model, const sfti_hash_how *how) {
     sfti_sha256 sum;
     os_info info;
     bool all = true;
@@ -213,12 +213,12 @@ static void set_recall(sfti_hash_model *model, const sfti_hash_how *opening) {
             continue;
         }
         sfti_hash_key key = sfti_hash_key_of(&info);
-        set_key_add(opening->impl, &sum, &key);
-        model_recall(model, opening, NULL, fd, &key, &model->shards[i]);
+        set_key_add(how->impl, &sum, &key);
+        model_recall(model, how, NULL, fd, &key, &model->shards[i]);
     }
-    sfti_hash_key key = set_key_end(opening->impl, &sum, model->bytes);
-    if (all && model->ask.algos & MODEL_CONTENT)
-        model_recall(model, opening, NULL, -1, &key, &model->hashes);
+    sfti_hash_key key = set_key_end(how->impl, &sum, model->bytes);
+    if (all && model->request.algos & MODEL_CONTENT)
+        model_recall(model, how, NULL, -1, &key, &model->hashes);
 }
 
 static bool set_add_sizes(sfti_hash_model *model) {
@@ -250,13 +250,13 @@ static bool set_take_memory(sfti_hash_model *model) {
         if (!copy) return false;
         if (path) memcpy(copy, path, size);
         model->shard_paths[i] = copy;
-        model->shards[i].asked = model->ask.algos & ~MODEL_CONTENT;
+        model->shards[i].asked = model->request.algos & ~MODEL_CONTENT;
     }
     return true;
 }
 
 static void set_list_units(sfti_hash_model *model) {
-    bool content = model->ask.algos & MODEL_CONTENT
+    bool content = model->request.algos & MODEL_CONTENT
                    && !(model->hashes.known & MODEL_CONTENT);
     size_t first = 0;
     if (content)
@@ -275,59 +275,59 @@ static void set_list_units(sfti_hash_model *model) {
     }
 }
 
-static void model_open_set(sfti_hash_model *model, const sfti_hash_how *opening) {
+static void model_open_set(sfti_hash_model *model, const sfti_hash_how *how) {
     sft_set_options options = SFT_SET_OPTIONS_INIT;
-    sft_open_options open = *opening->open;
+    sft_open_options open = *how->open;
     open.mode = SFT_READ;
     open.header_only = false;
-    open.alloc = opening->alloc;
+    open.alloc = how->alloc;
     options.open = &open;
     model->is_many = true;
-    if (sft_set_open(model->ask.path, &options, &model->opened, &model->error)) return;
+    if (sft_set_open(model->request.path, &options, &model->opened, &model->error)) return;
     model->set = model->opened;
     if (!set_add_sizes(model) || !set_take_memory(model)) return;
-    set_recall(model, opening);
-    if (!opening->only_cached) set_list_units(model);
+    set_recall(model, how);
+    if (!how->only_cached) set_list_units(model);
 }
 
 /* ── All ── */
 
-static void model_begin_answer(sfti_hash_model *model, sft_hash_request ask,
+static void model_begin_answer(sfti_hash_model *model, sft_hash_request request,
                                const sft_allocator *alloc) {
     static const sft_error none = SFT_ERROR_INIT;
     memset(model, 0, sizeof *model);
-    model->ask = ask;
+    model->request = request;
     model->arena.alloc = *alloc;
     model->fd = -1;
     model->error = model->model_error = none;
-    model->hashes.asked = ask.algos;
+    model->hashes.asked = request.algos;
     model->bytes = SFT_SIZE_UNKNOWN;
 }
 
-void sfti_hash_model_open(sfti_hash_model *model, sft_hash_request ask,
-                          const sfti_hash_how *opening) {
-    model_begin_answer(model, ask, opening->alloc);
-    if (sft_path_is_index(ask.path)) {
-        model_open_set(model, opening);
+void sfti_hash_model_open(sfti_hash_model *model, sft_hash_request request,
+                          const sfti_hash_how *how) {
+    model_begin_answer(model, request, how->alloc);
+    if (sft_path_is_index(request.path)) {
+        model_open_set(model, how);
         return;
     }
-    if (opening->recall) model->memos = model_take(model, 1, sizeof *model->memos);
-    if (model->error.code == SFT_OK) model_open_file(model, opening);
+    if (how->recall) model->memos = model_take(model, 1, sizeof *model->memos);
+    if (model->error.code == SFT_OK) model_open_file(model, how);
 }
 
 void sfti_hash_model_borrow(sfti_hash_model *model, const sft_set *set, uint32_t algos,
-                            const sfti_hash_how *opening) {
-    model_begin_answer(model, (sft_hash_request){ NULL, algos }, opening->alloc);
+                            const sfti_hash_how *how) {
+    model_begin_answer(model, (sft_hash_request){ NULL, algos }, how->alloc);
     model->set = set;
     model->is_borrowed = true;
     if (!set_add_sizes(model)) return;
     if (sft_set_shard_count(set) == 1 && !sft_set_index_path(set)) {
         sft_source source = sft_file_source(sft_set_shard_at(set, 0));
-        model_list_one(model, &source, sft_set_shard_at(set, 0), opening);
+        model_list_one(model, &source, sft_set_shard_at(set, 0), how);
         return;
     }
     model->is_many = true;
-    model->ask.algos &= MODEL_CONTENT;
+    model->request.algos &= MODEL_CONTENT;
     if (set_take_memory(model)) set_list_units(model);
 }
 
@@ -343,15 +343,15 @@ static void model_check_memos(sfti_hash_model *model) {
             memo->valid = memo->valid && there && is_same_key(&key, &memo->key);
             all = all && memo->valid;
         } else {
-            memo->valid = all; /* that of the set is the last */
+            memo->valid = all; /* the set's own, which is the last */
         }
     }
 }
 
-void sfti_hash_model_finish(sfti_hash_model *model, const sfti_hash_how *opening) {
+void sfti_hash_model_finish(sfti_hash_model *model, const sfti_hash_how *how) {
     if (model->error.code == SFT_OK && model->digests) {
         const sft_file *file = model->units[0].file;
-        (void)sfti_hash_content(opening->impl, model->set, file, model->digests, opening->alloc,
+        (void)sfti_hash_content(how->impl, model->set, file, model->digests, how->alloc,
                                 &model->hashes, &model->error);
     }
     if (model->error.code == SFT_OK) model_check_memos(model);
@@ -377,7 +377,7 @@ void sfti_hash_model_free(sfti_hash_model *model) {
 
 void sfti_hash_model_result(const sfti_hash_model *model, sft_hash_result *out) {
     memset(out, 0, sizeof *out);
-    out->path = model->ask.path;
+    out->path = model->request.path;
     out->error = model->error.code ? &model->error : NULL;
     out->model_error = model->model_error.code ? &model->model_error : NULL;
     out->bytes = model->bytes;

@@ -1,11 +1,11 @@
-/* One thing to be hashed, a file or a model in many, while it is in hand. */
+/* A request being worked on: a file, or a model of several files. */
 #ifndef SFTI_HASH_MODEL_H
 #define SFTI_HASH_MODEL_H
 
 #include "base/mem.h"
 #include "hash/hash.h"
 
-/* A file to be read once for some algorithms. */
+/* One read of a file for some algorithms. */
 typedef struct sfti_hash_unit {
     sft_source source;
     uint64_t size;
@@ -13,12 +13,12 @@ typedef struct sfti_hash_unit {
     uint32_t algos;
     uint8_t (*digests)[32];
     sft_hashes *into;
-    bool is_uncounted; /* another unit counts these bytes for the progress */
+    bool is_uncounted; /* another unit reports these bytes as progress */
 } sfti_hash_unit;
 
-/* What the cache is told afterwards, if the file is still the same. */
+/* What is put into the cache afterwards if the file has not changed. */
 typedef struct sfti_hash_memo {
-    const char *path; /* NULL: of a set's shard, or of the set itself */
+    const char *path; /* NULL: a set's shard, or the set itself */
     int fd;           /* path NULL: the shard's, or -1 */
     sfti_hash_key key;
     sft_hashes *hashes;
@@ -26,20 +26,20 @@ typedef struct sfti_hash_memo {
 } sfti_hash_memo;
 
 typedef struct sfti_hash_model {
-    struct sfti_hash_model *next; /* among those with units nobody has claimed */
-    sft_hash_request ask;
-    sfti_arena arena; /* all of it but the struct */
+    struct sfti_hash_model *next; /* in the list of models with unclaimed units */
+    sft_hash_request request;
+    sfti_arena arena; /* holds everything but the struct itself */
     int fd;           /* -1: none */
     sft_source source;
     sft_file *file;
-    sft_set *opened;    /* ours */
+    sft_set *opened;    /* owned */
     const sft_set *set; /* opened, or the caller's; NULL: one file */
     uint8_t (*digests)[32];
     sfti_hash_unit *units;
     size_t unit_count, claimed, finished;
     sfti_hash_memo *memos;
     size_t memo_count;
-    /* the answer */
+    /* the result */
     bool done, is_many, is_borrowed;
     sft_error error, model_error;
     uint64_t bytes;
@@ -54,21 +54,21 @@ typedef struct sfti_hash_how {
     const sft_open_options *open; /* for headers; alloc below is used */
     bool only_cached;
     const sfti_hash_impl *impl;
-    size_t split; /* threads that may read one file side by side */
-    /* Looks into the cache; NULL when there is none. */
+    size_t split; /* threads that may read the same file at once */
+    /* Looks a file up in the cache; NULL if there is no cache. */
     void (*recall)(void *ctx, const sfti_hash_key *key, sft_hashes *hashes);
     void *ctx;
 } sfti_hash_how;
 
-/* Open what an ask names and list what is to be read. Never fails: error says so. */
-void sfti_hash_model_open(sfti_hash_model *model, sft_hash_request ask,
-                          const sfti_hash_how *opening);
+/* Opens what a request names and lists its units. A failure goes to model->error. */
+void sfti_hash_model_open(sfti_hash_model *model, sft_hash_request request,
+                          const sfti_hash_how *how);
 /* The same for a set that is open already. */
 void sfti_hash_model_borrow(sfti_hash_model *model, const sft_set *set, uint32_t algos,
-                            const sfti_hash_how *opening);
-/* All units are read: content, and whether the files are still the same. */
-void sfti_hash_model_finish(sfti_hash_model *model, const sfti_hash_how *opening);
-/* Close the files; the answer stays. */
+                            const sfti_hash_how *how);
+/* After all units: computes the content hash and checks that the files have not changed. */
+void sfti_hash_model_finish(sfti_hash_model *model, const sfti_hash_how *how);
+/* Closes the files; the result stays. */
 void sfti_hash_model_close(sfti_hash_model *model);
 void sfti_hash_model_free(sfti_hash_model *model);
 void sfti_hash_model_result(const sfti_hash_model *model, sft_hash_result *out);

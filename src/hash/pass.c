@@ -9,7 +9,7 @@
 #define READ_AUTOV1_BEGIN READ_MIB
 #define READ_AUTOV1_END (READ_MIB + (READ_MIB >> 4))
 #define READ_CIVITAI_LEAST (2 * READ_MIB)
-#define READ_CIVITAI_HEADER (16 * READ_MIB) /* a longer one is hashed as if it were data */
+#define READ_CIVITAI_HEADER (16 * READ_MIB) /* CivitAI hashes a longer header as data */
 
 static bool is_asked(const sfti_pass *r, sft_hash_algo algo) {
     return (r->algos & SFT_HASH_BIT(algo)) != 0;
@@ -27,7 +27,7 @@ static void part_begin(sfti_pass *r, int i, uint64_t begin, uint64_t end) {
     sfti_sha256_begin(&part->sum);
 }
 
-/* ── sshs_legacy: the header as it would be ── */
+/* ── sshs_legacy: the header that sd-scripts would write ── */
 
 static bool is_training_key(sft_span key) {
     return key.len >= 3 && memcmp(key.data, "ss_", 3) == 0;
@@ -52,7 +52,7 @@ static void legacy_fill(legacy_plan *p) {
     }
 }
 
-/* Where D would begin in the file as sd-scripts writes it to hash it, or UINT64_MAX: unknown. */
+/* Where the data would begin in sd-scripts' copy for hashing; UINT64_MAX: unknown. */
 static sft_code legacy_data_offset(const legacy_plan *p, const sft_allocator *alloc,
                                    uint64_t *out, sft_error *err) {
     sft_plan_options options = SFT_PLAN_OPTIONS_INIT;
@@ -101,7 +101,7 @@ static bool has_only_training_keys(const sft_file *file) {
 
 static sft_code legacy_begin(sfti_pass *r, const sft_allocator *alloc, sft_error *err) {
     uint64_t offset, data = sft_file_data_offset(r->file);
-    if (has_only_training_keys(r->file)) { /* or none at all */
+    if (has_only_training_keys(r->file)) { /* or no metadata at all */
         r->legacy_is_autov1 = true;
         return SFT_OK;
     }
@@ -135,7 +135,7 @@ static sft_code model_begin(sfti_pass *r, const sft_allocator *alloc, sft_error 
     return is_asked(r, SFT_HASH_SSHS_LEGACY) ? legacy_begin(r, alloc, err) : SFT_OK;
 }
 
-/* A model without data is never fed. */
+/* A model without data is never fed a piece. */
 static void digests_begin(sfti_pass *r) {
     sfti_sha256 nothing;
     if (!r->digests || sft_file_data_bytes(r->file) > 0) return;
@@ -164,13 +164,13 @@ sft_code sfti_pass_begin(sfti_pass *pass, const sfti_hash_impl *impl, uint32_t a
     return code;
 }
 
-/* ── What is needed next ── */
+/* ── The next bytes needed ── */
 
-typedef struct reading_need {
-    uint64_t at, end; /* from the first byte needed to the last of all */
-} reading_need;
+typedef struct pass_need {
+    uint64_t at, end; /* the first byte needed next, and the end of all that is needed */
+} pass_need;
 
-static void need_add(reading_need *need, uint64_t from, uint64_t begin, uint64_t end) {
+static void need_add(pass_need *need, uint64_t from, uint64_t begin, uint64_t end) {
     if (begin < from) begin = from;
     if (begin >= end) return;
     if (begin < need->at) need->at = begin;
@@ -178,7 +178,7 @@ static void need_add(reading_need *need, uint64_t from, uint64_t begin, uint64_t
 }
 
 size_t sfti_pass_next(const sfti_pass *pass, size_t most, uint64_t *at) {
-    reading_need need = { UINT64_MAX, 0 };
+    pass_need need = { UINT64_MAX, 0 };
     uint64_t from = pass->at;
     for (int i = 0; i < SFTI_PARTS; i++)
         if (pass->parts[i].on)
@@ -195,12 +195,12 @@ size_t sfti_pass_next(const sfti_pass *pass, size_t most, uint64_t *at) {
 
 /* ── Feeding ── */
 
-typedef struct reading_piece {
+typedef struct pass_piece {
     uint64_t at, end;
     const uint8_t *data;
-} reading_piece;
+} pass_piece;
 
-static void feed_part(sfti_part *part, sfti_sha_queue *queue, const reading_piece *piece) {
+static void feed_part(sfti_part *part, sfti_sha_queue *queue, const pass_piece *piece) {
     uint64_t begin = piece->at > part->begin ? piece->at : part->begin;
     uint64_t end = at_most(piece->end, part->end);
     if (!part->on || begin >= end) return;
@@ -208,9 +208,9 @@ static void feed_part(sfti_part *part, sfti_sha_queue *queue, const reading_piec
                    NULL);
 }
 
-/* The rest of the tensor in hand, as far as the piece goes; whether it ends here. A tensor
- * that lies in one piece needs no sum that stays. */
-static bool feed_tensor(sfti_pass *r, sfti_sha_queue *queue, const reading_piece *piece) {
+/* Feeds what the piece holds of the current tensor; true if the tensor ends here. A tensor within
+ * one piece uses a sum of the queue. */
+static bool feed_tensor(sfti_pass *r, sfti_sha_queue *queue, const pass_piece *piece) {
     const sft_tensor *tensor = sft_file_tensor_at(r->file, r->tensor);
     uint64_t first = tensor->offset, last = first + (tensor->end - tensor->begin);
     bool begins = first >= piece->at, ends = last <= piece->end;
@@ -224,13 +224,13 @@ static bool feed_tensor(sfti_pass *r, sfti_sha_queue *queue, const reading_piece
     return ends;
 }
 
-static void feed_tensors(sfti_pass *r, sfti_sha_queue *queue, const reading_piece *piece) {
+static void feed_tensors(sfti_pass *r, sfti_sha_queue *queue, const pass_piece *piece) {
     while (r->tensor < sft_file_tensor_count(r->file) && feed_tensor(r, queue, piece)) r->tensor++;
 }
 
 void sfti_pass_feed(sfti_pass *pass, sfti_sha_queue *queue, uint64_t at,
                        const uint8_t *data, size_t len) {
-    reading_piece piece = { at, at + len, data };
+    pass_piece piece = { at, at + len, data };
     for (int i = 0; i < SFTI_PARTS; i++) feed_part(&pass->parts[i], queue, &piece);
     if (pass->digests) feed_tensors(pass, queue, &piece);
     if (pass->crc_on) pass->crc = sfti_crc32(pass->impl, pass->crc, data, len);

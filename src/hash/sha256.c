@@ -25,7 +25,7 @@ static inline uint32_t sha_word(const uint8_t *at) {
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-/* Word i of the message, the last sixteen being kept. */
+/* Word i of the message; only the last sixteen are kept. */
 #define SHA_LOAD(i) (w[i] = sha_word(block + 4 * (i)))
 #define SHA_NEXT(i)                                                                        \
     (w[(i) & 15] += w[((i) + 9) & 15] + sha_low(w[((i) + 1) & 15]) + sha_high(w[((i) + 14) & 15]))
@@ -38,7 +38,7 @@ static inline uint32_t sha_high(uint32_t x) {
     return sha_rotate(x, 17) ^ sha_rotate(x, 19) ^ x >> 10;
 }
 
-/* Round i; the eight words trade places by their names instead of moving. */
+/* Round i; the eight words rotate by renaming, not by moving. */
 #define SHA_ROUND(a, b, c, d, e, f, g, h, word, i)                                       \
     h += (sha_rotate(e, 6) ^ sha_rotate(e, 11) ^ sha_rotate(e, 25)) + (g ^ (e & (f ^ g))) \
          + k[i] + word(i);                                                                \
@@ -98,7 +98,7 @@ static void sha_one(const sfti_hash_impl *impl, uint32_t *state, const uint8_t *
     impl->sha_blocks(impl, &state, &data, blocks, 1);
 }
 
-/* Fill the block that was begun before; what is left of the job begins with a new one. */
+/* Fills the partial block; the rest of the job then begins at a block boundary. */
 static void sha_fill_tail(const sfti_hash_impl *impl, sfti_sha_job *job) {
     sfti_sha256 *sum = job->sum;
     size_t used = (size_t)(sum->bytes % 64), part = 64 - used;
@@ -111,7 +111,7 @@ static void sha_fill_tail(const sfti_hash_impl *impl, sfti_sha_job *job) {
     if (used + part == 64) sha_one(impl, sum->state, sum->tail, 1);
 }
 
-/* What is no whole block waits in tail, which is empty now if there is any. */
+/* Keeps the rest, less than a block, in tail, which is empty if there is any rest. */
 static void sha_keep_tail(const sfti_sha_job *job) {
     if (job->len > 0) memcpy(job->sum->tail, job->data, job->len);
 }
@@ -121,7 +121,7 @@ typedef struct sha_lanes {
     size_t count;
 } sha_lanes;
 
-/* As many blocks as the shortest lane has, of all of them; lanes that are done leave. */
+/* Hashes as many blocks of every lane as the shortest has; then removes lanes that are done. */
 static void sha_step(const sfti_hash_impl *impl, sha_lanes *lanes) {
     uint32_t *states[SFTI_SHA_LANES];
     const uint8_t *data[SFTI_SHA_LANES];

@@ -1,6 +1,6 @@
-/* libcrypto's block function, for processors whose SHA instructions we do not know. The library is
- * loaded when something is hashed, not at the start of every program. The state is ours; its own
- * interface would keep it in memory of its own. */
+/* libcrypto's block function, for processors whose SHA instructions are not supported here. The
+ * library is loaded when something is first hashed, not when the program starts. The low-level call
+ * is used because the state stays in our own struct. */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "hash/hash.h"
 
@@ -33,9 +33,20 @@ static void crypto_blocks(const sfti_hash_impl *impl, uint32_t *const *states,
     }
 }
 
+/* Whether it computes what it should: a library found by its name may be another. */
+static bool crypto_agrees(const sfti_hash_impl *impl) {
+    static const uint8_t zeros[64];
+    const uint8_t *data[1] = { zeros };
+    uint32_t plain[8] = { 0 }, found[8] = { 0 };
+    uint32_t *to_plain[1] = { plain }, *to_found[1] = { found };
+    sfti_sha_blocks_plain(impl, to_plain, data, 1, 1);
+    crypto_blocks(impl, to_found, data, 1, 1);
+    return memcmp(plain, found, sizeof plain) == 0;
+}
+
 sfti_sha_blocks_fn sfti_sha_blocks_crypto(sfti_hash_impl *impl) {
     impl->crypto_update = os_library_function(CRYPTO_LIBRARY, "SHA256_Update");
-    return impl->crypto_update ? crypto_blocks : NULL;
+    return impl->crypto_update && crypto_agrees(impl) ? crypto_blocks : NULL;
 }
 
 #else

@@ -10,8 +10,8 @@
 #else
 #define SHANI_UNROLL _Pragma("GCC unroll 4")
 #endif
-/* The same for every stream: each waits for its own round before, so they run side by
- * side. */
+/* The same step for every stream: a round depends only on its own stream's last one, so the
+ * processor runs the streams in parallel. */
 #define SHANI_EACH SHANI_UNROLL for (size_t i = 0; i < count; i++)
 
 /* Words of the message for rounds 4g to 4g + 3 (m[g % 4]), then these rounds. */

@@ -6,19 +6,19 @@
 
 #include <errno.h>
 
-/* Is this file in the middle of an edit?
- *  1  look for a journal beside the path and, where the path is a link, beside what it leads to:
- *     there is none as a rule, and nothing else is done
- *  2  a journal whose owner cannot have edited the file is no evidence
- *  3  one of another inode counts only if size and bytes fit: the file is then a copy made in the
- *     middle of an edit
- *  4  a file whose bytes are all old or all new is whole, whatever became of the editor */
+/* Was an edit of this file interrupted?
+ *  1  Look for a journal next to the path and, if the path is a link, next to its target. Usually
+ *     there is none, and nothing else is done.
+ *  2  A journal whose owner cannot have edited the file is no evidence.
+ *  3  A journal of another inode counts only if size and bytes match: the file is then a copy made
+ *     during an edit.
+ *  4  A file whose bytes are all old or all new is valid, whether or not the editor finished. */
 typedef struct journal_query {
     const char *path;
     const os_info *info;
     sft_span header; /* data NULL: the file's own */
     bool is_broken;  /* it could not be read as a model */
-    bool *foreign;   /* NULL, or where a stranger's journal is told of */
+    bool *foreign;   /* set to true for a stranger's journal; may be NULL */
     sfti_journal_file journal;
 } journal_query;
 
@@ -33,8 +33,8 @@ static sft_code report_interrupted(const journal_query *q, bool ours, sft_error 
     return SFT_EDIT_INTERRUPTED;
 }
 
-/* Compares with the bytes that are there now, through a descriptor of our own, for the caller's may
- * be closed. Not *same: the path leads to another file by now, and what was opened can no longer
+/* Compares with the file's current bytes, through a descriptor of our own because the caller's may
+ * be closed. *same false: the path leads to another file by now, so the opened file can no longer
  * be edited. */
 static sft_code compare_with_file(journal_query *q, sfti_journal_verdict *v, bool *same,
                                   sft_error *err) {
@@ -78,8 +78,8 @@ static sft_code check_journal(journal_query *q, sft_error *err) {
     return ours || q->is_broken ? sfti_journal_refuse(j, err) : SFT_OK;
 }
 
-/* Who may not look at the journal may not open the file either; and there is no journal whose name
- * is too long. */
+/* Without permission to look for the journal the file cannot be opened either, and a journal's name
+ * is never too long. */
 static bool is_none(int error) {
     static const int errors[] = { ENOENT, ENOTDIR, ENAMETOOLONG, EACCES, EPERM };
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)

@@ -62,9 +62,9 @@ static void jr_words(sfti_journal_file *j, const char *bytes, size_t len) {
     if (len == SFTI_JOURNAL_FIXED && jr_lengths_fit(j)) jr_be(j, SFTI_JOURNAL_SOUND, NULL);
 }
 
-/* Whose word is followed: that of who asks, and of the model's owner. Others must not have had a
- * hand in it, but where they have one in the model anyway. Nobody else can have edited the file,
- * but root and those who may write to it. */
+/* A journal is followed only if it belongs to the caller or to the model's owner, and nobody else
+ * could have written to it who could not write to the model as well. Any other is foreign. One
+ * whose owner cannot have edited the model (not root, no write access) is a stranger's. */
 static void jr_judge_owner(sfti_journal_file *j, const os_info *there, const os_info *model) {
     j->owner = there->owner;
     j->foreign = NULL;
@@ -82,7 +82,7 @@ static int jr_open(sfti_journal_file *j, const char *name, const os_info *model)
     jr_be(j, SFTI_JOURNAL_ALIEN, "something else");
     if (error || before.kind != OS_FILE) return error;
     jr_judge_owner(j, &before, model);
-    if (j->stranger) return 0; /* who could make us wait by a lease on it */
+    if (j->stranger) return 0; /* not opened: its owner could block us with a lease */
     error = os_open_no_link(name, false, &j->fd);
     if (error) j->fd = -1;
     if (error) return j->foreign && (error == EACCES || error == EPERM) ? 0 : error;
@@ -109,9 +109,10 @@ static int jr_open_stable(sfti_journal_file *j, const char *name, const os_info 
     return error;
 }
 
-/*  1  a link, a pipe or a folder is never opened: looked at first, opened without following a
- *     link, and held against the look; a name that leads elsewhere meanwhile is looked at again
- *  2  whose it is is asked of what is open, as all that is read from here on */
+/*  1  The name is checked first, so that a link, a pipe or a folder is never opened; it is opened
+ *     without following a link, and the open file must be the one that was checked. If the name
+ *     leads to another file by then, the check is repeated.
+ *  2  The owner is then taken from the open file, as is everything read from here on. */
 sft_code sfti_journal_open(const char *path, const os_info *model, const sft_allocator *alloc,
                            sfti_journal_file *out, sft_error *err) {
     char name[SFTI_JOURNAL_PATH];
@@ -160,7 +161,7 @@ static int jr_sum(const sfti_journal_file *j, bool *right) {
     return error;
 }
 
-/* Ascending, behind the head, and as long together as the words say. */
+/* The ranges must ascend, begin after the head and have the total length that the words state. */
 static int jr_ranges(const sfti_journal_file *j, bool *right) {
     uint64_t end = j->word[SFTI_JW_BEFORE], all = 0, at, len;
     *right = true;
@@ -174,7 +175,7 @@ static int jr_ranges(const sfti_journal_file *j, bool *right) {
     return 0;
 }
 
-/* The words were read before all the rest. */
+/* The words were read before the checksum was computed: they must not have changed since. */
 static int jr_words_again(const sfti_journal_file *j, bool *right) {
     char bytes[SFTI_JOURNAL_FIXED];
     int error = sfti_journal_read(j, bytes, sizeof bytes, 0);
@@ -184,7 +185,7 @@ static int jr_words_again(const sfti_journal_file *j, bool *right) {
     return error;
 }
 
-/* A head is what a reader takes for one, at the least strict level, of a file so long. */
+/* Whether a reader at the least strict level accepts the head for a file of this size. */
 static sft_code jr_head(const sfti_journal_file *j, uint64_t at, uint64_t len, uint64_t size,
                         bool *right, sft_error *err) {
     static const sfti_limits least = { .level = SFT_LEVEL_COMPAT, .legacy = true };
@@ -242,12 +243,12 @@ static sft_code jr_verify(sfti_journal_file *j, sft_error *err) {
     return code;
 }
 
-/*  1  one pass over the journal gives its checksum and, for who is to write, the tag of each
- *     block under a secret key
- *  2  words, ranges and heads are then read and judged, and what follows compared and played:
- *     each of these reads is of a block that is in memory since, or has its tag again
- *  3  so whoever can write to the journal makes it unreadable, but no byte that was not judged
- *     gets into the file */
+/*  1  One pass over the journal computes its checksum and, if it is to be applied, a tag of each
+ *     block under a secret key.
+ *  2  Words, ranges and heads are then read and checked, and the data compared or applied: each
+ *     read is of a block still in memory, or one whose tag must match again.
+ *  3  So whoever can write to the journal meanwhile can make it unreadable, but no byte that was
+ *     not checked gets into the file. */
 sft_code sfti_journal_verify(sfti_journal_file *j, bool to_apply, sft_error *err) {
     if (j->state != SFTI_JOURNAL_SOUND) return SFT_OK;
     sft_code code = to_apply ? sfti_journal_seal_begin(j, err) : SFT_OK;

@@ -6,8 +6,8 @@
 #include "os/os.h"
 #include "safetensors.h"
 
-/* "cannot <what>: <the system's text of the errno>"; SFT_IO_OPEN becomes SFT_NOT_FOUND for
- * ENOENT. */
+/* "cannot <what>: <the system's text of the errno>"; SFT_IO_OPEN becomes SFT_NOT_FOUND for ENOENT
+ * and SFT_OUT_OF_MEMORY for ENOMEM. */
 SFTI_COLD sft_code sfti_io_fail(sft_error *err, sft_code code, int os_errno,
                                 const char *what);
 

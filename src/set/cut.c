@@ -1,22 +1,21 @@
 #include "base/checked.h"
 #include "base/error.h"
-#include "safetensors_set.h"
+#include "set/set.h"
 
-/* 0 for what has no size: such a part was refused before. */
-static uint64_t cut_size(const sft_part *part) {
+uint64_t sfti_part_bytes(const sft_part *part) {
     uint64_t bytes = 0;
     const sft_spec *spec = &part->spec;
     return sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &bytes, NULL) ? 0 : bytes;
 }
 
-/* Shards that come of cutting where the next part would make one larger than `most`, and,
- * with `shards` not 0, also where no more parts are left than shards to come. */
+/* Counts the shards when a new one begins wherever the next part would take it beyond `most` and,
+ * with `shards` not 0, wherever no more parts are left than shards to come. */
 static uint32_t cut_at(const sft_part *parts, size_t count, uint64_t most, uint32_t shards,
                        uint32_t *shard_of) {
     uint32_t used = 1;
     uint64_t have = 0;
     for (size_t i = 0; i < count; i++) {
-        uint64_t size = cut_size(&parts[i]);
+        uint64_t size = sfti_part_bytes(&parts[i]);
         bool full = have > most || size > most - have;
         bool forced = shards > used && count - i <= shards - used;
         if (i > 0 && (full || forced)) {
@@ -29,7 +28,7 @@ static uint32_t cut_at(const sft_part *parts, size_t count, uint64_t most, uint3
     return used;
 }
 
-/* The least `most` that needs no more than `shards`. */
+/* The least `most` that gives at most `shards` shards. */
 static uint64_t cut_least(const sft_part *parts, size_t count, uint32_t shards, uint64_t total) {
     uint64_t low = 0, high = total;
     while (low < high) {

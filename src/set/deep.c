@@ -12,8 +12,8 @@
 
 /* ── Which bits are NaN or infinity ── */
 
-/* Of the masked bits: from first to last are NaN, inf is infinity (a value the mask
- * cannot give where the dtype has none). bytes 0: a dtype without either. */
+/* Masked bits from first to last are NaN, inf is infinity (DEEP_NO_INF if the dtype has none).
+ * bytes 0: the dtype has neither. */
 typedef struct deep_bits {
     uint32_t bytes;
     uint64_t mask, first, last, inf;
@@ -74,13 +74,13 @@ static void deep_count_complex(const deep_bits *row, const uint8_t *at, size_t l
     }
 }
 
-/* ── Counting fast: a block without any is passed over whole ── */
+/* ── Skipping blocks without NaN or infinity ── */
 
 #define DEEP_BLOCK 64
 
-/* In every lane of a word: high is set by a value to be counted. With the sign masked off,
- * NaN and infinity are the greatest values, so adding what lifts the least of them to the
- * high bit tells; where a single pattern is NaN, the zero that the XOR leaves does. */
+/* A test that sets the high bit of every lane of a word that may hold a value to count. With the
+ * sign masked off, NaN and infinity are the greatest values: `add` carries the least of them
+ * into the high bit. If a single pattern is NaN, the XOR with it leaves a zero lane instead. */
 typedef struct deep_sieve {
     uint64_t keep, add, ones, high;
     bool exact;
@@ -131,12 +131,12 @@ static void deep_count(sft_dtype dtype, const uint8_t *at, size_t len, uint64_t 
 typedef struct deep_walk {
     sft_deep_counts *out;
     const sft_job *job;
-    uint8_t *window; /* of one file's data: bytes [from, from + len) */
+    uint8_t *window; /* bytes [from, from + len) of one file's data */
     size_t cap;
     uint64_t from;
     size_t len;
     uint64_t done, total;
-    uint64_t nan, inf; /* of the tensor in hand */
+    uint64_t nan, inf; /* counts of the current tensor */
     sft_error *err;
 } deep_walk;
 
@@ -144,7 +144,7 @@ static sft_code deep_tick(const deep_walk *walk) {
     return sfti_job_tick(walk->job, walk->done, walk->total, walk->err);
 }
 
-/* Let the window begin at `at`. */
+/* Reads the window that begins at `at`. */
 static sft_code deep_slide(deep_walk *walk, const sft_file *file, uint64_t at) {
     uint64_t left = sft_file_data_bytes(file) - at;
     walk->from = at;
@@ -154,7 +154,7 @@ static sft_code deep_slide(deep_walk *walk, const sft_file *file, uint64_t at) {
     return code ? code : deep_tick(walk);
 }
 
-/* Count what the window holds of the tensor from *at on, whole elements only. */
+/* Counts the tensor's whole elements from *at to the end of the window. */
 static void deep_part(deep_walk *walk, const sft_tensor *tensor, uint64_t *at) {
     uint64_t end = walk->from + walk->len;
     uint64_t part = (tensor->end < end ? tensor->end : end) - *at;
@@ -173,7 +173,7 @@ static void deep_finish_tensor(const deep_walk *walk, const sft_tensor *tensor, 
     if (sft_shape_size(tensor->dtype, tensor->shape, tensor->rank, &values, NULL, NULL))
         values = 0;
     out->tensors++;
-    if (!sfti_add(out->values, values, &out->values)) out->values = UINT64_MAX;
+    sfti_total_add(&out->values, values);
     out->nan += walk->nan;
     out->inf += walk->inf;
     out->tensors_with_nan += walk->nan > 0;
@@ -223,7 +223,7 @@ static void deep_clear(sft_deep_counts *out) {
     out->first_nan_tensor = out->first_inf_tensor = UINT64_MAX;
 }
 
-/* The least window that will do: all of the largest shard, DEEP_WINDOW at most. */
+/* Bytes of the largest shard, DEEP_WINDOW at most. */
 static size_t deep_window(const sft_set *set) {
     uint64_t cap = DEEP_BLOCK;
     for (size_t s = 0; s < set->shard_count && cap < DEEP_WINDOW; s++) {

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* A merge of two lists in the order of their names. */
+/* A walk over the tensors of both models, each in the order of its names. */
 typedef struct diff_walk {
     sfti_diff_run run;
     sft_diff *diff;
@@ -31,7 +31,7 @@ static void diff_keep(sft_diff *diff, const sft_diff_tensor *found) {
     if (found->what) diff->tensors[diff->count++] = *found;
 }
 
-/* What the comparison of the data says. */
+/* Records the result of comparing the data. */
 static void diff_judge(sft_diff *diff, sft_diff_tensor *found, bool same) {
     bool apart = diff->options.has_tolerance && found->compared ? found->beyond > 0 : !same;
     bool unlike_dtypes = found->what & SFT_DIFF_DTYPE;
@@ -71,7 +71,7 @@ static void diff_alone(sft_diff *diff, const sft_tensor *tensor, uint32_t what) 
     diff_keep(diff, &found);
 }
 
-/* Both lists in natural order, side by side. */
+/* Merges both lists, each in natural order. */
 static sft_code diff_tensors(diff_walk *walk) {
     const sft_set *a = walk->run.sets[0], *b = walk->run.sets[1];
     size_t i = 0, j = 0, left = sft_set_tensor_count(a), right = sft_set_tensor_count(b);
@@ -104,7 +104,7 @@ static sft_pair diff_pair_of(const sfti_diff_side *side, uint32_t i) {
     return sft_file_metadata_at(sft_set_shard_at(side->set, low), i - side->first[low]);
 }
 
-/* By key, those that came later behind those of the same key. */
+/* One side's pairs by key; pairs with the same key keep their order. */
 typedef struct diff_pairs {
     const sfti_diff_side *side;
     uint32_t *order;
@@ -138,7 +138,7 @@ static sft_code diff_gather(sft_diff *diff, int side, sfti_arena *arena, diff_pa
     return SFT_OK;
 }
 
-/* The i-th pair in order, and *i past all of its key. */
+/* The i-th pair in order; moves *i past every pair with its key. */
 static uint32_t diff_next_pair(const diff_pairs *from, size_t *i) {
     if (*i >= from->count) return SFTI_NO_PAIR;
     uint32_t first = from->order[(*i)++];
@@ -149,7 +149,7 @@ static uint32_t diff_next_pair(const diff_pairs *from, size_t *i) {
     return first;
 }
 
-/* Both sides by key, side by side: puts what differs, or only counts it where pairs is NULL. */
+/* Merges both sides by key and keeps the pairs that differ; only counts them if pairs is NULL. */
 static size_t diff_walk_pairs(const diff_pairs sides[2], sfti_diff_pair *pairs) {
     size_t i = 0, j = 0, count = 0;
     while (i < sides[0].count || j < sides[1].count) {

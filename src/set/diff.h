@@ -1,5 +1,5 @@
-/* Comparing two models: what the walk over names, the comparison of values and the result
- * share. */
+/* Comparing two models: types shared by the walk over names, the comparison of values and the
+ * result. */
 #ifndef SFTI_SET_DIFF_H
 #define SFTI_SET_DIFF_H
 
@@ -30,21 +30,21 @@ struct sft_diff {
     double max_abs, max_rel;
 };
 
-/* Two tensors being compared: windows over each, and where the job is. */
+/* A comparison under way: windows over two tensors, and the job's progress. */
 typedef struct sfti_diff_run {
     const sft_set *sets[2];
     const sft_diff_options *options;
     const sft_job *job;
     uint8_t *window[2]; /* SFTI_DIFF_WINDOW each */
-    double *values[4];  /* of both, and what sets them apart: SFTI_DIFF_VALUES each */
+    double *values[4];  /* of both tensors, then both distances: SFTI_DIFF_VALUES each */
     uint64_t done, total;
 } sfti_diff_run;
 
 #define SFTI_DIFF_WINDOW ((size_t)1 << 20)
 #define SFTI_DIFF_VALUES 2048
 
-/* Compare the data of two tensors of one shape into out, whose counts are zero: *same says
- * whether the bytes (of one dtype) are. files: those that hold them. */
+/* Compares the data of two tensors of the same shape into out, whose counts are zero. *same:
+ * whether they have the same dtype and bytes. files: the files that hold them. */
 sft_code sfti_diff_data(sfti_diff_run *run, const sft_file *const files[2],
                         const sft_tensor *a, const sft_tensor *b, sft_diff_tensor *out,
                         bool *same, sft_error *err);

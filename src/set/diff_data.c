@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-/* Elements of both tensors, from number `from` of the tensor on: `count` from element `at` of
- * each window on. */
+/* `count` elements of both tensors: from element `from` of the tensors, which is element `at` of
+ * the windows. */
 typedef struct data_stretch {
     sft_dtype dtype[2];
     const uint8_t *bytes[2];
@@ -32,8 +32,8 @@ static void data_note(const sft_diff_options *options, sft_diff_tensor *out, dou
     if (distance > options->atol + options->rtol * size) out->beyond++;
 }
 
-/* A batch, in loops so plain that a compiler makes several values of one step. What is no
- * number compares as false with everything. */
+/* A batch, in loops simple enough for a compiler to vectorise. NaN compares as false with
+ * everything. */
 typedef struct data_batch {
     const double *a, *b;
     double *distance, *relative; /* as long */
@@ -65,7 +65,7 @@ static void data_counts(const data_batch *batch, const sft_diff_options *options
     out->beyond += unequal + nan - alike;
 }
 
-/* Four at a time, for each must wait for the one before it. */
+/* Four maxima at a time: a comparison waits for the one before it in its own chain only. */
 static double data_greatest(const double *values, size_t count, double greatest) {
     double most[4] = { greatest, greatest, greatest, greatest };
     size_t i = 0;
@@ -100,7 +100,7 @@ static void data_doubles(const sfti_diff_run *run, const data_stretch *s, sft_di
         out->first = each * s->from + data_first(batch.a, batch.b, count);
 }
 
-/* 64 bits of one dtype: the distance is taken among integers. */
+/* 64-bit integers of one dtype: the distance is computed exactly, as an integer. */
 static void data_integers(const sfti_diff_run *run, const data_stretch *s, sft_diff_tensor *out) {
     uint64_t turn = s->dtype[0] == SFT_I64 ? UINT64_C(1) << 63 : 0;
     for (size_t i = 0; i < s->count; i++) {
@@ -117,14 +117,14 @@ static size_t data_bytes(sft_dtype dtype, size_t elements) {
     return elements * sft_dtype_describe(dtype)->bits / 8;
 }
 
-/* A C64 has nothing to be compared with but another. */
+/* A C64 can be compared only with another C64. */
 static bool data_has_values(sft_dtype a, sft_dtype b) {
     return (a == SFT_C64) == (b == SFT_C64);
 }
 
 #define DATA_BATCH (SFTI_DIFF_VALUES / 2)
 
-/* The elements of both windows, count of them; those of equal bytes are passed over. */
+/* Compares count elements of both windows; skips those with equal bytes. */
 static void data_window(const sfti_diff_run *run, data_stretch *s, size_t count,
                         sft_diff_tensor *out) {
     bool wide = s->dtype[0] == SFT_I64 || s->dtype[0] == SFT_U64;
@@ -140,7 +140,7 @@ static void data_window(const sfti_diff_run *run, data_stretch *s, size_t count,
 
 /* ── Windows ── */
 
-/* Whole elements of both that fit their windows. */
+/* How many whole elements of both fit their windows. */
 static size_t data_window_size(sft_dtype a, sft_dtype b) {
     uint32_t left = sft_dtype_describe(a)->bits, right = sft_dtype_describe(b)->bits;
     return SFTI_DIFF_WINDOW * 8 / (left > right ? left : right) / DATA_BATCH * DATA_BATCH;

@@ -117,7 +117,7 @@ static sft_code index_top_key(index_reader *r) {
     return code;
 }
 
-/* The grammar of the whole text is checked before anything in it is believed. */
+/* Checks the grammar of the whole text before any of it is used. */
 static sft_code index_top(index_reader *r) {
     sfti_json *json = &r->json;
     sft_code code = SFT_OK;
@@ -152,7 +152,7 @@ typedef struct index_shards {
     sfti_names names;
     sft_span *list;
     size_t count, cap;
-    sft_span last_text; /* as spelled in the entry before */
+    sft_span last_text; /* the name as spelled in the previous entry */
     uint32_t last;
 } index_shards;
 
@@ -171,7 +171,7 @@ static sft_code shards_begin(index_shards *shards, const index_reader *r) {
                           r->err);
 }
 
-/* A shard not seen before: check its name and keep it as a C string. */
+/* Checks the name of a new shard and keeps it as a C string. */
 static sft_code shards_new(index_shards *shards, const index_reader *r, sft_span name,
                            uint64_t at) {
     if (!shard_name_plain(name))
@@ -214,7 +214,7 @@ static int shard_natural_order(const void *ctx, uint32_t a, uint32_t b) {
     return sfti_natural_compare(list[a], list[b]);
 }
 
-/* Natural order, and every entry told its shard's new number. */
+/* Sorts the shards in natural order and renumbers them in every entry. */
 static sft_code shards_sort(const index_shards *shards, const index_reader *r) {
     sfti_index *index = r->index;
     size_t n = shards->count;
@@ -237,7 +237,7 @@ static sft_code shards_sort(const index_shards *shards, const index_reader *r) {
 
 /* ── The weight map ── */
 
-/* Count the entries; each must be a string. */
+/* Counts the entries; each value must be a string. */
 static sft_code map_count(const index_reader *r) {
     sfti_json json = r->map;
     size_t count = 0;

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* An index whose text is being changed; all lives in the arena of the index read. */
+/* Changes to an index's text; everything is allocated in the arena of the index. */
 typedef struct index_edit {
     sfti_index index;
     sft_index_changes changes;
@@ -47,7 +47,7 @@ static sft_span edit_number(uint64_t value, sfti_arena *arena) {
     return (sft_span){ out, len };
 }
 
-/* With total, "total_size" is one more, a number. */
+/* total: the number to set "total_size" to, or NULL. */
 static sft_code edit_table(index_edit *e, const sft_pair *pairs, size_t count,
                            const uint64_t *total, sfti_changes *out) {
     sfti_arena *arena = &e->index.arena;
@@ -74,7 +74,7 @@ static sft_span edit_name_of(const void *ctx, uint32_t entry) {
     return ((const sft_span *)ctx)[entry];
 }
 
-/* The new names of all tensors, each once. */
+/* Fails if two tensors would have the same name afterwards. */
 static sft_code edit_collisions(index_edit *e) {
     const sfti_index *index = &e->index;
     sfti_names names;
@@ -101,18 +101,28 @@ static sft_code edit_collisions(index_edit *e) {
 static sft_code edit_tables(index_edit *e) {
     const sft_index_changes *c = &e->changes;
     sfti_seed_draw(e, e->seed);
-    const uint64_t *total = c->has_total_size ? &c->total_size : NULL;
-    sft_code code = edit_table(e, c->metadata, c->metadata_count, total, &e->metadata);
-    if (code == SFT_OK) code = edit_table(e, c->tensors, c->tensor_count, NULL, &e->tensors);
-    if (code == SFT_OK) code = edit_table(e, c->shards, c->shard_count, NULL, &e->shards);
-    if (code == SFT_OK) code = edit_table(e, c->places, c->place_count, NULL, &e->places);
-    if (code == SFT_OK && c->tensor_count > 0) code = edit_collisions(e);
-    return code;
+    const struct {
+        const sft_pair *pairs;
+        size_t count;
+        const uint64_t *total;
+        sfti_changes *out;
+    } tables[] = {
+        { c->metadata, c->metadata_count, c->has_total_size ? &c->total_size : NULL, &e->metadata },
+        { c->tensors, c->tensor_count, NULL, &e->tensors },
+        { c->shards, c->shard_count, NULL, &e->shards },
+        { c->places, c->place_count, NULL, &e->places },
+    };
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        sft_code code = edit_table(e, tables[i].pairs, tables[i].count, tables[i].total,
+                                   tables[i].out);
+        if (code != SFT_OK) return code;
+    }
+    return c->tensor_count > 0 ? edit_collisions(e) : SFT_OK;
 }
 
 /* ── Text ── */
 
-/* The last event is a key or a string: its text gives way if it is in the table. */
+/* The last event is a key or a string: replaces it if it is in the table. */
 static sft_code edit_string(index_edit *e, const sfti_json *json, const sfti_changes *table) {
     sft_span name = sfti_json_string(json, &e->index.arena);
     if (!name.data) return edit_memory(e);
@@ -153,7 +163,7 @@ static sft_code edit_metadata(index_edit *e, sfti_json *json) {
     return fresh.data && sfti_cuts_put(&e->cuts, begin, end, fresh) ? SFT_OK : edit_memory(e);
 }
 
-/* "metadata" as the first member, before all other cuts. */
+/* Adds "metadata" as the first member; its cut comes before all others. */
 static sft_code edit_new_metadata(index_edit *e, size_t at) {
     sfti_arena *arena = &e->index.arena;
     sft_span fresh = sfti_splice_fresh(&e->metadata, arena);
@@ -187,7 +197,8 @@ static sft_code edit_index_text(index_edit *e) {
 
 /* ── Whole ── */
 
-/* A new file takes the mode of the index it comes from, and no more than the one it replaces. */
+/* A new file gets the mode of the index it was made from, restricted to that of the file it
+ * replaces. */
 static sft_path_options edit_path_options(const char *path, const char *to,
                                           const sft_path_options *options) {
     sft_path_options own = SFT_PATH_OPTIONS_INIT;

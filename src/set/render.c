@@ -1,3 +1,4 @@
+#include "base/checked.h"
 #include "base/error.h"
 #include "base/result.h"
 #include "base/tree.h"
@@ -32,32 +33,29 @@ static void put_complete(sfti_json_writer *w, const sft_set *set) {
 
 /* ── info ── */
 
-/* What is told of one set or of several. */
+/* Totals of one set or several. */
 typedef struct set_sums {
     uint64_t bytes, header_bytes, data_bytes, tensors, parameters, unaligned;
     uint32_t alignment;
     sft_dtype_sum dtypes[SFT_DTYPE_COUNT]; /* by place in the order */
 } set_sums;
 
-/* Sums are of whole files in memory or on disk: they cannot pass 2^64. */
 static void sums_add(set_sums *sums, const sft_set *set) {
     sft_dtype_sum dtypes[SFT_DTYPE_COUNT];
     size_t count = sft_set_dtypes(set, dtypes, SFT_DTYPE_COUNT);
-    uint64_t bytes = sft_set_file_bytes(set);
-    bool unknown = sums->bytes == SFT_SIZE_UNKNOWN || bytes == SFT_SIZE_UNKNOWN;
-    sums->bytes = unknown ? SFT_SIZE_UNKNOWN : sums->bytes + bytes;
-    sums->header_bytes += sft_set_header_bytes(set);
-    sums->data_bytes += sft_set_data_bytes(set);
-    sums->tensors += sft_set_tensor_count(set);
-    sums->unaligned += sft_set_unaligned_count(set);
+    sfti_total_add(&sums->bytes, sft_set_file_bytes(set));
+    sfti_total_add(&sums->header_bytes, sft_set_header_bytes(set));
+    sfti_total_add(&sums->data_bytes, sft_set_data_bytes(set));
+    sfti_total_add(&sums->tensors, sft_set_tensor_count(set));
+    sfti_total_add(&sums->unaligned, sft_set_unaligned_count(set));
     if (sft_set_alignment(set) < sums->alignment) sums->alignment = sft_set_alignment(set);
     for (size_t i = 0; i < count; i++) {
         sft_dtype_sum *sum = &sums->dtypes[sft_dtype_describe(dtypes[i].dtype)->order];
         sum->dtype = dtypes[i].dtype;
-        sum->tensors += dtypes[i].tensors;
-        sum->parameters += dtypes[i].parameters;
-        sum->bytes += dtypes[i].bytes;
-        sums->parameters += dtypes[i].parameters;
+        sfti_total_add(&sum->tensors, dtypes[i].tensors);
+        sfti_total_add(&sum->parameters, dtypes[i].parameters);
+        sfti_total_add(&sum->bytes, dtypes[i].bytes);
+        sfti_total_add(&sums->parameters, dtypes[i].parameters);
     }
 }
 
@@ -104,7 +102,7 @@ static bool ends_in(sft_span text, const char *suffix) {
     return text.len >= len && memcmp(text.data + text.len - len, suffix, len) == 0;
 }
 
-/* Bytes of a picture's value before its base64; SIZE_MAX for what is none. */
+/* Bytes before the base64 of an image's value; SIZE_MAX if the value is not an image. */
 static size_t before_picture(sft_pair pair) {
     static const char *const keys[] = { "thumbnail", "preview_image", "cover_images" };
     size_t most = pair.value.len < 64 ? pair.value.len : 64;
@@ -116,7 +114,7 @@ static size_t before_picture(sft_pair pair) {
     return SIZE_MAX;
 }
 
-/* Bytes of the value that are shown, whole characters. */
+/* Bytes of the value to show, whole characters only. */
 static size_t shown_bytes(sft_pair pair, uint64_t cut) {
     size_t shown = cut ? before_picture(pair) : SIZE_MAX;
     if (shown > pair.value.len) shown = pair.value.len;
@@ -131,7 +129,7 @@ static void put_metadata_pair(sfti_json_writer *w, sft_pair pair, uint64_t cut) 
     sfti_json_span(w, (sft_span){ pair.value.data, shown_bytes(pair, cut) });
 }
 
-/* The pairs of all shards; of a key that several have, the first one's. */
+/* The pairs of all shards; for a key that several have, the first shard's. */
 typedef struct metadata_union {
     sfti_names names;
     sft_pair *pairs;
@@ -393,7 +391,7 @@ sft_code sft_scan_json(const sft_scan *scan, const char *path, const sft_deep_co
     return sfti_result_end(&w);
 }
 
-/* The verdict on the whole is its one finding: the shards have theirs. */
+/* The verdict on the set is its only finding: each shard has its own. */
 static void put_set_verdict(sfti_json_writer *w, const sft_error *verdict) {
     sfti_result_error(w, "error", verdict);
     sfti_json_key(w, "findings");

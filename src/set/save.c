@@ -14,37 +14,37 @@
 
 #define SAVE_PATH 4096
 
-/* A model being written as several files. */
+/* A model being written as one file or several. */
 typedef struct set_save {
     const char *folder, *stem;
     const sft_part *parts;
     const uint32_t *shard_of;
     size_t count;
-    uint32_t shards, published; /* files, the index counted */
+    uint32_t shards, published; /* published: files, including the index */
     const sft_pair *metadata;
     size_t metadata_count;
     sft_save_set_options options;
     sft_plan_options plan;
     sft_allocator alloc;
     sfti_arena arena;
-    sft_part *some;  /* of the shard in hand, where they do not stand together */
-    uint32_t *order; /* of more than one shard: parts by name */
+    sft_part *some;  /* the current shard's parts, if they are not contiguous in parts */
+    uint32_t *order; /* parts by name, with more than one shard */
     sft_job job;
     uint64_t done, total;
-    bool made; /* the folder */
+    bool made; /* the folder was created here */
     char path[SAVE_PATH];
 } set_save;
 
 /* ── Names ── */
 
-/* Appends to out[cap] what fits; *len counts all. */
+/* Appends what fits in out[cap]; *len counts all of it. */
 static void name_put(char *out, size_t cap, size_t *len, const char *text, size_t text_len) {
     for (size_t i = 0; i < text_len; i++, ++*len) {
         if (*len + 1 < cap) out[*len] = text[i];
     }
 }
 
-/* "-00001", more digits where five do not do. */
+/* Five digits, or more if the number needs them. */
 static void name_put_number(char *out, size_t cap, size_t *len, uint32_t value) {
     char digits[SFTI_UINT_SIZE];
     name_put(out, cap, len, digits, sfti_uint_text(value, 5, digits));
@@ -66,7 +66,7 @@ size_t sft_shard_name(const char *stem, uint32_t i, uint32_t n, char *out, size_
     return len;
 }
 
-/* Path of a shard, or of the index: what sft_save_set has seen to fit. */
+/* Path of a shard, or of the index; save_check made sure that it fits. */
 static const char *save_path(set_save *s, uint32_t i) {
     size_t len = strlen(s->folder);
     memcpy(s->path, s->folder, len);
@@ -92,7 +92,7 @@ uint32_t sft_set_output_mode(const sft_set *set, const char *path) {
     return mode;
 }
 
-/* Of file i; the index is behind the shards. */
+/* Options for file i; the index comes after the shards. */
 static sft_path_options save_path_options(const set_save *s, uint32_t i) {
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
     options.no_sync = s->options.no_sync;
@@ -105,25 +105,13 @@ static sft_path_options save_path_options(const set_save *s, uint32_t i) {
     return options;
 }
 
-static sft_code save_count(set_save *s, sft_code code) {
-    if (code == SFT_OK) s->published++;
-    return code;
-}
-
 static bool save_tick(void *ctx, uint64_t done, uint64_t total) {
     const set_save *s = ctx;
     (void)total;
     return s->job.tick(s->job.ctx, s->done + done, s->total);
 }
 
-static uint64_t part_bytes(const sft_part *part) {
-    uint64_t bytes = 0;
-    const sft_spec *spec = &part->spec;
-    return sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &bytes, NULL) ? 0 : bytes;
-}
-
-/* Where the shard's parts stand together: the first; *end is behind the last, *count of them
- * are the shard's. */
+/* Returns the shard's first part; *end is one past its last, *count how many it has. */
 static size_t save_range(const set_save *s, uint32_t shard, size_t *end, size_t *count) {
     size_t first = 0;
     *end = *count = 0;
@@ -136,7 +124,7 @@ static size_t save_range(const set_save *s, uint32_t shard, size_t *end, size_t 
     return first;
 }
 
-/* The shard's parts, copied only if others stand between them. */
+/* The shard's parts, copied only if parts of other shards lie between them. */
 static sft_code save_gather(set_save *s, uint32_t shard, const sft_part **parts, size_t *count,
                             sft_error *err) {
     size_t end, at = 0, first = save_range(s, shard, &end, count);
@@ -160,13 +148,14 @@ static sft_code save_shard(set_save *s, uint32_t shard, sft_error *err) {
     sft_code code = save_gather(s, shard, &parts, &count, err);
     if (!code) code = sft_sink_path(save_path(s, shard), &options, &sink, err);
     if (code) return code;
-    for (size_t i = 0; i < count; i++) bytes += part_bytes(&parts[i]);
+    for (size_t i = 0; i < count; i++) bytes += sfti_part_bytes(&parts[i]);
     if (s->job.tick) job.tick = save_tick;
     job.ctx = s;
     code = sft_save_parts(parts, count, s->metadata, s->metadata_count, &s->plan, sink,
                           &job, err);
     s->done += bytes;
-    return save_count(s, code);
+    s->published += !code;
+    return code;
 }
 
 /* ── The index, as json.dumps(index, indent=2, sort_keys=True) lays it out ── */
@@ -186,7 +175,7 @@ typedef struct kept_member {
     sft_span key, value; /* as spelled, quotes and all */
 } kept_member;
 
-/* The next member of an object that has begun. */
+/* The next member of the object being read. */
 static bool save_next_member(sfti_json *json, kept_member *out) {
     if (sfti_json_next(json) != SFTI_JSON_KEY) return false;
     out->key = (sft_span){ json->begin + json->start, json->text.len + 2 };
@@ -197,7 +186,7 @@ static bool save_next_member(sfti_json *json, kept_member *out) {
     return true;
 }
 
-/* The members that are kept, in their order, and total_size in its place or behind them. */
+/* The members that are kept, in their order; total_size in its old position, or last. */
 static void save_index_metadata(set_save *s, sfti_json_writer *w) {
     sft_span text = s->options.index_metadata;
     sfti_json json;
@@ -248,7 +237,9 @@ static sft_code save_index(set_save *s, sft_error *err) {
     if (code) return code;
     sfti_json_write(&w, &sink, 0, err);
     write_index(s, &w);
-    return save_count(s, sfti_sink_end(&sink, sfti_json_done(&w), err));
+    code = sfti_sink_end(&sink, sfti_json_done(&w), err);
+    s->published += !code;
+    return code;
 }
 
 /* ── The folder ── */
@@ -259,7 +250,7 @@ static int save_any_entry(void *ctx, const char *name, os_kind kind) {
     return -1;
 }
 
-/* Make the folder, or see that there is nothing in it. */
+/* Creates the folder, or checks that it is empty. */
 static sft_code save_begin(set_save *s, sft_error *err) {
     bool found = false;
     int error = os_make_folder(s->folder, 0777);
@@ -276,7 +267,7 @@ static sft_code save_begin(set_save *s, sft_error *err) {
     return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "list the folder") : SFT_OK;
 }
 
-/* The entry of a folder made here, in its parent. */
+/* Makes the name of a folder created here durable. */
 static sft_code save_sync_parent(set_save *s, sft_error *err) {
     if (!s->made || s->options.no_sync) return SFT_OK;
     int error = sfti_sync_parent(s->folder);
@@ -295,7 +286,7 @@ static int compare_part_names(const void *ctx, uint32_t a, uint32_t b) {
     return sfti_bytes_compare(parts[a].spec.name, parts[b].spec.name);
 }
 
-/* A name in two shards would be in neither of their plans. */
+/* The plan of one shard cannot see a name that another shard has too. */
 static sft_code save_check_names(const set_save *s, sft_error *err) {
     for (size_t i = 1; i < s->count; i++) {
         sft_span name = s->parts[s->order[i]].spec.name;
@@ -318,11 +309,10 @@ static sft_code save_order(set_save *s, sft_error *err) {
                 : sfti_fail_memory(err, s->count * sizeof *s->order);
 }
 
-static sft_code save_prepare(set_save *s, sft_error *err) {
-    for (size_t i = 0; i < s->count; i++) s->total += part_bytes(&s->parts[i]);
-    return s->shards > 1 ? save_order(s, err) : SFT_OK; /* a plan finds them in one shard */
-}
-
+/* 1. The shards, each under its final name once complete: a crash leaves some of them.
+ * 2. The index: from here on the model can be opened.
+ * 3. The folder's own name is synced.
+ * A failure removes every file published so far, and the folder if it was created here. */
 static sft_code save_files(set_save *s, sft_error *err) {
     sft_code code = SFT_OK;
     for (uint32_t i = 0; i < s->shards && !code; i++) code = save_shard(s, i, err);
@@ -369,9 +359,12 @@ sft_code sft_save_set(const char *folder, const sft_part *parts, const uint32_t 
                      .plan = plan, .alloc = alloc, .arena = { .alloc = alloc }, .job = own_job };
     s->plan.alloc = &s->alloc;
     code = save_check(s, err);
-    if (!code) code = save_prepare(s, err);
+    if (code) goto done;
+    for (size_t i = 0; i < count; i++) s->total += sfti_part_bytes(&parts[i]);
+    if (shards > 1) code = save_order(s, err);
     if (!code) code = save_begin(s, err);
     if (!code) code = save_files(s, err);
+done:
     sfti_arena_free(&s->arena);
     sfti_release(&alloc, s, sizeof *s);
     return code;

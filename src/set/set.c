@@ -17,7 +17,7 @@ static int set_reopen(const char *path, const sft_open_options *options, int *fd
     return os_open_beneath(folder, path + strlen(folder), OS_BENEATH_READ, fd);
 }
 
-/* Tell what a refused file really is. */
+/* Replaces the error by one that names the format the file really has. */
 static void set_diagnose(const char *path, const sft_open_options *options, sft_error *error) {
     sft_class cls = sft_code_describe(error->code)->cls;
     sft_source source;
@@ -25,7 +25,8 @@ static void set_diagnose(const char *path, const sft_open_options *options, sft_
     int fd;
     bool contents = cls == SFT_CLASS_INVALID || error->code == SFT_HEADER_TOO_LARGE;
     if (!contents || error->code == SFT_INDEX_PATH || set_reopen(path, options, &fd)) return;
-    bool is_file = os_info_fd(fd, &info) == 0 && info.kind == OS_FILE; /* a pipe is used up */
+    /* A pipe cannot be read again. */
+    bool is_file = os_info_fd(fd, &info) == 0 && info.kind == OS_FILE;
     if (is_file && !sft_source_fd(fd, options->alloc, &source, NULL)) {
         sft_diagnose(&source, error);
         sft_source_close(&source);
@@ -41,7 +42,7 @@ static sft_code set_open_file(const char *path, const sft_open_options *options,
     return error->code;
 }
 
-/* Put "name: " before the message, which is escaped already. */
+/* Prefixes the message, which is escaped already, with "name: ". */
 static void set_prefix(sft_error *error, const char *name) {
     char text[sizeof error->message];
     size_t used, most = sizeof text / 2, len = strlen(error->message);
@@ -96,7 +97,7 @@ static sft_code set_new(const sft_allocator *from, size_t shards, sft_set **out,
     return SFT_OK;
 }
 
-/* folder (len bytes of it) and name joined, in the arena. */
+/* The first len bytes of folder and the name, joined in the arena. */
 static const char *set_join(sft_set *set, const char *folder, size_t len, const char *name) {
     size_t name_len = strlen(name);
     char *path = sfti_arena_take(&set->arena, len + name_len + 1);
@@ -128,7 +129,7 @@ static sft_span set_name_at(const void *ctx, uint32_t entry) {
     return ((const sft_set *)ctx)->tensors[entry]->name;
 }
 
-/* Tables of all tensors by number and by name. A set of one needs none: the file has its own. */
+/* Tables of all tensors by number and by name; a set of one file uses the file's. */
 static sft_code set_join_names(sft_set *set, sft_error *err) {
     uint64_t count = 0, bytes;
     uint32_t at = 0;
@@ -176,8 +177,10 @@ static sft_code set_check_entry(const sft_set *set, const sfti_index *index,
                             index->shards[found].data);
 }
 
-/* 1. The shards' paths, in the index's folder. 2. Open them: whatever links the folder holds, they
- * lie beneath it. 3. Join their names. 4. Compare them with what the index says. */
+/* 1. The shards' paths, in the index's folder.
+ * 2. Each shard is opened beneath that folder: a link cannot lead out of it.
+ * 3. All tensors form one table of names.
+ * 4. Every entry of the index is compared with that table. */
 static sft_code set_from_index(const char *path, const sfti_index *index,
                                const sfti_set_how *options, sft_set **out, sft_error *err) {
     sft_set *set;
@@ -244,7 +247,7 @@ sft_code sft_set_open_list(const char *const *paths, size_t count,
     return code;
 }
 
-/* Whether a file that is no safetensors file could be an index: its text begins as one. */
+/* Whether the text begins as an index does: a file that is no safetensors file may be one. */
 static bool set_is_index_text(const char *text, size_t len) {
     size_t i = 0;
     while (i < len && memchr(" \t\r\n", text[i], 4)) i++;
@@ -272,8 +275,8 @@ static bool set_is_contents(sft_code code) {
            code == SFT_HEADER_TOO_LARGE;
 }
 
-/* An index by its name; else a model; else, if it is no model, an index under another name. Of two
- * refusals the model's counts, but for what kept us from looking, as it may be wrong. */
+/* Tries in turn: an index, if it is named as one; a model; an index under another name. If the file
+ * is neither, the error is the model's, unless memory or I/O failed on reading it as an index. */
 sft_code sft_set_open(const char *path, const sft_set_options *options, sft_set **out,
                       sft_error *err) {
     sfti_set_how all;

@@ -1,4 +1,4 @@
-/* What an open set is made of. A set of one keeps no tables of its own. */
+/* An open set. A set of one file keeps no tables of its own. */
 #ifndef SFTI_SET_H
 #define SFTI_SET_H
 
@@ -27,6 +27,9 @@ sft_code sfti_set_names(sfti_names *names, size_t count, sfti_name_fn name, cons
                         sfti_arena *arena, sft_error *err);
 /* The entry already there under this name, else puts this one and returns it. */
 uint32_t sfti_set_names_put(sfti_names *names, sft_span name, uint32_t entry);
+/* Bytes of a part's data; 0 if its dtype and shape have no size. */
+uint64_t sfti_part_bytes(const sft_part *part);
+
 /* Options of a set and of its shards, every default filled in. */
 typedef struct sfti_set_how {
     uint64_t max_index_bytes;
@@ -34,11 +37,11 @@ typedef struct sfti_set_how {
     sft_open_options open; /* its alloc serves the set too */
 } sfti_set_how;
 sft_code sfti_set_settle(const sft_set_options *from, sfti_set_how *out, sft_error *err);
-/* SFT_BAD_ARGUMENT for a path that is NULL. */
+/* The error for a path that is NULL. */
 sft_code sfti_set_path_fail(sft_error *err);
 
-/* Permission bits for what is made from a file: those that *mode (0: none yet) and it have in
- * common, 0600 if none. No file at the path (or NULL): as they were. */
+/* Restricts *mode (0: not set yet) to the permission bits of the file at the path, 0600 if none are
+ * left. Leaves it alone if the path is NULL or names no file. */
 void sfti_mode_restrict(uint32_t *mode, const char *path);
 
 #endif

@@ -3,16 +3,12 @@
 
 #include <string.h>
 
-static void total_add(uint64_t *sum, uint64_t more) {
-    if (!sfti_add(*sum, more, sum)) *sum = UINT64_MAX;
-}
-
 /* ── Linear in shards ── */
 
 static uint64_t total_files(const sft_set *set, uint64_t (*of_file)(const sft_file *file)) {
     uint64_t sum = 0;
     for (size_t i = 0; i < sft_set_shard_count(set); i++)
-        total_add(&sum, of_file(sft_set_shard_at(set, i)));
+        sfti_total_add(&sum, of_file(sft_set_shard_at(set, i)));
     return sum;
 }
 
@@ -46,7 +42,7 @@ static uint64_t total_elements(const sft_tensor *tensor) {
 uint64_t sft_set_parameters(const sft_set *set) {
     uint64_t sum = 0;
     for (size_t i = 0; i < sft_set_tensor_count(set); i++)
-        total_add(&sum, total_elements(sft_set_tensor_at(set, i)));
+        sfti_total_add(&sum, total_elements(sft_set_tensor_at(set, i)));
     return sum;
 }
 
@@ -67,9 +63,9 @@ size_t sft_set_dtypes(const sft_set *set, sft_dtype_sum *out, size_t cap) {
         const sft_tensor *tensor = sft_set_tensor_at(set, i);
         sft_dtype_sum *sum = &sums[sft_dtype_describe(tensor->dtype)->order];
         sum->dtype = tensor->dtype;
-        total_add(&sum->tensors, 1);
-        total_add(&sum->parameters, total_elements(tensor));
-        total_add(&sum->bytes, tensor->end - tensor->begin);
+        sfti_total_add(&sum->tensors, 1);
+        sfti_total_add(&sum->parameters, total_elements(tensor));
+        sfti_total_add(&sum->bytes, tensor->end - tensor->begin);
     }
     for (size_t order = 0; order < SFT_DTYPE_COUNT; order++) {
         if (sums[order].tensors == 0) continue;

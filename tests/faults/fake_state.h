@@ -70,6 +70,7 @@ typedef struct fake_state {
     const char *env[FAKE_ENV][2];
     uint64_t inodes, clock, random;
     uint32_t user;
+    os_function library_function;
     bool (*go_on)(void *ctx);
     void *go_on_ctx;
 } fake_state;

@@ -118,7 +118,7 @@ static const struct plausible {
     { "os_sync", { EIO, ENOSPC, EDQUOT } },
     { "os_open_folder", { EMFILE, EINVAL, EACCES, EIO } },
     { "os_open_no_link", { ENOENT, EACCES, EMFILE, EIO, ELOOP, EROFS } },
-    { "os_sync_folder", { EIO, EINVAL, EACCES } },
+    { "os_sync_folder", { EIO, EINVAL, EOPNOTSUPP, EACCES } },
     { "os_rename", { EIO, EACCES, ENOSPC, EROFS, ENOSYS, EPERM } },
     { "os_unlink_beneath", { EIO, EACCES, EBUSY } },
     { "os_unlink", { EIO, EACCES, EBUSY } },
@@ -225,6 +225,7 @@ static const char *judge_system_code(const fault *f) {
     if (f->error == ENOENT && seen.status == SFT_INDEX_SHARD_MISSING) return NULL;
     if (f->error == EEXIST && seen.status == SFT_EXISTS) return NULL;
     if (f->error == EAGAIN && seen.status == SFT_EDIT_BUSY) return NULL;
+    if (f->error == ENOMEM && seen.status == SFT_OUT_OF_MEMORY) return NULL;
     bool lockless = strcmp(f->call, "os_lock") == 0 && f->error == EOPNOTSUPP;
     if (lockless && seen.status == SFT_EDIT_BUSY) return NULL;
     return "expected a code of class io";
@@ -243,7 +244,8 @@ static bool is_dispensable(const fault_scene *scene, const fault *f) {
     if (strcmp(f->call, "os_copy_range") == 0) return true;
     if (strcmp(f->call, "os_preallocate") == 0) return f->error == EOPNOTSUPP;
     if (strcmp(f->call, "os_open_unnamed") == 0) return f->error == EOPNOTSUPP;
-    if (strcmp(f->call, "os_sync_folder") == 0) return f->error == EINVAL;
+    if (strcmp(f->call, "os_sync_folder") == 0)
+        return f->error == EINVAL || f->error == EOPNOTSUPP;
     if (strcmp(f->call, "os_open_folder") == 0) return f->error == EINVAL;
     return strcmp(f->call, "os_map") == 0 && scene->mode == SFT_AUTO;
 }

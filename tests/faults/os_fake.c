@@ -403,6 +403,8 @@ void os_fake_set_terminal(int fd, uint32_t columns) {
     fake.columns[fd] = columns;
 }
 
+void os_fake_set_library(os_function function) { fake.library_function = function; }
+
 void os_fake_set_env(const char *name, const char *value) {
     for (size_t i = 0; i < FAKE_ENV; i++) {
         if (fake.env[i][0] && strcmp(fake.env[i][0], name) != 0) continue;

@@ -37,6 +37,9 @@ const void *os_fake_output(int fd, size_t *len); /* 1 or 2 */
 void os_fake_set_terminal(int fd, uint32_t columns); /* columns 0: no terminal */
 void os_fake_set_env(const char *name, const char *value); /* pointers are kept */
 
+/* What every name in every shared library is; NULL, as at first: there are no libraries. */
+void os_fake_set_library(os_function function);
+
 /* ── What goes wrong ── */
 /* Every call that can fail is counted from 1. The nth from now on fails with error (and
  * all later ones if forever); nth 0 turns it off. */

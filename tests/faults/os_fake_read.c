@@ -318,7 +318,7 @@ uint32_t os_cpu_count(void) { return 4; }
 os_function os_library_function(const char *library, const char *name) {
     (void)library;
     (void)name;
-    return NULL;
+    return fake.library_function;
 }
 
 const char *os_error_text(int error, char *buffer, size_t len) {

@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
+
 #define WORDS_MOST 16
 
 static size_t keep_output(int fd, char *text, size_t cap, bool *overflow) {
@@ -89,7 +91,75 @@ static void commands(void **state) {
     assert_true(fault_play(scenes, sizeof scenes / sizeof *scenes, 300, 300));
 }
 
+/* ── The storage of a folder ── */
+
+static sft_storage storage_begin(void) {
+    sft_storage s;
+    sft_error err = SFT_ERROR_INIT;
+    os_fake_reset();
+    os_fake_add_dir(DS);
+    os_fake_add_file(DS "/one.safetensors", "one", 3);
+    assert_int_equal(sft_storage_local(DS, false, &fault_alloc, &s, &err), SFT_OK);
+    return s;
+}
+
+static void storage_end(sft_storage *s) {
+    sft_storage_close(s);
+    assert_int_equal(os_fake_open_fds(), 0);
+    os_fake_reset();
+}
+
+static void out_of_memory_in_every_call(void **state) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_source source;
+    sft_storage s = storage_begin();
+    (void)state;
+    os_fake_fail_call("os_open_beneath", 1, ENOMEM, true);
+    assert_int_equal(s.vtable->open(s.ctx, "one.safetensors", &source, &err), SFT_OUT_OF_MEMORY);
+    assert_int_equal(err.code, SFT_OUT_OF_MEMORY);
+    assert_int_equal(s.vtable->lock(s.ctx, 0, &err), SFT_OUT_OF_MEMORY);
+    os_fake_fail_call("os_unlink_beneath", 1, ENOMEM, true);
+    assert_int_equal(s.vtable->remove(s.ctx, "one.safetensors", false, &err), SFT_OUT_OF_MEMORY);
+    storage_end(&s);
+}
+
+static void what_opening_says(void **state) {
+    static const struct { int error; sft_code code; } rows[] = {
+        { ENOENT, SFT_NOT_FOUND }, { EXDEV, SFT_INDEX_PATH }, { ELOOP, SFT_IO_OPEN },
+        { EACCES, SFT_IO_OPEN }, { ENXIO, SFT_IO_NOT_FILE }, { EISDIR, SFT_IO_NOT_FILE },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        sft_error err = SFT_ERROR_INIT;
+        sft_source source;
+        sft_storage s = storage_begin();
+        os_fake_fail_call("os_open_beneath", 1, rows[i].error, true);
+        assert_int_equal(s.vtable->open(s.ctx, "one.safetensors", &source, &err), rows[i].code);
+        assert_int_equal(err.code, rows[i].code);
+        storage_end(&s);
+    }
+}
+
+static void folders_that_cannot_be_synced(void **state) {
+    static const struct { int error; sft_code code; } rows[] = {
+        { EINVAL, SFT_OK }, { EOPNOTSUPP, SFT_OK }, { ENOSYS, SFT_OK }, { EIO, SFT_IO_SYNC },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        sft_error err = SFT_ERROR_INIT;
+        sft_storage s = storage_begin();
+        os_fake_fail_call("os_sync_folder", 1, rows[i].error, true);
+        assert_int_equal(s.vtable->sync_folder(s.ctx, "", &err), rows[i].code);
+        storage_end(&s);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(commands) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(commands),
+        cmocka_unit_test(out_of_memory_in_every_call),
+        cmocka_unit_test(what_opening_says),
+        cmocka_unit_test(folders_that_cannot_be_synced),
+    };
     return cmocka_run_group_tests_name("faults of dataset", tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * allocation or call fails. */
 #include "bytes/source.h"
 #include "faults.h"
+#include "hash/hash.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -368,6 +369,39 @@ static void auto_reads_what_it_cannot_map(void **state) {
     }
 }
 
+/* A system without memory is not a file that cannot be opened. */
+static void out_of_memory_while_opening(void **state) {
+    static const char *const calls[] = { "os_open_read", "os_info_fd", "os_open_beneath" };
+    (void)state;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        sft_open_options options = SFT_OPEN_OPTIONS_INIT;
+        sft_error err = SFT_ERROR_INIT;
+        sft_file *file = NULL;
+        if (i == 2) options.beneath = "/m";
+        fault_world();
+        os_fake_fail_call(calls[i], 1, ENOMEM, true);
+        assert_int_equal(sft_open("/m/a.safetensors", &options, &file, &err), SFT_OUT_OF_MEMORY);
+        assert_int_equal(err.code, SFT_OUT_OF_MEMORY);
+        assert_int_equal(err.os_errno, ENOMEM);
+        os_fake_reset();
+    }
+}
+
+static int no_update(void *ctx, const void *data, size_t len) {
+    (void)ctx, (void)data, (void)len;
+    return 1;
+}
+
+/* A library of libcrypto's name may be another: its digests are compared before they count. */
+static void wrong_library_is_not_used(void **state) {
+    sfti_hash_impl impl;
+    (void)state;
+    os_fake_set_library((os_function)no_update);
+    sfti_hash_impl_fill(&impl, SFTI_HASH_NO_SHA);
+    assert_true(impl.sha_blocks == sfti_sha_blocks_plain);
+    os_fake_reset();
+}
+
 /* A file that is cut while it is open is told of, at every place. */
 static void a_file_cut_short_is_told(void **state) {
     (void)state;
@@ -407,6 +441,8 @@ static void play_diagnoses(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(auto_reads_what_it_cannot_map),
+        cmocka_unit_test(out_of_memory_while_opening),
+        cmocka_unit_test(wrong_library_is_not_used),
         cmocka_unit_test(a_file_cut_short_is_told),
         cmocka_unit_test(play_files),
         cmocka_unit_test(play_scans),

@@ -57,6 +57,18 @@ def samples(shared):
     return [path for path in found if path.stat().st_size < 64 << 20]
 
 
+def unworded(result):
+    """A result with its hints as whether there is one: each front end has words of its own."""
+    if isinstance(result, dict):
+        return {key: value is not None if key == "hint" else unworded(value)
+                for key, value in result.items()}
+    return [unworded(each) for each in result] if isinstance(result, list) else result
+
+
+def same(text, result):
+    return unworded(json.loads(text)) == unworded(result)
+
+
 # ── The same as the command ──
 
 def test_info_is_the_command_s(command, shared):
@@ -77,8 +89,8 @@ def test_check_is_the_command_s(command, shared, index):
     for path in samples(shared) + [index]:
         for level in ("compat", "default", "strict"):
             text = _core.check_json(path, level)
-            assert json.loads(text) == command("check", "--level", level, path)[0]
-        assert json.loads(_core.check_json(path, deep=True)) == command("check", "--deep", path)[0]
+            assert same(text, command("check", "--level", level, path)[0])
+        assert same(_core.check_json(path, deep=True), command("check", "--deep", path)[0])
 
 
 def test_check_of_bad_indexes_is_the_command_s(command, index):
@@ -86,18 +98,17 @@ def test_check_of_bad_indexes_is_the_command_s(command, index):
     good = shard.read_bytes()
     for bad in (good[:-1], good + b"x", b"", b"<html>", good[:8] + b"[" + good[9:]):
         shard.write_bytes(bad)
-        assert json.loads(_core.check_json(index)) == command("check", index)[0]
+        assert same(_core.check_json(index), command("check", index)[0])
     shard.unlink()
-    assert json.loads(_core.check_json(index)) == command("check", index)[0]
+    assert same(_core.check_json(index), command("check", index)[0])
     for text in ("{", "[]", "{}", '{"weight_map":{"a":"../x"}}', '{"weight_map":{"a":3}}'):
         index.write_text(text)
-        assert json.loads(_core.check_json(index)) == command("check", index)[0]
+        assert same(_core.check_json(index), command("check", index)[0])
 
 
 def test_hash_is_the_command_s(command, shared, index):
     for path in samples(shared) + [index]:
-        assert json.loads(_core.hash_json(path, "all")) == \
-            command("hash", "--algo", "all", path)[0]
+        assert same(_core.hash_json(path, "all"), command("hash", "--algo", "all", path)[0])
 
 
 def test_diff_is_the_command_s(command, model, tmp_path):

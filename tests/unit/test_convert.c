@@ -482,6 +482,42 @@ static void saves_a_shard(void **unused) {
     free_file(&f);
 }
 
+/* ── Dtypes without stages ── */
+
+/* The next number of the enum is the one that a new dtype gets. */
+static void new_dtypes_are_refused(void **unused) {
+    (void)unused;
+    assert_false(sfti_cast_has_stages(SFT_DTYPE_COUNT));
+    assert_false(sfti_cast_has_stages(SFT_C64));
+    for (int d = 0; d < SFT_DTYPE_COUNT; d++)
+        if (!sfti_cast_has_stages((sft_dtype)d))
+            assert_false(sft_cast_exists((sft_dtype)d, SFT_F32));
+}
+
+static bool has_format(sft_dtype dtype) {
+    const sft_dtype_info *info = sft_dtype_describe(dtype);
+    bool small = info->kind == SFT_KIND_FLOAT && info->bits <= 16;
+    return !small || dtype == SFT_F8_E8M0 || sfti_float_of(dtype);
+}
+
+/* Stages end with elements of the target's size, and small floats have a row of their format. */
+static void casts_end_at_their_target(void **unused) {
+    sfti_cast_kernels kernels;
+    sfti_cast cast;
+    (void)unused;
+    sfti_cast_kernels_fill(&kernels, 0);
+    for (int from = 0; from < SFT_DTYPE_COUNT; from++) {
+        for (int to = 0; to < SFT_DTYPE_COUNT; to++) {
+            if (from == to || !sft_cast_exists((sft_dtype)from, (sft_dtype)to)) continue;
+            assert_true(has_format((sft_dtype)from) && has_format((sft_dtype)to));
+            sfti_cast_begin(&cast, &kernels, (sft_dtype)from, (sft_dtype)to, false);
+            assert_in_range(cast.count, 1, SFTI_CAST_STAGES);
+            assert_int_equal(cast.out_bits[cast.count - 1],
+                             sft_dtype_describe((sft_dtype)to)->bits);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(variants_agree),       cmocka_unit_test(f32_variants_agree),
@@ -490,6 +526,8 @@ int main(void) {
         cmocka_unit_test(refuses_calls),        cmocka_unit_test(keeps_scaled),
         cmocka_unit_test(streams_the_same),     cmocka_unit_test(names_tensor_and_element),
         cmocka_unit_test(decides_before_writing), cmocka_unit_test(saves_a_shard),
+        cmocka_unit_test(new_dtypes_are_refused),
+        cmocka_unit_test(casts_end_at_their_target),
     };
     return cmocka_run_group_tests_name("convert", tests, NULL, NULL);
 }

@@ -18,6 +18,11 @@ static sft_code no_lock(void *ctx, uint64_t wait_ms, sft_error *e) {
     return sft_error_set(e, SFT_DATASET_UNGUARDED, 0, "no locks here");
 }
 
+static sft_code silent_lock(void *ctx, uint64_t wait_ms, sft_error *e) {
+    (void)ctx, (void)wait_ms, (void)e;
+    return SFT_DATASET_BUSY;
+}
+
 static void no_unlock(void *ctx) { (void)ctx; fail(); }
 
 static sft_storage lockless(const sft_storage *over) {
@@ -137,6 +142,28 @@ static void loser_again(void **state) {
     assert_int_equal(ds_count("_job-"), 0);
     assert_true(whole());
     assert_int_equal(ds_warn_count, 0);
+    sft_dataset_options_free(o);
+}
+
+/* A storage that returns a code and says nothing of it. */
+static void silent_storage(void **state) {
+    sft_dataset_options *o = ds_options("name_col=id", NULL);
+    sft_storage s = ds_storage;
+    sft_buffer text = { .alloc = sfti_allocator(NULL) };
+    sft_sink sink = sft_sink_memory(&text);
+    (void)state;
+    storage_own(&s)->lock = silent_lock;
+    sft_commit *c = begin(o, &s, SFT_COMMIT_APPEND);
+    ds_kv_on(c, &s, 0, 0, "a", 1);
+    assert_int_equal(sft_commit_prepare(c, NULL, &err), SFT_DATASET_BUSY);
+    assert_int_equal(err.code, SFT_DATASET_BUSY);
+    assert_string_equal(err.message, sft_code_describe(SFT_DATASET_BUSY)->sentence);
+    assert_int_equal(err.hint, SFT_HINT_TRY_LATER);
+    memset(&err, 0, sizeof err);
+    assert_int_equal(sft_dataset_gc_json(&s, 0, true, "d", &sink, &err), SFT_DATASET_BUSY);
+    assert_int_equal(err.code, SFT_DATASET_BUSY);
+    sft_buffer_free(&text);
+    sft_commit_close(c);
     sft_dataset_options_free(o);
 }
 
@@ -445,7 +472,7 @@ int main(void) {
         cmocka_unit_test(names),    FOLDER_TEST(loser_again), FOLDER_TEST(killed_behind),
         FOLDER_TEST(slow),          FOLDER_TEST(stood_still), FOLDER_TEST(old_files),
         FOLDER_TEST(neither),       FOLDER_TEST(lock_is_not_all), FOLDER_TEST(many_writers),
-        FOLDER_TEST(lock_and_fork), FOLDER_TEST(planted),
+        FOLDER_TEST(lock_and_fork), FOLDER_TEST(planted),   FOLDER_TEST(silent_storage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

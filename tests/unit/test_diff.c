@@ -86,6 +86,18 @@ static void test_many(void **state) {
     }
 }
 
+/* A dtype without its row would be read as an integer. */
+static void test_float_rows(void **state) {
+    (void)state;
+    for (int d = 0; d < SFT_DTYPE_COUNT; d++) {
+        const sft_dtype_info *info = sft_dtype_describe((sft_dtype)d);
+        const sfti_float_form *form = sfti_float_form_of((sft_dtype)d);
+        bool is_float = info->kind == SFT_KIND_FLOAT || info->kind == SFT_KIND_COMPLEX;
+        unsigned halves = info->kind == SFT_KIND_COMPLEX ? 2 : 1;
+        assert_int_equal(halves * sfti_float_bits(form), is_float ? info->bits : 0);
+    }
+}
+
 static void expect_text(double value, const char *text) {
     char buffer[SFTI_DOUBLE_SIZE];
     assert_int_equal(sfti_double_text(value, buffer), strlen(text));
@@ -393,7 +405,8 @@ static void test_json(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_floats),        cmocka_unit_test(test_many),
-        cmocka_unit_test(test_text),          cmocka_unit_test(test_values),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_float_rows),     cmocka_unit_test(test_values),
         cmocka_unit_test(test_tolerance),     cmocka_unit_test(test_infinite),
         cmocka_unit_test(test_wide_integers), cmocka_unit_test(test_forms),
         cmocka_unit_test(test_long),          cmocka_unit_test(test_names),

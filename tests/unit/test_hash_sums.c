@@ -72,7 +72,6 @@ static void sha_of_vectors(void **state) {
     }
 }
 
-/* All vectors at once, in pieces of a size that differs from stream to stream. */
 /* Where it was found by the build, libcrypto is loaded when SHA instructions are not to be had. */
 static void sha_by_libcrypto(void **state) {
     sfti_hash_impl impl;
@@ -86,6 +85,7 @@ static void sha_by_libcrypto(void **state) {
     assert_true(impl.sha_blocks == sfti_sha_blocks_plain);
 }
 
+/* All vectors at once, in pieces of a size that differs from stream to stream. */
 static void sha_side_by_side(void **state) {
     sfti_hash_impl impl;
     sfti_sha256 sums[SHA_VECTORS];

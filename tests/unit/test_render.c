@@ -130,6 +130,30 @@ static void info_of_shards(void **state) {
     sft_set_close(set);
 }
 
+/* Headers alone may promise more than there can be: sums of several sets stop, too. */
+static void info_of_impossible_sets(void **state) {
+    sft_open_options open = SFT_OPEN_OPTIONS_INIT;
+    sft_set_options options = SFT_SET_OPTIONS_INIT;
+    const char *path = temp_model(&temp, "h.safetensors",
+                                  "{\"a\":{\"dtype\":\"U8\",\"shape\":[2305843009213693951],"
+                                  "\"data_offsets\":[0,2305843009213693951]}}", NULL, 0);
+    sft_set *sets[9];
+    (void)state;
+    open.header_only = true;
+    options.open = &open;
+    assert_int_equal(sft_set_open(path, &options, &sets[0], NULL), SFT_OK);
+    for (size_t i = 1; i < 9; i++) sets[i] = sets[0];
+    const sft_set *const *all = (const sft_set *const *)sets;
+    assert_json(sft_sets_json(all, 9, "p", sink_begin(), NULL),
+                "{\"path\":\"p\",\"ok\":true,\"complete\":false,\"file\":{\"bytes\":873,"
+                "\"header_bytes\":801,\"data_offset\":null,"
+                "\"data_bytes\":18446744073709551615,\"tensors\":9,"
+                "\"parameters\":18446744073709551615,\"alignment\":1,\"unaligned\":0,"
+                "\"dtypes\":{\"U8\":{\"tensors\":9,\"parameters\":18446744073709551615,"
+                "\"bytes\":18446744073709551615}}},\"metadata\":{},\"metadata_cut\":{}}");
+    sft_set_close(sets[0]);
+}
+
 typedef struct pipe_bytes {
     const char *data;
     size_t len;
@@ -387,6 +411,7 @@ int main(void) {
         ROW(info_of_a_file),
         ROW(info_of_nothing),
         ROW(info_of_shards),
+        ROW(info_of_impossible_sets),
         ROW(info_of_a_pipe),
         ROW(totals_of_a_set),
         ROW(ls_of_a_file),

@@ -13,7 +13,7 @@ static size_t calls;
 static sft_code read_abcd(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
                           sft_error *err) {
     (void)ctx, (void)err;
-    memcpy(into, "abcd" + offset, len);
+    memcpy(into, &"abcd"[offset], len);
     *got = len;
     return SFT_OK;
 }

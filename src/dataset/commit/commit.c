@@ -59,7 +59,7 @@ static sft_code orphans_fail(sft_error *err) {
 /* ── Beginning ── */
 
 static sft_code begin_manifest(sft_commit *c, sfti_ds_manifest *base, sft_error *err) {
-    sft_error other;
+    sft_error other = SFT_ERROR_INIT;
     sft_code code = sfti_ds_manifest_read(c->storage, &c->arena, base, &other);
     if (code == SFT_MANIFEST_MISSING) return SFT_OK;
     /* A manifest that cannot be parsed can still be overwritten. */
@@ -221,7 +221,7 @@ sft_code sft_commit_add(sft_commit *c, sft_span receipts, sft_error *err) {
 
 /* Reads the manifest that is in force now and checks that the commit may replace it. */
 static sft_code prepare_manifest(sft_commit *c, sft_error *err) {
-    sft_error other;
+    sft_error other = SFT_ERROR_INIT;
     bool orphans = false;
     sft_code code = sfti_ds_manifest_read(c->storage, &c->work, &c->base, &other);
     sft_span text = c->base_text = c->base.text;

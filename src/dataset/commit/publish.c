@@ -43,7 +43,7 @@ static void publish_warn(const publication *p, const sft_error *what) {
 }
 
 static void publish_remove(const publication *p, const char *name, bool folder) {
-    sft_error what;
+    sft_error what = SFT_ERROR_INIT;
     if (sfti_call(p->c->storage, remove, name, folder, &what)) publish_warn(p, &what);
 }
 
@@ -127,7 +127,7 @@ static sft_code publish_index(void *ctx, bool committed, sft_error *err) {
 /* Step 5. */
 static void publish_after(void *ctx) {
     publication *p = ctx;
-    sft_error what;
+    sft_error what = SFT_ERROR_INIT;
     if (p->late && index_move(p, &what)) publish_warn(p, &what);
     publish_clean(p);
 }
@@ -209,7 +209,7 @@ static void abort_keep_first(sft_code *code, sft_code next, sft_error *err,
  * moved already. */
 static sft_code abort_remove(sft_commit *c, const sfti_ds_manifest *now, sft_error *err) {
     sft_code code = SFT_OK;
-    sft_error what;
+    sft_error what = SFT_ERROR_INIT;
     for (size_t i = 0; i < c->receipt_count; i++) {
         const char *stored = c->receipts[i].stored.data;
         if (*c->job_folder || sfti_ds_manifest_names(now, stored)) continue;

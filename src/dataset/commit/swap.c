@@ -73,8 +73,8 @@ static sft_code guard_mixed(sfti_ds_swap *w, sft_error *err) {
 
 sft_code sfti_ds_guard_take(sfti_ds_swap *w, uint64_t wait_ms, sft_error *err) {
     const sft_storage *s = w->storage;
-    sft_error ignored;
-    sft_code code = sfti_can(s, lock) ? sfti_call(s, lock, wait_ms, &ignored)
+    sft_error what = SFT_ERROR_INIT;
+    sft_code code = sfti_can(s, lock) ? sfti_call(s, lock, wait_ms, &what)
                                       : SFT_DATASET_UNGUARDED;
     w->single = w->single || s->single_writer;
     w->locked = !code;
@@ -84,7 +84,7 @@ sft_code sfti_ds_guard_take(sfti_ds_swap *w, uint64_t wait_ms, sft_error *err) {
         if (code) sfti_ds_guard_drop(w);
         return code;
     }
-    if (code != SFT_DATASET_UNGUARDED) return sfti_fail_as(err, code, &ignored);
+    if (code != SFT_DATASET_UNGUARDED) return sfti_fail_as(err, code, &what);
     if (!guard_by_tag(s) && !sfti_can(s, move_new) && !w->single) return guard_none(err);
     w->guard = guard_by_tag(s) ? SFTI_GUARD_PUT_IF
                : sfti_can(s, move_new)   ? SFTI_GUARD_NUMBER
@@ -144,7 +144,7 @@ static sft_code swap_changed(sft_error *err) {
 
 static sft_code swap_fetch(sfti_ds_swap *w, sft_error *err) {
     sft_buffer bytes = { .alloc = w->alloc };
-    sft_error other;
+    sft_error other = SFT_ERROR_INIT;
     sft_code code = sfti_call(w->storage, fetch, SFTI_DATASET_MANIFEST,
                               SFTI_MANIFEST_MOST, &bytes, w->tag, &other);
     bool none = code == SFT_NOT_FOUND;
@@ -159,7 +159,7 @@ static sft_code swap_fetch(sfti_ds_swap *w, sft_error *err) {
 static sft_code swap_reread(const sfti_ds_swap *w, sft_error *err) {
     sfti_arena arena = { .alloc = w->alloc };
     sfti_ds_manifest now;
-    sft_error other;
+    sft_error other = SFT_ERROR_INIT;
     sft_code code = sfti_ds_manifest_read(w->storage, &arena, &now, &other);
     bool known = !code || code == SFT_MANIFEST_MISSING || code == SFT_MANIFEST_TYPE;
     bool same = known && swap_is_old(w, now.text);
@@ -320,7 +320,7 @@ static void swap_warn(const sfti_ds_steps *steps, sft_code code, const sft_error
 sft_code sfti_ds_swap_run(sfti_ds_swap *w, const sfti_ds_steps *steps, sfti_ds_outcome *outcome,
                           sft_error *err) {
     sfti_ds_outcome put;
-    sft_error what;
+    sft_error what = SFT_ERROR_INIT;
     sft_code code = sfti_ds_swap_claim(w, outcome, &what);
     bool committed = *outcome == SFTI_SWAP_DONE;
     if (code && !committed) return sfti_fail_as(err, code, &what);

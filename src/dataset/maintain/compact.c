@@ -99,7 +99,7 @@ static sft_code compact_move(compaction *c) {
 }
 
 static void compact_drop(const compaction *c, const char *name, bool folder) {
-    sft_error what;
+    sft_error what = SFT_ERROR_INIT;
     if (sfti_call(c->storage, remove, name, folder, &what) && c->warn)
         c->warn(c->warn_ctx, &what);
 }

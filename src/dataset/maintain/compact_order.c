@@ -1,12 +1,11 @@
 #include "base/error.h"
+#include "base/number.h"
 #include "base/order.h"
 #include "dataset/maintain/compact.h"
 
 #include <string.h>
 
 #define ORDER_MOST (UINT32_MAX / 2) /* rows, and shards that they came from */
-
-static const char rows_digits[] = "0123456789abcdef";
 
 static sft_code rows_put(compact_order *o, sft_span key) {
     size_t end = o->suffix.len;
@@ -41,11 +40,12 @@ static sft_code rows_sort(compact_order *o, uint32_t first) {
 }
 
 static bool rows_number(sft_span text, uint32_t *out) {
+    static const char hex[] = "0123456789abcdef";
     *out = 0;
     for (size_t i = 0; i < text.len; i++) {
-        const char *digit = memchr(rows_digits, text.data[i], sizeof rows_digits - 1);
+        const char *digit = memchr(hex, text.data[i], sizeof hex - 1);
         if (!digit || *out > ORDER_MOST >> 4) return false;
-        *out = *out << 4 | (uint32_t)(digit - rows_digits);
+        *out = *out << 4 | (uint32_t)(digit - hex);
     }
     return text.len != 0;
 }
@@ -112,8 +112,7 @@ sft_code sfti_compact_order_end(compact_order *o) {
     while (width < sizeof digits && top >> 4 * width) width++;
     o->text.alloc = o->alloc;
     for (uint32_t i = 0; !sorted && i < o->count; i++) {
-        for (uint32_t k = 0; k < width; k++)
-            digits[k] = rows_digits[o->rows[i].number >> 4 * (width - 1 - k) & 15];
+        sfti_hex_text(o->rows[i].number, width, digits);
         if (!sfti_buffer_put(&o->text, digits, width))
             return sfti_fail_memory(o->err, (size_t)o->count * width);
     }

@@ -159,7 +159,7 @@ static sft_code gc_list(gc_work *g, sft_error *err) {
 /* Steps a to c. */
 static sft_code gc_find(gc_work *g, bool remove, sft_error *err) {
     const sft_storage *s = g->storage;
-    sft_error what;
+    sft_error what = SFT_ERROR_INIT;
     sft_code code = gc_list(g, err);
     if (code || !g->first || !remove) return code;
     code = sfti_can(s, lock) ? sfti_call(s, lock, GC_WAIT_MS, &what) : SFT_DATASET_UNGUARDED;
@@ -194,7 +194,7 @@ static sft_code gc_result(const gc_work *g, const char *path, sft_tree *tree, sf
     sfti_json_open(&w, '[');
     for (const gc_item *item = g->first; item; item = item->next) {
         if (item->skipped) continue;
-        if (!item->young && !sfti_add(bytes, item->bytes, &bytes)) bytes = UINT64_MAX;
+        if (!item->young) sfti_total_add(&bytes, item->bytes);
         sfti_json_open(&w, '{');
         sfti_json_put_cstr(&w, "name", item->name);
         sfti_json_put_uint(&w, "bytes", item->bytes);

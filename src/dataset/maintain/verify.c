@@ -307,7 +307,7 @@ static bool index_file(verification *v, const char *name, uint64_t *rows) {
     if (code == SFT_DATASET_SHARD && !ours) index_note(v, &e);
     else if (code) verify_find(v, SFTI_DATASET_INDEX, &e);
     if (code) return false;
-    if (!sfti_add(*rows, index.rows, rows)) *rows = UINT64_MAX;
+    sfti_total_add(rows, index.rows);
     bool full = index.columns == SFTI_INDEX_COLUMNS;
     bool same = !ours || sft_span_equal(index.commit, sft_span_cstr(v->m->commit));
     bool known = index_names_shard(v, index.first) && index_names_shard(v, index.last);
@@ -357,7 +357,7 @@ static void verify_all(verification *v) {
     v->m = sfti_ds_manifest_of(v->dataset);
     v->opened_all = true;
     for (size_t i = 0; i < v->m->shard_count; i++)
-        if (!sfti_add(v->total, v->m->shards[i].facts.bytes, &v->total)) v->total = UINT64_MAX;
+        sfti_total_add(&v->total, v->m->shards[i].facts.bytes);
     for (size_t i = 0; !v->code && i < v->m->shard_count; i++) verify_shard(v, i);
     if (!v->code) verify_totals(v);
     if (!v->code) verify_duplicates(v);

@@ -83,7 +83,7 @@ static sft_code latest_follow(const sft_storage *storage, sfti_arena *arena, con
     for (*found = false, *seen = latest_is(out, commit);; *seen |= latest_is(out, commit)) {
         char name[SFTI_COMMIT_FILE_NAME];
         sfti_ds_manifest next;
-        sft_error what;
+        sft_error what = SFT_ERROR_INIT;
         if (out->version == UINT64_MAX) return SFT_OK;
         sft_code code = sfti_ds_commit_file(out->text, out->version, &arena->alloc, name, err);
         if (code) return code;
@@ -99,7 +99,7 @@ static sft_code latest_follow(const sft_storage *storage, sfti_arena *arena, con
 sft_code sfti_ds_manifest_seek(const sft_storage *storage, sfti_arena *arena,
                                const char *commit, sfti_ds_manifest *out, bool *seen,
                                sft_error *err) {
-    sft_error first;
+    sft_error first = SFT_ERROR_INIT;
     bool found = false;
     sft_code code = sfti_can(storage, move)
                         ? latest_read(storage, SFTI_DATASET_MANIFEST, arena, out, &first)

@@ -48,9 +48,10 @@ typedef enum sft_fact {
     SFT_FACT_NEGATIVE_PROMPT,
     SFT_FACT_NSFW,
     SFT_FACT_LANGUAGE,
-    SFT_FACT_QUANTIZATION
+    SFT_FACT_QUANTIZATION,
+    SFT_FACT_FAMILY
 } sft_fact;
-#define SFT_FACT_COUNT 23
+#define SFT_FACT_COUNT 24
 
 /* The name of a fact, as in JSON; NULL for a value outside the enum. Static. @since 0.1 */
 SFT_API const char *sft_fact_name(sft_fact fact);

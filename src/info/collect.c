@@ -17,7 +17,7 @@ static const char *const fact_names[SFT_FACT_COUNT] = {
     "kind", "architecture", "variant", "base_model", "base_checkpoint", "repo", "name",
     "version_name", "description", "version_description", "author", "license", "tags", "date",
     "usage_hint", "prediction_type", "resolution", "clip_skip", "preferred_weight",
-    "negative_prompt", "nsfw", "language", "quantization",
+    "negative_prompt", "nsfw", "language", "quantization", "family",
 };
 
 const char *sft_fact_name(sft_fact fact) {

@@ -5,7 +5,8 @@ import re
 
 FACTS = """kind architecture variant base_model base_checkpoint repo name version_name description
 version_description author license tags date usage_hint prediction_type resolution clip_skip
-preferred_weight negative_prompt nsfw language quantization""".split()
+preferred_weight negative_prompt nsfw language quantization
+family""".split()
 MODEL = FACTS + """notes rating nsfw_level components precision parameters size vectors negative
 llm evidence""".split()
 TOP = """model adapter trigger_words frequent_tags example_prompts civitai links training merge

@@ -81,7 +81,8 @@ static void every_key_is_there(void **state) {
         "\"author\":null,\"license\":null,\"tags\":null,\"date\":null,\"usage_hint\":null,"
         "\"notes\":[],\"rating\":null,\"prediction_type\":null,\"resolution\":null,"
         "\"clip_skip\":null,\"preferred_weight\":null,\"negative_prompt\":null,\"nsfw\":null,"
-        "\"nsfw_level\":null,\"language\":null,\"components\":[],\"quantization\":null,");
+        "\"nsfw_level\":null,\"language\":null,\"components\":[],\"quantization\":null,"
+        "\"family\":null,");
     has("\"size\":null,\"vectors\":null,\"negative\":null,\"llm\":null,\"evidence\":[]},"
         "\"adapter\":null,\"trigger_words\":[],\"frequent_tags\":[],\"example_prompts\":[],"
         "\"civitai\":null,\"links\":[],\"training\":null,\"merge\":null,\"provenance\":null,"

@@ -92,6 +92,7 @@ static void facts_keep_what_is_one(void **state) {
     assert_int_equal(sfti_info_best(info, SFT_FACT_NAME)->trust, 60);
     assert_null(sfti_info_best(info, SFT_FACT_DATE));
     assert_string_equal(sft_fact_name(SFT_FACT_QUANTIZATION), "quantization");
+    assert_string_equal(sft_fact_name(SFT_FACT_FAMILY), "family");
     assert_null(sft_fact_name((sft_fact)SFT_FACT_COUNT));
     done(info);
 }

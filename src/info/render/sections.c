@@ -59,7 +59,7 @@ static void put_about(sfti_json_writer *w, const sft_info *info) {
                         info->nsfw_level < 0 ? UINT64_MAX : (uint64_t)info->nsfw_level);
     put_facts(w, info, SFT_FACT_LANGUAGE, SFT_FACT_LANGUAGE);
     sfti_put_list(w, "components", &info->components, MEMBERS(component_members));
-    put_facts(w, info, SFT_FACT_QUANTIZATION, SFT_FACT_QUANTIZATION);
+    put_facts(w, info, SFT_FACT_QUANTIZATION, SFT_FACT_FAMILY);
     sfti_put_members(w, MEMBERS(model_members), info);
     if (info->has_llm) sfti_put_record(w, "llm", MEMBERS(llm_members), info);
     else sfti_json_put_null(w, "llm");

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define SURE 80 /* a guess of the tensors is worth less than the class */
+
 static const char *const base_labels[][2] = {
     { "pony", "Pony" }, { "illustrious", "Illustrious" }, { "noobai", "NoobAI" },
 };
@@ -39,6 +41,17 @@ void sfti_info_declared_base(sft_info *info, const char *architecture, sft_span 
     sfti_info_add_cstr(info, SFT_FACT_VARIANT, variant, source, trust);
     sfti_info_add_text(info, SFT_FACT_BASE_MODEL, label ? sft_span_cstr(label) : text, source,
                        trust);
+}
+
+void sfti_info_declared_class(sft_info *info, sft_span name, sft_span source, int trust) {
+    const char *architecture, *kind;
+    bool known = sfti_map_class_name(name, &architecture, &kind);
+    bool many = known && !architecture;
+    bool pipeline = kind && strcmp(kind, "pipeline") == 0;
+    const sfti_fact *best = sfti_info_best(info, SFT_FACT_ARCHITECTURE);
+    if (many && (pipeline || (best && best->trust >= SURE))) return;
+    sfti_info_add_text(info, SFT_FACT_ARCHITECTURE,
+                       architecture ? sft_span_cstr(architecture) : sfti_trim(name), source, trust);
 }
 
 /* ── CivitAI's labels of base models and its types ── */

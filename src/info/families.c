@@ -5,24 +5,48 @@
 #define FAMILY_DEPTH 4 /* steps up at most, so that no table can make a ring of it */
 
 /* Child and parent: tensors of the child fit the parent, or one name stands for both where
- * nobody says more. */
+ * nobody says more. A declared child is believed where tensors show its parent. */
 static const char *const family_rows[][2] = {
     { "flux.1-dev", "flux.1" }, { "flux.1-schnell", "flux.1" }, { "chroma", "flux.1" },
     { "chroma-radiance", "chroma" }, { "flux.2-dev", "flux.2" },
     { "flux.2-klein-4b", "flux.2" }, { "flux.2-klein-9b", "flux.2" }, { "sd-3-medium", "sd-3" },
     { "sd-3.5-medium", "sd-3" }, { "sd-3.5-large", "sd-3" }, { "wan-2.1", "wan" },
-    { "wan-2.2", "wan" }, { "playground-2.5", "sdxl" }, { "ssd-1b", "sdxl" },
-    { "segmind-vega", "sdxl" }, { "koala", "sdxl" }, { "kolors", "sdxl" }, { "pony", "sdxl" },
-    { "illustrious", "sdxl" }, { "noobai", "sdxl" }, { "anima", "cosmos-predict2" },
-    { "newbie", "lumina-2" }, { "mistral", "llama" }, { "t5-xxl", "t5" },
+    { "wan-2.2", "wan" }, { "wan-animate-2", "wan" }, { "skyreels-v2", "wan" },
+    { "chronoedit", "wan" }, { "anyflow", "wan" }, { "helios", "wan" },
+    { "ltx-2", "ltx-video" }, { "framepack", "hunyuan-video" },
+    { "qwen-image-2.1", "qwen-image" }, { "consisid", "cogvideox" },
+    { "bria-fibo", "bria" }, { "bria-fibo-2", "bria-fibo" },
+    { "stable-audio-3", "stable-audio" }, { "cosmos-1", "cosmos" }, { "cosmos-3", "cosmos" },
+    { "cosmos-predict2", "cosmos" }, { "anima", "cosmos-predict2" },
+    { "stable-cascade-a", "stable-cascade" }, { "stable-cascade-b", "stable-cascade" },
+    { "stable-cascade-c", "stable-cascade" }, { "pixart-sigma", "pixart-alpha" },
+    { "playground-2.5", "sdxl" }, { "ssd-1b", "sdxl" }, { "segmind-vega", "sdxl" },
+    { "koala", "sdxl" }, { "kolors", "sdxl" }, { "pony", "sdxl" }, { "illustrious", "sdxl" },
+    { "noobai", "sdxl" }, { "newbie", "lumina-2" },
+    { "vae-qwen-image", "vae-wan" }, { "vae-qwen-image-2.1", "vae-wan" },
+    { "vae-ltx-2", "vae-ltx" }, { "vae-hunyuan-video-1.5", "vae-hunyuan-video" },
+    { "vae-svd", "vae-sd" }, { "clip-l", "clip" }, { "clip-g", "clip" }, { "clip-h", "clip" },
+    { "siglip2", "siglip" }, { "t5-xxl", "t5" }, { "t5-seq2seq", "t5" }, { "umt5", "t5" },
+    { "mt5", "t5-seq2seq" }, { "mistral", "llama" }, { "ministral", "mistral" },
+    { "ministral3", "mistral" }, { "mistral3", "mistral" }, { "xlm-roberta", "roberta" },
+    { "xlm-roberta-xl", "roberta" }, { "camembert", "roberta" },
+    { "roberta-prelayernorm", "roberta" }, { "deberta-v2", "deberta" }, { "mbart", "bart" },
+    { "blenderbot-small", "blenderbot" }, { "dinov2_with_registers", "dinov2" },
+    { "dinov3_convnext", "convnext" }, { "sam_hq", "sam" }, { "rt_detr_v2", "rt-detr" },
+    /* quantisations */
+    { "nvfp4", "compressed-tensors" }, { "mxfp4", "compressed-tensors" },
+    { "compressed-tensors-w4a16", "compressed-tensors" },
+    { "compressed-tensors-w8a16", "compressed-tensors" },
+    { "compressed-tensors-w8a8", "compressed-tensors" },
+    { "compressed-tensors-w4a4", "compressed-tensors" },
+    { "compressed-tensors-w4a8", "compressed-tensors" },
 };
 
 static const char *family_parent(sft_span name) {
     return SFTI_MAPPED(name, family_rows, sfti_is);
 }
 
-/* Whether a is b, or b one of its parents. */
-static bool family_within(sft_span a, sft_span b) {
+bool sfti_architecture_within(sft_span a, sft_span b) {
     for (int i = 0; i < FAMILY_DEPTH; i++) {
         if (sft_span_equal(a, b)) return true;
         const char *parent = family_parent(a);
@@ -33,13 +57,13 @@ static bool family_within(sft_span a, sft_span b) {
 }
 
 bool sfti_related_architectures(sft_span a, sft_span b) {
-    return family_within(a, b) || family_within(b, a);
+    return sfti_architecture_within(a, b) || sfti_architecture_within(b, a);
 }
 
 const char *sfti_common_architecture(const char *a, const char *b) {
     if (!b) return NULL;
     for (int i = 0; a && i < FAMILY_DEPTH; i++) {
-        if (family_within(sft_span_cstr(b), sft_span_cstr(a))) return a;
+        if (sfti_architecture_within(sft_span_cstr(b), sft_span_cstr(a))) return a;
         a = family_parent(sft_span_cstr(a));
     }
     return NULL;

@@ -318,6 +318,9 @@ void sfti_info_base_checkpoint(sft_info *info, sft_span text, sft_span source, i
 /* What a declared architecture of trainers says: architecture (or NULL), variant, base_model. */
 void sfti_info_declared_base(sft_info *info, const char *architecture, sft_span text,
                              sft_span source, int trust);
+/* A class of diffusers or transformers, as written where it is not known. One that stands for many
+ * architectures counts only where nothing else tells. */
+void sfti_info_declared_class(sft_info *info, sft_span name, sft_span source, int trust);
 /* CivitAI's label of a base model, and its type of a model. */
 void sfti_info_declared_label(sft_info *info, sft_span label, sft_span source, int trust);
 void sfti_info_declared_kind(sft_info *info, sft_span type, sft_span source, int trust);
@@ -407,7 +410,9 @@ bool sfti_base64(sft_info *info, sft_span text, sft_span *out, uint64_t most);
 const char *sfti_map_base_version(sft_span ss_base_model_version);
 const char *sfti_map_modelspec(sft_span architecture, const char **kind, const char **variant);
 const char *sfti_map_civitai_base(sft_span base_model); /* "Pony" -> "sdxl" */
-const char *sfti_map_class_name(sft_span diffusers_or_transformers_class, const char **kind);
+/* A class of diffusers or transformers: the kind that its name tells, and whether it is known;
+ * a known class of many architectures has none. */
+bool sfti_map_class_name(sft_span name, const char **architecture, const char **kind);
 const char *sfti_map_network_module(sft_span ss_network_module);
 const char *sfti_map_onetrainer(sft_span model_type, const char **variant);
 /* model_type of config.json; false for one that is not known. */
@@ -425,6 +430,7 @@ sft_span sfti_iso_date(sft_info *info, sft_span text);
 sft_span sfti_resolution(sft_info *info, sft_span text);
 /* Parents (families.c). Whether one architecture is the other, or its parent ("flux.1" of
  * "flux.1-dev"); the nearest that both are or belong to, NULL if there is none, or one is. */
+bool sfti_architecture_within(sft_span child, sft_span parent); /* or the same */
 bool sfti_related_architectures(sft_span a, sft_span b);
 const char *sfti_common_architecture(const char *a, const char *b);
 

@@ -236,109 +236,158 @@ const char *sfti_map_civitai_base(sft_span text) {
 
 /* ── Classes of diffusers and transformers ── */
 
-/* A row counts for names that begin so; the longest stands first. */
-static const struct map_class { const char *prefix, *architecture, *kind; } map_classes[] = {
-    { "Flux2Transformer2DModel", "flux.2", "diffusion_model" },
-    { "FluxTransformer2DModel", "flux.1", "diffusion_model" },
-    { "FluxControlNet", "flux.1", "controlnet" }, { "Flux2Pipeline", "flux.2", "pipeline" },
-    { "FluxPriorReduxPipeline", "flux.1", "pipeline" }, { "Flux2", "flux.2", "pipeline" },
-    { "Flux", "flux.1", "pipeline" },
-    { "UNet2DConditionModel", NULL, "diffusion_model" },
-    { "UNetSpatioTemporalConditionModel", "svd", "diffusion_model" },
-    { "UNetMotionModel", NULL, "diffusion_model" }, { "MotionAdapter", NULL, "motion_module" },
-    { "SD3Transformer2DModel", "sd-3", "diffusion_model" },
-    { "SD3ControlNet", "sd-3", "controlnet" },
-    { "PixArtTransformer2DModel", NULL, "diffusion_model" },
-    { "PixArtAlpha", "pixart-alpha", "pipeline" }, { "PixArtSigma", "pixart-sigma", "pipeline" },
-    { "HunyuanDiT2DModel", "hunyuan-dit", "diffusion_model" },
-    { "HunyuanVideo15Transformer", "hunyuan-video-1.5", "diffusion_model" },
-    { "HunyuanVideoTransformer", "hunyuan-video", "diffusion_model" },
-    { "HunyuanVideoFramepack", "hunyuan-video", "diffusion_model" },
-    { "HunyuanImageTransformer", "hunyuan-image-2.1", "diffusion_model" },
-    { "HunyuanVideo15", "hunyuan-video-1.5", "pipeline" },
-    { "HunyuanVideo", "hunyuan-video", "pipeline" },
-    { "HunyuanDiT", "hunyuan-dit", "pipeline" },
-    { "WanTransformer3DModel", "wan", "diffusion_model" },
-    { "WanVACETransformer3DModel", "wan", "diffusion_model" },
-    { "WanAnimateTransformer3DModel", "wan", "diffusion_model" },
-    { "Wan", "wan", "pipeline" },
-    { "LTX2VideoTransformer3DModel", "ltx-2", "diffusion_model" },
-    { "LTXVideoTransformer3DModel", "ltx-video", "diffusion_model" },
-    { "AVTransformer3DModel", "ltx-2", "diffusion_model" },
-    { "Transformer3DModel", "ltx-video", "diffusion_model" },
-    { "LTX2", "ltx-2", "pipeline" }, { "LTX", "ltx-video", "pipeline" },
-    { "Lumina2Transformer2DModel", "lumina-2", "diffusion_model" },
-    { "Lumina2", "lumina-2", "pipeline" },
-    { "ZImageTransformer2DModel", "z-image", "diffusion_model" },
-    { "ZImage", "z-image", "pipeline" },
-    { "AuraFlowTransformer2DModel", "auraflow", "diffusion_model" },
-    { "AuraFlow", "auraflow", "pipeline" },
-    { "QwenImageTransformer2DModel", "qwen-image", "diffusion_model" },
-    { "QwenImageControlNet", "qwen-image", "controlnet" },
-    { "QwenImage", "qwen-image", "pipeline" },
-    { "MochiTransformer3DModel", "mochi", "diffusion_model" }, { "Mochi", "mochi", "pipeline" },
-    { "CogVideoXTransformer3DModel", "cogvideox", "diffusion_model" },
-    { "CogVideoX", "cogvideox", "pipeline" },
-    { "HiDreamImageTransformer2DModel", "hidream-i1", "diffusion_model" },
-    { "HiDreamImage", "hidream-i1", "pipeline" },
-    { "OmniGen2Transformer2DModel", "omnigen-2", "diffusion_model" },
-    { "SanaTransformer2DModel", "sana", "diffusion_model" }, { "Sana", "sana", "pipeline" },
-    { "ChromaTransformer2DModel", "chroma", "diffusion_model" },
-    { "Chroma", "chroma", "pipeline" },
-    { "Kandinsky5Transformer3DModel", "kandinsky-5", "diffusion_model" },
-    { "Kandinsky5", "kandinsky-5", "pipeline" },
-    { "LongCatImage", "longcat-image", "diffusion_model" },
-    { "AutoencoderKLWan", "vae-wan", "vae" }, { "AutoencoderKLQwenImage", "vae-wan", "vae" },
-    { "AutoencoderKLLTX", "vae-ltx", "vae" }, { "CausalVideoAutoencoder", "vae-ltx", "vae" },
-    { "AutoencoderKLHunyuanVideo", "vae-hunyuan-video", "vae" },
-    { "AutoencoderKLFlux2", "vae-flux.2", "vae" }, { "Autoencoder", NULL, "vae" },
-    { "VQModel", NULL, "vae" }, { "ControlNet", NULL, "controlnet" },
-    { "T2IAdapter", NULL, "t2i_adapter" },
-    { "StableDiffusionXL", "sdxl", "pipeline" }, { "StableDiffusion3", "sd-3", "pipeline" },
-    { "StableDiffusion", NULL, "pipeline" }, { "StableVideoDiffusion", "svd", "pipeline" },
-    { "Kolors", "kolors", "pipeline" },
-    { "CLIPTextModel", NULL, "text_encoder" }, { "CLIPVisionModel", NULL, "image_encoder" },
-    { "CLIPModel", NULL, "image_encoder" }, { "SiglipTextModel", "siglip", "text_encoder" },
-    { "Siglip", "siglip", "image_encoder" }, { "Dinov2", "dinov2", "image_encoder" },
-    { "UMT5EncoderModel", "umt5", "text_encoder" }, { "T5EncoderModel", "t5", "text_encoder" },
-    { "T5ForConditionalGeneration", "t5-seq2seq", "language_model" },
-    { "MT5ForConditionalGeneration", "t5-seq2seq", "language_model" },
-    { "Llama", "llama", "language_model" }, { "Mixtral", "mixtral", "language_model" },
-    { "MistralForCausalLM", "mistral", "language_model" },
-    { "Qwen2MoeFor", "qwen2-moe", "language_model" },
-    { "Qwen2ForCausalLM", "qwen2", "language_model" },
-    { "Qwen3MoeFor", "qwen3-moe", "language_model" },
-    { "Qwen3ForCausalLM", "qwen3", "language_model" },
-    { "GemmaFor", "gemma", "language_model" }, { "Gemma2For", "gemma-2", "language_model" },
-    { "Gemma3For", "gemma-3", "language_model" }, { "PhiForCausalLM", "phi", "language_model" },
-    { "Phi3For", "phi-3", "language_model" },
-    { "DeepseekV3For", "deepseek-v3", "language_model" },
-    { "GPT2", "gpt-2", "language_model" }, { "GPTNeoXFor", "gpt-neox", "language_model" },
-    { "FalconFor", "falcon", "language_model" }, { "Bert", "bert", "language_model" },
-    { "Roberta", "roberta", "language_model" }, { "DistilBert", "distilbert", "language_model" },
-    { "ModernBert", "modernbert", "language_model" }, { "Bart", "bart", "language_model" },
-    { "MambaFor", "mamba", "language_model" }, { "Rwkv", "rwkv", "language_model" },
-    { "Whisper", "whisper", "audio_model" }, { "ViTModel", "vit", "vision_model" },
-    { "ViTFor", "vit", "vision_model" },
+/* Whole names. A row without an architecture is a class of many: it says less than sizes do. */
+static const struct map_class { const char *name, *architecture; } map_classes[] = {
+    { "UNet2DConditionModel", NULL }, { "UNetMotionModel", NULL }, { "MotionAdapter", NULL },
+    { "ControlNetModel", NULL }, { "AutoencoderKL", NULL }, { "VQModel", NULL },
+    { "PixArtTransformer2DModel", NULL }, { "T2IAdapter", NULL }, { "CLIPModel", NULL },
+    { "CLIPTextModel", NULL }, { "CLIPTextModelWithProjection", NULL },
+    { "CLIPVisionModel", NULL }, { "CLIPVisionModelWithProjection", NULL },
+    { "UNetSpatioTemporalConditionModel", "svd" },
+    { "FluxTransformer2DModel", "flux.1" }, { "FluxControlNetModel", "flux.1" },
+    { "Flux2Transformer2DModel", "flux.2" }, { "SD3Transformer2DModel", "sd-3" },
+    { "SD3ControlNetModel", "sd-3" }, { "HunyuanDiT2DModel", "hunyuan-dit" },
+    { "HunyuanDiT2DControlNetModel", "hunyuan-dit" },
+    { "HunyuanVideoTransformer3DModel", "hunyuan-video" },
+    { "HunyuanVideoFramepackTransformer3DModel", "framepack" },
+    { "HunyuanVideo15Transformer3DModel", "hunyuan-video-1.5" },
+    { "HunyuanImageTransformer2DModel", "hunyuan-image-2.1" },
+    { "WanTransformer3DModel", "wan" }, { "WanVACETransformer3DModel", "wan" },
+    { "WanAnimateTransformer3DModel", "wan" },
+    { "WanAnimate2Transformer3DModel", "wan-animate-2" },
+    { "SkyReelsV2Transformer3DModel", "skyreels-v2" },
+    { "ChronoEditTransformer3DModel", "chronoedit" },
+    { "AnyFlowTransformer3DModel", "anyflow" }, { "AnyFlowFARTransformer3DModel", "anyflow" },
+    { "HeliosTransformer3DModel", "helios" },
+    { "LTXVideoTransformer3DModel", "ltx-video" }, { "Transformer3DModel", "ltx-video" },
+    { "LTX2VideoTransformer3DModel", "ltx-2" }, { "AVTransformer3DModel", "ltx-2" },
+    { "Lumina2Transformer2DModel", "lumina-2" }, { "ZImageTransformer2DModel", "z-image" },
+    { "ZImageControlNetModel", "z-image" }, { "AuraFlowTransformer2DModel", "auraflow" },
+    { "QwenImageTransformer2DModel", "qwen-image" },
+    { "QwenImage21Transformer2DModel", "qwen-image-2.1" },
+    { "QwenImageControlNetModel", "qwen-image" }, { "MochiTransformer3DModel", "mochi" },
+    { "CogVideoXTransformer3DModel", "cogvideox" }, { "ConsisIDTransformer3DModel", "consisid" },
+    { "CogView3PlusTransformer2DModel", "cogview-3" },
+    { "CogView4Transformer2DModel", "cogview4" },
+    { "CosmosTransformer3DModel", "cosmos" }, { "Cosmos3OmniTransformer", "cosmos-3" },
+    { "HiDreamImageTransformer2DModel", "hidream-i1" },
+    { "OmniGenTransformer2DModel", "omnigen" }, { "OmniGen2Transformer2DModel", "omnigen-2" },
+    { "SanaTransformer2DModel", "sana" }, { "SanaControlNetModel", "sana" },
+    { "ChromaTransformer2DModel", "chroma" }, { "Kandinsky3UNet", "kandinsky-3" },
+    { "Kandinsky5Transformer3DModel", "kandinsky-5" },
+    { "LongCatImageTransformer2DModel", "longcat-image" },
+    { "OvisImageTransformer2DModel", "ovis-image" },
+    { "ErnieImageTransformer2DModel", "ernie-image" },
+    { "GlmImageTransformer2DModel", "glm-image" },
+    { "Ideogram4Transformer2DModel", "ideogram-4" }, { "Krea2Transformer2DModel", "krea-2" },
+    { "MiniMaxH3Transformer3DModel", "minimax-h3" }, { "PRXTransformer2DModel", "prx" },
+    { "BriaTransformer2DModel", "bria" }, { "BriaFiboTransformer2DModel", "bria-fibo" },
+    { "BriaFibo2Transformer2DModel", "bria-fibo-2" },
+    { "AceStepTransformer1DModel", "ace-step" }, { "StableAudioDiTModel", "stable-audio" },
+    { "StableAudio3DiTModel", "stable-audio-3" }, { "AutoencoderOobleck", "vae-stable-audio" },
+    { "StableCascadeUNet", "stable-cascade" }, { "PaellaVQModel", "stable-cascade-a" },
+    { "AutoencoderDC", "dc-ae" }, { "AutoencoderTiny", "taesd" },
+    { "AutoencoderKLWan", "vae-wan" }, { "AutoencoderKLQwenImage", "vae-qwen-image" },
+    { "AutoencoderKLQwenImage21", "vae-qwen-image-2.1" },
+    { "AutoencoderKLLTXVideo", "vae-ltx" }, { "CausalVideoAutoencoder", "vae-ltx" },
+    { "AutoencoderKLLTX2Video", "vae-ltx-2" },
+    { "AutoencoderKLHunyuanVideo", "vae-hunyuan-video" },
+    { "AutoencoderKLHunyuanVideo15", "vae-hunyuan-video-1.5" },
+    { "AutoencoderKLHunyuanImage", "vae-hunyuan-image" },
+    { "AutoencoderKLTemporalDecoder", "vae-svd" }, { "AutoencoderKLFlux2", "vae-flux.2" },
+    { "AutoencoderKLMochi", "vae-mochi" }, { "AutoencoderKLCogVideoX", "vae-cogvideox" },
+    { "AutoencoderKLCosmos", "vae-cosmos" }, { "AutoencoderKLMagvit", "vae-magvit" },
+    { "T5EncoderModel", "t5" }, { "UMT5EncoderModel", "umt5" },
+    { "T5ForConditionalGeneration", "t5-seq2seq" },
+    { "MT5ForConditionalGeneration", "mt5" },
 };
 
-const char *sfti_map_class_name(sft_span name, const char **kind) {
-    name = sfti_trim(name);
-    *kind = NULL;
-    (void)sfti_skip(&name, "Nunchaku");
-    for (size_t i = 0; i < SFTI_COUNT(map_classes); i++) {
-        const struct map_class *row = &map_classes[i];
-        bool pipeline = strcmp(row->kind, "pipeline") == 0;
-        if (!sfti_starts_with(name, row->prefix)) continue;
-        if (pipeline && !sfti_ends_with(name, "Pipeline")) continue;
-        *kind = row->kind;
-        return row->architecture;
+/* Stems of pipelines: what follows says what they are used for. */
+static const char *const map_pipelines[][2] = {
+    { "StableDiffusionXL", "sdxl" }, { "StableDiffusion3", "sd-3" }, { "StableDiffusion", NULL },
+    { "StableVideoDiffusion", "svd" }, { "Kolors", "kolors" }, { "Flux2", "flux.2" },
+    { "Flux", "flux.1" }, { "PixArtAlpha", "pixart-alpha" }, { "PixArtSigma", "pixart-sigma" },
+    { "HunyuanVideo15", "hunyuan-video-1.5" }, { "HunyuanVideo", "hunyuan-video" },
+    { "HunyuanDiT", "hunyuan-dit" }, { "HunyuanImage", "hunyuan-image-2.1" }, { "Wan", "wan" },
+    { "LTX2", "ltx-2" }, { "LTX", "ltx-video" }, { "Lumina2", "lumina-2" },
+    { "ZImage", "z-image" }, { "AuraFlow", "auraflow" }, { "QwenImage", "qwen-image" },
+    { "Mochi", "mochi" }, { "CogVideoX", "cogvideox" }, { "HiDreamImage", "hidream-i1" },
+    { "OmniGen2", "omnigen-2" }, { "Sana", "sana" }, { "Chroma", "chroma" },
+    { "Kandinsky5", "kandinsky-5" }, { "LongCatImage", "longcat-image" },
+    { "OvisImage", "ovis-image" },
+};
+
+static const char *const map_tasks[] = {
+    "Img2Img", "Image2Image", "ImageToImage", "Image2Video", "ImageToVideo", "VideoToVideo",
+    "Text2Img", "T2V", "I2V", "T2I", "I2I", "V2V", "Inpainting", "Inpaint", "Upscale", "Depth2Img",
+    "InstructPix2Pix", "ControlNet", "Control", "Union", "Kontext", "Fill", "PriorRedux", "Edit",
+    "Plus", "Layered", "Condition", "Conditions", "Image", "Video", "VACE", "Animate", "PAG",
+    "Adapter", "Turbo", "Sprint", "Framepack", "Skyreels", "Concept", "Omni", "Klein", "XS",
+};
+
+static sft_span without_tasks(sft_span rest) {
+    bool found = true;
+    while (rest.len > 0 && found) {
+        found = false;
+        for (size_t i = 0; i < SFTI_COUNT(map_tasks) && !found; i++) {
+            found = sfti_begins(rest, map_tasks[i]);
+            if (found) rest = sfti_from(rest, strlen(map_tasks[i]));
+        }
     }
-    return NULL;
+    return rest;
 }
 
-/* ── model_type of config.json, where no class tells ── */
+static bool map_pipeline(sft_span name, const char **architecture) {
+    sft_span stem = { name.data, name.len - strlen("Pipeline") };
+    for (size_t i = 0; i < SFTI_COUNT(map_pipelines); i++) {
+        if (!sfti_begins(stem, map_pipelines[i][0])) continue;
+        if (without_tasks(sfti_from(stem, strlen(map_pipelines[i][0]))).len > 0) continue;
+        *architecture = map_pipelines[i][1];
+        return true;
+    }
+    return false;
+}
 
+/* What part of a class's name says, where that is clear. */
+static const struct map_class_kind {
+    sfti_text_fits *fits;
+    const char *part, *kind;
+} map_class_kinds[] = {
+    { sfti_ends, "Pipeline", "pipeline" }, { sfti_contains, "controlnet", "controlnet" },
+    { sfti_is, "MotionAdapter", "motion_module" }, { sfti_is, "T2IAdapter", "t2i_adapter" },
+    { sfti_ends, "Transformer1DModel", "diffusion_model" },
+    { sfti_ends, "Transformer2DModel", "diffusion_model" },
+    { sfti_ends, "Transformer3DModel", "diffusion_model" },
+    { sfti_ends, "DiT2DModel", "diffusion_model" }, { sfti_ends, "DiTModel", "diffusion_model" },
+    { sfti_begins, "UNet", "diffusion_model" }, { sfti_ends, "UNet", "diffusion_model" },
+    { sfti_contains, "autoencoder", "vae" }, { sfti_ends, "VQModel", "vae" },
+    { sfti_is, "CLIPModel", "image_encoder" }, { sfti_is, "SiglipModel", "image_encoder" },
+    { sfti_is, "Dinov2Model", "image_encoder" }, { sfti_begins, "CLIPVision", "image_encoder" },
+    { sfti_begins, "SiglipVision", "image_encoder" },
+    { sfti_begins, "CLIPText", "text_encoder" }, { sfti_begins, "SiglipText", "text_encoder" },
+    { sfti_ends, "T5EncoderModel", "text_encoder" },
+    { sfti_ends, "T5ForConditionalGeneration", "language_model" },
+    { sfti_ends, "ForCausalLM", "language_model" }, { sfti_ends, "LMHeadModel", "language_model" },
+    { sfti_ends, "ForMaskedLM", "language_model" },
+    { sfti_ends, "ForMultipleChoice", "language_model" },
+    { sfti_ends, "ForNextSentencePrediction", "language_model" },
+    { sfti_ends, "ForSpeechSeq2Seq", "audio_model" }, { sfti_ends, "ForCTC", "audio_model" },
+    { sfti_ends, "ForRNNT", "audio_model" }, { sfti_ends, "ForXVector", "audio_model" },
+    { sfti_ends, "ForAudioClassification", "audio_model" },
+    { sfti_ends, "ForAudioFrameClassification", "audio_model" },
+    { sfti_ends, "ForImageClassification", "vision_model" },
+    { sfti_ends, "ForVideoClassification", "vision_model" },
+    { sfti_ends, "ForSemanticSegmentation", "vision_model" },
+    { sfti_ends, "ForUniversalSegmentation", "vision_model" },
+    { sfti_ends, "ForInstanceSegmentation", "vision_model" },
+    { sfti_ends, "ForDepthEstimation", "vision_model" },
+    { sfti_ends, "ForMaskedImageModeling", "vision_model" },
+    { sfti_ends, "Backbone", "vision_model" }, { sfti_ends, "ForObjectDetection", "detector" },
+};
+
+/* ── model_type of config.json ── */
+
+/* What is called otherwise here, or has a kind whatever its class. */
 static const struct map_type { const char *type, *architecture, *kind; } map_types[] = {
     { "llama", "llama", "language_model" }, { "mistral", "mistral", "language_model" },
     { "mixtral", "mixtral", "language_model" }, { "qwen2", "qwen2", "language_model" },
@@ -347,14 +396,18 @@ static const struct map_type { const char *type, *architecture, *kind; } map_typ
     { "gemma2", "gemma-2", "language_model" }, { "gemma3_text", "gemma-3", "language_model" },
     { "gemma3", "gemma-3", "language_model" }, { "phi", "phi", "language_model" },
     { "phi3", "phi-3", "language_model" }, { "deepseek_v3", "deepseek-v3", "language_model" },
-    { "gpt2", "gpt-2", "language_model" }, { "gpt_neox", "gpt-neox", "language_model" },
+    { "gpt2", "gpt-2", "language_model" }, { "gptj", "gpt-j", "language_model" },
+    { "gpt_neox", "gpt-neox", "language_model" }, { "gpt_oss", "gpt-oss", "language_model" },
     { "falcon", "falcon", "language_model" }, { "bert", "bert", "language_model" },
     { "roberta", "roberta", "language_model" }, { "distilbert", "distilbert", "language_model" },
     { "modernbert", "modernbert", "language_model" }, { "bart", "bart", "language_model" },
     { "mamba", "mamba", "language_model" }, { "rwkv", "rwkv", "language_model" },
     { "whisper", "whisper", "audio_model" }, { "vit", "vit", "vision_model" },
-    { "siglip", "siglip", NULL }, { "dinov2", "dinov2", "image_encoder" },
-    { "umt5", "umt5", NULL }, { "t5", NULL, NULL },
+    { "siglip", "siglip", NULL }, { "siglip_vision_model", "siglip", "image_encoder" },
+    { "siglip_text_model", "siglip", "text_encoder" },
+    { "clip", "clip", NULL }, { "clip_text_model", "clip", "text_encoder" },
+    { "clip_vision_model", "clip", "image_encoder" }, { "dinov2", "dinov2", "image_encoder" },
+    { "umt5", "umt5", NULL }, { "t5", "t5", NULL },
 };
 
 bool sfti_map_model_type(sft_span text, const char **architecture, const char **kind) {
@@ -365,6 +418,49 @@ bool sfti_map_model_type(sft_span text, const char **architecture, const char **
         return true;
     }
     return false;
+}
+
+/* ── A class ── */
+
+/* Equal but for case and underscores: "GPTNeoX" and "gpt_neox". */
+static bool same_model_name(sft_span name, const char *type) {
+    size_t at = 0;
+    for (; *type; type++) {
+        if (*type == '_') continue;
+        if (at == name.len || (name.data[at] | 0x20) != (*type | 0x20)) return false;
+        at++;
+    }
+    return at == name.len;
+}
+
+/* "Qwen2MoeForCausalLM": a model of transformers and a head. */
+static const char *map_model_class(sft_span name) {
+    sft_span head = sfti_find_letters(name, "for");
+    while (head.len > 3 && !(head.data[0] == 'F' && head.data[3] >= 'A' && head.data[3] <= 'Z'))
+        head = sfti_find_letters(sfti_from(head, 1), "for");
+    if (head.len > 3) name.len -= head.len;
+    else if (sfti_ends(name, "LMHeadModel")) name.len -= strlen("LMHeadModel");
+    else if (sfti_ends(name, "Model")) name.len -= strlen("Model");
+    for (size_t i = 0; i < SFTI_COUNT(map_types); i++)
+        if (same_model_name(name, map_types[i].type)) return map_types[i].architecture;
+    return NULL;
+}
+
+bool sfti_map_class_name(sft_span name, const char **architecture, const char **kind) {
+    name = sfti_trim(name);
+    *architecture = *kind = NULL;
+    (void)sfti_skip(&name, "Nunchaku");
+    for (size_t i = 0; i < SFTI_COUNT(map_class_kinds) && !*kind; i++)
+        if (map_class_kinds[i].fits(name, map_class_kinds[i].part))
+            *kind = map_class_kinds[i].kind;
+    for (size_t i = 0; i < SFTI_COUNT(map_classes); i++) {
+        if (!sfti_same_letters(name, map_classes[i].name)) continue;
+        *architecture = map_classes[i].architecture;
+        return true;
+    }
+    if (sfti_ends(name, "Pipeline")) return map_pipeline(name, architecture);
+    *architecture = map_model_class(name);
+    return *architecture != NULL;
 }
 
 /* ── Predictions ── */

@@ -90,9 +90,10 @@ void sfti_take_spec(sfti_cursor *at, const sfti_row *row) {
 }
 
 void sfti_take_class(sfti_cursor *at, const sfti_row *row) {
-    const char *kind;
+    const char *architecture, *kind;
     if (!sfti_at_text(at)) return;
-    sfti_put_here(at, SFT_FACT_ARCHITECTURE, sfti_map_class_name(at->text, &kind), row->trust);
+    sfti_info_declared_class(at->info, at->text, sfti_cursor_source(at), row->trust);
+    (void)sfti_map_class_name(at->text, &architecture, &kind);
     if (row->field == 1) sfti_put_here(at, SFT_FACT_KIND, kind, row->trust);
 }
 

@@ -94,7 +94,10 @@ def order(result):
         if others != sorted(others, reverse=True) or len(others) > 16:
             yield "others of %s not sorted or too many: %s" % (key, others)
         joined = key == "variant" and "+" in fact["value"]
-        if others and others[0] > fact["trust"] and not joined:
+        # A declared child of what tensors show stands first with its own trust.
+        child = (key in ("architecture", "quantization") and fact["source"] != "tensors"
+                 and others and fact["others"][0]["source"] == "tensors")
+        if others and others[0] > fact["trust"] and not joined and not child:
             yield "%s: another candidate has more trust" % key
     if len(result.get("frequent_tags") or []) > 200:
         yield "more than 200 frequent tags"

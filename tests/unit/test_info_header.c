@@ -839,7 +839,7 @@ static void learned_words(void **state) {
 /* ── Maps and times ── */
 
 static void maps(void **state) {
-    const char *kind;
+    const char *architecture, *kind;
     (void)state;
     assert_string_equal(sfti_map_civitai_base(s("Pony")), "sdxl");
     assert_string_equal(sfti_map_civitai_base(s("Pony V7")), "auraflow");
@@ -850,14 +850,24 @@ static void maps(void **state) {
     assert_string_equal(sfti_map_civitai_base(s("LTXV2")), "ltx-2");
     assert_null(sfti_map_civitai_base(s("Other")));
     assert_null(sfti_map_civitai_base(s("SD 15")));
-    assert_string_equal(sfti_map_class_name(s("LlamaForCausalLM"), &kind), "llama");
+    assert_true(sfti_map_class_name(s("LlamaForCausalLM"), &architecture, &kind));
+    assert_string_equal(architecture, "llama");
     assert_string_equal(kind, "language_model");
-    assert_string_equal(sfti_map_class_name(s("FluxPipeline"), &kind), "flux.1");
+    assert_false(sfti_map_class_name(s("Llama4ForCausalLM"), &architecture, &kind));
+    assert_null(architecture);
+    assert_true(sfti_map_class_name(s("GPTNeoXForCausalLM"), &architecture, &kind));
+    assert_string_equal(architecture, "gpt-neox");
+    assert_true(sfti_map_class_name(s("FluxControlNetImg2ImgPipeline"), &architecture, &kind));
+    assert_string_equal(architecture, "flux.1");
     assert_string_equal(kind, "pipeline");
-    assert_null(sfti_map_class_name(s("FluxSomething"), &kind));
+    assert_false(sfti_map_class_name(s("Flux3Pipeline"), &architecture, &kind));
+    assert_false(sfti_map_class_name(s("FluxSomething"), &architecture, &kind));
     assert_null(kind);
-    assert_null(sfti_map_class_name(s("AutoencoderKL"), &kind));
+    assert_true(sfti_map_class_name(s("AutoencoderKL"), &architecture, &kind));
+    assert_null(architecture);
     assert_string_equal(kind, "vae");
+    assert_true(sfti_map_class_name(s("AutoencoderKLQwenImage21"), &architecture, &kind));
+    assert_string_equal(architecture, "vae-qwen-image-2.1");
     assert_true(sfti_related_architectures(s("flux.1"), s("flux.1-dev")));
     assert_true(sfti_related_architectures(s("wan-2.2"), s("wan")));
     assert_false(sfti_related_architectures(s("hunyuan-video"), s("hunyuan-video-1.5")));

@@ -7,6 +7,7 @@
 
 #define OTHERS_MOST 16
 #define VARIANTS_MOST 16
+#define CHILD_LEAST 41 /* a hint is no declaration */
 #define CLAIM_LEAST 11 /* below it stands what was found to be another file's */
 
 /* ── Order ── */
@@ -33,6 +34,28 @@ static sfti_fact *new_fact(sft_info *info, sfti_value value, sft_span source, in
     sfti_fact *fact = sfti_info_take(info, sizeof *fact);
     if (fact) *fact = (sfti_fact){ value, source, trust, NULL };
     return fact;
+}
+
+/* ── Children ── */
+
+/* What tensors show is true of the parent's children too: one that is declared stands first, with
+ * the trust of who declares it. A file's name declares nothing. */
+static void prefer_child(sfti_fact **first) {
+    sfti_fact *measured = *first;
+    if (!measured || measured->value.type != SFTI_TEXT || !sfti_is(measured->source, "tensors"))
+        return;
+    for (sfti_fact **link = &measured->next; *link; link = &(*link)->next) {
+        sfti_fact *child = *link;
+        if (child->value.type != SFTI_TEXT || child->trust < CHILD_LEAST
+            || sfti_is(child->source, "tensors")
+            || sft_span_equal(child->value.text, measured->value.text)
+            || !sfti_architecture_within(child->value.text, measured->value.text))
+            continue;
+        *link = child->next;
+        child->next = measured;
+        *first = child;
+        return;
+    }
 }
 
 /* ── Variants ── */
@@ -147,6 +170,7 @@ static bool kinds_agree(sft_span a, sft_span b) {
     static const char *const families[][2] = {
         { "checkpoint", "diffusion_model" }, { "checkpoint", "pipeline" },
         { "adapter", "control_lora" }, { "controlnet", "control_lora" },
+        { "language_model", "text_encoder" },
     };
     if (sft_span_equal(a, b) || sfti_is(a, "unknown") || sfti_is(b, "unknown")) return true;
     for (size_t i = 0; i < SFTI_COUNT(families); i++)
@@ -282,6 +306,8 @@ void sfti_info_resolve(sft_info *info) {
     for (int i = 0; i < SFT_FACT_COUNT; i++) {
         info->facts[i] = sorted_facts(info->facts[i]);
         if (i == SFT_FACT_VARIANT) join_variants(info);
+        if (i == SFT_FACT_ARCHITECTURE || i == SFT_FACT_QUANTIZATION)
+            prefer_child(&info->facts[i]);
         cut_facts(info->facts[i]);
         tell_list(info, info->facts[i]);
     }

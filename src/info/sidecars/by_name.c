@@ -9,52 +9,35 @@
 
 typedef struct hub_config {
     const char *architecture, *kind;
-    sft_span class_source;
+    sft_span name, class_source;
     sft_span model_type, type_source;
+    sft_span timm, timm_source;
     uint64_t layers, hidden, heads, kv_heads, vocab;
     uint64_t cross_attention, latent_channels, in_channels;
     int guidance;       /* guidance_embeds: 0, 1, -1 not told */
     int tied;           /* tie_word_embeddings likewise */
-    sft_span method, quant_type, quant_source;
-    uint64_t bits;
-    int four_bit, eight_bit;
-    bool blocks, mlx;
+    bool known;         /* the class */
     bool head;          /* a class that ends in words */
 } hub_config;
 
 static void hub_take_class(sfti_cursor *at, const sfti_row *row) {
     hub_config *config = at->ctx;
-    const char *kind;
     (void)row;
     if (!sfti_at_text(at)) return;
     config->head = config->head || sfti_contains(at->text, "causallm")
                 || sfti_contains(at->text, "lmhead")
                 || sfti_contains(at->text, "conditionalgeneration");
-    if (config->class_source.len > 0) return;
-    const char *architecture = sfti_map_class_name(at->text, &kind);
-    if (!architecture && !kind) return;
-    config->architecture = architecture;
-    config->kind = kind;
+    if (config->name.len > 0) return;
+    config->name = sfti_trim(at->text);
+    config->known = sfti_map_class_name(at->text, &config->architecture, &config->kind);
     config->class_source = sfti_cursor_source(at);
 }
 
 static void hub_take_type(sfti_cursor *at, const sfti_row *row) {
     hub_config *config = at->ctx;
     sfti_take_slot(at, row);
-    config->type_source = sfti_cursor_source(at);
-}
-
-static void hub_take_quantized(sfti_cursor *at, const sfti_row *row) {
-    hub_config *config = at->ctx;
-    if (at->json.type != SFTI_JSON_OBJECT) return;
-    config->quant_source = sfti_cursor_source(at);
-    config->mlx = row->word != NULL;
-}
-
-static void hub_take_blocks(sfti_cursor *at, const sfti_row *row) {
-    hub_config *config = at->ctx;
-    (void)row;
-    config->blocks = at->json.type == SFTI_JSON_ARRAY;
+    if (row->word) config->timm_source = sfti_cursor_source(at);
+    else config->type_source = sfti_cursor_source(at);
 }
 
 #define HUB_AT(member) ((int)offsetof(hub_config, member))
@@ -64,6 +47,7 @@ static const sfti_row hub_config_rows[] = {
     { "/model_class", hub_take_class, 0, 0, NULL },
     { "/architectures/*", hub_take_class, 0, 0, NULL },
     { "/model_type", hub_take_type, HUB_AT(model_type), 0, NULL },
+    { "/architecture", hub_take_type, HUB_AT(timm), 0, "timm" },
     { "/num_hidden_layers", sfti_take_slot_uint, HUB_AT(layers), 0, NULL },
     { "/hidden_size", sfti_take_slot_uint, HUB_AT(hidden), 0, NULL },
     { "/num_attention_heads", sfti_take_slot_uint, HUB_AT(heads), 0, NULL },
@@ -74,50 +58,9 @@ static const sfti_row hub_config_rows[] = {
     { "/in_channels", sfti_take_slot_uint, HUB_AT(in_channels), 0, NULL },
     { "/guidance_embeds", sfti_take_slot_bool, HUB_AT(guidance), 0, NULL },
     { "/tie_word_embeddings", sfti_take_slot_bool, HUB_AT(tied), 0, NULL },
-    { "/quantization_config", hub_take_quantized, 0, 0, NULL },
-    { "/quantization_config/quant_method", sfti_take_slot, HUB_AT(method), 0, NULL },
-    { "/quantization_config/bits", sfti_take_slot_uint, HUB_AT(bits), 0, NULL },
-    { "/quantization_config/load_in_4bit", sfti_take_slot_bool, HUB_AT(four_bit), 0, NULL },
-    { "/quantization_config/load_in_8bit", sfti_take_slot_bool, HUB_AT(eight_bit), 0, NULL },
-    { "/quantization_config/bnb_4bit_quant_type", sfti_take_slot, HUB_AT(quant_type), 0, NULL },
-    { "/quantization_config/weight_block_size", hub_take_blocks, 0, 0, NULL },
-    { "/quantization", hub_take_quantized, 0, 0, "mlx" },
-    { "/quantization/bits", sfti_take_slot_uint, HUB_AT(bits), 0, NULL },
 };
 
 /* ── What a configuration says ── */
-
-/* Quantisations whose name is the method's own. */
-static const struct hub_method { const char *method, *ours; bool bits; } hub_methods[] = {
-    { "gptq", "gptq", true }, { "awq", "awq", true }, { "fp8", "fp8", false },
-    { "mxfp4", "mxfp4", false }, { "compressed-tensors", "compressed-tensors", false },
-    { "compressed_tensors", "compressed-tensors", false },
-};
-
-static const char *bitsandbytes(const hub_config *config) {
-    if (config->eight_bit) return "bnb-int8";
-    if (!config->four_bit) return NULL;
-    return sfti_same_letters(config->quant_type, "nf4") ? "bnb-nf4" : "bnb-fp4";
-}
-
-static void hub_quantization(sft_info *info, const hub_config *config) {
-    sft_span source = config->quant_source;
-    bool small = config->bits > 0 && config->bits <= 16;
-    if (sfti_same_letters(config->method, "bitsandbytes") || config->method.len == 0)
-        sfti_info_add_cstr(info, SFT_FACT_QUANTIZATION, bitsandbytes(config), source, HUB_TRUST);
-    if (config->mlx && small)
-        sfti_info_add_text(info, SFT_FACT_QUANTIZATION,
-                           sfti_info_text(info, "mlx-%ubit", (unsigned)config->bits), source,
-                           HUB_TRUST);
-    for (size_t i = 0; i < SFTI_COUNT(hub_methods); i++) {
-        const struct hub_method *row = &hub_methods[i];
-        if (!sfti_same_letters(config->method, row->method) || (row->bits && !small)) continue;
-        sft_span name = sft_span_cstr(row->ours);
-        if (row->bits) name = sfti_info_text(info, "%s-%ubit", row->ours, (unsigned)config->bits);
-        else if (config->blocks && strcmp(row->ours, "fp8") == 0) name = sft_span_cstr("fp8-block");
-        sfti_info_add_text(info, SFT_FACT_QUANTIZATION, name, source, HUB_TRUST);
-    }
-}
 
 /* Classes that several architectures share, told apart by a number. */
 static const struct hub_number {
@@ -137,7 +80,8 @@ static const struct hub_number {
 static void hub_refine(hub_config *config) {
     const char *guided[] = { "flux.1-schnell", "flux.1-dev" };
     bool flux = config->architecture && strcmp(config->architecture, "flux.1") == 0;
-    if (flux && config->guidance >= 0 && strcmp(config->kind, "diffusion_model") == 0)
+    if (flux && config->guidance >= 0 && config->kind
+        && strcmp(config->kind, "diffusion_model") == 0)
         config->architecture = guided[config->guidance];
     for (size_t i = 0; i < SFTI_COUNT(hub_numbers) && !config->architecture && config->kind; i++) {
         uint64_t value;
@@ -147,26 +91,46 @@ static void hub_refine(hub_config *config) {
     }
 }
 
-static void hub_by_type(hub_config *config) {
-    const char *architecture, *kind;
-    if (!sfti_map_model_type(config->model_type, &architecture, &kind)) return;
-    if (!config->architecture) config->architecture = architecture;
-    /* Without a head's class, only a tied head makes a decoder a language model. */
-    if (config->class_source.len == 0 && config->tied == 1) config->kind = kind;
-    if (config->class_source.len == 0) config->class_source = config->type_source;
-}
-
-/* A decoder without a head, of which nothing says that it has one, encodes. */
-static void hub_headless(const sft_info *info, hub_config *config) {
+static bool hub_decoder(const char *architecture) {
     static const char *const decoders[] = {
         "llama", "mistral", "mixtral", "qwen2", "qwen2-moe", "qwen3", "qwen3-moe", "gemma",
         "gemma-2", "gemma-3", "phi", "phi-3", "deepseek-v3",
     };
+    return architecture && SFTI_ONE_OF(sft_span_cstr(architecture), decoders, sfti_is);
+}
+
+/* A class that stands for one architecture says more than the type; the type more than the
+ * model's name in a class. */
+static void hub_by_type(hub_config *config) {
+    const char *architecture, *kind;
+    if (!sfti_map_model_type(config->model_type, &architecture, &kind)) return;
+    if (!config->known || !config->architecture) config->architecture = architecture;
+    if (config->kind || (hub_decoder(architecture) && !config->head && config->tied != 1)) return;
+    config->kind = kind;
+}
+
+/* A decoder without a head, of which nothing says that it has one, encodes. */
+static void hub_headless(const sft_info *info, hub_config *config) {
     const sfti_fact *kind = sfti_info_best(info, SFT_FACT_KIND);
-    if (config->head || config->tied == 1 || !config->architecture || !kind) return;
-    if (kind->trust <= 70 && sfti_is(kind->value.text, "language_model")
-        && SFTI_ONE_OF(sft_span_cstr(config->architecture), decoders, sfti_is))
+    if (config->head || config->tied == 1 || !kind || !hub_decoder(config->architecture)) return;
+    if (kind->trust <= 70 && sfti_is(kind->value.text, "language_model"))
         config->kind = "text_encoder";
+}
+
+/* What is not known is given as written. */
+static void hub_architecture(sft_info *info, const hub_config *config) {
+    sft_span source = config->name.len > 0 ? config->class_source : config->type_source;
+    sft_span text = config->model_type;
+    if (config->architecture) text = sft_span_cstr(config->architecture);
+    else if (text.len > 0) source = config->type_source;
+    else if (config->name.len > 0) {
+        sfti_info_declared_class(info, config->name, source, HUB_TRUST);
+        return;
+    } else {
+        text = config->timm;
+        source = config->timm_source;
+    }
+    sfti_info_add_text(info, SFT_FACT_ARCHITECTURE, text, source, HUB_TRUST);
 }
 
 static void hub_put(uint64_t *slot, uint64_t value, bool replace) {
@@ -199,22 +163,21 @@ static void read_config(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
     hub_by_type(&config);
     hub_refine(&config);
     hub_headless(info, &config);
-    sfti_info_add_cstr(info, SFT_FACT_ARCHITECTURE, config.architecture, config.class_source,
-                       HUB_TRUST);
+    hub_architecture(info, &config);
     if (info->adapter.present) return;
-    sfti_info_add_cstr(info, SFT_FACT_KIND, config.kind, config.class_source, HUB_TRUST);
+    sft_span source = config.name.len > 0 ? config.class_source : config.type_source;
+    sfti_info_add_cstr(info, SFT_FACT_KIND, config.kind, source, HUB_TRUST);
     if (config.kind && strcmp(config.kind, "diffusion_model") == 0 && config.in_channels == 9)
-        sfti_info_add_cstr(info, SFT_FACT_VARIANT, "inpaint", config.class_source, HUB_TRUST);
-    hub_quantization(info, &config);
+        sfti_info_add_cstr(info, SFT_FACT_VARIANT, "inpaint", source, HUB_TRUST);
+    sfti_config_quantization(info, sidecar, text);
     hub_sizes(info, &config);
 }
 
 /* A pipeline's file in its root is one of its models: no kind. */
 static void read_model_index(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
     hub_config config;
-    if (!hub_read(info, sidecar, text, &config)) return;
-    sfti_info_add_cstr(info, SFT_FACT_ARCHITECTURE, config.architecture, config.class_source,
-                       HUB_TRUST);
+    if (!hub_read(info, sidecar, text, &config) || config.name.len == 0) return;
+    sfti_info_declared_class(info, config.name, config.class_source, HUB_TRUST);
 }
 
 /* Nunchaku's old folder: {"model_class": "Flux", …}. */
@@ -255,43 +218,13 @@ static void read_scheduler(sft_info *info, sfti_sidecar *sidecar, sft_span text)
         (void)sfti_sidecar_walk(info, sidecar, text, second, 1, &told);
 }
 
-/* ── adapter_config.json ── */
-
-static void hub_take_peft(sfti_cursor *at, const sfti_row *row) {
-    sft_info *info = at->info;
-    (void)row;
-    if (!sfti_at_text(at)) return;
-    sfti_info_add_cstr(info, SFT_FACT_KIND, "adapter", sfti_cursor_source(at), HUB_TRUST);
-    if (!info->adapter.present || info->adapter.type) return;
-    int len = at->text.len < 32 ? (int)at->text.len : 32;
-    sft_span copy = sfti_info_text(info, "%.*s", len, at->text.data);
-    char *lower = (char *)copy.data;
-    for (size_t i = 0; i < copy.len; i++)
-        if (lower[i] >= 'A' && lower[i] <= 'Z') lower[i] = (char)(lower[i] + 32);
-    if (copy.len > 0) info->adapter.type = lower;
-}
-
-static void read_adapter_config(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
-    static const sfti_row rows[] = {
-        { "/peft_type", hub_take_peft, 0, 0, NULL },
-        { "/base_model_name_or_path", sfti_take_base_file, 0, HUB_TRUST, NULL },
-        { "/auto_mapping/base_model_class", sfti_take_class, 0, HUB_TRUST, NULL },
-        { "/r", sfti_take_declared, 0, HUB_TRUST, NULL },
-        { "/lora_alpha", sfti_take_declared, 1, HUB_TRUST, NULL },
-        { "/alpha", sfti_take_declared, 1, HUB_TRUST, NULL },
-        { "/use_dora", sfti_take_switch, 0, HUB_TRUST, NULL },
-        { "/use_rslora", sfti_take_switch, 1, HUB_TRUST, NULL },
-    };
-    (void)sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(rows), NULL);
-}
-
 /* ── The table ── */
 
 const sfti_sidecar_row sfti_hub_rows[] = {
     { "README", ".md", "readme", sfti_read_readme },
     { "readme", ".md", "readme", sfti_read_readme },
+    { "adapter_config", ".json", "adapter_config.json", sfti_read_adapter_config },
     { "config", ".json", "config.json", read_config },
-    { "adapter_config", ".json", "adapter_config.json", read_adapter_config },
     { "model_index", ".json", "model_index.json", read_model_index },
     { "scheduler_config", ".json", "scheduler_config.json", read_scheduler },
     { "scheduler/scheduler_config", ".json", "scheduler_config.json", read_scheduler },

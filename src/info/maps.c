@@ -355,9 +355,9 @@ static const struct map_class_kind {
 } map_class_kinds[] = {
     { sfti_ends, "Pipeline", "pipeline" }, { sfti_contains, "controlnet", "controlnet" },
     { sfti_is, "MotionAdapter", "motion_module" }, { sfti_is, "T2IAdapter", "t2i_adapter" },
-    { sfti_ends, "Transformer1DModel", "diffusion_model" },
-    { sfti_ends, "Transformer2DModel", "diffusion_model" },
-    { sfti_ends, "Transformer3DModel", "diffusion_model" },
+    { sfti_ends_with, "Transformer1DModel", "diffusion_model" },
+    { sfti_ends_with, "Transformer2DModel", "diffusion_model" },
+    { sfti_ends_with, "Transformer3DModel", "diffusion_model" },
     { sfti_ends, "DiT2DModel", "diffusion_model" }, { sfti_ends, "DiTModel", "diffusion_model" },
     { sfti_begins, "UNet", "diffusion_model" }, { sfti_ends, "UNet", "diffusion_model" },
     { sfti_contains, "autoencoder", "vae" }, { sfti_ends, "VQModel", "vae" },

@@ -600,10 +600,14 @@ static void described_by_config(void **state) {
     done(&m);
     make(&m, "model_class", "NunchakuFluxTransformer2dModel", "quantization_config",
          "{\"method\":\"svdquant\",\"weight\":{\"dtype\":\"fp4_e2m1_all\"},\"rank\":32}",
-         "config", "{\"_class_name\": \"NoSuchThing\"}", NULL);
+         NULL);
     FACT(&m, ARCHITECTURE, "flux.1");
     FACT(&m, KIND, "diffusion_model");
     fact_is(&m, SFT_FACT_QUANTIZATION, "svdquant-fp4", "header:quantization_config", 90);
+    done(&m);
+    make(&m, "config", "{\"_class_name\": \"NoSuchThing\"}", NULL);
+    fact_is(&m, SFT_FACT_ARCHITECTURE, "NoSuchThing", "header:config:/_class_name", 90);
+    NO_FACT(&m, KIND);
     done(&m);
     make(&m, "_quantization_metadata", "{\"layers\":{\"a\":{\"format\":\"nvfp4\"},\"b\":"
          "{\"format\":\"float8_e4m3fn\"},\"c\":{\"format\":\"nvfp4\"}}}", NULL);

@@ -76,12 +76,12 @@ static sft_span fp8(sft_info *info, const quant_config *config) {
     return sft_span_cstr(config->blocks ? "fp8-block" : "fp8");
 }
 
-/* "gptq-4bit", "exl2-4.25bit" */
+/* "gptq-4bit", "exl2-4.25bit"; nothing without bits */
 static sft_span by_bits(sft_info *info, const quant_config *config) {
     char digits[SFTI_DECIMALS_SIZE];
     sft_span method = config->mlx ? sft_span_cstr("mlx") : config->method;
     int len = (int)sfti_decimals(config->bits, digits);
-    if (config->bits <= 0 || method.len > 16) return method;
+    if (config->bits <= 0) return (sft_span){ "", 0 };
     return sfti_info_text(info, "%.*s-%.*sbit", (int)method.len, method.data, len, digits);
 }
 
@@ -121,7 +121,7 @@ void sfti_config_quantization(sft_info *info, sfti_sidecar *sidecar, sft_span te
     memset(&config, 0, sizeof config);
     if (!sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(quant_config_rows), &config)) return;
     sft_span name = config.method;
-    if (config.mlx && name.len == 0) name = config.bits > 0 ? by_bits(info, &config) : name;
+    if (config.mlx && name.len == 0) name = by_bits(info, &config);
     else if (name.len == 0) name = bitsandbytes(info, &config);
     for (size_t i = 0; i < SFTI_COUNT(quant_config_methods); i++)
         if (sfti_same_letters(config.method, quant_config_methods[i].method))

@@ -81,11 +81,15 @@ static void unknown_command(cli *c, const char *word) {
     cli_refuse_usage(c, &err);
 }
 
-/* For the build: pages and completion scripts from the tables. */
-static void generate(cli *c, const char *what, const char *name) {
-    bool done = strcmp(what, "__man") == 0 ? cli_man_page(&c->out, c->commands, name)
-                                           : cli_completion(&c->out, c->commands, name);
+/* For the build: pages and completion scripts from the tables. False: what is none of these. */
+static bool generate(cli *c, const char *what, const char *name) {
+    bool done = true;
+    if (strcmp(what, "__man") == 0) done = cli_man_page(&c->out, c->commands, name);
+    else if (strcmp(what, "__completion") == 0) done = cli_completion(&c->out, c->commands, name);
+    else if (strcmp(what, "__reference") == 0) cli_reference(&c->out, c->groups);
+    else return false;
     if (!done) unknown_command(c, name);
+    return true;
 }
 
 /* The command in argv, behind options of its own at most, which then follow it. */
@@ -111,8 +115,8 @@ static void dispatch(cli *c, int argc, char **argv) {
         show_version(c);
     } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
         cli_overview(&c->out, c->groups, false);
-    } else if (argc == 3 && (!strcmp(word, "__man") || !strcmp(word, "__completion"))) {
-        generate(c, word, argv[2]);
+    } else if (argc == 3 && generate(c, word, argv[2])) {
+        return;
     } else if (looks_like_path(word)) {
         run_command(c, &cli_info_command, argc - 1, argv + 1);
     } else {

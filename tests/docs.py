@@ -7,7 +7,7 @@
   include/            every code of the enum has a row
   hints               every sft_hint is worded by the library and by both front ends, and used
   src, include        no text names an option of the command, Python or another front end
-  -h, man pages       made from one table: equal words, every command has both
+  -h, man pages       made from one table: equal words, every command has both; docs/cli.md too
   messages            one condition, one text: those of one code do not differ in small words only
   tests/README.md     names every suite of tests/run.py; the programs of its cases can be run
 """
@@ -339,6 +339,9 @@ def check_help():
         if os.path.exists(kept):
             demand(read("man", "safetensors-%s.1" % name) == page,
                    "man/safetensors-%s.1 is not what __man writes" % name)
+    status, page = command("__reference", "cli")
+    demand(status == 0 and page == read("docs", "cli.md"),
+           "docs/cli.md is not what `safetensors __reference cli` writes")
     for name in ("safetensors",):
         status, page = command("__man", name)
         demand(status == 0 and page, "no manual page %s" % name)

@@ -149,7 +149,7 @@ static void command_page(cli_out *out, const cli_command *command) {
     cli_text(out, ".SH SEE ALSO\n.BR safetensors (1),\n.BR safetensors (5)\n");
 }
 
-static const char overview_about[] =
+const char cli_overview_about[] =
     "Inspects .safetensors models: what they hold, whether they are valid, and the values of "
     "their tensors; edits, converts, splits and merges them. Reads only the header and the bytes "
     "asked for; nothing in a file is ever executed.\n"
@@ -159,7 +159,10 @@ static const char overview_about[] =
     "natural order (2 before 10), and a bad one does not stop the rest.\n"
     "Results go to standard output, messages to standard error. Text from files is escaped "
     "wherever people read it.\n"
-    "A first word that is not a command but names a file is passed to info.";
+    "Options of a command may stand before it. A first word that is not a command but names a file "
+    "is passed to info; some names that other programs use are understood: list is ls, show and "
+    "stat are info, verify and validate are check, metadata is meta, compare is diff, search is "
+    "find.";
 
 static const cli_example overview_exits[] = {
     { "0", "fine" },
@@ -173,7 +176,7 @@ static void overview_page(cli_out *out, const cli_command *const *commands) {
     cli_text(out, ".SH SYNOPSIS\n.B safetensors\n\\fICOMMAND\\fR [\\fIOPTION\\fR]... "
                   "[\\fIPATH\\fR]...\n.br\n.B safetensors\n\\fIPATH\\fR\n");
     cli_text(out, ".SH DESCRIPTION\n");
-    roff_paragraphs(out, overview_about);
+    roff_paragraphs(out, cli_overview_about);
     cli_text(out, ".SH COMMANDS\n");
     for (; *commands; commands++) {
         cli_text(out, ".TP\n.BR safetensors\\-");

@@ -114,7 +114,7 @@ for words in EDIT:
         wrong(words, "does not recover", done)
 
 known = {words[0] for words in READ + EDIT} | {"dataset", "help"}
-listed = re.findall(r"^  ([a-z-]+)  +\S", subprocess.run([SFT, "help"], capture_output=True, text=True)
+listed = re.findall(r"^  ([a-z-]+)  +\S", subprocess.run([SFT, "help", "-a"], capture_output=True, text=True)
                     .stdout.split("Commands:")[1].split("Options:")[0], re.M)
 print("not in the table:", sorted(set(listed) ^ known), "wrong:", bad)
 P

@@ -211,7 +211,7 @@ static const char *guess_text(cli_guess *guess, sft_span path, const char *dot) 
 }
 
 const char *cli_field_guess(cli_guess *guess, sft_span name) {
-    sft_span type = sft_span_cstr("result"), path = name;
+    sft_span type = sft_span_cstr(is_fact(first_part(name)) ? "model" : "result"), path = name;
     member parent;
     if (find_parent(name, &parent)) {
         *guess = (cli_guess){ .word = name, .best = name };

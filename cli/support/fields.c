@@ -202,15 +202,22 @@ typedef struct line_take {
     cli_out *out;
     const char *between;
     size_t count;
-    bool csv_safe;
+    bool csv_safe, is_pasted;
 } line_take;
 
 static bool put_value(void *ctx, sft_span text) {
     line_take *line = ctx;
     if (line->count++) cli_text(line->out, line->between);
     else if (line->csv_safe) cli_cell_guard(line->out, text);
-    cli_field_text(line->out, text);
+    if (line->is_pasted) cli_escaped(line->out, text);
+    else cli_field_text(line->out, text);
     return true;
+}
+
+/* Their brackets are escaped: backslashes stay as they are. */
+static bool is_pasted(const cli *c, sft_span name) {
+    return c->set.format != CLI_TSV
+        && (cli_is(name, "prompt") || cli_is(name, "a1111") || cli_is(name, "comfy"));
 }
 
 size_t cli_fields_line(cli *c, const sft_node *root, const cli_fields *fields,
@@ -219,7 +226,8 @@ size_t cli_fields_line(cli *c, const sft_node *root, const cli_fields *fields,
     cli_out *out = &c->out;
     for (size_t i = 0; i < fields->count; i++) {
         bool prompt = cli_is(fields->names[i], "prompt");
-        line_take line = { out, prompt ? ", " : " | ", 0, csv_safe };
+        line_take line = { out, prompt ? ", " : " | ", 0, csv_safe,
+                           is_pasted(c, fields->names[i]) };
         if (i) cli_text(out, "\t");
         cli_field_values(c, root, fields->names[i], put_value, &line);
         known += line.count > 0;

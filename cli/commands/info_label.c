@@ -3,6 +3,8 @@
 #include "support/files.h"
 #include "support/group.h"
 #include "support/nodes.h"
+#include "support/titles.h"
+#include "support/where.h"
 #include "support/words.h"
 
 #include <inttypes.h>
@@ -49,33 +51,36 @@ static void capital(cli_out *out, sft_span words) {
     cli_escaped(out, words);
 }
 
-static void kind_phrase(cli_out *out, const sft_node *root, bool title) {
-    sft_span kind = sft_node_text(root, "model.kind");
-    sft_span type = sft_node_text(root, "adapter.type");
-    bool adapter = cli_is(kind, "adapter");
-    if (adapter && type.len) cli_escaped(out, cli_kind_words(type));
-    if (adapter && type.len && sft_span_equal(sft_node_text(root, "adapter.dora"),
-                                              sft_span_cstr("true"))) cli_text(out, " (DoRA)");
-    if (adapter && type.len) cli_text(out, " ");
-    if (!kind.len) kind = sft_span_cstr("unknown");
-    if (title && !(adapter && type.len)) capital(out, cli_kind_words(kind));
-    else cli_escaped(out, cli_kind_words(kind));
+/* An id that has no other words keeps its letters. */
+static void title_phrase(cli_out *out, const sft_node *root) {
+    char buffer[CLI_TITLE_SIZE];
+    sft_span title = cli_title(root, buffer), id = sft_node_text(root, "model.architecture");
+    bool is_id = id.len && title.len >= id.len && memcmp(title.data, id.data, id.len) == 0;
+    if (is_id) cli_escaped(out, title);
+    else capital(out, title);
 }
 
-static void precision_phrase(cli_out *out, const sft_node *root) {
-    sft_span quantization = sft_node_text(root, "model.quantization");
-    sft_span precision = sft_node_text(root, "model.precision");
-    sft_span words = quantization.len ? quantization : precision;
-    if (!words.len) return;
-    cli_fill(out, ", %", words);
+static void title_line(cli *c, const cli_model *model, const sft_node *root) {
+    sft_span name = name_of(model, root);
+    size_t width;
+    cli_style_on(&c->out, CLI_BOLD);
+    width = cli_escaped_cut(&c->out, name, c->set.verbose ? SIZE_MAX / 64 : CLI_TEXT_COLUMNS);
+    cli_style_off(&c->out, CLI_BOLD);
+    cli_pad(&c->out, width + 2 < TITLE_COLUMNS ? TITLE_COLUMNS - width : 2);
+    title_phrase(&c->out, root);
+    cli_text(&c->out, "\n");
 }
 
-/* "4", or "4–32" where they differ. */
-static void rank_phrase(cli_out *out, const sft_node *root) {
-    sft_span least = sft_node_text(root, "adapter.rank.min");
-    sft_span most = sft_node_text(root, "adapter.rank.max");
-    cli_fill(out, ", rank %", least);
-    if (!sft_span_equal(least, most)) cli_fill(out, "–%", most);
+static void value_line(cli *c, const char *key, sft_span text, const sft_node *fact) {
+    if (!text.len) return;
+    cli_label_key(c, key);
+    cli_escaped_cut(&c->out, text, CLI_TEXT_COLUMNS);
+    cli_line_guess(c, fact);
+    cli_text(&c->out, "\n");
+}
+
+static void fact_line(cli *c, const char *key, const sft_node *root, const char *path) {
+    value_line(c, key, sft_node_text(root, path), sft_node_find(root, path));
 }
 
 /* "7.6B", "124M". */
@@ -86,50 +91,45 @@ static void count_phrase(cli_out *out, uint64_t count) {
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         uint64_t tenths = count / (units[i].unit / 10);
         if (tenths < 10) continue;
-        cli_printf(out, ", %" PRIu64, tenths / 10);
+        cli_printf(out, "%" PRIu64, tenths / 10);
         if (tenths < 1000 && tenths % 10) cli_printf(out, ".%" PRIu64, tenths % 10);
         cli_printf(out, "%s parameters", units[i].letter);
         return;
     }
 }
 
-static void what_it_is(cli_out *out, const sft_node *root) {
-    sft_span architecture = sft_node_text(root, "model.architecture");
-    sft_span variant = sft_node_text(root, "model.variant");
+/* "7.6B parameters, GPTQ 4-bit" */
+static void weights_line(cli *c, const sft_node *root) {
+    char buffer[CLI_TITLE_SIZE];
     uint64_t parameters;
-    kind_phrase(out, root, true);
-    if (architecture.len) {
-        cli_text(out, sft_node_get(root, "adapter")->type == SFT_NODE_OBJECT ? " for " : ", ");
-        cli_escaped(out, cli_architecture_words(architecture));
-    }
-    if (variant.len) cli_fill(out, " %", variant);
-    if (sft_node_text(root, "adapter.rank.min").len) {
-        rank_phrase(out, root);
-        return;
-    }
-    if (is_known(root) && sft_node_uint(root, "model.parameters", &parameters))
-        count_phrase(out, parameters);
-    if (is_known(root)) precision_phrase(out, root);
-}
-
-static void title_line(cli *c, const cli_model *model, const sft_node *root) {
-    sft_span name = name_of(model, root);
-    size_t width;
-    cli_style_on(&c->out, CLI_BOLD);
-    width = cli_escaped_cut(&c->out, name, c->set.verbose ? SIZE_MAX / 64 : CLI_TEXT_COLUMNS);
-    cli_style_off(&c->out, CLI_BOLD);
-    cli_pad(&c->out, width + 2 < TITLE_COLUMNS ? TITLE_COLUMNS - width : 2);
-    what_it_is(&c->out, root);
+    sft_span id = sft_node_text(root, "model.quantization");
+    sft_span words = id.len ? cli_quantization_words(id, buffer)
+                            : sft_node_text(root, "model.precision");
+    bool is_adapter = sft_node_get(root, "adapter")->type == SFT_NODE_OBJECT;
+    bool known = sft_node_uint(root, "model.parameters", &parameters) && parameters >= 1000000;
+    if (is_adapter || !is_known(root) || !known) return;
+    cli_label_key(c, "weights");
+    count_phrase(&c->out, parameters);
+    if (words.len) cli_fill(&c->out, ", %", words);
     cli_text(&c->out, "\n");
 }
 
-static void fact_line(cli *c, const char *key, const sft_node *root, const char *path) {
-    sft_span text = sft_node_text(root, path);
-    if (!text.len) return;
-    cli_label_key(c, key);
-    cli_escaped_cut(&c->out, text, CLI_TEXT_COLUMNS);
-    cli_line_guess(c, sft_node_find(root, path));
-    cli_text(&c->out, "\n");
+/* Titles such as "SDXL" leave out what people expect of that name. */
+static void kind_line(cli *c, const sft_node *root) {
+    char buffer[CLI_TITLE_SIZE];
+    sft_span words = cli_kind_words(sft_node_text(root, "model.kind"));
+    bool is_told = sft_node_get(root, "adapter")->type == SFT_NODE_OBJECT || !is_known(root)
+                || cli_text_has(cli_title(root, buffer), words);
+    if (!is_told) value_line(c, "kind", words, sft_node_find(root, "model.kind"));
+}
+
+/* The title tells the range of ranks; this tells which is the commonest. */
+static void rank_line(cli *c, const sft_node *root) {
+    sft_span least = sft_node_text(root, "adapter.rank.min");
+    sft_span most = sft_node_text(root, "adapter.rank.max");
+    if (!least.len || sft_span_equal(least, most)) return;
+    cli_label_key(c, "rank");
+    cli_fill(&c->out, "%–%, mostly %\n", least, most, sft_node_text(root, "adapter.rank.mode"));
 }
 
 /* Where tensors tell only how a model is built. */
@@ -179,7 +179,9 @@ static void use_sections(cli *c, const sft_node *root) {
     trigger_section(c, root);
     cli_line_text(c, "negative prompt", sft_node_text(root, "model.negative_prompt"));
     weight_line(c, root);
-    fact_line(c, "prediction", root, "model.prediction_type");
+    value_line(c, "prediction",
+               cli_prediction_words(sft_node_text(root, "model.prediction_type")),
+               sft_node_find(root, "model.prediction_type"));
 }
 
 static void note_sections(cli *c, const sft_node *root) {
@@ -321,7 +323,10 @@ void cli_label(cli *c, const cli_model *model, const sft_node *root, bool with_p
         return;
     }
     fact_line(c, "version", root, "model.version_name");
+    kind_line(c, root);
     family_line(c, root);
+    rank_line(c, root);
+    weights_line(c, root);
     use_sections(c, root);
     base_section(c, root);
     author_section(c, root);

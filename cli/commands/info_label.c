@@ -89,7 +89,7 @@ static void count_phrase(cli_out *out, uint64_t count) {
         { UINT64_C(1000000000000), "T" }, { 1000000000, "B" }, { 1000000, "M" },
     };
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        uint64_t tenths = count / (units[i].unit / 10);
+        uint64_t tenth = units[i].unit / 10, tenths = count / tenth + (count % tenth >= tenth / 2);
         if (tenths < 10) continue;
         cli_printf(out, "%" PRIu64, tenths / 10);
         if (tenths < 1000 && tenths % 10) cli_printf(out, ".%" PRIu64, tenths % 10);
@@ -121,6 +121,18 @@ static void kind_line(cli *c, const sft_node *root) {
     bool is_told = sft_node_get(root, "adapter")->type == SFT_NODE_OBJECT || !is_known(root)
                 || cli_text_has(cli_title(root, buffer), words);
     if (!is_told) value_line(c, "kind", words, sft_node_find(root, "model.kind"));
+}
+
+/* The title marks what is guessed; these tell by what. */
+static void guess_lines(cli *c, const sft_node *root) {
+    char buffer[CLI_TITLE_SIZE];
+    const sft_node *architecture = sft_node_find(root, "model.architecture");
+    const sft_node *variant = sft_node_find(root, "model.variant");
+    if (cli_is_guess(architecture))
+        value_line(c, "architecture", cli_architecture_words(sft_node_text(architecture, "")),
+                   architecture);
+    if (cli_is_guess(variant))
+        value_line(c, "variant", cli_variant_words(sft_node_text(variant, ""), buffer), variant);
 }
 
 /* The title tells the range of ranks; this tells which is the commonest. */
@@ -324,6 +336,7 @@ void cli_label(cli *c, const cli_model *model, const sft_node *root, bool with_p
     }
     fact_line(c, "version", root, "model.version_name");
     kind_line(c, root);
+    guess_lines(c, root);
     family_line(c, root);
     rank_line(c, root);
     weights_line(c, root);

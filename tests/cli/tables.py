@@ -71,7 +71,8 @@ def from_zsh(text, command):
 
 def from_fish(text, command):
     rows = re.findall(r"^complete -c safetensors -n '__fish_seen_subcommand_from %s'"
-                      r"(?: -s (\w))? -l ([a-z-]+)(?: -r)?(?: -x -a '(?:\(__fish.*?\)|(.*?))')? -d '(.*)'$"
+                      r"(?: -s (\w))? -l ([a-z-]+)(?: -r)?(?: -x -a '(?:\(__fish.*?\)|(.*?))')?"
+                      r" -d '(.*)'$"
                       % command, text, re.M)
     return {name: (letter, choice.replace(" ", "|"), says)
             for letter, name, choice, says in rows}
@@ -99,7 +100,8 @@ def field_differences(scripts):
 
 def unknown_fields(shell, names):
     for at in range(0, len(names), 64):
-        made = subprocess.run(command_words() + ["info", "-f", ",".join(names[at:at + 64]), "nosuch"],
+        words = ["info", "-f", ",".join(names[at:at + 64]), "nosuch"]
+        made = subprocess.run(command_words() + words,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         if b"expected a field" in made.stdout:
             yield "%s: %s" % (shell, made.stdout.decode())

@@ -328,7 +328,9 @@ static const cli_option info_options[] = {
 
 static const cli_example info_examples[] = {
     { "safetensors info model.safetensors", "name, kind, base model, trigger words, origin" },
-    { "safetensors info -r ~/models", "one line for every model in a tree" },
+    { "safetensors info -r ~/models", "a list of every model in a tree" },
+    { "safetensors info -r --group-by base --sort size ~/models",
+      "by base model, the largest first" },
     { "safetensors info -f prompt lora.safetensors", "trigger words, ready to paste" },
     { "safetensors info -r --where architecture=sdxl --tsv ~/models",
       "a table of matching models" },
@@ -345,9 +347,15 @@ const cli_command cli_info_command = {
     "shapes of its tensors and from its sidecars, the small files next to it; each has a source "
     "and a trust level (-v, --json). Uses the network only with --online and reads no tensor "
     "data except up to eight alpha scalars, so it is as fast for 100 GB as for 1 MB.\n"
-    "One model gives a label, several give one line each; ! marks conflicting claims. -f selects "
-    "facts: docs/json.md lists them all. The name of a fact stands for its value; lists are "
-    "joined with \" | \".\n"
+    "One model gives a label, several give a list: a row each, and a total. ! marks conflicting "
+    "claims, ? facts of little trust. On a terminal the list is as wide as the terminal: the "
+    "columns of dates, paths, bases and trigger words shrink or go first, in this order; then "
+    "names are cut in the middle. Without a column of paths, the path replaces a name that does "
+    "not tell which model it is: two models have it, or a word of the file's name is not in it. "
+    "The widths are those that the first 1000 models need; these are printed together, the others "
+    "as they are read. With --sort, --reverse and --group-by all models are read first.\n"
+    "-f selects facts: docs/json.md lists them all. The name of a fact stands for its value; "
+    "lists are joined with \" | \". --tsv alone gives a table of the facts that tell most.\n"
     "--hash computes digests of the files. --verify computes those that the header and the "
     "sidecars record, and compares; sidecars that describe another file are then ignored. A "
     "digest that is known to be recorded differently (LyCORIS hashes in another order) is shown "

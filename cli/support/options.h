@@ -20,7 +20,7 @@ typedef struct cli_words {
 typedef struct cli_settings {
     int help, version, color, verbose;
     int level, legacy, recursive, format;
-    int sort, tree, csv_safe;
+    int sort, reverse, group_by, tree, csv_safe;
     int deep, explain;
     int as, force, replace, cast_scaled, terminal;
     int quiet, status_only; /* of hash -c */

@@ -315,7 +315,8 @@ void sfti_info_preview(sft_info *info, sft_span base64, sft_span source);
 /* The file or repo it was trained on; "pony", "illustrious", "noobai" in it are a base_model
  * of trust 40. */
 void sfti_info_base_checkpoint(sft_info *info, sft_span text, sft_span source, int trust);
-/* What a declared architecture of trainers says: architecture (or NULL), variant, base_model. */
+/* What a declared architecture of trainers says: architecture (or NULL), variant, base_model; a text
+ * that is not known is the base_model as written. */
 void sfti_info_declared_base(sft_info *info, const char *architecture, sft_span text,
                              sft_span source, int trust);
 /* A class of diffusers or transformers, as written where it is not known. One that stands for many
@@ -354,6 +355,9 @@ bool sfti_one_of(sft_span text, const char *const *list, size_t count, sfti_text
 const char *sfti_mapped(sft_span text, const char *const (*rows)[2], size_t count,
                         sfti_text_fits *fits);
 #define SFTI_MAPPED(text, rows, fits) sfti_mapped(text, rows, SFTI_COUNT(rows), fits)
+/* A file's name that programs give to any model: "model", "adapter_model.fp16",
+ * "pytorch_lora_weights_rank4", "checkpoint-500", "model-00001-of-00003". */
+bool sfti_generic_stem(sft_span stem);
 /* A letter, a digit or part of a character beyond ASCII; the next run of such bytes. */
 bool sfti_word_byte(char c);
 bool sfti_next_word(sft_span *rest, sft_span *word, bool (*in_word)(char c));

@@ -1,6 +1,8 @@
 """What config.json and its like declare, and beside each what must not be taken for it."""
+import json
+
 from compose import Model
-from parts import flux_kohya, flux_model, llama, sd1_unet
+from parts import flux_kohya, flux_model, llama, sd1_unet, sdxl_lora
 
 ODD = "odd.{0-3}.weight F16 8,8"
 
@@ -28,6 +30,15 @@ def quantized(rows=ODD, **config):
 
 def header(rows, **meta):
     return Model(rows, {key.replace("__", "."): value for key, value in meta.items()})
+
+
+def named(stem, rows):
+    return {stem + ".safetensors": Model(rows)}
+
+
+def tags(counts):
+    return {"ss_tag_frequency": json.dumps({"1_img": counts}),
+            "ss_dataset_dirs": json.dumps({"1_img": {"n_repeats": 1, "img_count": 20}})}
 
 
 LORA = """
@@ -92,6 +103,40 @@ CASES = {
     "quantized.bnb-off": quantized(quant_method="bitsandbytes", load_in_4bit=False,
                                    load_in_8bit=False),
     "quantized.odd": quantized(quant_method="aqlm", in_group_size=8),
+    "unmapped.spec": header(ODD, modelspec__architecture="odd-one/lora"),
+    "unmapped.base": header(Model(sdxl_lora(8, 8)).rows, ss_base_model_version="odd_v9"),
+    "unmapped.base-known": header(Model(sdxl_lora(8, 8)).rows,
+                                  ss_base_model_version="sdxl_base_v1-0"),
+    "unmapped.onetrainer": header(ODD, ot_config='{"model_type": "ODD_NEW_9"}'),
+    "hint.pony": named("fox_Pony_v6", sdxl_lora(8, 8)),
+    "hint.pony-other": named("fox_ponytail", sdxl_lora(8, 8)),
+    "hint.noobai": named("fox-NoobAI-vpred", sdxl_lora(8, 8)),
+    "hint.illustrious": named("Illustrious-fox-lightning", sdxl_lora(8, 8)),
+    "hint.turbo": named("fox-turbo", flux_kohya()),
+    "hint.hyper": named("Hyper-FLUX.1-dev-8steps", flux_kohya()),
+    "hint.lcm": named("fox-lcm", sdxl_lora(8, 8)),
+    "hint.fill": named("flux1-fill-fox", flux_kohya()),
+    "hint.scale": named("4x-Fox", ODD),
+    "name.stem": {"Foxes/silver_fox.safetensors": Model(ODD)},
+    "name.generic": {"Foxes/pytorch_lora_weights_rank4.safetensors": Model(ODD)},
+    "name.generic-half": {"Foxes/model.fp16.safetensors": Model(ODD)},
+    "name.generic-step": {"Foxes/checkpoint-500.safetensors": Model(ODD)},
+    "name.generic-not": {"Foxes/model_of_a_fox.safetensors": Model(ODD)},
+    "name.template": {"Foxes/silver_fox.safetensors": Model(ODD, {
+        "modelspec.title": "SDXL 1.0 LoRA"})},
+    "name.template-not": {"Foxes/silver_fox.safetensors": Model(ODD, {
+        "modelspec.title": "SDXL Fox LoRA"})},
+    "words.generic": {"fox.safetensors": Model(sdxl_lora(8, 8), tags(
+        {"rating_safe": 20, "year 2024": 20, "very awa": 20, "uncensored": 20,
+         "anime screenshot": 20, "vx7 fox": 20}))},
+    "words.split": {"fox.safetensors": Model(sdxl_lora(8, 8), tags(
+        {"vx7 fox ||| solo": 20, "qz9 tail BREAK smile": 20}))},
+    "words.split-not": {"fox.safetensors": Model(sdxl_lora(8, 8), tags({"BREAKER fox": 20}))},
+    "words.separator": {"fox.safetensors": Model(sdxl_lora(8, 8), dict(
+        tags({"vx7 fox $$ solo": 20}), ss_datasets=json.dumps([{"subsets": [
+            {"image_dir": "img", "img_count": 20, "keep_tokens_separator": "$$"}]}])))},
+    "words.stem": {"learned_embeds.safetensors": Model("emb_params F32 4,768")},
+    "words.stem-not": {"silver_fox.safetensors": Model("emb_params F32 4,768")},
     "encoder": {"text_encoder/model.safetensors": Model(llama(22, 2048, 256, 32000)),
                 "text_encoder/config.json": {"model_type": "llama",
                                              "architectures": ["LlamaForCausalLM"]}},

@@ -9,7 +9,7 @@ typedef struct name_row {
     const char *word;  /* as the name has it, "-" for each of "-_. " */
     sft_fact field;
     const char *value;
-    const char *family; /* begins the architecture it makes sense for; "" = any */
+    const char *family; /* begins the architecture, or is the kind, it makes sense for; "" = any */
 } name_row;
 
 static const name_row name_rows[] = {
@@ -35,8 +35,31 @@ static const name_row name_rows[] = {
     { "highnoise", SFT_FACT_VARIANT, "high-noise", "wan" },
     { "low-noise", SFT_FACT_VARIANT, "low-noise", "wan" },
     { "lownoise", SFT_FACT_VARIANT, "low-noise", "wan" },
-    { "i2v", SFT_FACT_VARIANT, "i2v", "wan" },
-    { "t2v", SFT_FACT_VARIANT, "t2v", "wan" },
+    { "high", SFT_FACT_VARIANT, "high-noise", "wan" },
+    { "low", SFT_FACT_VARIANT, "low-noise", "wan" },
+    { "i2v", SFT_FACT_VARIANT, "i2v", "wan" }, { "t2v", SFT_FACT_VARIANT, "t2v", "wan" },
+    { "i2v", SFT_FACT_VARIANT, "i2v", "hunyuan-video" },
+    { "t2v", SFT_FACT_VARIANT, "t2v", "hunyuan-video" },
+    { "i2v", SFT_FACT_VARIANT, "i2v", "ltx" }, { "t2v", SFT_FACT_VARIANT, "t2v", "ltx" },
+    { "i2v", SFT_FACT_VARIANT, "i2v", "cogvideox" },
+    { "edit", SFT_FACT_VARIANT, "edit", "qwen-image" },
+    { "fill", SFT_FACT_VARIANT, "fill", "flux.1" },
+    { "turbo", SFT_FACT_VARIANT, "turbo", "" },
+    { "lightning", SFT_FACT_VARIANT, "lightning", "sd" },
+    { "lightning", SFT_FACT_VARIANT, "lightning", "qwen-image" },
+    { "lightning", SFT_FACT_VARIANT, "lightning", "wan" },
+    { "hyper", SFT_FACT_VARIANT, "hyper", "sd" }, { "hyper", SFT_FACT_VARIANT, "hyper", "flux.1" },
+    { "lcm", SFT_FACT_VARIANT, "lcm", "" },
+    { "2x", SFT_FACT_VARIANT, "2x", "upscaler" }, { "x2", SFT_FACT_VARIANT, "2x", "upscaler" },
+    { "4x", SFT_FACT_VARIANT, "4x", "upscaler" }, { "x4", SFT_FACT_VARIANT, "4x", "upscaler" },
+    { "x4plus", SFT_FACT_VARIANT, "4x", "upscaler" },
+    { "8x", SFT_FACT_VARIANT, "8x", "upscaler" }, { "x8", SFT_FACT_VARIANT, "8x", "upscaler" },
+    { "pony", SFT_FACT_BASE_MODEL, "Pony", "sdxl" },
+    { "illustrious", SFT_FACT_BASE_MODEL, "Illustrious", "sdxl" },
+    { "noobai", SFT_FACT_BASE_MODEL, "NoobAI", "sdxl" },
+    { "vpred", SFT_FACT_PREDICTION_TYPE, "v", "sd" },
+    { "v-pred", SFT_FACT_PREDICTION_TYPE, "v", "sd" },
+    { "v-prediction", SFT_FACT_PREDICTION_TYPE, "v", "sd" },
     { "kontext", SFT_FACT_VARIANT, "kontext", "flux.1" },
     { "inpaint", SFT_FACT_VARIANT, "inpaint", "sd" },
     { "inpainting", SFT_FACT_VARIANT, "inpaint", "sd" },
@@ -65,13 +88,24 @@ static bool name_has(sft_span name, sft_span word) {
 
 static bool fits_family(const sft_info *info, const char *family) {
     const sfti_fact *best = sfti_info_best(info, SFT_FACT_ARCHITECTURE);
-    return *family == '\0' || (best && sfti_starts_with(best->value.text, family));
+    const sfti_fact *kind = sfti_info_best(info, SFT_FACT_KIND);
+    if (*family == '\0' || (best && sfti_starts_with(best->value.text, family))) return true;
+    return kind && sfti_is(kind->value.text, family);
+}
+
+/* Whether a stem may be called a name: "x" and "model" are none. */
+static bool telling_stem(sft_span stem) {
+    size_t letters = 0;
+    for (size_t i = 0; i < stem.len; i++) letters += sfti_word_byte(stem.data[i]);
+    return letters >= 3 && !sfti_generic_stem(stem);
 }
 
 void sfti_info_file_name(sft_info *info) {
     sft_span source = sft_span_cstr("filename");
     if (info->stem.len == 0) return;
-    sfti_info_add_text(info, SFT_FACT_NAME, info->stem, source, info->vectors > 0 ? 85 : 30);
+    bool embedding = info->vectors > 0 && !sfti_generic_stem(info->stem);
+    int trust = embedding ? 85 : telling_stem(info->stem) ? 45 : 30;
+    sfti_info_add_text(info, SFT_FACT_NAME, info->stem, source, trust);
     for (size_t i = 0; i < SFTI_COUNT(name_rows); i++) {
         const name_row *row = &name_rows[i];
         if (!fits_family(info, row->family) || !name_has(info->stem, sft_span_cstr(row->word)))

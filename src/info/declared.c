@@ -29,7 +29,7 @@ void sfti_info_declare(sft_info *info, sfti_fact **list, sft_span number, sft_sp
         if (++count > 16) return;
     sfti_fact *fact = sfti_info_take(info, sizeof *fact);
     if (!fact) return;
-    *fact = (sfti_fact){ sfti_number_value(number), source, trust, NULL };
+    *fact = (sfti_fact){ sfti_number_value(number), source, trust, NULL, false };
     *list = fact;
 }
 
@@ -52,8 +52,9 @@ void sfti_info_declared_class(sft_info *info, sft_span name, sft_span source, in
     bool pipeline = kind && strcmp(kind, "pipeline") == 0;
     const sfti_fact *best = sfti_info_best(info, SFT_FACT_ARCHITECTURE);
     if (many && (pipeline || (best && best->trust >= SURE))) return;
-    sfti_info_add_text(info, SFT_FACT_ARCHITECTURE,
-                       architecture ? sft_span_cstr(architecture) : sfti_trim(name), source, trust);
+    if (architecture)
+        sfti_info_add_cstr(info, SFT_FACT_ARCHITECTURE, architecture, source, trust);
+    else sfti_info_add_written(info, name, source, trust);
 }
 
 /* ── CivitAI's labels of base models and its types ── */

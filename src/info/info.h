@@ -40,6 +40,7 @@ typedef struct sfti_fact {
     sft_span source; /* "header:ss_output_name", "sidecar:x.json:/description", "tensors" */
     int trust;       /* 0 to 100 */
     struct sfti_fact *next;
+    bool as_written; /* an architecture that is not in our words */
 } sfti_fact;
 
 /* A growing list of records of one type, in chunks; see sfti_info_push. */
@@ -284,6 +285,8 @@ void sfti_info_add_text(sft_info *info, sft_fact field, sft_span text, sft_span 
 /* The same of a literal; NULL is no fact. */
 void sfti_info_add_cstr(sft_info *info, sft_fact field, const char *text, sft_span source,
                         int trust);
+/* An architecture in words that are not ours. */
+void sfti_info_add_written(sft_info *info, sft_span text, sft_span source, int trust);
 /* A comma list as a LIST fact, blanks stripped. */
 void sfti_info_add_commas(sft_info *info, sft_fact field, sft_span text, sft_span source,
                           int trust);
@@ -391,6 +394,8 @@ void sfti_info_sidecars(sft_info *info, const sft_info_folder *folder); /* sidec
 void sfti_info_match_sidecars(sft_info *info, const sfti_digests *digests);
 /* The same, if the trust of all that sidecars told stays; else false, and nothing is done. */
 bool sfti_info_match_again(sft_info *info, const sfti_digests *digests);
+/* Why a digest may be another than the claim says; NULL: nobody knows. */
+const char *sfti_claim_known(const sft_info *info, const sfti_claim *claim);
 /* Whether a CRC-32 of eight digits is another, or its bytes in the other order: CivitAI has
  * written both. */
 bool sfti_same_crc(sft_span a, sft_span b);
@@ -421,6 +426,8 @@ const char *sfti_map_network_module(sft_span ss_network_module);
 const char *sfti_map_onetrainer(sft_span model_type, const char **variant);
 /* model_type of config.json; false for one that is not known. */
 bool sfti_map_model_type(sft_span type, const char **architecture, const char **kind);
+/* A tag of a model card that names a model, and CivitAI's label of its base, if it has one. */
+const char *sfti_map_tag(sft_span tag, const char **label);
 /* "v_prediction" -> "v"; NULL unknown. */
 const char *sfti_map_prediction(sft_span text);
 /* What a base version or architecture of trainers changes in use ("kontext", "edit"), and

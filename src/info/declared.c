@@ -72,11 +72,20 @@ static const char *const civitai_labels[][2] = {
     { "Wan Video 2.2 T2V-A14B", "14b+t2v" },
 };
 
+/* Of these a base model says what they are used with, not what they are. */
+static bool is_part(const sft_info *info) {
+    static const char *const parts[] = { "text_encoder", "language_model", "image_encoder", "vae",
+                                         "upscaler", "detector", "vision_model", "audio_model" };
+    const sfti_fact *kind = sfti_info_best(info, SFT_FACT_KIND);
+    return kind && SFTI_ONE_OF(kind->value.text, parts, sfti_is);
+}
+
 void sfti_info_declared_label(sft_info *info, sft_span label, sft_span source, int trust) {
     static const char *const nothing[] = { "unknown", "other", "odor", "upscaler" };
     label = sfti_trim(label);
     if (SFTI_ONE_OF(label, nothing, sfti_same_letters)) return;
     sfti_info_add_text(info, SFT_FACT_BASE_MODEL, label, source, trust);
+    if (is_part(info)) return;
     sfti_info_add_cstr(info, SFT_FACT_ARCHITECTURE, sfti_map_civitai_base(label), source, trust);
     sfti_info_add_cstr(info, SFT_FACT_VARIANT,
                        SFTI_MAPPED(label, civitai_labels, sfti_same_letters), source, trust);

@@ -318,8 +318,8 @@ void sfti_info_preview(sft_info *info, sft_span base64, sft_span source);
 /* The file or repo it was trained on; "pony", "illustrious", "noobai" in it are a base_model
  * of trust 40. */
 void sfti_info_base_checkpoint(sft_info *info, sft_span text, sft_span source, int trust);
-/* What a declared architecture of trainers says: architecture (or NULL), variant, base_model; a text
- * that is not known is the base_model as written. */
+/* What a declared architecture of trainers says: architecture (or NULL), variant, base_model; a
+ * text that is not known is the base_model as written. */
 void sfti_info_declared_base(sft_info *info, const char *architecture, sft_span text,
                              sft_span source, int trust);
 /* A class of diffusers or transformers, as written where it is not known. One that stands for many

@@ -268,7 +268,8 @@ static const struct map_class { const char *name, *architecture; } map_classes[]
     { "UNet2DConditionModel", NULL }, { "UNetMotionModel", NULL }, { "MotionAdapter", NULL },
     { "ControlNetModel", NULL }, { "AutoencoderKL", NULL }, { "VQModel", NULL },
     { "PixArtTransformer2DModel", NULL }, { "T2IAdapter", NULL }, { "CLIPModel", NULL },
-    { "ControlNetUnionModel", NULL }, { "CLIPTextModel", NULL }, { "CLIPTextModelWithProjection", NULL },
+    { "ControlNetUnionModel", NULL }, { "CLIPTextModel", NULL },
+    { "CLIPTextModelWithProjection", NULL },
     { "CLIPVisionModel", NULL }, { "CLIPVisionModelWithProjection", NULL },
     { "UNetSpatioTemporalConditionModel", "svd" },
     { "FluxTransformer2DModel", "flux.1" }, { "FluxControlNetModel", "flux.1" },
@@ -299,7 +300,8 @@ static const struct map_class { const char *name, *architecture; } map_classes[]
     { "CosmosTransformer3DModel", "cosmos" }, { "Cosmos3OmniTransformer", "cosmos-3" },
     { "HiDreamImageTransformer2DModel", "hidream-i1" },
     { "OmniGenTransformer2DModel", "omnigen" }, { "OmniGen2Transformer2DModel", "omnigen-2" },
-    { "SanaTransformer2DModel", "sana" }, { "SanaVideoTransformer3DModel", "sana-video" }, { "SanaControlNetModel", "sana" },
+    { "SanaTransformer2DModel", "sana" }, { "SanaControlNetModel", "sana" },
+    { "SanaVideoTransformer3DModel", "sana-video" },
     { "ChromaTransformer2DModel", "chroma" }, { "Kandinsky3UNet", "kandinsky-3" },
     { "Kandinsky5Transformer3DModel", "kandinsky-5" },
     { "LongCatImageTransformer2DModel", "longcat-image" },
@@ -422,7 +424,8 @@ static const struct map_type { const char *type, *architecture, *kind; } map_typ
     { "qwen3_moe", "qwen3-moe", "language_model" }, { "gemma", "gemma", "language_model" },
     { "gemma2", "gemma-2", "language_model" }, { "gemma3_text", "gemma-3", "language_model" },
     { "gemma3", "gemma-3", "language_model" }, { "phi", "phi", "language_model" },
-    { "phi3", "phi-3", "language_model" }, { "deepseek_v3", "deepseek-v3", "language_model" },
+    { "phi3", "phi-3", "language_model" }, { "deepseek_v2", "deepseek-v2", "language_model" },
+    { "deepseek_v3", "deepseek-v3", "language_model" },
     { "gpt2", "gpt-2", "language_model" }, { "gptj", "gpt-j", "language_model" },
     { "gpt_neox", "gpt-neox", "language_model" }, { "gpt_oss", "gpt-oss", "language_model" },
     { "falcon", "falcon", "language_model" }, { "bert", "bert", "language_model" },
@@ -435,6 +438,7 @@ static const struct map_type { const char *type, *architecture, *kind; } map_typ
     { "clip", "clip", NULL }, { "clip_text_model", "clip", "text_encoder" },
     { "clip_vision_model", "clip", "image_encoder" }, { "dinov2", "dinov2", "image_encoder" },
     { "umt5", "umt5", NULL }, { "t5", "t5", NULL },
+    { "rt_detr", "rt-detr", NULL }, { "sam3", "sam-3", NULL },
 };
 
 bool sfti_map_model_type(sft_span text, const char **architecture, const char **kind) {

@@ -215,7 +215,8 @@ static sft_span without_ending(sft_span stem) {
     while (at > 0 && !strchr("._-", stem.data[at - 1])) at--;
     if (at == 0) return stem;
     sft_span word = sfti_from(stem, at);
-    (void)(sfti_skip(&word, "rank") || sfti_skip(&word, "step") || sfti_skip(&word, "epoch"));
+    (void)(sfti_skip(&word, "rank") || sfti_skip(&word, "steps") || sfti_skip(&word, "step")
+           || sfti_skip(&word, "epoch"));
     size_t digits = 0;
     while (digits < word.len && word.data[digits] >= '0' && word.data[digits] <= '9') digits++;
     if (digits < word.len && !SFTI_ONE_OF(word, endings, sfti_same_letters)) return stem;

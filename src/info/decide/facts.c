@@ -9,7 +9,7 @@
 #define VARIANTS_MOST 16
 #define CHILD_LEAST 41 /* a hint is no declaration */
 #define CLAIM_LEAST 11 /* below it stands what was found to be another file's */
-#define SURE 80        /* what tensors show of several models contradicts none of them */
+#define GUESS_MOST 79  /* what tensors show of several models contradicts none of them */
 
 /* ── Order ── */
 
@@ -194,7 +194,7 @@ static bool kinds_agree(sft_span a, sft_span b) {
 }
 
 static bool is_claim(const sfti_fact *fact) {
-    int least = sfti_is(fact->source, "tensors") ? SURE : CLAIM_LEAST;
+    int least = sfti_is(fact->source, "tensors") ? GUESS_MOST + 1 : CLAIM_LEAST;
     return fact->trust >= least && fact->value.type != SFTI_LIST
         && !sfti_is(fact->source, "filename");
 }
@@ -317,7 +317,7 @@ static void tell_list(sft_info *info, sfti_fact *fact) {
 }
 
 /* What is declared an adapter is one, whatever its tensors are called. */
-static void tell_adapter(sft_info *info) {
+static void mark_adapter(sft_info *info) {
     const sfti_fact *kind = info->facts[SFT_FACT_KIND];
     if (kind && (sfti_is(kind->value.text, "adapter") || sfti_is(kind->value.text, "control_lora")))
         info->adapter.present = true;
@@ -332,7 +332,7 @@ void sfti_info_resolve(sft_info *info) {
         cut_facts(info->facts[i]);
         tell_list(info, info->facts[i]);
     }
-    tell_adapter(info);
+    mark_adapter(info);
     info->declared_rank = sorted_facts(info->declared_rank, false);
     info->declared_alpha = sorted_facts(info->declared_alpha, false);
     take_alpha(info);

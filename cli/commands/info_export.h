@@ -9,7 +9,9 @@
 size_t cli_export_previews(cli *c, const cli_model *model, const char *folder);
 /* Bytes to a file, whole or not at all; only --force replaces one that is there. It is readable
  * by those who may read the model, and the file beside it that the bytes come from (or NULL).
- * False after a complaint. */
+ * cli_write_file complains, and returns false, when it fails. */
+sft_code cli_write_beside(cli *c, const cli_model *model, const char *beside, const char *path,
+                          sft_span bytes, sft_error *err);
 bool cli_write_file(cli *c, const cli_model *model, const char *beside, const char *path,
                     sft_span bytes);
 /* "png" of "image/png"; NULL for a type that is no picture's or film's. */

@@ -3,6 +3,7 @@
 #include "commands/info_export.h"
 #include "commands/info_label.h"
 #include "commands/info_online.h"
+#include "commands/info_save_as.h"
 #include "os/os.h"
 #include "support/cli.h"
 #include "support/fields.h"
@@ -25,7 +26,11 @@ typedef struct info_run {
     cli_digests digests;
     cli_online online;
     uint64_t mismatches;   /* without a known cause */
+    uint64_t least;        /* trust for --save-as */
 } info_run;
+
+/* Whether nothing is computed or asked, only counted. */
+static bool only_counts(const cli *c) { return c->set.dry_run && c->set.online; }
 
 /* ── One model ── */
 
@@ -85,11 +90,12 @@ static void each_info(void *ctx, cli_model *model) {
         cli_fail_model(c, model);
         return;
     }
-    if (c->set.dry_run) return;
+    if (only_counts(c)) return;
     const sft_node *root = sft_tree_root(model->tree);
     if (!cli_wheres_fit(c, &run->where, root)) return;
     count_mismatches(run, root);
-    show_model(run, model, root);
+    if (c->set.save_as) cli_save_model(c, model, run->least);
+    else show_model(run, model, root);
     export_model(run, model);
 }
 
@@ -140,7 +146,7 @@ static uint32_t wanted_digests(void *ctx, cli_model *model, size_t unit) {
     if (!info || !may_be_wanted(run, model)) return 0;
     if (run->c->set.online) cli_online_begin(&run->online, model);
     uint32_t algos = unit_algos(run, model, info);
-    if (run->c->set.dry_run) {
+    if (only_counts(run->c)) {
         cli_online_count(&run->online, model, cli_unit_path(model, unit), algos);
         return 0;
     }
@@ -178,13 +184,13 @@ static sft_code read_digest_options(info_run *run, char **operands, size_t count
     cli *c = run->c;
     sft_code code = read_hash_list(run, err);
     bool digests = c->set.hash || c->set.verify || c->set.online;
-    if (!code && !c->set.online && (c->set.save || c->set.dry_run))
+    if (!code && !c->set.online && (c->set.save || (c->set.dry_run && !c->set.save_as)))
         code = cli_usage_error(err, "expected --online with --%s",
                                c->set.save ? "save" : "dry-run");
-    for (size_t i = 0; !code && digests && i < count; i++)
+    for (size_t i = 0; !code && (digests || c->set.save_as) && i < count; i++)
         if (strcmp(operands[i], "-") == 0)
-            code = cli_usage_error(err, "expected files for --hash, --verify and --online, "
-                                   "found standard input");
+            code = cli_usage_error(err, "expected files for --hash, --verify, --online and "
+                                   "--save-as, found standard input");
     if (!digests) return code;
     run->digests.wanted = wanted_digests;
     run->digests.answer = take_digests;
@@ -201,8 +207,8 @@ static sft_code read_digest_options(info_run *run, char **operands, size_t count
 static sft_code read_options(info_run *run, sft_error *err) {
     cli *c = run->c;
     const char *list = c->set.fields;
-    sft_code code = SFT_OK;
-    if (c->set.csv_safe && c->set.format != CLI_TSV) {
+    sft_code code = cli_save_read(c, &run->least, err);
+    if (!code && c->set.csv_safe && c->set.format != CLI_TSV) {
         code = cli_usage_error(err, "%s", CLI_CSV_SAFE_ALONE);
     }
     if (!list && c->set.format == CLI_TSV) list = cli_default_columns;
@@ -253,9 +259,9 @@ static void run_info(cli *c, char **operands, size_t count) {
         usable = cli_online_open(&run.online, c, run.digests.hashing.cache);
     if (usable)
         cli_each_model(c, operands, count, &run.models, &run.digests, check_info, &run);
-    if (usable && !c->set.dry_run) total_line(&run);
-    if (usable && c->set.dry_run) cli_online_summary(&run.online);
-    else if (c->set.dry_run) c->no_results = true;
+    if (usable && !c->set.save_as && !only_counts(c)) total_line(&run);
+    if (usable && only_counts(c)) cli_online_summary(&run.online);
+    else if (only_counts(c)) c->no_results = true;
     cli_online_close(&run.online);
     cli_hash_run_end(&run.digests.hashing);
     if (c->set.fields && run.shown > 0 && run.known == 0) cli_status(c, CLI_NO);
@@ -284,7 +290,8 @@ static const cli_option info_options[] = {
       "write the preview images of the models into a folder" },
     { 0, "export-workflow", "FILE", CLI_WORD, 0, AT(workflow_file),
       "write the workflow of the model to a file" },
-    { 0, "force", NULL, CLI_FLAG, 1, AT(force), "overwrite existing files when exporting" },
+    { 0, "force", NULL, CLI_FLAG, 1, AT(force), "overwrite existing files when exporting; with --save-as: replace values, and add to a "
+      "sidecar that exists" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
@@ -324,7 +331,7 @@ const cli_command cli_info_command = {
     "with all its shards; so are shards without an index, and a folder with a model_index.json "
     "with all its components. - is standard input, of which only the header is read.",
     info_examples,
-    { info_options, cli_online_options, cli_hash_run_options, cli_input_options, cli_json_options,
+    { info_options, cli_save_options, cli_online_options, cli_hash_run_options, cli_input_options, cli_json_options,
       cli_reading_options, cli_common_options },
     { "every model was read",
       "no model has any of the -f facts, or there is no workflow; with --verify, a digest "

@@ -277,7 +277,8 @@ const cli_option cli_online_options[] = {
     { 0, "save", NULL, CLI_FLAG, 1, AT(save),
       "with --online: save the answers as NAME.civitai.info and the first image as NAME.preview" },
     { 0, "dry-run", NULL, CLI_FLAG, 1, AT(dry_run),
-      "with --online: only print what would be hashed and requested" },
+      "with --online: only print what would be hashed and requested; with --save-as: what would "
+      "be written" },
     { 0, "civitai-url", "URL", CLI_WORD, 0, AT(civitai_url),
       "use another server (default: " CLI_CIVITAI_URL ")" },
     { 0, "timeout", "SECONDS", CLI_WORD, 0, AT(timeout),

@@ -1,9 +1,8 @@
 #include "commands/info_sidecar.h"
 
 #include "base/error.h"
-#include "os/os.h"
+#include "os/io.h"
 #include "support/files.h"
-#include "support/raw.h"
 #include "support/words.h"
 
 #include <errno.h>
@@ -62,7 +61,7 @@ bool cli_keep_civitai(sft_span key, sft_span value) {
     return !cli_is(key, "skeleton_file");
 }
 
-sft_code cli_merge_text(sft_span under, sft_span over, bool (*keep)(sft_span, sft_span),
+sft_code cli_merge_text(sft_span under, sft_span over, cli_raw_keep *keep,
                         sft_buffer *out, sft_error *err) {
     sft_sink sink = sft_sink_memory(out);
     sfti_json_writer w;

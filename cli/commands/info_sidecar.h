@@ -3,6 +3,7 @@
 #define CLI_INFO_SIDECAR_H
 
 #include "support/models.h"
+#include "support/raw.h"
 
 typedef struct cli_sidecar {
     char *path;      /* in the caller's arena */
@@ -23,7 +24,7 @@ void cli_sidecar_close(cli_sidecar *sidecar);
 /* Of a .civitai.info: what a writer that knew no such model left in it is dropped. */
 bool cli_keep_civitai(sft_span key, sft_span value);
 /* Members of `over`, then of `under`, as cli_raw_merge writes them. */
-sft_code cli_merge_text(sft_span under, sft_span over, bool (*keep)(sft_span, sft_span),
+sft_code cli_merge_text(sft_span under, sft_span over, cli_raw_keep *keep,
                         sft_buffer *out, sft_error *err);
 
 #endif

@@ -108,6 +108,11 @@ static bool member_of(sft_span object, sft_span key, sft_span *value) {
     return false;
 }
 
+bool cli_raw_has(sft_span object, sft_span key, sft_span value) {
+    sft_span was;
+    return member_of(object, key, &was) && sft_span_equal(was, value);
+}
+
 static bool are_objects(sft_span a, sft_span b) {
     return a.len > 0 && b.len > 0 && *a.data == '{' && *b.data == '{';
 }

@@ -25,6 +25,7 @@ typedef struct info_run {
     uint32_t algos;        /* of --hash */
     cli_digests digests;
     cli_online online;
+    cli_update_counts updates;
     uint64_t mismatches;   /* without a known cause */
     uint64_t least;        /* trust for --save-as */
 } info_run;
@@ -95,6 +96,7 @@ static void each_info(void *ctx, cli_model *model) {
     if (!cli_wheres_fit(c, &run->where, root)) return;
     count_mismatches(run, root);
     if (c->set.save_as) cli_save_model(c, model, run->least);
+    else if (c->set.updates) cli_update_show(&run->online, model, &run->updates);
     else show_model(run, model, root);
     export_model(run, model);
 }
@@ -184,9 +186,13 @@ static sft_code read_digest_options(info_run *run, char **operands, size_t count
     cli *c = run->c;
     sft_code code = read_hash_list(run, err);
     bool digests = c->set.hash || c->set.verify || c->set.online;
-    if (!code && !c->set.online && (c->set.save || (c->set.dry_run && !c->set.save_as)))
-        code = cli_usage_error(err, "expected --online with --%s",
-                               c->set.save ? "save" : "dry-run");
+    if (!code && !c->set.online
+        && (c->set.save || c->set.updates || (c->set.dry_run && !c->set.save_as)))
+        code = cli_usage_error(err, "expected --online with --%s", c->set.save ? "save"
+                               : c->set.updates ? "updates" : "dry-run");
+    if (!code && c->set.updates && (c->set.save || c->set.save_as || c->set.fields
+                                    || c->set.format == CLI_TSV))
+        code = cli_usage_error(err, "expected --updates without --save, --save-as, -f and --tsv");
     for (size_t i = 0; !code && (digests || c->set.save_as) && i < count; i++)
         if (strcmp(operands[i], "-") == 0)
             code = cli_usage_error(err, "expected files for --hash, --verify, --online and "
@@ -259,7 +265,8 @@ static void run_info(cli *c, char **operands, size_t count) {
         usable = cli_online_open(&run.online, c, run.digests.hashing.cache);
     if (usable)
         cli_each_model(c, operands, count, &run.models, &run.digests, check_info, &run);
-    if (usable && !c->set.save_as && !only_counts(c)) total_line(&run);
+    if (usable && !c->set.save_as && !c->set.updates && !only_counts(c)) total_line(&run);
+    if (usable && c->set.updates && !only_counts(c)) cli_update_total(c, &run.updates);
     if (usable && only_counts(c)) cli_online_summary(&run.online);
     else if (only_counts(c)) c->no_results = true;
     cli_online_close(&run.online);
@@ -303,6 +310,9 @@ static const cli_example info_examples[] = {
       "a table of matching models" },
     { "safetensors info --json model.safetensors", "everything, for programs" },
     { "safetensors info --verify model.safetensors", "do the recorded digests match?" },
+    { "safetensors info -r --save-as a1111 --dry-run ~/models",
+      "what would be written as NAME.json for A1111" },
+    { "safetensors info -r --online --updates ~/models", "newer versions on CivitAI" },
     { "curl -s URL | safetensors info -", "from a pipe: only the header is read" },
     { NULL, NULL },
 };
@@ -327,6 +337,17 @@ const cli_command cli_info_command = {
     "a matching size; otherwise the file is hashed. With --cache, unknown files are not looked "
     "up again for a week. With --where, only models that match before are looked up. Nothing but "
     "digests is sent.\n"
+    "--updates asks what became of the models there: whether newer versions exist, whether model "
+    "or version were deleted, and whether the permissions differ from those that a sidecar "
+    "records. Where a sidecar records the CivitAI ids, the model's id is sent instead of digests, "
+    "fifty in a request, and nothing is hashed.\n"
+    "--save-as writes what is known for another program: as a sidecar next to the model, or with "
+    "modelspec as keys of the header. Only facts with a trust of at least 60 (--min-trust) are "
+    "written, and digests only if --hash or --online computes them: never a guess from a file "
+    "name. A sidecar that exists is left alone; with --force the known keys are set in it and all "
+    "others stay. Keys of the header that have another value stay, too, unless --force is given. "
+    "What the same sidecar tells is not written back to it. Write the header first: a changed "
+    "file no longer has the length that sidecars record.\n"
     "A folder stands for the models in it. An index (model.safetensors.index.json) is one model "
     "with all its shards; so are shards without an index, and a folder with a model_index.json "
     "with all its components. - is standard input, of which only the header is read.",
@@ -335,7 +356,9 @@ const cli_command cli_info_command = {
       cli_reading_options, cli_common_options },
     { "every model was read",
       "no model has any of the -f facts, or there is no workflow; with --verify, a digest "
-      "differs from the recorded one without a known cause",
-      "a model could not be read, or a usage error" },
+      "differs from the recorded one without a known cause; with --updates, a model has a newer "
+      "version, was deleted or has other permissions",
+      "a model could not be read, a sidecar exists or could not be written, the server did not "
+      "answer, or a usage error" },
     0, SIZE_MAX, run_info,
 };

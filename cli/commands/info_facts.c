@@ -51,31 +51,41 @@ sft_span cli_known_digest(const cli_saving *saving, const char *algo) {
 
 /* ── Joined texts ── */
 
-static void put_text(cli_saving *saving, sft_buffer *out, sft_span text) {
-    sft_sink sink = sft_sink_memory(out);
-    if (sft_sink_write(&sink, out->len, text.data, text.len, NULL)) saving->is_full = true;
+typedef struct joined {
+    sft_buffer text;
+    sft_sink sink;
+} joined;
+
+static void begin(cli_saving *saving, joined *out) {
+    out->text = (sft_buffer){ .alloc = saving->c->alloc };
+    out->sink = sft_sink_memory(&out->text);
 }
 
-static sft_span taken(cli_saving *saving, sft_buffer *out) {
-    sft_span text = { "", 0 };
-    char *copy = out->len ? sfti_arena_copy(&saving->arena, out->data, out->len) : NULL;
-    if (copy) text = (sft_span){ copy, out->len };
-    saving->is_full = saving->is_full || (out->len > 0 && !copy);
-    sft_buffer_free(out);
-    return text;
+static void add(cli_saving *saving, joined *out, const char *separator, sft_span text) {
+    sft_span before = sft_span_cstr(out->text.len > 0 ? separator : "");
+    if (sft_sink_write(&out->sink, out->text.len, before.data, before.len, NULL)
+        || sft_sink_write(&out->sink, out->text.len, text.data, text.len, NULL))
+        saving->is_full = true;
+    saving->count++;
+}
+
+static sft_span end(cli_saving *saving, joined *out) {
+    size_t len = out->text.len;
+    char *copy = len ? sfti_arena_copy(&saving->arena, out->text.data, len) : NULL;
+    saving->is_full = saving->is_full || (len > 0 && !copy);
+    sft_buffer_free(&out->text);
+    return (sft_span){ copy ? copy : "", copy ? len : 0 };
 }
 
 /* Notes have no trust: people wrote them. */
 sft_span cli_known_notes(cli_saving *saving) {
-    sft_buffer out = { .alloc = saving->c->alloc };
+    joined out;
     const sft_node *note = cli_first(saving->root, "model.notes");
-    for (; note; note = note->next) {
-        if (is_own(saving, sft_node_text(note, "source"))) continue;
-        if (out.len > 0) put_text(saving, &out, sft_span_cstr("\n\n"));
-        put_text(saving, &out, sft_node_text(note, "text"));
-        saving->count++;
-    }
-    return taken(saving, &out);
+    begin(saving, &out);
+    for (; note; note = note->next)
+        if (!is_own(saving, sft_node_text(note, "source")))
+            add(saving, &out, "\n\n", sft_node_text(note, "text"));
+    return end(saving, &out);
 }
 
 /* Entries with commas are whole prompts: the bars keep them apart, as Civitai Helper does. */
@@ -87,13 +97,11 @@ static const char *separator_of(const cli_saving *saving, bool prompt) {
 }
 
 sft_span cli_known_words(cli_saving *saving, bool prompt) {
-    sft_buffer out = { .alloc = saving->c->alloc };
+    joined out;
     const char *separator = separator_of(saving, prompt);
     const sft_node *word = cli_known_word(saving, NULL);
-    for (; word; word = cli_known_word(saving, word)) {
-        if (out.len > 0) put_text(saving, &out, sft_span_cstr(separator));
-        put_text(saving, &out, sft_node_text(word, prompt ? "prompt" : "text"));
-        saving->count++;
-    }
-    return taken(saving, &out);
+    begin(saving, &out);
+    for (; word; word = cli_known_word(saving, word))
+        add(saving, &out, separator, sft_node_text(word, prompt ? "prompt" : "text"));
+    return end(saving, &out);
 }

@@ -38,8 +38,10 @@ sft_code cli_save_read(cli *c, uint64_t *least, sft_error *err) {
 
 typedef struct saved {
     const char *path; /* what was written */
-    sft_pair *items;  /* keys and values; of a sidecar as JSON */
+    sft_pair *items;  /* keys and values that are known; of a sidecar as JSON */
     size_t count;
+    sft_pair *all;    /* with what the program expects; NULL: items */
+    size_t all_count;
     const sft_span *kept;
     size_t kept_count;
     bool is_new, is_json;
@@ -81,12 +83,14 @@ static void put_keys(sfti_json_writer *w, const saved *what) {
 }
 
 static void put_content(sfti_json_writer *w, const saved *what) {
+    const sft_pair *pairs = what->all ? what->all : what->items;
+    size_t count = what->all ? what->all_count : what->count;
     sfti_json_key(w, "content");
     sfti_json_open(w, '{');
-    for (size_t i = 0; i < what->count; i++) {
-        sfti_json_key_span(w, what->items[i].key);
-        if (what->is_json) sfti_json_text(w, what->items[i].value);
-        else sfti_json_span(w, what->items[i].value);
+    for (size_t i = 0; i < count; i++) {
+        sfti_json_key_span(w, pairs[i].key);
+        if (what->is_json) sfti_json_text(w, pairs[i].value);
+        else sfti_json_span(w, pairs[i].value);
     }
     sfti_json_close(w, '}');
 }
@@ -184,16 +188,16 @@ static sft_code check_there(const cli_saving *saving, const cli_sidecar_format *
 }
 
 /* The members of the text that are not there with the same value. */
-static sft_code list_changes(cli_saving *saving, sft_span text, sft_span there, saved *out,
-                             sft_error *err) {
+static sft_code list_changes(cli_saving *saving, sft_span text, sft_span there, sft_pair **out,
+                             size_t *out_count, sft_error *err) {
     cli_raw raw;
     size_t count = 0;
     for (cli_raw_begin(&raw, text); cli_raw_next(&raw);) count++;
-    out->items = sfti_arena_array(&saving->arena, count, sizeof *out->items);
-    if (!out->items) return sfti_fail_memory(err, count);
+    *out = sfti_arena_array(&saving->arena, count, sizeof **out);
+    if (!*out) return sfti_fail_memory(err, count);
     for (cli_raw_begin(&raw, text); cli_raw_next(&raw);)
         if (!cli_raw_has(there, raw.key, raw.value))
-            out->items[out->count++] = (sft_pair){ raw.key, raw.value };
+            (*out)[(*out_count)++] = (sft_pair){ raw.key, raw.value };
     return SFT_OK;
 }
 
@@ -209,7 +213,11 @@ static sft_code save_text(cli_saving *saving, const cli_sidecar_format *format,
     if (!code && !is_done) code = check_there(saving, format, there, err);
     if (!code && !is_done) code = merge(format, there, texts, err);
     if (!code && !is_done)
-        code = list_changes(saving, span_of(&texts->merged), there->object, &what, err);
+        code = list_changes(saving, span_of(&texts->known), there->object, &what.items,
+                            &what.count, err);
+    if (!code && !is_done)
+        code = list_changes(saving, span_of(&texts->merged), there->object, &what.all,
+                            &what.all_count, err);
     if (!code && !is_done && !c->set.dry_run)
         code = cli_write_beside(c, saving->model, NULL, there->path, span_of(&texts->merged), err);
     if (!code && saving->count == 0 && !there->exists) say_nothing_known(saving);

@@ -297,7 +297,8 @@ static const cli_option info_options[] = {
       "write the preview images of the models into a folder" },
     { 0, "export-workflow", "FILE", CLI_WORD, 0, AT(workflow_file),
       "write the workflow of the model to a file" },
-    { 0, "force", NULL, CLI_FLAG, 1, AT(force), "overwrite existing files when exporting; with --save-as: replace values, and add to a "
+    { 0, "force", NULL, CLI_FLAG, 1, AT(force),
+      "overwrite existing files when exporting; with --save-as: replace values, and add to a "
       "sidecar that exists" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
@@ -352,8 +353,8 @@ const cli_command cli_info_command = {
     "with all its shards; so are shards without an index, and a folder with a model_index.json "
     "with all its components. - is standard input, of which only the header is read.",
     info_examples,
-    { info_options, cli_save_options, cli_online_options, cli_hash_run_options, cli_input_options, cli_json_options,
-      cli_reading_options, cli_common_options },
+    { info_options, cli_save_options, cli_online_options, cli_hash_run_options,
+      cli_input_options, cli_json_options, cli_reading_options, cli_common_options },
     { "every model was read",
       "no model has any of the -f facts, or there is no workflow; with --verify, a digest "
       "differs from the recorded one without a known cause; with --updates, a model has a newer "

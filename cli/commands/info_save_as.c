@@ -161,6 +161,15 @@ static const sft_node *entry_of(const cli_saving *saving, const char *path) {
     return one;
 }
 
+/* Whether all that it tells is among the facts: then nothing of it is replaced unseen. */
+static bool is_read(const sft_node *entry) {
+    static const char skeleton[] = "a skeleton";
+    sft_span error = sft_node_text(entry, "error");
+    bool is_skeleton = error.len > sizeof skeleton
+                    && memcmp(error.data, skeleton, sizeof skeleton - 1) == 0;
+    return entry && (error.len == 0 || is_skeleton);
+}
+
 /* What is there is added to only if it is of this model and of this program. */
 static sft_code check_there(const cli_saving *saving, const cli_sidecar_format *format,
                             const cli_sidecar *there, sft_error *err) {
@@ -180,6 +189,9 @@ static sft_code check_there(const cli_saving *saving, const cli_sidecar_format *
         code = sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
                          "expected a sidecar of this model, found another model's digest in it");
         cli_hint(err, CLI_HINT_MOVE_AWAY);
+    } else if (there->object.len > 0 && !is_empty && !is_read(entry)) {
+        code = sfti_fail(err, SFT_IO_READ, SFT_NO_OFFSET,
+                         "expected a sidecar that was read, found one that could not be");
     } else if (!saving->c->set.force) {
         code = sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET, "already exists");
         cli_hint(err, CLI_HINT_MERGE);

@@ -422,6 +422,7 @@ void cli_update_total(cli *c, const cli_update_counts *counts) {
     };
     uint64_t news = counts->newer + counts->removed + counts->deleted + counts->changed;
     if (news > 0) cli_status(c, CLI_NO);
+    if (counts->unanswered > 0) cli_status(c, CLI_FAILED);
     if (cli_is_json(c) || cli_is_over(c)) return;
     cli_printf(&c->out, "%" PRIu64 " model%s", counts->models, counts->models == 1 ? "" : "s");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

@@ -25,8 +25,11 @@ static bool save_info(cli *c, const cli_model *model, sfti_arena *arena, sft_spa
         code = cli_merge_text(old.object, answer, cli_keep_civitai, &merged, &err);
         text = (sft_span){ merged.data, merged.len };
     }
+    if (!code && (!is_same || c->set.force)) {
+        code = cli_write_beside(c, model, NULL, old.path, text, c->set.force && old.exists, &err);
+        done = !code;
+    }
     if (code) cli_complain(c, old.path ? old.path : model->path, &err);
-    else if (!is_same || c->set.force) done = cli_write_file(c, model, NULL, old.path, text);
     sft_buffer_free(&merged);
     cli_sidecar_close(&old);
     return done;

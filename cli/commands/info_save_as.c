@@ -231,7 +231,8 @@ static sft_code save_text(cli_saving *saving, const cli_sidecar_format *format,
         code = list_changes(saving, span_of(&texts->merged), there->object, &what.all,
                             &what.all_count, err);
     if (!code && !is_done && !c->set.dry_run)
-        code = cli_write_beside(c, saving->model, NULL, there->path, span_of(&texts->merged), err);
+        code = cli_write_beside(c, saving->model, NULL, there->path, span_of(&texts->merged),
+                                c->set.force && there->exists, err);
     if (!code && saving->count == 0 && !there->exists) say_nothing_known(saving);
     else if (!code) say_saved(saving, &what);
     return code;

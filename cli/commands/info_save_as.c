@@ -40,7 +40,7 @@ typedef struct saved {
     const char *path; /* what was written */
     sft_pair *items;  /* keys and values that are known; of a sidecar as JSON */
     size_t count;
-    sft_pair *all;    /* with what the program expects; NULL: items */
+    const sft_pair *all; /* the same, then what the program expects; NULL: items */
     size_t all_count;
     const sft_span *kept;
     size_t kept_count;
@@ -199,17 +199,24 @@ static sft_code check_there(const cli_saving *saving, const cli_sidecar_format *
     return code;
 }
 
-/* The members of the text that are not there with the same value. */
-static sft_code list_changes(cli_saving *saving, sft_span text, sft_span there, sft_pair **out,
-                             size_t *out_count, sft_error *err) {
+/* Of what is known, and of what the program expects, that which is not there with the same value,
+ * or at all. */
+static sft_code list_changes(cli_saving *saving, const save_texts *texts, sft_span there,
+                             saved *out, sft_error *err) {
     cli_raw raw;
+    sft_span known = span_of(&texts->known), defaults = span_of(&texts->defaults), value;
     size_t count = 0;
-    for (cli_raw_begin(&raw, text); cli_raw_next(&raw);) count++;
-    *out = sfti_arena_array(&saving->arena, count, sizeof **out);
-    if (!*out) return sfti_fail_memory(err, count);
-    for (cli_raw_begin(&raw, text); cli_raw_next(&raw);)
+    for (cli_raw_begin(&raw, known); cli_raw_next(&raw);) count++;
+    for (cli_raw_begin(&raw, defaults); cli_raw_next(&raw);) count++;
+    out->all = out->items = sfti_arena_array(&saving->arena, count, sizeof *out->items);
+    if (!out->items) return sfti_fail_memory(err, count);
+    for (cli_raw_begin(&raw, known); cli_raw_next(&raw);)
         if (!cli_raw_has(there, raw.key, raw.value))
-            (*out)[(*out_count)++] = (sft_pair){ raw.key, raw.value };
+            out->items[out->count++] = (sft_pair){ raw.key, raw.value };
+    out->all_count = out->count;
+    for (cli_raw_begin(&raw, defaults); cli_raw_next(&raw);)
+        if (!cli_raw_find(there, raw.key, &value) && !cli_raw_find(known, raw.key, &value))
+            out->items[out->all_count++] = (sft_pair){ raw.key, raw.value };
     return SFT_OK;
 }
 
@@ -224,12 +231,7 @@ static sft_code save_text(cli_saving *saving, const cli_sidecar_format *format,
                    && cli_raw_covers(there->object, span_of(&texts->known)));
     if (!code && !is_done) code = check_there(saving, format, there, err);
     if (!code && !is_done) code = merge(format, there, texts, err);
-    if (!code && !is_done)
-        code = list_changes(saving, span_of(&texts->known), there->object, &what.items,
-                            &what.count, err);
-    if (!code && !is_done)
-        code = list_changes(saving, span_of(&texts->merged), there->object, &what.all,
-                            &what.all_count, err);
+    if (!code && !is_done) code = list_changes(saving, texts, there->object, &what, err);
     if (!code && !is_done && !c->set.dry_run)
         code = cli_write_beside(c, saving->model, NULL, there->path, span_of(&texts->merged),
                                 c->set.force && there->exists, err);

@@ -92,13 +92,17 @@ void cli_raw_write(sfti_json_writer *w, sft_span key, sft_span value) {
 
 /* ── Merging ── */
 
+#define KEYS_MOST 64
+
 typedef struct merge_level {
     cli_raw at;
     sft_span under, over;
     bool is_rest; /* going through under */
+    sft_span keys[KEYS_MOST]; /* of over: looking among them is fast however long the values are */
+    size_t count;             /* more than KEYS_MOST: over itself is looked through */
 } merge_level;
 
-static bool member_of(sft_span object, sft_span key, sft_span *value) {
+bool cli_raw_find(sft_span object, sft_span key, sft_span *value) {
     cli_raw raw;
     for (cli_raw_begin(&raw, object); cli_raw_next(&raw);) {
         if (!sft_span_equal(raw.key, key)) continue;
@@ -110,7 +114,7 @@ static bool member_of(sft_span object, sft_span key, sft_span *value) {
 
 bool cli_raw_has(sft_span object, sft_span key, sft_span value) {
     sft_span was;
-    return member_of(object, key, &was) && sft_span_equal(was, value);
+    return cli_raw_find(object, key, &was) && sft_span_equal(was, value);
 }
 
 static bool are_objects(sft_span a, sft_span b) {
@@ -122,6 +126,21 @@ static void enter(merge_level *level, sft_span under, sft_span over) {
     cli_raw_begin(&level->at, over);
 }
 
+static bool next_over(merge_level *level) {
+    if (!cli_raw_next(&level->at)) return false;
+    if (level->count < KEYS_MOST) level->keys[level->count] = level->at.key;
+    level->count++;
+    return true;
+}
+
+static bool is_in_over(const merge_level *level, sft_span key) {
+    sft_span value;
+    if (level->count > KEYS_MOST) return cli_raw_find(level->over, key, &value);
+    for (size_t i = 0; i < level->count; i++)
+        if (sft_span_equal(level->keys[i], key)) return true;
+    return false;
+}
+
 void cli_raw_merge(sfti_json_writer *w, sft_span under, sft_span over, cli_raw_keep *keep) {
     merge_level levels[CLI_RAW_LEVELS];
     size_t depth = 1;
@@ -131,17 +150,17 @@ void cli_raw_merge(sfti_json_writer *w, sft_span under, sft_span over, cli_raw_k
     while (depth > 0) {
         merge_level *level = &levels[depth - 1];
         cli_raw *at = &level->at;
-        if (!cli_raw_next(at)) {
-            bool is_over = level->is_rest;
+        if (level->is_rest) {
+            if (!cli_raw_next(at)) {
+                sfti_json_close(w, '}');
+                depth--;
+            } else if (!is_in_over(level, at->key) && (!keep || keep(at->key, at->value))) {
+                cli_raw_write(w, at->key, at->value);
+            }
+        } else if (!next_over(level)) {
             level->is_rest = true;
             cli_raw_begin(at, level->under);
-            if (!is_over) continue;
-            sfti_json_close(w, '}');
-            depth--;
-        } else if (level->is_rest) {
-            if (!member_of(level->over, at->key, &was) && (!keep || keep(at->key, at->value)))
-                cli_raw_write(w, at->key, at->value);
-        } else if (depth < CLI_RAW_LEVELS && member_of(level->under, at->key, &was)
+        } else if (depth < CLI_RAW_LEVELS && cli_raw_find(level->under, at->key, &was)
                    && are_objects(was, at->value)) {
             write_key(w, at->key);
             sfti_json_open(w, '{');
@@ -160,7 +179,7 @@ bool cli_raw_covers(sft_span under, sft_span over) {
     while (depth > 0) {
         merge_level *level = &levels[depth - 1];
         if (!cli_raw_next(&level->at)) depth--;
-        else if (!member_of(level->under, level->at.key, &was)) return false;
+        else if (!cli_raw_find(level->under, level->at.key, &was)) return false;
         else if (sft_span_equal(was, level->at.value)) continue;
         else if (depth == CLI_RAW_LEVELS || !are_objects(was, level->at.value)) return false;
         else enter(&levels[depth++], was, level->at.value);

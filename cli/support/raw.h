@@ -34,7 +34,8 @@ bool cli_raw_text(sft_span object, const char *key, sfti_arena *arena, sft_span 
  * both have an object under the same key, likewise with these. */
 typedef bool cli_raw_keep(sft_span key, sft_span value);
 void cli_raw_merge(sfti_json_writer *w, sft_span under, sft_span over, cli_raw_keep *keep);
-/* Whether an object has a member of that key, as spelled, with that value. */
+/* A member by its key as spelled; whether it has that value. */
+bool cli_raw_find(sft_span object, sft_span key, sft_span *value);
 bool cli_raw_has(sft_span object, sft_span key, sft_span value);
 /* Whether cli_raw_merge would change nothing of `under` but its order. */
 bool cli_raw_covers(sft_span under, sft_span over);

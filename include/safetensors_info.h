@@ -56,6 +56,10 @@ typedef enum sft_fact {
 /* The name of a fact, as in JSON; NULL for a value outside the enum. Static. @since 0.1 */
 SFT_API const char *sft_fact_name(sft_fact fact);
 
+/* Call take for every value that a fact is known to have, if it has a vocabulary (docs/json.md),
+ * until take returns false. Returns whether the fact has no other values. @since 0.2 */
+SFT_API bool sft_fact_values(sft_fact fact, bool (*take)(void *ctx, const char *value), void *ctx);
+
 /* A folder, listed once for all models in it. @since 0.1 */
 typedef struct sft_info_folder sft_info_folder;
 

@@ -297,7 +297,7 @@ static void run_find(cli *c, char **operands, size_t count) {
 
 static const cli_option find_options[] = {
     { 0, "where", "FIELD=VALUE", CLI_MANY, 0, offsetof(cli_settings, where),
-      "only models that match; also FIELD~PART, FIELD<VALUE, FIELD>VALUE" },
+      CLI_WHERE_HELP },
     { 0, "compute", NULL, CLI_FLAG, 1, offsetof(cli_settings, compute),
       "hash models that recorded and cached digests do not find" },
     { 'l', "list", NULL, CLI_FLAG, 1, offsetof(cli_settings, paths_only), "print only paths" },
@@ -321,7 +321,8 @@ const cli_command cli_find_command = {
     "that they or their sidecars record, then by those in --cache; no tensor data is read. "
     "--compute hashes the other models.\n"
     "Any other word is looked up in file names, names, trigger words and tags, ignoring case.\n"
-    "With --where the word may be omitted; the fields are those of info -f.",
+    "With --where the word may be omitted; the fields are those of info -f.\n"
+    CLI_WHERE_ABOUT,
     find_examples,
     { find_options, cli_hash_run_options, cli_input_options, cli_json_options, cli_reading_options,
       cli_common_options },

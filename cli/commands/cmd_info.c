@@ -271,7 +271,7 @@ static const cli_option info_options[] = {
     { 'f', "fields", "LIST", CLI_WORD, 0, AT(fields),
       "only these facts, separated by commas: name,trigger_words,rank,training.epoch" },
     { 0, "where", "FIELD=VALUE", CLI_MANY, 0, AT(where),
-      "only models that match; also FIELD~PART, FIELD<VALUE, FIELD>VALUE" },
+      CLI_WHERE_HELP },
     { 0, "tsv", NULL, CLI_FLAG, CLI_TSV, AT(format), "a table, values separated by tabs" },
     { 0, "csv-safe", NULL, CLI_FLAG, 1, AT(csv_safe), CLI_CSV_SAFE_HELP },
     { 0, "full", NULL, CLI_FLAG, 1, AT(full), "with --json: metadata values over 4096 bytes too" },
@@ -310,6 +310,7 @@ const cli_command cli_info_command = {
     "One model gives a label, several give one line each; ! marks conflicting claims. -f selects "
     "facts: docs/json.md lists them all. The name of a fact stands for its value; lists are "
     "joined with \" | \".\n"
+    CLI_WHERE_ABOUT "\n"
     "--hash computes digests of the files. --verify computes those that the header and the "
     "sidecars record, and compares; sidecars that describe another file are then ignored. A "
     "digest that is known to be recorded differently (LyCORIS hashes in another order) is shown "

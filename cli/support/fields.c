@@ -32,7 +32,7 @@ static const char *const top_fields[] = {
     "previews", "sidecars", "privacy", "conflicts",
 };
 
-static const char *alias_path(sft_span name) {
+const char *cli_field_alias(sft_span name) {
     for (size_t i = 0; i < sizeof field_aliases / sizeof *field_aliases; i++) {
         if (cli_is(name, field_aliases[i].name))
             return field_aliases[i].path;
@@ -40,11 +40,14 @@ static const char *alias_path(sft_span name) {
     return NULL;
 }
 
+size_t cli_field_fact(sft_span name) {
+    size_t i = 0;
+    while (i < SFT_FACT_COUNT && !cli_is(name, sft_fact_name((sft_fact)i))) i++;
+    return i;
+}
+
 static bool is_fact(sft_span name) {
-    for (int i = 0; i < SFT_FACT_COUNT; i++) {
-        if (sft_span_equal(name, sft_span_cstr(sft_fact_name((sft_fact)i)))) return true;
-    }
-    return false;
+    return cli_field_fact(name) < SFT_FACT_COUNT;
 }
 
 static bool is_top(sft_span name) {
@@ -63,10 +66,10 @@ bool cli_field_is_metadata(sft_span name) {
 bool cli_field_known(sft_span name) {
     const char *dot = name.len ? memchr(name.data, '.', name.len) : NULL;
     if (dot) return is_top((sft_span){ name.data, (size_t)(dot - name.data) });
-    return is_fact(name) || alias_path(name) || is_top(name);
+    return is_fact(name) || cli_field_alias(name) || is_top(name);
 }
 
-static sft_code unknown_field(sft_span name, sft_error *err) {
+sft_code cli_field_unknown(sft_span name, sft_error *err) {
     cli_guess guess = cli_guess_begin(name);
     for (int i = 0; i < SFT_FACT_COUNT; i++)
         cli_guess_try(&guess, sft_span_cstr(sft_fact_name((sft_fact)i)));
@@ -84,7 +87,7 @@ sft_code cli_fields_parse(const char *list, cli_fields *out, sft_error *err) {
     for (;;) {
         size_t len = strcspn(list, ",");
         sft_span name = { list, len };
-        if (!cli_field_known(name)) return unknown_field(name, err);
+        if (!cli_field_known(name)) return cli_field_unknown(name, err);
         if (out->count == CLI_FIELDS_MOST) {
             return cli_usage_error(err, "expected at most %d fields", CLI_FIELDS_MOST);
         }
@@ -136,7 +139,7 @@ static void each_node(const sft_node *node, sft_span path, node_fn take, void *c
 }
 
 static void each_named(const sft_node *root, sft_span name, node_fn take, void *ctx) {
-    const char *path = alias_path(name);
+    const char *path = cli_field_alias(name);
     const sft_node *model = sft_node_get(root, "model");
     if (path) {
         each_node(root, sft_span_cstr(path), take, ctx);

@@ -206,7 +206,7 @@ sft_code cli_field_check(cli *c, sft_span field, sft_span value, sft_error *err)
         note_unknown(c, name, value, guess);
         return SFT_OK;
     }
-    return cli_usage_error(err, "expected %s for %s, found \"%.*s\"%s",
-                           *guess ? "a known value" : search.list, name, (int)value.len,
+    return cli_usage_error(err, "expected %s as value of %s, found \"%.*s\"%s",
+                           *guess ? "a known word" : search.list, name, (int)value.len,
                            value.data, guess);
 }

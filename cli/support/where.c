@@ -233,14 +233,14 @@ static sft_code refuse_op(const cli_where *where, const char *op, sft_error *err
                                          "true or false", "text" };
     bool order = is_order(where->op), logic = where->type == CLI_FIELD_BOOL;
     bool size = cli_is(where->field, "size"); /* full or pruned */
-    return cli_usage_error(err, "expected %s for %.*s, which is %s, found \"%s\"%s",
+    return cli_usage_error(err, "expected %s after %.*s, which is %s, found \"%s\"%s",
                            logic ? "= or !=" : order ? "=, != or ~" : "=, !=, <, <=, > or >=",
                            (int)where->field.len, where->field.data, names[where->type], op,
                            size ? ": did you mean bytes?" : "");
 }
 
 static sft_code refuse_value(const cli_where *where, const char *expected, sft_error *err) {
-    return cli_usage_error(err, "expected %s for %.*s, found \"%.*s\"", expected,
+    return cli_usage_error(err, "expected %s as value of %.*s, found \"%.*s\"", expected,
                            (int)where->field.len, where->field.data, (int)where->value.len,
                            where->value.data);
 }

@@ -258,7 +258,7 @@ static const cli_example dataset_examples[] = {
 
 const cli_command cli_dataset_command = {
     "dataset", "info|verify|ls|gc|compact DIR...",
-    "inspect and maintain a dataset: a folder of shards with a manifest",
+    "inspect and maintain a dataset: shards with a manifest",
     "A dataset is what libsafetensors.dataset and the Spark connectors write: shards named "
     "part-*.safetensors and dataset_manifest.json, which alone says what belongs to it.\n"
     "info prints what the manifest says. verify compares it with the files: sizes, headers, "

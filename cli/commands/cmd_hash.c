@@ -287,7 +287,7 @@ static const cli_example hash_examples[] = {
 };
 
 const cli_command cli_hash_command = {
-    "hash", "PATH...", "compute digests: SHA-256, AutoV1 to AutoV3, BLAKE3 and others",
+    "hash", "PATH...", "compute digests: SHA-256, AutoV1 to AutoV3, BLAKE3 and so on",
     "Computes all digests in one pass over the bytes, several files at a time. One algorithm is "
     "printed in the format of sha256sum, several as ALGO (PATH) = HEX. sha256, autov1, autov2, "
     "crc32 and blake3 apply to any file; autov3, sshs_model and sshs_legacy cover the data of a "

@@ -10,6 +10,8 @@
 
 const cli_option cli_common_options[] = {
     { 'h', "help", NULL, CLI_FLAG, 1, AT(help), "show this help" },
+    { 'V', "version", NULL, CLI_FLAG, 1, AT(version),
+      "show the version, build options and limits" },
     { 0, "color", "auto|always|never", CLI_CHOICE, 0, AT(color),
       "when to use colour; auto: only on a terminal" },
     END,
@@ -202,4 +204,32 @@ sft_code cli_parse_options(const cli_command *command, int argc, char **argv,
         if (code) return code;
     }
     return SFT_OK;
+}
+
+/* The row of the option in a word, whose value is in the next one if it is not attached. */
+static const cli_option *option_in(const cli_command *command, const char *word, bool *value_next) {
+    const cli_option *row = NULL;
+    *value_next = false;
+    if (word[1] == '-') {
+        size_t len = strcspn(word + 2, "=");
+        row = option_named(command, (sft_span){ word + 2, len });
+        *value_next = row && row->kind != CLI_FLAG && word[2 + len] == 0;
+        return row;
+    }
+    for (size_t i = 1; word[i]; i++) {
+        row = option_lettered(command, word[i]);
+        if (!row || row->kind != CLI_FLAG) {
+            *value_next = row && word[i + 1] == 0;
+            break;
+        }
+    }
+    return row;
+}
+
+int cli_leading_options(const cli_command *command, int argc, char **argv) {
+    int at = 0;
+    bool value_next;
+    while (at < argc && argv[at][0] == '-' && option_in(command, argv[at], &value_next))
+        at += 1 + value_next;
+    return at < argc ? at : argc;
 }

@@ -87,6 +87,12 @@ typedef struct cli_command {
     void (*run)(struct cli *cli, char **operands, size_t count);
 } cli_command;
 
+/* Commands that are listed together. */
+typedef struct cli_group {
+    const char *title;
+    const cli_command *const *commands; /* NULL ends */
+} cli_group;
+
 /* Fail because of how the command was called: a format and its arguments. */
 #define cli_usage_error(err, ...) sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, __VA_ARGS__)
 
@@ -97,7 +103,7 @@ typedef struct cli_command {
 #define CLI_CSV_SAFE_ALONE "expected --tsv with --csv-safe, found none"
 
 /* Shared tables, each ended by a row without name. */
-extern const cli_option cli_common_options[];  /* --help --color */
+extern const cli_option cli_common_options[];  /* --help --version --color */
 extern const cli_option cli_reading_options[]; /* --level --legacy */
 extern const cli_option cli_input_options[];   /* -r */
 extern const cli_option cli_json_options[];    /* --json --jsonl */
@@ -114,5 +120,9 @@ bool cli_choice_at(const cli_option *option, size_t i, sft_span *word);
  * mistake SFT_BAD_ARGUMENT with a message that names the nearest option. */
 sft_code cli_parse_options(const cli_command *command, int argc, char **argv,
                            cli_settings *settings, size_t *operands, sft_error *err);
+
+/* Options may stand before the command (`--json ls FILE`): how many words of argv do, when each is
+ * an option of the command, or the value of one. */
+int cli_leading_options(const cli_command *command, int argc, char **argv);
 
 #endif

@@ -20,9 +20,6 @@ sft_code cli_fields_parse(const char *list, cli_fields *out, sft_error *err);
 bool cli_field_known(sft_span name);
 /* Fails because of a name that no result has. */
 sft_code cli_field_unknown(sft_span name, sft_error *err);
-/* The path that another name stands for, or NULL; which fact a name is, else SFT_FACT_COUNT. */
-const char *cli_field_alias(sft_span name);
-size_t cli_field_fact(sft_span name);
 
 /* Whether it is metadata, or one pair of it. */
 bool cli_field_is_metadata(sft_span name);

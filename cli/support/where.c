@@ -1,6 +1,8 @@
 #include "support/where.h"
 
 #include "base/error.h"
+#include "safetensors_info.h"
+#include "support/field_values.h"
 #include "support/fields.h"
 #include "support/words.h"
 
@@ -187,7 +189,7 @@ static bool is_equal(const cli_where *where, sft_span text) {
     case CLI_FIELD_DATE: return compare_date(text, where->value) == WHERE_EQUAL;
     case CLI_FIELD_TEXT: case CLI_FIELD_BOOL: case CLI_FIELD_ANY: break;
     }
-    if (cli_field_is_joined(where->field) && has_joined(text, where->value)) return true;
+    if (where->joined && has_joined(text, where->value)) return true;
     return cli_same_letters(text, where->value);
 }
 
@@ -265,7 +267,8 @@ static void settle_type(cli_where *where) {
     else where->type = read_date(where) ? CLI_FIELD_DATE : CLI_FIELD_TEXT;
 }
 
-static sft_code check_value(cli *c, cli_where *where, sft_error *err) {
+static sft_code check_value(cli *c, cli_where *where, const cli_field_place *place,
+                            sft_error *err) {
     switch (where->type) {
     case CLI_FIELD_NUMBER:
         if (read_number(where, false)) return SFT_OK;
@@ -280,10 +283,11 @@ static sft_code check_value(cli *c, cli_where *where, sft_error *err) {
         return read_bool(where) ? SFT_OK : refuse_value(where, "true or false", err);
     case CLI_FIELD_TEXT: case CLI_FIELD_ANY: break;
     }
-    return cli_field_check(c, where->field, where->value, err);
+    return cli_field_check(c, place, where->value, err);
 }
 
-static sft_code check_where(cli *c, cli_where *where, const char *op, sft_error *err) {
+static sft_code check_where(cli *c, cli_where *where, const cli_field_place *place,
+                            const char *op, sft_error *err) {
     bool empty = where->value.len == 0;
     settle_type(where);
     bool text = where->type == CLI_FIELD_TEXT, logic = where->type == CLI_FIELD_BOOL;
@@ -293,20 +297,23 @@ static sft_code check_where(cli *c, cli_where *where, const char *op, sft_error 
     if (where->op == CLI_WHERE_HAS)
         return empty ? refuse_value(where, "a part of a text", err) : SFT_OK;
     if (empty && !is_order(where->op)) return SFT_OK;
-    return check_value(c, where, err);
+    return check_value(c, where, place, err);
 }
 
 static sft_code parse_where(cli *c, const char *text, cli_where *out, sft_error *err) {
     size_t at;
     const struct where_op *op = find_op(text, &at);
     sft_span field = trimmed((sft_span){ text, at });
-    if (!op && cli_field_known(field))
+    cli_field_place place;
+    bool known = cli_field_place_of(field, &place);
+    if (!op && known)
         return cli_usage_error(err, "expected FIELD=VALUE (or !=, ~, <, <=, >, >=, in quotes), "
                                     "found \"%s\"", text);
-    if (!cli_field_known(field)) return cli_field_unknown(field, err);
-    *out = (cli_where){ .field = field, .op = op->op, .type = cli_field_type_of(field),
+    if (!known) return cli_field_unknown(field, err);
+    *out = (cli_where){ .field = field, .op = op->op, .type = place.type,
+                        .joined = place.fact == SFT_FACT_VARIANT,
                         .value = trimmed(sft_span_cstr(text + at + strlen(op->text))) };
-    return check_where(c, out, op->text, err);
+    return check_where(c, out, &place, op->text, err);
 }
 
 sft_code cli_where_read(cli *c, cli_wheres *out, sft_error *err) {

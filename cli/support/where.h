@@ -3,7 +3,8 @@
 #define CLI_WHERE_H
 
 #include "safetensors_tree.h"
-#include "support/field_types.h"
+#include "support/cli.h"
+#include "support/field_table.h"
 
 typedef enum cli_where_op {
     CLI_WHERE_EQUAL,
@@ -17,6 +18,7 @@ typedef enum cli_where_op {
 
 typedef struct cli_where {
     sft_span field, value;
+    bool joined; /* values are words with '+' between */
     cli_where_op op;
     cli_field_type type; /* of the value; never ANY */
     double number, half; /* a number, and what rounding to its digits may have changed */

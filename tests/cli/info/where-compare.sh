@@ -8,7 +8,7 @@ sized year 2040000 '"modelspec.date":"2024","modelspec.license":"MIT","modelspec
 sized none 1048000 '"modelspec.title":""'
 w() { echo "${*/[0-9][0-9][0-9][0-9][0-9][0-9]B/LENGTH} -> $($SFT info -f path --where "$1" ${2:+--where "$2"} m/ | tr '\n' ' ')$?"; }
 mkdir m; mv may.* june.* year.* none.* m
-for x in 'bytes>1MB' 'bytes>=1MB' 'bytes<1MB' 'bytes<=1MB' 'bytes=1MB' 'bytes!=1MB' 'bytes=1.0MB' \
+for x in 'shards.0.bytes>1' 'training.datasets.0.images>3' 'bytes>1MB' 'bytes>=1MB' 'bytes<1MB' 'bytes<=1MB' 'bytes=1MB' 'bytes!=1MB' 'bytes=1.0MB' \
          'bytes=1.00MB' 'bytes=2MB' 'bytes=2.0mb' 'bytes=1MiB' 'bytes<1MiB' 'bytes < 1.5 MB' 'bytes>1e6' \
          'bytes>1048100' "bytes=$(stat -c %s m/may.safetensors)B" 'bytes>-1' 'bytes<1EB' 'bytes<0.002GB' 'file.data_bytes=2M' \
          'parameters=2M' 'parameters>2M' 'parameters>=2M' 'file.parameters<1000K' 'tensors=1' \

@@ -6,7 +6,7 @@ for x in 'name<5' 'name>a' 'base_model>=SDXL' 'tags<x' 'size>1GB' 'hashes.record
          'date>May' 'date>2024-13' 'date>2024-00-01' 'date>2024-5' 'date=2024-05-31T25:00' \
          'date>2024-05-31T10:00+02:00' 'nsfw=maybe' 'nsfw>true' 'nsfw~t' 'name~' 'metadata.x>last' \
          'kind=lora' 'kind!=LoRA' 'kind=adapterr' 'kind=zzz' 'kind=textual inversion' 'kind=llm' \
-         'model.kind=ckpt' 'model.kind.value=ckpt' 'parts.model.kind=ckpt' 'prediction_type=vpred' 'prediction_type=z' \
+         'training.epoc=3' 'training.datasets.0.images>x' 'name.trust>x' 'name.others.value<x' 'model.kind=ckpt' 'model.kind.value=ckpt' 'parts.model.kind=ckpt' 'prediction_type=vpred' 'prediction_type=z' \
          'model.size=big' 'kind~lora' 'nmae=x' 'training.epoch' 'nosuch' '' '=' 'name' 'bytse>5MB' '!name=x' \
          $'na\x1b[2Jme=x' $'kind=\x1b[2J' "kind=$(printf %0600d 0)"; do
     w "$x" 2>&1 | tr -d '\033' | cut -c 1-400

@@ -32,7 +32,7 @@ walk(defs["good"], [])
 words = {"number": {"a number", "a size"}, "boolean": {"true or"}, "string": {"=, !="}}
 counts = {}
 for leaf, kinds in sorted(leaves.items()):
-    if leaf.startswith("parts.") or leaf.split(".")[0] == "metadata" or leaf.endswith("value"):
+    if leaf.startswith("parts.") or leaf.startswith("metadata") or leaf.endswith("value"):
         continue
     done = subprocess.run([os.environ["SFT"], "info", "--where", leaf + "<x", "."],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -3,6 +3,7 @@
 #define CLI_INFO_LABEL_H
 
 #include "support/models.h"
+#include "support/titles.h"
 
 #define CLI_LABEL_COLUMNS 18 /* of a key with the space around it */
 /* "  name            ", dim. */
@@ -22,10 +23,6 @@ bool cli_has_mismatch(const sft_node *root);
 void cli_source_words(cli_out *out, sft_span source);
 /* What the headers hold, with -v (info_header.c). */
 void cli_header_lines(cli *c, const sft_set *set);
-/* "SDXL" for "sdxl"; an id without another name is its own. */
-sft_span cli_architecture_words(sft_span id);
-/* "LoKr", "VAE": of kinds and of adapter types. */
-sft_span cli_kind_words(sft_span id);
 /* "kohya sd-scripts", or NULL where the id is the name. */
 const char *cli_tool_words(sft_span tool);
 

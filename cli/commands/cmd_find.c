@@ -8,7 +8,9 @@
 #include "support/group.h"
 #include "support/models.h"
 #include "support/nodes.h"
+#include "support/titles.h"
 #include "support/where.h"
+#include "support/words.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -37,6 +39,7 @@ typedef struct find_run {
     cli_wheres where;
     find_hit hits[HITS_MOST];
     size_t hit_count;
+    char title[CLI_TITLE_SIZE]; /* that a hit refers to */
     cli_digests digests;
     const cli_model *settled; /* of which it is known whether it is found without hashing */
     bool is_settled;
@@ -140,18 +143,35 @@ static void find_hashes(find_run *run, cli_model *model, const sft_node *root) {
 }
 
 static void find_in(find_run *run, const char *field, sft_span text, sft_span source) {
-    if (text.len && cli_text_has(text, run->word)) add_hit(run, field, text, source);
+    if (text.len && cli_loose_has(text, run->word)) add_hit(run, field, text, source);
+}
+
+/* Without the extension of a file, which all of them have. */
+static sft_span stem_of(sft_span name) {
+    static const char *const ends[] = { ".safetensors", ".sft", ".safetensors.index.json",
+                                        ".ckpt", ".pt", ".pth", ".bin", ".gguf" };
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (cli_ends_with(name, ends[i])) return (sft_span){ name.data, name.len - strlen(ends[i]) };
+    return name;
+}
+
+static void find_fact(find_run *run, const sft_node *root, const char *field) {
+    const sft_node *fact = sft_node_get(sft_node_get(root, "model"), field);
+    find_in(run, field, stem_of(sft_node_text(fact, "value")), sft_node_text(fact, "source"));
 }
 
 static void find_words(find_run *run, const cli_model *model, const sft_node *root) {
+    static const char *const facts[] = { "base_model", "base_checkpoint", "author", "architecture",
+                                         "repo" };
     sft_span none = { "", 0 };
-    find_in(run, "name", sft_node_text(root, "model.name"),
-            sft_node_text(root, "model.name.source"));
-    find_in(run, "path", cli_name_of(model->path), none);
+    find_fact(run, root, "name");
+    find_in(run, "path", stem_of(cli_name_of(model->path)), none);
     for (const sft_node *one = cli_first(root, "trigger_words"); one; one = one->next)
         find_in(run, "trigger_words", sft_node_text(one, "text"), sft_node_text(one, "source"));
     for (const sft_node *one = cli_first(root, "model.tags.value"); one; one = one->next)
         find_in(run, "tags", one->text, sft_node_text(root, "model.tags.source"));
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) find_fact(run, root, facts[i]);
+    find_in(run, "title", cli_title(root, run->title), none);
 }
 
 static bool is_found(find_run *run, cli_model *model, const sft_node *root) {
@@ -268,7 +288,7 @@ static sft_code read_find(find_run *run, char **operands, size_t count, sft_erro
     cli *c = run->c;
     sft_code code = cli_where_read(c, &run->where, err);
     if (code) return code;
-    if (takes_word(c, operands[0])) run->word = sft_span_cstr(operands[0]);
+    if (takes_word(c, operands[0])) run->word = stem_of(sft_span_cstr(operands[0]));
     run->is_hex = is_hex_word(run->word);
     size_t paths = count - (run->word.data != NULL);
     if (paths > 0 && (run->word.len > 0 || !run->word.data)) return SFT_OK;
@@ -310,7 +330,7 @@ static const cli_example find_examples[] = {
     { "safetensors find 6ce0161689 ~/models", "by the first digits of a hash" },
     { "safetensors find --compute --cache ~/.hashes 6ce0161689 -r ~/models",
       "even if no file records it" },
-    { "safetensors find neon -r ~/models", "by a word in name, trigger words or tags" },
+    { "safetensors find neon -r ~/models", "by a word in name, trigger words, tags, base model" },
     { "safetensors find -l --where base_model=Pony -r ~/models", "paths, by a fact" },
     { NULL, NULL },
 };
@@ -320,7 +340,10 @@ const cli_command cli_find_command = {
     "Eight or more hexadecimal digits are the beginning of a hash. Models are found by any hash "
     "that they or their sidecars record, then by those in --cache; no tensor data is read. "
     "--compute hashes the other models.\n"
-    "Any other word is looked up in file names, names, trigger words and tags, ignoring case.\n"
+    "Any other word is looked up in names, file names without their extension, trigger words, "
+    "tags, base models, authors, architectures, repositories, and in what info -r calls the model "
+    "(\"Wan 2.2 I2V 14B\"). Case is ignored; blanks, -, _ and . are alike, and may be left out "
+    "except between digits: \"flux 1\" and flux1 both find flux.1.\n"
     "With --where the word may be omitted; the fields are those of info -f.\n"
     CLI_WHERE_ABOUT,
     find_examples,

@@ -79,7 +79,8 @@ def fields(schema):
 
 def leaves(schema):
     """The paths of all fields of a result, down to the last."""
-    found, stack = set(), [("", schema["$defs"]["good"]), ("", schema["$defs"]["failed"])]
+    found, stack = set(), [("", schema["$defs"][name])
+                             for name in ("good", "dataset_result", "failed")]
     while stack:
         path, part = stack.pop()
         for form in [part, *part.get("oneOf", [])]:
@@ -121,6 +122,16 @@ def inputs(given):
         for pattern in ("**/*.safetensors", "**/*.index.json"):
             found += glob.glob(os.path.join(folder, pattern), recursive=True)
     return sorted(found) + ["/nowhere/caf\udce9.safetensors", "/nowhere"]
+
+
+def datasets(folder):
+    """One of each kind, in folders of their own."""
+    make = os.path.join(ROOT, "tests", "dataset", "make.py")
+    made = []
+    for kind in ("kv", "batch", "empty", "connector", "connector-kv"):
+        made.append(os.path.join(folder, kind))
+        subprocess.run([sys.executable, make, kind, made[-1]], check=True)
+    return made
 
 
 def parts(name, paths):
@@ -186,7 +197,11 @@ def main():
     except ImportError:
         print("schema: skipped: python3-jsonschema is not installed")
         return 0
-    command = os.path.abspath(sys.argv[1])
+    with tempfile.TemporaryDirectory() as folder:
+        return validate(jsonschema, os.path.abspath(sys.argv[1]), datasets(folder))
+
+
+def validate(jsonschema, command, made):
     paths, results, manual = inputs(sys.argv[2:]), 0, read("docs", "json.md")
     for name, calls in {**CALLS, **{name: [] for name in WRITES}}.items():
         schema = json.loads(read("docs", "schema", name + ".json"))
@@ -199,7 +214,7 @@ def main():
                 sys.exit("schema: docs/json.md does not document `%s`" % field)
         said = written(command, name) if name in WRITES else (
             [run(command, name, options + [form], part) for form in ("--json", "--jsonl")]
-            for options in calls for part in parts(name, paths))
+            for options in calls for part in parts(name, paths + (made if name == "info" else [])))
         for text, lines in said:
             if not text and not lines:
                 continue  # the usage was wrong

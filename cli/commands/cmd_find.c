@@ -142,22 +142,23 @@ static void find_hashes(find_run *run, cli_model *model, const sft_node *root) {
         add_hash(run, sft_hash_name(one->algo), sft_span_cstr(one->value), one->source);
 }
 
-static void find_in(find_run *run, const char *field, sft_span text, sft_span source) {
-    if (text.len && cli_loose_has(text, run->word)) add_hit(run, field, text, source);
-}
-
 /* Without the extension of a file, which all of them have. */
 static sft_span stem_of(sft_span name) {
     static const char *const ends[] = { ".safetensors", ".sft", ".safetensors.index.json",
                                         ".ckpt", ".pt", ".pth", ".bin", ".gguf" };
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (cli_ends_with(name, ends[i])) return (sft_span){ name.data, name.len - strlen(ends[i]) };
+        if (cli_ends_with(name, ends[i]))
+            return (sft_span){ name.data, name.len - strlen(ends[i]) };
     return name;
+}
+
+static void find_in(find_run *run, const char *field, sft_span text, sft_span source) {
+    if (text.len && cli_loose_has(stem_of(text), run->word)) add_hit(run, field, text, source);
 }
 
 static void find_fact(find_run *run, const sft_node *root, const char *field) {
     const sft_node *fact = sft_node_get(sft_node_get(root, "model"), field);
-    find_in(run, field, stem_of(sft_node_text(fact, "value")), sft_node_text(fact, "source"));
+    find_in(run, field, sft_node_text(fact, "value"), sft_node_text(fact, "source"));
 }
 
 static void find_words(find_run *run, const cli_model *model, const sft_node *root) {
@@ -165,7 +166,7 @@ static void find_words(find_run *run, const cli_model *model, const sft_node *ro
                                          "repo" };
     sft_span none = { "", 0 };
     find_fact(run, root, "name");
-    find_in(run, "path", stem_of(cli_name_of(model->path)), none);
+    find_in(run, "path", cli_name_of(model->path), none);
     for (const sft_node *one = cli_first(root, "trigger_words"); one; one = one->next)
         find_in(run, "trigger_words", sft_node_text(one, "text"), sft_node_text(one, "source"));
     for (const sft_node *one = cli_first(root, "model.tags.value"); one; one = one->next)

@@ -1,5 +1,6 @@
 /* info: describe a model. */
 #include "commands/commands.h"
+#include "commands/dataset.h"
 #include "commands/info_export.h"
 #include "commands/info_label.h"
 #include "commands/info_online.h"
@@ -51,6 +52,13 @@ static void show_fields(info_run *run, const cli_model *model, const sft_node *r
                                   tsv && c->set.csv_safe);
 }
 
+static void show_dataset(cli *c, const cli_model *model, const sft_node *root) {
+    dataset_print_info(c, model->path, sft_node_get(root, "dataset"));
+    cli_text(&c->out, "  more            safetensors dataset ls, verify, gc or compact ");
+    cli_escaped(&c->out, sft_span_cstr(model->path));
+    cli_text(&c->out, "\n");
+}
+
 static void show_model(info_run *run, cli_model *model, const sft_node *root) {
     cli *c = run->c;
     uint64_t bytes;
@@ -58,6 +66,8 @@ static void show_model(info_run *run, cli_model *model, const sft_node *root) {
     run->shown++;
     if (cli_is_json(c)) show_json(run, model, root);
     else if (run->fields.count > 0) show_fields(run, model, root);
+    else if ((run->models == 1 || c->set.longer || c->set.verbose) && model->is_dataset)
+        show_dataset(c, model, root);
     else if (run->models == 1 || c->set.longer || c->set.verbose)
         cli_label(c, model, root, run->models > 1);
     else cli_label_line(c, model, root);
@@ -65,6 +75,7 @@ static void show_model(info_run *run, cli_model *model, const sft_node *root) {
 
 static void export_model(info_run *run, const cli_model *model) {
     cli *c = run->c;
+    if (model->is_dataset) return;
     if (c->set.preview_folder) cli_export_previews(c, model, c->set.preview_folder);
     if (c->set.workflow_file) cli_export_workflow(c, model, c->set.workflow_file);
 }
@@ -323,7 +334,9 @@ const cli_command cli_info_command = {
     "digests is sent.\n"
     "A folder stands for the models in it. An index (model.safetensors.index.json) is one model "
     "with all its shards; so are shards without an index, and a folder with a model_index.json "
-    "with all its components. - is standard input, of which only the header is read.",
+    "with all its components. A dataset (a folder with a dataset_manifest.json) is shown as one, "
+    "without its shards; safetensors dataset tells more. - is standard input, of which only the "
+    "header is read.",
     info_examples,
     { info_options, cli_online_options, cli_hash_run_options, cli_input_options, cli_json_options,
       cli_reading_options, cli_common_options },

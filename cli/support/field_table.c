@@ -39,7 +39,7 @@ static const struct field_type { const char *name, *members; } field_types[] = {
                 "trigger_words:trigger[] prompts:prompts frequent_tags:tag[] "
                 "example_prompts:example[] civitai:civitai links:link[] training:training "
                 "merge:merge provenance:provenance hashes:hashes previews:preview[] "
-                "sidecars:sidecar[] privacy:private[] conflicts:conflict[]" },
+                "sidecars:sidecar[] privacy:private[] conflicts:conflict[] dataset:manifest" },
     { "error", "code offset% tensor message hint" },
     { "file", "bytes% header_bytes% data_offset% data_bytes% tensors# parameters# alignment% "
               "unaligned# dtypes:dtypes" },
@@ -86,6 +86,11 @@ static const struct field_type { const char *name, *members; } field_types[] = {
     { "sidecar", "path kind match error" },
     { "private", "key what" },
     { "conflict", "field candidates:candidate[]" },
+    { "manifest", "mode generator commit version# batch_size# name_col kv_separator tail_strategy "
+                  "index samples# valid_samples# padded_samples# dropped_samples# bytes% shards# "
+                  "tensors# shadowed# columns:columns" },
+    { "columns", "*:column" },
+    { "column", "dtype shape:[]" },
 };
 
 #define MARKS "#%@?*"

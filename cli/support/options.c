@@ -59,6 +59,38 @@ const cli_option cli_in_place_options[] = {
     END,
 };
 
+const cli_option cli_match_options[] = {
+    { 0, "match", "GLOB", CLI_MANY, 0, AT(match),
+      "only tensors whose whole name matches GLOB, or one of several: * any text, ? one "
+      "character, [a-z] [!a-z]" },
+    { 0, "exclude", "GLOB", CLI_MANY, 0, AT(exclude), "no tensors whose whole name matches GLOB" },
+    END,
+};
+
+bool cli_matches_any(const cli_words *globs, sft_span name) {
+    for (size_t i = 0; i < globs->count; i++)
+        if (cli_glob_match(sft_span_cstr(globs->items[i]), name)) return true;
+    return false;
+}
+
+bool cli_is_matched(const cli_settings *settings, sft_span name) {
+    if (settings->match.count > 0 && !cli_matches_any(&settings->match, name)) return false;
+    return !cli_matches_any(&settings->exclude, name);
+}
+
+bool cli_is_matching(const cli_settings *settings) {
+    return settings->match.count > 0 || settings->exclude.count > 0;
+}
+
+sft_code cli_no_match(const cli_settings *settings, sft_error *err) {
+    const char *match = settings->match.count == 1 ? settings->match.items[0] : NULL;
+    if (match && settings->exclude.count == 0)
+        return sfti_fail(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET,
+                         "expected tensors that match \"%s\", found none", match);
+    return sfti_fail(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET,
+                     "expected tensors that match --match and not --exclude, found none");
+}
+
 const cli_option *cli_option_at(const cli_command *command, size_t i) {
     for (size_t t = 0; t < CLI_TABLES_MOST && command->tables[t]; t++) {
         for (const cli_option *row = command->tables[t]; row->name; row++) {
@@ -141,7 +173,11 @@ static sft_code store_value(parse *p, const cli_option *row, char *value) {
     sft_span word, given = sft_span_cstr(value);
     void *field = (char *)p->settings + row->field;
     if (row->kind == CLI_WORD) {
-        *(const char **)field = value;
+        const char **word_field = field;
+        if (*word_field && strcmp(*word_field, value) != 0)
+            return cli_usage_error(p->err, "expected --%s once, found \"%s\" and \"%s\"",
+                                   row->name, *word_field, value);
+        *word_field = value;
         return SFT_OK;
     }
     if (row->kind == CLI_MANY) return store_one_more(p, row, field, value);

@@ -22,11 +22,13 @@ typedef struct cli_settings {
     int level, legacy, recursive, format;
     int sort, tree, csv_safe;
     int deep, explain;
-    int as, force;
+    int as, force, replace, cast_scaled, terminal;
+    int quiet, status_only; /* of hash -c */
     int full, longer, paths_only, nul;
-    const char *match, *fields, *preview_folder, *workflow_file;
-    cli_words where;
-    const char *algo, *cache, *sums, *threads;
+    const char *fields, *preview_folder, *workflow_file;
+    cli_words where, match, exclude;
+    cli_words algo;
+    const char *cache, *sums, *threads;
     const char *dtype; /* of convert */
     int saturate;
     /* of commands that write, see cli_writing_options */
@@ -109,6 +111,17 @@ extern const cli_option cli_input_options[];   /* -r */
 extern const cli_option cli_json_options[];    /* --json --jsonl */
 extern const cli_option cli_writing_options[]; /* -o --force --dry-run --no-sync ...: output.h */
 extern const cli_option cli_in_place_options[]; /* --in-place */
+
+/* --match and --exclude, and whether a name passes both: any of --match, if there is one, and none
+ * of --exclude. */
+extern const cli_option cli_match_options[];
+bool cli_is_matched(const cli_settings *settings, sft_span name);
+/* Whether one of them was given. */
+bool cli_is_matching(const cli_settings *settings);
+/* Fail, for they leave none of the tensors. */
+sft_code cli_no_match(const cli_settings *settings, sft_error *err);
+/* Whether one of the globs matches. */
+bool cli_matches_any(const cli_words *globs, sft_span name);
 
 /* Row i over all tables of a command; NULL past the last. */
 const cli_option *cli_option_at(const cli_command *command, size_t i);

@@ -75,18 +75,6 @@ const sfti_signature sfti_language_rows[] = {
     { NULL, NULL, 0, NULL },
 };
 
-/* What stands before the names above. */
-static const char *const language_prefixes[] = {
-    "", "model.", "language_model.model.", "model.language_model.", "language_model.",
-    "transformer.", "transformer.model.", "gpt_neox.", "backbone.", "bert.", "roberta.",
-    "distilbert.", "deberta.", "rwkv.", "llm.", "llm.model.",
-};
-
-bool sfti_match_language(const sfti_view *view, sfti_matched *out, sfti_view *at) {
-    return sfti_match_after(view, view->prefix, language_prefixes, SFTI_COUNT(language_prefixes),
-                            sfti_language_rows, out, at);
-}
-
 /* ── Sizes ── */
 
 /* Where they are read, by architecture; the first row serves all others. fused: q names

@@ -94,4 +94,29 @@ bool sfti_forms_exceed(const sfti_forms *forms, const char *kind);
 /* Leaf names and blocks into info->adapter. */
 void sfti_forms_lists(const sfti_forms *forms);
 
+/* ── Tensors of an adapter, by the ends of their names (modules.c) ── */
+
+typedef enum sfti_adapter_type {
+    SFTI_TYPE_LORA = 0, SFTI_TYPE_LOHA, SFTI_TYPE_LOKR, SFTI_TYPE_GLORA, SFTI_TYPE_IA3,
+    SFTI_TYPE_OFT, SFTI_TYPE_BOFT, SFTI_TYPE_FULL,
+    SFTI_TYPE_OTHER, /* another PEFT type: see its name */
+    SFTI_ADAPTER_TYPES
+} sfti_adapter_type;
+
+typedef struct sfti_adapter_scan {
+    const sfti_view *view;
+    const sfti_quant *quant;
+    sfti_forms *forms;
+    uint64_t of_type[SFTI_ADAPTER_TYPES];
+    uint64_t modules, tensors, alphas, convs, shared;
+    bool dora, first_scripts; /* the ":down" of the first LoRA scripts */
+    const char *other;
+    sfti_tally ranks, conv_ranks;
+    sfti_sums parts[SFTI_ADAPTER_PARTS];
+} sfti_adapter_scan;
+
+/* Takes every tensor in; NULL when it is no adapter or memory is out. named: it is called one. */
+sfti_adapter_scan *sfti_adapter_scan_of(const sfti_view *view, const sfti_quant *quant,
+                                        bool named);
+
 #endif

@@ -13,7 +13,7 @@ static const char *type_of(const sfti_adapter_scan *scan) {
         if (only >= 0) return "mixed";
         only = i;
     }
-    if (only == SFTI_TYPE_LORA && scan->other) return scan->other;
+    if (only == SFTI_TYPE_LORA && scan->lora) return scan->lora;
     if (only == SFTI_TYPE_LORA && scan->conv_ranks.any) return "locon";
     if (only >= 0 && only != SFTI_TYPE_OTHER) return names[only];
     return only < 0 && scan->of_type[SFTI_TYPE_FULL] > 0 ? "full" : scan->other;

@@ -12,106 +12,138 @@ typedef enum adapter_role {
     ROLE_PART = 0, ROLE_FIRST, ROLE_ALPHA, ROLE_DORA, ROLE_SHARED
 } adapter_role;
 
-#define SUFFIX(text) text, sizeof(text) - 1
+#define SUFFIX(text, type, role, other) \
+    { text, sizeof(text) - 1, SFTI_TYPE_##type, ROLE_##role, other, 0, 0 }
+#define METHOD(text, role, method, rank, in) \
+    { text, sizeof(text) - 1, SFTI_TYPE_OTHER, ROLE_##role, method, rank, in }
+#define BEGINNING(text, role, method) \
+    { text, sizeof(text) - 1, SFTI_ADAPTER_TYPES, ROLE_##role, method, 0, 0 }
 
+/* Of a PEFT method a row a module is enough: all else in its files begins with "base_model.". */
 static const struct adapter_suffix {
     const char *suffix;
     size_t len;
     sfti_adapter_type type;
     adapter_role role;
-    const char *other; /* up of a down; name of a PEFT type */
+    const char *other; /* up of a down; name of a PEFT method */
+    uint8_t rank, in;  /* of a PEFT method, which axis, from 1; 0: none */
 } adapter_suffixes[] = {
-    { SUFFIX(".lora_down.weight"), SFTI_TYPE_LORA, ROLE_FIRST, ".lora_up.weight" },
-    { SUFFIX(".lora_up.weight"), SFTI_TYPE_LORA, ROLE_PART, NULL },
-    { SUFFIX(".lora_mid.weight"), SFTI_TYPE_LORA, ROLE_PART, NULL },
-    { SUFFIX(".lora_A.weight"), SFTI_TYPE_LORA, ROLE_FIRST, ".lora_B.weight" },
-    { SUFFIX(".lora_B.weight"), SFTI_TYPE_LORA, ROLE_PART, NULL },
-    { SUFFIX(".lora_A.default.weight"), SFTI_TYPE_LORA, ROLE_FIRST, ".lora_B.default.weight" },
-    { SUFFIX(".lora_B.default.weight"), SFTI_TYPE_LORA, ROLE_PART, NULL },
-    { SUFFIX(".lora_B.bias"), SFTI_TYPE_LORA, ROLE_PART, NULL },
-    { SUFFIX(".lora_A"), SFTI_TYPE_LORA, ROLE_FIRST, ".lora_B" },
-    { SUFFIX(".lora_B"), SFTI_TYPE_LORA, ROLE_PART, NULL },
-    { SUFFIX(".lora_E"), SFTI_TYPE_LORA, ROLE_PART, "adalora" },
-    { SUFFIX(".lora_embedding_A"), SFTI_TYPE_LORA, ROLE_FIRST, ".lora_embedding_B" },
-    { SUFFIX(".lora_embedding_B"), SFTI_TYPE_LORA, ROLE_PART, NULL },
-    { SUFFIX(".lora_a"), SFTI_TYPE_LORA, ROLE_FIRST, ".lora_b" }, /* MLX: transposed */
-    { SUFFIX(".lora_b"), SFTI_TYPE_LORA, ROLE_PART, NULL },
-    { SUFFIX("_lora.down.weight"), SFTI_TYPE_LORA, ROLE_FIRST, "_lora.up.weight" },
-    { SUFFIX("_lora.up.weight"), SFTI_TYPE_LORA, ROLE_PART, NULL },
-    { SUFFIX("_lora1.down.weight"), SFTI_TYPE_LORA, ROLE_FIRST, "_lora1.up.weight" }, /* XLabs */
-    { SUFFIX("_lora1.up.weight"), SFTI_TYPE_LORA, ROLE_PART, NULL },
-    { SUFFIX("_lora2.down.weight"), SFTI_TYPE_LORA, ROLE_FIRST, "_lora2.up.weight" },
-    { SUFFIX("_lora2.up.weight"), SFTI_TYPE_LORA, ROLE_PART, NULL },
-    { SUFFIX(".lora.down.weight"), SFTI_TYPE_LORA, ROLE_FIRST, ".lora.up.weight" },
-    { SUFFIX(".lora.up.weight"), SFTI_TYPE_LORA, ROLE_PART, NULL },
-    { SUFFIX(".lora_linear_layer.down.weight"), SFTI_TYPE_LORA, ROLE_FIRST,
-      ".lora_linear_layer.up.weight" },
-    { SUFFIX(".lora_linear_layer.up.weight"), SFTI_TYPE_LORA, ROLE_PART, NULL },
-    { SUFFIX(":down"), SFTI_TYPE_LORA, ROLE_FIRST, ":up" }, /* the first scripts */
-    { SUFFIX(":up"), SFTI_TYPE_LORA, ROLE_PART, NULL },
-    { SUFFIX(".down"), SFTI_TYPE_LORA, ROLE_FIRST, ".up" }, /* control LoRAs */
-    { SUFFIX(".up"), SFTI_TYPE_LORA, ROLE_PART, NULL },
-    { SUFFIX(".hada_w1_b"), SFTI_TYPE_LOHA, ROLE_FIRST, NULL },
-    { SUFFIX(".hada_w1_a"), SFTI_TYPE_LOHA, ROLE_PART, NULL },
-    { SUFFIX(".hada_w2_a"), SFTI_TYPE_LOHA, ROLE_PART, NULL },
-    { SUFFIX(".hada_w2_b"), SFTI_TYPE_LOHA, ROLE_PART, NULL },
-    { SUFFIX(".hada_t1"), SFTI_TYPE_LOHA, ROLE_PART, NULL },
-    { SUFFIX(".hada_t2"), SFTI_TYPE_LOHA, ROLE_PART, NULL },
-    { SUFFIX(".lokr_w1"), SFTI_TYPE_LOKR, ROLE_FIRST, NULL },
-    { SUFFIX(".lokr_w1_a"), SFTI_TYPE_LOKR, ROLE_FIRST, NULL },
-    { SUFFIX(".lokr_w1_b"), SFTI_TYPE_LOKR, ROLE_PART, NULL },
-    { SUFFIX(".lokr_w2"), SFTI_TYPE_LOKR, ROLE_PART, NULL },
-    { SUFFIX(".lokr_w2_a"), SFTI_TYPE_LOKR, ROLE_PART, NULL },
-    { SUFFIX(".lokr_w2_b"), SFTI_TYPE_LOKR, ROLE_PART, NULL },
-    { SUFFIX(".lokr_t2"), SFTI_TYPE_LOKR, ROLE_PART, NULL },
-    { SUFFIX(".a1.weight"), SFTI_TYPE_GLORA, ROLE_FIRST, ".b1.weight" },
-    { SUFFIX(".a2.weight"), SFTI_TYPE_GLORA, ROLE_PART, NULL },
-    { SUFFIX(".b1.weight"), SFTI_TYPE_GLORA, ROLE_PART, NULL },
-    { SUFFIX(".b2.weight"), SFTI_TYPE_GLORA, ROLE_PART, NULL },
-    { SUFFIX(".oft_blocks"), SFTI_TYPE_OFT, ROLE_FIRST, NULL },
-    { SUFFIX(".oft_diag"), SFTI_TYPE_OFT, ROLE_FIRST, NULL },
-    { SUFFIX(".oft_R.weight"), SFTI_TYPE_OFT, ROLE_FIRST, NULL },
-    { SUFFIX(".oft_R"), SFTI_TYPE_OFT, ROLE_FIRST, NULL },
-    { SUFFIX(".oft_r"), SFTI_TYPE_OFT, ROLE_FIRST, NULL },
-    { SUFFIX(".oft_s"), SFTI_TYPE_OFT, ROLE_PART, NULL },
-    { SUFFIX(".rescale"), SFTI_TYPE_OFT, ROLE_PART, NULL },
-    { SUFFIX(".boft_R"), SFTI_TYPE_BOFT, ROLE_FIRST, NULL },
-    { SUFFIX(".boft_s"), SFTI_TYPE_BOFT, ROLE_PART, NULL },
-    { SUFFIX(".on_input"), SFTI_TYPE_IA3, ROLE_FIRST, NULL },
-    { SUFFIX(".ia3_l"), SFTI_TYPE_IA3, ROLE_FIRST, NULL },
-    { SUFFIX(".diff"), SFTI_TYPE_FULL, ROLE_FIRST, NULL },
-    { SUFFIX(".diff_b"), SFTI_TYPE_FULL, ROLE_PART, NULL },
-    { SUFFIX(".set_weight"), SFTI_TYPE_FULL, ROLE_FIRST, NULL },
-    { SUFFIX(".w_norm"), SFTI_TYPE_FULL, ROLE_FIRST, NULL },
-    { SUFFIX(".b_norm"), SFTI_TYPE_FULL, ROLE_PART, NULL },
-    { SUFFIX(".dora_scale"), SFTI_TYPE_LORA, ROLE_DORA, NULL },
-    { SUFFIX(".lora_magnitude_vector"), SFTI_TYPE_LORA, ROLE_DORA, NULL },
-    { SUFFIX(".lora_magnitude_vector.weight"), SFTI_TYPE_LORA, ROLE_DORA, NULL },
-    { SUFFIX(".lora_magnitude_vector.default.weight"), SFTI_TYPE_LORA, ROLE_DORA, NULL },
-    { SUFFIX(".alpha"), SFTI_TYPE_LORA, ROLE_ALPHA, NULL },
-    { SUFFIX(".vera_lambda_b"), SFTI_TYPE_OTHER, ROLE_FIRST, "vera" },
-    { SUFFIX(".vera_lambda_d"), SFTI_TYPE_OTHER, ROLE_PART, "vera" },
-    { SUFFIX(".vera_A"), SFTI_TYPE_OTHER, ROLE_SHARED, "vera" },
-    { SUFFIX(".vera_B"), SFTI_TYPE_OTHER, ROLE_SHARED, "vera" },
-    { SUFFIX(".fourierft_spectrum"), SFTI_TYPE_OTHER, ROLE_FIRST, "fourierft" },
-    { SUFFIX(".waveft_spectrum"), SFTI_TYPE_OTHER, ROLE_FIRST, "waveft" },
-    { SUFFIX(".vblora_logits_A"), SFTI_TYPE_OTHER, ROLE_FIRST, "vblora" },
-    { SUFFIX(".vblora_logits_B"), SFTI_TYPE_OTHER, ROLE_PART, "vblora" },
-    { SUFFIX(".vblora_vector_bank"), SFTI_TYPE_OTHER, ROLE_SHARED, "vblora" },
-    { SUFFIX(".unilora_theta_d"), SFTI_TYPE_OTHER, ROLE_SHARED, "unilora" },
-    { SUFFIX(".hra_u"), SFTI_TYPE_OTHER, ROLE_FIRST, "hra" },
-    { SUFFIX(".bone_block"), SFTI_TYPE_OTHER, ROLE_FIRST, "bone" },
-    { SUFFIX(".miss_block"), SFTI_TYPE_OTHER, ROLE_FIRST, "miss" },
-    { SUFFIX(".randlora_lambda"), SFTI_TYPE_OTHER, ROLE_FIRST, "randlora" },
-    { SUFFIX(".randlora_gamma"), SFTI_TYPE_OTHER, ROLE_PART, "randlora" },
-    { SUFFIX(".shira_weight"), SFTI_TYPE_OTHER, ROLE_FIRST, "shira" },
-    { SUFFIX(".c3a_kernel"), SFTI_TYPE_OTHER, ROLE_FIRST, "c3a" },
-    { SUFFIX(".road_theta"), SFTI_TYPE_OTHER, ROLE_FIRST, "road" },
-    { SUFFIX(".road_alpha"), SFTI_TYPE_OTHER, ROLE_PART, "road" },
-    { SUFFIX(".adaption_prompt"), SFTI_TYPE_OTHER, ROLE_FIRST, "adaption_prompt" },
-    { SUFFIX(".adaption_gate"), SFTI_TYPE_OTHER, ROLE_PART, "adaption_prompt" },
-    { SUFFIX("prompt_embeddings"), SFTI_TYPE_OTHER, ROLE_SHARED, NULL }, /* of several PEFT types */
-    { SUFFIX("bundle_emb."), SFTI_ADAPTER_TYPES, ROLE_PART, NULL }, /* by its beginning */
+    SUFFIX(".lora_down.weight", LORA, FIRST, ".lora_up.weight"),
+    SUFFIX(".lora_up.weight", LORA, PART, NULL),
+    SUFFIX(".lora_mid.weight", LORA, PART, NULL),
+    SUFFIX(".lora_A.weight", LORA, FIRST, ".lora_B.weight"),
+    SUFFIX(".lora_B.weight", LORA, PART, NULL),
+    SUFFIX(".lora_A.default.weight", LORA, FIRST, ".lora_B.default.weight"),
+    SUFFIX(".lora_B.default.weight", LORA, PART, NULL),
+    SUFFIX(".lora_B.bias", LORA, PART, NULL),
+    SUFFIX(".lora_A", LORA, FIRST, ".lora_B"),
+    SUFFIX(".lora_B", LORA, PART, NULL),
+    SUFFIX(".lora_E", LORA, PART, "adalora"),
+    SUFFIX(".lora_embedding_A", LORA, FIRST, ".lora_embedding_B"),
+    SUFFIX(".lora_embedding_B", LORA, PART, NULL),
+    SUFFIX(".lora_a", LORA, FIRST, ".lora_b"), /* MLX: transposed */
+    SUFFIX(".lora_b", LORA, PART, NULL),
+    SUFFIX("_lora.down.weight", LORA, FIRST, "_lora.up.weight"),
+    SUFFIX("_lora.up.weight", LORA, PART, NULL),
+    SUFFIX("_lora1.down.weight", LORA, FIRST, "_lora1.up.weight"), /* XLabs */
+    SUFFIX("_lora1.up.weight", LORA, PART, NULL),
+    SUFFIX("_lora2.down.weight", LORA, FIRST, "_lora2.up.weight"),
+    SUFFIX("_lora2.up.weight", LORA, PART, NULL),
+    SUFFIX(".lora.down.weight", LORA, FIRST, ".lora.up.weight"),
+    SUFFIX(".lora.up.weight", LORA, PART, NULL),
+    SUFFIX(".lora_linear_layer.down.weight", LORA, FIRST, ".lora_linear_layer.up.weight"),
+    SUFFIX(".lora_linear_layer.up.weight", LORA, PART, NULL),
+    SUFFIX(":down", LORA, FIRST, ":up"), /* the first scripts */
+    SUFFIX(":up", LORA, PART, NULL),
+    SUFFIX(".down", LORA, FIRST, ".up"), /* control LoRAs */
+    SUFFIX(".up", LORA, PART, NULL),
+    SUFFIX(".hada_w1_b", LOHA, FIRST, NULL),
+    SUFFIX(".hada_w1_a", LOHA, PART, NULL),
+    SUFFIX(".hada_w2_a", LOHA, PART, NULL),
+    SUFFIX(".hada_w2_b", LOHA, PART, NULL),
+    SUFFIX(".hada_t1", LOHA, PART, NULL),
+    SUFFIX(".hada_t2", LOHA, PART, NULL),
+    SUFFIX(".lokr_w1", LOKR, FIRST, NULL),
+    SUFFIX(".lokr_w1_a", LOKR, FIRST, NULL),
+    SUFFIX(".lokr_w1_b", LOKR, PART, NULL),
+    SUFFIX(".lokr_w2", LOKR, PART, NULL),
+    SUFFIX(".lokr_w2_a", LOKR, PART, NULL),
+    SUFFIX(".lokr_w2_b", LOKR, PART, NULL),
+    SUFFIX(".lokr_t2", LOKR, PART, NULL),
+    SUFFIX(".a1.weight", GLORA, FIRST, ".b1.weight"),
+    SUFFIX(".a2.weight", GLORA, PART, NULL),
+    SUFFIX(".b1.weight", GLORA, PART, NULL),
+    SUFFIX(".b2.weight", GLORA, PART, NULL),
+    SUFFIX(".oft_blocks", OFT, FIRST, NULL),
+    SUFFIX(".oft_diag", OFT, FIRST, NULL),
+    SUFFIX(".oft_R.weight", OFT, FIRST, NULL),
+    SUFFIX(".oft_R", OFT, FIRST, NULL),
+    SUFFIX(".oft_r", OFT, FIRST, NULL),
+    SUFFIX(".oft_s", OFT, PART, NULL),
+    SUFFIX(".rescale", OFT, PART, NULL),
+    SUFFIX(".boft_R", BOFT, FIRST, NULL),
+    SUFFIX(".boft_s", BOFT, PART, NULL),
+    SUFFIX(".on_input", IA3, FIRST, NULL),
+    SUFFIX(".ia3_l", IA3, FIRST, NULL),
+    SUFFIX(".diff", FULL, FIRST, NULL),
+    SUFFIX(".diff_b", FULL, PART, NULL),
+    SUFFIX(".set_weight", FULL, FIRST, NULL),
+    SUFFIX(".w_norm", FULL, FIRST, NULL),
+    SUFFIX(".b_norm", FULL, PART, NULL),
+    SUFFIX(".dora_scale", LORA, DORA, NULL),
+    SUFFIX(".lora_magnitude_vector", LORA, DORA, NULL),
+    SUFFIX(".lora_magnitude_vector.weight", LORA, DORA, NULL),
+    SUFFIX(".lora_magnitude_vector.default.weight", LORA, DORA, NULL),
+    SUFFIX(".alpha", LORA, ALPHA, NULL),
+    METHOD(".vera_lambda_b", PART, "vera", 0, 0),
+    METHOD(".vera_lambda_d", FIRST, "vera", 1, 0),
+    METHOD(".vera_A", SHARED, "vera", 0, 0),
+    METHOD(".vera_B", SHARED, "vera", 0, 0),
+    METHOD(".pvera_lambda_d", FIRST, "pvera", 0, 0),
+    METHOD(".fourierft_spectrum", FIRST, "fourierft", 0, 0),
+    METHOD(".waveft_spectrum", FIRST, "waveft", 0, 0),
+    METHOD(".vblora_logits_A", FIRST, "vblora", 1, 0),
+    METHOD(".vblora_logits_B", PART, "vblora", 0, 0),
+    METHOD(".vblora_vector_bank", SHARED, "vblora", 0, 0),
+    METHOD(".unilora_theta_d", SHARED, "unilora", 0, 0),
+    METHOD(".hra_u", FIRST, "hra", 2, 1),
+    METHOD(".bone_block", FIRST, "bone", 1, 0),
+    METHOD(".miss_block", FIRST, "miss", 1, 0),
+    METHOD(".randlora_lambda", FIRST, "randlora", 1, 0),
+    METHOD(".randlora_gamma", PART, "randlora", 0, 0),
+    METHOD(".shira_weight", FIRST, "shira", 0, 0),
+    METHOD(".shira_indices", PART, "shira", 0, 0),
+    METHOD(".c3a_kernel", FIRST, "c3a", 0, 0),
+    METHOD(".road_theta", FIRST, "road", 0, 0),
+    METHOD(".road_alpha", PART, "road", 0, 0),
+    METHOD(".adaption_prompt", FIRST, "adaption_prompt", 0, 0),
+    METHOD(".adaption_gate", PART, "adaption_prompt", 0, 0),
+    METHOD(".hira_A", FIRST, "hira", 1, 2),
+    METHOD(".delora_A", FIRST, "delora", 1, 2),
+    METHOD(".deft_R", FIRST, "deft", 1, 2),
+    METHOD(".gralora_A", FIRST, "gralora", 3, 0),
+    METHOD(".lily_A.weight", FIRST, "lily", 1, 2),
+    METHOD(".peanut_A.weight", FIRST, "peanut", 1, 0),
+    METHOD(".poly_lora_A", FIRST, "poly", 4, 3),
+    METHOD(".psoft_R.weight", FIRST, "psoft", 0, 0),
+    METHOD(".tinylora_A", FIRST, "tinylora", 1, 2),
+    METHOD(".adamss_newB", FIRST, "adamss", 0, 0),
+    METHOD(".beft_bias", FIRST, "beft", 0, 0),
+    METHOD(".frod_lambda_l", FIRST, "frod", 0, 0),
+    METHOD(".osf_svd_params.S_low", FIRST, "osf", 1, 0),
+    METHOD(".ln_tuning_layers.weight", FIRST, "ln_tuning", 0, 0),
+    METHOD(".shadow_down.default.weight", FIRST, "shadow", 1, 2),
+    METHOD(".supertuning_values", FIRST, "supertuning", 0, 0),
+    METHOD(".trainable_tokens_delta", SHARED, "trainable_tokens", 0, 0),
+    METHOD("prefix_task_rows", SHARED, "multitask_prompt_tuning", 0, 0),
+    METHOD("prefix_task_cols", SHARED, "multitask_prompt_tuning", 0, 0),
+    METHOD(".glora_A.Xu", FIRST, "glora", 1, 2),
+    METHOD(".glora_A.X", FIRST, "glora", 0, 0),
+    METHOD(".glora_A.zeros", FIRST, "glora", 0, 0),
+    METHOD(".vblora_logits_A_topk_indices", FIRST, "vblora", 1, 0),
+    METHOD("prompt_embeddings", SHARED, NULL, 0, 0), /* of several methods */
+    BEGINNING("base_model.internal_xlora_classifier.", SHARED, "xlora"),
+    BEGINNING("bundle_emb.", PART, NULL),
 };
 
 /* Longest suffix of the name, or NULL. */
@@ -212,7 +244,11 @@ static void measure(const sfti_adapter_scan *scan, sfti_module *m,
         if (m->tensor->rank == 3 && sfti_ends(m->tensor->name, ".oft_blocks"))
             m->out = product_of(first, second);
         break;
-    case SFTI_TYPE_IA3: case SFTI_TYPE_BOFT: case SFTI_TYPE_OTHER: case SFTI_ADAPTER_TYPES: break;
+    case SFTI_TYPE_OTHER:
+        m->rank = row->rank ? size_at(m->tensor, row->rank - 1u) : 0;
+        m->in = row->in ? size_at(m->tensor, row->in - 1u) : 0;
+        break;
+    case SFTI_TYPE_IA3: case SFTI_TYPE_BOFT: case SFTI_ADAPTER_TYPES: break;
     }
 }
 
@@ -258,7 +294,8 @@ static void scan_tensor(sfti_adapter_scan *scan, const sft_tensor *tensor) {
     if (!row) return;
     if (row->role == ROLE_ALPHA) scan->alphas++;
     if (row->role == ROLE_DORA) scan->dora = true;
-    if (row->role == ROLE_PART && row->other) scan->other = row->other;
+    if (row->role == ROLE_PART && row->type == SFTI_TYPE_LORA && row->other)
+        scan->lora = row->other;
     if (row->role == ROLE_FIRST) scan_module(scan, tensor, row);
     if (row->role == ROLE_SHARED) {
         scan->shared++;
@@ -270,6 +307,12 @@ static void scan_tensor(sfti_adapter_scan *scan, const sft_tensor *tensor) {
 /* Scales, packed weights and a low rank: nunchaku, a quantised model. */
 static bool is_quantised_model(const sfti_quant *quant) {
     return quant->id && strncmp(quant->id, "svdquant", 8) == 0;
+}
+
+/* Every name begins as PEFT has them begin. */
+static bool is_peft(const sfti_view *view) {
+    return view->count > 0 && sfti_begins(sfti_view_at(view, 0)->name, "base_model.")
+        && sfti_begins(sfti_view_at(view, view->count - 1)->name, "base_model.");
 }
 
 sfti_adapter_scan *sfti_adapter_scan_of(const sfti_view *view, const sfti_quant *quant,
@@ -284,6 +327,7 @@ sfti_adapter_scan *sfti_adapter_scan_of(const sfti_view *view, const sfti_quant 
     forms->info = info;
     for (size_t i = 0; i < view->count; i++) scan_tensor(scan, sfti_view_at(view, i));
     bool most = scan->tensors >= view->count - scan->tensors;
-    bool found = scan->modules + scan->shared > 0 && (most || named) && !info->code;
+    bool found = scan->modules + scan->shared > 0 && (most || named || is_peft(view))
+              && !info->code;
     return found ? scan : NULL;
 }

@@ -11,12 +11,6 @@
 
 #include <string.h>
 
-typedef struct target_row {
-    const char *architecture; /* NULL ends the table */
-    int trust;
-    const char *clauses;
-} target_row;
-
 /* Blocks of Wan, and attention of a U-Net to the text, of that width. */
 #define WAN_WIDTH(n) \
     "^blocks_#_cross_attn_[in=" n "] | ^blocks_#_self_attn_[in=" n "] | " \
@@ -26,7 +20,7 @@ typedef struct target_row {
 #define TEXT_WIDTH(n) \
     "_#_transformer_blocks_#_attn2_to_k$[in=" n "] | _#_transformer_blocks_#_attn2_to_v$[in=" n "]"
 
-static const target_row target_rows[] = {
+const sfti_target sfti_target_rows[] = {
     /* HunyuanVideo and Image */
     { "hunyuan-image-2.1", 100, "^byt5_in_ ; ^double_blocks_#_ | ^single_blocks_#_" },
     { "hunyuan-video", 60, "token_refiner" },
@@ -293,7 +287,7 @@ const sfti_form *sfti_forms_find(const sfti_forms *forms, const char *clause) {
 
 const char *sfti_forms_target(const sfti_forms *forms) {
     sfti_evidence evidence = { { NULL }, 0 };
-    const target_row *row = target_rows;
+    const sfti_target *row = sfti_target_rows;
     while (row->architecture && !sfti_hold(forms, form_fits, row->clauses, &evidence, NULL)) row++;
     for (size_t i = 0; row->architecture && i < evidence.count; i++)
         sfti_add_evidence(forms->info, evidence.tensors[i]);

@@ -1,57 +1,66 @@
 /* Which rows of signatures hold for models, each row by itself: for tests/zoo.
  * A line of standard input is a path; for each row that holds, a line of standard output: the
- * path, the table, what the row claims, its trust, its clauses. */
+ * path, the table, what the row claims, its trust, its clauses. With --list every row is told,
+ * once, and no path is read. */
 #include "info/tensors/adapters.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_PREFIXES 32
+
 static const char *const table_names[SFTI_TABLES] = {
     "special", "denoiser", "vae", "image", "encoder", "other", "language",
 };
+
+/* A model; NULL stands for any. */
+typedef struct model {
+    const char *path;
+    const sfti_view *view;
+    const sfti_forms *forms;
+} model;
 
 static void stop(const char *path, const char *why) {
     fprintf(stderr, "rows: %s: %s\n", path, why);
     exit(2);
 }
 
-static bool holds_somewhere(const sfti_view *views, size_t count, const char *clauses) {
-    for (size_t i = 0; i < count; i++)
-        if (views[i].count > 0 && sfti_clauses_hold(&views[i], clauses, NULL, NULL)) return true;
-    return false;
-}
-
-static void tell(const char *path, const char *table, const char *claim, int trust,
+static void tell(const model *m, const char *table, const char *claim, int trust,
                  const char *clauses) {
-    printf("%s\t%s\t%s\t%d\t%s\n", path, table, claim, trust, clauses);
+    printf("%s\t%s\t%s\t%d\t%s\n", m ? m->path : "", table, claim, trust, clauses);
 }
 
-static void try_table(const char *path, const sfti_view *view, sfti_table_id id) {
+static void try_table(const model *m, sfti_table_id id) {
     const sfti_table *table = &sfti_tables[id];
-    sfti_view views[32];
-    if (table->prefix_count > SFTI_COUNT(views)) stop(path, "more prefixes than expected");
-    for (size_t i = 0; i < table->prefix_count; i++) {
-        views[i] = sfti_view_after(view, "", table->prefixes[i]);
-        if (!sfti_view_any(&views[i], "")) views[i].count = 0;
+    sfti_view views[MOST_PREFIXES];
+    size_t count = 0;
+    for (size_t i = 0; m && i < table->prefix_count && count < MOST_PREFIXES; i++) {
+        views[count] = sfti_view_after(m->view, "", table->prefixes[i]);
+        if (sfti_view_any(&views[count], "")) count++;
     }
-    for (const sfti_signature *row = table->rows; row->kind; row++)
-        if (row->architecture && holds_somewhere(views, table->prefix_count, row->clauses))
-            tell(path, table_names[id], row->architecture, row->trust, row->clauses);
+    for (const sfti_signature *row = table->rows; row->kind; row++) {
+        bool holds = !m;
+        for (size_t i = 0; i < count && !holds; i++)
+            holds = sfti_clauses_hold(&views[i], row->clauses, NULL, NULL);
+        if (holds && row->architecture)
+            tell(m, table_names[id], row->architecture, row->trust, row->clauses);
+    }
 }
 
-static void try_targets(const char *path, const sfti_forms *forms) {
+static void try_targets(const model *m) {
     for (const sfti_target *row = sfti_target_rows; row->architecture; row++)
-        if (sfti_forms_hold(forms, row->clauses))
-            tell(path, "target", row->architecture, row->trust, row->clauses);
+        if (!m || sfti_forms_hold(m->forms, row->clauses))
+            tell(m, "target", row->architecture, row->trust, row->clauses);
 }
 
-static void try_families(const char *path, const sfti_forms *forms) {
+static void try_families(const model *m) {
     for (const sfti_structure *row = sfti_structure_rows; row->family; row++)
-        if (sfti_forms_hold(forms, row->clauses))
-            tell(path, "family", row->family, 100, row->clauses);
+        if (!m || sfti_forms_hold(m->forms, row->clauses))
+            tell(m, "family", row->family, 100, row->clauses);
 }
 
+/* What the tables before it leave to each: an adapter is none of what they tell of. */
 static void try_rows(const char *path) {
     sft_info info = { 0 };
     sfti_view view;
@@ -61,19 +70,31 @@ static void try_rows(const char *path) {
     info.arena.alloc = sfti_allocator(NULL);
     info.set = set;
     if (!sfti_view_open(&info, &view)) stop(path, "out of memory");
-    for (int id = 0; id < SFTI_TABLES; id++) try_table(path, &view, (sfti_table_id)id);
     sfti_quant quant = sfti_quantisation(&view);
     const sfti_adapter_scan *scan = sfti_adapter_scan_of(&view, &quant, false);
-    if (scan) try_targets(path, scan->forms);
-    const sfti_forms *forms = scan ? scan->forms : sfti_forms_of(&view);
-    if (!forms || info.code) stop(path, "out of memory");
-    try_families(path, forms);
+    model m = { path, &view, scan ? scan->forms : sfti_forms_of(&view) };
+    if (!m.forms) stop(path, "out of memory");
+    try_table(&m, SFTI_SPECIAL);
+    for (int id = SFTI_SPECIAL + 1; !scan && id < SFTI_TABLES; id++)
+        try_table(&m, (sfti_table_id)id);
+    if (scan) try_targets(&m);
+    try_families(&m);
     sfti_arena_free(&info.arena);
     sft_set_close(set);
 }
 
-int main(void) {
+static void list_rows(void) {
+    for (int id = 0; id < SFTI_TABLES; id++) try_table(NULL, (sfti_table_id)id);
+    try_targets(NULL);
+    try_families(NULL);
+}
+
+int main(int argc, char **argv) {
     char path[4096];
+    if (argc == 2 && strcmp(argv[1], "--list") == 0) {
+        list_rows();
+        return 0;
+    }
     while (fgets(path, sizeof path, stdin)) {
         path[strcspn(path, "\n")] = 0;
         try_rows(path);

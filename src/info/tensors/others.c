@@ -18,7 +18,10 @@ const sfti_signature sfti_other_rows[] = {
     { "upscaler", "srformer", 100,
       "layers.0.residual_group.blocks.0.attn.aligned_relative_position_index" },
     { "upscaler", "swinir", 100,
-      "layers.0.residual_group.blocks.0.norm1.weight ; conv_first.weight" },
+      "layers.0.residual_group.blocks.0.norm1.weight ; conv_first.weight ; "
+      "layers.0.residual_group.blocks.0.attn.relative_position_bias_table ; "
+      "!layers.0.residual_group.overlap_attn.* ; "
+      "!layers.0.residual_group.blocks.0.attn.aligned_relative_position_index" },
     { "upscaler", "omnisr", 100,
       "residual_layer.0.residual_layer.0.layer.0.fn.0.weight" },
     { "upscaler", "rcan", 100, "add_mean.weight ; body.0.body.0.body.3.conv_du.0.weight" },
@@ -74,14 +77,14 @@ const sfti_signature sfti_other_rows[] = {
     { "vision_model", "depth-anything-3", 100,
       "backbone.embeddings.patch_embeddings.projection.weight ; head.projects.0.weight" },
     { "vision_model", NULL, 100, "concept_embeds ; special_care_embeds" },
-    { "vision_model", "vit", 100,
+    { "vision_model", "vit", 60,
       "embeddings.patch_embeddings.projection.weight ; embeddings.cls_token ; encoder.layer.0.*" },
-    { "vision_model", "vit", 100, "^vit.embeddings.patch_embeddings.projection.weight" },
-    { "vision_model", "vit", 100,
+    { "vision_model", "vit", 60, "^vit.embeddings.patch_embeddings.projection.weight" },
+    { "vision_model", "vit", 60,
       "blocks.0.attn.qkv.weight ; patch_embed.proj.weight ; cls_token" },
     { "vision_model", "swin", 60,
       "embeddings.patch_embeddings.projection.weight ; encoder.layers.0.blocks.0.*" },
-    { "vision_model", "resnet", 100,
+    { "vision_model", "resnet", 60,
       "layer1.0.conv1.weight ; conv1.weight ; fc.weight ; !layer1.0.convs.0.weight" },
     { "audio_model", "whisper", 100,
       "encoder.conv1.weight[*,80|128,3] ; encoder.layers.0.* | decoder.embed_tokens.weight ; "

@@ -19,7 +19,8 @@ const sfti_signature sfti_vae_rows[] = {
     { "vae", "vae-cogvideox", 100, "decoder.mid_block.resnets.0.norm1.conv_b.conv.weight" },
     { "vae", "vae-ltx", 100, "decoder.conv_in.conv.weight[*,128,...,3] ; decoder.mid_block.*" },
     { "vae", "vae-hunyuan-video", 100,
-      "decoder.conv_in.conv.weight[512,16,3,3,3] ; decoder.mid.* | decoder.mid_block.*" },
+      "decoder.conv_in.conv.weight[512,16,3,3,3] ; decoder.mid.* | decoder.mid_block.* ; "
+      "!decoder.mid_block.resnets.0.norm1.conv_b.conv.weight" },
     { "vae", NULL, 100, "decoder.conv_in.conv.weight ; decoder.mid.* | decoder.mid_block.*" },
     { "vae", "vae-sd", 100,
       "decoder.conv_in.weight[512,4,3,3] ; decoder.mid* | decoder.up* | encoder.* | "
@@ -39,8 +40,9 @@ const sfti_signature sfti_vae_rows[] = {
 
 const sfti_signature sfti_encoder_rows[] = {
     { "text_encoder", "clip-g", 100, "text_model.encoder.layers.30.* ; !vision_model.*" },
-    { "text_encoder", "clip-h", 100, "text_model.encoder.layers.22.* ; !vision_model.* ; "
-                                      "!^detr_decoder.*" },
+    { "text_encoder", "clip-h", 100,
+      "text_model.encoder.layers.22.* ; !text_model.encoder.layers.24.* ; !vision_model.* ; "
+      "!^detr_decoder.*" },
     { "text_encoder", "clip-l", 100,
       "text_model.encoder.layers.11.* ; !text_model.encoder.layers.12.* ; !vision_model.* ; "
       "text_model.encoder.layers.0.mlp.fc1.weight[*,768]" },
@@ -51,7 +53,8 @@ const sfti_signature sfti_encoder_rows[] = {
     { "text_encoder", "clip-g", 100,
       "transformer.resblocks.30.* ; token_embedding.weight | ln_final.weight ; !visual.*" },
     { "text_encoder", "clip-h", 100,
-      "transformer.resblocks.22.* ; token_embedding.weight | ln_final.weight ; !visual.*" },
+      "transformer.resblocks.22.* ; !transformer.resblocks.24.* ; "
+      "token_embedding.weight | ln_final.weight ; !visual.*" },
     { "text_encoder", "clip-l", 100,
       "transformer.resblocks.11.* ; token_embedding.weight[49408,768] ; !visual.*" },
     { "language_model", "t5-seq2seq", 100,
@@ -64,9 +67,10 @@ const sfti_signature sfti_encoder_rows[] = {
       "encoder.block.1.layer.0.SelfAttention.relative_attention_bias.weight | "
       "shared.weight[256384,*]" },
     { "text_encoder", "t5-xxl", 100,
-      "encoder.block.23.layer.1.DenseReluDense.wi_1.weight[*,4096]" },
+      "encoder.block.23.layer.1.DenseReluDense.wi_1.weight[*,4096] ; "
+      "!encoder.block.1.layer.0.SelfAttention.relative_attention_bias.weight" },
     { "text_encoder", "t5", 100,
-      "encoder.block.0.layer.0.SelfAttention.k.weight ; !decoder.* ; "
+      "encoder.block.0.layer.0.SelfAttention.k.weight ; !decoder.* ; !^decoder.* ; "
       "!encoder.block.1.layer.1.mlp.* ; !encoder.cell_2d_embedding.*" },
     { "text_encoder", "umt5", 100,
       "blocks.0.attn.q.weight ; blocks.0.pos_embedding.embedding.weight ; token_embedding.weight" },
@@ -76,14 +80,25 @@ const sfti_signature sfti_encoder_rows[] = {
 
 /* ── Encoders of images ── */
 
+/* No part of a model of language. */
+#define VISION_ALONE \
+    "!^language_model.* ; !^model.language_model.* ; !^model.layers.* ; !^layers.* ; " \
+    "!^qformer.* ; !^model.text_model.layers.* ; !^text_model.layers.*"
+#define CLIP_VISION \
+    "vision_model.embeddings.class_embedding ; " \
+    "vision_model.encoder.layers.0.self_attn.q_proj.weight ; "
+
 const sfti_signature sfti_image_rows[] = {
     { "image_encoder", "siglip", 100,
-      "vision_model.head.probe | vision_model.head.attention.in_proj_weight" },
-    { "image_encoder", "clip-g", 100, "vision_model.encoder.layers.47.*" },
+      "vision_model.head.probe | vision_model.head.attention.in_proj_weight ; " VISION_ALONE },
+    { "image_encoder", "clip-g", 100,
+      "vision_model.encoder.layers.47.* ; " CLIP_VISION VISION_ALONE },
     { "image_encoder", "clip-h", 100,
-      "vision_model.encoder.layers.30.* ; !vision_model.encoder.layers.0.self_attn.qkv.weight" },
-    { "image_encoder", "clip-l", 100, "vision_model.encoder.layers.22.* ; "
-                                      "vision_model.embeddings.class_embedding" },
+      "vision_model.encoder.layers.30.* ; !vision_model.encoder.layers.32.* ; "
+      CLIP_VISION VISION_ALONE },
+    { "image_encoder", "clip-l", 100,
+      "vision_model.encoder.layers.22.* ; !vision_model.encoder.layers.24.* ; "
+      CLIP_VISION VISION_ALONE },
     { "image_encoder", NULL, 100, "vision_model.encoder.layers.0.* ; "
                                   "vision_model.embeddings.* ; !^language_model.*" },
     { "image_encoder", "clip-g", 100, "visual.transformer.resblocks.47.*" },

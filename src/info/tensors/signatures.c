@@ -3,13 +3,17 @@
 #include "info/tensors/signatures.h"
 
 #define UNET_IN "input_blocks.0.0.weight ; "
+#define UNET_DIFFUSERS "conv_in.weight ; !controlnet_* ; !control_* ; "
+#define CONTROLNET \
+    "controlnet_cond_embedding.conv_in.weight ; !control_to_base_for_conv_in.weight ; "
 #define ATTN2 ".transformer_blocks.0.attn2.to_k.weight"
 #define FLUX_LDM \
     "double_blocks.#.img_attn.norm.key_norm.scale | " \
-    "double_blocks.#.img_attn.norm.key_norm.weight ; "
+    "double_blocks.#.img_attn.norm.key_norm.weight ; !txt_in.individual_token_refiner.* ; "
 #define FLUX_DIFFUSERS \
     "single_transformer_blocks.#.attn.norm_k.weight ; " \
-    "transformer_blocks.#.attn.norm_added_k.weight ; "
+    "transformer_blocks.#.attn.norm_added_k.weight ; !controlnet_* ; " \
+    "!context_embedder.token_refiner.* ; "
 #define FLUX_NUNCHAKU \
     "single_transformer_blocks.#.qkv_proj.weight ; " \
     "transformer_blocks.#.qkv_proj_context.weight ; "
@@ -37,20 +41,18 @@ const sfti_signature sfti_special_rows[] = {
     { "controlnet", "sd-3", 100, "controlnet_blocks.0.weight ; pos_embed_input.proj.weight" },
     { "controlnet", "qwen-image", 100,
       "controlnet_blocks.0.weight ; transformer_blocks.0.img_mlp.net.0.proj.weight" },
-    { "controlnet", "flux.1", 100, "controlnet_blocks.0.weight ; controlnet_x_embedder.weight" },
+    { "controlnet", "flux.1", 100,
+      "controlnet_blocks.0.weight ; controlnet_x_embedder.weight ; context_embedder.weight" },
     { "controlnet", "hunyuan-dit", 100, "after_proj_list.18.bias" },
     { "controlnet", "z-image", 100,
       "control_all_x_embedder.2-1.weight | control_layers.14.adaLN_modulation.0.weight" },
     { "controlnet", NULL, 100, "control_to_base_for_conv_in.weight" },
     { "controlnet", "sdxl", 100,
-      "controlnet_cond_embedding.conv_in.weight ; "
-      "down_blocks.1.attentions.0" ATTN2 "[*,2048]" },
+      CONTROLNET "down_blocks.1.attentions.0" ATTN2 "[*,2048]" },
     { "controlnet", "sd-2", 100,
-      "controlnet_cond_embedding.conv_in.weight ; "
-      "down_blocks.0.attentions.0" ATTN2 "[*,1024]" },
+      CONTROLNET "down_blocks.0.attentions.0" ATTN2 "[*,1024]" },
     { "controlnet", "sd-1", 100,
-      "controlnet_cond_embedding.conv_in.weight ; "
-      "down_blocks.0.attentions.0" ATTN2 "[*,768]" },
+      CONTROLNET "down_blocks.0.attentions.0" ATTN2 "[*,768]" },
     { "controlnet", NULL, 100,
       "controlnet_cond_embedding.conv_in.weight | controlnet_mid_block.bias | "
       "controlnet_blocks.0.weight" },
@@ -68,14 +70,14 @@ const sfti_signature sfti_special_rows[] = {
     { "ip_adapter", "sd-1", 100, "image_proj.* ; ip_adapter.1.to_k_ip.weight[*,768]" },
     { "ip_adapter", NULL, 100, "image_proj.* ; ip_adapter.*" },
 
-    { "t2i_adapter", "sdxl", 70,
+    { "t2i_adapter", "sdxl", 60,
       "adapter.body.0.resnets.0.block1.weight ; adapter.conv_in.weight[*,768|256,*,*]" },
-    { "t2i_adapter", "sd-1", 70,
+    { "t2i_adapter", "sd-1", 60,
       "adapter.body.0.resnets.0.block1.weight ; adapter.conv_in.weight[*,192|64,*,*]" },
     { "t2i_adapter", NULL, 100, "adapter.body.0.resnets.0.block1.weight" },
-    { "t2i_adapter", "sdxl", 70,
+    { "t2i_adapter", "sdxl", 60,
       "body.0.in_conv.weight | body.0.block1.weight ; conv_in.weight[*,768|256,*,*]" },
-    { "t2i_adapter", "sd-1", 70,
+    { "t2i_adapter", "sd-1", 60,
       "body.0.in_conv.weight | body.0.block1.weight ; conv_in.weight[*,192|64,*,*]" },
 
     { "motion_module", "sdxl", 100,
@@ -136,11 +138,12 @@ const sfti_signature sfti_denoiser_rows[] = {
       "conv_in.weight ; add_embedding.linear_1.weight[*,2816] ; "
       "down_blocks.2.attentions.0" ATTN2 "[*,2048]" },
     { "diffusion_model", "sd-2", 100,
-      "conv_in.weight ; down_blocks.0.attentions.0" ATTN2 "[*,1024] | "
+      UNET_DIFFUSERS "down_blocks.0.attentions.0" ATTN2 "[*,1024] | "
       "down_blocks.1.attentions.0" ATTN2 "[*,1024] ; up_blocks.* | mid_block.* | conv_out.weight ; "
-      "!down_blocks.0.temp_attentions.*" },
+      "!down_blocks.0.temp_attentions.* ; "
+      "!down_blocks.0.attentions.0.temporal_transformer_blocks.*" },
     { "diffusion_model", "sd-1", 100,
-      "conv_in.weight ; down_blocks.0.attentions.0" ATTN2 "[*,768] ; !add_embedding.* ; "
+      UNET_DIFFUSERS "down_blocks.0.attentions.0" ATTN2 "[*,768] ; !add_embedding.* ; "
       "up_blocks.* | mid_block.* | conv_out.weight" },
     /* Stable Diffusion 3 */
     { "diffusion_model", "sd-3.5-medium", 100,
@@ -153,7 +156,7 @@ const sfti_signature sfti_denoiser_rows[] = {
     { "diffusion_model", "sd-3-medium", 100,
       "joint_blocks.0.context_block.attn.qkv.weight ; x_embedder.proj.weight[1536,*,*,*] ; "
       "!joint_blocks.0.context_block.attn.ln_q.weight" },
-    { "diffusion_model", "sd-3", 70, "joint_blocks.0.context_block.attn.qkv.weight" },
+    { "diffusion_model", "sd-3", 100, "joint_blocks.0.context_block.attn.qkv.weight" },
     { "diffusion_model", "sd-3.5-medium", 100,
       "transformer_blocks.0.attn.add_q_proj.weight ; pos_embed.proj.weight ; "
       "transformer_blocks.0.attn2.to_q.weight" },
@@ -162,7 +165,7 @@ const sfti_signature sfti_denoiser_rows[] = {
     { "diffusion_model", "sd-3-medium", 100,
       "transformer_blocks.0.attn.add_q_proj.weight ; pos_embed.proj.weight[1536,*,*,*] ; "
       "!transformer_blocks.0.attn.norm_q.weight" },
-    { "diffusion_model", "sd-3", 70,
+    { "diffusion_model", "sd-3", 60,
       "transformer_blocks.0.attn.add_q_proj.weight ; pos_embed.proj.weight" },
     /* Stable Cascade */
     { "diffusion_model", "stable-cascade-c", 100, "clip_txt_mapper.weight ; clf.1.weight" },
@@ -178,13 +181,15 @@ const sfti_signature sfti_denoiser_rows[] = {
       "txt_in.individual_token_refiner.* ; time_r_in.*" },
     { "diffusion_model", "hunyuan-video", 100,
       "txt_in.individual_token_refiner.blocks.0.norm1.weight | "
-      "txt_in.individual_token_refiner.blocks.0.adaLN_modulation.1.bias" },
+      "txt_in.individual_token_refiner.blocks.0.adaLN_modulation.1.bias ; !byt5_in.* ; "
+      "!vision_in.* ; !time_r_in.*" },
     { "diffusion_model", "hunyuan-video-1.5", 100,
       "context_embedder.token_refiner.* ; cond_type_embed.weight" },
     { "diffusion_model", "hunyuan-image-2.1", 100,
       "context_embedder.token_refiner.* ; time_guidance_embed.*" },
     { "diffusion_model", "hunyuan-video", 100,
-      "context_embedder.token_refiner.* ; transformer_blocks.0.*" },
+      "context_embedder.token_refiner.* ; transformer_blocks.0.* ; !cond_type_embed.* ; "
+      "!time_guidance_embed.*" },
     /* FLUX and its children */
     { "diffusion_model", "chroma-radiance", 100,
       "distilled_guidance_layer.* ; nerf_blocks.0.norm.scale | "
@@ -208,18 +213,31 @@ const sfti_signature sfti_denoiser_rows[] = {
     { "diffusion_model", "lens", 100,
       "transformer_blocks.0.attn.norm_added_q.weight ; transformer_blocks.0.img_mlp.w1.weight" },
     { "diffusion_model", "flux.1-dev", 100, FLUX_LDM "guidance_in.in_layer.weight" },
-    { "diffusion_model", "flux.1-schnell", 100, FLUX_LDM "img_in.weight ; vector_in.*" },
-    { "diffusion_model", "flux.1", 70, FLUX_LDM "!guidance_in.*" },
+    { "diffusion_model", "flux.1-schnell", 100,
+      FLUX_LDM "img_in.weight ; vector_in.* ; !guidance_in.*" },
+    { "diffusion_model", "flux.1", 60, FLUX_LDM "!guidance_in.*" },
     { "diffusion_model", "flux.1-dev", 100,
       FLUX_DIFFUSERS "time_text_embed.guidance_embedder.linear_1.weight" },
     { "diffusion_model", "flux.1-schnell", 100,
-      FLUX_DIFFUSERS "x_embedder.weight ; time_text_embed.*" },
-    { "diffusion_model", "flux.1", 70, FLUX_DIFFUSERS "!time_text_embed.*" },
+      FLUX_DIFFUSERS "x_embedder.weight ; time_text_embed.* ; "
+                     "!time_text_embed.guidance_embedder.*" },
+    { "diffusion_model", "longcat-image", 100,
+      FLUX_DIFFUSERS "time_embed.timestep_embedder.linear_1.weight ; "
+                     "context_embedder.weight[*,3584]" },
+    { "diffusion_model", "ovis-image", 100, FLUX_DIFFUSERS "context_embedder_norm.weight" },
+    { "diffusion_model", "bria-fibo", 100,
+      FLUX_DIFFUSERS "time_embed.timestep_embedder.linear_1.weight ; "
+                     "caption_projection.0.linear.weight" },
+    { "diffusion_model", "bria", 100,
+      FLUX_DIFFUSERS "time_embed.timestep_embedder.linear_1.weight ; "
+                     "context_embedder.weight[*,4096] ; !caption_projection.*" },
+    { "diffusion_model", "flux.1", 60, FLUX_DIFFUSERS "!time_text_embed.* ; !time_embed.*" },
     { "diffusion_model", "flux.1-dev", 100,
       FLUX_NUNCHAKU "time_text_embed.guidance_embedder.linear_1.weight" },
     { "diffusion_model", "flux.1-schnell", 100,
-      FLUX_NUNCHAKU "x_embedder.weight ; time_text_embed.*" },
-    { "diffusion_model", "flux.1", 70, FLUX_NUNCHAKU "!time_text_embed.*" },
+      FLUX_NUNCHAKU "x_embedder.weight ; time_text_embed.* ; "
+                    "!time_text_embed.guidance_embedder.*" },
+    { "diffusion_model", "flux.1", 60, FLUX_NUNCHAKU "!time_text_embed.*" },
     /* Qwen-Image and what resembles it */
     { "diffusion_model", "mage-flow", 100, "txt_norm.weight[2560] ; transformer_blocks.*" },
     { "diffusion_model", "qwen-image", 100,
@@ -240,19 +258,23 @@ const sfti_signature sfti_denoiser_rows[] = {
     { "diffusion_model", "wan-2.2", 100, WAN "head.head.weight[192,*]" },
     { "diffusion_model", "wan-2.2", 100,
       WAN "face_adapter.fuser_blocks.0.k_norm.weight | casual_audio_encoder.*" },
-    { "diffusion_model", "wan-2.1", 60, WAN "img_emb.proj.0.bias" },
+    { "diffusion_model", "wan-animate-2", 100, WAN "blocks.#.cross_attn.add_k_proj.weight" },
+    { "diffusion_model", "wan-2.1", 100,
+      WAN "img_emb.proj.0.bias ; !face_adapter.* ; !blocks.#.cross_attn.add_k_proj.weight" },
     { "diffusion_model", "wan-2.1", 100, WAN "patch_embedding.weight[1536,*,*,*,*]" },
     { "diffusion_model", "wan-2.2", 100,
       WAN "patch_embedding.weight[5120,36,*,*,*] ; !vace_patch_embedding.weight ; "
-          "!control_adapter.* ; !ref_conv.*" },
+          "!control_adapter.* ; !ref_conv.* ; !img_emb.*" },
     { "diffusion_model", "wan", 100, WAN "blocks.*" },
     { "diffusion_model", "wan-2.2", 100, WAN_DIFFUSERS "proj_out.weight[192,*]" },
-    { "diffusion_model", "wan-2.2", 60, WAN_DIFFUSERS "face_adapter.*" },
-    { "diffusion_model", "wan-2.1", 100, WAN_DIFFUSERS "condition_embedder.image_embedder.*" },
+    { "diffusion_model", "wan-2.2", 100, WAN_DIFFUSERS "face_adapter.*" },
+    { "diffusion_model", "wan-2.1", 100,
+      WAN_DIFFUSERS "condition_embedder.image_embedder.* ; !face_adapter.*" },
     { "diffusion_model", "wan-2.1", 100,
       WAN_DIFFUSERS "patch_embedding.weight[1536,*,*,*,*]" },
     { "diffusion_model", "wan-2.2", 100,
-      WAN_DIFFUSERS "patch_embedding.weight[5120,36,*,*,*]" },
+      WAN_DIFFUSERS "patch_embedding.weight[5120,36,*,*,*] ; "
+                    "!condition_embedder.image_embedder.*" },
     { "diffusion_model", "wan", 100, WAN_DIFFUSERS "blocks.#.attn2.to_k.weight" },
     /* LTX */
     { "diffusion_model", "ltx-2", 100,
@@ -285,7 +307,8 @@ const sfti_signature sfti_denoiser_rows[] = {
     { "diffusion_model", "boogu", 100,
       "double_stream_layers.0.img_instruct_attn.processor.img_to_q.weight" },
     { "diffusion_model", "omnigen-2", 100,
-      "time_caption_embed.timestep_embedder.linear_1.bias ; !patch_embedder.*" },
+      "time_caption_embed.timestep_embedder.linear_1.bias ; !patch_embedder.* ; "
+      "!x_embedder.weight[2304,*]" },
     /* and the others */
     { "diffusion_model", "auraflow", 100,
       "double_layers.0.attn.w1q.weight ; cond_seq_linear.weight | positional_encoding" },

@@ -86,7 +86,7 @@ const sfti_signature sfti_encoder_rows[] = {
     "!^qformer.* ; !^model.text_model.layers.* ; !^text_model.layers.*"
 #define CLIP_VISION \
     "vision_model.embeddings.class_embedding ; " \
-    "vision_model.encoder.layers.0.self_attn.q_proj.weight ; "
+    "!vision_model.encoder.layers.0.self_attn.qkv.weight ; "
 
 const sfti_signature sfti_image_rows[] = {
     { "image_encoder", "siglip", 100,

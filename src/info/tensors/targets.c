@@ -146,6 +146,9 @@ const sfti_target sfti_target_rows[] = {
     { "sdxl", 100,
       "_attentions_#_transformer_blocks_#_[t>=4] | put_blocks_#_#_transformer_blocks_#_[t>=4] | "
       "^middle_block_#_transformer_blocks_#_[t>=4]" },
+    { "sdxl", 60,
+      "_attentions_#_transformer_blocks_#_[t>=2] | put_blocks_#_#_transformer_blocks_#_[t>=2] | "
+      "^middle_block_#_transformer_blocks_#_[t>=2]" },
     { "sdxl", 60, "^input_blocks_#_ | ^output_blocks_#_" },
     { "sd-1", 60,
       "te1:self_attn_[in=768] ; !te2: ; ^down_blocks_ | ^up_blocks_ | ^mid_block_" },

@@ -55,7 +55,7 @@ static sft_code parse_dtype(const char *text, sft_dtype *out, sft_error *err) {
 
 static bool is_matched(void *ctx, const sft_tensor *tensor) {
     convert_run *run = ctx;
-    if (!cli_glob_match(sft_span_cstr(run->c->set.match), tensor->name)) return false;
+    if (!cli_is_matched(&run->c->set, tensor->name)) return false;
     run->matched++;
     return true;
 }
@@ -64,15 +64,15 @@ static sft_code plan_casts(convert_run *run, sft_error *err) {
     const cli_settings *set = &run->c->set;
     sft_convert_options options = SFT_CONVERT_OPTIONS_INIT;
     options.saturate = set->saturate != 0;
-    options.scaled = set->force != 0;
+    options.scaled = set->cast_scaled != 0;
     options.alloc = &run->c->alloc;
-    if (set->match) options.match = is_matched;
+    bool matches = cli_is_matching(set);
+    if (matches) options.match = is_matched;
     options.match_ctx = run;
     sft_code code = sft_conversion_new(run->parts.sets[0], run->to, &options, &run->conversion,
                                        err);
-    if (code || !set->match || run->matched > 0) return code;
-    return sfti_fail(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET,
-                     "expected tensors that match \"%s\", found none", set->match);
+    if (code || !matches || run->matched > 0) return code;
+    return cli_no_match(set, err);
 }
 
 /* ── Results ── */
@@ -98,8 +98,8 @@ static void warn_of_scales(const convert_run *run, bool overruled) {
     cli_path(err, run->input,
              ": %zu scaled tensor%s and scales (first: ", count, count == 1 ? "" : "s");
     cli_quoted(err, sft_set_tensor_at(set, first)->name);
-    cli_printf(err, ") are %s\n", overruled ? "converted because of --force"
-                                            : "not converted; --force converts them");
+    cli_printf(err, ") are %s\n", overruled ? "cast because of --cast-scaled"
+                                            : "not cast; --cast-scaled casts them");
     cli_flush(err);
 }
 
@@ -327,9 +327,8 @@ static void run_convert(cli *c, char **operands, size_t count) {
 static const cli_option convert_options[] = {
     { 'd', "dtype", "DTYPE", CLI_WORD, 0, offsetof(cli_settings, dtype),
       "the new dtype, in upper or lower case: BF16, F16, F32, F8_E4M3, ..." },
-    { 0, "match", "GLOB", CLI_WORD, 0, offsetof(cli_settings, match),
-      "only tensors whose whole name matches GLOB, whatever their dtype: * any text, ? one "
-      "character, [a-z] [!a-z]" },
+    { 0, "cast-scaled", NULL, CLI_FLAG, 1, offsetof(cli_settings, cast_scaled),
+      "cast tensors with a scale, and the scales, too: their values then mean nothing" },
     { 0, "saturate", NULL, CLI_FLAG, 1, offsetof(cli_settings, saturate),
       "clamp values that are too large to the greatest value; NaN becomes 0 in integers" },
     { 0, "threads", "N", CLI_WORD, 0, offsetof(cli_settings, threads),
@@ -359,15 +358,15 @@ const cli_command cli_convert_command = {
     "does not fit an integer dtype is an error unless --saturate is given; so is a NaN for F4 "
     "and F6, always.\n"
     "Tensors that come with a scale (weight_scale_inv, scale_weight, ...) and these scales are "
-    "not converted, with a warning: without the scale the values mean nothing. --force converts "
-    "them too, and says so (it also allows overwriting OUT).\n"
+    "not converted, with a warning: without the scale the values mean nothing. --cast-scaled "
+    "casts them too, and says so.\n"
     "A model in several files becomes one file if OUT ends in .safetensors or .sft; otherwise "
     "OUT is a new or empty folder for its shards and their index. With --in-place, the shards "
     "with tensors to convert are written under new names, then the index, then the old shards "
     "are removed unless another index in the folder names them. Metadata is kept. Needs only a "
     "few MiB of memory, whatever the size of the tensors; OUT is written atomically.",
     convert_examples,
-    { convert_options, cli_in_place_options, cli_writing_options, cli_json_options,
+    { convert_options, cli_match_options, cli_in_place_options, cli_writing_options, cli_json_options,
       cli_reading_options, cli_common_options, NULL },
     { "OUT was written", "--match found no tensor; nothing was written",
       "IN could not be read, a value does not fit DTYPE, OUT could not be written, or a usage "

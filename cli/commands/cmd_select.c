@@ -14,13 +14,6 @@ typedef struct selection {
     size_t name_count;
 } selection;
 
-static bool matches_any(const cli_words *globs, sft_span name) {
-    for (size_t i = 0; i < globs->count; i++) {
-        if (cli_glob_match(sft_span_cstr(globs->items[i]), name)) return true;
-    }
-    return false;
-}
-
 static bool is_named(const selection *s, sft_span name) {
     for (size_t i = 0; i < s->name_count; i++)
         if (cli_is(name, s->names[i])) return true;
@@ -30,8 +23,8 @@ static bool is_named(const selection *s, sft_span name) {
 static bool is_selected(const selection *s, sft_span name) {
     const cli *c = s->c;
     if (s->names) return !is_named(s, name);
-    if (c->set.keep.count > 0 && !matches_any(&c->set.keep, name)) return false;
-    return !matches_any(&c->set.drop, name);
+    if (c->set.keep.count > 0 && !cli_matches_any(&c->set.keep, name)) return false;
+    return !cli_matches_any(&c->set.drop, name);
 }
 
 static sft_code check_named(const selection *s, const cli_parts *parts, sft_error *err) {

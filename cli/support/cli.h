@@ -13,6 +13,7 @@ enum { CLI_OK = 0, CLI_NO = 1, CLI_FAILED = 2 };
 
 typedef struct cli {
     const cli_command *const *commands; /* all there are, NULL after the last */
+    const cli_group *groups;            /* the same but help; a row without title ends them */
     const cli_command *command;         /* this one */
     cli_settings set;
     sft_open_options open; /* by the settings */

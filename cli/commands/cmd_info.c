@@ -277,7 +277,8 @@ static void run_info(cli *c, char **operands, size_t count) {
 
 static const cli_option info_options[] = {
     { 'v', "verbose", NULL, CLI_FLAG, 1, AT(verbose),
-      "also show sources, trust, other candidates, settings, exact numbers, metadata, shards" },
+      "every fact with its sources, in groups: identity, use, training, files, provenance, "
+      "metadata" },
     { 0, "long", NULL, CLI_FLAG, 1, AT(longer), "full labels even for several models" },
     { 'f', "fields", "LIST", CLI_WORD, 0, AT(fields),
       "only these facts, separated by commas: name,trigger_words,rank,training.epoch" },
@@ -302,7 +303,8 @@ static const cli_option info_options[] = {
 static const cli_example info_examples[] = {
     { "safetensors info model.safetensors", "name, kind, base model, trigger words, origin" },
     { "safetensors info -r ~/models", "one line for every model in a tree" },
-    { "safetensors info -f prompt lora.safetensors", "trigger words, ready to paste" },
+    { "safetensors info -f a1111 lora.safetensors",
+      "\"<lora:NAME:WEIGHT> trigger words\", ready to paste" },
     { "safetensors info -r --where architecture=sdxl --tsv ~/models",
       "a table of matching models" },
     { "safetensors info --json model.safetensors", "everything, for programs" },
@@ -319,8 +321,9 @@ const cli_command cli_info_command = {
     "and a trust level (-v, --json). Uses the network only with --online and reads no tensor "
     "data except up to eight alpha scalars, so it is as fast for 100 GB as for 1 MB.\n"
     "One model gives a label, several give one line each; ! marks conflicting claims. -f selects "
-    "facts: docs/json.md lists them all. The name of a fact stands for its value; lists are "
-    "joined with \" | \".\n"
+    "facts: docs/json.md lists them all (name, adapter.rank.max, training.datasets.0.folder). The "
+    "name of a fact stands for its value; lists are joined with \" | \". a1111 and comfy are lines "
+    "to paste into a prompt, with the preferred weight; prompt is the trigger words alone.\n"
     CLI_WHERE_ABOUT "\n"
     "--hash computes digests of the files. --verify computes those that the header and the "
     "sidecars record, and compares; sidecars that describe another file are then ignored. A "

@@ -1,3 +1,4 @@
+#include "support/field_table.h"
 #include "support/manual.h"
 
 #include <string.h>
@@ -25,6 +26,16 @@ static void choice_words(cli_out *out, const cli_option *row) {
     }
 }
 
+/* -f LIST: names of fields with commas between. */
+static bool takes_fields(const cli_option *row) {
+    return row->kind == CLI_WORD && strcmp(row->name, "fields") == 0;
+}
+
+static void field_word(void *ctx, const char *name) {
+    cli_text(ctx, " ");
+    cli_text(ctx, name);
+}
+
 /* Inside single quotes of a shell; `also` are characters that want a backslash. */
 static void single_quoted(cli_out *out, const char *text, const char *also) {
     for (; *text; text++) {
@@ -43,6 +54,12 @@ static void bash_choices(cli_out *out, command_table commands, const cli_command
     (void)commands;
     const cli_option *row;
     for (size_t i = 0; (row = cli_option_at(command, i)) != NULL; i++) {
+        if (takes_fields(row)) {
+            cli_printf(out, "        %s,-%c|%s,--%s) list=1 words='", command->name, row->letter,
+                       command->name, row->name);
+            cli_field_each(field_word, out);
+            cli_text(out, "' ;;\n");
+        }
         if (row->kind != CLI_CHOICE) continue;
         cli_printf(out, "        %s,--%s) words='", command->name, row->name);
         choice_words(out, row);
@@ -65,7 +82,7 @@ static void bash_script(cli_out *out, command_table commands) {
     cli_text(out, "# bash completion for safetensors\n"
                   "_safetensors() {\n"
                   "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-                  "    local words=''\n"
+                  "    local words='' list='' before=''\n"
                   "    COMPREPLY=()\n"
                   "    if [[ $cur == '=' ]]; then cur=''\n"
                   "    elif [[ $prev == '=' ]]; then prev=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
@@ -81,7 +98,12 @@ static void bash_script(cli_out *out, command_table commands) {
     cli_text(out, "        esac\n"
                   "        [[ ${COMP_WORDS[1]} == help || $cur == -* ]] || words=''\n"
                   "    fi\n"
-                  "    [[ -n $words ]] && COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+                  "    if [[ -n $list && $cur == *,* ]]; then\n"
+                  "        before=${cur%,*},\n"
+                  "        cur=${cur##*,}\n"
+                  "    fi\n"
+                  "    [[ -n $words ]] &&\n"
+                  "        COMPREPLY=($(compgen -P \"$before\" -W \"$words\" -- \"$cur\"))\n"
                   "}\n"
                   "complete -o bashdefault -o default -F _safetensors safetensors\n");
 }
@@ -110,6 +132,10 @@ static void zsh_option(cli_out *out, const cli_option *row) {
         cli_text(out, "(");
         choice_words(out, row);
         cli_text(out, ")");
+    }
+    if (takes_fields(row)) {
+        cli_text(out, "_values -s , field");
+        cli_field_each(field_word, out);
     }
     cli_text(out, "'");
 }
@@ -161,6 +187,11 @@ static void fish_command(cli_out *out, command_table commands, const cli_command
     cli_text(out, "'\n");
 }
 
+static void fish_field(void *ctx, const char *name) {
+    cli_text(ctx, ",");
+    cli_text(ctx, name);
+}
+
 static void fish_options(cli_out *out, command_table commands, const cli_command *command) {
     const cli_option *row;
     for (size_t i = 0; (row = cli_option_at(command, i)) != NULL; i++) {
@@ -173,6 +204,11 @@ static void fish_options(cli_out *out, command_table commands, const cli_command
             cli_text(out, " -x -a '");
             choice_words(out, row);
             cli_text(out, "'");
+        }
+        if (takes_fields(row)) {
+            cli_text(out, " -x -a '(__fish_complete_list , \"string split -n , ");
+            cli_field_each(fish_field, out);
+            cli_text(out, "\")'");
         }
         cli_text(out, " -d '");
         single_quoted(out, row->help, "");

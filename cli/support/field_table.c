@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#define NAME_PARTS 3 /* of a name to choose from */
+#define NAME_BYTES 96
+
 /* ── Short names ── */
 
 static const struct field_alias { const char *name, *path; } field_aliases[] = {
@@ -265,4 +268,40 @@ const char *cli_field_guess(cli_guess *guess, sft_span name) {
     for (size_t i = 0; is_first && i < sizeof field_aliases / sizeof *field_aliases; i++)
         cli_guess_try(guess, sft_span_cstr(field_aliases[i].name));
     return guess_text(guess, (sft_span){ name.data, name.len - path.len }, "");
+}
+
+/* ── All names ── */
+
+/* Whether completion goes on into it: no facts (their names are short), no results in results. */
+static bool is_listed(sft_span type) {
+    static const char *const closed[] = { "any", "result", "fact", "candidate", "dtypes" };
+    bool listed = type.len > 0;
+    for (size_t i = 0; i < sizeof closed / sizeof *closed; i++)
+        listed = listed && !cli_is(type, closed[i]);
+    return listed;
+}
+
+void cli_field_each(cli_field_fn take, void *ctx) {
+    const char *rest[NAME_PARTS] = { members_of(sft_span_cstr("result")) };
+    size_t begins[NAME_PARTS] = { 0 }, depth = 0;
+    char name[NAME_BYTES];
+    member one;
+    for (int i = 0; i < SFT_FACT_COUNT; i++) take(ctx, sft_fact_name((sft_fact)i));
+    for (size_t i = 0; i < sizeof field_aliases / sizeof *field_aliases; i++)
+        take(ctx, field_aliases[i].name);
+    for (;;) {
+        if (!next_member(&rest[depth], &one)) {
+            if (depth-- == 0) return;
+            continue;
+        }
+        size_t len = begins[depth] + one.name.len;
+        if (len + 2 > sizeof name) continue;
+        memcpy(name + begins[depth], one.name.data, one.name.len);
+        name[len] = 0;
+        take(ctx, name);
+        if (depth + 1 == NAME_PARTS || !is_listed(one.type)) continue;
+        name[len] = '.';
+        begins[++depth] = len + 1;
+        rest[depth] = members_of(one.type);
+    }
 }

@@ -27,5 +27,8 @@ typedef struct cli_field_place {
 bool cli_field_place_of(sft_span name, cli_field_place *out);
 /* ": did you mean \"NAME\"?" for an unknown name, or ""; text is in the guess. */
 const char *cli_field_guess(cli_guess *guess, sft_span name);
+/* Names to choose from: facts, short names, and paths down to the third member. */
+typedef void (*cli_field_fn)(void *ctx, const char *name);
+void cli_field_each(cli_field_fn take, void *ctx);
 
 #endif

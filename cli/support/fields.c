@@ -198,6 +198,19 @@ void cli_field_text(cli_out *out, sft_span text) {
     }
 }
 
+/* Backslashes as they are, for they escape brackets of a prompt; what moves a cursor escaped. */
+static void pasted_text(cli_out *out, sft_span text) {
+    while (text.len) {
+        const char *slash = memchr(text.data, '\\', text.len);
+        size_t len = slash ? (size_t)(slash - text.data) : text.len;
+        cli_escaped(out, (sft_span){ text.data, len });
+        if (slash) cli_put(out, slash, 1);
+        len += slash != NULL;
+        text.data += len;
+        text.len -= len;
+    }
+}
+
 typedef struct line_take {
     cli_out *out;
     const char *between;
@@ -209,12 +222,12 @@ static bool put_value(void *ctx, sft_span text) {
     line_take *line = ctx;
     if (line->count++) cli_text(line->out, line->between);
     else if (line->csv_safe) cli_cell_guard(line->out, text);
-    if (line->is_pasted) cli_escaped(line->out, text);
+    if (line->is_pasted) pasted_text(line->out, text);
     else cli_field_text(line->out, text);
     return true;
 }
 
-/* Their brackets are escaped: backslashes stay as they are. */
+/* Whether a field is for a prompt. */
 static bool is_pasted(const cli *c, sft_span name) {
     return c->set.format != CLI_TSV
         && (cli_is(name, "prompt") || cli_is(name, "a1111") || cli_is(name, "comfy"));

@@ -64,17 +64,45 @@ def from_zsh(text, command):
     part = re.search(r"^    %s\)\n        _arguments(.*?)        ;;" % command, text,
                      re.M | re.S)[1]
     rows = re.findall(r"'(?:\(-(\w) --[a-z-]+\)'\{-\w,)?--([a-z-]+)[=\}']*'?"
-                      r"\[((?:[^\]\\]|\\.)*)\](?::[a-z-]+:(?:\((.*?)\))?)?'", part)
+                      r"\[((?:[^\]\\]|\\.)*)\](?::[a-z-]+:(?:\((.*?)\)|_values[^']*)?)?'", part)
     return {name: (letter, choice.replace(" ", "|"), re.sub(r"\\(.)", r"\1", says))
             for letter, name, says, choice in rows}
 
 
 def from_fish(text, command):
     rows = re.findall(r"^complete -c safetensors -n '__fish_seen_subcommand_from %s'"
-                      r"(?: -s (\w))? -l ([a-z-]+)(?: -r)?(?: -x -a '(.*?)')? -d '(.*)'$"
+                      r"(?: -s (\w))? -l ([a-z-]+)(?: -r)?(?: -x -a '(?:\(__fish.*?\)|(.*?))')? -d '(.*)'$"
                       % command, text, re.M)
     return {name: (letter, choice.replace(" ", "|"), says)
             for letter, name, choice, says in rows}
+
+
+def field_lists(scripts):
+    """The names that -f is completed with, by shell."""
+    found = {"bash": re.search(r"info,--fields\) list=1 words='(.*)' ;;", scripts["bash"]),
+             "zsh": re.search(r"_values -s , field ([^']*)'", scripts["zsh"]),
+             "fish": re.search(r'string split -n , (\S*)"', scripts["fish"])}
+    return {shell: found[shell] and re.split("[ ,]", found[shell][1].strip(" ,"))
+            for shell in scripts}
+
+
+def field_differences(scripts):
+    lists = field_lists(scripts)
+    for shell, names in lists.items():
+        if not names or names != lists["bash"] or len(names) < 100:
+            yield "%s does not complete the fields of info -f" % shell
+        elif "adapter.rank.max" not in names or "a1111" not in names:
+            yield "%s completes too few fields" % shell
+        else:
+            yield from unknown_fields(shell, names)
+
+
+def unknown_fields(shell, names):
+    for at in range(0, len(names), 64):
+        made = subprocess.run(command_words() + ["info", "-f", ",".join(names[at:at + 64]), "nosuch"],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        if b"expected a field" in made.stdout:
+            yield "%s: %s" % (shell, made.stdout.decode())
 
 
 # ── Comparing ──
@@ -172,7 +200,8 @@ def main():
     scripts = {shell: ask("__completion", shell) for shell in ("bash", "zsh", "fish")}
     overview = ask("help", "-a").split("\nInspect\n")[1].split("\nOptions:")[0] + "  help \n"
     names = re.findall(r"^  ([a-z-]+) ", overview, re.M)
-    checks = [("overview", overview_differences(names, scripts)), ("rules", rule_differences())]
+    checks = [("overview", overview_differences(names, scripts)), ("rules", rule_differences()),
+              ("fields", field_differences(scripts))]
     checks += [(name, differences(name, scripts)) for name in names]
     passed = failed = 0
     for what, found in checks:

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define WORDS_MOST 8192 /* bytes; what is longer is no prompt to be pasted */
+#define PROMPT_MOST 8192 /* bytes; what is longer is no prompt to be pasted */
 #define WEIGHT_TRUST 40 /* a weight trusted less is of another file */
 
 static bool is_control(char c) { return (unsigned char)c < ' ' || c == 0x7F; }
@@ -75,14 +75,14 @@ static bool goes_with(const sfti_trigger *one, const sfti_trigger *best) {
 }
 
 /* Words to be pasted, ", " before each; as many as there is space for. */
-static size_t put_words(const sft_info *info, char *out) {
+static size_t prompt_words(const sft_info *info, char *out) {
     const sfti_trigger *best = info->triggers.count > 0 ? info->ordered[0] : NULL;
     size_t used = 0;
     if (!best || best->trust < SFTI_WORD_TRUST) return 0;
     for (size_t i = 0; i < info->triggers.count; i++) {
         const sfti_trigger *one = info->ordered[i];
         sft_span text = one->prompt;
-        if (!goes_with(one, best) || has_tag(text) || text.len + 2 > WORDS_MOST - used)
+        if (!goes_with(one, best) || has_tag(text) || text.len + 2 > PROMPT_MOST - used)
             continue;
         if (used > 0) {
             out[used++] = ',';
@@ -97,8 +97,8 @@ static size_t put_words(const sft_info *info, char *out) {
 /* ── The lines ── */
 
 static sft_span network_line(sft_info *info) {
-    char digits[SFTI_DECIMALS_SIZE], words[WORDS_MOST];
-    size_t weight = sfti_decimals(weight_of(info), digits), len = put_words(info, words);
+    char digits[SFTI_DECIMALS_SIZE], words[PROMPT_MOST];
+    size_t weight = sfti_decimals(weight_of(info), digits), len = prompt_words(info, words);
     if (weight == 0) digits[weight++] = '1';
     return sfti_info_text(info, "<lora:%.*s:%.*s>%s%.*s", (int)info->stem.len, info->stem.data,
                           (int)weight, digits, len ? " " : "", (int)len, words);
@@ -113,7 +113,7 @@ void sfti_info_prompts(sft_info *info) {
     sft_span none = { "", 0 };
     const sfti_fact *kind = info->facts[SFT_FACT_KIND];
     info->a1111 = info->comfy = none;
-    if (!kind || !fits_tag(info->stem) || info->stem.len > WORDS_MOST) return;
+    if (!kind || !fits_tag(info->stem) || info->stem.len > PROMPT_MOST) return;
     if (sfti_is(kind->value.text, "adapter") && is_network(info)) {
         info->a1111 = info->comfy = network_line(info);
     } else if (sfti_is(kind->value.text, "embedding")) {

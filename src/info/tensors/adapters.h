@@ -131,5 +131,7 @@ typedef struct sfti_adapter_scan {
 /* Takes every tensor in; NULL when it is no adapter or memory is out. named: it is called one. */
 sfti_adapter_scan *sfti_adapter_scan_of(const sfti_view *view, const sfti_quant *quant,
                                         bool named);
+/* The layer that a tensor is the first of; false if it is none. */
+bool sfti_adapter_layer(const sfti_view *view, const sft_tensor *tensor, sfti_module *out);
 
 #endif

@@ -161,12 +161,6 @@ static const struct adapter_suffix *suffix_of(sft_span name) {
 
 /* ── Modules ── */
 
-/* The tensor of a module with another suffix. */
-static const sft_tensor *sibling(const sfti_adapter_scan *scan, sft_span module,
-                                 const char *suffix) {
-    return sfti_view_sibling(scan->view, module, suffix);
-}
-
 static uint64_t size_at(const sft_tensor *tensor, uint32_t axis) {
     return tensor && axis < tensor->rank ? tensor->shape[axis] : 0;
 }
@@ -185,19 +179,20 @@ static bool named_conv(sft_span name) {
     return SFTI_ONE_OF(name, ends, sfti_ends);
 }
 
-static void measure_lora(const sfti_adapter_scan *scan, sfti_module *m,
+static void measure_lora(const sfti_view *view, sfti_module *m,
                          const struct adapter_suffix *row) {
-    const sft_tensor *up = sibling(scan, m->name, row->other);
+    const sft_tensor *up = sfti_view_sibling(view, m->name, row->other);
     bool transposed = strcmp(row->suffix, ".lora_a") == 0;
     m->rank = size_at(m->tensor, transposed ? 1 : 0);
     m->in = size_at(m->tensor, transposed ? 0 : 1);
     m->out = size_at(up, transposed ? 1 : 0);
-    m->conv = has_kernel(m->tensor) || has_kernel(sibling(scan, m->name, ".lora_mid.weight"));
+    m->conv = has_kernel(m->tensor)
+           || has_kernel(sfti_view_sibling(view, m->name, ".lora_mid.weight"));
 }
 
-static void measure_loha(const sfti_adapter_scan *scan, sfti_module *m) {
-    const sft_tensor *core = sibling(scan, m->name, ".hada_t1");
-    const sft_tensor *a = sibling(scan, m->name, ".hada_w1_a");
+static void measure_loha(const sfti_view *view, sfti_module *m) {
+    const sft_tensor *core = sfti_view_sibling(view, m->name, ".hada_t1");
+    const sft_tensor *a = sfti_view_sibling(view, m->name, ".hada_w1_a");
     m->rank = size_at(m->tensor, 0);
     m->in = size_at(m->tensor, 1);
     m->out = size_at(a, core ? 1 : 0);
@@ -209,14 +204,14 @@ static uint64_t product_of(uint64_t a, uint64_t b) {
     return sfti_mul(a, b, &product) ? product : 0;
 }
 
-static void measure_lokr(const sfti_adapter_scan *scan, sfti_module *m) {
-    const sft_tensor *w1 = sibling(scan, m->name, ".lokr_w1");
-    const sft_tensor *w1_a = sibling(scan, m->name, ".lokr_w1_a");
-    const sft_tensor *w1_b = sibling(scan, m->name, ".lokr_w1_b");
-    const sft_tensor *w2 = sibling(scan, m->name, ".lokr_w2");
-    const sft_tensor *w2_a = sibling(scan, m->name, ".lokr_w2_a");
-    const sft_tensor *w2_b = sibling(scan, m->name, ".lokr_w2_b");
-    const sft_tensor *core = sibling(scan, m->name, ".lokr_t2");
+static void measure_lokr(const sfti_view *view, sfti_module *m) {
+    const sft_tensor *w1 = sfti_view_sibling(view, m->name, ".lokr_w1");
+    const sft_tensor *w1_a = sfti_view_sibling(view, m->name, ".lokr_w1_a");
+    const sft_tensor *w1_b = sfti_view_sibling(view, m->name, ".lokr_w1_b");
+    const sft_tensor *w2 = sfti_view_sibling(view, m->name, ".lokr_w2");
+    const sft_tensor *w2_a = sfti_view_sibling(view, m->name, ".lokr_w2_a");
+    const sft_tensor *w2_b = sfti_view_sibling(view, m->name, ".lokr_w2_b");
+    const sft_tensor *core = sfti_view_sibling(view, m->name, ".lokr_t2");
     m->rank = w2_b ? size_at(w2_b, 0) : w1_b ? size_at(w1_b, 0) : 0;
     m->in = product_of(w1 ? size_at(w1, 1) : size_at(w1_b, 1),
                        w2 ? size_at(w2, 1) : size_at(w2_b, 1));
@@ -225,13 +220,13 @@ static void measure_lokr(const sfti_adapter_scan *scan, sfti_module *m) {
     m->conv = has_kernel(w2) || has_kernel(core) || (!w2 && !core && named_conv(m->name));
 }
 
-static void measure(const sfti_adapter_scan *scan, sfti_module *m,
+static void measure(const sfti_view *view, sfti_module *m,
                     const struct adapter_suffix *row) {
     uint64_t first = size_at(m->tensor, 0), second = size_at(m->tensor, 1);
     switch (row->type) {
-    case SFTI_TYPE_LORA: measure_lora(scan, m, row); break;
-    case SFTI_TYPE_LOHA: measure_loha(scan, m); break;
-    case SFTI_TYPE_LOKR: measure_lokr(scan, m); break;
+    case SFTI_TYPE_LORA: measure_lora(view, m, row); break;
+    case SFTI_TYPE_LOHA: measure_loha(view, m); break;
+    case SFTI_TYPE_LOKR: measure_lokr(view, m); break;
     case SFTI_TYPE_GLORA:
         m->rank = first < second ? first : second;
         m->in = first < second ? second : first;
@@ -253,16 +248,29 @@ static void measure(const sfti_adapter_scan *scan, sfti_module *m,
 }
 
 /* Two of a pair, or it is none. */
-static bool is_module(const sfti_adapter_scan *scan, const sfti_module *m,
+static bool is_module(const sfti_view *view, const sfti_module *m,
                       const struct adapter_suffix *row) {
     if (row->type == SFTI_TYPE_GLORA)
-        return m->tensor->rank == 2 && sibling(scan, m->name, ".a2.weight")
-            && sibling(scan, m->name, ".b1.weight") && sibling(scan, m->name, ".b2.weight");
+        return m->tensor->rank == 2 && sfti_view_sibling(view, m->name, ".a2.weight")
+            && sfti_view_sibling(view, m->name, ".b1.weight")
+            && sfti_view_sibling(view, m->name, ".b2.weight");
     if (row->type == SFTI_TYPE_LORA)
-        return m->tensor->rank >= 2 && sibling(scan, m->name, row->other);
+        return m->tensor->rank >= 2 && sfti_view_sibling(view, m->name, row->other);
     if (row->type == SFTI_TYPE_LOKR)
-        return sibling(scan, m->name, ".lokr_w2") || sibling(scan, m->name, ".lokr_w2_a");
-    if (row->type == SFTI_TYPE_LOHA) return sibling(scan, m->name, ".hada_w1_a") != NULL;
+        return sfti_view_sibling(view, m->name, ".lokr_w2")
+            || sfti_view_sibling(view, m->name, ".lokr_w2_a");
+    if (row->type == SFTI_TYPE_LOHA)
+        return sfti_view_sibling(view, m->name, ".hada_w1_a") != NULL;
+    return true;
+}
+
+bool sfti_adapter_layer(const sfti_view *view, const sft_tensor *tensor, sfti_module *out) {
+    const struct adapter_suffix *row = suffix_of(tensor->name);
+    if (!row || row->role != ROLE_FIRST) return false;
+    *out = (sfti_module){ { tensor->name.data, tensor->name.len - row->len }, tensor, 0, 0, 0,
+                          false };
+    if (!is_module(view, out, row)) return false;
+    measure(view, out, row);
     return true;
 }
 
@@ -270,9 +278,9 @@ static void scan_module(sfti_adapter_scan *scan, const sft_tensor *tensor,
                         const struct adapter_suffix *row) {
     sfti_module m = { { tensor->name.data, tensor->name.len - row->len },
                       tensor, 0, 0, 0, false };
-    if (!is_module(scan, &m, row)) return;
+    if (!is_module(scan->view, &m, row)) return;
     bool boft = row->type == SFTI_TYPE_OFT && tensor->rank == 4;
-    measure(scan, &m, row);
+    measure(scan->view, &m, row);
     scan->of_type[boft ? SFTI_TYPE_BOFT : row->type]++;
     scan->modules++;
     if (row->suffix[0] == ':') scan->first_scripts = true;

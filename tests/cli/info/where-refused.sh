@@ -1,5 +1,5 @@
 # What makes no sense is wrong usage, and never compared as text.
-w() { $SFT info --where "$1" lora; echo "$1: $?"; }
+w() { $SFT info -f name --where "$1" lora; echo "$1: $?"; }
 for x in 'name<5' 'name>a' 'base_model>=SDXL' 'tags<x' 'size>1GB' 'hashes.recorded.algo<1' 'path>2kb' \
          'bytes>abc' 'bytes>' 'bytes>5XB' 'bytes>5MBB' 'bytes>1,000' 'bytes>0x10' 'bytes>nan' 'bytes>1e999' \
          'bytes=>5' 'bytes<>5' 'bytes~5' 'rank>4MB' 'rank=four' 'parameters>7GB' 'parameters>7 B B' \

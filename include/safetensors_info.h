@@ -187,8 +187,8 @@ typedef enum sft_fit {
 /* "none", "no", "unknown", "loads", "likely", "yes"; NULL for a value outside the enum. Static.
  * @since 0.2 */
 SFT_API const char *sft_fit_name(sft_fit fit);
-/* Which of two infos comes first does not matter. reason, if not NULL, takes the facts that decide,
- * cut at cap bytes with the NUL: text for people, which may hold what the files hold. @since 0.2 */
+/* Which of the two comes first does not matter. reason, if not NULL, takes the facts that decide, cut
+ * at cap bytes with the NUL: text for people, which may hold what the files hold. @since 0.2 */
 SFT_API sft_fit sft_info_fits(const sft_info *a, const sft_info *b, char *reason, size_t cap);
 
 /* Write the whole result object of `info --json` (docs/json.md): the facts of sft_set_json and

@@ -67,7 +67,7 @@ static void tell(fit_case *fit, const char *format, ...) {
     fit->reason[fit->len] = '\0';
 }
 
-static void at_most(fit_case *fit, sft_fit most) {
+static void lower_to(fit_case *fit, sft_fit most) {
     if (fit->fit > most) fit->fit = most;
 }
 
@@ -191,7 +191,7 @@ static void judge_architecture(fit_case *fit) {
     tell_kin(fit, kin, part, model);
     bool unsure = trust < SURE_LEAST, disputed = kin == SFTI_KIN_NONE && is_disputed(fit);
     if (kin == SFTI_KIN_NONE && (unsure || disputed)) fit->fit = SFT_FIT_UNKNOWN;
-    at_most(fit, trust <= GUESS_MOST ? SFT_FIT_UNKNOWN : unsure ? SFT_FIT_LIKELY : SFT_FIT_YES);
+    lower_to(fit, trust <= GUESS_MOST ? SFT_FIT_UNKNOWN : unsure ? SFT_FIT_LIKELY : SFT_FIT_YES);
     if (unsure) tell(fit, "which is not sure");
     if (disputed) tell(fit, "other sources disagree");
 }
@@ -226,14 +226,14 @@ static void judge_variants(fit_case *fit) {
         sft_span x = word_among(part, fit_variants[i].words);
         sft_span y = word_among(model, fit_variants[i].words);
         if (x.len > 0 && y.len == 0 && fit_variants[i].alone) {
-            at_most(fit, fit_variants[i].fit);
+            lower_to(fit, fit_variants[i].fit);
             tell(fit, "for %s", brief(x, a));
         }
         if (x.len == 0 || y.len == 0 || sft_span_equal(x, y)) continue;
         bool sure = trust_of(fit->part, SFT_FACT_VARIANT) >= SURE_LEAST
                  && trust_of(fit->model, SFT_FACT_VARIANT) >= SURE_LEAST;
         bool no = fit_variants[i].fit == SFT_FIT_NO;
-        at_most(fit, no && !sure ? SFT_FIT_UNKNOWN : fit_variants[i].fit);
+        lower_to(fit, no && !sure ? SFT_FIT_UNKNOWN : fit_variants[i].fit);
         tell(fit, "for %s, this is %s", brief(x, a), brief(y, b));
     }
 }
@@ -243,7 +243,7 @@ static void judge_variants(fit_case *fit) {
 static void judge_prediction(fit_case *fit) {
     char part[TEXT_SIZE], model[TEXT_SIZE];
     if (!both_known(fit, SFT_FACT_PREDICTION_TYPE, part, model) || strcmp(part, model) == 0) return;
-    at_most(fit, SFT_FIT_LOADS);
+    lower_to(fit, SFT_FIT_LOADS);
     tell(fit, "prediction %s differs from %s", part, model);
 }
 
@@ -252,7 +252,7 @@ static void judge_base(fit_case *fit) {
     bool known = both_known(fit, SFT_FACT_BASE_MODEL, part, model);
     if (!sfti_has_branches(value_of(fit->model, SFT_FACT_ARCHITECTURE))) return;
     if (!known) {
-        at_most(fit, SFT_FIT_LIKELY);
+        lower_to(fit, SFT_FIT_LIKELY);
         tell_unknown(fit, "base model", *part != 0, *model != 0);
         return;
     }
@@ -261,7 +261,7 @@ static void judge_base(fit_case *fit) {
         tell(fit, "base %s", part);
         return;
     }
-    at_most(fit, SFT_FIT_LOADS);
+    lower_to(fit, SFT_FIT_LOADS);
     tell(fit, "base %s differs from %s: may look off", part, model);
 }
 
@@ -335,7 +335,7 @@ static void judge_origin(fit_case *fit) {
 
 /* ── Layers ── */
 
-static bool is_denoiser(const fit_case *fit) {
+static bool has_denoiser(const fit_case *fit) {
     return has_word(DENOISERS, value_of(fit->model, SFT_FACT_KIND));
 }
 
@@ -351,10 +351,10 @@ static void judge_layers(fit_case *fit) {
         if (fit->fit == SFT_FIT_UNKNOWN) fit->fit = SFT_FIT_LIKELY;
         tell(fit, "%llu layers of the same size", (unsigned long long)match.same);
         if (match.missing == 0) return;
-        at_most(fit, SFT_FIT_LOADS);
+        lower_to(fit, SFT_FIT_LOADS);
         tell(fit, "%llu that the model lacks", (unsigned long long)match.missing);
-    } else if (!is_denoiser(fit) && !fit->named) { /* one architecture in many sizes */
-        at_most(fit, SFT_FIT_UNKNOWN);
+    } else if (!has_denoiser(fit) && !fit->named) { /* one architecture in many sizes */
+        lower_to(fit, SFT_FIT_UNKNOWN);
         tell(fit, "sizes of layers cannot be compared");
     }
 }
@@ -373,10 +373,10 @@ static void judge_label(fit_case *fit) {
     sft_span model = value_of(fit->model, SFT_FACT_ARCHITECTURE);
     if (for_base) {
         bool akin = sfti_architecture_kin(sft_span_cstr(for_base), model) >= SFTI_KIN_DERIVED;
-        if (!akin) at_most(fit, SFT_FIT_LOADS);
+        if (!akin) lower_to(fit, SFT_FIT_LOADS);
         tell(fit, "made for %s", brief(label, text));
     } else if (has_twins(value_of(fit->part, SFT_FACT_ARCHITECTURE), model)) {
-        at_most(fit, SFT_FIT_LOADS);
+        lower_to(fit, SFT_FIT_LOADS);
         tell(fit, "others have the same layers: which it was made for is not known");
     }
 }
@@ -393,7 +393,7 @@ static void judge_component(fit_case *fit) {
     sfti_kin kin = vae ? sfti_kin_of_vae(architecture, own)
                        : sfti_kin_of_encoder(architecture, own);
     fit->fit = fits_of_kin[kin];
-    at_most(fit, SFT_FIT_LIKELY);
+    lower_to(fit, SFT_FIT_LIKELY);
     bool no = kin == SFTI_KIN_NONE, unsure = kin == SFTI_KIN_UNSURE;
     if (no && (a < SURE_LEAST || b < SURE_LEAST)) fit->fit = SFT_FIT_UNKNOWN;
     tell(fit, unsure ? "whether %s uses %s is not known" : no ? "%s does not use %s"

@@ -22,8 +22,8 @@ sfti_kin sfti_architecture_kin(sft_span a, sft_span b);
 sfti_kin sfti_kin_of_vae(sft_span architecture, sft_span vae);
 sfti_kin sfti_kin_of_encoder(sft_span architecture, sft_span encoder);
 
-/* What a label of a base model ("Pony", "SDXL 1.0") names beyond the architecture: "pony", or "" for
- * the plain one. */
+/* What a label of a base model ("Pony", "SDXL 1.0") names beyond the architecture: "pony", or ""
+ * for the plain one. */
 const char *sfti_base_branch(sft_span label);
 /* Whether models of that architecture have such branches. */
 bool sfti_has_branches(sft_span architecture);

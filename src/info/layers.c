@@ -22,7 +22,7 @@ typedef struct layer_way {
     const char *cut, *put;
 } layer_way;
 
-/* The model's weight of a layer; NULL: it has none. *meant: whether the name begins as it should. */
+/* The model's weight of a layer; NULL: it has none. *meant: whether the name begins as it must. */
 static const sft_tensor *layer_weight(const layer_way *way, sft_span name, bool *meant) {
     char buffer[LAYER_NAME];
     static const char end[] = ".weight";

@@ -173,9 +173,9 @@ SFT_API SFT_NODISCARD sft_code sft_info_open_components(const sft_info_component
                                                         const sft_info_options *options,
                                                         sft_info **out, sft_error *err);
 
-/* Whether two models are used together, one of them a checkpoint or another whole model, and the
- * other an adapter, embedding, ControlNet, VAE or the like: by architecture, base model, prediction,
- * the file it was trained on, and the sizes of layers. @since 0.2 */
+/* Whether two models are used together, one of them a checkpoint or another whole model, the other
+ * an adapter, embedding, ControlNet, VAE or the like: by architecture, base model, prediction, the
+ * file it was trained on, and the sizes of layers. @since 0.2 */
 typedef enum sft_fit {
     SFT_FIT_NONE = 0, /* two models of kinds that are not used together */
     SFT_FIT_NO,
@@ -187,8 +187,8 @@ typedef enum sft_fit {
 /* "none", "no", "unknown", "loads", "likely", "yes"; NULL for a value outside the enum. Static.
  * @since 0.2 */
 SFT_API const char *sft_fit_name(sft_fit fit);
-/* Which of the two comes first does not matter. reason, if not NULL, takes the facts that decide, cut
- * at cap bytes with the NUL: text for people, which may hold what the files hold. @since 0.2 */
+/* Which of the two comes first does not matter. reason, if not NULL, takes the facts that decide,
+ * cut at cap bytes with the NUL: text for people that may hold what the files hold. @since 0.2 */
 SFT_API sft_fit sft_info_fits(const sft_info *a, const sft_info *b, char *reason, size_t cap);
 
 /* Write the whole result object of `info --json` (docs/json.md): the facts of sft_set_json and

@@ -19,7 +19,8 @@ sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CALLS = {
     "info": [[], ["--full"], ["--hash", "all", "--verify"]],
-    "find": [["--where", "ok=true"], ["--compute", "00000000"]],
+    "find": [["--where", "ok=true"], ["--compute", "00000000"],
+             ["--all", "--fits", os.path.join(ROOT, "examples", "models", "quantised.safetensors")]],
     "ls": [[], ["--sort", "name"]],
     "hash": [["--algo", "all"]],
     "check": [[], ["--deep"], ["--level", "strict"], ["--level", "compat"]],

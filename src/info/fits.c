@@ -258,7 +258,11 @@ static void judge_base(fit_case *fit) {
     }
     if (strcmp(sfti_base_branch(value_of(fit->part, SFT_FACT_BASE_MODEL)),
                sfti_base_branch(value_of(fit->model, SFT_FACT_BASE_MODEL))) == 0) {
-        tell(fit, "base %s", part);
+        int a = trust_of(fit->part, SFT_FACT_BASE_MODEL);
+        int b = trust_of(fit->model, SFT_FACT_BASE_MODEL);
+        bool guess = (a < b ? a : b) <= GUESS_MOST;
+        if (guess) lower_to(fit, SFT_FIT_LIKELY);
+        tell(fit, "base %s%s", part, guess ? ", by its name" : "");
         return;
     }
     lower_to(fit, SFT_FIT_LOADS);
@@ -349,7 +353,8 @@ static void judge_layers(fit_case *fit) {
              (unsigned long long)match.model_out, (unsigned long long)match.model_in);
     } else if (match.same > 0) {
         if (fit->fit == SFT_FIT_UNKNOWN) fit->fit = SFT_FIT_LIKELY;
-        tell(fit, "%llu layers of the same size", (unsigned long long)match.same);
+        tell(fit, "%llu layer%s of the same size", (unsigned long long)match.same,
+             match.same == 1 ? "" : "s");
         if (match.missing == 0) return;
         lower_to(fit, SFT_FIT_LOADS);
         tell(fit, "%llu that the model lacks", (unsigned long long)match.missing);

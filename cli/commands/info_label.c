@@ -3,7 +3,6 @@
 #include "support/files.h"
 #include "support/group.h"
 #include "support/nodes.h"
-#include "support/titles.h"
 #include "support/where.h"
 #include "support/words.h"
 
@@ -18,19 +17,6 @@
 static sft_span name_of(const cli_model *model, const sft_node *root) {
     sft_span name = sft_node_text(root, "model.name");
     return name.len ? name : cli_name_of(model->path);
-}
-
-/* In a list, what is only called by its folder is shown with its file's name too. */
-static sft_span listed_name(const cli_model *model, const sft_node *root) {
-    sft_span source = sft_node_text(root, "model.name.source"), folder, file;
-    if (model->is_pipeline || !cli_is(source, "folder"))
-        return name_of(model, root);
-    folder = cli_folder_of(model->path);
-    file = cli_name_of(model->path);
-    size_t at = folder.len;
-    while (at > 0 && folder.data[at - 1] != '/') at--;
-    if (folder.len == 0) return file;
-    return (sft_span){ folder.data + at, folder.len - at + 1 + file.len };
 }
 
 static bool is_known(const sft_node *root) {
@@ -89,7 +75,7 @@ static void count_phrase(cli_out *out, uint64_t count) {
         { UINT64_C(1000000000000), "T" }, { 1000000000, "B" }, { 1000000, "M" },
     };
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        uint64_t tenths = count / (units[i].unit / 10);
+        uint64_t tenth = units[i].unit / 10, tenths = count / tenth + (count % tenth >= tenth / 2);
         if (tenths < 10) continue;
         cli_printf(out, "%" PRIu64, tenths / 10);
         if (tenths < 1000 && tenths % 10) cli_printf(out, ".%" PRIu64, tenths % 10);
@@ -121,6 +107,18 @@ static void kind_line(cli *c, const sft_node *root) {
     bool is_told = sft_node_get(root, "adapter")->type == SFT_NODE_OBJECT || !is_known(root)
                 || cli_text_has(cli_title(root, buffer), words);
     if (!is_told) value_line(c, "kind", words, sft_node_find(root, "model.kind"));
+}
+
+/* The title marks what is guessed; these tell by what. */
+static void guess_lines(cli *c, const sft_node *root) {
+    char buffer[CLI_TITLE_SIZE];
+    const sft_node *architecture = sft_node_find(root, "model.architecture");
+    const sft_node *variant = sft_node_find(root, "model.variant");
+    if (cli_is_guess(architecture))
+        value_line(c, "architecture", cli_architecture_words(sft_node_text(architecture, "")),
+                   architecture);
+    if (cli_is_guess(variant))
+        value_line(c, "variant", cli_variant_words(sft_node_text(variant, ""), buffer), variant);
 }
 
 /* The title tells the range of ranks; this tells which is the commonest. */
@@ -315,7 +313,6 @@ static void sidecar_sections(cli *c, const sft_node *root) {
 
 void cli_label(cli *c, const cli_model *model, const sft_node *root, bool with_path) {
     const sft_node *components = sft_node_find(root, "model.components");
-    if (c->results++) cli_text(&c->out, "\n");
     title_line(c, model, root);
     if (with_path || c->set.verbose) cli_line_one(c, "path", sft_span_cstr(model->path));
     if (c->set.verbose) {
@@ -324,6 +321,7 @@ void cli_label(cli *c, const cli_model *model, const sft_node *root, bool with_p
     }
     fact_line(c, "version", root, "model.version_name");
     kind_line(c, root);
+    guess_lines(c, root);
     family_line(c, root);
     rank_line(c, root);
     weights_line(c, root);
@@ -349,65 +347,4 @@ void cli_label(cli *c, const cli_model *model, const sft_node *root, bool with_p
         cli_header_lines(c, model->set);
         cli_metadata_lines(c, model->set);
     }
-}
-
-/* ── The line ── */
-
-static void column(cli_out *out, sft_span text, size_t width) {
-    size_t used = cli_escaped_cut(out, text, width);
-    cli_pad(out, width - used + 2);
-}
-
-/* "LoKr for SDXL r16" */
-static size_t kind_column(const sft_node *root, char buffer[96]) {
-    sft_span kind = sft_node_text(root, "model.kind"), type = sft_node_text(root, "adapter.type");
-    sft_span architecture = cli_architecture_words(sft_node_text(root, "model.architecture"));
-    sft_span rank = sft_node_text(root, "adapter.rank.mode");
-    sft_span words = cli_kind_words(type.len ? type : kind);
-    bool other_type = type.len && sft_span_equal(words, type);
-    if (!is_known(root)) words = sft_span_cstr("unknown kind");
-    sft_span pieces[6] = { words, type.len ? sft_span_cstr(other_type ? " adapter for " : " for ")
-                                             : sft_span_cstr(" "), architecture,
-                           { " r", 2 }, rank, { "", 0 } };
-    size_t used = 0, count = rank.len ? 5 : architecture.len ? 3 : 1;
-    if (!architecture.len) pieces[1] = sft_span_cstr(other_type ? " adapter" : "");
-    if (count < 2 && other_type) count = 2;
-    for (size_t i = 0; i < count; i++) {
-        size_t len = pieces[i].len < 95 - used ? pieces[i].len : 95 - used;
-        if (len) memcpy(buffer + used, pieces[i].data, len);
-        used += len;
-    }
-    return used;
-}
-
-static size_t words_column(const sft_node *root, char *buffer, size_t size) {
-    size_t used = 0;
-    for (const sft_node *one = cli_first(root, "trigger_words"); one; one = one->next) {
-        sft_span text = sft_node_text(one, "text");
-        size_t gap = used ? 2 : 0;
-        if (used + gap + text.len > size) break;
-        memcpy(buffer + used, ", ", gap);
-        memcpy(buffer + used + gap, text.data, text.len);
-        used += gap + text.len;
-    }
-    return used;
-}
-
-void cli_label_line(cli *c, const cli_model *model, const sft_node *root) {
-    char kind[96], words[512], size[CLI_NUMBER_SIZE];
-    uint64_t bytes = 0;
-    cli_out *out = &c->out;
-    sft_span base = sft_node_text(root, "model.base_model");
-    bool known = sft_node_uint(root, "file.bytes", &bytes);
-    c->results++;
-    bool wrong = sft_node_count(sft_node_get(root, "conflicts")) > 0 || cli_has_mismatch(root);
-    cli_text(out, wrong ? "! " : "  ");
-    cli_style_on(out, CLI_BOLD);
-    column(out, listed_name(model, root), 36);
-    cli_style_off(out, CLI_BOLD);
-    column(out, (sft_span){ kind, kind_column(root, kind) }, 28);
-    column(out, base, 16);
-    column(out, (sft_span){ words, words_column(root, words, sizeof words) }, 40);
-    cli_printf(out, "%8s\n", known ? cli_size_text(bytes, size) : "?");
-    cli_label_digests(c, root, true);
 }

@@ -1,4 +1,4 @@
-/* A model for people: the label, and the line of a list. */
+/* A model for people: the label. */
 #ifndef CLI_INFO_LABEL_H
 #define CLI_INFO_LABEL_H
 
@@ -10,8 +10,6 @@
 void cli_label_key(cli *c, const char *text);
 /* The label of a result object (docs/json.md). with_path: several models are shown. */
 void cli_label(cli *c, const cli_model *model, const sft_node *root, bool with_path);
-/* The line of a list. */
-void cli_label_line(cli *c, const cli_model *model, const sft_node *root);
 /* Digests that were computed (in a list only if asked for), and what does not agree with them
  * (info_digests.c). */
 void cli_label_digests(cli *c, const sft_node *root, bool in_list);

@@ -114,10 +114,16 @@ void cli_line_trust(cli *c, const sft_node *fact) {
     cli_style_off(&c->out, CLI_DIM);
 }
 
+bool cli_is_guess(const sft_node *fact) {
+    uint64_t trust;
+    return sft_node_uint(fact, "trust", &trust) && trust <= GUESS_TRUST;
+}
+
 void cli_line_guess(cli *c, const sft_node *fact) {
     uint64_t trust;
     sft_span source = sft_node_text(fact, "source");
-    if (!sft_node_uint(fact, "trust", &trust) || trust > GUESS_TRUST) return;
+    if (!cli_is_guess(fact)) return;
+    sft_node_uint(fact, "trust", &trust);
     cli_style_on(&c->out, CLI_DIM);
     if (trust <= OTHER_TRUST) {
         cli_text(&c->out, " (by ");

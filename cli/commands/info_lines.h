@@ -35,6 +35,7 @@ void cli_line_list(cli *c, const sft_node *list, const char *key, const char *te
 /* "  [tensors, trust 100]", and " (by file name)" for a fact that is hardly trusted. */
 void cli_line_trust(cli *c, const sft_node *fact);
 void cli_line_guess(cli *c, const sft_node *fact);
+bool cli_is_guess(const sft_node *fact);
 
 /* Lines that the label and -v share. */
 void cli_line_civitai(cli *c, const sft_node *root);

@@ -8,7 +8,9 @@
 #define LISTS_MOST 16
 
 const char cli_default_columns[] =
-    "path,kind,architecture,base_model,name,trigger_words,rank,civitai.version_id,bytes";
+    "path,kind,architecture,base_model,name,trigger_words,rank,civitai.version_id,bytes,family,"
+    "variant,prediction_type,quantization,base_checkpoint,adapter.type,version_name,author,license,"
+    "date,parameters,precision,conflicts";
 
 /* ── Names ── */
 

@@ -4,6 +4,8 @@
 #include "support/print.h"
 #include "support/words.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,9 +133,21 @@ static bool stated_size(sft_span name, uint64_t parameters, sft_span *out) {
     return false;
 }
 
+/* "8.2B", "14B", "732M" */
+static void put_rounded(title *t, uint64_t parameters) {
+    char buffer[CLI_NUMBER_SIZE];
+    uint64_t unit = parameters >= 999500000 ? 1000000000 : 1000000;
+    uint64_t tenths = parameters / (unit / 10) + (parameters % (unit / 10) >= unit / 20);
+    if (tenths >= 100 || tenths % 10 == 0)
+        snprintf(buffer, sizeof buffer, "%" PRIu64, (tenths + 5) / 10);
+    else
+        snprintf(buffer, sizeof buffer, "%" PRIu64 ".%" PRIu64, tenths / 10, tenths % 10);
+    say(t, buffer);
+    say(t, unit == 1000000 ? "M" : "B");
+}
+
 /* " 8B": as its name or path states it, else rounded. */
 static void size_piece(title *t, const sft_node *root) {
-    char buffer[CLI_NUMBER_SIZE];
     uint64_t parameters;
     sft_span size;
     if (!sft_node_uint(root, "model.parameters", &parameters) || parameters < 1000000) return;
@@ -142,10 +156,9 @@ static void size_piece(title *t, const sft_node *root) {
         || stated_size(cli_base_label_words(sft_node_text(root, "path")), parameters, &size)) {
         put(t, size);
         say(t, "B");
-        return;
+    } else {
+        put_rounded(t, parameters);
     }
-    for (const char *c = cli_count_text(parameters, buffer); *c; c++)
-        if (*c != ' ') put(t, (sft_span){ c, 1 });
 }
 
 static bool is_language(const sft_node *root, sft_span kind) {
@@ -155,15 +168,44 @@ static bool is_language(const sft_node *root, sft_span kind) {
 
 /* ── What it is made for, or of ── */
 
+/* How a kind is said. */
+typedef enum form {
+    FORM_OF,     /* "VAE (Wan 2.1)" */
+    FORM_FOR,    /* "ControlNet for SDXL (canny)" */
+    FORM_ITSELF, /* "SDXL v-pred (NoobAI)": the architecture says what it is */
+} form;
+
+static form form_of(sft_span kind) {
+    static const struct kind_form { const char *id; form form; } forms[] = {
+        { "adapter", FORM_FOR }, { "embedding", FORM_FOR }, { "controlnet", FORM_FOR },
+        { "control_lora", FORM_FOR }, { "ip_adapter", FORM_FOR }, { "t2i_adapter", FORM_FOR },
+        { "motion_module", FORM_FOR }, { "checkpoint", FORM_ITSELF },
+        { "diffusion_model", FORM_ITSELF }, { "pipeline", FORM_ITSELF },
+        { "language_model", FORM_ITSELF },
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (cli_is(kind, forms[i].id)) return forms[i].form;
+    return FORM_OF;
+}
+
+/* "Wan" for "vae-wan", whose words are "Wan VAE". */
+static sft_span vae_words(sft_span id) {
+    sft_span words = cli_architecture_words(id);
+    if (cli_ends_with(words, " VAE")) {
+        words.len -= 4;
+    } else if (id.len > 4 && memcmp(id.data, "vae-", 4) == 0) {
+        words = cli_architecture_words((sft_span){ id.data + 4, id.len - 4 });
+    }
+    return words;
+}
+
 /* The architecture with its variant and size. A base that says all of the architecture and more
  * stands for it; *base becomes what is left to be told of the base. */
 static void subject(title *t, const sft_node *root, sft_span kind, bool variants, sft_span *base) {
     char buffer[CLI_TITLE_SIZE];
     sft_span id = sft_node_text(root, "model.architecture");
-    sft_span words = cli_architecture_words(id);
+    sft_span words = cli_is(kind, "vae") ? vae_words(id) : cli_architecture_words(id);
     sft_span variant = cli_variant_words(sft_node_text(root, "model.variant"), buffer);
-    if (id.len > 4 && cli_is(kind, "vae") && memcmp(id.data, "vae-", 4) == 0)
-        words = cli_architecture_words((sft_span){ id.data + 4, id.len - 4 });
     size_t begin = t->len;
     bool more = base->len && words.len && says(*base, words) && !says(words, *base);
     if (more) put_label(t, *base);
@@ -176,7 +218,7 @@ static void subject(title *t, const sft_node *root, sft_span kind, bool variants
         piece(t, apart ? ", " : " ", variant);
         doubt(t, root, "model.variant");
     }
-    if (id.len && is_language(root, kind)) size_piece(t, root);
+    if (id.len && form_of(kind) != FORM_FOR && is_language(root, kind)) size_piece(t, root);
     done.len = t->len - begin;
     if (more || (done.len && says(done, *base)) || cli_is(*base, "Other")) base->len = 0;
 }
@@ -214,26 +256,6 @@ static void brackets(title *t, const sft_node *root, sft_span first, sft_span ba
 }
 
 /* ── Kinds ── */
-
-/* How a kind is said. */
-typedef enum form {
-    FORM_OF,     /* "VAE (Wan 2.1)" */
-    FORM_FOR,    /* "ControlNet for SDXL (canny)" */
-    FORM_ITSELF, /* "SDXL v-pred (NoobAI)": the architecture says what it is */
-} form;
-
-static form form_of(sft_span kind) {
-    static const struct kind_form { const char *id; form form; } forms[] = {
-        { "adapter", FORM_FOR }, { "embedding", FORM_FOR }, { "controlnet", FORM_FOR },
-        { "control_lora", FORM_FOR }, { "ip_adapter", FORM_FOR }, { "t2i_adapter", FORM_FOR },
-        { "motion_module", FORM_FOR }, { "checkpoint", FORM_ITSELF },
-        { "diffusion_model", FORM_ITSELF }, { "pipeline", FORM_ITSELF },
-        { "language_model", FORM_ITSELF },
-    };
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
-        if (cli_is(kind, forms[i].id)) return forms[i].form;
-    return FORM_OF;
-}
 
 /* "LoRA r4-16", "mixed adapter r8" */
 static void adapter_words(title *t, const sft_node *root) {
@@ -274,11 +296,13 @@ static void for_title(title *t, const sft_node *root, sft_span kind, sft_span ba
         say(t, " for ");
         subject(t, root, kind, adapter, &base);
     } else if (family.len) {
-        say(t, " for ");
-        put(t, cli_family_words(family));
+        sft_span words = cli_family_words(family);
+        say(t, " for a ");
+        put(t, words);
+        if (cli_ends_with(words, "-like")) say(t, " model");
         doubt(t, root, "model.family");
     }
-    if (adapter && architecture.len) variant.len = 0;
+    if ((adapter && architecture.len) || cli_is(variant, "Control")) variant.len = 0;
     prediction_piece(t, root);
     quantization_piece(t, root);
     brackets(t, root, variant, base);
@@ -354,15 +378,24 @@ sft_span cli_title(const sft_node *root, char buffer[CLI_TITLE_SIZE]) {
     return written(&t);
 }
 
+/* Of what stands for itself (a text encoder, an upscaler) the architecture is no base. */
+static bool has_base(sft_span kind) {
+    return form_of(kind) != FORM_OF || cli_is(kind, "vae") || !kind.len;
+}
+
 sft_span cli_base_words(const sft_node *root, char buffer[CLI_TITLE_SIZE]) {
-    static const char *const facts[] = { "model.base_model", "model.base_checkpoint",
-                                         "model.architecture" };
+    static const char *const declared[] = { "model.base_model", "model.base_checkpoint" };
     title t = { buffer, 0 };
-    for (size_t i = 0; i < sizeof facts / sizeof *facts && t.len == 0; i++) {
-        sft_span value = sft_node_text(root, facts[i]);
+    sft_span kind = sft_node_text(root, "model.kind");
+    sft_span architecture = sft_node_text(root, "model.architecture");
+    for (size_t i = 0; i < sizeof declared / sizeof *declared && t.len == 0; i++) {
+        sft_span value = sft_node_text(root, declared[i]);
         if (!value.len || cli_is(value, "Other")) continue;
-        put_label(&t, i < 2 ? cli_base_label_words(value) : cli_architecture_words(value));
-        doubt(&t, root, facts[i]);
+        put_label(&t, cli_base_label_words(value));
+        doubt(&t, root, declared[i]);
     }
+    if (t.len || !has_base(kind)) return written(&t);
+    put(&t, cli_is(kind, "vae") ? vae_words(architecture) : cli_architecture_words(architecture));
+    doubt(&t, root, "model.architecture");
     return written(&t);
 }

@@ -22,6 +22,10 @@ lora guess '"ss_sd_model_name":"ponyDiffusionV6XL.safetensors"'
 $SFT info guess.safetensors | grep 'base model'
 echo '{"modelId":1,"id":2,"baseModel":"Pony","model":{"name":"X","type":"LORA"},"files":[{"sizeKB":5,"hashes":{"SHA256":"'$(printf 'ab%.0s' {1..32})'"}}],"creator":{"username":"someone"}}' >range.civitai.info
 $SFT info --hash sha256 range.safetensors | grep 'author\|base model'
+PYTHONPATH=$(dirname "$BASH_ENV")/../info python3 -c "from compose import Model
+from parts import flux_kohya
+Model(flux_kohya(4)).write('my_kontext.safetensors')"
+$SFT info my_kontext.safetensors | head -n 2
 echo --- a repository has a page, if its name can have one
 mkdir -p models--acme--fox-xl/snapshots/0123456789abcdef0123456789abcdef01234567
 cp ranks.safetensors models--acme--fox-xl/snapshots/0123456789abcdef0123456789abcdef01234567/fox.safetensors

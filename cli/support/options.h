@@ -25,8 +25,8 @@ typedef struct cli_settings {
     int as, force, replace, cast_scaled, terminal;
     int quiet, status_only; /* of hash -c */
     int pretty, copy;
-    int full, longer, paths_only, nul;
-    const char *fields, *preview_folder, *workflow_file;
+    int full, longer, paths_only, nul, all;
+    const char *fields, *fits, *preview_folder, *workflow_file;
     cli_words where, match, exclude;
     cli_words algo;
     const char *cache, *sums, *threads;

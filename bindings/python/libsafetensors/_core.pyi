@@ -189,6 +189,7 @@ class Writer:
 
 # ── Tools: results are the library's JSON text ──
 def info_json(source: _Source, full: bool = True, deep: bool = False) -> str: ...
+def fits(a: _Source, b: _Source) -> tuple[str, str]: ...
 def check_json(path: _Path, level: _Level = "default", deep: bool = False,
                progress: _Progress = None) -> str:
     """An invalid file is reported in the result, not raised."""

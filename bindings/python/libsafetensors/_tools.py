@@ -8,7 +8,7 @@ from . import _core
 from ._progress import watch
 from ._types import Level, Link, Order, Path, Progress, parse
 
-__all__ = ["check", "convert", "diff", "edit_metadata", "hash", "info", "ls", "open_set",
+__all__ = ["check", "convert", "diff", "edit_metadata", "fits", "hash", "info", "ls", "open_set",
            "recover", "rename_tensors", "slice_byte_ranges"]
 
 
@@ -37,6 +37,16 @@ def info(source: Any, *, full: bool = True, deep: bool = False) -> dict[str, Any
 
     source: path of a file, folder or index.json, or an object with read and seek."""
     return parse(_core.info_json(source, full=full, deep=deep))
+
+
+def fits(a: Any, b: Any) -> dict[str, str]:
+    """Whether two models are used together, one a checkpoint or another whole model, the other an
+    adapter, embedding, ControlNet, VAE or text encoder; which comes first does not matter.
+
+    fit: "yes", "likely", "loads" (made for another base), "unknown", "no", or "none" for kinds
+    that are not used together; reason: the facts that decide. a, b: as the source of info."""
+    fit, reason = _core.fits(a, b)
+    return {"fit": fit, "reason": reason}
 
 
 def check(path: Path, *, level: Level = "default", deep: bool = False,

@@ -306,7 +306,8 @@ static void run_info(cli *c, char **operands, size_t count) {
 
 static const cli_option info_options[] = {
     { 'v', "verbose", NULL, CLI_FLAG, 1, AT(verbose),
-      "also show sources, trust, other candidates, settings, exact numbers, metadata, shards" },
+      "every fact with its sources, in groups: identity, use, training, files, provenance, "
+      "metadata" },
     { 0, "long", NULL, CLI_FLAG, 1, AT(longer), "full labels even for several models" },
     { 0, "sort", "path|name|date|size|base|rank", CLI_CHOICE, 0, AT(sort),
       "order of models; dates: newest first, sizes and ranks: largest first; unknown ones last" },
@@ -338,7 +339,8 @@ static const cli_example info_examples[] = {
     { "safetensors info -r ~/models", "a list of every model in a tree" },
     { "safetensors info -r --group-by base --sort size ~/models",
       "by base model, the largest first" },
-    { "safetensors info -f prompt lora.safetensors", "trigger words, ready to paste" },
+    { "safetensors info -f a1111 lora.safetensors",
+      "\"<lora:NAME:WEIGHT> trigger words\", ready to paste" },
     { "safetensors info -r --where architecture=sdxl --tsv ~/models",
       "a table of matching models" },
     { "safetensors info --json model.safetensors", "everything, for programs" },
@@ -361,8 +363,10 @@ const cli_command cli_info_command = {
     "not tell which model it is: two models have it, or a word of the file's name is not in it. "
     "The widths are those that the first 1000 models need; these are printed together, the others "
     "as they are read. With --sort, --reverse and --group-by all models are read first.\n"
-    "-f selects facts: docs/json.md lists them all. The name of a fact stands for its value; "
-    "lists are joined with \" | \". --tsv alone gives a table of the facts that tell most.\n"
+    "-f selects facts: docs/json.md lists them all (name, adapter.rank.max, "
+    "training.datasets.0.folder). The name of a fact stands for its value; lists are joined with "
+    "\" | \". a1111 and comfy are lines to paste into a prompt, with the preferred weight; prompt "
+    "is the trigger words alone. --tsv alone gives a table of the facts that tell most.\n"
     "--hash computes digests of the files. --verify computes those that the header and the "
     "sidecars record, and compares; sidecars that describe another file are then ignored. A "
     "digest that is known to be recorded differently (LyCORIS hashes in another order) is shown "

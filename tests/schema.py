@@ -218,12 +218,9 @@ def validate(jsonschema, command, made):
             if "`%s`" % field not in manual:
                 sys.exit("schema: docs/json.md does not document `%s`" % field)
         said = ([run(command, name, options + [form], part) for form in ("--json", "--jsonl")]
-                for options in CALLS.get(name, []) for part in parts(name, paths))
+                for options in CALLS.get(name, [])
+                for part in parts(name, paths + (made if name == "info" else [])))
         for text, lines in itertools.chain(said, written(command, name)):
-        said = written(command, name) if name in WRITES else (
-            [run(command, name, options + [form], part) for form in ("--json", "--jsonl")]
-            for options in calls for part in parts(name, paths + (made if name == "info" else [])))
-        for text, lines in said:
             if not text and not lines:
                 continue  # the usage was wrong
             whole, lines = json.loads(text), lines.splitlines()

@@ -74,34 +74,41 @@ static void show_label(cli *c, const cli_model *model, const sft_node *root, boo
 static void show_listed(info_run *run, const cli_model *model, const sft_node *root) {
     cli *c = run->c;
     sft_buffer text = { .alloc = c->alloc };
+    sft_error err = SFT_ERROR_INIT;
     bool is_row = run->fields.count == 0 && !run->list.labels;
     cli_capture(&c->out, &text);
     if (is_row) cli_label_digests(c, root, true);
     else if (run->fields.count > 0) show_fields(run, model, root);
     else show_label(c, model, root, true);
-    cli_capture(&c->out, NULL);
-    cli_list_add(&run->list, model, root, (sft_span){ text.data, text.len }, !is_row);
+    if (cli_captured(&c->out)) {
+        cli_list_add(&run->list, model, root, (sft_span){ text.data, text.len }, !is_row);
+    } else {
+        sfti_fail_memory(&err, text.len);
+        cli_complain(c, model->path, &err);
+    }
     sft_buffer_free(&text);
 }
 
-static void show_model(info_run *run, cli_model *model, const sft_node *root) {
+static void show_text(info_run *run, const cli_model *model, const sft_node *root) {
     cli *c = run->c;
-    uint64_t bytes;
     bool fields = run->fields.count > 0;
     bool label = !fields && (run->models == 1 || c->set.longer || c->set.verbose);
-    if (sft_node_uint(root, "file.bytes", &bytes)) run->bytes += bytes;
+    bool row = !fields && !label, digests = c->set.hash || c->set.verify || c->set.online;
     run->list.labels = label;
-    if (cli_is_json(c)) {
-        show_json(run, model, root);
-    } else {
-        if (c->set.format == CLI_TSV && run->shown == 0)
-            cli_fields_header(&c->out, &run->fields);
-        if (label && !run->list.holds && run->shown > 0) cli_text(&c->out, "\n");
-        if (run->list.holds || !(fields || label)) show_listed(run, model, root);
-        else if (fields) show_fields(run, model, root);
-        else show_label(c, model, root, run->models > 1);
-        c->results++;
-    }
+    if (c->set.format == CLI_TSV && run->shown == 0) cli_fields_header(&c->out, &run->fields);
+    if (label && !run->list.holds && run->shown > 0) cli_text(&c->out, "\n");
+    if (row && !digests) cli_list_add(&run->list, model, root, (sft_span){ "", 0 }, false);
+    else if (row || run->list.holds) show_listed(run, model, root);
+    else if (fields) show_fields(run, model, root);
+    else show_label(c, model, root, run->models > 1);
+    c->results++;
+}
+
+static void show_model(info_run *run, cli_model *model, const sft_node *root) {
+    uint64_t bytes;
+    if (sft_node_uint(root, "file.bytes", &bytes)) run->bytes += bytes;
+    if (cli_is_json(run->c)) show_json(run, model, root);
+    else show_text(run, model, root);
     run->shown++;
 }
 

@@ -1,6 +1,7 @@
 /* convert: convert tensors to another dtype. */
 #include "commands/commands.h"
 #include "safetensors_convert.h"
+#include "support/dtypes.h"
 #include "support/fresh.h"
 #include "support/hash.h"
 #include "support/output.h"
@@ -11,8 +12,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-
-#define DTYPE_SIZE 16
 
 typedef struct convert_run {
     cli *c;
@@ -26,31 +25,10 @@ typedef struct convert_run {
 
 /* ── Options ── */
 
-static sft_code unknown_dtype(const char *found, sft_error *err) {
-    char names[256];
-    size_t len = 0;
-    for (int i = SFT_DTYPE_COUNT - 1; i >= 0; i--) {
-        const sft_dtype_info *row = sft_dtype_at((size_t)i);
-        const char *name = row->name;
-        size_t more = strlen(name);
-        if (row->dtype == SFT_C64 || len + more + 2 > sizeof names) continue;
-        if (len > 0) names[len++] = ' ';
-        memcpy(names + len, name, more);
-        len += more;
-    }
-    return cli_usage_error(err, "expected one of %.*s for --dtype, found %s", (int)len, names,
-                           found ? found : "none");
-}
-
-/* In any case. */
 static sft_code parse_dtype(const char *text, sft_dtype *out, sft_error *err) {
-    char name[DTYPE_SIZE];
-    size_t len = text ? strlen(text) : 0;
-    if (len == 0 || len > sizeof name) return unknown_dtype(text, err);
-    for (size_t i = 0; i < len; i++)
-        name[i] = text[i] >= 'a' && text[i] <= 'z' ? (char)(text[i] - ('a' - 'A')) : text[i];
-    bool known = sft_dtype_parse((sft_span){ name, len }, out) && *out != SFT_C64;
-    return known ? SFT_OK : unknown_dtype(text, err);
+    sft_code code = cli_dtype_read(sft_span_cstr(text ? text : ""), out, err);
+    if (code || *out != SFT_C64) return code;
+    return cli_usage_error(err, "expected a dtype of real numbers for --dtype, found %s", text);
 }
 
 static bool is_matched(void *ctx, const sft_tensor *tensor) {
@@ -326,7 +304,7 @@ static void run_convert(cli *c, char **operands, size_t count) {
 
 static const cli_option convert_options[] = {
     { 'd', "dtype", "DTYPE", CLI_WORD, 0, offsetof(cli_settings, dtype),
-      "the new dtype, in upper or lower case: BF16, F16, F32, F8_E4M3, ..." },
+      "the new dtype: BF16, F16, F32, F8_E4M3, ...; " CLI_DTYPE_HELP },
     { 0, "match", "GLOB", CLI_WORD, 0, offsetof(cli_settings, match),
       "only tensors whose whole name matches GLOB, whatever their dtype: * any text, ? one "
       "character, [a-z] [!a-z]" },

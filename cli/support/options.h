@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-typedef enum cli_format { CLI_HUMAN = 0, CLI_JSON, CLI_JSONL, CLI_TSV } cli_format;
+typedef enum cli_format { CLI_HUMAN = 0, CLI_JSON, CLI_JSONL, CLI_TSV, CLI_MARKDOWN } cli_format;
 typedef enum cli_sort_key { CLI_SORT_OFFSET = 0, CLI_SORT_NAME, CLI_SORT_SIZE } cli_sort_key;
 typedef enum cli_as { CLI_AS_TEXT = 0, CLI_AS_RAW, CLI_AS_NPY, CLI_AS_JSON } cli_as;
 
@@ -21,13 +21,16 @@ typedef struct cli_settings {
     int help, version, color, verbose;
     int level, legacy, recursive, format;
     int sort, tree, csv_safe;
+    /* of ls */
+    int reverse, fold, stats, histogram, dequantize;
+    const char *limit, *depth;
     int deep, explain;
     int as, force;
     int full, longer, paths_only, nul;
     const char *match, *fields, *preview_folder, *workflow_file;
     cli_words where;
     const char *algo, *cache, *sums, *threads;
-    const char *dtype; /* of convert */
+    const char *dtype;
     int saturate;
     /* of commands that write, see cli_writing_options */
     int no_sync, keep_mtime, follow, in_place, in_place_unsafe;

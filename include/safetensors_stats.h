@@ -59,7 +59,7 @@ typedef struct sft_statistics sft_statistics;
 /* Compute the statistics of tensors in sources: those of a file (sft_part_of) in the order of
  * their offsets are read in one pass. Each byte is read once, by up to job->threads threads, or
  * from memory if the source is there; a source that is not thread-safe needs job->threads 1.
- * Ticks the job with bytes. Memory: 0.6 MiB a thread, 120 bytes a tensor, and 2 KiB a tensor for
+ * Ticks the job with bytes. Memory: 0.7 MiB a thread, 120 bytes a tensor, and 2 KiB a tensor for
  * histograms. Errors: SFT_BAD_ARGUMENT for a source that can only be read forward, and those of
  * the sources, with the tensor's name. Free with sft_statistics_free. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_statistics_new(const sft_part *parts, size_t count,

@@ -20,7 +20,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CALLS = {
     "info": [[], ["--full"], ["--hash", "all", "--verify"]],
     "find": [["--where", "ok=true"], ["--compute", "00000000"]],
-    "ls": [[], ["--sort", "name"]],
+    "ls": [[], ["--sort", "name"], ["--stats"], ["--histogram", "--dtype", "bf16,f32"]],
     "hash": [["--algo", "all"]],
     "check": [[], ["--deep"], ["--level", "strict"], ["--level", "compat"]],
     "diff": [[], ["--atol", "1"]],

@@ -4,20 +4,24 @@
 
 #include <string.h>
 
-/* Floats of 16 bits and more: mantissas and their squares are summed by sign and exponent, even
- * and odd elements apart, so that an addition need not wait for the one before it. Elements of at
- * most 8 bits are counted by their bits. No sum overflows within a block of STATS_BLOCK. */
+/* F32 and F64: mantissas and their squares are summed by sign and exponent, those of F32 even and
+ * odd elements apart, so that an addition need not wait for the one before it. No sum overflows
+ * within a block of STATS_BLOCK. F16, BF16 and elements of at most 8 bits are counted by their
+ * bits. */
 
 #define STATS_BLOCK 65536
 #define STATS_SIGN (UINT64_C(1) << 63)
 
 typedef struct float_layout {
+    sft_dtype dtype;
     unsigned bits, mantissa;
     int bias;
 } float_layout;
 
-static const float_layout layout_f16 = { 16, 10, 15 }, layout_bf16 = { 16, 7, 127 },
-                          layout_f32 = { 32, 23, 127 }, layout_f64 = { 64, 52, 1023 };
+static const float_layout layout_f16 = { SFT_F16, 16, 10, 15 },
+                          layout_bf16 = { SFT_BF16, 16, 7, 127 },
+                          layout_f32 = { SFT_F32, 32, 23, 127 },
+                          layout_f64 = { SFT_F64, 64, 52, 1023 };
 
 static void note_extremes(sfti_sums *sums, uint64_t least, uint64_t greatest) {
     if (least < sums->least) sums->least = least;
@@ -56,41 +60,44 @@ static void bin_take(sfti_sums *sums, const float_layout *layout, unsigned at,
     wide_add_two(&sums->squares, 2 * place, square);
 }
 
-/* The bits of element i. Loops over it are compiled for each layout. */
-static inline uint64_t float_bits(const float_layout *layout, const uint8_t *in, size_t i) {
-    return layout->bits == 16 ? sfti_get_u16(in + 2 * i) : sfti_get_u32(in + 4 * i);
-}
-
-static inline void float_bins(const float_layout *layout, uint64_t *bins, const uint8_t *in,
-                              size_t count) {
-    uint32_t one = UINT32_C(1) << layout->mantissa, sign = UINT32_C(1) << (layout->bits - 1);
+static void f32_bins(uint64_t *bins, const uint8_t *in, size_t count) {
+    const uint32_t one = UINT32_C(1) << 23;
     for (size_t i = 0; i < count; i++) {
-        uint32_t bits = (uint32_t)float_bits(layout, in, i);
-        uint32_t whole = (bits & (one - 1)) | ((bits & (sign - 1)) >= one ? one : 0);
-        uint64_t *bin = bins + 4 * (size_t)(bits >> layout->mantissa) + 2 * (i & 1);
+        uint32_t bits = sfti_get_u32(in + 4 * i);
+        uint32_t whole = (bits & (one - 1)) | ((bits & 0x7FFFFFFF) >= one ? one : 0);
+        uint64_t *bin = bins + 4 * (size_t)(bits >> 23) + 2 * (i & 1);
         bin[0] += whole;
         bin[1] += (uint64_t)whole * whole;
     }
 }
 
-/* Keys in 32 bits: those of F16 and BF16 too are mapped to unsigned numbers of their order. */
-static inline void float_extremes(const float_layout *layout, const uint8_t *in, size_t count,
-                                  uint32_t *least, uint32_t *greatest, uint32_t *zeros) {
-    uint32_t sign = UINT32_C(1) << (layout->bits - 1), all = (sign - 1) | sign;
-    uint32_t top = (sign - 1) >> layout->mantissa << layout->mantissa;
-    uint32_t low = all, high = 0, none = 0;
+/* Least and greatest of the finite values, as bits, and how many are zero. */
+typedef struct float_found {
+    bool any;
+    uint32_t least, greatest;
+    uint64_t zeros;
+} float_found;
+
+/* A loop without branches, which compilers vectorise. Bits with those of a negative number turned
+ * over compare as signed integers; so they are turned back. */
+static float_found f32_extremes(const uint8_t *in, size_t count) {
+    const uint32_t all = 0x7FFFFFFF, top = 0x7F800000;
+    int32_t least = INT32_MAX, greatest = INT32_MIN;
+    uint32_t any = 0, zeros = 0;
     for (size_t i = 0; i < count; i++) {
-        uint32_t bits = (uint32_t)float_bits(layout, in, i);
-        uint32_t key = bits & sign ? ~bits & all : bits | sign;
-        bool special = (bits & top) == top;
-        uint32_t for_low = special ? all : key, for_high = special ? 0 : key;
-        low = for_low < low ? for_low : low;
-        high = for_high > high ? for_high : high;
-        none += (bits & (sign - 1)) == 0;
+        uint32_t bits = sfti_get_u32(in + 4 * i), size = bits & all;
+        uint32_t minus = 0 - (bits >> 31), finite = 0 - (uint32_t)(size < top);
+        uint32_t key = bits ^ minus >> 1;
+        int32_t low = (int32_t)((key & finite) | (all & ~finite));
+        int32_t high = (int32_t)((key & finite) | (~all & ~finite));
+        least = low < least ? low : least;
+        greatest = high > greatest ? high : greatest;
+        any |= finite;
+        zeros += size == 0;
     }
-    *least = low;
-    *greatest = high;
-    *zeros = none;
+    uint32_t low = (uint32_t)least, high = (uint32_t)greatest;
+    return (float_found){ any != 0, low >> 31 ? low ^ all : low, high >> 31 ? high ^ all : high,
+                          zeros };
 }
 
 static void count_specials(sfti_sums *sums, const float_layout *layout, const uint8_t *in,
@@ -98,30 +105,15 @@ static void count_specials(sfti_sums *sums, const float_layout *layout, const ui
     uint64_t magnitudes = UINT64_MAX >> (65 - layout->bits);
     uint64_t infinity = magnitudes >> layout->mantissa << layout->mantissa;
     for (size_t i = 0; i < count; i++) {
-        uint64_t bits = layout->bits == 64 ? sfti_get_u64(in + 8 * i) : float_bits(layout, in, i);
-        sums->nan += (bits & magnitudes) > infinity;
-        sums->inf += (bits & magnitudes) == infinity;
+        uint64_t bits = sfti_element_bits(layout->dtype, in, i) & magnitudes;
+        sums->nan += bits > infinity;
+        sums->inf += bits == infinity;
     }
 }
 
-static uint64_t wide_key(const float_layout *layout, sft_dtype dtype, uint32_t key) {
-    uint32_t sign = UINT32_C(1) << (layout->bits - 1), all = (sign - 1) | sign;
-    return key_of_double(sfti_float_value(sfti_float_form_of(dtype),
-                                          key & sign ? key ^ sign : ~key & all));
-}
-
-static inline void float_block(sfti_sums *sums, uint64_t *bins, const float_layout *layout,
-                               sft_dtype dtype, const uint8_t *in, size_t count) {
-    uint32_t least, greatest, zeros;
+/* Empties the bins into the sums. */
+static void bins_take(sfti_sums *sums, uint64_t *bins, const float_layout *layout) {
     unsigned entries = 1u << (layout->bits - layout->mantissa);
-    float_bins(layout, bins, in, count);
-    float_extremes(layout, in, count, &least, &greatest, &zeros);
-    sums->zeros += zeros;
-    if (least <= greatest)
-        note_extremes(sums, wide_key(layout, dtype, least), wide_key(layout, dtype, greatest));
-    if (bins[4 * (entries / 2 - 1)] | bins[4 * (entries - 1)] | bins[4 * (entries / 2 - 1) + 2] |
-        bins[4 * (entries - 1) + 2])
-        count_specials(sums, layout, in, count);
     for (unsigned at = 0; at < entries; at++) {
         uint64_t *bin = bins + 4 * at;
         uint64_t sum[2] = { bin[0] + bin[2], 0 }, square[2] = { bin[1] + bin[3], 0 };
@@ -131,16 +123,73 @@ static inline void float_block(sfti_sums *sums, uint64_t *bins, const float_layo
     memset(bins, 0, 4 * (size_t)entries * sizeof *bins);
 }
 
-static void f16_block(sfti_sums *sums, sfti_bins *bins, const uint8_t *in, size_t count) {
-    float_block(sums, bins->bin, &layout_f16, SFT_F16, in, count);
-}
-
-static void bf16_block(sfti_sums *sums, sfti_bins *bins, const uint8_t *in, size_t count) {
-    float_block(sums, bins->bin, &layout_bf16, SFT_BF16, in, count);
-}
-
 static void f32_block(sfti_sums *sums, sfti_bins *bins, const uint8_t *in, size_t count) {
-    float_block(sums, bins->bin, &layout_f32, SFT_F32, in, count);
+    float_found found = f32_extremes(in, count);
+    const uint64_t *plus = bins->bin + 4 * 0xFF, *minus = bins->bin + 4 * 0x1FF;
+    const sfti_float_form *form = sfti_float_form_of(SFT_F32);
+    f32_bins(bins->bin, in, count);
+    if (plus[0] | plus[2] | minus[0] | minus[2]) count_specials(sums, &layout_f32, in, count);
+    bins_take(sums, bins->bin, &layout_f32);
+    sums->zeros += found.zeros;
+    if (found.any)
+        note_extremes(sums, key_of_double(sfti_float_value(form, found.least)),
+                      key_of_double(sfti_float_value(form, found.greatest)));
+}
+
+/* ── F16 and BF16: counted by their bits ── */
+
+#define WORDS_FEW 4096 /* fewer are not worth a walk over all counts */
+#define WORDS_STEP 512
+
+/* As F32, which has their values. */
+static void few_words(sfti_sums *sums, sfti_bins *bins, sft_dtype dtype, const uint8_t *in,
+                      size_t count) {
+    double values[WORDS_STEP];
+    uint8_t floats[4 * WORDS_STEP];
+    for (size_t at = 0; at < count; at += WORDS_STEP) {
+        size_t part = count - at < WORDS_STEP ? count - at : WORDS_STEP;
+        sfti_to_doubles(dtype, in, at, part, values);
+        for (size_t i = 0; i < part; i++) {
+            float value = (float)values[i];
+            uint32_t bits;
+            memcpy(&bits, &value, sizeof bits);
+            sfti_put_u32(floats + 4 * i, bits);
+        }
+        f32_block(sums, bins, floats, part);
+    }
+}
+
+static void count_words(sfti_sums *sums, sfti_bins *bins, sft_dtype dtype, const uint8_t *in,
+                        size_t count) {
+    if (count < WORDS_FEW) {
+        few_words(sums, bins, dtype, in, count);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) bins->words[sfti_get_u16(in + 2 * i)]++;
+    bins->counted = true;
+}
+
+static void word_counts_take(sfti_sums *sums, sfti_bins *bins, const float_layout *layout) {
+    const sfti_float_form *form = sfti_float_form_of(layout->dtype);
+    uint32_t one = UINT32_C(1) << layout->mantissa, infinity = 0x7FFF & ~(one - 1);
+    if (!bins->counted) return;
+    for (uint32_t code = 0; code < SFTI_WORDS; code++) {
+        uint64_t count = bins->words[code];
+        uint32_t size = code & 0x7FFF, whole = (size & (one - 1)) | (size >= one ? one : 0);
+        uint64_t *bin = bins->bin + 4 * (size_t)(code >> layout->mantissa);
+        if (count == 0) continue;
+        if (size > infinity) sums->nan += count;
+        if (size == infinity) sums->inf += count;
+        if (size >= infinity) continue;
+        if (size == 0) sums->zeros += count;
+        bin[0] += count * whole;
+        bin[1] += count * whole * whole;
+        uint64_t key = key_of_double(sfti_float_value(form, code));
+        note_extremes(sums, key, key);
+    }
+    bins_take(sums, bins->bin, layout);
+    memset(bins->words, 0, sizeof bins->words);
+    bins->counted = false;
 }
 
 /* ── F64: sums of two words ── */
@@ -226,17 +275,17 @@ static void count_bytes(uint32_t counts[4][256], const uint8_t *in, size_t bytes
     for (; i < bytes; i++) counts[0][in[i]]++;
 }
 
-/* Into counts[0], of bytes that are elements, two of 4 bits, or a third of four of 6 bits. */
-static void count_codes(uint32_t counts[4][256], sft_dtype dtype, const uint8_t *in,
-                        size_t count) {
+static void count_small(sfti_bins *bins, sft_dtype dtype, const uint8_t *in, size_t count) {
     unsigned bits = sft_dtype_describe(dtype)->bits;
-    if (bits == 6) {
-        for (size_t i = 0; i < count; i++) counts[0][sfti_element_bits(dtype, in, i)]++;
-        return;
-    }
-    count_bytes(counts, in, count * bits / 8);
+    if (bits != 6) count_bytes(bins->count, in, count * bits / 8);
+    for (size_t i = 0; bits == 6 && i < count; i++)
+        bins->count[0][sfti_element_bits(dtype, in, i)]++;
+}
+
+/* Counts of bytes as those of codes, in the first row: a byte may hold two of them. */
+static void join_counts(uint32_t counts[4][256], unsigned bits) {
     for (size_t i = 0; i < 256; i++) counts[0][i] += counts[1][i] + counts[2][i] + counts[3][i];
-    if (bits == 8) return;
+    if (bits != 4) return;
     memset(counts[1], 0, sizeof counts[1]);
     for (size_t i = 0; i < 256; i++) {
         counts[1][i & 15] += counts[0][i];
@@ -245,17 +294,15 @@ static void count_codes(uint32_t counts[4][256], sft_dtype dtype, const uint8_t 
     memcpy(counts[0], counts[1], sizeof counts[0]);
 }
 
-static void small_block(sfti_sums *sums, sfti_bins *bins, sft_dtype dtype, const uint8_t *in,
-                        size_t count) {
+static void small_counts_take(sfti_sums *sums, sfti_bins *bins, sft_dtype dtype) {
     unsigned bits = sft_dtype_describe(dtype)->bits;
-    sft_dtype alone = bits == 8 ? dtype : SFT_U8;
     uint8_t codes[256];
     double values[256];
     for (unsigned i = 0; i < 256; i++) codes[i] = (uint8_t)i;
-    sfti_to_doubles(alone, codes, 0, 256, values);
+    sfti_to_doubles(bits == 8 ? dtype : SFT_U8, codes, 0, 256, values);
     for (unsigned i = 0; bits < 8 && i < 1u << bits; i++)
         values[i] = sfti_float_value(sfti_float_form_of(dtype), i);
-    count_codes(bins->count, dtype, in, count);
+    join_counts(bins->count, bits);
     for (unsigned i = 0; i < 1u << bits; i++)
         add_code(sums, dtype, values[i], bins->count[0][i]);
     memset(bins->count, 0, sizeof bins->count);
@@ -352,8 +399,7 @@ static void i64_block(sfti_sums *sums, uint64_t turn, const uint8_t *in, size_t 
 static void stats_block(sfti_sums *sums, sfti_bins *bins, sft_dtype dtype, const uint8_t *in,
                         size_t count) {
     switch (dtype) {
-    case SFT_F16: f16_block(sums, bins, in, count); break;
-    case SFT_BF16: bf16_block(sums, bins, in, count); break;
+    case SFT_F16: case SFT_BF16: count_words(sums, bins, dtype, in, count); break;
     case SFT_F32: case SFT_C64: f32_block(sums, bins, in, count); break;
     case SFT_F64: f64_block(sums, bins, in, count); break;
     case SFT_I16: int_block(sums, SFT_I16, STATS_SIGN, in, count); break;
@@ -362,7 +408,7 @@ static void stats_block(sfti_sums *sums, sfti_bins *bins, sft_dtype dtype, const
     case SFT_U32: u32_block(sums, in, count); break;
     case SFT_I64: i64_block(sums, STATS_SIGN, in, count); break;
     case SFT_U64: i64_block(sums, 0, in, count); break;
-    default: small_block(sums, bins, dtype, in, count); break;
+    default: count_small(bins, dtype, in, count); break;
     }
     sums->values += count;
 }
@@ -397,4 +443,10 @@ void sfti_sums_elements(sfti_sums *sums, sfti_bins *bins, sft_dtype dtype, const
         size_t part = halves - at < STATS_BLOCK ? halves - at : STATS_BLOCK;
         stats_block(sums, bins, dtype, in + at / 8 * bits, part);
     }
+}
+
+void sfti_sums_end(sfti_sums *sums, sfti_bins *bins, sft_dtype dtype) {
+    if (dtype == SFT_F16) word_counts_take(sums, bins, &layout_f16);
+    else if (dtype == SFT_BF16) word_counts_take(sums, bins, &layout_bf16);
+    else if (sft_dtype_describe(dtype)->bits <= 8) small_counts_take(sums, bins, dtype);
 }

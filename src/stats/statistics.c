@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-#define STATS_PIECE ((size_t)256 << 10) /* bytes read at once: they stay in a core's cache */
+#define STATS_PIECE ((size_t)2 << 20)    /* bytes that a thread claims at once */
+#define STATS_BUFFER ((size_t)256 << 10) /* bytes read at once: they stay in a core's cache */
 #define STATS_THREADS 32
 
 struct sft_statistics {
@@ -38,7 +39,7 @@ typedef struct stats_worker {
     sfti_bins bins;
     sfti_sums sums;
     sft_histogram histogram;
-    uint8_t buffer[STATS_PIECE];
+    uint8_t buffer[STATS_BUFFER];
     os_thread thread;
 } stats_worker;
 
@@ -127,21 +128,31 @@ static bool stats_claim(stats_run *run, stats_piece *piece) {
 
 /* ── Working ── */
 
-static sft_code stats_sum(stats_worker *worker, const stats_piece *piece, sft_error *err) {
-    stats_run *run = worker->run;
-    const sft_part *part = &run->parts[piece->of->part];
+/* Reads and adds count elements from `first` on. */
+static sft_code stats_read(stats_worker *worker, const sft_part *part, uint64_t first,
+                           uint64_t count, sft_error *err) {
     uint32_t bits = sft_dtype_describe(part->spec.dtype)->bits;
-    uint64_t at = part->begin + piece->first / 8 * bits;
-    size_t len = (size_t)(piece->count * bits / 8);
+    uint64_t at = part->begin + first / 8 * bits;
     const uint8_t *bytes = worker->buffer;
     sft_code code = SFT_OK;
-    sfti_sums_clear(&worker->sums, run->histogram ? &worker->histogram : NULL);
     if (part->source->base) bytes = (const uint8_t *)part->source->base + (size_t)at;
-    else code = sfti_source_all(part->source, at, worker->buffer, len, err);
+    else code = sfti_source_all(part->source, at, worker->buffer, (size_t)(count * bits / 8), err);
     if (!code)
-        sfti_sums_elements(&worker->sums, &worker->bins, part->spec.dtype, bytes,
-                           (size_t)piece->count);
+        sfti_sums_elements(&worker->sums, &worker->bins, part->spec.dtype, bytes, (size_t)count);
     else if (err && err->tensor_len == SFT_NO_TENSOR) sfti_error_tensor(err, part->spec.name);
+    return code;
+}
+
+static sft_code stats_sum(stats_worker *worker, const stats_piece *piece, sft_error *err) {
+    const sft_part *part = &worker->run->parts[piece->of->part];
+    uint64_t most = STATS_BUFFER / sft_dtype_describe(part->spec.dtype)->bits * 8;
+    sft_code code = SFT_OK;
+    sfti_sums_clear(&worker->sums, worker->run->histogram ? &worker->histogram : NULL);
+    for (uint64_t done = 0; !code && done < piece->count; done += most) {
+        uint64_t left = piece->count - done;
+        code = stats_read(worker, part, piece->first + done, left < most ? left : most, err);
+    }
+    if (!code) sfti_sums_end(&worker->sums, &worker->bins, part->spec.dtype);
     return code;
 }
 

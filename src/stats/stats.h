@@ -19,16 +19,21 @@ typedef struct sfti_sums {
 
 /* Scratch memory of one thread, all 0 between calls. */
 #define SFTI_BIN_SIGNS_AND_EXPONENTS 4096 /* of an F64 */
+#define SFTI_WORDS 65536
 typedef struct sfti_bins {
     uint64_t bin[4 * SFTI_BIN_SIGNS_AND_EXPONENTS];
-    uint32_t count[4][256];
+    uint32_t count[4][256], words[SFTI_WORDS];
+    bool counted; /* there are words to take */
 } sfti_bins;
 
 /* Of no elements. */
 void sfti_sums_clear(sfti_sums *sums, sft_histogram *histogram);
-/* Adds count packed elements; count is a multiple of 8 unless they are the last. */
+/* Adds count packed elements; count is a multiple of 8 unless they are the last. Only after the
+ * end are they all in the sums, and none in the bins. At most 2^24 elements between clear and
+ * end. */
 void sfti_sums_elements(sfti_sums *sums, sfti_bins *bins, sft_dtype dtype, const uint8_t *in,
                         size_t count);
+void sfti_sums_end(sfti_sums *sums, sfti_bins *bins, sft_dtype dtype);
 /* Both of the same dtype. */
 void sfti_sums_merge(sfti_sums *to, const sfti_sums *more);
 /* What was summed over elements of that dtype. */

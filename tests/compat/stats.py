@@ -66,6 +66,11 @@ def values_of(data, dtype):
     return codes.view(kind) if bits >= 8 else codes.astype(np.uint8).view(kind)
 
 
+def doubles(values):
+    with np.errstate(invalid="ignore"):  # signalling NaN
+        return values.astype(np.float64)
+
+
 def nearest(value):
     """A Fraction as the nearest double."""
     return value.numerator / value.denominator if value else 0.0
@@ -85,7 +90,7 @@ def expected(values):
         ints = [int(v) for v in values.tolist()]
         scale, counts = 1, (len(ints), ints.count(0), 0, 0)
     else:
-        wide = values.astype(np.float64)
+        wide = doubles(values)
         finite = wide[np.isfinite(wide)]
         counts = (len(wide), int((wide == 0).sum()), int(np.isnan(wide).sum()),
                   int(np.isinf(wide).sum()))
@@ -123,7 +128,7 @@ def differences(found, values):
     if abs(Fraction(found["std"]) - std) > Fraction(math.ulp(near)) * 51 / 100:
         yield "std: expected %r, found %r" % (near, found["std"])
     with np.errstate(all="ignore"):
-        wide = values.astype(np.float64)
+        wide = doubles(values)
         theirs = float(np.std(wide[np.isfinite(wide)]))
         size = float(np.max(np.abs(wide[np.isfinite(wide)])))
     if math.isfinite(theirs) and theirs > 1e-150 and abs(theirs - near) > 1e-9 * size:
@@ -133,7 +138,7 @@ def differences(found, values):
 def histogram_of(values):
     """[[power, negative, positive], ...] of all but zeros, NaN and infinities."""
     out = {}
-    wide = values.astype(np.float64)
+    wide = doubles(values)
     wide = wide[np.isfinite(wide) & (wide != 0)]
     powers = np.clip(np.frexp(wide)[1] - 1, -64, 63)
     for negative in (0, 1):

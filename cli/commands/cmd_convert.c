@@ -25,7 +25,9 @@ typedef struct convert_run {
 
 /* ── Options ── */
 
-static sft_code parse_dtype(const char *text, sft_dtype *out, sft_error *err) {
+/* BF16 is what models are trained in, and has the exponents of any scale. */
+static sft_code parse_dtype(const cli *c, sft_dtype *out, sft_error *err) {
+    const char *text = c->set.dtype ? c->set.dtype : c->set.dequantize ? "BF16" : NULL;
     sft_code code = cli_dtype_read(sft_span_cstr(text ? text : ""), out, err);
     if (code || *out != SFT_C64) return code;
     return cli_usage_error(err, "expected a dtype of real numbers for --dtype, found %s", text);
@@ -42,7 +44,8 @@ static sft_code plan_casts(convert_run *run, sft_error *err) {
     const cli_settings *set = &run->c->set;
     sft_convert_options options = SFT_CONVERT_OPTIONS_INIT;
     options.saturate = set->saturate != 0;
-    options.scaled = set->force != 0;
+    options.scaled = set->force && !set->dequantize;
+    options.dequantize = set->dequantize != 0;
     options.alloc = &run->c->alloc;
     if (set->match) options.match = is_matched;
     options.match_ctx = run;
@@ -57,7 +60,8 @@ static sft_code plan_casts(convert_run *run, sft_error *err) {
 
 static bool is_special(const convert_run *run, size_t i, bool overruled) {
     if (overruled) return sft_conversion_overrules(run->conversion, i);
-    return sft_conversion_action(run->conversion, i, NULL) >= SFT_CONVERT_SCALED;
+    sft_convert_action action = sft_conversion_action(run->conversion, i, NULL);
+    return action == SFT_CONVERT_SCALED || action == SFT_CONVERT_SCALE;
 }
 
 /* About tensors that mean nothing without their scale. */
@@ -77,7 +81,8 @@ static void warn_of_scales(const convert_run *run, bool overruled) {
              ": %zu scaled tensor%s and scales (first: ", count, count == 1 ? "" : "s");
     cli_quoted(err, sft_set_tensor_at(set, first)->name);
     cli_printf(err, ") are %s\n", overruled ? "converted because of --force"
-                                            : "not converted; --force converts them");
+                                            : "not converted; --dequantize computes their values, "
+                                              "--force converts them as they are");
     cli_flush(err);
 }
 
@@ -103,6 +108,7 @@ static sft_code list_written(convert_run *run, bool folder, const char *path,
     if (!files) return sfti_fail_memory(err, shards * sizeof *files);
     memset(files, 0, shards * sizeof *files);
     for (size_t i = 0; i < sft_set_tensor_count(set); i++) {
+        if (sft_conversion_action(run->conversion, i, NULL) == SFT_CONVERT_DROP) continue;
         cli_written_file *file = &files[folder ? sft_set_tensor_shard(set, i) : 0];
         file->tensors++;
         file->bytes += sft_conversion_bytes(run->conversion, i);
@@ -123,7 +129,8 @@ static sft_code say_conversion(convert_run *run, bool folder, const char *path, 
     written.output = path;
     written.is_set = folder;
     written.dtype = run->to;
-    written.cast = sft_conversion_count(run->conversion, SFT_CONVERT_CAST);
+    written.cast = sft_conversion_count(run->conversion, SFT_CONVERT_CAST)
+                   + sft_conversion_count(run->conversion, SFT_CONVERT_DEQUANTIZE);
     written.bytes_before = sft_conversion_bytes_before(run->conversion);
     cli_say_written(run->c, &written);
     return SFT_OK;
@@ -138,7 +145,16 @@ static sft_code write_file(convert_run *run, const cli_output *out, const sft_jo
     return code ? code : sft_conversion_save(run->conversion, sink, job, err);
 }
 
-/* Of the shards that have tensors, for the others are not written, and of the index. */
+static bool is_written(const convert_run *run, size_t shard) {
+    const sft_set *set = run->parts.sets[0];
+    for (size_t i = 0; i < sft_set_tensor_count(set); i++)
+        if (sft_set_tensor_shard(set, i) == shard &&
+            sft_conversion_action(run->conversion, i, NULL) != SFT_CONVERT_DROP)
+            return true;
+    return false;
+}
+
+/* Of the shards that keep tensors, for the others are not written, and of the index. */
 static sft_code set_mtimes(convert_run *run, const int64_t **out, sft_error *err) {
     const sft_set *set = run->parts.sets[0];
     size_t shards = sft_set_shard_count(set), count = 0;
@@ -146,7 +162,7 @@ static sft_code set_mtimes(convert_run *run, const int64_t **out, sft_error *err
     sft_code code = SFT_OK;
     if (!times) return sfti_fail_memory(err, shards * sizeof *times);
     for (size_t i = 0; !code && i < shards; i++)
-        if (sft_file_tensor_count(sft_set_shard_at(set, i)) > 0)
+        if (is_written(run, i))
             code = cli_output_mtime(run->c, sft_set_shard_path(set, i), &times[count++], err);
     if (!code) code = cli_output_mtime(run->c, sft_set_index_path(set), &times[count], err);
     *out = times;
@@ -275,7 +291,7 @@ static sft_code convert_opened(convert_run *run, sft_error *err) {
 
 static sft_code convert_model(convert_run *run, char **operands, sft_error *err) {
     run->input = operands[0];
-    sft_code code = parse_dtype(run->c->set.dtype, &run->to, err);
+    sft_code code = parse_dtype(run->c, &run->to, err);
     if (code) return code;
     run->parts.path = run->input;
     code = cli_output_agrees(run->c, err);
@@ -283,6 +299,9 @@ static sft_code convert_model(convert_run *run, char **operands, sft_error *err)
     code = cli_parts_open_one(run->c, operands, run->c->set.in_place != 0, &run->parts, err);
     if (code) return code;
     run->input = run->parts.path; /* the model, not its folder */
+    if (is_set_in_place(run) && run->c->set.dequantize)
+        return cli_usage_error(err, "expected -o OUT with --dequantize for a model in several "
+                                    "files, found --in-place");
     if (is_set_in_place(run)) return convert_here(run, err);
     cli_parts_drop(&run->parts); /* the conversion has them */
     return convert_opened(run, err);
@@ -308,6 +327,9 @@ static const cli_option convert_options[] = {
     { 0, "match", "GLOB", CLI_WORD, 0, offsetof(cli_settings, match),
       "only tensors whose whole name matches GLOB, whatever their dtype: * any text, ? one "
       "character, [a-z] [!a-z]" },
+    { 0, "dequantize", NULL, CLI_FLAG, 1, offsetof(cli_settings, dequantize),
+      "compute the values of quantised tensors (scaled F8, MXFP4, GPTQ, AWQ) instead, by default "
+      "as BF16; drop their scales and leave all other tensors alone" },
     { 0, "saturate", NULL, CLI_FLAG, 1, offsetof(cli_settings, saturate),
       "clamp values that are too large to the greatest value; NaN becomes 0 in integers" },
     { 0, "threads", "N", CLI_WORD, 0, offsetof(cli_settings, threads),
@@ -321,6 +343,8 @@ static const cli_example convert_examples[] = {
     { "safetensors convert model.safetensors -o small.safetensors --dtype F8_E4M3 --match "
       "'*.mlp.*.weight'",
       "some tensors only" },
+    { "safetensors convert model.safetensors -o plain.safetensors --dequantize",
+      "values instead of scaled F8, MXFP4, GPTQ or AWQ" },
     { "safetensors convert model.safetensors.index.json -o model-bf16 --dtype BF16",
       "a sharded model, into a new folder" },
     { "safetensors convert model.safetensors -o half.safetensors --dtype F16 --dry-run",
@@ -329,7 +353,7 @@ static const cli_example convert_examples[] = {
 };
 
 const cli_command cli_convert_command = {
-    "convert", "IN -o OUT|--in-place --dtype DTYPE",
+    "convert", "IN -o OUT|--in-place --dtype DTYPE|--dequantize",
     "convert the tensors of a model to another dtype",
     "Without --match, all floating-point tensors become DTYPE if that is a floating-point dtype "
     "(all integer tensors if it is an integer dtype); the others stay as they are. Values are "
@@ -337,8 +361,9 @@ const cli_command cli_convert_command = {
     "does not fit an integer dtype is an error unless --saturate is given; so is a NaN for F4 "
     "and F6, always.\n"
     "Tensors that come with a scale (weight_scale_inv, scale_weight, ...) and these scales are "
-    "not converted, with a warning: without the scale the values mean nothing. --force converts "
-    "them too, and says so (it also allows overwriting OUT).\n"
+    "not converted, with a warning: without the scale the values mean nothing. --dequantize "
+    "computes their values, as docs/convert.md has it for each layout; one in an unknown layout is "
+    "an error. --force converts them as they are, and says so (it also allows overwriting OUT).\n"
     "A model in several files becomes one file if OUT ends in .safetensors or .sft; otherwise "
     "OUT is a new or empty folder for its shards and their index. With --in-place, the shards "
     "with tensors to convert are written under new names, then the index, then the old shards "

@@ -110,6 +110,11 @@ SFT_API uint64_t sft_conversion_bytes(const sft_conversion *conversion, size_t i
  * @since 0.1 */
 SFT_API bool sft_conversion_overrules(const sft_conversion *conversion, size_t i);
 
+/* Tensor i as it would be written, with its bytes from the conversion or from its file: to read it
+ * without saving. Of SFT_CONVERT_DROP, and past the last, with source NULL. The part lives as long
+ * as the conversion; only one thread may read from it, and not while the conversion is saved.
+ * @since 0.2 */
+SFT_API sft_part sft_conversion_part(sft_conversion *conversion, size_t i);
 /* Number of tensors with this action; 0 for a value outside the enum. @since 0.2 */
 SFT_API uint64_t sft_conversion_count(const sft_conversion *conversion, sft_convert_action action);
 /* Bytes of all tensors before and after the conversion. @since 0.2 */

@@ -97,6 +97,8 @@ SUITES = [
      "tests/compat/differential.py"),
     ("convert", "test", 600, [PY, "tests/compat/convert.py"], "tests/compat/convert.py"),
     ("stats", "check test", 300, [PY, "tests/compat/stats.py"], "tests/compat/stats.py"),
+    ("dequantize", "check test", 300, [PY, "tests/compat/dequantize.py"],
+     "tests/compat/dequantize.py"),
     ("roundtrip", "test asan", 600, [PY, "tests/compat/roundtrip.py"],
      "tests/compat/roundtrip.py"),
     ("venv", "test", 1200, ["tools/venv.sh", "--count"], "tools/venv.sh"),

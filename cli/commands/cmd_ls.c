@@ -24,7 +24,7 @@ const char *ls_shard_path(const ls_listing *l, size_t i) {
 
 /* ── Which tensors, in which order ── */
 
-static bool is_wanted(const ls_listing *l, const sft_tensor *tensor) {
+bool ls_is_wanted(const ls_listing *l, const sft_tensor *tensor) {
     const char *glob = l->c->set.match;
     if (glob && !cli_glob_match(sft_span_cstr(glob), tensor->name)) return false;
     return cli_dtypes_has(l->dtypes, tensor->dtype);
@@ -55,7 +55,8 @@ static sft_code gather(ls_listing *l, sft_error *err) {
     l->order = sfti_arena_array(&l->arena, 2 * (uint64_t)l->total, sizeof *l->order);
     if (!l->order) return sfti_fail_memory(err, 2 * l->total * sizeof *l->order);
     for (size_t i = 0; i < l->total; i++)
-        if (is_wanted(l, sft_set_tensor_at(l->set, i))) l->order[l->count++] = (uint32_t)i;
+        if (ls_is_wanted(l, sft_set_tensor_at(l->set, i)) && !ls_values_hide(l, i))
+            l->order[l->count++] = (uint32_t)i;
     if (l->key != CLI_SORT_OFFSET)
         sfti_sort(l->order, l->order + l->total, l->count, compare_tensors, l);
     if (l->c->set.reverse) reverse_order(l);
@@ -237,6 +238,7 @@ static sft_code read_stats(ls_listing *l, const cli_input *input, sft_error *err
 
 static sft_code list_opened(ls_listing *l, const cli_input *input, sft_error *err) {
     sft_code code = cli_dtypes_read(l->c->set.dtype, &l->dtypes, err);
+    if (!code && l->c->set.dequantize) code = ls_values_find(l, err);
     if (!code) code = gather(l, err);
     if (!code && (l->c->set.stats || l->c->set.histogram)) code = read_stats(l, input, err);
     if (!code) show_listing(l);
@@ -255,6 +257,7 @@ static void ls_input(cli *c, const cli_input *input) {
     l.arena.alloc = c->alloc;
     if (list_opened(&l, input, &err)) cli_fail_input(c, input->path, &err);
     sft_statistics_free(l.stats);
+    sft_conversion_free(l.values);
     sfti_arena_free(&l.arena);
     sft_set_close(set);
 }
@@ -272,6 +275,7 @@ static sft_code check_usage(const cli *c, sft_error *err) {
           "expected --fold without --json, --jsonl and --tsv, found both" },
         { stats && (set->fold || wants_tree(c)),
           "expected --stats without --tree, --depth and --fold, found both" },
+        { set->dequantize && !stats, "expected --stats with --dequantize, found none" },
         { set->fold && set->reverse, "expected --fold without --reverse, found both" },
         { set->csv_safe && set->format != CLI_TSV, CLI_CSV_SAFE_ALONE },
     };
@@ -320,6 +324,9 @@ static const cli_option ls_options[] = {
       "counts of zeros, NaN and infinities" },
     { 0, "histogram", NULL, CLI_FLAG, 1, offsetof(cli_settings, histogram),
       "--stats, and how many values are of which magnitude, by powers of two" },
+    { 0, "dequantize", NULL, CLI_FLAG, 1, offsetof(cli_settings, dequantize),
+      "with --stats: of quantised tensors take the values that convert --dequantize computes, on "
+      "one thread" },
     { 0, "threads", "N", CLI_WORD, 0, offsetof(cli_settings, threads),
       "at most this many threads for --stats; 0 (the default): one per processor" },
     { 0, "md", NULL, CLI_FLAG, CLI_MARKDOWN, offsetof(cli_settings, format),
@@ -351,7 +358,8 @@ const cli_command cli_ls_command = {
     "--stats leaves NaN and infinities out of all but their counts; the standard deviation is that "
     "of the population. Sums are exact: the mean is the true mean, rounded once, whatever the "
     "number of threads. Each half of a complex number counts as a value. Quantised tensors are "
-    "taken as the integers that they hold. The last line is about all tensors listed together.\n"
+    "taken as the integers that they hold, unless --dequantize is given; their scales are then not "
+    "listed. The last line is about all tensors listed together.\n"
     "A histogram shows magnitudes, whatever their sign: a column for each power of two, as high "
     "as the share of values from it up to the next.",
     ls_examples,

@@ -2,6 +2,7 @@
 #ifndef CLI_LS_H
 #define CLI_LS_H
 
+#include "safetensors_convert.h"
 #include "safetensors_stats.h"
 #include "support/cli.h"
 #include "support/dtypes.h"
@@ -30,6 +31,7 @@ typedef struct ls_listing {
     ls_folds *folds;       /* of each row, or NULL */
     sft_statistics *stats; /* NULL without --stats */
     uint32_t *part;        /* of a tensor of the set in stats */
+    sft_conversion *values; /* with --dequantize, else NULL */
 } ls_listing;
 
 #define LS_TREE_DEPTH 16 /* what lies deeper stays one name */
@@ -37,6 +39,8 @@ typedef struct ls_listing {
 static inline const sft_tensor *ls_listed(const ls_listing *l, size_t i) {
     return sft_set_tensor_at(l->set, l->order[i]);
 }
+/* Whether --match and --dtype select it. */
+bool ls_is_wanted(const ls_listing *l, const sft_tensor *tensor);
 /* The path of the file that holds it. */
 const char *ls_shard_path(const ls_listing *l, size_t i);
 /* How many tensors row i stands for. */
@@ -59,6 +63,10 @@ void ls_markdown(const ls_listing *l);
 
 /* ── Statistics ── */
 
+/* With --dequantize: whose values are computed, and from what. */
+sft_code ls_values_find(ls_listing *l, sft_error *err);
+/* Whether tensor i of the set is what other tensors' values are computed from. */
+bool ls_values_hide(const ls_listing *l, size_t i);
 /* Reads the listed tensors. */
 sft_code ls_stats_read(ls_listing *l, uint32_t threads, sft_error *err);
 void ls_stats_table(const ls_listing *l);

@@ -204,6 +204,7 @@ sft_code sft_conversion_new(const sft_set *set, sft_dtype to, const sft_convert_
 void sft_conversion_free(sft_conversion *conversion) {
     if (!conversion) return;
     sft_allocator alloc = conversion->alloc;
+    sfti_convert_end(conversion);
     sfti_arena_free(&conversion->arena);
     sfti_release(&alloc, conversion, sizeof *conversion);
 }
@@ -254,6 +255,11 @@ static sft_part part_of_row(const sft_conversion *c, size_t i) {
     part.source = &c->source;
     part.begin = c->rows[i].begin;
     return part;
+}
+
+sft_part sft_conversion_part(sft_conversion *conversion, size_t i) {
+    if (i >= conversion->count || is_dropped(conversion, i)) return (sft_part){ .begin = 0 };
+    return part_of_row(conversion, i);
 }
 
 static sft_plan_options plan_options_of(const sft_conversion *c) {

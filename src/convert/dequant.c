@@ -111,7 +111,7 @@ static sft_code load_zeros(sfti_dequant *d, sft_error *err) {
 
 static sft_code refuse_group(const sfti_quant *q, uint64_t column, uint32_t group,
                              sft_error *err) {
-    return sfti_fail_tensor(err, SFT_CAST_VALUE, q->order.tensor->offset + 4 * column,
+    return sfti_fail_tensor(err, SFT_CAST_DTYPE, q->order.tensor->offset + 4 * column,
                             q->order.tensor->name, "expected a group below %llu, found %lu",
                             (unsigned long long)q->groups, (unsigned long)group);
 }

@@ -210,9 +210,18 @@ static void choose_tensor(sft_conversion *c, uint64_t offset) {
                     c->options.saturate);
 }
 
+/* Of a conversion that is not saved, but read from. */
+static sft_code stream_begin(sft_conversion *c, sft_error *err) {
+    if (c->in) return SFT_OK;
+    c->in = sfti_take(&c->alloc, STREAM_IN);
+    return c->in ? SFT_OK : sfti_fail_memory(err, STREAM_IN);
+}
+
 static sft_code stream_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
                             sft_error *err) {
     sft_conversion *c = ctx;
+    sft_code begun = stream_begin(c, err);
+    if (begun) return begun;
     choose_tensor(c, offset);
     uint64_t at = offset - c->now.begin, left = c->now.bytes - at;
     if (len > left) len = (size_t)left;
@@ -251,6 +260,7 @@ static sft_code pool_begin(sft_conversion *c, size_t workers, sft_error *err) {
 
 sft_code sfti_convert_begin(sft_conversion *c, const sft_job *job, sft_error *err) {
     size_t threads = job->threads ? job->threads : os_cpu_count();
+    sfti_convert_end(c); /* what reading from its parts has left */
     if (threads > STREAM_WORKERS) threads = STREAM_WORKERS;
     if (threads == 0) threads = 1;
     c->now.tensor = NULL;

@@ -284,7 +284,8 @@ static sft_code convert_opened(convert_run *run, sft_error *err) {
     if (code) return code;
     if (!c->set.dry_run) code = write_model(run, folder ? NULL : &out, err);
     if (!code) return say_conversion(run, folder, output, err);
-    bool of_input = code == SFT_CAST_VALUE || code == SFT_IO_READ || code == SFT_IO_SHRUNK;
+    bool of_input = code == SFT_CAST_VALUE || code == SFT_CAST_DTYPE || code == SFT_IO_READ ||
+                    code == SFT_IO_SHRUNK;
     if (!of_input) run->parts.path = output;
     return code;
 }

@@ -161,7 +161,8 @@ static void tsv_lines(const ls_listing *l) {
         tsv_cell(l->c, t->name);
         cli_printf(out, "\t%s\t", sft_dtype_describe(t->dtype)->name);
         cli_put(out, shape, cli_shape_text(t->shape, t->rank, shape));
-        cli_printf(out, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64, bytes, t->offset, t->offset + bytes);
+        cli_printf(out, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64, bytes, t->offset,
+                   t->offset + bytes);
         if (l->stats) ls_stats_tsv(l, i);
         cli_text(out, "\n");
     }
@@ -285,7 +286,7 @@ static sft_code check_usage(const cli *c, sft_error *err) {
         if (rules[i].clash) return cli_usage_error(err, "%s", rules[i].text);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (numbers[i].text && !cli_parse_number(numbers[i].text, UINT32_MAX, &value))
-            return cli_usage_error(err, "expected a number for %s, found \"%s\"",
+            return cli_usage_error(err, "expected a whole number for %s, found \"%s\"",
                                    numbers[i].option, numbers[i].text);
     return cli_dtypes_read(set->dtype, &dtypes, err);
 }

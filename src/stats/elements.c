@@ -159,7 +159,7 @@ static void few_words(sfti_sums *sums, sfti_bins *bins, sft_dtype dtype, const u
     }
 }
 
-static void count_words(sfti_sums *sums, sfti_bins *bins, sft_dtype dtype, const uint8_t *in,
+static void tally_words(sfti_sums *sums, sfti_bins *bins, sft_dtype dtype, const uint8_t *in,
                         size_t count) {
     if (count < WORDS_FEW) {
         few_words(sums, bins, dtype, in, count);
@@ -268,16 +268,16 @@ static void add_code(sfti_sums *sums, sft_dtype dtype, double value, uint64_t co
     }
 }
 
-static void count_bytes(uint32_t counts[4][256], const uint8_t *in, size_t bytes) {
+static void tally_bytes(uint32_t counts[4][256], const uint8_t *in, size_t bytes) {
     size_t i = 0;
     for (; i + 4 <= bytes; i += 4)
         for (size_t k = 0; k < 4; k++) counts[k][in[i + k]]++;
     for (; i < bytes; i++) counts[0][in[i]]++;
 }
 
-static void count_small(sfti_bins *bins, sft_dtype dtype, const uint8_t *in, size_t count) {
+static void tally_small(sfti_bins *bins, sft_dtype dtype, const uint8_t *in, size_t count) {
     unsigned bits = sft_dtype_describe(dtype)->bits;
-    if (bits != 6) count_bytes(bins->count, in, count * bits / 8);
+    if (bits != 6) tally_bytes(bins->count, in, count * bits / 8);
     for (size_t i = 0; bits == 6 && i < count; i++)
         bins->count[0][sfti_element_bits(dtype, in, i)]++;
 }
@@ -399,7 +399,7 @@ static void i64_block(sfti_sums *sums, uint64_t turn, const uint8_t *in, size_t 
 static void stats_block(sfti_sums *sums, sfti_bins *bins, sft_dtype dtype, const uint8_t *in,
                         size_t count) {
     switch (dtype) {
-    case SFT_F16: case SFT_BF16: count_words(sums, bins, dtype, in, count); break;
+    case SFT_F16: case SFT_BF16: tally_words(sums, bins, dtype, in, count); break;
     case SFT_F32: case SFT_C64: f32_block(sums, bins, in, count); break;
     case SFT_F64: f64_block(sums, bins, in, count); break;
     case SFT_I16: int_block(sums, SFT_I16, STATS_SIGN, in, count); break;
@@ -408,7 +408,7 @@ static void stats_block(sfti_sums *sums, sfti_bins *bins, sft_dtype dtype, const
     case SFT_U32: u32_block(sums, in, count); break;
     case SFT_I64: i64_block(sums, STATS_SIGN, in, count); break;
     case SFT_U64: i64_block(sums, 0, in, count); break;
-    default: count_small(bins, dtype, in, count); break;
+    default: tally_small(bins, dtype, in, count); break;
     }
     sums->values += count;
 }

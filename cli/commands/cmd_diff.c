@@ -34,14 +34,14 @@ static sft_code parse_tolerance(const char *option, const char *text, sft_diff_o
 
 static bool is_compared(void *ctx, const sft_tensor *tensor) {
     const cli *c = ctx;
-    return cli_glob_match(sft_span_cstr(c->set.match), tensor->name);
+    return cli_is_matched(&c->set, tensor->name);
 }
 
 static sft_code diff_usage(cli *c, sft_diff_options *options, sft_error *err) {
     options->header_only = c->set.header_only != 0;
     options->no_metadata = c->set.no_metadata != 0;
     options->alloc = &c->alloc;
-    if (c->set.match) options->match = is_compared;
+    if (cli_is_matching(&c->set)) options->match = is_compared;
     options->match_ctx = c;
     sft_code code = parse_tolerance("atol", c->set.atol, options, &options->atol, err);
     return code ? code : parse_tolerance("rtol", c->set.rtol, options, &options->rtol, err);
@@ -157,10 +157,8 @@ static sft_code diff_models(cli *c, char **operands, sft_set *const sets[2],
     sft_job job = cli_progress_begin(&progress, c, operands[0]);
     sft_code code = sft_diff_new(sets[0], sets[1], options, &job, &diff, err);
     cli_progress_end(&progress);
-    if (!code && c->set.match && sft_diff_compared_count(diff) == 0)
-        code = sfti_fail(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET,
-                         "expected tensors that match \"%s\", found none in either model",
-                         c->set.match);
+    if (!code && cli_is_matching(&c->set) && sft_diff_compared_count(diff) == 0)
+        code = cli_no_match(&c->set, err);
     if (!code) show_diff(c, operands, diff);
     sft_diff_free(diff);
     return code;
@@ -194,8 +192,6 @@ static const cli_option diff_options[] = {
     { 0, "atol", "NUMBER", CLI_WORD, 0, offsetof(cli_settings, atol),
       "values are equal if |a-b| is at most atol + rtol*|b|, whatever their bytes" },
     { 0, "rtol", "NUMBER", CLI_WORD, 0, offsetof(cli_settings, rtol), "see --atol" },
-    { 0, "match", "GLOB", CLI_WORD, 0, offsetof(cli_settings, match),
-      "only tensors whose whole name matches GLOB: * any text, ? one character, [a-z] [!a-z]" },
     { 0, "header", NULL, CLI_FLAG, 1, offsetof(cli_settings, header_only),
       "names, dtypes, shapes and metadata only; reads no data" },
     { 0, "no-metadata", NULL, CLI_FLAG, 1, offsetof(cli_settings, no_metadata),
@@ -232,7 +228,7 @@ const cli_command cli_diff_command = {
     "bytes decide. Each half of a complex number counts as a value. Tensors of different dtypes "
     "and equal shape are compared by value.",
     diff_examples,
-    { diff_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
+    { diff_options, cli_match_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
     { "nothing differs (beyond the tolerance)", "something differs",
       "a model could not be read, or a usage error" },
     2, 2, run_diff,

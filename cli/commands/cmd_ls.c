@@ -25,8 +25,7 @@ const char *ls_shard_path(const ls_listing *l, size_t i) {
 /* ── Which tensors, in which order ── */
 
 bool ls_is_wanted(const ls_listing *l, const sft_tensor *tensor) {
-    const char *glob = l->c->set.match;
-    if (glob && !cli_glob_match(sft_span_cstr(glob), tensor->name)) return false;
+    if (!cli_is_matched(&l->c->set, tensor->name)) return false;
     return cli_dtypes_has(l->dtypes, tensor->dtype);
 }
 
@@ -198,7 +197,7 @@ static void ls_json(const ls_listing *l) {
 
 static void show_listing(const ls_listing *l) {
     cli *c = l->c;
-    bool chosen = c->set.match || c->set.dtype;
+    bool chosen = cli_is_matching(&c->set) || c->set.dtype;
     if (cli_is_json(c)) {
         ls_json(l);
         return;
@@ -298,7 +297,7 @@ static void run_ls(cli *c, char **operands, size_t count) {
         return;
     }
     cli_each_input(c, operands, count, ls_input);
-    if ((c->set.match || c->set.dtype) && c->matched == 0) cli_status(c, CLI_NO);
+    if ((cli_is_matching(&c->set) || c->set.dtype) && c->matched == 0) cli_status(c, CLI_NO);
 }
 
 static const cli_option ls_options[] = {
@@ -310,8 +309,6 @@ static const cli_option ls_options[] = {
       "the last of the order first" },
     { 'n', "limit", "N", CLI_WORD, 0, offsetof(cli_settings, limit),
       "only the first N tensors of each model" },
-    { 0, "match", "GLOB", CLI_WORD, 0, offsetof(cli_settings, match),
-      "only tensors whose whole name matches GLOB: * any text, ? one character, [a-z] [!a-z]" },
     { 0, "dtype", "LIST", CLI_WORD, 0, offsetof(cli_settings, dtype),
       "only tensors of these dtypes, separated by commas; " CLI_DTYPE_HELP },
     { 0, "tree", NULL, CLI_FLAG, 1, offsetof(cli_settings, tree),
@@ -364,7 +361,7 @@ const cli_command cli_ls_command = {
     "A histogram shows magnitudes, whatever their sign: a column for each power of two, as high "
     "as the share of values from it up to the next.",
     ls_examples,
-    { ls_options, cli_input_options, cli_json_options, cli_reading_options,
+    { ls_options, cli_match_options, cli_input_options, cli_json_options, cli_reading_options,
       cli_common_options },
     { "every model was read", "--match and --dtype found no tensor",
       "a model could not be read, or a usage error" },

@@ -77,6 +77,35 @@ def fields(schema):
     return names
 
 
+def leaves(schema):
+    """The paths of all fields of a result, down to the last."""
+    found, stack = set(), [("", schema["$defs"]["good"]), ("", schema["$defs"]["failed"])]
+    while stack:
+        path, part = stack.pop()
+        for form in [part, *part.get("oneOf", [])]:
+            if "$ref" in form:
+                stack.append((path, schema["$defs"][form["$ref"].rsplit("/", 1)[1]]))
+            if form.get("items"):
+                stack.append((path, form["items"]))
+            for name, inner in form.get("properties", {}).items():
+                at = "%s.%s" % (path, name) if path else name
+                found.add(at)
+                if name != "parts":  # results again
+                    stack.append((at, inner))
+    return sorted(found)
+
+
+def reached(command, schema):
+    """Every leaf is a field that -f takes."""
+    names = leaves(schema)
+    for at in range(0, len(names), 64):
+        made = subprocess.run([command, "info", "-f", ",".join(names[at:at + 64]), "nosuch"],
+                              stderr=subprocess.PIPE, check=False)
+        if b"expected a field" in made.stderr:
+            sys.exit("schema: info -f: %s" % made.stderr.decode("utf-8", "replace"))
+    return len(names)
+
+
 def run(command, name, options, paths):
     made = subprocess.run([command, name, *options, "--", *paths], stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, check=False)
@@ -163,6 +192,8 @@ def main():
         schema = json.loads(read("docs", "schema", name + ".json"))
         jsonschema.Draft202012Validator.check_schema(schema)
         validators = [jsonschema.Draft202012Validator(s) for s in (schema, closed(schema))]
+        if name == "info" and reached(command, schema) < 200:
+            sys.exit("schema: too few fields are found in docs/schema/info.json")
         for field in sorted(fields(schema)):
             if "`%s`" % field not in manual:
                 sys.exit("schema: docs/json.md does not document `%s`" % field)

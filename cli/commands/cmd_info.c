@@ -2,6 +2,7 @@
 #include "commands/commands.h"
 #include "commands/info_export.h"
 #include "commands/info_label.h"
+#include "commands/info_list.h"
 #include "commands/info_online.h"
 #include "os/os.h"
 #include "support/cli.h"
@@ -20,6 +21,7 @@ typedef struct info_run {
     uint64_t bytes;        /* of those shown */
     bool refused;          /* the usage was wrong */
     cli_fields fields;
+    cli_list list;
     cli_wheres where;
     uint32_t algos;        /* of --hash */
     cli_digests digests;
@@ -40,8 +42,6 @@ static void show_json(info_run *run, cli_model *model, const sft_node *root) {
 static void show_fields(info_run *run, const cli_model *model, const sft_node *root) {
     cli *c = run->c;
     bool tsv = c->set.format == CLI_TSV;
-    if (tsv && c->results == 0) cli_fields_header(&c->out, &run->fields);
-    c->results++;
     bool has_path = cli_is(run->fields.names[0], "path");
     if (!tsv && run->models > 1 && !has_path) {
         cli_field_text(&c->out, sft_span_cstr(model->path));
@@ -51,16 +51,39 @@ static void show_fields(info_run *run, const cli_model *model, const sft_node *r
                                   tsv && c->set.csv_safe);
 }
 
+/* A row of the list with the digests beneath it; what has another form is put into order. */
+static void show_listed(info_run *run, const cli_model *model, const sft_node *root) {
+    cli *c = run->c;
+    sft_buffer text = { .alloc = c->alloc };
+    bool is_row = run->fields.count == 0 && !run->list.labels;
+    cli_capture(&c->out, &text);
+    if (is_row) cli_label_digests(c, root, true);
+    else if (run->fields.count > 0) show_fields(run, model, root);
+    else cli_label(c, model, root, true);
+    cli_capture(&c->out, NULL);
+    cli_list_add(&run->list, model, root, (sft_span){ text.data, text.len }, !is_row);
+    sft_buffer_free(&text);
+}
+
 static void show_model(info_run *run, cli_model *model, const sft_node *root) {
     cli *c = run->c;
     uint64_t bytes;
+    bool fields = run->fields.count > 0;
+    bool label = !fields && (run->models == 1 || c->set.longer || c->set.verbose);
     if (sft_node_uint(root, "file.bytes", &bytes)) run->bytes += bytes;
+    run->list.labels = label;
+    if (cli_is_json(c)) {
+        show_json(run, model, root);
+    } else {
+        if (c->set.format == CLI_TSV && run->shown == 0)
+            cli_fields_header(&c->out, &run->fields);
+        if (label && !run->list.holds && run->shown > 0) cli_text(&c->out, "\n");
+        if (run->list.holds || !(fields || label)) show_listed(run, model, root);
+        else if (fields) show_fields(run, model, root);
+        else cli_label(c, model, root, run->models > 1);
+        c->results++;
+    }
     run->shown++;
-    if (cli_is_json(c)) show_json(run, model, root);
-    else if (run->fields.count > 0) show_fields(run, model, root);
-    else if (run->models == 1 || c->set.longer || c->set.verbose)
-        cli_label(c, model, root, run->models > 1);
-    else cli_label_line(c, model, root);
 }
 
 static void export_model(info_run *run, const cli_model *model) {
@@ -202,8 +225,14 @@ static sft_code read_options(info_run *run, sft_error *err) {
     cli *c = run->c;
     const char *list = c->set.fields;
     sft_code code = SFT_OK;
+    bool ordered = c->set.sort || c->set.reverse || c->set.group_by;
     if (c->set.csv_safe && c->set.format != CLI_TSV) {
         code = cli_usage_error(err, "%s", CLI_CSV_SAFE_ALONE);
+    } else if (ordered && cli_is_json(c)) {
+        code = cli_usage_error(err, "expected --sort, --reverse and --group-by without --json "
+                                    "and --jsonl, found both");
+    } else if (c->set.group_by && (list || c->set.format == CLI_TSV)) {
+        code = cli_usage_error(err, "expected --group-by without --tsv and -f, found both");
     }
     if (!list && c->set.format == CLI_TSV) list = cli_default_columns;
     if (!code && list) code = cli_fields_parse(list, &run->fields, err);
@@ -218,8 +247,10 @@ static void total_line(const info_run *run) {
     cli *c = run->c;
     bool list = c->set.format == CLI_HUMAN && run->fields.count == 0 && run->models > 1;
     if (!list || run->refused || c->set.longer || c->set.verbose || cli_is_over(c)) return;
-    cli_printf(&c->out, "%zu model%s, %s\n", run->shown, run->shown == 1 ? "" : "s",
+    cli_printf(&c->out, "%zu model%s, %s", run->shown, run->shown == 1 ? "" : "s",
                cli_size_text(run->bytes, buffer));
+    if (run->list.wrong) cli_printf(&c->out, ", %zu with conflicts (!)", run->list.wrong);
+    cli_text(&c->out, "\n");
 }
 
 static void check_info(void *ctx, cli_model *model) {
@@ -251,8 +282,10 @@ static void run_info(cli *c, char **operands, size_t count) {
     bool usable = run.digests.hashing.usable;
     if (usable && c->set.online)
         usable = cli_online_open(&run.online, c, run.digests.hashing.cache);
+    cli_list_begin(&run.list, c, operands, count);
     if (usable)
         cli_each_model(c, operands, count, &run.models, &run.digests, check_info, &run);
+    cli_list_end(&run.list);
     if (usable && !c->set.dry_run) total_line(&run);
     if (usable && c->set.dry_run) cli_online_summary(&run.online);
     else if (c->set.dry_run) c->no_results = true;
@@ -266,8 +299,14 @@ static void run_info(cli *c, char **operands, size_t count) {
 
 static const cli_option info_options[] = {
     { 'v', "verbose", NULL, CLI_FLAG, 1, AT(verbose),
-      "also show sources, trust, other candidates, settings, exact numbers, metadata, shards" },
+      "every fact with its sources, in groups: identity, use, training, files, provenance, "
+      "metadata" },
     { 0, "long", NULL, CLI_FLAG, 1, AT(longer), "full labels even for several models" },
+    { 0, "sort", "path|name|date|size|base|rank", CLI_CHOICE, 0, AT(sort),
+      "order of models; dates: newest first, sizes and ranks: largest first; unknown ones last" },
+    { 0, "reverse", NULL, CLI_FLAG, 1, AT(reverse), "reverse the order" },
+    { 0, "group-by", "none|base|kind|folder", CLI_CHOICE, 0, AT(group_by),
+      "in groups, each with a heading that counts its models and their bytes" },
     { 'f', "fields", "LIST", CLI_WORD, 0, AT(fields),
       "only these facts, separated by commas: name,trigger_words,rank,training.epoch" },
     { 0, "where", "FIELD=VALUE", CLI_MANY, 0, AT(where),
@@ -290,8 +329,11 @@ static const cli_option info_options[] = {
 
 static const cli_example info_examples[] = {
     { "safetensors info model.safetensors", "name, kind, base model, trigger words, origin" },
-    { "safetensors info -r ~/models", "one line for every model in a tree" },
-    { "safetensors info -f prompt lora.safetensors", "trigger words, ready to paste" },
+    { "safetensors info -r ~/models", "a list of every model in a tree" },
+    { "safetensors info -r --group-by base --sort size ~/models",
+      "by base model, the largest first" },
+    { "safetensors info -f a1111 lora.safetensors",
+      "\"<lora:NAME:WEIGHT> trigger words\", ready to paste" },
     { "safetensors info -r --where architecture=sdxl --tsv ~/models",
       "a table of matching models" },
     { "safetensors info --json model.safetensors", "everything, for programs" },
@@ -307,9 +349,17 @@ const cli_command cli_info_command = {
     "shapes of its tensors and from its sidecars, the small files next to it; each has a source "
     "and a trust level (-v, --json). Uses the network only with --online and reads no tensor "
     "data except up to eight alpha scalars, so it is as fast for 100 GB as for 1 MB.\n"
-    "One model gives a label, several give one line each; ! marks conflicting claims. -f selects "
-    "facts: docs/json.md lists them all. The name of a fact stands for its value; lists are "
-    "joined with \" | \".\n"
+    "One model gives a label, several give a list: a row each, and a total. ! marks conflicting "
+    "claims, ? facts of little trust. On a terminal the list is as wide as the terminal: the "
+    "columns of dates, paths, bases and trigger words shrink or go first, in this order; then "
+    "names are cut in the middle. Without a column of paths, the path replaces a name that does "
+    "not tell which model it is: two models have it, or a word of the file's name is not in it. "
+    "The widths are those that the first 1000 models need; these are printed together, the others "
+    "as they are read. With --sort, --reverse and --group-by all models are read first.\n"
+    "-f selects facts: docs/json.md lists them all (name, adapter.rank.max, "
+    "training.datasets.0.folder). The name of a fact stands for its value; lists are joined with "
+    "\" | \". a1111 and comfy are lines to paste into a prompt, with the preferred weight; prompt "
+    "is the trigger words alone. --tsv alone gives a table of the facts that tell most.\n"
     "--hash computes digests of the files. --verify computes those that the header and the "
     "sidecars record, and compares; sidecars that describe another file are then ignored. A "
     "digest that is known to be recorded differently (LyCORIS hashes in another order) is shown "

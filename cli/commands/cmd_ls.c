@@ -306,7 +306,7 @@ static const cli_option ls_options[] = {
     { 0, "sort", "offset|name|size", CLI_CHOICE, 0, offsetof(cli_settings, sort),
       "order: as in the file, by name (2 before 10), largest first" },
     { 0, "reverse", NULL, CLI_FLAG, 1, offsetof(cli_settings, reverse),
-      "the last of the order first" },
+      "reverse the order" },
     { 'n', "limit", "N", CLI_WORD, 0, offsetof(cli_settings, limit),
       "only the first N tensors of each model" },
     { 0, "dtype", "LIST", CLI_WORD, 0, offsetof(cli_settings, dtype),

@@ -20,9 +20,9 @@ typedef struct cli_words {
 typedef struct cli_settings {
     int help, version, color, verbose;
     int level, legacy, recursive, format;
-    int sort, tree, csv_safe;
+    int sort, reverse, group_by, tree, csv_safe;
     /* of ls */
-    int reverse, fold, stats, histogram, dequantize;
+    int fold, stats, histogram, dequantize;
     const char *limit, *depth;
     int deep, explain;
     int as, force, replace, cast_scaled, terminal;

@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from compose import Model, write  # noqa: E402
 
-GROUPS = ("worked", "producers", "sidecars", "declared", "adapters", "models", "marks",
+GROUPS = ("worked", "producers", "sidecars", "prompts", "declared", "adapters", "models", "marks",
           "conflicts", "folders")
 
 

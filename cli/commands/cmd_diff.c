@@ -228,7 +228,8 @@ const cli_command cli_diff_command = {
     "bytes decide. Each half of a complex number counts as a value. Tensors of different dtypes "
     "and equal shape are compared by value.",
     diff_examples,
-    { diff_options, cli_match_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
+    { diff_options, cli_match_options, cli_json_options, cli_reading_options, cli_common_options,
+      NULL },
     { "nothing differs (beyond the tolerance)", "something differs",
       "a model could not be read, or a usage error" },
     2, 2, run_diff,

@@ -4,6 +4,7 @@
 #include "commands/info_label.h"
 #include "commands/info_list.h"
 #include "commands/info_online.h"
+#include "commands/info_save_as.h"
 #include "os/os.h"
 #include "support/cli.h"
 #include "support/fields.h"
@@ -26,8 +27,13 @@ typedef struct info_run {
     uint32_t algos;        /* of --hash */
     cli_digests digests;
     cli_online online;
+    cli_update_counts updates;
     uint64_t mismatches;   /* without a known cause */
+    uint64_t least;        /* trust for --save-as */
 } info_run;
+
+/* Whether nothing is computed or asked, only counted. */
+static bool only_counts(const cli *c) { return c->set.dry_run && c->set.online; }
 
 /* ── One model ── */
 
@@ -108,11 +114,13 @@ static void each_info(void *ctx, cli_model *model) {
         cli_fail_model(c, model);
         return;
     }
-    if (c->set.dry_run) return;
+    if (only_counts(c)) return;
     const sft_node *root = sft_tree_root(model->tree);
     if (!cli_wheres_fit(c, &run->where, root)) return;
     count_mismatches(run, root);
-    show_model(run, model, root);
+    if (c->set.save_as) cli_save_model(c, model, run->least);
+    else if (c->set.updates) cli_update_show(&run->online, model, &run->updates);
+    else show_model(run, model, root);
     export_model(run, model);
 }
 
@@ -163,7 +171,7 @@ static uint32_t wanted_digests(void *ctx, cli_model *model, size_t unit) {
     if (!info || !may_be_wanted(run, model)) return 0;
     if (run->c->set.online) cli_online_begin(&run->online, model);
     uint32_t algos = unit_algos(run, model, info);
-    if (run->c->set.dry_run) {
+    if (only_counts(run->c)) {
         cli_online_count(&run->online, model, cli_unit_path(model, unit), algos);
         return 0;
     }
@@ -201,13 +209,17 @@ static sft_code read_digest_options(info_run *run, char **operands, size_t count
     cli *c = run->c;
     sft_code code = read_hash_list(run, err);
     bool digests = c->set.hash || c->set.verify || c->set.online;
-    if (!code && !c->set.online && (c->set.save || c->set.dry_run))
-        code = cli_usage_error(err, "expected --online with --%s",
-                               c->set.save ? "save" : "dry-run");
-    for (size_t i = 0; !code && digests && i < count; i++)
+    if (!code && !c->set.online
+        && (c->set.save || c->set.updates || (c->set.dry_run && !c->set.save_as)))
+        code = cli_usage_error(err, "expected --online with --%s", c->set.save ? "save"
+                               : c->set.updates ? "updates" : "dry-run");
+    if (!code && c->set.updates && (c->set.save || c->set.save_as || c->set.fields
+                                    || c->set.format == CLI_TSV))
+        code = cli_usage_error(err, "expected --updates without --save, --save-as, -f and --tsv");
+    for (size_t i = 0; !code && (digests || c->set.save_as) && i < count; i++)
         if (strcmp(operands[i], "-") == 0)
-            code = cli_usage_error(err, "expected files for --hash, --verify and --online, "
-                                   "found standard input");
+            code = cli_usage_error(err, "expected files for --hash, --verify, --online and "
+                                   "--save-as, found standard input");
     if (!digests) return code;
     run->digests.wanted = wanted_digests;
     run->digests.answer = take_digests;
@@ -224,8 +236,9 @@ static sft_code read_digest_options(info_run *run, char **operands, size_t count
 static sft_code read_options(info_run *run, sft_error *err) {
     cli *c = run->c;
     const char *list = c->set.fields;
-    sft_code code = SFT_OK;
+    sft_code code = cli_save_read(c, &run->least, err);
     bool ordered = c->set.sort || c->set.reverse || c->set.group_by;
+    if (code) return code;
     if (c->set.csv_safe && c->set.format != CLI_TSV) {
         code = cli_usage_error(err, "%s", CLI_CSV_SAFE_ALONE);
     } else if (ordered && cli_is_json(c)) {
@@ -286,9 +299,10 @@ static void run_info(cli *c, char **operands, size_t count) {
     if (usable)
         cli_each_model(c, operands, count, &run.models, &run.digests, check_info, &run);
     cli_list_end(&run.list);
-    if (usable && !c->set.dry_run) total_line(&run);
-    if (usable && c->set.dry_run) cli_online_summary(&run.online);
-    else if (c->set.dry_run) c->no_results = true;
+    if (usable && !c->set.save_as && !c->set.updates && !only_counts(c)) total_line(&run);
+    if (usable && c->set.updates && !only_counts(c)) cli_update_total(c, &run.updates);
+    if (usable && only_counts(c)) cli_online_summary(&run.online);
+    else if (only_counts(c)) c->no_results = true;
     cli_online_close(&run.online);
     cli_hash_run_end(&run.digests.hashing);
     if (c->set.fields && run.shown > 0 && run.known == 0) cli_status(c, CLI_NO);
@@ -323,7 +337,9 @@ static const cli_option info_options[] = {
       "write the preview images of the models into a folder" },
     { 0, "export-workflow", "FILE", CLI_WORD, 0, AT(workflow_file),
       "write the workflow of the model to a file" },
-    { 0, "force", NULL, CLI_FLAG, 1, AT(force), "overwrite existing files when exporting" },
+    { 0, "force", NULL, CLI_FLAG, 1, AT(force),
+      "overwrite existing files when exporting; with --save-as: replace values, and add to a "
+      "sidecar that exists" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
@@ -338,6 +354,9 @@ static const cli_example info_examples[] = {
       "a table of matching models" },
     { "safetensors info --json model.safetensors", "everything, for programs" },
     { "safetensors info --verify model.safetensors", "do the recorded digests match?" },
+    { "safetensors info -r --save-as a1111 --dry-run ~/models",
+      "what would be written as NAME.json for A1111" },
+    { "safetensors info -r --online --updates ~/models", "newer versions on CivitAI" },
     { "curl -s URL | safetensors info -", "from a pipe: only the header is read" },
     { NULL, NULL },
 };
@@ -370,15 +389,28 @@ const cli_command cli_info_command = {
     "a matching size; otherwise the file is hashed. With --cache, unknown files are not looked "
     "up again for a week. With --where, only models that match before are looked up. Nothing but "
     "digests is sent.\n"
+    "--updates asks what became of the models there: whether newer versions exist, whether model "
+    "or version were deleted, and whether the permissions differ from those that a sidecar "
+    "records. Where a sidecar records the CivitAI ids, the model's id is sent instead of digests, "
+    "fifty in a request, and nothing is hashed.\n"
+    "--save-as writes what is known for another program: as a sidecar next to the model, or with "
+    "modelspec as keys of the header. Only facts with a trust of at least 60 (--min-trust) are "
+    "written, and digests only if --hash or --online computes them: never a guess from a file "
+    "name. A sidecar that exists is left alone; with --force the known keys are set in it and all "
+    "others stay. Keys of the header that have another value stay, too, unless --force is given. "
+    "What the same sidecar tells is not written back to it. Write the header first: a changed "
+    "file no longer has the length that sidecars record.\n"
     "A folder stands for the models in it. An index (model.safetensors.index.json) is one model "
     "with all its shards; so are shards without an index, and a folder with a model_index.json "
     "with all its components. - is standard input, of which only the header is read.",
     info_examples,
-    { info_options, cli_online_options, cli_hash_run_options, cli_input_options, cli_json_options,
-      cli_reading_options, cli_common_options },
+    { info_options, cli_save_options, cli_online_options, cli_hash_run_options,
+      cli_input_options, cli_json_options, cli_reading_options, cli_common_options },
     { "every model was read",
       "no model has any of the -f facts, or there is no workflow; with --verify, a digest "
-      "differs from the recorded one without a known cause",
-      "a model could not be read, or a usage error" },
+      "differs from the recorded one without a known cause; with --updates, a model has a newer "
+      "version, was deleted or has other permissions",
+      "a model could not be read, a sidecar exists or could not be written, the server did not "
+      "answer, or a usage error" },
     0, SIZE_MAX, run_info,
 };

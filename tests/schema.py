@@ -22,7 +22,7 @@ CALLS = {
     "info": [[], ["--full"], ["--hash", "all", "--verify"]],
     "find": [["--where", "ok=true"], ["--compute", "00000000"],
              ["--all", "--fits", os.path.join(ROOT, "examples", "models", "quantised.safetensors")]],
-    "ls": [[], ["--sort", "name"]],
+    "ls": [[], ["--sort", "name"], ["--stats"], ["--histogram", "--dtype", "bf16,f32"]],
     "hash": [["--algo", "all"]],
     "check": [[], ["--deep"], ["--level", "strict"], ["--level", "compat"]],
     "diff": [[], ["--atol", "1"]],

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define SURE_LEAST 70  /* trust of an architecture that says no */
-#define GUESS_MOST 40  /* of what only names of files tell */
+#define HINT_MOST 40  /* of what only names of files tell */
 #define LABEL_MOST 48  /* bytes of a text of the files in a reason */
 #define TEXT_SIZE (LABEL_MOST + 4)
 
@@ -191,7 +191,7 @@ static void judge_architecture(fit_case *fit) {
     tell_kin(fit, kin, part, model);
     bool unsure = trust < SURE_LEAST, disputed = kin == SFTI_KIN_NONE && is_disputed(fit);
     if (kin == SFTI_KIN_NONE && (unsure || disputed)) fit->fit = SFT_FIT_UNKNOWN;
-    lower_to(fit, trust <= GUESS_MOST ? SFT_FIT_UNKNOWN : unsure ? SFT_FIT_LIKELY : SFT_FIT_YES);
+    lower_to(fit, trust <= HINT_MOST ? SFT_FIT_UNKNOWN : unsure ? SFT_FIT_LIKELY : SFT_FIT_YES);
     if (unsure) tell(fit, "which is not sure");
     if (disputed) tell(fit, "other sources disagree");
 }
@@ -260,7 +260,7 @@ static void judge_base(fit_case *fit) {
                sfti_base_branch(value_of(fit->model, SFT_FACT_BASE_MODEL))) == 0) {
         int a = trust_of(fit->part, SFT_FACT_BASE_MODEL);
         int b = trust_of(fit->model, SFT_FACT_BASE_MODEL);
-        bool guess = (a < b ? a : b) <= GUESS_MOST;
+        bool guess = (a < b ? a : b) <= HINT_MOST;
         if (guess) lower_to(fit, SFT_FIT_LIKELY);
         tell(fit, "base %s%s", part, guess ? ", by its name" : "");
         return;

@@ -44,7 +44,8 @@ static const char *const value_architectures[] = {
 static const char *const value_variants[] = {
     "inpaint", "edit", "depth", "unclip", "upscale", "fill", "canny", "control", "kontext",
     "layered", "t2v", "i2v", "ti2v", "flf2v", "vace", "s2v", "animate", "camera", "humo",
-    "high-noise", "low-noise", "1.3b", "2b", "5b", "13b", "14b",
+    "high-noise", "low-noise", "turbo", "lightning", "hyper", "lcm", "2x", "3x", "4x", "8x",
+    "1.3b", "2b", "5b", "13b", "14b",
     NULL
 };
 

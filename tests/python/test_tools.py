@@ -320,7 +320,8 @@ def test_convert(model, tmp_path):
     os.chmod(model, 0o600)
     counts = _core.convert(model, out, "F16")
     assert counts == {"cast": 1, "same": 0, "other": 1, "scaled": 0, "scale": 0,
-                      "bytes_before": 48, "bytes_after": 36}
+                      "dequantize": 0, "drop": 0, "bytes_before": 48,
+                      "bytes_after": 36}
     data = out.read_bytes()
     assert tensor_bytes(data, "w") == np.arange(6, dtype=np.float16).tobytes()
     assert parse(data)[1] == {"modelspec.title": "A title"}

@@ -86,16 +86,18 @@ def _header_name(dtype: Any) -> str:
 
 def convert(path: Path, output: Path, dtype: Any, *, names: Iterable[str] | None = None,
             saturate: bool = False, overrule_scales: bool = False, overwrite: bool = False,
-            sync: bool = True, threads: int = 1, progress: Progress = None) -> dict[str, int]:
+            sync: bool = True, threads: int = 1, progress: Progress = None,
+            dequantize: bool = False) -> dict[str, int]:
     """Writes a model with its tensors converted to dtype ("BF16", "F8_E4M3", or a dtype of numpy or
     torch): the floats if dtype is one, the integers if it is one; with names exactly those.
     saturate: values out of range become the nearest value instead of raising. overrule_scales:
-    convert also tensors with a scale, and the scales. threads: 0 is one per processor. Returns
-    the number of tensors by action."""
+    convert also tensors with a scale, and the scales. dequantize: compute the values of quantised
+    tensors instead (docs/convert.md), drop their scales, and leave all others alone. threads: 0 is
+    one per processor. Returns the number of tensors by action."""
     with watch(progress, "converting") as tick:
         return _core.convert(path, output, _header_name(dtype), names=names, saturate=saturate,
                              overrule_scales=overrule_scales, overwrite=overwrite, sync=sync,
-                             threads=threads, progress=tick)
+                             threads=threads, progress=tick, dequantize=dequantize)
 
 
 def edit_metadata(path: Path, set: Mapping[str, str] | None = None,

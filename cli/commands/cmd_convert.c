@@ -1,4 +1,5 @@
 /* convert: convert tensors to another dtype. */
+#include "base/digest_keys.h"
 #include "commands/commands.h"
 #include "safetensors_convert.h"
 #include "support/dtypes.h"
@@ -253,12 +254,30 @@ static bool is_set_in_place(const convert_run *run) {
            && !run->c->set.output;
 }
 
+static bool changes_data(const convert_run *run) {
+    return sft_conversion_count(run->conversion, SFT_CONVERT_CAST) > 0
+        || sft_conversion_count(run->conversion, SFT_CONVERT_DEQUANTIZE) > 0
+        || sft_conversion_count(run->conversion, SFT_CONVERT_DROP) > 0;
+}
+
+/* Digests of the data as it was, which the conversion leaves out. */
+static void find_dropped(const convert_run *run) {
+    const sft_set *set = run->parts.sets[0];
+    if (!changes_data(run)) return;
+    for (size_t s = 0; s < sft_set_shard_count(set); s++) {
+        const sft_file *file = sft_set_shard_at(set, s);
+        for (size_t i = 0; i < sft_file_metadata_count(file); i++)
+            run->c->dropped |= sfti_digest_key_of(sft_file_metadata_at(file, i).key);
+    }
+}
+
 /* The casts are decided upon, and nothing is written yet. */
 static sft_code plan_and_warn(convert_run *run, sft_error *err) {
     sft_code code = plan_casts(run, err);
     if (code) return code;
     warn_of_scales(run, false);
     warn_of_scales(run, true);
+    find_dropped(run);
     return SFT_OK;
 }
 

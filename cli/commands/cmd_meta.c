@@ -1,4 +1,5 @@
 /* meta: show and edit metadata in place. */
+#include "base/digest_keys.h"
 #include "commands/commands.h"
 #include "commands/meta_show.h"
 #include "commands/meta_values.h"
@@ -133,6 +134,36 @@ static void tell_missing(cli *c, const char *path, const sft_file *file, sft_spa
     cli_warn(c, path, &err);
 }
 
+/* ── sshs_legacy_hash covers the keys of training, too ── */
+
+static bool is_training(sft_span key) {
+    return key.len > 3 && memcmp(key.data, "ss_", 3) == 0;
+}
+
+static bool has_training(const sft_span *keys, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (is_training(keys[i])) return true;
+    return false;
+}
+
+static bool changes_training(const meta_change *change, const sft_file *file) {
+    sft_span value;
+    for (size_t i = 0; !change->is_scrub && !change->is_rm && i < change->count; i++) {
+        const sft_pair *pair = &change->pairs[i];
+        bool same = sft_file_metadata_get(file, pair->key, &value) && pair->value.data
+                 && sft_span_equal(value, pair->value);
+        if (sfti_digest_key_of(pair->key) == SFTI_DIGEST_SSHS_LEGACY) return false;
+        if (is_training(pair->key) && pair->value.data && !same) return true;
+    }
+    return has_training(change->listed, change->listed_count)
+        || has_training(change->rewritten, change->rewritten_count);
+}
+
+static sft_code drop_digests(cli *c, sft_edit *edit, const meta_change *change, sft_error *err) {
+    if (!changes_training(change, sft_edit_file(edit))) return SFT_OK;
+    return cli_edit_drop_digests(c, edit, SFTI_DIGESTS_OF_NAMES, err);
+}
+
 static sft_code change_file(cli *c, const char *path, void *ctx, sft_error *err) {
     meta_change *change = ctx;
     sft_edit *edit;
@@ -142,6 +173,7 @@ static sft_code change_file(cli *c, const char *path, void *ctx, sft_error *err)
     sft_code code = cli_edit_open(c, path, &edit, err);
     if (code) return code;
     code = change->is_scrub ? ask_scrub(c, edit, change, err) : ask_pairs(edit, change, err);
+    if (!code) code = drop_digests(c, edit, change, err);
     if (!code) code = cli_edit_finish(c, path, edit, &report, err);
     if (!code) code = say_change(c, path, change, &report, err);
     if (!code && change->is_rm && change->missing)

@@ -1,4 +1,5 @@
 /* rename: rename tensors in place. */
+#include "base/digest_keys.h"
 #include "commands/commands.h"
 #include "os/os.h"
 #include "support/edit.h"
@@ -249,6 +250,8 @@ static sft_code rename_file(cli *c, const char *path, rename_run *r, sft_error *
     for (size_t i = 0; !code && i < r->count; i++)
         code = sft_edit_rename(edit, r->names[i].key, r->names[i].value, err);
     sfti_arena_free(&r->named); /* the edit has copies */
+    if (!code && r->count > 0)
+        code = cli_edit_drop_digests(c, edit, SFTI_DIGESTS_OF_NAMES, err);
     if (!code) code = cli_edit_finish(c, path, edit, &report, err);
     sft_edit_close(edit);
     if (code) return code;

@@ -127,6 +127,9 @@ static sft_code select_model(const selection *s, const char *operand, cli_parts 
     if (!code) code = select_parts(s, parts, err);
     if (code || is_unchanged(c, parts, input, all)) return code;
     bool several = sft_set_index_path(parts->sets[0]) != NULL;
+    bool changed = parts->count < all || several;
+    if (changed) code = cli_parts_drop_digests(c, parts, err);
+    if (code) return code;
     if (several && here) return select_in_place(c, parts, err);
     parts->path = c->set.output ? c->set.output : input;
     if (several && c->set.output && !cli_output_is_file(c)) return select_set(c, parts, err);

@@ -27,6 +27,7 @@ static sft_code split_model(cli *c, char **operands, cli_parts *parts, sft_error
     code = cli_parts_open_one(c, operands[0], false, parts, err);
     if (code) return code;
     code = sft_cut_parts(parts->parts, parts->count, max_bytes, parts->shard, &shards, err);
+    if (!code && shards > 1) code = cli_parts_drop_digests(c, parts, err);
     if (code) return code;
     parts->path = c->set.output;
     cli_parts_tell(c, parts);

@@ -1,3 +1,4 @@
+#include "base/digest_keys.h"
 #include "os/os.h"
 #include "support/edit.h"
 #include "support/files.h"
@@ -33,6 +34,9 @@ static sft_code ask_shard(const set_rename *r, size_t shard, sft_edit *edit,
         if (r->shard_of[i] != shard) continue;
         code = sft_edit_rename(edit, r->names[i].key, r->names[i].value, err);
     }
+    bool renames = is_touched(r, shard);
+    if (!code && renames)
+        code = cli_edit_drop_digests(r->c, edit, SFTI_DIGESTS_OF_NAMES, err);
     return code;
 }
 

@@ -1,9 +1,12 @@
 #include "support/edit.h"
 
+#include "base/digest_keys.h"
+
 #include "os/os.h"
 #include "support/files.h"
 #include "support/output.h"
 #include "support/progress.h"
+#include "support/written.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -25,6 +28,19 @@ const cli_option cli_editing_options[] = {
 sft_code cli_edit_open(cli *c, const char *path, sft_edit **out, sft_error *err) {
     sft_edit_options options = cli_edit_options(c);
     return sft_edit_open(path, &options, out, err);
+}
+
+sft_code cli_edit_drop_digests(cli *c, sft_edit *edit, unsigned stale, sft_error *err) {
+    const sft_file *file = sft_edit_file(edit);
+    sft_code code = SFT_OK;
+    for (size_t i = 0; !code && i < sft_file_metadata_count(file); i++) {
+        sft_span key = sft_file_metadata_at(file, i).key;
+        unsigned digest = sfti_digest_key_of(key) & stale;
+        if (!digest) continue;
+        c->dropped |= digest;
+        code = sft_edit_remove(edit, key, err);
+    }
+    return code;
 }
 
 /* Nothing is written where nothing would change, unless --copy is given: report->method tells. */
@@ -118,6 +134,8 @@ static void write_result(cli *c, sfti_json_writer *w, const cli_edit_result *r) 
     if (r->what) write_keys(w, r->what, r->listed, r->listed_count);
     if (r->rewritten) write_keys(w, "rewritten", r->rewritten, r->rewritten_count);
     if (r->sha256) sfti_json_put_cstr(w, "sha256", r->sha256);
+    if (c->dropped && r->changed) cli_put_dropped(c, w);
+    c->dropped = 0;
 }
 
 void cli_edit_say(cli *c, const cli_edit_result *result) {
@@ -129,6 +147,8 @@ void cli_edit_say(cli *c, const cli_edit_result *result) {
         say_list(c, "rewritten", result->rewritten, result->rewritten_count,
                  result->rewritten_reasons);
         say_result(c, result);
+        if (result->changed) cli_say_dropped(c, c->set.output ? c->set.output : result->path);
+        c->dropped = 0;
         return;
     }
     write_result(c, cli_object_begin(&object, c, result->path), result);

@@ -1,5 +1,6 @@
 #include "support/parts.h"
 
+#include "base/digest_keys.h"
 #include "base/order.h"
 #include "support/edit.h"
 
@@ -163,6 +164,21 @@ static sft_code list_metadata(cli_parts *p, sft_error *err) {
         for (size_t i = 0; i < sft_file_metadata_count(p->files[f]); i++)
             p->picks[at++] = (cli_pick){ (uint32_t)f, (uint32_t)i };
     return settle_picks(p, err);
+}
+
+sft_code cli_parts_drop_digests(cli *c, cli_parts *p, sft_error *err) {
+    size_t kept = 0;
+    cli_pick *picks = sfti_arena_array(&p->lists, p->metadata_count, sizeof *picks);
+    if (!picks) return sfti_fail_memory(err, p->metadata_count * sizeof *picks);
+    for (size_t i = 0; i < p->metadata_count; i++) {
+        unsigned digest = sfti_digest_key_of(cli_parts_pair(p, i).key);
+        c->dropped |= digest;
+        if (digest) continue;
+        picks[kept++] = p->picks ? p->picks[i] : (cli_pick){ (uint32_t)p->only, (uint32_t)i };
+    }
+    p->picks = picks;
+    p->metadata_count = kept;
+    return SFT_OK;
 }
 
 /* ── All together ── */

@@ -46,8 +46,8 @@ void cli_parts_free(cli_parts *parts);
 void cli_parts_drop(cli_parts *parts);
 /* Pair i of the metadata; parts is a cli_parts. */
 sft_pair cli_parts_pair(const void *parts, size_t i);
-/* The data of the result is another's: digests that the metadata record are left out, and c->dropped
- * tells which. */
+/* The result has other data: digests that the metadata record are left out, and c->dropped tells
+ * which. */
 sft_code cli_parts_drop_digests(cli *c, cli_parts *parts, sft_error *err);
 /* How the parts are written: at the level asked for, with the metadata. */
 sft_plan_options cli_parts_plan(const cli *c, const cli_parts *parts);

@@ -18,11 +18,10 @@ typedef enum adapter_role {
     ROLE_PART = 0, ROLE_FIRST, ROLE_ALPHA, ROLE_DORA, ROLE_SHARED
 } adapter_role;
 
-#define ADAPTER_END(text) text, sizeof(text) - 1
+#define ADAPTER_END(text) { text, sizeof(text) - 1 }
 
 static const struct adapter_suffix {
-    const char *suffix;
-    size_t len;
+    sft_span end;
     adapter_type type;
     adapter_role role;
     const char *other; /* up of a down; name of a PEFT type */
@@ -117,19 +116,21 @@ static const struct adapter_suffix {
     { ADAPTER_END(".adaption_prompt"), TYPE_OTHER, ROLE_FIRST, "adaption_prompt" },
     { ADAPTER_END(".adaption_gate"), TYPE_OTHER, ROLE_PART, "adaption_prompt" },
     { ADAPTER_END("prompt_embeddings"), TYPE_OTHER, ROLE_SHARED, NULL }, /* of several PEFT types */
-    { ADAPTER_END("bundle_emb."), TYPES, ROLE_PART, NULL },              /* by its beginning */
 };
 
+/* A learned token, by its beginning. */
+static const struct adapter_suffix bundle_row = { ADAPTER_END("bundle_emb."), TYPES, ROLE_PART,
+                                                  NULL };
+
 /* Longest suffix of the name, or NULL. */
-static const struct adapter_suffix *suffix_of(sft_span name) {
+static const struct adapter_suffix *suffix_of(const sfti_suffixes *suffixes, sft_span name) {
     const struct adapter_suffix *best = NULL;
-    for (size_t i = 0; i < SFTI_COUNT(adapter_suffixes); i++) {
-        const struct adapter_suffix *row = &adapter_suffixes[i];
-        if (name.len < row->len || (best && best->len >= row->len)) continue;
-        const char *at = row->type == TYPES ? name.data : name.data + (name.len - row->len);
-        if (*at == *row->suffix && memcmp(at, row->suffix, row->len) == 0) best = row;
+    for (size_t i = 0; (i = sfti_suffixes_find(suffixes, name, i)) > 0;) {
+        const struct adapter_suffix *row = &adapter_suffixes[i - 1];
+        if (!best || row->end.len > best->end.len) best = row;
     }
-    return best;
+    bool bundled = sfti_begins(name, bundle_row.end.data);
+    return bundled && (!best || best->end.len < bundle_row.end.len) ? &bundle_row : best;
 }
 
 /* ── Modules ── */
@@ -138,6 +139,9 @@ typedef struct adapter_scan {
     const sfti_view *view;
     const sfti_quant *quant;
     sfti_forms *forms;
+    sfti_suffixes suffixes;   /* of adapter_suffixes */
+    const uint8_t *prefix_of; /* of each tensor, once there is a module */
+    size_t at;                /* the tensor that is looked at */
     uint64_t of_type[TYPES];
     uint64_t modules, tensors, alphas, convs, shared;
     bool dora, first_scripts; /* the ":down" of the first LoRA scripts */
@@ -148,7 +152,7 @@ typedef struct adapter_scan {
 
 /* The tensor of a module with another suffix. */
 static const sft_tensor *sibling(const adapter_scan *scan, sft_span module, const char *suffix) {
-    return sfti_view_sibling(scan->view, module, suffix);
+    return sfti_view_near(scan->view, scan->at, module, suffix);
 }
 
 static uint64_t size_at(const sft_tensor *tensor, uint32_t axis) {
@@ -172,7 +176,7 @@ static bool named_conv(sft_span name) {
 static void measure_lora(const adapter_scan *scan, sfti_module *m,
                          const struct adapter_suffix *row) {
     const sft_tensor *up = sibling(scan, m->name, row->other);
-    bool transposed = strcmp(row->suffix, ".lora_a") == 0;
+    bool transposed = strcmp(row->end.data, ".lora_a") == 0;
     m->rank = size_at(m->tensor, transposed ? 1 : 0);
     m->in = size_at(m->tensor, transposed ? 0 : 1);
     m->out = size_at(up, transposed ? 1 : 0);
@@ -247,14 +251,17 @@ static bool is_module(const adapter_scan *scan, const sfti_module *m,
 
 static void scan_module(adapter_scan *scan, const sft_tensor *tensor,
                         const struct adapter_suffix *row) {
-    sfti_module m = { { tensor->name.data, tensor->name.len - row->len },
-                      tensor, 0, 0, 0, false };
+    sfti_module m = { .name = { tensor->name.data, tensor->name.len - row->end.len },
+                      .tensor = tensor };
     if (!is_module(scan, &m, row)) return;
+    if (!scan->prefix_of) scan->prefix_of = sfti_forms_prefixes(scan->view);
+    if (!scan->prefix_of) return;
+    m.prefix = scan->prefix_of[scan->at];
     bool boft = row->type == TYPE_OFT && tensor->rank == 4;
     measure(scan, &m, row);
     scan->of_type[boft ? TYPE_BOFT : row->type]++;
     scan->modules++;
-    if (row->suffix[0] == ':') scan->first_scripts = true;
+    if (row->end.data[0] == ':') scan->first_scripts = true;
     if (row->type == TYPE_OTHER && row->other) scan->other = row->other;
     if (m.rank > 0) sfti_tally_put(&scan->ranks, (double)m.rank);
     if (m.conv && m.rank > 0) sfti_tally_put(&scan->conv_ranks, (double)m.rank);
@@ -262,14 +269,14 @@ static void scan_module(adapter_scan *scan, const sft_tensor *tensor,
     sfti_forms_put(scan->forms, &m);
 }
 
+/* A learned token, if its name is no layer's. */
+static bool is_bare_token(const sft_tensor *tensor) {
+    return tensor->rank == 1 && tensor->name.len > 2 && *tensor->name.data == '<';
+}
+
 static void scan_tensor(adapter_scan *scan, const sft_tensor *tensor) {
-    const struct adapter_suffix *row = suffix_of(tensor->name);
-    bool token = tensor->rank == 1 && tensor->name.len > 2 && *tensor->name.data == '<';
-    if (row || token) scan->tensors++;
-    if (row || !token) {
-        sft_span rest;
-        sfti_sum(&scan->parts[sfti_part_of(tensor->name, &rest)], scan->quant, tensor);
-    }
+    const struct adapter_suffix *row = suffix_of(&scan->suffixes, tensor->name);
+    if (row || is_bare_token(tensor)) scan->tensors++;
     if (!row) return;
     if (row->role == ROLE_ALPHA) scan->alphas++;
     if (row->role == ROLE_DORA) scan->dora = true;
@@ -277,8 +284,17 @@ static void scan_tensor(adapter_scan *scan, const sft_tensor *tensor) {
     if (row->role == ROLE_FIRST) scan_module(scan, tensor, row);
     if (row->role == ROLE_SHARED) {
         scan->shared++;
-        sfti_forms_begin(scan->forms, tensor->name, tensor);
+        sfti_forms_begin(scan->forms, tensor);
         if (row->other) scan->other = row->other;
+    }
+}
+
+static void sum_parts(adapter_scan *scan) {
+    if (!scan->prefix_of) scan->prefix_of = sfti_forms_prefixes(scan->view);
+    for (size_t i = 0; scan->prefix_of && i < scan->view->count; i++) {
+        const sft_tensor *tensor = sfti_view_at(scan->view, i);
+        if (is_bare_token(tensor) && !suffix_of(&scan->suffixes, tensor->name)) continue;
+        sfti_sum(&scan->parts[sfti_forms_part(scan->prefix_of[i])], scan->quant, tensor);
     }
 }
 
@@ -401,7 +417,7 @@ static bool is_flux_control(const adapter_scan *scan) {
         && sfti_view_find(scan->view, "double_blocks.0.img_attn.norm.key_norm.scale");
 }
 
-static void tell_adapter(const adapter_scan *scan) {
+static void tell_adapter(adapter_scan *scan) {
     sft_info *info = scan->view->info;
     info->adapter.present = true;
     info->adapter.dora = scan->dora;
@@ -415,6 +431,7 @@ static void tell_adapter(const adapter_scan *scan) {
     bool language = is_language(architecture)
                  || (scan->shared > 0 && scan->modules == 0);
     tell_numbers(scan);
+    sum_parts(scan);
     tell_components(scan, architecture, language);
     if (language) tell_language(scan->forms, info);
     sfti_forms_lists(scan->forms);
@@ -431,14 +448,15 @@ bool sfti_info_adapter(const sfti_view *view, const sfti_quant *quant) {
     sft_info *info = view->info;
     bool control = sfti_info_best(info, SFT_FACT_KIND) != NULL;
     adapter_scan *scan = sfti_info_take_zeroed(info, sizeof *scan);
-    sfti_forms *forms = sfti_info_take_zeroed(info, sizeof *forms);
+    sfti_forms *forms = sfti_forms_new(info);
     if (!scan || !forms) return false;
     scan->view = view;
     scan->quant = quant;
     scan->forms = forms;
-    forms->info = info;
-    for (size_t i = 0; i < view->count && !is_quantised_model(quant); i++)
-        scan_tensor(scan, sfti_view_at(view, i));
+    sfti_suffixes_open(&scan->suffixes, &adapter_suffixes[0].end, sizeof adapter_suffixes[0],
+                   SFTI_COUNT(adapter_suffixes));
+    for (; scan->at < view->count && !is_quantised_model(quant); scan->at++)
+        scan_tensor(scan, sfti_view_at(view, scan->at));
     bool most = scan->tensors >= view->count - scan->tensors;
     bool found = scan->modules + scan->shared > 0 && (most || control) && !info->code;
     if (found) tell_adapter(scan);

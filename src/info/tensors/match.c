@@ -70,6 +70,28 @@ const sft_tensor *sfti_view_sibling(const sfti_view *view, sft_span begin, const
     return sft_set_find(view->info->set, (sft_span){ buffer, begin.len + len }, NULL);
 }
 
+/* Negative, 0 or positive, as a name is before begin + end, the same, or after it. */
+static int compare_joined(sft_span name, sft_span begin, sft_span end) {
+    sft_span head = { name.data, name.len < begin.len ? name.len : begin.len };
+    int order = sfti_bytes_compare(head, begin);
+    return order ? order : sfti_bytes_compare(sfti_from(name, begin.len), end);
+}
+
+#define NEAR_STEPS 8
+
+const sft_tensor *sfti_view_near(const sfti_view *view, size_t i, sft_span begin,
+                                 const char *end) {
+    sft_span rest = sft_span_cstr(end);
+    bool back = compare_joined(sfti_view_at(view, i)->name, begin, rest) > 0;
+    for (int n = 0; n < NEAR_STEPS; n++) {
+        const sft_tensor *tensor = sfti_view_at(view, i);
+        int order = compare_joined(tensor->name, begin, rest);
+        if (order == 0) return tensor;
+        if (back ? order < 0 || i-- == 0 : order > 0 || ++i == view->count) return NULL;
+    }
+    return sfti_view_sibling(view, begin, end);
+}
+
 /* First place whose name is not before the text; with past, not before all that begin so. */
 static size_t place_of(const sfti_view *view, sft_span text, bool past) {
     size_t low = 0, high = view->count;
@@ -102,6 +124,18 @@ bool sfti_view_range(const sfti_view *view, const char *begin, size_t *from, siz
 bool sfti_view_any(const sfti_view *view, const char *begin) {
     size_t from, to;
     return sfti_view_range(view, begin, &from, &to);
+}
+
+uint8_t *sfti_view_rows(const sfti_view *view, const void *rows, size_t stride, size_t count) {
+    uint8_t *row_of = sfti_info_take_zeroed(view->info, view->count + 1);
+    for (size_t i = 0; row_of && i < count; i++) {
+        const char *const *begin = (const void *)((const char *)rows + i * stride);
+        size_t from, to;
+        (void)range_of(view, "", sft_span_cstr(*begin), &from, &to);
+        for (; from < to; from++)
+            if (row_of[from] == 0) row_of[from] = (uint8_t)(i + 1);
+    }
+    return row_of;
 }
 
 /* ── Shapes ── */

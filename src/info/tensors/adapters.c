@@ -175,7 +175,7 @@ static bool named_conv(sft_span name) {
 
 static void measure_lora(const adapter_scan *scan, sfti_module *m,
                          const struct adapter_suffix *row) {
-    const sft_tensor *up = sibling(scan, m->name, row->other);
+    const sft_tensor *up = m->pair;
     bool transposed = strcmp(row->end.data, ".lora_a") == 0;
     m->rank = size_at(m->tensor, transposed ? 1 : 0);
     m->in = size_at(m->tensor, transposed ? 0 : 1);
@@ -236,13 +236,15 @@ static void measure(const adapter_scan *scan, sfti_module *m, const struct adapt
 }
 
 /* Two of a pair, or it is none. */
-static bool is_module(const adapter_scan *scan, const sfti_module *m,
+static bool is_module(const adapter_scan *scan, sfti_module *m,
                       const struct adapter_suffix *row) {
     if (row->type == TYPE_GLORA)
         return m->tensor->rank == 2 && sibling(scan, m->name, ".a2.weight")
             && sibling(scan, m->name, ".b1.weight") && sibling(scan, m->name, ".b2.weight");
-    if (row->type == TYPE_LORA)
-        return m->tensor->rank >= 2 && sibling(scan, m->name, row->other);
+    if (row->type == TYPE_LORA) {
+        m->pair = m->tensor->rank >= 2 ? sibling(scan, m->name, row->other) : NULL;
+        return m->pair != NULL;
+    }
     if (row->type == TYPE_LOKR)
         return sibling(scan, m->name, ".lokr_w2") || sibling(scan, m->name, ".lokr_w2_a");
     if (row->type == TYPE_LOHA) return sibling(scan, m->name, ".hada_w1_a") != NULL;

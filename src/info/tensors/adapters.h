@@ -33,6 +33,7 @@ void sfti_adapter_alphas(sft_info *info, uint64_t most);
 typedef struct sfti_module {
     sft_span name;            /* tensor name without its suffix */
     const sft_tensor *tensor; /* the first of it */
+    const sft_tensor *pair;   /* of a LoRA: the other one */
     uint64_t in, out;         /* sizes of the layer, 0 = not to be seen */
     uint64_t rank;            /* 0 = none */
     bool conv;                /* a kernel larger than 1 */

@@ -126,17 +126,13 @@ static size_t lone_number(sft_span name, size_t i, uint64_t *value) {
 typedef struct form_key {
     char text[FORM_TEXT];
     size_t len;
-    uint32_t hash;
     uint64_t first, inner; /* numbers */
     bool numbered;
     sft_span family;       /* of the name, before the first number */
 } form_key;
 
-#define FORM_HASH 2166136261u
-
-static void key_put(form_key *key, char c) {
-    key->text[key->len++] = c;
-    key->hash = (key->hash ^ (uint8_t)c) * 16777619u;
+static bool is_separator(char c) {
+    return c == '.' || c == '_';
 }
 
 /* "processor." says nothing of the layer. */
@@ -158,37 +154,49 @@ static size_t key_number(form_key *key, sft_span name, size_t i) {
         key->family = (sft_span){ name.data, i > 0 ? i - 1 : 0 };
     }
     key->numbered = true;
-    key_put(key, '#');
+    key->text[key->len++] = '#';
     return digits;
 }
 
-/* The key of a name that belongs to a part. */
-static void make_key(form_key *key, sft_span name, sfti_part part) {
-    char before = '.';
+/* From one separator to the next: what a part of the name is, if it is no number and not silent. */
+static void make_key(form_key *key, sft_span name) {
+    const char *at = name.data, *end = at + name.len;
     key->len = 0;
-    key->hash = FORM_HASH ^ (uint32_t)part;
     key->first = key->inner = 0;
     key->numbered = false;
     key->family = (sft_span){ NULL, 0 };
-    for (size_t i = 0; i < name.len && key->len < FORM_TEXT - 1; i++) {
-        char c = name.data[i];
-        if (before == '.' || before == '_') { /* here a part of the name begins */
-            size_t skip = c == 'p' || c == '_' ? silent_part(sfti_from(name, i)) : 0;
-            if (skip == 0 && sfti_lex_digit(c)) skip = key_number(key, name, i);
-            if (skip > 0) {
-                i += skip - 1;
-                before = name.data[i];
-                continue;
-            }
+    while (at < end && key->len < FORM_TEXT - 1) {
+        size_t i = (size_t)(at - name.data), skip = 0;
+        bool begins = i == 0 || is_separator(at[-1]);
+        if (begins && (*at == 'p' || *at == '_')) skip = silent_part(sfti_from(name, i));
+        else if (begins && sfti_lex_digit(*at)) skip = key_number(key, name, i);
+        if (skip > 0) {
+            at += skip;
+            continue;
         }
-        key_put(key, c == '.' ? '_' : c);
-        before = c;
+        char *to = key->text + key->len, *most = key->text + (FORM_TEXT - 1), c;
+        do {
+            c = *at++;
+            *to++ = c == '.' ? '_' : c;
+        } while (!is_separator(c) && at < end && to < most);
+        key->len = (size_t)(to - key->text);
     }
+}
+
+static uint32_t hash_key(const form_key *key, sfti_part part) {
+    uint64_t hash = (uint64_t)part + key->len;
+    for (size_t i = 0; i < key->len; i += 8) {
+        uint64_t word = 0;
+        memcpy(&word, key->text + i, key->len - i < 8 ? key->len - i : 8);
+        hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
+        hash ^= hash >> 32;
+    }
+    return (uint32_t)hash;
 }
 
 /* The form of a key, made when it is new; NULL when the table has no place. */
 static sfti_form *form_of(sfti_forms *forms, const form_key *key, sfti_part part) {
-    size_t size = SFTI_FORMS * 2, at = key->hash % size;
+    size_t size = SFTI_FORMS * 2, at = hash_key(key, part) % size;
     for (int i = 0; i < FORM_PROBES; i++, at = (at + 1) % size) {
         if (forms->slots[at] == 0) break;
         sfti_form *form = &forms->forms[forms->slots[at] - 1];
@@ -254,7 +262,7 @@ void sfti_forms_put(sfti_forms *forms, const sfti_module *module) {
     sft_span rest = row && !row->keep ? sfti_from(module->name, strlen(row->prefix))
                                       : module->name;
     note_format(forms, row, module->tensor);
-    make_key(&key, rest, part);
+    make_key(&key, rest);
     if (part == SFTI_PART_MAIN && !sfti_begins(module->name, "unet:")) put_block(forms, &key);
     sfti_form *form = form_of(forms, &key, part);
     if (!form) return;
@@ -280,7 +288,7 @@ static void forms_put_tensor(sfti_forms *forms, const sft_tensor *tensor) {
     form_key key;
     sft_span name;
     if (!layer_of(tensor->name, &name)) return;
-    make_key(&key, name, SFTI_PART_MAIN);
+    make_key(&key, name);
     sfti_form *form = form_of(forms, &key, SFTI_PART_MAIN);
     if (!form) return;
     if (!form->tensor)

@@ -12,11 +12,12 @@
 
 bool sfti_view_open(sft_info *info, sfti_view *view) {
     size_t count = sft_set_tensor_count(info->set);
-    uint32_t *order = sfti_arena_take(&info->arena, count * sizeof *order + 1);
-    *view = (sfti_view){ info, order, count, "" };
-    if (!info->code)
-        info->code = order ? sft_set_order(info->set, SFT_ORDER_NAME, order, NULL)
-                           : SFT_OUT_OF_MEMORY;
+    uint32_t *order = sfti_info_take(info, count * sizeof *order + 1);
+    const sft_tensor **by_name = sfti_info_take(info, count * sizeof *by_name + 1);
+    *view = (sfti_view){ info, by_name, count, "" };
+    if (!info->code) info->code = sft_set_order(info->set, SFT_ORDER_NAME, order, NULL);
+    for (size_t i = 0; !info->code && i < count; i++)
+        by_name[i] = sft_set_tensor_at(info->set, order[i]);
     return !info->code;
 }
 
@@ -30,10 +31,6 @@ sfti_view sfti_view_after(const sfti_view *view, const char *prefix, const char 
     memcpy(after.prefix, prefix, a);
     memcpy(after.prefix + a, more, b + 1);
     return after;
-}
-
-const sft_tensor *sfti_view_at(const sfti_view *view, size_t i) {
-    return sft_set_tensor_at(view->info->set, view->by_name[i]);
 }
 
 /* prefix + name into the buffer; the whole length, or 0 if it does not fit. */
@@ -70,24 +67,20 @@ const sft_tensor *sfti_view_sibling(const sfti_view *view, sft_span begin, const
     return sft_set_find(view->info->set, (sft_span){ buffer, begin.len + len }, NULL);
 }
 
-/* Negative, 0 or positive, as a name is before begin + end, the same, or after it. */
-static int compare_joined(sft_span name, sft_span begin, sft_span end) {
-    sft_span head = { name.data, name.len < begin.len ? name.len : begin.len };
-    int order = sfti_bytes_compare(head, begin);
-    return order ? order : sfti_bytes_compare(sfti_from(name, begin.len), end);
-}
-
 #define NEAR_STEPS 8
 
+/* Names that begin alike stand together. */
 const sft_tensor *sfti_view_near(const sfti_view *view, size_t i, sft_span begin,
                                  const char *end) {
-    sft_span rest = sft_span_cstr(end);
-    bool back = compare_joined(sfti_view_at(view, i)->name, begin, rest) > 0;
+    sft_span wanted = sft_span_cstr(end);
+    int from = sfti_bytes_compare(sfti_from(sfti_view_at(view, i)->name, begin.len), wanted);
     for (int n = 0; n < NEAR_STEPS; n++) {
         const sft_tensor *tensor = sfti_view_at(view, i);
-        int order = compare_joined(tensor->name, begin, rest);
+        sft_span name = tensor->name, head = { name.data, begin.len };
+        if (name.len < begin.len || (n > 0 && !sft_span_equal(head, begin))) return NULL;
+        int order = sfti_bytes_compare(sfti_from(name, begin.len), wanted);
         if (order == 0) return tensor;
-        if (back ? order < 0 || i-- == 0 : order > 0 || ++i == view->count) return NULL;
+        if (from < 0 ? order > 0 || ++i == view->count : order < 0 || i-- == 0) return NULL;
     }
     return sfti_view_sibling(view, begin, end);
 }

@@ -180,7 +180,7 @@ static bool mostly_f8(const sfti_view *view) {
     const sfti_quant none = { .id = NULL };
     uint64_t f8 = 0, all = 0;
     for (size_t i = 0; i < view->count; i++) {
-        const sft_tensor *tensor = sft_set_tensor_at(view->info->set, i);
+        const sft_tensor *tensor = sfti_view_at(view, i);
         uint64_t elements = sfti_quant_parameters(&none, tensor);
         if (tensor->rank < 2) continue;
         all += elements / 2;
@@ -189,17 +189,25 @@ static bool mostly_f8(const sfti_view *view) {
     return f8 > 0 && f8 >= all / 2;
 }
 
+/* In order of offset. */
+static const sft_tensor *first_packed(const sfti_view *view) {
+    for (size_t i = 0; i < view->count; i++) {
+        const sft_tensor *tensor = sft_set_tensor_at(view->info->set, i);
+        if (mark_weight(tensor) & (MARK_QWEIGHT | MARK_U32)) return tensor;
+    }
+    return NULL;
+}
+
 sfti_quant sfti_quantisation(const sfti_view *view) {
     sfti_quant quant = { .id = NULL };
     const sft_tensor *packed = NULL;
     sfti_suffixes_open(&quant.suffixes, &quant_suffixes[0].end, sizeof quant_suffixes[0],
                    SFTI_COUNT(quant_suffixes));
     for (size_t i = 0; i < view->count; i++) {
-        const sft_tensor *tensor = sft_set_tensor_at(view->info->set, i);
-        uint32_t weight = mark_weight(tensor);
-        quant.marks |= mark_scale(&quant, tensor) | weight;
-        if (!packed && weight & (MARK_QWEIGHT | MARK_U32)) packed = tensor;
+        const sft_tensor *tensor = sfti_view_at(view, i);
+        quant.marks |= mark_scale(&quant, tensor) | mark_weight(tensor);
     }
+    if (quant.marks & (MARK_QWEIGHT | MARK_U32)) packed = first_packed(view);
     for (size_t i = 0; i < SFTI_COUNT(quant_rows) && !quant.id; i++)
         if ((quant.marks & quant_rows[i].all) == quant_rows[i].all
             && !(quant.marks & quant_rows[i].none))

@@ -36,7 +36,7 @@ typedef struct sfti_variant {
 /* A model's names in order, seen after a prefix. */
 typedef struct sfti_view {
     sft_info *info;
-    const uint32_t *by_name; /* of count tensors of the set */
+    const sft_tensor *const *by_name; /* count tensors of the set */
     size_t count;
     char prefix[160];
 } sfti_view;
@@ -64,8 +64,10 @@ const sft_tensor *sfti_view_sibling(const sfti_view *view, sft_span begin, const
 /* Tensors, in order of name, whose names begin with prefix + begin: [*from, *to). */
 bool sfti_view_range(const sfti_view *view, const char *begin, size_t *from, size_t *to);
 bool sfti_view_any(const sfti_view *view, const char *begin);
-const sft_tensor *sfti_view_at(const sfti_view *view, size_t i);
-/* The same of the tensor at i, or near it, which most are. */
+static inline const sft_tensor *sfti_view_at(const sfti_view *view, size_t i) {
+    return view->by_name[i];
+}
+/* The same, where the tensor at i begins so: most stand near it. */
 const sft_tensor *sfti_view_near(const sfti_view *view, size_t i, sft_span begin, const char *end);
 /* For each tensor, in order of name, the first row of a table, whose rows begin with a text, that
  * its name begins with: from 1 on, 0 for none. NULL when out of memory. */

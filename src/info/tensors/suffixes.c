@@ -11,8 +11,9 @@ static const sft_span *row_end(const sfti_suffixes *suffixes, size_t row) {
 }
 
 static bool ends_with(sft_span name, sft_span end) {
-    return name.len >= end.len
-        && memcmp(name.data + (name.len - end.len), end.data, end.len) == 0;
+    if (name.len < end.len) return false;
+    const char *at = name.data + (name.len - end.len); /* mostly the first letter decides */
+    return *at == *end.data && memcmp(at, end.data, end.len) == 0;
 }
 
 /* Most names of weights end alike: what stands before that end tells them apart. */

@@ -33,9 +33,11 @@ void sfti_adapter_alphas(sft_info *info, uint64_t most);
 typedef struct sfti_module {
     sft_span name;            /* tensor name without its suffix */
     const sft_tensor *tensor; /* the first of it */
+    const sft_tensor *pair;   /* of a LoRA: the other one */
     uint64_t in, out;         /* sizes of the layer, 0 = not to be seen */
     uint64_t rank;            /* 0 = none */
     bool conv;                /* a kernel larger than 1 */
+    uint8_t prefix;           /* of the tensor's name, as sfti_forms_prefixes has it */
 } sfti_module;
 
 /* Layers that differ in their numbers only. */
@@ -47,6 +49,7 @@ typedef struct sfti_form {
     uint64_t highest; /* first number in the names, the largest */
     uint64_t inner;   /* the number after transformer_blocks, the largest */
     const sft_tensor *tensor;
+    uint64_t letters; /* pairs of bytes that text or raw have: what a pattern needs */
 } sfti_form;
 
 #define SFTI_FORMS 1024
@@ -63,22 +66,30 @@ typedef struct sfti_blocks {
 typedef struct sfti_forms {
     sft_info *info;
     size_t count;
-    sfti_form forms[SFTI_FORMS];
-    uint16_t slots[SFTI_FORMS * 2]; /* index + 1 */
     size_t families;
-    sfti_blocks family[SFTI_FAMILIES];
     const sft_tensor *first;
     uint32_t formats; /* bits of prefixes seen, private to forms.c */
+    uint16_t slots[SFTI_FORMS * 2]; /* index + 1 */
+    /* those counted: memory that is not used is not touched */
+    sfti_blocks family[SFTI_FAMILIES];
+    sfti_form forms[SFTI_FORMS];
 } sfti_forms;
 
-/* Note the format a name shows. */
-void sfti_forms_begin(sfti_forms *forms, sft_span name, const sft_tensor *tensor);
+/* Empty; NULL when out of memory. */
+sfti_forms *sfti_forms_new(sft_info *info);
+/* The known prefix of each tensor's name, in order of name, 0 for none; NULL when out of memory. */
+const uint8_t *sfti_forms_prefixes(const sfti_view *view);
+/* Which part such a prefix stands for. */
+sfti_part sfti_forms_part(uint8_t prefix);
+/* Note the format that a tensor's name shows. */
+void sfti_forms_begin(sfti_forms *forms, const sft_tensor *tensor);
+/* A bit for each pair of bytes that follow one another in a text, of letters alone: a text that
+ * another is part of has its bits. */
+uint64_t sfti_letter_pairs(sft_span text);
 /* Take a module in; what is beyond the tables is left out. */
 void sfti_forms_put(sfti_forms *forms, const sfti_module *module);
 /* Every tensor of a model but biases, by its name without ".weight"; NULL when out of memory. */
 sfti_forms *sfti_forms_of(const sfti_view *view);
-/* Which part a tensor's name belongs to; *rest what follows the prefix. */
-sfti_part sfti_part_of(sft_span name, sft_span *rest);
 /* "kohya", …, or NULL. */
 const char *sfti_forms_format(const sfti_forms *forms);
 /* A model by the layers that adapters adapt; the table (targets.c) ends with a NULL. */
@@ -120,6 +131,9 @@ typedef struct sfti_adapter_scan {
     const sfti_view *view;
     const sfti_quant *quant;
     sfti_forms *forms;
+    sfti_suffixes suffixes;   /* private */
+    const uint8_t *prefix_of; /* of each tensor, once there is a module */
+    size_t at;                /* the tensor that is looked at */
     uint64_t of_type[SFTI_ADAPTER_TYPES];
     uint64_t modules, tensors, alphas, convs, shared;
     bool dora, first_scripts; /* the ":down" of the first LoRA scripts */
@@ -131,5 +145,7 @@ typedef struct sfti_adapter_scan {
 /* Takes every tensor in; NULL when it is no adapter or memory is out. named: it is called one. */
 sfti_adapter_scan *sfti_adapter_scan_of(const sfti_view *view, const sfti_quant *quant,
                                         bool named);
+/* Fills parts. */
+void sfti_adapter_sum(sfti_adapter_scan *scan);
 
 #endif

@@ -77,17 +77,22 @@ static const struct part_row *part_row_of(sft_span name) {
     return NULL;
 }
 
-sfti_part sfti_part_of(sft_span name, sft_span *rest) {
-    const struct part_row *row = part_row_of(name);
-    *rest = name;
-    if (!row) return SFTI_PART_MAIN;
-    if (!row->keep) *rest = sfti_from(name, strlen(row->prefix));
-    return row->part;
+const uint8_t *sfti_forms_prefixes(const sfti_view *view) {
+    return sfti_view_rows(view, part_rows, sizeof part_rows[0], SFTI_COUNT(part_rows));
+}
+
+sfti_part sfti_forms_part(uint8_t prefix) {
+    return prefix ? part_rows[prefix - 1].part : SFTI_PART_MAIN;
+}
+
+/* The prefix of the tensor's name is the module's too, unless it reaches into what follows. */
+static const struct part_row *module_row(const sfti_module *module) {
+    const struct part_row *row = module->prefix ? &part_rows[module->prefix - 1] : NULL;
+    return row && strlen(row->prefix) > module->name.len ? part_row_of(module->name) : row;
 }
 
 /* What names without a known prefix are, by the suffix of the pair. */
-static int format_of(sft_span name, sft_span tensor) {
-    const struct part_row *row = part_row_of(name);
+static int format_of(const struct part_row *row, sft_span tensor) {
     if (sfti_ends(tensor, "_lora1.down.weight") || sfti_ends(tensor, "_lora2.down.weight"))
         return FORMAT_XLABS;
     if (sfti_ends(tensor, ".lora_a")) return FORMAT_MLX;
@@ -106,11 +111,10 @@ const char *sfti_forms_format(const sfti_forms *forms) {
 
 /* ── Forms ── */
 
-/* The number that begins at i, if it stands alone between separators and is no name's end; its
- * length, or 0. */
+/* The number that begins a part of the name at i, if the part is a number and not the name's end;
+ * its length, or 0. */
 static size_t lone_number(sft_span name, size_t i, uint64_t *value) {
     size_t end = i;
-    if (i > 0 && name.data[i - 1] != '.' && name.data[i - 1] != '_') return 0;
     while (end < name.len && sfti_lex_digit(name.data[end])) end++;
     if (end == name.len && i > 0) return 0; /* img_mlp.0: part of the layer's own name */
     if (end == i || (end < name.len && name.data[end] != '.' && name.data[end] != '_')) return 0;
@@ -127,46 +131,67 @@ typedef struct form_key {
     sft_span family;       /* of the name, before the first number */
 } form_key;
 
-static bool text_ends(const form_key *key, const char *with) {
-    return sfti_ends((sft_span){ key->text, key->len }, with);
+static bool is_separator(char c) {
+    return c == '.' || c == '_';
 }
 
 /* "processor." says nothing of the layer. */
-static size_t silent_part(sft_span name, size_t i) {
+static size_t silent_part(sft_span rest) {
     static const char *const silent[] = { "processor.", "processor_", "_orig_mod." };
-    sft_span rest = { name.data + i, name.len - i };
-    if (i > 0 && name.data[i - 1] != '.' && name.data[i - 1] != '_') return 0;
     for (size_t k = 0; k < SFTI_COUNT(silent); k++)
         if (sfti_begins(rest, silent[k])) return strlen(silent[k]);
     return 0;
 }
 
+/* Takes in a number that begins at i; its length, or 0. */
+static size_t key_number(form_key *key, sft_span name, size_t i) {
+    uint64_t value = 0;
+    size_t digits = lone_number(name, i, &value);
+    if (digits == 0) return 0;
+    if (sfti_ends((sft_span){ key->text, key->len }, "transformer_blocks_")) key->inner = value;
+    if (!key->numbered) {
+        key->first = value;
+        key->family = (sft_span){ name.data, i > 0 ? i - 1 : 0 };
+    }
+    key->numbered = true;
+    key->text[key->len++] = '#';
+    return digits;
+}
+
+/* From one separator to the next: what a part of the name is, if it is no number and not silent. */
 static void make_key(form_key *key, sft_span name) {
-    memset(key, 0, sizeof *key);
-    for (size_t i = 0; i < name.len && key->len < FORM_TEXT - 1;) {
-        uint64_t value = 0;
-        size_t skip = silent_part(name, i), digits = skip ? 0 : lone_number(name, i, &value);
-        i += skip;
-        if (digits > 0) {
-            if (text_ends(key, "transformer_blocks_")) key->inner = value;
-            if (!key->numbered) {
-                key->first = value;
-                key->family = (sft_span){ name.data, i > 0 ? i - 1 : 0 };
-            }
-            key->numbered = true;
-            key->text[key->len++] = '#';
-            i += digits;
-        } else if (skip == 0) {
-            key->text[key->len++] = name.data[i] == '.' ? '_' : name.data[i];
-            i++;
+    const char *at = name.data, *end = at + name.len;
+    key->len = 0;
+    key->first = key->inner = 0;
+    key->numbered = false;
+    key->family = (sft_span){ NULL, 0 };
+    while (at < end && key->len < FORM_TEXT - 1) {
+        size_t i = (size_t)(at - name.data), skip = 0;
+        bool begins = i == 0 || is_separator(at[-1]);
+        if (begins && (*at == 'p' || *at == '_')) skip = silent_part(sfti_from(name, i));
+        else if (begins && sfti_lex_digit(*at)) skip = key_number(key, name, i);
+        if (skip > 0) {
+            at += skip;
+            continue;
         }
+        char *to = key->text + key->len, *most = key->text + (FORM_TEXT - 1), c;
+        do {
+            c = *at++;
+            *to++ = c == '.' ? '_' : c;
+        } while (!is_separator(c) && at < end && to < most);
+        key->len = (size_t)(to - key->text);
     }
 }
 
 static uint32_t hash_key(const form_key *key, sfti_part part) {
-    uint32_t hash = 2166136261u ^ (uint32_t)part;
-    for (size_t i = 0; i < key->len; i++) hash = (hash ^ (uint8_t)key->text[i]) * 16777619u;
-    return hash;
+    uint64_t hash = (uint64_t)part + key->len;
+    for (size_t i = 0; i < key->len; i += 8) {
+        uint64_t word = 0;
+        memcpy(&word, key->text + i, key->len - i < 8 ? key->len - i : 8);
+        hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
+        hash ^= hash >> 32;
+    }
+    return (uint32_t)hash;
 }
 
 /* The form of a key, made when it is new; NULL when the table has no place. */
@@ -183,8 +208,7 @@ static sfti_form *form_of(sfti_forms *forms, const form_key *key, sfti_part part
     if (forms->info->code) return NULL;
     forms->slots[at] = (uint16_t)(forms->count + 1);
     sfti_form *form = &forms->forms[forms->count++];
-    form->text = text;
-    form->part = part;
+    *form = (sfti_form){ .text = text, .part = part };
     return form;
 }
 
@@ -206,64 +230,85 @@ static void put_block(sfti_forms *forms, const form_key *key) {
     sfti_blocks *family = &forms->family[i];
     if (i == forms->families) {
         forms->families++;
-        family->name = name;
-        family->numbered = !sfti_is(name, "mid_block");
+        *family = (sfti_blocks){ .name = name, .numbered = !sfti_is(name, "mid_block") };
     }
     family->bits[key->first / 64] |= UINT64_C(1) << key->first % 64;
 }
 
-void sfti_forms_begin(sfti_forms *forms, sft_span name, const sft_tensor *tensor) {
-    int format = format_of(name, tensor->name);
+static void note_format(sfti_forms *forms, const struct part_row *row, const sft_tensor *tensor) {
+    int format = format_of(row, tensor->name);
     if (format >= 0) forms->formats |= 1u << format;
     if (!forms->first) forms->first = tensor;
 }
 
+void sfti_forms_begin(sfti_forms *forms, const sft_tensor *tensor) {
+    note_format(forms, part_row_of(tensor->name), tensor);
+}
+
+/* A new form is what its first layer is. */
+static void form_begin(sfti_form *form, sft_span raw, const sft_tensor *tensor, uint64_t in,
+                       uint64_t out) {
+    form->raw = raw;
+    form->in = in;
+    form->out = out;
+    form->tensor = tensor;
+    form->letters = sfti_letter_pairs(form->text) | sfti_letter_pairs(raw);
+}
+
 void sfti_forms_put(sfti_forms *forms, const sfti_module *module) {
     form_key key;
-    sft_span rest;
-    sfti_forms_begin(forms, module->name, module->tensor);
-    sfti_part part = sfti_part_of(module->name, &rest);
+    const struct part_row *row = module_row(module);
+    sfti_part part = row ? row->part : SFTI_PART_MAIN;
+    sft_span rest = row && !row->keep ? sfti_from(module->name, strlen(row->prefix))
+                                      : module->name;
+    note_format(forms, row, module->tensor);
     make_key(&key, rest);
     if (part == SFTI_PART_MAIN && !sfti_begins(module->name, "unet:")) put_block(forms, &key);
     sfti_form *form = form_of(forms, &key, part);
     if (!form) return;
-    if (!form->tensor) {
-        form->raw = rest;
-        form->in = module->in;
-        form->out = module->out;
-        form->tensor = module->tensor;
-    }
+    if (!form->tensor) form_begin(form, rest, module->tensor, module->in, module->out);
     if (key.first > form->highest) form->highest = key.first;
     if (key.inner > form->inner) form->inner = key.inner;
 }
 
-static void forms_put_tensor(sfti_forms *forms, const sft_tensor *tensor) {
+/* A layer's name, without what its weight is called; false for a bias, whose layer has one. */
+static bool layer_of(sft_span name, sft_span *layer) {
     static const char *const ends[] = { ".weight", ".qweight", ".weight_packed" };
-    form_key key;
-    sft_span name = tensor->name;
-    if (sfti_ends(name, ".bias")) return; /* of a layer that has a weight */
+    *layer = name;
+    if (sfti_ends(name, ".bias")) return false;
     for (size_t i = 0; i < SFTI_COUNT(ends); i++)
         if (sfti_ends(name, ends[i])) {
-            name.len -= strlen(ends[i]);
+            layer->len -= strlen(ends[i]);
             break;
         }
+    return true;
+}
+
+static void forms_put_tensor(sfti_forms *forms, const sft_tensor *tensor) {
+    form_key key;
+    sft_span name;
+    if (!layer_of(tensor->name, &name)) return;
     make_key(&key, name);
     sfti_form *form = form_of(forms, &key, SFTI_PART_MAIN);
     if (!form) return;
-    if (!form->tensor) {
-        form->raw = name;
-        form->tensor = tensor;
-        form->out = tensor->rank > 0 ? tensor->shape[0] : 0;
-        form->in = tensor->rank > 1 ? tensor->shape[1] : 0;
-    }
+    if (!form->tensor)
+        form_begin(form, name, tensor, tensor->rank > 1 ? tensor->shape[1] : 0,
+                   tensor->rank > 0 ? tensor->shape[0] : 0);
     if (key.first > form->highest) form->highest = key.first;
 }
 
-sfti_forms *sfti_forms_of(const sfti_view *view) {
-    sfti_forms *forms = sfti_info_take_zeroed(view->info, sizeof *forms);
+sfti_forms *sfti_forms_new(sft_info *info) {
+    sfti_forms *forms = sfti_info_take(info, sizeof *forms);
     if (!forms) return NULL;
-    forms->info = view->info;
-    for (size_t i = 0; i < view->count; i++) forms_put_tensor(forms, sfti_view_at(view, i));
+    memset(forms, 0, offsetof(sfti_forms, family));
+    forms->info = info;
+    return forms;
+}
+
+sfti_forms *sfti_forms_of(const sfti_view *view) {
+    sfti_forms *forms = sfti_forms_new(view->info);
+    for (size_t i = 0; forms && i < view->count; i++)
+        forms_put_tensor(forms, sfti_view_at(view, i));
     return view->info->code ? NULL : forms;
 }
 

@@ -12,11 +12,12 @@
 
 bool sfti_view_open(sft_info *info, sfti_view *view) {
     size_t count = sft_set_tensor_count(info->set);
-    uint32_t *order = sfti_arena_take(&info->arena, count * sizeof *order + 1);
-    *view = (sfti_view){ info, order, count, "" };
-    if (!info->code)
-        info->code = order ? sft_set_order(info->set, SFT_ORDER_NAME, order, NULL)
-                           : SFT_OUT_OF_MEMORY;
+    uint32_t *order = sfti_info_take(info, count * sizeof *order + 1);
+    const sft_tensor **by_name = sfti_info_take(info, count * sizeof *by_name + 1);
+    *view = (sfti_view){ info, by_name, count, "" };
+    if (!info->code) info->code = sft_set_order(info->set, SFT_ORDER_NAME, order, NULL);
+    for (size_t i = 0; !info->code && i < count; i++)
+        by_name[i] = sft_set_tensor_at(info->set, order[i]);
     return !info->code;
 }
 
@@ -30,10 +31,6 @@ sfti_view sfti_view_after(const sfti_view *view, const char *prefix, const char 
     memcpy(after.prefix, prefix, a);
     memcpy(after.prefix + a, more, b + 1);
     return after;
-}
-
-const sft_tensor *sfti_view_at(const sfti_view *view, size_t i) {
-    return sft_set_tensor_at(view->info->set, view->by_name[i]);
 }
 
 /* prefix + name into the buffer; the whole length, or 0 if it does not fit. */
@@ -70,6 +67,24 @@ const sft_tensor *sfti_view_sibling(const sfti_view *view, sft_span begin, const
     return sft_set_find(view->info->set, (sft_span){ buffer, begin.len + len }, NULL);
 }
 
+#define NEAR_STEPS 8
+
+/* Names that begin alike stand together. */
+const sft_tensor *sfti_view_near(const sfti_view *view, size_t i, sft_span begin,
+                                 const char *end) {
+    sft_span wanted = sft_span_cstr(end);
+    int from = sfti_bytes_compare(sfti_from(sfti_view_at(view, i)->name, begin.len), wanted);
+    for (int n = 0; n < NEAR_STEPS; n++) {
+        const sft_tensor *tensor = sfti_view_at(view, i);
+        sft_span name = tensor->name, head = { name.data, begin.len };
+        if (name.len < begin.len || (n > 0 && !sft_span_equal(head, begin))) return NULL;
+        int order = sfti_bytes_compare(sfti_from(name, begin.len), wanted);
+        if (order == 0) return tensor;
+        if (from < 0 ? order > 0 || ++i == view->count : order < 0 || i-- == 0) return NULL;
+    }
+    return sfti_view_sibling(view, begin, end);
+}
+
 /* First place whose name is not before the text; with past, not before all that begin so. */
 static size_t place_of(const sfti_view *view, sft_span text, bool past) {
     size_t low = 0, high = view->count;
@@ -102,6 +117,18 @@ bool sfti_view_range(const sfti_view *view, const char *begin, size_t *from, siz
 bool sfti_view_any(const sfti_view *view, const char *begin) {
     size_t from, to;
     return sfti_view_range(view, begin, &from, &to);
+}
+
+uint8_t *sfti_view_rows(const sfti_view *view, const void *rows, size_t stride, size_t count) {
+    uint8_t *row_of = sfti_info_take_zeroed(view->info, view->count + 1);
+    for (size_t i = 0; row_of && i < count; i++) {
+        const char *const *begin = (const void *)((const char *)rows + i * stride);
+        size_t from, to;
+        (void)range_of(view, "", sft_span_cstr(*begin), &from, &to);
+        for (; from < to; from++)
+            if (row_of[from] == 0) row_of[from] = (uint8_t)(i + 1);
+    }
+    return row_of;
 }
 
 /* ── Shapes ── */

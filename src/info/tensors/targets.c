@@ -221,6 +221,21 @@ static bool pattern_at(sft_span pattern, sft_span text, size_t at, size_t *end) 
     return true;
 }
 
+static unsigned letter_of(char c) {
+    return (c | 0x20) >= 'a' && (c | 0x20) <= 'z' ? (unsigned)(uint8_t)c : 0;
+}
+
+uint64_t sfti_letter_pairs(sft_span text) {
+    uint64_t pairs = 0;
+    unsigned before = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned letter = letter_of(text.data[i]);
+        if (letter && before) pairs |= UINT64_C(1) << (before * 31 + letter * 7) % 64;
+        before = letter;
+    }
+    return pairs;
+}
+
 static bool pattern_fits(sft_span pattern, const sfti_form *form) {
     sft_span text = memchr(pattern.data, '.', pattern.len) ? form->raw : form->text;
     bool at_start = pattern.len > 0 && *pattern.data == '^', at_end;
@@ -263,10 +278,12 @@ static const sfti_form *find_form(const sfti_forms *forms, sft_span clause) {
         conditions = (sft_span){ bracket + 1, clause.len - (size_t)(bracket - clause.data) - 2 };
         clause.len = (size_t)(bracket - clause.data);
     }
+    uint64_t pairs = sfti_letter_pairs(clause);
     for (size_t i = 0; i < forms->count; i++) {
         const sfti_form *form = &forms->forms[i];
         sft_span rest = conditions;
-        if (!(parts >> form->part & 1) || !pattern_fits(clause, form)) continue;
+        if (pairs & ~form->letters || !(parts >> form->part & 1) || !pattern_fits(clause, form))
+            continue;
         bool holds = true;
         while (holds && sfti_next_piece(&rest, ',', &condition))
             holds = condition_holds(condition, form);

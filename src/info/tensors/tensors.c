@@ -38,15 +38,14 @@ typedef struct component_sums {
 
 static void sum_components(const sfti_view *view, const sfti_quant *quant,
                            component_sums *sums) {
-    memset(sums, 0, sizeof *sums);
-    for (size_t i = 0; i < view->count; i++) {
-        const sft_tensor *tensor = sft_set_tensor_at(view->info->set, i);
-        size_t row = 0;
-        while (row < COMPONENT_ROWS && !sfti_begins(tensor->name, component_table[row].prefix))
-            row++;
-        sfti_sum(row < COMPONENT_ROWS ? &sums->rows[row] : &sums->rest, quant, tensor);
-        sfti_sum(&sums->all, quant, tensor);
-    }
+    const uint8_t *row_of = sfti_view_rows(view, component_table, sizeof component_table[0],
+                                           COMPONENT_ROWS);
+    for (size_t i = 0; row_of && i < view->count; i++)
+        sfti_sum(row_of[i] ? &sums->rows[row_of[i] - 1] : &sums->rest, quant,
+                 sfti_view_at(view, i));
+    sums->all = sums->rest;
+    for (size_t i = 0; i < COMPONENT_ROWS; i++)
+        if (sums->rows[i].tensors > 0) sfti_sum_all(&sums->all, &sums->rows[i]);
 }
 
 /* ── What a component is ── */
@@ -330,7 +329,7 @@ static void info_kind(const sfti_view *view, const component_sums *sums,
 
 void sfti_info_tensors(sft_info *info) {
     sfti_view view;
-    component_sums *sums = sfti_info_take(info, sizeof *sums);
+    component_sums *sums = sfti_info_take_zeroed(info, sizeof *sums);
     if (!sums || !sfti_view_open(info, &view)) return;
     sfti_quant quant = sfti_quantisation(&view);
     sum_components(&view, &quant, sums);

@@ -8,12 +8,14 @@
  * nobody says more. A declared child is believed where tensors show its parent. */
 static const char *const family_rows[][2] = {
     { "flux.1-dev", "flux.1" }, { "flux.1-schnell", "flux.1" }, { "chroma", "flux.1" },
+    { "flux.1-redux", "flux.1" }, { "pulid-flux", "flux.1" }, { "pulid", "sdxl" },
+    { "photomaker", "sdxl" }, { "vae-wan-2.2", "vae-wan" },
     { "chroma-radiance", "chroma" }, { "flux.2-dev", "flux.2" },
     { "flux.2-klein-4b", "flux.2" }, { "flux.2-klein-9b", "flux.2" }, { "sd-3-medium", "sd-3" },
     { "sd-3.5-medium", "sd-3" }, { "sd-3.5-large", "sd-3" }, { "wan-2.1", "wan" },
     { "wan-2.2", "wan" }, { "wan-animate-2", "wan" }, { "skyreels-v2", "wan" },
     { "chronoedit", "wan" }, { "anyflow", "wan" }, { "helios", "wan" },
-    { "ltx-2", "ltx-video" }, { "framepack", "hunyuan-video" },
+    { "ltx-2", "ltx-video" }, { "sana-wm-ltx2-refiner", "ltx-2" }, { "framepack", "hunyuan-video" },
     { "qwen-image-2.1", "qwen-image" }, { "consisid", "cogvideox" },
     { "bria-fibo", "bria" }, { "bria-fibo-2", "bria-fibo" },
     { "stable-audio-3", "stable-audio" }, { "cosmos-1", "cosmos" }, { "cosmos-3", "cosmos" },

@@ -29,6 +29,26 @@ static bool counted_title(sft_span title) {
         && strchr(" _", title.data[title.len - 1 - digits]) != NULL;
 }
 
+/* "SDXL 1.0 LoRA": the base and what was trained, by a trainer that was told no title. */
+static bool template_title(sft_span title) {
+    static const char *const bases[] = {
+        "stable", "diffusion", "sd", "sdxl", "xl", "flux", "dev", "schnell", "base", "wan", "qwen",
+        "image", "video", "hunyuan", "pixart", "alpha", "sigma", "sana", "chroma", "hidream",
+        "full", "z", "model", "my", "large", "medium",
+    };
+    static const char *const made[] = { "lora", "lycoris", "lokr", "loha", "embedding",
+                                        "checkpoint", "finetune" };
+    sft_span word;
+    bool last = false;
+    while (sfti_next_word(&title, &word, sfti_word_byte)) {
+        if (last) return false;
+        last = SFTI_ONE_OF(word, made, sfti_same_letters);
+        bool number = sfti_lex_digit(word.data[word.len > 1 && (*word.data | 0x20) == 'v']);
+        if (!last && !number && !SFTI_ONE_OF(word, bases, sfti_same_letters)) return false;
+    }
+    return last;
+}
+
 static bool by_onetrainer(const sft_info *info) {
     return present(info, "ot_branch") || present(info, "ot_revision") || present(info, "ot_config");
 }
@@ -45,7 +65,8 @@ static bool by_comfyui(const sft_info *info) {
 
 static void spec_title(sfti_cursor *at, const sfti_row *row) {
     sft_span title = sfti_trim(at->text);
-    bool weak = by_onetrainer(at->info) || (by_comfyui(at->info) && counted_title(title));
+    bool weak = by_onetrainer(at->info) || (by_comfyui(at->info) && counted_title(title))
+             || template_title(title);
     if (stamped(title)) return;
     sfti_info_add_text(at->info, SFT_FACT_NAME, title, at->source, weak ? 40 : row->trust);
 }

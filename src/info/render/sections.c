@@ -133,7 +133,7 @@ static void put_trigger(sfti_json_writer *w, const sfti_trigger *trigger) {
     (void)sfti_put_open(w, "others", '[', true);
     const sfti_trigger *other = trigger->others;
     for (size_t n = 0; other && n < SAME_MOST; other = other->next, n++) {
-        sfti_fact fact = { sfti_text_value(other->text), other->source, other->trust, NULL };
+        sfti_fact fact = { sfti_text_value(other->text), other->source, other->trust, NULL, false };
         sfti_json_open(w, '{');
         sfti_put_candidate(w, &fact);
         sfti_json_close(w, '}');
@@ -393,7 +393,7 @@ static void put_mismatches(sfti_json_writer *w, const sft_info *info) {
         sfti_put_text(w, "recorded", one->value);
         sfti_put_text(w, "computed", digest);
         sfti_put_text(w, "source", one->source);
-        sfti_json_put_cstr(w, "known", one->known);
+        sfti_json_put_cstr(w, "known", sfti_claim_known(info, one));
         sfti_json_close(w, '}');
     }
     sfti_json_close(w, ']');

@@ -131,6 +131,21 @@ static void match_sidecar(sft_info *info, sfti_sidecar *sidecar,
     if (lower) demote_all(info, sidecar, lower == 2);
 }
 
+/* A digest of the whole file changes with the metadata. */
+static bool of_whole_file(const char *algo) {
+    return strcmp(algo, "autov3") != 0 && strncmp(algo, "sshs_", 5) != 0;
+}
+
+const char *sfti_claim_known(const sft_info *info, const sfti_claim *claim) {
+    const sfti_sidecar *one = info->online ? info->online : info->sidecars.first;
+    if (claim->known || !of_whole_file(claim->algo)) return claim->known;
+    for (; one; one = one == info->online ? info->sidecars.first : one->next)
+        if (one->match && strcmp(one->match, "weights") == 0
+            && comes_from(claim->source, one->source))
+            return "same weights, different metadata";
+    return NULL;
+}
+
 void sfti_info_match_sidecars(sft_info *info, const sfti_digests *digests) {
     if (info->online) match_sidecar(info, info->online, digests);
     for (sfti_sidecar *sidecar = info->sidecars.first; sidecar; sidecar = sidecar->next)

@@ -43,13 +43,17 @@ static size_t full_name(const char *prefix, sft_span name, char *buffer, size_t 
 }
 
 static const sft_tensor *find_name(const sfti_view *view, const char *prefix, sft_span name) {
+    static const char packed[] = "_packed";
     char buffer[512];
-    size_t len = full_name(prefix, name, buffer, sizeof buffer - 1);
+    size_t len = full_name(prefix, name, buffer, sizeof buffer - sizeof packed);
     if (len == 0 || view->count == 0) return NULL;
     const sft_set *set = view->info->set;
     const sft_tensor *found = sft_set_find(set, (sft_span){ buffer, len }, NULL);
     sft_span whole = { buffer, len };
     if (found || !sfti_ends(whole, ".weight")) return found;
+    memcpy(buffer + len, packed, sizeof packed - 1);
+    found = sft_set_find(set, (sft_span){ buffer, len + sizeof packed - 1 }, NULL);
+    if (found) return found;
     memcpy(buffer + len - 6, "qweight", 7);
     return sft_set_find(set, (sft_span){ buffer, len + 1 }, NULL);
 }

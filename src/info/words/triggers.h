@@ -47,6 +47,7 @@ typedef struct sfti_tags {
     size_t folder_cap, pair_cap;
     sfti_names folder_names, row_names;
     uint64_t seed[2];
+    sft_span separator; /* keep_tokens_separator, or empty */
     uint64_t images; /* of all folders that count and have tags */
     bool known;      /* all of them recorded */
 } sfti_tags;

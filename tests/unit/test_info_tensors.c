@@ -263,7 +263,7 @@ static const tensor_case tensor_cases[] = {
     { "decoder.conv_in.conv.weight[1,1] decoder.up_blocks.0.res_blocks.0.conv1.conv.weight[1,1]",
       "vae vae-ltx -", "decoder.conv_in.conv.weight[512,16,3,3,3] decoder.mid.x[1]",
       "vae vae-hunyuan-video -" },
-    { "decoder.layers.0.weight[64,4,3,3] encoder.layers.0.weight[64,3,3,3]", "vae - -",
+    { "decoder.layers.0.weight[64,4,3,3] encoder.layers.0.weight[64,3,3,3]", "vae taesd -",
       "decoder.layers.0.weight[64,4,3,3]", "unknown - -" },
     { "transformer_blocks.0.norm1.linear.weight[11520,512] patch_embed.text_proj.weight[1,1]",
       "diffusion_model cogvideox 2b",

@@ -31,7 +31,8 @@ static const char *const family_rows[][2] = {
     { "vae-ltx-2", "vae-ltx" }, { "vae-hunyuan-video-1.5", "vae-hunyuan-video" },
     { "vae-svd", "vae-sd" }, { "clip-l", "clip" }, { "clip-g", "clip" }, { "clip-h", "clip" },
     { "siglip2", "siglip" }, { "t5-xxl", "t5" }, { "t5-seq2seq", "t5" }, { "umt5", "t5" },
-    { "mt5", "t5-seq2seq" }, { "mistral", "llama" }, { "ministral", "mistral" },
+    { "mt5", "t5-seq2seq" }, { "granite-moe-shared", "granite-moe" }, { "mistral", "llama" },
+    { "ministral", "mistral" },
     { "ministral3", "mistral" }, { "mistral3", "mistral" }, { "xlm-roberta", "roberta" },
     { "xlm-roberta-xl", "roberta" }, { "camembert", "roberta" },
     { "roberta-prelayernorm", "roberta" }, { "deberta-v2", "deberta" }, { "mbart", "bart" },
@@ -44,7 +45,8 @@ static const char *const family_rows[][2] = {
     { "vivit", "vit" }, { "yolos", "vit" }, { "test_vit", "vit" }, { "seresnet", "resnet" },
     /* timm's names of sizes: of the first part of their name */
     { "beit_", "beit" }, { "cait_", "cait" }, { "deit_", "deit" }, { "deit3_", "deit3" },
-    { "eva_", "eva" }, { "vit_", "vit" }, { "resnet#", "resnet" }, { "seresnet#", "seresnet" },
+    { "convnext_", "convnext" }, { "eva_", "eva" }, { "eva02_", "eva02" }, { "vit_", "vit" },
+    { "resnet#", "resnet" }, { "seresnet#", "seresnet" },
     /* quantisations */
     { "nvfp4", "compressed-tensors" }, { "mxfp4", "compressed-tensors" },
     { "compressed-tensors-w4a16", "compressed-tensors" },
@@ -68,9 +70,18 @@ static const char *family_parent(sft_span name) {
     return SFTI_MAPPED(name, family_rows, family_fits);
 }
 
+/* Libraries write "qwen3_next", we write "qwen3-next". */
+static bool same_id(sft_span a, sft_span b) {
+    if (a.len != b.len) return false;
+    for (size_t i = 0; i < a.len; i++)
+        if ((a.data[i] == '_' ? '-' : a.data[i]) != (b.data[i] == '_' ? '-' : b.data[i]))
+            return false;
+    return true;
+}
+
 bool sfti_architecture_within(sft_span a, sft_span b) {
     for (int i = 0; i < FAMILY_DEPTH; i++) {
-        if (sft_span_equal(a, b)) return true;
+        if (same_id(a, b)) return true;
         const char *parent = family_parent(a);
         if (!parent) return false;
         a = sft_span_cstr(parent);

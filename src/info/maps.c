@@ -451,6 +451,16 @@ static const struct map_type { const char *type, *architecture, *kind; } map_typ
     { "clip", "clip", NULL }, { "clip_text_model", "clip", "text_encoder" },
     { "clip_vision_model", "clip", "image_encoder" }, { "dinov2", "dinov2", "image_encoder" },
     { "umt5", "umt5", NULL }, { "t5", "t5", NULL },
+    { "llama4", "llama-4", "language_model" }, { "llama4_text", "llama-4", "language_model" },
+    { "gemma3n", "gemma-3n", "language_model" },
+    { "gemma3n_text", "gemma-3n", "language_model" },
+    { "glm4", "glm-4", "language_model" }, { "granitemoe", "granite-moe", "language_model" },
+    { "granitemoehybrid", "granite-moe-hybrid", "language_model" },
+    { "granitemoeshared", "granite-moe-shared", "language_model" },
+    { "kimi_k25", "kimi-k2.5", "language_model" },
+    { "mllama_text_model", "mllama", "language_model" }, { "florence2", "florence-2", NULL },
+    { "dinov3_vit", "dinov3", NULL }, { "dinov3_convnext", "dinov3", NULL },
+    { "sam2", "sam-2", NULL }, { "sam2_video", "sam-2", NULL },
     { "rt_detr", "rt-detr", NULL }, { "sam3", "sam-3", NULL },
 };
 

@@ -71,9 +71,9 @@ model.layers.{0-1}.self_attn.q_proj.weight_scale F16 64,1
 model.layers.{0-1}.self_attn.q_proj.weight_shape I64 2
 """
 CASES = {
-    "transformers": typed("llama4_text", "Llama4ForCausalLM"),
+    "transformers": typed("nemotron_h", "NemotronHForCausalLM"),
     "transformers.head": typed("afmoe", "AfmoeForSequenceClassification"),
-    "transformers.class": beside({"architectures": ["Llama4ForCausalLM"]}),
+    "transformers.class": beside({"architectures": ["NemotronHForCausalLM"]}),
     "transformers.known-class": beside({"architectures": ["Qwen2MoeForCausalLM"]}),
     "transformers.generation": typed("odd_vl", "OddVLForConditionalGeneration"),
     "transformers.siglip2": typed("siglip2", "Siglip2Model"),

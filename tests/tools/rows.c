@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_PREFIXES 32
+#define MOST_PREFIXES 64
 
 static const char *const table_names[SFTI_TABLES] = {
     "special", "denoiser", "vae", "image", "encoder", "other", "language",

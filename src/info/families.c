@@ -56,20 +56,6 @@ static const char *const family_rows[][2] = {
     { "compressed-tensors-w4a8", "compressed-tensors" },
 };
 
-/* A name in full; up to an underscore, "vit_" of "vit_base_patch16"; "resnet#" of "resnet18". */
-static bool family_fits(sft_span name, const char *child) {
-    size_t len = strlen(child);
-    char last = child[len - 1];
-    if (last == '_') return name.len > len && sfti_begins(name, child);
-    if (last != '#') return sfti_is(name, child);
-    return name.len >= len && memcmp(name.data, child, len - 1) == 0
-        && sfti_lex_digit(name.data[len - 1]);
-}
-
-static const char *family_parent(sft_span name) {
-    return SFTI_MAPPED(name, family_rows, family_fits);
-}
-
 /* Libraries write "qwen3_next", we write "qwen3-next". */
 static bool same_id(sft_span a, sft_span b) {
     if (a.len != b.len) return false;
@@ -77,6 +63,20 @@ static bool same_id(sft_span a, sft_span b) {
         if ((a.data[i] == '_' ? '-' : a.data[i]) != (b.data[i] == '_' ? '-' : b.data[i]))
             return false;
     return true;
+}
+
+/* A name in full; up to an underscore, "vit_" of "vit_base_patch16"; "resnet#" of "resnet18". */
+static bool family_fits(sft_span name, const char *child) {
+    size_t len = strlen(child);
+    char last = child[len - 1];
+    if (last == '_') return name.len > len && sfti_begins(name, child);
+    if (last != '#') return same_id(name, sft_span_cstr(child));
+    return name.len >= len && memcmp(name.data, child, len - 1) == 0
+        && sfti_lex_digit(name.data[len - 1]);
+}
+
+static const char *family_parent(sft_span name) {
+    return SFTI_MAPPED(name, family_rows, family_fits);
 }
 
 bool sfti_architecture_within(sft_span a, sft_span b) {

@@ -103,7 +103,7 @@ const sfti_signature sfti_other_rows[] = {
     { "vision_model", "dinov3", 100,
       "embeddings.register_tokens ; layer.0.attention.q_proj.weight ; "
       "layer.0.mlp.up_proj.weight" },
-    { "vision_model", "dinov2_with_registers", 100,
+    { "vision_model", "dinov2-with-registers", 100,
       "embeddings.register_tokens ; encoder.layer.0.layer_scale1.lambda1 ; !^decoder.*" },
     { "vision_model", "efficientnet", 100,
       "encoder.top_conv.weight ; encoder.blocks.0.squeeze_excite.reduce.weight" },
@@ -130,7 +130,7 @@ const sfti_signature sfti_other_rows[] = {
     { "vision_model", "mobilevit", 100, "encoder.layer.#.fusion.convolution.weight" },
     { "vision_model", "mobilevitv2", 100,
       "encoder.layer.#.transformer.layer.0.attention.qkv_proj.convolution.weight" },
-    { "vision_model", "mobilenet_v2", 100, "conv_stem.conv_3x3.convolution.weight" },
+    { "vision_model", "mobilenet-v2", 100, "conv_stem.conv_3x3.convolution.weight" },
     { "vision_model", "regnet", 100, "encoder.stages.0.layers.0.layer.2.attention.0.weight" },
     { "vision_model", "bit", 100,
       "encoder.stages.0.layers.0.conv1.weight ; embedder.convolution.weight" },

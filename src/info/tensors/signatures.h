@@ -126,8 +126,8 @@ void sfti_language_sizes(const sfti_view *at, const char *architecture);
 
 #define SFTI_SUFFIXES 255
 
-/* Of a table whose rows have their end, which is longer than ".weight" or no end of that, at the
- * same place. */
+/* Of a table whose rows have their end at the same place: two bytes at least, and no end of
+ * ".weight" nor that and one byte. */
 typedef struct sfti_suffixes {
     const sft_span *end; /* of the first row */
     size_t stride;

@@ -138,7 +138,7 @@ static const struct adapter_suffix *suffix_of(const sfti_suffixes *suffixes, sft
 typedef struct adapter_scan {
     const sfti_view *view;
     const sfti_quant *quant;
-    sfti_forms *forms;
+    sfti_forms *forms;        /* once there is a module */
     sfti_suffixes suffixes;   /* of adapter_suffixes */
     const uint8_t *prefix_of; /* of each tensor, once there is a module */
     size_t at;                /* the tensor that is looked at */
@@ -251,13 +251,18 @@ static bool is_module(const adapter_scan *scan, sfti_module *m,
     return true;
 }
 
+static bool begin_forms(adapter_scan *scan) {
+    if (scan->forms) return true;
+    scan->prefix_of = sfti_forms_prefixes(scan->view);
+    scan->forms = sfti_forms_new(scan->view->info);
+    return scan->forms && scan->prefix_of;
+}
+
 static void scan_module(adapter_scan *scan, const sft_tensor *tensor,
                         const struct adapter_suffix *row) {
     sfti_module m = { .name = { tensor->name.data, tensor->name.len - row->end.len },
                       .tensor = tensor };
-    if (!is_module(scan, &m, row)) return;
-    if (!scan->prefix_of) scan->prefix_of = sfti_forms_prefixes(scan->view);
-    if (!scan->prefix_of) return;
+    if (!is_module(scan, &m, row) || !begin_forms(scan)) return;
     m.prefix = scan->prefix_of[scan->at];
     bool boft = row->type == TYPE_OFT && tensor->rank == 4;
     measure(scan, &m, row);
@@ -284,7 +289,7 @@ static void scan_tensor(adapter_scan *scan, const sft_tensor *tensor) {
     if (row->role == ROLE_DORA) scan->dora = true;
     if (row->role == ROLE_PART && row->other) scan->other = row->other;
     if (row->role == ROLE_FIRST) scan_module(scan, tensor, row);
-    if (row->role == ROLE_SHARED) {
+    if (row->role == ROLE_SHARED && begin_forms(scan)) {
         scan->shared++;
         sfti_forms_begin(scan->forms, tensor);
         if (row->other) scan->other = row->other;
@@ -292,8 +297,7 @@ static void scan_tensor(adapter_scan *scan, const sft_tensor *tensor) {
 }
 
 static void sum_parts(adapter_scan *scan) {
-    if (!scan->prefix_of) scan->prefix_of = sfti_forms_prefixes(scan->view);
-    for (size_t i = 0; scan->prefix_of && i < scan->view->count; i++) {
+    for (size_t i = 0; i < scan->view->count; i++) {
         const sft_tensor *tensor = sfti_view_at(scan->view, i);
         if (is_bare_token(tensor) && !suffix_of(&scan->suffixes, tensor->name)) continue;
         sfti_sum(&scan->parts[sfti_forms_part(scan->prefix_of[i])], scan->quant, tensor);
@@ -450,11 +454,9 @@ bool sfti_info_adapter(const sfti_view *view, const sfti_quant *quant) {
     sft_info *info = view->info;
     bool control = sfti_info_best(info, SFT_FACT_KIND) != NULL;
     adapter_scan *scan = sfti_info_take_zeroed(info, sizeof *scan);
-    sfti_forms *forms = sfti_forms_new(info);
-    if (!scan || !forms) return false;
+    if (!scan) return false;
     scan->view = view;
     scan->quant = quant;
-    scan->forms = forms;
     sfti_suffixes_open(&scan->suffixes, &adapter_suffixes[0].end, sizeof adapter_suffixes[0],
                    SFTI_COUNT(adapter_suffixes));
     for (; scan->at < view->count && !is_quantised_model(quant); scan->at++)

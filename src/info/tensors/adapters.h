@@ -43,9 +43,9 @@ typedef struct sfti_module {
 /* Where the numbers of a layer's name stand. */
 #define SFTI_NUMBERS 8
 typedef struct sfti_numbers {
-    struct { size_t at, len; } places[SFTI_NUMBERS];
-    size_t count; /* SFTI_NUMBERS + 1: more */
-    size_t inner; /* that after transformer_blocks, from 1 on, or 0 */
+    struct { uint32_t at, len; } places[SFTI_NUMBERS];
+    uint32_t count; /* SFTI_NUMBERS + 1: more */
+    uint32_t inner; /* that after transformer_blocks, from 1 on, or 0 */
 } sfti_numbers;
 
 /* Layers that differ in their numbers only. */

@@ -157,8 +157,8 @@ static size_t key_number(form_key *key, sft_span name, size_t i) {
     size_t digits = lone_number(name, i);
     if (digits == 0) return 0;
     if (numbers->count < SFTI_NUMBERS) {
-        numbers->places[numbers->count].at = i;
-        numbers->places[numbers->count].len = digits;
+        numbers->places[numbers->count].at = (uint32_t)i; /* a header is shorter */
+        numbers->places[numbers->count].len = (uint32_t)digits;
     }
     if (numbers->count <= SFTI_NUMBERS) numbers->count++;
     if (numbers->count == 1) key->first = number_value(name, i, digits);
@@ -237,7 +237,7 @@ static bool key_again(form_key *key, const sfti_form *form, sft_span name) {
         at += len;
         size_t digits = digits_at(name, at);
         if (digits == 0) return false;
-        if (n == 0) key->numbers.places[0].at = at, key->first = number_value(name, at, digits);
+        if (n == 0) key->numbers.places[0].at = (uint32_t)at, key->first = number_value(name, at, digits);
         if (n + 1 == of->inner) key->inner = number_value(name, at, digits);
         at += digits;
     }

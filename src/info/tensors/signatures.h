@@ -38,6 +38,7 @@ typedef struct sfti_view {
     sft_info *info;
     const sft_tensor *const *by_name; /* count tensors of the set */
     size_t count;
+    const uint64_t *tails; /* a bit for the end of each name (match.c) */
     char prefix[160];
 } sfti_view;
 

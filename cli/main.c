@@ -10,8 +10,27 @@
 
 #define CLI_ROW(name) &cli_##name##_command,
 static const cli_command *const all_commands[] = { CLI_COMMANDS(CLI_ROW) NULL };
+static const cli_command *const inspecting[] = { CLI_INSPECT(CLI_ROW) NULL };
+static const cli_command *const editing[] = { CLI_EDIT(CLI_ROW) NULL };
+static const cli_command *const converting[] = { CLI_CONVERT(CLI_ROW) NULL };
+static const cli_command *const of_datasets[] = { CLI_DATASETS(CLI_ROW) NULL };
+static const cli_group all_groups[] = {
+    { "Inspect", inspecting },
+    { "Edit", editing },
+    { "Convert", converting },
+    { "Datasets", of_datasets },
+    { NULL, NULL },
+};
 
 /* ── One command ── */
+
+static void show_version(cli *c) {
+    cli_printf(&c->out, "safetensors %s\n", sft_version());
+    char buffer[32];
+    cli_text(&c->out, sft_build_info());
+    const char *curl = cli_http_version(buffer);
+    cli_printf(&c->out, "libcurl: %s (loaded for info --online only)\n", curl ? curl : "not found");
+}
 
 static sft_code check_operands(const cli_command *command, size_t count, sft_error *err) {
     if (count >= command->least && count <= command->most) return SFT_OK;
@@ -30,6 +49,10 @@ static void run_command(cli *c, const cli_command *command, int argc, char **arg
         cli_command_help(&c->out, command);
         return;
     }
+    if (!code && c->set.version) {
+        show_version(c);
+        return;
+    }
     if (!code) code = check_operands(command, count, &err);
     if (code) {
         cli_refuse_usage(c, &err);
@@ -45,14 +68,6 @@ static void run_command(cli *c, const cli_command *command, int argc, char **arg
 
 /* ── Which command ── */
 
-static void show_version(cli *c) {
-    cli_printf(&c->out, "safetensors %s\n", sft_version());
-    char buffer[32];
-    cli_text(&c->out, sft_build_info());
-    const char *curl = cli_http_version(buffer);
-    cli_printf(&c->out, "libcurl: %s (loaded for info --online only)\n", curl ? curl : "not found");
-}
-
 static bool looks_like_path(const char *word) {
     os_info info;
     return word[0] == '-' || strpbrk(word, "./\\") || os_info_path(word, true, &info) == 0;
@@ -60,33 +75,48 @@ static bool looks_like_path(const char *word) {
 
 static void unknown_command(cli *c, const char *word) {
     sft_error err = SFT_ERROR_INIT;
-    cli_guess guess = cli_command_guess(c->commands, word);
+    cli_guess guess;
     cli_usage_error(&err, "expected a command or a file, found \"%s\"%s", word,
-                    cli_guess_text(&guess, "\"", "\""));
+                    cli_command_guess(c->commands, word, &guess));
     cli_refuse_usage(c, &err);
 }
 
-/* For the build: pages and completion scripts from the tables. */
-static void generate(cli *c, const char *what, const char *name) {
-    bool done = strcmp(what, "__man") == 0 ? cli_man_page(&c->out, c->commands, name)
-                                           : cli_completion(&c->out, c->commands, name);
+/* For the build: pages and completion scripts from the tables. False: what is none of these. */
+static bool generate(cli *c, const char *what, const char *name) {
+    bool done = true;
+    if (strcmp(what, "__man") == 0) done = cli_man_page(&c->out, c->commands, name);
+    else if (strcmp(what, "__completion") == 0) done = cli_completion(&c->out, c->commands, name);
+    else if (strcmp(what, "__reference") == 0) cli_reference(&c->out, c->groups);
+    else return false;
     if (!done) unknown_command(c, name);
+    return true;
+}
+
+/* The command in argv, behind options of its own at most, which then follow it. */
+static const cli_command *take_command(cli *c, int argc, char **argv) {
+    for (int i = 1; i < argc; i++) {
+        const cli_command *command = cli_command_called(c->commands, argv[i]);
+        if (!command || cli_leading_options(command, argc - 1, argv + 1) != i - 1) continue;
+        for (int at = i; at > 1; at--) argv[at] = argv[at - 1];
+        return command;
+    }
+    return NULL;
 }
 
 static void dispatch(cli *c, int argc, char **argv) {
     const char *word = argc < 2 ? "" : argv[1];
-    const cli_command *command = cli_command_named(c->commands, word);
+    const cli_command *command = take_command(c, argc, argv);
     if (argc < 2) {
-        cli_overview(&c->err, c->commands);
+        cli_overview(&c->err, c->groups, false);
         cli_status(c, CLI_FAILED);
     } else if (command) {
         run_command(c, command, argc - 2, argv + 2);
-    } else if (strcmp(word, "--version") == 0) {
+    } else if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
         show_version(c);
     } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
-        cli_overview(&c->out, c->commands);
-    } else if (argc == 3 && (!strcmp(word, "__man") || !strcmp(word, "__completion"))) {
-        generate(c, word, argv[2]);
+        cli_overview(&c->out, c->groups, false);
+    } else if (argc == 3 && generate(c, word, argv[2])) {
+        return;
     } else if (looks_like_path(word)) {
         run_command(c, &cli_info_command, argc - 1, argv + 1);
     } else {
@@ -110,8 +140,8 @@ static int finish_output(cli *c) {
 }
 
 int sft_cli_main(int argc, char **argv) {
-    cli c = { .commands = all_commands, .set = CLI_SETTINGS_INIT, .open = SFT_OPEN_OPTIONS_INIT,
-              .alloc = { os_resize, NULL } };
+    cli c = { .commands = all_commands, .groups = all_groups, .set = CLI_SETTINGS_INIT,
+              .open = SFT_OPEN_OPTIONS_INIT, .alloc = { os_resize, NULL } };
     sft_on_hint(cli_hint_words);
     os_watch_signals();
     os_ignore_broken_pipe();

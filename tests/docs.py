@@ -7,7 +7,7 @@
   include/            every code of the enum has a row
   hints               every sft_hint is worded by the library and by both front ends, and used
   src, include        no text names an option of the command, Python or another front end
-  -h, man pages       made from one table: equal words, every command has both
+  -h, man pages       made from one table: equal words, every command has both; docs/cli.md too
   messages            one condition, one text: those of one code do not differ in small words only
   tests/README.md     names every suite of tests/run.py; the programs of its cases can be run
 """
@@ -16,6 +16,7 @@ import glob
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 
@@ -320,9 +321,9 @@ def words(text):
 
 
 def check_help():
-    status, text = command("help")
+    status, text = command("help", "-a")
     demand(status == 0 and text, "safetensors help fails")
-    found = re.findall(r"^  ([a-z]+)\s{2,}", text, re.M)
+    found = re.findall(r"^  ([a-z-]+)\s{2,}", text, re.M)
     found = [name for name in found if name not in ("help",)]
     demand(found, "safetensors help lists no command")
     for name in found:
@@ -338,9 +339,30 @@ def check_help():
         if os.path.exists(kept):
             demand(read("man", "safetensors-%s.1" % name) == page,
                    "man/safetensors-%s.1 is not what __man writes" % name)
+    status, page = command("__reference", "cli")
+    demand(status == 0 and page == read("docs", "cli.md"),
+           "docs/cli.md is not what `safetensors __reference cli` writes")
     for name in ("safetensors",):
         status, page = command("__man", name)
         demand(status == 0 and page, "no manual page %s" % name)
+
+
+def check_pages():
+    """The day of the pages is one; mandoc, where it is, finds nothing wrong with them."""
+    day = re.search(r'MANUAL_DATE "([0-9-]+)"', read("cli", "support", "manual.c")).group(1)
+    demand('"5" "%s"' % day in read("man", "safetensors.5"), "man/safetensors.5 is not of " + day)
+    released = re.search(r"^## [0-9.]+ \(([^)]*)\)", read("CHANGELOG.md"), re.M).group(1)
+    demand(released in ("unreleased", day), "the pages are of %s, the release of %s" % (day, released))
+    if not shutil.which("mandoc"):
+        return
+    names = re.findall(r"^  ([a-z-]+)\s{2,}", command("help", "-a")[1], re.M)
+    pages = [read("man", "safetensors.5"), command("__man", "safetensors")[1]]
+    pages += [command("__man", "safetensors-" + name)[1] for name in names]
+    demand(len(pages) > 20, "found only %d pages" % len(pages))
+    for page in pages:
+        said = subprocess.run(["mandoc", "-Tlint", "-W", "warning"], input=page.encode(), check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout.decode()
+        demand(not said, "mandoc: %s of %s" % (said.strip(), page.splitlines()[0]))
 
 
 # ── Messages ──
@@ -397,6 +419,7 @@ def main():
     check_dtypes()
     check_vocabularies()
     check_help()
+    check_pages()
     check_messages()
     check_suites()
     for what in problems:

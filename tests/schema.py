@@ -33,7 +33,7 @@ WRITES = {
     "select": ["m -o out.safetensors --keep *f4*", "s -o some --drop *norm*",
                "s --in-place --drop *layers.1.*", "s --in-place --drop nothing",
                "s --in-place --keep *norm* --dry-run", "m -o x --keep nothing"],
-    "add": ["m x=x.npy", "s x=x.npy", "s x=x.npy --force --dry-run", "m y=m"],
+    "add": ["m x=x.npy", "s x=x.npy", "s x=x.npy --replace --dry-run", "m y=m"],
     "convert": ["m -o out.safetensors -d F32", "s -o half -d F16", "s -o dry -d F16 --dry-run",
                 "m --in-place -d F16", "s --in-place -d F64 --dry-run",
                 "s --in-place -d F64", "s --in-place -d F64", "m -o x -d F33"],

@@ -38,7 +38,7 @@ static size_t find_part(const cli_parts *parts, sft_span name) {
 static sft_code add_part(add_run *a, sft_span name, const cli_npy *npy, sft_error *err) {
     sft_part part = { { name, npy->dtype, npy->rank, npy->shape }, &npy->source, npy->begin };
     size_t at = find_part(&a->parts, name);
-    if (at < a->parts.count && !a->c->set.force) {
+    if (at < a->parts.count && !a->c->set.replace) {
         a->path = a->parts.path;
         return sfti_fail_tensor(err, SFT_EXISTS, SFT_NO_OFFSET, name, "already exists");
     }
@@ -88,7 +88,7 @@ static sft_code add_arrays(add_run *a, char **words, size_t count, sft_error *er
 static sft_code add_to_model(add_run *a, char **operands, size_t count, sft_error *err) {
     cli *c = a->c;
     cli_output out;
-    sft_code code = cli_parts_open_one(c, operands, !c->set.output, &a->parts, err);
+    sft_code code = cli_parts_open_one(c, operands[0], !c->set.output, &a->parts, err);
     const char *input = a->path = a->parts.path; /* the model, not its folder */
     bool here = !code && !c->set.output && sft_set_index_path(a->parts.sets[0]);
     if (here) code = cli_fresh_own_index(input, err);
@@ -118,6 +118,12 @@ static void run_add(cli *c, char **operands, size_t count) {
     cli_parts_free(&a.parts);
 }
 
+static const cli_option add_options[] = {
+    { 0, "replace", NULL, CLI_FLAG, 1, offsetof(cli_settings, replace),
+      "replace tensors that exist" },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
 static const cli_example add_examples[] = {
     { "safetensors add model.safetensors scale=scale.npy", "add a tensor named scale" },
     { "safetensors add model.safetensors -o more.safetensors a=a.npy b=b.npy",
@@ -129,14 +135,15 @@ const cli_command cli_add_command = {
     "add", "FILE NAME=x.npy...", "add tensors from NumPy files",
     "Rewrites the model with the arrays as additional tensors (little-endian, in C order, of a "
     "dtype that safetensors has) and replaces FILE atomically; with -o it is written to OUT "
-    "instead. A name that exists is an error, or is replaced with --force. Mode, metadata and "
+    "instead. A name that exists is an error, or is replaced with --replace. Mode, metadata and "
     "all other tensors are kept.\n"
     "For a model with an index, new tensors go to the last shard, and replaced ones stay in "
     "theirs: the shard is written under a new name, then the index, then the old shard is "
     "removed unless another index in the folder names it. With -o the whole model becomes one "
     "file.",
     add_examples,
-    { cli_writing_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
+    { add_options, cli_writing_options, cli_json_options, cli_reading_options, cli_common_options,
+      NULL },
     { "the tensors were added", NULL,
       "FILE or an array could not be read, the result could not be written, or a usage error" },
     2, SIZE_MAX, run_add,

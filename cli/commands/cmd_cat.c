@@ -205,7 +205,7 @@ static sft_code check_form(const selection *s, sft_error *err) {
     const char *dtype = sft_dtype_describe(s->tensor->dtype)->name;
     bool binary = set->as == CLI_AS_RAW || set->as == CLI_AS_NPY;
     int hint;
-    if (binary && !set->force && os_is_terminal(1)) {
+    if (binary && !set->terminal && os_is_terminal(1)) {
         cli_usage_error(err, "expected a file or a pipe for binary output, found a terminal");
         hint = CLI_HINT_REDIRECT;
     } else if (set->as == CLI_AS_NPY && !cli_numpy_code(s->tensor->dtype)) {
@@ -272,7 +272,7 @@ static void run_cat(cli *c, char **operands, size_t count) {
 static const cli_option cat_options[] = {
     { 0, "as", "text|raw|npy|json", CLI_CHOICE, 0, offsetof(cli_settings, as),
       "output format: numbers as text, the bytes as stored, a NumPy file, JSON" },
-    { 0, "force", NULL, CLI_FLAG, 1, offsetof(cli_settings, force),
+    { 0, "to-terminal", NULL, CLI_FLAG, 1, offsetof(cli_settings, terminal),
       "write binary output even to a terminal" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };

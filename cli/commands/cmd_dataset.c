@@ -154,7 +154,7 @@ static void run_compact(dataset_run *run) { run_result(run, verb_compact, datase
 
 static bool ls_match(void *ctx, const sft_tensor *tensor) {
     cli *c = ctx;
-    if (c->set.match && !cli_glob_match(sft_span_cstr(c->set.match), tensor->name)) return false;
+    if (!cli_is_matched(&c->set, tensor->name)) return false;
     c->matched++;
     return !cli_is_over(c);
 }
@@ -227,15 +227,12 @@ static void run_dataset(cli *c, char **operands, size_t count) {
         return;
     }
     for (size_t i = 1; i < count && !cli_is_over(c); i++) run_folder(c, operands[i], verb);
-    if (verb->run == run_ls && c->set.match && c->matched == 0) cli_status(c, CLI_NO);
+    if (verb->run == run_ls && cli_is_matching(&c->set) && c->matched == 0) cli_status(c, CLI_NO);
 }
 
 static const cli_option dataset_options[] = {
     { 0, "deep", NULL, CLI_FLAG, 1, offsetof(cli_settings, deep),
       "verify: read every byte and compare the digests" },
-    { 0, "match", "GLOB", CLI_WORD, 0, offsetof(cli_settings, match),
-      "ls: only tensors whose whole name matches GLOB: * any text, ? one character, [a-z] "
-      "[!a-z]" },
     { 0, "delete", NULL, CLI_FLAG, 1, offsetof(cli_settings, remove),
       "gc: remove what is listed" },
     { 0, "grace", "AGE", CLI_WORD, 0, offsetof(cli_settings, grace),
@@ -258,7 +255,7 @@ static const cli_example dataset_examples[] = {
 
 const cli_command cli_dataset_command = {
     "dataset", "info|verify|ls|gc|compact DIR...",
-    "inspect and maintain a dataset: a folder of shards with a manifest",
+    "inspect and maintain a dataset: shards with a manifest",
     "A dataset is what libsafetensors.dataset and the Spark connectors write: shards named "
     "part-*.safetensors and dataset_manifest.json, which alone says what belongs to it.\n"
     "info prints what the manifest says. verify compares it with the files: sizes, headers, "
@@ -271,7 +268,7 @@ const cli_command cli_dataset_command = {
     "and with --target merges small ones, as one more commit: batches as batches of batch_size "
     "rows. The index is then left out.",
     dataset_examples,
-    { dataset_options, cli_json_options, cli_common_options, NULL },
+    { dataset_options, cli_match_options, cli_json_options, cli_common_options, NULL },
     { "done; verify: the dataset is intact",
       "verify found something wrong, or --match found nothing",
       "a dataset could not be read or written, or a usage error" },

@@ -166,6 +166,7 @@ static void print_claim(hash_run *run, const sft_hash_result *result,
                         const sft_hash_claim *claim, bool named) {
     cli_out *out = &run->c->out;
     bool agrees = sft_hash_agrees(&result->hashes, claim);
+    if (run->c->set.status_only || (agrees && run->c->set.quiet)) return;
     const char *found = sft_hashes_get(&result->hashes, claim->algo);
     cli_path(out, result->path, ": ");
     if (named) cli_printf(out, "%s ", sft_hash_name(claim->algo));
@@ -207,6 +208,7 @@ static void verify_sums(hash_run *run, cli_sums *sums) {
     if (code) cli_complain(run->c, NULL, &err);
     if (run->differ == 0) return;
     cli_status(run->c, CLI_NO);
+    if (run->c->set.status_only) return;
     cli_flush(&run->c->out);
     cli_printf(&run->c->err, "safetensors: %" PRIu64 " of %zu digests differ\n", run->differ,
                sums->claim_count);
@@ -227,7 +229,7 @@ static void hash_verify(hash_run *run) {
     sft_error err = SFT_ERROR_INIT;
     cli_sums sums;
     unsigned algo = SFT_HASH_COUNT;
-    if (c->set.algo)
+    if (c->set.algo.count > 0)
         for (algo = 0; !(run->algos >> algo & 1);) algo++;
     if (cli_sums_read(c, c->set.sums, algo, &sums, &err))
         cli_fail_input(c, c->set.sums, &err);
@@ -241,19 +243,34 @@ static void hash_verify(hash_run *run) {
 static sft_code check_usage(const hash_run *run, size_t operands, sft_error *err) {
     const char *found = NULL;
     if (!run->c->set.sums && operands == 0) found = "expected PATH..., found 0 operands";
+    bool only_sums = run->c->set.quiet || run->c->set.status_only;
+    if (!run->c->set.sums && only_sums)
+        found = "expected -c FILE with --quiet and --status, found none";
     if (run->c->set.sums && operands > 0)
         found = "expected no PATH with -c FILE, whose lines name them, found one";
-    if (run->c->set.sums && run->c->set.algo && !is_one(run->algos))
+    if (run->c->set.sums && run->c->set.algo.count > 0 && !is_one(run->algos))
         found = "expected one algorithm for -c, that of a bare HEX, found several";
     if (!found) return SFT_OK;
     return cli_usage_error(err, "%s", found);
+}
+
+/* All that --algo names. */
+static sft_code parse_algos(const cli *c, uint32_t *algos, sft_error *err) {
+    sft_code code = SFT_OK;
+    uint32_t more;
+    *algos = 0;
+    for (size_t i = 0; !code && i < c->set.algo.count; i++) {
+        code = sft_hash_parse(sft_span_cstr(c->set.algo.items[i]), &more, err);
+        if (!code) *algos |= more;
+    }
+    return code;
 }
 
 static void run_hash(cli *c, char **operands, size_t count) {
     hash_run run = { .c = c, .algos = SFT_HASH_BIT(SFT_HASH_SHA256) };
     sft_error err = SFT_ERROR_INIT;
     sft_code code = SFT_OK;
-    if (c->set.algo) code = sft_hash_parse(sft_span_cstr(c->set.algo), &run.algos, &err);
+    if (c->set.algo.count > 0) code = parse_algos(c, &run.algos, &err);
     if (!code) code = check_usage(&run, count, &err);
     if (code) {
         cli_fail_usage(c, &err);
@@ -267,11 +284,16 @@ static void run_hash(cli *c, char **operands, size_t count) {
 }
 
 static const cli_option hash_options[] = {
-    { 0, "algo", "LIST", CLI_WORD, 0, offsetof(cli_settings, algo),
+    { 0, "algo", "LIST", CLI_MANY, 0, offsetof(cli_settings, algo),
       "sha256 (the default), autov1, autov1_civitai, autov2, autov3, sshs_model, sshs_legacy, "
       "crc32, crc32_civitai, blake3, content, separated by commas, or all" },
     { 'c', "check", "FILE", CLI_WORD, 0, offsetof(cli_settings, sums),
-      "compare with the lines of this file, in the format of hash or sha256sum" },
+      "compare with the lines of this file (- is standard input), in the format of hash or "
+      "sha256sum" },
+    { 0, "quiet", NULL, CLI_FLAG, 1, offsetof(cli_settings, quiet),
+      "with -c: no line for what matches" },
+    { 0, "status", NULL, CLI_FLAG, 1, offsetof(cli_settings, status_only),
+      "with -c: no line for any digest, the exit status tells" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
@@ -287,7 +309,7 @@ static const cli_example hash_examples[] = {
 };
 
 const cli_command cli_hash_command = {
-    "hash", "PATH...", "compute digests: SHA-256, AutoV1 to AutoV3, BLAKE3 and others",
+    "hash", "PATH...", "compute digests: SHA-256, AutoV1 to AutoV3, BLAKE3 and so on",
     "Computes all digests in one pass over the bytes, several files at a time. One algorithm is "
     "printed in the format of sha256sum, several as ALGO (PATH) = HEX. sha256, autov1, autov2, "
     "crc32 and blake3 apply to any file; autov3, sshs_model and sshs_legacy cover the data of a "

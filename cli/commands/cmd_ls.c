@@ -28,8 +28,7 @@ typedef struct listing {
 
 static bool is_wanted(void *ctx, const sft_tensor *tensor) {
     listing *l = ctx;
-    const char *glob = l->c->set.match;
-    if (glob && !cli_glob_match(sft_span_cstr(glob), tensor->name)) return false;
+    if (!cli_is_matched(&l->c->set, tensor->name)) return false;
     l->count++;
     return true;
 }
@@ -251,7 +250,7 @@ static void tree_lines(const listing *l) {
 
 static void show_listing(listing *l) {
     cli *c = l->c;
-    if (c->set.match && l->count == 0) return;
+    if (cli_is_matching(&c->set) && l->count == 0) return;
     if (c->set.format == CLI_TSV) {
         tsv_lines(l);
         return;
@@ -308,7 +307,7 @@ static void run_ls(cli *c, char **operands, size_t count) {
         return;
     }
     cli_each_input(c, operands, count, ls_input);
-    if (c->set.match && c->matched == 0) cli_status(c, CLI_NO);
+    if (cli_is_matching(&c->set) && c->matched == 0) cli_status(c, CLI_NO);
 }
 
 static const cli_option ls_options[] = {
@@ -316,8 +315,6 @@ static const cli_option ls_options[] = {
       "also show sizes in bytes" },
     { 0, "sort", "offset|name|size", CLI_CHOICE, 0, offsetof(cli_settings, sort),
       "order: as in the file, by name (2 before 10), largest first" },
-    { 0, "match", "GLOB", CLI_WORD, 0, offsetof(cli_settings, match),
-      "only tensors whose whole name matches GLOB: * any text, ? one character, [a-z] [!a-z]" },
     { 0, "tree", NULL, CLI_FLAG, 1, offsetof(cli_settings, tree),
       "names as a tree, split at dots, with totals" },
     { 0, "tsv", NULL, CLI_FLAG, CLI_TSV, offsetof(cli_settings, format),
@@ -342,7 +339,7 @@ const cli_command cli_ls_command = {
     "JSON is in file order, or in natural order of names with --sort name; --sort size and "
     "--tree do not apply to it.",
     ls_examples,
-    { ls_options, cli_input_options, cli_json_options, cli_reading_options,
+    { ls_options, cli_match_options, cli_input_options, cli_json_options, cli_reading_options,
       cli_common_options },
     { "every model was read", "--match found no tensor",
       "a model could not be read, or a usage error" },

@@ -195,10 +195,9 @@ static const sft_pair *mapped(rename_run *r, sft_span name) {
 /* --map excludes the other rules; a name with NUL in it is renamed by --map only. */
 static sft_code new_name(rename_run *r, sft_span old, sft_span *out, sft_error *err) {
     const sft_pair *map = mapped(r, old);
-    const char *match = r->c->set.match;
     *out = map ? map->value : old;
     if (map || memchr(old.data, '\0', old.len)) return SFT_OK;
-    if (match && !cli_glob_match(sft_span_cstr(match), old)) return SFT_OK;
+    if (!cli_is_matched(&r->c->set, old)) return SFT_OK;
     char *name = sfti_arena_copy(&r->scratch, old.data, old.len);
     bool fine = name && apply_rules(r, &name);
     sft_span made = sft_span_cstr(fine ? name : "");
@@ -299,8 +298,6 @@ static const cli_option rename_options[] = {
       "remove this prefix from names that have it" },
     { 0, "add-prefix", "TEXT", CLI_WORD, 0, offsetof(cli_settings, add_prefix),
       "prepend this to names" },
-    { 0, "match", "GLOB", CLI_WORD, 0, offsetof(cli_settings, match),
-      "only tensors whose name matches; does not affect --map" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
@@ -323,7 +320,7 @@ const cli_command cli_rename_command = {
     "names, then the index, then the old shards are removed unless another index in the folder "
     "names them. With -o, OUT is a new file, or for a model with an index a new or empty folder.",
     rename_examples,
-    { rename_options, cli_editing_options, cli_writing_options, cli_json_options,
+    { rename_options, cli_match_options, cli_editing_options, cli_writing_options, cli_json_options,
       cli_reading_options, cli_common_options, NULL },
     { "done, also if no name changes", "no tensor has a name given with --map",
       "the model could not be read or written, two tensors would get one name, or a usage error" },

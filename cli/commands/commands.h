@@ -1,14 +1,15 @@
-/* The commands, in the order of the help: NAME is cmd_NAME.c, which defines cli_NAME_command. */
+/* The commands by group, in the order of the help: NAME is cmd_NAME.c, which defines
+ * cli_NAME_command. */
 #ifndef CLI_COMMANDS_H
 #define CLI_COMMANDS_H
 
 #include "support/options.h"
 
-#define CLI_COMMANDS(X)                                                                           \
-    X(info) X(ls) X(find) X(check) X(cat) X(hash) X(dup) X(diff)                                  \
-    X(convert) X(split) X(merge) X(select)                                                        \
-    X(meta) X(rename) X(add) X(put) X(rm_tensor) X(repair)                                        \
-    X(dataset) X(help)
+#define CLI_INSPECT(X) X(info) X(ls) X(find) X(check) X(cat) X(hash) X(dup) X(diff)
+#define CLI_EDIT(X) X(meta) X(rename) X(repair) X(add) X(put) X(rm_tensor)
+#define CLI_CONVERT(X) X(convert) X(split) X(merge) X(select)
+#define CLI_DATASETS(X) X(dataset)
+#define CLI_COMMANDS(X) CLI_INSPECT(X) CLI_EDIT(X) CLI_CONVERT(X) CLI_DATASETS(X) X(help)
 
 #define CLI_DECLARE(name) extern const cli_command cli_##name##_command;
 CLI_COMMANDS(CLI_DECLARE)

@@ -222,10 +222,6 @@ void dataset_print_compact(cli *c, const char *path, const sft_node *result) {
 
 /* ── ls ── */
 
-static bool ls_wants(const cli *c, const sft_tensor *t) {
-    return !c->set.match || cli_glob_match(sft_span_cstr(c->set.match), t->name);
-}
-
 static void ls_tensor(cli *c, const char *shard, const sft_tensor *t, size_t width) {
     char shape[CLI_SHAPE_SIZE];
     cli_out *out = &c->out;
@@ -242,12 +238,12 @@ void dataset_print_shard(cli *c, const char *name, const sft_file *file) {
     size_t width = 0;
     for (size_t i = 0; i < sft_file_tensor_count(file); i++) {
         const sft_tensor *t = sft_file_tensor_at(file, i);
-        size_t used = ls_wants(c, t) ? cli_escaped_width(t->name) : 0;
+        size_t used = cli_is_matched(&c->set, t->name) ? cli_escaped_width(t->name) : 0;
         if (used > width) width = used < 72 ? used : 72;
     }
     for (size_t i = 0; i < sft_file_tensor_count(file) && !cli_is_over(c); i++) {
         const sft_tensor *t = sft_file_tensor_at(file, i);
-        if (!ls_wants(c, t)) continue;
+        if (!cli_is_matched(&c->set, t->name)) continue;
         ls_tensor(c, name, t, width);
         c->matched++;
     }

@@ -195,9 +195,7 @@ sft_code meta_thumbnail(cli *c, const char *path, sfti_arena *arena, sft_pair *o
 bool meta_scrub_pair(const cli *c, sft_span key, sft_span value, sfti_arena *arena,
                      cli_scrubbed *out) {
     *out = (cli_scrubbed){ NULL, { NULL, 0 } };
-    for (size_t i = 0; i < c->set.keep.count; i++)
-        if (cli_glob_match(sft_span_cstr(c->set.keep.items[i]), key)) return true;
-    return cli_scrub(key, value, arena, out);
+    return cli_matches_any(&c->set.keep, key) || cli_scrub(key, value, arena, out);
 }
 
 sft_code meta_sha256(cli *c, const char *path, char out[SFT_HASH_TEXT_SIZE], sft_error *err) {

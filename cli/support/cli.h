@@ -13,6 +13,7 @@ enum { CLI_OK = 0, CLI_NO = 1, CLI_FAILED = 2 };
 
 typedef struct cli {
     const cli_command *const *commands; /* all there are, NULL after the last */
+    const cli_group *groups;            /* the same but help; a row without title ends them */
     const cli_command *command;         /* this one */
     cli_settings set;
     sft_open_options open; /* by the settings */
@@ -23,6 +24,8 @@ typedef struct cli {
     bool wrapped;    /* the beginning of --json is printed */
     bool no_results; /* and its end will not be: wrong usage, or the command prints its own */
     uint64_t matched; /* tensors that ls listed */
+    bool several;    /* results are told apart by their paths */
+    size_t changed, unchanged; /* models that were, or would be, written, and that need not be */
     bool wants_metadata; /* trees of facts have the pairs of the header too */
     sft_open_options edit_open; /* the same for edits; beneath: folder of the index whose shards
                                    are changed now, or NULL */

@@ -9,10 +9,41 @@ const cli_command *cli_command_named(const cli_command *const *commands, const c
     return *commands;
 }
 
-cli_guess cli_command_guess(const cli_command *const *commands, const char *name) {
-    cli_guess guess = cli_guess_begin(sft_span_cstr(name));
-    for (; *commands; commands++) cli_guess_try(&guess, sft_span_cstr((*commands)->name));
-    return guess;
+/* Words for a command elsewhere: it runs, or is asked about where several are meant. */
+static const struct {
+    const char *word, *command, *question;
+} synonyms[] = {
+    { "show", "info", NULL },
+    { "stat", "info", NULL },
+    { "list", "ls", NULL },
+    { "verify", "check", NULL },
+    { "validate", "check", NULL },
+    { "metadata", "meta", NULL },
+    { "compare", "diff", NULL },
+    { "search", "find", NULL },
+    { "dump", NULL,
+      ": did you mean \"ls\" (tensors), \"cat\" (values) or \"meta header\" (the header)?" },
+    { "extract", NULL, ": did you mean \"select\" (tensors) or \"info --export-preview\"?" },
+    { "edit", NULL, ": did you mean \"meta set\" or \"rename\"?" },
+    { "rm", NULL, ": did you mean \"rm-tensor\" or \"meta rm\"?" },
+};
+#define SYNONYMS (sizeof synonyms / sizeof *synonyms)
+
+const cli_command *cli_command_called(const cli_command *const *commands, const char *name) {
+    for (size_t i = 0; i < SYNONYMS; i++)
+        if (synonyms[i].command && strcmp(synonyms[i].word, name) == 0)
+            return cli_command_named(commands, synonyms[i].command);
+    return cli_command_named(commands, name);
+}
+
+const char *cli_command_guess(const cli_command *const *commands, const char *name,
+                              cli_guess *guess) {
+    for (size_t i = 0; i < SYNONYMS; i++)
+        if (synonyms[i].question && strcmp(synonyms[i].word, name) == 0)
+            return synonyms[i].question;
+    *guess = cli_guess_begin(sft_span_cstr(name));
+    for (; *commands; commands++) cli_guess_try(guess, sft_span_cstr((*commands)->name));
+    return cli_guess_text(guess, "\"", "\"");
 }
 
 /* Words of text from column `indent` on; the cursor stands at column `at`. */
@@ -119,7 +150,7 @@ void cli_command_help(cli_out *out, const cli_command *command) {
 }
 
 const char cli_overview_summary[] =
-    "inspect, check and edit .safetensors models without loading them";
+    "inspect, check, edit and convert .safetensors models without loading them";
 
 static const cli_example overview_examples[] = {
     { "safetensors model.safetensors", "what is this model? (the same as info)" },
@@ -129,15 +160,57 @@ static const cli_example overview_examples[] = {
     { NULL, NULL },
 };
 
-void cli_overview(cli_out *out, const cli_command *const *commands) {
+/* The overview says in a line what these do together. */
+static const struct {
+    const char *first, *names, *summary;
+} short_rows[] = {
+    { "add", "add, put, rm-tensor", "add, replace and remove single tensors" },
+    { "put", NULL, NULL },
+    { "rm-tensor", NULL, NULL },
+};
+
+/* A row of the short overview. False: the command is in another's. */
+static bool short_row(const cli_command *command, const char **names, const char **summary) {
+    *names = command->name;
+    *summary = command->summary;
+    for (size_t i = 0; i < sizeof short_rows / sizeof *short_rows; i++) {
+        if (strcmp(short_rows[i].first, command->name) != 0) continue;
+        *names = short_rows[i].names;
+        *summary = short_rows[i].summary;
+    }
+    return *names != NULL;
+}
+
+static void group_text(cli_out *out, const cli_group *group, bool all) {
+    const char *names, *summary;
+    if (all) heading(out, group->title);
+    for (size_t i = 0; group->commands[i]; i++) {
+        const cli_command *command = group->commands[i];
+        if (all) {
+            two_columns(out, command->name, strlen(command->name), command->summary, 11);
+        } else if (short_row(command, &names, &summary)) {
+            const char *title = i ? "" : group->title;
+            size_t len = strlen(names);
+            cli_styled(out, CLI_BOLD, title);
+            cli_pad(out, 10 - strlen(title));
+            cli_text(out, names);
+            cli_pad(out, len < 9 ? 9 - len : 2);
+            cli_printf(out, "%s\n", summary);
+        }
+    }
+}
+
+void cli_overview(cli_out *out, const cli_group *groups, bool all) {
     cli_printf(out, "safetensors: %s\n", cli_overview_summary);
-    examples_text(out, overview_examples);
-    heading(out, "Commands:");
-    for (; *commands; commands++)
-        two_columns(out, (*commands)->name, strlen((*commands)->name), (*commands)->summary, 11);
-    heading(out, "Options:");
-    two_columns(out, "--help", 6, "show this overview", 11);
-    two_columns(out, "--version", 9, "library, build options and limits", 11);
-    cli_text(out, "\nsafetensors help COMMAND explains one command. PATH is a file, a folder, "
-                  "an\nindex (model.safetensors.index.json) or - for standard input.\n");
+    if (all) examples_text(out, overview_examples);
+    else cli_text(out, "\n");
+    for (; groups->title; groups++) group_text(out, groups, all);
+    if (all) {
+        heading(out, "Options:");
+        two_columns(out, "-h, --help", 10, "show the short overview", 15);
+        two_columns(out, "-V, --version", 13, "library, build options and limits", 15);
+    }
+    cli_printf(out, "\nsafetensors help COMMAND explains one%s. PATH is a file, a folder,\n"
+                    "an index (model.safetensors.index.json) or - for standard input.\n",
+               all ? " command" : ", help -a lists all");
 }

@@ -2,22 +2,65 @@
 
 #include <string.h>
 
+/* The day of the pages' last change; man/safetensors.5 has it too. */
+#define MANUAL_DATE "2026-11-21"
+#define ROFF_COLUMNS 79
+
 /* ── roff ── */
 
 /* Text for roff: a backslash and a hyphen are spelled out, a line never begins with a
- * control character. */
-static void roff(cli_out *out, const char *text) {
-    if (*text == '.' || *text == '\'') cli_text(out, "\\&");
-    for (; *text; text++) {
-        if (*text == '\\') cli_text(out, "\\e");
-        else if (*text == '-') cli_text(out, "\\-");
-        else cli_put(out, text, 1);
+ * control character. Returns the columns written. */
+static size_t roff_put(cli_out *out, const char *text, size_t len, bool line_begins) {
+    size_t columns = len;
+    bool guarded = line_begins && len > 0 && (*text == '.' || *text == '\'');
+    if (guarded) cli_text(out, "\\&");
+    for (size_t i = 0; i < len; i++) {
+        const char *escape = text[i] == '\\' ? "\\e" : text[i] == '-' ? "\\-" : NULL;
+        if (escape) cli_text(out, escape);
+        else cli_put(out, text + i, 1);
+        columns += escape != NULL;
     }
+    return columns + (guarded ? 2 : 0);
+}
+
+static void roff(cli_out *out, const char *text) {
+    (void)roff_put(out, text, strlen(text), true);
+}
+
+/* A line of a macro, never broken. */
+static void roff_macro(cli_out *out, const char *text) {
+    roff(out, text);
+    cli_text(out, "\n");
+}
+
+/* The columns that a word takes. */
+static size_t roff_width(const char *text, size_t len) {
+    size_t columns = len + 2;
+    for (size_t i = 0; i < len; i++) columns += text[i] == '\\' || text[i] == '-';
+    return columns;
+}
+
+/* A paragraph, broken between words. */
+static void roff_words(cli_out *out, const char *text, size_t len) {
+    size_t column = 0, next;
+    for (size_t at = 0; at < len; at += next) {
+        const char *space = memchr(text + at, ' ', len - at);
+        size_t word = space ? (size_t)(space - text) - at : len - at;
+        next = word + (space != NULL);
+        if (column && column + 1 + roff_width(text + at, word) > ROFF_COLUMNS) {
+            cli_text(out, "\n");
+            column = 0;
+        } else if (column) {
+            cli_text(out, " ");
+            column++;
+        }
+        column += roff_put(out, text + at, word, column == 0);
+    }
+    cli_text(out, "\n");
 }
 
 static void roff_line(cli_out *out, const char *text) {
-    roff(out, text);
-    cli_text(out, "\n");
+    roff_words(out, text, strlen(text));
 }
 
 static void roff_title(cli_out *out, const char *name, const char *summary) {
@@ -26,7 +69,8 @@ static void roff_title(cli_out *out, const char *name, const char *summary) {
         char upper = *at >= 'a' && *at <= 'z' ? (char)(*at - 'a' + 'A') : *at;
         cli_put(out, &upper, 1);
     }
-    cli_printf(out, "\" \"1\" \"\" \"safetensors %s\" \"User Commands\"\n", sft_version());
+    cli_printf(out, "\" \"1\" \"" MANUAL_DATE "\" \"safetensors %s\" \"User Commands\"\n",
+               sft_version());
     cli_text(out, ".SH NAME\n");
     roff(out, name);
     cli_text(out, " \\- ");
@@ -37,7 +81,7 @@ static void roff_examples(cli_out *out, const cli_example *examples) {
     cli_text(out, ".SH EXAMPLES\n");
     for (; examples->line; examples++) {
         cli_text(out, ".TP\n.B ");
-        roff_line(out, examples->line);
+        roff_macro(out, examples->line);
         roff_line(out, examples->says);
     }
 }
@@ -80,12 +124,7 @@ static void roff_paragraphs(cli_out *out, const char *text) {
     for (bool first = true; *text; first = false) {
         size_t len = strcspn(text, "\n");
         if (!first) cli_text(out, ".PP\n");
-        if (*text == '.' || *text == '\'') cli_text(out, "\\&");
-        for (size_t i = 0; i < len; i++) {
-            char one[2] = { text[i], 0 };
-            cli_text(out, *one == '\\' ? "\\e" : *one == '-' ? "\\-" : one);
-        }
-        cli_text(out, "\n");
+        roff_words(out, text, len);
         text += len + (text[len] != 0);
     }
 }
@@ -110,7 +149,7 @@ static void command_page(cli_out *out, const cli_command *command) {
     cli_text(out, ".SH SEE ALSO\n.BR safetensors (1),\n.BR safetensors (5)\n");
 }
 
-static const char overview_about[] =
+const char cli_overview_about[] =
     "Inspects .safetensors models: what they hold, whether they are valid, and the values of "
     "their tensors; edits, converts, splits and merges them. Reads only the header and the bytes "
     "asked for; nothing in a file is ever executed.\n"
@@ -120,7 +159,10 @@ static const char overview_about[] =
     "natural order (2 before 10), and a bad one does not stop the rest.\n"
     "Results go to standard output, messages to standard error. Text from files is escaped "
     "wherever people read it.\n"
-    "A first word that is not a command but names a file is passed to info.";
+    "Options of a command may stand before it. A first word that is not a command but names a file "
+    "is passed to info; some names that other programs use are understood: list is ls, show and "
+    "stat are info, verify and validate are check, metadata is meta, compare is diff, search is "
+    "find.";
 
 static const cli_example overview_exits[] = {
     { "0", "fine" },
@@ -134,7 +176,7 @@ static void overview_page(cli_out *out, const cli_command *const *commands) {
     cli_text(out, ".SH SYNOPSIS\n.B safetensors\n\\fICOMMAND\\fR [\\fIOPTION\\fR]... "
                   "[\\fIPATH\\fR]...\n.br\n.B safetensors\n\\fIPATH\\fR\n");
     cli_text(out, ".SH DESCRIPTION\n");
-    roff_paragraphs(out, overview_about);
+    roff_paragraphs(out, cli_overview_about);
     cli_text(out, ".SH COMMANDS\n");
     for (; *commands; commands++) {
         cli_text(out, ".TP\n.BR safetensors\\-");
@@ -143,7 +185,7 @@ static void overview_page(cli_out *out, const cli_command *const *commands) {
     }
     cli_text(out, ".SH OPTIONS\n");
     cli_text(out, ".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nshow an overview\n");
-    cli_text(out, ".TP\n\\fB\\-\\-version\\fR\nlibrary, build options and limits\n");
+    cli_text(out, ".TP\n\\fB\\-V\\fR, \\fB\\-\\-version\\fR\nlibrary, build options and limits\n");
     cli_text(out, ".SH EXIT STATUS\n");
     for (const cli_example *e = overview_exits; e->line; e++) {
         cli_printf(out, ".TP\n.B %s\n", e->line);

@@ -10,6 +10,8 @@
 
 const cli_option cli_common_options[] = {
     { 'h', "help", NULL, CLI_FLAG, 1, AT(help), "show this help" },
+    { 'V', "version", NULL, CLI_FLAG, 1, AT(version),
+      "show the version, build options and limits" },
     { 0, "color", "auto|always|never", CLI_CHOICE, 0, AT(color),
       "when to use colour; auto: only on a terminal" },
     END,
@@ -56,6 +58,38 @@ const cli_option cli_in_place_options[] = {
     { 0, "in-place", NULL, CLI_FLAG, 1, AT(in_place), "replace IN itself instead of writing OUT" },
     END,
 };
+
+const cli_option cli_match_options[] = {
+    { 0, "match", "GLOB", CLI_MANY, 0, AT(match),
+      "only tensors whose whole name matches GLOB, or one of several: * any text, ? one "
+      "character, [a-z] [!a-z]" },
+    { 0, "exclude", "GLOB", CLI_MANY, 0, AT(exclude), "no tensors whose whole name matches GLOB" },
+    END,
+};
+
+bool cli_matches_any(const cli_words *globs, sft_span name) {
+    for (size_t i = 0; i < globs->count; i++)
+        if (cli_glob_match(sft_span_cstr(globs->items[i]), name)) return true;
+    return false;
+}
+
+bool cli_is_matched(const cli_settings *settings, sft_span name) {
+    if (settings->match.count > 0 && !cli_matches_any(&settings->match, name)) return false;
+    return !cli_matches_any(&settings->exclude, name);
+}
+
+bool cli_is_matching(const cli_settings *settings) {
+    return settings->match.count > 0 || settings->exclude.count > 0;
+}
+
+sft_code cli_no_match(const cli_settings *settings, sft_error *err) {
+    const char *match = settings->match.count == 1 ? settings->match.items[0] : NULL;
+    if (match && settings->exclude.count == 0)
+        return sfti_fail(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET,
+                         "expected tensors that match \"%s\", found none", match);
+    return sfti_fail(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET,
+                     "expected tensors that match --match and not --exclude, found none");
+}
 
 const cli_option *cli_option_at(const cli_command *command, size_t i) {
     for (size_t t = 0; t < CLI_TABLES_MOST && command->tables[t]; t++) {
@@ -139,7 +173,11 @@ static sft_code store_value(parse *p, const cli_option *row, char *value) {
     sft_span word, given = sft_span_cstr(value);
     void *field = (char *)p->settings + row->field;
     if (row->kind == CLI_WORD) {
-        *(const char **)field = value;
+        const char **word_field = field;
+        if (*word_field && strcmp(*word_field, value) != 0)
+            return cli_usage_error(p->err, "expected --%s once, found \"%s\" and \"%s\"",
+                                   row->name, *word_field, value);
+        *word_field = value;
         return SFT_OK;
     }
     if (row->kind == CLI_MANY) return store_one_more(p, row, field, value);
@@ -202,4 +240,32 @@ sft_code cli_parse_options(const cli_command *command, int argc, char **argv,
         if (code) return code;
     }
     return SFT_OK;
+}
+
+/* The row of the option in a word, whose value is in the next one if it is not attached. */
+static const cli_option *option_in(const cli_command *command, const char *word, bool *value_next) {
+    const cli_option *row = NULL;
+    *value_next = false;
+    if (word[1] == '-') {
+        size_t len = strcspn(word + 2, "=");
+        row = option_named(command, (sft_span){ word + 2, len });
+        *value_next = row && row->kind != CLI_FLAG && word[2 + len] == 0;
+        return row;
+    }
+    for (size_t i = 1; word[i]; i++) {
+        row = option_lettered(command, word[i]);
+        if (!row || row->kind != CLI_FLAG) {
+            *value_next = row && word[i + 1] == 0;
+            break;
+        }
+    }
+    return row;
+}
+
+int cli_leading_options(const cli_command *command, int argc, char **argv) {
+    int at = 0;
+    bool value_next;
+    while (at < argc && argv[at][0] == '-' && option_in(command, argv[at], &value_next))
+        at += 1 + value_next;
+    return at < argc ? at : argc;
 }

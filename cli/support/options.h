@@ -22,11 +22,14 @@ typedef struct cli_settings {
     int level, legacy, recursive, format;
     int sort, tree, csv_safe;
     int deep, explain;
-    int as, force;
+    int as, force, replace, cast_scaled, terminal;
+    int quiet, status_only; /* of hash -c */
+    int pretty, copy;
     int full, longer, paths_only, nul;
-    const char *match, *fields, *preview_folder, *workflow_file;
-    cli_words where;
-    const char *algo, *cache, *sums, *threads;
+    const char *fields, *preview_folder, *workflow_file;
+    cli_words where, match, exclude;
+    cli_words algo;
+    const char *cache, *sums, *threads;
     const char *dtype; /* of convert */
     int saturate;
     /* of commands that write, see cli_writing_options */
@@ -67,7 +70,7 @@ typedef struct cli_option {
     const char *help;
 } cli_option;
 
-#define CLI_TABLES_MOST 8
+#define CLI_TABLES_MOST 12
 
 typedef struct cli_example {
     const char *line, *says; /* line NULL ends a table */
@@ -87,6 +90,12 @@ typedef struct cli_command {
     void (*run)(struct cli *cli, char **operands, size_t count);
 } cli_command;
 
+/* Commands that are listed together. */
+typedef struct cli_group {
+    const char *title;
+    const cli_command *const *commands; /* NULL ends */
+} cli_group;
+
 /* Fail because of how the command was called: a format and its arguments. */
 #define cli_usage_error(err, ...) sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, __VA_ARGS__)
 
@@ -97,12 +106,23 @@ typedef struct cli_command {
 #define CLI_CSV_SAFE_ALONE "expected --tsv with --csv-safe, found none"
 
 /* Shared tables, each ended by a row without name. */
-extern const cli_option cli_common_options[];  /* --help --color */
+extern const cli_option cli_common_options[];  /* --help --version --color */
 extern const cli_option cli_reading_options[]; /* --level --legacy */
 extern const cli_option cli_input_options[];   /* -r */
 extern const cli_option cli_json_options[];    /* --json --jsonl */
 extern const cli_option cli_writing_options[]; /* -o --force --dry-run --no-sync ...: output.h */
 extern const cli_option cli_in_place_options[]; /* --in-place */
+
+/* --match and --exclude, and whether a name passes both: any of --match, if there is one, and none
+ * of --exclude. */
+extern const cli_option cli_match_options[];
+bool cli_is_matched(const cli_settings *settings, sft_span name);
+/* Whether one of them was given. */
+bool cli_is_matching(const cli_settings *settings);
+/* Fail, for they leave none of the tensors. */
+sft_code cli_no_match(const cli_settings *settings, sft_error *err);
+/* Whether one of the globs matches. */
+bool cli_matches_any(const cli_words *globs, sft_span name);
 
 /* Row i over all tables of a command; NULL past the last. */
 const cli_option *cli_option_at(const cli_command *command, size_t i);
@@ -114,5 +134,9 @@ bool cli_choice_at(const cli_option *option, size_t i, sft_span *word);
  * mistake SFT_BAD_ARGUMENT with a message that names the nearest option. */
 sft_code cli_parse_options(const cli_command *command, int argc, char **argv,
                            cli_settings *settings, size_t *operands, sft_error *err);
+
+/* Options may stand before the command (`--json ls FILE`): how many words of argv do, when each is
+ * an option of the command, or the value of one. */
+int cli_leading_options(const cli_command *command, int argc, char **argv);
 
 #endif

@@ -48,8 +48,9 @@ def unroff(text):
 
 def from_page(text):
     part = re.search(r"^\.SH OPTIONS\n(.*?)^\.SH", text, re.M | re.S)[1]
-    rows = re.findall(r"^(?:-(\w), )?--([a-z-]+)(?: (\S+))?\n(.*)$", unroff(part), re.M)
-    return {name: (letter, value, says) for letter, name, value, says in rows}
+    rows = re.findall(r"^\.TP\n(?:-(\w), )?--([a-z-]+)(?: (\S+))?\n(.*?)(?=^\.|\Z)",
+                      unroff(part), re.M | re.S)
+    return {name: (letter, value, " ".join(says.split())) for letter, name, value, says in rows}
 
 
 def from_bash(text, command):
@@ -108,7 +109,7 @@ def differences(command, scripts):
 
 def overview_differences(names, scripts):
     page = unroff(ask("__man", "safetensors"))
-    paged = re.findall(r"^\.BR safetensors-([a-z]+) \(1\)$", page, re.M)
+    paged = re.findall(r"^\.BR safetensors-([a-z-]+) \(1\)$", page, re.M)
     if paged != names:
         yield "commands of help and man page differ: %s, %s" % (names, paged)
     for shell, pattern in (("bash", r"%s\) words="), ("zsh", r"'%s:"), ("fish", r"-a %s -d")):
@@ -169,8 +170,8 @@ def main():
         write_rules()
         return 0
     scripts = {shell: ask("__completion", shell) for shell in ("bash", "zsh", "fish")}
-    overview = ask("help").split("Commands:\n")[1].split("\n\n")[0]
-    names = re.findall(r"^  ([a-z]+) ", overview, re.M)
+    overview = ask("help", "-a").split("\nInspect\n")[1].split("\nOptions:")[0] + "  help \n"
+    names = re.findall(r"^  ([a-z-]+) ", overview, re.M)
     checks = [("overview", overview_differences(names, scripts)), ("rules", rule_differences())]
     checks += [(name, differences(name, scripts)) for name in names]
     passed = failed = 0

@@ -109,7 +109,7 @@ static const crash_scene edits[] = {
     NAME("rename " INDEX " --add-prefix y."),
     LINE("rename " INDEX " --add-prefix y. -o /out/new"),
     NAME("rename " INDEX " --add-prefix y. -o /out/empty"),
-    LINE("add " INDEX " n=/w/x.npy"),    NAME("add " INDEX " n=/w/x.npy a=/w/x.npy --force"),
+    LINE("add " INDEX " n=/w/x.npy"),    NAME("add " INDEX " n=/w/x.npy a=/w/x.npy --replace"),
     LINE("select " INDEX " --in-place --drop b"),
     LINE("rm-tensor " INDEX " b"),
     LINE("convert " INDEX " --in-place --dtype F64"),

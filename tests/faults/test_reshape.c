@@ -190,7 +190,7 @@ static const fault_scene repairs[] = {
 
 static const fault_scene edits[] = {
     WRITES("add /m/a.safetensors n=/m/x.npy"),
-    NAMED("add /m/a.safetensors n=/m/x.npy w=/m/x.npy --force"),
+    NAMED("add /m/a.safetensors n=/m/x.npy w=/m/x.npy --replace"),
     WRITES("add " INDEX " n=/m/x.npy -o /dir/o.safetensors"),
     REFUSES("add /m/a.safetensors w=/m/x.npy"),
     WRITES("put /m/a.safetensors w"),

@@ -64,7 +64,7 @@ def check_files(prefix):
     if os.path.exists(os.path.join(BUILD, "safetensors")):
         ok, text = sh(f"'{prefix}/bin/safetensors' --version")
         check(ok and version() in text, "installed command --version", text)
-        ok, text = sh(f"'{prefix}/bin/safetensors' help")
+        ok, text = sh(f"'{prefix}/bin/safetensors' help -a")
         for name in re.findall(r"^  ([a-z-]+)  +[^ ]", text, re.M):
             check(name == "help" or name.startswith("--")
                   or f"share/man/man1/safetensors-{name}.1" in files, f"man page of {name}")

@@ -23,7 +23,7 @@ stat -c %a e.safetensors
 $SFT diff $m e.safetensors; $SFT cat e.safetensors x.f4; $SFT cat e.safetensors i
 for f in fortran big words record short none nosuch; do $SFT add e.safetensors z=$f.npy; echo $?; done
 $SFT add e.safetensors i=f4.npy; echo $?
-$SFT add e.safetensors i=f4.npy --force; $SFT ls --tsv --match i e.safetensors | tail -n 1 | cut -f2-4
+$SFT add e.safetensors i=f4.npy --replace; $SFT ls --tsv --match i e.safetensors | tail -n 1 | cut -f2-4
 $SFT add e.safetensors -o new.safetensors j=i8.npy; $SFT diff e.safetensors new.safetensors
 $SFT add sharded j=i8.npy -o one.safetensors; $SFT diff sharded one.safetensors
 $SFT add e.safetensors __metadata__=i8.npy; echo $?

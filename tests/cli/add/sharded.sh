@@ -26,7 +26,7 @@ python3 show.py new
 stat -c '%a %Y' sharded/*-*[0-9a-f].safetensors $i | sort | uniq -c
 $SFT check --level strict sharded; $SFT diff before sharded; echo $?
 $SFT add sharded new=i8.npy; echo $?
-$SFT add sharded --force "$first=i8.npy" new=i8.npy; echo $?
+$SFT add sharded --replace "$first=i8.npy" new=i8.npy; echo $?
 python3 show.py new "$first"
 $SFT diff before sharded | sed 's/max.*//'; $SFT cat sharded new
 # Another index of the folder names the old shards: they stay.

@@ -2,7 +2,7 @@
 python3 - <<'P'
 import os, pty, subprocess
 sft = os.environ["SFT"]
-for extra in ([], ["--force"]):
+for extra in ([], ["--to-terminal"]):
     master, slave = pty.openpty()
     child = subprocess.Popen([sft, "cat", "--as", "raw", *extra, "every-dtype.safetensors", "tensor.05.i8[0,:2]"],
                              stdout=slave, stderr=subprocess.PIPE)

@@ -113,9 +113,9 @@ for words in EDIT:
     if done.returncode or torn or "./.m.safetensors.sft-journal" in after:
         wrong(words, "does not recover", done)
 
-known = {words[0] for words in READ + EDIT} | {"dataset", "help"}
-listed = re.findall(r"^  ([a-z-]+)  +\S", subprocess.run([SFT, "help"], capture_output=True, text=True)
-                    .stdout.split("Commands:")[1].split("Options:")[0], re.M)
+known = {words[0] for words in READ + EDIT} | {"dataset"}
+listed = re.findall(r"^  ([a-z-]+)  +\S", subprocess.run([SFT, "help", "-a"], capture_output=True, text=True)
+                    .stdout.split("\nInspect\n")[1].split("\nOptions:")[0], re.M)
 print("not in the table:", sorted(set(listed) ^ known), "wrong:", bad)
 P
 SFT=$SFT python3 play.py

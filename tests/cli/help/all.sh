@@ -1,0 +1,1 @@
+$SFT help -a

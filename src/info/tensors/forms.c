@@ -122,7 +122,7 @@ static bool is_separator(char c) {
     return c == '.' || c == '_';
 }
 
-static size_t digits_at(sft_span name, size_t i) {
+static size_t digits_from(sft_span name, size_t i) {
     size_t end = i;
     while (end < name.len && sfti_lex_digit(name.data[end])) end++;
     return end - i;
@@ -131,7 +131,7 @@ static size_t digits_at(sft_span name, size_t i) {
 /* The length of the number that begins a part of the name at i, if the part is a number and not
  * the name's end (img_mlp.0: the layer's own name); 0 if it is not. */
 static size_t lone_number(sft_span name, size_t i) {
-    size_t len = digits_at(name, i), end = i + len;
+    size_t len = digits_from(name, i), end = i + len;
     if (len == 0 || (end < name.len ? !is_separator(name.data[end]) : i > 0)) return 0;
     return len;
 }
@@ -235,10 +235,11 @@ static bool key_again(form_key *key, const sfti_form *form, sft_span name) {
             return false;
         from += len + of->places[n].len;
         at += len;
-        size_t digits = digits_at(name, at);
+        size_t digits = digits_from(name, at);
         if (digits == 0) return false;
-        if (n == 0) key->numbers.places[0].at = (uint32_t)at, key->first = number_value(name, at, digits);
-        if (n + 1 == of->inner) key->inner = number_value(name, at, digits);
+        uint64_t value = number_value(name, at, digits);
+        if (n == 0) key->numbers.places[0].at = (uint32_t)at, key->first = value;
+        if (n + 1 == of->inner) key->inner = value;
         at += digits;
     }
     size_t rest = form->raw.len - from;

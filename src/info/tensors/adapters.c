@@ -252,10 +252,12 @@ static bool is_module(const adapter_scan *scan, sfti_module *m,
 }
 
 static bool begin_forms(adapter_scan *scan) {
-    if (scan->forms) return true;
-    scan->prefix_of = sfti_forms_prefixes(scan->view);
-    scan->forms = sfti_forms_new(scan->view->info);
-    return scan->forms && scan->prefix_of;
+    sft_info *info = scan->view->info;
+    if (!scan->forms && !info->code) {
+        scan->prefix_of = sfti_forms_prefixes(scan->view);
+        scan->forms = sfti_forms_new(info);
+    }
+    return !info->code;
 }
 
 static void scan_module(adapter_scan *scan, const sft_tensor *tensor,

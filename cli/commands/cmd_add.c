@@ -88,7 +88,7 @@ static sft_code add_arrays(add_run *a, char **words, size_t count, sft_error *er
 static sft_code add_to_model(add_run *a, char **operands, size_t count, sft_error *err) {
     cli *c = a->c;
     cli_output out;
-    sft_code code = cli_parts_open_one(c, operands, !c->set.output, &a->parts, err);
+    sft_code code = cli_parts_open_one(c, operands[0], !c->set.output, &a->parts, err);
     const char *input = a->path = a->parts.path; /* the model, not its folder */
     bool here = !code && !c->set.output && sft_set_index_path(a->parts.sets[0]);
     if (here) code = cli_fresh_own_index(input, err);
@@ -142,7 +142,8 @@ const cli_command cli_add_command = {
     "removed unless another index in the folder names it. With -o the whole model becomes one "
     "file.",
     add_examples,
-    { add_options, cli_writing_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
+    { add_options, cli_writing_options, cli_json_options, cli_reading_options, cli_common_options,
+      NULL },
     { "the tensors were added", NULL,
       "FILE or an array could not be read, the result could not be written, or a usage error" },
     2, SIZE_MAX, run_add,

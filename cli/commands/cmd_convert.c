@@ -3,6 +3,7 @@
 #include "safetensors_convert.h"
 #include "support/fresh.h"
 #include "support/hash.h"
+#include "support/many.h"
 #include "support/output.h"
 #include "support/parts.h"
 #include "support/progress.h"
@@ -267,6 +268,18 @@ static sft_code plan_and_warn(convert_run *run, sft_error *err) {
     return SFT_OK;
 }
 
+/* No tensor is cast, into as many files: nothing is written, unless --copy is given. */
+static bool is_unchanged(const convert_run *run) {
+    cli *c = run->c;
+    cli_written written = CLI_WRITTEN_INIT;
+    bool merges = sft_set_index_path(run->parts.sets[0]) && !is_folder_asked(run);
+    bool cast = sft_conversion_count(run->conversion, SFT_CONVERT_CAST) > 0;
+    if (cast || merges || (c->set.copy && c->set.output)) return false;
+    written.input = written.output = run->input;
+    cli_say_written(c, &written);
+    return true;
+}
+
 static sft_code convert_here(convert_run *run, sft_error *err) {
     sft_code code = cli_fresh_own_index(run->input, err);
     if (!code) code = plan_and_warn(run, err);
@@ -287,7 +300,7 @@ static sft_code convert_opened(convert_run *run, sft_error *err) {
     }
     run->parts.path = run->input;
     code = plan_and_warn(run, err);
-    if (code) return code;
+    if (code || is_unchanged(run)) return code;
     if (!c->set.dry_run) code = write_model(run, folder ? NULL : &out, err);
     if (!code) return say_conversion(run, folder, output, err);
     bool of_input = code == SFT_CAST_VALUE || code == SFT_IO_READ || code == SFT_IO_SHRUNK;
@@ -295,14 +308,11 @@ static sft_code convert_opened(convert_run *run, sft_error *err) {
     return code;
 }
 
-static sft_code convert_model(convert_run *run, char **operands, sft_error *err) {
-    run->input = operands[0];
-    sft_code code = parse_dtype(run->c->set.dtype, &run->to, err);
-    if (code) return code;
+static sft_code convert_model(convert_run *run, sft_error *err) {
     run->parts.path = run->input;
-    code = cli_output_agrees(run->c, err);
+    sft_code code = cli_output_agrees(run->c, err);
     if (code) return code;
-    code = cli_parts_open_one(run->c, operands, run->c->set.in_place != 0, &run->parts, err);
+    code = cli_parts_open_one(run->c, run->input, run->c->set.in_place != 0, &run->parts, err);
     if (code) return code;
     run->input = run->parts.path; /* the model, not its folder */
     if (is_set_in_place(run)) return convert_here(run, err);
@@ -310,18 +320,25 @@ static sft_code convert_model(convert_run *run, char **operands, sft_error *err)
     return convert_opened(run, err);
 }
 
-static void run_convert(cli *c, char **operands, size_t count) {
+static void convert_one(cli *c, const char *input, void *ctx) {
+    const convert_run *all = ctx;
     sft_error err = SFT_ERROR_INIT;
-    convert_run run = { .c = c };
-    (void)count;
+    convert_run run = { .c = c, .to = all->to, .threads = all->threads, .input = input };
     run.parts.arena.alloc = c->alloc;
-    if (!cli_parse_threads(c, &run.threads)) return;
-    if (!c->set.threads) run.threads = 1;
-    sft_code code = convert_model(&run, operands, &err);
+    sft_code code = convert_model(&run, &err);
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, run.input, &err);
     else if (code) cli_fail_input(c, run.parts.path, &err);
     sft_conversion_free(run.conversion);
     cli_parts_free(&run.parts);
+}
+
+static void run_convert(cli *c, char **operands, size_t count) {
+    sft_error err = SFT_ERROR_INIT;
+    convert_run run = { .c = c };
+    if (!cli_parse_threads(c, &run.threads)) return;
+    if (!c->set.threads) run.threads = 1;
+    if (parse_dtype(c->set.dtype, &run.to, &err)) cli_fail_usage(c, &err);
+    else cli_write_each(c, operands, count, convert_one, &run);
 }
 
 static const cli_option convert_options[] = {
@@ -334,6 +351,8 @@ static const cli_option convert_options[] = {
     { 0, "threads", "N", CLI_WORD, 0, offsetof(cli_settings, threads),
       "threads that read and convert while one writes, which is seldom faster; default 1, 0: "
       "one per processor" },
+    { 0, "copy", NULL, CLI_FLAG, 1, offsetof(cli_settings, copy),
+      "with -o: write OUT even if no tensor is cast" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
@@ -344,13 +363,14 @@ static const cli_example convert_examples[] = {
       "some tensors only" },
     { "safetensors convert model.safetensors.index.json -o model-bf16 --dtype BF16",
       "a sharded model, into a new folder" },
+    { "safetensors convert -r ~/loras -o half/ --dtype F16", "every model in a tree" },
     { "safetensors convert model.safetensors -o half.safetensors --dtype F16 --dry-run",
       "how large would it be?" },
     { NULL, NULL },
 };
 
 const cli_command cli_convert_command = {
-    "convert", "IN -o OUT|--in-place --dtype DTYPE",
+    "convert", "IN... -o OUT|--in-place --dtype DTYPE",
     "convert the tensors of a model to another dtype",
     "Without --match, all floating-point tensors become DTYPE if that is a floating-point dtype "
     "(all integer tensors if it is an integer dtype); the others stay as they are. Values are "
@@ -364,12 +384,14 @@ const cli_command cli_convert_command = {
     "OUT is a new or empty folder for its shards and their index. With --in-place, the shards "
     "with tensors to convert are written under new names, then the index, then the old shards "
     "are removed unless another index in the folder names them. Metadata is kept. Needs only a "
-    "few MiB of memory, whatever the size of the tensors; OUT is written atomically.",
+    "few MiB of memory, whatever the size of the tensors; OUT is written atomically.\n"
+    "Several models, or those of a tree with -r, go into the folder OUT/ under their names. "
+    "Nothing is written where no tensor is cast, unless --copy is given.",
     convert_examples,
-    { convert_options, cli_match_options, cli_in_place_options, cli_writing_options, cli_json_options,
-      cli_reading_options, cli_common_options, NULL },
+    { convert_options, cli_match_options, cli_input_options, cli_in_place_options,
+      cli_writing_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
     { "OUT was written", "--match found no tensor; nothing was written",
       "IN could not be read, a value does not fit DTYPE, OUT could not be written, or a usage "
       "error" },
-    1, 1, run_convert,
+    1, SIZE_MAX, run_convert,
 };

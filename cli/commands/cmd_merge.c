@@ -43,7 +43,7 @@ static sft_code merge_models(cli *c, char **operands, size_t count, cli_output *
         parts->path = out->blame;
         return code;
     }
-    code = cli_parts_open(c, operands, count, parts, err);
+    code = cli_parts_open(c, (const char *const *)operands, count, parts, err);
     if (!code) code = cli_output_sources(c, parts, out, err);
     if (code) return code;
     parts->path = out->path;

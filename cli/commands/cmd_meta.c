@@ -1,114 +1,15 @@
 /* meta: show and edit metadata in place. */
 #include "commands/commands.h"
+#include "commands/meta_show.h"
 #include "commands/meta_values.h"
 #include "os/os.h"
 #include "support/edit.h"
+#include "support/files.h"
 #include "support/hints.h"
+#include "support/many.h"
 #include "support/words.h"
 
 #include <string.h>
-
-/* ── Showing ── */
-
-static void show_pair(cli *c, sft_span key, sft_span value) {
-    cli_style_on(&c->out, CLI_BOLD);
-    cli_escaped(&c->out, key);
-    cli_style_off(&c->out, CLI_BOLD);
-    cli_fill(&c->out, ": %\n", value);
-}
-
-static void json_pairs(sfti_json_writer *w, const meta_pairs *pairs) {
-    sfti_json_open(w, '{');
-    for (size_t i = 0; i < pairs->count; i++) {
-        sft_pair pair = meta_pair_at(pairs, i);
-        sfti_json_key_span(w, pair.key);
-        if (pairs->is_json) sfti_json_raw(w, pair.value);
-        else sfti_json_span(w, pair.value);
-    }
-    sfti_json_close(w, '}');
-}
-
-/* --to-json: nothing but the pairs. */
-static void json_list(cli *c, const char *path, const meta_pairs *pairs) {
-    sft_error err = SFT_ERROR_INIT;
-    sfti_json_writer plain;
-    sft_sink sink = cli_out_sink(&c->out);
-    cli_object object;
-    if (!c->set.to_json) {
-        sfti_json_writer *w = cli_object_begin(&object, c, path);
-        sfti_json_key(w, "metadata");
-        json_pairs(w, pairs);
-        cli_object_end(&object);
-        return;
-    }
-    sfti_json_write(&plain, &sink, 0, &err);
-    json_pairs(&plain, pairs);
-    if (sfti_json_done(&plain)) cli_complain(c, path, &err);
-    cli_text(&c->out, "\n");
-}
-
-static void list_input(cli *c, const cli_input *input) {
-    sft_error err = SFT_ERROR_INIT;
-    meta_pairs pairs;
-    if (meta_read(c, input, &pairs, &err)) {
-        cli_fail_input(c, input->path, &err);
-    } else if (cli_is_json(c) || c->set.to_json) {
-        json_list(c, input->path, &pairs);
-    } else {
-        for (size_t i = 0; i < pairs.count; i++)
-            show_pair(c, meta_pair_at(&pairs, i).key, meta_value(&pairs, i));
-    }
-    meta_free(&pairs);
-}
-
-static void meta_list(cli *c, char **operands, size_t count) {
-    cli_each_input(c, operands, count, list_input);
-}
-
-/* To a terminal escaped; to a program as it is. */
-static void show_value(cli *c, sft_span value) {
-    if (os_is_terminal(1)) cli_escaped(&c->out, value);
-    else cli_put(&c->out, value.data, value.len);
-    cli_text(&c->out, "\n");
-}
-
-static void no_such_key(cli *c, const char *path, const char *key) {
-    sft_error err = SFT_ERROR_INIT;
-    sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET, "no such key: \"%s\"", key);
-    cli_hint(&err, CLI_HINT_LIST_KEYS);
-    cli_refuse(c, path, &err);
-}
-
-static size_t find_pair(const meta_pairs *pairs, const char *key) {
-    size_t i = 0;
-    while (i < pairs->count && !cli_is(meta_pair_at(pairs, i).key, key)) i++;
-    return i;
-}
-
-static void meta_get(cli *c, char **operands, size_t count) {
-    sft_error err = SFT_ERROR_INIT;
-    meta_pairs pairs = { .count = 0 };
-    sfti_arena arena = { .alloc = c->alloc };
-    cli_input input = { CLI_FILE, operands[0], NULL };
-    (void)count;
-    sft_code code = cli_edit_operand(c, &arena, operands[0], &input.path, &err);
-    if (sft_path_is_index(input.path)) input.kind = CLI_INDEX;
-    if (strcmp(input.path, "-") == 0) input.kind = CLI_STDIN;
-    if (!code) code = meta_read(c, &input, &pairs, &err);
-    if (code) {
-        cli_fail_input(c, input.path, &err);
-    } else {
-        size_t at = find_pair(&pairs, operands[1]);
-        meta_pairs one = pairs;
-        one.first = pairs.first + at;
-        one.count = 1;
-        if (at == pairs.count) no_such_key(c, input.path, operands[1]);
-        else if (cli_is_json(c)) json_list(c, input.path, &one);
-        else show_value(c, meta_value(&pairs, at));
-    }
-    meta_free(&pairs);
-    sfti_arena_free(&arena);
-}
 
 /* ── Changing ── */
 
@@ -118,6 +19,7 @@ typedef struct meta_change {
     sft_pair *pairs;
     size_t count;
     bool is_scrub, is_rm;
+    const char *value_file; /* of KEY=@FILE, while it is read */
     sft_span *listed; /* keys removed from the current file */
     size_t listed_count;
     const sft_span *missing; /* the first key that is not there, or NULL */
@@ -160,21 +62,45 @@ static sft_code ask_scrub(cli *c, sft_edit *edit, meta_change *change, sft_error
     return code;
 }
 
-static sft_code ask_pairs(sft_edit *edit, meta_change *change, sft_error *err) {
+static bool is_listed(const meta_change *change, sft_span key) {
+    for (size_t i = 0; i < change->listed_count; i++)
+        if (sft_span_equal(change->listed[i], key)) return true;
+    return false;
+}
+
+static sft_code remove_key(sft_edit *edit, meta_change *change, sft_span key, sft_error *err) {
+    if (is_listed(change, key)) return SFT_OK;
+    change->listed[change->listed_count++] = key;
+    return sft_edit_remove(edit, key, err);
+}
+
+/* A key, or those that a glob matches. */
+static sft_code remove_keys(sft_edit *edit, meta_change *change, const sft_span *key,
+                            sft_error *err) {
+    const sft_file *file = sft_edit_file(edit);
+    size_t found = 0;
     sft_span value;
     sft_code code = SFT_OK;
-    change->listed = sfti_arena_array(&change->arena, change->count, sizeof *change->listed);
-    if (!change->listed) return sfti_fail_memory(err, change->count);
-    for (size_t i = 0; code == SFT_OK && i < change->count; i++) {
+    if (sft_file_metadata_get(file, *key, &value)) return remove_key(edit, change, *key, err);
+    for (size_t i = 0; !code && i < sft_file_metadata_count(file); i++) {
+        sft_span name = sft_file_metadata_at(file, i).key;
+        if (!cli_glob_match(*key, name)) continue;
+        code = remove_key(edit, change, name, err);
+        found++;
+    }
+    if (found == 0 && !change->missing) change->missing = key;
+    return code;
+}
+
+static sft_code ask_pairs(sft_edit *edit, meta_change *change, sft_error *err) {
+    sft_code code = SFT_OK;
+    size_t most = change->count + sft_file_metadata_count(sft_edit_file(edit));
+    change->listed = sfti_arena_array(&change->arena, most, sizeof *change->listed);
+    if (!change->listed) return sfti_fail_memory(err, most);
+    for (size_t i = 0; !code && i < change->count; i++) {
         const sft_pair *pair = &change->pairs[i];
-        if (pair->value.data) {
-            code = sft_edit_set(edit, pair->key, pair->value, err);
-        } else if (sft_file_metadata_get(sft_edit_file(edit), pair->key, &value)) {
-            code = sft_edit_remove(edit, pair->key, err);
-            change->listed[change->listed_count++] = pair->key;
-        } else {
-            if (!change->missing) change->missing = &pair->key;
-        }
+        code = pair->value.data ? sft_edit_set(edit, pair->key, pair->value, err)
+                                : remove_keys(edit, change, &pair->key, err);
     }
     return code;
 }
@@ -182,9 +108,10 @@ static sft_code ask_pairs(sft_edit *edit, meta_change *change, sft_error *err) {
 static sft_code say_change(cli *c, const char *path, const meta_change *change,
                            const sft_edit_report *report, sft_error *err) {
     char sha256[SFT_HASH_TEXT_SIZE] = "";
-    bool changed = report->method != SFT_EDIT_NONE || c->set.output;
+    bool changed = report->method != SFT_EDIT_NONE || (c->set.output && c->set.copy);
     if (change->is_scrub && !c->set.dry_run) {
-        sft_code code = meta_sha256(c, c->set.output ? c->set.output : path, sha256, err);
+        const char *result = c->set.output && changed ? c->set.output : path;
+        sft_code code = meta_sha256(c, result, sha256, err);
         if (code) return code;
     }
     cli_edit_result result = { .path = path, .report = report, .changed = changed,
@@ -199,13 +126,11 @@ static sft_code say_change(cli *c, const char *path, const meta_change *change,
 }
 
 /* A key that rm did not find; the result object says nothing of it. */
-static void tell_missing(cli *c, const char *path, sft_span key) {
+static void tell_missing(cli *c, const char *path, const sft_file *file, sft_span key) {
+    sft_error err = SFT_ERROR_INIT;
+    meta_no_key(file, key, &err);
     cli_status(c, CLI_NO);
-    cli_flush(&c->out);
-    cli_text(&c->err, "safetensors: ");
-    cli_path(&c->err, path, ": no such key: ");
-    cli_quoted(&c->err, key);
-    cli_text(&c->err, "\n");
+    cli_warn(c, path, &err);
 }
 
 static sft_code change_file(cli *c, const char *path, void *ctx, sft_error *err) {
@@ -219,8 +144,9 @@ static sft_code change_file(cli *c, const char *path, void *ctx, sft_error *err)
     code = change->is_scrub ? ask_scrub(c, edit, change, err) : ask_pairs(edit, change, err);
     if (!code) code = cli_edit_finish(c, path, edit, &report, err);
     if (!code) code = say_change(c, path, change, &report, err);
+    if (!code && change->is_rm && change->missing)
+        tell_missing(c, path, sft_edit_file(edit), *change->missing);
     sft_edit_close(edit);
-    if (!code && change->is_rm && change->missing) tell_missing(c, path, *change->missing);
     return code;
 }
 
@@ -275,8 +201,9 @@ static sft_code change_index(cli *c, const char *path, meta_change *change, sft_
     return SFT_OK;
 }
 
-static void change_one(cli *c, const char *operand, meta_change *change) {
+static void change_one(cli *c, const char *operand, void *ctx) {
     sft_error err = SFT_ERROR_INIT;
+    meta_change *change = ctx;
     const char *path;
     if (cli_edit_operand(c, &change->arena, operand, &path, &err)) {
         cli_edit_fail(c, path, &err);
@@ -284,6 +211,9 @@ static void change_one(cli *c, const char *operand, meta_change *change) {
     }
     if (!cli_edits_index(c, path)) {
         cli_edit_each(c, path, change_file, change);
+    } else if (c->several && c->set.output) {
+        cli_usage_error(&err, "expected models in one file for -o DIR/, found an index");
+        cli_edit_fail(c, path, &err);
     } else if (change_index(c, path, change, &err)) {
         cli_edit_fail(c, path, &err);
     }
@@ -291,7 +221,49 @@ static void change_one(cli *c, const char *operand, meta_change *change) {
 
 /* ── Verbs ── */
 
-static sft_code take_pairs(cli *c, char **words, size_t count, size_t each, meta_change *change,
+/* KEY=@FILE: the text of the file. */
+static sft_code take_file(cli *c, const char *word, const char *at, meta_change *change,
+                          sft_error *err) {
+    sft_buffer text;
+    sft_span key = { word, (size_t)(at - word) };
+    change->value_file = at + 2;
+    sft_code code = cli_read_file(c, at + 2, META_VALUE_MOST, &text, err);
+    if (code) return code;
+    change->value_file = NULL;
+    char *copy = sfti_arena_copy(&change->arena, text.data ? text.data : "", text.len);
+    if (!copy) code = sfti_fail_memory(err, text.len);
+    if (!code) change->pairs[change->count++] = (sft_pair){ key, { copy, text.len } };
+    sft_buffer_free(&text);
+    return code;
+}
+
+/* Where "=@" stands behind a key, or NULL. */
+static const char *file_mark(const char *word) {
+    const char *at = strstr(word, "=@");
+    return at && at > word && at[2] ? at : NULL;
+}
+
+/* KEY VALUE... and KEY=@FILE of set. */
+static sft_code take_values(cli *c, char **words, size_t count, meta_change *change,
+                            sft_error *err) {
+    sft_code code = SFT_OK;
+    for (size_t i = 0; !code && i < count; i++) {
+        const char *mark = file_mark(words[i]);
+        if (mark) {
+            code = take_file(c, words[i], mark, change, err);
+        } else if (i + 1 < count) {
+            sft_pair pair = { sft_span_cstr(words[i]), sft_span_cstr(words[i + 1]) };
+            change->pairs[change->count++] = pair;
+            i++;
+        } else {
+            code = cli_usage_error(err, "expected a VALUE after the KEY \"%s\", found none",
+                                   words[i]);
+        }
+    }
+    return code;
+}
+
+static sft_code take_pairs(cli *c, char **words, size_t count, meta_change *change,
                            sft_error *err) {
     meta_json json = { NULL, 0, { NULL, 0, 0, c->alloc } };
     sft_pair thumbnail;
@@ -307,11 +279,9 @@ static sft_code take_pairs(cli *c, char **words, size_t count, size_t each, meta
     if (!change->pairs) return sfti_fail_memory(err, most);
     for (size_t i = 0; i < json.count; i++) change->pairs[change->count++] = json.pairs[i];
     if (picture) change->pairs[change->count++] = thumbnail;
-    for (size_t i = 0; i < count; i += each) {
-        sft_pair pair = { sft_span_cstr(words[i]), { NULL, 0 } };
-        if (each == 2) pair.value = sft_span_cstr(words[i + 1]);
-        change->pairs[change->count++] = pair;
-    }
+    if (!change->is_rm) return take_values(c, words, count, change, err);
+    for (size_t i = 0; i < count; i++)
+        change->pairs[change->count++] = (sft_pair){ sft_span_cstr(words[i]), { NULL, 0 } };
     return SFT_OK;
 }
 
@@ -322,37 +292,50 @@ static void usage(cli *c, const char *expected) {
     cli_fail_usage(c, &err);
 }
 
-/* set FILE KEY VALUE..., rm FILE KEY... */
-static void change_pairs(cli *c, char **operands, size_t count, size_t each) {
-    sft_error err = SFT_ERROR_INIT;
-    meta_change change = { .arena.alloc = c->alloc, .is_rm = each == 1 };
-    if (take_pairs(c, operands + 1, count - 1, each, &change, &err)) {
-        cli_complain(c, c->set.from_json ? c->set.from_json : c->set.thumbnail, &err);
-    } else {
-        change_one(c, operands[0], &change);
+/* The first operand is a model, and so are those behind it that are called like one or are
+ * folders; keys and values follow. */
+static size_t count_models(char **operands, size_t count) {
+    size_t i = 1;
+    os_info info;
+    for (; i < count; i++) {
+        sft_span word = sft_span_cstr(operands[i]);
+        bool named = cli_ends_with(word, ".safetensors") || cli_ends_with(word, ".sft")
+                  || sft_path_is_index(operands[i]);
+        if (!named && (os_info_path(operands[i], true, &info) || info.kind != OS_DIR)) break;
     }
+    return i;
+}
+
+/* set FILE... KEY VALUE..., rm FILE... KEY... */
+static void change_pairs(cli *c, char **operands, size_t models, size_t count, bool is_rm) {
+    sft_error err = SFT_ERROR_INIT;
+    meta_change change = { .arena.alloc = c->alloc, .is_rm = is_rm };
+    sft_code code = take_pairs(c, operands + models, count - models, &change, &err);
+    const char *blame = change.value_file ? change.value_file
+                      : c->set.from_json ? c->set.from_json : c->set.thumbnail;
+    if (code && !blame) cli_fail_usage(c, &err);
+    else if (code) cli_complain(c, blame, &err);
+    else
+        cli_write_each(c, operands, models, change_one, &change);
     sfti_arena_free(&change.arena);
 }
 
 static void meta_set(cli *c, char **operands, size_t count) {
-    if (count % 2 == 0)
-        usage(c, "FILE and pairs of KEY and VALUE, found a KEY without a VALUE");
-    else if (count == 1 && !c->set.from_json && !c->set.thumbnail)
-        usage(c, "FILE KEY VALUE, --from-json or --thumbnail, found FILE alone");
-    else change_pairs(c, operands, count, 2);
+    size_t models = count_models(operands, count);
+    if (models == count && !c->set.from_json && !c->set.thumbnail)
+        usage(c, "FILE KEY VALUE, KEY=@FILE, --from-json or --thumbnail, found FILE alone");
+    else change_pairs(c, operands, models, count, false);
 }
 
 static void meta_rm(cli *c, char **operands, size_t count) {
-    change_pairs(c, operands, count, 1);
+    size_t models = count_models(operands, count);
+    if (models == count) usage(c, "FILE KEY..., found no KEY");
+    else change_pairs(c, operands, models, count, true);
 }
 
 static void meta_scrub(cli *c, char **operands, size_t count) {
     meta_change change = { .arena.alloc = c->alloc, .is_scrub = true };
-    if (count > 1 && c->set.output) {
-        usage(c, "one FILE with -o OUT, found several");
-        return;
-    }
-    for (size_t i = 0; i < count && !cli_is_over(c); i++) change_one(c, operands[i], &change);
+    cli_write_each(c, operands, count, change_one, &change);
     sfti_arena_free(&change.arena);
 }
 
@@ -408,9 +391,10 @@ static const struct meta_verb {
     void (*run)(cli *c, char **operands, size_t count);
 } meta_verbs[] = {
     { "list", "PATH...", 1, SIZE_MAX, meta_list },
-    { "get", "FILE KEY", 2, 2, meta_get },
-    { "set", "FILE KEY VALUE...", 1, SIZE_MAX, meta_set },
-    { "rm", "FILE KEY...", 2, SIZE_MAX, meta_rm },
+    { "get", "FILE KEY...", 2, SIZE_MAX, meta_get },
+    { "header", "PATH...", 1, SIZE_MAX, meta_header },
+    { "set", "FILE... KEY VALUE...", 1, SIZE_MAX, meta_set },
+    { "rm", "FILE... KEY...", 2, SIZE_MAX, meta_rm },
     { "scrub", "FILE...", 1, SIZE_MAX, meta_scrub },
     { "recover", "FILE...", 1, SIZE_MAX, meta_recover },
 };
@@ -421,20 +405,56 @@ static const struct meta_verb *verb_named(const char *name) {
     return NULL;
 }
 
+/* No verb: what the options say, or a file, which is listed. */
+static const struct meta_verb *verb_without_name(const cli *c, const char *word) {
+    os_info info;
+    if (c->set.from_json || c->set.thumbnail) return verb_named("set");
+    bool is_file = strcmp(word, "-") == 0 || strpbrk(word, "./\\")
+                || os_info_path(word, true, &info) == 0;
+    return c->set.to_json || is_file ? verb_named("list") : NULL;
+}
+
+static void unknown_verb(cli *c, const char *word) {
+    sft_error err = SFT_ERROR_INIT;
+    cli_guess guess = cli_guess_begin(sft_span_cstr(word));
+    for (size_t i = 0; i < sizeof meta_verbs / sizeof *meta_verbs; i++)
+        cli_guess_try(&guess, sft_span_cstr(meta_verbs[i].name));
+    cli_usage_error(&err, "expected list, get, header, set, rm, scrub, recover or a file, found "
+                    "\"%s\"%s", word, cli_guess_text(&guess, "\"", "\""));
+    cli_hint(&err, CLI_HINT_HELP_META);
+    cli_fail_usage(c, &err);
+}
+
+static const char *clash_of(const cli *c, const struct meta_verb *verb) {
+    bool lists = verb->run == meta_list || verb->run == meta_get || verb->run == meta_header;
+    bool tsv = c->set.format == CLI_TSV;
+    if (c->set.pretty && !lists) return "expected --pretty with list, get and header only";
+    if (tsv && verb->run != meta_list) return "expected --tsv with list only";
+    if (tsv && (c->set.pretty || c->set.to_json))
+        return "expected --tsv without --pretty and --to-json, found both";
+    return NULL;
+}
+
 static void run_meta(cli *c, char **operands, size_t count) {
     const struct meta_verb *verb = verb_named(operands[0]);
     size_t skip = verb != NULL;
-    if (!verb && c->set.to_json) verb = verb_named("list");
-    if (!verb && (c->set.from_json || c->set.thumbnail)) verb = verb_named("set");
+    if (!verb) verb = verb_without_name(c, operands[0]);
     count -= skip;
-    if (!verb) usage(c, "list, get, set, rm, scrub or recover, found another word");
+    const char *clash = verb ? clash_of(c, verb) : NULL;
+    if (!verb) unknown_verb(c, operands[0]);
     else if (count < verb->least || count > verb->most) usage(c, verb->operands);
+    else if (clash) usage(c, clash + strlen("expected "));
     else verb->run(c, operands + skip, count);
 }
 
 static const cli_option meta_options[] = {
     { 0, "to-json", NULL, CLI_FLAG, 1, offsetof(cli_settings, to_json),
       "list: print only the metadata, as one JSON object" },
+    { 0, "pretty", NULL, CLI_FLAG, 1, offsetof(cli_settings, pretty),
+      "list, get and header: JSON inside values, and that of the header, on indented lines; with "
+      "--json: as JSON instead of text" },
+    { 0, "tsv", NULL, CLI_FLAG, CLI_TSV, offsetof(cli_settings, format),
+      "list: a table of path, key and value, separated by tabs" },
     { 0, "from-json", "FILE", CLI_WORD, 0, offsetof(cli_settings, from_json),
       "set: all pairs of this JSON object; null removes a key, a value that is not a string is "
       "stored as its JSON text; - is standard input" },
@@ -446,10 +466,13 @@ static const cli_option meta_options[] = {
 };
 
 static const cli_example meta_examples[] = {
-    { "safetensors meta list model.safetensors", "all keys and values" },
+    { "safetensors meta model.safetensors", "all keys and values" },
+    { "safetensors meta get --pretty lora.safetensors ss_bucket_info", "JSON inside a value" },
     { "safetensors meta set model.safetensors modelspec.title \"Neon City\"",
       "fast, whatever the size of the file" },
-    { "safetensors meta rm model.safetensors ss_output_name", "remove a key" },
+    { "safetensors meta set model.safetensors notes=@notes.txt", "the text of a file" },
+    { "safetensors meta rm model.safetensors 'ss_*'", "remove all keys of kohya's scripts" },
+    { "safetensors meta scrub -r ~/loras -o clean/", "changed copies of every model in a tree" },
     { "safetensors meta scrub lora.safetensors --keep ss_tag_frequency",
       "remove paths, folder names, session ids, workflows" },
     { "safetensors meta --to-json model.safetensors | jq . | "
@@ -461,10 +484,12 @@ static const cli_example meta_examples[] = {
 };
 
 const cli_command cli_meta_command = {
-    "meta", "list|get|set|rm|scrub|recover FILE [KEY [VALUE]]...",
+    "meta", "[list|get|header|set|rm|scrub|recover] FILE... [KEY [VALUE]]...",
     "show and edit metadata in place",
-    "list shows all pairs (of many files too), get one value, set adds or changes pairs, rm "
-    "removes them. scrub removes what may identify you or your machine: values with absolute "
+    "list, which need not be written, shows all pairs, get the values of keys, header the header "
+    "as it stands in the file. set adds or changes pairs: KEY VALUE, or KEY=@FILE for the text of "
+    "a file (@- is standard input). rm removes keys; * ? and [a-z] match several. scrub "
+    "removes what may identify you or your machine: values with absolute "
     "paths, e-mail addresses, names of users, folders and machines, session ids, secrets, whole "
     "configurations and workflows, images that carry such things; tag counts stay, under numbers "
     "instead of folder names. It prints what it removes and why, and the new SHA-256 of the "
@@ -476,7 +501,8 @@ const cli_command cli_meta_command = {
     "commands report it, and recover repairs the file; so does any command that edits it.\n"
     "For a model with an index, the metadata of the index itself is shown and changed; "
     "--each-shard edits its files. With -o OUT the file stays as it is and a changed copy is "
-    "written.",
+    "written; of several files, and of a tree with -r, into the folder OUT/. Nothing is written "
+    "where nothing would change, unless --copy asks for the copy all the same.",
     meta_examples,
     { meta_options, cli_editing_options, cli_writing_options, cli_input_options, cli_json_options,
       cli_reading_options, cli_common_options, NULL },

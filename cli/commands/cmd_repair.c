@@ -2,6 +2,7 @@
 #include "commands/commands.h"
 #include "commands/repair.h"
 #include "support/edit.h"
+#include "support/many.h"
 #include "support/progress.h"
 
 #include <string.h>
@@ -21,20 +22,30 @@ static void put_repaired(void *ctx, sfti_json_writer *w) {
     sfti_json_close(w, ']');
 }
 
+/* Nothing is written of a file without a fault, unless --copy is given. */
+static bool is_whole(const cli *c, const sft_repair *repair) {
+    return sft_repair_fix_count(repair) == 0 && !(c->set.copy && c->set.output);
+}
+
 static void say_repaired(cli *c, const cli_output *out, const char *input,
                          const sft_repair *repair) {
     repaired r = { input, repair };
     cli_written written = CLI_WRITTEN_INIT;
     cli_written_file file = cli_repaired_file(out->path, repair);
-    bool none = sft_repair_fix_count(repair) == 0;
+    bool none = is_whole(c, repair);
     if (!cli_is_json(c) && cli_print_fixes(c, input, repair) == 0) {
-        cli_path(&c->out, input, ": nothing to repair\n");
+        bool skipped = c->set.output && !c->set.copy;
+        cli_path(&c->out, input, ": nothing to repair%s\n",
+                 skipped ? ", not written (--copy writes it all the same)" : "");
     }
-    if (none && out->in_place && !cli_is_json(c)) return;
+    if (none && !cli_is_json(c)) {
+        c->unchanged++;
+        return;
+    }
     written.input = input;
     written.output = out->path;
     written.files = &file;
-    written.file_count = 1;
+    written.file_count = !none || out->in_place;
     written.more = put_repaired;
     written.ctx = &r;
     cli_say_written(c, &written);
@@ -44,7 +55,7 @@ static sft_code write_repaired(cli *c, const cli_output *out, const sft_repair *
                                sft_error *err) {
     cli_progress progress;
     sft_sink sink;
-    if (c->set.dry_run || (out->in_place && sft_repair_fix_count(repair) == 0)) return SFT_OK;
+    if (c->set.dry_run || is_whole(c, repair)) return SFT_OK;
     sft_code code = cli_output_sink(out, &sink, err);
     if (code) return code;
     sft_job job = cli_progress_begin(&progress, c, out->path);
@@ -109,27 +120,31 @@ static sft_code clean_folder(cli *c, const char *folder, sft_error *err) {
 
 static sft_code repair_usage(const cli *c, size_t operands, sft_error *err) {
     if (c->set.clean && operands == 0 && !c->set.output) return SFT_OK;
-    if (!c->set.clean && operands == 1) return SFT_OK;
+    if (!c->set.clean && operands > 0) return SFT_OK;
     if (c->set.clean) return cli_usage_error(err, "expected --clean DIR alone, found more");
     return cli_usage_error(err, "expected IN -o OUT, or --clean DIR, found %zu operands", operands);
 }
 
+static void fail_repair(cli *c, const char *path, const sft_error *err) {
+    (is_answer(err->code) ? cli_refuse : cli_fail_input)(c, path, err);
+}
+
+static void repair_model(cli *c, const char *input, void *ctx) {
+    sft_error err = SFT_ERROR_INIT;
+    sfti_arena arena = { .alloc = c->alloc };
+    const char *path = input;
+    (void)ctx;
+    sft_code code = cli_repairs_set(input) ? cli_repair_set(c, input, &arena, &path, &err)
+                                           : repair_file(c, input, &path, &err);
+    if (code) fail_repair(c, path, &err);
+    sfti_arena_free(&arena);
+}
+
 static void run_repair(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
-    const char *path = c->set.clean;
-    sfti_arena arena = { .alloc = c->alloc };
-    sft_code code = repair_usage(c, count, &err);
-    if (code) {
-        cli_fail_usage(c, &err);
-        return;
-    }
-    if (c->set.clean) code = clean_folder(c, c->set.clean, &err);
-    else if (cli_repairs_set(operands[0]))
-        code = cli_repair_set(c, operands[0], &arena, &path, &err);
-    else code = repair_file(c, operands[0], &path, &err);
-    if (code && is_answer(code)) cli_refuse(c, path, &err);
-    else if (code) cli_fail_input(c, path, &err);
-    sfti_arena_free(&arena);
+    if (repair_usage(c, count, &err)) cli_fail_usage(c, &err);
+    else if (!c->set.clean) cli_write_each(c, operands, count, repair_model, NULL);
+    else if (clean_folder(c, c->set.clean, &err)) fail_repair(c, c->set.clean, &err);
 }
 
 static const cli_option repair_options[] = {
@@ -137,6 +152,8 @@ static const cli_option repair_options[] = {
       "instead: remove the hidden files (.NAME.sft-XXXXXX) that interrupted writers left in "
       "this folder, to which nothing may be writing" },
     { 'v', "verbose", NULL, CLI_FLAG, 1, offsetof(cli_settings, verbose), "report every finding" },
+    { 0, "copy", NULL, CLI_FLAG, 1, offsetof(cli_settings, copy),
+      "with -o: write OUT even if there is nothing to repair" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
@@ -146,12 +163,13 @@ static const cli_example repair_examples[] = {
     { "safetensors repair broken.safetensors -o fixed.safetensors --dry-run",
       "can it be repaired?" },
     { "safetensors repair model.safetensors.index.json -o fixed", "a model in several files" },
+    { "safetensors repair -r ~/models -o fixed/", "every damaged model in a tree" },
     { "safetensors repair --clean ~/models", "remove what a crash left" },
     { NULL, NULL },
 };
 
 const cli_command cli_repair_command = {
-    "repair", "IN -o OUT|--in-place", "rewrite a damaged file as a valid one",
+    "repair", "IN... -o OUT|--in-place", "rewrite a damaged file as a valid one",
     "Repairs damage that has only one interpretation: bytes after the last tensor, NULs or no "
     "padding after the header, bytes that belong to no tensor or to two, names and metadata keys "
     "given twice (the last counts, as in the official reader), metadata values that are not "
@@ -161,11 +179,13 @@ const cli_command cli_repair_command = {
     "cannot be repaired: nothing is written, and the message is that of check.\n"
     "For a model in several files (an index, or a folder with one), each file is rewritten into "
     "the folder OUT, new or empty, and the index names every tensor in the shard that has it and "
-    "the right total_size. A folder with all shards of a model and no index gets one.",
+    "the right total_size. A folder with all shards of a model and no index gets one.\n"
+    "Several models, or those of a tree with -r, go into the folder OUT/ under their names. "
+    "Nothing is written for a file without a fault, unless --copy is given.",
     repair_examples,
-    { repair_options, cli_in_place_options, cli_writing_options, cli_json_options,
-      cli_reading_options, cli_common_options, NULL },
+    { repair_options, cli_input_options, cli_in_place_options, cli_writing_options,
+      cli_json_options, cli_reading_options, cli_common_options, NULL },
     { "OUT was written (or, with --clean, nothing is left)", "IN cannot be repaired",
       "IN could not be read, OUT could not be written, or a usage error" },
-    0, 1, run_repair,
+    0, SIZE_MAX, run_repair,
 };

@@ -2,8 +2,10 @@
 #include "commands/commands.h"
 #include "commands/select.h"
 #include "support/fresh.h"
+#include "support/many.h"
 #include "support/output.h"
 #include "support/words.h"
+#include "support/written.h"
 
 #include <string.h>
 
@@ -103,15 +105,27 @@ static sft_code select_file(cli *c, const char *input, cli_target target, cli_pa
     return cli_output_parts(&out, c, parts, err);
 }
 
-static sft_code select_model(const selection *s, char **operands, cli_parts *parts,
+/* All tensors stay, in as many files: nothing is written, unless --copy is given. */
+static bool is_unchanged(cli *c, const cli_parts *parts, const char *input, size_t all) {
+    cli_written written = CLI_WRITTEN_INIT;
+    bool merges = c->set.output && sft_set_index_path(parts->sets[0]);
+    bool asked = c->set.output || c->set.in_place;
+    if (parts->count < all || c->set.copy || merges || !asked) return false;
+    written.input = written.output = input;
+    cli_say_written(c, &written);
+    return true;
+}
+
+static sft_code select_model(const selection *s, const char *operand, cli_parts *parts,
                              sft_error *err) {
     cli *c = s->c;
     bool here = !c->set.output && (s->names || c->set.in_place);
     sft_code code = cli_output_agrees(c, err);
-    if (!code) code = cli_parts_open_one(c, operands, here, parts, err);
+    if (!code) code = cli_parts_open_one(c, operand, here, parts, err);
     const char *input = parts->path; /* the model, not its folder */
+    size_t all = parts->count;
     if (!code) code = select_parts(s, parts, err);
-    if (code) return code;
+    if (code || is_unchanged(c, parts, input, all)) return code;
     bool several = sft_set_index_path(parts->sets[0]) != NULL;
     if (several && here) return select_in_place(c, parts, err);
     parts->path = c->set.output ? c->set.output : input;
@@ -120,25 +134,24 @@ static sft_code select_model(const selection *s, char **operands, cli_parts *par
     return select_file(c, input, s->names ? CLI_TARGET_EDIT : CLI_TARGET_EITHER, parts, err);
 }
 
-static void run_selection(const selection *s, char **operands) {
-    cli *c = s->c;
+static void run_selection(cli *c, const char *input, void *ctx) {
+    const selection *s = ctx;
     sft_error err = SFT_ERROR_INIT;
-    cli_parts parts = { .arena = { .alloc = c->alloc }, .path = operands[0] };
-    sft_code code = select_model(s, operands, &parts, &err);
-    if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, operands[0], &err);
+    cli_parts parts = { .arena = { .alloc = c->alloc }, .path = input };
+    sft_code code = select_model(s, input, &parts, &err);
+    if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, input, &err);
     else if (code) cli_fail_input(c, parts.path, &err);
     cli_parts_free(&parts);
 }
 
 static void run_select(cli *c, char **operands, size_t count) {
     selection s = { .c = c };
-    (void)count;
-    run_selection(&s, operands);
+    cli_write_each(c, operands, count, run_selection, &s);
 }
 
 void cli_select_without(cli *c, char **operands, size_t count) {
     selection s = { c, operands + 1, count - 1 };
-    run_selection(&s, operands);
+    cli_write_each(c, operands, 1, run_selection, &s);
 }
 
 static const cli_option select_options[] = {
@@ -146,6 +159,8 @@ static const cli_option select_options[] = {
       "only tensors whose name matches; may be repeated" },
     { 'd', "drop", "GLOB", CLI_MANY, 0, offsetof(cli_settings, drop),
       "no tensors whose name matches; may be repeated" },
+    { 0, "copy", NULL, CLI_FLAG, 1, offsetof(cli_settings, copy),
+      "with -o: write OUT even if all tensors stay" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
@@ -159,18 +174,20 @@ static const cli_example select_examples[] = {
 };
 
 const cli_command cli_select_command = {
-    "select", "IN -o OUT|--in-place", "keep or drop some of the tensors of a model",
+    "select", "IN... -o OUT|--in-place", "keep or drop some of the tensors of a model",
     "A tensor is kept if its name matches one of --keep (all match if there is none) and none of "
     "--drop. In a GLOB, * stands for any bytes, ? for one character, [a-z] for a set. Bytes and "
     "metadata are kept.\n"
     "A model in several files becomes one file if OUT ends in .safetensors or .sft; otherwise "
     "OUT is a new or empty folder for its shards and their index. With --in-place, the shards "
     "that lose tensors are written under new names, then the index, then the old shards are "
-    "removed unless another index in the folder names them.",
+    "removed unless another index in the folder names them.\n"
+    "Several models, or those of a tree with -r, go into the folder OUT/ under their names. "
+    "Nothing is written where all tensors stay, unless --copy is given.",
     select_examples,
-    { select_options, cli_in_place_options, cli_writing_options, cli_json_options,
-      cli_reading_options, cli_common_options, NULL },
+    { select_options, cli_input_options, cli_in_place_options, cli_writing_options,
+      cli_json_options, cli_reading_options, cli_common_options, NULL },
     { "OUT was written", "no tensor is left; nothing was written",
       "IN could not be read, OUT could not be written, or a usage error" },
-    1, 1, run_select,
+    1, SIZE_MAX, run_select,
 };

@@ -24,7 +24,7 @@ static sft_code split_model(cli *c, char **operands, cli_parts *parts, sft_error
     parts->path = NULL;
     sft_code code = split_usage(c, &max_bytes, &shards, err);
     if (code) return code;
-    code = cli_parts_open_one(c, operands, false, parts, err);
+    code = cli_parts_open_one(c, operands[0], false, parts, err);
     if (code) return code;
     code = sft_cut_parts(parts->parts, parts->count, max_bytes, parts->shard, &shards, err);
     if (code) return code;

@@ -22,6 +22,9 @@ sft_pair meta_pair_at(const meta_pairs *pairs, size_t i);
 sft_span meta_value(meta_pairs *pairs, size_t i);
 void meta_free(meta_pairs *pairs);
 
+/* The longest text of a file that becomes a value. */
+#define META_VALUE_MOST ((uint64_t)64 << 20)
+
 /* Pairs of a JSON object in a file. Value data NULL: null. */
 typedef struct meta_json {
     sft_pair *pairs;

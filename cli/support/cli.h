@@ -24,6 +24,8 @@ typedef struct cli {
     bool wrapped;    /* the beginning of --json is printed */
     bool no_results; /* and its end will not be: wrong usage, or the command prints its own */
     uint64_t matched; /* tensors that ls listed */
+    bool several;    /* results are told apart by their paths */
+    size_t changed, unchanged; /* models that were, or would be, written, and that need not be */
     bool wants_metadata; /* trees of facts have the pairs of the header too */
     sft_open_options edit_open; /* the same for edits; beneath: folder of the index whose shards
                                    are changed now, or NULL */

@@ -15,6 +15,8 @@ const cli_option cli_editing_options[] = {
     { 0, "each-shard", NULL, CLI_FLAG, 1, offsetof(cli_settings, each_shard),
       "for a model with an index, change its files instead: each atomically, but not all "
       "together" },
+    { 0, "copy", NULL, CLI_FLAG, 1, offsetof(cli_settings, copy),
+      "with -o: write OUT even if nothing would change" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
@@ -25,13 +27,15 @@ sft_code cli_edit_open(cli *c, const char *path, sft_edit **out, sft_error *err)
     return sft_edit_open(path, &options, out, err);
 }
 
+/* Nothing is written where nothing would change, unless --copy is given: report->method tells. */
 static sft_code save_edit(cli *c, const char *path, sft_edit *edit, sft_edit_report *report,
                           sft_error *err) {
     cli_output out;
     cli_progress progress;
     sft_code code = cli_output_begin(&out, c, path, CLI_TARGET_EDIT, err);
-    if (code) return code;
-    if (c->set.dry_run) return sft_edit_plan(edit, report, err);
+    if (!code) code = sft_edit_plan(edit, report, err);
+    if (code || c->set.dry_run) return code;
+    if (report->method == SFT_EDIT_NONE && !c->set.copy) return SFT_OK;
     sft_job job = cli_progress_begin(&progress, c, out.path);
     code = sft_edit_save(edit, out.path, &out.options, &job, report, err);
     cli_progress_end(&progress);
@@ -72,16 +76,18 @@ static const char *method_words(const cli_edit_result *r) {
 }
 
 static void say_result(cli *c, const cli_edit_result *r) {
-    const char *path = c->set.output ? c->set.output : r->path;
+    const char *path = c->set.output && r->changed ? c->set.output : r->path;
     cli_escaped(&c->out, sft_span_cstr(path));
-    if (c->set.output)
-        cli_text(&c->out, c->set.dry_run ? ": would be written" : ": written");
+    if (!r->changed && c->set.output)
+        cli_text(&c->out, ": nothing to change, not written (--copy writes it all the same)");
     else if (!r->changed)
         cli_text(&c->out, ": nothing to change");
+    else if (c->set.output)
+        cli_text(&c->out, c->set.dry_run ? ": would be written" : ": written");
     else
         cli_printf(&c->out, ": %s%s", c->set.dry_run ? "would be updated" : "updated",
                    method_words(r));
-    if (r->report && !r->same_header && (r->changed || c->set.output))
+    if (r->report && !r->same_header && r->changed)
         cli_printf(&c->out, "; %" PRIu64 " spare byte%s in the header", r->report->spare,
                    r->report->spare == 1 ? "" : "s");
     cli_text(&c->out, "\n");
@@ -105,7 +111,7 @@ static void write_keys(sfti_json_writer *w, const char *name, const sft_span *ke
 }
 
 static void write_result(cli *c, sfti_json_writer *w, const cli_edit_result *r) {
-    sfti_json_put_cstr(w, "output", c->set.output);
+    sfti_json_put_cstr(w, "output", r->changed ? c->set.output : NULL);
     sfti_json_put_bool(w, "changed", r->changed);
     sfti_json_put_bool(w, "dry_run", c->set.dry_run != 0);
     if (r->report) write_report(w, r->report);
@@ -116,6 +122,8 @@ static void write_result(cli *c, sfti_json_writer *w, const cli_edit_result *r) 
 
 void cli_edit_say(cli *c, const cli_edit_result *result) {
     cli_object object;
+    if (result->changed) c->changed++;
+    else c->unchanged++;
     if (!cli_is_json(c)) {
         say_list(c, result->what, result->listed, result->listed_count, result->reasons);
         say_list(c, "rewritten", result->rewritten, result->rewritten_count,

@@ -24,6 +24,7 @@ typedef struct cli_settings {
     int deep, explain;
     int as, force, replace, cast_scaled, terminal;
     int quiet, status_only; /* of hash -c */
+    int pretty, copy;
     int full, longer, paths_only, nul;
     const char *fields, *preview_folder, *workflow_file;
     cli_words where, match, exclude;
@@ -69,7 +70,7 @@ typedef struct cli_option {
     const char *help;
 } cli_option;
 
-#define CLI_TABLES_MOST 8
+#define CLI_TABLES_MOST 12
 
 typedef struct cli_example {
     const char *line, *says; /* line NULL ends a table */

@@ -167,7 +167,8 @@ static sft_code list_metadata(cli_parts *p, sft_error *err) {
 
 /* ── All together ── */
 
-sft_code cli_parts_open(cli *c, char **operands, size_t count, cli_parts *out, sft_error *err) {
+sft_code cli_parts_open(cli *c, const char *const *operands, size_t count, cli_parts *out,
+                        sft_error *err) {
     sft_code code = SFT_OK;
     memset(out, 0, sizeof *out);
     out->arena.alloc = out->lists.alloc = c->alloc;
@@ -189,14 +190,14 @@ static sft_code recover_operand(cli *c, const char *operand, sft_error *err) {
     return code;
 }
 
-sft_code cli_parts_open_one(cli *c, char **operands, bool in_place, cli_parts *out,
+sft_code cli_parts_open_one(cli *c, const char *operand, bool in_place, cli_parts *out,
                             sft_error *err) {
     memset(out, 0, sizeof *out);
-    out->path = operands[0];
-    sft_code code = in_place ? recover_operand(c, operands[0], err) : SFT_OK;
-    if (!code) code = cli_parts_open(c, operands, 1, out, err);
+    out->path = operand;
+    sft_code code = in_place ? recover_operand(c, operand, err) : SFT_OK;
+    if (!code) code = cli_parts_open(c, &operand, 1, out, err);
     if (code || out->set_count == 1) return code;
-    out->path = operands[0];
+    out->path = operand;
     return cli_not_one(out->set_count, err);
 }
 

@@ -35,10 +35,11 @@ typedef struct cli_parts {
 
 /* Open all models the operands name and list their tensors. NULL-safe to free afterwards
  * with cli_parts_free, also after a failure. */
-sft_code cli_parts_open(cli *c, char **operands, size_t count, cli_parts *out, sft_error *err);
+sft_code cli_parts_open(cli *c, const char *const *operands, size_t count, cli_parts *out,
+                        sft_error *err);
 /* The same of one operand that must be one model. Where the command changes that where it is
  * (in_place), an interrupted edit of it is recovered first. */
-sft_code cli_parts_open_one(cli *c, char **operands, bool in_place, cli_parts *out,
+sft_code cli_parts_open_one(cli *c, const char *operand, bool in_place, cli_parts *out,
                             sft_error *err);
 void cli_parts_free(cli_parts *parts);
 /* For who takes tensors and metadata from elsewhere: only models and files are left. */

@@ -76,7 +76,8 @@ static void say_human(cli *c, const cli_written *w) {
         return;
     }
     if (w->file_count == 0) {
-        cli_path(&c->out, w->output, ": nothing to change\n");
+        cli_path(&c->out, w->output, ": nothing to change%s\n",
+                 c->set.output ? ", not written (--copy writes it all the same)" : "");
         return;
     }
     if (dry) say_line(c, w->output, w->fresh ? "would be updated" : "would be written");
@@ -128,6 +129,8 @@ static void put_result(cli *c, sfti_json_writer *w, const cli_written *written) 
 
 void cli_say_written(cli *c, const cli_written *written) {
     cli_object object;
+    if (written->file_count > 0) c->changed++;
+    else c->unchanged++;
     if (!cli_is_json(c)) {
         say_human(c, written);
         return;

@@ -40,6 +40,14 @@ typedef struct sfti_module {
     uint8_t prefix;           /* of the tensor's name, as sfti_forms_prefixes has it */
 } sfti_module;
 
+/* Where the numbers of a layer's name stand. */
+#define SFTI_NUMBERS 8
+typedef struct sfti_numbers {
+    struct { uint32_t at, len; } places[SFTI_NUMBERS];
+    uint32_t count; /* SFTI_NUMBERS + 1: more */
+    uint32_t inner; /* that after transformer_blocks, from 1 on, or 0 */
+} sfti_numbers;
+
 /* Layers that differ in their numbers only. */
 typedef struct sfti_form {
     sft_span text;    /* "double_blocks_#_img_attn_qkv": without prefix, dots as '_' */
@@ -49,7 +57,9 @@ typedef struct sfti_form {
     uint64_t highest; /* first number in the names, the largest */
     uint64_t inner;   /* the number after transformer_blocks, the largest */
     const sft_tensor *tensor;
-    uint64_t letters; /* pairs of bytes that text or raw have: what a pattern needs */
+    uint64_t letters; /* pairs of letters that text or raw have: what a pattern needs */
+    sfti_numbers numbers; /* of raw */
+    uint16_t next;    /* index + 1 of the form that was met after it, the last time */
 } sfti_form;
 
 #define SFTI_FORMS 1024
@@ -69,6 +79,7 @@ typedef struct sfti_forms {
     size_t families;
     const sft_tensor *first;
     uint32_t formats; /* bits of prefixes seen, private to forms.c */
+    sfti_form *last;  /* the last that was met */
     uint16_t slots[SFTI_FORMS * 2]; /* index + 1 */
     /* those counted: memory that is not used is not touched */
     sfti_blocks family[SFTI_FAMILIES];
@@ -130,7 +141,7 @@ typedef enum sfti_adapter_type {
 typedef struct sfti_adapter_scan {
     const sfti_view *view;
     const sfti_quant *quant;
-    sfti_forms *forms;
+    sfti_forms *forms;        /* once there is a module */
     sfti_suffixes suffixes;   /* private */
     const uint8_t *prefix_of; /* of each tensor, once there is a module */
     size_t at;                /* the tensor that is looked at */

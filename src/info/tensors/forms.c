@@ -111,28 +111,36 @@ const char *sfti_forms_format(const sfti_forms *forms) {
 
 /* ── Forms ── */
 
-/* The number that begins a part of the name at i, if the part is a number and not the name's end;
- * its length, or 0. */
-static size_t lone_number(sft_span name, size_t i, uint64_t *value) {
-    size_t end = i;
-    while (end < name.len && sfti_lex_digit(name.data[end])) end++;
-    if (end == name.len && i > 0) return 0; /* img_mlp.0: part of the layer's own name */
-    if (end == i || (end < name.len && name.data[end] != '.' && name.data[end] != '_')) return 0;
-    sft_span digits = { name.data + i, end - i };
-    if (digits.len > 6 || !sfti_parse_uint(digits, value)) *value = 0;
-    return end - i;
-}
-
 typedef struct form_key {
     char text[FORM_TEXT];
     size_t len;
-    uint64_t first, inner; /* numbers */
-    bool numbered;
-    sft_span family;       /* of the name, before the first number */
+    sfti_numbers numbers;
+    uint64_t first, inner; /* their values, 0 for none */
 } form_key;
 
 static bool is_separator(char c) {
     return c == '.' || c == '_';
+}
+
+static size_t digits_from(sft_span name, size_t i) {
+    size_t end = i;
+    while (end < name.len && sfti_lex_digit(name.data[end])) end++;
+    return end - i;
+}
+
+/* The length of the number that begins a part of the name at i, if the part is a number and not
+ * the name's end (img_mlp.0: the layer's own name); 0 if it is not. */
+static size_t lone_number(sft_span name, size_t i) {
+    size_t len = digits_from(name, i), end = i + len;
+    if (len == 0 || (end < name.len ? !is_separator(name.data[end]) : i > 0)) return 0;
+    return len;
+}
+
+static uint64_t number_value(sft_span name, size_t at, size_t len) {
+    uint64_t value = 0;
+    for (size_t i = at; len <= 6 && i < at + len; i++)
+        value = value * 10 + (uint64_t)(name.data[i] - '0');
+    return value;
 }
 
 /* "processor." says nothing of the layer. */
@@ -145,15 +153,19 @@ static size_t silent_part(sft_span rest) {
 
 /* Takes in a number that begins at i; its length, or 0. */
 static size_t key_number(form_key *key, sft_span name, size_t i) {
-    uint64_t value = 0;
-    size_t digits = lone_number(name, i, &value);
+    sfti_numbers *numbers = &key->numbers;
+    size_t digits = lone_number(name, i);
     if (digits == 0) return 0;
-    if (sfti_ends((sft_span){ key->text, key->len }, "transformer_blocks_")) key->inner = value;
-    if (!key->numbered) {
-        key->first = value;
-        key->family = (sft_span){ name.data, i > 0 ? i - 1 : 0 };
+    if (numbers->count < SFTI_NUMBERS) {
+        numbers->places[numbers->count].at = (uint32_t)i; /* a header is shorter */
+        numbers->places[numbers->count].len = (uint32_t)digits;
     }
-    key->numbered = true;
+    if (numbers->count <= SFTI_NUMBERS) numbers->count++;
+    if (numbers->count == 1) key->first = number_value(name, i, digits);
+    if (sfti_ends((sft_span){ key->text, key->len }, "transformer_blocks_")) {
+        numbers->inner = numbers->count;
+        key->inner = number_value(name, i, digits);
+    }
     key->text[key->len++] = '#';
     return digits;
 }
@@ -161,10 +173,8 @@ static size_t key_number(form_key *key, sft_span name, size_t i) {
 /* From one separator to the next: what a part of the name is, if it is no number and not silent. */
 static void make_key(form_key *key, sft_span name) {
     const char *at = name.data, *end = at + name.len;
-    key->len = 0;
+    key->len = key->numbers.count = key->numbers.inner = 0;
     key->first = key->inner = 0;
-    key->numbered = false;
-    key->family = (sft_span){ NULL, 0 };
     while (at < end && key->len < FORM_TEXT - 1) {
         size_t i = (size_t)(at - name.data), skip = 0;
         bool begins = i == 0 || is_separator(at[-1]);
@@ -212,18 +222,59 @@ static sfti_form *form_of(sfti_forms *forms, const form_key *key, sfti_part part
     return form;
 }
 
+/* Whether a name differs from the form's in its numbers only; their values, then, in the key. */
+static bool key_again(form_key *key, const sfti_form *form, sft_span name) {
+    const sfti_numbers *of = &form->numbers;
+    size_t from = 0, at = 0; /* in the form's name, and in this */
+    if (of->count > SFTI_NUMBERS) return false;
+    key->numbers.count = of->count;
+    key->first = key->inner = 0;
+    for (size_t n = 0; n < of->count; n++) {
+        size_t len = of->places[n].at - from;
+        if (name.len - at < len || memcmp(name.data + at, form->raw.data + from, len) != 0)
+            return false;
+        from += len + of->places[n].len;
+        at += len;
+        size_t digits = digits_from(name, at);
+        if (digits == 0) return false;
+        uint64_t value = number_value(name, at, digits);
+        if (n == 0) key->numbers.places[0].at = (uint32_t)at, key->first = value;
+        if (n + 1 == of->inner) key->inner = value;
+        at += digits;
+    }
+    size_t rest = form->raw.len - from;
+    return name.len - at == rest && memcmp(name.data + at, form->raw.data + from, rest) == 0;
+}
+
+/* The form of a name: mostly the one that came after the last one before; NULL when the table has
+ * no place. */
+static sfti_form *meet_form(sfti_forms *forms, form_key *key, sft_span name, sfti_part part) {
+    sfti_form *last = forms->last;
+    sfti_form *form = last && last->next ? &forms->forms[last->next - 1] : NULL;
+    if (!form || form->part != part || !key_again(key, form, name)) {
+        make_key(key, name);
+        form = form_of(forms, key, part);
+        if (form && !form->tensor) form->raw = name, form->numbers = key->numbers;
+    }
+    if (last && form) last->next = (uint16_t)(form - forms->forms + 1);
+    forms->last = form;
+    return form;
+}
+
 /* Blocks: the word before the first number. */
-static sft_span family_name(const form_key *key) {
-    sft_span name = key->family;
+static sft_span family_name(const form_key *key, sft_span layer) {
+    size_t at = key->numbers.places[0].at;
+    sft_span name = { layer.data, at > 0 ? at - 1 : 0 };
     if (sfti_begins(name, "mid_block")) return (sft_span){ name.data, strlen("mid_block") };
     for (size_t i = name.len; i > 0; i--)
         if (name.data[i - 1] == '.') return (sft_span){ name.data + i, name.len - i };
     return name;
 }
 
-static void put_block(sfti_forms *forms, const form_key *key) {
-    sft_span name = family_name(key);
-    if (!key->numbered || name.len == 0 || key->first >= SFTI_FAMILY_NUMBERS) return;
+static void put_block(sfti_forms *forms, const form_key *key, sft_span layer) {
+    if (key->numbers.count == 0 || key->first >= SFTI_FAMILY_NUMBERS) return;
+    sft_span name = family_name(key, layer);
+    if (name.len == 0) return;
     size_t i = 0;
     while (i < forms->families && !sft_span_equal(forms->family[i].name, name)) i++;
     if (i == SFTI_FAMILIES) return;
@@ -246,13 +297,11 @@ void sfti_forms_begin(sfti_forms *forms, const sft_tensor *tensor) {
 }
 
 /* A new form is what its first layer is. */
-static void form_begin(sfti_form *form, sft_span raw, const sft_tensor *tensor, uint64_t in,
-                       uint64_t out) {
-    form->raw = raw;
+static void form_begin(sfti_form *form, const sft_tensor *tensor, uint64_t in, uint64_t out) {
     form->in = in;
     form->out = out;
     form->tensor = tensor;
-    form->letters = sfti_letter_pairs(form->text) | sfti_letter_pairs(raw);
+    form->letters = sfti_letter_pairs(form->text) | sfti_letter_pairs(form->raw);
 }
 
 void sfti_forms_put(sfti_forms *forms, const sfti_module *module) {
@@ -262,11 +311,11 @@ void sfti_forms_put(sfti_forms *forms, const sfti_module *module) {
     sft_span rest = row && !row->keep ? sfti_from(module->name, strlen(row->prefix))
                                       : module->name;
     note_format(forms, row, module->tensor);
-    make_key(&key, rest);
-    if (part == SFTI_PART_MAIN && !sfti_begins(module->name, "unet:")) put_block(forms, &key);
-    sfti_form *form = form_of(forms, &key, part);
+    sfti_form *form = meet_form(forms, &key, rest, part);
+    if (part == SFTI_PART_MAIN && !sfti_begins(module->name, "unet:"))
+        put_block(forms, &key, rest);
     if (!form) return;
-    if (!form->tensor) form_begin(form, rest, module->tensor, module->in, module->out);
+    if (!form->tensor) form_begin(form, module->tensor, module->in, module->out);
     if (key.first > form->highest) form->highest = key.first;
     if (key.inner > form->inner) form->inner = key.inner;
 }
@@ -288,11 +337,10 @@ static void forms_put_tensor(sfti_forms *forms, const sft_tensor *tensor) {
     form_key key;
     sft_span name;
     if (!layer_of(tensor->name, &name)) return;
-    make_key(&key, name);
-    sfti_form *form = form_of(forms, &key, SFTI_PART_MAIN);
+    sfti_form *form = meet_form(forms, &key, name, SFTI_PART_MAIN);
     if (!form) return;
     if (!form->tensor)
-        form_begin(form, name, tensor, tensor->rank > 1 ? tensor->shape[1] : 0,
+        form_begin(form, tensor, tensor->rank > 1 ? tensor->shape[1] : 0,
                    tensor->rank > 0 ? tensor->shape[0] : 0);
     if (key.first > form->highest) form->highest = key.first;
 }

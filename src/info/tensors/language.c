@@ -289,13 +289,16 @@ static const struct language_head {
 static uint64_t layers_after(const sfti_view *view, const char *begin) {
     size_t from, to, skip = strlen(view->prefix) + strlen(begin);
     uint64_t layers = 0;
+    sft_span last = { NULL, 0 }; /* the same of many */
     if (!sfti_view_range(view, begin, &from, &to)) return 0;
     for (size_t i = from; i < to; i++) {
         sft_span rest = sfti_from(sfti_view_at(view, i)->name, skip), digits;
         uint64_t number;
-        if (sfti_next_piece(&rest, '.', &digits) && digits.len < 6
-            && sfti_parse_uint(digits, &number) && number + 1 > layers)
-            layers = number + 1;
+        if (!sfti_next_piece(&rest, '.', &digits) || digits.len >= 6
+            || sft_span_equal(digits, last))
+            continue;
+        last = digits;
+        if (sfti_parse_uint(digits, &number) && number + 1 > layers) layers = number + 1;
     }
     return layers;
 }

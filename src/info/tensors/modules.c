@@ -273,13 +273,20 @@ static bool is_module(const sfti_adapter_scan *scan, sfti_module *m,
     return true;
 }
 
+static bool begin_forms(sfti_adapter_scan *scan) {
+    sft_info *info = scan->view->info;
+    if (!scan->forms && !info->code) {
+        scan->prefix_of = sfti_forms_prefixes(scan->view);
+        scan->forms = sfti_forms_new(info);
+    }
+    return !info->code;
+}
+
 static void scan_module(sfti_adapter_scan *scan, const sft_tensor *tensor,
                         const struct adapter_suffix *row) {
     sfti_module m = { .name = { tensor->name.data, tensor->name.len - row->end.len },
                       .tensor = tensor };
-    if (!is_module(scan, &m, row)) return;
-    if (!scan->prefix_of) scan->prefix_of = sfti_forms_prefixes(scan->view);
-    if (!scan->prefix_of) return;
+    if (!is_module(scan, &m, row) || !begin_forms(scan)) return;
     m.prefix = scan->prefix_of[scan->at];
     bool boft = row->type == SFTI_TYPE_OFT && tensor->rank == 4;
     measure(scan, &m, row);
@@ -307,7 +314,7 @@ static void scan_tensor(sfti_adapter_scan *scan, const sft_tensor *tensor) {
     if (row->role == ROLE_PART && row->type == SFTI_TYPE_LORA && row->other)
         scan->lora = row->other;
     if (row->role == ROLE_FIRST) scan_module(scan, tensor, row);
-    if (row->role == ROLE_SHARED) {
+    if (row->role == ROLE_SHARED && begin_forms(scan)) {
         scan->shared++;
         sfti_forms_begin(scan->forms, tensor);
         if (row->other) scan->other = row->other;
@@ -315,8 +322,7 @@ static void scan_tensor(sfti_adapter_scan *scan, const sft_tensor *tensor) {
 }
 
 void sfti_adapter_sum(sfti_adapter_scan *scan) {
-    if (!scan->prefix_of) scan->prefix_of = sfti_forms_prefixes(scan->view);
-    for (size_t i = 0; scan->prefix_of && i < scan->view->count; i++) {
+    for (size_t i = 0; i < scan->view->count; i++) {
         const sft_tensor *tensor = sfti_view_at(scan->view, i);
         if (is_bare_token(tensor) && !suffix_of(&scan->suffixes, tensor->name)) continue;
         sfti_sum(&scan->parts[sfti_forms_part(scan->prefix_of[i])], scan->quant, tensor);
@@ -338,11 +344,9 @@ sfti_adapter_scan *sfti_adapter_scan_of(const sfti_view *view, const sfti_quant 
                                         bool named) {
     sft_info *info = view->info;
     sfti_adapter_scan *scan = sfti_info_take_zeroed(info, sizeof *scan);
-    sfti_forms *forms = sfti_forms_new(info);
-    if (!scan || !forms || is_quantised_model(quant)) return NULL;
+    if (!scan || is_quantised_model(quant)) return NULL;
     scan->view = view;
     scan->quant = quant;
-    scan->forms = forms;
     sfti_suffixes_open(&scan->suffixes, &adapter_suffixes[0].end, sizeof adapter_suffixes[0],
                        SFTI_COUNT(adapter_suffixes));
     for (; scan->at < view->count; scan->at++) scan_tensor(scan, sfti_view_at(view, scan->at));

@@ -38,6 +38,7 @@ typedef struct sfti_view {
     sft_info *info;
     const sft_tensor *const *by_name; /* count tensors of the set */
     size_t count;
+    const uint64_t *tails; /* a bit for the end of each name (match.c) */
     char prefix[160];
 } sfti_view;
 
@@ -139,8 +140,8 @@ void sfti_language_sizes(const sfti_view *at, const char *architecture);
 
 #define SFTI_SUFFIXES 255
 
-/* Of a table whose rows have their end, which is longer than ".weight" or no end of that, at the
- * same place. */
+/* Of a table whose rows have their end at the same place: two bytes at least, and no end of
+ * ".weight" nor that and one byte. */
 typedef struct sfti_suffixes {
     const sft_span *end; /* of the first row */
     size_t stride;

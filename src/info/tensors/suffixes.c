@@ -16,11 +16,12 @@ static bool ends_with(sft_span name, sft_span end) {
     return *at == *end.data && memcmp(at, end.data, end.len) == 0;
 }
 
-/* Most names of weights end alike: what stands before that end tells them apart. */
+/* By the last two bytes. Most names of weights end alike: of those, by what stands before. */
 static size_t place_of_end(sft_span name) {
-    bool is_weight = name.len > weight.len && ends_with(name, weight);
+    bool is_weight = name.len > weight.len + 1 && ends_with(name, weight);
     if (is_weight) name.len -= weight.len;
-    return (is_weight ? 256u : 0u) + (uint8_t)name.data[name.len - 1];
+    uint8_t last = (uint8_t)name.data[name.len - 1], before = (uint8_t)name.data[name.len - 2];
+    return (is_weight ? 256u : 0u) + (last * 37u + before) % 256;
 }
 
 void sfti_suffixes_open(sfti_suffixes *suffixes, const sft_span *end, size_t stride, size_t count) {
@@ -35,7 +36,7 @@ void sfti_suffixes_open(sfti_suffixes *suffixes, const sft_span *end, size_t str
 }
 
 size_t sfti_suffixes_find(const sfti_suffixes *suffixes, sft_span name, size_t after) {
-    if (name.len == 0) return 0;
+    if (name.len < 2) return 0;
     size_t row = after ? suffixes->next[after - 1] : suffixes->first[place_of_end(name)];
     while (row && !ends_with(name, *row_end(suffixes, row))) row = suffixes->next[row - 1];
     return row;

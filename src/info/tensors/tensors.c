@@ -80,15 +80,18 @@ static sfti_view named_component(const sfti_view *view, const char *prefix) {
     return sfti_view_after(view, name, "");
 }
 
+static bool match_open_clip(const sfti_view *view, sfti_matched *out) {
+    sfti_view at = sfti_view_after(view, "conditioner.embedders.0.open_clip.model.", "");
+    return match_wrapped(&at, sfti_image_rows, out);
+}
+
 static bool match_component(const sfti_view *view, const struct component_row *row,
                             sfti_matched *out) {
     sfti_view at = named_component(view, row->prefix), seen;
     if (row->rows == OF_VAE) return match_wrapped(&at, sfti_vae_rows, out);
     if (row->rows == OF_IMAGE)
         return match_wrapped(&at, sfti_image_rows, out)
-            || match_wrapped(&(sfti_view){ at.info, at.by_name, at.count,
-                                           "conditioner.embedders.0.open_clip.model." },
-                             sfti_image_rows, out);
+            || match_open_clip(&at, out);
     return row->rows == OF_TEXT
         && (match_wrapped(&at, sfti_encoder_rows, out)
             || sfti_match_table(&at, at.prefix, SFTI_LANGUAGE, out, &seen));

@@ -36,7 +36,7 @@ row merge w/set/model.safetensors.index.json -o w/out.safetensors
 row merge w/bare -o w/out.safetensors
 row select w/m.safetensors -o w/out.safetensors --keep a
 row select w/m.safetensors --in-place --keep a
-row select w/set/model.safetensors.index.json -o w/out --drop '*bias'
+row select w/set/model.safetensors.index.json -o w/out --drop '*bias' --copy
 row select w/set/model.safetensors.index.json -o w/out.safetensors --drop '*bias'
 row select w/set/model.safetensors.index.json --in-place --drop '*0*'
 row convert w/m.safetensors -o w/out.safetensors --dtype BF16
@@ -81,7 +81,7 @@ before='cp w/open.safetensors w/out.safetensors; chmod 644 w/out.safetensors'
 row select w/m.safetensors -o w/out.safetensors --force --keep a
 row merge w/m.safetensors w/open.safetensors -o w/out.safetensors --force
 before='cp w/open.safetensors w/out.safetensors; chmod 600 w/out.safetensors'
-row select w/open.safetensors -o w/out.safetensors --force --keep c
+row select w/open.safetensors -o w/out.safetensors --force --keep c --copy
 before=
 # Where all is open, it stays so.
 fresh

@@ -1,0 +1,168 @@
+#include "support/many.h"
+
+#include "os/io.h"
+#include "support/files.h"
+#include "support/hash.h"
+#include "support/output.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct many {
+    cli *c;
+    sfti_arena arena;
+    cli_input_list inputs;
+    const cli_input **items; /* of -r those found, else the operands */
+    size_t count;
+    const char **outputs; /* of each; NULL without -o */
+    const char *folder;   /* of -o, or NULL */
+} many;
+
+static bool is_folder(const char *path) {
+    os_info info;
+    size_t len = strlen(path);
+    if (len > 0 && path[len - 1] == '/') return true;
+    return os_info_path(path, true, &info) == 0 && info.kind == OS_DIR;
+}
+
+/* The name of a result: its input's or, of a model with an index, that of its folder. */
+static sft_span name_of(const char *path, bool is_set) {
+    if (!is_set) return cli_name_of(path);
+    sft_span folder = sft_path_is_index(path) ? cli_folder_of(path) : sft_span_cstr(path);
+    while (folder.len > 0 && folder.data[folder.len - 1] == '/') folder.len--;
+    size_t begin = folder.len;
+    while (begin > 0 && folder.data[begin - 1] != '/') begin--;
+    sft_span name = { folder.data + begin, folder.len - begin };
+    bool none = name.len == 0 || strspn(name.data, ".") >= name.len;
+    return none ? sft_span_cstr("model") : name;
+}
+
+static const char *join(many *m, sft_span name) {
+    char *copy = sfti_arena_copy(&m->arena, name.data, name.len);
+    return copy ? cli_join_path(&m->arena, sft_span_cstr(m->folder), copy) : NULL;
+}
+
+static int compare_paths(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The result of one would replace that of another. */
+static sft_code check_names(many *m, size_t count, sft_error *err) {
+    const char **sorted = sfti_arena_array(&m->arena, count, sizeof *sorted);
+    if (!sorted) return sfti_fail_memory(err, count);
+    memcpy(sorted, m->outputs, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, compare_paths);
+    for (size_t i = 1; i < count; i++)
+        if (strcmp(sorted[i - 1], sorted[i]) == 0)
+            return cli_usage_error(err, "expected models of different names for -o %s, found two "
+                                   "results %s", m->folder, sorted[i]);
+    return SFT_OK;
+}
+
+static sft_code name_outputs(many *m, sft_error *err) {
+    size_t count = m->count;
+    m->outputs = sfti_arena_array(&m->arena, count + 1, sizeof *m->outputs);
+    if (!m->outputs) return sfti_fail_memory(err, count);
+    for (size_t i = 0; i < count; i++) {
+        const cli_input *input = m->items[i];
+        m->outputs[i] = join(m, name_of(input->path, input->kind == CLI_INDEX));
+        if (!m->outputs[i]) return sfti_fail_memory(err, strlen(input->path));
+    }
+    return check_names(m, count, err);
+}
+
+static sft_code make_folder(const many *m, sft_error *err) {
+    os_info info;
+    if (m->c->set.dry_run || os_info_path(m->folder, true, &info) == 0) return SFT_OK;
+    int error = os_make_folder(m->folder, 0777);
+    return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "make the folder") : SFT_OK;
+}
+
+static void write_one(many *m, size_t i, cli_write_fn each, void *ctx) {
+    cli *c = m->c;
+    const cli_input *input = m->items[i];
+    if (m->outputs) c->set.output = m->outputs[i];
+    if (cli_input_is_path(input) || input->kind == CLI_STDIN) each(c, input->path, ctx);
+    else cli_report_input(c, input);
+}
+
+static void say_counts(const many *m, size_t changed, size_t unchanged) {
+    cli_out *out = &m->c->out;
+    size_t count = m->count;
+    if (cli_is_json(m->c)) return;
+    cli_printf(out, "%zu model%s: %zu %s", count, count == 1 ? "" : "s", changed,
+               m->c->set.dry_run ? "would be written" : "written");
+    if (unchanged) cli_printf(out, ", %zu unchanged", unchanged);
+    if (changed + unchanged < count)
+        cli_printf(out, ", %zu failed", count - changed - unchanged);
+    cli_text(out, "\n");
+}
+
+static sft_code list_tree(many *m, char **operands, size_t count, sft_error *err) {
+    sft_code code = cli_list_inputs(m->c, operands, count, &m->inputs, err);
+    m->items = m->inputs.items;
+    m->count = m->inputs.count;
+    return code;
+}
+
+/* A folder without -r stays what the command makes of it. */
+static sft_code list_operands(many *m, char **operands, size_t count, sft_error *err) {
+    cli_input *inputs = sfti_arena_array(&m->arena, count, sizeof *inputs);
+    m->items = sfti_arena_array(&m->arena, count, sizeof *m->items);
+    if (!inputs || !m->items) return sfti_fail_memory(err, count);
+    for (size_t i = 0; i < count; i++) {
+        bool is_set = sft_path_is_index(operands[i]) || is_folder(operands[i]);
+        inputs[i] = (cli_input){ is_set ? CLI_INDEX : CLI_FILE, operands[i], NULL };
+        m->items[i] = &inputs[i];
+    }
+    m->count = count;
+    return SFT_OK;
+}
+
+static sft_code prepare(many *m, char **operands, size_t count, sft_error *err) {
+    cli *c = m->c;
+    if (c->set.output && !m->folder)
+        return cli_usage_error(err, "expected a folder (DIR/) for -o with several models, found "
+                               "%s", c->set.output);
+    sft_code code = c->set.recursive ? list_tree(m, operands, count, err)
+                                     : list_operands(m, operands, count, err);
+    if (!code && m->folder) code = name_outputs(m, err);
+    return code || !m->folder ? code : make_folder(m, err);
+}
+
+static void each_of_many(many *m, char **operands, size_t count, cli_write_fn each, void *ctx) {
+    sft_error err = SFT_ERROR_INIT;
+    cli *c = m->c;
+    size_t changed = c->changed, unchanged = c->unchanged;
+    c->several = true;
+    sft_code code = prepare(m, operands, count, &err);
+    if (code) {
+        cli_fail_usage(c, &err);
+        return;
+    }
+    for (size_t i = 0; i < m->count && !cli_is_over(c); i++) write_one(m, i, each, ctx);
+    if (!cli_is_over(c)) say_counts(m, c->changed - changed, c->unchanged - unchanged);
+}
+
+/* A folder for a model in one file: its name stays. One in several files fills the folder. */
+static sft_code name_one(many *m, const char *operand, sft_error *err) {
+    bool is_set = sft_path_is_index(operand) || is_folder(operand);
+    if (!m->folder || is_set || strcmp(operand, "-") == 0) return SFT_OK;
+    sft_code code = make_folder(m, err);
+    if (code) return code;
+    m->c->set.output = join(m, name_of(operand, false));
+    return m->c->set.output ? SFT_OK : sfti_fail_memory(err, strlen(operand));
+}
+
+void cli_write_each(cli *c, char **operands, size_t count, cli_write_fn each, void *ctx) {
+    sft_error err = SFT_ERROR_INIT;
+    const char *output = c->set.output;
+    many m = { .c = c, .arena.alloc = c->alloc };
+    if (output && is_folder(output)) m.folder = output;
+    if (count > 1 || c->set.recursive) each_of_many(&m, operands, count, each, ctx);
+    else if (name_one(&m, operands[0], &err)) cli_fail_input(c, output, &err);
+    else each(c, operands[0], ctx);
+    c->set.output = output;
+    cli_input_list_free(&m.inputs);
+    sfti_arena_free(&m.arena);
+}

@@ -153,7 +153,7 @@ void sfti_info_add_text(sft_info *info, sft_fact field, sft_span text, sft_span 
 
 void sfti_info_add_written(sft_info *info, sft_span text, sft_span source, int trust) {
     sfti_value value = sfti_text_value(sfti_trim(text));
-    if (sfti_is_placeholder(value.text)) return;
+    if (sfti_is_placeholder(value.text) || sfti_same_letters(value.text, "unknown")) return;
     sfti_fact *fact = add_fact(info, SFT_FACT_ARCHITECTURE, &value, source, trust);
     if (fact) fact->as_written = true;
 }

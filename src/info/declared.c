@@ -37,7 +37,7 @@ void sfti_info_declared_base(sft_info *info, const char *architecture, sft_span 
                              sft_span source, int trust) {
     const char *label = NULL, *variant = sfti_map_derivative(text, &label);
     sfti_info_add_cstr(info, SFT_FACT_ARCHITECTURE, architecture, source, trust);
-    if (!architecture && !variant)
+    if (!architecture && !variant && !sfti_same_letters(text, "unknown"))
         sfti_info_add_text(info, SFT_FACT_BASE_MODEL, text, source, trust);
     if (!variant) return;
     sfti_info_add_cstr(info, SFT_FACT_VARIANT, variant, source, trust);

@@ -231,6 +231,8 @@ struct sft_info {
     sft_span merge_tool, merge_method, merge_recipe; /* recipe: JSON text */
     sfti_adapter adapter;
     sfti_fact *declared_rank, *declared_alpha; /* NUMBERs that header and files tell */
+    sfti_fact *weight_bounds[2]; /* the same: least and most preferred weight */
+    sft_span a1111, comfy;  /* lines for a prompt; empty = null */
     double rating;          /* negative = null */
     int64_t nsfw_level;     /* -1 = null */
     uint64_t parameters;    /* quantisation-aware */
@@ -312,7 +314,7 @@ size_t sfti_claim_digits(const char *algo);
 void sfti_info_claim(sft_info *info, const char *algo, sft_span value, sft_span source,
                      const char *known);
 void sfti_info_private(sft_info *info, sft_span key, const char *what);
-/* Rank or alpha of an adapter as told (&info->declared_rank); no number, no effect. */
+/* Rank, alpha or a bound of the weight as told (&info->declared_rank); no number, no effect. */
 void sfti_info_declare(sft_info *info, sfti_fact **list, sft_span number, sft_span source,
                        int trust);
 /* A preview whose bytes are base64 text, and what a PNG's text chunks tell; at most 16. */
@@ -416,6 +418,7 @@ const char *sfti_claim_known(const sft_info *info, const sfti_claim *claim);
 bool sfti_same_crc(sft_span a, sft_span b);
 void sfti_info_resolve(sft_info *info); /* precedence, conflicts, triggers */
 void sfti_info_words(sft_info *info);   /* trigger words from ss_tag_frequency and merging */
+void sfti_info_prompts(sft_info *info); /* a1111 and comfy, after the words */
 /* URLs, AIRs and ids in a text; only_link for texts that never claim ids. */
 void sfti_info_scan_text(sft_info *info, sft_span text, sft_span source, bool only_link);
 /* A claim of ids, once per source; NULL when it is not new, or there are too many. */

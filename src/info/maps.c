@@ -39,7 +39,7 @@ static const char *const map_bases[][2] = {
     { "auraflow", "auraflow" }, { "omnigen2", "omnigen-2" }, { "ltx", "ltx-video" },
     { "ltx2", "ltx-2" }, { "boogu_image.0.1", "boogu" }, { "boogu_image_edit.0.1", "boogu" },
     { "mageflow", "mage-flow" }, { "mageflow_edit", "mage-flow" },
-    { "minimax_h3", "minimax-h3" }, { "minimax_h3_ref2va", "minimax-h3" },
+    { "prx_pixel", "prx" }, { "minimax_h3", "minimax-h3" }, { "minimax_h3_ref2va", "minimax-h3" },
 };
 
 const char *sfti_map_base_version(sft_span text) {
@@ -166,7 +166,7 @@ static const struct map_spec { const char *prefix, *architecture, *variant; } ma
     { "hunyuan-video-1.5", "hunyuan-video-1.5", NULL },
     { "hunyuan-video-1_5", "hunyuan-video-1.5", NULL },
     { "hunyuan-video", "hunyuan-video", NULL }, { "framepack", "hunyuan-video", NULL },
-    { "anima", "anima", NULL }, { "wan2.1", "wan", NULL },
+    { "anima", "anima", NULL }, { "wan2.1", "wan", NULL }, { "wan2.2", "wan-2.2", NULL },
     { "wan-21-1_3b", "wan-2.1", "1.3b" }, { "wan-21-14b", "wan-2.1", "14b" },
     { "wan-21", "wan-2.1", NULL }, { "wan-22-5b", "wan-2.2", "5b" },
     { "wan-22", "wan-2.2", NULL }, { "qwen-image", "qwen-image", NULL },
@@ -177,6 +177,7 @@ static const struct map_spec { const char *prefix, *architecture, *variant; } ma
     { "lightricks-ltx-video", "ltx-video", NULL }, { "auraflow", "auraflow", NULL },
     { "omnigen-2", "omnigen-2", NULL }, { "nvidia-cosmos-1", "cosmos-1", NULL },
     { "nvidia-cosmos-predict2", "cosmos-predict2", NULL }, { "nvidia-sana", "sana", NULL },
+    { "sana", "sana", NULL },
     { "pixart-ms-sigma", "pixart-sigma", NULL }, { "pixart-sigma", "pixart-sigma", NULL },
     { "pixart-alpha", "pixart-alpha", NULL }, { "genmo-mochi", "mochi", NULL },
     { "ovis", "ovis-image", NULL }, { "longcat-image", "longcat-image", NULL },

@@ -161,6 +161,8 @@ CASES = {
     "unmapped.base": header(Model(sdxl_lora(8, 8)).rows, ss_base_model_version="odd_v9"),
     "unmapped.base-known": header(Model(sdxl_lora(8, 8)).rows,
                                   ss_base_model_version="sdxl_base_v1-0"),
+    "unmapped.unknown": header(Model(sdxl_lora(8, 8)).rows, ss_base_model_version="unknown",
+                               modelspec__architecture="unknown/lora"),
     "unmapped.vae": header(Model(SD_VAE).rows, modelspec__architecture="odd-one/vae"),
     "unmapped.civitai": {"x.safetensors": Model(XL), "x.civitai.info": civitai("Odd XL 9")},
     "unmapped.readme": card("base_model: acme/odd-9"),

@@ -92,6 +92,8 @@ CASES = {
     "name.lora-of": {"Foxes/lora_of_foxes.safetensors": Model(ODD)},
     "title.template": titled("SDXL 1.0 LoRA"),
     "title.template-flux": titled("FLUX.1 dev LoRA"),
+    "title.template-joined": titled("FluxDev 1.0 LoRA"),
+    "title.joined-near": titled("FluxDevil 1.0 LoRA"),
     "title.generic-stem": titled("SDXL 1.0 LoRA", "x"),
     "title.telling": titled("SDXL Fox LoRA"),
     "words.generic": tags("rating_safe", "rating:general", "year 2024", "year_2023", "very awa",

@@ -346,5 +346,8 @@ void sfti_info_resolve(sft_info *info) {
     find_id_conflict(info, "civitai.model_id", false);
     find_id_conflict(info, "civitai.version_id", true);
     order_civitai(info);
+    for (size_t i = 0; i < SFTI_COUNT(info->weight_bounds); i++)
+        info->weight_bounds[i] = sorted_facts(info->weight_bounds[i], false);
     sfti_info_words(info);
+    if (!info->code) sfti_info_prompts(info);
 }

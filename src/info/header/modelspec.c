@@ -29,13 +29,23 @@ static bool counted_title(sft_span title) {
         && strchr(" _", title.data[title.len - 1 - digits]) != NULL;
 }
 
-/* "SDXL 1.0 LoRA": the base and what was trained, by a trainer that was told no title. */
-static bool template_title(sft_span title) {
+/* "SDXL", "FluxDev", "v1": nothing but names of bases and numbers. */
+static bool names_base(sft_span word) {
     static const char *const bases[] = {
-        "stable", "diffusion", "sd", "sdxl", "xl", "flux", "dev", "schnell", "base", "wan", "qwen",
+        "stable", "diffusion", "sdxl", "sd", "xl", "flux", "dev", "schnell", "base", "wan", "qwen",
         "image", "video", "hunyuan", "pixart", "alpha", "sigma", "sana", "chroma", "hidream",
         "full", "z", "model", "my", "large", "medium",
     };
+    for (bool found = true; word.len > 0 && found;) {
+        found = false;
+        for (size_t i = 0; i < SFTI_COUNT(bases) && !found; i++)
+            found = sfti_skip(&word, bases[i]);
+    }
+    return word.len == 0 || sfti_lex_digit(word.data[word.len > 1 && (*word.data | 0x20) == 'v']);
+}
+
+/* "SDXL 1.0 LoRA": the base and what was trained, by a trainer that was told no title. */
+static bool template_title(sft_span title) {
     static const char *const made[] = { "lora", "lycoris", "lokr", "loha", "embedding",
                                         "checkpoint", "finetune" };
     sft_span word;
@@ -43,8 +53,7 @@ static bool template_title(sft_span title) {
     while (sfti_next_word(&title, &word, sfti_word_byte)) {
         if (last) return false;
         last = SFTI_ONE_OF(word, made, sfti_same_letters);
-        bool number = sfti_lex_digit(word.data[word.len > 1 && (*word.data | 0x20) == 'v']);
-        if (!last && !number && !SFTI_ONE_OF(word, bases, sfti_same_letters)) return false;
+        if (!last && !names_base(word)) return false;
     }
     return last;
 }

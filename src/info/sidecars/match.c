@@ -103,6 +103,9 @@ static void demote_all(sft_info *info, sfti_sidecar *sidecar, bool differs) {
     for (size_t i = 0; i < SFT_FACT_COUNT; i++)
         for (sfti_fact *fact = info->facts[i]; fact; fact = fact->next)
             demote(info, sidecar, fact->source, &fact->trust, differs);
+    for (size_t i = 0; i < SFTI_COUNT(info->weight_bounds); i++)
+        for (sfti_fact *fact = info->weight_bounds[i]; fact; fact = fact->next)
+            demote(info, sidecar, fact->source, &fact->trust, differs);
     for (sfti_trigger *word = info->triggers.first; word; word = word->next)
         demote(info, sidecar, word->source, &word->trust, differs);
     for (sfti_civitai *claim = info->civitai.first; claim; claim = claim->next)

@@ -82,6 +82,9 @@ double sfti_share(uint64_t count, uint64_t images);
 /* One more inferred word, as names spell it. */
 void sfti_list_word(sfti_tags *tags, const sfti_candidate *one);
 
+/* A text as it is pasted into a prompt: brackets escaped, unless they give a weight. */
+sft_span sfti_prompt_of(sft_info *info, sft_span text);
+
 /* Words below that trust are not listed. */
 #define SFTI_WORD_TRUST 60
 /* A backslash that frees the bracket after it. */

@@ -85,8 +85,9 @@ static const tensor_case tensor_cases[] = {
       "unknown - -" },
     { DIFFUSERS("4", "768"), "diffusion_model sd-1 -", DIFFUSERS("4", "1024"),
       "diffusion_model sd-2 -" },
-    { DIFFUSERS("9", "768"), "diffusion_model sd-1 inpaint", DIFFUSERS("4", "512"),
-      "diffusion_model@60 - -" },
+    { DIFFUSERS("9", "768"), "diffusion_model sd-1 inpaint", DIFFUSERS("4", "512"), "unknown - -" },
+    { DIFFUSERS("4", "512") "time_embedding.linear_1.weight[1280,320]", "diffusion_model@60 - -",
+      DIFFUSERS("4", "512") "space_embedding.linear_1.weight[1280,320]", "unknown - -" },
     { "unet." "conv_in.weight[320,4,3,3] unet.up_blocks.0.x[1] "
       "unet.down_blocks.0.attentions.0" K "[320,768]", "diffusion_model sd-1 -",
       "tenu.conv_in.weight[320,4,3,3] tenu.up_blocks.0.x[1]", "unknown - -" },

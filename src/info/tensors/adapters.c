@@ -132,7 +132,7 @@ static void tell_adapter(sfti_adapter_scan *scan) {
         sfti_add_tensor_fact(info, SFT_FACT_KIND,
                              is_flux_control(scan) ? "control_lora" : "adapter", 100);
     const char *architecture = sfti_forms_target(scan->forms);
-    (void)sfti_forms_family(scan->forms);
+    (void)sfti_forms_family(scan->forms, true);
     bool language = is_language(architecture)
                  || (scan->shared > 0 && scan->modules == 0);
     tell_numbers(scan);

@@ -55,6 +55,8 @@ typedef struct sfti_form {
     sfti_part part;
     uint64_t in, out; /* of the first */
     uint64_t highest; /* first number in the names, the largest */
+    uint64_t lowest;  /* and the smallest */
+    uint64_t times;   /* tensors */
     uint64_t inner;   /* the number after transformer_blocks, the largest */
     const sft_tensor *tensor;
     uint64_t letters; /* pairs of letters that text or raw have: what a pattern needs */
@@ -111,19 +113,25 @@ typedef struct sfti_target {
 } sfti_target;
 extern const sfti_target sfti_target_rows[];
 /* A family by its layers, and the kind that such models mostly are; the table (structures.c) ends
- * with a NULL. */
+ * with a NULL. Of an adapter less is to be seen: some layers and nothing else. */
 typedef struct sfti_structure {
     const char *family, *kind, *clauses;
+    unsigned of; /* SFTI_OF_MODELS, SFTI_OF_ADAPTERS or both */
+    int trust;
 } sfti_structure;
+#define SFTI_OF_MODELS 1u
+#define SFTI_OF_ADAPTERS 2u
 extern const sfti_structure sfti_structure_rows[];
 /* Architecture, variant and evidence as facts; returns the architecture or NULL. */
 const char *sfti_forms_target(const sfti_forms *forms);
 /* Whether clauses like those of the target rows hold; the first form that one alternative fits. */
 bool sfti_forms_hold(const sfti_forms *forms, const char *clauses);
 const sfti_form *sfti_forms_find(const sfti_forms *forms, const char *clause);
+/* Whether a row of families holds for the forms of an adapter, or of a model. */
+bool sfti_structure_holds(const sfti_structure *row, const sfti_forms *forms, bool adapter);
 /* The family as a fact, by the first row that holds (structures.c); the kind that such models
  * mostly are, or NULL. */
-const char *sfti_forms_family(const sfti_forms *forms);
+const char *sfti_forms_family(const sfti_forms *forms, bool adapter);
 /* Whether the names show more than a model of that kind has: another tower, another head. */
 bool sfti_forms_exceed(const sfti_forms *forms, const char *kind);
 /* Leaf names and blocks into info->adapter. */

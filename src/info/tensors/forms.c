@@ -301,7 +301,14 @@ static void form_begin(sfti_form *form, const sft_tensor *tensor, uint64_t in, u
     form->in = in;
     form->out = out;
     form->tensor = tensor;
+    form->lowest = UINT64_MAX;
     form->letters = sfti_letter_pairs(form->text) | sfti_letter_pairs(form->raw);
+}
+
+static void form_number(sfti_form *form, const form_key *key) {
+    form->times++;
+    if (key->first > form->highest) form->highest = key->first;
+    if (key->first < form->lowest) form->lowest = key->first;
 }
 
 void sfti_forms_put(sfti_forms *forms, const sfti_module *module) {
@@ -316,7 +323,7 @@ void sfti_forms_put(sfti_forms *forms, const sfti_module *module) {
         put_block(forms, &key, rest);
     if (!form) return;
     if (!form->tensor) form_begin(form, module->tensor, module->in, module->out);
-    if (key.first > form->highest) form->highest = key.first;
+    form_number(form, &key);
     if (key.inner > form->inner) form->inner = key.inner;
 }
 
@@ -342,7 +349,7 @@ static void forms_put_tensor(sfti_forms *forms, const sft_tensor *tensor) {
     if (!form->tensor)
         form_begin(form, tensor, tensor->rank > 1 ? tensor->shape[1] : 0,
                    tensor->rank > 0 ? tensor->shape[0] : 0);
-    if (key.first > form->highest) form->highest = key.first;
+    form_number(form, &key);
 }
 
 sfti_forms *sfti_forms_new(sft_info *info) {

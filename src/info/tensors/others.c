@@ -7,6 +7,11 @@ const sfti_signature sfti_other_rows[] = {
     { "upscaler", "esrgan", 100,
       "conv_first.weight ; body.0.rdb1.conv1.weight ; conv_body.weight | conv_last.weight" },
     { "upscaler", "esrgan", 100, "RRDB_trunk.0.RDB1.conv1.weight ; trunk_conv.weight" },
+    { "upscaler", "ltx-2-latent-upsampler", 100,
+      "initial_conv.weight ; upsampler.blur_down.kernel" },
+    { "upscaler", "ltx-latent-upsampler", 100,
+      "initial_conv.weight ; initial_norm.weight ; upsampler.0.weight ; "
+      "!upsampler.blur_down.kernel" },
     { "upscaler", "span", 100, "block_1.c1_r.eval_conv.weight" },
     { "upscaler", "dat", 100,
       "before_RG.1.weight ; layers.0.blocks.0.ffn.sg.norm.weight" },

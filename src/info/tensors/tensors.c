@@ -325,7 +325,7 @@ static void info_kind(const sfti_view *view, const component_sums *sums,
     if (!forms) return;
     bool known = info_denoiser(view, sums) || info_alone(view, sums, quant, forms)
               || info_parts(view, sums, forms) || info_language(view, sums, forms);
-    const char *kind = sfti_forms_family(forms);
+    const char *kind = sfti_forms_family(forms, false);
     if (!known) sfti_add_tensor_fact(info, SFT_FACT_KIND, kind, 60);
     if (!known) sfti_add_tensor_fact(info, SFT_FACT_KIND, "unknown", 0);
 }

@@ -37,6 +37,7 @@ typedef struct sfti_module {
     uint64_t in, out;         /* sizes of the layer, 0 = not to be seen */
     uint64_t rank;            /* 0 = none */
     bool conv;                /* a kernel larger than 1 */
+    size_t at;                /* the tensor, in order of name */
     uint8_t prefix;           /* of the tensor's name, as sfti_forms_prefixes has it */
 } sfti_module;
 
@@ -166,5 +167,10 @@ sfti_adapter_scan *sfti_adapter_scan_of(const sfti_view *view, const sfti_quant 
                                         bool named);
 /* Fills parts. */
 void sfti_adapter_sum(sfti_adapter_scan *scan);
+/* Ends of the names of an adapter's tensors. */
+void sfti_adapter_suffixes(sfti_suffixes *suffixes);
+/* The layer that a tensor is the first of; false if it is none. The view may be without names. */
+bool sfti_adapter_layer(const sfti_view *view, const sfti_suffixes *suffixes,
+                        const sft_tensor *tensor, sfti_module *out);
 
 #endif

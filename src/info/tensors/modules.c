@@ -167,9 +167,9 @@ static const struct adapter_suffix *suffix_of(const sfti_suffixes *suffixes, sft
 /* ── Modules ── */
 
 /* The tensor of a module with another suffix. */
-static const sft_tensor *sibling(const sfti_adapter_scan *scan, sft_span module,
-                                 const char *suffix) {
-    return sfti_view_near(scan->view, scan->at, module, suffix);
+static const sft_tensor *sibling(const sfti_view *view, const sfti_module *m, const char *suffix) {
+    return view->count > 0 ? sfti_view_near(view, m->at, m->name, suffix)
+                           : sfti_view_sibling(view, m->name, suffix);
 }
 
 static uint64_t size_at(const sft_tensor *tensor, uint32_t axis) {
@@ -190,19 +190,19 @@ static bool named_conv(sft_span name) {
     return SFTI_ONE_OF(name, ends, sfti_ends);
 }
 
-static void measure_lora(const sfti_adapter_scan *scan, sfti_module *m,
+static void measure_lora(const sfti_view *view, sfti_module *m,
                          const struct adapter_suffix *row) {
     const sft_tensor *up = m->pair;
     bool transposed = strcmp(row->end.data, ".lora_a") == 0;
     m->rank = size_at(m->tensor, transposed ? 1 : 0);
     m->in = size_at(m->tensor, transposed ? 0 : 1);
     m->out = size_at(up, transposed ? 1 : 0);
-    m->conv = has_kernel(m->tensor) || has_kernel(sibling(scan, m->name, ".lora_mid.weight"));
+    m->conv = has_kernel(m->tensor) || has_kernel(sibling(view, m, ".lora_mid.weight"));
 }
 
-static void measure_loha(const sfti_adapter_scan *scan, sfti_module *m) {
-    const sft_tensor *core = sibling(scan, m->name, ".hada_t1");
-    const sft_tensor *a = sibling(scan, m->name, ".hada_w1_a");
+static void measure_loha(const sfti_view *view, sfti_module *m) {
+    const sft_tensor *core = sibling(view, m, ".hada_t1");
+    const sft_tensor *a = sibling(view, m, ".hada_w1_a");
     m->rank = size_at(m->tensor, 0);
     m->in = size_at(m->tensor, 1);
     m->out = size_at(a, core ? 1 : 0);
@@ -214,14 +214,14 @@ static uint64_t product_of(uint64_t a, uint64_t b) {
     return sfti_mul(a, b, &product) ? product : 0;
 }
 
-static void measure_lokr(const sfti_adapter_scan *scan, sfti_module *m) {
-    const sft_tensor *w1 = sibling(scan, m->name, ".lokr_w1");
-    const sft_tensor *w1_a = sibling(scan, m->name, ".lokr_w1_a");
-    const sft_tensor *w1_b = sibling(scan, m->name, ".lokr_w1_b");
-    const sft_tensor *w2 = sibling(scan, m->name, ".lokr_w2");
-    const sft_tensor *w2_a = sibling(scan, m->name, ".lokr_w2_a");
-    const sft_tensor *w2_b = sibling(scan, m->name, ".lokr_w2_b");
-    const sft_tensor *core = sibling(scan, m->name, ".lokr_t2");
+static void measure_lokr(const sfti_view *view, sfti_module *m) {
+    const sft_tensor *w1 = sibling(view, m, ".lokr_w1");
+    const sft_tensor *w1_a = sibling(view, m, ".lokr_w1_a");
+    const sft_tensor *w1_b = sibling(view, m, ".lokr_w1_b");
+    const sft_tensor *w2 = sibling(view, m, ".lokr_w2");
+    const sft_tensor *w2_a = sibling(view, m, ".lokr_w2_a");
+    const sft_tensor *w2_b = sibling(view, m, ".lokr_w2_b");
+    const sft_tensor *core = sibling(view, m, ".lokr_t2");
     m->rank = w2_b ? size_at(w2_b, 0) : w1_b ? size_at(w1_b, 0) : 0;
     m->in = product_of(w1 ? size_at(w1, 1) : size_at(w1_b, 1),
                        w2 ? size_at(w2, 1) : size_at(w2_b, 1));
@@ -230,13 +230,13 @@ static void measure_lokr(const sfti_adapter_scan *scan, sfti_module *m) {
     m->conv = has_kernel(w2) || has_kernel(core) || (!w2 && !core && named_conv(m->name));
 }
 
-static void measure(const sfti_adapter_scan *scan, sfti_module *m,
+static void measure(const sfti_view *view, sfti_module *m,
                     const struct adapter_suffix *row) {
     uint64_t first = size_at(m->tensor, 0), second = size_at(m->tensor, 1);
     switch (row->type) {
-    case SFTI_TYPE_LORA: measure_lora(scan, m, row); break;
-    case SFTI_TYPE_LOHA: measure_loha(scan, m); break;
-    case SFTI_TYPE_LOKR: measure_lokr(scan, m); break;
+    case SFTI_TYPE_LORA: measure_lora(view, m, row); break;
+    case SFTI_TYPE_LOHA: measure_loha(view, m); break;
+    case SFTI_TYPE_LOKR: measure_lokr(view, m); break;
     case SFTI_TYPE_GLORA:
         m->rank = first < second ? first : second;
         m->in = first < second ? second : first;
@@ -258,18 +258,34 @@ static void measure(const sfti_adapter_scan *scan, sfti_module *m,
 }
 
 /* Two of a pair, or it is none. */
-static bool is_module(const sfti_adapter_scan *scan, sfti_module *m,
+static bool is_module(const sfti_view *view, sfti_module *m,
                       const struct adapter_suffix *row) {
     if (row->type == SFTI_TYPE_GLORA)
-        return m->tensor->rank == 2 && sibling(scan, m->name, ".a2.weight")
-            && sibling(scan, m->name, ".b1.weight") && sibling(scan, m->name, ".b2.weight");
+        return m->tensor->rank == 2 && sibling(view, m, ".a2.weight")
+            && sibling(view, m, ".b1.weight") && sibling(view, m, ".b2.weight");
     if (row->type == SFTI_TYPE_LORA) {
-        m->pair = m->tensor->rank >= 2 ? sibling(scan, m->name, row->other) : NULL;
+        m->pair = m->tensor->rank >= 2 ? sibling(view, m, row->other) : NULL;
         return m->pair != NULL;
     }
     if (row->type == SFTI_TYPE_LOKR)
-        return sibling(scan, m->name, ".lokr_w2") || sibling(scan, m->name, ".lokr_w2_a");
-    if (row->type == SFTI_TYPE_LOHA) return sibling(scan, m->name, ".hada_w1_a") != NULL;
+        return sibling(view, m, ".lokr_w2") || sibling(view, m, ".lokr_w2_a");
+    if (row->type == SFTI_TYPE_LOHA) return sibling(view, m, ".hada_w1_a") != NULL;
+    return true;
+}
+
+void sfti_adapter_suffixes(sfti_suffixes *suffixes) {
+    sfti_suffixes_open(suffixes, &adapter_suffixes[0].end, sizeof adapter_suffixes[0],
+                       SFTI_COUNT(adapter_suffixes));
+}
+
+bool sfti_adapter_layer(const sfti_view *view, const sfti_suffixes *suffixes,
+                        const sft_tensor *tensor, sfti_module *out) {
+    const struct adapter_suffix *row = suffix_of(suffixes, tensor->name);
+    if (!row || row->role != ROLE_FIRST) return false;
+    *out = (sfti_module){ .name = { tensor->name.data, tensor->name.len - row->end.len },
+                          .tensor = tensor };
+    if (!is_module(view, out, row)) return false;
+    measure(view, out, row);
     return true;
 }
 
@@ -285,11 +301,11 @@ static bool begin_forms(sfti_adapter_scan *scan) {
 static void scan_module(sfti_adapter_scan *scan, const sft_tensor *tensor,
                         const struct adapter_suffix *row) {
     sfti_module m = { .name = { tensor->name.data, tensor->name.len - row->end.len },
-                      .tensor = tensor };
-    if (!is_module(scan, &m, row) || !begin_forms(scan)) return;
+                      .tensor = tensor, .at = scan->at };
+    if (!is_module(scan->view, &m, row) || !begin_forms(scan)) return;
     m.prefix = scan->prefix_of[scan->at];
     bool boft = row->type == SFTI_TYPE_OFT && tensor->rank == 4;
-    measure(scan, &m, row);
+    measure(scan->view, &m, row);
     scan->of_type[boft ? SFTI_TYPE_BOFT : row->type]++;
     scan->modules++;
     if (row->end.data[0] == ':') scan->first_scripts = true;
@@ -347,8 +363,7 @@ sfti_adapter_scan *sfti_adapter_scan_of(const sfti_view *view, const sfti_quant 
     if (!scan || is_quantised_model(quant)) return NULL;
     scan->view = view;
     scan->quant = quant;
-    sfti_suffixes_open(&scan->suffixes, &adapter_suffixes[0].end, sizeof adapter_suffixes[0],
-                       SFTI_COUNT(adapter_suffixes));
+    sfti_adapter_suffixes(&scan->suffixes);
     for (; scan->at < view->count; scan->at++) scan_tensor(scan, sfti_view_at(view, scan->at));
     bool most = scan->tensors >= view->count - scan->tensors;
     bool found = scan->modules + scan->shared > 0 && (most || named || is_peft(view))

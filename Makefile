@@ -18,6 +18,7 @@
 #   make tsan-python         the extension under ThreadSanitizer
 #   make zoo                 tests/zoo made anew from public model classes (see docs/zoo.md)
 #   make zoo-score           how info names them; the table of docs/zoo.md
+#   make docs                docs/cli.md, the pictures and outputs in documents made anew; build/site
 #   make coverage            lines and branches, per folder
 #   make abi                 compare the stable headers with what earlier releases promised
 #   make abi-baseline        renew that promise, where docs/abi.md allows it
@@ -32,7 +33,7 @@ SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS)
 .PHONY: all demo build check test python tsan-python bench-python bench-dataset asan msan tsan m32 s390x kill \
         writers fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross \
         setup-abi abi abi-baseline \
-        test-spark test-spark-all test-engines zoo zoo-score
+        test-spark test-spark-all test-engines zoo zoo-score docs
 
 all: build
 
@@ -80,6 +81,13 @@ zoo:
 
 zoo-score: build
 	@python3 tools/zoo_score.py --write
+
+docs: build
+	@build/safetensors __reference cli >docs/cli.md
+	@tools/pictures.py
+	@python3 tests/examples/sessions.py --update
+	@tools/docs_env.sh
+	@build/docs/bin/python tools/docs_site.py && echo "build/site/index.html"
 
 bench-python: python
 	@build/venv/bin/python bench/python.py --write

@@ -126,6 +126,12 @@ static const fuzz_line lines[] = {
     { "dataset gc --delete --json /w/ds", TIDIES, false },
     { "dataset compact --target 1MB --json /w/ds", PIECES, false },
     { "dataset compact /w/ds", PIECES, false },
+    { "info --save-as a1111 --dry-run --json -r /w", READS, false },
+    { "info --save-as modelspec --dry-run " M, READS, false },
+    { "info --save-as a1111 --force --json " M, WHOLE, false },
+    { "info --save-as civitai --force --min-trust 0 --hash all " M, WHOLE, false },
+    { "info --save-as lora-manager --force --min-trust 0 -r /w", PIECES, false },
+    { "info --save-as modelspec --force --min-trust 0 --jsonl " M, WHOLE, false },
 };
 #define LINES (sizeof lines / sizeof *lines)
 

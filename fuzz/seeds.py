@@ -501,6 +501,10 @@ def links():
     made = {
         "sidecar": (listed, one, link("m.txt", "../out/m.txt")),
         "description": (listed, one, link("m.description.txt", "/out/m.txt")),
+        "save-as": ("info --save-as a1111 --force --json /w/m.safetensors", one,
+                    link("m.json", "../out/m.txt")),
+        "save-as-model": ("info --save-as modelspec --force --min-trust 0 --jsonl "
+                          "/w/m.safetensors", link("m.safetensors", "../out/s.safetensors")),
         "shard": ("info -v /w/m.safetensors.index.json", *shard_out),
         "folder": ("ls --tree /w/m.safetensors.index.json", inner, link("d", "../out")),
         "set": ("meta set %s title new" % each, *shard_out),

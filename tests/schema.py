@@ -8,6 +8,7 @@ name; every field of a schema must have its place in docs/json.md.
 """
 import copy
 import glob
+import itertools
 import json
 import os
 import shutil
@@ -28,6 +29,9 @@ CALLS = {
 # Commands that write, each in a folder with a copy of the example models (m: one file, s: the
 # index of another, h: a folder to be cleaned).
 WRITES = {
+    "info": ["lora m s nosuch --save-as a1111", "lora --save-as lora-manager --dry-run",
+             "lora --save-as civitai --force --hash sha256", "lora --save-as modelspec",
+             "lora --save-as modelspec --force --dry-run", "lora --save-as a1111 -f name"],
     "merge": ["s -o one.safetensors", "s m -o two.safetensors --dry-run", "m", "nosuch -o x"],
     "split": ["m -o out --count 2", "m -o one", "s -o dry --dry-run", "m -o out"],
     "select": ["m -o out.safetensors --keep *f4*", "s -o some --drop *norm*",
@@ -75,6 +79,35 @@ def fields(schema):
     for part in schema["$defs"].values():
         names |= set(part.get("properties", {}))
     return names
+
+
+def leaves(schema):
+    """The paths of all fields of a result, down to the last."""
+    found, stack = set(), [("", schema["$defs"]["good"]), ("", schema["$defs"]["failed"])]
+    while stack:
+        path, part = stack.pop()
+        for form in [part, *part.get("oneOf", [])]:
+            if "$ref" in form:
+                stack.append((path, schema["$defs"][form["$ref"].rsplit("/", 1)[1]]))
+            if form.get("items"):
+                stack.append((path, form["items"]))
+            for name, inner in form.get("properties", {}).items():
+                at = "%s.%s" % (path, name) if path else name
+                found.add(at)
+                if name != "parts":  # results again
+                    stack.append((at, inner))
+    return sorted(found)
+
+
+def reached(command, schema):
+    """Every leaf is a field that -f takes."""
+    names = leaves(schema)
+    for at in range(0, len(names), 64):
+        made = subprocess.run([command, "info", "-f", ",".join(names[at:at + 64]), "nosuch"],
+                              stderr=subprocess.PIPE, check=False)
+        if b"expected a field" in made.stderr:
+            sys.exit("schema: info -f: %s" % made.stderr.decode("utf-8", "replace"))
+    return len(names)
 
 
 def run(command, name, options, paths):
@@ -135,7 +168,7 @@ def example(folder):
 
 def written(command, name):
     """What the calls of WRITES print, each once with --json and once with --jsonl."""
-    for words in WRITES[name]:
+    for words in WRITES.get(name, []):
         both = []
         for form in ("--json", "--jsonl"):
             with tempfile.TemporaryDirectory(prefix="sft-schema-") as folder:
@@ -159,17 +192,18 @@ def main():
         return 0
     command = os.path.abspath(sys.argv[1])
     paths, results, manual = inputs(sys.argv[2:]), 0, read("docs", "json.md")
-    for name, calls in {**CALLS, **{name: [] for name in WRITES}}.items():
+    for name in {**CALLS, **WRITES}:
         schema = json.loads(read("docs", "schema", name + ".json"))
         jsonschema.Draft202012Validator.check_schema(schema)
         validators = [jsonschema.Draft202012Validator(s) for s in (schema, closed(schema))]
+        if name == "info" and reached(command, schema) < 200:
+            sys.exit("schema: too few fields are found in docs/schema/info.json")
         for field in sorted(fields(schema)):
             if "`%s`" % field not in manual:
                 sys.exit("schema: docs/json.md does not document `%s`" % field)
-        said = written(command, name) if name in WRITES else (
-            [run(command, name, options + [form], part) for form in ("--json", "--jsonl")]
-            for options in calls for part in parts(name, paths))
-        for text, lines in said:
+        said = ([run(command, name, options + [form], part) for form in ("--json", "--jsonl")]
+                for options in CALLS.get(name, []) for part in parts(name, paths))
+        for text, lines in itertools.chain(said, written(command, name)):
             if not text and not lines:
                 continue  # the usage was wrong
             whole, lines = json.loads(text), lines.splitlines()

@@ -2,7 +2,9 @@
 #include "commands/commands.h"
 #include "commands/info_export.h"
 #include "commands/info_label.h"
+#include "commands/info_list.h"
 #include "commands/info_online.h"
+#include "commands/info_save_as.h"
 #include "os/os.h"
 #include "support/cli.h"
 #include "support/fields.h"
@@ -20,12 +22,18 @@ typedef struct info_run {
     uint64_t bytes;        /* of those shown */
     bool refused;          /* the usage was wrong */
     cli_fields fields;
+    cli_list list;
     cli_wheres where;
     uint32_t algos;        /* of --hash */
     cli_digests digests;
     cli_online online;
+    cli_update_counts updates;
     uint64_t mismatches;   /* without a known cause */
+    uint64_t least;        /* trust for --save-as */
 } info_run;
+
+/* Whether nothing is computed or asked, only counted. */
+static bool only_counts(const cli *c) { return c->set.dry_run && c->set.online; }
 
 /* ── One model ── */
 
@@ -40,8 +48,6 @@ static void show_json(info_run *run, cli_model *model, const sft_node *root) {
 static void show_fields(info_run *run, const cli_model *model, const sft_node *root) {
     cli *c = run->c;
     bool tsv = c->set.format == CLI_TSV;
-    if (tsv && c->results == 0) cli_fields_header(&c->out, &run->fields);
-    c->results++;
     bool has_path = cli_is(run->fields.names[0], "path");
     if (!tsv && run->models > 1 && !has_path) {
         cli_field_text(&c->out, sft_span_cstr(model->path));
@@ -51,16 +57,39 @@ static void show_fields(info_run *run, const cli_model *model, const sft_node *r
                                   tsv && c->set.csv_safe);
 }
 
+/* A row of the list with the digests beneath it; what has another form is put into order. */
+static void show_listed(info_run *run, const cli_model *model, const sft_node *root) {
+    cli *c = run->c;
+    sft_buffer text = { .alloc = c->alloc };
+    bool is_row = run->fields.count == 0 && !run->list.labels;
+    cli_capture(&c->out, &text);
+    if (is_row) cli_label_digests(c, root, true);
+    else if (run->fields.count > 0) show_fields(run, model, root);
+    else cli_label(c, model, root, true);
+    cli_capture(&c->out, NULL);
+    cli_list_add(&run->list, model, root, (sft_span){ text.data, text.len }, !is_row);
+    sft_buffer_free(&text);
+}
+
 static void show_model(info_run *run, cli_model *model, const sft_node *root) {
     cli *c = run->c;
     uint64_t bytes;
+    bool fields = run->fields.count > 0;
+    bool label = !fields && (run->models == 1 || c->set.longer || c->set.verbose);
     if (sft_node_uint(root, "file.bytes", &bytes)) run->bytes += bytes;
+    run->list.labels = label;
+    if (cli_is_json(c)) {
+        show_json(run, model, root);
+    } else {
+        if (c->set.format == CLI_TSV && run->shown == 0)
+            cli_fields_header(&c->out, &run->fields);
+        if (label && !run->list.holds && run->shown > 0) cli_text(&c->out, "\n");
+        if (run->list.holds || !(fields || label)) show_listed(run, model, root);
+        else if (fields) show_fields(run, model, root);
+        else cli_label(c, model, root, run->models > 1);
+        c->results++;
+    }
     run->shown++;
-    if (cli_is_json(c)) show_json(run, model, root);
-    else if (run->fields.count > 0) show_fields(run, model, root);
-    else if (run->models == 1 || c->set.longer || c->set.verbose)
-        cli_label(c, model, root, run->models > 1);
-    else cli_label_line(c, model, root);
 }
 
 static void export_model(info_run *run, const cli_model *model) {
@@ -85,11 +114,13 @@ static void each_info(void *ctx, cli_model *model) {
         cli_fail_model(c, model);
         return;
     }
-    if (c->set.dry_run) return;
+    if (only_counts(c)) return;
     const sft_node *root = sft_tree_root(model->tree);
     if (!cli_wheres_fit(c, &run->where, root)) return;
     count_mismatches(run, root);
-    show_model(run, model, root);
+    if (c->set.save_as) cli_save_model(c, model, run->least);
+    else if (c->set.updates) cli_update_show(&run->online, model, &run->updates);
+    else show_model(run, model, root);
     export_model(run, model);
 }
 
@@ -140,7 +171,7 @@ static uint32_t wanted_digests(void *ctx, cli_model *model, size_t unit) {
     if (!info || !may_be_wanted(run, model)) return 0;
     if (run->c->set.online) cli_online_begin(&run->online, model);
     uint32_t algos = unit_algos(run, model, info);
-    if (run->c->set.dry_run) {
+    if (only_counts(run->c)) {
         cli_online_count(&run->online, model, cli_unit_path(model, unit), algos);
         return 0;
     }
@@ -178,13 +209,17 @@ static sft_code read_digest_options(info_run *run, char **operands, size_t count
     cli *c = run->c;
     sft_code code = read_hash_list(run, err);
     bool digests = c->set.hash || c->set.verify || c->set.online;
-    if (!code && !c->set.online && (c->set.save || c->set.dry_run))
-        code = cli_usage_error(err, "expected --online with --%s",
-                               c->set.save ? "save" : "dry-run");
-    for (size_t i = 0; !code && digests && i < count; i++)
+    if (!code && !c->set.online
+        && (c->set.save || c->set.updates || (c->set.dry_run && !c->set.save_as)))
+        code = cli_usage_error(err, "expected --online with --%s", c->set.save ? "save"
+                               : c->set.updates ? "updates" : "dry-run");
+    if (!code && c->set.updates && (c->set.save || c->set.save_as || c->set.fields
+                                    || c->set.format == CLI_TSV))
+        code = cli_usage_error(err, "expected --updates without --save, --save-as, -f and --tsv");
+    for (size_t i = 0; !code && (digests || c->set.save_as) && i < count; i++)
         if (strcmp(operands[i], "-") == 0)
-            code = cli_usage_error(err, "expected files for --hash, --verify and --online, "
-                                   "found standard input");
+            code = cli_usage_error(err, "expected files for --hash, --verify, --online and "
+                                   "--save-as, found standard input");
     if (!digests) return code;
     run->digests.wanted = wanted_digests;
     run->digests.answer = take_digests;
@@ -201,9 +236,16 @@ static sft_code read_digest_options(info_run *run, char **operands, size_t count
 static sft_code read_options(info_run *run, sft_error *err) {
     cli *c = run->c;
     const char *list = c->set.fields;
-    sft_code code = SFT_OK;
+    sft_code code = cli_save_read(c, &run->least, err);
+    bool ordered = c->set.sort || c->set.reverse || c->set.group_by;
+    if (code) return code;
     if (c->set.csv_safe && c->set.format != CLI_TSV) {
         code = cli_usage_error(err, "%s", CLI_CSV_SAFE_ALONE);
+    } else if (ordered && cli_is_json(c)) {
+        code = cli_usage_error(err, "expected --sort, --reverse and --group-by without --json "
+                                    "and --jsonl, found both");
+    } else if (c->set.group_by && (list || c->set.format == CLI_TSV)) {
+        code = cli_usage_error(err, "expected --group-by without --tsv and -f, found both");
     }
     if (!list && c->set.format == CLI_TSV) list = cli_default_columns;
     if (!code && list) code = cli_fields_parse(list, &run->fields, err);
@@ -218,8 +260,10 @@ static void total_line(const info_run *run) {
     cli *c = run->c;
     bool list = c->set.format == CLI_HUMAN && run->fields.count == 0 && run->models > 1;
     if (!list || run->refused || c->set.longer || c->set.verbose || cli_is_over(c)) return;
-    cli_printf(&c->out, "%zu model%s, %s\n", run->shown, run->shown == 1 ? "" : "s",
+    cli_printf(&c->out, "%zu model%s, %s", run->shown, run->shown == 1 ? "" : "s",
                cli_size_text(run->bytes, buffer));
+    if (run->list.wrong) cli_printf(&c->out, ", %zu with conflicts (!)", run->list.wrong);
+    cli_text(&c->out, "\n");
 }
 
 static void check_info(void *ctx, cli_model *model) {
@@ -251,11 +295,14 @@ static void run_info(cli *c, char **operands, size_t count) {
     bool usable = run.digests.hashing.usable;
     if (usable && c->set.online)
         usable = cli_online_open(&run.online, c, run.digests.hashing.cache);
+    cli_list_begin(&run.list, c, operands, count);
     if (usable)
         cli_each_model(c, operands, count, &run.models, &run.digests, check_info, &run);
-    if (usable && !c->set.dry_run) total_line(&run);
-    if (usable && c->set.dry_run) cli_online_summary(&run.online);
-    else if (c->set.dry_run) c->no_results = true;
+    cli_list_end(&run.list);
+    if (usable && !c->set.save_as && !c->set.updates && !only_counts(c)) total_line(&run);
+    if (usable && c->set.updates && !only_counts(c)) cli_update_total(c, &run.updates);
+    if (usable && only_counts(c)) cli_online_summary(&run.online);
+    else if (only_counts(c)) c->no_results = true;
     cli_online_close(&run.online);
     cli_hash_run_end(&run.digests.hashing);
     if (c->set.fields && run.shown > 0 && run.known == 0) cli_status(c, CLI_NO);
@@ -266,8 +313,14 @@ static void run_info(cli *c, char **operands, size_t count) {
 
 static const cli_option info_options[] = {
     { 'v', "verbose", NULL, CLI_FLAG, 1, AT(verbose),
-      "also show sources, trust, other candidates, settings, exact numbers, metadata, shards" },
+      "every fact with its sources, in groups: identity, use, training, files, provenance, "
+      "metadata" },
     { 0, "long", NULL, CLI_FLAG, 1, AT(longer), "full labels even for several models" },
+    { 0, "sort", "path|name|date|size|base|rank", CLI_CHOICE, 0, AT(sort),
+      "order of models; dates: newest first, sizes and ranks: largest first; unknown ones last" },
+    { 0, "reverse", NULL, CLI_FLAG, 1, AT(reverse), "reverse the order" },
+    { 0, "group-by", "none|base|kind|folder", CLI_CHOICE, 0, AT(group_by),
+      "in groups, each with a heading that counts its models and their bytes" },
     { 'f', "fields", "LIST", CLI_WORD, 0, AT(fields),
       "only these facts, separated by commas: name,trigger_words,rank,training.epoch" },
     { 0, "where", "FIELD=VALUE", CLI_MANY, 0, AT(where),
@@ -284,18 +337,26 @@ static const cli_option info_options[] = {
       "write the preview images of the models into a folder" },
     { 0, "export-workflow", "FILE", CLI_WORD, 0, AT(workflow_file),
       "write the workflow of the model to a file" },
-    { 0, "force", NULL, CLI_FLAG, 1, AT(force), "overwrite existing files when exporting" },
+    { 0, "force", NULL, CLI_FLAG, 1, AT(force),
+      "overwrite existing files when exporting; with --save-as: replace values, and add to a "
+      "sidecar that exists" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
 static const cli_example info_examples[] = {
     { "safetensors info model.safetensors", "name, kind, base model, trigger words, origin" },
-    { "safetensors info -r ~/models", "one line for every model in a tree" },
-    { "safetensors info -f prompt lora.safetensors", "trigger words, ready to paste" },
+    { "safetensors info -r ~/models", "a list of every model in a tree" },
+    { "safetensors info -r --group-by base --sort size ~/models",
+      "by base model, the largest first" },
+    { "safetensors info -f a1111 lora.safetensors",
+      "\"<lora:NAME:WEIGHT> trigger words\", ready to paste" },
     { "safetensors info -r --where architecture=sdxl --tsv ~/models",
       "a table of matching models" },
     { "safetensors info --json model.safetensors", "everything, for programs" },
     { "safetensors info --verify model.safetensors", "do the recorded digests match?" },
+    { "safetensors info -r --save-as a1111 --dry-run ~/models",
+      "what would be written as NAME.json for A1111" },
+    { "safetensors info -r --online --updates ~/models", "newer versions on CivitAI" },
     { "curl -s URL | safetensors info -", "from a pipe: only the header is read" },
     { NULL, NULL },
 };
@@ -307,9 +368,17 @@ const cli_command cli_info_command = {
     "shapes of its tensors and from its sidecars, the small files next to it; each has a source "
     "and a trust level (-v, --json). Uses the network only with --online and reads no tensor "
     "data except up to eight alpha scalars, so it is as fast for 100 GB as for 1 MB.\n"
-    "One model gives a label, several give one line each; ! marks conflicting claims. -f selects "
-    "facts: docs/json.md lists them all. The name of a fact stands for its value; lists are "
-    "joined with \" | \".\n"
+    "One model gives a label, several give a list: a row each, and a total. ! marks conflicting "
+    "claims, ? facts of little trust. On a terminal the list is as wide as the terminal: the "
+    "columns of dates, paths, bases and trigger words shrink or go first, in this order; then "
+    "names are cut in the middle. Without a column of paths, the path replaces a name that does "
+    "not tell which model it is: two models have it, or a word of the file's name is not in it. "
+    "The widths are those that the first 1000 models need; these are printed together, the others "
+    "as they are read. With --sort, --reverse and --group-by all models are read first.\n"
+    "-f selects facts: docs/json.md lists them all (name, adapter.rank.max, "
+    "training.datasets.0.folder). The name of a fact stands for its value; lists are joined with "
+    "\" | \". a1111 and comfy are lines to paste into a prompt, with the preferred weight; prompt "
+    "is the trigger words alone. --tsv alone gives a table of the facts that tell most.\n"
     "--hash computes digests of the files. --verify computes those that the header and the "
     "sidecars record, and compares; sidecars that describe another file are then ignored. A "
     "digest that is known to be recorded differently (LyCORIS hashes in another order) is shown "
@@ -320,15 +389,28 @@ const cli_command cli_info_command = {
     "a matching size; otherwise the file is hashed. With --cache, unknown files are not looked "
     "up again for a week. With --where, only models that match before are looked up. Nothing but "
     "digests is sent.\n"
+    "--updates asks what became of the models there: whether newer versions exist, whether model "
+    "or version were deleted, and whether the permissions differ from those that a sidecar "
+    "records. Where a sidecar records the CivitAI ids, the model's id is sent instead of digests, "
+    "fifty in a request, and nothing is hashed.\n"
+    "--save-as writes what is known for another program: as a sidecar next to the model, or with "
+    "modelspec as keys of the header. Only facts with a trust of at least 60 (--min-trust) are "
+    "written, and digests only if --hash or --online computes them: never a guess from a file "
+    "name. A sidecar that exists is left alone; with --force the known keys are set in it and all "
+    "others stay. Keys of the header that have another value stay, too, unless --force is given. "
+    "What the same sidecar tells is not written back to it. Write the header first: a changed "
+    "file no longer has the length that sidecars record.\n"
     "A folder stands for the models in it. An index (model.safetensors.index.json) is one model "
     "with all its shards; so are shards without an index, and a folder with a model_index.json "
     "with all its components. - is standard input, of which only the header is read.",
     info_examples,
-    { info_options, cli_online_options, cli_hash_run_options, cli_input_options, cli_json_options,
-      cli_reading_options, cli_common_options },
+    { info_options, cli_save_options, cli_online_options, cli_hash_run_options,
+      cli_input_options, cli_json_options, cli_reading_options, cli_common_options },
     { "every model was read",
       "no model has any of the -f facts, or there is no workflow; with --verify, a digest "
-      "differs from the recorded one without a known cause",
-      "a model could not be read, or a usage error" },
+      "differs from the recorded one without a known cause; with --updates, a model has a newer "
+      "version, was deleted or has other permissions",
+      "a model could not be read, a sidecar exists or could not be written, the server did not "
+      "answer, or a usage error" },
     0, SIZE_MAX, run_info,
 };

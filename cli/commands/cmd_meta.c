@@ -313,7 +313,7 @@ static void change_pairs(cli *c, char **operands, size_t models, size_t count, b
     sft_code code = take_pairs(c, operands + models, count - models, &change, &err);
     const char *blame = change.value_file ? change.value_file
                       : c->set.from_json ? c->set.from_json : c->set.thumbnail;
-    if (code && !blame) cli_fail_usage(c, &err);
+    if (code == SFT_BAD_ARGUMENT && !blame) cli_fail_usage(c, &err);
     else if (code) cli_complain(c, blame, &err);
     else
         cli_write_each(c, operands, models, change_one, &change);

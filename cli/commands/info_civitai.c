@@ -161,6 +161,7 @@ static void take_version(cli_ask *ask, sft_span version) {
     ask->state = CLI_ASK_KNOWN;
     ask->version = version;
     ask->model_id = 0;
+    ask->version_id = id;
     (void)cli_raw_uint(version, "modelId", &ask->model_id);
 }
 
@@ -286,30 +287,34 @@ static void compose(cli_civitai *site, cli_ask *ask, sft_span model) {
 
 /* ── Models ── */
 
+static void take_model(cli_ask *asks, size_t count, uint64_t id, sft_span model) {
+    for (size_t i = 0; i < count; i++)
+        if (asks[i].state == CLI_ASK_KNOWN && asks[i].model_id == id && asks[i].model.len == 0)
+            asks[i].model = model;
+}
+
 static void ask_models(cli_civitai *site, const uint64_t *ids, size_t count, cli_ask *asks,
                        size_t ask_count) {
     char url[CLI_URL_SIZE];
     sft_span text, items = { "", 0 };
     cli_raw item;
+    uint64_t id;
     size_t len = (size_t)snprintf(url, sizeof url, "%s/api/v1/models?nsfw=true&limit=100&ids=",
                                   site->url);
     for (size_t i = 0; i < count; i++)
-        len += (size_t)snprintf(url + len, sizeof url - len, "%s%llu", i ? "," : "",
-                                (unsigned long long)ids[i]);
+        len += (size_t)snprintf(url + len, sizeof url - len, "%s%" PRIu64, i ? "," : "", ids[i]);
     sft_span get = { NULL, 0 };
     if (!ask_json(site, url, get, '{', ANSWER_MOST, &text) || text.len == 0) return;
     if (!cli_raw_member(text, "items", &items)) return;
-    for (cli_raw_begin(&item, items); cli_raw_next(&item);) {
-        uint64_t id;
-        if (!cli_raw_uint(item.value, "id", &id)) continue;
-        for (size_t i = 0; i < ask_count; i++)
-            if (asks[i].state == CLI_ASK_KNOWN && asks[i].model_id == id
-                && asks[i].answer.len == 0)
-                compose(site, &asks[i], item.value);
-    }
+    for (cli_raw_begin(&item, items); cli_raw_next(&item);)
+        if (cli_raw_uint(item.value, "id", &id)) take_model(asks, ask_count, id, item.value);
+    for (size_t i = 0; i < ask_count; i++)
+        for (size_t j = 0; j < count; j++)
+            if (asks[i].state == CLI_ASK_KNOWN && asks[i].model_id == ids[j])
+                asks[i].is_answered = true;
 }
 
-void cli_civitai_complete(cli_civitai *site, cli_ask *asks, size_t count) {
+void cli_civitai_models(cli_civitai *site, cli_ask *asks, size_t count) {
     uint64_t ids[CLI_CIVITAI_MODELS];
     size_t n = 0;
     for (size_t i = 0; i < count; i++) {
@@ -321,9 +326,84 @@ void cli_civitai_complete(cli_civitai *site, cli_ask *asks, size_t count) {
         ask_models(site, ids, n, asks, count);
         n = 0;
     }
-    for (size_t i = 0; i < count; i++)
-        if (asks[i].state == CLI_ASK_KNOWN && asks[i].answer.len == 0)
-            asks[i].answer = asks[i].version;
+}
+
+void cli_civitai_complete(cli_civitai *site, cli_ask *asks, size_t count) {
+    cli_civitai_models(site, asks, count);
+    for (size_t i = 0; i < count; i++) {
+        if (asks[i].state != CLI_ASK_KNOWN) continue;
+        if (asks[i].model.len > 0) compose(site, &asks[i], asks[i].model);
+        if (asks[i].answer.len == 0) asks[i].answer = asks[i].version;
+    }
+}
+
+/* ── What became of a version ── */
+
+bool cli_civitai_version_of(sft_span model, uint64_t version_id, sft_span *version) {
+    sft_span versions;
+    cli_raw one;
+    uint64_t id;
+    if (!cli_raw_member(model, "modelVersions", &versions)) return false;
+    for (cli_raw_begin(&one, versions); cli_raw_next(&one);) {
+        if (!cli_raw_uint(one.value, "id", &id) || id != version_id) continue;
+        *version = one.value;
+        return true;
+    }
+    return false;
+}
+
+/* The answer about one id; empty, and *is_gone, where the server does not know it. */
+static bool ask_one(cli_civitai *site, const char *what, uint64_t id, sft_span *text,
+                    bool *is_gone) {
+    char url[CLI_URL_SIZE];
+    sft_span get = { NULL, 0 };
+    snprintf(url, sizeof url, "%s/api/v1/%s/%" PRIu64, site->url, what, id);
+    if (!ask_json(site, url, get, '{', VERSION_MOST, text)) return false;
+    *is_gone = text->len == 0;
+    return true;
+}
+
+static void confirm_model(cli_civitai *site, cli_ask *ask) {
+    sft_span text;
+    uint64_t id;
+    ask->is_answered = ask_one(site, "models", ask->model_id, &text, &ask->is_model_gone);
+    if (!ask->is_answered || ask->is_model_gone) return;
+    ask->is_answered = cli_raw_uint(text, "id", &id) && id == ask->model_id;
+    if (ask->is_answered) ask->model = text;
+}
+
+static void confirm_version(cli_civitai *site, cli_ask *ask) {
+    sft_span text;
+    if (cli_civitai_version_of(ask->model, ask->version_id, &text)) return;
+    ask->is_answered = ask_one(site, "model-versions", ask->version_id, &text,
+                               &ask->is_version_gone);
+}
+
+void cli_civitai_confirm(cli_civitai *site, cli_ask *asks, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        cli_ask *ask = &asks[i];
+        const cli_ask *model = NULL, *version = NULL;
+        if (ask->state != CLI_ASK_KNOWN || !ask->is_answered) continue;
+        for (size_t j = 0; j < i; j++) {
+            if (asks[j].state != CLI_ASK_KNOWN || asks[j].model_id != ask->model_id) continue;
+            model = &asks[j];
+            if (asks[j].version_id == ask->version_id) version = &asks[j];
+        }
+        if (model && ask->model.len == 0) {
+            ask->model = model->model;
+            ask->is_model_gone = model->is_model_gone;
+            ask->is_answered = model->is_answered;
+        } else if (ask->model.len == 0) {
+            confirm_model(site, ask);
+        }
+        if (!ask->is_answered || ask->is_model_gone) continue;
+        if (version) {
+            ask->is_version_gone = version->is_version_gone;
+            ask->is_answered = version->is_answered;
+        } else {
+            confirm_version(site, ask);
+        }
+    }
 }
 
 /* ── Pictures ── */

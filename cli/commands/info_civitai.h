@@ -23,7 +23,11 @@ typedef struct cli_ask {
     cli_ask_state state;
     sft_span version;  /* the server's answer, JSON; lives in the server's arena */
     sft_span answer;   /* the same with what the model says of itself */
-    uint64_t model_id; /* 0: not given */
+    uint64_t model_id, version_id; /* 0: not given */
+    /* Of cli_civitai_models and cli_civitai_confirm: */
+    sft_span model;       /* what the server says of the model, JSON, likewise; or empty */
+    bool is_answered;     /* the server was asked for the model, and answered */
+    bool is_model_gone, is_version_gone; /* it does not know them */
 } cli_ask;
 
 typedef struct cli_civitai {
@@ -48,7 +52,14 @@ void cli_civitai_forget(cli_civitai *site);
 void cli_civitai_by_sha256(cli_civitai *site, cli_ask *asks, size_t count);
 /* One, by any hash. */
 void cli_civitai_by_hash(cli_civitai *site, cli_ask *ask, sft_span hash);
-/* Give those that are known their answers. */
+/* Ask for the models of those that are known, CLI_CIVITAI_MODELS in a request. */
+void cli_civitai_models(cli_civitai *site, cli_ask *asks, size_t count);
+/* Ask one by one for models that the server left out, and for versions that their models lack:
+ * what it does not know (404) is gone. */
+void cli_civitai_confirm(cli_civitai *site, cli_ask *asks, size_t count);
+/* The entry of a version in what the server says of a model; false if there is none. */
+bool cli_civitai_version_of(sft_span model, uint64_t version_id, sft_span *version);
+/* cli_civitai_models, and give those that are known their answers. */
 void cli_civitai_complete(cli_civitai *site, cli_ask *asks, size_t count);
 /* Bytes at a URL of the site; empty, after a complaint, when they cannot be had. */
 bool cli_civitai_picture(cli_civitai *site, const char *url, sft_buffer *out);

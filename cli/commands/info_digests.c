@@ -72,38 +72,14 @@ static void digest_line(cli *c, const sft_node *root, const sft_node *digest,
     cli_text(&c->out, "\n");
 }
 
-/* Whether a source is a sidecar that is of the same weights. */
-static bool has_same_weights(const sft_node *root, sft_span source) {
-    static const char sidecar[] = "sidecar:";
-    size_t skip = sizeof sidecar - 1;
-    if (source.len < skip || memcmp(source.data, sidecar, skip) != 0) return false;
-    for (const sft_node *one = cli_first(root, "sidecars"); one; one = one->next) {
-        sft_span path = sft_node_text(one, "path");
-        size_t at = path.len;
-        while (at > 0 && path.data[at - 1] != '/') at--;
-        size_t len = path.len - at;
-        if (source.len > skip + len && memcmp(source.data + skip, path.data + at, len) == 0
-            && source.data[skip + len] == ':')
-            return cli_is(sft_node_text(one, "match"), "weights");
-    }
-    return false;
-}
-
-static const char *cause_of(const sft_node *root, const sft_node *mismatch) {
-    return has_same_weights(root, sft_node_text(mismatch, "source"))
-               ? ": the same weights, different metadata"
-               : ": another file, or changed since";
-}
-
-static void mismatch_line(cli *c, const sft_node *root, const sft_node *one,
-                          const char *part) {
+static void mismatch_line(cli *c, const sft_node *one, const char *part) {
     sft_span known = sft_node_text(one, "known");
     key_of(c, known.len ? "" : "! ", sft_node_text(one, "algo"));
     cli_fill(&c->out, "% by ", sft_node_text(one, "recorded"));
     cli_source_words(&c->out, sft_node_text(one, "source"));
     if (part) cli_text(&c->out, " of ");
     if (part) cli_escaped_cut(&c->out, sft_span_cstr(part), 40);
-    cli_text(&c->out, known.len ? ": " : cause_of(root, one));
+    cli_text(&c->out, known.len ? ": " : ": another file, or changed since");
     cli_fill(&c->out, "%\n", known);
 }
 
@@ -116,7 +92,7 @@ static void digest_lines(cli *c, const sft_node *root, bool in_list, const char 
     }
     for (one = cli_first(root, "hashes.mismatches"); one; one = one->next) {
         cli_pad(&c->out, in_list ? 2 : 0);
-        mismatch_line(c, root, one, part);
+        mismatch_line(c, one, part);
     }
 }
 

@@ -83,17 +83,22 @@ static uint32_t export_mode(const cli_model *model, const char *beside, const ch
     return mode;
 }
 
-bool cli_write_file(cli *c, const cli_model *model, const char *beside, const char *path,
-                    sft_span bytes) {
+sft_code cli_write_beside(cli *c, const cli_model *model, const char *beside, const char *path,
+                          sft_span bytes, bool replace, sft_error *err) {
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
-    sft_error err = SFT_ERROR_INIT;
     sft_sink sink;
-    options.no_clobber = c->set.force == 0;
+    options.no_clobber = !replace;
     options.link = SFT_LINK_REFUSE;
     options.mode = export_mode(model, beside, path);
     options.alloc = &c->alloc;
-    sft_code code = sft_sink_path(path, &options, &sink, &err);
-    if (!code) code = sfti_sink_fill(&sink, bytes, &err);
+    sft_code code = sft_sink_path(path, &options, &sink, err);
+    return code ? code : sfti_sink_fill(&sink, bytes, err);
+}
+
+bool cli_write_file(cli *c, const cli_model *model, const char *beside, const char *path,
+                    sft_span bytes) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code = cli_write_beside(c, model, beside, path, bytes, c->set.force != 0, &err);
     if (code) cli_complain(c, path, &err);
     return code == SFT_OK;
 }

@@ -152,16 +152,17 @@ static size_t key_columns(const sft_file *file, size_t count) {
     return width < 32 ? width : 32;
 }
 
-static void metadata_lines(cli *c, const sft_set *set) {
+void cli_metadata_lines(cli *c, const sft_set *set) {
     const sft_file *file = file_with_metadata(set);
     size_t count = file ? sft_file_metadata_count(file) : 0;
     size_t shown = c->set.verbose || count <= PAIRS_SHOWN ? count : PAIRS_SHOWN;
-    cli_label_key(c, "metadata");
+    cli_label_key(c, c->set.verbose ? "pairs" : "metadata");
     if (!count) {
         cli_text(&c->out, "none\n");
         return;
     }
-    cli_printf(&c->out, "%zu pair%s\n", count, count == 1 ? "" : "s");
+    const char *unit = c->set.verbose ? "" : count == 1 ? " pair" : " pairs";
+    cli_printf(&c->out, "%zu%s\n", count, unit);
     size_t width = key_columns(file, shown);
     for (size_t i = 0; i < shown; i++) pair_line(c, sft_file_metadata_at(file, i), width);
     if (shown < count) cli_printf(&c->out, "    ... %zu more (-v shows all)\n", count - shown);
@@ -195,7 +196,6 @@ void cli_header_lines(cli *c, const sft_set *set) {
     cli_text(&c->out, "\n");
     size_line(c, set);
     dtype_lines(c, set);
-    header_line(c, set);
+    if (c->set.verbose) header_line(c, set);
     shard_lines(c, set);
-    metadata_lines(c, set);
 }

@@ -1,117 +1,27 @@
-#include "commands/info_label.h"
+#include "commands/info_lines.h"
 
-#include "base/number.h"
-#include "support/fields.h"
 #include "support/files.h"
 #include "support/group.h"
 #include "support/nodes.h"
+#include "support/where.h"
 #include "support/words.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #define TITLE_COLUMNS 52
-#define TEXT_COLUMNS 82
 #define WORDS_SHOWN 12
-#define LINES_SHOWN 4
+#define NOTES_SHOWN 3
+#define PREVIEWS_SHOWN 3
 
 static sft_span name_of(const cli_model *model, const sft_node *root) {
     sft_span name = sft_node_text(root, "model.name");
     return name.len ? name : cli_name_of(model->path);
 }
 
-/* In a list, what is only called by its folder is shown with its file's name too. */
-static sft_span listed_name(const cli_model *model, const sft_node *root) {
-    sft_span source = sft_node_text(root, "model.name.source"), folder, file;
-    if (model->is_pipeline || !cli_is(source, "folder"))
-        return name_of(model, root);
-    folder = cli_folder_of(model->path);
-    file = cli_name_of(model->path);
-    size_t at = folder.len;
-    while (at > 0 && folder.data[at - 1] != '/') at--;
-    if (folder.len == 0) return file;
-    return (sft_span){ folder.data + at, folder.len - at + 1 + file.len };
-}
-
-static void grouped_number(cli_out *out, uint64_t value) {
-    char digits[SFTI_UINT_SIZE];
-    size_t len = sfti_uint_text(value, 0, digits);
-    for (size_t i = 0; i < len; i++) {
-        if (i > 0 && (len - i) % 3 == 0) cli_text(out, ",");
-        cli_put(out, &digits[i], 1);
-    }
-}
-
 static bool is_known(const sft_node *root) {
     sft_span kind = sft_node_text(root, "model.kind");
     return kind.len > 0 && !cli_is(kind, "unknown");
-}
-
-/* ── Lines of a label ── */
-
-/* Text in words that are wrapped; with -v all of it, else a few lines. */
-typedef struct flow {
-    cli *c;
-    size_t column, lines;
-    bool cut;
-} flow;
-
-static void flow_line(flow *f) {
-    f->lines++;
-    if (!f->c->set.verbose && f->lines >= LINES_SHOWN) f->cut = true;
-    if (f->cut) return;
-    cli_text(&f->c->out, "\n");
-    cli_pad(&f->c->out, CLI_LABEL_COLUMNS);
-    f->column = 0;
-}
-
-static void flow_word(flow *f, sft_span word, const char *before) {
-    size_t width = cli_escaped_width(word), gap = f->column ? strlen(before) : 0;
-    if (f->column && f->column + gap + width > TEXT_COLUMNS) {
-        flow_line(f);
-        gap = 0;
-    }
-    if (f->cut) return;
-    if (gap) cli_text(&f->c->out, before);
-    if (f->c->set.verbose) cli_escaped(&f->c->out, word);
-    else width = cli_escaped_cut(&f->c->out, word, TEXT_COLUMNS);
-    f->column += gap + width;
-}
-
-static void flow_end(flow *f) {
-    cli_text(&f->c->out, f->cut ? " …\n" : "\n");
-}
-
-static size_t word_end(sft_span text) {
-    size_t n = 0;
-    while (n < text.len && text.data[n] != ' ' && text.data[n] != '\n') n++;
-    return n;
-}
-
-static void flow_text(flow *f, sft_span text) {
-    while (text.len && !f->cut) {
-        size_t len = word_end(text);
-        if (len) flow_word(f, (sft_span){ text.data, len }, " ");
-        if (len < text.len && text.data[len] == '\n' && f->column) flow_line(f);
-        len += len < text.len;
-        text.data += len;
-        text.len -= len;
-    }
-}
-
-static void text_section(cli *c, const char *key, sft_span text) {
-    flow f = { c, 0, 0, false };
-    if (!text.len) return;
-    cli_label_key(c, key);
-    flow_text(&f, text);
-    flow_end(&f);
-}
-
-static void one_line(cli *c, const char *key, sft_span text) {
-    if (!text.len) return;
-    cli_label_key(c, key);
-    cli_escaped_cut(&c->out, text, c->set.verbose ? SIZE_MAX / 64 : TEXT_COLUMNS);
-    cli_text(&c->out, "\n");
 }
 
 /* ── What it is ── */
@@ -127,92 +37,155 @@ static void capital(cli_out *out, sft_span words) {
     cli_escaped(out, words);
 }
 
-static void kind_phrase(cli_out *out, const sft_node *root, bool title) {
-    sft_span kind = sft_node_text(root, "model.kind");
-    sft_span type = sft_node_text(root, "adapter.type");
-    bool adapter = cli_is(kind, "adapter");
-    if (adapter && type.len) cli_escaped(out, cli_kind_words(type));
-    if (adapter && type.len && sft_span_equal(sft_node_text(root, "adapter.dora"),
-                                              sft_span_cstr("true"))) cli_text(out, " (DoRA)");
-    if (adapter && type.len) cli_text(out, " ");
-    if (!kind.len) kind = sft_span_cstr("unknown");
-    if (title && !(adapter && type.len)) capital(out, cli_kind_words(kind));
-    else cli_escaped(out, cli_kind_words(kind));
-}
-
-static void precision_phrase(cli_out *out, const sft_node *root) {
-    sft_span quantization = sft_node_text(root, "model.quantization");
-    sft_span precision = sft_node_text(root, "model.precision");
-    sft_span words = quantization.len ? quantization : precision;
-    if (!words.len) return;
-    cli_fill(out, ", %", words);
-}
-
-static void what_it_is(cli_out *out, const sft_node *root) {
-    char buffer[CLI_NUMBER_SIZE];
-    sft_span architecture = sft_node_text(root, "model.architecture");
-    sft_span variant = sft_node_text(root, "model.variant");
-    sft_span rank = sft_node_text(root, "adapter.rank.mode");
-    uint64_t parameters;
-    kind_phrase(out, root, true);
-    if (architecture.len) {
-        cli_text(out, sft_node_get(root, "adapter")->type == SFT_NODE_OBJECT ? " for " : ", ");
-        cli_escaped(out, cli_architecture_words(architecture));
-    }
-    if (variant.len) cli_fill(out, " %", variant);
-    if (rank.len) {
-        cli_fill(out, ", rank %", rank);
-        return;
-    }
-    if (is_known(root) && sft_node_uint(root, "model.parameters", &parameters) &&
-        parameters >= 1000000)
-        cli_printf(out, ", %s parameters", cli_count_text(parameters, buffer));
-    if (is_known(root)) precision_phrase(out, root);
+/* An id that has no other words keeps its letters. */
+static void title_phrase(cli_out *out, const sft_node *root) {
+    char buffer[CLI_TITLE_SIZE];
+    sft_span title = cli_title(root, buffer), id = sft_node_text(root, "model.architecture");
+    bool is_id = id.len && title.len >= id.len && memcmp(title.data, id.data, id.len) == 0;
+    if (is_id) cli_escaped(out, title);
+    else capital(out, title);
 }
 
 static void title_line(cli *c, const cli_model *model, const sft_node *root) {
     sft_span name = name_of(model, root);
     size_t width;
     cli_style_on(&c->out, CLI_BOLD);
-    width = cli_escaped_cut(&c->out, name, c->set.verbose ? SIZE_MAX / 64 : TEXT_COLUMNS);
+    width = cli_escaped_cut(&c->out, name, c->set.verbose ? SIZE_MAX / 64 : CLI_TEXT_COLUMNS);
     cli_style_off(&c->out, CLI_BOLD);
     cli_pad(&c->out, width + 2 < TITLE_COLUMNS ? TITLE_COLUMNS - width : 2);
-    what_it_is(&c->out, root);
+    title_phrase(&c->out, root);
     cli_text(&c->out, "\n");
 }
 
-/* ── Trigger words ── */
-
-static void trust_words(cli *c, const sft_node *fact) {
-    cli_style_on(&c->out, CLI_DIM);
-    cli_fill(&c->out, "  [%, trust %]", sft_node_text(fact, "source"),
-             sft_node_text(fact, "trust"));
-    cli_style_off(&c->out, CLI_DIM);
+static void value_line(cli *c, const char *key, sft_span text, const sft_node *fact) {
+    if (!text.len) return;
+    cli_label_key(c, key);
+    cli_escaped_cut(&c->out, text, CLI_TEXT_COLUMNS);
+    cli_line_guess(c, fact);
+    cli_text(&c->out, "\n");
 }
 
-static void trigger_lines(cli *c, const sft_node *words) {
-    for (const sft_node *one = words->first; one; one = one->next) {
-        cli_label_key(c, one == words->first ? "trigger words" : "");
-        cli_escaped(&c->out, sft_node_text(one, "text"));
-        trust_words(c, one);
-        cli_text(&c->out, "\n");
+static void fact_line(cli *c, const char *key, const sft_node *root, const char *path) {
+    value_line(c, key, sft_node_text(root, path), sft_node_find(root, path));
+}
+
+/* "7.6B", "124M". */
+static void count_phrase(cli_out *out, uint64_t count) {
+    static const struct { uint64_t unit; const char *letter; } units[] = {
+        { UINT64_C(1000000000000), "T" }, { 1000000000, "B" }, { 1000000, "M" },
+    };
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        uint64_t tenth = units[i].unit / 10, tenths = count / tenth + (count % tenth >= tenth / 2);
+        if (tenths < 10) continue;
+        cli_printf(out, "%" PRIu64, tenths / 10);
+        if (tenths < 1000 && tenths % 10) cli_printf(out, ".%" PRIu64, tenths % 10);
+        cli_printf(out, "%s parameters", units[i].letter);
+        return;
     }
 }
+
+/* "7.6B parameters, GPTQ 4-bit" */
+static void weights_line(cli *c, const sft_node *root) {
+    char buffer[CLI_TITLE_SIZE];
+    uint64_t parameters;
+    sft_span id = sft_node_text(root, "model.quantization");
+    sft_span words = id.len ? cli_quantization_words(id, buffer)
+                            : sft_node_text(root, "model.precision");
+    bool is_adapter = sft_node_get(root, "adapter")->type == SFT_NODE_OBJECT;
+    bool known = sft_node_uint(root, "model.parameters", &parameters) && parameters >= 1000000;
+    if (is_adapter || !is_known(root) || !known) return;
+    cli_label_key(c, "weights");
+    count_phrase(&c->out, parameters);
+    if (words.len) cli_fill(&c->out, ", %", words);
+    cli_text(&c->out, "\n");
+}
+
+/* Titles such as "SDXL" leave out what people expect of that name. */
+static void kind_line(cli *c, const sft_node *root) {
+    char buffer[CLI_TITLE_SIZE];
+    sft_span words = cli_kind_words(sft_node_text(root, "model.kind"));
+    bool is_told = sft_node_get(root, "adapter")->type == SFT_NODE_OBJECT || !is_known(root)
+                || cli_text_has(cli_title(root, buffer), words);
+    if (!is_told) value_line(c, "kind", words, sft_node_find(root, "model.kind"));
+}
+
+/* The title marks what is guessed; these tell by what. */
+static void guess_lines(cli *c, const sft_node *root) {
+    char buffer[CLI_TITLE_SIZE];
+    const sft_node *architecture = sft_node_find(root, "model.architecture");
+    const sft_node *variant = sft_node_find(root, "model.variant");
+    if (cli_is_guess(architecture))
+        value_line(c, "architecture", cli_architecture_words(sft_node_text(architecture, "")),
+                   architecture);
+    if (cli_is_guess(variant))
+        value_line(c, "variant", cli_variant_words(sft_node_text(variant, ""), buffer), variant);
+}
+
+/* The title tells the range of ranks; this tells which is the commonest. */
+static void rank_line(cli *c, const sft_node *root) {
+    sft_span least = sft_node_text(root, "adapter.rank.min");
+    sft_span most = sft_node_text(root, "adapter.rank.max");
+    if (!least.len || sft_span_equal(least, most)) return;
+    cli_label_key(c, "rank");
+    cli_fill(&c->out, "%–%, mostly %\n", least, most, sft_node_text(root, "adapter.rank.mode"));
+}
+
+/* Where tensors tell only how a model is built. */
+static void family_line(cli *c, const sft_node *root) {
+    sft_span family = sft_node_text(root, "model.family");
+    if (!family.len || sft_node_text(root, "model.architecture").len) return;
+    cli_label_key(c, "family");
+    cli_fill(&c->out, "% (not told apart by its tensors)\n", family);
+}
+
+/* ── How it is used ── */
 
 static void trigger_section(cli *c, const sft_node *root) {
     const sft_node *words = sft_node_get(root, "trigger_words"), *one;
-    flow f = { c, 0, 0, false };
+    cli_flow flow = { c, 0, 0, false };
     size_t shown = 0;
     if (!words || !words->first) return;
-    if (c->set.verbose) {
-        trigger_lines(c, words);
-        return;
-    }
     cli_label_key(c, "trigger words");
-    for (one = words->first; one && shown < WORDS_SHOWN && !f.cut; one = one->next, shown++)
-        flow_word(&f, sft_node_text(one, "text"), "  ·  ");
-    if (one && !f.cut) cli_printf(&c->out, "  … %zu more", sft_node_count(words) - shown);
-    flow_end(&f);
+    for (one = words->first; one && shown < WORDS_SHOWN && !flow.cut; one = one->next, shown++)
+        cli_flow_word(&flow, sft_node_text(one, "text"), "  ·  ");
+    if (one && !flow.cut) cli_printf(&c->out, "  … %zu more", sft_node_count(words) - shown);
+    cli_flow_end(&flow);
+}
+
+static void range_words(cli_out *out, sft_span least, sft_span most) {
+    if (least.len && most.len) cli_fill(out, "% to %", least, most);
+    else cli_fill(out, least.len ? "at least %" : "at most %", least.len ? least : most);
+}
+
+/* "0.8", "0.8 (0.6 to 0.9)", "at most 0.9". */
+static void weight_line(cli *c, const sft_node *root) {
+    const sft_node *range = sft_node_find(root, "model.preferred_weight_range");
+    sft_span weight = sft_node_text(root, "model.preferred_weight");
+    sft_span least = sft_node_text(range, "min"), most = sft_node_text(range, "max");
+    bool has_range = least.len || most.len;
+    if (!weight.len && !has_range) return;
+    cli_label_key(c, "weight");
+    cli_escaped_cut(&c->out, weight, 20);
+    if (weight.len && has_range) cli_text(&c->out, " (");
+    if (has_range) range_words(&c->out, least, most);
+    if (weight.len && has_range) cli_text(&c->out, ")");
+    cli_line_guess(c, weight.len ? sft_node_find(root, "model.preferred_weight") : range);
+    cli_text(&c->out, "\n");
+}
+
+static void use_sections(cli *c, const sft_node *root) {
+    trigger_section(c, root);
+    cli_line_text(c, "negative prompt", sft_node_text(root, "model.negative_prompt"));
+    weight_line(c, root);
+    value_line(c, "prediction",
+               cli_prediction_words(sft_node_text(root, "model.prediction_type")),
+               sft_node_find(root, "model.prediction_type"));
+}
+
+static void note_sections(cli *c, const sft_node *root) {
+    const sft_node *note = cli_first(root, "model.notes");
+    for (size_t i = 0; note && i < NOTES_SHOWN; i++, note = note->next)
+        cli_line_text(c, i ? "" : "notes", sft_node_text(note, "text"));
 }
 
 /* ── Where it comes from ── */
@@ -229,7 +202,8 @@ static void base_section(cli *c, const sft_node *root) {
     if (!label.len && !file.len) return;
     cli_label_key(c, "base model");
     if (!file.len) {
-        cli_escaped(&c->out, label);
+        cli_escaped_cut(&c->out, label, 64);
+        cli_line_guess(c, sft_node_find(root, "model.base_model"));
     } else {
         cli_escaped_cut(&c->out, file, 64);
         architecture = cli_architecture_words(architecture);
@@ -239,7 +213,7 @@ static void base_section(cli *c, const sft_node *root) {
         if (architecture.len || label.len) cli_text(&c->out, " (");
         cli_escaped(&c->out, architecture);
         if (architecture.len && label.len) cli_text(&c->out, "; ");
-        cli_escaped(&c->out, label);
+        cli_escaped_cut(&c->out, label, 40);
         if (label.len && by_name_only(root)) cli_text(&c->out, " by name");
         if (architecture.len || label.len) cli_text(&c->out, ")");
     }
@@ -250,11 +224,12 @@ static void author_section(cli *c, const sft_node *root) {
     sft_span author = sft_node_text(root, "model.author");
     sft_span licence = sft_node_text(root, "model.license");
     if (!author.len) {
-        one_line(c, "licence", licence);
+        fact_line(c, "licence", root, "model.license");
         return;
     }
     cli_label_key(c, "author");
     size_t width = cli_escaped_cut(&c->out, author, 40);
+    cli_line_guess(c, sft_node_find(root, "model.author"));
     if (licence.len) {
         cli_pad(&c->out, width < 22 ? 24 - width : 2);
         cli_styled(&c->out, CLI_DIM, "licence");
@@ -264,47 +239,10 @@ static void author_section(cli *c, const sft_node *root) {
     cli_text(&c->out, "\n");
 }
 
-static void civitai_section(cli *c, const sft_node *root) {
-    const sft_node *civitai = sft_node_get(root, "civitai");
-    sft_span version = sft_node_text(civitai, "version_id");
-    sft_span model = sft_node_text(civitai, "model_id");
-    sft_span fits = sft_node_text(civitai, "matches_file");
-    if (!civitai || civitai->type != SFT_NODE_OBJECT) return;
-    cli_label_key(c, "CivitAI");
-    if (model.len) cli_text(&c->out, "model ");
-    cli_escaped(&c->out, model);
-    if (model.len && version.len) cli_text(&c->out, ", ");
-    if (version.len) cli_text(&c->out, "version ");
-    cli_fill(&c->out, "% (from ", version);
-    cli_source_words(&c->out, sft_node_text(civitai, "source"));
-    cli_text(&c->out, fits.len == 4 ? ", its hash fits)\n"
-                      : fits.len ? ", of another file)\n" : ", not verified)\n");
-}
-
-typedef struct parts_line {
-    cli *c;
-    const char *key;
-    size_t count;
-} parts_line;
-
-static cli_out *next_part(parts_line *line) {
-    if (line->count++ == 0) cli_label_key(line->c, line->key);
-    else cli_text(&line->c->out, ", ");
-    return &line->c->out;
-}
-
-static void part_text(parts_line *line, const char *before, sft_span text, const char *after) {
-    if (!text.len) return;
-    cli_out *out = next_part(line);
-    cli_text(out, before);
-    cli_escaped_cut(out, text, 60);
-    cli_text(out, after);
-}
-
-static void images_part(parts_line *line, const sft_node *training) {
+static void images_part(cli_phrase *line, const sft_node *training) {
     uint64_t images, repeated;
     if (!sft_node_uint(training, "images", &images) || images == 0) return;
-    cli_out *out = next_part(line);
+    cli_out *out = cli_phrase_next(line);
     cli_printf(out, "%" PRIu64 " image%s", images, images == 1 ? "" : "s");
     if (sft_node_uint(training, "images_with_repeats", &repeated) && repeated > images &&
         repeated % images == 0) cli_printf(out, " × %" PRIu64, repeated / images);
@@ -312,240 +250,101 @@ static void images_part(parts_line *line, const sft_node *training) {
 
 static void training_section(cli *c, const sft_node *root) {
     const sft_node *training = sft_node_get(root, "training");
-    parts_line line = { c, "trained", 0 };
+    cli_phrase line = { c, "trained", 0 };
     sft_span tool = sft_node_text(training, "tool"), day = sft_node_text(training, "finished_at");
     const char *words = cli_tool_words(tool);
     if (!day.len) day = sft_node_text(root, "model.date");
     if (day.len > 10) day.len = 10;
-    part_text(&line, "", words ? sft_span_cstr(words) : tool, "");
-    part_text(&line, "epoch ", sft_node_text(training, "epoch"), "");
+    cli_phrase_part(&line, "", words ? sft_span_cstr(words) : tool, "");
+    cli_phrase_part(&line, "epoch ", sft_node_text(training, "epoch"), "");
     if (!sft_node_text(training, "epoch").len)
-        part_text(&line, "", sft_node_text(training, "step"), " steps");
+        cli_phrase_part(&line, "", sft_node_text(training, "step"), " steps");
     images_part(&line, training);
-    part_text(&line, "", day, "");
-    if (line.count) cli_text(&c->out, "\n");
+    cli_phrase_part(&line, "", day, "");
+    cli_phrase_end(&line);
 }
 
-static void merge_section(cli *c, const sft_node *root) {
-    const sft_node *merge = sft_node_get(root, "merge");
-    parts_line line = { c, "merged", 0 };
-    part_text(&line, "", sft_node_text(merge, "tool"), "");
-    part_text(&line, "", sft_node_text(merge, "method"), "");
-    size_t shown = 0;
-    for (const sft_node *one = cli_first(merge, "sources"); one && shown < 6; one = one->next)
-        part_text(&line, shown++ ? "" : "from ", sft_node_text(one, "name"), "");
-    if (line.count) cli_text(&c->out, "\n");
-}
-
-/* ── The file ── */
-
-static void dtype_words(cli_out *out, const sft_node *root) {
-    const sft_node *dtypes = sft_node_find(root, "file.dtypes"), *most = NULL;
-    uint64_t bytes, best = 0;
-    for (const sft_node *one = cli_first(root, "file.dtypes"); one; one = one->next) {
-        sft_node_uint(one, "bytes", &bytes);
-        if (most && bytes <= best) continue;
-        most = one;
-        best = bytes;
+/* The page of a repository, whose name may be anything. */
+static void repo_section(cli *c, const sft_node *root) {
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                "0123456789._-/";
+    sft_span repo = sft_node_text(root, "model.repo");
+    size_t len = 0;
+    if (!repo.len || sft_node_text(root, "civitai.url").len) return;
+    while (len < repo.len && repo.data[len] && strchr(plain, repo.data[len])) len++;
+    if (len < repo.len) {
+        cli_line_one(c, "repository", repo);
+        return;
     }
-    if (!most) return;
-    cli_fill(out, " %", most->key);
-    if (sft_node_count(dtypes) > 1) cli_text(out, " and others");
+    cli_label_key(c, "page");
+    cli_fill(&c->out, "https://huggingface.co/%\n", repo);
 }
 
-static void file_section(cli *c, const cli_model *model, const sft_node *root) {
-    char buffer[CLI_NUMBER_SIZE];
-    uint64_t bytes, tensors, header;
-    cli_out *out = &c->out;
-    cli_label_key(c, "file");
-    if (sft_node_uint(root, "file.bytes", &bytes)) cli_text(out, cli_size_text(bytes, buffer));
-    else cli_text(out, "size not known");
-    sft_node_uint(root, "file.tensors", &tensors);
-    cli_text(out, ", ");
-    grouped_number(out, tensors);
-    cli_text(out, tensors == 1 ? " tensor" : " tensors");
-    dtype_words(out, root);
-    sft_node_uint(root, "file.header_bytes", &header);
-    cli_printf(out, ", header %s", cli_size_text(header, buffer));
-    size_t shards = sft_node_count(sft_node_get(root, "shards"));
-    if (shards) cli_printf(out, ", %zu shard%s", shards, shards == 1 ? "" : "s");
-    size_t pairs = cli_pair_count(model);
-    if (pairs && !c->set.verbose) cli_printf(out, ", %zu metadata pair%s", pairs,
-                                             pairs == 1 ? "" : "s");
-    if (!cli_is(sft_node_text(root, "complete"), "true"))
-        cli_text(out, ", data not seen");
-    else cli_text(out, cli_not_hashed(c, root));
-    cli_text(out, "\n");
+/* ── Files ── */
+
+static sft_span leaf_of(sft_span path) {
+    size_t at = path.len;
+    while (at > 0 && path.data[at - 1] != '/') at--;
+    return (sft_span){ path.data + at, path.len - at };
 }
 
-static void list_section(cli *c, const sft_node *list, const char *key, const char *text,
-                         const char *more) {
-    for (const sft_node *one = list ? list->first : NULL; one; one = one->next) {
-        sft_span beside = sft_node_text(one, more);
-        cli_label_key(c, one == list->first ? key : "");
-        cli_escaped_cut(&c->out, sft_node_text(one, text), 60);
-        if (beside.len) {
-            cli_text(&c->out, "  ");
-            cli_escaped_cut(&c->out, beside, 60);
-        }
-        cli_text(&c->out, "\n");
+static void preview_section(cli *c, const sft_node *root) {
+    cli_phrase line = { c, "previews", 0 };
+    const sft_node *one = cli_first(root, "previews");
+    for (; one && line.count < PREVIEWS_SHOWN; one = one->next) {
+        sft_span path = sft_node_text(one, "path");
+        cli_phrase_part(&line, "", path.len ? leaf_of(path) : sft_span_cstr("in the header"), "");
     }
+    if (one) cli_text(&c->out, ", …");
+    cli_phrase_end(&line);
 }
 
-static void conflict_section(cli *c, const sft_node *root) {
-    for (const sft_node *one = cli_first(root, "conflicts"); one; one = one->next) {
-        const sft_node *first = cli_first(one, "candidates");
-        cli_label_key(c, "! conflict");
-        cli_escaped(&c->out, sft_node_text(one, "field"));
-        for (const sft_node *each = first; each; each = each->next) {
-            cli_text(&c->out, each == first ? ": " : ", but ");
-            cli_escaped_cut(&c->out, sft_node_text(each, "value"), 40);
-            cli_text(&c->out, " by ");
-            cli_escaped_cut(&c->out, sft_node_text(each, "source"), 60);
-        }
-        cli_text(&c->out, "\n");
-    }
-}
-
-static void beside_sections(cli *c, const sft_node *root) {
-    const sft_node *components = sft_node_find(root, "model.components");
-    bool verbose = c->set.verbose != 0;
-    if (verbose || sft_node_count(components) > 1)
-        list_section(c, components, "parts", "part", "architecture");
+static void sidecar_sections(cli *c, const sft_node *root) {
     for (const sft_node *one = cli_first(root, "sidecars"); one; one = one->next) {
-        sft_span error = sft_node_text(one, "error");
-        if (!error.len && !verbose) continue;
-        cli_label_key(c, error.len ? "! sidecar" : "sidecar");
-        cli_escaped_cut(&c->out, sft_node_text(one, "path"), 60);
-        part_text(&(parts_line){ c, "", 1 }, "", error, "");
-        cli_text(&c->out, "\n");
-    }
-    if (!verbose) return;
-    list_section(c, sft_node_get(root, "previews"), "previews", "source", "media_type");
-    list_section(c, sft_node_get(root, "links"), "links", "url", "source");
-    list_section(c, sft_node_get(root, "privacy"), "private", "key", "what");
-}
-
-/* ── With -v: every fact and setting ── */
-
-static void words_cut(cli *c, const sft_node *node) {
-    sft_buffer buffer = { .len = 0 };
-    cli_escaped_cut(&c->out, cli_node_words(c, node, &buffer), TEXT_COLUMNS);
-    sft_buffer_free(&buffer);
-}
-
-static void fact_lines(cli *c, const sft_node *root) {
-    for (const sft_node *fact = cli_first(root, "model"); fact; fact = fact->next) {
-        const sft_node *others = sft_node_get(fact, "others");
-        char key[32] = { 0 };
-        if (!sft_node_get(fact, "value") || fact->key.len >= sizeof key) continue;
-        memcpy(key, fact->key.data, fact->key.len);
-        for (const sft_node *one = fact; one; one = one == fact ? others->first : one->next) {
-            const sft_node *value = sft_node_get(one, "value");
-            cli_label_key(c, one == fact ? key : "");
-            words_cut(c, value);
-            trust_words(c, one);
-            cli_text(&c->out, "\n");
-        }
-    }
-}
-
-static void setting_lines(cli *c, const sft_node *root) {
-    for (const sft_node *one = cli_first(root, "training"); one; one = one->next) {
-        char key[32] = { 0 };
-        if (one->type == SFT_NODE_NULL || one->key.len >= sizeof key) continue;
-        if (one->type == SFT_NODE_LIST && !one->first) continue;
-        memcpy(key, one->key.data, one->key.len);
-        cli_label_key(c, key);
-        words_cut(c, one);
-        cli_text(&c->out, "\n");
+        cli_phrase line = { c, "! sidecar", 0 };
+        if (!sft_node_text(one, "error").len) continue;
+        cli_phrase_part(&line, "", sft_node_text(one, "path"), "");
+        cli_phrase_part(&line, "", sft_node_text(one, "error"), "");
+        cli_phrase_end(&line);
     }
 }
 
 /* ── The label ── */
 
 void cli_label(cli *c, const cli_model *model, const sft_node *root, bool with_path) {
-    bool known = is_known(root);
-    if (c->results++) cli_text(&c->out, "\n");
+    const sft_node *components = sft_node_find(root, "model.components");
     title_line(c, model, root);
-    if (with_path || c->set.verbose) one_line(c, "path", sft_span_cstr(model->path));
-    trigger_section(c, root);
+    if (with_path || c->set.verbose) cli_line_one(c, "path", sft_span_cstr(model->path));
+    if (c->set.verbose) {
+        cli_label_groups(c, model, root);
+        return;
+    }
+    fact_line(c, "version", root, "model.version_name");
+    kind_line(c, root);
+    guess_lines(c, root);
+    family_line(c, root);
+    rank_line(c, root);
+    weights_line(c, root);
+    use_sections(c, root);
     base_section(c, root);
     author_section(c, root);
-    civitai_section(c, root);
+    cli_line_civitai(c, root);
+    repo_section(c, root);
     training_section(c, root);
-    merge_section(c, root);
-    one_line(c, "use", sft_node_text(root, "model.usage_hint"));
-    text_section(c, "about", sft_node_text(root, "model.description"));
-    beside_sections(c, root);
-    conflict_section(c, root);
-    if (known || c->set.verbose) file_section(c, model, root);
+    cli_line_merge(c, root);
+    fact_line(c, "use", root, "model.usage_hint");
+    cli_line_text(c, "about", sft_node_text(root, "model.description"));
+    note_sections(c, root);
+    preview_section(c, root);
+    if (sft_node_count(components) > 1)
+        cli_line_list(c, components, "parts", "part", "architecture");
+    sidecar_sections(c, root);
+    cli_line_conflicts(c, root);
+    if (is_known(root)) cli_line_file(c, root);
     cli_label_digests(c, root, false);
-    if (c->set.verbose) {
-        fact_lines(c, root);
-        setting_lines(c, root);
-    }
     /* For a model of unknown kind the header is all there is to show. */
-    if (model->set && (!known || c->set.verbose)) cli_header_lines(c, model->set);
-}
-
-/* ── The line ── */
-
-static void column(cli_out *out, sft_span text, size_t width) {
-    size_t used = cli_escaped_cut(out, text, width);
-    cli_pad(out, width - used + 2);
-}
-
-/* "LoKr for SDXL r16" */
-static size_t kind_column(const sft_node *root, char buffer[96]) {
-    sft_span kind = sft_node_text(root, "model.kind"), type = sft_node_text(root, "adapter.type");
-    sft_span architecture = cli_architecture_words(sft_node_text(root, "model.architecture"));
-    sft_span rank = sft_node_text(root, "adapter.rank.mode");
-    sft_span words = cli_kind_words(type.len ? type : kind);
-    bool other_type = type.len && sft_span_equal(words, type);
-    if (!is_known(root)) words = sft_span_cstr("unknown kind");
-    sft_span pieces[6] = { words, type.len ? sft_span_cstr(other_type ? " adapter for " : " for ")
-                                             : sft_span_cstr(" "), architecture,
-                           { " r", 2 }, rank, { "", 0 } };
-    size_t used = 0, count = rank.len ? 5 : architecture.len ? 3 : 1;
-    if (!architecture.len) pieces[1] = sft_span_cstr(other_type ? " adapter" : "");
-    if (count < 2 && other_type) count = 2;
-    for (size_t i = 0; i < count; i++) {
-        size_t len = pieces[i].len < 95 - used ? pieces[i].len : 95 - used;
-        if (len) memcpy(buffer + used, pieces[i].data, len);
-        used += len;
+    if (model->set && !is_known(root)) {
+        cli_header_lines(c, model->set);
+        cli_metadata_lines(c, model->set);
     }
-    return used;
-}
-
-static size_t words_column(const sft_node *root, char *buffer, size_t size) {
-    size_t used = 0;
-    for (const sft_node *one = cli_first(root, "trigger_words"); one; one = one->next) {
-        sft_span text = sft_node_text(one, "text");
-        size_t gap = used ? 2 : 0;
-        if (used + gap + text.len > size) break;
-        memcpy(buffer + used, ", ", gap);
-        memcpy(buffer + used + gap, text.data, text.len);
-        used += gap + text.len;
-    }
-    return used;
-}
-
-void cli_label_line(cli *c, const cli_model *model, const sft_node *root) {
-    char kind[96], words[512], size[CLI_NUMBER_SIZE];
-    uint64_t bytes = 0;
-    cli_out *out = &c->out;
-    sft_span base = sft_node_text(root, "model.base_model");
-    bool known = sft_node_uint(root, "file.bytes", &bytes);
-    c->results++;
-    bool wrong = sft_node_count(sft_node_get(root, "conflicts")) > 0 || cli_has_mismatch(root);
-    cli_text(out, wrong ? "! " : "  ");
-    cli_style_on(out, CLI_BOLD);
-    column(out, listed_name(model, root), 36);
-    cli_style_off(out, CLI_BOLD);
-    column(out, (sft_span){ kind, kind_column(root, kind) }, 28);
-    column(out, base, 16);
-    column(out, (sft_span){ words, words_column(root, words, sizeof words) }, 40);
-    cli_printf(out, "%8s\n", known ? cli_size_text(bytes, size) : "?");
-    cli_label_digests(c, root, true);
 }

@@ -1,16 +1,15 @@
-/* A model for people: the label, and the line of a list. */
+/* A model for people: the label. */
 #ifndef CLI_INFO_LABEL_H
 #define CLI_INFO_LABEL_H
 
 #include "support/models.h"
+#include "support/titles.h"
 
 #define CLI_LABEL_COLUMNS 18 /* of a key with the space around it */
 /* "  name            ", dim. */
 void cli_label_key(cli *c, const char *text);
 /* The label of a result object (docs/json.md). with_path: several models are shown. */
 void cli_label(cli *c, const cli_model *model, const sft_node *root, bool with_path);
-/* The line of a list. */
-void cli_label_line(cli *c, const cli_model *model, const sft_node *root);
 /* Digests that were computed (in a list only if asked for), and what does not agree with them
  * (info_digests.c). */
 void cli_label_digests(cli *c, const sft_node *root, bool in_list);
@@ -20,12 +19,9 @@ const char *cli_not_hashed(const cli *c, const sft_node *root);
 bool cli_has_mismatch(const sft_node *root);
 /* "header:sshs_model_hash" is "sshs_model_hash", "sidecar:x.json:/id" is "x.json". */
 void cli_source_words(cli_out *out, sft_span source);
-/* What the headers hold, with -v (info_header.c). */
+/* What the headers hold: sizes, dtypes, shards; metadata (info_header.c). */
 void cli_header_lines(cli *c, const sft_set *set);
-/* "SDXL" for "sdxl"; an id without another name is its own. */
-sft_span cli_architecture_words(sft_span id);
-/* "LoKr", "VAE": of kinds and of adapter types. */
-sft_span cli_kind_words(sft_span id);
+void cli_metadata_lines(cli *c, const sft_set *set);
 /* "kohya sd-scripts", or NULL where the id is the name. */
 const char *cli_tool_words(sft_span tool);
 

@@ -51,8 +51,10 @@ void cli_online_begin(cli_online *online, cli_model *model) {
     memset(lookup, 0, sizeof *lookup);
     lookup->ask.sha256 = lookup->ask.autov3 = (sft_span){ "", 0 };
     lookup->ask.version = lookup->ask.answer = (sft_span){ "", 0 };
-    lookup->is_skipped = is_remembered_unknown(online, model->path);
-    if (sft_info_sized_hash(model->info, "sha256", &claimed)) {
+    lookup->ask.model = (sft_span){ "", 0 };
+    lookup->has_ids = online->c->set.updates && cli_update_ids(model, &lookup->ask);
+    lookup->is_skipped = !lookup->has_ids && is_remembered_unknown(online, model->path);
+    if (!lookup->has_ids && sft_info_sized_hash(model->info, "sha256", &claimed)) {
         lookup->is_claimed = true;
         lookup->ask.sha256 = claimed;
     }
@@ -72,6 +74,7 @@ uint32_t cli_online_algos(const cli_online *online, const cli_model *model, uint
     if (online->again) return lookup && lookup->is_pending ? algos : 0;
     if (!lookup) return others;
     bool cached = is_in_cache(online, model->path, algos);
+    if (lookup->has_ids) return others;
     bool needless = lookup->is_skipped || lookup->is_claimed;
     if (needless && !cached && !others) algos = 0;
     return algos;
@@ -191,15 +194,25 @@ static void tell_models(cli_online *online, cli_model *models, size_t count) {
     }
 }
 
+static void tell_updates(cli_online *online, cli_model *models, size_t count, cli_ask *asks) {
+    cli_civitai_models(&online->site, asks, count);
+    cli_civitai_confirm(&online->site, asks, count);
+    for (size_t i = 0; i < count; i++)
+        if (models[i].found && !models[i].err.code)
+            cli_update_learn(online, &models[i], &asks[i]);
+}
+
 static void count_requests(cli_online *online, const cli_model *models, size_t count) {
-    uint64_t asked = 0;
+    uint64_t asked = 0, known = 0;
     for (size_t i = 0; i < count; i++) {
         const cli_lookup *lookup = models[i].found;
-        asked += lookup && !lookup->is_skipped;
+        asked += lookup && !lookup->is_skipped && !lookup->has_ids;
+        known += lookup && lookup->has_ids;
     }
     online->posts += (asked + CLI_CIVITAI_HASHES - 1) / CLI_CIVITAI_HASHES;
     online->gets += asked;
-    online->pages += (asked + CLI_CIVITAI_MODELS - 1) / CLI_CIVITAI_MODELS;
+    online->pages += (asked + known + CLI_CIVITAI_MODELS - 1) / CLI_CIVITAI_MODELS;
+    online->singles += online->c->set.updates ? asked + known : 0;
 }
 
 void cli_online_ask(cli_online *online, cli_digests *digests, cli_model *models, size_t count) {
@@ -217,9 +230,13 @@ void cli_online_ask(cli_online *online, cli_digests *digests, cli_model *models,
         ask_by_sha256(online, models, count, asks, true);
         ask_by_autov3(online, models, count);
         move_asks(models, count, asks, true);
-        cli_civitai_complete(&online->site, asks, count);
-        move_asks(models, count, asks, false);
-        tell_models(online, models, count);
+        if (online->c->set.updates) {
+            tell_updates(online, models, count, asks);
+        } else {
+            cli_civitai_complete(&online->site, asks, count);
+            move_asks(models, count, asks, false);
+            tell_models(online, models, count);
+        }
     }
     cli_civitai_forget(&online->site);
 }
@@ -233,6 +250,7 @@ static void summary_json(const cli_online *online) {
         { "hashed", online->hashed }, { "bytes", online->bytes },
         { "requests_by_sha256", online->posts }, { "requests_by_autov3_most", online->gets },
         { "requests_for_models_most", online->pages },
+        { "requests_one_by_one_most", online->singles },
     };
     cli *c = online->c;
     cli_results_begin(c);
@@ -240,7 +258,7 @@ static void summary_json(const cli_online *online) {
     if (c->set.format == CLI_JSON) cli_text(&c->out, c->results ? "\n],\"online\":{"
                                                                 : "],\"online\":{");
     else cli_text(&c->out, "{\"schema\":1,\"command\":\"info\",\"online\":{");
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    for (size_t i = 0; i < sizeof rows / sizeof *rows - !c->set.updates; i++)
         cli_printf(&c->out, "%s\"%s\":%" PRIu64, i ? "," : "", rows[i].key, rows[i].value);
     cli_text(&c->out, "}}\n");
 }
@@ -265,8 +283,11 @@ void cli_online_summary(const cli_online *online) {
                " recorded in a sidecar, %" PRIu64 " unknown to the server this week\n",
                online->remembered, online->claimed, online->skipped);
     cli_printf(out, "would send %" PRIu64 " request%s by SHA-256, then at most %" PRIu64
-               " by AutoV3 and %" PRIu64 " for models\n", online->posts,
+               " by AutoV3 and %" PRIu64 " for models", online->posts,
                plural(online->posts), online->gets, online->pages);
+    if (online->c->set.updates)
+        cli_printf(out, ", and %" PRIu64 " for what they do not answer", online->singles);
+    cli_text(out, "\n");
 }
 
 /* ── Options ── */
@@ -274,10 +295,13 @@ void cli_online_summary(const cli_online *online) {
 const cli_option cli_online_options[] = {
     { 0, "online", NULL, CLI_FLAG, 1, AT(online),
       "look the files up on CivitAI; computes their SHA-256 and AutoV3 digests and sends them" },
+    { 0, "updates", NULL, CLI_FLAG, 1, AT(updates),
+      "with --online: report newer versions, deleted models and changed permissions" },
     { 0, "save", NULL, CLI_FLAG, 1, AT(save),
       "with --online: save the answers as NAME.civitai.info and the first image as NAME.preview" },
     { 0, "dry-run", NULL, CLI_FLAG, 1, AT(dry_run),
-      "with --online: only print what would be hashed and requested" },
+      "with --online: only print what would be hashed and requested; with --save-as: what would "
+      "be written" },
     { 0, "civitai-url", "URL", CLI_WORD, 0, AT(civitai_url),
       "use another server (default: " CLI_CIVITAI_URL ")" },
     { 0, "timeout", "SECONDS", CLI_WORD, 0, AT(timeout),

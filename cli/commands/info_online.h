@@ -16,6 +16,8 @@ typedef struct cli_lookup {
     bool is_skipped;     /* known to be unknown, since less than a week */
     bool is_claimed;     /* its SHA-256 is one that a sidecar records */
     bool is_pending;     /* to be hashed because the recorded digest is unknown */
+    bool has_ids;        /* with --updates: a file beside it records its ids */
+    struct cli_update *update; /* with --updates, once it was asked for; or NULL */
 } cli_lookup;
 
 typedef struct cli_online {
@@ -25,7 +27,7 @@ typedef struct cli_online {
     char mark[SFT_HASH_MARK_SIZE]; /* what unknown files are remembered by; "": they are not */
     bool again;            /* hashing those that are pending */
     /* --dry-run: */
-    uint64_t files, remembered, claimed, hashed, skipped, bytes, posts, gets, pages;
+    uint64_t files, remembered, claimed, hashed, skipped, bytes, posts, gets, pages, singles;
 } cli_online;
 
 /* False, after a complaint, when it cannot be; close it all the same. */
@@ -47,6 +49,17 @@ void cli_online_summary(const cli_online *online);
 
 /* --save (info_save.c): the answer as a sidecar, and the first image. */
 void cli_save_answer(cli_online *online, const cli_model *model, sft_span answer);
+
+/* --updates (info_updates.c). Whether its ids are recorded: then it is not hashed. */
+bool cli_update_ids(const cli_model *model, cli_ask *ask);
+/* What the server says of a model, against what is recorded. */
+void cli_update_learn(cli_online *online, cli_model *model, const cli_ask *ask);
+typedef struct cli_update_counts {
+    uint64_t models, newer, removed, deleted, changed, unknown, unanswered;
+} cli_update_counts;
+void cli_update_show(const cli_online *online, const cli_model *model,
+                     cli_update_counts *counts);
+void cli_update_total(cli *c, const cli_update_counts *counts);
 
 extern const cli_option cli_online_options[];
 

@@ -1,58 +1,18 @@
 #include "support/fields.h"
 
-#include "safetensors_info.h"
-#include "support/words.h"
+#include "support/field_table.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#define LISTS_MOST 16
+
 const char cli_default_columns[] =
-    "path,kind,architecture,base_model,name,trigger_words,rank,civitai.version_id,bytes";
+    "path,kind,architecture,base_model,name,trigger_words,rank,civitai.version_id,bytes,family,"
+    "variant,prediction_type,quantization,base_checkpoint,adapter.type,version_name,author,license,"
+    "date,parameters,precision,conflicts";
 
 /* ── Names ── */
-
-static const struct field_alias { const char *name, *path; } field_aliases[] = {
-    { "rank", "adapter.rank.mode" }, { "alpha", "adapter.alpha.mode" },
-    { "prompt", "trigger_words.prompt" }, { "bytes", "file.bytes" },
-    { "tensors", "file.tensors" }, { "parameters", "model.parameters" },
-    { "precision", "model.precision" }, { "size", "model.size" }, { "tool", "training.tool" },
-    { "type", "adapter.type" }, { "format", "adapter.format" }, { "epoch", "training.epoch" },
-    { "steps", "training.steps" }, { "images", "training.images" },
-    { "model_id", "civitai.model_id" }, { "version_id", "civitai.version_id" },
-    { "air", "civitai.air" }, { "url", "civitai.url" }, { "notes", "model.notes" },
-    { "rating", "model.rating" }, { "nsfw_level", "model.nsfw_level" },
-    { "components", "model.components" }, { "evidence", "model.evidence" },
-    { "vectors", "model.vectors" }, { "negative", "model.negative" }, { "llm", "model.llm" },
-};
-
-static const char *const top_fields[] = {
-    "path", "path_bytes", "ok", "error", "complete", "file", "metadata", "metadata_cut",
-    "shards", "set", "missing", "parts", "model", "adapter", "trigger_words", "frequent_tags",
-    "example_prompts", "civitai", "links", "training", "merge", "provenance", "hashes",
-    "previews", "sidecars", "privacy", "conflicts",
-};
-
-static const char *alias_path(sft_span name) {
-    for (size_t i = 0; i < sizeof field_aliases / sizeof *field_aliases; i++) {
-        if (cli_is(name, field_aliases[i].name))
-            return field_aliases[i].path;
-    }
-    return NULL;
-}
-
-static bool is_fact(sft_span name) {
-    for (int i = 0; i < SFT_FACT_COUNT; i++) {
-        if (sft_span_equal(name, sft_span_cstr(sft_fact_name((sft_fact)i)))) return true;
-    }
-    return false;
-}
-
-static bool is_top(sft_span name) {
-    for (size_t i = 0; i < sizeof top_fields / sizeof *top_fields; i++) {
-        if (cli_is(name, top_fields[i])) return true;
-    }
-    return false;
-}
 
 bool cli_field_is_metadata(sft_span name) {
     static const char word[] = "metadata";
@@ -61,22 +21,15 @@ bool cli_field_is_metadata(sft_span name) {
 }
 
 bool cli_field_known(sft_span name) {
-    const char *dot = name.len ? memchr(name.data, '.', name.len) : NULL;
-    if (dot) return is_top((sft_span){ name.data, (size_t)(dot - name.data) });
-    return is_fact(name) || alias_path(name) || is_top(name);
+    cli_field_place place;
+    return cli_field_place_of(name, &place);
 }
 
 static sft_code unknown_field(sft_span name, sft_error *err) {
-    cli_guess guess = cli_guess_begin(name);
-    for (int i = 0; i < SFT_FACT_COUNT; i++)
-        cli_guess_try(&guess, sft_span_cstr(sft_fact_name((sft_fact)i)));
-    for (size_t i = 0; i < sizeof field_aliases / sizeof *field_aliases; i++)
-        cli_guess_try(&guess, sft_span_cstr(field_aliases[i].name));
-    for (size_t i = 0; i < sizeof top_fields / sizeof *top_fields; i++)
-        cli_guess_try(&guess, sft_span_cstr(top_fields[i]));
+    cli_guess guess;
     return cli_usage_error(
         err, "expected a field such as name or training.epoch, found \"%.*s\"%s", (int)name.len,
-        name.data, cli_guess_text(&guess, "\"", "\""));
+        name.data, cli_field_guess(&guess, name));
 }
 
 sft_code cli_fields_parse(const char *list, cli_fields *out, sft_error *err) {
@@ -96,8 +49,22 @@ sft_code cli_fields_parse(const char *list, cli_fields *out, sft_error *err) {
 
 /* ── Nodes ── */
 
+/* The item of a list that the path's first part counts. */
+static const sft_node *item_at(const sft_node *list, sft_span *path) {
+    const sft_node *one = list->first;
+    size_t used = 0;
+    uint64_t index = 0;
+    for (; used < path->len && path->data[used] != '.'; used++)
+        if (index <= UINT32_MAX) index = index * 10 + (uint64_t)(path->data[used] - '0');
+    for (; one && index > 0; index--) one = one->next;
+    if (used < path->len) used++;
+    path->data += used;
+    path->len -= used;
+    return one;
+}
+
 /* A key of `metadata` may hold dots: the longest member that fits wins. */
-static const sft_node *step(const sft_node *node, sft_span *path) {
+static const sft_node *member_at(const sft_node *node, sft_span *path) {
     for (size_t len = path->len; len > 0; len--) {
         if (len < path->len && path->data[len] != '.') continue;
         for (const sft_node *one = node->first; one; one = one->next) {
@@ -111,40 +78,53 @@ static const sft_node *step(const sft_node *node, sft_span *path) {
     return NULL;
 }
 
-typedef bool (*node_fn)(void *ctx, const sft_node *node);
-
-static bool each_leaf(const sft_node *node, node_fn take, void *ctx) {
-    return node->type == SFT_NODE_NULL || take(ctx, node);
+static bool begins_with_index(sft_span path) {
+    size_t len = 0;
+    while (len < path.len && path.data[len] >= '0' && path.data[len] <= '9') len++;
+    return len > 0 && (len == path.len || path.data[len] == '.');
 }
 
-/* Nodes at a path. One array on the way is entered: the path goes on in every element. */
-static void each_node(const sft_node *node, sft_span path, node_fn take, void *ctx) {
-    while (node && path.len > 0 && node->type == SFT_NODE_OBJECT) node = step(node, &path);
-    if (!node) return;
-    if (path.len == 0) {
-        each_leaf(node, take, ctx);
-        return;
+/* Along keys and indices to the end of the path, to a list that is to be entered, or to NULL. */
+static const sft_node *follow(const sft_node *node, sft_span *path) {
+    while (node && path->len > 0) {
+        if (node->type == SFT_NODE_OBJECT) node = member_at(node, path);
+        else if (node->type == SFT_NODE_LIST && begins_with_index(*path))
+            node = item_at(node, path);
+        else return node->type == SFT_NODE_LIST ? node : NULL;
     }
-    if (node->type != SFT_NODE_LIST) return;
-    for (const sft_node *one = node->first; one; one = one->next) {
-        sft_span rest = path;
-        const sft_node *inner = one;
-        while (inner && rest.len > 0 && inner->type == SFT_NODE_OBJECT)
-            inner = step(inner, &rest);
-        if (inner && rest.len == 0 && !each_leaf(inner, take, ctx)) return;
+    return node;
+}
+
+typedef bool (*node_fn)(void *ctx, const sft_node *node);
+
+/* Nodes at a path. Lists on the way are entered: the path goes on in every item. Lists nested
+ * deeper than LISTS_MOST, which only a merge recipe can have, are not. */
+static void each_node(const sft_node *node, sft_span path, node_fn take, void *ctx) {
+    struct { const sft_node *next; sft_span rest; } lists[LISTS_MOST];
+    size_t depth = 0;
+    for (;;) {
+        node = follow(node, &path);
+        if (node && path.len > 0) {
+            if (depth < LISTS_MOST) {
+                lists[depth].next = node->first;
+                lists[depth++].rest = path;
+            }
+        } else if (node && node->type != SFT_NODE_NULL && !take(ctx, node)) {
+            return;
+        }
+        while (depth > 0 && !lists[depth - 1].next) depth--;
+        if (depth == 0) return;
+        node = lists[depth - 1].next;
+        path = lists[depth - 1].rest;
+        lists[depth - 1].next = node->next;
     }
 }
 
 static void each_named(const sft_node *root, sft_span name, node_fn take, void *ctx) {
-    const char *path = alias_path(name);
-    const sft_node *model = sft_node_get(root, "model");
-    if (path) {
-        each_node(root, sft_span_cstr(path), take, ctx);
-    } else if (model && is_fact(name)) {
-        each_node(model, name, take, ctx);
-    } else {
-        each_node(root, name, take, ctx);
-    }
+    cli_field_place place;
+    if (!cli_field_place_of(name, &place)) return;
+    if (place.in_model) root = sft_node_get(root, "model");
+    each_node(root, place.path, take, ctx);
 }
 
 /* ── Values ── */
@@ -220,19 +200,39 @@ void cli_field_text(cli_out *out, sft_span text) {
     }
 }
 
+/* Backslashes as they are, for they escape brackets of a prompt; what moves a cursor escaped. */
+static void pasted_text(cli_out *out, sft_span text) {
+    while (text.len) {
+        const char *slash = memchr(text.data, '\\', text.len);
+        size_t len = slash ? (size_t)(slash - text.data) : text.len;
+        cli_escaped(out, (sft_span){ text.data, len });
+        if (slash) cli_put(out, slash, 1);
+        len += slash != NULL;
+        text.data += len;
+        text.len -= len;
+    }
+}
+
 typedef struct line_take {
     cli_out *out;
     const char *between;
     size_t count;
-    bool csv_safe;
+    bool csv_safe, is_pasted;
 } line_take;
 
 static bool put_value(void *ctx, sft_span text) {
     line_take *line = ctx;
     if (line->count++) cli_text(line->out, line->between);
     else if (line->csv_safe) cli_cell_guard(line->out, text);
-    cli_field_text(line->out, text);
+    if (line->is_pasted) pasted_text(line->out, text);
+    else cli_field_text(line->out, text);
     return true;
+}
+
+/* Whether a field is for a prompt. */
+static bool is_pasted(const cli *c, sft_span name) {
+    return c->set.format != CLI_TSV
+        && (cli_is(name, "prompt") || cli_is(name, "a1111") || cli_is(name, "comfy"));
 }
 
 size_t cli_fields_line(cli *c, const sft_node *root, const cli_fields *fields,
@@ -241,7 +241,8 @@ size_t cli_fields_line(cli *c, const sft_node *root, const cli_fields *fields,
     cli_out *out = &c->out;
     for (size_t i = 0; i < fields->count; i++) {
         bool prompt = cli_is(fields->names[i], "prompt");
-        line_take line = { out, prompt ? ", " : " | ", 0, csv_safe };
+        line_take line = { out, prompt ? ", " : " | ", 0, csv_safe,
+                           is_pasted(c, fields->names[i]) };
         if (i) cli_text(out, "\t");
         cli_field_values(c, root, fields->names[i], put_value, &line);
         known += line.count > 0;

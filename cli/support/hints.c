@@ -102,6 +102,8 @@ static const hint_row hint_table[] = {
     { CLI_HINT_NPY_AGAIN, "write it again with numpy.save" },
     { CLI_HINT_INSTALL_CURL, "install it (Debian: apt-get install libcurl4)" },
     { CLI_HINT_ONLINE_OVER, "nothing more is asked online" },
+    { CLI_HINT_MERGE, "--force adds what is known and keeps the rest" },
+    { CLI_HINT_MOVE_AWAY, "move it away first" },
     { CLI_HINT_HELP, "\"safetensors help\" lists the commands" },
     { CLI_HINT_HELP_RENAME, "safetensors help rename" },
     { CLI_HINT_HELP_META, "safetensors help meta" },

@@ -150,19 +150,6 @@ void cli_print_model_json(cli *c, cli_model *model) {
     if (code) cli_fail_result(c, model->path, &model->err);
 }
 
-size_t cli_pair_count(const cli_model *model) {
-    size_t count = 0;
-    sft_tree *tree = NULL;
-    const sft_set *set = model->set;
-    if (!set) return 0;
-    if (sft_set_shard_count(set) == 1) return sft_file_metadata_count(sft_set_shard_at(set, 0));
-    if (sft_tree_new(NULL, &tree, NULL) == SFT_OK
-        && sft_sets_tree(&set, 1, NULL, 1, tree, NULL) == SFT_OK)
-        count = sft_node_count(sft_node_get(sft_tree_root(tree), "metadata"));
-    sft_tree_free(tree);
-    return count;
-}
-
 static void prepare_model(cli *c, cli_model *model) {
     bool is_model = model->input->kind <= CLI_STDIN;
     model->arena.alloc = c->alloc;

@@ -75,8 +75,6 @@ void cli_digest_models(cli *c, cli_digests *digests, cli_model *models, size_t c
 
 /* Its result object again, after its info has learned something. */
 sft_code cli_render_model(cli *c, cli_model *model);
-/* Pairs of the header's metadata; of several shards each key once. */
-size_t cli_pair_count(const cli_model *model);
 /* All of the result object as JSON, metadata included, to the output. */
 void cli_print_model_json(cli *c, cli_model *model);
 

@@ -183,7 +183,7 @@ static sft_code store_value(parse *p, const cli_option *row, char *value) {
     if (row->kind == CLI_MANY) return store_one_more(p, row, field, value);
     for (size_t i = 0; cli_choice_at(row, i, &word); i++) {
         if (!sft_span_equal(word, given)) continue;
-        *int_field(p->settings, row) = (int)i;
+        *int_field(p->settings, row) = row->set + (int)i;
         return SFT_OK;
     }
     return bad_choice(p, row, given);

@@ -20,7 +20,7 @@ typedef struct cli_words {
 typedef struct cli_settings {
     int help, version, color, verbose;
     int level, legacy, recursive, format;
-    int sort, tree, csv_safe;
+    int sort, reverse, group_by, tree, csv_safe;
     int deep, explain;
     int as, force, replace, cast_scaled, terminal;
     int quiet, status_only; /* of hash -c */
@@ -38,7 +38,8 @@ typedef struct cli_settings {
     cli_words keep, drop;
     const char *max_size, *count, *stem, *atol, *rtol, *clean;
     int header_only, no_metadata;
-    int online, dry_run, save;
+    int online, dry_run, save, save_as, updates;
+    const char *min_trust;
     const char *civitai_url, *proxy, *timeout, *connect_timeout, *retries;
     const char *hash;
     int verify, compute;
@@ -55,7 +56,7 @@ typedef struct cli_settings {
 
 typedef enum cli_option_kind {
     CLI_FLAG,   /* sets the int at `field` to `set` */
-    CLI_CHOICE, /* the int becomes the place of the word in `value`, "a|b|c" */
+    CLI_CHOICE, /* the int becomes `set` and the place of the word in `value`, "a|b|c" */
     CLI_WORD,   /* the const char * becomes the word; `value` names it */
     CLI_MANY    /* the cli_words gets one word more */
 } cli_option_kind;

@@ -1,7 +1,9 @@
 #include "support/print.h"
 
+#include "base/mem.h"
 #include "base/utf8.h"
 #include "os/os.h"
+#include "support/widths.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,6 +16,7 @@ void cli_out_begin(cli_out *out, int fd) {
     out->fd = fd;
     out->error = 0;
     out->color = false;
+    out->capture = NULL;
     out->used = 0;
 }
 
@@ -35,6 +38,9 @@ void cli_out_color(cli_out *out, int when) {
 }
 
 static void write_all(cli_out *out, const char *bytes, size_t len) {
+    if (out->capture && !out->error && !sfti_buffer_put(out->capture, bytes, len))
+        out->error = ENOMEM;
+    if (out->capture) return;
     while (len && !out->error) {
         size_t put = 0;
         out->error = os_write(out->fd, bytes, len, &put);
@@ -49,6 +55,11 @@ int cli_flush(cli_out *out) {
     write_all(out, out->buffer, out->used);
     out->used = 0;
     return out->error;
+}
+
+void cli_capture(cli_out *out, sft_buffer *buffer) {
+    cli_flush(out);
+    out->capture = buffer;
 }
 
 void cli_put(cli_out *out, const void *bytes, size_t len) {
@@ -160,34 +171,6 @@ void cli_fill_spans(cli_out *out, const char *format, const sft_span *spans) {
     }
 }
 
-typedef struct code_range {
-    uint32_t first, last;
-} code_range;
-
-/* Characters two columns wide, by blocks. */
-static const code_range wide_blocks[] = {
-    { 0x1100, 0x115F },   { 0x2E80, 0xA4CF },   { 0xAC00, 0xD7A3 },   { 0xF900, 0xFAFF },
-    { 0xFE30, 0xFE6F },   { 0xFF00, 0xFF60 },   { 0xFFE0, 0xFFE6 },   { 0x1F300, 0x1F64F },
-    { 0x1F900, 0x1F9FF }, { 0x20000, 0x3FFFD },
-};
-/* And without a width of their own. */
-static const code_range zero_blocks[] = {
-    { 0x300, 0x36F }, { 0xFE20, 0xFE2F },
-};
-
-static bool in_blocks(const code_range *blocks, size_t count, uint32_t code) {
-    for (size_t i = 0; i < count; i++) {
-        if (code >= blocks[i].first && code <= blocks[i].last) return true;
-    }
-    return false;
-}
-
-static size_t code_width(uint32_t code) {
-    if (code < 0x300) return 1;
-    if (in_blocks(zero_blocks, sizeof zero_blocks / sizeof *zero_blocks, code)) return 0;
-    return in_blocks(wide_blocks, sizeof wide_blocks / sizeof *wide_blocks, code) ? 2 : 1;
-}
-
 /* Columns of text that is already escaped (valid UTF-8, nothing that moves a cursor). */
 static size_t shown_width(const char *text, size_t len) {
     const uint8_t *p = (const uint8_t *)text, *end = p + len;
@@ -196,7 +179,7 @@ static size_t shown_width(const char *text, size_t len) {
         uint32_t code = '?';
         size_t step = sfti_utf8_decode(p, end, &code);
         p += step ? step : 1;
-        width += code_width(code);
+        width += cli_code_width(code);
     }
     return width;
 }
@@ -248,6 +231,43 @@ size_t cli_escaped_cut(cli_out *out, sft_span text, size_t columns) {
     cli_escaped(out, text);
     cli_text(out, "\xE2\x80\xA6");
     return width + 1;
+}
+
+/* Bytes of the beginning that can go so that the rest fits into columns. */
+static size_t spare_bytes(sft_span text, size_t width, size_t columns) {
+    sft_span rest = text;
+    while (rest.len && width > columns) {
+        sft_span one = { rest.data, character_bytes(rest) };
+        width -= cli_escaped_width(one);
+        rest.data += one.len;
+        rest.len -= one.len;
+    }
+    while (rest.len) { /* marks whose character is gone */
+        sft_span one = { rest.data, character_bytes(rest) };
+        if (cli_escaped_width(one)) break;
+        rest.data += one.len;
+        rest.len -= one.len;
+    }
+    return text.len - rest.len;
+}
+
+size_t cli_escaped_ends(cli_out *out, sft_span text, size_t columns, size_t tail) {
+    size_t width = cli_escaped_width(text), head, used;
+    if (width <= columns && text.len <= 16 * columns) {
+        cli_escaped(out, text);
+        return width;
+    }
+    if (columns == 0) return 0;
+    if (tail > columns - 1) tail = columns - 1;
+    head = fitting_bytes(text, columns - 1 - tail, &used);
+    cli_escaped(out, (sft_span){ text.data, head });
+    cli_text(out, "\xE2\x80\xA6");
+    sft_span rest = { text.data + head, text.len - head };
+    size_t gone = spare_bytes(rest, cli_escaped_width(rest), tail);
+    rest = (sft_span){ rest.data + gone, rest.len - gone };
+    if (rest.len > 16 * columns) rest.len = 0; /* a flood of marks */
+    cli_escaped(out, rest);
+    return used + 1 + cli_escaped_width(rest);
 }
 
 void cli_cell_guard(cli_out *out, sft_span text) {

@@ -11,6 +11,7 @@ typedef struct cli_out {
     int fd;
     int error; /* errno of the first failed write, or 0 */
     bool color;
+    sft_buffer *capture; /* NULL: to the descriptor */
     size_t used;
     char buffer[4096]; /* small: two of them are on the stack, for nothing may fail here */
 } cli_out;
@@ -22,6 +23,9 @@ void cli_out_begin(cli_out *out, int fd);
 void cli_out_color(cli_out *out, int when);
 /* Everything to the descriptor; 0 or the errno of the first failure ever. */
 int cli_flush(cli_out *out);
+
+/* From now on to the end of a buffer; with NULL to the descriptor again. */
+void cli_capture(cli_out *out, sft_buffer *buffer);
 
 void cli_put(cli_out *out, const void *bytes, size_t len);
 void cli_text(cli_out *out, const char *text);
@@ -38,6 +42,8 @@ void cli_path(cli_out *out, const char *path, const char *format, ...) SFTI_FORM
 void cli_fill_spans(cli_out *out, const char *format, const sft_span *spans);
 /* Escaped, cut to `columns` with an ellipsis. Returns the columns used. */
 size_t cli_escaped_cut(cli_out *out, sft_span text, size_t columns);
+/* The same, but cut in the middle: `tail` columns of the end are kept. */
+size_t cli_escaped_ends(cli_out *out, sft_span text, size_t columns, size_t tail);
 /* Columns of a terminal the escaped text takes. */
 size_t cli_escaped_width(sft_span text);
 /* An apostrophe if a spreadsheet would run a cell of this text instead of showing it. It takes

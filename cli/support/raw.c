@@ -66,12 +66,123 @@ bool cli_raw_string(sft_span object, const char *key, sft_span *value) {
     return true;
 }
 
-void cli_raw_write(sfti_json_writer *w, sft_span key, sft_span value) {
+bool cli_raw_text(sft_span object, const char *key, sfti_arena *arena, sft_span *value) {
+    sfti_json json;
+    sft_span text;
+    if (!cli_raw_member(object, key, &text)) return false;
+    sfti_json_begin(&json, text.data, text.len);
+    if (sfti_json_next(&json) != SFTI_JSON_STRING) return false;
+    *value = sfti_json_string(&json, arena);
+    return value->data != NULL;
+}
+
+static void write_key(sfti_json_writer *w, sft_span key) {
     sfti_json_raw(w, sft_span_cstr("\""));
     w->comma = false;
     sfti_json_raw(w, key);
     w->comma = false;
     sfti_json_raw(w, sft_span_cstr("\":"));
     w->comma = false;
+}
+
+void cli_raw_write(sfti_json_writer *w, sft_span key, sft_span value) {
+    write_key(w, key);
     sfti_json_raw(w, value);
+}
+
+/* ── Merging ── */
+
+#define KEYS_MOST 64
+
+typedef struct merge_level {
+    cli_raw at;
+    sft_span under, over;
+    bool is_rest; /* going through under */
+    sft_span keys[KEYS_MOST]; /* of over: looking among them is fast however long the values are */
+    size_t count;             /* more than KEYS_MOST: over itself is looked through */
+} merge_level;
+
+bool cli_raw_find(sft_span object, sft_span key, sft_span *value) {
+    cli_raw raw;
+    for (cli_raw_begin(&raw, object); cli_raw_next(&raw);) {
+        if (!sft_span_equal(raw.key, key)) continue;
+        *value = raw.value;
+        return true;
+    }
+    return false;
+}
+
+bool cli_raw_has(sft_span object, sft_span key, sft_span value) {
+    sft_span was;
+    return cli_raw_find(object, key, &was) && sft_span_equal(was, value);
+}
+
+static bool are_objects(sft_span a, sft_span b) {
+    return a.len > 0 && b.len > 0 && *a.data == '{' && *b.data == '{';
+}
+
+static void enter(merge_level *level, sft_span under, sft_span over) {
+    *level = (merge_level){ .under = under, .over = over };
+    cli_raw_begin(&level->at, over);
+}
+
+static bool next_over(merge_level *level) {
+    if (!cli_raw_next(&level->at)) return false;
+    if (level->count < KEYS_MOST) level->keys[level->count] = level->at.key;
+    level->count++;
+    return true;
+}
+
+static bool is_in_over(const merge_level *level, sft_span key) {
+    sft_span value;
+    if (level->count > KEYS_MOST) return cli_raw_find(level->over, key, &value);
+    for (size_t i = 0; i < level->count; i++)
+        if (sft_span_equal(level->keys[i], key)) return true;
+    return false;
+}
+
+void cli_raw_merge(sfti_json_writer *w, sft_span under, sft_span over, cli_raw_keep *keep) {
+    merge_level levels[CLI_RAW_LEVELS];
+    size_t depth = 1;
+    sft_span was;
+    enter(&levels[0], under, over);
+    sfti_json_open(w, '{');
+    while (depth > 0) {
+        merge_level *level = &levels[depth - 1];
+        cli_raw *at = &level->at;
+        if (level->is_rest) {
+            if (!cli_raw_next(at)) {
+                sfti_json_close(w, '}');
+                depth--;
+            } else if (!is_in_over(level, at->key) && (!keep || keep(at->key, at->value))) {
+                cli_raw_write(w, at->key, at->value);
+            }
+        } else if (!next_over(level)) {
+            level->is_rest = true;
+            cli_raw_begin(at, level->under);
+        } else if (depth < CLI_RAW_LEVELS && cli_raw_find(level->under, at->key, &was)
+                   && are_objects(was, at->value)) {
+            write_key(w, at->key);
+            sfti_json_open(w, '{');
+            enter(&levels[depth++], was, at->value);
+        } else {
+            cli_raw_write(w, at->key, at->value);
+        }
+    }
+}
+
+bool cli_raw_covers(sft_span under, sft_span over) {
+    merge_level levels[CLI_RAW_LEVELS];
+    size_t depth = 1;
+    sft_span was;
+    enter(&levels[0], under, over);
+    while (depth > 0) {
+        merge_level *level = &levels[depth - 1];
+        if (!cli_raw_next(&level->at)) depth--;
+        else if (!cli_raw_find(level->under, level->at.key, &was)) return false;
+        else if (sft_span_equal(was, level->at.value)) continue;
+        else if (depth == CLI_RAW_LEVELS || !are_objects(was, level->at.value)) return false;
+        else enter(&levels[depth++], was, level->at.value);
+    }
+    return true;
 }

@@ -24,6 +24,22 @@ bool cli_raw_member(sft_span object, const char *key, sft_span *value);
 bool cli_raw_uint(sft_span object, const char *key, uint64_t *value);
 bool cli_raw_string(sft_span object, const char *key, sft_span *value);
 
+/* The same of any string, unescaped; one with escapes is in the arena. */
+bool cli_raw_text(sft_span object, const char *key, sfti_arena *arena, sft_span *value);
+
+/* Objects within one another that the two functions below tell apart; what is deeper is one
+ * value. */
+#define CLI_RAW_LEVELS 4
+/* Write `over`, then those members of `under` that it lacks and keep() allows (NULL: all); where
+ * both have an object under the same key, likewise with these. */
+typedef bool cli_raw_keep(sft_span key, sft_span value);
+void cli_raw_merge(sfti_json_writer *w, sft_span under, sft_span over, cli_raw_keep *keep);
+/* A member by its key as spelled; whether it has that value. */
+bool cli_raw_find(sft_span object, sft_span key, sft_span *value);
+bool cli_raw_has(sft_span object, sft_span key, sft_span value);
+/* Whether cli_raw_merge would change nothing of `under` but its order. */
+bool cli_raw_covers(sft_span under, sft_span over);
+
 /* A member as it was found, into an object that is being written. */
 void cli_raw_write(sfti_json_writer *w, sft_span key, sft_span value);
 

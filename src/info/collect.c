@@ -131,7 +131,7 @@ static sfti_fact *add_fact(sft_info *info, sft_fact field, const sfti_value *val
     sfti_fact **link = place_for(info, field, value, source);
     sfti_fact *fact = link ? sfti_info_take(info, sizeof *fact) : NULL;
     if (!fact) return NULL;
-    *fact = (sfti_fact){ *value, source, trust, NULL };
+    *fact = (sfti_fact){ *value, source, trust, NULL, false };
     *link = fact;
     return fact;
 }
@@ -149,6 +149,13 @@ void sfti_info_add(sft_info *info, sft_fact field, sfti_value value, sft_span so
 void sfti_info_add_text(sft_info *info, sft_fact field, sft_span text, sft_span source,
                         int trust) {
     sfti_info_add(info, field, sfti_text_value(text), source, trust);
+}
+
+void sfti_info_add_written(sft_info *info, sft_span text, sft_span source, int trust) {
+    sfti_value value = sfti_text_value(sfti_trim(text));
+    if (sfti_is_placeholder(value.text) || sfti_same_letters(value.text, "unknown")) return;
+    sfti_fact *fact = add_fact(info, SFT_FACT_ARCHITECTURE, &value, source, trust);
+    if (fact) fact->as_written = true;
 }
 
 void sfti_info_add_cstr(sft_info *info, sft_fact field, const char *text, sft_span source,

@@ -29,7 +29,7 @@ void sfti_info_declare(sft_info *info, sfti_fact **list, sft_span number, sft_sp
         if (++count > 16) return;
     sfti_fact *fact = sfti_info_take(info, sizeof *fact);
     if (!fact) return;
-    *fact = (sfti_fact){ sfti_number_value(number), source, trust, NULL };
+    *fact = (sfti_fact){ sfti_number_value(number), source, trust, NULL, false };
     *list = fact;
 }
 
@@ -37,6 +37,8 @@ void sfti_info_declared_base(sft_info *info, const char *architecture, sft_span 
                              sft_span source, int trust) {
     const char *label = NULL, *variant = sfti_map_derivative(text, &label);
     sfti_info_add_cstr(info, SFT_FACT_ARCHITECTURE, architecture, source, trust);
+    if (!architecture && !variant && !sfti_same_letters(text, "unknown"))
+        sfti_info_add_text(info, SFT_FACT_BASE_MODEL, text, source, trust);
     if (!variant) return;
     sfti_info_add_cstr(info, SFT_FACT_VARIANT, variant, source, trust);
     sfti_info_add_text(info, SFT_FACT_BASE_MODEL, label ? sft_span_cstr(label) : text, source,
@@ -50,8 +52,9 @@ void sfti_info_declared_class(sft_info *info, sft_span name, sft_span source, in
     bool pipeline = kind && strcmp(kind, "pipeline") == 0;
     const sfti_fact *best = sfti_info_best(info, SFT_FACT_ARCHITECTURE);
     if (many && (pipeline || (best && best->trust >= SURE))) return;
-    sfti_info_add_text(info, SFT_FACT_ARCHITECTURE,
-                       architecture ? sft_span_cstr(architecture) : sfti_trim(name), source, trust);
+    if (architecture)
+        sfti_info_add_cstr(info, SFT_FACT_ARCHITECTURE, architecture, source, trust);
+    else sfti_info_add_written(info, name, source, trust);
 }
 
 /* ── CivitAI's labels of base models and its types ── */
@@ -69,11 +72,20 @@ static const char *const civitai_labels[][2] = {
     { "Wan Video 2.2 T2V-A14B", "14b+t2v" },
 };
 
+/* Of these a base model says what they are used with, not what they are. */
+static bool is_part(const sft_info *info) {
+    static const char *const parts[] = { "text_encoder", "language_model", "image_encoder", "vae",
+                                         "upscaler", "detector", "vision_model", "audio_model" };
+    const sfti_fact *kind = sfti_info_best(info, SFT_FACT_KIND);
+    return kind && SFTI_ONE_OF(kind->value.text, parts, sfti_is);
+}
+
 void sfti_info_declared_label(sft_info *info, sft_span label, sft_span source, int trust) {
     static const char *const nothing[] = { "unknown", "other", "odor", "upscaler" };
     label = sfti_trim(label);
     if (SFTI_ONE_OF(label, nothing, sfti_same_letters)) return;
     sfti_info_add_text(info, SFT_FACT_BASE_MODEL, label, source, trust);
+    if (is_part(info)) return;
     sfti_info_add_cstr(info, SFT_FACT_ARCHITECTURE, sfti_map_civitai_base(label), source, trust);
     sfti_info_add_cstr(info, SFT_FACT_VARIANT,
                        SFTI_MAPPED(label, civitai_labels, sfti_same_letters), source, trust);

@@ -1,5 +1,7 @@
 #include "info/info.h"
 
+#include "base/json_lex.h"
+
 #include <string.h>
 
 #define FAMILY_DEPTH 4 /* steps up at most, so that no table can make a ring of it */
@@ -33,6 +35,14 @@ static const char *const family_rows[][2] = {
     { "roberta-prelayernorm", "roberta" }, { "deberta-v2", "deberta" }, { "mbart", "bart" },
     { "blenderbot-small", "blenderbot" }, { "dinov2_with_registers", "dinov2" },
     { "dinov3_convnext", "convnext" }, { "sam_hq", "sam" }, { "rt_detr_v2", "rt-detr" },
+    { "beit", "vit" }, { "cait", "vit" }, { "data2vec-vision", "vit" }, { "deit", "vit" },
+    { "deit3", "vit" }, { "dpt", "vit" }, { "eva", "vit" }, { "flava_image_model", "vit" },
+    { "internvl_vision", "vit" }, { "pixio", "vit" }, { "timesformer", "vit" },
+    { "tipsv2_vision_model", "vit" }, { "vit_mae", "vit" }, { "vit_msn", "vit" },
+    { "vivit", "vit" }, { "yolos", "vit" }, { "test_vit", "vit" }, { "seresnet", "resnet" },
+    /* timm's names of sizes: of the first part of their name */
+    { "beit_", "beit" }, { "cait_", "cait" }, { "deit_", "deit" }, { "deit3_", "deit3" },
+    { "eva_", "eva" }, { "vit_", "vit" }, { "resnet#", "resnet" }, { "seresnet#", "seresnet" },
     /* quantisations */
     { "nvfp4", "compressed-tensors" }, { "mxfp4", "compressed-tensors" },
     { "compressed-tensors-w4a16", "compressed-tensors" },
@@ -42,8 +52,18 @@ static const char *const family_rows[][2] = {
     { "compressed-tensors-w4a8", "compressed-tensors" },
 };
 
+/* A name in full; up to an underscore, "vit_" of "vit_base_patch16"; "resnet#" of "resnet18". */
+static bool family_fits(sft_span name, const char *child) {
+    size_t len = strlen(child);
+    char last = child[len - 1];
+    if (last == '_') return name.len > len && sfti_begins(name, child);
+    if (last != '#') return sfti_is(name, child);
+    return name.len >= len && memcmp(name.data, child, len - 1) == 0
+        && sfti_lex_digit(name.data[len - 1]);
+}
+
 static const char *family_parent(sft_span name) {
-    return SFTI_MAPPED(name, family_rows, sfti_is);
+    return SFTI_MAPPED(name, family_rows, family_fits);
 }
 
 bool sfti_architecture_within(sft_span a, sft_span b) {

@@ -42,6 +42,7 @@ typedef struct sfti_fact {
     sft_span source; /* "header:ss_output_name", "sidecar:x.json:/description", "tensors" */
     int trust;       /* 0 to 100 */
     struct sfti_fact *next;
+    bool as_written; /* an architecture that is not in our words */
 } sfti_fact;
 
 /* A growing list of records of one type, in chunks; see sfti_info_push. */
@@ -230,6 +231,8 @@ struct sft_info {
     sft_span merge_tool, merge_method, merge_recipe; /* recipe: JSON text */
     sfti_adapter adapter;
     sfti_fact *declared_rank, *declared_alpha; /* NUMBERs that header and files tell */
+    sfti_fact *weight_bounds[2]; /* the same: least and most preferred weight */
+    sft_span a1111, comfy;  /* lines for a prompt; empty = null */
     double rating;          /* negative = null */
     int64_t nsfw_level;     /* -1 = null */
     uint64_t parameters;    /* quantisation-aware */
@@ -286,6 +289,8 @@ void sfti_info_add_text(sft_info *info, sft_fact field, sft_span text, sft_span 
 /* The same of a literal; NULL is no fact. */
 void sfti_info_add_cstr(sft_info *info, sft_fact field, const char *text, sft_span source,
                         int trust);
+/* An architecture in words that are not ours. */
+void sfti_info_add_written(sft_info *info, sft_span text, sft_span source, int trust);
 /* A comma list as a LIST fact, blanks stripped. */
 void sfti_info_add_commas(sft_info *info, sft_fact field, sft_span text, sft_span source,
                           int trust);
@@ -309,7 +314,7 @@ size_t sfti_claim_digits(const char *algo);
 void sfti_info_claim(sft_info *info, const char *algo, sft_span value, sft_span source,
                      const char *known);
 void sfti_info_private(sft_info *info, sft_span key, const char *what);
-/* Rank or alpha of an adapter as told (&info->declared_rank); no number, no effect. */
+/* Rank, alpha or a bound of the weight as told (&info->declared_rank); no number, no effect. */
 void sfti_info_declare(sft_info *info, sfti_fact **list, sft_span number, sft_span source,
                        int trust);
 /* A preview whose bytes are base64 text, and what a PNG's text chunks tell; at most 16. */
@@ -317,7 +322,8 @@ void sfti_info_preview(sft_info *info, sft_span base64, sft_span source);
 /* The file or repo it was trained on; "pony", "illustrious", "noobai" in it are a base_model
  * of trust 40. */
 void sfti_info_base_checkpoint(sft_info *info, sft_span text, sft_span source, int trust);
-/* What a declared architecture of trainers says: architecture (or NULL), variant, base_model. */
+/* What a declared architecture of trainers says: architecture (or NULL), variant, base_model; a
+ * text that is not known is the base_model as written. */
 void sfti_info_declared_base(sft_info *info, const char *architecture, sft_span text,
                              sft_span source, int trust);
 /* A class of diffusers or transformers, as written where it is not known. One that stands for many
@@ -369,6 +375,9 @@ bool sfti_one_of(sft_span text, const char *const *list, size_t count, sfti_text
 const char *sfti_mapped(sft_span text, const char *const (*rows)[2], size_t count,
                         sfti_text_fits *fits);
 #define SFTI_MAPPED(text, rows, fits) sfti_mapped(text, rows, SFTI_COUNT(rows), fits)
+/* A file's name that programs give to any model: "model", "adapter_model.fp16",
+ * "pytorch_lora_weights_rank4", "checkpoint-500", "model-00001-of-00003". */
+bool sfti_generic_stem(sft_span stem);
 /* A letter, a digit or part of a character beyond ASCII; the next run of such bytes. */
 bool sfti_word_byte(char c);
 bool sfti_next_word(sft_span *rest, sft_span *word, bool (*in_word)(char c));
@@ -402,11 +411,14 @@ void sfti_info_sidecars(sft_info *info, const sft_info_folder *folder); /* sidec
 void sfti_info_match_sidecars(sft_info *info, const sfti_digests *digests);
 /* The same, if the trust of all that sidecars told stays; else false, and nothing is done. */
 bool sfti_info_match_again(sft_info *info, const sfti_digests *digests);
+/* Why a digest may be another than the claim says; NULL: nobody knows. */
+const char *sfti_claim_known(const sft_info *info, const sfti_claim *claim);
 /* Whether a CRC-32 of eight digits is another, or its bytes in the other order: CivitAI has
  * written both. */
 bool sfti_same_crc(sft_span a, sft_span b);
 void sfti_info_resolve(sft_info *info); /* precedence, conflicts, triggers */
 void sfti_info_words(sft_info *info);   /* trigger words from ss_tag_frequency and merging */
+void sfti_info_prompts(sft_info *info); /* a1111 and comfy, after the words */
 /* URLs, AIRs and ids in a text; only_link for texts that never claim ids. */
 void sfti_info_scan_text(sft_info *info, sft_span text, sft_span source, bool only_link);
 /* A claim of ids, once per source; NULL when it is not new, or there are too many. */
@@ -432,6 +444,8 @@ const char *sfti_map_network_module(sft_span ss_network_module);
 const char *sfti_map_onetrainer(sft_span model_type, const char **variant);
 /* model_type of config.json; false for one that is not known. */
 bool sfti_map_model_type(sft_span type, const char **architecture, const char **kind);
+/* A tag of a model card that names a model, and CivitAI's label of its base, if it has one. */
+const char *sfti_map_tag(sft_span tag, const char **label);
 /* "v_prediction" -> "v"; NULL unknown. */
 const char *sfti_map_prediction(sft_span text);
 /* What a base version or architecture of trainers changes in use ("kontext", "edit"), and

@@ -39,7 +39,7 @@ static const char *const map_bases[][2] = {
     { "auraflow", "auraflow" }, { "omnigen2", "omnigen-2" }, { "ltx", "ltx-video" },
     { "ltx2", "ltx-2" }, { "boogu_image.0.1", "boogu" }, { "boogu_image_edit.0.1", "boogu" },
     { "mageflow", "mage-flow" }, { "mageflow_edit", "mage-flow" },
-    { "minimax_h3", "minimax-h3" }, { "minimax_h3_ref2va", "minimax-h3" },
+    { "prx_pixel", "prx" }, { "minimax_h3", "minimax-h3" }, { "minimax_h3_ref2va", "minimax-h3" },
 };
 
 const char *sfti_map_base_version(sft_span text) {
@@ -166,7 +166,7 @@ static const struct map_spec { const char *prefix, *architecture, *variant; } ma
     { "hunyuan-video-1.5", "hunyuan-video-1.5", NULL },
     { "hunyuan-video-1_5", "hunyuan-video-1.5", NULL },
     { "hunyuan-video", "hunyuan-video", NULL }, { "framepack", "hunyuan-video", NULL },
-    { "anima", "anima", NULL }, { "wan2.1", "wan", NULL },
+    { "anima", "anima", NULL }, { "wan2.1", "wan", NULL }, { "wan2.2", "wan-2.2", NULL },
     { "wan-21-1_3b", "wan-2.1", "1.3b" }, { "wan-21-14b", "wan-2.1", "14b" },
     { "wan-21", "wan-2.1", NULL }, { "wan-22-5b", "wan-2.2", "5b" },
     { "wan-22", "wan-2.2", NULL }, { "qwen-image", "qwen-image", NULL },
@@ -177,6 +177,7 @@ static const struct map_spec { const char *prefix, *architecture, *variant; } ma
     { "lightricks-ltx-video", "ltx-video", NULL }, { "auraflow", "auraflow", NULL },
     { "omnigen-2", "omnigen-2", NULL }, { "nvidia-cosmos-1", "cosmos-1", NULL },
     { "nvidia-cosmos-predict2", "cosmos-predict2", NULL }, { "nvidia-sana", "sana", NULL },
+    { "sana", "sana", NULL },
     { "pixart-ms-sigma", "pixart-sigma", NULL }, { "pixart-sigma", "pixart-sigma", NULL },
     { "pixart-alpha", "pixart-alpha", NULL }, { "genmo-mochi", "mochi", NULL },
     { "ovis", "ovis-image", NULL }, { "longcat-image", "longcat-image", NULL },
@@ -234,6 +235,33 @@ const char *sfti_map_civitai_base(sft_span text) {
     return SFTI_MAPPED(text, map_civitai_rows, map_begins);
 }
 
+/* ── Tags of model cards ── */
+
+static const struct map_tag { const char *tag, *architecture, *label; } map_tags[] = {
+    { "stable-diffusion-xl", "sdxl", NULL }, { "sdxl", "sdxl", NULL },
+    { "pony", "sdxl", "Pony" }, { "illustrious", "sdxl", "Illustrious" },
+    { "noobai", "sdxl", "NoobAI" }, { "sd3", "sd-3", NULL },
+    { "sd3.5-large", "sd-3.5-large", NULL }, { "sd3.5-medium", "sd-3.5-medium", NULL },
+    { "flux", "flux.1", NULL }, { "flux.1", "flux.1", NULL }, { "flux.1-dev", "flux.1-dev", NULL },
+    { "flux.1-schnell", "flux.1-schnell", NULL }, { "flux2", "flux.2", NULL },
+    { "flux.2", "flux.2", NULL }, { "wan", "wan", NULL }, { "wan2.1", "wan-2.1", NULL },
+    { "wan2.2", "wan-2.2", NULL }, { "qwen-image", "qwen-image", NULL },
+    { "z-image", "z-image", NULL }, { "hunyuan-video", "hunyuan-video", NULL },
+    { "ltx-video", "ltx-video", NULL }, { "ltx-2", "ltx-2", NULL },
+    { "auraflow", "auraflow", NULL }, { "lumina2", "lumina-2", NULL }, { "sana", "sana", NULL },
+};
+
+const char *sfti_map_tag(sft_span tag, const char **label) {
+    tag = sfti_trim(tag);
+    *label = NULL;
+    for (size_t i = 0; i < SFTI_COUNT(map_tags); i++) {
+        if (!sfti_same_letters(tag, map_tags[i].tag)) continue;
+        *label = map_tags[i].label;
+        return map_tags[i].architecture;
+    }
+    return NULL;
+}
+
 /* ── Classes of diffusers and transformers ── */
 
 /* Whole names. A row without an architecture is a class of many: it says less than sizes do. */
@@ -241,7 +269,8 @@ static const struct map_class { const char *name, *architecture; } map_classes[]
     { "UNet2DConditionModel", NULL }, { "UNetMotionModel", NULL }, { "MotionAdapter", NULL },
     { "ControlNetModel", NULL }, { "AutoencoderKL", NULL }, { "VQModel", NULL },
     { "PixArtTransformer2DModel", NULL }, { "T2IAdapter", NULL }, { "CLIPModel", NULL },
-    { "CLIPTextModel", NULL }, { "CLIPTextModelWithProjection", NULL },
+    { "ControlNetUnionModel", NULL }, { "CLIPTextModel", NULL },
+    { "CLIPTextModelWithProjection", NULL },
     { "CLIPVisionModel", NULL }, { "CLIPVisionModelWithProjection", NULL },
     { "UNetSpatioTemporalConditionModel", "svd" },
     { "FluxTransformer2DModel", "flux.1" }, { "FluxControlNetModel", "flux.1" },
@@ -273,6 +302,7 @@ static const struct map_class { const char *name, *architecture; } map_classes[]
     { "HiDreamImageTransformer2DModel", "hidream-i1" },
     { "OmniGenTransformer2DModel", "omnigen" }, { "OmniGen2Transformer2DModel", "omnigen-2" },
     { "SanaTransformer2DModel", "sana" }, { "SanaControlNetModel", "sana" },
+    { "SanaVideoTransformer3DModel", "sana-video" },
     { "ChromaTransformer2DModel", "chroma" }, { "Kandinsky3UNet", "kandinsky-3" },
     { "Kandinsky5Transformer3DModel", "kandinsky-5" },
     { "LongCatImageTransformer2DModel", "longcat-image" },
@@ -395,7 +425,8 @@ static const struct map_type { const char *type, *architecture, *kind; } map_typ
     { "qwen3_moe", "qwen3-moe", "language_model" }, { "gemma", "gemma", "language_model" },
     { "gemma2", "gemma-2", "language_model" }, { "gemma3_text", "gemma-3", "language_model" },
     { "gemma3", "gemma-3", "language_model" }, { "phi", "phi", "language_model" },
-    { "phi3", "phi-3", "language_model" }, { "deepseek_v3", "deepseek-v3", "language_model" },
+    { "phi3", "phi-3", "language_model" }, { "deepseek_v2", "deepseek-v2", "language_model" },
+    { "deepseek_v3", "deepseek-v3", "language_model" },
     { "gpt2", "gpt-2", "language_model" }, { "gptj", "gpt-j", "language_model" },
     { "gpt_neox", "gpt-neox", "language_model" }, { "gpt_oss", "gpt-oss", "language_model" },
     { "falcon", "falcon", "language_model" }, { "bert", "bert", "language_model" },
@@ -408,6 +439,7 @@ static const struct map_type { const char *type, *architecture, *kind; } map_typ
     { "clip", "clip", NULL }, { "clip_text_model", "clip", "text_encoder" },
     { "clip_vision_model", "clip", "image_encoder" }, { "dinov2", "dinov2", "image_encoder" },
     { "umt5", "umt5", NULL }, { "t5", "t5", NULL },
+    { "rt_detr", "rt-detr", NULL }, { "sam3", "sam-3", NULL },
 };
 
 bool sfti_map_model_type(sft_span text, const char **architecture, const char **kind) {

@@ -85,7 +85,10 @@ void sfti_take_spec(sfti_cursor *at, const sfti_row *row) {
     const char *architecture = sfti_map_modelspec(id, &kind, &variant);
     id.len -= sfti_find_byte(id, '/').len;
     sfti_put_here(at, SFT_FACT_KIND, kind, row->trust);
-    sfti_info_declared_base(at->info, architecture, id, sfti_cursor_source(at), row->trust);
+    bool vae = kind && strcmp(kind, "vae") == 0; /* then id is what it was made for */
+    if (architecture || vae)
+        sfti_info_declared_base(at->info, architecture, id, sfti_cursor_source(at), row->trust);
+    else sfti_info_add_written(at->info, id, sfti_cursor_source(at), row->trust);
     sfti_put_here(at, SFT_FACT_VARIANT, variant, row->trust);
 }
 

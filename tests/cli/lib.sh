@@ -27,3 +27,8 @@ one='{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
 dataset() {
     python3 "$(dirname "$BASH_ENV")/../dataset/make.py" "$@"
 }
+
+# plain: without what differs between file systems: how a header grows, and what is left of it.
+plain() {
+    sed -E 's/(updated|written)( \(file rewritten[^)]*\)| in place \(header grown\))?; [0-9]+ spare bytes?/\1; N spare bytes/'
+}

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Run every program of examples/ and compare what it prints; then run README.md: each
-```c block is compiled and run on an example model, each ```console block is a session
-whose `$` lines are run and whose other lines are the expected output."""
+"""Run every program of examples/ and compare what it prints; then the documents: README.md's
+```c block is one of them, and ```console blocks are sessions (sessions.py)."""
 import glob
 import os
 import re
-import shlex
 import struct
 import subprocess
 import sys
 import tempfile
+
+import sessions
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -186,14 +186,10 @@ def readme():
         blocks = re.findall(r"^```(\w+)\n(.*?)^```$", file.read(), re.M | re.S)
     kinds = [kind for kind, _ in blocks]
     check("c" in kinds and "console" in kinds, "README has a C and a console block")
-    with tempfile.TemporaryDirectory(prefix="sft-readme-") as folder:
-        for name in ("examples", "tests"):
-            os.symlink(os.path.join(ROOT, name), os.path.join(folder, name))
-        for kind, text in blocks:
-            if kind == "c":
-                readme_c(text)
-            elif kind == "console":
-                readme_console(text, folder)
+    for kind, text in blocks:
+        if kind == "c":
+            readme_c(text)
+    sessions.play_all(check)
 
 
 def readme_c(text):
@@ -202,21 +198,6 @@ def readme_c(text):
     check(len(text.splitlines()) <= 12, "README's C block has twelve lines at most")
     said = program("example_first", os.path.join(ROOT, MODEL))
     check(len(said.splitlines()) == 22, "README's C block lists the example", said)
-
-
-def readme_console(text, folder):
-    sessions = re.split(r"^\$ ", text, flags=re.M)[1:]
-    for session in sessions:
-        command, _, wanted = session.partition("\n")
-        words = [w if w != "safetensors" and w != "build/safetensors"
-                 else os.environ.get("SFT_COMMAND", os.path.join(BUILD, "safetensors"))
-                 for w in shlex.split(command)]
-        if words[0] == "make":
-            continue
-        done = subprocess.run(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              check=False)
-        expect(done.stdout.decode(), wanted.rstrip("\n") + "\n" if wanted.strip() else "",
-               "README: $ " + command)
 
 
 def main():

@@ -1,8 +1,14 @@
 """What config.json and its like declare, and beside each what must not be taken for it."""
-from compose import Model
-from parts import flux_kohya, flux_model, llama, sd1_unet
+from compose import Model, lora, peft as pairs
+from parts import SD_VAE, flux_kohya, flux_model, llama, sd1_unet, sdxl_lora
 
 ODD = "odd.{0-3}.weight F16 8,8"
+VIT = """
+cls_token F32 1,1,768
+patch_embed.proj.weight F32 768,3,16,16
+blocks.{0-11}.attn.qkv.weight F32 2304,768
+blocks.{0-11}.mlp.fc1.weight F32 3072,768
+"""
 
 
 def beside(config, rows=ODD, name="config.json", file="model.safetensors"):
@@ -30,9 +36,33 @@ def header(rows, **meta):
     return Model(rows, {key.replace("__", "."): value for key, value in meta.items()})
 
 
+def civitai(base):
+    return {"id": 22, "modelId": 11, "name": "v1", "baseModel": base, "files": [],
+            "model": {"name": "Foxes", "type": "LORA"}}
+
+
+def card(front, rows=ODD):
+    return {"m/model.safetensors": Model(rows), "m/README.md": "---\n%s\n---\n" % front}
+
+
 LORA = """
 base_model.model.odd.{0-1}.lora_A.weight F16 8,64
 base_model.model.odd.{0-1}.lora_B.weight F16 64,8
+"""
+XL = Model(sdxl_lora(8, 8)).rows
+COSMOS = pairs("diffusion_model.blocks.{0-27}.self_attn.{q_proj|k_proj|v_proj} 2048 2048", 8)
+WAN = pairs("diffusion_model.blocks.{0-39}.self_attn.{q|k|v} 5120 5120", 8)
+LTX = pairs("diffusion_model.transformer_blocks.{0-27}.attn{1|2}.{to_q|to_k|to_v} 2048 2048", 8)
+ATTENTION = "model.layers.{0-3}.self_attn.{q|k|v|o}_proj."
+GPTQ = ATTENTION + "qweight I32 64,512\n" + ATTENTION + "qzeros I32 4,64\n" \
+    + ATTENTION + "scales F16 4,512\n" + ATTENTION + "g_idx I32 512\n"
+REST = """
+model.embed_tokens.weight F16 1000,512
+model.layers.{0-3}.mlp.{gate|up}_proj.weight F16 2048,512
+model.layers.{0-3}.mlp.down_proj.weight F16 512,2048
+model.layers.{0-3}.{input|post_attention}_layernorm.weight F16 512
+model.norm.weight F16 512
+lm_head.weight F16 1000,512
 """
 PACKED = """
 model.layers.{0-1}.self_attn.q_proj.weight_packed I32 64,8
@@ -59,6 +89,27 @@ CASES = {
     "timm.near": beside({"num_classes": 1000, "Architecture": "convnext_tiny"}),
     "child": beside({"_class_name": "ChromaTransformer2DModel"}, Model(flux_kohya()).rows),
     "child.header": header(Model(flux_kohya()).rows, modelspec__architecture="chroma/lora"),
+    "child.anima": header(COSMOS, ss_base_model_version="anima"),
+    "child.wan": header(WAN, ss_base_model_version="wan_2.2_14b"),
+    "child.ltx": header(LTX, modelspec__architecture="lightricks-ltx-video-2/lora"),
+    "child.pony": {"x.safetensors": Model(XL), "x.civitai.info": civitai("Pony")},
+    "child.illustrious": {"x.safetensors": Model(XL), "x.civitai.info": civitai("Illustrious")},
+    "child.noobai": {"x.safetensors": Model(XL, {"ss_sd_model_name": "noobaiXL_v10.safetensors"})},
+    "child.timm": beside({"architecture": "beit_base_patch16_224"}, VIT),
+    "child.timm-not": beside({"architecture": "convnext_tiny"}, VIT),
+    "child.sibling": header(COSMOS, ss_base_model_version="wan_2.2_14b"),
+    "child.grandparent": header(XL, modelspec__architecture="flux-1-dev/lora"),
+    "guess": beside({"model_type": "olmo9", "architectures": ["Olmo9ForCausalLM"]},
+                    Model(llama(4, 512, 512, 1000)).rows),
+    "guess.not": header(XL, ss_base_model_version="sd_v1"),
+    "tie.class": {"m/model.safetensors": Model(ODD, {
+        "model_class": "NunchakuFluxTransformer2dModel"}),
+        "m/config.json": {"_class_name": "OddThing"}},
+    "tie.order": {"m/model.safetensors": Model(ODD, {"model_class": "OddThing"}),
+                  "m/config.json": {"_class_name": "FluxTransformer2DModel"}},
+    "tie.child": {"m/model.safetensors": Model(ODD, {"model_class": "FluxTransformer2DModel"}),
+                  "m/config.json": {"_class_name": "FluxTransformer2DModel",
+                                    "guidance_embeds": True}},
     "child.hint": {"chroma.safetensors": Model(flux_kohya())},
     "child.not": beside({"_class_name": "QwenImageTransformer2DModel"}, Model(flux_model()).rows),
     "peft.lora": peft("LORA", LORA, r=8, lora_alpha=16),
@@ -67,6 +118,18 @@ CASES = {
     "peft.fourierft": peft("FOURIERFT", scaling=150.0),
     "peft.prompt": peft("PROMPT_TUNING", "prompt_embeddings F32 8,64", num_virtual_tokens=8),
     "peft.near": peft("", LORA, r=8),
+    "peft.osf": peft("OSF", effective_rank=16, target_modules=["q_proj"]),
+    "peft.multitask": peft("MULTITASK_PROMPT_TUNING", "prompt_embeddings F32 8,64", num_ranks=2,
+                           num_virtual_tokens=8),
+    "peft.ia3": peft("IA3", target_modules=["k_proj", "down_proj"]),
+    "mlx.beside": {"m/adapters.safetensors": Model("model.layers.{0-1}.odd F16 8,8"),
+                   "m/0000100_adapters.safetensors": Model("model.layers.{0-1}.odd F16 8,8"),
+                   "m/adapter_config.json": {"fine_tune_type": "lora", "model": "acme/base",
+                                             "lora_parameters": {"rank": 8, "scale": 20.0}}},
+    "mlx.near": {"m/fox.safetensors": Model("model.layers.{0-1}.odd F16 8,8"),
+                 "m/other.safetensors": Model("model.layers.{0-1}.odd F16 8,8"),
+                 "m/adapter_config.json": {"fine_tune_type": "lora", "model": "acme/base",
+                                           "lora_parameters": {"rank": 8, "scale": 20.0}}},
     "mlx-adapter": beside({"fine_tune_type": "dora", "model": "acme/base", "lora_parameters": {
         "rank": 8, "scale": 20.0, "keys": ["self_attn.q_proj"]}},
         "model.layers.{0-1}.self_attn.q_proj.odd F16 8,8", "adapter_config.json",
@@ -92,6 +155,33 @@ CASES = {
     "quantized.bnb-off": quantized(quant_method="bitsandbytes", load_in_4bit=False,
                                    load_in_8bit=False),
     "quantized.odd": quantized(quant_method="aqlm", in_group_size=8),
+    "unmapped.spec": header(ODD, modelspec__architecture="odd-one/lora"),
+    "unmapped.base": header(Model(sdxl_lora(8, 8)).rows, ss_base_model_version="odd_v9"),
+    "unmapped.base-known": header(Model(sdxl_lora(8, 8)).rows,
+                                  ss_base_model_version="sdxl_base_v1-0"),
+    "unmapped.unknown": header(Model(sdxl_lora(8, 8)).rows, ss_base_model_version="unknown",
+                               modelspec__architecture="unknown/lora"),
+    "unmapped.vae": header(Model(SD_VAE).rows, modelspec__architecture="odd-one/vae"),
+    "unmapped.civitai": {"x.safetensors": Model(XL), "x.civitai.info": civitai("Odd XL 9")},
+    "unmapped.readme": card("base_model: acme/odd-9"),
+    "unmapped.label": card("base_model: Pony"),
+    "unmapped.tags": card("tags:\n- odd-9\n- lora"),
+    "tag.base": card("tags:\n- base_model:adapter:acme/odd-9"),
+    "tag.base-near": card("tags:\n- base_models:acme/odd-9"),
+    "tag.model": card("tags:\n- flux"),
+    "tag.label": card("tags:\n- pony"),
+    "tag.near": card("tags:\n- influx"),
+    "tag.other": card("tags:\n- flux", XL),
+    "unmapped.onetrainer": header(ODD, ot_config='{"model_type": "ODD_NEW_9"}'),
+    "attention": Model(ATTENTION + "weight BF16 512,512"),
+    "attention.near": Model("encoder.layers.{0-3}.self_attn.{q|k|v|out}_proj.weight F16 512,512"),
+    "attention.packed": Model(PACKED.replace("{0-1}.self_attn.q_proj",
+                                             "{0-3}.self_attn.{q|k|v|o}_proj")),
+    "attention.quantised": Model(GPTQ + REST),
+    "attention.alone": Model(GPTQ),
+    "encoder.civitai": {"x.safetensors": Model(llama(22, 2048, 256, 32000)), "x.cm-info.json": {
+        "ModelId": 11, "VersionId": 22, "ModelName": "Foxes", "ModelType": "TextEncoder",
+        "BaseModel": "Flux.1 D", "Source": "Civitai"}},
     "encoder": {"text_encoder/model.safetensors": Model(llama(22, 2048, 256, 32000)),
                 "text_encoder/config.json": {"model_type": "llama",
                                              "architectures": ["LlamaForCausalLM"]}},

@@ -85,7 +85,7 @@ CASES = {
     "onetrainer": Model(lora("lora_transformer_single_transformer_blocks_{0-37}_attn_to_q"
                                " 3072 3072\nlora_transformer_transformer_blocks_{0-18}_attn_to_q"
                                " 3072 3072", 16, 1), SPEC),
-    "onetrainer.near": Model(flux_kohya(), {"modelspec.title": "FluxDev 1.0 LoRA",
+    "onetrainer.near": Model(flux_kohya(), {"modelspec.title": "FluxDev Fox LoRA",
                                             "modelspec.architecture": "flux-1-dev/lora"}),
     "simpletuner": {"pytorch_lora_weights.safetensors": Model(flux_diffusers(), {
         "format": "pt", "lora_adapter_metadata": J(PEFT_META, indent=2, sort_keys=True)}),

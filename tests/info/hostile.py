@@ -76,7 +76,7 @@ def unsafe(output):
 
 
 def human(path, run):
-    for options in ([], ["-v"], ["--long"], ["-f", "name,description,trigger_words,prompt,author"]):
+    for options in ([], ["-v"], ["--long"], ["-f", "name,description,trigger_words,prompt,a1111,comfy"]):
         made = run(["info", *options, "--", path])
         found = unsafe(made.stdout) or unsafe(made.stderr)
         if found:

@@ -12,8 +12,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from compose import Model, write  # noqa: E402
 
-GROUPS = ("worked", "producers", "sidecars", "declared", "adapters", "models", "marks",
-          "conflicts", "folders")
+GROUPS = ("worked", "producers", "sidecars", "prompts", "declared", "confused", "hints", "adapters",
+          "models", "marks", "conflicts", "folders")
 
 
 def cases():

@@ -8,8 +8,8 @@ version_description author license tags date usage_hint prediction_type resoluti
 preferred_weight negative_prompt nsfw language quantization
 family""".split()
 MODEL = FACTS + """notes rating nsfw_level components precision parameters size vectors negative
-llm evidence""".split()
-TOP = """model adapter trigger_words frequent_tags example_prompts civitai links training merge
+preferred_weight_range llm evidence""".split()
+TOP = """model adapter trigger_words prompts frequent_tags example_prompts civitai links training merge
 provenance hashes previews sidecars privacy conflicts""".split()
 LISTS = """trigger_words frequent_tags example_prompts links previews sidecars privacy
 conflicts""".split()
@@ -17,6 +17,7 @@ KEYS = {
     "adapter": """type dora rslora format rank alpha scale conv_rank modules components targets
         blocks""",
     "trigger_words": "text prompt words trust source group folder coverage others",
+    "prompts": "a1111 comfy",
     "frequent_tags": "tag count coverage",
     "example_prompts": "positive negative seed steps sampler cfg source",
     "civitai": """model_id version_id air url source trust match matches_file published_at

@@ -666,6 +666,291 @@ def pictures_elsewhere(w):
     same(sorted(os.listdir(w.folder)), ["neon.civitai.info", "neon.safetensors"])
 
 
+# ── Updates ──
+
+MODELS = "/api/v1/models?"
+
+
+def side(w, name="neon", version_id=7, model_id=70, **model):
+    """A sidecar with ids and permissions, so that nothing need be hashed."""
+    w.write(name + ".civitai.info", {
+        "id": version_id, "modelId": model_id, "name": "v2", "baseModel": "SDXL 1.0",
+        "trainedWords": ["x"], "publishedAt": "2024-05-01T10:00:00.000Z",
+        "model": {"name": "Neon City", "type": "LORA", "allowNoCredit": True,
+                  "allowCommercialUse": ["Image"], "allowDerivatives": True,
+                  "allowDifferentLicense": False, **model}})
+
+
+def updates(w, *options, wanted=0):
+    return [r["updates"] for r in w.json("--updates", *options, wanted=wanted)]
+
+
+@case
+def updates_current(w):
+    """By the recorded ids: the model's id is all that is sent, and nothing is hashed."""
+    w.site.add(w.model())
+    side(w)
+    same(updates(w), [{"status": "current", "model_id": 70, "version_id": 7, "mode": None,
+                       "newer": [], "newer_count": 0, "permissions": []}])
+    same(len(w.site.log), 1)
+    holds(w.site.paths()[0].endswith("&ids=70"), w.site.paths()[0])
+    same(w.info("--updates"), "1 model, all current\n")
+    holds("neon.safetensors: current" in w.info("--updates", "-v"), "-v")
+
+
+@case
+def updates_newer(w):
+    """Later ones by date, newest first; another base model is told; drafts and older ones not."""
+    w.site.add(w.model())
+    side(w)
+    w.site.publish(5, name="v1.5", date="2024-04-01T10:00:00.000Z")
+    w.site.publish(6, name="re-upload", date="2024-06-01T10:00:00.000Z")
+    w.site.publish(9, name="v3 \u00e9\x1b[31m", base="Flux.1 D")
+    w.site.publish(99, name="draft", status="Draft", date="2025-01-01T10:00:00.000Z")
+    found = updates(w, wanted=1)[0]
+    same((found["status"], found["newer_count"]), ("newer", 2))
+    same(found["newer"], [
+        {"version_id": 9, "name": "v3 \u00e9\x1b[31m", "base_model": "Flux.1 D",
+         "published_at": "2024-09-01T10:00:00.000Z"},
+        {"version_id": 6, "name": "re-upload", "base_model": "SDXL 1.0",
+         "published_at": "2024-06-01T10:00:00.000Z"}])
+    said = w.info("--updates", wanted=1)
+    holds("newer version v3 \u00e9" in said and "\x1b" not in said, repr(said))
+    holds("of 2024-09-01 for Flux.1 D, and 1 more: %s/models/70?modelVersionId=9" % w.site.url
+          in said, said)
+    holds("1 model, 1 with a newer version" in said, said)
+
+
+@case
+def updates_without_dates(w):
+    """By id where no date is told, or one that is none."""
+    w.site.add(w.model())
+    side(w)
+    w.site.models[70]["modelVersions"] = [{"id": 7}, {"id": 3}, {"id": 8, "publishedAt": "soon"},
+                                          {"id": 9, "name": 5}]
+    same([n["version_id"] for n in updates(w, wanted=1)[0]["newer"]], [9, 8])
+
+
+@case
+def updates_many_newer(w):
+    """Ten of them are told, all are counted."""
+    w.site.add(w.model())
+    side(w)
+    for i in range(40):
+        w.site.publish(100 + i * 7 % 40, date=None)
+    found = updates(w, wanted=1)[0]
+    same(found["newer_count"], 40)
+    same([n["version_id"] for n in found["newer"]], list(range(139, 129, -1)))
+
+
+@case
+def updates_deleted(w):
+    """A model that the list lacks is asked for once more: 404 is deleted, an answer is not."""
+    w.site.add(w.model())
+    side(w)
+    kept = w.site.models.pop(70)
+    same(updates(w, wanted=1)[0]["status"], "deleted")
+    same(w.site.paths()[1], "/api/v1/models/70")
+    holds("model 70 is no longer there" in w.info("--updates", wanted=1), "words")
+    w.site.models[70] = kept
+    w.site.fault("GET " + MODELS, text(b'{"items":[]}'))
+    same(updates(w)[0]["status"], "current")
+
+
+@case
+def updates_removed(w):
+    """A version that its model lacks is asked for once more."""
+    w.site.add(w.model())
+    side(w)
+    w.site.models[70]["modelVersions"] = []
+    w.site.publish(9)
+    same(updates(w, wanted=1)[0]["status"], "newer")
+    same(w.site.paths()[-1], "/api/v1/model-versions/7")
+    del w.site.versions[7]
+    found = updates(w, wanted=1)[0]
+    same((found["status"], found["newer_count"]), ("removed", 1))
+    said = w.info("--updates", wanted=1)
+    holds("version 7 of model 70 is no longer there" in said, said)
+
+
+@case
+def updates_permissions(w):
+    """Those that are not as recorded; what nobody recorded is not compared."""
+    w.site.add(w.model())
+    side(w)
+    w.site.models[70].update(allowNoCredit=False, allowCommercialUse="{Image,Rent}",
+                             allowDerivatives="x")
+    found = updates(w, wanted=1)[0]
+    same(found["status"], "current")
+    same(found["permissions"], [
+        {"what": "credit", "recorded": False, "now": True},
+        {"what": "commercial", "recorded": ["Image"], "now": ["Image", "Rent"]}])
+    said = w.info("--updates", wanted=1)
+    holds("credit required, was: credit not required" in said
+          and "commercial use Image, Rent, was: Image" in said
+          and "1 with changed permissions" in said, said)
+    w.write("neon.civitai.info", {"id": 7, "modelId": 70, "name": "v2", "trainedWords": ["x"]})
+    same(updates(w)[0]["permissions"], None)
+
+
+@case
+def updates_old_spelling(w):
+    """Once one word stood for itself and all before it."""
+    w.site.add(w.model())
+    side(w, allowCommercialUse="Sell")
+    w.site.models[70]["allowCommercialUse"] = ["Image", "RentCivit", "Rent", "Sell"]
+    same(updates(w)[0]["permissions"], [])
+    side(w, allowCommercialUse="None")
+    w.site.models[70]["allowCommercialUse"] = []
+    same(updates(w)[0]["permissions"], [])
+
+
+@case
+def updates_by_hash(w):
+    """Without recorded ids the file is looked up; one that nobody knows is unknown."""
+    w.site.add(w.model("a.safetensors"))
+    w.site.publish(9)
+    w.model("b.safetensors")
+    found = updates(w, wanted=1)
+    same([f["status"] for f in found], ["newer", "unknown"])
+    same((found[0]["model_id"], found[0]["version_id"]), (70, 7))
+    same(found[1]["model_id"], None)
+    same(found[0]["permissions"], None)
+    same([p.split("?")[0] for p in w.site.paths("GET")][1:], ["/api/v1/models"])
+    holds("1 unknown to the server" in w.info("--updates", wanted=1), "words")
+
+
+@case
+def updates_batches(w):
+    """120 files of 60 models: two requests for a hundred files, one for twenty."""
+    for i in range(120):
+        w.model("m%03d.safetensors" % i)
+        side(w, "m%03d" % i, version_id=1000 + i, model_id=100 + i // 2)
+        w.site.add({"sha256": "%064x" % i, "autov3": "%012x" % i}, 1000 + i, 100 + i // 2)
+    for i in range(60):
+        w.site.models[100 + i]["modelVersions"] = [{"id": 1000 + 2 * i}, {"id": 1001 + 2 * i}]
+    found = updates(w, wanted=1)
+    same([f["newer_count"] for f in found], [1, 0] * 60)
+    same(len(w.site.log), 2)
+
+
+@case
+def updates_twice_the_same(w):
+    """Two files of one deleted model: it is asked for once."""
+    for name in "ab":
+        w.model(name + ".safetensors")
+        side(w, name)
+    same([f["status"] for f in updates(w, wanted=1)], ["deleted", "deleted"])
+    same(len(w.site.log), 2)
+
+
+@case
+def updates_dry_run(w):
+    w.model("a.safetensors")
+    side(w, "a")
+    w.model("b.safetensors")
+    told = json.loads(w.info("--updates", "--dry-run", "--json"))
+    same(list(schema_errors(told)), [])
+    online = told["online"]
+    same((online["files"], online["hashed"], online["requests_by_sha256"]), (2, 1, 1))
+    same((online["requests_for_models_most"], online["requests_one_by_one_most"]), (1, 2))
+    holds("and 2 for what they do not answer" in w.info("--updates", "--dry-run"), "words")
+    same(w.site.log, [])
+
+
+@case
+def updates_nobody_there(w):
+    """Without an answer nothing is said of the model, and the exit status is 2."""
+    w.model()
+    side(w)
+    url, w.site.url = w.site.url, "http://127.0.0.1:9"
+    try:
+        same(updates(w, wanted=2)[0]["status"], "unanswered")
+        holds("nothing more is asked online" in w.errors, w.errors)
+        holds("1 unanswered" in w.info("--updates", wanted=2), "words")
+    finally:
+        w.site.url = url
+
+
+@case
+def updates_busy(w):
+    w.site.add(w.model())
+    side(w)
+    w.site.fault("GET " + MODELS, status(429, ("Retry-After", "1")))
+    same(updates(w)[0]["status"], "current")
+    same(len(w.site.log), 2)
+
+
+@case
+def updates_garbage(w):
+    """Answers that are none say nothing: least of all that a model is deleted."""
+    w.site.add(w.model())
+    side(w)
+    for body in (b"", b"<html>", b"[]", b'{"items":[{]}', b"{" * 5000):
+        w.site.fault("GET " + MODELS, text(body))
+        same(updates(w, wanted=2)[0]["status"], "unanswered", repr(body))
+    w.site.fault("GET " + MODELS, text(b"{}"))
+    same(updates(w, wanted=2)[0]["status"], "unanswered")
+    w.site.fault("GET " + MODELS, text(b'{"items":7}'))
+    same(updates(w)[0]["status"], "current")
+    w.site.fault("GET " + MODELS, *[text(b'{"items":[]}')] * 2)
+    for body in (b'{"id":71,"modelVersions":[]}', b'{"error":"x"}'):
+        w.site.fault("GET /api/v1/models/70", text(body))
+        same(updates(w, wanted=2)[0]["status"], "unanswered", repr(body))
+    for versions in (7, {"a": 1}, [1, None, [], {"id": -1}, {"id": "9"}, {"id": 1e30}],
+                     [{"id": 7, "publishedAt": "9" * 100}], "x"):
+        w.site.models[70]["modelVersions"] = versions
+        same(updates(w)[0]["newer_count"], 0, repr(versions))
+    w.site.models[70].update(modelVersions=[{"id": 7}], allowCommercialUse={"a": 1},
+                             allowNoCredit=[], mode={"x": 1})
+    same(updates(w)[0]["permissions"], [])
+    w.site.models[70].update(allowCommercialUse=["x" * 1000, 5, None] + ["Y%d" % i
+                                                                         for i in range(5000)])
+    holds(len(updates(w, wanted=1)[0]["permissions"][0]["now"]) <= 16, "bounded")
+
+
+@case
+def updates_large(w):
+    """A hundred thousand versions are read within bounds."""
+    w.site.add(w.model())
+    side(w)
+    w.site.models[70]["modelVersions"] = [{"id": i, "name": "n" * 100} for i in range(100000)]
+    begin = time.monotonic()
+    same(updates(w, wanted=1)[0]["newer_count"], 100000 - 8)
+    holds(time.monotonic() - begin < 20, "slow")
+
+
+@case
+def updates_mode(w):
+    w.site.add(w.model())
+    side(w)
+    w.site.models[70]["mode"] = "Archived"
+    same(updates(w)[0]["mode"], "Archived")
+    holds("Archived" in w.info("--updates"), "words")
+
+
+@case
+def save_as(w):
+    """What was learned online goes into another program's sidecar; its digests too."""
+    file = w.model()
+    w.site.add(file)
+    results = w.json("--save-as", "lora-manager")
+    same(results[0]["saved"]["output"], w.path("neon.metadata.json"))
+    saved = json.loads(w.read("neon.metadata.json"))
+    same((saved["sha256"], saved["autov3"]), (file["sha256"], file["autov3"]))
+    same((saved["model_name"], saved["trainedWords"]), ("Neon City", ["neon city", "glow"]))
+    same((saved["civitai"]["id"], saved["civitai"]["modelId"]), (7, 70))
+    same(saved["civitai"]["model"]["allowNoCredit"], True)
+    result = w.json(online=False)[0]
+    same(value(result, "name")[0], "Neon City")
+    same(result["civitai"]["permissions"], {"credit": False, "commercial": ["Image"],
+                                            "derivatives": True, "relicense": False})
+    before = len(w.site.log)
+    w.info("--save-as", "civitai", "--dry-run")
+    same(len(w.site.log), before)
+    same(sorted(os.listdir(w.folder)), ["neon.metadata.json", "neon.safetensors"])
+
+
 # ── Usage ──
 
 @case

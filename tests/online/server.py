@@ -46,6 +46,7 @@ class Site:
 
     def __init__(self):
         self.by_hash, self.models, self.log, self.faults = {}, {}, [], []
+        self.versions = {}
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.server.site = self
@@ -95,8 +96,23 @@ class Site:
             "description": "<p>All <b>neon</b>.</p>", "tags": ["city", "style"],
             "allowNoCredit": True, "allowCommercialUse": ["Image"], "allowDerivatives": True,
             "allowDifferentLicense": False, "creator": {"username": "lamp"},
-            "modelVersions": [{"id": version_id}]}
+            "modelVersions": [{"id": version_id, "name": "v2",
+                               "publishedAt": "2024-05-01T10:00:00.000Z"}]}
+        self.versions[version_id] = version
         return version
+
+    def publish(self, version_id, model_id=70, name="v3", date="2024-09-01T10:00:00.000Z",
+                base="SDXL 1.0", **more):
+        """One more version of a model."""
+        version = {"id": version_id, "name": name, "baseModel": base, "publishedAt": date, **more}
+        self.models[model_id]["modelVersions"].append(version)
+        return version
+
+    def one(self, handler, found):
+        if found:
+            handler.reply(200, found)
+        else:
+            handler.reply(404, {"error": "not found"})
 
     def answer(self, handler, body):
         url = urllib.parse.urlsplit(handler.path)
@@ -118,6 +134,10 @@ class Site:
             ids = urllib.parse.parse_qs(url.query)["ids"][0].split(",")
             items = [self.models[int(i)] for i in ids if int(i) in self.models]
             handler.reply(200, {"items": items, "metadata": {}})
+        elif url.path.startswith("/api/v1/models/"):
+            self.one(handler, self.models.get(int(url.path.rsplit("/", 1)[1])))
+        elif url.path.startswith("/api/v1/model-versions/"):
+            self.one(handler, self.versions.get(int(url.path.rsplit("/", 1)[1])))
         elif url.path == "/image.jpeg":
             handler.reply(200, PNG, [("Content-Type", "image/jpeg")])
         else:

@@ -157,10 +157,10 @@ def test_too_large_is_infinite_for_the_connector(write, tmp_path):
     assert only(tmp_path / "d")[0] == np.float16([65504, np.inf, -np.inf]).tobytes()
 
 
-# ── README.md ──
+# ── docs/dataset.md ──
 
 def test_ten_lines(tmp_path, root):
-    section = (root / "README.md").read_text().split("\n## A dataset in ten lines\n")[1]
+    section = (root / "docs" / "dataset.md").read_text().split("\n## A dataset in ten lines\n")[1]
     blocks = re.findall(r"^```(\w+)\n(.*?)^```$", section.split("\n## ")[0], re.M | re.S)
     assert [kind for kind, _ in blocks] == ["python", "sh"]
     assert sum(bool(line) for _, text in blocks for line in text.splitlines()) == 10

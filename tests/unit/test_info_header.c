@@ -444,8 +444,9 @@ static const struct { const char *id, *architecture, *kind, *variant; } specs[] 
     { "Qwen-Image/lora", "qwen-image", "adapter", NULL },
     { "wan-22-5b", "wan-2.2", NULL, "5b" }, { "hunyuan-video-1.5", "hunyuan-video-1.5", NULL,
                                               NULL },
-    { "flux-10", NULL, NULL, NULL }, { "my-model/lora", NULL, "adapter", NULL },
-    { "stable-diffusion-v12", NULL, NULL, NULL },
+    { "flux-10", "flux-10", NULL, NULL }, { "my-model/lora", "my-model", "adapter", NULL },
+    { "stable-diffusion-v12", "stable-diffusion-v12", NULL, NULL },
+    { "flux-1-dev/vae", NULL, "vae", NULL },
 };
 
 static void spec_architectures(void **state) {

@@ -83,8 +83,10 @@ static void every_key_is_there(void **state) {
         "\"clip_skip\":null,\"preferred_weight\":null,\"negative_prompt\":null,\"nsfw\":null,"
         "\"nsfw_level\":null,\"language\":null,\"components\":[],\"quantization\":null,"
         "\"family\":null,");
-    has("\"size\":null,\"vectors\":null,\"negative\":null,\"llm\":null,\"evidence\":[]},"
-        "\"adapter\":null,\"trigger_words\":[],\"frequent_tags\":[],\"example_prompts\":[],"
+    has("\"size\":null,\"vectors\":null,\"negative\":null,"
+        "\"preferred_weight_range\":null,\"llm\":null,\"evidence\":[]},"
+        "\"adapter\":null,\"trigger_words\":[],\"prompts\":{\"a1111\":null,\"comfy\":null},"
+        "\"frequent_tags\":[],\"example_prompts\":[],"
         "\"civitai\":null,\"links\":[],\"training\":null,\"merge\":null,\"provenance\":null,"
         "\"hashes\":{\"recorded\":[],\"computed\":{},\"mismatches\":[],\"lookup_url\":null},"
         "\"previews\":[],\"sidecars\":[],\"privacy\":[],\"conflicts\":[]}");

@@ -110,6 +110,9 @@ def check_floors(libraries):
         for claim, classes in sorted(tallies[False].confusions.items()):
             check(False, "%s, tensors: %s is claimed of no other class" % (library, claim),
                   " ".join(classes))
+        for declared, tally in tallies.items():
+            check(not tally.conflicts, "%s, %s: no model contradicts itself" % (
+                library, "config" if declared else "tensors"), " ".join(tally.conflicts[:20]))
         for said, measure, bound in floors[library]:
             tally = tallies[said == "config"]
             counts = {**tally.outcomes, "kind wrong": tally.kinds["wrong"],

@@ -17,8 +17,9 @@ class Tally:
     def __init__(self):
         self.outcomes, self.kinds = collections.Counter(), collections.Counter()
         self.confusions, self.said = collections.defaultdict(list), {}
+        self.conflicts = []
 
-    def add(self, entry, outcome, kind):
+    def add(self, entry, outcome, kind, conflicts):
         self.outcomes[outcome[0]] += 1
         self.kinds[kind[0]] += 1
         self.said[entry.name] = list(outcome + kind)
@@ -26,6 +27,8 @@ class Tally:
             self.confusions[outcome[1]].append(entry.name)
         if kind[0] == "wrong":
             self.confusions["kind " + kind[1]].append(entry.name)
+        if conflicts:
+            self.conflicts.append(entry.name)
 
 
 def command():
@@ -35,7 +38,7 @@ def command():
 
 def answers(folder):
     """The answers about all models of a folder, by the name of the model's own folder."""
-    fields = "model,adapter"
+    fields = "model,adapter,conflicts"
     process = subprocess.run(command() + ["info", "-r", "--jsonl", "-f", fields, folder],
                              capture_output=True, text=True, check=False)
     found = {}
@@ -62,7 +65,8 @@ def score(library, keep=None, chosen=None):
             tallies[declared] = tally = Tally()
             for number, entry in enumerate(entries):
                 answer = found["%04d" % number]
-                tally.add(entry, judge.outcome(entry, answer), judge.kind(entry, answer))
+                tally.add(entry, judge.outcome(entry, answer), judge.kind(entry, answer),
+                          answer["conflicts"])
             for number, entry in enumerate(entries) if declared else ():
                 for name in entry.texts:
                     os.remove(os.path.join(work, "%04d" % number, name))

@@ -9,16 +9,28 @@
 #define VARIANTS_MOST 16
 #define CHILD_LEAST 41 /* a hint is no declaration */
 #define CLAIM_LEAST 11 /* below it stands what was found to be another file's */
+#define GUESS_MOST 79  /* what tensors show of several models contradicts none of them */
 
 /* ── Order ── */
 
+/* Of architectures that are trusted alike, ours go before what is told as written, and children
+ * before their parents. */
+static bool says_more(const sfti_fact *a, const sfti_fact *b) {
+    if (a->as_written != b->as_written) return b->as_written;
+    return !sft_span_equal(a->value.text, b->value.text)
+        && sfti_architecture_within(a->value.text, b->value.text);
+}
+
 /* Best first; of equals the one collected first. */
-static sfti_fact *sorted_facts(sfti_fact *list) {
+static sfti_fact *sorted_facts(sfti_fact *list, bool architectures) {
     sfti_fact *sorted = NULL;
     while (list) {
         sfti_fact *one = list, **link = &sorted;
         list = list->next;
-        while (*link && (*link)->trust >= one->trust) link = &(*link)->next;
+        while (*link && ((*link)->trust > one->trust
+                         || ((*link)->trust == one->trust
+                             && !(architectures && says_more(one, *link)))))
+            link = &(*link)->next;
         one->next = *link;
         *link = one;
     }
@@ -32,7 +44,7 @@ static void cut_facts(sfti_fact *list) {
 
 static sfti_fact *new_fact(sft_info *info, sfti_value value, sft_span source, int trust) {
     sfti_fact *fact = sfti_info_take(info, sizeof *fact);
-    if (fact) *fact = (sfti_fact){ value, source, trust, NULL };
+    if (fact) *fact = (sfti_fact){ value, source, trust, NULL, false };
     return fact;
 }
 
@@ -170,7 +182,8 @@ static bool kinds_agree(sft_span a, sft_span b) {
     static const char *const families[][2] = {
         { "checkpoint", "diffusion_model" }, { "checkpoint", "pipeline" },
         { "adapter", "control_lora" }, { "controlnet", "control_lora" },
-        { "language_model", "text_encoder" },
+        { "language_model", "text_encoder" }, { "vision_model", "image_encoder" },
+        { "vision_model", "detector" },
     };
     if (sft_span_equal(a, b) || sfti_is(a, "unknown") || sfti_is(b, "unknown")) return true;
     for (size_t i = 0; i < SFTI_COUNT(families); i++)
@@ -181,7 +194,8 @@ static bool kinds_agree(sft_span a, sft_span b) {
 }
 
 static bool is_claim(const sfti_fact *fact) {
-    return fact->trust >= CLAIM_LEAST && fact->value.type != SFTI_LIST
+    int least = sfti_is(fact->source, "tensors") ? GUESS_MOST + 1 : CLAIM_LEAST;
+    return fact->trust >= least && fact->value.type != SFTI_LIST
         && !sfti_is(fact->source, "filename");
 }
 
@@ -265,7 +279,7 @@ static void find_id_conflict(sft_info *info, const char *field, bool version) {
         fact->next = facts;
         facts = fact;
     }
-    facts = sorted_facts(facts);
+    facts = sorted_facts(facts, false);
     cut_facts(facts);
     find_conflict(info, field, facts, same_text);
 }
@@ -302,17 +316,25 @@ static void tell_list(sft_info *info, sfti_fact *fact) {
     fact->value.text = joined(info, fact->value.items, fact->value.count, ", ");
 }
 
+/* What is declared an adapter is one, whatever its tensors are called. */
+static void mark_adapter(sft_info *info) {
+    const sfti_fact *kind = info->facts[SFT_FACT_KIND];
+    if (kind && (sfti_is(kind->value.text, "adapter") || sfti_is(kind->value.text, "control_lora")))
+        info->adapter.present = true;
+}
+
 void sfti_info_resolve(sft_info *info) {
     for (int i = 0; i < SFT_FACT_COUNT; i++) {
-        info->facts[i] = sorted_facts(info->facts[i]);
+        info->facts[i] = sorted_facts(info->facts[i], i == SFT_FACT_ARCHITECTURE);
         if (i == SFT_FACT_VARIANT) join_variants(info);
         if (i == SFT_FACT_ARCHITECTURE || i == SFT_FACT_QUANTIZATION)
             prefer_child(&info->facts[i]);
         cut_facts(info->facts[i]);
         tell_list(info, info->facts[i]);
     }
-    info->declared_rank = sorted_facts(info->declared_rank);
-    info->declared_alpha = sorted_facts(info->declared_alpha);
+    mark_adapter(info);
+    info->declared_rank = sorted_facts(info->declared_rank, false);
+    info->declared_alpha = sorted_facts(info->declared_alpha, false);
     take_alpha(info);
     for (size_t i = 0; i < SFTI_COUNT(conflict_rows); i++)
         find_conflict(info, sft_fact_name(conflict_rows[i].field),
@@ -324,5 +346,8 @@ void sfti_info_resolve(sft_info *info) {
     find_id_conflict(info, "civitai.model_id", false);
     find_id_conflict(info, "civitai.version_id", true);
     order_civitai(info);
+    for (size_t i = 0; i < SFTI_COUNT(info->weight_bounds); i++)
+        info->weight_bounds[i] = sorted_facts(info->weight_bounds[i], false);
     sfti_info_words(info);
+    if (!info->code) sfti_info_prompts(info);
 }

@@ -29,6 +29,35 @@ static bool counted_title(sft_span title) {
         && strchr(" _", title.data[title.len - 1 - digits]) != NULL;
 }
 
+/* "SDXL", "FluxDev", "v1": nothing but names of bases and numbers. */
+static bool names_base(sft_span word) {
+    static const char *const bases[] = {
+        "stable", "diffusion", "sdxl", "sd", "xl", "flux", "dev", "schnell", "base", "wan", "qwen",
+        "image", "video", "hunyuan", "pixart", "alpha", "sigma", "sana", "chroma", "hidream",
+        "full", "z", "model", "my", "large", "medium",
+    };
+    for (bool found = true; word.len > 0 && found;) {
+        found = false;
+        for (size_t i = 0; i < SFTI_COUNT(bases) && !found; i++)
+            found = sfti_skip(&word, bases[i]);
+    }
+    return word.len == 0 || sfti_lex_digit(word.data[word.len > 1 && (*word.data | 0x20) == 'v']);
+}
+
+/* "SDXL 1.0 LoRA": the base and what was trained, by a trainer that was told no title. */
+static bool template_title(sft_span title) {
+    static const char *const made[] = { "lora", "lycoris", "lokr", "loha", "embedding",
+                                        "checkpoint", "finetune" };
+    sft_span word;
+    bool last = false;
+    while (sfti_next_word(&title, &word, sfti_word_byte)) {
+        if (last) return false;
+        last = SFTI_ONE_OF(word, made, sfti_same_letters);
+        if (!last && !names_base(word)) return false;
+    }
+    return last;
+}
+
 static bool by_onetrainer(const sft_info *info) {
     return present(info, "ot_branch") || present(info, "ot_revision") || present(info, "ot_config");
 }
@@ -45,7 +74,8 @@ static bool by_comfyui(const sft_info *info) {
 
 static void spec_title(sfti_cursor *at, const sfti_row *row) {
     sft_span title = sfti_trim(at->text);
-    bool weak = by_onetrainer(at->info) || (by_comfyui(at->info) && counted_title(title));
+    bool weak = by_onetrainer(at->info) || (by_comfyui(at->info) && counted_title(title))
+             || template_title(title);
     if (stamped(title)) return;
     sfti_info_add_text(at->info, SFT_FACT_NAME, title, at->source, weak ? 40 : row->trust);
 }

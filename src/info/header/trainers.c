@@ -15,7 +15,9 @@ static void software_name(sfti_cursor *at, const sfti_row *row) {
 static void ot_type(sfti_cursor *at, const sfti_row *row) {
     const char *variant;
     if (!sfti_at_text(at)) return;
-    sfti_put_here(at, SFT_FACT_ARCHITECTURE, sfti_map_onetrainer(at->text, &variant), row->trust);
+    const char *architecture = sfti_map_onetrainer(at->text, &variant);
+    sfti_info_declared_base(at->info, architecture, sfti_trim(at->text), sfti_cursor_source(at),
+                            row->trust);
     sfti_put_here(at, SFT_FACT_VARIANT, variant, row->trust);
 }
 

@@ -49,6 +49,23 @@ static const sfti_member llm_members[] = {
     { "vocab", AS_SOME, offsetof(sft_info, llm.vocab) },
 };
 
+/* The range of preferred_weight; its source is that of the least, or the only, bound. */
+static void put_weights(sfti_json_writer *w, const sft_info *info) {
+    static const char *const keys[] = { "min", "max" };
+    const sfti_fact *first = info->weight_bounds[0] ? info->weight_bounds[0]
+                                                    : info->weight_bounds[1];
+    if (!sfti_put_open(w, "preferred_weight_range", '{', first != NULL)) return;
+    for (size_t i = 0; i < SFTI_COUNT(keys); i++) {
+        const sfti_fact *bound = info->weight_bounds[i];
+        sfti_json_key(w, keys[i]);
+        if (bound) sfti_put_value(w, &bound->value);
+        else sfti_json_null(w);
+    }
+    sfti_put_text(w, "source", first->source);
+    sfti_json_put_uint(w, "trust", (uint64_t)first->trust);
+    sfti_json_close(w, '}');
+}
+
 static void put_about(sfti_json_writer *w, const sft_info *info) {
     (void)sfti_put_open(w, "model", '{', true);
     put_facts(w, info, SFT_FACT_KIND, SFT_FACT_USAGE_HINT);
@@ -61,6 +78,7 @@ static void put_about(sfti_json_writer *w, const sft_info *info) {
     sfti_put_list(w, "components", &info->components, MEMBERS(component_members));
     put_facts(w, info, SFT_FACT_QUANTIZATION, SFT_FACT_FAMILY);
     sfti_put_members(w, MEMBERS(model_members), info);
+    put_weights(w, info);
     if (info->has_llm) sfti_put_record(w, "llm", MEMBERS(llm_members), info);
     else sfti_json_put_null(w, "llm");
     sfti_put_texts(w, "evidence", &info->evidence);
@@ -133,7 +151,7 @@ static void put_trigger(sfti_json_writer *w, const sfti_trigger *trigger) {
     (void)sfti_put_open(w, "others", '[', true);
     const sfti_trigger *other = trigger->others;
     for (size_t n = 0; other && n < SAME_MOST; other = other->next, n++) {
-        sfti_fact fact = { sfti_text_value(other->text), other->source, other->trust, NULL };
+        sfti_fact fact = { sfti_text_value(other->text), other->source, other->trust, NULL, false };
         sfti_json_open(w, '{');
         sfti_put_candidate(w, &fact);
         sfti_json_close(w, '}');
@@ -158,11 +176,17 @@ static const sfti_member prompt_members[] = {
     { "source", AS_TEXT, offsetof(sfti_prompt, source) },
 };
 
+static const sfti_member line_members[] = {
+    { "a1111", AS_TEXT, offsetof(sft_info, a1111) },
+    { "comfy", AS_TEXT, offsetof(sft_info, comfy) },
+};
+
 static void put_triggers(sfti_json_writer *w, const sft_info *info) {
     size_t count = 0;
     (void)sfti_put_open(w, "trigger_words", '[', true);
     for (size_t i = 0; i < info->triggers.count; i++) put_trigger(w, info->ordered[i]);
     sfti_json_close(w, ']');
+    sfti_put_record(w, "prompts", MEMBERS(line_members), info);
     sfti_put_list(w, "frequent_tags", &info->tags, MEMBERS(tag_members));
     (void)sfti_put_open(w, "example_prompts", '[', true);
     for (const sfti_prompt *one = info->prompts.first; one && count < EXAMPLES_MOST;
@@ -393,7 +417,7 @@ static void put_mismatches(sfti_json_writer *w, const sft_info *info) {
         sfti_put_text(w, "recorded", one->value);
         sfti_put_text(w, "computed", digest);
         sfti_put_text(w, "source", one->source);
-        sfti_json_put_cstr(w, "known", one->known);
+        sfti_json_put_cstr(w, "known", sfti_claim_known(info, one));
         sfti_json_close(w, '}');
     }
     sfti_json_close(w, ']');

@@ -120,17 +120,13 @@ static void hub_headless(const sft_info *info, hub_config *config) {
 /* What is not known is given as written. */
 static void hub_architecture(sft_info *info, const hub_config *config) {
     sft_span source = config->name.len > 0 ? config->class_source : config->type_source;
-    sft_span text = config->model_type;
-    if (config->architecture) text = sft_span_cstr(config->architecture);
-    else if (text.len > 0) source = config->type_source;
-    else if (config->name.len > 0) {
+    if (config->architecture)
+        sfti_info_add_cstr(info, SFT_FACT_ARCHITECTURE, config->architecture, source, HUB_TRUST);
+    else if (config->model_type.len > 0)
+        sfti_info_add_written(info, config->model_type, config->type_source, HUB_TRUST);
+    else if (config->name.len > 0)
         sfti_info_declared_class(info, config->name, source, HUB_TRUST);
-        return;
-    } else {
-        text = config->timm;
-        source = config->timm_source;
-    }
-    sfti_info_add_text(info, SFT_FACT_ARCHITECTURE, text, source, HUB_TRUST);
+    else sfti_info_add_written(info, config->timm, config->timm_source, HUB_TRUST);
 }
 
 static void hub_put(uint64_t *slot, uint64_t value, bool replace) {

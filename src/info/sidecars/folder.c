@@ -270,7 +270,7 @@ const sfti_entry *sfti_folder_find(const sft_info_folder *folder, sft_span stem,
 static bool generic_stem(sft_span stem) {
     static const char *const generic[] = { "model", "adapter_model", "pytorch_lora_weights",
                                            "diffusion_pytorch_model", "pytorch_model",
-                                           "consolidated", "ip_adapter" };
+                                           "consolidated", "ip_adapter", "adapters" };
     return SFTI_ONE_OF(stem, generic, sfti_starts_with);
 }
 

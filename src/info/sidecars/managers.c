@@ -40,6 +40,14 @@ static void take_name(sfti_cursor *at, const sfti_row *row) {
         sfti_take_fact(at, row);
 }
 
+/* field: 0 the least weight, 1 the most. */
+static void take_bound(sfti_cursor *at, const sfti_row *row) {
+    double weight;
+    if ((sfti_at_number(at) || sfti_at_text(at)) && sfti_parse_double(at->text, &weight))
+        sfti_info_declare(at->info, &at->info->weight_bounds[row->field], at->text,
+                          sfti_cursor_source(at), row->trust);
+}
+
 /* ── A1111 and Forge ── */
 
 static void take_sd_version(sfti_cursor *at, const sfti_row *row) {
@@ -78,6 +86,8 @@ void sfti_read_a1111(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
 static void take_tips(sfti_cursor *at, const sfti_row *row) {
     static const sfti_row rows[] = {
         { "/strength", sfti_take_weight, SFT_FACT_PREFERRED_WEIGHT, 95, NULL },
+        { "/strength_min", take_bound, 0, 95, NULL },
+        { "/strength_max", take_bound, 1, 95, NULL },
         { "/clip_skip", sfti_take_weight, SFT_FACT_CLIP_SKIP, 95, NULL },
     };
     (void)row;
@@ -214,6 +224,8 @@ void sfti_read_rgthree(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
         { "/type", sfti_sidecar_take_kind, 0, 70, NULL },
         { "/baseModel", sfti_sidecar_take_base, 0, 70, NULL },
         { "/sha256", sfti_sidecar_take_hash, 0, 0, "sha256" },
+        { "/strengthMin", take_bound, 0, 95, NULL },
+        { "/strengthMax", take_bound, 1, 95, NULL },
         { "/userNote", sfti_take_note, 0, 0, NULL },
         { "/userNote", sfti_take_links, 0, 0, NULL },
         { "/links/*", take_link, 0, 0, NULL },

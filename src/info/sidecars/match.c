@@ -103,6 +103,9 @@ static void demote_all(sft_info *info, sfti_sidecar *sidecar, bool differs) {
     for (size_t i = 0; i < SFT_FACT_COUNT; i++)
         for (sfti_fact *fact = info->facts[i]; fact; fact = fact->next)
             demote(info, sidecar, fact->source, &fact->trust, differs);
+    for (size_t i = 0; i < SFTI_COUNT(info->weight_bounds); i++)
+        for (sfti_fact *fact = info->weight_bounds[i]; fact; fact = fact->next)
+            demote(info, sidecar, fact->source, &fact->trust, differs);
     for (sfti_trigger *word = info->triggers.first; word; word = word->next)
         demote(info, sidecar, word->source, &word->trust, differs);
     for (sfti_civitai *claim = info->civitai.first; claim; claim = claim->next)
@@ -129,6 +132,21 @@ static void match_sidecar(sft_info *info, sfti_sidecar *sidecar,
     sidecar->match = verdict_of(info, sidecar, digests);
     int lower = lowering(sidecar->match);
     if (lower) demote_all(info, sidecar, lower == 2);
+}
+
+/* A digest of the whole file changes with the metadata. */
+static bool of_whole_file(const char *algo) {
+    return strcmp(algo, "autov3") != 0 && strncmp(algo, "sshs_", 5) != 0;
+}
+
+const char *sfti_claim_known(const sft_info *info, const sfti_claim *claim) {
+    const sfti_sidecar *one = info->online ? info->online : info->sidecars.first;
+    if (claim->known || !of_whole_file(claim->algo)) return claim->known;
+    for (; one; one = one == info->online ? info->sidecars.first : one->next)
+        if (one->match && strcmp(one->match, "weights") == 0
+            && comes_from(claim->source, one->source))
+            return "same weights, different metadata";
+    return NULL;
 }
 
 void sfti_info_match_sidecars(sft_info *info, const sfti_digests *digests) {

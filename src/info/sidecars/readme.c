@@ -44,6 +44,24 @@ static void card_tag(sfti_cursor *at, const sfti_row *row) {
                        sfti_cursor_source(at), row->trust);
 }
 
+/* "base_model:adapter:acme/fox-xl", as the Hub shows what base_model says. */
+static void card_base_tag(sfti_cursor *at, const sfti_row *row) {
+    static const char *const relations[] = { "adapter:", "finetune:", "quantized:", "merge:" };
+    sft_span base = sfti_trim(at->text);
+    if (!sfti_skip(&base, row->word)) return;
+    for (size_t i = 0; i < SFTI_COUNT(relations); i++) (void)sfti_skip(&base, relations[i]);
+    sfti_info_base_checkpoint(at->info, base, sfti_cursor_source(at), row->trust);
+}
+
+/* A tag that names a model; many are loose, so that it counts only where nothing else tells. */
+static void card_model_tag(sfti_cursor *at, const sfti_row *row) {
+    const sfti_fact *best = sfti_info_best(at->info, SFT_FACT_ARCHITECTURE);
+    if (best && best->trust >= row->trust) return;
+    const char *label, *architecture = sfti_map_tag(at->text, &label);
+    sfti_put_here(at, SFT_FACT_ARCHITECTURE, architecture, row->trust);
+    sfti_put_here(at, SFT_FACT_BASE_MODEL, label, row->trust);
+}
+
 static void card_widget(sfti_cursor *at, const sfti_row *row) {
     if (!sfti_same_letters(sfti_trim(at->text), "-")) sfti_sidecar_take_prompt(at, row);
 }
@@ -65,6 +83,8 @@ static const sfti_row card_rows[] = {
     { "/tags/*", card_tool, 0, 0, "simpletuner" },
     { "/tags/*", card_tool, 0, 0, "ai-toolkit" },
     { "/tags/*", card_tag, 0, 60, "template:sd-lora" },
+    { "/tags/*", card_base_tag, 0, 70, "base_model:" },
+    { "/tags/*", card_model_tag, 0, 60, NULL },
     { "/language", sfti_take_fact, SFT_FACT_LANGUAGE, 70, NULL },
     { "/language/*", sfti_take_item, SFT_FACT_LANGUAGE, 70, NULL },
     { "/model_name", sfti_take_fact, SFT_FACT_NAME, 80, NULL },
@@ -82,7 +102,9 @@ static void card_finish(sft_info *info, const readme_card *card) {
     if (card->license[which].len > 0)
         sfti_info_add_text(info, SFT_FACT_LICENSE, card->license[which],
                            card->license_source[which], 70);
-    if (card->base_count == 1)
+    if (card->base_count == 1 && sfti_map_civitai_base(card->bases[0]))
+        sfti_info_declared_label(info, card->bases[0], card->base_source, 60);
+    else if (card->base_count == 1)
         sfti_info_base_checkpoint(info, card->bases[0], card->base_source, 70);
     for (size_t i = 0; card->base_count > 1 && i < card->base_count; i++)
         sfti_info_add_item(info, SFT_FACT_BASE_CHECKPOINT, card->bases[i], card->base_source,

@@ -84,7 +84,7 @@ static void tell_embedding(const sfti_view *view, uint32_t slots, uint64_t width
         if (is_token(tensor->name))
             sfti_add_token(info, tensor->name, sft_span_cstr("tensors"));
     }
-    if (info->stem.len > 0)
+    if (info->stem.len > 0 && !sfti_generic_stem(info->stem))
         sfti_info_trigger(info, info->stem, sft_span_cstr("filename"), 85, -1);
 }
 

@@ -72,6 +72,10 @@ const sfti_signature sfti_language_rows[] = {
     { "language_model", "opt", 60,
       "decoder.layers.#.self_attn.k_proj.weight ; decoder.embed_positions.weight ; "
       "!encoder.*" },
+    /* attention alone, as in a shard or a file of what was quantised */
+    { "language_model", NULL, 60,
+      "layers.#.self_attn.q_proj.weight ; ^model.layers.#.self_attn.k_proj.weight ; "
+      "layers.#.self_attn.o_proj.weight ; !layers.#.mlp.*" },
     { NULL, NULL, 0, NULL },
 };
 

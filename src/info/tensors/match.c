@@ -13,12 +13,13 @@
 #define TAIL 8
 #define TAIL_WORDS 64
 
-/* The bit of what a name ends with, or ends with before ".weight" and its like; bit 0 for what is
- * too short. */
+/* The bit of what a name ends with before "weight" and what stands for it; bit 0 where that is too
+ * short to tell. */
 static unsigned tail_bit(sft_span name) {
+    static const char *const ends[] = { "_packed", "weight", "q" };
     uint64_t tail;
-    if (sfti_ends(name, ".weight")) name.len -= strlen(".weight");
-    else if (sfti_ends(name, ".qweight")) name.len -= strlen(".qweight");
+    for (size_t i = 0; i < SFTI_COUNT(ends); i++)
+        if (sfti_ends(name, ends[i])) name.len -= strlen(ends[i]);
     if (name.len < TAIL) return 0;
     memcpy(&tail, name.data + (name.len - TAIL), TAIL);
     return (unsigned)(tail * UINT64_C(0x9E3779B97F4A7C15) >> 52);
@@ -75,14 +76,18 @@ static size_t full_name(const char *prefix, sft_span name, char *buffer, size_t 
 }
 
 static const sft_tensor *find_name(const sfti_view *view, const char *prefix, sft_span name) {
+    static const char packed[] = "_packed";
     char buffer[512];
     if (!may_end(view, name)) return NULL;
-    size_t len = full_name(prefix, name, buffer, sizeof buffer - 1);
+    size_t len = full_name(prefix, name, buffer, sizeof buffer - sizeof packed);
     if (len == 0 || view->count == 0) return NULL;
     const sft_set *set = view->info->set;
     const sft_tensor *found = sft_set_find(set, (sft_span){ buffer, len }, NULL);
     sft_span whole = { buffer, len };
     if (found || !sfti_ends(whole, ".weight")) return found;
+    memcpy(buffer + len, packed, sizeof packed - 1);
+    found = sft_set_find(set, (sft_span){ buffer, len + sizeof packed - 1 }, NULL);
+    if (found) return found;
     memcpy(buffer + len - 6, "qweight", 7);
     return sft_set_find(set, (sft_span){ buffer, len + 1 }, NULL);
 }

@@ -24,10 +24,17 @@ static sft_span row_text_at(const void *ctx, uint32_t entry) {
     return ((const sfti_tags *)ctx)->rows[entry].text;
 }
 
-/* A pair needs a colon, and so does a folder. */
+/* Between parts of a caption, besides commas; the last is the training's own. */
+static const char *const separators[] = { "|||", "BREAK" };
+
+/* A pair needs a colon, or a separator before it; a folder needs a colon. */
 static bool take_tables(sfti_tags *tags, sft_span text) {
     sfti_arena *arena = &tags->arena;
-    tags->pair_cap = count_bytes(text, ':', SFTI_TAG_PAIRS) + 1;
+    size_t colons = count_bytes(text, ':', SFTI_TAG_PAIRS) + 1, marks = 0;
+    for (size_t i = 0; i < SFTI_COUNT(separators); i++)
+        marks += count_bytes(text, *separators[i], SFTI_TAG_PAIRS);
+    if (tags->separator.len > 0) marks += count_bytes(text, *tags->separator.data, SFTI_TAG_PAIRS);
+    tags->pair_cap = colons + marks < SFTI_TAG_PAIRS ? colons + marks : SFTI_TAG_PAIRS;
     tags->folder_cap = tags->pair_cap < SFTI_TAG_FOLDERS ? tags->pair_cap : SFTI_TAG_FOLDERS;
     tags->folders = sfti_arena_take(arena, tags->folder_cap * sizeof *tags->folders);
     tags->pairs = sfti_arena_take(arena, tags->pair_cap * sizeof *tags->pairs);
@@ -101,6 +108,37 @@ static void add_pair(sfti_tags *tags, sft_span text, uint32_t folder, uint64_t c
     tags->pairs[tags->pair_count++] = (sfti_tag_pair){ at, folder, count };
 }
 
+static bool separates(sft_span text, sft_span separator) {
+    return separator.len > 0 && text.len >= separator.len
+        && memcmp(text.data, separator.data, separator.len) == 0;
+}
+
+/* The length of a separator at i, or 0. A word separates as a word of its own. */
+static size_t separator_at(const sfti_tags *tags, sft_span text, size_t i) {
+    sft_span rest = sfti_from(text, i);
+    for (size_t n = 0; n < SFTI_COUNT(separators); n++) {
+        sft_span separator = sft_span_cstr(separators[n]);
+        bool word = sfti_word_byte(*separator.data);
+        if (!separates(rest, separator)) continue;
+        if (word && i > 0 && sfti_word_byte(text.data[i - 1])) continue;
+        if (word && rest.len > separator.len && sfti_word_byte(rest.data[separator.len])) continue;
+        return separator.len;
+    }
+    return separates(rest, tags->separator) ? tags->separator.len : 0;
+}
+
+static void add_parts(sfti_tags *tags, sft_span text, uint32_t folder, uint64_t count) {
+    size_t begin = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        size_t len = separator_at(tags, text, i);
+        if (len == 0) continue;
+        add_pair(tags, (sft_span){ text.data + begin, i - begin }, folder, count);
+        begin = i + len;
+        i = begin - 1;
+    }
+    add_pair(tags, sfti_from(text, begin), folder, count);
+}
+
 /* The members of one folder's object, whose first event is the last one. */
 static void read_folder(sfti_cursor *at, sfti_tags *tags, uint32_t folder) {
     sfti_json *json = &at->json;
@@ -113,7 +151,7 @@ static void read_folder(sfti_cursor *at, sfti_tags *tags, uint32_t folder) {
             return;
         }
         sfti_json_next(json);
-        if (count_of(json, &count)) add_pair(tags, text, folder, count);
+        if (count_of(json, &count)) add_parts(tags, text, folder, count);
         sfti_json_skip(json);
     }
 }
@@ -131,7 +169,7 @@ static void take_frequency(sfti_cursor *at, const sfti_row *row) {
         sft_span none = { "", 0 };
         sfti_tag_folder *folder = find_folder(tags, none);
         if (!folder) folder = add_folder(tags, none);
-        if (folder) add_pair(tags, at->key, (uint32_t)(folder - tags->folders), count);
+        if (folder) add_parts(tags, at->key, (uint32_t)(folder - tags->folders), count);
     }
 }
 
@@ -193,6 +231,10 @@ static const sfti_row dataset_frequency_rows[] = {
 static const sfti_row directory_rows[] = { { "/*", take_directory, 0, 0, NULL } };
 static const sfti_row regularisation_rows[] = { { "/*", take_directory, 1, 0, NULL } };
 static const sfti_row subset_rows[] = { { "/*/subsets/*", take_subset, 0, 0, NULL } };
+
+static const sfti_row separator_rows[] = {
+    { "/*/subsets/*/keep_tokens_separator", sfti_take_slot, 0, 0, NULL },
+};
 
 /* After the tags: what the other keys say of their folders. */
 static const struct told_of_folders { const char *key; const sfti_row *rows; } told[] = {
@@ -272,6 +314,7 @@ bool sfti_tags_read(sfti_tags *tags) {
         rows = dataset_frequency_rows;
         if (!sfti_info_metadata(info, "ss_datasets", &text)) return false;
     }
+    (void)sfti_walk_key(info, "ss_datasets", SFTI_ROWS(separator_rows), &tags->separator);
     if (!take_tables(tags, text)) return false;
     if (!sfti_info_walk(info, text, source, rows, 1, tags)) return false;
     read_told(tags);

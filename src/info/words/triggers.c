@@ -93,7 +93,7 @@ static bool has_weight(sft_span text) {
     return false;
 }
 
-static sft_span prompt_of(sft_info *info, sft_span text) {
+sft_span sfti_prompt_of(sft_info *info, sft_span text) {
     size_t brackets = 0, len = 0;
     for (size_t i = 0; i < text.len; i++) brackets += text.data[i] == '(' || text.data[i] == ')';
     if (brackets == 0 || has_weight(text)) return text;
@@ -291,7 +291,7 @@ static void keep_ordered(sft_info *info, const word_list *list) {
         else info->triggers.first = trigger;
         info->triggers.last = trigger;
         info->ordered[info->triggers.count++] = trigger;
-        trigger->prompt = prompt_of(info, trigger->text);
+        trigger->prompt = sfti_prompt_of(info, trigger->text);
     }
 }
 

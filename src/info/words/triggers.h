@@ -47,6 +47,7 @@ typedef struct sfti_tags {
     size_t folder_cap, pair_cap;
     sfti_names folder_names, row_names;
     uint64_t seed[2];
+    sft_span separator; /* keep_tokens_separator, or empty */
     uint64_t images; /* of all folders that count and have tags */
     bool known;      /* all of them recorded */
 } sfti_tags;
@@ -80,6 +81,9 @@ void sfti_candidate_put(sfti_candidates *all, const sfti_candidate *one);
 double sfti_share(uint64_t count, uint64_t images);
 /* One more inferred word, as names spell it. */
 void sfti_list_word(sfti_tags *tags, const sfti_candidate *one);
+
+/* A text as it is pasted into a prompt: brackets escaped, unless they give a weight. */
+sft_span sfti_prompt_of(sft_info *info, sft_span text);
 
 /* Words below that trust are not listed. */
 #define SFTI_WORD_TRUST 60

@@ -22,6 +22,7 @@ P
 mkdir e && cp lora/neon-city.civitai.info e/neon.civitai.info
 edit lora/neon-city.safetensors e/neon.safetensors note=edited
 $SFT info --verify e; echo $?
+$SFT info --verify --json e | pyjson '[(m["algo"], m["known"]) for m in j["results"][0]["hashes"]["mismatches"]]'
 $SFT info --hash sha256 e >/dev/null; echo $?
 $SFT info --verify --json e | pyjson '[(s["match"]) for s in j["results"][0]["sidecars"]]'
 $SFT info --verify -f name,civitai.match,civitai.trust,civitai.matches_file e

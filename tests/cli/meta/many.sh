@@ -1,4 +1,5 @@
 # Many files in one call: each atomic, a failure does not stop the rest, a summary at the end.
+{
 cp every-dtype.safetensors a.safetensors; cp every-dtype.safetensors b.safetensors
 mkdir -p tree/sub; cp a.safetensors tree/one.safetensors; cp quantised.safetensors tree/sub/two.safetensors
 $SFT meta set a.safetensors b.safetensors author Ada license MIT; echo $?
@@ -19,3 +20,4 @@ $SFT meta set x/m.safetensors y/m.safetensors k v -o z/; echo $?; ls z 2>&1 | se
 $SFT meta set a.safetensors b.safetensors k v -o one.safetensors; echo $?
 $SFT meta set -r sharded k v -o copy/; echo $?
 $SFT meta set a.safetensors b.safetensors author Zoe --json | cut -c1-90
+} | plain

@@ -1,4 +1,5 @@
 # meta FILE lists; get of several keys; JSON inside values; the header; tables.
+{
 m=every-dtype.safetensors l=lora/neon-city.safetensors
 $SFT meta $m; $SFT meta lsit $m; echo $?
 $SFT meta get $l ss_output_name nosuch ss_network_dim; echo $?
@@ -27,3 +28,4 @@ head = json.dumps({"__metadata__": {"deep": deep, "text": "{not json", "esc": "\
 open("deep.safetensors", "wb").write(struct.pack("<Q", len(head)) + head)
 P
 $SFT meta list --pretty deep.safetensors | sed -n '98,112p'
+} | plain

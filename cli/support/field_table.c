@@ -1,0 +1,267 @@
+#include "support/field_table.h"
+
+#include "safetensors_info.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_PARTS 3 /* of a name to choose from */
+#define NAME_BYTES 96
+
+/* ── Short names ── */
+
+static const struct field_alias { const char *name, *path; } field_aliases[] = {
+    { "rank", "adapter.rank.mode" }, { "alpha", "adapter.alpha.mode" },
+    { "prompt", "trigger_words.prompt" }, { "a1111", "prompts.a1111" },
+    { "comfy", "prompts.comfy" }, { "bytes", "file.bytes" }, { "tensors", "file.tensors" },
+    { "parameters", "model.parameters" }, { "precision", "model.precision" },
+    { "size", "model.size" }, { "tool", "training.tool" }, { "type", "adapter.type" },
+    { "format", "adapter.format" }, { "epoch", "training.epoch" },
+    { "steps", "training.steps" }, { "images", "training.images" },
+    { "model_id", "civitai.model_id" }, { "version_id", "civitai.version_id" },
+    { "air", "civitai.air" }, { "url", "civitai.url" }, { "notes", "model.notes" },
+    { "rating", "model.rating" }, { "nsfw_level", "model.nsfw_level" },
+    { "components", "model.components" }, { "evidence", "model.evidence" },
+    { "vectors", "model.vectors" }, { "negative", "model.negative" }, { "llm", "model.llm" },
+};
+
+static const char *alias_path(sft_span name) {
+    for (size_t i = 0; i < sizeof field_aliases / sizeof *field_aliases; i++)
+        if (cli_is(name, field_aliases[i].name)) return field_aliases[i].path;
+    return NULL;
+}
+
+/* ── The table ── */
+
+/* Members of each type of object. After a colon the member's own type; "[]" marks a list. The
+ * facts of `model` are those of sft_fact_name. */
+static const struct field_type { const char *name, *members; } field_types[] = {
+    { "result", "path path_bytes ok error:error complete file:file metadata:any metadata_cut:any "
+                "shards:shard[] set:set missing:[] parts:result[] model:model adapter:adapter "
+                "trigger_words:trigger[] prompts:prompts frequent_tags:tag[] "
+                "example_prompts:example[] civitai:civitai links:link[] training:training "
+                "merge:merge provenance:provenance hashes:hashes previews:preview[] "
+                "sidecars:sidecar[] privacy:private[] conflicts:conflict[]" },
+    { "error", "code offset tensor message hint" },
+    { "file", "bytes header_bytes data_offset data_bytes tensors parameters alignment unaligned "
+              "dtypes:dtypes" },
+    { "dtypes", "*:count" },
+    { "count", "tensors parameters bytes" },
+    { "shard", "path path_bytes bytes tensors" },
+    { "set", "index shard of" },
+    { "fact", "value:[] source trust others:candidate[]" },
+    { "candidate", "value:[] source trust" },
+    { "model", "notes:note[] rating nsfw_level components:component[] precision parameters size "
+               "vectors negative preferred_weight_range:bounds llm:llm evidence:[]" },
+    { "note", "text source" },
+    { "component", "part architecture dtype bytes parameters" },
+    { "llm", "layers hidden heads kv_heads vocab" },
+    { "bounds", "min max source trust" },
+    { "adapter", "type dora rslora format rank:range alpha:alpha scale conv_rank modules "
+                 "components:component[] targets:[] blocks:[]" },
+    { "range", "min max mode" },
+    { "alpha", "min max mode sampled" },
+    { "trigger", "text prompt words:[] trust source group folder coverage others:candidate[]" },
+    { "prompts", "a1111 comfy" },
+    { "tag", "tag count coverage" },
+    { "example", "positive negative seed steps sampler cfg source" },
+    { "civitai", "model_id version_id air url source trust match matches_file published_at "
+                 "permissions:permissions" },
+    { "permissions", "credit commercial:[] derivatives relicense" },
+    { "link", "url source model_id version_id" },
+    { "training", "tool tool_version started_at finished_at duration_s epoch epochs step steps "
+                  "images images_with_repeats regularisation_images batch_size learning_rate "
+                  "unet_lr text_encoder_lr:[] optimizer scheduler resolution network_module "
+                  "network_args:any seed clip_skip mixed_precision noise_offset comment session_id "
+                  "base:origin vae:origin datasets:dataset[] buckets:bucket[]" },
+    { "origin", "file sha256 autov1" },
+    { "dataset", "folder images repeats class_tokens regularisation resolution" },
+    { "bucket", "resolution count" },
+    { "merge", "tool method recipe:any sources:source[]" },
+    { "source", "name sha256 autov1 weight" },
+    { "provenance", "workflow prompt loaders:loader[]" },
+    { "loader", "type name strength_model strength_clip" },
+    { "hashes", "recorded:claim[] computed:any mismatches:mismatch[] lookup_url" },
+    { "claim", "algo value source" },
+    { "mismatch", "algo recorded computed source known" },
+    { "preview", "path source media_type bytes width height" },
+    { "sidecar", "path kind match error" },
+    { "private", "key what" },
+    { "conflict", "field candidates:candidate[]" },
+};
+
+typedef struct member {
+    sft_span name, type; /* type: empty for a scalar */
+    bool is_list;
+} member;
+
+static bool next_member(const char **rest, member *out) {
+    const char *at = *rest + strspn(*rest, " ");
+    size_t len = strcspn(at, " "), name = strcspn(at, ": ");
+    *rest = at + len;
+    if (len == 0) return false;
+    out->name = (sft_span){ at, name };
+    out->type = (sft_span){ at + name, len - name };
+    if (out->type.len > 0) { /* the colon */
+        out->type.data++;
+        out->type.len--;
+    }
+    out->is_list = out->type.len >= 2 && out->type.data[out->type.len - 1] == ']';
+    if (out->is_list) out->type.len -= 2;
+    return true;
+}
+
+static const char *members_of(sft_span type) {
+    for (size_t i = 0; i < sizeof field_types / sizeof *field_types; i++)
+        if (cli_is(type, field_types[i].name)) return field_types[i].members;
+    return "";
+}
+
+static bool is_fact(sft_span name) {
+    for (int i = 0; i < SFT_FACT_COUNT; i++)
+        if (cli_is(name, sft_fact_name((sft_fact)i))) return true;
+    return false;
+}
+
+static bool find_member(sft_span type, sft_span name, member *out) {
+    if (cli_is(type, "model") && is_fact(name)) {
+        *out = (member){ name, sft_span_cstr("fact"), false };
+        return true;
+    }
+    const char *rest = members_of(type);
+    while (next_member(&rest, out))
+        if (sft_span_equal(out->name, name) || cli_is(out->name, "*")) return true;
+    return false;
+}
+
+static sft_span first_part(sft_span path) {
+    const char *dot = path.len ? memchr(path.data, '.', path.len) : NULL;
+    return (sft_span){ path.data, dot ? (size_t)(dot - path.data) : path.len };
+}
+
+/* What follows the part and its dot; an empty last part ("model.") is kept as a part. */
+static bool drop_part(sft_span *path, sft_span part) {
+    if (part.len == path->len) return false;
+    path->data += part.len + 1;
+    path->len -= part.len + 1;
+    return true;
+}
+
+static bool is_index(sft_span part) {
+    size_t digits = 0;
+    while (digits < part.len && part.data[digits] >= '0' && part.data[digits] <= '9') digits++;
+    return digits > 0 && digits == part.len;
+}
+
+/* Walks the path as far as the table knows it: where it does not, type and path say which part
+ * of which type is unknown. */
+static bool walk(sft_span *type, sft_span *path) {
+    for (bool is_list = false, more = true; more;) {
+        sft_span part = first_part(*path);
+        member found;
+        if (cli_is(*type, "any")) return path->len > 0;
+        if (is_list && is_index(part)) {
+            is_list = false;
+        } else {
+            if (!find_member(*type, part, &found)) return false;
+            *type = found.type;
+            is_list = found.is_list;
+        }
+        more = drop_part(path, part);
+    }
+    return true;
+}
+
+static bool is_path(const char *type, sft_span path) {
+    sft_span at = sft_span_cstr(type);
+    return walk(&at, &path);
+}
+
+bool cli_field_place_of(sft_span name, cli_field_place *out) {
+    const char *alias = alias_path(name);
+    *out = (cli_field_place){ false, alias ? sft_span_cstr(alias) : name };
+    out->in_model = !alias && is_fact(first_part(name));
+    return alias || is_path(out->in_model ? "model" : "result", name);
+}
+
+/* ── The nearest name ── */
+
+static void try_members(cli_guess *guess, sft_span type) {
+    const char *rest = members_of(type);
+    member one;
+    while (next_member(&rest, &one)) cli_guess_try(guess, one.name);
+    for (int i = 0; cli_is(type, "model") && i < SFT_FACT_COUNT; i++)
+        cli_guess_try(guess, sft_span_cstr(sft_fact_name((sft_fact)i)));
+}
+
+/* A name whose beginning was left out: "rank.max" for adapter.rank.max. */
+static bool find_parent(sft_span name, member *out) {
+    const char *rest = members_of(sft_span_cstr("result"));
+    while (next_member(&rest, out)) {
+        sft_span type = out->type, path = name;
+        bool is_free = cli_is(type, "any") || cli_is(type, "result");
+        if (type.len > 0 && !is_free && walk(&type, &path)) return true;
+    }
+    return false;
+}
+
+/* The guess with a path before it, which is known. */
+static const char *guess_text(cli_guess *guess, sft_span path, const char *dot) {
+    char before[64];
+    if (path.len >= sizeof before - 2) return "";
+    snprintf(before, sizeof before, "\"%.*s%s", (int)path.len, path.data, dot);
+    return cli_guess_text(guess, before, "\"");
+}
+
+const char *cli_field_guess(cli_guess *guess, sft_span name) {
+    sft_span type = sft_span_cstr(is_fact(first_part(name)) ? "model" : "result"), path = name;
+    member parent;
+    if (find_parent(name, &parent)) {
+        *guess = (cli_guess){ .word = name, .best = name };
+        return guess_text(guess, parent.name, ".");
+    }
+    (void)walk(&type, &path);
+    bool is_first = path.len == name.len;
+    *guess = cli_guess_begin(first_part(path));
+    try_members(guess, type);
+    if (is_first) try_members(guess, sft_span_cstr("model"));
+    for (size_t i = 0; is_first && i < sizeof field_aliases / sizeof *field_aliases; i++)
+        cli_guess_try(guess, sft_span_cstr(field_aliases[i].name));
+    return guess_text(guess, (sft_span){ name.data, name.len - path.len }, "");
+}
+
+/* ── All names ── */
+
+/* Whether completion goes on into it: no facts (their names are short), no results in results. */
+static bool is_listed(sft_span type) {
+    static const char *const closed[] = { "any", "result", "fact", "candidate", "dtypes" };
+    bool listed = type.len > 0;
+    for (size_t i = 0; i < sizeof closed / sizeof *closed; i++)
+        listed = listed && !cli_is(type, closed[i]);
+    return listed;
+}
+
+void cli_field_each(cli_field_fn take, void *ctx) {
+    const char *rest[NAME_PARTS] = { members_of(sft_span_cstr("result")) };
+    size_t begins[NAME_PARTS] = { 0 }, depth = 0;
+    char name[NAME_BYTES];
+    member one;
+    for (int i = 0; i < SFT_FACT_COUNT; i++) take(ctx, sft_fact_name((sft_fact)i));
+    for (size_t i = 0; i < sizeof field_aliases / sizeof *field_aliases; i++)
+        take(ctx, field_aliases[i].name);
+    for (;;) {
+        if (!next_member(&rest[depth], &one)) {
+            if (depth-- == 0) return;
+            continue;
+        }
+        size_t len = begins[depth] + one.name.len;
+        if (len + 2 > sizeof name) continue;
+        memcpy(name + begins[depth], one.name.data, one.name.len);
+        name[len] = 0;
+        take(ctx, name);
+        if (depth + 1 == NAME_PARTS || !is_listed(one.type)) continue;
+        name[len] = '.';
+        begins[++depth] = len + 1;
+        rest[depth] = members_of(one.type);
+    }
+}

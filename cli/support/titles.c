@@ -1,0 +1,401 @@
+#include "support/titles.h"
+
+#include "base/utf8.h"
+#include "support/print.h"
+#include "support/words.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNSURE 60        /* trust up to which a fact is marked */
+#define LABEL_BYTES 64   /* of one text out of a file */
+
+/* ── Text ── */
+
+typedef struct title {
+    char *text;
+    size_t len;
+} title;
+
+/* As much as fits, whole characters, with an ellipsis if that is not all. */
+static sft_span clipped(sft_span text, size_t most) {
+    size_t len = 0;
+    if (text.len <= most) return text;
+    while (len < most) {
+        const uint8_t *at = (const uint8_t *)text.data + len;
+        uint32_t code;
+        size_t step = sfti_utf8_decode(at, at + (text.len - len), &code);
+        if (len + (step ? step : 1) > most) break;
+        len += step ? step : 1;
+    }
+    return (sft_span){ text.data, len };
+}
+
+static void put(title *t, sft_span text) {
+    text = clipped(text, CLI_TITLE_SIZE - t->len);
+    if (text.len) memcpy(t->text + t->len, text.data, text.len);
+    t->len += text.len;
+}
+
+static void say(title *t, const char *words) {
+    put(t, sft_span_cstr(words));
+}
+
+/* What a file says, in as many bytes as a title has for it. */
+static void put_label(title *t, sft_span label) {
+    sft_span some = clipped(label, LABEL_BYTES);
+    put(t, some);
+    if (some.len < label.len) say(t, "\xE2\x80\xA6");
+}
+
+/* "a" after nothing, " a" after something. */
+static void piece(title *t, const char *before, sft_span text) {
+    if (!text.len) return;
+    if (t->len) say(t, before);
+    put(t, text);
+}
+
+static bool is_letter(char c) {
+    char low = cli_lower(c);
+    return (low >= 'a' && low <= 'z') || (c >= '0' && c <= '9') || (unsigned char)c >= 0x80;
+}
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+/* Letters and digits, and points between digits. */
+static bool next_word(sft_span *rest, sft_span *word) {
+    size_t at = 0, end;
+    while (at < rest->len && !is_letter(rest->data[at])) at++;
+    for (end = at; end < rest->len; end++) {
+        bool point = rest->data[end] == '.' && end > at && end + 1 < rest->len
+                  && is_digit(rest->data[end - 1]) && is_digit(rest->data[end + 1]);
+        if (!is_letter(rest->data[end]) && !point) break;
+    }
+    *word = (sft_span){ rest->data + at, end - at };
+    *rest = (sft_span){ rest->data + end, rest->len - end };
+    return word->len > 0;
+}
+
+/* "1" is also said by "1.5". */
+static bool says_word(sft_span text, sft_span word) {
+    sft_span one;
+    while (next_word(&text, &one)) {
+        bool longer = one.len > word.len && one.data[word.len] == '.';
+        if (longer && is_digit(word.data[0])) one.len = word.len;
+        if (cli_same_letters(one, word)) return true;
+    }
+    return false;
+}
+
+/* Whether every word of it stands in text. */
+static bool says(sft_span text, sft_span words) {
+    sft_span one;
+    while (next_word(&words, &one))
+        if (!says_word(text, one)) return false;
+    return true;
+}
+
+static sft_span written(const title *t) {
+    return (sft_span){ t->text, t->len };
+}
+
+/* ── Facts ── */
+
+bool cli_is_unsure(const sft_node *root, const char *path) {
+    uint64_t trust;
+    const sft_node *fact = sft_node_find(root, path);
+    return sft_node_text(fact, "").len && sft_node_uint(fact, "trust", &trust)
+        && trust <= UNSURE;
+}
+
+static void doubt(title *t, const sft_node *root, const char *path) {
+    if (cli_is_unsure(root, path)) say(t, "?");
+}
+
+/* The size that a name states ("8B", "1.3b"), if it is about what was counted. */
+static bool stated_size(sft_span name, uint64_t parameters, sft_span *out) {
+    while (next_word(&name, out)) {
+        char digits[16], *end;
+        size_t len = out->len - 1;
+        if (len == 0 || len >= sizeof digits || cli_lower(out->data[len]) != 'b') continue;
+        memcpy(digits, out->data, len);
+        digits[len] = 0;
+        double stated = strtod(digits, &end) * 1e9, counted = (double)parameters;
+        if (end == digits + len && stated > counted * 0.75 && stated < counted * 1.33) {
+            out->len = len;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "8.2B", "14B", "732M" */
+static void put_rounded(title *t, uint64_t parameters) {
+    char buffer[CLI_NUMBER_SIZE];
+    uint64_t unit = parameters >= 999500000 ? 1000000000 : 1000000;
+    uint64_t tenths = parameters / (unit / 10) + (parameters % (unit / 10) >= unit / 20);
+    if (tenths >= 100 || tenths % 10 == 0)
+        snprintf(buffer, sizeof buffer, "%" PRIu64, (tenths + 5) / 10);
+    else
+        snprintf(buffer, sizeof buffer, "%" PRIu64 ".%" PRIu64, tenths / 10, tenths % 10);
+    say(t, buffer);
+    say(t, unit == 1000000 ? "M" : "B");
+}
+
+/* " 8B": as its name or path states it, else rounded. */
+static void size_piece(title *t, const sft_node *root) {
+    uint64_t parameters;
+    sft_span size;
+    if (!sft_node_uint(root, "model.parameters", &parameters) || parameters < 1000000) return;
+    if (t->len) say(t, " ");
+    if (stated_size(sft_node_text(root, "model.name"), parameters, &size)
+        || stated_size(cli_base_label_words(sft_node_text(root, "path")), parameters, &size)) {
+        put(t, size);
+        say(t, "B");
+    } else {
+        put_rounded(t, parameters);
+    }
+}
+
+static bool is_language(const sft_node *root, sft_span kind) {
+    const sft_node *llm = sft_node_find(root, "model.llm");
+    return cli_is(kind, "language_model") || (llm && llm->type == SFT_NODE_OBJECT);
+}
+
+/* ── What it is made for, or of ── */
+
+/* How a kind is said. */
+typedef enum form {
+    FORM_OF,     /* "VAE (Wan 2.1)" */
+    FORM_FOR,    /* "ControlNet for SDXL (canny)" */
+    FORM_ITSELF, /* "SDXL v-pred (NoobAI)": the architecture says what it is */
+} form;
+
+static form form_of(sft_span kind) {
+    static const struct kind_form { const char *id; form form; } forms[] = {
+        { "adapter", FORM_FOR }, { "embedding", FORM_FOR }, { "controlnet", FORM_FOR },
+        { "control_lora", FORM_FOR }, { "ip_adapter", FORM_FOR }, { "t2i_adapter", FORM_FOR },
+        { "motion_module", FORM_FOR }, { "checkpoint", FORM_ITSELF },
+        { "diffusion_model", FORM_ITSELF }, { "pipeline", FORM_ITSELF },
+        { "language_model", FORM_ITSELF },
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (cli_is(kind, forms[i].id)) return forms[i].form;
+    return FORM_OF;
+}
+
+/* "Wan" for "vae-wan", whose words are "Wan VAE". */
+static sft_span vae_words(sft_span id) {
+    sft_span words = cli_architecture_words(id);
+    if (cli_ends_with(words, " VAE")) {
+        words.len -= 4;
+    } else if (id.len > 4 && memcmp(id.data, "vae-", 4) == 0) {
+        words = cli_architecture_words((sft_span){ id.data + 4, id.len - 4 });
+    }
+    return words;
+}
+
+/* The architecture with its variant and size. A base that says all of the architecture and more
+ * stands for it; *base becomes what is left to be told of the base. */
+static void subject(title *t, const sft_node *root, sft_span kind, bool variants, sft_span *base) {
+    char buffer[CLI_TITLE_SIZE];
+    sft_span id = sft_node_text(root, "model.architecture");
+    sft_span words = cli_is(kind, "vae") ? vae_words(id) : cli_architecture_words(id);
+    sft_span variant = cli_variant_words(sft_node_text(root, "model.variant"), buffer);
+    size_t begin = t->len;
+    bool more = base->len && words.len && says(*base, words) && !says(words, *base);
+    if (more) put_label(t, *base);
+    else put(t, words);
+    bool unsure = cli_is_unsure(root, "model.architecture");
+    if (unsure || (more && cli_is_unsure(root, "model.base_model"))) say(t, "?");
+    sft_span done = { t->text + begin, t->len - begin };
+    if (variants && variant.len && !says(done, variant)) {
+        bool apart = memcmp(variant.data, "high", 4) == 0 || memcmp(variant.data, "low", 3) == 0;
+        piece(t, apart ? ", " : " ", variant);
+        doubt(t, root, "model.variant");
+    }
+    if (id.len && form_of(kind) != FORM_FOR && is_language(root, kind)) size_piece(t, root);
+    done.len = t->len - begin;
+    if (more || (done.len && says(done, *base)) || cli_is(*base, "Other")) base->len = 0;
+}
+
+static void prediction_piece(title *t, const sft_node *root) {
+    sft_span id = sft_node_text(root, "model.prediction_type");
+    sft_span architecture = sft_node_text(root, "model.architecture");
+    bool is_default = cli_is(id, "epsilon");
+    if (cli_is(id, "flow")) /* what nearly everything since SD 3 predicts */
+        is_default = !cli_is(architecture, "sd-1") && !cli_is(architecture, "sd-2")
+                  && !cli_is(architecture, "sdxl");
+    if (!id.len || is_default) return;
+    piece(t, " ", cli_prediction_words(id));
+    doubt(t, root, "model.prediction_type");
+}
+
+static void quantization_piece(title *t, const sft_node *root) {
+    char buffer[CLI_TITLE_SIZE];
+    sft_span id = sft_node_text(root, "model.quantization");
+    if (!id.len) return;
+    piece(t, ", ", cli_quantization_words(id, buffer));
+    doubt(t, root, "model.quantization");
+}
+
+/* " (canny, NoobAI)" */
+static void brackets(title *t, const sft_node *root, sft_span first, sft_span base) {
+    if (!first.len && !base.len) return;
+    say(t, " (");
+    put(t, first);
+    if (first.len) doubt(t, root, "model.variant");
+    if (first.len && base.len) say(t, ", ");
+    put_label(t, base);
+    if (base.len) doubt(t, root, "model.base_model");
+    say(t, ")");
+}
+
+/* ── Kinds ── */
+
+/* "LoRA r4-16", "mixed adapter r8" */
+static void adapter_words(title *t, const sft_node *root) {
+    sft_span type = sft_node_text(root, "adapter.type");
+    sft_span words = cli_kind_words(type), least = sft_node_text(root, "adapter.rank.min");
+    sft_span most = sft_node_text(root, "adapter.rank.max");
+    bool dora = sft_node_true(root, "adapter.dora"), lora = cli_is(type, "lora");
+    if (dora && lora) words = sft_span_cstr("DoRA");
+    put(t, words);
+    if (dora && !lora) say(t, " (DoRA)");
+    if (!words.len || (words.data[0] >= 'a' && words.data[0] <= 'z')) {
+        if (words.len) say(t, " ");
+        say(t, "adapter");
+    }
+    if (!least.len) return;
+    say(t, " r");
+    put(t, least);
+    if (sft_span_equal(least, most)) return;
+    say(t, "-");
+    put(t, most);
+}
+
+static void for_title(title *t, const sft_node *root, sft_span kind, sft_span base) {
+    char buffer[CLI_TITLE_SIZE];
+    sft_span architecture = sft_node_text(root, "model.architecture");
+    sft_span family = sft_node_text(root, "model.family");
+    sft_span variant = cli_variant_words(sft_node_text(root, "model.variant"), buffer);
+    bool adapter = cli_is(kind, "adapter");
+    if (sft_node_true(root, "model.negative")) say(t, "negative ");
+    if (adapter || cli_is(kind, "control_lora")) {
+        if (!adapter) say(t, "Control-");
+        adapter_words(t, root);
+    } else {
+        put(t, cli_kind_words(kind));
+        doubt(t, root, "model.kind");
+    }
+    if (architecture.len) {
+        say(t, " for ");
+        subject(t, root, kind, adapter, &base);
+    } else if (family.len) {
+        sft_span words = cli_family_words(family);
+        say(t, " for a ");
+        put(t, words);
+        if (cli_ends_with(words, "-like")) say(t, " model");
+        doubt(t, root, "model.family");
+    }
+    if ((adapter && architecture.len) || cli_is(variant, "Control")) variant.len = 0;
+    prediction_piece(t, root);
+    quantization_piece(t, root);
+    brackets(t, root, variant, base);
+}
+
+/* "SDXL", "SDXL, U-Net only": of some architectures people expect a file with all parts. */
+static void extent_piece(title *t, sft_span kind, sft_span architecture) {
+    static const char *const whole[] = { "sd-1", "sd-2", "sdxl", "sdxl-refiner", "ssd-1b",
+                                         "segmind-vega", "koala", "playground-2.5", "svd" };
+    bool expected = false;
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
+        expected = expected || cli_is(architecture, whole[i]);
+    if (cli_is(kind, "diffusion_model") && expected) say(t, ", U-Net only");
+    if (cli_is(kind, "checkpoint") && !expected) say(t, ", all in one");
+    if (cli_is(kind, "pipeline")) say(t, ", pipeline");
+}
+
+static void family_title(title *t, const sft_node *root, sft_span kind) {
+    sft_span words = cli_family_words(sft_node_text(root, "model.family"));
+    put(t, words);
+    if (words.len) doubt(t, root, "model.family");
+    piece(t, " ", cli_kind_words(kind));
+    doubt(t, root, "model.kind");
+    if (is_language(root, kind)) size_piece(t, root);
+}
+
+static void itself_title(title *t, const sft_node *root, sft_span kind, sft_span base) {
+    sft_span architecture = sft_node_text(root, "model.architecture");
+    if (!architecture.len) family_title(t, root, kind);
+    else subject(t, root, kind, true, &base);
+    prediction_piece(t, root);
+    if (architecture.len) extent_piece(t, kind, architecture);
+    quantization_piece(t, root);
+    brackets(t, root, (sft_span){ NULL, 0 }, base);
+}
+
+static void of_title(title *t, const sft_node *root, sft_span kind, sft_span base) {
+    sft_span architecture = sft_node_text(root, "model.architecture");
+    sft_span family = sft_node_text(root, "model.family");
+    bool told = cli_is(kind, "vae") && cli_is(family, "autoencoder");
+    put(t, cli_kind_words(kind));
+    doubt(t, root, "model.kind");
+    if (architecture.len || base.len || (family.len && !told)) {
+        say(t, " (");
+        if (architecture.len) subject(t, root, kind, true, &base);
+        else if (!told) put(t, cli_family_words(family));
+        if (base.len && (architecture.len || (family.len && !told))) say(t, ", ");
+        put_label(t, base);
+        if (base.len) doubt(t, root, "model.base_model");
+        say(t, ")");
+    }
+    quantization_piece(t, root);
+}
+
+sft_span cli_title(const sft_node *root, char buffer[CLI_TITLE_SIZE]) {
+    title t = { buffer, 0 };
+    sft_span kind = sft_node_text(root, "model.kind"), family;
+    sft_span base = cli_base_label_words(sft_node_text(root, "model.base_model"));
+    if (!kind.len || cli_is(kind, "unknown")) {
+        family = cli_family_words(sft_node_text(root, "model.family"));
+        sft_span architecture = sft_node_text(root, "model.architecture");
+        if (architecture.len) subject(&t, root, kind, true, &base);
+        else put(&t, family);
+        if (t.len) say(&t, " of ");
+        say(&t, "unknown kind");
+        quantization_piece(&t, root);
+        return written(&t);
+    }
+    form how = form_of(kind);
+    if (how == FORM_FOR) for_title(&t, root, kind, base);
+    else if (how == FORM_ITSELF) itself_title(&t, root, kind, base);
+    else of_title(&t, root, kind, base);
+    return written(&t);
+}
+
+/* Of what stands for itself (a text encoder, an upscaler) the architecture is no base. */
+static bool has_base(sft_span kind) {
+    return form_of(kind) != FORM_OF || cli_is(kind, "vae") || !kind.len;
+}
+
+sft_span cli_base_words(const sft_node *root, char buffer[CLI_TITLE_SIZE]) {
+    static const char *const declared[] = { "model.base_model", "model.base_checkpoint" };
+    title t = { buffer, 0 };
+    sft_span kind = sft_node_text(root, "model.kind");
+    sft_span architecture = sft_node_text(root, "model.architecture");
+    for (size_t i = 0; i < sizeof declared / sizeof *declared && t.len == 0; i++) {
+        sft_span value = sft_node_text(root, declared[i]);
+        if (!value.len || cli_is(value, "Other")) continue;
+        put_label(&t, cli_base_label_words(value));
+        doubt(&t, root, declared[i]);
+    }
+    if (t.len || !has_base(kind)) return written(&t);
+    put(&t, cli_is(kind, "vae") ? vae_words(architecture) : cli_architecture_words(architecture));
+    doubt(&t, root, "model.architecture");
+    return written(&t);
+}

@@ -1,4 +1,4 @@
-# Headers, libraries, command, pkg-config, CMake package, man pages, completions.
+# Headers, libraries, command, pkg-config, CMake package, man pages, documents, completions.
 include(CMakePackageConfigHelpers)
 set(sft_package ${CMAKE_INSTALL_LIBDIR}/cmake/safetensors)
 
@@ -28,6 +28,11 @@ if(TARGET safetensors_command)
     install(TARGETS safetensors_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
     file(GLOB sft_pages CONFIGURE_DEPENDS man/*.5)
     install(FILES ${sft_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man5)
+endif()
+if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/docs)
+    install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}
+            FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.json")
+    install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 endif()
 if(TARGET manual)
     set(sft_made ${CMAKE_CURRENT_BINARY_DIR})

@@ -8,6 +8,7 @@
   hints               every sft_hint is worded by the library and by both front ends, and used
   src, include        no text names an option of the command, Python or another front end
   -h, man pages       made from one table: equal words, every command has both; docs/cli.md too
+  links               of every page lead somewhere; docs/pictures are what tools/pictures.py draws
   messages            one condition, one text: those of one code do not differ in small words only
   tests/README.md     names every suite of tests/run.py; the programs of its cases can be run
 """
@@ -365,6 +366,42 @@ def check_pages():
         demand(not said, "mandoc: %s of %s" % (said.strip(), page.splitlines()[0]))
 
 
+# ── Links ──
+
+def anchors(text):
+    """Of the headings of a page, as GitHub makes them."""
+    found = set()
+    for title in re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S), re.M):
+        title = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", title).lower()
+        found.add(re.sub(r"[^\w\- ]", "", title).strip().replace(" ", "-"))
+    return found
+
+
+def check_links():
+    pages = glob.glob("*.md", root_dir=ROOT) + glob.glob("docs/*.md", root_dir=ROOT)
+    pages += ["tests/README.md", "bindings/python/README.md"]
+    count = 0
+    for page in pages:
+        text = re.sub(r"^```.*?^```$", "", read(page), flags=re.M | re.S)
+        for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", text)):
+            if re.match(r"[a-z]+:", target):
+                continue
+            count += 1
+            name, _, anchor = target.partition("#")
+            place = os.path.normpath(os.path.join(os.path.dirname(page), name)) if name else page
+            there = os.path.exists(os.path.join(ROOT, place))
+            demand(there, "%s: no file %s" % (page, target))
+            if there and anchor and place.endswith(".md"):
+                demand(anchor in anchors(read(place)), "%s: no heading for %s" % (page, target))
+    demand(count > 80, "found only %d links" % count)
+
+
+def check_pictures():
+    done = subprocess.run([sys.executable, os.path.join(ROOT, "tools", "pictures.py"), "--check"],
+                          check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    demand(done.returncode == 0, done.stdout.decode("utf-8", "replace").strip())
+
+
 # ── Messages ──
 
 FAIL = re.compile(r'\b(?:sfti_fail(?:_tensor)?\(\s*&?[\w>.-]+,\s*(SFT_\w+),\s*[^"();]*?'
@@ -420,6 +457,8 @@ def main():
     check_vocabularies()
     check_help()
     check_pages()
+    check_links()
+    check_pictures()
     check_messages()
     check_suites()
     for what in problems:

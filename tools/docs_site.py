@@ -20,7 +20,8 @@ GROUPS = (
     ("Start", ("index.md", "install.md", "cookbook.md", "faq.md", "glossary.md", "moving.md")),
     ("Command", ("cli.md", "editing.md", "convert.md", "repair.md", "json.md", "sidecars.md",
                  "errors.md")),
-    ("Programs", ("python.md", "abi.md", "dataset.md", "spark.md", "ray.md", "daft.md")),
+    ("Programs", ("python.md", "abi.md", "dataset.md", "spark.md",
+                  "spark-connector.md", "ray.md", "daft.md")),
     ("About", ("format.md", "zoo.md", "measured.md", "design.md", "SECURITY.md", "CONTRIBUTING.md",
                "CHANGELOG.md")),
 )

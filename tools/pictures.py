@@ -84,30 +84,35 @@ def session(lines):
 
 
 def wrapped(line):
-    """Pieces of a terminal line of COLUMNS characters; escape sequences take none."""
+    """Pieces of COLUMNS characters at most, broken between words; escape sequences take none."""
     piece, used, style = "", 0, ""
-    for part in re.findall(r"\x1b\[[0-9;]*m|.", line):
+    for part in re.findall(r"\x1b\[[0-9;]*m|[^ \x1b]+| +", line):
         if part.startswith("\x1b"):
             style = "" if part == "\x1b[0m" else part
             piece += part
             continue
-        if used == COLUMNS:
+        if used + len(part) > COLUMNS and part.strip():
             yield piece
             piece, used = style, 0
-        piece, used = piece + part, used + 1
+        piece, used = piece + part, used + len(part)
     yield piece
 
 
 def spans(line):
-    """A line's text as SVG, its styles as tspans."""
-    out, style = "", ""
+    """A line's text as SVG. What follows two blanks or more has its place told, so that columns are
+    straight in any font."""
+    out, style, column = "", "", 0
     for part in re.split(r"(\x1b\[[0-9;]*m)", line):
         if part.startswith("\x1b"):
             codes = part[2:-1].split(";")
             style = ";".join(STYLES[code] for code in codes if code in STYLES)
-        elif part:
-            text = html.escape(part, quote=False)
-            out += '<tspan style="%s">%s</tspan>' % (style, text) if style else text
+            continue
+        for chunk in re.split(r"( {2,})", part):
+            if chunk.strip():
+                out += '<tspan x="%d"%s>%s</tspan>' % (
+                    18 + 9 * column, ' style="%s"' % style if style else "",
+                    html.escape(chunk, quote=False))
+            column += len(chunk)
     return out
 
 
@@ -122,9 +127,7 @@ def draw(lines):
     out.append('<g font-family="ui-monospace,Menlo,Consolas,monospace" font-size="15" '
                'fill="#e6edf3" xml:space="preserve">')
     for i, row in enumerate(rows):
-        plain = re.sub(r"\x1b\[[0-9;]*m", "", row)
-        out.append('<text x="18" y="%d" textLength="%d">%s</text>' %
-                   (20 * i + 48, 9 * len(plain), spans(row)))
+        out.append('<text y="%d">%s</text>' % (20 * i + 48, spans(row)))
     return "\n".join(out + ["</g>", "</svg>", ""])
 
 

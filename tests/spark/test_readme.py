@@ -1,4 +1,4 @@
-"""docs/spark.md's section "From a clone of this project" runs as it stands there, in a folder of its own: its program
+"""docs/install.md's section "Spark from a clone of this project" runs as it stands there, in a folder of its own: its program
 as a process, then its command, as in an environment that is active."""
 import os
 import re
@@ -19,8 +19,8 @@ spark.stop()
 
 
 def test_from_spark(spark_home, root_of_docs, tmp_path):
-    text = (root_of_docs / "spark.md").read_text(encoding="utf-8")
-    section = re.search(r"^## From a clone of this project\n(.*?)^## ", text, re.M | re.S)[1]
+    text = (root_of_docs / "install.md").read_text(encoding="utf-8")
+    section = re.search(r"^### Spark from a clone of this project\n(.*?)^## ", text, re.M | re.S)[1]
     (program,) = re.findall(r"^```python\n(.*?)^```", section, re.M | re.S)
     install, command = re.findall(r"^```sh\n(.*?)^```", section, re.M | re.S)
     assert install.startswith("pip install .") and "pyspark" in install

@@ -13,16 +13,13 @@
 #define TAIL 8
 #define TAIL_WORDS 64
 
-/* The bit of what a name ends with, or ends with before ".weight" and its like; bit 0 for what is
- * too short. */
+/* The bit of what a name ends with before "weight" and what stands for it; bit 0 where that is too
+ * short to tell. */
 static unsigned tail_bit(sft_span name) {
+    static const char *const ends[] = { "_packed", "weight", "q" };
     uint64_t tail;
-    static const char *const ends[] = { ".weight", ".qweight", ".weight_packed" };
     for (size_t i = 0; i < SFTI_COUNT(ends); i++)
-        if (sfti_ends(name, ends[i])) {
-            name.len -= strlen(ends[i]);
-            break;
-        }
+        if (sfti_ends(name, ends[i])) name.len -= strlen(ends[i]);
     if (name.len < TAIL) return 0;
     memcpy(&tail, name.data + (name.len - TAIL), TAIL);
     return (unsigned)(tail * UINT64_C(0x9E3779B97F4A7C15) >> 52);

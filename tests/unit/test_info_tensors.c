@@ -239,7 +239,8 @@ static const tensor_case tensor_cases[] = {
       "double_stream_blocks.0.block.ff_i.shared_experts.w1.weight[1]",
       "diffusion_model hidream-i1 -", "t_embedder1.mlp.0.weight[1] x_embedder.proj1.weight[1]",
       "diffusion_model hidream-o1 -" },
-    { "time_caption_embed.timestep_embedder.linear_1.bias[1024] x_embedder.weight[2520,64]",
+    { "time_caption_embed.timestep_embedder.linear_1.bias[1024] x_embedder.weight[2520,64] "
+      "ref_image_patch_embedder.weight[2520,64]",
       "diffusion_model omnigen-2 -",
       "time_caption_embed.timestep_embedder.linear_1.bias[1024] x_embedder.weight[2304,64]",
       "diffusion_model lumina-2 -" },

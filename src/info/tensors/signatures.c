@@ -239,7 +239,8 @@ const sfti_signature sfti_denoiser_rows[] = {
       FLUX_LDM "img_in.weight ; vector_in.* ; !guidance_in.*" },
     { "diffusion_model", "flux.1", 60, FLUX_LDM "!guidance_in.*" },
     { "diffusion_model", "flux.1-dev", 100,
-      FLUX_DIFFUSERS "time_text_embed.guidance_embedder.linear_1.weight" },
+      FLUX_DIFFUSERS "time_text_embed.guidance_embedder.linear_1.weight ; "
+                     "!context_embedder.proj_in.weight" },
     { "diffusion_model", "flux.1-schnell", 100,
       FLUX_DIFFUSERS "x_embedder.weight ; time_text_embed.* ; "
                      "!time_text_embed.guidance_embedder.*" },
@@ -348,8 +349,8 @@ const sfti_signature sfti_denoiser_rows[] = {
     { "diffusion_model", "boogu", 100,
       "double_stream_layers.0.img_instruct_attn.processor.img_to_q.weight" },
     { "diffusion_model", "omnigen-2", 100,
-      "time_caption_embed.timestep_embedder.linear_1.bias ; !patch_embedder.* ; "
-      "!x_embedder.weight[2304,*]" },
+      "time_caption_embed.timestep_embedder.linear_1.bias ; "
+      "image_index_embedding | ref_image_patch_embedder.weight" },
     /* and the others */
     { "diffusion_model", "auraflow", 100,
       "double_layers.0.attn.w1q.weight ; cond_seq_linear.weight | positional_encoding" },

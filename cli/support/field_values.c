@@ -44,6 +44,9 @@ static const struct field_word { const char *field, *word, *meant; } field_words
     { "architecture", "pony", "base_model=Pony" },
     { "architecture", "illustrious", "base_model=Illustrious" },
     { "architecture", "noobai", "base_model=NoobAI" },
+    { "base_model", "sdxl", "architecture=sdxl" }, { "base_model", "xl", "architecture=sdxl" },
+    { "base_model", "sd1", "architecture=sd-1" }, { "base_model", "sd15", "architecture=sd-1" },
+    { "base_model", "flux", "architecture=flux.1" }, { "base_model", "wan", "architecture~wan" },
 };
 
 static const char *meant_by(const char *field, sft_span value) {

@@ -111,7 +111,7 @@ sft_code cli_field_check(cli *c, const cli_field_place *place, sft_span value, s
     } else if (cli_is(place->path, "model.size")) {
         closed = size_values(&search);
     }
-    if (search.found || search.len == 0) return SFT_OK;
+    if (search.found || (search.len == 0 && !meant_by(name, value))) return SFT_OK;
     const char *guess = guess_of(&search, name);
     if (!closed) {
         note_unknown(c, name, value, guess);

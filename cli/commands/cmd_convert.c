@@ -398,19 +398,19 @@ const cli_command cli_convert_command = {
     "Without --match, all floating-point tensors become DTYPE if that is a floating-point dtype "
     "(all integer tensors if it is an integer dtype); the others stay as they are. Values are "
     "rounded once, to the nearest; docs/convert.md has a table for every dtype. A value that "
-    "does not fit an integer dtype is an error unless --saturate is given; so is a NaN for F4 "
-    "and F6, always.\n"
+    "does not fit an integer dtype is an error unless --saturate is given; NaN is always an error "
+    "for F4 and F6.\n"
     "Tensors that come with a scale (weight_scale_inv, scale_weight, ...) and these scales are "
     "not converted, with a warning: without the scale the values mean nothing. --dequantize "
-    "computes their values, as docs/convert.md has it for each layout; one in an unknown layout is "
-    "an error. --cast-scaled casts them as they are, and says so.\n"
+    "computes their values (docs/convert.md describes each layout); an unknown layout is an "
+    "error. --cast-scaled casts them anyway, with a warning.\n"
     "A model in several files becomes one file if OUT ends in .safetensors or .sft; otherwise "
     "OUT is a new or empty folder for its shards and their index. With --in-place, the shards "
     "with tensors to convert are written under new names, then the index, then the old shards "
     "are removed unless another index in the folder names them. Metadata is kept. Needs only a "
     "few MiB of memory, whatever the size of the tensors; OUT is written atomically.\n"
     "Several models, or those of a tree with -r, go into the folder OUT/ under their names. "
-    "Nothing is written where no tensor is cast, unless --copy is given.",
+    "A model in which no tensor is cast is not written unless --copy is given.",
     convert_examples,
     { convert_options, cli_match_options, cli_input_options, cli_in_place_options,
       cli_writing_options, cli_json_options, cli_reading_options, cli_common_options, NULL },

@@ -264,9 +264,10 @@ const cli_command cli_dataset_command = {
     "gc lists what no manifest names: folders of dead jobs, shards that were replaced or never "
     "committed; --delete removes it. Files that were not written by libsafetensors are never "
     "touched, and without a manifest only folders of jobs are.\n"
-    "compact rewrites shards that hold shadowed tensors (whose name a later shard has again), "
-    "and with --target merges small ones, as one more commit: batches as batches of batch_size "
-    "rows. The index is then left out.",
+    "compact rewrites shards that hold shadowed tensors (a later shard has the same name), and "
+    "with --target merges small ones, as a new commit; rows stored as batches are merged into "
+    "batches of batch_size rows. The index "
+    "is then left out.",
     dataset_examples,
     { dataset_options, cli_match_options, cli_json_options, cli_common_options, NULL },
     { "done; verify: the dataset is intact",

@@ -470,8 +470,8 @@ const cli_command cli_dup_command = {
     "dup", "PATH...", "find duplicate models, even with different metadata",
     "Lists groups of models that are the same file, that have the same weights with different "
     "metadata, or the same content (names, shapes and values) in another order or split into "
-    "other files. One model of each group takes part in the next comparison, so that no model is "
-    "listed twice as a copy and the wasted bytes add up.\n"
+    "other files. Only one model of each group takes part in the next comparison, so the wasted "
+    "bytes of all groups can be added up.\n"
     "Sizes, shapes and a few samples are compared first; only models that agree in these are "
     "read. A file with several names (links) counts once. A file that is not a valid model is "
     "compared as a file. Nothing is changed.",

@@ -353,11 +353,12 @@ const cli_command cli_ls_command = {
     "ls", "PATH...", "list the tensors of a model",
     "Shows name, dtype, shape and size of every tensor, and where its bytes begin and end in the "
     "file. For a model with an index, the tensors of all shards are listed with their shard.\n"
-    "--stats leaves NaN and infinities out of all but their counts; the standard deviation is that "
+    "--stats counts NaN and infinities but leaves them out of everything else; the standard "
+    "deviation is that "
     "of the population. Sums are exact: the mean is the true mean, rounded once, whatever the "
     "number of threads. Each half of a complex number counts as a value. Quantised tensors are "
-    "taken as the integers that they hold, unless --dequantize is given; their scales are then not "
-    "listed. The last line is about all tensors listed together.\n"
+    "read as the integers they hold unless --dequantize is given, which also hides their scales. "
+    "The last line covers all listed tensors together.\n"
     "A histogram shows magnitudes, whatever their sign: a column for each power of two, as high "
     "as the share of values from it up to the next.",
     ls_examples,

@@ -518,23 +518,24 @@ static const cli_example meta_examples[] = {
 const cli_command cli_meta_command = {
     "meta", "[list|get|header|set|rm|scrub|recover] FILE... [KEY [VALUE]]...",
     "show and edit metadata in place",
-    "list, which need not be written, shows all pairs, get the values of keys, header the header "
-    "as it stands in the file. set adds or changes pairs: KEY VALUE, or KEY=@FILE for the text of "
+    "list, the default, shows all pairs; get prints the values of keys; header prints the header "
+    "exactly as stored. set adds or changes pairs: KEY VALUE, or KEY=@FILE for the text of "
     "a file (@- is standard input). rm removes keys; * ? and [a-z] match several. scrub "
     "removes what may identify you or your machine: values with absolute "
     "paths, e-mail addresses, names of users, folders and machines, session ids, secrets, whole "
-    "configurations and workflows, images that carry such things; tag counts stay, under numbers "
-    "instead of folder names. It prints what it removes and why, and the new SHA-256 of the "
-    "file. Tensors are not touched, and of the header only the text that changes.\n"
+    "configurations and workflows, images that contain any of these. Tag counts are kept, with "
+    "numbers in place of folder names. It prints what it removes and why, and the new SHA-256 of "
+    "the "
+    "file. Tensors are not touched; in the header only the changed text is.\n"
     "A change that fits the padding of the header is written in place, under a journal next to "
     "the file. Otherwise the header grows: by a new file that shares the blocks of the data, by "
     "inserting blocks before the data, or by a copy, depending on the file system; the method "
-    "used is printed. Space is left for later changes. After a crash in the middle, other "
-    "commands report it, and recover repairs the file; so does any command that edits it.\n"
+    "used is printed. Space is left for later changes. After a crash during an edit, other "
+    "commands report it; recover, or the next command that edits the file, repairs it.\n"
     "For a model with an index, the metadata of the index itself is shown and changed; "
     "--each-shard edits its files. With -o OUT the file stays as it is and a changed copy is "
-    "written; of several files, and of a tree with -r, into the folder OUT/. Nothing is written "
-    "where nothing would change, unless --copy asks for the copy all the same.",
+    "written; of several files, and of a tree with -r, into the folder OUT/. If nothing would "
+    "change, nothing is written unless --copy is given.",
     meta_examples,
     { meta_options, cli_editing_options, cli_writing_options, cli_input_options, cli_json_options,
       cli_reading_options, cli_common_options, NULL },

@@ -318,7 +318,7 @@ const cli_command cli_rename_command = {
     "Changes only the names in the header, as meta changes metadata: at once if they fit, and "
     "atomically. A tensor named by --map gets that name; every other name goes through "
     "--strip-prefix, each --regex and --add-prefix, in this order. All renames are applied "
-    "together. If two tensors would get one name, nothing is done.\n"
+    "together. If two tensors would get the same name, nothing is changed.\n"
     "For a model with an index, the shards whose tensors are renamed are written under new "
     "names, then the index, then the old shards are removed unless another index in the folder "
     "names them. With -o, OUT is a new file, or for a model with an index a new or empty folder.",

@@ -186,7 +186,7 @@ const cli_command cli_select_command = {
     "that lose tensors are written under new names, then the index, then the old shards are "
     "removed unless another index in the folder names them.\n"
     "Several models, or those of a tree with -r, go into the folder OUT/ under their names. "
-    "Nothing is written where all tensors stay, unless --copy is given.",
+    "A model that keeps all its tensors is not written unless --copy is given.",
     select_examples,
     { select_options, cli_input_options, cli_in_place_options, cli_writing_options,
       cli_json_options, cli_reading_options, cli_common_options, NULL },

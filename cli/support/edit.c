@@ -74,7 +74,7 @@ sft_code cli_edit_finish(cli *c, const char *path, sft_edit *edit, sft_edit_repo
 static void say_list(cli *c, const char *what, const sft_span *keys, size_t count,
                      const char *const *reasons) {
     for (size_t i = 0; i < count; i++) {
-        cli_printf(&c->out, "%s ", what);
+        cli_printf(&c->out, "%s%s ", c->set.dry_run ? "would be " : "", what);
         cli_escaped(&c->out, keys[i]);
         if (reasons) cli_printf(&c->out, ": %s", reasons[i]);
         cli_text(&c->out, "\n");

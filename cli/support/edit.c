@@ -32,7 +32,8 @@ static sft_code save_edit(cli *c, const char *path, sft_edit *edit, sft_edit_rep
                           sft_error *err) {
     cli_output out;
     cli_progress progress;
-    sft_code code = cli_output_begin(&out, c, path, CLI_TARGET_EDIT, err);
+    sft_code code = cli_output_no_stream(c, err);
+    if (!code) code = cli_output_begin(&out, c, path, CLI_TARGET_EDIT, err);
     if (!code) code = sft_edit_plan(edit, report, err);
     if (code || c->set.dry_run) return code;
     if (report->method == SFT_EDIT_NONE && !c->set.copy) return SFT_OK;
@@ -144,7 +145,8 @@ bool cli_edits_index(const cli *c, const char *path) {
 sft_code cli_edit_index(cli *c, const char *path, const sft_index_changes *changes,
                         bool *changed, sft_error *err) {
     cli_output out;
-    sft_code code = cli_output_begin(&out, c, path, CLI_TARGET_EDIT, err);
+    sft_code code = cli_output_no_stream(c, err);
+    if (!code) code = cli_output_begin(&out, c, path, CLI_TARGET_EDIT, err);
     if (code) return code;
     return sft_index_rewrite(path, changes, out.in_place ? NULL : out.path, &out.options, changed,
                              err);

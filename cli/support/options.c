@@ -38,7 +38,9 @@ const cli_option cli_json_options[] = {
 };
 
 const cli_option cli_writing_options[] = {
-    { 'o', "output", "OUT", CLI_WORD, 0, AT(output), "write the result to OUT" },
+    { 'o', "output", "OUT", CLI_WORD, 0, AT(output),
+      "write the result to OUT; - is standard output, and what is reported then goes to stderr" },
+    { 0, "to-terminal", NULL, CLI_FLAG, 1, AT(terminal), "with -o -: write even to a terminal" },
     { 0, "force", NULL, CLI_FLAG, 1, AT(force),
       "overwrite an existing file, even one with several hard links" },
     { 0, "follow", NULL, CLI_FLAG, 1, AT(follow), "replace the target of a symbolic link" },

@@ -58,6 +58,8 @@ static void run_command(cli *c, const cli_command *command, int argc, char **arg
         return;
     }
     if (!code) code = check_operands(command, count, &err);
+    if (!code && c->set.csv_safe && c->set.format != CLI_TSV)
+        code = cli_usage_error(&err, "expected --tsv with --csv-safe, found none");
     if (code) {
         cli_refuse_usage(c, &err);
         return;

@@ -212,6 +212,28 @@ static void show_hit_json(const find_run *run, const cli_model *model, const sft
     cli_object_end(&object);
 }
 
+static void tsv_row(cli *c, const cli_model *model, sft_span name, const find_hit *hit) {
+    static const find_hit none = { "", NULL, { "", 0 }, { "", 0 } };
+    if (!hit) hit = &none;
+    sft_span cells[] = { sft_span_cstr(model->path), name, sft_span_cstr(hit->field),
+                         sft_span_cstr(hit->algo ? hit->algo : ""), hit->value, hit->source };
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
+        if (i > 0) cli_text(&c->out, "\t");
+        cli_cell(c, cells[i]);
+    }
+    cli_text(&c->out, "\n");
+}
+
+/* A row for each match; one where no word was given. */
+static void show_hit_tsv(const find_run *run, const cli_model *model, const sft_node *root) {
+    cli *c = run->c;
+    sft_span name = sft_node_text(root, "model.name");
+    if (run->found == 1) cli_text(&c->out, "path\tname\tfield\talgo\tvalue\tsource\n");
+    if (!run->word.len) tsv_row(c, model, name, NULL);
+    for (size_t i = 0; i < run->hit_count && run->word.len; i++)
+        tsv_row(c, model, name, &run->hits[i]);
+}
+
 static void show_hit(const find_run *run, const cli_model *model, const sft_node *root) {
     cli *c = run->c;
     sft_span name = sft_node_text(root, "model.name");
@@ -246,6 +268,7 @@ static void each_find(void *ctx, cli_model *model) {
     if (!is_found(run, model, root) || model->err.code) return;
     run->found++;
     if (cli_is_json(c)) show_hit_json(run, model, root);
+    else if (c->set.format == CLI_TSV) show_hit_tsv(run, model, root);
     else show_hit(run, model, root);
 }
 
@@ -323,8 +346,8 @@ const cli_command cli_find_command = {
     "Any other word is looked up in file names, names, trigger words and tags, ignoring case.\n"
     "With --where the word may be omitted; the fields are those of info -f.",
     find_examples,
-    { find_options, cli_hash_run_options, cli_input_options, cli_json_options, cli_reading_options,
-      cli_common_options },
+    { find_options, cli_hash_run_options, cli_input_options, cli_json_options, cli_table_options,
+      cli_reading_options, cli_common_options },
     { "a model was found", "no model was found", "a model could not be read, or a usage error" },
     1, SIZE_MAX, run_find,
 };

@@ -144,11 +144,6 @@ static void table_lines(const listing *l) {
 
 /* ── TSV ── */
 
-static void tsv_cell(cli *c, sft_span text) {
-    if (c->set.csv_safe) cli_cell_guard(&c->out, text);
-    cli_escaped(&c->out, text);
-}
-
 static void tsv_lines(const listing *l) {
     cli_out *out = &l->c->out;
     char shape[CLI_SHAPE_SIZE];
@@ -156,9 +151,9 @@ static void tsv_lines(const listing *l) {
     for (size_t i = 0; i < l->count && !cli_is_over(l->c); i++) {
         const sft_tensor *t = listed(l, i);
         uint64_t bytes = t->end - t->begin;
-        tsv_cell(l->c, sft_span_cstr(shard_path(l, i)));
+        cli_cell(l->c, sft_span_cstr(shard_path(l, i)));
         cli_text(out, "\t");
-        tsv_cell(l->c, t->name);
+        cli_cell(l->c, t->name);
         cli_printf(out, "\t%s\t", sft_dtype_describe(t->dtype)->name);
         cli_put(out, shape, cli_shape_text(t->shape, t->rank, shape));
         cli_printf(out, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", bytes, t->offset,
@@ -300,7 +295,6 @@ static void run_ls(cli *c, char **operands, size_t count) {
     if (c->set.format != CLI_HUMAN && c->set.tree) {
         clash = "expected --tree without --json, --jsonl and --tsv, found both";
     }
-    if (c->set.csv_safe && c->set.format != CLI_TSV) clash = CLI_CSV_SAFE_ALONE;
     if (clash) {
         cli_usage_error(&err, "%s", clash);
         cli_fail_usage(c, &err);

@@ -178,7 +178,8 @@ sft_code cli_edit_rename_set(cli *c, const char *index, const sft_set *set,
     else if (!code)
         code = rename_here(&r, &changed, err);
     if (!code) {
-        cli_edit_result result = { .path = index, .changed = changed };
+        cli_edit_result result = { .path = index, .changed = changed, .renamed = names,
+                                   .renamed_count = count };
         cli_edit_say(c, &result);
     }
     cli_fresh_end(&r.fresh);

@@ -153,6 +153,13 @@ void cli_object_end(cli_object *object) {
     cli_result_end(object->c, object->path, code, &object->err);
 }
 
+/* ── Tables of tabs ── */
+
+void cli_cell(cli *c, sft_span text) {
+    if (c->set.csv_safe) cli_cell_guard(&c->out, text);
+    cli_escaped(&c->out, text);
+}
+
 /* ── Inputs ── */
 
 void cli_report_input(cli *c, const cli_input *input) {

@@ -88,6 +88,9 @@ static void say_result(cli *c, const cli_edit_result *r) {
     else
         cli_printf(&c->out, ": %s%s", c->set.dry_run ? "would be updated" : "updated",
                    method_words(r));
+    if (r->renamed && r->changed)
+        cli_printf(&c->out, ", %zu tensor%s renamed", r->renamed_count,
+                   r->renamed_count == 1 ? "" : "s");
     if (r->report && !r->same_header && r->changed)
         cli_printf(&c->out, "; %" PRIu64 " spare byte%s in the header", r->report->spare,
                    r->report->spare == 1 ? "" : "s");
@@ -111,6 +114,18 @@ static void write_keys(sfti_json_writer *w, const char *name, const sft_span *ke
     sfti_json_close(w, ']');
 }
 
+static void write_renamed(sfti_json_writer *w, const cli_edit_result *r) {
+    sfti_json_key(w, "renamed");
+    sfti_json_open(w, '[');
+    for (size_t i = 0; i < r->renamed_count; i++) {
+        sfti_json_open(w, '{');
+        sfti_json_put_text(w, "from", r->renamed[i].key);
+        sfti_json_put_text(w, "to", r->renamed[i].value);
+        sfti_json_close(w, '}');
+    }
+    sfti_json_close(w, ']');
+}
+
 static void write_result(cli *c, sfti_json_writer *w, const cli_edit_result *r) {
     sfti_json_put_cstr(w, "output", r->changed ? c->set.output : NULL);
     sfti_json_put_bool(w, "changed", r->changed);
@@ -118,6 +133,7 @@ static void write_result(cli *c, sfti_json_writer *w, const cli_edit_result *r) 
     if (r->report) write_report(w, r->report);
     if (r->what) write_keys(w, r->what, r->listed, r->listed_count);
     if (r->rewritten) write_keys(w, "rewritten", r->rewritten, r->rewritten_count);
+    if (r->renamed) write_renamed(w, r);
     if (r->sha256) sfti_json_put_cstr(w, "sha256", r->sha256);
 }
 

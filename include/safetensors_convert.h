@@ -65,10 +65,14 @@ typedef struct sft_convert_options {
     void *match_ctx;
     uint32_t align; /* of the data's start, see sft_plan_options; 0 = 8 */
     const sft_allocator *alloc;
+    /* Compute the values of quantised tensors, as docs/convert.md has it: they become tensors of
+     * the target dtype, a float, and what they were computed from is not written. All others are
+     * left alone; match selects among the quantised ones. @since 0.2 */
+    bool dequantize;
 } sft_convert_options;
 
 #define SFT_CONVERT_OPTIONS_INIT \
-    { sizeof(sft_convert_options), false, false, NULL, NULL, 0, NULL }
+    { sizeof(sft_convert_options), false, false, NULL, NULL, 0, NULL, false }
 
 /* What happens to a tensor, and why. @since 0.2 */
 typedef enum sft_convert_action {
@@ -76,7 +80,9 @@ typedef enum sft_convert_action {
     SFT_CONVERT_SAME = 1,   /* already has the dtype */
     SFT_CONVERT_OTHER = 2,  /* of another kind, or not matched */
     SFT_CONVERT_SCALED = 3, /* its values are to be multiplied by a scale */
-    SFT_CONVERT_SCALE = 4   /* is such a scale, or belongs to one */
+    SFT_CONVERT_SCALE = 4,  /* is such a scale, or belongs to one */
+    SFT_CONVERT_DEQUANTIZE = 5, /* its values are computed */
+    SFT_CONVERT_DROP = 6        /* is not written: those values were computed from it */
 } sft_convert_action;
 
 /* A conversion that has been planned. One thread at a time. @since 0.1 */
@@ -97,12 +103,18 @@ SFT_API void sft_conversion_free(sft_conversion *conversion);
  * @since 0.2 */
 SFT_API sft_convert_action sft_conversion_action(const sft_conversion *conversion, size_t i,
                                              const sft_tensor **scale);
-/* Bytes of tensor i after the conversion; 0 past the last. @since 0.1 */
+/* Bytes of tensor i after the conversion; 0 past the last, and for SFT_CONVERT_DROP.
+ * @since 0.1 */
 SFT_API uint64_t sft_conversion_bytes(const sft_conversion *conversion, size_t i);
 /* Whether tensor i is cast only because options.scaled is set: it would be SCALED or SCALE.
  * @since 0.1 */
 SFT_API bool sft_conversion_overrules(const sft_conversion *conversion, size_t i);
 
+/* Tensor i as it would be written, with its bytes from the conversion or from its file: to read it
+ * without saving. Of SFT_CONVERT_DROP, and past the last, with source NULL. The part lives as long
+ * as the conversion; only one thread may read from it, and not while the conversion is saved.
+ * @since 0.2 */
+SFT_API sft_part sft_conversion_part(sft_conversion *conversion, size_t i);
 /* Number of tensors with this action; 0 for a value outside the enum. @since 0.2 */
 SFT_API uint64_t sft_conversion_count(const sft_conversion *conversion, sft_convert_action action);
 /* Bytes of all tensors before and after the conversion. @since 0.2 */
@@ -113,7 +125,9 @@ SFT_API uint64_t sft_conversion_bytes_after(const sft_conversion *conversion);
  * kept (of several shards: all keys, the first value of each); tensors are in the official order
  * of their new dtypes. Memory: about 2 MiB, whatever the size of the tensors, and with
  * job->threads over 1 another 2.5 MiB a thread: those read and cast while the calling thread
- * writes, which helps only if writing is not the bottleneck. SFT_CAST_VALUE names tensor and
+ * writes, which helps only if writing is not the bottleneck. With dequantize 4 MiB more (or a
+ * column of the tensor) and the scales of one tensor; its values are computed on the calling
+ * thread. SFT_CAST_VALUE names tensor and
  * element; err->offset is its offset in the file it comes from. Ticks the job with bytes
  * written. May be called again. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_conversion_save(sft_conversion *conversion, sft_sink sink,

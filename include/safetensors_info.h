@@ -56,6 +56,10 @@ typedef enum sft_fact {
 /* The name of a fact, as in JSON; NULL for a value outside the enum. Static. @since 0.1 */
 SFT_API const char *sft_fact_name(sft_fact fact);
 
+/* Call take for every value that a fact is known to have, if it has a vocabulary (docs/json.md),
+ * until take returns false. Returns whether the fact has no other values. @since 0.2 */
+SFT_API bool sft_fact_values(sft_fact fact, bool (*take)(void *ctx, const char *value), void *ctx);
+
 /* A folder, listed once for all models in it. @since 0.1 */
 typedef struct sft_info_folder sft_info_folder;
 
@@ -168,6 +172,24 @@ SFT_API SFT_NODISCARD sft_code sft_info_open_components(const sft_info_component
                                                         const sft_info_folder *folder,
                                                         const sft_info_options *options,
                                                         sft_info **out, sft_error *err);
+
+/* Whether two models are used together, one of them a checkpoint or another whole model, the other
+ * an adapter, embedding, ControlNet, VAE or the like: by architecture, base model, prediction, the
+ * file it was trained on, and the sizes of layers. @since 0.2 */
+typedef enum sft_fit {
+    SFT_FIT_NONE = 0, /* two models of kinds that are not used together */
+    SFT_FIT_NO,
+    SFT_FIT_UNKNOWN,
+    SFT_FIT_LOADS,  /* it can be loaded, and was made for another base */
+    SFT_FIT_LIKELY, /* nothing speaks against it, and not all is known */
+    SFT_FIT_YES
+} sft_fit;
+/* "none", "no", "unknown", "loads", "likely", "yes"; NULL for a value outside the enum. Static.
+ * @since 0.2 */
+SFT_API const char *sft_fit_name(sft_fit fit);
+/* Which of the two comes first does not matter. reason, if not NULL, takes the facts that decide,
+ * cut at cap bytes with the NUL: text for people that may hold what the files hold. @since 0.2 */
+SFT_API sft_fit sft_info_fits(const sft_info *a, const sft_info *b, char *reason, size_t cap);
 
 /* Write the whole result object of `info --json` (docs/json.md): the facts of sft_set_json and
  * everything collected. full: do not cut metadata values at 4,096 bytes. @since 0.2 */

@@ -273,9 +273,13 @@ typedef struct sft_diff_options {
     bool has_tolerance;
     double atol, rtol;
     const sft_allocator *alloc; /* NULL = libc */
+    /* Selects the tensors to compare, in both models; NULL: all. @since 0.2 */
+    sft_match_fn match;
+    void *match_ctx;
 } sft_diff_options;
 
-#define SFT_DIFF_OPTIONS_INIT { sizeof(sft_diff_options), false, false, false, 0, 0, NULL }
+#define SFT_DIFF_OPTIONS_INIT \
+    { sizeof(sft_diff_options), false, false, false, 0, 0, NULL, NULL, NULL }
 
 /* How a tensor differs, as bits. @since 0.1 */
 #define SFT_DIFF_ADDED 1u   /* only the second model has it */
@@ -297,6 +301,11 @@ typedef struct sft_diff_tensor {
     uint64_t first;          /* index of the first that differs, or UINT64_MAX */
     double max_abs;          /* greatest |a - b|, NaN aside; may be infinite */
     double max_rel;          /* greatest |a - b| / |b| where b is not 0 */
+    /* If compared, over the values that are finite in both models and whose difference is: the
+     * root of the mean square of a - b, and the cosine of the angle between the two as vectors;
+     * NaN if there are none, or for the cosine if a vector is zero. Summed up as doubles.
+     * @since 0.2 */
+    double rms, cosine;
 } sft_diff_tensor;
 
 /* A metadata key whose values differ; data is NULL in the model that lacks it. Never grows.
@@ -327,6 +336,15 @@ SFT_API const sft_diff_tensor *sft_diff_tensor_at(const sft_diff *diff, size_t i
  * and of those whose values are equal only within the tolerance. @since 0.2 */
 SFT_API uint64_t sft_diff_equal_count(const sft_diff *diff);
 SFT_API uint64_t sft_diff_within_tolerance_count(const sft_diff *diff);
+/* Tensors compared, or only in one model; those that are in both and differ; those only in the
+ * first; those only in the second. @since 0.2 */
+SFT_API uint64_t sft_diff_compared_count(const sft_diff *diff);
+SFT_API uint64_t sft_diff_changed_count(const sft_diff *diff);
+SFT_API uint64_t sft_diff_removed_count(const sft_diff *diff);
+SFT_API uint64_t sft_diff_added_count(const sft_diff *diff);
+/* Elements of tensors that are changed, removed or added, as a share of all: 0 to 1; 0 if there
+ * are no elements. @since 0.2 */
+SFT_API double sft_diff_share(const sft_diff *diff);
 /* The greatest difference of all tensors compared, including those within the tolerance.
  * @since 0.1 */
 SFT_API double sft_diff_max_abs(const sft_diff *diff);

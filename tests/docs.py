@@ -303,6 +303,30 @@ def check_vocabularies():
     names = re.search(r"precision_names\[SFT_DTYPE_COUNT\] = \{(.*?)\}", sizes, re.S).group(1)
     for name in re.findall(r'"(\w+)"', names):
         demand(name in known, "docs/json.md has no precision " + name)
+    check_values(section, kinds)
+
+
+def check_values(section, kinds):
+    """The vocabularies of sft_fact_values are those of docs/json.md."""
+    lists = dict(re.findall(r"value_(\w+)\[\] = \{(.*?)NULL", read("src", "info", "values.c"),
+                            re.S))
+    have = {name: re.findall(r'"([^"]+)"', text) for name, text in lists.items()}
+    rows = {of: re.findall(r"`([^`]+)`", ids)
+            for of, ids in re.findall(r"^\| (.*?) \| (.*) \|$", section, re.M)}
+    plain = ["audio", "encoders of text and images", "VAEs", "language", "vision and detection",
+             "upscaling and restoring", "`architecture`: images and video"]
+    prediction = re.search(r"^\| `prediction_type` \|.*$", read("docs", "json.md"), re.M).group(0)
+    want = {"kinds": re.findall(r"`([^`]+)`", kinds)[1:],
+            "architectures": [name for row in plain for name in rows[row]],
+            "variants": rows["`variant`"], "families": rows["`family`"],
+            "quantisations": [name for name in rows["`quantization`"]
+                              if not re.search("N|TYPE", name)],
+            "predictions": re.findall(r"`([^`]+)`", prediction)[1:]}
+    demand(set(have) == set(want), "src/info/values.c has lists of %s" % ", ".join(have))
+    for name, values in want.items():
+        for value in sorted(set(values) ^ set(have.get(name, []))):
+            place = "src/info/values.c" if value in values else "docs/json.md"
+            demand(False, "%s lacks %s of the %s" % (place, value, name))
 
 
 # ── Help ──

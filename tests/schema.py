@@ -20,8 +20,9 @@ sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CALLS = {
     "info": [[], ["--full"], ["--hash", "all", "--verify"]],
-    "find": [["--where", "ok=true"], ["--compute", "00000000"]],
-    "ls": [[], ["--sort", "name"]],
+    "find": [["--where", "ok=true"], ["--compute", "00000000"],
+             ["--all", "--fits", os.path.join(ROOT, "examples", "models", "quantised.safetensors")]],
+    "ls": [[], ["--sort", "name"], ["--stats"], ["--histogram", "--dtype", "bf16,f32"]],
     "hash": [["--algo", "all"]],
     "check": [[], ["--deep"], ["--level", "strict"], ["--level", "compat"]],
     "diff": [[], ["--atol", "1"]],
@@ -83,7 +84,8 @@ def fields(schema):
 
 def leaves(schema):
     """The paths of all fields of a result, down to the last."""
-    found, stack = set(), [("", schema["$defs"]["good"]), ("", schema["$defs"]["failed"])]
+    found, stack = set(), [("", schema["$defs"][name])
+                             for name in ("good", "dataset_result", "failed")]
     while stack:
         path, part = stack.pop()
         for form in [part, *part.get("oneOf", [])]:
@@ -125,6 +127,16 @@ def inputs(given):
         for pattern in ("**/*.safetensors", "**/*.index.json"):
             found += glob.glob(os.path.join(folder, pattern), recursive=True)
     return sorted(found) + ["/nowhere/caf\udce9.safetensors", "/nowhere"]
+
+
+def datasets(folder):
+    """One of each kind, in folders of their own."""
+    make = os.path.join(ROOT, "tests", "dataset", "make.py")
+    made = []
+    for kind in ("kv", "batch", "empty", "connector", "connector-kv"):
+        made.append(os.path.join(folder, kind))
+        subprocess.run([sys.executable, make, kind, made[-1]], check=True)
+    return made
 
 
 def parts(name, paths):
@@ -190,7 +202,11 @@ def main():
     except ImportError:
         print("schema: skipped: python3-jsonschema is not installed")
         return 0
-    command = os.path.abspath(sys.argv[1])
+    with tempfile.TemporaryDirectory() as folder:
+        return validate(jsonschema, os.path.abspath(sys.argv[1]), datasets(folder))
+
+
+def validate(jsonschema, command, made):
     paths, results, manual = inputs(sys.argv[2:]), 0, read("docs", "json.md")
     for name in {**CALLS, **WRITES}:
         schema = json.loads(read("docs", "schema", name + ".json"))
@@ -202,7 +218,8 @@ def main():
             if "`%s`" % field not in manual:
                 sys.exit("schema: docs/json.md does not document `%s`" % field)
         said = ([run(command, name, options + [form], part) for form in ("--json", "--jsonl")]
-                for options in CALLS.get(name, []) for part in parts(name, paths))
+                for options in CALLS.get(name, [])
+                for part in parts(name, paths + (made if name == "info" else [])))
         for text, lines in itertools.chain(said, written(command, name)):
             if not text and not lines:
                 continue  # the usage was wrong

@@ -1,6 +1,7 @@
 /* convert: convert tensors to another dtype. */
 #include "commands/commands.h"
 #include "safetensors_convert.h"
+#include "support/dtypes.h"
 #include "support/fresh.h"
 #include "support/hash.h"
 #include "support/many.h"
@@ -12,8 +13,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-
-#define DTYPE_SIZE 16
 
 typedef struct convert_run {
     cli *c;
@@ -27,31 +26,12 @@ typedef struct convert_run {
 
 /* ── Options ── */
 
-static sft_code unknown_dtype(const char *found, sft_error *err) {
-    char names[256];
-    size_t len = 0;
-    for (int i = SFT_DTYPE_COUNT - 1; i >= 0; i--) {
-        const sft_dtype_info *row = sft_dtype_at((size_t)i);
-        const char *name = row->name;
-        size_t more = strlen(name);
-        if (row->dtype == SFT_C64 || len + more + 2 > sizeof names) continue;
-        if (len > 0) names[len++] = ' ';
-        memcpy(names + len, name, more);
-        len += more;
-    }
-    return cli_usage_error(err, "expected one of %.*s for --dtype, found %s", (int)len, names,
-                           found ? found : "none");
-}
-
-/* In any case. */
-static sft_code parse_dtype(const char *text, sft_dtype *out, sft_error *err) {
-    char name[DTYPE_SIZE];
-    size_t len = text ? strlen(text) : 0;
-    if (len == 0 || len > sizeof name) return unknown_dtype(text, err);
-    for (size_t i = 0; i < len; i++)
-        name[i] = text[i] >= 'a' && text[i] <= 'z' ? (char)(text[i] - ('a' - 'A')) : text[i];
-    bool known = sft_dtype_parse((sft_span){ name, len }, out) && *out != SFT_C64;
-    return known ? SFT_OK : unknown_dtype(text, err);
+/* BF16 is what models are trained in, and has the exponents of any scale. */
+static sft_code parse_dtype(const cli *c, sft_dtype *out, sft_error *err) {
+    const char *text = c->set.dtype ? c->set.dtype : c->set.dequantize ? "BF16" : NULL;
+    sft_code code = cli_dtype_read(sft_span_cstr(text ? text : ""), out, err);
+    if (code || *out != SFT_C64) return code;
+    return cli_usage_error(err, "expected a dtype of real numbers for --dtype, found %s", text);
 }
 
 static bool is_matched(void *ctx, const sft_tensor *tensor) {
@@ -66,6 +46,7 @@ static sft_code plan_casts(convert_run *run, sft_error *err) {
     sft_convert_options options = SFT_CONVERT_OPTIONS_INIT;
     options.saturate = set->saturate != 0;
     options.scaled = set->cast_scaled != 0;
+    options.dequantize = set->dequantize != 0;
     options.alloc = &run->c->alloc;
     bool matches = cli_is_matching(set);
     if (matches) options.match = is_matched;
@@ -80,7 +61,8 @@ static sft_code plan_casts(convert_run *run, sft_error *err) {
 
 static bool is_special(const convert_run *run, size_t i, bool overruled) {
     if (overruled) return sft_conversion_overrules(run->conversion, i);
-    return sft_conversion_action(run->conversion, i, NULL) >= SFT_CONVERT_SCALED;
+    sft_convert_action action = sft_conversion_action(run->conversion, i, NULL);
+    return action == SFT_CONVERT_SCALED || action == SFT_CONVERT_SCALE;
 }
 
 /* About tensors that mean nothing without their scale. */
@@ -100,7 +82,8 @@ static void warn_of_scales(const convert_run *run, bool overruled) {
              ": %zu scaled tensor%s and scales (first: ", count, count == 1 ? "" : "s");
     cli_quoted(err, sft_set_tensor_at(set, first)->name);
     cli_printf(err, ") are %s\n", overruled ? "cast because of --cast-scaled"
-                                            : "not cast; --cast-scaled casts them");
+                                            : "not cast; --dequantize computes their values, "
+                                              "--cast-scaled casts them as they are");
     cli_flush(err);
 }
 
@@ -126,6 +109,7 @@ static sft_code list_written(convert_run *run, bool folder, const char *path,
     if (!files) return sfti_fail_memory(err, shards * sizeof *files);
     memset(files, 0, shards * sizeof *files);
     for (size_t i = 0; i < sft_set_tensor_count(set); i++) {
+        if (sft_conversion_action(run->conversion, i, NULL) == SFT_CONVERT_DROP) continue;
         cli_written_file *file = &files[folder ? sft_set_tensor_shard(set, i) : 0];
         file->tensors++;
         file->bytes += sft_conversion_bytes(run->conversion, i);
@@ -146,7 +130,8 @@ static sft_code say_conversion(convert_run *run, bool folder, const char *path, 
     written.output = path;
     written.is_set = folder;
     written.dtype = run->to;
-    written.cast = sft_conversion_count(run->conversion, SFT_CONVERT_CAST);
+    written.cast = sft_conversion_count(run->conversion, SFT_CONVERT_CAST)
+                   + sft_conversion_count(run->conversion, SFT_CONVERT_DEQUANTIZE);
     written.bytes_before = sft_conversion_bytes_before(run->conversion);
     cli_say_written(run->c, &written);
     return SFT_OK;
@@ -161,7 +146,16 @@ static sft_code write_file(convert_run *run, const cli_output *out, const sft_jo
     return code ? code : sft_conversion_save(run->conversion, sink, job, err);
 }
 
-/* Of the shards that have tensors, for the others are not written, and of the index. */
+static bool is_written(const convert_run *run, size_t shard) {
+    const sft_set *set = run->parts.sets[0];
+    for (size_t i = 0; i < sft_set_tensor_count(set); i++)
+        if (sft_set_tensor_shard(set, i) == shard &&
+            sft_conversion_action(run->conversion, i, NULL) != SFT_CONVERT_DROP)
+            return true;
+    return false;
+}
+
+/* Of the shards that keep tensors, for the others are not written, and of the index. */
 static sft_code set_mtimes(convert_run *run, const int64_t **out, sft_error *err) {
     const sft_set *set = run->parts.sets[0];
     size_t shards = sft_set_shard_count(set), count = 0;
@@ -169,7 +163,7 @@ static sft_code set_mtimes(convert_run *run, const int64_t **out, sft_error *err
     sft_code code = SFT_OK;
     if (!times) return sfti_fail_memory(err, shards * sizeof *times);
     for (size_t i = 0; !code && i < shards; i++)
-        if (sft_file_tensor_count(sft_set_shard_at(set, i)) > 0)
+        if (is_written(run, i))
             code = cli_output_mtime(run->c, sft_set_shard_path(set, i), &times[count++], err);
     if (!code) code = cli_output_mtime(run->c, sft_set_index_path(set), &times[count], err);
     *out = times;
@@ -273,7 +267,8 @@ static bool is_unchanged(const convert_run *run) {
     cli *c = run->c;
     cli_written written = CLI_WRITTEN_INIT;
     bool merges = sft_set_index_path(run->parts.sets[0]) && !is_folder_asked(run);
-    bool cast = sft_conversion_count(run->conversion, SFT_CONVERT_CAST) > 0;
+    bool cast = sft_conversion_count(run->conversion, SFT_CONVERT_CAST) > 0 ||
+                sft_conversion_count(run->conversion, SFT_CONVERT_DEQUANTIZE) > 0;
     if (cast || merges || (c->set.copy && c->set.output)) return false;
     written.input = written.output = run->input;
     cli_say_written(c, &written);
@@ -303,7 +298,8 @@ static sft_code convert_opened(convert_run *run, sft_error *err) {
     if (code || is_unchanged(run)) return code;
     if (!c->set.dry_run) code = write_model(run, folder ? NULL : &out, err);
     if (!code) return say_conversion(run, folder, output, err);
-    bool of_input = code == SFT_CAST_VALUE || code == SFT_IO_READ || code == SFT_IO_SHRUNK;
+    bool of_input = code == SFT_CAST_VALUE || code == SFT_CAST_DTYPE || code == SFT_IO_READ ||
+                    code == SFT_IO_SHRUNK;
     if (!of_input) run->parts.path = output;
     return code;
 }
@@ -315,6 +311,9 @@ static sft_code convert_model(convert_run *run, sft_error *err) {
     code = cli_parts_open_one(run->c, run->input, run->c->set.in_place != 0, &run->parts, err);
     if (code) return code;
     run->input = run->parts.path; /* the model, not its folder */
+    if (is_set_in_place(run) && run->c->set.dequantize)
+        return cli_usage_error(err, "expected -o OUT with --dequantize for a model in several "
+                                    "files, found --in-place");
     if (is_set_in_place(run)) return convert_here(run, err);
     cli_parts_drop(&run->parts); /* the conversion has them */
     return convert_opened(run, err);
@@ -337,13 +336,16 @@ static void run_convert(cli *c, char **operands, size_t count) {
     convert_run run = { .c = c };
     if (!cli_parse_threads(c, &run.threads)) return;
     if (!c->set.threads) run.threads = 1;
-    if (parse_dtype(c->set.dtype, &run.to, &err)) cli_fail_usage(c, &err);
+    if (parse_dtype(c, &run.to, &err)) cli_fail_usage(c, &err);
     else cli_write_each(c, operands, count, convert_one, &run);
 }
 
 static const cli_option convert_options[] = {
     { 'd', "dtype", "DTYPE", CLI_WORD, 0, offsetof(cli_settings, dtype),
-      "the new dtype, in upper or lower case: BF16, F16, F32, F8_E4M3, ..." },
+      "the new dtype: BF16, F16, F32, F8_E4M3, ...; " CLI_DTYPE_HELP },
+    { 0, "dequantize", NULL, CLI_FLAG, 1, offsetof(cli_settings, dequantize),
+      "compute the values of quantised tensors (scaled F8, MXFP4, GPTQ, AWQ) instead, by default "
+      "as BF16; drop their scales and leave all other tensors alone" },
     { 0, "cast-scaled", NULL, CLI_FLAG, 1, offsetof(cli_settings, cast_scaled),
       "cast tensors with a scale, and the scales, too: their values then mean nothing" },
     { 0, "saturate", NULL, CLI_FLAG, 1, offsetof(cli_settings, saturate),
@@ -361,6 +363,8 @@ static const cli_example convert_examples[] = {
     { "safetensors convert model.safetensors -o small.safetensors --dtype F8_E4M3 --match "
       "'*.mlp.*.weight'",
       "some tensors only" },
+    { "safetensors convert model.safetensors -o plain.safetensors --dequantize",
+      "values instead of scaled F8, MXFP4, GPTQ or AWQ" },
     { "safetensors convert model.safetensors.index.json -o model-bf16 --dtype BF16",
       "a sharded model, into a new folder" },
     { "safetensors convert -r ~/loras -o half/ --dtype F16", "every model in a tree" },
@@ -370,7 +374,7 @@ static const cli_example convert_examples[] = {
 };
 
 const cli_command cli_convert_command = {
-    "convert", "IN... -o OUT|--in-place --dtype DTYPE",
+    "convert", "IN... -o OUT|--in-place --dtype DTYPE|--dequantize",
     "convert the tensors of a model to another dtype",
     "Without --match, all floating-point tensors become DTYPE if that is a floating-point dtype "
     "(all integer tensors if it is an integer dtype); the others stay as they are. Values are "
@@ -378,8 +382,9 @@ const cli_command cli_convert_command = {
     "does not fit an integer dtype is an error unless --saturate is given; so is a NaN for F4 "
     "and F6, always.\n"
     "Tensors that come with a scale (weight_scale_inv, scale_weight, ...) and these scales are "
-    "not converted, with a warning: without the scale the values mean nothing. --cast-scaled "
-    "casts them too, and says so.\n"
+    "not converted, with a warning: without the scale the values mean nothing. --dequantize "
+    "computes their values, as docs/convert.md has it for each layout; one in an unknown layout is "
+    "an error. --cast-scaled casts them as they are, and says so.\n"
     "A model in several files becomes one file if OUT ends in .safetensors or .sft; otherwise "
     "OUT is a new or empty folder for its shards and their index. With --in-place, the shards "
     "with tensors to convert are written under new names, then the index, then the old shards "

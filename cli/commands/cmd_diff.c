@@ -3,6 +3,7 @@
 #include "commands/commands.h"
 #include "support/cli.h"
 #include "support/progress.h"
+#include "support/words.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -31,10 +32,17 @@ static sft_code parse_tolerance(const char *option, const char *text, sft_diff_o
                            text);
 }
 
+static bool is_compared(void *ctx, const sft_tensor *tensor) {
+    const cli *c = ctx;
+    return cli_is_matched(&c->set, tensor->name);
+}
+
 static sft_code diff_usage(cli *c, sft_diff_options *options, sft_error *err) {
     options->header_only = c->set.header_only != 0;
     options->no_metadata = c->set.no_metadata != 0;
     options->alloc = &c->alloc;
+    if (cli_is_matching(&c->set)) options->match = is_compared;
+    options->match_ctx = c;
     sft_code code = parse_tolerance("atol", c->set.atol, options, &options->atol, err);
     return code ? code : parse_tolerance("rtol", c->set.rtol, options, &options->rtol, err);
 }
@@ -58,6 +66,8 @@ static void diff_values(cli_out *out, const sft_diff_tensor *t, bool tolerance) 
     if (tolerance) cli_printf(out, ", %" PRIu64 " beyond the tolerance", t->beyond);
     if (t->nan) cli_printf(out, ", %" PRIu64 " by NaN", t->nan);
     cli_printf(out, ", max abs %.6g, max rel %.6g", t->max_abs, t->max_rel);
+    if (t->rms == t->rms) cli_printf(out, ", RMS %.6g", t->rms);
+    if (t->cosine == t->cosine) cli_printf(out, ", cosine %.9g", t->cosine);
 }
 
 static void print_tensor(cli *c, const sft_diff_tensor *t) {
@@ -93,6 +103,16 @@ static void print_pair(cli_out *out, sft_diff_pair pair) {
     cli_text(out, "\n");
 }
 
+static void print_summary(cli_out *out, const sft_diff *diff) {
+    cli_printf(out, "%" PRIu64 " equal, %" PRIu64 " changed, %" PRIu64 " added, %" PRIu64
+                    " removed; ",
+               sft_diff_equal_count(diff) + sft_diff_within_tolerance_count(diff),
+               sft_diff_changed_count(diff), sft_diff_added_count(diff),
+               sft_diff_removed_count(diff));
+    cli_printf(out, "%.3g %% of all elements are in tensors that differ\n",
+               100 * sft_diff_share(diff));
+}
+
 static void print_diff(cli *c, const sft_diff *diff) {
     for (size_t i = 0; i < sft_diff_tensor_count(diff); i++)
         print_tensor(c, sft_diff_tensor_at(diff, i));
@@ -104,6 +124,7 @@ static void print_diff(cli *c, const sft_diff *diff) {
                    sft_diff_within_tolerance_count(diff), sft_diff_max_abs(diff),
                    sft_diff_max_rel(diff));
     }
+    if (!sft_diff_same(diff) || c->set.verbose) print_summary(&c->out, diff);
 }
 
 /* ── The command ── */
@@ -129,15 +150,15 @@ static void show_diff(cli *c, char **operands, const sft_diff *diff) {
     cli_result_end(c, operands[0], code, &err);
 }
 
-static sft_code diff_models(cli *c, char **operands, sft_set *const sets[2], sft_error *err) {
-    sft_diff_options options = SFT_DIFF_OPTIONS_INIT;
+static sft_code diff_models(cli *c, char **operands, sft_set *const sets[2],
+                            const sft_diff_options *options, sft_error *err) {
     cli_progress progress;
     sft_diff *diff = NULL;
-    sft_code code = diff_usage(c, &options, err);
-    if (code) return code;
     sft_job job = cli_progress_begin(&progress, c, operands[0]);
-    code = sft_diff_new(sets[0], sets[1], &options, &job, &diff, err);
+    sft_code code = sft_diff_new(sets[0], sets[1], options, &job, &diff, err);
     cli_progress_end(&progress);
+    if (!code && cli_is_matching(&c->set) && sft_diff_compared_count(diff) == 0)
+        code = cli_no_match(&c->set, err);
     if (!code) show_diff(c, operands, diff);
     sft_diff_free(diff);
     return code;
@@ -147,14 +168,19 @@ static void run_diff(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     cli_inputs inputs[2];
     sft_set *sets[2] = { NULL, NULL };
-    sft_code code = SFT_OK;
+    sft_diff_options options = SFT_DIFF_OPTIONS_INIT;
+    sft_code code = diff_usage(c, &options, &err);
     size_t at = 0;
     (void)count;
+    if (code) {
+        cli_fail_usage(c, &err);
+        return;
+    }
     memset(inputs, 0, sizeof inputs);
     for (; !code && at < 2; at += !code) {
         code = open_side(c, operands[at], &inputs[at], &sets[at], &err);
     }
-    if (!code) code = diff_models(c, operands, sets, &err);
+    if (!code) code = diff_models(c, operands, sets, &options, &err);
     if (code) cli_fail_input(c, operands[at < 2 ? at : 0], &err);
     for (size_t i = 0; i < 2; i++) {
         sft_set_close(sets[i]);
@@ -171,7 +197,8 @@ static const cli_option diff_options[] = {
     { 0, "no-metadata", NULL, CLI_FLAG, 1, offsetof(cli_settings, no_metadata),
       "ignore metadata" },
     { 'v', "verbose", NULL, CLI_FLAG, 1, offsetof(cli_settings, verbose),
-      "also report tensors that are equal within the tolerance" },
+      "also report tensors that are equal within the tolerance, and the summary if nothing "
+      "differs" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
@@ -182,6 +209,7 @@ static const cli_example diff_examples[] = {
       "is the merged file the same model as the shards?" },
     { "safetensors diff a.safetensors b.safetensors --atol 1e-6 --rtol 1e-3",
       "ignore small differences" },
+    { "safetensors diff a.safetensors b.safetensors --match '*.bias'", "only the biases" },
     { "safetensors diff --header a.safetensors b.safetensors", "fast, whatever the size" },
     { NULL, NULL },
 };
@@ -190,14 +218,18 @@ const cli_command cli_diff_command = {
     "diff", "A B", "compare two models",
     "Prints one line for each tensor that only B has (+), that only A has (-), or that differs "
     "(~): another dtype, shape or other bytes, with the number of values that differ, the "
-    "greatest difference and the greatest relative to B. Then the metadata likewise. A and B are "
+    "greatest difference, the greatest relative to B, the root of the mean square (RMS) of the "
+    "differences, and the cosine of the angle between the two tensors as vectors; these two over "
+    "values that are finite in both. Then the metadata likewise, and a summary: how many tensors "
+    "are equal, changed, added, removed, and how much of the models those are. A and B are "
     "files, indexes or folders with one model; a model in one file and the same model in shards "
     "do not differ.\n"
     "NaN equals NaN, and 0 equals -0, although their bytes differ; without --atol and --rtol, "
     "bytes decide. Each half of a complex number counts as a value. Tensors of different dtypes "
     "and equal shape are compared by value.",
     diff_examples,
-    { diff_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
+    { diff_options, cli_match_options, cli_json_options, cli_reading_options, cli_common_options,
+      NULL },
     { "nothing differs (beyond the tolerance)", "something differs",
       "a model could not be read, or a usage error" },
     2, 2, run_diff,

@@ -1,6 +1,7 @@
 /* find: find models by hash, word or fact. */
 #include "base/json_lex.h"
 #include "commands/commands.h"
+#include "commands/find.h"
 #include "os/os.h"
 #include "support/cli.h"
 #include "support/fields.h"
@@ -8,18 +9,15 @@
 #include "support/group.h"
 #include "support/models.h"
 #include "support/nodes.h"
+#include "support/titles.h"
 #include "support/where.h"
+#include "support/words.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define HEX_LEAST 8
 #define HITS_MOST 16
-
-typedef struct find_hit {
-    const char *field, *algo; /* algo: of hashes */
-    sft_span value, source;
-} find_hit;
 
 /* A digest that was computed, or remembered. */
 typedef struct find_digest {
@@ -37,9 +35,14 @@ typedef struct find_run {
     cli_wheres where;
     find_hit hits[HITS_MOST];
     size_t hit_count;
+    char title[CLI_TITLE_SIZE]; /* that a hit refers to */
     cli_digests digests;
     const cli_model *settled; /* of which it is known whether it is found without hashing */
     bool is_settled;
+    find_fits *fits; /* with --fits */
+    char **paths;    /* operands without the word */
+    size_t path_count;
+    bool refused;    /* --fits is not one model */
 } find_run;
 
 /* ── What fits ── */
@@ -139,19 +142,37 @@ static void find_hashes(find_run *run, cli_model *model, const sft_node *root) {
         add_hash(run, sft_hash_name(one->algo), sft_span_cstr(one->value), one->source);
 }
 
+/* Without the extension of a file, which all of them have. */
+static sft_span stem_of(sft_span name) {
+    static const char *const ends[] = { ".safetensors", ".sft", ".safetensors.index.json",
+                                        ".ckpt", ".pt", ".pth", ".bin", ".gguf" };
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (cli_ends_with(name, ends[i]))
+            return (sft_span){ name.data, name.len - strlen(ends[i]) };
+    return name;
+}
+
 static void find_in(find_run *run, const char *field, sft_span text, sft_span source) {
-    if (text.len && cli_text_has(text, run->word)) add_hit(run, field, text, source);
+    if (text.len && cli_loose_has(stem_of(text), run->word)) add_hit(run, field, text, source);
+}
+
+static void find_fact(find_run *run, const sft_node *root, const char *field) {
+    const sft_node *fact = sft_node_get(sft_node_get(root, "model"), field);
+    find_in(run, field, sft_node_text(fact, "value"), sft_node_text(fact, "source"));
 }
 
 static void find_words(find_run *run, const cli_model *model, const sft_node *root) {
+    static const char *const facts[] = { "base_model", "base_checkpoint", "author", "architecture",
+                                         "repo" };
     sft_span none = { "", 0 };
-    find_in(run, "name", sft_node_text(root, "model.name"),
-            sft_node_text(root, "model.name.source"));
+    find_fact(run, root, "name");
     find_in(run, "path", cli_name_of(model->path), none);
     for (const sft_node *one = cli_first(root, "trigger_words"); one; one = one->next)
         find_in(run, "trigger_words", sft_node_text(one, "text"), sft_node_text(one, "source"));
     for (const sft_node *one = cli_first(root, "model.tags.value"); one; one = one->next)
         find_in(run, "tags", one->text, sft_node_text(root, "model.tags.source"));
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) find_fact(run, root, facts[i]);
+    find_in(run, "title", cli_title(root, run->title), none);
 }
 
 static bool is_found(find_run *run, cli_model *model, const sft_node *root) {
@@ -188,75 +209,6 @@ static void take_digests(void *ctx, cli_model *model, size_t unit,
 
 /* ── What is shown ── */
 
-/* A text, or null where there is none. */
-static void put_some(sfti_json_writer *w, const char *key, sft_span text) {
-    sfti_json_put_text(w, key, text.len ? text : (sft_span){ NULL, 0 });
-}
-
-static void show_hit_json(const find_run *run, const cli_model *model, const sft_node *root) {
-    cli_object object;
-    sfti_json_writer *w = cli_object_begin(&object, run->c, model->path);
-    put_some(w, "name", sft_node_text(root, "model.name"));
-    sfti_json_key(w, "matches");
-    sfti_json_open(w, '[');
-    for (size_t i = 0; i < run->hit_count && run->word.len; i++) {
-        const find_hit *hit = &run->hits[i];
-        sfti_json_open(w, '{');
-        sfti_json_put_cstr(w, "field", hit->field);
-        sfti_json_put_cstr(w, "algo", hit->algo);
-        sfti_json_put_text(w, "value", hit->value);
-        put_some(w, "source", hit->source);
-        sfti_json_close(w, '}');
-    }
-    sfti_json_close(w, ']');
-    cli_object_end(&object);
-}
-
-static void tsv_row(cli *c, const cli_model *model, sft_span name, const find_hit *hit) {
-    static const find_hit none = { "", NULL, { "", 0 }, { "", 0 } };
-    if (!hit) hit = &none;
-    sft_span cells[] = { sft_span_cstr(model->path), name, sft_span_cstr(hit->field),
-                         sft_span_cstr(hit->algo ? hit->algo : ""), hit->value, hit->source };
-    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
-        if (i > 0) cli_text(&c->out, "\t");
-        cli_cell(c, cells[i]);
-    }
-    cli_text(&c->out, "\n");
-}
-
-/* A row for each match; one where no word was given. */
-static void show_hit_tsv(const find_run *run, const cli_model *model, const sft_node *root) {
-    cli *c = run->c;
-    sft_span name = sft_node_text(root, "model.name");
-    if (run->found == 1) cli_text(&c->out, "path\tname\tfield\talgo\tvalue\tsource\n");
-    if (!run->word.len) tsv_row(c, model, name, NULL);
-    for (size_t i = 0; i < run->hit_count && run->word.len; i++)
-        tsv_row(c, model, name, &run->hits[i]);
-}
-
-static void show_hit(const find_run *run, const cli_model *model, const sft_node *root) {
-    cli *c = run->c;
-    sft_span name = sft_node_text(root, "model.name");
-    if (c->set.nul) {
-        cli_put(&c->out, model->path, strlen(model->path) + 1);
-        return;
-    }
-    cli_escaped(&c->out, sft_span_cstr(model->path));
-    if (!c->set.paths_only) {
-        cli_text(&c->out, "  ");
-        cli_escaped_cut(&c->out, name, 40);
-        if (run->word.len) {
-            const char *field = run->hits[0].field;
-            cli_printf(&c->out, "  (%s%s", field, strcmp(field, "name") == 0 ? ")" : " ");
-            if (strcmp(field, "name") != 0) {
-                cli_escaped_cut(&c->out, run->hits[0].value, 64);
-                cli_text(&c->out, ")");
-            }
-        }
-    }
-    cli_text(&c->out, "\n");
-}
-
 static void each_find(void *ctx, cli_model *model) {
     find_run *run = ctx;
     cli *c = run->c;
@@ -266,10 +218,14 @@ static void each_find(void *ctx, cli_model *model) {
     }
     const sft_node *root = sft_tree_root(model->tree);
     if (!is_found(run, model, root) || model->err.code) return;
+    find_found found = { .path = model->path, .name = sft_node_text(root, "model.name"),
+                         .hits = run->hits, .hit_count = run->word.len ? run->hit_count : 0 };
+    if (run->fits) {
+        find_fits_take(run->fits, model->info, &found);
+        return;
+    }
     run->found++;
-    if (cli_is_json(c)) show_hit_json(run, model, root);
-    else if (c->set.format == CLI_TSV) show_hit_tsv(run, model, root);
-    else show_hit(run, model, root);
+    find_show(c, &found);
 }
 
 /* ── The command ── */
@@ -280,23 +236,58 @@ static bool is_hex_word(sft_span word) {
     return word.len >= HEX_LEAST;
 }
 
-/* With --where a first operand that is a path is no word. */
+/* With --where and --fits a first operand that is a path is no word. */
 static bool takes_word(const cli *c, const char *operand) {
     os_info info;
-    return c->set.where.count == 0
+    return (c->set.where.count == 0 && !c->set.fits)
         || (strcmp(operand, "-") != 0 && os_info_path(operand, true, &info) != 0);
 }
 
 static sft_code read_find(find_run *run, char **operands, size_t count, sft_error *err) {
     cli *c = run->c;
+    if (c->set.all && !c->set.fits)
+        return cli_usage_error(err, "expected --fits with --all, found none");
     sft_code code = cli_where_read(c, &run->where, err);
     if (code) return code;
-    if (takes_word(c, operands[0])) run->word = sft_span_cstr(operands[0]);
+    if (takes_word(c, operands[0])) run->word = stem_of(sft_span_cstr(operands[0]));
     run->is_hex = is_hex_word(run->word);
     size_t paths = count - (run->word.data != NULL);
     if (paths > 0 && (run->word.len > 0 || !run->word.data)) return SFT_OK;
     return cli_usage_error(err, paths > 0 ? "expected a word, found nothing"
                                           : "expected [HEX|WORD] PATH..., found no path");
+}
+
+static void find_all(find_run *run) {
+    cli *c = run->c;
+    bool table = c->set.format == CLI_TSV && !c->set.nul;
+    if (table) find_header(c, run->word.len > 0);
+    cli_hash_run_begin(&run->digests.hashing, c, run->path_count == 1 ? run->paths[0] : "find");
+    if (run->digests.hashing.usable)
+        cli_each_model(c, run->paths, run->path_count, &run->models, &run->digests, each_find, run);
+    cli_hash_run_end(&run->digests.hashing);
+}
+
+/* The model of --fits, which stays open while the others are looked at. */
+static void each_fits(void *ctx, cli_model *model) {
+    find_run *run = ctx;
+    cli *c = run->c;
+    find_fits fits;
+    if (run->models != 1) {
+        sft_error err = SFT_ERROR_INIT;
+        if (run->refused) return;
+        run->refused = true;
+        cli_usage_error(&err, "expected one model for --fits, found %zu", run->models);
+        cli_fail_usage(c, &err);
+    } else if (!model->info || model->err.code) {
+        cli_fail_model(c, model);
+    } else {
+        find_fits_begin(&fits, c, model->info);
+        run->fits = &fits;
+        find_all(run);
+        run->found = fits.good;
+        find_fits_end(&fits);
+        run->fits = NULL;
+    }
 }
 
 static void run_find(cli *c, char **operands, size_t count) {
@@ -307,25 +298,32 @@ static void run_find(cli *c, char **operands, size_t count) {
         return;
     }
     size_t first = run.word.data != NULL;
+    run.paths = operands + first;
+    run.path_count = count - first;
     if (run.is_hex && c->set.compute) run.digests.wanted = wanted_digests;
     run.digests.answer = take_digests;
     run.digests.ctx = &run;
-    cli_hash_run_begin(&run.digests.hashing, c, count - first == 1 ? operands[first] : "find");
-    if (run.digests.hashing.usable)
-        cli_each_model(c, operands + first, count - first, &run.models, &run.digests, each_find,
-                       &run);
-    cli_hash_run_end(&run.digests.hashing);
+    char *with = (char *)c->set.fits;
+    if (with) cli_each_model(c, &with, 1, &run.models, NULL, each_fits, &run);
+    else find_all(&run);
     if (run.found == 0) cli_status(c, CLI_NO);
 }
 
 static const cli_option find_options[] = {
     { 0, "where", "FIELD=VALUE", CLI_MANY, 0, offsetof(cli_settings, where),
-      "only models that match; also FIELD~PART, FIELD<VALUE, FIELD>VALUE" },
+      CLI_WHERE_HELP },
+    { 0, "fits", "FILE", CLI_WORD, 0, offsetof(cli_settings, fits),
+      "only models that FILE can be used with: adapters of a checkpoint, or the reverse" },
+    { 'a', "all", NULL, CLI_FLAG, 1, offsetof(cli_settings, all),
+      "with --fits: also those that do not fit, or of which it is not known" },
     { 0, "compute", NULL, CLI_FLAG, 1, offsetof(cli_settings, compute),
       "hash models that recorded and cached digests do not find" },
     { 'l', "list", NULL, CLI_FLAG, 1, offsetof(cli_settings, paths_only), "print only paths" },
     { '0', "null", NULL, CLI_FLAG, 1, offsetof(cli_settings, nul),
       "print only paths, each followed by a NUL byte, for xargs -0" },
+    { 0, "tsv", NULL, CLI_FLAG, CLI_TSV, offsetof(cli_settings, format),
+      "a table, values separated by tabs" },
+    { 0, "csv-safe", NULL, CLI_FLAG, 1, offsetof(cli_settings, csv_safe), CLI_CSV_SAFE_HELP },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
@@ -333,21 +331,34 @@ static const cli_example find_examples[] = {
     { "safetensors find 6ce0161689 ~/models", "by the first digits of a hash" },
     { "safetensors find --compute --cache ~/.hashes 6ce0161689 -r ~/models",
       "even if no file records it" },
-    { "safetensors find neon -r ~/models", "by a word in name, trigger words or tags" },
+    { "safetensors find neon -r ~/models", "by a word in name, trigger words, tags, base model" },
     { "safetensors find -l --where base_model=Pony -r ~/models", "paths, by a fact" },
+    { "safetensors find --fits checkpoint.safetensors -r ~/models/loras",
+      "adapters for a checkpoint, best first" },
     { NULL, NULL },
 };
 
 const cli_command cli_find_command = {
-    "find", "[HEX|WORD] PATH...", "find models by hash, word or fact",
+    "find", "[HEX|WORD] PATH...", "find models by hash, word, fact or what they fit",
     "Eight or more hexadecimal digits are the beginning of a hash. Models are found by any hash "
     "that they or their sidecars record, then by those in --cache; no tensor data is read. "
     "--compute hashes the other models.\n"
-    "Any other word is looked up in file names, names, trigger words and tags, ignoring case.\n"
-    "With --where the word may be omitted; the fields are those of info -f.",
+    "Any other word is looked up in names, file names without their extension, trigger words, "
+    "tags, base models, authors, architectures, repositories, and in what info -r calls the model "
+    "(\"Wan 2.2 I2V 14B\"). Case is ignored; blanks, -, _ and . are alike, and may be left out "
+    "except between digits: \"flux 1\" and flux1 both find flux.1.\n"
+    "With --where the word may be omitted; the fields are those of info -f.\n"
+    CLI_WHERE_ABOUT "\n"
+    "--fits lists, best first and with the reason, what FILE is used with: for a checkpoint "
+    "adapters, embeddings, ControlNets, IP-Adapters, motion modules, VAEs and text encoders, for "
+    "one of these the checkpoints and other whole models. yes: same architecture and base model, "
+    "or trained on FILE. likely: nothing speaks against it, and not all is known. loads: made for "
+    "another base, prediction or variant, so that the result may look off. With --all also unknown "
+    "and no. It compares architectures, base models, predictions, variants, recorded digests of "
+    "the file trained on, and the sizes of layers that are named alike; it reads no tensor data.",
     find_examples,
-    { find_options, cli_hash_run_options, cli_input_options, cli_json_options, cli_table_options,
-      cli_reading_options, cli_common_options },
+    { find_options, cli_hash_run_options, cli_input_options, cli_json_options, cli_reading_options,
+      cli_common_options },
     { "a model was found", "no model was found", "a model could not be read, or a usage error" },
     1, SIZE_MAX, run_find,
 };

@@ -1,5 +1,6 @@
 /* info: describe a model. */
 #include "commands/commands.h"
+#include "commands/dataset.h"
 #include "commands/info_export.h"
 #include "commands/info_label.h"
 #include "commands/info_list.h"
@@ -57,43 +58,63 @@ static void show_fields(info_run *run, const cli_model *model, const sft_node *r
                                   tsv && c->set.csv_safe);
 }
 
+/* Of a dataset what `dataset info` says. */
+static void show_label(cli *c, const cli_model *model, const sft_node *root, bool with_path) {
+    if (!model->is_dataset) {
+        cli_label(c, model, root, with_path);
+        return;
+    }
+    dataset_label(c, model->path, sft_node_get(root, "dataset"));
+    cli_text(&c->out, "  more            safetensors dataset ls, verify, gc or compact ");
+    cli_escaped(&c->out, sft_span_cstr(model->path));
+    cli_text(&c->out, "\n");
+}
+
 /* A row of the list with the digests beneath it; what has another form is put into order. */
 static void show_listed(info_run *run, const cli_model *model, const sft_node *root) {
     cli *c = run->c;
     sft_buffer text = { .alloc = c->alloc };
+    sft_error err = SFT_ERROR_INIT;
     bool is_row = run->fields.count == 0 && !run->list.labels;
     cli_capture(&c->out, &text);
     if (is_row) cli_label_digests(c, root, true);
     else if (run->fields.count > 0) show_fields(run, model, root);
-    else cli_label(c, model, root, true);
-    cli_capture(&c->out, NULL);
-    cli_list_add(&run->list, model, root, (sft_span){ text.data, text.len }, !is_row);
+    else show_label(c, model, root, true);
+    if (cli_captured(&c->out)) {
+        cli_list_add(&run->list, model, root, (sft_span){ text.data, text.len }, !is_row);
+    } else {
+        sfti_fail_memory(&err, text.len);
+        cli_complain(c, model->path, &err);
+    }
     sft_buffer_free(&text);
 }
 
-static void show_model(info_run *run, cli_model *model, const sft_node *root) {
+static void show_text(info_run *run, const cli_model *model, const sft_node *root) {
     cli *c = run->c;
-    uint64_t bytes;
     bool fields = run->fields.count > 0;
     bool label = !fields && (run->models == 1 || c->set.longer || c->set.verbose);
-    if (sft_node_uint(root, "file.bytes", &bytes)) run->bytes += bytes;
+    bool row = !fields && !label, digests = c->set.hash || c->set.verify || c->set.online;
     run->list.labels = label;
-    if (cli_is_json(c)) {
-        show_json(run, model, root);
-    } else {
-        if (c->set.format == CLI_TSV && run->shown == 0)
-            cli_fields_header(&c->out, &run->fields);
-        if (label && !run->list.holds && run->shown > 0) cli_text(&c->out, "\n");
-        if (run->list.holds || !(fields || label)) show_listed(run, model, root);
-        else if (fields) show_fields(run, model, root);
-        else cli_label(c, model, root, run->models > 1);
-        c->results++;
-    }
+    if (c->set.format == CLI_TSV && run->shown == 0) cli_fields_header(&c->out, &run->fields);
+    if (label && !run->list.holds && run->shown > 0) cli_text(&c->out, "\n");
+    if (row && !digests) cli_list_add(&run->list, model, root, (sft_span){ "", 0 }, false);
+    else if (row || run->list.holds) show_listed(run, model, root);
+    else if (fields) show_fields(run, model, root);
+    else show_label(c, model, root, run->models > 1);
+    c->results++;
+}
+
+static void show_model(info_run *run, cli_model *model, const sft_node *root) {
+    uint64_t bytes;
+    if (sft_node_uint(root, "file.bytes", &bytes)) run->bytes += bytes;
+    if (cli_is_json(run->c)) show_json(run, model, root);
+    else show_text(run, model, root);
     run->shown++;
 }
 
 static void export_model(info_run *run, const cli_model *model) {
     cli *c = run->c;
+    if (model->is_dataset) return;
     if (c->set.preview_folder) cli_export_previews(c, model, c->set.preview_folder);
     if (c->set.workflow_file) cli_export_workflow(c, model, c->set.workflow_file);
 }
@@ -322,7 +343,7 @@ static const cli_option info_options[] = {
     { 'f', "fields", "LIST", CLI_WORD, 0, AT(fields),
       "only these facts, separated by commas: name,trigger_words,rank,training.epoch" },
     { 0, "where", "FIELD=VALUE", CLI_MANY, 0, AT(where),
-      "only models that match; also FIELD~PART, FIELD<VALUE, FIELD>VALUE" },
+      CLI_WHERE_HELP },
     { 0, "tsv", NULL, CLI_FLAG, CLI_TSV, AT(format), "a table, values separated by tabs" },
     { 0, "csv-safe", NULL, CLI_FLAG, 1, AT(csv_safe), CLI_CSV_SAFE_HELP },
     { 0, "full", NULL, CLI_FLAG, 1, AT(full), "with --json: metadata values over 4096 bytes too" },
@@ -377,6 +398,7 @@ const cli_command cli_info_command = {
     "training.datasets.0.folder). The name of a fact stands for its value; lists are joined with "
     "\" | \". a1111 and comfy are lines to paste into a prompt, with the preferred weight; prompt "
     "is the trigger words alone. --tsv alone gives a table of the facts that tell most.\n"
+    CLI_WHERE_ABOUT "\n"
     "--hash computes digests of the files. --verify computes those that the header and the "
     "sidecars record, and compares; sidecars that describe another file are then ignored. A "
     "digest that is known to be recorded differently (LyCORIS hashes in another order) is shown "
@@ -400,7 +422,9 @@ const cli_command cli_info_command = {
     "file no longer has the length that sidecars record.\n"
     "A folder stands for the models in it. An index (model.safetensors.index.json) is one model "
     "with all its shards; so are shards without an index, and a folder with a model_index.json "
-    "with all its components. - is standard input, of which only the header is read.",
+    "with all its components. A dataset (a folder with a dataset_manifest.json) is shown as one, "
+    "without its shards; safetensors dataset tells more. - is standard input, of which only the "
+    "header is read.",
     info_examples,
     { info_options, cli_save_options, cli_online_options, cli_hash_run_options,
       cli_input_options, cli_json_options, cli_reading_options, cli_common_options },

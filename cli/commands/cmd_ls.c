@@ -1,7 +1,9 @@
 /* ls: the tensors of a model. */
 #include "base/number.h"
 #include "base/order.h"
+#include "base/result.h"
 #include "commands/commands.h"
+#include "commands/ls.h"
 #include "support/cli.h"
 #include "support/files.h"
 #include "support/words.h"
@@ -12,29 +14,23 @@
 #define NAME_COLUMNS 72
 #define DTYPE_COLUMNS 5
 #define SIZE_COLUMNS 8
-#define TREE_DEPTH 16 /* what lies deeper stays one name */
 
 static const cli_sort_key tree_key = (cli_sort_key)(CLI_SORT_SIZE + 1);
 
-/* The tensors to show, in order. */
-typedef struct listing {
-    cli *c;
-    const sft_set *set;
-    const char *path;
-    uint32_t *order; /* 2 * total: the second half is scratch */
-    size_t count, total;
-    int key;
-} listing;
+const char *ls_shard_path(const ls_listing *l, size_t i) {
+    size_t shard = sft_set_tensor_shard(l->set, l->order[i]);
+    return sft_set_index_path(l->set) ? sft_set_shard_path(l->set, shard) : l->path;
+}
 
-static bool is_wanted(void *ctx, const sft_tensor *tensor) {
-    listing *l = ctx;
+/* ── Which tensors, in which order ── */
+
+bool ls_is_wanted(const ls_listing *l, const sft_tensor *tensor) {
     if (!cli_is_matched(&l->c->set, tensor->name)) return false;
-    l->count++;
-    return true;
+    return cli_dtypes_has(l->dtypes, tensor->dtype);
 }
 
 static int compare_tensors(const void *ctx, uint32_t a, uint32_t b) {
-    const listing *l = ctx;
+    const ls_listing *l = ctx;
     const sft_tensor *x = sft_set_tensor_at(l->set, a), *y = sft_set_tensor_at(l->set, b);
     uint64_t size_x = x->end - x->begin, size_y = y->end - y->begin;
     if (l->key == CLI_SORT_NAME) return sfti_natural_compare(x->name, y->name);
@@ -43,29 +39,30 @@ static int compare_tensors(const void *ctx, uint32_t a, uint32_t b) {
     return 0;
 }
 
-static sft_code gather(listing *l, sft_error *err) {
+static void reverse_order(ls_listing *l) {
+    for (size_t i = 0; i < l->count / 2; i++) {
+        uint32_t other = l->order[l->count - 1 - i];
+        l->order[l->count - 1 - i] = l->order[i];
+        l->order[i] = other;
+    }
+}
+
+static sft_code gather(ls_listing *l, sft_error *err) {
     l->total = sft_set_tensor_count(l->set);
     if (l->total >= UINT32_MAX || !l->total) return SFT_OK;
-    uint64_t bytes = (uint64_t)l->total * 2 * sizeof *l->order;
-    l->order = sfti_take(&l->c->alloc, (size_t)bytes);
-    if (!l->order) return sfti_fail_memory(err, bytes);
-    for (size_t i = 0; i < l->total; i++) {
-        size_t at = l->count;
-        if (is_wanted(l, sft_set_tensor_at(l->set, i))) l->order[at] = (uint32_t)i;
-    }
-    if (l->key != CLI_SORT_OFFSET) {
+    uint64_t most = UINT64_MAX;
+    l->order = sfti_arena_array(&l->arena, 2 * (uint64_t)l->total, sizeof *l->order);
+    if (!l->order) return sfti_fail_memory(err, 2 * l->total * sizeof *l->order);
+    for (size_t i = 0; i < l->total; i++)
+        if (ls_is_wanted(l, sft_set_tensor_at(l->set, i)) && !ls_values_hide(l, i))
+            l->order[l->count++] = (uint32_t)i;
+    if (l->key != CLI_SORT_OFFSET)
         sfti_sort(l->order, l->order + l->total, l->count, compare_tensors, l);
-    }
-    return SFT_OK;
-}
-
-static const sft_tensor *listed(const listing *l, size_t i) {
-    return sft_set_tensor_at(l->set, l->order[i]);
-}
-
-static const char *shard_path(const listing *l, size_t i) {
-    size_t shard = sft_set_tensor_shard(l->set, l->order[i]);
-    return sft_set_index_path(l->set) ? sft_set_shard_path(l->set, shard) : l->path;
+    if (l->c->set.reverse) reverse_order(l);
+    l->c->matched += l->count;
+    if (l->c->set.limit && !cli_parse_number(l->c->set.limit, UINT32_MAX, &most)) most = 0;
+    if (l->count > most) l->count = (size_t)most;
+    return l->c->set.fold ? ls_fold_rows(l, err) : SFT_OK;
 }
 
 /* ── Columns for people ── */
@@ -83,11 +80,11 @@ static void widen(size_t *width, size_t w, size_t cap) {
     if (w > *width) *width = w < cap ? w : cap;
 }
 
-static widths measure(const listing *l) {
+static widths measure(const ls_listing *l) {
     widths w = { 4, DTYPE_COLUMNS, 5, 5, 5 };
     char buffer[CLI_SHAPE_SIZE];
     for (size_t i = 0; i < l->count; i++) {
-        const sft_tensor *t = listed(l, i);
+        const sft_tensor *t = ls_listed(l, i);
         uint64_t bytes = t->end - t->begin;
         widen(&w.name, cli_escaped_width(t->name), NAME_COLUMNS);
         widen(&w.dtype, strlen(sft_dtype_describe(t->dtype)->name), 16);
@@ -103,7 +100,7 @@ static void left_column(cli_out *out, const char *text, size_t len, size_t shown
     cli_pad(out, (shown < width ? width - shown : 0) + 2);
 }
 
-static void head_line(const listing *l, const widths *w) {
+static void head_line(const ls_listing *l, const widths *w) {
     cli_out *out = &l->c->out;
     cli_style_on(out, CLI_DIM);
     left_column(out, "NAME", 4, 4, w->name);
@@ -117,9 +114,9 @@ static void head_line(const listing *l, const widths *w) {
     cli_text(out, "\n");
 }
 
-static void tensor_line(const listing *l, const widths *w, size_t i) {
+static void tensor_line(const ls_listing *l, const widths *w, size_t i) {
     cli_out *out = &l->c->out;
-    const sft_tensor *t = listed(l, i);
+    const sft_tensor *t = ls_listed(l, i);
     const char *dtype = sft_dtype_describe(t->dtype)->name;
     char shape[CLI_SHAPE_SIZE], size[CLI_NUMBER_SIZE];
     size_t len = cli_shape_text(t->shape, t->rank, shape);
@@ -132,11 +129,11 @@ static void tensor_line(const listing *l, const widths *w, size_t i) {
     if (l->c->set.verbose) cli_printf(out, "  %*" PRIu64, (int)w->bytes, bytes);
     cli_printf(out, "  %*" PRIu64 "  %*" PRIu64, (int)w->offset, t->offset, (int)w->offset,
                t->offset + bytes);
-    if (sft_set_index_path(l->set)) cli_fill(out, "  %", cli_name_of(shard_path(l, i)));
+    if (sft_set_index_path(l->set)) cli_fill(out, "  %", cli_name_of(ls_shard_path(l, i)));
     cli_text(out, "\n");
 }
 
-static void table_lines(const listing *l) {
+static void table_lines(const ls_listing *l) {
     widths w = measure(l);
     head_line(l, &w);
     for (size_t i = 0; i < l->count && !cli_is_over(l->c); i++) tensor_line(l, &w, i);
@@ -144,126 +141,103 @@ static void table_lines(const listing *l) {
 
 /* ── TSV ── */
 
-static void tsv_lines(const listing *l) {
+static void tsv_lines(const ls_listing *l) {
     cli_out *out = &l->c->out;
     char shape[CLI_SHAPE_SIZE];
-    if (!l->c->results++) cli_text(out, "path\tname\tdtype\tshape\tbytes\tbegin\tend\n");
+    if (!l->c->results++)
+        cli_printf(out, "path\tname\tdtype\tshape\tbytes\tbegin\tend%s\n",
+                   l->stats ? ls_stats_tsv_head : "");
     for (size_t i = 0; i < l->count && !cli_is_over(l->c); i++) {
-        const sft_tensor *t = listed(l, i);
+        const sft_tensor *t = ls_listed(l, i);
         uint64_t bytes = t->end - t->begin;
-        cli_cell(l->c, sft_span_cstr(shard_path(l, i)));
+        cli_cell(l->c, sft_span_cstr(ls_shard_path(l, i)));
         cli_text(out, "\t");
         cli_cell(l->c, t->name);
         cli_printf(out, "\t%s\t", sft_dtype_describe(t->dtype)->name);
         cli_put(out, shape, cli_shape_text(t->shape, t->rank, shape));
-        cli_printf(out, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", bytes, t->offset,
+        cli_printf(out, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64, bytes, t->offset,
                    t->offset + bytes);
+        if (l->stats) ls_stats_tsv(l, i);
+        cli_text(out, "\n");
     }
 }
 
-/* ── The tree: parts of names between dots ── */
+/* ── JSON ── */
 
-static size_t part_end(sft_span name, size_t at) {
-    const char *dot = at < name.len ? memchr(name.data + at, '.', name.len - at) : NULL;
-    return dot ? (size_t)(dot - name.data) : name.len;
+static bool is_complete(const sft_set *set) {
+    for (size_t i = 0; i < sft_set_shard_count(set); i++)
+        if (!sft_file_complete(sft_set_shard_at(set, i))) return false;
+    return true;
 }
 
-/* Listed tensors from i on whose names begin with the first `len` bytes of i's and a dot. */
-static size_t branch_size(const listing *l, size_t i, size_t len, uint64_t *parameters,
-                          uint64_t *bytes) {
-    sft_span head = { listed(l, i)->name.data, len + 1 };
-    size_t n = 0;
-    *parameters = *bytes = 0;
-    for (; i + n < l->count; n++) {
-        const sft_tensor *t = listed(l, i + n);
-        uint64_t elements = 0;
-        if (t->name.len < head.len || memcmp(t->name.data, head.data, head.len) != 0) break;
-        if (sft_shape_size(t->dtype, t->shape, t->rank, &elements, NULL, NULL) == SFT_OK) {
-            *parameters += elements;
-        }
-        *bytes += t->end - t->begin;
+static void ls_json(const ls_listing *l) {
+    cli_object object;
+    sfti_json_writer *w = cli_object_begin(&object, l->c, l->path);
+    bool many = sft_set_shard_count(l->set) > 1;
+    sfti_json_put_bool(w, "complete", is_complete(l->set));
+    sfti_json_key(w, "tensors");
+    sfti_json_open(w, '[');
+    for (size_t i = 0; i < l->count && !w->code; i++) {
+        sfti_json_open(w, '{');
+        sfti_result_listed(w, ls_listed(l, i), many ? ls_shard_path(l, i) : NULL);
+        if (l->stats) ls_stats_json(l, w, i);
+        sfti_json_close(w, '}');
     }
-    return n;
-}
-
-static void part_words(cli_out *out, sft_span part) {
-    if (part.len) cli_escaped(out, part);
-    else cli_text(out, "\"\"");
-}
-
-static void branch_line(const listing *l, size_t i, size_t from, size_t to, size_t depth) {
-    cli_out *out = &l->c->out;
-    uint64_t parameters, bytes;
-    char count[CLI_NUMBER_SIZE], size[CLI_NUMBER_SIZE];
-    size_t n = branch_size(l, i, to, &parameters, &bytes);
-    cli_pad(out, 2 * depth + 2);
-    cli_style_on(out, CLI_BOLD);
-    part_words(out, (sft_span){ listed(l, i)->name.data + from, to - from });
-    cli_style_off(out, CLI_BOLD);
-    cli_printf(out, "  %zu tensor%s, %s parameter%s, %s\n", n, n == 1 ? "" : "s",
-               cli_count_text(parameters, count), parameters == 1 ? "" : "s",
-               cli_size_text(bytes, size));
-}
-
-static void leaf_line(const listing *l, size_t i, size_t from, size_t depth) {
-    cli_out *out = &l->c->out;
-    const sft_tensor *t = listed(l, i);
-    char shape[CLI_SHAPE_SIZE], size[CLI_NUMBER_SIZE];
-    size_t len = cli_shape_text(t->shape, t->rank, shape);
-    cli_pad(out, 2 * depth + 2);
-    size_t left = t->name.len - from;
-    part_words(out, (sft_span){ left ? t->name.data + from : NULL, left });
-    cli_printf(out, "  %s ", sft_dtype_describe(t->dtype)->name);
-    cli_put(out, shape, len);
-    cli_printf(out, " %s\n", cli_size_text(t->end - t->begin, size));
-}
-
-/* Bytes of the folders (parts with their dots) that name shares with the one before. */
-static size_t shared_folders(sft_span before, sft_span name) {
-    size_t shared = 0;
-    for (size_t i = 0; i < before.len && i < name.len && before.data[i] == name.data[i]; i++) {
-        if (name.data[i] == '.') shared = i + 1;
-    }
-    return shared;
-}
-
-static void tree_lines(const listing *l) {
-    sft_span before = { NULL, 0 };
-    for (size_t i = 0; i < l->count && !cli_is_over(l->c); i++) {
-        sft_span name = listed(l, i)->name;
-        size_t shared = shared_folders(before, name), depth = 0, from = 0;
-        for (size_t end; (end = part_end(name, from)) < name.len; from = end + 1, depth++) {
-            if (depth == TREE_DEPTH) break;
-            if (from >= shared) branch_line(l, i, from, end, depth);
-        }
-        leaf_line(l, i, from, depth);
-        before = name;
-    }
+    sfti_json_close(w, ']');
+    if (l->stats) ls_stats_json(l, w, SIZE_MAX);
+    cli_object_end(&object);
 }
 
 /* ── The command ── */
 
-static void show_listing(listing *l) {
+static void show_listing(const ls_listing *l) {
     cli *c = l->c;
-    if (cli_is_matching(&c->set) && l->count == 0) return;
+    bool chosen = cli_is_matching(&c->set) || c->set.dtype;
+    if (cli_is_json(c)) {
+        ls_json(l);
+        return;
+    }
+    if (chosen && l->count == 0) return;
     if (c->set.format == CLI_TSV) {
         tsv_lines(l);
         return;
     }
     if (c->results++) cli_text(&c->out, "\n");
+    if (c->set.format == CLI_MARKDOWN) {
+        cli_fill(&c->out, "### %\n\n", cli_name_of(l->path));
+        ls_markdown(l);
+        return;
+    }
     cli_styled(&c->out, CLI_BOLD, l->path);
     cli_text(&c->out, "\n");
-    if (c->set.tree) tree_lines(l);
+    if (l->key == tree_key) ls_tree(l);
+    else if (l->stats) ls_stats_table(l);
     else table_lines(l);
 }
 
-static void ls_json(listing *l, sft_error *err) {
-    cli *c = l->c;
-    sft_sink sink = cli_result_begin(c);
-    sft_order order = c->set.sort == CLI_SORT_NAME ? SFT_ORDER_NATURAL : SFT_ORDER_OFFSET;
-    if (sft_set_ls_json(l->set, l->path, order, is_wanted, l, &sink, err))
-        cli_fail_result(c, l->path, err);
-    cli_result_end(c, l->path, SFT_OK, err);
+static bool wants_tree(const cli *c) {
+    bool flat = c->set.format == CLI_MARKDOWN;
+    return c->set.tree || (!flat && (c->set.depth || c->set.fold));
+}
+
+static sft_code read_stats(ls_listing *l, const cli_input *input, sft_error *err) {
+    uint32_t threads = 0;
+    uint64_t asked = 0;
+    if (input->kind == CLI_STDIN)
+        return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
+                         "expected a file for --stats, found standard input");
+    if (l->c->set.threads && cli_parse_number(l->c->set.threads, UINT32_MAX, &asked))
+        threads = (uint32_t)asked;
+    return ls_stats_read(l, threads, err);
+}
+
+static sft_code list_opened(ls_listing *l, const cli_input *input, sft_error *err) {
+    sft_code code = cli_dtypes_read(l->c->set.dtype, &l->dtypes, err);
+    if (!code && l->c->set.dequantize) code = ls_values_find(l, err);
+    if (!code) code = gather(l, err);
+    if (!code && (l->c->set.stats || l->c->set.histogram)) code = read_stats(l, input, err);
+    if (!code) show_listing(l);
+    return code;
 }
 
 static void ls_input(cli *c, const cli_input *input) {
@@ -273,35 +247,51 @@ static void ls_input(cli *c, const cli_input *input) {
         cli_fail_input(c, input->path, &err);
         return;
     }
-    listing l = { c, set, input->path, NULL, 0, 0, c->set.tree ? (int)tree_key : c->set.sort };
-    if (cli_is_json(c)) {
-        ls_json(&l, &err);
-    } else if (gather(&l, &err)) {
-        cli_fail_input(c, input->path, &err);
-    } else {
-        show_listing(&l);
-    }
-    c->matched += l.count;
-    sfti_release(&c->alloc, l.order, l.total * 2 * sizeof *l.order);
+    int key = wants_tree(c) || c->set.fold ? (int)tree_key : c->set.sort;
+    ls_listing l = { .c = c, .set = set, .path = input->path, .key = key };
+    l.arena.alloc = c->alloc;
+    if (list_opened(&l, input, &err)) cli_fail_input(c, input->path, &err);
+    sft_statistics_free(l.stats);
+    sft_conversion_free(l.values);
+    sfti_arena_free(&l.arena);
     sft_set_close(set);
+}
+
+/* What does not go together, and numbers that are none. */
+static sft_code check_usage(const cli *c, sft_error *err) {
+    const cli_settings *set = &c->set;
+    bool stats = set->stats || set->histogram;
+    const struct { const char *option, *text; } numbers[] = {
+        { "-n", set->limit }, { "--depth", set->depth }, { "--threads", set->threads } };
+    const struct { bool clash; const char *text; } rules[] = {
+        { set->format != CLI_HUMAN && (set->tree || set->depth),
+          "expected a tree without --json, --jsonl, --tsv and --md, found both" },
+        { set->fold && set->format != CLI_HUMAN && set->format != CLI_MARKDOWN,
+          "expected --fold without --json, --jsonl and --tsv, found both" },
+        { stats && (set->fold || wants_tree(c)),
+          "expected --stats without --tree, --depth and --fold, found both" },
+        { set->dequantize && !stats, "expected --stats with --dequantize, found none" },
+        { set->fold && set->reverse, "expected --fold without --reverse, found both" },
+    };
+    cli_dtypes dtypes;
+    uint64_t value;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].clash) return cli_usage_error(err, "%s", rules[i].text);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (numbers[i].text && !cli_parse_number(numbers[i].text, UINT32_MAX, &value))
+            return cli_usage_error(err, "expected a whole number for %s, found \"%s\"",
+                                   numbers[i].option, numbers[i].text);
+    return cli_dtypes_read(set->dtype, &dtypes, err);
 }
 
 static void run_ls(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
-    const char *clash = NULL;
-    if (cli_is_json(c) && c->set.sort == CLI_SORT_SIZE) {
-        clash = "expected --sort offset or name with --json and --jsonl, found size";
-    }
-    if (c->set.format != CLI_HUMAN && c->set.tree) {
-        clash = "expected --tree without --json, --jsonl and --tsv, found both";
-    }
-    if (clash) {
-        cli_usage_error(&err, "%s", clash);
+    if (check_usage(c, &err)) {
         cli_fail_usage(c, &err);
         return;
     }
     cli_each_input(c, operands, count, ls_input);
-    if (cli_is_matching(&c->set) && c->matched == 0) cli_status(c, CLI_NO);
+    if ((cli_is_matching(&c->set) || c->set.dtype) && c->matched == 0) cli_status(c, CLI_NO);
 }
 
 static const cli_option ls_options[] = {
@@ -309,8 +299,30 @@ static const cli_option ls_options[] = {
       "also show sizes in bytes" },
     { 0, "sort", "offset|name|size", CLI_CHOICE, 0, offsetof(cli_settings, sort),
       "order: as in the file, by name (2 before 10), largest first" },
+    { 0, "reverse", NULL, CLI_FLAG, 1, offsetof(cli_settings, reverse),
+      "reverse the order" },
+    { 'n', "limit", "N", CLI_WORD, 0, offsetof(cli_settings, limit),
+      "only the first N tensors of each model" },
+    { 0, "dtype", "LIST", CLI_WORD, 0, offsetof(cli_settings, dtype),
+      "only tensors of these dtypes, separated by commas; " CLI_DTYPE_HELP },
     { 0, "tree", NULL, CLI_FLAG, 1, offsetof(cli_settings, tree),
       "names as a tree, split at dots, with totals" },
+    { 0, "depth", "N", CLI_WORD, 0, offsetof(cli_settings, depth),
+      "a tree of the first N levels" },
+    { 0, "fold", NULL, CLI_FLAG, 1, offsetof(cli_settings, fold),
+      "a tree in which equal layers are one: layers.{0..31}; with --md, rows of such names" },
+    { 0, "stats", NULL, CLI_FLAG, 1, offsetof(cli_settings, stats),
+      "read all data: minimum, maximum, mean, standard deviation, mean of absolute values, and "
+      "counts of zeros, NaN and infinities" },
+    { 0, "histogram", NULL, CLI_FLAG, 1, offsetof(cli_settings, histogram),
+      "--stats, and how many values are of which magnitude, by powers of two" },
+    { 0, "dequantize", NULL, CLI_FLAG, 1, offsetof(cli_settings, dequantize),
+      "with --stats: of quantised tensors take the values that convert --dequantize computes, on "
+      "one thread" },
+    { 0, "threads", "N", CLI_WORD, 0, offsetof(cli_settings, threads),
+      "at most this many threads for --stats; 0 (the default): one per processor" },
+    { 0, "md", NULL, CLI_FLAG, CLI_MARKDOWN, offsetof(cli_settings, format),
+      "a table in Markdown, for a model card" },
     { 0, "tsv", NULL, CLI_FLAG, CLI_TSV, offsetof(cli_settings, format),
       "columns separated by tabs: path, name, dtype, shape, bytes, begin, end" },
     { 0, "csv-safe", NULL, CLI_FLAG, 1, offsetof(cli_settings, csv_safe), CLI_CSV_SAFE_HELP },
@@ -322,6 +334,11 @@ static const cli_example ls_examples[] = {
     { "safetensors ls --sort size model.safetensors", "largest first" },
     { "safetensors ls --match '*.bias' model.safetensors", "only the biases" },
     { "safetensors ls --tree model.safetensors", "grouped by module, with totals" },
+    { "safetensors ls --fold model.safetensors", "equal layers as one" },
+    { "safetensors ls --stats --match '*.weight' model.safetensors", "what the values are like" },
+    { "safetensors ls --sort size -n 10 --dtype fp32 model.safetensors",
+      "the ten largest tensors of that dtype" },
+    { "safetensors ls --fold --md model.safetensors", "for a model card" },
     { "safetensors ls --json model.safetensors", "for programs" },
     { NULL, NULL },
 };
@@ -330,12 +347,17 @@ const cli_command cli_ls_command = {
     "ls", "PATH...", "list the tensors of a model",
     "Shows name, dtype, shape and size of every tensor, and where its bytes begin and end in the "
     "file. For a model with an index, the tensors of all shards are listed with their shard.\n"
-    "JSON is in file order, or in natural order of names with --sort name; --sort size and "
-    "--tree do not apply to it.",
+    "--stats leaves NaN and infinities out of all but their counts; the standard deviation is that "
+    "of the population. Sums are exact: the mean is the true mean, rounded once, whatever the "
+    "number of threads. Each half of a complex number counts as a value. Quantised tensors are "
+    "taken as the integers that they hold, unless --dequantize is given; their scales are then not "
+    "listed. The last line is about all tensors listed together.\n"
+    "A histogram shows magnitudes, whatever their sign: a column for each power of two, as high "
+    "as the share of values from it up to the next.",
     ls_examples,
     { ls_options, cli_match_options, cli_input_options, cli_json_options, cli_reading_options,
       cli_common_options },
-    { "every model was read", "--match found no tensor",
+    { "every model was read", "--match and --dtype found no tensor",
       "a model could not be read, or a usage error" },
     1, SIZE_MAX, run_ls,
 };

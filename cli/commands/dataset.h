@@ -5,6 +5,8 @@
 #include "safetensors_dataset.h"
 #include "support/cli.h"
 
+/* The facts of a dataset alone; and as a result, with a blank line between results. */
+void dataset_label(cli *c, const char *path, const sft_node *result);
 void dataset_print_info(cli *c, const char *path, const sft_node *result);
 void dataset_print_verify(cli *c, const char *path, const sft_node *result);
 void dataset_print_gc(cli *c, const char *path, const sft_node *result);

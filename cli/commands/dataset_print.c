@@ -110,10 +110,9 @@ static void info_origin(cli_out *out, const sft_node *result) {
     cli_fill(out, "%, commit %\n", generator, sft_node_text(result, "commit"));
 }
 
-void dataset_print_info(cli *c, const char *path, const sft_node *result) {
+void dataset_label(cli *c, const char *path, const sft_node *result) {
     cli_out *out = &c->out;
     sft_span mode = sft_node_text(result, "mode");
-    if (c->results++) cli_text(out, "\n");
     cli_styled(out, CLI_BOLD, path);
     cli_text(out, "  ");
     if (mode.len) cli_escaped(out, mode);
@@ -124,6 +123,11 @@ void dataset_print_info(cli *c, const char *path, const sft_node *result) {
     info_how(out, result);
     info_columns(out, result);
     info_origin(out, result);
+}
+
+void dataset_print_info(cli *c, const char *path, const sft_node *result) {
+    if (c->results++) cli_text(&c->out, "\n");
+    dataset_label(c, path, result);
 }
 
 /* ── verify ── */

@@ -236,10 +236,22 @@ static void forget_rows(cli_list *list) {
     list->count = list->capacity = 0;
 }
 
+static void complain_of_memory(cli_list *list) {
+    sft_error err = SFT_ERROR_INIT;
+    sfti_fail_memory(&err, sizeof *list->rows);
+    cli_complain(list->c, list->c->command->name, &err);
+}
+
+static void begin_rows(cli_list *list) {
+    list->failed = false;
+    cli_rows_begin(list, list->rows, list->count);
+    if (list->failed) complain_of_memory(list);
+    list->begun = true;
+}
+
 /* Rows that need not be held any longer. */
 static void print_rows(cli_list *list) {
-    if (!list->begun) cli_rows_begin(list, list->rows, list->count);
-    list->begun = true;
+    if (!list->begun) begin_rows(list);
     for (size_t i = 0; i < list->count; i++) cli_row_print(list, &list->rows[i]);
     forget_rows(list);
     if (list->columns) cli_flush(&list->c->out);
@@ -258,12 +270,6 @@ static void end_progress(cli_list *list) {
     if (!list->shown) return;
     cli_text(&list->c->err, "\r\x1b[K");
     cli_flush(&list->c->err);
-}
-
-static void complain_of_memory(cli_list *list) {
-    sft_error err = SFT_ERROR_INIT;
-    sfti_fail_memory(&err, sizeof *list->rows);
-    cli_complain(list->c, list->c->command->name, &err);
 }
 
 static cli_row *new_row(cli_list *list) {
@@ -298,18 +304,19 @@ void cli_list_add(cli_list *list, const cli_model *model, const sft_node *root, 
     else if (list->begun || list->count == LIST_SAMPLE) print_rows(list);
 }
 
-void cli_list_end(cli_list *list) {
-    end_progress(list);
-    if (!list->holds) {
-        if (list->count) print_rows(list);
-        return;
-    }
+static void print_in_order(cli_list *list) {
     uint32_t *order = sfti_arena_sorted(&list->arena, list->count, compare_rows, list);
     if (!order) {
         complain_of_memory(list);
-    } else if (!cli_is_over(list->c)) {
-        cli_rows_begin(list, list->rows, list->count);
-        print_sorted(list, order);
+        return;
     }
+    begin_rows(list);
+    print_sorted(list, order);
+}
+
+void cli_list_end(cli_list *list) {
+    end_progress(list);
+    if (list->count && !list->holds) print_rows(list);
+    else if (list->count && !cli_is_over(list->c)) print_in_order(list);
     forget_rows(list);
 }

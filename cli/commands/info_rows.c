@@ -121,6 +121,7 @@ static int compare_files(const void *ctx, uint32_t a, uint32_t b) {
 static void mark_equals(cli_list *list, cli_row *rows, size_t count,
                         int (*compare)(const void *ctx, uint32_t a, uint32_t b)) {
     uint32_t *order = sfti_arena_sorted(&list->arena, count, compare, rows);
+    list->failed = list->failed || !order;
     for (size_t i = 1; order && i < count; i++)
         if (compare(rows, order[i - 1], order[i]) == 0)
             rows[order[i - 1]].needs_path = rows[order[i]].needs_path = true;

@@ -33,74 +33,94 @@ static const char *alias_path(sft_span name) {
 
 /* ── The table ── */
 
-/* Members of each type of object. After a colon the member's own type; "[]" marks a list. The
- * facts of `model` are those of sft_fact_name. */
+/* Members of each type of object. A mark follows the name of what is no text: # a number, % a size
+ * in bytes, @ a date, ? true or false, * any of these. After a colon the member's own type; "[]"
+ * marks a list. The facts of `model` are those of sft_fact_name. */
 static const struct field_type { const char *name, *members; } field_types[] = {
-    { "result", "path path_bytes ok error:error complete file:file metadata:any metadata_cut:any "
+    { "result", "path path_bytes ok? error:error complete? file:file metadata:any metadata_cut:any "
                 "shards:shard[] set:set missing:[] parts:result[] model:model adapter:adapter "
                 "trigger_words:trigger[] prompts:prompts frequent_tags:tag[] "
                 "example_prompts:example[] civitai:civitai links:link[] training:training "
                 "merge:merge provenance:provenance hashes:hashes previews:preview[] "
-                "sidecars:sidecar[] privacy:private[] conflicts:conflict[]" },
-    { "error", "code offset tensor message hint" },
-    { "file", "bytes header_bytes data_offset data_bytes tensors parameters alignment unaligned "
-              "dtypes:dtypes" },
+                "sidecars:sidecar[] privacy:private[] conflicts:conflict[] dataset:manifest" },
+    { "error", "code offset% tensor message hint" },
+    { "file", "bytes% header_bytes% data_offset% data_bytes% tensors# parameters# alignment% "
+              "unaligned# dtypes:dtypes" },
     { "dtypes", "*:count" },
-    { "count", "tensors parameters bytes" },
-    { "shard", "path path_bytes bytes tensors" },
-    { "set", "index shard of" },
-    { "fact", "value:[] source trust others:candidate[]" },
-    { "candidate", "value:[] source trust" },
-    { "model", "notes:note[] rating nsfw_level components:component[] precision parameters size "
-               "vectors negative preferred_weight_range:bounds llm:llm evidence:[]" },
+    { "count", "tensors# parameters# bytes%" },
+    { "shard", "path path_bytes bytes% tensors#" },
+    { "set", "index shard# of#" },
+    { "fact", "value*:[] source trust# others:candidate[]" },
+    { "candidate", "value*:[] source trust#" },
+    { "model", "notes:note[] rating# nsfw_level# components:component[] precision parameters# size "
+               "vectors# negative? preferred_weight_range:bounds llm:llm evidence:[]" },
     { "note", "text source" },
-    { "component", "part architecture dtype bytes parameters" },
-    { "llm", "layers hidden heads kv_heads vocab" },
-    { "bounds", "min max source trust" },
-    { "adapter", "type dora rslora format rank:range alpha:alpha scale conv_rank modules "
+    { "component", "part architecture dtype bytes% parameters#" },
+    { "llm", "layers# hidden# heads# kv_heads# vocab#" },
+    { "bounds", "min# max# source trust#" },
+    { "adapter", "type dora? rslora? format rank:range alpha:alpha scale# conv_rank# modules# "
                  "components:component[] targets:[] blocks:[]" },
-    { "range", "min max mode" },
-    { "alpha", "min max mode sampled" },
-    { "trigger", "text prompt words:[] trust source group folder coverage others:candidate[]" },
+    { "range", "min# max# mode#" },
+    { "alpha", "min# max# mode# sampled?" },
+    { "trigger", "text prompt words:[] trust# source group# folder coverage# others:candidate[]" },
     { "prompts", "a1111 comfy" },
-    { "tag", "tag count coverage" },
-    { "example", "positive negative seed steps sampler cfg source" },
-    { "civitai", "model_id version_id air url source trust match matches_file published_at "
+    { "tag", "tag count# coverage#" },
+    { "example", "positive negative seed# steps# sampler cfg# source" },
+    { "civitai", "model_id# version_id# air url source trust# match matches_file? published_at@ "
                  "permissions:permissions" },
-    { "permissions", "credit commercial:[] derivatives relicense" },
-    { "link", "url source model_id version_id" },
-    { "training", "tool tool_version started_at finished_at duration_s epoch epochs step steps "
-                  "images images_with_repeats regularisation_images batch_size learning_rate "
-                  "unet_lr text_encoder_lr:[] optimizer scheduler resolution network_module "
-                  "network_args:any seed clip_skip mixed_precision noise_offset comment session_id "
-                  "base:origin vae:origin datasets:dataset[] buckets:bucket[]" },
+    { "permissions", "credit? commercial:[] derivatives? relicense?" },
+    { "link", "url source model_id# version_id#" },
+    { "training", "tool tool_version started_at@ finished_at@ duration_s# epoch# epochs# step# "
+                  "steps# images# images_with_repeats# regularisation_images# batch_size# "
+                  "learning_rate# unet_lr# text_encoder_lr#:[] optimizer scheduler resolution "
+                  "network_module network_args:any seed# clip_skip# mixed_precision noise_offset# "
+                  "comment session_id base:origin vae:origin datasets:dataset[] buckets:bucket[]" },
     { "origin", "file sha256 autov1" },
-    { "dataset", "folder images repeats class_tokens regularisation resolution" },
-    { "bucket", "resolution count" },
+    { "dataset", "folder images# repeats# class_tokens regularisation? resolution" },
+    { "bucket", "resolution count#" },
     { "merge", "tool method recipe:any sources:source[]" },
-    { "source", "name sha256 autov1 weight" },
-    { "provenance", "workflow prompt loaders:loader[]" },
-    { "loader", "type name strength_model strength_clip" },
+    { "source", "name sha256 autov1 weight#" },
+    { "provenance", "workflow? prompt? loaders:loader[]" },
+    { "loader", "type name strength_model# strength_clip#" },
     { "hashes", "recorded:claim[] computed:any mismatches:mismatch[] lookup_url" },
     { "claim", "algo value source" },
     { "mismatch", "algo recorded computed source known" },
-    { "preview", "path source media_type bytes width height" },
+    { "preview", "path source media_type bytes% width# height#" },
     { "sidecar", "path kind match error" },
     { "private", "key what" },
     { "conflict", "field candidates:candidate[]" },
+    { "manifest", "mode generator commit version# batch_size# name_col kv_separator tail_strategy "
+                  "index samples# valid_samples# padded_samples# dropped_samples# bytes% shards# "
+                  "tensors# shadowed# columns:columns" },
+    { "columns", "*:column" },
+    { "column", "dtype shape:[]" },
 };
+
+#define MARKS "#%@?*"
 
 typedef struct member {
     sft_span name, type; /* type: empty for a scalar */
+    char mark;           /* of a scalar; 0: text */
     bool is_list;
+    size_t fact;         /* that it is, or the value of; else SFT_FACT_COUNT */
 } member;
+
+static char fact_mark(size_t fact) {
+    switch (fact) {
+    case SFT_FACT_DATE: return '@';
+    case SFT_FACT_NSFW: return '?';
+    case SFT_FACT_CLIP_SKIP: case SFT_FACT_PREFERRED_WEIGHT: return '#';
+    default: return 0;
+    }
+}
 
 static bool next_member(const char **rest, member *out) {
     const char *at = *rest + strspn(*rest, " ");
-    size_t len = strcspn(at, " "), name = strcspn(at, ": ");
+    size_t len = strcspn(at, " "), name = *at == '*' ? 1 : strcspn(at, MARKS ": ");
     *rest = at + len;
     if (len == 0) return false;
     out->name = (sft_span){ at, name };
+    out->mark = name < len && at[name] != ':' ? at[name++] : 0;
     out->type = (sft_span){ at + name, len - name };
     if (out->type.len > 0) { /* the colon */
         out->type.data++;
@@ -108,6 +128,7 @@ static bool next_member(const char **rest, member *out) {
     }
     out->is_list = out->type.len >= 2 && out->type.data[out->type.len - 1] == ']';
     if (out->is_list) out->type.len -= 2;
+    out->fact = SFT_FACT_COUNT;
     return true;
 }
 
@@ -117,20 +138,32 @@ static const char *members_of(sft_span type) {
     return "";
 }
 
-static bool is_fact(sft_span name) {
-    for (int i = 0; i < SFT_FACT_COUNT; i++)
-        if (cli_is(name, sft_fact_name((sft_fact)i))) return true;
-    return false;
+static size_t fact_of(sft_span name) {
+    size_t i = 0;
+    while (i < SFT_FACT_COUNT && !cli_is(name, sft_fact_name((sft_fact)i))) i++;
+    return i;
 }
 
-static bool find_member(sft_span type, sft_span name, member *out) {
-    if (cli_is(type, "model") && is_fact(name)) {
-        *out = (member){ name, sft_span_cstr("fact"), false };
+static bool is_fact(sft_span name) {
+    return fact_of(name) < SFT_FACT_COUNT;
+}
+
+/* From a member to one of its own members. */
+static bool find_member(member *at, sft_span name) {
+    size_t fact = cli_is(at->type, "model") ? fact_of(name) : SFT_FACT_COUNT;
+    const char *rest = members_of(at->type);
+    member one;
+    if (fact < SFT_FACT_COUNT) {
+        *at = (member){ name, sft_span_cstr("fact"), fact_mark(fact), false, fact };
         return true;
     }
-    const char *rest = members_of(type);
-    while (next_member(&rest, out))
-        if (sft_span_equal(out->name, name) || cli_is(out->name, "*")) return true;
+    while (next_member(&rest, &one)) {
+        if (!sft_span_equal(one.name, name) && !cli_is(one.name, "*")) continue;
+        if (cli_is(at->type, "fact") && cli_is(name, "value"))
+            one.mark = at->mark, one.fact = at->fact;
+        *at = one;
+        return true;
+    }
     return false;
 }
 
@@ -153,35 +186,40 @@ static bool is_index(sft_span part) {
     return digits > 0 && digits == part.len;
 }
 
-/* Walks the path as far as the table knows it: where it does not, type and path say which part
- * of which type is unknown. */
-static bool walk(sft_span *type, sft_span *path) {
-    for (bool is_list = false, more = true; more;) {
+/* Walks the path as far as the table knows it: where it does not, *at and *path say which part
+ * of what is unknown. */
+static bool walk(member *at, sft_span *path) {
+    for (bool more = true; more;) {
         sft_span part = first_part(*path);
-        member found;
-        if (cli_is(*type, "any")) return path->len > 0;
-        if (is_list && is_index(part)) {
-            is_list = false;
-        } else {
-            if (!find_member(*type, part, &found)) return false;
-            *type = found.type;
-            is_list = found.is_list;
+        if (cli_is(at->type, "any")) {
+            at->mark = '*';
+            return path->len > 0;
         }
+        if (at->is_list && is_index(part)) at->is_list = false;
+        else if (!find_member(at, part)) return false;
         more = drop_part(path, part);
     }
     return true;
 }
 
-static bool is_path(const char *type, sft_span path) {
-    sft_span at = sft_span_cstr(type);
-    return walk(&at, &path);
+static member whole(const char *type) {
+    return (member){ .type = sft_span_cstr(type), .fact = SFT_FACT_COUNT };
+}
+
+static cli_field_type type_of(char mark) {
+    const char *at = mark ? strchr(MARKS, mark) : NULL;
+    return at ? CLI_FIELD_NUMBER + (cli_field_type)(at - MARKS) : CLI_FIELD_TEXT;
 }
 
 bool cli_field_place_of(sft_span name, cli_field_place *out) {
     const char *alias = alias_path(name);
-    *out = (cli_field_place){ false, alias ? sft_span_cstr(alias) : name };
-    out->in_model = !alias && is_fact(first_part(name));
-    return alias || is_path(out->in_model ? "model" : "result", name);
+    sft_span path = alias ? sft_span_cstr(alias) : name;
+    *out = (cli_field_place){ .path = path, .in_model = !alias && is_fact(first_part(name)) };
+    member at = whole(out->in_model ? "model" : "result");
+    bool found = walk(&at, &path);
+    out->type = type_of(at.mark);
+    out->fact = at.fact;
+    return found;
 }
 
 /* ── The nearest name ── */
@@ -198,9 +236,11 @@ static void try_members(cli_guess *guess, sft_span type) {
 static bool find_parent(sft_span name, member *out) {
     const char *rest = members_of(sft_span_cstr("result"));
     while (next_member(&rest, out)) {
-        sft_span type = out->type, path = name;
-        bool is_free = cli_is(type, "any") || cli_is(type, "result");
-        if (type.len > 0 && !is_free && walk(&type, &path)) return true;
+        member at = *out;
+        sft_span path = name;
+        bool is_free = cli_is(at.type, "any") || cli_is(at.type, "result");
+        at.is_list = false;
+        if (at.type.len > 0 && !is_free && walk(&at, &path)) return true;
     }
     return false;
 }
@@ -214,16 +254,16 @@ static const char *guess_text(cli_guess *guess, sft_span path, const char *dot) 
 }
 
 const char *cli_field_guess(cli_guess *guess, sft_span name) {
-    sft_span type = sft_span_cstr(is_fact(first_part(name)) ? "model" : "result"), path = name;
-    member parent;
+    member at = whole(is_fact(first_part(name)) ? "model" : "result"), parent;
+    sft_span path = name;
     if (find_parent(name, &parent)) {
         *guess = (cli_guess){ .word = name, .best = name };
         return guess_text(guess, parent.name, ".");
     }
-    (void)walk(&type, &path);
+    (void)walk(&at, &path);
     bool is_first = path.len == name.len;
     *guess = cli_guess_begin(first_part(path));
-    try_members(guess, type);
+    try_members(guess, at.type);
     if (is_first) try_members(guess, sft_span_cstr("model"));
     for (size_t i = 0; is_first && i < sizeof field_aliases / sizeof *field_aliases; i++)
         cli_guess_try(guess, sft_span_cstr(field_aliases[i].name));

@@ -4,10 +4,22 @@
 
 #include "support/words.h"
 
+/* What the values of a field are, and so what they can be compared with. */
+typedef enum cli_field_type {
+    CLI_FIELD_TEXT = 0,
+    CLI_FIELD_NUMBER,
+    CLI_FIELD_BYTES,
+    CLI_FIELD_DATE, /* ISO 8601 */
+    CLI_FIELD_BOOL,
+    CLI_FIELD_ANY   /* each value says what it is: metadata */
+} cli_field_type;
+
 /* A field: its path from the result, or from `model` of the result. */
 typedef struct cli_field_place {
     bool in_model;
     sft_span path;
+    cli_field_type type;
+    size_t fact; /* whose value it is; SFT_FACT_COUNT: none */
 } cli_field_place;
 
 /* "rank" is adapter.rank.mode, "name" model.name; a longer name is the path itself. Keys of free

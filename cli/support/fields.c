@@ -25,7 +25,7 @@ bool cli_field_known(sft_span name) {
     return cli_field_place_of(name, &place);
 }
 
-static sft_code unknown_field(sft_span name, sft_error *err) {
+sft_code cli_field_unknown(sft_span name, sft_error *err) {
     cli_guess guess;
     return cli_usage_error(
         err, "expected a field such as name or training.epoch, found \"%.*s\"%s", (int)name.len,
@@ -37,7 +37,7 @@ sft_code cli_fields_parse(const char *list, cli_fields *out, sft_error *err) {
     for (;;) {
         size_t len = strcspn(list, ",");
         sft_span name = { list, len };
-        if (!cli_field_known(name)) return unknown_field(name, err);
+        if (!cli_field_known(name)) return cli_field_unknown(name, err);
         if (out->count == CLI_FIELDS_MOST) {
             return cli_usage_error(err, "expected at most %d fields", CLI_FIELDS_MOST);
         }

@@ -2,6 +2,7 @@
 
 #include "os/os.h"
 #include "support/files.h"
+#include "support/words.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -79,24 +80,45 @@ static size_t shards_from(const cli_inputs *inputs, size_t i, bool *taken,
 
 /* ── Components ── */
 
-/* Folder of the pipeline that an input is a component of; len 0 for none. The answer for
- * the folder asked before is kept. */
-typedef struct pipeline_memory {
+/* What a folder is. The answer for the folder asked before is kept. */
+typedef struct folder_memory {
     sft_span folder;
     bool known, yes;
-} pipeline_memory;
+} folder_memory;
 
-static bool pipeline_of(const char *path, pipeline_memory *memory, sfti_arena *arena,
+static bool remembered(folder_memory *memory, sft_span folder, sfti_arena *arena,
+                       bool (*is)(sft_span folder, sfti_arena *arena)) {
+    if (!memory->known || !sft_span_equal(memory->folder, folder))
+        *memory = (folder_memory){ folder, true, is(folder, arena) };
+    return memory->yes;
+}
+
+/* The folder of the pipeline that an input is a component of. */
+static bool pipeline_of(const char *path, folder_memory *memory, sfti_arena *arena,
                         sft_span *out) {
     sft_span folder = cli_folder_of(path);
     size_t len = folder.len;
     while (len > 0 && folder.data[len - 1] != '/') len--;
     if (folder.len == 0) return false;
     *out = (sft_span){ folder.data, len > 1 ? len - 1 : len };
-    if (!memory->known || !sft_span_equal(memory->folder, *out)) {
-        *memory = (pipeline_memory){ *out, true, cli_is_pipeline(*out, arena) };
-    }
-    return memory->yes;
+    return remembered(memory, *out, arena, cli_is_pipeline);
+}
+
+/* ── Shards of datasets ── */
+
+/* The folder of the dataset whose shard an input is, or was to be: what lies in a job's folder
+ * belongs to no dataset yet, and to nobody else. */
+static bool dataset_of(const char *path, folder_memory *memory, sfti_arena *arena,
+                       sft_span *out) {
+    static const char job[] = "_job-", shard[] = "part-[0-9]*-[0-9]*-*.safetensors";
+    sft_span folder = cli_folder_of(path);
+    size_t len = folder.len;
+    if (!cli_glob_match(sft_span_cstr(shard), cli_name_of(path))) return false;
+    while (len > 0 && folder.data[len - 1] != '/') len--;
+    if (strncmp(folder.data + len, job, sizeof job - 1) == 0)
+        folder.len = len > 1 ? len - 1 : len;
+    *out = folder;
+    return remembered(memory, folder, arena, cli_is_dataset);
 }
 
 /* ── Models ── */
@@ -128,15 +150,24 @@ static bool add_shards(cli_models *models, const cli_input *const *shards, size_
     return true;
 }
 
+/* The model is the folder. */
+static bool keep_folder(cli_models *models, cli_model *model, sft_span folder) {
+    char *path = sfti_arena_take(&models->arena, folder.len + 2);
+    if (!path) return false;
+    memcpy(path, folder.len ? folder.data : ".", folder.len ? folder.len : 1);
+    path[folder.len ? folder.len : 1] = 0;
+    model->path = path;
+    return true;
+}
+
 static bool add_pipeline(cli_models *models, const cli_inputs *inputs, size_t i, bool *taken,
                          sft_span folder) {
-    pipeline_memory memory = { { NULL, 0 }, false, false };
+    folder_memory memory = { { NULL, 0 }, false, false };
     cli_model *model = add_model(models, inputs->items[i]);
     const cli_input **list = sfti_arena_take(&models->arena, inputs->count * sizeof *list);
-    char *path = sfti_arena_take(&models->arena, folder.len + 2);
     sft_span of;
     size_t n = 0;
-    if (!model || !list || !path) return false;
+    if (!model || !list) return false;
     for (size_t k = i; k < inputs->count; k++) {
         if (strncmp(inputs->items[k]->path, folder.data, folder.len) != 0) break;
         if (taken[k] || inputs->items[k]->kind > CLI_INDEX) continue;
@@ -145,17 +176,34 @@ static bool add_pipeline(cli_models *models, const cli_inputs *inputs, size_t i,
         taken[k] = true;
         list[n++] = inputs->items[k];
     }
-    memcpy(path, folder.len ? folder.data : ".", folder.len ? folder.len : 1);
-    path[folder.len ? folder.len : 1] = 0;
-    model->path = path;
     model->inputs = list;
     model->count = n;
     model->is_pipeline = true;
-    return true;
+    return keep_folder(models, model, folder);
+}
+
+static bool add_dataset(cli_models *models, const cli_inputs *inputs, size_t i, bool *taken,
+                        sft_span folder) {
+    folder_memory memory = { { NULL, 0 }, false, false };
+    cli_model *model = add_model(models, inputs->items[i]);
+    sft_span of;
+    if (!model) return false;
+    model->is_dataset = true;
+    model->count = 0;
+    if (inputs->items[i]->kind == CLI_EMPTY) return true; /* its path is the folder */
+    for (size_t k = i; k < inputs->count; k++) {
+        const cli_input *input = inputs->items[k];
+        if (strncmp(input->path, folder.data, folder.len) != 0) break;
+        if (!taken[k] && input->kind == CLI_FILE
+            && dataset_of(input->path, &memory, &models->arena, &of)
+            && sft_span_equal(of, folder))
+            taken[k] = true;
+    }
+    return keep_folder(models, model, folder);
 }
 
 bool cli_group_inputs(cli_models *models, const cli_inputs *inputs, bool found) {
-    pipeline_memory memory = { { NULL, 0 }, false, false };
+    folder_memory memory = { { NULL, 0 }, false, false }, datasets = memory;
     bool *taken = sfti_arena_take(&models->arena, inputs->count + 1);
     const cli_input **list = sfti_arena_take(&models->arena, (inputs->count + 1) * sizeof *list);
     sft_span folder;
@@ -169,6 +217,11 @@ bool cli_group_inputs(cli_models *models, const cli_inputs *inputs, bool found) 
         if (found && input->kind <= CLI_INDEX
             && pipeline_of(input->path, &memory, &models->arena, &folder)) {
             ok = add_pipeline(models, inputs, i, taken, folder);
+        } else if (input->kind == CLI_EMPTY
+                       ? cli_is_dataset(sft_span_cstr(input->path), &models->arena)
+                       : found && input->kind == CLI_FILE
+                             && dataset_of(input->path, &datasets, &models->arena, &folder)) {
+            ok = add_dataset(models, inputs, i, taken, folder);
         } else if (found && (shards = shards_from(inputs, i, taken, list)) > 0) {
             ok = add_shards(models, list, shards);
         } else {

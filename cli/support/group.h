@@ -1,4 +1,5 @@
-/* Which inputs are one model: shards without an index, components of a pipeline. */
+/* Which inputs are one model: shards without an index, components of a pipeline, shards of a
+ * dataset. */
 #ifndef CLI_GROUP_H
 #define CLI_GROUP_H
 
@@ -11,7 +12,8 @@ typedef struct cli_models {
 } cli_models;
 
 /* Append the models of one operand's inputs; found: by looking into a folder, so that
- * shards and components belong together. False when memory ran out. */
+ * shards and components belong together. A folder without models may be an empty
+ * dataset. False when memory ran out. */
 bool cli_group_inputs(cli_models *models, const cli_inputs *inputs, bool found);
 /* Shards of a model that are not there, by name; false when memory ran out. */
 bool cli_find_missing(cli_model *model, const sft_set_options *options, sfti_arena *arena);

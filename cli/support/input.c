@@ -119,10 +119,18 @@ static bool is_loop(folder *f) {
     return false;
 }
 
-bool cli_is_pipeline(sft_span folder, sfti_arena *arena) {
+static bool folder_has(sft_span folder, const char *name, sfti_arena *arena) {
     os_info info;
-    char *path = cli_join_path(arena, folder, "model_index.json");
+    char *path = cli_join_path(arena, folder, name);
     return path && os_info_path(path, true, &info) == 0 && info.kind == OS_FILE;
+}
+
+bool cli_is_pipeline(sft_span folder, sfti_arena *arena) {
+    return folder_has(folder, "model_index.json", arena);
+}
+
+bool cli_is_dataset(sft_span folder, sfti_arena *arena) {
+    return folder_has(folder, "dataset_manifest.json", arena);
 }
 
 static bool is_entered(walk *w) {

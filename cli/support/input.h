@@ -53,5 +53,7 @@ sft_code cli_not_one(size_t count, sft_error *err);
 
 /* Whether the folder (without a slash at its end; empty: here) is a pipeline's. */
 bool cli_is_pipeline(sft_span folder, sfti_arena *arena);
+/* The same of a dataset. */
+bool cli_is_dataset(sft_span folder, sfti_arena *arena);
 
 #endif

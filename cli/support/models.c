@@ -2,6 +2,7 @@
 
 #include "os/os.h"
 #include "support/files.h"
+#include "support/dataset.h"
 #include "support/group.h"
 
 #include <errno.h>
@@ -146,13 +147,21 @@ static sft_code pipeline_json(cli *c, cli_model *model) {
 /* Memory is taken before the first byte is written: what fails has printed nothing. */
 void cli_print_model_json(cli *c, cli_model *model) {
     sft_sink out = cli_result_sink(c);
-    sft_code code = model->is_pipeline ? pipeline_json(c, model) : label_json(c, model, &out);
+    const sft_node *root = sft_tree_root(model->tree);
+    sft_code code = model->is_dataset  ? sft_node_json(root, NULL, NULL, &out, 0, NULL, &model->err)
+                  : model->is_pipeline ? pipeline_json(c, model)
+                                       : label_json(c, model, &out);
     if (code) cli_fail_result(c, model->path, &model->err);
 }
 
 static void prepare_model(cli *c, cli_model *model) {
     bool is_model = model->input->kind <= CLI_STDIN;
     model->arena.alloc = c->alloc;
+    if (model->is_dataset && !os_stop_signal()) {
+        if (cli_dataset_tree(c, model->path, &model->tree, &model->err) == SFT_OK)
+            model->err.code = SFT_OK;
+        return;
+    }
     if (!is_model || os_stop_signal()) return;
     if (model->missing_count > 0) {
         shards_missing(model);
@@ -245,7 +254,7 @@ typedef struct operand_models {
 /* The listing of a model's folder, made once; NULL when there is none. */
 static const sft_info_folder *folder_of_model(cli *c, operand_models *all, const cli_model *model) {
     sft_span path = cli_folder_of(model->path);
-    if (model->input->kind > CLI_INDEX || model->is_pipeline) return NULL;
+    if (model->input->kind > CLI_INDEX || model->is_pipeline || model->is_dataset) return NULL;
     for (listed_folder *f = all->folders; f; f = f->next) {
         if (sft_span_equal(f->path, path)) return f->folder;
     }
@@ -410,7 +419,8 @@ static void error_with_missing(cli *c, const cli_model *model) {
 }
 
 void cli_fail_model(cli *c, const cli_model *model) {
-    if (model->input->kind == CLI_EMPTY || model->input->kind == CLI_BLOCKED) {
+    bool none = model->input->kind == CLI_EMPTY || model->input->kind == CLI_BLOCKED;
+    if (none && !model->is_dataset) {
         cli_report_input(c, model->input);
     } else if (!cli_is_json(c) || model->missing_count == 0) {
         cli_fail_input(c, model->path, &model->err);

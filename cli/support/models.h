@@ -19,6 +19,7 @@ typedef struct cli_model {
     const cli_input *const *inputs; /* shards without an index, or components */
     size_t count;
     bool is_pipeline;
+    bool is_dataset;        /* path is the folder; no set, no info */
     const sft_info_folder *folder;  /* NULL: standard input */
     /* set while its batch is processed: */
     sft_set *set;           /* NULL of a pipeline */

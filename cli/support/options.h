@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-typedef enum cli_format { CLI_HUMAN = 0, CLI_JSON, CLI_JSONL, CLI_TSV } cli_format;
+typedef enum cli_format { CLI_HUMAN = 0, CLI_JSON, CLI_JSONL, CLI_TSV, CLI_MARKDOWN } cli_format;
 typedef enum cli_sort_key { CLI_SORT_OFFSET = 0, CLI_SORT_NAME, CLI_SORT_SIZE } cli_sort_key;
 typedef enum cli_as { CLI_AS_TEXT = 0, CLI_AS_RAW, CLI_AS_NPY, CLI_AS_JSON } cli_as;
 
@@ -21,16 +21,19 @@ typedef struct cli_settings {
     int help, version, color, verbose;
     int level, legacy, recursive, format;
     int sort, reverse, group_by, tree, csv_safe;
+    /* of ls */
+    int fold, stats, histogram, dequantize;
+    const char *limit, *depth;
     int deep, explain;
     int as, force, replace, cast_scaled, terminal;
     int quiet, status_only; /* of hash -c */
     int pretty, copy;
-    int full, longer, paths_only, nul;
-    const char *fields, *preview_folder, *workflow_file;
+    int full, longer, paths_only, nul, all;
+    const char *fields, *fits, *preview_folder, *workflow_file;
     cli_words where, match, exclude;
     cli_words algo;
     const char *cache, *sums, *threads;
-    const char *dtype; /* of convert */
+    const char *dtype;
     int saturate;
     /* of commands that write, see cli_writing_options */
     int no_sync, keep_mtime, follow, in_place, in_place_unsafe;

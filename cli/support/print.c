@@ -17,6 +17,7 @@ void cli_out_begin(cli_out *out, int fd) {
     out->error = 0;
     out->color = false;
     out->capture = NULL;
+    out->lost = false;
     out->used = 0;
 }
 
@@ -38,9 +39,10 @@ void cli_out_color(cli_out *out, int when) {
 }
 
 static void write_all(cli_out *out, const char *bytes, size_t len) {
-    if (out->capture && !out->error && !sfti_buffer_put(out->capture, bytes, len))
-        out->error = ENOMEM;
-    if (out->capture) return;
+    if (out->capture) {
+        out->lost = out->lost || !sfti_buffer_put(out->capture, bytes, len);
+        return;
+    }
     while (len && !out->error) {
         size_t put = 0;
         out->error = os_write(out->fd, bytes, len, &put);
@@ -60,6 +62,13 @@ int cli_flush(cli_out *out) {
 void cli_capture(cli_out *out, sft_buffer *buffer) {
     cli_flush(out);
     out->capture = buffer;
+    out->lost = false;
+}
+
+bool cli_captured(cli_out *out) {
+    cli_flush(out);
+    out->capture = NULL;
+    return !out->lost;
 }
 
 void cli_put(cli_out *out, const void *bytes, size_t len) {

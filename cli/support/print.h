@@ -12,6 +12,7 @@ typedef struct cli_out {
     int error; /* errno of the first failed write, or 0 */
     bool color;
     sft_buffer *capture; /* NULL: to the descriptor */
+    bool lost;           /* that is out of memory */
     size_t used;
     char buffer[4096]; /* small: two of them are on the stack, for nothing may fail here */
 } cli_out;
@@ -24,8 +25,10 @@ void cli_out_color(cli_out *out, int when);
 /* Everything to the descriptor; 0 or the errno of the first failure ever. */
 int cli_flush(cli_out *out);
 
-/* From now on to the end of a buffer; with NULL to the descriptor again. */
+/* From now on to the end of a buffer. */
 void cli_capture(cli_out *out, sft_buffer *buffer);
+/* To the descriptor again. Whether the buffer has everything. */
+bool cli_captured(cli_out *out);
 
 void cli_put(cli_out *out, const void *bytes, size_t len);
 void cli_text(cli_out *out, const char *text);

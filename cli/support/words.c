@@ -123,6 +123,43 @@ bool cli_glob_match(sft_span pattern, sft_span text) {
     }
 }
 
+/* ── Words as people write them ── */
+
+static bool is_gap(char c) {
+    return c == ' ' || c == '-' || c == '_' || c == '.';
+}
+
+static bool is_digit_at(sft_span text, size_t i) {
+    return i < text.len && text.data[i] >= '0' && text.data[i] <= '9';
+}
+
+/* A gap that the other text does not have: "flux1" is "flux.1", but "15" is not "1.5". */
+static bool can_skip(sft_span text, size_t i) {
+    return is_gap(text.data[i]) && i > 0 && i + 1 < text.len
+        && !(is_digit_at(text, i - 1) && is_digit_at(text, i + 1));
+}
+
+static bool loose_match(sft_span text, sft_span word) {
+    size_t i = 0, j = 0;
+    while (j < word.len) {
+        bool same = i < text.len && (cli_lower(text.data[i]) == cli_lower(word.data[j])
+                                     || (is_gap(text.data[i]) && is_gap(word.data[j])));
+        if (same) i++, j++;
+        else if (can_skip(word, j)) j++;
+        else if (i < text.len && can_skip(text, i)) i++;
+        else return false;
+    }
+    return true;
+}
+
+bool cli_loose_has(sft_span text, sft_span word) {
+    for (size_t i = 0; i < text.len; i++) {
+        if (i > 0 && is_gap(text.data[i]) && !is_gap(*word.data)) continue;
+        if (loose_match((sft_span){ text.data + i, text.len - i }, word)) return true;
+    }
+    return false;
+}
+
 /* ── Nearest spelling ── */
 
 static size_t least_of(size_t a, size_t b, size_t c) {

@@ -25,6 +25,10 @@ bool cli_parse_number(const char *text, uint64_t most, uint64_t *out);
  * pattern * text steps. */
 bool cli_glob_match(sft_span pattern, sft_span text);
 
+/* Whether text contains word (not empty), letters of any case; blanks, '-', '_' and '.' are alike,
+ * and may be left out unless digits stand on both sides. */
+bool cli_loose_has(sft_span text, sft_span word);
+
 /* Which of the known words a mistyped one is meant to be: the one that the fewest edits (insert,
  * delete, replace, swap neighbours) lead to. */
 typedef struct cli_guess {

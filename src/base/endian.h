@@ -19,6 +19,11 @@ static inline uint64_t sfti_get_u64(const void *at) {
     return (uint64_t)sfti_get_u32(b) | (uint64_t)sfti_get_u32(b + 4) << 32;
 }
 
+static inline void sfti_put_u32(void *at, uint32_t value) {
+    uint8_t *b = at;
+    for (int i = 0; i < 4; i++) b[i] = (uint8_t)(value >> (8 * i));
+}
+
 static inline void sfti_put_u64(void *at, uint64_t value) {
     uint8_t *b = at;
     for (int i = 0; i < 8; i++) b[i] = (uint8_t)(value >> (8 * i));

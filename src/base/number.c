@@ -166,6 +166,24 @@ void sfti_to_doubles(sft_dtype dtype, const void *bytes, size_t first, size_t co
         out[i] = element_value(dtype, sfti_element_bits(dtype, bytes, first + i));
 }
 
+/* ── Square roots ── */
+
+/* By Newton's method on a value between 1 and 4, whose power is even. */
+double sfti_root(double value) {
+    uint64_t bits;
+    int scale = 0;
+    if (!(value > 0) || value - value != 0) return value;
+    if (value < 0x1p-1000) {
+        value *= 0x1p108;
+        scale = -54;
+    }
+    memcpy(&bits, &value, sizeof bits);
+    int power = (int)(bits >> 52) - 1023, half = (power - (power & 1)) / 2;
+    double x = value * number_power(-half) * number_power(-half), root = (1 + x) / 2;
+    for (int i = 0; i < 6; i++) root = (root + x / root) / 2;
+    return root * number_power(half + scale);
+}
+
 /* ── Text ── */
 
 size_t sfti_uint_text(uint64_t value, size_t width, char buffer[SFTI_UINT_SIZE]) {

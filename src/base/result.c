@@ -34,3 +34,22 @@ void sfti_result_error(sfti_json_writer *w, const char *key, const sft_error *er
     if (error) sfti_result_finding(w, error, false);
     else sfti_json_null(w);
 }
+
+static void result_pair(sfti_json_writer *w, const char *key, uint64_t a, uint64_t b) {
+    sfti_json_key(w, key);
+    sfti_json_open(w, '[');
+    sfti_json_uint(w, a);
+    sfti_json_uint(w, b);
+    sfti_json_close(w, ']');
+}
+
+void sfti_result_listed(sfti_json_writer *w, const sft_tensor *tensor, const char *shard) {
+    uint64_t bytes = tensor->end - tensor->begin;
+    sfti_json_put_text(w, "name", tensor->name);
+    sfti_json_put_cstr(w, "dtype", sft_dtype_describe(tensor->dtype)->name);
+    sfti_json_put_shape(w, "shape", tensor->shape, tensor->rank);
+    result_pair(w, "data_offsets", tensor->begin, tensor->end);
+    result_pair(w, "file_offsets", tensor->offset, tensor->offset + bytes);
+    sfti_json_put_uint(w, "bytes", bytes);
+    if (shard) sfti_json_put_cstr(w, "shard", shard);
+}

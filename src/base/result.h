@@ -13,5 +13,7 @@ void sfti_result_error(sfti_json_writer *w, const char *key, const sft_error *er
 /* The error object alone; rule: with "rule", as findings have it. */
 void sfti_result_finding(sfti_json_writer *w, const sft_error *error, bool rule);
 void sfti_result_tensor(sfti_json_writer *w, const sft_error *error); /* "tensor": name or null */
+/* The members of a tensor as ls lists it; shard NULL: a model of one file. */
+void sfti_result_listed(sfti_json_writer *w, const sft_tensor *tensor, const char *shard);
 
 #endif

@@ -7,6 +7,15 @@
 
 /* ── What happens to each tensor ── */
 
+/* Whether its bytes come from the conversion's source. */
+static bool is_made(const sfti_converted *row) {
+    return row->action == SFT_CONVERT_CAST || row->action == SFT_CONVERT_DEQUANTIZE;
+}
+
+static bool is_dropped(const sft_conversion *c, size_t i) {
+    return c->rows[i].action == SFT_CONVERT_DROP;
+}
+
 static bool is_integer(sft_kind kind) {
     return kind == SFT_KIND_INT || kind == SFT_KIND_UINT;
 }
@@ -26,6 +35,27 @@ static sft_convert_action decide(const sft_conversion *c, const sft_tensor *tens
     return row->overruled ? SFT_CONVERT_CAST : action;
 }
 
+/* The same with dequantize: finds the layout of tensor i. */
+static sft_code decide_quantised(sft_conversion *c, size_t i, sft_convert_action *action,
+                                 sft_error *err) {
+    const sft_tensor *tensor = sft_set_tensor_at(c->set, i), *owner;
+    const sft_match_fn match = c->options.match;
+    *action = SFT_CONVERT_OTHER;
+    c->quants[i] = NULL;
+    owner = sfti_scale_find(c->set, tensor, action);
+    if (!owner) return SFT_OK;
+    if (*action == SFT_CONVERT_SCALED) owner = tensor;
+    bool wanted = !match || match(c->options.match_ctx, owner);
+    bool plain = *action == SFT_CONVERT_SCALED ? !sfti_quant_has(tensor) : !sfti_quant_has(owner);
+    if (!wanted || plain) {
+        *action = SFT_CONVERT_OTHER;
+        return SFT_OK;
+    }
+    *action = *action == SFT_CONVERT_SCALED ? SFT_CONVERT_DEQUANTIZE : SFT_CONVERT_DROP;
+    if (*action == SFT_CONVERT_DROP) return SFT_OK;
+    return sfti_quant_find(c->set, i, &c->arena, &c->quants[i], err);
+}
+
 /* Size of the tensor once it is cast. */
 static sft_code measure_cast(const sft_conversion *c, const sft_tensor *tensor, uint64_t *bytes,
                              sft_error *err) {
@@ -42,16 +72,31 @@ static sft_code measure_cast(const sft_conversion *c, const sft_tensor *tensor, 
     return code;
 }
 
+static sft_code measure_values(const sft_conversion *c, size_t i, uint64_t *bytes,
+                               sft_error *err) {
+    const sft_spec *spec = &c->quants[i]->spec;
+    sft_code code = sft_shape_size(c->to, spec->shape, spec->rank, NULL, bytes, err);
+    if (code != SFT_OK && err) sfti_error_tensor(err, sft_set_tensor_at(c->set, i)->name);
+    return code;
+}
+
 /* Fills row i and sets where the next one begins. */
 static sft_code fill_row(sft_conversion *c, size_t i, sft_error *err) {
     sfti_converted *row = &c->rows[i], *next = &c->rows[i + 1];
     const sft_tensor *tensor = sft_set_tensor_at(c->set, i);
     uint64_t before = tensor->end - tensor->begin, bytes = before;
+    sft_convert_action action;
+    sft_code code = SFT_OK;
     row->overruled = false;
-    row->action = (uint8_t)decide(c, tensor, row);
+    if (c->quants) code = decide_quantised(c, i, &action, err);
+    else action = decide(c, tensor, row);
+    if (code != SFT_OK) return code;
+    row->action = (uint8_t)action;
     next->begin = row->begin;
-    if (row->action == SFT_CONVERT_CAST) {
-        sft_code code = measure_cast(c, tensor, &bytes, err);
+    if (action == SFT_CONVERT_DROP) bytes = 0;
+    if (action == SFT_CONVERT_CAST || action == SFT_CONVERT_DEQUANTIZE) {
+        code = action == SFT_CONVERT_CAST ? measure_cast(c, tensor, &bytes, err)
+                                          : measure_values(c, i, &bytes, err);
         if (code != SFT_OK) return code;
         if (!sfti_add(row->begin, bytes, &next->begin))
             return sfti_fail_tensor(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET, tensor->name,
@@ -108,6 +153,10 @@ static sft_code decide_all(sft_conversion *c, sft_error *err) {
     c->rows = sfti_arena_array(&c->arena, (uint64_t)c->count + 1, sizeof *c->rows);
     c->files = sfti_arena_array(&c->arena, shards, sizeof *c->files);
     if (!c->rows || !c->files) return sfti_fail_memory(err, c->count * sizeof *c->rows);
+    if (c->options.dequantize) {
+        c->quants = sfti_arena_array(&c->arena, c->count, sizeof *c->quants);
+        if (!c->quants) return sfti_fail_memory(err, c->count * sizeof *c->quants);
+    }
     for (size_t s = 0; s < shards; s++) c->files[s] = sft_file_source(sft_set_shard_at(c->set, s));
     c->rows[0].begin = 0;
     for (size_t i = 0; i < c->count; i++) {
@@ -132,11 +181,15 @@ sft_code sft_conversion_new(const sft_set *set, sft_dtype to, const sft_convert_
                          set && out ? "another number" : "NULL");
     sft_code code = conversion_take(options, &own, err);
     if (code != SFT_OK) return code;
+    if (own.dequantize && sft_dtype_describe(to)->kind != SFT_KIND_FLOAT)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a floating-point dtype for values of quantised tensors, found "
+                         "%s", sft_dtype_describe(to)->name);
     sft_allocator alloc = sfti_allocator(own.alloc);
     sft_conversion *c = sfti_take(&alloc, sizeof *c);
     if (!c) return sfti_fail_memory(err, sizeof *c);
     memset(c, 0, sizeof *c);
-    c->alloc = c->arena.alloc = alloc;
+    c->alloc = c->arena.alloc = c->dequant.alloc = alloc;
     c->set = set;
     c->to = to;
     c->options = own;
@@ -151,6 +204,7 @@ sft_code sft_conversion_new(const sft_set *set, sft_dtype to, const sft_convert_
 void sft_conversion_free(sft_conversion *conversion) {
     if (!conversion) return;
     sft_allocator alloc = conversion->alloc;
+    sfti_convert_end(conversion);
     sfti_arena_free(&conversion->arena);
     sfti_release(&alloc, conversion, sizeof *conversion);
 }
@@ -160,8 +214,9 @@ sft_convert_action sft_conversion_action(const sft_conversion *conversion, size_
     if (scale) *scale = NULL;
     if (i >= conversion->count) return SFT_CONVERT_OTHER;
     sft_convert_action action = (sft_convert_action)conversion->rows[i].action;
+    sft_convert_action found = action;
     if (scale && action >= SFT_CONVERT_SCALED)
-        *scale = sfti_scale_find(conversion->set, sft_set_tensor_at(conversion->set, i), &action);
+        *scale = sfti_scale_find(conversion->set, sft_set_tensor_at(conversion->set, i), &found);
     return action;
 }
 
@@ -169,8 +224,8 @@ uint64_t sft_conversion_bytes(const sft_conversion *conversion, size_t i) {
     if (i >= conversion->count) return 0;
     const sfti_converted *row = &conversion->rows[i];
     const sft_tensor *tensor = sft_set_tensor_at(conversion->set, i);
-    return row->action == SFT_CONVERT_CAST ? row[1].begin - row->begin
-                                           : tensor->end - tensor->begin;
+    if (row->action == SFT_CONVERT_DROP) return 0;
+    return is_made(row) ? row[1].begin - row->begin : tensor->end - tensor->begin;
 }
 
 bool sft_conversion_overrules(const sft_conversion *conversion, size_t i) {
@@ -194,11 +249,17 @@ uint64_t sft_conversion_bytes_after(const sft_conversion *conversion) {
 static sft_part part_of_row(const sft_conversion *c, size_t i) {
     const sft_source *from = &c->files[sft_set_tensor_shard(c->set, i)];
     sft_part part = sft_part_of(sft_set_tensor_at(c->set, i), from);
-    if (c->rows[i].action != SFT_CONVERT_CAST) return part;
+    if (!is_made(&c->rows[i])) return part;
+    if (c->rows[i].action == SFT_CONVERT_DEQUANTIZE) part.spec = c->quants[i]->spec;
     part.spec.dtype = c->to;
     part.source = &c->source;
     part.begin = c->rows[i].begin;
     return part;
+}
+
+sft_part sft_conversion_part(sft_conversion *conversion, size_t i) {
+    if (i >= conversion->count || is_dropped(conversion, i)) return (sft_part){ .begin = 0 };
+    return part_of_row(conversion, i);
 }
 
 static sft_plan_options plan_options_of(const sft_conversion *c) {
@@ -223,21 +284,23 @@ static sft_code converted_parts(const sft_conversion *c, size_t shard, sfti_aren
     *parts = sfti_arena_array(work, most, sizeof **parts);
     if (!*parts) return sfti_fail_memory(err, most * sizeof **parts);
     for (size_t i = 0; i < c->count; i++)
-        if (shard == ALL_SHARDS || sft_set_tensor_shard(c->set, i) == shard)
+        if (!is_dropped(c, i) && (shard == ALL_SHARDS || sft_set_tensor_shard(c->set, i) == shard))
             (*parts)[(*count)++] = part_of_row(c, i);
     return SFT_OK;
 }
 
-/* Numbers the shards that hold tensors and says which each tensor is in. */
+/* Numbers the shards that hold parts and says which each part is in. */
 static sft_code converted_shards(const sft_conversion *c, sfti_arena *work, uint32_t **shard_of,
                                  uint32_t *shards, sft_error *err) {
     *shard_of = sfti_arena_array(work, c->count, sizeof **shard_of);
     if (!*shard_of) return sfti_fail_memory(err, c->count * sizeof **shard_of);
     *shards = 0;
-    for (size_t i = 0; i < c->count; i++) {
+    for (size_t i = 0, part = 0, before = 0; i < c->count; i++) {
         size_t shard = sft_set_tensor_shard(c->set, i);
-        *shards += i == 0 || shard != sft_set_tensor_shard(c->set, i - 1);
-        (*shard_of)[i] = *shards - 1;
+        if (is_dropped(c, i)) continue;
+        *shards += part == 0 || shard != before;
+        before = shard;
+        (*shard_of)[part++] = *shards - 1;
     }
     if (*shards == 0) *shards = 1;
     return SFT_OK;

@@ -6,9 +6,10 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "convert/convert.h"
+#include "convert/dequant.h"
 #include "os/os.h"
 
-#define SFTI_CONVERT_ACTIONS 5
+#define SFTI_CONVERT_ACTIONS 7
 
 /* What happens to one tensor of the set. The cast bytes of all tensors form one source, in which
  * this tensor has [begin, begin of the next row). */
@@ -22,6 +23,7 @@ typedef struct sfti_converted {
 typedef struct sfti_convert_now {
     const sft_tensor *tensor; /* NULL: none yet */
     const sft_file *file;
+    const sfti_quant *quant;  /* NULL: its elements are cast */
     uint64_t begin;           /* of its bytes in the source */
     uint64_t elements, bytes; /* once cast */
 } sfti_convert_now;
@@ -64,6 +66,8 @@ struct sft_conversion {
     sft_convert_options options;
     size_t count;
     sfti_converted *rows;   /* of the set's tensors, and where the last one ends */
+    sfti_quant **quants;    /* of the set's tensors; NULL without dequantize */
+    sfti_dequant dequant;
     sft_source source;      /* of all cast bytes */
     sft_source *files;      /* of the shards */
     sfti_convert_pick *picks; /* metadata of several shards; NULL: that of the only one */

@@ -33,6 +33,7 @@ static const scale_row companion_rows[] = {
     { ".weight", ".output_scale", false },
     { ".weight", ".biases", false },
     { ".qweight", ".qzeros", false },
+    { ".qweight", ".g_idx", false },
     { "", ".quant_map", false },
     { "", ".nested_absmax", false },
     { "", ".nested_quant_map", false },

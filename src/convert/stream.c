@@ -10,12 +10,34 @@ static uint32_t stream_bits(sft_dtype dtype) {
     return sft_dtype_describe(dtype)->bits;
 }
 
+/* Of an element before the cast. */
+static uint32_t bits_before(const sft_conversion *c) {
+    return stream_bits(c->now.quant ? SFT_F32 : c->now.tensor->dtype);
+}
+
 /* ── Casting a stretch of a tensor ── */
 
+/* Computes and casts count values from `first` on. */
+static sft_code value_piece(sft_conversion *c, uint64_t first, size_t count, uint8_t *in,
+                            uint8_t *out, sft_error *err) {
+    const sft_tensor *tensor = c->now.tensor;
+    sft_code code = sfti_dequant_read(&c->dequant, first, count, in, err);
+    if (code != SFT_OK) return code;
+    uint64_t good = sfti_cast_run(&c->cast, in, out, count);
+    if (good == count) return SFT_OK;
+    code = sfti_cast_refuse(&c->cast, in, good, first + good, err);
+    if (err) {
+        err->offset = tensor->offset;
+        sfti_error_tensor(err, tensor->name);
+    }
+    return code;
+}
+
 /* Casts count elements from `first`, a multiple of 8, on; `in` holds as many. */
-static sft_code cast_piece(const sft_conversion *c, uint64_t first, size_t count, uint8_t *in,
+static sft_code cast_piece(sft_conversion *c, uint64_t first, size_t count, uint8_t *in,
                            uint8_t *out, sft_error *err) {
     const sft_tensor *tensor = c->now.tensor;
+    if (c->now.quant) return value_piece(c, first, count, in, out, err);
     uint32_t bits = stream_bits(tensor->dtype);
     uint64_t at = tensor->offset + first / 8 * bits;
     size_t bytes = (size_t)((uint64_t)count * bits / 8);
@@ -30,9 +52,9 @@ static sft_code cast_piece(const sft_conversion *c, uint64_t first, size_t count
     return code;
 }
 
-static sft_code cast_stretch(const sft_conversion *c, uint64_t first, uint64_t count, uint8_t *in,
+static sft_code cast_stretch(sft_conversion *c, uint64_t first, uint64_t count, uint8_t *in,
                              uint8_t *out, sft_error *err) {
-    size_t most = STREAM_IN / stream_bits(c->now.tensor->dtype) * 8;
+    size_t most = STREAM_IN / bits_before(c) * 8;
     for (uint64_t done = 0; done < count;) {
         size_t piece = count - done < most ? (size_t)(count - done) : most;
         sft_code code = cast_piece(c, first + done, piece, in,
@@ -44,7 +66,7 @@ static sft_code cast_stretch(const sft_conversion *c, uint64_t first, uint64_t c
 }
 
 /* A read that begins or ends within a group of eight elements: casts the whole group. */
-static sft_code cast_corner(const sft_conversion *c, uint64_t offset, uint8_t *into, size_t len,
+static sft_code cast_corner(sft_conversion *c, uint64_t offset, uint8_t *into, size_t len,
                             size_t *done, sft_error *err) {
     uint8_t eight[64];
     uint32_t bits = stream_bits(c->to); /* bytes of eight elements */
@@ -57,7 +79,7 @@ static sft_code cast_corner(const sft_conversion *c, uint64_t offset, uint8_t *i
     return SFT_OK;
 }
 
-static sft_code read_alone(const sft_conversion *c, uint64_t offset, uint8_t *into, size_t len,
+static sft_code read_alone(sft_conversion *c, uint64_t offset, uint8_t *into, size_t len,
                            sft_error *err) {
     uint32_t bits = stream_bits(c->to);
     for (size_t done = 0; done < len;) {
@@ -178,20 +200,33 @@ static void choose_tensor(sft_conversion *c, uint64_t offset) {
     now->tensor = sft_set_tensor_at(c->set, i);
     now->file = sft_set_shard_at(c->set, sft_set_tensor_shard(c->set, i));
     now->begin = c->rows[i].begin;
-    const sft_tensor *tensor = now->tensor;
-    if (sft_shape_size(c->to, tensor->shape, tensor->rank, &now->elements, &now->bytes, NULL))
-        now->bytes = 0; /* never: measure_cast computed the same size */
-    sfti_cast_begin(&c->cast, &c->kernels, now->tensor->dtype, c->to, c->options.saturate);
+    now->quant = c->quants ? c->quants[i] : NULL;
+    sft_spec spec = sft_part_of(now->tensor, NULL).spec;
+    if (now->quant) spec = now->quant->spec;
+    if (sft_shape_size(c->to, spec.shape, spec.rank, &now->elements, &now->bytes, NULL))
+        now->bytes = 0; /* never: measure_cast or measure_values computed the same size */
+    if (now->quant) sfti_dequant_begin(&c->dequant, now->quant);
+    sfti_cast_begin(&c->cast, &c->kernels, now->quant ? SFT_F32 : now->tensor->dtype, c->to,
+                    c->options.saturate);
+}
+
+/* Of a conversion that is not saved, but read from. */
+static sft_code stream_begin(sft_conversion *c, sft_error *err) {
+    if (c->in) return SFT_OK;
+    c->in = sfti_take(&c->alloc, STREAM_IN);
+    return c->in ? SFT_OK : sfti_fail_memory(err, STREAM_IN);
 }
 
 static sft_code stream_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
                             sft_error *err) {
     sft_conversion *c = ctx;
+    sft_code begun = stream_begin(c, err);
+    if (begun) return begun;
     choose_tensor(c, offset);
     uint64_t at = offset - c->now.begin, left = c->now.bytes - at;
     if (len > left) len = (size_t)left;
     *got = 0;
-    if (at == 0 && c->pool.workers > 0 && c->now.bytes > STREAM_OUT) {
+    if (at == 0 && c->pool.workers > 0 && c->now.bytes > STREAM_OUT && !c->now.quant) {
         pool_wait(&c->pool);
         pool_open(c);
     }
@@ -225,6 +260,7 @@ static sft_code pool_begin(sft_conversion *c, size_t workers, sft_error *err) {
 
 sft_code sfti_convert_begin(sft_conversion *c, const sft_job *job, sft_error *err) {
     size_t threads = job->threads ? job->threads : os_cpu_count();
+    sfti_convert_end(c); /* what reading from its parts has left */
     if (threads > STREAM_WORKERS) threads = STREAM_WORKERS;
     if (threads == 0) threads = 1;
     c->now.tensor = NULL;
@@ -236,6 +272,7 @@ sft_code sfti_convert_begin(sft_conversion *c, const sft_job *job, sft_error *er
 void sfti_convert_end(sft_conversion *c) {
     sfti_cast_workers *pool = &c->pool;
     if (pool->slots) pool_wait(pool);
+    sfti_dequant_end(&c->dequant);
     sfti_release(&c->alloc, pool->slots, 2 * pool->workers * sizeof *pool->slots);
     sfti_release(&c->alloc, pool->buffers, pool->buffers_size);
     sfti_release(&c->alloc, c->in, STREAM_IN);

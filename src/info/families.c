@@ -66,6 +66,10 @@ static const char *family_parent(sft_span name) {
     return SFTI_MAPPED(name, family_rows, family_fits);
 }
 
+const char *sfti_architecture_parent(sft_span name) {
+    return family_parent(name);
+}
+
 bool sfti_architecture_within(sft_span a, sft_span b) {
     for (int i = 0; i < FAMILY_DEPTH; i++) {
         if (sft_span_equal(a, b)) return true;

@@ -25,7 +25,20 @@ static bool diff_same_shape(const sft_tensor *a, const sft_tensor *b) {
     return true;
 }
 
+static void diff_count(sft_diff *diff, const sft_diff_tensor *found) {
+    const sft_tensor *tensor = found->a ? found->a : found->b;
+    uint64_t elements;
+    if (sft_shape_size(tensor->dtype, tensor->shape, tensor->rank, &elements, NULL, NULL))
+        elements = 0;
+    diff->elements += (double)elements;
+    if (found->what) diff->apart += (double)elements;
+    diff->removed += found->what == SFT_DIFF_REMOVED;
+    diff->added += found->what == SFT_DIFF_ADDED;
+    diff->changed += found->what && found->a && found->b;
+}
+
 static void diff_keep(sft_diff *diff, const sft_diff_tensor *found) {
+    diff_count(diff, found);
     if (found->max_abs > diff->max_abs) diff->max_abs = found->max_abs;
     if (found->max_rel > diff->max_rel) diff->max_rel = found->max_rel;
     if (found->what) diff->tensors[diff->count++] = *found;
@@ -71,6 +84,17 @@ static void diff_alone(sft_diff *diff, const sft_tensor *tensor, uint32_t what) 
     diff_keep(diff, &found);
 }
 
+static bool diff_is_wanted(const sft_diff *diff, const sft_tensor *tensor) {
+    return !diff->options.match || diff->options.match(diff->options.match_ctx, tensor);
+}
+
+/* Whether the next tensor of a side was passed over. */
+static bool diff_passes(const diff_walk *walk, const sft_tensor *tensor, size_t *i) {
+    if (!tensor || diff_is_wanted(walk->diff, tensor)) return false;
+    ++*i;
+    return true;
+}
+
 /* Merges both lists, each in natural order. */
 static sft_code diff_tensors(diff_walk *walk) {
     const sft_set *a = walk->run.sets[0], *b = walk->run.sets[1];
@@ -79,6 +103,7 @@ static sft_code diff_tensors(diff_walk *walk) {
         size_t at_a = i < left ? walk->order[0][i] : 0, at_b = j < right ? walk->order[1][j] : 0;
         const sft_tensor *x = i < left ? sft_set_tensor_at(a, at_a) : NULL;
         const sft_tensor *y = j < right ? sft_set_tensor_at(b, at_b) : NULL;
+        if (diff_passes(walk, x, &i) || diff_passes(walk, y, &j)) continue;
         int order = !x ? 1 : !y ? -1 : sfti_natural_compare(x->name, y->name);
         size_t shards[2] = { sft_set_tensor_shard(a, at_a), sft_set_tensor_shard(b, at_b) };
         sft_code code = SFT_OK;
@@ -275,6 +300,20 @@ const sft_diff_tensor *sft_diff_tensor_at(const sft_diff *diff, size_t i) {
 uint64_t sft_diff_equal_count(const sft_diff *diff) { return diff->equal; }
 
 uint64_t sft_diff_within_tolerance_count(const sft_diff *diff) { return diff->close; }
+
+uint64_t sft_diff_compared_count(const sft_diff *diff) {
+    return diff->equal + diff->close + diff->changed + diff->removed + diff->added;
+}
+
+uint64_t sft_diff_changed_count(const sft_diff *diff) { return diff->changed; }
+
+uint64_t sft_diff_removed_count(const sft_diff *diff) { return diff->removed; }
+
+uint64_t sft_diff_added_count(const sft_diff *diff) { return diff->added; }
+
+double sft_diff_share(const sft_diff *diff) {
+    return diff->elements > 0 ? diff->apart / diff->elements : 0;
+}
 
 double sft_diff_max_abs(const sft_diff *diff) { return diff->max_abs; }
 

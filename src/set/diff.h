@@ -26,9 +26,17 @@ struct sft_diff {
     sfti_diff_side sides[2];
     sfti_diff_pair *pairs;
     size_t pair_count;
-    uint64_t equal, close;
+    uint64_t equal, close, changed, removed, added;
+    double elements, apart; /* of all tensors, and of those that differ */
     double max_abs, max_rel;
 };
+
+/* Sums over the values of two tensors that are finite: of squares, of products, of squares of
+ * distances. */
+typedef struct sfti_diff_sums {
+    double aa, bb, ab, dd;
+    uint64_t count;
+} sfti_diff_sums;
 
 /* A comparison under way: windows over two tensors, and the job's progress. */
 typedef struct sfti_diff_run {
@@ -37,6 +45,7 @@ typedef struct sfti_diff_run {
     const sft_job *job;
     uint8_t *window[2]; /* SFTI_DIFF_WINDOW each */
     double *values[4];  /* of both tensors, then both distances: SFTI_DIFF_VALUES each */
+    sfti_diff_sums sums; /* of the tensors that are compared now */
     uint64_t done, total;
 } sfti_diff_run;
 

@@ -80,24 +80,55 @@ static double data_greatest(const double *values, size_t count, double greatest)
     return most[0];
 }
 
+/* Four sums at a time, as above. What is not finite, or at an infinite distance, is left out. */
+static void data_sum(const data_batch *batch, sfti_diff_sums *sums) {
+    double aa[4] = { 0 }, bb[4] = { 0 }, ab[4] = { 0 }, dd[4] = { 0 };
+    uint64_t count = 0;
+    for (size_t i = 0; i < batch->count; i++) {
+        size_t lane = i % 4;
+        bool fine = batch->distance[i] < DATA_INFINITE;
+        double a = fine ? batch->a[i] : 0, b = fine ? batch->b[i] : 0;
+        double distance = fine ? batch->distance[i] : 0;
+        aa[lane] += a * a;
+        bb[lane] += b * b;
+        ab[lane] += a * b;
+        dd[lane] += distance * distance;
+        count += fine;
+    }
+    sums->aa += aa[0] + aa[1] + (aa[2] + aa[3]);
+    sums->bb += bb[0] + bb[1] + (bb[2] + bb[3]);
+    sums->ab += ab[0] + ab[1] + (ab[2] + ab[3]);
+    sums->dd += dd[0] + dd[1] + (dd[2] + dd[3]);
+    sums->count += count;
+}
+
 static size_t data_first(const double *a, const double *b, size_t count) {
     size_t i = 0;
     while (i < count && (a[i] == b[i] || (a[i] != a[i] && b[i] != b[i]))) i++;
     return i;
 }
 
-static void data_doubles(const sfti_diff_run *run, const data_stretch *s, sft_diff_tensor *out) {
+/* Values of both tensors, or with `alike` of the first as those of both. */
+static data_batch data_load(sfti_diff_run *run, const data_stretch *s, bool alike) {
     size_t each = s->dtype[0] == SFT_C64 ? 2 : 1, count = each * s->count;
-    data_batch batch = { run->values[0], run->values[1], run->values[2], run->values[3], count };
-    uint64_t before = out->differing;
+    data_batch batch = { run->values[0], alike ? run->values[0] : run->values[1],
+                         run->values[2], run->values[3], count };
     sfti_to_doubles(s->dtype[0], s->bytes[0], s->at, s->count, run->values[0]);
-    sfti_to_doubles(s->dtype[1], s->bytes[1], s->at, s->count, run->values[1]);
+    if (!alike) sfti_to_doubles(s->dtype[1], s->bytes[1], s->at, s->count, run->values[1]);
     data_distances(&batch);
-    data_counts(&batch, run->options, out);
-    out->max_abs = data_greatest(batch.distance, count, out->max_abs);
-    out->max_rel = data_greatest(batch.relative, count, out->max_rel);
+    data_sum(&batch, &run->sums);
+    return batch;
+}
+
+static void data_doubles(const sfti_diff_run *run, const data_stretch *s, const data_batch *batch,
+                         sft_diff_tensor *out) {
+    size_t each = s->dtype[0] == SFT_C64 ? 2 : 1;
+    uint64_t before = out->differing;
+    data_counts(batch, run->options, out);
+    out->max_abs = data_greatest(batch->distance, batch->count, out->max_abs);
+    out->max_rel = data_greatest(batch->relative, batch->count, out->max_rel);
     if (before == 0 && out->differing > 0)
-        out->first = each * s->from + data_first(batch.a, batch.b, count);
+        out->first = each * s->from + data_first(batch->a, batch->b, batch->count);
 }
 
 /* 64-bit integers of one dtype: the distance is computed exactly, as an integer. */
@@ -124,17 +155,19 @@ static bool data_has_values(sft_dtype a, sft_dtype b) {
 
 #define DATA_BATCH (SFTI_DIFF_VALUES / 2)
 
-/* Compares count elements of both windows; skips those with equal bytes. */
-static void data_window(const sfti_diff_run *run, data_stretch *s, size_t count,
+/* Compares count elements of both windows; only sums those with equal bytes. */
+static void data_window(sfti_diff_run *run, data_stretch *s, size_t count,
                         sft_diff_tensor *out) {
     bool wide = s->dtype[0] == SFT_I64 || s->dtype[0] == SFT_U64;
     bool alike = s->dtype[0] == s->dtype[1];
     for (s->at = 0; s->at < count; s->at += s->count, s->from += s->count) {
         s->count = count - s->at < DATA_BATCH ? count - s->at : DATA_BATCH;
         size_t begin = data_bytes(s->dtype[0], s->at), len = data_bytes(s->dtype[0], s->count);
-        if (alike && memcmp(s->bytes[0] + begin, s->bytes[1] + begin, len) == 0) continue;
+        bool same = alike && memcmp(s->bytes[0] + begin, s->bytes[1] + begin, len) == 0;
+        data_batch batch = data_load(run, s, same);
+        if (same) continue;
         if (wide && alike) data_integers(run, s, out);
-        else data_doubles(run, s, out);
+        else data_doubles(run, s, &batch, out);
     }
 }
 
@@ -160,15 +193,44 @@ static sft_code data_read(sfti_diff_run *run, const sft_file *const files[2],
     return sfti_job_tick(run->job, run->done, run->total, err);
 }
 
+/* Sums the elements before the first window that differed, which were not yet: those of the first
+ * tensor, which are also those of the second. */
+static sft_code data_equal_begin(sfti_diff_run *run, const sft_file *file, const sft_tensor *a,
+                                 uint64_t count, sft_error *err) {
+    size_t cap = data_window_size(a->dtype, a->dtype);
+    uint32_t bits = sft_dtype_describe(a->dtype)->bits;
+    data_stretch s = { .dtype = { a->dtype, a->dtype },
+                       .bytes = { run->window[0], run->window[0] } };
+    for (uint64_t from = 0; from < count; from += cap) {
+        size_t part = count - from < cap ? (size_t)(count - from) : cap;
+        uint64_t at = a->offset + from / 8 * bits;
+        sft_code code = sft_read_bytes(file, at, run->window[0], data_bytes(a->dtype, part), err);
+        if (!code) code = sfti_job_tick(run->job, run->done, run->total, err);
+        if (code) return code;
+        data_window(run, &s, part, NULL);
+    }
+    return SFT_OK;
+}
+
+/* Not a number where nothing was summed. */
+static void data_finish(const sfti_diff_sums *sums, sft_diff_tensor *out) {
+    double lengths = sfti_root(sums->aa) * sfti_root(sums->bb);
+    out->rms = sfti_root(sums->dd / (double)sums->count);
+    out->cosine = sums->ab / lengths;
+    if (out->cosine > 1) out->cosine = 1;
+    if (out->cosine < -1) out->cosine = -1;
+}
+
 sft_code sfti_diff_data(sfti_diff_run *run, const sft_file *const files[2],
                         const sft_tensor *a, const sft_tensor *b, sft_diff_tensor *out,
                         bool *same, sft_error *err) {
     const sft_tensor *tensors[2] = { a, b };
     data_stretch s = { .dtype = { a->dtype, b->dtype }, .bytes = { run->window[0],
                                                                    run->window[1] } };
-    uint64_t elements = 0, from = 0;
+    uint64_t elements = 0, from = 0, equal = 0; /* equal: elements before the first window apart */
     size_t cap = data_window_size(a->dtype, b->dtype);
     *same = true;
+    run->sums = (sfti_diff_sums){ 0, 0, 0, 0, 0 };
     out->first = UINT64_MAX;
     sft_code code = sft_shape_size(a->dtype, a->shape, a->rank, &elements, NULL, err);
     while (!code && from < elements) {
@@ -178,11 +240,15 @@ sft_code sfti_diff_data(sfti_diff_run *run, const sft_file *const files[2],
         bool alike = a->dtype == b->dtype &&
                      memcmp(s.bytes[0], s.bytes[1], data_bytes(a->dtype, count)) == 0;
         s.from = from;
-        if (!alike && data_has_values(a->dtype, b->dtype)) data_window(run, &s, count, out);
         *same = *same && alike;
+        if (!*same && data_has_values(a->dtype, b->dtype)) data_window(run, &s, count, out);
         from += count;
+        if (*same) equal = from;
     }
     out->compared = !*same && data_has_values(a->dtype, b->dtype);
-    if (out->compared) out->values = a->dtype == SFT_C64 ? 2 * elements : elements;
+    if (code || !out->compared) return code;
+    out->values = a->dtype == SFT_C64 ? 2 * elements : elements;
+    code = data_equal_begin(run, files[0], a, equal, err);
+    data_finish(&run->sums, out);
     return code;
 }

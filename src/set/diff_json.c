@@ -34,6 +34,23 @@ static void djson_what(sfti_json_writer *w, uint32_t what) {
     sfti_json_close(w, ']');
 }
 
+/* null where there is none. */
+static void djson_number(sfti_json_writer *w, const char *key, double value) {
+    if (value == value) sfti_json_put_double(w, key, value);
+    else sfti_json_put_null(w, key);
+}
+
+static void djson_summary(sfti_json_writer *w, const sft_diff *diff) {
+    sfti_json_key(w, "summary");
+    sfti_json_open(w, '{');
+    sfti_json_put_uint(w, "tensors", sft_diff_compared_count(diff));
+    sfti_json_put_uint(w, "changed", diff->changed);
+    sfti_json_put_uint(w, "removed", diff->removed);
+    sfti_json_put_uint(w, "added", diff->added);
+    sfti_json_put_double(w, "share", sft_diff_share(diff));
+    sfti_json_close(w, '}');
+}
+
 static void djson_values(sfti_json_writer *w, const sft_diff_tensor *t) {
     sfti_json_key(w, "values");
     if (!t->compared) {
@@ -48,6 +65,8 @@ static void djson_values(sfti_json_writer *w, const sft_diff_tensor *t) {
     sfti_json_put_known(w, "first", t->first);
     sfti_json_put_double(w, "max_abs", t->max_abs);
     sfti_json_put_double(w, "max_rel", t->max_rel);
+    djson_number(w, "rms", t->rms);
+    djson_number(w, "cosine", t->cosine);
     sfti_json_close(w, '}');
 }
 
@@ -98,6 +117,7 @@ static sft_code djson_result(sfti_json_writer *w, const sft_diff *diff, const ch
     sfti_json_put_uint(w, "close", diff->close);
     sfti_json_put_double(w, "max_abs", diff->max_abs);
     sfti_json_put_double(w, "max_rel", diff->max_rel);
+    djson_summary(w, diff);
     djson_list(w, diff, "removed", SFT_DIFF_REMOVED);
     djson_list(w, diff, "added", SFT_DIFF_ADDED);
     djson_list(w, diff, "changed", 0);

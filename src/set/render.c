@@ -13,14 +13,6 @@ static void begin_result(sfti_json_writer *w, const char *path, bool ok) {
     sfti_json_put_bool(w, "ok", ok);
 }
 
-static void put_pair(sfti_json_writer *w, const char *key, uint64_t a, uint64_t b) {
-    sfti_json_key(w, key);
-    sfti_json_open(w, '[');
-    sfti_json_uint(w, a);
-    sfti_json_uint(w, b);
-    sfti_json_close(w, ']');
-}
-
 static bool set_is_complete(const sft_set *set) {
     for (size_t i = 0; i < set->shard_count; i++)
         if (!sft_file_complete(set->files[i])) return false;
@@ -267,16 +259,9 @@ sft_code sft_sets_tree(const sft_set *const *sets, size_t count, const char *pat
 
 static void put_tensor(sfti_json_writer *w, const sft_set *set, size_t i,
                        const sft_tensor *tensor) {
-    uint64_t bytes = tensor->end - tensor->begin;
     sfti_json_open(w, '{');
-    sfti_json_put_text(w, "name", tensor->name);
-    sfti_json_put_cstr(w, "dtype", sft_dtype_describe(tensor->dtype)->name);
-    sfti_json_put_shape(w, "shape", tensor->shape, tensor->rank);
-    put_pair(w, "data_offsets", tensor->begin, tensor->end);
-    put_pair(w, "file_offsets", tensor->offset, tensor->offset + bytes);
-    sfti_json_put_uint(w, "bytes", bytes);
-    if (set->shard_count > 1)
-        sfti_json_put_cstr(w, "shard", set->paths[sft_set_tensor_shard(set, i)]);
+    sfti_result_listed(w, tensor,
+                       set->shard_count > 1 ? set->paths[sft_set_tensor_shard(set, i)] : NULL);
     sfti_json_close(w, '}');
 }
 

@@ -134,6 +134,9 @@ static const fault_scene folders[] = {
     FACTS("info -r --jsonl /lib"),
     FACTS("info -r --where rank=4 -f path,rank /lib"),
     LINE("info --long /lib"),
+    FACTS("info -r --sort name --group-by folder /lib"),
+    FACTS("info -r --long --sort date --reverse /lib"),
+    FACTS("info -r --tsv --sort size /lib"),
 };
 
 /* A file of /out is whole or not there, and nothing else is. */

@@ -72,6 +72,7 @@ encoder.final_layer_norm.weight F16 4096
 shared.weight F16 VOCAB,4096
 """
 VISION = """
+vision_model.embeddings.class_embedding F16 1280
 vision_model.embeddings.patch_embedding.weight F16 1280,3,14,14
 vision_model.embeddings.position_embedding.weight F16 257,1280
 vision_model.encoder.layers.{0-31}.mlp.fc1.weight F16 5120,1280

@@ -14,6 +14,7 @@ import pytest
 
 import libsafetensors
 from libsafetensors import _core
+from reading import pack
 from written import grows, parse, spec_of, tensor_bytes
 
 
@@ -139,6 +140,32 @@ def test_info_describes_the_model(model):
     info = json.loads(_core.info_json(model))
     assert info["path"] == str(model) and info["file"]["tensors"] == 2
     assert info["model"]["name"]["value"] == "A title"
+
+
+def test_fits_is_the_command_s(command, tmp_path):
+    def lora(path, width):
+        name = "lora_unet_input_blocks_4_1_transformer_blocks_0_attn2_to_k.lora_%s.weight"
+        path.write_bytes(pack({name % "down": ("F16", [4, width], bytes(8 * width)),
+                               name % "up": ("F16", [640, 4], bytes(5120))}))
+        return path
+
+    unet = "model.diffusion_model."
+    model = tmp_path / "old.safetensors"
+    model.write_bytes(pack({
+        unet + "input_blocks.0.0.weight": ("F16", [320, 4, 3, 3], bytes(23040)),
+        unet + "input_blocks.1.1.transformer_blocks.0.attn2.to_k.weight":
+            ("F16", [320, 768], bytes(491520))}))
+    one, two = lora(tmp_path / "one.safetensors", 768), lora(tmp_path / "two.safetensors", 1024)
+    for adapter, fit in ((one, "yes"), (two, "no")):
+        want = command("find", "--all", "--fits", model, adapter)[0]
+        got = libsafetensors.fits(model, adapter)
+        assert got == {"fit": want["fit"], "reason": want["reason"]} and got["fit"] == fit
+        assert libsafetensors.fits(adapter.read_bytes(), str(model)) == got
+    assert libsafetensors.fits(one, two) == {"fit": "none", "reason": ""}
+    with pytest.raises(OSError):
+        libsafetensors.fits(one, tmp_path / "nosuch")
+    with pytest.raises(TypeError):
+        libsafetensors.fits(one)
 
 
 def test_info_of_bytes_and_of_files(model):
@@ -293,7 +320,8 @@ def test_convert(model, tmp_path):
     os.chmod(model, 0o600)
     counts = _core.convert(model, out, "F16")
     assert counts == {"cast": 1, "same": 0, "other": 1, "scaled": 0, "scale": 0,
-                      "bytes_before": 48, "bytes_after": 36}
+                      "dequantize": 0, "drop": 0, "bytes_before": 48,
+                      "bytes_after": 36}
     data = out.read_bytes()
     assert tensor_bytes(data, "w") == np.arange(6, dtype=np.float16).tobytes()
     assert parse(data)[1] == {"modelspec.title": "A title"}

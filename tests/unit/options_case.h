@@ -7,6 +7,7 @@
 #include "arrow_make.h"
 #include "safetensors_convert.h"
 #include "safetensors_info.h"
+#include "safetensors_stats.h"
 
 /* ── What the functions work on ── */
 
@@ -325,6 +326,17 @@ static sft_code run_cast(const void *given) {
     char from[4] = { 0 }, to[2];
     return sft_cast(SFT_F32, from, SFT_F16, to, 1, given, NULL, &err);
 }
+
+static sft_code run_stats_of(const sft_statistics_options *options, const sft_job *job) {
+    sft_statistics *statistics;
+    sft_code code = sft_statistics_new(NULL, 0, options, job, &statistics, &err);
+    sft_statistics_free(statistics);
+    return code;
+}
+
+static sft_code run_statistics(const void *given) { return run_stats_of(given, NULL); }
+
+static sft_code run_statistics_job(const void *given) { return run_stats_of(NULL, given); }
 
 typedef struct conversion_case {
     sft_set *set;

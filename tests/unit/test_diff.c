@@ -372,6 +372,39 @@ static void test_job(void **state) {
     sft_set_close(set);
 }
 
+static bool is_b(void *ctx, const sft_tensor *tensor) {
+    (void)ctx;
+    return tensor->name.len == 1 && tensor->name.data[0] == 'b';
+}
+
+/* --match of both sides; counts, the share of elements, and how far values are apart. */
+static void test_summary(void **state) {
+    sft_diff_options options = SFT_DIFF_OPTIONS_INIT;
+    sft_set *x = open_model("{" T("a", "[0,1]") "," T("b", "[1,2]") "}", "12", 2);
+    sft_set *y = open_model("{" T("b", "[0,1]") "," T("c", "[1,2]") "}", "43", 2);
+    sft_diff *diff;
+    (void)state;
+    assert_int_equal(sft_diff_new(x, y, NULL, NULL, &diff, NULL), SFT_OK);
+    assert_int_equal(sft_diff_compared_count(diff), 3);
+    assert_int_equal(sft_diff_changed_count(diff), 1);
+    assert_int_equal(sft_diff_removed_count(diff), 1);
+    assert_int_equal(sft_diff_added_count(diff), 1);
+    assert_true(sft_diff_share(diff) == 1);
+    sft_diff_free(diff);
+    options.match = is_b;
+    assert_int_equal(sft_diff_new(x, y, &options, NULL, &diff, NULL), SFT_OK);
+    assert_int_equal(sft_diff_compared_count(diff), 1);
+    assert_int_equal(sft_diff_tensor_count(diff), 1);
+    assert_true(fabs(sft_diff_tensor_at(diff, 0)->rms - 2) < 1e-12);
+    assert_true(fabs(sft_diff_tensor_at(diff, 0)->cosine - 1) < 1e-12);
+    sft_diff_free(diff);
+    assert_int_equal(sft_diff_new(x, x, NULL, NULL, &diff, NULL), SFT_OK);
+    assert_true(sft_diff_share(diff) == 0);
+    sft_diff_free(diff);
+    sft_set_close(x);
+    sft_set_close(y);
+}
+
 static void test_json(void **state) {
     static const float a[] = { 1, 2 }, b[] = { 1, NAN };
     sft_buffer buffer = { 0 };
@@ -381,10 +414,12 @@ static void test_json(void **state) {
     assert_int_equal(sft_diff_json(p.diff, "a", "b", &sink, NULL), SFT_OK);
     static const char expected[] =
         "{\"path\":\"a\",\"other\":{\"path\":\"b\"},\"ok\":true,"
-        "\"same\":false,\"equal\":0,\"close\":0,\"max_abs\":0,\"max_rel\":0,\"removed\":[],"
-        "\"added\":[],\"changed\":[{\"name\":\"x\",\"what\":[\"data\"],\"dtype\":[\"F32\",\"F32\"],"
+        "\"same\":false,\"equal\":0,\"close\":0,\"max_abs\":0,\"max_rel\":0,"
+        "\"summary\":{\"tensors\":1,\"changed\":1,\"removed\":0,\"added\":0,\"share\":1},"
+        "\"removed\":[],\"added\":[],\"changed\":[{\"name\":\"x\",\"what\":[\"data\"],"
+        "\"dtype\":[\"F32\",\"F32\"],"
         "\"shape\":[[2],[2]],\"values\":{\"compared\":2,\"differing\":1,\"beyond\":1,\"nan\":1,"
-        "\"first\":1,\"max_abs\":0,\"max_rel\":0}}],\"metadata\":[]}";
+        "\"first\":1,\"max_abs\":0,\"max_rel\":0,\"rms\":0,\"cosine\":1}}],\"metadata\":[]}";
     assert_int_equal(buffer.len, sizeof expected - 1);
     assert_memory_equal(buffer.data, expected, buffer.len);
     sft_tree *tree;
@@ -411,7 +446,8 @@ int main(void) {
         cmocka_unit_test(test_wide_integers), cmocka_unit_test(test_forms),
         cmocka_unit_test(test_long),          cmocka_unit_test(test_names),
         cmocka_unit_test(test_metadata),      cmocka_unit_test(test_sets),
-        cmocka_unit_test(test_job),           cmocka_unit_test(test_json),
+        cmocka_unit_test(test_job),           cmocka_unit_test(test_summary),
+        cmocka_unit_test(test_json),
     };
     temp_begin(&folder);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,10 +31,16 @@ static const adapter_case adapter_cases[] = {
     { KO(XL "attn2_to_k", "8", "2048", "640"), "adapter sdxl - lora kohya 8 1",
       KO(XL "attn2_to_k", "8", "1280", "640"), "adapter sdxl-refiner - lora kohya 8 1" },
     { KO(UNET "attn1_to_k", "8", "320", "320"), "adapter - - lora kohya 8 1",
-      KO(XL "attn1_to_k", "8", "640", "640"), "adapter sdxl@70 - lora kohya 8 1" },
+      KO(XL "attn1_to_k", "8", "640", "640"), "adapter sdxl@60 - lora kohya 8 1" },
+    { KO("lora_unet_down_blocks_2_attentions_0_transformer_blocks_4_attn1_to_k", "8", "1280",
+      "1280"),
+      "adapter sdxl - lora kohya 8 1", /* the refiner has no more than four */
+      KO("lora_unet_down_blocks_2_attentions_0_transformer_blocks_3_attn1_to_k", "8", "1280",
+      "1280"),
+      "adapter sdxl@60 - lora kohya 8 1" },
     { KO("lora_unet_down_blocks_2_attentions_0_transformer_blocks_2_attn1_to_k", "8", "1280",
       "1280"),
-      "adapter sdxl - lora kohya 8 1",
+      "adapter sdxl@60 - lora kohya 8 1",
       KO("lora_unet_down_blocks_2_attentions_0_transformer_blocks_1_attn1_to_k", "8", "1280",
       "1280"),
       "adapter - - lora kohya 8 1" },
@@ -125,11 +131,11 @@ static const adapter_case adapter_cases[] = {
       "base_model.theta_d:F32[23040]", "unknown - - - - - 0" },
     { LLM "0.self_attn.q_proj.vera_lambda_b[4096] " LLM "0.self_attn.q_proj.vera_lambda_d[256] "
       "base_model.vera_A[256,4096] base_model.vera_B[4096,256]",
-      "adapter llama@60 - vera peft - 1", "base_model.x.boft_R[1,4,8,8] base_model.x.boft_s[8,1]",
+      "adapter llama@60 - vera peft 256 1", "base_model.x.boft_R[1,4,8,8] base_model.x.boft_s[8,1]",
       "adapter - - boft peft - 1" },
     { "prompt_embeddings[20,4096]", "adapter - - - - - 0", "prompt_embeddinks[20,4096]",
       "unknown - - - - - 0" },
-    { LLM "0.self_attn.q_proj.hra_u[4096,8]", "adapter llama@60 - hra peft - 1",
+    { LLM "0.self_attn.q_proj.hra_u[4096,8]", "adapter llama@60 - hra peft 8 1",
       LLM "0.self_attn.q_proj.oft_R.weight[128,496]", "adapter llama@60 - oft peft - 1" },
     /* FLUX.1, HunyuanVideo */
     { KO("lora_unet_double_blocks_{0-18}_img_attn_qkv", "16", "3072", "9216")
@@ -138,11 +144,11 @@ static const adapter_case adapter_cases[] = {
       KO("lora_unet_double_blocks_{0-19}_img_attn_qkv", "16", "3072", "9216"),
       "adapter hunyuan-video - lora kohya 16 20" },
     { KO("lora_unet_double_blocks_0_img_attn_qkv", "16", "3072", "9216"),
-      "adapter flux.1@70 - lora kohya 16 1",
+      "adapter flux.1@60 - lora kohya 16 1",
       KO("lora_unet_double_blocks_0_img_mlp_fc1", "16", "3072", "12288"),
       "adapter hunyuan-video - lora kohya 16 1" },
     { PE(DM "double_blocks.0.img_attn.qkv", "16", "3072", "9216"),
-      "adapter flux.1@70 - lora bfl 16 1",
+      "adapter flux.1@60 - lora bfl 16 1",
       PE(DM "double_blocks.0.img_attn_qkv", "16", "3072", "9216"),
       "adapter hunyuan-video - lora bfl 16 1" },
     { PE(DM "single_blocks.{0-37}.linear1", "16", "3072", "21504")
@@ -155,7 +161,7 @@ static const adapter_case adapter_cases[] = {
       PE(TF "single_transformer_blocks.{0-39}.attn.to_q", "16", "3072", "3072"),
       "adapter hunyuan-video@60 - lora diffusers 16 40" },
     { PE(TF "single_transformer_blocks.0.attn.to_q", "16", "3072", "3072"),
-      "adapter flux.1@70 - lora diffusers 16 1",
+      "adapter flux.1@60 - lora diffusers 16 1",
       PE(TF "single_transformer_blocks.0.attn.to_q", "16", "2048", "2048"),
       "adapter - - lora diffusers 16 1" },
     { PE(DM "txt_in.individual_token_refiner.blocks.0.self_attn.qkv", "8", "3072", "9216"),
@@ -166,17 +172,17 @@ static const adapter_case adapter_cases[] = {
       PE(DM "double_blocks.0.img_attn.proj", "8", "3072", "3072"),
       "adapter flux.1-dev - lora bfl 8 2",
       PE(DM "double_blocks.0.img_attn.proj", "8", "3072", "3072"),
-      "adapter flux.1@70 - lora bfl 8 1" },
+      "adapter flux.1@60 - lora bfl 8 1" },
     { KO("lora_transformer_single_transformer_blocks_0_attn_to_q", "8", "3072", "3072"),
-      "adapter flux.1@70 - lora onetrainer 8 1",
+      "adapter flux.1@60 - lora onetrainer 8 1",
       KO("lora_transformed_single_blocks_0_x", "8", "3072", "3072"), "adapter - - lora - 8 1" },
     { "double_blocks.0.processor.qkv_lora1.down.weight[16,3072] "
       "double_blocks.0.processor.qkv_lora1.up.weight[9216,16] "
       "double_blocks.0.processor.qkv_lora2.down.weight[16,3072] "
       "double_blocks.0.processor.qkv_lora2.up.weight[9216,16]",
-      "adapter flux.1@70 - lora xlabs 16 2",
+      "adapter flux.1@60 - lora xlabs 16 2",
       PE("double_blocks.0.img_attn.qkv", "16", "3072", "9216"),
-      "adapter flux.1@70 - lora bfl 16 1" },
+      "adapter flux.1@60 - lora bfl 16 1" },
     { PE("img_in", "128", "128", "3072") "img_in.lora_B.bias[3072] "
       PE("double_blocks.{0-18}.img_mlp.0", "128", "3072", "12288")
       "double_blocks.0.img_attn.norm.key_norm.scale[128]",
@@ -201,9 +207,9 @@ static const adapter_case adapter_cases[] = {
     { KO("lora_unet_joint_blocks_{0-37}_x_block_attn_qkv", "8", "2432", "7296"),
       "adapter sd-3.5-large - lora kohya 8 38",
       KO("lora_unet_joint_blocks_{0-23}_x_block_attn_qkv", "8", "1536", "4608"),
-      "adapter sd-3@70 - lora kohya 8 24" },
+      "adapter sd-3 - lora kohya 8 24" },
     { PE(TF "transformer_blocks.0.attn.add_k_proj", "8", "1536", "1536"),
-      "adapter sd-3@70 - lora diffusers 8 1",
+      "adapter sd-3@60 - lora diffusers 8 1",
       PE(TF "transformer_blocks.0.attn.add_k_proj", "8", "1536", "1536")
       PE(TF "transformer_blocks.0.attn2.to_q", "8", "1536", "1536"),
       "adapter sd-3.5-medium - lora diffusers 8 2" },
@@ -321,6 +327,68 @@ static void expect_adapter(const char *tensors, const char *expected) {
     bool adapter = strncmp(got, "adapter", 7) == 0 || strncmp(got, "control_lora", 12) == 0;
     assert_int_equal(made->info.adapter.present, adapter);
     compose_end(made);
+}
+
+/* What names a method of PEFT: on a layer of a language model, unless it begins with "base". */
+static const struct { const char *tensors, *type_and_rank; } method_cases[] = {
+    { "vera_lambda_d[256]", "vera 256" }, { "pvera_lambda_d[512]", "pvera -" },
+    { "fourierft_spectrum[1000]", "fourierft -" }, { "waveft_spectrum[1024]", "waveft -" },
+    { "vblora_logits_A[4,48,256]", "vblora 4" },
+    { "vblora_logits_A_topk_indices:U8[4,48,2]", "vblora 4" },
+    { "base_model.unilora_theta_d[256]", "unilora -" }, { "hra_u[3072,8]", "hra 8" },
+    { "bone_block[64,512]", "bone 64" }, { "miss_block[64,512]", "miss 64" },
+    { "randlora_lambda[32,16]", "randlora 32" }, { "shira_weight[81920]", "shira -" },
+    { "c3a_kernel[8,32,64]", "c3a -" }, { "road_theta[256]", "road -" },
+    { "adaption_prompt[1,10,2048]", "adaption_prompt -" }, { "hira_A[32,2048]", "hira 32" },
+    { "delora_A[8,2048]", "delora 8" }, { "deft_R[8,2048]", "deft 8" },
+    { "gralora_A[2,1024,32]", "gralora 32" }, { "lily_A.weight[32,2048]", "lily 32" },
+    { "peanut_A.weight[32,512]", "peanut 32" }, { "poly_lora_A[1,4,2048,8]", "poly 8" },
+    { "psoft_R.weight[496]", "psoft -" }, { "tinylora_A[2,2048]", "tinylora 2" },
+    { "adamss_newB[100,2048]", "adamss -" }, { "beft_bias[1,512]", "beft -" },
+    { "frod_lambda_l[2048]", "frod -" }, { "osf_svd_params.S_low[256]", "osf 256" },
+    { "ln_tuning_layers.weight[2048]", "ln_tuning -" },
+    { "shadow_down.default.weight[8,2048]", "shadow 8" },
+    { "supertuning_values[10485]", "supertuning -" },
+    { "trainable_tokens_delta[3,2048]", "trainable_tokens -" },
+    { "glora_A.Xu[8,2048]", "glora 8" }, { "glora_A.X[1]", "glora -" },
+    { "glora_A.zeros[512]", "glora -" }, { "ia3_l[512,1]", "ia3 -" },
+    { "hada_w1_a[512,8] " LLM "0.self_attn.k_proj.hada_w1_b[8,2048]", "loha 8" },
+    { "lokr_w1[16,32] " LLM "0.self_attn.k_proj.lokr_w2[32,64]", "lokr -" },
+    { "oft_R.weight[64,496]", "oft -" }, { "boft_R[1,512,4,4]", "boft -" },
+    { "lora_A.weight[8,2048] " LLM "0.self_attn.k_proj.lora_B.weight[512,8]", "lora 8" },
+    { "lora_A[12,2048] " LLM "0.self_attn.k_proj.lora_B[512,12] "
+      LLM "0.self_attn.k_proj.lora_E[12,1]", "adalora 12" },
+    { "base_model.internal_xlora_classifier.layers.0.weight[8,2048]", "xlora -" },
+    /* tokens beside a LoRA leave it one */
+    { "lora_A.weight[8,2048] " LLM "0.self_attn.k_proj.lora_B.weight[512,8] "
+      "base_model.model.model.embed_tokens.token_adapter.trainable_tokens_delta[3,2048]",
+      "lora 8" },
+};
+
+static void expect_method(const char *tensors, const char *expected) {
+    char got[64];
+    composed *made = compose(tensors);
+    const sfti_adapter *a = &made->info.adapter;
+    snprintf(got, sizeof got, "%s -", a->type ? a->type : "-");
+    if (a->rank.known) snprintf(got, sizeof got, "%s %g", a->type, a->rank.mode);
+    if (strcmp(got, expected) != 0) fail_msg("%s: expected %s, found %s", tensors, expected, got);
+    compose_end(made);
+}
+
+static void methods_of_peft(void **state) {
+    char tensors[512];
+    (void)state;
+    for (size_t i = 0; i < sizeof method_cases / sizeof *method_cases; i++) {
+        const char *name = method_cases[i].tensors;
+        bool whole = strncmp(name, "base", 4) == 0;
+        snprintf(tensors, sizeof tensors, "%s%s", whole ? "" : LLM "0.self_attn.k_proj.", name);
+        expect_method(tensors, method_cases[i].type_and_rank);
+        if (whole || strchr(name, ' ')) continue;
+        /* near: a name that goes on is another */
+        snprintf(tensors, sizeof tensors, LLM "0.self_attn.k_proj.%.*sx%s",
+                 (int)strcspn(name, ":["), name, strpbrk(name, ":["));
+        expect_method(tensors, "- -");
+    }
 }
 
 static void formats_types_and_targets(void **state) {
@@ -501,6 +569,7 @@ static void no_alpha_is_the_rank_but_for_peft(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(formats_types_and_targets),
+        cmocka_unit_test(methods_of_peft),
         cmocka_unit_test(ranks_are_told_by_module),
         cmocka_unit_test(dora_is_seen),
         cmocka_unit_test(alphas_are_read),

@@ -103,10 +103,10 @@ static const tensor_case tensor_cases[] = {
     /* Stable Diffusion 3 */
     { "joint_blocks.0.context_block.attn.qkv.weight[4608,1536] "
       "x_embedder.proj.weight[1536,16,2,2]", "diffusion_model sd-3-medium -",
-      "joint_blocks.0.context_block.attn.qkv.weight[4608,1536]", "diffusion_model sd-3@70 -" },
+      "joint_blocks.0.context_block.attn.qkv.weight[4608,1536]", "diffusion_model sd-3 -" },
     { "joint_blocks.0.context_block.attn.qkv.weight[7296,2432] "
       "x_embedder.proj.weight[2432,16,2,2]", "diffusion_model sd-3.5-large -",
-      "joint_blocks.0.context_block.attn.qkv.weight[7296,2432]", "diffusion_model sd-3@70 -" },
+      "joint_blocks.0.context_block.attn.qkv.weight[7296,2432]", "diffusion_model sd-3 -" },
     { "joint_blocks.0.context_block.attn.qkv.weight[4608,1536] "
       "joint_blocks.{0-12}.x_block.attn2.qkv.weight[4608,1536]",
       "diffusion_model sd-3.5-medium -", "joint_blocks.0.x_block.attn2.qkv.weight[4608,1536]",
@@ -140,7 +140,7 @@ static const tensor_case tensor_cases[] = {
       "time_text_embed.timestep_embedder.linear_1.weight[3072,256]",
       "diffusion_model flux.1-schnell -" },
     { "single_transformer_blocks.0.attn.norm_k.weight[128] "
-      "transformer_blocks.0.attn.norm_added_k.weight[128]", "diffusion_model flux.1@70 -",
+      "transformer_blocks.0.attn.norm_added_k.weight[128]", "diffusion_model flux.1@60 -",
       "single_transformer_blocks.0.attn.norm_k.weight[128]", "unknown - -" },
     { "double_blocks.{0-18}.img_attn.norm.key_norm.scale[128] "
       "distilled_guidance_layer.norms.0.scale[5120]",
@@ -197,10 +197,10 @@ static const tensor_case tensor_cases[] = {
     /* Wan */
     { WAN("1536", "16", "64"), "diffusion_model wan-2.1 1.3b+t2v", WAN("5120", "16", "64"),
       "diffusion_model wan 14b+t2v" },
-    { WAN("5120", "36", "64") "img_emb.proj.0.bias[1280]", "diffusion_model wan-2.1@60 14b+i2v",
+    { WAN("5120", "36", "64") "img_emb.proj.0.bias[1280]", "diffusion_model wan-2.1 14b+i2v",
       WAN("5120", "36", "64"), "diffusion_model wan-2.2 14b+i2v" },
     { WAN("5120", "36", "64") "img_emb.proj.0.bias[1280] img_emb.emb_pos[1,514,1280]",
-      "diffusion_model wan-2.1@60 14b+flf2v", WAN("3072", "48", "192"),
+      "diffusion_model wan-2.1 14b+flf2v", WAN("3072", "48", "192"),
       "diffusion_model wan-2.2 5b+ti2v" },
     { WAN("5120", "16", "64") "vace_patch_embedding.weight[5120,96,1,2,2]",
       "diffusion_model wan 14b+vace", WAN("5120", "16", "64") "control_adapter.conv.weight[1]",
@@ -288,14 +288,21 @@ static const tensor_case tensor_cases[] = {
       "decoder.block.0.layer.0.SelfAttention.k.weight[512,512]",
       "language_model t5-seq2seq -" },
     { "vision_model.encoder.layers.{0-23}.x[1] vision_model.embeddings.class_embedding[1024]",
-      "image_encoder clip-l -", "vision_model.encoder.layers.{0-31}.x[1]",
+      "image_encoder clip-l -",
+      "vision_model.encoder.layers.{0-31}.x[1] vision_model.embeddings.class_embedding[1280]",
       "image_encoder clip-h -" },
     { "text_model.encoder.layers.0.mlp.fc1.weight[4304,1152] vision_model.head.probe[1,1,1152]",
-      "image_encoder siglip -", "vision_model.encoder.layers.{0-47}.x[1]",
+      "image_encoder siglip -",
+      "vision_model.encoder.layers.{0-47}.x[1] vision_model.embeddings.class_embedding[1664]",
       "image_encoder clip-g -" },
+    /* SigLIP is as deep as CLIP-H, and has no class */
+    { "vision_model.encoder.layers.{0-39}.x[1] vision_model.embeddings.patch_embedding.weight[1]",
+      "image_encoder - -",
+      "vision_model.encoder.layers.{0-23}.x[1] vision_model.embeddings.class_embedding[1024] "
+      "language_model.x[1]", "unknown - -" },
     { "dinov2.encoder.layer.0.layer_scale1.lambda1[1024]", "image_encoder dinov2@60 -",
       "vit.embeddings.patch_embeddings.projection.weight[768,3,16,16] vit.encoder.layer.0.x[1] "
-      "vit.embeddings.cls_token[1,1,768]", "vision_model vit -" },
+      "vit.embeddings.cls_token[1,1,768]", "vision_model vit@60 -" },
     /* controls */
     { CONTROL("0", "768"), "controlnet sd-1 -", CONTROL("1", "2048"), "controlnet sdxl -" },
     { "control_model.input_hint_block.0.weight[16,3,3,3] control_model.zero_convs.0.0.weight[1] "
@@ -316,9 +323,9 @@ static const tensor_case tensor_cases[] = {
     { "ip_adapter_proj_model.norm.weight[4096]", "ip_adapter flux.1 -",
       "image_proj.proj.weight[3072,1024]", "unknown - -" },
     { "adapter.body.0.resnets.0.block1.weight[1] adapter.conv_in.weight[320,192,3,3]",
-      "t2i_adapter sd-1@70 -",
+      "t2i_adapter sd-1@60 -",
       "adapter.body.0.resnets.0.block1.weight[1] adapter.conv_in.weight[320,768,3,3]",
-      "t2i_adapter sdxl@70 -" },
+      "t2i_adapter sdxl@60 -" },
     { "down_blocks.0.motion_modules.0.temporal_transformer.norm.bias[320] up_blocks.3.x[1]",
       "motion_module sd-1 -",
       "down_blocks.0.motion_modules.0.temporal_transformer.norm.bias[320] "
@@ -327,7 +334,8 @@ static const tensor_case tensor_cases[] = {
     { "model.0.weight[64,3,3,3] model.1.sub.0.RDB1.conv1.0.weight[32,64,3,3]",
       "upscaler esrgan -", "model.0.weight[64,3,3,3] model.1.sub.0.RDB2.conv1.0.weight[1]",
       "unknown - -" },
-    { "conv_first.weight[180,3,3,3] layers.0.residual_group.blocks.0.norm1.weight[180]",
+    { "conv_first.weight[180,3,3,3] layers.0.residual_group.blocks.0.norm1.weight[180] "
+      "layers.0.residual_group.blocks.0.attn.relative_position_bias_table[225,6]",
       "upscaler swinir -",
       "conv_first.weight[180,3,3,3] layers.0.residual_group.blocks.0.norm1.weight[180] "
       "layers.0.residual_group.blocks.0.conv_block.cab.0.weight[60,180,3,3]", "upscaler hat -" },

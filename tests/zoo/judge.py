@@ -130,11 +130,20 @@ class Judge:
             ids.append(SUFFIX.sub("", VAE.sub("vae-", entry.identity)))
         return {plain(i) for i in ids} - {""}
 
-    def is_family(self, entry, value):
+    def is_parent(self, entry, value):
         _, families = self.rows(entry)
         if entry.library == "timm":
             families = families + sorted(entry.tasks)
-        if plain(value) in {plain(f) for f in families}:
+        return plain(value) in {plain(f) for f in families}
+
+    def may_be_sure(self, entry, value):
+        """Whether an architecture may be claimed surely: the model's own, or its parent."""
+        if entry.library == "peft":
+            return True  # its table tells of methods, not of base models
+        return plain(value) in self.own_ids(entry) or self.is_parent(entry, value)
+
+    def is_family(self, entry, value):
+        if self.is_parent(entry, value):
             return True
         structure = self.structures.get(plain(value))
         if structure is None:
@@ -165,7 +174,7 @@ class Judge:
                 return "another", "adapter " + kind
         right = architecture and plain(architecture["value"]) in self.own_ids(entry)
         if architecture and not right:
-            if self.is_family(entry, architecture["value"]):
+            if self.is_parent(entry, architecture["value"]):
                 family = family or architecture
             elif architecture["trust"] >= SURE:
                 wrong = architecture

@@ -15,10 +15,13 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import judge  # noqa: E402
 import read  # noqa: E402
+import rows  # noqa: E402
 import score  # noqa: E402
 
 # Of a library's classes, those that have an entry.
 MADE = 0.95
+# Rows of signatures that fit at least one model: the others are of names that no list holds.
+FITTING = 180
 PASSED, FAILED = [], []
 
 
@@ -100,13 +103,13 @@ def check_judge():
             name, claim(said), outcome, kind), found)
 
 
-def check_floors(libraries):
+def check_floors(libraries, each_row):
     floors = {}
     for library, said, measure, bound in judge.table("floors.tsv"):
         floors.setdefault(library, []).append((said, measure, int(bound)))
     check(sorted(floors) == read.libraries(), "every list has floors")
     for library in libraries or sorted(floors):
-        tallies = score.score(library)
+        tallies = score.score(library, visit=each_row.visit)
         for claim, classes in sorted(tallies[False].confusions.items()):
             check(False, "%s, tensors: %s is claimed of no other class" % (library, claim),
                   " ".join(classes))
@@ -123,11 +126,26 @@ def check_floors(libraries):
                 library, said, measure, "at least" if least else "at most", bound), count)
 
 
+def check_rows(each_row, whole):
+    """Every row by itself, whichever of them decides."""
+    for row in each_row.all:
+        name = "%s: %s (%d) by %s" % (row.table, row.claim, row.trust, row.clauses)
+        check(row.trust >= rows.SURE or row.trust <= rows.GUESS, "%s is sure or a guess" % name)
+        wrong = each_row.wrong.get(row, [])
+        if row.trust >= rows.SURE:
+            check(not wrong, "%s fits no other class" % name, " ".join(wrong[:8]))
+    fitting = sum(row in each_row.fitting for row in each_row.all)
+    check(fitting >= FITTING or not whole, "%d rows fit models" % FITTING, fitting)
+
+
 def main():
+    libraries = [a for a in sys.argv[1:] if a != "-v"]
+    each_row = rows.Rows(score.ROOT)
     check_reader()
     check_lists()
     check_judge()
-    check_floors([a for a in sys.argv[1:] if a != "-v"])
+    check_floors(libraries, each_row)
+    check_rows(each_row, not libraries)
     print("%d passed, %d failed" % (len(PASSED), len(FAILED)))
     return 1 if FAILED else 0
 

@@ -50,8 +50,10 @@ def answers(folder):
     return found
 
 
-def score(library, keep=None, chosen=None):
-    """{True: tally with config.json, where the library writes one; False: of the tensors alone}."""
+def score(library, keep=None, chosen=None, visit=None):
+    """{True: tally with config.json, where the library writes one; False: of the tensors alone}.
+
+    visit(files, entries, judge) is called while the files are there."""
     _, entries, _ = read.read(library)
     judge, tallies = Judge(entries), {}
     work = keep and os.path.join(keep, library) or tempfile.mkdtemp(prefix="zoo-")
@@ -60,6 +62,9 @@ def score(library, keep=None, chosen=None):
         # Folders are numbered: a name would be a hint.
         for number, entry in enumerate(entries):
             read.write_folder(os.path.join(work, "%04d" % number), entry)
+        if visit:
+            visit([os.path.join(work, "%04d" % number, entry.file)
+                   for number, entry in enumerate(entries)], entries, judge)
         for declared in (True, False) if any(e.texts for e in entries) else (False,):
             found = answers(work)
             tallies[declared] = tally = Tally()

@@ -2,8 +2,8 @@
 
 The names of the official package are here and in the modules numpy, torch, flax, tensorflow,
 mlx and paddle, so that only the import line changes; after install() not even that. In
-addition there are open() with File and Tensor, Writer, and the tools info, ls, check, hash,
-diff, convert, edit_metadata, rename_tensors, recover and slice_byte_ranges.
+addition there are open() with File and Tensor, Writer, and the tools info, fits, ls, check,
+hash, diff, convert, edit_metadata, rename_tensors, recover and slice_byte_ranges.
 
 Importing this package imports no framework.
 """
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from ._install import install, uninstall
     from ._official import (TensorSpec, _safe_open_handle, deserialize, safe_open, serialize,
                             serialize_file)
-    from ._tools import (check, convert, diff, edit_metadata, hash, info, ls, open_set, recover,
-                         rename_tensors, slice_byte_ranges)
+    from ._tools import (check, convert, diff, edit_metadata, fits, hash, info, ls, open_set,
+                         recover, rename_tensors, slice_byte_ranges)
 
 __all__ = [
     "DTYPES", "File", "SafetensorError", "Tensor", "TensorNotFoundError", "TensorSpec", "Writer",
     "__version__", "build_info", "check", "convert", "deserialize", "diff", "edit_metadata",
-    "hash", "info", "install", "ls", "open", "open_set", "recover", "rename_tensors", "safe_open",
-    "serialize", "serialize_file", "slice_byte_ranges", "uninstall",
+    "fits", "hash", "info", "install", "ls", "open", "open_set", "recover", "rename_tensors",
+    "safe_open", "serialize", "serialize_file", "slice_byte_ranges", "uninstall",
 ]
 
 # Imported on first use: importing the package takes microseconds, importing typing (as numpy and
@@ -31,8 +31,8 @@ _LAZY = {"install": "_install", "uninstall": "_install", "_safe_open_handle": "_
 _LAZY.update(dict.fromkeys((
     "TensorSpec", "deserialize", "safe_open", "serialize", "serialize_file"), "_official"))
 _LAZY.update(dict.fromkeys((
-    "check", "convert", "diff", "edit_metadata", "hash", "info", "ls", "open_set", "recover",
-    "rename_tensors", "slice_byte_ranges"), "_tools"))
+    "check", "convert", "diff", "edit_metadata", "fits", "hash", "info", "ls", "open_set",
+    "recover", "rename_tensors", "slice_byte_ranges"), "_tools"))
 
 
 def __getattr__(name: str) -> object:

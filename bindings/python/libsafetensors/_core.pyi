@@ -5,6 +5,8 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, Protocol, SupportsIndex, Union, final
 
+from ._types import TensorStats
+
 __version__: str
 DTYPES: dict[str, tuple[int, str]]
 """Header name of each dtype (in the official order, ascending) -> (bits, kind); kind is
@@ -135,6 +137,10 @@ class Tensor:
         """Reads into a buffer of exactly nbytes: plain bytes, or elements of this dtype."""
     def numpy(self) -> Any: ...
     def torch(self) -> Any: ...
+    def stats(self, *, threads: int = 0, progress: _Progress = None) -> TensorStats:
+        """Statistics of the elements, as `safetensors ls --stats` shows them; of a slice, of what
+        it selects. Sums are exact: neither threads nor order change a digit. threads: 0 is one
+        per processor."""
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: ...
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
                    dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any: ...
@@ -189,6 +195,7 @@ class Writer:
 
 # ── Tools: results are the library's JSON text ──
 def info_json(source: _Source, full: bool = True, deep: bool = False) -> str: ...
+def fits(a: _Source, b: _Source) -> tuple[str, str]: ...
 def check_json(path: _Path, level: _Level = "default", deep: bool = False,
                progress: _Progress = None) -> str:
     """An invalid file is reported in the result, not raised."""
@@ -198,9 +205,10 @@ def diff_json(a: _Path, b: _Path, atol: float | None = None, rtol: float | None 
               header: bool = False, metadata: bool = True, progress: _Progress = None) -> str: ...
 def convert(path: _Path, output: _Path, dtype: str, *, names: Iterable[str] | None = None,
             saturate: bool = False, overrule_scales: bool = False, overwrite: bool = False,
-            sync: bool = True, threads: int = 1, progress: _Progress = None) -> dict[str, int]:
-    """Returns the number of tensors by action ("cast", "same", "other", "scaled", "scale"), and
-    "bytes_before", "bytes_after". A model of several files becomes a folder, unless output ends
+            sync: bool = True, threads: int = 1, progress: _Progress = None,
+            dequantize: bool = False) -> dict[str, int]:
+    """Returns the number of tensors by action ("cast", "same", "other", "scaled", "scale",
+    "dequantize", "drop"), and "bytes_before", "bytes_after". A model of several files becomes a folder, unless output ends
     in .safetensors or .sft."""
 def cast(data: Any, source: str, target: str, saturate: bool = False) -> bytearray: ...
 def edit(path: _Path, *, set: Mapping[str, str] | None = None, remove: Iterable[str] = (),

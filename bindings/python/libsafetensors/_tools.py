@@ -8,7 +8,7 @@ from . import _core
 from ._progress import watch
 from ._types import Level, Link, Order, Path, Progress, parse
 
-__all__ = ["check", "convert", "diff", "edit_metadata", "hash", "info", "ls", "open_set",
+__all__ = ["check", "convert", "diff", "edit_metadata", "fits", "hash", "info", "ls", "open_set",
            "recover", "rename_tensors", "slice_byte_ranges"]
 
 
@@ -37,6 +37,16 @@ def info(source: Any, *, full: bool = True, deep: bool = False) -> dict[str, Any
 
     source: path of a file, folder or index.json, or an object with read and seek."""
     return parse(_core.info_json(source, full=full, deep=deep))
+
+
+def fits(a: Any, b: Any) -> dict[str, str]:
+    """Whether two models are used together, one a checkpoint or another whole model, the other an
+    adapter, embedding, ControlNet, VAE or text encoder; which comes first does not matter.
+
+    fit: "yes", "likely", "loads" (made for another base), "unknown", "no", or "none" for kinds
+    that are not used together; reason: the facts that decide. a, b: as the source of info."""
+    fit, reason = _core.fits(a, b)
+    return {"fit": fit, "reason": reason}
 
 
 def check(path: Path, *, level: Level = "default", deep: bool = False,
@@ -76,16 +86,18 @@ def _header_name(dtype: Any) -> str:
 
 def convert(path: Path, output: Path, dtype: Any, *, names: Iterable[str] | None = None,
             saturate: bool = False, overrule_scales: bool = False, overwrite: bool = False,
-            sync: bool = True, threads: int = 1, progress: Progress = None) -> dict[str, int]:
+            sync: bool = True, threads: int = 1, progress: Progress = None,
+            dequantize: bool = False) -> dict[str, int]:
     """Writes a model with its tensors converted to dtype ("BF16", "F8_E4M3", or a dtype of numpy or
     torch): the floats if dtype is one, the integers if it is one; with names exactly those.
     saturate: values out of range become the nearest value instead of raising. overrule_scales:
-    convert also tensors with a scale, and the scales. threads: 0 is one per processor. Returns
-    the number of tensors by action."""
+    convert also tensors with a scale, and the scales. dequantize: compute the values of quantised
+    tensors instead (docs/convert.md), drop their scales, and leave all others alone. threads: 0 is
+    one per processor. Returns the number of tensors by action."""
     with watch(progress, "converting") as tick:
         return _core.convert(path, output, _header_name(dtype), names=names, saturate=saturate,
                              overrule_scales=overrule_scales, overwrite=overwrite, sync=sync,
-                             threads=threads, progress=tick)
+                             threads=threads, progress=tick, dequantize=dequantize)
 
 
 def edit_metadata(path: Path, set: Mapping[str, str] | None = None,

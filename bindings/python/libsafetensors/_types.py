@@ -16,14 +16,28 @@ else:
         def __class_getitem__(cls, kind: Any) -> Any:
             return kind
 
-__all__ = ["BytesOptions", "Level", "Link", "Order", "Path", "Progress", "SaveOptions", "Unpack",
-           "parse"]
+__all__ = ["BytesOptions", "Level", "Link", "Order", "Path", "Progress", "SaveOptions",
+           "TensorStats", "Unpack", "parse"]
 
 Path = Union[str, PathLike[str]]
 Order = Literal["offset", "name", "natural", "header"]
 Level = Literal["compat", "default", "strict"]
 Link = Literal["replace", "follow", "refuse"]
 Progress = Union[bool, Callable[[int, Union[int, None]], object], None]
+
+
+class TensorStats(TypedDict):
+    """Result of Tensor.stats(): counts, and statistics of the finite values, None if there are
+    none. min and max of integers are exact integers; a C64 counts as two values."""
+    values: int
+    zeros: int
+    nan: int
+    inf: int
+    min: int | float | None
+    max: int | float | None
+    mean: float | None
+    std: float | None
+    abs_mean: float | None
 
 
 class BytesOptions(TypedDict, total=False):

@@ -112,11 +112,13 @@ static unsigned long long action_count(const sft_conversion *conversion,
 }
 
 static PyObject *totals_dict(const sft_conversion *c) {
-    return Py_BuildValue("{sK,sK,sK,sK,sK,sK,sK}", "cast", action_count(c, SFT_CONVERT_CAST),
+    return Py_BuildValue("{sK,sK,sK,sK,sK,sK,sK,sK,sK}", "cast", action_count(c, SFT_CONVERT_CAST),
                          "same", action_count(c, SFT_CONVERT_SAME),
                          "other", action_count(c, SFT_CONVERT_OTHER),
                          "scaled", action_count(c, SFT_CONVERT_SCALED),
                          "scale", action_count(c, SFT_CONVERT_SCALE),
+                         "dequantize", action_count(c, SFT_CONVERT_DEQUANTIZE),
+                         "drop", action_count(c, SFT_CONVERT_DROP),
                          "bytes_before", (unsigned long long)sft_conversion_bytes_before(c),
                          "bytes_after", (unsigned long long)sft_conversion_bytes_after(c));
 }
@@ -146,19 +148,20 @@ static PyObject *run_convert(convert_call *call, uint32_t threads, PyObject *pro
 
 static PyObject *convert(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "path", "output", "dtype", "names", "saturate", "overrule_scales",
-                             "overwrite", "sync", "threads", "progress", NULL };
+                             "overwrite", "sync", "threads", "progress", "dequantize", NULL };
     PyObject *path, *output, *dtype, *names = NULL, *progress = NULL, *done = NULL;
-    int saturate = 0, overrule = 0, overwrite = 0, sync = 1, asked = 1;
+    int saturate = 0, overrule = 0, overwrite = 0, sync = 1, asked = 1, dequantize = 0;
     uint32_t threads;
     convert_call call = { .state = pysft_state_of(module), .options = SFT_CONVERT_OPTIONS_INIT,
                           .path = SFT_PATH_OPTIONS_INIT };
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|$OppppiO:convert", words, &path, &output,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|$OppppiOp:convert", words, &path, &output,
                                      &dtype, &names, &saturate, &overrule, &overwrite, &sync,
-                                     &asked, &progress)
+                                     &asked, &progress, &dequantize)
         || pysft_threads_of(asked, &threads) < 0 || pysft_dtype_of(dtype, &call.to) < 0)
         return NULL;
     call.options.saturate = saturate != 0;
     call.options.scaled = overrule != 0;
+    call.options.dequantize = dequantize != 0;
     call.path.no_sync = !sync;
     call.path.no_clobber = !overwrite;
     bool ready = pysft_path_of(output, &call.output) == 0;
@@ -251,7 +254,8 @@ int pysft_convert_add(PyObject *module) {
     static PyMethodDef functions[] = {
         { "convert", PYSFT_KEYWORDS(convert),
           "convert($module, /, path, output, dtype, *, names=None, saturate=False,\n"
-          " overrule_scales=False, overwrite=False, sync=True, threads=1, progress=None)\n--\n\n"
+          " overrule_scales=False, overwrite=False, sync=True, threads=1, progress=None,\n"
+          " dequantize=False)\n--\n\n"
           "Convert a model's floating-point tensors to another dtype." },
         { "cast", PYSFT_KEYWORDS(cast),
           "cast($module, /, data, source, target, saturate=False)\n--\n\n"

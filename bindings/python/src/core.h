@@ -77,7 +77,7 @@ int pysft_file_add(PyObject *module);
 int pysft_open_add(PyObject *module);
 int pysft_save_add(PyObject *module);    /* save_file, save_bytes */
 int pysft_writer_add(PyObject *module);  /* Writer */
-int pysft_tools_add(PyObject *module);   /* info_json, check_json, hash_json, diff_json */
+int pysft_tools_add(PyObject *module);   /* info_json, fits, check_json, ... */
 int pysft_convert_add(PyObject *module); /* convert, cast */
 int pysft_edit_add(PyObject *module);    /* edit, recover */
 int pysft_arrow_add(PyObject *module);   /* ArrowStream */

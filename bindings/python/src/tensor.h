@@ -29,6 +29,9 @@ enum { want_packed = 1, want_writable = 2, want_forward = 4 };
 int pysft_tensor_piece(pysft_state *state, TensorObject *self, unsigned want, pysft_piece *out,
                        Py_ssize_t strides[SFT_MAX_RANK]);
 
+/* Tensor.stats(). */
+PyObject *pysft_tensor_stats(PyObject *object, PyObject *args, PyObject *kwargs);
+
 /* Slots of the buffer protocol. */
 int pysft_tensor_buffer(PyObject *object, Py_buffer *view, int flags);
 void pysft_tensor_buffer_release(PyObject *object, Py_buffer *view);

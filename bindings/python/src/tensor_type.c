@@ -441,6 +441,10 @@ static PyMethodDef tensor_methods[] = {
       "torch($self, /)\n--\n\n"
       "A torch.Tensor on the CPU; shares the file's memory if that is possible, else a copy made\n"
       "once. TypeError for a dtype that torch lacks." },
+    { "stats", PYSFT_KEYWORDS(pysft_tensor_stats),
+      "stats($self, /, *, threads=0, progress=None)\n--\n\n"
+      "Statistics of the elements: counts of values, zeros, nan and inf; min, max, mean, std and\n"
+      "abs_mean of the finite ones, None if there are none. Sums are exact." },
     { "__array__", PYSFT_KEYWORDS(tensor_array),
       "__array__($self, /, dtype=None, copy=None)\n--\n\nFor numpy." },
     { "__dlpack__", PYSFT_KEYWORDS(tensor_dlpack),

@@ -1,8 +1,10 @@
-/* info, check, hash, diff: the library's JSON as text. */
+/* info, check, hash, diff: the library's JSON as text. fits: a verdict and its reason. */
 #include "tools.h"
 
 #include "safetensors_hash.h"
 #include "safetensors_info.h"
+
+#include <string.h>
 
 /* ── info ── */
 
@@ -53,6 +55,46 @@ static PyObject *info_json(PyObject *module, PyObject *args, PyObject *kwargs) {
     if (!store) return NULL;
     done = info_of_store(state, store, full != 0, deep != 0);
     pysft_store_drop(store);
+    return done;
+}
+
+/* ── fits ── */
+
+#define REASON_SIZE 512
+
+static sft_code open_info(const pysft_store *store, sft_info **out, sft_error *err) {
+    return sft_info_open(pysft_store_set(store), pysft_store_path(store), NULL, NULL, out, err);
+}
+
+static PyObject *fit_of_stores(pysft_state *state, const pysft_store *a, const pysft_store *b) {
+    sft_info *first = NULL, *second = NULL;
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    sft_fit fit = SFT_FIT_NONE;
+    char reason[REASON_SIZE] = "";
+    Py_BEGIN_ALLOW_THREADS
+    code = open_info(a, &first, &err);
+    if (code == SFT_OK) code = open_info(b, &second, &err);
+    if (code == SFT_OK) fit = sft_info_fits(first, second, reason, sizeof reason);
+    sft_info_close(first);
+    sft_info_close(second);
+    Py_END_ALLOW_THREADS
+    if (code) return pysft_raise(state, &err, NULL);
+    PyObject *text = PyUnicode_DecodeUTF8(reason, (Py_ssize_t)strlen(reason), "replace");
+    return text ? Py_BuildValue("(sN)", sft_fit_name(fit), text) : NULL;
+}
+
+static PyObject *fits(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "a", "b", NULL };
+    pysft_state *state = pysft_state_of(module);
+    PyObject *a, *b, *done = NULL;
+    pysft_store *first, *second = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO:fits", words, &a, &b)) return NULL;
+    first = open_source(state, a);
+    if (first) second = open_source(state, b);
+    if (second) done = fit_of_stores(state, first, second);
+    pysft_store_drop(first);
+    pysft_store_drop(second);
     return done;
 }
 
@@ -225,6 +267,9 @@ int pysft_tools_add(PyObject *module) {
         FUNCTION(info_json,
                  "info_json($module, /, source, full=True, deep=False)\n--\n\n"
                  "Describe a model; returns JSON."),
+        FUNCTION(fits,
+                 "fits($module, /, a, b)\n--\n\n"
+                 "Whether two models are used together; returns the verdict and its reason."),
         FUNCTION(check_json,
                  "check_json($module, /, path, level='default', deep=False, progress=None)\n"
                  "--\n\n"

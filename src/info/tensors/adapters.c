@@ -1,310 +1,30 @@
-/* Adapters: what kind of one, of which rank and alpha, trained how. */
+/* Adapters: what is told of one. */
 #include "info/tensors/adapters.h"
-
-#include "base/checked.h"
 
 #include <string.h>
 
-/* ── Suffixes ── */
-
-typedef enum adapter_type {
-    TYPE_LORA = 0, TYPE_LOHA, TYPE_LOKR, TYPE_GLORA, TYPE_IA3, TYPE_OFT, TYPE_BOFT, TYPE_FULL,
-    TYPE_OTHER, /* another PEFT type: see its name */
-    TYPES
-} adapter_type;
-
-/* FIRST: each module has one, so it is the one to count. */
-typedef enum adapter_role {
-    ROLE_PART = 0, ROLE_FIRST, ROLE_ALPHA, ROLE_DORA, ROLE_SHARED
-} adapter_role;
-
-#define ADAPTER_END(text) text, sizeof(text) - 1
-
-static const struct adapter_suffix {
-    const char *suffix;
-    size_t len;
-    adapter_type type;
-    adapter_role role;
-    const char *other; /* up of a down; name of a PEFT type */
-} adapter_suffixes[] = {
-    { ADAPTER_END(".lora_down.weight"), TYPE_LORA, ROLE_FIRST, ".lora_up.weight" },
-    { ADAPTER_END(".lora_up.weight"), TYPE_LORA, ROLE_PART, NULL },
-    { ADAPTER_END(".lora_mid.weight"), TYPE_LORA, ROLE_PART, NULL },
-    { ADAPTER_END(".lora_A.weight"), TYPE_LORA, ROLE_FIRST, ".lora_B.weight" },
-    { ADAPTER_END(".lora_B.weight"), TYPE_LORA, ROLE_PART, NULL },
-    { ADAPTER_END(".lora_A.default.weight"), TYPE_LORA, ROLE_FIRST, ".lora_B.default.weight" },
-    { ADAPTER_END(".lora_B.default.weight"), TYPE_LORA, ROLE_PART, NULL },
-    { ADAPTER_END(".lora_B.bias"), TYPE_LORA, ROLE_PART, NULL },
-    { ADAPTER_END(".lora_A"), TYPE_LORA, ROLE_FIRST, ".lora_B" },
-    { ADAPTER_END(".lora_B"), TYPE_LORA, ROLE_PART, NULL },
-    { ADAPTER_END(".lora_E"), TYPE_LORA, ROLE_PART, "adalora" },
-    { ADAPTER_END(".lora_embedding_A"), TYPE_LORA, ROLE_FIRST, ".lora_embedding_B" },
-    { ADAPTER_END(".lora_embedding_B"), TYPE_LORA, ROLE_PART, NULL },
-    { ADAPTER_END(".lora_a"), TYPE_LORA, ROLE_FIRST, ".lora_b" }, /* MLX: transposed */
-    { ADAPTER_END(".lora_b"), TYPE_LORA, ROLE_PART, NULL },
-    { ADAPTER_END("_lora.down.weight"), TYPE_LORA, ROLE_FIRST, "_lora.up.weight" },
-    { ADAPTER_END("_lora.up.weight"), TYPE_LORA, ROLE_PART, NULL },
-    { ADAPTER_END("_lora1.down.weight"), TYPE_LORA, ROLE_FIRST, "_lora1.up.weight" }, /* XLabs */
-    { ADAPTER_END("_lora1.up.weight"), TYPE_LORA, ROLE_PART, NULL },
-    { ADAPTER_END("_lora2.down.weight"), TYPE_LORA, ROLE_FIRST, "_lora2.up.weight" },
-    { ADAPTER_END("_lora2.up.weight"), TYPE_LORA, ROLE_PART, NULL },
-    { ADAPTER_END(".lora.down.weight"), TYPE_LORA, ROLE_FIRST, ".lora.up.weight" },
-    { ADAPTER_END(".lora.up.weight"), TYPE_LORA, ROLE_PART, NULL },
-    { ADAPTER_END(".lora_linear_layer.down.weight"), TYPE_LORA, ROLE_FIRST,
-      ".lora_linear_layer.up.weight" },
-    { ADAPTER_END(".lora_linear_layer.up.weight"), TYPE_LORA, ROLE_PART, NULL },
-    { ADAPTER_END(":down"), TYPE_LORA, ROLE_FIRST, ":up" }, /* the first scripts */
-    { ADAPTER_END(":up"), TYPE_LORA, ROLE_PART, NULL },
-    { ADAPTER_END(".down"), TYPE_LORA, ROLE_FIRST, ".up" }, /* control LoRAs */
-    { ADAPTER_END(".up"), TYPE_LORA, ROLE_PART, NULL },
-    { ADAPTER_END(".hada_w1_b"), TYPE_LOHA, ROLE_FIRST, NULL },
-    { ADAPTER_END(".hada_w1_a"), TYPE_LOHA, ROLE_PART, NULL },
-    { ADAPTER_END(".hada_w2_a"), TYPE_LOHA, ROLE_PART, NULL },
-    { ADAPTER_END(".hada_w2_b"), TYPE_LOHA, ROLE_PART, NULL },
-    { ADAPTER_END(".hada_t1"), TYPE_LOHA, ROLE_PART, NULL },
-    { ADAPTER_END(".hada_t2"), TYPE_LOHA, ROLE_PART, NULL },
-    { ADAPTER_END(".lokr_w1"), TYPE_LOKR, ROLE_FIRST, NULL },
-    { ADAPTER_END(".lokr_w1_a"), TYPE_LOKR, ROLE_FIRST, NULL },
-    { ADAPTER_END(".lokr_w1_b"), TYPE_LOKR, ROLE_PART, NULL },
-    { ADAPTER_END(".lokr_w2"), TYPE_LOKR, ROLE_PART, NULL },
-    { ADAPTER_END(".lokr_w2_a"), TYPE_LOKR, ROLE_PART, NULL },
-    { ADAPTER_END(".lokr_w2_b"), TYPE_LOKR, ROLE_PART, NULL },
-    { ADAPTER_END(".lokr_t2"), TYPE_LOKR, ROLE_PART, NULL },
-    { ADAPTER_END(".a1.weight"), TYPE_GLORA, ROLE_FIRST, ".b1.weight" },
-    { ADAPTER_END(".a2.weight"), TYPE_GLORA, ROLE_PART, NULL },
-    { ADAPTER_END(".b1.weight"), TYPE_GLORA, ROLE_PART, NULL },
-    { ADAPTER_END(".b2.weight"), TYPE_GLORA, ROLE_PART, NULL },
-    { ADAPTER_END(".oft_blocks"), TYPE_OFT, ROLE_FIRST, NULL },
-    { ADAPTER_END(".oft_diag"), TYPE_OFT, ROLE_FIRST, NULL },
-    { ADAPTER_END(".oft_R.weight"), TYPE_OFT, ROLE_FIRST, NULL },
-    { ADAPTER_END(".oft_R"), TYPE_OFT, ROLE_FIRST, NULL },
-    { ADAPTER_END(".oft_r"), TYPE_OFT, ROLE_FIRST, NULL },
-    { ADAPTER_END(".oft_s"), TYPE_OFT, ROLE_PART, NULL },
-    { ADAPTER_END(".rescale"), TYPE_OFT, ROLE_PART, NULL },
-    { ADAPTER_END(".boft_R"), TYPE_BOFT, ROLE_FIRST, NULL },
-    { ADAPTER_END(".boft_s"), TYPE_BOFT, ROLE_PART, NULL },
-    { ADAPTER_END(".on_input"), TYPE_IA3, ROLE_FIRST, NULL },
-    { ADAPTER_END(".ia3_l"), TYPE_IA3, ROLE_FIRST, NULL },
-    { ADAPTER_END(".diff"), TYPE_FULL, ROLE_FIRST, NULL },
-    { ADAPTER_END(".diff_b"), TYPE_FULL, ROLE_PART, NULL },
-    { ADAPTER_END(".set_weight"), TYPE_FULL, ROLE_FIRST, NULL },
-    { ADAPTER_END(".w_norm"), TYPE_FULL, ROLE_FIRST, NULL },
-    { ADAPTER_END(".b_norm"), TYPE_FULL, ROLE_PART, NULL },
-    { ADAPTER_END(".dora_scale"), TYPE_LORA, ROLE_DORA, NULL },
-    { ADAPTER_END(".lora_magnitude_vector"), TYPE_LORA, ROLE_DORA, NULL },
-    { ADAPTER_END(".lora_magnitude_vector.weight"), TYPE_LORA, ROLE_DORA, NULL },
-    { ADAPTER_END(".lora_magnitude_vector.default.weight"), TYPE_LORA, ROLE_DORA, NULL },
-    { ADAPTER_END(".alpha"), TYPE_LORA, ROLE_ALPHA, NULL },
-    { ADAPTER_END(".vera_lambda_b"), TYPE_OTHER, ROLE_FIRST, "vera" },
-    { ADAPTER_END(".vera_lambda_d"), TYPE_OTHER, ROLE_PART, "vera" },
-    { ADAPTER_END(".vera_A"), TYPE_OTHER, ROLE_SHARED, "vera" },
-    { ADAPTER_END(".vera_B"), TYPE_OTHER, ROLE_SHARED, "vera" },
-    { ADAPTER_END(".fourierft_spectrum"), TYPE_OTHER, ROLE_FIRST, "fourierft" },
-    { ADAPTER_END(".waveft_spectrum"), TYPE_OTHER, ROLE_FIRST, "waveft" },
-    { ADAPTER_END(".vblora_logits_A"), TYPE_OTHER, ROLE_FIRST, "vblora" },
-    { ADAPTER_END(".vblora_logits_B"), TYPE_OTHER, ROLE_PART, "vblora" },
-    { ADAPTER_END(".vblora_vector_bank"), TYPE_OTHER, ROLE_SHARED, "vblora" },
-    { ADAPTER_END(".unilora_theta_d"), TYPE_OTHER, ROLE_SHARED, "unilora" },
-    { ADAPTER_END(".hra_u"), TYPE_OTHER, ROLE_FIRST, "hra" },
-    { ADAPTER_END(".bone_block"), TYPE_OTHER, ROLE_FIRST, "bone" },
-    { ADAPTER_END(".miss_block"), TYPE_OTHER, ROLE_FIRST, "miss" },
-    { ADAPTER_END(".randlora_lambda"), TYPE_OTHER, ROLE_FIRST, "randlora" },
-    { ADAPTER_END(".randlora_gamma"), TYPE_OTHER, ROLE_PART, "randlora" },
-    { ADAPTER_END(".shira_weight"), TYPE_OTHER, ROLE_FIRST, "shira" },
-    { ADAPTER_END(".c3a_kernel"), TYPE_OTHER, ROLE_FIRST, "c3a" },
-    { ADAPTER_END(".road_theta"), TYPE_OTHER, ROLE_FIRST, "road" },
-    { ADAPTER_END(".road_alpha"), TYPE_OTHER, ROLE_PART, "road" },
-    { ADAPTER_END(".adaption_prompt"), TYPE_OTHER, ROLE_FIRST, "adaption_prompt" },
-    { ADAPTER_END(".adaption_gate"), TYPE_OTHER, ROLE_PART, "adaption_prompt" },
-    { ADAPTER_END("prompt_embeddings"), TYPE_OTHER, ROLE_SHARED, NULL }, /* of several PEFT types */
-    { ADAPTER_END("bundle_emb."), TYPES, ROLE_PART, NULL },              /* by its beginning */
-};
-
-/* Longest suffix of the name, or NULL. */
-static const struct adapter_suffix *suffix_of(sft_span name) {
-    const struct adapter_suffix *best = NULL;
-    for (size_t i = 0; i < SFTI_COUNT(adapter_suffixes); i++) {
-        const struct adapter_suffix *row = &adapter_suffixes[i];
-        if (name.len < row->len || (best && best->len >= row->len)) continue;
-        const char *at = row->type == TYPES ? name.data : name.data + (name.len - row->len);
-        if (*at == *row->suffix && memcmp(at, row->suffix, row->len) == 0) best = row;
-    }
-    return best;
-}
-
-/* ── Modules ── */
-
-typedef struct adapter_scan {
-    const sfti_view *view;
-    const sfti_quant *quant;
-    sfti_forms *forms;
-    uint64_t of_type[TYPES];
-    uint64_t modules, tensors, alphas, convs, shared;
-    bool dora, first_scripts; /* the ":down" of the first LoRA scripts */
-    const char *other;
-    sfti_tally ranks, conv_ranks;
-    sfti_sums parts[SFTI_ADAPTER_PARTS];
-} adapter_scan;
-
-/* The tensor of a module with another suffix. */
-static const sft_tensor *sibling(const adapter_scan *scan, sft_span module, const char *suffix) {
-    return sfti_view_sibling(scan->view, module, suffix);
-}
-
-static uint64_t size_at(const sft_tensor *tensor, uint32_t axis) {
-    return tensor && axis < tensor->rank ? tensor->shape[axis] : 0;
-}
-
-static bool has_kernel(const sft_tensor *tensor) {
-    for (uint32_t i = 2; tensor && i < tensor->rank; i++)
-        if (tensor->shape[i] > 1) return true;
-    return false;
-}
-
-/* Flattened convolutions are told by their names, as U-Nets have them. */
-static bool named_conv(sft_span name) {
-    static const char *const ends[] = { "conv1", "conv2", "_conv", ".conv", "conv_in",
-                                        "conv_out", "in_layers_2", "in_layers.2",
-                                        "out_layers_3", "out_layers.3", "_op", ".op" };
-    return SFTI_ONE_OF(name, ends, sfti_ends);
-}
-
-static void measure_lora(const adapter_scan *scan, sfti_module *m,
-                         const struct adapter_suffix *row) {
-    const sft_tensor *up = sibling(scan, m->name, row->other);
-    bool transposed = strcmp(row->suffix, ".lora_a") == 0;
-    m->rank = size_at(m->tensor, transposed ? 1 : 0);
-    m->in = size_at(m->tensor, transposed ? 0 : 1);
-    m->out = size_at(up, transposed ? 1 : 0);
-    m->conv = has_kernel(m->tensor) || has_kernel(sibling(scan, m->name, ".lora_mid.weight"));
-}
-
-static void measure_loha(const adapter_scan *scan, sfti_module *m) {
-    const sft_tensor *core = sibling(scan, m->name, ".hada_t1");
-    const sft_tensor *a = sibling(scan, m->name, ".hada_w1_a");
-    m->rank = size_at(m->tensor, 0);
-    m->in = size_at(m->tensor, 1);
-    m->out = size_at(a, core ? 1 : 0);
-    m->conv = has_kernel(core) || (!core && named_conv(m->name));
-}
-
-static uint64_t product_of(uint64_t a, uint64_t b) {
-    uint64_t product;
-    return sfti_mul(a, b, &product) ? product : 0;
-}
-
-static void measure_lokr(const adapter_scan *scan, sfti_module *m) {
-    const sft_tensor *w1 = sibling(scan, m->name, ".lokr_w1");
-    const sft_tensor *w1_a = sibling(scan, m->name, ".lokr_w1_a");
-    const sft_tensor *w1_b = sibling(scan, m->name, ".lokr_w1_b");
-    const sft_tensor *w2 = sibling(scan, m->name, ".lokr_w2");
-    const sft_tensor *w2_a = sibling(scan, m->name, ".lokr_w2_a");
-    const sft_tensor *w2_b = sibling(scan, m->name, ".lokr_w2_b");
-    const sft_tensor *core = sibling(scan, m->name, ".lokr_t2");
-    m->rank = w2_b ? size_at(w2_b, 0) : w1_b ? size_at(w1_b, 0) : 0;
-    m->in = product_of(w1 ? size_at(w1, 1) : size_at(w1_b, 1),
-                       w2 ? size_at(w2, 1) : size_at(w2_b, 1));
-    m->out = product_of(w1 ? size_at(w1, 0) : size_at(w1_a, 0),
-                        w2 ? size_at(w2, 0) : size_at(w2_a, core ? 1 : 0));
-    m->conv = has_kernel(w2) || has_kernel(core) || (!w2 && !core && named_conv(m->name));
-}
-
-static void measure(const adapter_scan *scan, sfti_module *m, const struct adapter_suffix *row) {
-    uint64_t first = size_at(m->tensor, 0), second = size_at(m->tensor, 1);
-    switch (row->type) {
-    case TYPE_LORA: measure_lora(scan, m, row); break;
-    case TYPE_LOHA: measure_loha(scan, m); break;
-    case TYPE_LOKR: measure_lokr(scan, m); break;
-    case TYPE_GLORA:
-        m->rank = first < second ? first : second;
-        m->in = first < second ? second : first;
-        break;
-    case TYPE_FULL:
-        m->out = first;
-        m->in = second;
-        break;
-    case TYPE_OFT:
-        if (m->tensor->rank == 3 && sfti_ends(m->tensor->name, ".oft_blocks"))
-            m->out = product_of(first, second);
-        break;
-    case TYPE_IA3: case TYPE_BOFT: case TYPE_OTHER: case TYPES: break;
-    }
-}
-
-/* Two of a pair, or it is none. */
-static bool is_module(const adapter_scan *scan, const sfti_module *m,
-                      const struct adapter_suffix *row) {
-    if (row->type == TYPE_GLORA)
-        return m->tensor->rank == 2 && sibling(scan, m->name, ".a2.weight")
-            && sibling(scan, m->name, ".b1.weight") && sibling(scan, m->name, ".b2.weight");
-    if (row->type == TYPE_LORA)
-        return m->tensor->rank >= 2 && sibling(scan, m->name, row->other);
-    if (row->type == TYPE_LOKR)
-        return sibling(scan, m->name, ".lokr_w2") || sibling(scan, m->name, ".lokr_w2_a");
-    if (row->type == TYPE_LOHA) return sibling(scan, m->name, ".hada_w1_a") != NULL;
-    return true;
-}
-
-static void scan_module(adapter_scan *scan, const sft_tensor *tensor,
-                        const struct adapter_suffix *row) {
-    sfti_module m = { { tensor->name.data, tensor->name.len - row->len },
-                      tensor, 0, 0, 0, false };
-    if (!is_module(scan, &m, row)) return;
-    bool boft = row->type == TYPE_OFT && tensor->rank == 4;
-    measure(scan, &m, row);
-    scan->of_type[boft ? TYPE_BOFT : row->type]++;
-    scan->modules++;
-    if (row->suffix[0] == ':') scan->first_scripts = true;
-    if (row->type == TYPE_OTHER && row->other) scan->other = row->other;
-    if (m.rank > 0) sfti_tally_put(&scan->ranks, (double)m.rank);
-    if (m.conv && m.rank > 0) sfti_tally_put(&scan->conv_ranks, (double)m.rank);
-    if (m.conv) scan->convs++;
-    sfti_forms_put(scan->forms, &m);
-}
-
-static void scan_tensor(adapter_scan *scan, const sft_tensor *tensor) {
-    const struct adapter_suffix *row = suffix_of(tensor->name);
-    bool token = tensor->rank == 1 && tensor->name.len > 2 && *tensor->name.data == '<';
-    if (row || token) scan->tensors++;
-    if (row || !token) {
-        sft_span rest;
-        sfti_sum(&scan->parts[sfti_part_of(tensor->name, &rest)], scan->quant, tensor);
-    }
-    if (!row) return;
-    if (row->role == ROLE_ALPHA) scan->alphas++;
-    if (row->role == ROLE_DORA) scan->dora = true;
-    if (row->role == ROLE_PART && row->other) scan->other = row->other;
-    if (row->role == ROLE_FIRST) scan_module(scan, tensor, row);
-    if (row->role == ROLE_SHARED) {
-        scan->shared++;
-        sfti_forms_begin(scan->forms, tensor->name, tensor);
-        if (row->other) scan->other = row->other;
-    }
-}
-
-/* ── Telling ── */
-
-static const char *type_of(const adapter_scan *scan) {
-    static const char *const names[TYPES] = { "lora", "loha", "lokr", "glora", "ia3", "oft",
-                                              "boft", "full", NULL };
+static const char *type_of(const sfti_adapter_scan *scan) {
+    static const char *const names[SFTI_ADAPTER_TYPES] = {
+        "lora", "loha", "lokr", "glora", "ia3", "oft", "boft", "full", NULL
+    };
     int only = -1;
-    for (int i = 0; i < TYPES; i++) {
-        if (scan->of_type[i] == 0 || i == TYPE_FULL) continue;
+    for (int i = 0; i < SFTI_ADAPTER_TYPES; i++) {
+        if (scan->of_type[i] == 0 || i == SFTI_TYPE_FULL) continue;
         if (only >= 0) return "mixed";
         only = i;
     }
-    if (only == TYPE_LORA && scan->other) return scan->other;
-    if (only == TYPE_LORA && scan->conv_ranks.any) return "locon";
-    if (only >= 0 && only != TYPE_OTHER) return names[only];
-    return only < 0 && scan->of_type[TYPE_FULL] > 0 ? "full" : scan->other;
+    if (only == SFTI_TYPE_LORA && scan->lora) return scan->lora;
+    if (only == SFTI_TYPE_LORA && scan->conv_ranks.any) return "locon";
+    if (only >= 0 && only != SFTI_TYPE_OTHER) return names[only];
+    return only < 0 && scan->of_type[SFTI_TYPE_FULL] > 0 ? "full" : scan->other;
 }
 
-static bool type_has_alpha(const adapter_scan *scan) {
-    return scan->of_type[TYPE_LORA] + scan->of_type[TYPE_LOHA] + scan->of_type[TYPE_LOKR]
-             + scan->of_type[TYPE_GLORA] > 0;
+static bool type_has_alpha(const sfti_adapter_scan *scan) {
+    return scan->of_type[SFTI_TYPE_LORA] + scan->of_type[SFTI_TYPE_LOHA]
+             + scan->of_type[SFTI_TYPE_LOKR] + scan->of_type[SFTI_TYPE_GLORA] > 0;
 }
 
-static void tell_numbers(const adapter_scan *scan) {
+static void tell_numbers(const sfti_adapter_scan *scan) {
     sft_info *info = scan->view->info;
     sfti_adapter *adapter = &info->adapter;
     bool peft = adapter->format && strcmp(adapter->format, "peft") == 0;
@@ -323,7 +43,8 @@ static void tell_numbers(const adapter_scan *scan) {
     if (adapter->alpha_assumed) adapter->scale = 1;
 }
 
-static void tell_components(const adapter_scan *scan, const char *architecture, bool language) {
+static void tell_components(const sfti_adapter_scan *scan, const char *architecture,
+                            bool language) {
     static const char *const parts[SFTI_ADAPTER_PARTS] = { NULL, "text_encoder", "text_encoder",
                                                    "text_encoder_2", "text_encoder_3" };
     sft_info *info = scan->view->info;
@@ -353,7 +74,7 @@ static sft_span bundled_token(sft_span name) {
     return token;
 }
 
-static void tell_tokens(const adapter_scan *scan) {
+static void tell_tokens(const sfti_adapter_scan *scan) {
     sft_info *info = scan->view->info;
     size_t from, to;
     sfti_view whole = sfti_view_after(scan->view, "", "");
@@ -370,7 +91,7 @@ static void tell_tokens(const adapter_scan *scan) {
 }
 
 /* The first scripts name learned tokens in the metadata too. */
-static void tell_metadata_tokens(const adapter_scan *scan) {
+static void tell_metadata_tokens(const sfti_adapter_scan *scan) {
     sft_info *info = scan->view->info;
     const sft_file *file = sft_set_shard_at(info->set, 0);
     size_t count = file && scan->first_scripts ? sft_file_metadata_count(file) : 0;
@@ -396,12 +117,12 @@ static void tell_language(const sfti_forms *forms, sft_info *info) {
 }
 
 /* FLUX.1's own control LoRAs bring norms of their own and a wider input. */
-static bool is_flux_control(const adapter_scan *scan) {
+static bool is_flux_control(const sfti_adapter_scan *scan) {
     return sfti_forms_hold(scan->forms, "^img_in$")
         && sfti_view_find(scan->view, "double_blocks.0.img_attn.norm.key_norm.scale");
 }
 
-static void tell_adapter(const adapter_scan *scan) {
+static void tell_adapter(const sfti_adapter_scan *scan) {
     sft_info *info = scan->view->info;
     info->adapter.present = true;
     info->adapter.dora = scan->dora;
@@ -422,25 +143,9 @@ static void tell_adapter(const adapter_scan *scan) {
     tell_metadata_tokens(scan);
 }
 
-/* Scales, packed weights and a low rank: nunchaku, a quantised model. */
-static bool is_quantised_model(const sfti_quant *quant) {
-    return quant->id && strncmp(quant->id, "svdquant", 8) == 0;
-}
-
 bool sfti_info_adapter(const sfti_view *view, const sfti_quant *quant) {
-    sft_info *info = view->info;
-    bool control = sfti_info_best(info, SFT_FACT_KIND) != NULL;
-    adapter_scan *scan = sfti_info_take_zeroed(info, sizeof *scan);
-    sfti_forms *forms = sfti_info_take_zeroed(info, sizeof *forms);
-    if (!scan || !forms) return false;
-    scan->view = view;
-    scan->quant = quant;
-    scan->forms = forms;
-    forms->info = info;
-    for (size_t i = 0; i < view->count && !is_quantised_model(quant); i++)
-        scan_tensor(scan, sfti_view_at(view, i));
-    bool most = scan->tensors >= view->count - scan->tensors;
-    bool found = scan->modules + scan->shared > 0 && (most || control) && !info->code;
-    if (found) tell_adapter(scan);
-    return found;
+    bool control = sfti_info_best(view->info, SFT_FACT_KIND) != NULL;
+    const sfti_adapter_scan *scan = sfti_adapter_scan_of(view, quant, control);
+    if (scan) tell_adapter(scan);
+    return scan != NULL;
 }

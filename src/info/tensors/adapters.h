@@ -81,6 +81,19 @@ sfti_forms *sfti_forms_of(const sfti_view *view);
 sfti_part sfti_part_of(sft_span name, sft_span *rest);
 /* "kohya", …, or NULL. */
 const char *sfti_forms_format(const sfti_forms *forms);
+/* A model by the layers that adapters adapt; the table (targets.c) ends with a NULL. */
+typedef struct sfti_target {
+    const char *architecture;
+    int trust;
+    const char *clauses;
+} sfti_target;
+extern const sfti_target sfti_target_rows[];
+/* A family by its layers, and the kind that such models mostly are; the table (structures.c) ends
+ * with a NULL. */
+typedef struct sfti_structure {
+    const char *family, *kind, *clauses;
+} sfti_structure;
+extern const sfti_structure sfti_structure_rows[];
 /* Architecture, variant and evidence as facts; returns the architecture or NULL. */
 const char *sfti_forms_target(const sfti_forms *forms);
 /* Whether clauses like those of the target rows hold; the first form that one alternative fits. */
@@ -93,5 +106,32 @@ const char *sfti_forms_family(const sfti_forms *forms);
 bool sfti_forms_exceed(const sfti_forms *forms, const char *kind);
 /* Leaf names and blocks into info->adapter. */
 void sfti_forms_lists(const sfti_forms *forms);
+
+/* ── Tensors of an adapter, by the ends of their names (modules.c) ── */
+
+typedef enum sfti_adapter_type {
+    SFTI_TYPE_LORA = 0, SFTI_TYPE_LOHA, SFTI_TYPE_LOKR, SFTI_TYPE_GLORA, SFTI_TYPE_IA3,
+    SFTI_TYPE_OFT, SFTI_TYPE_BOFT, SFTI_TYPE_FULL,
+    SFTI_TYPE_OTHER, /* another PEFT type: see its name */
+    SFTI_ADAPTER_TYPES
+} sfti_adapter_type;
+
+typedef struct sfti_adapter_scan {
+    const sfti_view *view;
+    const sfti_quant *quant;
+    sfti_forms *forms;
+    uint64_t of_type[SFTI_ADAPTER_TYPES];
+    uint64_t modules, tensors, alphas, convs, shared;
+    bool dora, first_scripts; /* the ":down" of the first LoRA scripts */
+    const char *lora, *other; /* a kind of LoRA; a PEFT method */
+    sfti_tally ranks, conv_ranks;
+    sfti_sums parts[SFTI_ADAPTER_PARTS];
+} sfti_adapter_scan;
+
+/* Takes every tensor in; NULL when it is no adapter or memory is out. named: it is called one. */
+sfti_adapter_scan *sfti_adapter_scan_of(const sfti_view *view, const sfti_quant *quant,
+                                        bool named);
+/* The layer that a tensor is the first of; false if it is none. */
+bool sfti_adapter_layer(const sfti_view *view, const sft_tensor *tensor, sfti_module *out);
 
 #endif

@@ -13,7 +13,8 @@ const sfti_signature sfti_language_rows[] = {
       "layers.#.self_attn.q_norm.weight ; layers.#.mlp.gate.weight ; "
       "!layers.#.self_attn.q_proj.bias" },
     { "language_model", "qwen2-moe", 100,
-      "layers.#.mlp.shared_expert.gate_proj.weight | layers.#.mlp.shared_expert_gate.weight" },
+      "layers.#.mlp.shared_expert_gate.weight ; layers.#.self_attn.q_proj.bias ; "
+      "!layers.#.self_attn.q_norm.weight" },
     { "language_model", "gemma-3", 60,
       "layers.#.self_attn.q_norm.weight ; layers.#.pre_feedforward_layernorm.weight" },
     { "language_model", "gemma-2", 60,
@@ -44,7 +45,8 @@ const sfti_signature sfti_language_rows[] = {
     { "language_model", "gpt-j", 100, "h.#.attn.q_proj.weight ; h.#.mlp.fc_in.weight" },
     { "language_model", "bloom", 100,
       "h.#.self_attention.query_key_value.weight ; word_embeddings_layernorm.weight" },
-    { "language_model", "falcon", 100, "h.#.self_attention.query_key_value.weight" },
+    { "language_model", "falcon", 100,
+      "h.#.self_attention.query_key_value.weight ; !word_embeddings_layernorm.weight" },
     { "language_model", "mpt", 100, "blocks.#.attn.Wqkv.weight ; wte.weight" },
     { "language_model", "chatglm", 100,
       "encoder.layers.#.self_attention.query_key_value.weight" },
@@ -78,18 +80,6 @@ const sfti_signature sfti_language_rows[] = {
       "layers.#.self_attn.o_proj.weight ; !layers.#.mlp.*" },
     { NULL, NULL, 0, NULL },
 };
-
-/* What stands before the names above. */
-static const char *const language_prefixes[] = {
-    "", "model.", "language_model.model.", "model.language_model.", "language_model.",
-    "transformer.", "transformer.model.", "gpt_neox.", "backbone.", "bert.", "roberta.",
-    "distilbert.", "deberta.", "rwkv.", "llm.", "llm.model.",
-};
-
-bool sfti_match_language(const sfti_view *view, sfti_matched *out, sfti_view *at) {
-    return sfti_match_after(view, view->prefix, language_prefixes, SFTI_COUNT(language_prefixes),
-                            sfti_language_rows, out, at);
-}
 
 /* ── Sizes ── */
 

@@ -99,19 +99,32 @@ void sfti_add_evidence(sft_info *info, const sft_tensor *tensor);
 /* A fact with the source "tensors". */
 void sfti_add_tensor_fact(sft_info *info, sft_fact fact, const char *value, int trust);
 
-/* Tables (signatures.c, language.c), each ended by a NULL. */
-extern const sfti_signature sfti_special_rows[];   /* tried before adapters */
+/* Rows, each table ended by a NULL. */
+extern const sfti_signature sfti_special_rows[];   /* signatures.c: tried before adapters */
 extern const sfti_signature sfti_denoiser_rows[];
-extern const sfti_signature sfti_vae_rows[];
+extern const sfti_variant sfti_variant_rows[];
+extern const sfti_signature sfti_vae_rows[];       /* parts.c */
 extern const sfti_signature sfti_encoder_rows[];   /* of text */
 extern const sfti_signature sfti_image_rows[];     /* of images */
-extern const sfti_signature sfti_other_rows[];     /* upscalers, detectors, … */
+extern const sfti_signature sfti_other_rows[];     /* others.c */
 extern const sfti_signature sfti_language_rows[];  /* language.c */
-extern const sfti_variant sfti_variant_rows[];
 
-/* Tries the language rows after the prefixes that wrap language models; *at is the view
- * that saw it. */
-bool sfti_match_language(const sfti_view *view, sfti_matched *out, sfti_view *at);
+typedef enum sfti_table_id {
+    SFTI_SPECIAL = 0, SFTI_DENOISERS, SFTI_VAES, SFTI_IMAGES, SFTI_ENCODERS, SFTI_OTHERS,
+    SFTI_LANGUAGE, SFTI_TABLES
+} sfti_table_id;
+
+/* Rows, and what stands before the names that they tell of. */
+typedef struct sfti_table {
+    const sfti_signature *rows;
+    const char *const *prefixes;
+    size_t prefix_count;
+} sfti_table;
+extern const sfti_table sfti_tables[SFTI_TABLES]; /* tables.c */
+
+/* Tries a table's rows after before and each of its prefixes; *at is the view that saw it. */
+bool sfti_match_table(const sfti_view *view, const char *before, sfti_table_id id,
+                      sfti_matched *out, sfti_view *at);
 /* Layers, hidden size and the like into info->llm, as far as shapes tell them. */
 void sfti_language_sizes(const sfti_view *at, const char *architecture);
 

@@ -13,9 +13,7 @@
     "lstm | rnn | mixer | self_att | mlp_tokens | embed_tokens | word_embeddings"
 
 /* The first that holds. Its kind is a guess at 60, where nothing better is known. */
-static const struct structure_row {
-    const char *family, *kind, *clauses; /* family NULL ends the table */
-} structure_rows[] = {
+const sfti_structure sfti_structure_rows[] = {
     /* of images and video */
     { "flux", "diffusion_model",
       "^transformer_blocks_#_ | ^transformer_transformer_blocks_#_ ; "
@@ -94,7 +92,7 @@ static const struct excess_row {
 };
 
 const char *sfti_forms_family(const sfti_forms *forms) {
-    const struct structure_row *row = structure_rows;
+    const sfti_structure *row = sfti_structure_rows;
     while (row->family && !sfti_forms_hold(forms, row->clauses)) row++;
     sfti_add_tensor_fact(forms->info, SFT_FACT_FAMILY, row->family, 100);
     return row->kind && !sfti_forms_exceed(forms, row->kind) ? row->kind : NULL;

@@ -11,12 +11,6 @@
 
 #include <string.h>
 
-typedef struct target_row {
-    const char *architecture; /* NULL ends the table */
-    int trust;
-    const char *clauses;
-} target_row;
-
 /* Blocks of Wan, and attention of a U-Net to the text, of that width. */
 #define WAN_WIDTH(n) \
     "^blocks_#_cross_attn_[in=" n "] | ^blocks_#_self_attn_[in=" n "] | " \
@@ -26,7 +20,7 @@ typedef struct target_row {
 #define TEXT_WIDTH(n) \
     "_#_transformer_blocks_#_attn2_to_k$[in=" n "] | _#_transformer_blocks_#_attn2_to_v$[in=" n "]"
 
-static const target_row target_rows[] = {
+const sfti_target sfti_target_rows[] = {
     /* HunyuanVideo and Image */
     { "hunyuan-image-2.1", 100, "^byt5_in_ ; ^double_blocks_#_ | ^single_blocks_#_" },
     { "hunyuan-video", 60, "token_refiner" },
@@ -67,7 +61,7 @@ static const target_row target_rows[] = {
     { "flux.3", 100, "^mode_blocks_" },
     { "auraflow", 100, "^joint_transformer_blocks_#_ | ^double_layers_#_attn_w1q" },
     { "flux.1", 60, "^single_transformer_blocks_#_[n>=37,in=0|3072|12288|15360]" },
-    { "flux.1", 70,
+    { "flux.1", 60,
       "^double_blocks_#_[in=0|3072|12288] | ^single_blocks_#_[in=0|3072|12288|15360] | "
       "^single_transformer_blocks_#_[in=0|3072|12288|15360]" },
     /* Qwen-Image, Stable Diffusion 3 */
@@ -82,7 +76,8 @@ static const target_row target_rows[] = {
     { "sd-3.5-medium", 100,
       "^joint_blocks_#_x_block_attn2_ | ^transformer_blocks_#_attn2_ ; "
       "^joint_blocks_#_ | ^transformer_blocks_#_attn_add_k_proj[in=1536]" },
-    { "sd-3", 70, "^joint_blocks_#_ | ^transformer_blocks_#_attn_add_k_proj[in=1536]" },
+    { "sd-3", 100, "^joint_blocks_#_" },
+    { "sd-3", 60, "^transformer_blocks_#_attn_add_k_proj[in=1536]" },
     /* Wan, Cosmos */
     { "anima", 100, "^llm_adapter_blocks_#_" },
     { "cosmos-1", 100, "^blocks_block" },
@@ -115,9 +110,11 @@ static const target_row target_rows[] = {
     { "cosmos-1", 60,
       "^transformer_blocks_#_attn2_to_k$[in=1024] ; ^transformer_blocks_#_attn1_to_k$[in=4096]" },
     { "ltx-video", 100,
-      "^transformer_blocks_#_attn1_to_k$[in=2048|4096] ; ^transformer_blocks_#_attn2_to_" },
+      "^transformer_blocks_#_attn1_to_k$[in=2048|4096] ; "
+      "^transformer_blocks_#_attn2_to_k$[in=2048|4096]" },
     { "cogvideox", 100,
-      "^transformer_blocks_#_attn1_to_[in=1920|3072] ; !^transformer_blocks_#_attn2_to_" },
+      "^transformer_blocks_#_attn1_to_[in=1920|3072] ; !^transformer_blocks_#_attn2_to_ ; "
+      "!^transformer_blocks_#_attn1_add_ ; !^transformer_blocks_#_txt_ff_" },
     { "ace-step", 100, "^transformer_blocks_#_cross_attn_to_ | ^lyric_encoder_ ; "
                        "!^transformer_blocks_#_self_attn_to_qkv" },
     /* others, each by its own names */
@@ -136,7 +133,7 @@ static const target_row target_rows[] = {
       "^input_blocks_#_#_transformer_blocks_#_attn2_to_v$[in=1280]" },
     { "sdxl-refiner", 60, TEXT_WIDTH("1280") },
     { "sdxl", 100, TEXT_WIDTH("2048,out=0|640|1280") },
-    { "sd-2", 100, TEXT_WIDTH("1024") },
+    { "sd-2", 100, TEXT_WIDTH("1024") " ; !_temporal_transformer_blocks_#_ ; !temp_" },
     { "sd-1", 100, TEXT_WIDTH("768") },
     /* else the encoders */
     { "sd-1", 100, "te:self_attn_[in=768]" },
@@ -147,10 +144,13 @@ static const target_row target_rows[] = {
     { "sd-2", 100, "te1:^#$[in=1024] | te1:self_attn_[in=1024]" },
     /* else how the blocks are built */
     { "sdxl", 100,
+      "_attentions_#_transformer_blocks_#_[t>=4] | put_blocks_#_#_transformer_blocks_#_[t>=4] | "
+      "^middle_block_#_transformer_blocks_#_[t>=4]" },
+    { "sdxl", 60,
       "_attentions_#_transformer_blocks_#_[t>=2] | put_blocks_#_#_transformer_blocks_#_[t>=2] | "
       "^middle_block_#_transformer_blocks_#_[t>=2]" },
-    { "sdxl", 70, "^input_blocks_#_ | ^output_blocks_#_" },
-    { "sd-1", 70,
+    { "sdxl", 60, "^input_blocks_#_ | ^output_blocks_#_" },
+    { "sd-1", 60,
       "te1:self_attn_[in=768] ; !te2: ; ^down_blocks_ | ^up_blocks_ | ^mid_block_" },
     /* language models */
     { "mixtral", 60, "block_sparse_moe" },
@@ -293,7 +293,7 @@ const sfti_form *sfti_forms_find(const sfti_forms *forms, const char *clause) {
 
 const char *sfti_forms_target(const sfti_forms *forms) {
     sfti_evidence evidence = { { NULL }, 0 };
-    const target_row *row = target_rows;
+    const sfti_target *row = sfti_target_rows;
     while (row->architecture && !sfti_hold(forms, form_fits, row->clauses, &evidence, NULL)) row++;
     for (size_t i = 0; row->architecture && i < evidence.count; i++)
         sfti_add_evidence(forms->info, evidence.tensors[i]);

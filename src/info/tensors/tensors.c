@@ -91,7 +91,8 @@ static bool match_component(const sfti_view *view, const struct component_row *r
                                            "conditioner.embedders.0.open_clip.model." },
                              sfti_image_rows, out);
     return row->rows == OF_TEXT
-        && (match_wrapped(&at, sfti_encoder_rows, out) || sfti_match_language(&at, out, &seen));
+        && (match_wrapped(&at, sfti_encoder_rows, out)
+            || sfti_match_table(&at, at.prefix, SFTI_LANGUAGE, out, &seen));
 }
 
 /* T5 with CLIP-L alone is the second encoder, as FLUX.1 has it. */
@@ -150,17 +151,11 @@ static void add_prediction(const sfti_view *view) {
 
 /* ── Denoisers ── */
 
-static const char *const denoiser_prefixes[] = {
-    "model.diffusion_model.", "diffusion_model.", "", "net.", "transformer.", "unet.",
-    "model.model.", "model.", "base_model.model.", "dit.", "module.",
-};
-
 static bool match_denoiser(const sfti_view *view, sfti_matched *out, sfti_view *at) {
-    if (sfti_match_after(view, "", denoiser_prefixes, SFTI_COUNT(denoiser_prefixes),
-                         sfti_denoiser_rows, out, at))
-        return true;
-    for (size_t i = 0; i < 2; i++) { /* not known, but called so */
-        *at = sfti_view_after(view, denoiser_prefixes[i], "");
+    static const char *const called[] = { "model.diffusion_model.", "diffusion_model." };
+    if (sfti_match_table(view, "", SFTI_DENOISERS, out, at)) return true;
+    for (size_t i = 0; i < SFTI_COUNT(called); i++) { /* not known, but called so */
+        *at = sfti_view_after(view, called[i], "");
         memset(out, 0, sizeof *out);
         if (!sfti_view_any(at, "")) continue;
         out->kind = "diffusion_model";
@@ -200,13 +195,6 @@ static bool info_denoiser(const sfti_view *view, const component_sums *sums) {
 
 /* ── Everything that stands alone ── */
 
-/* Prefixes of a component that stands alone. */
-static const char *const alone_prefixes[] = {
-    "", "model.", "first_stage_model.", "vae.", "text_encoder.", "cond_stage_model.",
-    "conditioner.embedders.0.", "image_encoder.", "module.", "vit.", "dinov2.", "swin.",
-    "wav2vec2.", "hubert.", "params_ema.", "params.", "encoder.",
-};
-
 static const char *part_of_kind(const char *kind) {
     static const char *const parts[] = { "vae", "text_encoder", "image_encoder" };
     for (size_t i = 0; i < SFTI_COUNT(parts); i++)
@@ -230,22 +218,20 @@ static void add_towers(const sfti_view *at, const sfti_quant *quant, const char 
 
 static bool info_alone(const sfti_view *view, const component_sums *sums,
                        const sfti_quant *quant, const sfti_forms *forms) {
-    static const sfti_signature *const tables[] = { sfti_vae_rows, sfti_image_rows,
-                                                    sfti_encoder_rows, sfti_other_rows };
+    static const sfti_table_id tables[] = { SFTI_VAES, SFTI_IMAGES, SFTI_ENCODERS, SFTI_OTHERS };
     sft_info *info = view->info;
     sfti_matched matched;
     sfti_view at;
     for (size_t i = 0; i < SFTI_COUNT(tables); i++) {
-        if (!sfti_match_after(view, "", alone_prefixes, SFTI_COUNT(alone_prefixes), tables[i],
-                              &matched, &at)
+        if (!sfti_match_table(view, "", tables[i], &matched, &at)
             || sfti_forms_exceed(forms, matched.kind))
             continue;
         const char *part = part_of_kind(matched.kind);
         add_matched(info, matched.kind, &matched);
-        if (tables[i] == sfti_image_rows) add_towers(&at, quant, matched.architecture);
+        if (tables[i] == SFTI_IMAGES) add_towers(&at, quant, matched.architecture);
         else if (part)
             sfti_add_component(info, &info->components, part, matched.architecture, &sums->all);
-        if (tables[i] == sfti_encoder_rows && matched.architecture
+        if (tables[i] == SFTI_ENCODERS && matched.architecture
             && strcmp(matched.architecture, "t5-seq2seq") == 0)
             sfti_language_sizes(&at, matched.architecture);
         return true;
@@ -292,7 +278,8 @@ static bool info_language(const sfti_view *view, const component_sums *sums,
     sft_info *info = view->info;
     sfti_matched matched;
     sfti_view at;
-    if (!sfti_match_language(view, &matched, &at) || sfti_forms_exceed(forms, matched.kind))
+    if (!sfti_match_table(view, view->prefix, SFTI_LANGUAGE, &matched, &at)
+        || sfti_forms_exceed(forms, matched.kind))
         return false;
     bool encoder = in_encoder_folder(info);
     bool head = sfti_view_any(view, "lm_head.") || sfti_view_any(view, "language_model.lm_head.")
@@ -311,12 +298,9 @@ static bool info_language(const sfti_view *view, const component_sums *sums,
 /* ── Controls, IP-Adapters and the like ── */
 
 static bool info_special(const sfti_view *view) {
-    static const char *const prefixes[] = { "", "control_model.", "module." };
     sfti_matched matched;
     sfti_view at;
-    if (!sfti_match_after(view, "", prefixes, SFTI_COUNT(prefixes), sfti_special_rows, &matched,
-                          &at))
-        return false;
+    if (!sfti_match_table(view, "", SFTI_SPECIAL, &matched, &at)) return false;
     add_matched(view->info, matched.kind, &matched);
     return true;
 }

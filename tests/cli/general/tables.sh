@@ -1,7 +1,7 @@
 # Tables of tabs: find, dup and dataset ls; --csv-safe belongs to them.
 cp every-dtype.safetensors copy.safetensors
 $SFT find --tsv dtype . ; echo $?
-$SFT find --tsv --where kind=lora -r . | cut -f 1,2; echo ${PIPESTATUS[0]}
+$SFT find --tsv --where kind=adapter -r . | cut -f 1,2; echo ${PIPESTATUS[0]}
 $SFT find --tsv nothing-like-it .; echo $?
 $SFT dup --tsv .; echo $?
 mkdir alone; mv copy.safetensors alone; $SFT dup --tsv alone; echo $?

@@ -1,0 +1,223 @@
+#include "base/checked.h"
+#include "base/error.h"
+#include "convert/convert.h"
+#include "convert/dequant.h"
+
+#include <string.h>
+
+#define QUANT_NAME 1024
+#define QUANT_BLOCK 128 /* DeepSeek's, where the last block of a dimension may be cut */
+
+static bool ends_with(sft_span name, const char *end) {
+    size_t len = strlen(end);
+    return name.len >= len && memcmp(name.data + name.len - len, end, len) == 0;
+}
+
+/* The tensor of the same name with `instead` in place of its last `cut` bytes. */
+static sfti_quant_part quant_beside(const sft_set *set, sft_span name, size_t cut,
+                                    const char *instead) {
+    char buffer[QUANT_NAME];
+    size_t len = strlen(instead), stem = name.len - cut, shard;
+    if (stem + len > sizeof buffer) return (sfti_quant_part){ NULL, NULL };
+    memcpy(buffer, name.data, stem);
+    memcpy(buffer + stem, instead, len);
+    const sft_tensor *tensor = sft_set_find(set, (sft_span){ buffer, stem + len }, &shard);
+    if (!tensor) return (sfti_quant_part){ NULL, NULL };
+    return (sfti_quant_part){ tensor, sft_set_shard_at(set, shard) };
+}
+
+static sft_code quant_refuse(const sfti_quant *q, const char *expected, sft_error *err) {
+    return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, q->packed.tensor->name,
+                            "expected %s, found another layout", expected);
+}
+
+static bool has_kind(sfti_quant_part part, sft_kind kind) {
+    return part.tensor && sft_dtype_describe(part.tensor->dtype)->kind == kind;
+}
+
+static void quant_shape(sfti_quant *q, uint32_t rank, const uint64_t *shape) {
+    memcpy(q->shape, shape, rank * sizeof *shape);
+    q->spec.rank = rank;
+    q->spec.shape = q->shape;
+    q->matrices = q->rows = q->columns = q->elements = 1;
+    for (uint32_t d = 0; d < rank; d++) {
+        uint64_t *of = d + 1 == rank ? &q->columns : d + 2 == rank ? &q->rows : &q->matrices;
+        *of *= shape[d]; /* a tensor of as many elements was opened */
+        q->elements *= shape[d];
+    }
+}
+
+/* ── Factors for blocks ── */
+
+/* How many elements of a dimension share a factor if there are `factors`; 0: no such layout. */
+static uint64_t block_of(uint64_t dimension, uint64_t factors) {
+    if (factors == dimension || factors == 0) return factors > 0;
+    if (factors == 1) return dimension;
+    if ((dimension - 1) / QUANT_BLOCK + 1 == factors) return QUANT_BLOCK;
+    return dimension % factors == 0 ? dimension / factors : 0;
+}
+
+/* A scalar is for all; one factor a row may lack the last dimension. */
+static bool blocks_fit(sfti_quant *q) {
+    const sft_tensor *t = q->packed.tensor, *s = q->scales.tensor;
+    uint64_t all = 1;
+    for (uint32_t d = 0; d < s->rank; d++)
+        if (!sfti_mul(all, s->shape[d], &all)) return false;
+    bool rows = s->rank + 1 == t->rank;
+    if (all != 1 && s->rank != t->rank && !rows) return false;
+    for (uint32_t d = 0; d < t->rank; d++) {
+        uint64_t factors = all == 1 || (rows && d + 1 == t->rank) ? 1 : s->shape[d];
+        q->block[d] = t->shape[d] == 0 ? 1 : block_of(t->shape[d], factors);
+        if (q->block[d] == 0) return false;
+    }
+    return true;
+}
+
+static sft_code find_scaled(sfti_quant *q, sft_error *err) {
+    const sft_tensor *t = q->packed.tensor;
+    q->kind = SFTI_QUANT_SCALED;
+    q->bits = sft_dtype_describe(t->dtype)->bits;
+    q->spec.name = t->name;
+    quant_shape(q, t->rank, t->shape);
+    if (!has_kind(q->scales, SFT_KIND_FLOAT) || !blocks_fit(q))
+        return quant_refuse(q, "one factor a tensor, row or block in the scale", err);
+    return SFT_OK;
+}
+
+/* ── MXFP4 ── */
+
+static sft_code find_mxfp4(sfti_quant *q, sft_error *err) {
+    const sft_tensor *t = q->packed.tensor, *s = q->scales.tensor;
+    uint64_t shape[SFT_MAX_RANK];
+    uint32_t rank = t->rank;
+    if (rank < 3 || t->dtype != SFT_U8 || t->shape[rank - 1] != 16 || s->dtype != SFT_U8 ||
+        s->rank + 1 != rank || memcmp(t->shape, s->shape, s->rank * sizeof *s->shape) != 0)
+        return quant_refuse(q, "blocks of 16 bytes, each with a scale of a byte", err);
+    memcpy(shape, t->shape, (rank - 3) * sizeof *shape);
+    shape[rank - 3] = t->shape[rank - 2] * 32; /* twice as many bytes were opened */
+    shape[rank - 2] = t->shape[rank - 3];
+    q->kind = SFTI_QUANT_MXFP4;
+    q->bits = 4;
+    q->spec.name = (sft_span){ t->name.data, t->name.len - strlen("_blocks") };
+    quant_shape(q, rank - 1, shape);
+    q->stored_rows = q->columns;
+    q->units = q->rows / 2;
+    q->unit_bytes = 1;
+    q->groups = q->rows / 32;
+    return SFT_OK;
+}
+
+/* ── GPTQ and AWQ ── */
+
+/* "M.weight" from "M.qweight". */
+static sft_code name_weight(sfti_quant *q, sfti_arena *arena, sft_error *err) {
+    sft_span old = q->packed.tensor->name;
+    size_t stem = old.len - strlen("qweight");
+    char *name = sfti_arena_take(arena, old.len);
+    if (!name) return sfti_fail_memory(err, old.len);
+    memcpy(name, old.data, stem);
+    memcpy(name + stem, "weight", 6);
+    q->spec.name = (sft_span){ name, stem + 6 };
+    return SFT_OK;
+}
+
+/* Input and output features, from the shapes of weights, scales and zero points. */
+static bool find_words(sfti_quant *q) {
+    const sft_tensor *t = q->packed.tensor, *s = q->scales.tensor, *z = q->zeros.tensor;
+    uint64_t in, out;
+    if (t->dtype != SFT_I32 || t->rank != 2 || s->rank != 2 || !z || z->dtype != SFT_I32)
+        return false;
+    q->groups = s->shape[0];
+    out = s->shape[1];
+    if (z->rank != 2 || z->shape[0] != q->groups || z->shape[1] == 0 || out % z->shape[1] != 0 ||
+        q->groups == 0)
+        return false;
+    uint64_t per_word = out / z->shape[1];
+    bool gptq = t->shape[1] == out;
+    if (per_word != 8 && per_word != 4) return false;
+    if (!gptq && (t->shape[1] != z->shape[1] || per_word != 8)) return false;
+    in = gptq ? t->shape[0] * per_word : t->shape[0]; /* as many bits were opened */
+    q->kind = gptq ? SFTI_QUANT_GPTQ : SFTI_QUANT_AWQ;
+    q->per_word = (uint32_t)per_word;
+    q->bits = 32 / q->per_word;
+    q->stored_rows = t->shape[0];
+    q->units = t->shape[1];
+    q->unit_bytes = 4;
+    quant_shape(q, 2, (const uint64_t[]){ out, in });
+    if (q->order.tensor)
+        return gptq && q->order.tensor->dtype == SFT_I32 && q->order.tensor->rank == 1 &&
+               q->order.tensor->shape[0] == in;
+    return in % q->groups == 0;
+}
+
+static sft_code find_gptq(sfti_quant *q, sfti_arena *arena, sft_error *err) {
+    if (!has_kind(q->scales, SFT_KIND_FLOAT) || !find_words(q))
+        return quant_refuse(q, "qweight, scales, qzeros and g_idx of GPTQ or AWQ, 4 or 8 bits",
+                            err);
+    return name_weight(q, arena, err);
+}
+
+/* ── All kinds ── */
+
+/* Names of scales of tensors that keep their own name. */
+static const char *const quant_scales[] = { "_scale_inv", "_scale", ".scale_weight" };
+
+/* Elements are floats of 8 bits or I8. */
+static bool is_scaled(const sft_set *set, sfti_quant *q) {
+    const sft_tensor *t = q->packed.tensor;
+    const sft_dtype_info *info = sft_dtype_describe(t->dtype);
+    bool fits = t->dtype == SFT_I8 ||
+                (info->kind == SFT_KIND_FLOAT && info->bits == 8 && t->dtype != SFT_F8_E8M0);
+    for (size_t i = 0; fits && i < sizeof quant_scales / sizeof *quant_scales; i++) {
+        bool comfy = quant_scales[i][0] == '.';
+        if (comfy && !ends_with(t->name, ".weight")) continue;
+        q->scales = quant_beside(set, t->name, comfy ? strlen(".weight") : 0, quant_scales[i]);
+        if (q->scales.tensor) return true;
+    }
+    return false;
+}
+
+static bool is_mxfp4(const sft_set *set, sfti_quant *q) {
+    sft_span name = q->packed.tensor->name;
+    if (!ends_with(name, "_blocks")) return false;
+    q->scales = quant_beside(set, name, strlen("_blocks"), "_scales");
+    return q->scales.tensor != NULL;
+}
+
+static bool is_gptq(const sft_set *set, sfti_quant *q) {
+    sft_span name = q->packed.tensor->name;
+    size_t cut = strlen("qweight");
+    if (!ends_with(name, ".qweight")) return false;
+    q->scales = quant_beside(set, name, cut, "scales");
+    q->zeros = quant_beside(set, name, cut, "qzeros");
+    q->order = quant_beside(set, name, cut, "g_idx");
+    return q->scales.tensor != NULL;
+}
+
+bool sfti_quant_has(const sft_tensor *tensor) {
+    const sft_dtype_info *info = sft_dtype_describe(tensor->dtype);
+    return info->kind == SFT_KIND_INT || info->kind == SFT_KIND_UINT ||
+           (info->kind == SFT_KIND_FLOAT && info->bits <= 8);
+}
+
+sft_code sfti_quant_find(const sft_set *set, size_t i, sfti_arena *arena, sfti_quant **out,
+                         sft_error *err) {
+    const sft_tensor *tensor = sft_set_tensor_at(set, i);
+    sft_convert_action action = SFT_CONVERT_OTHER;
+    sft_code code;
+    *out = NULL;
+    if (!sfti_scale_find(set, tensor, &action) || action != SFT_CONVERT_SCALED) return SFT_OK;
+    sfti_quant *q = sfti_arena_take(arena, sizeof *q);
+    if (!q) return sfti_fail_memory(err, sizeof *q);
+    memset(q, 0, sizeof *q);
+    q->packed = (sfti_quant_part){ tensor,
+                                   sft_set_shard_at(set, sft_set_tensor_shard(set, i)) };
+    if (tensor->rank > SFT_MAX_RANK) code = quant_refuse(q, "at most 64 dimensions", err);
+    else if (is_gptq(set, q)) code = find_gptq(q, arena, err);
+    else if (is_mxfp4(set, q)) code = find_mxfp4(q, err);
+    else if (is_scaled(set, q)) code = find_scaled(q, err);
+    else code = quant_refuse(q, "scaled floats of 8 bits, MXFP4, GPTQ or AWQ", err);
+    if (!code) *out = q;
+    else if (err) err->hint = SFT_HINT_CHOOSE_TENSORS;
+    return code;
+}

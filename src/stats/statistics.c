@@ -1,0 +1,343 @@
+#include "base/error.h"
+#include "base/job.h"
+#include "base/mem.h"
+#include "base/options.h"
+#include "bytes/source.h"
+#include "os/os.h"
+#include "stats/stats.h"
+
+#include <string.h>
+
+#define STATS_PIECE ((size_t)2 << 20)    /* bytes that a thread claims at once */
+#define STATS_BUFFER ((size_t)256 << 10) /* bytes read at once: they stay in a core's cache */
+#define STATS_THREADS 32
+
+struct sft_statistics {
+    sfti_arena arena;
+    size_t count;
+    sft_stats *stats; /* count, and one of all together */
+};
+
+/* The sums of a part with pieces that are claimed and not summed, or not yet claimed. */
+typedef struct stats_open {
+    size_t part;      /* SIZE_MAX: free */
+    uint64_t pending; /* pieces that threads have claimed */
+    bool claimed;     /* all its pieces are */
+    sfti_sums sums;
+} stats_open;
+
+typedef struct stats_piece {
+    stats_open *of;
+    uint64_t first, count; /* elements */
+} stats_piece;
+
+struct stats_run;
+
+/* What one thread needs. */
+typedef struct stats_worker {
+    struct stats_run *run;
+    sfti_bins bins;
+    sfti_sums sums;
+    sft_histogram histogram;
+    uint8_t buffer[STATS_BUFFER];
+    os_thread thread;
+} stats_worker;
+
+typedef struct stats_run {
+    const sft_part *parts;
+    size_t count;
+    sft_statistics *result;
+    const sft_job *job;
+    uint64_t total;
+    bool histogram, shared;
+    os_mutex mutex; /* guards what follows, if shared */
+    size_t next;    /* the first part with pieces to claim, and its first element */
+    uint64_t element;
+    stats_open *open; /* one more than there are threads: nothing else can be open */
+    size_t open_count;
+    sfti_sums all;
+    uint64_t done;
+    sft_code code;
+    sft_error *err;
+} stats_run;
+
+static void stats_lock(stats_run *run) {
+    if (run->shared) os_mutex_lock(&run->mutex);
+}
+
+static void stats_unlock(stats_run *run) {
+    if (run->shared) os_mutex_unlock(&run->mutex);
+}
+
+/* ── Claiming ── */
+
+static uint64_t stats_elements(const sft_part *part) {
+    uint64_t elements;
+    sft_code code = sft_shape_size(part->spec.dtype, part->spec.shape, part->spec.rank,
+                                   &elements, NULL, NULL);
+    return code ? 0 : elements; /* never: stats_measure asked the same */
+}
+
+/* The histogram of result i, which is in its memory from the beginning. */
+static sft_histogram *stats_histogram(const stats_run *run, size_t i) {
+    return (sft_histogram *)(uintptr_t)run->result->stats[i].histogram;
+}
+
+static stats_open *stats_slot(stats_run *run, size_t part) {
+    stats_open *slot = run->open;
+    while (slot->part != SIZE_MAX) slot++;
+    slot->part = part;
+    slot->pending = 0;
+    slot->claimed = false;
+    sfti_sums_clear(&slot->sums, stats_histogram(run, part));
+    return slot;
+}
+
+static void stats_close(stats_run *run, stats_open *slot) {
+    sft_dtype dtype = run->parts[slot->part].spec.dtype;
+    sfti_sums_result(&slot->sums, dtype, &run->result->stats[slot->part]);
+    sfti_sums_total(&run->all, &slot->sums, dtype);
+    slot->part = SIZE_MAX;
+}
+
+/* The part to claim from, which has its slot already unless nothing of it is claimed. */
+static stats_open *stats_current(stats_run *run) {
+    if (run->element == 0) return stats_slot(run, run->next);
+    stats_open *slot = run->open;
+    while (slot->part != run->next) slot++;
+    return slot;
+}
+
+/* Whole groups of eight elements but at the end. */
+static bool stats_claim(stats_run *run, stats_piece *piece) {
+    while (!run->code && run->next < run->count) {
+        const sft_part *part = &run->parts[run->next];
+        uint32_t bits = sft_dtype_describe(part->spec.dtype)->bits;
+        uint64_t most = STATS_PIECE / bits * 8, left = stats_elements(part) - run->element;
+        stats_open *slot = stats_current(run);
+        *piece = (stats_piece){ slot, run->element, left < most ? left : most };
+        slot->claimed = piece->count == left;
+        run->element = slot->claimed ? 0 : run->element + piece->count;
+        run->next += slot->claimed;
+        slot->pending += left > 0;
+        if (left > 0) return true;
+        stats_close(run, slot);
+    }
+    return false;
+}
+
+/* ── Working ── */
+
+/* Reads and adds count elements from `first` on. */
+static sft_code stats_read(stats_worker *worker, const sft_part *part, uint64_t first,
+                           uint64_t count, sft_error *err) {
+    uint32_t bits = sft_dtype_describe(part->spec.dtype)->bits;
+    uint64_t at = part->begin + first / 8 * bits;
+    const uint8_t *bytes = worker->buffer;
+    sft_code code = SFT_OK;
+    if (part->source->base) bytes = (const uint8_t *)part->source->base + (size_t)at;
+    else code = sfti_source_all(part->source, at, worker->buffer, (size_t)(count * bits / 8), err);
+    if (!code)
+        sfti_sums_elements(&worker->sums, &worker->bins, part->spec.dtype, bytes, (size_t)count);
+    else if (err && err->tensor_len == SFT_NO_TENSOR) sfti_error_tensor(err, part->spec.name);
+    return code;
+}
+
+static sft_code stats_sum(stats_worker *worker, const stats_piece *piece, sft_error *err) {
+    const sft_part *part = &worker->run->parts[piece->of->part];
+    uint64_t most = STATS_BUFFER / sft_dtype_describe(part->spec.dtype)->bits * 8;
+    sft_code code = SFT_OK;
+    sfti_sums_clear(&worker->sums, worker->run->histogram ? &worker->histogram : NULL);
+    for (uint64_t done = 0; !code && done < piece->count; done += most) {
+        uint64_t left = piece->count - done;
+        code = stats_read(worker, part, piece->first + done, left < most ? left : most, err);
+    }
+    if (!code) sfti_sums_end(&worker->sums, &worker->bins, part->spec.dtype);
+    return code;
+}
+
+static void stats_merge(stats_run *run, const stats_worker *worker, const stats_piece *piece) {
+    const sft_part *part = &run->parts[piece->of->part];
+    run->done += piece->count * sft_dtype_describe(part->spec.dtype)->bits / 8;
+    sfti_sums_merge(&piece->of->sums, &worker->sums);
+    piece->of->pending--;
+    if (piece->of->claimed && piece->of->pending == 0) stats_close(run, piece->of);
+}
+
+/* Claims and sums one piece; false if there is none. *done: bytes summed by all threads. */
+static bool stats_step(stats_worker *worker, uint64_t *done) {
+    stats_run *run = worker->run;
+    sft_error own = SFT_ERROR_INIT;
+    stats_piece piece;
+    stats_lock(run);
+    bool more = stats_claim(run, &piece);
+    stats_unlock(run);
+    if (!more) return false;
+    sft_code code = stats_sum(worker, &piece, &own);
+    stats_lock(run);
+    if (code && !run->code) {
+        run->code = code;
+        if (run->err) *run->err = own;
+    } else if (!code) {
+        stats_merge(run, worker, &piece);
+    }
+    *done = run->done;
+    stats_unlock(run);
+    return !code;
+}
+
+static void stats_work(void *ctx) {
+    uint64_t done;
+    while (stats_step(ctx, &done)) continue;
+}
+
+static bool stats_tick(stats_run *run, uint64_t done) {
+    sft_error own = SFT_ERROR_INIT;
+    sft_code code = sfti_job_tick(run->job, done, run->total, &own);
+    if (!code) return true;
+    stats_lock(run);
+    if (!run->code) {
+        run->code = code;
+        if (run->err) *run->err = own;
+    }
+    stats_unlock(run);
+    return false;
+}
+
+/* The calling thread works like the others; only it ticks the job. Goes on with fewer threads if
+ * one cannot be started. */
+static void stats_threads(stats_run *run, stats_worker *workers, size_t threads) {
+    size_t started = 1;
+    uint64_t done = 0;
+    run->shared = threads > 1 && os_mutex_init(&run->mutex) == 0;
+    for (size_t i = 0; i < threads; i++) {
+        workers[i].run = run;
+        memset(&workers[i].bins, 0, sizeof workers[i].bins);
+    }
+    while (run->shared && started < threads &&
+           os_thread_start(&workers[started].thread, stats_work, &workers[started]) == 0)
+        started++;
+    bool go_on = stats_tick(run, 0);
+    while (go_on && stats_step(&workers[0], &done)) go_on = stats_tick(run, done);
+    while (started > 1) os_thread_join(&workers[--started].thread);
+    if (run->shared) os_mutex_free(&run->mutex);
+    run->shared = false;
+    if (threads > 1 && !run->code) (void)stats_tick(run, run->done);
+}
+
+/* ── Beginning ── */
+
+/* Also refuses what cannot be read. */
+static sft_code stats_measure(stats_run *run, sft_error *err) {
+    for (size_t i = 0; i < run->count; i++) {
+        const sft_part *part = &run->parts[i];
+        uint64_t bytes;
+        sft_code code = sft_shape_size(part->spec.dtype, part->spec.shape, part->spec.rank, NULL,
+                                       &bytes, err);
+        if (code) return code;
+        if (!part->source || part->source->size == SFT_SIZE_UNKNOWN)
+            return sfti_fail_tensor(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, part->spec.name,
+                                    "expected a source that can be read at any offset, found %s",
+                                    part->source ? "one that can only be read forward" : "none");
+        if (part->source->size < bytes || part->source->size - bytes < part->begin)
+            return sfti_fail_tensor(err, SFT_IO_SHRUNK, part->begin, part->spec.name,
+                                    "expected %llu bytes of the tensor, found fewer",
+                                    (unsigned long long)bytes);
+        run->total += bytes;
+    }
+    return SFT_OK;
+}
+
+static sft_code stats_prepare(stats_run *run, sft_error *err) {
+    sft_statistics *result = run->result;
+    uint64_t count = (uint64_t)run->count + 1;
+    result->count = run->count;
+    result->stats = sfti_arena_array(&result->arena, count, sizeof *result->stats);
+    if (!result->stats) return sfti_fail_memory(err, count * sizeof *result->stats);
+    memset(result->stats, 0, (size_t)count * sizeof *result->stats);
+    if (run->histogram) {
+        sft_histogram *all = sfti_arena_array(&result->arena, count, sizeof *all);
+        if (!all) return sfti_fail_memory(err, count * sizeof *all);
+        for (size_t i = 0; i < count; i++) result->stats[i].histogram = &all[i];
+    }
+    sfti_sums_clear(&run->all, stats_histogram(run, run->count));
+    for (size_t i = 0; i < run->open_count; i++) run->open[i].part = SIZE_MAX;
+    return SFT_OK;
+}
+
+static size_t stats_thread_count(const stats_run *run) {
+    size_t threads = run->job->threads ? run->job->threads : os_cpu_count();
+    uint64_t pieces = run->total / STATS_PIECE + 1;
+    if (threads > STATS_THREADS) threads = STATS_THREADS;
+    return threads < pieces ? threads : (size_t)pieces;
+}
+
+static sft_code stats_run_all(stats_run *run, const sft_allocator *alloc, sft_error *err) {
+    sft_code code = stats_measure(run, err);
+    if (code) return code;
+    sfti_arena work = { .alloc = *alloc };
+    size_t threads = stats_thread_count(run);
+    run->open_count = threads + 1;
+    run->open = sfti_arena_array(&work, run->open_count, sizeof *run->open);
+    stats_worker *workers = sfti_arena_array(&work, threads, sizeof *workers);
+    if (!run->open || !workers) code = sfti_fail_memory(err, threads * sizeof *workers);
+    if (!code) code = stats_prepare(run, err);
+    if (!code) {
+        stats_threads(run, workers, threads);
+        code = run->code;
+        sfti_sums_result(&run->all, SFT_F64, &run->result->stats[run->count]);
+    }
+    sfti_arena_free(&work);
+    return code;
+}
+
+static SFTI_OPTIONS_TAKE(statistics_take, sft_statistics_options, SFT_STATISTICS_OPTIONS_INIT,
+                         alloc)
+
+sft_code sft_statistics_new(const sft_part *parts, size_t count,
+                            const sft_statistics_options *options, const sft_job *job,
+                            sft_statistics **out, sft_error *err) {
+    sft_statistics_options own;
+    sft_job own_job;
+    *out = NULL;
+    sft_code code = statistics_take(options, &own, err);
+    if (!code) code = sfti_take_job(job, &own_job, err);
+    if (code) return code;
+    sft_allocator alloc = sfti_allocator(own.alloc);
+    sft_statistics *result = sfti_take(&alloc, sizeof *result);
+    if (!result) return sfti_fail_memory(err, sizeof *result);
+    memset(result, 0, sizeof *result);
+    result->arena.alloc = alloc;
+    stats_run *run = sfti_take(&alloc, sizeof *run);
+    if (run) {
+        memset(run, 0, sizeof *run);
+        run->parts = parts;
+        run->count = count;
+        run->result = result;
+        run->job = &own_job;
+        run->histogram = own.histogram;
+        run->err = err;
+        code = stats_run_all(run, &alloc, err);
+    } else {
+        code = sfti_fail_memory(err, sizeof *run);
+    }
+    sfti_release(&alloc, run, sizeof *run);
+    if (code) sft_statistics_free(result);
+    else *out = result;
+    return code;
+}
+
+void sft_statistics_free(sft_statistics *statistics) {
+    if (!statistics) return;
+    sft_allocator alloc = statistics->arena.alloc;
+    sfti_arena_free(&statistics->arena);
+    sfti_release(&alloc, statistics, sizeof *statistics);
+}
+
+const sft_stats *sft_statistics_at(const sft_statistics *statistics, size_t i) {
+    return i < statistics->count ? &statistics->stats[i] : NULL;
+}
+
+const sft_stats *sft_statistics_all(const sft_statistics *statistics) {
+    return &statistics->stats[statistics->count];
+}

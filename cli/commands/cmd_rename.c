@@ -299,8 +299,8 @@ static const cli_example rename_examples[] = {
 const cli_command cli_rename_command = {
     "rename", "FILE", "rename tensors in place",
     "Changes only the names in the header, as meta changes metadata: at once if they fit, and "
-    "atomically. A tensor named by --map or --map-file gets that name; every other name goes through "
-    "--strip-prefix, each --regex and --add-prefix, in this order. All renames are applied "
+    "atomically. A tensor named by --map or --map-file gets that name; every other name goes "
+    "through --strip-prefix, each --regex and --add-prefix, in this order. All renames are applied "
     "together. If two tensors would get one name, nothing is done.\n"
     "For a model with an index, the shards whose tensors are renamed are written under new "
     "names, then the index, then the old shards are removed unless another index in the folder "

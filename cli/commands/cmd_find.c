@@ -245,8 +245,6 @@ static bool takes_word(const cli *c, const char *operand) {
 
 static sft_code read_find(find_run *run, char **operands, size_t count, sft_error *err) {
     cli *c = run->c;
-    if (c->set.csv_safe && c->set.format != CLI_TSV)
-        return cli_usage_error(err, "%s", CLI_CSV_SAFE_ALONE);
     if (c->set.all && !c->set.fits)
         return cli_usage_error(err, "expected --fits with --all, found none");
     sft_code code = cli_where_read(c, &run->where, err);

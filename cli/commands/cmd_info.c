@@ -260,9 +260,7 @@ static sft_code read_options(info_run *run, sft_error *err) {
     sft_code code = cli_save_read(c, &run->least, err);
     bool ordered = c->set.sort || c->set.reverse || c->set.group_by;
     if (code) return code;
-    if (c->set.csv_safe && c->set.format != CLI_TSV) {
-        code = cli_usage_error(err, "%s", CLI_CSV_SAFE_ALONE);
-    } else if (ordered && cli_is_json(c)) {
+    if (ordered && cli_is_json(c)) {
         code = cli_usage_error(err, "expected --sort, --reverse and --group-by without --json "
                                     "and --jsonl, found both");
     } else if (c->set.group_by && (list || c->set.format == CLI_TSV)) {

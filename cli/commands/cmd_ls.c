@@ -141,11 +141,6 @@ static void table_lines(const ls_listing *l) {
 
 /* ── TSV ── */
 
-static void tsv_cell(cli *c, sft_span text) {
-    if (c->set.csv_safe) cli_cell_guard(&c->out, text);
-    cli_escaped(&c->out, text);
-}
-
 static void tsv_lines(const ls_listing *l) {
     cli_out *out = &l->c->out;
     char shape[CLI_SHAPE_SIZE];
@@ -155,9 +150,9 @@ static void tsv_lines(const ls_listing *l) {
     for (size_t i = 0; i < l->count && !cli_is_over(l->c); i++) {
         const sft_tensor *t = ls_listed(l, i);
         uint64_t bytes = t->end - t->begin;
-        tsv_cell(l->c, sft_span_cstr(ls_shard_path(l, i)));
+        cli_cell(l->c, sft_span_cstr(ls_shard_path(l, i)));
         cli_text(out, "\t");
-        tsv_cell(l->c, t->name);
+        cli_cell(l->c, t->name);
         cli_printf(out, "\t%s\t", sft_dtype_describe(t->dtype)->name);
         cli_put(out, shape, cli_shape_text(t->shape, t->rank, shape));
         cli_printf(out, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64, bytes, t->offset,
@@ -277,7 +272,6 @@ static sft_code check_usage(const cli *c, sft_error *err) {
           "expected --stats without --tree, --depth and --fold, found both" },
         { set->dequantize && !stats, "expected --stats with --dequantize, found none" },
         { set->fold && set->reverse, "expected --fold without --reverse, found both" },
-        { set->csv_safe && set->format != CLI_TSV, CLI_CSV_SAFE_ALONE },
     };
     cli_dtypes dtypes;
     uint64_t value;

@@ -2,12 +2,14 @@
 #include "base/digest_keys.h"
 #include "commands/commands.h"
 #include "commands/meta_show.h"
+#include "commands/meta_stream.h"
 #include "commands/meta_values.h"
 #include "os/os.h"
 #include "support/edit.h"
 #include "support/files.h"
 #include "support/hints.h"
 #include "support/many.h"
+#include "support/output.h"
 #include "support/words.h"
 
 #include <string.h>
@@ -237,6 +239,11 @@ static void change_one(cli *c, const char *operand, void *ctx) {
     sft_error err = SFT_ERROR_INIT;
     meta_change *change = ctx;
     const char *path;
+    if (cli_output_is_stream(c)) {
+        meta_request ask = { change->pairs, change->count, change->is_scrub, change->is_rm };
+        meta_stream(c, operand, &ask);
+        return;
+    }
     if (cli_edit_operand(c, &change->arena, operand, &path, &err)) {
         cli_edit_fail(c, path, &err);
         return;

@@ -67,6 +67,9 @@ static sft_code write_repaired(cli *c, const cli_output *out, const sft_repair *
 static sft_code repair_file(cli *c, const char *input, const char **path, sft_error *err) {
     sft_repair *repair = NULL;
     cli_output out;
+    *path = input;
+    if (strcmp(input, "-") == 0)
+        return cli_usage_error(err, "expected a file, found standard input");
     sft_code code = cli_output_begin(&out, c, input, CLI_TARGET_EITHER, err);
     *path = out.blame;
     if (code) return code;

@@ -85,6 +85,11 @@ typedef struct cli_object {
 sfti_json_writer *cli_object_begin(cli_object *object, cli *c, const char *path);
 void cli_object_end(cli_object *object);
 
+/* ── Tables of tabs ── */
+
+/* A cell, escaped, with the apostrophe of --csv-safe. */
+void cli_cell(cli *c, sft_span text);
+
 /* ── Inputs ── */
 
 /* Their shards are opened with c->open, which they point to. */

@@ -48,7 +48,8 @@ static sft_code save_edit(cli *c, const char *path, sft_edit *edit, sft_edit_rep
                           sft_error *err) {
     cli_output out;
     cli_progress progress;
-    sft_code code = cli_output_begin(&out, c, path, CLI_TARGET_EDIT, err);
+    sft_code code = cli_output_no_stream(c, err);
+    if (!code) code = cli_output_begin(&out, c, path, CLI_TARGET_EDIT, err);
     if (!code) code = sft_edit_plan(edit, report, err);
     if (code || c->set.dry_run) return code;
     if (report->method == SFT_EDIT_NONE && !c->set.copy) return SFT_OK;
@@ -103,6 +104,9 @@ static void say_result(cli *c, const cli_edit_result *r) {
     else
         cli_printf(&c->out, ": %s%s", c->set.dry_run ? "would be updated" : "updated",
                    method_words(r));
+    if (r->renamed && r->changed)
+        cli_printf(&c->out, ", %zu tensor%s renamed", r->renamed_count,
+                   r->renamed_count == 1 ? "" : "s");
     if (r->report && !r->same_header && r->changed)
         cli_printf(&c->out, "; %" PRIu64 " spare byte%s in the header", r->report->spare,
                    r->report->spare == 1 ? "" : "s");
@@ -126,6 +130,18 @@ static void write_keys(sfti_json_writer *w, const char *name, const sft_span *ke
     sfti_json_close(w, ']');
 }
 
+static void write_renamed(sfti_json_writer *w, const cli_edit_result *r) {
+    sfti_json_key(w, "renamed");
+    sfti_json_open(w, '[');
+    for (size_t i = 0; i < r->renamed_count; i++) {
+        sfti_json_open(w, '{');
+        sfti_json_put_text(w, "from", r->renamed[i].key);
+        sfti_json_put_text(w, "to", r->renamed[i].value);
+        sfti_json_close(w, '}');
+    }
+    sfti_json_close(w, ']');
+}
+
 static void write_result(cli *c, sfti_json_writer *w, const cli_edit_result *r) {
     sfti_json_put_cstr(w, "output", r->changed ? c->set.output : NULL);
     sfti_json_put_bool(w, "changed", r->changed);
@@ -133,6 +149,7 @@ static void write_result(cli *c, sfti_json_writer *w, const cli_edit_result *r) 
     if (r->report) write_report(w, r->report);
     if (r->what) write_keys(w, r->what, r->listed, r->listed_count);
     if (r->rewritten) write_keys(w, "rewritten", r->rewritten, r->rewritten_count);
+    if (r->renamed) write_renamed(w, r);
     if (r->sha256) sfti_json_put_cstr(w, "sha256", r->sha256);
     if (c->dropped && r->changed) cli_put_dropped(c, w);
     c->dropped = 0;
@@ -164,7 +181,8 @@ bool cli_edits_index(const cli *c, const char *path) {
 sft_code cli_edit_index(cli *c, const char *path, const sft_index_changes *changes,
                         bool *changed, sft_error *err) {
     cli_output out;
-    sft_code code = cli_output_begin(&out, c, path, CLI_TARGET_EDIT, err);
+    sft_code code = cli_output_no_stream(c, err);
+    if (!code) code = cli_output_begin(&out, c, path, CLI_TARGET_EDIT, err);
     if (code) return code;
     return sft_index_rewrite(path, changes, out.in_place ? NULL : out.path, &out.options, changed,
                              err);

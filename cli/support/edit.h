@@ -30,6 +30,8 @@ typedef struct cli_edit_result {
     const sft_span *rewritten;  /* keys whose values have lost something; NULL: no list */
     size_t rewritten_count;
     const char *const *rewritten_reasons;
+    const sft_pair *renamed;    /* old and new names; NULL: no list */
+    size_t renamed_count;
     const char *sha256; /* of the file, NULL when it was not computed */
 } cli_edit_result;
 

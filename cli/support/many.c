@@ -21,6 +21,7 @@ typedef struct many {
 static bool is_folder(const char *path) {
     os_info info;
     size_t len = strlen(path);
+    if (strcmp(path, "-") == 0) return false;
     if (len > 0 && path[len - 1] == '/') return true;
     return os_info_path(path, true, &info) == 0 && info.kind == OS_DIR;
 }

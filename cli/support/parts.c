@@ -14,9 +14,6 @@ static sft_code no_model(const cli_input *input, sft_error *err) {
         *err = *input->err;
         return err->code;
     }
-    if (input->kind == CLI_STDIN) {
-        return cli_usage_error(err, "expected a file, found standard input");
-    }
     return sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET,
                      "expected models (*.safetensors, *.sft or an index) in this folder, found "
                      "none");
@@ -43,7 +40,7 @@ static sft_code open_input(cli *c, cli_parts *p, const cli_input *input, sft_err
     /* The paths of errors must outlive the inputs they come from. */
     p->path = sfti_arena_copy(&p->arena, input->path, strlen(input->path));
     if (!p->path) return sfti_fail_memory(err, strlen(input->path));
-    bool model = cli_input_is_path(input);
+    bool model = cli_input_is_path(input) || input->kind == CLI_STDIN;
     if (!model) return no_model(input, err);
     sft_code code = cli_open_model(c, input, &set, err);
     return code ? code : take_set(p, set, err);

@@ -27,6 +27,7 @@ typedef struct cli_parts {
      * has any, number `only`. */
     cli_pick *picks;
     size_t only;
+    const sft_pair *pairs; /* instead of those of the files, or NULL */
     size_t metadata_count;
     bool has_metadata;  /* even if there are no pairs */
     size_t conflicts;   /* keys of which a later value was not taken */

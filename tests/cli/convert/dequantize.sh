@@ -26,7 +26,7 @@ $SFT convert f8.safetensors -o out.safetensors --dequantize
 $SFT ls --tsv out.safetensors | cut -f 2-4
 $SFT cat out.safetensors a.weight
 $SFT convert gptq.safetensors -o out.safetensors --dequantize --dtype fp32 --force && $SFT cat out.safetensors 'm.weight[:2]'
-for file in bnb odd bad minus empty; do
+for file in bnb odd half bad minus empty; do
     $SFT convert $file.safetensors -o none.safetensors --dequantize 2>&1; echo $?
 done
 $SFT convert f8.safetensors -o none.safetensors --dequantize --dtype I8 2>&1; echo $?

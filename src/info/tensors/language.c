@@ -25,7 +25,7 @@ const sfti_signature sfti_language_rows[] = {
       "layers.#.operator_norm.weight ; layers.#.feed_forward.expert_bias" },
     { "language_model", "lfm2", 100,
       "layers.#.operator_norm.weight ; layers.#.feed_forward.w1.weight ; embed_tokens.weight ; "
-      "!layers.#.feed_forward.expert_bias ; !layers.#.post_operator_norm.weight ; "
+      "!layers.#.feed_forward.experts.0.w1.weight ; !layers.#.post_operator_norm.weight ; "
       "!^vision_tower.* ; !^model.vision_tower.*" },
     { "language_model", "jamba", 100,
       "layers.#.mamba.b_layernorm.weight ; layers.#.mamba.x_proj.weight" },

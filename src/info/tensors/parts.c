@@ -59,11 +59,12 @@ const sfti_signature sfti_vae_rows[] = {
     { "vae", "vae-ltx", 100, "decoder.conv_in.conv.weight[*,128,...,3] ; decoder.mid_block.*" },
     { "vae", "vae-hunyuan-video", 100,
       "decoder.conv_in.conv.weight[512,16,3,3,3] ; decoder.mid.* | decoder.mid_block.* ; "
+      "!decoder.mid_block.resnets.0.norm1.conv_y.conv.weight ; "
       "!decoder.mid_block.resnets.0.norm1.conv_b.conv.weight" },
     { "vae", NULL, 100, "decoder.conv_in.conv.weight ; decoder.mid.* | decoder.mid_block.*" },
     { "vae", "vae-sd", 100,
       "decoder.conv_in.weight[512,4,3,3] ; decoder.mid* | decoder.up* | encoder.* | "
-      "quant_conv.weight ; !decoder.temp_conv_in.weight" },
+      "quant_conv.weight ; !decoder.temp_conv_in.weight ; !encoder.temp_conv_in.weight" },
     { "vae", "vae-flux", 100,
       "decoder.conv_in.weight[512,16,3,3] ; decoder.mid* | decoder.up* | encoder.*" },
     { "vae", "vae-flux.2", 100, "decoder.conv_in.weight[*,32,*,*] ; bn.running_mean" },

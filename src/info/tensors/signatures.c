@@ -19,7 +19,8 @@
     "transformer_blocks.#.qkv_proj_context.weight ; "
 #define WAN "head.modulation ; "
 #define WAN_DIFFUSERS \
-    "condition_embedder.time_embedder.linear_1.weight ; patch_embedding.weight ; "
+    "condition_embedder.time_embedder.linear_1.weight ; patch_embedding.weight ; " \
+    "blocks.#.attn2.to_k.weight ; "
 
 /* ── What stands on a base, or changes one: before adapters ── */
 
@@ -253,7 +254,8 @@ const sfti_signature sfti_denoiser_rows[] = {
                      "caption_projection.0.linear.weight" },
     { "diffusion_model", "bria", 100,
       FLUX_DIFFUSERS "time_embed.timestep_embedder.linear_1.weight ; "
-                     "context_embedder.weight[*,4096] ; !caption_projection.*" },
+                     "context_embedder.weight[*,4096] ; !caption_projection.* ; "
+                     "!time_embed.text_embedder.*" },
     { "diffusion_model", "flux.1", 60, FLUX_DIFFUSERS "!time_text_embed.* ; !time_embed.*" },
     { "diffusion_model", "flux.1-dev", 100,
       FLUX_NUNCHAKU "time_text_embed.guidance_embedder.linear_1.weight" },
@@ -264,8 +266,9 @@ const sfti_signature sfti_denoiser_rows[] = {
     /* Qwen-Image and what resembles it */
     { "diffusion_model", "mage-flow", 100, "txt_norm.weight[2560] ; transformer_blocks.*" },
     { "diffusion_model", "qwen-image", 100,
-      "txt_norm.weight[3584] ; transformer_blocks.* ; !transformer_blocks.#.encoder_proj.weight" },
-    { "diffusion_model", "qwen-image", 100, "txt_in.text_norm.weight ; modulation.1.weight" },
+      "txt_norm.weight[3584] ; transformer_blocks.* ; !transformer_blocks.#.encoder_proj.weight ; "
+      "!transformer_blocks.#.img_mlp.gate.weight" },
+    { "diffusion_model", "qwen-image-2.1", 100, "txt_in.text_norm.weight ; modulation.1.weight" },
     /* PixArt, Hunyuan-DiT */
     { "diffusion_model", "pixart-alpha", 100,
       "t_block.1.weight ; ar_embedder.mlp.0.weight | y_embedder.y_embedding[120,*]" },
@@ -305,7 +308,7 @@ const sfti_signature sfti_denoiser_rows[] = {
     { "diffusion_model", "wan-2.2", 100,
       WAN_DIFFUSERS "patch_embedding.weight[5120,36,*,*,*] ; "
                     "!condition_embedder.image_embedder.*" },
-    { "diffusion_model", "wan", 100, WAN_DIFFUSERS "blocks.#.attn2.to_k.weight" },
+    { "diffusion_model", "wan", 100, WAN_DIFFUSERS "blocks.#.ffn.net.0.proj.weight" },
     /* LTX */
     { "diffusion_model", "ltx-2", 100,
       "audio_adaln_single.linear.weight | "

@@ -132,10 +132,10 @@ const sfti_target sfti_target_rows[] = {
       "^transformer_blocks_#_attn1_to_[in=1920|3072] ; !^transformer_blocks_#_attn2_to_ ; "
       "!^transformer_blocks_#_attn1_add_ ; !^transformer_blocks_#_txt_ff_" },
     { "ace-step", 100, "^lyric_encoder_" },
+    { "stable-audio-3", 100, "^transformer_blocks_#_self_attn_to_qkv" },
     { "ace-step", 60, "^transformer_blocks_#_cross_attn_to_" },
     /* others, each by its own names */
     { "ace-step", 100, "^layers_#_cross_attn_to_ ; ^layers_#_self_attn_to_" },
-    { "stable-audio-3", 100, "^transformer_blocks_#_self_attn_to_qkv" },
     { "bria-fibo-2", 100, "^layers_#_cross_attention_to_" },
     { "ernie-image", 100, "^layers_#_self_attention_to_[in=3072]" },
     { "glm-image", 100, "^glyph_projector_ | ^prior_projector_" },

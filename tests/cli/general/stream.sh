@@ -30,8 +30,8 @@ echo "# what the shell has written stays; a dry run writes nothing; so does what
 $SFT select $m --drop '*i*' -o - --dry-run 2>&1 >f; wc -c <f
 $SFT select $m --drop '*' -o - >f; echo $?; wc -c <f
 echo "# models come from standard input, too"
-$SFT convert - --dtype F16 -o - <$m 2>err | $SFT ls - | sed -n 2p; cat err
-cat want2.safetensors | $SFT select - --keep '*f*' -o - 2>err | $SFT meta set - k v -o - 2>err2 | $SFT meta get - k; cat err err2
+$SFT convert - --dtype F16 -o - <$m 2>err | cat >f; $SFT ls - <f | sed -n 2p; cat err
+cat want2.safetensors | $SFT select - --keep '*f*' -o - 2>err | $SFT meta set - k v -o - 2>err2 | cat >f; $SFT meta get - k <f; cat err err2
 cat $m | $SFT cat - tensor.05.i8 | head -1
 cat $m | $SFT merge - -o m.safetensors; $SFT diff $m m.safetensors
 cat $m | $SFT diff - $m; echo $?

@@ -10,7 +10,7 @@ static const sft_span *row_end(const sfti_suffixes *suffixes, size_t row) {
     return at;
 }
 
-static bool ends_with(sft_span name, sft_span end) {
+static bool ends_as(sft_span name, sft_span end) {
     if (name.len < end.len) return false;
     const char *at = name.data + (name.len - end.len); /* mostly the first letter decides */
     return *at == *end.data && memcmp(at, end.data, end.len) == 0;
@@ -18,7 +18,7 @@ static bool ends_with(sft_span name, sft_span end) {
 
 /* By the last two bytes. Most names of weights end alike: of those, by what stands before. */
 static size_t place_of_end(sft_span name) {
-    bool is_weight = name.len > weight.len + 1 && ends_with(name, weight);
+    bool is_weight = name.len > weight.len + 1 && ends_as(name, weight);
     if (is_weight) name.len -= weight.len;
     uint8_t last = (uint8_t)name.data[name.len - 1], before = (uint8_t)name.data[name.len - 2];
     return (is_weight ? 256u : 0u) + (last * 37u + before) % 256;
@@ -38,6 +38,6 @@ void sfti_suffixes_open(sfti_suffixes *suffixes, const sft_span *end, size_t str
 size_t sfti_suffixes_find(const sfti_suffixes *suffixes, sft_span name, size_t after) {
     if (name.len < 2) return 0;
     size_t row = after ? suffixes->next[after - 1] : suffixes->first[place_of_end(name)];
-    while (row && !ends_with(name, *row_end(suffixes, row))) row = suffixes->next[row - 1];
+    while (row && !ends_as(name, *row_end(suffixes, row))) row = suffixes->next[row - 1];
     return row;
 }

@@ -271,7 +271,8 @@ static const tensor_case tensor_cases[] = {
       "diffusion_model cogvideox 2b",
       "transformer_blocks.0.norm1.linear.weight[11520,512] patch_embed.text_proj.weight[1,1] "
       "time_condition_embed.x[1]", "unknown - -" },
-    { "taesd_decoder.1.weight[64,4,3,3]", "vae taesd -", "decoder.1.weight[64,4,3,3]", "unknown - -" },
+    { "taesd_decoder.1.weight[64,4,3,3]", "vae taesd -", "decoder.1.weight[64,4,3,3]",
+      "unknown - -" },
     /* encoders */
     { CLIP("11", "768", "3072"), "text_encoder clip-l -", CLIP("31", "1280", "5120"),
       "text_encoder clip-g -" },

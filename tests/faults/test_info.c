@@ -116,8 +116,8 @@ static void info_world(const fault_scene *scene) {
 
 static const fault_scene labels[] = {
     LINE("info /l/neon.safetensors"),
-    LINE("info -v /l/neon.safetensors"),
-    FACTS("info --json --full --deep /l/neon.safetensors"), /* or an alpha in it */
+    FACTS("info -v /l/neon.safetensors"), /* or an alpha in it */
+    FACTS("info --json --full --deep /l/neon.safetensors"), /* the same */
     FACTS("info -f name,rank,trigger_words /l/neon.safetensors"),
     FACTS("info -f prompt --json /l/neon.safetensors"),
     FACTS("info -f license /lib/b.safetensors"),

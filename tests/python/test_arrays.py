@@ -150,12 +150,12 @@ def test_a_dict_of_tensors_is_a_plan(tensors, path, tmp_path):
             "pair": (torch.bfloat16, [4]), "named": ["float8_e4m3fn", (2,)],
             "ml": (ml_dtypes.float8_e5m2, [1]), "numpy": (np.dtype("u4"), ()),
             "python": (bool, [1])}
+    widths = {"pair": 2, "named": 1, "ml": 1, "numpy": 4, "python": 1}
     with st.Writer(out, plan) as writer:
         for name in writer.keys():
             value = plan[name]
             if isinstance(value, (tuple, list)):
-                value = bytes(_core.DTYPES[writer_dtype(out, name, plan)][0] // 8
-                              * int(np.prod(value[1])))
+                value = bytes(widths[name] * int(np.prod(value[1])))
             writer.write(name, value)
     file = st.open(out)
     facts = {name: (tensor.dtype, tensor.shape) for name, tensor in file.items()}
@@ -165,11 +165,6 @@ def test_a_dict_of_tensors_is_a_plan(tensors, path, tmp_path):
     for name, tensor in tensors.items():
         assert torch.equal(file[name].torch(), tensor), name
     assert file["ours"].numpy().tolist() == list(range(5))
-
-
-def writer_dtype(out, name, plan):
-    return {"pair": "BF16", "named": "F8_E4M3", "ml": "F8_E5M2", "numpy": "U32",
-            "python": "BOOL"}[name]
 
 
 def test_an_open_file_is_a_plan(path, tmp_path):
@@ -291,7 +286,7 @@ def test_save_file_to_an_object(tensors, tmp_path, options):
 
 def test_what_the_object_raises_comes_out(tensors):
     with pytest.raises(OSError, match="full"):
-        st_torch.save_file(tensors, Slow(1000))
+        st_torch.save_file(tensors, Slow(0))
     with pytest.raises(TypeError, match="filename"):
         st_torch.save_file(tensors, object())
 
@@ -319,6 +314,7 @@ def test_put_appends_and_changes_shapes(path, tensors):
     file = st.open(path)
     assert report["method"] == "copy" and report["file_after"] == os.path.getsize(path)
     assert report["header_after"] == len(file.header())
+    assert report["spare"] == len(file.header()) - len(file.header().rstrip())
     assert file.keys() == names + ["new"] and file.metadata() == {"k": "v"}
     assert (file["ids"].dtype, file["ids"].shape) == ("I8", (3,))
     assert file["new"].numpy().tolist() == [[1, 1], [1, 1]]
@@ -349,9 +345,8 @@ def test_put_that_fails_changes_nothing(path, tmp_path):
     index = tmp_path / "x.safetensors.index.json"
     index.write_text('{"weight_map": {"ids": "m.safetensors"}}')
     for new in ({"ids": np.arange(5)}, {"new": np.arange(5)}):
-        with pytest.raises(st.SafetensorError) as caught:
+        with pytest.raises(ValueError, match="expected one file whose tensors to replace"):
             st.put(index, new)
-        assert caught.value.code
     assert path.read_bytes() == data
 
 
@@ -377,7 +372,8 @@ def test_nothing_leaks(path, tensors, tmp_path):
         for words in ({"names": ["z*"]}, {"dtype": "F31"}, {"device": "none"}):
             with pytest.raises(Exception):
                 file.torch(**words)
-        with st.Writer(io.BytesIO(), {"a": array, "t": tensors["ids"]}) as writer:
+        with st.Writer(io.BytesIO(), {"a": array, "t": tensors["ids"]},
+                       keep_order=True) as writer:
             repr(writer)
             writer.write("a", array)
             for wrong in (tensors["ids"].float(), 3, array.astype("f8")):
@@ -386,7 +382,7 @@ def test_nothing_leaks(path, tensors, tmp_path):
             writer.write("t", tensors["ids"])
         st_numpy.save_file({"a": array}, io.BytesIO())
         with pytest.raises(OSError):
-            st_numpy.save_file({"a": array}, Slow(10))
+            st_numpy.save_file({"a": array}, Slow(0))
         st.put(path, {"ids": np.arange(5)}, sync=False)
         with pytest.raises(Exception):
             _core.edit(path, put=[("ids", "F32", [5], bytes(20), None)])

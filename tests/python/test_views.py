@@ -4,7 +4,6 @@ import copy
 import gc
 import html.parser
 import io
-import os
 import pathlib
 import pickle
 import subprocess
@@ -15,8 +14,7 @@ import numpy as np
 import pytest
 
 import libsafetensors as st
-from libsafetensors import _core
-from reading import ReadAt, one_of_each, pack
+from reading import NUMPY, ReadAt, one_of_each, pack
 
 
 def layers(count, more=()):
@@ -67,12 +65,9 @@ def rows_of(data):
 
 def test_equal_layers_are_one_row(path):
     rows = rows_of(path)
-    assert rows == [["alone", "", "U8", "scalar", "1 B"],
-                    ["layers.{0..2}.q.weight", "×3", "F32", "2 × 3", "72 B"],
-                    ["layers.{0..2}.k.weight", "×3", "F32", "2 × 3", "72 B"]] or \
-        sorted(rows) == sorted([["alone", "", "U8", "scalar", "1 B"],
-                                ["layers.{0..2}.q.weight", "×3", "F32", "2 × 3", "72 B"],
-                                ["layers.{0..2}.k.weight", "×3", "F32", "2 × 3", "72 B"]])
+    assert rows == [["layers.{0..2}.q.weight", "×3", "F32", "2 × 3", "72 B"],
+                    ["layers.{0..2}.k.weight", "×3", "F32", "2 × 3", "72 B"],
+                    ["alone", "", "U8", "scalar", "1 B"]]
 
 
 def test_what_is_not_equal_is_not_folded():
@@ -115,14 +110,12 @@ def test_item_is_the_value():
     scalars = {"BOOL": True, "U8": 200, "I8": -3, "I16": -300, "U16": 60000, "F16": 0.5,
                "BF16": -1.5, "I32": -70000, "U32": 1 << 31, "F32": 0.25, "C64": 1 - 2j,
                "F64": 0.1, "I64": -(1 << 40), "U64": 1 << 63}
-    numpy = {"BF16": None}
     data = {}
     for dtype, value in scalars.items():
-        if dtype in numpy:
+        if dtype == "BF16":
             raw = np.float32(value).tobytes()[2:]
         else:
-            raw = np.array(value, {"BOOL": "?", "C64": "<c8"}.get(
-                dtype, "<%s%d" % (dtype[0].lower(), int(dtype[1:]) // 8))).tobytes()
+            raw = np.array(value, NUMPY[dtype]).tobytes()
         data[dtype] = (dtype, [], raw)
     data["F8_E4M3"] = ("F8_E4M3", [1, 1], b"\x38")
     scalars["F8_E4M3"] = 1.0
@@ -160,13 +153,13 @@ def test_a_file_is_pickled_by_its_path(path, again):
     assert other.keys() == file.keys() and other.metadata() == {"k": "v"}
     file.close()
     assert other["alone"].tobytes() == b"1"
-    with pytest.raises((TypeError, st.SafetensorError)):
+    with pytest.raises(ValueError, match="File is closed"):
         pickle.dumps(file)
 
 
 def test_the_path_is_made_absolute(path, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    for source in (path.name, pathlib.Path(path.name), os.fsencode(path.name)):
+    for source in (path.name, pathlib.Path(path.name)):
         told = pickle.dumps(st.open(source=source))
         monkeypatch.chdir("/")
         assert len(pickle.loads(told)) == 7
@@ -271,7 +264,6 @@ class Counting(io.RawIOBase):
     """A large file of zeros behind a header, which counts the most bytes asked for at once."""
 
     def __init__(self, bytes_):
-        self.head = pack({"x": ("U8", [0], b"")}).replace(b"[0]", b"[%d]" % bytes_, 1)
         self.head = head_of(bytes_)
         self.size_, self.at, self.most = len(self.head) + bytes_, 0, 0
 
@@ -326,7 +318,10 @@ def test_results_have_the_keys_of_their_types(path):
         assert set(result) <= set(kind.__annotations__) | set(_types.Result.__annotations__), kind
 
 
-def test_no_function_takes_options_of_any_kind():
-    from pathlib import Path
-    for module in Path(_core.__file__).parent.glob("*.py"):
-        assert "**options: Any" not in module.read_text(), module.name
+def test_options_are_named(path):
+    # Those of a dataset's writers, whose storage takes any, are checked by name at run time.
+    for name in ("_files", "_official", "_tools", "numpy", "torch", "flax", "tensorflow", "mlx",
+                 "paddle"):
+        text = (pathlib.Path(st.__file__).parent / (name + ".py")).read_text()
+        assert "**options: Any" not in text, name
+        assert 'backend: str' not in text and 'framework: str,' not in text, name

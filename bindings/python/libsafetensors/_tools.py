@@ -163,9 +163,10 @@ def _rewrite(path: Path, file: _core.File, rows: list[Any], sync: bool, link: Li
         _core.save_file(path, merged, file.metadata(), keep_order=True, sync=sync, link=link,
                         progress=tick)
     with _core.open(path, mode="read") as written:
-        header = len(written.header())
-        return {"method": "copy", "header_before": len(file.header()), "header_after": header,
-                "spare": 0, "file_after": 8 + header + written.nbytes}
+        text = written.header()
+        return {"method": "copy", "header_before": len(file.header()), "header_after": len(text),
+                "spare": len(text) - len(text.rstrip(b" ")),
+                "file_after": 8 + len(text) + written.nbytes}
 
 
 def put(path: Path, tensors: Mapping[str, Any], *, safe: bool = False, sync: bool = True,

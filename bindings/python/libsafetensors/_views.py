@@ -32,7 +32,7 @@ def _span(numbers: set[str]) -> str:
     low, high = min(map(int, numbers)), max(map(int, numbers))
     if high - low + 1 == len(numbers):
         return "{%d..%d}" % (low, high)
-    return "{%s}" % ",".join(sorted(numbers, key=int))
+    return "{%s}" % ",".join(sorted(numbers, key=lambda text: (int(text), text)))
 
 
 def _folded(file: _core.File) -> list[tuple[str, _core.Tensor, int]]:

@@ -197,7 +197,7 @@ def packed(data: Any, dtype: str) -> Any:
         from .torch import _bytes_of
         return _bytes_of(data, dtype)
     if isinstance(data, memoryview):
-        return memoryview(data.tobytes()).cast(data.format)
+        return memoryview(data.tobytes()).cast(data.format)  # type: ignore[call-overload]
     if hasattr(data, "__array__"):
         import numpy as np
         array = np.asarray(data)

@@ -5,7 +5,7 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, Protocol, SupportsIndex, Union, final
 
-from ._types import TensorStats
+from ._types import EditResult, TensorStats
 
 __version__: str
 DTYPES: dict[str, tuple[int, str]]
@@ -170,10 +170,10 @@ def open(source: _Source, *, mode: _Mode = "auto", level: _Level = "default",
 _Spec = tuple[str, str, Sequence[int], Any, Sequence[int] | None]
 _Link = Literal["replace", "follow", "refuse"]
 
-def save_file(path: _Path | _Writable, specs: Iterable[_Spec], metadata: Mapping[str, str] | None = None, *,
-              sync: bool = True, align: int = 8, keep_order: bool = False, spare: int = 0,
-              overwrite: bool = True, link: _Link = "replace", progress: _Progress = None,
-              ) -> None: ...
+def save_file(path: _Path | _Writable, specs: Iterable[_Spec],
+              metadata: Mapping[str, str] | None = None, *, sync: bool = True, align: int = 8,
+              keep_order: bool = False, spare: int = 0, overwrite: bool = True,
+              link: _Link = "replace", progress: _Progress = None) -> None: ...
 def save_bytes(specs: Iterable[_Spec], metadata: Mapping[str, str] | None = None, *,
                align: int = 8, keep_order: bool = False) -> bytes: ...
 
@@ -187,11 +187,11 @@ class Writer:
                 metadata: Mapping[str, str] | None = None, *, sync: bool = True, align: int = 8,
                 keep_order: bool = False, header_room: int = 0, overwrite: bool = True,
                 link: _Link = "replace") -> Writer:
-        """tensors: rows of name, dtype and shape; or a mapping of names to tensors (ours, numpy's,
-        torch's), whose dtypes and shapes count, or to tuples of both. A dtype is a header's name,
-        or one of numpy or torch. target: a path, or an object with write(bytes). With an object, tensors are written in
+        """target: a path, or an object with write(bytes). With an object, tensors are written in
         the order of the plan; without tensors it must be able to seek, because the header at
-        the start of the file is written last."""
+        the start of the file is written last. tensors: rows of name, dtype and shape; or a
+        mapping of names to tensors (ours, numpy's, torch's), whose dtypes and shapes count, or
+        to tuples of both. A dtype is a header's name, or one of numpy or torch."""
     def add(self, name: str, dtype: Any, shape: Sequence[int]) -> None: ...
     def write(self, name: str, data: Any) -> None:
         """The next elements of this tensor, in C order; data: a buffer of plain bytes or of
@@ -219,15 +219,15 @@ def convert(path: _Path, output: _Path, dtype: str, *, names: Iterable[str] | No
             sync: bool = True, threads: int = 1, progress: _Progress = None,
             dequantize: bool = False) -> dict[str, int]:
     """Returns the number of tensors by action ("cast", "same", "other", "scaled", "scale",
-    "dequantize", "drop"), and "bytes_before", "bytes_after". A model of several files becomes a folder, unless output ends
-    in .safetensors or .sft."""
+    "dequantize", "drop"), and "bytes_before", "bytes_after". A model of several files becomes a
+    folder, unless output ends in .safetensors or .sft."""
 def cast(data: Any, source: str, target: str, saturate: bool = False) -> bytearray: ...
 def edit(path: _Path, *, set: Mapping[str, str] | None = None, remove: Iterable[str] = (),
          rename: Mapping[str, str] | None = None, output: _Path | None = None,
          safe: bool = False, sync: bool = True, keep_mtime: bool = False, force: bool = False,
          link: _Link = "replace", dry_run: bool = False, progress: _Progress = None,
-         put: Iterable[_Spec] = ()) -> dict[str, Any]:
-    """Returns {"method", "header_before", "header_after", "spare", "file_after"}; {"method"} for an
+         put: Iterable[_Spec] = ()) -> EditResult:
+    """put: elements for tensors of the file, of the same dtype and shape. {"method"} alone for an
     index, whose own metadata are changed."""
 def recover(path: _Path) -> Literal["clean", "old", "new"]: ...
 

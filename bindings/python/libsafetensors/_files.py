@@ -163,12 +163,12 @@ def write_file(rows: Sequence[Any], filename: Any, metadata: Any,
                **options: Unpack[SaveOptions]) -> None:
     """_core.save_file with the official messages and with progress."""
     from ._progress import watch
-    progress = options.pop("progress", None)
+    progress = options.get("progress")
     metadata = check_metadata(metadata)
     check_target(filename)
     try:
         with watch(progress, "saving") as tick:
-            _core.save_file(filename, rows, metadata, progress=tick,
-                            **options)  # type: ignore[misc]
+            _core.save_file(filename, rows, metadata,
+                            **{**options, "progress": tick})  # type: ignore[arg-type]
     except SafetensorError as error:
         raise reword(error, "Error while serializing") from None

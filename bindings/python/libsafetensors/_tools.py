@@ -10,8 +10,8 @@ from ._progress import watch
 from ._types import (CheckResult, DiffResult, EditResult, HashResult, InfoResult, Level, Link,
                      LsResult, OpenOptions, Order, Path, Progress, Unpack, parse)
 
-__all__ = ["check", "convert", "diff", "edit_metadata", "fits", "hash", "info", "ls", "open_set", "put",
-           "recover", "rename_tensors", "slice_byte_ranges"]
+__all__ = ["check", "convert", "diff", "edit_metadata", "fits", "hash", "info", "ls", "open_set",
+           "put", "recover", "rename_tensors", "slice_byte_ranges"]
 
 
 def open_set(index_or_folder: Path, **options: Unpack[OpenOptions]) -> _core.File:
@@ -137,8 +137,9 @@ def _rows_of(tensors: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
     """Rows for _core of arrays of numpy or tensors of torch, and the objects that own their
     memory."""
     import sys
-    torch, kept = sys.modules.get("torch"), []
+    torch = sys.modules.get("torch")
     rows: list[Any] = []
+    kept: list[Any] = []
     for name, value in tensors.items():
         if torch is not None and isinstance(value, torch.Tensor):
             from .torch import _plain_row
@@ -188,9 +189,8 @@ def put(path: Path, tensors: Mapping[str, Any], *, safe: bool = False, sync: boo
         if not same and _is_one_file(path):
             return _rewrite(path, file, rows, sync, link, progress)
     with watch(progress, "writing") as tick:
-        written: EditResult = _core.edit(  # type: ignore[assignment]
-            path, put=rows, safe=safe, sync=sync, force=force, link=link, progress=tick)
-    return written
+        return _core.edit(path, put=rows, safe=safe, sync=sync, force=force, link=link,
+                          progress=tick)
 
 
 def _is_one_file(path: Path) -> bool:

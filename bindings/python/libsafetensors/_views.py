@@ -42,7 +42,7 @@ def _folded(file: _core.File) -> list[tuple[str, _core.Tensor, int]]:
     for tensor in file.values():
         key = _NUMBER.sub("#", tensor.name), tensor.dtype, tensor.shape
         groups.setdefault(key, []).append(tensor)
-    rows = []
+    rows: list[tuple[str, _core.Tensor, int]] = []
     for group in groups.values():
         places = [set(column) for column in zip(*(_NUMBER.findall(t.name) for t in group))]
         full = 1

@@ -329,7 +329,7 @@ def _stream(tensors: Mapping[str, torch.Tensor], filename: Target,
     done = 0
     with watch(progress, "saving") as tick, \
             _core.Writer(filename, plan, check_metadata(metadata), header_room=spare,
-                         **options) as writer:
+                         **options) as writer:  # type: ignore[misc]
         for name in writer.keys():
             tensor = _on_cpu(name, tensors[name])
             writer.write(name, _memory(tensor))

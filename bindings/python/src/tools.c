@@ -394,8 +394,8 @@ int pysft_tools_add(PyObject *module) {
         FUNCTION(check_json,
                  "check_json($module, /, path, level='default', deep=False, progress=None)\n"
                  "--\n\n"
-                 "Check whether a file, or an object with read and seek, is a valid model; returns\n"
-                 "JSON."),
+                 "Check whether a file, or an object with read and seek, is a valid model;\n"
+                 "returns JSON."),
         FUNCTION(hash_json,
                  "hash_json($module, /, path, algos='sha256', threads=0, progress=None)\n"
                  "--\n\n"

@@ -483,9 +483,10 @@ static PyType_Slot writer_slots[] = {
       "Writes a file piece by piece; it appears complete at finish(), or not at all.\n\n"
       "target: a path, or an object with write(bytes). tensors: tuples of name, dtype and shape,\n"
       "or a dict of names to tensors or to (dtype, shape), which make the header; None: space is\n"
-      "reserved for it, tensors are added, and an object must be able to seek. metadata: str to str. sync=False does not wait for the disk.\n"
-      "header_room: bytes of header to reserve. link: what to do if the path is a symbolic link,\n"
-      "'replace', 'follow' or 'refuse'. One call at a time; RuntimeError otherwise.\n"
+      "reserved for it, tensors are added, and an object must be able to seek. metadata: str to\n"
+      "str. sync=False does not wait for the disk. header_room: bytes of header to reserve. link:\n"
+      "what to do if the path is a symbolic link, 'replace', 'follow' or 'refuse'. One call at a\n"
+      "time; RuntimeError otherwise.\n"
       "SafetensorError, OSError, ValueError, TypeError." },
     { Py_tp_new, writer_new },
     { Py_tp_dealloc, writer_dealloc },

@@ -43,6 +43,10 @@ static void run_command(cli *c, const cli_command *command, int argc, char **arg
     size_t count = 0;
     c->command = command;
     sft_code code = cli_parse_options(command, argc, argv, &c->set, &count, &err);
+    if (c->set.output && strcmp(c->set.output, "-") == 0) {
+        c->out.fd = 2; /* standard output takes the model alone */
+        c->set.copy = 1;
+    }
     cli_out_color(&c->out, c->set.color);
     cli_out_color(&c->err, c->set.color);
     if (!code && c->set.help) {
@@ -54,6 +58,8 @@ static void run_command(cli *c, const cli_command *command, int argc, char **arg
         return;
     }
     if (!code) code = check_operands(command, count, &err);
+    if (!code && c->set.csv_safe && c->set.format != CLI_TSV)
+        code = cli_usage_error(&err, "expected --tsv with --csv-safe, found none");
     if (code) {
         cli_refuse_usage(c, &err);
         return;

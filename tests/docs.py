@@ -285,7 +285,7 @@ def check_vocabularies():
     section = read("docs", "json.md").split("### Vocabularies")[1].split("### ")[0]
     known = set(re.findall(r"`([^`]+)`", section))
     tables = "".join(read("src", "info", "tensors", name)
-                     for name in ("signatures.c", "language.c"))
+                     for name in ("signatures.c", "parts.c", "others.c", "language.c"))
     kinds = re.search(r"^\| `kind` \|.*$", read("docs", "json.md"), re.M).group(0)
     rows = re.findall(r'^    \{ "(\w+)", "([a-z0-9.-]+)", \d+', tables, re.M)
     demand(len(rows) > 100, "no signatures are found in src/info")

@@ -100,6 +100,8 @@ static sft_code add_to_model(add_run *a, char **operands, size_t count, sft_erro
     if (code) return code;
     for (size_t i = 0; i < a->array_count && !out.in_place; i++)
         cli_output_restrict(&out.options.mode, a->arrays[i].mode);
+    code = cli_parts_drop_digests(c, &a->parts, err);
+    if (code) return code;
     a->path = out.path;
     if (here) {
         cli_rewrite how = CLI_REWRITE_INIT;

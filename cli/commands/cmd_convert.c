@@ -1,4 +1,5 @@
 /* convert: convert tensors to another dtype. */
+#include "base/digest_keys.h"
 #include "commands/commands.h"
 #include "safetensors_convert.h"
 #include "support/dtypes.h"
@@ -253,12 +254,30 @@ static bool is_set_in_place(const convert_run *run) {
            && !run->c->set.output;
 }
 
+static bool changes_data(const convert_run *run) {
+    return sft_conversion_count(run->conversion, SFT_CONVERT_CAST) > 0
+        || sft_conversion_count(run->conversion, SFT_CONVERT_DEQUANTIZE) > 0
+        || sft_conversion_count(run->conversion, SFT_CONVERT_DROP) > 0;
+}
+
+/* Digests of the data as it was, which the conversion leaves out. */
+static void find_dropped(const convert_run *run) {
+    const sft_set *set = run->parts.sets[0];
+    if (!changes_data(run)) return;
+    for (size_t s = 0; s < sft_set_shard_count(set); s++) {
+        const sft_file *file = sft_set_shard_at(set, s);
+        for (size_t i = 0; i < sft_file_metadata_count(file); i++)
+            run->c->dropped |= sfti_digest_key_of(sft_file_metadata_at(file, i).key);
+    }
+}
+
 /* The casts are decided upon, and nothing is written yet. */
 static sft_code plan_and_warn(convert_run *run, sft_error *err) {
     sft_code code = plan_casts(run, err);
     if (code) return code;
     warn_of_scales(run, false);
     warn_of_scales(run, true);
+    find_dropped(run);
     return SFT_OK;
 }
 
@@ -379,19 +398,19 @@ const cli_command cli_convert_command = {
     "Without --match, all floating-point tensors become DTYPE if that is a floating-point dtype "
     "(all integer tensors if it is an integer dtype); the others stay as they are. Values are "
     "rounded once, to the nearest; docs/convert.md has a table for every dtype. A value that "
-    "does not fit an integer dtype is an error unless --saturate is given; so is a NaN for F4 "
-    "and F6, always.\n"
+    "does not fit an integer dtype is an error unless --saturate is given; NaN is always an error "
+    "for F4 and F6.\n"
     "Tensors that come with a scale (weight_scale_inv, scale_weight, ...) and these scales are "
     "not converted, with a warning: without the scale the values mean nothing. --dequantize "
-    "computes their values, as docs/convert.md has it for each layout; one in an unknown layout is "
-    "an error. --cast-scaled casts them as they are, and says so.\n"
+    "computes their values (docs/convert.md describes each layout); an unknown layout is an "
+    "error. --cast-scaled casts them anyway, with a warning.\n"
     "A model in several files becomes one file if OUT ends in .safetensors or .sft; otherwise "
     "OUT is a new or empty folder for its shards and their index. With --in-place, the shards "
     "with tensors to convert are written under new names, then the index, then the old shards "
     "are removed unless another index in the folder names them. Metadata is kept. Needs only a "
     "few MiB of memory, whatever the size of the tensors; OUT is written atomically.\n"
     "Several models, or those of a tree with -r, go into the folder OUT/ under their names. "
-    "Nothing is written where no tensor is cast, unless --copy is given.",
+    "A model in which no tensor is cast is not written unless --copy is given.",
     convert_examples,
     { convert_options, cli_match_options, cli_input_options, cli_in_place_options,
       cli_writing_options, cli_json_options, cli_reading_options, cli_common_options, NULL },

@@ -168,14 +168,21 @@ static void ls_json(dataset_run *run, const sft_dataset *dataset) {
 
 static sft_code ls_lines(dataset_run *run, const sft_dataset *dataset) {
     size_t count = sft_dataset_shard_count(dataset);
-    for (size_t i = 0; i < count && !cli_is_over(run->c); i++) {
+    dataset_replaced replaced;
+    dataset_listed listed = { .path = run->path, .replaced = &replaced };
+    sft_code code = dataset_find_replaced(run->c, dataset, &replaced, &run->err);
+    for (size_t i = 0; !code && i < count && !cli_is_over(run->c); i++) {
+        const sft_dataset_shard *shard = sft_dataset_shard_at(dataset, i);
         sft_file *file = NULL;
-        sft_code code = sft_dataset_shard_open(dataset, i, NULL, &file, &run->err);
-        if (code) return code;
-        dataset_print_shard(run->c, sft_dataset_shard_at(dataset, i)->name, file);
+        code = sft_dataset_shard_open(dataset, i, &run->c->open, &file, &run->err);
+        listed.name = shard->name;
+        listed.file = file;
+        if (!code) dataset_print_shard(run->c, &listed);
+        listed.first += (size_t)shard->tensors;
         sft_close(file);
     }
-    return SFT_OK;
+    sfti_arena_free(&replaced.arena);
+    return code;
 }
 
 static void run_ls(dataset_run *run) {
@@ -226,6 +233,11 @@ static void run_dataset(cli *c, char **operands, size_t count) {
         cli_fail_usage(c, &err);
         return;
     }
+    if (c->set.format == CLI_TSV && verb->run != run_ls) {
+        cli_usage_error(&err, "expected --tsv with ls only, found %s", verb->name);
+        cli_fail_usage(c, &err);
+        return;
+    }
     for (size_t i = 1; i < count && !cli_is_over(c); i++) run_folder(c, operands[i], verb);
     if (verb->run == run_ls && cli_is_matching(&c->set) && c->matched == 0) cli_status(c, CLI_NO);
 }
@@ -260,15 +272,17 @@ const cli_command cli_dataset_command = {
     "part-*.safetensors and dataset_manifest.json, which alone says what belongs to it.\n"
     "info prints what the manifest says. verify compares it with the files: sizes, headers, "
     "samples, totals, columns, duplicate names, the index; with --deep digests as well. ls lists "
-    "the tensors of all shards.\n"
+    "the tensors of all shards, and marks those that a later shard replaces.\n"
     "gc lists what no manifest names: folders of dead jobs, shards that were replaced or never "
     "committed; --delete removes it. Files that were not written by libsafetensors are never "
     "touched, and without a manifest only folders of jobs are.\n"
-    "compact rewrites shards that hold shadowed tensors (whose name a later shard has again), "
-    "and with --target merges small ones, as one more commit: batches as batches of batch_size "
-    "rows. The index is then left out.",
+    "compact rewrites shards that hold shadowed tensors (a later shard has the same name), and "
+    "with --target merges small ones, as a new commit; rows stored as batches are merged into "
+    "batches of batch_size rows. The index "
+    "is then left out.",
     dataset_examples,
-    { dataset_options, cli_match_options, cli_json_options, cli_common_options, NULL },
+    { dataset_options, cli_match_options, cli_json_options, cli_table_options, cli_common_options,
+      NULL },
     { "done; verify: the dataset is intact",
       "verify found something wrong, or --match found nothing",
       "a dataset could not be read or written, or a usage error" },

@@ -345,6 +345,18 @@ static void print_group(dup_run *run, const dup_group *group) {
     }
 }
 
+/* A row for each model. */
+static void tsv_group(dup_run *run, const dup_group *group, size_t number) {
+    cli *c = run->c;
+    if (number == 1) cli_text(&c->out, "group\tby\tbytes_wasted\tpath\n");
+    for (size_t i = 0; i < group->count; i++) {
+        cli_printf(&c->out, "%zu\t%s\t%" PRIu64 "\t", number, dup_names[group->by],
+                   group->wasted);
+        cli_cell(c, sft_span_cstr(run->models[run->members[group->first + i]].path));
+        cli_text(&c->out, "\n");
+    }
+}
+
 static void json_paths(sfti_json_writer *w, const dup_run *run, const dup_group *group) {
     sfti_json_key(w, "paths");
     sfti_json_open(w, '[');
@@ -381,6 +393,7 @@ static void tell_groups(dup_run *run) {
         wasted += group->wasted;
         if (run->c->set.format == CLI_JSON) cli_text(out, i ? ",\n" : "\n");
         if (cli_is_json(run->c)) json_group(run, group);
+        else if (run->c->set.format == CLI_TSV) tsv_group(run, group, i + 1);
         else print_group(run, group);
         if (run->c->set.format == CLI_JSONL) cli_text(out, "\n");
     }
@@ -470,14 +483,14 @@ const cli_command cli_dup_command = {
     "dup", "PATH...", "find duplicate models, even with different metadata",
     "Lists groups of models that are the same file, that have the same weights with different "
     "metadata, or the same content (names, shapes and values) in another order or split into "
-    "other files. One model of each group takes part in the next comparison, so that no model is "
-    "listed twice as a copy and the wasted bytes add up.\n"
+    "other files. Only one model of each group takes part in the next comparison, so the wasted "
+    "bytes of all groups can be added up.\n"
     "Sizes, shapes and a few samples are compared first; only models that agree in these are "
     "read. A file with several names (links) counts once. A file that is not a valid model is "
     "compared as a file. Nothing is changed.",
     dup_examples,
-    { cli_hash_run_options, cli_input_options, cli_json_options, cli_reading_options,
-      cli_common_options },
+    { cli_hash_run_options, cli_input_options, cli_json_options, cli_table_options,
+      cli_reading_options, cli_common_options },
     { "there are no duplicates", "there are duplicates",
       "a model could not be read, or a usage error" },
     1, SIZE_MAX, run_dup,

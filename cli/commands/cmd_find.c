@@ -245,8 +245,6 @@ static bool takes_word(const cli *c, const char *operand) {
 
 static sft_code read_find(find_run *run, char **operands, size_t count, sft_error *err) {
     cli *c = run->c;
-    if (c->set.csv_safe && c->set.format != CLI_TSV)
-        return cli_usage_error(err, "%s", CLI_CSV_SAFE_ALONE);
     if (c->set.all && !c->set.fits)
         return cli_usage_error(err, "expected --fits with --all, found none");
     sft_code code = cli_where_read(c, &run->where, err);
@@ -346,17 +344,19 @@ const cli_command cli_find_command = {
     "that they or their sidecars record, then by those in --cache; no tensor data is read. "
     "--compute hashes the other models.\n"
     "Any other word is looked up in names, file names without their extension, trigger words, "
-    "tags, base models, authors, architectures, repositories, and in what info -r calls the model "
+    "tags, base models, authors, architectures, repositories, and the WHAT column of info -r "
     "(\"Wan 2.2 I2V 14B\"). Case is ignored; blanks, -, _ and . are alike, and may be left out "
     "except between digits: \"flux 1\" and flux1 both find flux.1.\n"
     "With --where the word may be omitted; the fields are those of info -f.\n"
     CLI_WHERE_ABOUT "\n"
-    "--fits lists, best first and with the reason, what FILE is used with: for a checkpoint "
-    "adapters, embeddings, ControlNets, IP-Adapters, motion modules, VAEs and text encoders, for "
-    "one of these the checkpoints and other whole models. yes: same architecture and base model, "
-    "or trained on FILE. likely: nothing speaks against it, and not all is known. loads: made for "
-    "another base, prediction or variant, so that the result may look off. With --all also unknown "
-    "and no. It compares architectures, base models, predictions, variants, recorded digests of "
+    "--fits lists, best first and with the reason, what can be used with FILE: for a checkpoint, "
+    "its adapters, embeddings, ControlNets, IP-Adapters, motion modules, VAEs and text encoders; "
+    "for one of these, the checkpoints and other whole models. yes: same architecture and base "
+    "model, or trained on FILE. likely: no conflict found, but not everything is known. loads: "
+    "made for "
+    "another base, prediction or variant, so that the result may look off. --all also lists "
+    "unknown and no. It compares architectures, base models, predictions, variants, recorded "
+    "digests of "
     "the file trained on, and the sizes of layers that are named alike; it reads no tensor data.",
     find_examples,
     { find_options, cli_hash_run_options, cli_input_options, cli_json_options, cli_reading_options,

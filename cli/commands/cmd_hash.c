@@ -318,7 +318,8 @@ const cli_command cli_hash_command = {
     "For a model with an index, content covers the whole model and the other digests are those "
     "of its files. - is standard input.\n"
     "With -c, the lines of a file are compared; a bare HEX of 64, 12 or 10 digits is sha256, "
-    "autov3 or autov2, any other is what --algo says. Unreadable lines are reported and change "
+    "autov3 or autov2, any other is of the kind that --algo names. Unreadable lines are reported "
+    "and change "
     "the exit status only if there are no others. Files are read even if --cache knows them.",
     hash_examples,
     { hash_options, cli_hash_run_options, cli_input_options, cli_json_options,

@@ -260,9 +260,7 @@ static sft_code read_options(info_run *run, sft_error *err) {
     sft_code code = cli_save_read(c, &run->least, err);
     bool ordered = c->set.sort || c->set.reverse || c->set.group_by;
     if (code) return code;
-    if (c->set.csv_safe && c->set.format != CLI_TSV) {
-        code = cli_usage_error(err, "%s", CLI_CSV_SAFE_ALONE);
-    } else if (ordered && cli_is_json(c)) {
+    if (ordered && cli_is_json(c)) {
         code = cli_usage_error(err, "expected --sort, --reverse and --group-by without --json "
                                     "and --jsonl, found both");
     } else if (c->set.group_by && (list || c->set.format == CLI_TSV)) {
@@ -384,35 +382,37 @@ static const cli_example info_examples[] = {
 
 const cli_command cli_info_command = {
     "info", "PATH...", "describe a model: name, kind, base model, trigger words",
-    "Shows what a model is, whoever made it: name, kind, architecture, base model, trigger "
+    "Shows what a model is, whichever program made it: name, kind, architecture, base model, "
+    "trigger "
     "words, CivitAI ids, training, previews. The facts come from its header, from the names and "
     "shapes of its tensors and from its sidecars, the small files next to it; each has a source "
     "and a trust level (-v, --json). Uses the network only with --online and reads no tensor "
     "data except up to eight alpha scalars, so it is as fast for 100 GB as for 1 MB.\n"
     "One model gives a label, several give a list: a row each, and a total. ! marks conflicting "
-    "claims, ? facts of little trust. On a terminal the list is as wide as the terminal: the "
-    "columns of dates, paths, bases and trigger words shrink or go first, in this order; then "
-    "names are cut in the middle. Without a column of paths, the path replaces a name that does "
-    "not tell which model it is: two models have it, or a word of the file's name is not in it. "
-    "The widths are those that the first 1000 models need; these are printed together, the others "
-    "as they are read. With --sort, --reverse and --group-by all models are read first.\n"
+    "claims, ? facts of little trust. On a terminal the list fits the width: first the columns of "
+    "dates, paths, bases and trigger words shrink or are dropped, in this order, then names are "
+    "shortened in the middle. If the PATH column is dropped, a model is shown by its path where "
+    "its name would be ambiguous: two models share it, or it lacks a word of the file name. "
+    "Column widths are set by the first 1000 models, which are printed together; the others "
+    "follow as they are read. --sort, --reverse and --group-by read all models first.\n"
     "-f selects facts: docs/json.md lists them all (name, adapter.rank.max, "
-    "training.datasets.0.folder). The name of a fact stands for its value; lists are joined with "
-    "\" | \". a1111 and comfy are lines to paste into a prompt, with the preferred weight; prompt "
-    "is the trigger words alone. --tsv alone gives a table of the facts that tell most.\n"
+    "training.datasets.0.folder). A fact is printed as its value; lists are joined with \" | \". "
+    "a1111 and comfy are lines to paste into a prompt, with the preferred weight; prompt "
+    "is the trigger words alone. --tsv without -f gives a table of the most useful facts.\n"
     CLI_WHERE_ABOUT "\n"
     "--hash computes digests of the files. --verify computes those that the header and the "
     "sidecars record, and compares; sidecars that describe another file are then ignored. A "
-    "digest that is known to be recorded differently (LyCORIS hashes in another order) is shown "
-    "but is not a failure. With --where, only matching models are hashed.\n"
+    "mismatch with a known harmless cause (LyCORIS hashes tensors in another order) is shown but "
+    "is not a failure. With --where, only matching models are hashed.\n"
     "--online asks CivitAI: by SHA-256 (a hundred files per request), by AutoV3 for files it "
     "does not know, then for their models. The answers are added to the other facts with the "
     "source online:civitai. Digests are taken from the --cache, else from a sidecar that records "
     "a matching size; otherwise the file is hashed. With --cache, unknown files are not looked "
-    "up again for a week. With --where, only models that match before are looked up. Nothing but "
+    "up again for a week. With --where, only models that match without the answers are looked up. "
+    "Nothing but "
     "digests is sent.\n"
-    "--updates asks what became of the models there: whether newer versions exist, whether model "
-    "or version were deleted, and whether the permissions differ from those that a sidecar "
+    "--updates asks CivitAI whether newer versions exist, whether the model or version was "
+    "deleted, and whether the permissions differ from those that a sidecar "
     "records. Where a sidecar records the CivitAI ids, the model's id is sent instead of digests, "
     "fifty in a request, and nothing is hashed.\n"
     "--save-as writes what is known for another program: as a sidecar next to the model, or with "
@@ -420,12 +420,12 @@ const cli_command cli_info_command = {
     "written, and digests only if --hash or --online computes them: never a guess from a file "
     "name. A sidecar that exists is left alone; with --force the known keys are set in it and all "
     "others stay. Keys of the header that have another value stay, too, unless --force is given. "
-    "What the same sidecar tells is not written back to it. Write the header first: a changed "
-    "file no longer has the length that sidecars record.\n"
+    "Facts that come from a sidecar are not written back to the same sidecar. When saving both, "
+    "save modelspec first: changing the header changes the length that sidecars record.\n"
     "A folder stands for the models in it. An index (model.safetensors.index.json) is one model "
     "with all its shards; so are shards without an index, and a folder with a model_index.json "
-    "with all its components. A dataset (a folder with a dataset_manifest.json) is shown as one, "
-    "without its shards; safetensors dataset tells more. - is standard input, of which only the "
+    "with all its components. A dataset (a folder with a dataset_manifest.json) is one row, "
+    "without its shards; see safetensors help dataset. - is standard input, of which only the "
     "header is read.",
     info_examples,
     { info_options, cli_save_options, cli_online_options, cli_hash_run_options,

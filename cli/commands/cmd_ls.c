@@ -141,11 +141,6 @@ static void table_lines(const ls_listing *l) {
 
 /* ── TSV ── */
 
-static void tsv_cell(cli *c, sft_span text) {
-    if (c->set.csv_safe) cli_cell_guard(&c->out, text);
-    cli_escaped(&c->out, text);
-}
-
 static void tsv_lines(const ls_listing *l) {
     cli_out *out = &l->c->out;
     char shape[CLI_SHAPE_SIZE];
@@ -155,9 +150,9 @@ static void tsv_lines(const ls_listing *l) {
     for (size_t i = 0; i < l->count && !cli_is_over(l->c); i++) {
         const sft_tensor *t = ls_listed(l, i);
         uint64_t bytes = t->end - t->begin;
-        tsv_cell(l->c, sft_span_cstr(ls_shard_path(l, i)));
+        cli_cell(l->c, sft_span_cstr(ls_shard_path(l, i)));
         cli_text(out, "\t");
-        tsv_cell(l->c, t->name);
+        cli_cell(l->c, t->name);
         cli_printf(out, "\t%s\t", sft_dtype_describe(t->dtype)->name);
         cli_put(out, shape, cli_shape_text(t->shape, t->rank, shape));
         cli_printf(out, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64, bytes, t->offset,
@@ -277,7 +272,6 @@ static sft_code check_usage(const cli *c, sft_error *err) {
           "expected --stats without --tree, --depth and --fold, found both" },
         { set->dequantize && !stats, "expected --stats with --dequantize, found none" },
         { set->fold && set->reverse, "expected --fold without --reverse, found both" },
-        { set->csv_safe && set->format != CLI_TSV, CLI_CSV_SAFE_ALONE },
     };
     cli_dtypes dtypes;
     uint64_t value;
@@ -353,11 +347,12 @@ const cli_command cli_ls_command = {
     "ls", "PATH...", "list the tensors of a model",
     "Shows name, dtype, shape and size of every tensor, and where its bytes begin and end in the "
     "file. For a model with an index, the tensors of all shards are listed with their shard.\n"
-    "--stats leaves NaN and infinities out of all but their counts; the standard deviation is that "
+    "--stats counts NaN and infinities but leaves them out of everything else; the standard "
+    "deviation is that "
     "of the population. Sums are exact: the mean is the true mean, rounded once, whatever the "
     "number of threads. Each half of a complex number counts as a value. Quantised tensors are "
-    "taken as the integers that they hold, unless --dequantize is given; their scales are then not "
-    "listed. The last line is about all tensors listed together.\n"
+    "read as the integers they hold unless --dequantize is given, which also hides their scales. "
+    "The last line covers all listed tensors together.\n"
     "A histogram shows magnitudes, whatever their sign: a column for each power of two, as high "
     "as the share of values from it up to the next.",
     ls_examples,

@@ -44,6 +44,7 @@ static sft_code merge_models(cli *c, char **operands, size_t count, cli_output *
         return code;
     }
     code = cli_parts_open(c, (const char *const *)operands, count, parts, err);
+    if (!code && parts->path_count > 1) code = cli_parts_drop_digests(c, parts, err);
     if (!code) code = cli_output_sources(c, parts, out, err);
     if (code) return code;
     parts->path = out->path;

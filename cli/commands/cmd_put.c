@@ -1,4 +1,5 @@
 /* put: replace a tensor's bytes from standard input. */
+#include "base/digest_keys.h"
 #include "commands/commands.h"
 #include "os/os.h"
 #include "support/edit.h"
@@ -54,7 +55,8 @@ static sft_code put_file(cli *c, const char *path, const char *name, sft_error *
     sft_edit_report report;
     sft_code code = cli_edit_open(c, path, &edit, err);
     if (code) return code;
-    code = put_bytes(c, path, name, edit, &report, err);
+    code = cli_edit_drop_digests(c, edit, SFTI_DIGESTS_OF_DATA, err);
+    if (!code) code = put_bytes(c, path, name, edit, &report, err);
     sft_edit_close(edit);
     if (code) return code;
     cli_edit_result result = { .path = path, .report = &report, .same_header = true,

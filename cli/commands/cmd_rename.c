@@ -1,5 +1,7 @@
 /* rename: rename tensors in place. */
+#include "base/digest_keys.h"
 #include "commands/commands.h"
+#include "commands/rename_map.h"
 #include "os/os.h"
 #include "support/edit.h"
 #include "support/hints.h"
@@ -22,9 +24,8 @@ typedef struct rename_run {
     sfti_arena arena;
     rule *rules;
     size_t rule_count;
-    sft_pair *maps; /* of --map */
-    bool *used;
-    size_t map_count;
+    rename_maps maps;
+    const char *blame; /* a file of names that is at fault, or NULL */
     sfti_arena scratch; /* of one name */
     sfti_arena named;
     sft_pair *names; /* that change, of the current model; in `named` */
@@ -74,31 +75,19 @@ static sft_code parse_rule(rename_run *r, const char *text, rule *out, sft_error
     return SFT_OK;
 }
 
-static sft_code parse_map(const char *text, sft_pair *out, sft_error *err) {
-    const char *equals = strchr(text, '=');
-    if (!equals) return rename_usage(err, "--map OLD=NEW", text);
-    out->key = (sft_span){ text, (size_t)(equals - text) };
-    out->value = sft_span_cstr(equals + 1);
-    return SFT_OK;
-}
-
 static sft_code rename_begin(rename_run *r, sft_error *err) {
     const cli_settings *set = &r->c->set;
     sft_code code = SFT_OK;
-    if (!set->map.count && !set->regex.count && !set->strip_prefix && !set->add_prefix)
-        return cli_usage_error(err, "expected --map, --regex, --strip-prefix or --add-prefix, "
-                                    "found none");
+    bool maps = set->map.count > 0 || set->map_file;
+    if (!maps && !set->regex.count && !set->strip_prefix && !set->add_prefix)
+        return cli_usage_error(err, "expected --map, --map-file, --regex, --strip-prefix or "
+                                    "--add-prefix, found none");
     r->rules = sfti_arena_array(&r->arena, set->regex.count, sizeof *r->rules);
-    r->maps = sfti_arena_array(&r->arena, set->map.count, sizeof *r->maps);
-    r->used = sfti_arena_array(&r->arena, set->map.count, sizeof *r->used);
-    if (!r->rules || !r->maps || !r->used) return sfti_fail_memory(err, sizeof *r->rules);
+    if (!r->rules) return sfti_fail_memory(err, sizeof *r->rules);
     memset(r->rules, 0, set->regex.count * sizeof *r->rules);
-    memset(r->used, 0, set->map.count * sizeof *r->used);
     for (; !code && r->rule_count < set->regex.count; r->rule_count++)
         code = parse_rule(r, set->regex.items[r->rule_count], &r->rules[r->rule_count], err);
-    for (; !code && r->map_count < set->map.count; r->map_count++)
-        code = parse_map(set->map.items[r->map_count], &r->maps[r->map_count], err);
-    return code;
+    return code ? code : rename_maps_read(r->c, &r->arena, &r->maps, &r->blame, err);
 }
 
 static void rename_end(rename_run *r) {
@@ -183,18 +172,9 @@ static bool apply_rules(rename_run *r, char **name) {
     return !set->add_prefix || add_prefix(r, name);
 }
 
-static const sft_pair *mapped(rename_run *r, sft_span name) {
-    for (size_t i = 0; i < r->map_count; i++) {
-        if (!sft_span_equal(r->maps[i].key, name)) continue;
-        r->used[i] = true;
-        return &r->maps[i];
-    }
-    return NULL;
-}
-
 /* --map excludes the other rules; a name with NUL in it is renamed by --map only. */
 static sft_code new_name(rename_run *r, sft_span old, sft_span *out, sft_error *err) {
-    const sft_pair *map = mapped(r, old);
+    const sft_pair *map = rename_maps_find(&r->maps, old);
     *out = map ? map->value : old;
     if (map || memchr(old.data, '\0', old.len)) return SFT_OK;
     if (!cli_is_matched(&r->c->set, old)) return SFT_OK;
@@ -223,9 +203,9 @@ static sft_code new_names(rename_run *r, const sft_set *set, const sft_file *fil
         if (code) return code;
         r->count += !sft_span_equal(pair->key, pair->value);
     }
-    for (size_t i = 0; i < r->map_count; i++) {
-        if (r->used[i]) continue;
-        return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, r->maps[i].key,
+    for (size_t i = 0; i < r->maps.count; i++) {
+        if (r->maps.used[i]) continue;
+        return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, r->maps.items[i].key,
                                 "expected a tensor of this name, found none");
     }
     return SFT_OK;
@@ -248,14 +228,18 @@ static sft_code rename_file(cli *c, const char *path, rename_run *r, sft_error *
     if (!code) say_names(c, r);
     for (size_t i = 0; !code && i < r->count; i++)
         code = sft_edit_rename(edit, r->names[i].key, r->names[i].value, err);
-    sfti_arena_free(&r->named); /* the edit has copies */
+    if (!code && r->count > 0)
+        code = cli_edit_drop_digests(c, edit, SFTI_DIGESTS_OF_NAMES, err);
     if (!code) code = cli_edit_finish(c, path, edit, &report, err);
+    if (!code) {
+        cli_edit_result result = { .path = path, .report = &report,
+                                   .changed = report.method != SFT_EDIT_NONE
+                                              || (c->set.output && c->set.copy),
+                                   .renamed = r->names, .renamed_count = r->count };
+        cli_edit_say(c, &result);
+    }
     sft_edit_close(edit);
-    if (code) return code;
-    cli_edit_result result = { .path = path, .report = &report,
-                               .changed = report.method != SFT_EDIT_NONE };
-    cli_edit_say(c, &result);
-    return SFT_OK;
+    return code;
 }
 
 static sft_code rename_model(cli *c, const char *path, rename_run *r, sft_error *err) {
@@ -283,6 +267,7 @@ static void run_rename(cli *c, char **operands, size_t count) {
     (void)count;
     sft_code code = cli_edit_operand(c, &r.arena, operands[0], &path, &err);
     if (!code) code = rename_model(c, path, &r, &err);
+    if (code && r.blame) path = r.blame;
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, path, &err);
     else if (code) cli_edit_fail(c, path, &err);
     rename_end(&r);
@@ -291,6 +276,9 @@ static void run_rename(cli *c, char **operands, size_t count) {
 static const cli_option rename_options[] = {
     { 0, "map", "OLD=NEW", CLI_MANY, 0, offsetof(cli_settings, map),
       "rename this tensor; may be repeated, also to swap two names" },
+    { 0, "map-file", "FILE", CLI_WORD, 0, offsetof(cli_settings, map_file),
+      "the same for every line OLD<tab>NEW of a file, or every member \"OLD\": \"NEW\" of a JSON "
+      "object; - is standard input" },
     { 0, "regex", "s/RE/TO/", CLI_MANY, 0, offsetof(cli_settings, regex),
       "replace matches of an extended regular expression; in TO, & is the match and a "
       "backslash with 1 to 9 a group; g at the end: all matches; may be repeated" },
@@ -305,6 +293,7 @@ static const cli_example rename_examples[] = {
     { "safetensors rename model.safetensors --strip-prefix model.diffusion_model.",
       "the names another program expects" },
     { "safetensors rename model.safetensors --map embed.weight=wte.weight", "one tensor" },
+    { "safetensors rename model.safetensors --map-file names.json", "every name in a list" },
     { "safetensors rename model.safetensors --regex 's/^layers\\.([0-9]+)/blocks.\\1/' --dry-run",
       "which names would change" },
     { NULL, NULL },
@@ -313,16 +302,16 @@ static const cli_example rename_examples[] = {
 const cli_command cli_rename_command = {
     "rename", "FILE", "rename tensors in place",
     "Changes only the names in the header, as meta changes metadata: at once if they fit, and "
-    "atomically. A tensor named by --map gets that name; every other name goes through "
-    "--strip-prefix, each --regex and --add-prefix, in this order. All renames are applied "
-    "together. If two tensors would get one name, nothing is done.\n"
+    "atomically. A tensor named by --map or --map-file gets that name; every other name goes "
+    "through --strip-prefix, each --regex and --add-prefix, in this order. All renames are applied "
+    "together. If two tensors would get the same name, nothing is changed.\n"
     "For a model with an index, the shards whose tensors are renamed are written under new "
     "names, then the index, then the old shards are removed unless another index in the folder "
     "names them. With -o, OUT is a new file, or for a model with an index a new or empty folder.",
     rename_examples,
     { rename_options, cli_match_options, cli_editing_options, cli_writing_options, cli_json_options,
       cli_reading_options, cli_common_options, NULL },
-    { "done, also if no name changes", "no tensor has a name given with --map",
+    { "done, also if no name changes", "no tensor has a name given with --map or --map-file",
       "the model could not be read or written, two tensors would get one name, or a usage error" },
     1, 1, run_rename,
 };

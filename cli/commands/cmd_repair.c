@@ -67,6 +67,9 @@ static sft_code write_repaired(cli *c, const cli_output *out, const sft_repair *
 static sft_code repair_file(cli *c, const char *input, const char **path, sft_error *err) {
     sft_repair *repair = NULL;
     cli_output out;
+    *path = input;
+    if (strcmp(input, "-") == 0)
+        return cli_usage_error(err, "expected a file, found standard input");
     sft_code code = cli_output_begin(&out, c, input, CLI_TARGET_EITHER, err);
     *path = out.blame;
     if (code) return code;
@@ -178,10 +181,10 @@ const cli_command cli_repair_command = {
     "A file that is truncated, whose shapes do not fit its bytes or whose header is not JSON "
     "cannot be repaired: nothing is written, and the message is that of check.\n"
     "For a model in several files (an index, or a folder with one), each file is rewritten into "
-    "the folder OUT, new or empty, and the index names every tensor in the shard that has it and "
-    "the right total_size. A folder with all shards of a model and no index gets one.\n"
+    "the folder OUT, new or empty, and the index is written anew, with the shard of every tensor "
+    "and the correct total_size. A folder with all shards of a model and no index gets one.\n"
     "Several models, or those of a tree with -r, go into the folder OUT/ under their names. "
-    "Nothing is written for a file without a fault, unless --copy is given.",
+    "A file without faults is not written unless --copy is given.",
     repair_examples,
     { repair_options, cli_input_options, cli_in_place_options, cli_writing_options,
       cli_json_options, cli_reading_options, cli_common_options, NULL },

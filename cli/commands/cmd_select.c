@@ -127,6 +127,9 @@ static sft_code select_model(const selection *s, const char *operand, cli_parts 
     if (!code) code = select_parts(s, parts, err);
     if (code || is_unchanged(c, parts, input, all)) return code;
     bool several = sft_set_index_path(parts->sets[0]) != NULL;
+    bool changed = parts->count < all || several;
+    if (changed) code = cli_parts_drop_digests(c, parts, err);
+    if (code) return code;
     if (several && here) return select_in_place(c, parts, err);
     parts->path = c->set.output ? c->set.output : input;
     if (several && c->set.output && !cli_output_is_file(c)) return select_set(c, parts, err);
@@ -183,7 +186,7 @@ const cli_command cli_select_command = {
     "that lose tensors are written under new names, then the index, then the old shards are "
     "removed unless another index in the folder names them.\n"
     "Several models, or those of a tree with -r, go into the folder OUT/ under their names. "
-    "Nothing is written where all tensors stay, unless --copy is given.",
+    "A model that keeps all its tensors is not written unless --copy is given.",
     select_examples,
     { select_options, cli_input_options, cli_in_place_options, cli_writing_options,
       cli_json_options, cli_reading_options, cli_common_options, NULL },

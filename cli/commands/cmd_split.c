@@ -22,11 +22,13 @@ static sft_code split_model(cli *c, char **operands, cli_parts *parts, sft_error
     uint64_t max_bytes;
     uint32_t shards;
     parts->path = NULL;
-    sft_code code = split_usage(c, &max_bytes, &shards, err);
+    sft_code code = cli_output_no_stream(c, err);
+    if (!code) code = split_usage(c, &max_bytes, &shards, err);
     if (code) return code;
     code = cli_parts_open_one(c, operands[0], false, parts, err);
     if (code) return code;
     code = sft_cut_parts(parts->parts, parts->count, max_bytes, parts->shard, &shards, err);
+    if (!code && shards > 1) code = cli_parts_drop_digests(c, parts, err);
     if (code) return code;
     parts->path = c->set.output;
     cli_parts_tell(c, parts);

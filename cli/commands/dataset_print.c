@@ -226,29 +226,86 @@ void dataset_print_compact(cli *c, const char *path, const sft_node *result) {
 
 /* ── ls ── */
 
-static void ls_tensor(cli *c, const char *shard, const sft_tensor *t, size_t width) {
-    char shape[CLI_SHAPE_SIZE];
-    cli_out *out = &c->out;
-    size_t used = cli_escaped_width(t->name);
-    cli_escaped(out, t->name);
-    cli_pad(out, (used < width ? width - used : 0) + 2);
-    cli_printf(out, "%-5s  ", sft_dtype_describe(t->dtype)->name);
-    cli_put(out, shape, cli_shape_text(t->shape, t->rank, shape));
-    cli_printf(out, "  %" PRIu64 "-%" PRIu64 "  ", t->offset, t->offset + (t->end - t->begin));
-    cli_path(out, shard, "\n");
+static bool is_replaced(const dataset_listed *l, size_t i) {
+    const dataset_replaced *r = l->replaced;
+    return r->is && l->first + i < r->count && r->is[l->first + i];
 }
 
-void dataset_print_shard(cli *c, const char *name, const sft_file *file) {
-    size_t width = 0;
+static void ls_row(cli *c, const dataset_listed *l, size_t i) {
+    const sft_tensor *t = sft_file_tensor_at(l->file, i);
+    uint64_t bytes = t->end - t->begin;
+    char shape[CLI_SHAPE_SIZE];
+    cli_cell(c, sft_span_cstr(l->path));
+    cli_text(&c->out, "\t");
+    cli_cell(c, sft_span_cstr(l->name));
+    cli_text(&c->out, "\t");
+    cli_cell(c, t->name);
+    cli_printf(&c->out, "\t%s\t", sft_dtype_describe(t->dtype)->name);
+    cli_put(&c->out, shape, cli_shape_text(t->shape, t->rank, shape));
+    cli_printf(&c->out, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%s\n", bytes, t->offset,
+               t->offset + bytes, is_replaced(l, i) ? "yes" : "no");
+}
+
+typedef struct ls_widths {
+    size_t name, shape;
+} ls_widths;
+
+static void put_cell(cli_out *out, sft_span text, size_t width) {
+    size_t used = cli_escaped_width(text);
+    cli_escaped(out, text);
+    cli_pad(out, (used < width ? width - used : 0) + 2);
+}
+
+static void ls_tensor(cli *c, const dataset_listed *l, size_t i, const ls_widths *w) {
+    const sft_tensor *t = sft_file_tensor_at(l->file, i);
+    char shape[CLI_SHAPE_SIZE];
+    cli_out *out = &c->out;
+    put_cell(out, t->name, w->name);
+    cli_printf(out, "%-5s  ", sft_dtype_describe(t->dtype)->name);
+    size_t len = cli_shape_text(t->shape, t->rank, shape);
+    put_cell(out, (sft_span){ shape, len }, w->shape);
+    cli_printf(out, "%" PRIu64 "-%" PRIu64 "  ", t->offset, t->offset + (t->end - t->begin));
+    cli_path(out, l->name, is_replaced(l, i) ? "  (replaced)\n" : "\n");
+}
+
+static void widen(size_t *width, size_t used, size_t most) {
+    if (used > *width) *width = used < most ? used : most;
+}
+
+static ls_widths measure(const cli *c, const sft_file *file) {
+    ls_widths w = { 4, 5 };
+    char shape[CLI_SHAPE_SIZE];
     for (size_t i = 0; i < sft_file_tensor_count(file); i++) {
         const sft_tensor *t = sft_file_tensor_at(file, i);
-        size_t used = cli_is_matched(&c->set, t->name) ? cli_escaped_width(t->name) : 0;
-        if (used > width) width = used < 72 ? used : 72;
-    }
-    for (size_t i = 0; i < sft_file_tensor_count(file) && !cli_is_over(c); i++) {
-        const sft_tensor *t = sft_file_tensor_at(file, i);
         if (!cli_is_matched(&c->set, t->name)) continue;
-        ls_tensor(c, name, t, width);
-        c->matched++;
+        widen(&w.name, cli_escaped_width(t->name), 72);
+        widen(&w.shape, cli_shape_text(t->shape, t->rank, shape), 40);
+    }
+    return w;
+}
+
+static void ls_head(cli *c, const ls_widths *w) {
+    cli_out *out = &c->out;
+    if (c->set.format == CLI_TSV) {
+        cli_text(out, "path\tshard\tname\tdtype\tshape\tbytes\tbegin\tend\treplaced\n");
+        return;
+    }
+    cli_style_on(out, CLI_DIM);
+    put_cell(out, sft_span_cstr("NAME"), w->name);
+    put_cell(out, sft_span_cstr("DTYPE"), 5);
+    put_cell(out, sft_span_cstr("SHAPE"), w->shape);
+    cli_text(out, "BYTES  SHARD");
+    cli_style_off(out, CLI_DIM);
+    cli_text(out, "\n");
+}
+
+void dataset_print_shard(cli *c, const dataset_listed *shard) {
+    ls_widths w = measure(c, shard->file);
+    bool tsv = c->set.format == CLI_TSV;
+    for (size_t i = 0; i < sft_file_tensor_count(shard->file) && !cli_is_over(c); i++) {
+        if (!cli_is_matched(&c->set, sft_file_tensor_at(shard->file, i)->name)) continue;
+        if (c->matched++ == 0) ls_head(c, &w);
+        if (tsv) ls_row(c, shard, i);
+        else ls_tensor(c, shard, i, &w);
     }
 }

@@ -187,9 +187,10 @@ void meta_get(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     sfti_arena arena = { .alloc = c->alloc };
     cli_input input = { CLI_FILE, operands[0], NULL };
-    sft_code code = cli_edit_operand(c, &arena, operands[0], &input.path, &err);
+    sft_code code = SFT_OK;
+    if (strcmp(operands[0], "-") == 0) input.kind = CLI_STDIN;
+    else code = cli_edit_operand(c, &arena, operands[0], &input.path, &err);
     if (sft_path_is_index(input.path)) input.kind = CLI_INDEX;
-    if (strcmp(input.path, "-") == 0) input.kind = CLI_STDIN;
     if (!code) code = get_keys(c, &input, operands + 1, count - 1, &err);
     if (code) cli_fail_input(c, input.path, &err);
     sfti_arena_free(&arena);

@@ -125,15 +125,19 @@ static sft_code json_pairs_of(sft_span text, sfti_arena *arena, meta_json *out,
     return SFT_OK;
 }
 
-sft_code meta_json_read(cli *c, const char *path, sfti_arena *arena, meta_json *out,
-                        sft_error *err) {
-    sft_code code = cli_read_file(c, path, JSON_FILE_MOST, &out->text, err);
-    if (code) return code;
-    sft_span text = { out->text.data ? out->text.data : "", out->text.len };
+sft_code meta_json_text(sft_span text, sfti_arena *arena, meta_json *out, sft_error *err) {
     while (text.len && strchr(" \t\r\n", *text.data)) text.data++, text.len--;
     if (cli_raw_check(text) && *text.data == '{') return json_pairs_of(text, arena, out, err);
     return cli_usage_error(err, "expected a JSON object, found %s",
                            cli_raw_check(text) ? "another value" : "invalid JSON");
+}
+
+sft_code meta_json_read(cli *c, const char *path, sfti_arena *arena, meta_json *out,
+                        sft_error *err) {
+    sft_code code = cli_read_file(c, path, JSON_FILE_MOST, &out->text, err);
+    if (code) return code;
+    return meta_json_text((sft_span){ out->text.data ? out->text.data : "", out->text.len },
+                          arena, out, err);
 }
 
 /* ── Pictures ── */

@@ -33,6 +33,8 @@ typedef struct meta_json {
 } meta_json;
 sft_code meta_json_read(cli *c, const char *path, sfti_arena *arena, meta_json *out,
                         sft_error *err);
+/* The same of a text; out->text is not touched. */
+sft_code meta_json_text(sft_span text, sfti_arena *arena, meta_json *out, sft_error *err);
 
 /* modelspec.thumbnail: a data: URL of the picture. */
 sft_code meta_thumbnail(cli *c, const char *path, sfti_arena *arena, sft_pair *out,

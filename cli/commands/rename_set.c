@@ -1,3 +1,4 @@
+#include "base/digest_keys.h"
 #include "os/os.h"
 #include "support/edit.h"
 #include "support/files.h"
@@ -33,6 +34,9 @@ static sft_code ask_shard(const set_rename *r, size_t shard, sft_edit *edit,
         if (r->shard_of[i] != shard) continue;
         code = sft_edit_rename(edit, r->names[i].key, r->names[i].value, err);
     }
+    bool renames = is_touched(r, shard);
+    if (!code && renames)
+        code = cli_edit_drop_digests(r->c, edit, SFTI_DIGESTS_OF_NAMES, err);
     return code;
 }
 
@@ -171,13 +175,15 @@ sft_code cli_edit_rename_set(cli *c, const char *index, const sft_set *set,
                              const sft_pair *names, size_t count, sft_error *err) {
     set_rename r = { .c = c, .index = index, .set = set, .names = names, .count = count };
     bool changed = count > 0;
-    sft_code code = take_shards(&r, err);
+    sft_code code = cli_output_no_stream(c, err);
+    if (!code) code = take_shards(&r, err);
     if (!code && c->set.output && !c->set.dry_run)
         code = rename_to_folder(&r, c->set.output, err);
     else if (!code)
         code = rename_here(&r, &changed, err);
     if (!code) {
-        cli_edit_result result = { .path = index, .changed = changed };
+        cli_edit_result result = { .path = index, .changed = changed, .renamed = names,
+                                   .renamed_count = count };
         cli_edit_say(c, &result);
     }
     cli_fresh_end(&r.fresh);

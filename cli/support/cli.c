@@ -3,6 +3,7 @@
 #include "os/os.h"
 #include "support/hints.h"
 
+#include <errno.h>
 #include <string.h>
 
 void cli_status(cli *c, int status) {
@@ -15,9 +16,11 @@ bool cli_is_over(const cli *c) {
 
 /* ── Messages ── */
 
-/* A cancelled job is not reported; lost output is, once, at the end. */
+/* A cancelled job is not reported, nor is a reader that closed the pipe; lost output is, once, at
+ * the end. */
 static bool is_quiet(const cli *c, const sft_error *err) {
-    return err->code == SFT_CANCELLED || c->out.error != 0;
+    bool closed = err->code == SFT_IO_WRITE && err->os_errno == EPIPE;
+    return err->code == SFT_CANCELLED || closed || c->out.error != 0;
 }
 
 void cli_warn(cli *c, const char *path, const sft_error *err) {
@@ -56,8 +59,10 @@ void cli_fail_result(cli *c, const char *path, const sft_error *err) {
 }
 
 void cli_fail_input(cli *c, const char *path, const sft_error *err) {
-    cli_complain(c, path, err);
-    error_result(c, path, err);
+    sft_error hinted = *err;
+    if (err->code == SFT_OUT_OF_ORDER) cli_hint(&hinted, CLI_HINT_FORWARD);
+    cli_complain(c, path, &hinted);
+    error_result(c, path, &hinted);
 }
 
 void cli_refuse(cli *c, const char *path, const sft_error *err) {
@@ -146,6 +151,13 @@ void cli_object_end(cli_object *object) {
     sfti_json_close(&object->w, '}');
     sft_code code = sfti_json_done(&object->w);
     cli_result_end(object->c, object->path, code, &object->err);
+}
+
+/* ── Tables of tabs ── */
+
+void cli_cell(cli *c, sft_span text) {
+    if (c->set.csv_safe) cli_cell_guard(&c->out, text);
+    cli_escaped(&c->out, text);
 }
 
 /* ── Inputs ── */

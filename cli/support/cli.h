@@ -25,6 +25,7 @@ typedef struct cli {
     bool no_results; /* and its end will not be: wrong usage, or the command prints its own */
     uint64_t matched; /* tensors that ls listed */
     bool several;    /* results are told apart by their paths */
+    unsigned dropped; /* digests (base/digest_keys.h) that the result does not record */
     size_t changed, unchanged; /* models that were, or would be, written, and that need not be */
     bool wants_metadata; /* trees of facts have the pairs of the header too */
     sft_open_options edit_open; /* the same for edits; beneath: folder of the index whose shards
@@ -83,6 +84,11 @@ typedef struct cli_object {
 /* Up to "ok":true. Returns the writer. */
 sfti_json_writer *cli_object_begin(cli_object *object, cli *c, const char *path);
 void cli_object_end(cli_object *object);
+
+/* ── Tables of tabs ── */
+
+/* A cell, escaped, with the apostrophe of --csv-safe. */
+void cli_cell(cli *c, sft_span text);
 
 /* ── Inputs ── */
 

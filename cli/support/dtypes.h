@@ -5,7 +5,7 @@
 #include "safetensors.h"
 
 /* Appended to the help of an option that takes such a name. */
-#define CLI_DTYPE_HELP "letters of any case, and names of other tools: fp16, bfloat16, e4m3fn, ..."
+#define CLI_DTYPE_HELP "in any case, or as other tools call them: fp16, bfloat16, e4m3fn, ..."
 
 /* A dtype by any of its names. SFT_BAD_ARGUMENT lists the format's names and the nearest one. */
 sft_code cli_dtype_read(sft_span name, sft_dtype *out, sft_error *err);

@@ -1,9 +1,12 @@
 #include "support/edit.h"
 
+#include "base/digest_keys.h"
+
 #include "os/os.h"
 #include "support/files.h"
 #include "support/output.h"
 #include "support/progress.h"
+#include "support/written.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -27,12 +30,26 @@ sft_code cli_edit_open(cli *c, const char *path, sft_edit **out, sft_error *err)
     return sft_edit_open(path, &options, out, err);
 }
 
+sft_code cli_edit_drop_digests(cli *c, sft_edit *edit, unsigned stale, sft_error *err) {
+    const sft_file *file = sft_edit_file(edit);
+    sft_code code = SFT_OK;
+    for (size_t i = 0; !code && i < sft_file_metadata_count(file); i++) {
+        sft_span key = sft_file_metadata_at(file, i).key;
+        unsigned digest = sfti_digest_key_of(key) & stale;
+        if (!digest) continue;
+        c->dropped |= digest;
+        code = sft_edit_remove(edit, key, err);
+    }
+    return code;
+}
+
 /* Nothing is written where nothing would change, unless --copy is given: report->method tells. */
 static sft_code save_edit(cli *c, const char *path, sft_edit *edit, sft_edit_report *report,
                           sft_error *err) {
     cli_output out;
     cli_progress progress;
-    sft_code code = cli_output_begin(&out, c, path, CLI_TARGET_EDIT, err);
+    sft_code code = cli_output_no_stream(c, err);
+    if (!code) code = cli_output_begin(&out, c, path, CLI_TARGET_EDIT, err);
     if (!code) code = sft_edit_plan(edit, report, err);
     if (code || c->set.dry_run) return code;
     if (report->method == SFT_EDIT_NONE && !c->set.copy) return SFT_OK;
@@ -58,7 +75,7 @@ sft_code cli_edit_finish(cli *c, const char *path, sft_edit *edit, sft_edit_repo
 static void say_list(cli *c, const char *what, const sft_span *keys, size_t count,
                      const char *const *reasons) {
     for (size_t i = 0; i < count; i++) {
-        cli_printf(&c->out, "%s ", what);
+        cli_printf(&c->out, "%s%s ", c->set.dry_run ? "would be " : "", what);
         cli_escaped(&c->out, keys[i]);
         if (reasons) cli_printf(&c->out, ": %s", reasons[i]);
         cli_text(&c->out, "\n");
@@ -87,6 +104,9 @@ static void say_result(cli *c, const cli_edit_result *r) {
     else
         cli_printf(&c->out, ": %s%s", c->set.dry_run ? "would be updated" : "updated",
                    method_words(r));
+    if (r->renamed && r->changed)
+        cli_printf(&c->out, ", %zu tensor%s renamed", r->renamed_count,
+                   r->renamed_count == 1 ? "" : "s");
     if (r->report && !r->same_header && r->changed)
         cli_printf(&c->out, "; %" PRIu64 " spare byte%s in the header", r->report->spare,
                    r->report->spare == 1 ? "" : "s");
@@ -110,6 +130,18 @@ static void write_keys(sfti_json_writer *w, const char *name, const sft_span *ke
     sfti_json_close(w, ']');
 }
 
+static void write_renamed(sfti_json_writer *w, const cli_edit_result *r) {
+    sfti_json_key(w, "renamed");
+    sfti_json_open(w, '[');
+    for (size_t i = 0; i < r->renamed_count; i++) {
+        sfti_json_open(w, '{');
+        sfti_json_put_text(w, "from", r->renamed[i].key);
+        sfti_json_put_text(w, "to", r->renamed[i].value);
+        sfti_json_close(w, '}');
+    }
+    sfti_json_close(w, ']');
+}
+
 static void write_result(cli *c, sfti_json_writer *w, const cli_edit_result *r) {
     sfti_json_put_cstr(w, "output", r->changed ? c->set.output : NULL);
     sfti_json_put_bool(w, "changed", r->changed);
@@ -117,7 +149,10 @@ static void write_result(cli *c, sfti_json_writer *w, const cli_edit_result *r) 
     if (r->report) write_report(w, r->report);
     if (r->what) write_keys(w, r->what, r->listed, r->listed_count);
     if (r->rewritten) write_keys(w, "rewritten", r->rewritten, r->rewritten_count);
+    if (r->renamed) write_renamed(w, r);
     if (r->sha256) sfti_json_put_cstr(w, "sha256", r->sha256);
+    if (c->dropped && r->changed) cli_put_dropped(c, w);
+    c->dropped = 0;
 }
 
 void cli_edit_say(cli *c, const cli_edit_result *result) {
@@ -129,6 +164,8 @@ void cli_edit_say(cli *c, const cli_edit_result *result) {
         say_list(c, "rewritten", result->rewritten, result->rewritten_count,
                  result->rewritten_reasons);
         say_result(c, result);
+        if (result->changed) cli_say_dropped(c, c->set.output ? c->set.output : result->path);
+        c->dropped = 0;
         return;
     }
     write_result(c, cli_object_begin(&object, c, result->path), result);
@@ -144,7 +181,8 @@ bool cli_edits_index(const cli *c, const char *path) {
 sft_code cli_edit_index(cli *c, const char *path, const sft_index_changes *changes,
                         bool *changed, sft_error *err) {
     cli_output out;
-    sft_code code = cli_output_begin(&out, c, path, CLI_TARGET_EDIT, err);
+    sft_code code = cli_output_no_stream(c, err);
+    if (!code) code = cli_output_begin(&out, c, path, CLI_TARGET_EDIT, err);
     if (code) return code;
     return sft_index_rewrite(path, changes, out.in_place ? NULL : out.path, &out.options, changed,
                              err);

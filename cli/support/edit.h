@@ -11,6 +11,8 @@ extern const cli_option cli_editing_options[]; /* --safe --each-shard */
 sft_edit_options cli_edit_options(const cli *c);
 sft_code cli_edit_open(cli *c, const char *path, sft_edit **out, sft_error *err);
 
+/* Request that metadata keys with stale digests go (base/digest_keys.h); c->dropped tells which. */
+sft_code cli_edit_drop_digests(cli *c, sft_edit *edit, unsigned stale, sft_error *err);
 /* Apply it, or write it to -o, or with --dry-run only plan it. */
 sft_code cli_edit_finish(cli *c, const char *path, sft_edit *edit, sft_edit_report *report,
                          sft_error *err);
@@ -28,6 +30,8 @@ typedef struct cli_edit_result {
     const sft_span *rewritten;  /* keys whose values have lost something; NULL: no list */
     size_t rewritten_count;
     const char *const *rewritten_reasons;
+    const sft_pair *renamed;    /* old and new names; NULL: no list */
+    size_t renamed_count;
     const char *sha256; /* of the file, NULL when it was not computed */
 } cli_edit_result;
 

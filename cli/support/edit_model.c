@@ -35,6 +35,8 @@ sft_code cli_edit_operand(cli *c, sfti_arena *arena, const char *operand, const 
     cli_inputs in;
     os_info info;
     *path = operand;
+    if (strcmp(operand, "-") == 0)
+        return cli_usage_error(err, "expected a file to be changed, found standard input");
     if (os_info_path(operand, true, &info) || info.kind != OS_DIR) return SFT_OK;
     sft_code code = cli_inputs_expand(operand, CLI_ONE_LEVEL, &options, &in, err);
     if (!code) code = folder_operand(&in, arena, path, err);

@@ -253,7 +253,29 @@ static const char *guess_text(cli_guess *guess, sft_span path, const char *dot) 
     return cli_guess_text(guess, before, "\"");
 }
 
+/* What people call a field by other programs' names. */
+static const char *field_meant(sft_span name) {
+    static const char *const meant[][2] = {
+        { "base", "base_model" },      { "trigger", "trigger_words" },
+        { "triggers", "trigger_words" }, { "words", "trigger_words" },
+        { "keywords", "trigger_words" }, { "activation", "trigger_words" },
+        { "weight", "preferred_weight" }, { "title", "name" },
+        { "version", "version_name" }, { "creator", "author" },
+        { "dtype", "precision" },      { "filename", "path" },
+        { "folder", "path" },          { "hash", "hashes" },
+        { "sha256", "hashes" },
+    };
+    for (size_t i = 0; i < sizeof meant / sizeof *meant; i++)
+        if (cli_same_letters(name, sft_span_cstr(meant[i][0]))) return meant[i][1];
+    return NULL;
+}
+
 const char *cli_field_guess(cli_guess *guess, sft_span name) {
+    const char *meant = field_meant(name);
+    if (meant) {
+        *guess = (cli_guess){ .word = name, .best = sft_span_cstr(meant) };
+        return guess_text(guess, (sft_span){ name.data, 0 }, "");
+    }
     member at = whole(is_fact(first_part(name)) ? "model" : "result"), parent;
     sft_span path = name;
     if (find_parent(name, &parent)) {

@@ -44,6 +44,9 @@ static const struct field_word { const char *field, *word, *meant; } field_words
     { "architecture", "pony", "base_model=Pony" },
     { "architecture", "illustrious", "base_model=Illustrious" },
     { "architecture", "noobai", "base_model=NoobAI" },
+    { "base_model", "sdxl", "architecture=sdxl" }, { "base_model", "xl", "architecture=sdxl" },
+    { "base_model", "sd1", "architecture=sd-1" }, { "base_model", "sd15", "architecture=sd-1" },
+    { "base_model", "flux", "architecture=flux.1" }, { "base_model", "wan", "architecture~wan" },
 };
 
 static const char *meant_by(const char *field, sft_span value) {
@@ -108,7 +111,7 @@ sft_code cli_field_check(cli *c, const cli_field_place *place, sft_span value, s
     } else if (cli_is(place->path, "model.size")) {
         closed = size_values(&search);
     }
-    if (search.found || search.len == 0) return SFT_OK;
+    if (search.found || (search.len == 0 && !meant_by(name, value))) return SFT_OK;
     const char *guess = guess_of(&search, name);
     if (!closed) {
         note_unknown(c, name, value, guess);

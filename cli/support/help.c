@@ -1,8 +1,18 @@
 #include "support/manual.h"
 
+#include "os/os.h"
+
 #include <string.h>
 
 #define HELP_COLUMNS 79
+#define HELP_LEAST 40
+
+/* Narrower on a terminal that is. */
+static size_t help_columns(const cli_out *out) {
+    size_t columns = os_is_terminal(out->fd) ? os_terminal_columns(out->fd) : 0;
+    if (columns == 0 || columns > HELP_COLUMNS) return HELP_COLUMNS;
+    return columns < HELP_LEAST ? HELP_LEAST : columns;
+}
 
 const cli_command *cli_command_named(const cli_command *const *commands, const char *name) {
     while (*commands && strcmp((*commands)->name, name) != 0) commands++;
@@ -48,11 +58,11 @@ const char *cli_command_guess(const cli_command *const *commands, const char *na
 
 /* Words of text from column `indent` on; the cursor stands at column `at`. */
 static void wrap_text(cli_out *out, const char *text, size_t at, size_t indent) {
-    size_t column = at;
+    size_t column = at, columns = help_columns(out);
     bool first = true;
     while (*text) {
         size_t len = strcspn(text, " ");
-        if (!first && column + 1 + len > HELP_COLUMNS) {
+        if (!first && column + 1 + len > columns) {
             cli_text(out, "\n");
             cli_pad(out, indent);
             column = indent;
@@ -132,7 +142,9 @@ static void exits_text(cli_out *out, const cli_command *command) {
 }
 
 void cli_command_help(cli_out *out, const cli_command *command) {
-    cli_printf(out, "safetensors %s: %s\n", command->name, command->summary);
+    size_t len = strlen(command->name);
+    cli_printf(out, "safetensors %s: ", command->name);
+    wrap_text(out, command->summary, 14 + len, 2);
     examples_text(out, command->examples);
     heading(out, "Usage:");
     cli_printf(out, "  safetensors %s [OPTION]... %s\n", command->name, command->operands);
@@ -194,14 +206,20 @@ static void group_text(cli_out *out, const cli_group *group, bool all) {
             cli_styled(out, CLI_BOLD, title);
             cli_pad(out, 10 - strlen(title));
             cli_text(out, names);
-            cli_pad(out, len < 9 ? 9 - len : 2);
-            cli_printf(out, "%s\n", summary);
+            size_t at = 10 + (len < 9 ? 9 : len + 2);
+            cli_pad(out, at - 10 - len);
+            wrap_text(out, summary, at, 19);
         }
     }
 }
 
+#define CLOSING_WORDS(more)                                                                  \
+    "safetensors help COMMAND explains one" more ". PATH is a file, a folder, an index "       \
+    "(model.safetensors.index.json) or - for standard input."
+
 void cli_overview(cli_out *out, const cli_group *groups, bool all) {
-    cli_printf(out, "safetensors: %s\n", cli_overview_summary);
+    cli_text(out, "safetensors: ");
+    wrap_text(out, cli_overview_summary, 13, 2);
     if (all) examples_text(out, overview_examples);
     else cli_text(out, "\n");
     for (; groups->title; groups++) group_text(out, groups, all);
@@ -210,7 +228,6 @@ void cli_overview(cli_out *out, const cli_group *groups, bool all) {
         two_columns(out, "-h, --help", 10, "show the short overview", 15);
         two_columns(out, "-V, --version", 13, "library, build options and limits", 15);
     }
-    cli_printf(out, "\nsafetensors help COMMAND explains one%s. PATH is a file, a folder,\n"
-                    "an index (model.safetensors.index.json) or - for standard input.\n",
-               all ? " command" : ", help -a lists all");
+    cli_text(out, "\n");
+    wrap_text(out, all ? CLOSING_WORDS(" command") : CLOSING_WORDS(", help -a lists all"), 0, 0);
 }

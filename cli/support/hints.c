@@ -95,6 +95,8 @@ static const hint_row hint_table[] = {
     { CLI_HINT_LIST_KEYS, "\"safetensors meta list\" lists the keys" },
     { CLI_HINT_ALGO, "--algo tells what a bare HEX is" },
     { CLI_HINT_STDIN, "the bytes come from standard input" },
+    { CLI_HINT_FORWARD, "a pipe is read once, from its beginning to its end: save it to a file "
+                        "first" },
     { CLI_HINT_REDIRECT, "redirect it with > FILE, or use --to-terminal" },
     { CLI_HINT_AS_RAW, "--as raw gives its bytes" },
     { CLI_HINT_NPY_ORDER, "numpy.save(path, array.astype(array.dtype.newbyteorder(\"<\")))" },

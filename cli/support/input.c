@@ -271,6 +271,5 @@ sft_code cli_inputs_one(const cli_inputs *inputs, const cli_input **out, sft_err
     if (inputs->count > 1 || first->kind == CLI_EMPTY)
         return cli_not_one(inputs->count > 1 ? inputs->count : 0, err);
     *out = first;
-    if (first->kind != CLI_STDIN) return SFT_OK;
-    return cli_usage_error(err, "expected a file, found standard input");
+    return SFT_OK;
 }

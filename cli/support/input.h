@@ -45,8 +45,8 @@ sft_code cli_inputs_expand(const char *operand, cli_depth depth, const sft_set_o
                            cli_inputs *out, sft_error *err);
 void cli_inputs_free(cli_inputs *inputs);
 
-/* The only model among the inputs of an operand. SFT_BAD_ARGUMENT for another number or standard
- * input; what made an input CLI_BLOCKED. */
+/* The only model among the inputs of an operand. SFT_BAD_ARGUMENT for another number; what made an
+ * input CLI_BLOCKED. */
 sft_code cli_inputs_one(const cli_inputs *inputs, const cli_input **out, sft_error *err);
 /* Fails for a folder that does not hold one model but `count`. */
 sft_code cli_not_one(size_t count, sft_error *err);

@@ -21,6 +21,7 @@ typedef struct many {
 static bool is_folder(const char *path) {
     os_info info;
     size_t len = strlen(path);
+    if (strcmp(path, "-") == 0) return false;
     if (len > 0 && path[len - 1] == '/') return true;
     return os_info_path(path, true, &info) == 0 && info.kind == OS_DIR;
 }
@@ -81,6 +82,7 @@ static sft_code make_folder(const many *m, sft_error *err) {
 static void write_one(many *m, size_t i, cli_write_fn each, void *ctx) {
     cli *c = m->c;
     const cli_input *input = m->items[i];
+    c->dropped = 0;
     if (m->outputs) c->set.output = m->outputs[i];
     if (cli_input_is_path(input) || input->kind == CLI_STDIN) each(c, input->path, ctx);
     else cli_report_input(c, input);

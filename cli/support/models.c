@@ -10,9 +10,9 @@
 
 #define METADATA_CUT 4096 /* bytes of a metadata value */
 #define THREADS_MOST 16
-#define EACH_MOST 64 /* models of a thread in one batch */
-/* Each holds a file open; what is hashed is opened once more. */
-#define BATCH_MOST 256
+/* Models in one batch: of a thread, few, whose memory is used again for the next; if they are to be
+ * hashed, of all threads, as files that differ in size share them. Each holds a file open. */
+#define EACH_MOST 8
 #define BATCH_HASHED_MOST 64
 
 /* ── One model ── */
@@ -351,8 +351,7 @@ static size_t fit_batch(cli *c, cli_model *models, size_t count) {
 }
 
 static size_t batch_most(const cli_digests *digests, size_t threads) {
-    size_t most = digests && digests->wanted ? BATCH_HASHED_MOST : BATCH_MOST;
-    return threads * EACH_MOST < most ? threads * EACH_MOST : most;
+    return digests && digests->wanted ? BATCH_HASHED_MOST : threads * EACH_MOST;
 }
 
 /* By batches that grow: the first answers come at once. */

@@ -37,8 +37,16 @@ const cli_option cli_json_options[] = {
     END,
 };
 
+const cli_option cli_table_options[] = {
+    { 0, "tsv", NULL, CLI_FLAG, CLI_TSV, AT(format), "a table, values separated by tabs" },
+    { 0, "csv-safe", NULL, CLI_FLAG, 1, AT(csv_safe), CLI_CSV_SAFE_HELP },
+    END,
+};
+
 const cli_option cli_writing_options[] = {
-    { 'o', "output", "OUT", CLI_WORD, 0, AT(output), "write the result to OUT" },
+    { 'o', "output", "OUT", CLI_WORD, 0, AT(output),
+      "write the result to OUT; - is standard output, and what is reported then goes to stderr" },
+    { 0, "to-terminal", NULL, CLI_FLAG, 1, AT(terminal), "with -o -: write even to a terminal" },
     { 0, "force", NULL, CLI_FLAG, 1, AT(force),
       "overwrite an existing file, even one with several hard links" },
     { 0, "follow", NULL, CLI_FLAG, 1, AT(follow), "replace the target of a symbolic link" },

@@ -48,7 +48,7 @@ typedef struct cli_settings {
     int verify, compute;
     /* of meta and rename */
     int safe, each_shard, to_json;
-    const char *from_json, *thumbnail, *strip_prefix, *add_prefix;
+    const char *from_json, *thumbnail, *strip_prefix, *add_prefix, *map_file;
     cli_words map, regex;
     /* of dataset */
     int remove;
@@ -107,13 +107,12 @@ typedef struct cli_group {
     "with --tsv: put an apostrophe before values that a spreadsheet would run as formulas (those " \
     "that begin with = + - @ or a double quote)"
 
-#define CLI_CSV_SAFE_ALONE "expected --tsv with --csv-safe, found none"
-
 /* Shared tables, each ended by a row without name. */
 extern const cli_option cli_common_options[];  /* --help --version --color */
 extern const cli_option cli_reading_options[]; /* --level --legacy */
 extern const cli_option cli_input_options[];   /* -r */
 extern const cli_option cli_json_options[];    /* --json --jsonl */
+extern const cli_option cli_table_options[];   /* --tsv --csv-safe */
 extern const cli_option cli_writing_options[]; /* -o --force --dry-run --no-sync ...: output.h */
 extern const cli_option cli_in_place_options[]; /* --in-place */
 

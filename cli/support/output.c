@@ -66,7 +66,7 @@ static sft_code check_target(const cli *c, const char *path, bool in_place, bool
     return shared && !c->set.force ? refuse_names(info.links, err) : SFT_OK;
 }
 
-/* ── A file ── */
+/* ── Mode and time ── */
 
 void cli_output_restrict(uint32_t *mode, uint32_t other) {
     if (other == 0) return;
@@ -98,12 +98,44 @@ static sft_code no_output(cli_target target, sft_error *err) {
                            target == CLI_TARGET_EITHER ? " or --in-place" : "");
 }
 
-/* What is written appears whole, or not at all. */
-static sft_code no_stream(sft_error *err) {
+/* ── Standard output ── */
+
+bool cli_output_is_stream(const cli *c) {
+    return c->set.output && strcmp(c->set.output, "-") == 0;
+}
+
+sft_code cli_output_no_stream(const cli *c, sft_error *err) {
+    if (!cli_output_is_stream(c)) return SFT_OK;
     cli_usage_error(err, "expected a path for -o, found - (standard output)");
     cli_hint(err, CLI_HINT_DASH_FILE);
     return SFT_BAD_ARGUMENT;
 }
+
+static sft_code begin_stream(cli_output *out, cli *c, sft_error *err) {
+    out->stream = true;
+    out->options = (sft_path_options)SFT_PATH_OPTIONS_INIT;
+    out->options.alloc = &c->alloc;
+    if (c->set.terminal || c->set.dry_run || !os_is_terminal(1)) return SFT_OK;
+    cli_usage_error(err, "expected a file or a pipe for binary output, found a terminal");
+    cli_hint(err, CLI_HINT_REDIRECT);
+    return SFT_BAD_ARGUMENT;
+}
+
+/* Forward from where the descriptor is: behind what the shell has put there. */
+static sft_code write_stream(void *ctx, const void *bytes, size_t len, sft_error *err) {
+    (void)ctx;
+    for (const char *at = bytes; len > 0;) {
+        size_t put = 0;
+        int error = os_write(1, at, len, &put);
+        if (!error && put == 0) error = EIO;
+        if (error) return sfti_io_fail(err, SFT_IO_WRITE, error, "write");
+        at += put;
+        len -= put;
+    }
+    return SFT_OK;
+}
+
+/* ── A file ── */
 
 sft_code cli_output_agrees(const cli *c, sft_error *err) {
     if (!c->set.in_place || !c->set.output) return SFT_OK;
@@ -116,13 +148,16 @@ sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target
     uint32_t old_mode = 0;
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
     out->in_place = !c->set.output;
+    out->stream = false;
     out->input = input;
     out->path = out->blame = out->in_place ? input : c->set.output;
     sft_code code = cli_output_agrees(c, err);
     if (code) return code;
     bool asked = c->set.in_place || target == CLI_TARGET_EDIT;
     if (!out->path || (out->in_place && !asked)) return no_output(target, err);
-    if (!out->in_place && strcmp(out->path, "-") == 0) return no_stream(err);
+    if (cli_output_is_stream(c)) return begin_stream(out, c, err);
+    if (out->in_place && strcmp(out->path, "-") == 0)
+        return cli_usage_error(err, "expected a file to be changed, found standard input");
     code = check_target(c, out->path, out->in_place, &there, &old_mode, err);
     if (code) return code;
     options.alloc = &c->alloc;
@@ -138,6 +173,7 @@ sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target
 }
 
 sft_code cli_output_sink(const cli_output *out, sft_sink *sink, sft_error *err) {
+    if (out->stream) return sft_sink_callback(write_stream, NULL, out->options.alloc, sink, err);
     return sft_sink_path(out->path, &out->options, sink, err);
 }
 

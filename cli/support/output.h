@@ -20,6 +20,7 @@ typedef struct cli_output {
     const char *input; /* likewise; NULL: several */
     const char *blame; /* of a failed beginning: the path it is about */
     bool in_place;     /* no -o: the input is replaced */
+    bool stream;       /* -o -: one stream to standard output, not atomic */
     sft_path_options options; /* for sft_sink_path(path): all the rules above */
 } cli_output;
 
@@ -30,7 +31,11 @@ sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target
                           sft_error *err);
 /* -o and --in-place are not given both; cli_output_begin sees to that itself. */
 sft_code cli_output_agrees(const cli *c, sft_error *err);
-/* The sink; nothing is there until it is finished. */
+/* -o -: standard output. c->out then leads to stderr, for nothing else may be in the stream. */
+bool cli_output_is_stream(const cli *c);
+/* Fail for -o -, of a command that writes files by their names. */
+sft_code cli_output_no_stream(const cli *c, sft_error *err);
+/* The sink; nothing is there until it is finished, unless it is a stream. */
 sft_code cli_output_sink(const cli_output *out, sft_sink *sink, sft_error *err);
 
 /* Write parts there, with progress, and say so; with --dry-run only that. */
@@ -41,7 +46,7 @@ sft_code cli_output_parts(const cli_output *out, cli *c, const cli_parts *parts,
  * metadata of the one that the parts came from. */
 sft_code cli_output_set(cli *c, cli_parts *parts, uint32_t shards, sft_error *err);
 
-/* -o names a file, by how it ends, and no folder for the shards of a model. */
+/* -o names a file, by how it ends, or standard output, and no folder for the shards of a model. */
 bool cli_output_is_file(const cli *c);
 /* With --keep-mtime *out becomes the time of the last change of that file. */
 sft_code cli_output_mtime(const cli *c, const char *path, int64_t *out, sft_error *err);

@@ -21,6 +21,7 @@ typedef struct set_output {
 bool cli_output_is_file(const cli *c) {
     static const char *const ends[] = { ".safetensors", ".sft" };
     size_t len = c->set.output ? strlen(c->set.output) : 0;
+    if (cli_output_is_stream(c)) return true;
     for (size_t i = 0; i < 2; i++) {
         size_t tail = strlen(ends[i]);
         if (len > tail && strcmp(c->set.output + len - tail, ends[i]) == 0) return true;

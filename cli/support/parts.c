@@ -1,5 +1,6 @@
 #include "support/parts.h"
 
+#include "base/digest_keys.h"
 #include "base/order.h"
 #include "support/edit.h"
 
@@ -12,9 +13,6 @@ static sft_code no_model(const cli_input *input, sft_error *err) {
     if (input->err) {
         *err = *input->err;
         return err->code;
-    }
-    if (input->kind == CLI_STDIN) {
-        return cli_usage_error(err, "expected a file, found standard input");
     }
     return sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET,
                      "expected models (*.safetensors, *.sft or an index) in this folder, found "
@@ -42,7 +40,7 @@ static sft_code open_input(cli *c, cli_parts *p, const cli_input *input, sft_err
     /* The paths of errors must outlive the inputs they come from. */
     p->path = sfti_arena_copy(&p->arena, input->path, strlen(input->path));
     if (!p->path) return sfti_fail_memory(err, strlen(input->path));
-    bool model = cli_input_is_path(input);
+    bool model = cli_input_is_path(input) || input->kind == CLI_STDIN;
     if (!model) return no_model(input, err);
     sft_code code = cli_open_model(c, input, &set, err);
     return code ? code : take_set(p, set, err);
@@ -163,6 +161,21 @@ static sft_code list_metadata(cli_parts *p, sft_error *err) {
         for (size_t i = 0; i < sft_file_metadata_count(p->files[f]); i++)
             p->picks[at++] = (cli_pick){ (uint32_t)f, (uint32_t)i };
     return settle_picks(p, err);
+}
+
+sft_code cli_parts_drop_digests(cli *c, cli_parts *p, sft_error *err) {
+    size_t kept = 0;
+    cli_pick *picks = sfti_arena_array(&p->lists, p->metadata_count, sizeof *picks);
+    if (!picks) return sfti_fail_memory(err, p->metadata_count * sizeof *picks);
+    for (size_t i = 0; i < p->metadata_count; i++) {
+        unsigned digest = sfti_digest_key_of(cli_parts_pair(p, i).key);
+        c->dropped |= digest;
+        if (digest) continue;
+        picks[kept++] = p->picks ? p->picks[i] : (cli_pick){ (uint32_t)p->only, (uint32_t)i };
+    }
+    p->picks = picks;
+    p->metadata_count = kept;
+    return SFT_OK;
 }
 
 /* ── All together ── */

@@ -27,6 +27,7 @@ typedef struct cli_parts {
      * has any, number `only`. */
     cli_pick *picks;
     size_t only;
+    const sft_pair *pairs; /* instead of those of the files, or NULL */
     size_t metadata_count;
     bool has_metadata;  /* even if there are no pairs */
     size_t conflicts;   /* keys of which a later value was not taken */
@@ -46,6 +47,9 @@ void cli_parts_free(cli_parts *parts);
 void cli_parts_drop(cli_parts *parts);
 /* Pair i of the metadata; parts is a cli_parts. */
 sft_pair cli_parts_pair(const void *parts, size_t i);
+/* The result has other data: digests that the metadata record are left out, and c->dropped tells
+ * which. */
+sft_code cli_parts_drop_digests(cli *c, cli_parts *parts, sft_error *err);
 /* How the parts are written: at the level asked for, with the metadata. */
 sft_plan_options cli_parts_plan(const cli *c, const cli_parts *parts);
 /* Bytes of a tensor; 0 where its shape asks for more than there can be. */

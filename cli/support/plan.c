@@ -6,6 +6,7 @@ static sft_pair picked_pair(const cli_parts *p, cli_pick pick) {
 
 sft_pair cli_parts_pair(const void *parts, size_t i) {
     const cli_parts *p = parts;
+    if (p->pairs) return p->pairs[i];
     return p->picks ? picked_pair(p, p->picks[i]) : sft_file_metadata_at(p->files[p->only], i);
 }
 

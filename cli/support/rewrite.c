@@ -1,3 +1,4 @@
+#include "base/digest_keys.h"
 #include "support/fresh.h"
 #include "support/output.h"
 #include "support/written.h"
@@ -35,22 +36,24 @@ static size_t collect_shard(const set_rewrite *r, size_t shard) {
     return count;
 }
 
-static sft_pair shard_pair(const void *file, size_t i) {
-    return sft_file_metadata_at(file, i);
-}
-
 /* The collected parts, with the shard's metadata. */
 static sft_code save_collected(set_rewrite *r, size_t shard, size_t count, sft_sink sink,
                               const sft_job *job, sft_error *err) {
     const sft_file *file = sft_set_shard_at(r->set, shard);
     sft_plan_options plan = SFT_PLAN_OPTIONS_INIT;
+    sfti_kept_pairs kept;
+    sft_code code = sfti_kept_pairs_of(file, SFTI_DIGESTS_OF_DATA, &r->fresh.arena, &kept, err);
+    if (code) {
+        sft_sink_abandon(&sink);
+        return code;
+    }
+    r->c->dropped |= kept.dropped;
     plan.has_metadata = sft_file_has_metadata(file);
     plan.level = (sft_level)r->c->set.level;
     plan.alloc = &r->c->alloc;
-    plan.pair_at = shard_pair;
-    plan.pair_ctx = file;
-    return sft_save_parts(r->some, count, NULL, sft_file_metadata_count(file), &plan, sink, job,
-                          err);
+    plan.pair_at = sfti_kept_pair;
+    plan.pair_ctx = &kept;
+    return sft_save_parts(r->some, count, NULL, kept.count, &plan, sink, job, err);
 }
 
 static sft_code write_shard(set_rewrite *r, size_t shard, char *path, size_t count,

@@ -383,6 +383,15 @@ static bool has_base(sft_span kind) {
     return form_of(kind) != FORM_OF || cli_is(kind, "vae") || !kind.len;
 }
 
+/* A name that every trainer's base checkpoint may have tells nothing of it. */
+static bool is_any_base(sft_span stem) {
+    static const char *const names[] = { "model", "base", "base_model", "checkpoint",
+                                         "pytorch_model", "diffusion_pytorch_model" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (cli_same_letters(stem, sft_span_cstr(names[i]))) return true;
+    return false;
+}
+
 sft_span cli_base_words(const sft_node *root, char buffer[CLI_TITLE_SIZE]) {
     static const char *const declared[] = { "model.base_model", "model.base_checkpoint" };
     title t = { buffer, 0 };
@@ -391,6 +400,7 @@ sft_span cli_base_words(const sft_node *root, char buffer[CLI_TITLE_SIZE]) {
     for (size_t i = 0; i < sizeof declared / sizeof *declared && t.len == 0; i++) {
         sft_span value = sft_node_text(root, declared[i]);
         if (!value.len || cli_is(value, "Other")) continue;
+        if (is_any_base(cli_base_label_words(value))) continue;
         put_label(&t, cli_base_label_words(value));
         doubt(&t, root, declared[i]);
     }

@@ -43,13 +43,13 @@ bool cli_text_has(sft_span text, sft_span word);
 /* For tables of options; and a paragraph that tells all this. */
 #define CLI_WHERE_HELP "only models that match; also != ~ (contains) < <= > >=, in quotes"
 #define CLI_WHERE_ABOUT \
-    "--where FIELD=VALUE keeps the models whose field has that value, letters of either case; " \
-    "of a list one item is enough. != keeps the others, those without a value too; FIELD= " \
-    "those without a value, FIELD!= those with one. ~ looks for a part of a text. < <= > >= " \
-    "compare numbers and dates; quote them, or the shell takes < and > for files. Numbers may " \
-    "have units: K, M, B and T, of sizes KB, MB, GB and TB (powers of 1000) or KiB, MiB, GiB " \
-    "and TiB (of 1024). A number with a unit equals what rounds to it, as sizes are shown: " \
-    "parameters=7B also means 6.74 billion, and so does >=7B. A date may be cut anywhere: " \
-    "date=2024-05 is all of May. Several conditions must all hold."
+    "--where FIELD=VALUE keeps the models whose field has that value, ignoring case; in a " \
+    "list, one matching item is enough. != keeps the others, including those without a value; " \
+    "FIELD= keeps those without a value, FIELD!= those with one. ~ means contains. < <= > >= " \
+    "compare numbers and dates; quote them, or the shell treats < and > as redirections. " \
+    "Numbers may have units: K, M, B and T, for sizes KB, MB, GB and TB (powers of 1000) or " \
+    "KiB, MiB, GiB and TiB (of 1024). A number with a unit equals what rounds to it, as sizes " \
+    "are shown: parameters=7B also means 6.74 billion, and so does >=7B. A date may be " \
+    "shortened: date=2024-05 is all of May 2024. Several conditions must all hold."
 
 #endif

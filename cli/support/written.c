@@ -1,5 +1,7 @@
 #include "support/written.h"
 
+#include "base/digest_keys.h"
+
 #include <inttypes.h>
 
 cli_written_file cli_written_parts(const char *path, const sft_part *parts, size_t count,
@@ -124,7 +126,36 @@ static void put_result(cli *c, sfti_json_writer *w, const cli_written *written) 
         sfti_json_put_uint(w, "cast", written->cast);
         sfti_json_put_uint(w, "bytes_before", written->bytes_before);
     }
+    if (c->dropped) cli_put_dropped(c, w);
     if (written->more) written->more(written->ctx, w);
+}
+
+/* ── Digests of what was ── */
+
+void cli_put_dropped(const cli *c, sfti_json_writer *w) {
+    const char *key;
+    unsigned bit;
+    sfti_json_key(w, "dropped");
+    sfti_json_open(w, '[');
+    for (size_t i = 0; (key = sfti_digest_key_at(i, &bit)) != NULL; i++)
+        if (c->dropped & bit) sfti_json_cstr(w, key);
+    sfti_json_close(w, ']');
+}
+
+void cli_say_dropped(cli *c, const char *path) {
+    const char *key, *comma = "";
+    unsigned bit;
+    if (!c->dropped) return;
+    cli_flush(&c->out);
+    cli_text(&c->err, "safetensors: note: ");
+    cli_path(&c->err, path, c->set.dry_run ? ": would leave out " : ": left out ");
+    for (size_t i = 0; (key = sfti_digest_key_at(i, &bit)) != NULL; i++) {
+        if (!(c->dropped & bit)) continue;
+        cli_printf(&c->err, "%s%s", comma, key);
+        comma = ", ";
+    }
+    cli_text(&c->err, ", recorded before the change\n");
+    cli_flush(&c->err);
 }
 
 void cli_say_written(cli *c, const cli_written *written) {
@@ -133,6 +164,7 @@ void cli_say_written(cli *c, const cli_written *written) {
     else c->unchanged++;
     if (!cli_is_json(c)) {
         say_human(c, written);
+        cli_say_dropped(c, written->output);
         return;
     }
     put_result(c, cli_object_begin(&object, c, written->input), written);

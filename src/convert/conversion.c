@@ -1,5 +1,6 @@
 #include "convert/conversion.h"
 
+#include "base/digest_keys.h"
 #include "base/checked.h"
 #include "base/options.h"
 
@@ -117,9 +118,19 @@ static bool is_key_before(const sft_conversion *c, size_t shard, sft_span key) {
     return false;
 }
 
+/* Digests that are recorded of the data as it was. */
+static unsigned stale_digests(const sft_conversion *c) {
+    bool changed = c->by_action[SFT_CONVERT_CAST] || c->by_action[SFT_CONVERT_DEQUANTIZE]
+                || c->by_action[SFT_CONVERT_DROP];
+    return changed ? SFTI_DIGESTS_OF_DATA : 0;
+}
+
+static bool is_kept(const sft_conversion *c, size_t shard, sft_span key) {
+    return !(sfti_digest_key_of(key) & stale_digests(c)) && !is_key_before(c, shard, key);
+}
+
 static sft_pair converted_pair(const void *conversion, size_t i) {
     const sft_conversion *c = conversion;
-    if (!c->picks) return sft_file_metadata_at(sft_set_shard_at(c->set, 0), i);
     return sft_file_metadata_at(sft_set_shard_at(c->set, c->picks[i].shard), c->picks[i].pair);
 }
 
@@ -130,16 +141,12 @@ static sft_code gather_metadata(sft_conversion *c, sft_error *err) {
         c->has_metadata = c->has_metadata || sft_file_has_metadata(file);
         most += sft_file_metadata_count(file);
     }
-    if (shards == 1) {
-        c->metadata_count = most;
-        return SFT_OK;
-    }
     c->picks = sfti_arena_array(&c->arena, most, sizeof *c->picks);
     if (!c->picks) return sfti_fail_memory(err, most * sizeof *c->picks);
     for (size_t s = 0; s < shards; s++) {
         const sft_file *file = sft_set_shard_at(c->set, s);
         for (size_t i = 0; i < sft_file_metadata_count(file); i++)
-            if (!is_key_before(c, s, sft_file_metadata_at(file, i).key))
+            if (is_kept(c, s, sft_file_metadata_at(file, i).key))
                 c->picks[c->metadata_count++] = (sfti_convert_pick){ (uint32_t)s, (uint32_t)i };
     }
     return SFT_OK;
@@ -358,10 +365,6 @@ sft_code sft_conversion_save_set(sft_conversion *conversion, const char *folder,
     return code;
 }
 
-static sft_pair shard_pair(const void *file, size_t i) {
-    return sft_file_metadata_at(file, i);
-}
-
 sft_code sft_conversion_save_shard(sft_conversion *conversion, size_t shard, sft_sink sink,
                                    const sft_job *job, sft_error *err) {
     sft_plan_options plan = plan_options_of(conversion);
@@ -371,8 +374,14 @@ sft_code sft_conversion_save_shard(sft_conversion *conversion, size_t shard, sft
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a shard of the set, found a higher number");
     }
+    sfti_arena work = { .alloc = conversion->alloc };
+    sfti_kept_pairs kept;
+    sft_code code = sfti_kept_pairs_of(file, stale_digests(conversion), &work, &kept, err);
     plan.has_metadata = sft_file_has_metadata(file);
-    plan.pair_at = shard_pair;
-    plan.pair_ctx = file;
-    return save_file(conversion, shard, sft_file_metadata_count(file), &plan, sink, job, err);
+    plan.pair_at = sfti_kept_pair;
+    plan.pair_ctx = &kept;
+    if (code) sft_sink_abandon(&sink);
+    else code = save_file(conversion, shard, kept.count, &plan, sink, job, err);
+    sfti_arena_free(&work);
+    return code;
 }

@@ -70,7 +70,7 @@ struct sft_conversion {
     sfti_dequant dequant;
     sft_source source;      /* of all cast bytes */
     sft_source *files;      /* of the shards */
-    sfti_convert_pick *picks; /* metadata of several shards; NULL: that of the only one */
+    sfti_convert_pick *picks; /* metadata of all shards, without stale digests */
     size_t metadata_count;
     bool has_metadata;
     uint64_t by_action[SFTI_CONVERT_ACTIONS]; /* tensors of each */

@@ -67,6 +67,7 @@ static bool blocks_fit(sfti_quant *q) {
     if (all != 1 && s->rank != t->rank && !rows) return false;
     for (uint32_t d = 0; d < t->rank; d++) {
         uint64_t factors = all == 1 || (rows && d + 1 == t->rank) ? 1 : s->shape[d];
+        if (rows && all != 1 && d + 1 < t->rank && factors != t->shape[d]) return false;
         q->block[d] = t->shape[d] == 0 ? 1 : block_of(t->shape[d], factors);
         if (q->block[d] == 0) return false;
     }

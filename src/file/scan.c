@@ -375,12 +375,20 @@ static void drop_promise(sft_error *error) {
     if (promises_repair(error->hint)) error->hint = SFT_HINT_NONE;
 }
 
+/* A hint that names another remedy stays. */
+static void add_promise(sft_error *error) {
+    if (error->hint == SFT_HINT_NONE || error->hint == SFT_HINT_BROKEN_WRITER)
+        error->hint = SFT_HINT_REPAIR;
+}
+
 /* Repair rewrites the whole file: if one finding cannot be repaired, no hint offers a repair. */
 static void scan_promise(sft_scan *scan, uint64_t size) {
-    if (scan->error.code == SFT_OK ||
-        sfti_repairs_all(sfti_scan_model(scan), &scan->error, scan->findings.items,
-                         scan->findings.count, size))
+    if (scan->error.code == SFT_OK) return;
+    if (sfti_repairs_all(sfti_scan_model(scan), &scan->error, scan->findings.items,
+                         scan->findings.count, size)) {
+        add_promise(&scan->error);
         return;
+    }
     drop_promise(&scan->error);
     for (size_t i = 0; i < scan->findings.count; i++)
         drop_promise(&((sft_finding *)scan->findings.items + i)->error);

@@ -10,12 +10,14 @@
  * nobody says more. A declared child is believed where tensors show its parent. */
 static const char *const family_rows[][2] = {
     { "flux.1-dev", "flux.1" }, { "flux.1-schnell", "flux.1" }, { "chroma", "flux.1" },
+    { "flux.1-redux", "flux.1" }, { "pulid-flux", "flux.1" }, { "pulid", "sdxl" },
+    { "photomaker", "sdxl" }, { "vae-wan-2.2", "vae-wan" },
     { "chroma-radiance", "chroma" }, { "flux.2-dev", "flux.2" },
     { "flux.2-klein-4b", "flux.2" }, { "flux.2-klein-9b", "flux.2" }, { "sd-3-medium", "sd-3" },
     { "sd-3.5-medium", "sd-3" }, { "sd-3.5-large", "sd-3" }, { "wan-2.1", "wan" },
     { "wan-2.2", "wan" }, { "wan-animate-2", "wan" }, { "skyreels-v2", "wan" },
     { "chronoedit", "wan" }, { "anyflow", "wan" }, { "helios", "wan" },
-    { "ltx-2", "ltx-video" }, { "framepack", "hunyuan-video" },
+    { "ltx-2", "ltx-video" }, { "sana-wm-ltx2-refiner", "ltx-2" }, { "framepack", "hunyuan-video" },
     { "qwen-image-2.1", "qwen-image" }, { "consisid", "cogvideox" },
     { "bria-fibo", "bria" }, { "bria-fibo-2", "bria-fibo" },
     { "stable-audio-3", "stable-audio" }, { "cosmos-1", "cosmos" }, { "cosmos-3", "cosmos" },
@@ -29,7 +31,8 @@ static const char *const family_rows[][2] = {
     { "vae-ltx-2", "vae-ltx" }, { "vae-hunyuan-video-1.5", "vae-hunyuan-video" },
     { "vae-svd", "vae-sd" }, { "clip-l", "clip" }, { "clip-g", "clip" }, { "clip-h", "clip" },
     { "siglip2", "siglip" }, { "t5-xxl", "t5" }, { "t5-seq2seq", "t5" }, { "umt5", "t5" },
-    { "mt5", "t5-seq2seq" }, { "mistral", "llama" }, { "ministral", "mistral" },
+    { "mt5", "t5-seq2seq" }, { "granite-moe-shared", "granite-moe" }, { "mistral", "llama" },
+    { "ministral", "mistral" },
     { "ministral3", "mistral" }, { "mistral3", "mistral" }, { "xlm-roberta", "roberta" },
     { "xlm-roberta-xl", "roberta" }, { "camembert", "roberta" },
     { "roberta-prelayernorm", "roberta" }, { "deberta-v2", "deberta" }, { "mbart", "bart" },
@@ -42,7 +45,8 @@ static const char *const family_rows[][2] = {
     { "vivit", "vit" }, { "yolos", "vit" }, { "test_vit", "vit" }, { "seresnet", "resnet" },
     /* timm's names of sizes: of the first part of their name */
     { "beit_", "beit" }, { "cait_", "cait" }, { "deit_", "deit" }, { "deit3_", "deit3" },
-    { "eva_", "eva" }, { "vit_", "vit" }, { "resnet#", "resnet" }, { "seresnet#", "seresnet" },
+    { "convnext_", "convnext" }, { "eva_", "eva" }, { "eva02_", "eva02" }, { "vit_", "vit" },
+    { "resnet#", "resnet" }, { "seresnet#", "seresnet" },
     /* quantisations */
     { "nvfp4", "compressed-tensors" }, { "mxfp4", "compressed-tensors" },
     { "compressed-tensors-w4a16", "compressed-tensors" },
@@ -52,12 +56,21 @@ static const char *const family_rows[][2] = {
     { "compressed-tensors-w4a8", "compressed-tensors" },
 };
 
+/* Libraries write "qwen3_next", we write "qwen3-next". */
+static bool same_id(sft_span a, sft_span b) {
+    if (a.len != b.len) return false;
+    for (size_t i = 0; i < a.len; i++)
+        if ((a.data[i] == '_' ? '-' : a.data[i]) != (b.data[i] == '_' ? '-' : b.data[i]))
+            return false;
+    return true;
+}
+
 /* A name in full; up to an underscore, "vit_" of "vit_base_patch16"; "resnet#" of "resnet18". */
 static bool family_fits(sft_span name, const char *child) {
     size_t len = strlen(child);
     char last = child[len - 1];
     if (last == '_') return name.len > len && sfti_begins(name, child);
-    if (last != '#') return sfti_is(name, child);
+    if (last != '#') return same_id(name, sft_span_cstr(child));
     return name.len >= len && memcmp(name.data, child, len - 1) == 0
         && sfti_lex_digit(name.data[len - 1]);
 }
@@ -72,7 +85,7 @@ const char *sfti_architecture_parent(sft_span name) {
 
 bool sfti_architecture_within(sft_span a, sft_span b) {
     for (int i = 0; i < FAMILY_DEPTH; i++) {
-        if (sft_span_equal(a, b)) return true;
+        if (same_id(a, b)) return true;
         const char *parent = family_parent(a);
         if (!parent) return false;
         a = sft_span_cstr(parent);

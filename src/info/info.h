@@ -15,6 +15,8 @@
 #include "safetensors_hash.h"
 #include "safetensors_info.h"
 
+#include <string.h>
+
 #define SFTI_COUNT(table) (sizeof(table) / sizeof *(table))
 
 /* ── Values ── */
@@ -349,10 +351,23 @@ bool sfti_parse_uint(sft_span text, uint64_t *out);
 bool sfti_parse_double(sft_span text, double *out); /* Python's float, no inf or nan */
 bool sfti_starts_with(sft_span text, const char *prefix);
 bool sfti_ends_with(sft_span text, const char *suffix);
-/* The same byte for byte. */
-bool sfti_is(sft_span text, const char *other);
-bool sfti_begins(sft_span text, const char *prefix);
-bool sfti_ends(sft_span text, const char *suffix);
+/* The same byte for byte. Mostly the first letter decides. */
+static inline bool sfti_is(sft_span text, const char *other) {
+    return sft_span_equal(text, sft_span_cstr(other));
+}
+
+static inline bool sfti_begins(sft_span text, const char *prefix) {
+    if (*prefix == 0) return true;
+    if (text.len == 0 || *text.data != *prefix) return false;
+    size_t len = strlen(prefix);
+    return text.len >= len && memcmp(text.data, prefix, len) == 0;
+}
+
+static inline bool sfti_ends(sft_span text, const char *suffix) {
+    size_t len = strlen(suffix);
+    return text.len >= len && (len == 0 || text.data[text.len - len] == *suffix)
+        && memcmp(text.data + text.len - len, suffix, len) == 0;
+}
 /* Whether one of a list fits the text; what stands next to the first that does, or NULL. */
 typedef bool sfti_text_fits(sft_span text, const char *word);
 bool sfti_one_of(sft_span text, const char *const *list, size_t count, sfti_text_fits *fits);

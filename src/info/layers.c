@@ -64,10 +64,12 @@ static bool has_dots(sft_span name) {
 static bool find_any(const sft_info *model, const sfti_view *view, layer_way *way) {
     size_t count = sft_set_tensor_count(view->info->set), seen = 0;
     size_t step = count / LAYER_TRIES + 1;
+    sfti_suffixes suffixes;
     sfti_module layer;
+    sfti_adapter_suffixes(&suffixes);
     for (size_t i = 0; i < count; i++) {
         const sft_tensor *tensor = sft_set_tensor_at(view->info->set, i);
-        if (!sfti_adapter_layer(view, tensor, &layer) || !has_dots(layer.name)) continue;
+        if (!sfti_adapter_layer(view, &suffixes, tensor, &layer) || !has_dots(layer.name)) continue;
         if (seen++ % step == 0 && find_way(model, layer.name, way)) return true;
     }
     return false;
@@ -94,13 +96,16 @@ static void compare_layer(sfti_layer_match *match, const sfti_module *layer,
 
 sfti_layer_match sfti_match_layers(const sft_info *model, const sft_info *adapter) {
     sfti_layer_match match = { .same = 0 };
-    const sfti_view view = { (sft_info *)adapter, NULL, 0, "" }; /* which is only read */
+    const sfti_view view = { .info = (sft_info *)adapter }; /* which is only read */
+    sfti_suffixes suffixes;
     layer_way way;
     bool whole = model->shard_of == 0, meant;
     if (!adapter->set || !find_any(model, &view, &way)) return match;
+    sfti_adapter_suffixes(&suffixes);
     for (size_t i = 0; i < sft_set_tensor_count(adapter->set); i++) {
+        const sft_tensor *tensor = sft_set_tensor_at(adapter->set, i);
         sfti_module layer;
-        if (!sfti_adapter_layer(&view, sft_set_tensor_at(adapter->set, i), &layer)) continue;
+        if (!sfti_adapter_layer(&view, &suffixes, tensor, &layer)) continue;
         const sft_tensor *weight = layer_weight(&way, layer.name, &meant);
         if (weight) compare_layer(&match, &layer, weight);
         else match.missing += meant && whole;

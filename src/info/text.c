@@ -35,22 +35,6 @@ bool sfti_same_letters(sft_span a, const char *b) {
     return a.len == strlen(b) && letters_at(a.data, b, a.len);
 }
 
-bool sfti_is(sft_span text, const char *other) {
-    return sft_span_equal(text, sft_span_cstr(other));
-}
-
-bool sfti_begins(sft_span text, const char *prefix) {
-    size_t i = 0; /* mostly the first letter decides */
-    while (i < text.len && prefix[i] && text.data[i] == prefix[i]) i++;
-    return prefix[i] == 0;
-}
-
-bool sfti_ends(sft_span text, const char *suffix) {
-    size_t len = strlen(suffix);
-    return text.len >= len && (len == 0 || text.data[text.len - len] == *suffix)
-        && memcmp(text.data + text.len - len, suffix, len) == 0;
-}
-
 bool sfti_one_of(sft_span text, const char *const *list, size_t count, sfti_text_fits *fits) {
     for (size_t i = 0; i < count; i++)
         if (fits(text, list[i])) return true;

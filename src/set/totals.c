@@ -33,16 +33,11 @@ uint32_t sft_set_alignment(const sft_set *set) {
 
 /* ── Linear in tensors ── */
 
-static uint64_t total_elements(const sft_tensor *tensor) {
-    uint64_t elements = 0;
-    (void)!sft_shape_size(tensor->dtype, tensor->shape, tensor->rank, &elements, NULL, NULL);
-    return elements;
-}
-
 uint64_t sft_set_parameters(const sft_set *set) {
+    sft_dtype_sum sums[SFT_DTYPE_COUNT];
+    size_t count = sft_set_dtypes(set, sums, SFT_DTYPE_COUNT);
     uint64_t sum = 0;
-    for (size_t i = 0; i < sft_set_tensor_count(set); i++)
-        sfti_total_add(&sum, total_elements(sft_set_tensor_at(set, i)));
+    for (size_t i = 0; i < count; i++) sfti_total_add(&sum, sums[i].parameters);
     return sum;
 }
 
@@ -55,21 +50,29 @@ uint64_t sft_set_unaligned_count(const sft_set *set) {
     return sum;
 }
 
+/* Elements in so many bytes: a tensor has as many as its shape says. */
+static uint64_t elements_of(uint64_t bytes, const sft_dtype_info *info) {
+    uint64_t elements;
+    bool fits = sfti_mul(bytes / info->bits, 8, &elements)
+             && sfti_add(elements, bytes % info->bits * 8 / info->bits, &elements);
+    return fits ? elements : UINT64_MAX;
+}
+
 size_t sft_set_dtypes(const sft_set *set, sft_dtype_sum *out, size_t cap) {
-    sft_dtype_sum sums[SFT_DTYPE_COUNT]; /* by place in the order */
+    uint64_t tensors[SFT_DTYPE_COUNT] = { 0 }, bytes[SFT_DTYPE_COUNT] = { 0 };
     size_t count = 0;
-    memset(sums, 0, sizeof sums);
     for (size_t i = 0; i < sft_set_tensor_count(set); i++) {
         const sft_tensor *tensor = sft_set_tensor_at(set, i);
-        sft_dtype_sum *sum = &sums[sft_dtype_describe(tensor->dtype)->order];
-        sum->dtype = tensor->dtype;
-        sfti_total_add(&sum->tensors, 1);
-        sfti_total_add(&sum->parameters, total_elements(tensor));
-        sfti_total_add(&sum->bytes, tensor->end - tensor->begin);
+        tensors[tensor->dtype]++;
+        sfti_total_add(&bytes[tensor->dtype], tensor->end - tensor->begin);
     }
     for (size_t order = 0; order < SFT_DTYPE_COUNT; order++) {
-        if (sums[order].tensors == 0) continue;
-        if (count < cap) out[count] = sums[order];
+        const sft_dtype_info *info = sft_dtype_at(order);
+        uint64_t sum = bytes[info->dtype];
+        if (tensors[info->dtype] == 0) continue;
+        if (count < cap)
+            out[count] = (sft_dtype_sum){ info->dtype, tensors[info->dtype],
+                                          elements_of(sum, info), sum };
         count++;
     }
     return count;

@@ -30,5 +30,5 @@ dataset() {
 
 # plain: without what differs between file systems: how a header grows, and what is left of it.
 plain() {
-    sed -E 's/(updated|written)( \(file rewritten[^)]*\)| in place \(header grown\))?; [0-9]+ spare bytes?/\1; N spare bytes/'
+    sed -E 's/(updated|written)( \(file rewritten[^)]*\)| in place \(header grown\))?(, [0-9]+ tensors? renamed)?; [0-9]+ spare bytes?/\1\3; N spare bytes/'
 }

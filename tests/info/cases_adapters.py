@@ -137,6 +137,7 @@ CASES = {
                                None, "up", "down", form=".%s")
                           + [("lora_controlnet", "F16", [0], None),
                              ("input_hint_block.0.weight", "F16", [16, 3, 3, 3], None)]),
+    "long-names": Model(lora("lora_unet_%s_{0-3} 320 320" % ("x" * 700), 8, 4)),
     "near.weights-only": Model("blocks.0.lora_down.bias F16 8\nother.weight F16 8,8"),
     "near.name-has-lora": Model("explora.weight F16 8,8\nexplora.bias F16 8"),
 }

@@ -3,6 +3,7 @@ from compose import Model, lora, peft as pairs
 from parts import SD_VAE, flux_kohya, flux_model, llama, sd1_unet, sdxl_lora
 
 ODD = "odd.{0-3}.weight F16 8,8"
+ESRGAN = "model.0.weight F16 64,3,3,3\nmodel.1.sub.0.RDB1.conv1.0.weight F16 32,64,3,3"
 VIT = """
 cls_token F32 1,1,768
 patch_embed.proj.weight F32 768,3,16,16
@@ -70,9 +71,9 @@ model.layers.{0-1}.self_attn.q_proj.weight_scale F16 64,1
 model.layers.{0-1}.self_attn.q_proj.weight_shape I64 2
 """
 CASES = {
-    "transformers": typed("llama4_text", "Llama4ForCausalLM"),
+    "transformers": typed("nemotron_h", "NemotronHForCausalLM"),
     "transformers.head": typed("afmoe", "AfmoeForSequenceClassification"),
-    "transformers.class": beside({"architectures": ["Llama4ForCausalLM"]}),
+    "transformers.class": beside({"architectures": ["NemotronHForCausalLM"]}),
     "transformers.known-class": beside({"architectures": ["Qwen2MoeForCausalLM"]}),
     "transformers.generation": typed("odd_vl", "OddVLForConditionalGeneration"),
     "transformers.siglip2": typed("siglip2", "Siglip2Model"),
@@ -96,7 +97,8 @@ CASES = {
     "child.illustrious": {"x.safetensors": Model(XL), "x.civitai.info": civitai("Illustrious")},
     "child.noobai": {"x.safetensors": Model(XL, {"ss_sd_model_name": "noobaiXL_v10.safetensors"})},
     "child.timm": beside({"architecture": "beit_base_patch16_224"}, VIT),
-    "child.timm-not": beside({"architecture": "convnext_tiny"}, VIT),
+    "child.timm-guess": beside({"architecture": "convnext_tiny"}, VIT),
+    "child.timm-not": beside({"architecture": "convnext_tiny"}, ESRGAN),
     "child.sibling": header(COSMOS, ss_base_model_version="wan_2.2_14b"),
     "child.grandparent": header(XL, modelspec__architecture="flux-1-dev/lora"),
     "guess": beside({"model_type": "olmo9", "architectures": ["Olmo9ForCausalLM"]},

@@ -315,6 +315,7 @@ nerf_image_embedder.embedder.0.bias BF16 64
                          "qformer.encoder.layer.{0-11}.attention.attention.query.weight F32"
                          " 768,768\nlanguage_model.lm_head.weight F32 50272,2560"),
     "near.uncond": Model("conv_in.weight F32 320,4,3,3\n"
+                         "time_embedding.linear_1.weight F32 1280,320\n"
                          "down_blocks.{0-3}.attentions.0.transformer_blocks.0.attn{1|2}.to_k.weight"
                          " F32 320,512\nup_blocks.{0-3}.attentions.0.transformer_blocks.0.attn1."
                          "to_k.weight F32 320,320"),

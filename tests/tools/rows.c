@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_PREFIXES 32
+#define MOST_PREFIXES 64
 
 static const char *const table_names[SFTI_TABLES] = {
     "special", "denoiser", "vae", "image", "encoder", "other", "language",
@@ -19,6 +19,7 @@ typedef struct model {
     const char *path;
     const sfti_view *view;
     const sfti_forms *forms;
+    bool adapter;
 } model;
 
 static void stop(const char *path, const char *why) {
@@ -56,8 +57,8 @@ static void try_targets(const model *m) {
 
 static void try_families(const model *m) {
     for (const sfti_structure *row = sfti_structure_rows; row->family; row++)
-        if (!m || sfti_forms_hold(m->forms, row->clauses))
-            tell(m, "family", row->family, 100, row->clauses);
+        if (!m || sfti_structure_holds(row, m->forms, m->adapter))
+            tell(m, "family", row->family, row->trust, row->clauses);
 }
 
 /* What the tables before it leave to each: an adapter is none of what they tell of. */
@@ -72,7 +73,7 @@ static void try_rows(const char *path) {
     if (!sfti_view_open(&info, &view)) stop(path, "out of memory");
     sfti_quant quant = sfti_quantisation(&view);
     const sfti_adapter_scan *scan = sfti_adapter_scan_of(&view, &quant, false);
-    model m = { path, &view, scan ? scan->forms : sfti_forms_of(&view) };
+    model m = { path, &view, scan ? scan->forms : sfti_forms_of(&view), scan != NULL };
     if (!m.forms) stop(path, "out of memory");
     try_table(&m, SFTI_SPECIAL);
     for (int id = SFTI_SPECIAL + 1; !scan && id < SFTI_TABLES; id++)

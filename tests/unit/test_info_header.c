@@ -858,7 +858,7 @@ static void maps(void **state) {
     assert_true(sfti_map_class_name(s("LlamaForCausalLM"), &architecture, &kind));
     assert_string_equal(architecture, "llama");
     assert_string_equal(kind, "language_model");
-    assert_false(sfti_map_class_name(s("Llama4ForCausalLM"), &architecture, &kind));
+    assert_false(sfti_map_class_name(s("NemotronHForCausalLM"), &architecture, &kind));
     assert_null(architecture);
     assert_true(sfti_map_class_name(s("GPTNeoXForCausalLM"), &architecture, &kind));
     assert_string_equal(architecture, "gpt-neox");

@@ -85,8 +85,9 @@ static const tensor_case tensor_cases[] = {
       "unknown - -" },
     { DIFFUSERS("4", "768"), "diffusion_model sd-1 -", DIFFUSERS("4", "1024"),
       "diffusion_model sd-2 -" },
-    { DIFFUSERS("9", "768"), "diffusion_model sd-1 inpaint", DIFFUSERS("4", "512"),
-      "diffusion_model@60 - -" },
+    { DIFFUSERS("9", "768"), "diffusion_model sd-1 inpaint", DIFFUSERS("4", "512"), "unknown - -" },
+    { DIFFUSERS("4", "512") "time_embedding.linear_1.weight[1280,320]", "diffusion_model@60 - -",
+      DIFFUSERS("4", "512") "space_embedding.linear_1.weight[1280,320]", "unknown - -" },
     { "unet." "conv_in.weight[320,4,3,3] unet.up_blocks.0.x[1] "
       "unet.down_blocks.0.attentions.0" K "[320,768]", "diffusion_model sd-1 -",
       "tenu.conv_in.weight[320,4,3,3] tenu.up_blocks.0.x[1]", "unknown - -" },
@@ -238,7 +239,8 @@ static const tensor_case tensor_cases[] = {
       "double_stream_blocks.0.block.ff_i.shared_experts.w1.weight[1]",
       "diffusion_model hidream-i1 -", "t_embedder1.mlp.0.weight[1] x_embedder.proj1.weight[1]",
       "diffusion_model hidream-o1 -" },
-    { "time_caption_embed.timestep_embedder.linear_1.bias[1024] x_embedder.weight[2520,64]",
+    { "time_caption_embed.timestep_embedder.linear_1.bias[1024] x_embedder.weight[2520,64] "
+      "ref_image_patch_embedder.weight[2520,64]",
       "diffusion_model omnigen-2 -",
       "time_caption_embed.timestep_embedder.linear_1.bias[1024] x_embedder.weight[2304,64]",
       "diffusion_model lumina-2 -" },
@@ -263,13 +265,14 @@ static const tensor_case tensor_cases[] = {
     { "decoder.conv_in.conv.weight[1,1] decoder.up_blocks.0.res_blocks.0.conv1.conv.weight[1,1]",
       "vae vae-ltx -", "decoder.conv_in.conv.weight[512,16,3,3,3] decoder.mid.x[1]",
       "vae vae-hunyuan-video -" },
-    { "decoder.layers.0.weight[64,4,3,3] encoder.layers.0.weight[64,3,3,3]", "vae - -",
+    { "decoder.layers.0.weight[64,4,3,3] encoder.layers.0.weight[64,3,3,3]", "vae taesd -",
       "decoder.layers.0.weight[64,4,3,3]", "unknown - -" },
     { "transformer_blocks.0.norm1.linear.weight[11520,512] patch_embed.text_proj.weight[1,1]",
       "diffusion_model cogvideox 2b",
       "transformer_blocks.0.norm1.linear.weight[11520,512] patch_embed.text_proj.weight[1,1] "
       "time_condition_embed.x[1]", "unknown - -" },
-    { "taesd_decoder.1.weight[64,4,3,3]", "vae - -", "decoder.1.weight[64,4,3,3]", "unknown - -" },
+    { "taesd_decoder.1.weight[64,4,3,3]", "vae taesd -", "decoder.1.weight[64,4,3,3]",
+      "unknown - -" },
     /* encoders */
     { CLIP("11", "768", "3072"), "text_encoder clip-l -", CLIP("31", "1280", "5120"),
       "text_encoder clip-g -" },

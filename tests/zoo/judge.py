@@ -53,6 +53,9 @@ OF_TASK = {
     "motion": {"motion_module"}, "upscaler": {"upscaler", "vision_model"},
 }
 OF_LIBRARY = {"timm": SIGHT, "peft": {"adapter"}, "loras": {"adapter"}}
+# What the adapters of the list are made for.
+BASES = {"flux": "FluxTransformer2DModel@flux.1-dev", "unet": "UNet2DConditionModel@sd-1",
+         "llama": "LlamaForCausalLM"}
 # A list whose ids are those of another.
 LIKE = {"loras": "diffusers"}
 # A tower of a larger model, by the name of its class.
@@ -87,8 +90,23 @@ def read_names():
 
 
 def read_structures():
-    return {plain(name): [[re.compile(p) for p in patterns.split()] for patterns in (has, lacks)]
-            for name, has, lacks in table("structures.tsv")}
+    return {plain(row[0]): [[re.compile(p) for p in patterns.split()] for patterns in row[1:]]
+            for row in table("structures.tsv")}
+
+
+def in_each_block(patterns, names):
+    """Whether all of the patterns match for every number that one stack of blocks has."""
+    found = [collections.defaultdict(set) for _ in patterns]
+    for name in names:
+        for pattern, stacks in zip(patterns, found):
+            match = pattern.search(name)
+            if match:
+                stacks[name[:match.start(1)]].add(match.group(1))
+    for stack in set.intersection(*map(set, found)):
+        blocks = {name[len(stack):].partition(".")[0] for name in names if name.startswith(stack)}
+        if all(stacks[stack] == blocks for stacks in found):
+            return True
+    return False
 
 
 class Judge:
@@ -153,15 +171,24 @@ class Judge:
         def some(pattern):
             return any(pattern.search(name) for name in names)
 
-        return all(map(some, structure[0])) and not any(map(some, structure[1]))
+        has, lacks, each = structure
+        if not all(map(some, has)) or any(map(some, lacks)):
+            return False
+        return not each or in_each_block(each, [n for name in names for n in read.unfold(name)])
 
     def whole(self, entry):
-        """The model that has the structure: of a LoRA, the one it was made for."""
-        if entry.library != "loras":
+        """The model that has the structure: of an adapter, the one it was made for."""
+        name = entry.name
+        if entry.library == "loras":
+            name = name.rpartition(".")[0]
+        elif entry.library == "peft":
+            name = BASES.get(name.partition(".")[2])
+        else:
             return entry
         if not self.bases:
-            self.bases = {base.name: base for base in read.read("diffusers")[1]}
-        return self.bases[entry.name.rpartition(".")[0]]
+            for library in ("diffusers", "transformers"):
+                self.bases.update({base.name: base for base in read.read(library)[1]})
+        return self.bases[name] if name else entry
 
     def outcome(self, entry, answer):
         """One of OUTCOMES, and the claim that it rests on."""

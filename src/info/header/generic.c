@@ -99,21 +99,29 @@ static bool unix_path(sft_span rest, bool *user) {
 
 static bool drive_path(sft_span rest, bool *user) {
     char drive = (char)(*rest.data | 0x20);
-    if (rest.len < 4 || drive < 'a' || drive > 'z' || rest.data[1] != ':') return false;
-    if (rest.data[2] != '\\' && rest.data[2] != '/') return false;
+    if (drive < 'a' || drive > 'z' || (rest.data[2] != '\\' && rest.data[2] != '/')) return false;
     size_t skip = rest.data[2] == rest.data[3] ? 4 : 3;
     *user = *user || names_user(sfti_from(rest, skip), "users");
     return rest.data[2] == '\\' || skip == 3;
 }
 
+static size_t next_byte(sft_span text, size_t i, char byte) {
+    const char *at = i < text.len ? memchr(text.data + i, byte, text.len - i) : NULL;
+    return at ? (size_t)(at - text.data) : text.len;
+}
+
 void sfti_private_paths(sfti_cursor *pair) {
     sft_span text = pair->text;
     bool path = false, user = false;
-    for (size_t i = 0; i + 3 < text.len && !user; i++) {
+    size_t slash = next_byte(text, 0, '/'), colon = next_byte(text, 1, ':');
+    while (!user) {
+        size_t i = slash < colon ? slash : colon - 1; /* a path's first byte */
+        if (text.len < 4 || i + 3 >= text.len) break;
         sft_span rest = sfti_from(text, i);
-        bool slash = text.data[i] == '/', drive = text.data[i + 1] == ':';
-        if ((!slash && !drive) || !path_start(text, i)) continue;
-        if (slash ? unix_path(rest, &user) : drive_path(rest, &user)) path = true;
+        if (path_start(text, i) && (i == slash ? unix_path(rest, &user) : drive_path(rest, &user)))
+            path = true;
+        if (slash == i) slash = next_byte(text, i + 1, '/');
+        if (colon == i + 1) colon = next_byte(text, i + 2, ':');
     }
     if (path) sfti_info_private(pair->info, pair->key, "path");
     if (user) sfti_info_private(pair->info, pair->key, "user");

@@ -122,7 +122,7 @@ static bool is_flux_control(const sfti_adapter_scan *scan) {
         && sfti_view_find(scan->view, "double_blocks.0.img_attn.norm.key_norm.scale");
 }
 
-static void tell_adapter(const sfti_adapter_scan *scan) {
+static void tell_adapter(sfti_adapter_scan *scan) {
     sft_info *info = scan->view->info;
     info->adapter.present = true;
     info->adapter.dora = scan->dora;
@@ -132,10 +132,11 @@ static void tell_adapter(const sfti_adapter_scan *scan) {
         sfti_add_tensor_fact(info, SFT_FACT_KIND,
                              is_flux_control(scan) ? "control_lora" : "adapter", 100);
     const char *architecture = sfti_forms_target(scan->forms);
-    (void)sfti_forms_family(scan->forms);
+    (void)sfti_forms_family(scan->forms, true);
     bool language = is_language(architecture)
                  || (scan->shared > 0 && scan->modules == 0);
     tell_numbers(scan);
+    sfti_adapter_sum(scan);
     tell_components(scan, architecture, language);
     if (language) tell_language(scan->forms, info);
     sfti_forms_lists(scan->forms);
@@ -145,7 +146,7 @@ static void tell_adapter(const sfti_adapter_scan *scan) {
 
 bool sfti_info_adapter(const sfti_view *view, const sfti_quant *quant) {
     bool control = sfti_info_best(view->info, SFT_FACT_KIND) != NULL;
-    const sfti_adapter_scan *scan = sfti_adapter_scan_of(view, quant, control);
+    sfti_adapter_scan *scan = sfti_adapter_scan_of(view, quant, control);
     if (scan) tell_adapter(scan);
     return scan != NULL;
 }

@@ -33,10 +33,21 @@ void sfti_adapter_alphas(sft_info *info, uint64_t most);
 typedef struct sfti_module {
     sft_span name;            /* tensor name without its suffix */
     const sft_tensor *tensor; /* the first of it */
+    const sft_tensor *pair;   /* of a LoRA: the other one */
     uint64_t in, out;         /* sizes of the layer, 0 = not to be seen */
     uint64_t rank;            /* 0 = none */
     bool conv;                /* a kernel larger than 1 */
+    size_t at;                /* the tensor, in order of name */
+    uint8_t prefix;           /* of the tensor's name, as sfti_forms_prefixes has it */
 } sfti_module;
+
+/* Where the numbers of a layer's name stand. */
+#define SFTI_NUMBERS 8
+typedef struct sfti_numbers {
+    struct { uint32_t at, len; } places[SFTI_NUMBERS];
+    uint32_t count; /* SFTI_NUMBERS + 1: more */
+    uint32_t inner; /* that after transformer_blocks, from 1 on, or 0 */
+} sfti_numbers;
 
 /* Layers that differ in their numbers only. */
 typedef struct sfti_form {
@@ -45,8 +56,13 @@ typedef struct sfti_form {
     sfti_part part;
     uint64_t in, out; /* of the first */
     uint64_t highest; /* first number in the names, the largest */
+    uint64_t lowest;  /* and the smallest */
+    uint64_t times;   /* tensors */
     uint64_t inner;   /* the number after transformer_blocks, the largest */
     const sft_tensor *tensor;
+    uint64_t letters; /* pairs of letters that text or raw have: what a pattern needs */
+    sfti_numbers numbers; /* of raw */
+    uint16_t next;    /* index + 1 of the form that was met after it, the last time */
 } sfti_form;
 
 #define SFTI_FORMS 1024
@@ -63,22 +79,31 @@ typedef struct sfti_blocks {
 typedef struct sfti_forms {
     sft_info *info;
     size_t count;
-    sfti_form forms[SFTI_FORMS];
-    uint16_t slots[SFTI_FORMS * 2]; /* index + 1 */
     size_t families;
-    sfti_blocks family[SFTI_FAMILIES];
     const sft_tensor *first;
     uint32_t formats; /* bits of prefixes seen, private to forms.c */
+    sfti_form *last;  /* the last that was met */
+    uint16_t slots[SFTI_FORMS * 2]; /* index + 1 */
+    /* those counted: memory that is not used is not touched */
+    sfti_blocks family[SFTI_FAMILIES];
+    sfti_form forms[SFTI_FORMS];
 } sfti_forms;
 
-/* Note the format a name shows. */
-void sfti_forms_begin(sfti_forms *forms, sft_span name, const sft_tensor *tensor);
+/* Empty; NULL when out of memory. */
+sfti_forms *sfti_forms_new(sft_info *info);
+/* The known prefix of each tensor's name, in order of name, 0 for none; NULL when out of memory. */
+const uint8_t *sfti_forms_prefixes(const sfti_view *view);
+/* Which part such a prefix stands for. */
+sfti_part sfti_forms_part(uint8_t prefix);
+/* Note the format that a tensor's name shows. */
+void sfti_forms_begin(sfti_forms *forms, const sft_tensor *tensor);
+/* A bit for each pair of bytes that follow one another in a text, of letters alone: a text that
+ * another is part of has its bits. */
+uint64_t sfti_letter_pairs(sft_span text);
 /* Take a module in; what is beyond the tables is left out. */
 void sfti_forms_put(sfti_forms *forms, const sfti_module *module);
 /* Every tensor of a model but biases, by its name without ".weight"; NULL when out of memory. */
 sfti_forms *sfti_forms_of(const sfti_view *view);
-/* Which part a tensor's name belongs to; *rest what follows the prefix. */
-sfti_part sfti_part_of(sft_span name, sft_span *rest);
 /* "kohya", …, or NULL. */
 const char *sfti_forms_format(const sfti_forms *forms);
 /* A model by the layers that adapters adapt; the table (targets.c) ends with a NULL. */
@@ -89,19 +114,25 @@ typedef struct sfti_target {
 } sfti_target;
 extern const sfti_target sfti_target_rows[];
 /* A family by its layers, and the kind that such models mostly are; the table (structures.c) ends
- * with a NULL. */
+ * with a NULL. Of an adapter less is to be seen: some layers and nothing else. */
 typedef struct sfti_structure {
     const char *family, *kind, *clauses;
+    unsigned of; /* SFTI_OF_MODELS, SFTI_OF_ADAPTERS or both */
+    int trust;
 } sfti_structure;
+#define SFTI_OF_MODELS 1u
+#define SFTI_OF_ADAPTERS 2u
 extern const sfti_structure sfti_structure_rows[];
 /* Architecture, variant and evidence as facts; returns the architecture or NULL. */
 const char *sfti_forms_target(const sfti_forms *forms);
 /* Whether clauses like those of the target rows hold; the first form that one alternative fits. */
 bool sfti_forms_hold(const sfti_forms *forms, const char *clauses);
 const sfti_form *sfti_forms_find(const sfti_forms *forms, const char *clause);
+/* Whether a row of families holds for the forms of an adapter, or of a model. */
+bool sfti_structure_holds(const sfti_structure *row, const sfti_forms *forms, bool adapter);
 /* The family as a fact, by the first row that holds (structures.c); the kind that such models
  * mostly are, or NULL. */
-const char *sfti_forms_family(const sfti_forms *forms);
+const char *sfti_forms_family(const sfti_forms *forms, bool adapter);
 /* Whether the names show more than a model of that kind has: another tower, another head. */
 bool sfti_forms_exceed(const sfti_forms *forms, const char *kind);
 /* Leaf names and blocks into info->adapter. */
@@ -119,7 +150,10 @@ typedef enum sfti_adapter_type {
 typedef struct sfti_adapter_scan {
     const sfti_view *view;
     const sfti_quant *quant;
-    sfti_forms *forms;
+    sfti_forms *forms;        /* once there is a module */
+    sfti_suffixes suffixes;   /* private */
+    const uint8_t *prefix_of; /* of each tensor, once there is a module */
+    size_t at;                /* the tensor that is looked at */
     uint64_t of_type[SFTI_ADAPTER_TYPES];
     uint64_t modules, tensors, alphas, convs, shared;
     bool dora, first_scripts; /* the ":down" of the first LoRA scripts */
@@ -131,7 +165,12 @@ typedef struct sfti_adapter_scan {
 /* Takes every tensor in; NULL when it is no adapter or memory is out. named: it is called one. */
 sfti_adapter_scan *sfti_adapter_scan_of(const sfti_view *view, const sfti_quant *quant,
                                         bool named);
-/* The layer that a tensor is the first of; false if it is none. */
-bool sfti_adapter_layer(const sfti_view *view, const sft_tensor *tensor, sfti_module *out);
+/* Fills parts. */
+void sfti_adapter_sum(sfti_adapter_scan *scan);
+/* Ends of the names of an adapter's tensors. */
+void sfti_adapter_suffixes(sfti_suffixes *suffixes);
+/* The layer that a tensor is the first of; false if it is none. The view may be without names. */
+bool sfti_adapter_layer(const sfti_view *view, const sfti_suffixes *suffixes,
+                        const sft_tensor *tensor, sfti_module *out);
 
 #endif

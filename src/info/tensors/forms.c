@@ -77,17 +77,22 @@ static const struct part_row *part_row_of(sft_span name) {
     return NULL;
 }
 
-sfti_part sfti_part_of(sft_span name, sft_span *rest) {
-    const struct part_row *row = part_row_of(name);
-    *rest = name;
-    if (!row) return SFTI_PART_MAIN;
-    if (!row->keep) *rest = sfti_from(name, strlen(row->prefix));
-    return row->part;
+const uint8_t *sfti_forms_prefixes(const sfti_view *view) {
+    return sfti_view_rows(view, part_rows, sizeof part_rows[0], SFTI_COUNT(part_rows));
+}
+
+sfti_part sfti_forms_part(uint8_t prefix) {
+    return prefix ? part_rows[prefix - 1].part : SFTI_PART_MAIN;
+}
+
+/* The prefix of the tensor's name is the module's too, unless it reaches into what follows. */
+static const struct part_row *module_row(const sfti_module *module) {
+    const struct part_row *row = module->prefix ? &part_rows[module->prefix - 1] : NULL;
+    return row && strlen(row->prefix) > module->name.len ? part_row_of(module->name) : row;
 }
 
 /* What names without a known prefix are, by the suffix of the pair. */
-static int format_of(sft_span name, sft_span tensor) {
-    const struct part_row *row = part_row_of(name);
+static int format_of(const struct part_row *row, sft_span tensor) {
     if (sfti_ends(tensor, "_lora1.down.weight") || sfti_ends(tensor, "_lora2.down.weight"))
         return FORMAT_XLABS;
     if (sfti_ends(tensor, ".lora_a")) return FORMAT_MLX;
@@ -106,67 +111,97 @@ const char *sfti_forms_format(const sfti_forms *forms) {
 
 /* ── Forms ── */
 
-/* The number that begins at i, if it stands alone between separators and is no name's end; its
- * length, or 0. */
-static size_t lone_number(sft_span name, size_t i, uint64_t *value) {
-    size_t end = i;
-    if (i > 0 && name.data[i - 1] != '.' && name.data[i - 1] != '_') return 0;
-    while (end < name.len && sfti_lex_digit(name.data[end])) end++;
-    if (end == name.len && i > 0) return 0; /* img_mlp.0: part of the layer's own name */
-    if (end == i || (end < name.len && name.data[end] != '.' && name.data[end] != '_')) return 0;
-    sft_span digits = { name.data + i, end - i };
-    if (digits.len > 6 || !sfti_parse_uint(digits, value)) *value = 0;
-    return end - i;
-}
-
 typedef struct form_key {
     char text[FORM_TEXT];
     size_t len;
-    uint64_t first, inner; /* numbers */
-    bool numbered;
-    sft_span family;       /* of the name, before the first number */
+    sfti_numbers numbers;
+    uint64_t first, inner; /* their values, 0 for none */
 } form_key;
 
-static bool text_ends(const form_key *key, const char *with) {
-    return sfti_ends((sft_span){ key->text, key->len }, with);
+static bool is_separator(char c) {
+    return c == '.' || c == '_';
+}
+
+static size_t digits_from(sft_span name, size_t i) {
+    size_t end = i;
+    while (end < name.len && sfti_lex_digit(name.data[end])) end++;
+    return end - i;
+}
+
+/* The length of the number that begins a part of the name at i, if the part is a number and not
+ * the name's end (img_mlp.0: the layer's own name); 0 if it is not. */
+static size_t lone_number(sft_span name, size_t i) {
+    size_t len = digits_from(name, i), end = i + len;
+    if (len == 0 || (end < name.len ? !is_separator(name.data[end]) : i > 0)) return 0;
+    return len;
+}
+
+static uint64_t number_value(sft_span name, size_t at, size_t len) {
+    uint64_t value = 0;
+    for (size_t i = at; len <= 6 && i < at + len; i++)
+        value = value * 10 + (uint64_t)(name.data[i] - '0');
+    return value;
 }
 
 /* "processor." says nothing of the layer. */
-static size_t silent_part(sft_span name, size_t i) {
+static size_t silent_part(sft_span rest) {
     static const char *const silent[] = { "processor.", "processor_", "_orig_mod." };
-    sft_span rest = { name.data + i, name.len - i };
-    if (i > 0 && name.data[i - 1] != '.' && name.data[i - 1] != '_') return 0;
     for (size_t k = 0; k < SFTI_COUNT(silent); k++)
         if (sfti_begins(rest, silent[k])) return strlen(silent[k]);
     return 0;
 }
 
+/* Takes in a number that begins at i; its length, or 0. */
+static size_t key_number(form_key *key, sft_span name, size_t i) {
+    sfti_numbers *numbers = &key->numbers;
+    size_t digits = lone_number(name, i);
+    if (digits == 0) return 0;
+    if (numbers->count < SFTI_NUMBERS) {
+        numbers->places[numbers->count].at = (uint32_t)i; /* a header is shorter */
+        numbers->places[numbers->count].len = (uint32_t)digits;
+    }
+    if (numbers->count <= SFTI_NUMBERS) numbers->count++;
+    if (numbers->count == 1) key->first = number_value(name, i, digits);
+    if (sfti_ends((sft_span){ key->text, key->len }, "transformer_blocks_")) {
+        numbers->inner = numbers->count;
+        key->inner = number_value(name, i, digits);
+    }
+    key->text[key->len++] = '#';
+    return digits;
+}
+
+/* From one separator to the next: what a part of the name is, if it is no number and not silent. */
 static void make_key(form_key *key, sft_span name) {
-    memset(key, 0, sizeof *key);
-    for (size_t i = 0; i < name.len && key->len < FORM_TEXT - 1;) {
-        uint64_t value = 0;
-        size_t skip = silent_part(name, i), digits = skip ? 0 : lone_number(name, i, &value);
-        i += skip;
-        if (digits > 0) {
-            if (text_ends(key, "transformer_blocks_")) key->inner = value;
-            if (!key->numbered) {
-                key->first = value;
-                key->family = (sft_span){ name.data, i > 0 ? i - 1 : 0 };
-            }
-            key->numbered = true;
-            key->text[key->len++] = '#';
-            i += digits;
-        } else if (skip == 0) {
-            key->text[key->len++] = name.data[i] == '.' ? '_' : name.data[i];
-            i++;
+    const char *at = name.data, *end = at + name.len;
+    key->len = key->numbers.count = key->numbers.inner = 0;
+    key->first = key->inner = 0;
+    while (at < end && key->len < FORM_TEXT - 1) {
+        size_t i = (size_t)(at - name.data), skip = 0;
+        bool begins = i == 0 || is_separator(at[-1]);
+        if (begins && (*at == 'p' || *at == '_')) skip = silent_part(sfti_from(name, i));
+        else if (begins && sfti_lex_digit(*at)) skip = key_number(key, name, i);
+        if (skip > 0) {
+            at += skip;
+            continue;
         }
+        char *to = key->text + key->len, *most = key->text + (FORM_TEXT - 1), c;
+        do {
+            c = *at++;
+            *to++ = c == '.' ? '_' : c;
+        } while (!is_separator(c) && at < end && to < most);
+        key->len = (size_t)(to - key->text);
     }
 }
 
 static uint32_t hash_key(const form_key *key, sfti_part part) {
-    uint32_t hash = 2166136261u ^ (uint32_t)part;
-    for (size_t i = 0; i < key->len; i++) hash = (hash ^ (uint8_t)key->text[i]) * 16777619u;
-    return hash;
+    uint64_t hash = (uint64_t)part + key->len;
+    for (size_t i = 0; i < key->len; i += 8) {
+        uint64_t word = 0;
+        memcpy(&word, key->text + i, key->len - i < 8 ? key->len - i : 8);
+        hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
+        hash ^= hash >> 32;
+    }
+    return (uint32_t)hash;
 }
 
 /* The form of a key, made when it is new; NULL when the table has no place. */
@@ -183,87 +218,152 @@ static sfti_form *form_of(sfti_forms *forms, const form_key *key, sfti_part part
     if (forms->info->code) return NULL;
     forms->slots[at] = (uint16_t)(forms->count + 1);
     sfti_form *form = &forms->forms[forms->count++];
-    form->text = text;
-    form->part = part;
+    *form = (sfti_form){ .text = text, .part = part };
+    return form;
+}
+
+/* Whether a name differs from the form's in its numbers only; their values, then, in the key. */
+static bool key_again(form_key *key, const sfti_form *form, sft_span name) {
+    const sfti_numbers *of = &form->numbers;
+    size_t from = 0, at = 0; /* in the form's name, and in this */
+    if (of->count > SFTI_NUMBERS) return false;
+    key->numbers.count = of->count;
+    key->first = key->inner = 0;
+    for (size_t n = 0; n < of->count; n++) {
+        size_t len = of->places[n].at - from;
+        if (name.len - at < len || memcmp(name.data + at, form->raw.data + from, len) != 0)
+            return false;
+        from += len + of->places[n].len;
+        at += len;
+        size_t digits = digits_from(name, at);
+        if (digits == 0) return false;
+        uint64_t value = number_value(name, at, digits);
+        if (n == 0) key->numbers.places[0].at = (uint32_t)at, key->first = value;
+        if (n + 1 == of->inner) key->inner = value;
+        at += digits;
+    }
+    size_t rest = form->raw.len - from;
+    return name.len - at == rest && memcmp(name.data + at, form->raw.data + from, rest) == 0;
+}
+
+/* The form of a name: mostly the one that came after the last one before; NULL when the table has
+ * no place. */
+static sfti_form *meet_form(sfti_forms *forms, form_key *key, sft_span name, sfti_part part) {
+    sfti_form *last = forms->last;
+    sfti_form *form = last && last->next ? &forms->forms[last->next - 1] : NULL;
+    if (!form || form->part != part || !key_again(key, form, name)) {
+        make_key(key, name);
+        form = form_of(forms, key, part);
+        if (form && !form->tensor) form->raw = name, form->numbers = key->numbers;
+    }
+    if (last && form) last->next = (uint16_t)(form - forms->forms + 1);
+    forms->last = form;
     return form;
 }
 
 /* Blocks: the word before the first number. */
-static sft_span family_name(const form_key *key) {
-    sft_span name = key->family;
+static sft_span family_name(const form_key *key, sft_span layer) {
+    size_t at = key->numbers.places[0].at;
+    sft_span name = { layer.data, at > 0 ? at - 1 : 0 };
     if (sfti_begins(name, "mid_block")) return (sft_span){ name.data, strlen("mid_block") };
     for (size_t i = name.len; i > 0; i--)
         if (name.data[i - 1] == '.') return (sft_span){ name.data + i, name.len - i };
     return name;
 }
 
-static void put_block(sfti_forms *forms, const form_key *key) {
-    sft_span name = family_name(key);
-    if (!key->numbered || name.len == 0 || key->first >= SFTI_FAMILY_NUMBERS) return;
+static void put_block(sfti_forms *forms, const form_key *key, sft_span layer) {
+    if (key->numbers.count == 0 || key->first >= SFTI_FAMILY_NUMBERS) return;
+    sft_span name = family_name(key, layer);
+    if (name.len == 0) return;
     size_t i = 0;
     while (i < forms->families && !sft_span_equal(forms->family[i].name, name)) i++;
     if (i == SFTI_FAMILIES) return;
     sfti_blocks *family = &forms->family[i];
     if (i == forms->families) {
         forms->families++;
-        family->name = name;
-        family->numbered = !sfti_is(name, "mid_block");
+        *family = (sfti_blocks){ .name = name, .numbered = !sfti_is(name, "mid_block") };
     }
     family->bits[key->first / 64] |= UINT64_C(1) << key->first % 64;
 }
 
-void sfti_forms_begin(sfti_forms *forms, sft_span name, const sft_tensor *tensor) {
-    int format = format_of(name, tensor->name);
+static void note_format(sfti_forms *forms, const struct part_row *row, const sft_tensor *tensor) {
+    int format = format_of(row, tensor->name);
     if (format >= 0) forms->formats |= 1u << format;
     if (!forms->first) forms->first = tensor;
 }
 
+void sfti_forms_begin(sfti_forms *forms, const sft_tensor *tensor) {
+    note_format(forms, part_row_of(tensor->name), tensor);
+}
+
+/* A new form is what its first layer is. */
+static void form_begin(sfti_form *form, const sft_tensor *tensor, uint64_t in, uint64_t out) {
+    form->in = in;
+    form->out = out;
+    form->tensor = tensor;
+    form->lowest = UINT64_MAX;
+    form->letters = sfti_letter_pairs(form->text) | sfti_letter_pairs(form->raw);
+}
+
+static void form_number(sfti_form *form, const form_key *key) {
+    form->times++;
+    if (key->first > form->highest) form->highest = key->first;
+    if (key->first < form->lowest) form->lowest = key->first;
+}
+
 void sfti_forms_put(sfti_forms *forms, const sfti_module *module) {
     form_key key;
-    sft_span rest;
-    sfti_forms_begin(forms, module->name, module->tensor);
-    sfti_part part = sfti_part_of(module->name, &rest);
-    make_key(&key, rest);
-    if (part == SFTI_PART_MAIN && !sfti_begins(module->name, "unet:")) put_block(forms, &key);
-    sfti_form *form = form_of(forms, &key, part);
+    const struct part_row *row = module_row(module);
+    sfti_part part = row ? row->part : SFTI_PART_MAIN;
+    sft_span rest = row && !row->keep ? sfti_from(module->name, strlen(row->prefix))
+                                      : module->name;
+    note_format(forms, row, module->tensor);
+    sfti_form *form = meet_form(forms, &key, rest, part);
+    if (part == SFTI_PART_MAIN && !sfti_begins(module->name, "unet:"))
+        put_block(forms, &key, rest);
     if (!form) return;
-    if (!form->tensor) {
-        form->raw = rest;
-        form->in = module->in;
-        form->out = module->out;
-        form->tensor = module->tensor;
-    }
-    if (key.first > form->highest) form->highest = key.first;
+    if (!form->tensor) form_begin(form, module->tensor, module->in, module->out);
+    form_number(form, &key);
     if (key.inner > form->inner) form->inner = key.inner;
 }
 
-static void forms_put_tensor(sfti_forms *forms, const sft_tensor *tensor) {
+/* A layer's name, without what its weight is called; false for a bias, whose layer has one. */
+static bool layer_of(sft_span name, sft_span *layer) {
     static const char *const ends[] = { ".weight", ".qweight", ".weight_packed" };
-    form_key key;
-    sft_span name = tensor->name;
-    if (sfti_ends(name, ".bias")) return; /* of a layer that has a weight */
+    *layer = name;
+    if (sfti_ends(name, ".bias")) return false;
     for (size_t i = 0; i < SFTI_COUNT(ends); i++)
         if (sfti_ends(name, ends[i])) {
-            name.len -= strlen(ends[i]);
+            layer->len -= strlen(ends[i]);
             break;
         }
-    make_key(&key, name);
-    sfti_form *form = form_of(forms, &key, SFTI_PART_MAIN);
+    return true;
+}
+
+static void forms_put_tensor(sfti_forms *forms, const sft_tensor *tensor) {
+    form_key key;
+    sft_span name;
+    if (!layer_of(tensor->name, &name)) return;
+    sfti_form *form = meet_form(forms, &key, name, SFTI_PART_MAIN);
     if (!form) return;
-    if (!form->tensor) {
-        form->raw = name;
-        form->tensor = tensor;
-        form->out = tensor->rank > 0 ? tensor->shape[0] : 0;
-        form->in = tensor->rank > 1 ? tensor->shape[1] : 0;
-    }
-    if (key.first > form->highest) form->highest = key.first;
+    if (!form->tensor)
+        form_begin(form, tensor, tensor->rank > 1 ? tensor->shape[1] : 0,
+                   tensor->rank > 0 ? tensor->shape[0] : 0);
+    form_number(form, &key);
+}
+
+sfti_forms *sfti_forms_new(sft_info *info) {
+    sfti_forms *forms = sfti_info_take(info, sizeof *forms);
+    if (!forms) return NULL;
+    memset(forms, 0, offsetof(sfti_forms, family));
+    forms->info = info;
+    return forms;
 }
 
 sfti_forms *sfti_forms_of(const sfti_view *view) {
-    sfti_forms *forms = sfti_info_take_zeroed(view->info, sizeof *forms);
-    if (!forms) return NULL;
-    forms->info = view->info;
-    for (size_t i = 0; i < view->count; i++) forms_put_tensor(forms, sfti_view_at(view, i));
+    sfti_forms *forms = sfti_forms_new(view->info);
+    for (size_t i = 0; forms && i < view->count; i++)
+        forms_put_tensor(forms, sfti_view_at(view, i));
     return view->info->code ? NULL : forms;
 }
 

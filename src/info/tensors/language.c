@@ -4,6 +4,141 @@
 #include <string.h>
 
 const sfti_signature sfti_language_rows[] = {
+    /* each by names of its own */
+    { "language_model", "llama-4", 100,
+      "layers.#.feed_forward.shared_expert.gate_proj.weight ; "
+      "layers.#.feed_forward.router.weight" },
+    { "language_model", "granite-moe-hybrid", 100,
+      "layers.#.shared_mlp.input_linear.weight ; layers.#.mamba.in_proj.weight" },
+    { "language_model", "granite-moe", 100,
+      "layers.#.block_sparse_moe.router.layer.weight ; "
+      "layers.#.block_sparse_moe.input_linear.weight ; !layers.#.mamba.in_proj.weight" },
+    { "language_model", "glm-4", 100,
+      "layers.#.post_self_attn_layernorm.weight ; layers.#.mlp.gate_up_proj.weight ; "
+      "^lm_head.weight ; !^model.visual.*" },
+    { "language_model", "glm-4", 60,
+      "layers.#.post_self_attn_layernorm.weight ; layers.#.mlp.gate_up_proj.weight" },
+    { "language_model", "glm", 100,
+      "layers.#.mlp.gate_up_proj.weight ; layers.#.self_attn.q_proj.bias ; "
+      "layers.#.post_attention_layernorm.weight ; !layers.#.post_self_attn_layernorm.weight" },
+    { "language_model", "lfm2-moe", 100,
+      "layers.#.operator_norm.weight ; layers.#.feed_forward.expert_bias" },
+    { "language_model", "lfm2", 100,
+      "layers.#.operator_norm.weight ; layers.#.feed_forward.w1.weight ; embed_tokens.weight ; "
+      "!layers.#.feed_forward.experts.0.w1.weight ; !layers.#.post_operator_norm.weight ; "
+      "!^vision_tower.* ; !^model.vision_tower.*" },
+    { "language_model", "jamba", 100,
+      "layers.#.mamba.b_layernorm.weight ; layers.#.mamba.x_proj.weight" },
+    { "language_model", "starcoder2", 100,
+      "layers.#.mlp.c_fc.weight ; layers.#.self_attn.q_proj.weight ; "
+      "layers.#.post_attention_layernorm.bias" },
+    { "language_model", "falcon-h1", 100,
+      "layers.0.mamba.in_proj.weight ; layers.0.self_attn.q_proj.weight ; "
+      "layers.0.pre_ff_layernorm.weight" },
+    { "language_model", "bamba", 100,
+      "layers.#.mamba.norm.weight ; layers.#.pre_ff_layernorm.weight ; "
+      "!layers.0.self_attn.*" },
+    { "language_model", "kimi-linear", 100,
+      "layers.#.block_sparse_moe.gate_proj.weight ; "
+      "layers.#.self_attn.kv_a_proj_with_mqa.weight" },
+    { "language_model", "kimi-k2.5", 100,
+      "blocks.#.self_attn.kv_a_proj_with_mqa.weight ; blocks.#.mlp.gate.weight" },
+    { "language_model", "kimi-k2", 60,
+      "layers.#.self_attn.kv_a_proj_with_mqa.weight ; embed_tokens.weight[163840,7168]" },
+    { "language_model", "deepseek-v4", 100,
+      "layers.#.attn.wkv.weight ; layers.#.attn.wq_a.weight" },
+    { "language_model", "qwen3-next", 100,
+      "layers.#.linear_attn.in_proj_qkvz.weight ; layers.#.linear_attn.in_proj_ba.weight" },
+    { "language_model", "gemma-3n", 100,
+      "layers.#.altup.router_norm.weight ; layers.#.laurel.linear_left.weight" },
+    { "language_model", "recurrent-gemma", 100,
+      "layers.#.temporal_pre_norm.weight ; layers.#.mlp_block.gate_proj.weight" },
+    { "language_model", "minimax", 100,
+      "layers.#.self_attn.output_gate.weight ; layers.#.block_sparse_moe.gate.weight" },
+    { "language_model", "bitnet", 100,
+      "layers.#.self_attn.attn_sub_norm.weight ; layers.#.mlp.ffn_sub_norm.weight" },
+    { "language_model", "apertus", 100,
+      "layers.#.attention_layernorm.weight ; layers.#.feedforward_layernorm.weight" },
+    { "language_model", "afmoe", 100,
+      "layers.#.pre_mlp_layernorm.weight ; layers.#.self_attn.q_norm.weight" },
+    { "language_model", "hunyuan-v1-moe", 100,
+      "layers.#.mlp.gate.wg.weight ; layers.#.self_attn.q_proj.weight" },
+    { "language_model", "longcat-flash", 100,
+      "layers.#.mlps.0.gate_proj.weight ; layers.#.input_layernorm.0.weight" },
+    { "language_model", "zamba2", 100, "layers.#.mamba_decoder.mamba.norm.weight" },
+    { "language_model", "zamba", 100, "layers.#.shared_transf.self_attn.q_proj.weight" },
+    { "language_model", "xlstm", 100, "blocks.#.mlstm_layer.q.weight" },
+    { "language_model", "jetmoe", 100,
+      "layers.#.self_attention.kv_proj.weight ; layers.#.mlp.router.layer.weight" },
+    { "language_model", "gpt-neo", 100, "h.#.attn.attention.q_proj.weight" },
+    { "language_model", "codegen", 100, "h.#.attn.qkv_proj.weight" },
+    { "language_model", "ctrl", 100, "h.#.multi_head_attention.Wq.weight" },
+    { "language_model", "openai-gpt", 100, "positions_embed.weight ; h.#.attn.c_attn.weight" },
+    { "language_model", "molmo2", 100,
+      "transformer.blocks.#.self_attn.att_proj.weight | blocks.#.self_attn.att_proj.weight" },
+    { "language_model", "mllama", 100,
+      "layers.#.cross_attn.q_norm.weight ; layers.#.mlp.gate_proj.weight" },
+    { "language_model", "cohere", 60,
+      "layers.#.input_layernorm.weight ; layers.#.self_attn.q_proj.weight ; "
+      "layers.#.mlp.gate_proj.weight ; embed_tokens.weight[256000,*] ; "
+      "!layers.#.post_attention_layernorm.weight ; "
+      "!layers.#.pre_feedforward_layernorm.weight" },
+    /* models that read in both directions, and those that translate */
+    { "language_model", "mpnet", 100,
+      "encoder.layer.#.attention.attn.q.weight ; encoder.relative_attention_bias.weight" },
+    { "language_model", "albert", 100,
+      "encoder.albert_layer_groups.0.albert_layers.0.ffn.weight" },
+    { "language_model", "deberta", 100,
+      "encoder.layer.#.attention.self.in_proj.weight ; "
+      "encoder.layer.#.attention.self.q_bias" },
+    { "language_model", "deberta-v2", 100,
+      "encoder.layer.#.attention.self.query_proj.weight ; embeddings.word_embeddings.weight" },
+    { "language_model", "electra", 100,
+      "embeddings_project.weight ; encoder.layer.#.attention.self.query.weight" },
+    { "language_model", "mobilebert", 100,
+      "embeddings.embedding_transformation.weight ; "
+      "encoder.layer.#.bottleneck.input.dense.weight" },
+    { "language_model", "longformer", 100, "encoder.layer.#.attention.self.query_global.weight" },
+    { "language_model", "convbert", 100,
+      "encoder.layer.#.attention.self.conv_kernel_layer.weight" },
+    { "language_model", "nomic-bert", 100,
+      "encoder.layers.#.attn.Wqkv.weight ; encoder.layers.#.mlp.fc11.weight" },
+    { "language_model", "gte", 100,
+      "encoder.layer.#.mlp.up_gate_proj.weight ; encoder.layer.#.attn_ln.weight" },
+    { "language_model", "xlnet", 100,
+      "layer.#.rel_attn.layer_norm.weight ; word_embedding.weight" },
+    { "language_model", "esm", 100,
+      "contact_head.regression.weight ; encoder.layer.#.attention.self.query.weight" },
+    { "language_model", "roformer", 100,
+      "encoder.embed_positions.weight ; encoder.layer.#.attention.self.query.weight" },
+    { "language_model", "fnet", 100, "encoder.layer.#.fourier.output.LayerNorm.weight" },
+    { "language_model", "squeezebert", 100, "encoder.layers.#.output.conv1d.weight" },
+    { "language_model", "funnel", 100, "encoder.blocks.0.0.attention.k_head.weight" },
+    { "language_model", "xlm-roberta-xl", 100,
+      "encoder.layer.#.attention.self_attn_layer_norm.weight" },
+    { "language_model", "megatron-bert", 100,
+      "encoder.ln.weight ; encoder.layer.#.attention.ln.weight" },
+    { "language_model", "luke", 100, "entity_embeddings.entity_embeddings.weight" },
+    { "language_model", "layoutlmv3", 100,
+      "encoder.rel_pos_bias.weight ; encoder.layer.#.attention.self.query.weight" },
+    { "language_model", "longt5", 100,
+      "encoder.block.#.layer.0.LocalSelfAttention.q.weight | "
+      "encoder.block.#.layer.0.TransientGlobalSelfAttention.q.weight" },
+    { "language_model", "switch-transformers", 100,
+      "encoder.block.#.layer.1.mlp.experts.expert_0.wi.weight" },
+    { "language_model", "udop", 100, "encoder.cell_2d_embedding.x_position_embeddings.weight" },
+    { "language_model", "nllb-moe", 100, "encoder.layers.#.ffn.router.classifier.weight" },
+    { "language_model", "prophetnet", 100,
+      "encoder.layers.#.self_attn.key_proj.weight ; encoder.embeddings_layer_norm.weight" },
+    { "language_model", "led", 100,
+      "encoder.layers.#.self_attn.longformer_self_attn.query.weight" },
+    { "language_model", "florence-2", 100,
+      "vision_tower.convs.0.conv.weight ; language_model.encoder.layers.0.fc1.weight" },
+    { "language_model", "t5gemma", 100,
+      "decoder.layers.#.cross_attn.q_proj.weight ; "
+      "decoder.layers.#.pre_cross_attn_layernorm.weight" },
+    { "language_model", "pegasus-x", 100, "encoder.layers.#.global_self_attn_layer_norm.weight" },
+    /* by what several have */
     { "language_model", "mixtral", 60, "layers.#.block_sparse_moe.gate.weight" },
     { "language_model", "deepseek-v3", 60,
       "layers.#.self_attn.kv_a_proj_with_mqa.weight ; layers.#.mlp.gate.e_score_correction_bias" },
@@ -55,7 +190,7 @@ const sfti_signature sfti_language_rows[] = {
     { "language_model", "rwkv", 100,
       "blocks.#.att.key.weight | blocks.#.attention.key.weight ; "
       "blocks.#.ffn.key.weight | blocks.#.feed_forward.key.weight | emb.weight | ^rwkv.*" },
-    { "language_model", "deberta", 100, "encoder.rel_embeddings.weight" },
+    { "language_model", "deberta", 60, "encoder.rel_embeddings.weight" },
     { "language_model", "roberta", 60,
       "embeddings.position_embeddings.weight[514,*] ; "
       "encoder.layer.#.attention.self.query.weight ; embeddings.word_embeddings.weight" },
@@ -154,13 +289,16 @@ static const struct language_head {
 static uint64_t layers_after(const sfti_view *view, const char *begin) {
     size_t from, to, skip = strlen(view->prefix) + strlen(begin);
     uint64_t layers = 0;
+    sft_span last = { NULL, 0 }; /* the same of many */
     if (!sfti_view_range(view, begin, &from, &to)) return 0;
     for (size_t i = from; i < to; i++) {
         sft_span rest = sfti_from(sfti_view_at(view, i)->name, skip), digits;
         uint64_t number;
-        if (sfti_next_piece(&rest, '.', &digits) && digits.len < 6
-            && sfti_parse_uint(digits, &number) && number + 1 > layers)
-            layers = number + 1;
+        if (!sfti_next_piece(&rest, '.', &digits) || digits.len >= 6
+            || sft_span_equal(digits, last))
+            continue;
+        last = digits;
+        if (sfti_parse_uint(digits, &number) && number + 1 > layers) layers = number + 1;
     }
     return layers;
 }

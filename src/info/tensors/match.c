@@ -10,14 +10,48 @@
 
 /* ── Names ── */
 
+#define TAIL 8
+#define TAIL_WORDS 64
+
+/* The bit of what a name ends with before "weight" and what stands for it; bit 0 where that is too
+ * short to tell. */
+static unsigned tail_bit(sft_span name) {
+    static const char *const ends[] = { "_packed", "weight", "q" };
+    uint64_t tail;
+    for (size_t i = 0; i < SFTI_COUNT(ends); i++)
+        if (sfti_ends(name, ends[i])) name.len -= strlen(ends[i]);
+    if (name.len < TAIL) return 0;
+    memcpy(&tail, name.data + (name.len - TAIL), TAIL);
+    return (unsigned)(tail * UINT64_C(0x9E3779B97F4A7C15) >> 52);
+}
+
+static bool set_tails(sfti_view *view) {
+    uint64_t *tails = sfti_info_take_zeroed(view->info, TAIL_WORDS * sizeof *tails);
+    if (!tails) return false;
+    tails[0] = 1;
+    for (size_t i = 0; i < view->count; i++) {
+        unsigned bit = tail_bit(sfti_view_at(view, i)->name);
+        tails[bit / 64] |= UINT64_C(1) << bit % 64;
+    }
+    view->tails = tails;
+    return true;
+}
+
+/* Whether some name may end so: most that are asked for have an end that none has. */
+static bool may_end(const sfti_view *view, sft_span end) {
+    unsigned bit = tail_bit(end);
+    return view->tails[bit / 64] >> bit % 64 & 1;
+}
+
 bool sfti_view_open(sft_info *info, sfti_view *view) {
     size_t count = sft_set_tensor_count(info->set);
-    uint32_t *order = sfti_arena_take(&info->arena, count * sizeof *order + 1);
-    *view = (sfti_view){ info, order, count, "" };
-    if (!info->code)
-        info->code = order ? sft_set_order(info->set, SFT_ORDER_NAME, order, NULL)
-                           : SFT_OUT_OF_MEMORY;
-    return !info->code;
+    uint32_t *order = sfti_info_take(info, count * sizeof *order + 1);
+    const sft_tensor **by_name = sfti_info_take(info, count * sizeof *by_name + 1);
+    *view = (sfti_view){ .info = info, .by_name = by_name, .count = count };
+    if (!info->code) info->code = sft_set_order(info->set, SFT_ORDER_NAME, order, NULL);
+    for (size_t i = 0; !info->code && i < count; i++)
+        by_name[i] = sft_set_tensor_at(info->set, order[i]);
+    return !info->code && set_tails(view);
 }
 
 sfti_view sfti_view_after(const sfti_view *view, const char *prefix, const char *more) {
@@ -32,10 +66,6 @@ sfti_view sfti_view_after(const sfti_view *view, const char *prefix, const char 
     return after;
 }
 
-const sft_tensor *sfti_view_at(const sfti_view *view, size_t i) {
-    return sft_set_tensor_at(view->info->set, view->by_name[i]);
-}
-
 /* prefix + name into the buffer; the whole length, or 0 if it does not fit. */
 static size_t full_name(const char *prefix, sft_span name, char *buffer, size_t size) {
     size_t len = strlen(prefix);
@@ -48,6 +78,7 @@ static size_t full_name(const char *prefix, sft_span name, char *buffer, size_t 
 static const sft_tensor *find_name(const sfti_view *view, const char *prefix, sft_span name) {
     static const char packed[] = "_packed";
     char buffer[512];
+    if (!may_end(view, name)) return NULL;
     size_t len = full_name(prefix, name, buffer, sizeof buffer - sizeof packed);
     if (len == 0 || view->count == 0) return NULL;
     const sft_set *set = view->info->set;
@@ -72,6 +103,24 @@ const sft_tensor *sfti_view_sibling(const sfti_view *view, sft_span begin, const
     memcpy(buffer, begin.data, begin.len);
     memcpy(buffer + begin.len, end, len);
     return sft_set_find(view->info->set, (sft_span){ buffer, begin.len + len }, NULL);
+}
+
+#define NEAR_STEPS 8
+
+/* Names that begin alike stand together. */
+const sft_tensor *sfti_view_near(const sfti_view *view, size_t i, sft_span begin,
+                                 const char *end) {
+    sft_span wanted = sft_span_cstr(end);
+    int from = sfti_bytes_compare(sfti_from(sfti_view_at(view, i)->name, begin.len), wanted);
+    for (int n = 0; n < NEAR_STEPS; n++) {
+        const sft_tensor *tensor = sfti_view_at(view, i);
+        sft_span name = tensor->name, head = { name.data, begin.len };
+        if (name.len < begin.len || (n > 0 && !sft_span_equal(head, begin))) return NULL;
+        int order = sfti_bytes_compare(sfti_from(name, begin.len), wanted);
+        if (order == 0) return tensor;
+        if (from < 0 ? order > 0 || ++i == view->count : order < 0 || i-- == 0) return NULL;
+    }
+    return sfti_view_sibling(view, begin, end);
 }
 
 /* First place whose name is not before the text; with past, not before all that begin so. */
@@ -103,9 +152,32 @@ bool sfti_view_range(const sfti_view *view, const char *begin, size_t *from, siz
     return range_of(view, view->prefix, sft_span_cstr(begin), from, to);
 }
 
+/* The first name that begins so, or NULL. */
+static const sft_tensor *first_of(const sfti_view *view, const char *prefix, sft_span begin) {
+    char buffer[512];
+    size_t len = full_name(prefix, begin, buffer, sizeof buffer);
+    if (len == 0 && begin.len + strlen(prefix) > 0) return NULL;
+    size_t at = place_of(view, (sft_span){ buffer, len }, false);
+    if (at == view->count) return NULL;
+    const sft_tensor *tensor = sfti_view_at(view, at);
+    bool begins = tensor->name.len >= len && memcmp(tensor->name.data, buffer, len) == 0;
+    return begins ? tensor : NULL;
+}
+
 bool sfti_view_any(const sfti_view *view, const char *begin) {
-    size_t from, to;
-    return sfti_view_range(view, begin, &from, &to);
+    return first_of(view, view->prefix, sft_span_cstr(begin)) != NULL;
+}
+
+uint8_t *sfti_view_rows(const sfti_view *view, const void *rows, size_t stride, size_t count) {
+    uint8_t *row_of = sfti_info_take_zeroed(view->info, view->count + 1);
+    for (size_t i = 0; row_of && i < count; i++) {
+        const char *const *begin = (const void *)((const char *)rows + i * stride);
+        size_t from, to;
+        (void)range_of(view, "", sft_span_cstr(*begin), &from, &to);
+        for (; from < to; from++)
+            if (row_of[from] == 0) row_of[from] = (uint8_t)(i + 1);
+    }
+    return row_of;
 }
 
 /* ── Shapes ── */
@@ -175,6 +247,7 @@ static sfti_truth numbered_fits(const sfti_view *view, const char *prefix, sft_s
     size_t after = name.len - before.len - 1, from, to;
     sfti_truth best = SFTI_FALSE;
     char buffer[256];
+    if (!may_end(view, sfti_from(name, before.len + 1))) return SFTI_FALSE;
     if (name.len + SFTI_UINT_SIZE > sizeof buffer || !range_of(view, prefix, before, &from, &to))
         return SFTI_FALSE;
     memcpy(buffer, name.data, before.len);
@@ -200,11 +273,9 @@ static sfti_truth name_fits(const void *ctx, sft_span text, const sft_tensor **f
         name.len = (size_t)(bracket - name.data);
     }
     if (name.data[name.len - 1] == '*') {
-        size_t from, to;
         name.len--;
-        if (!range_of(view, prefix, name, &from, &to)) return SFTI_FALSE;
-        *found = sfti_view_at(view, from);
-        return SFTI_TRUE;
+        *found = first_of(view, prefix, name);
+        return *found ? SFTI_TRUE : SFTI_FALSE;
     }
     if (memchr(name.data, '#', name.len)) return numbered_fits(view, prefix, name, shape, found);
     *found = find_name(view, prefix, name);

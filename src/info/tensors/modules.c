@@ -13,16 +13,15 @@ typedef enum adapter_role {
 } adapter_role;
 
 #define SUFFIX(text, type, role, other) \
-    { text, sizeof(text) - 1, SFTI_TYPE_##type, ROLE_##role, other, 0, 0 }
+    { { text, sizeof(text) - 1 }, SFTI_TYPE_##type, ROLE_##role, other, 0, 0 }
 #define METHOD(text, role, method, rank, in) \
-    { text, sizeof(text) - 1, SFTI_TYPE_OTHER, ROLE_##role, method, rank, in }
+    { { text, sizeof(text) - 1 }, SFTI_TYPE_OTHER, ROLE_##role, method, rank, in }
 #define BEGINNING(text, role, method) \
-    { text, sizeof(text) - 1, SFTI_ADAPTER_TYPES, ROLE_##role, method, 0, 0 }
+    { { text, sizeof(text) - 1 }, SFTI_ADAPTER_TYPES, ROLE_##role, method, 0, 0 }
 
 /* Of a PEFT method a row a module is enough: all else in its files begins with "base_model.". */
 static const struct adapter_suffix {
-    const char *suffix;
-    size_t len;
+    sft_span end;
     sfti_adapter_type type;
     adapter_role role;
     const char *other; /* up of a down; name of a PEFT method */
@@ -142,24 +141,36 @@ static const struct adapter_suffix {
     METHOD(".glora_A.zeros", FIRST, "glora", 0, 0),
     METHOD(".vblora_logits_A_topk_indices", FIRST, "vblora", 1, 0),
     METHOD("prompt_embeddings", SHARED, NULL, 0, 0), /* of several methods */
-    BEGINNING("base_model.internal_xlora_classifier.", SHARED, "xlora"),
-    BEGINNING("bundle_emb.", PART, NULL),
 };
 
-/* Longest suffix of the name, or NULL. */
-static const struct adapter_suffix *suffix_of(sft_span name) {
+/* These are told by how a name begins. */
+static const struct adapter_suffix adapter_beginnings[] = {
+    BEGINNING("base_model.internal_xlora_classifier.", SHARED, "xlora"),
+    BEGINNING("bundle_emb.", PART, NULL), /* a learned token */
+};
+
+/* The longest row that the name has, or NULL. */
+static const struct adapter_suffix *suffix_of(const sfti_suffixes *suffixes, sft_span name) {
     const struct adapter_suffix *best = NULL;
-    for (size_t i = 0; i < SFTI_COUNT(adapter_suffixes); i++) {
-        const struct adapter_suffix *row = &adapter_suffixes[i];
-        if (name.len < row->len || (best && best->len >= row->len)) continue;
-        size_t skip = row->type == SFTI_ADAPTER_TYPES ? 0 : name.len - row->len;
-        const char *at = name.data + skip;
-        if (*at == *row->suffix && memcmp(at, row->suffix, row->len) == 0) best = row;
+    for (size_t i = 0; (i = sfti_suffixes_find(suffixes, name, i)) > 0;) {
+        const struct adapter_suffix *row = &adapter_suffixes[i - 1];
+        if (!best || row->end.len > best->end.len) best = row;
+    }
+    for (size_t i = 0; i < SFTI_COUNT(adapter_beginnings); i++) {
+        const struct adapter_suffix *row = &adapter_beginnings[i];
+        if (sfti_begins(name, row->end.data) && (!best || row->end.len > best->end.len))
+            best = row;
     }
     return best;
 }
 
 /* ── Modules ── */
+
+/* The tensor of a module with another suffix. */
+static const sft_tensor *sibling(const sfti_view *view, const sfti_module *m, const char *suffix) {
+    return view->count > 0 ? sfti_view_near(view, m->at, m->name, suffix)
+                           : sfti_view_sibling(view, m->name, suffix);
+}
 
 static uint64_t size_at(const sft_tensor *tensor, uint32_t axis) {
     return tensor && axis < tensor->rank ? tensor->shape[axis] : 0;
@@ -181,18 +192,17 @@ static bool named_conv(sft_span name) {
 
 static void measure_lora(const sfti_view *view, sfti_module *m,
                          const struct adapter_suffix *row) {
-    const sft_tensor *up = sfti_view_sibling(view, m->name, row->other);
-    bool transposed = strcmp(row->suffix, ".lora_a") == 0;
+    const sft_tensor *up = m->pair;
+    bool transposed = strcmp(row->end.data, ".lora_a") == 0;
     m->rank = size_at(m->tensor, transposed ? 1 : 0);
     m->in = size_at(m->tensor, transposed ? 0 : 1);
     m->out = size_at(up, transposed ? 1 : 0);
-    m->conv = has_kernel(m->tensor)
-           || has_kernel(sfti_view_sibling(view, m->name, ".lora_mid.weight"));
+    m->conv = has_kernel(m->tensor) || has_kernel(sibling(view, m, ".lora_mid.weight"));
 }
 
 static void measure_loha(const sfti_view *view, sfti_module *m) {
-    const sft_tensor *core = sfti_view_sibling(view, m->name, ".hada_t1");
-    const sft_tensor *a = sfti_view_sibling(view, m->name, ".hada_w1_a");
+    const sft_tensor *core = sibling(view, m, ".hada_t1");
+    const sft_tensor *a = sibling(view, m, ".hada_w1_a");
     m->rank = size_at(m->tensor, 0);
     m->in = size_at(m->tensor, 1);
     m->out = size_at(a, core ? 1 : 0);
@@ -205,13 +215,13 @@ static uint64_t product_of(uint64_t a, uint64_t b) {
 }
 
 static void measure_lokr(const sfti_view *view, sfti_module *m) {
-    const sft_tensor *w1 = sfti_view_sibling(view, m->name, ".lokr_w1");
-    const sft_tensor *w1_a = sfti_view_sibling(view, m->name, ".lokr_w1_a");
-    const sft_tensor *w1_b = sfti_view_sibling(view, m->name, ".lokr_w1_b");
-    const sft_tensor *w2 = sfti_view_sibling(view, m->name, ".lokr_w2");
-    const sft_tensor *w2_a = sfti_view_sibling(view, m->name, ".lokr_w2_a");
-    const sft_tensor *w2_b = sfti_view_sibling(view, m->name, ".lokr_w2_b");
-    const sft_tensor *core = sfti_view_sibling(view, m->name, ".lokr_t2");
+    const sft_tensor *w1 = sibling(view, m, ".lokr_w1");
+    const sft_tensor *w1_a = sibling(view, m, ".lokr_w1_a");
+    const sft_tensor *w1_b = sibling(view, m, ".lokr_w1_b");
+    const sft_tensor *w2 = sibling(view, m, ".lokr_w2");
+    const sft_tensor *w2_a = sibling(view, m, ".lokr_w2_a");
+    const sft_tensor *w2_b = sibling(view, m, ".lokr_w2_b");
+    const sft_tensor *core = sibling(view, m, ".lokr_t2");
     m->rank = w2_b ? size_at(w2_b, 0) : w1_b ? size_at(w1_b, 0) : 0;
     m->in = product_of(w1 ? size_at(w1, 1) : size_at(w1_b, 1),
                        w2 ? size_at(w2, 1) : size_at(w2_b, 1));
@@ -248,42 +258,57 @@ static void measure(const sfti_view *view, sfti_module *m,
 }
 
 /* Two of a pair, or it is none. */
-static bool is_module(const sfti_view *view, const sfti_module *m,
+static bool is_module(const sfti_view *view, sfti_module *m,
                       const struct adapter_suffix *row) {
     if (row->type == SFTI_TYPE_GLORA)
-        return m->tensor->rank == 2 && sfti_view_sibling(view, m->name, ".a2.weight")
-            && sfti_view_sibling(view, m->name, ".b1.weight")
-            && sfti_view_sibling(view, m->name, ".b2.weight");
-    if (row->type == SFTI_TYPE_LORA)
-        return m->tensor->rank >= 2 && sfti_view_sibling(view, m->name, row->other);
+        return m->tensor->rank == 2 && sibling(view, m, ".a2.weight")
+            && sibling(view, m, ".b1.weight") && sibling(view, m, ".b2.weight");
+    if (row->type == SFTI_TYPE_LORA) {
+        m->pair = m->tensor->rank >= 2 ? sibling(view, m, row->other) : NULL;
+        return m->pair != NULL;
+    }
     if (row->type == SFTI_TYPE_LOKR)
-        return sfti_view_sibling(view, m->name, ".lokr_w2")
-            || sfti_view_sibling(view, m->name, ".lokr_w2_a");
-    if (row->type == SFTI_TYPE_LOHA)
-        return sfti_view_sibling(view, m->name, ".hada_w1_a") != NULL;
+        return sibling(view, m, ".lokr_w2") || sibling(view, m, ".lokr_w2_a");
+    if (row->type == SFTI_TYPE_LOHA) return sibling(view, m, ".hada_w1_a") != NULL;
     return true;
 }
 
-bool sfti_adapter_layer(const sfti_view *view, const sft_tensor *tensor, sfti_module *out) {
-    const struct adapter_suffix *row = suffix_of(tensor->name);
+void sfti_adapter_suffixes(sfti_suffixes *suffixes) {
+    sfti_suffixes_open(suffixes, &adapter_suffixes[0].end, sizeof adapter_suffixes[0],
+                       SFTI_COUNT(adapter_suffixes));
+}
+
+bool sfti_adapter_layer(const sfti_view *view, const sfti_suffixes *suffixes,
+                        const sft_tensor *tensor, sfti_module *out) {
+    const struct adapter_suffix *row = suffix_of(suffixes, tensor->name);
     if (!row || row->role != ROLE_FIRST) return false;
-    *out = (sfti_module){ { tensor->name.data, tensor->name.len - row->len }, tensor, 0, 0, 0,
-                          false };
+    *out = (sfti_module){ .name = { tensor->name.data, tensor->name.len - row->end.len },
+                          .tensor = tensor };
     if (!is_module(view, out, row)) return false;
     measure(view, out, row);
     return true;
 }
 
+static bool begin_forms(sfti_adapter_scan *scan) {
+    sft_info *info = scan->view->info;
+    if (!scan->forms && !info->code) {
+        scan->prefix_of = sfti_forms_prefixes(scan->view);
+        scan->forms = sfti_forms_new(info);
+    }
+    return !info->code;
+}
+
 static void scan_module(sfti_adapter_scan *scan, const sft_tensor *tensor,
                         const struct adapter_suffix *row) {
-    sfti_module m = { { tensor->name.data, tensor->name.len - row->len },
-                      tensor, 0, 0, 0, false };
-    if (!is_module(scan->view, &m, row)) return;
+    sfti_module m = { .name = { tensor->name.data, tensor->name.len - row->end.len },
+                      .tensor = tensor, .at = scan->at };
+    if (!is_module(scan->view, &m, row) || !begin_forms(scan)) return;
+    m.prefix = scan->prefix_of[scan->at];
     bool boft = row->type == SFTI_TYPE_OFT && tensor->rank == 4;
     measure(scan->view, &m, row);
     scan->of_type[boft ? SFTI_TYPE_BOFT : row->type]++;
     scan->modules++;
-    if (row->suffix[0] == ':') scan->first_scripts = true;
+    if (row->end.data[0] == ':') scan->first_scripts = true;
     if (row->type == SFTI_TYPE_OTHER && row->other) scan->other = row->other;
     if (m.rank > 0) sfti_tally_put(&scan->ranks, (double)m.rank);
     if (m.conv && m.rank > 0) sfti_tally_put(&scan->conv_ranks, (double)m.rank);
@@ -291,24 +316,32 @@ static void scan_module(sfti_adapter_scan *scan, const sft_tensor *tensor,
     sfti_forms_put(scan->forms, &m);
 }
 
+/* A learned token, if its name is no layer's. */
+static bool is_bare_token(const sft_tensor *tensor) {
+    return tensor->rank == 1 && tensor->name.len > 2 && *tensor->name.data == '<';
+}
+
 static void scan_tensor(sfti_adapter_scan *scan, const sft_tensor *tensor) {
-    const struct adapter_suffix *row = suffix_of(tensor->name);
-    bool token = tensor->rank == 1 && tensor->name.len > 2 && *tensor->name.data == '<';
-    if (row || token) scan->tensors++;
-    if (row || !token) {
-        sft_span rest;
-        sfti_sum(&scan->parts[sfti_part_of(tensor->name, &rest)], scan->quant, tensor);
-    }
+    const struct adapter_suffix *row = suffix_of(&scan->suffixes, tensor->name);
+    if (row || is_bare_token(tensor)) scan->tensors++;
     if (!row) return;
     if (row->role == ROLE_ALPHA) scan->alphas++;
     if (row->role == ROLE_DORA) scan->dora = true;
     if (row->role == ROLE_PART && row->type == SFTI_TYPE_LORA && row->other)
         scan->lora = row->other;
     if (row->role == ROLE_FIRST) scan_module(scan, tensor, row);
-    if (row->role == ROLE_SHARED) {
+    if (row->role == ROLE_SHARED && begin_forms(scan)) {
         scan->shared++;
-        sfti_forms_begin(scan->forms, tensor->name, tensor);
+        sfti_forms_begin(scan->forms, tensor);
         if (row->other) scan->other = row->other;
+    }
+}
+
+void sfti_adapter_sum(sfti_adapter_scan *scan) {
+    for (size_t i = 0; i < scan->view->count; i++) {
+        const sft_tensor *tensor = sfti_view_at(scan->view, i);
+        if (is_bare_token(tensor) && !suffix_of(&scan->suffixes, tensor->name)) continue;
+        sfti_sum(&scan->parts[sfti_forms_part(scan->prefix_of[i])], scan->quant, tensor);
     }
 }
 
@@ -327,13 +360,11 @@ sfti_adapter_scan *sfti_adapter_scan_of(const sfti_view *view, const sfti_quant 
                                         bool named) {
     sft_info *info = view->info;
     sfti_adapter_scan *scan = sfti_info_take_zeroed(info, sizeof *scan);
-    sfti_forms *forms = sfti_info_take_zeroed(info, sizeof *forms);
-    if (!scan || !forms || is_quantised_model(quant)) return NULL;
+    if (!scan || is_quantised_model(quant)) return NULL;
     scan->view = view;
     scan->quant = quant;
-    scan->forms = forms;
-    forms->info = info;
-    for (size_t i = 0; i < view->count; i++) scan_tensor(scan, sfti_view_at(view, i));
+    sfti_adapter_suffixes(&scan->suffixes);
+    for (; scan->at < view->count; scan->at++) scan_tensor(scan, sfti_view_at(view, scan->at));
     bool most = scan->tensors >= view->count - scan->tensors;
     bool found = scan->modules + scan->shared > 0 && (most || named || is_peft(view))
               && !info->code;

@@ -32,13 +32,12 @@ enum {
     MARK_OTHER = 1u << 23 /* belongs to a quantisation, decides none */
 };
 
-#define QUANT_END(text) text, sizeof(text) - 1
+#define QUANT_END(text) { text, sizeof(text) - 1 }
 
 /* Tensors that accompany packed weights, by the end of their names; none is a parameter of the
  * model. */
 static const struct quant_suffix {
-    const char *suffix;
-    size_t len;
+    sft_span end;
     uint32_t mark;
 } quant_suffixes[] = {
     { QUANT_END(".quant_state.bitsandbytes__nf4"), MARK_NF4 },
@@ -69,37 +68,29 @@ static bool is_f8(sft_dtype dtype) {
         || dtype == SFT_F8_E5M2FNUZ;
 }
 
-static bool quant_ends(sft_span name, const struct quant_suffix *row) {
-    if (name.len < row->len) return false;
-    const char *at = name.data + (name.len - row->len);
-    return *at == *row->suffix && memcmp(at, row->suffix, row->len) == 0;
-}
-
 /* The mark of a tensor that accompanies weights, or 0. */
-static uint32_t mark_scale(const sft_tensor *tensor) {
-    for (size_t i = 0; i < SFTI_COUNT(quant_suffixes); i++) {
-        if (!quant_ends(tensor->name, &quant_suffixes[i])) continue;
-        uint32_t mark = quant_suffixes[i].mark;
-        bool bytes = tensor->dtype == SFT_U8 || tensor->dtype == SFT_F8_E8M0;
-        return mark == MARK_SCALE && bytes ? mark | MARK_SCALE_BYTES : mark;
-    }
-    return 0;
+static uint32_t mark_scale(const sfti_quant *quant, const sft_tensor *tensor) {
+    size_t row = sfti_suffixes_find(&quant->suffixes, tensor->name, 0);
+    uint32_t mark = row ? quant_suffixes[row - 1].mark : 0;
+    bool bytes = tensor->dtype == SFT_U8 || tensor->dtype == SFT_F8_E8M0;
+    return mark == MARK_SCALE && bytes ? mark | MARK_SCALE_BYTES : mark;
 }
 
 /* The mark of weights themselves. */
 static uint32_t mark_weight(const sft_tensor *tensor) {
+    static const uint32_t of_dtype[SFT_DTYPE_COUNT] = {
+        [SFT_F8_E4M3] = MARK_F8, [SFT_F8_E5M2] = MARK_F8, [SFT_F8_E4M3FNUZ] = MARK_F8,
+        [SFT_F8_E5M2FNUZ] = MARK_F8, [SFT_F4] = MARK_F4, [SFT_I8] = MARK_I8,
+        [SFT_U32] = MARK_U32, [SFT_U8] = MARK_U8,
+    };
     sft_span name = tensor->name;
     if (sfti_ends(name, ".qweight")) return MARK_QWEIGHT;
     if (sfti_ends(name, ".weight_packed")) return MARK_WEIGHT_PACKED;
+    if (!of_dtype[tensor->dtype]) return 0;
     if (tensor->dtype == SFT_U8 && sfti_ends(name, "_blocks") && tensor->rank >= 3)
         return MARK_MX_BLOCKS;
     if (tensor->rank < 2 || (!sfti_ends(name, "weight") && !sfti_ends(name, "_proj"))) return 0;
-    if (is_f8(tensor->dtype)) return MARK_F8;
-    if (tensor->dtype == SFT_F4) return MARK_F4;
-    return tensor->dtype == SFT_I8    ? MARK_I8
-         : tensor->dtype == SFT_U32   ? MARK_U32
-         : tensor->dtype == SFT_U8    ? MARK_U8
-                                      : 0;
+    return of_dtype[tensor->dtype];
 }
 
 /* ── What the marks mean together: the first row whose marks are all there ── */
@@ -186,10 +177,11 @@ static void quant_found(sfti_quant *quant, const struct quant_row *row, const sf
 
 /* fp8 without scales: most bytes of the matrices. */
 static bool mostly_f8(const sfti_view *view) {
+    const sfti_quant none = { .id = NULL };
     uint64_t f8 = 0, all = 0;
     for (size_t i = 0; i < view->count; i++) {
-        const sft_tensor *tensor = sft_set_tensor_at(view->info->set, i);
-        uint64_t elements = sfti_quant_parameters(&(sfti_quant){ NULL, 0, 0 }, tensor);
+        const sft_tensor *tensor = sfti_view_at(view, i);
+        uint64_t elements = sfti_quant_parameters(&none, tensor);
         if (tensor->rank < 2) continue;
         all += elements / 2;
         if (is_f8(tensor->dtype)) f8 += elements / 2;
@@ -197,15 +189,25 @@ static bool mostly_f8(const sfti_view *view) {
     return f8 > 0 && f8 >= all / 2;
 }
 
-sfti_quant sfti_quantisation(const sfti_view *view) {
-    sfti_quant quant = { NULL, 0, 0 };
-    const sft_tensor *packed = NULL;
+/* In order of offset. */
+static const sft_tensor *first_packed(const sfti_view *view) {
     for (size_t i = 0; i < view->count; i++) {
         const sft_tensor *tensor = sft_set_tensor_at(view->info->set, i);
-        uint32_t weight = mark_weight(tensor);
-        quant.marks |= mark_scale(tensor) | weight;
-        if (!packed && weight & (MARK_QWEIGHT | MARK_U32)) packed = tensor;
+        if (mark_weight(tensor) & (MARK_QWEIGHT | MARK_U32)) return tensor;
     }
+    return NULL;
+}
+
+sfti_quant sfti_quantisation(const sfti_view *view) {
+    sfti_quant quant = { .id = NULL };
+    const sft_tensor *packed = NULL;
+    sfti_suffixes_open(&quant.suffixes, &quant_suffixes[0].end, sizeof quant_suffixes[0],
+                   SFTI_COUNT(quant_suffixes));
+    for (size_t i = 0; i < view->count; i++) {
+        const sft_tensor *tensor = sfti_view_at(view, i);
+        quant.marks |= mark_scale(&quant, tensor) | mark_weight(tensor);
+    }
+    if (quant.marks & (MARK_QWEIGHT | MARK_U32)) packed = first_packed(view);
     for (size_t i = 0; i < SFTI_COUNT(quant_rows) && !quant.id; i++)
         if ((quant.marks & quant_rows[i].all) == quant_rows[i].all
             && !(quant.marks & quant_rows[i].none))
@@ -221,7 +223,7 @@ uint64_t sfti_quant_parameters(const sfti_quant *quant, const sft_tensor *tensor
     for (uint32_t i = 0; i < tensor->rank; i++)
         if (!sfti_mul(elements, tensor->shape[i], &elements)) return 0;
     if (!quant->id) return elements;
-    if (mark_scale(tensor)) return 0;
+    if (mark_scale(quant, tensor)) return 0;
     uint32_t width = sft_dtype_describe(tensor->dtype)->bits, weight = mark_weight(tensor);
     bool packed = weight & (MARK_QWEIGHT | MARK_WEIGHT_PACKED | MARK_U32 | MARK_U8
                             | MARK_MX_BLOCKS);
@@ -240,6 +242,14 @@ void sfti_sum(sfti_sums *sums, const sfti_quant *quant, const sft_tensor *tensor
         sums->parameters = UINT64_MAX;
     sums->bytes += bytes;
     sums->by_dtype[tensor->dtype] += bytes;
+}
+
+void sfti_sum_all(sfti_sums *sums, const sfti_sums *more) {
+    sums->tensors += more->tensors;
+    if (!sfti_add(sums->parameters, more->parameters, &sums->parameters))
+        sums->parameters = UINT64_MAX;
+    sums->bytes += more->bytes;
+    for (int i = 0; i < SFT_DTYPE_COUNT; i++) sums->by_dtype[i] += more->by_dtype[i];
 }
 
 /* The dtype that holds nine tenths of the bytes, or SFT_DTYPE_COUNT. */

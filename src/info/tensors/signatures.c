@@ -19,7 +19,8 @@
     "transformer_blocks.#.qkv_proj_context.weight ; "
 #define WAN "head.modulation ; "
 #define WAN_DIFFUSERS \
-    "condition_embedder.time_embedder.linear_1.weight ; patch_embedding.weight ; "
+    "condition_embedder.time_embedder.linear_1.weight ; patch_embedding.weight ; " \
+    "blocks.#.attn2.to_k.weight ; "
 
 /* ── What stands on a base, or changes one: before adapters ── */
 
@@ -46,6 +47,11 @@ const sfti_signature sfti_special_rows[] = {
     { "controlnet", "hunyuan-dit", 100, "after_proj_list.18.bias" },
     { "controlnet", "z-image", 100,
       "control_all_x_embedder.2-1.weight | control_layers.14.adaLN_modulation.0.weight" },
+    { "controlnet", "hunyuan-dit", 100, "controlnet_blocks.0.weight ; text_embedding_padding" },
+    { "controlnet", "sana", 100,
+      "controlnet_blocks.0.weight ; caption_norm.weight ; input_block.weight" },
+    { "controlnet", "cosmos", 100,
+      "control_blocks.0.after_proj.weight ; patch_embed_base.proj.weight" },
     { "controlnet", NULL, 100, "control_to_base_for_conv_in.weight" },
     { "controlnet", "sdxl", 100,
       CONTROLNET "down_blocks.1.attentions.0" ATTN2 "[*,2048]" },
@@ -69,6 +75,14 @@ const sfti_signature sfti_special_rows[] = {
     { "ip_adapter", "sd-2", 100, "image_proj.* ; ip_adapter.1.to_k_ip.weight[*,1024]" },
     { "ip_adapter", "sd-1", 100, "image_proj.* ; ip_adapter.1.to_k_ip.weight[*,768]" },
     { "ip_adapter", NULL, 100, "image_proj.* ; ip_adapter.*" },
+
+    { "ip_adapter", "flux.1-redux", 100, "redux_up.weight ; redux_down.weight" },
+    { "ip_adapter", "pulid-flux", 100, "pulid_encoder.* ; pulid_ca.0.to_q.weight" },
+    { "ip_adapter", "pulid", 100, "id_adapter.* ; id_adapter_attn_layers.*" },
+    { "ip_adapter", "photomaker", 100,
+      "visual_projection_2.weight | id_encoder.visual_projection_2.weight | "
+      "pmid.visual_projection_2.weight ; fuse_module.mlp1.fc1.weight | "
+      "id_encoder.fuse_module.mlp1.fc1.weight | pmid.fuse_module.mlp1.fc1.weight" },
 
     { "t2i_adapter", "sdxl", 60,
       "adapter.body.0.resnets.0.block1.weight ; adapter.conv_in.weight[*,768|256,*,*]" },
@@ -169,7 +183,16 @@ const sfti_signature sfti_denoiser_rows[] = {
       "transformer_blocks.0.attn.add_q_proj.weight ; pos_embed.proj.weight" },
     /* Stable Cascade */
     { "diffusion_model", "stable-cascade-c", 100, "clip_txt_mapper.weight ; clf.1.weight" },
-    { "diffusion_model", "stable-cascade-b", 60, "clip_mapper.weight ; clf.1.weight" },
+    { "diffusion_model", "stable-cascade-b", 100,
+      "clip_txt_pooled_mapper.weight ; effnet_mapper.0.weight ; !clip_txt_mapper.weight" },
+    { "diffusion_model", "stable-cascade", 100,
+      "clip_txt_pooled_mapper.weight ; embedding.1.weight" },
+    { "diffusion_model", "wuerstchen-prior", 100,
+      "cond_mapper.0.weight ; blocks.#.mapper.weight" },
+    { "diffusion_model", "wuerstchen-diffnext", 100,
+      "effnet_mappers.1.weight ; clip_mapper.weight" },
+    { "diffusion_model", "stable-cascade-b", 60,
+      "clip_mapper.weight ; clf.1.weight ; !effnet_mappers.*" },
     { "diffusion_model", "stable-cascade-b", 100,
       "clip_mapper.weight ; down_blocks.1.0.channelwise.0.weight" },
     /* HunyuanVideo and Image, before FLUX */
@@ -217,7 +240,8 @@ const sfti_signature sfti_denoiser_rows[] = {
       FLUX_LDM "img_in.weight ; vector_in.* ; !guidance_in.*" },
     { "diffusion_model", "flux.1", 60, FLUX_LDM "!guidance_in.*" },
     { "diffusion_model", "flux.1-dev", 100,
-      FLUX_DIFFUSERS "time_text_embed.guidance_embedder.linear_1.weight" },
+      FLUX_DIFFUSERS "time_text_embed.guidance_embedder.linear_1.weight ; "
+                     "!context_embedder.proj_in.weight" },
     { "diffusion_model", "flux.1-schnell", 100,
       FLUX_DIFFUSERS "x_embedder.weight ; time_text_embed.* ; "
                      "!time_text_embed.guidance_embedder.*" },
@@ -230,7 +254,8 @@ const sfti_signature sfti_denoiser_rows[] = {
                      "caption_projection.0.linear.weight" },
     { "diffusion_model", "bria", 100,
       FLUX_DIFFUSERS "time_embed.timestep_embedder.linear_1.weight ; "
-                     "context_embedder.weight[*,4096] ; !caption_projection.*" },
+                     "context_embedder.weight[*,4096] ; !caption_projection.* ; "
+                     "!time_embed.text_embedder.*" },
     { "diffusion_model", "flux.1", 60, FLUX_DIFFUSERS "!time_text_embed.* ; !time_embed.*" },
     { "diffusion_model", "flux.1-dev", 100,
       FLUX_NUNCHAKU "time_text_embed.guidance_embedder.linear_1.weight" },
@@ -241,8 +266,9 @@ const sfti_signature sfti_denoiser_rows[] = {
     /* Qwen-Image and what resembles it */
     { "diffusion_model", "mage-flow", 100, "txt_norm.weight[2560] ; transformer_blocks.*" },
     { "diffusion_model", "qwen-image", 100,
-      "txt_norm.weight[3584] ; transformer_blocks.* ; !transformer_blocks.#.encoder_proj.weight" },
-    { "diffusion_model", "qwen-image", 100, "txt_in.text_norm.weight ; modulation.1.weight" },
+      "txt_norm.weight[3584] ; transformer_blocks.* ; !transformer_blocks.#.encoder_proj.weight ; "
+      "!transformer_blocks.#.img_mlp.gate.weight" },
+    { "diffusion_model", "qwen-image-2.1", 100, "txt_in.text_norm.weight ; modulation.1.weight" },
     /* PixArt, Hunyuan-DiT */
     { "diffusion_model", "pixart-alpha", 100,
       "t_block.1.weight ; ar_embedder.mlp.0.weight | y_embedder.y_embedding[120,*]" },
@@ -250,10 +276,17 @@ const sfti_signature sfti_denoiser_rows[] = {
     { "diffusion_model", "pixart-alpha", 100,
       "adaln_single.emb.timestep_embedder.linear_1.bias ; pos_embed.proj.bias ; "
       "adaln_single.emb.resolution_embedder.linear_1.weight" },
+    { "diffusion_model", "allegro", 100,
+      "adaln_single.emb.timestep_embedder.linear_1.weight[2304,*] ; pos_embed.proj.weight ; "
+      "caption_projection.linear_1.weight" },
+    { "diffusion_model", "latte", 100,
+      "temporal_transformer_blocks.0.attn1.to_q.weight ; adaln_single.linear.weight" },
     { "diffusion_model", "pixart-sigma", 60,
       "adaln_single.emb.timestep_embedder.linear_1.bias ; pos_embed.proj.bias ; "
       "!temporal_transformer_blocks.*" },
     { "diffusion_model", "hunyuan-dit", 100, "mlp_t5.0.weight" },
+    { "diffusion_model", "hunyuan-dit", 100,
+      "text_embedding_padding ; blocks.#.skip_norm.weight" },
     /* Wan */
     { "diffusion_model", "wan-2.2", 100, WAN "head.head.weight[192,*]" },
     { "diffusion_model", "wan-2.2", 100,
@@ -275,12 +308,17 @@ const sfti_signature sfti_denoiser_rows[] = {
     { "diffusion_model", "wan-2.2", 100,
       WAN_DIFFUSERS "patch_embedding.weight[5120,36,*,*,*] ; "
                     "!condition_embedder.image_embedder.*" },
-    { "diffusion_model", "wan", 100, WAN_DIFFUSERS "blocks.#.attn2.to_k.weight" },
+    { "diffusion_model", "wan", 100, WAN_DIFFUSERS "blocks.#.ffn.net.0.proj.weight" },
     /* LTX */
     { "diffusion_model", "ltx-2", 100,
       "audio_adaln_single.linear.weight | "
       "transformer_blocks.#.audio_to_video_attn.k_norm.weight | "
       "av_ca_a2v_gate_adaln_single.emb.timestep_embedder.linear_1.weight" },
+    { "diffusion_model", "ltx-2", 100,
+      "av_cross_attn_video_scale_shift.linear.weight ; audio_proj_in.weight" },
+    { "diffusion_model", "ltx-video", 100,
+      "time_embed.emb.timestep_embedder.linear_1.weight ; proj_in.weight[*,128] ; "
+      "transformer_blocks.0.attn2.norm_k.weight ; !audio_proj_in.weight" },
     { "diffusion_model", "ltx-video", 100,
       "adaln_single.emb.timestep_embedder.linear_1.bias ; !pos_embed.* ; "
       "patchify_proj.weight | proj_in.weight | transformer_blocks.#.attn2.to_k.weight" },
@@ -288,6 +326,13 @@ const sfti_signature sfti_denoiser_rows[] = {
     { "diffusion_model", "cosmos-1", 100,
       "blocks.block0.blocks.0.block.attn.to_q.0.weight | "
       "blocks.block1.blocks.0.block.attn.to_q.0.weight" },
+    { "diffusion_model", "cosmos-3", 100,
+      "layers.#.mlp_moe_gen.up_proj.weight ; layers.#.self_attn.add_q_proj.weight" },
+    { "diffusion_model", "cosmos-1", 100,
+      "transformer_blocks.0.norm1.linear_1.weight ; learnable_pos_embed.pos_emb_h" },
+    { "diffusion_model", "cosmos-predict2", 100,
+      "transformer_blocks.0.norm1.linear_1.weight ; patch_embed.proj.weight ; "
+      "!learnable_pos_embed.* ; !crossattn_proj.*" },
     { "diffusion_model", "anima", 100, "llm_adapter.blocks.0.cross_attn.q_proj.weight" },
     { "diffusion_model", "cosmos-predict2", 100,
       "blocks.0.mlp.layer1.weight ; x_embedder.proj.1.weight | "
@@ -307,13 +352,14 @@ const sfti_signature sfti_denoiser_rows[] = {
     { "diffusion_model", "boogu", 100,
       "double_stream_layers.0.img_instruct_attn.processor.img_to_q.weight" },
     { "diffusion_model", "omnigen-2", 100,
-      "time_caption_embed.timestep_embedder.linear_1.bias ; !patch_embedder.* ; "
-      "!x_embedder.weight[2304,*]" },
+      "time_caption_embed.timestep_embedder.linear_1.bias ; "
+      "image_index_embedding | ref_image_patch_embedder.weight" },
     /* and the others */
     { "diffusion_model", "auraflow", 100,
       "double_layers.0.attn.w1q.weight ; cond_seq_linear.weight | positional_encoding" },
     { "diffusion_model", "auraflow", 100,
       "joint_transformer_blocks.0.attn.add_k_proj.weight" },
+    { "diffusion_model", "mochi", 100, "pos_frequencies ; time_embed.pooler.to_kv.weight" },
     { "diffusion_model", "mochi", 100, "t5_yproj.weight | blocks.0.attn.norm_k_x.weight" },
     { "diffusion_model", "mochi", 100,
       "blocks.0.attn.k_norm_x.weight | blocks.0.attn.qkv_x.weight" },
@@ -331,22 +377,73 @@ const sfti_signature sfti_denoiser_rows[] = {
       "!transformer_blocks.0.ff.conv_temp.weight" },
     { "diffusion_model", "sana-video", 100,
       "caption_norm.weight ; transformer_blocks.0.ff.conv_temp.weight" },
+    { "diffusion_model", "kandinsky-6", 100,
+      "video_text_transformer_blocks.0.attn.to_key.weight ; "
+      "audio_out_layer.out_layer.weight" },
+    { "diffusion_model", "kandinsky-6-sr", 100,
+      "pooled_bias ; visual_transformer_blocks.0.feed_forward.net.0.proj.weight" },
+    { "diffusion_model", "kandinsky-3", 100,
+      "encoder_hid_proj.projection_linear.weight ; add_time_condition.attention.to_k.weight" },
     { "diffusion_model", "kandinsky-5", 100,
       "visual_transformer_blocks.0.cross_attention.key_norm.weight" },
     { "diffusion_model", "ideogram-4", 100, "embed_image_indicator.weight" },
+    { "diffusion_model", "krea-2", 100, "time_mod_proj.weight ; text_fusion.projector.weight" },
     { "diffusion_model", "krea-2", 100, "txtfusion.projector.weight" },
     { "diffusion_model", "ernie-image", 100, "layers.0.adaLN_sa_ln.weight" },
+    { "diffusion_model", "minimax-h3", 100,
+      "token_refiner.final_norm.weight ; transformer_blocks.0.adaln_proj.linear.weight" },
     { "diffusion_model", "minimax-h3", 100, "video_patch_proj.weight ; audio_patch_proj.weight" },
     { "diffusion_model", "seedvr2", 100,
       "blocks.31.mlp.all.proj_in_gate.weight | blocks.35.mlp.all.proj_in_gate.weight | "
       "blocks.31.mlp.vid.proj_in_gate.weight | blocks.35.mlp.vid.proj_in_gate.weight" },
+    { "diffusion_model", "stable-audio", 100,
+      "timestep_proj.0.weight ; cross_attention_proj.0.weight" },
+    { "diffusion_model", "stable-audio-3", 100, "to_timestep_embed.0.weight ; memory_tokens" },
     { "diffusion_model", "stable-audio", 100, "transformer.rotary_pos_emb.inv_freq" },
+    { "diffusion_model", "ace-step", 100, "proj_in_conv.weight ; time_embed_r.linear_1.weight" },
     { "diffusion_model", "ace-step", 100,
       "genre_embedder.weight | encoder.lyric_encoder.layers.0.input_layernorm.weight" },
     { "diffusion_model", "hunyuan-3d", 100,
       "latent_in.weight ; double_blocks.0.* | single_blocks.0.* | cond_in.weight" },
     { "diffusion_model", "hunyuan-3d", 100,
       "t_embedder.mlp.2.weight ; blocks.0.attn1.k_norm.weight" },
+    { "diffusion_model", "flux.3", 100,
+      "x_embedders.image.weight ; txt_mode_blocks.0.attn.to_q.weight" },
+    { "diffusion_model", "bria-fibo-2", 100,
+      "perceiver.latent_queries ; layers.0.cross_attn_gate" },
+    { "diffusion_model", "glm-image", 100,
+      "glyph_projector.net.0.proj.weight ; prior_token_embedding.weight" },
+    { "diffusion_model", "cogview4", 100,
+      "time_condition_embed.condition_embedder.linear_1.weight ; "
+      "patch_embed.proj.weight[4096,*]" },
+    { "diffusion_model", "cogview-3", 60,
+      "time_condition_embed.condition_embedder.linear_1.weight ; "
+      "patch_embed.proj.weight[2560,*]" },
+    { "diffusion_model", "prx", 100,
+      "blocks.0.img_qkv_proj.weight ; blocks.0.txt_kv_proj.weight" },
+    { "diffusion_model", "omnigen", 100,
+      "time_token.linear_1.weight ; patch_embedding.output_image_proj.weight" },
+    { "diffusion_model", "lumina-next", 100,
+      "layers.0.attn2.to_k.weight ; layers.0.gate ; pad_token" },
+    { "diffusion_model", "helios", 100, "patch_short.weight ; patch_long.weight" },
+    { "diffusion_model", "anyflow", 100,
+      "far_patch_embedding.weight ; condition_embedder.time_embedder.linear_1.weight" },
+    { "diffusion_model", "easyanimate", 100,
+      "transformer_blocks.0.txt_ff.net.2.weight ; "
+      "transformer_blocks.0.attn1.add_q_proj.weight" },
+    { "diffusion_model", "motif-video", 100,
+      "context_embedder.linear_1.weight ; single_transformer_blocks.0.*" },
+    { "diffusion_model", "nucleus-moe-image", 100,
+      "transformer_blocks.#.encoder_proj.weight ; time_text_embed.norm.weight" },
+    { "diffusion_model", "sana-wm", 100,
+      "raymap_embedder.proj.weight ; blocks.#.attn.recall_gate" },
+    { "diffusion_model", "i2vgen-xl", 100,
+      "image_latents_proj_in.0.weight ; fps_embedding.0.weight" },
+    { "diffusion_model", "dreamlite", 100,
+      "mid_block.resnets.0.conv1.depthwise.weight ; conv_in.weight" },
+    { "diffusion_model", "amused", 100, "mlm_layer.conv1.weight ; embed.conv.weight" },
+    { "diffusion_model", "unidiffuser", 100,
+      "clip_img_in.weight ; text_in.weight ; vae_img_out.weight" },
     { NULL, NULL, 0, NULL },
 };
 

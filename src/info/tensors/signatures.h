@@ -36,8 +36,9 @@ typedef struct sfti_variant {
 /* A model's names in order, seen after a prefix. */
 typedef struct sfti_view {
     sft_info *info;
-    const uint32_t *by_name; /* of count tensors of the set */
+    const sft_tensor *const *by_name; /* count tensors of the set */
     size_t count;
+    const uint64_t *tails; /* a bit for the end of each name (match.c) */
     char prefix[160];
 } sfti_view;
 
@@ -64,7 +65,14 @@ const sft_tensor *sfti_view_sibling(const sfti_view *view, sft_span begin, const
 /* Tensors, in order of name, whose names begin with prefix + begin: [*from, *to). */
 bool sfti_view_range(const sfti_view *view, const char *begin, size_t *from, size_t *to);
 bool sfti_view_any(const sfti_view *view, const char *begin);
-const sft_tensor *sfti_view_at(const sfti_view *view, size_t i);
+static inline const sft_tensor *sfti_view_at(const sfti_view *view, size_t i) {
+    return view->by_name[i];
+}
+/* The same, where the tensor at i begins so: most stand near it. */
+const sft_tensor *sfti_view_near(const sfti_view *view, size_t i, sft_span begin, const char *end);
+/* For each tensor, in order of name, the first row of a table, whose rows begin with a text, that
+ * its name begins with: from 1 on, 0 for none. NULL when out of memory. */
+uint8_t *sfti_view_rows(const sfti_view *view, const void *rows, size_t stride, size_t count);
 
 /* Whether its shape is that of packed bytes. */
 bool sfti_is_packed(const sft_tensor *tensor);
@@ -128,12 +136,31 @@ bool sfti_match_table(const sfti_view *view, const char *before, sfti_table_id i
 /* Layers, hidden size and the like into info->llm, as far as shapes tell them. */
 void sfti_language_sizes(const sfti_view *at, const char *architecture);
 
+/* ── Rows by the end of a name (suffixes.c) ── */
+
+#define SFTI_SUFFIXES 255
+
+/* Of a table whose rows have their end at the same place: two bytes at least, and no end of
+ * ".weight" nor that and one byte. */
+typedef struct sfti_suffixes {
+    const sft_span *end; /* of the first row */
+    size_t stride;
+    uint8_t first[512];      /* private */
+    uint8_t next[SFTI_SUFFIXES]; /* private */
+} sfti_suffixes;
+
+void sfti_suffixes_open(sfti_suffixes *suffixes, const sft_span *end, size_t stride, size_t count);
+/* The first row, of those after one (0: of all), whose end the name has: its number from 1 on, or
+ * 0. */
+size_t sfti_suffixes_find(const sfti_suffixes *suffixes, sft_span name, size_t after);
+
 /* ── Sizes of components (quantisation.c) ── */
 
 typedef struct sfti_quant {
     const char *id;      /* "gptq-4bit", …, or NULL */
     uint32_t marks;      /* private */
     uint32_t bits;       /* of a packed weight, 0 if there are none */
+    sfti_suffixes suffixes;      /* private */
 } sfti_quant;
 
 /* Sums of some tensors. */
@@ -146,6 +173,7 @@ sfti_quant sfti_quantisation(const sfti_view *view);
 /* Scales and the like count nothing, packed weights what they stand for. */
 uint64_t sfti_quant_parameters(const sfti_quant *quant, const sft_tensor *tensor);
 void sfti_sum(sfti_sums *sums, const sfti_quant *quant, const sft_tensor *tensor);
+void sfti_sum_all(sfti_sums *sums, const sfti_sums *more);
 const char *sfti_precision(const sfti_sums *sums, const sfti_quant *quant);
 
 /* Push a component with the sums. */

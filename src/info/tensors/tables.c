@@ -15,10 +15,21 @@ static const char *const alone_prefixes[] = {
     "wav2vec2.", "hubert.", "params_ema.", "params.", "encoder.",
 };
 
+/* Of one that is no part of a diffusion model. */
+static const char *const other_prefixes[] = {
+    "", "model.", "module.", "vit.", "dinov2.", "swin.", "wav2vec2.", "hubert.", "params_ema.",
+    "params.", "encoder.", "convnext.", "convnextv2.", "dinov2_with_registers.", "efficientnet.",
+    "deit.", "swinv2.", "hiera.", "focalnet.", "poolformer.", "levit.", "mobilevit.",
+    "mobilevitv2.", "mobilenet_v2.", "regnet.", "bit.", "pvt.", "pvt_v2.", "cvt.", "depth_pro.",
+    "wavlm.", "speecht5.",
+};
+
 static const char *const language_prefixes[] = {
     "", "model.", "language_model.model.", "model.language_model.", "language_model.",
     "transformer.", "transformer.model.", "gpt_neox.", "backbone.", "bert.", "roberta.",
-    "distilbert.", "deberta.", "rwkv.", "llm.", "llm.model.",
+    "distilbert.", "deberta.", "rwkv.", "llm.", "llm.model.", "mpnet.", "albert.", "electra.",
+    "mobilebert.", "longformer.", "convbert.", "nomic_bert.", "gte.", "esm.", "roformer.", "fnet.",
+    "funnel.", "luke.", "layoutlmv3.", "prophetnet.", "led.",
 };
 
 #define AFTER(prefixes) prefixes, SFTI_COUNT(prefixes)
@@ -29,7 +40,7 @@ const sfti_table sfti_tables[SFTI_TABLES] = {
     [SFTI_VAES] = { sfti_vae_rows, AFTER(alone_prefixes) },
     [SFTI_IMAGES] = { sfti_image_rows, AFTER(alone_prefixes) },
     [SFTI_ENCODERS] = { sfti_encoder_rows, AFTER(alone_prefixes) },
-    [SFTI_OTHERS] = { sfti_other_rows, AFTER(alone_prefixes) },
+    [SFTI_OTHERS] = { sfti_other_rows, AFTER(other_prefixes) },
     [SFTI_LANGUAGE] = { sfti_language_rows, AFTER(language_prefixes) },
 };
 

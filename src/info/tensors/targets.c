@@ -4,7 +4,8 @@
  * text between optional anchors, "#" any number but at the end of a name; with a '.' it is
  * looked for in the name as it is. "te2:" asks the second text encoder, "te:" the only one;
  * else the main part. Conditions, separated by ',': in=, out= (sizes, 0 = not to be seen),
- * in>=1, n>= (first number), t>= (number after transformer_blocks). "!" denies a clause. */
+ * in>=1, n>= (first number), t>= (number after transformer_blocks), each (of each number from the
+ * first to the last, and so of every form that the pattern fits). "!" denies a clause. */
 #include "info/tensors/adapters.h"
 
 #include "base/json_lex.h"
@@ -23,6 +24,21 @@
 const sfti_target sfti_target_rows[] = {
     /* HunyuanVideo and Image */
     { "hunyuan-image-2.1", 100, "^byt5_in_ ; ^double_blocks_#_ | ^single_blocks_#_" },
+    { "minimax-h3", 100, "^token_refiner_refiner_blocks_#_attn_to_[in=5376]" },
+    { "hunyuan-image-2.1", 100,
+      "^context_embedder_token_refiner_refiner_blocks_#_attn_to_[in=3584]" },
+    { "hunyuan-video-1.5", 100,
+      "^context_embedder_token_refiner_refiner_blocks_#_attn_to_[in=2048]" },
+    { "qwen-image-2.1", 100,
+      "^transformer_blocks_#_img_mlp_gate_layer | ^transformer_blocks_#_img_mlp_proj$" },
+    { "nucleus-moe-image", 100,
+      "^transformer_blocks_#_encoder_proj | ^transformer_blocks_#_img_mlp_shared_expert_" },
+    { "wan-animate-2", 100, "^blocks_#_cross_attn_add_k_proj | ^blocks_#_cross_attn_add_v_proj" },
+    { "hunyuan-dit", 100, "^blocks_#_attn1_to_[in=1408] | ^blocks_#_attn2_to_q$[in=1408]" },
+    { "latte", 100, "^temporal_transformer_blocks_#_" },
+    { "easyanimate", 100, "^transformer_blocks_#_txt_ff_" },
+    { "omnigen", 100, "^layers_#_mlp_gate_up_proj ; ^layers_#_self_attn_to_" },
+    { "cosmos-3", 100, "^layers_#_self_attn_add_k_proj | ^layers_#_mlp_moe_gen_" },
     { "hunyuan-video", 60, "token_refiner" },
     { "hunyuan-video", 100, "^double_blocks_#_img_mlp_fc1" },
     { "hunyuan-video", 100, "double_blocks.#.img_attn_qkv" },
@@ -115,9 +131,23 @@ const sfti_target sfti_target_rows[] = {
     { "cogvideox", 100,
       "^transformer_blocks_#_attn1_to_[in=1920|3072] ; !^transformer_blocks_#_attn2_to_ ; "
       "!^transformer_blocks_#_attn1_add_ ; !^transformer_blocks_#_txt_ff_" },
-    { "ace-step", 100, "^transformer_blocks_#_cross_attn_to_ | ^lyric_encoder_ ; "
-                       "!^transformer_blocks_#_self_attn_to_qkv" },
+    { "ace-step", 100, "^lyric_encoder_" },
+    { "stable-audio-3", 100, "^transformer_blocks_#_self_attn_to_qkv" },
+    { "ace-step", 60, "^transformer_blocks_#_cross_attn_to_" },
     /* others, each by its own names */
+    { "ace-step", 100, "^layers_#_cross_attn_to_ ; ^layers_#_self_attn_to_" },
+    { "bria-fibo-2", 100, "^layers_#_cross_attention_to_" },
+    { "ernie-image", 100, "^layers_#_self_attention_to_[in=3072]" },
+    { "glm-image", 100, "^glyph_projector_ | ^prior_projector_" },
+    { "ideogram-4", 100, "^llm_cond_proj | ^adaln_proj" },
+    { "kandinsky-3", 100, "^add_time_condition_attention_" },
+    { "lumina-next", 100, "^layers_#_attn1_to_k$ ; ^layers_#_attn2_to_k$" },
+    { "prx", 100, "^blocks_#_up_proj$ ; ^blocks_#_down_proj$" },
+    { "sana-wm", 100, "^blocks_#_plucker_proj" },
+    { "amused", 100, "^transformer_layers_#_attn1_to_ | ^transformer_layers_#_ff_net_" },
+    { "i2vgen-xl", 100, "^image_latents_temporal_encoder_" },
+    { "wuerstchen-prior", 100, "^blocks_#_attention_to_[in=1280]" },
+    { "stable-cascade", 100, "^down_blocks_#_#_attention_to_ | ^up_blocks_#_#_attention_to_" },
     { "krea-2", 100, "^txtfusion_ | ^text_fusion_" },
     { "hidream-i1", 100, "^double_stream_blocks_#_ | ^single_stream_blocks_#_" },
     { "kandinsky-6", 100,
@@ -193,6 +223,7 @@ static const sfti_variant target_variants[] = {
 /* ── Clauses ── */
 
 static bool condition_holds(sft_span condition, const sfti_form *form) {
+    if (sfti_is(condition, "each")) return form->times == form->highest - form->lowest + 1;
     static const char *const names[] = { "in=", "out=", "in>=", "n>=", "t>=" };
     uint64_t least = 0;
     for (int i = 0; i < 5; i++) {
@@ -219,6 +250,21 @@ static bool pattern_at(sft_span pattern, sft_span text, size_t at, size_t *end) 
     }
     *end = i;
     return true;
+}
+
+static unsigned letter_of(char c) {
+    return (c | 0x20) >= 'a' && (c | 0x20) <= 'z' ? (unsigned)(uint8_t)c : 0;
+}
+
+uint64_t sfti_letter_pairs(sft_span text) {
+    uint64_t pairs = 0;
+    unsigned before = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned letter = letter_of(text.data[i]);
+        if (letter && before) pairs |= UINT64_C(1) << (before * 31 + letter * 7) % 64;
+        before = letter;
+    }
+    return pairs;
 }
 
 static bool pattern_fits(sft_span pattern, const sfti_form *form) {
@@ -255,24 +301,33 @@ static unsigned parts_meant(sft_span *pattern) {
     return 1u << SFTI_PART_MAIN;
 }
 
+static bool conditions_hold(sft_span conditions, const sfti_form *form) {
+    sft_span condition;
+    while (sfti_next_piece(&conditions, ',', &condition))
+        if (!condition_holds(condition, form)) return false;
+    return true;
+}
+
 static const sfti_form *find_form(const sfti_forms *forms, sft_span clause) {
     unsigned parts = parts_meant(&clause);
-    sft_span conditions = { NULL, 0 }, condition;
+    sft_span conditions = { NULL, 0 };
     const char *bracket = clause.len > 0 ? memchr(clause.data, '[', clause.len) : NULL;
     if (bracket) {
         conditions = (sft_span){ bracket + 1, clause.len - (size_t)(bracket - clause.data) - 2 };
         clause.len = (size_t)(bracket - clause.data);
     }
-    for (size_t i = 0; i < forms->count; i++) {
+    uint64_t pairs = sfti_letter_pairs(clause);
+    bool each = sfti_is(conditions, "each");
+    const sfti_form *found = NULL;
+    for (size_t i = 0; i < forms->count && (each || !found); i++) {
         const sfti_form *form = &forms->forms[i];
-        sft_span rest = conditions;
-        if (!(parts >> form->part & 1) || !pattern_fits(clause, form)) continue;
-        bool holds = true;
-        while (holds && sfti_next_piece(&rest, ',', &condition))
-            holds = condition_holds(condition, form);
-        if (holds) return form;
+        if (pairs & ~form->letters || !(parts >> form->part & 1) || !pattern_fits(clause, form))
+            continue;
+        bool holds = conditions_hold(conditions, form);
+        if (each && !holds) return NULL;
+        if (holds && !found) found = form;
     }
-    return NULL;
+    return found;
 }
 
 static sfti_truth form_fits(const void *ctx, sft_span text, const sft_tensor **found) {

@@ -38,15 +38,14 @@ typedef struct component_sums {
 
 static void sum_components(const sfti_view *view, const sfti_quant *quant,
                            component_sums *sums) {
-    memset(sums, 0, sizeof *sums);
-    for (size_t i = 0; i < view->count; i++) {
-        const sft_tensor *tensor = sft_set_tensor_at(view->info->set, i);
-        size_t row = 0;
-        while (row < COMPONENT_ROWS && !sfti_begins(tensor->name, component_table[row].prefix))
-            row++;
-        sfti_sum(row < COMPONENT_ROWS ? &sums->rows[row] : &sums->rest, quant, tensor);
-        sfti_sum(&sums->all, quant, tensor);
-    }
+    const uint8_t *row_of = sfti_view_rows(view, component_table, sizeof component_table[0],
+                                           COMPONENT_ROWS);
+    for (size_t i = 0; row_of && i < view->count; i++)
+        sfti_sum(row_of[i] ? &sums->rows[row_of[i] - 1] : &sums->rest, quant,
+                 sfti_view_at(view, i));
+    sums->all = sums->rest;
+    for (size_t i = 0; i < COMPONENT_ROWS; i++)
+        if (sums->rows[i].tensors > 0) sfti_sum_all(&sums->all, &sums->rows[i]);
 }
 
 /* ── What a component is ── */
@@ -81,15 +80,18 @@ static sfti_view named_component(const sfti_view *view, const char *prefix) {
     return sfti_view_after(view, name, "");
 }
 
+static bool match_open_clip(const sfti_view *view, sfti_matched *out) {
+    sfti_view at = sfti_view_after(view, "conditioner.embedders.0.open_clip.model.", "");
+    return match_wrapped(&at, sfti_image_rows, out);
+}
+
 static bool match_component(const sfti_view *view, const struct component_row *row,
                             sfti_matched *out) {
     sfti_view at = named_component(view, row->prefix), seen;
     if (row->rows == OF_VAE) return match_wrapped(&at, sfti_vae_rows, out);
     if (row->rows == OF_IMAGE)
         return match_wrapped(&at, sfti_image_rows, out)
-            || match_wrapped(&(sfti_view){ at.info, at.by_name, at.count,
-                                           "conditioner.embedders.0.open_clip.model." },
-                             sfti_image_rows, out);
+            || match_open_clip(&at, out);
     return row->rows == OF_TEXT
         && (match_wrapped(&at, sfti_encoder_rows, out)
             || sfti_match_table(&at, at.prefix, SFTI_LANGUAGE, out, &seen));
@@ -323,14 +325,14 @@ static void info_kind(const sfti_view *view, const component_sums *sums,
     if (!forms) return;
     bool known = info_denoiser(view, sums) || info_alone(view, sums, quant, forms)
               || info_parts(view, sums, forms) || info_language(view, sums, forms);
-    const char *kind = sfti_forms_family(forms);
+    const char *kind = sfti_forms_family(forms, false);
     if (!known) sfti_add_tensor_fact(info, SFT_FACT_KIND, kind, 60);
     if (!known) sfti_add_tensor_fact(info, SFT_FACT_KIND, "unknown", 0);
 }
 
 void sfti_info_tensors(sft_info *info) {
     sfti_view view;
-    component_sums *sums = sfti_info_take(info, sizeof *sums);
+    component_sums *sums = sfti_info_take_zeroed(info, sizeof *sums);
     if (!sums || !sfti_view_open(info, &view)) return;
     sfti_quant quant = sfti_quantisation(&view);
     sum_components(&view, &quant, sums);

@@ -27,13 +27,19 @@ static sft_span row_text_at(const void *ctx, uint32_t entry) {
 /* Between parts of a caption, besides commas; the last is the training's own. */
 static const char *const separators[] = { "|||", "BREAK" };
 
+/* How often a separator may begin with the byte. */
+static size_t count_mark(sfti_tags *tags, sft_span text, char byte) {
+    tags->separates[(uint8_t)byte] = true;
+    return count_bytes(text, byte, SFTI_TAG_PAIRS);
+}
+
 /* A pair needs a colon, or a separator before it; a folder needs a colon. */
 static bool take_tables(sfti_tags *tags, sft_span text) {
     sfti_arena *arena = &tags->arena;
     size_t colons = count_bytes(text, ':', SFTI_TAG_PAIRS) + 1, marks = 0;
     for (size_t i = 0; i < SFTI_COUNT(separators); i++)
-        marks += count_bytes(text, *separators[i], SFTI_TAG_PAIRS);
-    if (tags->separator.len > 0) marks += count_bytes(text, *tags->separator.data, SFTI_TAG_PAIRS);
+        marks += count_mark(tags, text, *separators[i]);
+    if (tags->separator.len > 0) marks += count_mark(tags, text, *tags->separator.data);
     tags->pair_cap = colons + marks < SFTI_TAG_PAIRS ? colons + marks : SFTI_TAG_PAIRS;
     tags->folder_cap = tags->pair_cap < SFTI_TAG_FOLDERS ? tags->pair_cap : SFTI_TAG_FOLDERS;
     tags->folders = sfti_arena_take(arena, tags->folder_cap * sizeof *tags->folders);
@@ -130,7 +136,8 @@ static size_t separator_at(const sfti_tags *tags, sft_span text, size_t i) {
 static void add_parts(sfti_tags *tags, sft_span text, uint32_t folder, uint64_t count) {
     size_t begin = 0;
     for (size_t i = 0; i < text.len; i++) {
-        size_t len = separator_at(tags, text, i);
+        bool may = tags->separates[(uint8_t)text.data[i]];
+        size_t len = may ? separator_at(tags, text, i) : 0;
         if (len == 0) continue;
         add_pair(tags, (sft_span){ text.data + begin, i - begin }, folder, count);
         begin = i + len;

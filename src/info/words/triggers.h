@@ -48,6 +48,7 @@ typedef struct sfti_tags {
     sfti_names folder_names, row_names;
     uint64_t seed[2];
     sft_span separator; /* keep_tokens_separator, or empty */
+    bool separates[256]; /* bytes that begin a separator */
     uint64_t images; /* of all folders that count and have tags */
     bool known;      /* all of them recorded */
 } sfti_tags;

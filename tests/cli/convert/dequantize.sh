@@ -13,6 +13,7 @@ i4 = lambda *v: struct.pack("<%dI" % len(v), *v)
 save("f8.safetensors", ("a.weight", "F8_E4M3", [2, 3], bytes([0x38, 0x40, 0x7e, 0xb8, 0x7f, 1])),
      ("a.weight_scale", "F32", [2, 1], f4(0.5, 2)), ("norm", "F32", [1], f4(9)))
 save("bnb.safetensors", ("a.weight", "U8", [8, 1], bytes(8)), ("a.weight.absmax", "F32", [1], f4(1)))
+save("half.safetensors", ("a.weight", "F8_E4M3", [4, 3], bytes(12)), ("a.weight_scale", "F32", [2], f4(1, 2)))
 save("odd.safetensors", ("a.weight", "F8_E4M3", [5, 3], bytes(15)), ("a.weight_scale", "F32", [2, 2], f4(1, 2, 3, 4)))
 def gptq(path, g):
     save(path, ("m.qweight", "I32", [1, 8], i4(*[0x76543210] * 8)), ("m.qzeros", "I32", [1, 1], i4(0)),
@@ -25,7 +26,7 @@ $SFT convert f8.safetensors -o out.safetensors --dequantize
 $SFT ls --tsv out.safetensors | cut -f 2-4
 $SFT cat out.safetensors a.weight
 $SFT convert gptq.safetensors -o out.safetensors --dequantize --dtype fp32 --force && $SFT cat out.safetensors 'm.weight[:2]'
-for file in bnb odd bad minus empty; do
+for file in bnb odd half bad minus empty; do
     $SFT convert $file.safetensors -o none.safetensors --dequantize 2>&1; echo $?
 done
 $SFT convert f8.safetensors -o none.safetensors --dequantize --dtype I8 2>&1; echo $?

@@ -15,4 +15,4 @@ rm sharded/model.safetensors.index.json
 $SFT merge sharded -o three.safetensors
 rm sharded/model-00002-of-00003.safetensors
 $SFT merge sharded every-dtype.safetensors -o four.safetensors; echo $?
-$SFT merge a.safetensors -o -; echo $?; $SFT merge a.safetensors -o /dev/null; echo $?
+$SFT merge a.safetensors -o - | wc -c; echo $?; $SFT merge a.safetensors -o /dev/null; echo $?

@@ -1,0 +1,51 @@
+#include "base/digest_keys.h"
+
+#include "base/error.h"
+
+#include <string.h>
+
+static const struct digest_row {
+    const char *key; /* with * at its end: a prefix */
+    sfti_digest_key bit;
+} digest_rows[] = {
+    { "sshs_model_hash", SFTI_DIGEST_SSHS_MODEL },
+    { "sshs_legacy_hash", SFTI_DIGEST_SSHS_LEGACY },
+    { "modelspec.hash_*", SFTI_DIGEST_MODELSPEC },
+};
+#define DIGEST_ROWS (sizeof digest_rows / sizeof *digest_rows)
+
+unsigned sfti_digest_key_of(sft_span key) {
+    for (size_t i = 0; i < DIGEST_ROWS; i++) {
+        const char *name = digest_rows[i].key;
+        size_t len = strlen(name);
+        bool prefix = name[len - 1] == '*';
+        if (prefix) len--;
+        if ((prefix ? key.len > len : key.len == len) && memcmp(key.data, name, len) == 0)
+            return digest_rows[i].bit;
+    }
+    return 0;
+}
+
+const char *sfti_digest_key_at(size_t i, unsigned *bit) {
+    if (i >= DIGEST_ROWS) return NULL;
+    *bit = digest_rows[i].bit;
+    return digest_rows[i].key;
+}
+
+sft_code sfti_kept_pairs_of(const sft_file *file, unsigned stale, sfti_arena *arena,
+                            sfti_kept_pairs *out, sft_error *err) {
+    size_t most = sft_file_metadata_count(file);
+    *out = (sfti_kept_pairs){ .file = file, .at = sfti_arena_array(arena, most, sizeof *out->at) };
+    if (!out->at) return sfti_fail_memory(err, most * sizeof *out->at);
+    for (size_t i = 0; i < most; i++) {
+        unsigned digest = sfti_digest_key_of(sft_file_metadata_at(file, i).key) & stale;
+        out->dropped |= digest;
+        if (!digest) out->at[out->count++] = i;
+    }
+    return SFT_OK;
+}
+
+sft_pair sfti_kept_pair(const void *kept, size_t i) {
+    const sfti_kept_pairs *pairs = kept;
+    return sft_file_metadata_at(pairs->file, pairs->at[i]);
+}

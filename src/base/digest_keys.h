@@ -1,0 +1,36 @@
+/* Metadata keys that record a digest of their own file: stale once what they cover changes. */
+#ifndef SFTI_DIGEST_KEYS_H
+#define SFTI_DIGEST_KEYS_H
+
+#include "base/mem.h"
+#include "safetensors.h"
+
+typedef enum sfti_digest_key {
+    SFTI_DIGEST_SSHS_MODEL = 1,  /* of the data */
+    SFTI_DIGEST_SSHS_LEGACY = 2, /* of the data, the tensors' names and the keys of training */
+    SFTI_DIGEST_MODELSPEC = 4    /* of the data */
+} sfti_digest_key;
+
+/* Those that a change makes stale: of the data, or of names and keys of training. */
+#define SFTI_DIGESTS_OF_DATA                                                                      \
+    (SFTI_DIGEST_SSHS_MODEL | SFTI_DIGEST_SSHS_LEGACY | SFTI_DIGEST_MODELSPEC)
+#define SFTI_DIGESTS_OF_NAMES SFTI_DIGEST_SSHS_LEGACY
+
+/* Which of them a key is; 0: another key. */
+unsigned sfti_digest_key_of(sft_span key);
+/* The key of row i, and its bit; NULL past the last. */
+const char *sfti_digest_key_at(size_t i, unsigned *bit);
+
+/* A file's metadata without stale digests, for sft_plan_options.pair_at. */
+typedef struct sfti_kept_pairs {
+    const sft_file *file;
+    size_t *at; /* numbers of the pairs that stay */
+    size_t count;
+    unsigned dropped; /* digests that do not */
+} sfti_kept_pairs;
+
+sft_code sfti_kept_pairs_of(const sft_file *file, unsigned stale, sfti_arena *arena,
+                            sfti_kept_pairs *out, sft_error *err);
+sft_pair sfti_kept_pair(const void *kept, size_t i);
+
+#endif

@@ -94,7 +94,7 @@ static void packed_shapes_decide_nothing(void **state) {
     expect_facts("double_blocks.0.img_attn.norm.key_norm.scale[128] img_in.weight:U8[98304,1] "
                  GUIDED, "diffusion_model flux.1-dev -");
     expect_facts("head.modulation[1,2,5120] head.head.weight:U8[9,1] "
-                 "patch_embedding.weight:U8[9,1] blocks.0.x[1]", "diffusion_model wan@70 -");
+                 "patch_embedding.weight:U8[9,1] blocks.0.x[1]", "diffusion_model wan@60 -");
     expect_facts("single_transformer_blocks.0.qkv_proj.qweight:I8[9216,1536] "
                  "single_transformer_blocks.0.qkv_proj.wscales[48,9216] "
                  "single_transformer_blocks.0.qkv_proj.lora_down[3072,32] "

@@ -325,7 +325,7 @@ static bool match_hidden(const sfti_view *view, const sfti_signature *rows, sfti
     for (const sfti_signature *row = rows; row->kind; row++) {
         if (!sfti_clauses_hold(view, row->clauses, &evidence, &packed)) continue;
         if (!out->kind)
-            *out = (sfti_matched){ row->kind, row->architecture, 70, evidence };
+            *out = (sfti_matched){ row->kind, row->architecture, 60, evidence };
         else if (strcmp(out->kind, row->kind) == 0)
             out->architecture = sfti_common_architecture(out->architecture, row->architecture);
     }
@@ -333,7 +333,7 @@ static bool match_hidden(const sfti_view *view, const sfti_signature *rows, sfti
 }
 
 /* First row that holds. Failing that, the rows that hold as far as packed tensors let one
- * see: their architecture at 70 if all are related, else none. */
+ * see: their architecture at 60 if all are related, else none. */
 static bool match_rows(const sfti_view *view, const sfti_signature *rows, sfti_matched *out) {
     bool hidden = false, packed;
     memset(out, 0, sizeof *out);

@@ -21,9 +21,8 @@
 typedef struct sfti_signature {
     const char *kind;         /* NULL ends a table */
     const char *architecture; /* NULL: told by nothing */
-    int trust;                /* of the architecture: 100 where no other class of the zoo fits;
-                                 60 where this one is by far the commonest of several; 70 for
-                                 a parent of several */
+    int trust;                /* of the architecture: 100 where no other class of the zoo fits,
+                                 60 where this one is by far the commonest of several: tests/zoo */
     const char *clauses;
 } sfti_signature;
 

@@ -34,14 +34,14 @@
 
 #define MODELS SFTI_OF_MODELS, 100
 #define ADAPTERS SFTI_OF_ADAPTERS, 60
-#define OF_BOTH SFTI_OF_MODELS | SFTI_OF_ADAPTERS, 100
+#define FOR_BOTH SFTI_OF_MODELS | SFTI_OF_ADAPTERS, 100
 
 /* The first that holds. Its kind is a guess at 60, where nothing better is known. */
 const sfti_structure sfti_structure_rows[] = {
     /* of images and video */
     { "flux", "diffusion_model",
       "^transformer_blocks_#_ | ^transformer_transformer_blocks_#_ ; "
-      "single_transformer_blocks_#_", OF_BOTH },
+      "single_transformer_blocks_#_", FOR_BOTH },
     { "wan", "diffusion_model",
       "^blocks_#_attn1_to_q$ ; ^blocks_#_attn2_to_k$ ; ^blocks_#_ffn_net_#_proj$ ; "
       "^condition_embedder_time_embedder_ ; ^scale_shift_table$", MODELS },
@@ -71,13 +71,13 @@ const sfti_structure sfti_structure_rows[] = {
     { "bart-like", NULL,
       "encoder_layers_#_self_attn_q_proj ; decoder_layers_#_encoder_attn_q_proj ; "
       "decoder_layers_#_fc1", MODELS },
-    { "t5-like", NULL, "coder_block_#_layer_#_SelfAttention_q", OF_BOTH },
+    { "t5-like", NULL, "coder_block_#_layer_#_SelfAttention_q", FOR_BOTH },
     { "bert-like", "language_model",
       "encoder_layer_#_attention_self_query | encoder_layers_#_attention_self_query ; "
       "encoder_layer_#_intermediate_dense | encoder_layers_#_intermediate_dense ; !" SIGHT,
-      OF_BOTH },
-    { "gpt-2-like", NULL, "h_#_attn_c_attn | h_#_mlp_c_fc", OF_BOTH },
-    { "mamba-like", "language_model", "mixer_in_proj ; mixer_A_log | mixer_conv1d", OF_BOTH },
+      FOR_BOTH },
+    { "gpt-2-like", NULL, "h_#_attn_c_attn | h_#_mlp_c_fc", FOR_BOTH },
+    { "mamba-like", "language_model", "mixer_in_proj ; mixer_A_log | mixer_conv1d", FOR_BOTH },
     /* of sight */
     { "clip-like", NULL,
       "text_model_encoder_layers_#_self_attn_q_proj | "

@@ -228,6 +228,9 @@ static sft_code rename_file(cli *c, const char *path, rename_run *r, sft_error *
     if (!code) say_names(c, r);
     for (size_t i = 0; !code && i < r->count; i++)
         code = sft_edit_rename(edit, r->names[i].key, r->names[i].value, err);
+    /* The edit has copies; JSON lists the names, else their number does. */
+    bool listed = cli_is_json(c);
+    if (!listed) sfti_arena_free(&r->named);
     if (!code && r->count > 0)
         code = cli_edit_drop_digests(c, edit, SFTI_DIGESTS_OF_NAMES, err);
     if (!code) code = cli_edit_finish(c, path, edit, &report, err);
@@ -235,7 +238,7 @@ static sft_code rename_file(cli *c, const char *path, rename_run *r, sft_error *
         cli_edit_result result = { .path = path, .report = &report,
                                    .changed = report.method != SFT_EDIT_NONE
                                               || (c->set.output && c->set.copy),
-                                   .renamed = r->names, .renamed_count = r->count };
+                                   .renamed = listed ? r->names : NULL, .renamed_count = r->count };
         cli_edit_say(c, &result);
     }
     sft_edit_close(edit);

@@ -104,7 +104,7 @@ static void say_result(cli *c, const cli_edit_result *r) {
     else
         cli_printf(&c->out, ": %s%s", c->set.dry_run ? "would be updated" : "updated",
                    method_words(r));
-    if (r->renamed && r->changed)
+    if (r->renamed_count > 0 && r->changed)
         cli_printf(&c->out, ", %zu tensor%s renamed", r->renamed_count,
                    r->renamed_count == 1 ? "" : "s");
     if (r->report && !r->same_header && r->changed)

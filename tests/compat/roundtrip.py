@@ -221,7 +221,7 @@ def command(*words):
 def by_command(level, path, out):
     """None, or what is wrong with the file once select, then merge, have written it."""
     level = LEVELS[level]
-    for words in (["select", path, "--keep", "*"], ["merge", path]):
+    for words in (["select", path, "--keep", "*", "--copy"], ["merge", path]):
         if os.path.exists(out):
             os.remove(out)
         if command(*words, "-o", out, "--no-sync", "--level", level):

@@ -85,6 +85,17 @@ static const hint_row hint_table[] = {
     { SFT_HINT_ADOPT, NULL },
     { SFT_HINT_SINGLE_WRITER, NULL },
     { SFT_HINT_BEGIN_AGAIN, NULL },
+    { SFT_HINT_IMPORT_SKIP, "--skip leaves it out" },
+    { SFT_HINT_IMPORT_SHARED, "--shared alias keeps one name, --shared copy copies "
+                            "the bytes for each" },
+    { SFT_HINT_IMPORT_BRANCH, "--list shows the branches, --root takes one, --all takes all" },
+    { SFT_HINT_IMPORT_AS, "--as 'NAME=DTYPE' tells it, for example --as '*=BF16'" },
+    { SFT_HINT_MAX_OUTPUT, "if that is expected, raise it with --max-output" },
+    { SFT_HINT_IMPORT_QUANTISED, "--quantised parts takes its integers and scales, "
+                            "--quantised values its values" },
+    { SFT_HINT_IMPORT_SPARSE, "--sparse parts takes its indices and values, --sparse "
+                            "dense makes it dense" },
+    { SFT_HINT_IMPORT_WIDER, "--dtype BF16 or --dtype F32 holds it" },
 
     { CLI_HINT_RECURSIVE, "-r looks into its folders too" },
     { CLI_HINT_NEW_FOLDER, "give the path it leads to, or a new folder with -o" },

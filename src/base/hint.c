@@ -89,6 +89,14 @@ static const hint_row hint_table[] = {
     { SFT_HINT_ADOPT, "an append can adopt the shards that are listed" },
     { SFT_HINT_SINGLE_WRITER, "single_writer=true, if nobody else commits meanwhile" },
     { SFT_HINT_BEGIN_AGAIN, "begin again" },
+    { SFT_HINT_IMPORT_SKIP, "the import can leave it out" },
+    { SFT_HINT_IMPORT_SHARED, "keep one name, or copy the bytes for each" },
+    { SFT_HINT_IMPORT_BRANCH, "list the branches, and name one" },
+    { SFT_HINT_IMPORT_AS, "tell its dtype" },
+    { SFT_HINT_MAX_OUTPUT, "if that is expected, raise the limit" },
+    { SFT_HINT_IMPORT_QUANTISED, "take its integers and scales, or its values" },
+    { SFT_HINT_IMPORT_SPARSE, "take its indices and values, or make it dense" },
+    { SFT_HINT_IMPORT_WIDER, "compute the values in a wider dtype" },
 };
 
 /* As sft_on_wait's: of the process, set before other threads use the library. */

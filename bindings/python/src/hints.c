@@ -90,6 +90,17 @@ static const hint_row hint_table[] = {
     { SFT_HINT_ADOPT, "adopt=\"listing\" takes them in" },
     { SFT_HINT_SINGLE_WRITER, "single_writer=True, if nobody else commits meanwhile" },
     { SFT_HINT_BEGIN_AGAIN, NULL },
+    { SFT_HINT_IMPORT_SKIP, "skip=True leaves it out" },
+    { SFT_HINT_IMPORT_SHARED, "shared=\"alias\" keeps one name, shared=\"copy\" copies "
+                            "the bytes for each" },
+    { SFT_HINT_IMPORT_BRANCH, "branches lists them, root= takes one, all=True takes all" },
+    { SFT_HINT_IMPORT_AS, "as_={\"NAME\": \"DTYPE\"} tells it" },
+    { SFT_HINT_MAX_OUTPUT, "if that is expected, raise it with max_output=" },
+    { SFT_HINT_IMPORT_QUANTISED, "quantised=\"parts\" takes its integers and scales, "
+                            "quantised=\"values\" its values" },
+    { SFT_HINT_IMPORT_SPARSE, "sparse=\"parts\" takes its indices and values, "
+                            "sparse=\"dense\" makes it dense" },
+    { SFT_HINT_IMPORT_WIDER, "dtype=\"BF16\" or dtype=\"F32\" holds it" },
 
     { PYSFT_HINT_URL, "a URL is not a path: download the file, or hand over an open one, "
                       "fsspec.open(url).open()" },

@@ -43,6 +43,7 @@ typedef struct sfti_item {
     uint32_t shard;
     uint64_t at;             /* byte of the container that describes it, for errors */
     const char *note;        /* NULL: derived from the above */
+    bool dropped;            /* the core's: it is not a tensor of the result */
 } sfti_item;
 
 typedef struct sft_import sfti_import;

@@ -171,7 +171,8 @@ static sft_code add_row(gguf_file *f, const gguf_row *row, uint64_t data) {
                                   "expected little-endian blocks of %s, found big-endian ones",
                                   type->codec.name);
     if (blocks) item.codec = fastest_codec(f->model, row->number);
-    else if (f->cursor.big_endian && type->codec.stored > 1) item.swap = (uint8_t)type->codec.stored;
+    else if (f->cursor.big_endian)
+        item.swap = (uint8_t)(type->codec.stored > 1 ? type->codec.stored : 0);
     if (!sfti_add(data, row->offset, &item.begin))
         return sfti_fail_tensor(sfti_import_error(f->im), SFT_SIZE_OVERFLOW, row->at, row->name,
                                 "expected data of less than 2^64 bytes, found more");
@@ -212,14 +213,14 @@ static sft_code read_file(gguf_model *model, const sft_source *source, bool firs
 
 /* ── Several files ── */
 
-#define SUFFIX "-00001-of-00001.gguf"
+#define PART_SUFFIX "-00001-of-00001.gguf"
 
 /* The name of part `number`, from 0, beside the first, which is named like it. */
 static sft_code name_part(gguf_model *model, const sfti_gguf_pairs *first, uint64_t number,
                           sft_span *out) {
-    char suffix[sizeof SUFFIX];
+    char suffix[sizeof PART_SUFFIX];
     sft_span name = sfti_import_name(model->im);
-    size_t len = sizeof SUFFIX - 1;
+    size_t len = sizeof PART_SUFFIX - 1;
     (void)snprintf(suffix, sizeof suffix, "-00001-of-%05u.gguf", (unsigned)first->split_count);
     if (name.len < len || memcmp(name.data + name.len - len, suffix, len) != 0)
         return sfti_fail(sfti_import_error(model->im), SFT_FOREIGN_KIND, SFT_NO_OFFSET,
@@ -241,7 +242,7 @@ static sft_code read_part(gguf_model *model, const sfti_gguf_pairs *first, uint6
     sft_code code = name_part(model, first, number, &name);
     if (!code) code = sfti_import_file(model->im, name, &source);
     if (code) return code;
-    sfti_import_shard(model->im, (uint32_t)number);
+    sfti_import_begin_shard(model->im, (uint32_t)number);
     code = read_file(model, source, false, &pairs);
     if (code || (pairs.split_number == number && pairs.split_count == first->split_count))
         return code;

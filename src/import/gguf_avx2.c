@@ -139,7 +139,8 @@ A256 static void a256_iq4_xs(const uint8_t *in, float *out, size_t count) {
         uint32_t high = sfti_get_u16(in + 2), low = sfti_get_u32(in + 4);
         for (unsigned g = 0; g < 8; g++) {
             uint32_t scale = (low >> (4 * g) & 15) | (high >> (2 * g) & 3) << 4;
-            nibbles32(out + 32 * g, d * (float)((int)scale - 32), bytes_at(in + 8 + 16 * g), values);
+            nibbles32(out + 32 * g, d * (float)((int)scale - 32), bytes_at(in + 8 + 16 * g),
+                      values);
         }
     }
 }
@@ -224,7 +225,7 @@ A256 static void a256_tq2_0(const uint8_t *in, float *out, size_t count) {
 
 #undef A256
 
-static const sfti_gguf_unpack variants[] = {
+static const sfti_gguf_unpack avx2_variants[] = {
     [2] = a256_q4_0,    [3] = a256_q4_1,    [6] = a256_q5_0,  [7] = a256_q5_1,
     [8] = a256_q8_0,    [10] = a256_q2_k,   [11] = a256_q3_k, [12] = a256_q4_k,
     [13] = a256_q5_k,   [14] = a256_q6_k,   [20] = a256_iq4_nl,
@@ -233,11 +234,11 @@ static const sfti_gguf_unpack variants[] = {
 
 sfti_gguf_unpack sfti_gguf_avx2(uint32_t number) {
     unsigned a, b, c, d;
-    if (number >= sizeof variants / sizeof *variants) return NULL;
+    if (number >= sizeof avx2_variants / sizeof *avx2_variants) return NULL;
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("avx2")) return NULL;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_F16C)) return NULL;
-    return variants[number];
+    return avx2_variants[number];
 }
 
 #else

@@ -71,7 +71,7 @@ static size_t scalar_text(const value_type *type, uint64_t bits, char out[SFTI_D
     return 1 + sfti_uint_text(0 - ((bits ^ sign) - sign), 0, out + 1);
 }
 
-static sft_code put_metadata(pair_reader *r, sft_span key, sft_span value) {
+static sft_code put_pair(pair_reader *r, sft_span key, sft_span value) {
     static const char prefix[] = "gguf.";
     char *name = sfti_arena_array(sfti_import_arena(r->im), sizeof prefix + key.len, 1);
     if (!name) return sfti_fail_memory(sfti_import_error(r->im), key.len);
@@ -113,7 +113,7 @@ static sft_code read_scalar(pair_reader *r, sft_span key, const value_type *type
                          "expected 0 or 1 as bool, found %llu", (unsigned long long)value);
     code = note_scalar(r, key, type, value, at);
     if (code || !r->report) return code;
-    return put_metadata(r, key, (sft_span){ text, scalar_text(type, value, text) });
+    return put_pair(r, key, (sft_span){ text, scalar_text(type, value, text) });
 }
 
 /* ── Strings and arrays ── */
@@ -124,7 +124,7 @@ static sft_code leave_value(pair_reader *r, sft_span key, uint64_t count, uint64
     return sfti_import_leave(r->im, SFT_IMPORT_LEFT_VALUE, key, count ? count : 1, bytes, what);
 }
 
-static sft_code read_text(pair_reader *r, sft_span key) {
+static sft_code read_string(pair_reader *r, sft_span key) {
     uint64_t at = r->c->at;
     sft_span text;
     sft_code code = sfti_gguf_string(r->c, r->report ? MOST_TEXT : 0, &text);
@@ -133,7 +133,7 @@ static sft_code read_text(pair_reader *r, sft_span key) {
     if (!text.data) return leave_value(r, key, 1, r->c->at - at - 8, "a string of over 1 MiB");
     if (sfti_utf8_check(text.data, text.len) < text.len)
         return leave_value(r, key, 1, text.len, "a string that is not UTF-8");
-    return put_metadata(r, key, text);
+    return put_pair(r, key, text);
 }
 
 static sft_code skip_strings(pair_reader *r, uint64_t count) {
@@ -147,7 +147,7 @@ static sft_code skip_strings(pair_reader *r, uint64_t count) {
  * depth. *type and *count: of the outermost. */
 static sft_code skip_array(pair_reader *r, const value_type **type, uint64_t *count) {
     uint64_t left[MOST_NESTING] = { 1 }, n, bytes;
-    const value_type *of;
+    const value_type *of = NULL;
     sft_code code = SFT_OK;
     size_t depth = 0;
     bool outermost = true;
@@ -203,22 +203,22 @@ static sft_code read_key(pair_reader *r, pair_key *key) {
 }
 
 static sft_code read_pair(pair_reader *r, pair_key *key) {
-    const value_type *type;
+    const value_type *type = NULL;
     sft_code code = read_key(r, key);
     if (!code) code = read_type(r, &type);
     if (code) return code;
-    if (type->kind == VALUE_STRING) return read_text(r, key->name);
+    if (type->kind == VALUE_STRING) return read_string(r, key->name);
     if (type->kind == VALUE_ARRAY) return read_array(r, key->name);
     return read_scalar(r, key->name, type);
 }
 
-static int compare_keys(const void *ctx, uint32_t a, uint32_t b) {
+static int compare_pair_keys(const void *ctx, uint32_t a, uint32_t b) {
     const pair_key *keys = ctx;
     return sfti_bytes_compare(keys[a].name, keys[b].name);
 }
 
 static sft_code check_unique(pair_reader *r, size_t count) {
-    uint32_t *order = sfti_arena_sorted(sfti_import_arena(r->im), count, compare_keys, r->keys);
+    uint32_t *order = sfti_arena_sorted(sfti_import_arena(r->im), count, compare_pair_keys, r->keys);
     if (!order) return sfti_fail_memory(sfti_import_error(r->im), count * sizeof *order);
     for (size_t i = 1; i < count; i++) {
         const pair_key *key = &r->keys[order[i]];

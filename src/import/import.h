@@ -56,6 +56,11 @@ sfti_arena *sfti_import_arena(sfti_import *im);
 const sft_import_options *sfti_import_options(const sfti_import *im);
 sft_error *sfti_import_error(sfti_import *im);
 
+/* The name of the file, without its folder; empty: a source, which has none. */
+sft_span sfti_import_name(const sfti_import *im);
+/* What is added from now on stands in that shard, from 0. */
+void sfti_import_begin_shard(sfti_import *im, uint32_t shard);
+
 /* Exactly len bytes of a source at offset, into the arena or the caller's memory. Short reads are
  * SFT_FOREIGN_TRUNCATED with the offset. */
 sft_code sfti_import_read(sfti_import *im, const sft_source *source, uint64_t offset, void *into,

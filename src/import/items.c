@@ -22,6 +22,15 @@ sft_error *sfti_import_error(sfti_import *im) {
     return im->err;
 }
 
+sft_span sfti_import_name(const sfti_import *im) {
+    return im->name;
+}
+
+void sfti_import_begin_shard(sfti_import *im, uint32_t shard) {
+    im->shard = shard;
+    if (im->shards <= shard) im->shards = shard + 1;
+}
+
 void sfti_import_become(sfti_import *im, sft_import_format format) {
     im->format = format;
 }

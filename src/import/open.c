@@ -204,7 +204,9 @@ static sft_code open_path(sft_import *im, const char *path) {
     if (code) return code;
     const char *slash = strrchr(path, '/');
     im->folder = sfti_arena_copy(&im->arena, path, slash ? (size_t)(slash - path) + 1 : 0);
-    if (!im->folder) return sfti_fail_memory(im->err, strlen(path));
+    im->name = sft_span_cstr(sfti_arena_copy(&im->arena, slash ? slash + 1 : path,
+                                             strlen(slash ? slash + 1 : path)));
+    if (!im->folder || !im->name.data) return sfti_fail_memory(im->err, strlen(path));
     code = sfti_source_open(path, NULL, &im->alloc, &source, NULL, NULL, im->err);
     return code ? code : take_input(im, source);
 }

@@ -12,7 +12,6 @@
 
 PENDING(zip)
 PENDING(npy)
-PENDING(gguf)
 PENDING(torch_legacy)
 PENDING(torch_tar)
 PENDING(pickle)

@@ -42,6 +42,7 @@ struct sft_import {
     sft_allocator alloc;
     sft_import_options options;
     const char *folder; /* of its path, with a slash, or ""; NULL: a source, which has none */
+    sft_span name;      /* of its path, without the folder */
     sft_error *err;     /* the caller's, while it is opened */
     sft_import_format format;
     const sft_source *input;

@@ -13,7 +13,6 @@
 PENDING(torch_legacy)
 PENDING(torch_tar)
 PENDING(pickle)
-PENDING(onnx)
 PENDING(msgpack)
 PENDING(tf_bundle)
 

@@ -88,6 +88,9 @@ sft_code sfti_import_own(sfti_import *im, const sft_source *made, const sft_sour
  * else SFT_FOREIGN_CHECKSUM. */
 sft_code sfti_import_crc32(sfti_import *im, const sft_source *source, uint64_t begin,
                            uint64_t len, uint32_t crc32);
+/* The same with a CRC-32C, not masked. */
+sft_code sfti_import_crc32c(sfti_import *im, const sft_source *source, uint64_t begin,
+                            uint64_t len, uint32_t crc32c);
 
 /* Add a tensor. Copies the item, not what it points to. With options.skip, items that cannot be
  * carried are listed instead. SFT_FOREIGN_NAME for a name that is not UTF-8, empty or

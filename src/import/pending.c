@@ -14,7 +14,6 @@ PENDING(torch_legacy)
 PENDING(torch_tar)
 PENDING(pickle)
 PENDING(msgpack)
-PENDING(tf_bundle)
 
 sft_code sfti_read_torch_zip(sfti_import *im, const sfti_zip *zip) {
     (void)zip;

@@ -15,6 +15,8 @@ typedef struct sfti_pickle {
     sfti_value *first;     /* object; the others by object->next, in the order of the file */
     sfti_global **globals; /* every one that is named, in the order of the file */
     size_t global_count;
+    sfti_value **outside; /* every persistent id, in the order of the file */
+    size_t outside_count;
     uint64_t end; /* byte behind STOP */
 } sfti_pickle;
 
@@ -25,8 +27,5 @@ typedef struct sfti_pickle {
  * and bytes. */
 sft_code sfti_pickle_read(const sfti_pickle_input *input, sfti_arena *arena, sfti_pickle *out,
                           sft_error *err);
-
-/* What a kind of value is called in messages: "a list". */
-const char *sfti_value_kind_name(uint8_t kind);
 
 #endif

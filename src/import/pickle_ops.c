@@ -300,7 +300,12 @@ static sft_code run_build(sfti_machine *m) {
 
 static sft_code push_outside(sfti_machine *m, sfti_value *id) {
     sfti_value *value = sfti_machine_value(m, SFTI_VALUE_OUTSIDE);
-    if (value) value->u.outside = id;
+    sfti_value **all = sfti_arena_grow(m->arena, m->out.outside, m->out.outside_count, 1,
+                                       &m->outside_cap, sizeof *all);
+    if (!value || !all) return sfti_fail_memory(m->err, sizeof *value);
+    value->u.outside = id;
+    m->out.outside = all;
+    all[m->out.outside_count++] = value;
     return sfti_machine_push(m, value);
 }
 

@@ -4,15 +4,6 @@
 
 #include <string.h>
 
-const char *sfti_value_kind_name(uint8_t kind) {
-    static const char *const names[] = {
-        "None", "a boolean", "an integer", "a number", "a number", "text", "bytes", "a list",
-        "a tuple", "a set", "a dict", "an object", "a global", "a persistent object", "a dtype",
-        "a tensor", "a tensor that is not read",
-    };
-    return kind < sizeof names / sizeof *names ? names[kind] : "a value";
-}
-
 sft_code sfti_machine_fail(sfti_machine *m, sft_code code, const char *expected,
                            const char *found) {
     return sfti_fail(m->err, code, m->op_at, "%s: expected %s, found %s",

@@ -21,7 +21,6 @@ typedef enum sfti_value_kind {
     SFTI_VALUE_OBJECT,  /* something called, as yet, or for ever, without a meaning */
     SFTI_VALUE_GLOBAL,  /* a name of Python */
     SFTI_VALUE_OUTSIDE, /* of a pickle: something that its writer keeps elsewhere */
-    SFTI_VALUE_DTYPE,
     SFTI_VALUE_TENSOR,
     SFTI_VALUE_REFUSED  /* a tensor that cannot be carried */
 } sfti_value_kind;
@@ -48,7 +47,6 @@ struct sfti_value {
         sfti_value *outside;
         sfti_item *item; /* without a name */
         const sfti_refusal *refusal;
-        struct { sft_dtype dtype; uint8_t swap; uint8_t opaque; } dtype;
     } u;
     uint32_t cap; /* of items */
     uint32_t sum; /* roots.c: which of its sums; 0: none yet */
@@ -66,14 +64,19 @@ struct sfti_object {
 struct sfti_global {
     sft_span module, name;
     uint64_t named, calls;
-    const struct sfti_meaning *meaning; /* globals.h; NULL: foreign */
-    sfti_value value;                   /* itself, as a value */
+    uint8_t meaning;                      /* sfti_meaning of globals.h; 0: foreign */
+    const struct sfti_torch_dtype *dtype; /* of a storage or dtype */
+    sfti_value value;                     /* itself, as a value */
 };
 
 struct sfti_refusal {
     sft_code code;
+    sft_hint hint;  /* SFT_HINT_NONE: the code's */
     uint64_t bytes; /* that the tensor would have; 0: not known */
     const char *text;
 };
+
+/* What a kind of value is called in messages: "a list". */
+const char *sfti_value_kind_name(uint8_t kind);
 
 #endif

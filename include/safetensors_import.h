@@ -215,14 +215,20 @@ SFT_API SFT_NODISCARD sft_code sft_import_json(const sft_import *import, const c
 
 /* ── Taking them ─────────────────────────────────────────────────────────── */
 
-/* Write all tensors as one file, with the import's metadata unless `plan` is needed for other
- * settings. The sink is finished, or abandoned on failure. Bytes that are carried as they are
- * are copied within the system where it can. Records with a checksum are compared with it while
- * they are copied (SFT_FOREIGN_CHECKSUM). Ticks the job with bytes. Memory: the plan and 40 MiB.
+/* Write all tensors as one file, with the import's metadata; plan may be NULL. The sink is
+ * finished, or abandoned on failure. Bytes that are carried as they are are copied within the
+ * system where it can. Records with a checksum are compared with it while they are copied
+ * (SFT_FOREIGN_CHECKSUM). Ticks the job with bytes. Memory: the plan and 40 MiB.
  * @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_import_save(const sft_import *import, sft_sink sink,
                                                const sft_plan_options *plan, const sft_job *job,
                                                sft_error *err);
+
+/* Read the records of the container that tensors are in and compare them with their checksums, as
+ * sft_import_save does on its way: SFT_FOREIGN_CHECKSUM. Ticks the job with bytes. Formats without
+ * checksums have nothing to compare. @since 0.2 */
+SFT_API SFT_NODISCARD sft_code sft_import_verify(const sft_import *import, const sft_job *job,
+                                                 sft_error *err);
 
 /* The file that sft_import_save would write, as a set of one: whatever reads models reads imports
  * so. Its bytes are computed when they are read. The set owns the import, which is closed with it,

@@ -43,6 +43,7 @@ typedef struct sfti_item {
     uint32_t shard;
     uint64_t at;             /* byte of the container that describes it, for errors */
     const char *note;        /* NULL: derived from the above */
+    bool dropped;            /* the core's: it is not a tensor of the result */
 } sfti_item;
 
 typedef struct sft_import sfti_import;
@@ -54,6 +55,11 @@ const sft_source *sfti_import_input(const sfti_import *im);
 sfti_arena *sfti_import_arena(sfti_import *im);
 const sft_import_options *sfti_import_options(const sfti_import *im);
 sft_error *sfti_import_error(sfti_import *im);
+
+/* The name of the file, without its folder; empty: a source, which has none. */
+sft_span sfti_import_name(const sfti_import *im);
+/* What is added from now on stands in that shard, from 0. */
+void sfti_import_begin_shard(sfti_import *im, uint32_t shard);
 
 /* Exactly len bytes of a source at offset, into the arena or the caller's memory. Short reads are
  * SFT_FOREIGN_TRUNCATED with the offset. */

@@ -1,0 +1,236 @@
+#include "base/options.h"
+#include "bytes/source.h"
+#include "import/state.h"
+#include "os/io.h"
+
+#include <string.h>
+
+/* ── The table of formats ── */
+
+static bool never(sfti_import *im, const uint8_t *head, size_t len) {
+    (void)im, (void)head, (void)len;
+    return false;
+}
+
+static bool is_torch_index(sfti_import *im, const uint8_t *head, size_t len);
+static sft_code read_torch_index(sfti_import *im);
+
+/* In the order in which they are tried: those with a magic number first. */
+static const sfti_format format_table[] = {
+    { { SFT_IMPORT_TORCH_ZIP, "torch", "PyTorch checkpoint", true }, sfti_is_zip, sfti_read_zip },
+    { { SFT_IMPORT_TORCHSCRIPT, "torchscript", "TorchScript model", true }, never, NULL },
+    { { SFT_IMPORT_NPZ, "npz", "NumPy archive", false }, never, NULL },
+    { { SFT_IMPORT_NPY, "npy", "NumPy array", false }, sfti_is_npy, sfti_read_npy },
+    { { SFT_IMPORT_GGUF, "gguf", "GGUF model", false }, sfti_is_gguf, sfti_read_gguf },
+    { { SFT_IMPORT_TORCH_LEGACY, "torch_legacy", "PyTorch checkpoint (before 1.6)", true },
+      sfti_is_torch_legacy, sfti_read_torch_legacy },
+    { { SFT_IMPORT_TORCH_TAR, "torch_tar", "PyTorch checkpoint (before 0.1.10)", true },
+      sfti_is_torch_tar, sfti_read_torch_tar },
+    { { SFT_IMPORT_TORCH_INDEX, "torch_index", "PyTorch checkpoint in shards", true },
+      is_torch_index, read_torch_index },
+    { { SFT_IMPORT_TF_BUNDLE, "tensorflow", "TensorFlow checkpoint", false }, sfti_is_tf_bundle,
+      sfti_read_tf_bundle },
+    { { SFT_IMPORT_PICKLE, "pickle", "pickle of arrays", true }, sfti_is_pickle,
+      sfti_read_pickle },
+    { { SFT_IMPORT_ONNX, "onnx", "ONNX model", false }, sfti_is_onnx, sfti_read_onnx },
+    { { SFT_IMPORT_MSGPACK, "flax", "Flax checkpoint", false }, sfti_is_msgpack,
+      sfti_read_msgpack },
+};
+#define FORMATS (sizeof format_table / sizeof *format_table)
+
+const sft_import_format_info *sft_import_format_describe(sft_import_format format) {
+    for (size_t i = 0; i < FORMATS; i++)
+        if (format_table[i].info.format == format) return &format_table[i].info;
+    return NULL;
+}
+
+/* A JSON object that speaks of a weight_map, and not of safetensors files. */
+static bool is_torch_index(sfti_import *im, const uint8_t *head, size_t len) {
+    char text[4096];
+    size_t i = 0, some = im->input->size < sizeof text ? (size_t)im->input->size : sizeof text;
+    while (i < len && strchr(" \t\r\n", head[i]) && head[i]) i++;
+    if (i == len || head[i] != '{') return false;
+    if (sfti_import_exact(im->input, 0, text, some, NULL)) return false;
+    bool has_map = false, is_ours = false;
+    for (i = 0; i + 12 <= some; i++) {
+        has_map |= memcmp(text + i, "\"weight_map\"", 12) == 0;
+        is_ours |= memcmp(text + i, ".safetensors", 12) == 0;
+    }
+    return has_map && !is_ours;
+}
+
+/* NULL: none of them. */
+static const sfti_format *recognise(sfti_import *im) {
+    uint8_t head[64];
+    size_t len = im->input->size < sizeof head ? (size_t)im->input->size : sizeof head;
+    if (im->input->size == SFT_SIZE_UNKNOWN || sfti_import_exact(im->input, 0, head, len, NULL))
+        return NULL;
+    sft_error *err = im->err;
+    const sfti_format *found = NULL;
+    im->err = NULL; /* what does not fit is no failure */
+    for (size_t i = 0; i < FORMATS && !found; i++)
+        if (format_table[i].is(im, head, len)) found = &format_table[i];
+    im->err = err;
+    return found;
+}
+
+/* ── An import ── */
+
+static SFTI_OPTIONS_TAKE(take_import, sft_import_options, SFT_IMPORT_OPTIONS_INIT, alloc)
+
+static sft_code check_options(sft_import_options *own, sft_error *err) {
+    if (own->dequantised == SFT_BOOL) own->dequantised = SFT_F16;
+    if (own->dequantised == SFT_F16 || own->dequantised == SFT_BF16 || own->dequantised == SFT_F32)
+        return SFT_OK;
+    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                     "expected F16, BF16 or F32 for what is dequantised, found another dtype");
+}
+
+static sft_code import_new(const sft_import_options *options, sft_import **out, sft_error *err) {
+    sft_import_options own;
+    *out = NULL;
+    sft_code code = take_import(options, &own, err);
+    if (!code) code = check_options(&own, err);
+    if (code) return code;
+    sft_allocator alloc = sfti_allocator(own.alloc);
+    sft_import *im = sfti_take(&alloc, sizeof *im);
+    if (!im) return sfti_fail_memory(err, sizeof *im);
+    *im = (sft_import){ .arena = { .alloc = alloc }, .alloc = alloc, .options = own, .err = err,
+                        .shards = 1 };
+    int error = os_mutex_init(&im->work.mutex);
+    im->work.has_mutex = error == 0;
+    *out = im;
+    return error ? sfti_io_fail(err, SFT_OUT_OF_MEMORY, error, "create a mutex") : SFT_OK;
+}
+
+void sft_import_close(sft_import *import) {
+    if (!import) return;
+    sft_allocator alloc = import->alloc;
+    for (sfti_held *held = import->held; held; held = held->next) sft_source_close(&held->source);
+    if (import->work.in) (void)os_resize(NULL, import->work.in, 2 * SFTI_WORK_BYTES, 0);
+    if (import->work.has_mutex) os_mutex_free(&import->work.mutex);
+    sfti_arena_free(&import->arena);
+    sfti_release(&alloc, import, sizeof *import);
+}
+
+static sft_code take_input(sft_import *im, sft_source source) {
+    sft_code code = sfti_import_own(im, &source, &im->input);
+    if (code) return code;
+    im->input_bytes = im->input->size;
+    if (im->input->size != SFT_SIZE_UNKNOWN) return SFT_OK;
+    return sfti_fail(im->err, SFT_FOREIGN_KIND, SFT_NO_OFFSET,
+                     "expected a file, whose end can be read first, found a pipe");
+}
+
+static sft_code read_input(sft_import *im) {
+    const sfti_format *format = recognise(im);
+    if (!format)
+        return sfti_fail(im->err, SFT_FOREIGN_KIND, 0,
+                         "expected a format of tensors that is read here, found something else");
+    im->format = format->info.format;
+    return format->read(im);
+}
+
+/* A shard is not an index again. */
+static sft_code read_shard(sfti_import *im) {
+    const sfti_format *format = recognise(im);
+    if (format && format->info.format != SFT_IMPORT_TORCH_INDEX) return format->read(im);
+    return sfti_fail(im->err, SFT_FOREIGN_KIND, 0,
+                     "expected a PyTorch checkpoint as shard, found something else");
+}
+
+static sft_code read_torch_index(sfti_import *im) {
+    return sfti_read_torch_index(im, read_shard);
+}
+
+static sft_code open_input(sft_import *im, sft_import **out) {
+    sft_code code = read_input(im);
+    if (!code) code = sfti_import_settle(im);
+    im->err = NULL;
+    if (!code) *out = im;
+    return code;
+}
+
+sft_code sft_import_open_source(sft_source source, const sft_import_options *options,
+                                sft_import **out, sft_error *err) {
+    sft_import *im;
+    *out = NULL;
+    sft_code code = import_new(options, &im, err);
+    if (!im) sft_source_close(&source);
+    else if (code) sft_source_close(&source);
+    else code = take_input(im, source);
+    if (!code) code = open_input(im, out);
+    if (code) sft_import_close(im);
+    return code;
+}
+
+/* ── Paths ── */
+
+/* What a folder has that stands for the model in it. */
+static const char *const folder_files[] = {
+    "pytorch_model.bin.index.json", "variables/variables.index", "pytorch_model.bin",
+};
+
+static const char *join(sft_import *im, const char *folder, const char *name) {
+    size_t len = strlen(folder);
+    bool slash = len > 0 && folder[len - 1] != '/';
+    char *path = sfti_arena_array(&im->arena, len + slash + strlen(name) + 1, 1);
+    if (!path) return (void)sfti_fail_memory(im->err, len), NULL;
+    memcpy(path, folder, len);
+    if (slash) path[len++] = '/';
+    memcpy(path + len, name, strlen(name) + 1);
+    return path;
+}
+
+/* *path becomes the file that stands for a folder. */
+static sft_code enter_folder(sft_import *im, const char **path) {
+    os_info info;
+    if (os_info_path(*path, true, &info) != 0 || info.kind != OS_DIR) return SFT_OK;
+    for (size_t i = 0; i < sizeof folder_files / sizeof *folder_files; i++) {
+        const char *file = join(im, *path, folder_files[i]);
+        if (!file) return SFT_OUT_OF_MEMORY;
+        if (os_info_path(file, true, &info) != 0 || info.kind != OS_FILE) continue;
+        *path = file;
+        return SFT_OK;
+    }
+    return sfti_fail(im->err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
+                     "expected a file, or a folder with a SavedModel or an index of PyTorch "
+                     "shards, found another folder");
+}
+
+static sft_code open_path(sft_import *im, const char *path) {
+    sft_source source;
+    sft_code code = enter_folder(im, &path);
+    if (code) return code;
+    const char *slash = strrchr(path, '/');
+    im->folder = sfti_arena_copy(&im->arena, path, slash ? (size_t)(slash - path) + 1 : 0);
+    im->name = sft_span_cstr(sfti_arena_copy(&im->arena, slash ? slash + 1 : path,
+                                             strlen(slash ? slash + 1 : path)));
+    if (!im->folder || !im->name.data) return sfti_fail_memory(im->err, strlen(path));
+    code = sfti_source_open(path, NULL, &im->alloc, &source, NULL, NULL, im->err);
+    return code ? code : take_input(im, source);
+}
+
+sft_code sft_import_open(const char *path, const sft_import_options *options, sft_import **out,
+                         sft_error *err) {
+    sft_import *im;
+    *out = NULL;
+    if (!path)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a path, found NULL");
+    sft_code code = import_new(options, &im, err);
+    if (!code) code = open_path(im, path);
+    if (!code) code = open_input(im, out);
+    if (code) sft_import_close(im);
+    return code;
+}
+
+sft_code sft_import_recognise(const char *path, sft_import_format *out, sft_error *err) {
+    sft_import *im;
+    *out = SFT_IMPORT_NONE;
+    sft_code code = import_new(NULL, &im, err);
+    if (!code) code = open_path(im, path);
+    const sfti_format *format = code ? NULL : recognise(im);
+    if (format) *out = format->info.format;
+    sft_import_close(im);
+    return code;
+}

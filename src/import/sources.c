@@ -1,0 +1,179 @@
+#include "bytes/source.h"
+#include "import/state.h"
+
+#include <string.h>
+
+/* ── Reading ── */
+
+sft_code sfti_import_exact(const sft_source *source, uint64_t offset, void *into, size_t len,
+                           sft_error *err) {
+    size_t got = 0;
+    if (len == 0) return SFT_OK;
+    if (offset <= source->size && len <= source->size - offset) {
+        sft_code code = sft_source_read(source, offset, into, len, &got, err);
+        if (code || got == len) return code;
+    }
+    return sfti_fail(err, SFT_FOREIGN_TRUNCATED, offset,
+                     "expected %zu bytes, found the end of the file at byte %llu", len,
+                     (unsigned long long)source->size);
+}
+
+sft_code sfti_import_read(sfti_import *im, const sft_source *source, uint64_t offset, void *into,
+                          size_t len) {
+    return sfti_import_exact(source, offset, into, len, im->err);
+}
+
+sft_code sfti_import_load(sfti_import *im, const sft_source *source, uint64_t offset, uint64_t len,
+                          uint8_t **out) {
+    *out = NULL;
+    if (offset > source->size || len > source->size - offset)
+        return sfti_fail(im->err, SFT_FOREIGN_TRUNCATED, offset,
+                         "expected %llu bytes, found the end of the file at byte %llu",
+                         (unsigned long long)len, (unsigned long long)source->size);
+    if (!sfti_fits_size(len)) return sfti_fail_memory(im->err, len);
+    uint8_t *bytes = sfti_arena_take(&im->arena, (size_t)len);
+    if (!bytes) return sfti_fail_memory(im->err, len);
+    sft_code code = sfti_import_exact(source, offset, bytes, (size_t)len, im->err);
+    if (!code) *out = bytes;
+    return code;
+}
+
+/* ── Sources that the import holds ── */
+
+static sft_code hold(sfti_import *im, sft_source source, sft_span name, const sft_source **out) {
+    sfti_held *held = sfti_arena_take(&im->arena, sizeof *held);
+    if (!held) {
+        sft_source_close(&source);
+        return sfti_fail_memory(im->err, sizeof *held);
+    }
+    *held = (sfti_held){ im->held, source, name };
+    im->held = held;
+    *out = &held->source;
+    return SFT_OK;
+}
+
+sft_code sfti_import_own(sfti_import *im, const sft_source *made, const sft_source **out) {
+    return hold(im, *made, (sft_span){ NULL, 0 }, out);
+}
+
+sft_code sfti_import_memory(sfti_import *im, const void *bytes, size_t len,
+                            const sft_source **out) {
+    return hold(im, sft_source_memory(bytes, len), (sft_span){ NULL, 0 }, out);
+}
+
+/* ── Other files ── */
+
+static bool is_name_inside(sft_span name) {
+    if (name.len == 0 || name.data[0] == '/' || memchr(name.data, '\0', name.len)
+        || memchr(name.data, '\\', name.len) || (name.len > 1 && name.data[1] == ':'))
+        return false;
+    for (size_t at = 0; at <= name.len;) {
+        const char *slash = memchr(name.data + at, '/', name.len - at);
+        size_t part = slash ? (size_t)(slash - name.data) - at : name.len - at;
+        if (part == 2 && memcmp(name.data + at, "..", 2) == 0) return false;
+        at += part + 1;
+    }
+    return true;
+}
+
+static sft_code fail_outside(sfti_import *im, sft_span name, const char *found) {
+    return sfti_fail(im->err, SFT_FOREIGN_PATH, SFT_NO_OFFSET,
+                     "expected a file beneath the model's folder, found %s: %.*s", found,
+                     SFTI_CLIP(name, 200));
+}
+
+static sft_code open_named(sfti_import *im, sft_span name, sft_source *out) {
+    size_t folder = strlen(im->folder);
+    char *path = sfti_arena_array(&im->arena, folder + name.len + 1, 1);
+    if (!path) return sfti_fail_memory(im->err, folder + name.len + 1);
+    memcpy(path, im->folder, folder);
+    memcpy(path + folder, name.data, name.len);
+    path[folder + name.len] = '\0';
+    sft_code code = sfti_source_open(path, im->folder, &im->alloc, out, NULL, NULL, im->err);
+    if (code == SFT_INDEX_PATH) return fail_outside(im, name, "a link that leads out of it");
+    if (code == SFT_NOT_FOUND)
+        return sfti_fail(im->err, code, SFT_NO_OFFSET,
+                         "expected a file that the model names, found none: %.*s",
+                         SFTI_CLIP(name, 200));
+    return code;
+}
+
+sft_code sfti_import_file(sfti_import *im, sft_span name, const sft_source **out) {
+    sft_source opened;
+    *out = NULL;
+    for (sfti_held *held = im->held; held; held = held->next) {
+        if (!held->name.data || !sft_span_equal(held->name, name)) continue;
+        *out = &held->source;
+        return SFT_OK;
+    }
+    if (!is_name_inside(name)) return fail_outside(im, name, "a path that is not");
+    if (!im->folder)
+        return sfti_fail(im->err, SFT_NOT_FOUND, SFT_NO_OFFSET,
+                         "expected a path, beside which to find %.*s, found bytes alone",
+                         SFTI_CLIP(name, 200));
+    sft_code code = open_named(im, name, &opened);
+    if (code) return code;
+    sfti_total_add(&im->input_bytes, opened.size);
+    char *kept = sfti_arena_copy(&im->arena, name.data, name.len);
+    if (!kept) {
+        sft_source_close(&opened);
+        return sfti_fail_memory(im->err, name.len);
+    }
+    return hold(im, opened, (sft_span){ kept, name.len }, out);
+}
+
+/* ── Pieces as one ── */
+
+typedef struct joined {
+    size_t count;
+    uint64_t *ends; /* of each piece in the whole */
+    sfti_piece *pieces;
+} joined;
+
+static size_t joined_find(const joined *j, uint64_t offset) {
+    size_t low = 0, high = j->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (j->ends[middle] <= offset) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+static sft_code read_joined(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                            sft_error *err) {
+    const joined *j = ctx;
+    *got = 0;
+    for (size_t i = joined_find(j, offset); i < j->count && *got < len; i++) {
+        const sfti_piece *piece = &j->pieces[i];
+        uint64_t inside = offset + *got - (j->ends[i] - piece->len), left = piece->len - inside;
+        size_t some = left < len - *got ? (size_t)left : len - *got;
+        sft_code code = sfti_import_exact(piece->source, piece->begin + inside,
+                                          (char *)into + *got, some, err);
+        if (code) return code;
+        *got += some;
+    }
+    return SFT_OK;
+}
+
+static const sft_source_vtable joined_source_vtable = {
+    sizeof(sft_source_vtable), read_joined, NULL
+};
+
+sft_code sfti_import_joined(sfti_import *im, const sfti_piece *pieces, size_t count,
+                            const sft_source **out) {
+    joined *j = sfti_arena_take(&im->arena, sizeof *j);
+    uint64_t *ends = sfti_arena_array(&im->arena, count, sizeof *ends), end = 0;
+    sfti_piece *kept = sfti_arena_array(&im->arena, count, sizeof *kept);
+    if (!j || !ends || !kept) return sfti_fail_memory(im->err, count * sizeof *kept);
+    for (size_t i = 0; i < count; i++) {
+        kept[i] = pieces[i];
+        if (!sfti_add(end, pieces[i].len, &end))
+            return sfti_fail(im->err, SFT_SIZE_OVERFLOW, pieces[i].begin,
+                             "expected pieces of less than 2^64 bytes, found more");
+        ends[i] = end;
+    }
+    *j = (joined){ count, ends, kept };
+    sft_source source = { j, &joined_source_vtable, end, NULL, false };
+    return sfti_import_own(im, &source, out);
+}

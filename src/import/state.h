@@ -1,0 +1,89 @@
+/* An import, as the core's files see it. Readers see import.h only. */
+#ifndef SFTI_IMPORT_STATE_H
+#define SFTI_IMPORT_STATE_H
+
+#include "base/names.h"
+#include "import/import.h"
+#include "os/os.h"
+
+/* A source that lives as long as the import; named: another file, by the name that opened it. */
+typedef struct sfti_held {
+    struct sfti_held *next;
+    sft_source source;
+    sft_span name;
+} sfti_held;
+
+/* Bytes whose checksum is recorded. */
+typedef struct sfti_record {
+    const sft_source *source;
+    uint64_t begin, len;
+    uint32_t crc32;
+} sfti_record;
+
+/* More different globals than these are only counted. */
+#define SFTI_MOST_GLOBALS 4096
+
+/* An array in the import's arena. */
+#define SFTI_LIST(type) struct { type *at; size_t count, cap; }
+
+/* Buffers of computed tensors: allocated with the first of them, used by one thread at a time. */
+typedef struct sfti_workspace {
+    os_mutex mutex;
+    bool has_mutex;
+    uint8_t *in, *out;      /* SFTI_WORK_BYTES each */
+    const void *of;         /* whose bytes [begin, begin + len) `out` holds, or NULL */
+    uint64_t begin;
+    size_t len;
+} sfti_workspace;
+#define SFTI_WORK_BYTES ((size_t)16 << 20)
+
+struct sft_import {
+    sfti_arena arena;
+    sft_allocator alloc;
+    sft_import_options options;
+    const char *folder; /* of its path, with a slash, or ""; NULL: a source, which has none */
+    sft_span name;      /* of its path, without the folder */
+    sft_error *err;     /* the caller's, while it is opened */
+    sft_import_format format;
+    const sft_source *input;
+    uint64_t input_bytes; /* of all files */
+    sfti_held *held;
+    uint32_t shard, shards;
+    SFTI_LIST(sfti_item) items;
+    SFTI_LIST(sft_import_left) left;
+    SFTI_LIST(sft_import_global) globals;
+    sfti_names global_names;
+    uint64_t more_globals; /* that are not listed */
+    SFTI_LIST(sft_import_branch) branches;
+    SFTI_LIST(sft_import_alias) aliases;
+    SFTI_LIST(sft_pair) metadata;
+    SFTI_LIST(sfti_record) records;
+    /* Once settled, one for each tensor of the result: */
+    SFTI_LIST(sft_part) parts;
+    uint32_t *item_of;
+    sfti_workspace work;
+};
+
+/* Room for one more in a list of the import; NULL: SFT_OUT_OF_MEMORY, told. */
+void *sfti_list_more(sfti_import *im, void *list, size_t each);
+
+/* After the reader: names, aliases, limits; items become parts. */
+sft_code sfti_import_settle(sfti_import *im);
+
+/* Sources of items that are not carried as they are stored. */
+sft_code sfti_view_source(sfti_import *im, const sfti_item *item, const sft_source **out);
+sft_code sfti_codec_source(sfti_import *im, const sfti_item *item, sft_dtype to,
+                           const sft_source **out);
+
+/* The workspace for one computation; SFT_OUT_OF_MEMORY. */
+sft_code sfti_work_begin(sfti_import *im, sft_error *err);
+void sfti_work_end(sfti_import *im);
+/* Exactly len bytes, SFT_FOREIGN_TRUNCATED if there are fewer; of any source. */
+sft_code sfti_import_exact(const sft_source *source, uint64_t offset, void *into, size_t len,
+                           sft_error *err);
+
+/* The index of PyTorch shards in im's input; each shard is read by its own format's reader, which
+ * read (of open.c) calls. */
+sft_code sfti_read_torch_index(sfti_import *im, sft_code (*read)(sfti_import *im));
+
+#endif

@@ -154,10 +154,10 @@ static sft_code report_globals(sfti_rebuild *r, const sfti_pickle *pickle) {
     sft_code code = SFT_OK;
     for (size_t i = 0; i < pickle->global_count && !code; i++) {
         const sfti_global *global = pickle->globals[i];
-        bool known = global->meaning != SFTI_FOREIGN && global->meaning != SFTI_MEANS_EVAL;
+        if (global->meaning != SFTI_FOREIGN && global->meaning != SFTI_MEANS_EVAL) continue;
         uint64_t named = global->named > global->calls ? global->named : global->calls;
-        for (uint64_t n = 0; !known && n < named && !code; n++)
-            code = sfti_import_global(r->im, global->module, global->name, n < global->calls);
+        if (named > 0)
+            code = sfti_import_global(r->im, global->module, global->name, named, global->calls);
     }
     return code;
 }

@@ -115,7 +115,7 @@ static sft_code bytes_of(sfti_rebuild *r, const sfti_value *value, const sft_sou
 static sft_code array_make(sfti_rebuild *r, sfti_value *value, const sfti_value *shape,
                            const sfti_value *dtype, bool fortran, const sfti_value *data) {
     numpy_dtype is = { 0 };
-    uint64_t *sizes, begin, len, bytes;
+    uint64_t *sizes, begin = 0, len = 0, bytes;
     const sft_source *source;
     if (!dtype_of(dtype, &is) || !sfti_rebuild_sizes(r, shape, &sizes)) return SFT_OK;
     if (!sizes) return SFT_OUT_OF_MEMORY;

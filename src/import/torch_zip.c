@@ -23,28 +23,6 @@ static const sfti_zip_entry *torch_record(const sfti_zip *zip, const char *name)
 
 /* ── What it is ── */
 
-/* Archives that are not this, by an entry that they have; those within the top folder first. */
-static const struct { const char *entry, *title; } other_kinds[] = {
-    { "MAR-INF/MANIFEST.json", "a TorchServe archive (.mar)" },
-    { "archive_format", "a model of torch.export (.pt2)" },
-    { "models/model.json", "a model of torch.export (.pt2)" },
-    { "serialized_exported_program.json", "a model of torch.export (.pt2)" },
-    { ".data/version", "a package of torch.package" },
-    { "model.json", "a PyTorch archive of version 1.3" },
-};
-
-static sft_code torch_refuse(sfti_import *im, const sfti_zip *zip) {
-    for (size_t i = 0; i < sizeof other_kinds / sizeof *other_kinds; i++)
-        if (torch_record(zip, other_kinds[i].entry) ||
-            sfti_zip_find(zip, sft_span_cstr(other_kinds[i].entry)))
-            return sfti_fail(sfti_import_error(im), SFT_FOREIGN_KIND, 0,
-                             "expected a checkpoint of torch.save, found %s",
-                             other_kinds[i].title);
-    return sfti_fail(sfti_import_error(im), SFT_FOREIGN_KIND, 0,
-                     "expected %.*s/data.pkl in the archive, found none",
-                     SFTI_CLIP(zip->folder, 100));
-}
-
 /* Small records of text, without white space at their end. */
 static sft_code torch_text(sfti_import *im, const sfti_zip_entry *entry, sft_span *out) {
     uint8_t *bytes;
@@ -159,7 +137,9 @@ sft_code sfti_read_torch_zip(sfti_import *im, const sfti_zip *zip) {
     const sft_source *source;
     sfti_pickle pickle;
     sfti_storages storages = { .locate = locate_record, .ctx = zip };
-    if (!entry) return torch_refuse(im, zip);
+    if (!entry)
+        return sfti_fail(sfti_import_error(im), SFT_FOREIGN_KIND, 0,
+                         "expected a record \"data.pkl\", found none");
     if (torch_record(zip, "constants.pkl")) sfti_import_become(im, SFT_IMPORT_TORCHSCRIPT);
     sft_code code = check_version(im, zip);
     if (!code) code = read_byteorder(im, zip, &storages.big_endian);

@@ -171,7 +171,8 @@ static sft_code global_add(sfti_import *im, sft_span key, sft_span module, uint6
     return SFT_OK;
 }
 
-sft_code sfti_import_global(sfti_import *im, sft_span module, sft_span name, bool called) {
+sft_code sfti_import_global(sfti_import *im, sft_span module, sft_span name, uint64_t named,
+                            uint64_t calls) {
     char buffer[512];
     sft_span key = { buffer, module.len + 1 + name.len };
     if (!im->global_names.slots) {
@@ -195,8 +196,8 @@ sft_code sfti_import_global(sfti_import *im, sft_span module, sft_span name, boo
         sft_code code = global_add(im, key, module, hash);
         if (code || entry == SFTI_MOST_GLOBALS) return code;
     }
-    im->globals.at[entry].named++;
-    im->globals.at[entry].calls += called;
+    im->globals.at[entry].named += named;
+    im->globals.at[entry].calls += calls;
     return SFT_OK;
 }
 

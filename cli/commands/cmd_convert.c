@@ -1,6 +1,7 @@
 /* convert: convert tensors to another dtype. */
 #include "base/digest_keys.h"
 #include "commands/commands.h"
+#include "commands/convert_import.h"
 #include "safetensors_convert.h"
 #include "support/dtypes.h"
 #include "support/fresh.h"
@@ -21,6 +22,7 @@ typedef struct convert_run {
     sft_conversion *conversion;
     sft_dtype to;
     size_t matched;
+    bool casts; /* --dtype or --dequantize was given */
     uint32_t threads;
     const char *input;
 } convert_run;
@@ -123,6 +125,11 @@ static sft_code list_written(convert_run *run, bool folder, const char *path,
     return SFT_OK;
 }
 
+static void put_import(void *ctx, sfti_json_writer *w) {
+    const convert_run *run = ctx;
+    cli_put_import(run->c, w, run->input, run->c->import);
+}
+
 static sft_code say_conversion(convert_run *run, bool folder, const char *path, sft_error *err) {
     cli_written written = CLI_WRITTEN_INIT;
     sft_code code = list_written(run, folder, path, &written, err);
@@ -134,6 +141,8 @@ static sft_code say_conversion(convert_run *run, bool folder, const char *path, 
     written.cast = sft_conversion_count(run->conversion, SFT_CONVERT_CAST)
                    + sft_conversion_count(run->conversion, SFT_CONVERT_DEQUANTIZE);
     written.bytes_before = sft_conversion_bytes_before(run->conversion);
+    if (run->c->import) written.more = put_import;
+    written.ctx = run;
     cli_say_written(run->c, &written);
     return SFT_OK;
 }
@@ -288,7 +297,7 @@ static bool is_unchanged(const convert_run *run) {
     bool merges = sft_set_index_path(run->parts.sets[0]) && !is_folder_asked(run);
     bool cast = sft_conversion_count(run->conversion, SFT_CONVERT_CAST) > 0 ||
                 sft_conversion_count(run->conversion, SFT_CONVERT_DEQUANTIZE) > 0;
-    if (cast || merges || (c->set.copy && c->set.output)) return false;
+    if (cast || merges || c->import || (c->set.copy && c->set.output)) return false;
     written.input = written.output = run->input;
     cli_say_written(c, &written);
     return true;
@@ -323,6 +332,24 @@ static sft_code convert_opened(convert_run *run, sft_error *err) {
     return code;
 }
 
+/* Its records are compared with their checksums before they are cast, or while they are copied. */
+static sft_code convert_foreign(convert_run *run, sft_error *err) {
+    cli *c = run->c;
+    if (c->set.list_branches) {
+        convert_list_branches(c, run->input, c->import);
+        return SFT_OK;
+    }
+    if (c->set.in_place)
+        return cli_usage_error(err, "expected -o OUT for a model in another format, found "
+                                    "--in-place");
+    if (!cli_is_json(c)) cli_say_import(c, run->input, c->import);
+    if (!run->casts) return convert_import(c, c->import, &run->parts, err);
+    sft_code code = c->set.dry_run ? SFT_OK : sft_import_verify(c->import, NULL, err);
+    if (code) return code;
+    cli_parts_drop(&run->parts);
+    return convert_opened(run, err);
+}
+
 static sft_code convert_model(convert_run *run, sft_error *err) {
     run->parts.path = run->input;
     sft_code code = cli_output_agrees(run->c, err);
@@ -330,6 +357,10 @@ static sft_code convert_model(convert_run *run, sft_error *err) {
     code = cli_parts_open_one(run->c, run->input, run->c->set.in_place != 0, &run->parts, err);
     if (code) return code;
     run->input = run->parts.path; /* the model, not its folder */
+    if (run->c->import) return convert_foreign(run, err);
+    if (!run->casts)
+        return cli_usage_error(err, "expected --dtype or --dequantize for a model that is in "
+                                    "safetensors already, found neither");
     if (is_set_in_place(run) && run->c->set.dequantize)
         return cli_usage_error(err, "expected -o OUT with --dequantize for a model in several "
                                     "files, found --in-place");
@@ -341,7 +372,8 @@ static sft_code convert_model(convert_run *run, sft_error *err) {
 static void convert_one(cli *c, const char *input, void *ctx) {
     const convert_run *all = ctx;
     sft_error err = SFT_ERROR_INIT;
-    convert_run run = { .c = c, .to = all->to, .threads = all->threads, .input = input };
+    convert_run run = { .c = c, .to = all->to, .casts = all->casts, .threads = all->threads,
+                        .input = input };
     run.parts.arena.alloc = c->alloc;
     sft_code code = convert_model(&run, &err);
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, run.input, &err);
@@ -355,7 +387,9 @@ static void run_convert(cli *c, char **operands, size_t count) {
     convert_run run = { .c = c };
     if (!cli_parse_threads(c, &run.threads)) return;
     if (!c->set.threads) run.threads = 1;
-    if (parse_dtype(c, &run.to, &err)) cli_fail_usage(c, &err);
+    c->imports = true;
+    run.casts = c->set.dtype || c->set.dequantize;
+    if (run.casts && parse_dtype(c, &run.to, &err)) cli_fail_usage(c, &err);
     else cli_write_each(c, operands, count, convert_one, &run);
 }
 
@@ -378,6 +412,9 @@ static const cli_option convert_options[] = {
 };
 
 static const cli_example convert_examples[] = {
+    { "safetensors convert model.ckpt -o model.safetensors",
+      "from PyTorch, GGUF, ONNX, NumPy, Flax, Paddle or TensorFlow; nothing of it is run" },
+    { "safetensors convert training.ckpt --list", "which branches does it have?" },
     { "safetensors convert model.safetensors -o half.safetensors --dtype BF16", "half the bytes" },
     { "safetensors convert model.safetensors -o small.safetensors --dtype F8_E4M3 --match "
       "'*.mlp.*.weight'",
@@ -393,8 +430,8 @@ static const cli_example convert_examples[] = {
 };
 
 const cli_command cli_convert_command = {
-    "convert", "IN... -o OUT|--in-place --dtype DTYPE|--dequantize",
-    "convert the tensors of a model to another dtype",
+    "convert", "IN... -o OUT|--in-place [--dtype DTYPE|--dequantize]",
+    "convert a model to another dtype, or from another format",
     "Without --match, all floating-point tensors become DTYPE if that is a floating-point dtype "
     "(all integer tensors if it is an integer dtype); the others stay as they are. Values are "
     "rounded once, to the nearest; docs/convert.md has a table for every dtype. A value that "
@@ -404,6 +441,11 @@ const cli_command cli_convert_command = {
     "not converted, with a warning: without the scale the values mean nothing. --dequantize "
     "computes their values (docs/convert.md describes each layout); an unknown layout is an "
     "error. --cast-scaled casts them anyway, with a warning.\n"
+    "IN may be in another format, which is told from its contents: PyTorch (.pt, .pth, .ckpt, "
+    ".bin, also a folder with pytorch_model.bin.index.json), TorchScript, NumPy (.npy, .npz), "
+    "GGUF, ONNX, Flax (.msgpack), Paddle (.pdparams), TensorFlow (.index, SavedModel). Nothing "
+    "of it is run: what a pickle would have called is named instead. Then --dtype is not needed. "
+    "docs/import.md describes each format.\n"
     "A model in several files becomes one file if OUT ends in .safetensors or .sft; otherwise "
     "OUT is a new or empty folder for its shards and their index. With --in-place, the shards "
     "with tensors to convert are written under new names, then the index, then the old shards "
@@ -412,7 +454,7 @@ const cli_command cli_convert_command = {
     "Several models, or those of a tree with -r, go into the folder OUT/ under their names. "
     "A model in which no tensor is cast is not written unless --copy is given.",
     convert_examples,
-    { convert_options, cli_match_options, cli_input_options, cli_in_place_options,
+    { convert_options, cli_import_options_table, cli_match_options, cli_input_options, cli_in_place_options,
       cli_writing_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
     { "OUT was written", "--match found no tensor; nothing was written",
       "IN could not be read, a value does not fit DTYPE, OUT could not be written, or a usage "

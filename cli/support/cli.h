@@ -27,6 +27,8 @@ typedef struct cli {
     bool several;    /* results are told apart by their paths */
     unsigned dropped; /* digests (base/digest_keys.h) that the result does not record */
     size_t changed, unchanged; /* models that were, or would be, written, and that need not be */
+    bool imports; /* the settings say how other formats are imported */
+    struct sft_import *import; /* of the model that was opened last, or NULL (import.h) */
     bool wants_metadata; /* trees of facts have the pairs of the header too */
     sft_open_options edit_open; /* the same for edits; beneath: folder of the index whose shards
                                    are changed now, or NULL */

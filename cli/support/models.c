@@ -35,7 +35,10 @@ static sft_code open_members(cli *c, cli_model *model) {
         options.deep = c->set.deep != 0;
         options.alloc = &c->alloc;
         member->path = model->inputs[i]->path;
-        sft_code code = cli_open_model(c, model->inputs[i], &member->set, &model->err);
+        sft_import *import;
+        sft_set_options how = cli_set_options(c);
+        sft_code code = cli_open_path(c, model->inputs[i]->path, &how, &member->set, &import,
+                                      &model->err);
         if (!code)
             code = sft_info_open(member->set, member->path, NULL, &options, &member->info,
                                  &model->err);
@@ -89,11 +92,13 @@ static sft_code open_shards(cli *c, cli_model *model) {
 static sft_code open_single(cli *c, cli_model *model) {
     sft_set_options options = cli_set_options(c);
     sft_open_options open = c->open;
-    if (model->input->kind != CLI_FILE || !model->folder)
+    if (model->input->kind == CLI_STDIN)
         return cli_open_model(c, model->input, &model->set, &model->err);
-    open.listed_s = sft_info_folder_listed(model->folder, model->input->path);
+    if (model->input->kind == CLI_FILE && model->folder)
+        open.listed_s = sft_info_folder_listed(model->folder, model->input->path);
     options.open = &open;
-    return sft_set_open(model->input->path, &options, &model->set, &model->err);
+    return cli_open_path(c, model->input->path, &options, &model->set, &model->import,
+                         &model->err);
 }
 
 static sft_code open_model(cli *c, cli_model *model) {
@@ -190,6 +195,7 @@ static void release_model(cli *c, cli_model *model) {
     sfti_arena_free(&model->arena);
     model->info = NULL;
     model->set = NULL;
+    model->import = NULL;
     model->members = NULL;
     model->parts = NULL;
 }

@@ -5,6 +5,7 @@
 
 #include "safetensors_info.h"
 #include "support/hash.h"
+#include "support/import.h"
 
 typedef struct cli_member {
     const char *path, *name; /* name: of the component's folder */
@@ -23,6 +24,7 @@ typedef struct cli_model {
     const sft_info_folder *folder;  /* NULL: standard input */
     /* set while its batch is processed: */
     sft_set *set;           /* NULL of a pipeline */
+    sft_import *import;     /* what the set is of; NULL: safetensors */
     sft_info *info;
     cli_member *members;    /* of a pipeline, count of them */
     sft_info_component *parts;

@@ -1,5 +1,6 @@
 #include "base/mem.h"
 #include "support/cli.h"
+#include "support/import.h"
 
 #include <string.h>
 
@@ -107,6 +108,7 @@ static sft_code open_stdin(cli *c, sft_set **out, sft_error *err) {
 
 sft_code cli_open_model(cli *c, const cli_input *input, sft_set **out, sft_error *err) {
     sft_set_options options = cli_set_options(c);
+    c->import = NULL;
     if (input->kind == CLI_STDIN) return open_stdin(c, out, err);
-    return sft_set_open(input->path, &options, out, err);
+    return cli_open_path(c, input->path, &options, out, &c->import, err);
 }

@@ -35,6 +35,10 @@ typedef struct cli_settings {
     const char *cache, *sums, *threads;
     const char *dtype;
     int saturate;
+    /* of convert, of other formats */
+    int list_branches, shared, skip, quantised, sparse, scalars;
+    const char *root, *separator, *max_output;
+    cli_words as_dtypes;
     /* of commands that write, see cli_writing_options */
     int no_sync, keep_mtime, follow, in_place, in_place_unsafe;
     const char *output;

@@ -1,0 +1,148 @@
+#include "support/import.h"
+
+#include "base/mem.h"
+#include "support/dtypes.h"
+#include "support/output.h"
+#include "support/words.h"
+
+#include <string.h>
+
+const cli_option cli_import_options_table[] = {
+    { 0, "list", NULL, CLI_FLAG, 1, offsetof(cli_settings, list_branches),
+      "of another format: list the branches of IN that hold tensors, and write nothing" },
+    { 0, "root", "BRANCH", CLI_WORD, 0, offsetof(cli_settings, root),
+      "of another format: take the tensors of this branch" },
+    { 0, "all", NULL, CLI_FLAG, 1, offsetof(cli_settings, all),
+      "of another format: take every branch (optimizer, EMA, ...), under its whole path" },
+    { 0, "shared", "alias|copy|refuse", CLI_CHOICE, SFT_IMPORT_ALIAS,
+      offsetof(cli_settings, shared),
+      "of another format: of names that share one tensor, write the first and record the others, "
+      "write all, or refuse; default alias" },
+    { 0, "as", "GLOB=DTYPE", CLI_MANY, 0, offsetof(cli_settings, as_dtypes),
+      "of another format: read the elements of these tensors as DTYPE of the same width; may be "
+      "repeated" },
+    { 0, "skip", NULL, CLI_FLAG, 1, offsetof(cli_settings, skip),
+      "of another format: leave out what has no counterpart in safetensors, rather than fail" },
+    { 0, "quantised", "refuse|parts|values", CLI_CHOICE, SFT_IMPORT_SPECIAL_REFUSE,
+      offsetof(cli_settings, quantised),
+      "of PyTorch's quantised tensors write integers and scales, or the values; default refuse" },
+    { 0, "sparse", "refuse|parts|dense", CLI_CHOICE, SFT_IMPORT_SPECIAL_REFUSE,
+      offsetof(cli_settings, sparse),
+      "of sparse tensors write indices and values, or dense tensors; default refuse" },
+    { 0, "scalars", NULL, CLI_FLAG, 1, offsetof(cli_settings, scalars),
+      "of another format: write numbers as tensors, too" },
+    { 0, "strip-prefix", "TEXT", CLI_WORD, 0, offsetof(cli_settings, strip_prefix),
+      "of another format: take TEXT off the names that begin with it" },
+    { 0, "separator", "TEXT", CLI_WORD, 0, offsetof(cli_settings, separator),
+      "of another format: what stands between the levels of nested names; default \".\"" },
+    { 0, "max-output", "SIZE", CLI_WORD, 0, offsetof(cli_settings, max_output),
+      "of another format: write up to SIZE; default 1 GiB or 8 times the input, whichever is "
+      "more" },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
+/* ── Options ── */
+
+/* The last `=` divides, for names may hold others. */
+static bool split_as(const char *text, sft_span *glob, sft_span *dtype) {
+    const char *equals = strrchr(text, '=');
+    if (!equals) return false;
+    *glob = (sft_span){ text, (size_t)(equals - text) };
+    *dtype = sft_span_cstr(equals + 1);
+    return true;
+}
+
+static bool dtype_as(void *ctx, const sft_spec *spec, sft_dtype *dtype) {
+    const cli_settings *set = ctx;
+    for (size_t i = set->as_dtypes.count; i-- > 0;) {
+        sft_span glob, name;
+        if (!split_as(set->as_dtypes.items[i], &glob, &name)) continue;
+        if (cli_glob_match(glob, spec->name)) return cli_dtype_read(name, dtype, NULL) == SFT_OK;
+    }
+    return false;
+}
+
+static sft_code check_as(const cli *c, sft_error *err) {
+    for (size_t i = 0; i < c->set.as_dtypes.count; i++) {
+        sft_span glob, name;
+        sft_dtype dtype;
+        if (!split_as(c->set.as_dtypes.items[i], &glob, &name))
+            return cli_usage_error(err, "expected GLOB=DTYPE for --as, found %s",
+                                   c->set.as_dtypes.items[i]);
+        sft_code code = cli_dtype_read(name, &dtype, err);
+        if (code) return code;
+    }
+    return SFT_OK;
+}
+
+/* Blocks are computed to what convert is to write, or to what holds all that it may. */
+static sft_dtype dequantised_for(const cli *c) {
+    sft_dtype dtype;
+    if (!c->set.dtype || cli_dtype_read(sft_span_cstr(c->set.dtype), &dtype, NULL)) return SFT_F16;
+    return dtype == SFT_F16 || dtype == SFT_BF16 ? dtype : SFT_F32;
+}
+
+sft_code cli_import_options(const cli *c, sft_import_options *out, sft_error *err) {
+    *out = (sft_import_options)SFT_IMPORT_OPTIONS_INIT;
+    out->alloc = &c->alloc;
+    out->skip = true;
+    if (!c->imports) return SFT_OK;
+    out->skip = c->set.skip != 0;
+    out->root = c->set.root;
+    out->all = c->set.all != 0;
+    out->shared = (sft_import_shared_mode)c->set.shared;
+    out->quantised = (sft_import_special)c->set.quantised;
+    out->sparse = (sft_import_special)c->set.sparse;
+    out->scalars = c->set.scalars != 0;
+    out->strip_prefix = c->set.strip_prefix;
+    out->separator = c->set.separator;
+    out->dequantised = dequantised_for(c);
+    if (c->set.as_dtypes.count > 0) {
+        out->as = dtype_as;
+        out->as_ctx = (void *)(uintptr_t)&c->set;
+    }
+    sft_code code = check_as(c, err);
+    if (!code && c->set.max_output)
+        code = cli_parse_size(c->set.max_output, &out->max_output, err);
+    return code;
+}
+
+/* ── Opening ── */
+
+/* What may be another format: the errors of something that is not safetensors. */
+static bool may_be_foreign(sft_code code) {
+    return (code >= SFT_HEADER_TOO_SMALL && code <= SFT_JSON_TRAILING)
+           || (code >= SFT_FOUND_GIT_LFS && code <= SFT_FOUND_INDEX)
+           || code == SFT_HEADER_NOT_OBJECT || code == SFT_INDEX_TYPE || code == SFT_IO_NOT_FILE
+           || code == SFT_INDEX_SHARD_MISSING || code == SFT_INDEX_PATH;
+}
+
+static sft_code open_import(cli *c, const char *path, sft_set **out, sft_import **import,
+                            sft_error *err) {
+    sft_import_options options;
+    sft_import *opened;
+    sft_code code = cli_import_options(c, &options, err);
+    if (!code) code = sft_import_open(path, &options, &opened, err);
+    if (!code) code = sft_import_set(opened, path, out, err);
+    *import = code ? NULL : opened;
+    return code;
+}
+
+sft_code cli_open_path(cli *c, const char *path, const sft_set_options *options, sft_set **out,
+                       sft_import **import, sft_error *err) {
+    sft_import_format format;
+    *import = NULL;
+    sft_code code = sft_set_open(path, options, out, err);
+    if (!code || !may_be_foreign(code)) return code;
+    if (sft_import_recognise(path, &format, NULL) || format == SFT_IMPORT_NONE) return code;
+    return open_import(c, path, out, import, err);
+}
+
+bool cli_is_foreign_name(sft_span name) {
+    static const char *const ends[] = {
+        ".ckpt", ".pt", ".pth", ".bin", ".gguf", ".onnx", ".npz", ".npy", ".msgpack", ".pdparams",
+    };
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (cli_ends_with(name, ends[i])) return true;
+    return false;
+}

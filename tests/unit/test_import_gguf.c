@@ -369,7 +369,8 @@ static void test_pair_faults(void **state) {
 
 static void test_tensor_faults(void **state) {
     const uint64_t negative[] = { UINT64_C(1) << 63 }, huge[] = { UINT64_C(1) << 40, 1 << 24 };
-    const uint64_t wide[] = { UINT64_C(1) << 62 }, far[] = { UINT64_C(1) << 60 }, odd[] = { 33, 32 };
+    const uint64_t wide[] = { UINT64_C(1) << 62 }, far[] = { UINT64_C(1) << 60 };
+    const uint64_t odd[] = { 33, 32 };
     gguf g = { .len = 0 };
     (void)state;
     begin(&g, 3, 1, 0), put_tensor(&g, "t", 1, negative, 24, 0);

@@ -23,7 +23,7 @@ def write_gguf(path, number, elements, stored, scales):
         for at in scales:
             one[at + 1] &= 0xa3
         if not scales:
-            one[0] = 100 + one[0] % 20
+            one[0] = 112 + one[0] % 12
         block += one
     header = b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + struct.pack("<Q1sI", 1, b"w", 2)
     header += struct.pack("<QQIQ", 4096, ELEMENTS // 4096, number, 0)

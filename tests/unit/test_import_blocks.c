@@ -133,7 +133,7 @@ static void test_variants(void **state) {
         compared++;
     }
     assert_int_equal(plain, 25);
-    assert_true(compared == 0 || compared >= 15); /* none where there is no AVX2 */
+    assert_true(compared == 0 || compared >= 22); /* none where there is no AVX2 */
 }
 
 /* Types that gguf-py 0.19 does not compute: Q1_0 is a sign, the lowest bit first, Q2_0 two bits less

@@ -446,10 +446,11 @@ static void test_skip(void **state) {
 
 /* ── Cut files, and numbers that promise more than there is ── */
 
-static uint64_t allocated, most_allocated;
+static uint64_t allocated, most_allocated, allocations, most_allocations;
 
 static void *count_resize(void *ctx, void *ptr, size_t old, size_t size) {
     (void)ctx;
+    if (size > 0 && allocations++ >= most_allocations) return NULL;
     allocated += size - old;
     if (allocated > most_allocated) most_allocated = allocated;
     if (size > 0) return realloc(ptr, size);
@@ -462,7 +463,7 @@ static sft_code open_counted(const void *bytes, size_t len, sft_error *err) {
     sft_import_options options = SFT_IMPORT_OPTIONS_INIT;
     sft_import *import;
     options.alloc = &alloc;
-    allocated = most_allocated = 0;
+    allocated = most_allocated = allocations = 0;
     sft_code code = open_with(bytes, len, &options, &import, err);
     sft_import_close(import);
     assert_int_equal(allocated, 0);
@@ -473,6 +474,7 @@ static sft_code open_counted(const void *bytes, size_t len, sft_error *err) {
 static void test_cut(void **state) {
     gguf g = { .len = 0 };
     (void)state;
+    most_allocations = UINT64_MAX;
     make_good(&g, 3);
     for (size_t len = 0; len <= g.len; len++) {
         sft_error err = SFT_ERROR_INIT;
@@ -493,6 +495,7 @@ static void test_promises(void **state) {
     sft_error err = SFT_ERROR_INIT;
     gguf g = { .len = 0 };
     (void)state;
+    most_allocations = UINT64_MAX;
     begin(&g, 3, most, 0), put_tensor(&g, "t", 1, one, 24, 0);
     assert_int_equal(open_counted(g.bytes, g.len, &err), SFT_FOREIGN_TRUNCATED);
     begin(&g, 3, 0, 65536);
@@ -511,6 +514,18 @@ static void test_promises(void **state) {
     assert_int_equal(open_counted(g.bytes, g.len, &err), SFT_FOREIGN_TRUNCATED);
     begin(&g, 3, 1, 0), put_text(&g, "t"), put(&g, 64, 4);
     assert_int_equal(open_counted(g.bytes, g.len, &err), SFT_FOREIGN_TRUNCATED);
+}
+
+static void test_out_of_memory(void **state) {
+    sft_error err = SFT_ERROR_INIT;
+    gguf g = { .len = 0 };
+    (void)state;
+    make_good(&g, 3);
+    for (most_allocations = 0; open_counted(g.bytes, g.len, &err); most_allocations++) {
+        assert_int_equal(err.code, SFT_OUT_OF_MEMORY);
+        assert_true(most_allocations < 1000);
+    }
+    assert_true(most_allocations > 2);
 }
 
 /* ── Several files ── */
@@ -592,6 +607,7 @@ int main(void) {
         cmocka_unit_test(test_pair_faults),   cmocka_unit_test(test_tensor_faults),
         cmocka_unit_test(test_types_refused), cmocka_unit_test(test_skip),
         cmocka_unit_test(test_cut),           cmocka_unit_test(test_promises),
+        cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test_setup_teardown(test_split, temp_dir_make, temp_dir_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

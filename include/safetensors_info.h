@@ -80,8 +80,11 @@ typedef struct sft_info_options {
     bool header_only;       /* nothing but the header: no alpha, no file beside the model */
     uint64_t max_file_bytes; /* of a file beside the model; 0 = 64 MiB */
     const sft_allocator *alloc;
+    /* What the set was made of (sft_import_set), which adds `import` to the result; NULL: it is
+     * of safetensors files. @since 0.2 */
+    const struct sft_import *import;
 } sft_info_options;
-#define SFT_INFO_OPTIONS_INIT { sizeof(sft_info_options), false, false, 0, NULL }
+#define SFT_INFO_OPTIONS_INIT { sizeof(sft_info_options), false, false, 0, NULL, NULL }
 
 /* Collect the facts of a model. path is the model's name, from which the names of files in the
  * same folder follow; NULL for none. folder is its folder, or NULL to list it here. The set must

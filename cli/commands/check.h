@@ -21,6 +21,9 @@ void cli_deep_line(cli *c, const char *path, const sft_set *set, const sft_deep_
 sft_code cli_check_values(cli *c, const char *path, const sft_set *set, sft_deep_counts *deep,
                           sft_error *err);
 
+/* Check a model in another format; false, and nothing is printed, if it is in none that is read. */
+bool cli_check_import(cli *c, const char *path);
+
 /* Check a model with an index: each shard, then how they fit together. */
 void cli_check_set(cli *c, const cli_input *input);
 

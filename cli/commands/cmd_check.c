@@ -60,7 +60,7 @@ static void check_input(cli *c, const cli_input *input) {
     const sft_error *found = sft_scan_error(scan);
     if (found && found->code == SFT_FOUND_INDEX && input->kind == CLI_FILE) {
         cli_check_set(c, input);
-    } else {
+    } else if (!found || input->kind == CLI_STDIN || !cli_check_import(c, input->path)) {
         judge_file(c, input, scan);
     }
     sft_scan_close(scan);
@@ -92,9 +92,10 @@ const cli_command cli_check_command = {
     "check", "PATH...", "check that models are valid; silent if they are",
     "Checks every rule of the format that a reader relies on: the lengths, the header's JSON, "
     "each tensor's dtype, shape and offsets, and that the data is complete and nothing follows "
-    "it. Prints one line per invalid file. A file in another format is identified: Git LFS or "
-    "Xet pointer, HTML page, ZIP or PyTorch checkpoint, pickle, GGUF, HDF5, gzip, zstd, npy, "
-    "truncated download.\n"
+    "it. Prints one line per invalid file. A model in another format that convert reads is checked by "
+    "that format's rules, with --deep also against its checksums, and named in a line; other "
+    "files are identified: Git LFS or Xet pointer, HTML page, HDF5, gzip, zstd, truncated "
+    "download.\n"
     "A model with an index is checked shard by shard, then as a whole. - reads standard input to "
     "its end.\n"
     "With --deep, NaN and infinities count as findings (exit status 1), although the model is "

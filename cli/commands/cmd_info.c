@@ -106,7 +106,7 @@ static void show_text(info_run *run, const cli_model *model, const sft_node *roo
 
 static void show_model(info_run *run, cli_model *model, const sft_node *root) {
     uint64_t bytes;
-    if (sft_node_uint(root, "file.bytes", &bytes)) run->bytes += bytes;
+    if (cli_model_bytes(root, &bytes)) run->bytes += bytes;
     if (cli_is_json(run->c)) show_json(run, model, root);
     else show_text(run, model, root);
     run->shown++;

@@ -31,8 +31,9 @@ static bool is_whole(const sft_set *set) {
     return true;
 }
 
-static void size_line(cli *c, const sft_set *set) {
+static void size_line(cli *c, const sft_set *set, const sft_node *root) {
     uint64_t bytes = sft_set_file_bytes(set);
+    (void)sft_node_uint(root, "import.input_bytes", &bytes);
     cli_label_key(c, "size");
     if (bytes == SFT_SIZE_UNKNOWN) {
         cli_text(&c->out, "header and tensors ask for ");
@@ -188,13 +189,13 @@ static void shard_lines(cli *c, const sft_set *set) {
     if (shown < count) cli_printf(&c->out, "    ... %zu more (-v shows all)\n", count - shown);
 }
 
-void cli_header_lines(cli *c, const sft_set *set) {
+void cli_header_lines(cli *c, const sft_set *set, const sft_node *root) {
     cli_label_key(c, "tensors");
     cli_printf(&c->out, "%zu\n", sft_set_tensor_count(set));
     cli_label_key(c, "parameters");
     count_words(c, sft_set_parameters(set));
     cli_text(&c->out, "\n");
-    size_line(c, set);
+    size_line(c, set, root);
     dtype_lines(c, set);
     if (c->set.verbose) header_line(c, set);
     shard_lines(c, set);

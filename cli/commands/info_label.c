@@ -309,6 +309,21 @@ static void sidecar_sections(cli *c, const sft_node *root) {
     }
 }
 
+/* ── Another format ── */
+
+static void format_line(cli *c, const cli_model *model, const sft_node *root) {
+    sft_span format = sft_node_text(root, "import.title");
+    if (!model->import || !format.len) return;
+    cli_label_key(c, "format");
+    cli_fill(&c->out, "%; \"safetensors convert\" makes it safetensors\n", format);
+    const sft_import_global *first = sft_import_global_at(model->import, 0);
+    if (!first || first->calls == 0) return;
+    cli_label_key(c, "! pickle");
+    cli_text(&c->out, "a pickle loader would call ");
+    (void)cli_say_globals(&c->out, model->import, NOTES_SHOWN);
+    cli_text(&c->out, "; not run\n");
+}
+
 /* ── The label ── */
 
 void cli_label(cli *c, const cli_model *model, const sft_node *root, bool with_path) {
@@ -319,6 +334,7 @@ void cli_label(cli *c, const cli_model *model, const sft_node *root, bool with_p
         cli_label_groups(c, model, root);
         return;
     }
+    format_line(c, model, root);
     fact_line(c, "version", root, "model.version_name");
     kind_line(c, root);
     guess_lines(c, root);
@@ -344,7 +360,7 @@ void cli_label(cli *c, const cli_model *model, const sft_node *root, bool with_p
     cli_label_digests(c, root, false);
     /* For a model of unknown kind the header is all there is to show. */
     if (model->set && !is_known(root)) {
-        cli_header_lines(c, model->set);
+        cli_header_lines(c, model->set, root);
         cli_metadata_lines(c, model->set);
     }
 }

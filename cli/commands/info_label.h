@@ -20,7 +20,7 @@ bool cli_has_mismatch(const sft_node *root);
 /* "header:sshs_model_hash" is "sshs_model_hash", "sidecar:x.json:/id" is "x.json". */
 void cli_source_words(cli_out *out, sft_span source);
 /* What the headers hold: sizes, dtypes, shards; metadata (info_header.c). */
-void cli_header_lines(cli *c, const sft_set *set);
+void cli_header_lines(cli *c, const sft_set *set, const sft_node *root);
 void cli_metadata_lines(cli *c, const sft_set *set);
 /* "kohya sd-scripts", or NULL where the id is the name. */
 const char *cli_tool_words(sft_span tool);

@@ -195,7 +195,7 @@ void cli_line_file(cli *c, const sft_node *root) {
     uint64_t bytes, tensors;
     cli_out *out = &c->out;
     cli_label_key(c, "file");
-    if (sft_node_uint(root, "file.bytes", &bytes)) cli_text(out, cli_size_text(bytes, buffer));
+    if (cli_model_bytes(root, &bytes)) cli_text(out, cli_size_text(bytes, buffer));
     else cli_text(out, "size not known");
     sft_node_uint(root, "file.tensors", &tensors);
     cli_text(out, ", ");

@@ -82,7 +82,7 @@ static sft_span shown_path(const cli_list *list, const char *path) {
 static void fill_cells(cli_list *list, cli_row *row, const cli_model *model,
                        const sft_node *root) {
     char buffer[CLI_TITLE_SIZE], size[CLI_NUMBER_SIZE];
-    bool sized = sft_node_uint(root, "file.bytes", &row->bytes);
+    bool sized = cli_model_bytes(root, &row->bytes);
     sft_span day = date_of(root);
     if (day.len > 10) day.len = 10;
     sft_span name = sft_node_text(root, "model.name");
@@ -111,7 +111,7 @@ static void fill_order(cli_list *list, cli_row *row, const cli_model *model,
     case LIST_BY_DATE: text = date_of(root); break;
     case LIST_BY_BASE: text = sure_base(root, buffer); break;
     case LIST_BY_SIZE:
-        row->is_known = sft_node_uint(root, "file.bytes", &row->number);
+        row->is_known = cli_model_bytes(root, &row->number);
         return;
     case LIST_BY_RANK:
         row->is_known = sft_node_uint(root, "adapter.rank.max", &row->number);

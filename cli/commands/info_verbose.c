@@ -163,7 +163,7 @@ static void training_group(cli *c, const sft_node *root) {
 static void files_group(cli *c, const cli_model *model, const sft_node *root) {
     heading(c, "files");
     cli_line_file(c, root);
-    if (model->set) cli_header_lines(c, model->set);
+    if (model->set) cli_header_lines(c, model->set, root);
     all_members(c, sft_node_get(root, "set"));
     cli_line_list(c, sft_node_get(root, "previews"), "previews", "source", "media_type");
     for (const sft_node *one = cli_first(root, "sidecars"); one; one = one->next) {

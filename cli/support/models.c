@@ -111,6 +111,7 @@ static sft_code open_model(cli *c, cli_model *model) {
     sft_code code = model->inputs ? open_shards(c, model)
                                   : open_single(c, model);
     if (code) return code;
+    options.import = model->import;
     return sft_info_open(model->set, piped ? NULL : model->path, model->folder, &options,
                          &model->info, &model->err);
 }

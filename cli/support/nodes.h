@@ -10,4 +10,9 @@ static inline const sft_node *cli_first(const sft_node *root, const char *path) 
     return node ? node->first : NULL;
 }
 
+/* Bytes of the files that the model is in, in whatever format. */
+static inline bool cli_model_bytes(const sft_node *root, uint64_t *out) {
+    return sft_node_uint(root, "import.input_bytes", out) || sft_node_uint(root, "file.bytes", out);
+}
+
 #endif

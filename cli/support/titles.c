@@ -357,6 +357,23 @@ static void of_title(title *t, const sft_node *root, sft_span kind, sft_span bas
     quantization_piece(t, root);
 }
 
+/* "PyTorch" of "PyTorch checkpoint". */
+static sft_span format_word(sft_span words) {
+    const char *blank = words.len ? memchr(words.data, ' ', words.len) : NULL;
+    if (blank) words.len = (size_t)(blank - words.data);
+    return words;
+}
+
+/* Of a model in another format: what kind it is comes first. */
+static void format_piece(title *t, const sft_node *root, bool known) {
+    sft_span format = sft_node_text(root, "import.title");
+    if (!format.len) return;
+    if (!known) t->len = 0;
+    else say(t, " (");
+    put(t, known ? format_word(format) : format);
+    say(t, known ? ")" : ", unknown kind");
+}
+
 sft_span cli_title(const sft_node *root, char buffer[CLI_TITLE_SIZE]) {
     title t = { buffer, 0 };
     sft_span kind = sft_node_text(root, "model.kind"), family;
@@ -369,12 +386,14 @@ sft_span cli_title(const sft_node *root, char buffer[CLI_TITLE_SIZE]) {
         if (t.len) say(&t, " of ");
         say(&t, "unknown kind");
         quantization_piece(&t, root);
+        format_piece(&t, root, architecture.len || family.len);
         return written(&t);
     }
     form how = form_of(kind);
     if (how == FORM_FOR) for_title(&t, root, kind, base);
     else if (how == FORM_ITSELF) itself_title(&t, root, kind, base);
     else of_title(&t, root, kind, base);
+    format_piece(&t, root, true);
     return written(&t);
 }
 

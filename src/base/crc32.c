@@ -30,3 +30,22 @@ uint32_t sfti_crc32_add(const sfti_crc32_table *table, uint32_t crc, const void 
     for (; len > 0; len--) crc = t[0][(crc ^ *p++) & 0xff] ^ crc >> 8;
     return ~crc;
 }
+
+/* The product of two polynomials, highest power first, modulo CRC's. */
+static uint32_t crc_multiply(uint32_t a, uint32_t b) {
+    uint32_t product = 0;
+    for (; a != 0; a <<= 1) {
+        if (a >> 31) product ^= b;
+        b = b >> 1 ^ (CRC_POLYNOMIAL & (0 - (b & 1)));
+    }
+    return product;
+}
+
+uint32_t sfti_crc32_shift(uint32_t crc, uint64_t len) {
+    uint32_t power = UINT32_C(1) << 23; /* x^8: of one byte, then of 2, 4, 8 … */
+    for (; len > 0; len >>= 1) {
+        if (len & 1) crc = crc_multiply(power, crc);
+        power = crc_multiply(power, power);
+    }
+    return crc;
+}

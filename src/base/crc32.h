@@ -14,5 +14,8 @@ void sfti_crc32_begin(sfti_crc32_table *table);
 /* The sum of what crc is the sum of (0: of nothing) and these bytes. */
 uint32_t sfti_crc32_add(const sfti_crc32_table *table, uint32_t crc, const void *bytes,
                         size_t len);
+/* What the sum of some bytes adds to the sum of these and `len` more: the sum of all is this xor
+ * the sum of the others. */
+uint32_t sfti_crc32_shift(uint32_t crc, uint64_t len);
 
 #endif

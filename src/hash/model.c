@@ -2,9 +2,10 @@
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "os/io.h"
 #include "bytes/source.h"
+#include "os/io.h"
 #include "os/os.h"
+#include "safetensors_import.h"
 
 #include <errno.h>
 #include <string.h>
@@ -71,6 +72,23 @@ static bool is_about_model(sft_code code) {
            || (cls == SFT_CLASS_LIMIT && code != SFT_OUT_OF_MEMORY);
 }
 
+/* Names, shapes and values of a model in another format; whatever the reason, without it content
+ * stays unknown. */
+static void model_open_import(sfti_hash_model *model, const sfti_hash_how *how) {
+    sft_import_options options = SFT_IMPORT_OPTIONS_INIT;
+    sft_import *import;
+    sft_error err = SFT_ERROR_INIT;
+    options.alloc = how->alloc;
+    if (!(model->request.algos & ~model->hashes.known & MODEL_CONTENT)) return;
+    sft_code code = sft_import_open(model->request.path, &options, &import, &err);
+    if (!code) code = sft_import_set(import, model->request.path, &model->opened, &err);
+    if (code == SFT_OUT_OF_MEMORY) model->error = err;
+    else if (code && code != SFT_FOREIGN_KIND) model->model_error = err;
+    if (!code) model->memo_count = 0; /* it may depend on other files than this one */
+    if (!code && (model->request.algos & SFT_HASH_OF_MODEL) == MODEL_CONTENT)
+        model->model_error = (sft_error)SFT_ERROR_INIT;
+}
+
 static void model_open_header(sfti_hash_model *model, const sfti_hash_how *how) {
     sft_open_options options = *how->open;
     sft_error err = SFT_ERROR_INIT;
@@ -87,6 +105,7 @@ static void model_open_header(sfti_hash_model *model, const sfti_hash_how *how) 
     if (is_about_model(code)) {
         sft_diagnose(&model->source, &err);
         model->model_error = err;
+        model_open_import(model, how);
     } else {
         model->error = err;
     }
@@ -114,6 +133,17 @@ static void model_split(sfti_hash_model *model, const sft_source *source, const 
     }
 }
 
+/* The bytes of an import, of which only content is wanted. */
+static void model_list_import(sfti_hash_model *model) {
+    const sft_file *file = sft_set_shard_at(model->opened, 0);
+    sft_source source = sft_file_source(file);
+    model->digests = model_take(model, sft_file_tensor_count(file) + 1, sizeof *model->digests);
+    if (model->error.code) return;
+    model_add_unit(model, &source, sft_file_size(file), file, MODEL_CONTENT, model->digests,
+                   &model->hashes);
+    model->units[model->unit_count - 1].is_uncounted = true;
+}
+
 /* The units of one file; file NULL if it is no model. */
 static void model_list_one(sfti_hash_model *model, const sft_source *source,
                            const sft_file *file, const sfti_hash_how *how) {
@@ -121,7 +151,8 @@ static void model_list_one(sfti_hash_model *model, const sft_source *source,
     size_t threads = how->split;
     if (model->bytes == SFT_SIZE_UNKNOWN || model->bytes < MODEL_SPLIT_LEAST) threads = 1;
     if (!file) missing &= ~SFT_HASH_OF_MODEL;
-    model->units = model_take(model, MODEL_SHARES, sizeof *model->units);
+    model->units = model_take(model, MODEL_SHARES + 1, sizeof *model->units);
+    if (model->opened && model->error.code == SFT_OK) model_list_import(model);
     if (missing & MODEL_CONTENT)
         model->digests = model_take(model, sft_file_tensor_count(file) + 1, sizeof *model->digests);
     if (model->error.code == SFT_OK) model_split(model, source, file, missing, threads);

@@ -10,11 +10,13 @@
         return sfti_fail(sfti_import_error(im), SFT_FOREIGN_KIND, 0, "not read yet"); \
     }
 
-PENDING(zip)
-PENDING(npy)
 PENDING(torch_legacy)
 PENDING(torch_tar)
 PENDING(pickle)
-PENDING(onnx)
 PENDING(msgpack)
 PENDING(tf_bundle)
+
+sft_code sfti_read_torch_zip(sfti_import *im, const sfti_zip *zip) {
+    (void)zip;
+    return sfti_fail(sfti_import_error(im), SFT_FOREIGN_KIND, 0, "not read yet");
+}

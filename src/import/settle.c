@@ -266,6 +266,18 @@ static sft_code settle_metadata(sfti_import *im) {
     return SFT_OK;
 }
 
+/* Those that a loader would have called come first. */
+static sft_code order_globals(sfti_import *im) {
+    size_t count = im->globals.count, at = 0;
+    sft_import_global *sorted = sfti_arena_array(&im->arena, count, sizeof *sorted);
+    if (!sorted) return sfti_fail_memory(im->err, count * sizeof *sorted);
+    for (int calls = 1; calls >= 0; calls--)
+        for (size_t i = 0; i < count; i++)
+            if ((im->globals.at[i].calls > 0) == calls) sorted[at++] = im->globals.at[i];
+    im->globals.at = sorted;
+    return SFT_OK;
+}
+
 sft_code sfti_import_settle(sfti_import *im) {
     sft_code code = SFT_OK;
     for (size_t i = 0; !code && i < im->items.count; i++) {
@@ -278,6 +290,7 @@ sft_code sfti_import_settle(sfti_import *im) {
     if (!code) code = limit_output(im);
     if (!code) code = make_parts(im);
     if (!code) code = settle_metadata(im);
+    if (!code) code = order_globals(im);
     if (!code && im->more_globals)
         code = sfti_import_leave(im, SFT_IMPORT_LEFT_NOTE, sft_span_cstr("globals"),
                                  im->more_globals, 0, "more globals than are listed");

@@ -1,6 +1,7 @@
 #include "base/error.h"
 #include "base/tree.h"
 #include "info/render/render.h"
+#include "safetensors_import.h"
 
 #include <string.h>
 
@@ -44,9 +45,27 @@ static void put_set(sfti_json_writer *w, const sft_info *info) {
     sfti_json_close(w, '}');
 }
 
+/* The report of sft_import_json, which begins with path and ok; a tree takes its text as well. */
+static void put_import(sfti_json_writer *w, const sft_info *info) {
+    sft_buffer text = { .alloc = info->arena.alloc };
+    sft_sink sink = sft_sink_memory(&text);
+    sft_span path = info->path;
+    if (!info->options.import || w->code) return;
+    char *name = sfti_take(&text.alloc, path.len + 1);
+    w->code = name ? SFT_OK : sfti_fail_memory(w->err, path.len);
+    if (name && path.len) memcpy(name, path.data, path.len);
+    if (name) name[path.len] = '\0';
+    if (!w->code) w->code = sft_import_json(info->options.import, name, &sink, w->err);
+    sfti_json_key(w, "import");
+    sfti_json_raw(w, (sft_span){ text.data, text.len });
+    sfti_release(&text.alloc, name, path.len + 1);
+    sft_buffer_free(&text);
+}
+
 static void put_label(sfti_json_writer *w, const sft_info *info) {
     put_set(w, info);
     sfti_render_sections(w, info);
+    put_import(w, info);
 }
 
 /* Files, sums and metadata: of the model's set, or the sums of its parts'. Into the tree, or,

@@ -459,7 +459,7 @@ static void *count_resize(void *ctx, void *ptr, size_t old, size_t size) {
 }
 
 static sft_code open_counted(const void *bytes, size_t len, sft_error *err) {
-    const sft_allocator alloc = { NULL, count_resize };
+    const sft_allocator alloc = { .resize = count_resize };
     sft_import_options options = SFT_IMPORT_OPTIONS_INIT;
     sft_import *import;
     options.alloc = &alloc;
@@ -525,7 +525,7 @@ static void test_out_of_memory(void **state) {
         assert_int_equal(err.code, SFT_OUT_OF_MEMORY);
         assert_true(most_allocations < 1000);
     }
-    assert_true(most_allocations > 2);
+    assert_true(most_allocations >= 2);
 }
 
 /* ── Several files ── */

@@ -11,6 +11,7 @@
 #include "support/many.h"
 #include "support/output.h"
 #include "support/words.h"
+#include "support/written.h"
 
 #include <string.h>
 
@@ -138,32 +139,37 @@ static void tell_missing(cli *c, const char *path, const sft_file *file, sft_spa
 
 /* ── sshs_legacy_hash covers the keys of training, too ── */
 
-static bool is_training(sft_span key) {
-    return key.len > 3 && memcmp(key.data, "ss_", 3) == 0;
-}
-
 static bool has_training(const sft_span *keys, size_t count) {
     for (size_t i = 0; i < count; i++)
-        if (is_training(keys[i])) return true;
+        if (sfti_is_training_key(keys[i])) return true;
     return false;
 }
 
+/* Pair i gives its key another value than the file has; the last of a key counts. */
+static bool is_other_value(const meta_change *change, const sft_file *file, size_t i) {
+    const sft_pair *pair = &change->pairs[i];
+    sft_span there;
+    for (size_t later = i + 1; later < change->count; later++)
+        if (sft_span_equal(change->pairs[later].key, pair->key)) return false;
+    if (!pair->value.data) return false;
+    return !sft_file_metadata_get(file, pair->key, &there) || !sft_span_equal(there, pair->value);
+}
+
 static bool changes_training(const meta_change *change, const sft_file *file) {
-    sft_span value;
-    for (size_t i = 0; !change->is_scrub && !change->is_rm && i < change->count; i++) {
-        const sft_pair *pair = &change->pairs[i];
-        bool same = sft_file_metadata_get(file, pair->key, &value) && pair->value.data
-                 && sft_span_equal(value, pair->value);
-        if (sfti_digest_key_of(pair->key) == SFTI_DIGEST_SSHS_LEGACY) return false;
-        if (is_training(pair->key) && pair->value.data && !same) return true;
-    }
+    for (size_t i = 0; i < change->count; i++)
+        if (sfti_is_training_key(change->pairs[i].key) && is_other_value(change, file, i))
+            return true;
     return has_training(change->listed, change->listed_count)
         || has_training(change->rewritten, change->rewritten_count);
 }
 
-static sft_code drop_digests(cli *c, sft_edit *edit, const meta_change *change, sft_error *err) {
-    if (!changes_training(change, sft_edit_file(edit))) return SFT_OK;
-    return cli_edit_drop_digests(c, edit, SFTI_DIGESTS_OF_NAMES, err);
+/* The digest itself is set or removed. */
+static bool asks_for_digest(const meta_change *change) {
+    for (size_t i = 0; i < change->count; i++)
+        if (sfti_digest_key_of(change->pairs[i].key) & SFTI_DIGESTS_OF_NAMES) return true;
+    for (size_t i = 0; i < change->listed_count; i++)
+        if (sfti_digest_key_of(change->listed[i]) & SFTI_DIGESTS_OF_NAMES) return true;
+    return false;
 }
 
 static sft_code change_file(cli *c, const char *path, void *ctx, sft_error *err) {
@@ -175,11 +181,13 @@ static sft_code change_file(cli *c, const char *path, void *ctx, sft_error *err)
     sft_code code = cli_edit_open(c, path, &edit, err);
     if (code) return code;
     code = change->is_scrub ? ask_scrub(c, edit, change, err) : ask_pairs(edit, change, err);
-    if (!code) code = drop_digests(c, edit, change, err);
+    const sft_file *file = sft_edit_file(edit);
+    if (!code && changes_training(change, file) && !asks_for_digest(change))
+        cli_find_dropped(c, file, SFTI_DIGESTS_OF_NAMES);
     if (!code) code = cli_edit_finish(c, path, edit, &report, err);
     if (!code) code = say_change(c, path, change, &report, err);
     if (!code && change->is_rm && change->missing)
-        tell_missing(c, path, sft_edit_file(edit), *change->missing);
+        tell_missing(c, path, file, *change->missing);
     sft_edit_close(edit);
     return code;
 }
@@ -532,8 +540,8 @@ const cli_command cli_meta_command = {
     "paths, e-mail addresses, names of users, folders and machines, session ids, secrets, whole "
     "configurations and workflows, images that contain any of these. Tag counts are kept, with "
     "numbers in place of folder names. It prints what it removes and why, and the new SHA-256 of "
-    "the "
-    "file. Tensors are not touched; in the header only the changed text is.\n"
+    "the file. Tensors are not touched; in the header only the changed text is, and "
+    "sshs_legacy_hash, a digest of the ss_ keys too, is dropped if one of these changes.\n"
     "A change that fits the padding of the header is written in place, under a journal next to "
     "the file. Otherwise the header grows: by a new file that shares the blocks of the data, by "
     "inserting blocks before the data, or by a copy, depending on the file system; the method "

@@ -1,7 +1,5 @@
 #include "support/edit.h"
 
-#include "base/digest_keys.h"
-
 #include "os/os.h"
 #include "support/files.h"
 #include "support/output.h"
@@ -27,20 +25,8 @@ const cli_option cli_editing_options[] = {
 
 sft_code cli_edit_open(cli *c, const char *path, sft_edit **out, sft_error *err) {
     sft_edit_options options = cli_edit_options(c);
+    c->dropped = 0;
     return sft_edit_open(path, &options, out, err);
-}
-
-sft_code cli_edit_drop_digests(cli *c, sft_edit *edit, unsigned stale, sft_error *err) {
-    const sft_file *file = sft_edit_file(edit);
-    sft_code code = SFT_OK;
-    for (size_t i = 0; !code && i < sft_file_metadata_count(file); i++) {
-        sft_span key = sft_file_metadata_at(file, i).key;
-        unsigned digest = sfti_digest_key_of(key) & stale;
-        if (!digest) continue;
-        c->dropped |= digest;
-        code = sft_edit_remove(edit, key, err);
-    }
-    return code;
 }
 
 /* Nothing is written where nothing would change, unless --copy is given: report->method tells. */

@@ -130,7 +130,8 @@ static sft_code settle_picks(cli_parts *p, sft_error *err) {
             sft_pair one = cli_parts_pair(p, order[first]), other = cli_parts_pair(p, order[i]);
             again[order[i]] = sft_span_equal(one.key, other.key);
             if (!again[order[i]]) first = i;
-            else p->conflicts += !sft_span_equal(one.value, other.value);
+            else if (!sfti_digest_key_of(one.key)) /* one that is dropped is no conflict */
+                p->conflicts += !sft_span_equal(one.value, other.value);
         }
         p->metadata_count = 0;
         for (size_t i = 0; i < count; i++)
@@ -163,8 +164,15 @@ static sft_code list_metadata(cli_parts *p, sft_error *err) {
     return settle_picks(p, err);
 }
 
-sft_code cli_parts_drop_digests(cli *c, cli_parts *p, sft_error *err) {
+/* All data is that of one file, in the same order. */
+static bool has_same_data(const cli_parts *p, bool one_file) {
+    return one_file && p->path_count == 1 && !p->changed &&
+           p->count == sft_file_tensor_count(p->files[0]) && sfti_has_official_layout(p->files[0]);
+}
+
+sft_code cli_parts_drop_digests(cli *c, cli_parts *p, bool one_file, sft_error *err) {
     size_t kept = 0;
+    if (has_same_data(p, one_file)) return SFT_OK;
     cli_pick *picks = sfti_arena_array(&p->lists, p->metadata_count, sizeof *picks);
     if (!picks) return sfti_fail_memory(err, p->metadata_count * sizeof *picks);
     for (size_t i = 0; i < p->metadata_count; i++) {

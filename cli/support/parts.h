@@ -31,6 +31,7 @@ typedef struct cli_parts {
     size_t metadata_count;
     bool has_metadata;  /* even if there are no pairs */
     size_t conflicts;   /* keys of which a later value was not taken */
+    bool changed;       /* some parts are of no model that was opened */
     const char *path;   /* of the model that failed, or NULL */
 } cli_parts;
 
@@ -47,9 +48,9 @@ void cli_parts_free(cli_parts *parts);
 void cli_parts_drop(cli_parts *parts);
 /* Pair i of the metadata; parts is a cli_parts. */
 sft_pair cli_parts_pair(const void *parts, size_t i);
-/* The result has other data: digests that the metadata record are left out, and c->dropped tells
- * which. */
-sft_code cli_parts_drop_digests(cli *c, cli_parts *parts, sft_error *err);
+/* Before they are written, as one file or as several: digests that the metadata record of other
+ * data are left out, and c->dropped tells which. */
+sft_code cli_parts_drop_digests(cli *c, cli_parts *parts, bool one_file, sft_error *err);
 /* How the parts are written: at the level asked for, with the metadata. */
 sft_plan_options cli_parts_plan(const cli *c, const cli_parts *parts);
 /* Bytes of a tensor; 0 where its shape asks for more than there can be. */

@@ -132,6 +132,11 @@ static void put_result(cli *c, sfti_json_writer *w, const cli_written *written) 
 
 /* ── Digests of what was ── */
 
+void cli_find_dropped(cli *c, const sft_file *file, unsigned stale) {
+    for (size_t i = 0; i < sft_file_metadata_count(file); i++)
+        c->dropped |= sfti_digest_key_of(sft_file_metadata_at(file, i).key) & stale;
+}
+
 void cli_put_dropped(const cli *c, sfti_json_writer *w) {
     const char *key;
     unsigned bit;
@@ -165,8 +170,10 @@ void cli_say_written(cli *c, const cli_written *written) {
     if (!cli_is_json(c)) {
         say_human(c, written);
         cli_say_dropped(c, written->output);
+        c->dropped = 0;
         return;
     }
     put_result(c, cli_object_begin(&object, c, written->input), written);
     cli_object_end(&object);
+    c->dropped = 0;
 }

@@ -31,6 +31,8 @@ cli_written_file cli_written_parts(const char *path, const sft_part *parts, size
                                    const uint32_t *shard_of, uint32_t shard);
 void cli_say_written(cli *c, const cli_written *written);
 
+/* To c->dropped: the stale digests that a file records. */
+void cli_find_dropped(cli *c, const sft_file *file, unsigned stale);
 /* Of c->dropped: the member "dropped" of a result, and a line on stderr. */
 void cli_put_dropped(const cli *c, sfti_json_writer *w);
 void cli_say_dropped(cli *c, const char *path);

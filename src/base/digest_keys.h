@@ -21,12 +21,30 @@ unsigned sfti_digest_key_of(sft_span key);
 /* The key of row i, and its bit; NULL past the last. */
 const char *sfti_digest_key_at(size_t i, unsigned *bit);
 
+/* Whether SFTI_DIGESTS_OF_NAMES are of this metadata key, too: ss_*. */
+bool sfti_is_training_key(sft_span key);
+
+/* Whether the data of a file is laid out as the official writer does it, so that its tensors,
+ * written anew, give the same data. Told of each tensor, in the order of their bytes. */
+typedef struct sfti_layout {
+    const sft_tensor *last; /* that has bytes */
+    uint64_t end;
+    bool other; /* than the writer's */
+} sfti_layout;
+
+#define SFTI_LAYOUT_INIT { NULL, 0, false }
+
+void sfti_layout_add(sfti_layout *layout, const sft_tensor *tensor);
+/* bytes: of all data. */
+bool sfti_layout_is_official(const sfti_layout *layout, uint64_t bytes);
+/* The same of a file that was opened. */
+bool sfti_has_official_layout(const sft_file *file);
+
 /* A file's metadata without stale digests, for sft_plan_options.pair_at. */
 typedef struct sfti_kept_pairs {
     const sft_file *file;
     size_t *at; /* numbers of the pairs that stay */
     size_t count;
-    unsigned dropped; /* digests that do not */
 } sfti_kept_pairs;
 
 sft_code sfti_kept_pairs_of(const sft_file *file, unsigned stale, sfti_arena *arena,

@@ -1,4 +1,5 @@
 #include "base/checked.h"
+#include "base/digest_keys.h"
 #include "base/endian.h"
 #include "edit/edit.h"
 
@@ -23,14 +24,40 @@ static sft_code rewrite_memory(sft_error *err) {
 
 /* ── What was asked for, as tables ── */
 
-static bool request_table(header_rewrite *h, const sfti_requests *requests, sfti_change **items,
-                         sfti_changes *out) {
-    size_t count = 0;
-    *items = sfti_arena_array(&h->tables, requests->count, sizeof **items);
+/* Stale digests in the file go, unless a request sets them. */
+static bool request_table(header_rewrite *h, const sfti_requests *requests, unsigned stale,
+                          sfti_change **items, sfti_changes *out) {
+    const sft_file *file = h->edit->file;
+    size_t pairs = stale ? sft_file_metadata_count(file) : 0, most = requests->count, count = 0;
+    for (size_t i = 0; i < pairs; i++)
+        most += (sfti_digest_key_of(sft_file_metadata_at(file, i).key) & stale) != 0;
+    *items = sfti_arena_array(&h->tables, most, sizeof **items);
     if (!*items) return false;
+    for (size_t i = 0; i < pairs; i++) {
+        sft_span key = sft_file_metadata_at(file, i).key;
+        if (sfti_digest_key_of(key) & stale)
+            (*items)[count++] = (sfti_change){ key, { NULL, 0 } };
+    }
     for (const sfti_request *request = requests->first; request; request = request->next)
         (*items)[count++] = (sfti_change){ request->key, request->value };
     return sfti_changes_begin(out, *items, count, h->edit->seed, &h->tables);
+}
+
+/* Digests that the requests make wrong. */
+static unsigned requested_stale(const header_rewrite *h) {
+    unsigned stale = h->edit->put_count > 0 ? SFTI_DIGESTS_OF_DATA : 0;
+    for (size_t i = 0; i < h->names.count; i++)
+        if (!sft_span_equal(h->name_items[i].key, h->name_items[i].value))
+            stale |= SFTI_DIGESTS_OF_NAMES;
+    for (size_t i = 0; i < h->metadata.count; i++) {
+        const sfti_change *item = &h->metadata_items[i];
+        sft_span value;
+        if (!sfti_is_training_key(item->key)) continue;
+        bool there = sft_file_metadata_get(h->edit->file, item->key, &value);
+        bool stays = item->value.data ? there && sft_span_equal(value, item->value) : !there;
+        if (!stays) stale |= SFTI_DIGESTS_OF_NAMES;
+    }
+    return stale;
 }
 
 /* From plain values to JSON text. */
@@ -72,8 +99,12 @@ static sft_code check_collisions(header_rewrite *h, sft_error *err) {
 }
 
 static sft_code request_tables(header_rewrite *h, sft_error *err) {
-    if (!request_table(h, &h->edit->metadata, &h->metadata_items, &h->metadata) ||
-        !request_table(h, &h->edit->names, &h->name_items, &h->names))
+    const sfti_requests *metadata = &h->edit->metadata;
+    if (!request_table(h, metadata, 0, &h->metadata_items, &h->metadata) ||
+        !request_table(h, &h->edit->names, 0, &h->name_items, &h->names))
+        return rewrite_memory(err);
+    unsigned stale = requested_stale(h);
+    if (stale && !request_table(h, metadata, stale, &h->metadata_items, &h->metadata))
         return rewrite_memory(err);
     sft_code code = check_collisions(h, err);
     if (code != SFT_OK) return code;

@@ -1,4 +1,5 @@
 #include "base/checked.h"
+#include "base/digest_keys.h"
 #include "base/json.h"
 #include "base/options.h"
 #include "base/order.h"
@@ -185,6 +186,46 @@ static sft_code take_metadata(sft_repair *r, sft_error *err) {
     return fine ? SFT_OK : sfti_fail_memory(err, count * sizeof *r->pairs);
 }
 
+/* ── Digests of the file as it was ── */
+
+static unsigned repair_stale(const sft_repair *r) {
+    const sfti_model *model = sfti_scan_model(r->scan);
+    sfti_layout layout = SFTI_LAYOUT_INIT;
+    for (size_t i = 0; i < r->count; i++) sfti_layout_add(&layout, sfti_model_tensor(model, i));
+    bool same = sfti_layout_is_official(&layout, r->source.size - model->data_offset);
+    return (same ? 0 : SFTI_DIGESTS_OF_DATA) |
+           (is_metadata_sound(r->scan) ? 0 : SFTI_DIGESTS_OF_NAMES);
+}
+
+/* One that is left out is a fix, but no reason to write a file that has no other. */
+static void drop_digest(sft_repair *r, sft_span key) {
+    sft_error found = SFT_ERROR_INIT;
+    if (r->fix_count == 0) return;
+    sfti_error_text(&found, "%.*s is a digest of the file as it was", SFTI_CLIP(key, 128));
+    put_fix(r, sfti_repair_of_note("stale_digest"), &found);
+}
+
+static sft_code drop_digests(sft_repair *r, sft_error *err) {
+    unsigned stale = repair_stale(r);
+    size_t dropped = 0, kept = 0;
+    for (size_t i = 0; i < r->pair_count; i++)
+        dropped += (sfti_digest_key_of(repair_pair(r, i).key) & stale) != 0;
+    if (dropped == 0) return SFT_OK;
+    sft_pair *pairs = sfti_arena_array(&r->arena, r->pair_count, sizeof *pairs);
+    sft_fix *fixes = sfti_arena_array(&r->arena, r->fix_count + dropped, sizeof *fixes);
+    if (!pairs || !fixes) return sfti_fail_memory(err, r->pair_count * sizeof *pairs);
+    if (r->fix_count > 0) memcpy(fixes, r->fixes, r->fix_count * sizeof *fixes);
+    r->fixes = fixes;
+    for (size_t i = 0; i < r->pair_count; i++) {
+        sft_pair pair = repair_pair(r, i);
+        if (sfti_digest_key_of(pair.key) & stale) drop_digest(r, pair.key);
+        else pairs[kept++] = pair;
+    }
+    r->pairs = pairs;
+    r->pair_count = kept;
+    return SFT_OK;
+}
+
 /* ── All together ── */
 
 static bool has_legacy_layout(const sft_scan *scan) {
@@ -244,6 +285,7 @@ static sft_code repair_open(sft_repair *r, const char *path, const sft_open_opti
     }
     if (code == SFT_OK) code = take_parts(r, err);
     if (code == SFT_OK) code = take_metadata(r, err);
+    if (code == SFT_OK) code = drop_digests(r, err);
     return code;
 }
 

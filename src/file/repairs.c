@@ -28,6 +28,7 @@ static const sfti_repair_row repair_rows[] = {
     { SFT_OK, "unknown_field", "unknown_field", "the field is left out" },
     { SFT_OK, "metadata_null", "metadata_null", "it is left out" },
     { SFT_OK, "duplicate_name", "duplicate_name", "the last tensor of the name is kept" },
+    { SFT_OK, "stale_digest", "stale_digest", "it is left out" }, /* of the repair itself */
 };
 
 const sfti_repair_row *sfti_repair_of_code(sft_code code) {

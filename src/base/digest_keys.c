@@ -50,7 +50,8 @@ static bool is_laid_before(const sft_tensor *a, const sft_tensor *b) {
 void sfti_layout_add(sfti_layout *layout, const sft_tensor *tensor) {
     if (tensor->begin == tensor->end) return;
     bool next = tensor->begin == layout->end;
-    layout->other = layout->other || !next || (layout->last && !is_laid_before(layout->last, tensor));
+    bool sorted = !layout->last || is_laid_before(layout->last, tensor);
+    layout->other = layout->other || !next || !sorted;
     layout->end = tensor->end;
     layout->last = tensor;
 }

@@ -1190,7 +1190,11 @@ SFT_API SFT_NODISCARD sft_code sft_save_parts(const sft_part *parts, size_t coun
 
 /* A change of an existing file: of its metadata, of the names of tensors, or of the bytes of
  * tensors. Nothing else changes: every other byte of the header (order, spelling, unknown
- * fields, escapes) and of the data stays. docs/editing.md explains how. @since 0.1 */
+ * fields, escapes) and of the data stays. The exception is metadata that record a digest of the
+ * file and become wrong by the change, which are removed unless the edit sets them: for other
+ * bytes of a tensor sshs_model_hash, sshs_legacy_hash and modelspec.hash_*, for other names of
+ * tensors and other values of keys that begin with ss_ sshs_legacy_hash. docs/editing.md explains
+ * how. @since 0.1 */
 typedef struct sft_edit sft_edit;
 
 /* How a change is made. The library takes the first method that works. @since 0.1 */

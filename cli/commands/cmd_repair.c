@@ -1,6 +1,7 @@
 /* repair: rewrite a damaged file as a valid one; remove what interrupted writers left. */
 #include "commands/commands.h"
 #include "commands/repair.h"
+#include "edit/dropped.h"
 #include "support/edit.h"
 #include "support/many.h"
 #include "support/progress.h"
@@ -46,6 +47,7 @@ static void say_repaired(cli *c, const cli_output *out, const char *input,
     written.output = out->path;
     written.files = &file;
     written.file_count = !none || out->in_place;
+    if (!none) c->dropped = sfti_repair_dropped(repair);
     written.more = put_repaired;
     written.ctx = &r;
     cli_say_written(c, &written);

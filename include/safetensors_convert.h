@@ -122,9 +122,9 @@ SFT_API uint64_t sft_conversion_bytes_before(const sft_conversion *conversion);
 SFT_API uint64_t sft_conversion_bytes_after(const sft_conversion *conversion);
 
 /* Write all tensors as one file. The sink is finished, or abandoned on failure. Metadata are
- * kept (of several shards: all keys, the first value of each), except for digests of data that
- * change: sshs_model_hash, sshs_legacy_hash and modelspec.hash_* are kept only of one file whose
- * data are written as they are. Tensors are in the official order of their new dtypes. Memory:
+ * kept (of several shards: all keys, the first value of each), except for digests of the old
+ * data: sshs_model_hash, sshs_legacy_hash and modelspec.hash_* are kept only if the output has
+ * exactly the data of one file. Tensors are in the official order of their new dtypes. Memory:
  * about 2 MiB, whatever the size of the tensors, and with job->threads over 1 another 2.5 MiB a
  * thread: those read and cast while the calling thread writes, which helps only if writing is
  * not the bottleneck. With dequantize 4 MiB more (or a column of the tensor) and the scales of

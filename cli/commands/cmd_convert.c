@@ -390,12 +390,12 @@ const cli_command cli_convert_command = {
     "not converted, with a warning: without the scale the values mean nothing. --dequantize "
     "computes their values (docs/convert.md describes each layout); an unknown layout is an "
     "error. --cast-scaled casts them anyway, with a warning.\n"
-    "A model in several files becomes one file if OUT ends in .safetensors or .sft; otherwise "
-    "OUT is a new or empty folder for its shards and their index. With --in-place, the shards "
-    "with tensors to convert are written under new names, then the index, then the old shards "
-    "are removed unless another index in the folder names them. Metadata is kept, except for "
-    "digests of the data (sshs_model_hash, sshs_legacy_hash, modelspec.hash_*). Needs only a few "
-    "MiB of memory, whatever the size of the tensors; OUT is written atomically.\n"
+    "A model in several files becomes one file if OUT ends in .safetensors or .sft; otherwise OUT "
+    "is a new or empty folder for its shards and their index. With --in-place, the shards with "
+    "tensors to convert are written under new names, then the index, then the old shards are "
+    "removed unless another index in the folder names them. Metadata is kept; digests of the old "
+    "data (sshs_model_hash, sshs_legacy_hash, modelspec.hash_*) are dropped. Needs only a few MiB "
+    "of memory, whatever the size of the tensors; OUT is written atomically.\n"
     "Several models, or those of a tree with -r, go into the folder OUT/ under their names. "
     "A model in which no tensor is cast is not written unless --copy is given.",
     convert_examples,

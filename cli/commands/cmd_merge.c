@@ -75,8 +75,8 @@ const cli_command cli_merge_command = {
     "merge", "IN... -o OUT", "merge shards or several files into one file",
     "Writes all tensors of all inputs to one file, byte for byte, in the order of the official "
     "writer. IN is a file, an index (all its shards) or a folder (all models in it). Two tensors "
-    "of the same name are an error. The metadata of all files is combined; if several files have "
-    "a key, the value of the first is kept, and a note says so. Digests of the data "
+    "of the same name are an error. The metadata of all files is combined; if several files have a "
+    "key, the value of the first is kept, and a note says so. Digests of the old data "
     "(sshs_model_hash, sshs_legacy_hash, modelspec.hash_*) are dropped.\n"
     "OUT is written atomically.",
     merge_examples,

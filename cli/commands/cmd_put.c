@@ -123,8 +123,8 @@ const cli_command cli_put_command = {
     "the unchanged bytes if the file system can, and is a copy otherwise. The method used is "
     "printed. With -o OUT the file stays as it is and a changed copy is written.\n"
     "For a model with an index, only the file that holds the tensor is written. The header, mode "
-    "and all other bytes are kept, except that digests of the data are dropped from the metadata "
-    "(sshs_model_hash, sshs_legacy_hash, modelspec.hash_*).",
+    "and all other bytes are kept; digests of the old data (sshs_model_hash, sshs_legacy_hash, "
+    "modelspec.hash_*) are dropped from the metadata.",
     put_examples,
     { put_options, cli_writing_options, cli_json_options, cli_reading_options,
       cli_common_options, NULL },

@@ -305,7 +305,7 @@ const cli_command cli_rename_command = {
     "atomically. A tensor named by --map or --map-file gets that name; every other name goes "
     "through --strip-prefix, each --regex and --add-prefix, in this order. All renames are applied "
     "together. If two tensors would get the same name, nothing is changed. sshs_legacy_hash, a "
-    "digest of the names too, is dropped from the metadata.\n"
+    "digest that covers the names, is dropped from the metadata.\n"
     "For a model with an index, the shards whose tensors are renamed are written under new "
     "names, then the index, then the old shards are removed unless another index in the folder "
     "names them. With -o, OUT is a new file, or for a model with an index a new or empty folder.",

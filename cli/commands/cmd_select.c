@@ -177,8 +177,8 @@ const cli_command cli_select_command = {
     "select", "IN... -o OUT|--in-place", "keep or drop some of the tensors of a model",
     "A tensor is kept if its name matches one of --keep (all match if there is none) and none of "
     "--drop. In a GLOB, * stands for any bytes, ? for one character, [a-z] for a set. Bytes and "
-    "metadata are kept, except for digests of the data (sshs_model_hash, sshs_legacy_hash, "
-    "modelspec.hash_*).\n"
+    "metadata are kept; digests of the old data (sshs_model_hash, sshs_legacy_hash, "
+    "modelspec.hash_*) are dropped.\n"
     "A model in several files becomes one file if OUT ends in .safetensors or .sft; otherwise "
     "OUT is a new or empty folder for its shards and their index. With --in-place, the shards "
     "that lose tensors are written under new names, then the index, then the old shards are "

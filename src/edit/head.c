@@ -58,10 +58,12 @@ static unsigned requested_stale(const header_rewrite *h) {
 static bool drop_stale(header_rewrite *h) {
     const sft_file *file = h->edit->file;
     unsigned stale = requested_stale(h);
-    size_t count = h->metadata.count, pairs = sft_file_metadata_count(file);
+    size_t count = h->metadata.count, most = count, pairs = sft_file_metadata_count(file);
     h->edit->dropped = 0;
-    if (!sfti_digests_in(file, stale)) return true;
-    sfti_change *items = sfti_arena_array(&h->tables, (uint64_t)count + pairs, sizeof *items);
+    for (size_t i = 0; i < pairs; i++)
+        most += (sfti_digest_key_of(sft_file_metadata_at(file, i).key) & stale) != 0;
+    if (most == count) return true;
+    sfti_change *items = sfti_arena_array(&h->tables, most, sizeof *items);
     if (!items) return false;
     if (count > 0) memcpy(items, h->metadata_items, count * sizeof *items);
     for (size_t i = 0; i < pairs; i++) {

@@ -19,7 +19,8 @@ struct sft_repair {
     size_t fix_count, fix_cap;
     sft_part *parts;
     size_t count;
-    sft_pair *pairs; /* NULL while opening: those of the scan's model, which are sound */
+    sft_pair *pairs; /* NULL: those of the scan's model, which are sound */
+    size_t *kept;    /* numbers of those that are written; NULL: all */
     size_t pair_count;
     unsigned dropped; /* digests */
     bool has_metadata;
@@ -169,6 +170,7 @@ static bool is_metadata_sound(const sft_scan *scan) {
 
 static sft_pair repair_pair(const void *ctx, size_t i) {
     const sft_repair *r = ctx;
+    if (r->kept) i = r->kept[i];
     return r->pairs ? r->pairs[i] : sfti_model_pair(sfti_scan_model(r->scan), i);
 }
 
@@ -202,17 +204,16 @@ static unsigned repair_stale(const sft_repair *r) {
 
 static sft_code drop_digests(sft_repair *r, sft_error *err) {
     unsigned stale = repair_stale(r);
-    size_t kept = 0;
-    sft_pair *pairs = sfti_arena_array(&r->arena, r->pair_count, sizeof *pairs);
-    if (!pairs) return sfti_fail_memory(err, r->pair_count * sizeof *pairs);
-    for (size_t i = 0; i < r->pair_count; i++) {
-        sft_pair pair = repair_pair(r, i);
-        unsigned digest = sfti_digest_key_of(pair.key) & stale;
-        r->dropped |= digest;
-        if (!digest) pairs[kept++] = pair;
-    }
-    r->pairs = pairs;
-    r->pair_count = kept;
+    size_t count = 0;
+    for (size_t i = 0; i < r->pair_count; i++)
+        r->dropped |= sfti_digest_key_of(repair_pair(r, i).key) & stale;
+    if (!r->dropped) return SFT_OK;
+    size_t *kept = sfti_arena_array(&r->arena, r->pair_count, sizeof *kept);
+    if (!kept) return sfti_fail_memory(err, r->pair_count * sizeof *kept);
+    for (size_t i = 0; i < r->pair_count; i++)
+        if (!(sfti_digest_key_of(repair_pair(r, i).key) & stale)) kept[count++] = i;
+    r->kept = kept;
+    r->pair_count = count;
     return SFT_OK;
 }
 

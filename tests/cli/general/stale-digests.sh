@@ -94,6 +94,12 @@ meta rm t.safetensors ss_epoch
 meta rm t.safetensors format
 meta rm t.safetensors 'ss*_*'
 meta set t.safetensors ss_epoch 2 sshs_legacy_hash e3b0c442
+for f in t.safetensors -; do
+    cp m.safetensors t.safetensors
+    $SFT meta set t.safetensors ss_epoch 2 sshs_legacy_hash 12345678 -o $f --force >got 2>/dev/null
+    test $f = - && cp got t.safetensors
+    $SFT meta get t.safetensors sshs_legacy_hash
+done
 $SFT meta scrub m.safetensors -o u.safetensors --json | pyjson 'j["results"][0]["dropped"]'; kept u.safetensors
 
 echo repair

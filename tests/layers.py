@@ -34,7 +34,8 @@ RULES = {
     "cli/support": ({"support/", "edit/dropped.h", "base/", "os/"} | PUBLIC, None),
     "cli/commands": ({"commands/", "support/", "edit/dropped.h", "convert/dropped.h", "base/",
                       "os/"} | PUBLIC, None),
-    "cli": ({"commands/", "support/", "base/", "os/"} | PUBLIC, None),
+    "cli": ({"commands/", "support/", "edit/dropped.h", "convert/dropped.h", "base/", "os/"}
+            | PUBLIC, None),
     "bindings/python": (PUBLIC, None),
     "bench": (PUBLIC, None),
     "examples": (PUBLIC, None),

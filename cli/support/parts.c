@@ -174,16 +174,17 @@ unsigned cli_parts_stale(const cli_parts *p, bool one_file) {
 sft_code cli_parts_drop_digests(cli *c, cli_parts *p, bool one_file, sft_error *err) {
     unsigned stale = cli_parts_stale(p, one_file);
     size_t kept = 0;
+    cli_pick *picks = p->picks;
     if (p->pairs || !stale) return SFT_OK;
-    sft_pair *pairs = sfti_arena_array(&p->lists, p->metadata_count, sizeof *pairs);
-    if (!pairs) return sfti_fail_memory(err, p->metadata_count * sizeof *pairs);
+    if (!picks) picks = sfti_arena_array(&p->lists, p->metadata_count, sizeof *picks);
+    if (!picks) return sfti_fail_memory(err, p->metadata_count * sizeof *picks);
     for (size_t i = 0; i < p->metadata_count; i++) {
-        sft_pair pair = cli_parts_pair(p, i);
-        unsigned digest = sfti_digest_key_of(pair.key) & stale;
+        unsigned digest = sfti_digest_key_of(cli_parts_pair(p, i).key) & stale;
         c->dropped |= digest;
-        if (!digest) pairs[kept++] = pair;
+        if (digest) continue;
+        picks[kept++] = p->picks ? p->picks[i] : (cli_pick){ (uint32_t)p->only, (uint32_t)i };
     }
-    p->pairs = pairs;
+    p->picks = picks;
     p->metadata_count = kept;
     return SFT_OK;
 }

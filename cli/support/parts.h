@@ -27,7 +27,7 @@ typedef struct cli_parts {
      * has any, number `only`. */
     cli_pick *picks;
     size_t only;
-    const sft_pair *pairs; /* instead of those of the files, without stale digests, or NULL */
+    const sft_pair *pairs; /* instead of those of the files; no stale digests. Or NULL */
     size_t metadata_count;
     bool has_metadata;  /* even if there are no pairs */
     size_t conflicts;   /* keys of which a later value was not taken */

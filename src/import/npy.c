@@ -101,6 +101,7 @@ static const npy_type npy_types[] = {
     { "u4", SFT_U32, 4, false },  { "i8", SFT_I64, 8, false }, { "u8", SFT_U64, 8, false },
     { "f2", SFT_F16, 2, false },  { "f4", SFT_F32, 4, false }, { "f8", SFT_F64, 8, false },
     { "c8", SFT_C64, 4, false },  { "V1", SFT_U8, 0, true },   { "V2", SFT_U16, 2, true },
+    { "f1", SFT_U8, 0, true }, /* its float8_e5m2 */
 };
 
 typedef struct npy_refusal {
@@ -274,8 +275,8 @@ static sft_code npy_crc32(sfti_import *im, const npy_place *p, const uint8_t *he
 
 static sft_code npy_add(sfti_import *im, const npy_place *p, sft_span name) {
     uint8_t buffer[NPY_HEAD];
-    const uint8_t *head;
-    uint64_t text, data;
+    const uint8_t *head = buffer;
+    uint64_t text = 0, data = 0;
     npy_array array;
     sft_code code = npy_load(im, p, buffer, &head, &text, &data);
     if (!code) {

@@ -88,6 +88,9 @@ sft_code sfti_import_own(sfti_import *im, const sft_source *made, const sft_sour
  * else SFT_FOREIGN_CHECKSUM. */
 sft_code sfti_import_crc32(sfti_import *im, const sft_source *source, uint64_t begin,
                            uint64_t len, uint32_t crc32);
+/* The same with a CRC-32C, not masked. */
+sft_code sfti_import_crc32c(sfti_import *im, const sft_source *source, uint64_t begin,
+                            uint64_t len, uint32_t crc32c);
 
 /* Add a tensor. Copies the item, not what it points to. With options.skip, items that cannot be
  * carried are listed instead. SFT_FOREIGN_NAME for a name that is not UTF-8, empty or
@@ -99,7 +102,9 @@ sft_code sfti_import_refuse(sfti_import *im, sft_span name, uint64_t bytes, sft_
 /* Something else to be told. text is copied. */
 sft_code sfti_import_leave(sfti_import *im, sft_import_reason reason, sft_span path,
                            uint64_t count, uint64_t bytes, const char *text);
-sft_code sfti_import_global(sfti_import *im, sft_span module, sft_span name, bool called);
+/* A global of Python without a meaning here, so often named and called. */
+sft_code sfti_import_global(sfti_import *im, sft_span module, sft_span name, uint64_t named,
+                            uint64_t calls);
 sft_code sfti_import_branch(sfti_import *im, sft_span path, uint64_t tensors, uint64_t bytes,
                             bool chosen);
 /* A pair of the result's metadata; the first value of a key counts. Both are copied. */

@@ -171,7 +171,8 @@ static sft_code global_add(sfti_import *im, sft_span key, sft_span module, uint6
     return SFT_OK;
 }
 
-sft_code sfti_import_global(sfti_import *im, sft_span module, sft_span name, bool called) {
+sft_code sfti_import_global(sfti_import *im, sft_span module, sft_span name, uint64_t named,
+                            uint64_t calls) {
     char buffer[512];
     sft_span key = { buffer, module.len + 1 + name.len };
     if (!im->global_names.slots) {
@@ -195,8 +196,8 @@ sft_code sfti_import_global(sfti_import *im, sft_span module, sft_span name, boo
         sft_code code = global_add(im, key, module, hash);
         if (code || entry == SFTI_MOST_GLOBALS) return code;
     }
-    im->globals.at[entry].named++;
-    im->globals.at[entry].calls += called;
+    im->globals.at[entry].named += named;
+    im->globals.at[entry].calls += calls;
     return SFT_OK;
 }
 
@@ -218,10 +219,19 @@ sft_code sfti_import_meta(sfti_import *im, const char *key, sft_span value) {
     return SFT_OK;
 }
 
+static sft_code add_record(sfti_import *im, sfti_record record) {
+    sfti_record *kept = sfti_list_more(im, &im->records, sizeof *kept);
+    if (!kept) return SFT_OUT_OF_MEMORY;
+    *kept = record;
+    return SFT_OK;
+}
+
 sft_code sfti_import_crc32(sfti_import *im, const sft_source *source, uint64_t begin,
                            uint64_t len, uint32_t crc32) {
-    sfti_record *record = sfti_list_more(im, &im->records, sizeof *record);
-    if (!record) return SFT_OUT_OF_MEMORY;
-    *record = (sfti_record){ source, begin, len, crc32 };
-    return SFT_OK;
+    return add_record(im, (sfti_record){ source, begin, len, crc32, false });
+}
+
+sft_code sfti_import_crc32c(sfti_import *im, const sft_source *source, uint64_t begin,
+                            uint64_t len, uint32_t crc32c) {
+    return add_record(im, (sfti_record){ source, begin, len, crc32c, true });
 }

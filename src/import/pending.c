@@ -1,5 +1,5 @@
 /* Readers that are not merged yet; each goes when its file comes. */
-#include "import/zip.h"
+#include "import/import.h"
 
 #define PENDING(name)                                                                \
     bool sfti_is_##name(sfti_import *im, const uint8_t *head, size_t len) {          \
@@ -10,14 +10,4 @@
         return sfti_fail(sfti_import_error(im), SFT_FOREIGN_KIND, 0, "not read yet"); \
     }
 
-PENDING(torch_legacy)
 PENDING(torch_tar)
-PENDING(pickle)
-PENDING(onnx)
-PENDING(msgpack)
-PENDING(tf_bundle)
-
-sft_code sfti_read_torch_zip(sfti_import *im, const sfti_zip *zip) {
-    (void)zip;
-    return sfti_fail(sfti_import_error(im), SFT_FOREIGN_KIND, 0, "not read yet");
-}

@@ -1,0 +1,159 @@
+#include "import/roots_sum.h"
+
+#include <string.h>
+
+/* ── Children ── */
+
+static bool key_is(const sfti_value *key, const char *text) {
+    return key->kind == SFTI_VALUE_TEXT && key->u.text && key->count == strlen(text) &&
+           memcmp(key->u.text, text, key->count) == 0;
+}
+
+/* How torch.nn.Module keeps what state_dict shows without a level of its own. */
+static bool key_silent(const sfti_value *key) {
+    return key_is(key, "_parameters") || key_is(key, "_buffers") || key_is(key, "_modules");
+}
+
+static bool item_child(const sfti_value *list, uint64_t i, sfti_child *out) {
+    if (i >= list->count) return false;
+    *out = (sfti_child){ NULL, (uint32_t)i, list->u.items[i], false };
+    return true;
+}
+
+static bool pair_child(const sfti_value *map, uint64_t i, bool module, sfti_child *out) {
+    if (i >= map->count / 2) return false;
+    const sfti_value *key = map->u.items[2 * i];
+    *out = (sfti_child){ key, 0, map->u.items[2 * i + 1], module && key_silent(key) };
+    return true;
+}
+
+/* Attributes of an object: its state is a dict, or (dict or None, dict of slots). */
+static const sfti_value *object_attributes(const sfti_object *object) {
+    const sfti_value *state = object->state;
+    if (state && state->kind == SFTI_VALUE_TUPLE && state->count == 2) {
+        const sfti_value *slots = state->u.items[1];
+        state = state->u.items[0]->kind == SFTI_VALUE_MAP ? state->u.items[0] : slots;
+    }
+    return state && state->kind == SFTI_VALUE_MAP ? state : NULL;
+}
+
+/* Items that were set in an object, those appended to it, its attributes. */
+static bool object_child(const sfti_object *object, uint64_t i, sfti_child *out) {
+    if (object->pairs) {
+        if (pair_child(object->pairs, i, false, out)) return true;
+        i -= object->pairs->count / 2;
+    }
+    if (object->list) {
+        if (item_child(object->list, i, out)) return true;
+        i -= object->list->count;
+    }
+    const sfti_value *attributes = object_attributes(object);
+    return attributes && pair_child(attributes, i, true, out);
+}
+
+bool sfti_value_child(const sfti_value *value, uint64_t i, sfti_child *out) {
+    switch ((sfti_value_kind)value->kind) {
+    case SFTI_VALUE_MAP: return pair_child(value, i, false, out);
+    case SFTI_VALUE_LIST:
+    case SFTI_VALUE_TUPLE:
+    case SFTI_VALUE_SET: return item_child(value, i, out);
+    case SFTI_VALUE_OBJECT: return object_child(value->u.object, i, out);
+    default: return false;
+    }
+}
+
+static bool is_container(const sfti_value *value) {
+    sfti_child child;
+    return sfti_value_child(value, 0, &child);
+}
+
+/* ── Counting ── */
+
+uint64_t sfti_item_bytes(const sfti_item *item) {
+    uint64_t bytes = 0;
+    if (item->codec) return item->stored;
+    return sft_shape_size(item->dtype, item->shape, item->rank, NULL, &bytes, NULL)
+               ? UINT64_MAX : bytes;
+}
+
+bool sfti_value_scalar(const sfti_import *im, const sfti_value *value) {
+    return sfti_import_options(im)->scalars &&
+           (value->kind == SFTI_VALUE_BOOL || value->kind == SFTI_VALUE_INT ||
+            value->kind == SFTI_VALUE_FLOAT);
+}
+
+static sfti_sum leaf_sum(const sfti_import *im, const sfti_value *value) {
+    if (sfti_value_scalar(im, value))
+        return (sfti_sum){ 1, value->kind == SFTI_VALUE_BOOL ? 1 : 8, 0, 0 };
+    if (value->kind == SFTI_VALUE_TENSOR)
+        return (sfti_sum){ 1, sfti_item_bytes(value->u.item), 0, 0 };
+    if (value->kind == SFTI_VALUE_REFUSED)
+        return (sfti_sum){ 1, value->u.refusal->bytes, 0, 0 };
+    return (sfti_sum){ 0, 0, 1, 0 };
+}
+
+sfti_sum sfti_sum_of(const sfti_sums *sums, const sfti_value *value) {
+    return value->sum != 0 ? sums->all[value->sum - 1] : leaf_sum(sums->im, value);
+}
+
+bool sfti_sum_enters(const sfti_sums *sums, const sfti_value *from, const sfti_value *child) {
+    if (child->sum == 0 || from->sum == 0) return true;
+    return sums->all[child->sum - 1].finished < sums->all[from->sum - 1].finished;
+}
+
+typedef struct sum_frame {
+    sfti_value *value;
+    uint64_t next; /* child */
+} sum_frame;
+
+typedef struct sum_walk {
+    sum_frame *at;
+    size_t depth, cap;
+} sum_walk;
+
+static sft_code sum_enter(sfti_sums *sums, sum_walk *walk, sfti_value *value) {
+    const sft_allocator *alloc = &sfti_import_arena(sums->im)->alloc;
+    sum_frame *frames = sfti_grow(alloc, walk->at, walk->depth, 1, &walk->cap, sizeof *frames);
+    if (!frames) return sfti_fail_memory(sfti_import_error(sums->im), sizeof *frames);
+    walk->at = frames;
+    sfti_sum *all = sfti_arena_grow(sfti_import_arena(sums->im), sums->all, sums->count, 1,
+                                    &sums->cap, sizeof *all);
+    if (!all) return sfti_fail_memory(sfti_import_error(sums->im), sizeof *all);
+    sums->all = all;
+    sums->all[sums->count++] = (sfti_sum){ 0 };
+    value->sum = (uint32_t)sums->count;
+    frames[walk->depth++] = (sum_frame){ value, 0 };
+    return SFT_OK;
+}
+
+static void sum_add(sfti_sum *to, const sfti_sum *more) {
+    sfti_total_add(&to->tensors, more->tensors);
+    sfti_total_add(&to->bytes, more->bytes);
+    sfti_total_add(&to->values, more->values);
+}
+
+/* Depth first. A container whose parts are being counted already contains itself: it adds
+ * nothing to what is within it, and finishes later, which is how sfti_sum_enters knows. */
+sft_code sfti_sums_count(sfti_sums *sums, sfti_value *root) {
+    sum_walk walk = { 0 };
+    sft_code code = is_container(root) && root->sum == 0 ? sum_enter(sums, &walk, root) : SFT_OK;
+    while (walk.depth > 0 && !code) {
+        sum_frame *frame = &walk.at[walk.depth - 1];
+        sfti_sum *own = &sums->all[frame->value->sum - 1];
+        sfti_child child;
+        if (!sfti_value_child(frame->value, frame->next, &child)) {
+            own->finished = ++sums->finished;
+            if (--walk.depth > 0)
+                sum_add(&sums->all[walk.at[walk.depth - 1].value->sum - 1], own);
+        } else if (child.value->sum == 0 && is_container(child.value)) {
+            frame->next++;
+            code = sum_enter(sums, &walk, child.value);
+        } else {
+            sfti_sum of = sfti_sum_of(sums, child.value);
+            frame->next++;
+            if (child.value->sum == 0 || of.finished > 0) sum_add(own, &of);
+        }
+    }
+    sfti_release(&sfti_import_arena(sums->im)->alloc, walk.at, walk.cap * sizeof *walk.at);
+    return code;
+}

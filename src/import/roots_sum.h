@@ -1,0 +1,41 @@
+/* What hangs beneath each value of a tree, counted once for each. */
+#ifndef SFTI_ROOTS_SUM_H
+#define SFTI_ROOTS_SUM_H
+
+#include "import/value.h"
+
+typedef struct sfti_sum {
+    uint64_t tensors, bytes, values; /* saturating; every place counts */
+    uint32_t finished; /* as how manieth: 0 while its parts are being counted */
+} sfti_sum;
+
+typedef struct sfti_sums {
+    sfti_import *im;
+    sfti_sum *all; /* by value->sum - 1 */
+    size_t count, cap;
+    uint32_t finished;
+} sfti_sums;
+
+/* One thing within a container: its key (NULL: an index), and the value. */
+typedef struct sfti_child {
+    const sfti_value *key;
+    uint32_t index;
+    sfti_value *value;
+    bool silent; /* a level that names do not show: _parameters and _modules of a module */
+} sfti_child;
+
+/* Child i of a container, in file order; false past the last, and of what is none. */
+bool sfti_value_child(const sfti_value *value, uint64_t i, sfti_child *out);
+
+/* Count all that hangs beneath a value. */
+sft_code sfti_sums_count(sfti_sums *sums, sfti_value *root);
+/* Of any value that was reached then. */
+sfti_sum sfti_sum_of(const sfti_sums *sums, const sfti_value *value);
+/* Whether a child may be entered from its container: not if it contains that in turn. */
+bool sfti_sum_enters(const sfti_sums *sums, const sfti_value *from, const sfti_value *child);
+/* Whether it is a number that is wanted as a tensor. */
+bool sfti_value_scalar(const sfti_import *im, const sfti_value *value);
+/* Bytes that a tensor has in the result. */
+uint64_t sfti_item_bytes(const sfti_item *item);
+
+#endif

@@ -1,0 +1,150 @@
+#include "import/torch.h"
+#include "import/zip.h"
+
+#include <string.h>
+
+#define NAME_SIZE 1024
+
+/* "FOLDER/name", or NULL: there is no such entry. */
+static const sfti_zip_entry *torch_entry(const sfti_zip *zip, const char *name, sft_span key) {
+    char text[NAME_SIZE];
+    size_t len = zip->folder.len, more = strlen(name);
+    if (len + 1 + more + key.len > sizeof text) return NULL;
+    memcpy(text, zip->folder.data, len);
+    if (len > 0) text[len++] = '/';
+    memcpy(text + len, name, more);
+    memcpy(text + len + more, key.data, key.len);
+    return sfti_zip_find(zip, (sft_span){ text, len + more + key.len });
+}
+
+static const sfti_zip_entry *torch_record(const sfti_zip *zip, const char *name) {
+    return torch_entry(zip, name, (sft_span){ "", 0 });
+}
+
+/* ── What it is ── */
+
+/* Small records of text, without white space at their end. */
+static sft_code torch_text(sfti_import *im, const sfti_zip_entry *entry, sft_span *out) {
+    uint8_t *bytes;
+    if (entry->size > 64)
+        return sfti_fail(sfti_import_error(im), SFT_FOREIGN_SYNTAX, entry->begin,
+                         "expected at most 64 bytes of %.*s, found %llu",
+                         SFTI_CLIP(entry->name, 100), (unsigned long long)entry->size);
+    sft_code code = sfti_zip_load(im, sfti_import_input(im), entry, &bytes);
+    if (code) return code;
+    *out = (sft_span){ (const char *)bytes, (size_t)entry->size };
+    while (out->len > 0 && strchr("\r\n \t", out->data[out->len - 1])) out->len--;
+    return SFT_OK;
+}
+
+/* PyTorch reads 1 to 10, and nothing without a version. */
+static sft_code check_version(sfti_import *im, const sfti_zip *zip) {
+    const sfti_zip_entry *entry = torch_record(zip, "version");
+    sft_span text = { "", 0 };
+    if (!entry)
+        return sfti_fail(sfti_import_error(im), SFT_FOREIGN_SYNTAX, 0,
+                         "expected a record \"version\", found none");
+    sft_code code = torch_text(im, entry, &text);
+    if (code) return code;
+    unsigned version = 0;
+    for (size_t i = 0; i < text.len && i < 4; i++) {
+        unsigned digit = (unsigned char)text.data[i] - (unsigned)'0';
+        version = digit > 9 ? 10000 : version * 10 + digit;
+    }
+    if (version >= 1 && version <= 10) return SFT_OK;
+    return sfti_fail(sfti_import_error(im), SFT_FOREIGN_KIND, entry->begin,
+                     "expected version 1 to 10 of the format, found \"%.*s\"",
+                     SFTI_CLIP(text, 20));
+}
+
+static sft_code read_byteorder(sfti_import *im, const sfti_zip *zip, bool *big) {
+    const sfti_zip_entry *entry = torch_record(zip, "byteorder");
+    sft_span text = { "little", 6 };
+    sft_code code = entry ? torch_text(im, entry, &text) : SFT_OK;
+    if (code) return code;
+    *big = sfti_span_is(text, "big");
+    if (*big || sfti_span_is(text, "little")) return SFT_OK;
+    return sfti_fail(sfti_import_error(im), SFT_FOREIGN_SYNTAX, entry->begin,
+                     "expected \"little\" or \"big\" as byte order, found \"%.*s\"",
+                     SFTI_CLIP(text, 20));
+}
+
+/* ── Records ── */
+
+static sft_code locate_record(sfti_storages *storages, sfti_storage *storage) {
+    sfti_import *im = storages->im;
+    const sfti_zip_entry *entry = torch_entry(storages->ctx, "data/", storage->key);
+    storage->source = sfti_import_input(im);
+    if (!entry && storage->bytes == 0) return SFT_OK;
+    if (!entry)
+        return sfti_fail(sfti_import_error(im), SFT_FOREIGN_SYNTAX, storage->at,
+                         "expected a record \"data/%.*s\", found none",
+                         SFTI_CLIP(storage->key, 100));
+    if (entry->size != storage->bytes)
+        return sfti_fail(sfti_import_error(im), SFT_FOREIGN_SIZE, entry->begin,
+                         "expected %llu bytes in \"%.*s\", found %llu",
+                         (unsigned long long)storage->bytes, SFTI_CLIP(entry->name, 100),
+                         (unsigned long long)entry->size);
+    sft_code code = sfti_zip_source(im, sfti_import_input(im), entry, &storage->source,
+                                    &storage->begin);
+    if (code || entry->deflated) return code;
+    return sfti_import_crc32(im, storage->source, storage->begin, entry->size, entry->crc32);
+}
+
+static bool is_under(const sfti_zip *zip, const sfti_zip_entry *entry, const char *folder) {
+    size_t at = zip->folder.len + (zip->folder.len > 0), len = strlen(folder);
+    return entry->name.len > at + len && memcmp(entry->name.data + at, folder, len) == 0;
+}
+
+/* Records with tensors that no name refers to: constants of TorchScript, and leftovers. */
+static sft_code report_records(sfti_import *im, const sfti_zip *zip,
+                               const sfti_storages *storages) {
+    uint64_t count = 0, bytes = 0;
+    for (size_t i = 0; i < zip->count; i++) {
+        const sfti_zip_entry *entry = &zip->entries[i];
+        if (!is_under(zip, entry, "data/") && !is_under(zip, entry, "constants/")) continue;
+        count++;
+        bytes += entry->size;
+    }
+    for (size_t i = 0; i < storages->count; i++) {
+        if (!torch_entry(zip, "data/", storages->all[i].key)) continue;
+        count--;
+        bytes -= storages->all[i].bytes;
+    }
+    if (count == 0) return SFT_OK;
+    return sfti_import_leave(im, SFT_IMPORT_LEFT_RECORD, (sft_span){ "", 0 }, count, bytes,
+                             "records that no tensor refers to");
+}
+
+static sft_code read_pickle_entry(sfti_import *im, const sfti_zip_entry *entry,
+                                  const sft_source **source, sfti_pickle *out) {
+    sfti_pickle_input input = { 0 };
+    uint8_t *bytes;
+    sft_code code = sfti_zip_load(im, sfti_import_input(im), entry, &bytes);
+    if (!code) code = sfti_zip_source(im, sfti_import_input(im), entry, source, &input.begin);
+    if (code) return code;
+    input.source = *source;
+    input.end = input.begin + entry->size;
+    input.bytes = bytes;
+    code = sfti_pickle_read(&input, sfti_import_arena(im), out, sfti_import_error(im));
+    if (code || out->end == input.end) return code;
+    return sfti_import_leave(im, SFT_IMPORT_LEFT_NOTE, (sft_span){ "", 0 }, 1,
+                             input.end - out->end, "bytes behind the end of data.pkl's pickle");
+}
+
+sft_code sfti_read_torch_zip(sfti_import *im, const sfti_zip *zip) {
+    const sfti_zip_entry *entry = torch_record(zip, "data.pkl");
+    const sft_source *source;
+    sfti_pickle pickle;
+    sfti_storages storages = { .locate = locate_record, .ctx = zip };
+    if (!entry)
+        return sfti_fail(sfti_import_error(im), SFT_FOREIGN_KIND, 0,
+                         "expected a record \"data.pkl\", found none");
+    if (torch_record(zip, "constants.pkl")) sfti_import_become(im, SFT_IMPORT_TORCHSCRIPT);
+    sft_code code = check_version(im, zip);
+    if (!code) code = read_byteorder(im, zip, &storages.big_endian);
+    if (!code) code = read_pickle_entry(im, entry, &source, &pickle);
+    if (!code) code = sfti_storages_begin(&storages, im, pickle.outside_count);
+    if (!code) code = sfti_torch_import(im, &pickle, source, &storages);
+    return code ? code : report_records(im, zip, &storages);
+}

@@ -1,7 +1,7 @@
 """A contestant in Python, told what to do as worker.h has it:
 worker.py open|json|get FILE, worker.py slice FILE EXPRESSION,
-worker.py cast|torch FILE DTYPE [OUT], worker.py save OUT BYTES, worker.py rewrite FILE;
-the last two answer to the name of a mode (bench_serve_modes)."""
+worker.py gguf FILE, worker.py cast|torch FILE DTYPE [OUT], worker.py save OUT BYTES,
+worker.py rewrite FILE; the last two answer to the name of a mode (bench_serve_modes)."""
 import json
 import os
 import struct
@@ -114,6 +114,14 @@ def make_torch(path, dtype, out=None):
     return run_file if out else run
 
 
+def make_gguf(path):
+    """gguf-py: all tensors as F32."""
+    from gguf import GGUFReader
+    from gguf.quants import dequantize
+    return lambda: sum(dequantize(tensor.data, tensor.tensor_type).nbytes
+                       for tensor in GGUFReader(path).tensors)
+
+
 def sync_file(path):
     """What makes a file durable: its bytes, then its name."""
     for name, flags in ((path, os.O_RDONLY), (os.path.dirname(path) or ".", os.O_DIRECTORY)):
@@ -210,7 +218,7 @@ def serve(run):
 
 if __name__ == "__main__":
     make = {"open": make_open, "json": make_json, "get": make_get, "slice": make_slice,
-            "cast": make_cast, "torch": make_torch}
+            "cast": make_cast, "torch": make_torch, "gguf": make_gguf}
     many = {"save": make_save, "rewrite": make_rewrite}
     if sys.argv[1] in many:
         many[sys.argv[1]](*sys.argv[2:])

@@ -237,6 +237,33 @@ SFT_API SFT_NODISCARD sft_code sft_import_verify(const sft_import *import, const
 SFT_API SFT_NODISCARD sft_code sft_import_set(sft_import *import, const char *path, sft_set **out,
                                               sft_error *err);
 
+/* ── The other way ───────────────────────────────────────────────────────── */
+
+/* @since 0.2 */
+typedef struct sft_export_options {
+    size_t size;
+    /* Of npz: write BF16 and 8-bit floats, which NumPy does not have, as bytes without a type (V2
+     * and V1), as it saves arrays of ml_dtypes. */
+    bool opaque;
+    const sft_allocator *alloc;
+} sft_export_options;
+
+#define SFT_EXPORT_OPTIONS_INIT { sizeof(sft_export_options), false, NULL }
+
+/* Write tensors as NumPy's archive of arrays, as numpy.savez does, byte for byte; or as PyTorch's
+ * state dict, which torch.load reads with weights_only and mmap. The same tensors give the same
+ * bytes, except that a sink that is not seekable gets checksums of large arrays behind them. The
+ * sink is finished, or abandoned on failure. SFT_CAST_DTYPE names a tensor whose dtype the other
+ * library does not have (BF16 and 8-bit floats for NumPy; F4 and F6 for both), SFT_FOREIGN_NAME one
+ * whose name an archive cannot hold; SFT_TENSOR_DUPLICATE. Ticks the job with the bytes of tensors.
+ * Memory: 2 MiB and, for each tensor, what the directory says of it. @since 0.2 */
+SFT_API SFT_NODISCARD sft_code sft_export_npz(const sft_part *parts, size_t count,
+                                              const sft_export_options *options, sft_sink sink,
+                                              const sft_job *job, sft_error *err);
+SFT_API SFT_NODISCARD sft_code sft_export_pt(const sft_part *parts, size_t count,
+                                             const sft_export_options *options, sft_sink sink,
+                                             const sft_job *job, sft_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -36,7 +36,8 @@ static size_t find_part(const cli_parts *parts, sft_span name) {
 }
 
 static sft_code add_part(add_run *a, sft_span name, const cli_npy *npy, sft_error *err) {
-    sft_part part = { { name, npy->dtype, npy->rank, npy->shape }, &npy->source, npy->begin };
+    sft_part part = npy->part;
+    part.spec.name = name;
     size_t at = find_part(&a->parts, name);
     if (at < a->parts.count && !a->c->set.replace) {
         a->path = a->parts.path;
@@ -135,10 +136,10 @@ static const cli_example add_examples[] = {
 
 const cli_command cli_add_command = {
     "add", "FILE NAME=x.npy...", "add tensors from NumPy files",
-    "Rewrites the model with the arrays as additional tensors (little-endian, in C order, of a "
-    "dtype that safetensors has) and replaces FILE atomically; with -o it is written to OUT "
-    "instead. A name that exists is an error, or is replaced with --replace. Mode, metadata and "
-    "all other tensors are kept.\n"
+    "Rewrites the model with the arrays as additional tensors (of a dtype that safetensors has, "
+    "in any byte order, C or Fortran order) and replaces FILE atomically; with -o it is written "
+    "to OUT instead. A name that exists is an error, or is replaced with --replace. Mode, "
+    "metadata and all other tensors are kept.\n"
     "For a model with an index, new tensors go to the last shard, and replaced ones stay in "
     "theirs: the shard is written under a new name, then the index, then the old shard is "
     "removed unless another index in the folder names it. With -o the whole model becomes one "

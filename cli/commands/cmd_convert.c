@@ -1,6 +1,7 @@
 /* convert: convert tensors to another dtype. */
 #include "base/digest_keys.h"
 #include "commands/commands.h"
+#include "commands/convert_export.h"
 #include "commands/convert_import.h"
 #include "safetensors_convert.h"
 #include "support/dtypes.h"
@@ -332,6 +333,57 @@ static sft_code convert_opened(convert_run *run, sft_error *err) {
     return code;
 }
 
+/* ── In another format ── */
+
+/* Tensors as the conversion makes them. */
+static sft_code list_cast(convert_run *run, const sft_part **parts, size_t *count,
+                          sft_error *err) {
+    size_t tensors = sft_set_tensor_count(run->parts.sets[0]);
+    sft_part *list = sfti_arena_array(&run->parts.arena, tensors, sizeof *list);
+    sft_code code = plan_and_warn(run, err);
+    if (code) return code;
+    if (!list) return sfti_fail_memory(err, tensors * sizeof *list);
+    *count = 0;
+    for (size_t i = 0; i < tensors; i++)
+        if (sft_conversion_action(run->conversion, i, NULL) != SFT_CONVERT_DROP)
+            list[(*count)++] = sft_conversion_part(run->conversion, i);
+    *parts = list;
+    return SFT_OK;
+}
+
+static void say_exported(convert_run *run, const char *path) {
+    cli_written written = CLI_WRITTEN_INIT;
+    cli_written_file file = cli_written_parts(path, run->parts.parts, run->parts.count, NULL, 0);
+    written.input = run->input;
+    written.output = path;
+    written.files = &file;
+    written.file_count = 1;
+    if (run->c->import) written.more = put_import;
+    written.ctx = run;
+    cli_say_written(run->c, &written);
+}
+
+static sft_code export_model(convert_run *run, sft_error *err) {
+    cli *c = run->c;
+    cli_output out;
+    const sft_part *parts = run->parts.parts;
+    size_t count = run->parts.count;
+    sft_code code = cli_output_begin(&out, c, run->input, CLI_TARGET_NEW, err);
+    if (!code) code = cli_output_sources(c, &run->parts, &out, err);
+    if (code) {
+        run->parts.path = out.blame;
+        return code;
+    }
+    if (c->import && !c->set.dry_run) code = sft_import_verify(c->import, NULL, err);
+    if (!code && run->casts) code = list_cast(run, &parts, &count, err);
+    if (!code) code = convert_export(c, &out, parts, count, err);
+    if (!code && run->casts) return say_conversion(run, false, out.path, err);
+    if (!code) say_exported(run, out.path);
+    if (sft_code_describe(code)->cls == SFT_CLASS_IO && code >= SFT_IO_WRITE)
+        run->parts.path = out.path;
+    return code;
+}
+
 /* Its records are compared with their checksums before they are cast, or while they are copied. */
 static sft_code convert_foreign(convert_run *run, sft_error *err) {
     cli *c = run->c;
@@ -343,6 +395,7 @@ static sft_code convert_foreign(convert_run *run, sft_error *err) {
         return cli_usage_error(err, "expected -o OUT for a model in another format, found "
                                     "--in-place");
     if (!cli_is_json(c)) cli_say_import(c, run->input, c->import);
+    if (convert_is_export(c)) return export_model(run, err);
     if (!run->casts) return convert_import(c, c->import, &run->parts, err);
     sft_code code = c->set.dry_run ? SFT_OK : sft_import_verify(c->import, NULL, err);
     if (code) return code;
@@ -358,6 +411,7 @@ static sft_code convert_model(convert_run *run, sft_error *err) {
     if (code) return code;
     run->input = run->parts.path; /* the model, not its folder */
     if (run->c->import) return convert_foreign(run, err);
+    if (convert_is_export(run->c)) return export_model(run, err);
     if (!run->casts)
         return cli_usage_error(err, "expected --dtype or --dequantize for a model that is in "
                                     "safetensors already, found neither");
@@ -388,6 +442,8 @@ static void run_convert(cli *c, char **operands, size_t count) {
     if (!cli_parse_threads(c, &run.threads)) return;
     if (!c->set.threads) run.threads = 1;
     c->imports = true;
+    if (convert_is_export(c) && c->set.shared == SFT_IMPORT_ALIAS)
+        c->set.shared = SFT_IMPORT_COPY; /* there are no metadata to record the other names */
     run.casts = c->set.dtype || c->set.dequantize;
     if (run.casts && parse_dtype(c, &run.to, &err)) cli_fail_usage(c, &err);
     else cli_write_each(c, operands, count, convert_one, &run);
@@ -408,6 +464,9 @@ static const cli_option convert_options[] = {
       "one per processor" },
     { 0, "copy", NULL, CLI_FLAG, 1, offsetof(cli_settings, copy),
       "with -o: write OUT even if no tensor is cast" },
+    { 0, "opaque", NULL, CLI_FLAG, 1, offsetof(cli_settings, opaque),
+      "to .npz: write BF16 and 8-bit floats, which NumPy lacks, as bytes without a type, as it "
+      "saves arrays of ml_dtypes" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
@@ -424,6 +483,7 @@ static const cli_example convert_examples[] = {
     { "safetensors convert model.safetensors.index.json -o model-bf16 --dtype BF16",
       "a sharded model, into a new folder" },
     { "safetensors convert -r ~/loras -o half/ --dtype F16", "every model in a tree" },
+    { "safetensors convert model.safetensors -o model.npz", "for numpy.load; or -o model.pt" },
     { "safetensors convert model.safetensors -o half.safetensors --dtype F16 --dry-run",
       "how large would it be?" },
     { NULL, NULL },
@@ -431,7 +491,7 @@ static const cli_example convert_examples[] = {
 
 const cli_command cli_convert_command = {
     "convert", "IN... -o OUT|--in-place [--dtype DTYPE|--dequantize]",
-    "convert a model to another dtype, or from another format",
+    "convert a model to another dtype, or from or to another format",
     "Without --match, all floating-point tensors become DTYPE if that is a floating-point dtype "
     "(all integer tensors if it is an integer dtype); the others stay as they are. Values are "
     "rounded once, to the nearest; docs/convert.md has a table for every dtype. A value that "
@@ -446,6 +506,10 @@ const cli_command cli_convert_command = {
     "GGUF, ONNX, Flax (.msgpack), Paddle (.pdparams), TensorFlow (.index, SavedModel). Nothing "
     "of it is run: what a pickle would have called is named instead. Then --dtype is not needed. "
     "docs/import.md describes each format.\n"
+    "An OUT that ends in .npz is written as by numpy.savez, one that ends in .pt or .pth as by "
+    "torch.save of a state dict, which torch.load reads with weights_only and mmap. These hold no "
+    "metadata; a dtype that the library lacks is an error (F4 and F6, of NumPy also BF16 and "
+    "8-bit floats).\n"
     "A model in several files becomes one file if OUT ends in .safetensors or .sft; otherwise "
     "OUT is a new or empty folder for its shards and their index. With --in-place, the shards "
     "with tensors to convert are written under new names, then the index, then the old shards "
@@ -454,8 +518,9 @@ const cli_command cli_convert_command = {
     "Several models, or those of a tree with -r, go into the folder OUT/ under their names. "
     "A model in which no tensor is cast is not written unless --copy is given.",
     convert_examples,
-    { convert_options, cli_import_options_table, cli_match_options, cli_input_options, cli_in_place_options,
-      cli_writing_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
+    { convert_options, cli_import_options_table, cli_match_options, cli_input_options,
+      cli_in_place_options, cli_writing_options, cli_json_options, cli_reading_options,
+      cli_common_options, NULL },
     { "OUT was written", "--match found no tensor; nothing was written",
       "IN could not be read, a value does not fit DTYPE, OUT could not be written, or a usage "
       "error" },

@@ -36,7 +36,7 @@ typedef struct cli_settings {
     const char *dtype;
     int saturate;
     /* of convert, of other formats */
-    int list_branches, shared, skip, quantised, sparse, scalars;
+    int list_branches, shared, skip, quantised, sparse, scalars, opaque;
     const char *root, *separator, *max_output;
     cli_words as_dtypes;
     /* of commands that write, see cli_writing_options */

@@ -3,17 +3,26 @@
 #include "base/endian.h"
 
 #define CRC_POLYNOMIAL UINT32_C(0xedb88320)
+#define CRC_CASTAGNOLI UINT32_C(0x82f63b78)
 
-void sfti_crc32_begin(sfti_crc32_table *table) {
+static void crc_fill(sfti_crc32_table *table, uint32_t polynomial) {
     for (uint32_t b = 0; b < 256; b++) {
         uint32_t crc = b;
-        for (int bit = 0; bit < 8; bit++) crc = crc >> 1 ^ (CRC_POLYNOMIAL & (0 - (crc & 1)));
+        for (int bit = 0; bit < 8; bit++) crc = crc >> 1 ^ (polynomial & (0 - (crc & 1)));
         table->at[0][b] = crc;
     }
     for (int k = 1; k < 8; k++)
         for (uint32_t b = 0; b < 256; b++)
             table->at[k][b] =
                 table->at[k - 1][b] >> 8 ^ table->at[0][table->at[k - 1][b] & 0xff];
+}
+
+void sfti_crc32_begin(sfti_crc32_table *table) {
+    crc_fill(table, CRC_POLYNOMIAL);
+}
+
+void sfti_crc32c_begin(sfti_crc32_table *table) {
+    crc_fill(table, CRC_CASTAGNOLI);
 }
 
 uint32_t sfti_crc32_add(const sfti_crc32_table *table, uint32_t crc, const void *bytes,

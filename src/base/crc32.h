@@ -11,11 +11,18 @@ typedef struct sfti_crc32_table {
 } sfti_crc32_table;
 
 void sfti_crc32_begin(sfti_crc32_table *table);
+/* The same for CRC-32C, of iSCSI, LevelDB and TensorFlow; sfti_crc32_add serves both. */
+void sfti_crc32c_begin(sfti_crc32_table *table);
 /* The sum of what crc is the sum of (0: of nothing) and these bytes. */
 uint32_t sfti_crc32_add(const sfti_crc32_table *table, uint32_t crc, const void *bytes,
                         size_t len);
 /* What the sum of some bytes adds to the sum of these and `len` more: the sum of all is this xor
  * the sum of the others. */
 uint32_t sfti_crc32_shift(uint32_t crc, uint64_t len);
+/* A CRC-32C as LevelDB stores it: rotated, plus a constant. */
+static inline uint32_t sfti_crc32c_unmask(uint32_t masked) {
+    uint32_t rotated = masked - UINT32_C(0xa282ead8);
+    return rotated >> 17 | rotated << 15;
+}
 
 #endif

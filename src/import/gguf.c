@@ -65,7 +65,7 @@ static sft_code read_version(gguf_file *f) {
 
 /* ── Rows ── */
 
-static sft_code read_shape(gguf_file *f, gguf_row *row) {
+static sft_code read_dimensions(gguf_file *f, gguf_row *row) {
     sfti_gguf_cursor *c = &f->cursor;
     uint64_t elements = 1, at = c->at;
     sft_code code = sfti_gguf_u32(c, &row->rank);
@@ -121,11 +121,11 @@ static sft_code place_row(gguf_file *f, const gguf_row *row, uint64_t offset_at)
                             "expected data of less than 2^64 bytes, found more");
 }
 
-static sft_code read_row(gguf_file *f, gguf_row *row) {
+static sft_code read_tensor_row(gguf_file *f, gguf_row *row) {
     sfti_gguf_cursor *c = &f->cursor;
     *row = (gguf_row){ .at = c->at };
     sft_code code = sfti_gguf_string(c, UINT64_MAX, &row->name);
-    if (!code) code = read_shape(f, row);
+    if (!code) code = read_dimensions(f, row);
     uint64_t type_at = c->at;
     if (!code) code = sfti_gguf_u32(c, &row->number);
     if (!code) code = sfti_gguf_number(c, 8, &row->offset);
@@ -139,7 +139,7 @@ static sft_code read_rows(gguf_file *f, uint64_t count) {
                                          sizeof *rows);
         if (!rows) return sfti_fail_memory(sfti_import_error(f->im), sizeof *rows);
         f->rows = rows;
-        sft_code code = read_row(f, &rows[f->count]);
+        sft_code code = read_tensor_row(f, &rows[f->count]);
         if (code) return code;
         f->count++;
     }
@@ -216,7 +216,7 @@ static sft_code read_file(gguf_model *model, const sft_source *source, bool firs
 #define PART_SUFFIX "-00001-of-00001.gguf"
 
 /* The name of part `number`, from 0, beside the first, which is named like it. */
-static sft_code name_part(gguf_model *model, const sfti_gguf_pairs *first, uint64_t number,
+static sft_code name_split(gguf_model *model, const sfti_gguf_pairs *first, uint64_t number,
                           sft_span *out) {
     char suffix[sizeof PART_SUFFIX];
     sft_span name = sfti_import_name(model->im);
@@ -239,7 +239,7 @@ static sft_code read_part(gguf_model *model, const sfti_gguf_pairs *first, uint6
     const sft_source *source;
     sfti_gguf_pairs pairs;
     sft_span name;
-    sft_code code = name_part(model, first, number, &name);
+    sft_code code = name_split(model, first, number, &name);
     if (!code) code = sfti_import_file(model->im, name, &source);
     if (code) return code;
     sfti_import_begin_shard(model->im, (uint32_t)number);

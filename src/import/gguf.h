@@ -71,7 +71,7 @@ extern const uint16_t sfti_gguf_iq2_xxs_grid[256], sfti_gguf_iq2_xs_grid[512];
 extern const uint16_t sfti_gguf_iq2_s_grid[1024];
 extern const uint16_t sfti_gguf_iq3_xxs_grid[256], sfti_gguf_iq3_s_grid[512];
 extern const uint16_t sfti_gguf_iq1_grid[2048];
-extern const int8_t sfti_gguf_iq1_values[4], sfti_gguf_iq2_values[4];
+extern const int8_t sfti_gguf_iq1_values[8], sfti_gguf_iq2_values[8];
 extern const int8_t sfti_gguf_iq3_xxs_values[8], sfti_gguf_iq3_s_values[8];
 
 #endif

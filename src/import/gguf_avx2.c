@@ -3,7 +3,6 @@
 #if defined(__x86_64__) && defined(__GNUC__)
 #include "base/endian.h"
 
-#include <cpuid.h>
 #include <immintrin.h>
 
 /* Codes are taken apart 16 bytes at a time and become floats eight at a time, by the operations of
@@ -223,21 +222,154 @@ A256 static void a256_tq2_0(const uint8_t *in, float *out, size_t count) {
     }
 }
 
+/* ── Grids ── */
+
+A256 static inline __m256 values_at(const int8_t values[8]) {
+    __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)values);
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
+}
+
+/* Eight fields of width bits, the lowest first, as indexes; only their low three bits count. */
+A256 static inline __m256 pick8(__m256 values, uint32_t fields, int width) {
+    const __m256i each = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    __m256i shifts = _mm256_mullo_epi32(each, _mm256_set1_epi32(width));
+    __m256i index = _mm256_srlv_epi32(_mm256_set1_epi32((int)fields), shifts);
+    index = _mm256_and_si256(index, _mm256_set1_epi32((1 << width) - 1));
+    return _mm256_permutevar8x32_ps(values, index);
+}
+
+A256 static inline void signed8(float *out, float d, __m256 values, uint32_t signs) {
+    const __m256i shifts = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
+    const __m256i highest = _mm256_set1_epi32(INT32_MIN);
+    __m256i sign = _mm256_sllv_epi32(_mm256_set1_epi32((int)signs), shifts);
+    sign = _mm256_and_si256(sign, highest);
+    __m256 product = _mm256_mul_ps(_mm256_set1_ps(d), values);
+    _mm256_storeu_ps(out, _mm256_xor_ps(product, _mm256_castsi256_ps(sign)));
+}
+
+A256 static inline float nibble_at(const uint8_t *scales, unsigned i) {
+    return (float)(scales[i / 2] >> (i % 2 * 4) & 15);
+}
+
+A256 static void a256_iq2_xxs(const uint8_t *in, float *out, size_t count) {
+    const __m256 values = values_at(sfti_gguf_iq2_values);
+    for (; count; count--, in += 66, out += 256) {
+        float d = half_at(in);
+        for (unsigned i = 0; i < 32; i++) {
+            const uint8_t *group = in + 2 + i / 4 * 8;
+            uint32_t rest = sfti_get_u32(group + 4);
+            signed8(out + 8 * i, d * (0.5f + (float)(rest >> 28)) * 0.25f,
+                    pick8(values, sfti_gguf_iq2_xxs_grid[group[i % 4]], 2),
+                    sfti_gguf_signs(rest >> (i % 4 * 7)));
+        }
+    }
+}
+
+A256 static void a256_iq2_xs(const uint8_t *in, float *out, size_t count) {
+    const __m256 values = values_at(sfti_gguf_iq2_values);
+    for (; count; count--, in += 74, out += 256) {
+        float d = half_at(in);
+        for (unsigned i = 0; i < 32; i++) {
+            uint32_t code = sfti_get_u16(in + 2 + 2 * i);
+            signed8(out + 8 * i, d * (0.5f + nibble_at(in + 66, i / 2)) * 0.25f,
+                    pick8(values, sfti_gguf_iq2_xs_grid[code & 511], 2),
+                    sfti_gguf_signs(code >> 9));
+        }
+    }
+}
+
+A256 static void a256_iq2_s(const uint8_t *in, float *out, size_t count) {
+    const __m256 values = values_at(sfti_gguf_iq2_values);
+    for (; count; count--, in += 82, out += 256) {
+        float d = half_at(in);
+        for (unsigned i = 0; i < 32; i++) {
+            uint32_t row = in[2 + i] | (in[66 + i / 4] >> (i % 4 * 2) & 3u) << 8;
+            signed8(out + 8 * i, d * (0.5f + nibble_at(in + 74, i / 2)) * 0.25f,
+                    pick8(values, sfti_gguf_iq2_s_grid[row], 2), in[34 + i]);
+        }
+    }
+}
+
+A256 static void a256_iq3_xxs(const uint8_t *in, float *out, size_t count) {
+    const __m256 values = values_at(sfti_gguf_iq3_xxs_values);
+    for (; count; count--, in += 98, out += 256) {
+        float d = half_at(in);
+        for (unsigned i = 0; i < 32; i++) {
+            const uint8_t *q = in + 2 + 2 * i;
+            uint32_t rest = sfti_get_u32(in + 66 + i / 4 * 4);
+            uint32_t first = sfti_gguf_iq3_xxs_grid[q[0]], second = sfti_gguf_iq3_xxs_grid[q[1]];
+            signed8(out + 8 * i, d * (0.5f + (float)(rest >> 28)) * 0.5f,
+                    pick8(values, first | second << 16, 4),
+                    sfti_gguf_signs(rest >> (i % 4 * 7)));
+        }
+    }
+}
+
+A256 static void a256_iq3_s(const uint8_t *in, float *out, size_t count) {
+    const __m256 values = values_at(sfti_gguf_iq3_s_values);
+    for (; count; count--, in += 110, out += 256) {
+        float d = half_at(in);
+        for (unsigned i = 0; i < 32; i++) {
+            const uint8_t *q = in + 2 + 2 * i;
+            uint32_t high = (uint32_t)in[66 + i / 4] >> (i % 4 * 2);
+            uint32_t first = sfti_gguf_iq3_s_grid[q[0] | (high & 1) << 8];
+            uint32_t second = sfti_gguf_iq3_s_grid[q[1] | (high & 2) << 7];
+            signed8(out + 8 * i, d * (1 + 2 * nibble_at(in + 106, i / 4)),
+                    pick8(values, first | second << 16, 4), in[74 + i]);
+        }
+    }
+}
+
+/* out = d * (values + shift), the shift 0.125 or -0.125. */
+A256 static inline void shifted8(float *out, float d, __m256 values, bool less) {
+    __m256 sum = _mm256_add_ps(values, _mm256_set1_ps(less ? -0.125f : 0.125f));
+    _mm256_storeu_ps(out, _mm256_mul_ps(_mm256_set1_ps(d), sum));
+}
+
+A256 static void a256_iq1_s(const uint8_t *in, float *out, size_t count) {
+    const __m256 values = values_at(sfti_gguf_iq1_values);
+    for (; count; count--, in += 50, out += 256) {
+        float d = half_at(in);
+        for (unsigned i = 0; i < 32; i++) {
+            uint32_t rest = sfti_get_u16(in + 34 + i / 4 * 2);
+            uint32_t row = in[2 + i] | (rest >> (i % 4 * 3) & 7) << 8;
+            shifted8(out + 8 * i, d * (float)(2 * (rest >> 12 & 7) + 1),
+                     pick8(values, sfti_gguf_iq1_grid[row], 2), rest >> 15);
+        }
+    }
+}
+
+A256 static void a256_iq1_m(const uint8_t *in, float *out, size_t count) {
+    const __m256 values = values_at(sfti_gguf_iq1_values);
+    for (; count; count--, in += 56, out += 256) {
+        float d = sfti_gguf_scale_iq1_m(in + 48);
+        for (unsigned i = 0; i < 32; i++) {
+            uint32_t scales = sfti_get_u16(in + 48 + i / 8 * 2);
+            unsigned rest = (unsigned)in[32 + i / 2] >> (i % 2 * 4);
+            uint32_t row = sfti_gguf_iq1_grid[in[i] | (rest & 7) << 8];
+            shifted8(out + 8 * i, d * (float)(2 * (scales >> (i % 8 / 2 * 3) & 7) + 1),
+                     pick8(values, row, 2), rest >> 3 & 1);
+        }
+    }
+}
+
 #undef A256
 
 static const sfti_gguf_unpack avx2_variants[] = {
-    [2] = a256_q4_0,    [3] = a256_q4_1,    [6] = a256_q5_0,  [7] = a256_q5_1,
-    [8] = a256_q8_0,    [10] = a256_q2_k,   [11] = a256_q3_k, [12] = a256_q4_k,
-    [13] = a256_q5_k,   [14] = a256_q6_k,   [20] = a256_iq4_nl,
-    [23] = a256_iq4_xs, [35] = a256_tq2_0,  [39] = a256_mxfp4, [40] = a256_nvfp4,
+    [2] = a256_q4_0,     [3] = a256_q4_1,     [6] = a256_q5_0,    [7] = a256_q5_1,
+    [8] = a256_q8_0,     [10] = a256_q2_k,    [11] = a256_q3_k,   [12] = a256_q4_k,
+    [13] = a256_q5_k,    [14] = a256_q6_k,    [16] = a256_iq2_xxs, [17] = a256_iq2_xs,
+    [18] = a256_iq3_xxs, [19] = a256_iq1_s,   [20] = a256_iq4_nl, [21] = a256_iq3_s,
+    [22] = a256_iq2_s,   [23] = a256_iq4_xs,  [29] = a256_iq1_m,  [35] = a256_tq2_0,
+    [39] = a256_mxfp4,   [40] = a256_nvfp4,
 };
 
 sfti_gguf_unpack sfti_gguf_avx2(uint32_t number) {
-    unsigned a, b, c, d;
     if (number >= sizeof avx2_variants / sizeof *avx2_variants) return NULL;
     __builtin_cpu_init();
-    if (!__builtin_cpu_supports("avx2")) return NULL;
-    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_F16C)) return NULL;
+    /* Not every compiler knows "f16c", which all processors with FMA have; and asking the processor
+     * itself takes microseconds in a virtual machine. */
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return NULL;
     return avx2_variants[number];
 }
 

@@ -1,8 +1,8 @@
 #include "base/endian.h"
 #include "import/gguf.h"
 
-const int8_t sfti_gguf_iq1_values[4] = { -1, 0, 1, 0 };
-const int8_t sfti_gguf_iq2_values[4] = { 8, 25, 43, 0 };
+const int8_t sfti_gguf_iq1_values[8] = { -1, 0, 1 };
+const int8_t sfti_gguf_iq2_values[8] = { 8, 25, 43 };
 const int8_t sfti_gguf_iq3_xxs_values[8] = { 4, 12, 20, 28, 36, 44, 52, 62 };
 const int8_t sfti_gguf_iq3_s_values[8] = { 1, 3, 5, 7, 9, 11, 13, 15 };
 
@@ -20,21 +20,23 @@ float sfti_gguf_scale_iq1_m(const uint8_t *scales) {
     return sfti_gguf_half(half);
 }
 
-/* Eight values of a row, or four each of two, with signs. */
+/* Without a branch: signs are as good as random. */
+static float with_sign(int value, unsigned negative) {
+    int sign = -(int)(negative & 1);
+    return (float)((value ^ sign) - sign);
+}
+
+/* Eight values of a row, or four each of two, with signs. No value is 0. */
 static void unpack_row(float *out, uint32_t row, float d, unsigned signs) {
-    for (unsigned i = 0; i < 8; i++) {
-        float value = d * (float)sfti_gguf_iq2_values[row >> (2 * i) & 3];
-        out[i] = signs >> i & 1 ? -value : value;
-    }
+    for (unsigned i = 0; i < 8; i++)
+        out[i] = d * with_sign(sfti_gguf_iq2_values[row >> (2 * i) & 3], signs >> i);
 }
 
 static void unpack_rows(float *out, uint32_t first, uint32_t second, const int8_t values[8],
                         float d, unsigned signs) {
     uint32_t rows = first | second << 16;
-    for (unsigned i = 0; i < 8; i++) {
-        float value = d * (float)values[rows >> (4 * i) & 7];
-        out[i] = signs >> i & 1 ? -value : value;
-    }
+    for (unsigned i = 0; i < 8; i++)
+        out[i] = d * with_sign(values[rows >> (4 * i) & 7], signs >> i);
 }
 
 static void unpack_shifted(float *out, uint32_t row, float d, float shift) {

@@ -30,16 +30,16 @@ static const value_type value_types[] = {
 };
 #define VALUE_TYPES (sizeof value_types / sizeof *value_types)
 
-typedef struct pair_key {
+typedef struct gguf_key {
     sft_span name;
     uint64_t at;
-} pair_key;
+} gguf_key;
 
 typedef struct pair_reader {
     sfti_gguf_cursor *c;
     sfti_import *im;
     bool report;
-    pair_key *keys;
+    gguf_key *keys;
     sfti_gguf_pairs *out;
 } pair_reader;
 
@@ -187,7 +187,7 @@ static sft_code read_array(pair_reader *r, sft_span key) {
 
 /* ── Keys ── */
 
-static sft_code read_key(pair_reader *r, pair_key *key) {
+static sft_code read_key(pair_reader *r, gguf_key *key) {
     const char *wrong = NULL;
     key->at = r->c->at;
     sft_code code = sfti_gguf_string(r->c, MOST_KEY, &key->name);
@@ -202,7 +202,7 @@ static sft_code read_key(pair_reader *r, pair_key *key) {
                      "expected a key of 1 to %d bytes, found %s", MOST_KEY, wrong);
 }
 
-static sft_code read_pair(pair_reader *r, pair_key *key) {
+static sft_code read_pair(pair_reader *r, gguf_key *key) {
     const value_type *type = NULL;
     sft_code code = read_key(r, key);
     if (!code) code = read_type(r, &type);
@@ -213,15 +213,16 @@ static sft_code read_pair(pair_reader *r, pair_key *key) {
 }
 
 static int compare_pair_keys(const void *ctx, uint32_t a, uint32_t b) {
-    const pair_key *keys = ctx;
+    const gguf_key *keys = ctx;
     return sfti_bytes_compare(keys[a].name, keys[b].name);
 }
 
 static sft_code check_unique(pair_reader *r, size_t count) {
-    uint32_t *order = sfti_arena_sorted(sfti_import_arena(r->im), count, compare_pair_keys, r->keys);
+    uint32_t *order = sfti_arena_sorted(sfti_import_arena(r->im), count, compare_pair_keys,
+                                        r->keys);
     if (!order) return sfti_fail_memory(sfti_import_error(r->im), count * sizeof *order);
     for (size_t i = 1; i < count; i++) {
-        const pair_key *key = &r->keys[order[i]];
+        const gguf_key *key = &r->keys[order[i]];
         if (!sft_span_equal(key->name, r->keys[order[i - 1]].name)) continue;
         return sfti_fail(sfti_import_error(r->im), SFT_FOREIGN_AMBIGUOUS, key->at,
                          "expected each key once, found \"%.*s\" twice", SFTI_CLIP(key->name, 200));
@@ -239,7 +240,7 @@ sft_code sfti_gguf_read_pairs(sfti_gguf_cursor *c, uint64_t count, bool report,
                          "expected at most %d key-value pairs, found %llu", MOST_PAIRS,
                          (unsigned long long)count);
     for (size_t i = 0; i < count; i++) {
-        pair_key *keys = sfti_arena_grow(sfti_import_arena(c->im), r.keys, i, 1, &cap,
+        gguf_key *keys = sfti_arena_grow(sfti_import_arena(c->im), r.keys, i, 1, &cap,
                                          sizeof *keys);
         if (!keys) return sfti_fail_memory(sfti_import_error(c->im), sizeof *keys);
         r.keys = keys;

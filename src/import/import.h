@@ -88,6 +88,9 @@ sft_code sfti_import_own(sfti_import *im, const sft_source *made, const sft_sour
  * else SFT_FOREIGN_CHECKSUM. */
 sft_code sfti_import_crc32(sfti_import *im, const sft_source *source, uint64_t begin,
                            uint64_t len, uint32_t crc32);
+/* The same with a CRC-32C, not masked. */
+sft_code sfti_import_crc32c(sfti_import *im, const sft_source *source, uint64_t begin,
+                            uint64_t len, uint32_t crc32c);
 
 /* That many tensors will be added: their table need not grow. */
 sft_code sfti_import_expect(sfti_import *im, uint64_t tensors);

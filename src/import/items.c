@@ -228,10 +228,19 @@ sft_code sfti_import_meta(sfti_import *im, const char *key, sft_span value) {
     return SFT_OK;
 }
 
+static sft_code add_record(sfti_import *im, sfti_record record) {
+    sfti_record *kept = sfti_list_more(im, &im->records, sizeof *kept);
+    if (!kept) return SFT_OUT_OF_MEMORY;
+    *kept = record;
+    return SFT_OK;
+}
+
 sft_code sfti_import_crc32(sfti_import *im, const sft_source *source, uint64_t begin,
                            uint64_t len, uint32_t crc32) {
-    sfti_record *record = sfti_list_more(im, &im->records, sizeof *record);
-    if (!record) return SFT_OUT_OF_MEMORY;
-    *record = (sfti_record){ source, begin, len, crc32 };
-    return SFT_OK;
+    return add_record(im, (sfti_record){ source, begin, len, crc32, false });
+}
+
+sft_code sfti_import_crc32c(sfti_import *im, const sft_source *source, uint64_t begin,
+                            uint64_t len, uint32_t crc32c) {
+    return add_record(im, (sfti_record){ source, begin, len, crc32c, true });
 }

@@ -41,6 +41,7 @@ static const onnx_type onnx_types[] = {
     { 17, SFT_F8_E4M3, INTS, 0 },       { 18, SFT_F8_E4M3FNUZ, INTS, 0 },
     { 19, SFT_F8_E5M2, INTS, 0 },       { 20, SFT_F8_E5M2FNUZ, INTS, 0 },
     { 23, SFT_F4, INTS, 0 },            { 24, SFT_F8_E8M0, INTS, 0 },
+    { 27, SFT_F6_E2M3, 0, 0 },          { 28, SFT_F6_E3M2, 0, 0 },
 };
 
 static const char *const onnx_type_names[] = {
@@ -252,6 +253,10 @@ static sft_code put_all(onnx_tensor *t, onnx_numbers *n, const onnx_type *type, 
 static sft_code typed_item(onnx_tensor *t, const onnx_type *type, uint64_t begin, uint64_t end,
                            sfti_item *item) {
     unsigned bits = sft_dtype_describe(type->dtype)->bits;
+    if (type->field == 0)
+        return sfti_import_refuse(t->im, t->name, end - begin, SFT_FOREIGN_KIND, t->at,
+                                  "expected elements of 6 bits in raw_data, found them one by "
+                                  "one");
     if (t->typed != type->field)
         return sfti_fail_tensor(sfti_import_error(t->im), SFT_FOREIGN_SYNTAX, t->at, t->name,
                                 "expected elements in field %u, found field %llu", type->field,
@@ -334,6 +339,7 @@ sft_code sfti_onnx_tensor(sfti_import *im, const sfti_wire *wire, const sfti_wir
         code = external_item(&t, &item);
     } else if (t.typed) {
         code = typed_item(&t, type, field->begin, field->end, &item);
+        if (!code && !type->field) return SFT_OK; /* left out */
     } else {
         item.begin = t.raw;
         item.stored = t.raw_end - t.raw;

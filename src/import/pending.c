@@ -12,4 +12,3 @@
 
 PENDING(torch_tar)
 PENDING(msgpack)
-PENDING(tf_bundle)

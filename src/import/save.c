@@ -23,8 +23,8 @@ typedef struct checked {
 static sft_code fail_checksum(const sfti_record *record, sft_span name, uint32_t found,
                               sft_error *err) {
     return sfti_fail_tensor(err, SFT_FOREIGN_CHECKSUM, record->begin, name,
-                            "expected bytes with the recorded CRC-32 %08x, found %08x",
-                            record->crc32, found);
+                            "expected bytes with the recorded CRC-32%s %08x, found %08x",
+                            record->castagnoli ? "C" : "", record->crc, found);
 }
 
 static sft_code verify_record(const sfti_record *record, const sfti_crc32_table *table,
@@ -37,7 +37,7 @@ static sft_code verify_record(const sfti_record *record, const sfti_crc32_table 
         crc = sfti_crc32_add(table, crc, buffer, some);
         at += some;
     }
-    return crc == record->crc32 ? SFT_OK : fail_checksum(record, name, crc, err);
+    return crc == record->crc ? SFT_OK : fail_checksum(record, name, crc, err);
 }
 
 static sft_code read_checked(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
@@ -51,7 +51,7 @@ static sft_code read_checked(void *ctx, uint64_t offset, void *into, size_t len,
     if (offset != c->next) return SFT_OK; /* again, or in another order: saving never does */
     c->crc = sfti_crc32_add(c->table, c->crc, into, len);
     c->next += len;
-    if (c->next < c->record->len || c->crc == c->record->crc32) return SFT_OK;
+    if (c->next < c->record->len || c->crc == c->record->crc) return SFT_OK;
     return fail_checksum(c->record, c->name, c->crc, err);
 }
 
@@ -71,7 +71,7 @@ typedef struct saving {
     sfti_arena arena;
     const sft_import *im;
     const uint32_t *order; /* records by source and beginning */
-    sfti_crc32_table table;
+    sfti_crc32_table tables[2]; /* CRC-32, CRC-32C */
     sft_part *parts;
     sft_source *sources;
     bool *done; /* records that need no reading */
@@ -104,6 +104,7 @@ static sft_code verify_part(saving *s, size_t i, bool copying, const sft_job *jo
     size_t at = record_of(s, item);
     if (at == SIZE_MAX || s->done[at]) return SFT_OK;
     const sfti_record *record = &s->im->records.at[at];
+    const sfti_crc32_table *table = &s->tables[record->castagnoli];
     uint64_t bytes;
     s->done[at] = true;
     sft_code code = sft_shape_size(part->spec.dtype, part->spec.shape, part->spec.rank, NULL,
@@ -113,7 +114,7 @@ static sft_code verify_part(saving *s, size_t i, bool copying, const sft_job *jo
         && bytes == record->len) {
         checked *c = sfti_arena_take(&s->arena, sizeof *c);
         if (!c) return sfti_fail_memory(err, sizeof *c);
-        *c = (checked){ record, &s->table, 0, 0, part->spec.name };
+        *c = (checked){ record, table, 0, 0, part->spec.name };
         s->sources[i] = (sft_source){ c, &checked_source_vtable, record->len, NULL, false };
         s->parts[i].source = &s->sources[i];
         s->parts[i].begin = 0;
@@ -122,7 +123,7 @@ static sft_code verify_part(saving *s, size_t i, bool copying, const sft_job *jo
     code = sfti_job_tick(job, s->at, s->total, err);
     if (code) return code;
     sfti_total_add(&s->at, record->len);
-    return verify_record(record, &s->table, part->spec.name, s->buffer, err);
+    return verify_record(record, table, part->spec.name, s->buffer, err);
 }
 
 static sft_code verify_parts(saving *s, bool copying, const sft_job *job, sft_error *err) {
@@ -136,7 +137,8 @@ static sft_code verify_parts(saving *s, bool copying, const sft_job *job, sft_er
         return sfti_fail_memory(err, VERIFY_BYTES);
     memset(s->done, 0, records * sizeof *s->done);
     memcpy(s->parts, s->im->parts.at, count * sizeof *s->parts);
-    sfti_crc32_begin(&s->table);
+    sfti_crc32_begin(&s->tables[0]);
+    sfti_crc32c_begin(&s->tables[1]);
     for (size_t i = 0; i < records; i++) sfti_total_add(&s->total, s->im->records.at[i].len);
     for (size_t i = 0; records > 0 && i < count; i++) {
         sft_code code = verify_part(s, i, copying, job, err);

@@ -17,7 +17,8 @@ typedef struct sfti_held {
 typedef struct sfti_record {
     const sft_source *source;
     uint64_t begin, len;
-    uint32_t crc32;
+    uint32_t crc;
+    bool castagnoli; /* it is a CRC-32C */
 } sfti_record;
 
 /* More different globals than these are only counted. */

@@ -1,36 +1,34 @@
 #include "import/wire.h"
 
-#include "base/endian.h"
-
-#include <string.h>
-
 sft_code sfti_wire_open(sfti_import *im, const sft_source *source, uint64_t begin, uint64_t end,
                         sfti_wire *out) {
-    *out = (sfti_wire){ im, source, begin, end, 0, 0, NULL };
-    out->buffer = sfti_arena_take(sfti_import_arena(im), SFTI_WIRE_BUFFER);
-    return out->buffer ? SFT_OK : sfti_fail_memory(sfti_import_error(im), SFTI_WIRE_BUFFER);
+    *out = (sfti_wire){ im, source, begin, end, NULL };
+    out->buffer = sfti_arena_take(sfti_import_arena(im), sizeof *out->buffer);
+    if (!out->buffer) return sfti_fail_memory(sfti_import_error(im), sizeof *out->buffer);
+    out->buffer->len = 0;
+    return SFT_OK;
 }
 
 sfti_wire sfti_wire_inside(const sfti_wire *wire, uint64_t begin, uint64_t end) {
     sfti_wire inside = *wire;
     inside.at = begin;
     inside.end = end;
-    inside.len = 0;
     return inside;
 }
 
 /* The byte at wire->at, which is before the end. */
 static sft_code wire_byte(sfti_wire *wire, uint8_t *out) {
-    if (wire->at < wire->have || wire->at - wire->have >= wire->len) {
-        uint64_t left = wire->end - wire->at;
-        size_t some = left < 256 ? (size_t)left : wire->len ? SFTI_WIRE_BUFFER : 256;
-        if (some > left) some = (size_t)left;
-        sft_code code = sfti_import_read(wire->im, wire->source, wire->at, wire->buffer, some);
+    sfti_wire_buffer *buffer = wire->buffer;
+    if (wire->at < buffer->have || wire->at - buffer->have >= buffer->len) {
+        uint64_t left = wire->source->size - wire->at;
+        size_t some = left < SFTI_WIRE_BUFFER ? (size_t)left : SFTI_WIRE_BUFFER;
+        buffer->len = 0;
+        sft_code code = sfti_import_read(wire->im, wire->source, wire->at, buffer->bytes, some);
         if (code) return code;
-        wire->have = wire->at;
-        wire->len = some;
+        buffer->have = wire->at;
+        buffer->len = some;
     }
-    *out = wire->buffer[wire->at++ - wire->have];
+    *out = buffer->bytes[wire->at++ - buffer->have];
     return SFT_OK;
 }
 

@@ -12,16 +12,21 @@ typedef enum sfti_wire_type {
     SFTI_WIRE_32 = 5
 } sfti_wire_type;
 
+#define SFTI_WIRE_BUFFER ((size_t)4 << 10) /* more would be read in vain: most bytes are skipped */
+
+/* Bytes [have, have + len) of a source. */
+typedef struct sfti_wire_buffer {
+    uint64_t have, len;
+    uint8_t bytes[SFTI_WIRE_BUFFER];
+} sfti_wire_buffer;
+
 /* Bytes [at, end) of a source that are a message, or packed numbers. */
 typedef struct sfti_wire {
     sfti_import *im;
     const sft_source *source;
     uint64_t at, end;
-    uint64_t have, len; /* bytes [have, have + len) of the source are in buffer */
-    uint8_t *buffer;
+    sfti_wire_buffer *buffer;
 } sfti_wire;
-
-#define SFTI_WIRE_BUFFER ((size_t)64 << 10)
 
 typedef struct sfti_wire_field {
     uint64_t number;
@@ -34,7 +39,7 @@ typedef struct sfti_wire_field {
 /* Bytes [begin, end); the buffer is in the import's arena. SFT_OUT_OF_MEMORY. */
 sft_code sfti_wire_open(sfti_import *im, const sft_source *source, uint64_t begin, uint64_t end,
                         sfti_wire *out);
-/* Another range of the same source, with the same buffer: only one of the two is read at a time. */
+/* Another range of the same source, with the same buffer. */
 sfti_wire sfti_wire_inside(const sfti_wire *wire, uint64_t begin, uint64_t end);
 
 /* The next field; *more is false at the end. SFT_FOREIGN_SYNTAX, _TRUNCATED. */

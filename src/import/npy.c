@@ -274,8 +274,8 @@ static sft_code npy_crc32(sfti_import *im, const npy_place *p, const uint8_t *he
 
 static sft_code npy_add(sfti_import *im, const npy_place *p, sft_span name) {
     uint8_t buffer[NPY_HEAD];
-    const uint8_t *head;
-    uint64_t text, data;
+    const uint8_t *head = buffer;
+    uint64_t text = 0, data = 0;
     npy_array array;
     sft_code code = npy_load(im, p, buffer, &head, &text, &data);
     if (!code) {

@@ -11,4 +11,3 @@
     }
 
 PENDING(torch_tar)
-PENDING(msgpack)

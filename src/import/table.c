@@ -120,7 +120,7 @@ static sft_code read_block(table *t, const handle *h, char *last) {
     size_t last_len = t->key_len;
     if (t->has_key) memcpy(last, t->key, last_len);
     for (t->key_len = 0; !code && block.at < block.end;) {
-        sft_span value;
+        sft_span value = { NULL, 0 };
         uint64_t at = block.begin + block.at;
         code = next_entry(t, &block, &value);
         if (!code) code = check_order(t, (sft_span){ last, last_len }, at);
@@ -164,7 +164,7 @@ static sft_code read_blocks(table *t, const handle *index, char *last, char *key
     names.key = keys;
     sft_code code = load_block(t, index, &block);
     while (!code && block.at < block.end) {
-        sft_span value;
+        sft_span value = { NULL, 0 };
         handle h;
         size_t at = 0;
         uint64_t begin = block.begin + block.at;

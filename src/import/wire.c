@@ -16,8 +16,7 @@ sfti_wire sfti_wire_inside(const sfti_wire *wire, uint64_t begin, uint64_t end) 
     return inside;
 }
 
-/* The byte at wire->at, which is before the end. */
-static sft_code wire_byte(sfti_wire *wire, uint8_t *out) {
+sft_code sfti_wire_byte(sfti_wire *wire, uint8_t *out) {
     sfti_wire_buffer *buffer = wire->buffer;
     if (wire->at < buffer->have || wire->at - buffer->have >= buffer->len) {
         uint64_t left = wire->source->size - wire->at;
@@ -44,7 +43,7 @@ sft_code sfti_wire_varint(sfti_wire *wire, uint64_t *out) {
     *out = 0;
     for (unsigned shift = 0; byte & 0x80; shift += 7) {
         if (wire->at >= wire->end) return wire_short(wire, begin, "a number");
-        sft_code code = wire_byte(wire, &byte);
+        sft_code code = sfti_wire_byte(wire, &byte);
         if (code) return code;
         if (shift > 63 || (shift == 63 && (byte & 0x7f) > 1))
             return sfti_fail(sfti_import_error(wire->im), SFT_FOREIGN_SYNTAX, begin,
@@ -60,7 +59,7 @@ static sft_code wire_fixed(sfti_wire *wire, size_t len, uint64_t *out) {
     *out = 0;
     if (wire->end - wire->at < len) return wire_short(wire, begin, "a number");
     for (size_t i = 0; i < len; i++) {
-        sft_code code = wire_byte(wire, &byte);
+        sft_code code = sfti_wire_byte(wire, &byte);
         if (code) return code;
         *out |= (uint64_t)byte << 8 * i;
     }

@@ -44,6 +44,8 @@ sfti_wire sfti_wire_inside(const sfti_wire *wire, uint64_t begin, uint64_t end);
 
 /* The next field; *more is false at the end. SFT_FOREIGN_SYNTAX, _TRUNCATED. */
 sft_code sfti_wire_next(sfti_wire *wire, sfti_wire_field *out, bool *more);
+/* The byte at wire->at, which must be before its end. */
+sft_code sfti_wire_byte(sfti_wire *wire, uint8_t *out);
 /* A number of at most 64 bits at wire->at. */
 sft_code sfti_wire_varint(sfti_wire *wire, uint64_t *out);
 /* The contents of a BYTES field as text in the arena, at most `most` bytes. */

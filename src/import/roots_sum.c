@@ -136,12 +136,17 @@ static void sum_add(sfti_sum *to, const sfti_sum *more) {
  * nothing to what is within it, and finishes later, which is how sfti_sum_enters knows. */
 sft_code sfti_sums_count(sfti_sums *sums, sfti_value *root) {
     sum_walk walk = { 0 };
+    uint64_t looked = 0;
     sft_code code = is_container(root) && root->sum == 0 ? sum_enter(sums, &walk, root) : SFT_OK;
     while (walk.depth > 0 && !code) {
         sum_frame *frame = &walk.at[walk.depth - 1];
         sfti_sum *own = &sums->all[frame->value->sum - 1];
         sfti_child child;
-        if (!sfti_value_child(frame->value, frame->next, &child)) {
+        if (++looked > SFTI_SUM_CHILDREN) {
+            code = sfti_fail(sfti_import_error(sums->im), SFT_FOREIGN_TABLE, frame->value->at,
+                             "expected at most %llu values in containers, found more",
+                             (unsigned long long)SFTI_SUM_CHILDREN);
+        } else if (!sfti_value_child(frame->value, frame->next, &child)) {
             own->finished = ++sums->finished;
             if (--walk.depth > 0)
                 sum_add(&sums->all[walk.at[walk.depth - 1].value->sum - 1], own);

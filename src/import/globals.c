@@ -31,7 +31,7 @@ static const global_row rows[] = {
     { "builtins", "frozenset", SFTI_MEANS_SET },
     { "builtins", "complex", SFTI_MEANS_VALUE },
     { "builtins", "bytearray", SFTI_MEANS_VALUE },
-    { "builtins", "bytes", SFTI_MEANS_VALUE },
+    { "builtins", "bytes", SFTI_MEANS_BYTES },
     { "builtins", "slice", SFTI_MEANS_VALUE },
     { "builtins", "range", SFTI_MEANS_VALUE },
     { "builtins", "int", SFTI_MEANS_VALUE },

@@ -55,7 +55,7 @@ def same(found, tensors):
     wanted = {name: make.raw(tensor) for name, tensor in tensors.items()}
     assert found.keys() == wanted.keys(), found.keys() ^ wanted.keys()
     for name, value in wanted.items():
-        assert found[name] == value, (name, found[name], value)
+        assert found[name] == value, (name, str(found[name])[:300], str(value)[:300])
 
 
 def save(tree, path, **options):

@@ -24,7 +24,8 @@ def raw(value):
         little = np.ascontiguousarray(value).reshape(value.shape)
         little = little.astype(little.dtype.newbyteorder("<"))
         return NUMPY[little.dtype.str], list(value.shape), little.tobytes()
-    plain = value.detach().resolve_conj().resolve_neg().reshape(-1).clone()
+    plain = torch.empty(value.numel(), dtype=value.dtype)
+    plain.copy_(value.detach().resolve_conj().resolve_neg().reshape(-1))
     return DTYPES[value.dtype], list(value.shape), plain.view(torch.uint8).numpy().tobytes()
 
 
@@ -68,10 +69,12 @@ def random_view(rng, tensor):
         return tensor[:1].expand(rng.choice([1, 3]) if tensor.shape[0] else 0, *tensor.shape[1:])
     if how == 4 and tensor.dim() > 1 and tensor.shape[0]:
         return tensor[tensor.shape[0] - 1]
-    if how == 5 and tensor.dtype == torch.complex64:
+    # PyTorch changes the bits of a NaN where it turns its sign.
+    if how == 5 and tensor.dtype == torch.complex64 and not tensor.isnan().any():
         return tensor.conj()
-    if how == 6 and tensor.dtype == torch.complex64 and tensor.numel():
-        return tensor.conj().imag
+    if how == 6 and tensor.dtype in (torch.float32, torch.bfloat16, torch.complex64) \
+            and not tensor.isnan().any():
+        return torch._neg_view(tensor)  # pylint: disable=protected-access
     if how == 7:
         return tensor.unsqueeze(0).expand(2, *tensor.shape)
     return tensor

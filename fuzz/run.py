@@ -24,7 +24,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SEEDS = os.path.join(ROOT, "fuzz", "corpus")
 HARNESSES = {"open": "open", "walk": "open", "scan": "open", "slice": "slice", "json": "json",
              "index": "index", "info": "info", "beside": "beside", "dataset": "dataset",
-             "command": "command"}  # name: its seeds
+             "import": "import", "command": "command"}  # name: its seeds
 DICTIONARIES = {"info": "info.dict", "beside": "info.dict", "dataset": "command.dict",
                 "command": "command.dict"}
 

@@ -1,3 +1,4 @@
+#include "base/endian.h"
 #include "import/state.h"
 
 #include "safetensors_convert.h"
@@ -45,12 +46,25 @@ static sft_code fail_range(const codec_source *s, uint64_t first, const float *v
     return code;
 }
 
+/* As little-endian bytes, which they are on most hosts. */
+static void store_values(float *values, size_t count) {
+    const uint16_t one = 1;
+    uint8_t *at = (uint8_t *)values, low;
+    memcpy(&low, &one, sizeof low);
+    for (size_t i = 0; low != 1 && i < count; i++, at += 4) {
+        uint32_t bits;
+        memcpy(&bits, at, sizeof bits);
+        sfti_put_u32(at, bits);
+    }
+}
+
 /* Values of whole blocks [first, first + count) elements to `out`. in: their blocks. */
 static sft_code compute(const codec_source *s, const uint8_t *in, uint64_t first, size_t count,
                         float *values, uint8_t *out, sft_error *err) {
     s->codec->unpack(in, values, count / s->codec->elements);
     if (s->to == SFT_F16 && !fits_f16(values, count))
         return fail_range(s, first, values, count, err);
+    store_values(values, count);
     return sft_cast(SFT_F32, values, s->to, out, count, NULL, NULL, err);
 }
 

@@ -136,7 +136,7 @@ static sft_code verify_parts(saving *s, bool copying, const sft_job *job, sft_er
     if (!s->parts || !s->sources || !s->done || !s->buffer || !s->order)
         return sfti_fail_memory(err, VERIFY_BYTES);
     memset(s->done, 0, records * sizeof *s->done);
-    memcpy(s->parts, s->im->parts.at, count * sizeof *s->parts);
+    if (count > 0) memcpy(s->parts, s->im->parts.at, count * sizeof *s->parts);
     sfti_crc32_begin(&s->tables[0]);
     sfti_crc32c_begin(&s->tables[1]);
     for (size_t i = 0; i < records; i++) sfti_total_add(&s->total, s->im->records.at[i].len);

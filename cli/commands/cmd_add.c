@@ -139,8 +139,7 @@ const cli_command cli_add_command = {
     "in any byte order, C or Fortran order) and replaces FILE atomically; with -o it is written "
     "to OUT instead. A name that exists is an error, or is replaced with --replace. Mode, "
     "metadata and all other tensors are kept; digests of the old data (sshs_model_hash, "
-    "sshs_legacy_hash, modelspec.hash_*) are dropped.
-"
+    "sshs_legacy_hash, modelspec.hash_*) are dropped.\n"
     "For a model with an index, new tensors go to the last shard, and replaced ones stay in "
     "theirs: the shard is written under a new name, then the index, then the old shard is "
     "removed unless another index in the folder names it. With -o the whole model becomes one "

@@ -115,6 +115,15 @@ static sft_code check_shape(sfti_import *im, const sfti_item *item) {
                             (unsigned long long)need, (unsigned long long)size);
 }
 
+sft_code sfti_import_expect(sfti_import *im, uint64_t tensors) {
+    size_t more = tensors < (1 << 20) ? (size_t)tensors : 1 << 20; /* the rest as they come */
+    sfti_item *items = sfti_arena_grow(&im->arena, im->items.at, im->items.count, more,
+                                       &im->items.cap, sizeof *items);
+    if (!items) return sfti_fail_memory(im->err, more * sizeof *items);
+    im->items.at = items;
+    return SFT_OK;
+}
+
 sft_code sfti_import_add(sfti_import *im, const sfti_item *item) {
     size_t left = im->left.count;
     sft_code code = check_name(im, item);

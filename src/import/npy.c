@@ -101,6 +101,7 @@ static const npy_type npy_types[] = {
     { "u4", SFT_U32, 4, false },  { "i8", SFT_I64, 8, false }, { "u8", SFT_U64, 8, false },
     { "f2", SFT_F16, 2, false },  { "f4", SFT_F32, 4, false }, { "f8", SFT_F64, 8, false },
     { "c8", SFT_C64, 4, false },  { "V1", SFT_U8, 0, true },   { "V2", SFT_U16, 2, true },
+    { "f1", SFT_U8, 0, true }, /* its float8_e5m2 */
 };
 
 typedef struct npy_refusal {

@@ -10,10 +10,12 @@ sft_code sfti_storages_begin(sfti_storages *storages, sfti_import *im, uint64_t 
     uint64_t seed[2];
     sfti_seed_draw(storages, seed);
     storages->im = im;
-    bool has = sfti_fits_size(most) && sfti_names_begin(&storages->names, (size_t)most, seed,
-                                                        storage_key, storages,
-                                                        sfti_import_arena(im));
-    return has ? SFT_OK : sfti_fail_memory(sfti_import_error(im), most);
+    sfti_arena *arena = sfti_import_arena(im);
+    bool has = sfti_fits_size(most) && most < UINT32_MAX - 1 &&
+               sfti_names_begin(&storages->names, (size_t)most + 1, seed, storage_key, storages,
+                               arena);
+    if (has) storages->all = sfti_arena_array(arena, most + 1, sizeof *storages->all);
+    return has && storages->all ? SFT_OK : sfti_fail_memory(sfti_import_error(im), most);
 }
 
 static sft_code bad_id(const sfti_storages *storages, const sfti_value *id, const char *found) {
@@ -44,22 +46,6 @@ static sft_code storage_parse(const sfti_storages *storages, const sfti_value *i
     return SFT_OK;
 }
 
-static sft_code storage_add(sfti_storages *storages, const sfti_storage *parsed,
-                            sfti_storage **out) {
-    sfti_storage *grown = sfti_arena_grow(sfti_import_arena(storages->im), storages->all,
-                                          storages->count, 1, &storages->cap, sizeof *grown);
-    if (!grown || storages->count >= UINT32_MAX - 1)
-        return sfti_fail_memory(sfti_import_error(storages->im), sizeof *grown);
-    storages->all = grown;
-    *out = &grown[storages->count++];
-    **out = *parsed;
-    (*out)->id = (uint32_t)storages->count;
-    (void)sfti_names_put(&storages->names, parsed->key,
-                         sfti_names_hash(parsed->key, storages->names.seed),
-                         (uint32_t)storages->count - 1);
-    return SFT_OK;
-}
-
 /* PyTorch before 1.6: (key, first element, elements) of a storage that lies within this one. */
 static sft_code storage_view(const sfti_storages *storages, const sfti_value *view,
                              const sfti_storage *whole, sfti_storage *out) {
@@ -79,25 +65,29 @@ static sft_code storage_view(const sfti_storages *storages, const sfti_value *vi
     return SFT_OK;
 }
 
+/* An id is put in the table as if it were new; if it is not, its place is used again. There is one
+ * more place than ids, so the last has one, too. */
 sft_code sfti_storages_get(sfti_storages *storages, const sfti_value *id,
                            const sfti_storage **out) {
-    sfti_storage parsed = { 0 }, *storage;
-    sft_code code = storage_parse(storages, id, &parsed);
+    sfti_storage *parsed = &storages->all[storages->count];
+    *parsed = (sfti_storage){ .id = (uint32_t)storages->count + 1 };
+    sft_code code = storage_parse(storages, id, parsed);
     if (code) return code;
-    uint32_t entry = sfti_names_find(&storages->names, parsed.key);
-    if (entry == SFTI_NO_NAME) {
-        code = storages->locate(storages, &parsed);
-        if (!code) code = storage_add(storages, &parsed, &storage);
+    uint64_t hash = sfti_names_hash(parsed->key, storages->names.seed);
+    uint32_t entry = sfti_names_put(&storages->names, parsed->key, hash,
+                                    (uint32_t)storages->count);
+    sfti_storage *storage = &storages->all[entry];
+    if (storage == parsed) {
+        storages->count++;
+        code = storages->locate(storages, storage);
         if (code) return code;
-    } else {
-        storage = &storages->all[entry];
-        if (storage->dtype != parsed.dtype || storage->bytes != parsed.bytes)
-            return sfti_fail(sfti_import_error(storages->im), SFT_FOREIGN_AMBIGUOUS, id->at,
-                             "expected storage %.*s to be %llu bytes of %s as at byte %llu, found "
-                             "%llu of %s", SFTI_CLIP(storage->key, 40),
-                             (unsigned long long)storage->bytes, storage->dtype->name,
-                             (unsigned long long)storage->at, (unsigned long long)parsed.bytes,
-                             parsed.dtype->name);
+    } else if (storage->dtype != parsed->dtype || storage->bytes != parsed->bytes) {
+        return sfti_fail(sfti_import_error(storages->im), SFT_FOREIGN_AMBIGUOUS, id->at,
+                         "expected storage %.*s to be %llu bytes of %s as at byte %llu, found "
+                         "%llu of %s", SFTI_CLIP(storage->key, 40),
+                         (unsigned long long)storage->bytes, storage->dtype->name,
+                         (unsigned long long)storage->at, (unsigned long long)parsed->bytes,
+                         parsed->dtype->name);
     }
     *out = storage;
     const sfti_value *view = sfti_value_item(id, 5);

@@ -18,7 +18,7 @@ typedef struct sfti_storages sfti_storages;
 struct sfti_storages {
     sfti_import *im;
     sfti_storage *all;
-    size_t count, cap;
+    size_t count;
     sfti_names names;
     bool big_endian;
     /* Find the bytes of a storage that is used for the first time: source, begin. Its size was
@@ -27,7 +27,7 @@ struct sfti_storages {
     const void *ctx;
 };
 
-/* A table for as many storages at most. */
+/* A table of the storages that as many ids name at most. */
 sft_code sfti_storages_begin(sfti_storages *storages, sfti_import *im, uint64_t most);
 /* The storage that a persistent id names: ("storage", type, key, location, elements[, view]).
  * SFT_FOREIGN_SYNTAX: an id of another shape; SFT_FOREIGN_AMBIGUOUS: one that contradicts another

@@ -93,6 +93,16 @@ def test_nothing_is_required_at_run_time(unpacked):
     assert required == []
 
 
+def test_the_extras_of_the_official_package_are_there(unpacked):
+    from importlib.metadata import metadata
+    theirs = set(metadata("safetensors").get_all("Provides-Extra"))
+    text, = unpacked.glob("*.dist-info/METADATA")
+    ours = set(re.findall(r"^Provides-Extra: (\S+)$", text.read_text(), re.MULTILINE))
+    assert theirs - ours == {"dev", "quality", "testing"}  # for those who develop it
+    facts = text.read_text().partition("\n\n")[0]
+    assert "\nAuthor: " in facts and facts.count("\nClassifier: ") > 12
+
+
 def binaries(unpacked):
     return [unpacked / "libsafetensors/_core.abi3.so", *unpacked.glob("*.data/scripts/*")]
 

@@ -5,7 +5,7 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, Protocol, SupportsIndex, Union, final
 
-from ._types import TensorStats
+from ._types import EditResult, TensorStats
 
 __version__: str
 DTYPES: dict[str, tuple[int, str]]
@@ -41,6 +41,8 @@ class _ReadAt(Protocol):
 class _FileLike(Protocol):
     def read(self, n: int, /) -> bytes: ...
     def seek(self, offset: int, whence: int = 0, /) -> int: ...
+class _Writable(Protocol):
+    def write(self, data: bytes, /) -> object: ...
 _Path = Union[str, bytes, PathLike[str], PathLike[bytes]]
 _Source = Union[str, PathLike[str], PathLike[bytes], bytes, bytearray, memoryview, _FileLike,
                 _ReadAt]
@@ -71,13 +73,13 @@ class File(Mapping[str, Tensor]):
     def get(self, name: str, default: Any = None) -> Any: ...  # type: ignore[override]
     def metadata(self) -> dict[str, str] | None:
         """None if there is no __metadata__. If shards disagree about a key, the first one wins."""
-    def numpy(self, names: Iterable[str] | None = None,
-              progress: _Progress = None) -> dict[str, Any]:
+    def numpy(self, names: Iterable[str] | None = None, progress: _Progress = None, *,
+              dtype: Any = None) -> dict[str, Any]:
         """Name -> numpy array: all in file order, or those in names, in that order. Arrays share
         the memory of a mapped file, private to this process; otherwise the data are read."""
-    def torch(self, names: Iterable[str] | None = None,
-              progress: _Progress = None) -> dict[str, Any]:
-        """Name -> torch tensor on the CPU; as numpy."""
+    def torch(self, names: Iterable[str] | None = None, progress: _Progress = None, *,
+              device: Any = None, dtype: Any = None) -> dict[str, Any]:
+        """Name -> torch tensor, on the CPU or moved to a device, one at a time; as numpy."""
     def ls_json(self, order: _Order = "offset") -> str: ...
     def header(self, shard: int = 0) -> bytes: ...
     def memory(self, begin: int, end: int, shard: int = 0) -> Any:
@@ -93,6 +95,9 @@ class File(Mapping[str, Tensor]):
     @property
     def nbytes(self) -> int: ...
     def close(self) -> None: ...
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By the path; the headers must be the same where it is unpickled."""
+    def _repr_html_(self) -> str: ...
     def __enter__(self) -> File: ...
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
                  trace: TracebackType | None, /) -> None: ...
@@ -135,8 +140,10 @@ class Tensor:
     def tobytes(self) -> bytes: ...
     def read_into(self, buffer: Any, /) -> None:
         """Reads into a buffer of exactly nbytes: plain bytes, or elements of this dtype."""
-    def numpy(self) -> Any: ...
-    def torch(self) -> Any: ...
+    def item(self) -> bool | int | float | complex:
+        """The one element. ValueError for more or fewer."""
+    def numpy(self, *, dtype: Any = None) -> Any: ...
+    def torch(self, *, device: Any = None, dtype: Any = None) -> Any: ...
     def stats(self, *, threads: int = 0, progress: _Progress = None) -> TensorStats:
         """Statistics of the elements, as `safetensors ls --stats` shows them; of a slice, of what
         it selects. Sums are exact: neither threads nor order change a digit. threads: 0 is one
@@ -163,10 +170,10 @@ def open(source: _Source, *, mode: _Mode = "auto", level: _Level = "default",
 _Spec = tuple[str, str, Sequence[int], Any, Sequence[int] | None]
 _Link = Literal["replace", "follow", "refuse"]
 
-def save_file(path: _Path, specs: Iterable[_Spec], metadata: Mapping[str, str] | None = None, *,
-              sync: bool = True, align: int = 8, keep_order: bool = False, spare: int = 0,
-              overwrite: bool = True, link: _Link = "replace", progress: _Progress = None,
-              ) -> None: ...
+def save_file(path: _Path | _Writable, specs: Iterable[_Spec],
+              metadata: Mapping[str, str] | None = None, *, sync: bool = True, align: int = 8,
+              keep_order: bool = False, spare: int = 0, overwrite: bool = True,
+              link: _Link = "replace", progress: _Progress = None) -> None: ...
 def save_bytes(specs: Iterable[_Spec], metadata: Mapping[str, str] | None = None, *,
                align: int = 8, keep_order: bool = False) -> bytes: ...
 
@@ -175,17 +182,21 @@ class Writer:
     """Writes a file piece by piece; it appears complete at finish(), or not at all. With tensors
     (name, dtype, shape) the header is written first; otherwise space is reserved for it and
     tensors are added. As a context manager: finish, or abandon if the block raises."""
-    def __new__(cls, target: Any, tensors: Iterable[tuple[str, str, Sequence[int]]] | None = None,
+    def __new__(cls, target: _Path | _Writable,
+                tensors: Iterable[tuple[str, Any, Sequence[int]]] | Mapping[str, Any] | None = None,
                 metadata: Mapping[str, str] | None = None, *, sync: bool = True, align: int = 8,
                 keep_order: bool = False, header_room: int = 0, overwrite: bool = True,
                 link: _Link = "replace") -> Writer:
         """target: a path, or an object with write(bytes). With an object, tensors are written in
         the order of the plan; without tensors it must be able to seek, because the header at
-        the start of the file is written last."""
-    def add(self, name: str, dtype: str, shape: Sequence[int]) -> None: ...
+        the start of the file is written last. tensors: rows of name, dtype and shape; or a
+        mapping of names to tensors (ours, numpy's, torch's), whose dtypes and shapes count, or
+        to tuples of both. A dtype is a header's name, or one of numpy or torch."""
+    def add(self, name: str, dtype: Any, shape: Sequence[int]) -> None: ...
     def write(self, name: str, data: Any) -> None:
-        """The next bytes of this tensor; data: a buffer, in C order, of plain bytes or of
-        little-endian elements of the tensor's dtype (of BF16 also of 16-bit integers)."""
+        """The next elements of this tensor, in C order; data: a buffer of plain bytes or of
+        little-endian elements of the tensor's dtype (of BF16 also of 16-bit integers), with any
+        strides; or a tensor of torch of that dtype."""
     def keys(self) -> list[str]: ...
     def finish(self) -> None: ...
     def abandon(self) -> None: ...
@@ -196,10 +207,10 @@ class Writer:
 # ── Tools: results are the library's JSON text ──
 def info_json(source: _Source, full: bool = True, deep: bool = False) -> str: ...
 def fits(a: _Source, b: _Source) -> tuple[str, str]: ...
-def check_json(path: _Path, level: _Level = "default", deep: bool = False,
+def check_json(path: _Path | _FileLike | _ReadAt, level: _Level = "default", deep: bool = False,
                progress: _Progress = None) -> str:
     """An invalid file is reported in the result, not raised."""
-def hash_json(path: _Path, algos: str = "sha256", threads: int = 0,
+def hash_json(path: _Path | _FileLike | _ReadAt, algos: str = "sha256", threads: int = 0,
               progress: _Progress = None) -> str: ...
 def diff_json(a: _Path, b: _Path, atol: float | None = None, rtol: float | None = None,
               header: bool = False, metadata: bool = True, progress: _Progress = None) -> str: ...
@@ -208,15 +219,15 @@ def convert(path: _Path, output: _Path, dtype: str, *, names: Iterable[str] | No
             sync: bool = True, threads: int = 1, progress: _Progress = None,
             dequantize: bool = False) -> dict[str, int]:
     """Returns the number of tensors by action ("cast", "same", "other", "scaled", "scale",
-    "dequantize", "drop"), and "bytes_before", "bytes_after". A model of several files becomes a folder, unless output ends
-    in .safetensors or .sft."""
+    "dequantize", "drop"), and "bytes_before", "bytes_after". A model of several files becomes a
+    folder, unless output ends in .safetensors or .sft."""
 def cast(data: Any, source: str, target: str, saturate: bool = False) -> bytearray: ...
 def edit(path: _Path, *, set: Mapping[str, str] | None = None, remove: Iterable[str] = (),
          rename: Mapping[str, str] | None = None, output: _Path | None = None,
          safe: bool = False, sync: bool = True, keep_mtime: bool = False, force: bool = False,
          link: _Link = "replace", dry_run: bool = False, progress: _Progress = None,
-         ) -> dict[str, Any]:
-    """Returns {"method", "header_before", "header_after", "spare", "file_after"}; {"method"} for an
+         put: Iterable[_Spec] = ()) -> EditResult:
+    """put: elements for tensors of the file, of the same dtype and shape. {"method"} alone for an
     index, whose own metadata are changed."""
 def recover(path: _Path) -> Literal["clean", "old", "new"]: ...
 

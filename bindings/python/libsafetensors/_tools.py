@@ -2,17 +2,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import IO, Any, Literal
 
 from . import _core
+from ._arrays import dtype_name
 from ._progress import watch
-from ._types import Level, Link, Order, Path, Progress, parse
+from ._types import (CheckResult, DiffResult, EditResult, HashResult, InfoResult, Level, Link,
+                     LsResult, OpenOptions, Order, Path, Progress, Unpack, parse)
 
 __all__ = ["check", "convert", "diff", "edit_metadata", "fits", "hash", "info", "ls", "open_set",
-           "recover", "rename_tensors", "slice_byte_ranges"]
+           "put", "recover", "rename_tensors", "slice_byte_ranges"]
 
 
-def open_set(index_or_folder: Path, **options: Any) -> _core.File:
+def open_set(index_or_folder: Path, **options: Unpack[OpenOptions]) -> _core.File:
     """Opens all shards of a model as one, by its index.json, its folder or a single file. The
     same as libsafetensors.open, whose options it takes.
 
@@ -20,23 +22,26 @@ def open_set(index_or_folder: Path, **options: Any) -> _core.File:
     return _core.open(index_or_folder, **options)
 
 
-def ls(source: Any, order: Order = "offset") -> dict[str, Any]:
+def ls(source: Any, order: Order = "offset") -> LsResult:
     """Lists a file: tensors with dtype, shape and offsets, and metadata, as
     "safetensors ls --json" does. source: anything libsafetensors.open takes, or a File.
     Reads the header only."""
     if isinstance(source, _core.File):
-        return parse(source.ls_json(order))
-    with _core.open(source, mode="read") as file:
-        return parse(file.ls_json(order))
+        listed: LsResult = parse(source.ls_json(order))
+    else:
+        with _core.open(source, mode="read") as file:
+            listed = parse(file.ls_json(order))
+    return listed
 
 
-def info(source: Any, *, full: bool = True, deep: bool = False) -> dict[str, Any]:
+def info(source: Any, *, full: bool = True, deep: bool = False) -> InfoResult:
     """Describes a model: name, kind, architecture, base model, trigger words, licence and more,
     each fact with its source. deep also reads tensor data that tell more; full=False leaves out
     the details. Makes no network request.
 
     source: path of a file, folder or index.json, or an object with read and seek."""
-    return parse(_core.info_json(source, full=full, deep=deep))
+    described: InfoResult = parse(_core.info_json(source, full=full, deep=deep))
+    return described
 
 
 def fits(a: Any, b: Any) -> dict[str, str]:
@@ -49,39 +54,37 @@ def fits(a: Any, b: Any) -> dict[str, str]:
     return {"fit": fit, "reason": reason}
 
 
-def check(path: Path, *, level: Level = "default", deep: bool = False,
-          progress: Progress = None) -> dict[str, Any]:
+def check(path: Path | IO[bytes], *, level: Level = "default", deep: bool = False,
+          progress: Progress = None) -> CheckResult:
     """Checks a file and returns every finding; an invalid file raises nothing. deep reads all
-    data and checks their values, too. OSError if the file cannot be read."""
+    data and checks their values, too. path: also an object with read and seek, which is read from
+    its start. OSError if the file cannot be read."""
     with watch(progress, "checking") as tick:
-        return parse(_core.check_json(path, level=level, deep=deep, progress=tick))
+        checked: CheckResult = parse(_core.check_json(path, level=level, deep=deep,
+                                                      progress=tick))
+    return checked
 
 
-def hash(path: Path, algos: str | Iterable[str] = "sha256", *, threads: int = 0,
-         progress: Progress = None) -> dict[str, Any]:
+def hash(path: Path | IO[bytes], algos: str | Iterable[str] = "sha256", *, threads: int = 0,
+         progress: Progress = None) -> HashResult:
     """Computes digests in one pass over the file. algos: names in a list or separated by commas,
-    as "safetensors hash --help" lists them. threads: 0 is one per processor."""
+    as "safetensors hash --help" lists them. threads: 0 is one per processor. path: also an object
+    with read and seek, which is read from its start, by one thread."""
     names = algos if isinstance(algos, str) else ",".join(algos)
     with watch(progress, "hashing") as tick:
-        return parse(_core.hash_json(path, names, threads, tick))
+        hashed: HashResult = parse(_core.hash_json(path, names, threads, tick))
+    return hashed
 
 
 def diff(a: Path, b: Path, *, atol: float | None = None, rtol: float | None = None,
-         header: bool = False, metadata: bool = True, progress: Progress = None) -> dict[str, Any]:
+         header: bool = False, metadata: bool = True, progress: Progress = None) -> DiffResult:
     """Compares two files or models. Values are compared bit by bit, or within atol + rtol * |b|
     if either is given; header compares names, dtypes and shapes only; metadata=False ignores
     metadata."""
     with watch(progress, "comparing") as tick:
-        return parse(_core.diff_json(a, b, atol=atol, rtol=rtol, header=header,
-                                      metadata=metadata, progress=tick))
-
-
-def _header_name(dtype: Any) -> str:
-    """Name in a header of a dtype given by that name or as one of numpy or torch."""
-    from ._files import HEADER_NAMES
-    name = str(getattr(dtype, "__name__", dtype)).rpartition(".")[2]
-    upper = name.upper()
-    return HEADER_NAMES.get(name, upper if upper in _core.DTYPES else name)
+        compared: DiffResult = parse(_core.diff_json(a, b, atol=atol, rtol=rtol, header=header,
+                                                     metadata=metadata, progress=tick))
+    return compared
 
 
 def convert(path: Path, output: Path, dtype: Any, *, names: Iterable[str] | None = None,
@@ -95,7 +98,7 @@ def convert(path: Path, output: Path, dtype: Any, *, names: Iterable[str] | None
     tensors instead (docs/convert.md), drop their scales, and leave all others alone. threads: 0 is
     one per processor. Returns the number of tensors by action."""
     with watch(progress, "converting") as tick:
-        return _core.convert(path, output, _header_name(dtype), names=names, saturate=saturate,
+        return _core.convert(path, output, dtype_name(dtype), names=names, saturate=saturate,
                              overrule_scales=overrule_scales, overwrite=overwrite, sync=sync,
                              threads=threads, progress=tick, dequantize=dequantize)
 
@@ -104,7 +107,7 @@ def edit_metadata(path: Path, set: Mapping[str, str] | None = None,
                   remove: Iterable[str] = (), *, output: Path | None = None, safe: bool = False,
                   sync: bool = True, keep_mtime: bool = False, force: bool = False,
                   link: Link = "replace", dry_run: bool = False,
-                  progress: Progress = None) -> dict[str, Any]:
+                  progress: Progress = None) -> EditResult:
     """Changes a file's metadata, in place if the header has enough spare bytes or the file system
     can insert some, otherwise by rewriting the file. safe always rewrites; output writes a new
     file instead; force changes a file with several hard links; dry_run changes nothing. For an
@@ -121,7 +124,7 @@ def edit_metadata(path: Path, set: Mapping[str, str] | None = None,
 def rename_tensors(path: Path, names: Mapping[str, str], *, output: Path | None = None,
                    safe: bool = False, sync: bool = True, keep_mtime: bool = False,
                    force: bool = False, link: Link = "replace", dry_run: bool = False,
-                   progress: Progress = None) -> dict[str, Any]:
+                   progress: Progress = None) -> EditResult:
     """Renames tensors, old -> new, leaving the data as they are. Arguments and result as for
     edit_metadata."""
     with watch(progress, "renaming") as tick:
@@ -130,7 +133,73 @@ def rename_tensors(path: Path, names: Mapping[str, str], *, output: Path | None 
                           progress=tick)
 
 
-def recover(path: Path) -> str:
+def _rows_of(tensors: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
+    """Rows for _core of arrays of numpy or tensors of torch, and the objects that own their
+    memory."""
+    import sys
+    torch = sys.modules.get("torch")
+    rows: list[Any] = []
+    kept: list[Any] = []
+    for name, value in tensors.items():
+        if torch is not None and isinstance(value, torch.Tensor):
+            from .torch import _plain_row
+            rows.append(_plain_row(name, value, kept))
+        else:
+            from .numpy import _row
+            row = _row(name, value)
+            kept.append(row[5])
+            rows.append(row[:5])
+    return rows, kept
+
+
+def _rewrite(path: Path, file: _core.File, rows: list[Any], sync: bool, link: Link,
+             progress: Progress) -> EditResult:
+    """Writes the file anew, with the rows in the place of the tensors of their names, others
+    after all tensors."""
+    given = {row[0]: row for row in rows}
+    merged = [given.pop(name, (name, tensor.dtype, tensor.shape, tensor, None))
+              for name, tensor in file.items()]
+    merged.extend(given.values())
+    with watch(progress, "writing") as tick:
+        _core.save_file(path, merged, file.metadata(), keep_order=True, sync=sync, link=link,
+                        progress=tick)
+    with _core.open(path, mode="read") as written:
+        text = written.header()
+        return {"method": "copy", "header_before": len(file.header()), "header_after": len(text),
+                "spare": len(text) - len(text.rstrip(b" ")),
+                "file_after": 8 + len(text) + written.nbytes}
+
+
+def put(path: Path, tensors: Mapping[str, Any], *, safe: bool = False, sync: bool = True,
+        force: bool = False, link: Link = "replace", progress: Progress = None) -> EditResult:
+    """Writes tensors into an existing file: arrays of numpy or tensors of torch, by name. Those
+    that the file has are replaced, others are appended.
+
+    If each replaces one of its dtype and shape, their bytes alone are written: in place, protected
+    by a journal, or, with safe or if they are many (64 MiB), to a copy. Otherwise the file is
+    rewritten, header included. Either way it is changed as a whole or not at all. force changes a
+    file with several hard links. Result as for edit_metadata.
+
+    SafetensorError for an index or a dtype that the format lacks; TypeError; OSError."""
+    rows, kept = _rows_of(tensors)
+    with _core.open(path) as file:
+        old = [file.get(row[0]) for row in rows]
+        same = all(one is not None and one.dtype == row[1] and one.shape == tuple(row[2])
+                   for one, row in zip(old, rows))
+        if not same and _is_one_file(path):
+            return _rewrite(path, file, rows, sync, link, progress)
+    with watch(progress, "writing") as tick:
+        return _core.edit(path, put=rows, safe=safe, sync=sync, force=force, link=link,
+                          progress=tick)
+
+
+def _is_one_file(path: Path) -> bool:
+    """Whether it is a file itself, and no index or folder."""
+    import os
+    return os.path.isfile(path) and not os.fspath(path).endswith(".index.json")
+
+
+def recover(path: Path) -> Literal["clean", "old", "new"]:
     """Recovers a file from an interrupted edit. Returns "clean" if there was none, else "old" or
     "new", the state the file is in now."""
     return _core.recover(path)

@@ -3,9 +3,10 @@ This file is the contract between bindings/python/src and the Python modules."""
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Any, Literal, Protocol, SupportsIndex, Union, final
+from typing import Any, Literal, Protocol, SupportsIndex, TypeVar, Union, final, overload
 
-from ._types import EditResult, TensorStats
+from ._types import ConvertResult, EditResult, TensorStats
+from .dataset._types import ShardFacts
 
 __version__: str
 DTYPES: dict[str, tuple[int, str]]
@@ -54,6 +55,7 @@ _Progress = Callable[[int, int | None], object] | None
 thread. An exception it raises cancels the work and is raised by the call. Signals are checked
 as often, also with None."""
 _Index = Any
+_T = TypeVar("_T")
 
 @final
 class File(Mapping[str, Tensor]):
@@ -70,7 +72,10 @@ class File(Mapping[str, Tensor]):
     def keys(self, order: _Order = "offset") -> list[str]: ...  # type: ignore[override]
     def items(self) -> list[tuple[str, Tensor]]: ...  # type: ignore[override]
     def values(self) -> list[Tensor]: ...  # type: ignore[override]
-    def get(self, name: str, default: Any = None) -> Any: ...  # type: ignore[override]
+    @overload
+    def get(self, name: str, default: None = None) -> Tensor | None: ...
+    @overload
+    def get(self, name: str, default: _T) -> Tensor | _T: ...
     def metadata(self) -> dict[str, str] | None:
         """None if there is no __metadata__. If shards disagree about a key, the first one wins."""
     def numpy(self, names: Iterable[str] | None = None, progress: _Progress = None, *,
@@ -206,7 +211,8 @@ class Writer:
 
 # ── Tools: results are the library's JSON text ──
 def info_json(source: _Source, full: bool = True, deep: bool = False) -> str: ...
-def fits(a: _Source, b: _Source) -> tuple[str, str]: ...
+def fits(a: _Source, b: _Source) -> tuple[
+    Literal["yes", "likely", "loads", "unknown", "no", "none"], str]: ...
 def check_json(path: _Path | _FileLike | _ReadAt, level: _Level = "default", deep: bool = False,
                progress: _Progress = None) -> str:
     """An invalid file is reported in the result, not raised."""
@@ -217,7 +223,7 @@ def diff_json(a: _Path, b: _Path, atol: float | None = None, rtol: float | None 
 def convert(path: _Path, output: _Path, dtype: str, *, names: Iterable[str] | None = None,
             saturate: bool = False, overrule_scales: bool = False, overwrite: bool = False,
             sync: bool = True, threads: int = 1, progress: _Progress = None,
-            dequantize: bool = False) -> dict[str, int]:
+            dequantize: bool = False) -> ConvertResult:
     """Returns the number of tensors by action ("cast", "same", "other", "scaled", "scale",
     "dequantize", "drop"), and "bytes_before", "bytes_after". A model of several files becomes a
     folder, unless output ends in .safetensors or .sft."""
@@ -329,7 +335,7 @@ class Dataset:
     def mode(self) -> Literal["batch", "kv"] | None: ...
     @property
     def warnings(self) -> list[str]: ...
-    def shards(self) -> list[dict[str, Any]]:
+    def shards(self) -> list[ShardFacts]:
         """In the order of samples: name, bytes, samples, valid_samples, first_sample, tensors,
         shadowed, sha256."""
     def check_shard(self, number: int, /) -> None:

@@ -7,8 +7,9 @@ from typing import IO, Any, Literal
 from . import _core
 from ._arrays import dtype_name
 from ._progress import watch
-from ._types import (CheckResult, DiffResult, EditResult, HashResult, InfoResult, Level, Link,
-                     LsResult, OpenOptions, Order, Path, Progress, Unpack, parse)
+from ._types import (CheckResult, ConvertResult, DiffResult, EditResult, FitsResult, HashResult,
+                     InfoResult, Level, Link, LsResult, OpenOptions, Order, Path, Progress, Unpack,
+                     parse)
 
 __all__ = ["check", "convert", "diff", "edit_metadata", "fits", "hash", "info", "ls", "open_set",
            "put", "recover", "rename_tensors", "slice_byte_ranges"]
@@ -44,7 +45,7 @@ def info(source: Any, *, full: bool = True, deep: bool = False) -> InfoResult:
     return described
 
 
-def fits(a: Any, b: Any) -> dict[str, str]:
+def fits(a: Any, b: Any) -> FitsResult:
     """Whether two models are used together, one a checkpoint or another whole model, the other an
     adapter, embedding, ControlNet, VAE or text encoder; which comes first does not matter.
 
@@ -90,7 +91,7 @@ def diff(a: Path, b: Path, *, atol: float | None = None, rtol: float | None = No
 def convert(path: Path, output: Path, dtype: Any, *, names: Iterable[str] | None = None,
             saturate: bool = False, overrule_scales: bool = False, overwrite: bool = False,
             sync: bool = True, threads: int = 1, progress: Progress = None,
-            dequantize: bool = False) -> dict[str, int]:
+            dequantize: bool = False) -> ConvertResult:
     """Writes a model with its tensors converted to dtype ("BF16", "F8_E4M3", or a dtype of numpy or
     torch): the floats if dtype is one, the integers if it is one; with names exactly those.
     saturate: values out of range become the nearest value instead of raising. overrule_scales:

@@ -16,9 +16,10 @@ else:
         def __class_getitem__(cls, kind: Any) -> Any:
             return kind
 
-__all__ = ["Backend", "BytesOptions", "CheckResult", "DiffResult", "EditResult", "Framework",
-           "HashResult", "InfoResult", "Level", "Link", "LsResult", "Mode", "OpenOptions", "Order",
-           "Path", "Progress", "SaveOptions", "Target", "TensorStats", "Unpack", "parse"]
+__all__ = ["Backend", "BytesOptions", "CheckResult", "ConvertResult", "DiffResult", "EditResult",
+           "FitsResult", "Framework", "HashResult", "InfoResult", "Level", "Link", "LsResult",
+           "Mode", "OpenOptions", "Order", "Path", "Progress", "SaveOptions", "Target",
+           "TensorStats", "Unpack", "parse"]
 
 Path = Union[str, PathLike[str]]
 
@@ -188,6 +189,27 @@ class DiffResult(Result, total=False):
     added: list[dict[str, Any]]
     changed: list[dict[str, Any]]
     metadata: list[dict[str, Any]]
+
+
+class FitsResult(TypedDict):
+    """Result of fits()."""
+
+    fit: Literal["yes", "likely", "loads", "unknown", "no", "none"]
+    reason: str
+
+
+class ConvertResult(TypedDict):
+    """Result of convert(): tensors by action, and the bytes of all files."""
+
+    cast: int
+    same: int
+    other: int
+    scaled: int
+    scale: int
+    dequantize: int
+    drop: int
+    bytes_before: int
+    bytes_after: int
 
 
 class EditResult(TypedDict, total=False):

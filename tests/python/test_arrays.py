@@ -360,6 +360,43 @@ def test_put_refuses_a_hard_link_unless_forced(path, tmp_path):
     assert st.open(tmp_path / "other")["ids"].numpy().tolist() == [1, 2, 3, 4, 5]
 
 
+def test_put_refuses_links_when_it_rewrites(path, tmp_path):
+    os.link(path, tmp_path / "other")
+    os.symlink(path, tmp_path / "link")
+    data = path.read_bytes()
+    with pytest.raises(OSError) as caught:
+        st.put(path, {"new": np.arange(5)})
+    assert caught.value.code == "hard_links"
+    with pytest.raises(OSError) as caught:
+        st.put(tmp_path / "link", {"new": np.arange(5)}, link="refuse", force=True)
+    assert caught.value.code == "is_link"
+    assert path.read_bytes() == data and os.path.samefile(path, tmp_path / "other")
+    st.put(path, {"new": np.arange(5)}, force=True)
+    assert "new" in st.open(path) and (tmp_path / "other").read_bytes() == data
+
+
+def test_put_removes_stale_digests(path):
+    digests = {"sshs_model_hash": "a", "sshs_legacy_hash": "b", "modelspec.hash_sha256": "c"}
+    others = {"modelspec.hash": "d", "modelspec.title": "e", "ss_sd_model_hash": "f"}
+    st.edit_metadata(path, {**digests, **others})
+    st.put(path, {"new": np.arange(5)})
+    assert st.open(path).metadata() == others
+
+
+def test_put_rewrites_no_file_with_a_journal(path):
+    (path.parent / ("." + path.name + ".sft-journal")).write_bytes(b"nonsense")
+    data = path.read_bytes()
+    with pytest.raises(OSError) as caught:
+        st.put(path, {"new": np.arange(5)})
+    assert caught.value.code == "edit_interrupted" and path.read_bytes() == data
+
+
+def test_put_takes_a_mapping(path):
+    for wrong in ([("a", np.zeros(1))], None, 3, np.zeros(1)):
+        with pytest.raises(TypeError, match="expected a mapping"):
+            st.put(path, wrong)
+
+
 # ── Leaks ──
 
 def test_nothing_leaks(path, tensors, tmp_path):

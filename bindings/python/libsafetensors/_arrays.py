@@ -34,9 +34,11 @@ def matching(file: _core.File, names: Iterable[str]) -> list[str]:
         from fnmatch import filter as matches
         some = matches(file.keys(), name.replace("[^", "[!"))
         if not some:
-            error = _core.TensorNotFoundError("expected tensors that match \"%s\", found none of "
-                                              "that name" % name)
+            path = file.paths[0] if file.paths else None
+            error = _core.TensorNotFoundError("%sexpected tensors that match \"%s\", found none"
+                                              % (path + ": " if path else "", name))
             error.code, error.tensor, error.hint = "tensor_not_found", name, None
+            error.path = path
             raise error
         found.update(dict.fromkeys(some))
     return list(found)

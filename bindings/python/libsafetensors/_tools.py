@@ -153,6 +153,15 @@ def _rows_of(tensors: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
     return rows, kept
 
 
+def _kept_metadata(file: _core.File) -> dict[str, str] | None:
+    """The metadata without digests of the data, which change."""
+    metadata = file.metadata()
+    return metadata and {
+        key: value for key, value in metadata.items()
+        if key not in ("sshs_model_hash", "sshs_legacy_hash")
+        and not (key.startswith("modelspec.hash_") and key != "modelspec.hash_")}
+
+
 def _rewrite(path: Path, file: _core.File, rows: list[Any], sync: bool, link: Link,
              progress: Progress) -> EditResult:
     """Writes the file anew, with the rows in the place of the tensors of their names, others
@@ -162,7 +171,7 @@ def _rewrite(path: Path, file: _core.File, rows: list[Any], sync: bool, link: Li
               for name, tensor in file.items()]
     merged.extend(given.values())
     with watch(progress, "writing") as tick:
-        _core.save_file(path, merged, file.metadata(), keep_order=True, sync=sync, link=link,
+        _core.save_file(path, merged, _kept_metadata(file), keep_order=True, sync=sync, link=link,
                         progress=tick)
     with _core.open(path, mode="read") as written:
         text = written.header()
@@ -176,13 +185,24 @@ def put(path: Path, tensors: Mapping[str, Any], *, safe: bool = False, sync: boo
     """Writes tensors into an existing file: arrays of numpy or tensors of torch, by name. Those
     that the file has are replaced, others are appended.
 
-    If each replaces one of its dtype and shape, their bytes alone are written: in place, protected
+    Arrays may have any strides; tensors of a device are copied to the CPU first, all at once. If
+    each replaces one of its dtype and shape, their bytes alone are written: in place, protected
     by a journal, or, with safe or if they are many (64 MiB), to a copy. Otherwise the file is
-    rewritten, header included. Either way it is changed as a whole or not at all. force changes a
-    file with several hard links. Result as for edit_metadata.
+    rewritten, header included, and digests of its data that its metadata record are removed
+    (sshs_model_hash, sshs_legacy_hash, modelspec.hash_*). Either way it is changed as a whole or
+    not at all. A File that is open keeps the old data if the file was rewritten. Do not change one
+    file from two threads or processes at once: the last rewrite wins. force changes a file with
+    several hard links; if it is rewritten, the other names keep the old data. Result as for
+    edit_metadata.
 
-    SafetensorError for an index or a dtype that the format lacks; TypeError; OSError."""
+    SafetensorError for an index or a dtype that the format lacks; ValueError for tensors without
+    memory of their own; TypeError; OSError."""
+    if not hasattr(tensors, "items"):
+        raise TypeError("tensors: expected a mapping of names to tensors, found %s"
+                        % type(tensors).__name__)
     rows, kept = _rows_of(tensors)
+    # Changes nothing: recovers the file from an interrupted edit, and refuses links as an edit does.
+    _core.edit(path, force=force, link=link, sync=sync)
     with _core.open(path) as file:
         old = [file.get(row[0]) for row in rows]
         same = all(one is not None and one.dtype == row[1] and one.shape == tuple(row[2])

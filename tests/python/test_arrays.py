@@ -391,6 +391,26 @@ def test_put_rewrites_no_file_with_a_journal(path):
     assert caught.value.code == "edit_interrupted" and path.read_bytes() == data
 
 
+def test_put_takes_tensors_of_a_file(path, tensors, tmp_path):
+    (tmp_path / "all").write_bytes(aligned(one_of_each(), {}))
+    with st.open(tmp_path / "all") as other:
+        st.put(path, {**dict(other.items()), "part": other["F4"][:0], "ids": st.open(path)["ids"]})
+        file = st.open(path)
+        for name, tensor in other.items():
+            assert (file[name].dtype, file[name].shape) == (tensor.dtype, tensor.shape)
+            assert file[name].tobytes() == tensor.tobytes()
+    assert torch.equal(file["ids"].torch(), tensors["ids"])
+
+
+def test_put_can_swap_tensors_of_the_file(path, tensors):
+    for mode in ("map", "cow", "read"):
+        file = st.open(path, mode=mode)
+        a, b = file["layers.0.w"].tobytes(), file["layers.1.w"].tobytes()
+        st.put(path, {"layers.0.w": file["layers.1.w"], "layers.1.w": file["layers.0.w"]})
+        after = st.open(path)
+        assert (after["layers.0.w"].tobytes(), after["layers.1.w"].tobytes()) == (b, a)
+
+
 def test_put_takes_a_mapping(path):
     for wrong in ([("a", np.zeros(1))], None, 3, np.zeros(1)):
         with pytest.raises(TypeError, match="expected a mapping"):

@@ -135,8 +135,8 @@ def rename_tensors(path: Path, names: Mapping[str, str], *, output: Path | None 
 
 
 def _rows_of(tensors: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
-    """Rows for _core of arrays of numpy or tensors of torch, and the objects that own their
-    memory."""
+    """Rows for _core of arrays of numpy, tensors of torch or Tensors, and the objects that own
+    their memory."""
     import sys
     torch = sys.modules.get("torch")
     rows: list[Any] = []
@@ -145,6 +145,8 @@ def _rows_of(tensors: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
         if torch is not None and isinstance(value, torch.Tensor):
             from .torch import _plain_row
             rows.append(_plain_row(name, value, kept))
+        elif isinstance(value, _core.Tensor):
+            rows.append((name, value.dtype, value.shape, value, None))
         else:
             from .numpy import _row
             row = _row(name, value)
@@ -182,8 +184,8 @@ def _rewrite(path: Path, file: _core.File, rows: list[Any], sync: bool, link: Li
 
 def put(path: Path, tensors: Mapping[str, Any], *, safe: bool = False, sync: bool = True,
         force: bool = False, link: Link = "replace", progress: Progress = None) -> EditResult:
-    """Writes tensors into an existing file: arrays of numpy or tensors of torch, by name. Those
-    that the file has are replaced, others are appended.
+    """Writes tensors into an existing file: arrays of numpy, tensors of torch or Tensors of a File,
+    by name. Those that the file has are replaced, others are appended.
 
     Arrays may have any strides; tensors of a device are copied to the CPU first, all at once. If
     each replaces one of its dtype and shape, their bytes alone are written: in place, protected

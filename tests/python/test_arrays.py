@@ -208,7 +208,8 @@ def test_strided_arrays_are_packed(way, dtype, tmp_path):
 
 @pytest.mark.parametrize("make", [
     lambda t: t.t(), lambda t: t[::2], lambda t: t.expand(2, *t.shape),
-    lambda t: t.requires_grad_(), lambda t: t.to(torch.bfloat16).t(), lambda t: t.to(torch.complex64).conj(),
+    lambda t: t.requires_grad_(), lambda t: t.to(torch.bfloat16).t(),
+    lambda t: t.to(torch.complex64).conj(),
     lambda t: t.to(torch.float8_e4m3fn), lambda t: t[:0], lambda t: t[0, 0]])
 def test_tensors_of_torch_are_packed(make, tmp_path):
     tensor = make(torch.arange(12.0).reshape(3, 4))

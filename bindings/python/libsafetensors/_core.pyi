@@ -69,7 +69,8 @@ class File(Mapping[str, Tensor]):
     def __eq__(self, other: object, /) -> bool:
         """Compares with mappings by names and Tensors; Files are equal only if identical."""
     def __hash__(self) -> int: ...
-    def keys(self, order: _Order = "offset") -> list[str]: ...  # type: ignore[override]
+    def keys(self, order: _Order = "offset") -> list[str]:  # type: ignore[override]
+        """"natural" sorts numbers in names as numbers: x2 before x10."""
     def items(self) -> list[tuple[str, Tensor]]: ...  # type: ignore[override]
     def values(self) -> list[Tensor]: ...  # type: ignore[override]
     @overload
@@ -80,13 +81,19 @@ class File(Mapping[str, Tensor]):
         """None if there is no __metadata__. If shards disagree about a key, the first one wins."""
     def numpy(self, names: Iterable[str] | None = None, progress: _Progress = None, *,
               dtype: Any = None) -> dict[str, Any]:
-        """Name -> numpy array: all in file order, or those in names, in that order. Arrays share
-        the memory of a mapped file, private to this process; otherwise the data are read."""
+        """Name -> numpy array: all in file order, or those in names, in that order; names may be
+        patterns ("*", "?", "[a-z]", "[!a-z]"). Arrays share the memory of a mapped file, private
+        to this process; otherwise the data are read, in one pass. dtype: of numpy or torch, or a
+        name, to which tensors of its kind are converted, floats to a float, integers to an
+        integer. TensorNotFoundError for a name or pattern that nothing matches; SafetensorError
+        or OSError if reading fails; TypeError for a dtype that needs ml_dtypes."""
     def torch(self, names: Iterable[str] | None = None, progress: _Progress = None, *,
               device: Any = None, dtype: Any = None) -> dict[str, Any]:
-        """Name -> torch tensor, on the CPU or moved to a device, one at a time; as numpy."""
+        """Name -> torch tensor, on the CPU or moved to a device, one at a time; as numpy. device:
+        any that torch knows; None: the CPU."""
     def ls_json(self, order: _Order = "offset") -> str: ...
-    def header(self, shard: int = 0) -> bytes: ...
+    def header(self, shard: int = 0) -> bytes:
+        """The JSON of the header as stored, with its spaces at the end. IndexError."""
     def memory(self, begin: int, end: int, shard: int = 0) -> Any:
         """Read-only buffer of bytes begin to end of the file, which must be inside its data: the
         memory of a mapped file, else a copy. For reading adjacent tensors at once, from the
@@ -94,12 +101,17 @@ class File(Mapping[str, Tensor]):
     @property
     def closed(self) -> bool: ...
     @property
-    def mapped(self) -> bool: ...
+    def mapped(self) -> bool:
+        """Whether all tensors are in memory: mapped, or in a buffer."""
     @property
-    def paths(self) -> list[str]: ...
+    def paths(self) -> list[str]:
+        """Of the shards; empty for a buffer or an object."""
     @property
-    def nbytes(self) -> int: ...
-    def close(self) -> None: ...
+    def nbytes(self) -> int:
+        """Of all tensors."""
+    def close(self) -> None:
+        """A second call does nothing. Afterwards all but `closed` raises ValueError; Tensors and
+        arrays remain valid."""
     def __reduce__(self) -> tuple[Any, ...]:
         """By the path; the headers must be the same where it is unpickled."""
     def _repr_html_(self) -> str: ...
@@ -142,13 +154,19 @@ class Tensor:
     def byte_ranges(self) -> list[tuple[int, int]]:
         """Half-open ranges of bytes in the file, in the order of the elements; adjacent ranges
         are joined."""
-    def tobytes(self) -> bytes: ...
+    def tobytes(self) -> bytes:
+        """A copy, packed, in C order, little-endian."""
     def read_into(self, buffer: Any, /) -> None:
         """Reads into a buffer of exactly nbytes: plain bytes, or elements of this dtype."""
     def item(self) -> bool | int | float | complex:
         """The one element. ValueError for more or fewer."""
-    def numpy(self, *, dtype: Any = None) -> Any: ...
-    def torch(self, *, device: Any = None, dtype: Any = None) -> Any: ...
+    def numpy(self, *, dtype: Any = None) -> Any:
+        """A numpy.ndarray of this shape, which keeps its memory: the file's, if it is mapped and
+        aligned, writable and private to this process; else a copy made once. dtype: converts,
+        and copies unless it is the tensor's. TypeError for a dtype that needs ml_dtypes."""
+    def torch(self, *, device: Any = None, dtype: Any = None) -> Any:
+        """A torch.Tensor; on the CPU (device=None) with the memory that numpy() would share. The
+        shape's last dimension is half of this for F4. TypeError for a dtype that torch lacks."""
     def stats(self, *, threads: int = 0, progress: _Progress = None) -> TensorStats:
         """Statistics of the elements, as `safetensors ls --stats` shows them; of a slice, of what
         it selects. Sums are exact: neither threads nor order change a digit. threads: 0 is one
@@ -197,14 +215,23 @@ class Writer:
         the start of the file is written last. tensors: rows of name, dtype and shape; or a
         mapping of names to tensors (ours, numpy's, torch's), whose dtypes and shapes count, or
         to tuples of both. A dtype is a header's name, or one of numpy or torch."""
-    def add(self, name: str, dtype: Any, shape: Sequence[int]) -> None: ...
+    def add(self, name: str, dtype: Any, shape: Sequence[int]) -> None:
+        """A tensor after the others; only of a Writer made without tensors. SafetensorError for a
+        name that is there, or a dtype that the format lacks."""
     def write(self, name: str, data: Any) -> None:
         """The next elements of this tensor, in C order; data: a buffer of plain bytes or of
         little-endian elements of the tensor's dtype (of BF16 also of 16-bit integers), with any
-        strides; or a tensor of torch of that dtype."""
-    def keys(self) -> list[str]: ...
-    def finish(self) -> None: ...
-    def abandon(self) -> None: ...
+        strides; or a tensor of torch of that dtype, on any device. A piece that is not packed is
+        copied, another is not. May be called several times for a tensor, and for tensors in any
+        order if the target can seek (else SafetensorError, out_of_order). ValueError for more
+        bytes than the tensor has, or another dtype; TensorNotFoundError."""
+    def keys(self) -> list[str]:
+        """In file order, in which an object that cannot seek takes them."""
+    def finish(self) -> None:
+        """Publishes the file, after waiting for the disk unless sync=False. SafetensorError
+        (incomplete) unless every tensor is complete: then nothing is published. OSError."""
+    def abandon(self) -> None:
+        """Removes what was written. Never raises; after finish it does nothing."""
     def __enter__(self) -> Writer: ...
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
                  trace: TracebackType | None, /) -> None: ...

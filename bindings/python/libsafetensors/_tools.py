@@ -1,15 +1,20 @@
-"""Tools that the official package lacks. Results are the library's JSON, parsed."""
+"""Tools that the official package lacks. Results are the library's JSON, parsed, and belong to the
+caller (docs/json.md explains their fields).
+
+Any thread may call them, several at a time; other threads run while files are read and written. A
+progress that raises cancels the work, and its exception is raised. None of them imports numpy or
+torch unless it is given their tensors."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 from . import _core
 from ._arrays import dtype_name
 from ._progress import watch
 from ._types import (CheckResult, ConvertResult, DiffResult, EditResult, FitsResult, HashResult,
-                     InfoResult, Level, Link, LsResult, OpenOptions, Order, Path, Progress, Unpack,
-                     parse)
+                     InfoResult, Level, Link, LsResult, OpenOptions, Order, Path, Progress, Source,
+                     Unpack, parse)
 
 __all__ = ["check", "convert", "diff", "edit_metadata", "fits", "hash", "info", "ls", "open_set",
            "put", "recover", "rename_tensors", "slice_byte_ranges"]
@@ -24,9 +29,9 @@ def open_set(index_or_folder: Path, **options: Unpack[OpenOptions]) -> _core.Fil
 
 
 def ls(source: Any, order: Order = "offset") -> LsResult:
-    """Lists a file: tensors with dtype, shape and offsets, and metadata, as
-    "safetensors ls --json" does. source: anything libsafetensors.open takes, or a File.
-    Reads the header only."""
+    """Lists a file: tensors with dtype, shape and offsets, as "safetensors ls --json" does. source:
+    anything libsafetensors.open takes, or a File. Reads the headers only. Raises as
+    libsafetensors.open."""
     if isinstance(source, _core.File):
         listed: LsResult = parse(source.ls_json(order))
     else:
@@ -35,42 +40,50 @@ def ls(source: Any, order: Order = "offset") -> LsResult:
     return listed
 
 
-def info(source: Any, *, full: bool = True, deep: bool = False) -> InfoResult:
+def info(source: Source, *, full: bool = True, deep: bool = False) -> InfoResult:
     """Describes a model: name, kind, architecture, base model, trigger words, licence and more,
-    each fact with its source. deep also reads tensor data that tell more; full=False leaves out
-    the details. Makes no network request.
+    each fact with its source. Reads the headers, files of the folder that are about the model, and
+    up to eight alpha scalars; deep also reads tensor data that tell more; full=False leaves
+    out the details. Makes no network request.
 
-    source: path of a file, folder or index.json, or an object with read and seek."""
+    source: path of a file, folder or index.json, or an object with read and seek. SafetensorError
+    for a file that is no model, OSError; what claims contradict is in "conflicts"."""
     described: InfoResult = parse(_core.info_json(source, full=full, deep=deep))
     return described
 
 
-def fits(a: Any, b: Any) -> FitsResult:
+def fits(a: Source, b: Source) -> FitsResult:
     """Whether two models are used together, one a checkpoint or another whole model, the other an
     adapter, embedding, ControlNet, VAE or text encoder; which comes first does not matter.
 
     fit: "yes", "likely", "loads" (made for another base), "unknown", "no", or "none" for kinds
-    that are not used together; reason: the facts that decide. a, b: as the source of info."""
+    that are not used together; reason: the facts that decide. a, b: as the source of info, with
+    the same cost and errors."""
     fit, reason = _core.fits(a, b)
     return {"fit": fit, "reason": reason}
 
 
-def check(path: Path | IO[bytes], *, level: Level = "default", deep: bool = False,
+def check(path: Source, *, level: Level = "default", deep: bool = False,
           progress: Progress = None) -> CheckResult:
-    """Checks a file and returns every finding; an invalid file raises nothing. deep reads all
-    data and checks their values, too. path: also an object with read and seek, which is read from
-    its start. OSError if the file cannot be read."""
+    """Checks a file or a model of several, and returns every finding; an invalid file raises
+    nothing: "ok" is False then. Reads the headers; deep reads all data, once, and checks their
+    values, too. path: also an object with read and seek, which is read from its start, in pieces
+    of a few MiB, and left where reading ended. OSError if the file cannot be read."""
     with watch(progress, "checking") as tick:
         checked: CheckResult = parse(_core.check_json(path, level=level, deep=deep,
                                                       progress=tick))
     return checked
 
 
-def hash(path: Path | IO[bytes], algos: str | Iterable[str] = "sha256", *, threads: int = 0,
+def hash(path: Source, algos: str | Iterable[str] = "sha256", *, threads: int = 0,
          progress: Progress = None) -> HashResult:
-    """Computes digests in one pass over the file. algos: names in a list or separated by commas,
-    as "safetensors hash --help" lists them. threads: 0 is one per processor. path: also an object
-    with read and seek, which is read from its start, by one thread."""
+    """Computes digests in one pass over the file, or over each shard of a model. algos: names in a
+    list or separated by commas, as "safetensors hash --help" lists them. threads: 0 is one per
+    processor. path: also an object with read and seek, which is read from its start, by one
+    thread. Holds a few MiB in memory.
+
+    Digests of a model are None in "computed" for a file that is none, and "model_error" says why.
+    ValueError for an unknown algorithm; OSError."""
     names = algos if isinstance(algos, str) else ",".join(algos)
     with watch(progress, "hashing") as tick:
         hashed: HashResult = parse(_core.hash_json(path, names, threads, tick))
@@ -80,8 +93,9 @@ def hash(path: Path | IO[bytes], algos: str | Iterable[str] = "sha256", *, threa
 def diff(a: Path, b: Path, *, atol: float | None = None, rtol: float | None = None,
          header: bool = False, metadata: bool = True, progress: Progress = None) -> DiffResult:
     """Compares two files or models. Values are compared bit by bit, or within atol + rtol * |b|
-    if either is given; header compares names, dtypes and shapes only; metadata=False ignores
-    metadata."""
+    if either is given; header compares names, dtypes and shapes only, and reads no data;
+    metadata=False ignores metadata. "same" is the answer. SafetensorError for an invalid file,
+    ValueError for tolerances below 0, OSError."""
     with watch(progress, "comparing") as tick:
         compared: DiffResult = parse(_core.diff_json(a, b, atol=atol, rtol=rtol, header=header,
                                                      metadata=metadata, progress=tick))
@@ -94,10 +108,16 @@ def convert(path: Path, output: Path, dtype: Any, *, names: Iterable[str] | None
             dequantize: bool = False) -> ConvertResult:
     """Writes a model with its tensors converted to dtype ("BF16", "F8_E4M3", or a dtype of numpy or
     torch): the floats if dtype is one, the integers if it is one; with names exactly those.
-    saturate: values out of range become the nearest value instead of raising. overrule_scales:
+    saturate: values out of range become the greatest finite one, not an infinity or a NaN. overrule_scales:
     convert also tensors with a scale, and the scales. dequantize: compute the values of quantised
     tensors instead (docs/convert.md), drop their scales, and leave all others alone. threads: 0 is
-    one per processor. Returns the number of tensors by action."""
+    one per processor; each takes about 2.5 MiB of memory. overwrite: replace an existing output,
+    atomically. sync=False does not wait for the disk.
+
+    Returns the number of tensors by action, and the bytes before and after. ValueError
+    (cast_value) for a value that the dtype has no place for, such as a NaN in F4; TypeError
+    (cast_dtype); SafetensorError for an invalid file; FileExistsError; OSError. Nothing is
+    written if it raises."""
     with watch(progress, "converting") as tick:
         return _core.convert(path, output, dtype_name(dtype), names=names, saturate=saturate,
                              overrule_scales=overrule_scales, overwrite=overwrite, sync=sync,
@@ -115,7 +135,9 @@ def edit_metadata(path: Path, set: Mapping[str, str] | None = None,
     index.json, or a folder with one, the metadata are the index's own.
 
     Returns {"method", "header_before", "header_after", "spare", "file_after"} (sizes in bytes);
-    {"method"} for an index."""
+    {"method"} for an index. SafetensorError for an invalid file; OSError, also if the file has
+    several hard links (hard_links) or another program is changing it (edit_busy). If it raises,
+    the file is as it was."""
     with watch(progress, "editing") as tick:
         return _core.edit(path, set=set, remove=remove, output=output, safe=safe, sync=sync,
                           keep_mtime=keep_mtime, force=force, link=link, dry_run=dry_run,
@@ -127,7 +149,7 @@ def rename_tensors(path: Path, names: Mapping[str, str], *, output: Path | None 
                    force: bool = False, link: Link = "replace", dry_run: bool = False,
                    progress: Progress = None) -> EditResult:
     """Renames tensors, old -> new, leaving the data as they are. Arguments and result as for
-    edit_metadata."""
+    edit_metadata; TensorNotFoundError, and SafetensorError if two would have one name."""
     with watch(progress, "renaming") as tick:
         return _core.edit(path, rename=names, output=output, safe=safe, sync=sync,
                           keep_mtime=keep_mtime, force=force, link=link, dry_run=dry_run,
@@ -203,7 +225,7 @@ def put(path: Path, tensors: Mapping[str, Any], *, safe: bool = False, sync: boo
         raise TypeError("tensors: expected a mapping of names to tensors, found %s"
                         % type(tensors).__name__)
     rows, kept = _rows_of(tensors)
-    # Changes nothing: recovers the file from an interrupted edit, and refuses links as an edit does.
+    # Changes nothing: recovers from an interrupted edit, and refuses links as an edit does.
     _core.edit(path, force=force, link=link, sync=sync)
     with _core.open(path) as file:
         old = [file.get(row[0]) for row in rows]
@@ -224,7 +246,8 @@ def _is_one_file(path: Path) -> bool:
 
 def recover(path: Path) -> Literal["clean", "old", "new"]:
     """Recovers a file from an interrupted edit. Returns "clean" if there was none, else "old" or
-    "new", the state the file is in now."""
+    "new", the state the file is in now. OSError (edit_interrupted) if the journal does not belong
+    to the file, which is left alone then."""
     return _core.recover(path)
 
 
@@ -233,7 +256,8 @@ def slice_byte_ranges(source: Any, name: str, index: Any = ...) -> list[tuple[in
     elements, adjacent ones joined. Reads only the header.
 
     source: a File, or anything libsafetensors.open takes; index: integers, slices and Ellipsis
-    as in numpy. With several shards the ranges are in the tensor's own file."""
+    as in numpy. With several shards the ranges are in the tensor's own file. TensorNotFoundError,
+    IndexError, and SafetensorError for elements that do not begin and end at a byte."""
     if isinstance(source, _core.File):
         return source[name][index].byte_ranges()
     with _core.open(source, header_only=True) as file:

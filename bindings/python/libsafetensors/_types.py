@@ -18,8 +18,8 @@ else:
 
 __all__ = ["Backend", "BytesOptions", "CheckResult", "ConvertResult", "DiffResult", "EditResult",
            "FitsResult", "Framework", "HashResult", "InfoResult", "Level", "Link", "LsResult",
-           "Mode", "OpenOptions", "Order", "Path", "Progress", "SaveOptions", "Target",
-           "TensorStats", "Unpack", "parse"]
+           "Mode", "OpenOptions", "Order", "Path", "Progress", "Readable", "SaveOptions", "Source",
+           "Target", "TensorStats", "Unpack", "parse"]
 
 Path = Union[str, PathLike[str]]
 
@@ -30,7 +30,15 @@ class Writable(Protocol):
     def write(self, data: bytes, /) -> object: ...
 
 
+class Readable(Protocol):
+    """An object that a file is read from, at any place."""
+
+    def read(self, size: int, /) -> bytes: ...
+    def seek(self, offset: int, whence: int = 0, /) -> int: ...
+
+
 Target = Union[str, PathLike[str], Writable]
+Source = Union[str, PathLike[str], Readable]
 Framework = Literal["pt", "torch", "pytorch", "np", "numpy", "tf", "tensorflow", "jax", "flax",
                     "mlx", "paddle"]
 Backend = Literal["mmap", "pread"]

@@ -9,7 +9,7 @@ import mlx.core as mx
 import numpy as np
 
 from . import numpy as _numpy
-from ._types import Backend, BytesOptions, SaveOptions, Target, Unpack
+from ._types import Backend, BytesOptions, SaveOptions, Source, Target, Unpack
 
 __all__ = ["save", "save_file", "load", "load_file"]
 
@@ -46,6 +46,6 @@ def load(data: Any) -> dict[str, mx.array]:
     return _from_numpy(_numpy.load(data))
 
 
-def load_file(filename: Any, *, backend: Backend = "mmap") -> dict[str, mx.array]:
+def load_file(filename: Source, *, backend: Backend = "mmap") -> dict[str, mx.array]:
     """Arrays of a file, or of all shards of a folder or index.json."""
     return _from_numpy(_numpy.load_file(filename, backend=backend))

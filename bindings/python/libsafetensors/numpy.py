@@ -18,7 +18,7 @@ from ._official import deserialize as deserialize
 from ._official import safe_open as safe_open
 from ._official import serialize as serialize
 from ._official import serialize_file as serialize_file
-from ._types import Backend, BytesOptions, Progress, SaveOptions, Target, Unpack
+from ._types import Backend, BytesOptions, Progress, SaveOptions, Source, Target, Unpack
 
 __all__ = ["save", "save_file", "load", "load_file"]
 
@@ -141,7 +141,7 @@ def load(data: Any, *, dtype: Any = None,
         return file.numpy(names, dtype=dtype)
 
 
-def load_file(filename: Any, *, backend: Backend = "mmap", dtype: Any = None,
+def load_file(filename: Source, *, backend: Backend = "mmap", dtype: Any = None,
               names: Iterable[str] | None = None,
               progress: Progress = None) -> dict[str, np.ndarray[Any, Any]]:
     """Arrays of a file: all, or those in names, which may be patterns ("*", "?", "[a-z]",

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from . import numpy as _numpy
-from ._types import Backend, BytesOptions, SaveOptions, Target, Unpack
+from ._types import Backend, BytesOptions, SaveOptions, Source, Target, Unpack
 
 __all__ = ["save", "save_file", "load", "load_file"]
 
@@ -39,6 +39,6 @@ def load(data: Any) -> dict[str, tf.Tensor]:
     return _from_numpy(_numpy.load(data))
 
 
-def load_file(filename: Any, *, backend: Backend = "mmap") -> dict[str, tf.Tensor]:
+def load_file(filename: Source, *, backend: Backend = "mmap") -> dict[str, tf.Tensor]:
     """Tensors of a file, or of all shards of a folder or index.json."""
     return _from_numpy(_numpy.load_file(filename, backend=backend))

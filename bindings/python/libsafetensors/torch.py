@@ -22,7 +22,7 @@ from ._official import deserialize as deserialize
 from ._official import safe_open as safe_open
 from ._official import serialize as serialize
 from ._official import serialize_file as serialize_file
-from ._types import Backend, BytesOptions, Path, Progress, SaveOptions, Target, Unpack
+from ._types import Backend, BytesOptions, Path, Progress, SaveOptions, Source, Target, Unpack
 
 __all__ = ["save", "save_file", "load", "load_file", "save_model", "load_model"]
 
@@ -406,7 +406,7 @@ def load(data: Any, *, device: Any = "cpu", dtype: Any = None,
         return file.torch(names, device=device, dtype=dtype)
 
 
-def load_file(filename: Any, device: Any = "cpu", *, backend: Backend = "mmap",
+def load_file(filename: Source, device: Any = "cpu", *, backend: Backend = "mmap",
               dtype: Any = None, names: Iterable[str] | None = None, progress: Progress = None,
               ) -> dict[str, torch.Tensor]:
     """Tensors of a file, all or those in names, on a device (any that torch knows). names may be
@@ -453,7 +453,7 @@ def save_model(model: torch.nn.Module, filename: Path,
                          "contiguous copies." % error) from None
 
 
-def load_model(model: torch.nn.Module, filename: Any, strict: bool = True, device: Any = "cpu",
+def load_model(model: torch.nn.Module, filename: Source, strict: bool = True, device: Any = "cpu",
                *, backend: Backend = "mmap") -> tuple[set[str], list[str]]:
     """Loads a file into a model. Of names that share one tensor in the model, one is enough.
 

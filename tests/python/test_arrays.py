@@ -379,9 +379,10 @@ def test_put_refuses_links_when_it_rewrites(path, tmp_path):
 def test_put_removes_stale_digests(path):
     digests = {"sshs_model_hash": "a", "sshs_legacy_hash": "b", "modelspec.hash_sha256": "c"}
     others = {"modelspec.hash": "d", "modelspec.title": "e", "ss_sd_model_hash": "f"}
-    st.edit_metadata(path, {**digests, **others})
-    st.put(path, {"new": np.arange(5)})
-    assert st.open(path).metadata() == others
+    for new in ({"new": np.arange(5)}, {"ids": np.arange(5) + 1}):  # rewritten, in place
+        st.edit_metadata(path, {**digests, **others})
+        st.put(path, new)
+        assert st.open(path).metadata() == others
 
 
 def test_put_rewrites_no_file_with_a_journal(path):

@@ -108,11 +108,12 @@ def convert(path: Path, output: Path, dtype: Any, *, names: Iterable[str] | None
             dequantize: bool = False) -> ConvertResult:
     """Writes a model with its tensors converted to dtype ("BF16", "F8_E4M3", or a dtype of numpy or
     torch): the floats if dtype is one, the integers if it is one; with names exactly those.
-    saturate: values out of range become the greatest finite one, not an infinity or a NaN. overrule_scales:
-    convert also tensors with a scale, and the scales. dequantize: compute the values of quantised
+    saturate: values out of range become the greatest finite one, not an infinity or a NaN.
+    overrule_scales: convert also tensors with a scale, and the scales. dequantize: compute the values of quantised
     tensors instead (docs/convert.md), drop their scales, and leave all others alone. threads: 0 is
     one per processor; each takes about 2.5 MiB of memory. overwrite: replace an existing output,
-    atomically. sync=False does not wait for the disk.
+    atomically. sync=False does not wait for the disk. Metadata are kept, except for digests of the
+    old data (sshs_model_hash, sshs_legacy_hash, modelspec.hash_*).
 
     Returns the number of tensors by action, and the bytes before and after. ValueError
     (cast_value) for a value that the dtype has no place for, such as a NaN in F4; TypeError
@@ -132,7 +133,8 @@ def edit_metadata(path: Path, set: Mapping[str, str] | None = None,
     """Changes a file's metadata, in place if the header has enough spare bytes or the file system
     can insert some, otherwise by rewriting the file. safe always rewrites; output writes a new
     file instead; force changes a file with several hard links; dry_run changes nothing. For an
-    index.json, or a folder with one, the metadata are the index's own.
+    index.json, or a folder with one, the metadata are the index's own. If a key that begins with ss_
+    changes, sshs_legacy_hash is removed, unless it is set, too.
 
     Returns {"method", "header_before", "header_after", "spare", "file_after"} (sizes in bytes);
     {"method"} for an index. SafetensorError for an invalid file; OSError, also if the file has
@@ -148,8 +150,9 @@ def rename_tensors(path: Path, names: Mapping[str, str], *, output: Path | None 
                    safe: bool = False, sync: bool = True, keep_mtime: bool = False,
                    force: bool = False, link: Link = "replace", dry_run: bool = False,
                    progress: Progress = None) -> EditResult:
-    """Renames tensors, old -> new, leaving the data as they are. Arguments and result as for
-    edit_metadata; TensorNotFoundError, and SafetensorError if two would have one name."""
+    """Renames tensors, old -> new, leaving the data as they are, and removes sshs_legacy_hash, a
+    digest that covers the names. Arguments and result as for edit_metadata; TensorNotFoundError,
+    and SafetensorError if two would have one name."""
     with watch(progress, "renaming") as tick:
         return _core.edit(path, rename=names, output=output, safe=safe, sync=sync,
                           keep_mtime=keep_mtime, force=force, link=link, dry_run=dry_run,
@@ -212,9 +215,9 @@ def put(path: Path, tensors: Mapping[str, Any], *, safe: bool = False, sync: boo
     Arrays may have any strides; tensors of a device are copied to the CPU first, all at once. If
     each replaces one of its dtype and shape, their bytes alone are written: in place, protected
     by a journal, or, with safe or if they are many (64 MiB), to a copy. Otherwise the file is
-    rewritten, header included, and digests of its data that its metadata record are removed
-    (sshs_model_hash, sshs_legacy_hash, modelspec.hash_*). Either way it is changed as a whole or
-    not at all. A File that is open keeps the old data if the file was rewritten. Do not change one
+    rewritten, header included. Digests of the old data that the metadata record are removed
+    (sshs_model_hash, sshs_legacy_hash, modelspec.hash_*). The file is changed as a whole or not
+    at all. A File that is open keeps the old data if the file was rewritten. Do not change one
     file from two threads or processes at once: the last rewrite wins. force changes a file with
     several hard links; if it is rewritten, the other names keep the old data. Result as for
     edit_metadata.

@@ -109,9 +109,9 @@ def convert(path: Path, output: Path, dtype: Any, *, names: Iterable[str] | None
     """Writes a model with its tensors converted to dtype ("BF16", "F8_E4M3", or a dtype of numpy or
     torch): the floats if dtype is one, the integers if it is one; with names exactly those.
     saturate: values out of range become the greatest finite one, not an infinity or a NaN.
-    overrule_scales: convert also tensors with a scale, and the scales. dequantize: compute the values of quantised
-    tensors instead (docs/convert.md), drop their scales, and leave all others alone. threads: 0 is
-    one per processor; each takes about 2.5 MiB of memory. overwrite: replace an existing output,
+    overrule_scales: convert also tensors with a scale, and the scales. dequantize: compute the
+    values of quantised tensors instead (docs/convert.md), drop their scales, and leave all others
+    alone. threads: 0 is one per processor; each takes about 2.5 MiB of memory. overwrite: replace an existing output,
     atomically. sync=False does not wait for the disk. Metadata are kept, except for digests of the
     old data (sshs_model_hash, sshs_legacy_hash, modelspec.hash_*).
 
@@ -133,8 +133,8 @@ def edit_metadata(path: Path, set: Mapping[str, str] | None = None,
     """Changes a file's metadata, in place if the header has enough spare bytes or the file system
     can insert some, otherwise by rewriting the file. safe always rewrites; output writes a new
     file instead; force changes a file with several hard links; dry_run changes nothing. For an
-    index.json, or a folder with one, the metadata are the index's own. If a key that begins with ss_
-    changes, sshs_legacy_hash is removed, unless it is set, too.
+    index.json, or a folder with one, the metadata are the index's own. If a key that begins with
+    ss_ changes, sshs_legacy_hash is removed, unless it is set, too.
 
     Returns {"method", "header_before", "header_after", "spare", "file_after"} (sizes in bytes);
     {"method"} for an index. SafetensorError for an invalid file; OSError, also if the file has

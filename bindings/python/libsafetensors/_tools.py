@@ -111,9 +111,9 @@ def convert(path: Path, output: Path, dtype: Any, *, names: Iterable[str] | None
     saturate: values out of range become the greatest finite one, not an infinity or a NaN.
     overrule_scales: convert also tensors with a scale, and the scales. dequantize: compute the
     values of quantised tensors instead (docs/convert.md), drop their scales, and leave all others
-    alone. threads: 0 is one per processor; each takes about 2.5 MiB of memory. overwrite: replace an existing output,
-    atomically. sync=False does not wait for the disk. Metadata are kept, except for digests of the
-    old data (sshs_model_hash, sshs_legacy_hash, modelspec.hash_*).
+    alone. threads: 0 is one per processor; each takes about 2.5 MiB of memory. overwrite: replace
+    an existing output, atomically. sync=False does not wait for the disk. Metadata are kept, except
+    for digests of the old data (sshs_model_hash, sshs_legacy_hash, modelspec.hash_*).
 
     Returns the number of tensors by action, and the bytes before and after. ValueError
     (cast_value) for a value that the dtype has no place for, such as a NaN in F4; TypeError

@@ -9,6 +9,7 @@
   src, include        no text names an option of the command, Python or another front end
   -h, man pages       made from one table: equal words, every command has both; docs/cli.md too
   links               of every page lead somewhere; docs/pictures are what tools/pictures.py draws
+  commands            in blocks of a page lack nothing but their files
   messages            one condition, one text: those of one code do not differ in small words only
   tests/README.md     names every suite of tests/run.py; the programs of its cases can be run
 """
@@ -20,12 +21,15 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(ROOT, "tests", "corpus"))
+for _folder in ("corpus", "examples"):
+    sys.path.insert(0, os.path.join(ROOT, "tests", _folder))
 import driver
 import make
+import sessions
 
 LEVEL_WORDS = {"0": "every level", "1": "default and strict", "2": "strict"}
 CLASSES = ["none", "invalid", "unsupported", "limit", "io", "usage", "state", "cancelled"]
@@ -425,6 +429,37 @@ def check_links():
     demand(count > 80, "found only %d links" % count)
 
 
+# ── Commands ──
+
+ABSENT = "cannot open|No such file|found no path|succeeded$"
+
+
+def commands_shown():
+    """(page, line) of every command in a block of a page, without what a session prints."""
+    for page in glob.glob("*.md", root_dir=ROOT) + sorted(glob.glob("docs/*.md", root_dir=ROOT)):
+        for kind, text in re.findall(r"^```(sh|bash|console)\n(.*?)^```$", read(page), re.M | re.S):
+            start = "$ " if kind == "console" else ""
+            for line in text.splitlines():
+                if line.startswith(start + "safetensors ") or (
+                        line.startswith(start + "cat ") and " | safetensors " in line):
+                    yield page, line[len(start):]
+    for line in re.findall(r"\| `(safetensors [^`]+)` \|$", read("README.md"), re.M):
+        yield "README.md", line
+
+
+def check_commands():
+    """In an empty folder, a command that a page shows can only lack its files."""
+    shown = sorted(set(commands_shown()))
+    with tempfile.TemporaryDirectory() as folder:
+        programs = sessions.command_folder(os.path.join(folder, "bin"))
+        for page, line in shown:
+            here = tempfile.mkdtemp(dir=folder)
+            said = sessions.run(line.replace("~", here) + "\ntest $? = 0 && echo succeeded",
+                                here, programs)
+            demand(re.search(ABSENT, said), "%s: $ %s\n    %s" % (page, line, said.strip()))
+    demand(len(shown) > 100, "found only %d commands" % len(shown))
+
+
 def check_pictures():
     done = subprocess.run([sys.executable, os.path.join(ROOT, "tools", "pictures.py"), "--check"],
                           check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -487,6 +522,7 @@ def main():
     check_help()
     check_pages()
     check_links()
+    check_commands()
     check_pictures()
     check_messages()
     check_suites()

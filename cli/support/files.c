@@ -40,7 +40,7 @@ int cli_open_beside(const char *path, int *fd) {
     return os_open_beneath(folder, name, OS_BENEATH_READ, fd);
 }
 
-/* Of a source that tells no size, no more than shows that it is too long: a device has no end. */
+/* Of a source without a size no more than shows that it is too long: a device has no end. */
 static sft_code read_unsized(const sft_source *source, uint64_t most, sft_buffer *out,
                              sft_error *err) {
     char piece[8192];
@@ -57,8 +57,7 @@ sft_code cli_read_fd(cli *c, int fd, uint64_t most, sft_buffer *out, sft_error *
     sft_source source;
     sft_code code = sft_source_fd(fd, &c->alloc, &source, err);
     if (code) return code;
-    bool sized = source.size != SFT_SIZE_UNKNOWN && source.size > 0; /* 0: as files of /proc */
-    bool longer = sized && source.size > most;
+    bool sized = source.size != SFT_SIZE_UNKNOWN, longer = sized && source.size > most;
     out->len = 0;
     if (!sized) code = read_unsized(&source, most, out, err);
     else if (!longer) code = sft_copy(&source, 0, SFT_SIZE_UNKNOWN, sft_sink_memory(out), NULL, err);

@@ -8,4 +8,3 @@ timeout 20 $SFT hash -c list --json --algo sha256 | pyjson '[(r["path"], r["ok"]
 (ulimit -v 1500000; timeout 20 $SFT hash -c /dev/zero; echo "exit $?"
 timeout 20 $SFT meta set m.safetensors k=@/dev/zero; echo "exit $?"
 timeout 20 $SFT rename --map-file /dev/zero m.safetensors; echo "exit $?")
-$SFT meta set m.safetensors k=@/proc/self/comm >out; $SFT meta get m.safetensors k

@@ -79,3 +79,9 @@ sft_code cli_read_file(cli *c, const char *path, uint64_t most, sft_buffer *out,
     (void)os_close(fd);
     return code;
 }
+
+sft_span cli_read_text(const sft_buffer *bytes) {
+    sft_span text = { bytes->data ? bytes->data : "", bytes->len };
+    if (text.len < 3 || memcmp(text.data, "\xEF\xBB\xBF", 3) != 0) return text;
+    return (sft_span){ text.data + 3, text.len - 3 };
+}

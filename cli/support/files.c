@@ -60,7 +60,8 @@ sft_code cli_read_fd(cli *c, int fd, uint64_t most, sft_buffer *out, sft_error *
     bool sized = source.size != SFT_SIZE_UNKNOWN, longer = sized && source.size > most;
     out->len = 0;
     if (!sized) code = read_unsized(&source, most, out, err);
-    else if (!longer) code = sft_copy(&source, 0, SFT_SIZE_UNKNOWN, sft_sink_memory(out), NULL, err);
+    else if (!longer)
+        code = sft_copy(&source, 0, SFT_SIZE_UNKNOWN, sft_sink_memory(out), NULL, err);
     if (!code && (longer || out->len > most))
         code = sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
                          "expected at most %llu bytes, found more", (unsigned long long)most);

@@ -144,7 +144,7 @@ static const fuzz_line lines[] = {
     { "meta list -r --tsv --csv-safe /w", READS, false },
     { "meta get --pretty --json " M " ss_* title", READS, false },
     { "find --fits " M " -a -r /w", READS, false },
-    { "find --where size>1 -r --tsv /w", READS, false },
+    { "find --where bytes>1 -r --tsv /w", READS, false },
     { "dataset ls --tsv --match *v /w/ds", READS, false },
     { "dataset compact --dry-run --json /w/ds", READS, false },
     { "rename --dry-run --json --map-file /w/pairs.json " M, READS, false },

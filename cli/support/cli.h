@@ -27,6 +27,7 @@ typedef struct cli {
     bool several;    /* results are told apart by their paths */
     unsigned dropped; /* digests (base/digest_keys.h) that the result does not record */
     size_t changed, unchanged; /* models that were, or would be, written, and that need not be */
+    const char *blame; /* what the failure of an edit is about, if not its input; or NULL */
     bool wants_metadata; /* trees of facts have the pairs of the header too */
     sft_open_options edit_open; /* the same for edits; beneath: folder of the index whose shards
                                    are changed now, or NULL */

@@ -544,7 +544,7 @@ const cli_command cli_meta_command = {
     "written; of several files, and of a tree with -r, into the folder OUT/. If nothing would "
     "change, nothing is written unless --copy is given.",
     meta_examples,
-    { meta_options, cli_editing_options, cli_writing_options, cli_input_options, cli_json_options,
+    { meta_options, cli_editing_options, cli_output_options, cli_writing_options, cli_input_options, cli_json_options,
       cli_reading_options, cli_common_options, NULL },
     { "done, also if there was nothing to change", "a key does not exist (get, rm)",
       "a file could not be read or written, or a usage error" },

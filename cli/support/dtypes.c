@@ -1,5 +1,6 @@
 #include "support/dtypes.h"
 
+#include "support/hints.h"
 #include "support/options.h"
 #include "support/words.h"
 
@@ -41,23 +42,16 @@ static const dtype_alias dtype_aliases[] = {
 #define DTYPE_ALIASES (sizeof dtype_aliases / sizeof *dtype_aliases)
 
 static sft_code unknown_dtype(sft_span found, sft_error *err) {
-    char names[256];
-    size_t len = 0;
     cli_guess guess = cli_guess_begin(found);
-    for (int i = SFT_DTYPE_COUNT - 1; i >= 0; i--) {
-        const char *name = sft_dtype_at((size_t)i)->name;
-        size_t more = strlen(name);
-        cli_guess_try(&guess, sft_span_cstr(name));
-        if (len + more + 2 > sizeof names) continue;
-        if (len > 0) names[len++] = ' ';
-        memcpy(names + len, name, more);
-        len += more;
-    }
+    for (int i = SFT_DTYPE_COUNT - 1; i >= 0; i--)
+        cli_guess_try(&guess, sft_span_cstr(sft_dtype_at((size_t)i)->name));
     for (size_t i = 0; i < DTYPE_ALIASES; i++)
         cli_guess_try(&guess, sft_span_cstr(dtype_aliases[i].name));
-    return cli_usage_error(err, "expected one of %.*s for --dtype, found %.*s%s", (int)len, names,
-                           found.len ? (int)found.len : 4, found.len ? found.data : "none",
-                           cli_guess_text(&guess, "", ""));
+    cli_usage_error(err, "expected a dtype such as F16, BF16 or F8_E4M3 for --dtype, found %.*s%s",
+                    found.len ? (int)found.len : 4, found.len ? found.data : "none",
+                    cli_guess_text(&guess, "", ""));
+    cli_hint(err, CLI_HINT_HELP_DTYPES);
+    return err ? err->code : SFT_BAD_ARGUMENT;
 }
 
 sft_code cli_dtype_read(sft_span name, sft_dtype *out, sft_error *err) {
@@ -75,6 +69,21 @@ sft_code cli_dtype_read(sft_span name, sft_dtype *out, sft_error *err) {
         if (cli_same_letters(word, sft_span_cstr(dtype_aliases[i].name))) return SFT_OK;
     }
     return unknown_dtype(name, err);
+}
+
+void cli_dtypes_print(cli_out *out) {
+    for (size_t i = 0; i < SFT_DTYPE_COUNT; i++) {
+        const sft_dtype_info *info = sft_dtype_at(i);
+        size_t known = 0;
+        cli_text(out, info->name);
+        for (size_t k = 0; k < DTYPE_ALIASES; k++) {
+            if (sft_dtype_describe(dtype_aliases[k].dtype) != info) continue;
+            if (!known++) cli_pad(out, 12 - strlen(info->name));
+            else cli_text(out, ", ");
+            cli_text(out, dtype_aliases[k].name);
+        }
+        cli_text(out, "\n");
+    }
 }
 
 sft_code cli_dtypes_read(const char *list, cli_dtypes *out, sft_error *err) {

@@ -376,10 +376,11 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_info_tree(const sft_dataset *dataset,
 SFT_API SFT_NODISCARD sft_code sft_dataset_info_json(const sft_dataset *dataset,
                                                      const char *path, sft_sink *sink,
                                                      sft_error *err);
-/* List every tensor of every shard, shard by shard, or those that match accepts, and whether a later
- * shard replaces it. Shards are opened with `open`, NULL = defaults. A shard that
- * cannot be read ends the list: the object is complete, with "ok": false and "error", and the
- * code is returned. Written while it is read, so there is no tree of it. @since 0.1 */
+/* List every tensor of every shard, shard by shard, or those that match accepts, and whether a
+ * later shard replaces it. Shards are opened with `open`, NULL = defaults. A shard that cannot be
+ * read ends the list: the object is complete, with "ok": false and "error", "replaced" is null
+ * where it is not known, and the code is returned. Written while it is read, so there is no tree
+ * of it. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_ls_json(const sft_dataset *dataset,
                                                    const sft_open_options *open,
                                                    const char *path, sft_match_fn match,

@@ -279,9 +279,9 @@ const cli_command cli_diff_command = {
     "NaN equals NaN, and 0 equals -0, although their bytes differ; without --atol and --rtol, "
     "bytes decide. Each half of a complex number counts as a value. Tensors of different dtypes "
     "and equal shape are compared by value.\n"
-    "--tsv prints a row for each tensor that differs, then for each metadata key: the columns what "
-    "(tensor or metadata), change (added, removed or changed), name, dtype and shape in A and in B, "
-    "and the numbers named in the first paragraph, empty where values were not compared.",
+    "--tsv prints a row for each tensor that differs, then for each metadata key: the columns "
+    "what (tensor or metadata), change (added, removed or changed), name, dtype and shape in A "
+    "and in B, and the numbers named in the first paragraph, empty if values were not compared.",
     diff_examples,
     { diff_options, cli_match_options, cli_json_options, cli_table_options, cli_reading_options,
       cli_common_options, NULL },

@@ -314,8 +314,9 @@ static void no_fields(info_run *run) {
     sft_error err = SFT_ERROR_INIT;
     cli_status(c, CLI_NO);
     if (c->set.format != CLI_HUMAN) return;
-    sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET, "expected a value of %s, found none in %zu model%s",
-              c->set.fields, run->shown, run->shown == 1 ? "" : "s");
+    sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET,
+              "expected a value of %s, found none in %zu model%s", c->set.fields, run->shown,
+              run->shown == 1 ? "" : "s");
     cli_refuse(c, NULL, &err);
 }
 
@@ -370,14 +371,14 @@ static const cli_option info_options[] = {
       "metadata" },
     { 0, "long", NULL, CLI_FLAG, 1, AT(longer), "full labels even for several models" },
     { 0, "sort", "path|name|date|size|base|rank", CLI_CHOICE, 0, AT(sort),
-      "order of models; dates: newest first, sizes (in bytes) and ranks: largest first; unknown ones "
-      "last" },
+      "order of models; dates: newest first, sizes (in bytes) and ranks: largest first; unknown "
+      "ones last" },
     { 0, "reverse", NULL, CLI_FLAG, 1, AT(reverse), "reverse the order" },
     { 0, "group-by", "none|base|kind|folder", CLI_CHOICE, 0, AT(group_by),
       "in groups, each with a heading that counts its models and their bytes" },
     { 'f', "fields", "LIST", CLI_WORD, 0, AT(fields),
-      "only these facts, separated by commas: name,trigger_words,rank,training.epoch; bytes is the "
-      "size of the file, size is full or pruned" },
+      "only these facts, separated by commas: name,rank,training.epoch (bytes is the size of the "
+      "file; size is full or pruned)" },
     { 0, "where", "FIELD=VALUE", CLI_MANY, 0, AT(where),
       CLI_WHERE_HELP },
     { 0, "tsv", NULL, CLI_FLAG, CLI_TSV, AT(format), "a table, values separated by tabs" },

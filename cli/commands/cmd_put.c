@@ -127,8 +127,8 @@ const cli_command cli_put_command = {
     "For a model with an index, only the file that holds the tensor is written. The header, mode "
     "and all other bytes are kept.",
     put_examples,
-    { put_options, cli_output_path_options, cli_writing_options, cli_json_options, cli_reading_options,
-      cli_common_options, NULL },
+    { put_options, cli_output_path_options, cli_writing_options, cli_json_options,
+      cli_reading_options, cli_common_options, NULL },
     { "the bytes were replaced", "no tensor has this name",
       "FILE could not be read or written, or a usage error" },
     2, 2, run_put,

@@ -39,6 +39,8 @@ static const dtype_alias dtype_aliases[] = {
     { "complex64", SFT_C64 },
 };
 
+#define NAME_COLUMNS 13
+#define PAGE 79
 #define DTYPE_ALIASES (sizeof dtype_aliases / sizeof *dtype_aliases)
 
 static sft_code unknown_dtype(sft_span found, sft_error *err) {
@@ -47,10 +49,10 @@ static sft_code unknown_dtype(sft_span found, sft_error *err) {
         cli_guess_try(&guess, sft_span_cstr(sft_dtype_at((size_t)i)->name));
     for (size_t i = 0; i < DTYPE_ALIASES; i++)
         cli_guess_try(&guess, sft_span_cstr(dtype_aliases[i].name));
+    const char *near = cli_guess_text(&guess, "", "");
     cli_usage_error(err, "expected a dtype such as F16, BF16 or F8_E4M3 for --dtype, found %.*s%s",
-                    found.len ? (int)found.len : 4, found.len ? found.data : "none",
-                    cli_guess_text(&guess, "", ""));
-    cli_hint(err, CLI_HINT_HELP_DTYPES);
+                    found.len ? (int)found.len : 4, found.len ? found.data : "none", near);
+    if (!*near) cli_hint(err, CLI_HINT_HELP_DTYPES);
     return err ? err->code : SFT_BAD_ARGUMENT;
 }
 
@@ -74,13 +76,18 @@ sft_code cli_dtype_read(sft_span name, sft_dtype *out, sft_error *err) {
 void cli_dtypes_print(cli_out *out) {
     for (size_t i = 0; i < SFT_DTYPE_COUNT; i++) {
         const sft_dtype_info *info = sft_dtype_at(i);
-        size_t known = 0;
+        size_t at = strlen(info->name), known = 0;
         cli_text(out, info->name);
         for (size_t k = 0; k < DTYPE_ALIASES; k++) {
+            const char *name = dtype_aliases[k].name;
             if (sft_dtype_describe(dtype_aliases[k].dtype) != info) continue;
-            if (!known++) cli_pad(out, 12 - strlen(info->name));
-            else cli_text(out, ", ");
-            cli_text(out, dtype_aliases[k].name);
+            bool full = at + strlen(name) + 3 > PAGE;
+            if (known++) cli_text(out, full ? ",\n" : ", ");
+            if (full) at = 0;
+            size_t blank = at < NAME_COLUMNS ? NAME_COLUMNS - at : 0;
+            cli_pad(out, blank);
+            cli_text(out, name);
+            at += blank + strlen(name) + 2;
         }
         cli_text(out, "\n");
     }

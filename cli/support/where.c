@@ -269,7 +269,7 @@ static void settle_type(cli_where *where) {
 
 /* No field of a result has a greater number. */
 static bool is_absurd(const cli_where *where) {
-    return where->number >= 0x1p64 || where->number <= -0x1p64;
+    return where->number > 0x1p64 || where->number < -0x1p64;
 }
 
 static sft_code check_number(cli_where *where, sft_error *err) {

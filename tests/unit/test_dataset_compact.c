@@ -29,7 +29,8 @@ static void verify_whole(void) {
     bool whole = false;
     sft_buffer out = { .alloc = sfti_allocator(NULL) };
     sft_sink sink = sft_sink_memory(&out);
-    assert_int_equal(sft_dataset_verify_json(&ds_storage, true, NULL, "d", &sink, &whole, NULL, &err),
+    assert_int_equal(sft_dataset_verify_json(&ds_storage, true, NULL, "d", &sink, &whole, NULL,
+                                             &err),
                      SFT_OK);
     assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
     assert_true(whole);

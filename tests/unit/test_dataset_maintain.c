@@ -905,7 +905,8 @@ static void trees(void **state) {
     orphan(ORPHAN, true);
     verify(false);
     tree = tree_new();
-    assert_int_equal(sft_dataset_verify_tree(&ds_storage, false, NULL, "d", tree, &whole, NULL, &err),
+    assert_int_equal(sft_dataset_verify_tree(&ds_storage, false, NULL, "d", tree, &whole, NULL,
+                                             &err),
                      SFT_OK);
     assert_false(whole);
     const sft_node *root = sft_tree_root(tree);

@@ -142,7 +142,8 @@ static void nothing(void **state) {
     sfti_ds_merge *merge;
     const sfti_ds_row *row;
     (void)state;
-    assert_int_equal(sfti_ds_merge_open(&ds_storage, NULL, 0, NULL, NULL, NULL, &merge, &err), SFT_OK);
+    assert_int_equal(sfti_ds_merge_open(&ds_storage, NULL, 0, NULL, NULL, NULL, &merge, &err),
+                     SFT_OK);
     assert_int_equal(sfti_ds_merge_next(merge, &row, &err), SFT_OK);
     assert_null(row);
     sfti_ds_merge_close(merge);
@@ -262,7 +263,8 @@ static void changed(void **state) {
     }
     world_write(&w, true);
     for (int way = 0; way < 2; way++) {
-        assert_int_equal(sfti_ds_merge_open(&ds_storage, w.sources, 1, NULL, NULL, NULL, &merge, &err),
+        assert_int_equal(sfti_ds_merge_open(&ds_storage, w.sources, 1, NULL, NULL, NULL, &merge,
+                                            &err),
                          SFT_OK);
         if (way == 0) temp_write("shard", "x", 1);
         else assert_int_equal(unlink(temp_path("shard")), 0);

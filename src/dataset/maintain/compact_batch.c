@@ -57,7 +57,8 @@ static uint64_t rebatch_missing(const compaction *c, size_t i) {
 
 static bool rebatch_small(const compaction *c, size_t i) {
     const sft_dataset_shard *s = sft_dataset_shard_at(c->dataset, i);
-    return s->bytes < c->options.target_bytes && s->samples <= sfti_ds_manifest_of(c->dataset)->batch_size;
+    return s->bytes < c->options.target_bytes &&
+           s->samples <= sfti_ds_manifest_of(c->dataset)->batch_size;
 }
 
 /* Small shards [i, end): each full batch of missing rows saves a shard. The group is the shortest

@@ -79,7 +79,8 @@ typedef struct ls_call {
     void *ctx;
 } ls_call;
 
-static void ls_tensor(sfti_json_writer *w, const sft_tensor *t, const char *shard, bool replaced) {
+static void ls_tensor(sfti_json_writer *w, const sft_tensor *t, const char *shard,
+                      const sft_dataset_replaced *replaced, bool is_replaced) {
     sfti_json_open(w, '{');
     sfti_json_put_text(w, "name", t->name);
     sfti_json_put_cstr(w, "shard", shard);
@@ -88,7 +89,8 @@ static void ls_tensor(sfti_json_writer *w, const sft_tensor *t, const char *shar
     sfti_json_put_uint(w, "bytes", t->end - t->begin);
     sfti_json_put_uint(w, "begin", t->offset);
     sfti_json_put_uint(w, "end", t->offset + (t->end - t->begin));
-    sfti_json_put_bool(w, "replaced", replaced);
+    if (replaced) sfti_json_put_bool(w, "replaced", is_replaced);
+    else sfti_json_put_null(w, "replaced");
     sfti_json_close(w, '}');
 }
 
@@ -100,7 +102,8 @@ static sft_code ls_shard(sfti_json_writer *w, const ls_call *call, size_t i, sft
     for (size_t k = 0; k < sft_file_tensor_count(file) && !w->code; k++) {
         const sft_tensor *t = sft_file_tensor_at(file, k);
         if (!call->match || call->match(call->ctx, t))
-            ls_tensor(w, t, shard->name, sft_dataset_is_replaced(call->replaced, i, k));
+            ls_tensor(w, t, shard->name, call->replaced,
+                      sft_dataset_is_replaced(call->replaced, i, k));
     }
     sft_close(file);
     return SFT_OK;
@@ -114,13 +117,19 @@ sft_code sft_dataset_ls_json(const sft_dataset *dataset, const sft_open_options 
     sft_error what = SFT_ERROR_INIT;
     sft_code code = sfti_take_open(open, &call.open, err);
     if (code) return code;
-    code = sft_dataset_find_replaced(dataset, &call.open, &call.replaced, &what);
+    /* What cannot be found is told when the shard's turn comes, or at the end. */
+    sft_error late = SFT_ERROR_INIT;
+    sft_code unknown = sft_dataset_find_replaced(dataset, &call.open, &call.replaced, &late);
     sfti_json_write(&w, sink, 0, err);
     sfti_result_begin(&w, path);
     sfti_json_key(&w, "tensors");
     sfti_json_open(&w, '[');
     for (size_t i = 0; i < sft_dataset_shard_count(dataset) && !code && !w.code; i++)
         code = ls_shard(&w, &call, i, &what);
+    if (!code && unknown) {
+        code = unknown;
+        what = late;
+    }
     sft_dataset_replaced_free(call.replaced);
     sfti_json_close(&w, ']');
     /* Earlier shards are written already: the error comes last. */

@@ -1,7 +1,7 @@
 /* diff: compare two models. */
 #include "base/checked.h"
 #include "commands/commands.h"
-#include "support/cli.h"
+#include "support/fit.h"
 #include "support/progress.h"
 #include "support/words.h"
 
@@ -114,6 +114,8 @@ static void print_summary(cli_out *out, const sft_diff *diff) {
 }
 
 static void print_diff(cli *c, const sft_diff *diff) {
+    cli_fit fit;
+    cli_fit_begin(&fit, c, 4);
     for (size_t i = 0; i < sft_diff_tensor_count(diff); i++)
         print_tensor(c, sft_diff_tensor_at(diff, i));
     for (size_t i = 0; i < sft_diff_pair_count(diff); i++)
@@ -125,6 +127,7 @@ static void print_diff(cli *c, const sft_diff *diff) {
                    sft_diff_max_rel(diff));
     }
     if (!sft_diff_same(diff) || c->set.verbose) print_summary(&c->out, diff);
+    cli_fit_end(&fit);
 }
 
 /* ── TSV ── */

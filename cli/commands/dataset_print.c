@@ -1,4 +1,5 @@
 #include "commands/dataset.h"
+#include "support/fit.h"
 #include "support/nodes.h"
 #include "support/words.h"
 
@@ -330,10 +331,13 @@ static void ls_head(cli *c, const ls_widths *w) {
 void dataset_print_shard(cli *c, const dataset_listed *shard) {
     ls_widths w = measure(c, shard->file);
     bool tsv = c->set.format == CLI_TSV;
+    cli_fit fit;
+    if (!tsv) cli_fit_begin(&fit, c, 4);
     for (size_t i = 0; i < sft_file_tensor_count(shard->file) && !cli_is_over(c); i++) {
         if (!cli_is_matched(&c->set, sft_file_tensor_at(shard->file, i)->name)) continue;
         if (c->matched++ == 0) ls_head(c, &w);
         if (tsv) ls_row(c, shard, i);
         else ls_tensor(c, shard, i, &w);
     }
+    if (!tsv) cli_fit_end(&fit);
 }

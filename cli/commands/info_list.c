@@ -4,6 +4,7 @@
 #include "commands/info_label.h"
 #include "os/os.h"
 #include "support/files.h"
+#include "support/fit.h"
 #include "support/nodes.h"
 #include "support/titles.h"
 #include "support/words.h"
@@ -227,9 +228,7 @@ void cli_list_begin(cli_list *list, cli *c, char **operands, size_t count) {
     list->folder = count == 1 ? operands[0] : "";
     list->holds = c->set.sort || c->set.reverse || c->set.group_by;
     list->started = os_now_ns();
-    if (!os_is_terminal(c->out.fd)) return;
-    list->columns = os_terminal_columns(c->out.fd);
-    if (list->columns == 0) list->columns = 80;
+    list->columns = cli_columns(&c->out);
 }
 
 static void forget_rows(cli_list *list) {

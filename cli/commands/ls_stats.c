@@ -280,7 +280,8 @@ static void stats_head(const ls_listing *l, const stats_widths *w) {
     if (w->shape) cli_text(out, "SHAPE");
     if (w->shape) stats_pad(out, 5, w->shape);
     for (int k = 0; k < STATS_COLUMNS; k++)
-        if (w->column[k]) cli_printf(out, "%s%*s", k ? "  " : "", (int)w->column[k], column_heads[k]);
+        if (w->column[k])
+            cli_printf(out, "%s%*s", k ? "  " : "", (int)w->column[k], column_heads[k]);
     cli_style_off(out, CLI_DIM);
     cli_text(out, "\n");
 }

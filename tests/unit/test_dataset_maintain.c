@@ -56,12 +56,38 @@ static void gc(uint64_t grace, bool remove) {
     finish(&sink, sft_dataset_gc_json(&ds_storage, grace, remove, "d", &sink, &err));
 }
 
+/* From the plan in "shards_before" on, without "bytes_after", which only writing tells. */
+static void plan_of(char plan[1 << 16]) {
+    const char *from = strstr(out.data, "\"shards_before\"");
+    const char *bytes = strstr(out.data, "\"bytes_after\"");
+    assert_true(from && bytes && strlen(from) < 1 << 16);
+    int head = (int)(bytes - from);
+    (void)snprintf(plan, 1 << 16, "%.*s%s", head, from, strchr(bytes, ','));
+}
+
+/* What a dry run says is what is done then, and it does nothing itself. */
 static void compact(uint64_t target) {
+    static char plan[1 << 16], before[1 << 16], after[1 << 16];
     sft_compact_options how = SFT_COMPACT_OPTIONS_INIT;
     how.target_bytes = target;
     how.warn = ds_warn;
+    how.dry_run = true;
     sft_sink sink = sft_sink_memory(&out);
+    long len = temp_read(SFTI_DATASET_MANIFEST, before, sizeof before);
+    size_t parts = ds_count("part-"), jobs = ds_count("_job-");
     finish(&sink, sft_dataset_compact_json(&ds_storage, &how, "d", &sink, NULL, &err));
+    assert_int_equal(temp_read(SFTI_DATASET_MANIFEST, after, sizeof after), len);
+    assert_memory_equal(before, after, (size_t)len);
+    assert_int_equal(ds_count("part-"), parts);
+    assert_int_equal(ds_count("_job-"), jobs);
+    has("\"dry_run\":true");
+    plan_of(plan);
+    how.dry_run = false;
+    sink = sft_sink_memory(&out);
+    finish(&sink, sft_dataset_compact_json(&ds_storage, &how, "d", &sink, NULL, &err));
+    has("\"dry_run\":false");
+    plan_of(after);
+    assert_string_equal(plan, after);
 }
 
 /* ── Damage ── */
@@ -845,6 +871,8 @@ static void shown(void **state) {
     sink = sft_sink_memory(&out);
     finish(&sink, sft_dataset_ls_json(d, NULL, "d", named_b, NULL, &sink, &err));
     has("\"name\":\"b__v\"");
+    has("\"replaced\":true");
+    has("\"replaced\":false");
     has(shard[1]);
     has("\"dtype\":\"F32\",\"shape\":[2],\"bytes\":8,\"begin\":");
     has_not("a__v");

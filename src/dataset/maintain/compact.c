@@ -162,9 +162,7 @@ static sft_code compact_begin(compaction *c) {
         return sfti_fail(c->err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
                          "expected a dataset that libsafetensors wrote, found another program's; "
                          "an append adopts it");
-    code = sfti_ds_uuid(c->uuid, c->err);
-    if (sfti_can(c->storage, move)) sfti_ds_job_folder(c->uuid, c->folder);
-    return code;
+    return SFT_OK;
 }
 
 static sft_code compact_plan(compaction *c) {
@@ -184,6 +182,9 @@ static sft_code compact_run(compaction *c) {
     sft_code code = compact_begin(c);
     if (!code) code = compact_plan(c);
     if (code || c->group_count == 0 || c->options.dry_run) return code;
+    code = sfti_ds_uuid(c->uuid, c->err);
+    if (sfti_can(c->storage, move)) sfti_ds_job_folder(c->uuid, c->folder);
+    if (code) return code;
     code = compact_shards(c);
     if (!code) code = compact_manifest(c);
     if (!code) return compact_publish(c);

@@ -1054,7 +1054,8 @@ SFT_API const sft_fix *sft_repair_fix_at(const sft_repair *repair, size_t i);
 SFT_API size_t sft_repair_tensor_count(const sft_repair *repair);
 SFT_API sft_spec sft_repair_tensor_at(const sft_repair *repair, size_t i);
 /* Write the repaired file. The sink is finished, or abandoned on failure. Tensor bytes are
- * copied unchanged. Ticks the job with the bytes of all tensors. @since 0.1 */
+ * copied unchanged; metadata that record a digest of the file (see sft_edit) are left out if the
+ * data is laid out differently. Ticks the job with the bytes of all tensors. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_repair_write(const sft_repair *repair, sft_sink sink,
                                                 const sft_job *job, sft_error *err);
 /* Free a repair. NULL is ignored. @since 0.1 */
@@ -1190,7 +1191,10 @@ SFT_API SFT_NODISCARD sft_code sft_save_parts(const sft_part *parts, size_t coun
 
 /* A change of an existing file: of its metadata, of the names of tensors, or of the bytes of
  * tensors. Nothing else changes: every other byte of the header (order, spelling, unknown
- * fields, escapes) and of the data stays. docs/editing.md explains how. @since 0.1 */
+ * fields, escapes) and of the data stays. The exception is digests of the file that its metadata
+ * record: those that the change makes wrong are removed, unless the edit sets them. If bytes of a
+ * tensor change, these are sshs_model_hash, sshs_legacy_hash and modelspec.hash_*; if a name or a
+ * key that begins with ss_ does, sshs_legacy_hash. docs/editing.md explains how. @since 0.1 */
 typedef struct sft_edit sft_edit;
 
 /* How a change is made. The library takes the first method that works. @since 0.1 */

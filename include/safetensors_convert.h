@@ -122,12 +122,13 @@ SFT_API uint64_t sft_conversion_bytes_before(const sft_conversion *conversion);
 SFT_API uint64_t sft_conversion_bytes_after(const sft_conversion *conversion);
 
 /* Write all tensors as one file. The sink is finished, or abandoned on failure. Metadata are
- * kept (of several shards: all keys, the first value of each); tensors are in the official order
- * of their new dtypes. Memory: about 2 MiB, whatever the size of the tensors, and with
- * job->threads over 1 another 2.5 MiB a thread: those read and cast while the calling thread
- * writes, which helps only if writing is not the bottleneck. With dequantize 4 MiB more (or a
- * column of the tensor) and the scales of one tensor; its values are computed on the calling
- * thread. SFT_CAST_VALUE names tensor and
+ * kept (of several shards: all keys, the first value of each), except for digests of the old
+ * data: sshs_model_hash, sshs_legacy_hash and modelspec.hash_* are kept only if the output has
+ * exactly the data of one file. Tensors are in the official order of their new dtypes. Memory:
+ * about 2 MiB, whatever the size of the tensors, and with job->threads over 1 another 2.5 MiB a
+ * thread: those read and cast while the calling thread writes, which helps only if writing is
+ * not the bottleneck. With dequantize 4 MiB more (or a column of the tensor) and the scales of
+ * one tensor; its values are computed on the calling thread. SFT_CAST_VALUE names tensor and
  * element; err->offset is its offset in the file it comes from. Ticks the job with bytes
  * written. May be called again. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_conversion_save(sft_conversion *conversion, sft_sink sink,

@@ -47,6 +47,7 @@ static sft_code add_part(add_run *a, sft_span name, const cli_npy *npy, sft_erro
         a->parts.shard[a->parts.count++] = (uint32_t)(shards - 1);
     }
     a->parts.parts[at] = part;
+    a->parts.changed = true;
     a->touched[a->parts.shard[at]] = true;
     return SFT_OK;
 }
@@ -100,8 +101,6 @@ static sft_code add_to_model(add_run *a, char **operands, size_t count, sft_erro
     if (code) return code;
     for (size_t i = 0; i < a->array_count && !out.in_place; i++)
         cli_output_restrict(&out.options.mode, a->arrays[i].mode);
-    code = cli_parts_drop_digests(c, &a->parts, err);
-    if (code) return code;
     a->path = out.path;
     if (here) {
         cli_rewrite how = CLI_REWRITE_INIT;
@@ -138,7 +137,8 @@ const cli_command cli_add_command = {
     "Rewrites the model with the arrays as additional tensors (little-endian, in C order, of a "
     "dtype that safetensors has) and replaces FILE atomically; with -o it is written to OUT "
     "instead. A name that exists is an error, or is replaced with --replace. Mode, metadata and "
-    "all other tensors are kept.\n"
+    "all other tensors are kept; digests of the old data (sshs_model_hash, "
+    "sshs_legacy_hash, modelspec.hash_*) are dropped.\n"
     "For a model with an index, new tensors go to the last shard, and replaced ones stay in "
     "theirs: the shard is written under a new name, then the index, then the old shard is "
     "removed unless another index in the folder names it. With -o the whole model becomes one "

@@ -1,6 +1,6 @@
 /* convert: convert tensors to another dtype. */
-#include "base/digest_keys.h"
 #include "commands/commands.h"
+#include "convert/dropped.h"
 #include "safetensors_convert.h"
 #include "support/dtypes.h"
 #include "support/fresh.h"
@@ -254,21 +254,9 @@ static bool is_set_in_place(const convert_run *run) {
            && !run->c->set.output;
 }
 
-static bool changes_data(const convert_run *run) {
+static bool has_casts(const convert_run *run) {
     return sft_conversion_count(run->conversion, SFT_CONVERT_CAST) > 0
-        || sft_conversion_count(run->conversion, SFT_CONVERT_DEQUANTIZE) > 0
-        || sft_conversion_count(run->conversion, SFT_CONVERT_DROP) > 0;
-}
-
-/* Digests of the data as it was, which the conversion leaves out. */
-static void find_dropped(const convert_run *run) {
-    const sft_set *set = run->parts.sets[0];
-    if (!changes_data(run)) return;
-    for (size_t s = 0; s < sft_set_shard_count(set); s++) {
-        const sft_file *file = sft_set_shard_at(set, s);
-        for (size_t i = 0; i < sft_file_metadata_count(file); i++)
-            run->c->dropped |= sfti_digest_key_of(sft_file_metadata_at(file, i).key);
-    }
+        || sft_conversion_count(run->conversion, SFT_CONVERT_DEQUANTIZE) > 0;
 }
 
 /* The casts are decided upon, and nothing is written yet. */
@@ -277,7 +265,6 @@ static sft_code plan_and_warn(convert_run *run, sft_error *err) {
     if (code) return code;
     warn_of_scales(run, false);
     warn_of_scales(run, true);
-    find_dropped(run);
     return SFT_OK;
 }
 
@@ -286,9 +273,7 @@ static bool is_unchanged(const convert_run *run) {
     cli *c = run->c;
     cli_written written = CLI_WRITTEN_INIT;
     bool merges = sft_set_index_path(run->parts.sets[0]) && !is_folder_asked(run);
-    bool cast = sft_conversion_count(run->conversion, SFT_CONVERT_CAST) > 0 ||
-                sft_conversion_count(run->conversion, SFT_CONVERT_DEQUANTIZE) > 0;
-    if (cast || merges || (c->set.copy && c->set.output)) return false;
+    if (has_casts(run) || merges || (c->set.copy && c->set.output)) return false;
     written.input = written.output = run->input;
     cli_say_written(c, &written);
     return true;
@@ -315,6 +300,7 @@ static sft_code convert_opened(convert_run *run, sft_error *err) {
     run->parts.path = run->input;
     code = plan_and_warn(run, err);
     if (code || is_unchanged(run)) return code;
+    c->dropped = sfti_conversion_dropped(run->conversion);
     if (!c->set.dry_run) code = write_model(run, folder ? NULL : &out, err);
     if (!code) return say_conversion(run, folder, output, err);
     bool of_input = code == SFT_CAST_VALUE || code == SFT_CAST_DTYPE || code == SFT_IO_READ ||
@@ -404,11 +390,12 @@ const cli_command cli_convert_command = {
     "not converted, with a warning: without the scale the values mean nothing. --dequantize "
     "computes their values (docs/convert.md describes each layout); an unknown layout is an "
     "error. --cast-scaled casts them anyway, with a warning.\n"
-    "A model in several files becomes one file if OUT ends in .safetensors or .sft; otherwise "
-    "OUT is a new or empty folder for its shards and their index. With --in-place, the shards "
-    "with tensors to convert are written under new names, then the index, then the old shards "
-    "are removed unless another index in the folder names them. Metadata is kept. Needs only a "
-    "few MiB of memory, whatever the size of the tensors; OUT is written atomically.\n"
+    "A model in several files becomes one file if OUT ends in .safetensors or .sft; otherwise OUT "
+    "is a new or empty folder for its shards and their index. With --in-place, the shards with "
+    "tensors to convert are written under new names, then the index, then the old shards are "
+    "removed unless another index in the folder names them. Metadata is kept; digests of the old "
+    "data (sshs_model_hash, sshs_legacy_hash, modelspec.hash_*) are dropped. Needs only a few MiB "
+    "of memory, whatever the size of the tensors; OUT is written atomically.\n"
     "Several models, or those of a tree with -r, go into the folder OUT/ under their names. "
     "A model in which no tensor is cast is not written unless --copy is given.",
     convert_examples,

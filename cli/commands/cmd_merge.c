@@ -44,7 +44,6 @@ static sft_code merge_models(cli *c, char **operands, size_t count, cli_output *
         return code;
     }
     code = cli_parts_open(c, (const char *const *)operands, count, parts, err);
-    if (!code && parts->path_count > 1) code = cli_parts_drop_digests(c, parts, err);
     if (!code) code = cli_output_sources(c, parts, out, err);
     if (code) return code;
     parts->path = out->path;
@@ -76,8 +75,9 @@ const cli_command cli_merge_command = {
     "merge", "IN... -o OUT", "merge shards or several files into one file",
     "Writes all tensors of all inputs to one file, byte for byte, in the order of the official "
     "writer. IN is a file, an index (all its shards) or a folder (all models in it). Two tensors "
-    "of the same name are an error. The metadata of all files is combined; if several files have "
-    "a key, the value of the first is kept, and a note says so.\n"
+    "of the same name are an error. The metadata of all files is combined; if several files have a "
+    "key, the value of the first is kept, and a note says so. Digests of the old data "
+    "(sshs_model_hash, sshs_legacy_hash, modelspec.hash_*) are dropped.\n"
     "OUT is written atomically.",
     merge_examples,
     { cli_output_options, cli_writing_options, cli_json_options, cli_reading_options,

@@ -1,5 +1,4 @@
 /* meta: show and edit metadata in place. */
-#include "base/digest_keys.h"
 #include "commands/commands.h"
 #include "commands/meta_show.h"
 #include "commands/meta_stream.h"
@@ -136,36 +135,6 @@ static void tell_missing(cli *c, const char *path, const sft_file *file, sft_spa
     cli_warn(c, path, &err);
 }
 
-/* ── sshs_legacy_hash covers the keys of training, too ── */
-
-static bool is_training(sft_span key) {
-    return key.len > 3 && memcmp(key.data, "ss_", 3) == 0;
-}
-
-static bool has_training(const sft_span *keys, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (is_training(keys[i])) return true;
-    return false;
-}
-
-static bool changes_training(const meta_change *change, const sft_file *file) {
-    sft_span value;
-    for (size_t i = 0; !change->is_scrub && !change->is_rm && i < change->count; i++) {
-        const sft_pair *pair = &change->pairs[i];
-        bool same = sft_file_metadata_get(file, pair->key, &value) && pair->value.data
-                 && sft_span_equal(value, pair->value);
-        if (sfti_digest_key_of(pair->key) == SFTI_DIGEST_SSHS_LEGACY) return false;
-        if (is_training(pair->key) && pair->value.data && !same) return true;
-    }
-    return has_training(change->listed, change->listed_count)
-        || has_training(change->rewritten, change->rewritten_count);
-}
-
-static sft_code drop_digests(cli *c, sft_edit *edit, const meta_change *change, sft_error *err) {
-    if (!changes_training(change, sft_edit_file(edit))) return SFT_OK;
-    return cli_edit_drop_digests(c, edit, SFTI_DIGESTS_OF_NAMES, err);
-}
-
 static sft_code change_file(cli *c, const char *path, void *ctx, sft_error *err) {
     meta_change *change = ctx;
     sft_edit *edit;
@@ -175,7 +144,6 @@ static sft_code change_file(cli *c, const char *path, void *ctx, sft_error *err)
     sft_code code = cli_edit_open(c, path, &edit, err);
     if (code) return code;
     code = change->is_scrub ? ask_scrub(c, edit, change, err) : ask_pairs(edit, change, err);
-    if (!code) code = drop_digests(c, edit, change, err);
     if (!code) code = cli_edit_finish(c, path, edit, &report, err);
     if (!code) code = say_change(c, path, change, &report, err);
     if (!code && change->is_rm && change->missing)
@@ -534,14 +502,14 @@ const cli_command cli_meta_command = {
     "meta", "[list|get|header|set|rm|scrub|recover] FILE... [KEY [VALUE]]...",
     "show and edit metadata in place",
     "list, the default, shows all pairs; get prints the values of keys; header prints the header "
-    "exactly as stored. set adds or changes pairs: KEY VALUE, or KEY=@FILE for the text of "
-    "a file (@- is standard input). rm removes keys; * ? and [a-z] match several. scrub "
-    "removes what may identify you or your machine: values with absolute "
-    "paths, e-mail addresses, names of users, folders and machines, session ids, secrets, whole "
-    "configurations and workflows, images that contain any of these. Tag counts are kept, with "
-    "numbers in place of folder names. It prints what it removes and why, and the new SHA-256 of "
-    "the "
-    "file. Tensors are not touched; in the header only the changed text is.\n"
+    "exactly as stored. set adds or changes pairs: KEY VALUE, or KEY=@FILE for the text of a file "
+    "(@- is standard input). rm removes keys; * ? and [a-z] match several. scrub removes what may "
+    "identify you or your machine: values with absolute paths, e-mail addresses, names of users, "
+    "folders and machines, session ids, secrets, whole configurations and workflows, images that "
+    "contain any of these. Tag counts are kept, with numbers in place of folder names. It prints "
+    "what it removes and why, and the new SHA-256 of the file. Tensors are not touched; in the "
+    "header only the changed text is. If a key that begins with ss_ changes, sshs_legacy_hash, a "
+    "digest that covers these keys, is dropped unless it is set, too.\n"
     "A change that fits the padding of the header is written in place, under a journal next to "
     "the file. Otherwise the header grows: by a new file that shares the blocks of the data, by "
     "inserting blocks before the data, or by a copy, depending on the file system; the method "

@@ -1,5 +1,4 @@
 /* put: replace a tensor's bytes from standard input. */
-#include "base/digest_keys.h"
 #include "commands/commands.h"
 #include "os/os.h"
 #include "support/edit.h"
@@ -55,8 +54,7 @@ static sft_code put_file(cli *c, const char *path, const char *name, sft_error *
     sft_edit_report report;
     sft_code code = cli_edit_open(c, path, &edit, err);
     if (code) return code;
-    code = cli_edit_drop_digests(c, edit, SFTI_DIGESTS_OF_DATA, err);
-    if (!code) code = put_bytes(c, path, name, edit, &report, err);
+    code = put_bytes(c, path, name, edit, &report, err);
     sft_edit_close(edit);
     if (code) return code;
     cli_edit_result result = { .path = path, .report = &report, .same_header = true,
@@ -125,7 +123,8 @@ const cli_command cli_put_command = {
     "the unchanged bytes if the file system can, and is a copy otherwise. The method used is "
     "printed. With -o OUT the file stays as it is and a changed copy is written.\n"
     "For a model with an index, only the file that holds the tensor is written. The header, mode "
-    "and all other bytes are kept.",
+    "and all other bytes are kept; digests of the old data (sshs_model_hash, sshs_legacy_hash, "
+    "modelspec.hash_*) are dropped from the metadata.",
     put_examples,
     { put_options, cli_output_path_options, cli_writing_options, cli_json_options,
       cli_reading_options, cli_common_options, NULL },

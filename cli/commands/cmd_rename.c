@@ -1,5 +1,4 @@
 /* rename: rename tensors in place. */
-#include "base/digest_keys.h"
 #include "commands/commands.h"
 #include "commands/rename_map.h"
 #include "os/os.h"
@@ -231,8 +230,6 @@ static sft_code rename_file(cli *c, const char *path, rename_run *r, sft_error *
     /* The edit has copies; JSON lists the names, else their number does. */
     bool listed = cli_is_json(c);
     if (!listed) sfti_arena_free(&r->named);
-    if (!code && r->count > 0)
-        code = cli_edit_drop_digests(c, edit, SFTI_DIGESTS_OF_NAMES, err);
     if (!code) code = cli_edit_finish(c, path, edit, &report, err);
     if (!code) {
         cli_edit_result result = { .path = path, .report = &report,
@@ -307,7 +304,8 @@ const cli_command cli_rename_command = {
     "Changes only the names in the header, as meta changes metadata: at once if they fit, and "
     "atomically. A tensor named by --map or --map-file gets that name; every other name goes "
     "through --strip-prefix, each --regex and --add-prefix, in this order. All renames are applied "
-    "together. If two tensors would get the same name, nothing is changed.\n"
+    "together. If two tensors would get the same name, nothing is changed. sshs_legacy_hash, a "
+    "digest that covers the names, is dropped from the metadata.\n"
     "For a model with an index, the shards whose tensors are renamed are written under new "
     "names, then the index, then the old shards are removed unless another index in the folder "
     "names them. With -o, OUT is a new file, or for a model with an index a new or empty folder.",

@@ -1,6 +1,7 @@
 /* repair: rewrite a damaged file as a valid one; remove what interrupted writers left. */
 #include "commands/commands.h"
 #include "commands/repair.h"
+#include "edit/dropped.h"
 #include "support/edit.h"
 #include "support/many.h"
 #include "support/progress.h"
@@ -46,6 +47,7 @@ static void say_repaired(cli *c, const cli_output *out, const char *input,
     written.output = out->path;
     written.files = &file;
     written.file_count = !none || out->in_place;
+    if (!none) c->dropped = sfti_repair_dropped(repair);
     written.more = put_repaired;
     written.ctx = &r;
     cli_say_written(c, &written);
@@ -177,7 +179,8 @@ const cli_command cli_repair_command = {
     "padding after the header, bytes that belong to no tensor or to two, names and metadata keys "
     "given twice (the last counts, as in the official reader), metadata values that are not "
     "strings, oddly spelled entries, the 2022 layout. Prints a line for each finding and its "
-    "repair. The bytes of the tensors are copied unchanged.\n"
+    "repair. The bytes of the tensors are copied unchanged; digests that no longer hold "
+    "(sshs_model_hash, sshs_legacy_hash, modelspec.hash_*) are dropped.\n"
     "A file that is truncated, whose shapes do not fit its bytes or whose header is not JSON "
     "cannot be repaired: nothing is written, and the message is that of check.\n"
     "For a model in several files (an index, or a folder with one), each file is rewritten into "

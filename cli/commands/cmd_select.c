@@ -127,9 +127,6 @@ static sft_code select_model(const selection *s, const char *operand, cli_parts 
     if (!code) code = select_parts(s, parts, err);
     if (code || is_unchanged(c, parts, input, all)) return code;
     bool several = sft_set_index_path(parts->sets[0]) != NULL;
-    bool changed = parts->count < all || several;
-    if (changed) code = cli_parts_drop_digests(c, parts, err);
-    if (code) return code;
     if (several && here) return select_in_place(c, parts, err);
     parts->path = c->set.output ? c->set.output : input;
     if (several && c->set.output && !cli_output_is_file(c)) return select_set(c, parts, err);
@@ -180,7 +177,8 @@ const cli_command cli_select_command = {
     "select", "IN... -o OUT|--in-place", "keep or drop some of the tensors of a model",
     "A tensor is kept if its name matches one of --keep (all match if there is none) and none of "
     "--drop. In a GLOB, * stands for any bytes, ? for one character, [a-z] for a set. Bytes and "
-    "metadata are kept.\n"
+    "metadata are kept; digests of the old data (sshs_model_hash, sshs_legacy_hash, "
+    "modelspec.hash_*) are dropped.\n"
     "A model in several files becomes one file if OUT ends in .safetensors or .sft; otherwise "
     "OUT is a new or empty folder for its shards and their index. With --in-place, the shards "
     "that lose tensors are written under new names, then the index, then the old shards are "

@@ -28,7 +28,6 @@ static sft_code split_model(cli *c, char **operands, cli_parts *parts, sft_error
     code = cli_parts_open_one(c, operands[0], false, parts, err);
     if (code) return code;
     code = sft_cut_parts(parts->parts, parts->count, max_bytes, parts->shard, &shards, err);
-    if (!code && shards > 1) code = cli_parts_drop_digests(c, parts, err);
     if (code) return code;
     parts->path = c->set.output;
     cli_parts_tell(c, parts);
@@ -81,8 +80,9 @@ const cli_command cli_split_command = {
     "split", "IN -o DIR", "split a model into shards with an index",
     "Writes shards and their index into DIR, with the names that transformers uses: "
     "model-00001-of-00003.safetensors and model.safetensors.index.json. Tensors are taken in "
-    "natural order of their names (layer 2 before layer 10), are never split, and keep every "
-    "byte; each shard has the metadata of the model. If one shard is enough, it is "
+    "natural order of their names (layer 2 before layer 10), are never split, and keep every byte; "
+    "each shard has the metadata of the model; digests of the old data (sshs_model_hash, "
+    "sshs_legacy_hash, modelspec.hash_*) are dropped. If one shard is enough, it is "
     "model.safetensors without an index. IN may itself be an index.\n"
     "DIR must be new or empty. The index is written last: if it exists, all shards do. After a "
     "failure or an interruption nothing is left.",

@@ -1,5 +1,6 @@
 #include "commands/meta_stream.h"
 
+#include "base/digest_keys.h"
 #include "commands/meta_show.h"
 #include "commands/meta_values.h"
 #include "support/output.h"
@@ -14,6 +15,7 @@ typedef struct stream_run {
     sft_pair *pairs; /* of the copy */
     size_t count;
     bool *used, *exact; /* by request; exact: the file has this very key, so it is no glob */
+    unsigned stale; /* digests */
 } stream_run;
 
 static bool is_asked(const stream_run *r, size_t i, sft_span key) {
@@ -26,6 +28,7 @@ static bool is_asked(const stream_run *r, size_t i, sft_span key) {
 static sft_code change_pair(stream_run *r, sft_pair pair, sft_error *err) {
     cli *c = r->c;
     cli_scrubbed found = { NULL, { NULL, 0 } };
+    sft_span before = pair.value;
     if (r->ask->is_scrub && !meta_scrub_pair(c, pair.key, pair.value, &r->parts.arena, &found))
         return sfti_fail_memory(err, pair.value.len);
     bool goes = found.reason && !found.value.data;
@@ -37,6 +40,8 @@ static sft_code change_pair(stream_run *r, sft_pair pair, sft_error *err) {
         if (!goes) pair.value = r->ask->pairs[i].value;
     }
     if (!goes) r->pairs[r->count++] = pair;
+    if (sfti_is_training_key(pair.key) && (goes || !sft_span_equal(pair.value, before)))
+        r->stale |= SFTI_DIGESTS_OF_NAMES;
     bool told = goes || found.reason;
     if (!told || cli_is_json(c)) return SFT_OK;
     cli_fill(&c->out, goes ? "removed %" : "rewritten %", pair.key);
@@ -53,6 +58,25 @@ static void add_pair(stream_run *r, size_t before, sft_pair pair) {
         return;
     }
     r->pairs[r->count++] = pair;
+    if (sfti_is_training_key(pair.key)) r->stale |= SFTI_DIGESTS_OF_NAMES;
+}
+
+static bool is_set(const stream_run *r, sft_span key) {
+    for (size_t i = 0; i < r->ask->count; i++)
+        if (r->ask->pairs[i].value.data && sft_span_equal(r->ask->pairs[i].key, key)) return true;
+    return false;
+}
+
+static void drop_stale(stream_run *r) {
+    size_t kept = 0;
+    r->stale |= cli_parts_stale(&r->parts, true);
+    for (size_t i = 0; i < r->count; i++) {
+        sft_span key = r->pairs[i].key;
+        unsigned digest = is_set(r, key) ? 0 : sfti_digest_key_of(key) & r->stale;
+        r->c->dropped |= digest;
+        if (!digest) r->pairs[kept++] = r->pairs[i];
+    }
+    r->count = kept;
 }
 
 static bool has_key(const cli_parts *p, sft_span key) {
@@ -78,6 +102,7 @@ static sft_code change_pairs(stream_run *r, sft_error *err) {
     size_t before = r->count;
     for (size_t i = 0; i < ask->count; i++)
         if (!r->used[i] && ask->pairs[i].value.data) add_pair(r, before, ask->pairs[i]);
+    drop_stale(r);
     p->pairs = r->pairs;
     p->metadata_count = r->count;
     p->has_metadata = p->has_metadata || r->count > 0;

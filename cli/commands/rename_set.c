@@ -4,6 +4,7 @@
 #include "support/files.h"
 #include "support/fresh.h"
 #include "support/output.h"
+#include "support/written.h"
 
 #include <string.h>
 
@@ -34,9 +35,6 @@ static sft_code ask_shard(const set_rename *r, size_t shard, sft_edit *edit,
         if (r->shard_of[i] != shard) continue;
         code = sft_edit_rename(edit, r->names[i].key, r->names[i].value, err);
     }
-    bool renames = is_touched(r, shard);
-    if (!code && renames)
-        code = cli_edit_drop_digests(r->c, edit, SFTI_DIGESTS_OF_NAMES, err);
     return code;
 }
 
@@ -182,6 +180,9 @@ sft_code cli_edit_rename_set(cli *c, const char *index, const sft_set *set,
     else if (!code)
         code = rename_here(&r, &changed, err);
     if (!code) {
+        for (size_t i = 0; i < sft_set_shard_count(set); i++)
+            if (is_touched(&r, i))
+                c->dropped |= sfti_digests_in(sft_set_shard_at(set, i), SFTI_DIGESTS_OF_NAMES);
         cli_edit_result result = { .path = index, .changed = changed, .renamed = names,
                                    .renamed_count = count };
         cli_edit_say(c, &result);

@@ -1,6 +1,7 @@
 #include "base/order.h"
 #include "base/sink.h"
 #include "commands/repair.h"
+#include "edit/dropped.h"
 #include "os/os.h"
 #include "support/edit.h"
 #include "support/files.h"
@@ -518,6 +519,7 @@ static sft_code say_model(repair_model *m, const char *operand, sft_error *err) 
         const char *path = output_path(m, i);
         if (!path) return model_memory(err);
         files[i] = cli_repaired_file(path, m->repairs[i]);
+        m->c->dropped |= sfti_repair_dropped(m->repairs[i]);
     }
     if (!cli_is_json(m->c)) print_model_fixes(m);
     written.input = operand;

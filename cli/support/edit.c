@@ -1,7 +1,6 @@
 #include "support/edit.h"
 
-#include "base/digest_keys.h"
-
+#include "edit/dropped.h"
 #include "os/os.h"
 #include "support/files.h"
 #include "support/output.h"
@@ -30,19 +29,6 @@ sft_code cli_edit_open(cli *c, const char *path, sft_edit **out, sft_error *err)
     return sft_edit_open(path, &options, out, err);
 }
 
-sft_code cli_edit_drop_digests(cli *c, sft_edit *edit, unsigned stale, sft_error *err) {
-    const sft_file *file = sft_edit_file(edit);
-    sft_code code = SFT_OK;
-    for (size_t i = 0; !code && i < sft_file_metadata_count(file); i++) {
-        sft_span key = sft_file_metadata_at(file, i).key;
-        unsigned digest = sfti_digest_key_of(key) & stale;
-        if (!digest) continue;
-        c->dropped |= digest;
-        code = sft_edit_remove(edit, key, err);
-    }
-    return code;
-}
-
 /* Nothing is written where nothing would change, unless --copy is given: report->method tells. */
 static sft_code save_edit(cli *c, const char *path, sft_edit *edit, sft_edit_report *report,
                           sft_error *err) {
@@ -59,14 +45,21 @@ static sft_code save_edit(cli *c, const char *path, sft_edit *edit, sft_edit_rep
     return code;
 }
 
-sft_code cli_edit_finish(cli *c, const char *path, sft_edit *edit, sft_edit_report *report,
-                         sft_error *err) {
+static sft_code change_file(cli *c, const char *path, sft_edit *edit, sft_edit_report *report,
+                            sft_error *err) {
     cli_progress progress;
-    if (c->set.output) return save_edit(c, path, edit, report, err);
     if (c->set.dry_run) return sft_edit_plan(edit, report, err);
     sft_job job = cli_progress_begin(&progress, c, path);
     sft_code code = sft_edit_apply(edit, &job, report, err);
     cli_progress_end(&progress);
+    return code;
+}
+
+sft_code cli_edit_finish(cli *c, const char *path, sft_edit *edit, sft_edit_report *report,
+                         sft_error *err) {
+    sft_code code = c->set.output ? save_edit(c, path, edit, report, err)
+                                  : change_file(c, path, edit, report, err);
+    c->dropped = code ? 0 : sfti_edit_dropped(edit);
     return code;
 }
 

@@ -11,8 +11,6 @@ extern const cli_option cli_editing_options[]; /* --safe --each-shard */
 sft_edit_options cli_edit_options(const cli *c);
 sft_code cli_edit_open(cli *c, const char *path, sft_edit **out, sft_error *err);
 
-/* Request that metadata keys with stale digests go (base/digest_keys.h); c->dropped tells which. */
-sft_code cli_edit_drop_digests(cli *c, sft_edit *edit, unsigned stale, sft_error *err);
 /* Apply it, or write it to -o, or with --dry-run only plan it. */
 sft_code cli_edit_finish(cli *c, const char *path, sft_edit *edit, sft_edit_report *report,
                          sft_error *err);

@@ -195,12 +195,12 @@ static void say_file(cli *c, const cli_output *out, const cli_parts *parts) {
     cli_say_written(c, &written);
 }
 
-sft_code cli_output_parts(const cli_output *out, cli *c, const cli_parts *parts, sft_error *err) {
-    sft_plan_options options = cli_parts_plan(c, parts);
+sft_code cli_output_parts(const cli_output *out, cli *c, cli_parts *parts, sft_error *err) {
     cli_progress progress;
     sft_sink sink;
-    sft_code code = SFT_OK;
-    if (!c->set.dry_run) {
+    sft_code code = cli_parts_drop_digests(c, parts, true, err);
+    sft_plan_options options = cli_parts_plan(c, parts);
+    if (!code && !c->set.dry_run) {
         code = cli_output_sink(out, &sink, err);
         if (code) return code;
         sft_job job = cli_progress_begin(&progress, c, out->path);

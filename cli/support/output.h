@@ -40,7 +40,7 @@ sft_code cli_output_no_stream(const cli *c, sft_error *err);
 sft_code cli_output_sink(const cli_output *out, sft_sink *sink, sft_error *err);
 
 /* Write parts there, with progress, and say so; with --dry-run only that. */
-sft_code cli_output_parts(const cli_output *out, cli *c, const cli_parts *parts, sft_error *err);
+sft_code cli_output_parts(const cli_output *out, cli *c, cli_parts *parts, sft_error *err);
 
 /* Write parts, by parts->shard, as the shards of one model to the folder -o names, which is new
  * or empty; with --dry-run tell the files. Their names begin with --name. An index keeps the

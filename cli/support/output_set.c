@@ -181,6 +181,8 @@ sft_code cli_output_set(cli *c, cli_parts *parts, uint32_t shards, sft_error *er
     if (!c->set.output) {
         return cli_usage_error(err, "expected -o DIR, found none");
     }
+    code = cli_parts_drop_digests(c, parts, shards == 1, err);
+    if (code) return code;
     if (c->set.dry_run) return say_shards(&o, err);
     if (parts->set_count == 1) code = take_index_metadata(&o, err);
     if (!code && c->set.keep_mtime) code = take_mtimes(&o, err);

@@ -130,7 +130,8 @@ static sft_code settle_picks(cli_parts *p, sft_error *err) {
             sft_pair one = cli_parts_pair(p, order[first]), other = cli_parts_pair(p, order[i]);
             again[order[i]] = sft_span_equal(one.key, other.key);
             if (!again[order[i]]) first = i;
-            else p->conflicts += !sft_span_equal(one.value, other.value);
+            else if (!sfti_digest_key_of(one.key)) /* one that is dropped is no conflict */
+                p->conflicts += !sft_span_equal(one.value, other.value);
         }
         p->metadata_count = 0;
         for (size_t i = 0; i < count; i++)
@@ -163,12 +164,22 @@ static sft_code list_metadata(cli_parts *p, sft_error *err) {
     return settle_picks(p, err);
 }
 
-sft_code cli_parts_drop_digests(cli *c, cli_parts *p, sft_error *err) {
+unsigned cli_parts_stale(const cli_parts *p, bool one_file) {
+    bool same = one_file && p->path_count == 1 && !p->changed &&
+                p->count == sft_file_tensor_count(p->files[0]) &&
+                sfti_has_official_layout(p->files[0]);
+    return same ? 0 : SFTI_DIGESTS_OF_DATA;
+}
+
+sft_code cli_parts_drop_digests(cli *c, cli_parts *p, bool one_file, sft_error *err) {
+    unsigned stale = cli_parts_stale(p, one_file);
     size_t kept = 0;
-    cli_pick *picks = sfti_arena_array(&p->lists, p->metadata_count, sizeof *picks);
+    cli_pick *picks = p->picks;
+    if (p->pairs || !stale) return SFT_OK;
+    if (!picks) picks = sfti_arena_array(&p->lists, p->metadata_count, sizeof *picks);
     if (!picks) return sfti_fail_memory(err, p->metadata_count * sizeof *picks);
     for (size_t i = 0; i < p->metadata_count; i++) {
-        unsigned digest = sfti_digest_key_of(cli_parts_pair(p, i).key);
+        unsigned digest = sfti_digest_key_of(cli_parts_pair(p, i).key) & stale;
         c->dropped |= digest;
         if (digest) continue;
         picks[kept++] = p->picks ? p->picks[i] : (cli_pick){ (uint32_t)p->only, (uint32_t)i };

@@ -27,10 +27,11 @@ typedef struct cli_parts {
      * has any, number `only`. */
     cli_pick *picks;
     size_t only;
-    const sft_pair *pairs; /* instead of those of the files, or NULL */
+    const sft_pair *pairs; /* instead of those of the files; no stale digests. Or NULL */
     size_t metadata_count;
     bool has_metadata;  /* even if there are no pairs */
     size_t conflicts;   /* keys of which a later value was not taken */
+    bool changed;       /* some parts come from elsewhere */
     const char *path;   /* of the model that failed, or NULL */
 } cli_parts;
 
@@ -47,9 +48,11 @@ void cli_parts_free(cli_parts *parts);
 void cli_parts_drop(cli_parts *parts);
 /* Pair i of the metadata; parts is a cli_parts. */
 sft_pair cli_parts_pair(const void *parts, size_t i);
-/* The result has other data: digests that the metadata record are left out, and c->dropped tells
- * which. */
-sft_code cli_parts_drop_digests(cli *c, cli_parts *parts, sft_error *err);
+/* Digests (base/digest_keys.h) that do not hold for the parts, written as one file or several:
+ * all, unless they are the data of one file as it is. */
+unsigned cli_parts_stale(const cli_parts *parts, bool one_file);
+/* Leave them out of the metadata before the parts are written; c->dropped tells which. */
+sft_code cli_parts_drop_digests(cli *c, cli_parts *parts, bool one_file, sft_error *err);
 /* How the parts are written: at the level asked for, with the metadata. */
 sft_plan_options cli_parts_plan(const cli *c, const cli_parts *parts);
 /* Bytes of a tensor; 0 where its shape asks for more than there can be. */

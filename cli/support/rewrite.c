@@ -47,7 +47,6 @@ static sft_code save_collected(set_rewrite *r, size_t shard, size_t count, sft_s
         sft_sink_abandon(&sink);
         return code;
     }
-    r->c->dropped |= kept.dropped;
     plan.has_metadata = sft_file_has_metadata(file);
     plan.level = (sft_level)r->c->set.level;
     plan.alloc = &r->c->alloc;
@@ -150,6 +149,8 @@ static sft_code print_rewrite(set_rewrite *r, sft_error *err) {
         files[count] = cli_written_parts(path, r->parts->parts, r->parts->count, r->parts->shard,
                                          (uint32_t)s);
         if (r->written[s]) files[count].path = r->written[s];
+        if (files[count].tensors > 0)
+            r->c->dropped |= sfti_digests_in(sft_set_shard_at(r->set, s), SFTI_DIGESTS_OF_DATA);
         count++;
     }
     written.input = written.output = r->fresh.index;

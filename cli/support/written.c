@@ -165,8 +165,10 @@ void cli_say_written(cli *c, const cli_written *written) {
     if (!cli_is_json(c)) {
         say_human(c, written);
         cli_say_dropped(c, written->output);
+        c->dropped = 0;
         return;
     }
     put_result(c, cli_object_begin(&object, c, written->input), written);
     cli_object_end(&object);
+    c->dropped = 0;
 }

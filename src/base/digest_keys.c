@@ -1,6 +1,7 @@
 #include "base/digest_keys.h"
 
 #include "base/error.h"
+#include "base/order.h"
 
 #include <string.h>
 
@@ -32,15 +33,57 @@ const char *sfti_digest_key_at(size_t i, unsigned *bit) {
     return digest_rows[i].key;
 }
 
+bool sfti_is_training_key(sft_span key) {
+    return key.len >= 3 && memcmp(key.data, "ss_", 3) == 0;
+}
+
+/* ── Layout ── */
+
+/* The official writer sorts by dtype, descending, then by name. */
+static bool is_laid_before(const sft_tensor *a, const sft_tensor *b) {
+    uint32_t first = sft_dtype_describe(a->dtype)->order;
+    uint32_t second = sft_dtype_describe(b->dtype)->order;
+    if (first != second) return first > second;
+    return sfti_bytes_compare(a->name, b->name) < 0;
+}
+
+void sfti_layout_add(sfti_layout *layout, const sft_tensor *tensor) {
+    if (tensor->begin == tensor->end) return;
+    bool next = tensor->begin == layout->end;
+    bool sorted = !layout->last || is_laid_before(layout->last, tensor);
+    layout->differs = layout->differs || !next || !sorted;
+    layout->end = tensor->end;
+    layout->last = tensor;
+}
+
+bool sfti_layout_is_official(const sfti_layout *layout, uint64_t bytes) {
+    return !layout->differs && layout->end == bytes;
+}
+
+bool sfti_has_official_layout(const sft_file *file) {
+    sfti_layout layout = SFTI_LAYOUT_INIT;
+    for (size_t i = 0; i < sft_file_tensor_count(file); i++)
+        sfti_layout_add(&layout, sft_file_tensor_at(file, i));
+    return sfti_layout_is_official(&layout, sft_file_data_bytes(file));
+}
+
+/* ── Metadata without stale digests ── */
+
+unsigned sfti_digests_in(const sft_file *file, unsigned stale) {
+    unsigned found = 0;
+    for (size_t i = 0; i < sft_file_metadata_count(file); i++)
+        found |= sfti_digest_key_of(sft_file_metadata_at(file, i).key) & stale;
+    return found;
+}
+
 sft_code sfti_kept_pairs_of(const sft_file *file, unsigned stale, sfti_arena *arena,
                             sfti_kept_pairs *out, sft_error *err) {
     size_t most = sft_file_metadata_count(file);
     *out = (sfti_kept_pairs){ .file = file, .at = sfti_arena_array(arena, most, sizeof *out->at) };
     if (!out->at) return sfti_fail_memory(err, most * sizeof *out->at);
     for (size_t i = 0; i < most; i++) {
-        unsigned digest = sfti_digest_key_of(sft_file_metadata_at(file, i).key) & stale;
-        out->dropped |= digest;
-        if (!digest) out->at[out->count++] = i;
+        if (!(sfti_digest_key_of(sft_file_metadata_at(file, i).key) & stale))
+            out->at[out->count++] = i;
     }
     return SFT_OK;
 }

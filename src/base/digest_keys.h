@@ -21,12 +21,32 @@ unsigned sfti_digest_key_of(sft_span key);
 /* The key of row i, and its bit; NULL past the last. */
 const char *sfti_digest_key_at(size_t i, unsigned *bit);
 
+/* A key of training, ss_*: SFTI_DIGESTS_OF_NAMES cover it, too. */
+bool sfti_is_training_key(sft_span key);
+
+/* Is the data of a file laid out as our writer does it (the official order, no gaps)? Then its
+ * tensors, rewritten, give the same data, and its digests hold. Takes tensors in offset order. */
+typedef struct sfti_layout {
+    const sft_tensor *last; /* that has bytes */
+    uint64_t end;
+    bool differs;
+} sfti_layout;
+
+#define SFTI_LAYOUT_INIT { NULL, 0, false }
+
+void sfti_layout_add(sfti_layout *layout, const sft_tensor *tensor);
+/* bytes: of the whole data section. */
+bool sfti_layout_is_official(const sfti_layout *layout, uint64_t bytes);
+bool sfti_has_official_layout(const sft_file *file);
+
+/* Those of `stale` that a file records. */
+unsigned sfti_digests_in(const sft_file *file, unsigned stale);
+
 /* A file's metadata without stale digests, for sft_plan_options.pair_at. */
 typedef struct sfti_kept_pairs {
     const sft_file *file;
     size_t *at; /* numbers of the pairs that stay */
     size_t count;
-    unsigned dropped; /* digests that do not */
 } sfti_kept_pairs;
 
 sft_code sfti_kept_pairs_of(const sft_file *file, unsigned stale, sfti_arena *arena,

@@ -1,8 +1,9 @@
 #include "convert/conversion.h"
 
-#include "base/digest_keys.h"
 #include "base/checked.h"
+#include "base/digest_keys.h"
 #include "base/options.h"
+#include "convert/dropped.h"
 
 #include <string.h>
 
@@ -118,15 +119,15 @@ static bool is_key_before(const sft_conversion *c, size_t shard, sft_span key) {
     return false;
 }
 
-/* Digests that are recorded of the data as it was. */
-static unsigned stale_digests(const sft_conversion *c) {
-    bool changed = c->by_action[SFT_CONVERT_CAST] || c->by_action[SFT_CONVERT_DEQUANTIZE]
-                || c->by_action[SFT_CONVERT_DROP];
-    return changed ? SFTI_DIGESTS_OF_DATA : 0;
-}
-
-static bool is_kept(const sft_conversion *c, size_t shard, sft_span key) {
-    return !(sfti_digest_key_of(key) & stale_digests(c)) && !is_key_before(c, shard, key);
+/* Digests that do not hold for what shards [first, end) become: all, unless it is one whose data
+ * is written as it is. */
+static unsigned stale_digests(const sft_conversion *c, size_t first, size_t end) {
+    if (end - first != 1) return SFTI_DIGESTS_OF_DATA;
+    for (size_t i = 0; i < c->count; i++)
+        if (sft_set_tensor_shard(c->set, i) == first && (is_made(&c->rows[i]) || is_dropped(c, i)))
+            return SFTI_DIGESTS_OF_DATA;
+    bool same = sfti_has_official_layout(sft_set_shard_at(c->set, first));
+    return same ? 0 : SFTI_DIGESTS_OF_DATA;
 }
 
 static sft_pair converted_pair(const void *conversion, size_t i) {
@@ -136,6 +137,7 @@ static sft_pair converted_pair(const void *conversion, size_t i) {
 
 static sft_code gather_metadata(sft_conversion *c, sft_error *err) {
     size_t shards = sft_set_shard_count(c->set), most = 0;
+    unsigned stale = stale_digests(c, 0, shards);
     for (size_t s = 0; s < shards; s++) {
         const sft_file *file = sft_set_shard_at(c->set, s);
         c->has_metadata = c->has_metadata || sft_file_has_metadata(file);
@@ -145,12 +147,17 @@ static sft_code gather_metadata(sft_conversion *c, sft_error *err) {
     if (!c->picks) return sfti_fail_memory(err, most * sizeof *c->picks);
     for (size_t s = 0; s < shards; s++) {
         const sft_file *file = sft_set_shard_at(c->set, s);
-        for (size_t i = 0; i < sft_file_metadata_count(file); i++)
-            if (is_kept(c, s, sft_file_metadata_at(file, i).key))
-                c->picks[c->metadata_count++] = (sfti_convert_pick){ (uint32_t)s, (uint32_t)i };
+        c->dropped |= sfti_digests_in(file, stale);
+        for (size_t i = 0; i < sft_file_metadata_count(file); i++) {
+            sft_span key = sft_file_metadata_at(file, i).key;
+            if (sfti_digest_key_of(key) & stale || is_key_before(c, s, key)) continue;
+            c->picks[c->metadata_count++] = (sfti_convert_pick){ (uint32_t)s, (uint32_t)i };
+        }
     }
     return SFT_OK;
 }
+
+unsigned sfti_conversion_dropped(const sft_conversion *conversion) { return conversion->dropped; }
 
 /* ── A conversion ── */
 
@@ -376,7 +383,8 @@ sft_code sft_conversion_save_shard(sft_conversion *conversion, size_t shard, sft
     }
     sfti_arena work = { .alloc = conversion->alloc };
     sfti_kept_pairs kept;
-    sft_code code = sfti_kept_pairs_of(file, stale_digests(conversion), &work, &kept, err);
+    unsigned stale = stale_digests(conversion, shard, shard + 1);
+    sft_code code = sfti_kept_pairs_of(file, stale, &work, &kept, err);
     plan.has_metadata = sft_file_has_metadata(file);
     plan.pair_at = sfti_kept_pair;
     plan.pair_ctx = &kept;

@@ -72,6 +72,7 @@ struct sft_conversion {
     sft_source *files;      /* of the shards */
     sfti_convert_pick *picks; /* metadata of all shards, without stale digests */
     size_t metadata_count;
+    unsigned dropped;         /* those digests */
     bool has_metadata;
     uint64_t by_action[SFTI_CONVERT_ACTIONS]; /* tensors of each */
     uint64_t bytes_before, bytes_after;

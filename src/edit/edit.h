@@ -47,6 +47,7 @@ struct sft_edit {
     sft_file *file;
     bool is_link; /* path is a link, to become a file of its own */
     bool applied;
+    unsigned dropped; /* digests that the header made last leaves out */
     const char *named;   /* as the caller names it, while it is being opened */
     const char *beneath; /* NULL once the folder is open */
     int folder;          /* that the file lies in, or -1 */

@@ -1,5 +1,7 @@
 #include "base/checked.h"
+#include "base/digest_keys.h"
 #include "base/endian.h"
+#include "edit/dropped.h"
 #include "edit/edit.h"
 
 #include <string.h>
@@ -24,7 +26,7 @@ static sft_code rewrite_memory(sft_error *err) {
 /* ── What was asked for, as tables ── */
 
 static bool request_table(header_rewrite *h, const sfti_requests *requests, sfti_change **items,
-                         sfti_changes *out) {
+                          sfti_changes *out) {
     size_t count = 0;
     *items = sfti_arena_array(&h->tables, requests->count, sizeof **items);
     if (!*items) return false;
@@ -32,6 +34,50 @@ static bool request_table(header_rewrite *h, const sfti_requests *requests, sfti
         (*items)[count++] = (sfti_change){ request->key, request->value };
     return sfti_changes_begin(out, *items, count, h->edit->seed, &h->tables);
 }
+
+static bool changes_value(const header_rewrite *h, const sfti_change *item) {
+    sft_span there;
+    bool has = sft_file_metadata_get(h->edit->file, item->key, &there);
+    return item->value.data ? !has || !sft_span_equal(there, item->value) : has;
+}
+
+/* Digests that the requests make wrong. */
+static unsigned requested_stale(const header_rewrite *h) {
+    unsigned stale = h->edit->put_count > 0 ? SFTI_DIGESTS_OF_DATA : 0;
+    for (size_t i = 0; i < h->names.count; i++)
+        if (!sft_span_equal(h->name_items[i].key, h->name_items[i].value))
+            stale |= SFTI_DIGESTS_OF_NAMES;
+    for (size_t i = 0; i < h->metadata.count; i++)
+        if (sfti_is_training_key(h->metadata_items[i].key) &&
+            changes_value(h, &h->metadata_items[i]))
+            stale |= SFTI_DIGESTS_OF_NAMES;
+    return stale;
+}
+
+/* They are removed, too, unless a request is about them. */
+static bool drop_stale(header_rewrite *h) {
+    const sft_file *file = h->edit->file;
+    unsigned stale = requested_stale(h);
+    size_t count = h->metadata.count, most = count, pairs = sft_file_metadata_count(file);
+    h->edit->dropped = 0;
+    for (size_t i = 0; i < pairs; i++)
+        most += (sfti_digest_key_of(sft_file_metadata_at(file, i).key) & stale) != 0;
+    if (most == count) return true;
+    sfti_change *items = sfti_arena_array(&h->tables, most, sizeof *items);
+    if (!items) return false;
+    if (count > 0) memcpy(items, h->metadata_items, count * sizeof *items);
+    for (size_t i = 0; i < pairs; i++) {
+        sft_span key = sft_file_metadata_at(file, i).key;
+        unsigned digest = sfti_digest_key_of(key) & stale;
+        if (!digest || sfti_names_find(&h->metadata.names, key) != SFTI_NO_NAME) continue;
+        items[count++] = (sfti_change){ key, { NULL, 0 } };
+        h->edit->dropped |= digest;
+    }
+    h->metadata_items = items;
+    return sfti_changes_begin(&h->metadata, items, count, h->edit->seed, &h->tables);
+}
+
+unsigned sfti_edit_dropped(const sft_edit *edit) { return edit->dropped; }
 
 /* From plain values to JSON text. */
 static bool spell_table(header_rewrite *h, sfti_change *items, size_t count) {
@@ -73,7 +119,7 @@ static sft_code check_collisions(header_rewrite *h, sft_error *err) {
 
 static sft_code request_tables(header_rewrite *h, sft_error *err) {
     if (!request_table(h, &h->edit->metadata, &h->metadata_items, &h->metadata) ||
-        !request_table(h, &h->edit->names, &h->name_items, &h->names))
+        !request_table(h, &h->edit->names, &h->name_items, &h->names) || !drop_stale(h))
         return rewrite_memory(err);
     sft_code code = check_collisions(h, err);
     if (code != SFT_OK) return code;

@@ -1,7 +1,9 @@
 #include "base/checked.h"
+#include "base/digest_keys.h"
 #include "base/json.h"
 #include "base/options.h"
 #include "base/order.h"
+#include "edit/dropped.h"
 #include "file/file.h"
 #include "file/repairs.h"
 #include "file/writer.h"
@@ -18,7 +20,9 @@ struct sft_repair {
     sft_part *parts;
     size_t count;
     sft_pair *pairs; /* NULL: those of the scan's model, which are sound */
+    size_t *kept;    /* numbers of those that are written; NULL: all */
     size_t pair_count;
+    unsigned dropped; /* digests */
     bool has_metadata;
     sft_level level;
 };
@@ -166,6 +170,7 @@ static bool is_metadata_sound(const sft_scan *scan) {
 
 static sft_pair repair_pair(const void *ctx, size_t i) {
     const sft_repair *r = ctx;
+    if (r->kept) i = r->kept[i];
     return r->pairs ? r->pairs[i] : sfti_model_pair(sfti_scan_model(r->scan), i);
 }
 
@@ -184,6 +189,35 @@ static sft_code take_metadata(sft_repair *r, sft_error *err) {
     }
     return fine ? SFT_OK : sfti_fail_memory(err, count * sizeof *r->pairs);
 }
+
+/* ── Digests of the file as it was ── */
+
+/* Metadata that were read in another way may be other keys of training. */
+static unsigned repair_stale(const sft_repair *r) {
+    const sfti_model *model = sfti_scan_model(r->scan);
+    sfti_layout layout = SFTI_LAYOUT_INIT;
+    for (size_t i = 0; i < r->count; i++) sfti_layout_add(&layout, sfti_model_tensor(model, i));
+    bool same = sfti_layout_is_official(&layout, r->source.size - model->data_offset);
+    return (same ? 0 : SFTI_DIGESTS_OF_DATA) |
+           (is_metadata_sound(r->scan) ? 0 : SFTI_DIGESTS_OF_NAMES);
+}
+
+static sft_code drop_digests(sft_repair *r, sft_error *err) {
+    unsigned stale = repair_stale(r);
+    size_t count = 0;
+    for (size_t i = 0; i < r->pair_count; i++)
+        r->dropped |= sfti_digest_key_of(repair_pair(r, i).key) & stale;
+    if (!r->dropped) return SFT_OK;
+    size_t *kept = sfti_arena_array(&r->arena, r->pair_count, sizeof *kept);
+    if (!kept) return sfti_fail_memory(err, r->pair_count * sizeof *kept);
+    for (size_t i = 0; i < r->pair_count; i++)
+        if (!(sfti_digest_key_of(repair_pair(r, i).key) & stale)) kept[count++] = i;
+    r->kept = kept;
+    r->pair_count = count;
+    return SFT_OK;
+}
+
+unsigned sfti_repair_dropped(const sft_repair *repair) { return repair->dropped; }
 
 /* ── All together ── */
 
@@ -244,6 +278,7 @@ static sft_code repair_open(sft_repair *r, const char *path, const sft_open_opti
     }
     if (code == SFT_OK) code = take_parts(r, err);
     if (code == SFT_OK) code = take_metadata(r, err);
+    if (code == SFT_OK) code = drop_digests(r, err);
     return code;
 }
 

@@ -1,3 +1,4 @@
+#include "base/digest_keys.h"
 #include "base/endian.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -29,10 +30,6 @@ static void part_begin(sfti_pass *r, int i, uint64_t begin, uint64_t end) {
 
 /* ── sshs_legacy: the header that sd-scripts would write ── */
 
-static bool is_training_key(sft_span key) {
-    return key.len >= 3 && memcmp(key.data, "ss_", 3) == 0;
-}
-
 typedef struct legacy_plan {
     sft_spec *specs;
     sft_pair *pairs;
@@ -48,7 +45,7 @@ static void legacy_fill(legacy_plan *p) {
     p->pair_count = 0;
     for (size_t i = 0; i < sft_file_metadata_count(p->file); i++) {
         sft_pair pair = sft_file_metadata_at(p->file, i);
-        if (is_training_key(pair.key)) p->pairs[p->pair_count++] = pair;
+        if (sfti_is_training_key(pair.key)) p->pairs[p->pair_count++] = pair;
     }
 }
 
@@ -95,7 +92,7 @@ static sft_code legacy_plan_run(const sft_file *file, const sft_allocator *alloc
 
 static bool has_only_training_keys(const sft_file *file) {
     for (size_t i = 0; i < sft_file_metadata_count(file); i++)
-        if (!is_training_key(sft_file_metadata_at(file, i).key)) return false;
+        if (!sfti_is_training_key(sft_file_metadata_at(file, i).key)) return false;
     return true;
 }
 

@@ -24,7 +24,8 @@ static void say(text *t, const char *format, ...) {
 
 static test_file model_a, model_many, model_big, shards[3];
 
-#define METADATA "\"__metadata__\":{\"format\":\"pt\",\"note\":\"a \\\"quoted\\\" word\"},"
+#define METADATA "\"__metadata__\":{\"format\":\"pt\",\"note\":\"a \\\"quoted\\\" word\"," \
+                 "\"sshs_legacy_hash\":\"0\"},"
 
 /* F32 [2,3] with a NaN in it, F16 [4], U8 [] and one without elements, I64 [2]. */
 static test_file make_a(void) {

@@ -67,6 +67,28 @@ def test_rename(model):
     assert caught.value.code == "name_reserved"
 
 
+DIGESTS = {"sshs_model_hash": "1" * 64, "sshs_legacy_hash": "2" * 8,
+           "modelspec.hash_sha256": "0x" + "3" * 64}
+
+
+@pytest.mark.parametrize("change, gone", [
+    ({"rename": {"a": "c"}}, {"sshs_legacy_hash"}),
+    ({"rename": {"a": "a"}}, set()),
+    ({"set": {"ss_epoch": "2"}}, {"sshs_legacy_hash"}),
+    ({"set": {"ss_epoch": "1"}}, set()),
+    ({"set": {"title": "x"}}, set()),
+    ({"remove": ["ss_epoch"]}, {"sshs_legacy_hash"}),
+    ({"remove": ["ss_none", "one"]}, set()),
+    ({"set": {"ss_epoch": "2", "sshs_legacy_hash": "9" * 8}}, set()),
+])
+def test_digests_that_are_wrong_afterwards_go(model, tmp_path, change, gone):
+    _core.edit(model, set=DIGESTS | {"ss_epoch": "1"})
+    _core.edit(model, output=tmp_path / "copy", **change)
+    assert set(DIGESTS) - set(metadata(tmp_path / "copy")) == gone
+    _core.edit(model, **change)
+    assert set(DIGESTS) - set(metadata(model)) == gone
+
+
 def test_header_that_grows(model):
     report = _core.edit(model, set={"long": "x" * 5000})
     assert report["method"] in ("copy", "reflink", "insert")

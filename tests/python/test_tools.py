@@ -331,6 +331,17 @@ def test_convert(model, tmp_path):
     assert _core.convert(model, out, "I32", names=iter(["n"]), overwrite=True)["cast"] == 1
 
 
+def test_convert_leaves_out_digests_of_the_data(model, tmp_path):
+    digests = {"sshs_model_hash": "1" * 64, "sshs_legacy_hash": "2" * 8,
+               "modelspec.hash_sha256": "0x" + "3" * 64}
+    half, same = tmp_path / "half.safetensors", tmp_path / "same.safetensors"
+    _core.edit(model, set=digests)
+    _core.convert(model, half, "F16")
+    assert parse(half.read_bytes())[1] == {"modelspec.title": "A title"}
+    _core.convert(model, same, "F32")
+    assert parse(same.read_bytes())[1] == {"modelspec.title": "A title"} | digests
+
+
 @pytest.mark.parametrize("dtype", ["BF16", "bf16", "bfloat16", np.float16, np.dtype("float16")])
 def test_dtypes_to_convert_to(model, tmp_path, dtype):
     libsafetensors.convert(model, tmp_path / "out", dtype)

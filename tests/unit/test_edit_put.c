@@ -166,6 +166,29 @@ static void test_together(void **state) {
     }
 }
 
+/* Digests of the data go with it, unless the edit sets them; an edit of nothing keeps them. */
+static void test_digests(void **state) {
+    (void)state;
+    put_file("{\"__metadata__\":{\"sshs_model_hash\":\"1\",\"k\":\"v\",\"sshs_legacy_hash\":\"2\","
+             "\"modelspec.hash_sha256\":\"3\"},\"a\":{\"dtype\":\"U8\",\"shape\":[20],"
+             "\"data_offsets\":[0,20]}}");
+    sft_edit *edit = open_edit(NULL);
+    assert_int_equal(apply(edit), SFT_EDIT_NONE);
+    edit = open_edit(NULL);
+    assert_int_equal(put(edit, "a", "01234567890123456789"), SFT_OK);
+    assert_int_equal(sft_edit_set(edit, sft_span_cstr("sshs_model_hash"), sft_span_cstr("new"),
+                                  NULL), SFT_OK);
+    assert_int_equal(apply(edit), SFT_EDIT_PLACE);
+    sft_file *file = NULL;
+    assert_int_equal(sft_open(temp_path(FILE_NAME), NULL, &file, NULL), SFT_OK);
+    assert_int_equal(sft_file_metadata_count(file), 2);
+    assert_true(sft_span_equal(sft_file_metadata_at(file, 0).key,
+                               sft_span_cstr("sshs_model_hash")));
+    assert_true(sft_span_equal(sft_file_metadata_at(file, 0).value, sft_span_cstr("new")));
+    assert_true(sft_span_equal(sft_file_metadata_at(file, 1).key, sft_span_cstr("k")));
+    sft_close(file);
+}
+
 static void test_save(void **state) {
     sft_edit_report report;
     (void)state;
@@ -609,6 +632,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         IN_DIR(test_in_place),     IN_DIR(test_new_file),     IN_DIR(test_together),
         IN_DIR(test_save),         IN_DIR(test_mtime),        IN_DIR(test_large),
+        IN_DIR(test_digests),
         IN_DIR(test_pipe),         IN_DIR(test_refused),      IN_DIR(test_job),
         IN_DIR(test_changed_meanwhile), IN_DIR(test_torn),    IN_DIR(test_torn_by_link),
         IN_DIR(test_torn_copy),    IN_DIR(test_odd_journals), IN_DIR(test_wrong_ranges),

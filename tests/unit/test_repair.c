@@ -156,6 +156,34 @@ static void test_metadata(void **state) {
     end(&o);
 }
 
+#define DIGESTS "\"__metadata__\":{\"sshs_model_hash\":\"1\",\"k\":\"v\"," \
+                "\"modelspec.hash_sha256\":\"2\",\"sshs_legacy_hash\":\"3\"},"
+
+/* Digests of data that is laid out differently afterwards are left out. */
+static void test_digests(void **state) {
+    (void)state;
+    static const struct { const char *header; size_t len, pairs; } cases[] = {
+        { "{" DIGESTS B("0", "4") "," A("4", "8") "}\n ", 8, 4 }, /* the same data */
+        { "{" DIGESTS B("0", "4") "," A("4", "8") "}  ", 9, 1 },
+        { "{" DIGESTS A("0", "4") "," B("4", "8") "}  ", 8, 1 },
+        { "{" DIGESTS B("0", "4") "," A("6", "10") "} ", 10, 1 },
+        { "{\"__metadata__\":{\"k\":\"v\",\"sshs_legacy_hash\":\"3\",\"ss_n\":1,"
+          "\"sshs_model_hash\":\"1\"}," A("0", "4") "}", 4, 3 }, /* other metadata */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sft_span value;
+        outcome o = repair(cases[i].header, cases[i].len);
+        assert_int_equal(o.code, SFT_OK);
+        assert_int_equal(sft_file_metadata_count(o.file), cases[i].pairs);
+        expect_pair(&o, "k", "v");
+        assert_true(sft_file_metadata_get_cstr(o.file, "sshs_model_hash", &value)
+                    == (cases[i].pairs > 1));
+        assert_true(sft_file_metadata_get_cstr(o.file, "sshs_legacy_hash", &value)
+                    == (cases[i].pairs == 4));
+        end(&o);
+    }
+}
+
 static void test_spelling(void **state) {
     (void)state;
     outcome o = repair("{\"a\":[\"U8\",[4],[0,4]],\"b\":{\"dtype\":{\"I16\":null},\"shape\":[2],"
@@ -238,6 +266,7 @@ static void test_too_many(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing),  cmocka_unit_test(test_data),
+        cmocka_unit_test(test_digests),
         cmocka_unit_test(test_names),    cmocka_unit_test(test_metadata),
         cmocka_unit_test(test_spelling), cmocka_unit_test(test_old),
         cmocka_unit_test(test_refused),  cmocka_unit_test(test_too_many),

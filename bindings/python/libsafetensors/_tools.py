@@ -93,7 +93,8 @@ def convert(path: Path, output: Path, dtype: Any, *, names: Iterable[str] | None
     saturate: values out of range become the nearest value instead of raising. overrule_scales:
     convert also tensors with a scale, and the scales. dequantize: compute the values of quantised
     tensors instead (docs/convert.md), drop their scales, and leave all others alone. threads: 0 is
-    one per processor. Returns the number of tensors by action."""
+    one per processor. Metadata are kept, except for digests of the old data (sshs_model_hash,
+    sshs_legacy_hash, modelspec.hash_*). Returns the number of tensors by action."""
     with watch(progress, "converting") as tick:
         return _core.convert(path, output, _header_name(dtype), names=names, saturate=saturate,
                              overrule_scales=overrule_scales, overwrite=overwrite, sync=sync,
@@ -108,7 +109,8 @@ def edit_metadata(path: Path, set: Mapping[str, str] | None = None,
     """Changes a file's metadata, in place if the header has enough spare bytes or the file system
     can insert some, otherwise by rewriting the file. safe always rewrites; output writes a new
     file instead; force changes a file with several hard links; dry_run changes nothing. For an
-    index.json, or a folder with one, the metadata are the index's own.
+    index.json, or a folder with one, the metadata are the index's own. If a key that begins with ss_
+    changes, sshs_legacy_hash is removed, unless it is set, too.
 
     Returns {"method", "header_before", "header_after", "spare", "file_after"} (sizes in bytes);
     {"method"} for an index."""
@@ -122,8 +124,8 @@ def rename_tensors(path: Path, names: Mapping[str, str], *, output: Path | None 
                    safe: bool = False, sync: bool = True, keep_mtime: bool = False,
                    force: bool = False, link: Link = "replace", dry_run: bool = False,
                    progress: Progress = None) -> dict[str, Any]:
-    """Renames tensors, old -> new, leaving the data as they are. Arguments and result as for
-    edit_metadata."""
+    """Renames tensors, old -> new, leaving the data as they are, and removes sshs_legacy_hash, a
+    digest that covers the names. Arguments and result as for edit_metadata."""
     with watch(progress, "renaming") as tick:
         return _core.edit(path, rename=names, output=output, safe=safe, sync=sync,
                           keep_mtime=keep_mtime, force=force, link=link, dry_run=dry_run,

@@ -83,7 +83,7 @@ static const hint_row hint_table[] = {
     { SFT_HINT_DATASET_BEGIN, NULL },
     { SFT_HINT_DATASET_LINKS, NULL },
     { SFT_HINT_ADOPT, NULL },
-    { SFT_HINT_SINGLE_WRITER, NULL },
+    { SFT_HINT_SINGLE_WRITER, "copy the dataset to a local disk first" },
     { SFT_HINT_BEGIN_AGAIN, NULL },
 
     { CLI_HINT_RECURSIVE, "-r looks into its folders too" },
@@ -110,6 +110,7 @@ static const hint_row hint_table[] = {
     { CLI_HINT_HELP_RENAME, "safetensors help rename" },
     { CLI_HINT_HELP_META, "safetensors help meta" },
     { CLI_HINT_HELP_DATASET, "safetensors help dataset" },
+    { CLI_HINT_HELP_DTYPES, "\"safetensors help dtypes\" lists them" },
 };
 
 void cli_hint(sft_error *err, int hint) {

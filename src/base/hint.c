@@ -80,14 +80,14 @@ static const hint_row hint_table[] = {
     { SFT_HINT_CACHE_KEPT, "it is left as it is; name another file" },
     { SFT_HINT_NO_MANIFEST, "an unfinished job has none; the files can be read without it" },
     { SFT_HINT_VERIFY_DATASET, "verify the dataset to check all its shards" },
-    { SFT_HINT_LAST_WINS, "duplicatesStrategy=lastWin keeps the last" },
+    { SFT_HINT_LAST_WINS, "the strategy lastWin for duplicates keeps the last" },
     { SFT_HINT_DATASET_EXISTS, "append to the dataset, or overwrite it" },
     { SFT_HINT_OVERWRITE_DATASET, "an overwrite replaces the dataset" },
     { SFT_HINT_DATASET_BEGIN, "an overwrite begins a new dataset there" },
     { SFT_HINT_DATASET_LINKS, "a dataset's files are no links, except links of a Hub cache to its "
                               "own blobs" },
     { SFT_HINT_ADOPT, "an append can adopt the shards that are listed" },
-    { SFT_HINT_SINGLE_WRITER, "single_writer=true, if nobody else commits meanwhile" },
+    { SFT_HINT_SINGLE_WRITER, "write as the only writer, if nobody else commits meanwhile" },
     { SFT_HINT_BEGIN_AGAIN, "begin again" },
 };
 

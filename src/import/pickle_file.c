@@ -18,12 +18,12 @@ bool sfti_is_pickle(sfti_import *im, const uint8_t *head, size_t len) {
 }
 
 /* Texts of protocol 0 are lines of any length, with escapes: such a file is read as a whole. */
-#define MOST_TEXT ((uint64_t)256 << 20)
+#define TEXT_PICKLE_BYTES ((uint64_t)256 << 20)
 
 static sft_code load_text(sfti_import *im, sfti_pickle_input *input) {
     uint8_t *bytes;
     sft_code code = sfti_import_load(im, input->source, 0, 1, &bytes);
-    if (code || bytes[0] == 0x80 || input->end > MOST_TEXT) return code;
+    if (code || bytes[0] == 0x80 || input->end > TEXT_PICKLE_BYTES) return code;
     code = sfti_import_load(im, input->source, 0, input->end, &bytes);
     input->bytes = bytes;
     return code;

@@ -100,9 +100,11 @@ static sft_code bytes_of(sfti_rebuild *r, const sfti_value *value, const sft_sou
         *begin = value->at;
         *len = value->u.length;
     } else if (value->kind == SFTI_VALUE_TEXT && value->raw && value->u.text) {
+        char *kept = sfti_arena_copy(sfti_import_arena(r->im), value->u.text, value->count);
+        if (!kept) return sfti_fail_memory(sfti_import_error(r->im), value->count);
         *begin = 0;
         *len = value->count;
-        return sfti_import_memory(r->im, value->u.text, value->count, source);
+        return sfti_import_memory(r->im, kept, value->count, source);
     } else if (value->kind == SFTI_VALUE_TEXT && value->raw) {
         *source = r->source;
         *begin = value->at;

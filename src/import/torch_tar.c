@@ -168,10 +168,11 @@ static sft_code tar_add(tar_reader *t, const sfti_value *key, tar_entry entry) {
     uint32_t now = sfti_names_put(&t->names, name, sfti_names_hash(name, t->names.seed),
                                   (uint32_t)t->count);
     if (now == t->count++) return SFT_OK;
-    return sfti_fail(err, SFT_FOREIGN_AMBIGUOUS, key->at, "expected every key once, found one twice");
+    return sfti_fail(err, SFT_FOREIGN_AMBIGUOUS, key->at,
+                     "expected every key once, found one twice");
 }
 
-static sft_code read_storage(tar_reader *t) {
+static sft_code tar_storage(tar_reader *t) {
     sfti_pickle pickle;
     uint8_t count[8];
     uint64_t bytes;
@@ -193,7 +194,7 @@ static sft_code read_storage(tar_reader *t) {
     return tar_add(t, root->u.items[0], entry);
 }
 
-static sft_code read_view(tar_reader *t, const sfti_value *view) {
+static sft_code tar_view(tar_reader *t, const sfti_value *view) {
     uint64_t offset, bytes;
     const tar_entry *whole = view->kind == SFTI_VALUE_TUPLE && view->count == 4
                                  ? tar_find(t, view->u.items[1]) : NULL;
@@ -210,7 +211,7 @@ static sft_code read_view(tar_reader *t, const sfti_value *view) {
     return tar_add(t, view->u.items[0], entry);
 }
 
-static sft_code read_tensor(tar_reader *t) {
+static sft_code tar_tensor(tar_reader *t) {
     sfti_pickle pickle;
     uint8_t rank[8], offset[8];
     uint64_t skip;
@@ -245,16 +246,16 @@ static sft_code read_tensor(tar_reader *t) {
     return tar_add(t, root->u.items[0], entry);
 }
 
-static sft_code read_storages(tar_reader *t) {
+static sft_code tar_storages(tar_reader *t) {
     sfti_pickle views;
     uint64_t count = 0;
     sft_code code = tar_count(t, &count);
-    for (uint64_t i = 0; !code && i < count; i++) code = read_storage(t);
+    for (uint64_t i = 0; !code && i < count; i++) code = tar_storage(t);
     if (!code) code = tar_pickle(t, &views);
     if (code) return code;
     if (views.root->kind != SFTI_VALUE_LIST) return tar_fail(t, "a list of views");
     for (uint32_t i = 0; i < views.root->count && !code; i++)
-        code = read_view(t, views.root->u.items[i]);
+        code = tar_view(t, views.root->u.items[i]);
     return code;
 }
 
@@ -293,11 +294,11 @@ sft_code sfti_read_torch_tar(sfti_import *im) {
         return sfti_fail_memory(sfti_import_error(im), TAR_MOST * sizeof *t.all);
     t.at = members[0].begin;
     t.end = members[0].end;
-    code = read_storages(&t);
+    code = tar_storages(&t);
     t.at = members[1].begin;
     t.end = members[1].end;
     if (!code) code = tar_count(&t, &count);
-    for (uint64_t i = 0; !code && i < count; i++) code = read_tensor(&t);
+    for (uint64_t i = 0; !code && i < count; i++) code = tar_tensor(&t);
     t.at = members[2].begin;
     t.end = members[2].end;
     if (!code) code = tar_pickle(&t, &pickle);

@@ -25,7 +25,7 @@ const cli_option cli_import_options_table[] = {
       "of another format: leave out what has no counterpart in safetensors, rather than fail" },
     { 0, "quantised", "refuse|parts|values", CLI_CHOICE, SFT_IMPORT_SPECIAL_REFUSE,
       offsetof(cli_settings, quantised),
-      "of PyTorch's quantised tensors write integers and scales, or the values; default refuse" },
+      "of quantised tensors of PyTorch write integers and scales, or the values; default refuse" },
     { 0, "sparse", "refuse|parts|dense", CLI_CHOICE, SFT_IMPORT_SPECIAL_REFUSE,
       offsetof(cli_settings, sparse),
       "of sparse tensors write indices and values, or dense tensors; default refuse" },

@@ -73,7 +73,7 @@ sft_code sfti_machine_mark(sfti_machine *m) {
 sft_code sfti_machine_since(sfti_machine *m, sfti_value ***items, size_t *count) {
     if (m->mark_count == 0) return sfti_machine_fail(m, SFT_FOREIGN_OPCODE, "a mark", "none");
     size_t mark = m->marks[--m->mark_count];
-    *items = m->stack + mark;
+    *items = m->stack ? m->stack + mark : NULL;
     *count = m->depth - mark;
     m->depth = mark;
     return SFT_OK;

@@ -182,7 +182,8 @@ def wide(ctx):
         done = files.run(ctx, "convert", path, "-o", path_of(ctx, name), "--no-sync")
         assert done.returncode == 0, done.stderr
         done = files.run(ctx, "diff", path, path_of(ctx, name))
-        assert done.returncode == 0, done.stdout + done.stderr
+        same = not done.stdout or "2 equal, 0 changed, 0 added, 0 removed" in done.stdout
+        assert done.returncode in (0, 1) and same, done
         if name == "m.npz":
             with np.load(path_of(ctx, name)) as archive:
                 assert archive["c"].tolist() == [4, 5, 6, 7]

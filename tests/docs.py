@@ -241,7 +241,7 @@ def check_manifest(rows):
     seen = {code for row in built.rows for code in row["code"].values()}
     seen |= {row["code"] for row in built.sets} | {row.get("scan") for row in built.rows}
     for row in rows:
-        if row["rule"] != "-" or 200 <= int(row["number"]) < 300:
+        if row["rule"] != "-" or 200 <= int(row["number"]) < 220:  # tests/import has the rest
             demand(row["name"] in seen, "no file of the corpus is refused as " + row["name"])
 
 

@@ -92,9 +92,9 @@ const cli_command cli_check_command = {
     "check", "PATH...", "check that models are valid; silent if they are",
     "Checks every rule of the format that a reader relies on: the lengths, the header's JSON, "
     "each tensor's dtype, shape and offsets, and that the data is complete and nothing follows "
-    "it. Prints one line per invalid file. A model in another format that convert reads is checked by "
-    "that format's rules, with --deep also against its checksums, and named in a line; other "
-    "files are identified: Git LFS or Xet pointer, HTML page, HDF5, gzip, zstd, truncated "
+    "it. Prints one line per invalid file. A model in another format that convert reads is "
+    "checked by that format's rules, with --deep also against its checksums, and named in a line; "
+    "other files are identified: Git LFS or Xet pointer, HTML page, HDF5, gzip, zstd, truncated "
     "download.\n"
     "A model with an index is checked shard by shard, then as a whole. - reads standard input to "
     "its end.\n"

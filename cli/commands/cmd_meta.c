@@ -272,7 +272,7 @@ static sft_code take_values(cli *c, char **words, size_t count, meta_change *cha
 
 static sft_code take_pairs(cli *c, char **words, size_t count, meta_change *change,
                            sft_error *err) {
-    meta_json json = { NULL, 0, { NULL, 0, 0, c->alloc } };
+    meta_json json = { .text = { .alloc = c->alloc } };
     sft_pair thumbnail;
     bool picture = c->set.thumbnail != NULL;
     sft_code code = SFT_OK;

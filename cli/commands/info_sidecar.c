@@ -36,9 +36,7 @@ static sft_code only_a_file(int fd, sft_error *err) {
 
 /* The text without a byte order mark and blanks before it, if it is a JSON object. */
 static sft_span json_object(const sft_buffer *text) {
-    sft_span found = { text->data, text->len };
-    if (found.len >= 3 && memcmp(found.data, "\xEF\xBB\xBF", 3) == 0)
-        found = (sft_span){ found.data + 3, found.len - 3 };
+    sft_span found = cli_read_text(text);
     while (found.len > 0 && *found.data && strchr(" \t\r\n", *found.data))
         found = (sft_span){ found.data + 1, found.len - 1 };
     bool is_object = found.len > 0 && *found.data == '{' && cli_raw_check(found);

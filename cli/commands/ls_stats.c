@@ -172,6 +172,7 @@ static uint64_t bin_count(const sft_histogram *histogram, size_t bin) {
     return histogram->negative[bin] + histogram->positive[bin];
 }
 
+/* The outer bins also hold what is smaller and what is larger. */
 static void histogram_line(const ls_listing *l, size_t i) {
     cli_out *out = &l->c->out;
     const sft_histogram *histogram = stats_at(l, i)->histogram;
@@ -185,12 +186,14 @@ static void histogram_line(const ls_listing *l, size_t i) {
         if (count > most) most = count;
     }
     if (most == 0) return;
-    cli_printf(out, "  2^%d ", (int)first - 64);
+    if (first == 0) cli_text(out, "  0 ");
+    else cli_printf(out, "  2^%d ", (int)first - 64);
     for (size_t k = first; k <= last; k++) {
         double share = (double)bin_count(histogram, k) / (double)most;
         cli_text(out, histogram_blocks[share > 0 ? 1 + (size_t)(share * 7) : 0]);
     }
-    cli_printf(out, " 2^%d\n", (int)last - 63);
+    if (last == SFT_HISTOGRAM_BINS - 1) cli_text(out, " inf\n");
+    else cli_printf(out, " 2^%d\n", (int)last - 63);
 }
 
 typedef struct stats_widths {

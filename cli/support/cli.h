@@ -29,6 +29,7 @@ typedef struct cli {
     size_t changed, unchanged; /* models that were, or would be, written, and that need not be */
     bool imports; /* the settings say how other formats are imported */
     struct sft_import *import; /* of the model that was opened last, or NULL (import.h) */
+    const char *blame; /* what the failure of an edit is about, if not its input; or NULL */
     bool wants_metadata; /* trees of facts have the pairs of the header too */
     sft_open_options edit_open; /* the same for edits; beneath: folder of the index whose shards
                                    are changed now, or NULL */

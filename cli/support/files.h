@@ -19,5 +19,7 @@ sft_code cli_read_fd(cli *c, int fd, uint64_t most, sft_buffer *out, sft_error *
 /* The same of a file; "-": of standard input. *out need not be set before. */
 sft_code cli_read_file(cli *c, const char *path, uint64_t most, sft_buffer *out,
                        sft_error *err);
+/* What was read, as text: without a byte order mark. */
+sft_span cli_read_text(const sft_buffer *bytes);
 
 #endif

@@ -26,6 +26,8 @@ typedef struct walk {
     sfti_arena *arena;
     cli_depth depth;
     bool enter; /* folders of the folder now walked */
+    bool has_except;
+    os_info except;
     found *first;
     size_t count;
     folder *waiting;
@@ -119,6 +121,11 @@ static bool is_loop(folder *f) {
     return false;
 }
 
+static bool is_except(const walk *w, const folder *f) {
+    return w->has_except && f->parent && f->device == w->except.device
+        && f->inode == w->except.inode;
+}
+
 static bool folder_has(sft_span folder, const char *name, sfti_arena *arena) {
     os_info info;
     char *path = cli_join_path(arena, folder, name);
@@ -142,7 +149,7 @@ static bool walk_folders(walk *w) {
     while (w->waiting) {
         w->now = w->waiting;
         w->waiting = w->now->next;
-        if (is_loop(w->now)) continue;
+        if (is_loop(w->now) || is_except(w, w->now)) continue;
         w->enter = is_entered(w);
         int error = os_list(w->now->path, visit_entry, w);
         if (error == ENOMEM) return false;
@@ -244,7 +251,13 @@ static bool expand_operand(const char *operand, const sft_set_options *options, 
 
 sft_code cli_inputs_expand(const char *operand, cli_depth depth, const sft_set_options *options,
                            cli_inputs *out, sft_error *err) {
+    return cli_inputs_expand_but(operand, depth, NULL, options, out, err);
+}
+
+sft_code cli_inputs_expand_but(const char *operand, cli_depth depth, const char *except,
+                               const sft_set_options *options, cli_inputs *out, sft_error *err) {
     walk w = { .depth = depth };
+    w.has_except = except && os_info_path(except, true, &w.except) == 0;
     memset(out, 0, sizeof *out);
     out->arena.alloc = sfti_allocator(options->open->alloc);
     w.arena = &out->arena;

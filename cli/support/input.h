@@ -43,6 +43,10 @@ typedef enum cli_depth { CLI_ONE_LEVEL = 0, CLI_ALL_LEVELS = 1, CLI_WITH_PARTS =
  * memory runs out. Free with cli_inputs_free, also after a failure. */
 sft_code cli_inputs_expand(const char *operand, cli_depth depth, const sft_set_options *options,
                            cli_inputs *out, sft_error *err);
+/* The same, but a folder that is `except` is not entered from the one that it lies in. NULL:
+ * there is none. */
+sft_code cli_inputs_expand_but(const char *operand, cli_depth depth, const char *except,
+                               const sft_set_options *options, cli_inputs *out, sft_error *err);
 void cli_inputs_free(cli_inputs *inputs);
 
 /* The only model among the inputs of an operand. SFT_BAD_ARGUMENT for another number; what made an

@@ -6,6 +6,7 @@
 #define CLI_OUTPUT_H
 
 #include "support/parts.h"
+#include "support/sizes.h"
 
 typedef enum cli_target {
     CLI_TARGET_NEW,    /* -o must be given */
@@ -65,11 +66,5 @@ const char *cli_index_stem(const char *index, char buffer[CLI_STEM_SIZE]);
 /* Path of one of the shards in a folder, in the arena; NULL when out of memory. */
 char *cli_output_shard(sfti_arena *arena, const char *folder, const char *stem, uint32_t shard,
                        uint32_t count);
-
-/* "5GB", "4.5 GiB", "1000": bytes, K M G T as powers of 1000, Ki Mi Gi Ti of 1024; at most six
- * digits after the point. */
-sft_code cli_parse_size(const char *text, uint64_t *out, sft_error *err);
-/* Digits only. what: "shards", for the message. */
-sft_code cli_parse_count(const char *text, const char *what, uint32_t *out, sft_error *err);
 
 #endif

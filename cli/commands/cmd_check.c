@@ -68,6 +68,9 @@ static void check_input(cli *c, const cli_input *input) {
 
 static void run_check(cli *c, char **operands, size_t count) {
     cli_each_input(c, operands, count, check_input);
+    if (cli_is_json(c) || cli_is_over(c)) return;
+    cli_flush(&c->out);
+    cli_passed_line(c, &c->err);
 }
 
 static const cli_option check_options[] = {
@@ -97,7 +100,8 @@ const cli_command cli_check_command = {
     "other files are identified: Git LFS or Xet pointer, HTML page, HDF5, gzip, zstd, truncated "
     "download.\n"
     "A model with an index is checked shard by shard, then as a whole. - reads standard input to "
-    "its end.\n"
+    "its end. Files of a folder that are in another format (.ckpt, .pt, .bin, .gguf, ...) are not "
+    "checked; a line on standard error counts them.\n"
     "With --deep, NaN and infinities count as findings (exit status 1), although the model is "
     "valid.",
     check_examples,

@@ -69,6 +69,17 @@ sft_code cli_read_fd(cli *c, int fd, uint64_t most, sft_buffer *out, sft_error *
     return code;
 }
 
+sft_code cli_read_beside(cli *c, int fd, uint64_t most, sft_buffer *out, sft_error *err) {
+    os_info info;
+    int error = os_info_fd(fd, &info);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
+    if (info.kind == OS_FILE) return cli_read_fd(c, fd, most, out, err);
+    return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found %s",
+                     info.kind == OS_DIR    ? "a folder"
+                     : info.kind == OS_PIPE ? "a pipe"
+                                            : "a device or socket");
+}
+
 sft_code cli_read_file(cli *c, const char *path, uint64_t most, sft_buffer *out,
                        sft_error *err) {
     int fd;

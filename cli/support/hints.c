@@ -85,7 +85,7 @@ static const hint_row hint_table[] = {
     { SFT_HINT_DATASET_BEGIN, NULL },
     { SFT_HINT_DATASET_LINKS, NULL },
     { SFT_HINT_ADOPT, NULL },
-    { SFT_HINT_SINGLE_WRITER, NULL },
+    { SFT_HINT_SINGLE_WRITER, "copy the dataset to a local disk first" },
     { SFT_HINT_BEGIN_AGAIN, NULL },
     { SFT_HINT_IMPORT_SKIP, "--skip leaves it out" },
     { SFT_HINT_IMPORT_SHARED, "--shared alias keeps one name, --shared copy copies "
@@ -121,6 +121,7 @@ static const hint_row hint_table[] = {
     { CLI_HINT_HELP_RENAME, "safetensors help rename" },
     { CLI_HINT_HELP_META, "safetensors help meta" },
     { CLI_HINT_HELP_DATASET, "safetensors help dataset" },
+    { CLI_HINT_HELP_DTYPES, "\"safetensors help dtypes\" lists them" },
 };
 
 void cli_hint(sft_error *err, int hint) {

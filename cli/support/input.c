@@ -24,6 +24,7 @@ typedef struct folder {
 
 typedef struct walk {
     sfti_arena *arena;
+    size_t *passed;
     cli_depth depth;
     bool enter; /* folders of the folder now walked */
     bool has_except;
@@ -41,6 +42,15 @@ static bool is_model_name(const char *name) {
     if (strncmp(name, "._", 2) == 0) return false;
     return cli_ends_with(text, ".safetensors") || cli_ends_with(text, ".sft") ||
            sft_path_is_index(name);
+}
+
+const char *const cli_other_formats[CLI_OTHER_FORMATS] = {
+    ".ckpt", ".pt", ".pth", ".bin", ".gguf", ".onnx", ".h5",
+};
+
+static void count_passed(walk *w, const char *name) {
+    for (size_t i = 0; i < CLI_OTHER_FORMATS; i++)
+        w->passed[i] += cli_ends_with(sft_span_cstr(name), cli_other_formats[i]);
 }
 
 /* ── The walk ── */
@@ -100,7 +110,10 @@ static int visit_entry(void *ctx, const char *name, os_kind kind) {
         path = cli_join_path(w->arena, sft_span_cstr(w->now->path), name);
         return add_folder(w, w->now, path) ? 0 : ENOMEM;
     }
-    if (!is_model_name(name)) return 0;
+    if (!is_model_name(name)) {
+        count_passed(w, name);
+        return 0;
+    }
     path = cli_join_path(w->arena, sft_span_cstr(w->now->path), name);
     if (!path) return ENOMEM;
     kind = kind_behind(path, kind);
@@ -261,6 +274,7 @@ sft_code cli_inputs_expand_but(const char *operand, cli_depth depth, const char 
     memset(out, 0, sizeof *out);
     out->arena.alloc = sfti_allocator(options->open->alloc);
     w.arena = &out->arena;
+    w.passed = out->passed;
     if (expand_operand(operand, options, &w, out)) return SFT_OK;
     return sfti_fail_memory(err, sizeof(found));
 }

@@ -24,10 +24,15 @@ static inline bool cli_input_is_path(const cli_input *input) {
     return input->kind == CLI_FILE || input->kind == CLI_INDEX;
 }
 
+/* Formats of other models, by the ends of their files' names. */
+#define CLI_OTHER_FORMATS 7
+extern const char *const cli_other_formats[CLI_OTHER_FORMATS];
+
 typedef struct cli_inputs {
     sfti_arena arena;
     cli_input **items; /* natural order */
     size_t count;
+    size_t passed[CLI_OTHER_FORMATS]; /* files of other formats in the folder */
 } cli_inputs;
 
 /* How deep a folder is entered: itself, all of it, itself and the components of a pipeline (a

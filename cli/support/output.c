@@ -83,7 +83,9 @@ uint32_t cli_output_mode_of(const char *path) {
 static sft_code take_input_facts(const cli *c, const char *input, bool in_place,
                                  sft_path_options *options, sft_error *err) {
     os_info info;
-    if (!input || strcmp(input, "-") == 0) return SFT_OK;
+    bool is_stdin = input && strcmp(input, "-") == 0;
+    if (is_stdin && c->set.keep_mtime) return cli_output_no_time(err);
+    if (!input || is_stdin) return SFT_OK;
     int error = os_info_path(input, true, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     if (info.kind != OS_FILE) return SFT_OK;
@@ -137,7 +139,13 @@ static sft_code write_stream(void *ctx, const void *bytes, size_t len, sft_error
 
 /* ── A file ── */
 
+sft_code cli_output_no_time(sft_error *err) {
+    return cli_usage_error(err, "expected files for --keep-mtime, found standard input");
+}
+
 sft_code cli_output_agrees(const cli *c, sft_error *err) {
+    if (c->set.keep_mtime && cli_output_is_stream(c))
+        return cli_usage_error(err, "expected -o - or --keep-mtime, found both");
     if (!c->set.in_place || !c->set.output) return SFT_OK;
     return cli_usage_error(err, "expected -o OUT or --in-place, found both");
 }

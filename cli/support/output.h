@@ -30,7 +30,8 @@ typedef struct cli_output {
  * of its own mode what the input has as well. */
 sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target target,
                           sft_error *err);
-/* -o and --in-place are not given both; cli_output_begin sees to that itself. */
+/* -o and --in-place are not given both, nor -o - and --keep-mtime; cli_output_begin sees to that
+ * itself. */
 sft_code cli_output_agrees(const cli *c, sft_error *err);
 /* -o -: standard output. c->out then leads to stderr, for nothing else may be in the stream. */
 bool cli_output_is_stream(const cli *c);
@@ -49,6 +50,8 @@ sft_code cli_output_set(cli *c, cli_parts *parts, uint32_t shards, sft_error *er
 
 /* -o names a file, by how it ends, or standard output, and no folder for the shards of a model. */
 bool cli_output_is_file(const cli *c);
+/* Fail for --keep-mtime of standard input. */
+sft_code cli_output_no_time(sft_error *err);
 /* With --keep-mtime *out becomes the time of the last change of that file. */
 sft_code cli_output_mtime(const cli *c, const char *path, int64_t *out, sft_error *err);
 /* The result, unless it replaces the input, is readable and writable by those who may read and

@@ -478,7 +478,7 @@ static const cli_example convert_examples[] = {
 
 const cli_command cli_convert_command = {
     "convert", "IN... -o OUT|--in-place [--dtype DTYPE|--dequantize]",
-    "convert a model to another dtype, or from or to another format",
+    "convert a model to another dtype or format",
     "Without --match, all floating-point tensors become DTYPE if that is a floating-point dtype "
     "(all integer tensors if it is an integer dtype); the others stay as they are. Values are "
     "rounded once, to the nearest; docs/convert.md has a table for every dtype. A value that "

@@ -41,7 +41,7 @@ def write(path, arrays):
 
 
 def run(ctx, *words):
-    return subprocess.run([*ctx.command, *words], capture_output=True, text=True, timeout=60)
+    return subprocess.run([*ctx.command, *words], capture_output=True, text=True, timeout=300)
 
 
 def convert(ctx, path, *options):

@@ -96,7 +96,7 @@ HOSTILE = [
     ("nothing behind the data", "foreign_ambiguous", "behind the data",
      archive(pair(flags=DESCRIBED, tail=b""))),
     ("no local header", "foreign_ambiguous", "local header",
-     archive(pair(central={"at": FIRST_END + 4}))),
+     archive(pair(before=b"no header", central={"at": FIRST_END}))),
     # sizes and places
     ("two entries of the same bytes", "foreign_ambiguous", "overlap",
      archive(pair(central={"at": 0}))),

@@ -175,7 +175,7 @@ static sft_code skip_array(pair_reader *r, const value_type **type, uint64_t *co
     return code;
 }
 
-static sft_code read_array(pair_reader *r, sft_span key) {
+static sft_code leave_array(pair_reader *r, sft_span key) {
     char what[40];
     const value_type *type = NULL;
     uint64_t at = r->c->at, count = 0;
@@ -208,7 +208,7 @@ static sft_code read_pair(pair_reader *r, gguf_key *key) {
     if (!code) code = read_type(r, &type);
     if (code) return code;
     if (type->kind == VALUE_STRING) return read_string(r, key->name);
-    if (type->kind == VALUE_ARRAY) return read_array(r, key->name);
+    if (type->kind == VALUE_ARRAY) return leave_array(r, key->name);
     return read_scalar(r, key->name, type);
 }
 

@@ -260,7 +260,7 @@ static const cli_example dataset_examples[] = {
     { "safetensors dataset info out/", "samples, shards, columns" },
     { "safetensors dataset verify --deep out/", "is every byte as written?" },
     { "safetensors dataset ls --match 'user_42__*' out/", "which shard holds a tensor" },
-    { "safetensors dataset gc --delete out/", "remove what dead jobs left" },
+    { "safetensors dataset gc --delete out/", "remove what failed jobs left" },
     { "safetensors dataset compact --target 300MB out/", "fewer, larger shards" },
     { NULL, NULL },
 };
@@ -273,7 +273,7 @@ const cli_command cli_dataset_command = {
     "info prints what the manifest says. verify compares it with the files: sizes, headers, "
     "samples, totals, columns, duplicate names, the index; with --deep digests as well. ls lists "
     "the tensors of all shards, and marks those that a later shard replaces.\n"
-    "gc lists what no manifest names: folders of dead jobs, shards that were replaced or never "
+    "gc lists what no manifest names: folders of failed jobs, shards that were replaced or never "
     "committed; --delete removes it. Files that were not written by libsafetensors are never "
     "touched, and without a manifest only folders of jobs are.\n"
     "compact rewrites shards that hold shadowed tensors (a later shard has the same name), and "

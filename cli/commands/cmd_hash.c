@@ -293,7 +293,7 @@ static const cli_option hash_options[] = {
     { 0, "quiet", NULL, CLI_FLAG, 1, offsetof(cli_settings, quiet),
       "with -c: no line for what matches" },
     { 0, "status", NULL, CLI_FLAG, 1, offsetof(cli_settings, status_only),
-      "with -c: no line for any digest, the exit status tells" },
+      "with -c: print no line for any digest, only set the exit status" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 

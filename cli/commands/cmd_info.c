@@ -395,7 +395,7 @@ const cli_command cli_info_command = {
     "its name would be ambiguous: two models share it, or it lacks a word of the file name. "
     "Column widths are set by the first 1000 models, which are printed together; the others "
     "follow as they are read. --sort, --reverse and --group-by read all models first.\n"
-    "-f selects facts: docs/json.md lists them all (name, adapter.rank.max, "
+    "-f selects facts: docs/json-info.md lists them all (name, adapter.rank.max, "
     "training.datasets.0.folder). A fact is printed as its value; lists are joined with \" | \". "
     "a1111 and comfy are lines to paste into a prompt, with the preferred weight; prompt "
     "is the trigger words alone. --tsv without -f gives a table of the most useful facts.\n"

@@ -317,8 +317,8 @@ static const cli_option ls_options[] = {
     { 0, "histogram", NULL, CLI_FLAG, 1, offsetof(cli_settings, histogram),
       "--stats, and how many values are of which magnitude, by powers of two" },
     { 0, "dequantize", NULL, CLI_FLAG, 1, offsetof(cli_settings, dequantize),
-      "with --stats: of quantised tensors take the values that convert --dequantize computes, on "
-      "one thread" },
+      "with --stats: use the values of quantised tensors, as convert --dequantize computes "
+      "them, on one thread" },
     { 0, "threads", "N", CLI_WORD, 0, offsetof(cli_settings, threads),
       "at most this many threads for --stats; 0 (the default): one per processor" },
     { 0, "md", NULL, CLI_FLAG, CLI_MARKDOWN, offsetof(cli_settings, format),

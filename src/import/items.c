@@ -117,6 +117,7 @@ static sft_code check_shape(sfti_import *im, const sfti_item *item) {
 
 sft_code sfti_import_expect(sfti_import *im, uint64_t tensors) {
     size_t more = tensors < (1 << 20) ? (size_t)tensors : 1 << 20; /* the rest as they come */
+    if (more == 0) return SFT_OK;
     sfti_item *items = sfti_arena_grow(&im->arena, im->items.at, im->items.count, more,
                                        &im->items.cap, sizeof *items);
     if (!items) return sfti_fail_memory(im->err, more * sizeof *items);

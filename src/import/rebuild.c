@@ -108,7 +108,8 @@ static bool holds_tensor(const sfti_value *args, unsigned level) {
 /* What stays an object, but is made of tensors, cannot be left out in silence. */
 static sft_code refuse_object(sfti_rebuild *r, sfti_value *value, uint8_t meaning) {
     const sfti_object *object = value->u.object;
-    bool tensor = meaning >= SFTI_MEANS_TENSOR && meaning <= SFTI_MEANS_NO_BYTES;
+    bool tensor = meaning == SFTI_MEANS_ARRAY || meaning == SFTI_MEANS_BUFFER ||
+                  (meaning >= SFTI_MEANS_TENSOR && meaning <= SFTI_MEANS_NO_BYTES);
     if (object->callee->kind != SFTI_VALUE_GLOBAL || object->pairs || object->list) return SFT_OK;
     if (!tensor && (object->state || !holds_tensor(object->args, 0))) return SFT_OK;
     const sfti_global *global = object->callee->u.global;
@@ -126,6 +127,7 @@ static sft_code rebuild_meaning(sfti_rebuild *r, sfti_value *value, uint8_t mean
     case SFTI_MEANS_STORAGE:
     case SFTI_MEANS_TORCH_DTYPE:
     case SFTI_MEANS_ENCODE:
+    case SFTI_MEANS_BYTES:
     case SFTI_MEANS_NUMPY_DTYPE: return SFT_OK;
     case SFTI_MEANS_MAP: return become_map(r, value);
     case SFTI_MEANS_LIST: become_items(value, SFTI_VALUE_LIST); return SFT_OK;

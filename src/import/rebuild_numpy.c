@@ -108,6 +108,10 @@ static sft_code bytes_of(sfti_rebuild *r, const sfti_value *value, const sft_sou
         if (text && code && text->kind == SFTI_VALUE_TEXT && !text->raw &&
             sfti_value_is(code, "latin1"))
             return bytes_encoded(r, text, source, begin, len);
+    } else if (value->kind == SFTI_VALUE_OBJECT && sfti_value_meaning(value) == SFTI_MEANS_BYTES &&
+               value->u.object->args->count == 0) {
+        *source = r->source;
+        *begin = *len = 0;
     }
     return SFT_OK;
 }

@@ -132,7 +132,8 @@ static sft_code choose_model(sfti_sums *sums, sfti_choice *out) {
 
 /* ── A branch by its path ── */
 
-/* The child whose key begins the path, the longest of several; *rest is what follows it. */
+/* The child whose key begins the path, the longest of several; *rest is what follows it and its
+ * dot, NULL if nothing does. */
 static bool find_step(const sfti_value *from, sft_span path, sfti_child *out, sft_span *rest) {
     sfti_child child;
     size_t best = 0;
@@ -148,15 +149,16 @@ static bool find_step(const sfti_value *from, sft_span path, sfti_child *out, sf
         best = key.len;
         *out = child;
     }
-    size_t used = best < path.len ? best + 1 : best;
-    *rest = (sft_span){ path.data + used, path.len - used };
+    *rest = (sft_span){ NULL, 0 };
+    if (best < path.len) *rest = (sft_span){ path.data + best + 1, path.len - best - 1 };
     return found;
 }
 
 static sft_code choose_named(sfti_sums *sums, const char *name, sfti_choice *out) {
     sft_span rest = sft_span_cstr(name);
     sft_code code = SFT_OK;
-    for (bool more = rest.len > 0; more && !code; more = rest.len > 0) {
+    if (rest.len == 0) return SFT_OK;
+    while (rest.data && !code) {
         sfti_child child;
         bool found = find_step(out->root, rest, &child, &rest);
         if (!found || !sfti_sum_enters(sums, out->root, child.value) ||

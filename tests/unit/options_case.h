@@ -6,6 +6,7 @@
 
 #include "arrow_make.h"
 #include "safetensors_convert.h"
+#include "safetensors_import.h"
 #include "safetensors_info.h"
 #include "safetensors_stats.h"
 
@@ -337,6 +338,18 @@ static sft_code run_stats_of(const sft_statistics_options *options, const sft_jo
 static sft_code run_statistics(const void *given) { return run_stats_of(given, NULL); }
 
 static sft_code run_statistics_job(const void *given) { return run_stats_of(NULL, given); }
+
+#define RUN_EXPORT(format)                                                  \
+    static sft_code run_export_##format(const void *given) {                \
+        sft_part part = a_part();                                           \
+        return sft_export_##format(&part, 1, given, a_sink(), NULL, &err);  \
+    }                                                                       \
+    static sft_code run_export_##format##_job(const void *given) {          \
+        sft_part part = a_part();                                           \
+        return sft_export_##format(&part, 1, NULL, a_sink(), given, &err);  \
+    }
+RUN_EXPORT(npz)
+RUN_EXPORT(pt)
 
 typedef struct conversion_case {
     sft_set *set;

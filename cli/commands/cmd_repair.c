@@ -189,8 +189,8 @@ const cli_command cli_repair_command = {
     "Several models, or those of a tree with -r, go into the folder OUT/ under their names. "
     "A file without faults is not written unless --copy is given.",
     repair_examples,
-    { repair_options, cli_input_options, cli_in_place_options, cli_writing_options,
-      cli_json_options, cli_reading_options, cli_common_options, NULL },
+    { repair_options, cli_input_options, cli_in_place_options, cli_output_options,
+      cli_writing_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
     { "OUT was written (or, with --clean, nothing is left)", "IN cannot be repaired",
       "IN could not be read, OUT could not be written, or a usage error" },
     0, SIZE_MAX, run_repair,

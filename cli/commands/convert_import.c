@@ -129,7 +129,8 @@ static sft_code import_file(import_run *run, cli_parts *parts, sft_error *err) {
     }
     if (!run->c->set.dry_run) code = save_file(run, &out, err);
     if (!code) return say_file(run, out.path);
-    if (sft_code_describe(code)->cls == SFT_CLASS_IO && code >= SFT_IO_WRITE) parts->path = out.path;
+    if (code == SFT_IO_WRITE || code == SFT_IO_SYNC || code == SFT_IO_PUBLISH)
+        parts->path = out.path;
     return code;
 }
 

@@ -2,7 +2,7 @@
 
 #include "base/mem.h"
 #include "support/dtypes.h"
-#include "support/output.h"
+#include "support/sizes.h"
 #include "support/words.h"
 
 #include <string.h>

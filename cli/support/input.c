@@ -24,8 +24,11 @@ typedef struct folder {
 
 typedef struct walk {
     sfti_arena *arena;
+    size_t *passed;
     cli_depth depth;
     bool enter; /* folders of the folder now walked */
+    bool has_except;
+    os_info except;
     found *first;
     size_t count;
     folder *waiting;
@@ -39,6 +42,15 @@ static bool is_model_name(const char *name) {
     if (strncmp(name, "._", 2) == 0) return false;
     return cli_ends_with(text, ".safetensors") || cli_ends_with(text, ".sft") ||
            sft_path_is_index(name);
+}
+
+const char *const cli_other_formats[CLI_OTHER_FORMATS] = {
+    ".ckpt", ".pt", ".pth", ".bin", ".gguf", ".onnx", ".h5",
+};
+
+static void count_passed(walk *w, const char *name) {
+    for (size_t i = 0; i < CLI_OTHER_FORMATS; i++)
+        w->passed[i] += cli_ends_with(sft_span_cstr(name), cli_other_formats[i]);
 }
 
 /* ── The walk ── */
@@ -98,7 +110,10 @@ static int visit_entry(void *ctx, const char *name, os_kind kind) {
         path = cli_join_path(w->arena, sft_span_cstr(w->now->path), name);
         return add_folder(w, w->now, path) ? 0 : ENOMEM;
     }
-    if (!is_model_name(name)) return 0;
+    if (!is_model_name(name)) {
+        count_passed(w, name);
+        return 0;
+    }
     path = cli_join_path(w->arena, sft_span_cstr(w->now->path), name);
     if (!path) return ENOMEM;
     kind = kind_behind(path, kind);
@@ -117,6 +132,11 @@ static bool is_loop(folder *f) {
         if (up->device == f->device && up->inode == f->inode) return true;
     }
     return false;
+}
+
+static bool is_except(const walk *w, const folder *f) {
+    return w->has_except && f->parent && f->device == w->except.device
+        && f->inode == w->except.inode;
 }
 
 static bool folder_has(sft_span folder, const char *name, sfti_arena *arena) {
@@ -142,7 +162,7 @@ static bool walk_folders(walk *w) {
     while (w->waiting) {
         w->now = w->waiting;
         w->waiting = w->now->next;
-        if (is_loop(w->now)) continue;
+        if (is_loop(w->now) || is_except(w, w->now)) continue;
         w->enter = is_entered(w);
         int error = os_list(w->now->path, visit_entry, w);
         if (error == ENOMEM) return false;
@@ -244,10 +264,17 @@ static bool expand_operand(const char *operand, const sft_set_options *options, 
 
 sft_code cli_inputs_expand(const char *operand, cli_depth depth, const sft_set_options *options,
                            cli_inputs *out, sft_error *err) {
+    return cli_inputs_expand_but(operand, depth, NULL, options, out, err);
+}
+
+sft_code cli_inputs_expand_but(const char *operand, cli_depth depth, const char *except,
+                               const sft_set_options *options, cli_inputs *out, sft_error *err) {
     walk w = { .depth = depth };
+    w.has_except = except && os_info_path(except, true, &w.except) == 0;
     memset(out, 0, sizeof *out);
     out->arena.alloc = sfti_allocator(options->open->alloc);
     w.arena = &out->arena;
+    w.passed = out->passed;
     if (expand_operand(operand, options, &w, out)) return SFT_OK;
     return sfti_fail_memory(err, sizeof(found));
 }

@@ -128,8 +128,7 @@ static sft_code prepare(many *m, char **operands, size_t count, sft_error *err) 
                                "%s", c->set.output);
     sft_code code = c->set.recursive ? list_tree(m, operands, count, err)
                                      : list_operands(m, operands, count, err);
-    if (!code && m->folder) code = name_outputs(m, err);
-    return code || !m->folder ? code : make_folder(m, err);
+    return code || !m->folder ? code : name_outputs(m, err);
 }
 
 static void each_of_many(many *m, char **operands, size_t count, cli_write_fn each, void *ctx) {
@@ -140,6 +139,10 @@ static void each_of_many(many *m, char **operands, size_t count, cli_write_fn ea
     sft_code code = prepare(m, operands, count, &err);
     if (code) {
         cli_fail_usage(c, &err);
+        return;
+    }
+    if (m->folder && make_folder(m, &err)) {
+        cli_fail_input(c, m->folder, &err);
         return;
     }
     for (size_t i = 0; i < m->count && !cli_is_over(c); i++) write_one(m, i, each, ctx);

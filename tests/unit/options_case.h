@@ -530,39 +530,95 @@ static sft_code run_dataset_shard_open(const void *given) {
     return code;
 }
 
-static sft_code run_dataset_verify_json(const void *given) {
+static sft_code run_dataset_find_replaced(const void *given) {
+    sft_dataset_replaced *replaced;
+    assert_int_equal(publish(NULL, NULL), SFT_OK);
+    sft_dataset *dataset = ds_open();
+    sft_code code = sft_dataset_find_replaced(dataset, given, &replaced, &err);
+    sft_dataset_replaced_free(replaced);
+    sft_dataset_close(dataset);
+    return code;
+}
+
+static sft_code run_dataset_ls_json(const void *given) {
     sft_sink sink = a_sink();
     assert_int_equal(publish(NULL, NULL), SFT_OK);
-    sft_code code = sft_dataset_verify_json(&ds_storage, true, "d", &sink, NULL, given, &err);
+    sft_dataset *dataset = ds_open();
+    sft_code code = sft_dataset_ls_json(dataset, given, "d", NULL, NULL, &sink, &err);
+    sft_dataset_close(dataset);
     end_sink(&sink);
     return code;
+}
+
+static sft_code dataset_verify(const sft_open_options *open, const sft_job *job, bool as_tree) {
+    sft_sink sink = a_sink();
+    sft_tree *tree;
+    assert_int_equal(publish(NULL, NULL), SFT_OK);
+    assert_int_equal(sft_tree_new(NULL, &tree, NULL), SFT_OK);
+    sft_code code =
+        as_tree ? sft_dataset_verify_tree(&ds_storage, true, open, "d", tree, NULL, job, &err)
+                : sft_dataset_verify_json(&ds_storage, true, open, "d", &sink, NULL, job, &err);
+    sft_tree_free(tree);
+    end_sink(&sink);
+    return code;
+}
+
+static sft_code run_dataset_verify_json(const void *given) {
+    return dataset_verify(NULL, given, false);
 }
 
 static sft_code run_dataset_verify_tree(const void *given) {
+    return dataset_verify(NULL, given, true);
+}
+
+static sft_code run_dataset_verify_json_open(const void *given) {
+    return dataset_verify(given, NULL, false);
+}
+
+static sft_code run_dataset_verify_tree_open(const void *given) {
+    return dataset_verify(given, NULL, true);
+}
+
+static sft_code dataset_compact(const sft_compact_options *how, const sft_job *job, bool as_tree) {
+    sft_sink sink = a_sink();
     sft_tree *tree;
     assert_int_equal(publish(NULL, NULL), SFT_OK);
     assert_int_equal(sft_tree_new(NULL, &tree, NULL), SFT_OK);
-    sft_code code = sft_dataset_verify_tree(&ds_storage, true, "d", tree, NULL, given, &err);
+    sft_code code = as_tree ? sft_dataset_compact_tree(&ds_storage, how, "d", tree, job, &err)
+                            : sft_dataset_compact_json(&ds_storage, how, "d", &sink, job, &err);
     sft_tree_free(tree);
+    end_sink(&sink);
     return code;
+}
+
+static sft_code compact_open(const sft_open_options *open, bool as_tree) {
+    sft_compact_options how = SFT_COMPACT_OPTIONS_INIT;
+    how.open = open;
+    return dataset_compact(&how, NULL, as_tree);
 }
 
 static sft_code run_dataset_compact_tree(const void *given) {
-    sft_tree *tree;
-    assert_int_equal(publish(NULL, NULL), SFT_OK);
-    assert_int_equal(sft_tree_new(NULL, &tree, NULL), SFT_OK);
-    sft_code code = sft_dataset_compact_tree(&ds_storage, 0, "d", tree, NULL, NULL, given,
-                                             &err);
-    sft_tree_free(tree);
-    return code;
+    return dataset_compact(NULL, given, true);
 }
 
 static sft_code run_dataset_compact(const void *given) {
-    sft_sink sink = a_sink();
-    assert_int_equal(publish(NULL, NULL), SFT_OK);
-    sft_code code = sft_dataset_compact_json(&ds_storage, 0, "d", &sink, NULL, NULL, given, &err);
-    end_sink(&sink);
-    return code;
+    return dataset_compact(NULL, given, false);
+}
+
+static sft_code run_dataset_compact_tree_how(const void *given) {
+    return dataset_compact(given, NULL, true);
+}
+
+static sft_code run_dataset_compact_how(const void *given) {
+    return dataset_compact(given, NULL, false);
+}
+
+static sft_code run_dataset_compact_tree_open(const void *given) {
+    return compact_open(given, true);
+}
+
+static sft_code run_dataset_compact_open(const void *given) {
+    return compact_open(given, false);
 }
 
 #endif

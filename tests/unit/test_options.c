@@ -37,6 +37,7 @@ static const options_struct structs[] = {
     STRUCT(sft_hash_options, SFT_HASH_OPTIONS_INIT, cache),
     STRUCT(sft_info_options, SFT_INFO_OPTIONS_INIT, alloc),
     STRUCT(sft_commit_options, SFT_COMMIT_OPTIONS_INIT, open),
+    STRUCT(sft_compact_options, SFT_COMPACT_OPTIONS_INIT, open),
 };
 
 typedef struct options_row {
@@ -115,8 +116,16 @@ static const options_row rows[] = {
     ROW(sft_dataset_shard_open, sft_open_options, run_dataset_shard_open),
     ROW(sft_dataset_verify_json, sft_job, run_dataset_verify_json),
     ROW(sft_dataset_verify_tree, sft_job, run_dataset_verify_tree),
+    ROW(sft_dataset_verify_json, sft_open_options, run_dataset_verify_json_open),
+    ROW(sft_dataset_verify_tree, sft_open_options, run_dataset_verify_tree_open),
+    ROW(sft_dataset_find_replaced, sft_open_options, run_dataset_find_replaced),
+    ROW(sft_dataset_ls_json, sft_open_options, run_dataset_ls_json),
     ROW(sft_dataset_compact_json, sft_job, run_dataset_compact),
+    ROW(sft_dataset_compact_json, sft_compact_options, run_dataset_compact_how),
+    ROW(sft_dataset_compact_json, sft_open_options, run_dataset_compact_open),
     ROW(sft_dataset_compact_tree, sft_job, run_dataset_compact_tree),
+    ROW(sft_dataset_compact_tree, sft_compact_options, run_dataset_compact_tree_how),
+    ROW(sft_dataset_compact_tree, sft_open_options, run_dataset_compact_tree_open),
 };
 
 /* ── Callers, older and newer ── */

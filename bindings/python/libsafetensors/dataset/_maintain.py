@@ -58,16 +58,18 @@ def gc(path: Path, *, delete: bool = False, grace: int = 24 * 60 * 60,
     return collected
 
 
-def compact(path: Path, *, target_bytes: int = 0, progress: Progress = None,
-            single_writer: bool = False, **storage: Unpack[StorageOptions]) -> CompactResult:
+def compact(path: Path, *, target_bytes: int = 0, dry_run: bool = False,
+            progress: Progress = None, single_writer: bool = False,
+            **storage: Unpack[StorageOptions]) -> CompactResult:
     """Merges shards that have replaced tensors, or are smaller than target_bytes, in a new commit.
-    The index is removed; an append or overwrite can write another. single_writer: the caller
-    guarantees that no other process commits at the same time."""
+    The index is removed; an append or overwrite can write another. dry_run writes nothing and
+    returns what would be done. single_writer: the caller guarantees that no other process commits
+    at the same time."""
     place = place_of(path, storage_options(storage), single_writer=single_writer)
     warned: list[str] = []
     with watch(progress, "compacting") as tick:
         result: CompactResult = parse(_core.dataset_compact(place.core, place.text, warned,
-                                                            target_bytes, tick))
+                                                            target_bytes, tick, dry_run))
     for text in warned:
         warnings.warn("%s: %s" % (place.text, text), stacklevel=2)
     return result

@@ -209,6 +209,7 @@ class _Tensor(TypedDict):
     bytes: int
     begin: int
     end: int
+    replaced: bool | None
 
 
 class _ShardError(TypedDict):
@@ -269,14 +270,21 @@ class GcResult(_Located):
     bytes: int
 
 
+class _Group(TypedDict):
+    shards: list[str]
+    into: int
+
+
 class CompactResult(_Located):
     """Result of compact()."""
 
+    dry_run: bool
     shards_before: int
     shards_after: int
     rewritten: int
     tensors_dropped: int
     bytes_before: int
-    bytes_after: int
+    bytes_after: int | None
     index_removed: bool
     left: str | None
+    groups: list[_Group]

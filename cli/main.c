@@ -32,8 +32,23 @@ static void show_version(cli *c) {
     cli_printf(&c->out, "libcurl: %s (loaded for info --online only)\n", curl ? curl : "not found");
 }
 
-static sft_code check_operands(const cli_command *command, size_t count, sft_error *err) {
-    if (count >= command->least && count <= command->most) return SFT_OK;
+/* Where every operand is a path, standard input is one of them: it can be read once. */
+static sft_code check_stdin(const cli_command *command, char **operands, size_t count,
+                            sft_error *err) {
+    static const char *const paths[] = { "PATH...", "IN...", "A B" };
+    size_t found = 0;
+    bool any = false;
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        any = any || strncmp(command->operands, paths[i], strlen(paths[i])) == 0;
+    for (size_t i = 0; any && i < count; i++) found += strcmp(operands[i], "-") == 0;
+    if (found < 2) return SFT_OK;
+    return cli_usage_error(err, "expected - (standard input) once, found it %zu times", found);
+}
+
+static sft_code check_operands(const cli_command *command, char **operands, size_t count,
+                               sft_error *err) {
+    if (count >= command->least && count <= command->most)
+        return check_stdin(command, operands, count, err);
     return cli_usage_error(err, "expected %s, found %zu operand%s", command->operands, count,
                            count == 1 ? "" : "s");
 }
@@ -57,7 +72,7 @@ static void run_command(cli *c, const cli_command *command, int argc, char **arg
         show_version(c);
         return;
     }
-    if (!code) code = check_operands(command, count, &err);
+    if (!code) code = check_operands(command, argv, count, &err);
     if (!code && c->set.csv_safe && c->set.format != CLI_TSV)
         code = cli_usage_error(&err, "expected --tsv with --csv-safe, found none");
     if (code) {

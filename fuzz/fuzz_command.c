@@ -14,6 +14,7 @@
 
 typedef enum line_kind {
     READS,  /* changes nothing, but for /w/cache */
+    COPIES, /* writes new files only */
     WHOLE,  /* one model: done, or nothing done */
     PIECES, /* several files: some may be done */
     TIDIES  /* removes, also what is hidden */
@@ -132,6 +133,35 @@ static const fuzz_line lines[] = {
     { "info --save-as civitai --force --min-trust 0 --hash all " M, WHOLE, false },
     { "info --save-as lora-manager --force --min-trust 0 -r /w", PIECES, false },
     { "info --save-as modelspec --force --min-trust 0 --jsonl " M, WHOLE, false },
+    { "info -r --group-by base --long --where rank>=1 /w", READS, false },
+    { "ls --stats --histogram -r --json /w", READS, false },
+    { "ls --stats --dequantize " M " " INDEX, READS, false },
+    { "ls --stats --tsv --csv-safe --exclude *.y " M, READS, false },
+    { "ls --fold --md " M " " INDEX, READS, false },
+    { "ls --tree --depth 2 --dtype fp32,f16 -r /w", READS, false },
+    { "meta header --pretty " M, READS, false },
+    { "meta --pretty --json " M " " INDEX, READS, false },
+    { "meta list -r --tsv --csv-safe /w", READS, false },
+    { "meta get --pretty --json " M " ss_* title", READS, false },
+    { "find --fits " M " -a -r /w", READS, false },
+    { "find --where bytes>1 -r --tsv /w", READS, false },
+    { "dataset ls --tsv --match *v /w/ds", READS, false },
+    { "dataset compact --dry-run --json /w/ds", READS, false },
+    { "rename --dry-run --json --map-file /w/pairs.json " M, READS, false },
+    { "hash -c - --quiet", READS, false },
+    { "meta set " M " k=@/w/pairs.json", WHOLE, false },
+    { "rename " M " --map-file /w/pairs.json", WHOLE, false },
+    { "rename " M " --map-file -", WHOLE, false },
+    { "rename " M " --regex s/^a[.](x*)/b.&/g", WHOLE, false },
+    { "convert --dequantize " M " -o " OUT, WHOLE, false },
+    { "convert --dequantize --in-place " INDEX, PIECES, false },
+    { "convert -r /w -o /w/all/ --dtype BF16", COPIES, false },
+    { "select --json -r /w --drop w -o /w/all/", COPIES, false },
+    { "repair -r /w -o /w/all/ --copy", COPIES, false },
+    { "meta set -r --json -o /w/all/ /w title new", COPIES, false },
+    { "meta scrub -r --keep title -o /w/all/ /w", COPIES, false },
+    { "meta rm --copy -o /w/all/ " M " /w/n.safetensors ss_*", COPIES, false },
+    { "select -r /w --keep * --copy -o /w", COPIES, false },
 };
 #define LINES (sizeof lines / sizeof *lines)
 
@@ -211,7 +241,7 @@ static void check_old(const fuzz_line *line, int status) {
         const was *w = &before->all[i];
         if (is_inside(w->path)) {
             bool done = line->kind != WHOLE || (status == 0 && !recovers);
-            if (line->kind != READS && done) continue;
+            if (line->kind != READS && line->kind != COPIES && done) continue;
             if (strcmp(w->path, "/w/cache") == 0) continue;
             if (line->kind == WHOLE && is_being_edited(w)) continue;
         }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Write the seeds of the fuzz harnesses to fuzz/corpus. Files that a fuzzer found and that are
 kept have names of their own and stay."""
+import glob
 import hashlib
 import json
 import os
@@ -10,6 +11,11 @@ import zlib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODELS = os.path.join(HERE, "..", "examples", "models")
+
+
+def source(*path):
+    with open(os.path.join(HERE, *path)) as f:
+        return f.read()
 
 
 def framed(text, data=b"", n=None):
@@ -117,14 +123,13 @@ def slices():
     return out
 
 
-def rows(*sources):
+def rows(*tables):
     """The names of the files that the tables of src/info read, in their order."""
     row = re.compile(r'^    \{ (?:NULL|"([\w/]+)"), "([^"]+)", "[^"]+", \w+ \},', re.M)
-    out = []
-    for source in sources:
-        with open(os.path.join(HERE, "..", "src", "info", source)) as f:
-            out += row.findall(f.read())
-    return [stem + suffix for stem, suffix in out]
+    out = [stem + suffix for table in tables
+           for stem, suffix in row.findall(source("..", "src", "info", "sidecars", table))]
+    assert len(out) > 20, "the tables of sidecars are spelled otherwise"
+    return out
 
 
 def neon_city():
@@ -229,7 +234,7 @@ You should use `zxc`, `qwe city` to trigger the image generation.
 
 
 def besides():
-    places = ["picture", "base64", "tags"] + rows("hub.c", "sidecars.c")
+    places = ["picture", "base64", "tags"] + rows("by_name.c", "by_stem.c")
     texts = {
         "base64": b"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1Pe",
         "tags": json.dumps({"10_neon city": {"neon city": 20, "night": 20, "1girl": 3}}).encode(),
@@ -324,11 +329,6 @@ def datasets():
 
 # ── The command over a folder: the tables of fuzz_command.c and folder.h ──
 
-def source(name):
-    with open(os.path.join(HERE, name)) as f:
-        return f.read()
-
-
 def expanded(text):
     """C strings side by side, as one; macros of the two files are known."""
     text = re.sub(r"FUZZ_PART\((\d)\)", lambda m: '"%s"' % part(int(m[1])), text)
@@ -340,7 +340,7 @@ def expanded(text):
 
 
 def lines():
-    rows = re.findall(r"^    \{ (.*), (?:READS|WHOLE|PIECES|TIDIES), (?:true|false) \},$",
+    rows = re.findall(r"^    \{ (.*), (?:READS|COPIES|WHOLE|PIECES|TIDIES), (?:true|false) \},$",
                       source("fuzz_command.c"), re.M)
     return [expanded(row) for row in rows]
 
@@ -534,20 +534,20 @@ def links():
 def dictionary():
     """Keys and words that the tables of src/info know."""
     words = set()
-    for source in sorted(os.listdir(os.path.join(HERE, "..", "src", "info"))):
-        if source.endswith(".c") and not source.startswith("render"):
-            with open(os.path.join(HERE, "..", "src", "info", source)) as f:
-                words |= set(re.findall(r'^ +\{ "([A-Za-z0-9_./*:<>-]{3,60})",', f.read(), re.M))
+    for path in glob.glob(os.path.join(HERE, "..", "src", "info", "**", "*.c"), recursive=True):
+        if os.path.basename(os.path.dirname(path)) != "render":
+            words |= set(re.findall(r'^ +\{ "([A-Za-z0-9_./*:<>-]{3,60})",', source(path), re.M))
     words = {part for word in words for part in word.split("/") if len(part) > 2}
+    assert len(words) > 600, "the tables of src/info are spelled otherwise"
     return "".join('"%s"\n' % word for word in sorted(words))
 
 
 def command_dictionary():
     """The lines, and what a dataset's files are spelled with."""
     words = ["%s\\x0a" % line for line in lines()]
-    for name in ("manifest_read.c", "receipt.c"):
-        with open(os.path.join(HERE, "..", "src", "dataset", name)) as f:
-            words += sorted(set(re.findall(r'"([a-z_]{4,})"', f.read())))
+    for path in (("read", "manifest_read.c"), ("receipt.c",)):
+        text = source("..", "src", "dataset", *path)
+        words += sorted(set(re.findall(r'"([a-z_]{4,})"', text)))
     words += ["__metadata__", "dtype", "shape", "data_offsets", "weight_map", "F32", "s1.safetensors",
               "d/s.safetensors", "../out/s.safetensors", "../out/m.txt", "../out", part(0)]
     return "".join('"%s"\n' % word for word in words)
@@ -602,4 +602,5 @@ def main():
         f.write(command_dictionary())
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -346,6 +346,22 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_shard_open(const sft_dataset *dataset
                                                       const sft_open_options *options,
                                                       sft_file **out, sft_error *err);
 
+/* Which tensors of a dataset a later shard has again. Immutable. @since 0.2 */
+typedef struct sft_dataset_replaced sft_dataset_replaced;
+
+/* Find them; if the manifest says that there are any, by reading the headers of all shards, opened
+ * with `open` (NULL = defaults). Memory: that of the names. Free with sft_dataset_replaced_free.
+ * @since 0.2 */
+SFT_API SFT_NODISCARD sft_code sft_dataset_find_replaced(const sft_dataset *dataset,
+                                                         const sft_open_options *open,
+                                                         sft_dataset_replaced **out,
+                                                         sft_error *err);
+/* Whether a tensor, by its number in the file of shard i, is among them. @since 0.2 */
+SFT_API bool sft_dataset_is_replaced(const sft_dataset_replaced *replaced, size_t shard,
+                                     size_t tensor);
+/* NULL is ignored. @since 0.2 */
+SFT_API void sft_dataset_replaced_free(sft_dataset_replaced *replaced);
+
 /* ── Maintaining ─────────────────────────────────────────────────────────── */
 
 /* Each of these fills an empty tree (safetensors_tree.h) with one result object (docs/json.md);
@@ -360,22 +376,28 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_info_tree(const sft_dataset *dataset,
 SFT_API SFT_NODISCARD sft_code sft_dataset_info_json(const sft_dataset *dataset,
                                                      const char *path, sft_sink *sink,
                                                      sft_error *err);
-/* List every tensor of every shard, shard by shard, or those that match accepts. A shard that
- * cannot be read ends the list: the object is complete, with "ok": false and "error", and the
- * code is returned. Written while it is read, so there is no tree of it. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_dataset_ls_json(const sft_dataset *dataset, const char *path,
-                                                   sft_match_fn match, void *ctx,
-                                                   sft_sink *sink, sft_error *err);
+/* List every tensor of every shard, shard by shard, or those that match accepts, and whether a
+ * later shard replaces it. Shards are opened with `open`, NULL = defaults. A shard that cannot be
+ * read ends the list: the object is complete, with "ok": false and "error", "replaced" is null
+ * where it is not known, and the code is returned. Written while it is read, so there is no tree
+ * of it. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_dataset_ls_json(const sft_dataset *dataset,
+                                                   const sft_open_options *open,
+                                                   const char *path, sft_match_fn match,
+                                                   void *ctx, sft_sink *sink, sft_error *err);
 /* Compare the manifest with the files: sizes, headers, samples, totals, columns, duplicates,
- * orphans; deep: digests, too. If anything is wrong, *whole and "ok" are false, and "findings"
+ * orphans; deep: digests, too. Shards are opened with `open`, NULL = defaults. If anything is
+ * wrong, *whole and "ok" are false, and "findings"
  * lists [{"code","shard","message"}]. Of the index the Parquet footer is read: its commit (a
  * connector's has none), columns, number of rows, and the files it names. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_verify_tree(const sft_storage *storage, bool deep,
+                                                       const sft_open_options *open,
                                                        const char *path, sft_tree *tree,
                                                        bool *whole, const sft_job *job,
                                                        sft_error *err);
 /* @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_verify_json(const sft_storage *storage, bool deep,
+                                                       const sft_open_options *open,
                                                        const char *path, sft_sink *sink,
                                                        bool *whole, const sft_job *job,
                                                        sft_error *err);
@@ -389,20 +411,29 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_gc_tree(const sft_storage *storage, u
 SFT_API SFT_NODISCARD sft_code sft_dataset_gc_json(const sft_storage *storage, uint64_t grace_s,
                                                    bool remove, const char *path,
                                                    sft_sink *sink, sft_error *err);
-/* Rewrite shards that hold shadowed tensors, or are smaller than target_bytes (0: none are),
+/* @since 0.2 */
+typedef struct sft_compact_options {
+    size_t size;
+    uint64_t target_bytes; /* smaller shards are merged; 0: none are */
+    bool dry_run;          /* plan only: write nothing, "bytes_after" is null */
+    sft_warn_fn warn;      /* as for sft_commit_publish */
+    void *warn_ctx;
+    const sft_open_options *open; /* for the shards; NULL = defaults */
+} sft_compact_options;
+#define SFT_COMPACT_OPTIONS_INIT { sizeof(sft_compact_options), 0, false, NULL, NULL, NULL }
+
+/* Rewrite shards that hold shadowed tensors, or are smaller than target_bytes,
  * without those tensors and combined, as another commit; in batch mode small ones become batches
  * of batch_size rows, or "left" says why not. SFT_DATASET_CHANGED: another commit came first.
  * The index is omitted: "index": null. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_compact_tree(const sft_storage *storage,
-                                                        uint64_t target_bytes, const char *path,
-                                                        sft_tree *tree, sft_warn_fn warn,
-                                                        void *warn_ctx, const sft_job *job,
-                                                        sft_error *err);
+                                                        const sft_compact_options *options,
+                                                        const char *path, sft_tree *tree,
+                                                        const sft_job *job, sft_error *err);
 SFT_API SFT_NODISCARD sft_code sft_dataset_compact_json(const sft_storage *storage,
-                                                   uint64_t target_bytes, const char *path,
-                                                   sft_sink *sink, sft_warn_fn warn,
-                                                   void *warn_ctx, const sft_job *job,
-                                                   sft_error *err);
+                                                        const sft_compact_options *options,
+                                                        const char *path, sft_sink *sink,
+                                                        const sft_job *job, sft_error *err);
 
 #ifdef __cplusplus
 }

@@ -24,7 +24,7 @@ typedef struct sft_info sft_info;
 typedef struct sft_hashes sft_hashes; /* safetensors_hash.h */
 
 /* Facts that have a value, a source, a degree of trust and other candidates: `model` in
- * docs/json.md, in its order. @since 0.1 */
+ * docs/json-info.md, in its order. @since 0.1 */
 typedef enum sft_fact {
     SFT_FACT_KIND = 0,
     SFT_FACT_ARCHITECTURE,
@@ -56,8 +56,9 @@ typedef enum sft_fact {
 /* The name of a fact, as in JSON; NULL for a value outside the enum. Static. @since 0.1 */
 SFT_API const char *sft_fact_name(sft_fact fact);
 
-/* Call take for every value that a fact is known to have, if it has a vocabulary (docs/json.md),
- * until take returns false. Returns whether the fact has no other values. @since 0.2 */
+/* Call take for every value that a fact is known to have, if it has a vocabulary
+ * (docs/json-vocabularies.md), until take returns false. Returns whether the fact
+ * has no other values. @since 0.2 */
 SFT_API bool sft_fact_values(sft_fact fact, bool (*take)(void *ctx, const char *value), void *ctx);
 
 /* A folder, listed once for all models in it. @since 0.1 */
@@ -194,7 +195,7 @@ SFT_API const char *sft_fit_name(sft_fit fit);
  * cut at cap bytes with the NUL: text for people that may hold what the files hold. @since 0.2 */
 SFT_API sft_fit sft_info_fits(const sft_info *a, const sft_info *b, char *reason, size_t cap);
 
-/* Write the whole result object of `info --json` (docs/json.md): the facts of sft_set_json and
+/* Write the whole result object of `info --json` (docs/json-info.md): the facts of sft_set_json and
  * everything collected. full: do not cut metadata values at 4,096 bytes. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_info_json(const sft_info *info, const char *path,
                                              bool full, sft_sink *sink, sft_error *err);

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What --json and --jsonl print is what docs/schema and docs/json.md say.
+"""What --json and --jsonl print is what docs/schema and docs/json*.md say.
 
   tests/schema.py COMMAND [FILE…]     default files: tests/corpus and the shared samples
 
 Every result must satisfy its schema, closed here against fields that the schema does not
-name; every field of a schema must have its place in docs/json.md.
+name; every field of a schema must have its place in docs/json*.md.
 """
 import copy
 import glob
@@ -18,6 +18,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PAGES = ("json.md", "json-info.md", "json-vocabularies.md")
 CALLS = {
     "info": [[], ["--full"], ["--hash", "all", "--verify"]],
     "find": [["--where", "ok=true"], ["--compute", "00000000"],
@@ -207,7 +208,8 @@ def main():
 
 
 def validate(jsonschema, command, made):
-    paths, results, manual = inputs(sys.argv[2:]), 0, read("docs", "json.md")
+    paths, results = inputs(sys.argv[2:]), 0
+    manual = "".join(read("docs", page) for page in PAGES)
     for name in {**CALLS, **WRITES}:
         schema = json.loads(read("docs", "schema", name + ".json"))
         jsonschema.Draft202012Validator.check_schema(schema)
@@ -216,7 +218,7 @@ def validate(jsonschema, command, made):
             sys.exit("schema: too few fields are found in docs/schema/info.json")
         for field in sorted(fields(schema)):
             if "`%s`" % field not in manual:
-                sys.exit("schema: docs/json.md does not document `%s`" % field)
+                sys.exit("schema: docs/json*.md do not document `%s`" % field)
         said = ([run(command, name, options + [form], part) for form in ("--json", "--jsonl")]
                 for options in CALLS.get(name, [])
                 for part in parts(name, paths + (made if name == "info" else [])))

@@ -15,8 +15,8 @@ static sft_code npy_take(cli_npy *out, sft_error *err) {
     const sft_import_left *left = sft_import_left_at(out->import, 0);
     if (left)
         return sfti_fail(err, SFT_FOREIGN_SIZE, SFT_NO_OFFSET,
-                         "expected an array and nothing more, found %llu %s",
-                         (unsigned long long)left->bytes, left->text);
+                         "expected the array to end the file, found %llu more byte%s",
+                         (unsigned long long)left->bytes, left->bytes == 1 ? "" : "s");
     out->part = sft_import_part(out->import, 0);
     return SFT_OK;
 }

@@ -145,8 +145,8 @@ const cli_command cli_add_command = {
     "removed unless another index in the folder names it. With -o the whole model becomes one "
     "file.",
     add_examples,
-    { add_options, cli_writing_options, cli_json_options, cli_reading_options, cli_common_options,
-      NULL },
+    { add_options, cli_output_options, cli_writing_options, cli_json_options, cli_reading_options,
+      cli_common_options, NULL },
     { "the tensors were added", NULL,
       "FILE or an array could not be read, the result could not be written, or a usage error" },
     2, SIZE_MAX, run_add,

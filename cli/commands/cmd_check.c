@@ -67,7 +67,11 @@ static void check_input(cli *c, const cli_input *input) {
 }
 
 static void run_check(cli *c, char **operands, size_t count) {
+    c->others = CLI_AND_OTHERS;
     cli_each_input(c, operands, count, check_input);
+    if (cli_is_json(c) || cli_is_over(c)) return;
+    cli_flush(&c->out);
+    cli_passed_line(c, &c->err);
 }
 
 static const cli_option check_options[] = {
@@ -92,12 +96,13 @@ const cli_command cli_check_command = {
     "check", "PATH...", "check that models are valid; silent if they are",
     "Checks every rule of the format that a reader relies on: the lengths, the header's JSON, "
     "each tensor's dtype, shape and offsets, and that the data is complete and nothing follows "
-    "it. Prints one line per invalid file. A model in another format that convert reads is checked by "
-    "that format's rules, with --deep also against its checksums, and named in a line; other "
-    "files are identified: Git LFS or Xet pointer, HTML page, HDF5, gzip, zstd, truncated "
+    "it. Prints one line per invalid file. A model in another format that convert reads is "
+    "checked by that format's rules, with --deep also against its checksums, and named in a line; "
+    "other files are identified: Git LFS or Xet pointer, HTML page, HDF5, gzip, zstd, truncated "
     "download.\n"
     "A model with an index is checked shard by shard, then as a whole. - reads standard input to "
-    "its end.\n"
+    "its end. Files of a folder that are in another format (.ckpt, .pt, .bin, .gguf, ...) are not "
+    "checked; a line on standard error counts them.\n"
     "With --deep, NaN and infinities count as findings (exit status 1), although the model is "
     "valid.",
     check_examples,

@@ -65,8 +65,9 @@ static sft_code verb_info(dataset_run *run) {
 
 static sft_code verb_verify(dataset_run *run) {
     bool whole = false;
-    sft_code code = sft_dataset_verify_tree(&run->storage, run->c->set.deep != 0, run->path,
-                                            run->tree, &whole, &run->job, &run->err);
+    sft_code code = sft_dataset_verify_tree(&run->storage, run->c->set.deep != 0,
+                                            &run->c->open, run->path, run->tree, &whole,
+                                            &run->job, &run->err);
     if (code == SFT_OK && !whole) cli_status(run->c, CLI_NO);
     return code;
 }
@@ -96,12 +97,16 @@ static sft_code verb_gc(dataset_run *run) {
 }
 
 static sft_code verb_compact(dataset_run *run) {
-    uint64_t target = 0;
+    sft_compact_options options = SFT_COMPACT_OPTIONS_INIT;
     const char *text = run->c->set.target;
-    sft_code code = text ? cli_parse_size(text, &target, &run->err) : SFT_OK;
+    sft_code code = text ? cli_parse_size(text, &options.target_bytes, &run->err) : SFT_OK;
     if (code) return code;
-    return sft_dataset_compact_tree(&run->storage, target, run->path, run->tree, dataset_warn,
-                                    run, &run->job, &run->err);
+    options.dry_run = run->c->set.dry_run != 0;
+    options.warn = dataset_warn;
+    options.warn_ctx = run;
+    options.open = &run->c->open;
+    return sft_dataset_compact_tree(&run->storage, &options, run->path, run->tree, &run->job,
+                                    &run->err);
 }
 
 /* ── Their results ── */
@@ -162,26 +167,28 @@ static bool ls_match(void *ctx, const sft_tensor *tensor) {
 static void ls_json(dataset_run *run, const sft_dataset *dataset) {
     cli *c = run->c;
     sft_sink sink = cli_result_begin(c);
-    sft_code code = sft_dataset_ls_json(dataset, run->path, ls_match, c, &sink, &run->err);
+    sft_code code = sft_dataset_ls_json(dataset, &c->open, run->path, ls_match, c, &sink,
+                                        &run->err);
     cli_result_end(c, run->path, code, &run->err);
 }
 
 static sft_code ls_lines(dataset_run *run, const sft_dataset *dataset) {
     size_t count = sft_dataset_shard_count(dataset);
-    dataset_replaced replaced;
-    dataset_listed listed = { .path = run->path, .replaced = &replaced };
-    sft_code code = dataset_find_replaced(run->c, dataset, &replaced, &run->err);
+    sft_dataset_replaced *replaced = NULL;
+    dataset_listed listed = { .path = run->path };
+    sft_code code = sft_dataset_find_replaced(dataset, &run->c->open, &replaced, &run->err);
+    listed.replaced = replaced;
     for (size_t i = 0; !code && i < count && !cli_is_over(run->c); i++) {
         const sft_dataset_shard *shard = sft_dataset_shard_at(dataset, i);
         sft_file *file = NULL;
         code = sft_dataset_shard_open(dataset, i, &run->c->open, &file, &run->err);
         listed.name = shard->name;
         listed.file = file;
+        listed.shard = i;
         if (!code) dataset_print_shard(run->c, &listed);
-        listed.first += (size_t)shard->tensors;
         sft_close(file);
     }
-    sfti_arena_free(&replaced.arena);
+    sft_dataset_replaced_free(replaced);
     return code;
 }
 
@@ -251,6 +258,8 @@ static const cli_option dataset_options[] = {
       "gc: keep what is younger than this (90s, 15m, 24h, 7d; default 24h)" },
     { 0, "target", "SIZE", CLI_WORD, 0, offsetof(cli_settings, target),
       "compact: merge neighbouring shards smaller than this (300MB, 1GiB)" },
+    { 0, "dry-run", NULL, CLI_FLAG, 1, offsetof(cli_settings, dry_run),
+      "compact: print what would be done; write nothing" },
     { 0, "no-sync", NULL, CLI_FLAG, 1, offsetof(cli_settings, no_sync),
       "compact: do not fsync; a power failure may then lose the result" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
@@ -260,7 +269,9 @@ static const cli_example dataset_examples[] = {
     { "safetensors dataset info out/", "samples, shards, columns" },
     { "safetensors dataset verify --deep out/", "is every byte as written?" },
     { "safetensors dataset ls --match 'user_42__*' out/", "which shard holds a tensor" },
-    { "safetensors dataset gc --delete out/", "remove what dead jobs left" },
+    { "safetensors dataset gc --delete out/", "remove what failed jobs left" },
+    { "safetensors dataset compact --target 300MB --dry-run out/",
+      "which shards would be merged?" },
     { "safetensors dataset compact --target 300MB out/", "fewer, larger shards" },
     { NULL, NULL },
 };
@@ -273,7 +284,7 @@ const cli_command cli_dataset_command = {
     "info prints what the manifest says. verify compares it with the files: sizes, headers, "
     "samples, totals, columns, duplicate names, the index; with --deep digests as well. ls lists "
     "the tensors of all shards, and marks those that a later shard replaces.\n"
-    "gc lists what no manifest names: folders of dead jobs, shards that were replaced or never "
+    "gc lists what no manifest names: folders of failed jobs, shards that were replaced or never "
     "committed; --delete removes it. Files that were not written by libsafetensors are never "
     "touched, and without a manifest only folders of jobs are.\n"
     "compact rewrites shards that hold shadowed tensors (a later shard has the same name), and "
@@ -281,8 +292,8 @@ const cli_command cli_dataset_command = {
     "batches of batch_size rows. The index "
     "is then left out.",
     dataset_examples,
-    { dataset_options, cli_match_options, cli_json_options, cli_table_options, cli_common_options,
-      NULL },
+    { dataset_options, cli_match_options, cli_json_options, cli_table_options, cli_reading_options,
+      cli_common_options, NULL },
     { "done; verify: the dataset is intact",
       "verify found something wrong, or --match found nothing",
       "a dataset could not be read or written, or a usage error" },

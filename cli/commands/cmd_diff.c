@@ -1,7 +1,7 @@
 /* diff: compare two models. */
 #include "base/checked.h"
 #include "commands/commands.h"
-#include "support/cli.h"
+#include "support/fit.h"
 #include "support/progress.h"
 #include "support/words.h"
 
@@ -114,6 +114,8 @@ static void print_summary(cli_out *out, const sft_diff *diff) {
 }
 
 static void print_diff(cli *c, const sft_diff *diff) {
+    cli_fit fit;
+    cli_fit_begin(&fit, c, 4);
     for (size_t i = 0; i < sft_diff_tensor_count(diff); i++)
         print_tensor(c, sft_diff_tensor_at(diff, i));
     for (size_t i = 0; i < sft_diff_pair_count(diff); i++)
@@ -125,6 +127,54 @@ static void print_diff(cli *c, const sft_diff *diff) {
                    sft_diff_max_rel(diff));
     }
     if (!sft_diff_same(diff) || c->set.verbose) print_summary(&c->out, diff);
+    cli_fit_end(&fit);
+}
+
+/* ── TSV ── */
+
+static void tsv_form(cli_out *out, const sft_tensor *tensor) {
+    char shape[CLI_SHAPE_SIZE];
+    cli_printf(out, "\t%s\t", tensor ? sft_dtype_describe(tensor->dtype)->name : "");
+    if (tensor) cli_put(out, shape, cli_shape_text(tensor->shape, tensor->rank, shape));
+}
+
+static void tsv_number(cli_out *out, double value) {
+    cli_text(out, "\t");
+    if (value == value) cli_printf(out, "%.17g", value);
+}
+
+static void tsv_begin_row(cli *c, const char *what, bool in_a, bool in_b, sft_span name) {
+    cli_printf(&c->out, "%s\t%s\t", what, !in_a ? "added" : !in_b ? "removed" : "changed");
+    cli_cell(c, name);
+}
+
+/* Without what was not compared. */
+static void tsv_tensor(cli *c, const sft_diff_tensor *t) {
+    cli_out *out = &c->out;
+    tsv_begin_row(c, "tensor", t->a != NULL, t->b != NULL, t->name);
+    tsv_form(out, t->a);
+    tsv_form(out, t->b);
+    if (t->compared) {
+        cli_printf(out, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64, t->values,
+                   t->differing, t->beyond, t->nan);
+        tsv_number(out, t->max_abs);
+        tsv_number(out, t->max_rel);
+        tsv_number(out, t->rms);
+        tsv_number(out, t->cosine);
+    }
+    cli_text(out, t->compared ? "\n" : "\t\t\t\t\t\t\t\t\n");
+}
+
+static void tsv_diff(cli *c, const sft_diff *diff) {
+    cli_text(&c->out, "what\tchange\tname\tdtype_a\tshape_a\tdtype_b\tshape_b\tvalues\t"
+                      "differing\tbeyond\tnan\tmax_abs\tmax_rel\trms\tcosine\n");
+    for (size_t i = 0; i < sft_diff_tensor_count(diff) && !cli_is_over(c); i++)
+        tsv_tensor(c, sft_diff_tensor_at(diff, i));
+    for (size_t i = 0; i < sft_diff_pair_count(diff) && !cli_is_over(c); i++) {
+        sft_diff_pair pair = sft_diff_pair_at(diff, i);
+        tsv_begin_row(c, "metadata", pair.a.data != NULL, pair.b.data != NULL, pair.key);
+        cli_text(&c->out, "\t\t\t\t\t\t\t\t\t\t\t\t\n");
+    }
 }
 
 /* ── The command ── */
@@ -132,7 +182,7 @@ static void print_diff(cli *c, const sft_diff *diff) {
 static sft_code open_side(cli *c, const char *operand, cli_inputs *inputs, sft_set **out,
                           sft_error *err) {
     sft_set_options options = cli_set_options(c);
-    sft_code code = cli_inputs_expand(operand, false, &options, inputs, err);
+    sft_code code = cli_inputs_expand(operand, (cli_depth)CLI_ELSE_OTHERS, &options, inputs, err);
     const cli_input *input;
     if (!code) code = cli_inputs_one(inputs, &input, err);
     return code ? code : cli_open_model(c, input, out, err);
@@ -142,7 +192,8 @@ static void show_diff(cli *c, char **operands, const sft_diff *diff) {
     sft_error err = SFT_ERROR_INIT;
     if (!sft_diff_same(diff)) cli_status(c, CLI_NO);
     if (!cli_is_json(c)) {
-        print_diff(c, diff);
+        if (c->set.format == CLI_TSV) tsv_diff(c, diff);
+        else print_diff(c, diff);
         return;
     }
     sft_sink sink = cli_result_begin(c);
@@ -210,6 +261,8 @@ static const cli_example diff_examples[] = {
     { "safetensors diff a.safetensors b.safetensors --atol 1e-6 --rtol 1e-3",
       "ignore small differences" },
     { "safetensors diff a.safetensors b.safetensors --match '*.bias'", "only the biases" },
+    { "safetensors diff --tsv a.safetensors b.safetensors | sort -t$'\\t' -gk12",
+      "the greatest differences last" },
     { "safetensors diff --header a.safetensors b.safetensors", "fast, whatever the size" },
     { NULL, NULL },
 };
@@ -228,10 +281,13 @@ const cli_command cli_diff_command = {
     "do not differ.\n"
     "NaN equals NaN, and 0 equals -0, although their bytes differ; without --atol and --rtol, "
     "bytes decide. Each half of a complex number counts as a value. Tensors of different dtypes "
-    "and equal shape are compared by value.",
+    "and equal shape are compared by value.\n"
+    "--tsv prints a row for each tensor that differs, then for each metadata key: the columns "
+    "what (tensor or metadata), change (added, removed or changed), name, dtype and shape in A "
+    "and in B, and the numbers named in the first paragraph, empty if values were not compared.",
     diff_examples,
-    { diff_options, cli_match_options, cli_json_options, cli_reading_options, cli_common_options,
-      NULL },
+    { diff_options, cli_match_options, cli_json_options, cli_table_options, cli_reading_options,
+      cli_common_options, NULL },
     { "nothing differs (beyond the tolerance)", "something differs",
       "a model could not be read, or a usage error" },
     2, 2, run_diff,

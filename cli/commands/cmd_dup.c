@@ -4,6 +4,8 @@
 #include "base/order.h"
 #include "commands/commands.h"
 #include "os/io.h"
+#include "support/fit.h"
+#include "support/fit.h"
 #include "support/hash.h"
 
 #include <inttypes.h>
@@ -334,6 +336,8 @@ static void print_group(dup_run *run, const dup_group *group) {
         "the same content, different files or order",
     };
     char buffer[CLI_NUMBER_SIZE];
+    cli_fit fit;
+    cli_fit_begin(&fit, run->c, 4);
     cli_styled(&run->c->out, CLI_BOLD, says[group->by]);
     cli_printf(&run->c->out, ": %zu, %s wasted\n", group->count,
                cli_size_text(group->wasted, buffer));
@@ -343,6 +347,7 @@ static void print_group(dup_run *run, const dup_group *group) {
                     sft_span_cstr(run->models[run->members[group->first + i]].path));
         cli_text(&run->c->out, "\n");
     }
+    cli_fit_end(&fit);
 }
 
 /* A row for each model. */

@@ -196,8 +196,29 @@ static bool each_claimed(void *ctx, const sft_hash_result *result) {
     return !cli_is_over(run->c);
 }
 
+/* A list may come from anybody: what has no end, or waits, is not read. */
+static void leave_out_pipes(cli *c, cli_sums *sums) {
+    size_t kept = 0;
+    for (size_t i = 0; i < sums->path_count; i++) {
+        const char *path = sums->paths[i].ask.path;
+        sft_error err = SFT_ERROR_INIT;
+        os_info info;
+        bool is_read = os_info_path(path, true, &info) != 0 || info.kind == OS_FILE
+                    || info.kind == OS_DIR;
+        if (is_read) {
+            sums->paths[kept++] = sums->paths[i];
+            continue;
+        }
+        sfti_fail(&err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
+                  "expected a file, found a pipe, device or socket");
+        cli_fail_input(c, path, &err);
+    }
+    sums->path_count = kept;
+}
+
 static void verify_sums(hash_run *run, cli_sums *sums) {
     sft_error err = SFT_ERROR_INIT;
+    leave_out_pipes(run->c, sums);
     sft_hash_request *asks = sfti_arena_take(&sums->arena, (sums->path_count + 1) * sizeof *asks);
     sft_code code = asks ? SFT_OK : sfti_fail_memory(&err, sums->path_count);
     for (size_t i = 0; asks && i < sums->path_count; i++) asks[i] = sums->paths[i].ask;
@@ -293,7 +314,7 @@ static const cli_option hash_options[] = {
     { 0, "quiet", NULL, CLI_FLAG, 1, offsetof(cli_settings, quiet),
       "with -c: no line for what matches" },
     { 0, "status", NULL, CLI_FLAG, 1, offsetof(cli_settings, status_only),
-      "with -c: no line for any digest, the exit status tells" },
+      "with -c: print no line for any digest, only set the exit status" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 

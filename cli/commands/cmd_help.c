@@ -1,11 +1,18 @@
 #include "commands/commands.h"
+#include "support/dtypes.h"
 #include "support/hints.h"
 #include "support/manual.h"
+
+#include <string.h>
 
 static void run_help(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     if (count == 0) {
         cli_overview(&c->out, c->groups, c->set.longer != 0);
+        return;
+    }
+    if (strcmp(operands[0], "dtypes") == 0) {
+        cli_dtypes_print(&c->out);
         return;
     }
     const cli_command *command = cli_command_called(c->commands, operands[0]);
@@ -29,12 +36,14 @@ static const cli_option help_options[] = {
 static const cli_example help_examples[] = {
     { "safetensors help", "the commands, by what they are for" },
     { "safetensors help ls", "one command: examples, options, exit status" },
+    { "safetensors help dtypes", "the dtypes, and what other tools call them" },
     { NULL, NULL },
 };
 
 const cli_command cli_help_command = {
-    "help", "[COMMAND]", "explain the commands",
-    "Without a command, lists them. Prints the same text as COMMAND --help.",
+    "help", "[COMMAND|dtypes]", "explain the commands",
+    "Without a command, lists them. Prints the same text as COMMAND --help. help dtypes lists what "
+    "--dtype takes.",
     help_examples,
     { cli_common_options, help_options, NULL },
     { "the text was printed", NULL, "there is no such command" },

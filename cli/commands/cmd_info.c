@@ -20,6 +20,7 @@ typedef struct info_run {
     cli *c;
     size_t models;         /* how many there are */
     size_t shown, known;   /* results shown; values of -f that were not null */
+    size_t unreadable;
     uint64_t bytes;        /* of those shown */
     bool refused;          /* the usage was wrong */
     cli_fields fields;
@@ -31,6 +32,7 @@ typedef struct info_run {
     cli_update_counts updates;
     uint64_t mismatches;   /* without a known cause */
     uint64_t least;        /* trust for --save-as */
+    size_t pickles;        /* that call something when they are loaded */
 } info_run;
 
 /* Whether nothing is computed or asked, only counted. */
@@ -106,6 +108,8 @@ static void show_text(info_run *run, const cli_model *model, const sft_node *roo
 
 static void show_model(info_run *run, cli_model *model, const sft_node *root) {
     uint64_t bytes;
+    const sft_import_global *global = model->import ? sft_import_global_at(model->import, 0) : NULL;
+    run->pickles += global && global->calls > 0;
     if (cli_model_bytes(root, &bytes)) run->bytes += bytes;
     if (cli_is_json(run->c)) show_json(run, model, root);
     else show_text(run, model, root);
@@ -126,13 +130,31 @@ static void count_mismatches(info_run *run, const sft_node *root) {
         count_mismatches(run, one);
 }
 
+/* Whether models are rows of a list. */
+static bool is_list(const info_run *run) {
+    const cli_settings *set = &run->c->set;
+    return set->format == CLI_HUMAN && run->fields.count == 0 && run->models > 1 && !set->longer
+        && !set->verbose && !set->save_as && !set->updates && !only_counts(run->c);
+}
+
+/* In a list on a terminal a row says it, which does not wrap. */
+static void fail_model(info_run *run, const cli_model *model) {
+    run->unreadable++;
+    if (!is_list(run) || !run->list.columns || model->err.code == SFT_OK) {
+        cli_fail_model(run->c, model);
+        return;
+    }
+    cli_status(run->c, CLI_FAILED);
+    cli_list_add_failed(&run->list, model->path, &model->err);
+}
+
 static void each_info(void *ctx, cli_model *model) {
     info_run *run = ctx;
     cli *c = run->c;
     if (run->digests.wanted && model->info && !model->err.code
         && cli_render_model(c, model) == SFT_OK) model->err.code = SFT_OK;
     if (!model->tree || model->err.code) {
-        cli_fail_model(c, model);
+        fail_model(run, model);
         return;
     }
     if (only_counts(c)) return;
@@ -277,12 +299,31 @@ static sft_code read_options(info_run *run, sft_error *err) {
 static void total_line(const info_run *run) {
     char buffer[CLI_NUMBER_SIZE];
     cli *c = run->c;
-    bool list = c->set.format == CLI_HUMAN && run->fields.count == 0 && run->models > 1;
-    if (!list || run->refused || c->set.longer || c->set.verbose || cli_is_over(c)) return;
-    cli_printf(&c->out, "%zu model%s, %s", run->shown, run->shown == 1 ? "" : "s",
-               cli_size_text(run->bytes, buffer));
-    if (run->list.wrong) cli_printf(&c->out, ", %zu with conflicts (!)", run->list.wrong);
-    cli_text(&c->out, "\n");
+    if (run->refused || cli_is_over(c)) return;
+    if (is_list(run)) {
+        cli_printf(&c->out, "%zu model%s, %s", run->shown, run->shown == 1 ? "" : "s",
+                   cli_size_text(run->bytes, buffer));
+        if (run->list.wrong)
+            cli_printf(&c->out, ", %zu with conflicts (!: see info FILE)", run->list.wrong);
+        if (run->unreadable) cli_printf(&c->out, ", %zu unreadable (see check)", run->unreadable);
+        cli_text(&c->out, "\n");
+        if (run->pickles)
+            cli_printf(&c->out, "%zu pickle%s would call code when loaded (see info FILE)\n",
+                       run->pickles, run->pickles == 1 ? "" : "s");
+    }
+    if (c->set.format == CLI_HUMAN && run->fields.count == 0) cli_passed_line(c, &c->out);
+}
+
+/* An empty line is no answer. */
+static void no_fields(info_run *run) {
+    cli *c = run->c;
+    sft_error err = SFT_ERROR_INIT;
+    cli_status(c, CLI_NO);
+    if (c->set.format != CLI_HUMAN) return;
+    sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET,
+              "expected a value of %s, found none in %zu model%s", c->set.fields, run->shown,
+              run->shown == 1 ? "" : "s");
+    cli_refuse(c, NULL, &err);
 }
 
 static void check_info(void *ctx, cli_model *model) {
@@ -324,7 +365,7 @@ static void run_info(cli *c, char **operands, size_t count) {
     else if (only_counts(c)) c->no_results = true;
     cli_online_close(&run.online);
     cli_hash_run_end(&run.digests.hashing);
-    if (c->set.fields && run.shown > 0 && run.known == 0) cli_status(c, CLI_NO);
+    if (c->set.fields && run.shown > 0 && run.known == 0) no_fields(&run);
     if (c->set.verify && run.mismatches > 0) cli_status(c, CLI_NO);
 }
 
@@ -336,12 +377,14 @@ static const cli_option info_options[] = {
       "metadata" },
     { 0, "long", NULL, CLI_FLAG, 1, AT(longer), "full labels even for several models" },
     { 0, "sort", "path|name|date|size|base|rank", CLI_CHOICE, 0, AT(sort),
-      "order of models; dates: newest first, sizes and ranks: largest first; unknown ones last" },
+      "order of models; dates: newest first, sizes (in bytes) and ranks: largest first; unknown "
+      "ones last" },
     { 0, "reverse", NULL, CLI_FLAG, 1, AT(reverse), "reverse the order" },
     { 0, "group-by", "none|base|kind|folder", CLI_CHOICE, 0, AT(group_by),
       "in groups, each with a heading that counts its models and their bytes" },
     { 'f', "fields", "LIST", CLI_WORD, 0, AT(fields),
-      "only these facts, separated by commas: name,trigger_words,rank,training.epoch" },
+      "only these facts, separated by commas: name,rank,training.epoch (bytes is the size of the "
+      "file; size is full or pruned)" },
     { 0, "where", "FIELD=VALUE", CLI_MANY, 0, AT(where),
       CLI_WHERE_HELP },
     { 0, "tsv", NULL, CLI_FLAG, CLI_TSV, AT(format), "a table, values separated by tabs" },
@@ -395,7 +438,7 @@ const cli_command cli_info_command = {
     "its name would be ambiguous: two models share it, or it lacks a word of the file name. "
     "Column widths are set by the first 1000 models, which are printed together; the others "
     "follow as they are read. --sort, --reverse and --group-by read all models first.\n"
-    "-f selects facts: docs/json.md lists them all (name, adapter.rank.max, "
+    "-f selects facts: docs/json-info.md lists them all (name, adapter.rank.max, "
     "training.datasets.0.folder). A fact is printed as its value; lists are joined with \" | \". "
     "a1111 and comfy are lines to paste into a prompt, with the preferred weight; prompt "
     "is the trigger words alone. --tsv without -f gives a table of the most useful facts.\n"

@@ -6,6 +6,7 @@
 #include "commands/ls.h"
 #include "support/cli.h"
 #include "support/files.h"
+#include "support/fit.h"
 #include "support/words.h"
 
 #include <inttypes.h>
@@ -14,6 +15,8 @@
 #define NAME_COLUMNS 72
 #define DTYPE_COLUMNS 5
 #define SIZE_COLUMNS 8
+#define SHARD_COLUMNS 64
+#define GAP 2
 
 static const cli_sort_key tree_key = (cli_sort_key)(CLI_SORT_SIZE + 1);
 
@@ -73,25 +76,50 @@ static size_t number_columns(uint64_t value) {
 }
 
 typedef struct widths {
-    size_t name, dtype, shape, bytes, offset;
+    size_t name, dtype, shape, bytes, offset, shard;
 } widths;
 
 static void widen(size_t *width, size_t w, size_t cap) {
     if (w > *width) *width = w < cap ? w : cap;
 }
 
+static size_t table_width(const ls_listing *l, const widths *w) {
+    size_t offsets = w->offset ? 2 * (w->offset + GAP) : 0;
+    size_t bytes = l->c->set.verbose ? w->bytes + GAP : 0, shard = w->shard ? w->shard + GAP : 0;
+    return w->name + GAP + w->dtype + GAP + w->shape + GAP + SIZE_COLUMNS + bytes + offsets + shard;
+}
+
+/* How the table becomes narrower: each step only as far as needed. Width 0: without the column. */
+static void fit_widths(const ls_listing *l, widths *w, size_t columns) {
+    const struct { size_t *width, least; } steps[] = {
+        { &w->shard, 24 }, { &w->name, 32 }, { &w->shard, 0 }, { &w->shape, 16 },
+        { &w->offset, 0 }, { &w->name, 16 }, { &w->shape, 8 }, { &w->name, 8 },
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        size_t total = table_width(l, w), *width = steps[i].width;
+        if (total <= columns) return;
+        if (*width <= steps[i].least) continue;
+        size_t over = total - columns, most = *width - steps[i].least;
+        *width -= steps[i].least && over < most ? over : most;
+    }
+}
+
 static widths measure(const ls_listing *l) {
-    widths w = { 4, DTYPE_COLUMNS, 5, 5, 5 };
+    widths w = { 4, DTYPE_COLUMNS, 5, 5, 5, 0 };
+    size_t columns = cli_columns(&l->c->out), name_most = columns ? columns : NAME_COLUMNS;
     char buffer[CLI_SHAPE_SIZE];
     for (size_t i = 0; i < l->count; i++) {
         const sft_tensor *t = ls_listed(l, i);
         uint64_t bytes = t->end - t->begin;
-        widen(&w.name, cli_escaped_width(t->name), NAME_COLUMNS);
+        widen(&w.name, cli_escaped_width(t->name), name_most);
         widen(&w.dtype, strlen(sft_dtype_describe(t->dtype)->name), 16);
         widen(&w.shape, cli_shape_text(t->shape, t->rank, buffer), 40);
         widen(&w.bytes, number_columns(bytes), 20);
         widen(&w.offset, number_columns(t->offset + bytes), 20);
+        if (sft_set_index_path(l->set))
+            widen(&w.shard, cli_escaped_width(cli_name_of(ls_shard_path(l, i))), SHARD_COLUMNS);
     }
+    if (columns) fit_widths(l, &w, columns);
     return w;
 }
 
@@ -108,8 +136,8 @@ static void head_line(const ls_listing *l, const widths *w) {
     left_column(out, "SHAPE", 5, 5, w->shape);
     cli_printf(out, "%*s", SIZE_COLUMNS, "SIZE");
     if (l->c->set.verbose) cli_printf(out, "  %*s", (int)w->bytes, "BYTES");
-    cli_printf(out, "  %*s  %*s", (int)w->offset, "BEGIN", (int)w->offset, "END");
-    if (sft_set_index_path(l->set)) cli_text(out, "  SHARD");
+    if (w->offset) cli_printf(out, "  %*s  %*s", (int)w->offset, "BEGIN", (int)w->offset, "END");
+    if (w->shard) cli_text(out, "  SHARD");
     cli_style_off(out, CLI_DIM);
     cli_text(out, "\n");
 }
@@ -121,15 +149,22 @@ static void tensor_line(const ls_listing *l, const widths *w, size_t i) {
     char shape[CLI_SHAPE_SIZE], size[CLI_NUMBER_SIZE];
     size_t len = cli_shape_text(t->shape, t->rank, shape);
     uint64_t bytes = t->end - t->begin;
-    cli_escaped(out, t->name);
-    left_column(out, "", 0, cli_escaped_width(t->name), w->name);
+    bool whole = !cli_columns(out);
+    size_t used = cli_escaped_ends(out, t->name, whole ? SIZE_MAX / 64 : w->name, w->name / 2);
+    left_column(out, "", 0, used, w->name);
     left_column(out, dtype, strlen(dtype), strlen(dtype), w->dtype);
-    left_column(out, shape, len, len, w->shape);
+    used = cli_escaped_cut(out, (sft_span){ shape, len }, whole ? SIZE_MAX / 64 : w->shape);
+    left_column(out, "", 0, used, w->shape);
     cli_printf(out, "%*s", SIZE_COLUMNS, cli_size_text(bytes, size));
     if (l->c->set.verbose) cli_printf(out, "  %*" PRIu64, (int)w->bytes, bytes);
-    cli_printf(out, "  %*" PRIu64 "  %*" PRIu64, (int)w->offset, t->offset, (int)w->offset,
-               t->offset + bytes);
-    if (sft_set_index_path(l->set)) cli_fill(out, "  %", cli_name_of(ls_shard_path(l, i)));
+    if (w->offset)
+        cli_printf(out, "  %*" PRIu64 "  %*" PRIu64, (int)w->offset, t->offset, (int)w->offset,
+                   t->offset + bytes);
+    if (w->shard) {
+        cli_text(out, "  ");
+        (void)cli_escaped_ends(out, cli_name_of(ls_shard_path(l, i)),
+                               whole ? SIZE_MAX / 64 : w->shard, w->shard / 2);
+    }
     cli_text(out, "\n");
 }
 
@@ -208,8 +243,11 @@ static void show_listing(const ls_listing *l) {
         ls_markdown(l);
         return;
     }
+    cli_fit fit;
+    cli_fit_begin(&fit, c, 0);
     cli_styled(&c->out, CLI_BOLD, l->path);
     cli_text(&c->out, "\n");
+    cli_fit_end(&fit);
     if (l->key == tree_key) ls_tree(l);
     else if (l->stats) ls_stats_table(l);
     else table_lines(l);
@@ -285,6 +323,7 @@ static sft_code check_usage(const cli *c, sft_error *err) {
 }
 
 static void run_ls(cli *c, char **operands, size_t count) {
+    c->others = CLI_ELSE_OTHERS;
     sft_error err = SFT_ERROR_INIT;
     if (check_usage(c, &err)) {
         cli_fail_usage(c, &err);
@@ -317,8 +356,8 @@ static const cli_option ls_options[] = {
     { 0, "histogram", NULL, CLI_FLAG, 1, offsetof(cli_settings, histogram),
       "--stats, and how many values are of which magnitude, by powers of two" },
     { 0, "dequantize", NULL, CLI_FLAG, 1, offsetof(cli_settings, dequantize),
-      "with --stats: of quantised tensors take the values that convert --dequantize computes, on "
-      "one thread" },
+      "with --stats: use the values of quantised tensors, as convert --dequantize computes "
+      "them, on one thread" },
     { 0, "threads", "N", CLI_WORD, 0, offsetof(cli_settings, threads),
       "at most this many threads for --stats; 0 (the default): one per processor" },
     { 0, "md", NULL, CLI_FLAG, CLI_MARKDOWN, offsetof(cli_settings, format),
@@ -346,7 +385,9 @@ static const cli_example ls_examples[] = {
 const cli_command cli_ls_command = {
     "ls", "PATH...", "list the tensors of a model",
     "Shows name, dtype, shape and size of every tensor, and where its bytes begin and end in the "
-    "file. For a model with an index, the tensors of all shards are listed with their shard.\n"
+    "file. For a model with an index, the tensors of all shards are listed with their shard. On a "
+    "narrow terminal long names are cut in the middle, and columns that do not fit are left out; a "
+    "pipe gets everything.\n"
     "--stats counts NaN and infinities but leaves them out of everything else; the standard "
     "deviation is that "
     "of the population. Sums are exact: the mean is the true mean, rounded once, whatever the "

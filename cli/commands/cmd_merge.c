@@ -80,7 +80,8 @@ const cli_command cli_merge_command = {
     "(sshs_model_hash, sshs_legacy_hash, modelspec.hash_*) are dropped.\n"
     "OUT is written atomically.",
     merge_examples,
-    { cli_writing_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
+    { cli_output_options, cli_writing_options, cli_json_options, cli_reading_options,
+      cli_common_options, NULL },
     { "OUT was written", NULL,
       "an input could not be read, OUT could not be written, or a usage error" },
     1, SIZE_MAX, run_merge,

@@ -203,6 +203,11 @@ static sft_code change_index(cli *c, const char *path, meta_change *change, sft_
     return SFT_OK;
 }
 
+static sft_code no_stdin(const cli *c, sft_error *err) {
+    return cli_usage_error(err, "expected -o - for standard input, found %s%s",
+                           c->set.output ? "-o " : "none", c->set.output ? c->set.output : "");
+}
+
 static void change_one(cli *c, const char *operand, void *ctx) {
     sft_error err = SFT_ERROR_INIT;
     meta_change *change = ctx;
@@ -212,7 +217,10 @@ static void change_one(cli *c, const char *operand, void *ctx) {
         meta_stream(c, operand, &ask);
         return;
     }
-    if (cli_edit_operand(c, &change->arena, operand, &path, &err)) {
+    sft_code code = strcmp(operand, "-") == 0 ? no_stdin(c, &err) : SFT_OK;
+    path = operand;
+    if (!code) code = cli_edit_operand(c, &change->arena, operand, &path, &err);
+    if (code) {
         cli_edit_fail(c, path, &err);
         return;
     }
@@ -272,7 +280,7 @@ static sft_code take_values(cli *c, char **words, size_t count, meta_change *cha
 
 static sft_code take_pairs(cli *c, char **words, size_t count, meta_change *change,
                            sft_error *err) {
-    meta_json json = { NULL, 0, { NULL, 0, 0, c->alloc } };
+    meta_json json = { .text = { .alloc = c->alloc } };
     sft_pair thumbnail;
     bool picture = c->set.thumbnail != NULL;
     sft_code code = SFT_OK;
@@ -512,8 +520,8 @@ const cli_command cli_meta_command = {
     "written; of several files, and of a tree with -r, into the folder OUT/. If nothing would "
     "change, nothing is written unless --copy is given.",
     meta_examples,
-    { meta_options, cli_editing_options, cli_writing_options, cli_input_options, cli_json_options,
-      cli_reading_options, cli_common_options, NULL },
+    { meta_options, cli_editing_options, cli_output_options, cli_writing_options, cli_input_options,
+      cli_json_options, cli_reading_options, cli_common_options, NULL },
     { "done, also if there was nothing to change", "a key does not exist (get, rm)",
       "a file could not be read or written, or a usage error" },
     1, SIZE_MAX, run_meta,

@@ -126,8 +126,8 @@ const cli_command cli_put_command = {
     "and all other bytes are kept; digests of the old data (sshs_model_hash, sshs_legacy_hash, "
     "modelspec.hash_*) are dropped from the metadata.",
     put_examples,
-    { put_options, cli_writing_options, cli_json_options, cli_reading_options,
-      cli_common_options, NULL },
+    { put_options, cli_output_path_options, cli_writing_options, cli_json_options,
+      cli_reading_options, cli_common_options, NULL },
     { "the bytes were replaced", "no tensor has this name",
       "FILE could not be read or written, or a usage error" },
     2, 2, run_put,

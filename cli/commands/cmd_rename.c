@@ -310,8 +310,8 @@ const cli_command cli_rename_command = {
     "names, then the index, then the old shards are removed unless another index in the folder "
     "names them. With -o, OUT is a new file, or for a model with an index a new or empty folder.",
     rename_examples,
-    { rename_options, cli_match_options, cli_editing_options, cli_writing_options, cli_json_options,
-      cli_reading_options, cli_common_options, NULL },
+    { rename_options, cli_match_options, cli_editing_options, cli_output_path_options,
+      cli_writing_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
     { "done, also if no name changes", "no tensor has a name given with --map or --map-file",
       "the model could not be read or written, two tensors would get one name, or a usage error" },
     1, 1, run_rename,

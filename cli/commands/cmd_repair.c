@@ -184,13 +184,13 @@ const cli_command cli_repair_command = {
     "A file that is truncated, whose shapes do not fit its bytes or whose header is not JSON "
     "cannot be repaired: nothing is written, and the message is that of check.\n"
     "For a model in several files (an index, or a folder with one), each file is rewritten into "
-    "the folder OUT, new or empty, and the index is written anew, with the shard of every tensor "
+    "the folder OUT, new or empty, and the index is rewritten, with the shard of every tensor "
     "and the correct total_size. A folder with all shards of a model and no index gets one.\n"
     "Several models, or those of a tree with -r, go into the folder OUT/ under their names. "
     "A file without faults is not written unless --copy is given.",
     repair_examples,
-    { repair_options, cli_input_options, cli_in_place_options, cli_writing_options,
-      cli_json_options, cli_reading_options, cli_common_options, NULL },
+    { repair_options, cli_input_options, cli_in_place_options, cli_output_options,
+      cli_writing_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
     { "OUT was written (or, with --clean, nothing is left)", "IN cannot be repaired",
       "IN could not be read, OUT could not be written, or a usage error" },
     0, SIZE_MAX, run_repair,

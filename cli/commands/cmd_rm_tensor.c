@@ -22,7 +22,8 @@ const cli_command cli_rm_tensor_command = {
     "With -o, OUT is one file if it ends in .safetensors or .sft; otherwise a new or empty "
     "folder.",
     rm_tensor_examples,
-    { cli_writing_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
+    { cli_output_options, cli_writing_options, cli_json_options, cli_reading_options,
+      cli_common_options, NULL },
     { "the tensors were removed",
       "no tensor has one of the names, or none would be left; nothing was written",
       "the model could not be read or written, or a usage error" },

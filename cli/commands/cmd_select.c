@@ -186,8 +186,8 @@ const cli_command cli_select_command = {
     "Several models, or those of a tree with -r, go into the folder OUT/ under their names. "
     "A model that keeps all its tensors is not written unless --copy is given.",
     select_examples,
-    { select_options, cli_input_options, cli_in_place_options, cli_writing_options,
-      cli_json_options, cli_reading_options, cli_common_options, NULL },
+    { select_options, cli_input_options, cli_in_place_options, cli_output_options,
+      cli_writing_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
     { "OUT was written", "no tensor is left; nothing was written",
       "IN could not be read, OUT could not be written, or a usage error" },
     1, SIZE_MAX, run_select,

@@ -129,7 +129,8 @@ static sft_code import_file(import_run *run, cli_parts *parts, sft_error *err) {
     }
     if (!run->c->set.dry_run) code = save_file(run, &out, err);
     if (!code) return say_file(run, out.path);
-    if (sft_code_describe(code)->cls == SFT_CLASS_IO && code >= SFT_IO_WRITE) parts->path = out.path;
+    if (code == SFT_IO_WRITE || code == SFT_IO_SYNC || code == SFT_IO_PUBLISH)
+        parts->path = out.path;
     return code;
 }
 
@@ -152,13 +153,14 @@ static void list_json(cli *c, const char *path, const sft_import *import) {
 void convert_list_branches(cli *c, const char *path, const sft_import *import) {
     char buffer[CLI_NUMBER_SIZE];
     const sft_import_branch *branch;
+    size_t count = sft_import_tensor_count(import);
     if (cli_is_json(c)) {
         list_json(c, path, import);
         return;
     }
-    cli_path(&c->out, path, ": %s, %zu tensors\n",
-             sft_import_format_describe(sft_import_format_of(import))->title,
-             sft_import_tensor_count(import));
+    cli_path(&c->out, path, ": %s, %zu tensor%s\n",
+             sft_import_format_describe(sft_import_format_of(import))->title, count,
+             count == 1 ? "" : "s");
     for (size_t i = 0; (branch = sft_import_branch_at(import, i)) != NULL; i++) {
         cli_text(&c->out, branch->chosen ? "* " : "  ");
         if (branch->path.len > 0) cli_escaped(&c->out, branch->path);

@@ -1,4 +1,5 @@
 #include "commands/dataset.h"
+#include "support/fit.h"
 #include "support/nodes.h"
 #include "support/words.h"
 
@@ -201,8 +202,37 @@ void dataset_print_gc(cli *c, const char *path, const sft_node *result) {
 
 /* ── compact ── */
 
+static void compact_group_lines(cli_out *out, const char *path, const sft_node *group) {
+    uint64_t into = number_of(group, "into");
+    cli_styled(out, CLI_BOLD, path);
+    if (into) cli_printf(out, ": would become %" PRIu64 " shard%s:\n", into, into > 1 ? "s" : "");
+    else cli_text(out, ": would be removed:\n");
+    for (const sft_node *one = cli_first(group, "shards"); one; one = one->next)
+        cli_fill(out, "  %\n", one->text);
+}
+
+/* What a dry run found to do. */
+static void compact_plan_lines(cli *c, const char *path, const sft_node *result) {
+    cli_out *out = &c->out;
+    for (const sft_node *one = cli_first(result, "groups"); one; one = one->next)
+        compact_group_lines(out, path, one);
+    cli_styled(out, CLI_BOLD, path);
+    cli_text(out, ": would go from ");
+    count_of(out, number_of(result, "shards_before"), "shard");
+    cli_text(out, " of ");
+    size_of(out, number_of(result, "bytes_before"));
+    cli_printf(out, " to %" PRIu64 ", ", number_of(result, "shards_after"));
+    count_of(out, number_of(result, "tensors_dropped"), "shadowed tensor");
+    bool removed = sft_node_true(result, "index_removed");
+    cli_text(out, removed ? " dropped; the index would be removed\n" : " dropped\n");
+}
+
 void dataset_print_compact(cli *c, const char *path, const sft_node *result) {
     cli_out *out = &c->out;
+    if (number_of(result, "rewritten") && sft_node_true(result, "dry_run")) {
+        compact_plan_lines(c, path, result);
+        return;
+    }
     cli_styled(out, CLI_BOLD, path);
     if (!number_of(result, "rewritten")) {
         sft_span left = sft_node_text(result, "left");
@@ -227,8 +257,7 @@ void dataset_print_compact(cli *c, const char *path, const sft_node *result) {
 /* ── ls ── */
 
 static bool is_replaced(const dataset_listed *l, size_t i) {
-    const dataset_replaced *r = l->replaced;
-    return r->is && l->first + i < r->count && r->is[l->first + i];
+    return sft_dataset_is_replaced(l->replaced, l->shard, i);
 }
 
 static void ls_row(cli *c, const dataset_listed *l, size_t i) {
@@ -302,10 +331,13 @@ static void ls_head(cli *c, const ls_widths *w) {
 void dataset_print_shard(cli *c, const dataset_listed *shard) {
     ls_widths w = measure(c, shard->file);
     bool tsv = c->set.format == CLI_TSV;
+    cli_fit fit;
+    if (!tsv) cli_fit_begin(&fit, c, 4);
     for (size_t i = 0; i < sft_file_tensor_count(shard->file) && !cli_is_over(c); i++) {
         if (!cli_is_matched(&c->set, sft_file_tensor_at(shard->file, i)->name)) continue;
         if (c->matched++ == 0) ls_head(c, &w);
         if (tsv) ls_row(c, shard, i);
         else ls_tensor(c, shard, i, &w);
     }
+    if (!tsv) cli_fit_end(&fit);
 }

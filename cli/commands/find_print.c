@@ -1,5 +1,6 @@
 #include "commands/find.h"
 #include "support/fields.h"
+#include "support/fit.h"
 
 #include <string.h>
 
@@ -84,6 +85,8 @@ static void show_hit(cli *c, const find_hit *hit) {
 
 static void show_line(cli *c, const find_found *found) {
     bool fits = found->reason && !c->set.paths_only;
+    cli_fit fit;
+    cli_fit_begin(&fit, c, 4);
     if (fits) show_fit(c, found);
     cli_escaped(&c->out, sft_span_cstr(found->path));
     if (!c->set.paths_only) {
@@ -93,6 +96,7 @@ static void show_line(cli *c, const find_found *found) {
     }
     if (fits) cli_fill(&c->out, "  (%)", sft_span_cstr(found->reason));
     cli_text(&c->out, "\n");
+    cli_fit_end(&fit);
 }
 
 void find_show(cli *c, const find_found *found) {

@@ -235,11 +235,6 @@ static size_t count_lines(sft_span text) {
     return count;
 }
 
-static sft_span without_mark(sft_span text) {
-    if (text.len < 3 || memcmp(text.data, "\xEF\xBB\xBF", 3) != 0) return text;
-    return (sft_span){ text.data + 3, text.len - 3 };
-}
-
 static sft_code read_sums(cli_sums *sums, sft_span text, unsigned algo, sft_error *err) {
     size_t lines = count_lines(text), number = 0;
     sums->claims = sfti_arena_take(&sums->arena, (lines + 1) * sizeof *sums->claims);
@@ -262,8 +257,7 @@ sft_code cli_sums_read(cli *c, const char *path, unsigned algo, cli_sums *out, s
     out->arena.alloc = c->alloc;
     sft_code code = cli_read_file(c, path, SUMS_MOST, &out->text, err);
     if (code) return code;
-    sft_span text = { out->text.data ? out->text.data : "", out->text.len };
-    return read_sums(out, without_mark(text), algo, err);
+    return read_sums(out, cli_read_text(&out->text), algo, err);
 }
 
 void cli_sums_free(cli_sums *sums) {

@@ -12,6 +12,7 @@
 #define ANSWER_MOST ((uint64_t)64 << 20)
 #define VERSION_MOST ((uint64_t)16 << 20) /* one file's */
 #define PICTURE_MOST ((uint64_t)32 << 20)
+#define KEPT_MOST ((uint64_t)256 << 20) /* of all answers about one batch of files */
 #define FAILURES_MOST 3
 #define SECONDS_MOST 86400
 
@@ -76,6 +77,20 @@ void cli_civitai_forget(cli_civitai *site) {
     sft_allocator alloc = site->arena.alloc;
     sfti_arena_free(&site->arena);
     site->arena = (sfti_arena){ .alloc = alloc };
+    site->kept = 0;
+}
+
+static char *keep_copy(cli_civitai *site, sft_span text, sft_error *err) {
+    if (text.len > KEPT_MOST - site->kept) {
+        sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
+                  "expected at most %" PRIu64 " bytes in all answers about %d files, found more",
+                  KEPT_MOST, CLI_CIVITAI_HASHES);
+        return NULL;
+    }
+    char *copy = sfti_arena_copy(&site->arena, text.data, text.len);
+    if (copy) site->kept += text.len;
+    else sfti_fail_memory(err, text.len);
+    return copy;
 }
 
 void cli_civitai_close(cli_civitai *site) {
@@ -128,8 +143,8 @@ static bool ask_json(cli_civitai *site, const char *url, sft_span body, char bra
             sfti_fail(&err, SFT_IO_READ, SFT_NO_OFFSET,
                       "expected a JSON answer that begins with %c, found something else",
                       bracket);
-        else if (!(copy = sfti_arena_copy(&site->arena, found.data, found.len)))
-            done = false, sfti_fail_memory(&err, found.len);
+        else
+            done = (copy = keep_copy(site, found, &err)) != NULL;
         if (done) *text = (sft_span){ copy, found.len };
         else tell_failure(site, url, reply.status, &err);
     }
@@ -275,12 +290,13 @@ static void write_answer(sfti_json_writer *w, sft_span version, sft_span model) 
 static void compose(cli_civitai *site, cli_ask *ask, sft_span model) {
     sft_buffer text = { .alloc = site->c->alloc };
     sft_sink sink = sft_sink_memory(&text);
+    sft_error err = SFT_ERROR_INIT;
     sfti_json_writer w;
     sfti_json_write(&w, &sink, 0, NULL);
     write_answer(&w, ask->version, model);
     sft_code code = sfti_json_done(&w);
     bool fits = code == SFT_OK && text.len <= VERSION_MOST;
-    char *copy = fits ? sfti_arena_copy(&site->arena, text.data, text.len) : NULL;
+    char *copy = fits ? keep_copy(site, (sft_span){ text.data, text.len }, &err) : NULL;
     if (copy) ask->answer = (sft_span){ copy, text.len };
     sft_buffer_free(&text);
 }

@@ -36,6 +36,7 @@ typedef struct cli_civitai {
     cli_http http;
     cli_http_policy policy;
     sfti_arena arena;  /* of answers: cli_civitai_forget */
+    uint64_t kept;     /* bytes in it */
     unsigned failures; /* one after another */
     bool is_over;      /* no more is asked */
 } cli_civitai;

@@ -131,7 +131,7 @@ static bool read_picture(cli *c, const char *path, sft_buffer *bytes) {
     sft_error err = SFT_ERROR_INIT;
     int fd, error = cli_open_beside(path, &fd);
     sft_code code = error ? sfti_io_fail(&err, SFT_IO_OPEN, error, "open")
-                          : cli_read_fd(c, fd, SFT_SIZE_UNKNOWN, bytes, &err);
+                          : cli_read_beside(c, fd, SFT_SIZE_UNKNOWN, bytes, &err);
     if (!error) os_close(fd);
     if (code) cli_complain(c, path, &err);
     return code == SFT_OK;

@@ -8,7 +8,7 @@
 #define CLI_LABEL_COLUMNS 18 /* of a key with the space around it */
 /* "  name            ", dim. */
 void cli_label_key(cli *c, const char *text);
-/* The label of a result object (docs/json.md). with_path: several models are shown. */
+/* The label of a result object (docs/json-info.md). with_path: several models are shown. */
 void cli_label(cli *c, const cli_model *model, const sft_node *root, bool with_path);
 /* Digests that were computed (in a list only if asked for), and what does not agree with them
  * (info_digests.c). */

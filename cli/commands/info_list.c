@@ -4,6 +4,7 @@
 #include "commands/info_label.h"
 #include "os/os.h"
 #include "support/files.h"
+#include "support/fit.h"
 #include "support/nodes.h"
 #include "support/titles.h"
 #include "support/words.h"
@@ -102,6 +103,7 @@ static void fill_order(cli_list *list, cli_row *row, const cli_model *model,
                        const sft_node *root) {
     char buffer[CLI_TITLE_SIZE];
     sft_span text = { "", 0 };
+    if (list->holds) row->tie = small_letters(list, sft_span_cstr(model->path));
     switch ((cli_list_sort)list->c->set.sort) {
     case LIST_BY_PATH: return;
     case LIST_BY_NAME:
@@ -166,8 +168,10 @@ static int compare_rows(const void *ctx, uint32_t a, uint32_t b) {
     if (!one.len != !other.len) return one.len ? -1 : 1; /* unknown ones last */
     int way = sfti_natural_compare(one, other);
     if (!way) way = compare_values(list->c, x, y);
-    if (way || list->c->set.sort != LIST_BY_PATH || !list->c->set.reverse) return way;
-    return a < b ? 1 : a > b ? -1 : 0;
+    if (way) return way;
+    way = sfti_natural_compare(x->tie, y->tie);
+    if (!way) way = a < b ? -1 : a > b;
+    return list->c->set.sort == LIST_BY_PATH && list->c->set.reverse ? -way : way;
 }
 
 /* ── Groups ── */
@@ -224,9 +228,7 @@ void cli_list_begin(cli_list *list, cli *c, char **operands, size_t count) {
     list->folder = count == 1 ? operands[0] : "";
     list->holds = c->set.sort || c->set.reverse || c->set.group_by;
     list->started = os_now_ns();
-    if (!os_is_terminal(c->out.fd)) return;
-    list->columns = os_terminal_columns(c->out.fd);
-    if (list->columns == 0) list->columns = 80;
+    list->columns = cli_columns(&c->out);
 }
 
 static void forget_rows(cli_list *list) {
@@ -249,9 +251,16 @@ static void begin_rows(cli_list *list) {
     list->begun = true;
 }
 
+/* The columns are decided by rows that have cells. */
+static bool has_cells(const cli_list *list) {
+    for (size_t i = 0; i < list->count; i++)
+        if (!list->rows[i].is_failed) return true;
+    return false;
+}
+
 /* Rows that need not be held any longer. */
 static void print_rows(cli_list *list) {
-    if (!list->begun) begin_rows(list);
+    if (!list->begun && has_cells(list)) begin_rows(list);
     for (size_t i = 0; i < list->count; i++) cli_row_print(list, &list->rows[i]);
     forget_rows(list);
     if (list->columns) cli_flush(&list->c->out);
@@ -281,6 +290,40 @@ static cli_row *new_row(cli_list *list) {
     return &rows[list->count];
 }
 
+static void added_row(cli_list *list, const cli_row *row) {
+    if (list->failed) {
+        complain_of_memory(list);
+        return;
+    }
+    list->count++;
+    list->wrong += row->is_wrong;
+    if (list->holds) show_progress(list);
+    else if (list->begun || list->count == LIST_SAMPLE) print_rows(list);
+}
+
+void cli_list_add_failed(cli_list *list, const char *path, const sft_error *err) {
+    cli_out *out = &list->c->out;
+    sft_buffer text = { .alloc = list->c->alloc };
+    size_t most = list->columns > 12 ? list->columns : 12, used = 4;
+    sft_span shown = shown_path(list, path);
+    cli_capture(out, &text);
+    cli_text(out, "x ");
+    used += cli_escaped_ends(out, shown, most / 2, most / 4);
+    cli_text(out, ": ");
+    if (used < most) cli_escaped_cut(out, sft_span_cstr(err->message), most - used);
+    cli_text(out, "\n");
+    cli_row *row = cli_captured(out) ? new_row(list) : NULL;
+    list->failed = !row;
+    if (row) {
+        for (int i = 0; i < LIST_COLUMNS; i++) row->cells[i] = (sft_span){ "", 0 };
+        row->is_text = row->is_failed = true;
+        row->text = copied(list, (sft_span){ text.data, text.len });
+        row->tie = small_letters(list, sft_span_cstr(path));
+    }
+    sft_buffer_free(&text);
+    added_row(list, row);
+}
+
 void cli_list_add(cli_list *list, const cli_model *model, const sft_node *root, sft_span text,
                   bool is_text) {
     cli_row *row = new_row(list);
@@ -294,14 +337,7 @@ void cli_list_add(cli_list *list, const cli_model *model, const sft_node *root, 
         fill_order(list, row, model, root);
         fill_group(list, row, model, root);
     }
-    if (list->failed) {
-        complain_of_memory(list);
-        return;
-    }
-    list->count++;
-    list->wrong += row->is_wrong;
-    if (list->holds) show_progress(list);
-    else if (list->begun || list->count == LIST_SAMPLE) print_rows(list);
+    added_row(list, row);
 }
 
 static void print_in_order(cli_list *list) {

@@ -22,23 +22,9 @@ char *cli_path_beside(const cli_model *model, sfti_arena *arena, const char *suf
     return out;
 }
 
-/* A pipe beside the model would be waited for. */
-static sft_code only_a_file(int fd, sft_error *err) {
-    os_info info;
-    int error = os_info_fd(fd, &info);
-    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
-    if (info.kind == OS_FILE) return SFT_OK;
-    return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found %s",
-                     info.kind == OS_DIR    ? "a folder"
-                     : info.kind == OS_PIPE ? "a pipe"
-                                            : "a device or socket");
-}
-
 /* The text without a byte order mark and blanks before it, if it is a JSON object. */
 static sft_span json_object(const sft_buffer *text) {
-    sft_span found = { text->data, text->len };
-    if (found.len >= 3 && memcmp(found.data, "\xEF\xBB\xBF", 3) == 0)
-        found = (sft_span){ found.data + 3, found.len - 3 };
+    sft_span found = cli_read_text(text);
     while (found.len > 0 && *found.data && strchr(" \t\r\n", *found.data))
         found = (sft_span){ found.data + 1, found.len - 1 };
     bool is_object = found.len > 0 && *found.data == '{' && cli_raw_check(found);
@@ -56,8 +42,7 @@ sft_code cli_sidecar_open(cli *c, const cli_model *model, sfti_arena *arena, con
     /* The writer refuses links, whatever they lead to. */
     if (error == ENOENT || error == EXDEV || error == ELOOP) return SFT_OK;
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
-    sft_code code = only_a_file(fd, err);
-    if (!code) code = cli_read_fd(c, fd, OLD_MOST, &out->text, err);
+    sft_code code = cli_read_beside(c, fd, OLD_MOST, &out->text, err);
     os_close(fd);
     if (!code) out->object = json_object(&out->text);
     return code;

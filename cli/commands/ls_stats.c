@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/number.h"
+#include "support/fit.h"
 #include "support/progress.h"
 
 #include <inttypes.h>
@@ -172,6 +173,7 @@ static uint64_t bin_count(const sft_histogram *histogram, size_t bin) {
     return histogram->negative[bin] + histogram->positive[bin];
 }
 
+/* The outer bins also hold what is smaller and what is larger. */
 static void histogram_line(const ls_listing *l, size_t i) {
     cli_out *out = &l->c->out;
     const sft_histogram *histogram = stats_at(l, i)->histogram;
@@ -185,12 +187,14 @@ static void histogram_line(const ls_listing *l, size_t i) {
         if (count > most) most = count;
     }
     if (most == 0) return;
-    cli_printf(out, "  2^%d ", (int)first - 64);
+    if (first == 0) cli_text(out, "  0 ");
+    else cli_printf(out, "  2^%d ", (int)first - 64);
     for (size_t k = first; k <= last; k++) {
         double share = (double)bin_count(histogram, k) / (double)most;
         cli_text(out, histogram_blocks[share > 0 ? 1 + (size_t)(share * 7) : 0]);
     }
-    cli_printf(out, " 2^%d\n", (int)last - 63);
+    if (last == SFT_HISTOGRAM_BINS - 1) cli_text(out, " inf\n");
+    else cli_printf(out, " 2^%d\n", (int)last - 63);
 }
 
 typedef struct stats_widths {
@@ -208,18 +212,48 @@ static void measure_cells(const ls_listing *l, size_t i, stats_widths *w) {
         wider(&w->column[k], cell_text(l, i, (stats_column)k, 4, cell), CELL_SIZE);
 }
 
+static size_t stats_width(const stats_widths *w) {
+    size_t total = w->name + 2 + w->dtype + (w->shape ? 2 + w->shape : 0);
+    for (int k = 0; k < STATS_COLUMNS; k++) total += w->column[k] ? 2 + w->column[k] : 0;
+    return total;
+}
+
+/* Whether the column says something that must be seen. */
+static bool is_telling(const ls_listing *l, stats_column column) {
+    const sft_stats *all = stats_at(l, SIZE_MAX);
+    return (column == COLUMN_NAN && all->nan) || (column == COLUMN_INF && all->inf);
+}
+
+/* Names are cut first, then columns go. */
+static void fit_stats(const ls_listing *l, stats_widths *w, size_t columns) {
+    static const stats_column order[] = { COLUMN_ABS, COLUMN_INF,  COLUMN_NAN, COLUMN_ZEROS,
+                                          COLUMN_STD, COLUMN_MEAN, COLUMN_MAX };
+    const size_t least[] = { 32, 16, 8 };
+    for (size_t i = 0; i < sizeof least / sizeof *least; i++) {
+        size_t total = stats_width(w);
+        if (total > columns && w->name > least[i])
+            w->name -= total - columns < w->name - least[i] ? total - columns : w->name - least[i];
+        if (i == 0 && stats_width(w) > columns) w->column[COLUMN_ABS] = 0;
+        if (i == 1 && stats_width(w) > columns) w->shape = 0;
+        for (size_t k = 0; i == 1 && k < sizeof order / sizeof *order; k++)
+            if (stats_width(w) > columns && !is_telling(l, order[k])) w->column[order[k]] = 0;
+    }
+}
+
 static stats_widths measure_stats(const ls_listing *l) {
     stats_widths w = { 4, 5, 5, { 0 } };
+    size_t columns = cli_columns(&l->c->out), name_most = columns ? columns : NAME_MOST;
     char shape[CLI_SHAPE_SIZE];
     for (int k = 0; k < STATS_COLUMNS; k++) w.column[k] = strlen(column_heads[k]);
     for (size_t i = 0; i < l->count; i++) {
         const sft_tensor *t = ls_listed(l, i);
-        wider(&w.name, cli_escaped_width(t->name), NAME_MOST);
+        wider(&w.name, cli_escaped_width(t->name), name_most);
         wider(&w.dtype, strlen(sft_dtype_describe(t->dtype)->name), 16);
         wider(&w.shape, cli_shape_text(t->shape, t->rank, shape), 32);
         measure_cells(l, i, &w);
     }
     measure_cells(l, SIZE_MAX, &w);
+    if (columns) fit_stats(l, &w, columns);
     return w;
 }
 
@@ -231,6 +265,7 @@ static void stats_pad(cli_out *out, size_t shown, size_t width) {
 static void stats_cells(const ls_listing *l, const stats_widths *w, size_t i) {
     char cell[CELL_SIZE];
     for (int k = 0; k < STATS_COLUMNS; k++) {
+        if (!w->column[k]) continue;
         (void)cell_text(l, i, (stats_column)k, 4, cell);
         cli_printf(&l->c->out, "%s%*s", k ? "  " : "", (int)w->column[k], cell);
     }
@@ -245,10 +280,11 @@ static void stats_head(const ls_listing *l, const stats_widths *w) {
     stats_pad(out, 4, w->name);
     cli_text(out, "DTYPE");
     stats_pad(out, 5, w->dtype);
-    cli_text(out, "SHAPE");
-    stats_pad(out, 5, w->shape);
+    if (w->shape) cli_text(out, "SHAPE");
+    if (w->shape) stats_pad(out, 5, w->shape);
     for (int k = 0; k < STATS_COLUMNS; k++)
-        cli_printf(out, "%s%*s", k ? "  " : "", (int)w->column[k], column_heads[k]);
+        if (w->column[k])
+            cli_printf(out, "%s%*s", k ? "  " : "", (int)w->column[k], column_heads[k]);
     cli_style_off(out, CLI_DIM);
     cli_text(out, "\n");
 }
@@ -256,24 +292,25 @@ static void stats_head(const ls_listing *l, const stats_widths *w) {
 void ls_stats_table(const ls_listing *l) {
     cli_out *out = &l->c->out;
     stats_widths w = measure_stats(l);
+    bool whole = !cli_columns(out);
     stats_head(l, &w);
     for (size_t i = 0; i < l->count && !cli_is_over(l->c); i++) {
         const sft_tensor *t = ls_listed(l, i);
         const char *dtype = sft_dtype_describe(t->dtype)->name;
         char shape[CLI_SHAPE_SIZE];
         size_t len = cli_shape_text(t->shape, t->rank, shape);
-        cli_escaped(out, t->name);
-        stats_pad(out, cli_escaped_width(t->name), w.name);
+        size_t most = whole ? SIZE_MAX / 64 : w.name;
+        stats_pad(out, cli_escaped_ends(out, t->name, most, w.name / 2), w.name);
         cli_text(out, dtype);
         stats_pad(out, strlen(dtype), w.dtype);
-        cli_put(out, shape, len);
-        stats_pad(out, len, w.shape);
+        most = whole ? SIZE_MAX / 64 : w.shape;
+        if (w.shape) stats_pad(out, cli_escaped_cut(out, (sft_span){ shape, len }, most), w.shape);
         stats_cells(l, &w, i);
     }
     cli_text(out, "all");
     stats_pad(out, 3, w.name);
     stats_pad(out, 0, w.dtype);
-    stats_pad(out, 0, w.shape);
+    if (w.shape) stats_pad(out, 0, w.shape);
     stats_cells(l, &w, SIZE_MAX);
 }
 

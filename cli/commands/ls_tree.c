@@ -1,5 +1,6 @@
 /* ls --tree and --md. */
 #include "commands/ls.h"
+#include "support/fit.h"
 
 #include "base/checked.h"
 #include "support/words.h"
@@ -67,6 +68,8 @@ static void branch_line(const ls_listing *l, size_t i, size_t from, size_t to, s
     cli_out *out = &l->c->out;
     ls_sums sums = branch_sums(l, i, to);
     uint64_t times = times_of(l, i, from);
+    cli_fit fit;
+    cli_fit_begin(&fit, l->c, 2 * depth + 6);
     cli_pad(out, 2 * depth + 2);
     cli_style_on(out, CLI_BOLD);
     part_words(l, i, from, to);
@@ -74,6 +77,7 @@ static void branch_line(const ls_listing *l, size_t i, size_t from, size_t to, s
     if (times > 1) cli_printf(out, " \xc3\x97%" PRIu64, times);
     cli_text(out, "  ");
     sums_words(out, &sums);
+    cli_fit_end(&fit);
 }
 
 static void leaf_line(const ls_listing *l, size_t i, size_t from, size_t depth) {
@@ -81,11 +85,14 @@ static void leaf_line(const ls_listing *l, size_t i, size_t from, size_t depth) 
     const sft_tensor *t = ls_listed(l, i);
     char shape[CLI_SHAPE_SIZE], size[CLI_NUMBER_SIZE];
     size_t len = cli_shape_text(t->shape, t->rank, shape);
+    cli_fit fit;
+    cli_fit_begin(&fit, l->c, 2 * depth + 6);
     cli_pad(out, 2 * depth + 2);
     part_words(l, i, from, t->name.len);
     cli_printf(out, "  %s ", sft_dtype_describe(t->dtype)->name);
     cli_put(out, shape, len);
     cli_printf(out, " %s\n", cli_size_text(t->end - t->begin, size));
+    cli_fit_end(&fit);
 }
 
 void ls_tree(const ls_listing *l) {

@@ -116,6 +116,7 @@ static sft_code json_pairs_of(sft_span text, sfti_arena *arena, meta_json *out,
     for (cli_raw_begin(&raw, text); cli_raw_next(&raw);) {
         sft_pair *pair = &out->pairs[out->count];
         char *key = sfti_arena_take(arena, raw.key.len + 1);
+        if (*raw.value.data != '"' && !out->other.data) out->other = raw.value;
         if (!key) return sfti_fail_memory(err, raw.key.len);
         pair->key = (sft_span){ key, sfti_json_decode(raw.key, key) };
         sft_code code = json_value_text(&raw, arena, &pair->value, err);
@@ -126,7 +127,7 @@ static sft_code json_pairs_of(sft_span text, sfti_arena *arena, meta_json *out,
 }
 
 sft_code meta_json_text(sft_span text, sfti_arena *arena, meta_json *out, sft_error *err) {
-    while (text.len && strchr(" \t\r\n", *text.data)) text.data++, text.len--;
+    while (text.len && memchr(" \t\r\n", *text.data, 4)) text.data++, text.len--;
     if (cli_raw_check(text) && *text.data == '{') return json_pairs_of(text, arena, out, err);
     return cli_usage_error(err, "expected a JSON object, found %s",
                            cli_raw_check(text) ? "another value" : "invalid JSON");
@@ -136,8 +137,7 @@ sft_code meta_json_read(cli *c, const char *path, sfti_arena *arena, meta_json *
                         sft_error *err) {
     sft_code code = cli_read_file(c, path, JSON_FILE_MOST, &out->text, err);
     if (code) return code;
-    return meta_json_text((sft_span){ out->text.data ? out->text.data : "", out->text.len },
-                          arena, out, err);
+    return meta_json_text(cli_read_text(&out->text), arena, out, err);
 }
 
 /* ── Pictures ── */

@@ -30,6 +30,7 @@ typedef struct meta_json {
     sft_pair *pairs;
     size_t count;
     sft_buffer text; /* pairs do not need it */
+    sft_span other;  /* the first value that is no string, in the text read; data NULL: none */
 } meta_json;
 sft_code meta_json_read(cli *c, const char *path, sfti_arena *arena, meta_json *out,
                         sft_error *err);

@@ -55,15 +55,12 @@ static sft_code read_map_file(cli *c, const char *path, sfti_arena *arena, meta_
                               sft_error *err) {
     sft_code code = cli_read_file(c, path, MAP_FILE_MOST, &out->text, err);
     if (code) return code;
-    sft_span text = { out->text.data ? out->text.data : "", out->text.len };
+    sft_span text = cli_read_text(&out->text);
     size_t blank = 0;
     while (blank < text.len && memchr(" \t\r\n", text.data[blank], 4)) blank++;
     bool json = blank < text.len && text.data[blank] == '{';
     code = json ? meta_json_text(text, arena, out, err) : lines_of(text, arena, out, err);
-    for (size_t i = 0; !code && i < out->count; i++)
-        if (!out->pairs[i].value.data)
-            code = bad_map("a new name", sft_span_cstr("null"), err);
-    return code;
+    return code || !out->other.data ? code : bad_map("a string as the new name", out->other, err);
 }
 
 /* ── Both ── */
@@ -88,7 +85,7 @@ static sft_code sort_maps(rename_maps *out, sft_error *err) {
 sft_code rename_maps_read(cli *c, sfti_arena *arena, rename_maps *out, const char **blame,
                           sft_error *err) {
     const cli_settings *set = &c->set;
-    meta_json file = { NULL, 0, { NULL, 0, 0, c->alloc } };
+    meta_json file = { .text = { .alloc = c->alloc } };
     sft_code code = SFT_OK;
     *blame = set->map_file;
     if (set->map_file) code = read_map_file(c, set->map_file, arena, &file, err);

@@ -304,7 +304,7 @@ static sft_code check_index(repair_model *m, sft_error *err) {
     *m->path = m->index;
     sft_code code = cli_read_file(m->c, m->index, SFT_MAX_INDEX_BYTES, &text, err);
     sft_span whole = { text.data ? text.data : "", text.len };
-    while (whole.len > 0 && strchr(" \t\r\n", *whole.data)) whole.data++, whole.len--;
+    while (whole.len > 0 && memchr(" \t\r\n", *whole.data, 4)) whole.data++, whole.len--;
     if (!code && cli_raw_member(whole, "weight_map", &map)) code = list_claims(m, map, err);
     if (!code) code = compare_claims(m, err);
     if (!code) code = check_total(m, whole, err);

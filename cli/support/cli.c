@@ -170,14 +170,30 @@ void cli_report_input(cli *c, const cli_input *input) {
     cli_fail_input(c, input->path, input->err ? input->err : &err);
 }
 
+void cli_count_passed(cli *c, const cli_inputs *inputs) {
+    for (size_t i = 0; i < CLI_OTHER_FORMATS; i++) c->passed[i] += inputs->passed[i];
+}
+
+void cli_passed_line(const cli *c, cli_out *out) {
+    size_t all = 0, told = 0;
+    for (size_t i = 0; i < CLI_OTHER_FORMATS; i++) all += c->passed[i];
+    if (!all) return;
+    cli_printf(out, "%zu file%s in other formats passed over:", all, all == 1 ? "" : "s");
+    for (size_t i = 0; i < CLI_OTHER_FORMATS; i++)
+        if (c->passed[i])
+            cli_printf(out, "%s %s %zu", told++ ? "," : "", cli_other_formats[i], c->passed[i]);
+    cli_text(out, "\n");
+}
+
 static void each_of_operand(cli *c, const char *operand, cli_each_fn each) {
     sft_error err = SFT_ERROR_INIT;
     sft_set_options options = cli_set_options(c);
     cli_inputs inputs;
     cli_depth depth = c->set.recursive ? CLI_ALL_LEVELS : CLI_ONE_LEVEL;
-    if (cli_inputs_expand(operand, depth, &options, &inputs, &err)) {
+    if (cli_inputs_expand(operand, (cli_depth)((int)depth | c->others), &options, &inputs, &err)) {
         cli_fail_input(c, operand, &err);
     } else {
+        cli_count_passed(c, &inputs);
         for (size_t i = 0; i < inputs.count && !cli_is_over(c); i++) {
             const cli_input *input = inputs.items[i];
             bool is_model = input->kind != CLI_EMPTY && input->kind != CLI_BLOCKED;

@@ -26,9 +26,12 @@ typedef struct cli {
     uint64_t matched; /* tensors that ls listed */
     bool several;    /* results are told apart by their paths */
     unsigned dropped; /* digests (base/digest_keys.h) that the result does not record */
+    size_t passed[CLI_OTHER_FORMATS]; /* files of other formats in the folders so far */
     size_t changed, unchanged; /* models that were, or would be, written, and that need not be */
+    int others; /* whether folders are looked through for other formats: CLI_AND_OTHERS … */
     bool imports; /* the settings say how other formats are imported */
     struct sft_import *import; /* of the model that was opened last, or NULL (import.h) */
+    const char *blame; /* what the failure of an edit is about, if not its input; or NULL */
     bool wants_metadata; /* trees of facts have the pairs of the header too */
     sft_open_options edit_open; /* the same for edits; beneath: folder of the index whose shards
                                    are changed now, or NULL */
@@ -108,6 +111,11 @@ void cli_each_input(cli *c, char **operands, size_t count, cli_each_fn each);
 
 /* What there is to say of an input that is no model: CLI_EMPTY, CLI_BLOCKED. */
 void cli_report_input(cli *c, const cli_input *input);
+
+/* Count the files that the folders of an operand have in other formats; and a line that says how
+ * many there were, if any. */
+void cli_count_passed(cli *c, const cli_inputs *inputs);
+void cli_passed_line(const cli *c, cli_out *out);
 
 /* Whether there is no point in going on. */
 bool cli_is_over(const cli *c);

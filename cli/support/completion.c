@@ -89,7 +89,8 @@ static void single_quoted(cli_out *out, const char *text, const char *also) {
     }
 }
 
-/* Names of tensors are a stranger's: a shell is given plain ones only, and runs none of them. */
+/* Names of tensors are a stranger's: a shell is given plain ones only, and runs none of them.
+ * Only files and folders are read: a pipe or the terminal would keep the shell waiting. */
 #define TENSOR_NAMES_OF(file)                                                                      \
     "safetensors ls --tsv -- " file " 2>/dev/null | tail -n +2 | cut -f2 |"                        \
     " grep -E \"^[A-Za-z0-9_.:/][A-Za-z0-9_.:/-]*\\$\" | head -n 5000"
@@ -141,7 +142,7 @@ static void bash_script(cli_out *out, command_table commands) {
                   "        file=${COMP_WORDS[i]/#\\~/$HOME}\n"
                   "        break\n"
                   "    done\n"
-                  "    [[ -n $file ]] || return\n"
+                  "    [[ -f $file || -d $file ]] || return\n"
                   "    while IFS= read -r name; do\n"
                   "        [[ $name == \"$1\"* ]] && COMPREPLY+=(\"$name\")\n"
                   "    done < <(" TENSOR_NAMES_OF("\"$file\"") ")\n"
@@ -250,6 +251,7 @@ static void zsh_script(cli_out *out, command_table commands) {
                   "    for word in $words[2,-1]; do\n"
                   "        [[ $word == -* ]] && continue\n"
                   "        word=${(Q)word/#\\~/$HOME}\n"
+                  "        [[ -f $word || -d $word ]] || return\n"
                   "        names=(${(f)\"$(" TENSOR_NAMES_OF("$word") ")\"})\n"
                   "        compadd -a names\n"
                   "        return\n"
@@ -345,6 +347,7 @@ static void fish_script(cli_out *out, command_table commands) {
                   "function __safetensors_tensors\n"
                   "    set -l file (__safetensors_words)[1]\n"
                   "    set file (string replace -r '^~' $HOME -- $file)\n"
+                  "    test -f \"$file\" -o -d \"$file\"; or return\n"
                   "    " TENSOR_NAMES_OF("$file") "\n"
                   "end\n");
     for_commands(out, commands, fish_command);

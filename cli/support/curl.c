@@ -115,9 +115,12 @@ const char *cli_http_version(char buffer[32]) {
 
 /* ── One exchange ── */
 
+#define HEADERS_MOST (256 << 10) /* bytes: some versions of libcurl keep all of them */
+
 typedef struct curl_exchange {
     const cli_http_request *request;
     cli_http_reply *reply;
+    size_t headers; /* bytes so far, of 1xx answers too */
     bool too_much, no_memory;
 } curl_exchange;
 
@@ -135,6 +138,11 @@ static size_t take_header(char *bytes, size_t size, size_t count, void *ctx) {
     curl_exchange *x = ctx;
     size_t len = size * count, at = sizeof name - 1;
     long seconds = 0;
+    if (len > HEADERS_MOST - x->headers) {
+        x->headers = HEADERS_MOST + 1;
+        return 0;
+    }
+    x->headers += len;
     for (size_t i = 0; i < at; i++)
         if (i >= len || (bytes[i] | 0x20) != (name[i] | 0x20)) return len;
     while (at < len && (bytes[at] == ' ' || bytes[at] == '\t')) at++;
@@ -195,6 +203,9 @@ static sft_code exchange_failed(const curl_session *s, const curl_exchange *x, i
                                 const char *text, sft_error *err) {
     if (os_stop_signal()) return sfti_fail_cancelled(err);
     if (x->no_memory) return sfti_fail_memory(err, x->reply->body.len);
+    if (x->headers > HEADERS_MOST)
+        return sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
+                         "expected HTTP headers of at most %d bytes, found more", HEADERS_MOST);
     if (x->too_much)
         return sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
                          "expected an answer of at most %llu bytes, found more",
@@ -214,7 +225,7 @@ static sft_code send_by_curl(void *ctx, const cli_http_request *request, cli_htt
                              sft_error *err) {
     curl_session *s = ctx;
     char text[CURL_ERROR_SIZE] = "";
-    curl_exchange x = { request, reply, false, false };
+    curl_exchange x = { .request = request, .reply = reply };
     reply->status = 0;
     reply->retry_after = -1;
     reply->location[0] = 0;

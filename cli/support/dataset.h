@@ -5,7 +5,7 @@
 #include "support/cli.h"
 #include "safetensors_tree.h"
 
-/* The result object of the dataset in a folder (docs/json.md, info). */
+/* The result object of the dataset in a folder (docs/json-info.md, info). */
 sft_code cli_dataset_tree(cli *c, const char *folder, sft_tree **out, sft_error *err);
 
 #endif

@@ -1,5 +1,6 @@
 #include "support/dtypes.h"
 
+#include "support/hints.h"
 #include "support/options.h"
 #include "support/words.h"
 
@@ -38,26 +39,21 @@ static const dtype_alias dtype_aliases[] = {
     { "complex64", SFT_C64 },
 };
 
+#define NAME_COLUMNS 13
+#define PAGE 79
 #define DTYPE_ALIASES (sizeof dtype_aliases / sizeof *dtype_aliases)
 
 static sft_code unknown_dtype(sft_span found, sft_error *err) {
-    char names[256];
-    size_t len = 0;
     cli_guess guess = cli_guess_begin(found);
-    for (int i = SFT_DTYPE_COUNT - 1; i >= 0; i--) {
-        const char *name = sft_dtype_at((size_t)i)->name;
-        size_t more = strlen(name);
-        cli_guess_try(&guess, sft_span_cstr(name));
-        if (len + more + 2 > sizeof names) continue;
-        if (len > 0) names[len++] = ' ';
-        memcpy(names + len, name, more);
-        len += more;
-    }
+    for (int i = SFT_DTYPE_COUNT - 1; i >= 0; i--)
+        cli_guess_try(&guess, sft_span_cstr(sft_dtype_at((size_t)i)->name));
     for (size_t i = 0; i < DTYPE_ALIASES; i++)
         cli_guess_try(&guess, sft_span_cstr(dtype_aliases[i].name));
-    return cli_usage_error(err, "expected one of %.*s for --dtype, found %.*s%s", (int)len, names,
-                           found.len ? (int)found.len : 4, found.len ? found.data : "none",
-                           cli_guess_text(&guess, "", ""));
+    const char *near = cli_guess_text(&guess, "", "");
+    cli_usage_error(err, "expected a dtype such as F16, BF16 or F8_E4M3 for --dtype, found %.*s%s",
+                    found.len ? (int)found.len : 4, found.len ? found.data : "none", near);
+    if (!*near) cli_hint(err, CLI_HINT_HELP_DTYPES);
+    return err ? err->code : SFT_BAD_ARGUMENT;
 }
 
 sft_code cli_dtype_read(sft_span name, sft_dtype *out, sft_error *err) {
@@ -75,6 +71,26 @@ sft_code cli_dtype_read(sft_span name, sft_dtype *out, sft_error *err) {
         if (cli_same_letters(word, sft_span_cstr(dtype_aliases[i].name))) return SFT_OK;
     }
     return unknown_dtype(name, err);
+}
+
+void cli_dtypes_print(cli_out *out) {
+    for (size_t i = 0; i < SFT_DTYPE_COUNT; i++) {
+        const sft_dtype_info *info = sft_dtype_at(i);
+        size_t at = strlen(info->name), known = 0;
+        cli_text(out, info->name);
+        for (size_t k = 0; k < DTYPE_ALIASES; k++) {
+            const char *name = dtype_aliases[k].name;
+            if (sft_dtype_describe(dtype_aliases[k].dtype) != info) continue;
+            bool full = at + strlen(name) + 3 > PAGE;
+            if (known++) cli_text(out, full ? ",\n" : ", ");
+            if (full) at = 0;
+            size_t blank = at < NAME_COLUMNS ? NAME_COLUMNS - at : 0;
+            cli_pad(out, blank);
+            cli_text(out, name);
+            at += blank + strlen(name) + 2;
+        }
+        cli_text(out, "\n");
+    }
 }
 
 sft_code cli_dtypes_read(const char *list, cli_dtypes *out, sft_error *err) {

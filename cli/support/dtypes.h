@@ -3,12 +3,16 @@
 #define CLI_DTYPES_H
 
 #include "safetensors.h"
+#include "support/print.h"
 
 /* Appended to the help of an option that takes such a name. */
 #define CLI_DTYPE_HELP "in any case, or as other tools call them: fp16, bfloat16, e4m3fn, ..."
 
-/* A dtype by any of its names. SFT_BAD_ARGUMENT lists the format's names and the nearest one. */
+/* A dtype by any of its names. SFT_BAD_ARGUMENT suggests the nearest one. */
 sft_code cli_dtype_read(sft_span name, sft_dtype *out, sft_error *err);
+
+/* A line for each dtype of the format, with its other names. */
+void cli_dtypes_print(cli_out *out);
 
 /* A set of dtypes, a bit each. */
 typedef uint32_t cli_dtypes;

@@ -29,19 +29,28 @@ sft_code cli_edit_open(cli *c, const char *path, sft_edit **out, sft_error *err)
     return sft_edit_open(path, &options, out, err);
 }
 
+static sft_code begin_edit(cli_output *out, cli *c, const char *path, sft_error *err) {
+    sft_code code = cli_output_no_stream(c, err);
+    if (code) return code;
+    code = cli_output_begin(out, c, path, CLI_TARGET_EDIT, err);
+    if (code) c->blame = out->blame;
+    return code;
+}
+
 /* Nothing is written where nothing would change, unless --copy is given: report->method tells. */
 static sft_code save_edit(cli *c, const char *path, sft_edit *edit, sft_edit_report *report,
                           sft_error *err) {
     cli_output out;
     cli_progress progress;
-    sft_code code = cli_output_no_stream(c, err);
-    if (!code) code = cli_output_begin(&out, c, path, CLI_TARGET_EDIT, err);
+    sft_code code = begin_edit(&out, c, path, err);
     if (!code) code = sft_edit_plan(edit, report, err);
     if (code || c->set.dry_run) return code;
     if (report->method == SFT_EDIT_NONE && !c->set.copy) return SFT_OK;
     sft_job job = cli_progress_begin(&progress, c, out.path);
     code = sft_edit_save(edit, out.path, &out.options, &job, report, err);
     cli_progress_end(&progress);
+    bool opens = code == SFT_NOT_FOUND || code == SFT_IO_OPEN || code == SFT_IO_NOT_FILE;
+    if (opens) c->blame = out.path; /* the input is open */
     return code;
 }
 
@@ -174,8 +183,7 @@ bool cli_edits_index(const cli *c, const char *path) {
 sft_code cli_edit_index(cli *c, const char *path, const sft_index_changes *changes,
                         bool *changed, sft_error *err) {
     cli_output out;
-    sft_code code = cli_output_no_stream(c, err);
-    if (!code) code = cli_output_begin(&out, c, path, CLI_TARGET_EDIT, err);
+    sft_code code = begin_edit(&out, c, path, err);
     if (code) return code;
     return sft_index_rewrite(path, changes, out.in_place ? NULL : out.path, &out.options, changed,
                              err);
@@ -189,7 +197,8 @@ static const char *blamed(const cli *c, const char *path, sft_code code) {
 }
 
 void cli_edit_fail(cli *c, const char *path, const sft_error *err) {
-    cli_fail_input(c, blamed(c, path, err->code), err);
+    cli_fail_input(c, c->blame ? c->blame : blamed(c, path, err->code), err);
+    c->blame = NULL;
 }
 
 /* Each file is whole, whatever happens; the model of them is not. */

@@ -1,4 +1,4 @@
-/* The fields of a result of `info` (docs/json.md), by the names that -f and --where take. */
+/* The fields of a result of `info` (docs/json-info.md), by the names that -f and --where take. */
 #ifndef CLI_FIELD_TABLE_H
 #define CLI_FIELD_TABLE_H
 

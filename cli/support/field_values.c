@@ -11,7 +11,8 @@
 /* ── Words of people ── */
 
 static const struct field_word { const char *field, *word, *meant; } field_words[] = {
-    { "kind", "lora", "adapter" }, { "kind", "locon", "adapter" }, { "kind", "lycoris", "adapter" },
+    { "kind", "lora", "type=lora" }, { "kind", "locon", "adapter" },
+    { "kind", "lycoris", "adapter" },
     { "kind", "loha", "adapter" }, { "kind", "lokr", "adapter" }, { "kind", "dora", "adapter" },
     { "kind", "peft", "adapter" }, { "kind", "ckpt", "checkpoint" },
     { "kind", "model", "checkpoint" }, { "kind", "merge", "checkpoint" },

@@ -40,17 +40,44 @@ int cli_open_beside(const char *path, int *fd) {
     return os_open_beneath(folder, name, OS_BENEATH_READ, fd);
 }
 
+/* Of a source without a size no more than shows that it is too long: a device has no end. */
+static sft_code read_unsized(const sft_source *source, uint64_t most, sft_buffer *out,
+                             sft_error *err) {
+    char piece[8192];
+    size_t got = 1;
+    while (got > 0 && out->len <= most) {
+        sft_code code = sft_source_read(source, out->len, piece, sizeof piece, &got, err);
+        if (code) return code;
+        if (!sfti_buffer_put(out, piece, got)) return sfti_fail_memory(err, out->len + got);
+    }
+    return SFT_OK;
+}
+
 sft_code cli_read_fd(cli *c, int fd, uint64_t most, sft_buffer *out, sft_error *err) {
     sft_source source;
     sft_code code = sft_source_fd(fd, &c->alloc, &source, err);
     if (code) return code;
-    bool longer = source.size != SFT_SIZE_UNKNOWN && source.size > most;
-    if (!longer) code = sft_copy(&source, 0, SFT_SIZE_UNKNOWN, sft_sink_memory(out), NULL, err);
+    bool sized = source.size != SFT_SIZE_UNKNOWN, longer = sized && source.size > most;
+    out->len = 0;
+    if (!sized) code = read_unsized(&source, most, out, err);
+    else if (!longer)
+        code = sft_copy(&source, 0, SFT_SIZE_UNKNOWN, sft_sink_memory(out), NULL, err);
     if (!code && (longer || out->len > most))
         code = sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
                          "expected at most %llu bytes, found more", (unsigned long long)most);
     sft_source_close(&source);
     return code;
+}
+
+sft_code cli_read_beside(cli *c, int fd, uint64_t most, sft_buffer *out, sft_error *err) {
+    os_info info;
+    int error = os_info_fd(fd, &info);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
+    if (info.kind == OS_FILE) return cli_read_fd(c, fd, most, out, err);
+    return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found %s",
+                     info.kind == OS_DIR    ? "a folder"
+                     : info.kind == OS_PIPE ? "a pipe"
+                                            : "a device or socket");
 }
 
 sft_code cli_read_file(cli *c, const char *path, uint64_t most, sft_buffer *out,
@@ -63,4 +90,10 @@ sft_code cli_read_file(cli *c, const char *path, uint64_t most, sft_buffer *out,
     sft_code code = cli_read_fd(c, fd, most, out, err);
     (void)os_close(fd);
     return code;
+}
+
+sft_span cli_read_text(const sft_buffer *bytes) {
+    sft_span text = { bytes->data ? bytes->data : "", bytes->len };
+    if (text.len < 3 || memcmp(text.data, "\xEF\xBB\xBF", 3) != 0) return text;
+    return (sft_span){ text.data + 3, text.len - 3 };
 }

@@ -14,10 +14,14 @@ char *cli_join_path(sfti_arena *arena, sft_span dir, const char *name);
 /* Open for reading what lies beside a model: through no link that leaves the path's folder, but
  * to the blobs of a Hub cache. An errno. */
 int cli_open_beside(const char *path, int *fd);
+/* All bytes of what was so opened, if it is a file: a pipe would be waited for. */
+sft_code cli_read_beside(cli *c, int fd, uint64_t most, sft_buffer *out, sft_error *err);
 /* All bytes of a descriptor into *out; at most `most`. */
 sft_code cli_read_fd(cli *c, int fd, uint64_t most, sft_buffer *out, sft_error *err);
 /* The same of a file; "-": of standard input. *out need not be set before. */
 sft_code cli_read_file(cli *c, const char *path, uint64_t most, sft_buffer *out,
                        sft_error *err);
+/* What was read, as text: without a byte order mark. */
+sft_span cli_read_text(const sft_buffer *bytes);
 
 #endif

@@ -33,6 +33,7 @@ static const struct {
     { "search", "find", NULL },
     { "dump", NULL,
       ": did you mean \"ls\" (tensors), \"cat\" (values) or \"meta header\" (the header)?" },
+    { "header", NULL, ": did you mean \"meta header\"?" },
     { "extract", NULL, ": did you mean \"select\" (tensors) or \"info --export-preview\"?" },
     { "edit", NULL, ": did you mean \"meta set\" or \"rename\"?" },
     { "rm", NULL, ": did you mean \"rm-tensor\" or \"meta rm\"?" },

@@ -26,13 +26,15 @@ static const hint_row hint_table[] = {
                     "pull again" },
     { SFT_HINT_WEB_PAGE, NULL },
     { SFT_HINT_UNPACK, NULL },
-    { SFT_HINT_CONVERT_CHECKPOINT, NULL },
-    { SFT_HINT_PICKLE, NULL },
-    { SFT_HINT_USE_GGUF, NULL },
-    { SFT_HINT_USE_HDF5, NULL },
+    { SFT_HINT_CONVERT_CHECKPOINT,
+      "\"safetensors convert\" makes it safetensors and runs nothing of it" },
+    { SFT_HINT_PICKLE, "\"safetensors convert\" makes it safetensors if it holds arrays; "
+                       "loading it can run code" },
+    { SFT_HINT_USE_GGUF, "\"safetensors convert\" makes it safetensors" },
+    { SFT_HINT_USE_HDF5, "\"python -m libsafetensors convert\" makes it safetensors" },
     { SFT_HINT_GUNZIP, "run \"gunzip\" first" },
     { SFT_HINT_UNZSTD, "run \"unzstd\" first" },
-    { SFT_HINT_USE_NUMPY, "numpy.load reads it" },
+    { SFT_HINT_USE_NUMPY, "\"safetensors convert\" makes it safetensors; numpy.load reads it" },
     { SFT_HINT_NAME_INDEX, NULL },
     { SFT_HINT_BUILD_64_BIT, NULL },
     { SFT_HINT_READ_NOT_MAP, NULL },
@@ -83,7 +85,7 @@ static const hint_row hint_table[] = {
     { SFT_HINT_DATASET_BEGIN, NULL },
     { SFT_HINT_DATASET_LINKS, NULL },
     { SFT_HINT_ADOPT, NULL },
-    { SFT_HINT_SINGLE_WRITER, NULL },
+    { SFT_HINT_SINGLE_WRITER, "copy the dataset to a local disk first" },
     { SFT_HINT_BEGIN_AGAIN, NULL },
     { SFT_HINT_IMPORT_SKIP, "--skip leaves it out" },
     { SFT_HINT_IMPORT_SHARED, "--shared alias keeps one name, --shared copy copies "
@@ -119,6 +121,7 @@ static const hint_row hint_table[] = {
     { CLI_HINT_HELP_RENAME, "safetensors help rename" },
     { CLI_HINT_HELP_META, "safetensors help meta" },
     { CLI_HINT_HELP_DATASET, "safetensors help dataset" },
+    { CLI_HINT_HELP_DTYPES, "\"safetensors help dtypes\" lists them" },
 };
 
 void cli_hint(sft_error *err, int hint) {

@@ -26,7 +26,8 @@ enum {
     CLI_HINT_HELP,
     CLI_HINT_HELP_RENAME,
     CLI_HINT_HELP_META,
-    CLI_HINT_HELP_DATASET
+    CLI_HINT_HELP_DATASET,
+    CLI_HINT_HELP_DTYPES
 };
 
 /* hint: of the command or of the library; err may be NULL. */

@@ -2,7 +2,7 @@
 
 #include "base/mem.h"
 #include "support/dtypes.h"
-#include "support/output.h"
+#include "support/sizes.h"
 #include "support/words.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ const cli_option cli_import_options_table[] = {
       "of another format: leave out what has no counterpart in safetensors, rather than fail" },
     { 0, "quantised", "refuse|parts|values", CLI_CHOICE, SFT_IMPORT_SPECIAL_REFUSE,
       offsetof(cli_settings, quantised),
-      "of PyTorch's quantised tensors write integers and scales, or the values; default refuse" },
+      "of quantised tensors of PyTorch write integers and scales, or the values; default refuse" },
     { 0, "sparse", "refuse|parts|dense", CLI_CHOICE, SFT_IMPORT_SPECIAL_REFUSE,
       offsetof(cli_settings, sparse),
       "of sparse tensors write indices and values, or dense tensors; default refuse" },
@@ -131,18 +131,15 @@ static sft_code open_import(cli *c, const char *path, sft_set **out, sft_import 
 sft_code cli_open_path(cli *c, const char *path, const sft_set_options *options, sft_set **out,
                        sft_import **import, sft_error *err) {
     sft_import_format format;
+    sft_error other = SFT_ERROR_INIT;
     *import = NULL;
     sft_code code = sft_set_open(path, options, out, err);
     if (!code || !may_be_foreign(code)) return code;
-    if (sft_import_recognise(path, &format, NULL) || format == SFT_IMPORT_NONE) return code;
+    sft_code told = sft_import_recognise(path, &format, &other);
+    if (told == SFT_OUT_OF_MEMORY) { /* it may be one of them all the same */
+        *err = other;
+        return told;
+    }
+    if (told || format == SFT_IMPORT_NONE) return code;
     return open_import(c, path, out, import, err);
-}
-
-bool cli_is_foreign_name(sft_span name) {
-    static const char *const ends[] = {
-        ".ckpt", ".pt", ".pth", ".bin", ".gguf", ".onnx", ".npz", ".npy", ".msgpack", ".pdparams",
-    };
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (cli_ends_with(name, ends[i])) return true;
-    return false;
 }

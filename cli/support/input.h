@@ -24,15 +24,25 @@ static inline bool cli_input_is_path(const cli_input *input) {
     return input->kind == CLI_FILE || input->kind == CLI_INDEX;
 }
 
+/* Formats of other models, by the ends of their files' names. */
+#define CLI_OTHER_FORMATS 10
+extern const char *const cli_other_formats[CLI_OTHER_FORMATS];
+
 typedef struct cli_inputs {
     sfti_arena arena;
     cli_input **items; /* natural order */
     size_t count;
+    size_t passed[CLI_OTHER_FORMATS]; /* files of other formats in the folder */
 } cli_inputs;
 
 /* How deep a folder is entered: itself, all of it, itself and the components of a pipeline (a
  * folder with a model_index.json). */
 typedef enum cli_depth { CLI_ONE_LEVEL = 0, CLI_ALL_LEVELS = 1, CLI_WITH_PARTS = 2 } cli_depth;
+
+/* Added to a depth: models in other formats (import.h) count too, if their names end so and their
+ * contents are so; or only where no model in safetensors was found. */
+#define CLI_AND_OTHERS 4
+#define CLI_ELSE_OTHERS 8
 
 /* Expand one operand. A folder gives the models in it (and, by depth, below it): files
  * *.safetensors and *.sft in any case, *.safetensors.index*.json; not `._*`, not hidden
@@ -43,6 +53,10 @@ typedef enum cli_depth { CLI_ONE_LEVEL = 0, CLI_ALL_LEVELS = 1, CLI_WITH_PARTS =
  * memory runs out. Free with cli_inputs_free, also after a failure. */
 sft_code cli_inputs_expand(const char *operand, cli_depth depth, const sft_set_options *options,
                            cli_inputs *out, sft_error *err);
+/* The same, but a folder that is `except` is not entered from the one that it lies in. NULL:
+ * there is none. */
+sft_code cli_inputs_expand_but(const char *operand, cli_depth depth, const char *except,
+                               const sft_set_options *options, cli_inputs *out, sft_error *err);
 void cli_inputs_free(cli_inputs *inputs);
 
 /* The only model among the inputs of an operand. SFT_BAD_ARGUMENT for another number; what made an

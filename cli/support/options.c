@@ -43,10 +43,19 @@ const cli_option cli_table_options[] = {
     END,
 };
 
-const cli_option cli_writing_options[] = {
+const cli_option cli_output_options[] = {
     { 'o', "output", "OUT", CLI_WORD, 0, AT(output),
       "write the result to OUT; - is standard output, and what is reported then goes to stderr" },
     { 0, "to-terminal", NULL, CLI_FLAG, 1, AT(terminal), "with -o -: write even to a terminal" },
+    END,
+};
+
+const cli_option cli_output_path_options[] = {
+    { 'o', "output", "OUT", CLI_WORD, 0, AT(output), "write the result to the path OUT" },
+    END,
+};
+
+const cli_option cli_writing_options[] = {
     { 0, "force", NULL, CLI_FLAG, 1, AT(force),
       "overwrite an existing file, even one with several hard links" },
     { 0, "follow", NULL, CLI_FLAG, 1, AT(follow), "replace the target of a symbolic link" },

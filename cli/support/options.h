@@ -117,7 +117,9 @@ extern const cli_option cli_reading_options[]; /* --level --legacy */
 extern const cli_option cli_input_options[];   /* -r */
 extern const cli_option cli_json_options[];    /* --json --jsonl */
 extern const cli_option cli_table_options[];   /* --tsv --csv-safe */
-extern const cli_option cli_writing_options[]; /* -o --force --dry-run --no-sync ...: output.h */
+extern const cli_option cli_output_options[];  /* -o, also to standard output: output.h */
+extern const cli_option cli_output_path_options[]; /* -o, only to a path */
+extern const cli_option cli_writing_options[]; /* --force --dry-run --no-sync ... */
 extern const cli_option cli_in_place_options[]; /* --in-place */
 
 /* --match and --exclude, and whether a name passes both: any of --match, if there is one, and none

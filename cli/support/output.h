@@ -6,6 +6,7 @@
 #define CLI_OUTPUT_H
 
 #include "support/parts.h"
+#include "support/sizes.h"
 
 typedef enum cli_target {
     CLI_TARGET_NEW,    /* -o must be given */
@@ -29,7 +30,8 @@ typedef struct cli_output {
  * of its own mode what the input has as well. */
 sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target target,
                           sft_error *err);
-/* -o and --in-place are not given both; cli_output_begin sees to that itself. */
+/* -o and --in-place are not given both, nor -o - and --keep-mtime; cli_output_begin sees to that
+ * itself. */
 sft_code cli_output_agrees(const cli *c, sft_error *err);
 /* -o -: standard output. c->out then leads to stderr, for nothing else may be in the stream. */
 bool cli_output_is_stream(const cli *c);
@@ -48,6 +50,8 @@ sft_code cli_output_set(cli *c, cli_parts *parts, uint32_t shards, sft_error *er
 
 /* -o names a file, by how it ends, or standard output, and no folder for the shards of a model. */
 bool cli_output_is_file(const cli *c);
+/* Fail for --keep-mtime of standard input. */
+sft_code cli_output_no_time(sft_error *err);
 /* With --keep-mtime *out becomes the time of the last change of that file. */
 sft_code cli_output_mtime(const cli *c, const char *path, int64_t *out, sft_error *err);
 /* The result, unless it replaces the input, is readable and writable by those who may read and
@@ -65,11 +69,5 @@ const char *cli_index_stem(const char *index, char buffer[CLI_STEM_SIZE]);
 /* Path of one of the shards in a folder, in the arena; NULL when out of memory. */
 char *cli_output_shard(sfti_arena *arena, const char *folder, const char *stem, uint32_t shard,
                        uint32_t count);
-
-/* "5GB", "4.5 GiB", "1000": bytes, K M G T as powers of 1000, Ki Mi Gi Ti of 1024; at most six
- * digits after the point. */
-sft_code cli_parse_size(const char *text, uint64_t *out, sft_error *err);
-/* Digits only. what: "shards", for the message. */
-sft_code cli_parse_count(const char *text, const char *what, uint32_t *out, sft_error *err);
 
 #endif

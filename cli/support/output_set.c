@@ -43,6 +43,7 @@ const char *cli_index_stem(const char *index, char buffer[CLI_STEM_SIZE]) {
 sft_code cli_output_mtime(const cli *c, const char *path, int64_t *out, sft_error *err) {
     os_info info;
     if (!c->set.keep_mtime) return SFT_OK;
+    if (strcmp(path, "-") == 0) return cli_output_no_time(err);
     int error = os_info_path(path, true, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     *out = info.mtime_ns;

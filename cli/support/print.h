@@ -11,6 +11,8 @@ typedef struct cli_out {
     int fd;
     int error; /* errno of the first failed write, or 0 */
     bool color;
+    bool measured;       /* columns is known: of a terminal, or 0 (fit.h) */
+    size_t columns;
     sft_buffer *capture; /* NULL: to the descriptor */
     bool lost;           /* that is out of memory */
     size_t used;

@@ -82,7 +82,8 @@ static void contents(cli_out *out, const cli_group *groups) {
 
 void cli_reference(cli_out *out, const cli_group *groups) {
     cli_text(out, "# The command\n\n<!-- Made by `safetensors __reference cli`; tests/docs.py "
-                  "compares. -->\n");
+                  "compares. -->\n\nFor users of the command: every command, its options, examples "
+                  "and exit statuses. [cookbook.md](cookbook.md) is organised by task.\n");
     paragraphs(out, cli_overview_about);
     contents(out, groups);
     for (const cli_group *group = groups; group->title; group++) {

@@ -1,5 +1,5 @@
 /* What a model is, in people's words: "Wan 2.2 I2V 14B, high noise", "LoRA r16 for Flux.1", "VAE
- * (Wan 2.1)". Made of the ids of a result object (docs/json.md). An id without other words is
+ * (Wan 2.1)". Made of the ids of a result object (docs/json-info.md). An id without other words is
  * shown as written, a fact of little trust gets a "?". The text may hold what a file holds: print
  * it escaped. */
 #ifndef CLI_TITLES_H

@@ -267,15 +267,23 @@ static void settle_type(cli_where *where) {
     else where->type = read_date(where) ? CLI_FIELD_DATE : CLI_FIELD_TEXT;
 }
 
+/* No field of a result has a greater number. */
+static bool is_absurd(const cli_where *where) {
+    return where->number > 0x1p64 || where->number < -0x1p64;
+}
+
+static sft_code check_number(cli_where *where, sft_error *err) {
+    bool bytes = where->type == CLI_FIELD_BYTES;
+    if (!read_number(where, bytes))
+        return refuse_value(where, bytes ? "a size such as 500MB or 1.5GiB"
+                                         : "a number such as 12, 1.5K or 7B", err);
+    return is_absurd(where) ? refuse_value(where, "a number below 2^64", err) : SFT_OK;
+}
+
 static sft_code check_value(cli *c, cli_where *where, const cli_field_place *place,
                             sft_error *err) {
     switch (where->type) {
-    case CLI_FIELD_NUMBER:
-        if (read_number(where, false)) return SFT_OK;
-        return refuse_value(where, "a number such as 12, 1.5K or 7B", err);
-    case CLI_FIELD_BYTES:
-        if (read_number(where, true)) return SFT_OK;
-        return refuse_value(where, "a size such as 500MB or 1.5GiB", err);
+    case CLI_FIELD_NUMBER: case CLI_FIELD_BYTES: return check_number(where, err);
     case CLI_FIELD_DATE:
         if (read_date(where)) return SFT_OK;
         return refuse_value(where, "a date such as 2024, 2024-05 or 2024-05-31", err);

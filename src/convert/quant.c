@@ -74,7 +74,30 @@ static bool blocks_fit(sfti_quant *q) {
     return true;
 }
 
-static sft_code find_scaled(sfti_quant *q, sft_error *err) {
+/* Names of scales of tensors that keep their own name, and of what else changes values. */
+static const char *const quant_scales[] = { "_scale_inv", "_scale", ".scale_weight" };
+static const char *const quant_others[] = { "_scale_inv", "_scale", ".scale_weight", "_scale_2",
+                                            "_global_scale", "_zero_point", ".biases" };
+
+/* The tensor of this name for M.weight or, unless it begins with a dot, for any other name. */
+static sfti_quant_part find_named(const sft_set *set, sft_span name, const char *end) {
+    bool is_module = end[0] == '.';
+    if (is_module && !ends_with(name, ".weight")) return (sfti_quant_part){ NULL, NULL };
+    return quant_beside(set, name, is_module ? strlen(".weight") : 0, end);
+}
+
+static sft_code refuse_others(const sft_set *set, const sfti_quant *q, sft_error *err) {
+    for (size_t i = 0; i < sizeof quant_others / sizeof *quant_others; i++) {
+        const sft_tensor *other = find_named(set, q->packed.tensor->name, quant_others[i]).tensor;
+        if (!other || other == q->scales.tensor) continue;
+        return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, q->packed.tensor->name,
+                                "expected one scale and nothing else that changes values, found "
+                                "\"%.*s\" too", (int)other->name.len, other->name.data);
+    }
+    return SFT_OK;
+}
+
+static sft_code find_scaled(const sft_set *set, sfti_quant *q, sft_error *err) {
     const sft_tensor *t = q->packed.tensor;
     q->kind = SFTI_QUANT_SCALED;
     q->bits = sft_dtype_describe(t->dtype)->bits;
@@ -82,7 +105,7 @@ static sft_code find_scaled(sfti_quant *q, sft_error *err) {
     quant_shape(q, t->rank, t->shape);
     if (!has_kind(q->scales, SFT_KIND_FLOAT) || !blocks_fit(q))
         return quant_refuse(q, "one factor a tensor, row or block in the scale", err);
-    return SFT_OK;
+    return refuse_others(set, q, err);
 }
 
 /* ── MXFP4 ── */
@@ -95,7 +118,8 @@ static sft_code find_mxfp4(sfti_quant *q, sft_error *err) {
         s->rank + 1 != rank || memcmp(t->shape, s->shape, s->rank * sizeof *s->shape) != 0)
         return quant_refuse(q, "blocks of 16 bytes, each with a scale of a byte", err);
     memcpy(shape, t->shape, (rank - 3) * sizeof *shape);
-    shape[rank - 3] = t->shape[rank - 2] * 32; /* twice as many bytes were opened */
+    if (!sfti_mul(t->shape[rank - 2], 32, &shape[rank - 3])) /* another dimension is 0 */
+        return quant_refuse(q, "a shape below 2^64", err);
     shape[rank - 2] = t->shape[rank - 3];
     q->kind = SFTI_QUANT_MXFP4;
     q->bits = 4;
@@ -160,9 +184,6 @@ static sft_code find_gptq(sfti_quant *q, sfti_arena *arena, sft_error *err) {
 
 /* ── All kinds ── */
 
-/* Names of scales of tensors that keep their own name. */
-static const char *const quant_scales[] = { "_scale_inv", "_scale", ".scale_weight" };
-
 /* Elements are floats of 8 bits or I8. */
 static bool is_scaled(const sft_set *set, sfti_quant *q) {
     const sft_tensor *t = q->packed.tensor;
@@ -170,9 +191,7 @@ static bool is_scaled(const sft_set *set, sfti_quant *q) {
     bool fits = t->dtype == SFT_I8 ||
                 (info->kind == SFT_KIND_FLOAT && info->bits == 8 && t->dtype != SFT_F8_E8M0);
     for (size_t i = 0; fits && i < sizeof quant_scales / sizeof *quant_scales; i++) {
-        bool comfy = quant_scales[i][0] == '.';
-        if (comfy && !ends_with(t->name, ".weight")) continue;
-        q->scales = quant_beside(set, t->name, comfy ? strlen(".weight") : 0, quant_scales[i]);
+        q->scales = find_named(set, t->name, quant_scales[i]);
         if (q->scales.tensor) return true;
     }
     return false;
@@ -216,7 +235,7 @@ sft_code sfti_quant_find(const sft_set *set, size_t i, sfti_arena *arena, sfti_q
     if (tensor->rank > SFT_MAX_RANK) code = quant_refuse(q, "at most 64 dimensions", err);
     else if (is_gptq(set, q)) code = find_gptq(q, arena, err);
     else if (is_mxfp4(set, q)) code = find_mxfp4(q, err);
-    else if (is_scaled(set, q)) code = find_scaled(q, err);
+    else if (is_scaled(set, q)) code = find_scaled(set, q, err);
     else code = quant_refuse(q, "scaled floats of 8 bits, MXFP4, GPTQ or AWQ", err);
     if (!code) *out = q;
     else if (err) err->hint = SFT_HINT_CHOOSE_TENSORS;

@@ -9,6 +9,7 @@
 #define BATCH_THREADS 32
 #define BATCH_SLOTS SFTI_SHA_LANES
 #define BATCH_SHARES 4 /* threads that can work on one file */
+#define BATCH_OPENED 64 /* files opened in one go, whose results are then delivered */
 
 /* One file being read. */
 typedef struct batch_slot {
@@ -126,6 +127,11 @@ static bool batch_is_over(batch *b) {
     return over;
 }
 
+/* With b->claim held: whether there is a request to open. */
+static bool batch_has_more(batch *b) {
+    return b->next_request < b->count && !batch_is_over(b);
+}
+
 /* Whether a worker with `busy` files should take one more, so that all workers get their share. */
 static bool batch_wants_more(batch *b, size_t busy) {
     batch_lock(b, &b->state);
@@ -135,7 +141,8 @@ static bool batch_wants_more(batch *b, size_t busy) {
 }
 
 static sfti_hash_unit *batch_take_unit(batch *b, sfti_hash_model **model) {
-    while (!b->waiting && b->next_request < b->count && !batch_is_over(b)) batch_open_next(b);
+    for (size_t i = 0; i < BATCH_OPENED && !b->waiting && batch_has_more(b); i++)
+        batch_open_next(b);
     *model = b->waiting;
     if (!*model) return NULL;
     sfti_hash_unit *unit = &(*model)->units[(*model)->claimed++];
@@ -237,7 +244,12 @@ static bool worker_round(batch *b, batch_worker *worker) {
     uint64_t got = 0;
     for (size_t i = 0; i < BATCH_SLOTS; i++)
         if (!worker->slots[i].model && !batch_claim(b, worker, &worker->slots[i])) break;
-    if (worker->busy == 0) return false;
+    if (worker->busy == 0) { /* those that were opened needed no reading, of the rest one may */
+        batch_lock(b, &b->claim);
+        bool more = batch_has_more(b);
+        batch_unlock(b, &b->claim);
+        return more;
+    }
     for (size_t i = 0; i < BATCH_SLOTS; i++) {
         if (!worker->slots[i].model) continue;
         slot_step(&worker->slots[i], &worker->queue);

@@ -1,4 +1,4 @@
-/* TensorFlow checkpoints: PREFIX.index, a table of names, and the bytes in PREFIX.data-00000-of-00001
+/* TensorFlow checkpoints: PREFIX.index, a table of names, and the bytes in PREFIX.data-00000-of-N
  * and so on. Messages and types: tensor_bundle.proto and types.proto of TensorFlow. */
 #include "base/crc32.h"
 #include "import/table.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define SHARDS_MOST 100000
-#define SUFFIX "/.ATTRIBUTES/VARIABLE_VALUE"
+#define VARIABLE_SUFFIX "/.ATTRIBUTES/VARIABLE_VALUE"
 
 typedef struct bundle_type {
     uint64_t number;
@@ -76,7 +76,7 @@ static sft_code read_dim(bundle *b, const sfti_wire_field *dim, bundle_entry *ou
 }
 
 /* TensorShapeProto { dim = 2, unknown_rank = 3 } */
-static sft_code read_shape(bundle *b, const sfti_wire_field *shape, bundle_entry *out) {
+static sft_code bundle_shape(bundle *b, const sfti_wire_field *shape, bundle_entry *out) {
     sfti_wire_field field;
     bool more;
     for (uint64_t at = shape->begin;;) {
@@ -92,7 +92,7 @@ static sft_code read_shape(bundle *b, const sfti_wire_field *shape, bundle_entry
 
 /* BundleEntryProto { dtype = 1, shape = 2, shard_id = 3, offset = 4, size = 5, crc32c = 6,
  * slices = 7 } at [begin, end) of the file. */
-static sft_code read_entry(bundle *b, uint64_t begin, uint64_t end, bundle_entry *out) {
+static sft_code bundle_entry_read(bundle *b, uint64_t begin, uint64_t end, bundle_entry *out) {
     sfti_wire_field field;
     bool more;
     *out = (bundle_entry){ .type = 0 };
@@ -103,7 +103,7 @@ static sft_code read_entry(bundle *b, uint64_t begin, uint64_t end, bundle_entry
         at = wire.at;
         switch (field.number) {
         case 1: out->type = field.value; break;
-        case 2: code = field.type == SFTI_WIRE_BYTES ? read_shape(b, &field, out) : SFT_OK; break;
+        case 2: code = field.type == SFTI_WIRE_BYTES ? bundle_shape(b, &field, out) : SFT_OK; break;
         case 3: out->shard = field.value; break;
         case 4: out->offset = field.value; break;
         case 5: out->size = field.value; break;
@@ -116,7 +116,7 @@ static sft_code read_entry(bundle *b, uint64_t begin, uint64_t end, bundle_entry
 }
 
 /* BundleHeaderProto { num_shards = 1, endianness = 2 } */
-static sft_code read_header(bundle *b, uint64_t begin, uint64_t end) {
+static sft_code bundle_header(bundle *b, uint64_t begin, uint64_t end) {
     sfti_wire wire = sfti_wire_inside(&b->wire, begin, end);
     sfti_wire_field field;
     bool more;
@@ -179,7 +179,7 @@ static const char *why_not(const bundle_entry *entry, const bundle_type *type) {
     return entry->negative || entry->unknown_rank ? "a shape that is not known" : NULL;
 }
 
-static const bundle_type *type_of(uint64_t number) {
+static const bundle_type *bundle_type_of(uint64_t number) {
     for (size_t i = 0; i < sizeof bundle_types / sizeof *bundle_types; i++)
         if (bundle_types[i].number == number) return &bundle_types[i];
     return NULL;
@@ -203,11 +203,11 @@ static sft_code add_entry(bundle *b, sft_span name, const bundle_entry *entry,
 }
 
 static sft_code take_variable(bundle *b, sft_span key, const bundle_entry *entry, uint64_t at) {
-    const bundle_type *type = type_of(entry->type);
+    const bundle_type *type = bundle_type_of(entry->type);
     const char *refused = why_not(entry, type);
-    size_t branch = branch_of(key), suffix = strlen(SUFFIX);
+    size_t branch = branch_of(key), suffix = strlen(VARIABLE_SUFFIX);
     sft_span name = key;
-    if (key.len > suffix && memcmp(key.data + key.len - suffix, SUFFIX, suffix) == 0)
+    if (key.len > suffix && memcmp(key.data + key.len - suffix, VARIABLE_SUFFIX, suffix) == 0)
         name.len -= suffix;
     if (entry->type == 7)
         return sfti_import_leave(b->im, SFT_IMPORT_LEFT_VALUE, name, 1, entry->size, "text");
@@ -221,15 +221,15 @@ static sft_code take_variable(bundle *b, sft_span key, const bundle_entry *entry
     return add_entry(b, name, entry, type, at);
 }
 
-static sft_code take_pair(void *ctx, sft_span key, sft_span value, uint64_t at) {
+static sft_code bundle_pair(void *ctx, sft_span key, sft_span value, uint64_t at) {
     bundle *b = ctx;
     bundle_entry entry;
-    if (key.len == 0) return read_header(b, at, at + value.len);
+    if (key.len == 0) return bundle_header(b, at, at + value.len);
     if (!b->has_header)
         return sfti_fail(bundle_error(b), SFT_FOREIGN_KIND, at,
                          "expected a checkpoint's table, which begins with an empty key, found "
                          "\"%.*s\"", SFTI_CLIP(key, 100));
-    sft_code code = read_entry(b, at, at + value.len, &entry);
+    sft_code code = bundle_entry_read(b, at, at + value.len, &entry);
     return code ? code : take_variable(b, key, &entry, at);
 }
 
@@ -286,6 +286,6 @@ sft_code sfti_read_tf_bundle(sfti_import *im) {
     const sft_source *source = sfti_import_input(im);
     sft_code code = sfti_wire_open(im, source, 0, source->size, &b->wire);
     if (!code) code = choose_branch(b);
-    if (!code) code = sfti_table_read(im, take_pair, b);
+    if (!code) code = sfti_table_read(im, bundle_pair, b);
     return code ? code : tell_branches(b);
 }

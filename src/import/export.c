@@ -16,16 +16,6 @@ static sft_span name_of_part(const void *ctx, uint32_t i) {
     return ((const sft_part *)ctx)[i].spec.name;
 }
 
-static sft_code check_export_name(sft_span name, sft_error *err) {
-    const char *wrong = NULL;
-    if (name.len > EXPORT_NAME_MOST) wrong = "one of more than 60,000 bytes";
-    else if (sfti_utf8_check(name.data, name.len) < name.len) wrong = "bytes that are not UTF-8";
-    else if (name.len > 0 && memchr(name.data, '\0', name.len)) wrong = "one with a NUL byte";
-    if (!wrong) return SFT_OK;
-    return sfti_fail_tensor(err, SFT_FOREIGN_NAME, SFT_NO_OFFSET, name,
-                            "expected a name that a zip archive can hold, found %s", wrong);
-}
-
 static sft_code check_export_parts(sfti_export *x, const sft_part *parts, size_t count) {
     sfti_names names;
     uint64_t seed[2];
@@ -35,8 +25,9 @@ static sft_code check_export_parts(sfti_export *x, const sft_part *parts, size_t
         return sfti_fail_memory(x->err, count * sizeof(sfti_slot));
     for (uint32_t i = 0; i < count; i++) {
         sft_span name = parts[i].spec.name;
-        sft_code code = check_export_name(name, x->err);
-        if (code) return code;
+        if (sfti_utf8_check(name.data, name.len) < name.len)
+            return sfti_fail_tensor(x->err, SFT_FOREIGN_NAME, SFT_NO_OFFSET, name,
+                                    "expected a name in UTF-8, found other bytes");
         if (!sfti_source_usable(parts[i].source))
             return sfti_fail_tensor(x->err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, name,
                                     "expected a source of bytes, found none");
@@ -68,6 +59,10 @@ sft_code sfti_export_begin(sfti_export *x, const sft_part *parts, size_t count, 
 sft_code sfti_export_add(sfti_export *x, const char *folder, sft_span name, const char *suffix,
                          sft_span head, const sft_part *part) {
     size_t before = strlen(folder), after = strlen(suffix);
+    if (name.len > EXPORT_NAME_MOST || (name.len > 0 && memchr(name.data, '\0', name.len)))
+        return sfti_fail_tensor(x->err, SFT_FOREIGN_NAME, SFT_NO_OFFSET, name,
+                                "expected a name that a zip archive can hold, found one with a "
+                                "NUL byte or of more than 60,000 bytes");
     char *text = sfti_arena_array(&x->arena, before + name.len + after, 1);
     if (!text) return sfti_fail_memory(x->err, name.len);
     memcpy(text, folder, before);
@@ -77,8 +72,10 @@ sft_code sfti_export_add(sfti_export *x, const char *folder, sft_span name, cons
     *m = (sfti_zip_member){ .name = { text, before + name.len + after }, .head = head,
                             .part = part };
     if (!part) return SFT_OK;
-    return sft_shape_size(part->spec.dtype, part->spec.shape, part->spec.rank, NULL, &m->bytes,
-                          x->err);
+    sft_code code = sft_shape_size(part->spec.dtype, part->spec.shape, part->spec.rank, NULL,
+                                   &m->bytes, x->err);
+    if (code && x->err) sfti_error_tensor(x->err, part->spec.name);
+    return code;
 }
 
 sft_code sfti_export_refuse(sfti_export *x, const sft_part *part, const char *library) {

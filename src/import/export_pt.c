@@ -177,14 +177,15 @@ static sft_code pt_members(sfti_export *x, pt_pickle *p, const sft_part *parts, 
                                sft_span_cstr(texts[i][1]), NULL);
     pt_op(p, "\x80\2"); /* PROTO 2 */
     pt_say(p, PT_DICT);
-    pt_op(p, ")R(");
+    pt_op(p, ")R");
+    if (count > 0) pt_op(p, "(");
     for (size_t i = 0; !code && i < count; i++) {
         if (!pt_has(parts[i].spec.dtype)) return sfti_export_refuse(x, &parts[i], "PyTorch");
         (void)snprintf(key, sizeof key, "%zu", i);
         code = sfti_export_add(x, PT_FOLDER "data/", sft_span_cstr(key), "", none, &parts[i]);
         if (!code) pt_tensor(p, &parts[i].spec, key);
     }
-    pt_op(p, "u."); /* SETITEMS, STOP */
+    pt_op(p, count > 0 ? "u." : "."); /* SETITEMS, STOP */
     if (!code && p->failed) code = sfti_fail_memory(x->err, p->bytes.len);
     if (code) return code;
     x->members[0].head = (sft_span){ p->bytes.data, p->bytes.len };

@@ -80,7 +80,7 @@ static sft_code array_fail(const flax_read *r, uint64_t at) {
                      "expected an array as shape, dtype and bytes, found another form");
 }
 
-static sft_code read_shape(flax_read *r, sfti_wire *wire, sfti_item *item, uint64_t at) {
+static sft_code flax_shape(flax_read *r, sfti_wire *wire, sfti_item *item, uint64_t at) {
     sfti_msgpack part;
     sft_code code = sfti_msgpack_next(wire, &part);
     if (code) return code;
@@ -99,7 +99,7 @@ static sft_code read_shape(flax_read *r, sfti_wire *wire, sfti_item *item, uint6
 }
 
 /* [shape, dtype, bytes] in the bytes of an extension. Old files have the dtype as bytes. */
-static sft_code read_array(flax_read *r, const sfti_msgpack *ext, sfti_value *value) {
+static sft_code flax_array(flax_read *r, const sfti_msgpack *ext, sfti_value *value) {
     sfti_wire wire = sfti_wire_inside(&r->wire, ext->begin, ext->begin + ext->len);
     sfti_item *item = sfti_arena_take(r->arena, sizeof *item);
     sfti_msgpack part;
@@ -108,7 +108,7 @@ static sft_code read_array(flax_read *r, const sfti_msgpack *ext, sfti_value *va
     *item = (sfti_item){ .source = r->wire.source, .at = ext->at };
     sft_code code = sfti_msgpack_next(&wire, &part);
     if (!code && (part.kind != SFTI_MSGPACK_LIST || part.len != 3)) return array_fail(r, ext->at);
-    if (!code) code = read_shape(r, &wire, item, ext->at);
+    if (!code) code = flax_shape(r, &wire, item, ext->at);
     if (!code) code = sfti_msgpack_next(&wire, &part);
     if (code) return code;
     if ((part.kind != SFTI_MSGPACK_TEXT && part.kind != SFTI_MSGPACK_BYTES) || part.len > 64)
@@ -202,7 +202,7 @@ static sft_code join_chunks(flax_read *r, sfti_value *map) {
 
 /* ── Values ── */
 
-static sft_code read_text(flax_read *r, const sfti_msgpack *part, sfti_value *value) {
+static sft_code flax_text(flax_read *r, const sfti_msgpack *part, sfti_value *value) {
     uint8_t *text;
     value->at = part->begin;
     if (part->len > TEXT_MOST)
@@ -223,17 +223,17 @@ static sft_code fill_value(flax_read *r, const sfti_msgpack *part, sfti_value *v
         if (!part->negative && part->number >> 63) value->kind = SFTI_VALUE_NUMBER;
         return SFT_OK;
     case SFTI_MSGPACK_FLOAT: value->kind = SFTI_VALUE_NUMBER; return SFT_OK;
-    case SFTI_MSGPACK_TEXT: return read_text(r, part, value);
+    case SFTI_MSGPACK_TEXT: return flax_text(r, part, value);
     case SFTI_MSGPACK_BYTES: value->u.length = part->len; return SFT_OK;
     case SFTI_MSGPACK_EXT:
-        if (part->ext == EXT_ARRAY || part->ext == EXT_SCALAR) return read_array(r, part, value);
+        if (part->ext == EXT_ARRAY || part->ext == EXT_SCALAR) return flax_array(r, part, value);
         value->u.length = part->len; /* a complex number, or unknown: bytes */
         return SFT_OK;
     default: return SFT_OK;
     }
 }
 
-static const uint8_t value_kinds[] = {
+static const uint8_t flax_kinds[] = {
     [SFTI_MSGPACK_NIL] = SFTI_VALUE_NONE,    [SFTI_MSGPACK_BOOL] = SFTI_VALUE_BOOL,
     [SFTI_MSGPACK_INT] = SFTI_VALUE_INT,     [SFTI_MSGPACK_FLOAT] = SFTI_VALUE_NUMBER,
     [SFTI_MSGPACK_TEXT] = SFTI_VALUE_TEXT,   [SFTI_MSGPACK_BYTES] = SFTI_VALUE_BYTES,
@@ -280,11 +280,11 @@ static sft_code close_frames(flax_read *r) {
     return SFT_OK;
 }
 
-static sft_code read_value(flax_read *r) {
+static sft_code flax_read_value(flax_read *r) {
     sfti_msgpack part;
     sfti_value *value;
     sft_code code = sfti_msgpack_next(&r->wire, &part);
-    if (!code) code = flax_value(r, (sfti_value_kind)value_kinds[part.kind], part.at, &value);
+    if (!code) code = flax_value(r, (sfti_value_kind)flax_kinds[part.kind], part.at, &value);
     if (!code) code = fill_value(r, &part, value);
     if (!code) code = put_value(r, value);
     if (code) return code;
@@ -301,8 +301,8 @@ sft_code sfti_read_msgpack(sfti_import *im) {
     r->im = im;
     r->arena = sfti_import_arena(im);
     sft_code code = sfti_wire_open(im, source, 0, source->size, &r->wire);
-    if (!code) code = read_value(r);
-    while (!code && r->depth > 0) code = read_value(r);
+    if (!code) code = flax_read_value(r);
+    while (!code && r->depth > 0) code = flax_read_value(r);
     if (code) return code;
     if (r->wire.at < r->wire.end)
         return sfti_fail(sfti_import_error(im), SFT_FOREIGN_SYNTAX, r->wire.at,

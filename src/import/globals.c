@@ -3,14 +3,14 @@
 #include <string.h>
 
 /* Modules that were called something else: Python 2's, NumPy 1's, and older ones of PyTorch. */
-static const struct { const char *old, *now; } renamed[] = {
-    { "__builtin__", "builtins" },
-    { "copy_reg", "copyreg" },
-    { "UserDict", "collections" },
-    { "numpy.core.multiarray", "numpy._core.multiarray" },
-    { "numpy.core.numeric", "numpy._core.numeric" },
-    { "torch.tensor", "torch._tensor" },
-    { "torch.nn.parameter", "torch.nn" },
+static const struct { const char *old, *now; bool told; } renamed[] = {
+    { "__builtin__", "builtins", true }, /* the report has the new name, too */
+    { "copy_reg", "copyreg", true },
+    { "UserDict", "collections", false },
+    { "numpy.core.multiarray", "numpy._core.multiarray", false },
+    { "numpy.core.numeric", "numpy._core.numeric", false },
+    { "torch.tensor", "torch._tensor", false },
+    { "torch.nn.parameter", "torch.nn", false },
 };
 
 typedef struct global_row {
@@ -31,7 +31,7 @@ static const global_row rows[] = {
     { "builtins", "frozenset", SFTI_MEANS_SET },
     { "builtins", "complex", SFTI_MEANS_VALUE },
     { "builtins", "bytearray", SFTI_MEANS_VALUE },
-    { "builtins", "bytes", SFTI_MEANS_VALUE },
+    { "builtins", "bytes", SFTI_MEANS_BYTES },
     { "builtins", "slice", SFTI_MEANS_VALUE },
     { "builtins", "range", SFTI_MEANS_VALUE },
     { "builtins", "int", SFTI_MEANS_VALUE },
@@ -123,8 +123,11 @@ static bool storage_module(sft_span module) {
 
 void sfti_global_settle(sfti_global *global) {
     sft_span module = global->module, name = global->name;
-    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
-        if (sfti_span_is(global->module, renamed[i].old)) module = sft_span_cstr(renamed[i].now);
+    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++) {
+        if (!sfti_span_is(global->module, renamed[i].old)) continue;
+        module = sft_span_cstr(renamed[i].now);
+        if (renamed[i].told) global->module = module;
+    }
     for (size_t i = 0; i < sizeof rows / sizeof *rows && !global->meaning; i++)
         if (sfti_span_is(module, rows[i].module) && sfti_span_is(name, rows[i].name))
             global->meaning = rows[i].meaning;

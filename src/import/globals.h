@@ -15,6 +15,7 @@ typedef enum sfti_meaning {
     SFTI_MEANS_SET,
     SFTI_MEANS_CLASS, /* copyreg's: an object of the class that is its first argument */
     SFTI_MEANS_ENCODE, /* _codecs.encode(text, "latin1"): bytes */
+    SFTI_MEANS_BYTES,  /* bytes(): none */
     SFTI_MEANS_EVAL,   /* Paddle's eval("data", {"data": array}), and nothing else */
     /* NumPy */
     SFTI_MEANS_ARRAY, /* _reconstruct, with a state */

@@ -61,7 +61,7 @@ static void release_for_zlib(voidpf ctx, voidpf at) {
 
 /* ── One slot ── */
 
-static sft_code slot_begin(sfti_inflater *by, inflate_slot *slot, const inflated *of,
+static sft_code inflate_begin(sfti_inflater *by, inflate_slot *slot, const inflated *of,
                            sft_error *err) {
     slot->of = NULL;
     if (!slot->in) slot->in = sfti_take(&by->alloc, INFLATE_IN);
@@ -86,18 +86,18 @@ static sft_code slot_begin(sfti_inflater *by, inflate_slot *slot, const inflated
     return SFT_OK;
 }
 
-static uint64_t slot_offset(const inflate_slot *slot) {
+static uint64_t inflate_offset(const inflate_slot *slot) {
     return slot->of->bytes.begin + slot->taken - slot->stream.avail_in;
 }
 
 /* zlib has used up what it was given. */
-static sft_code slot_fill(sfti_inflater *by, inflate_slot *slot, sft_error *err) {
+static sft_code inflate_fill(sfti_inflater *by, inflate_slot *slot, sft_error *err) {
     const sfti_deflated *bytes = &slot->of->bytes;
     uint64_t left = bytes->stored - slot->taken;
     size_t len = left < INFLATE_IN ? (size_t)left : INFLATE_IN, got = 0;
     if (len == 0)
-        return sfti_fail(err, SFT_FOREIGN_SIZE, slot_offset(slot), "expected %llu inflated bytes, "
-                         "found the end of the deflated ones after %llu",
+        return sfti_fail(err, SFT_FOREIGN_SIZE, inflate_offset(slot), "expected %llu inflated "
+                         "bytes, found the end of the deflated ones after %llu",
                          (unsigned long long)bytes->size, (unsigned long long)slot->at);
     sft_code code = sft_source_read(by->archive, bytes->begin + slot->taken, slot->in, len, &got,
                                     err);
@@ -112,28 +112,28 @@ static sft_code slot_fill(sfti_inflater *by, inflate_slot *slot, sft_error *err)
 }
 
 /* Inflate as much as fits; *ended: the deflated data are over. */
-static sft_code slot_run(sfti_inflater *by, inflate_slot *slot, bool *ended, sft_error *err) {
+static sft_code inflate_run(sfti_inflater *by, inflate_slot *slot, bool *ended, sft_error *err) {
     int status = inflate(&slot->stream, Z_NO_FLUSH);
     *ended = status == Z_STREAM_END;
     if (status == Z_OK || *ended) return SFT_OK;
-    if (status == Z_BUF_ERROR) return slot_fill(by, slot, err);
+    if (status == Z_BUF_ERROR) return inflate_fill(by, slot, err);
     if (status == Z_MEM_ERROR) return sfti_fail_memory(err, (uint64_t)1 << MAX_WBITS);
-    return sfti_fail(err, SFT_FOREIGN_SYNTAX, slot_offset(slot),
+    return sfti_fail(err, SFT_FOREIGN_SYNTAX, inflate_offset(slot),
                      "expected deflated data, found %s",
                      slot->stream.msg ? slot->stream.msg : "others");
 }
 
 /* The next len bytes, at least one, into `into`. */
-static sft_code slot_step(sfti_inflater *by, inflate_slot *slot, void *into, size_t len,
+static sft_code inflate_step(sfti_inflater *by, inflate_slot *slot, void *into, size_t len,
                           sft_error *err) {
     slot->stream.next_out = into;
     slot->stream.avail_out = (uInt)len;
     while (slot->stream.avail_out > 0) {
         bool ended;
-        sft_code code = slot_run(by, slot, &ended, err);
+        sft_code code = inflate_run(by, slot, &ended, err);
         if (code) return code;
         if (ended && slot->stream.avail_out > 0)
-            return sfti_fail(err, SFT_FOREIGN_SIZE, slot_offset(slot), "expected %llu inflated "
+            return sfti_fail(err, SFT_FOREIGN_SIZE, inflate_offset(slot), "expected %llu inflated "
                              "bytes, found %llu", (unsigned long long)slot->of->bytes.size,
                              (unsigned long long)(slot->at + len - slot->stream.avail_out));
     }
@@ -143,19 +143,19 @@ static sft_code slot_step(sfti_inflater *by, inflate_slot *slot, void *into, siz
 }
 
 /* All bytes are made: nothing may follow them, and they must be those of the checksum. */
-static sft_code slot_end(sfti_inflater *by, inflate_slot *slot, sft_error *err) {
+static sft_code inflate_finish(sfti_inflater *by, inflate_slot *slot, sft_error *err) {
     const sfti_deflated *bytes = &slot->of->bytes;
     uint8_t more;
     bool ended = false;
     slot->stream.next_out = &more;
     slot->stream.avail_out = 1;
     while (!ended && slot->stream.avail_out > 0) {
-        sft_code code = slot_run(by, slot, &ended, err);
+        sft_code code = inflate_run(by, slot, &ended, err);
         if (code) return code;
     }
     if (slot->stream.avail_out == 0 || slot->stream.avail_in > 0 || slot->taken < bytes->stored)
-        return sfti_fail(err, SFT_FOREIGN_SIZE, slot_offset(slot), "expected the deflated data to "
-                         "end with %llu inflated bytes, found more",
+        return sfti_fail(err, SFT_FOREIGN_SIZE, inflate_offset(slot), "expected the deflated data "
+                         "to end with %llu inflated bytes, found more",
                          (unsigned long long)bytes->size);
     if (slot->crc == bytes->crc32) return SFT_OK;
     return sfti_fail(err, SFT_FOREIGN_CHECKSUM, bytes->begin, "expected bytes of CRC-32 %08x, "
@@ -182,19 +182,19 @@ static sft_code read_turn(const inflated *of, uint64_t offset, uint8_t *into, si
     inflate_slot *slot = choose_slot(by, of, offset);
     sft_code code = SFT_OK;
     slot->used = ++by->reads;
-    if (slot->of != of || slot->at > offset) code = slot_begin(by, slot, of, err);
+    if (slot->of != of || slot->at > offset) code = inflate_begin(by, slot, of, err);
     while (!code && slot->at < offset) {
         uint64_t skip = offset - slot->at;
-        code = slot_step(by, slot, by->skipped, skip < INFLATE_SKIP ? (size_t)skip : INFLATE_SKIP,
-                         err);
+        size_t some = skip < INFLATE_SKIP ? (size_t)skip : INFLATE_SKIP;
+        code = inflate_step(by, slot, by->skipped, some, err);
     }
     while (!code && len > 0) {
         size_t some = len < (size_t)1 << 30 ? len : (size_t)1 << 30;
-        code = slot_step(by, slot, into, some, err);
+        code = inflate_step(by, slot, into, some, err);
         into += some;
         len -= some;
     }
-    if (!code && slot->at == of->bytes.size) code = slot_end(by, slot, err);
+    if (!code && slot->at == of->bytes.size) code = inflate_finish(by, slot, err);
     if (code || slot->at == of->bytes.size) slot->of = NULL;
     return code;
 }

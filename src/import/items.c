@@ -35,7 +35,7 @@ void sfti_import_become(sfti_import *im, sft_import_format format) {
     im->format = format;
 }
 
-/* All lists begin as SFTI_LIST(char) does. */
+/* All lists begin as SFTI_IMPORT_LIST(char) does. */
 typedef struct any_list {
     void *at;
     size_t count, cap;
@@ -78,7 +78,7 @@ static bool item_reach(const sfti_item *item, uint64_t *out) {
     return true;
 }
 
-static sft_code check_name(sfti_import *im, const sfti_item *item) {
+static sft_code item_check_name(sfti_import *im, const sfti_item *item) {
     const char *wrong = NULL;
     if (item->name.len == 0) wrong = "an empty one";
     else if (sfti_utf8_check(item->name.data, item->name.len) < item->name.len)
@@ -90,7 +90,7 @@ static sft_code check_name(sfti_import *im, const sfti_item *item) {
                               "expected a name for a tensor, found %s", wrong);
 }
 
-static sft_code check_shape(sfti_import *im, const sfti_item *item) {
+static sft_code item_check_shape(sfti_import *im, const sfti_item *item) {
     uint64_t need;
     if (item->rank > SFT_MAX_RANK)
         return sfti_import_refuse(im, item->name, item->stored, SFT_RANK_TOO_LARGE, item->at,
@@ -117,6 +117,7 @@ static sft_code check_shape(sfti_import *im, const sfti_item *item) {
 
 sft_code sfti_import_expect(sfti_import *im, uint64_t tensors) {
     size_t more = tensors < (1 << 20) ? (size_t)tensors : 1 << 20; /* the rest as they come */
+    if (more == 0) return SFT_OK;
     sfti_item *items = sfti_arena_grow(&im->arena, im->items.at, im->items.count, more,
                                        &im->items.cap, sizeof *items);
     if (!items) return sfti_fail_memory(im->err, more * sizeof *items);
@@ -126,8 +127,8 @@ sft_code sfti_import_expect(sfti_import *im, uint64_t tensors) {
 
 sft_code sfti_import_add(sfti_import *im, const sfti_item *item) {
     size_t left = im->left.count;
-    sft_code code = check_name(im, item);
-    if (!code && im->left.count == left) code = check_shape(im, item);
+    sft_code code = item_check_name(im, item);
+    if (!code && im->left.count == left) code = item_check_shape(im, item);
     if (code || im->left.count != left) return code;
     sfti_item *kept = sfti_list_more(im, &im->items, sizeof *kept);
     if (!kept) return SFT_OUT_OF_MEMORY;

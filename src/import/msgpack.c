@@ -5,7 +5,7 @@
 static const struct msgpack_code {
     uint8_t kind, bytes;
     bool is_signed;
-} codes[0x20] = {
+} msgpack_codes[0x20] = {
     [0x00] = { SFTI_MSGPACK_NIL, 0, false },   [0x02] = { SFTI_MSGPACK_BOOL, 0, false },
     [0x03] = { SFTI_MSGPACK_BOOL, 0, false },  [0x04] = { SFTI_MSGPACK_BYTES, 1, false },
     [0x05] = { SFTI_MSGPACK_BYTES, 2, false }, [0x06] = { SFTI_MSGPACK_BYTES, 4, false },
@@ -58,7 +58,7 @@ static void take_short(uint8_t code, sfti_msgpack *out) {
 }
 
 static sft_code take_long(sfti_wire *wire, uint8_t code, sfti_msgpack *out) {
-    const struct msgpack_code *row = &codes[code - 0xc0];
+    const struct msgpack_code *row = &msgpack_codes[code - 0xc0];
     if (code == 0xc1) return msgpack_fail(wire, out->at, "a value");
     sft_code failed = take_big(wire, out, row->bytes);
     if (failed) return failed;

@@ -201,6 +201,7 @@ typedef struct npy_place {
     const sft_source *source;
     uint64_t begin, len;
     const uint32_t *crc32; /* of all of it, if it stands in the source as it is; or NULL */
+    const sfti_crc32_table *table;
     const char *note;
 } npy_place;
 
@@ -266,9 +267,7 @@ static sft_code npy_rest(sfti_import *im, const sfti_item *item) {
 
 /* The checksum of the data alone follows from that of the whole and that of what precedes it. */
 static sft_code npy_crc32(sfti_import *im, const npy_place *p, const uint8_t *head, uint64_t data) {
-    sfti_crc32_table table;
-    sfti_crc32_begin(&table);
-    uint32_t before = sfti_crc32_add(&table, 0, head, (size_t)data);
+    uint32_t before = sfti_crc32_add(p->table, 0, head, (size_t)data);
     return sfti_import_crc32(im, p->source, p->begin + data, p->len - data,
                              *p->crc32 ^ sfti_crc32_shift(before, p->len - data));
 }
@@ -314,16 +313,18 @@ bool sfti_is_npy(sfti_import *im, const uint8_t *head, size_t len) {
 
 sft_code sfti_read_npy(sfti_import *im) {
     const sft_source *source = sfti_import_input(im);
-    npy_place place = { source, 0, source->size, NULL, NULL };
+    npy_place place = { .source = source, .len = source->size };
     sft_span name = without_npy(sfti_import_name(im));
     return npy_add(im, &place, name.len > 0 ? name : sft_span_cstr("array"));
 }
 
 sft_code sfti_read_npz(sfti_import *im, const sfti_zip *zip) {
     const sft_source *archive = sfti_import_input(im);
+    sfti_crc32_table table;
+    sfti_crc32_begin(&table);
     for (size_t i = 0; i < zip->count; i++) {
         const sfti_zip_entry *entry = &zip->entries[i];
-        npy_place place = { archive, entry->begin, entry->size, &entry->crc32, NULL };
+        npy_place place = { archive, entry->begin, entry->size, &entry->crc32, &table, NULL };
         sft_code code = SFT_OK;
         if (entry->deflated) {
             place.crc32 = NULL; /* the source compares it */

@@ -78,7 +78,7 @@ static sft_span outer_name(const onnx_walk *w) {
     return (sft_span){ NULL, 0 };
 }
 
-static sft_code enter(onnx_walk *w, onnx_kind kind, const sfti_wire_field *field) {
+static sft_code onnx_enter(onnx_walk *w, onnx_kind kind, const sfti_wire_field *field) {
     if (w->depth == ONNX_DEPTH)
         return sfti_fail(sfti_import_error(w->im), SFT_FOREIGN_NESTING, field->at,
                          "expected at most %d levels of messages, found more", ONNX_DEPTH);
@@ -108,7 +108,7 @@ static sft_code take_field(onnx_walk *w, const sfti_wire_field *field) {
                                   "expected dense tensors, found a sparse one");
     if (frame->kind == ONNX_NODE && field->number == NODE_OUTPUT && !frame->output.data)
         return sfti_wire_text(&w->wire, field, ONNX_NAME_MOST, &frame->output);
-    return inside ? enter(w, inside->kind, field) : SFT_OK;
+    return inside ? onnx_enter(w, inside->kind, field) : SFT_OK;
 }
 
 static sft_code walk_model(onnx_walk *w) {

@@ -14,7 +14,7 @@
 #define TENSOR_EXTERNAL 13
 #define TENSOR_LOCATION 14
 
-#define NAME_MOST 65536
+#define TENSOR_NAME_MOST 65536
 
 /* TensorProto.DataType; field: where the typed elements are (0: nowhere), width: of an element of
  * that field, 0: a varint each. */
@@ -100,8 +100,8 @@ static sft_code take_external(onnx_tensor *t, const sfti_wire_field *field) {
         if (code) return code;
         if (!more) break;
         uint64_t at = pair.at;
-        if (part.number == 1) code = sfti_wire_text(&pair, &part, NAME_MOST, &key);
-        if (part.number == 2) code = sfti_wire_text(&pair, &part, NAME_MOST, &value);
+        if (part.number == 1) code = sfti_wire_text(&pair, &part, TENSOR_NAME_MOST, &key);
+        if (part.number == 2) code = sfti_wire_text(&pair, &part, TENSOR_NAME_MOST, &value);
         if (code) return code;
         pair = sfti_wire_inside(&pair, at, field->end);
     }
@@ -129,7 +129,7 @@ static sft_code take_tensor_field(onnx_tensor *t, const sfti_wire_field *field) 
     case TENSOR_TYPE: t->type = field->value; return SFT_OK;
     case TENSOR_SEGMENT: t->has_segment = true; return SFT_OK;
     case TENSOR_NAME:
-        return t->name.data ? SFT_OK : sfti_wire_text(&t->wire, field, NAME_MOST, &t->name);
+        return t->name.data ? SFT_OK : sfti_wire_text(&t->wire, field, TENSOR_NAME_MOST, &t->name);
     case TENSOR_RAW:
         if (t->has_raw || field->type != SFTI_WIRE_BYTES)
             return sfti_fail_tensor(sfti_import_error(t->im), SFT_FOREIGN_AMBIGUOUS, field->at,
@@ -147,7 +147,7 @@ static sft_code take_tensor_field(onnx_tensor *t, const sfti_wire_field *field) 
 }
 
 /* Each field is read through the one buffer, so the position is kept apart. */
-static sft_code read_tensor(onnx_tensor *t, uint64_t begin, uint64_t end) {
+static sft_code onnx_read(onnx_tensor *t, uint64_t begin, uint64_t end) {
     sfti_wire_field field;
     bool more = true;
     for (uint64_t at = begin;;) {
@@ -162,13 +162,13 @@ static sft_code read_tensor(onnx_tensor *t, uint64_t begin, uint64_t end) {
 
 /* ── Elements ── */
 
-static sft_code digits(onnx_tensor *t, sft_span text, uint64_t *out) {
+static sft_code onnx_digits(onnx_tensor *t, sft_span text, uint64_t *out) {
     *out = 0;
     for (size_t i = 0; i < text.len; i++) {
         unsigned digit = (unsigned)(unsigned char)text.data[i] - '0';
         if (digit > 9 || !sfti_mul(*out, 10, out) || !sfti_add(*out, digit, out))
             return sfti_fail_tensor(sfti_import_error(t->im), SFT_FOREIGN_SYNTAX, t->at, t->name,
-                                    "expected a number of digits for external data, found "
+                                    "expected a number of onnx_digits for external data, found "
                                     "\"%.*s\"", SFTI_CLIP(text, 40));
     }
     return SFT_OK;
@@ -177,8 +177,8 @@ static sft_code digits(onnx_tensor *t, sft_span text, uint64_t *out) {
 static sft_code external_item(onnx_tensor *t, sfti_item *item) {
     uint64_t offset, length;
     sft_code code = sfti_import_file(t->im, t->location, &item->source);
-    if (!code) code = digits(t, t->offset, &offset);
-    if (!code) code = digits(t, t->length, &length);
+    if (!code) code = onnx_digits(t, t->offset, &offset);
+    if (!code) code = onnx_digits(t, t->length, &length);
     if (code) {
         if (sfti_import_error(t->im)) sfti_error_tensor(sfti_import_error(t->im), t->name);
         return code;
@@ -201,7 +201,7 @@ typedef struct onnx_numbers {
     unsigned width;
 } onnx_numbers;
 
-static sft_code put_number(onnx_tensor *t, onnx_numbers *n, uint64_t value) {
+static sft_code onnx_put(onnx_tensor *t, onnx_numbers *n, uint64_t value) {
     if (n->most - n->have < n->width)
         return sfti_fail_tensor(sfti_import_error(t->im), SFT_FOREIGN_SIZE, t->at, t->name,
                                 "expected as many elements as the shape has, found more");
@@ -227,7 +227,7 @@ static sft_code put_packed(onnx_tensor *t, onnx_numbers *n, const onnx_type *typ
         } else {
             code = sfti_wire_varint(&packed, &value);
         }
-        if (!code) code = put_number(t, n, value);
+        if (!code) code = onnx_put(t, n, value);
         if (code) return code;
     }
     return SFT_OK;
@@ -245,7 +245,7 @@ static sft_code put_all(onnx_tensor *t, onnx_numbers *n, const onnx_type *type, 
         at = t->wire.at;
         if (field.number != type->field) continue;
         code = field.type == SFTI_WIRE_BYTES ? put_packed(t, n, type, &field)
-                                             : put_number(t, n, field.value);
+                                             : onnx_put(t, n, field.value);
         if (code) return code;
     }
 }
@@ -287,7 +287,7 @@ static sft_code typed_item(onnx_tensor *t, const onnx_type *type, uint64_t begin
 
 /* ── All together ── */
 
-static const onnx_type *type_of(uint64_t number) {
+static const onnx_type *onnx_type_of(uint64_t number) {
     for (size_t i = 0; i < sizeof onnx_types / sizeof *onnx_types; i++)
         if (onnx_types[i].number == number) return &onnx_types[i];
     return NULL;
@@ -324,11 +324,11 @@ sft_code sfti_onnx_tensor(sfti_import *im, const sfti_wire *wire, const sfti_wir
     onnx_tensor t = { .im = im, .wire = *wire, .at = field->at, .name = name };
     uint64_t bytes = field->end - field->begin;
     bool usable;
-    sft_code code = read_tensor(&t, field->begin, field->end);
+    sft_code code = onnx_read(&t, field->begin, field->end);
     if (!t.name.data) t.name = (sft_span){ "", 0 };
     if (!code) code = check_tensor(&t, &usable, bytes);
     if (code || !usable) return code;
-    const onnx_type *type = type_of(t.type);
+    const onnx_type *type = onnx_type_of(t.type);
     if (!type) return refuse_type(&t, bytes);
     uint64_t *shape = sfti_arena_array(sfti_import_arena(im), t.rank, sizeof *shape);
     if (!shape) return sfti_fail_memory(sfti_import_error(im), t.rank);

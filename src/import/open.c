@@ -36,10 +36,10 @@ static const sfti_format format_table[] = {
     { { SFT_IMPORT_MSGPACK, "flax", "Flax checkpoint", false }, sfti_is_msgpack,
       sfti_read_msgpack },
 };
-#define FORMATS (sizeof format_table / sizeof *format_table)
+#define FORMAT_COUNT (sizeof format_table / sizeof *format_table)
 
 const sft_import_format_info *sft_import_format_describe(sft_import_format format) {
-    for (size_t i = 0; i < FORMATS; i++)
+    for (size_t i = 0; i < FORMAT_COUNT; i++)
         if (format_table[i].info.format == format) return &format_table[i].info;
     return NULL;
 }
@@ -68,7 +68,7 @@ static const sfti_format *recognise(sfti_import *im) {
     sft_error *err = im->err;
     const sfti_format *found = NULL;
     im->err = NULL; /* what does not fit is no failure */
-    for (size_t i = 0; i < FORMATS && !found; i++)
+    for (size_t i = 0; i < FORMAT_COUNT && !found; i++)
         if (format_table[i].is(im, head, len)) found = &format_table[i];
     im->err = err;
     return found;
@@ -78,7 +78,7 @@ static const sfti_format *recognise(sfti_import *im) {
 
 static SFTI_OPTIONS_TAKE(take_import, sft_import_options, SFT_IMPORT_OPTIONS_INIT, alloc)
 
-static sft_code check_options(sft_import_options *own, sft_error *err) {
+static sft_code check_import_options(sft_import_options *own, sft_error *err) {
     if (own->dequantised == SFT_BOOL) own->dequantised = SFT_F16;
     if (own->dequantised == SFT_F16 || own->dequantised == SFT_BF16 || own->dequantised == SFT_F32)
         return SFT_OK;
@@ -90,7 +90,7 @@ static sft_code import_new(const sft_import_options *options, sft_import **out, 
     sft_import_options own;
     *out = NULL;
     sft_code code = take_import(options, &own, err);
-    if (!code) code = check_options(&own, err);
+    if (!code) code = check_import_options(&own, err);
     if (code) return code;
     sft_allocator alloc = sfti_allocator(own.alloc);
     sft_import *im = sfti_take(&alloc, sizeof *im);

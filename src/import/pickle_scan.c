@@ -93,8 +93,8 @@ sft_code sfti_scan_line(sfti_scan *scan, sft_span *out) {
         end = scan->len > 0 ? memchr(line, '\n', scan->len) : NULL;
         rest = scan->len;
     }
-    if (!end && rest < SFTI_SCAN_WINDOW) return scan_truncated(scan);
-    if (!end || (size_t)(end - line) >= SFTI_SCAN_WINDOW)
+    if (!end && (!scan->window || rest < SFTI_SCAN_WINDOW)) return scan_truncated(scan);
+    if (!end)
         return sfti_fail(scan->err, SFT_FOREIGN_TABLE, sfti_scan_offset(scan),
                          "expected a line of at most %zu bytes, found a longer one",
                          SFTI_SCAN_WINDOW);

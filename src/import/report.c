@@ -2,7 +2,7 @@
 #include "base/tree.h"
 #include "import/state.h"
 
-static void report_branches(sfti_json_writer *w, const sft_import *im) {
+static void put_branches(sfti_json_writer *w, const sft_import *im) {
     sfti_json_key(w, "branches");
     sfti_json_open(w, '[');
     for (size_t i = 0; i < im->branches.count; i++) {
@@ -17,7 +17,7 @@ static void report_branches(sfti_json_writer *w, const sft_import *im) {
     sfti_json_close(w, ']');
 }
 
-static void report_aliases(sfti_json_writer *w, const sft_import *im) {
+static void put_aliases(sfti_json_writer *w, const sft_import *im) {
     sfti_json_key(w, "aliases");
     sfti_json_open(w, '[');
     for (size_t i = 0; i < im->aliases.count; i++) {
@@ -32,7 +32,7 @@ static void report_aliases(sfti_json_writer *w, const sft_import *im) {
     sfti_json_close(w, ']');
 }
 
-static void report_left(sfti_json_writer *w, const sft_import *im) {
+static void put_left(sfti_json_writer *w, const sft_import *im) {
     static const char *const reasons[] = { "branch", "skipped", "value", "record", "note" };
     sfti_json_key(w, "left_out");
     sfti_json_open(w, '[');
@@ -49,7 +49,7 @@ static void report_left(sfti_json_writer *w, const sft_import *im) {
     sfti_json_close(w, ']');
 }
 
-static void report_globals(sfti_json_writer *w, const sft_import *im) {
+static void put_globals(sfti_json_writer *w, const sft_import *im) {
     sfti_json_key(w, "globals");
     sfti_json_open(w, '[');
     for (size_t i = 0; i < im->globals.count; i++) {
@@ -64,7 +64,7 @@ static void report_globals(sfti_json_writer *w, const sft_import *im) {
     sfti_json_close(w, ']');
 }
 
-static void report_metadata(sfti_json_writer *w, const sft_import *im) {
+static void put_metadata_pairs(sfti_json_writer *w, const sft_import *im) {
     sfti_json_key(w, "metadata");
     sfti_json_open(w, '{');
     for (size_t i = 0; i < im->metadata.count; i++) {
@@ -93,11 +93,11 @@ static void report_all(sfti_json_writer *w, const sft_import *im, const char *pa
     sfti_json_put_uint(w, "tensors", im->parts.count);
     sfti_json_put_uint(w, "bytes", bytes);
     sfti_json_put_uint(w, "input_bytes", im->input_bytes);
-    report_branches(w, im);
-    report_aliases(w, im);
-    report_left(w, im);
-    report_globals(w, im);
-    report_metadata(w, im);
+    put_branches(w, im);
+    put_aliases(w, im);
+    put_left(w, im);
+    put_globals(w, im);
+    put_metadata_pairs(w, im);
 }
 
 sft_code sft_import_tree(const sft_import *import, const char *path, sft_tree *tree,

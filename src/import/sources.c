@@ -125,13 +125,13 @@ sft_code sfti_import_file(sfti_import *im, sft_span name, const sft_source **out
 
 /* ── Pieces as one ── */
 
-typedef struct joined {
+typedef struct joined_pieces {
     size_t count;
     uint64_t *ends; /* of each piece in the whole */
     sfti_piece *pieces;
-} joined;
+} joined_pieces;
 
-static size_t joined_find(const joined *j, uint64_t offset) {
+static size_t joined_find(const joined_pieces *j, uint64_t offset) {
     size_t low = 0, high = j->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -143,7 +143,7 @@ static size_t joined_find(const joined *j, uint64_t offset) {
 
 static sft_code read_joined(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
                             sft_error *err) {
-    const joined *j = ctx;
+    const joined_pieces *j = ctx;
     *got = 0;
     for (size_t i = joined_find(j, offset); i < j->count && *got < len; i++) {
         const sfti_piece *piece = &j->pieces[i];
@@ -163,7 +163,7 @@ static const sft_source_vtable joined_source_vtable = {
 
 sft_code sfti_import_joined(sfti_import *im, const sfti_piece *pieces, size_t count,
                             const sft_source **out) {
-    joined *j = sfti_arena_take(&im->arena, sizeof *j);
+    joined_pieces *j = sfti_arena_take(&im->arena, sizeof *j);
     uint64_t *ends = sfti_arena_array(&im->arena, count, sizeof *ends), end = 0;
     sfti_piece *kept = sfti_arena_array(&im->arena, count, sizeof *kept);
     if (!j || !ends || !kept) return sfti_fail_memory(im->err, count * sizeof *kept);
@@ -174,7 +174,7 @@ sft_code sfti_import_joined(sfti_import *im, const sfti_piece *pieces, size_t co
                              "expected pieces of less than 2^64 bytes, found more");
         ends[i] = end;
     }
-    *j = (joined){ count, ends, kept };
+    *j = (joined_pieces){ count, ends, kept };
     sft_source source = { j, &joined_source_vtable, end, NULL, false };
     return sfti_import_own(im, &source, out);
 }

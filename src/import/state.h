@@ -25,7 +25,7 @@ typedef struct sfti_record {
 #define SFTI_MOST_GLOBALS 4096
 
 /* An array in the import's arena. */
-#define SFTI_LIST(type) struct { type *at; size_t count, cap; }
+#define SFTI_IMPORT_LIST(type) struct { type *at; size_t count, cap; }
 
 /* Buffers of computed tensors: allocated with the first of them, used by one thread at a time. */
 typedef struct sfti_workspace {
@@ -51,17 +51,17 @@ struct sft_import {
     sfti_held *held;
     sfti_held *files; /* of them, those that a name opened */
     uint32_t shard, shards;
-    SFTI_LIST(sfti_item) items;
-    SFTI_LIST(sft_import_left) left;
-    SFTI_LIST(sft_import_global) globals;
+    SFTI_IMPORT_LIST(sfti_item) items;
+    SFTI_IMPORT_LIST(sft_import_left) left;
+    SFTI_IMPORT_LIST(sft_import_global) globals;
     sfti_names global_names;
     uint64_t more_globals; /* that are not listed */
-    SFTI_LIST(sft_import_branch) branches;
-    SFTI_LIST(sft_import_alias) aliases;
-    SFTI_LIST(sft_pair) metadata;
-    SFTI_LIST(sfti_record) records;
+    SFTI_IMPORT_LIST(sft_import_branch) branches;
+    SFTI_IMPORT_LIST(sft_import_alias) aliases;
+    SFTI_IMPORT_LIST(sft_pair) metadata;
+    SFTI_IMPORT_LIST(sfti_record) records;
     /* Once settled, one for each tensor of the result: */
-    SFTI_LIST(sft_part) parts;
+    SFTI_IMPORT_LIST(sft_part) parts;
     uint32_t *item_of;
     sfti_workspace work;
 };

@@ -44,7 +44,7 @@ static sft_code table_syntax(const table *t, uint64_t at, const char *expected) 
 }
 
 /* A number of 7 bits a byte; false if it is cut or longer than 64 bits. */
-static bool take_number(const uint8_t *bytes, size_t end, size_t *at, uint64_t *out) {
+static bool table_number(const uint8_t *bytes, size_t end, size_t *at, uint64_t *out) {
     *out = 0;
     for (unsigned shift = 0; shift < 64 && *at < end; shift += 7) {
         uint8_t byte = bytes[(*at)++];
@@ -56,7 +56,7 @@ static bool take_number(const uint8_t *bytes, size_t end, size_t *at, uint64_t *
 }
 
 static bool take_handle(const uint8_t *bytes, size_t end, size_t *at, handle *out) {
-    return take_number(bytes, end, at, &out->offset) && take_number(bytes, end, at, &out->size);
+    return table_number(bytes, end, at, &out->offset) && table_number(bytes, end, at, &out->size);
 }
 
 /* ── Blocks ── */
@@ -93,9 +93,9 @@ static sft_code load_block(const table *t, const handle *h, table_block *out) {
 /* The next entry: its key in t->key, its value in *value. */
 static sft_code next_entry(table *t, table_block *b, sft_span *value) {
     uint64_t shared, rest, len, at = b->begin + b->at;
-    if (!take_number(b->bytes, b->end, &b->at, &shared)
-        || !take_number(b->bytes, b->end, &b->at, &rest)
-        || !take_number(b->bytes, b->end, &b->at, &len))
+    if (!table_number(b->bytes, b->end, &b->at, &shared)
+        || !table_number(b->bytes, b->end, &b->at, &rest)
+        || !table_number(b->bytes, b->end, &b->at, &len))
         return table_syntax(t, at, "an entry");
     if (shared > t->key_len || rest > KEY_MOST - shared || rest > b->end - b->at
         || len > b->end - b->at - rest)
@@ -151,7 +151,7 @@ bool sfti_is_table(sfti_import *im) {
            && memcmp(end, magic, 8) == 0;
 }
 
-static sft_code read_index(table *t, handle *out) {
+static sft_code table_index(table *t, handle *out) {
     uint8_t footer[FOOTER];
     size_t at = 0;
     handle meta;
@@ -198,6 +198,6 @@ sft_code sfti_table_read(sfti_import *im, sfti_table_fn each, void *ctx) {
     *t = (table){ .im = im, .source = sfti_import_input(im), .each = each, .ctx = ctx,
                   .key = keys };
     sfti_crc32c_begin(&t->crc);
-    sft_code code = read_index(t, &index);
+    sft_code code = table_index(t, &index);
     return code ? code : read_blocks(t, &index, keys + KEY_MOST, keys + 2 * KEY_MOST);
 }

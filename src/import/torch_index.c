@@ -16,19 +16,19 @@ typedef struct mapped {
     bool found;
 } mapped;
 
-typedef struct index_map {
+typedef struct shard_map {
     sfti_import *im;
     mapped *rows;
     size_t count, cap;
     sfti_names names;
-} index_map;
+} shard_map;
 
-static sft_code index_syntax(index_map *m, const sfti_json *json, const char *expected) {
+static sft_code index_syntax(shard_map *m, const sfti_json *json, const char *expected) {
     return sfti_fail(m->im->err, SFT_INDEX_TYPE, json->start, "expected %s, found something else",
                      expected);
 }
 
-static sft_code read_map_entry(index_map *m, sfti_json *json) {
+static sft_code read_map_entry(shard_map *m, sfti_json *json) {
     sfti_arena *arena = &m->im->arena;
     sft_span tensor = sfti_json_string(json, arena);
     sfti_json_type type = sfti_json_next(json);
@@ -42,7 +42,7 @@ static sft_code read_map_entry(index_map *m, sfti_json *json) {
     return SFT_OK;
 }
 
-static sft_code read_weight_map(index_map *m, sfti_json *json) {
+static sft_code read_weight_map(shard_map *m, sfti_json *json) {
     if (sfti_json_next(json) != SFTI_JSON_OBJECT)
         return json->type == SFTI_JSON_ERROR ? sfti_json_fail(json, 0, m->im->err)
                                              : index_syntax(m, json, "an object as weight_map");
@@ -53,7 +53,7 @@ static sft_code read_weight_map(index_map *m, sfti_json *json) {
     return json->type == SFTI_JSON_ERROR ? sfti_json_fail(json, 0, m->im->err) : SFT_OK;
 }
 
-static sft_code read_index(index_map *m) {
+static sft_code load_index(shard_map *m) {
     const sft_source *input = m->im->input;
     sfti_json json;
     uint8_t *text;
@@ -77,10 +77,10 @@ static sft_code read_index(index_map *m) {
 /* ── Names ── */
 
 static sft_span mapped_name(const void *ctx, uint32_t entry) {
-    return ((const index_map *)ctx)->rows[entry].tensor;
+    return ((const shard_map *)ctx)->rows[entry].tensor;
 }
 
-static sft_code name_rows(index_map *m) {
+static sft_code name_mapped(shard_map *m) {
     uint64_t seed[2];
     sfti_seed_draw(m, seed);
     if (m->count >= SFTI_NO_NAME
@@ -103,7 +103,7 @@ static int compare_files(const void *ctx, uint32_t a, uint32_t b) {
 /* ── Shards ── */
 
 /* Items [first, count) came from this file. */
-static sft_code compare_shard(index_map *m, size_t first, sft_span file) {
+static sft_code compare_shard(shard_map *m, size_t first, sft_span file) {
     for (size_t i = first; i < m->im->items.count; i++) {
         sft_span name = m->im->items.at[i].name;
         uint32_t row = sfti_names_find(&m->names, name);
@@ -120,7 +120,7 @@ static sft_code compare_shard(index_map *m, size_t first, sft_span file) {
     return SFT_OK;
 }
 
-static sft_code read_shard_named(index_map *m, sft_span file,
+static sft_code read_shard_named(shard_map *m, sft_span file,
                                  sft_code (*read)(sfti_import *im)) {
     const sft_source *shard, *index = m->im->input;
     sft_import_format format = m->im->format;
@@ -135,9 +135,9 @@ static sft_code read_shard_named(index_map *m, sft_span file,
 }
 
 sft_code sfti_read_torch_index(sfti_import *im, sft_code (*read)(sfti_import *im)) {
-    index_map m = { .im = im };
-    sft_code code = read_index(&m);
-    if (!code) code = name_rows(&m);
+    shard_map m = { .im = im };
+    sft_code code = load_index(&m);
+    if (!code) code = name_mapped(&m);
     if (code) return code;
     uint32_t *order = sfti_arena_sorted(&im->arena, m.count, compare_files, m.rows);
     if (!order) return sfti_fail_memory(im->err, m.count * sizeof *order);

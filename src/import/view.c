@@ -78,7 +78,7 @@ static uint32_t melt(const view_source *v, view_box *box, const uint32_t *dims, 
 
 /* Lays the box out in work.in: `melted` of dims are one run. Without gaps it takes as many bytes
  * as its elements have. */
-static uint32_t lay_out(const view_source *v, view_box *box, const uint32_t *dims, uint32_t count,
+static uint32_t lay_box(const view_source *v, view_box *box, const uint32_t *dims, uint32_t count,
                         bool gaps, uint64_t *run) {
     uint32_t melted = melt(v, box, dims, count, gaps, run);
     box->bytes = *run;
@@ -93,7 +93,7 @@ static uint64_t box_bytes(const view_source *v, view_box *box) {
     uint32_t dims[SFT_MAX_RANK], count = order_dimensions(v, box, dims);
     uint64_t run;
     memset(box->in, 0, sizeof box->in);
-    (void)lay_out(v, box, dims, count, true, &run);
+    (void)lay_box(v, box, dims, count, true, &run);
     return box->bytes;
 }
 
@@ -101,8 +101,8 @@ static sft_code read_box(const view_source *v, view_box *box, sft_error *err) {
     uint32_t dims[SFT_MAX_RANK], count = order_dimensions(v, box, dims);
     uint64_t run, at[SFT_MAX_RANK] = { 0 }, from = box->from;
     memset(box->in, 0, sizeof box->in);
-    uint32_t melted = lay_out(v, box, dims, count, true, &run);
-    if (box->bytes > SFTI_WORK_BYTES) melted = lay_out(v, box, dims, count, false, &run);
+    uint32_t melted = lay_box(v, box, dims, count, true, &run);
+    if (box->bytes > SFTI_WORK_BYTES) melted = lay_box(v, box, dims, count, false, &run);
     for (uint64_t to = 0; to < box->bytes; to += run) {
         sft_code code = sfti_import_exact(v->from, from, v->im->work.in + to, (size_t)run, err);
         if (code) return code;

@@ -25,16 +25,16 @@ typedef struct zip_reader {
 
 /* While the directory is read, an entry's begin is that of its local header. */
 
-static const uint8_t *row_of(const sfti_zip_entry *e) {
+static const uint8_t *zip_row_of(const sfti_zip_entry *e) {
     return (const uint8_t *)e->name.data - ZIP_CENTRAL_LEN;
 }
 
-static uint64_t row_at(const zip_reader *z, const sfti_zip_entry *e) {
-    return z->dir.at + (uint64_t)(row_of(e) - z->rows);
+static uint64_t zip_row_at(const zip_reader *z, const sfti_zip_entry *e) {
+    return z->dir.at + (uint64_t)(zip_row_of(e) - z->rows);
 }
 
-SFTI_COLD static sft_code entry_fail(zip_reader *z, sft_code code, uint64_t at,
-                                     const sfti_zip_entry *e, const char *rule) {
+SFTI_COLD static sft_code zip_fail(zip_reader *z, sft_code code, uint64_t at,
+                                   const sfti_zip_entry *e, const char *rule) {
     return sfti_fail(sfti_import_error(z->im), code, at, "%s, in the zip entry \"%.*s\"", rule,
                      SFTI_CLIP(e->name, 200));
 }
@@ -78,20 +78,20 @@ static const char *read_extra(const uint8_t *extra, size_t len, sft_span name, z
     return NULL;
 }
 
-static sft_code check_name(zip_reader *z, const sfti_zip_entry *e, uint16_t flags) {
-    uint64_t at = row_at(z, e) + ZIP_CENTRAL_LEN;
+static sft_code zip_check_name(zip_reader *z, const sfti_zip_entry *e, uint16_t flags) {
+    uint64_t at = zip_row_at(z, e) + ZIP_CENTRAL_LEN;
     size_t good = sfti_utf8_check(e->name.data, e->name.len);
     if (e->name.len == 0)
-        return entry_fail(z, SFT_FOREIGN_SYNTAX, at, e, "expected a name, found none");
+        return zip_fail(z, SFT_FOREIGN_SYNTAX, at, e, "expected a name, found none");
     if (good < e->name.len)
-        return entry_fail(z, SFT_FOREIGN_NAME, at + good, e, "expected a name in UTF-8");
+        return zip_fail(z, SFT_FOREIGN_NAME, at + good, e, "expected a name in UTF-8");
     if (memchr(e->name.data, '\0', e->name.len))
-        return entry_fail(z, SFT_FOREIGN_AMBIGUOUS, at, e, "expected a name without NUL bytes, at "
-                          "which some readers cut it");
+        return zip_fail(z, SFT_FOREIGN_AMBIGUOUS, at, e, "expected a name without NUL bytes, at "
+                        "which some readers cut it");
     for (size_t i = 0; i < e->name.len; i++) {
         if ((e->name.data[i] & 0x80) && !(flags & ZIP_UTF8))
-            return entry_fail(z, SFT_FOREIGN_AMBIGUOUS, at + i, e, "expected a name marked as "
-                              "UTF-8, found one that other readers take for code page 437");
+            return zip_fail(z, SFT_FOREIGN_AMBIGUOUS, at + i, e, "expected a name marked as "
+                            "UTF-8, found one that other readers take for code page 437");
         if (e->name.data[i] >= 'A' && e->name.data[i] <= 'Z') z->has_capitals = true;
     }
     return SFT_OK;
@@ -109,13 +109,13 @@ static const char *method_name(uint16_t method) {
     return "compressed with a method that is not known";
 }
 
-static sft_code check_method(zip_reader *z, const sfti_zip_entry *e, uint16_t flags,
+static sft_code zip_check_method(zip_reader *z, const sfti_zip_entry *e, uint16_t flags,
                              uint16_t method) {
-    uint64_t at = row_at(z, e);
+    uint64_t at = zip_row_at(z, e);
     sft_error *err = sfti_import_error(z->im);
     if (flags & ZIP_ENCRYPTED)
-        return entry_fail(z, SFT_FOREIGN_KIND, at + 8, e, "expected bytes as they are, found them "
-                          "encrypted");
+        return zip_fail(z, SFT_FOREIGN_KIND, at + 8, e, "expected bytes as they are, found them "
+                        "encrypted");
     if (flags & ~ZIP_FLAGS)
         return sfti_fail(err, SFT_FOREIGN_SYNTAX, at + 8, "expected no flags but those of APPNOTE "
                          "bits 1, 2, 3 and 11, found 0x%04x, in the zip entry \"%.*s\"", flags,
@@ -134,26 +134,27 @@ static bool is_npy_name(sft_span name) {
     return name.len >= 4 && memcmp(name.data + name.len - 4, ".npy", 4) == 0;
 }
 
-static sft_code check_sizes(zip_reader *z, const sfti_zip_entry *e) {
-    uint64_t at = row_at(z, e), most;
+static sft_code zip_check_sizes(zip_reader *z, const sfti_zip_entry *e) {
+    uint64_t at = zip_row_at(z, e), most;
     if (is_folder(e->name) && (e->stored > 0 || e->size > 0))
-        return entry_fail(z, SFT_FOREIGN_AMBIGUOUS, at + 20, e, "expected a folder without bytes, "
-                          "found some");
+        return zip_fail(z, SFT_FOREIGN_AMBIGUOUS, at + 20, e, "expected a folder without bytes, "
+                        "found some");
     if (!e->deflated && e->stored != e->size)
-        return entry_fail(z, SFT_FOREIGN_AMBIGUOUS, at + 20, e, "expected one size of stored "
-                          "bytes, found two");
+        return zip_fail(z, SFT_FOREIGN_AMBIGUOUS, at + 20, e, "expected one size of stored "
+                        "bytes, found two");
     if (sfti_mul(e->stored, SFTI_INFLATE_RATIO, &most) && e->deflated && e->size > most)
-        return entry_fail(z, SFT_FOREIGN_SIZE, at + 24, e, "expected at most 1032 bytes for each "
-                          "deflated one, found more declared");
+        return zip_fail(z, SFT_FOREIGN_SIZE, at + 24, e, "expected at most 1032 bytes for each "
+                        "deflated one, found more declared");
     return SFT_OK;
 }
 
 /* The row at *offset of the directory. */
-static sft_code read_row(zip_reader *z, size_t *offset, sfti_zip_entry *e) {
+static sft_code zip_read_row(zip_reader *z, size_t *offset, sfti_zip_entry *e) {
     const uint8_t *row = z->rows + *offset;
     size_t left = (size_t)z->dir.size - *offset;
     uint64_t at = z->dir.at + *offset;
     sft_error *err = sfti_import_error(z->im);
+    *e = (sfti_zip_entry){ .name = { "", 0 } }; /* which the caller sees on failure, too */
     if (left < ZIP_CENTRAL_LEN || sfti_get_u32(row) != ZIP_CENTRAL)
         return sfti_fail(err, SFT_FOREIGN_AMBIGUOUS, at, "expected %llu entries in the zip "
                          "archive's directory, found fewer", (unsigned long long)z->dir.count);
@@ -167,22 +168,22 @@ static sft_code read_row(zip_reader *z, size_t *offset, sfti_zip_entry *e) {
                            .crc32 = sfti_get_u32(row + 16), .deflated = method == 8 };
     zip_wide wide;
     const char *broken = read_extra(row + ZIP_CENTRAL_LEN + name, extra, e->name, &wide);
-    if (broken) return entry_fail(z, SFT_FOREIGN_AMBIGUOUS, at + ZIP_CENTRAL_LEN + name, e, broken);
+    if (broken) return zip_fail(z, SFT_FOREIGN_AMBIGUOUS, at + ZIP_CENTRAL_LEN + name, e, broken);
     if (sfti_get_u16(row + 34) != 0)
-        return entry_fail(z, SFT_FOREIGN_KIND, at + 34, e, "expected an archive of one disk");
+        return zip_fail(z, SFT_FOREIGN_KIND, at + 34, e, "expected an archive of one disk");
     if (!take_wide(&wide, sfti_get_u32(row + 24), &e->size)
         || !take_wide(&wide, sfti_get_u32(row + 20), &e->stored)
         || !take_wide(&wide, sfti_get_u32(row + 42), &e->begin) || wide.left > 0)
-        return entry_fail(z, SFT_FOREIGN_AMBIGUOUS, at + ZIP_CENTRAL_LEN + name, e, "expected a "
-                          "ZIP64 field of just those values that do not fit");
-    sft_code code = check_name(z, e, flags);
-    if (!code) code = check_method(z, e, flags, method);
-    if (!code) code = check_sizes(z, e);
+        return zip_fail(z, SFT_FOREIGN_AMBIGUOUS, at + ZIP_CENTRAL_LEN + name, e, "expected a "
+                        "ZIP64 field of just those values that do not fit");
+    sft_code code = zip_check_name(z, e, flags);
+    if (!code) code = zip_check_method(z, e, flags, method);
+    if (!code) code = zip_check_sizes(z, e);
     *offset += whole;
     return code;
 }
 
-static int compare_begin(const void *ctx, uint32_t a, uint32_t b) {
+static int zip_compare_begin(const void *ctx, uint32_t a, uint32_t b) {
     const sfti_zip_entry *entries = ctx;
     return (entries[a].begin > entries[b].begin) - (entries[a].begin < entries[b].begin);
 }
@@ -191,14 +192,14 @@ static int compare_begin(const void *ctx, uint32_t a, uint32_t b) {
 static sft_code order_entries(zip_reader *z, sfti_zip *zip) {
     sfti_arena *arena = sfti_import_arena(z->im);
     sfti_zip_entry *sorted = sfti_arena_array(arena, z->dir.count, sizeof *sorted);
-    uint32_t *order = sfti_arena_sorted(arena, zip->count, compare_begin, zip->entries);
+    uint32_t *order = sfti_arena_sorted(arena, zip->count, zip_compare_begin, zip->entries);
     if (!sorted || !order) return sfti_fail_memory(sfti_import_error(z->im), z->dir.count);
     for (size_t i = 0; i < zip->count; i++) sorted[i] = zip->entries[order[i]];
     zip->entries = sorted;
     return SFT_OK;
 }
 
-static sft_code read_rows(zip_reader *z, sfti_zip *zip) {
+static sft_code zip_read_rows(zip_reader *z, sfti_zip *zip) {
     sft_error *err = sfti_import_error(z->im);
     if (z->dir.count > SFTI_ZIP_MOST_ENTRIES || z->dir.size > SFTI_ZIP_MOST_BYTES)
         return sfti_fail(err, SFT_FOREIGN_TABLE, z->dir.at, "expected a directory of at most %llu "
@@ -218,7 +219,7 @@ static sft_code read_rows(zip_reader *z, sfti_zip *zip) {
     z->ascending = z->all_npy = true;
     for (; !code && zip->count < z->dir.count; zip->count++) {
         sfti_zip_entry *e = &zip->entries[zip->count];
-        code = read_row(z, &offset, e);
+        code = zip_read_row(z, &offset, e);
         if (e->begin < before) z->ascending = false;
         before = e->begin;
         if (!is_npy_name(e->name)) z->all_npy = false;
@@ -252,7 +253,7 @@ static sft_code look(zip_reader *z, uint64_t offset, size_t len, size_t ahead,
 }
 
 /* How far to read ahead for entry i: over the next ones, if they are small. */
-static size_t reach(const zip_reader *z, const sfti_zip *zip, size_t i) {
+static size_t zip_reach(const zip_reader *z, const sfti_zip *zip, size_t i) {
     size_t far = i + 16 < zip->count ? i + 16 : zip->count - 1;
     if (far - i < 2 || zip->entries[far].begin > z->dir.at) return ZIP_WINDOW_FEW;
     uint64_t span = zip->entries[far].begin - zip->entries[i].begin;
@@ -265,7 +266,7 @@ static bool local_agrees(uint64_t local, uint64_t central, uint16_t flags) {
 }
 
 static const char *compare_local(const uint8_t *local, const sfti_zip_entry *e) {
-    const uint8_t *row = row_of(e);
+    const uint8_t *row = zip_row_of(e);
     uint16_t flags = sfti_get_u16(row + 8);
     zip_wide wide;
     uint64_t size, stored;
@@ -304,67 +305,67 @@ static size_t descriptor_len(const uint8_t *at, uint64_t room, const sfti_zip_en
 
 /* Compare an entry with its local header, which must end before `limit`; begin becomes that of the
  * data. */
-static sft_code check_header(zip_reader *z, sfti_zip_entry *e, uint64_t limit, size_t ahead) {
+static sft_code zip_check_header(zip_reader *z, sfti_zip_entry *e, uint64_t limit, size_t ahead) {
     uint64_t at = e->begin;
     size_t len = ZIP_LOCAL_LEN + e->name.len;
     const uint8_t *local;
     if (at > z->dir.at || limit > z->dir.at || limit - at < len)
-        return entry_fail(z, SFT_FOREIGN_AMBIGUOUS, row_at(z, e) + 42, e, "expected bytes that "
-                          "overlap neither another entry nor the directory");
+        return zip_fail(z, SFT_FOREIGN_AMBIGUOUS, zip_row_at(z, e) + 42, e, "expected bytes that "
+                        "overlap neither another entry nor the directory");
     sft_code code = look(z, at, len, ahead, &local);
     if (code) return code;
     if (sfti_get_u32(local) != ZIP_LOCAL)
-        return entry_fail(z, SFT_FOREIGN_AMBIGUOUS, at, e, "expected a local header");
+        return zip_fail(z, SFT_FOREIGN_AMBIGUOUS, at, e, "expected a local header");
     if (sfti_get_u16(local + 26) != e->name.len)
-        return entry_fail(z, SFT_FOREIGN_AMBIGUOUS, at + 26, e, "expected the name of the "
-                          "directory, found one of another length in the local header");
+        return zip_fail(z, SFT_FOREIGN_AMBIGUOUS, at + 26, e, "expected the name of the "
+                        "directory, found one of another length in the local header");
     len += sfti_get_u16(local + 28);
     if (limit - at < len)
-        return entry_fail(z, SFT_FOREIGN_AMBIGUOUS, at + 28, e, "expected a local header that ends "
-                          "before the next one, found them to overlap");
+        return zip_fail(z, SFT_FOREIGN_AMBIGUOUS, at + 28, e, "expected a local header that ends "
+                        "before the next one, found them to overlap");
     code = look(z, at, len, ahead, &local);
     if (code) return code;
     const char *broken = compare_local(local, e);
-    if (broken) return entry_fail(z, SFT_FOREIGN_AMBIGUOUS, at, e, broken);
+    if (broken) return zip_fail(z, SFT_FOREIGN_AMBIGUOUS, at, e, broken);
     e->begin = at + len;
     return SFT_OK;
 }
 
 /* What follows an entry's data, up to the next header. */
-static sft_code check_end(zip_reader *z, sfti_zip_entry *e, uint64_t limit, size_t ahead,
+static sft_code zip_check_end(zip_reader *z, sfti_zip_entry *e, uint64_t limit, size_t ahead,
                           uint64_t *unused) {
     uint64_t end;
-    bool described = sfti_get_u16(row_of(e) + 8) & ZIP_DESCRIBED;
+    bool described = sfti_get_u16(zip_row_of(e) + 8) & ZIP_DESCRIBED;
     const uint8_t *after;
     if (!sfti_add(e->begin, e->stored, &end) || end > limit)
-        return entry_fail(z, SFT_FOREIGN_AMBIGUOUS, e->begin, e, "expected data that end before "
-                          "the next entry and the directory, found them to overlap");
+        return zip_fail(z, SFT_FOREIGN_AMBIGUOUS, e->begin, e, "expected data that end before "
+                        "the next entry and the directory, found them to overlap");
     if (limit == end && !described) return SFT_OK;
     size_t room = limit - end < 28 ? (size_t)(limit - end) : 28, skip = 0;
     sft_code code = look(z, end, room, ahead, &after);
     if (code) return code;
     if (described) skip = descriptor_len(after, room, e);
     if (described && skip == 0)
-        return entry_fail(z, SFT_FOREIGN_AMBIGUOUS, end, e, "expected the directory's checksum "
-                          "and sizes behind the data, found others");
+        return zip_fail(z, SFT_FOREIGN_AMBIGUOUS, end, e, "expected the directory's checksum "
+                        "and sizes behind the data, found others");
     if (room - skip >= 4 && sfti_get_u32(after + skip) == ZIP_LOCAL)
-        return entry_fail(z, SFT_FOREIGN_AMBIGUOUS, end + skip, e, "expected no entry that is not "
-                          "in the directory, found one behind this");
+        return zip_fail(z, SFT_FOREIGN_AMBIGUOUS, end + skip, e, "expected no entry that is not "
+                        "in the directory, found one behind this");
     *unused += limit - end - skip;
     return SFT_OK;
 }
 
-static sft_code check_locals(zip_reader *z, sfti_zip *zip) {
+static sft_code zip_check_locals(zip_reader *z, sfti_zip *zip) {
     z->window_len = 0;
     if (zip->count > 0 && zip->entries[0].begin != 0)
-        return entry_fail(z, SFT_FOREIGN_AMBIGUOUS, row_at(z, zip->entries) + 42, zip->entries,
-                          "expected the file to begin with the first entry of its directory");
+        return zip_fail(z, SFT_FOREIGN_AMBIGUOUS, zip_row_at(z, zip->entries) + 42, zip->entries,
+                        "expected the file to begin with the first entry of its directory");
     for (size_t i = 0; i < zip->count; i++) {
         sfti_zip_entry *e = &zip->entries[i];
         uint64_t limit = i + 1 < zip->count ? e[1].begin : z->dir.at;
-        size_t ahead = reach(z, zip, i);
-        sft_code code = check_header(z, e, limit, ahead);
-        if (!code) code = check_end(z, e, limit, ahead, &zip->unused);
+        size_t ahead = zip_reach(z, zip, i);
+        sft_code code = zip_check_header(z, e, limit, ahead);
+        if (!code) code = zip_check_end(z, e, limit, ahead, &zip->unused);
         if (code) return code;
     }
     return SFT_OK;
@@ -378,12 +379,12 @@ static sft_span entry_name(const void *ctx, uint32_t i) {
 
 static sft_code fail_twice(zip_reader *z, const sfti_zip_entry *e, const sfti_zip_entry *other) {
     return sfti_fail(sfti_import_error(z->im), SFT_FOREIGN_AMBIGUOUS,
-                     row_at(z, e) + ZIP_CENTRAL_LEN, "expected each name once in the zip archive, "
-                     "found \"%.*s\" and \"%.*s\"", SFTI_CLIP(other->name, 100),
+                     zip_row_at(z, e) + ZIP_CENTRAL_LEN, "expected each name once in the zip "
+                     "archive, found \"%.*s\" and \"%.*s\"", SFTI_CLIP(other->name, 100),
                      SFTI_CLIP(e->name, 100));
 }
 
-static sft_code index_names(zip_reader *z, sfti_zip *zip) {
+static sft_code zip_index_names(zip_reader *z, sfti_zip *zip) {
     uint64_t seed[2];
     sfti_seed_draw(z, seed);
     if (!sfti_names_begin(&zip->names, zip->count, seed, entry_name, zip->entries,
@@ -456,12 +457,12 @@ sft_code sfti_zip_open(sfti_import *im, const sft_source *source, sfti_zip *out)
     z.window = sfti_take(&arena->alloc, ZIP_WINDOW);
     if (!z.window) return sfti_fail_memory(sfti_import_error(im), ZIP_WINDOW);
     sft_code code = sfti_zip_find_directory(im, source, z.window, &z.dir);
-    if (!code) code = read_rows(&z, out);
-    if (!code) code = check_locals(&z, out);
+    if (!code) code = zip_read_rows(&z, out);
+    if (!code) code = zip_check_locals(&z, out);
     sfti_release(&arena->alloc, z.window, ZIP_WINDOW);
     if (code) return code;
     drop_folders(out);
-    code = index_names(&z, out);
+    code = zip_index_names(&z, out);
     if (!code && z.has_capitals && !z.all_npy) code = check_folded(&z, out);
     if (!code && z.has_deflated) code = sfti_inflater_new(im, source, &inflater);
     for (size_t i = 0; i < out->count; i++)

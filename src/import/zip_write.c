@@ -38,7 +38,7 @@ static void put_u16(uint8_t *at, uint64_t value) {
     at[1] = (uint8_t)(value >> 8);
 }
 
-static uint32_t narrow(uint64_t value, uint64_t most) {
+static uint32_t zip_narrow(uint64_t value, uint64_t most) {
     return value > most ? ZIP_WIDE : (uint32_t)value;
 }
 
@@ -140,11 +140,11 @@ static size_t make_central(zip_out *z, const sfti_zip_member *m) {
     put_u16(h + 4, z->torch ? 0 : 0x032d);
     put_common(z, m, h + 6);
     sfti_put_u32(h + 16, m->crc32);
-    sfti_put_u32(h + 20, narrow(m->size, most));
-    sfti_put_u32(h + 24, narrow(m->size, most));
+    sfti_put_u32(h + 20, zip_narrow(m->size, most));
+    sfti_put_u32(h + 24, zip_narrow(m->size, most));
     put_u16(h + 28, m->name.len);
     if (!z->torch) sfti_put_u32(h + 38, UINT32_C(0600) << 16);
-    sfti_put_u32(h + 42, narrow(m->at, most));
+    sfti_put_u32(h + 42, zip_narrow(m->at, most));
     memcpy(h + ZIP_CENTRAL_LEN, m->name.data, m->name.len);
     if (m->size > most) {
         sfti_put_u64(extra + wide, m->size);
@@ -192,7 +192,7 @@ static size_t make_end(const zip_out *z, uint64_t count, uint64_t at, uint8_t *o
 /* ── Writing ── */
 
 /* Where everything goes, and the length of the whole. */
-static sft_code lay_out(zip_out *z, sfti_zip_member *members, size_t count) {
+static sft_code out_plan(zip_out *z, sfti_zip_member *members, size_t count) {
     uint8_t room[24];
     uint64_t at = 0, directory;
     for (size_t i = 0; i < count; i++) {
@@ -308,7 +308,7 @@ sft_code sfti_zip_write(sfti_zip_member *members, size_t count, sfti_zip_layout 
     z.header = sfti_arena_take(&arena, ZIP_LOCAL_MOST);
     sft_code code = SFT_OK;
     if (!z.buffer || !z.header) code = sfti_fail_memory(err, ZIP_BUFFER);
-    if (!code) code = lay_out(&z, members, count);
+    if (!code) code = out_plan(&z, members, count);
     for (size_t i = 0; !code && i < count; i++) code = write_member(&z, &members[i]);
     if (!code) code = write_directory(&z, members, count);
     sfti_arena_free(&arena);

@@ -39,11 +39,11 @@ typedef struct sfti_export {
     sft_error *err;
 } sfti_export;
 
-/* Options, room for `more` members besides one for each part; parts are checked: names that are
- * UTF-8, without NUL, of at most 60,000 bytes and each only once. */
+/* Options, room for `more` members besides one for each part; parts are checked: names in UTF-8,
+ * each only once. */
 sft_code sfti_export_begin(sfti_export *x, const sft_part *parts, size_t count, size_t more,
                            const sft_export_options *options, const sft_job *job, sft_error *err);
-/* A member of `name` and of what follows it; the text is copied. */
+/* A member of that name, which is copied; SFT_FOREIGN_NAME if an archive cannot hold it. */
 sft_code sfti_export_add(sfti_export *x, const char *folder, sft_span name, const char *suffix,
                          sft_span head, const sft_part *part);
 /* Fail about a part whose dtype the other library does not have. */

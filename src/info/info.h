@@ -113,7 +113,7 @@ typedef struct sfti_preview {
 typedef struct sfti_sidecar {
     struct sfti_sidecar *next;
     sft_span path;      /* as found, folder included */
-    const char *kind;   /* "civitai.info", "metadata.json", "a1111.json", … (docs/json.md) */
+    const char *kind;   /* "civitai.info", "metadata.json", "a1111.json", … (docs/json-info.md) */
     const char *match;  /* "sha256", "weights", "differs", "size", "size-differs" or NULL */
     sft_span error;     /* why it could not be used, or empty */
     uint64_t size_claim; /* recorded size of the model in bytes, 0 = none */
@@ -186,7 +186,7 @@ typedef struct sfti_bounds {
 
 typedef struct sfti_adapter {
     bool present;
-    const char *type, *format; /* docs/json.md; NULL = unknown */
+    const char *type, *format; /* docs/json-info.md; NULL = unknown */
     bool dora, rslora;
     sfti_bounds rank, alpha;
     bool alpha_sampled;

@@ -1,4 +1,4 @@
-/* The vocabularies of docs/json.md: a test compares. */
+/* The vocabularies of docs/json-vocabularies.md: a test compares. */
 #include "info/info.h"
 
 static const char *const value_kinds[] = {
@@ -71,9 +71,9 @@ static const char *const value_variants[] = {
 };
 
 static const char *const value_families[] = {
-    "llama-like", "moe-llama-like", "bart-like", "t5-like", "bert-like", "gpt-2-like",
-    "mamba-like", "clip-like", "vit", "swin-like", "convnet", "autoencoder", "unet", "dit",
-    "flux", "wan",
+    "llama-like", "moe-llama-like", "mla-like", "bart-like", "t5-like", "bert-like",
+    "gpt-2-like", "mamba-like", "clip-like", "vit", "swin-like", "convnet", "autoencoder",
+    "unet", "dit", "flux", "wan",
     NULL
 };
 

@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "base/order.h"
 #include "base/sink.h"
+#include "base/utf8.h"
 #include "os/io.h"
 #include "os/os.h"
 #include "set/set.h"
@@ -326,11 +327,14 @@ static sft_code save_check(const set_save *s, sft_error *err) {
     char none[1];
     bool fits = s->folder && s->shards > 0 && (s->count == 0 || (s->parts && s->shard_of));
     for (size_t i = 0; fits && i < s->count; i++) fits = s->shard_of[i] < s->shards;
-    if (!fits || s->count >= UINT32_MAX || strchr(s->stem, '/')) {
+    if (!fits || s->count >= UINT32_MAX)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a folder, a name without \"/\" and parts with their shards, "
-                         "found none");
-    }
+                         "expected a folder and parts with their shards, found none");
+    size_t stem = strlen(s->stem);
+    if (stem == 0 || strchr(s->stem, '/') || sfti_utf8_check(s->stem, stem) < stem)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, /* an index is JSON */
+                         "expected the beginning of file names, in UTF-8 and without \"/\", "
+                         "found \"%s\"", s->stem);
     size_t len = sft_shard_name(s->stem, s->shards, s->shards, none, 0);
     if (strlen(s->folder) + 1 + len + 32 < SAVE_PATH) return SFT_OK;
     return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,

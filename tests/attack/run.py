@@ -287,6 +287,48 @@ def play_own(place):
                             % (user, owner, done.returncode, done.stderr.decode()))
 
 
+COPIES = (["meta", "set", "-r", "src", "-o", "out/", "k", "v"],
+          ["convert", "-r", "src", "-o", "out/", "--dtype", "I8", "--copy"],
+          ["select", "-r", "src", "-o", "out/", "--keep", "*", "--copy"],
+          ["repair", "-r", "src", "-o", "out/", "--copy"])
+
+
+def play_planted_outputs(place):
+    """Links, pipes and folders wait in the folder of -o under the names of the results: nothing
+    is written through them, and other results are written all the same."""
+    source, out = os.path.join(place.shared, "src"), os.path.join(place.shared, "out")
+    names = ["link", "dangling", "hard", "pipe", "folder", "free"]
+
+    def plant_outputs():
+        os.mkdir(out)
+        os.chmod(out, 0o1777)
+        os.symlink(place.victim, os.path.join(out, "link.safetensors"))
+        os.symlink(os.path.join(place.home, "new"), os.path.join(out, "dangling.safetensors"))
+        os.mkfifo(os.path.join(out, "pipe.safetensors"), 0o666)
+        os.mkdir(os.path.join(out, "folder.safetensors"))
+
+    os.mkdir(source)
+    for name in names:
+        write(os.path.join(source, name + ".safetensors"), place.content)
+        os.chown(os.path.join(source, name + ".safetensors"), OWNER, OWNER)
+    for words in COPIES:
+        for force in ([], ["--force"], ["--force", "--keep-mtime"]):
+            if as_user(ATTACKER, plant_outputs):
+                raise Wrong("nothing planted")
+            os.link(place.victim, os.path.join(out, "hard.safetensors"))
+            told = " ".join(words + force)
+            done = place.run(0, *words, *force)
+            expect_home(place)
+            if done.returncode != 2:
+                raise Wrong("%s: exit %d: %s" % (told, done.returncode, done.stderr.decode()))
+            if not os.path.exists(os.path.join(out, "free.safetensors")):
+                raise Wrong("%s: the free name was not written: %s" % (told, done.stderr.decode()))
+            left = [name for name in os.listdir(out) if name.startswith(".")]
+            if left:
+                raise Wrong("%s: left %r" % (told, left))
+            shutil.rmtree(out)
+
+
 # ── Races ──
 
 def flip(place, path, until):
@@ -332,6 +374,14 @@ def play_race_recover(place):
 
 def play_race_set(place):
     race(place, 0, ["meta", "set", "x.safetensors", "k", "v"], False)
+
+
+def play_race_output(place):
+    """-o --force replaces what is there, and follows no link that comes to be there."""
+    race(place, 0, ["meta", "set", "m.safetensors", "-o", "x.safetensors", "--force", "k", "v"],
+         False)
+    race(place, 0, ["select", "m.safetensors", "-o", "./", "--force", "--copy", "--keep", "w",
+                    "x.safetensors"], False)
 
 
 def play_race_put(place):

@@ -6,7 +6,7 @@ under a `$` line is what the command must print.
 A section of a document (## heading) has a folder of its own, with the example models in it as
 examples/models and models; README.md has one for all. bash runs each line with the command as
 `safetensors`; the lines of a section share files, not variables. "..." in the expected text stands
-for any lines. --update writes what the commands gave: look at the difference before you keep it.
+for any lines. The commands in README.md's table of tasks are run in turn, too. --update writes what the commands gave: look at the difference before you keep it.
 """
 import os
 import re
@@ -19,6 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.environ.get("SFT_BUILD", os.path.join(ROOT, "build"))
 DOCUMENTS = ("README.md", "docs/cookbook.md", "docs/install.md", "docs/faq.md", "docs/moving.md")
+TASK = re.compile(r"^\| .* \| `(safetensors [^`]+)` \|$", re.M)
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 
 
@@ -72,6 +73,7 @@ class Document:
     def play(self, update=False):
         with tempfile.TemporaryDirectory(prefix="sft-session-") as folder:
             programs = command_folder(os.path.join(folder, "bin"))
+            self.tasks(scratch(os.path.join(folder, "tasks")), programs)
             pieces = sections(self.text, self.path == "README.md")
             for number, piece in enumerate(pieces):
                 if BLOCK.search(piece):
@@ -81,6 +83,15 @@ class Document:
         if update:
             with open(os.path.join(ROOT, self.path), "w", encoding="utf-8") as file:
                 file.write("".join(pieces))
+
+    def tasks(self, folder, programs):
+        """The commands of tables, in turn: each succeeds."""
+        if self.path == "README.md":
+            lines = TASK.findall(self.text)
+            self.check(len(lines) == 10, "README.md has ten tasks", "found %d" % len(lines))
+            for line in lines:
+                said = run(line + " && echo done", folder, programs)
+                self.check(said.endswith("done\n"), "README.md: `%s` succeeds" % line, said)
 
     def block(self, text, folder, programs):
         out = []

@@ -248,7 +248,7 @@ static inline const char *world_verify(bool gc) {
     if (gc) code = sft_dataset_gc_json(&s, 0, true, DS, &sink, &err);
     if (!code) code = sft_sink_finish(&sink, &err);
     sink = sft_sink_memory(&text);
-    if (!code) code = sft_dataset_verify_json(&s, true, DS, &sink, &whole, NULL, &err);
+    if (!code) code = sft_dataset_verify_json(&s, true, NULL, DS, &sink, &whole, NULL, &err);
     if (!code) code = sft_sink_finish(&sink, &err);
     (void)snprintf(result, sizeof result, "%s %.*s", err.message, (int)text.len,
                    text.data ? text.data : "");

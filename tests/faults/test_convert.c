@@ -3,6 +3,8 @@
  * and the exit status tells. */
 #include "faults.h"
 
+#include "safetensors_import.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,6 +26,8 @@ static const char *const places[] = {
     "/dir/new/m-00002-of-00003.safetensors",
     "/dir/new/m-00003-of-00003.safetensors",
     "/dir/new/m.safetensors.index.json",
+    "/dir/o.npz",
+    "/dir/o.pt",
 };
 
 #define PLACES (sizeof places / sizeof *places)
@@ -75,7 +79,26 @@ static void add_scaled(void) {
     os_fake_add_file("/m/scaled.safetensors", bytes, sizeof bytes);
 }
 
+/* The same three tensors as NumPy and PyTorch have them. */
+static void add_foreign(void) {
+    static const uint64_t shape[] = { 2, 3 };
+    static const char bytes[96] = "forty-eight bytes of three tensors, and no more ..";
+    sft_source source = sft_source_memory(bytes, sizeof bytes);
+    const sft_part parts[] = {
+        { { { "a", 1 }, SFT_F32, 2, shape }, &source, 0 },
+        { { { "b", 1 }, SFT_F64, 2, shape }, &source, 24 },
+        { { { "c", 1 }, SFT_I16, 0, NULL }, &source, 90 },
+    };
+    sft_buffer file = { 0 };
+    fault_need(!sft_export_npz(parts, 3, NULL, sft_sink_memory(&file), NULL, NULL));
+    os_fake_add_file("/m/x.npz", file.data, file.len);
+    fault_need(!sft_export_pt(parts, 3, NULL, sft_sink_memory(&file), NULL, NULL));
+    os_fake_add_file("/m/x.pt", file.data, file.len);
+    sft_buffer_free(&file);
+}
+
 static void set_world(const fault_scene *scene) {
+    if (strstr(scene->line, "/m/x.")) add_foreign();
     os_fake_add_file("/dir/old.safetensors", "old", 3);
     add_long();
     add_scaled();
@@ -148,6 +171,22 @@ static const fault_scene sets[] = {
     WRITES(INDEX " -o /dir/new --dtype F64 --dry-run"),
 };
 
+static const fault_scene foreign[] = {
+    WRITES("/m/x.npz -o /dir/o.safetensors"),
+    WRITES("/m/x.pt -o /dir/o.safetensors"),
+    NAMED("/m/x.npz -o /dir/o.safetensors --dtype F16"),
+    WRITES("/m/x.npz -o /dir/o.pt"),
+    WRITES("/m/x.pt -o /dir/o.npz --no-sync"),
+    WRITES("/m/long.safetensors -o /dir/o.pt"),
+    WRITES("/m/long.safetensors -o /dir/o.npz --dtype F64"),
+    REFUSES("/m/long.safetensors -o /dir/o.npz"),
+};
+
+static void play_foreign(void **unused) {
+    (void)unused;
+    assert_true(fault_play(foreign, sizeof foreign / sizeof *foreign, 100, 100));
+}
+
 static void play_files(void **unused) {
     (void)unused;
     assert_true(fault_play(files, sizeof files / sizeof *files, 200, 150));
@@ -168,6 +207,7 @@ int main(void) {
         cmocka_unit_test(play_files),
         cmocka_unit_test(play_refusals),
         cmocka_unit_test(play_sets),
+        cmocka_unit_test(play_foreign),
     };
     return cmocka_run_group_tests_name("converting over a failing system", tests, NULL, NULL);
 }

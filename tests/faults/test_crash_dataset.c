@@ -40,11 +40,13 @@ static void set_cut(const crash_scene *scene) {
 }
 
 static sft_code run_compact(sft_error *err) {
+    sft_compact_options whole = SFT_COMPACT_OPTIONS_INIT;
+    whole.target_bytes = UINT64_MAX;
     sft_storage s;
     sft_buffer text = { .alloc = { NULL, NULL } };
     sft_sink sink = sft_sink_memory(&text);
     sft_code code = sft_storage_local(DS, false, NULL, &s, err);
-    if (!code) code = sft_dataset_compact_json(&s, UINT64_MAX, DS, &sink, NULL, NULL, NULL, err);
+    if (!code) code = sft_dataset_compact_json(&s, &whole, DS, &sink, NULL, err);
     sft_sink_abandon(&sink);
     sft_buffer_free(&text);
     sft_storage_close(&s);

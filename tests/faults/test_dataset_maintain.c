@@ -82,6 +82,7 @@ static const fault_scene scenes[] = {
     LINE("dataset verify --deep --json " DS, false),
     LINE("dataset gc --grace 0 " DS, false),
     LINE("dataset gc --json --grace 0 --delete " DS, true),
+    LINE("dataset compact --dry-run --target 1MB " DS, false),
     LINE("dataset compact --target 1MB " DS, true),
     LINE("dataset compact --jsonl --no-sync " DS, true),
 };

@@ -120,7 +120,7 @@ static const memory_command commands[] = {
     { 6, { "rename", "C", "--add-prefix", "q" } },
     { 6, { "hash", "--algo", "all", "M" } },
     { 6, { "convert", "M", "--dtype", "F16", "-o", "O" } },
-    { 6, { "select", "M", "--keep", "*", "-o", "O" } },
+    { 6, { "select", "M", "--keep", "*", "--copy", "-o", "O" } },
     { 6, { "split", "M", "-o", "O" } },
     { 6, { "split", "M", "--count", "2", "-o", "O" } },
     { 6, { "merge", "M", "S", "-o", "O" } },

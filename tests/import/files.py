@@ -41,7 +41,7 @@ def write(path, arrays):
 
 
 def run(ctx, *words):
-    return subprocess.run([*ctx.command, *words], capture_output=True, text=True, timeout=60)
+    return subprocess.run([*ctx.command, *words], capture_output=True, text=True, timeout=300)
 
 
 def convert(ctx, path, *options):
@@ -58,7 +58,11 @@ def convert_and_say(ctx, path, *options):
 
 def refuse(ctx, path, code, *options):
     """It must not be converted, for that reason, and nothing be written; the message."""
-    out = os.path.join(ctx.folder, "refused.safetensors")
+    return refuse_as(ctx, path, "refused.safetensors", code, *options)
+
+
+def refuse_as(ctx, path, name, code, *options):
+    out = os.path.join(ctx.folder, name)
     done = run(ctx, "convert", path, "-o", out, "--no-sync", "--json", *options)
     assert done.returncode in (1, 2), done
     error = json.loads(done.stdout)["results"][0]["error"]

@@ -69,7 +69,7 @@ def check_files(prefix):
             check(name == "help" or name.startswith("--")
                   or f"share/man/man1/safetensors-{name}.1" in files, f"man page of {name}")
         check("share/bash-completion/completions/safetensors" in files, "completion installed")
-        named = set(re.findall(r"docs/([a-z_]+\.md)", everything_said(prefix, text)))
+        named = set(re.findall(r"docs/([a-z_-]+\.md)", everything_said(prefix, text)))
         check(len(named) > 1, "help names documents")
         for name in named:
             check(any(f.endswith(f"/{name}") and "share/doc/" in f for f in files),

@@ -26,7 +26,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, HERE)
 
 import server  # noqa: E402
-from server import endless, hang_up, moved, slow, status, text  # noqa: E402
+from server import endless, endless_headers, hang_up, moved, slow, status, text  # noqa: E402
 
 BY_HASH = "/api/v1/model-versions/by-hash"
 LIMIT = 120
@@ -444,6 +444,15 @@ def too_large(w):
     w.info(wanted=2)
     holds("expected an answer of at most 67108864 bytes" in w.errors, w.errors)
     holds(time.monotonic() - begin < 60, "slow")
+
+
+@case
+def too_large_headers(w):
+    """Some versions of libcurl would keep them all."""
+    w.site.add(w.model())
+    w.site.fault("POST", endless_headers)
+    w.info(wanted=2)
+    holds("expected HTTP headers of at most 262144 bytes" in w.errors, w.errors)
 
 
 @case
@@ -918,6 +927,21 @@ def updates_large(w):
     begin = time.monotonic()
     same(updates(w, wanted=1)[0]["newer_count"], 100000 - 8)
     holds(time.monotonic() - begin < 20, "slow")
+
+
+@case
+def updates_memory(w):
+    """Many answers, each within its limit, are not kept without limit."""
+    for i in range(24):
+        w.model("%02d.safetensors" % i)
+        side(w, "%02d" % i, 100 + i, 200 + i)
+        w.site.fault("GET /api/v1/models/%d" % (200 + i),
+                     text(b'{"id":%d,"x":"%s"}' % (200 + i, b"x" * (15 << 20))))
+        w.site.versions[100 + i] = {"id": 100 + i}
+    results = updates(w, wanted=2)
+    holds("expected at most 268435456 bytes in all answers" in w.errors, w.errors)
+    told = [result["status"] for result in results]
+    same((told.count("current"), told.count("unanswered")), (17, 7))
 
 
 @case

@@ -194,6 +194,13 @@ def endless(megabytes):
     return fault
 
 
+def endless_headers(handler):
+    """Fields of a header without an end; a megabyte at most."""
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\n" + b"X-Field: value\r\n" * (1 << 16))
+    handler.close_connection = True
+    return True
+
+
 def hang_up(handler):
     handler.close_connection = True
     return True

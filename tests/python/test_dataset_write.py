@@ -378,7 +378,13 @@ def test_duplicates(write, tmp_path):
     for found in (with_index, dataset.open(tmp_path / "d")):
         assert {row["k"]: row["v"].item() for row in found} == {"a": 3, "b": 5, "c": 4}
         assert len(found) == 3 and found["b"]["v"] == 5
+    before = sorted((p.name, p.read_bytes()) for p in (tmp_path / "d").iterdir())
+    plan = dataset.compact(tmp_path / "d", dry_run=True)
+    assert sorted((p.name, p.read_bytes()) for p in (tmp_path / "d").iterdir()) == before
+    assert plan["dry_run"] and plan["bytes_after"] is None
     told = dataset.compact(tmp_path / "d")
+    same = ("shards_after", "rewritten", "tensors_dropped", "groups", "index_removed")
+    assert [plan[key] for key in same] == [told[key] for key in same]
     assert told["ok"]
     found = dataset.open(tmp_path / "d")
     assert {row["k"]: row["v"].item() for row in found} == {"a": 3, "b": 5, "c": 4}

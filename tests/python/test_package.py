@@ -93,6 +93,16 @@ def test_nothing_is_required_at_run_time(unpacked):
     assert required == []
 
 
+def test_the_extras_of_the_official_package_are_there(unpacked):
+    from importlib.metadata import metadata
+    theirs = set(metadata("safetensors").get_all("Provides-Extra"))
+    text, = unpacked.glob("*.dist-info/METADATA")
+    ours = set(re.findall(r"^Provides-Extra: (\S+)$", text.read_text(), re.MULTILINE))
+    assert theirs - ours == {"dev", "quality", "testing"}  # for those who develop it
+    facts = text.read_text().partition("\n\n")[0]
+    assert "\nAuthor: " in facts and facts.count("\nClassifier: ") > 12
+
+
 def binaries(unpacked):
     return [unpacked / "libsafetensors/_core.abi3.so", *unpacked.glob("*.data/scripts/*")]
 
@@ -217,6 +227,50 @@ def test_the_official_readme_as_it_is_after_install(clean, tmp_path):
 def test_the_command_is_on_the_path_of_the_environment(clean, tmp_path):
     command = shutil.which("safetensors", path=str(clean.parent))
     assert command and "safetensors" in run(command, "--version")
+
+
+# Each line that ends in WRONG is wrong.
+TYPED = """from typing import Any
+import libsafetensors as st
+from libsafetensors import dataset
+rows: Any = None
+manifest = dataset.write(rows, "d", mode="append", batch_size=8, columns=["x"], dtype={"x": "F16"})
+shards: int = manifest["shards"][0]["samples_count"]
+dataset.write(rows, "d", mode="replace")  # WRONG
+dataset.write(rows, "d", batch_sise=8)  # WRONG
+dataset.write(rows, "d", name_col="k", duplicatesStrategy="firstWin")  # WRONG
+storage: dataset.StorageOptions = {"storage.region": "eu-west-1", "storage.anonymous": True}
+dataset.write(rows, "s3://b/d", batch_size=1, **storage)
+dataset.open("s3://b/d", use_manifest=False, **storage)
+other: dataset.StorageOptions = {"storage.regoin": "eu-west-1"}  # WRONG
+opened = dataset.open("d", keys=["x"], mode="kv")
+shape: list[int] | None = opened.schema["x"]["shape"]
+opened.take([0], "jax")  # WRONG
+dataset.verify("d", deep=True)["orphans"][0]["shard"].upper()
+dataset.gc("d")["garbige"]  # WRONG
+dataset.compact("d", target=1)  # WRONG
+st.check("f", level="lax")  # WRONG
+st.check("f")["findings"][0]["code"].upper()
+st.open("f", mode="rw")  # WRONG
+with st.open("f") as file:
+    file["x"].shape[0] + 1
+    file.get("x").numpy()  # WRONG
+    file["x"].stats()["median"]  # WRONG
+st.safe_open("f", "cupy")  # WRONG
+st.safe_open("f", "pt", backend="directstorage")  # WRONG
+"""
+
+
+def test_a_type_checker_knows_options_and_results(tmp_path):
+    (tmp_path / "typed.py").write_text(TYPED)
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "typed.py"],
+        cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        env={**os.environ, "MYPY_CACHE_DIR": os.devnull})
+    told = {int(line.split(":")[1]) for line in done.stdout.splitlines() if ": error:" in line}
+    wrong = {number for number, line in enumerate(TYPED.splitlines(), 1)
+             if line.endswith("# WRONG")}
+    assert told == wrong, done.stdout
 
 
 # What a stub cannot say: the class has None, every instance a str; and Python itself

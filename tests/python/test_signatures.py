@@ -24,7 +24,7 @@ def public(module):
     names = getattr(module, "__all__", None) or [n for n in dir(module) if not n.startswith("_")]
     for name in names:
         value = getattr(module, name)
-        if callable(value) and not typing.get_origin(value):
+        if callable(value) and not typing.get_origin(value) and not typing.is_typeddict(value):
             yield "%s.%s" % (module.__name__, name), value
 
 

@@ -6,6 +6,7 @@
 
 #include "arrow_make.h"
 #include "safetensors_convert.h"
+#include "safetensors_import.h"
 #include "safetensors_info.h"
 #include "safetensors_stats.h"
 
@@ -338,6 +339,69 @@ static sft_code run_statistics(const void *given) { return run_stats_of(given, N
 
 static sft_code run_statistics_job(const void *given) { return run_stats_of(NULL, given); }
 
+/* ── Imports ── */
+
+#define ARRAY_HEADER "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }           "
+static const char array_bytes[] = "\x93NUMPY\x01\0\x45\0" ARRAY_HEADER "\n01234567";
+
+static sft_import *import_of_array(void) {
+    sft_import *import;
+    sft_source source = sft_source_memory(array_bytes, sizeof array_bytes - 1);
+    assert_int_equal(sft_import_open_source(source, NULL, &import, NULL), SFT_OK);
+    return import;
+}
+
+static sft_code run_import_open(const void *given) {
+    const char *path = temp_path("a.npy");
+    sft_import *import;
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(array_bytes, 1, sizeof array_bytes - 1, file),
+                     sizeof array_bytes - 1);
+    assert_int_equal(fclose(file), 0);
+    sft_code code = sft_import_open(path, given, &import, &err);
+    sft_import_close(import);
+    return code;
+}
+
+static sft_code run_import_source(const void *given) {
+    sft_import *import;
+    sft_source source = sft_source_memory(array_bytes, sizeof array_bytes - 1);
+    sft_code code = sft_import_open_source(source, given, &import, &err);
+    sft_import_close(import);
+    return code;
+}
+
+static sft_code run_import_saving(const sft_plan_options *plan, const sft_job *job) {
+    sft_import *import = import_of_array();
+    sft_code code = sft_import_save(import, a_sink(), plan, job, &err);
+    sft_import_close(import);
+    return code;
+}
+
+static sft_code run_import_save(const void *given) { return run_import_saving(given, NULL); }
+
+static sft_code run_import_save_job(const void *given) { return run_import_saving(NULL, given); }
+
+static sft_code run_import_verify(const void *given) {
+    sft_import *import = import_of_array();
+    sft_code code = sft_import_verify(import, given, &err);
+    sft_import_close(import);
+    return code;
+}
+
+#define RUN_EXPORT(format)                                                  \
+    static sft_code run_export_##format(const void *given) {                \
+        sft_part part = a_part();                                           \
+        return sft_export_##format(&part, 1, given, a_sink(), NULL, &err);  \
+    }                                                                       \
+    static sft_code run_export_##format##_job(const void *given) {          \
+        sft_part part = a_part();                                           \
+        return sft_export_##format(&part, 1, NULL, a_sink(), given, &err);  \
+    }
+RUN_EXPORT(npz)
+RUN_EXPORT(pt)
+
 typedef struct conversion_case {
     sft_set *set;
     sft_conversion *conversion;
@@ -517,39 +581,95 @@ static sft_code run_dataset_shard_open(const void *given) {
     return code;
 }
 
-static sft_code run_dataset_verify_json(const void *given) {
+static sft_code run_dataset_find_replaced(const void *given) {
+    sft_dataset_replaced *replaced;
+    assert_int_equal(publish(NULL, NULL), SFT_OK);
+    sft_dataset *dataset = ds_open();
+    sft_code code = sft_dataset_find_replaced(dataset, given, &replaced, &err);
+    sft_dataset_replaced_free(replaced);
+    sft_dataset_close(dataset);
+    return code;
+}
+
+static sft_code run_dataset_ls_json(const void *given) {
     sft_sink sink = a_sink();
     assert_int_equal(publish(NULL, NULL), SFT_OK);
-    sft_code code = sft_dataset_verify_json(&ds_storage, true, "d", &sink, NULL, given, &err);
+    sft_dataset *dataset = ds_open();
+    sft_code code = sft_dataset_ls_json(dataset, given, "d", NULL, NULL, &sink, &err);
+    sft_dataset_close(dataset);
     end_sink(&sink);
     return code;
+}
+
+static sft_code dataset_verify(const sft_open_options *open, const sft_job *job, bool as_tree) {
+    sft_sink sink = a_sink();
+    sft_tree *tree;
+    assert_int_equal(publish(NULL, NULL), SFT_OK);
+    assert_int_equal(sft_tree_new(NULL, &tree, NULL), SFT_OK);
+    sft_code code =
+        as_tree ? sft_dataset_verify_tree(&ds_storage, true, open, "d", tree, NULL, job, &err)
+                : sft_dataset_verify_json(&ds_storage, true, open, "d", &sink, NULL, job, &err);
+    sft_tree_free(tree);
+    end_sink(&sink);
+    return code;
+}
+
+static sft_code run_dataset_verify_json(const void *given) {
+    return dataset_verify(NULL, given, false);
 }
 
 static sft_code run_dataset_verify_tree(const void *given) {
+    return dataset_verify(NULL, given, true);
+}
+
+static sft_code run_dataset_verify_json_open(const void *given) {
+    return dataset_verify(given, NULL, false);
+}
+
+static sft_code run_dataset_verify_tree_open(const void *given) {
+    return dataset_verify(given, NULL, true);
+}
+
+static sft_code dataset_compact(const sft_compact_options *how, const sft_job *job, bool as_tree) {
+    sft_sink sink = a_sink();
     sft_tree *tree;
     assert_int_equal(publish(NULL, NULL), SFT_OK);
     assert_int_equal(sft_tree_new(NULL, &tree, NULL), SFT_OK);
-    sft_code code = sft_dataset_verify_tree(&ds_storage, true, "d", tree, NULL, given, &err);
+    sft_code code = as_tree ? sft_dataset_compact_tree(&ds_storage, how, "d", tree, job, &err)
+                            : sft_dataset_compact_json(&ds_storage, how, "d", &sink, job, &err);
     sft_tree_free(tree);
+    end_sink(&sink);
     return code;
+}
+
+static sft_code compact_open(const sft_open_options *open, bool as_tree) {
+    sft_compact_options how = SFT_COMPACT_OPTIONS_INIT;
+    how.open = open;
+    return dataset_compact(&how, NULL, as_tree);
 }
 
 static sft_code run_dataset_compact_tree(const void *given) {
-    sft_tree *tree;
-    assert_int_equal(publish(NULL, NULL), SFT_OK);
-    assert_int_equal(sft_tree_new(NULL, &tree, NULL), SFT_OK);
-    sft_code code = sft_dataset_compact_tree(&ds_storage, 0, "d", tree, NULL, NULL, given,
-                                             &err);
-    sft_tree_free(tree);
-    return code;
+    return dataset_compact(NULL, given, true);
 }
 
 static sft_code run_dataset_compact(const void *given) {
-    sft_sink sink = a_sink();
-    assert_int_equal(publish(NULL, NULL), SFT_OK);
-    sft_code code = sft_dataset_compact_json(&ds_storage, 0, "d", &sink, NULL, NULL, given, &err);
-    end_sink(&sink);
-    return code;
+    return dataset_compact(NULL, given, false);
+}
+
+static sft_code run_dataset_compact_tree_how(const void *given) {
+    return dataset_compact(given, NULL, true);
+}
+
+static sft_code run_dataset_compact_how(const void *given) {
+    return dataset_compact(given, NULL, false);
+}
+
+static sft_code run_dataset_compact_tree_open(const void *given) {
+    return compact_open(given, true);
+}
+
+static sft_code run_dataset_compact_open(const void *given) {
+    return compact_open(given, false);
 }
 
 #endif

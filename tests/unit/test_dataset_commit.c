@@ -983,10 +983,10 @@ static void unguarded(void **state) {
     dataset_is(1, 1, 1);
     sft_buffer text = { .alloc = sfti_allocator(NULL) };
     sft_sink sink = sft_sink_memory(&text);
-    assert_int_equal(sft_dataset_compact_json(&s, 0, "d", &sink, NULL, NULL, NULL, &err),
+    assert_int_equal(sft_dataset_compact_json(&s, NULL, "d", &sink, NULL, &err),
                      SFT_DATASET_UNGUARDED);
     s.single_writer = true;
-    assert_int_equal(sft_dataset_compact_json(&s, 0, "d", &sink, NULL, NULL, NULL, &err), SFT_OK);
+    assert_int_equal(sft_dataset_compact_json(&s, NULL, "d", &sink, NULL, &err), SFT_OK);
     sft_sink_abandon(&sink);
     c = begin_on(o, &s, SFT_COMMIT_APPEND);
     ds_kv_on(c, &s, 0, 0, "b", 1);

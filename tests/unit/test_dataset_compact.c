@@ -13,10 +13,12 @@ static void read_manifest(void) {
 }
 
 static sft_code compact(uint64_t target) {
+    sft_compact_options how = SFT_COMPACT_OPTIONS_INIT;
+    how.target_bytes = target;
+    how.warn = ds_warn;
     sft_buffer out = { .alloc = sfti_allocator(NULL) };
     sft_sink sink = sft_sink_memory(&out);
-    sft_code code = sft_dataset_compact_json(&ds_storage, target, "d", &sink, ds_warn, NULL, NULL,
-                                        &err);
+    sft_code code = sft_dataset_compact_json(&ds_storage, &how, "d", &sink, NULL, &err);
     if (code) sft_sink_abandon(&sink);
     else assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
     sft_buffer_free(&out);
@@ -27,7 +29,8 @@ static void verify_whole(void) {
     bool whole = false;
     sft_buffer out = { .alloc = sfti_allocator(NULL) };
     sft_sink sink = sft_sink_memory(&out);
-    assert_int_equal(sft_dataset_verify_json(&ds_storage, true, "d", &sink, &whole, NULL, &err),
+    assert_int_equal(sft_dataset_verify_json(&ds_storage, true, NULL, "d", &sink, &whole, NULL,
+                                             &err),
                      SFT_OK);
     assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
     assert_true(whole);

@@ -35,7 +35,7 @@ static void make(void) {
 static bool verify(void) {
     bool whole = false;
     sft_sink sink = sft_sink_memory(&out);
-    assert_int_equal(sft_dataset_verify_json(&ds_storage, false, "d", &sink, &whole, NULL,
+    assert_int_equal(sft_dataset_verify_json(&ds_storage, false, NULL, "d", &sink, &whole, NULL,
                                              &err), SFT_OK);
     assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
     assert_true(sfti_buffer_put(&out, "", 1));

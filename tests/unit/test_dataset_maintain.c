@@ -26,7 +26,7 @@ static void finish(sft_sink *sink, sft_code code) {
 
 static void verify(bool deep) {
     sft_sink sink = sft_sink_memory(&out);
-    finish(&sink, sft_dataset_verify_json(&ds_storage, deep, "d", &sink, &whole, NULL, &err));
+    finish(&sink, sft_dataset_verify_json(&ds_storage, deep, NULL, "d", &sink, &whole, NULL, &err));
     assert_int_equal(whole, strstr(out.data, "\"ok\":true") != NULL);
 }
 
@@ -56,10 +56,38 @@ static void gc(uint64_t grace, bool remove) {
     finish(&sink, sft_dataset_gc_json(&ds_storage, grace, remove, "d", &sink, &err));
 }
 
+/* From the plan in "shards_before" on, without "bytes_after", which only writing tells. */
+static void plan_of(char plan[1 << 16]) {
+    const char *from = strstr(out.data, "\"shards_before\"");
+    const char *bytes = strstr(out.data, "\"bytes_after\"");
+    assert_true(from && bytes && strlen(from) < 1 << 16);
+    int head = (int)(bytes - from);
+    (void)snprintf(plan, 1 << 16, "%.*s%s", head, from, strchr(bytes, ','));
+}
+
+/* What a dry run says is what is done then, and it does nothing itself. */
 static void compact(uint64_t target) {
+    static char plan[1 << 16], before[1 << 16], after[1 << 16];
+    sft_compact_options how = SFT_COMPACT_OPTIONS_INIT;
+    how.target_bytes = target;
+    how.warn = ds_warn;
+    how.dry_run = true;
     sft_sink sink = sft_sink_memory(&out);
-    finish(&sink, sft_dataset_compact_json(&ds_storage, target, "d", &sink, ds_warn, NULL, NULL,
-                                      &err));
+    long len = temp_read(SFTI_DATASET_MANIFEST, before, sizeof before);
+    size_t parts = ds_count("part-"), jobs = ds_count("_job-");
+    finish(&sink, sft_dataset_compact_json(&ds_storage, &how, "d", &sink, NULL, &err));
+    assert_int_equal(temp_read(SFTI_DATASET_MANIFEST, after, sizeof after), len);
+    assert_memory_equal(before, after, (size_t)len);
+    assert_int_equal(ds_count("part-"), parts);
+    assert_int_equal(ds_count("_job-"), jobs);
+    has("\"dry_run\":true");
+    plan_of(plan);
+    how.dry_run = false;
+    sink = sft_sink_memory(&out);
+    finish(&sink, sft_dataset_compact_json(&ds_storage, &how, "d", &sink, NULL, &err));
+    has("\"dry_run\":false");
+    plan_of(after);
+    assert_string_equal(plan, after);
 }
 
 /* ── Damage ── */
@@ -279,7 +307,7 @@ static void stopped(void **state) {
     make_batch();
     job.tick = stop;
     for (int deep = 0; deep < 2; deep++)
-        assert_int_equal(sft_dataset_verify_json(&ds_storage, deep, "d", &sink, &whole, &job,
+        assert_int_equal(sft_dataset_verify_json(&ds_storage, deep, NULL, "d", &sink, &whole, &job,
                                                  &err), SFT_CANCELLED);
     sft_sink_abandon(&sink);
     assert_false(whole);
@@ -775,10 +803,10 @@ static void not_compacted(void **state) {
     static const char text[] = "{\"format_version\":\"1.0\",\"safetensors_version\":\"1.0\","
                                "\"total_samples\":0,\"total_bytes\":0,\"shards\":[]}";
     temp_write(SFTI_DATASET_MANIFEST, text, sizeof text - 1);
-    assert_int_equal(sft_dataset_compact_json(&ds_storage, 0, "d", &sink, NULL, NULL, NULL, &err),
+    assert_int_equal(sft_dataset_compact_json(&ds_storage, NULL, "d", &sink, NULL, &err),
                      SFT_MANIFEST_TYPE);
     assert_int_equal(unlink(temp_path(SFTI_DATASET_MANIFEST)), 0);
-    assert_int_equal(sft_dataset_compact_json(&ds_storage, 0, "d", &sink, NULL, NULL, NULL, &err),
+    assert_int_equal(sft_dataset_compact_json(&ds_storage, NULL, "d", &sink, NULL, &err),
                      SFT_MANIFEST_MISSING);
     sft_sink_abandon(&sink);
 }
@@ -796,7 +824,7 @@ static void changed_meanwhile(void **state) {
     (void)state;
     make_kv();
     storage_own(&late)->lock = late_lock;
-    assert_int_equal(sft_dataset_compact_json(&late, 0, "d", &sink, NULL, NULL, NULL, &err),
+    assert_int_equal(sft_dataset_compact_json(&late, NULL, "d", &sink, NULL, &err),
                      SFT_DATASET_CHANGED);
     sft_sink_abandon(&sink);
     assert_int_equal(ds_count("_job-"), 0);
@@ -815,7 +843,7 @@ static void compact_stopped(void **state) {
     (void)state;
     make_kv();
     job.tick = never;
-    assert_int_equal(sft_dataset_compact_json(&ds_storage, 0, "d", &sink, NULL, NULL, &job, &err),
+    assert_int_equal(sft_dataset_compact_json(&ds_storage, NULL, "d", &sink, &job, &err),
                      SFT_CANCELLED);
     sft_sink_abandon(&sink);
     assert_int_equal(ds_count("_job-"), 0);
@@ -841,8 +869,10 @@ static void shown(void **state) {
     has("\"shards\":3,\"tensors\":7,\"shadowed\":1,"
         "\"columns\":{\"v\":{\"dtype\":\"F32\",\"shape\":[2]}}}");
     sink = sft_sink_memory(&out);
-    finish(&sink, sft_dataset_ls_json(d, "d", named_b, NULL, &sink, &err));
+    finish(&sink, sft_dataset_ls_json(d, NULL, "d", named_b, NULL, &sink, &err));
     has("\"name\":\"b__v\"");
+    has("\"replaced\":true");
+    has("\"replaced\":false");
     has(shard[1]);
     has("\"dtype\":\"F32\",\"shape\":[2],\"bytes\":8,\"begin\":");
     has_not("a__v");
@@ -885,6 +915,8 @@ static void as_before(sft_tree *tree) {
 }
 
 static void trees(void **state) {
+    sft_compact_options how = SFT_COMPACT_OPTIONS_INIT;
+    how.target_bytes = UINT64_MAX;
     uint64_t number;
     (void)state;
     make_kv();
@@ -901,7 +933,8 @@ static void trees(void **state) {
     orphan(ORPHAN, true);
     verify(false);
     tree = tree_new();
-    assert_int_equal(sft_dataset_verify_tree(&ds_storage, false, "d", tree, &whole, NULL, &err),
+    assert_int_equal(sft_dataset_verify_tree(&ds_storage, false, NULL, "d", tree, &whole, NULL,
+                                             &err),
                      SFT_OK);
     assert_false(whole);
     const sft_node *root = sft_tree_root(tree);
@@ -927,8 +960,7 @@ static void trees(void **state) {
 
     make_kv();
     tree = tree_new();
-    assert_int_equal(sft_dataset_compact_tree(&ds_storage, UINT64_MAX, "d", tree, NULL, NULL,
-                                              NULL, &err),
+    assert_int_equal(sft_dataset_compact_tree(&ds_storage, &how, "d", tree, NULL, &err),
                      SFT_OK);
     assert_true(sft_node_uint(sft_tree_root(tree), "shards_after", &number));
     assert_int_equal(number, 1);

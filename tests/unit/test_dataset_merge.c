@@ -111,7 +111,7 @@ static void merge_is(const world *w) {
     const sfti_ds_row *row;
     for (size_t i = 0; i < w->shards; i++)
         assert_int_equal(sft_open(temp_path(w->names[i]), NULL, &files[i], &err), SFT_OK);
-    if (sfti_ds_merge_open(&ds_storage, w->sources, w->shards, NULL, NULL, &merge, &err))
+    if (sfti_ds_merge_open(&ds_storage, w->sources, w->shards, NULL, NULL, NULL, &merge, &err))
         fail_msg("%s", err.message);
     for (size_t i = 0; i < n; i++) {
         if (sfti_ds_merge_next(merge, &row, &err)) fail_msg("%s", err.message);
@@ -142,7 +142,8 @@ static void nothing(void **state) {
     sfti_ds_merge *merge;
     const sfti_ds_row *row;
     (void)state;
-    assert_int_equal(sfti_ds_merge_open(&ds_storage, NULL, 0, NULL, NULL, &merge, &err), SFT_OK);
+    assert_int_equal(sfti_ds_merge_open(&ds_storage, NULL, 0, NULL, NULL, NULL, &merge, &err),
+                     SFT_OK);
     assert_int_equal(sfti_ds_merge_next(merge, &row, &err), SFT_OK);
     assert_null(row);
     sfti_ds_merge_close(merge);
@@ -262,7 +263,8 @@ static void changed(void **state) {
     }
     world_write(&w, true);
     for (int way = 0; way < 2; way++) {
-        assert_int_equal(sfti_ds_merge_open(&ds_storage, w.sources, 1, NULL, NULL, &merge, &err),
+        assert_int_equal(sfti_ds_merge_open(&ds_storage, w.sources, 1, NULL, NULL, NULL, &merge,
+                                            &err),
                          SFT_OK);
         if (way == 0) temp_write("shard", "x", 1);
         else assert_int_equal(unlink(temp_path("shard")), 0);
@@ -289,16 +291,16 @@ static void refusals(void **state) {
     uint64_t done = 0;
     sft_job job = SFT_JOB_INIT;
     (void)state;
-    assert_int_equal(sfti_ds_merge_open(&ds_storage, none, 1, NULL, NULL, &merge, &err),
+    assert_int_equal(sfti_ds_merge_open(&ds_storage, none, 1, NULL, NULL, NULL, &merge, &err),
                      SFT_NOT_FOUND);
     assert_null(merge);
     temp_write("none", "not a safetensors file", 22);
-    assert_int_not_equal(sfti_ds_merge_open(&ds_storage, none, 1, NULL, NULL, &merge, &err),
+    assert_int_not_equal(sfti_ds_merge_open(&ds_storage, none, 1, NULL, NULL, NULL, &merge, &err),
                          SFT_OK);
     ds_put(&ds_storage, "none", NULL, 0, "kv", "0", NULL);
     job.tick = stop;
     job.ctx = &done;
-    assert_int_equal(sfti_ds_merge_open(&ds_storage, none, 1, NULL, &job, &merge, &err),
+    assert_int_equal(sfti_ds_merge_open(&ds_storage, none, 1, NULL, NULL, &job, &merge, &err),
                      SFT_CANCELLED);
     assert_true(done > 8);
 }

@@ -75,7 +75,7 @@ static bool whole(void) {
     bool good = false;
     sft_buffer text = { .alloc = sfti_allocator(NULL) };
     sft_sink sink = sft_sink_memory(&text);
-    assert_int_equal(sft_dataset_verify_json(&ds_storage, true, "d", &sink, &good, NULL,
+    assert_int_equal(sft_dataset_verify_json(&ds_storage, true, NULL, "d", &sink, &good, NULL,
                                              &err), SFT_OK);
     assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
     if (!good) fprintf(stderr, "%.*s\n", (int)text.len, text.data);

@@ -59,7 +59,7 @@ static void is_whole(uint64_t samples, size_t shards, const char *part) {
     sft_sink sink = sft_sink_memory(&text);
     bool whole = false;
     sft_code code =
-        sft_dataset_verify_json(&ds_storage, true, "d", &sink, &whole, NULL, &err);
+        sft_dataset_verify_json(&ds_storage, true, NULL, "d", &sink, &whole, NULL, &err);
     if (!code) code = sft_sink_finish(&sink, &err);
     if (code || !whole) fail_msg("%s %.*s", err.message, (int)text.len, text.data);
     sft_buffer_free(&text);

@@ -693,6 +693,46 @@ static void many_are_remembered(void **state) {
     sft_hash_cache_close(cache);
 }
 
+static bool count_remembered(void *ctx, const sft_hash_result *result) {
+    size_t *count = ctx;
+    assert_true(result->is_remembered);
+    assert_int_equal(result->index, (*count)++);
+    return true;
+}
+
+static size_t peak_of_remembered(sft_hash_cache *cache, const sft_hash_request *asks,
+                                 size_t count) {
+    test_memory memory = { 0 };
+    sft_allocator alloc = { resize_test_memory, &memory };
+    sft_hash_options options = SFT_HASH_OPTIONS_INIT;
+    sft_open_options open = SFT_OPEN_OPTIONS_INIT;
+    sft_job job = SFT_JOB_INIT;
+    size_t found = 0;
+    job.threads = 1;
+    open.alloc = &alloc;
+    options.open = &open;
+    options.cache = cache;
+    assert_int_equal(sft_hash_paths(asks, count, &options, count_remembered, &found, &job, NULL),
+                     SFT_OK);
+    assert_int_equal(found, count);
+    return memory.peak;
+}
+
+/* Their results are delivered as they come, not kept until a file must be read. */
+static void remembered_results_take_no_memory(void **state) {
+    enum { FEW = 100, MANY = 5000 };
+    static sft_hash_request asks[MANY];
+    const char *model = nth_vector(1);
+    (void)state;
+    for (size_t i = 0; i < MANY; i++)
+        asks[i] = (sft_hash_request){ model, SFT_HASH_BIT(SFT_HASH_CRC32) };
+    sft_hash_cache *cache = open_cache(temp_path(&folder, "cache"));
+    (void)hash_cached(cache, model, SFT_HASH_BIT(SFT_HASH_CRC32));
+    size_t few = peak_of_remembered(cache, asks, FEW);
+    assert_in_range(peak_of_remembered(cache, asks, MANY), few, few + (1u << 20));
+    sft_hash_cache_close(cache);
+}
+
 static void damage_is_noted(void **state) {
     static const char *const bad[] = {
         CACHE_HEAD "x\n", CACHE_HEAD "{}\n", CACHE_HEAD "\n",
@@ -1018,6 +1058,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(cache_knows_sets, begin, end),
         cmocka_unit_test_setup_teardown(only_the_cache_is_asked, begin, end),
         cmocka_unit_test_setup_teardown(many_are_remembered, begin, end),
+        cmocka_unit_test_setup_teardown(remembered_results_take_no_memory, begin, end),
         cmocka_unit_test_setup_teardown(damage_is_noted, begin, end),
         cmocka_unit_test_setup_teardown(a_small_stack_does, begin, end),
         cmocka_unit_test_setup_teardown(later_caches_are_read, begin, end),

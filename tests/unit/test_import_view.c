@@ -160,7 +160,9 @@ static void test_joined(void **state) {
 }
 
 static void test_paths(void **state) {
-    static const char *const names[] = { "", "/etc/passwd", "../x", "a/../../x", "a\\b", "c:x", "a/.." };
+    static const char *const names[] = {
+        "", "/etc/passwd", "../x", "a/../../x", "a\\b", "c:x", "a/..",
+    };
     sft_error err = SFT_ERROR_INIT;
     sft_import im;
     const sft_source *source;

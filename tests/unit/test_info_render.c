@@ -1,4 +1,4 @@
-/* The result object: every key there, values as docs/json.md says, nothing that harms. */
+/* The result object: every key there, values as docs/json-info.md says, nothing that harms. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

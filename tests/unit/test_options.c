@@ -33,9 +33,11 @@ static const options_struct structs[] = {
     STRUCT(sft_cast_options, SFT_CAST_OPTIONS_INIT, saturate),
     STRUCT(sft_convert_options, SFT_CONVERT_OPTIONS_INIT, alloc),
     STRUCT(sft_statistics_options, SFT_STATISTICS_OPTIONS_INIT, alloc),
+    STRUCT(sft_export_options, SFT_EXPORT_OPTIONS_INIT, alloc),
     STRUCT(sft_hash_options, SFT_HASH_OPTIONS_INIT, cache),
     STRUCT(sft_info_options, SFT_INFO_OPTIONS_INIT, alloc),
     STRUCT(sft_commit_options, SFT_COMMIT_OPTIONS_INIT, open),
+    STRUCT(sft_compact_options, SFT_COMPACT_OPTIONS_INIT, open),
 };
 
 typedef struct options_row {
@@ -99,6 +101,15 @@ static const options_row rows[] = {
     ROW(sft_hash_path, sft_open_options, run_hash_path_open),
     ROW(sft_hash_path, sft_job, run_hash_path_job),
     ROW(sft_hash_set, sft_job, run_hash_set),
+    ROW(sft_import_open, sft_import_options, run_import_open),
+    ROW(sft_import_open_source, sft_import_options, run_import_source),
+    ROW(sft_import_save, sft_plan_options, run_import_save),
+    ROW(sft_import_save, sft_job, run_import_save_job),
+    ROW(sft_import_verify, sft_job, run_import_verify),
+    ROW(sft_export_npz, sft_export_options, run_export_npz),
+    ROW(sft_export_npz, sft_job, run_export_npz_job),
+    ROW(sft_export_pt, sft_export_options, run_export_pt),
+    ROW(sft_export_pt, sft_job, run_export_pt_job),
     ROW(sft_info_open, sft_info_options, run_info_open),
     ROW(sft_info_open_components, sft_info_options, run_info_open_parts),
     ROW(sft_commit_open, sft_commit_options, run_commit_begin),
@@ -110,8 +121,16 @@ static const options_row rows[] = {
     ROW(sft_dataset_shard_open, sft_open_options, run_dataset_shard_open),
     ROW(sft_dataset_verify_json, sft_job, run_dataset_verify_json),
     ROW(sft_dataset_verify_tree, sft_job, run_dataset_verify_tree),
+    ROW(sft_dataset_verify_json, sft_open_options, run_dataset_verify_json_open),
+    ROW(sft_dataset_verify_tree, sft_open_options, run_dataset_verify_tree_open),
+    ROW(sft_dataset_find_replaced, sft_open_options, run_dataset_find_replaced),
+    ROW(sft_dataset_ls_json, sft_open_options, run_dataset_ls_json),
     ROW(sft_dataset_compact_json, sft_job, run_dataset_compact),
+    ROW(sft_dataset_compact_json, sft_compact_options, run_dataset_compact_how),
+    ROW(sft_dataset_compact_json, sft_open_options, run_dataset_compact_open),
     ROW(sft_dataset_compact_tree, sft_job, run_dataset_compact_tree),
+    ROW(sft_dataset_compact_tree, sft_compact_options, run_dataset_compact_tree_how),
+    ROW(sft_dataset_compact_tree, sft_open_options, run_dataset_compact_tree_open),
 };
 
 /* ── Callers, older and newer ── */

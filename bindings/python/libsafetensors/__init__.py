@@ -3,7 +3,8 @@
 The names of the official package are here and in the modules numpy, torch, flax, tensorflow,
 mlx and paddle, so that only the import line changes; after install() not even that. In
 addition there are open() with File and Tensor, Writer, and the tools info, fits, ls, check,
-hash, diff, convert, edit_metadata, rename_tensors, recover and slice_byte_ranges.
+hash, diff, convert, edit_metadata, rename_tensors, put, recover and slice_byte_ranges. The
+module dataset is imported on first use.
 
 Importing this package imports no framework.
 """
@@ -12,17 +13,18 @@ from ._core import (DTYPES, File, SafetensorError, Tensor, TensorNotFoundError, 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from . import dataset
     from ._install import install, uninstall
     from ._official import (TensorSpec, _safe_open_handle, deserialize, safe_open, serialize,
                             serialize_file)
     from ._tools import (check, convert, diff, edit_metadata, fits, hash, info, ls, open_set,
-                         recover, rename_tensors, slice_byte_ranges)
+                         put, recover, rename_tensors, slice_byte_ranges)
 
 __all__ = [
     "DTYPES", "File", "SafetensorError", "Tensor", "TensorNotFoundError", "TensorSpec", "Writer",
     "__version__", "build_info", "check", "convert", "deserialize", "diff", "edit_metadata",
-    "fits", "hash", "info", "install", "ls", "open", "open_set", "recover", "rename_tensors",
-    "safe_open", "serialize", "serialize_file", "slice_byte_ranges", "uninstall",
+    "fits", "hash", "info", "install", "ls", "open", "open_set", "put", "recover",
+    "rename_tensors", "safe_open", "serialize", "serialize_file", "slice_byte_ranges", "uninstall",
 ]
 
 # Imported on first use: importing the package takes microseconds, importing typing (as numpy and
@@ -32,17 +34,19 @@ _LAZY.update(dict.fromkeys((
     "TensorSpec", "deserialize", "safe_open", "serialize", "serialize_file"), "_official"))
 _LAZY.update(dict.fromkeys((
     "check", "convert", "diff", "edit_metadata", "fits", "hash", "info", "ls", "open_set",
-    "recover", "rename_tensors", "slice_byte_ranges"), "_tools"))
+    "put", "recover", "rename_tensors", "slice_byte_ranges"), "_tools"))
 
 
 def __getattr__(name: str) -> object:
+    from importlib import import_module
+    if name == "dataset":
+        return import_module(".dataset", __name__)
     if name not in _LAZY:
         raise AttributeError("module %r has no attribute %r" % (__name__, name))
-    from importlib import import_module
     value: object = getattr(import_module("." + _LAZY[name], __name__), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_LAZY})
+    return sorted({*globals(), *__all__, *_LAZY, "dataset"})

@@ -3,9 +3,10 @@ This file is the contract between bindings/python/src and the Python modules."""
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Any, Literal, Protocol, SupportsIndex, Union, final
+from typing import Any, Literal, Protocol, SupportsIndex, TypeVar, Union, final, overload
 
-from ._types import TensorStats
+from ._types import ConvertResult, EditResult, TensorStats
+from .dataset._types import ShardFacts
 
 __version__: str
 DTYPES: dict[str, tuple[int, str]]
@@ -41,6 +42,8 @@ class _ReadAt(Protocol):
 class _FileLike(Protocol):
     def read(self, n: int, /) -> bytes: ...
     def seek(self, offset: int, whence: int = 0, /) -> int: ...
+class _Writable(Protocol):
+    def write(self, data: bytes, /) -> object: ...
 _Path = Union[str, bytes, PathLike[str], PathLike[bytes]]
 _Source = Union[str, PathLike[str], PathLike[bytes], bytes, bytearray, memoryview, _FileLike,
                 _ReadAt]
@@ -52,6 +55,7 @@ _Progress = Callable[[int, int | None], object] | None
 thread. An exception it raises cancels the work and is raised by the call. Signals are checked
 as often, also with None."""
 _Index = Any
+_T = TypeVar("_T")
 
 @final
 class File(Mapping[str, Tensor]):
@@ -65,21 +69,31 @@ class File(Mapping[str, Tensor]):
     def __eq__(self, other: object, /) -> bool:
         """Compares with mappings by names and Tensors; Files are equal only if identical."""
     def __hash__(self) -> int: ...
-    def keys(self, order: _Order = "offset") -> list[str]: ...  # type: ignore[override]
+    def keys(self, order: _Order = "offset") -> list[str]:  # type: ignore[override]
+        """"natural" sorts numbers in names as numbers: x2 before x10."""
     def items(self) -> list[tuple[str, Tensor]]: ...  # type: ignore[override]
     def values(self) -> list[Tensor]: ...  # type: ignore[override]
-    def get(self, name: str, default: Any = None) -> Any: ...  # type: ignore[override]
+    @overload
+    def get(self, name: str, default: None = None) -> Tensor | None: ...
+    @overload
+    def get(self, name: str, default: _T) -> Tensor | _T: ...
     def metadata(self) -> dict[str, str] | None:
         """None if there is no __metadata__. If shards disagree about a key, the first one wins."""
-    def numpy(self, names: Iterable[str] | None = None,
-              progress: _Progress = None) -> dict[str, Any]:
-        """Name -> numpy array: all in file order, or those in names, in that order. Arrays share
-        the memory of a mapped file, private to this process; otherwise the data are read."""
-    def torch(self, names: Iterable[str] | None = None,
-              progress: _Progress = None) -> dict[str, Any]:
-        """Name -> torch tensor on the CPU; as numpy."""
+    def numpy(self, names: Iterable[str] | None = None, progress: _Progress = None, *,
+              dtype: Any = None) -> dict[str, Any]:
+        """Name -> numpy array: all in file order, or those in names, in that order; names may be
+        patterns ("*", "?", "[a-z]", "[!a-z]"). Arrays share the memory of a mapped file, private
+        to this process; otherwise the data are read, in one pass. dtype: of numpy or torch, or a
+        name, to which tensors of its kind are converted, floats to a float, integers to an
+        integer. TensorNotFoundError for a name or pattern that nothing matches; SafetensorError
+        or OSError if reading fails; TypeError for a dtype that needs ml_dtypes."""
+    def torch(self, names: Iterable[str] | None = None, progress: _Progress = None, *,
+              device: Any = None, dtype: Any = None) -> dict[str, Any]:
+        """Name -> torch tensor, on the CPU or moved to a device, one at a time; as numpy. device:
+        any that torch knows; None: the CPU."""
     def ls_json(self, order: _Order = "offset") -> str: ...
-    def header(self, shard: int = 0) -> bytes: ...
+    def header(self, shard: int = 0) -> bytes:
+        """The JSON of the header as stored, with its spaces at the end. IndexError."""
     def memory(self, begin: int, end: int, shard: int = 0) -> Any:
         """Read-only buffer of bytes begin to end of the file, which must be inside its data: the
         memory of a mapped file, else a copy. For reading adjacent tensors at once, from the
@@ -87,12 +101,20 @@ class File(Mapping[str, Tensor]):
     @property
     def closed(self) -> bool: ...
     @property
-    def mapped(self) -> bool: ...
+    def mapped(self) -> bool:
+        """Whether all tensors are in memory: mapped, or in a buffer."""
     @property
-    def paths(self) -> list[str]: ...
+    def paths(self) -> list[str]:
+        """Of the shards; empty for a buffer or an object."""
     @property
-    def nbytes(self) -> int: ...
-    def close(self) -> None: ...
+    def nbytes(self) -> int:
+        """Of all tensors."""
+    def close(self) -> None:
+        """A second call does nothing. Afterwards all but `closed` raises ValueError; Tensors and
+        arrays remain valid."""
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By the path; the headers must be the same where it is unpickled."""
+    def _repr_html_(self) -> str: ...
     def __enter__(self) -> File: ...
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
                  trace: TracebackType | None, /) -> None: ...
@@ -132,11 +154,19 @@ class Tensor:
     def byte_ranges(self) -> list[tuple[int, int]]:
         """Half-open ranges of bytes in the file, in the order of the elements; adjacent ranges
         are joined."""
-    def tobytes(self) -> bytes: ...
+    def tobytes(self) -> bytes:
+        """A copy, packed, in C order, little-endian."""
     def read_into(self, buffer: Any, /) -> None:
         """Reads into a buffer of exactly nbytes: plain bytes, or elements of this dtype."""
-    def numpy(self) -> Any: ...
-    def torch(self) -> Any: ...
+    def item(self) -> bool | int | float | complex:
+        """The one element. ValueError for more or fewer."""
+    def numpy(self, *, dtype: Any = None) -> Any:
+        """A numpy.ndarray of this shape, which keeps its memory: the file's, if it is mapped and
+        aligned, writable and private to this process; else a copy made once. dtype: converts,
+        and copies unless it is the tensor's. TypeError for a dtype that needs ml_dtypes."""
+    def torch(self, *, device: Any = None, dtype: Any = None) -> Any:
+        """A torch.Tensor; on the CPU (device=None) with the memory that numpy() would share. The
+        shape's last dimension is half of this for F4. TypeError for a dtype that torch lacks."""
     def stats(self, *, threads: int = 0, progress: _Progress = None) -> TensorStats:
         """Statistics of the elements, as `safetensors ls --stats` shows them; of a slice, of what
         it selects. Sums are exact: neither threads nor order change a digit. threads: 0 is one
@@ -163,10 +193,10 @@ def open(source: _Source, *, mode: _Mode = "auto", level: _Level = "default",
 _Spec = tuple[str, str, Sequence[int], Any, Sequence[int] | None]
 _Link = Literal["replace", "follow", "refuse"]
 
-def save_file(path: _Path, specs: Iterable[_Spec], metadata: Mapping[str, str] | None = None, *,
-              sync: bool = True, align: int = 8, keep_order: bool = False, spare: int = 0,
-              overwrite: bool = True, link: _Link = "replace", progress: _Progress = None,
-              ) -> None: ...
+def save_file(path: _Path | _Writable, specs: Iterable[_Spec],
+              metadata: Mapping[str, str] | None = None, *, sync: bool = True, align: int = 8,
+              keep_order: bool = False, spare: int = 0, overwrite: bool = True,
+              link: _Link = "replace", progress: _Progress = None) -> None: ...
 def save_bytes(specs: Iterable[_Spec], metadata: Mapping[str, str] | None = None, *,
                align: int = 8, keep_order: bool = False) -> bytes: ...
 
@@ -175,48 +205,62 @@ class Writer:
     """Writes a file piece by piece; it appears complete at finish(), or not at all. With tensors
     (name, dtype, shape) the header is written first; otherwise space is reserved for it and
     tensors are added. As a context manager: finish, or abandon if the block raises."""
-    def __new__(cls, target: Any, tensors: Iterable[tuple[str, str, Sequence[int]]] | None = None,
+    def __new__(cls, target: _Path | _Writable,
+                tensors: Iterable[tuple[str, Any, Sequence[int]]] | Mapping[str, Any] | None = None,
                 metadata: Mapping[str, str] | None = None, *, sync: bool = True, align: int = 8,
                 keep_order: bool = False, header_room: int = 0, overwrite: bool = True,
                 link: _Link = "replace") -> Writer:
         """target: a path, or an object with write(bytes). With an object, tensors are written in
         the order of the plan; without tensors it must be able to seek, because the header at
-        the start of the file is written last."""
-    def add(self, name: str, dtype: str, shape: Sequence[int]) -> None: ...
+        the start of the file is written last. tensors: rows of name, dtype and shape; or a
+        mapping of names to tensors (ours, numpy's, torch's), whose dtypes and shapes count, or
+        to tuples of both. A dtype is a header's name, or one of numpy or torch."""
+    def add(self, name: str, dtype: Any, shape: Sequence[int]) -> None:
+        """A tensor after the others; only of a Writer made without tensors. SafetensorError for a
+        name that is there, or a dtype that the format lacks."""
     def write(self, name: str, data: Any) -> None:
-        """The next bytes of this tensor; data: a buffer, in C order, of plain bytes or of
-        little-endian elements of the tensor's dtype (of BF16 also of 16-bit integers)."""
-    def keys(self) -> list[str]: ...
-    def finish(self) -> None: ...
-    def abandon(self) -> None: ...
+        """The next elements of this tensor, in C order; data: a buffer of plain bytes or of
+        little-endian elements of the tensor's dtype (of BF16 also of 16-bit integers), with any
+        strides; or a tensor of torch of that dtype, on any device. A piece that is not packed is
+        copied, another is not. May be called several times for a tensor, and for tensors in any
+        order if the target can seek (else SafetensorError, out_of_order). ValueError for more
+        bytes than the tensor has, or another dtype; TensorNotFoundError."""
+    def keys(self) -> list[str]:
+        """In file order, in which an object that cannot seek takes them."""
+    def finish(self) -> None:
+        """Publishes the file, after waiting for the disk unless sync=False. SafetensorError
+        (incomplete) unless every tensor is complete: then nothing is published. OSError."""
+    def abandon(self) -> None:
+        """Removes what was written. Never raises; after finish it does nothing."""
     def __enter__(self) -> Writer: ...
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
                  trace: TracebackType | None, /) -> None: ...
 
 # ── Tools: results are the library's JSON text ──
 def info_json(source: _Source, full: bool = True, deep: bool = False) -> str: ...
-def fits(a: _Source, b: _Source) -> tuple[str, str]: ...
-def check_json(path: _Path, level: _Level = "default", deep: bool = False,
+def fits(a: _Source, b: _Source) -> tuple[
+    Literal["yes", "likely", "loads", "unknown", "no", "none"], str]: ...
+def check_json(path: _Path | _FileLike | _ReadAt, level: _Level = "default", deep: bool = False,
                progress: _Progress = None) -> str:
     """An invalid file is reported in the result, not raised."""
-def hash_json(path: _Path, algos: str = "sha256", threads: int = 0,
+def hash_json(path: _Path | _FileLike | _ReadAt, algos: str = "sha256", threads: int = 0,
               progress: _Progress = None) -> str: ...
 def diff_json(a: _Path, b: _Path, atol: float | None = None, rtol: float | None = None,
               header: bool = False, metadata: bool = True, progress: _Progress = None) -> str: ...
 def convert(path: _Path, output: _Path, dtype: str, *, names: Iterable[str] | None = None,
             saturate: bool = False, overrule_scales: bool = False, overwrite: bool = False,
             sync: bool = True, threads: int = 1, progress: _Progress = None,
-            dequantize: bool = False) -> dict[str, int]:
+            dequantize: bool = False) -> ConvertResult:
     """Returns the number of tensors by action ("cast", "same", "other", "scaled", "scale",
-    "dequantize", "drop"), and "bytes_before", "bytes_after". A model of several files becomes a folder, unless output ends
-    in .safetensors or .sft."""
+    "dequantize", "drop"), and "bytes_before", "bytes_after". A model of several files becomes a
+    folder, unless output ends in .safetensors or .sft."""
 def cast(data: Any, source: str, target: str, saturate: bool = False) -> bytearray: ...
 def edit(path: _Path, *, set: Mapping[str, str] | None = None, remove: Iterable[str] = (),
          rename: Mapping[str, str] | None = None, output: _Path | None = None,
          safe: bool = False, sync: bool = True, keep_mtime: bool = False, force: bool = False,
          link: _Link = "replace", dry_run: bool = False, progress: _Progress = None,
-         ) -> dict[str, Any]:
-    """Returns {"method", "header_before", "header_after", "spare", "file_after"}; {"method"} for an
+         put: Iterable[_Spec] = ()) -> EditResult:
+    """put: elements for tensors of the file, of the same dtype and shape. {"method"} alone for an
     index, whose own metadata are changed."""
 def recover(path: _Path) -> Literal["clean", "old", "new"]: ...
 
@@ -318,7 +362,7 @@ class Dataset:
     def mode(self) -> Literal["batch", "kv"] | None: ...
     @property
     def warnings(self) -> list[str]: ...
-    def shards(self) -> list[dict[str, Any]]:
+    def shards(self) -> list[ShardFacts]:
         """In the order of samples: name, bytes, samples, valid_samples, first_sample, tensors,
         shadowed, sha256."""
     def check_shard(self, number: int, /) -> None:
@@ -330,4 +374,4 @@ def dataset_verify(storage: Storage, path: str, deep: bool = False,
                    progress: _Progress = None) -> str: ...
 def dataset_gc(storage: Storage, path: str, grace: int = 86400, delete: bool = False) -> str: ...
 def dataset_compact(storage: Storage, path: str, warnings: list[str], target_bytes: int = 0,
-                    progress: _Progress = None) -> str: ...
+                    progress: _Progress = None, dry_run: bool = False) -> str: ...

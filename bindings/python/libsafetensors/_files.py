@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from . import _core
 from ._core import SafetensorError
+from ._types import Backend, BytesOptions, Level, Mode, SaveOptions, Unpack
 
-__all__ = ["HEADER_NAMES", "bytes_view", "check_metadata", "check_path", "check_type",
-           "header_name", "open_bytes", "open_file", "write_bytes", "write_file"]
+__all__ = ["HEADER_NAMES", "bytes_view", "check_metadata", "check_path", "check_target",
+           "check_type", "header_name", "open_bytes", "open_file", "write_bytes", "write_file"]
 
-_MODES: dict[str, Literal["auto", "read"]] = {"mmap": "auto", "pread": "read"}
+_MODES: dict[str, Mode] = {"mmap": "auto", "pread": "read"}
 # Their arrays get memory of their own with either backend; only torch shares the map.
 _OWN_MEMORY = ("numpy", "tensorflow", "jax", "mlx", "paddle")
 
@@ -64,6 +65,12 @@ def check_type(value: Any, kind: type, argument: str) -> None:
                         % (argument, found, kind.__name__))
 
 
+def check_target(filename: Any) -> None:
+    """TypeError unless filename is a path or has write()."""
+    if not hasattr(filename, "write"):
+        check_path(filename)
+
+
 def check_path(filename: Any) -> None:
     """TypeError unless filename is a path."""
     if not isinstance(filename, (str, bytes, os.PathLike)):
@@ -74,8 +81,8 @@ def check_path(filename: Any) -> None:
                         % (type(filename).__name__, hint))
 
 
-def open_file(source: Any, backend: str = "mmap", doing: str = "Error while deserializing header",
-              level: Literal["compat", "default", "strict"] = "default",
+def open_file(source: Any, backend: Backend = "mmap",
+              doing: str = "Error while deserializing header", level: Level = "default",
               framework: str = "numpy") -> _core.File:
     """_core.open with the official backends and messages. Only torch gets a mapped file.
     OSError is the subclass of its errno."""
@@ -144,7 +151,7 @@ def check_metadata(metadata: Any) -> dict[str, str] | None:
     return known
 
 
-def write_bytes(rows: Sequence[Any], metadata: Any, **options: Any) -> bytes:
+def write_bytes(rows: Sequence[Any], metadata: Any, **options: Unpack[BytesOptions]) -> bytes:
     """_core.save_bytes with the official messages."""
     try:
         return _core.save_bytes(rows, check_metadata(metadata), **options)
@@ -152,14 +159,16 @@ def write_bytes(rows: Sequence[Any], metadata: Any, **options: Any) -> bytes:
         raise reword(error, "Error while serializing") from None
 
 
-def write_file(rows: Sequence[Any], filename: Any, metadata: Any, *, progress: Any = None,
-               **options: Any) -> None:
+def write_file(rows: Sequence[Any], filename: Any, metadata: Any,
+               **options: Unpack[SaveOptions]) -> None:
     """_core.save_file with the official messages and with progress."""
     from ._progress import watch
+    progress = options.get("progress")
     metadata = check_metadata(metadata)
-    check_path(filename)
+    check_target(filename)
     try:
         with watch(progress, "saving") as tick:
-            _core.save_file(filename, rows, metadata, progress=tick, **options)
+            _core.save_file(filename, rows, metadata,
+                            **{**options, "progress": tick})  # type: ignore[arg-type]
     except SafetensorError as error:
         raise reword(error, "Error while serializing") from None

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any
 
 from . import _core
 from ._core import SafetensorError, TensorNotFoundError
@@ -18,8 +18,7 @@ from ._files import (bytes_view, check_path, check_type, header_name, open_file,
 from ._frameworks import FRAMEWORKS, check_device, maker
 from ._install import OFFICIAL_VERSION
 from ._slices import PySafeSlice, integer
-
-Path = str | os.PathLike[str]
+from ._types import Backend, Framework, Level, Order, Path
 
 __all__ = ["SafetensorError", "TensorSpec", "deserialize", "safe_open", "serialize",
            "serialize_file"]
@@ -44,16 +43,15 @@ class safe_open:
 
     __slots__ = ("_file", "_framework", "_device", "_make")
 
-    def __init__(self, filename: Path, framework: str, device: Any = "cpu", *,
-                 backend: str = "mmap",
-                 level: Literal["compat", "default", "strict"] = "default") -> None:
+    def __init__(self, filename: Path, framework: Framework, device: Any = "cpu", *,
+                 backend: Backend = "mmap", level: Level = "default") -> None:
         check_path(filename)
         if isinstance(filename, bytes):
             check_type(filename, str, "filename")
         self._begin(filename, framework, device, backend, level)
 
-    def _begin(self, source: Any, framework: str, device: Any, backend: str,
-               level: Literal["compat", "default", "strict"] = "default") -> None:
+    def _begin(self, source: Any, framework: Framework, device: Any, backend: Backend,
+               level: Level = "default") -> None:
         self._file: _core.File | None = None
         check_type(framework, str, "framework")
         known = FRAMEWORKS.get(framework)
@@ -89,7 +87,7 @@ class safe_open:
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
 
-    def keys(self, order: Literal["name", "offset", "natural", "header"] = "name") -> list[str]:
+    def keys(self, order: Order = "name") -> list[str]:
         """Names of the tensors: sorted, or in another order."""
         return self._open().keys(order)
 
@@ -138,8 +136,8 @@ class _safe_open_handle(safe_open):
 
     __slots__ = ()
 
-    def __init__(self, f: Any, framework: str, device: Any = "cpu", *,
-                 backend: str = "mmap") -> None:
+    def __init__(self, f: Any, framework: Framework, device: Any = "cpu", *,
+                 backend: Backend = "mmap") -> None:
         name = getattr(f, "name", None)
         named = isinstance(name, (str, bytes, os.PathLike)) and os.path.exists(name)
         self._begin(name if named else f, framework, device, backend)

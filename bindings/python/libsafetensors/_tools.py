@@ -1,18 +1,26 @@
-"""Tools that the official package lacks. Results are the library's JSON, parsed."""
+"""Tools that the official package lacks. Results are the library's JSON, parsed, and belong to the
+caller (docs/json.md explains their fields).
+
+Any thread may call them, several at a time; other threads run while files are read and written. A
+progress that raises cancels the work, and its exception is raised. None of them imports numpy or
+torch unless it is given their tensors."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from . import _core
+from ._arrays import dtype_name
 from ._progress import watch
-from ._types import Level, Link, Order, Path, Progress, parse
+from ._types import (CheckResult, ConvertResult, DiffResult, EditResult, FitsResult, HashResult,
+                     InfoResult, Level, Link, LsResult, OpenOptions, Order, Path, Progress, Source,
+                     Unpack, parse)
 
 __all__ = ["check", "convert", "diff", "edit_metadata", "fits", "hash", "info", "ls", "open_set",
-           "recover", "rename_tensors", "slice_byte_ranges"]
+           "put", "recover", "rename_tensors", "slice_byte_ranges"]
 
 
-def open_set(index_or_folder: Path, **options: Any) -> _core.File:
+def open_set(index_or_folder: Path, **options: Unpack[OpenOptions]) -> _core.File:
     """Opens all shards of a model as one, by its index.json, its folder or a single file. The
     same as libsafetensors.open, whose options it takes.
 
@@ -20,83 +28,99 @@ def open_set(index_or_folder: Path, **options: Any) -> _core.File:
     return _core.open(index_or_folder, **options)
 
 
-def ls(source: Any, order: Order = "offset") -> dict[str, Any]:
-    """Lists a file: tensors with dtype, shape and offsets, and metadata, as
-    "safetensors ls --json" does. source: anything libsafetensors.open takes, or a File.
-    Reads the header only."""
+def ls(source: Any, order: Order = "offset") -> LsResult:
+    """Lists a file: tensors with dtype, shape and offsets, as "safetensors ls --json" does. source:
+    anything libsafetensors.open takes, or a File. Reads the headers only. Raises as
+    libsafetensors.open."""
     if isinstance(source, _core.File):
-        return parse(source.ls_json(order))
-    with _core.open(source, mode="read") as file:
-        return parse(file.ls_json(order))
+        listed: LsResult = parse(source.ls_json(order))
+    else:
+        with _core.open(source, mode="read") as file:
+            listed = parse(file.ls_json(order))
+    return listed
 
 
-def info(source: Any, *, full: bool = True, deep: bool = False) -> dict[str, Any]:
+def info(source: Source, *, full: bool = True, deep: bool = False) -> InfoResult:
     """Describes a model: name, kind, architecture, base model, trigger words, licence and more,
-    each fact with its source. deep also reads tensor data that tell more; full=False leaves out
-    the details. Makes no network request.
+    each fact with its source. Reads the headers, files of the folder that are about the model, and
+    up to eight alpha scalars; deep also reads tensor data that tell more; full=False leaves
+    out the details. Makes no network request.
 
-    source: path of a file, folder or index.json, or an object with read and seek."""
-    return parse(_core.info_json(source, full=full, deep=deep))
+    source: path of a file, folder or index.json, or an object with read and seek. SafetensorError
+    for a file that is no model, OSError; what claims contradict is in "conflicts"."""
+    described: InfoResult = parse(_core.info_json(source, full=full, deep=deep))
+    return described
 
 
-def fits(a: Any, b: Any) -> dict[str, str]:
+def fits(a: Source, b: Source) -> FitsResult:
     """Whether two models are used together, one a checkpoint or another whole model, the other an
     adapter, embedding, ControlNet, VAE or text encoder; which comes first does not matter.
 
     fit: "yes", "likely", "loads" (made for another base), "unknown", "no", or "none" for kinds
-    that are not used together; reason: the facts that decide. a, b: as the source of info."""
+    that are not used together; reason: the facts that decide. a, b: as the source of info, with
+    the same cost and errors."""
     fit, reason = _core.fits(a, b)
     return {"fit": fit, "reason": reason}
 
 
-def check(path: Path, *, level: Level = "default", deep: bool = False,
-          progress: Progress = None) -> dict[str, Any]:
-    """Checks a file and returns every finding; an invalid file raises nothing. deep reads all
-    data and checks their values, too. OSError if the file cannot be read."""
+def check(path: Source, *, level: Level = "default", deep: bool = False,
+          progress: Progress = None) -> CheckResult:
+    """Checks a file or a model of several, and returns every finding; an invalid file raises
+    nothing: "ok" is False then. Reads the headers; deep reads all data, once, and checks their
+    values, too. path: also an object with read and seek, which is read from its start, in pieces
+    of a few MiB, and left where reading ended. OSError if the file cannot be read."""
     with watch(progress, "checking") as tick:
-        return parse(_core.check_json(path, level=level, deep=deep, progress=tick))
+        checked: CheckResult = parse(_core.check_json(path, level=level, deep=deep,
+                                                      progress=tick))
+    return checked
 
 
-def hash(path: Path, algos: str | Iterable[str] = "sha256", *, threads: int = 0,
-         progress: Progress = None) -> dict[str, Any]:
-    """Computes digests in one pass over the file. algos: names in a list or separated by commas,
-    as "safetensors hash --help" lists them. threads: 0 is one per processor."""
+def hash(path: Source, algos: str | Iterable[str] = "sha256", *, threads: int = 0,
+         progress: Progress = None) -> HashResult:
+    """Computes digests in one pass over the file, or over each shard of a model. algos: names in a
+    list or separated by commas, as "safetensors hash --help" lists them. threads: 0 is one per
+    processor. path: also an object with read and seek, which is read from its start, by one
+    thread. Holds a few MiB in memory.
+
+    Digests of a model are None in "computed" for a file that is none, and "model_error" says why.
+    ValueError for an unknown algorithm; OSError."""
     names = algos if isinstance(algos, str) else ",".join(algos)
     with watch(progress, "hashing") as tick:
-        return parse(_core.hash_json(path, names, threads, tick))
+        hashed: HashResult = parse(_core.hash_json(path, names, threads, tick))
+    return hashed
 
 
 def diff(a: Path, b: Path, *, atol: float | None = None, rtol: float | None = None,
-         header: bool = False, metadata: bool = True, progress: Progress = None) -> dict[str, Any]:
+         header: bool = False, metadata: bool = True, progress: Progress = None) -> DiffResult:
     """Compares two files or models. Values are compared bit by bit, or within atol + rtol * |b|
-    if either is given; header compares names, dtypes and shapes only; metadata=False ignores
-    metadata."""
+    if either is given; header compares names, dtypes and shapes only, and reads no data;
+    metadata=False ignores metadata. "same" is the answer. SafetensorError for an invalid file,
+    ValueError for tolerances below 0, OSError."""
     with watch(progress, "comparing") as tick:
-        return parse(_core.diff_json(a, b, atol=atol, rtol=rtol, header=header,
-                                      metadata=metadata, progress=tick))
-
-
-def _header_name(dtype: Any) -> str:
-    """Name in a header of a dtype given by that name or as one of numpy or torch."""
-    from ._files import HEADER_NAMES
-    name = str(getattr(dtype, "__name__", dtype)).rpartition(".")[2]
-    upper = name.upper()
-    return HEADER_NAMES.get(name, upper if upper in _core.DTYPES else name)
+        compared: DiffResult = parse(_core.diff_json(a, b, atol=atol, rtol=rtol, header=header,
+                                                     metadata=metadata, progress=tick))
+    return compared
 
 
 def convert(path: Path, output: Path, dtype: Any, *, names: Iterable[str] | None = None,
             saturate: bool = False, overrule_scales: bool = False, overwrite: bool = False,
             sync: bool = True, threads: int = 1, progress: Progress = None,
-            dequantize: bool = False) -> dict[str, int]:
+            dequantize: bool = False) -> ConvertResult:
     """Writes a model with its tensors converted to dtype ("BF16", "F8_E4M3", or a dtype of numpy or
     torch): the floats if dtype is one, the integers if it is one; with names exactly those.
-    saturate: values out of range become the nearest value instead of raising. overrule_scales:
-    convert also tensors with a scale, and the scales. dequantize: compute the values of quantised
-    tensors instead (docs/convert.md), drop their scales, and leave all others alone. threads: 0 is
-    one per processor. Metadata are kept, except for digests of the old data (sshs_model_hash,
-    sshs_legacy_hash, modelspec.hash_*). Returns the number of tensors by action."""
+    saturate: values out of range become the greatest finite one, not an infinity or a NaN.
+    overrule_scales: convert also tensors with a scale, and the scales. dequantize: compute the
+    values of quantised tensors instead (docs/convert.md), drop their scales, and leave all others
+    alone. threads: 0 is one per processor; each takes about 2.5 MiB of memory. overwrite: replace
+    an existing output, atomically. sync=False does not wait for the disk. Metadata are kept, except
+    for digests of the old data (sshs_model_hash, sshs_legacy_hash, modelspec.hash_*).
+
+    Returns the number of tensors by action, and the bytes before and after. ValueError
+    (cast_value) for a value that the dtype has no place for, such as a NaN in F4; TypeError
+    (cast_dtype); SafetensorError for an invalid file; FileExistsError; OSError. Nothing is
+    written if it raises."""
     with watch(progress, "converting") as tick:
-        return _core.convert(path, output, _header_name(dtype), names=names, saturate=saturate,
+        return _core.convert(path, output, dtype_name(dtype), names=names, saturate=saturate,
                              overrule_scales=overrule_scales, overwrite=overwrite, sync=sync,
                              threads=threads, progress=tick, dequantize=dequantize)
 
@@ -105,15 +129,17 @@ def edit_metadata(path: Path, set: Mapping[str, str] | None = None,
                   remove: Iterable[str] = (), *, output: Path | None = None, safe: bool = False,
                   sync: bool = True, keep_mtime: bool = False, force: bool = False,
                   link: Link = "replace", dry_run: bool = False,
-                  progress: Progress = None) -> dict[str, Any]:
+                  progress: Progress = None) -> EditResult:
     """Changes a file's metadata, in place if the header has enough spare bytes or the file system
     can insert some, otherwise by rewriting the file. safe always rewrites; output writes a new
     file instead; force changes a file with several hard links; dry_run changes nothing. For an
-    index.json, or a folder with one, the metadata are the index's own. If a key that begins with ss_
-    changes, sshs_legacy_hash is removed, unless it is set, too.
+    index.json, or a folder with one, the metadata are the index's own. If a key that begins with
+    ss_ changes, sshs_legacy_hash is removed, unless it is set, too.
 
     Returns {"method", "header_before", "header_after", "spare", "file_after"} (sizes in bytes);
-    {"method"} for an index."""
+    {"method"} for an index. SafetensorError for an invalid file; OSError, also if the file has
+    several hard links (hard_links) or another program is changing it (edit_busy). If it raises,
+    the file is as it was."""
     with watch(progress, "editing") as tick:
         return _core.edit(path, set=set, remove=remove, output=output, safe=safe, sync=sync,
                           keep_mtime=keep_mtime, force=force, link=link, dry_run=dry_run,
@@ -123,18 +149,108 @@ def edit_metadata(path: Path, set: Mapping[str, str] | None = None,
 def rename_tensors(path: Path, names: Mapping[str, str], *, output: Path | None = None,
                    safe: bool = False, sync: bool = True, keep_mtime: bool = False,
                    force: bool = False, link: Link = "replace", dry_run: bool = False,
-                   progress: Progress = None) -> dict[str, Any]:
+                   progress: Progress = None) -> EditResult:
     """Renames tensors, old -> new, leaving the data as they are, and removes sshs_legacy_hash, a
-    digest that covers the names. Arguments and result as for edit_metadata."""
+    digest that covers the names. Arguments and result as for edit_metadata; TensorNotFoundError,
+    and SafetensorError if two would have one name."""
     with watch(progress, "renaming") as tick:
         return _core.edit(path, rename=names, output=output, safe=safe, sync=sync,
                           keep_mtime=keep_mtime, force=force, link=link, dry_run=dry_run,
                           progress=tick)
 
 
-def recover(path: Path) -> str:
+def _rows_of(tensors: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
+    """Rows for _core of arrays of numpy, tensors of torch or Tensors, and the objects that own
+    their memory."""
+    import sys
+    torch = sys.modules.get("torch")
+    rows: list[Any] = []
+    kept: list[Any] = []
+    for name, value in tensors.items():
+        if torch is not None and isinstance(value, torch.Tensor):
+            from .torch import _plain_row
+            rows.append(_plain_row(name, value, kept))
+        elif isinstance(value, _core.Tensor):
+            rows.append((name, value.dtype, value.shape, value, None))
+        else:
+            from .numpy import _row
+            row = _row(name, value)
+            kept.append(row[5])
+            rows.append(row[:5])
+    return rows, kept
+
+
+def _kept_metadata(file: _core.File) -> dict[str, str] | None:
+    """The metadata without digests of the data, which change."""
+    metadata = file.metadata()
+    return metadata and {
+        key: value for key, value in metadata.items()
+        if key not in ("sshs_model_hash", "sshs_legacy_hash")
+        and not (key.startswith("modelspec.hash_") and key != "modelspec.hash_")}
+
+
+def _rewrite(path: Path, file: _core.File, rows: list[Any], sync: bool, link: Link,
+             progress: Progress) -> EditResult:
+    """Writes the file anew, with the rows in the place of the tensors of their names, others
+    after all tensors."""
+    given = {row[0]: row for row in rows}
+    merged = [given.pop(name, (name, tensor.dtype, tensor.shape, tensor, None))
+              for name, tensor in file.items()]
+    merged.extend(given.values())
+    with watch(progress, "writing") as tick:
+        _core.save_file(path, merged, _kept_metadata(file), keep_order=True, sync=sync, link=link,
+                        progress=tick)
+    with _core.open(path, mode="read") as written:
+        text = written.header()
+        return {"method": "copy", "header_before": len(file.header()), "header_after": len(text),
+                "spare": len(text) - len(text.rstrip(b" ")),
+                "file_after": 8 + len(text) + written.nbytes}
+
+
+def put(path: Path, tensors: Mapping[str, Any], *, safe: bool = False, sync: bool = True,
+        force: bool = False, link: Link = "replace", progress: Progress = None) -> EditResult:
+    """Writes tensors into an existing file: arrays of numpy, tensors of torch or Tensors of a File,
+    by name. Those that the file has are replaced, others are appended.
+
+    Arrays may have any strides; tensors of a device are copied to the CPU first, all at once. If
+    each replaces one of its dtype and shape, their bytes alone are written: in place, protected
+    by a journal, or, with safe or if they are many (64 MiB), to a copy. Otherwise the file is
+    rewritten, header included. Digests of the old data that the metadata record are removed
+    (sshs_model_hash, sshs_legacy_hash, modelspec.hash_*). The file is changed as a whole or not
+    at all. A File that is open keeps the old data if the file was rewritten. Do not change one
+    file from two threads or processes at once: the last rewrite wins. force changes a file with
+    several hard links; if it is rewritten, the other names keep the old data. Result as for
+    edit_metadata.
+
+    SafetensorError for an index or a dtype that the format lacks; ValueError for tensors without
+    memory of their own; TypeError; OSError."""
+    if not hasattr(tensors, "items"):
+        raise TypeError("tensors: expected a mapping of names to tensors, found %s"
+                        % type(tensors).__name__)
+    rows, kept = _rows_of(tensors)
+    # Changes nothing: recovers from an interrupted edit, and refuses links as an edit does.
+    _core.edit(path, force=force, link=link, sync=sync)
+    with _core.open(path) as file:
+        old = [file.get(row[0]) for row in rows]
+        same = all(one is not None and one.dtype == row[1] and one.shape == tuple(row[2])
+                   for one, row in zip(old, rows))
+        if not same and _is_one_file(path):
+            return _rewrite(path, file, rows, sync, link, progress)
+    with watch(progress, "writing") as tick:
+        return _core.edit(path, put=rows, safe=safe, sync=sync, force=force, link=link,
+                          progress=tick)
+
+
+def _is_one_file(path: Path) -> bool:
+    """Whether it is a file itself, and no index or folder."""
+    import os
+    return os.path.isfile(path) and not os.fspath(path).endswith(".index.json")
+
+
+def recover(path: Path) -> Literal["clean", "old", "new"]:
     """Recovers a file from an interrupted edit. Returns "clean" if there was none, else "old" or
-    "new", the state the file is in now."""
+    "new", the state the file is in now. OSError (edit_interrupted) if the journal does not belong
+    to the file, which is left alone then."""
     return _core.recover(path)
 
 
@@ -143,7 +259,8 @@ def slice_byte_ranges(source: Any, name: str, index: Any = ...) -> list[tuple[in
     elements, adjacent ones joined. Reads only the header.
 
     source: a File, or anything libsafetensors.open takes; index: integers, slices and Ellipsis
-    as in numpy. With several shards the ranges are in the tensor's own file."""
+    as in numpy. With several shards the ranges are in the tensor's own file. TensorNotFoundError,
+    IndexError, and SafetensorError for elements that do not begin and end at a byte."""
     if isinstance(source, _core.File):
         return source[name][index].byte_ranges()
     with _core.open(source, header_only=True) as file:

@@ -11,7 +11,7 @@ import contextlib
 import random
 import threading
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from typing import Any
 
 from daft import DataType
 from daft.io import DataSink
@@ -19,9 +19,10 @@ from daft.io.sink import WriteResult
 from daft.recordbatch import MicroPartition
 from daft.schema import Schema
 
-from ._types import Path, parse
+from ._types import Path, Unpack, parse
 from .dataset._engines import job_of, plain_batches
 from .dataset._job import Job
+from .dataset._types import Adopt, Manifest, WriteMode, WriteOptions
 from .dataset._write import settled
 
 __all__ = ["SafetensorsSink", "write_safetensors"]
@@ -70,14 +71,13 @@ class SafetensorsSink(DataSink):
     abort() removes them. Arguments as for libsafetensors.dataset.write. manifest: of the write,
     once it is done."""
 
-    def __init__(self, path: Path, *, mode: Literal["error", "append", "overwrite"] = "error",
-                 adopt: Literal["listing"] | None = None, sync: bool = True,
-                 **options: Any) -> None:
+    def __init__(self, path: Path, *, mode: WriteMode = "error", adopt: Adopt = None,
+                 sync: bool = True, **options: Unpack[WriteOptions]) -> None:
         self._how = path, mode, adopt, sync, options
         self._keyed = settled(options)[0].mode == "kv"
         self._job: Job | None = job_of(*self._how)  # checks the arguments now
         self._parts: _Parts | None = None
-        self.manifest: dict[str, Any] | None = None
+        self.manifest: Manifest | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_parts": None}
@@ -130,12 +130,10 @@ class SafetensorsSink(DataSink):
             job.abort([None])
 
 
-def write_safetensors(df: Any, path: Path, *,
-                      mode: Literal["error", "append", "overwrite"] = "error",
-                      adopt: Literal["listing"] | None = None, sync: bool = True,
-                      **options: Any) -> dict[str, Any]:
-    """Writes a daft.DataFrame as a dataset of safetensors; returns the manifest. Arguments as
-    for libsafetensors.dataset.write."""
+def write_safetensors(df: Any, path: Path, *, mode: WriteMode = "error", adopt: Adopt = None,
+                      sync: bool = True, **options: Unpack[WriteOptions]) -> Manifest:
+    """Writes a daft.DataFrame as a dataset of safetensors; returns the manifest. Arguments and
+    errors as for libsafetensors.dataset.write. A failed write leaves the old dataset unchanged."""
     sink = SafetensorsSink(path, mode=mode, adopt=adopt, sync=sync, **options)
     try:
         df.write_sink(sink)

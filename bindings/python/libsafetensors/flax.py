@@ -9,7 +9,7 @@ import numpy as np
 from jax import Array
 
 from . import numpy as _numpy
-from ._types import BytesOptions, Path, SaveOptions, Unpack
+from ._types import Backend, BytesOptions, SaveOptions, Source, Target, Unpack
 
 __all__ = ["save", "save_file", "load", "load_file"]
 
@@ -28,7 +28,7 @@ def save(tensors: Mapping[str, Array], metadata: Mapping[str, str] | None = None
     return _numpy.save(_to_numpy(tensors), metadata, **options)
 
 
-def save_file(tensors: Mapping[str, Array], filename: Path,
+def save_file(tensors: Mapping[str, Array], filename: Target,
               metadata: Mapping[str, str] | None = None, **options: Unpack[SaveOptions]) -> None:
     """Writes a file atomically. options: as for libsafetensors.numpy.save_file."""
     _numpy.save_file(_to_numpy(tensors), filename, metadata, **options)
@@ -39,6 +39,6 @@ def load(data: Any) -> dict[str, Array]:
     return _from_numpy(_numpy.load(data))
 
 
-def load_file(filename: Any, *, backend: str = "mmap") -> dict[str, Array]:
+def load_file(filename: Source, *, backend: Backend = "mmap") -> dict[str, Array]:
     """Arrays of a file, or of all shards of a folder or index.json."""
     return _from_numpy(_numpy.load_file(filename, backend=backend))

@@ -9,7 +9,7 @@ import mlx.core as mx
 import numpy as np
 
 from . import numpy as _numpy
-from ._types import BytesOptions, Path, SaveOptions, Unpack
+from ._types import Backend, BytesOptions, SaveOptions, Source, Target, Unpack
 
 __all__ = ["save", "save_file", "load", "load_file"]
 
@@ -35,7 +35,7 @@ def save(tensors: Mapping[str, mx.array], metadata: Mapping[str, str] | None = N
     return _numpy.save(_to_numpy(tensors), metadata, **options)
 
 
-def save_file(tensors: Mapping[str, mx.array], filename: Path,
+def save_file(tensors: Mapping[str, mx.array], filename: Target,
               metadata: Mapping[str, str] | None = None, **options: Unpack[SaveOptions]) -> None:
     """Writes a file atomically. options: as for libsafetensors.numpy.save_file."""
     _numpy.save_file(_to_numpy(tensors), filename, metadata, **options)
@@ -46,6 +46,6 @@ def load(data: Any) -> dict[str, mx.array]:
     return _from_numpy(_numpy.load(data))
 
 
-def load_file(filename: Any, *, backend: str = "mmap") -> dict[str, mx.array]:
+def load_file(filename: Source, *, backend: Backend = "mmap") -> dict[str, mx.array]:
     """Arrays of a file, or of all shards of a folder or index.json."""
     return _from_numpy(_numpy.load_file(filename, backend=backend))

@@ -18,7 +18,7 @@ from ._official import deserialize as deserialize
 from ._official import safe_open as safe_open
 from ._official import serialize as serialize
 from ._official import serialize_file as serialize_file
-from ._types import BytesOptions, Path, SaveOptions, Unpack
+from ._types import Backend, BytesOptions, Progress, SaveOptions, Source, Target, Unpack
 
 __all__ = ["save", "save_file", "load", "load_file"]
 
@@ -121,9 +121,10 @@ def save(tensor_dict: Mapping[str, np.ndarray[Any, Any]],
     return write_bytes(rows, metadata, **options)
 
 
-def save_file(tensor_dict: Mapping[str, np.ndarray[Any, Any]], filename: Path,
+def save_file(tensor_dict: Mapping[str, np.ndarray[Any, Any]], filename: Target,
               metadata: Mapping[str, str] | None = None, **options: Unpack[SaveOptions]) -> None:
-    """Writes a file atomically; a replaced file keeps its mode. Raises as save, and OSError.
+    """Writes a file atomically; a replaced file keeps its mode. An object with write(bytes)
+    instead of a path is written to in order. Raises as save, and OSError.
 
     options: sync (True; False does not wait for the disk), align, keep_order as for save,
     spare (bytes of header reserved for later edits), overwrite (True), link ("replace", "follow"
@@ -132,18 +133,24 @@ def save_file(tensor_dict: Mapping[str, np.ndarray[Any, Any]], filename: Path,
     write_file(rows, filename, metadata, **options)
 
 
-def load(data: Any) -> dict[str, np.ndarray[Any, Any]]:
-    """Arrays of a file in memory, given as any object with a buffer. Each owns its memory."""
+def load(data: Any, *, dtype: Any = None,
+         names: Iterable[str] | None = None) -> dict[str, np.ndarray[Any, Any]]:
+    """Arrays of a file in memory, given as any object with a buffer. Each owns its memory.
+    dtype, names: as for load_file."""
     with open_bytes(data) as file:
-        return file.numpy()
+        return file.numpy(names, dtype=dtype)
 
 
-def load_file(filename: Any, *, backend: str = "mmap", names: Iterable[str] | None = None,
-              progress: Any = None) -> dict[str, np.ndarray[Any, Any]]:
-    """Arrays of a file: all, or those in names. Each owns its memory, with either backend, so the
-    file may change afterwards; libsafetensors.open(filename).numpy() maps instead.
+def load_file(filename: Source, *, backend: Backend = "mmap", dtype: Any = None,
+              names: Iterable[str] | None = None,
+              progress: Progress = None) -> dict[str, np.ndarray[Any, Any]]:
+    """Arrays of a file: all, or those in names, which may be patterns ("*", "?", "[a-z]",
+    "[!a-z]"). Each owns its memory, with either backend, so the file may change afterwards;
+    libsafetensors.open(filename).numpy() maps instead. dtype: of numpy or torch, or a name such
+    as "BF16", to which tensors of its kind are converted, floats to a float, integers to an
+    integer; scales of quantised ones are not applied.
     filename: also a folder or an index.json, or an object with read and seek. progress: True
     or a function of bytes done and total."""
     from ._progress import watch
     with open_file(filename, backend) as file, watch(progress, "loading") as tick:
-        return file.numpy(names, tick)
+        return file.numpy(names, tick, dtype=dtype)

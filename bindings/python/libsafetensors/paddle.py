@@ -12,7 +12,7 @@ import paddle
 from . import numpy as _numpy
 from ._files import open_bytes, open_file, write_bytes, write_file
 from ._frameworks import PADDLE_BITS, check_device, paddle_integer, paddle_tensor
-from ._types import BytesOptions, Path, SaveOptions, Unpack
+from ._types import Backend, BytesOptions, SaveOptions, Source, Target, Unpack
 
 __all__ = ["save", "save_file", "load", "load_file"]
 
@@ -46,7 +46,7 @@ def save(tensors: Mapping[str, paddle.Tensor], metadata: Mapping[str, str] | Non
     return write_bytes(rows, metadata, **options)
 
 
-def save_file(tensors: Mapping[str, paddle.Tensor], filename: Path,
+def save_file(tensors: Mapping[str, paddle.Tensor], filename: Target,
               metadata: Mapping[str, str] | None = None, **options: Unpack[SaveOptions]) -> None:
     """Writes a file atomically. options: as for libsafetensors.numpy.save_file."""
     rows, kept = _rows(tensors)
@@ -60,8 +60,8 @@ def load(data: Any, device: Any = "cpu") -> dict[str, paddle.Tensor]:
         return {name: paddle_tensor(file[name], device) for name in file}
 
 
-def load_file(filename: Any, device: Any = "cpu", *,
-              backend: str = "mmap") -> dict[str, paddle.Tensor]:
+def load_file(filename: Source, device: Any = "cpu", *,
+              backend: Backend = "mmap") -> dict[str, paddle.Tensor]:
     """Tensors of a file, or of all shards of a folder or index.json, on a device."""
     device = check_device(device, "paddle")
     with open_file(filename, backend) as file:

@@ -7,15 +7,16 @@ This package must be installed on every node. See docs/ray.md.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from ray.data import Datasink
 from ray.data.block import BlockAccessor
 
-from ._types import Path, parse
+from ._types import Path, Unpack, parse
 from .dataset._engines import job_of, plain_batches
 from .dataset._job import Job
+from .dataset._types import Adopt, Manifest, WriteMode, WriteOptions
 from .dataset._write import settled
 
 __all__ = ["SafetensorsDatasink", "write_safetensors"]
@@ -27,13 +28,12 @@ class SafetensorsDatasink(Datasink):
 
     Arguments as for libsafetensors.dataset.write. manifest: of the write, once it is done."""
 
-    def __init__(self, path: Path, *, mode: Literal["error", "append", "overwrite"] = "error",
-                 adopt: Literal["listing"] | None = None, sync: bool = True,
-                 **options: Any) -> None:
+    def __init__(self, path: Path, *, mode: WriteMode = "error", adopt: Adopt = None,
+                 sync: bool = True, **options: Unpack[WriteOptions]) -> None:
         self._how = path, mode, adopt, sync, options
         self._keyed = settled(options)[0].mode == "kv"
         self._job: Job | None = job_of(*self._how)  # checks the arguments now
-        self.manifest: dict[str, Any] | None = None
+        self.manifest: Manifest | None = None
 
     def on_write_start(self, schema: Any = None) -> None:
         """Makes the job again: the dataset may have changed since."""
@@ -61,17 +61,19 @@ class SafetensorsDatasink(Datasink):
     @property
     def min_rows_per_write(self) -> int | None:
         """At least a full batch, because each task has a last batch of its own."""
-        given = {name.lower(): value for name, value in self._how[4].items()}
+        options: Mapping[str, Any] = self._how[4]
+        given = {name.lower(): value for name, value in options.items()}
         return None if self._keyed else int(given["batch_size"])
 
 
-def write_safetensors(dataset: Any, path: Path, *,
-                      mode: Literal["error", "append", "overwrite"] = "error",
-                      adopt: Literal["listing"] | None = None, sync: bool = True,
+def write_safetensors(dataset: Any, path: Path, *, mode: WriteMode = "error",
+                      adopt: Adopt = None, sync: bool = True,
                       ray_remote_args: dict[str, Any] | None = None,
-                      concurrency: int | None = None, **options: Any) -> dict[str, Any]:
-    """Writes a ray.data.Dataset as a dataset of safetensors; returns the manifest. Arguments as
-    for libsafetensors.dataset.write and Dataset.write_datasink."""
+                      concurrency: int | None = None,
+                      **options: Unpack[WriteOptions]) -> Manifest:
+    """Writes a ray.data.Dataset as a dataset of safetensors; returns the manifest. Arguments and
+    errors as for libsafetensors.dataset.write and Dataset.write_datasink. A failed write leaves
+    the old dataset unchanged."""
     sink = SafetensorsDatasink(path, mode=mode, adopt=adopt, sync=sync, **options)
     dataset.write_datasink(sink, ray_remote_args=ray_remote_args, concurrency=concurrency)
     assert sink.manifest is not None

@@ -22,7 +22,7 @@ from ._official import deserialize as deserialize
 from ._official import safe_open as safe_open
 from ._official import serialize as serialize
 from ._official import serialize_file as serialize_file
-from ._types import BytesOptions, Path, SaveOptions, Unpack
+from ._types import Backend, BytesOptions, Path, Progress, SaveOptions, Source, Target, Unpack
 
 __all__ = ["save", "save_file", "load", "load_file", "save_model", "load_model"]
 
@@ -278,6 +278,16 @@ def _row(name: str, tensor: torch.Tensor, kept: list[torch.Tensor]) -> tuple[Any
     return name, dtype, shape, (plain.data_ptr(), plain.nbytes), None
 
 
+def _plain_row(name: str, tensor: torch.Tensor, kept: list[torch.Tensor]) -> tuple[Any, ...]:
+    """_row of any tensor that can be saved, contiguous or not. ValueError for others."""
+    plain = tensor.detach()
+    if plain.layout == torch.strided:
+        plain = plain.contiguous()
+    _evaluate_tensors_for_save({name: plain})
+    kept.append(plain)
+    return _row(name, plain, kept)
+
+
 def save(tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str] | None = None,
          **options: Unpack[BytesOptions]) -> bytes:
     """Returns the bytes of a file. Raises as save_file.
@@ -290,10 +300,10 @@ def save(tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str] | None
                        **options)
 
 
-def save_file(tensors: Mapping[str, torch.Tensor], filename: Path,
+def save_file(tensors: Mapping[str, torch.Tensor], filename: Target,
               metadata: Mapping[str, str] | None = None, **options: Unpack[SaveOptions]) -> None:
     """Writes a file atomically; a replaced file keeps its mode. Tensors on a device are copied to
-    the CPU one at a time.
+    the CPU one at a time. An object with write(bytes) instead of a path is written to in order.
 
     ValueError for values that are not tensors, sparse or not contiguous; RuntimeError for tensors
     that share memory and for meta tensors; SafetensorError for a dtype the format lacks; OSError.
@@ -309,16 +319,17 @@ def save_file(tensors: Mapping[str, torch.Tensor], filename: Path,
                **options)
 
 
-def _stream(tensors: Mapping[str, torch.Tensor], filename: Path, metadata: Any, *,
-            progress: Any = None, spare: int = 0, **options: Any) -> None:
+def _stream(tensors: Mapping[str, torch.Tensor], filename: Target,
+            metadata: Mapping[str, str] | None, **options: Unpack[SaveOptions]) -> None:
     """save_file with one tensor in memory at a time."""
     from ._progress import watch
+    progress, spare = options.pop("progress", None), options.pop("spare", 0)
     plan = [(name, _dtype_name(name, tensor), _shape(tensor)) for name, tensor in tensors.items()]
     total = sum(tensor.nbytes for tensor in tensors.values())
     done = 0
     with watch(progress, "saving") as tick, \
             _core.Writer(filename, plan, check_metadata(metadata), header_room=spare,
-                         **options) as writer:
+                         **options) as writer:  # type: ignore[misc]
         for name in writer.keys():
             tensor = _on_cpu(name, tensors[name])
             writer.write(name, _memory(tensor))
@@ -348,10 +359,24 @@ def _to_ndarray(tensor: torch.Tensor) -> tuple[Any, torch.Tensor]:
 
 
 def _memory(tensor: torch.Tensor) -> Any:
-    """A buffer over the bytes of a contiguous CPU tensor, which must outlive it."""
+    """A buffer over the bytes of a contiguous CPU tensor, which it keeps alive."""
     import ctypes
     size = tensor.nbytes
-    return (ctypes.c_char * size).from_address(tensor.data_ptr()) if size else b""
+    if not size:
+        return b""
+    memory = (ctypes.c_char * size).from_address(tensor.data_ptr())
+    memory._tensor = tensor  # type: ignore[attr-defined]
+    return memory
+
+
+def _bytes_of(tensor: torch.Tensor, header: str) -> Any:
+    """A buffer of the elements for a Writer, whose tensor has this dtype; copied if the tensor
+    is not contiguous or on a device. Bytes may be those of any dtype. ValueError."""
+    _evaluate_tensors_for_save({"data": tensor})
+    if tensor.dtype not in (torch.uint8, torch.int8) and _NAMES.get(tensor.dtype) != header:
+        raise ValueError("expected elements of %s or plain bytes, found a tensor of %s: convert it"
+                         % (header, tensor.dtype))
+    return _memory(_on_cpu("data", tensor.detach().contiguous()))
 
 
 # ── Reading ──
@@ -373,34 +398,32 @@ def _view2torch(safeview: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, tor
     return found
 
 
-def load(data: Any) -> dict[str, torch.Tensor]:
-    """CPU tensors of a file in memory, given as any object with a buffer. Each owns its memory."""
+def load(data: Any, *, device: Any = "cpu", dtype: Any = None,
+         names: Iterable[str] | None = None) -> dict[str, torch.Tensor]:
+    """Tensors of a file in memory, given as any object with a buffer. Each owns its memory.
+    device, dtype, names: as for load_file."""
     with open_bytes(data) as file:
-        return file.torch()
+        return file.torch(names, device=device, dtype=dtype)
 
 
-def load_file(filename: Any, device: Any = "cpu", *, backend: str = "mmap",
-              names: Iterable[str] | None = None, progress: Any = None,
+def load_file(filename: Source, device: Any = "cpu", *, backend: Backend = "mmap",
+              dtype: Any = None, names: Iterable[str] | None = None, progress: Progress = None,
               ) -> dict[str, torch.Tensor]:
-    """Tensors of a file, all or those in names, on a device (any that torch knows).
+    """Tensors of a file, all or those in names, on a device (any that torch knows). names may be
+    patterns: "*", "?", "[a-z]", "[!a-z]".
+
+    dtype: of torch or numpy, or a name such as "BF16", to which tensors of its kind are
+    converted, floats to a float, integers to an integer; scales of quantised ones are not
+    applied.
 
     On the CPU they share the memory of the file, mapped privately; backend="pread" reads
     instead. filename: also a folder or an index.json, or an object with read and seek.
     progress: True or a function of bytes done and total."""
     from ._progress import watch
-    target = check_device(device, "torch")
+    check_device(device, "torch")
     file = open_file(filename, backend, framework="torch")
     with file, watch(progress, "loading") as tick:
-        if target is None:
-            return file.torch(names, tick)
-        chosen = [file[name] for name in (file if names is None else names)]
-        total, done, found = sum(tensor.nbytes for tensor in chosen), 0, {}
-        for tensor in chosen:
-            found[tensor.name] = tensor.torch().to(target)
-            done += tensor.nbytes
-            if tick is not None:
-                tick(done, total)
-        return found
+        return file.torch(names, tick, device=device, dtype=dtype)
 
 
 # ── Models ──
@@ -430,8 +453,8 @@ def save_model(model: torch.nn.Module, filename: Path,
                          "contiguous copies." % error) from None
 
 
-def load_model(model: torch.nn.Module, filename: Any, strict: bool = True, device: Any = "cpu",
-               *, backend: str = "mmap") -> tuple[set[str], list[str]]:
+def load_model(model: torch.nn.Module, filename: Source, strict: bool = True, device: Any = "cpu",
+               *, backend: Backend = "mmap") -> tuple[set[str], list[str]]:
     """Loads a file into a model. Of names that share one tensor in the model, one is enough.
 
     Returns the model's names that the file lacks, and the file's names that the model lacks;

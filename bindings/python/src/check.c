@@ -7,6 +7,7 @@
 typedef struct check_call {
     const char *path;
     sft_open_options open;
+    sft_source *again; /* instead of the path: to read the values from, if deep */
     bool deep;
     const sft_job *job;
     bool ok;
@@ -19,11 +20,19 @@ static bool is_answer(sft_code code) {
     return code >= 100 && code < 300;
 }
 
-static sft_code check_values(const check_call *check, sft_deep_counts *deep, sft_error *err) {
+static sft_code open_values(const check_call *check, sft_set **set, sft_error *err) {
     sft_set_options options = SFT_SET_OPTIONS_INIT;
-    sft_set *set = NULL;
+    sft_file *file = NULL;
     options.open = &check->open;
-    sft_code code = sft_set_open(check->path, &options, &set, err);
+    if (!check->again) return sft_set_open(check->path, &options, set, err);
+    sft_code code = sft_open_source(*check->again, &check->open, &file, err);
+    *check->again = sft_source_memory(NULL, 0);
+    return code ? code : sft_set_from_file(file, NULL, set, err);
+}
+
+static sft_code check_values(const check_call *check, sft_deep_counts *deep, sft_error *err) {
+    sft_set *set = NULL;
+    sft_code code = open_values(check, &set, err);
     if (code == SFT_OK) code = sft_set_check_deep(set, deep, check->job, err);
     sft_set_close(set);
     return code;
@@ -154,6 +163,23 @@ static sft_code check_scan(check_call *check, const sft_scan *scan, sft_sink *si
     sft_code code = do_deep ? check_values(check, &deep, err) : SFT_OK;
     if (code) return code;
     return sft_scan_json(scan, check->path, do_deep ? &deep : NULL, sink, err);
+}
+
+sft_code pysft_check_source(sft_source first, sft_source again, const char *name,
+                            sft_level level, bool deep, const sft_job *job, sft_buffer *text,
+                            sft_error *err) {
+    check_call check = { .path = name, .open = SFT_OPEN_OPTIONS_INIT, .again = &again,
+                         .deep = deep, .job = job, .ok = true, .first = SFT_ERROR_INIT };
+    sft_scan *scan = NULL;
+    memset(text, 0, sizeof *text);
+    sft_sink sink = sft_sink_memory(text);
+    check.open.mode = SFT_READ;
+    check.open.level = level;
+    sft_code code = sft_scan_open_source(first, &check.open, &scan, err);
+    if (code == SFT_OK) code = check_scan(&check, scan, &sink, err);
+    sft_scan_close(scan);
+    sft_source_close(&again);
+    return code;
 }
 
 sft_code pysft_check(const char *path, sft_level level, bool deep, const sft_job *job,

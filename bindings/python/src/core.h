@@ -12,6 +12,7 @@
 #include "safetensors_set.h"
 
 #include <stdatomic.h>
+#include <structmember.h>
 
 typedef struct pysft_state pysft_state;
 
@@ -61,6 +62,15 @@ pysft_state *pysft_state_from(PyObject *self);
 
 /* Makes a heap type from a spec and adds it to the module and its state. 0 or -1. */
 int pysft_type_add(PyObject *module, PyType_Spec *spec, pysft_type which);
+
+/* Members of a type whose objects may be weakly referenced: `field` is a PyObject *, NULL at
+ * first, passed to pysft_weakrefs_clear before anything is released. */
+#define PYSFT_WEAKREFS(object_type, field) \
+    { { "__weaklistoffset__", T_PYSSIZET, offsetof(object_type, field), READONLY, NULL }, \
+      { NULL, 0, 0, 0, NULL } }
+static inline void pysft_weakrefs_clear(PyObject *object, PyObject *weakrefs) {
+    if (weakrefs) PyObject_ClearWeakRefs(object);
+}
 
 /* Allocates a zeroed object in tp_new; frees it at the end of tp_dealloc. */
 PyObject *pysft_object_new(PyTypeObject *type);
@@ -119,6 +129,13 @@ PyObject *pysft_import(const char *module, const char *name);
 /* Calls a module's function with one argument, which is borrowed and may be NULL after a
  * failure. */
 PyObject *pysft_import_call(const char *module, const char *name, PyObject *argument);
+/* The same with a tuple of arguments, which is consumed and may be NULL after a failure. */
+PyObject *pysft_import_apply(const char *module, const char *name, PyObject *args);
+
+/* The package's own modules for what is said better in Python: conversions of arrays, and how
+ * objects are shown and pickled. */
+#define PYSFT_ARRAYS "libsafetensors._arrays"
+#define PYSFT_VIEWS "libsafetensors._views"
 
 /* ── Arguments ───────────────────────────────────────────────────────────── */
 

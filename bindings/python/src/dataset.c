@@ -132,7 +132,7 @@ static PyObject *dataset_ls(PyObject *object, PyObject *args) {
     if (given != Py_None && !(keys = PyFrozenSet_New(given))) return NULL;
     sft_sink sink = pysft_text_sink(&text);
     Py_BEGIN_ALLOW_THREADS
-    code = sft_dataset_ls_json(self->dataset, path, keys ? key_wanted : NULL, keys, &sink,
+    code = sft_dataset_ls_json(self->dataset, NULL, path, keys ? key_wanted : NULL, keys, &sink,
                                &err);
     code = pysft_sink_end(&sink, code, &err);
     Py_END_ALLOW_THREADS
@@ -241,7 +241,7 @@ static PyObject *dataset_verify(PyObject *module, PyObject *args, PyObject *kwar
         report_begin(&call, module) < 0)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    code = sft_dataset_verify_json(call.storage, deep != 0, call.path, &call.sink, &whole,
+    code = sft_dataset_verify_json(call.storage, deep != 0, NULL, call.path, &call.sink, &whole,
                                    &call.job.job, &call.err);
     code = pysft_sink_end(&call.sink, code, &call.err);
     Py_END_ALLOW_THREADS
@@ -267,22 +267,29 @@ static PyObject *dataset_gc(PyObject *module, PyObject *args, PyObject *kwargs) 
 }
 
 static PyObject *dataset_compact(PyObject *module, PyObject *args, PyObject *kwargs) {
-    static char *words[] = { "storage", "path", "warnings", "target_bytes", "progress", NULL };
+    static char *words[] = { "storage", "path", "warnings", "target_bytes", "progress",
+                             "dry_run", NULL };
     report_call call = { .progress = NULL };
+    sft_compact_options options = SFT_COMPACT_OPTIONS_INIT;
     unsigned long long target = 0;
     PyObject *warnings;
     sft_code code;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OsO|KO:dataset_compact", words, &call.object,
-                                     &call.path, &warnings, &target, &call.progress))
+    int dry_run = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OsO|KOp:dataset_compact", words, &call.object,
+                                     &call.path, &warnings, &target, &call.progress, &dry_run))
         return NULL;
     if (!PyList_Check(warnings)) {
         PyErr_SetString(PyExc_TypeError, "warnings: expected a list");
         return NULL;
     }
     if (report_begin(&call, module) < 0) return NULL;
+    options.target_bytes = target;
+    options.dry_run = dry_run != 0;
+    options.warn = pysft_warn_note;
+    options.warn_ctx = warnings;
     Py_BEGIN_ALLOW_THREADS
-    code = sft_dataset_compact_json(call.storage, target, call.path, &call.sink, pysft_warn_note,
-                               warnings, &call.job.job, &call.err);
+    code = sft_dataset_compact_json(call.storage, &options, call.path, &call.sink, &call.job.job,
+                                    &call.err);
     code = pysft_sink_end(&call.sink, code, &call.err);
     Py_END_ALLOW_THREADS
     return report_end(&call, code);
@@ -297,7 +304,7 @@ static PyMethodDef dataset_functions[] = {
       "What `dataset gc --json` prints." },
     { "dataset_compact", PYSFT_KEYWORDS(dataset_compact),
       "dataset_compact($module, /, storage, path, warnings, target_bytes=0,\n"
-      " progress=None)\n--\n\n"
+      " progress=None, dry_run=False)\n--\n\n"
       "What `dataset compact --json` prints." },
     { NULL, NULL, 0, NULL },
 };

@@ -1,5 +1,5 @@
 /* Changes metadata and tensor names of an existing file. */
-#include "tools.h"
+#include "specs.h"
 
 #include <string.h>
 
@@ -8,6 +8,7 @@ typedef struct edit_call {
     pysft_path path, output; /* output.text is NULL to edit in place */
     pysft_pairs set, rename;
     pysft_names removed;
+    pysft_parts put;
     sft_edit_options options;
     sft_path_options saving;
     bool dry_run;
@@ -15,6 +16,18 @@ typedef struct edit_call {
 } edit_call;
 
 /* ── The changes ── */
+
+/* The file's tensor must have the dtype and shape of the new one. */
+static sft_code put_tensor(const edit_call *call, sft_edit *edit, size_t i, sft_error *err) {
+    const sft_spec *spec = &call->put.specs.items[i];
+    const sft_tensor *old = sft_file_find(sft_edit_file(edit), spec->name);
+    bool fits = old && old->dtype == spec->dtype && old->rank == spec->rank;
+    for (uint32_t d = 0; fits && d < spec->rank; d++) fits = old->shape[d] == spec->shape[d];
+    if (old && !fits)
+        return pysft_error_tensor(err, SFT_SIZE_MISMATCH, spec->name,
+                                  "expected the dtype and shape that the file has, found others");
+    return sft_edit_put(edit, spec->name, &call->put.sources[i], err);
+}
 
 static sft_code ask_changes(const edit_call *call, sft_edit *edit, sft_error *err) {
     sft_code code = SFT_OK;
@@ -24,6 +37,8 @@ static sft_code ask_changes(const edit_call *call, sft_edit *edit, sft_error *er
         code = sft_edit_set(edit, call->set.at[i].key, call->set.at[i].value, err);
     for (size_t i = 0; code == SFT_OK && i < call->rename.count; i++)
         code = sft_edit_rename(edit, call->rename.at[i].key, call->rename.at[i].value, err);
+    for (size_t i = 0; code == SFT_OK && i < call->put.specs.count; i++)
+        code = put_tensor(call, edit, i, err);
     return code;
 }
 
@@ -106,6 +121,10 @@ static PyObject *run_index(edit_call *call) {
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
     bool changed = false;
+    if (call->put.specs.count)
+        return pysft_raise_code(call->state, SFT_BAD_ARGUMENT,
+                                "expected one file whose tensors to replace, found an index",
+                                call->path.text);
     if (call->rename.count)
         return pysft_raise_code(call->state, SFT_BAD_ARGUMENT,
                                 "expected one file whose tensors to rename, found an index, which "
@@ -146,19 +165,20 @@ static void edit_end(edit_call *call) {
     pysft_pairs_free(&call->set);
     pysft_pairs_free(&call->rename);
     pysft_names_free(&call->removed);
+    pysft_parts_drop(&call->put);
 }
 
 static PyObject *edit(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "path", "set", "remove", "rename", "output", "safe", "sync",
-                             "keep_mtime", "force", "link", "dry_run", "progress", NULL };
+                             "keep_mtime", "force", "link", "dry_run", "progress", "put", NULL };
     PyObject *path, *set = NULL, *removed = NULL, *rename = NULL, *output = NULL, *link = NULL;
-    PyObject *progress = NULL, *done = NULL;
+    PyObject *progress = NULL, *put = NULL, *done = NULL;
     int safe = 0, sync = 1, keep_mtime = 0, force = 0, dry_run = 0;
     edit_call call = { .state = pysft_state_of(module), .options = SFT_EDIT_OPTIONS_INIT,
                        .saving = SFT_PATH_OPTIONS_INIT };
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOOOppppOpO:edit", words, &path, &set,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOOOppppOpOO:edit", words, &path, &set,
                                      &removed, &rename, &output, &safe, &sync, &keep_mtime,
-                                     &force, &link, &dry_run, &progress)
+                                     &force, &link, &dry_run, &progress, &put)
         || pysft_link_of(link, &call.options.link) < 0)
         return NULL;
     call.options.safe = safe != 0;
@@ -169,7 +189,8 @@ static PyObject *edit(PyObject *module, PyObject *args, PyObject *kwargs) {
     call.saving.link = call.options.link;
     call.saving.no_clobber = !force;
     call.dry_run = dry_run != 0;
-    if (edit_begin(&call, path, set, removed, rename, output) == 0) {
+    if (edit_begin(&call, path, set, removed, rename, output) == 0
+        && (!put || pysft_parts_take(call.state, put, &call.put))) {
         /* The input is not changed, so its hard links and symbolic links do not matter. */
         if (call.output.text) call.options.force = true;
         if (call.output.text) call.options.link = SFT_LINK_FOLLOW;
@@ -207,8 +228,8 @@ int pysft_edit_add(PyObject *module) {
         { "edit", PYSFT_KEYWORDS(edit),
           "edit($module, /, path, *, set=None, remove=(), rename=None, output=None,\n"
           " safe=False, sync=True, keep_mtime=False, force=False, link='replace',\n"
-          " dry_run=False, progress=None)\n--\n\n"
-          "Change metadata and tensor names; tensor data are unchanged." },
+          " dry_run=False, progress=None, put=())\n--\n\n"
+          "Change metadata, tensor names and the elements of tensors." },
         { "recover", PYSFT_KEYWORDS(recover),
           "recover($module, /, path)\n--\n\n"
           "Recover a file from an interrupted edit." },

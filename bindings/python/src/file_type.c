@@ -5,6 +5,8 @@ typedef struct {
     PyObject_HEAD
     atomic_flag busy;   /* held while `store` is accessed */
     pysft_store *store; /* NULL when closed */
+    PyObject *how;      /* to open it again; or NULL */
+    PyObject *weakrefs;
 } FileObject;
 
 static pysft_store *swap_store(FileObject *self, bool take) {
@@ -31,7 +33,7 @@ static bool is_closed(PyObject *self) {
     return store == NULL;
 }
 
-PyObject *pysft_file_new(pysft_state *state, pysft_store *store) {
+PyObject *pysft_file_new(pysft_state *state, pysft_store *store, PyObject *how) {
     FileObject *self = PyObject_GC_New(FileObject, state->types[PYSFT_TYPE_FILE]);
     if (!self) {
         pysft_store_drop(store);
@@ -39,23 +41,28 @@ PyObject *pysft_file_new(pysft_state *state, pysft_store *store) {
     }
     atomic_flag_clear(&self->busy);
     self->store = store;
+    self->how = how ? Py_NewRef(how) : NULL;
+    self->weakrefs = NULL;
     PyObject_GC_Track(self);
     return (PyObject *)self;
 }
 
 static int file_traverse(PyObject *object, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(object));
+    Py_VISIT(((FileObject *)object)->how);
     return pysft_store_visit(((FileObject *)object)->store, visit, arg);
 }
 
 static int file_clear(PyObject *object) {
     pysft_store_drop(swap_store((FileObject *)object, true));
+    Py_CLEAR(((FileObject *)object)->how);
     return 0;
 }
 
 static void file_dealloc(PyObject *object) {
     PyTypeObject *type = Py_TYPE(object);
     PyObject_GC_UnTrack(object);
+    pysft_weakrefs_clear(object, ((FileObject *)object)->weakrefs);
     (void)file_clear(object);
     PyObject_GC_Del(object);
     Py_DECREF(type);
@@ -324,68 +331,62 @@ static PyObject *file_ls_json(PyObject *object, PyObject *args, PyObject *kwargs
 
 /* ── Arrays ──────────────────────────────────────────────────────────────── */
 
-static PyObject *arrays_of(PyObject *object, PyObject *args, PyObject *kwargs, bool torch) {
-    static char *keywords[] = { "names", "progress", NULL };
-    PyObject *names = Py_None, *progress = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, torch ? "|OO:torch" : "|OO:numpy", keywords,
-                                     &names, &progress))
-        return NULL;
+/* Whether a name that the file lacks may be a pattern. */
+static bool is_pattern(PyObject *object, PyObject *name) {
+    static const char signs[] = "*?[";
+    if (!PyUnicode_Check(name) || file_contains(object, name) != 0) return false;
+    for (const char *sign = signs; *sign; sign++)
+        if (PyUnicode_FindChar(name, (Py_UCS4)*sign, 0, PyUnicode_GetLength(name), 1) >= 0)
+            return true;
+    return false;
+}
+
+/* New reference to the names without patterns, each of which becomes the names that match it. */
+static PyObject *names_without_patterns(PyObject *object, PyObject *names) {
+    if (names == Py_None || PyUnicode_Check(names)) return Py_NewRef(names);
+    PyObject *given = PySequence_Tuple(names);
+    for (Py_ssize_t i = 0; given && i < PyTuple_Size(given); i++) {
+        if (!is_pattern(object, PyTuple_GetItem(given, i))) continue;
+        pysft_replace(&given, pysft_import_apply(PYSFT_ARRAYS, "matching",
+                                                 Py_BuildValue("(OO)", object, given)));
+        break;
+    }
+    return given;
+}
+
+static PyObject *arrays_of(PyObject *object, PyObject *names, PyObject *progress, bool torch) {
+    PyObject *dict = NULL;
     pysft_store *store = hold(object);
-    if (!store) return NULL;
-    PyObject *dict = pysft_batch(pysft_state_from(object), store, names, torch, progress);
+    PyObject *chosen = store ? names_without_patterns(object, names) : NULL;
+    if (chosen) dict = pysft_batch(pysft_state_from(object), store, chosen, torch, progress);
+    Py_XDECREF(chosen);
     pysft_store_drop(store);
     return dict;
 }
 
 static PyObject *file_numpy(PyObject *object, PyObject *args, PyObject *kwargs) {
-    return arrays_of(object, args, kwargs, false);
+    static char *keywords[] = { "names", "progress", "dtype", NULL };
+    PyObject *names = Py_None, *progress = Py_None, *dtype = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO$O:numpy", keywords, &names, &progress,
+                                     &dtype))
+        return NULL;
+    if (dtype == Py_None) return arrays_of(object, names, progress, false);
+    return pysft_import_apply(PYSFT_ARRAYS, "numpy_arrays",
+                              Py_BuildValue("(OOOO)", object, names, progress, dtype));
 }
 
 static PyObject *file_torch(PyObject *object, PyObject *args, PyObject *kwargs) {
-    return arrays_of(object, args, kwargs, true);
+    static char *keywords[] = { "names", "progress", "device", "dtype", NULL };
+    PyObject *names = Py_None, *progress = Py_None, *device = Py_None, *dtype = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO$OO:torch", keywords, &names, &progress,
+                                     &device, &dtype))
+        return NULL;
+    if (device == Py_None && dtype == Py_None) return arrays_of(object, names, progress, true);
+    return pysft_import_apply(PYSFT_ARRAYS, "torch_tensors",
+                              Py_BuildValue("(OOOOO)", object, names, progress, device, dtype));
 }
 
 /* ── Memory ──────────────────────────────────────────────────────────────── */
-
-static PyObject *read_memory(pysft_state *state, const pysft_store *store, size_t shard,
-                             uint64_t begin, uint64_t len) {
-    const sft_file *file = sft_set_shard_at(pysft_store_set(store), shard);
-    const uint64_t most = UINT64_C(8) << 20; /* between two looks at signals */
-    sft_error err = SFT_ERROR_INIT;
-    sft_code code = SFT_OK;
-    pysft_store *block = pysft_store_block(len);
-    if (!block) return PyErr_NoMemory();
-    char *into = pysft_store_bytes(block);
-    for (uint64_t done = 0; code == SFT_OK && done < len; done += most) {
-        uint64_t now = len - done < most ? len - done : most;
-        Py_BEGIN_ALLOW_THREADS
-        code = sft_read_bytes(file, begin + done, into + done, (size_t)now, &err);
-        Py_END_ALLOW_THREADS
-        if (code == SFT_OK && PyErr_CheckSignals() < 0) code = SFT_CANCELLED;
-    }
-    PyObject *memory = code == SFT_OK ? pysft_memory_new(state, block, into, len, false)
-                                      : pysft_raise(state, &err, pysft_store_path(store));
-    pysft_store_drop(block);
-    return memory;
-}
-
-static PyObject *memory_of(pysft_state *state, pysft_store *store, Py_ssize_t shard,
-                           uint64_t begin, uint64_t end) {
-    sft_set *set = pysft_store_set(store);
-    if (shard < 0 || (size_t)shard >= sft_set_shard_count(set))
-        return PyErr_Format(PyExc_IndexError, "there is no shard %zd", shard);
-    const sft_file *file = sft_set_shard_at(set, (size_t)shard);
-    uint64_t first = sft_file_data_offset(file), bytes = sft_file_data_bytes(file);
-    if (begin > end || begin < first || end - first > bytes)
-        return PyErr_Format(PyExc_ValueError,
-                            "expected bytes from %llu to %llu, found %llu to %llu",
-                            (unsigned long long)first, (unsigned long long)(first + bytes),
-                            (unsigned long long)begin, (unsigned long long)end);
-    bool writable;
-    char *base = pysft_store_base(store, (size_t)shard, &writable);
-    if (!base) return read_memory(state, store, (size_t)shard, begin, end - begin);
-    return pysft_memory_new(state, store, base + (begin - first), end - begin, false);
-}
 
 static PyObject *file_memory(PyObject *object, PyObject *args, PyObject *kwargs) {
     static char *names[] = { "begin", "end", "shard", NULL };
@@ -397,7 +398,7 @@ static PyObject *file_memory(PyObject *object, PyObject *args, PyObject *kwargs)
         return NULL;
     pysft_store *store = hold(object);
     PyObject *memory =
-        store ? memory_of(pysft_state_from(object), store, shard, begin, end) : NULL;
+        store ? pysft_file_memory(pysft_state_from(object), store, shard, begin, end) : NULL;
     pysft_store_drop(store);
     return memory;
 }
@@ -478,6 +479,18 @@ static PyObject *file_repr(PyObject *object) {
     return text;
 }
 
+static PyObject *file_html(PyObject *object, PyObject *none) {
+    (void)none;
+    return pysft_import_call(PYSFT_VIEWS, "file_html", object);
+}
+
+static PyObject *file_reduce(PyObject *object, PyObject *none) {
+    PyObject *how = ((FileObject *)object)->how;
+    (void)none;
+    return pysft_import_apply(PYSFT_VIEWS, "reduce_file",
+                              Py_BuildValue("(OO)", object, how ? how : Py_None));
+}
+
 static PyGetSetDef file_getset[] = {
     { "closed", get_closed, NULL, "Whether close() was called.", NULL },
     { "mapped", get_mapped, NULL, "Whether all tensors are in memory already.", NULL },
@@ -500,14 +513,18 @@ static PyMethodDef file_methods[] = {
       "metadata($self, /)\n--\n\n"
       "Dict of str to str, or None without __metadata__. If shards disagree, the first one wins." },
     { "numpy", PYSFT_KEYWORDS(file_numpy),
-      "numpy($self, /, names=None, progress=None)\n--\n\n"
-      "Dict of name -> numpy array, for all tensors or those in names. Arrays share the memory\n"
-      "of a mapped file, private to this process; otherwise the data are read, once per call.\n"
+      "numpy($self, /, names=None, progress=None, *, dtype=None)\n--\n\n"
+      "Dict of name -> numpy array, for all tensors or those in names, which may be patterns\n"
+      "('*', '?', '[a-z]', '[!a-z]'). Arrays share the memory of a mapped file, private to this\n"
+      "process; otherwise the data are read, once per call.\n"
+      "dtype: of numpy or torch, or a name ('BF16', 'bfloat16'), to which tensors of its kind\n"
+      "are converted: floats to a float, integers to an integer.\n"
       "progress: called with bytes done and total about ten times a second, or None.\n"
       "TensorNotFoundError; SafetensorError or OSError if reading fails." },
     { "torch", PYSFT_KEYWORDS(file_torch),
-      "torch($self, /, names=None, progress=None)\n--\n\n"
-      "Dict of name -> torch tensor on the CPU; see numpy." },
+      "torch($self, /, names=None, progress=None, *, device=None, dtype=None)\n--\n\n"
+      "Dict of name -> torch tensor, on the CPU or on a device that torch knows, one at a time;\n"
+      "see numpy." },
     { "ls_json", PYSFT_KEYWORDS(file_ls_json),
       "ls_json($self, /, order='offset')\n--\n\nWhat \"safetensors ls --json\" prints." },
     { "header", PYSFT_KEYWORDS(file_header),
@@ -523,8 +540,16 @@ static PyMethodDef file_methods[] = {
     { "__enter__", file_enter, METH_NOARGS, "__enter__($self, /)\n--\n\nThe File itself." },
     { "__exit__", file_exit, METH_VARARGS,
       "__exit__($self, kind, value, trace, /)\n--\n\nClose it." },
+    { "__reduce__", file_reduce, METH_NOARGS,
+      "__reduce__($self, /)\n--\n\n"
+      "Pickled by its path. Where it is unpickled the headers must be the same (ValueError).\n"
+      "TypeError for a buffer or an object." },
+    { "_repr_html_", file_html, METH_NOARGS,
+      "_repr_html_($self, /)\n--\n\nA table of the tensors, for notebooks." },
     { NULL, NULL, 0, NULL },
 };
+
+static PyMemberDef file_members[] = PYSFT_WEAKREFS(FileObject, weakrefs);
 
 static PyType_Slot file_slots[] = {
     { Py_tp_doc, "An open model: one file, or all shards of one; made by open().\n\n"
@@ -537,6 +562,7 @@ static PyType_Slot file_slots[] = {
     { Py_tp_richcompare, file_compare },
     { Py_tp_hash, file_hash },
     { Py_tp_iter, file_iter },
+    { Py_tp_members, file_members },
     { Py_tp_getset, file_getset },
     { Py_tp_methods, file_methods },
     { Py_mp_length, file_len },

@@ -1,6 +1,25 @@
 /* open(). */
 #include "piece.h"
 
+/* The path and the options, to open the File again; NULL with an exception. */
+static PyObject *how_of(PyObject *source, PyObject *kwargs) {
+    PyObject *options = kwargs ? PyDict_Copy(kwargs) : PyDict_New();
+    if (options && kwargs && PyDict_DelItemString(options, "source") < 0) PyErr_Clear();
+    PyObject *how = options ? PyTuple_Pack(2, source, options) : NULL;
+    Py_XDECREF(options);
+    return how;
+}
+
+static PyObject *new_file(pysft_state *state, pysft_store *store, PyObject *source,
+                          PyObject *kwargs) {
+    bool is_path = !PyObject_CheckBuffer(source) && !pysft_is_source(source);
+    PyObject *how = is_path ? how_of(source, kwargs) : NULL, *file = NULL;
+    if (how || !is_path) file = pysft_file_new(state, store, how);
+    else pysft_store_drop(store);
+    Py_XDECREF(how);
+    return file;
+}
+
 static PyObject *core_open(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *names[] = { "source",      "mode",             "level", "legacy",
                              "header_only", "max_header_bytes", "beneath", NULL };
@@ -24,7 +43,7 @@ static PyObject *core_open(PyObject *module, PyObject *args, PyObject *kwargs) {
     pysft_state *state = pysft_state_of(module);
     pysft_store *store = pysft_store_open(state, source, &options);
     pysft_path_free(&folder);
-    return store ? pysft_file_new(state, store) : NULL;
+    return store ? new_file(state, store, source, kwargs) : NULL;
 }
 
 static PyMethodDef open_methods[] = {

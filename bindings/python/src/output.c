@@ -12,6 +12,17 @@ int pysft_link_of(PyObject *word, sft_link_policy *out) {
     return 0;
 }
 
+int pysft_name_of(PyObject *object, pysft_path *out) {
+    PyObject *name = PyObject_GetAttrString(object, "name");
+    *out = (pysft_path){ NULL, NULL };
+    if (!name && !PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
+    bool known = name && PyUnicode_Check(name) && pysft_path_of(name, out) == 0;
+    PyErr_Clear();
+    Py_XDECREF(name);
+    if (!known) out->text = "-";
+    return 0;
+}
+
 /* New reference to os.stat of a path. */
 static PyObject *stat_of(const char *path) {
     PyObject *text = PyUnicode_DecodeFSDefault(path);

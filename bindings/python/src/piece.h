@@ -78,8 +78,14 @@ sft_code pysft_slice_read(const sft_file *file, const sft_tensor *facts, const s
 
 /* ── Files ───────────────────────────────────────────────────────────────── */
 
-/* New File; consumes the store. */
-PyObject *pysft_file_new(pysft_state *state, pysft_store *store);
+/* New File; consumes the store. how: what open() was called with, as a tuple of the path and a
+ * dict of the options, by which the File is pickled; NULL for anything but a path. */
+PyObject *pysft_file_new(pysft_state *state, pysft_store *store, PyObject *how);
+
+/* Read-only buffer of bytes of a shard's data: the memory of a mapped file, else a copy
+ * (file_memory.c). ValueError, IndexError. */
+PyObject *pysft_file_memory(pysft_state *state, pysft_store *store, Py_ssize_t shard,
+                            uint64_t begin, uint64_t end);
 
 /* ── Tensors ─────────────────────────────────────────────────────────────── */
 

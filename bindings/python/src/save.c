@@ -48,6 +48,19 @@ static PyObject *save_to_path(save_call *call, const char *path, const sft_path_
     Py_RETURN_NONE;
 }
 
+/* In order, without a file that could be replaced: what fails leaves what was written. */
+static PyObject *save_to_object(save_call *call, PyObject *target) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    sft_sink sink;
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_sink_callback(pysft_target_write, target, NULL, &sink, &err);
+    if (code == SFT_OK) code = save_parts(call, pysft_sink_gather(sink), &err);
+    Py_END_ALLOW_THREADS
+    if (pysft_job_end(&call->job, code) < 0) return pysft_raise(call->state, &err, NULL);
+    Py_RETURN_NONE;
+}
+
 static PyObject *save_file(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "path", "specs", "metadata", "sync", "align", "keep_order", "spare",
                              "overwrite", "link", "progress", NULL };
@@ -67,10 +80,13 @@ static PyObject *save_file(PyObject *module, PyObject *args, PyObject *kwargs) {
     }
     options.no_sync = !sync;
     options.no_clobber = !overwrite;
-    if (pysft_link_of(link, &options.link) < 0 || pysft_path_of(target, &path) < 0) return NULL;
+    bool is_target = pysft_is_target(target);
+    if (pysft_link_of(link, &options.link) < 0) return NULL;
+    if (!is_target && pysft_path_of(target, &path) < 0) return NULL;
     if (save_begin(&call, specs, metadata, progress, align, keep_order) == 0) {
         call.plan.spare = (uint64_t)spare;
-        done = save_to_path(&call, path.text, &options);
+        done = is_target ? save_to_object(&call, target)
+                         : save_to_path(&call, path.text, &options);
     }
     save_end(&call);
     pysft_path_free(&path);
@@ -154,7 +170,7 @@ int pysft_save_add(PyObject *module) {
         { "save_file", PYSFT_KEYWORDS(save_file),
           "save_file($module, /, path, specs, metadata=None, *, sync=True, align=8,\n"
           " keep_order=False, spare=0, overwrite=True, link='replace', progress=None)\n--\n\n"
-          "Write tensors to a file, atomically." },
+          "Write tensors to a file, atomically, or to an object with write(bytes)." },
         { "save_bytes", PYSFT_KEYWORDS(save_bytes),
           "save_bytes($module, /, specs, metadata=None, *, align=8, keep_order=False)\n--\n\n"
           "Write tensors to a bytes object." },

@@ -11,7 +11,7 @@ static bool refuse_tensor(pysft_state *state, sft_code code, sft_span name, cons
 
 /* ── Names, dtypes, shapes ── */
 
-static bool dtype_take(pysft_state *state, PyObject *dtype, sft_spec *spec) {
+static bool name_take(pysft_state *state, PyObject *dtype, sft_spec *spec) {
     char text[160];
     sft_span name;
     if (pysft_span_of(dtype, "dtype", &name) < 0) return false;
@@ -32,6 +32,19 @@ static bool dims_reserve(pysft_specs *specs, size_t more) {
     specs->dims = dims;
     specs->dim_capacity = cap;
     return true;
+}
+
+/* A name in the header, or a dtype of numpy or torch, or its name. */
+static bool dtype_take(pysft_state *state, PyObject *dtype, sft_spec *spec) {
+    sft_span name;
+    if (PyUnicode_Check(dtype) && pysft_span_of(dtype, "dtype", &name) == 0
+        && sft_dtype_parse(name, &spec->dtype))
+        return true;
+    if (PyErr_Occurred()) return false;
+    PyObject *known = pysft_import_call(PYSFT_ARRAYS, "dtype_name", dtype);
+    bool taken = known && name_take(state, known, spec);
+    Py_XDECREF(known);
+    return taken;
 }
 
 /* dims is reallocated as shapes are added: pointers to it are set at the end. */

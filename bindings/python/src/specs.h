@@ -42,6 +42,12 @@ void pysft_parts_drop(pysft_parts *parts);
 bool pysft_elements_take(pysft_state *state, PyObject *object, int flags, sft_dtype dtype,
                          sft_span name, Py_buffer *view);
 
+/* Whether an object is written to by its write(), and is no path. */
+bool pysft_is_target(PyObject *object);
+/* Writes to such an object: for sft_sink_callback. What the object raises stays set in this
+ * thread. No GIL. */
+sft_code pysft_target_write(void *object, const void *bytes, size_t len, sft_error *err);
+
 /* A sink that gathers small writes into large ones for `to`, which it owns; `to` itself if there
  * is no memory for that. No GIL. */
 sft_sink pysft_sink_gather(sft_sink to);

@@ -30,6 +30,14 @@ PyObject *pysft_import_call(const char *module, const char *name, PyObject *argu
     return answer;
 }
 
+PyObject *pysft_import_apply(const char *module, const char *name, PyObject *args) {
+    PyObject *function = args ? pysft_import(module, name) : NULL;
+    PyObject *answer = function ? PyObject_CallObject(function, args) : NULL;
+    Py_XDECREF(function);
+    Py_XDECREF(args);
+    return answer;
+}
+
 PyObject *pysft_object_new(PyTypeObject *type) {
     allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     return alloc(type, 0);

@@ -15,6 +15,7 @@ typedef struct {
     uint64_t *own_shape;
     uint64_t elements, bytes;
     _Atomic(pysft_store *) packed; /* copy, made on first use */
+    PyObject *weakrefs;
 } TensorObject;
 
 static inline sft_dtype pysft_tensor_dtype(PyObject *tensor) {

@@ -48,6 +48,7 @@ PyObject *pysft_tensor_new(pysft_state *state, pysft_store *store, const sft_ten
     self->slice = NULL;
     self->own_shape = NULL;
     self->elements = self->bytes = 0;
+    self->weakrefs = NULL;
     atomic_init(&self->packed, NULL);
     if (fill_shape(self, slice) == 0 && fill_sizes(state, self) == 0) {
         PyObject_GC_Track(self);
@@ -68,6 +69,7 @@ static void tensor_dealloc(PyObject *object) {
     TensorObject *self = (TensorObject *)object;
     PyTypeObject *type = Py_TYPE(object);
     PyObject_GC_UnTrack(object);
+    pysft_weakrefs_clear(object, self->weakrefs);
     pysft_store_drop(atomic_load(&self->packed));
     pysft_store_drop(self->store);
     PyMem_Free(self->slice);
@@ -267,25 +269,52 @@ static PyObject *tensor_read_into(PyObject *object, PyObject *target) {
 
 /* ── Arrays ──────────────────────────────────────────────────────────────── */
 
-static PyObject *tensor_numpy(PyObject *object, PyObject *none) {
+static PyObject *numpy_of(PyObject *object) {
     TensorObject *self = (TensorObject *)object;
     pysft_state *state = pysft_state_from(object);
     Py_ssize_t strides[SFT_MAX_RANK];
     pysft_piece piece;
-    (void)none;
     if (pysft_tensor_piece(state, self, 0, &piece, strides) < 0) return NULL;
     return pysft_numpy_of(state, &piece, NULL, NULL);
 }
 
-static PyObject *tensor_torch(PyObject *object, PyObject *none) {
+static PyObject *tensor_numpy(PyObject *object, PyObject *args, PyObject *kwargs) {
+    static char *names[] = { "dtype", NULL };
+    PyObject *dtype = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$O:numpy", names, &dtype)) return NULL;
+    PyObject *array = numpy_of(object);
+    if (array && dtype != Py_None)
+        pysft_replace(&array, pysft_import_apply(PYSFT_ARRAYS, "numpy_as",
+                                                 Py_BuildValue("(OO)", array, dtype)));
+    return array;
+}
+
+static PyObject *torch_of(PyObject *object) {
     TensorObject *self = (TensorObject *)object;
     pysft_state *state = pysft_state_from(object);
     Py_ssize_t strides[SFT_MAX_RANK];
     pysft_piece piece;
     unsigned want = want_writable | want_forward;
-    (void)none;
     if (pysft_tensor_piece(state, self, want, &piece, strides) < 0) return NULL;
     return pysft_torch_of(state, &piece);
+}
+
+static PyObject *tensor_torch(PyObject *object, PyObject *args, PyObject *kwargs) {
+    static char *names[] = { "device", "dtype", NULL };
+    PyObject *device = Py_None, *dtype = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OO:torch", names, &device, &dtype))
+        return NULL;
+    PyObject *tensor = torch_of(object);
+    if (tensor && (device != Py_None || dtype != Py_None))
+        pysft_replace(&tensor,
+                      pysft_import_apply(PYSFT_ARRAYS, "torch_as",
+                                         Py_BuildValue("(OOO)", tensor, device, dtype)));
+    return tensor;
+}
+
+static PyObject *tensor_item(PyObject *object, PyObject *none) {
+    (void)none;
+    return pysft_import_call(PYSFT_VIEWS, "item", object);
 }
 
 /* copy=: True, False or None. */
@@ -316,7 +345,7 @@ static PyObject *tensor_array(PyObject *object, PyObject *args, PyObject *kwargs
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:__array__", names, &dtype, &copy)
         || check_copy(copy) < 0)
         return NULL;
-    PyObject *array = tensor_numpy(object, NULL);
+    PyObject *array = numpy_of(object);
     if (array && (dtype != Py_None || copy == Py_True))
         pysft_replace(&array, array_as(array, dtype, copy));
     return array;
@@ -433,14 +462,19 @@ static PyMethodDef tensor_methods[] = {
       "read_into($self, buffer, /)\n--\n\n"
       "Read the elements into a writable buffer of exactly nbytes: plain bytes, or elements of\n"
       "this dtype. ValueError for another size or dtype." },
-    { "numpy", tensor_numpy, METH_NOARGS,
-      "numpy($self, /)\n--\n\n"
+    { "item", tensor_item, METH_NOARGS,
+      "item($self, /)\n--\n\n"
+      "The one element as a bool, int, float or complex. ValueError for more or fewer." },
+    { "numpy", PYSFT_KEYWORDS(tensor_numpy),
+      "numpy($self, /, *, dtype=None)\n--\n\n"
       "A numpy.ndarray; shares the file's memory if it is mapped and aligned, else a copy\n"
-      "made once. TypeError for a dtype that needs ml_dtypes, if that is not installed." },
-    { "torch", tensor_torch, METH_NOARGS,
-      "torch($self, /)\n--\n\n"
-      "A torch.Tensor on the CPU; shares the file's memory if that is possible, else a copy made\n"
-      "once. TypeError for a dtype that torch lacks." },
+      "made once. dtype: of numpy or torch, or a name, to which it is converted.\n"
+      "TypeError for a dtype that needs ml_dtypes, if that is not installed." },
+    { "torch", PYSFT_KEYWORDS(tensor_torch),
+      "torch($self, /, *, device=None, dtype=None)\n--\n\n"
+      "A torch.Tensor; on the CPU it shares the file's memory if that is possible, else a copy\n"
+      "made once. device: any that torch knows; dtype as for numpy.\n"
+      "TypeError for a dtype that torch lacks." },
     { "stats", PYSFT_KEYWORDS(pysft_tensor_stats),
       "stats($self, /, *, threads=0, progress=None)\n--\n\n"
       "Statistics of the elements: counts of values, zeros, nan and inf; min, max, mean, std and\n"
@@ -455,6 +489,8 @@ static PyMethodDef tensor_methods[] = {
     { NULL, NULL, 0, NULL },
 };
 
+static PyMemberDef tensor_members[] = PYSFT_WEAKREFS(TensorObject, weakrefs);
+
 static PyType_Slot tensor_slots[] = {
     { Py_tp_doc, "One tensor of a file, or a slice of one; made by a File.\n\n"
       "Facts cost nothing; bytes are read on demand. Exports the buffer protocol and DLPack:\n"
@@ -466,6 +502,7 @@ static PyType_Slot tensor_slots[] = {
     { Py_tp_richcompare, tensor_compare },
     { Py_tp_hash, tensor_hash },
     { Py_nb_bool, tensor_bool },
+    { Py_tp_members, tensor_members },
     { Py_tp_getset, tensor_getset },
     { Py_tp_methods, tensor_methods },
     { Py_mp_length, tensor_len },

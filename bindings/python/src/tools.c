@@ -4,6 +4,8 @@
 #include "safetensors_hash.h"
 #include "safetensors_info.h"
 
+#include <stdlib.h>
+
 #include <string.h>
 
 /* ── info ── */
@@ -100,28 +102,60 @@ static PyObject *fits(PyObject *module, PyObject *args, PyObject *kwargs) {
 
 /* ── check ── */
 
+typedef struct check_ask {
+    pysft_state *state;
+    sft_level level;
+    bool deep;
+    PyObject *progress;
+} check_ask;
+
+static PyObject *check_path(const check_ask *ask, const char *path) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_buffer text;
+    sft_code code;
+    pysft_job job;
+    if (pysft_job_begin(&job, ask->progress) < 0) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    code = pysft_check(path, ask->level, ask->deep, &job.job, &text, &err);
+    Py_END_ALLOW_THREADS
+    (void)pysft_job_end(&job, code);
+    return pysft_text_end(ask->state, &text, code, &err, path);
+}
+
+static PyObject *check_object(const check_ask *ask, PyObject *object, const char *name) {
+    sft_source first, again;
+    sft_error err = SFT_ERROR_INIT;
+    sft_buffer text;
+    sft_code code;
+    pysft_job job;
+    if (pysft_job_begin(&job, ask->progress) < 0 || pysft_source_of(object, &first) < 0)
+        return NULL;
+    if (pysft_source_of(object, &again) < 0) {
+        sft_source_close(&first);
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    code = pysft_check_source(first, again, name, ask->level, ask->deep, &job.job, &text, &err);
+    Py_END_ALLOW_THREADS
+    (void)pysft_job_end(&job, code);
+    return pysft_text_end(ask->state, &text, code, &err, name);
+}
+
 static PyObject *check_json(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "path", "level", "deep", "progress", NULL };
-    pysft_state *state = pysft_state_of(module);
-    PyObject *target, *level = NULL, *progress = NULL, *done = NULL;
+    PyObject *target, *level = NULL, *done = NULL;
     int deep = 0;
-    sft_level checked;
-    sft_error err = SFT_ERROR_INIT;
-    sft_buffer text = { NULL, 0, 0, { NULL, NULL } };
-    sft_code code;
     pysft_path path = { NULL, NULL };
-    pysft_job job;
+    check_ask ask = { .state = pysft_state_of(module) };
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OpO:check_json", words, &target, &level,
-                                     &deep, &progress))
+                                     &deep, &ask.progress))
         return NULL;
-    if (pysft_level_of(level, &checked) < 0) return NULL;
-    if (pysft_model_path_of(state, target, &path) < 0) return NULL;
-    if (pysft_job_begin(&job, progress) == 0) {
-        Py_BEGIN_ALLOW_THREADS
-        code = pysft_check(path.text, checked, deep != 0, &job.job, &text, &err);
-        Py_END_ALLOW_THREADS
-        (void)pysft_job_end(&job, code);
-        done = pysft_text_end(state, &text, code, &err, path.text);
+    ask.deep = deep != 0;
+    if (pysft_level_of(level, &ask.level) < 0) return NULL;
+    if (pysft_is_source(target)) {
+        if (pysft_name_of(target, &path) == 0) done = check_object(&ask, target, path.text);
+    } else if (pysft_model_path_of(ask.state, target, &path) == 0) {
+        done = check_path(&ask, path.text);
     }
     pysft_path_free(&path);
     return done;
@@ -170,6 +204,92 @@ static PyObject *hash_of_path(pysft_state *state, const char *path, uint32_t alg
     return pysft_text_end(state, &call.text, code, &err, path);
 }
 
+/* Digests of whole files alone, of what is no model. No GIL. */
+static sft_code hash_bytes(const sft_source *source, sft_hash_result *result, const sft_job *job,
+                           sft_error *err) {
+    uint32_t algos = sft_hashes_asked(&result->hashes);
+    sft_hasher *hasher = NULL;
+    size_t got = 1, piece = (size_t)1 << 20;
+    char *bytes = malloc(piece);
+    sft_code code = bytes ? sft_hasher_new(algos, NULL, &hasher, err)
+                          : sft_error_set(err, SFT_OUT_OF_MEMORY, 0, "out of memory");
+    result->bytes = 0;
+    while (code == SFT_OK && got > 0) {
+        code = sft_source_read(source, result->bytes, bytes, piece, &got, err);
+        if (code == SFT_OK) sft_hasher_update(hasher, bytes, got);
+        if (code == SFT_OK) result->bytes += got;
+        if (code == SFT_OK && job->tick && !job->tick(job->ctx, result->bytes, source->size))
+            code = sft_error_set(err, SFT_CANCELLED, 0, "the reading was ended");
+    }
+    if (code == SFT_OK) sft_hasher_result(hasher, &result->hashes);
+    sft_hasher_free(hasher);
+    free(bytes);
+    return code;
+}
+
+/* A model's digests, or, if it is none, those of its bytes; *broken says why. No GIL. */
+static sft_code hash_source(sft_source model, const sft_source *again, sft_hash_result *result,
+                            sft_error *broken, const sft_job *job, sft_error *err) {
+    sft_open_options options = SFT_OPEN_OPTIONS_INIT;
+    uint32_t algos = sft_hashes_asked(&result->hashes);
+    sft_file *file = NULL;
+    sft_set *set = NULL;
+    options.mode = SFT_READ;
+    sft_code code = sft_open_source(model, &options, &file, broken);
+    if (code >= 100 && code < 300) {
+        sft_diagnose(again, broken);
+        if (algos & SFT_HASH_OF_MODEL) result->model_error = broken;
+        return hash_bytes(again, result, job, err);
+    }
+    if (code) {
+        *err = *broken;
+        return code;
+    }
+    code = sft_set_from_file(file, NULL, &set, err);
+    if (code == SFT_OK) code = sft_hash_set(set, algos, &result->hashes, job, err);
+    sft_set_close(set);
+    return code;
+}
+
+/* No GIL. */
+static sft_code render_hashes(sft_source model, const sft_source *again, const char *name,
+                              uint32_t algos, const sft_job *job, sft_buffer *text,
+                              sft_error *err) {
+    sft_hash_result result = { .path = name, .bytes = again->size,
+                               .hashes = SFT_HASHES_INIT(algos) };
+    sft_error broken = SFT_ERROR_INIT;
+    sft_sink sink = pysft_text_sink(text);
+    sft_code code = hash_source(model, again, &result, &broken, job, err);
+    return code ? code : sft_hash_json(&result, name, NULL, 0, &sink, err);
+}
+
+static PyObject *hash_object(pysft_state *state, PyObject *object, uint32_t algos,
+                             PyObject *progress) {
+    sft_source model, again;
+    pysft_path name;
+    sft_error err = SFT_ERROR_INIT;
+    sft_buffer text;
+    sft_code code;
+    pysft_job job;
+    if (pysft_job_begin(&job, progress) < 0 || pysft_name_of(object, &name) < 0) return NULL;
+    int opened = pysft_source_of(object, &model);
+    if (opened == 0 && pysft_source_of(object, &again) < 0) {
+        sft_source_close(&model);
+        opened = -1;
+    }
+    PyObject *done = NULL;
+    if (opened == 0) {
+        Py_BEGIN_ALLOW_THREADS
+        code = render_hashes(model, &again, name.text, algos, &job.job, &text, &err);
+        sft_source_close(&again);
+        Py_END_ALLOW_THREADS
+        (void)pysft_job_end(&job, code);
+        done = pysft_text_end(state, &text, code, &err, name.text);
+    }
+    pysft_path_free(&name);
+    return done;
+}
+
 static PyObject *hash_json(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "path", "algos", "threads", "progress", NULL };
     pysft_state *state = pysft_state_of(module);
@@ -184,6 +304,7 @@ static PyObject *hash_json(PyObject *module, PyObject *args, PyObject *kwargs) {
         || pysft_threads_of(asked, &threads) < 0)
         return NULL;
     if (sft_hash_parse(sft_span_cstr(list), &algos, &err)) return pysft_raise(state, &err, NULL);
+    if (pysft_is_source(target)) return hash_object(state, target, algos, progress);
     if (pysft_model_path_of(state, target, &path) < 0) return NULL;
     done = hash_of_path(state, path.text, algos, threads, progress);
     pysft_path_free(&path);
@@ -273,11 +394,12 @@ int pysft_tools_add(PyObject *module) {
         FUNCTION(check_json,
                  "check_json($module, /, path, level='default', deep=False, progress=None)\n"
                  "--\n\n"
-                 "Check whether a file is a valid model; returns JSON."),
+                 "Check whether a file, or an object with read and seek, is a valid model;\n"
+                 "returns JSON."),
         FUNCTION(hash_json,
                  "hash_json($module, /, path, algos='sha256', threads=0, progress=None)\n"
                  "--\n\n"
-                 "Digests of a file or model; returns JSON."),
+                 "Digests of a file or model, or of an object with read and seek; returns JSON."),
         FUNCTION(diff_json,
                  "diff_json($module, /, a, b, atol=None, rtol=None, header=False,\n"
                  " metadata=True, progress=None)\n--\n\n"

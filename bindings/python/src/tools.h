@@ -9,6 +9,15 @@
 sft_code pysft_check(const char *path, sft_level level, bool deep, const sft_job *job,
                      sft_buffer *text, sft_error *err);
 
+/* The same for a file read from a source; both sources are of it, and closed. */
+sft_code pysft_check_source(sft_source first, sft_source again, const char *name,
+                            sft_level level, bool deep, const sft_job *job, sft_buffer *text,
+                            sft_error *err);
+
+/* Name of a file object, for messages and results; "-" if it has none. 0, or -1 with an
+ * exception. */
+int pysft_name_of(PyObject *object, pysft_path *out);
+
 /* As pysft_path_of; for a folder its one index or one file, SFT_IO_NOT_FILE if that is ambiguous
  * (folder.c). */
 int pysft_model_path_of(pysft_state *state, PyObject *object, pysft_path *out);

@@ -4,7 +4,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define OBJECT_PIECE ((size_t)1 << 20) /* most bytes per write() of an object */
 #define LONG_WRITE ((size_t)1 << 20)   /* from this size on signals are checked */
 
 static const char type_name[] = "Writer";
@@ -19,6 +18,7 @@ typedef struct writer_object {
     uint64_t at, end;   /* relative to base: position, and furthest byte written */
     PyObject *numbers;  /* dict: name -> (number in the library, dtype) */
     PyObject *names;    /* list, in file order */
+    PyObject *weakrefs;
     atomic_flag busy;   /* a call is running, in this thread or another */
 } writer_object;
 
@@ -39,39 +39,6 @@ static PyObject *raise_failure(writer_object *self, const sft_error *err) {
 
 /* ── An object as a sink ── */
 
-/* How many of len bytes write() took, by its result; -1 with an exception. */
-static Py_ssize_t bytes_taken(PyObject *answer, Py_ssize_t len) {
-    if (!PyLong_Check(answer) || PyBool_Check(answer)) return len;
-    Py_ssize_t taken = PyLong_AsSsize_t(answer);
-    if (taken > 0 && taken <= len) return taken;
-    if (!PyErr_Occurred())
-        PyErr_Format(PyExc_OSError, "expected write() to take 1 to %zd bytes, found %zd", len,
-                     taken);
-    return -1;
-}
-
-static Py_ssize_t write_piece(PyObject *target, const char *bytes, size_t len) {
-    Py_ssize_t most = (Py_ssize_t)(len < OBJECT_PIECE ? len : OBJECT_PIECE), taken = -1;
-    PyObject *piece = PyBytes_FromStringAndSize(bytes, most);
-    PyObject *answer = piece ? PyObject_CallMethod(target, "write", "O", piece) : NULL;
-    if (answer) taken = bytes_taken(answer, most);
-    Py_XDECREF(answer);
-    Py_XDECREF(piece);
-    return taken;
-}
-
-/* Called without the GIL. What the object raises stays set in this thread. */
-static sft_code write_object(void *ctx, const void *bytes, size_t len, sft_error *err) {
-    PyObject *target = ((writer_object *)ctx)->target;
-    Py_ssize_t taken = 0;
-    PyGILState_STATE gil = PyGILState_Ensure();
-    for (size_t done = 0; done < len && taken >= 0; done += (size_t)(taken < 0 ? 0 : taken))
-        taken = write_piece(target, (const char *)bytes + done, len - done);
-    PyGILState_Release(gil);
-    if (taken >= 0) return SFT_OK;
-    return sft_error_set(err, SFT_IO_WRITE, 0, "write() of the target failed");
-}
-
 /* A seekable object, as a sink that writes at any offset. */
 static int seek_to(writer_object *self, uint64_t offset) {
     if (self->at == offset) return 0;
@@ -90,7 +57,7 @@ static sft_code write_at_object(void *ctx, uint64_t offset, const void *bytes, s
     int status = seek_to(self, offset);
     PyGILState_Release(gil);
     if (status < 0) return sft_error_set(err, SFT_IO_WRITE, 0, "seek() of the target failed");
-    sft_code code = write_object(ctx, bytes, len, err);
+    sft_code code = pysft_target_write(self->target, bytes, len, err);
     if (code == SFT_OK) self->at += len;
     if (self->at > self->end) self->end = self->at;
     return code;
@@ -143,10 +110,7 @@ typedef struct writer_call {
 } writer_call;
 
 static int set_target(writer_object *self, PyObject *target) {
-    bool is_path = PyUnicode_Check(target) || PyBytes_Check(target)
-                   || PyObject_HasAttrString(target, "__fspath__");
-    if (is_path || !PyObject_HasAttrString(target, "write"))
-        return pysft_path_of(target, &self->path);
+    if (!pysft_is_target(target)) return pysft_path_of(target, &self->path);
     self->target = Py_NewRef(target);
     return 0;
 }
@@ -179,7 +143,7 @@ static sft_code open_sink(writer_object *self, const writer_call *call, sft_sink
         *out = (sft_sink){ self, &object_sink_vtable, true };
         return SFT_OK;
     }
-    if (self->target) return sft_sink_callback(write_object, self, NULL, out, err);
+    if (self->target) return sft_sink_callback(pysft_target_write, self->target, NULL, out, err);
     return sft_sink_path(self->path.text, &call->path, out, err);
 }
 
@@ -225,6 +189,16 @@ static int find_seeking(writer_object *self, writer_call *call) {
     return -1;
 }
 
+/* Tuples of name, dtype and shape, or a mapping of names to tensors or to dtype and shape. */
+static int take_plan(writer_call *call, PyObject *tensors) {
+    bool is_mapping = PyDict_Check(tensors) || PyObject_HasAttrString(tensors, "items");
+    PyObject *rows = is_mapping ? pysft_import_call(PYSFT_ARRAYS, "plan", tensors)
+                                : Py_NewRef(tensors);
+    bool taken = rows && pysft_specs_take(call->state, rows, 3, &call->specs);
+    Py_XDECREF(rows);
+    return taken ? 0 : -1;
+}
+
 static int begin_writer(writer_object *self, writer_call *call, PyObject *target,
                         PyObject *tensors, PyObject *metadata) {
     bool planned = tensors && tensors != Py_None;
@@ -234,7 +208,7 @@ static int begin_writer(writer_object *self, writer_call *call, PyObject *target
     if (self->target && !planned && find_seeking(self, call) < 0) return -1;
     call->plan.has_metadata = metadata && metadata != Py_None;
     if (pysft_pairs_of(metadata, "metadata", &call->metadata) < 0) return -1;
-    if (planned && !pysft_specs_take(call->state, tensors, 3, &call->specs)) return -1;
+    if (planned && take_plan(call, tensors) < 0) return -1;
     return open_writer(self, call, planned);
 }
 
@@ -311,6 +285,23 @@ static int find_number(writer_object *self, PyObject *name, sft_span span, size_
     return -1;
 }
 
+/* New reference to a packed buffer of the data: the data themselves, or a copy of strided
+ * memory, or the memory of a tensor of torch or another without a buffer. */
+static PyObject *packed_of(PyObject *data, sft_dtype dtype) {
+    Py_buffer view;
+    if (PyObject_CheckBuffer(data)) {
+        int packed = 1; /* what cannot be locked is refused later */
+        if (PyObject_GetBuffer(data, &view, PyBUF_STRIDED_RO) == 0) {
+            packed = PyBuffer_IsContiguous(&view, 'C');
+            PyBuffer_Release(&view);
+        }
+        PyErr_Clear();
+        if (packed) return Py_NewRef(data);
+    }
+    return pysft_import_apply(PYSFT_ARRAYS, "packed",
+                              Py_BuildValue("(Os)", data, sft_dtype_describe(dtype)->name));
+}
+
 static PyObject *put_bytes(writer_object *self, size_t number, const Py_buffer *view) {
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
@@ -329,23 +320,31 @@ static PyObject *put_bytes(writer_object *self, size_t number, const Py_buffer *
     Py_RETURN_NONE;
 }
 
+static PyObject *put_data(writer_object *self, PyObject *data, size_t number, sft_dtype dtype,
+                          sft_span name) {
+    PyObject *packed = packed_of(data, dtype), *done = NULL;
+    pysft_state *state = pysft_state_from((PyObject *)self);
+    Py_buffer view;
+    if (packed && pysft_elements_take(state, packed, PyBUF_CONTIG_RO, dtype, name, &view)) {
+        done = put_bytes(self, number, &view);
+        PyBuffer_Release(&view);
+    }
+    Py_XDECREF(packed);
+    return done;
+}
+
 static PyObject *writer_write(PyObject *object, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "name", "data", NULL };
     writer_object *self = (writer_object *)object;
     PyObject *name, *data, *done = NULL;
     size_t number;
     sft_dtype dtype;
-    Py_buffer view;
     sft_span span;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO:write", words, &name, &data)
         || pysft_span_of(name, "name", &span) < 0 || !enter_open(self))
         return NULL;
-    if (find_number(self, name, span, &number, &dtype) == 0
-        && pysft_elements_take(pysft_state_from(object), data, PyBUF_CONTIG_RO, dtype, span,
-                               &view)) {
-        done = put_bytes(self, number, &view);
-        PyBuffer_Release(&view);
-    }
+    if (find_number(self, name, span, &number, &dtype) == 0)
+        done = put_data(self, data, number, dtype, span);
     pysft_leave(&self->busy);
     return done;
 }
@@ -428,20 +427,36 @@ static int writer_clear(PyObject *object) {
 static void writer_dealloc(PyObject *object) {
     writer_object *self = (writer_object *)object;
     PyObject_GC_UnTrack(object);
+    pysft_weakrefs_clear(object, self->weakrefs);
     (void)writer_clear(object);
     sft_plan_free(self->plan);
     pysft_path_free(&self->path);
     pysft_object_free(object);
 }
 
+static PyObject *writer_repr(PyObject *object) {
+    writer_object *self = (writer_object *)object;
+    PyObject *where = self->target ? PyObject_GetAttrString((PyObject *)Py_TYPE(self->target),
+                                                            "__name__")
+                                   : PyUnicode_DecodeFSDefault(self->path.text);
+    PyObject *text = NULL;
+    if (where)
+        text = PyUnicode_FromFormat("<Writer %R, %zd tensors%s>", where, PyList_Size(self->names),
+                                    self->writer ? "" : ", closed");
+    Py_XDECREF(where);
+    return text;
+}
+
 static PyMethodDef writer_methods[] = {
     { "add", PYSFT_KEYWORDS(writer_add),
       "add($self, /, name, dtype, shape)\n--\n\n"
-      "Add a tensor after the others; only for a Writer made without tensors." },
+      "Add a tensor after the others; only for a Writer made without tensors. dtype: a name in\n"
+      "the header, or a dtype of numpy or torch." },
     { "write", PYSFT_KEYWORDS(writer_write),
       "write($self, /, name, data)\n--\n\n"
-      "Write the next bytes of a tensor: a buffer, in C order, of plain bytes or of elements of\n"
-      "its dtype. May be called repeatedly for a tensor. SafetensorError, ValueError, TypeError." },
+      "Write the next elements of a tensor, in C order: plain bytes, or an array or tensor of its\n"
+      "dtype, of numpy or torch, with any strides, on any device. May be called repeatedly for a\n"
+      "tensor. SafetensorError, ValueError, TypeError." },
     { "keys", writer_keys, METH_NOARGS,
       "keys($self, /)\n--\n\n"
       "List of names, in file order." },
@@ -460,20 +475,25 @@ static PyMethodDef writer_methods[] = {
     { NULL, NULL, 0, NULL },
 };
 
+static PyMemberDef writer_members[] = PYSFT_WEAKREFS(writer_object, weakrefs);
+
 static PyType_Slot writer_slots[] = {
     { Py_tp_doc, "Writer(target, tensors=None, metadata=None, *, sync=True, align=8,\n"
       " keep_order=False, header_room=0, overwrite=True, link='replace')\n--\n\n"
       "Writes a file piece by piece; it appears complete at finish(), or not at all.\n\n"
       "target: a path, or an object with write(bytes). tensors: tuples of name, dtype and shape,\n"
-      "which make the header; None: space is reserved for it, tensors are added, and an object\n"
-      "must be able to seek. metadata: str to str. sync=False does not wait for the disk.\n"
-      "header_room: bytes of header to reserve. link: what to do if the path is a symbolic link,\n"
-      "'replace', 'follow' or 'refuse'. One call at a time; RuntimeError otherwise.\n"
+      "or a dict of names to tensors or to (dtype, shape), which make the header; None: space is\n"
+      "reserved for it, tensors are added, and an object must be able to seek. metadata: str to\n"
+      "str. sync=False does not wait for the disk. header_room: bytes of header to reserve. link:\n"
+      "what to do if the path is a symbolic link, 'replace', 'follow' or 'refuse'. One call at a\n"
+      "time; RuntimeError otherwise.\n"
       "SafetensorError, OSError, ValueError, TypeError." },
     { Py_tp_new, writer_new },
     { Py_tp_dealloc, writer_dealloc },
     { Py_tp_traverse, writer_traverse },
     { Py_tp_clear, writer_clear },
+    { Py_tp_repr, writer_repr },
+    { Py_tp_members, writer_members },
     { Py_tp_methods, writer_methods },
     { 0, NULL },
 };

@@ -253,8 +253,8 @@ sft_code sft_commit_index(sft_commit *c, struct ArrowArrayStream *out, sft_error
     memset(s, 0, sizeof *s);
     s->alloc = c->alloc;
     s->c = c;
-    sft_code code = sfti_ds_merge_open(c->storage, c->sources, c->shard_count, &c->alloc, NULL,
-                                       &s->merge, err);
+    sft_code code = sfti_ds_merge_open(c->storage, c->sources, c->shard_count, NULL, &c->alloc,
+                                       NULL, &s->merge, err);
     if (code) {
         sfti_release(&c->alloc, s, sizeof *s);
         return code;

@@ -87,8 +87,8 @@ sft_code sfti_commit_count(sft_commit *c, const sft_job *job, sft_error *err) {
     c->indexed = c->options->index || (c->how.mode == SFT_COMMIT_APPEND && c->base.index.data);
     for (size_t i = 0; i < c->shard_count; i++) c->shards[i].shard.facts.shadowed = 0;
     if (c->options->mode != SFT_DATASET_KV && !c->indexed) return SFT_OK;
-    sft_code code = sfti_ds_merge_open(c->storage, c->sources, c->shard_count, &c->alloc, job,
-                                       &n.merge, err);
+    sft_code code = sfti_ds_merge_open(c->storage, c->sources, c->shard_count, NULL, &c->alloc,
+                                       job, &n.merge, err);
     if (!code) code = count_rows(&n);
     sfti_ds_merge_close(n.merge);
     c->next.has_schema = n.keys <= SFTI_SCHEMA_MOST;

@@ -34,7 +34,6 @@ static sft_code compact_shards(compaction *c) {
             const compact_group *g = &c->groups[group];
             code = batch ? sfti_compact_batch_write(c, g) : sfti_compact_kv_write(c, g);
             if (code) return code;
-            c->rewritten += g->end - g->first;
             i = c->groups[group++].end;
             continue;
         }
@@ -100,8 +99,8 @@ static sft_code compact_move(compaction *c) {
 
 static void compact_drop(const compaction *c, const char *name, bool folder) {
     sft_error what = SFT_ERROR_INIT;
-    if (sfti_call(c->storage, remove, name, folder, &what) && c->warn)
-        c->warn(c->warn_ctx, &what);
+    if (sfti_call(c->storage, remove, name, folder, &what) && c->options.warn)
+        c->options.warn(c->options.warn_ctx, &what);
 }
 
 /* After the commit point: nothing fails. */
@@ -134,7 +133,8 @@ static void compact_swap(compaction *c, sft_span text) {
 }
 
 static sft_code compact_publish(compaction *c) {
-    const sfti_ds_steps steps = { c, NULL, compact_clean, c->warn, c->warn_ctx };
+    const sfti_ds_steps steps = { c, NULL, compact_clean, c->options.warn,
+                                  c->options.warn_ctx };
     sfti_ds_outcome outcome = SFTI_SWAP_FAILED;
     sft_buffer text = { .alloc = c->alloc };
     sft_sink sink = sft_sink_memory(&text);
@@ -162,18 +162,29 @@ static sft_code compact_begin(compaction *c) {
         return sfti_fail(c->err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
                          "expected a dataset that libsafetensors wrote, found another program's; "
                          "an append adopts it");
-    c->before = m->total_bytes;
-    code = sfti_ds_uuid(c->uuid, c->err);
-    if (sfti_can(c->storage, move)) sfti_ds_job_folder(c->uuid, c->folder);
+    return SFT_OK;
+}
+
+static sft_code compact_plan(compaction *c) {
+    sft_code code = sft_dataset_get_mode(c->dataset) == SFT_DATASET_KV
+                        ? sfti_compact_kv_plan(c)
+                        : sfti_compact_batch_plan(c);
+    c->after = sft_dataset_shard_count(c->dataset);
+    for (size_t i = 0; !code && i < c->group_count; i++) {
+        const compact_group *g = &c->groups[i];
+        c->rewritten += g->end - g->first;
+        c->after += g->into - (g->end - g->first);
+    }
     return code;
 }
 
-static sft_code compact_run(compaction *c, uint64_t target) {
+static sft_code compact_run(compaction *c) {
     sft_code code = compact_begin(c);
+    if (!code) code = compact_plan(c);
+    if (code || c->group_count == 0 || c->options.dry_run) return code;
+    code = sfti_ds_uuid(c->uuid, c->err);
+    if (sfti_can(c->storage, move)) sfti_ds_job_folder(c->uuid, c->folder);
     if (code) return code;
-    code = sft_dataset_get_mode(c->dataset) == SFT_DATASET_KV ? sfti_compact_kv_plan(c, target)
-                                                          : sfti_compact_batch_plan(c, target);
-    if (code || c->group_count == 0) return code;
     code = compact_shards(c);
     if (!code) code = compact_manifest(c);
     if (!code) return compact_publish(c);
@@ -181,48 +192,68 @@ static sft_code compact_run(compaction *c, uint64_t target) {
     return code;
 }
 
+static void compact_groups(const compaction *c, sfti_json_writer *w) {
+    sfti_json_key(w, "groups");
+    sfti_json_open(w, '[');
+    for (size_t i = 0; i < c->group_count; i++) {
+        const compact_group *g = &c->groups[i];
+        sfti_json_open(w, '{');
+        sfti_json_key(w, "shards");
+        sfti_json_open(w, '[');
+        for (size_t k = g->first; k < g->end; k++)
+            sfti_json_cstr(w, sft_dataset_shard_at(c->dataset, k)->name);
+        sfti_json_close(w, ']');
+        sfti_json_put_uint(w, "into", g->into);
+        sfti_json_close(w, '}');
+    }
+    sfti_json_close(w, ']');
+}
+
 static sft_code compact_result(const compaction *c, const char *path, sft_tree *tree,
                                sft_error *err) {
     sfti_json_writer w;
-    bool changed = c->group_count != 0;
-    size_t shards = sft_dataset_shard_count(c->dataset);
+    const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
+    bool changed = c->group_count != 0, dry_run = c->options.dry_run;
+    uint64_t bytes = !changed ? m->total_bytes : dry_run ? UINT64_MAX : c->next.total_bytes;
     sfti_ds_result_begin(&w, tree, path, true, err);
-    sfti_json_put_uint(&w, "shards_before", shards);
-    sfti_json_put_uint(&w, "shards_after", changed ? c->next.shard_count : shards);
+    sfti_json_put_bool(&w, "dry_run", dry_run);
+    sfti_json_put_uint(&w, "shards_before", m->shard_count);
+    sfti_json_put_uint(&w, "shards_after", c->after);
     sfti_json_put_uint(&w, "rewritten", c->rewritten);
     sfti_json_put_uint(&w, "tensors_dropped", c->dropped);
-    sfti_json_put_uint(&w, "bytes_before", c->before);
-    sfti_json_put_uint(&w, "bytes_after", changed ? c->next.total_bytes : c->before);
-    sfti_json_put_bool(&w, "index_removed",
-                       changed && sfti_ds_manifest_of(c->dataset)->index.data);
+    sfti_json_put_uint(&w, "bytes_before", m->total_bytes);
+    sfti_json_put_known(&w, "bytes_after", bytes);
+    sfti_json_put_bool(&w, "index_removed", changed && m->index.data);
     sfti_json_put_cstr(&w, "left", c->why);
+    compact_groups(c, &w);
     return sfti_result_end(&w);
 }
 
-sft_code sft_dataset_compact_tree(const sft_storage *storage, uint64_t target_bytes,
-                                  const char *path, sft_tree *tree, sft_warn_fn warn,
-                                  void *warn_ctx, const sft_job *job, sft_error *err) {
+static SFTI_OPTIONS_TAKE(compact_options_take, sft_compact_options, SFT_COMPACT_OPTIONS_INIT, open)
+
+sft_code sft_dataset_compact_tree(const sft_storage *storage, const sft_compact_options *options,
+                                  const char *path, sft_tree *tree, const sft_job *job,
+                                  sft_error *err) {
     sft_job own;
-    compaction c = { .storage = storage, .job = &own, .alloc = sfti_allocator(NULL),
-                     .warn = warn, .warn_ctx = warn_ctx, .err = err };
+    compaction c = { .storage = storage, .job = &own, .alloc = sfti_allocator(NULL), .err = err };
     c.arena.alloc = c.alloc;
     c.swap = (sfti_ds_swap){ .storage = storage, .alloc = c.alloc };
     sft_code code = sfti_ds_storage_check(storage, err);
     if (!code) code = sfti_take_job(job, &own, err);
-    if (!code) code = compact_run(&c, target_bytes);
+    if (!code) code = compact_options_take(options, &c.options, err);
+    if (!code) code = sfti_take_open(c.options.open, &c.open, err);
+    if (!code) code = compact_run(&c);
     if (!code) code = compact_result(&c, path, tree, err);
     sft_dataset_close(c.dataset);
     sfti_arena_free(&c.arena);
     return code;
 }
 
-sft_code sft_dataset_compact_json(const sft_storage *storage, uint64_t target_bytes,
-                             const char *path, sft_sink *sink, sft_warn_fn warn, void *warn_ctx,
-                             const sft_job *job, sft_error *err) {
+sft_code sft_dataset_compact_json(const sft_storage *storage, const sft_compact_options *options,
+                                  const char *path, sft_sink *sink, const sft_job *job,
+                                  sft_error *err) {
     sft_tree *tree = NULL;
     sft_code code = sft_tree_new(NULL, &tree, err);
-    if (!code)
-        code = sft_dataset_compact_tree(storage, target_bytes, path, tree, warn, warn_ctx, job,
-                                        err);
+    if (!code) code = sft_dataset_compact_tree(storage, options, path, tree, job, err);
     return sfti_ds_result_render(tree, code, sink, err);
 }

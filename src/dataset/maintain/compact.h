@@ -16,12 +16,15 @@ typedef struct compact_keys {
 /* Shards [first, end) in the order of samples are rewritten. */
 typedef struct compact_group {
     size_t first, end;
+    uint64_t into; /* by as many */
     uint64_t rows; /* batch mode: without padding */
 } compact_group;
 
 typedef struct compaction {
     const sft_storage *storage;
     const sft_job *job;
+    sft_compact_options options;
+    sft_open_options open;
     sft_allocator alloc;
     sfti_arena arena;
     sft_dataset *dataset;
@@ -33,10 +36,8 @@ typedef struct compaction {
     compact_group *groups;
     size_t group_count;
     const char *why; /* batch mode: why nothing was merged */
-    sft_warn_fn warn;
-    void *warn_ctx;
     char uuid[37], folder[SFTI_JOB_FOLDER]; /* "" where names cannot be moved */
-    uint64_t dropped, rewritten, before;
+    uint64_t dropped, rewritten, after; /* after: shards */
     sft_error *err;
 } compaction;
 
@@ -89,14 +90,14 @@ void sfti_compact_order_free(compact_order *order);
 /* ── compact_kv.c ── */
 
 /* Groups of shards that have shadowed tensors or are small enough to be merged. */
-sft_code sfti_compact_kv_plan(compaction *c, uint64_t target);
+sft_code sfti_compact_kv_plan(compaction *c);
 /* Replaces the group by one shard, or by none if all its tensors are shadowed. */
 sft_code sfti_compact_kv_write(compaction *c, const compact_group *g);
 
 /* ── compact_batch.c ── */
 
 /* Groups of shards whose rows are divided into new batches; c->why when there are none. */
-sft_code sfti_compact_batch_plan(compaction *c, uint64_t target);
+sft_code sfti_compact_batch_plan(compaction *c);
 /* Replaces the group by fewer shards. */
 sft_code sfti_compact_batch_write(compaction *c, const compact_group *g);
 /* Gives the manifest's schema the shape of the largest batch. */

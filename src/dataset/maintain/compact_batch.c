@@ -29,10 +29,10 @@ static bool rebatch_row_bits(const sfti_ds_column *column, uint64_t *out) {
 }
 
 /* Whether rows of different shards can be in one tensor; c->why if not. */
-static sft_code rebatch_layout(compaction *c, uint64_t target) {
+static sft_code rebatch_layout(compaction *c) {
     const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
     const sft_span none = { NULL, 0 };
-    if (!target) return rebatch_why(c, "no target size was given", none, "");
+    if (!c->options.target_bytes) return rebatch_why(c, "no target size was given", none, "");
     if (m->mode != SFT_DATASET_BATCH || !m->batch_size || !m->column_count)
         return rebatch_why(c, "the manifest has no batch_size or columns", none, "");
     for (size_t i = 0; i < m->column_count; i++) {
@@ -55,16 +55,17 @@ static uint64_t rebatch_missing(const compaction *c, size_t i) {
     return size - s->valid_samples;
 }
 
-static bool rebatch_small(const compaction *c, size_t i, uint64_t target) {
+static bool rebatch_small(const compaction *c, size_t i) {
     const sft_dataset_shard *s = sft_dataset_shard_at(c->dataset, i);
-    return s->bytes < target && s->samples <= sfti_ds_manifest_of(c->dataset)->batch_size;
+    return s->bytes < c->options.target_bytes &&
+           s->samples <= sfti_ds_manifest_of(c->dataset)->batch_size;
 }
 
 /* Small shards [i, end): each full batch of missing rows saves a shard. The group is the shortest
  * that saves the most. */
 static void rebatch_run(compaction *c, size_t i, size_t end) {
     uint64_t size = sfti_ds_manifest_of(c->dataset)->batch_size, lack = 0, fewer = 0;
-    compact_group g = { i, i, 0 };
+    compact_group g = { i, i, 0, 0 };
     while (i < end && rebatch_missing(c, i) == 0) i++;
     for (g.first = i; i < end; i++) {
         uint64_t next = 0;
@@ -77,18 +78,19 @@ static void rebatch_run(compaction *c, size_t i, size_t end) {
     if (!fewer) return;
     for (size_t k = g.first; k < g.end; k++)
         g.rows += sft_dataset_shard_at(c->dataset, k)->valid_samples;
+    g.into = g.rows / size + (g.rows % size != 0);
     c->groups[c->group_count++] = g;
 }
 
-sft_code sfti_compact_batch_plan(compaction *c, uint64_t target) {
+sft_code sfti_compact_batch_plan(compaction *c) {
     size_t n = sft_dataset_shard_count(c->dataset);
     c->groups = sfti_arena_array(&c->arena, n, sizeof *c->groups);
     if (!c->groups) return sfti_fail_memory(c->err, n * sizeof *c->groups);
-    sft_code code = rebatch_layout(c, target);
+    sft_code code = rebatch_layout(c);
     if (code || c->why) return code;
     bool small = false;
     for (size_t i = 0, end; i < n; i = end + (end == i)) {
-        for (end = i; end < n && rebatch_small(c, end, target); end++) small = true;
+        for (end = i; end < n && rebatch_small(c, end); end++) small = true;
         if (end > i) rebatch_run(c, i, end);
     }
     if (c->group_count) return SFT_OK;
@@ -142,7 +144,7 @@ static sft_code rebatch_check(rebatch_rows *b, size_t n) {
     size_t i = b->g->first + n;
     sft_file *file = NULL;
     const sft_dataset_shard *s = sft_dataset_shard_at(c->dataset, i);
-    sft_code code = sft_dataset_shard_open(c->dataset, i, NULL, &file, c->err);
+    sft_code code = sft_dataset_shard_open(c->dataset, i, &c->open, &file, c->err);
     if (code) return code;
     if (sft_file_tensor_count(file) != b->column_count)
         code = rebatch_shard_wrong(b, i, b->columns[0].name, c->err);

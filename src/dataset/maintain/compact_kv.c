@@ -45,7 +45,7 @@ static sft_code kv_find_shadowed(compaction *c) {
         sources[i] = (sfti_ds_source){ name, name };
     }
     sft_code code =
-        sfti_ds_merge_open(c->storage, sources, n, &c->alloc, NULL, &merge, c->err);
+        sfti_ds_merge_open(c->storage, sources, n, &c->open, &c->alloc, NULL, &merge, c->err);
     if (!code) code = shadowed_rows(c, merge);
     sfti_ds_merge_close(merge);
     return code;
@@ -63,7 +63,8 @@ static sft_code compact_header(compaction *c, size_t i, uint64_t *bytes) {
 
 /* End of the group that begins with shard i: small neighbours are merged while they stay within the
  * target. Only neighbours, so that rows keep their order. */
-static sft_code plan_group(compaction *c, size_t i, uint64_t target, size_t *end) {
+static sft_code plan_group(compaction *c, size_t i, size_t *end) {
+    uint64_t target = c->options.target_bytes;
     uint64_t bytes = sft_dataset_shard_at(c->dataset, i)->bytes, header = 0, more = 0;
     *end = i + 1;
     if (bytes >= target) return SFT_OK;
@@ -79,16 +80,26 @@ static sft_code plan_group(compaction *c, size_t i, uint64_t target, size_t *end
     return code;
 }
 
-sft_code sfti_compact_kv_plan(compaction *c, uint64_t target) {
+/* The group becomes one shard, or none if all its tensors are shadowed. */
+static void plan_add(compaction *c, size_t first, size_t end) {
+    uint64_t tensors = 0, shadowed = 0;
+    for (size_t i = first; i < end; i++) {
+        tensors += sft_dataset_shard_at(c->dataset, i)->tensors;
+        shadowed += c->shadowed[i].count;
+    }
+    if (end == first + 1 && !shadowed) return;
+    c->groups[c->group_count++] = (compact_group){ first, end, tensors > shadowed, 0 };
+    c->dropped += shadowed;
+}
+
+sft_code sfti_compact_kv_plan(compaction *c) {
     size_t n = sft_dataset_shard_count(c->dataset), end = 0;
     sft_code code = kv_find_shadowed(c);
     if (code) return code;
     for (size_t i = 0; i < n; i = end) {
-        code = plan_group(c, i, target, &end);
+        code = plan_group(c, i, &end);
         if (code) return code;
-        bool rewrite = end > i + 1;
-        for (size_t k = i; k < end; k++) rewrite = rewrite || c->shadowed[k].count;
-        if (rewrite) c->groups[c->group_count++] = (compact_group){ i, end, 0 };
+        plan_add(c, i, end);
     }
     return SFT_OK;
 }
@@ -157,7 +168,7 @@ static sft_code open_group(compaction *c, const compact_group *g, compact_open *
     if (!o->files || !o->sources) return sfti_fail_memory(c->err, n * sizeof *o->sources);
     for (size_t i = 0; i < n; i++) {
         sft_code code =
-            sft_dataset_shard_open(c->dataset, g->first + i, NULL, &o->files[i], c->err);
+            sft_dataset_shard_open(c->dataset, g->first + i, &c->open, &o->files[i], c->err);
         if (code) return code;
         o->sources[i] = sft_file_source(o->files[i]);
         o->files_count++;
@@ -197,7 +208,6 @@ sft_code sfti_compact_kv_write(compaction *c, const compact_group *g) {
                                  &sum);
     if (!code && o.part_count)
         code = sfti_compact_facts(c, name, o.part_count, samples, samples, &sum);
-    for (size_t i = g->first; i < g->end; i++) c->dropped += c->shadowed[i].count;
     close_group(&o);
     sfti_arena_free(&arena);
     return code;

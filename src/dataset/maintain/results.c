@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "base/options.h"
 #include "dataset/maintain/results.h"
 
 /* ── As a tree, and as JSON ── */
@@ -70,12 +71,16 @@ sft_code sft_dataset_info_json(const sft_dataset *dataset, const char *path, sft
 
 /* ── ls ── */
 
-typedef struct ls_filter {
+typedef struct ls_call {
+    const sft_dataset *dataset;
+    sft_open_options open;
+    sft_dataset_replaced *replaced;
     sft_match_fn match;
     void *ctx;
-} ls_filter;
+} ls_call;
 
-static void ls_tensor(sfti_json_writer *w, const sft_tensor *t, const char *shard) {
+static void ls_tensor(sfti_json_writer *w, const sft_tensor *t, const char *shard,
+                      const sft_dataset_replaced *replaced, bool is_replaced) {
     sfti_json_open(w, '{');
     sfti_json_put_text(w, "name", t->name);
     sfti_json_put_cstr(w, "shard", shard);
@@ -84,35 +89,48 @@ static void ls_tensor(sfti_json_writer *w, const sft_tensor *t, const char *shar
     sfti_json_put_uint(w, "bytes", t->end - t->begin);
     sfti_json_put_uint(w, "begin", t->offset);
     sfti_json_put_uint(w, "end", t->offset + (t->end - t->begin));
+    if (replaced) sfti_json_put_bool(w, "replaced", is_replaced);
+    else sfti_json_put_null(w, "replaced");
     sfti_json_close(w, '}');
 }
 
-static sft_code ls_shard(sfti_json_writer *w, const sft_dataset *dataset, size_t i,
-                         const ls_filter *filter, sft_error *err) {
+static sft_code ls_shard(sfti_json_writer *w, const ls_call *call, size_t i, sft_error *err) {
     sft_file *file = NULL;
-    const sft_dataset_shard *shard = sft_dataset_shard_at(dataset, i);
-    sft_code code = sft_dataset_shard_open(dataset, i, NULL, &file, err);
+    const sft_dataset_shard *shard = sft_dataset_shard_at(call->dataset, i);
+    sft_code code = sft_dataset_shard_open(call->dataset, i, &call->open, &file, err);
     if (code) return code;
     for (size_t k = 0; k < sft_file_tensor_count(file) && !w->code; k++) {
         const sft_tensor *t = sft_file_tensor_at(file, k);
-        if (!filter->match || filter->match(filter->ctx, t)) ls_tensor(w, t, shard->name);
+        if (!call->match || call->match(call->ctx, t))
+            ls_tensor(w, t, shard->name, call->replaced,
+                      sft_dataset_is_replaced(call->replaced, i, k));
     }
     sft_close(file);
     return SFT_OK;
 }
 
-sft_code sft_dataset_ls_json(const sft_dataset *dataset, const char *path, sft_match_fn match,
-                             void *ctx, sft_sink *sink, sft_error *err) {
-    ls_filter filter = { match, ctx };
+sft_code sft_dataset_ls_json(const sft_dataset *dataset, const sft_open_options *open,
+                             const char *path, sft_match_fn match, void *ctx, sft_sink *sink,
+                             sft_error *err) {
+    ls_call call = { .dataset = dataset, .match = match, .ctx = ctx };
     sfti_json_writer w;
     sft_error what = SFT_ERROR_INIT;
-    sft_code code = SFT_OK;
+    sft_code code = sfti_take_open(open, &call.open, err);
+    if (code) return code;
+    /* What cannot be found is told when the shard's turn comes, or at the end. */
+    sft_error late = SFT_ERROR_INIT;
+    sft_code unknown = sft_dataset_find_replaced(dataset, &call.open, &call.replaced, &late);
     sfti_json_write(&w, sink, 0, err);
     sfti_result_begin(&w, path);
     sfti_json_key(&w, "tensors");
     sfti_json_open(&w, '[');
     for (size_t i = 0; i < sft_dataset_shard_count(dataset) && !code && !w.code; i++)
-        code = ls_shard(&w, dataset, i, &filter, &what);
+        code = ls_shard(&w, &call, i, &what);
+    if (!code && unknown) {
+        code = unknown;
+        what = late;
+    }
+    sft_dataset_replaced_free(call.replaced);
     sfti_json_close(&w, ']');
     /* Earlier shards are written already: the error comes last. */
     sfti_json_put_bool(&w, "ok", !code);

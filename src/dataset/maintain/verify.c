@@ -29,6 +29,7 @@ typedef struct verification {
     const sft_storage *storage;
     const sft_job *job;
     bool deep;
+    sft_open_options open;
     sft_allocator alloc;
     sfti_arena arena;
     sft_dataset *dataset; /* NULL: its manifest is the finding */
@@ -175,7 +176,7 @@ static void verify_shard(verification *v, size_t i) {
     const bool known = v->m->ours || s->tensors;
     sft_error e = SFT_ERROR_INIT;
     sft_file *file = NULL;
-    if (sft_dataset_shard_open(v->dataset, i, NULL, &file, &e)) {
+    if (sft_dataset_shard_open(v->dataset, i, &v->open, &file, &e)) {
         v->opened_all = false;
         verify_find(v, s->name, &e);
         return;
@@ -232,7 +233,8 @@ static void verify_duplicates(verification *v) {
         sources[i] = (sfti_ds_source){ name, name };
         shadowed[i] = 0;
     }
-    sft_code code = sfti_ds_merge_open(v->storage, sources, n, &v->alloc, v->job, &merge, &e);
+    sft_code code =
+        sfti_ds_merge_open(v->storage, sources, n, &v->open, &v->alloc, v->job, &merge, &e);
     if (!code) code = duplicates_count(merge, shadowed, &e);
     sfti_ds_merge_close(merge);
     if (code) verify_find(v, SFTI_DATASET_MANIFEST, &e);
@@ -413,9 +415,9 @@ static sft_code verify_open(verification *v) {
     return code;
 }
 
-sft_code sft_dataset_verify_tree(const sft_storage *storage, bool deep, const char *path,
-                                 sft_tree *tree, bool *whole, const sft_job *job,
-                                 sft_error *err) {
+sft_code sft_dataset_verify_tree(const sft_storage *storage, bool deep,
+                                 const sft_open_options *open, const char *path, sft_tree *tree,
+                                 bool *whole, const sft_job *job, sft_error *err) {
     sft_job own;
     verification v = { .storage = storage, .job = &own, .deep = deep,
                        .alloc = sfti_allocator(NULL), .err = err };
@@ -423,6 +425,7 @@ sft_code sft_dataset_verify_tree(const sft_storage *storage, bool deep, const ch
     if (whole) *whole = false;
     v.code = sfti_ds_storage_check(storage, err);
     if (!v.code) v.code = sfti_take_job(job, &own, err);
+    if (!v.code) v.code = sfti_take_open(open, &v.open, err);
     if (!v.code) v.code = verify_open(&v);
     if (!v.code && v.dataset) verify_all(&v);
     if (!v.code) v.code = verify_result(&v, path, tree, err);
@@ -432,13 +435,13 @@ sft_code sft_dataset_verify_tree(const sft_storage *storage, bool deep, const ch
     return v.code;
 }
 
-sft_code sft_dataset_verify_json(const sft_storage *storage, bool deep, const char *path,
-                                 sft_sink *sink, bool *whole, const sft_job *job,
-                                 sft_error *err) {
+sft_code sft_dataset_verify_json(const sft_storage *storage, bool deep,
+                                 const sft_open_options *open, const char *path, sft_sink *sink,
+                                 bool *whole, const sft_job *job, sft_error *err) {
     sft_tree *tree = NULL;
     sft_code code = sft_tree_new(NULL, &tree, err);
     if (whole) *whole = false;
     if (!code)
-        code = sft_dataset_verify_tree(storage, deep, path, tree, whole, job, err);
+        code = sft_dataset_verify_tree(storage, deep, open, path, tree, whole, job, err);
     return sfti_ds_result_render(tree, code, sink, err);
 }

@@ -33,6 +33,7 @@ struct sfti_ds_merge {
     const sft_storage *storage;
     const sfti_ds_source *sources;
     size_t source_count;
+    const sft_open_options *open;
     merge_run *runs;
     size_t run_count, run_cap;
     uint32_t *heap;
@@ -304,11 +305,10 @@ static sft_code merge_tick(sfti_ds_merge *m, uint64_t bytes, sft_error *err) {
 }
 
 static sft_code merge_shard(sfti_ds_merge *m, uint32_t source, sft_error *err) {
-    static const sft_open_options options = SFT_OPEN_OPTIONS_INIT;
     sft_file *file = NULL;
     merge_layout look = { .runs = 0 };
     sft_code code =
-        sfti_ds_open_shard(m->storage, m->sources[source].stored, &options, &file, err);
+        sfti_ds_open_shard(m->storage, m->sources[source].stored, m->open, &file, err);
     if (code) return code;
     uint64_t data = sft_file_data_offset(file);
     code = merge_tick(m, data, err);
@@ -405,8 +405,9 @@ static sft_code merge_begin(sfti_ds_merge *m, sft_error *err) {
 }
 
 sft_code sfti_ds_merge_open(const sft_storage *storage, const sfti_ds_source *sources,
-                            size_t count, const sft_allocator *alloc, const sft_job *job,
-                            sfti_ds_merge **out, sft_error *err) {
+                            size_t count, const sft_open_options *open,
+                            const sft_allocator *alloc, const sft_job *job, sfti_ds_merge **out,
+                            sft_error *err) {
     sft_allocator own = sfti_allocator(alloc);
     *out = NULL;
     if (count > UINT32_MAX / 2)
@@ -414,7 +415,7 @@ sft_code sfti_ds_merge_open(const sft_storage *storage, const sfti_ds_source *so
     sfti_ds_merge *m = sfti_take(&own, sizeof *m);
     if (!m) return sfti_fail_memory(err, sizeof *m);
     *m = (sfti_ds_merge){ .alloc = own, .storage = storage, .sources = sources,
-                          .source_count = count, .job = job };
+                          .source_count = count, .open = open, .job = job };
     sft_code code = SFT_OK;
     for (size_t i = 0; !code && i < count; i++)
         code = merge_shard(m, (uint32_t)i, err);

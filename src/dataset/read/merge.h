@@ -24,10 +24,12 @@ typedef struct sfti_ds_merge sfti_ds_merge;
 
 /* Sources are in ascending order of precedence; rows come by key, then name. Headers are read in
  * windows: a shard whose keys ascend within each dtype (as ours do) takes 64 KiB for each such run,
- * any other shard its header in memory. */
+ * any other shard its header in memory. open, for the shards, outlives the merge; NULL: the
+ * defaults. */
 sft_code sfti_ds_merge_open(const sft_storage *storage, const sfti_ds_source *sources,
-                            size_t count, const sft_allocator *alloc, const sft_job *job,
-                            sfti_ds_merge **out, sft_error *err);
+                            size_t count, const sft_open_options *open,
+                            const sft_allocator *alloc, const sft_job *job, sfti_ds_merge **out,
+                            sft_error *err);
 /* *row NULL at the end. */
 sft_code sfti_ds_merge_next(sfti_ds_merge *merge, const sfti_ds_row **row, sft_error *err);
 void sfti_ds_merge_close(sfti_ds_merge *merge);

@@ -1,4 +1,4 @@
-/* How a model is called in a prompt: `prompts` of docs/json.md. */
+/* How a model is called in a prompt: `prompts` of docs/json-info.md. */
 #include "base/utf8.h"
 #include "info/words/triggers.h"
 

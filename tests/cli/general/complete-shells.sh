@@ -32,4 +32,10 @@ try 'safetensors cat m.safetensors '
 try 'safetensors rm-tensor m.safetensors model.a.weight model'
 try 'safetensors cat nosuch.safetensors mod'
 ls ran 2>/dev/null
+mkfifo pipe
+export -f in_bash in_fish
+for shell in bash fish; do
+    timeout 5 bash -c "in_$shell 'safetensors cat pipe mod'" >/dev/null 2>&1
+    [ $? = 124 ] && echo "$shell waits for a pipe"
+done
 true

@@ -16,3 +16,9 @@ echo '{"a":' >bad; $SFT rename $m --map-file bad; echo $?
 printf 'none\tx\n' >bad; $SFT rename $m --map-file bad; echo $?
 $SFT rename $m --map-file /nowhere; echo $?
 cmp $m keep.safetensors && echo as it was
+# Marks of editors, and values that are no names.
+printf '\xef\xbb\xbftensor.05.i8\tmarked\r\n' >bad; $SFT rename every-dtype.safetensors --map-file bad --dry-run
+printf '\xef\xbb\xbf{"tensor.05.i8":"marked"}' >bad; $SFT rename every-dtype.safetensors --map-file bad --dry-run
+printf '{"tensor.05.i8":5}' >bad; $SFT rename every-dtype.safetensors --map-file bad --dry-run; echo $?
+printf '{"tensor.05.i8":{"a":"b"}}' >bad; $SFT rename every-dtype.safetensors --map-file bad --dry-run; echo $?
+printf '\0\0{"tensor.05.i8":"x"}' >bad; $SFT rename every-dtype.safetensors --map-file bad --dry-run; echo $?

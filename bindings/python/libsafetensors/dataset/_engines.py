@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any
 
 from ._job import Job
 from ._storage import place_of, scheme_of
+from ._types import Adopt, WriteMode
 from ._write import check_mode, settled
 
 __all__ = ["job_of", "plain_batches"]
@@ -17,8 +18,8 @@ _RAY_FIXED = ("ray.data.arrow_tensor", "ray.data.arrow_tensor_v2")
 _VARYING = ("ray.data.arrow_variable_shaped_tensor", "daft.super_extension")
 
 
-def job_of(path: Any, mode: Literal["error", "append", "overwrite"],
-           adopt: Literal["listing"] | None, sync: bool, options: Mapping[str, Any]) -> Job:
+def job_of(path: Any, mode: WriteMode, adopt: Adopt, sync: bool,
+           options: Mapping[str, Any]) -> Job:
     """A job whose schema is not known yet."""
     check_mode(mode, adopt)
     storage = settled(options)[1]

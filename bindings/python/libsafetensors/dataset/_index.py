@@ -14,6 +14,7 @@ from typing import Any
 
 from .. import _core
 from ._storage import INDEX, Place
+from ._types import Manifest
 
 __all__ = ["Index", "find_index", "publish", "write_index"]
 
@@ -178,7 +179,7 @@ def _open(place: Place) -> Any:
     return data, number.decode() if number else None
 
 
-def find_index(place: Place, manifest: dict[str, Any]) -> Index | None:
+def find_index(place: Place, manifest: Manifest) -> Index | None:
     """The index of exactly this dataset, or None. One of another commit is ignored; a
     connector's has no commit, so its files must be those of the manifest."""
     named = manifest.get("index", INDEX)

@@ -5,11 +5,12 @@ import contextlib
 import json
 import logging
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 from .. import _core
 from ._index import publish
 from ._storage import Place, dataset_error
+from ._types import WriteMode
 from ._write import settled
 
 __all__ = ["Job"]
@@ -23,7 +24,7 @@ class Job:
     or None if the engine does not know it yet."""
 
     def __init__(self, options: Mapping[str, Any], place: Place, schema: Any,
-                 how: Literal["error", "append", "overwrite"], adopt: bool) -> None:
+                 how: WriteMode, adopt: bool) -> None:
         self.options = dict(options)
         self.place = place
         self.schema = schema

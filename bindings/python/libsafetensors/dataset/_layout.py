@@ -9,6 +9,7 @@ from typing import Any, Union
 from .. import _core
 from ._index import Index
 from ._shards import Shards
+from ._types import ColumnFacts, DatasetMode, Manifest
 
 __all__ = ["BatchLayout", "KeyLayout"]
 
@@ -43,12 +44,12 @@ def _fresh(tensor: _core.Tensor) -> Any:
 class BatchLayout:
     """One tensor per column and file, its rows along the first dimension."""
 
-    mode = "batch"
+    mode: DatasetMode = "batch"
 
-    def __init__(self, shards: Shards, manifest: dict[str, Any],
+    def __init__(self, shards: Shards, manifest: Manifest,
                  keys: frozenset[str] | None) -> None:
         self.shards = shards
-        columns: dict[str, Any] | None = manifest.get("columns")
+        columns = manifest.get("columns")
         self._schema = self._looked_up() if columns is None else columns
         if keys is not None:
             missing = sorted(keys - set(self._schema))
@@ -59,7 +60,7 @@ class BatchLayout:
         self.columns = list(self._schema)
         self._begins = _starts(one["valid_samples"] for one in shards.facts)
 
-    def _looked_up(self) -> dict[str, Any]:
+    def _looked_up(self) -> dict[str, ColumnFacts]:
         filled = [i for i, one in enumerate(self.shards.facts) if one["samples"]]
         if not filled:
             return {}
@@ -67,8 +68,8 @@ class BatchLayout:
         return {name: {"dtype": file[name].dtype, "shape": list(file[name].shape[1:])}
                 for name in file.keys()}
 
-    def schema(self) -> dict[str, dict[str, Any]]:
-        return {name: dict(facts) for name, facts in self._schema.items()}
+    def schema(self) -> dict[str, ColumnFacts]:
+        return {name: facts.copy() for name, facts in self._schema.items()}
 
     def count(self) -> int:
         return self._begins[-1]
@@ -177,9 +178,9 @@ def _read_rows(tensor: _core.Tensor, places: Any, rows: Any, out: Any) -> None:
 class KeyLayout:
     """One tensor per column and row, by name."""
 
-    mode = "kv"
+    mode: DatasetMode = "kv"
 
-    def __init__(self, shards: Shards, manifest: dict[str, Any], keys: frozenset[str] | None,
+    def __init__(self, shards: Shards, manifest: Manifest, keys: frozenset[str] | None,
                  index: Index | None) -> None:
         self.shards = shards
         separator = manifest.get("kv_separator")
@@ -194,14 +195,14 @@ class KeyLayout:
         if keys is not None:
             self._used = self._holding(keys)
         self._begins: list[int] | None = None
-        columns: dict[str, Any] | None = manifest.get("columns")
+        columns = manifest.get("columns")
         self._schema = self._looked_up() if columns is None else columns
         self.columns = list(self._schema)
 
-    def _looked_up(self) -> dict[str, Any]:
+    def _looked_up(self) -> dict[str, ColumnFacts]:
         """Columns of a dataset whose manifest lacks them: what follows the separator in the
         names of the first file."""
-        columns: dict[str, Any] = {}
+        columns: dict[str, ColumnFacts] = {}
         for i in self._used:
             if self.shards.facts[i]["samples"]:
                 for key in self.shards.file(i).keys():
@@ -214,8 +215,8 @@ class KeyLayout:
             (key, "", "")
         return (name, column) if found else (key, "")
 
-    def schema(self) -> dict[str, dict[str, Any]]:
-        return {name: dict(facts) for name, facts in self._schema.items()}
+    def schema(self) -> dict[str, ColumnFacts]:
+        return {name: facts.copy() for name, facts in self._schema.items()}
 
     # ── Names of rows ──
 

@@ -7,13 +7,15 @@ from typing import Any
 
 from .. import _core
 from .._progress import watch
-from .._types import Path, Progress, parse
+from .._types import Path, Progress, Unpack, parse
 from ._storage import place_of, storage_options
+from ._types import (CompactResult, DatasetInfo, DatasetTensors, GcResult, StorageOptions,
+                     VerifyResult)
 
 __all__ = ["compact", "gc", "info", "ls", "verify"]
 
 
-def _opened(path: Path, storage: dict[str, Any]) -> tuple[_core.Dataset, str]:
+def _opened(path: Path, storage: StorageOptions) -> tuple[_core.Dataset, str]:
     place = place_of(path, storage_options(storage))
     dataset = _core.Dataset(place.core)
     for text in dataset.warnings:
@@ -21,45 +23,53 @@ def _opened(path: Path, storage: dict[str, Any]) -> tuple[_core.Dataset, str]:
     return dataset, place.text
 
 
-def info(path: Path, **storage: Any) -> dict[str, Any]:
+def info(path: Path, **storage: Unpack[StorageOptions]) -> DatasetInfo:
     """Describes a dataset by its manifest: mode, samples, columns, shards. Reads no shard."""
     dataset, text = _opened(path, storage)
-    return parse(dataset.info_json(text))
+    described: DatasetInfo = parse(dataset.info_json(text))
+    return described
 
 
 def ls(path: Path, *, keys: Iterable[str] | None = None,
-       **storage: Any) -> dict[str, Any]:
-    """Lists every tensor of every shard, or those in keys. Reads the shards' headers."""
+       **storage: Unpack[StorageOptions]) -> DatasetTensors:
+    """Lists every tensor of every shard, or those in keys. Reads the shards' headers. A shard
+    that cannot be read ends the list: "ok" is False and "error" says why."""
     dataset, text = _opened(path, storage)
-    return parse(dataset.ls_json(text, keys))
+    listed: DatasetTensors = parse(dataset.ls_json(text, keys))
+    return listed
 
 
 def verify(path: Path, *, deep: bool = False, progress: Progress = None,
-           **storage: Any) -> dict[str, Any]:
+           **storage: Unpack[StorageOptions]) -> VerifyResult:
     """Checks the files against the manifest; returns "ok", "findings" and "orphans". deep also
     compares digests, which reads all data. An incomplete dataset raises nothing."""
     place = place_of(path, storage_options(storage))
     with watch(progress, "verifying") as tick:
-        return parse(_core.dataset_verify(place.core, place.text, deep, tick))
+        verified: VerifyResult = parse(_core.dataset_verify(place.core, place.text, deep, tick))
+    return verified
 
 
 def gc(path: Path, *, delete: bool = False, grace: int = 24 * 60 * 60,
-       **storage: Any) -> dict[str, Any]:
+       **storage: Unpack[StorageOptions]) -> GcResult:
     """Lists, and with delete removes, files of failed jobs and overwritten datasets that are older
     than grace seconds. Files not written by this package are never removed."""
     place = place_of(path, storage_options(storage))
-    return parse(_core.dataset_gc(place.core, place.text, grace, delete))
+    collected: GcResult = parse(_core.dataset_gc(place.core, place.text, grace, delete))
+    return collected
 
 
-def compact(path: Path, *, target_bytes: int = 0, progress: Progress = None,
-            single_writer: bool = False, **storage: Any) -> dict[str, Any]:
+def compact(path: Path, *, target_bytes: int = 0, dry_run: bool = False,
+            progress: Progress = None, single_writer: bool = False,
+            **storage: Unpack[StorageOptions]) -> CompactResult:
     """Merges shards that have replaced tensors, or are smaller than target_bytes, in a new commit.
-    The index is removed; an append or overwrite can write another. single_writer: the caller
-    guarantees that no other process commits at the same time."""
+    The index is removed; an append or overwrite can write another. dry_run writes nothing and
+    returns what would be done. single_writer: the caller guarantees that no other process commits
+    at the same time."""
     place = place_of(path, storage_options(storage), single_writer=single_writer)
     warned: list[str] = []
     with watch(progress, "compacting") as tick:
-        result = parse(_core.dataset_compact(place.core, place.text, warned, target_bytes, tick))
+        result: CompactResult = parse(_core.dataset_compact(place.core, place.text, warned,
+                                                            target_bytes, tick, dry_run))
     for text in warned:
         warnings.warn("%s: %s" % (place.text, text), stacklevel=2)
     return result

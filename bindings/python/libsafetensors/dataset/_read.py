@@ -5,22 +5,21 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any
 
 from .. import _core
-from .._types import Path
+from .._types import Path, Unpack
 from ._index import find_index
 from ._layout import BatchLayout, KeyLayout, Layout
 from ._shards import Shards, shards_of_files, shards_of_manifest
 from ._storage import MANIFEST, Place, place_of, storage_options
-
-Framework = Literal["numpy", "torch"]
+from ._types import ColumnFacts, DatasetMode, Engine, Manifest, ShardFacts, StorageOptions
 
 __all__ = ["Dataset", "open"]
 
 
 def open(path: Path, *, use_manifest: bool = True, keys: str | Iterable[str] | None = None,
-         mode: Literal["batch", "kv"] | None = None, **storage: Any) -> Dataset:
+         mode: DatasetMode | None = None, **storage: Unpack[StorageOptions]) -> Dataset:
     """Opens a dataset for reading: ours, or the Spark connector's.
 
     path: its folder or URL ("storage.…" options as for write); also a single .safetensors file,
@@ -29,8 +28,10 @@ def open(path: Path, *, use_manifest: bool = True, keys: str | Iterable[str] | N
     mode, full tensor names in KV mode, where an index says which files to open. mode: for files
     that do not state it.
 
-    FileNotFoundError (manifest_missing); SafetensorError (manifest_type). A missing shard, or one
-    of another size, raises on first use (dataset_shard, dataset_changed)."""
+    Reads the manifest and, for keys or replaced tensors, the index; shards are opened when rows of
+    them are asked for, and closed by close(). FileNotFoundError (manifest_missing);
+    SafetensorError (manifest_type). A missing shard, or one of another size, raises on first use
+    (dataset_shard, dataset_changed)."""
     place = place_of(path, storage_options(storage))
     wanted = None
     if keys is not None:
@@ -39,7 +40,7 @@ def open(path: Path, *, use_manifest: bool = True, keys: str | Iterable[str] | N
     return Dataset(*_found(place, use_manifest), wanted, mode)
 
 
-def _found(place: Place, use_manifest: bool) -> tuple[Shards, dict[str, Any] | None]:
+def _found(place: Place, use_manifest: bool) -> tuple[Shards, Manifest | None]:
     """Shards, and the manifest if one is used."""
     if place.text.endswith(".safetensors"):
         folder, name = os.path.split(place.text)
@@ -89,8 +90,8 @@ class Dataset:
     memory and are read-only. Threads may share a dataset; it can be pickled, and used after
     fork."""
 
-    def __init__(self, shards: Shards, manifest: dict[str, Any] | None,
-                 keys: frozenset[str] | None = None, mode: str | None = None) -> None:
+    def __init__(self, shards: Shards, manifest: Manifest | None,
+                 keys: frozenset[str] | None = None, mode: DatasetMode | None = None) -> None:
         self._shards = shards
         self._manifest = manifest
         self._keys = keys
@@ -106,31 +107,33 @@ class Dataset:
 
     @property
     def path(self) -> str:
+        """Folder or URL, as given to open."""
         return self._shards.place.text
 
     @property
-    def manifest(self) -> dict[str, Any] | None:
+    def manifest(self) -> Manifest | None:
         """The manifest as stored; None if none was read."""
         return self._manifest
 
     @property
-    def mode(self) -> str:
-        """"batch" or "kv"."""
+    def mode(self) -> DatasetMode:
+        """"batch": a tensor holds a column of many rows; "kv": each row has tensors of its own."""
         return self._layout.mode
 
     @property
-    def schema(self) -> dict[str, dict[str, Any]]:
+    def schema(self) -> dict[str, ColumnFacts]:
         """Column -> {"dtype", "shape"} of one row; each None if rows differ."""
         return self._layout.schema()
 
     @property
     def columns(self) -> list[str]:
+        """Names of the columns, in KV mode with that of the names."""
         return list(self._layout.columns)
 
     @property
-    def shards(self) -> list[dict[str, Any]]:
+    def shards(self) -> list[ShardFacts]:
         """Facts of each file, in the order of rows."""
-        return [dict(one) for one in self._shards.facts]
+        return [one.copy() for one in self._shards.facts]
 
     def __len__(self) -> int:
         return self._layout.count()
@@ -157,12 +160,12 @@ class Dataset:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return (self._layout.row(number) for number in range(len(self)))
 
-    def take(self, numbers: Any, framework: Framework = "numpy") -> dict[str, Any]:
+    def take(self, numbers: Any, framework: Engine = "numpy") -> dict[str, Any]:
         """The rows of these numbers as one batch, in that order: column -> array whose first
         dimension is the rows, or a list if their shapes differ."""
         return self._layout.take(numbers, framework)
 
-    def batches(self, size: int | None = None, *, framework: Framework = "numpy",
+    def batches(self, size: int | None = None, *, framework: Engine = "numpy",
                 drop_last: bool = False) -> Iterator[dict[str, Any]]:
         """All rows in order, `size` at a time; None: one batch per file."""
         if size is None:
@@ -194,12 +197,12 @@ class Dataset:
         self.close()
 
 
-def _uses_index(manifest: dict[str, Any], shards: Shards, keys: frozenset[str] | None) -> bool:
+def _uses_index(manifest: Manifest, shards: Shards, keys: frozenset[str] | None) -> bool:
     return keys is not None or any(one["shadowed"] for one in shards.facts)
 
 
-def _layout(shards: Shards, manifest: dict[str, Any], keys: frozenset[str] | None,
-            mode: str | None, index: Any) -> Layout:
+def _layout(shards: Shards, manifest: Manifest, keys: frozenset[str] | None,
+            mode: DatasetMode | None, index: Any) -> Layout:
     mode = manifest.get("mode") or mode or shards.guess(manifest)
     if mode == "batch":
         return BatchLayout(shards, manifest, keys)

@@ -5,10 +5,12 @@ import json
 import os
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import Any
 
 from .. import _core
 from ._storage import Place, dataset_error
+from ._types import DatasetMode, Manifest, ShardFacts
 
 __all__ = ["Shards", "shards_of_files", "shards_of_manifest"]
 
@@ -22,7 +24,7 @@ class Shards:
     """facts: of each file, as from _core.Dataset.shards(), in the order of rows. checked: they
     are the files of a manifest of this version."""
 
-    def __init__(self, place: Place, facts: list[dict[str, Any]], checked: bool,
+    def __init__(self, place: Place, facts: list[ShardFacts], checked: bool,
                  version: int | None = None) -> None:
         self.place = place
         self.facts = facts
@@ -134,7 +136,7 @@ class Shards:
             self._open.clear()
             self._kept.clear()
 
-    def guess(self, manifest: dict[str, Any]) -> str:
+    def guess(self, manifest: Manifest) -> DatasetMode:
         """Mode of files that do not state it: batches have the same tensors in all files, with
         the same number of rows within a file."""
         filled = [i for i, one in enumerate(self.facts) if one["samples"]]
@@ -144,18 +146,18 @@ class Shards:
         names = file.keys()
         ours = (file.metadata() or {}).get("mode")
         if ours in ("batch", "kv"):
-            return ours
+            return "batch" if ours == "batch" else "kv"
         rows = {file[name].shape[0] if file[name].ndim else None for name in names}
         counted = self.facts[filled[0]]["samples"] if self.checked else None
         if len(rows) != 1 or None in rows or counted not in (None, rows.copy().pop()):
             return "kv"
-        others = manifest.get("schema")
+        others: Iterable[str] | None = manifest.get("schema")
         if others is None and len(filled) > 1:
             others = self.file(filled[-1]).keys()
         return "batch" if others is None or set(others) == set(names) else "kv"
 
 
-def shards_of_manifest(place: Place, dataset: _core.Dataset) -> tuple[Shards, dict[str, Any]]:
+def shards_of_manifest(place: Place, dataset: _core.Dataset) -> tuple[Shards, Manifest]:
     manifest = json.loads(dataset.manifest)
     return Shards(place, dataset.shards(), True, manifest.get("version")), manifest
 
@@ -163,7 +165,9 @@ def shards_of_manifest(place: Place, dataset: _core.Dataset) -> tuple[Shards, di
 def shards_of_files(place: Place, names: list[str]) -> Shards:
     """Files without a manifest; the number of rows is in our metadata, or is the first
     dimension."""
-    shards = Shards(place, [{"name": name} for name in names], False)
+    shards = Shards(place, [{"name": name, "bytes": 0, "samples": 0, "valid_samples": 0,
+                             "first_sample": 0, "tensors": 0, "shadowed": 0, "sha256": None}
+                            for name in names], False)
     first = 0
     for i, one in enumerate(shards.facts):
         file = shards.file(i)
@@ -173,7 +177,7 @@ def shards_of_files(place: Place, names: list[str]) -> Shards:
         if metadata.get("libsafetensors.dataset") == "1":
             rows = int(metadata.get("samples", rows))
         valid = int(metadata.get("valid_samples", rows)) if "samples" in metadata else rows
-        one.update(bytes=0, samples=rows, valid_samples=valid, first_sample=first,
-                   tensors=len(keys), shadowed=0, sha256=None)
+        one["samples"], one["valid_samples"] = rows, valid
+        one["first_sample"], one["tensors"] = first, len(keys)
         first += rows
     return shards

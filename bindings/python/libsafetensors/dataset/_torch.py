@@ -10,14 +10,16 @@ from torch.utils.data import Dataset as _MapDataset
 
 from ._identity import check_identity, identity
 from ._order import Order
+from .._types import Path, Unpack
 from ._read import Dataset, open
+from ._types import LoaderOptions, OpenOptions
 
 __all__ = ["Loader", "TorchBatches", "TorchDataset"]
 
 Ends = Literal["drop", "pad", "uneven"]
 
 
-def _dataset(source: Any, options: dict[str, Any]) -> Dataset:
+def _dataset(source: Dataset | Path, options: OpenOptions) -> Dataset:
     return source if isinstance(source, Dataset) else open(source, **options)
 
 
@@ -29,8 +31,9 @@ class TorchDataset(_MapDataset[Any]):
     source: a Dataset, or an argument of open, with its options. transform: called with each
     row."""
 
-    def __init__(self, source: Any, *, transform: Callable[[Any], Any] | None = None,
-                 **options: Any) -> None:
+    def __init__(self, source: Dataset | Path, *,
+                 transform: Callable[[Any], Any] | None = None,
+                 **options: Unpack[OpenOptions]) -> None:
         self.dataset = _dataset(source, options)
         self.transform = transform
 
@@ -67,10 +70,11 @@ class TorchBatches(IterableDataset[Any]):
     "drop" omits them, "pad" continues with the first rows, and "uneven" makes the last batch
     smaller and gives some ranks one batch less. transform: called with each batch."""
 
-    def __init__(self, source: Any, batch_size: int, *, shuffle: bool | Literal["shards"] = True,
-                 seed: int = 0, rank: int | None = None, ranks: int | None = None,
-                 ends: Ends = "drop", transform: Callable[[Any], Any] | None = None,
-                 **options: Any) -> None:
+    def __init__(self, source: Dataset | Path, batch_size: int, *,
+                 shuffle: bool | Literal["shards"] = True, seed: int = 0,
+                 rank: int | None = None, ranks: int | None = None, ends: Ends = "drop",
+                 transform: Callable[[Any], Any] | None = None,
+                 **options: Unpack[OpenOptions]) -> None:
         self.dataset = _dataset(source, options)
         self.rank, self.ranks = _ranks(rank, ranks)
         self.transform = transform
@@ -153,8 +157,9 @@ class TorchBatches(IterableDataset[Any]):
             self._own = state["epoch"], state["delivered"], own
             self._yielded = own
 
-    def loader(self, **options: Any) -> Loader:
-        """A DataLoader whose state counts the batches given to the training loop."""
+    def loader(self, **options: Unpack[LoaderOptions]) -> Loader:
+        """A DataLoader whose state counts the batches given to the training loop. options: of
+        torch.utils.data.DataLoader, such as num_workers."""
         return Loader(self, **options)
 
 
@@ -177,16 +182,15 @@ class Loader(DataLoader[Any]):
     load_state_dict; state_dict may be called at any batch. It counts batches given to the loop,
     not those that workers have prefetched."""
 
-    def __init__(self, batches: TorchBatches, **options: Any) -> None:
-        if options.get("batch_size") is not None:
+    def __init__(self, batches: TorchBatches, **options: Unpack[LoaderOptions]) -> None:
+        if options.pop("batch_size", None) is not None:  # type: ignore[typeddict-item]
             raise TypeError("batch_size: TorchBatches forms the batches itself")
         remote = batches.dataset._shards.place.folder is None
         if remote and options.get("num_workers"):
             # Clients of object stores do not survive a fork.
             options.setdefault("multiprocessing_context", "spawn")
         self._delivered = 0
-        options["batch_size"] = None
-        super().__init__(batches, **options)
+        super().__init__(batches, batch_size=None, **options)
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
         batches: TorchBatches = self.dataset  # type: ignore[assignment]

@@ -5,13 +5,14 @@ import itertools
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal
+from typing import Any
 
 from .. import _core
 from .._progress import watch
-from .._types import Path, Progress, parse
+from .._types import Path, Progress, Unpack, parse
 from ._index import publish
 from ._storage import place_of, storage_options
+from ._types import Adopt, Manifest, WriteMode, WriteOptions
 
 __all__ = ["write"]
 
@@ -121,22 +122,24 @@ def _alike(batch: Any, schema: Any) -> Iterator[Any]:
     return (_Pair(own, array) for array in stream)
 
 
-def write(batches: Any, path: Path, *, mode: Literal["error", "append", "overwrite"] = "error",
-          progress: Progress = None, sync: bool = True,
-          adopt: Literal["listing"] | None = None, **options: Any) -> dict[str, Any]:
+def write(batches: Any, path: Path, *, mode: WriteMode = "error", progress: Progress = None,
+          sync: bool = True, adopt: Adopt = None, **options: Unpack[WriteOptions]) -> Manifest:
     """Writes rows as a dataset, which appears complete at the end, or not at all.
 
     batches: a table or stream of pyarrow, polars, duckdb or pandas, or anything else with
-    __arrow_c_stream__; or an iterable of such with one schema. path: a folder, or a URL that
-    pyarrow has a filesystem for, whose options are given as "storage.…".
-    mode: "error" raises FileExistsError if a dataset exists; "append" adds to it; "overwrite"
-    replaces it. adopt="listing": an append includes shards that a connector's manifest lacks.
-    sync=False does not wait for the disk. options: libsafetensors.dataset.OPTIONS, of which
-    batch_size or name_col is required. progress: True or a function of bytes done and total.
+    __arrow_c_stream__; or an iterable of such with one schema. A stream is written as it
+    arrives: in batch mode batch_size rows are held in memory, in KV mode one shard.
+    path: a folder, or a URL that pyarrow has a filesystem for, whose options are given as
+    **{"storage.region": …}. mode: "error" raises FileExistsError if a dataset exists; "append"
+    adds to it; "overwrite" replaces it. adopt="listing": an append includes shards that a
+    connector's manifest lacks. sync=False does not wait for the disk. options:
+    libsafetensors.dataset.OPTIONS, of which batch_size or name_col is required; None counts as
+    absent. progress: True or a function of bytes done and total.
 
-    Returns the manifest. ValueError for an option, column or row that cannot be written;
-    SafetensorError (dataset_…) for a conflict with the existing dataset. On any failure the old
-    dataset is unchanged."""
+    Returns the manifest. Other processes may read the dataset meanwhile, and see the old one;
+    a second writer waits for the lock. ValueError for an option, column or row that cannot be
+    written; SafetensorError (dataset_…) for a conflict with the existing dataset; OSError. On any
+    failure the old dataset is unchanged."""
     checked, storage = settled(options)
     if checked.indexed:
         _need_pyarrow()
@@ -154,7 +157,8 @@ def write(batches: Any, path: Path, *, mode: Literal["error", "append", "overwri
         raise
     finally:
         commit.close()
-    return parse(manifest)
+    written: Manifest = parse(manifest)
+    return written
 
 
 def _run(commit: _core.Commit, options: _core.DatasetOptions, place: Any, rows: _Rows,

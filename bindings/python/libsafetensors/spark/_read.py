@@ -10,8 +10,10 @@ from pyspark.sql import types as T
 
 from .. import dataset
 from .._core import SafetensorError
+from .._types import Unpack
 from ..dataset._shards import Shards
 from ..dataset._storage import dataset_error, place_of
+from ..dataset._types import ReadOptions, StorageOptions
 from ._rows import Piece, file_row, sample_rows, tensor_rows
 from ._schema import (
     ROW_FIELDS,
@@ -303,18 +305,19 @@ def _packed(weighed: Iterable[tuple[int, Piece]], most: int) -> list[list[Piece]
 
 # ── Functions ──
 
-def count(path: str, *, use_manifest: bool = True, **storage: Any) -> int:
+def count(path: str, *, use_manifest: bool = True, **storage: Unpack[StorageOptions]) -> int:
     """Number of rows of a dataset, from its manifest; reads no shard."""
     return len(dataset.open(path_on_driver(str(path)), use_manifest=use_manifest, **storage))
 
 
 def read(spark: Any, path: str, *, columns: Iterable[str] | None = None, schema: Any = None,
-         **options: Any) -> Any:
+         **options: Unpack[ReadOptions]) -> Any:
     """A DataFrame of a dataset. columns: only these are read. schema: an argument of .schema();
     None infers it. options: those of the data source."""
     import json
     given: dict[str, Any] = {} if columns is None else {"columns": json.dumps(list(columns))}
-    for name, value in options.items():
+    more: Mapping[str, Any] = options
+    for name, value in more.items():
         plain = isinstance(value, (str, bool, int))
         given[name] = value if plain else json.dumps(list(value))
     path = path_on_driver(str(path), spark)

@@ -10,6 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .. import _core
     from ..dataset._shards import Shards
+    from ..dataset._types import ShardFacts
     Columns = tuple[list[Any], int]
 
 __all__ = ["Piece", "file_row", "sample_rows", "tensor_rows"]
@@ -24,7 +25,7 @@ class Piece:
 
     __slots__ = ("facts", "hidden", "start", "stop", "version")
 
-    def __init__(self, facts: dict[str, Any], version: int | None, start: int, stop: int,
+    def __init__(self, facts: ShardFacts, version: int | None, start: int, stop: int,
                  hidden: frozenset[str]) -> None:
         self.facts, self.version = facts, version
         self.start, self.stop, self.hidden = start, stop, hidden

@@ -43,8 +43,8 @@ def path_of(options: Mapping[str, str]) -> str:
     return absolute(path)
 
 
-def split_options(options: Mapping[str, str], reading: bool) -> tuple[dict[str, str],
-                                                                      dict[str, str]]:
+def split_options(options: Mapping[str, Any], reading: bool) -> tuple[dict[str, Any],
+                                                                      dict[str, Any]]:
     """Options for reading (or writing) by lower-case names, and those of the storage. Options of
     the other direction are ignored, because a table has one set for both. ValueError for
     unknown ones."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal
+from typing import Any
 
-from .._types import parse
+from .._types import Unpack, parse
 from ..dataset._job import Job
 from ..dataset._storage import place_of
+from ..dataset._types import Adopt, DatasetMode, Manifest, WriteMode, WriteOptions
 from ..dataset._write import check_mode, settled
 from ._schema import parse_names, plain_batch, plain_schema, quoted, split_options, parse_bool
 from ._session import check_workers, speed_up_tasks, with_hints, path_on_driver
@@ -45,17 +46,16 @@ def write_rows(job: Job, batches: Iterable[Any]) -> str:
 
 # ── Without the data source ──
 
-def write_safetensors(df: Any, path: str, *,
-                      mode: Literal["error", "append", "overwrite"] = "error",
-                      adopt: Literal["listing"] | None = None, sync: bool = True,
-                      **options: Any) -> dict[str, Any]:
+def write_safetensors(df: Any, path: str, *, mode: WriteMode = "error", adopt: Adopt = None,
+                      sync: bool = True, **options: Unpack[WriteOptions]) -> Manifest:
     """Writes a DataFrame as a dataset with mapInArrow; returns the manifest.
 
     The same as df.write.format("safetensors") except that only the columns to be written are
     computed and sent to Python, Arrow batches are limited to about 64 MiB (before Spark 4.0 by
     the size of a few rows, which are computed for that), and mode "error" is supported. Works
     with Spark 3.5. sync=False does not wait for the disk. options: those of the data source, as
-    Python values; storage options as **{"storage.…": …}."""
+    Python values; storage options as **{"storage.…": …}. Errors as for
+    libsafetensors.dataset.write; a failed write leaves the old dataset unchanged."""
     from pyspark.sql.pandas.types import to_arrow_schema
     check_workers(df.sparkSession)
     given, storage = split_options(options, reading=False)
@@ -77,7 +77,8 @@ def write_safetensors(df: Any, path: str, *,
         except BaseException:
             job.abort([None])
             raise
-    return parse(job.commit([row[0] for row in rows]))
+    manifest: Manifest = parse(job.commit([row[0] for row in rows]))
+    return manifest
 
 
 def _receipts(job: Job, batches: Iterable[Any]) -> Iterator[Any]:
@@ -87,7 +88,7 @@ def _receipts(job: Job, batches: Iterable[Any]) -> Iterator[Any]:
         yield pa.RecordBatch.from_arrays([pa.array([text])], ["receipts"])
 
 
-def _selected(df: Any, options: Mapping[str, Any], mode: str) -> Any:
+def _selected(df: Any, options: Mapping[str, Any], mode: DatasetMode) -> Any:
     """Only the columns to be written. Missing names are reported by the check."""
     given = options.get("columns")
     wanted = parse_names("columns", given) if isinstance(given, str) else given

@@ -1,0 +1,129 @@
+"""How a File is shown in a notebook and pickled, and the value of a Tensor of one element."""
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+from . import _core
+
+__all__ = ["file_html", "item", "reduce_file", "reopen"]
+
+_ROWS = 1000  # the most that a table shows
+_NUMBER = re.compile(r"(?<![^./_-])\d+(?![^./_-])")
+
+
+# ── Notebooks ──
+
+def _size(number: int) -> str:
+    """Bytes in the unit that suits them: "1.5 MiB"."""
+    value, unit = float(number), "B"
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if value < 1024 or unit == "TiB":
+            break
+        value /= 1024
+    return "%d B" % number if unit == "B" else "%.1f %s" % (value, unit)
+
+
+def _span(numbers: set[str]) -> str:
+    """The numbers at one place of the names: "7", or "{0..31}" if all between are there."""
+    if len(numbers) == 1:
+        return next(iter(numbers))
+    low, high = min(map(int, numbers)), max(map(int, numbers))
+    if high - low + 1 == len(numbers):
+        return "{%d..%d}" % (low, high)
+    return "{%s}" % ",".join(sorted(numbers, key=lambda text: (int(text), text)))
+
+
+def _folded(file: _core.File) -> list[tuple[str, _core.Tensor, int]]:
+    """Tensors whose names differ in numbers alone, of one dtype and shape, as one: the name, one
+    of them, and how many. What is no full range of each number is not folded."""
+    groups: dict[Any, list[_core.Tensor]] = {}
+    for tensor in file.values():
+        key = _NUMBER.sub("#", tensor.name), tensor.dtype, tensor.shape
+        groups.setdefault(key, []).append(tensor)
+    rows: list[tuple[str, _core.Tensor, int]] = []
+    for group in groups.values():
+        places = [set(column) for column in zip(*(_NUMBER.findall(t.name) for t in group))]
+        full = 1
+        for numbers in places:
+            full *= len(numbers)
+        if len(group) == 1 or full != len(group):
+            rows.extend((tensor.name, tensor, 1) for tensor in group)
+            continue
+        spans = iter([_span(numbers) for numbers in places])
+        rows.append((_NUMBER.sub(lambda _: next(spans), group[0].name), group[0], len(group)))
+    return rows
+
+
+def _row_html(name: str, tensor: _core.Tensor, count: int) -> str:
+    from html import escape
+    cells = (name, "&times;%d" % count if count > 1 else "", tensor.dtype,
+             " &times; ".join(map(str, tensor.shape)) or "scalar", _size(tensor.nbytes * count))
+    return "<tr><td><code>%s</code></td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>" % (
+        escape(cells[0]), *cells[1:])
+
+
+def file_html(file: _core.File) -> str:
+    """A table of the tensors behind a line that unfolds it; equal layers are one row."""
+    from html import escape
+    if file.closed:
+        return "<code>%s</code>" % escape(repr(file))
+    rows = _folded(file)
+    more = len(rows) - _ROWS
+    body = "".join(_row_html(*row) for row in rows[:_ROWS])
+    if more > 0:
+        body += "<tr><td colspan=\"5\">and %d more rows</td></tr>" % more
+    return ("<details><summary><code>%s</code> %s</summary><table><thead><tr><th>name</th>"
+            "<th></th><th>dtype</th><th>shape</th><th>bytes</th></tr></thead><tbody>%s</tbody>"
+            "</table></details>" % (escape(repr(file)), _size(file.nbytes), body))
+
+
+# ── Values ──
+
+def item(tensor: _core.Tensor) -> bool | int | float | complex:
+    """The one element. ValueError for more or fewer."""
+    if tensor.size != 1:
+        raise ValueError("item: expected a tensor of one element, found %d" % tensor.size)
+    data, kind = tensor.tobytes(), _core.DTYPES[tensor.dtype][1]
+    if kind == "bool":
+        return data != b"\0"
+    if kind in ("int", "uint"):
+        return int.from_bytes(data, "little", signed=kind == "int")
+    from struct import unpack
+    if kind == "complex":
+        return complex(*unpack("<ff", data))
+    value: float = unpack("<d", _core.cast(data, tensor.dtype, "F64"))[0]
+    return value
+
+
+# ── Pickling ──
+
+def _fingerprint(file: _core.File) -> tuple[int, str]:
+    """Bytes of all tensors, and a digest of the headers."""
+    from hashlib import sha256
+    digest = sha256()
+    for shard in range(len(file.paths)):
+        header = file.header(shard)
+        digest.update(b"%d:" % len(header))
+        digest.update(header)
+    return file.nbytes, digest.hexdigest()
+
+
+def reduce_file(file: _core.File, how: tuple[Any, dict[str, Any]] | None) -> tuple[Any, ...]:
+    """For File.__reduce__: how to open it again. how: what open() was called with."""
+    if how is None:
+        raise TypeError("cannot pickle a File that is not of a path: pickle what it was opened "
+                        "from")
+    path, options = how
+    return reopen, (os.path.abspath(path), options, _fingerprint(file))
+
+
+def reopen(path: Any, options: dict[str, Any], fingerprint: tuple[int, str]) -> _core.File:
+    """The File that was pickled. ValueError if the headers are others now."""
+    file = _core.open(path, **options)
+    if _fingerprint(file) != tuple(fingerprint):
+        file.close()
+        raise ValueError("%s: expected the header that the file had when it was pickled, found "
+                         "another" % os.fsdecode(path))
+    return file

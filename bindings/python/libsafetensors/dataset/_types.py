@@ -1,0 +1,290 @@
+"""Types of the arguments and results of datasets. The fields of results are those of docs/json.md
+and docs/dataset.md."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Callable, Literal, TypedDict, Union
+
+__all__ = ["Adopt", "ColumnFacts", "CompactResult", "DatasetInfo", "DatasetMode", "DatasetTensors",
+           "Engine", "GcResult", "LoaderOptions", "Manifest", "OpenOptions", "ReadOptions",
+           "ShardFacts", "StorageOptions", "VerifyResult", "WriteMode", "WriteOptions"]
+
+DatasetMode = Literal["batch", "kv"]
+WriteMode = Literal["error", "append", "overwrite"]
+Adopt = Union[Literal["listing"], None]
+Engine = Literal["numpy", "torch"]
+
+# ── Arguments ──
+
+# Options of the filesystem of a URL, which pyarrow documents: each is an argument of its
+# S3FileSystem, GcsFileSystem, AzureFileSystem or HadoopFileSystem. The texts "true" and "false"
+# count as truth values.
+StorageOptions = TypedDict("StorageOptions", {
+    # of several
+    "storage.anonymous": Union[bool, str], "storage.scheme": str,
+    "storage.endpoint_override": str, "storage.default_metadata": Any,
+    # S3
+    "storage.access_key": str, "storage.secret_key": str, "storage.session_token": str,
+    "storage.region": str, "storage.request_timeout": float, "storage.connect_timeout": float,
+    "storage.background_writes": Union[bool, str], "storage.role_arn": str,
+    "storage.session_name": str, "storage.external_id": str, "storage.load_frequency": int,
+    "storage.proxy_options": Any, "storage.allow_bucket_creation": Union[bool, str],
+    "storage.allow_bucket_deletion": Union[bool, str],
+    "storage.allow_delayed_open": Union[bool, str],
+    "storage.check_directory_existence_before_creation": Union[bool, str],
+    "storage.retry_strategy": Any, "storage.force_virtual_addressing": Union[bool, str],
+    "storage.tls_ca_file_path": str,
+    # Google
+    "storage.access_token": str, "storage.target_service_account": str,
+    "storage.credential_token_expiration": Any, "storage.default_bucket_location": str,
+    "storage.retry_time_limit": Any, "storage.project_id": str,
+    # Azure
+    "storage.account_name": str, "storage.account_key": str,
+    "storage.blob_storage_authority": str, "storage.blob_storage_scheme": str,
+    "storage.client_id": str, "storage.client_secret": str,
+    "storage.dfs_storage_authority": str, "storage.dfs_storage_scheme": str,
+    "storage.sas_token": str, "storage.tenant_id": str,
+    # Hadoop
+    "storage.host": str, "storage.port": int, "storage.user": str, "storage.replication": int,
+    "storage.buffer_size": int, "storage.default_block_size": int, "storage.kerb_ticket": str,
+    "storage.extra_conf": Any,
+}, total=False)
+
+
+class WriteOptions(StorageOptions, total=False):
+    """Options of a write, which libsafetensors.dataset.OPTIONS describes; None counts as absent."""
+
+    batch_size: int | None
+    name_col: str | None
+    dtype: str | Mapping[str, str] | None
+    columns: str | Iterable[str] | None
+    shapes: str | Mapping[str, Sequence[int]] | None
+    duplicatesStrategy: Literal["fail", "lastWin"] | None
+    generate_index: bool | None
+    target_shard_size_mb: int | None
+    kv_separator: str | None
+    tail_strategy: Literal["write", "drop", "pad"] | None
+    rounding: Literal["nearest", "truncate"] | None
+    keep_old: int | None
+    single_writer: bool | None
+
+
+class OpenOptions(StorageOptions, total=False):
+    """Options of libsafetensors.dataset.open()."""
+
+    use_manifest: bool
+    keys: str | Iterable[str] | None
+    mode: DatasetMode | None
+
+
+# Options of Spark's data source for reading, "as" among them, which is no name in Python.
+_As = TypedDict("_As", {"as": Literal["tensor", "array"]}, total=False)
+
+
+class ReadOptions(_As, StorageOptions, total=False):
+    """Options of libsafetensors.spark.read(), which docs/spark.md describes."""
+
+    layout: Literal["files", "samples", "tensors"]
+    use_manifest: bool
+    keys: str | Iterable[str]
+    data: bool
+    inferSchema: bool
+    pushdown: bool
+    partition_mb: int
+
+
+class LoaderOptions(TypedDict, total=False):
+    """Arguments of torch.utils.data.DataLoader that go with ready batches."""
+
+    num_workers: int
+    collate_fn: Callable[[Any], Any] | None
+    pin_memory: bool
+    timeout: float
+    worker_init_fn: Callable[[int], None] | None
+    multiprocessing_context: Any
+    generator: Any
+    prefetch_factor: int | None
+    persistent_workers: bool
+    pin_memory_device: str
+    in_order: bool
+
+
+# ── Results ──
+
+class ColumnFacts(TypedDict):
+    """Of one row; None where rows differ. A scalar's shape is empty."""
+
+    dtype: str | None
+    shape: list[int] | None
+
+
+class ShardFacts(TypedDict):
+    """A file of a dataset, by the manifest. samples: rows, with those of padding; first_sample:
+    number of the first; shadowed: tensors that a later shard has again; sha256: of the whole
+    file, None for one that was adopted."""
+
+    name: str
+    bytes: int
+    samples: int
+    valid_samples: int
+    first_sample: int
+    tensors: int | None
+    shadowed: int
+    sha256: str | None
+
+
+class _ManifestShard(TypedDict, total=False):
+    shard_path: str
+    samples_count: int
+    bytes: int
+    sha256: str | None
+    tensors: int
+    first_sample: int
+    valid_samples: int
+    shadowed: int
+
+
+class Manifest(TypedDict, total=False):
+    """dataset_manifest.json. One of the Scala connector lacks most fields."""
+
+    format_version: str
+    safetensors_version: str
+    generator: str | None
+    commit: str
+    row_order: str
+    version: int
+    mode: DatasetMode
+    batch_size: int | None
+    name_col: str | None
+    kv_separator: str | None
+    tail_strategy: Literal["write", "drop", "pad"] | None
+    index: str | None
+    keep_until: int
+    dropped_samples: int
+    total_samples: int
+    total_valid_samples: int
+    total_bytes: int
+    columns: dict[str, ColumnFacts]
+    schema: dict[str, ColumnFacts]
+    shards: list[_ManifestShard]
+
+
+class _Result(TypedDict):
+    path: str | None
+    ok: bool
+
+
+class _Located(_Result, total=False):
+    path_bytes: str
+
+
+class DatasetInfo(_Located):
+    """Result of info()."""
+
+    mode: DatasetMode | None
+    generator: str | None
+    commit: str | None
+    version: int
+    batch_size: int | None
+    name_col: str | None
+    kv_separator: str | None
+    tail_strategy: Literal["write", "drop", "pad"] | None
+    index: str | None
+    samples: int
+    valid_samples: int
+    padded_samples: int
+    dropped_samples: int
+    bytes: int
+    shards: int
+    tensors: int | None
+    shadowed: int
+    columns: dict[str, ColumnFacts]
+
+
+class _Tensor(TypedDict):
+    name: str
+    shard: str
+    dtype: str
+    shape: list[int]
+    bytes: int
+    begin: int
+    end: int
+    replaced: bool | None
+
+
+class _ShardError(TypedDict):
+    code: str
+    offset: int | None
+    tensor: str | None
+    message: str
+    hint: str | None
+
+
+class _MaybeError(_Located, total=False):
+    error: _ShardError
+
+
+class DatasetTensors(_MaybeError):
+    """Result of ls(); error if a shard could not be read, which ends the list."""
+
+    tensors: list[_Tensor]
+
+
+class _Finding(TypedDict):
+    code: str
+    shard: str
+    message: str
+
+
+class VerifyResult(_Located):
+    """Result of verify()."""
+
+    deep: bool
+    digests: int
+    shards: int
+    bytes: int
+    samples: int
+    commit: str | None
+    index: str | None
+    finding_count: int
+    findings: list[_Finding]
+    orphan_count: int
+    orphans: list[_Finding]
+
+
+class _Foreign(TypedDict, total=False):
+    foreign: int
+
+
+class _Garbage(_Foreign):
+    name: str
+    bytes: int
+    young: bool
+    removed: bool
+
+
+class GcResult(_Located):
+    """Result of gc()."""
+
+    garbage: list[_Garbage]
+    bytes: int
+
+
+class _Group(TypedDict):
+    shards: list[str]
+    into: int
+
+
+class CompactResult(_Located):
+    """Result of compact()."""
+
+    dry_run: bool
+    shards_before: int
+    shards_after: int
+    rewritten: int
+    tensors_dropped: int
+    bytes_before: int
+    bytes_after: int | None
+    index_removed: bool
+    left: str | None
+    groups: list[_Group]

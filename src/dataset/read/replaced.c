@@ -1,0 +1,106 @@
+#include "base/error.h"
+#include "base/options.h"
+#include "base/order.h"
+#include "dataset/dataset.h"
+
+struct sft_dataset_replaced {
+    sfti_arena arena;
+    sft_span *names; /* of the tensors of all shards, shard by shard */
+    bool *is;
+    size_t *first; /* number of each shard's first tensor, and of the end */
+    size_t shards;
+};
+
+static int replaced_order(const void *ctx, uint32_t a, uint32_t b) {
+    const sft_span *names = ctx;
+    int way = sfti_bytes_compare(names[a], names[b]);
+    return way ? way : a < b ? -1 : a > b;
+}
+
+static sft_code replaced_names(sft_dataset_replaced *r, const sft_dataset *dataset, size_t shard,
+                               const sft_open_options *open, sft_error *err) {
+    sft_file *file = NULL;
+    size_t count = r->first[shard + 1] - r->first[shard];
+    sft_code code = sft_dataset_shard_open(dataset, shard, open, &file, err);
+    if (!code && sft_file_tensor_count(file) != count)
+        code = sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
+                         "%s: tensors: expected %zu by the manifest, found %zu",
+                         sft_dataset_shard_at(dataset, shard)->name, count,
+                         sft_file_tensor_count(file));
+    for (size_t i = 0; !code && i < count; i++) {
+        sft_span name = sft_file_tensor_at(file, i)->name;
+        char *copy = sfti_arena_copy(&r->arena, name.data, name.len);
+        if (!copy) code = sfti_fail_memory(err, name.len);
+        r->names[r->first[shard] + i] = (sft_span){ copy, name.len };
+    }
+    sft_close(file);
+    return code;
+}
+
+static sft_code replaced_mark(sft_dataset_replaced *r, sft_error *err) {
+    size_t count = r->first[r->shards];
+    sfti_arena work = { .alloc = r->arena.alloc };
+    const uint32_t *order = sfti_arena_sorted(&work, count, replaced_order, r->names);
+    for (size_t i = 1; order && i < count; i++)
+        if (sft_span_equal(r->names[order[i - 1]], r->names[order[i]])) r->is[order[i - 1]] = true;
+    sfti_arena_free(&work);
+    return order ? SFT_OK : sfti_fail_memory(err, count * sizeof *order);
+}
+
+static sft_code replaced_fill(sft_dataset_replaced *r, const sft_dataset *dataset,
+                              const sft_open_options *open, sft_error *err) {
+    size_t shards = sft_dataset_shard_count(dataset);
+    uint64_t count = 0, shadowed = 0;
+    r->first = sfti_arena_array(&r->arena, (uint64_t)shards + 1, sizeof *r->first);
+    if (!r->first) return sfti_fail_memory(err, shards * sizeof *r->first);
+    for (size_t i = 0; i < shards; i++) {
+        const sft_dataset_shard *shard = sft_dataset_shard_at(dataset, i);
+        r->first[i] = (size_t)count;
+        shadowed += shard->shadowed != 0;
+        if (shard->tensors >= UINT32_MAX / 4 - count)
+            return sfti_fail_memory(err, SIZE_MAX);
+        count += shard->tensors;
+    }
+    r->first[shards] = (size_t)count;
+    if (!shadowed) return SFT_OK;
+    r->names = sfti_arena_array(&r->arena, count, sizeof *r->names);
+    r->is = sfti_arena_array(&r->arena, count, sizeof *r->is);
+    if (!r->names || !r->is) return sfti_fail_memory(err, (size_t)count * sizeof *r->names);
+    for (size_t i = 0; i < count; i++) r->is[i] = false;
+    for (r->shards = 0; r->shards < shards; r->shards++) {
+        sft_code code = replaced_names(r, dataset, r->shards, open, err);
+        if (code) return code;
+    }
+    return replaced_mark(r, err);
+}
+
+sft_code sft_dataset_find_replaced(const sft_dataset *dataset, const sft_open_options *open,
+                                   sft_dataset_replaced **out, sft_error *err) {
+    sft_allocator alloc = sfti_allocator(NULL);
+    sft_open_options own;
+    if (!dataset || !out)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a dataset and a place for the result, found NULL");
+    *out = NULL;
+    sft_code code = sfti_take_open(open, &own, err);
+    if (code) return code;
+    sft_dataset_replaced *r = sfti_take(&alloc, sizeof *r);
+    if (!r) return sfti_fail_memory(err, sizeof *r);
+    *r = (sft_dataset_replaced){ .arena.alloc = alloc };
+    code = replaced_fill(r, dataset, &own, err);
+    if (code) sft_dataset_replaced_free(r);
+    else *out = r;
+    return code;
+}
+
+bool sft_dataset_is_replaced(const sft_dataset_replaced *r, size_t shard, size_t tensor) {
+    return r && r->is && shard < r->shards && tensor < r->first[shard + 1] - r->first[shard] &&
+           r->is[r->first[shard] + tensor];
+}
+
+void sft_dataset_replaced_free(sft_dataset_replaced *replaced) {
+    if (!replaced) return;
+    sft_allocator alloc = replaced->arena.alloc;
+    sfti_arena_free(&replaced->arena);
+    sfti_release(&alloc, replaced, sizeof *replaced);
+}

@@ -1,0 +1,142 @@
+"""Types of arguments and results: what they name is what the functions take and return."""
+import json
+import pathlib
+import re
+
+import pytest
+
+import libsafetensors as st
+from libsafetensors import _types, dataset
+from libsafetensors.dataset import _types as dataset_types
+
+PACKAGE = pathlib.Path(st.__file__).parent
+COMMAND_ONLY = {"stats", "verified"}  # of the options --stats and --verify
+
+
+@pytest.fixture
+def path(tmp_path):
+    import numpy as np
+    from libsafetensors.numpy import save_file
+    save_file({"x": np.zeros((2, 3), np.float32)}, tmp_path / "m.safetensors", {"a": "b"})
+    return tmp_path / "m.safetensors"
+
+
+def keys_of(kind):
+    return kind.__required_keys__ | kind.__optional_keys__
+
+
+# ── Results ──
+
+def definitions(root, name):
+    return json.loads((root / ("docs/schema/%s.json" % name)).read_text())["$defs"]
+
+
+@pytest.mark.parametrize("name, kind", [
+    ("ls", "LsResult"), ("info", "InfoResult"), ("check", "CheckResult"), ("hash", "HashResult"),
+    ("diff", "DiffResult")])
+def test_results_are_those_of_the_schema(root, name, kind):
+    found = definitions(root, name)
+    stated = set(found["good"]["properties"])
+    told = keys_of(getattr(_types, kind))
+    extra = set(found["failed"]["properties"]) | set(found.get("dataset_result", {}).get(
+        "properties", ()))
+    assert stated - told <= COMMAND_ONLY and told - stated <= extra
+
+
+def test_results_have_no_other_keys(path):
+    for result, kind in ((st.ls(path), _types.LsResult), (st.info(path), _types.InfoResult),
+                         (st.check(path), _types.CheckResult), (st.hash(path), _types.HashResult),
+                         (st.diff(path, path), _types.DiffResult),
+                         (st.fits(path, path), _types.FitsResult),
+                         (st.convert(path, path.parent / "out", "F16"), _types.ConvertResult),
+                         (st.edit_metadata(path, {"a": "b"}), _types.EditResult)):
+        assert set(result) <= keys_of(kind), kind
+        assert kind.__required_keys__ <= set(result), kind
+
+
+@pytest.mark.parametrize("name, kind", [
+    ("info", "DatasetInfo"), ("ls", "DatasetTensors"), ("verify", "VerifyResult"),
+    ("gc", "GcResult"), ("compact", "CompactResult")])
+def test_results_of_datasets_are_those_of_the_schema(root, name, kind):
+    stated, told = definitions(root, "dataset")[name], getattr(dataset_types, kind)
+    assert keys_of(told) == set(stated["properties"])
+    assert told.__required_keys__ == set(stated["required"])
+
+
+@pytest.mark.parametrize("name, kind", [
+    ("column", "ColumnFacts"), ("tensor", "_Tensor"), ("finding", "_Finding"),
+    ("garbage", "_Garbage"), ("error", "_ShardError")])
+def test_parts_of_results_of_datasets(root, name, kind):
+    stated, told = definitions(root, "dataset")[name], getattr(dataset_types, kind)
+    assert keys_of(told) == set(stated["properties"])
+    assert told.__required_keys__ == set(stated["required"])
+
+
+def test_the_manifest_is_that_of_the_schema(root):
+    stated = json.loads((root / "docs/dataset_manifest.schema.json").read_text())
+    assert keys_of(dataset_types.Manifest) == set(stated["properties"])
+    assert keys_of(dataset_types._ManifestShard) == set(
+        stated["$defs"]["shard"]["properties"])
+
+
+def test_facts_of_shards(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    dataset.write(pa.table({"x": [1.0, 2.0]}), tmp_path / "d", batch_size=2)
+    for one in (dataset.open(tmp_path / "d"), dataset.open(tmp_path / "d", use_manifest=False)):
+        assert [set(facts) for facts in one.shards] == [keys_of(dataset_types.ShardFacts)]
+        assert one.shards[0]["samples"] == 2
+
+
+# ── Arguments ──
+
+def test_options_are_named():
+    for file in PACKAGE.rglob("*.py"):
+        text = file.read_text()
+        assert not re.search(r"\*\*\w+: Any", text), file.name
+    for name in ("_official", "_tools", "numpy", "torch", "flax", "tensorflow", "mlx", "paddle",
+                 "dataset/_read", "dataset/_write", "ray", "daft", "spark/_write"):
+        text = (PACKAGE / (name + ".py")).read_text()
+        assert not re.search(r"\b(backend|framework|mode|level|adopt): str\b", text), name
+
+
+def test_options_of_a_write_are_those_of_the_library():
+    ours = dataset_types.WriteOptions.__annotations__
+    assert {name for name in ours if not name.startswith("storage.")} == set(dataset.OPTIONS)
+
+
+def test_options_for_reading_are_those_of_spark():
+    text = (PACKAGE / "spark/_schema.py").read_text()
+    stated, = re.findall(r"^READ_OPTIONS = (\([^)]*\))", text, re.MULTILINE)
+    ours = {name for name in dataset_types.ReadOptions.__annotations__
+            if not name.startswith("storage.")}
+    assert ours | {"columns"} == set(re.findall(r'"(\w+)"', stated))  # columns: a parameter
+
+
+def test_options_of_storage_are_those_of_pyarrow():
+    fs = pytest.importorskip("pyarrow.fs")
+    known = {"account_name", "host"}  # those without a default
+    for kind in ("S3FileSystem", "GcsFileSystem", "AzureFileSystem", "HadoopFileSystem"):
+        head = getattr(fs, kind).__doc__.partition("\n")[0]
+        known |= set(re.findall(r"(\w+)(?:: \w+ )?=", head)) - {"max_attempts"}
+    ours = {name[len("storage."):] for name in dataset_types.StorageOptions.__annotations__}
+    assert ours == known
+
+
+def test_options_of_a_loader_are_those_of_torch():
+    import inspect
+    torch = pytest.importorskip("torch")
+    theirs = set(inspect.signature(torch.utils.data.DataLoader).parameters)
+    ours = keys_of(dataset_types.LoaderOptions)
+    assert theirs - ours == {"dataset", "batch_size", "shuffle", "sampler", "batch_sampler",
+                             "drop_last"}
+    assert ours <= theirs
+
+
+def test_a_loader_forms_no_batches(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    pytest.importorskip("torch")
+    dataset.write(pa.table({"x": [1.0, 2.0]}), tmp_path / "d", batch_size=2)
+    batches = dataset.TorchBatches(tmp_path / "d", 2)
+    with pytest.raises(TypeError, match="batch_size"):
+        batches.loader(batch_size=3)
+    assert [list(batch["x"].shape) for batch in batches.loader(batch_size=None)] == [[2]]

@@ -1,0 +1,307 @@
+"""How a File is shown and pickled, values of single elements, weak references, the command by
+the package's name, and tools that read file objects."""
+import copy
+import gc
+import html.parser
+import io
+import pathlib
+import pickle
+import subprocess
+import sys
+import weakref
+
+import numpy as np
+import pytest
+
+import libsafetensors as st
+from reading import NUMPY, ReadAt, one_of_each, pack
+
+
+def layers(count, more=()):
+    tensors = {"layers.%d.%s.weight" % (i, part): ("F32", [2, 3], bytes(24))
+               for i in range(count) for part in ("q", "k")}
+    tensors.update((name, ("U8", [], b"1")) for name in more)
+    return tensors
+
+
+@pytest.fixture
+def path(tmp_path):
+    made = tmp_path / "m.safetensors"
+    made.write_bytes(pack(layers(3, ["alone"]), {"k": "v"}))
+    return made
+
+
+# ── Notebooks ──
+
+class Cells(html.parser.HTMLParser):
+    """Rows of the table as text; every tag must be closed."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.rows, self.open, self.tags = [], [], set()
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+        self.tags.add(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "td" in self.open:
+            self.rows[-1][-1] += data
+
+
+def rows_of(data):
+    return Cells(st.open(data)._repr_html_()).rows[1:]
+
+
+def test_equal_layers_are_one_row(path):
+    rows = rows_of(path)
+    assert rows == [["layers.{0..2}.q.weight", "×3", "F32", "2 × 3", "72 B"],
+                    ["layers.{0..2}.k.weight", "×3", "F32", "2 × 3", "72 B"],
+                    ["alone", "", "U8", "scalar", "1 B"]]
+
+
+def test_what_is_not_equal_is_not_folded():
+    named = [row[0] for row in rows_of(pack({
+        "a.0": ("U8", [1], b"1"), "a.2": ("U8", [1], b"1"),         # not all between
+        "b.0.0": ("U8", [1], b"1"), "b.1.1": ("U8", [1], b"1"),     # not all pairs
+        "c.0": ("U8", [1], b"1"), "c.1": ("I8", [1], b"1"),         # other dtypes
+        "d1": ("U8", [1], b"1"), "d2": ("U8", [1], b"1"),           # no numbers of their own
+        "e.01": ("U8", [1], b"1"), "e.1": ("U8", [1], b"1")}))]     # two spellings of one
+    assert sorted(named) == ["a.{0,2}", "b.0.0", "b.1.1", "c.0", "c.1", "d1", "d2", "e.{01,1}"]
+
+
+def test_names_are_escaped():
+    name = "<script>alert('1')</script>&\"0\".weight"
+    text = st.open(pack({name: ("U8", [1], b"1")}))._repr_html_()
+    assert "<script" not in text and "&lt;script&gt;" in text
+    assert Cells(text).rows[1][0] == name
+    assert Cells(text).tags <= {"details", "summary", "code", "table", "thead", "tbody", "tr",
+                                "th", "td"}
+
+
+def test_a_path_is_escaped_and_a_closed_file_shown(tmp_path):
+    path = tmp_path / "<b>&.safetensors"
+    path.write_bytes(pack({}))
+    file = st.open(path)
+    assert "<b>" not in file._repr_html_()
+    file.close()
+    assert "closed" in file._repr_html_()
+
+
+def test_a_long_table_is_cut():
+    tensors = {"t%d" % i: ("U8", [1], b"1") for i in range(1500)}
+    rows = rows_of(pack(tensors))
+    assert len(rows) == 1001 and rows[-1] == ["and 500 more rows"]
+
+
+# ── One element ──
+
+def test_item_is_the_value():
+    scalars = {"BOOL": True, "U8": 200, "I8": -3, "I16": -300, "U16": 60000, "F16": 0.5,
+               "BF16": -1.5, "I32": -70000, "U32": 1 << 31, "F32": 0.25, "C64": 1 - 2j,
+               "F64": 0.1, "I64": -(1 << 40), "U64": 1 << 63}
+    data = {}
+    for dtype, value in scalars.items():
+        if dtype == "BF16":
+            raw = np.float32(value).tobytes()[2:]
+        else:
+            raw = np.array(value, NUMPY[dtype]).tobytes()
+        data[dtype] = (dtype, [], raw)
+    data["F8_E4M3"] = ("F8_E4M3", [1, 1], b"\x38")
+    scalars["F8_E4M3"] = 1.0
+    file = st.open(pack(data))
+    for dtype, value in scalars.items():
+        found = file[dtype].item()
+        assert found == value and type(found) is type(value), dtype
+
+
+def test_item_of_a_slice_and_of_more():
+    file = st.open(pack({"a": ("I32", [2, 3], np.arange(6, dtype="<i4").tobytes())}))
+    assert file["a"][1, 2].item() == 5 and file["a"][0, 1:2].item() == 1
+    for wrong in (file["a"], file["a"][:0]):
+        with pytest.raises(ValueError, match="expected a tensor of one element, found"):
+            wrong.item()
+
+
+def test_item_needs_no_numpy():
+    program = ("import sys, libsafetensors as st\n"
+               "print(st.open(bytes.fromhex(sys.argv[1]))['a'].item(), 'numpy' in sys.modules)")
+    data = pack({"a": ("BF16", [], b"\xc0\x3f")})
+    told = subprocess.run([sys.executable, "-c", program, data.hex()], capture_output=True,
+                          text=True, check=True)
+    assert told.stdout == "1.5 False\n"
+
+
+# ── Pickling and weak references ──
+
+@pytest.mark.parametrize("again", [lambda f: pickle.loads(pickle.dumps(f)), copy.copy,
+                                   copy.deepcopy])
+def test_a_file_is_pickled_by_its_path(path, again):
+    file = st.open(path, mode="read", level="compat")
+    other = again(file)
+    assert other.paths == [str(path)] and not other.mapped and other is not file
+    assert other.keys() == file.keys() and other.metadata() == {"k": "v"}
+    file.close()
+    assert other["alone"].tobytes() == b"1"
+    with pytest.raises(ValueError, match="File is closed"):
+        pickle.dumps(file)
+
+
+def test_the_path_is_made_absolute(path, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    for source in (path.name, pathlib.Path(path.name)):
+        told = pickle.dumps(st.open(source=source))
+        monkeypatch.chdir("/")
+        assert len(pickle.loads(told)) == 7
+        monkeypatch.chdir(tmp_path)
+
+
+def test_a_model_of_several_files(path, tmp_path):
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text('{"weight_map": {%s}}' % ", ".join(
+        '"%s": "m.safetensors"' % name for name in st.open(path)))
+    file = st.open(index)
+    again = pickle.loads(pickle.dumps(file))
+    assert again.keys() == file.keys()
+
+
+def test_another_header_is_refused(path):
+    told = pickle.dumps(st.open(path))
+    path.write_bytes(pack(layers(4)))
+    with pytest.raises(ValueError, match="expected the header that the file had"):
+        pickle.loads(told)
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        pickle.loads(told)
+
+
+@pytest.mark.parametrize("source", [lambda d: d, io.BytesIO, ReadAt])
+def test_what_has_no_path_is_not_pickled(source):
+    file = st.open(source(pack({})))
+    with pytest.raises(TypeError, match="cannot pickle"):
+        pickle.dumps(file)
+
+
+def test_weak_references(path, tmp_path):
+    file = st.open(path)
+    tensor, writer = file["alone"], st.Writer(tmp_path / "x", [])
+    gone = [weakref.ref(one) for one in (file, tensor, writer)]
+    kept = weakref.WeakKeyDictionary({file: 1})
+    assert [ref() for ref in gone] == [file, tensor, writer] and kept[file] == 1
+    del file, tensor, writer
+    gc.collect()
+    assert [ref() for ref in gone] == [None] * 3 and not kept
+
+
+def test_dataset_is_imported_on_first_use():
+    program = ("import sys, libsafetensors as st\n"
+               "before = 'libsafetensors.dataset' in sys.modules\n"
+               "print(before, st.dataset.__name__, 'dataset' in dir(st))")
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                          check=True)
+    assert told.stdout == "False libsafetensors.dataset True\n"
+
+
+# ── The command ──
+
+def test_the_package_is_the_command(path):
+    def run(*words):
+        return subprocess.run([sys.executable, "-m", "libsafetensors", *words],
+                              capture_output=True, text=True)
+    assert st.__version__ in run("--version").stdout
+    listed = run("ls", "--json", str(path))
+    assert listed.returncode == 0 and '"layers.0.q.weight"' in listed.stdout
+    assert run("check", str(path.parent / "none")).returncode not in (0, 127)
+
+
+def test_without_the_command(path):
+    program = ("import libsafetensors.__main__ as command\n"
+               "command.find_command = lambda: None\nraise SystemExit(command.main())")
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert told.returncode == 127 and "expected the command safetensors" in told.stderr
+
+
+# ── check and hash of objects ──
+
+ALGOS = "sha256,autov1,autov3,sshs_model,blake3,content,crc32"
+FILES = {
+    "a model": lambda: pack({**layers(2), "nan": ("F32", [1], b"\0\0\xc0\x7f")}, {"ss_x": "y"}),
+    "every dtype": lambda: pack(one_of_each()),
+    "cut": lambda: pack(layers(2))[:-3],
+    "two megabytes": lambda: pack({"x": ("U8", [3 << 20], bytes(3 << 20))}),
+    "a page": lambda: b"<!DOCTYPE html><html>" + b" " * 500,
+    "empty": lambda: b"",
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_objects_as_their_files(name, tmp_path):
+    path = tmp_path / "f.safetensors"
+    path.write_bytes(FILES[name]())
+    for level in ("compat", "strict"):
+        with open(path, "rb") as file:
+            file.seek(3)
+            assert st.check(file, level=level, deep=True) == st.check(path, level=level, deep=True)
+    with open(path, "rb") as file:
+        file.seek(3)
+        assert st.hash(file, ALGOS) == st.hash(path, ALGOS)
+    memory, named = st.hash(io.BytesIO(path.read_bytes()), ALGOS), st.hash(path, ALGOS)
+    assert memory.pop("path") == "-" and named.pop("path") == str(path)
+    assert memory == named
+
+
+class Counting(io.RawIOBase):
+    """A large file of zeros behind a header, which counts the most bytes asked for at once."""
+
+    def __init__(self, bytes_):
+        self.head = head_of(bytes_)
+        self.size_, self.at, self.most = len(self.head) + bytes_, 0, 0
+
+    def seek(self, offset, whence=0):
+        self.at = offset if whence == 0 else self.size_ + offset
+        return self.at
+
+    def read(self, n=-1):
+        self.most = max(self.most, n)
+        n = min(n, self.size_ - self.at)
+        piece = self.head[self.at:self.at + n]
+        self.at += n
+        return piece + bytes(n - len(piece))
+
+
+def head_of(count):
+    header = b'{"x":{"dtype":"F32","shape":[%d],"data_offsets":[0,%d]}}' % (count // 4, count)
+    header += b" " * (-len(header) % 8)
+    return len(header).to_bytes(8, "little") + header
+
+
+def test_memory_is_bounded():
+    for ask in (lambda f: st.check(f, deep=True)["ok"], lambda f: st.hash(f)["ok"],
+                lambda f: st.hash(f, "sha256,content")["ok"]):
+        file = Counting(256 << 20)
+        assert ask(file) is True
+        assert 0 < file.most <= 16 << 20
+
+
+def test_what_the_object_raises_comes_out():
+    class Failing(Counting):
+        def read(self, n=-1):
+            if self.at > 1 << 20:
+                raise RuntimeError("gone")
+            return super().read(n)
+    for ask in (lambda f: st.check(f, deep=True), lambda f: st.hash(f),
+                lambda f: st.hash(f, "content")):
+        with pytest.raises(RuntimeError, match="gone"):
+            ask(Failing(8 << 20))
+    with pytest.raises(ZeroDivisionError):
+        st.hash(Counting(8 << 20), progress=lambda *at: 1 / 0)

@@ -339,6 +339,57 @@ static sft_code run_statistics(const void *given) { return run_stats_of(given, N
 
 static sft_code run_statistics_job(const void *given) { return run_stats_of(NULL, given); }
 
+/* ── Imports ── */
+
+#define ARRAY_HEADER "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }           "
+static const char array_bytes[] = "\x93NUMPY\x01\0\x45\0" ARRAY_HEADER "\n01234567";
+
+static sft_import *import_of_array(void) {
+    sft_import *import;
+    sft_source source = sft_source_memory(array_bytes, sizeof array_bytes - 1);
+    assert_int_equal(sft_import_open_source(source, NULL, &import, NULL), SFT_OK);
+    return import;
+}
+
+static sft_code run_import_open(const void *given) {
+    const char *path = temp_path("a.npy");
+    sft_import *import;
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(array_bytes, 1, sizeof array_bytes - 1, file),
+                     sizeof array_bytes - 1);
+    assert_int_equal(fclose(file), 0);
+    sft_code code = sft_import_open(path, given, &import, &err);
+    sft_import_close(import);
+    return code;
+}
+
+static sft_code run_import_source(const void *given) {
+    sft_import *import;
+    sft_source source = sft_source_memory(array_bytes, sizeof array_bytes - 1);
+    sft_code code = sft_import_open_source(source, given, &import, &err);
+    sft_import_close(import);
+    return code;
+}
+
+static sft_code run_import_saving(const sft_plan_options *plan, const sft_job *job) {
+    sft_import *import = import_of_array();
+    sft_code code = sft_import_save(import, a_sink(), plan, job, &err);
+    sft_import_close(import);
+    return code;
+}
+
+static sft_code run_import_save(const void *given) { return run_import_saving(given, NULL); }
+
+static sft_code run_import_save_job(const void *given) { return run_import_saving(NULL, given); }
+
+static sft_code run_import_verify(const void *given) {
+    sft_import *import = import_of_array();
+    sft_code code = sft_import_verify(import, given, &err);
+    sft_import_close(import);
+    return code;
+}
+
 #define RUN_EXPORT(format)                                                  \
     static sft_code run_export_##format(const void *given) {                \
         sft_part part = a_part();                                           \

@@ -55,9 +55,10 @@ static void show_import(const check_import *check, bool valid) {
     }
     const sft_import_format_info *format =
         sft_import_format_describe(sft_import_format_of(check->import));
+    size_t count = sft_import_tensor_count(check->import);
     cli_styled(&c->out, CLI_BOLD, check->path);
-    cli_printf(&c->out, ": valid, but not safetensors: %s, %zu tensors\n", format->title,
-               sft_import_tensor_count(check->import));
+    cli_printf(&c->out, ": valid, but not safetensors: %s, %zu tensor%s\n", format->title, count,
+               count == 1 ? "" : "s");
     cli_say_import(c, check->path, check->import);
 }
 

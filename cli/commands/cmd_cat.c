@@ -260,7 +260,8 @@ static void run_cat(cli *c, char **operands, size_t count) {
     (void)count;
     if (c->set.as == CLI_AS_JSON) c->set.format = CLI_JSON;
     results = c->results;
-    sft_code code = cli_inputs_expand(operands[0], false, &options, &inputs, &err);
+    sft_code code = cli_inputs_expand(operands[0], (cli_depth)CLI_ELSE_OTHERS, &options, &inputs,
+                                            &err);
     if (!code) code = cat_input(c, &inputs, operands[1], &err);
     bool begun = c->results != results;
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, operands[0], &err);

@@ -67,6 +67,7 @@ static void check_input(cli *c, const cli_input *input) {
 }
 
 static void run_check(cli *c, char **operands, size_t count) {
+    c->others = CLI_AND_OTHERS;
     cli_each_input(c, operands, count, check_input);
     if (cli_is_json(c) || cli_is_over(c)) return;
     cli_flush(&c->out);

@@ -428,6 +428,7 @@ static void run_convert(cli *c, char **operands, size_t count) {
     if (!cli_parse_threads(c, &run.threads)) return;
     if (!c->set.threads) run.threads = 1;
     c->imports = true;
+    c->others = CLI_AND_OTHERS;
     if (convert_is_export(c) && c->set.shared == SFT_IMPORT_ALIAS)
         c->set.shared = SFT_IMPORT_COPY; /* there are no metadata to record the other names */
     run.casts = c->set.dtype || c->set.dequantize;

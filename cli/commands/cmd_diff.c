@@ -182,7 +182,7 @@ static void tsv_diff(cli *c, const sft_diff *diff) {
 static sft_code open_side(cli *c, const char *operand, cli_inputs *inputs, sft_set **out,
                           sft_error *err) {
     sft_set_options options = cli_set_options(c);
-    sft_code code = cli_inputs_expand(operand, false, &options, inputs, err);
+    sft_code code = cli_inputs_expand(operand, (cli_depth)CLI_ELSE_OTHERS, &options, inputs, err);
     const cli_input *input;
     if (!code) code = cli_inputs_one(inputs, &input, err);
     return code ? code : cli_open_model(c, input, out, err);

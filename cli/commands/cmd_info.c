@@ -32,6 +32,7 @@ typedef struct info_run {
     cli_update_counts updates;
     uint64_t mismatches;   /* without a known cause */
     uint64_t least;        /* trust for --save-as */
+    size_t pickles;        /* that call something when they are loaded */
 } info_run;
 
 /* Whether nothing is computed or asked, only counted. */
@@ -107,6 +108,8 @@ static void show_text(info_run *run, const cli_model *model, const sft_node *roo
 
 static void show_model(info_run *run, cli_model *model, const sft_node *root) {
     uint64_t bytes;
+    const sft_import_global *global = model->import ? sft_import_global_at(model->import, 0) : NULL;
+    run->pickles += global && global->calls > 0;
     if (cli_model_bytes(root, &bytes)) run->bytes += bytes;
     if (cli_is_json(run->c)) show_json(run, model, root);
     else show_text(run, model, root);
@@ -304,6 +307,9 @@ static void total_line(const info_run *run) {
             cli_printf(&c->out, ", %zu with conflicts (!: see info FILE)", run->list.wrong);
         if (run->unreadable) cli_printf(&c->out, ", %zu unreadable (see check)", run->unreadable);
         cli_text(&c->out, "\n");
+        if (run->pickles)
+            cli_printf(&c->out, "%zu pickle%s would call code when loaded (see info FILE)\n",
+                       run->pickles, run->pickles == 1 ? "" : "s");
     }
     if (c->set.format == CLI_HUMAN && run->fields.count == 0) cli_passed_line(c, &c->out);
 }

@@ -323,6 +323,7 @@ static sft_code check_usage(const cli *c, sft_error *err) {
 }
 
 static void run_ls(cli *c, char **operands, size_t count) {
+    c->others = CLI_ELSE_OTHERS;
     sft_error err = SFT_ERROR_INIT;
     if (check_usage(c, &err)) {
         cli_fail_usage(c, &err);

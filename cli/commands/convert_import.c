@@ -153,13 +153,14 @@ static void list_json(cli *c, const char *path, const sft_import *import) {
 void convert_list_branches(cli *c, const char *path, const sft_import *import) {
     char buffer[CLI_NUMBER_SIZE];
     const sft_import_branch *branch;
+    size_t count = sft_import_tensor_count(import);
     if (cli_is_json(c)) {
         list_json(c, path, import);
         return;
     }
-    cli_path(&c->out, path, ": %s, %zu tensors\n",
-             sft_import_format_describe(sft_import_format_of(import))->title,
-             sft_import_tensor_count(import));
+    cli_path(&c->out, path, ": %s, %zu tensor%s\n",
+             sft_import_format_describe(sft_import_format_of(import))->title, count,
+             count == 1 ? "" : "s");
     for (size_t i = 0; (branch = sft_import_branch_at(import, i)) != NULL; i++) {
         cli_text(&c->out, branch->chosen ? "* " : "  ");
         if (branch->path.len > 0) cli_escaped(&c->out, branch->path);

@@ -190,7 +190,7 @@ static void each_of_operand(cli *c, const char *operand, cli_each_fn each) {
     sft_set_options options = cli_set_options(c);
     cli_inputs inputs;
     cli_depth depth = c->set.recursive ? CLI_ALL_LEVELS : CLI_ONE_LEVEL;
-    if (cli_inputs_expand(operand, depth, &options, &inputs, &err)) {
+    if (cli_inputs_expand(operand, (cli_depth)((int)depth | c->others), &options, &inputs, &err)) {
         cli_fail_input(c, operand, &err);
     } else {
         cli_count_passed(c, &inputs);

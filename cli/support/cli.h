@@ -28,6 +28,7 @@ typedef struct cli {
     unsigned dropped; /* digests (base/digest_keys.h) that the result does not record */
     size_t passed[CLI_OTHER_FORMATS]; /* files of other formats in the folders so far */
     size_t changed, unchanged; /* models that were, or would be, written, and that need not be */
+    int others; /* whether folders are looked through for other formats: CLI_AND_OTHERS … */
     bool imports; /* the settings say how other formats are imported */
     struct sft_import *import; /* of the model that was opened last, or NULL (import.h) */
     const char *blame; /* what the failure of an edit is about, if not its input; or NULL */

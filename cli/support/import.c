@@ -143,12 +143,3 @@ sft_code cli_open_path(cli *c, const char *path, const sft_set_options *options,
     if (told || format == SFT_IMPORT_NONE) return code;
     return open_import(c, path, out, import, err);
 }
-
-bool cli_is_foreign_name(sft_span name) {
-    static const char *const ends[] = {
-        ".ckpt", ".pt", ".pth", ".bin", ".gguf", ".onnx", ".npz", ".npy", ".msgpack", ".pdparams",
-    };
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (cli_ends_with(name, ends[i])) return true;
-    return false;
-}

@@ -19,9 +19,6 @@ sft_code cli_import_options(const cli *c, sft_import_options *out, sft_error *er
 sft_code cli_open_path(cli *c, const char *path, const sft_set_options *options, sft_set **out,
                        sft_import **import, sft_error *err);
 
-/* Whether the name ends as those of other formats do: such a file of a folder is looked into. */
-bool cli_is_foreign_name(sft_span name);
-
 /* Lines about an import: aliases, what was left out, globals that a pickle loader would have
  * called. */
 void cli_say_import(cli *c, const char *path, const sft_import *import);

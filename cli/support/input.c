@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/order.h"
 #include "os/io.h"
+#include "safetensors_import.h"
 #include "support/files.h"
 #include "support/words.h"
 
@@ -13,6 +14,7 @@ typedef struct found {
     struct found *next;
     cli_input input;
     bool is_shard;
+    bool is_other; /* in another format */
 } found;
 
 /* A folder still to be entered, or entered; parents are kept to see loops. */
@@ -26,6 +28,7 @@ typedef struct walk {
     sfti_arena *arena;
     size_t *passed;
     cli_depth depth;
+    int others; /* CLI_AND_OTHERS, CLI_ELSE_OTHERS or 0 */
     bool enter; /* folders of the folder now walked */
     bool has_except;
     os_info except;
@@ -45,8 +48,10 @@ static bool is_model_name(const char *name) {
 }
 
 const char *const cli_other_formats[CLI_OTHER_FORMATS] = {
-    ".ckpt", ".pt", ".pth", ".bin", ".gguf", ".onnx", ".h5",
+    ".ckpt", ".pt", ".pth", ".bin", ".gguf", ".onnx", ".npz", ".msgpack", ".pdparams", ".h5",
 };
+
+#define TORCH_INDEX ".bin.index.json"
 
 static void count_passed(walk *w, const char *name) {
     for (size_t i = 0; i < CLI_OTHER_FORMATS; i++)
@@ -58,7 +63,7 @@ static void count_passed(walk *w, const char *name) {
 static bool add_found(walk *w, cli_input_kind kind, const char *path) {
     found *f = sfti_arena_take(w->arena, sizeof *f);
     if (!f || !path) return false;
-    *f = (found){ w->first, { kind, path, NULL }, false };
+    *f = (found){ w->first, { kind, path, NULL }, false, false };
     w->first = f;
     w->count++;
     return true;
@@ -102,6 +107,38 @@ static os_kind kind_behind(const char *path, os_kind kind) {
     return info.kind;
 }
 
+/* Parts of a GGUF model after the first: it stands for all. */
+static bool is_later_part(sft_span name) {
+    const char *of = NULL;
+    if (!cli_ends_with(name, ".gguf")) return false;
+    for (size_t i = 0; i + 4 < name.len; i++)
+        if (memcmp(name.data + i, "-of-", 4) == 0) of = name.data + i;
+    return of && of - name.data >= 5 && memcmp(of - 5, "00001", 5) != 0;
+}
+
+/* A model in another format, told by its contents once its name speaks for it. */
+static int visit_other(walk *w, const char *name, os_kind kind) {
+    sft_import_format format = SFT_IMPORT_NONE;
+    sft_span text = sft_span_cstr(name);
+    bool named = cli_ends_with(text, TORCH_INDEX);
+    for (size_t i = 0; i < CLI_OTHER_FORMATS; i++) named |= cli_ends_with(text, cli_other_formats[i]);
+    if (!named || !w->others || strncmp(name, "._", 2) == 0) {
+        count_passed(w, name);
+        return 0;
+    }
+    char *path = cli_join_path(w->arena, sft_span_cstr(w->now->path), name);
+    if (!path) return ENOMEM;
+    bool is_file = kind_behind(path, kind) == OS_FILE;
+    if (is_later_part(text)) return 0;
+    if (!is_file || sft_import_recognise(path, &format, NULL) || !format) {
+        count_passed(w, name);
+        return 0;
+    }
+    if (!add_found(w, CLI_FILE, path)) return ENOMEM;
+    w->first->is_other = true;
+    return 0;
+}
+
 static int visit_entry(void *ctx, const char *name, os_kind kind) {
     walk *w = ctx;
     char *path;
@@ -110,10 +147,7 @@ static int visit_entry(void *ctx, const char *name, os_kind kind) {
         path = cli_join_path(w->arena, sft_span_cstr(w->now->path), name);
         return add_folder(w, w->now, path) ? 0 : ENOMEM;
     }
-    if (!is_model_name(name)) {
-        count_passed(w, name);
-        return 0;
-    }
+    if (!is_model_name(name)) return visit_other(w, name, kind);
     path = cli_join_path(w->arena, sft_span_cstr(w->now->path), name);
     if (!path) return ENOMEM;
     kind = kind_behind(path, kind);
@@ -169,6 +203,22 @@ static bool walk_folders(walk *w) {
         if (error && !add_blocked_folder(w, w->now->path, error)) return false;
     }
     return true;
+}
+
+/* Others count where there is nothing else. */
+static void drop_others(walk *w) {
+    bool has_models = false;
+    for (found *f = w->first; f; f = f->next) has_models |= !f->is_other;
+    if (w->others != CLI_ELSE_OTHERS || !has_models) return;
+    for (found **at = &w->first; *at;) {
+        if (!(*at)->is_other) {
+            at = &(*at)->next;
+            continue;
+        }
+        count_passed(w, (*at)->input.path);
+        *at = (*at)->next;
+        w->count--;
+    }
 }
 
 /* ── Order, and shards that their index speaks for ── */
@@ -238,7 +288,9 @@ static bool keep_models(walk *w, const sft_set_options *options, cli_inputs *out
     out->items = sfti_arena_take(w->arena, (w->count + 1) * sizeof(cli_input *));
     if (!sorted || !out->items) return false;
     for (size_t i = 0; i < w->count; i++) {
-        if (sorted[i]->input.kind != CLI_INDEX) continue;
+        bool other = sorted[i]->is_other
+                     && cli_ends_with(sft_span_cstr(sorted[i]->input.path), TORCH_INDEX);
+        if (sorted[i]->input.kind != CLI_INDEX && !other) continue;
         if (!mark_shards(w, sorted, &sorted[i]->input, options)) return false;
     }
     for (size_t i = 0; i < w->count; i++) {
@@ -255,6 +307,7 @@ static bool expand_operand(const char *operand, const sft_set_options *options, 
         ok = add_found(w, CLI_STDIN, operand);
     } else if (os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR) {
         ok = add_folder(w, NULL, operand) && walk_folders(w);
+        drop_others(w);
         if (ok && w->count == 0) ok = add_found(w, CLI_EMPTY, operand);
     } else {
         ok = add_found(w, sft_path_is_index(operand) ? CLI_INDEX : CLI_FILE, operand);
@@ -269,7 +322,7 @@ sft_code cli_inputs_expand(const char *operand, cli_depth depth, const sft_set_o
 
 sft_code cli_inputs_expand_but(const char *operand, cli_depth depth, const char *except,
                                const sft_set_options *options, cli_inputs *out, sft_error *err) {
-    walk w = { .depth = depth };
+    walk w = { .depth = (cli_depth)((int)depth & 3), .others = (int)depth & ~3 };
     w.has_except = except && os_info_path(except, true, &w.except) == 0;
     memset(out, 0, sizeof *out);
     out->arena.alloc = sfti_allocator(options->open->alloc);

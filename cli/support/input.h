@@ -25,7 +25,7 @@ static inline bool cli_input_is_path(const cli_input *input) {
 }
 
 /* Formats of other models, by the ends of their files' names. */
-#define CLI_OTHER_FORMATS 7
+#define CLI_OTHER_FORMATS 10
 extern const char *const cli_other_formats[CLI_OTHER_FORMATS];
 
 typedef struct cli_inputs {
@@ -38,6 +38,11 @@ typedef struct cli_inputs {
 /* How deep a folder is entered: itself, all of it, itself and the components of a pipeline (a
  * folder with a model_index.json). */
 typedef enum cli_depth { CLI_ONE_LEVEL = 0, CLI_ALL_LEVELS = 1, CLI_WITH_PARTS = 2 } cli_depth;
+
+/* Added to a depth: models in other formats (import.h) count too, if their names end so and their
+ * contents are so; or only where no model in safetensors was found. */
+#define CLI_AND_OTHERS 4
+#define CLI_ELSE_OTHERS 8
 
 /* Expand one operand. A folder gives the models in it (and, by depth, below it): files
  * *.safetensors and *.sft in any case, *.safetensors.index*.json; not `._*`, not hidden

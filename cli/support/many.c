@@ -4,6 +4,7 @@
 #include "support/files.h"
 #include "support/hash.h"
 #include "support/output.h"
+#include "support/words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,28 @@ static sft_span name_of(const char *path, bool is_set) {
     return none ? sft_span_cstr("model") : name;
 }
 
+/* Of a model in another format the extension, and what PyTorch calls models, give way. */
+static const char *imported_name(many *m, sft_span name) {
+    static const char end[] = ".safetensors", torch[] = "pytorch_model";
+    size_t len = name.len;
+    while (len > 0 && name.data[len - 1] != '.') len--;
+    len = len > 1 ? len - 1 : name.len;
+    if (len >= sizeof torch - 1 && memcmp(name.data, torch, sizeof torch - 1) == 0) {
+        name.data += 8; /* "model" */
+        len -= 8;
+    }
+    char *out = sfti_arena_array(&m->arena, len + sizeof end, 1);
+    if (!out) return NULL;
+    memcpy(out, name.data, len);
+    memcpy(out + len, end, sizeof end);
+    return out;
+}
+
+/* Whether the result's name is not the input's. */
+static bool is_renamed(const many *m, sft_span name) {
+    return m->c->imports && !cli_ends_with(name, ".safetensors") && !cli_ends_with(name, ".sft");
+}
+
 static const char *join(many *m, sft_span name) {
     char *copy = sfti_arena_copy(&m->arena, name.data, name.len);
     return copy ? cli_join_path(&m->arena, sft_span_cstr(m->folder), copy) : NULL;
@@ -66,7 +89,11 @@ static sft_code name_outputs(many *m, sft_error *err) {
     if (!m->outputs) return sfti_fail_memory(err, count);
     for (size_t i = 0; i < count; i++) {
         const cli_input *input = m->items[i];
-        m->outputs[i] = join(m, name_of(input->path, input->kind == CLI_INDEX));
+        sft_span name = name_of(input->path, input->kind == CLI_INDEX);
+        bool renamed = input->kind != CLI_INDEX && is_renamed(m, name);
+        const char *text = renamed ? imported_name(m, name) : NULL;
+        if (text) name = sft_span_cstr(text);
+        m->outputs[i] = renamed && !text ? NULL : join(m, name);
         if (!m->outputs[i]) return sfti_fail_memory(err, strlen(input->path));
     }
     return check_names(m, count, err);
@@ -155,7 +182,9 @@ static sft_code name_one(many *m, const char *operand, sft_error *err) {
     if (!m->folder || is_set || strcmp(operand, "-") == 0) return SFT_OK;
     sft_code code = make_folder(m, err);
     if (code) return code;
-    m->c->set.output = join(m, name_of(operand, false));
+    sft_span name = name_of(operand, false);
+    const char *text = is_renamed(m, name) ? imported_name(m, name) : NULL;
+    m->c->set.output = join(m, text ? sft_span_cstr(text) : name);
     return m->c->set.output ? SFT_OK : sfti_fail_memory(err, strlen(operand));
 }
 

@@ -282,7 +282,8 @@ static bool list_operand(cli *c, operand_models *all, const char *operand) {
     sft_set_options options = cli_set_options(c);
     cli_depth depth = c->set.recursive ? CLI_ALL_LEVELS : CLI_WITH_PARTS;
     cli_inputs *inputs = &all->inputs[all->operand_count++];
-    if (cli_inputs_expand(operand, depth, &options, inputs, &err)) return false;
+    if (cli_inputs_expand(operand, (cli_depth)(depth | CLI_AND_OTHERS), &options, inputs, &err))
+        return false;
     cli_count_passed(c, inputs);
     return cli_group_inputs(&all->models, inputs, was_folder(operand, inputs));
 }

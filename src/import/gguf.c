@@ -133,7 +133,7 @@ static sft_code read_tensor_row(gguf_file *f, gguf_row *row) {
     return code ? code : place_row(f, row, type_at + 4);
 }
 
-static sft_code read_rows(gguf_file *f, uint64_t count) {
+static sft_code read_tensor_rows(gguf_file *f, uint64_t count) {
     for (uint64_t i = 0; i < count; i++) {
         gguf_row *rows = sfti_arena_grow(sfti_import_arena(f->im), f->rows, f->count, 1, &f->cap,
                                          sizeof *rows);
@@ -204,7 +204,7 @@ static sft_code read_file(gguf_model *model, const sft_source *source, bool firs
     if (!code) code = sfti_gguf_number(&f.cursor, 8, &tensors);
     if (!code) code = sfti_gguf_number(&f.cursor, 8, &count);
     if (!code) code = sfti_gguf_read_pairs(&f.cursor, count, first, &f.pairs);
-    if (!code) code = read_rows(&f, tensors);
+    if (!code) code = read_tensor_rows(&f, tensors);
     if (!code) code = add_rows(&f);
     model->tensors += f.count;
     *pairs = f.pairs;
@@ -235,6 +235,16 @@ static sft_code name_split(gguf_model *model, const sfti_gguf_pairs *first, uint
     return SFT_OK;
 }
 
+/* The offset of an error is that of a byte in this part. */
+static sft_code fail_in_part(gguf_model *model, sft_span name, sft_code code) {
+    sft_error *err = sfti_import_error(model->im);
+    sft_error found;
+    if (!err || err->offset == SFT_NO_OFFSET) return code;
+    found = *err;
+    sfti_error_text(err, "%s, in %.*s", found.message, SFTI_CLIP(name, 200));
+    return code;
+}
+
 static sft_code read_part(gguf_model *model, const sfti_gguf_pairs *first, uint64_t number) {
     const sft_source *source;
     sfti_gguf_pairs pairs;
@@ -244,8 +254,8 @@ static sft_code read_part(gguf_model *model, const sfti_gguf_pairs *first, uint6
     if (code) return code;
     sfti_import_begin_shard(model->im, (uint32_t)number);
     code = read_file(model, source, false, &pairs);
-    if (code || (pairs.split_number == number && pairs.split_count == first->split_count))
-        return code;
+    if (code) return fail_in_part(model, name, code);
+    if (pairs.split_number == number && pairs.split_count == first->split_count) return SFT_OK;
     return sfti_fail(sfti_import_error(model->im), SFT_FOREIGN_AMBIGUOUS, SFT_NO_OFFSET,
                      "expected part %llu of %llu in %.*s, found part %llu of %llu",
                      (unsigned long long)number + 1, (unsigned long long)first->split_count,

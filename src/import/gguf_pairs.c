@@ -9,7 +9,7 @@
 
 #define MOST_PAIRS 65536    /* a tokenizer's arrays are one pair each */
 #define MOST_KEY 65535      /* bytes, by the format's specification */
-#define MOST_TEXT (1 << 20) /* bytes of a string that becomes metadata */
+#define MOST_STRING (1 << 20) /* bytes of a string that becomes metadata */
 #define MOST_NESTING 64
 
 enum { VALUE_UNSIGNED, VALUE_SIGNED, VALUE_FLOAT, VALUE_BOOL, VALUE_STRING, VALUE_ARRAY };
@@ -127,7 +127,7 @@ static sft_code leave_value(pair_reader *r, sft_span key, uint64_t count, uint64
 static sft_code read_string(pair_reader *r, sft_span key) {
     uint64_t at = r->c->at;
     sft_span text;
-    sft_code code = sfti_gguf_string(r->c, r->report ? MOST_TEXT : 0, &text);
+    sft_code code = sfti_gguf_string(r->c, r->report ? MOST_STRING : 0, &text);
     if (code || !r->report) return code;
     if (sft_span_equal(key, sft_span_cstr("general.architecture"))) r->out->is_model = true;
     if (!text.data) return leave_value(r, key, 1, r->c->at - at - 8, "a string of over 1 MiB");
@@ -175,7 +175,7 @@ static sft_code skip_array(pair_reader *r, const value_type **type, uint64_t *co
     return code;
 }
 
-static sft_code read_array(pair_reader *r, sft_span key) {
+static sft_code leave_array(pair_reader *r, sft_span key) {
     char what[40];
     const value_type *type = NULL;
     uint64_t at = r->c->at, count = 0;
@@ -208,7 +208,7 @@ static sft_code read_pair(pair_reader *r, gguf_key *key) {
     if (!code) code = read_type(r, &type);
     if (code) return code;
     if (type->kind == VALUE_STRING) return read_string(r, key->name);
-    if (type->kind == VALUE_ARRAY) return read_array(r, key->name);
+    if (type->kind == VALUE_ARRAY) return leave_array(r, key->name);
     return read_scalar(r, key->name, type);
 }
 

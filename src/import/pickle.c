@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* The length of a counted argument, and its bytes. */
-static sft_code counted(sfti_machine *m, size_t width, bool sign, bool text) {
+static sft_code counted_argument(sfti_machine *m, size_t width, bool sign, bool text) {
     const uint8_t *bytes = sfti_scan_take(&m->scan, width);
     if (!bytes) return m->err->code;
     m->number = width == 1 ? bytes[0] : width == 4 ? sfti_get_u32(bytes) : sfti_get_u64(bytes);
@@ -57,13 +57,13 @@ static sft_code argument(sfti_machine *m) {
     case SFTI_ARG_LINES:
         code = line(m, &m->text);
         return code ? code : line(m, &m->other);
-    case SFTI_ARG_TEXT1: return counted(m, 1, false, true);
-    case SFTI_ARG_TEXT4: return counted(m, 4, false, true);
-    case SFTI_ARG_TEXTI4: return counted(m, 4, true, true);
-    case SFTI_ARG_TEXT8: return counted(m, 8, false, true);
-    case SFTI_ARG_BYTES1: return counted(m, 1, false, false);
-    case SFTI_ARG_BYTES4: return counted(m, 4, false, false);
-    case SFTI_ARG_BYTES8: return counted(m, 8, false, false);
+    case SFTI_ARG_TEXT1: return counted_argument(m, 1, false, true);
+    case SFTI_ARG_TEXT4: return counted_argument(m, 4, false, true);
+    case SFTI_ARG_TEXTI4: return counted_argument(m, 4, true, true);
+    case SFTI_ARG_TEXT8: return counted_argument(m, 8, false, true);
+    case SFTI_ARG_BYTES1: return counted_argument(m, 1, false, false);
+    case SFTI_ARG_BYTES4: return counted_argument(m, 4, false, false);
+    case SFTI_ARG_BYTES8: return counted_argument(m, 8, false, false);
     }
     return SFT_OK;
 }

@@ -1,3 +1,4 @@
+#include "import/paddle.h"
 #include "import/rebuild.h"
 #include "import/roots.h"
 
@@ -18,12 +19,12 @@ bool sfti_is_pickle(sfti_import *im, const uint8_t *head, size_t len) {
 }
 
 /* Texts of protocol 0 are lines of any length, with escapes: such a file is read as a whole. */
-#define MOST_TEXT ((uint64_t)256 << 20)
+#define TEXT_PICKLE_BYTES ((uint64_t)256 << 20)
 
 static sft_code load_text(sfti_import *im, sfti_pickle_input *input) {
     uint8_t *bytes;
     sft_code code = sfti_import_load(im, input->source, 0, 1, &bytes);
-    if (code || bytes[0] == 0x80 || input->end > MOST_TEXT) return code;
+    if (code || bytes[0] == 0x80 || input->end > TEXT_PICKLE_BYTES) return code;
     code = sfti_import_load(im, input->source, 0, input->end, &bytes);
     input->bytes = bytes;
     return code;
@@ -44,17 +45,23 @@ sft_code sfti_read_pickle(sfti_import *im) {
     sfti_pickle_input input = { source, 0, source->size, NULL };
     sfti_rebuild rebuild = { .im = im, .source = source };
     sfti_pickle pickle;
+    sfti_arena values = { .alloc = sfti_import_arena(im)->alloc };
     sft_code code = load_text(im, &input);
-    if (!code)
-        code = sfti_pickle_read(&input, sfti_import_arena(im), &pickle, sfti_import_error(im));
-    if (code) return code;
+    if (!code) code = sfti_pickle_read(&input, &values, &pickle, sfti_import_error(im));
+    if (code) goto done;
     sfti_rebuild_globals(&pickle);
-    if (!has_arrays(&pickle))
-        return sfti_fail(sfti_import_error(im), SFT_FOREIGN_KIND, 0,
+    if (!has_arrays(&pickle)) {
+        code = sfti_fail(sfti_import_error(im), SFT_FOREIGN_KIND, 0,
                          "expected a pickle of arrays or tensors, found one without");
+        goto done;
+    }
     if (pickle.end != source->size)
         code = sfti_import_leave(im, SFT_IMPORT_LEFT_RECORD, (sft_span){ "", 0 }, 1,
                                  source->size - pickle.end, "bytes behind the pickle");
     if (!code) code = sfti_rebuild_all(&rebuild, &pickle);
-    return code ? code : sfti_roots_import(im, pickle.root);
+    if (!code) code = sfti_paddle_join(im, pickle.root);
+    if (!code) code = sfti_roots_import(im, pickle.root);
+done:
+    sfti_arena_free(&values);
+    return code;
 }

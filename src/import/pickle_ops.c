@@ -88,7 +88,7 @@ static sft_code push_text(sfti_machine *m, const char *text, uint64_t len, bool 
     return sfti_machine_push(m, value);
 }
 
-static sft_code run_text(sfti_machine *m) {
+static sft_code run_counted_text(sfti_machine *m) {
     return push_text(m, m->text.data, m->number, m->op->detail != 0);
 }
 
@@ -363,11 +363,11 @@ const sfti_opcode sfti_opcodes[256] = {
     [0x46] = { "FLOAT", run_number, SFTI_ARG_LINE, 0 },
     [0x53] = { "STRING", run_escaped, SFTI_ARG_LINE, 1 },
     [0x56] = { "UNICODE", run_escaped, SFTI_ARG_LINE, 0 },
-    [0x54] = { "BINSTRING", run_text, SFTI_ARG_TEXTI4, 1 },
-    [0x55] = { "SHORT_BINSTRING", run_text, SFTI_ARG_TEXT1, 1 },
-    [0x58] = { "BINUNICODE", run_text, SFTI_ARG_TEXT4, 0 },
-    [0x8c] = { "SHORT_BINUNICODE", run_text, SFTI_ARG_TEXT1, 0 },
-    [0x8d] = { "BINUNICODE8", run_text, SFTI_ARG_TEXT8, 0 },
+    [0x54] = { "BINSTRING", run_counted_text, SFTI_ARG_TEXTI4, 1 },
+    [0x55] = { "SHORT_BINSTRING", run_counted_text, SFTI_ARG_TEXT1, 1 },
+    [0x58] = { "BINUNICODE", run_counted_text, SFTI_ARG_TEXT4, 0 },
+    [0x8c] = { "SHORT_BINUNICODE", run_counted_text, SFTI_ARG_TEXT1, 0 },
+    [0x8d] = { "BINUNICODE8", run_counted_text, SFTI_ARG_TEXT8, 0 },
     [0x42] = { "BINBYTES", run_bytes, SFTI_ARG_BYTES4, 0 },
     [0x43] = { "SHORT_BINBYTES", run_bytes, SFTI_ARG_BYTES1, 0 },
     [0x8e] = { "BINBYTES8", run_bytes, SFTI_ARG_BYTES8, 0 },

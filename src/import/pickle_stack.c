@@ -118,6 +118,7 @@ sft_code sfti_machine_append(sfti_machine *m, sfti_value *to, sfti_value *const 
     if (count > UINT32_MAX - to->count)
         return sfti_machine_fail(m, SFT_FOREIGN_TABLE, "at most 4294967295 items", "more");
     size_t cap = to->cap;
+    if (count == 0) return SFT_OK;
     if (count > cap - to->count && cap == 0 && count > 16) { /* often all that it will have */
         to->u.items = sfti_arena_array(m->arena, count, sizeof *items);
         cap = count;
@@ -130,7 +131,7 @@ sft_code sfti_machine_append(sfti_machine *m, sfti_value *to, sfti_value *const 
         return sfti_fail_memory(m->err, count * sizeof *items);
     }
     to->cap = cap > UINT32_MAX ? UINT32_MAX : (uint32_t)cap;
-    if (count > 0) memcpy(to->u.items + to->count, items, count * sizeof *items);
+    memcpy(to->u.items + to->count, items, count * sizeof *items);
     to->count += (uint32_t)count;
     return SFT_OK;
 }

@@ -84,13 +84,14 @@ static void become_class(sfti_value *value) {
     value->u.object->callee = of;
 }
 
-/* PyTorch before 1.6: ("module", class, file, source text) stands for the class. */
+/* PyTorch before 1.6: ("module", class, file, source text) stands for the class, and before that
+ * (class, file, source text). */
 static void take_class(sfti_object *object) {
     const sfti_value *id = object->callee->u.outside;
-    if (id->kind != SFTI_VALUE_TUPLE || id->count != 4) return;
-    if (!sfti_value_is(id->u.items[0], "module")) return;
-    if (id->u.items[1]->kind != SFTI_VALUE_GLOBAL) return;
-    object->callee = id->u.items[1];
+    if (id->kind != SFTI_VALUE_TUPLE || id->count < 3 || id->count > 4) return;
+    if (id->count == 4 && !sfti_value_is(id->u.items[0], "module")) return;
+    if (id->u.items[id->count - 3]->kind != SFTI_VALUE_GLOBAL) return;
+    object->callee = id->u.items[id->count - 3];
     object->callee->u.global->calls++;
 }
 
@@ -144,7 +145,7 @@ static sft_code rebuild_meaning(sfti_rebuild *r, sfti_value *value, uint8_t mean
 
 /* Items can be set in dicts and lists, and in objects of unknown classes. A pickle that sets some
  * in a tensor was not made by a writer. */
-static sft_code check_parts(sfti_rebuild *r, const sfti_value *value,
+static sft_code check_items_set(sfti_rebuild *r, const sfti_value *value,
                             const sfti_object *object) {
     if (value->kind != SFTI_VALUE_TENSOR || (!object->pairs && !object->list)) return SFT_OK;
     return sfti_fail(sfti_import_error(r->im), SFT_FOREIGN_OPCODE, value->at,
@@ -152,7 +153,7 @@ static sft_code check_parts(sfti_rebuild *r, const sfti_value *value,
 }
 
 /* How often each is named and called; what is known, and was used as it is meant, not at all. */
-static sft_code report_globals(sfti_rebuild *r, const sfti_pickle *pickle) {
+static sft_code report_foreign(sfti_rebuild *r, const sfti_pickle *pickle) {
     sft_code code = SFT_OK;
     for (size_t i = 0; i < pickle->global_count && !code; i++) {
         const sfti_global *global = pickle->globals[i];
@@ -179,7 +180,7 @@ sft_code sfti_rebuild_all(sfti_rebuild *r, sfti_pickle *pickle) {
         uint8_t meaning = sfti_value_meaning(object->callee);
         if (meaning != SFTI_FOREIGN) code = rebuild_meaning(r, value, meaning);
         if (!code && value->kind == SFTI_VALUE_OBJECT) code = refuse_object(r, value, meaning);
-        if (!code) code = check_parts(r, value, object);
+        if (!code) code = check_items_set(r, value, object);
     }
-    return code ? code : report_globals(r, pickle);
+    return code ? code : report_foreign(r, pickle);
 }

@@ -15,7 +15,8 @@ typedef struct sfti_rebuild {
 void sfti_rebuild_globals(sfti_pickle *pickle);
 
 /* Give every object of a pickle that has a meaning the value that it stands for, and report all
- * globals that have none. What cannot be carried becomes SFTI_VALUE_REFUSED, and fails only where
+ * globals that have none. Items and what they point to are in the import's arena, other values need
+ * not be. What cannot be carried becomes SFTI_VALUE_REFUSED, and fails only where
  * it is wanted; a pickle that contradicts itself fails at once. Cost: linear. */
 sft_code sfti_rebuild_all(sfti_rebuild *r, sfti_pickle *pickle);
 

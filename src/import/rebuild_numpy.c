@@ -10,7 +10,12 @@ typedef struct numpy_dtype {
 } numpy_dtype;
 
 /* numpy.dtype(text, …): without its byte order, which is in the state. */
-static const struct { const char *text; sft_dtype dtype; uint8_t size, part; bool opaque; } codes[] = {
+static const struct {
+    const char *text;
+    sft_dtype dtype;
+    uint8_t size, part;
+    bool opaque;
+} numpy_codes[] = {
     { "f4", SFT_F32, 4, 4, false }, { "f2", SFT_F16, 2, 2, false },
     { "f8", SFT_F64, 8, 8, false }, { "i8", SFT_I64, 8, 8, false },
     { "i4", SFT_I32, 4, 4, false }, { "i2", SFT_I16, 2, 2, false },
@@ -32,10 +37,10 @@ static bool dtype_named(const sfti_value *name, numpy_dtype *out) {
     sft_span text = { name->u.text, name->count };
     if (text.len > 1 && strchr("<>|=", text.data[0])) text.data++, text.len--;
     *out = (numpy_dtype){ .refused = text };
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
-        if (sfti_span_is(text, codes[i].text))
-            *out = (numpy_dtype){ codes[i].dtype, codes[i].size, codes[i].part, codes[i].opaque,
-                                  { NULL, 0 } };
+    for (size_t i = 0; i < sizeof numpy_codes / sizeof *numpy_codes; i++)
+        if (sfti_span_is(text, numpy_codes[i].text))
+            *out = (numpy_dtype){ numpy_codes[i].dtype, numpy_codes[i].size, numpy_codes[i].part,
+                                  numpy_codes[i].opaque, { NULL, 0 } };
     return true;
 }
 
@@ -95,9 +100,11 @@ static sft_code bytes_of(sfti_rebuild *r, const sfti_value *value, const sft_sou
         *begin = value->at;
         *len = value->u.length;
     } else if (value->kind == SFTI_VALUE_TEXT && value->raw && value->u.text) {
+        char *kept = sfti_arena_copy(sfti_import_arena(r->im), value->u.text, value->count);
+        if (!kept) return sfti_fail_memory(sfti_import_error(r->im), value->count);
         *begin = 0;
         *len = value->count;
-        return sfti_import_memory(r->im, value->u.text, value->count, source);
+        return sfti_import_memory(r->im, kept, value->count, source);
     } else if (value->kind == SFTI_VALUE_TEXT && value->raw) {
         *source = r->source;
         *begin = value->at;

@@ -32,7 +32,10 @@ sft_code sfti_rebuild_array(sfti_rebuild *r, sfti_value *value);
 sft_code sfti_rebuild_buffer(sfti_rebuild *r, sfti_value *value);
 sft_code sfti_rebuild_scalar(sfti_rebuild *r, sfti_value *value);
 
-/* PyTorch */
+/* PyTorch: a tensor of (storage, offset, size, strides, …), with a dtype of its own in version 3;
+ * anything that its functions make; those that are not plain. */
+sft_code sfti_rebuild_plain(sfti_rebuild *r, sfti_value *value, const sfti_value *args,
+                            bool has_dtype);
 sft_code sfti_rebuild_torch(sfti_rebuild *r, sfti_value *value, const sfti_value *args,
                             uint8_t meaning);
 sft_code sfti_rebuild_quantised(sfti_rebuild *r, sfti_value *value, const sfti_value *args);

@@ -22,7 +22,7 @@ typedef struct roots_frame {
 
 typedef struct roots_walk {
     sfti_import *im;
-    sfti_sums sums;
+    sfti_subtrees sums;
     sfti_choice choice;
     roots_frame *at;
     size_t depth, cap;
@@ -35,15 +35,16 @@ typedef struct roots_walk {
 
 /* ── Names ── */
 
-static sft_code name_put(roots_walk *w, sft_span text) {
+static sft_code name_append(roots_walk *w, sft_span text) {
     const sft_allocator *alloc = &sfti_import_arena(w->im)->alloc;
+    if (text.len == 0) return SFT_OK;
     if (text.len > NAME_BYTES - w->name_len)
         return sfti_fail(sfti_import_error(w->im), SFT_NAME_TOO_LONG, SFT_NO_OFFSET,
                          "expected names of at most %zu bytes, found a longer one", NAME_BYTES);
     char *grown = sfti_grow(alloc, w->name, w->name_len, text.len, &w->name_cap, 1);
     if (!grown) return sfti_fail_memory(sfti_import_error(w->im), text.len);
     w->name = grown;
-    if (text.len > 0) memcpy(w->name + w->name_len, text.data, text.len);
+    memcpy(w->name + w->name_len, text.data, text.len);
     w->name_len += text.len;
     return SFT_OK;
 }
@@ -56,8 +57,8 @@ static sft_code name_child(roots_walk *w, const sfti_child *child, bool *has) {
     if (child->silent) return SFT_OK;
     *has = sfti_child_key(child, digits, &key);
     if (!*has) return SFT_OK;
-    sft_code code = w->name_len > 0 ? name_put(w, w->separator) : SFT_OK;
-    return code ? code : name_put(w, key);
+    sft_code code = w->name_len > 0 ? name_append(w, w->separator) : SFT_OK;
+    return code ? code : name_append(w, key);
 }
 
 static sft_code name_keep(roots_walk *w, sft_span *out) {
@@ -117,7 +118,7 @@ static sft_code add_leaf(roots_walk *w, const sfti_value *value) {
 
 /* ── The walk ── */
 
-static sft_code enter(roots_walk *w, sfti_value *value) {
+static sft_code enter_container(roots_walk *w, sfti_value *value) {
     const sft_allocator *alloc = &sfti_import_arena(w->im)->alloc;
     if (++w->entered > ENTERED)
         return sfti_fail(sfti_import_error(w->im), SFT_FOREIGN_TABLE, value->at,
@@ -143,9 +144,9 @@ static bool is_left_out(const roots_walk *w, const sfti_value *from, const sfti_
 }
 
 static sft_code visit(roots_walk *w, const sfti_value *from, const sfti_child *child) {
-    sfti_sum sum = sfti_sum_of(&w->sums, child->value);
+    sfti_subtree sum = sfti_subtree_of(&w->sums, child->value);
     if (sum.tensors == 0 && child->value->sum == 0) return add_leaf(w, child->value);
-    if (!sfti_sum_enters(&w->sums, from, child->value) || is_left_out(w, from, child))
+    if (!sfti_subtree_enters(&w->sums, from, child->value) || is_left_out(w, from, child))
         return SFT_OK;
     if (sum.tensors == 0) {
         sfti_total_add(&w->others, sum.values);
@@ -155,11 +156,11 @@ static sft_code visit(roots_walk *w, const sfti_value *from, const sfti_child *c
     sft_code code = name_child(w, child, &has);
     if (code) return code;
     if (!has) return refuse_key(w, child, sum.bytes);
-    return child->value->sum == 0 ? add_leaf(w, child->value) : enter(w, child->value);
+    return child->value->sum == 0 ? add_leaf(w, child->value) : enter_container(w, child->value);
 }
 
-static sft_code walk_all(roots_walk *w) {
-    sft_code code = enter(w, w->choice.root);
+static sft_code walk_tensors(roots_walk *w) {
+    sft_code code = enter_container(w, w->choice.root);
     while (w->depth > 0 && !code) {
         roots_frame *frame = &w->at[w->depth - 1];
         sfti_child child;
@@ -177,7 +178,7 @@ static sft_code import_one(roots_walk *w) {
     char digits[SFTI_KEY_DIGITS];
     sft_span name = { "tensor", 6 };
     if (w->choice.key) (void)sfti_child_key(&child, digits, &name);
-    sft_code code = name_put(w, name);
+    sft_code code = name_append(w, name);
     return code ? code : add_leaf(w, w->choice.root);
 }
 
@@ -197,26 +198,26 @@ static sft_span report_path(sfti_import *im, sft_span above, const sfti_child *c
 }
 
 /* Containers with tensors: the children of one, and theirs. */
-static sft_code report_branches(roots_walk *w, const sfti_value *from, sft_span above,
+static sft_code list_branches(roots_walk *w, const sfti_value *from, sft_span above,
                                 unsigned level, unsigned *listed) {
     sfti_child child;
     sft_code code = SFT_OK;
     for (uint64_t i = 0; !code && *listed < LISTED && sfti_value_child(from, i, &child); i++) {
-        sfti_sum sum = sfti_sum_of(&w->sums, child.value);
+        sfti_subtree sum = sfti_subtree_of(&w->sums, child.value);
         if (child.value->sum == 0 || sum.tensors == 0) continue;
-        if (!sfti_sum_enters(&w->sums, from, child.value)) continue;
+        if (!sfti_subtree_enters(&w->sums, from, child.value)) continue;
         sft_span path = report_path(w->im, above, &child);
         if (!path.data) return sfti_fail_memory(sfti_import_error(w->im), above.len);
         ++*listed;
         code = sfti_import_branch(w->im, path, sum.tensors, sum.bytes,
                                   child.value == w->choice.root);
         if (!code && level < 2 && w->choice.depth > 0 && child.value != w->choice.root)
-            code = report_branches(w, child.value, path, level + 1, listed);
+            code = list_branches(w, child.value, path, level + 1, listed);
     }
     return code;
 }
 
-static const char *describe(const sfti_value *value, const sfti_sum *sum, char *text,
+static const char *describe(const sfti_value *value, const sfti_subtree *sum, char *text,
                             size_t size) {
     if (value->kind == SFTI_VALUE_INT)
         (void)snprintf(text, size, "the integer %lld", (long long)value->u.integer);
@@ -235,8 +236,8 @@ static sft_code report_beside(roots_walk *w, const sfti_value *from, sft_span ab
     unsigned listed = 0;
     for (uint64_t i = 0; !code && sfti_value_child(from, i, &child); i++) {
         char text[64];
-        sfti_sum sum = sfti_sum_of(&w->sums, child.value);
-        if (child.value == chosen || !sfti_sum_enters(&w->sums, from, child.value)) continue;
+        sfti_subtree sum = sfti_subtree_of(&w->sums, child.value);
+        if (child.value == chosen || !sfti_subtree_enters(&w->sums, from, child.value)) continue;
         if (!chosen && !is_left_out(w, from, &child)) continue;
         if (listed++ >= LISTED) continue;
         sft_span path = report_path(w->im, above, &child);
@@ -266,13 +267,13 @@ static sft_code report_values(roots_walk *w) {
 }
 
 static sft_code report(roots_walk *w, const sfti_value *whole) {
-    sfti_sum sum = sfti_sum_of(&w->sums, whole);
+    sfti_subtree sum = sfti_subtree_of(&w->sums, whole);
     sft_span path = { "", 0 };
     unsigned listed = 0;
     sft_code code = SFT_OK;
     if (sum.tensors > 0)
         code = sfti_import_branch(w->im, path, sum.tensors, sum.bytes, whole == w->choice.root);
-    if (!code) code = report_branches(w, whole, path, 1, &listed);
+    if (!code) code = list_branches(w, whole, path, 1, &listed);
     for (uint32_t i = 0; i < w->choice.depth && !code; i++) {
         const sfti_value *next = i + 1 < w->choice.depth ? w->choice.above[i + 1] : w->choice.root;
         code = report_beside(w, w->choice.above[i], path, next);
@@ -288,7 +289,7 @@ static sft_code report(roots_walk *w, const sfti_value *whole) {
 }
 
 static sft_code check_count(roots_walk *w) {
-    uint64_t tensors = sfti_sum_of(&w->sums, w->choice.root).tensors;
+    uint64_t tensors = sfti_subtree_of(&w->sums, w->choice.root).tensors;
     if (tensors <= MOST_TENSORS) return sfti_import_expect(w->im, tensors);
     return sfti_fail(sfti_import_error(w->im), SFT_TOO_MANY_TENSORS, w->choice.root->at,
                      "expected at most %llu tensors, found %llu",
@@ -299,10 +300,10 @@ sft_code sfti_roots_import(sfti_import *im, sfti_value *root) {
     const char *separator = sfti_import_options(im)->separator;
     roots_walk w = { .im = im, .sums = { .im = im },
                      .separator = sft_span_cstr(separator ? separator : ".") };
-    sft_code code = sfti_sums_count(&w.sums, root);
+    sft_code code = sfti_subtrees_count(&w.sums, root);
     if (!code) code = sfti_roots_choose(&w.sums, root, &w.choice);
     if (!code) code = check_count(&w);
-    if (!code) code = w.choice.root->sum != 0 ? walk_all(&w) : import_one(&w);
+    if (!code) code = w.choice.root->sum != 0 ? walk_tensors(&w) : import_one(&w);
     if (!code) code = report(&w, root);
     const sft_allocator *alloc = &sfti_import_arena(im)->alloc;
     sfti_release(alloc, w.at, w.cap * sizeof *w.at);

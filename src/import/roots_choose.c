@@ -50,7 +50,7 @@ bool sfti_branch_is_other(const sfti_child *child) {
     return false;
 }
 
-static sft_code choice_enter(sfti_sums *sums, sfti_choice *choice, const sfti_child *child) {
+static sft_code choice_enter(sfti_subtrees *sums, sfti_choice *choice, const sfti_child *child) {
     char digits[SFTI_KEY_DIGITS];
     sft_span key = { "", 0 };
     (void)sfti_child_key(child, digits, &key);
@@ -69,13 +69,13 @@ static sft_code choice_enter(sfti_sums *sums, sfti_choice *choice, const sfti_ch
 
 /* ── The model's branch ── */
 
-static bool holds(const sfti_sums *sums, const sfti_value *from, const sfti_child *child) {
-    return child->value->sum != 0 && sfti_sum_enters(sums, from, child->value) &&
-           sfti_sum_of(sums, child->value).tensors > 0;
+static bool holds(const sfti_subtrees *sums, const sfti_value *from, const sfti_child *child) {
+    return child->value->sum != 0 && sfti_subtree_enters(sums, from, child->value) &&
+           sfti_subtree_of(sums, child->value).tensors > 0;
 }
 
 /* The child of a map under one of the model's keys, the likeliest. */
-static bool find_model(const sfti_sums *sums, const sfti_value *from, bool again,
+static bool find_model(const sfti_subtrees *sums, const sfti_value *from, bool again,
                        sfti_child *out) {
     size_t best = MODEL_KEYS;
     sfti_child child;
@@ -95,37 +95,37 @@ static bool find_model(const sfti_sums *sums, const sfti_value *from, bool again
 }
 
 /* Bytes of the tensors that a container holds itself. */
-static uint64_t direct_bytes(const sfti_sums *sums, const sfti_value *from) {
+static uint64_t direct_bytes(const sfti_subtrees *sums, const sfti_value *from) {
     sfti_child child;
     uint64_t bytes = 0;
     for (uint64_t i = 0; sfti_value_child(from, i, &child); i++)
-        if (child.value->sum == 0) sfti_total_add(&bytes, sfti_sum_of(sums, child.value).bytes);
+        if (child.value->sum == 0) sfti_total_add(&bytes, sfti_subtree_of(sums, child.value).bytes);
     return bytes;
 }
 
 /* Whether the whole holds tensors in other branches than those that are left out. */
-static bool has_more_than_others(const sfti_sums *sums, const sfti_value *whole) {
+static bool has_more_than_others(const sfti_subtrees *sums, const sfti_value *whole) {
     sfti_child child;
     for (uint64_t i = 0; sfti_value_child(whole, i, &child); i++) {
         if (child.value->sum != 0 && (!holds(sums, whole, &child) || sfti_branch_is_other(&child)))
             continue;
-        if (sfti_sum_of(sums, child.value).tensors > 0) return true;
+        if (sfti_subtree_of(sums, child.value).tensors > 0) return true;
     }
     return false;
 }
 
-static sft_code choose_model(sfti_sums *sums, sfti_choice *out) {
+static sft_code choose_model(sfti_subtrees *sums, sfti_choice *out) {
     sfti_child child;
     sft_code code;
     if (!find_model(sums, out->root, false, &child) ||
-        sfti_sum_of(sums, child.value).bytes < direct_bytes(sums, out->root)) {
+        sfti_subtree_of(sums, child.value).bytes < direct_bytes(sums, out->root)) {
         out->only_model = out->root->kind == SFTI_VALUE_MAP &&
                           has_more_than_others(sums, out->root);
         return SFT_OK;
     }
     code = choice_enter(sums, out, &child);
     while (!code && out->depth < 4 && find_model(sums, out->root, true, &child) &&
-           sfti_sum_of(sums, child.value).tensors == sfti_sum_of(sums, out->root).tensors)
+           sfti_subtree_of(sums, child.value).tensors == sfti_subtree_of(sums, out->root).tensors)
         code = choice_enter(sums, out, &child);
     return code;
 }
@@ -154,15 +154,15 @@ static bool find_step(const sfti_value *from, sft_span path, sfti_child *out, sf
     return found;
 }
 
-static sft_code choose_named(sfti_sums *sums, const char *name, sfti_choice *out) {
+static sft_code choose_named(sfti_subtrees *sums, const char *name, sfti_choice *out) {
     sft_span rest = sft_span_cstr(name);
     sft_code code = SFT_OK;
     if (rest.len == 0) return SFT_OK;
     while (rest.data && !code) {
         sfti_child child;
         bool found = find_step(out->root, rest, &child, &rest);
-        if (!found || !sfti_sum_enters(sums, out->root, child.value) ||
-            sfti_sum_of(sums, child.value).tensors == 0)
+        if (!found || !sfti_subtree_enters(sums, out->root, child.value) ||
+            sfti_subtree_of(sums, child.value).tensors == 0)
             return sfti_fail(sfti_import_error(sums->im), SFT_FOREIGN_BRANCH, SFT_NO_OFFSET,
                              "expected a branch with tensors, found none at \"%.*s\"",
                              SFTI_CLIP(sft_span_cstr(name), 200));
@@ -171,7 +171,7 @@ static sft_code choose_named(sfti_sums *sums, const char *name, sfti_choice *out
     return code;
 }
 
-sft_code sfti_roots_choose(sfti_sums *sums, sfti_value *whole, sfti_choice *out) {
+sft_code sfti_roots_choose(sfti_subtrees *sums, sfti_value *whole, sfti_choice *out) {
     const sft_import_options *options = sfti_import_options(sums->im);
     *out = (sfti_choice){ .root = whole, .path = { "", 0 } };
     if (options->root) return choose_named(sums, options->root, out);

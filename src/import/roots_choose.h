@@ -14,7 +14,7 @@ typedef struct sfti_choice {
 } sfti_choice;
 
 /* SFT_FOREIGN_BRANCH: options.root names no branch with tensors. */
-sft_code sfti_roots_choose(sfti_sums *sums, sfti_value *whole, sfti_choice *out);
+sft_code sfti_roots_choose(sfti_subtrees *sums, sfti_value *whole, sfti_choice *out);
 
 /* Optimizer states, averages and the like, by the key that they have in the whole. */
 bool sfti_branch_is_other(const sfti_child *child);

@@ -82,21 +82,22 @@ bool sfti_value_scalar(const sfti_import *im, const sfti_value *value) {
             value->kind == SFTI_VALUE_FLOAT);
 }
 
-static sfti_sum leaf_sum(const sfti_import *im, const sfti_value *value) {
+static sfti_subtree leaf_sum(const sfti_import *im, const sfti_value *value) {
     if (sfti_value_scalar(im, value))
-        return (sfti_sum){ 1, value->kind == SFTI_VALUE_BOOL ? 1 : 8, 0, 0 };
+        return (sfti_subtree){ 1, value->kind == SFTI_VALUE_BOOL ? 1 : 8, 0, 0 };
     if (value->kind == SFTI_VALUE_TENSOR)
-        return (sfti_sum){ 1, sfti_item_bytes(value->u.item), 0, 0 };
+        return (sfti_subtree){ 1, sfti_item_bytes(value->u.item), 0, 0 };
     if (value->kind == SFTI_VALUE_REFUSED)
-        return (sfti_sum){ 1, value->u.refusal->bytes, 0, 0 };
-    return (sfti_sum){ 0, 0, 1, 0 };
+        return (sfti_subtree){ 1, value->u.refusal->bytes, 0, 0 };
+    return (sfti_subtree){ 0, 0, 1, 0 };
 }
 
-sfti_sum sfti_sum_of(const sfti_sums *sums, const sfti_value *value) {
+sfti_subtree sfti_subtree_of(const sfti_subtrees *sums, const sfti_value *value) {
     return value->sum != 0 ? sums->all[value->sum - 1] : leaf_sum(sums->im, value);
 }
 
-bool sfti_sum_enters(const sfti_sums *sums, const sfti_value *from, const sfti_value *child) {
+bool sfti_subtree_enters(const sfti_subtrees *sums, const sfti_value *from,
+                         const sfti_value *child) {
     if (child->sum == 0 || from->sum == 0) return true;
     return sums->all[child->sum - 1].finished < sums->all[from->sum - 1].finished;
 }
@@ -111,35 +112,35 @@ typedef struct sum_walk {
     size_t depth, cap;
 } sum_walk;
 
-static sft_code sum_enter(sfti_sums *sums, sum_walk *walk, sfti_value *value) {
+static sft_code sum_enter(sfti_subtrees *sums, sum_walk *walk, sfti_value *value) {
     const sft_allocator *alloc = &sfti_import_arena(sums->im)->alloc;
     sum_frame *frames = sfti_grow(alloc, walk->at, walk->depth, 1, &walk->cap, sizeof *frames);
     if (!frames) return sfti_fail_memory(sfti_import_error(sums->im), sizeof *frames);
     walk->at = frames;
-    sfti_sum *all = sfti_arena_grow(sfti_import_arena(sums->im), sums->all, sums->count, 1,
+    sfti_subtree *all = sfti_arena_grow(sfti_import_arena(sums->im), sums->all, sums->count, 1,
                                     &sums->cap, sizeof *all);
     if (!all) return sfti_fail_memory(sfti_import_error(sums->im), sizeof *all);
     sums->all = all;
-    sums->all[sums->count++] = (sfti_sum){ 0 };
+    sums->all[sums->count++] = (sfti_subtree){ 0 };
     value->sum = (uint32_t)sums->count;
     frames[walk->depth++] = (sum_frame){ value, 0 };
     return SFT_OK;
 }
 
-static void sum_add(sfti_sum *to, const sfti_sum *more) {
+static void sum_add(sfti_subtree *to, const sfti_subtree *more) {
     sfti_total_add(&to->tensors, more->tensors);
     sfti_total_add(&to->bytes, more->bytes);
     sfti_total_add(&to->values, more->values);
 }
 
 /* Depth first. A container whose parts are being counted already contains itself: it adds
- * nothing to what is within it, and finishes later, which is how sfti_sum_enters knows. */
-sft_code sfti_sums_count(sfti_sums *sums, sfti_value *root) {
+ * nothing to what is within it, and finishes later, which is how sfti_subtree_enters knows. */
+sft_code sfti_subtrees_count(sfti_subtrees *sums, sfti_value *root) {
     sum_walk walk = { 0 };
     sft_code code = is_container(root) && root->sum == 0 ? sum_enter(sums, &walk, root) : SFT_OK;
     while (walk.depth > 0 && !code) {
         sum_frame *frame = &walk.at[walk.depth - 1];
-        sfti_sum *own = &sums->all[frame->value->sum - 1];
+        sfti_subtree *own = &sums->all[frame->value->sum - 1];
         sfti_child child;
         if (!sfti_value_child(frame->value, frame->next, &child)) {
             own->finished = ++sums->finished;
@@ -149,7 +150,7 @@ sft_code sfti_sums_count(sfti_sums *sums, sfti_value *root) {
             frame->next++;
             code = sum_enter(sums, &walk, child.value);
         } else {
-            sfti_sum of = sfti_sum_of(sums, child.value);
+            sfti_subtree of = sfti_subtree_of(sums, child.value);
             frame->next++;
             if (child.value->sum == 0 || of.finished > 0) sum_add(own, &of);
         }

@@ -4,17 +4,17 @@
 
 #include "import/value.h"
 
-typedef struct sfti_sum {
+typedef struct sfti_subtree {
     uint64_t tensors, bytes, values; /* saturating; every place counts */
     uint32_t finished; /* as how manieth: 0 while its parts are being counted */
-} sfti_sum;
+} sfti_subtree;
 
-typedef struct sfti_sums {
+typedef struct sfti_subtrees {
     sfti_import *im;
-    sfti_sum *all; /* by value->sum - 1 */
+    sfti_subtree *all; /* by value->sum - 1 */
     size_t count, cap;
     uint32_t finished;
-} sfti_sums;
+} sfti_subtrees;
 
 /* One thing within a container: its key (NULL: an index), and the value. */
 typedef struct sfti_child {
@@ -28,11 +28,12 @@ typedef struct sfti_child {
 bool sfti_value_child(const sfti_value *value, uint64_t i, sfti_child *out);
 
 /* Count all that hangs beneath a value. */
-sft_code sfti_sums_count(sfti_sums *sums, sfti_value *root);
+sft_code sfti_subtrees_count(sfti_subtrees *sums, sfti_value *root);
 /* Of any value that was reached then. */
-sfti_sum sfti_sum_of(const sfti_sums *sums, const sfti_value *value);
+sfti_subtree sfti_subtree_of(const sfti_subtrees *sums, const sfti_value *value);
 /* Whether a child may be entered from its container: not if it contains that in turn. */
-bool sfti_sum_enters(const sfti_sums *sums, const sfti_value *from, const sfti_value *child);
+bool sfti_subtree_enters(const sfti_subtrees *sums, const sfti_value *from,
+                         const sfti_value *child);
 /* Whether it is a number that is wanted as a tensor. */
 bool sfti_value_scalar(const sfti_import *im, const sfti_value *value);
 /* Bytes that a tensor has in the result. */

@@ -7,8 +7,8 @@
 
 /* Items become tensors of the result, in this order:
  *   1. names: the prefix is taken off; dtypes: options.as is asked
- *   2. what shares bytes is found, and all but one of several names left out (alias)
- *   3. names are compared: two of one name are SFT_FOREIGN_NAME
+ *   2. names are compared: two of one name are SFT_FOREIGN_NAME, also if they share bytes
+ *   3. what shares bytes is found, and all but one of several names left out (alias)
  *   4. the result's size is limited, before anything is computed
  *   5. each gets its source
  *   6. metadata: of two values of a key the first counts */
@@ -56,6 +56,31 @@ static void drop_plain_strides(sfti_item *item) {
 }
 
 /* ── 2 ── */
+
+static sft_span name_of_item(const void *ctx, uint32_t entry) {
+    return ((const sfti_item *)ctx)[entry].name;
+}
+
+static sft_code compare_names(sfti_import *im) {
+    sfti_item *items = im->items.at;
+    sfti_names names;
+    uint64_t seed[2];
+    sfti_seed_draw(im, seed);
+    if (im->items.count >= SFTI_NO_NAME
+        || !sfti_names_begin(&names, im->items.count, seed, name_of_item, items, &im->arena))
+        return sfti_fail_memory(im->err, im->items.count);
+    for (uint32_t i = 0; i < im->items.count; i++) {
+        if (items[i].dropped) continue;
+        uint64_t hash = sfti_names_hash(items[i].name, seed);
+        if (sfti_names_put(&names, items[i].name, hash, i) == i) continue;
+        sft_code code = refuse_item(im, &items[i], SFT_FOREIGN_NAME,
+                                    "expected a name of its own, found that of another tensor");
+        if (code) return code;
+    }
+    return SFT_OK;
+}
+
+/* ── 3 ── */
 
 /* Where an item begins in its storage, then what it is: items that are the same stand together,
  * in file order. */
@@ -140,31 +165,6 @@ static sft_code find_aliases(sfti_import *im) {
         if (!same) first = item;
         if (!in_one_storage(widest, item) || item_end(item) > item_end(widest))
             widest = item;
-    }
-    return SFT_OK;
-}
-
-/* ── 3 ── */
-
-static sft_span name_of_item(const void *ctx, uint32_t entry) {
-    return ((const sfti_item *)ctx)[entry].name;
-}
-
-static sft_code compare_names(sfti_import *im) {
-    sfti_item *items = im->items.at;
-    sfti_names names;
-    uint64_t seed[2];
-    sfti_seed_draw(im, seed);
-    if (im->items.count >= SFTI_NO_NAME
-        || !sfti_names_begin(&names, im->items.count, seed, name_of_item, items, &im->arena))
-        return sfti_fail_memory(im->err, im->items.count);
-    for (uint32_t i = 0; i < im->items.count; i++) {
-        if (items[i].dropped) continue;
-        uint64_t hash = sfti_names_hash(items[i].name, seed);
-        if (sfti_names_put(&names, items[i].name, hash, i) == i) continue;
-        sft_code code = refuse_item(im, &items[i], SFT_FOREIGN_NAME,
-                                    "expected a name of its own, found that of another tensor");
-        if (code) return code;
     }
     return SFT_OK;
 }
@@ -285,8 +285,8 @@ sft_code sfti_import_settle(sfti_import *im) {
         drop_plain_strides(&im->items.at[i]);
         code = settle_dtype(im, &im->items.at[i]);
     }
-    if (!code) code = find_aliases(im);
     if (!code) code = compare_names(im);
+    if (!code) code = find_aliases(im);
     if (!code) code = limit_output(im);
     if (!code) code = make_parts(im);
     if (!code) code = settle_metadata(im);

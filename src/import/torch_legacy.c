@@ -95,34 +95,45 @@ static sft_code place_all(sfti_storages *storages, const sfti_value *keys, uint6
                                          "bytes behind the last storage");
 }
 
-static sft_code next_pickle(sfti_import *im, uint64_t *at, sfti_pickle *out) {
+static sft_code next_pickle(sfti_import *im, sfti_arena *values, uint64_t *at,
+                            sfti_pickle *out) {
     const sft_source *source = sfti_import_input(im);
     sfti_pickle_input input = { source, *at, source->size, NULL };
     *out = (sfti_pickle){ 0 };
-    sft_code code = sfti_pickle_read(&input, sfti_import_arena(im), out, sfti_import_error(im));
+    sft_code code = sfti_pickle_read(&input, values, out, sfti_import_error(im));
     if (!code) *at = out->end;
     return code;
+}
+
+/* The pickles about the format. */
+static sft_code read_facts(sfti_import *im, sfti_arena *values, uint64_t *at) {
+    sfti_pickle magic, version, facts;
+    sft_code code = next_pickle(im, values, at, &magic);
+    if (!code) code = next_pickle(im, values, at, &version);
+    if (!code && (version.root->kind != SFTI_VALUE_INT || version.root->u.integer != 1001))
+        return sfti_fail(sfti_import_error(im), SFT_FOREIGN_KIND, magic.end,
+                         "expected version 1001 of the format, found another");
+    return code ? code : next_pickle(im, values, at, &facts);
 }
 
 /* Five pickles, of which the fourth is what was saved: the magic number, the version of the
  * format, facts of the machine, the object, the list of storages. Bytes are little-endian,
  * whatever the facts say: the writer converts them. */
 sft_code sfti_read_torch_legacy(sfti_import *im) {
-    sfti_pickle magic, version, facts, object, keys;
+    sfti_pickle object, keys;
     sfti_storages storages = { .locate = declare_storage };
+    sfti_arena values = { .alloc = sfti_import_arena(im)->alloc };
     uint64_t at = 0;
-    sft_code code = next_pickle(im, &at, &magic);
-    if (!code) code = next_pickle(im, &at, &version);
-    if (!code && (version.root->kind != SFTI_VALUE_INT || version.root->u.integer != 1001))
-        return sfti_fail(sfti_import_error(im), SFT_FOREIGN_KIND, magic.end,
-                         "expected version 1001 of the format, found another");
-    if (!code) code = next_pickle(im, &at, &facts);
-    if (!code) code = next_pickle(im, &at, &object);
-    if (!code) code = next_pickle(im, &at, &keys);
+    sft_code code = read_facts(im, &values, &at);
+    if (!code) code = next_pickle(im, &values, &at, &object);
+    if (!code) code = next_pickle(im, &values, &at, &keys);
     if (!code) code = sfti_storages_begin(&storages, im, object.outside_count);
-    if (code) return code;
+    if (code) goto done;
     sfti_rebuild_globals(&object);
     code = declare_all(&storages, &object);
     if (!code) code = place_all(&storages, keys.root, at);
-    return code ? code : sfti_torch_import(im, &object, sfti_import_input(im), &storages);
+    if (!code) code = sfti_torch_import(im, &object, sfti_import_input(im), &storages);
+done:
+    sfti_arena_free(&values);
+    return code;
 }

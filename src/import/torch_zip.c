@@ -117,7 +117,8 @@ static sft_code report_records(sfti_import *im, const sfti_zip *zip,
 }
 
 static sft_code read_pickle_entry(sfti_import *im, const sfti_zip_entry *entry,
-                                  const sft_source **source, sfti_pickle *out) {
+                                  sfti_arena *values, const sft_source **source,
+                                  sfti_pickle *out) {
     sfti_pickle_input input = { 0 };
     uint8_t *bytes;
     sft_code code = sfti_zip_load(im, sfti_import_input(im), entry, &bytes);
@@ -126,7 +127,7 @@ static sft_code read_pickle_entry(sfti_import *im, const sfti_zip_entry *entry,
     input.source = *source;
     input.end = input.begin + entry->size;
     input.bytes = bytes;
-    code = sfti_pickle_read(&input, sfti_import_arena(im), out, sfti_import_error(im));
+    code = sfti_pickle_read(&input, values, out, sfti_import_error(im));
     if (code || out->end == input.end) return code;
     return sfti_import_leave(im, SFT_IMPORT_LEFT_NOTE, (sft_span){ "", 0 }, 1,
                              input.end - out->end, "bytes behind the end of data.pkl's pickle");
@@ -136,6 +137,7 @@ sft_code sfti_read_torch_zip(sfti_import *im, const sfti_zip *zip) {
     const sfti_zip_entry *entry = torch_record(zip, "data.pkl");
     const sft_source *source;
     sfti_pickle pickle;
+    sfti_arena values = { .alloc = sfti_import_arena(im)->alloc };
     sfti_storages storages = { .locate = locate_record, .ctx = zip };
     if (!entry)
         return sfti_fail(sfti_import_error(im), SFT_FOREIGN_KIND, 0,
@@ -143,8 +145,10 @@ sft_code sfti_read_torch_zip(sfti_import *im, const sfti_zip *zip) {
     if (torch_record(zip, "constants.pkl")) sfti_import_become(im, SFT_IMPORT_TORCHSCRIPT);
     sft_code code = check_version(im, zip);
     if (!code) code = read_byteorder(im, zip, &storages.big_endian);
-    if (!code) code = read_pickle_entry(im, entry, &source, &pickle);
+    if (!code) code = read_pickle_entry(im, entry, &values, &source, &pickle);
     if (!code) code = sfti_storages_begin(&storages, im, pickle.outside_count);
     if (!code) code = sfti_torch_import(im, &pickle, source, &storages);
-    return code ? code : report_records(im, zip, &storages);
+    if (!code) code = report_records(im, zip, &storages);
+    sfti_arena_free(&values);
+    return code;
 }

@@ -154,6 +154,7 @@ static sft_code zip_read_row(zip_reader *z, size_t *offset, sfti_zip_entry *e) {
     size_t left = (size_t)z->dir.size - *offset;
     uint64_t at = z->dir.at + *offset;
     sft_error *err = sfti_import_error(z->im);
+    *e = (sfti_zip_entry){ .name = { "", 0 } }; /* which the caller sees on failure, too */
     if (left < ZIP_CENTRAL_LEN || sfti_get_u32(row) != ZIP_CENTRAL)
         return sfti_fail(err, SFT_FOREIGN_AMBIGUOUS, at, "expected %llu entries in the zip "
                          "archive's directory, found fewer", (unsigned long long)z->dir.count);

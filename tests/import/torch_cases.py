@@ -370,6 +370,17 @@ def paddle(ctx):
         found, report = one(ctx, path, "shared=copy")
         same(found, {"plain": array, "named": array, "lod": array + 1})
         assert report["globals"] == [], report
+    cut = {"w@@.0": array.reshape(-1)[:4], "b": array, "w@@.1": array.reshape(-1)[4:],
+           "UnpackBigParamInfor@@": {"w": {"OriginShape": (2, 3), "slices": ["w@@.0", "w@@.1"]}}}
+    with open(path, "wb") as file:
+        pickle.dump(cut, file, protocol=2)
+    found, _ = one(ctx, path)
+    same(found, {"w": array, "b": array})
+    for facts in [{"w": 1}, 1, {"w": {"OriginShape": (2, 3), "slices": ["w@@.0", "x"]}},
+                  {"w": {"OriginShape": (2, -3), "slices": ["w@@.0"]}}]:
+        with open(path, "wb") as file:
+            pickle.dump({**cut, "UnpackBigParamInfor@@": facts}, file, protocol=2)
+        refused(ctx, path, "foreign_syntax")
     for args in [("data ", {"data": array}), ("data", {"data": array, "x": 1}),
                  ("data", {"date": array}), ("data", {"data": 1})]:
         with open(path, "wb") as file:

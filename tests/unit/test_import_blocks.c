@@ -136,8 +136,8 @@ static void test_variants(void **state) {
     assert_true(compared == 0 || compared >= 22); /* none where there is no AVX2 */
 }
 
-/* Types that gguf-py 0.19 does not compute: Q1_0 is a sign, the lowest bit first, Q2_0 two bits less
- * one. */
+/* Types that gguf-py 0.19 does not compute: Q1_0 is a sign, the lowest bit first; Q2_0 is two bits
+ * less one. */
 static void test_by_hand(void **state) {
     uint8_t one[18] = { 0x00, 0xbc, 0x05 }, two[18] = { 0x00, 0x40, 0xe4 };
     float out[128];

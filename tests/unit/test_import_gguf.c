@@ -592,6 +592,9 @@ static void test_split(void **state) {
     write_split(part_names[0], 0, 3, 3, "b", "");
     open_split(part_names[0], SFT_FOREIGN_NAME, "another tensor");
     write_all();
+    assert_int_equal(truncate(temp_path(part_names[1]), 150), 0);
+    open_split(part_names[0], SFT_FOREIGN_TRUNCATED, "in m-00002-of-00003.gguf");
+    write_all();
     assert_int_equal(unlink(temp_path(part_names[2])), 0);
     open_split(part_names[0], SFT_NOT_FOUND, part_names[2]);
     write_split("other.gguf", 0, 3, 3, "a", "");

@@ -93,6 +93,8 @@ static const opcode_case opcode_cases[] = {
     ROW("].", SFTI_VALUE_LIST),
     ROW("]Na.", SFTI_VALUE_LIST),
     ROW("](NNe.", SFTI_VALUE_LIST),
+    ROW("](e.", SFTI_VALUE_LIST),
+    ROW("}(u.", SFTI_VALUE_MAP),
     ROW("(NNl.", SFTI_VALUE_LIST),
     ROW("}.", SFTI_VALUE_MAP),
     ROW("}K\1Ns.", SFTI_VALUE_MAP),

@@ -1,0 +1,438 @@
+"""Files that no writer makes, put together by hand: refused with the right code, or read without
+running anything. PyTorch is not needed."""
+import functools
+import io
+import json
+import os
+import random
+import struct
+import subprocess
+import tarfile
+import time
+import zipfile
+
+MAGIC = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
+
+
+# ── Pickles ──
+
+def text(value):
+    data = value.encode() if isinstance(value, str) else value
+    return b"X" + struct.pack("<I", len(data)) + data
+
+
+def integer(value):
+    return b"\x8a\x08" + struct.pack("<q", value)
+
+
+def values(items):
+    return b"(" + b"".join(items) + b"t"
+
+
+def integers(items):
+    return values(map(integer, items))
+
+
+def name(module, attribute):
+    return f"c{module}\n{attribute}\n".encode()
+
+
+def storage(key="0", kind="FloatStorage", count=4, view=b"", parts=None):
+    parts = parts or [text("storage"), name("torch", kind), text(key), text("cpu"),
+                      integer(count)]
+    return values([*parts, view]) + b"Q"
+
+
+def tensor(size=(4,), stride=(1,), offset=0, **options):
+    return (name("torch._utils", "_rebuild_tensor_v2") +
+            values([storage(**options), integer(offset), integers(size), integers(stride),
+                    b"\x89", name("collections", "OrderedDict"), b")R"]) + b"R")
+
+
+def mapping(**items):
+    return b"}(" + b"".join(text(k) + v for k, v in items.items()) + b"u"
+
+
+def pickled(value):
+    return b"\x80\x02" + value + b"."
+
+
+# ── Files ──
+
+def zipped(path, pickle, records=None, **texts):
+    texts = {"version": b"3\n", "byteorder": b"little", **texts}
+    records = {"0": bytes(range(16))} if records is None else records
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("archive/data.pkl", pickle)
+        for key, data in records.items():
+            archive.writestr("archive/data/" + key, data)
+        for key, data in texts.items():
+            if data is not None:
+                archive.writestr("archive/" + key, data)
+
+
+def legacy(path, value, storages=((b"0", 4, bytes(16)),), version=1001, keys=None, tail=b""):
+    names = keys or [key for key, _, _ in storages]
+    with open(path, "wb") as file:
+        file.write(MAGIC + pickled(integer(version)) + pickled(b"}") + pickled(value) +
+                   pickled(b"](" + b"".join(map(text, names)) + b"e"))
+        for _, count, data in storages:
+            file.write(struct.pack("<q", count) + data)
+        file.write(tail)
+
+
+def dump(ctx, path, options="-", out=True):
+    out = os.path.join(ctx.folder, "out.safetensors") if out else None
+    line = "\t".join(filter(None, [options, path, out])) + "\n"
+    begin = time.monotonic()
+    done = subprocess.run(ctx.dump, input=line.encode(), stdout=subprocess.PIPE, check=True,
+                          timeout=60)
+    return json.loads(done.stdout), time.monotonic() - begin
+
+
+def refused(ctx, path, code, options="-"):
+    out = os.path.join(ctx.folder, "out.safetensors")
+    if os.path.exists(out):
+        os.remove(out)
+    report, _ = dump(ctx, path, options)
+    assert report.get("error") == code, (code, report)
+    assert not os.path.exists(out)
+    return report
+
+
+def taken(ctx, path, options="-"):
+    """{name: bytes} and the report."""
+    report, _ = dump(ctx, path, options)
+    assert "error" not in report, report
+    with open(os.path.join(ctx.folder, "out.safetensors"), "rb") as file:
+        data = file.read()
+    start = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:start])
+    header.pop("__metadata__", None)
+    return {key: data[start + t["data_offsets"][0]:start + t["data_offsets"][1]]
+            for key, t in header.items()}, report
+
+
+# ── Cases ──
+
+def calls(ctx):
+    """Whatever a loader would call is named, and nothing of it happens."""
+    path, mark = os.path.join(ctx.folder, "c.pt"), os.path.join(ctx.folder, "called")
+    command = text(f"touch {mark}")
+    system = name("os", "system")
+    forms = {
+        "reduce": system + values([command]) + b"R",
+        "newobj": system + values([command]) + b"\x81",
+        "newobj_ex": system + values([command]) + b"}\x92",
+        "build": name("builtins", "object") + b")\x81" + mapping(__setstate__=system) + b"b",
+        "stack": text("os") + text("system") + b"\x93" + values([command]) + b"R",
+        "memo": system + b"q\x050h\x05" + values([command]) + b"R",
+        "popped": system + values([command]) + b"R0N",
+        "nested": name("builtins", "getattr") + values([name("os", "path"), text("x")]) + b"R" +
+                  values([command]) + b"R",
+        "reconstructor": name("copy_reg", "_reconstructor") +
+                         values([system, name("__builtin__", "object"), b"N"]) + b"R",
+        "hooks": name("collections", "OrderedDict") + values([system + values([command]) + b"R"]) +
+                 b"R",
+        "eval": name("builtins", "eval") + values([command]) + b"R",
+        "exec": name("__builtin__", "exec") + values([command]) + b"R",
+    }
+    expected = {"nested": [("builtins", "getattr", 1), ("os", "path", 0)],
+                "eval": [("builtins", "eval", 1)], "exec": [("builtins", "exec", 1)],
+                "build": [("os", "system", 0)]}
+    for form, value in forms.items():
+        zipped(path, pickled(mapping(w=tensor(), x=value)))
+        found, report = taken(ctx, path)
+        assert found == {"w": bytes(range(16))}, (form, found)
+        told = [(g["module"], g["name"], g["calls"]) for g in report["globals"]]
+        assert sorted(told) == sorted(expected.get(form, [("os", "system", 1)])), (form, told)
+    assert not os.path.exists(mark)
+
+
+def storages(ctx):
+    path = os.path.join(ctx.folder, "s.pt")
+    whole = pickled(mapping(w=tensor()))
+    for size, code in [(15, "foreign_size"), (17, "foreign_size"), (0, "foreign_size")]:
+        zipped(path, whole, {"0": bytes(size)})
+        refused(ctx, path, code)
+    zipped(path, whole, {"1": bytes(16)})
+    refused(ctx, path, "foreign_syntax")
+    zipped(path, whole, {"0": bytes(16), "1": bytes(5)})
+    assert taken(ctx, path)[1]["left_out"] == [
+        {"reason": "record", "path": "", "text": "records that no tensor refers to", "count": 1,
+         "bytes": 5}]
+    zipped(path, pickled(mapping(w=tensor(size=(0,), count=0))), {})
+    assert taken(ctx, path)[0] == {"w": b""}
+    for other in [{"kind": "HalfStorage", "count": 8}, {"kind": "IntStorage"}, {"count": 3}]:
+        zipped(path, pickled(mapping(v=tensor(), w=tensor(**other))))
+        refused(ctx, path, "foreign_ambiguous")
+    ids = [[text("storage"), name("torch", "FloatStorage"), text("0"), text("cpu")],
+           [text("tensor"), name("torch", "FloatStorage"), text("0"), text("cpu"), integer(4)],
+           [text("storage"), name("os", "FloatStorage"), text("0"), text("cpu"), integer(4)],
+           [text("storage"), text("FloatStorage"), text("0"), text("cpu"), integer(4)],
+           [text("storage"), name("torch", "FloatStorage"), integer(0), text("cpu"), integer(4)],
+           [text("storage"), name("torch", "FloatStorage"), text("0"), text("cpu"), integer(-4)],
+           [text("storage"), name("torch", "DoubleStorage"), text("0"), text("cpu"),
+            integer(1 << 62)],
+           [text("storage"), name("torch", "FloatStorage"), text("0"), text("cpu"), text("4")]]
+    for parts in ids:
+        zipped(path, pickled(mapping(w=tensor(parts=parts))))
+        refused(ctx, path, "foreign_syntax")
+    zipped(path, pickled(mapping(w=tensor(key="../0"))))
+    refused(ctx, path, "foreign_syntax")
+
+
+def places(ctx):
+    path = os.path.join(ctx.folder, "p.pt")
+    big = (1 << 63) - 1
+    for options, code in [
+            ({"size": (5,)}, "foreign_size"), ({"offset": 1}, "foreign_size"),
+            ({"offset": 5}, "foreign_size"), ({"offset": big}, "foreign_size"),
+            ({"stride": (2,)}, "foreign_size"), ({"stride": (big,)}, None),
+            ({"size": (big, big), "stride": (1, 1)}, None),
+            ({"size": (2, 2), "stride": (1, 3)}, "foreign_size"),
+            ({"stride": (-1,)}, "foreign_object"), ({"size": (-1,)}, "foreign_object"),
+            ({"offset": -1}, "foreign_object"), ({"stride": (1, 1)}, "foreign_object"),
+            ({"size": (1,) * 65, "stride": (1,) * 65}, "rank_too_large")]:
+        zipped(path, pickled(mapping(w=tensor(**options))))
+        report, _ = dump(ctx, path)
+        assert report.get("error") == code or (not code and "error" in report), (options, report)
+    zipped(path, pickled(mapping(w=tensor(size=(0, big), stride=(1, 1), offset=big))))
+    assert taken(ctx, path)[0] == {"w": b""}
+    zipped(path, pickled(mapping(w=tensor() + b"K\1K\2s")))
+    refused(ctx, path, "foreign_opcode")
+    zipped(path, pickled(mapping(w=tensor() + b"K\1a")))
+    refused(ctx, path, "foreign_opcode")
+
+
+def bombs(ctx):
+    """A kilobyte that asks for terabytes, or for 10^10 names."""
+    path = os.path.join(ctx.folder, "b.pt")
+    huge = tensor(size=(1 << 20, 1 << 20), stride=(0, 0))
+    laughs = {}
+    for leaf, kind in [(tensor(), "tensors"), (b"K\1", "numbers")]:
+        value = leaf + b"q\0" + b"0"
+        for level in range(1, 11):
+            value += b"](" + b"h" + bytes([level - 1])
+            value += (b"h" + bytes([level - 1])) * 9 + b"eq" + bytes([level]) + b"0"
+        laughs[kind] = value + b"h\x0a"
+    rows = [(mapping(w=huge), "foreign_output"), (laughs["tensors"], "too_many_tensors"),
+            (laughs["numbers"], None),
+            (b"}(X\1\0\0\0a" * 30000 + tensor() + b"u" * 30000, None),
+            (b"}(X\1\0\0\0a" * 40000 + tensor() + b"u" * 40000, "name_too_long"),
+            (b"(" * 500000 + b"l" * 500000, None),
+            (b"]q\0h\0a(" + tensor() + b"h\0e", None),
+            (mapping(w=tensor()) + b"q\x01" + text("me") + b"h\1s", None),
+            (b"}q\x01(" + b"".join(text(f"k{i}") + b"}q" + bytes([i + 2]) + text("up") + b"h\1s"
+                                   for i in range(60)) + text("w") + tensor() + b"u", None)]
+    for value, code in rows:
+        zipped(path, pickled(value))
+        report, seconds = dump(ctx, path)
+        assert report.get("error") == code, (code, value[:60], report)
+        assert seconds < (1 if not ctx.slow else 20), (seconds, value[:60])
+    cycle = b"}q\x01(" + text("a") + b"}q\x02(" + text("b") + b"h\1" + text("w") + tensor() + b"uu"
+    zipped(path, pickled(cycle))
+    assert list(taken(ctx, path)[0]) == ["a.w"]
+
+
+def graph_of_all(ctx):
+    """Every dict contains every other: simple paths without number, but each is entered from
+    those only that were not within it."""
+    path = os.path.join(ctx.folder, "g.pt")
+    nodes = 12
+    value = b"".join(b"}q" + bytes([i]) + b"0" for i in range(nodes))
+    for i in range(nodes):
+        value += b"h" + bytes([i]) + b"(" + b"".join(
+            text(f"n{k}") + b"h" + bytes([k]) for k in range(nodes)) + b"u0"
+    value += b"h\0" + text("w") + tensor() + b"s"
+    zipped(path, pickled(value))
+    report, seconds = dump(ctx, path)
+    assert "error" not in report and report["tensors"] == 1, report
+    assert seconds < 1 or ctx.slow
+
+
+def keys(ctx):
+    path = os.path.join(ctx.folder, "k.pt")
+    for key in [b"", b"__metadata__", b"\xff", b"\xed\xa0\x80", b"a\xc3"]:
+        zipped(path, pickled(b"}" + text(key) + tensor() + b"s"))
+        refused(ctx, path, "foreign_name")
+    zipped(path, pickled(b"}" + (text("w") + tensor() + b"s") * 2))
+    refused(ctx, path, "foreign_name")
+
+
+def truncated(ctx):
+    """data.pkl cut at every byte: never a result."""
+    path = os.path.join(ctx.folder, "t.pt")
+    whole = pickled(mapping(w=tensor(), x=b"G" + bytes(8), y=b"C\3abc"))
+    lines = []
+    for size in range(len(whole)):
+        zipped(path + str(size), whole[:size])
+        lines.append(f"-\t{path}{size}\n")
+    done = subprocess.run(ctx.dump, input="".join(lines).encode(), stdout=subprocess.PIPE,
+                          check=True)
+    reports = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [r.get("error") for r in reports] == ["foreign_truncated"] * len(whole)
+
+
+def records(ctx):
+    path = os.path.join(ctx.folder, "r.pt")
+    whole = pickled(mapping(w=tensor()))
+    zipped(path, whole, version=None)
+    refused(ctx, path, "foreign_syntax")
+    for version, code in [(b"0", "foreign_kind"), (b"11", "foreign_kind"), (b"", "foreign_kind"),
+                          (b"3x", "foreign_kind"), (b"99999999999999", "foreign_kind"),
+                          (b"3" * 100, "foreign_syntax")]:
+        zipped(path, whole, version=version)
+        refused(ctx, path, code)
+    zipped(path, whole, byteorder=b"middle")
+    refused(ctx, path, "foreign_syntax")
+    zipped(path, whole, byteorder=None)
+    assert taken(ctx, path)[0] == {"w": bytes(range(16))}
+    zipped(path, whole + b"behind")
+    assert taken(ctx, path)[1]["left_out"][0]["bytes"] == 6
+    zipped(path, whole)
+    with open(path, "rb") as file:
+        data = bytearray(file.read())
+    for part in [whole[:20], bytes(range(16))]:
+        changed = bytearray(data)
+        changed[changed.index(part) + 5] ^= 1
+        with open(path, "wb") as file:
+            file.write(changed)
+        refused(ctx, path, "foreign_checksum")
+    zipped(path, b"\x80\x06N.")
+    refused(ctx, path, "foreign_opcode")
+    zipped(path, b"\x80\x02(iposix\nsystem\n.")
+    refused(ctx, path, "foreign_opcode")
+
+
+def legacy_files(ctx):
+    path = os.path.join(ctx.folder, "l.pt")
+    value = mapping(w=tensor())
+    legacy(path, value, [(b"0", 4, bytes(range(16)))])
+    assert taken(ctx, path)[0] == {"w": bytes(range(16))}
+    with open(path, "rb") as file:
+        whole = file.read()
+    for size in range(16, len(whole)):
+        with open(path, "wb") as file:
+            file.write(whole[:size])
+        assert dump(ctx, path)[0].get("error") in ("foreign_truncated", "foreign_opcode",
+                                                   "foreign_kind")
+    legacy(path, value, tail=b"abc")
+    assert taken(ctx, path)[1]["left_out"][0]["bytes"] == 3
+    for options, code in [({"storages": [(b"0", 3, bytes(12))]}, "foreign_size"),
+                          ({"storages": [(b"0", -1, bytes(16))]}, "foreign_size"),
+                          ({"storages": [(b"0", 1 << 62, bytes(16))]}, "foreign_size"),
+                          ({"storages": [(b"0", 4, bytes(16))] * 2}, "foreign_ambiguous"),
+                          ({"storages": [(b"1", 4, bytes(16))]}, "foreign_syntax"),
+                          ({"storages": []}, "foreign_syntax"),
+                          ({"version": 1002}, "foreign_kind")]:
+        legacy(path, value, **options)
+        refused(ctx, path, code)
+    view = values([text("v"), integer(1), integer(2)])
+    for begin, count, code in [(1, 2, None), (3, 2, "foreign_size"), (-1, 2, "foreign_syntax"),
+                               (1 << 62, 2, "foreign_syntax")]:
+        view = values([text("v"), integer(begin), integer(count)])
+        legacy(path, mapping(w=tensor(size=(2,), view=view)), [(b"0", 4, bytes(range(16)))])
+        if code:
+            refused(ctx, path, code)
+        else:
+            assert taken(ctx, path)[0] == {"w": bytes(range(4, 12))}
+    disguised = b"\x80\x02" + name("builtins", "eval") + values([text("MAGIC")]) + b"R."
+    with open(path, "wb") as file:
+        file.write(disguised + whole[len(MAGIC):])
+    refused(ctx, path, "foreign_kind")
+
+
+def tar(path, storage_bytes, tensors, value, views=b"](e"):
+    members = {"sys_info": pickled(b"}"), "storages": storage_bytes + pickled(views),
+               "tensors": pickled(integer(len(tensors))) + b"".join(tensors),
+               "pickle": pickled(value)}
+    with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
+        for key, data in members.items():
+            info = tarfile.TarInfo(key)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+
+
+def tar_storage(key, kind, data, count):
+    return (pickled(values([integer(key), text("cpu"), name("torch", kind)])) +
+            struct.pack("<q", count) + data)
+
+
+def tar_tensor(key, of, size, stride, offset=0):
+    return (pickled(values([integer(key), integer(of), name("torch", "FloatTensor")])) +
+            struct.pack("<ii", len(size), 0) + struct.pack(f"<{len(size)}q", *size) +
+            struct.pack(f"<{len(size)}q", *stride) + struct.pack("<q", offset))
+
+
+def tar_files(ctx):
+    """The layout of PyTorch 0.1, by hand: no version that is to be had writes it."""
+    path = os.path.join(ctx.folder, "old.pt")
+    data = struct.pack("<6f", *range(6))
+    one = pickled(integer(1)) + tar_storage(7, "FloatStorage", data, 6)
+    value = mapping(w=integer(8) + b"Q", t=b"P9\n", x=name("os", "system") + values([text("x")]) +
+                    b"R")
+    tensors = [tar_tensor(8, 7, (2, 3), (3, 1)), tar_tensor(9, 10, (2,), (1,), 1)]
+    views = b"](" + values([integer(10), integer(7), integer(2), integer(3)]) + b"e"
+    tar(path, one, tensors, value, views)
+    found, report = taken(ctx, path)
+    assert found == {"w": data, "t": data[12:20]}, found
+    assert report["format"] == "torch_tar" and report["globals"][0]["name"] == "system", report
+    with open(path, "rb") as file:
+        whole = file.read()
+    for size in range(512, len(whole), 97):
+        with open(path, "wb") as file:
+            file.write(whole[:size])
+        report, _ = dump(ctx, path)
+        assert "error" in report or size > whole.rindex(b"system"), (size, report)
+    short = pickled(integer(1)) + tar_storage(7, "FloatStorage", data, 7)
+    for storage_bytes, members, code in [
+            (short, tensors, "foreign_opcode"), (pickled(integer(1)), tensors, "foreign_syntax"),
+            (one, tensors[:1], "foreign_syntax"),
+            (one, [tar_tensor(8, 7, (2, 4), (3, 1)), tensors[1]], "foreign_size"),
+            (one, [tar_tensor(8, 7, (2, -3), (3, 1)), tensors[1]], "foreign_syntax"),
+            (one, [tar_tensor(8, 6, (2, 3), (3, 1)), tensors[1]], "foreign_syntax"),
+            (one, [tensors[0], tensors[0]], "foreign_ambiguous"),
+            (pickled(integer(1)) + tar_storage(7, "ComplexDoubleStorage", bytes(96), 6), tensors,
+             "foreign_dtype")]:
+        tar(path, storage_bytes, members, value, views)
+        refused(ctx, path, code)
+
+
+def mutated(ctx, seed):
+    """Random bytes in valid files: any answer, but an answer."""
+    rng = random.Random(seed)
+    path = os.path.join(ctx.folder, "m.pt")
+    value = mapping(w=tensor(), v=tensor(size=(2, 2), stride=(1, 2)), e=mapping(a=b"K\1"),
+                    x=name("os", "system") + values([text("x")]) + b"R")
+    lines = []
+    for i in range(400):
+        pickle = bytearray(pickled(value))
+        for _ in range(rng.choice([1, 1, 2, 5])):
+            at = rng.randrange(len(pickle))
+            how = rng.randrange(3)
+            if how == 0:
+                pickle[at] = rng.randrange(256)
+            elif how == 1:
+                del pickle[at:at + rng.choice([1, 1, 4, 30])]
+            else:
+                pickle[at:at] = rng.randbytes(rng.choice([1, 1, 3]))
+        if i % 2:
+            zipped(f"{path}{i}", bytes(pickle))
+        else:
+            legacy(f"{path}{i}", bytes(pickle)[2:-1])
+        lines.append(f"{rng.choice(['-', 'all', 'skip', 'scalars,skip,all'])}\t{path}{i}\n")
+    done = subprocess.run(ctx.dump, input="".join(lines).encode(), stdout=subprocess.PIPE,
+                          check=True, timeout=120)
+    reports = [json.loads(line.decode("utf-8", "replace")) for line in done.stdout.splitlines()]
+    assert len(reports) == len(lines)
+    assert 0 < sum("error" in r for r in reports) < len(reports)
+
+
+def cases(ctx):
+    ctx.slow = bool(os.environ.get("SFT_EMULATE")) or "asan" in ctx.dump[-1]
+    for function in [calls, storages, places, bombs, graph_of_all, keys, truncated, records,
+                     legacy_files, tar_files]:
+        yield function.__name__, functools.partial(function, ctx)
+    for seed in range(20 if ctx.full else 2):
+        yield f"mutated {seed}", functools.partial(mutated, ctx, seed)

@@ -131,7 +131,7 @@ SFT_API SFT_NODISCARD sft_code sft_import_open_source(sft_source source,
 /* Close an import and its files. NULL is ignored. @since 0.2 */
 SFT_API void sft_import_close(sft_import *import);
 
-/* What an import's file was recognised as. @since 0.2 */
+/* What the file is, as sft_import_recognise tells. @since 0.2 */
 SFT_API sft_import_format sft_import_format_of(const sft_import *import);
 
 /* ── Tensors ─────────────────────────────────────────────────────────────── */

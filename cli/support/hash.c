@@ -28,8 +28,8 @@ sft_code cli_list_inputs(cli *c, char **operands, size_t count, cli_input_list *
     out->expanded = sfti_arena_take(&out->arena, (count + 1) * sizeof *out->expanded);
     if (!out->expanded) return sfti_fail_memory(err, count);
     for (size_t i = 0; i < count; i++) {
-        sft_code code = cli_inputs_expand_but(operands[i], (cli_depth)(c->set.recursive | c->others),
-                                              c->set.output, &options,
+        cli_depth depth = (cli_depth)(c->set.recursive | c->others);
+        sft_code code = cli_inputs_expand_but(operands[i], depth, c->set.output, &options,
                                               &out->expanded[out->expanded_count++], err);
         if (code) return code;
     }

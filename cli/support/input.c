@@ -121,7 +121,8 @@ static int visit_other(walk *w, const char *name, os_kind kind) {
     sft_import_format format = SFT_IMPORT_NONE;
     sft_span text = sft_span_cstr(name);
     bool named = cli_ends_with(text, TORCH_INDEX);
-    for (size_t i = 0; i < CLI_OTHER_FORMATS; i++) named |= cli_ends_with(text, cli_other_formats[i]);
+    for (size_t i = 0; i < CLI_OTHER_FORMATS; i++)
+        named |= cli_ends_with(text, cli_other_formats[i]);
     if (!named || !w->others || strncmp(name, "._", 2) == 0) {
         count_passed(w, name);
         return 0;

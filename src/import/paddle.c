@@ -18,7 +18,7 @@ static sft_code join_fail(const paddle_join *p, const sfti_value *at) {
 }
 
 /* The place of a key's value in a map; NULL: it has none. */
-static sfti_value **value_of(const sfti_value *map, sft_span key) {
+static sfti_value **paddle_value(const sfti_value *map, sft_span key) {
     for (uint32_t i = 0; i + 1 < map->count; i += 2) {
         const sfti_value *other = map->u.items[i];
         if (other->kind == SFTI_VALUE_TEXT && other->u.text &&
@@ -35,7 +35,7 @@ static sft_code join_pieces(paddle_join *p, const sfti_value *names, sfti_piece 
     for (uint32_t i = 0; i < names->count; i++) {
         const sfti_value *name = names->u.items[i];
         bool text = name->kind == SFTI_VALUE_TEXT && name->u.text;
-        sfti_value **place = text ? value_of(p->root, (sft_span){ name->u.text, name->count })
+        sfti_value **place = text ? paddle_value(p->root, (sft_span){ name->u.text, name->count })
                                   : NULL;
         sfti_value *slice = place ? *place : NULL;
         if (!slice || slice->kind != SFTI_VALUE_TENSOR) return join_fail(p, name);
@@ -53,8 +53,8 @@ static sft_code join_pieces(paddle_join *p, const sfti_value *names, sfti_piece 
 
 static sft_code join_one(paddle_join *p, sfti_value *name, const sfti_value *facts) {
     sfti_value **shape = facts->kind == SFTI_VALUE_MAP
-                             ? value_of(facts, sft_span_cstr("OriginShape")) : NULL;
-    sfti_value **slices = shape ? value_of(facts, sft_span_cstr("slices")) : NULL;
+                             ? paddle_value(facts, sft_span_cstr("OriginShape")) : NULL;
+    sfti_value **slices = shape ? paddle_value(facts, sft_span_cstr("slices")) : NULL;
     sfti_piece pieces[MOST_SLICES];
     sfti_value *whole = NULL;
     if (!slices || (*slices)->kind != SFTI_VALUE_LIST || (*slices)->count == 0 ||
@@ -89,7 +89,7 @@ static sft_code join_one(paddle_join *p, sfti_value *name, const sfti_value *fac
 sft_code sfti_paddle_join(sfti_import *im, sfti_value *root) {
     paddle_join p = { .im = im, .root = root };
     sfti_value **facts = root->kind == SFTI_VALUE_MAP
-                             ? value_of(root, sft_span_cstr("UnpackBigParamInfor@@")) : NULL;
+                             ? paddle_value(root, sft_span_cstr("UnpackBigParamInfor@@")) : NULL;
     sft_code code = SFT_OK;
     if (!facts) return SFT_OK;
     if ((*facts)->kind != SFTI_VALUE_MAP) return join_fail(&p, *facts);

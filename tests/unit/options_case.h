@@ -339,45 +339,56 @@ static sft_code run_statistics(const void *given) { return run_stats_of(given, N
 
 static sft_code run_statistics_job(const void *given) { return run_stats_of(NULL, given); }
 
-static const char npy_bytes[] = "\x93NUMPY\1\0\x3a\0{'descr': '<f4', 'fortran_order': False, "
-                                "'shape': (2,), }\n01234567";
+/* ── Imports ── */
 
-static sft_code run_import_source(const void *given) {
+#define ARRAY_HEADER "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }           "
+static const char array_bytes[] = "\x93NUMPY\x01\0\x45\0" ARRAY_HEADER "\n01234567";
+
+static sft_import *import_of_array(void) {
     sft_import *import;
-    sft_code code = sft_import_open_source(sft_source_memory(npy_bytes, sizeof npy_bytes - 1),
-                                           given, &import, &err);
-    sft_import_close(import);
-    return code;
+    sft_source source = sft_source_memory(array_bytes, sizeof array_bytes - 1);
+    assert_int_equal(sft_import_open_source(source, NULL, &import, NULL), SFT_OK);
+    return import;
 }
 
-static sft_code run_import_path(const void *given) {
+static sft_code run_import_open(const void *given) {
     const char *path = temp_path("a.npy");
-    FILE *file = fopen(path, "wb");
     sft_import *import;
+    FILE *file = fopen(path, "wb");
     assert_non_null(file);
-    assert_int_equal(fwrite(npy_bytes, 1, sizeof npy_bytes - 1, file), sizeof npy_bytes - 1);
+    assert_int_equal(fwrite(array_bytes, 1, sizeof array_bytes - 1, file),
+                     sizeof array_bytes - 1);
     assert_int_equal(fclose(file), 0);
     sft_code code = sft_import_open(path, given, &import, &err);
     sft_import_close(import);
     return code;
 }
 
-static sft_code import_with(const sft_plan_options *plan, const sft_job *save,
-                            const sft_job *verify) {
+static sft_code run_import_source(const void *given) {
     sft_import *import;
-    assert_int_equal(sft_import_open_source(sft_source_memory(npy_bytes, sizeof npy_bytes - 1),
-                                            NULL, &import, &err), SFT_OK);
-    sft_code code = verify ? sft_import_verify(import, verify, &err)
-                           : sft_import_save(import, a_sink(), plan, save, &err);
+    sft_source source = sft_source_memory(array_bytes, sizeof array_bytes - 1);
+    sft_code code = sft_import_open_source(source, given, &import, &err);
     sft_import_close(import);
     return code;
 }
 
-static sft_code run_import_save(const void *given) { return import_with(given, NULL, NULL); }
+static sft_code run_import_saving(const sft_plan_options *plan, const sft_job *job) {
+    sft_import *import = import_of_array();
+    sft_code code = sft_import_save(import, a_sink(), plan, job, &err);
+    sft_import_close(import);
+    return code;
+}
 
-static sft_code run_import_save_job(const void *given) { return import_with(NULL, given, NULL); }
+static sft_code run_import_save(const void *given) { return run_import_saving(given, NULL); }
 
-static sft_code run_import_verify(const void *given) { return import_with(NULL, NULL, given); }
+static sft_code run_import_save_job(const void *given) { return run_import_saving(NULL, given); }
+
+static sft_code run_import_verify(const void *given) {
+    sft_import *import = import_of_array();
+    sft_code code = sft_import_verify(import, given, &err);
+    sft_import_close(import);
+    return code;
+}
 
 #define RUN_EXPORT(format)                                                  \
     static sft_code run_export_##format(const void *given) {                \

@@ -102,7 +102,7 @@ static const options_row rows[] = {
     ROW(sft_hash_path, sft_open_options, run_hash_path_open),
     ROW(sft_hash_path, sft_job, run_hash_path_job),
     ROW(sft_hash_set, sft_job, run_hash_set),
-    ROW(sft_import_open, sft_import_options, run_import_path),
+    ROW(sft_import_open, sft_import_options, run_import_open),
     ROW(sft_import_open_source, sft_import_options, run_import_source),
     ROW(sft_import_save, sft_plan_options, run_import_save),
     ROW(sft_import_save, sft_job, run_import_save_job),

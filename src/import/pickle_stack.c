@@ -92,20 +92,20 @@ sft_code sfti_machine_put(sfti_machine *m, uint64_t at) {
         if (at > 2 * m->puts + 1024)
             return sfti_machine_fail(m, SFT_FOREIGN_TABLE, "a memo numbered from 0 on",
                                      "a number far beyond");
-        size_t before = m->memo_cap;
-        sfti_value **grown = sfti_grow(&m->arena->alloc, m->memo, before,
-                                       (size_t)at + 1 - before, &m->memo_cap, sizeof *grown);
+        sfti_value **grown = sfti_grow(&m->arena->alloc, m->memo, m->memo_len,
+                                       (size_t)at + 1 - m->memo_len, &m->memo_cap,
+                                       sizeof *grown);
         if (!grown) return sfti_fail_memory(m->err, at * sizeof *grown);
-        memset(grown + before, 0, (m->memo_cap - before) * sizeof *grown);
         m->memo = grown;
     }
+    while (m->memo_len <= at) m->memo[m->memo_len++] = NULL;
     if (!m->memo[at]) m->memo_count++;
     m->memo[at] = top;
     return SFT_OK;
 }
 
 sft_code sfti_machine_get(sfti_machine *m, uint64_t at) {
-    sfti_value *value = at < m->memo_cap ? m->memo[at] : NULL;
+    sfti_value *value = at < m->memo_len ? m->memo[at] : NULL;
     if (!value)
         return sfti_machine_fail(m, SFT_FOREIGN_OPCODE, "a number that was put in the memo",
                                  "another");

@@ -26,7 +26,8 @@ def gguf_files():
             head += struct.pack("%s%dQIQ" % (order, len(sizes)), *sizes, number, len(data))
             data += bytes(i * 7 % 60 for i in range(stored)) + bytes(-stored % 32)
         return head + bytes(-len(head) % 32) + data
-    plain = [(b"f", (3, 2), 0, 24), (b"h", (5,), 1, 10), (b"i", (), 26, 4), (b"none", (0, 4), 28, 0)]
+    plain = [(b"f", (3, 2), 0, 24), (b"h", (5,), 1, 10), (b"i", (), 26, 4),
+             (b"none", (0, 4), 28, 0)]
     blocks = {2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24), 8: (32, 34), 10: (256, 84),
               11: (256, 110), 12: (256, 144), 13: (256, 176), 14: (256, 210), 16: (256, 66),
               17: (256, 74), 18: (256, 98), 19: (256, 50), 20: (32, 18), 21: (256, 110),
@@ -49,7 +50,7 @@ def imports():
     import hostile_pickle
     seeds = gguf_files()
     wanted = re.compile(r"torch/(call-by-build/os|call-of-tensor/os|cycle|laughs|nested|rebuild|"
-                        r"stream/|view/|zip/end64|zip/local|array|opcode/stack|opcode/setitem)|"
+                        r"stream/|view/|zip/(end64|local|torchs|name-cl)|array|opcode/stack|opcode/setitem)|"
                         r"npy/(good|shape-z|record)|npz/(crc|twice)|flax/(good|chunks)|tar/|"
                         r"onnx/(good|typed|sparse|two|external/both)|"
                         r"tensorflow/(good|slices|bomb-k)|"
@@ -71,7 +72,7 @@ def import_dictionary():
               "float32", "location", "storages", "tensors", "pickle", "ustar", "descr",
               "fortran_order", "latin1", "storage"]
     magic = ["PK\\x03\\x04", "PK\\x01\\x02", "PK\\x05\\x06", "PK\\x06\\x06",
-             "PK\\x06\\x07", "PK\\x07\\x08", "\\x93NUMPY\\x01\\x00", "\\x80\\x02", "\\x80\\x04\\x95",
-             "ctorch\\x0a", "ctorch._utils\\x0a_rebuild_tensor_v2\\x0a",
+             "PK\\x06\\x07", "PK\\x07\\x08", "\\x93NUMPY\\x01\\x00", "\\x80\\x02",
+             "\\x80\\x04\\x95", "ctorch\\x0a", "ctorch._utils\\x0a_rebuild_tensor_v2\\x0a",
              "\\x57\\xfb\\x80\\x8b\\x24\\x75\\x47\\xdb"]
     return "".join('"%s"\n' % word for word in sorted(set(words)) + magic)

@@ -3,6 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* More dimensions are no shape; a few more than the most are told as such when they are added. */
+#define MOST_SIZES 256
+
 sfti_item *sfti_rebuild_tensor(sfti_rebuild *r, sfti_value *value) {
     sfti_item *item = sfti_arena_take(sfti_import_arena(r->im), sizeof *item);
     if (!item) {
@@ -46,6 +49,7 @@ sft_code sfti_rebuild_memory(sfti_rebuild *r, sfti_value *value, sft_dtype dtype
 bool sfti_rebuild_sizes(sfti_rebuild *r, const sfti_value *list, uint64_t **out) {
     *out = NULL;
     if (list->kind != SFTI_VALUE_TUPLE && list->kind != SFTI_VALUE_LIST) return false;
+    if (list->count > MOST_SIZES) return false;
     for (uint32_t i = 0; i < list->count; i++)
         if (list->u.items[i]->kind != SFTI_VALUE_INT || list->u.items[i]->u.integer < 0)
             return false;

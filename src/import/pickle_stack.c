@@ -1,5 +1,6 @@
 #include "import/pickle_stack.h"
 
+#include "base/names.h"
 #include "base/utf8.h"
 
 #include <string.h>
@@ -138,17 +139,13 @@ sft_code sfti_machine_append(sfti_machine *m, sfti_value *to, sfti_value *const 
 
 /* ── Globals ── */
 
-static uint32_t global_hash(sft_span module, sft_span name) {
-    uint32_t hash = 2166136261u;
-    for (size_t i = 0; i < module.len; i++) hash = (hash ^ (uint8_t)module.data[i]) * 16777619u;
-    hash = (hash ^ '\n') * 16777619u;
-    for (size_t i = 0; i < name.len; i++) hash = (hash ^ (uint8_t)name.data[i]) * 16777619u;
-    return hash ^ hash >> 15;
+static uint64_t global_hash(const sfti_machine *m, sft_span module, sft_span name) {
+    return sfti_names_hash(module, m->seed) * 3 + sfti_names_hash(name, m->seed);
 }
 
 static void slot_put(sfti_machine *m, uint32_t index) {
     const sfti_global *global = m->out.globals[index];
-    size_t slot = global_hash(global->module, global->name) & (m->slot_count - 1);
+    size_t slot = (size_t)global_hash(m, global->module, global->name) & (m->slot_count - 1);
     while (m->slots[slot] != 0) slot = (slot + 1) & (m->slot_count - 1);
     m->slots[slot] = index + 1;
 }
@@ -167,7 +164,7 @@ static sft_code slots_grow(sfti_machine *m) {
 
 static sfti_global *global_find(const sfti_machine *m, sft_span module, sft_span name) {
     if (m->slot_count == 0) return NULL;
-    size_t slot = global_hash(module, name) & (m->slot_count - 1);
+    size_t slot = (size_t)global_hash(m, module, name) & (m->slot_count - 1);
     for (; m->slots[slot] != 0; slot = (slot + 1) & (m->slot_count - 1)) {
         sfti_global *global = m->out.globals[m->slots[slot] - 1];
         if (sft_span_equal(global->module, module) && sft_span_equal(global->name, name))

@@ -3,12 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-<<<<<<< HEAD
-/* More dimensions are no shape; a few more than the most are told as such when they are added. */
-#define MOST_SIZES 256
-
-||||||| 11b6de9
-=======
 sft_code sfti_rebuild_copy(sfti_rebuild *r, const sfti_value *value, uint64_t count) {
     sfti_total_add(&r->copied, count);
     if (r->copied <= r->most) return SFT_OK;
@@ -17,7 +11,6 @@ sft_code sfti_rebuild_copy(sfti_rebuild *r, const sfti_value *value, uint64_t co
                      "more", (unsigned long long)r->most);
 }
 
->>>>>>> import
 sfti_item *sfti_rebuild_tensor(sfti_rebuild *r, sfti_value *value) {
     sfti_item *item = sfti_arena_take(sfti_import_arena(r->im), sizeof *item);
     if (!item) {
@@ -61,7 +54,6 @@ sft_code sfti_rebuild_memory(sfti_rebuild *r, sfti_value *value, sft_dtype dtype
 bool sfti_rebuild_sizes(sfti_rebuild *r, const sfti_value *list, uint64_t **out) {
     *out = NULL;
     if (list->kind != SFTI_VALUE_TUPLE && list->kind != SFTI_VALUE_LIST) return false;
-    if (list->count > MOST_SIZES) return false;
     for (uint32_t i = 0; i < list->count; i++)
         if (list->u.items[i]->kind != SFTI_VALUE_INT || list->u.items[i]->u.integer < 0)
             return false;

@@ -12,15 +12,9 @@
 #define ALL_NAME_BYTES ((uint64_t)100 << 20)
 #define MOST_TENSORS ((uint64_t)1 << 24)
 #define ENTERED ((uint64_t)1 << 25)
-<<<<<<< HEAD
-#define VISITED ((uint64_t)1 << 26)
-||||||| 11b6de9
-=======
 #define REPORTED ((uint64_t)1 << 24) /* values looked at for the list of branches */
->>>>>>> import
 /* What is left out is listed up to here, and so are branches. */
 #define LISTED 1000
-#define LOOKED_AT 65536 /* children of a branch, for those that hold tensors */
 
 typedef struct roots_frame {
     sfti_value *value;
@@ -36,13 +30,7 @@ typedef struct roots_walk {
     size_t depth, cap;
     char *name;
     size_t name_len, name_cap;
-<<<<<<< HEAD
-    uint64_t names, entered, visited;
-||||||| 11b6de9
-    uint64_t names, entered;
-=======
     uint64_t names, entered, looked;
->>>>>>> import
     uint64_t numbers, texts, others; /* values that are no tensors */
     sft_span separator;
 } roots_walk;
@@ -179,18 +167,10 @@ static sft_code walk_tensors(roots_walk *w) {
         roots_frame *frame = &w->at[w->depth - 1];
         sfti_child child;
         w->name_len = frame->name_len;
-<<<<<<< HEAD
-        if (++w->visited > VISITED)
-            return sfti_fail(sfti_import_error(w->im), SFT_FOREIGN_TABLE, frame->value->at,
-                             "expected at most %llu values beside tensors, found more",
-                             (unsigned long long)VISITED);
-||||||| 11b6de9
-=======
         if (++w->looked > SFTI_SUBTREE_CHILDREN)
             return sfti_fail(sfti_import_error(w->im), SFT_FOREIGN_TABLE, frame->value->at,
                              "expected at most %llu values in containers, found more",
                              (unsigned long long)SFTI_SUBTREE_CHILDREN);
->>>>>>> import
         if (sfti_value_child(frame->value, frame->next++, &child))
             code = visit(w, frame->value, &child);
         else w->depth--;
@@ -229,12 +209,7 @@ static sft_code list_branches(roots_walk *w, const sfti_value *from, sft_span ab
     sfti_child child;
     sft_code code = SFT_OK;
     for (uint64_t i = 0; !code && *listed < LISTED && sfti_value_child(from, i, &child); i++) {
-<<<<<<< HEAD
-        if (level > 1 && i == LOOKED_AT) break;
-||||||| 11b6de9
-=======
         if (++w->looked > REPORTED) return SFT_OK; /* one container in many places */
->>>>>>> import
         sfti_subtree sum = sfti_subtree_of(&w->sums, child.value);
         if (child.value->sum == 0 || sum.tensors == 0) continue;
         if (!sfti_subtree_enters(&w->sums, from, child.value)) continue;

@@ -44,6 +44,18 @@ const sft_import_format_info *sft_import_format_describe(sft_import_format forma
     return NULL;
 }
 
+/* Whether "weight_map", whose text ends at i, is an object with an entry: else it names no shards,
+ * and is an index of safetensors as much as of PyTorch's. */
+static bool has_entry(const char *text, size_t len, size_t i) {
+    for (const char *next = ":{"; *next; i++) {
+        if (i >= len) return false;
+        if (text[i] == *next) next++;
+        else if (!text[i] || !strchr(" \t\r\n", text[i])) return false;
+    }
+    while (i < len && text[i] && strchr(" \t\r\n", text[i])) i++;
+    return i < len && text[i] == '"';
+}
+
 /* A JSON object that speaks of a weight_map, and not of safetensors files. */
 static bool is_torch_index(sfti_import *im, const uint8_t *head, size_t len) {
     char text[4096];
@@ -53,7 +65,7 @@ static bool is_torch_index(sfti_import *im, const uint8_t *head, size_t len) {
     if (sfti_import_exact(im->input, 0, text, some, NULL)) return false;
     bool has_map = false, is_ours = false;
     for (i = 0; i + 12 <= some; i++) {
-        has_map |= memcmp(text + i, "\"weight_map\"", 12) == 0;
+        has_map |= memcmp(text + i, "\"weight_map\"", 12) == 0 && has_entry(text, some, i + 12);
         is_ours |= memcmp(text + i, ".safetensors", 12) == 0;
     }
     return has_map && !is_ours;

@@ -2,6 +2,7 @@
 #include "commands/check.h"
 #include "commands/commands.h"
 #include "support/cli.h"
+#include "support/words.h"
 
 /* ── One file ── */
 
@@ -46,6 +47,13 @@ static void judge_file(cli *c, const cli_input *input, const sft_scan *scan) {
 
 /* ── The command ── */
 
+/* What is called so must be so. */
+static bool claims_safetensors(const cli_input *input) {
+    sft_span path = sft_span_cstr(input->path);
+    return input->kind == CLI_STDIN || cli_ends_with(path, ".safetensors")
+           || cli_ends_with(path, ".sft");
+}
+
 static void check_input(cli *c, const cli_input *input) {
     sft_error err = SFT_ERROR_INIT;
     sft_scan *scan = NULL;
@@ -60,7 +68,7 @@ static void check_input(cli *c, const cli_input *input) {
     const sft_error *found = sft_scan_error(scan);
     if (found && found->code == SFT_FOUND_INDEX && input->kind == CLI_FILE) {
         cli_check_set(c, input);
-    } else if (!found || input->kind == CLI_STDIN || !cli_check_import(c, input->path)) {
+    } else if (!found || claims_safetensors(input) || !cli_check_import(c, input->path)) {
         judge_file(c, input, scan);
     }
     sft_scan_close(scan);
@@ -97,9 +105,9 @@ const cli_command cli_check_command = {
     "Checks every rule of the format that a reader relies on: the lengths, the header's JSON, "
     "each tensor's dtype, shape and offsets, and that the data is complete and nothing follows "
     "it. Prints one line per invalid file. A model in another format that convert reads is "
-    "checked by that format's rules, with --deep also against its checksums, and named in a line; "
-    "other files are identified: Git LFS or Xet pointer, HTML page, HDF5, gzip, zstd, truncated "
-    "download.\n"
+    "checked by that format's rules, with --deep also against its checksums, and named in a line, "
+    "unless it is called .safetensors; other files are identified: Git LFS or Xet pointer, HTML "
+    "page, HDF5, gzip, zstd, truncated download.\n"
     "A model with an index is checked shard by shard, then as a whole. - reads standard input to "
     "its end. Files of a folder that are in another format (.ckpt, .pt, .bin, .gguf, ...) are not "
     "checked; a line on standard error counts them.\n"

@@ -115,14 +115,20 @@ static sft_code item_check_shape(sfti_import *im, const sfti_item *item) {
                             (unsigned long long)need, (unsigned long long)size);
 }
 
+/* Room for `more` in a list of the import. */
+static bool list_reserve(sfti_import *im, void *list, size_t more, size_t each) {
+    any_list *l = list;
+    void *at = sfti_arena_grow(&im->arena, l->at, l->count, more, &l->cap, each);
+    if (at) l->at = at;
+    return at || more == 0;
+}
+
 sft_code sfti_import_expect(sfti_import *im, uint64_t tensors) {
     size_t more = tensors < (1 << 20) ? (size_t)tensors : 1 << 20; /* the rest as they come */
-    if (more == 0) return SFT_OK;
-    sfti_item *items = sfti_arena_grow(&im->arena, im->items.at, im->items.count, more,
-                                       &im->items.cap, sizeof *items);
-    if (!items) return sfti_fail_memory(im->err, more * sizeof *items);
-    im->items.at = items;
-    return SFT_OK;
+    bool has = list_reserve(im, &im->items, more, sizeof *im->items.at) &&
+               list_reserve(im, &im->records, more, sizeof *im->records.at) &&
+               list_reserve(im, &im->parts, more, sizeof *im->parts.at);
+    return has ? SFT_OK : sfti_fail_memory(im->err, more * sizeof *im->items.at);
 }
 
 sft_code sfti_import_add(sfti_import *im, const sfti_item *item) {

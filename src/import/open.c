@@ -97,10 +97,8 @@ static sft_code import_new(const sft_import_options *options, sft_import **out, 
     if (!im) return sfti_fail_memory(err, sizeof *im);
     *im = (sft_import){ .arena = { .alloc = alloc }, .alloc = alloc, .options = own, .err = err,
                         .shards = 1 };
-    int error = os_mutex_init(&im->work.mutex);
-    im->work.has_mutex = error == 0;
     *out = im;
-    return error ? sfti_io_fail(err, SFT_OUT_OF_MEMORY, error, "create a mutex") : SFT_OK;
+    return SFT_OK;
 }
 
 void sft_import_close(sft_import *import) {
@@ -144,6 +142,9 @@ static sft_code read_torch_index(sfti_import *im) {
 }
 
 static sft_code open_input(sft_import *im, sft_import **out) {
+    int error = os_mutex_init(&im->work.mutex);
+    im->work.has_mutex = error == 0;
+    if (error) return sfti_io_fail(im->err, SFT_OUT_OF_MEMORY, error, "create a mutex");
     sft_code code = read_input(im);
     if (!code) code = sfti_import_settle(im);
     im->err = NULL;

@@ -79,8 +79,10 @@ static sft_code bytes_encoded(sfti_rebuild *r, const sfti_value *text, const sft
                               uint64_t *begin, uint64_t *len) {
     uint8_t *bytes = NULL;
     const uint8_t *from = (const uint8_t *)text->u.text;
+    sft_code code = sfti_rebuild_copy(r, text, text->count);
+    if (code) return code;
     if (!from) {
-        sft_code code = sfti_import_load(r->im, r->source, text->at, text->count, &bytes);
+        code = sfti_import_load(r->im, r->source, text->at, text->count, &bytes);
         if (code) return code;
         from = bytes; /* never longer than what is read */
     } else if (!(bytes = sfti_arena_take(sfti_import_arena(r->im), text->count))) {

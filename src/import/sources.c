@@ -46,8 +46,9 @@ static sft_code hold(sfti_import *im, sft_source source, sft_span name, const sf
         sft_source_close(&source);
         return sfti_fail_memory(im->err, sizeof *held);
     }
-    *held = (sfti_held){ im->held, source, name };
+    *held = (sfti_held){ im->held, im->files, source, name };
     im->held = held;
+    if (name.data) im->files = held;
     *out = &held->source;
     return SFT_OK;
 }
@@ -101,8 +102,8 @@ static sft_code open_named(sfti_import *im, sft_span name, sft_source *out) {
 sft_code sfti_import_file(sfti_import *im, sft_span name, const sft_source **out) {
     sft_source opened;
     *out = NULL;
-    for (sfti_held *held = im->held; held; held = held->next) {
-        if (!held->name.data || !sft_span_equal(held->name, name)) continue;
+    for (sfti_held *held = im->files; held; held = held->next_file) {
+        if (!sft_span_equal(held->name, name)) continue;
         *out = &held->source;
         return SFT_OK;
     }

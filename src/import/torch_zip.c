@@ -4,6 +4,10 @@
 #include <string.h>
 
 #define NAME_SIZE 1024
+/* A deflated pickle may have these bytes, or that many times its own: deflate can make 1,032 bytes of
+ * one, each of them an opcode that makes a value. */
+#define INFLATED_BYTES ((uint64_t)16 << 20)
+#define INFLATED_TIMES 64
 
 /* "FOLDER/name", or NULL: there is no such entry. */
 static const sfti_zip_entry *torch_entry(const sfti_zip *zip, const char *name, sft_span key) {
@@ -121,6 +125,12 @@ static sft_code read_pickle_entry(sfti_import *im, const sfti_zip_entry *entry,
                                   sfti_pickle *out) {
     sfti_pickle_input input = { 0 };
     uint8_t *bytes;
+    if (entry->deflated && entry->size > INFLATED_BYTES
+        && entry->size / INFLATED_TIMES > entry->stored)
+        return sfti_fail(sfti_import_error(im), SFT_FOREIGN_TABLE, entry->begin,
+                         "expected a data.pkl of at most %d times its %llu deflated bytes, found "
+                         "%llu", INFLATED_TIMES, (unsigned long long)entry->stored,
+                         (unsigned long long)entry->size);
     sft_code code = sfti_zip_load(im, sfti_import_input(im), entry, &bytes);
     if (!code) code = sfti_zip_source(im, sfti_import_input(im), entry, source, &input.begin);
     if (code) return code;

@@ -33,6 +33,7 @@ static const options_struct structs[] = {
     STRUCT(sft_cast_options, SFT_CAST_OPTIONS_INIT, saturate),
     STRUCT(sft_convert_options, SFT_CONVERT_OPTIONS_INIT, alloc),
     STRUCT(sft_statistics_options, SFT_STATISTICS_OPTIONS_INIT, alloc),
+    STRUCT(sft_import_options, SFT_IMPORT_OPTIONS_INIT, alloc),
     STRUCT(sft_export_options, SFT_EXPORT_OPTIONS_INIT, alloc),
     STRUCT(sft_hash_options, SFT_HASH_OPTIONS_INIT, cache),
     STRUCT(sft_info_options, SFT_INFO_OPTIONS_INIT, alloc),

@@ -224,6 +224,14 @@ sft_code sfti_import_global(sfti_import *im, sft_span module, sft_span name, uin
 
 sft_code sfti_import_branch(sfti_import *im, sft_span path, uint64_t tensors, uint64_t bytes,
                             bool chosen) {
+    for (size_t i = 0; i < im->branches.count; i++) { /* of a shard before */
+        sft_import_branch *known = &im->branches.at[i];
+        if (!sft_span_equal(known->path, path)) continue;
+        known->tensors += tensors;
+        known->chosen |= chosen;
+        sfti_total_add(&known->bytes, bytes);
+        return SFT_OK;
+    }
     if (!keep_span(im, &path)) return SFT_OUT_OF_MEMORY;
     sft_import_branch *branch = sfti_list_more(im, &im->branches, sizeof *branch);
     if (!branch) return SFT_OUT_OF_MEMORY;

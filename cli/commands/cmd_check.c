@@ -88,6 +88,8 @@ static const cli_option check_options[] = {
     { 0, "explain", NULL, CLI_FLAG, 1, offsetof(cli_settings, explain),
       "print for each file every finding, the rule it breaks and what to do, with notes on "
       "alignment, order and other formats hidden inside" },
+    { 'v', "verbose", NULL, CLI_FLAG, 1, offsetof(cli_settings, verbose),
+      "of another format: list all that would be left out" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 

@@ -267,7 +267,7 @@ static sft_code report_values(roots_walk *w) {
     sfti_total_add(&all, w->texts);
     sfti_total_add(&all, w->others);
     if (all == 0) return SFT_OK;
-    (void)snprintf(text, sizeof text, "%llu numbers, %llu texts, %llu other values",
+    (void)snprintf(text, sizeof text, "numbers: %llu, texts: %llu, other values: %llu",
                    (unsigned long long)w->numbers, (unsigned long long)w->texts,
                    (unsigned long long)w->others);
     return sfti_import_leave(w->im, SFT_IMPORT_LEFT_VALUE, w->choice.path, all, 0, text);

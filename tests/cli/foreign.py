@@ -19,11 +19,11 @@ import zipfile
 # ── PyTorch ──
 
 class Storage:
-    """Bytes of one record; elements of four bytes."""
+    """The bytes of one record; an element may have several parts."""
 
-    def __init__(self, values, kind="f", name="FloatStorage"):
+    def __init__(self, values, kind="f", name="FloatStorage", parts=1):
         self.raw = struct.pack("<%d%s" % (len(values), kind), *values)
-        self.count, self.name, self.key = len(values), name, None
+        self.count, self.name, self.key = len(values) // parts, name, None
 
 
 class Tensor:
@@ -140,7 +140,7 @@ def tied(path):
 def wide(path):
     """complex128, which safetensors lacks, beside a tensor."""
     torch(path, {"plain": tensor(2),
-                 "wide": Tensor(Storage([1.0, 2.0], "d", "ComplexDoubleStorage"), (1,))})
+                 "wide": Tensor(Storage([1.0, 2.0], "d", "ComplexDoubleStorage", 2), (1,))})
 
 
 def expanded(path):

@@ -3,7 +3,7 @@ mkdir onnx; foreign onnx onnx/model.onnx; foreign msgpack flax.msgpack
 $SFT convert onnx/model.onnx -o onnx.safetensors
 $SFT cat onnx.safetensors weight
 $SFT convert flax.msgpack -o flax.safetensors
-$SFT ls --tsv flax.safetensors | cut -f 1-3
+$SFT ls --tsv flax.safetensors | cut -f 2-4
 rm onnx/weights.bin
 $SFT convert onnx/model.onnx -o x.safetensors
 echo $?

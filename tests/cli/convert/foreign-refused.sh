@@ -5,7 +5,7 @@ $SFT convert huge.pt -o x.safetensors --max-output 1MB
 echo $?
 ls x.safetensors 2>/dev/null
 $SFT convert wide.pt -o some.safetensors --skip
-$SFT ls --tsv some.safetensors | cut -f 1-3
+$SFT ls --tsv some.safetensors | cut -f 2-4
 $SFT convert half.npz -o half.safetensors --as 'half=BF16'
 $SFT cat half.safetensors half
 $SFT convert half.npz -o x.safetensors --as half

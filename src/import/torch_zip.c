@@ -120,6 +120,17 @@ static sft_code report_records(sfti_import *im, const sfti_zip *zip,
                              "records that no tensor refers to");
 }
 
+#define LARGE_PICKLE ((uint64_t)1 << 20)
+#define VALUES_TIMES 6 /* bytes of values for one of a pickle of names and small tuples */
+#define VALUES_MOST ((uint64_t)48 << 20)
+
+/* One block for the values of a large pickle: the system gives large blocks in large pages, and a
+ * fault for each small one takes longer than the values. What is not used is not there. */
+static void expect_values(sfti_arena *values, uint64_t pickle) {
+    uint64_t bytes = pickle < VALUES_MOST / VALUES_TIMES ? pickle * VALUES_TIMES : VALUES_MOST;
+    if (pickle >= LARGE_PICKLE) (void)sfti_arena_reserve(values, (size_t)bytes);
+}
+
 static sft_code read_pickle_entry(sfti_import *im, const sfti_zip_entry *entry,
                                   sfti_arena *values, const sft_source **source,
                                   sfti_pickle *out) {
@@ -137,6 +148,7 @@ static sft_code read_pickle_entry(sfti_import *im, const sfti_zip_entry *entry,
     input.source = *source;
     input.end = input.begin + entry->size;
     input.bytes = bytes;
+    expect_values(values, entry->size);
     code = sfti_pickle_read(&input, values, out, sfti_import_error(im));
     if (code || out->end == input.end) return code;
     return sfti_import_leave(im, SFT_IMPORT_LEFT_NOTE, (sft_span){ "", 0 }, 1,

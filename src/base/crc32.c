@@ -73,3 +73,8 @@ uint32_t sfti_crc32_shift(uint32_t crc, uint64_t len) {
     }
     return crc;
 }
+
+uint32_t sfti_crc32c_unmask(uint32_t masked) {
+    uint32_t rotated = masked - UINT32_C(0xa282ead8);
+    return rotated >> 17 | rotated << 15;
+}

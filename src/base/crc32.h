@@ -26,9 +26,6 @@ void sfti_crc32_fold(uint32_t crc, const uint8_t *data, size_t len, uint8_t out[
  * the sum of the others. */
 uint32_t sfti_crc32_shift(uint32_t crc, uint64_t len);
 /* A CRC-32C as LevelDB stores it: rotated, plus a constant. */
-static inline uint32_t sfti_crc32c_unmask(uint32_t masked) {
-    uint32_t rotated = masked - UINT32_C(0xa282ead8);
-    return rotated >> 17 | rotated << 15;
-}
+uint32_t sfti_crc32c_unmask(uint32_t masked);
 
 #endif

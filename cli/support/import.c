@@ -143,5 +143,6 @@ sft_code cli_open_path(cli *c, const char *path, const sft_set_options *options,
         return told;
     }
     if (told || format == SFT_IMPORT_NONE) return code;
+    if (err) *err = (sft_error)SFT_ERROR_INIT;
     return open_import(c, path, out, import, err);
 }

@@ -123,8 +123,13 @@ static bool list_reserve(sfti_import *im, void *list, size_t more, size_t each) 
     return at || more == 0;
 }
 
+/* One block for what many tensors take, names included, in large pages (pickle.c says why). */
+#define EXPECT_LEAST 8192
+#define EXPECT_BYTES ((size_t)800)
+
 sft_code sfti_import_expect(sfti_import *im, uint64_t tensors) {
     size_t more = tensors < (1 << 20) ? (size_t)tensors : 1 << 20; /* the rest as they come */
+    if (more > EXPECT_LEAST) (void)sfti_arena_reserve(&im->arena, more * EXPECT_BYTES);
     bool has = list_reserve(im, &im->items, more, sizeof *im->items.at) &&
                list_reserve(im, &im->records, more, sizeof *im->records.at) &&
                list_reserve(im, &im->parts, more, sizeof *im->parts.at);

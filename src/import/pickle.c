@@ -1,5 +1,8 @@
 #include "import/pickle.h"
 
+#define EXPECT_LEAST ((uint64_t)1 << 20) /* bytes of pickle */
+#define EXPECT_MOST ((size_t)48 << 20)
+
 #include "base/endian.h"
 #include "import/pickle_ops.h"
 #include "os/io.h"
@@ -97,6 +100,14 @@ static sft_code run_all(sfti_machine *m) {
     return code;
 }
 
+/* One block for the values of a large pickle: the system gives large blocks in large pages, and a
+ * fault for each small one takes longer than the values. What is not used is not there. */
+static void expect_values(sfti_arena *arena, const sfti_pickle_input *input) {
+    uint64_t bytes = input->end - input->begin;
+    if (!input->bytes || bytes < EXPECT_LEAST) return;
+    (void)sfti_arena_reserve(arena, bytes < EXPECT_MOST / 6 ? (size_t)bytes * 6 : EXPECT_MOST);
+}
+
 sft_code sfti_pickle_read(const sfti_pickle_input *input, sfti_arena *arena, sfti_pickle *out,
                           sft_error *err) {
     sft_error own = SFT_ERROR_INIT;
@@ -105,6 +116,7 @@ sft_code sfti_pickle_read(const sfti_pickle_input *input, sfti_arena *arena, sft
     *m = (sfti_machine){ .arena = arena, .err = err ? err : &own, .op = &sfti_opcodes[0] };
     sfti_seed_draw(m, m->seed);
     sft_code code = sfti_scan_begin(&m->scan, input, arena, m->err);
+    if (!code) expect_values(arena, input);
     if (!code) code = run_all(m);
     if (!code) {
         *out = m->out;

@@ -184,9 +184,9 @@ sft_code sfti_rebuild_all(sfti_rebuild *r, sfti_pickle *pickle) {
     r->most = sfti_import_input(r->im)->size;
     sfti_total_add(&r->most, pickle->end);
     /* arguments are made before what is called with them */
-    for (sfti_value *value = pickle->first, *next; value && !code; value = next) {
-        sfti_object *object = value->u.object;
-        next = object->next;
+    for (sfti_object *object = pickle->first; object && !code; object = object->next) {
+        sfti_value *value = object->value;
+        if (value->kind != SFTI_VALUE_OBJECT) continue; /* another needed it before */
         if (object->callee->kind == SFTI_VALUE_OUTSIDE) take_class(object);
         uint8_t meaning = sfti_value_meaning(object->callee);
         if (meaning != SFTI_FOREIGN) code = rebuild_meaning(r, value, meaning);

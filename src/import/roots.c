@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Limits: of a name, of all names, of tensors, and of containers that are entered. */
+/* Limits: of a name, of all names, of tensors, of containers that are entered, and of what is in
+ * them: what stands in many places is visited in each. */
 #define NAME_BYTES ((size_t)1 << 16)
 #define ALL_NAME_BYTES ((uint64_t)100 << 20)
 #define MOST_TENSORS ((uint64_t)1 << 24)

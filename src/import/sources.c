@@ -92,10 +92,13 @@ static sft_code open_named(sfti_import *im, sft_span name, sft_source *out) {
     path[folder + name.len] = '\0';
     sft_code code = sfti_source_open(path, im->folder, &im->alloc, out, NULL, NULL, im->err);
     if (code == SFT_INDEX_PATH) return fail_outside(im, name, "a link that leads out of it");
-    if (code == SFT_NOT_FOUND)
-        return sfti_fail(im->err, code, SFT_NO_OFFSET,
-                         "expected a file that the model names, found none: %.*s",
-                         SFTI_CLIP(name, 200));
+    if (code == SFT_NOT_FOUND && im->err) {
+        int error = im->err->os_errno;
+        (void)sfti_fail(im->err, code, SFT_NO_OFFSET,
+                        "expected a file that the model names, found none: %.*s",
+                        SFTI_CLIP(name, 200));
+        im->err->os_errno = error;
+    }
     return code;
 }
 

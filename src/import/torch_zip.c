@@ -4,8 +4,8 @@
 #include <string.h>
 
 #define NAME_SIZE 1024
-/* A deflated pickle may have these bytes, or that many times its own: deflate can make 1,032 bytes of
- * one, each of them an opcode that makes a value. */
+/* A deflated pickle may have these bytes, or that many times its own: deflate can make 1,032 bytes
+ * of one, each of them an opcode that makes a value. */
 #define INFLATED_BYTES ((uint64_t)16 << 20)
 #define INFLATED_TIMES 64
 

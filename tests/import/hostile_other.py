@@ -211,7 +211,7 @@ def onnxes():
     yield "deep", {"m.onnx": onnx(graph=deep)}
     yield "group", {"m.onnx": onnx() + b"\x0b\x0c"}
     yield "length-2^63", {"m.onnx": field(1, 8, 0) + b"\x3a" + varint(2**63)}
-    mixed = [t for i in range(20000) for t in (
+    mixed = [t for i in range(60000) for t in (
         onnx_tensor(b"t%d" % i, (1,), 7, field(7, b"\1")),
         field(1, 1, 0) + field(2, 1, 0) + field(8, b"e%d" % i) + field(13, field(1, b"location") + field(2, b"w.bin")) + field(14, 1, 0))]
     yield "many", {"m.onnx": onnx(*mixed), "w.bin": bytes(4)}

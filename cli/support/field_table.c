@@ -38,8 +38,8 @@ static const char *alias_path(sft_span name) {
  * marks a list. The facts of `model` are those of sft_fact_name. */
 static const struct field_type { const char *name, *members; } field_types[] = {
     { "result", "path path_bytes ok? error:error complete? file:file metadata:any metadata_cut:any "
-                "shards:shard[] set:set import:any missing:[] parts:result[] model:model adapter:adapter "
-                "trigger_words:trigger[] prompts:prompts frequent_tags:tag[] "
+                "shards:shard[] set:set import:import missing:[] parts:result[] model:model "
+                "adapter:adapter trigger_words:trigger[] prompts:prompts frequent_tags:tag[] "
                 "example_prompts:example[] civitai:civitai links:link[] training:training "
                 "merge:merge provenance:provenance hashes:hashes previews:preview[] "
                 "sidecars:sidecar[] privacy:private[] conflicts:conflict[] dataset:manifest" },
@@ -50,6 +50,12 @@ static const struct field_type { const char *name, *members; } field_types[] = {
     { "count", "tensors# parameters# bytes%" },
     { "shard", "path path_bytes bytes% tensors#" },
     { "set", "index shard# of#" },
+    { "import", "path path_bytes ok? format title tensors# bytes% input_bytes% branches:branch[] "
+                "aliases:alias[] left_out:left_out[] globals:global[] metadata:any" },
+    { "branch", "path tensors# bytes% chosen?" },
+    { "alias", "name of copied? partial?" },
+    { "left_out", "reason path text count# bytes%" },
+    { "global", "module name named# calls#" },
     { "fact", "value*:[] source trust# others:candidate[]" },
     { "candidate", "value*:[] source trust#" },
     { "model", "notes:note[] rating# nsfw_level# components:component[] precision parameters# size "

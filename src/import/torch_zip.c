@@ -121,13 +121,13 @@ static sft_code report_records(sfti_import *im, const sfti_zip *zip,
 }
 
 #define LARGE_PICKLE ((uint64_t)1 << 20)
-#define VALUES_TIMES 6 /* bytes of values for one of a pickle of names and small tuples */
-#define VALUES_MOST ((uint64_t)48 << 20)
+#define RESERVE_TIMES 6 /* bytes of values for one of a pickle of names and small tuples */
+#define RESERVE_MOST ((uint64_t)48 << 20)
 
 /* One block for the values of a large pickle: the system gives large blocks in large pages, and a
  * fault for each small one takes longer than the values. What is not used is not there. */
 static void expect_values(sfti_arena *values, uint64_t pickle) {
-    uint64_t bytes = pickle < VALUES_MOST / VALUES_TIMES ? pickle * VALUES_TIMES : VALUES_MOST;
+    uint64_t bytes = pickle < RESERVE_MOST / RESERVE_TIMES ? pickle * RESERVE_TIMES : RESERVE_MOST;
     if (pickle >= LARGE_PICKLE) (void)sfti_arena_reserve(values, (size_t)bytes);
 }
 

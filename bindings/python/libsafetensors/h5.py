@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import math
 import os
 import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from types import TracebackType
 from typing import Any, BinaryIO, TypedDict
 
@@ -63,7 +65,7 @@ def _import_h5py() -> Any:
     before = os.environ.get(name)
     os.environ[name] = "::"
     try:
-        import h5py
+        h5py = import_module("h5py")  # which has no types
         while h5py.h5pl.size():
             h5py.h5pl.remove(0)
     except ImportError as error:
@@ -132,8 +134,8 @@ def _dtype(h5py: Any, dataset: Any) -> tuple[str, bool]:
         dtype = "BF16" if marked == ["bfloat16"] else dtype
     if dtype is None:
         names = {t.STRING: "strings", t.REFERENCE: "references", t.VLEN: "sequences of any length",
-                 t.COMPOUND: "a compound type", t.OPAQUE: "an opaque type", t.ENUM: "an enumeration",
-                 t.ARRAY: "an array type", t.TIME: "times", t.BITFIELD: "bit fields"}
+                 t.COMPOUND: "a compound type", t.OPAQUE: "an opaque type",
+                 t.ENUM: "an enumeration", t.ARRAY: "an array type", t.TIME: "times", t.BITFIELD: "bit fields"}
         raise _Unreadable("foreign_dtype", "expected numbers, found %s"
                           % names.get(cls, "%d-byte numbers that safetensors has no dtype for"
                                       % kind.get_size()))
@@ -146,13 +148,13 @@ def _texts(h5py: Any, item: Any, name: str) -> list[str]:
     attribute = h5py.h5a.open(item, name.encode())
     if attribute.get_type().get_class() != h5py.h5t.STRING:
         raise _error("foreign_syntax", "attribute %s: expected strings" % name)
-    if attribute.get_storage_size() > _ATTRIBUTE_MAX:
-        raise _error("foreign_size", "attribute %s: expected at most %d bytes, found %d"
-                     % (name, _ATTRIBUTE_MAX, attribute.get_storage_size()))
-    import numpy
-    space = attribute.get_space()
-    if space.get_simple_extent_type() == h5py.h5s.NULL:
+    if attribute.get_space().get_simple_extent_type() == h5py.h5s.NULL:
         return []
+    import numpy
+    size = math.prod(map(int, attribute.shape)) * attribute.get_type().get_size()
+    if size > _ATTRIBUTE_MAX:
+        raise _error("foreign_size", "attribute %s: expected at most %d bytes, found %d"
+                     % (name, _ATTRIBUTE_MAX, size))
     values = numpy.empty(attribute.shape, attribute.dtype)
     attribute.read(values)
     return [value.decode() if isinstance(value, bytes) else str(value)
@@ -207,9 +209,7 @@ class Tensor:
             raise _Unreadable("foreign_dtype", "an empty dataspace, which has no elements")
         self.shape: tuple[int, ...] = tuple(int(size) for size in space.shape)
         self._size = dataset.get_type().get_size()
-        self.nbytes = self._size
-        for size in self.shape:
-            self.nbytes *= size
+        self.nbytes = math.prod(self.shape) * self._size
         self._chunk = plan.get_chunk() if self._layout == h5py.h5d.CHUNKED else None
         self._check_size(dataset.get_storage_size())
 
@@ -217,9 +217,7 @@ class Tensor:
         if self.nbytes > 4 << 30 and self.nbytes > 1000 * stored:
             raise _Unreadable("foreign_size", "declares %d bytes, of which %d are stored"
                               % (self.nbytes, stored))
-        bytes_of_chunk = self._size
-        for size in self._chunk or ():
-            bytes_of_chunk *= size
+        bytes_of_chunk = math.prod(map(int, self._chunk or ())) * self._size
         if self._chunk and bytes_of_chunk > _CHUNK_MAX:
             raise _Unreadable("foreign_size", "expected chunks of at most %d bytes, found %d"
                               % (_CHUNK_MAX, bytes_of_chunk))
@@ -359,7 +357,7 @@ class File:
 
     def _import(self, all: bool, skip: bool, limit: int) -> None:
         groups, datasets, odd = self._walk()
-        chosen, form, wanted = self._choose(groups, datasets, odd, all)
+        chosen, form, unwanted = self._choose(groups, datasets, odd, all)
         self.tensors: dict[str, Tensor] = {}
         left = [LeftOut(path=path, why=why) for path, (_, why) in odd.items()]
         for name, path in chosen:
@@ -376,8 +374,8 @@ class File:
                 continue
             tensor.name = name
             self.tensors[name] = tensor
-        left += [LeftOut(path=path, why=wanted) for path in datasets
-                 if path not in {path for _, path in chosen}]
+        known = {path for _, path in chosen}
+        left += [LeftOut(path=path, why=unwanted) for path in datasets if path not in known]
         total = sum(tensor.nbytes for tensor in self.tensors.values())
         if total > limit:
             raise _error("foreign_size", "%s: expected at most %d bytes of tensors, found %d; "
@@ -483,7 +481,7 @@ def _weights_of(archive: zipfile.ZipFile) -> zipfile.ZipInfo | None:
 
 def _unzip(path: str, stream: BinaryIO, limit: int) -> BinaryIO:
     """The weights of a .keras archive, as a file without a name; closes the stream."""
-    copy = tempfile.TemporaryFile()
+    copy: BinaryIO = tempfile.TemporaryFile()  # type: ignore[assignment,unused-ignore]
     try:
         with stream, zipfile.ZipFile(stream) as archive:
             entry = _weights_of(archive)
@@ -509,7 +507,7 @@ def _unzip(path: str, stream: BinaryIO, limit: int) -> BinaryIO:
     except BaseException:
         copy.close()
         raise
-    return copy  # type: ignore[return-value]
+    return copy
 
 
 # ── What programs call ──
@@ -566,11 +564,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--all", action="store_true", help="import optimizers, too")
     parser.add_argument("--skip", action="store_true", help="leave out what is no tensor")
     parser.add_argument("--max-output", type=int, metavar="BYTES", help="of all tensors")
-    parser.add_argument("--overwrite", action="store_true", help="replace an existing output")
+    parser.add_argument("--force", action="store_true", help="overwrite an existing file")
     given = parser.parse_args(arguments)
     try:
         report = convert(given.input, given.output, all=given.all, skip=given.skip,
-                         max_output=given.max_output, overwrite=given.overwrite)
+                         max_output=given.max_output, overwrite=given.force)
     except (SafetensorError, OSError, ImportError) as error:
         print("%s: %s" % (parser.prog, error), file=sys.stderr)
         return 1

@@ -135,7 +135,8 @@ def _dtype(h5py: Any, dataset: Any) -> tuple[str, bool]:
     if dtype is None:
         names = {t.STRING: "strings", t.REFERENCE: "references", t.VLEN: "sequences of any length",
                  t.COMPOUND: "a compound type", t.OPAQUE: "an opaque type",
-                 t.ENUM: "an enumeration", t.ARRAY: "an array type", t.TIME: "times", t.BITFIELD: "bit fields"}
+                 t.ENUM: "an enumeration", t.ARRAY: "an array type", t.TIME: "times",
+                 t.BITFIELD: "bit fields"}
         raise _Unreadable("foreign_dtype", "expected numbers, found %s"
                           % names.get(cls, "%d-byte numbers that safetensors has no dtype for"
                                       % kind.get_size()))

@@ -26,7 +26,7 @@ HARNESSES = {"open": "open", "walk": "open", "scan": "open", "slice": "slice", "
              "index": "index", "info": "info", "beside": "beside", "dataset": "dataset",
              "import": "import", "command": "command"}  # name: its seeds
 DICTIONARIES = {"info": "info.dict", "beside": "info.dict", "dataset": "command.dict",
-                "command": "command.dict"}
+                "command": "command.dict", "import": "import.dict"}
 
 
 def replay_inputs(name):

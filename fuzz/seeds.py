@@ -9,6 +9,8 @@ import re
 import struct
 import zlib
 
+import import_seeds
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODELS = os.path.join(HERE, "..", "examples", "models")
 
@@ -553,49 +555,17 @@ def command_dictionary():
     return "".join('"%s"\n' % word for word in words)
 
 
-def gguf_files():
-    """A file of plain types and blocks, little- and big-endian; each block type alone."""
-    def text(order, words):
-        return struct.pack(order + "Q", len(words)) + words
-
-    def make(order, tensors, version=3):
-        pairs = (text(order, b"general.alignment") + struct.pack(order + "II", 4, 32)
-                 + text(order, b"a.text") + struct.pack(order + "I", 8) + text(order, b"words")
-                 + text(order, b"a.list") + struct.pack(order + "IIQ", 9, 8, 2)
-                 + text(order, b"x") + text(order, b"yz")
-                 + text(order, b"a.nested") + struct.pack(order + "IIQIQI", 9, 9, 1, 4, 1, 7)
-                 + text(order, b"a.f") + struct.pack(order + "If", 6, 1.5))
-        head = b"GGUF" + struct.pack(order + "IQQ", version, len(tensors), 5) + pairs
-        data = b""
-        for name, sizes, number, stored in tensors:
-            head += text(order, name) + struct.pack(order + "I", len(sizes))
-            head += struct.pack("%s%dQIQ" % (order, len(sizes)), *sizes, number, len(data))
-            data += bytes(i * 7 % 60 for i in range(stored)) + bytes(-stored % 32)
-        return head + bytes(-len(head) % 32) + data
-    plain = [(b"f", (3, 2), 0, 24), (b"h", (5,), 1, 10), (b"i", (), 26, 4), (b"none", (0, 4), 28, 0)]
-    blocks = {2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24), 8: (32, 34), 10: (256, 84),
-              11: (256, 110), 12: (256, 144), 13: (256, 176), 14: (256, 210), 16: (256, 66),
-              17: (256, 74), 18: (256, 98), 19: (256, 50), 20: (32, 18), 21: (256, 110),
-              22: (256, 82), 23: (256, 136), 29: (256, 56), 34: (256, 54), 35: (256, 66),
-              39: (32, 17), 40: (64, 36), 41: (128, 18), 42: (64, 18)}
-    every = [(b"t%d" % number, (elements, 2), number, 2 * stored)
-             for number, (elements, stored) in blocks.items()]
-    good = make("<", plain + every[:5])
-    return {"gguf": good, "gguf-big": make(">", plain), "gguf-2": make("<", plain, 2),
-            "gguf-1": make("<", plain, 1), "gguf-blocks": make("<", every),
-            "gguf-new": make("<", [(b"t", (4,), 99, 4)]), "gguf-cut": good[:-40],
-            "gguf-header": good[:100]}
-
-
 def main():
     for name, make in (("open", headers), ("json", texts), ("index", indexes), ("slice", slices),
                        ("info", infos), ("beside", besides), ("dataset", datasets),
-                       ("import", gguf_files), ("command", commands)):
+                       ("import", import_seeds.imports), ("command", commands)):
         folder = os.path.join(HERE, "corpus", name)
         os.makedirs(folder, exist_ok=True)
         for seed, data in make().items():
             with open(os.path.join(folder, seed), "wb") as f:
                 f.write(data)
+    with open(os.path.join(HERE, "import.dict"), "w") as f:
+        f.write(import_seeds.import_dictionary())
     with open(os.path.join(HERE, "info.dict"), "w") as f:
         f.write(dictionary())
     with open(os.path.join(HERE, "command.dict"), "w") as f:

@@ -106,6 +106,8 @@ SUITES = [
     ("venv", "test", 1200, ["tools/venv.sh", "--count"], "tools/venv.sh"),
     ("python", "test", 900,
      [VENV, "-m", "pytest", "-q", "tests/python", "--ignore=tests/python/test_package.py"], VENV),
+    ("import-hostile", "check test", 600, [PY, "tests/import/hostile.py"],
+     "tests/import/hostile.py"),
     ("import-full", "test", 1200, [VENV, "tests/import/run.py", "--full"], VENV),
     ("package", "test", 600, [VENV, "-m", "pytest", "-q", "tests/python/test_package.py"], VENV),
     ("spark-env", "test", 1200, ["tools/spark_env.sh", "--count"], "tools/spark_env.sh"),

@@ -58,7 +58,7 @@ static void check_input(cli *c, const cli_input *input) {
     sft_error err = SFT_ERROR_INIT;
     sft_scan *scan = NULL;
     if (input->kind == CLI_INDEX) {
-        cli_check_set(c, input);
+        if (!cli_check_import(c, input->path)) cli_check_set(c, input);
         return;
     }
     if (scan_input(c, input, &scan, &err)) {
@@ -67,7 +67,7 @@ static void check_input(cli *c, const cli_input *input) {
     }
     const sft_error *found = sft_scan_error(scan);
     if (found && found->code == SFT_FOUND_INDEX && input->kind == CLI_FILE) {
-        cli_check_set(c, input);
+        if (!cli_check_import(c, input->path)) cli_check_set(c, input);
     } else if (!found || claims_safetensors(input) || !cli_check_import(c, input->path)) {
         judge_file(c, input, scan);
     }
@@ -88,6 +88,8 @@ static const cli_option check_options[] = {
     { 0, "explain", NULL, CLI_FLAG, 1, offsetof(cli_settings, explain),
       "print for each file every finding, the rule it breaks and what to do, with notes on "
       "alignment, order and other formats hidden inside" },
+    { 'v', "verbose", NULL, CLI_FLAG, 1, offsetof(cli_settings, verbose),
+      "of another format: list all that would be left out" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 

@@ -516,7 +516,8 @@ const cli_command cli_convert_command = {
     { convert_options, cli_import_options_table, cli_match_options, cli_input_options,
       cli_in_place_options, cli_output_options, cli_writing_options, cli_json_options,
       cli_reading_options, cli_common_options, NULL },
-    { "OUT was written", "--match found no tensor, or a model in another format breaks a rule of it or holds what "
+    { "OUT was written", "--match found no tensor, or a model in another format breaks a "
+    "rule of it or holds what "
       "safetensors does not; nothing was written",
       "IN could not be read, a value does not fit DTYPE, OUT could not be written, or a usage "
       "error" },

@@ -5,8 +5,8 @@
 #include "commands/commands.h"
 #include "os/io.h"
 #include "support/fit.h"
-#include "support/fit.h"
 #include "support/hash.h"
+#include "support/import.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -171,15 +171,28 @@ static void look_at_set(dup_run *run, dup_model *model, const sft_set *set, sft_
     make_content_key(run, model, set, err);
 }
 
+/* A model in another format has the bytes of its file, and the content of what it would become. */
+static void look_at_import(dup_run *run, dup_model *model, const cli_input *input,
+                           const sft_set *set, sft_error *err) {
+    os_info info;
+    if (os_info_path(input->path, true, &info) == 0 && info.kind == OS_FILE) {
+        model->bytes = info.size;
+        make_key(run, model, DUP_FILE, put_size, &info.size, err);
+    }
+    make_content_key(run, model, set, err);
+}
+
 /* False if it can't be read. */
 static bool look_at(dup_run *run, dup_model *model, const cli_input *input) {
     sft_set_options options = cli_set_options(run->c);
     sft_error err = SFT_ERROR_INIT;
     sft_set *set = NULL;
+    sft_import *import;
     os_info info;
     model->path = input->path;
-    if (!sft_set_open(input->path, &options, &set, &err)) {
-        look_at_set(run, model, set, &err);
+    if (!cli_open_path(run->c, input->path, &options, &set, &import, &err)) {
+        if (import) look_at_import(run, model, input, set, &err);
+        else look_at_set(run, model, set, &err);
     } else if (is_file_of_no_model(input, &err, &info)) {
         err = (sft_error)SFT_ERROR_INIT;
         model->bytes = info.size;
@@ -467,6 +480,7 @@ static void run_dup(cli *c, char **operands, size_t count) {
     dup_run run = { .c = c, .arena = { .alloc = c->alloc } };
     sft_error err = SFT_ERROR_INIT;
     cli_input_list inputs;
+    c->others = CLI_AND_OTHERS;
     cli_hash_run_begin(&run.hashing, c, "dup");
     if (cli_list_inputs(c, operands, count, &inputs, &err)) cli_complain(c, NULL, &err);
     else if (run.hashing.usable && look_at_all(&run, &inputs) && hash_candidates(&run))

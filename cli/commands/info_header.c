@@ -32,8 +32,8 @@ static bool is_whole(const sft_set *set) {
 }
 
 static void size_line(cli *c, const sft_set *set, const sft_node *root) {
-    uint64_t bytes = sft_set_file_bytes(set);
-    (void)sft_node_uint(root, "import.input_bytes", &bytes);
+    uint64_t bytes;
+    if (!sft_node_uint(root, "import.input_bytes", &bytes)) bytes = sft_set_file_bytes(set);
     cli_label_key(c, "size");
     if (bytes == SFT_SIZE_UNKNOWN) {
         cli_text(&c->out, "header and tensors ask for ");

@@ -38,7 +38,7 @@ static const char *alias_path(sft_span name) {
  * marks a list. The facts of `model` are those of sft_fact_name. */
 static const struct field_type { const char *name, *members; } field_types[] = {
     { "result", "path path_bytes ok? error:error complete? file:file metadata:any metadata_cut:any "
-                "shards:shard[] set:set missing:[] parts:result[] model:model adapter:adapter "
+                "shards:shard[] set:set import:any missing:[] parts:result[] model:model adapter:adapter "
                 "trigger_words:trigger[] prompts:prompts frequent_tags:tag[] "
                 "example_prompts:example[] civitai:civitai links:link[] training:training "
                 "merge:merge provenance:provenance hashes:hashes previews:preview[] "

@@ -35,6 +35,8 @@ const cli_option cli_import_options_table[] = {
       "of another format: take TEXT off the names that begin with it" },
     { 0, "separator", "TEXT", CLI_WORD, 0, offsetof(cli_settings, separator),
       "of another format: what stands between the levels of nested names; default \".\"" },
+    { 'v', "verbose", NULL, CLI_FLAG, 1, offsetof(cli_settings, verbose),
+      "of another format: list all that was left out" },
     { 0, "max-output", "SIZE", CLI_WORD, 0, offsetof(cli_settings, max_output),
       "of another format: write up to SIZE; default 1 GiB or 8 times the input, whichever is "
       "more" },
@@ -141,5 +143,6 @@ sft_code cli_open_path(cli *c, const char *path, const sft_set_options *options,
         return told;
     }
     if (told || format == SFT_IMPORT_NONE) return code;
+    if (err) *err = (sft_error)SFT_ERROR_INIT;
     return open_import(c, path, out, import, err);
 }

@@ -52,8 +52,12 @@ static void say_left(cli *c, const char *path, const sft_import *import) {
     char buffer[CLI_NUMBER_SIZE];
     const sft_import_left *left;
     size_t count = 0;
+    uint64_t values = 0;
     for (size_t i = 0; (left = sft_import_left_at(import, i)) != NULL; i++) {
-        if (left->reason == SFT_IMPORT_LEFT_VALUE && !c->set.verbose) continue;
+        if (left->reason == SFT_IMPORT_LEFT_VALUE && !c->set.verbose) {
+            values += left->count > 0 ? left->count : 1;
+            continue;
+        }
         if (count++ >= most_lines(c)) continue;
         cli_path(&c->out, path, left->reason == SFT_IMPORT_LEFT_NOTE ? ": note: " : ": left out: ");
         if (left->path.len > 0) cli_escaped(&c->out, left->path);
@@ -63,6 +67,10 @@ static void say_left(cli *c, const char *path, const sft_import *import) {
         cli_text(&c->out, "\n");
     }
     say_more(c, count, count < most_lines(c) ? count : most_lines(c), "left out");
+    if (values == 0) return;
+    cli_path(&c->out, path, ": left out: ");
+    cli_printf(&c->out, "%" PRIu64 " value%s other than tensors (-v lists %s)\n", values,
+               values == 1 ? "" : "s", values == 1 ? "it" : "them");
 }
 
 static void say_aliases(cli *c, const char *path, const sft_import *import) {

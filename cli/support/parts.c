@@ -3,6 +3,7 @@
 #include "base/digest_keys.h"
 #include "base/order.h"
 #include "support/edit.h"
+#include "support/import.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -215,12 +216,22 @@ static sft_code recover_operand(cli *c, const char *operand, sft_error *err) {
     return code;
 }
 
+/* A file of another format is never replaced: it would no longer be what its name says. */
+static sft_code refuse_format(const sft_import *import, sft_error *err) {
+    sfti_fail(err, SFT_FOREIGN_KIND, SFT_NO_OFFSET,
+              "expected a safetensors file to change, found another format: %s",
+              sft_import_format_describe(sft_import_format_of(import))->title);
+    sfti_hint(err, SFT_HINT_USE_GGUF);
+    return SFT_FOREIGN_KIND;
+}
+
 sft_code cli_parts_open_one(cli *c, const char *operand, bool in_place, cli_parts *out,
                             sft_error *err) {
     memset(out, 0, sizeof *out);
     out->path = operand;
     sft_code code = in_place ? recover_operand(c, operand, err) : SFT_OK;
     if (!code) code = cli_parts_open(c, &operand, 1, out, err);
+    if (!code && in_place && c->import) return refuse_format(c->import, err);
     if (code || out->set_count == 1) return code;
     out->path = operand;
     return cli_not_one(out->set_count, err);

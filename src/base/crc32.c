@@ -19,16 +19,17 @@ static void crc_fill(sfti_crc32_table *table, uint32_t polynomial) {
 
 void sfti_crc32_begin(sfti_crc32_table *table) {
     crc_fill(table, CRC_POLYNOMIAL);
+    table->folds = sfti_crc32_has_clmul();
 }
 
 void sfti_crc32c_begin(sfti_crc32_table *table) {
     crc_fill(table, CRC_CASTAGNOLI);
+    table->folds = false;
 }
 
-uint32_t sfti_crc32_add(const sfti_crc32_table *table, uint32_t crc, const void *bytes,
-                        size_t len) {
+static uint32_t crc_bytes(const sfti_crc32_table *table, uint32_t crc, const uint8_t *p,
+                          size_t len) {
     const uint32_t(*t)[256] = table->at;
-    const uint8_t *p = bytes;
     crc = ~crc;
     for (; len >= 8; len -= 8, p += 8) {
         uint32_t low = sfti_get_u32(p) ^ crc, high = sfti_get_u32(p + 4);
@@ -38,6 +39,20 @@ uint32_t sfti_crc32_add(const sfti_crc32_table *table, uint32_t crc, const void 
     }
     for (; len > 0; len--) crc = t[0][(crc ^ *p++) & 0xff] ^ crc >> 8;
     return ~crc;
+}
+
+uint32_t sfti_crc32_add(const sfti_crc32_table *table, uint32_t crc, const void *bytes,
+                        size_t len) {
+    uint8_t folded[16];
+    const uint8_t *p = bytes;
+    if (table->folds && len >= 64) {
+        size_t whole = len & ~(size_t)63;
+        sfti_crc32_fold(~crc, p, whole, folded);
+        crc = crc_bytes(table, ~UINT32_C(0), folded, sizeof folded);
+        p += whole;
+        len -= whole;
+    }
+    return crc_bytes(table, crc, p, len);
 }
 
 /* The product of two polynomials, highest power first, modulo CRC's. */
@@ -57,4 +72,9 @@ uint32_t sfti_crc32_shift(uint32_t crc, uint64_t len) {
         power = crc_multiply(power, power);
     }
     return crc;
+}
+
+uint32_t sfti_crc32c_unmask(uint32_t masked) {
+    uint32_t rotated = masked - UINT32_C(0xa282ead8);
+    return rotated >> 17 | rotated << 15;
 }

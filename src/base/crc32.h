@@ -2,12 +2,14 @@
 #ifndef SFTI_CRC32_H
 #define SFTI_CRC32_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* table[k][b]: the remainder of byte b and k zero bytes after it. */
 typedef struct sfti_crc32_table {
     uint32_t at[8][256];
+    bool folds; /* of CRC-32 alone: by carry-less multiplication, where the processor has it */
 } sfti_crc32_table;
 
 void sfti_crc32_begin(sfti_crc32_table *table);
@@ -16,13 +18,14 @@ void sfti_crc32c_begin(sfti_crc32_table *table);
 /* The sum of what crc is the sum of (0: of nothing) and these bytes. */
 uint32_t sfti_crc32_add(const sfti_crc32_table *table, uint32_t crc, const void *bytes,
                         size_t len);
+/* Whether this processor folds, and the folding of len bytes (a multiple of 64, at least 64) into
+ * the 16 that have the same remainder. */
+bool sfti_crc32_has_clmul(void);
+void sfti_crc32_fold(uint32_t crc, const uint8_t *data, size_t len, uint8_t out[16]);
 /* What the sum of some bytes adds to the sum of these and `len` more: the sum of all is this xor
  * the sum of the others. */
 uint32_t sfti_crc32_shift(uint32_t crc, uint64_t len);
 /* A CRC-32C as LevelDB stores it: rotated, plus a constant. */
-static inline uint32_t sfti_crc32c_unmask(uint32_t masked) {
-    uint32_t rotated = masked - UINT32_C(0xa282ead8);
-    return rotated >> 17 | rotated << 15;
-}
+uint32_t sfti_crc32c_unmask(uint32_t masked);
 
 #endif

@@ -15,9 +15,9 @@ void sfti_hash_impl_fill(sfti_hash_impl *impl, unsigned forbid) {
         blake3 = sfti_blake3_lanes_x86(!(forbid & SFTI_HASH_NO_WIDE), &impl->lanes);
     impl->blake3_lanes = blake3 ? blake3 : sfti_blake3_lanes_plain;
     if (!blake3) impl->lanes = 1;
-    impl->clmul = !(forbid & SFTI_HASH_NO_CLMUL) && sfti_crc32_has_clmul();
     impl->zlib = !(forbid & SFTI_HASH_NO_ZLIB);
     sfti_crc32_begin(&impl->crc_table);
+    if (forbid & SFTI_HASH_NO_CLMUL) impl->crc_table.folds = false;
 }
 
 /* ── Algorithms ── */

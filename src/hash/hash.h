@@ -42,7 +42,7 @@ struct sfti_hash_impl {
     os_function crypto_update; /* SHA256_Update, if libcrypto is in use */
     sfti_blake3_lanes_fn blake3_lanes;
     size_t lanes;
-    bool clmul, zlib;
+    bool zlib;
     sfti_crc32_table crc_table;
 };
 
@@ -55,9 +55,6 @@ void sfti_sha_blocks_plain(const sfti_hash_impl *impl, uint32_t *const *states,
                            const uint8_t *const *data, size_t blocks, size_t count);
 sfti_blake3_lanes_fn sfti_blake3_lanes_x86(bool wide, size_t *lanes);
 void sfti_blake3_lanes_plain(const sfti_blake3_call *call);
-bool sfti_crc32_has_clmul(void);
-/* Fold len bytes (a multiple of 64, at least 64) into the 16 that have the same remainder. */
-void sfti_crc32_fold(uint32_t crc, const uint8_t *data, size_t len, uint8_t out[16]);
 
 /* ── SHA-256 ── */
 

@@ -327,6 +327,8 @@ bool sfti_is_msgpack(sfti_import *im, const uint8_t *head, size_t len) {
         return false;
     for (uint64_t i = key.begin; i < key.begin + key.len; i++)
         if (head[i] < 0x20 || head[i] == 0x7f) return false;
+    /* A training state may begin with its step. */
     return !sfti_msgpack_next(&wire, &value)
-           && (value.kind == SFTI_MSGPACK_MAP || value.kind == SFTI_MSGPACK_EXT);
+           && (value.kind == SFTI_MSGPACK_MAP || value.kind == SFTI_MSGPACK_EXT
+               || value.kind == SFTI_MSGPACK_INT);
 }

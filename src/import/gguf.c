@@ -125,6 +125,9 @@ static sft_code read_tensor_row(gguf_file *f, gguf_row *row) {
     sfti_gguf_cursor *c = &f->cursor;
     *row = (gguf_row){ .at = c->at };
     sft_code code = sfti_gguf_string(c, UINT64_MAX, &row->name);
+    if (!code && row->name.len > 0 && memchr(row->name.data, '\0', row->name.len))
+        return sfti_fail_tensor(sfti_import_error(f->im), SFT_FOREIGN_NAME, row->at, row->name,
+                                "expected a name without NUL, at which ggml ends it, found one");
     if (!code) code = read_dimensions(f, row);
     uint64_t type_at = c->at;
     if (!code) code = sfti_gguf_u32(c, &row->number);

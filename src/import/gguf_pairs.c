@@ -207,6 +207,11 @@ static sft_code read_pair(pair_reader *r, gguf_key *key) {
     sft_code code = read_key(r, key);
     if (!code) code = read_type(r, &type);
     if (code) return code;
+    if (type->kind == VALUE_STRING || type->kind == VALUE_ARRAY) {
+        if (sft_span_equal(key->name, sft_span_cstr("general.alignment")))
+            return sfti_fail(sfti_import_error(r->im), SFT_FOREIGN_SYNTAX, key->at,
+                             "expected general.alignment as u32, found %s", type->name);
+    }
     if (type->kind == VALUE_STRING) return read_string(r, key->name);
     if (type->kind == VALUE_ARRAY) return leave_array(r, key->name);
     return read_scalar(r, key->name, type);

@@ -115,14 +115,25 @@ static sft_code item_check_shape(sfti_import *im, const sfti_item *item) {
                             (unsigned long long)need, (unsigned long long)size);
 }
 
+/* Room for `more` in a list of the import. */
+static bool list_reserve(sfti_import *im, void *list, size_t more, size_t each) {
+    any_list *l = list;
+    void *at = sfti_arena_grow(&im->arena, l->at, l->count, more, &l->cap, each);
+    if (at) l->at = at;
+    return at || more == 0;
+}
+
+/* One block for what many tensors take, names included, in large pages (torch_zip.c says why). */
+#define MANY_TENSORS 8192
+#define TENSOR_BYTES ((size_t)800)
+
 sft_code sfti_import_expect(sfti_import *im, uint64_t tensors) {
     size_t more = tensors < (1 << 20) ? (size_t)tensors : 1 << 20; /* the rest as they come */
-    if (more == 0) return SFT_OK;
-    sfti_item *items = sfti_arena_grow(&im->arena, im->items.at, im->items.count, more,
-                                       &im->items.cap, sizeof *items);
-    if (!items) return sfti_fail_memory(im->err, more * sizeof *items);
-    im->items.at = items;
-    return SFT_OK;
+    if (more > MANY_TENSORS) (void)sfti_arena_reserve(&im->arena, more * TENSOR_BYTES);
+    bool has = list_reserve(im, &im->items, more, sizeof *im->items.at) &&
+               list_reserve(im, &im->records, more, sizeof *im->records.at) &&
+               list_reserve(im, &im->parts, more, sizeof *im->parts.at);
+    return has ? SFT_OK : sfti_fail_memory(im->err, more * sizeof *im->items.at);
 }
 
 sft_code sfti_import_add(sfti_import *im, const sfti_item *item) {
@@ -213,6 +224,14 @@ sft_code sfti_import_global(sfti_import *im, sft_span module, sft_span name, uin
 
 sft_code sfti_import_branch(sfti_import *im, sft_span path, uint64_t tensors, uint64_t bytes,
                             bool chosen) {
+    for (size_t i = 0; i < im->branches.count; i++) { /* of a shard before */
+        sft_import_branch *known = &im->branches.at[i];
+        if (!sft_span_equal(known->path, path)) continue;
+        known->tensors += tensors;
+        known->chosen |= chosen;
+        sfti_total_add(&known->bytes, bytes);
+        return SFT_OK;
+    }
     if (!keep_span(im, &path)) return SFT_OUT_OF_MEMORY;
     sft_import_branch *branch = sfti_list_more(im, &im->branches, sizeof *branch);
     if (!branch) return SFT_OUT_OF_MEMORY;

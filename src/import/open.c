@@ -44,34 +44,58 @@ const sft_import_format_info *sft_import_format_describe(sft_import_format forma
     return NULL;
 }
 
+/* Whether "weight_map", whose text ends at i, is an object with an entry: else it names no shards,
+ * and is an index of safetensors as much as of PyTorch's. */
+static bool has_entry(const char *text, size_t len, size_t i) {
+    for (const char *next = ":{"; *next; i++) {
+        if (i >= len) return false;
+        if (text[i] == *next) next++;
+        else if (!text[i] || !strchr(" \t\r\n", text[i])) return false;
+    }
+    while (i < len && text[i] && strchr(" \t\r\n", text[i])) i++;
+    return i < len && text[i] == '"';
+}
+
 /* A JSON object that speaks of a weight_map, and not of safetensors files. */
 static bool is_torch_index(sfti_import *im, const uint8_t *head, size_t len) {
     char text[4096];
     size_t i = 0, some = im->input->size < sizeof text ? (size_t)im->input->size : sizeof text;
     while (i < len && strchr(" \t\r\n", head[i]) && head[i]) i++;
     if (i == len || head[i] != '{') return false;
-    if (sfti_import_exact(im->input, 0, text, some, NULL)) return false;
+    if (sfti_import_exact(im->input, 0, text, some, im->err)) return false;
     bool has_map = false, is_ours = false;
     for (i = 0; i + 12 <= some; i++) {
-        has_map |= memcmp(text + i, "\"weight_map\"", 12) == 0;
+        has_map |= memcmp(text + i, "\"weight_map\"", 12) == 0 && has_entry(text, some, i + 12);
         is_ours |= memcmp(text + i, ".safetensors", 12) == 0;
     }
     return has_map && !is_ours;
 }
 
-/* NULL: none of them. */
-static const sfti_format *recognise(sfti_import *im) {
+/* Told by the system, not by the file: whoever asks again may hear another answer. */
+static bool is_failure(sft_code code) {
+    const sft_code_info *info = code ? sft_code_describe(code) : NULL;
+    return info && (info->cls == SFT_CLASS_IO || code == SFT_OUT_OF_MEMORY);
+}
+
+/* *out NULL: none of them. A file that does not fit a format breaks its rules, which is no failure;
+ * one that cannot be read is. */
+static sft_code recognise(sfti_import *im, const sfti_format **out) {
     uint8_t head[64];
     size_t len = im->input->size < sizeof head ? (size_t)im->input->size : sizeof head;
-    if (im->input->size == SFT_SIZE_UNKNOWN || sfti_import_exact(im->input, 0, head, len, NULL))
-        return NULL;
-    sft_error *err = im->err;
-    const sfti_format *found = NULL;
-    im->err = NULL; /* what does not fit is no failure */
-    for (size_t i = 0; i < FORMAT_COUNT && !found; i++)
-        if (format_table[i].is(im, head, len)) found = &format_table[i];
+    sft_error *err = im->err, tried = SFT_ERROR_INIT;
+    *out = NULL;
+    if (im->input->size == SFT_SIZE_UNKNOWN) return SFT_OK;
+    sft_code code = sfti_import_exact(im->input, 0, head, len, err);
+    if (code) return code;
+    im->err = &tried;
+    for (size_t i = 0; i < FORMAT_COUNT && !*out && !is_failure(tried.code); i++) {
+        tried.code = SFT_OK;
+        if (format_table[i].is(im, head, len)) *out = &format_table[i];
+    }
     im->err = err;
-    return found;
+    if (*out || !is_failure(tried.code)) return SFT_OK;
+    if (err) *err = tried;
+    return tried.code;
 }
 
 /* ── An import ── */
@@ -97,10 +121,8 @@ static sft_code import_new(const sft_import_options *options, sft_import **out, 
     if (!im) return sfti_fail_memory(err, sizeof *im);
     *im = (sft_import){ .arena = { .alloc = alloc }, .alloc = alloc, .options = own, .err = err,
                         .shards = 1 };
-    int error = os_mutex_init(&im->work.mutex);
-    im->work.has_mutex = error == 0;
     *out = im;
-    return error ? sfti_io_fail(err, SFT_OUT_OF_MEMORY, error, "create a mutex") : SFT_OK;
+    return SFT_OK;
 }
 
 void sft_import_close(sft_import *import) {
@@ -123,7 +145,9 @@ static sft_code take_input(sft_import *im, sft_source source) {
 }
 
 static sft_code read_input(sft_import *im) {
-    const sfti_format *format = recognise(im);
+    const sfti_format *format;
+    sft_code code = recognise(im, &format);
+    if (code) return code;
     if (!format)
         return sfti_fail(im->err, SFT_FOREIGN_KIND, 0,
                          "expected a format of tensors that is read here, found something else");
@@ -133,7 +157,9 @@ static sft_code read_input(sft_import *im) {
 
 /* A shard is not an index again. */
 static sft_code read_shard(sfti_import *im) {
-    const sfti_format *format = recognise(im);
+    const sfti_format *format;
+    sft_code code = recognise(im, &format);
+    if (code) return code;
     if (format && format->info.format != SFT_IMPORT_TORCH_INDEX) return format->read(im);
     return sfti_fail(im->err, SFT_FOREIGN_KIND, 0,
                      "expected a PyTorch checkpoint as shard, found something else");
@@ -144,6 +170,9 @@ static sft_code read_torch_index(sfti_import *im) {
 }
 
 static sft_code open_input(sft_import *im, sft_import **out) {
+    int error = os_mutex_init(&im->work.mutex);
+    im->work.has_mutex = error == 0;
+    if (error) return sfti_io_fail(im->err, SFT_OUT_OF_MEMORY, error, "create a mutex");
     sft_code code = read_input(im);
     if (!code) code = sfti_import_settle(im);
     im->err = NULL;
@@ -229,7 +258,8 @@ sft_code sft_import_recognise(const char *path, sft_import_format *out, sft_erro
     *out = SFT_IMPORT_NONE;
     sft_code code = import_new(NULL, &im, err);
     if (!code) code = open_path(im, path);
-    const sfti_format *format = code ? NULL : recognise(im);
+    const sfti_format *format = NULL;
+    if (!code) code = recognise(im, &format);
     if (format) *out = format->info.format;
     sft_import_close(im);
     return code;

@@ -2,6 +2,7 @@
 
 #include "base/endian.h"
 #include "import/pickle_ops.h"
+#include "os/io.h"
 
 #include <string.h>
 
@@ -102,6 +103,7 @@ sft_code sfti_pickle_read(const sfti_pickle_input *input, sfti_arena *arena, sft
     sfti_machine *m = sfti_take(&arena->alloc, sizeof *m);
     if (!m) return sfti_fail_memory(err, sizeof *m);
     *m = (sfti_machine){ .arena = arena, .err = err ? err : &own, .op = &sfti_opcodes[0] };
+    sfti_seed_draw(m, m->seed);
     sft_code code = sfti_scan_begin(&m->scan, input, arena, m->err);
     if (!code) code = run_all(m);
     if (!code) {

@@ -12,7 +12,7 @@ typedef struct sfti_pickle_input {
 
 typedef struct sfti_pickle {
     sfti_value *root;
-    sfti_value *first;     /* object; the others by object->next, in the order of the file */
+    sfti_object *first;    /* the others by next, in the order of the file */
     sfti_global **globals; /* every one that is named, in the order of the file */
     size_t global_count;
     sfti_value **outside; /* every persistent id, in the order of the file */

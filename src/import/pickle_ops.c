@@ -110,7 +110,9 @@ static sft_code run_escaped(sfti_machine *m) {
                  : sfti_pickle_unicode(m->text, text, &len)))
         return sfti_machine_fail(m, SFT_FOREIGN_SYNTAX, "text with escapes of Python",
                                  "other text");
-    return push_text(m, text, len, quoted);
+    sft_code code = push_text(m, text, len, quoted);
+    if (!code) m->stack[m->depth - 1]->escaped = true;
+    return code;
 }
 
 /* ── The stack and the memo ── */
@@ -276,12 +278,13 @@ static sft_code run_object(sfti_machine *m) {
     sfti_value *value = sfti_machine_value(m, SFTI_VALUE_OBJECT);
     sfti_object *object = value ? sfti_arena_take(m->arena, sizeof *object) : NULL;
     if (!object) return sfti_fail_memory(m->err, sizeof *object);
-    *object = (sfti_object){ .callee = callee, .args = args, .keywords = keywords };
+    *object = (sfti_object){ .callee = callee, .args = args, .keywords = keywords,
+                             .value = value };
     value->u.object = object;
     if (callee->kind == SFTI_VALUE_GLOBAL) callee->u.global->calls++;
-    if (m->last) m->last->u.object->next = value;
-    else m->out.first = value;
-    m->last = value;
+    if (m->last) m->last->next = object;
+    else m->out.first = object;
+    m->last = object;
     return sfti_machine_push(m, value);
 }
 

@@ -1,5 +1,6 @@
 #include "import/pickle_stack.h"
 
+#include "base/names.h"
 #include "base/utf8.h"
 
 #include <string.h>
@@ -91,20 +92,20 @@ sft_code sfti_machine_put(sfti_machine *m, uint64_t at) {
         if (at > 2 * m->puts + 1024)
             return sfti_machine_fail(m, SFT_FOREIGN_TABLE, "a memo numbered from 0 on",
                                      "a number far beyond");
-        size_t before = m->memo_cap;
-        sfti_value **grown = sfti_grow(&m->arena->alloc, m->memo, before,
-                                       (size_t)at + 1 - before, &m->memo_cap, sizeof *grown);
+        sfti_value **grown = sfti_grow(&m->arena->alloc, m->memo, m->memo_len,
+                                       (size_t)at + 1 - m->memo_len, &m->memo_cap,
+                                       sizeof *grown);
         if (!grown) return sfti_fail_memory(m->err, at * sizeof *grown);
-        memset(grown + before, 0, (m->memo_cap - before) * sizeof *grown);
         m->memo = grown;
     }
+    while (m->memo_len <= at) m->memo[m->memo_len++] = NULL;
     if (!m->memo[at]) m->memo_count++;
     m->memo[at] = top;
     return SFT_OK;
 }
 
 sft_code sfti_machine_get(sfti_machine *m, uint64_t at) {
-    sfti_value *value = at < m->memo_cap ? m->memo[at] : NULL;
+    sfti_value *value = at < m->memo_len ? m->memo[at] : NULL;
     if (!value)
         return sfti_machine_fail(m, SFT_FOREIGN_OPCODE, "a number that was put in the memo",
                                  "another");
@@ -138,17 +139,13 @@ sft_code sfti_machine_append(sfti_machine *m, sfti_value *to, sfti_value *const 
 
 /* ── Globals ── */
 
-static uint32_t global_hash(sft_span module, sft_span name) {
-    uint32_t hash = 2166136261u;
-    for (size_t i = 0; i < module.len; i++) hash = (hash ^ (uint8_t)module.data[i]) * 16777619u;
-    hash = (hash ^ '\n') * 16777619u;
-    for (size_t i = 0; i < name.len; i++) hash = (hash ^ (uint8_t)name.data[i]) * 16777619u;
-    return hash ^ hash >> 15;
+static uint64_t global_hash(const sfti_machine *m, sft_span module, sft_span name) {
+    return sfti_names_hash(module, m->seed) * 3 + sfti_names_hash(name, m->seed);
 }
 
 static void slot_put(sfti_machine *m, uint32_t index) {
     const sfti_global *global = m->out.globals[index];
-    size_t slot = global_hash(global->module, global->name) & (m->slot_count - 1);
+    size_t slot = (size_t)global_hash(m, global->module, global->name) & (m->slot_count - 1);
     while (m->slots[slot] != 0) slot = (slot + 1) & (m->slot_count - 1);
     m->slots[slot] = index + 1;
 }
@@ -167,7 +164,7 @@ static sft_code slots_grow(sfti_machine *m) {
 
 static sfti_global *global_find(const sfti_machine *m, sft_span module, sft_span name) {
     if (m->slot_count == 0) return NULL;
-    size_t slot = global_hash(module, name) & (m->slot_count - 1);
+    size_t slot = (size_t)global_hash(m, module, name) & (m->slot_count - 1);
     for (; m->slots[slot] != 0; slot = (slot + 1) & (m->slot_count - 1)) {
         sfti_global *global = m->out.globals[m->slots[slot] - 1];
         if (sft_span_equal(global->module, module) && sft_span_equal(global->name, name))

@@ -58,12 +58,13 @@ struct sfti_machine {
     size_t *marks; /* depths */
     size_t mark_count, mark_cap;
     sfti_value **memo;
-    size_t memo_cap, memo_count;
+    size_t memo_len, memo_cap, memo_count; /* all below len are set or NULL; count are set */
     uint64_t puts;
     uint64_t values;
     sfti_value *none, *truth[2], *empty, *small[256];
-    sfti_value *last; /* object */
+    sfti_object *last;
     uint32_t *slots;  /* of globals by their names: index + 1 */
+    uint64_t seed[2]; /* of their hashes: a file cannot know which are equal */
     size_t slot_count, global_cap, outside_cap;
     sfti_pickle out;
 };

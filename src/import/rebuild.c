@@ -1,7 +1,7 @@
 #include "import/rebuild_parts.h"
 
 /* The value becomes a list, tuple or set of the items of its argument. */
-static void become_items(sfti_value *value, sfti_value_kind kind) {
+static sft_code become_items(sfti_rebuild *r, sfti_value *value, sfti_value_kind kind) {
     const sfti_object *object = value->u.object;
     const sfti_value *from = object->list ? object->list : sfti_value_item(object->args, 0);
     static const sfti_value none = { .kind = SFTI_VALUE_LIST };
@@ -9,11 +9,16 @@ static void become_items(sfti_value *value, sfti_value_kind kind) {
     if (from->kind == SFTI_VALUE_MAP) kind = SFTI_VALUE_MAP;
     else if (from->kind != SFTI_VALUE_LIST && from->kind != SFTI_VALUE_TUPLE &&
              from->kind != SFTI_VALUE_SET)
-        return;
+        return SFT_OK;
+    if (from != object->list) {
+        sft_code code = sfti_rebuild_copy(r, value, from->count);
+        if (code) return code;
+    }
     value->kind = (uint8_t)kind;
     value->u.items = from->u.items;
     value->count = from->count;
     value->cap = from->cap;
+    return SFT_OK;
 }
 
 /* A dict of some class: its items were set one after another, or are pairs in the argument. */
@@ -21,6 +26,10 @@ static sft_code become_map(sfti_rebuild *r, sfti_value *value) {
     const sfti_object *object = value->u.object;
     const sfti_value *from = object->pairs, *given = sfti_value_item(object->args, 0);
     static const sfti_value none = { .kind = SFTI_VALUE_MAP };
+    if (!from && given && (given->kind == SFTI_VALUE_MAP || given->kind == SFTI_VALUE_LIST)) {
+        sft_code code = sfti_rebuild_copy(r, value, given->count);
+        if (code) return code;
+    }
     if (!from && given && given->kind == SFTI_VALUE_MAP) from = given;
     if (!from && given && given->kind == SFTI_VALUE_LIST && given->count > 0) {
         sfti_value **items = sfti_arena_array(sfti_import_arena(r->im),
@@ -48,16 +57,16 @@ static sft_code become_map(sfti_rebuild *r, sfti_value *value) {
 }
 
 /* Paddle's tensors: tuple((name, array)). */
-static void become_tuple(sfti_value *value) {
+static sft_code become_tuple(sfti_rebuild *r, sfti_value *value) {
     const sfti_value *pair = sfti_object_arg(value, 0);
     if (pair && pair->kind == SFTI_VALUE_TUPLE && pair->count == 2 &&
         pair->u.items[0]->kind == SFTI_VALUE_TEXT &&
         pair->u.items[1]->kind == SFTI_VALUE_TENSOR) {
         value->kind = SFTI_VALUE_TENSOR;
         value->u.item = pair->u.items[1]->u.item;
-        return;
+        return SFT_OK;
     }
-    become_items(value, SFTI_VALUE_TUPLE);
+    return become_items(r, value, SFTI_VALUE_TUPLE);
 }
 
 /* Paddle's other tensors: eval("data", {"data": array}). Anything else stays an object, whose
@@ -131,9 +140,9 @@ static sft_code rebuild_meaning(sfti_rebuild *r, sfti_value *value, uint8_t mean
     case SFTI_MEANS_BYTES:
     case SFTI_MEANS_NUMPY_DTYPE: return SFT_OK;
     case SFTI_MEANS_MAP: return become_map(r, value);
-    case SFTI_MEANS_LIST: become_items(value, SFTI_VALUE_LIST); return SFT_OK;
-    case SFTI_MEANS_SET: become_items(value, SFTI_VALUE_SET); return SFT_OK;
-    case SFTI_MEANS_TUPLE: become_tuple(value); return SFT_OK;
+    case SFTI_MEANS_LIST: return become_items(r, value, SFTI_VALUE_LIST);
+    case SFTI_MEANS_SET: return become_items(r, value, SFTI_VALUE_SET);
+    case SFTI_MEANS_TUPLE: return become_tuple(r, value);
     case SFTI_MEANS_CLASS: become_class(value); return SFT_OK;
     case SFTI_MEANS_EVAL: recognise_eval(value); return SFT_OK;
     case SFTI_MEANS_ARRAY: return sfti_rebuild_array(r, value);
@@ -172,10 +181,12 @@ void sfti_rebuild_globals(sfti_pickle *pickle) {
 sft_code sfti_rebuild_all(sfti_rebuild *r, sfti_pickle *pickle) {
     sft_code code = SFT_OK;
     sfti_rebuild_globals(pickle);
+    r->most = sfti_import_input(r->im)->size;
+    sfti_total_add(&r->most, pickle->end);
     /* arguments are made before what is called with them */
-    for (sfti_value *value = pickle->first, *next; value && !code; value = next) {
-        sfti_object *object = value->u.object;
-        next = object->next;
+    for (sfti_object *object = pickle->first; object && !code; object = object->next) {
+        sfti_value *value = object->value;
+        if (value->kind != SFTI_VALUE_OBJECT) continue; /* another needed it before */
         if (object->callee->kind == SFTI_VALUE_OUTSIDE) take_class(object);
         uint8_t meaning = sfti_value_meaning(object->callee);
         if (meaning != SFTI_FOREIGN) code = rebuild_meaning(r, value, meaning);

@@ -9,6 +9,8 @@ typedef struct sfti_rebuild {
     sfti_import *im;
     const sft_source *source; /* of the pickle, where its bytes are */
     sfti_storages *storages;  /* NULL: it has none */
+    uint64_t copied, most;    /* values and bytes that were copied, and may be */
+    uint64_t dense;           /* bytes of sparse tensors that were made dense */
 } sfti_rebuild;
 
 /* Give every global of a pickle its meaning. */

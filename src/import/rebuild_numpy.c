@@ -75,56 +75,77 @@ static size_t latin1(const uint8_t *text, size_t len, uint8_t *into) {
     return n;
 }
 
-static sft_code bytes_encoded(sfti_rebuild *r, const sfti_value *text, const sft_source **source,
-                              uint64_t *begin, uint64_t *len) {
+/* The value becomes bytes in memory: arrays that share it share them. */
+static sft_code keep_bytes(sfti_rebuild *r, sfti_value *value, const void *bytes, uint64_t len) {
+    sfti_item *item = sfti_rebuild_tensor(r, value);
+    if (!item) return SFT_OUT_OF_MEMORY;
+    value->kind = SFTI_VALUE_BYTES;
+    value->raw = true;
+    item->stored = len;
+    return sfti_import_memory(r->im, bytes, (size_t)len, &item->source);
+}
+
+static sft_code bytes_encoded(sfti_rebuild *r, sfti_value *value, const sfti_value *text) {
     uint8_t *bytes = NULL;
     const uint8_t *from = (const uint8_t *)text->u.text;
+    sft_code code = sfti_rebuild_copy(r, text, text->count);
+    if (code) return code;
     if (!from) {
-        sft_code code = sfti_import_load(r->im, r->source, text->at, text->count, &bytes);
+        code = sfti_import_load(r->im, r->source, text->at, text->count, &bytes);
         if (code) return code;
         from = bytes; /* never longer than what is read */
     } else if (!(bytes = sfti_arena_take(sfti_import_arena(r->im), text->count))) {
         return sfti_fail_memory(sfti_import_error(r->im), text->count);
     }
-    *begin = 0;
-    *len = latin1(from, text->count, bytes);
-    return sfti_import_memory(r->im, bytes, (size_t)*len, source);
+    return keep_bytes(r, value, bytes, latin1(from, text->count, bytes));
+}
+
+static sft_code bytes_escaped(sfti_rebuild *r, sfti_value *value) {
+    char *bytes = sfti_arena_copy(sfti_import_arena(r->im), value->u.text, value->count);
+    if (!bytes) return sfti_fail_memory(sfti_import_error(r->im), value->count);
+    return keep_bytes(r, value, bytes, value->count);
+}
+
+/* Bytes that have to be computed are, once. */
+static sft_code compute_bytes(sfti_rebuild *r, sfti_value *value) {
+    if (value->kind == SFTI_VALUE_TEXT && value->raw && value->escaped)
+        return bytes_escaped(r, value);
+    if (value->kind != SFTI_VALUE_OBJECT || sfti_value_meaning(value) != SFTI_MEANS_ENCODE)
+        return SFT_OK;
+    const sfti_value *text = sfti_object_arg(value, 0), *code = sfti_object_arg(value, 1);
+    if (!text || !code || text->kind != SFTI_VALUE_TEXT || text->raw ||
+        !sfti_value_is(code, "latin1"))
+        return SFT_OK;
+    return bytes_encoded(r, value, text);
 }
 
 /* Where the bytes are that a value stands for. *source NULL: it stands for none. */
-static sft_code bytes_of(sfti_rebuild *r, const sfti_value *value, const sft_source **source,
+static sft_code bytes_of(sfti_rebuild *r, sfti_value *value, const sft_source **source,
                          uint64_t *begin, uint64_t *len) {
-    *source = NULL;
-    if (value->kind == SFTI_VALUE_BYTES) {
-        *source = r->source;
-        *begin = value->at;
-        *len = value->u.length;
-    } else if (value->kind == SFTI_VALUE_TEXT && value->raw && value->u.text) {
-        char *kept = sfti_arena_copy(sfti_import_arena(r->im), value->u.text, value->count);
-        if (!kept) return sfti_fail_memory(sfti_import_error(r->im), value->count);
+    sft_code code = compute_bytes(r, value);
+    bool none = value->kind == SFTI_VALUE_OBJECT &&
+                sfti_value_meaning(value) == SFTI_MEANS_BYTES &&
+                value->u.object->args->count == 0;
+    *source = r->source;
+    *begin = none ? 0 : value->at;
+    *len = 0;
+    if (none || code) return code;
+    if (value->kind == SFTI_VALUE_BYTES && value->raw) {
+        *source = value->u.item->source;
         *begin = 0;
-        *len = value->count;
-        return sfti_import_memory(r->im, kept, value->count, source);
+        *len = value->u.item->stored;
+    } else if (value->kind == SFTI_VALUE_BYTES) {
+        *len = value->u.length;
     } else if (value->kind == SFTI_VALUE_TEXT && value->raw) {
-        *source = r->source;
-        *begin = value->at;
         *len = value->count;
-    } else if (value->kind == SFTI_VALUE_OBJECT &&
-               sfti_value_meaning(value) == SFTI_MEANS_ENCODE) {
-        const sfti_value *text = sfti_object_arg(value, 0), *code = sfti_object_arg(value, 1);
-        if (text && code && text->kind == SFTI_VALUE_TEXT && !text->raw &&
-            sfti_value_is(code, "latin1"))
-            return bytes_encoded(r, text, source, begin, len);
-    } else if (value->kind == SFTI_VALUE_OBJECT && sfti_value_meaning(value) == SFTI_MEANS_BYTES &&
-               value->u.object->args->count == 0) {
-        *source = r->source;
-        *begin = *len = 0;
+    } else {
+        *source = NULL;
     }
     return SFT_OK;
 }
 
 static sft_code array_make(sfti_rebuild *r, sfti_value *value, const sfti_value *shape,
-                           const sfti_value *dtype, bool fortran, const sfti_value *data) {
+                           const sfti_value *dtype, bool fortran, sfti_value *data) {
     numpy_dtype is = { 0 };
     uint64_t *sizes, begin = 0, len = 0, bytes;
     const sft_source *source;

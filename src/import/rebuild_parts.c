@@ -3,6 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
+sft_code sfti_rebuild_copy(sfti_rebuild *r, const sfti_value *value, uint64_t count) {
+    sfti_total_add(&r->copied, count);
+    if (r->copied <= r->most) return SFT_OK;
+    return sfti_fail(sfti_import_error(r->im), SFT_FOREIGN_TABLE, value->at,
+                     "expected at most %llu values in copies of what the pickle has once, found "
+                     "more", (unsigned long long)r->most);
+}
+
 sfti_item *sfti_rebuild_tensor(sfti_rebuild *r, sfti_value *value) {
     sfti_item *item = sfti_arena_take(sfti_import_arena(r->im), sizeof *item);
     if (!item) {
@@ -49,6 +57,7 @@ bool sfti_rebuild_sizes(sfti_rebuild *r, const sfti_value *list, uint64_t **out)
     for (uint32_t i = 0; i < list->count; i++)
         if (list->u.items[i]->kind != SFTI_VALUE_INT || list->u.items[i]->u.integer < 0)
             return false;
+    if (list->count > SFT_MAX_RANK && sfti_rebuild_copy(r, list, list->count)) return true;
     *out = sfti_arena_array(sfti_import_arena(r->im), list->count, sizeof **out);
     if (!*out) {
         (void)sfti_fail_memory(sfti_import_error(r->im), list->count);

@@ -10,6 +10,10 @@ static inline sfti_value *sfti_object_arg(const sfti_value *object, uint32_t i) 
     return sfti_value_item(object->u.object->args, i);
 }
 
+/* What a pickle says once it can mention often, for a byte or two each. So whatever is copied at a
+ * mention, values or bytes, is counted here, and refused where it comes to more than the file and
+ * the pickle have bytes: SFT_FOREIGN_TABLE. */
+sft_code sfti_rebuild_copy(sfti_rebuild *r, const sfti_value *value, uint64_t count);
 /* The value becomes a tensor; its item, zeroed but for `at`, or NULL. */
 sfti_item *sfti_rebuild_tensor(sfti_rebuild *r, sfti_value *value);
 /* The value becomes a refusal. */

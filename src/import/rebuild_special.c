@@ -40,8 +40,8 @@ static sft_code quantised_parts(sfti_rebuild *r, const sfti_value *how, sfti_val
 }
 
 /* All numbers of a packed tensor, as doubles. *out NULL: it is not packed, or too short. */
-static sft_code load_numbers(sfti_rebuild *r, const sfti_item *item, uint64_t count,
-                             double **out) {
+static sft_code load_numbers(sfti_rebuild *r, const sfti_value *value, const sfti_item *item,
+                             uint64_t count, double **out) {
     uint8_t *bytes;
     uint64_t elements, need;
     *out = NULL;
@@ -49,7 +49,8 @@ static sft_code load_numbers(sfti_rebuild *r, const sfti_item *item, uint64_t co
         sft_shape_size(item->dtype, item->shape, item->rank, &elements, &need, NULL) ||
         elements != count || need > item->stored)
         return SFT_OK;
-    sft_code code = sfti_import_load(r->im, item->source, item->begin, need, &bytes);
+    sft_code code = sfti_rebuild_copy(r, value, count);
+    if (!code) code = sfti_import_load(r->im, item->source, item->begin, need, &bytes);
     if (code) return code;
     double *numbers = sfti_arena_array(sfti_import_arena(r->im), count, sizeof *numbers);
     if (!numbers) return sfti_fail_memory(sfti_import_error(r->im), count * sizeof *numbers);
@@ -81,8 +82,8 @@ static sft_code quantised_values(sfti_rebuild *r, sfti_value *value, const sfti_
         for (uint32_t d = (uint32_t)at + 1; d < integers->rank; d++)
             if (!sfti_mul(how.inner, integers->shape[d], &how.inner)) how.inner = 0;
     }
-    code = load_numbers(r, parts[0]->u.item, how.channels, &how.scales);
-    if (!code) code = load_numbers(r, parts[1]->u.item, how.channels, &how.zeros);
+    code = load_numbers(r, value, parts[0]->u.item, how.channels, &how.scales);
+    if (!code) code = load_numbers(r, value, parts[1]->u.item, how.channels, &how.zeros);
     if (code) return code;
     if (!how.scales || !how.zeros || how.inner == 0 || how.channels == 0)
         return sfti_rebuild_refuse(r, value, SFT_FOREIGN_OBJECT, SFT_HINT_IMPORT_QUANTISED, 0,
@@ -205,14 +206,16 @@ static sft_code sparse_values(sfti_rebuild *r, sfti_value *value, sfti_value **i
         if (what->shape[d] != shape[sparse + d - 1]) return SFT_OK;
         if (!sfti_mul(dense, what->shape[d], &dense)) return SFT_OK;
     }
-    if (sft_shape_size(what->dtype, shape, rank, NULL, &bytes, NULL) || bytes > limit)
+    bool fits = !sft_shape_size(what->dtype, shape, rank, NULL, &bytes, NULL);
+    if (fits) sfti_total_add(&r->dense, bytes);
+    if (!fits || r->dense > limit)
         return sfti_fail(sfti_import_error(r->im), SFT_FOREIGN_OUTPUT, value->at,
-                         "expected a sparse tensor that is at most %llu bytes if dense, found a "
-                         "larger one", (unsigned long long)limit);
+                         "expected sparse tensors that are at most %llu bytes if dense, found "
+                         "larger ones", (unsigned long long)limit);
     if (sft_shape_size(what->dtype, what->shape, what->rank, NULL, &size, NULL) ||
         size > what->stored)
         return SFT_OK;
-    sft_code code = load_numbers(r, where, sparse * rows, &indices);
+    sft_code code = load_numbers(r, value, where, sparse * rows, &indices);
     if (!code && indices) code = sfti_import_load(r->im, what->source, what->begin, size, &values);
     if (code || !indices) return code;
     uint8_t *out = sfti_arena_array(sfti_import_arena(r->im), bytes, 1);

@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Limits: of a name, of all names, of tensors, and of containers that are entered. */
+/* Limits: of a name, of all names, of tensors, of containers that are entered, and of what is in
+ * them: what stands in many places is visited in each. */
 #define NAME_BYTES ((size_t)1 << 16)
 #define ALL_NAME_BYTES ((uint64_t)100 << 20)
 #define MOST_TENSORS ((uint64_t)1 << 24)
 #define ENTERED ((uint64_t)1 << 25)
+#define REPORTED ((uint64_t)1 << 24) /* values looked at for the list of branches */
 /* What is left out is listed up to here, and so are branches. */
 #define LISTED 1000
 
@@ -28,7 +30,7 @@ typedef struct roots_walk {
     size_t depth, cap;
     char *name;
     size_t name_len, name_cap;
-    uint64_t names, entered;
+    uint64_t names, entered, looked;
     uint64_t numbers, texts, others; /* values that are no tensors */
     sft_span separator;
 } roots_walk;
@@ -165,6 +167,10 @@ static sft_code walk_tensors(roots_walk *w) {
         roots_frame *frame = &w->at[w->depth - 1];
         sfti_child child;
         w->name_len = frame->name_len;
+        if (++w->looked > SFTI_SUBTREE_CHILDREN)
+            return sfti_fail(sfti_import_error(w->im), SFT_FOREIGN_TABLE, frame->value->at,
+                             "expected at most %llu values in containers, found more",
+                             (unsigned long long)SFTI_SUBTREE_CHILDREN);
         if (sfti_value_child(frame->value, frame->next++, &child))
             code = visit(w, frame->value, &child);
         else w->depth--;
@@ -203,6 +209,7 @@ static sft_code list_branches(roots_walk *w, const sfti_value *from, sft_span ab
     sfti_child child;
     sft_code code = SFT_OK;
     for (uint64_t i = 0; !code && *listed < LISTED && sfti_value_child(from, i, &child); i++) {
+        if (++w->looked > REPORTED) return SFT_OK; /* one container in many places */
         sfti_subtree sum = sfti_subtree_of(&w->sums, child.value);
         if (child.value->sum == 0 || sum.tensors == 0) continue;
         if (!sfti_subtree_enters(&w->sums, from, child.value)) continue;
@@ -260,7 +267,7 @@ static sft_code report_values(roots_walk *w) {
     sfti_total_add(&all, w->texts);
     sfti_total_add(&all, w->others);
     if (all == 0) return SFT_OK;
-    (void)snprintf(text, sizeof text, "%llu numbers, %llu texts, %llu other values",
+    (void)snprintf(text, sizeof text, "numbers: %llu, texts: %llu, other values: %llu",
                    (unsigned long long)w->numbers, (unsigned long long)w->texts,
                    (unsigned long long)w->others);
     return sfti_import_leave(w->im, SFT_IMPORT_LEFT_VALUE, w->choice.path, all, 0, text);
@@ -290,7 +297,7 @@ static sft_code report(roots_walk *w, const sfti_value *whole) {
 
 static sft_code check_count(roots_walk *w) {
     uint64_t tensors = sfti_subtree_of(&w->sums, w->choice.root).tensors;
-    if (tensors <= MOST_TENSORS) return sfti_import_expect(w->im, tensors);
+    if (tensors <= MOST_TENSORS) return SFT_OK;
     return sfti_fail(sfti_import_error(w->im), SFT_TOO_MANY_TENSORS, w->choice.root->at,
                      "expected at most %llu tensors, found %llu",
                      (unsigned long long)MOST_TENSORS, (unsigned long long)tensors);
@@ -304,6 +311,7 @@ sft_code sfti_roots_import(sfti_import *im, sfti_value *root) {
     if (!code) code = sfti_roots_choose(&w.sums, root, &w.choice);
     if (!code) code = check_count(&w);
     if (!code) code = w.choice.root->sum != 0 ? walk_tensors(&w) : import_one(&w);
+    w.looked = 0;
     if (!code) code = report(&w, root);
     const sft_allocator *alloc = &sfti_import_arena(im)->alloc;
     sfti_release(alloc, w.at, w.cap * sizeof *w.at);

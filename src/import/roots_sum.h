@@ -4,6 +4,10 @@
 
 #include "import/value.h"
 
+/* Values that are looked at, each time in its container: SFT_FOREIGN_TABLE beyond. A pickle can put
+ * one list of millions into millions of places. */
+#define SFTI_SUBTREE_CHILDREN ((uint64_t)1 << 26)
+
 typedef struct sfti_subtree {
     uint64_t tensors, bytes, values; /* saturating; every place counts */
     uint32_t finished; /* as how manieth: 0 while its parts are being counted */

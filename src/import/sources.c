@@ -46,8 +46,9 @@ static sft_code hold(sfti_import *im, sft_source source, sft_span name, const sf
         sft_source_close(&source);
         return sfti_fail_memory(im->err, sizeof *held);
     }
-    *held = (sfti_held){ im->held, source, name };
+    *held = (sfti_held){ im->held, im->files, source, name };
     im->held = held;
+    if (name.data) im->files = held;
     *out = &held->source;
     return SFT_OK;
 }
@@ -91,18 +92,21 @@ static sft_code open_named(sfti_import *im, sft_span name, sft_source *out) {
     path[folder + name.len] = '\0';
     sft_code code = sfti_source_open(path, im->folder, &im->alloc, out, NULL, NULL, im->err);
     if (code == SFT_INDEX_PATH) return fail_outside(im, name, "a link that leads out of it");
-    if (code == SFT_NOT_FOUND)
-        return sfti_fail(im->err, code, SFT_NO_OFFSET,
-                         "expected a file that the model names, found none: %.*s",
-                         SFTI_CLIP(name, 200));
+    if (code == SFT_NOT_FOUND && im->err) {
+        int error = im->err->os_errno;
+        (void)sfti_fail(im->err, code, SFT_NO_OFFSET,
+                        "expected a file that the model names, found none: %.*s",
+                        SFTI_CLIP(name, 200));
+        im->err->os_errno = error;
+    }
     return code;
 }
 
 sft_code sfti_import_file(sfti_import *im, sft_span name, const sft_source **out) {
     sft_source opened;
     *out = NULL;
-    for (sfti_held *held = im->held; held; held = held->next) {
-        if (!held->name.data || !sft_span_equal(held->name, name)) continue;
+    for (sfti_held *held = im->files; held; held = held->next_file) {
+        if (!sft_span_equal(held->name, name)) continue;
         *out = &held->source;
         return SFT_OK;
     }

@@ -8,7 +8,7 @@
 
 /* A source that lives as long as the import; named: another file, by the name that opened it. */
 typedef struct sfti_held {
-    struct sfti_held *next;
+    struct sfti_held *next, *next_file;
     sft_source source;
     sft_span name;
 } sfti_held;
@@ -49,6 +49,7 @@ struct sft_import {
     const sft_source *input;
     uint64_t input_bytes; /* of all files */
     sfti_held *held;
+    sfti_held *files; /* of them, those that a name opened */
     uint32_t shard, shards;
     SFTI_IMPORT_LIST(sfti_item) items;
     SFTI_IMPORT_LIST(sft_import_left) left;

@@ -15,7 +15,8 @@ sft_code sfti_storages_begin(sfti_storages *storages, sfti_import *im, uint64_t 
                sfti_names_begin(&storages->names, (size_t)most + 1, seed, storage_key, storages,
                                arena);
     if (has) storages->all = sfti_arena_array(arena, most + 1, sizeof *storages->all);
-    return has && storages->all ? SFT_OK : sfti_fail_memory(sfti_import_error(im), most);
+    if (has && storages->all) return sfti_import_expect(im, most);
+    return sfti_fail_memory(sfti_import_error(im), most);
 }
 
 static sft_code bad_id(const sfti_storages *storages, const sfti_value *id, const char *found) {

@@ -10,6 +10,7 @@
 #define TRAILER 5 /* compression, checksum */
 #define BLOCK_MOST (UINT64_C(64) << 20)
 #define KEY_MOST 65536
+#define ALL_KEYS_MOST (UINT64_C(100) << 20) /* a key can have most of its bytes from the last one */
 
 static const uint8_t magic[8] = { 0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb };
 
@@ -22,6 +23,8 @@ typedef struct table {
     char *key; /* of the last entry, KEY_MOST bytes */
     size_t key_len;
     bool has_key;
+    uint64_t keys; /* bytes of all */
+    uint64_t next; /* where a block may begin: behind the last one */
 } table;
 
 /* A block in memory: entries, then where they begin anew. */
@@ -99,6 +102,10 @@ static sft_code next_entry(table *t, table_block *b, sft_span *value) {
         return table_syntax(t, at, "a key and a value within the block");
     memcpy(t->key + shared, b->bytes + b->at, (size_t)rest);
     t->key_len = (size_t)(shared + rest);
+    t->keys += t->key_len;
+    if (t->keys > ALL_KEYS_MOST)
+        return sfti_fail(sfti_import_error(t->im), SFT_FOREIGN_TABLE, at,
+                         "expected keys of at most 100 MiB together, found more");
     b->at += (size_t)rest;
     *value = (sft_span){ (const char *)b->bytes + b->at, (size_t)len };
     b->at += (size_t)len;
@@ -172,6 +179,11 @@ static sft_code read_blocks(table *t, const handle *index, char *last, char *key
         if (code) break;
         if (!take_handle((const uint8_t *)value.data, value.len, &at, &h))
             return table_syntax(t, begin, "where a block is");
+        if (h.offset < t->next || h.size > index->offset || h.offset > index->offset - h.size)
+            return sfti_fail(sfti_import_error(t->im), SFT_FOREIGN_AMBIGUOUS, begin,
+                             "expected a block between the last one and the index, found one at "
+                             "byte %llu", (unsigned long long)h.offset);
+        t->next = h.offset + h.size;
         code = read_block(t, &h, last);
     }
     return code;

@@ -4,6 +4,10 @@
 #include <string.h>
 
 #define NAME_SIZE 1024
+/* A deflated pickle may have these bytes, or that many times its own: deflate can make 1,032 bytes
+ * of one, each of them an opcode that makes a value. */
+#define INFLATED_BYTES ((uint64_t)16 << 20)
+#define INFLATED_TIMES 64
 
 /* "FOLDER/name", or NULL: there is no such entry. */
 static const sfti_zip_entry *torch_entry(const sfti_zip *zip, const char *name, sft_span key) {
@@ -116,17 +120,35 @@ static sft_code report_records(sfti_import *im, const sfti_zip *zip,
                              "records that no tensor refers to");
 }
 
+#define LARGE_PICKLE ((uint64_t)1 << 20)
+#define VALUES_TIMES 6 /* bytes of values for one of a pickle of names and small tuples */
+#define VALUES_MOST ((uint64_t)48 << 20)
+
+/* One block for the values of a large pickle: the system gives large blocks in large pages, and a
+ * fault for each small one takes longer than the values. What is not used is not there. */
+static void expect_values(sfti_arena *values, uint64_t pickle) {
+    uint64_t bytes = pickle < VALUES_MOST / VALUES_TIMES ? pickle * VALUES_TIMES : VALUES_MOST;
+    if (pickle >= LARGE_PICKLE) (void)sfti_arena_reserve(values, (size_t)bytes);
+}
+
 static sft_code read_pickle_entry(sfti_import *im, const sfti_zip_entry *entry,
                                   sfti_arena *values, const sft_source **source,
                                   sfti_pickle *out) {
     sfti_pickle_input input = { 0 };
     uint8_t *bytes;
+    if (entry->deflated && entry->size > INFLATED_BYTES
+        && entry->size / INFLATED_TIMES > entry->stored)
+        return sfti_fail(sfti_import_error(im), SFT_FOREIGN_TABLE, entry->begin,
+                         "expected a data.pkl of at most %d times its %llu deflated bytes, found "
+                         "%llu", INFLATED_TIMES, (unsigned long long)entry->stored,
+                         (unsigned long long)entry->size);
     sft_code code = sfti_zip_load(im, sfti_import_input(im), entry, &bytes);
     if (!code) code = sfti_zip_source(im, sfti_import_input(im), entry, source, &input.begin);
     if (code) return code;
     input.source = *source;
     input.end = input.begin + entry->size;
     input.bytes = bytes;
+    expect_values(values, entry->size);
     code = sfti_pickle_read(&input, values, out, sfti_import_error(im));
     if (code || out->end == input.end) return code;
     return sfti_import_leave(im, SFT_IMPORT_LEFT_NOTE, (sft_span){ "", 0 }, 1,

@@ -32,7 +32,9 @@ typedef struct sfti_refusal sfti_refusal;
 
 struct sfti_value {
     uint8_t kind; /* sfti_value_kind */
-    bool raw;     /* of a text: bytes of Python 2, which need not be text */
+    bool raw;     /* of a text: bytes of Python 2, which need not be text; of bytes: they were
+                     text and are in memory, as u.item says */
+    bool escaped; /* of a text: `at` is no place of its bytes */
     uint32_t count; /* items; of a map keys and values; of a text bytes */
     uint64_t at;    /* byte of the file: of a text or bytes its first one */
     union {
@@ -58,7 +60,8 @@ struct sfti_object {
     sfti_value *keywords;     /* NULL: none */
     sfti_value *state;        /* NULL: none */
     sfti_value *pairs, *list; /* a map and a list; NULL: none */
-    sfti_value *next;         /* object that was made next */
+    sfti_value *value;        /* that it was made for, and may not be any more */
+    sfti_object *next;        /* that was made next */
 };
 
 struct sfti_global {

@@ -9,6 +9,7 @@
 /* "model.safetensors.index.fp16.json" is called model. */
 static sft_span index_stem(sft_span name) {
     sft_span suffix = sfti_find_letters(name, ".safetensors.index");
+    if (!suffix.data) suffix = sfti_find_letters(name, ".bin.index"); /* of PyTorch's shards */
     if (!suffix.data) return sfti_stem(name);
     return (sft_span){ name.data, name.len - suffix.len };
 }
@@ -18,7 +19,8 @@ static void take_names(sft_info *info, const char *path) {
     sft_span name = sfti_base_name(whole);
     size_t folder = whole.len - name.len;
     info->path = whole;
-    info->stem = sft_path_is_index(path) ? index_stem(name) : sfti_stem(name);
+    bool is_index = sft_path_is_index(path) || sfti_ends_with(name, ".json");
+    info->stem = is_index ? index_stem(name) : sfti_stem(name);
     info->folder = sft_span_cstr(".");
     while (folder > 1 && whole.data[folder - 1] == '/') folder--;
     if (folder > 0) info->folder = (sft_span){ whole.data, folder };

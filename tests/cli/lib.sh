@@ -32,3 +32,8 @@ dataset() {
 plain() {
     sed -E 's/(updated|written)( \(file rewritten[^)]*\)| in place \(header grown\))?(, [0-9]+ tensors? renamed)?; [0-9]+ spare bytes?/\1\3; N spare bytes/'
 }
+
+# foreign KIND FILE: one of the small models in other formats of foreign.py.
+foreign() {
+    python3 "$(dirname "$BASH_ENV")/foreign.py" "$@"
+}

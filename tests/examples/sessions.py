@@ -89,6 +89,8 @@ class Document:
         if self.path == "README.md":
             lines = TASK.findall(self.text)
             self.check(len(lines) == 10, "README.md has ten tasks", "found %d" % len(lines))
+            maker = os.path.join(ROOT, "tests", "cli", "foreign.py")
+            run("python3 %s state_dict model.ckpt" % shlex.quote(maker), folder, programs)
             for line in lines:
                 said = run(line + " && echo done", folder, programs)
                 self.check(said.endswith("done\n"), "README.md: `%s` succeeds" % line, said)

@@ -23,7 +23,8 @@ def read(path):
     length = struct.unpack("<Q", raw[:8])[0]
     header = json.loads(raw[8:8 + length])
     metadata = header.pop("__metadata__", {})
-    return {name: np.frombuffer(raw[8 + length:], np.uint8)[slice(*t["data_offsets"])]
+    data = np.frombuffer(raw, np.uint8)[8 + length:]
+    return {name: data[slice(*t["data_offsets"])]
             .view(DTYPES[t["dtype"]]).reshape(t["shape"]) for name, t in header.items()}, metadata
 
 

@@ -12,6 +12,7 @@ import argparse
 import glob
 import importlib
 import os
+import resource
 import shlex
 import subprocess
 import sys
@@ -26,6 +27,7 @@ BUILD = os.environ.get("SFT_BUILD", os.path.join(ROOT, "build"))
 EMULATE = shlex.split(os.environ.get("SFT_EMULATE", ""))
 COMMAND = shlex.split(os.environ.get("SFT_COMMAND")
                       or shlex.quote(os.path.join(BUILD, "safetensors")))
+MEMORY = 12 << 30  # of address space; torch takes some for nothing
 VENV = os.path.join(ROOT, "build", "venv", "bin", "python")
 
 
@@ -72,6 +74,8 @@ def main():
     parser.add_argument("parts", nargs="*")
     args = parser.parse_args()
     sys.path.insert(0, HERE)
+    # What another reader makes of a damaged file may be an array of terabytes.
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
     only = list(filter(None, args.only.split(",")))
     totals = [0, 0, 0]
     for path in sorted(glob.glob(os.path.join(HERE, "*_cases.py"))):

@@ -17,7 +17,7 @@ from pythons import pythons
 
 HERE = pathlib.Path(__file__).resolve().parent
 WHEELS = pathlib.Path(sys.prefix) / "wheels"
-LIBRARIES = {"libc.so.6", "libm.so.6", "libpthread.so.0", "ld-linux-x86-64.so.2"}
+LIBRARIES = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libz.so.1", "ld-linux-x86-64.so.2"}
 PLAIN = [python for python in pythons() if python.version >= (3, 11) and not python.free]
 OWN = [python for python in pythons() if python not in PLAIN]
 

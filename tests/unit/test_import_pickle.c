@@ -460,8 +460,8 @@ static void globals_are_counted_once_each(void **state) {
     assert_int_equal(system->calls, 2);
     assert_int_equal(path->named, 1);
     assert_int_equal(path->calls, 0);
-    assert_ptr_equal(c.pickle.first, c.pickle.root->u.items[0]);
-    assert_ptr_equal(c.pickle.first->u.object->next, c.pickle.root->u.items[1]);
+    assert_ptr_equal(c.pickle.first->value, c.pickle.root->u.items[0]);
+    assert_ptr_equal(c.pickle.first->next->value, c.pickle.root->u.items[1]);
     end(&c);
 }
 

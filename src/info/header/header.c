@@ -47,7 +47,8 @@ static void learned_word(const sfti_cursor *pair) {
 static void header_pairs(sft_info *info, const sft_file *file) {
     const sfti_key_table *families[] = {
         &sfti_kohya_keys, &sfti_modelspec_keys, &sfti_trainer_keys, &sfti_ssmd_keys,
-        &sfti_merge_keys, &sfti_graph_keys, &sfti_bare_keys, &sfti_generic_keys,
+        &sfti_merge_keys, &sfti_graph_keys, &sfti_gguf_keys, &sfti_bare_keys,
+        &sfti_generic_keys,
     };
     sfti_cursor pair;
     sft_span version;

@@ -21,6 +21,7 @@ extern const sfti_key_table sfti_trainer_keys;
 extern const sfti_key_table sfti_ssmd_keys;
 extern const sfti_key_table sfti_merge_keys;
 extern const sfti_key_table sfti_graph_keys;
+extern const sfti_key_table sfti_gguf_keys;
 extern const sfti_key_table sfti_generic_keys;   /* keys without a convention */
 
 /* Paths in a pair's value that tell of somebody's machine. */

@@ -203,6 +203,11 @@ def named_type(file):
     file["x"] = np.dtype("f4")
 
 
+def odd_mark(file):
+    file["x"] = np.zeros(2, "u2")
+    file["x"].attrs["dtype"] = 16
+
+
 def group_cycle(file):
     file["a/w"] = KERNEL
     file["a/x"] = file["a"]
@@ -218,6 +223,7 @@ HOSTILE = [(external_link, "foreign_kind", "external link"),
            (reference, "foreign_dtype", "references"), (strings, "foreign_dtype", "strings"),
            (compound, "foreign_dtype", "compound"), (lzf, "foreign_kind", "filter 32000"),
            (named_type, "foreign_kind", "a type"),
+           (odd_mark, "foreign_syntax", "attribute dtype: expected strings"),
            (group_cycle, "foreign_ambiguous", "hard link")]
 
 

@@ -130,7 +130,10 @@ def _dtype(h5py: Any, dataset: Any) -> tuple[str, bool]:
         dtype = _complex_dtype(h5py, kind)
     if (cls == t.OPAQUE and kind.get_size() == 2) or dtype == "U16":
         # Keras stores the bits of bfloat16 so.
-        marked = h5py.h5a.exists(dataset, b"dtype") and _texts(h5py, dataset, "dtype")
+        try:
+            marked = h5py.h5a.exists(dataset, b"dtype") and _texts(h5py, dataset, "dtype")
+        except SafetensorError as error:
+            raise _Unreadable(error.code, str(error)) from None
         dtype = "BF16" if marked == ["bfloat16"] else dtype
     if dtype is None:
         names = {t.STRING: "strings", t.REFERENCE: "references", t.VLEN: "sequences of any length",

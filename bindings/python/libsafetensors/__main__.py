@@ -18,8 +18,21 @@ def find_command() -> str | None:
     return shutil.which("safetensors")
 
 
+def hdf5_inputs(arguments: list[str]) -> bool:
+    """Whether these are "convert" with an input that only the module h5 reads."""
+    if arguments[:1] != ["convert"]:
+        return False
+    from .h5 import reads
+    inputs = [word for before, word in zip(arguments, arguments[1:])
+              if not word.startswith("-") and before not in ("-o", "--output")]
+    return any(os.path.isfile(word) and reads(word) for word in inputs)
+
+
 def main() -> int:
-    """Becomes the command; 127 if it is not there."""
+    """Becomes the command; 127 if it is not there. Converts HDF5 itself."""
+    if hdf5_inputs(sys.argv[1:]):
+        from .h5 import main as convert
+        return convert(sys.argv[2:])
     path = find_command()
     if path is None:
         print("python -m libsafetensors: expected the command safetensors, found none in this "

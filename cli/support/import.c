@@ -142,7 +142,8 @@ sft_code cli_open_path(cli *c, const char *path, const sft_set_options *options,
         *err = other;
         return told;
     }
-    if (told || format == SFT_IMPORT_NONE) return code;
+    bool is_zip = code == SFT_FOUND_ZIP; /* of which opening tells more */
+    if (told || (format == SFT_IMPORT_NONE && !is_zip)) return code;
     if (err) *err = (sft_error)SFT_ERROR_INIT;
     return open_import(c, path, out, import, err);
 }

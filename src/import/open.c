@@ -1,6 +1,7 @@
 #include "base/options.h"
 #include "bytes/source.h"
 #include "import/state.h"
+#include "import/zip.h"
 #include "os/io.h"
 
 #include <string.h>
@@ -253,6 +254,14 @@ sft_code sft_import_open(const char *path, const sft_import_options *options, sf
     return code;
 }
 
+/* A damaged archive may be PyTorch's: opening it says what is wrong. */
+static sft_import_format zip_format(sft_import *im) {
+    sfti_zip zip;
+    im->err = NULL;
+    if (sfti_zip_open(im, im->input, &zip)) return SFT_IMPORT_TORCH_ZIP;
+    return sfti_zip_tell(&zip, NULL);
+}
+
 sft_code sft_import_recognise(const char *path, sft_import_format *out, sft_error *err) {
     sft_import *im;
     *out = SFT_IMPORT_NONE;
@@ -261,6 +270,7 @@ sft_code sft_import_recognise(const char *path, sft_import_format *out, sft_erro
     const sfti_format *format = NULL;
     if (!code) code = recognise(im, &format);
     if (format) *out = format->info.format;
+    if (*out == SFT_IMPORT_TORCH_ZIP) *out = zip_format(im);
     sft_import_close(im);
     return code;
 }

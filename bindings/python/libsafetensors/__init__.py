@@ -2,7 +2,8 @@
 
 The names of the official package are here and in the modules numpy, torch, flax, tensorflow,
 mlx and paddle, so that only the import line changes; after install() not even that. In
-addition there are open() with File and Tensor, Writer, and the tools info, fits, ls, check,
+addition there are open() with File and Tensor, open_import() for models in other formats,
+Writer, and the tools info, fits, ls, check,
 hash, diff, convert, edit_metadata, rename_tensors, put, recover and slice_byte_ranges. The
 module dataset is imported on first use.
 
@@ -17,14 +18,15 @@ if TYPE_CHECKING:
     from ._install import install, uninstall
     from ._official import (TensorSpec, _safe_open_handle, deserialize, safe_open, serialize,
                             serialize_file)
+    from ._import import Import, import_model, open_import, recognise
     from ._tools import (check, convert, diff, edit_metadata, fits, hash, info, ls, open_set,
                          put, recover, rename_tensors, slice_byte_ranges)
 
 __all__ = [
-    "DTYPES", "File", "SafetensorError", "Tensor", "TensorNotFoundError", "TensorSpec", "Writer",
+    "DTYPES", "File", "Import", "SafetensorError", "Tensor", "TensorNotFoundError", "TensorSpec", "Writer",
     "__version__", "build_info", "check", "convert", "deserialize", "diff", "edit_metadata",
-    "fits", "hash", "info", "install", "ls", "open", "open_set", "put", "recover",
-    "rename_tensors", "safe_open", "serialize", "serialize_file", "slice_byte_ranges", "uninstall",
+    "fits", "hash", "import_model", "info", "install", "ls", "open", "open_import", "open_set",
+    "put", "recognise", "recover", "rename_tensors", "safe_open", "serialize", "serialize_file", "slice_byte_ranges", "uninstall",
 ]
 
 # Imported on first use: importing the package takes microseconds, importing typing (as numpy and
@@ -32,6 +34,7 @@ __all__ = [
 _LAZY = {"install": "_install", "uninstall": "_install", "_safe_open_handle": "_official"}
 _LAZY.update(dict.fromkeys((
     "TensorSpec", "deserialize", "safe_open", "serialize", "serialize_file"), "_official"))
+_LAZY.update(dict.fromkeys(("Import", "import_model", "open_import", "recognise"), "_import"))
 _LAZY.update(dict.fromkeys((
     "check", "convert", "diff", "edit_metadata", "fits", "hash", "info", "ls", "open_set",
     "put", "recover", "rename_tensors", "slice_byte_ranges"), "_tools"))

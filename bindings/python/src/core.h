@@ -95,6 +95,7 @@ int pysft_options_add(PyObject *module); /* DatasetOptions, DATASET_OPTIONS */
 int pysft_storage_add(PyObject *module); /* Storage */
 int pysft_shard_add(PyObject *module);   /* ShardWriter */
 int pysft_commit_add(PyObject *module);  /* Commit */
+int pysft_import_add(PyObject *module);  /* open_import, … */
 int pysft_dataset_add(PyObject *module); /* Dataset, dataset_verify, … */
 /* Release what was loaded of numpy and torch. */
 void pysft_numpy_clear(pysft_state *state);
@@ -267,6 +268,13 @@ typedef struct pysft_open_options {
 /* Opens a path, buffer or source (see open in _core.pyi); NULL with an exception. */
 pysft_store *pysft_store_open(pysft_state *state, PyObject *source,
                               const pysft_open_options *given);
+/* Opens a model in another format by its path (safetensors_import.h); NULL with an exception. What
+ * the set of its store is of; NULL of other stores. */
+struct sft_import;
+struct sft_import_options;
+pysft_store *pysft_store_import(pysft_state *state, PyObject *path,
+                                const struct sft_import_options *options);
+const struct sft_import *pysft_store_imported(const pysft_store *store);
 /* Opens a model by its path for reading; bytes are a path, too. NULL with an exception. */
 pysft_store *pysft_model_open(pysft_state *state, PyObject *path);
 

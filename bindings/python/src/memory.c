@@ -1,6 +1,7 @@
 /* Reference-counted memory shared by handles, tensors, arrays and capsules. Counting needs no
  * GIL, because torch releases tensors on any thread. */
 #include "piece.h"
+#include "safetensors_import.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@ typedef struct {
 
 typedef struct {
     sft_set *set;
+    const sft_import *import; /* what the set is of, or NULL: safetensors */
     PyObject *owner;  /* borrowed from view or from the set's source, or NULL */
     Py_buffer view;   /* of an open buffer if view.obj is set */
     char *path;
@@ -305,6 +307,46 @@ pysft_store *pysft_store_open(pysft_state *state, PyObject *source,
     pysft_store_drop(store);
     PyErr_Restore(type, value, trace);
     return NULL;
+}
+
+/* Consumes the path. */
+static int open_foreign(pysft_state *state, opened_set *opened, pysft_path *path,
+                        const sft_import_options *options) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_import *import = NULL;
+    sft_code code;
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_import_open(path->text, options, &import, &err);
+    if (code == SFT_OK) code = sft_import_set(import, path->text, &opened->set, &err);
+    Py_END_ALLOW_THREADS
+    if (code == SFT_OK) opened->import = import;
+    int rc = code == SFT_OK ? keep_path(opened, path->text) : -1;
+    if (code != SFT_OK) (void)pysft_raise(state, &err, path->text);
+    pysft_path_free(path);
+    return rc < 0 ? -1 : fill_shards(opened, false, false);
+}
+
+pysft_store *pysft_store_import(pysft_state *state, PyObject *path,
+                                const struct sft_import_options *options) {
+    PyObject *type, *value, *trace;
+    pysft_path given;
+    if (pysft_path_of(path, &given) < 0) return NULL;
+    pysft_store *store = pysft_store_block(0);
+    if (store) store->opened = calloc(1, sizeof *store->opened);
+    if (store && store->opened) {
+        if (open_foreign(state, store->opened, &given, options) == 0) return store;
+    } else {
+        PyErr_NoMemory();
+        pysft_path_free(&given);
+    }
+    PyErr_Fetch(&type, &value, &trace);
+    pysft_store_drop(store);
+    PyErr_Restore(type, value, trace);
+    return NULL;
+}
+
+const struct sft_import *pysft_store_imported(const pysft_store *store) {
+    return store->opened->import;
 }
 
 pysft_store *pysft_model_open(pysft_state *state, PyObject *path) {

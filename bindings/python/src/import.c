@@ -1,0 +1,216 @@
+/* Models in other formats: opened as a File, with what there is to say of them; and saved. */
+#include "tools.h"
+
+#include "piece.h"
+#include "safetensors_import.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#define CAPSULE "libsafetensors._core.import"
+
+/* ── Options ── */
+
+/* options.as: a callable of name and dtype, which returns another dtype's name or None. Called
+ * without the GIL; what it raises stays set. */
+static bool dtype_as(void *ctx, const sft_spec *spec, sft_dtype *dtype) {
+    PyGILState_STATE gil = PyGILState_Ensure();
+    bool told = false;
+    PyObject *name = PyErr_Occurred() ? NULL : pysft_text(spec->name);
+    PyObject *answer = name ? PyObject_CallFunction(ctx, "Os", name,
+                                                    sft_dtype_describe(spec->dtype)->name)
+                            : NULL;
+    if (answer && answer != Py_None) told = pysft_dtype_of(answer, dtype) == 0;
+    Py_XDECREF(answer);
+    Py_XDECREF(name);
+    PyGILState_Release(gil);
+    return told;
+}
+
+static int choose(PyObject *text, const char *what, const char *const *names, int *out) {
+    *out = 0;
+    return text && text != Py_None ? pysft_choice_of(text, what, names, out) : 0;
+}
+
+typedef struct import_words {
+    PyObject *shared, *quantised, *sparse, *dequantised, *as, *max_output;
+} import_words;
+
+static int take_words(const import_words *words, sft_import_options *out) {
+    static const char *const shared[] = { "alias", "copy", "refuse", NULL };
+    static const char *const quantised[] = { "refuse", "parts", "values", NULL };
+    static const char *const sparse[] = { "refuse", "parts", "dense", NULL };
+    int keep, integers, lists;
+    if (choose(words->shared, "shared", shared, &keep) < 0
+        || choose(words->quantised, "quantised", quantised, &integers) < 0
+        || choose(words->sparse, "sparse", sparse, &lists) < 0)
+        return -1;
+    out->shared = (sft_import_shared_mode)keep;
+    out->quantised = (sft_import_special)integers;
+    out->sparse = (sft_import_special)lists;
+    if (words->dequantised && pysft_dtype_of(words->dequantised, &out->dequantised) < 0) return -1;
+    if (words->max_output && words->max_output != Py_None
+        && pysft_uint_of(words->max_output, &out->max_output) < 0)
+        return -1;
+    if (!words->as || words->as == Py_None) return 0;
+    out->as = dtype_as;
+    out->as_ctx = words->as;
+    return 0;
+}
+
+/* ── Opening ── */
+
+static void drop_capsule(PyObject *capsule) {
+    pysft_store_drop(PyCapsule_GetPointer(capsule, CAPSULE));
+}
+
+static const pysft_store *store_of(PyObject *capsule) {
+    return PyCapsule_GetPointer(capsule, CAPSULE);
+}
+
+static PyObject *report_of(pysft_state *state, const pysft_store *store) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_buffer text;
+    sft_sink sink = pysft_text_sink(&text);
+    const char *path = pysft_store_path(store);
+    sft_code code;
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_import_json(pysft_store_imported(store), path, &sink, &err);
+    Py_END_ALLOW_THREADS
+    return pysft_text_end(state, &text, code, &err, path);
+}
+
+/* (File, capsule, report); consumes the store. */
+static PyObject *opened(pysft_state *state, pysft_store *store) {
+    PyObject *report = report_of(state, store), *capsule = NULL, *file = NULL, *all = NULL;
+    if (report) capsule = PyCapsule_New(pysft_store_hold(store), CAPSULE, drop_capsule);
+    if (report && !capsule) pysft_store_drop(store);
+    if (capsule) file = pysft_file_new(state, store, NULL);
+    else pysft_store_drop(store);
+    if (file) all = PyTuple_Pack(3, file, capsule, report);
+    Py_XDECREF(file);
+    Py_XDECREF(capsule);
+    Py_XDECREF(report);
+    return all;
+}
+
+static PyObject *core_open_import(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *names[] = { "path",  "root",         "all",       "skip",       "shared",
+                             "quantised", "sparse",   "dequantised", "as_",      "strip_prefix",
+                             "separator", "max_output", "scalars", NULL };
+    sft_import_options options = SFT_IMPORT_OPTIONS_INIT;
+    import_words words = { NULL, NULL, NULL, NULL, NULL, NULL };
+    PyObject *path;
+    int all = 0, skip = 0, scalars = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$zppOOOOOzzOp:open_import", names, &path,
+                                     &options.root, &all, &skip, &words.shared, &words.quantised,
+                                     &words.sparse, &words.dequantised, &words.as,
+                                     &options.strip_prefix, &options.separator,
+                                     &words.max_output, &scalars)
+        || take_words(&words, &options) < 0)
+        return NULL;
+    options.all = all != 0;
+    options.skip = skip != 0;
+    options.scalars = scalars != 0;
+    pysft_state *state = pysft_state_of(module);
+    pysft_store *store = pysft_store_import(state, path, &options);
+    return store ? opened(state, store) : NULL;
+}
+
+static PyObject *core_recognise(PyObject *module, PyObject *object) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_import_format format;
+    pysft_path path;
+    sft_code code;
+    if (pysft_path_of(object, &path) < 0) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_import_recognise(path.text, &format, &err);
+    Py_END_ALLOW_THREADS
+    PyObject *name = NULL;
+    if (code != SFT_OK) name = pysft_raise(pysft_state_of(module), &err, path.text);
+    else if (format == SFT_IMPORT_NONE) name = Py_NewRef(Py_None);
+    else name = PyUnicode_FromString(sft_import_format_describe(format)->name);
+    pysft_path_free(&path);
+    return name;
+}
+
+/* ── Saving ── */
+
+static bool is_file(const char *path) {
+    struct stat facts;
+    return path && stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
+}
+
+static sft_code save_import(const pysft_store *store, const char *output,
+                            const sft_path_options *options, const sft_job *job, sft_error *err) {
+    sft_sink sink;
+    sft_code code = sft_sink_path(output, options, &sink, err);
+    return code ? code : sft_import_save(pysft_store_imported(store), sink, NULL, job, err);
+}
+
+static PyObject *run_import(pysft_state *state, const pysft_store *store, const char *output,
+                            const sft_path_options *options, PyObject *progress) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    pysft_job job;
+    if (pysft_job_begin(&job, progress) < 0) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    code = output ? save_import(store, output, options, &job.job, &err)
+                  : sft_import_verify(pysft_store_imported(store), &job.job, &err);
+    Py_END_ALLOW_THREADS
+    if (pysft_job_end(&job, code) == 0) Py_RETURN_NONE;
+    bool of_output = code == SFT_IO_WRITE || code == SFT_IO_SYNC || code == SFT_IO_PUBLISH
+                     || code == SFT_EXISTS || code == SFT_IS_LINK;
+    return pysft_raise(state, &err, of_output ? output : pysft_store_path(store));
+}
+
+static PyObject *core_import_save(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *names[] = { "capsule", "output", "overwrite", "sync", "progress", NULL };
+    PyObject *capsule, *output, *progress = NULL, *done = NULL;
+    int overwrite = 0, sync = 1;
+    sft_path_options options = SFT_PATH_OPTIONS_INIT;
+    pysft_path path;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$ppO:import_save", names, &capsule,
+                                     &output, &overwrite, &sync, &progress))
+        return NULL;
+    const pysft_store *store = store_of(capsule);
+    if (!store || pysft_path_of(output, &path) < 0) return NULL;
+    const char *from = pysft_store_path(store);
+    options.no_sync = !sync;
+    options.no_clobber = !overwrite;
+    if (pysft_inherit(is_file(from) ? from : NULL, path.text, false, &options) == 0)
+        done = run_import(pysft_state_of(module), store, path.text, &options, progress);
+    pysft_path_free(&path);
+    return done;
+}
+
+static PyObject *core_import_verify(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *names[] = { "capsule", "progress", NULL };
+    PyObject *capsule, *progress = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$O:import_verify", names, &capsule,
+                                     &progress))
+        return NULL;
+    const pysft_store *store = store_of(capsule);
+    return store ? run_import(pysft_state_of(module), store, NULL, NULL, progress) : NULL;
+}
+
+static PyMethodDef import_methods[] = {
+    { "open_import", PYSFT_KEYWORDS(core_open_import),
+      "open_import($module, /, path, *, root=None, all=False, skip=False, shared='alias',\n"
+      "            quantised='refuse', sparse='refuse', dequantised='F16', as_=None,\n"
+      "            strip_prefix=None, separator=None, max_output=None, scalars=False)\n--\n\n"
+      "(File, capsule, report as JSON) of a model in another format." },
+    { "recognise", core_recognise, METH_O,
+      "recognise($module, path, /)\n--\n\nName of the format, or None." },
+    { "import_save", PYSFT_KEYWORDS(core_import_save),
+      "import_save($module, /, capsule, output, *, overwrite=False, sync=True,\n"
+      "            progress=None)\n--\n\nWrite what was opened as one safetensors file." },
+    { "import_verify", PYSFT_KEYWORDS(core_import_verify),
+      "import_verify($module, /, capsule, *, progress=None)\n--\n\n"
+      "Compare the records with their checksums." },
+    { NULL, NULL, 0, NULL },
+};
+
+int pysft_import_add(PyObject *module) {
+    return PyModule_AddFunctions(module, import_methods);
+}

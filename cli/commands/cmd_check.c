@@ -58,7 +58,7 @@ static void check_input(cli *c, const cli_input *input) {
     sft_error err = SFT_ERROR_INIT;
     sft_scan *scan = NULL;
     if (input->kind == CLI_INDEX) {
-        if (!cli_check_import(c, input->path)) cli_check_set(c, input);
+        cli_check_set(c, input);
         return;
     }
     if (scan_input(c, input, &scan, &err)) {

@@ -28,13 +28,19 @@ static const hint_row hint_table[] = {
                     "pull again" },
     { SFT_HINT_WEB_PAGE, NULL },
     { SFT_HINT_UNPACK, NULL },
-    { SFT_HINT_CONVERT_CHECKPOINT, NULL },
-    { SFT_HINT_PICKLE, NULL },
-    { SFT_HINT_USE_GGUF, NULL },
-    { SFT_HINT_USE_HDF5, NULL },
+    { SFT_HINT_CONVERT_CHECKPOINT,
+      "libsafetensors.import_model(path, output) makes it safetensors "
+      "and runs nothing of it" },
+    { SFT_HINT_PICKLE,
+      "libsafetensors.import_model(path, output) makes it safetensors if it "
+      "holds arrays; loading it can run code" },
+    { SFT_HINT_USE_GGUF, "libsafetensors.import_model(path, output) makes it safetensors" },
+    { SFT_HINT_USE_HDF5, "libsafetensors.h5.convert(path, output) makes it safetensors" },
     { SFT_HINT_GUNZIP, NULL },
     { SFT_HINT_UNZSTD, NULL },
-    { SFT_HINT_USE_NUMPY, "numpy.load(path) reads it" },
+    { SFT_HINT_USE_NUMPY,
+      "libsafetensors.import_model(path, output) makes it "
+      "safetensors; numpy.load(path) reads it" },
     { SFT_HINT_NAME_INDEX, NULL },
     { SFT_HINT_BUILD_64_BIT, "use a 64-bit Python" },
     { SFT_HINT_READ_NOT_MAP, "mode=\"read\" reads it" },
@@ -93,14 +99,16 @@ static const hint_row hint_table[] = {
     { SFT_HINT_IMPORT_SKIP, "skip=True leaves it out" },
     { SFT_HINT_IMPORT_SHARED, "shared=\"alias\" keeps one name, shared=\"copy\" copies "
                             "the bytes for each" },
-    { SFT_HINT_IMPORT_BRANCH, "branches lists them, root= takes one, all=True takes all" },
+    { SFT_HINT_IMPORT_BRANCH,
+      "report[\"branches\"] of the import lists them, "
+      "root= takes one, all=True takes all" },
     { SFT_HINT_IMPORT_AS, "as_={\"NAME\": \"DTYPE\"} tells it" },
     { SFT_HINT_MAX_OUTPUT, "if that is expected, raise it with max_output=" },
     { SFT_HINT_IMPORT_QUANTISED, "quantised=\"parts\" takes its integers and scales, "
                             "quantised=\"values\" its values" },
     { SFT_HINT_IMPORT_SPARSE, "sparse=\"parts\" takes its indices and values, "
                             "sparse=\"dense\" makes it dense" },
-    { SFT_HINT_IMPORT_WIDER, "dtype=\"BF16\" or dtype=\"F32\" holds it" },
+    { SFT_HINT_IMPORT_WIDER, "dequantised=\"BF16\" or dequantised=\"F32\" holds it" },
 
     { PYSFT_HINT_URL, "a URL is not a path: download the file, or hand over an open one, "
                       "fsspec.open(url).open()" },

@@ -206,6 +206,12 @@ static bool walk_folders(walk *w) {
     return true;
 }
 
+/* A folder that is a model in another format as a whole: a SavedModel. */
+static bool is_folder_model(const walk *w, const char *path) {
+    sft_import_format format;
+    return w->others && sft_import_recognise(path, &format, NULL) == SFT_OK && format;
+}
+
 /* Others count where there is nothing else. */
 static void drop_others(walk *w) {
     bool has_models = false;
@@ -309,6 +315,8 @@ static bool expand_operand(const char *operand, const sft_set_options *options, 
     } else if (os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR) {
         ok = add_folder(w, NULL, operand) && walk_folders(w);
         drop_others(w);
+        if (ok && w->count == 0 && is_folder_model(w, operand))
+            ok = add_found(w, CLI_FILE, operand);
         if (ok && w->count == 0) ok = add_found(w, CLI_EMPTY, operand);
     } else {
         ok = add_found(w, sft_path_is_index(operand) ? CLI_INDEX : CLI_FILE, operand);

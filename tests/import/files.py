@@ -57,6 +57,18 @@ def convert_and_say(ctx, path, *options):
     return read(out)[0], done.stdout + done.stderr
 
 
+def convert_raw(ctx, path, *options):
+    """{name: (shape, bytes)} and metadata of the file that the command makes of it."""
+    convert_and_say(ctx, path, *options)
+    with open(os.path.join(ctx.folder, "out.safetensors"), "rb") as file:
+        raw = file.read()
+    length = struct.unpack("<Q", raw[:8])[0]
+    header = json.loads(raw[8:8 + length])
+    metadata, data = header.pop("__metadata__", {}), raw[8 + length:]
+    return {name: (t["shape"], data[slice(*t["data_offsets"])])
+            for name, t in header.items()}, metadata
+
+
 def refuse(ctx, path, code, *options):
     """It must not be converted, for that reason, and nothing be written; the message."""
     return refuse_as(ctx, path, "refused.safetensors", code, *options)

@@ -192,6 +192,21 @@ def readme():
     sessions.play_all(check)
 
 
+def run_import(folder):
+    path, out = os.path.join(folder, "x.pkl"), os.path.join(folder, "x.safetensors")
+    said = program("example_import", path + ".not", out, status=1)
+    check(said == "", "import: nothing of a missing file", said)
+    path = os.path.join(folder, "m.npy")
+    header = b"{'descr': '>f4', 'fortran_order': True, 'shape': (2, 3), }"
+    header += b" " * (117 - len(header)) + b"\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header
+                   + struct.pack(">6f", *range(6)))
+    expect(program("example_import", path, out), "NumPy array, 1 tensors\n", "import")
+    with open(out, "rb") as file:
+        check(file.read().endswith(struct.pack("<6f", 0, 2, 4, 1, 3, 5)), "import: row-major")
+
+
 def readme_c(text):
     with open(os.path.join(ROOT, "examples", "example_first.c"), encoding="utf-8") as file:
         check(file.read() == text, "README's C block is examples/example_first.c")
@@ -215,9 +230,10 @@ def main():
         run_strided(folder)
         run_edit(folder)
         run_convert(folder)
+        run_import(folder)
     tried = {"example_cow", "example_save", "example_cancel", "example_slice", "example_pipe",
              "example_first", "example_append", "example_strided", "example_edit",
-             "example_convert"}
+             "example_convert", "example_import"}
     for source in sorted(glob.glob(os.path.join(ROOT, "examples", "*.c"))):
         name = os.path.basename(source)[:-2]
         check(name in tried, f"{name} is run here")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compare the library with others, in turns, and print tables.
 
-    compare.py [--only header,memory,hostile,process,bytes,slices,info,hash,convert,gguf,save,
+    compare.py [--only header,memory,hostile,process,bytes,slices,info,hash,convert,gguf,torch,save,
                edit,reshape] [--repeats 9]
                [--data DIR] [--build DIR] [--cpu] [--write [FILE]]
 
@@ -364,7 +364,7 @@ class Bench(Imports, Writing):
 
 
 SECTIONS = ("header", "memory", "hostile", "process", "bytes", "slices", "info", "hash",
-            "convert", "gguf", "save", "edit", "reshape")
+            "convert", "gguf", "torch", "save", "edit", "reshape")
 WRITING = SECTIONS[-3:]
 
 

@@ -1,9 +1,11 @@
-"""The section of compare.py about other formats: gguf."""
+"""The sections of compare.py about other formats: gguf, torch."""
 import os
 import random
 import struct
+import subprocess
+import sys
 
-from contest import Result, cell, compete, few, ratio, table
+from contest import Result, cell, compete, few, ratio, table, take_turns
 
 ELEMENTS = 16 << 20
 # GGUF's number of the type, elements and bytes of a block, where its F16 scales stand, and the
@@ -34,6 +36,22 @@ def write_gguf(path, number, elements, stored, scales):
     os.rename(path + ".new", path)
 
 
+MAKE_TORCH = """
+import sys, torch
+few, many, strided = sys.argv[1:]
+torch.save({"layer.%d.weight" % i: torch.randn(8) for i in range(20000)}, many)
+torch.save({"w%d" % i: torch.randn(4096, 4096).half() for i in range(16)}, few)
+torch.save({"w%d" % i: torch.randn(4096, 4096).half().t() for i in range(16)}, strided)
+"""
+LOAD_TORCH = "import sys, torch\ntorch.load(sys.argv[1], weights_only=True, mmap=True)\n"
+CONVERT_TORCH = """
+import sys, torch
+from safetensors.torch import save_file
+tensors = torch.load(sys.argv[1], weights_only=True, mmap=True)
+save_file({name: t.contiguous() for name, t in tensors.items()}, sys.argv[2], {"format": "pt"})
+"""
+
+
 class Imports:
     """What Bench is given besides its own sections."""
 
@@ -58,3 +76,34 @@ class Imports:
                       "gguf-py ÷ F32"], rows) + (
             "\n16 Mi elements, one thread, warm cache: the file is opened, its blocks are read and "
             "computed. gguf-py: a `GGUFReader` and `dequantize`, which gives F32.\n")
+
+    def torch(self):
+        if subprocess.run([sys.executable, "-c", "import torch"], stderr=subprocess.DEVNULL,
+                          check=False).returncode:
+            return "torch is missing.\n"
+        few_, many, strided = (os.path.join(self.args.data, n + ".pt")
+                               for n in ("few", "many", "strided"))
+        out, copy = (os.path.join(self.args.data, n) for n in ("out.safetensors", "copy"))
+        if not os.path.exists(strided):
+            subprocess.run([sys.executable, "-c", MAKE_TORCH, few_, many, strided], check=True)
+        ours = os.path.join(self.args.build, "safetensors")
+        convert = lambda path: [ours, "convert", path, "-o", out, "--force"]  # noqa: E731
+        script = lambda code, *words: [sys.executable, "-c", code, *words]  # noqa: E731
+        rows = []
+        for title, commands in (
+                ("list 20,000 tensors", {"ours": [ours, "ls", many],
+                                         "torch": script(LOAD_TORCH, many)}),
+                ("convert 537 MB", {"ours": convert(few_),
+                                    "torch": script(CONVERT_TORCH, few_, out),
+                                    "cp": ["sh", "-c", 'cp "$1" "$2" && sync "$2"', "-", few_,
+                                           copy]}),
+                ("convert 537 MB, transposed", {"ours": convert(strided),
+                                                "torch": script(CONVERT_TORCH, strided, out)})):
+            got = take_turns(commands, self.args.repeats)
+            columns = [cell(got[n][i]) if n in got else "–" for n in ("ours", "torch", "cp")
+                       for i in (0, 1)]
+            rows.append([title, *columns, ratio(got["torch"][0], got["ours"][0])])
+        return table(["", "ours, ms", "CPU", "torch, ms", "CPU", "`cp` and `sync`, ms", "CPU",
+                      "torch ÷ ours"], rows) + (
+            "\nWhole processes, warm cache. Ours is synced and compares checksums; torch: "
+            "`torch.load(weights_only=True, mmap=True)`, `contiguous`, `save_file`, not synced.\n")

@@ -219,6 +219,17 @@ typedef enum sft_code {
     SFT_IO_MAP = 406,
     SFT_IO_SHRUNK = 407,
     SFT_IO_NOT_FILE = 408,
+    SFT_REMOTE_NETWORK = 420,
+    SFT_REMOTE_TLS = 421,
+    SFT_REMOTE_STATUS = 422,
+    SFT_REMOTE_DENIED = 423,
+    SFT_REMOTE_BUSY = 424,
+    SFT_REMOTE_RANGE = 425,
+    SFT_REMOTE_CHANGED = 426,
+    SFT_REMOTE_REDIRECT = 427,
+    SFT_REMOTE_OFFLINE = 428,
+    SFT_REMOTE_PRIVATE = 429,
+    SFT_REMOTE_TRANSPORT = 430,
 
     SFT_BAD_ARGUMENT = 500,
     SFT_TENSOR_NOT_FOUND = 501,
@@ -240,6 +251,7 @@ typedef enum sft_code {
     SFT_ROW_SHAPE = 525,
     SFT_ROW_NULL = 526,
     SFT_ROW_KEY = 527,
+    SFT_REMOTE_URL = 530,
 
     SFT_OUT_OF_ORDER = 600,
     SFT_INCOMPLETE = 601,
@@ -334,6 +346,21 @@ typedef enum sft_hint {
     SFT_HINT_IMPORT_QUANTISED = 71,
     SFT_HINT_IMPORT_SPARSE = 72,
     SFT_HINT_IMPORT_WIDER = 73,
+    SFT_HINT_REMOTE_TOKEN = 74,
+    SFT_HINT_REMOTE_BAD_TOKEN = 75,
+    SFT_HINT_REMOTE_GATED = 76,
+    SFT_HINT_REMOTE_CREDENTIALS = 77,
+    SFT_HINT_REMOTE_CLOCK = 78,
+    SFT_HINT_REMOTE_PROXY = 79,
+    SFT_HINT_REMOTE_CA = 80,
+    SFT_HINT_REMOTE_DOWNLOAD = 81,
+    SFT_HINT_REMOTE_AGAIN = 82,
+    SFT_HINT_REMOTE_WAIT = 83,
+    SFT_HINT_REMOTE_OFFLINE = 84,
+    SFT_HINT_REMOTE_CURL = 85,
+    SFT_HINT_REMOTE_PUBLIC = 86,
+    SFT_HINT_REMOTE_NAME = 87,
+    SFT_HINT_REMOTE_SIGNED = 88,
 
     SFT_HINT_PROGRAM = 0x10000 /* from here on a program's own numbers; the library sets none */
 } sft_hint;
@@ -506,6 +533,13 @@ SFT_API SFT_NODISCARD sft_code sft_shape_size(sft_dtype dtype, const uint64_t *s
 
 #define SFT_SIZE_UNKNOWN UINT64_MAX
 
+/* A contiguous run of bytes: of a source, from its first byte, or of a tensor, from its begin.
+ * Never grows. @since 0.1 */
+typedef struct sft_run {
+    uint64_t offset;
+    uint64_t len;
+} sft_run;
+
 /* The functions of a source. Tables of functions begin with their size, as the program that
  * defines them knows it. A member that is NULL or beyond that size is not supported; comments
  * say which are required. A table is static, or outlives every object that uses it. @since 0.2 */
@@ -518,6 +552,10 @@ typedef struct sft_source_vtable {
     sft_code (*read)(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
                         sft_error *err);
     void (*close)(void *ctx); /* called once, by whoever owns the source */
+    /* Bytes [offset, offset + len) of each run will be read soon and once, in this order: a hint
+     * for sources whose reads take long. Several announcements follow one another. May be called
+     * by any thread if read may. @since 0.2 */
+    void (*expect)(void *ctx, const sft_run *runs, size_t count);
 } sft_source_vtable;
 
 /* A source of bytes, passed by value. Never grows; its table does. size is the whole length, or
@@ -537,6 +575,10 @@ typedef struct sft_source {
 SFT_API SFT_NODISCARD sft_code sft_source_read(const sft_source *source, uint64_t offset,
                                                void *into, size_t len, size_t *got,
                                                sft_error *err);
+
+/* Tell a source which bytes will be read soon, in the order of reading. Does nothing if its table
+ * lacks expect. @since 0.2 */
+SFT_API void sft_source_expect(const sft_source *source, const sft_run *runs, size_t count);
 
 /* Close a source, unless it is borrowed, and zero it. A zeroed source is ignored. @since 0.2 */
 SFT_API void sft_source_close(sft_source *source);
@@ -563,6 +605,45 @@ SFT_API SFT_NODISCARD sft_code sft_source_strided(sft_dtype dtype, const uint64_
                                                   const int64_t *strides,
                                                   const sft_allocator *alloc, sft_source *out,
                                                   sft_error *err);
+
+/* ── Files that are not the system's ─────────────────────────────────────── */
+
+/* An entry of a folder. Valid during the call. Members may be appended. @since 0.2 */
+typedef struct sft_listed {
+    const char *name; /* its last part */
+    bool folder;
+    uint64_t bytes;   /* SFT_SIZE_UNKNOWN if it is not told */
+} sft_listed;
+
+/* False ends the listing. @since 0.2 */
+typedef bool (*sft_listed_fn)(void *ctx, const sft_listed *entry);
+
+/* The functions of files that stand elsewhere than in the system's folders: on a server, in an
+ * archive (safetensors_remote.h has those of URLs). See sft_source_vtable for tables. All may be
+ * called by several threads at once. @since 0.2 */
+typedef struct sft_files_vtable {
+    size_t size; /* sizeof(sft_files_vtable) */
+    /* Whether these functions serve this path, rather than the system: told by its first bytes.
+     * Costs nothing. Required. */
+    bool (*claims)(void *ctx, const char *path);
+    /* A source of known size, thread-safe, that the caller closes. beneath: as in
+     * sft_open_options. SFT_NOT_FOUND if there is none. Required. */
+    sft_code (*open)(void *ctx, const char *path, const char *beneath, sft_source *out,
+                     sft_error *err);
+    /* These will be opened next: fetch what opening needs, several at once. Failures are told by
+     * open. */
+    void (*expect)(void *ctx, const char *const *paths, size_t count, const char *beneath);
+    /* What lies directly in a folder, whose path may end in a slash. SFT_NOT_FOUND if there is no
+     * such folder, SFT_IO_NOT_FILE if the path is a file's. */
+    sft_code (*list)(void *ctx, const char *folder, sft_listed_fn each, void *each_ctx,
+                     sft_error *err);
+} sft_files_vtable;
+
+/* Such files. Never grows; its table does. @since 0.2 */
+typedef struct sft_files {
+    void *ctx;
+    const sft_files_vtable *vtable;
+} sft_files;
 
 /* ── Sinks: where bytes go ───────────────────────────────────────────────── */
 
@@ -718,11 +799,14 @@ typedef struct sft_open_options {
                                     a link, and no journal: seconds since 1970, or 0 (sft_open) */
     const char *beneath;         /* NULL, or the folder that the path begins with ("": the current
                                     one), if a file named the rest of the path (sft_open) */
+    const sft_files *files;      /* NULL, or where the paths that it claims are opened: by sft_open,
+                                    sft_scan_open and sft_source_path, and so by sets, labels and
+                                    imports. Must outlive what is opened. @since 0.2 */
 } sft_open_options;
 
 #define SFT_OPEN_OPTIONS_INIT \
     { sizeof(sft_open_options), SFT_LEVEL_DEFAULT, SFT_READ, false, false, 0, 0, 0, 0, NULL, 0, \
-      NULL }
+      NULL, NULL }
 
 /* Open a file and validate its header. On success close *out with sft_close. Tensor data is not
  * read. A file that breaks a rule gives the code of the first rule it breaks.
@@ -762,6 +846,13 @@ SFT_API SFT_NODISCARD sft_code sft_open_memory(const void *bytes, size_t len,
 SFT_API SFT_NODISCARD sft_code sft_open_source(sft_source source,
                                                const sft_open_options *options,
                                                sft_file **out, sft_error *err);
+
+/* A source over the whole file at path, by the alloc, beneath and files of options alone (NULL: the
+ * system's file): any bytes, not only a model's. A pipe is read forward and its size unknown.
+ * Thread-safe if it is not a pipe. Errors as of sft_open, without those of contents. Close it with
+ * sft_source_close. @since 0.2 */
+SFT_API SFT_NODISCARD sft_code sft_source_path(const char *path, const sft_open_options *options,
+                                               sft_source *out, sft_error *err);
 
 /* Close a file. Its views, spans and tensors end with it. @since 0.1 */
 SFT_API void sft_close(sft_file *file);
@@ -941,13 +1032,6 @@ SFT_API uint32_t sft_slice_shape(const sft_slice *slice, uint64_t *out);
 SFT_API SFT_NODISCARD sft_code sft_slice_size(const sft_slice *slice, sft_dtype dtype,
                                               uint64_t *elements, uint64_t *bytes,
                                               sft_error *err);
-
-/* A contiguous run of the tensor's bytes; offset counts from the tensor's begin. Never grows.
- * @since 0.1 */
-typedef struct sft_run {
-    uint64_t offset;
-    uint64_t len;
-} sft_run;
 
 /* An iterator over a slice's bytes, in the order of the result. A plain value without
  * allocation, which may be copied to remember a position. Members are private. Never grows.

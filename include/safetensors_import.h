@@ -101,12 +101,14 @@ typedef struct sft_import_options {
     uint64_t max_output;
     bool scalars;  /* numbers of Python as tensors: F64 and I64, BOOL */
     const sft_allocator *alloc;
+    const sft_files *files; /* as in sft_open_options, also for shards and external data.
+                               @since 0.2 */
 } sft_import_options;
 
 #define SFT_IMPORT_OPTIONS_INIT                                                            \
     { sizeof(sft_import_options), NULL, false, false, SFT_IMPORT_ALIAS,                    \
       SFT_IMPORT_SPECIAL_REFUSE, SFT_IMPORT_SPECIAL_REFUSE, SFT_BOOL, NULL, NULL, NULL,    \
-      NULL, 0, false, NULL }
+      NULL, 0, false, NULL, NULL }
 
 typedef struct sft_import sft_import;
 

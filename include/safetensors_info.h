@@ -84,8 +84,9 @@ typedef struct sft_info_options {
     /* What the set was made of (sft_import_set), which adds `import` to the result; NULL: it is
      * of safetensors files. @since 0.2 */
     const struct sft_import *import;
+    const sft_files *files; /* as in sft_open_options, for files beside the model. @since 0.2 */
 } sft_info_options;
-#define SFT_INFO_OPTIONS_INIT { sizeof(sft_info_options), false, false, 0, NULL, NULL }
+#define SFT_INFO_OPTIONS_INIT { sizeof(sft_info_options), false, false, 0, NULL, NULL, NULL }
 
 /* Collect the facts of a model. path is the model's name, from which the names of files in the
  * same folder follow; NULL for none. folder is its folder, or NULL to list it here. The set must

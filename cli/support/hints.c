@@ -98,6 +98,26 @@ static const hint_row hint_table[] = {
     { SFT_HINT_IMPORT_SPARSE, "--sparse parts takes its indices and values, --sparse "
                             "dense makes it dense" },
     { SFT_HINT_IMPORT_WIDER, "--dtype BF16 or --dtype F32 holds it" },
+    { SFT_HINT_REMOTE_TOKEN,
+      "a private file needs a token in the environment (HF_TOKEN, CIVITAI_API_TOKEN); else the "
+      "name may be misspelt" },
+    { SFT_HINT_REMOTE_BAD_TOKEN, NULL },
+    { SFT_HINT_REMOTE_GATED, NULL },
+    { SFT_HINT_REMOTE_CREDENTIALS,
+      "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_PROFILE and AWS_REGION; "
+      "--no-sign-request reads public objects" },
+    { SFT_HINT_REMOTE_CLOCK, NULL },
+    { SFT_HINT_REMOTE_PROXY, NULL },
+    { SFT_HINT_REMOTE_CA, NULL },
+    { SFT_HINT_REMOTE_DOWNLOAD, "download the file, or read it whole with --whole" },
+    { SFT_HINT_REMOTE_AGAIN, NULL },
+    { SFT_HINT_REMOTE_WAIT, NULL },
+    { SFT_HINT_REMOTE_OFFLINE,
+      "leave out --offline (and HF_HUB_OFFLINE), or download the file first" },
+    { SFT_HINT_REMOTE_CURL, "install libcurl (Debian: apt-get install libcurl4)" },
+    { SFT_HINT_REMOTE_PUBLIC, "leave out --public-only if you trust whoever gave this URL" },
+    { SFT_HINT_REMOTE_NAME, NULL },
+    { SFT_HINT_REMOTE_SIGNED, NULL },
 
     { CLI_HINT_RECURSIVE, "-r looks into its folders too" },
     { CLI_HINT_NEW_FOLDER, "give the path it leads to, or a new folder with -o" },

@@ -97,6 +97,31 @@ static const hint_row hint_table[] = {
     { SFT_HINT_IMPORT_QUANTISED, "take its integers and scales, or its values" },
     { SFT_HINT_IMPORT_SPARSE, "take its indices and values, or make it dense" },
     { SFT_HINT_IMPORT_WIDER, "compute the values in a wider dtype" },
+    { SFT_HINT_REMOTE_TOKEN,
+      "a private file needs a token (HF_TOKEN, CIVITAI_API_TOKEN), and spelling counts" },
+    { SFT_HINT_REMOTE_BAD_TOKEN, "the token is not accepted: renew it, or read without one" },
+    { SFT_HINT_REMOTE_GATED,
+      "accept the model's terms on its page, then use a token of that account" },
+    { SFT_HINT_REMOTE_CREDENTIALS,
+      "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_PROFILE and the region, or read "
+      "without signing" },
+    { SFT_HINT_REMOTE_CLOCK, "this machine's clock differs from the server's: set it" },
+    { SFT_HINT_REMOTE_PROXY,
+      "check the address, the connection and the proxy (https_proxy, no_proxy)" },
+    { SFT_HINT_REMOTE_CA,
+      "if the server is yours, name its certificate authority in CURL_CA_BUNDLE or "
+      "SSL_CERT_FILE" },
+    { SFT_HINT_REMOTE_DOWNLOAD, "download the file, or allow it to be read whole" },
+    { SFT_HINT_REMOTE_AGAIN, "nothing of the two was mixed: run it again" },
+    { SFT_HINT_REMOTE_WAIT,
+      "try again after that time; a token raises the limit of the Hugging Face Hub" },
+    { SFT_HINT_REMOTE_OFFLINE, "allow the network, or download the file first" },
+    { SFT_HINT_REMOTE_CURL, "install libcurl (Debian: libcurl4)" },
+    { SFT_HINT_REMOTE_PUBLIC, "private addresses are refused here on purpose" },
+    { SFT_HINT_REMOTE_NAME,
+      "expected https://HOST/FILE, hf://OWNER/NAME[@REVISION][/FILE], s3://BUCKET/KEY or "
+      "gs://BUCKET/KEY" },
+    { SFT_HINT_REMOTE_SIGNED, "a signed URL ends after some time: get a new one" },
 };
 
 /* As sft_on_wait's: of the process, set before other threads use the library. */

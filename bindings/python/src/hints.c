@@ -109,6 +109,24 @@ static const hint_row hint_table[] = {
     { SFT_HINT_IMPORT_SPARSE, "sparse=\"parts\" takes its indices and values, "
                             "sparse=\"dense\" makes it dense" },
     { SFT_HINT_IMPORT_WIDER, "dequantised=\"BF16\" or dequantised=\"F32\" holds it" },
+    { SFT_HINT_REMOTE_TOKEN, NULL },
+    { SFT_HINT_REMOTE_BAD_TOKEN, NULL },
+    { SFT_HINT_REMOTE_GATED, NULL },
+    { SFT_HINT_REMOTE_CREDENTIALS,
+      "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_PROFILE and AWS_REGION; "
+      "anonymous=True reads public objects" },
+    { SFT_HINT_REMOTE_CLOCK, NULL },
+    { SFT_HINT_REMOTE_PROXY, NULL },
+    { SFT_HINT_REMOTE_CA, NULL },
+    { SFT_HINT_REMOTE_DOWNLOAD, "download the file, or read it whole with whole=True" },
+    { SFT_HINT_REMOTE_AGAIN, NULL },
+    { SFT_HINT_REMOTE_WAIT, NULL },
+    { SFT_HINT_REMOTE_OFFLINE,
+      "allow the network (offline=False, HF_HUB_OFFLINE), or download the file first" },
+    { SFT_HINT_REMOTE_CURL, NULL },
+    { SFT_HINT_REMOTE_PUBLIC, "leave out public_only if you trust whoever gave this URL" },
+    { SFT_HINT_REMOTE_NAME, NULL },
+    { SFT_HINT_REMOTE_SIGNED, NULL },
 
     { PYSFT_HINT_URL, "a URL is not a path: download the file, or hand over an open one, "
                       "fsspec.open(url).open()" },

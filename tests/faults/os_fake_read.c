@@ -153,7 +153,23 @@ int os_unlink_beneath(const char *folder, const char *name) {
 
 bool os_wait_more(uint32_t *ms) {
     *ms += 1;
-    return !os_stop_signal() && (!fake.go_on || fake.go_on(fake.go_on_ctx));
+    return !os_wait_over();
+}
+
+bool os_wait_over(void) {
+    return os_stop_signal() || (fake.go_on && !fake.go_on(fake.go_on_ctx));
+}
+
+/* There is no network. */
+int os_socket_open(int family, int type, int protocol, int *fd) {
+    (void)family, (void)type, (void)protocol;
+    *fd = -1;
+    return EAFNOSUPPORT;
+}
+
+size_t os_socket_address(const void *sockaddr, size_t len, uint8_t out[16]) {
+    (void)sockaddr, (void)len, (void)out;
+    return 0;
 }
 
 int os_path_in(int folder, const char *name, char *out, size_t cap) {
@@ -217,7 +233,7 @@ int os_read(int fd, void *into, size_t len, size_t *got) {
     fake_fd *open = fake_fd_find(fd);
     if (!open) return EBADF;
     if (open->node->kind == OS_DIR) return EISDIR;
-    if (os_stop_signal() || (fake.go_on && !fake.go_on(fake.go_on_ctx))) return EINTR;
+    if (os_wait_over()) return EINTR;
     node_read(open->node, open->at, into, len, got);
     open->at += *got;
     return 0;
@@ -392,6 +408,11 @@ void os_mutex_unlock(os_mutex *mutex) {
 void os_mutex_free(os_mutex *mutex) {
     (void)mutex;
     fake.mutexes--;
+}
+
+void os_once(bool *done, void (*run)(void)) {
+    if (!*done) run();
+    *done = true;
 }
 
 int os_cond_init(os_cond *cond) {

@@ -155,27 +155,26 @@ sft_code sfti_hub_cached_file(const sfti_hub *hub, const sfti_hub_name *name, sf
 
 typedef struct cached_folder {
     sfti_arena *arena;
-    const char *path;
+    const char *snapshot, *path; /* "": all of the snapshot */
     sft_listed *entries;
     size_t count, cap;
 } cached_folder;
 
-/* Broken links are left out: os_list's function, an errno. */
+/* Folders, and files that can be opened: os_list's function, an errno. */
 static int take_entry(void *ctx, const char *name, os_kind kind) {
     cached_folder *folder = ctx;
-    const char *const texts[] = { folder->path, "/", name, NULL };
+    const char *const texts[] = { folder->path, *folder->path ? "/" : "", name, NULL };
     const char *path = sfti_hub_join(folder->arena, texts);
-    os_info info;
-    (void)kind;
-    if (!path) return ENOMEM;
-    if (os_info_path(path, true, &info) || (info.kind != OS_FILE && info.kind != OS_DIR)) return 0;
+    sfti_hub_cached file = { .bytes = SFT_SIZE_UNKNOWN };
+    int error = path ? 0 : ENOMEM;
+    if (!error && kind != OS_DIR) error = find_blob(folder->snapshot, path, folder->arena, &file);
+    if (error) return error == ENOMEM ? error : 0;
     sft_listed *entries = sfti_arena_grow(folder->arena, folder->entries, folder->count, 1,
                                           &folder->cap, sizeof *entries);
     if (!entries) return ENOMEM;
     folder->entries = entries;
-    bool is_folder = info.kind == OS_DIR;
-    entries[folder->count++] = (sft_listed){ path + strlen(path) - strlen(name), is_folder,
-                                             is_folder ? SFT_SIZE_UNKNOWN : info.size };
+    entries[folder->count++] = (sft_listed){ path + strlen(path) - strlen(name), kind == OS_DIR,
+                                             file.bytes };
     return 0;
 }
 
@@ -184,9 +183,9 @@ static int compare_entries(const void *ctx, uint32_t a, uint32_t b) {
     return strcmp(entries[a].name, entries[b].name);
 }
 
-static sft_code tell_folder(cached_folder *folder, sft_listed_fn each, void *each_ctx,
-                            sft_error *err) {
-    int error = os_list(folder->path, take_entry, folder);
+static sft_code tell_folder(cached_folder *folder, const char *path, sft_listed_fn each,
+                            void *each_ctx, sft_error *err) {
+    int error = os_list(path, take_entry, folder);
     if (error == ENOMEM) return sfti_fail_memory(err, CACHE_PATH_MOST);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "list the folder");
     uint32_t *order = sfti_arena_sorted(folder->arena, folder->count, compare_entries,
@@ -199,19 +198,19 @@ static sft_code tell_folder(cached_folder *folder, sft_listed_fn each, void *eac
 
 sft_code sfti_hub_cached_list(const sfti_hub *hub, const sfti_hub_name *name, sfti_arena *arena,
                               sft_listed_fn each, void *each_ctx, sft_error *err) {
-    cached_folder folder = { .arena = arena };
     cached_repo repo;
     int fd;
     sft_code code = find_cached_repo(hub, name, arena, &repo, err);
     if (code) return code;
     if (!is_kind(repo.snapshot, OS_DIR)) return fail_uncached(err, name, no_revision);
     const char *const texts[] = { repo.snapshot, *name->path ? "/" : "", name->path, NULL };
-    folder.path = sfti_hub_join(arena, texts);
-    if (!folder.path) return sfti_fail_memory(err, strlen(repo.snapshot));
-    if (is_kind(folder.path, OS_FILE))
+    const char *path = sfti_hub_join(arena, texts);
+    if (!path) return sfti_fail_memory(err, strlen(repo.snapshot));
+    if (is_kind(path, OS_FILE))
         return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a folder, found a file");
     if (os_open_beneath(repo.snapshot, name->path, OS_BENEATH_FOLDER, &fd))
         return fail_uncached(err, name, "there is no such folder of this revision");
     (void)os_close(fd);
-    return tell_folder(&folder, each, each_ctx, err);
+    cached_folder folder = { .arena = arena, .snapshot = repo.snapshot, .path = name->path };
+    return tell_folder(&folder, path, each, each_ctx, err);
 }

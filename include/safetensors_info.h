@@ -64,9 +64,11 @@ SFT_API bool sft_fact_values(sft_fact fact, bool (*take)(void *ctx, const char *
 /* A folder, listed once for all models in it. @since 0.1 */
 typedef struct sft_info_folder sft_info_folder;
 
-/* List a folder ("." for the current one) without reading any file. Close it with
+/* List a folder ("." for the current one) without reading any file. files: NULL, or as in
+ * sft_open_options; a folder that it claims but cannot list has no entries. Close it with
  * sft_info_folder_close after the last sft_info that uses it. Threads may share it. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_info_folder_open(const char *path, const sft_allocator *alloc,
+SFT_API SFT_NODISCARD sft_code sft_info_folder_open(const char *path, const sft_files *files,
+                                                    const sft_allocator *alloc,
                                                     sft_info_folder **out, sft_error *err);
 SFT_API void sft_info_folder_close(sft_info_folder *folder);
 /* The value of sft_open_options.listed_s for path: when the folder was listed, in seconds since
@@ -89,7 +91,8 @@ typedef struct sft_info_options {
 #define SFT_INFO_OPTIONS_INIT { sizeof(sft_info_options), false, false, 0, NULL, NULL, NULL }
 
 /* Collect the facts of a model. path is the model's name, from which the names of files in the
- * same folder follow; NULL for none. folder is its folder, or NULL to list it here. The set must
+ * same folder follow; NULL for none. folder is its folder, or NULL to list it here, which is not
+ * done for a path that options.files claims: no other file is read then. The set must
  * outlive the info. Files in the folder that cannot be read are reported in `sidecars`, not as
  * an error; the only error is SFT_OUT_OF_MEMORY. Close with sft_info_close. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_info_open(const sft_set *set, const char *path,

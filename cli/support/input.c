@@ -131,7 +131,7 @@ static int visit_other(walk *w, const char *name, os_kind kind) {
     if (!path) return ENOMEM;
     bool is_file = kind_behind(path, kind) == OS_FILE;
     if (is_later_part(text)) return 0;
-    if (!is_file || sft_import_recognise(path, &format, NULL) || !format) {
+    if (!is_file || sft_import_recognise(path, NULL, &format, NULL) || !format) {
         count_passed(w, name);
         return 0;
     }
@@ -209,7 +209,7 @@ static bool walk_folders(walk *w) {
 /* A folder that is a model in another format as a whole: a SavedModel. */
 static bool is_folder_model(const walk *w, const char *path) {
     sft_import_format format;
-    return w->others && sft_import_recognise(path, &format, NULL) == SFT_OK && format;
+    return w->others && sft_import_recognise(path, NULL, &format, NULL) == SFT_OK && format;
 }
 
 /* Others count where there is nothing else. */

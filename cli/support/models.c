@@ -273,7 +273,7 @@ static const sft_info_folder *folder_of_model(cli *c, operand_models *all, const
     name[path.len ? path.len : 1] = 0;
     *f = (listed_folder){ all->folders, path, NULL };
     all->folders = f;
-    if (sft_info_folder_open(name, &c->alloc, &f->folder, NULL)) f->folder = NULL;
+    if (sft_info_folder_open(name, NULL, &c->alloc, &f->folder, NULL)) f->folder = NULL;
     return f->folder;
 }
 

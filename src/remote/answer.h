@@ -8,7 +8,8 @@
 typedef struct sfti_answer {
     int status;
     bool has_range;        /* Content-Range: bytes begin-(end-1)/total */
-    bool bad_range;        /* there is one that makes no sense, or there are two */
+    bool bad_range;        /* there is one without sense, or two of it or of
+                              Content-Length differ */
     uint64_t begin, end;   /* end exclusive */
     uint64_t total;        /* also of "bytes * / total"; SFT_SIZE_UNKNOWN */
     uint64_t length;       /* Content-Length, or SFT_SIZE_UNKNOWN */

@@ -512,5 +512,5 @@ const cli_command cli_dup_command = {
       cli_reading_options, cli_common_options },
     { "there are no duplicates", "there are duplicates",
       "a model could not be read, or a usage error" },
-    1, SIZE_MAX, run_dup,
+    1, SIZE_MAX, run_dup, CLI_URLS_ALL,
 };

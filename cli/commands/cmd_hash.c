@@ -3,6 +3,8 @@
 #include "commands/hash_sums.h"
 #include "os/io.h"
 #include "support/hash.h"
+#include "support/hints.h"
+#include "support/remote.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -348,5 +350,5 @@ const cli_command cli_hash_command = {
     { "every digest was computed, and with -c matches",
       "a digest differs (-c), or a file has none of that kind",
       "a file could not be read or is not a model, or a usage error" },
-    0, SIZE_MAX, run_hash,
+    0, SIZE_MAX, run_hash, CLI_URLS_ALL,
 };

@@ -129,7 +129,13 @@ static bool write_preview(cli *c, const cli_model *model, const char *folder, si
 /* The whole of a file; false, after a complaint, when it cannot be read. */
 static bool read_picture(cli *c, const char *path, sft_buffer *bytes) {
     sft_error err = SFT_ERROR_INIT;
-    int fd, error = cli_open_beside(path, &fd);
+    int fd = -1, error = 0;
+    if (cli_is_remote(c, path)) {
+        if (!cli_remote_read(c, path, PICTURE_MOST, bytes, &err)) return true;
+        cli_complain(c, path, &err);
+        return false;
+    }
+    error = cli_open_beside(path, &fd);
     sft_code code = error ? sfti_io_fail(&err, SFT_IO_OPEN, error, "open")
                           : cli_read_beside(c, fd, SFT_SIZE_UNKNOWN, bytes, &err);
     if (!error) os_close(fd);

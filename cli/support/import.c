@@ -138,7 +138,7 @@ sft_code cli_open_path(cli *c, const char *path, const sft_set_options *options,
     *import = NULL;
     sft_code code = sft_set_open(path, options, out, err);
     if (!code || !may_be_foreign(code) || sft_path_is_index(path)) return code;
-    sft_code told = cli_recognise(c->open.files, path, &format, &other);
+    sft_code told = sft_import_recognise(path, c->open.files, &format, &other);
     if (told == SFT_OUT_OF_MEMORY) { /* it may be one of them all the same */
         *err = other;
         return told;

@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/order.h"
 #include "os/io.h"
+#include "safetensors_import.h"
 #include "safetensors_remote.h"
 #include "support/files.h"
 #include "support/words.h"
@@ -136,7 +137,7 @@ static int visit_other(walk *w, const char *name, os_kind kind) {
     bool remote = sfti_files_claim(w->files, path);
     bool is_file = remote || kind_behind(path, kind) == OS_FILE;
     if (is_later_part(text)) return 0;
-    if (!is_file || (!remote && (sft_import_recognise(path, &format, NULL) || !format))) {
+    if (!is_file || (!remote && (sft_import_recognise(path, NULL, &format, NULL) || !format))) {
         count_passed(w, name);
         return 0;
     }
@@ -184,6 +185,7 @@ static bool is_except(const walk *w, const folder *f) {
 
 #define PIPELINE_FILE "model_index.json"
 #define DATASET_FILE "dataset_manifest.json"
+#define SAVED_MODEL_FILE "saved_model.pb"
 
 static sft_span without_slash(sft_span path) {
     while (path.len > 0 && path.data[path.len - 1] == '/') path.len--;
@@ -248,6 +250,7 @@ static bool keep_entry(void *ctx, const sft_listed *entry) {
     *kept = (remote_entry){ l->first, name, entry->folder };
     l->first = kept;
     l->listed->is_pipeline |= !entry->folder && strcmp(name, PIPELINE_FILE) == 0;
+    l->listed->is_saved_model |= !entry->folder && strcmp(name, SAVED_MODEL_FILE) == 0;
     l->listed->is_dataset |= !entry->folder && strcmp(name, DATASET_FILE) == 0;
     return true;
 }
@@ -259,7 +262,8 @@ static bool walk_remote(walk *w) {
     cli_listed *listed = sfti_arena_take(w->arena, sizeof *listed);
     remote_listing l = { w->arena, NULL, listed, false };
     if (!listed) return false;
-    *listed = (cli_listed){ w->out->listed, without_slash(sft_span_cstr(path)), false, false };
+    *listed = (cli_listed){ w->out->listed, without_slash(sft_span_cstr(path)), false,
+                            false, false };
     sft_code code = sfti_files_list(w->files, path, keep_entry, &l, &err);
     if (l.full || code == SFT_OUT_OF_MEMORY) return false;
     if (code == SFT_IO_NOT_FILE && !w->now->parent) return add_found(w, CLI_FILE, path);
@@ -291,8 +295,9 @@ static bool walk_folders(walk *w) {
 /* A folder that is a model in another format as a whole: a SavedModel. */
 static bool is_folder_model(const walk *w, const char *path) {
     sft_import_format format;
-    return w->others && !sfti_files_claim(w->files, path)
-        && sft_import_recognise(path, &format, NULL) == SFT_OK && format;
+    const cli_listed *listed = listed_folder(w->out, sft_span_cstr(path));
+    if (!w->others || (listed && !listed->is_saved_model)) return false;
+    return sft_import_recognise(path, w->files, &format, NULL) == SFT_OK && format;
 }
 
 /* Others count where there is nothing else. */
@@ -315,21 +320,6 @@ static void drop_others(walk *w) {
 
 static void expect_files(const walk *w, const char *const *paths, size_t count) {
     sfti_files_expect(w->files, paths, count < EXPECTED_MOST ? count : EXPECTED_MOST, NULL);
-}
-
-sft_code cli_recognise(const sft_files *files, const char *path, sft_import_format *out,
-                       sft_error *err) {
-    sft_import_options options = SFT_IMPORT_OPTIONS_INIT;
-    sft_import *import;
-    if (!sfti_files_claim(files, path)) return sft_import_recognise(path, out, err);
-    options.files = files;
-    options.skip = true;
-    *out = SFT_IMPORT_NONE;
-    sft_code code = sft_import_open(path, &options, &import, err);
-    if (code) return code;
-    *out = sft_import_format_of(import);
-    sft_import_close(import);
-    return SFT_OK;
 }
 
 /* Shards of PyTorch models, whose index speaks for them. */
@@ -360,7 +350,8 @@ static bool settle_guesses(walk *w) {
     for (found **at = &w->first; *at;) {
         found *f = *at;
         sft_import_format format;
-        if (f->is_guess && (cli_recognise(w->files, f->input.path, &format, NULL) || !format)) {
+        if (f->is_guess && (sft_import_recognise(f->input.path, w->files, &format, NULL)
+                            || !format)) {
             count_passed(w, cli_name_of(f->input.path).data);
             *at = f->next;
             w->count--;

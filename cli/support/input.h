@@ -3,7 +3,6 @@
 #define CLI_INPUT_H
 
 #include "base/mem.h"
-#include "safetensors_import.h"
 #include "safetensors_set.h"
 
 typedef enum cli_input_kind {
@@ -33,7 +32,7 @@ extern const char *const cli_other_formats[CLI_OTHER_FORMATS];
 typedef struct cli_listed {
     struct cli_listed *next;
     sft_span path; /* without a slash at its end */
-    bool is_pipeline, is_dataset;
+    bool is_pipeline, is_dataset, is_saved_model;
 } cli_listed;
 
 typedef struct cli_inputs {
@@ -82,9 +81,5 @@ bool cli_is_pipeline(const cli_inputs *inputs, sft_span folder, sfti_arena *aren
 bool cli_is_dataset(const cli_inputs *inputs, sft_span folder, sfti_arena *arena);
 /* Whether a remote folder was listed. */
 bool cli_was_listed(const cli_inputs *inputs, sft_span folder);
-
-/* sft_import_recognise, of what files may have, too. */
-sft_code cli_recognise(const sft_files *files, const char *path, sft_import_format *out,
-                       sft_error *err);
 
 #endif

@@ -1,6 +1,5 @@
 #include "support/many.h"
 
-#include "base/json_lex.h"
 #include "os/io.h"
 #include "support/files.h"
 #include "support/hash.h"
@@ -65,13 +64,10 @@ static const char *imported_name(many *m, sft_span name) {
 static bool make_safe(many *m, sft_span *name) {
     const char *query = memchr(name->data, '?', name->len);
     size_t len = query ? (size_t)(query - name->data) : name->len;
-    char *safe = sfti_arena_copy(&m->arena, name->data, len < URL_NAME_MOST ? len : URL_NAME_MOST);
+    char *safe = sfti_arena_take(&m->arena, URL_NAME_MOST + 1);
     if (!safe) return false;
-    for (char *at = safe; *at; at++) {
-        bool plain = sfti_lex_alnum(*at) || strchr("._-+=@%~", *at);
-        if (!plain || (at == safe && *at == '.')) *at = '_';
-    }
-    *name = sft_span_cstr(*safe ? safe : "model");
+    cli_safe_name(len ? (sft_span){ name->data, len } : sft_span_cstr("model"), URL_NAME_MOST, safe);
+    *name = sft_span_cstr(safe);
     return true;
 }
 

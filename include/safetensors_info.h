@@ -87,8 +87,14 @@ typedef struct sft_info_options {
      * of safetensors files. @since 0.2 */
     const struct sft_import *import;
     const sft_files *files; /* as in sft_open_options, for files beside the model. @since 0.2 */
+    bool no_data;           /* no tensor data: no alpha, which then stays unknown. @since 0.2 */
+    /* Digests of this file that somebody else claims, such as the server it is on; they are
+     * recorded with their sources, and outlive the info. @since 0.2 */
+    const struct sft_info_claim *claims;
+    size_t claim_count;
 } sft_info_options;
-#define SFT_INFO_OPTIONS_INIT { sizeof(sft_info_options), false, false, 0, NULL, NULL, NULL }
+#define SFT_INFO_OPTIONS_INIT \
+    { sizeof(sft_info_options), false, false, 0, NULL, NULL, NULL, false, NULL, 0 }
 
 /* Collect the facts of a model. path is the model's name, from which the names of files in the
  * same folder follow; NULL for none. folder is its folder, or NULL to list it here, which is not
@@ -155,8 +161,8 @@ SFT_API size_t sft_info_preview_count(const sft_info *info);
 SFT_API bool sft_info_preview_at(const sft_info *info, size_t i, sft_preview *out);
 
 /* A digest ("sha256", "autov3", …) of this file that a file in its folder states together with a
- * size that matches: lower-case hexadecimal, valid until sft_info_close. False if there is none.
- * @since 0.1 */
+ * size that matches, or that sft_info_options.claims has: lower-case hexadecimal, valid until
+ * sft_info_close. False if there is none. @since 0.1 */
 SFT_API bool sft_info_sized_hash(const sft_info *info, const char *algo, sft_span *value);
 
 /* The media type of an image or video by its first bytes ("image/png", static); NULL if it is

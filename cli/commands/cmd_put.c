@@ -130,5 +130,5 @@ const cli_command cli_put_command = {
       cli_reading_options, cli_common_options, NULL },
     { "the bytes were replaced", "no tensor has this name",
       "FILE could not be read or written, or a usage error" },
-    2, 2, run_put,
+    2, 2, run_put, CLI_URLS_NONE,
 };

@@ -101,6 +101,7 @@ static void collect(sft_info *info, const char *path, const sft_info_folder *fol
     if (!info->code) take_shard(info, folder);
     sfti_info_online(info);
     if (!info->options.header_only && path && !info->code) sfti_info_sidecars(info, folder);
+    sfti_info_claims(info);
     sfti_info_file_name(info);
     if (!info->code) sfti_info_resolve(info);
 }

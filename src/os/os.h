@@ -164,6 +164,7 @@ void os_mutex_free(os_mutex *mutex);
 typedef struct os_cond { uint64_t buffer[8]; } os_cond;
 int os_cond_init(os_cond *cond);
 void os_cond_wait(os_cond *cond, os_mutex *mutex);
+void os_cond_wait_for(os_cond *cond, os_mutex *mutex, uint32_t ms); /* at most */
 void os_cond_wake(os_cond *cond); /* all who wait */
 void os_cond_free(os_cond *cond);
 
@@ -178,6 +179,9 @@ void os_on_wait(bool (*go_on)(void *ctx), void *ctx);
 /* Sleep before one more try: a millisecond at first (*ms 0), 20 at most. False, and at once, when
  * there is to be none. */
 bool os_wait_more(uint32_t *ms);
+/* Whether who waits is to end that: a signal came, or what os_on_wait was given says so, which may
+ * wait for other threads: call it with no mutex held. */
+bool os_wait_over(void);
 /* Die of that signal after cleaning up (default action restored, raised). */
 void os_raise(int signal);
 void os_ignore_broken_pipe(void);

@@ -74,17 +74,17 @@ void os_on_wait(bool (*go_on)(void *ctx), void *ctx) {
     wait_ctx = ctx;
 }
 
-static bool is_wait_over(void) {
+bool os_wait_over(void) {
     return stop_signal_seen || (wait_go_on && !wait_go_on(wait_ctx));
 }
 
 #define TRY_MOST_MS 20
 
 bool os_wait_more(uint32_t *ms) {
-    if (is_wait_over()) return false;
+    if (os_wait_over()) return false;
     *ms = *ms == 0 ? 1 : *ms < TRY_MOST_MS / 2 ? 2 * *ms : TRY_MOST_MS;
     os_sleep_ms(*ms);
-    return !is_wait_over();
+    return !os_wait_over();
 }
 
 /* Sleep until fd is ready. Before a read it also waits for the first writer of a FIFO,
@@ -96,7 +96,7 @@ static int wait_ready(int fd, short events) {
     for (;;) {
         int ready = poll(&wait, 1, WAIT_SLICE_MS);
         if (ready > 0 || (ready < 0 && errno != EINTR)) return 0;
-        if (is_wait_over()) return EINTR;
+        if (os_wait_over()) return EINTR;
     }
 }
 
@@ -117,7 +117,7 @@ int os_read(int fd, void *into, size_t len, size_t *got) {
         }
         error = errno;
         if (error != EAGAIN && error != EINTR) return error;
-        if (error == EINTR && is_wait_over()) return EINTR;
+        if (error == EINTR && os_wait_over()) return EINTR;
     }
 }
 

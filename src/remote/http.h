@@ -30,6 +30,9 @@ typedef struct sfti_fetch {
     const sfti_answer *same; /* what this must be a part of (sfti_answer_same), or NULL */
     bool first;           /* the beginning of a file about which nothing is known: the range may
                              reach past its end, and a server without ranges is good enough */
+    bool (*go_on)(void *ctx); /* asked between bytes, tries and waits: false ends it with
+                                 SFT_CANCELLED. May be NULL */
+    void *go_on_ctx;
 
     /* out */
     size_t got;           /* bytes in `into`; less than asked for only at the end of the file */

@@ -18,7 +18,9 @@ struct sft_remote {
     const char *http_proxy, *https_proxy, *no_proxy, *ca_file; /* or NULL */
     sft_remote_sums sums;
     void *state[SFTI_SCHEME_COUNT];
-    struct sfti_names *names;   /* names.c */
+    const sfti_scheme *schemes[SFTI_SCHEME_COUNT]; /* fixed when opened */
+    struct sfti_named *names;   /* names.c */
+    struct sfti_pool *pool;     /* pool.c: threads that fetch */
     struct sfti_blocks *blocks; /* blocks.c */
     struct sfti_opened *opened; /* opened.c: heads that were fetched ahead, claims */
     sft_files files;
@@ -32,7 +34,11 @@ bool sfti_remote_environment_is(const sft_remote *remote, const char *name);
  * there is none or it cannot be read. */
 sft_span sfti_remote_small_file(sfti_arena *arena, const char *path, size_t most);
 
-/* What a name stands for: the URL with its secrets. Valid until the remote is closed. */
+/* The transport, made when it is first asked for. */
+sft_code sfti_remote_transport(sft_remote *remote, sft_transport *out, sft_error *err);
+
+/* What a name stands for: the URL with its secrets. Valid until the remote is closed; NULL when out
+ * of memory. */
 const char *sfti_remote_url(sft_remote *remote, const char *name);
 
 /* Free with sfti_target_free, also after a failure. */

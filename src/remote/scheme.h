@@ -30,7 +30,9 @@ typedef struct sfti_target {
     uint64_t local_size;
     char sha256[65];   /* of the whole file, claimed; or empty */
     char commit[65];   /* of the repository; or empty */
-    void *own;         /* the scheme's, of the arena */
+    void *own;         /* the scheme's, of the arena. Ranges of one file are fetched by several
+                          threads, each with a copy of the target that shares it: it is written
+                          in resolve only, or with remote->mutex held */
 } sfti_target;
 
 struct sfti_scheme {

@@ -151,9 +151,13 @@ int os_unlink_beneath(const char *folder, const char *name) {
     return error ? error : fake_unlink(full);
 }
 
+bool os_wait_over(void) {
+    return os_stop_signal() || (fake.go_on && !fake.go_on(fake.go_on_ctx));
+}
+
 bool os_wait_more(uint32_t *ms) {
     *ms += 1;
-    return !os_stop_signal() && (!fake.go_on || fake.go_on(fake.go_on_ctx));
+    return !os_wait_over();
 }
 
 int os_path_in(int folder, const char *name, char *out, size_t cap) {
@@ -217,7 +221,7 @@ int os_read(int fd, void *into, size_t len, size_t *got) {
     fake_fd *open = fake_fd_find(fd);
     if (!open) return EBADF;
     if (open->node->kind == OS_DIR) return EISDIR;
-    if (os_stop_signal() || (fake.go_on && !fake.go_on(fake.go_on_ctx))) return EINTR;
+    if (os_wait_over()) return EINTR;
     node_read(open->node, open->at, into, len, got);
     open->at += *got;
     return 0;
@@ -406,6 +410,13 @@ void os_cond_wait(os_cond *cond, os_mutex *mutex) {
     (void)cond;
     (void)mutex;
     abort();
+}
+
+/* It ends at once, as if the time were over. */
+void os_cond_wait_for(os_cond *cond, os_mutex *mutex, uint32_t ms) {
+    (void)cond;
+    (void)mutex;
+    (void)ms;
 }
 
 void os_cond_wake(os_cond *cond) {

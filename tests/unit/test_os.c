@@ -570,6 +570,37 @@ static void test_condition(void **state) {
     assert_int_equal(p.turns, 1000);
 }
 
+/* A wait that nobody ends takes its time, and no more than that. */
+static void test_condition_time(void **state) {
+    os_mutex mutex;
+    os_cond cond;
+    (void)state;
+    assert_int_equal(os_mutex_init(&mutex), 0);
+    assert_int_equal(os_cond_init(&cond), 0);
+    os_mutex_lock(&mutex);
+    uint64_t begin = os_now_ns();
+    os_cond_wait_for(&cond, &mutex, 30);
+    uint64_t took = os_now_ns() - begin;
+    os_mutex_unlock(&mutex);
+    assert_in_range(took, 20000000, UINT64_C(5000000000));
+    os_cond_free(&cond);
+    os_mutex_free(&mutex);
+}
+
+static bool never_go_on(void *ctx) {
+    (void)ctx;
+    return false;
+}
+
+static void test_wait_over(void **state) {
+    (void)state;
+    assert_false(os_wait_over());
+    os_on_wait(never_go_on, NULL);
+    assert_true(os_wait_over());
+    os_on_wait(NULL, NULL);
+    assert_false(os_wait_over());
+}
+
 /* ── What stands on it (os/io.h) ── */
 
 static void test_all(void **state) {
@@ -667,6 +698,7 @@ int main(void) {
         IN_DIR(test_list), IN_DIR(test_write), IN_DIR(test_unnamed), IN_DIR(test_rename),
         IN_DIR(test_real_path), cmocka_unit_test(test_rest), cmocka_unit_test(test_resize),
         cmocka_unit_test(test_threads), cmocka_unit_test(test_condition),
+        cmocka_unit_test(test_condition_time), cmocka_unit_test(test_wait_over),
         IN_DIR(test_all), cmocka_unit_test(test_told),
         cmocka_unit_test(test_signals),
         cmocka_unit_test(test_broken_pipe), IN_DIR(test_closed),

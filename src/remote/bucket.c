@@ -61,13 +61,14 @@ bool sfti_object_is_folder(const char *name) {
 
 /* ── URLs ── */
 
+static bool is_label_char(char c) {
+    return (c >= 'a' && c <= 'z') || sfti_is_digit(c) || c == '-';
+}
+
 /* Whether a bucket can be a label of a host that a certificate for "*.host" covers. */
 static bool is_label(sft_span bucket) {
     bool plain = bucket.len <= 63;
-    for (size_t i = 0; i < bucket.len; i++) {
-        char c = bucket.data[i];
-        plain &= (c >= 'a' && c <= 'z') || sfti_is_digit(c) || c == '-';
-    }
+    for (size_t i = 0; i < bucket.len; i++) plain &= is_label_char(bucket.data[i]);
     return plain && *bucket.data != '-' && bucket.data[bucket.len - 1] != '-';
 }
 
@@ -133,8 +134,7 @@ static bool place_object(sfti_target *target) {
 static bool is_region(const char *text) {
     size_t len = 0;
     for (; text[len]; len++)
-        if (!sfti_is_digit(text[len]) && text[len] != '-' && !(text[len] >= 'a' && text[len] <= 'z'))
-            return false;
+        if (!is_label_char(text[len])) return false;
     return len > 0 && len < 40;
 }
 

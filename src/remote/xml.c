@@ -187,7 +187,8 @@ static bool xml_decode(sfti_xml *xml, char *out, size_t *len) {
             continue;
         }
         size_t end = sfti_text_find(rest, ';');
-        size_t put = end < ENTITY_MOST ? entity_text((sft_span){ rest.data, end }, out + *len) : 0;
+        bool ends = end < rest.len && end < ENTITY_MOST;
+        size_t put = ends ? entity_text((sft_span){ rest.data, end }, out + *len) : 0;
         if (put == 0) {
             xml_fail(xml, rest.data, "one of XML's own entities");
             return false;

@@ -18,7 +18,8 @@ static bool split(char *line, char *fields[FIELDS]) {
 
 static const char *header(const sfti_headers *headers, const char *name) {
     for (size_t i = 0; i < headers->count; i++)
-        if (sft_span_equal(headers->at[i].key, sft_span_cstr(name))) return headers->at[i].value.data;
+        if (sft_span_equal(headers->at[i].key, sft_span_cstr(name)))
+            return headers->at[i].value.data;
     return "-";
 }
 

@@ -46,14 +46,14 @@ static sft_span without_slashes(sft_span text) {
 static size_t undo_percent(sft_span text, char *out) {
     size_t len = 0;
     for (size_t i = 0; i < text.len; i++) {
-        int high = -1, low = -1;
-        if (text.data[i] == '%' && text.len - i > 2) {
-            high = sfti_hex_digit(text.data[i + 1]);
-            low = sfti_hex_digit(text.data[i + 2]);
+        char c = text.data[i];
+        bool escape = c == '%' && text.len - i > 2 && sfti_hex_digit(text.data[i + 1]) >= 0 &&
+                      sfti_hex_digit(text.data[i + 2]) >= 0;
+        if (escape) {
+            c = (char)(sfti_hex_digit(text.data[i + 1]) * 16 + sfti_hex_digit(text.data[i + 2]));
+            i += 2;
         }
-        bool escape = high >= 0 && low >= 0;
-        out[len++] = escape ? (char)(high << 4 | low) : text.data[i];
-        if (escape) i += 2;
+        out[len++] = c;
     }
     return len;
 }

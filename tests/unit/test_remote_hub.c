@@ -714,7 +714,8 @@ static void plant_listing(sft_remote *remote, const char *commit) {
     };
     const sfti_hub_name name = { SFTI_HUB_MODEL, "o/n", "main", "" };
     sfti_hub_listing listing = { .arena = { .alloc = remote->alloc }, .count = COUNT(entries) };
-    listing.entries = sfti_arena_copy(&listing.arena, entries, sizeof entries);
+    listing.entries = sfti_arena_take(&listing.arena, sizeof entries);
+    memcpy(listing.entries, entries, sizeof entries);
     (void)snprintf(listing.commit, sizeof listing.commit, "%s", commit);
     sfti_hub_repo *repo = sfti_hub_repo_of(remote, &name);
     sfti_hub_pin(remote, repo, HUB_COMMIT);

@@ -139,12 +139,35 @@ static const char *tag_digest(const char *tag) {
     return sfti_hub_is_hex(tag, 64) ? tag : NULL;
 }
 
+/* Whether the cache has the very file that an answer speaks of. Texts are copied to the remote. */
+static bool take_learnt(sfti_target *target, const hub_target *own, const sfti_answer *answer) {
+    sft_remote *remote = target->remote;
+    const sfti_hub *hub = sfti_hub_of(remote);
+    const char *digest = tag_digest(answer->linked_etag);
+    sfti_arena scratch = { .alloc = remote->alloc };
+    sfti_hub_cached cached;
+    bool found = sfti_hub_cached_at(hub, &own->name, answer->commit, &scratch, &cached);
+    bool size = answer->linked_size == SFT_SIZE_UNKNOWN || answer->linked_size == cached.bytes;
+    bool same = size && (!digest || !cached.sha256[0] || strcmp(digest, cached.sha256) == 0);
+    const char *path = NULL;
+    if (found && same) {
+        os_mutex_lock(&remote->mutex);
+        path = sfti_arena_copy(&remote->arena, cached.path, strlen(cached.path));
+        os_mutex_unlock(&remote->mutex);
+    }
+    sfti_arena_free(&scratch);
+    cached.path = path;
+    if (path) take_cached(target, &cached);
+    return path != NULL;
+}
+
+/* In the first answer with a commit the cache is looked at: a file that is being read is not
+ * exchanged for another one. */
 static bool hub_learn(sfti_target *target, const char *url, const sfti_answer *answer) {
     sft_remote *remote = target->remote;
     hub_target *own = target->own;
-    const sfti_hub *hub = sfti_hub_of(remote);
-    sfti_hub_cached cached = { .path = NULL };
-    if (own->listing || answer->status >= 400 || !sfti_hub_is_origin(hub, url)) return false;
+    if (own->listing || answer->status >= 400) return false;
+    if (!sfti_hub_is_origin(sfti_hub_of(remote), url)) return false;
     const char *digest = tag_digest(answer->linked_etag);
     if (digest) memcpy(target->sha256, digest, sizeof target->sha256);
     if (!sfti_hub_is_commit(answer->commit)) return false;
@@ -153,14 +176,8 @@ static bool hub_learn(sfti_target *target, const char *url, const sfti_answer *a
     bool first = !own->learnt;
     own->learnt = true;
     learn_commit(target, own, answer->commit);
-    if (first)
-        (void)sfti_hub_cached_at(hub, &own->name, answer->commit, &remote->arena, &cached);
     os_mutex_unlock(&remote->mutex);
-    bool size = answer->linked_size == SFT_SIZE_UNKNOWN || answer->linked_size == cached.bytes;
-    bool same = size && (!digest || !cached.sha256[0] || strcmp(digest, cached.sha256) == 0);
-    if (!cached.path || !same) return false;
-    take_cached(target, &cached);
-    return true;
+    return first && take_learnt(target, own, answer);
 }
 
 /* ── Failures ── */

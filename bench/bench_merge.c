@@ -52,7 +52,9 @@ static void shard_name(char out[160], const char *folder, unsigned shard) {
     (void)snprintf(out, 160, "%s/part-%05u-0000-" UUID ".safetensors", folder, shard, shard);
 }
 
-static const sft_source_vtable zeros_source_vtable = { sizeof(sft_source_vtable), zeros, NULL };
+static const sft_source_vtable zeros_source_vtable = {
+    sizeof(sft_source_vtable), zeros, NULL, NULL
+};
 
 /* Keys of all shards lie among one another: a number times something odd, modulo 2^32. */
 static void write_shard(const sft_storage *storage, const char *folder, unsigned shard,

@@ -4,6 +4,7 @@
 #include "support/hints.h"
 #include "support/http.h"
 #include "support/manual.h"
+#include "support/remote.h"
 
 #include <errno.h>
 #include <string.h>
@@ -83,6 +84,10 @@ static void run_command(cli *c, const cli_command *command, int argc, char **arg
     c->open.legacy = c->set.legacy != 0;
     c->open.alloc = &c->alloc;
     c->edit_open = c->open;
+    if (cli_remote_operands(c, argv, count, &err)) {
+        cli_fail_usage(c, &err);
+        return;
+    }
     command->run(c, argv, count);
     cli_results_end(c);
 }
@@ -169,5 +174,6 @@ int sft_cli_main(int argc, char **argv) {
     cli_out_begin(&c.out, 1);
     cli_out_begin(&c.err, 2);
     dispatch(&c, argc, argv);
+    cli_remote_close(&c);
     return finish_output(&c);
 }

@@ -113,9 +113,10 @@ typedef struct sft_import_options {
 typedef struct sft_import sft_import;
 
 /* Tell what the file or folder at path is. SFT_OK and SFT_IMPORT_NONE if it is none of these.
- * Reads at most 64 KiB and, of a zip, its directory. @since 0.2 */
-SFT_API SFT_NODISCARD sft_code sft_import_recognise(const char *path, sft_import_format *out,
-                                                    sft_error *err);
+ * files: NULL, or as in sft_open_options. Reads at most 64 KiB and, of a zip, its directory.
+ * @since 0.2 */
+SFT_API SFT_NODISCARD sft_code sft_import_recognise(const char *path, const sft_files *files,
+                                                    sft_import_format *out, sft_error *err);
 
 /* Read the table of contents of a file, or of a folder that holds one model (a SavedModel, an
  * index of PyTorch shards). Other files that it names (ONNX's external data, shards) are opened

@@ -64,9 +64,11 @@ SFT_API bool sft_fact_values(sft_fact fact, bool (*take)(void *ctx, const char *
 /* A folder, listed once for all models in it. @since 0.1 */
 typedef struct sft_info_folder sft_info_folder;
 
-/* List a folder ("." for the current one) without reading any file. Close it with
+/* List a folder ("." for the current one) without reading any file. files: NULL, or as in
+ * sft_open_options; a folder that it claims but cannot list has no entries. Close it with
  * sft_info_folder_close after the last sft_info that uses it. Threads may share it. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_info_folder_open(const char *path, const sft_allocator *alloc,
+SFT_API SFT_NODISCARD sft_code sft_info_folder_open(const char *path, const sft_files *files,
+                                                    const sft_allocator *alloc,
                                                     sft_info_folder **out, sft_error *err);
 SFT_API void sft_info_folder_close(sft_info_folder *folder);
 /* The value of sft_open_options.listed_s for path: when the folder was listed, in seconds since
@@ -85,11 +87,18 @@ typedef struct sft_info_options {
      * of safetensors files. @since 0.2 */
     const struct sft_import *import;
     const sft_files *files; /* as in sft_open_options, for files beside the model. @since 0.2 */
+    bool no_data;           /* no tensor data: no alpha, which then stays unknown. @since 0.2 */
+    /* Digests of this file that somebody else claims, such as the server it is on; they are
+     * recorded with their sources, and outlive the info. @since 0.2 */
+    const struct sft_info_claim *claims;
+    size_t claim_count;
 } sft_info_options;
-#define SFT_INFO_OPTIONS_INIT { sizeof(sft_info_options), false, false, 0, NULL, NULL, NULL }
+#define SFT_INFO_OPTIONS_INIT \
+    { sizeof(sft_info_options), false, false, 0, NULL, NULL, NULL, false, NULL, 0 }
 
 /* Collect the facts of a model. path is the model's name, from which the names of files in the
- * same folder follow; NULL for none. folder is its folder, or NULL to list it here. The set must
+ * same folder follow; NULL for none. folder is its folder, or NULL to list it here, which is not
+ * done for a path that options.files claims: no other file is read then. The set must
  * outlive the info. Files in the folder that cannot be read are reported in `sidecars`, not as
  * an error; the only error is SFT_OUT_OF_MEMORY. Close with sft_info_close. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_info_open(const sft_set *set, const char *path,
@@ -152,8 +161,8 @@ SFT_API size_t sft_info_preview_count(const sft_info *info);
 SFT_API bool sft_info_preview_at(const sft_info *info, size_t i, sft_preview *out);
 
 /* A digest ("sha256", "autov3", …) of this file that a file in its folder states together with a
- * size that matches: lower-case hexadecimal, valid until sft_info_close. False if there is none.
- * @since 0.1 */
+ * size that matches, or that sft_info_options.claims has: lower-case hexadecimal, valid until
+ * sft_info_close. False if there is none. @since 0.1 */
 SFT_API bool sft_info_sized_hash(const sft_info *info, const char *algo, sft_span *value);
 
 /* The media type of an image or video by its first bytes ("image/png", static); NULL if it is

@@ -67,7 +67,9 @@ bool cli_check_import(cli *c, const char *path) {
     sft_import_format format;
     sft_import_options options = SFT_IMPORT_OPTIONS_INIT;
     options.alloc = &c->alloc;
-    if (sft_import_recognise(path, &format, NULL) || format == SFT_IMPORT_NONE) return false;
+    options.files = c->open.files;
+    if (sft_import_recognise(path, c->open.files, &format, NULL) || format == SFT_IMPORT_NONE)
+        return false;
     sft_code code = sft_import_open(path, &options, &check.import, &check.err);
     if (!code && c->set.deep) code = verify_records(&check);
     show_import(&check, !code);

@@ -149,5 +149,5 @@ const cli_command cli_add_command = {
       cli_common_options, NULL },
     { "the tensors were added", NULL,
       "FILE or an array could not be read, the result could not be written, or a usage error" },
-    2, SIZE_MAX, run_add,
+    2, SIZE_MAX, run_add, CLI_URLS_COPY_FIRST,
 };

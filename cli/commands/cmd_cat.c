@@ -298,5 +298,5 @@ const cli_command cli_cat_command = {
     { cat_options, cli_reading_options, cli_common_options, NULL },
     { "the values were written", "no tensor has this name",
       "the model could not be read, or a usage error" },
-    2, 2, run_cat,
+    2, 2, run_cat, CLI_URLS_FIRST,
 };

@@ -120,5 +120,5 @@ const cli_command cli_check_command = {
       cli_common_options },
     { "every model is valid", "a model is not valid, or --deep found NaN or infinities",
       "a model could not be read, or a usage error" },
-    1, SIZE_MAX, run_check,
+    1, SIZE_MAX, run_check, CLI_URLS_ALL,
 };

@@ -521,5 +521,5 @@ const cli_command cli_convert_command = {
       "safetensors does not; nothing was written",
       "IN could not be read, a value does not fit DTYPE, OUT could not be written, or a usage "
       "error" },
-    1, SIZE_MAX, run_convert,
+    1, SIZE_MAX, run_convert, CLI_URLS_COPY,
 };

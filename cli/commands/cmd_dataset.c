@@ -297,5 +297,5 @@ const cli_command cli_dataset_command = {
     { "done; verify: the dataset is intact",
       "verify found something wrong, or --match found nothing",
       "a dataset could not be read or written, or a usage error" },
-    1, SIZE_MAX, run_dataset,
+    1, SIZE_MAX, run_dataset, CLI_URLS_NONE,
 };

@@ -290,5 +290,5 @@ const cli_command cli_diff_command = {
       cli_common_options, NULL },
     { "nothing differs (beyond the tolerance)", "something differs",
       "a model could not be read, or a usage error" },
-    2, 2, run_diff,
+    2, 2, run_diff, CLI_URLS_ALL,
 };

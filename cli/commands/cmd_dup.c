@@ -7,6 +7,7 @@
 #include "support/fit.h"
 #include "support/hash.h"
 #include "support/import.h"
+#include "support/remote.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -436,11 +437,14 @@ static int compare_places(const void *ctx, uint32_t a, uint32_t b) {
 }
 
 /* The same file by another name wastes nothing: it is passed over. */
-static void mark_again(dup_place *places, uint32_t *order, const cli_input_list *inputs) {
+static void mark_again(const dup_run *run, dup_place *places, uint32_t *order,
+                       const cli_input_list *inputs) {
     os_info info;
     for (size_t i = 0; i < inputs->count; i++) {
-        int error = os_info_path(inputs->items[i]->path, true, &info);
-        if (error) places[i].error = error;
+        bool remote = cli_is_remote(run->c, inputs->items[i]->path);
+        int error = remote ? 0 : os_info_path(inputs->items[i]->path, true, &info);
+        if (remote) places[i] = (dup_place){ UINT64_MAX, i, 0, false };
+        else if (error) places[i].error = error;
         else places[i] = (dup_place){ info.device, info.inode, 0, false };
         order[i] = (uint32_t)i;
     }
@@ -470,7 +474,7 @@ static bool look_at_all(dup_run *run, const cli_input_list *inputs) {
     run->models = dup_take(run, inputs->count, sizeof *run->models);
     run->order = dup_take(run, 2 * inputs->count, sizeof *run->order);
     if (!places || !run->models || !run->order || inputs->count > UINT32_MAX / 4) return false;
-    mark_again(places, run->order, inputs);
+    mark_again(run, places, run->order, inputs);
     for (size_t i = 0; i < inputs->count && !cli_is_over(run->c); i++)
         if (!places[i].again) look_at_input(run, inputs->items[i], places[i].error);
     return !cli_is_over(run->c);
@@ -512,5 +516,5 @@ const cli_command cli_dup_command = {
       cli_reading_options, cli_common_options },
     { "there are no duplicates", "there are duplicates",
       "a model could not be read, or a usage error" },
-    1, SIZE_MAX, run_dup,
+    1, SIZE_MAX, run_dup, CLI_URLS_ALL,
 };

@@ -9,6 +9,7 @@
 #include "support/group.h"
 #include "support/models.h"
 #include "support/nodes.h"
+#include "support/remote.h"
 #include "support/titles.h"
 #include "support/where.h"
 #include "support/words.h"
@@ -240,7 +241,8 @@ static bool is_hex_word(sft_span word) {
 static bool takes_word(const cli *c, const char *operand) {
     os_info info;
     return (c->set.where.count == 0 && !c->set.fits)
-        || (strcmp(operand, "-") != 0 && os_info_path(operand, true, &info) != 0);
+        || (strcmp(operand, "-") != 0 && !cli_is_url(operand)
+            && os_info_path(operand, true, &info) != 0);
 }
 
 static sft_code read_find(find_run *run, char **operands, size_t count, sft_error *err) {
@@ -300,10 +302,16 @@ static void run_find(cli *c, char **operands, size_t count) {
     size_t first = run.word.data != NULL;
     run.paths = operands + first;
     run.path_count = count - first;
+    char *with = (char *)(uintptr_t)c->set.fits;
+    sft_code code = cli_remote_take(c, run.paths, run.path_count, &err);
+    if (!code && with) code = cli_remote_take(c, &with, 1, &err);
+    if (code) {
+        cli_fail_usage(c, &err);
+        return;
+    }
     if (run.is_hex && c->set.compute) run.digests.wanted = wanted_digests;
     run.digests.answer = take_digests;
     run.digests.ctx = &run;
-    char *with = (char *)c->set.fits;
     if (with) cli_each_model(c, &with, 1, &run.models, NULL, each_fits, &run);
     else find_all(&run);
     if (run.found == 0) cli_status(c, CLI_NO);
@@ -362,5 +370,5 @@ const cli_command cli_find_command = {
     { find_options, cli_hash_run_options, cli_input_options, cli_json_options, cli_reading_options,
       cli_common_options },
     { "a model was found", "no model was found", "a model could not be read, or a usage error" },
-    1, SIZE_MAX, run_find,
+    1, SIZE_MAX, run_find, CLI_URLS_OWN,
 };

@@ -1,8 +1,10 @@
 /* hash: compute digests of models, and compare them with a list. */
 #include "commands/commands.h"
+#include "commands/hash_claims.h"
 #include "commands/hash_sums.h"
 #include "os/io.h"
 #include "support/hash.h"
+#include "support/remote.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -122,12 +124,18 @@ static void hash_stdin(hash_run *run) {
 
 /* ── Files ── */
 
+/* Whether it is shown what a server claims, and nothing is read. */
+static bool is_claimed(const hash_run *run, const cli_input *input) {
+    return cli_input_is_path(input) && !run->c->set.read && cli_is_remote(run->c, input->path);
+}
+
 /* The inputs from *at on that are files, up to one that is not. */
 static void hash_files(hash_run *run, const cli_input_list *inputs, sft_hash_request *asks,
                        size_t *at) {
     sft_error err = SFT_ERROR_INIT;
     size_t count = 0;
-    for (; *at < inputs->count && cli_input_is_path(inputs->items[*at]); ++*at)
+    for (; *at < inputs->count && cli_input_is_path(inputs->items[*at])
+           && !is_claimed(run, inputs->items[*at]); ++*at)
         asks[count++] = (sft_hash_request){ inputs->items[*at]->path, run->algos };
     if (sft_hash_paths(asks, count, &run->hashing.options, each_file, run, &run->hashing.job,
                        &err))
@@ -144,10 +152,12 @@ static void hash_inputs(hash_run *run, cli_input_list *inputs) {
     }
     for (size_t i = 0; i < inputs->count && !cli_is_over(run->c);) {
         const cli_input *input = inputs->items[i];
-        if (cli_input_is_path(input)) hash_files(run, inputs, asks, &i);
+        bool claimed = is_claimed(run, input), files = cli_input_is_path(input) && !claimed;
+        if (files) hash_files(run, inputs, asks, &i);
+        else if (claimed) cli_hash_claims(run->c, input, run->algos, run->is_all);
         else if (input->kind == CLI_STDIN) hash_stdin(run);
         else cli_report_input(run->c, input);
-        if (!cli_input_is_path(input)) i++;
+        if (!files) i++;
     }
 }
 
@@ -315,6 +325,8 @@ static const cli_option hash_options[] = {
       "with -c: no line for what matches" },
     { 0, "status", NULL, CLI_FLAG, 1, offsetof(cli_settings, status_only),
       "with -c: print no line for any digest, only set the exit status" },
+    { 0, "read", NULL, CLI_FLAG, 1, offsetof(cli_settings, read),
+      "of URLs: read the whole file and compute, rather than show what the server claims" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
@@ -338,6 +350,8 @@ const cli_command cli_hash_command = {
     "their order or the number of files.\n"
     "For a model with an index, content covers the whole model and the other digests are those "
     "of its files. - is standard input.\n"
+    "Of a URL the digests are shown that the server claims, sha256 and autov2, and no data is read; "
+    "--read reads the whole file and computes.\n"
     "With -c, the lines of a file are compared; a bare HEX of 64, 12 or 10 digits is sha256, "
     "autov3 or autov2, any other is of the kind that --algo names. Unreadable lines are reported "
     "and change "
@@ -348,5 +362,5 @@ const cli_command cli_hash_command = {
     { "every digest was computed, and with -c matches",
       "a digest differs (-c), or a file has none of that kind",
       "a file could not be read or is not a model, or a usage error" },
-    0, SIZE_MAX, run_hash,
+    0, SIZE_MAX, run_hash, CLI_URLS_ALL,
 };

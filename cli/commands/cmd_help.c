@@ -47,5 +47,5 @@ const cli_command cli_help_command = {
     help_examples,
     { cli_common_options, help_options, NULL },
     { "the text was printed", NULL, "there is no such command" },
-    0, 1, run_help,
+    0, 1, run_help, CLI_URLS_OWN,
 };

@@ -10,6 +10,7 @@
 #include "support/cli.h"
 #include "support/fields.h"
 #include "support/nodes.h"
+#include "support/remote.h"
 #include "support/where.h"
 #include "support/words.h"
 
@@ -43,6 +44,7 @@ static bool only_counts(const cli *c) { return c->set.dry_run && c->set.online; 
 static void show_json(info_run *run, cli_model *model, const sft_node *root) {
     cli *c = run->c;
     (void)cli_result_begin(c);
+    c->in_result = run->fields.count == 0; /* only what was asked for */
     if (run->fields.count == 0) cli_print_model_json(c, model);
     else run->known += cli_fields_json(c, root, &run->fields);
     cli_result_end(c, model->path, SFT_OK, NULL);
@@ -263,6 +265,10 @@ static sft_code read_digest_options(info_run *run, char **operands, size_t count
         if (strcmp(operands[i], "-") == 0)
             code = cli_usage_error(err, "expected files for --hash, --verify, --online and "
                                    "--save-as, found standard input");
+    for (size_t i = 0; !code && (c->set.save || c->set.save_as) && i < count; i++)
+        if (cli_is_remote(c, operands[i]))
+            code = cli_usage_error(err, "expected files for --save and --save-as, which write "
+                                   "beside the model, found a URL");
     if (!digests) return code;
     run->digests.wanted = wanted_digests;
     run->digests.answer = take_digests;
@@ -479,5 +485,5 @@ const cli_command cli_info_command = {
       "version, was deleted or has other permissions",
       "a model could not be read, a sidecar exists or could not be written, the server did not "
       "answer, or a usage error" },
-    0, SIZE_MAX, run_info,
+    0, SIZE_MAX, run_info, CLI_URLS_ALL,
 };

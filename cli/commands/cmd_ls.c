@@ -401,5 +401,5 @@ const cli_command cli_ls_command = {
       cli_common_options },
     { "every model was read", "--match and --dtype found no tensor",
       "a model could not be read, or a usage error" },
-    1, SIZE_MAX, run_ls,
+    1, SIZE_MAX, run_ls, CLI_URLS_ALL,
 };

@@ -84,5 +84,5 @@ const cli_command cli_merge_command = {
       cli_common_options, NULL },
     { "OUT was written", NULL,
       "an input could not be read, OUT could not be written, or a usage error" },
-    1, SIZE_MAX, run_merge,
+    1, SIZE_MAX, run_merge, CLI_URLS_COPY,
 };

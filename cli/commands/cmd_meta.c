@@ -9,8 +9,10 @@
 #include "support/hints.h"
 #include "support/many.h"
 #include "support/output.h"
+#include "support/remote.h"
 #include "support/words.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ── Changing ── */
@@ -212,7 +214,7 @@ static void change_one(cli *c, const char *operand, void *ctx) {
     sft_error err = SFT_ERROR_INIT;
     meta_change *change = ctx;
     const char *path;
-    if (cli_output_is_stream(c)) {
+    if (cli_output_is_stream(c) || cli_is_remote(c, operand)) {
         meta_request ask = { change->pairs, change->count, change->is_scrub, change->is_rm };
         meta_stream(c, operand, &ask);
         return;
@@ -315,7 +317,7 @@ static size_t count_models(char **operands, size_t count) {
     for (; i < count; i++) {
         sft_span word = sft_span_cstr(operands[i]);
         bool named = cli_ends_with(word, ".safetensors") || cli_ends_with(word, ".sft")
-                  || sft_path_is_index(operands[i]);
+                  || sft_path_is_index(operands[i]) || sft_remote_is_url(operands[i]);
         if (!named && (os_info_path(operands[i], true, &info) || info.kind != OS_DIR)) break;
     }
     return i;
@@ -404,14 +406,15 @@ static const struct meta_verb {
     const char *name, *operands;
     size_t least, most;
     void (*run)(cli *c, char **operands, size_t count);
+    cli_urls urls;
 } meta_verbs[] = {
-    { "list", "PATH...", 1, SIZE_MAX, meta_list },
-    { "get", "FILE KEY...", 2, SIZE_MAX, meta_get },
-    { "header", "PATH...", 1, SIZE_MAX, meta_header },
-    { "set", "FILE... KEY VALUE...", 1, SIZE_MAX, meta_set },
-    { "rm", "FILE... KEY...", 2, SIZE_MAX, meta_rm },
-    { "scrub", "FILE...", 1, SIZE_MAX, meta_scrub },
-    { "recover", "FILE...", 1, SIZE_MAX, meta_recover },
+    { "list", "PATH...", 1, SIZE_MAX, meta_list, CLI_URLS_ALL },
+    { "get", "FILE KEY...", 2, SIZE_MAX, meta_get, CLI_URLS_FIRST },
+    { "header", "PATH...", 1, SIZE_MAX, meta_header, CLI_URLS_ALL },
+    { "set", "FILE... KEY VALUE...", 1, SIZE_MAX, meta_set, CLI_URLS_COPY_FIRST },
+    { "rm", "FILE... KEY...", 2, SIZE_MAX, meta_rm, CLI_URLS_COPY_FIRST },
+    { "scrub", "FILE...", 1, SIZE_MAX, meta_scrub, CLI_URLS_COPY },
+    { "recover", "FILE...", 1, SIZE_MAX, meta_recover, CLI_URLS_NONE },
 };
 
 static const struct meta_verb *verb_named(const char *name) {
@@ -450,15 +453,30 @@ static const char *clash_of(const cli *c, const struct meta_verb *verb) {
     return NULL;
 }
 
+/* Of set and rm the models alone: what follows them may look like a URL. */
+static sft_code take_urls(cli *c, const struct meta_verb *verb, char **operands, size_t count,
+                          sft_error *err) {
+    bool pairs = verb->urls == CLI_URLS_COPY_FIRST;
+    size_t models = pairs ? count_models(operands, count) : verb->urls == CLI_URLS_FIRST ? 1 : count;
+    char what[32];
+    snprintf(what, sizeof what, "meta %s", verb->name);
+    if (verb->urls == CLI_URLS_NONE) return cli_remote_refuse(operands, count, what, err);
+    sft_code code = verb->urls >= CLI_URLS_COPY
+                        ? cli_remote_copy_only(c, operands, models, what, err) : SFT_OK;
+    return code ? code : cli_remote_take(c, operands, models, err);
+}
+
 static void run_meta(cli *c, char **operands, size_t count) {
     const struct meta_verb *verb = verb_named(operands[0]);
     size_t skip = verb != NULL;
     if (!verb) verb = verb_without_name(c, operands[0]);
     count -= skip;
     const char *clash = verb ? clash_of(c, verb) : NULL;
+    sft_error err = SFT_ERROR_INIT;
     if (!verb) unknown_verb(c, operands[0]);
     else if (count < verb->least || count > verb->most) usage(c, verb->operands);
     else if (clash) usage(c, clash + strlen("expected "));
+    else if (take_urls(c, verb, operands + skip, count, &err)) cli_fail_usage(c, &err);
     else verb->run(c, operands + skip, count);
 }
 
@@ -524,5 +542,5 @@ const cli_command cli_meta_command = {
       cli_json_options, cli_reading_options, cli_common_options, NULL },
     { "done, also if there was nothing to change", "a key does not exist (get, rm)",
       "a file could not be read or written, or a usage error" },
-    1, SIZE_MAX, run_meta,
+    1, SIZE_MAX, run_meta, CLI_URLS_OWN,
 };

@@ -23,7 +23,7 @@ static sft_code read_input(void *ctx, uint64_t offset, void *into, size_t len, s
 }
 
 static const sft_source_vtable input_source_vtable = {
-    sizeof(sft_source_vtable), read_input, NULL
+    sizeof(sft_source_vtable), read_input, NULL, NULL
 };
 
 static sft_code open_input(cli *c, put_input *in, sft_source *out, sft_error *err) {
@@ -130,5 +130,5 @@ const cli_command cli_put_command = {
       cli_reading_options, cli_common_options, NULL },
     { "the bytes were replaced", "no tensor has this name",
       "FILE could not be read or written, or a usage error" },
-    2, 2, run_put,
+    2, 2, run_put, CLI_URLS_NONE,
 };

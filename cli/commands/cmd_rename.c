@@ -314,5 +314,5 @@ const cli_command cli_rename_command = {
       cli_writing_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
     { "done, also if no name changes", "no tensor has a name given with --map or --map-file",
       "the model could not be read or written, two tensors would get one name, or a usage error" },
-    1, 1, run_rename,
+    1, 1, run_rename, CLI_URLS_COPY_FIRST,
 };

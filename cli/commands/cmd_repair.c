@@ -193,5 +193,5 @@ const cli_command cli_repair_command = {
       cli_writing_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
     { "OUT was written (or, with --clean, nothing is left)", "IN cannot be repaired",
       "IN could not be read, OUT could not be written, or a usage error" },
-    0, SIZE_MAX, run_repair,
+    0, SIZE_MAX, run_repair, CLI_URLS_NONE,
 };

@@ -27,5 +27,5 @@ const cli_command cli_rm_tensor_command = {
     { "the tensors were removed",
       "no tensor has one of the names, or none would be left; nothing was written",
       "the model could not be read or written, or a usage error" },
-    2, SIZE_MAX, cli_select_without,
+    2, SIZE_MAX, cli_select_without, CLI_URLS_COPY_FIRST,
 };

@@ -190,5 +190,5 @@ const cli_command cli_select_command = {
       cli_writing_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
     { "OUT was written", "no tensor is left; nothing was written",
       "IN could not be read, OUT could not be written, or a usage error" },
-    1, SIZE_MAX, run_select,
+    1, SIZE_MAX, run_select, CLI_URLS_COPY,
 };

@@ -91,5 +91,5 @@ const cli_command cli_split_command = {
       NULL },
     { "shards and index were written", NULL,
       "IN could not be read, DIR could not be written, or a usage error" },
-    1, 1, run_split,
+    1, 1, run_split, CLI_URLS_COPY,
 };

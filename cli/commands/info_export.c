@@ -2,61 +2,28 @@
 
 #include "base/error.h"
 #include "base/sink.h"
-#include "base/utf8.h"
 #include "os/io.h"
 #include "support/files.h"
 #include "support/group.h"
 #include "support/output.h"
+#include "support/remote.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define STEM_MOST 120
+#define PICTURE_MOST ((uint64_t)64 << 20) /* of a server */
 
 /* ── Names ── */
 
-static bool safe_byte(char ch) {
-    return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') ||
-           (ch && strchr("-_.+ ()", ch));
-}
-
-/* Bytes of a character of more than one byte that can be shown as it is, or 0. */
-static size_t safe_character(const char *at, size_t len) {
-    char shown[16];
-    uint32_t code;
-    const uint8_t *p = (const uint8_t *)at;
-    size_t step = sfti_utf8_decode(p, p + len, &code), used = 0;
-    if (step < 2 || sfti_escape(at, step, shown, sizeof shown, &used) != step) return 0;
-    return memcmp(shown, at, step) == 0 ? step : 0;
-}
-
-/* Letters, digits and what is harmless everywhere; anything else becomes '_'. */
-static void copy_safe(const char *from, size_t len, char *into) {
-    for (size_t i = 0, step; i < len; i += step) {
-        step = safe_character(from + i, len - i);
-        if (step) memcpy(into + i, from + i, step);
-        else into[i] = safe_byte(from[i]) ? from[i] : '_';
-        step = step ? step : 1;
-    }
-}
-
 static void safe_stem(const char *path, char buffer[STEM_MOST + 1]) {
     sft_span name = cli_name_of(path);
-    size_t len = name.len;
     for (size_t i = name.len; i > 0; i--) {
         if (name.data[i - 1] != '.') continue;
-        len = i - 1;
+        name.len = i - 1;
         break;
     }
-    if (len > STEM_MOST) len = STEM_MOST;
-    while (len && len < name.len && ((unsigned char)name.data[len] & 0xC0) == 0x80) len--;
-    copy_safe(name.data, len, buffer);
-    if (len == 0 || buffer[0] == '.' || buffer[0] == '-' || buffer[0] == ' ') {
-        memmove(buffer + 1, buffer, len < STEM_MOST ? len : --len);
-        buffer[0] = '_';
-        len++;
-    }
-    buffer[len] = 0;
+    cli_safe_name(name, STEM_MOST, buffer);
 }
 
 const char *cli_picture_suffix(const char *media_type) {
@@ -129,7 +96,13 @@ static bool write_preview(cli *c, const cli_model *model, const char *folder, si
 /* The whole of a file; false, after a complaint, when it cannot be read. */
 static bool read_picture(cli *c, const char *path, sft_buffer *bytes) {
     sft_error err = SFT_ERROR_INIT;
-    int fd, error = cli_open_beside(path, &fd);
+    int fd = -1, error = 0;
+    if (cli_is_remote(c, path)) {
+        if (!cli_remote_read(c, path, PICTURE_MOST, bytes, &err)) return true;
+        cli_complain(c, path, &err);
+        return false;
+    }
+    error = cli_open_beside(path, &fd);
     sft_code code = error ? sfti_io_fail(&err, SFT_IO_OPEN, error, "open")
                           : cli_read_beside(c, fd, SFT_SIZE_UNKNOWN, bytes, &err);
     if (!error) os_close(fd);

@@ -1,6 +1,7 @@
 #include "commands/info_online.h"
 
 #include "os/os.h"
+#include "support/remote.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -75,7 +76,9 @@ uint32_t cli_online_algos(const cli_online *online, const cli_model *model, uint
     if (!lookup) return others;
     bool cached = is_in_cache(online, model->path, algos);
     if (lookup->has_ids) return others;
-    bool needless = lookup->is_skipped || lookup->is_claimed;
+    /* Nothing is downloaded for a look-up alone. */
+    bool needless = lookup->is_skipped || lookup->is_claimed
+                 || cli_is_remote(online->c, model->path);
     if (needless && !cached && !others) algos = 0;
     return algos;
 }
@@ -124,6 +127,7 @@ static void hash_pending(cli_online *online, cli_digests *digests, cli_model *mo
     for (size_t i = 0; i < count; i++) {
         cli_lookup *lookup = models[i].found;
         if (!lookup || !lookup->is_claimed || lookup->ask.state != CLI_ASK_UNKNOWN) continue;
+        if (cli_is_remote(online->c, models[i].path)) continue;
         lookup->is_pending = any = true;
     }
     if (!any || cli_is_over(online->c)) return;

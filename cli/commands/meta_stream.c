@@ -127,7 +127,8 @@ static sft_code write_stream(stream_run *r, const char *operand, sft_error *err)
     if (!code) code = cli_parts_open_one(c, operand, false, &r->parts, err);
     if (code) return code;
     if (sft_set_index_path(r->parts.sets[0]))
-        return cli_usage_error(err, "expected a model in one file for -o -, found an index");
+        return cli_usage_error(err, "expected a model in one file for -o %s, found an index",
+                               out.stream ? "-" : "of a URL");
     code = change_pairs(r, err);
     if (!code) code = cli_output_parts(&out, c, &r->parts, err);
     if (!code) tell_missing(r);

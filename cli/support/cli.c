@@ -2,6 +2,7 @@
 
 #include "os/os.h"
 #include "support/hints.h"
+#include "support/remote.h"
 
 #include <errno.h>
 #include <string.h>
@@ -97,9 +98,12 @@ static sft_code result_write_at(void *ctx, uint64_t offset, const void *bytes, s
                                 sft_error *err) {
     cli *c = ctx;
     sft_sink out = cli_out_sink(&c->out);
+    const char *text = bytes;
     bool begins = offset == 0 && len > 0 && c->set.format == CLI_JSONL;
     if (begins) schema_head(c);
-    return sft_sink_write(&out, offset, (const char *)bytes + begins, len - begins, err);
+    if (c->held && len > 0) cli_text(&c->out, "}");
+    if (len > 0) c->held = c->in_result && c->remote && text[len - 1] == '}';
+    return sft_sink_write(&out, offset, text + begins, len - begins - (len > 0 && c->held), err);
 }
 
 static const sft_sink_vtable result_sink_vtable = { .size = sizeof(sft_sink_vtable),
@@ -124,10 +128,26 @@ sft_sink cli_result_begin(cli *c) {
     cli_results_begin(c);
     if (c->set.format == CLI_JSON) cli_text(&c->out, c->results ? ",\n" : "\n");
     c->results++;
+    c->in_result = true;
     return cli_result_sink(c);
 }
 
+/* What comes before the last brace of a result. */
+static void end_object(cli *c, const char *path) {
+    sft_sink sink = cli_out_sink(&c->out);
+    sfti_json_writer w;
+    c->in_result = false;
+    if (!c->held) return;
+    c->held = false;
+    sfti_json_write(&w, &sink, 0, NULL);
+    w.comma = true;
+    cli_put_remote(c, &w, path);
+    (void)sfti_json_done(&w);
+    cli_text(&c->out, "}");
+}
+
 void cli_result_end(cli *c, const char *path, sft_code code, const sft_error *err) {
+    end_object(c, path);
     if (code) cli_complain(c, path, err);
     if (c->set.format != CLI_JSONL) return;
     cli_text(&c->out, "\n");

@@ -4,6 +4,7 @@
 #define CLI_CLI_H
 
 #include "base/json.h"
+#include "safetensors_remote.h"
 #include "safetensors_set.h"
 #include "support/input.h"
 #include "support/options.h"
@@ -31,6 +32,10 @@ typedef struct cli {
     int others; /* whether folders are looked through for other formats: CLI_AND_OTHERS … */
     bool imports; /* the settings say how other formats are imported */
     struct sft_import *import; /* of the model that was opened last, or NULL (import.h) */
+    sft_remote *remote; /* of URLs; NULL until there is one */
+    bool in_result;     /* a result was begun, of a path that may be remote */
+    bool held;          /* its last brace is written by cli_result_end */
+    bool tells_reading; /* results of URLs say whether their data were read */
     const char *blame; /* what the failure of an edit is about, if not its input; or NULL */
     bool wants_metadata; /* trees of facts have the pairs of the header too */
     sft_open_options edit_open; /* the same for edits; beneath: folder of the index whose shards

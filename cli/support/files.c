@@ -1,5 +1,6 @@
 #include "support/files.h"
 
+#include "base/utf8.h"
 #include "os/io.h"
 
 #include <errno.h>
@@ -26,6 +27,45 @@ char *cli_join_path(sfti_arena *arena, sft_span dir, const char *name) {
     if (slash) path[dir.len] = '/';
     memcpy(path + dir.len + slash, name, len + 1);
     return path;
+}
+
+/* ── Safe names ── */
+
+static bool safe_byte(char ch) {
+    return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') ||
+           (ch && strchr("-_.+ ()", ch));
+}
+
+/* Bytes of a character of more than one byte that can be shown as it is, or 0. */
+static size_t safe_character(const char *at, size_t len) {
+    char shown[16];
+    uint32_t code;
+    const uint8_t *p = (const uint8_t *)at;
+    size_t step = sfti_utf8_decode(p, p + len, &code), used = 0;
+    if (step < 2 || sfti_escape(at, step, shown, sizeof shown, &used) != step) return 0;
+    return memcmp(shown, at, step) == 0 ? step : 0;
+}
+
+/* Letters, digits and what is harmless everywhere; anything else becomes '_'. */
+static void copy_safe(const char *from, size_t len, char *into) {
+    for (size_t i = 0, step; i < len; i += step) {
+        step = safe_character(from + i, len - i);
+        if (step) memcpy(into + i, from + i, step);
+        else into[i] = safe_byte(from[i]) ? from[i] : '_';
+        step = step ? step : 1;
+    }
+}
+
+void cli_safe_name(sft_span name, size_t most, char *buffer) {
+    size_t len = name.len < most ? name.len : most;
+    while (len && len < name.len && ((unsigned char)name.data[len] & 0xC0) == 0x80) len--;
+    copy_safe(name.data, len, buffer);
+    if (len == 0 || buffer[0] == '.' || buffer[0] == '-' || buffer[0] == ' ') {
+        memmove(buffer + 1, buffer, len < most ? len : --len);
+        buffer[0] = '_';
+        len++;
+    }
+    buffer[len] = 0;
 }
 
 /* ── Whole files ── */

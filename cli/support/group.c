@@ -1,5 +1,6 @@
 #include "support/group.h"
 
+#include "base/files.h"
 #include "os/os.h"
 #include "support/files.h"
 #include "support/words.h"
@@ -80,36 +81,38 @@ static size_t shards_from(const cli_inputs *inputs, size_t i, bool *taken,
 
 /* ── Components ── */
 
+typedef bool (*folder_is)(const cli_inputs *inputs, sft_span folder, sfti_arena *arena);
+
 /* What a folder is. The answer for the folder asked before is kept. */
 typedef struct folder_memory {
     sft_span folder;
     bool known, yes;
 } folder_memory;
 
-static bool remembered(folder_memory *memory, sft_span folder, sfti_arena *arena,
-                       bool (*is)(sft_span folder, sfti_arena *arena)) {
+static bool remembered(folder_memory *memory, const cli_inputs *inputs, sft_span folder,
+                       sfti_arena *arena, folder_is is) {
     if (!memory->known || !sft_span_equal(memory->folder, folder))
-        *memory = (folder_memory){ folder, true, is(folder, arena) };
+        *memory = (folder_memory){ folder, true, is(inputs, folder, arena) };
     return memory->yes;
 }
 
 /* The folder of the pipeline that an input is a component of. */
-static bool pipeline_of(const char *path, folder_memory *memory, sfti_arena *arena,
-                        sft_span *out) {
+static bool pipeline_of(const cli_inputs *inputs, const char *path, folder_memory *memory,
+                        sfti_arena *arena, sft_span *out) {
     sft_span folder = cli_folder_of(path);
     size_t len = folder.len;
     while (len > 0 && folder.data[len - 1] != '/') len--;
     if (folder.len == 0) return false;
     *out = (sft_span){ folder.data, len > 1 ? len - 1 : len };
-    return remembered(memory, *out, arena, cli_is_pipeline);
+    return remembered(memory, inputs, *out, arena, cli_is_pipeline);
 }
 
 /* ── Shards of datasets ── */
 
 /* The folder of the dataset whose shard an input is, or was to be: what lies in a job's folder
  * belongs to no dataset yet, and to nobody else. */
-static bool dataset_of(const char *path, folder_memory *memory, sfti_arena *arena,
-                       sft_span *out) {
+static bool dataset_of(const cli_inputs *inputs, const char *path, folder_memory *memory,
+                       sfti_arena *arena, sft_span *out) {
     static const char job[] = "_job-", shard[] = "part-[0-9]*-[0-9]*-*.safetensors";
     sft_span folder = cli_folder_of(path);
     size_t len = folder.len;
@@ -118,7 +121,7 @@ static bool dataset_of(const char *path, folder_memory *memory, sfti_arena *aren
     if (strncmp(folder.data + len, job, sizeof job - 1) == 0)
         folder.len = len > 1 ? len - 1 : len;
     *out = folder;
-    return remembered(memory, folder, arena, cli_is_dataset);
+    return remembered(memory, inputs, folder, arena, cli_is_dataset);
 }
 
 /* ── Models ── */
@@ -171,7 +174,7 @@ static bool add_pipeline(cli_models *models, const cli_inputs *inputs, size_t i,
     for (size_t k = i; k < inputs->count; k++) {
         if (strncmp(inputs->items[k]->path, folder.data, folder.len) != 0) break;
         if (taken[k] || inputs->items[k]->kind > CLI_INDEX) continue;
-        if (!pipeline_of(inputs->items[k]->path, &memory, &models->arena, &of)) continue;
+        if (!pipeline_of(inputs, inputs->items[k]->path, &memory, &models->arena, &of)) continue;
         if (!sft_span_equal(of, folder)) continue;
         taken[k] = true;
         list[n++] = inputs->items[k];
@@ -195,7 +198,7 @@ static bool add_dataset(cli_models *models, const cli_inputs *inputs, size_t i, 
         const cli_input *input = inputs->items[k];
         if (strncmp(input->path, folder.data, folder.len) != 0) break;
         if (!taken[k] && input->kind == CLI_FILE
-            && dataset_of(input->path, &memory, &models->arena, &of)
+            && dataset_of(inputs, input->path, &memory, &models->arena, &of)
             && sft_span_equal(of, folder))
             taken[k] = true;
     }
@@ -215,12 +218,13 @@ bool cli_group_inputs(cli_models *models, const cli_inputs *inputs, bool found) 
         bool ok;
         if (taken[i]) continue;
         if (found && input->kind <= CLI_INDEX
-            && pipeline_of(input->path, &memory, &models->arena, &folder)) {
+            && pipeline_of(inputs, input->path, &memory, &models->arena, &folder)) {
             ok = add_pipeline(models, inputs, i, taken, folder);
         } else if (input->kind == CLI_EMPTY
-                       ? cli_is_dataset(sft_span_cstr(input->path), &models->arena)
+                       ? cli_is_dataset(inputs, sft_span_cstr(input->path), &models->arena)
                        : found && input->kind == CLI_FILE
-                             && dataset_of(input->path, &datasets, &models->arena, &folder)) {
+                             && dataset_of(inputs, input->path, &datasets, &models->arena,
+                                           &folder)) {
             ok = add_dataset(models, inputs, i, taken, folder);
         } else if (found && (shards = shards_from(inputs, i, taken, list)) > 0) {
             ok = add_shards(models, list, shards);
@@ -245,6 +249,8 @@ static bool missing_of_index(cli_model *model, const sft_set_options *options,
                              const char **names, sfti_arena *arena) {
     sft_index *index = NULL;
     bool ok = true;
+    /* To look for those of a server would take a request each. */
+    if (sfti_files_claim(options->open->files, model->input->path)) return true;
     if (sft_index_open(model->input->path, options, &index, NULL)) return true;
     for (size_t i = 0; ok && i < sft_index_shard_count(index); i++) {
         const char *name = sft_index_shard_at(index, i);

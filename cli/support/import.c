@@ -87,6 +87,7 @@ static sft_dtype dequantised_for(const cli *c) {
 sft_code cli_import_options(const cli *c, sft_import_options *out, sft_error *err) {
     *out = (sft_import_options)SFT_IMPORT_OPTIONS_INIT;
     out->alloc = &c->alloc;
+    out->files = c->open.files;
     out->skip = true;
     if (!c->imports) return SFT_OK;
     out->skip = c->set.skip != 0;
@@ -137,7 +138,7 @@ sft_code cli_open_path(cli *c, const char *path, const sft_set_options *options,
     *import = NULL;
     sft_code code = sft_set_open(path, options, out, err);
     if (!code || !may_be_foreign(code) || sft_path_is_index(path)) return code;
-    sft_code told = sft_import_recognise(path, &format, &other);
+    sft_code told = sft_import_recognise(path, c->open.files, &format, &other);
     if (told == SFT_OUT_OF_MEMORY) { /* it may be one of them all the same */
         *err = other;
         return told;

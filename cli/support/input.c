@@ -1,9 +1,11 @@
 #include "support/input.h"
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/order.h"
 #include "os/io.h"
 #include "safetensors_import.h"
+#include "safetensors_remote.h"
 #include "support/files.h"
 #include "support/words.h"
 
@@ -15,6 +17,7 @@ typedef struct found {
     cli_input input;
     bool is_shard;
     bool is_other; /* in another format */
+    bool is_guess; /* told by its name alone so far */
 } found;
 
 /* A folder still to be entered, or entered; parents are kept to see loops. */
@@ -27,6 +30,8 @@ typedef struct folder {
 typedef struct walk {
     sfti_arena *arena;
     size_t *passed;
+    cli_inputs *out;
+    const sft_files *files; /* or NULL */
     cli_depth depth;
     int others; /* CLI_AND_OTHERS, CLI_ELSE_OTHERS or 0 */
     bool enter; /* folders of the folder now walked */
@@ -63,7 +68,7 @@ static void count_passed(walk *w, const char *name) {
 static bool add_found(walk *w, cli_input_kind kind, const char *path) {
     found *f = sfti_arena_take(w->arena, sizeof *f);
     if (!f || !path) return false;
-    *f = (found){ w->first, { kind, path, NULL }, false, false };
+    *f = (found){ w->first, { kind, path, NULL }, false, false, false };
     w->first = f;
     w->count++;
     return true;
@@ -129,14 +134,16 @@ static int visit_other(walk *w, const char *name, os_kind kind) {
     }
     char *path = cli_join_path(w->arena, sft_span_cstr(w->now->path), name);
     if (!path) return ENOMEM;
-    bool is_file = kind_behind(path, kind) == OS_FILE;
+    bool remote = sfti_files_claim(w->files, path);
+    bool is_file = remote || kind_behind(path, kind) == OS_FILE;
     if (is_later_part(text)) return 0;
-    if (!is_file || sft_import_recognise(path, &format, NULL) || !format) {
+    if (!is_file || (!remote && (sft_import_recognise(path, NULL, &format, NULL) || !format))) {
         count_passed(w, name);
         return 0;
     }
     if (!add_found(w, CLI_FILE, path)) return ENOMEM;
     w->first->is_other = true;
+    w->first->is_guess = remote;
     return 0;
 }
 
@@ -151,7 +158,7 @@ static int visit_entry(void *ctx, const char *name, os_kind kind) {
     if (!is_model_name(name)) return visit_other(w, name, kind);
     path = cli_join_path(w->arena, sft_span_cstr(w->now->path), name);
     if (!path) return ENOMEM;
-    kind = kind_behind(path, kind);
+    if (!sfti_files_claim(w->files, path)) kind = kind_behind(path, kind);
     if (kind == OS_DIR) return 0;
     if (kind == OS_PIPE || kind == OS_OTHER) return add_no_file(w, path, kind) ? 0 : ENOMEM;
     return add_found(w, sft_path_is_index(name) ? CLI_INDEX : CLI_FILE, path) ? 0 : ENOMEM;
@@ -174,29 +181,108 @@ static bool is_except(const walk *w, const folder *f) {
         && f->inode == w->except.inode;
 }
 
-static bool folder_has(sft_span folder, const char *name, sfti_arena *arena) {
+/* ── What a folder is ── */
+
+#define PIPELINE_FILE "model_index.json"
+#define DATASET_FILE "dataset_manifest.json"
+#define SAVED_MODEL_FILE "saved_model.pb"
+
+static sft_span without_slash(sft_span path) {
+    while (path.len > 0 && path.data[path.len - 1] == '/') path.len--;
+    return path;
+}
+
+static const cli_listed *listed_folder(const cli_inputs *inputs, sft_span folder) {
+    const cli_listed *one = inputs->listed;
+    folder = without_slash(folder);
+    while (one && !sft_span_equal(one->path, folder)) one = one->next;
+    return one;
+}
+
+bool cli_was_listed(const cli_inputs *inputs, sft_span folder) {
+    return listed_folder(inputs, folder) != NULL;
+}
+
+static bool folder_has(const cli_inputs *inputs, sft_span folder, const char *name,
+                       sfti_arena *arena) {
     os_info info;
     char *path = cli_join_path(arena, folder, name);
-    return path && os_info_path(path, true, &info) == 0 && info.kind == OS_FILE;
+    return path && !sfti_files_claim(inputs->files, path)
+        && os_info_path(path, true, &info) == 0 && info.kind == OS_FILE;
 }
 
-bool cli_is_pipeline(sft_span folder, sfti_arena *arena) {
-    return folder_has(folder, "model_index.json", arena);
+bool cli_is_pipeline(const cli_inputs *inputs, sft_span folder, sfti_arena *arena) {
+    const cli_listed *listed = listed_folder(inputs, folder);
+    return listed ? listed->is_pipeline : folder_has(inputs, folder, PIPELINE_FILE, arena);
 }
 
-bool cli_is_dataset(sft_span folder, sfti_arena *arena) {
-    return folder_has(folder, "dataset_manifest.json", arena);
+bool cli_is_dataset(const cli_inputs *inputs, sft_span folder, sfti_arena *arena) {
+    const cli_listed *listed = listed_folder(inputs, folder);
+    return listed ? listed->is_dataset : folder_has(inputs, folder, DATASET_FILE, arena);
 }
 
 static bool is_entered(walk *w) {
     if (w->depth != CLI_WITH_PARTS) return w->depth == CLI_ALL_LEVELS;
-    return !w->now->parent && cli_is_pipeline(sft_span_cstr(w->now->path), w->arena);
+    return !w->now->parent && cli_is_pipeline(w->out, sft_span_cstr(w->now->path), w->arena);
+}
+
+/* ── Remote folders ── */
+
+typedef struct remote_entry {
+    struct remote_entry *next;
+    const char *name;
+    bool folder;
+} remote_entry;
+
+typedef struct remote_listing {
+    sfti_arena *arena;
+    remote_entry *first;
+    cli_listed *listed;
+    bool full; /* memory ran out */
+} remote_listing;
+
+static bool keep_entry(void *ctx, const sft_listed *entry) {
+    remote_listing *l = ctx;
+    remote_entry *kept = sfti_arena_take(l->arena, sizeof *kept);
+    char *name = sfti_arena_copy(l->arena, entry->name, strlen(entry->name));
+    l->full = !kept || !name;
+    if (l->full) return false;
+    *kept = (remote_entry){ l->first, name, entry->folder };
+    l->first = kept;
+    l->listed->is_pipeline |= !entry->folder && strcmp(name, PIPELINE_FILE) == 0;
+    l->listed->is_saved_model |= !entry->folder && strcmp(name, SAVED_MODEL_FILE) == 0;
+    l->listed->is_dataset |= !entry->folder && strcmp(name, DATASET_FILE) == 0;
+    return true;
+}
+
+/* All of it is known before the first of it is looked at: a request is not made twice. */
+static bool walk_remote(walk *w) {
+    sft_error err = SFT_ERROR_INIT;
+    const char *path = w->now->path;
+    cli_listed *listed = sfti_arena_take(w->arena, sizeof *listed);
+    remote_listing l = { w->arena, NULL, listed, false };
+    if (!listed) return false;
+    *listed = (cli_listed){ w->out->listed, without_slash(sft_span_cstr(path)), false,
+                            false, false };
+    sft_code code = sfti_files_list(w->files, path, keep_entry, &l, &err);
+    if (l.full || code == SFT_OUT_OF_MEMORY) return false;
+    if (code == SFT_IO_NOT_FILE && !w->now->parent) return add_found(w, CLI_FILE, path);
+    if (code) return add_found(w, CLI_FILE, path) && block_input(w, &w->first->input, &err);
+    w->out->listed = listed;
+    w->enter = is_entered(w);
+    for (remote_entry *e = l.first; e; e = e->next)
+        if (visit_entry(w, e->name, e->folder ? OS_DIR : OS_FILE) == ENOMEM) return false;
+    return true;
 }
 
 static bool walk_folders(walk *w) {
     while (w->waiting) {
         w->now = w->waiting;
         w->waiting = w->now->next;
+        if (sfti_files_claim(w->files, w->now->path)) {
+            if (!walk_remote(w)) return false;
+            continue;
+        }
         if (is_loop(w->now) || is_except(w, w->now)) continue;
         w->enter = is_entered(w);
         int error = os_list(w->now->path, visit_entry, w);
@@ -209,7 +295,9 @@ static bool walk_folders(walk *w) {
 /* A folder that is a model in another format as a whole: a SavedModel. */
 static bool is_folder_model(const walk *w, const char *path) {
     sft_import_format format;
-    return w->others && sft_import_recognise(path, &format, NULL) == SFT_OK && format;
+    const cli_listed *listed = listed_folder(w->out, sft_span_cstr(path));
+    if (!w->others || (listed && !listed->is_saved_model)) return false;
+    return sft_import_recognise(path, w->files, &format, NULL) == SFT_OK && format;
 }
 
 /* Others count where there is nothing else. */
@@ -226,6 +314,52 @@ static void drop_others(walk *w) {
         *at = (*at)->next;
         w->count--;
     }
+}
+
+#define EXPECTED_MOST 64 /* files whose beginnings are fetched ahead */
+
+static void expect_files(const walk *w, const char *const *paths, size_t count) {
+    sfti_files_expect(w->files, paths, count < EXPECTED_MOST ? count : EXPECTED_MOST, NULL);
+}
+
+/* Shards of PyTorch models, whose index speaks for them. */
+static bool is_torch_shard(const found *f) {
+    sft_span name = cli_name_of(f->input.path);
+    for (size_t i = 0; i + 4 < name.len; i++)
+        if (memcmp(name.data + i, "-of-", 4) == 0) return true;
+    return false;
+}
+
+static bool has_torch_index(const walk *w) {
+    const found *f = w->first;
+    while (f && !cli_ends_with(sft_span_cstr(f->input.path), TORCH_INDEX)) f = f->next;
+    return f != NULL;
+}
+
+/* Guesses by names become what their contents say; they are fetched together. */
+static bool settle_guesses(walk *w) {
+    const char **paths = sfti_arena_take(w->arena, (w->count + 1) * sizeof *paths);
+    bool indexed = has_torch_index(w);
+    size_t count = 0;
+    if (!paths) return false;
+    for (found *f = w->first; f; f = f->next) {
+        if (f->is_guess && indexed && is_torch_shard(f)) f->is_guess = false;
+        if (f->is_guess) paths[count++] = f->input.path;
+    }
+    expect_files(w, paths, count);
+    for (found **at = &w->first; *at;) {
+        found *f = *at;
+        sft_import_format format;
+        if (f->is_guess && (sft_import_recognise(f->input.path, w->files, &format, NULL)
+                            || !format)) {
+            count_passed(w, cli_name_of(f->input.path).data);
+            *at = f->next;
+            w->count--;
+        } else {
+            at = &f->next;
+        }
+    }
+    return true;
 }
 
 /* ── Order, and shards that their index speaks for ── */
@@ -306,22 +440,39 @@ static bool keep_models(walk *w, const sft_set_options *options, cli_inputs *out
     return true;
 }
 
+/* What a remote folder gave is opened next. */
+static bool expect_models(walk *w, const cli_inputs *out) {
+    size_t count = 0;
+    if (!out->listed) return true;
+    const char **paths = sfti_arena_take(w->arena, (out->count + 1) * sizeof *paths);
+    for (size_t i = 0; paths && i < out->count; i++)
+        if (out->items[i]->kind == CLI_FILE) paths[count++] = out->items[i]->path;
+    if (paths && count > 1) expect_files(w, paths, count);
+    return paths != NULL;
+}
+
+static bool is_folder_operand(const walk *w, const char *operand) {
+    os_info info;
+    if (sfti_files_claim(w->files, operand)) return sft_remote_is_folder(operand);
+    return os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR;
+}
+
 static bool expand_operand(const char *operand, const sft_set_options *options, walk *w,
                            cli_inputs *out) {
-    os_info info;
     bool ok;
     if (strcmp(operand, "-") == 0) {
         ok = add_found(w, CLI_STDIN, operand);
-    } else if (os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR) {
+    } else if (is_folder_operand(w, operand)) {
         ok = add_folder(w, NULL, operand) && walk_folders(w);
         drop_others(w);
+        ok = ok && settle_guesses(w);
         if (ok && w->count == 0 && is_folder_model(w, operand))
             ok = add_found(w, CLI_FILE, operand);
         if (ok && w->count == 0) ok = add_found(w, CLI_EMPTY, operand);
     } else {
         ok = add_found(w, sft_path_is_index(operand) ? CLI_INDEX : CLI_FILE, operand);
     }
-    return ok && keep_models(w, options, out);
+    return ok && keep_models(w, options, out) && expect_models(w, out);
 }
 
 sft_code cli_inputs_expand(const char *operand, cli_depth depth, const sft_set_options *options,
@@ -336,6 +487,8 @@ sft_code cli_inputs_expand_but(const char *operand, cli_depth depth, const char 
     memset(out, 0, sizeof *out);
     out->arena.alloc = sfti_allocator(options->open->alloc);
     w.arena = &out->arena;
+    w.out = out;
+    w.files = out->files = options->open->files;
     w.passed = out->passed;
     if (expand_operand(operand, options, &w, out)) return SFT_OK;
     return sfti_fail_memory(err, sizeof(found));

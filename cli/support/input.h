@@ -28,8 +28,17 @@ static inline bool cli_input_is_path(const cli_input *input) {
 #define CLI_OTHER_FORMATS 10
 extern const char *const cli_other_formats[CLI_OTHER_FORMATS];
 
+/* A remote folder that was listed. */
+typedef struct cli_listed {
+    struct cli_listed *next;
+    sft_span path; /* without a slash at its end */
+    bool is_pipeline, is_dataset, is_saved_model;
+} cli_listed;
+
 typedef struct cli_inputs {
     sfti_arena arena;
+    const sft_files *files; /* of the options; or NULL */
+    cli_listed *listed;
     cli_input **items; /* natural order */
     size_t count;
     size_t passed[CLI_OTHER_FORMATS]; /* files of other formats in the folder */
@@ -44,13 +53,13 @@ typedef enum cli_depth { CLI_ONE_LEVEL = 0, CLI_ALL_LEVELS = 1, CLI_WITH_PARTS =
 #define CLI_AND_OTHERS 4
 #define CLI_ELSE_OTHERS 8
 
-/* Expand one operand. A folder gives the models in it (and, by depth, below it): files
- * *.safetensors and *.sft in any case, *.safetensors.index*.json; not `._*`, not hidden
- * folders; links to files are followed, links to folders are not; a pipe or device of such a
- * name is CLI_BLOCKED. A shard that an index
- * found on the way names is left out. Any other path is an input as it is; whether it
- * can be opened is found out later. options serve reading the indexes. Fails only when
- * memory runs out. Free with cli_inputs_free, also after a failure. */
+/* Expand one operand. A folder, which may be remote (options->open->files), gives the models in
+ * it (and, by depth, below it): files *.safetensors and *.sft in any case,
+ * *.safetensors.index*.json; not `._*`, not hidden folders; links to files are followed, links to
+ * folders are not; a pipe or device of such a name is CLI_BLOCKED. A shard that an index found on
+ * the way names is left out. Any other path is an input as it is; whether it can be opened is
+ * found out later. options serve reading the indexes. Fails only when memory runs out. Free with
+ * cli_inputs_free, also after a failure. */
 sft_code cli_inputs_expand(const char *operand, cli_depth depth, const sft_set_options *options,
                            cli_inputs *out, sft_error *err);
 /* The same, but a folder that is `except` is not entered from the one that it lies in. NULL:
@@ -65,9 +74,12 @@ sft_code cli_inputs_one(const cli_inputs *inputs, const cli_input **out, sft_err
 /* Fails for a folder that does not hold one model but `count`. */
 sft_code cli_not_one(size_t count, sft_error *err);
 
-/* Whether the folder (without a slash at its end; empty: here) is a pipeline's. */
-bool cli_is_pipeline(sft_span folder, sfti_arena *arena);
+/* Whether the folder (without a slash at its end; empty: here) is a pipeline's. Of one that is
+ * remote: as it was listed; what was not is none. */
+bool cli_is_pipeline(const cli_inputs *inputs, sft_span folder, sfti_arena *arena);
 /* The same of a dataset. */
-bool cli_is_dataset(sft_span folder, sfti_arena *arena);
+bool cli_is_dataset(const cli_inputs *inputs, sft_span folder, sfti_arena *arena);
+/* Whether a remote folder was listed. */
+bool cli_was_listed(const cli_inputs *inputs, sft_span folder);
 
 #endif

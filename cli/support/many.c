@@ -4,10 +4,13 @@
 #include "support/files.h"
 #include "support/hash.h"
 #include "support/output.h"
+#include "support/remote.h"
 #include "support/words.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define URL_NAME_MOST 200 /* bytes of the name of a result */
 
 typedef struct many {
     cli *c;
@@ -19,10 +22,11 @@ typedef struct many {
     const char *folder;   /* of -o, or NULL */
 } many;
 
-static bool is_folder(const char *path) {
+static bool is_folder(const cli *c, const char *path) {
     os_info info;
     size_t len = strlen(path);
     if (strcmp(path, "-") == 0) return false;
+    if (cli_is_remote(c, path)) return sft_remote_is_folder(path);
     if (len > 0 && path[len - 1] == '/') return true;
     return os_info_path(path, true, &info) == 0 && info.kind == OS_DIR;
 }
@@ -56,9 +60,21 @@ static const char *imported_name(many *m, sft_span name) {
     return out;
 }
 
+/* Of a URL what every file system takes: a server chooses no folder, and no hidden file. */
+static bool make_safe(many *m, sft_span *name) {
+    const char *query = memchr(name->data, '?', name->len);
+    size_t len = query ? (size_t)(query - name->data) : name->len;
+    char *safe = sfti_arena_take(&m->arena, URL_NAME_MOST + 1);
+    if (!safe) return false;
+    cli_safe_name(len ? (sft_span){ name->data, len } : sft_span_cstr("model"), URL_NAME_MOST, safe);
+    *name = sft_span_cstr(safe);
+    return true;
+}
+
 /* Whether the result's name is not the input's. */
-static bool is_renamed(const many *m, sft_span name) {
-    return m->c->imports && !cli_ends_with(name, ".safetensors") && !cli_ends_with(name, ".sft");
+static bool is_renamed(const many *m, const char *path, sft_span name) {
+    bool may = m->c->imports || cli_is_remote(m->c, path);
+    return may && !cli_ends_with(name, ".safetensors") && !cli_ends_with(name, ".sft");
 }
 
 static const char *join(many *m, sft_span name) {
@@ -90,7 +106,9 @@ static sft_code name_outputs(many *m, sft_error *err) {
     for (size_t i = 0; i < count; i++) {
         const cli_input *input = m->items[i];
         sft_span name = name_of(input->path, input->kind == CLI_INDEX);
-        bool renamed = input->kind != CLI_INDEX && is_renamed(m, name);
+        if (cli_is_remote(m->c, input->path) && !make_safe(m, &name))
+            return sfti_fail_memory(err, name.len);
+        bool renamed = input->kind != CLI_INDEX && is_renamed(m, input->path, name);
         const char *text = renamed ? imported_name(m, name) : NULL;
         if (text) name = sft_span_cstr(text);
         m->outputs[i] = renamed && !text ? NULL : join(m, name);
@@ -140,7 +158,7 @@ static sft_code list_operands(many *m, char **operands, size_t count, sft_error 
     m->items = sfti_arena_array(&m->arena, count, sizeof *m->items);
     if (!inputs || !m->items) return sfti_fail_memory(err, count);
     for (size_t i = 0; i < count; i++) {
-        bool is_set = sft_path_is_index(operands[i]) || is_folder(operands[i]);
+        bool is_set = sft_path_is_index(operands[i]) || is_folder(m->c, operands[i]);
         inputs[i] = (cli_input){ is_set ? CLI_INDEX : CLI_FILE, operands[i], NULL };
         m->items[i] = &inputs[i];
     }
@@ -178,12 +196,14 @@ static void each_of_many(many *m, char **operands, size_t count, cli_write_fn ea
 
 /* A folder for a model in one file: its name stays. One in several files fills the folder. */
 static sft_code name_one(many *m, const char *operand, sft_error *err) {
-    bool is_set = sft_path_is_index(operand) || is_folder(operand);
+    bool is_set = sft_path_is_index(operand) || is_folder(m->c, operand);
     if (!m->folder || is_set || strcmp(operand, "-") == 0) return SFT_OK;
     sft_code code = make_folder(m, err);
     if (code) return code;
     sft_span name = name_of(operand, false);
-    const char *text = is_renamed(m, name) ? imported_name(m, name) : NULL;
+    if (cli_is_remote(m->c, operand) && !make_safe(m, &name))
+        return sfti_fail_memory(err, name.len);
+    const char *text = is_renamed(m, operand, name) ? imported_name(m, name) : NULL;
     m->c->set.output = join(m, text ? sft_span_cstr(text) : name);
     return m->c->set.output ? SFT_OK : sfti_fail_memory(err, strlen(operand));
 }
@@ -192,7 +212,7 @@ void cli_write_each(cli *c, char **operands, size_t count, cli_write_fn each, vo
     sft_error err = SFT_ERROR_INIT;
     const char *output = c->set.output;
     many m = { .c = c, .arena.alloc = c->alloc };
-    if (output && is_folder(output)) m.folder = output;
+    if (output && is_folder(c, output)) m.folder = output;
     if (count > 1 || c->set.recursive) each_of_many(&m, operands, count, each, ctx);
     else if (name_one(&m, operands[0], &err)) cli_fail_input(c, output, &err);
     else each(c, operands[0], ctx);

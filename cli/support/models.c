@@ -4,6 +4,7 @@
 #include "support/files.h"
 #include "support/dataset.h"
 #include "support/group.h"
+#include "support/remote.h"
 
 #include <errno.h>
 #include <string.h>
@@ -16,6 +17,40 @@
 #define BATCH_HASHED_MOST 64
 
 /* ── One model ── */
+
+/* Of what is remote no data are read unasked: each alpha would be a request. */
+static sft_info_options info_options(const cli *c, const char *path) {
+    sft_info_options options = SFT_INFO_OPTIONS_INIT;
+    options.deep = c->set.deep != 0;
+    options.alloc = &c->alloc;
+    options.files = c->open.files;
+    options.no_data = !c->set.deep && path && cli_is_remote(c, path);
+    return options;
+}
+
+/* What the server says of a file that is open. */
+static sft_code take_claim(cli *c, cli_model *model, const char *path, sft_info_options *options) {
+    sft_remote_claim claim;
+    if (!cli_remote_claim(c, path, &claim) || !*claim.sha256) return SFT_OK;
+    sft_info_claim *kept = sfti_arena_take(&model->arena, sizeof *kept);
+    char *digest = sfti_arena_copy(&model->arena, claim.sha256, strlen(claim.sha256));
+    if (!kept || !digest) return sfti_fail_memory(&model->err, sizeof *kept);
+    const char *source = strncmp(path, "hf://", 5) == 0 ? "hub" : "server";
+    *kept = (sft_info_claim){ "sha256", sft_span_cstr(digest), sft_span_cstr(source), NULL };
+    options->claims = kept;
+    options->claim_count = 1;
+    return SFT_OK;
+}
+
+/* sft_info_open lists no remote folder itself. */
+static sft_code list_member(cli *c, cli_member *member, sft_error *err) {
+    char folder[4096];
+    sft_span path = cli_folder_of(member->path);
+    if (!cli_is_remote(c, member->path) || path.len >= sizeof folder) return SFT_OK;
+    memcpy(folder, path.data, path.len);
+    folder[path.len] = '\0';
+    return sft_info_folder_open(folder, c->open.files, &c->alloc, &member->folder, err);
+}
 
 static sft_code open_members(cli *c, cli_model *model) {
     size_t n = model->count;
@@ -31,16 +66,17 @@ static sft_code open_members(cli *c, cli_model *model) {
     memset(model->members, 0, n * sizeof *model->members);
     for (size_t i = 0; i < n; i++) {
         cli_member *member = &model->members[i];
-        sft_info_options options = SFT_INFO_OPTIONS_INIT;
-        options.deep = c->set.deep != 0;
-        options.alloc = &c->alloc;
+        sft_info_options options = info_options(c, model->inputs[i]->path);
         member->path = model->inputs[i]->path;
         sft_import *import;
         sft_set_options how = cli_set_options(c);
         sft_code code = cli_open_path(c, model->inputs[i]->path, &how, &member->set, &import,
                                       &model->err);
+        if (!code) code = take_claim(c, model, member->path, &options);
+        if (!code) code = list_member(c, member, &model->err);
         if (!code)
-            code = sft_info_open(member->set, member->path, NULL, &options, &member->info,
+            code = sft_info_open(member->set, member->path, member->folder, &options,
+                                 &member->info,
                                  &model->err);
         if (code) return code;
     }
@@ -70,8 +106,8 @@ static sft_code open_pipeline(cli *c, cli_model *model, const sft_info_options *
     if (!code) code = name_members(c, model);
     if (!code) {
         char *path = cli_join_path(&arena, sft_span_cstr(model->path), "model_index.json");
-        code = path ? sft_info_open_components(model->parts, model->count, path, NULL, options,
-                                               &model->info, &model->err)
+        code = path ? sft_info_open_components(model->parts, model->count, path, model->folder,
+                                               options, &model->info, &model->err)
                     : sfti_fail_memory(&model->err, 1);
     }
     sfti_arena_free(&arena);
@@ -102,14 +138,14 @@ static sft_code open_single(cli *c, cli_model *model) {
 }
 
 static sft_code open_model(cli *c, cli_model *model) {
-    sft_info_options options = SFT_INFO_OPTIONS_INIT;
     bool piped = model->input->kind == CLI_STDIN;
-    options.deep = c->set.deep != 0;
+    sft_info_options options = info_options(c, piped ? NULL : model->path);
     options.header_only = piped;
-    options.alloc = &c->alloc;
     if (model->is_pipeline) return open_pipeline(c, model, &options);
     sft_code code = model->inputs ? open_shards(c, model)
                                   : open_single(c, model);
+    bool is_file = model->input->kind == CLI_FILE && !model->inputs;
+    if (!code && is_file) code = take_claim(c, model, model->path, &options);
     if (code) return code;
     options.import = model->import;
     return sft_info_open(model->set, piped ? NULL : model->path, model->folder, &options,
@@ -182,6 +218,7 @@ static void release_model(cli *c, cli_model *model) {
     for (size_t i = 0; model->members && i < model->count; i++) {
         cli_member *member = &model->members[i];
         sft_info_close(member->info);
+        sft_info_folder_close(member->folder);
         sft_set_close(member->set);
         if (member->name)
             sfti_release(&c->alloc, (char *)member->name, strlen(member->name) + 1);
@@ -258,10 +295,19 @@ typedef struct operand_models {
     listed_folder *folders;
 } operand_models;
 
+/* A file that was named alone stands alone: its folder is not asked for. */
+static bool is_alone(const operand_models *all, sft_span folder) {
+    for (size_t i = 0; i < all->operand_count; i++)
+        if (cli_was_listed(&all->inputs[i], folder)) return false;
+    return true;
+}
+
 /* The listing of a model's folder, made once; NULL when there is none. */
 static const sft_info_folder *folder_of_model(cli *c, operand_models *all, const cli_model *model) {
-    sft_span path = cli_folder_of(model->path);
-    if (model->input->kind > CLI_INDEX || model->is_pipeline || model->is_dataset) return NULL;
+    bool remote = cli_is_remote(c, model->path);
+    sft_span path = model->is_pipeline ? sft_span_cstr(model->path) : cli_folder_of(model->path);
+    if (model->input->kind > CLI_INDEX || model->is_dataset) return NULL;
+    if (remote ? is_alone(all, path) : model->is_pipeline) return NULL;
     for (listed_folder *f = all->folders; f; f = f->next) {
         if (sft_span_equal(f->path, path)) return f->folder;
     }
@@ -273,7 +319,7 @@ static const sft_info_folder *folder_of_model(cli *c, operand_models *all, const
     name[path.len ? path.len : 1] = 0;
     *f = (listed_folder){ all->folders, path, NULL };
     all->folders = f;
-    if (sft_info_folder_open(name, &c->alloc, &f->folder, NULL)) f->folder = NULL;
+    if (sft_info_folder_open(name, c->open.files, &c->alloc, &f->folder, NULL)) f->folder = NULL;
     return f->folder;
 }
 

@@ -11,6 +11,7 @@ typedef struct cli_member {
     const char *path, *name; /* name: of the component's folder */
     sft_set *set;
     sft_info *info;
+    sft_info_folder *folder; /* of one that is remote */
 } cli_member;
 
 /* One result to be. */

@@ -74,7 +74,7 @@ static sft_code kept_read_at(void *ctx, uint64_t offset, void *into, size_t len,
 }
 
 static const sft_source_vtable kept_source_vtable = {
-    sizeof(sft_source_vtable), kept_read_at, kept_close
+    sizeof(sft_source_vtable), kept_read_at, kept_close, NULL
 };
 
 /* A source over standard input with one user; the caller is the second. */

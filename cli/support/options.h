@@ -54,6 +54,9 @@ typedef struct cli_settings {
     int safe, each_shard, to_json;
     const char *from_json, *thumbnail, *strip_prefix, *add_prefix, *map_file;
     cli_words map, regex;
+    /* of URLs */
+    int offline, public_only, no_sign_request, whole, log_requests, read;
+    const char *connections, *header_cache;
     /* of dataset */
     int remove;
     const char *grace, *target;
@@ -86,6 +89,16 @@ typedef struct cli_example {
 
 struct cli;
 
+/* Which operands may be URLs. */
+typedef enum cli_urls {
+    CLI_URLS_NONE = 0,  /* none: they are refused */
+    CLI_URLS_ALL,
+    CLI_URLS_FIRST,
+    CLI_URLS_OWN,       /* the command takes them itself */
+    CLI_URLS_COPY,      /* all, if the result is written with -o */
+    CLI_URLS_COPY_FIRST /* the first, if so */
+} cli_urls;
+
 typedef struct cli_command {
     const char *name;     /* "ls" */
     const char *operands; /* "PATH..." */
@@ -96,6 +109,7 @@ typedef struct cli_command {
     const char *exits[3];        /* when the status is 0, 1, 2; NULL: never */
     size_t least, most;          /* operands */
     void (*run)(struct cli *cli, char **operands, size_t count);
+    cli_urls urls;
 } cli_command;
 
 /* Commands that are listed together. */

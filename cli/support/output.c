@@ -4,6 +4,7 @@
 #include "os/io.h"
 #include "support/hints.h"
 #include "support/progress.h"
+#include "support/remote.h"
 #include "support/words.h"
 #include "support/written.h"
 
@@ -85,6 +86,7 @@ static sft_code take_input_facts(const cli *c, const char *input, bool in_place,
     os_info info;
     bool is_stdin = input && strcmp(input, "-") == 0;
     if (is_stdin && c->set.keep_mtime) return cli_output_no_time(err);
+    if (input && cli_is_remote(c, input)) return cli_output_no_mtime(c, err);
     if (!input || is_stdin) return SFT_OK;
     int error = os_info_path(input, true, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
@@ -141,6 +143,11 @@ static sft_code write_stream(void *ctx, const void *bytes, size_t len, sft_error
 
 sft_code cli_output_no_time(sft_error *err) {
     return cli_usage_error(err, "expected files for --keep-mtime, found standard input");
+}
+
+sft_code cli_output_no_mtime(const cli *c, sft_error *err) {
+    if (!c->set.keep_mtime) return SFT_OK;
+    return cli_usage_error(err, "expected files for --keep-mtime, found a URL");
 }
 
 sft_code cli_output_agrees(const cli *c, sft_error *err) {

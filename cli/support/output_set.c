@@ -3,6 +3,7 @@
 #include "support/output.h"
 #include "support/progress.h"
 #include "support/raw.h"
+#include "support/remote.h"
 #include "support/written.h"
 
 #include <string.h>
@@ -44,6 +45,7 @@ sft_code cli_output_mtime(const cli *c, const char *path, int64_t *out, sft_erro
     os_info info;
     if (!c->set.keep_mtime) return SFT_OK;
     if (strcmp(path, "-") == 0) return cli_output_no_time(err);
+    if (cli_is_remote(c, path)) return cli_output_no_mtime(c, err);
     int error = os_info_path(path, true, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     *out = info.mtime_ns;

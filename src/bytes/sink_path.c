@@ -455,6 +455,12 @@ static sft_code begin_path(const char *target, const sft_path_options *options, 
     return SFT_OK;
 }
 
+/* "word://": no folder of the system is meant. */
+static bool is_url(const char *path) {
+    size_t len = strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
+    return len > 1 && strncmp(path + len, "://", 3) == 0;
+}
+
 static sft_code check_path(const char *path, const sft_path_options *options,
                            const sft_sink *out, sft_error *err) {
     if (!out || !path) {
@@ -467,6 +473,9 @@ static sft_code check_path(const char *path, const sft_path_options *options,
                          "and 0%o",
                          (int)options->link, (unsigned)options->mode);
     }
+    if (is_url(path))
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected the path of a file, found a URL: what is there is only read");
     if (path[sfti_folder_len(path)]) return SFT_OK;
     return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                      "expected the path of a file, found \"%s\"", path);

@@ -1,7 +1,9 @@
 #include "bytes/source.h"
 
 #include "base/checked.h"
+#include "base/files.h"
 #include "base/mem.h"
+#include "base/options.h"
 #include "base/vtable.h"
 
 #include <errno.h>
@@ -39,6 +41,11 @@ sft_code sfti_source_all(const sft_source *source, uint64_t offset, void *into, 
                      (unsigned long long)got);
 }
 
+void sft_source_expect(const sft_source *source, const sft_run *runs, size_t count) {
+    if (count > 0 && sfti_source_expects(source))
+        source->vtable->expect(source->ctx, runs, count);
+}
+
 void sft_source_close(sft_source *source) {
     if (!source) return;
     if (!source->borrowed && SFTI_CAN(source, sft_source_vtable, close))
@@ -48,6 +55,10 @@ void sft_source_close(sft_source *source) {
 
 bool sfti_source_usable(const sft_source *source) {
     return SFTI_CAN(source, sft_source_vtable, read);
+}
+
+bool sfti_source_expects(const sft_source *source) {
+    return SFTI_CAN(source, sft_source_vtable, expect);
 }
 
 /* ── Memory and maps ── */
@@ -62,7 +73,7 @@ static sft_code read_memory(void *ctx, uint64_t offset, void *into, size_t len, 
 }
 
 static const sft_source_vtable memory_source_vtable = {
-    sizeof(sft_source_vtable), read_memory, NULL
+    sizeof(sft_source_vtable), read_memory, NULL, NULL
 };
 
 sft_source sft_source_memory(const void *bytes, size_t len) {
@@ -91,7 +102,7 @@ static void close_map(void *ctx) {
 }
 
 static const sft_source_vtable map_source_vtable = {
-    sizeof(sft_source_vtable), read_map, close_map
+    sizeof(sft_source_vtable), read_map, close_map, NULL
 };
 
 sft_code sfti_source_map(int fd, uint64_t size, bool writable_private,
@@ -196,11 +207,11 @@ static sft_code not_a_file(os_kind kind, sft_error *err) {
 }
 
 static const sft_source_vtable positioned_source_vtable = {
-    sizeof(sft_source_vtable), read_positioned, close_fd_source
+    sizeof(sft_source_vtable), read_positioned, close_fd_source, NULL
 };
 
 static const sft_source_vtable forward_source_vtable = {
-    sizeof(sft_source_vtable), read_forward, close_fd_source
+    sizeof(sft_source_vtable), read_forward, close_fd_source, NULL
 };
 
 int sfti_source_descriptor(const sft_source *source) {
@@ -254,15 +265,17 @@ static sft_code beneath_fail(int error, sft_error *err) {
     return err->code;
 }
 
+static sft_code not_beneath(sft_error *err) {
+    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                     "expected a path that begins with the folder it lies beneath, found another");
+}
+
 sft_code sfti_open_beneath(const char *path, const char *beneath, os_beneath how, int *fd,
                            sft_error *err) {
     size_t len = beneath ? strlen(beneath) : 0;
     int error;
     *fd = -1;
-    if (len > 0 && strncmp(path, beneath, len) != 0)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a path that begins with the folder it lies beneath, found "
-                         "another");
+    if (len > 0 && strncmp(path, beneath, len) != 0) return not_beneath(err);
     const char *name = path + len;
     if (!beneath)
         error = how == OS_BENEATH_READ ? os_open_read(path, fd)
@@ -281,15 +294,45 @@ sft_code sfti_open_beneath(const char *path, const char *beneath, os_beneath how
     return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
 }
 
-sft_code sfti_source_open(const char *path, const char *beneath, const sft_allocator *alloc,
-                          sft_source *out, int *fd, os_info *info, sft_error *err) {
-    os_info here;
+/* The file of sft_files, whose table is the program's: what it opens is checked. */
+static sft_code open_claimed(const char *path, const sft_open_options *how, sft_source *out,
+                             sft_error *err) {
+    const sft_files *files = how->files;
+    const char *beneath = how->beneath, *found = NULL;
+    if (!SFTI_CAN(files, sft_files_vtable, open))
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected files with open, found none");
+    if (beneath && strncmp(path, beneath, strlen(beneath)) != 0) return not_beneath(err);
+    sft_code code = files->vtable->open(files->ctx, path, beneath, out, err);
+    if (code) {
+        memset(out, 0, sizeof *out);
+        return code;
+    }
+    if (!sfti_source_usable(out)) found = "one without read";
+    else if (out->size == SFT_SIZE_UNKNOWN) found = "one of unknown size";
+    if (!found) return SFT_OK;
+    sft_source_close(out);
+    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                     "expected files that open a source, found %s", found);
+}
+
+sft_code sfti_source_open(const char *path, const sft_open_options *how, sft_source *out, int *fd,
+                          os_info *info, sft_error *err) {
+    static const sft_open_options none = SFT_OPEN_OPTIONS_INIT;
+    os_info here = { .kind = OS_OTHER };
     int opened = -1;
+    if (!how) how = &none;
     memset(out, 0, sizeof *out);
     if (fd) *fd = -1;
-    sft_code code = sfti_open_beneath(path, beneath, OS_BENEATH_READ, &opened, err);
+    if (sfti_files_claim_beneath(how->files, path, how->beneath)) {
+        sft_code code = open_claimed(path, how, out, err);
+        here.size = out->size;
+        if (info) *info = here;
+        return code;
+    }
+    sft_code code = sfti_open_beneath(path, how->beneath, OS_BENEATH_READ, &opened, err);
     if (code != SFT_OK) return code;
-    code = wrap_fd(opened, true, beneath != NULL, alloc, out, &here, err);
+    code = wrap_fd(opened, true, how->beneath != NULL, how->alloc, out, &here, err);
     if (code != SFT_OK) {
         (void)os_close(opened);
         return code;
@@ -297,4 +340,15 @@ sft_code sfti_source_open(const char *path, const char *beneath, const sft_alloc
     if (fd) *fd = opened;
     if (info) *info = here;
     return SFT_OK;
+}
+
+sft_code sft_source_path(const char *path, const sft_open_options *options, sft_source *out,
+                         sft_error *err) {
+    sft_open_options own;
+    if (out) memset(out, 0, sizeof *out);
+    if (!path || !out)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a path and a place for the source, found NULL");
+    sft_code code = sfti_take_open(options, &own, err);
+    return code ? code : sfti_source_open(path, &own, out, NULL, NULL, err);
 }

@@ -12,16 +12,18 @@
 sft_code sfti_open_beneath(const char *path, const char *beneath, os_beneath how, int *fd,
                            sft_error *err);
 
-/* Open a path as a source that owns its descriptor (close closes it and frees).
+/* Open a path as a source that owns its descriptor (close closes it and frees), by the alloc,
+ * beneath and files of how; NULL: the system's file.
  *   regular file              positioned reads, size known, safe for many threads
  *   pipe, character device    forward reads, SFT_SIZE_UNKNOWN; beneath: SFT_IO_NOT_FILE
  *   folder                    SFT_IO_NOT_FILE
  *   missing                   SFT_NOT_FOUND
  *   anything else the system refuses: SFT_IO_OPEN
- * *fd is the descriptor, for mapping; it stays the source's. *info is what it is.
+ *   claimed by files          as files opens it; of *info only kind OS_OTHER and size are set
+ * *fd is the descriptor, for mapping, or -1; it stays the source's. *info is what it is.
  * Either may be NULL. alloc is copied; NULL = libc. On failure *out is zeroed. */
-sft_code sfti_source_open(const char *path, const char *beneath, const sft_allocator *alloc,
-                          sft_source *out, int *fd, os_info *info, sft_error *err);
+sft_code sfti_source_open(const char *path, const sft_open_options *how, sft_source *out, int *fd,
+                          os_info *info, sft_error *err);
 
 /* Map the first `size` bytes of a descriptor: a source with base set. Writing through
  * base is allowed if writable_private, and stays in this map. close unmaps and frees;
@@ -39,6 +41,8 @@ sft_code sfti_source_all(const sft_source *source, uint64_t offset, void *into, 
 
 /* Whether it can be read. */
 bool sfti_source_usable(const sft_source *source);
+/* Whether it wants to be told what will be read: its reads take long. */
+bool sfti_source_expects(const sft_source *source);
 
 /* The descriptor behind a source that is read by position, or -1. */
 int sfti_source_descriptor(const sft_source *source);

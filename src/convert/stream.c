@@ -236,7 +236,9 @@ static sft_code stream_read(void *ctx, uint64_t offset, void *into, size_t len, 
     return code;
 }
 
-const sft_source_vtable sfti_convert_source = { sizeof(sft_source_vtable), stream_read, NULL };
+const sft_source_vtable sfti_convert_source = {
+    sizeof(sft_source_vtable), stream_read, NULL, NULL
+};
 
 /* ── Beginning and end ── */
 

@@ -163,11 +163,14 @@ static sft_code local_edit_check(const local_store *s, const char *path, sft_err
 
 static sft_code local_open(void *ctx, const char *name, sft_source *out, sft_error *err) {
     const local_store *s = ctx;
+    sft_open_options how = SFT_OPEN_OPTIONS_INIT;
     os_info info;
     char *path = NULL;
     sft_code code = local_path(s, name, &path, err);
     if (code) return code;
-    code = sfti_source_open(path, s->folder, &s->alloc, out, NULL, &info, err);
+    how.alloc = &s->alloc;
+    how.beneath = s->folder;
+    code = sfti_source_open(path, &how, out, NULL, &info, err);
     if (code) goto done;
     if (local_foreign_commit(s, name, &info))
         code = sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET,

@@ -1,5 +1,6 @@
 #include "edit/edit.h"
 
+#include "base/files.h"
 #include "base/options.h"
 #include "base/path.h"
 #include "base/utf8.h"
@@ -52,8 +53,13 @@ static sft_code edit_refuse_link(const char *real, sft_error *err) {
     return SFT_IS_LINK;
 }
 
-static sft_code edit_take_path(const char *path, char buffer[4096], sft_error *err) {
+static sft_code edit_take_path(const char *path, const sft_open_options *open,
+                               char buffer[4096], sft_error *err) {
     size_t len = strlen(path);
+    if (sfti_files_claim(open->files, path))
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a file of the system's folders to change, found a path that "
+                         "is only read");
     if (len >= 4096)
         return sfti_fail(err, SFT_IO_OPEN, SFT_NO_OFFSET,
                          "expected a path of at most 4095 bytes, found %zu", len);
@@ -207,7 +213,7 @@ static sft_code edit_open_path(sft_edit *edit, const char *path, sft_error *err)
     const sft_edit_options *o = &edit->options;
     edit->named = path;
     edit->beneath = edit->open.beneath;
-    sft_code code = edit_take_path(path, edit->path, err);
+    sft_code code = edit_take_path(path, &edit->open, edit->path, err);
     if (code == SFT_OK)
         code = edit_resolve(edit->path, &edit->beneath, o->link, &edit->folder, &edit->is_link,
                             err);
@@ -336,7 +342,7 @@ sft_code sft_edit_recover(const char *path, const sft_edit_options *options,
     sft_code code = edit_settle(options, &own, &how, err);
     const char *beneath = how.options.beneath;
     if (code == SFT_OK && own.link == SFT_LINK_REPLACE && !beneath) own.link = SFT_LINK_FOLLOW;
-    if (code == SFT_OK) code = edit_take_path(path, own_path, err);
+    if (code == SFT_OK) code = edit_take_path(path, &how.options, own_path, err);
     if (code == SFT_OK) code = edit_resolve(own_path, &beneath, own.link, &folder, &is_link, err);
     if (code == SFT_OK && !is_link) /* no edit of it went through a link */
         code = sfti_journal_recover(own_path, beneath, own.force, own.no_sync, &how.alloc, found,

@@ -262,15 +262,15 @@ static sft_code repair_scan(sft_repair *r, const sft_open_options *options, sft_
 }
 
 static sft_code repair_open(sft_repair *r, const char *path, const sft_open_options *options,
-                            const char *beneath, sft_error *err) {
+                            const sft_open_options *taken, sft_error *err) {
     os_info info;
-    sft_code code = sfti_source_open(path, beneath, &r->alloc, &r->source, NULL, &info, err);
+    sft_code code = sfti_source_open(path, taken, &r->source, NULL, &info, err);
     if (code != SFT_OK) return code;
     if (r->source.size == SFT_SIZE_UNKNOWN) {
         return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found a pipe");
     }
     code = repair_scan(r, options, err);
-    if (r->scan) { /* why it is refused, or seems whole, may be an edit */
+    if (r->scan && info.kind == OS_FILE) { /* why it is refused, or seems whole, may be an edit */
         sft_error own = SFT_ERROR_INIT;
         sft_code edited = sfti_scan_check(r->scan, path, &info, NULL, &own);
         if (edited != SFT_OK && err) *err = own;
@@ -297,7 +297,7 @@ sft_code sft_repair_open(const char *path, const sft_open_options *options, sft_
     memset(r, 0, sizeof *r);
     r->alloc = r->arena.alloc = how.alloc;
     r->level = how.options.level;
-    code = repair_open(r, path, options, how.options.beneath, err);
+    code = repair_open(r, path, options, &how.options, err);
     if (code == SFT_OK) *out = r;
     else sft_repair_close(r);
     return code;

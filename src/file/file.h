@@ -27,6 +27,9 @@ typedef struct sfti_open {
 /* SFT_BAD_ARGUMENT for a size or an enum that makes no sense. */
 sft_code sfti_open_settle(const sft_open_options *options, sfti_open *out, sft_error *err);
 
+/* SFT_IO_MAP if what options.files claims is to be mapped. */
+sft_code sfti_open_mode(const char *path, const sfti_open *how, sft_error *err);
+
 /* Private memory of a header, or part of it. */
 typedef struct sfti_header {
     char *data;

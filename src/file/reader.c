@@ -1,4 +1,5 @@
 /* Opening a file: frame, header, model, map; and what an open file tells. */
+#include "base/files.h"
 #include "base/options.h"
 #include "base/order.h"
 #include "file/file.h"
@@ -30,6 +31,16 @@ sft_code sfti_open_settle(const sft_open_options *options, sfti_open *out, sft_e
     out->limits.max_name_bytes = o->max_name_bytes;
     out->limits.max_metadata = o->max_metadata;
     return SFT_OK;
+}
+
+sft_code sfti_open_mode(const char *path, const sfti_open *how, sft_error *err) {
+    const sft_open_options *o = &how->options;
+    if (o->mode == SFT_READ || o->mode == SFT_AUTO
+        || !sfti_files_claim_beneath(o->files, path, o->beneath))
+        return SFT_OK;
+    return sfti_fail(err, SFT_IO_MAP, SFT_NO_OFFSET,
+                     "expected mode SFT_READ or SFT_AUTO for a path that is not the system's, "
+                     "found %u", (unsigned)o->mode);
 }
 
 /* ── Header ──────────────────────────────────────────────────────────────── */
@@ -164,7 +175,7 @@ static sft_code file_open(sft_source source, int fd, bool in_place, const sfti_o
     file->source = source;
     file->level = how->limits.level;
     sft_code code = file_read_header(file, in_place, how, err);
-    if (code == SFT_OK && info && how->options.listed_s && os_info_fd(fd, info))
+    if (code == SFT_OK && info && fd >= 0 && how->options.listed_s && os_info_fd(fd, info))
         info->mtime_ns = INT64_MAX;
     if (code == SFT_OK && fd >= 0) code = file_map(file, fd, how->options.mode, err);
     if (code == SFT_OK) *out = file;
@@ -217,7 +228,8 @@ sft_code sft_open(const char *path, const sft_open_options *options, sft_file **
     if (code != SFT_OK) return code;
     if (!path)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a path, found NULL");
-    code = sfti_source_open(path, how.options.beneath, &how.alloc, &source, &fd, &info, err);
+    code = sfti_open_mode(path, &how, err);
+    if (code == SFT_OK) code = sfti_source_open(path, &how.options, &source, &fd, &info, err);
     if (code != SFT_OK) return code;
     code = file_open(source, fd, false, &how, &info, out, err);
     return file_unedited(path, &info, &how, code, out, err);

@@ -103,7 +103,7 @@ static sft_code read_scan_bytes(void *ctx, uint64_t offset, void *into, size_t l
 }
 
 static const sft_source_vtable scan_bytes_source_vtable = {
-    sizeof(sft_source_vtable), read_scan_bytes, NULL
+    sizeof(sft_source_vtable), read_scan_bytes, NULL, NULL
 };
 
 /* A source that ends within the head has a known size, even if it is a pipe. */
@@ -480,7 +480,8 @@ sft_code sft_scan_open(const char *path, const sft_open_options *options, sft_sc
     *out = NULL;
     sft_code code = sfti_open_settle(options, &how, err);
     if (code != SFT_OK) return code;
-    code = sfti_source_open(path, how.options.beneath, &how.alloc, &source, NULL, &info, err);
+    code = sfti_open_mode(path, &how, err);
+    if (code == SFT_OK) code = sfti_source_open(path, &how.options, &source, NULL, &info, err);
     if (code != SFT_OK) return code;
     code = scan_settled(source, &how, out, err);
     return code == SFT_OK && info.kind == OS_FILE ? scan_edited(path, &info, out, err) : code;

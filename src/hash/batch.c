@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "base/files.h"
 #include "base/options.h"
 #include "hash/model.h"
 #include "os/os.h"
@@ -112,7 +113,9 @@ static void batch_open_next(batch *b) {
         if (model->error.code) model->unit_count = 0;
     }
     batch_lock(b, &b->state);
-    if (model && !model->is_many && model->bytes <= b->total) b->total -= model->bytes;
+    bool was_counted = model && !model->is_many
+                       && !sfti_files_claim(b->open.files, b->requests[index].path);
+    if (was_counted && model->bytes <= b->total) b->total -= model->bytes;
     b->models[index] = model;
     if (!model) b->code = sfti_fail_memory(b->err, sizeof *model);
     batch_unlock(b, &b->state);
@@ -166,9 +169,12 @@ static bool batch_claim(batch *b, batch_worker *worker, batch_slot *slot) {
     const sfti_hash_unit *unit = slot->unit;
     slot->ended = false;
     slot->error = none;
+    sft_run run;
     slot->ended = sfti_pass_begin(&slot->pass, &b->impl, unit->algos, unit->size,
                                      unit->file, unit->digests, &b->work,
                                      &slot->error) != SFT_OK;
+    run.len = sfti_pass_next(&slot->pass, SIZE_MAX, &run.offset);
+    if (run.len > 0) sft_source_expect(&unit->source, &run, 1);
     worker->busy++;
     return true;
 }
@@ -361,14 +367,19 @@ static void batch_go(batch *b) {
 
 static SFTI_OPTIONS_TAKE(hash_take, sft_hash_options, SFT_HASH_OPTIONS_INIT, cache)
 
+/* What a request's path is, if it is a single file of the system's. */
+static bool batch_look(const batch *b, size_t i, os_info *info) {
+    const char *path = b->requests[i].path;
+    return !sft_path_is_index(path) && !sfti_files_claim(b->open.files, path)
+           && os_info_path(path, true, info) == 0;
+}
+
 /* Whether a read may block for long, as of a pipe. Only the calling thread reads then, so that a
  * signal interrupts it. */
 static bool batch_may_wait(const batch *b) {
     os_info info;
     for (size_t i = 0; i < b->count; i++)
-        if (!sft_path_is_index(b->requests[i].path)
-            && os_info_path(b->requests[i].path, true, &info) == 0 && info.kind != OS_FILE)
-            return true;
+        if (batch_look(b, i, &info) && info.kind != OS_FILE) return true;
     return false;
 }
 
@@ -434,9 +445,7 @@ static void batch_count_bytes(batch *b) {
     os_info info;
     if (!b->job.tick) return;
     for (size_t i = 0; i < b->count; i++)
-        if (!sft_path_is_index(b->requests[i].path)
-            && os_info_path(b->requests[i].path, true, &info) == 0 && info.kind == OS_FILE)
-            b->total += info.size;
+        if (batch_look(b, i, &info) && info.kind == OS_FILE) b->total += info.size;
 }
 
 static bool batch_share(batch *b) {

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "bytes/source.h"
 #include "os/io.h"
 #include "os/os.h"
@@ -79,6 +80,7 @@ static void model_open_import(sfti_hash_model *model, const sfti_hash_how *how) 
     sft_import *import;
     sft_error err = SFT_ERROR_INIT;
     options.alloc = how->alloc;
+    options.files = how->open->files;
     if (!(model->request.algos & ~model->hashes.known & MODEL_CONTENT)) return;
     sft_code code = sft_import_open(model->request.path, &options, &import, &err);
     if (!code) code = sft_import_set(import, model->request.path, &model->opened, &err);
@@ -91,7 +93,9 @@ static void model_open_import(sfti_hash_model *model, const sfti_hash_how *how) 
 
 static void model_open_header(sfti_hash_model *model, const sfti_hash_how *how) {
     sft_open_options options = *how->open;
+    sft_source borrowed = model->source;
     sft_error err = SFT_ERROR_INIT;
+    borrowed.borrowed = true;
     options.mode = SFT_READ;
     options.header_only = false;
     options.alloc = how->alloc;
@@ -100,7 +104,7 @@ static void model_open_header(sfti_hash_model *model, const sfti_hash_how *how) 
                   "expected a file, found a pipe, which can be read once only");
         return;
     }
-    sft_code code = sft_open_fd(model->fd, &options, &model->file, &err);
+    sft_code code = sft_open_source(borrowed, &options, &model->file, &err);
     if (code == SFT_OK) return;
     if (is_about_model(code)) {
         sft_diagnose(&model->source, &err);
@@ -150,12 +154,22 @@ static void model_list_one(sfti_hash_model *model, const sft_source *source,
     uint32_t missing = model_missing(&model->hashes, model->bytes);
     size_t threads = how->split;
     if (model->bytes == SFT_SIZE_UNKNOWN || model->bytes < MODEL_SPLIT_LEAST) threads = 1;
+    if (sfti_source_expects(source)) threads = 1; /* it is slow: its bytes are read once */
     if (!file) missing &= ~SFT_HASH_OF_MODEL;
     model->units = model_take(model, MODEL_SHARES + 1, sizeof *model->units);
     if (model->opened && model->error.code == SFT_OK) model_list_import(model);
     if (missing & MODEL_CONTENT)
         model->digests = model_take(model, sft_file_tensor_count(file) + 1, sizeof *model->digests);
     if (model->error.code == SFT_OK) model_split(model, source, file, missing, threads);
+}
+
+/* Lists the units of model->source. */
+static void model_use_source(sfti_hash_model *model, const sfti_hash_how *how) {
+    model->bytes = model->source.size;
+    if (model->request.algos & ~model->hashes.known & SFT_HASH_OF_MODEL)
+        model_open_header(model, how);
+    if (model->error.code == SFT_OK)
+        model_list_one(model, &model->source, model->file, how);
 }
 
 static void model_open_fd(sfti_hash_model *model, const sfti_hash_how *how) {
@@ -180,12 +194,17 @@ static void model_open_fd(sfti_hash_model *model, const sfti_hash_how *how) {
             model->hashes.known = 0;
         }
     }
-    if (sft_source_fd(model->fd, how->alloc, &model->source, &model->error)) return;
-    model->bytes = model->source.size;
-    if (model->request.algos & ~model->hashes.known & SFT_HASH_OF_MODEL)
-        model_open_header(model, how);
-    if (model->error.code == SFT_OK)
-        model_list_one(model, &model->source, model->file, how);
+    if (!sft_source_fd(model->fd, how->alloc, &model->source, &model->error))
+        model_use_source(model, how);
+}
+
+/* A file that is not the system's: there is no cache for those. */
+static void model_open_claimed(sfti_hash_model *model, const sfti_hash_how *how) {
+    sft_open_options options = *how->open;
+    options.alloc = how->alloc;
+    if (how->only_cached) return;
+    if (!sft_source_path(model->request.path, &options, &model->source, &model->error))
+        model_use_source(model, how);
 }
 
 static void model_open_file(sfti_hash_model *model, const sfti_hash_how *how) {
@@ -340,6 +359,10 @@ void sfti_hash_model_open(sfti_hash_model *model, sft_hash_request request,
     model_begin_answer(model, request, how->alloc);
     if (sft_path_is_index(request.path)) {
         model_open_set(model, how);
+        return;
+    }
+    if (sfti_files_claim(how->open->files, request.path)) {
+        model_open_claimed(model, how);
         return;
     }
     if (how->recall) model->memos = model_take(model, 1, sizeof *model->memos);

@@ -106,7 +106,7 @@ static sft_code read_codec(void *ctx, uint64_t offset, void *into, size_t len, s
 }
 
 static const sft_source_vtable codec_source_vtable = {
-    sizeof(sft_source_vtable), read_codec, NULL
+    sizeof(sft_source_vtable), read_codec, NULL, NULL
 };
 
 sft_code sfti_codec_source(sfti_import *im, const sfti_item *item, sft_dtype to,

@@ -58,7 +58,7 @@ static sft_code dequantise_read(void *ctx, uint64_t offset, void *into, size_t l
 
 sft_code sfti_dequantise_source(sfti_import *im, const sfti_dequantise *how,
                                 const sft_source **out) {
-    static const sft_source_vtable table = { sizeof table, dequantise_read, NULL };
+    static const sft_source_vtable table = { sizeof table, dequantise_read, NULL, NULL };
     sfti_dequantise *kept = sfti_arena_take(sfti_import_arena(im), sizeof *kept);
     if (!kept) return sfti_fail_memory(sfti_import_error(im), sizeof *kept);
     *kept = *how;

@@ -55,7 +55,7 @@ static void close_image(void *ctx) {
 }
 
 static const sft_source_vtable image_source_vtable = {
-    sizeof(sft_source_vtable), read_image, close_image
+    sizeof(sft_source_vtable), read_image, close_image, NULL
 };
 
 static sft_code plan_image(sfti_import *im, image *m, sft_error *err) {

@@ -212,7 +212,7 @@ static sft_code read_inflated(void *ctx, uint64_t offset, void *into, size_t len
 }
 
 static const sft_source_vtable inflated_source_vtable = {
-    sizeof(sft_source_vtable), read_inflated, NULL
+    sizeof(sft_source_vtable), read_inflated, NULL, NULL
 };
 
 sft_code sfti_inflate_source(sfti_import *im, sfti_inflater *inflater, const sfti_deflated *bytes,
@@ -244,7 +244,7 @@ static void close_inflater(void *ctx) {
 }
 
 static const sft_source_vtable inflater_vtable = {
-    sizeof(sft_source_vtable), read_nothing, close_inflater
+    sizeof(sft_source_vtable), read_nothing, close_inflater, NULL
 };
 
 sft_code sfti_inflater_new(sfti_import *im, const sft_source *archive, sfti_inflater **out) {

@@ -1,3 +1,4 @@
+#include "base/files.h"
 #include "base/options.h"
 #include "bytes/source.h"
 #include "import/state.h"
@@ -200,6 +201,7 @@ sft_code sft_import_open_source(sft_source source, const sft_import_options *opt
 static const char *const folder_files[] = {
     "pytorch_model.bin.index.json", "variables/variables.index", "pytorch_model.bin",
 };
+#define FOLDER_FILES (sizeof folder_files / sizeof *folder_files)
 
 static const char *join(sft_import *im, const char *folder, const char *name) {
     size_t len = strlen(folder);
@@ -212,33 +214,72 @@ static const char *join(sft_import *im, const char *folder, const char *name) {
     return path;
 }
 
+static sft_code fail_folder(const sft_import *im) {
+    return sfti_fail(im->err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
+                     "expected a file, or a folder with a SavedModel or an index of PyTorch "
+                     "shards, found another folder");
+}
+
 /* *path becomes the file that stands for a folder. */
 static sft_code enter_folder(sft_import *im, const char **path) {
     os_info info;
-    if (os_info_path(*path, true, &info) != 0 || info.kind != OS_DIR) return SFT_OK;
-    for (size_t i = 0; i < sizeof folder_files / sizeof *folder_files; i++) {
+    if (im->is_claimed || os_info_path(*path, true, &info) != 0 || info.kind != OS_DIR)
+        return SFT_OK;
+    for (size_t i = 0; i < FOLDER_FILES; i++) {
         const char *file = join(im, *path, folder_files[i]);
         if (!file) return SFT_OUT_OF_MEMORY;
         if (os_info_path(file, true, &info) != 0 || info.kind != OS_FILE) continue;
         *path = file;
         return SFT_OK;
     }
-    return sfti_fail(im->err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
-                     "expected a file, or a folder with a SavedModel or an index of PyTorch "
-                     "shards, found another folder");
+    return fail_folder(im);
+}
+
+/* The same of a folder that options.files list. */
+typedef struct folder_found {
+    bool is_there[FOLDER_FILES];
+} folder_found;
+
+static bool find_file(void *ctx, const sft_listed *entry) {
+    folder_found *found = ctx;
+    size_t len = strlen(entry->name);
+    for (size_t i = 0; i < FOLDER_FILES; i++) {
+        char next = strncmp(folder_files[i], entry->name, len) ? 'x' : folder_files[i][len];
+        if (next == (entry->folder ? '/' : '\0')) found->is_there[i] = true;
+    }
+    return true;
+}
+
+static sft_code enter_claimed(sft_import *im, const char **path) {
+    folder_found found = { { false } };
+    if (!sfti_files_can_list(im->options.files)) return fail_folder(im);
+    sft_code code = sfti_files_list(im->options.files, *path, find_file, &found, im->err);
+    if (code) return code;
+    for (size_t i = 0; i < FOLDER_FILES; i++) {
+        if (!found.is_there[i]) continue;
+        *path = join(im, *path, folder_files[i]);
+        return *path ? SFT_OK : SFT_OUT_OF_MEMORY;
+    }
+    return fail_folder(im);
 }
 
 static sft_code open_path(sft_import *im, const char *path) {
     sft_source source;
+    im->is_claimed = sfti_files_claim(im->options.files, path);
     sft_code code = enter_folder(im, &path);
+    if (!code) code = sfti_import_path(im, path, NULL, &source);
+    if (code == SFT_IO_NOT_FILE && im->is_claimed) {
+        code = enter_claimed(im, &path);
+        if (!code) code = sfti_import_path(im, path, NULL, &source);
+    }
     if (code) return code;
     const char *slash = strrchr(path, '/');
     im->folder = sfti_arena_copy(&im->arena, path, slash ? (size_t)(slash - path) + 1 : 0);
     im->name = sft_span_cstr(sfti_arena_copy(&im->arena, slash ? slash + 1 : path,
                                              strlen(slash ? slash + 1 : path)));
-    if (!im->folder || !im->name.data) return sfti_fail_memory(im->err, strlen(path));
-    code = sfti_source_open(path, NULL, &im->alloc, &source, NULL, NULL, im->err);
-    return code ? code : take_input(im, source);
+    if (im->folder && im->name.data) return take_input(im, source);
+    sft_source_close(&source);
+    return sfti_fail_memory(im->err, strlen(path));
 }
 
 sft_code sft_import_open(const char *path, const sft_import_options *options, sft_import **out,
@@ -262,10 +303,13 @@ static sft_import_format zip_format(sft_import *im) {
     return sfti_zip_tell(&zip, NULL);
 }
 
-sft_code sft_import_recognise(const char *path, sft_import_format *out, sft_error *err) {
+sft_code sft_import_recognise(const char *path, const sft_files *files, sft_import_format *out,
+                              sft_error *err) {
+    sft_import_options options = SFT_IMPORT_OPTIONS_INIT;
     sft_import *im;
+    options.files = files;
     *out = SFT_IMPORT_NONE;
-    sft_code code = import_new(NULL, &im, err);
+    sft_code code = import_new(&options, &im, err);
     if (!code) code = open_path(im, path);
     const sfti_format *format = NULL;
     if (!code) code = recognise(im, &format);

@@ -56,7 +56,7 @@ static sft_code read_checked(void *ctx, uint64_t offset, void *into, size_t len,
 }
 
 static const sft_source_vtable checked_source_vtable = {
-    sizeof(sft_source_vtable), read_checked, NULL
+    sizeof(sft_source_vtable), read_checked, NULL, NULL
 };
 
 /* ── Which records ── */

@@ -1,3 +1,4 @@
+#include "base/files.h"
 #include "bytes/source.h"
 #include "import/state.h"
 
@@ -83,14 +84,30 @@ static sft_code fail_outside(sfti_import *im, sft_span name, const char *found) 
                      SFTI_CLIP(name, 200));
 }
 
-static sft_code open_named(sfti_import *im, sft_span name, sft_source *out) {
+sft_code sfti_import_path(sfti_import *im, const char *path, const char *beneath,
+                          sft_source *out) {
+    sft_open_options how = SFT_OPEN_OPTIONS_INIT;
+    how.alloc = &im->alloc;
+    how.files = im->options.files;
+    how.beneath = beneath;
+    return sft_source_path(path, &how, out, im->err);
+}
+
+/* A name that a file gave, in that file's folder. NULL: no memory. */
+static char *join_named(sfti_import *im, sft_span name) {
     size_t folder = strlen(im->folder);
     char *path = sfti_arena_array(&im->arena, folder + name.len + 1, 1);
-    if (!path) return sfti_fail_memory(im->err, folder + name.len + 1);
+    if (!path) return NULL;
     memcpy(path, im->folder, folder);
     memcpy(path + folder, name.data, name.len);
     path[folder + name.len] = '\0';
-    sft_code code = sfti_source_open(path, im->folder, &im->alloc, out, NULL, NULL, im->err);
+    return path;
+}
+
+static sft_code open_named(sfti_import *im, sft_span name, sft_source *out) {
+    char *path = join_named(im, name);
+    if (!path) return sfti_fail_memory(im->err, name.len + 1);
+    sft_code code = sfti_import_path(im, path, im->folder, out);
     if (code == SFT_INDEX_PATH) return fail_outside(im, name, "a link that leads out of it");
     if (code == SFT_NOT_FOUND && im->err) {
         int error = im->err->os_errno;
@@ -110,7 +127,8 @@ sft_code sfti_import_file(sfti_import *im, sft_span name, const sft_source **out
         *out = &held->source;
         return SFT_OK;
     }
-    if (!is_name_inside(name)) return fail_outside(im, name, "a path that is not");
+    if (!is_name_inside(name) || (im->is_claimed && !sfti_files_name_fits(name)))
+        return fail_outside(im, name, "a path that is not");
     if (!im->folder)
         return sfti_fail(im->err, SFT_NOT_FOUND, SFT_NO_OFFSET,
                          "expected a path, beside which to find %.*s, found bytes alone",
@@ -124,6 +142,19 @@ sft_code sfti_import_file(sfti_import *im, sft_span name, const sft_source **out
         return sfti_fail_memory(im->err, name.len);
     }
     return hold(im, opened, (sft_span){ kept, name.len }, out);
+}
+
+void sfti_import_announce(sfti_import *im, const sft_span *names, size_t count) {
+    sfti_arena arena = { .alloc = im->alloc };
+    const char **paths = im->is_claimed ? sfti_arena_array(&arena, count, sizeof *paths) : NULL;
+    size_t kept = 0;
+    for (size_t i = 0; paths && i < count; i++) {
+        bool there = is_name_inside(names[i]) && sfti_files_name_fits(names[i]);
+        const char *path = there ? join_named(im, names[i]) : NULL;
+        if (path) paths[kept++] = path;
+    }
+    if (kept > 1) sfti_files_expect(im->options.files, paths, kept, im->folder);
+    sfti_arena_free(&arena);
 }
 
 /* ── Pieces as one ── */
@@ -161,7 +192,7 @@ static sft_code read_joined(void *ctx, uint64_t offset, void *into, size_t len, 
 }
 
 static const sft_source_vtable joined_source_vtable = {
-    sizeof(sft_source_vtable), read_joined, NULL
+    sizeof(sft_source_vtable), read_joined, NULL, NULL
 };
 
 sft_code sfti_import_joined(sfti_import *im, const sfti_piece *pieces, size_t count,

@@ -44,6 +44,7 @@ struct sft_import {
     sft_import_options options;
     const char *folder; /* of its path, with a slash, or ""; NULL: a source, which has none */
     sft_span name;      /* of its path, without the folder */
+    bool is_claimed;    /* its path is not the system's, and may be a URL */
     sft_error *err;     /* the caller's, while it is opened */
     sft_import_format format;
     const sft_source *input;
@@ -76,6 +77,12 @@ sft_code sfti_import_settle(sfti_import *im);
 sft_code sfti_view_source(sfti_import *im, const sfti_item *item, const sft_source **out);
 sft_code sfti_codec_source(sfti_import *im, const sfti_item *item, sft_dtype to,
                            const sft_source **out);
+
+/* Open a path, by the options. */
+sft_code sfti_import_path(sfti_import *im, const char *path, const char *beneath,
+                          sft_source *out);
+/* These files will be opened next (sfti_import_file). */
+void sfti_import_announce(sfti_import *im, const sft_span *names, size_t count);
 
 /* The workspace for one computation; SFT_OUT_OF_MEMORY. */
 sft_code sfti_work_begin(sfti_import *im, sft_error *err);

@@ -134,6 +134,18 @@ static sft_code read_shard_named(shard_map *m, sft_span file,
     return code ? code : compare_shard(m, first, file);
 }
 
+static sft_code announce_shards(shard_map *m, const uint32_t *order) {
+    sft_span *files = sfti_arena_array(&m->im->arena, m->count, sizeof *files);
+    size_t count = 0;
+    if (!files) return sfti_fail_memory(m->im->err, m->count * sizeof *files);
+    for (size_t i = 0; i < m->count; i++) {
+        sft_span file = m->rows[order[i]].file;
+        if (count == 0 || !sft_span_equal(file, files[count - 1])) files[count++] = file;
+    }
+    sfti_import_announce(m->im, files, count);
+    return SFT_OK;
+}
+
 sft_code sfti_read_torch_index(sfti_import *im, sft_code (*read)(sfti_import *im)) {
     shard_map m = { .im = im };
     sft_code code = load_index(&m);
@@ -141,6 +153,8 @@ sft_code sfti_read_torch_index(sfti_import *im, sft_code (*read)(sfti_import *im
     if (code) return code;
     uint32_t *order = sfti_arena_sorted(&im->arena, m.count, compare_files, m.rows);
     if (!order) return sfti_fail_memory(im->err, m.count * sizeof *order);
+    code = announce_shards(&m, order);
+    if (code) return code;
     im->shards = 0;
     for (size_t i = 0; !code && i < m.count; i++) {
         sft_span file = m.rows[order[i]].file;

@@ -283,7 +283,7 @@ static sft_code read_view(void *ctx, uint64_t offset, void *into, size_t len, si
 }
 
 static const sft_source_vtable view_source_vtable = {
-    sizeof(sft_source_vtable), read_view, NULL
+    sizeof(sft_source_vtable), read_view, NULL, NULL
 };
 
 /* Dimensions of one element are none; a tensor of one element has one dimension. */

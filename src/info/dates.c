@@ -1,5 +1,6 @@
 #include "info/info.h"
 
+#include "base/calendar.h"
 #include "base/json_lex.h"
 
 #include <string.h>
@@ -8,31 +9,11 @@
 
 /* ── Times ── */
 
-static int64_t days_of(int64_t year, unsigned month, unsigned day) {
-    year -= month <= 2;
-    int64_t era = (year >= 0 ? year : year - 399) / 400;
-    int64_t of_era = year - era * 400;
-    int64_t of_year = (153 * (int64_t)(month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
-    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
-}
-
-static void date_of(int64_t days, int64_t *year, unsigned *month, unsigned *day) {
-    days += 719468;
-    int64_t era = (days >= 0 ? days : days - 146096) / 146097;
-    int64_t of_era = days - era * 146097;
-    int64_t of = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-    int64_t of_year = of_era - (365 * of + of / 4 - of / 100);
-    int64_t shifted = (5 * of_year + 2) / 153;
-    *day = (unsigned)(of_year - (153 * shifted + 2) / 5 + 1);
-    *month = (unsigned)(shifted < 10 ? shifted + 3 : shifted - 9);
-    *year = of + era * 400 + (*month <= 2);
-}
-
 static sft_span iso_text(sft_info *info, int64_t seconds) {
     int64_t days = seconds / 86400, rest = seconds % 86400, year;
     unsigned month, day;
     if (rest < 0) days--, rest += 86400;
-    date_of(days, &year, &month, &day);
+    sfti_date_of_days(days, &year, &month, &day);
     return sfti_info_text(info, "%04d-%02u-%02uT%02d:%02d:%02dZ", (int)year, month, day,
                           (int)(rest / 3600), (int)(rest / 60 % 60), (int)(rest % 60));
 }
@@ -112,7 +93,7 @@ sft_span sfti_iso_date(sft_info *info, sft_span text) {
         return sfti_info_text(info, "%04u-%02u-%02uT%02u:%02u:%02u", parts.year, parts.month,
                               parts.day, parts.hour, parts.minute, parts.second);
     if (!iso_zone(&text, &minutes) || text.len > 0) return none;
-    return iso_text(info, days_of(parts.year, parts.month, parts.day) * 86400
+    return iso_text(info, sfti_days_of_date(parts.year, parts.month, parts.day) * 86400
                               + parts.hour * 3600 + parts.minute * 60 + parts.second
                               - (int64_t)minutes * 60);
 }

@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "base/files.h"
 #include "base/options.h"
 #include "info/sidecars/sidecars.h"
 
@@ -22,7 +23,11 @@ static void take_names(sft_info *info, const char *path) {
     bool is_index = sft_path_is_index(path) || sfti_ends_with(name, ".json");
     info->stem = is_index ? index_stem(name) : sfti_stem(name);
     info->folder = sft_span_cstr(".");
-    while (folder > 1 && whole.data[folder - 1] == '/') folder--;
+    /* Slashes of a URL are no accident. */
+    bool is_claimed = sfti_files_claim(info->options.files, path);
+    while (folder > 1 && whole.data[folder - 1] == '/'
+           && !(is_claimed && whole.data[folder - 2] == '/'))
+        folder--;
     if (folder > 0) info->folder = (sft_span){ whole.data, folder };
 }
 
@@ -82,8 +87,8 @@ static const sft_info_folder *list_folder(sft_info *info, const sft_info_folder 
     if (folder || info->options.header_only || info->path.len == 0) return folder;
     sft_span path = sfti_info_text(info, "%.*s", (int)info->folder.len, info->folder.data);
     if (info->code) return NULL;
-    sft_code code = sft_info_folder_open(path.data, info->options.alloc, &info->own_folder,
-                                         NULL);
+    sft_code code = sfti_folder_open(path.data, info->options.files, false, info->options.alloc,
+                                     &info->own_folder, NULL);
     if (code == SFT_OUT_OF_MEMORY) info->code = code;
     return info->own_folder;
 }
@@ -96,6 +101,7 @@ static void collect(sft_info *info, const char *path, const sft_info_folder *fol
     if (!info->code) take_shard(info, folder);
     sfti_info_online(info);
     if (!info->options.header_only && path && !info->code) sfti_info_sidecars(info, folder);
+    sfti_info_claims(info);
     sfti_info_file_name(info);
     if (!info->code) sfti_info_resolve(info);
 }

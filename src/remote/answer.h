@@ -8,7 +8,8 @@
 typedef struct sfti_answer {
     int status;
     bool has_range;        /* Content-Range: bytes begin-(end-1)/total */
-    bool bad_range;        /* there is one that makes no sense, or there are two */
+    bool bad_range;        /* there is one without sense, or two of it or of
+                              Content-Length differ */
     uint64_t begin, end;   /* end exclusive */
     uint64_t total;        /* also of "bytes * / total"; SFT_SIZE_UNKNOWN */
     uint64_t length;       /* Content-Length, or SFT_SIZE_UNKNOWN */
@@ -18,7 +19,7 @@ typedef struct sfti_answer {
     char encoding[32];     /* Content-Encoding, or X-Goog-Stored-Content-Encoding; not identity */
     char type[64];         /* Content-Type without parameters, in lower case */
     char *location;        /* freed by sfti_answer_free */
-    int64_t wait_s;        /* asked for by Retry-After (seconds, or a date against Date) or RateLimit
+    int64_t wait_s;        /* asked for by Retry-After (seconds, or a date against Date), RateLimit
                               (r=0: t + 1); -1: none */
     int64_t date_s;        /* Date since 1970; 0: none */
     char commit[65];       /* X-Repo-Commit */

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "base/json.h"
 #include "base/order.h"
 #include "base/path.h"
@@ -13,47 +14,41 @@
 
 /* ── The file ── */
 
-static sft_code index_check_file(int fd, uint64_t most, uint64_t *size, sft_error *err) {
-    os_info info;
-    int failed = os_info_fd(fd, &info);
-    if (failed) return sfti_io_fail(err, SFT_IO_READ, failed, "read the index");
-    if (info.kind != OS_FILE)
+static sft_code index_check_size(uint64_t size, uint64_t most, sft_error *err) {
+    if (size == SFT_SIZE_UNKNOWN)
         return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
-                         "expected an index file, found something else");
-    if (info.size > most)
+                         "expected an index file, found a pipe");
+    if (size > most)
         return sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
                          "expected an index of at most %llu bytes, found %llu",
-                         (unsigned long long)most, (unsigned long long)info.size);
-    if (!sfti_fits_size(info.size))
+                         (unsigned long long)most, (unsigned long long)size);
+    if (!sfti_fits_size(size))
         return sfti_fail(err, SFT_ADDRESS_SPACE, SFT_NO_OFFSET,
                          "expected an index that fits into memory, found %llu bytes",
-                         (unsigned long long)info.size);
-    *size = info.size;
+                         (unsigned long long)size);
     return SFT_OK;
 }
 
-static sft_code index_text(const char *path, uint64_t most, sfti_arena *arena, sft_span *out,
-                           sft_error *err) {
-    int fd;
-    uint64_t size = 0;
+static sft_code index_text(const char *path, const sfti_set_how *how, sfti_arena *arena,
+                           sft_span *out, sft_error *err) {
+    sft_open_options open = how->open;
+    sft_source source;
     size_t got = 0;
     char *text = NULL;
-    int failed = os_open_read(path, &fd);
-    if (failed) return sfti_io_fail(err, SFT_IO_OPEN, failed, "open the index");
-    sft_code code = index_check_file(fd, most, &size, err);
+    open.beneath = NULL; /* it is the caller's path */
+    sft_code code = sft_source_path(path, &open, &source, err);
+    if (code) return code;
+    uint64_t size = source.size;
+    code = index_check_size(size, how->max_index_bytes, err);
     if (code) goto done;
     text = sfti_arena_take(arena, (size_t)size + 1);
-    if (!text) {
-        code = sfti_fail_memory(err, size);
-        goto done;
-    }
-    failed = sfti_read_all(fd, text, (size_t)size, 0, &got);
-    if (failed) code = sfti_io_fail(err, SFT_IO_READ, failed, "read the index");
-    else if (got < size)
+    if (text) code = sft_source_read(&source, 0, text, (size_t)size, &got, err);
+    else code = sfti_fail_memory(err, size);
+    if (!code && got < size)
         code = sfti_fail(err, SFT_IO_SHRUNK, got, "expected %llu bytes, found %llu",
                          (unsigned long long)size, (unsigned long long)got);
 done:
-    os_close(fd);
+    sft_source_close(&source);
     *out = (sft_span){ text, (size_t)size };
     return code;
 }
@@ -73,6 +68,7 @@ typedef struct index_reader {
     sfti_json json;
     sfti_json map; /* as it stood after the key weight_map */
     bool has_map, has_metadata;
+    bool is_claimed; /* its path is not the system's, and may be a URL */
     sft_error *err;
 } index_reader;
 
@@ -174,7 +170,7 @@ static sft_code shards_begin(index_shards *shards, const index_reader *r) {
 /* Checks the name of a new shard and keeps it as a C string. */
 static sft_code shards_new(index_shards *shards, const index_reader *r, sft_span name,
                            uint64_t at) {
-    if (!shard_name_plain(name))
+    if (!shard_name_plain(name) || (r->is_claimed && !sfti_files_name_fits(name)))
         return sfti_fail(r->err, SFT_INDEX_PATH, at,
                          "expected a plain path beneath the index's folder, found '%.*s'",
                          (int)(name.len < 200 ? name.len : 200), name.data);
@@ -313,7 +309,8 @@ sft_code sfti_index_load(const char *path, const sfti_set_how *options, sfti_ind
     sft_span text = { NULL, 0 };
     memset(out, 0, sizeof *out);
     out->arena.alloc = sfti_set_allocator(options->open.alloc);
-    sft_code code = index_text(path, options->max_index_bytes, &out->arena, &text, err);
+    r.is_claimed = sfti_files_claim(options->open.files, path);
+    sft_code code = index_text(path, options, &out->arena, &text, err);
     if (!code) code = index_check_utf8(text, err);
     if (code) return code;
     out->text = text;

@@ -1,5 +1,6 @@
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "base/json.h"
 #include "base/number.h"
 #include "base/options.h"
@@ -85,10 +86,15 @@ void sfti_mode_restrict(uint32_t *mode, const char *path) {
     if (*mode == 0) *mode = 0600;
 }
 
+static void restrict_to(uint32_t *mode, const sft_set *set, const char *path) {
+    if (!sfti_files_claim(set->from, path)) sfti_mode_restrict(mode, path);
+}
+
 uint32_t sft_set_output_mode(const sft_set *set, const char *path) {
     uint32_t mode = 0;
-    sfti_mode_restrict(&mode, set->index_path);
-    for (size_t i = 0; i < set->shard_count; i++) sfti_mode_restrict(&mode, set->paths[i]);
+    if (set->index_path) restrict_to(&mode, set, set->index_path);
+    for (size_t i = 0; i < set->shard_count; i++)
+        if (set->paths[i]) restrict_to(&mode, set, set->paths[i]);
     if (mode) sfti_mode_restrict(&mode, path);
     return mode;
 }

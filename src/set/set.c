@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "base/path.h"
 #include "os/io.h"
 #include "set/index.h"
@@ -11,27 +12,16 @@
 
 /* ── One file ── */
 
-static int set_reopen(const char *path, const sft_open_options *options, int *fd) {
-    const char *folder = options->beneath;
-    if (!folder) return os_open_read(path, fd);
-    return os_open_beneath(folder, path + strlen(folder), OS_BENEATH_READ, fd);
-}
-
 /* Replaces the error by one that names the format the file really has. */
 static void set_diagnose(const char *path, const sft_open_options *options, sft_error *error) {
     sft_class cls = sft_code_describe(error->code)->cls;
     sft_source source;
-    os_info info;
-    int fd;
     bool contents = cls == SFT_CLASS_INVALID || error->code == SFT_HEADER_TOO_LARGE;
-    if (!contents || error->code == SFT_INDEX_PATH || set_reopen(path, options, &fd)) return;
+    if (!contents || error->code == SFT_INDEX_PATH) return;
+    if (sft_source_path(path, options, &source, NULL)) return;
     /* A pipe cannot be read again. */
-    bool is_file = os_info_fd(fd, &info) == 0 && info.kind == OS_FILE;
-    if (is_file && !sft_source_fd(fd, options->alloc, &source, NULL)) {
-        sft_diagnose(&source, error);
-        sft_source_close(&source);
-    }
-    os_close(fd);
+    if (source.size != SFT_SIZE_UNKNOWN) sft_diagnose(&source, error);
+    sft_source_close(&source);
 }
 
 static sft_code set_open_file(const char *path, const sft_open_options *options,
@@ -114,6 +104,9 @@ static sft_code set_keep_path(sft_set *set, size_t i, const char *path, sft_erro
 }
 
 static sft_code set_open_shards(sft_set *set, const sft_open_options *options, sft_error *err) {
+    set->from = options->files;
+    if (set->shard_count > 1)
+        sfti_files_expect(options->files, set->paths, set->shard_count, options->beneath);
     for (size_t i = 0; i < set->shard_count; i++) {
         sft_error error = SFT_ERROR_INIT;
         if (!set_open_file(set->paths[i], options, &set->files[i], &error)) continue;
@@ -257,16 +250,18 @@ static bool set_is_index_text(const char *text, size_t len) {
     return true;
 }
 
-static sft_code set_look_at_text(const char *path, bool *is_index, sft_error *err) {
+static sft_code set_look_at_text(const char *path, const sft_open_options *options,
+                                 bool *is_index, sft_error *err) {
     char text[16];
     size_t len = 0;
-    int fd, failed = os_open_read(path, &fd);
-    if (failed) return sfti_io_fail(err, SFT_IO_OPEN, failed, "open");
-    failed = sfti_read_all(fd, text, sizeof text, 0, &len);
-    os_close(fd);
+    sft_source source;
+    sft_code code = sft_source_path(path, options, &source, err);
+    if (code) return code;
+    if (source.size != SFT_SIZE_UNKNOWN)
+        code = sft_source_read(&source, 0, text, sizeof text, &len, err);
+    sft_source_close(&source);
     *is_index = set_is_index_text(text, len);
-    if (!failed || failed == ESPIPE) return SFT_OK;
-    return sfti_io_fail(err, SFT_IO_READ, failed, "read");
+    return code;
 }
 
 static bool set_is_contents(sft_code code) {
@@ -299,7 +294,7 @@ sft_code sft_set_open(const char *path, const sft_set_options *options, sft_set 
     if (!code) return sft_set_from_file(file, path, out, err);
 
     if (!set_is_contents(code)) return set_give(err, &refused);
-    if (set_look_at_text(path, &is_index, &tried)) return set_give(err, &tried);
+    if (set_look_at_text(path, &all.open, &is_index, &tried)) return set_give(err, &tried);
     if (!is_index) return set_give(err, &refused);
     code = sfti_index_load(path, &all, &index, &tried);
     bool kept = code == SFT_OUT_OF_MEMORY || sft_code_describe(code)->cls == SFT_CLASS_IO;

@@ -31,7 +31,7 @@ static inline sft_code world_fill(void *ctx, uint64_t offset, void *into, size_t
 }
 
 static const sft_source_vtable world_fill_source_vtable = {
-    sizeof(sft_source_vtable), world_fill, NULL
+    sizeof(sft_source_vtable), world_fill, NULL, NULL
 };
 
 /* A shard with a tensor "<letter>__v" for each letter. */

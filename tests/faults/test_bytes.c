@@ -321,11 +321,13 @@ static void test_writer_fails(void **state) {
 /* ── Reading ── */
 
 static sft_code read_all(const char *path, bool map, sft_error *err) {
+    sft_open_options how = SFT_OPEN_OPTIONS_INIT;
     sft_source source, mapped;
     char buffer[10];
     int fd;
     os_info info;
-    sft_code code = sfti_source_open(path, NULL, &alloc, &source, &fd, &info, err);
+    how.alloc = &alloc;
+    sft_code code = sfti_source_open(path, &how, &source, &fd, &info, err);
     if (code != SFT_OK) return code;
     code = sfti_source_all(&source, 0, buffer, sizeof buffer, err);
     if (code == SFT_OK) assert_memory_equal(buffer, "0123456789", 10);
@@ -377,13 +379,14 @@ static void test_read_fails(void **state) {
 }
 
 static void test_shrunk(void **state) {
+    sft_open_options how = SFT_OPEN_OPTIONS_INIT;
     sft_error err = SFT_ERROR_INIT;
     sft_source source;
     char buffer[10];
     (void)state;
+    how.alloc = &alloc;
     set_reading();
-    assert_int_equal(sfti_source_open("/dir/file", NULL, &alloc, &source, NULL, NULL, &err),
-                     SFT_OK);
+    assert_int_equal(sfti_source_open("/dir/file", &how, &source, NULL, NULL, &err), SFT_OK);
     os_fake_set_size("/dir/file", 7);
     assert_int_equal(sfti_source_all(&source, 0, buffer, 10, &err), SFT_IO_SHRUNK);
     assert_int_equal(err.offset, 7);

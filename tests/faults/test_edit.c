@@ -67,7 +67,9 @@ static sft_code read_pipe(void *ctx, uint64_t offset, void *into, size_t len, si
     return SFT_OK;
 }
 
-static const sft_source_vtable pipe_source_vtable = { sizeof(sft_source_vtable), read_pipe, NULL };
+static const sft_source_vtable pipe_source_vtable = {
+    sizeof(sft_source_vtable), read_pipe, NULL, NULL
+};
 
 static sft_code ask_bytes(const fault_scene *scene, sft_edit *edit, sft_error *err) {
     sft_source pipe = { NULL, &pipe_source_vtable, SFT_SIZE_UNKNOWN, NULL, false };

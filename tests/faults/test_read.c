@@ -54,7 +54,7 @@ static void close_own(void *ctx) {
 }
 
 static const sft_source_vtable own_source_vtable = {
-    sizeof(sft_source_vtable), read_own, close_own
+    sizeof(sft_source_vtable), read_own, close_own, NULL
 };
 
 static sft_source own_source(const fault_scene *scene) {
@@ -262,7 +262,9 @@ static const fault_scene files[] = {
 };
 
 static sft_code open_fifo_path(const fault_scene *scene, sft_source *out, sft_error *err) {
-    return sfti_source_open(scene->path, NULL, &fault_alloc, out, NULL, NULL, err);
+    sft_open_options how = SFT_OPEN_OPTIONS_INIT;
+    how.alloc = &fault_alloc;
+    return sft_source_path(scene->path, &how, out, err);
 }
 
 /* ── Scan ── */

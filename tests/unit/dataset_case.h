@@ -101,7 +101,9 @@ static inline sft_code ds_fill(void *ctx, uint64_t offset, void *into, size_t le
     return SFT_OK;
 }
 
-static const sft_source_vtable ds_fill_source_vtable = { sizeof(sft_source_vtable), ds_fill, NULL };
+static const sft_source_vtable ds_fill_source_vtable = {
+    sizeof(sft_source_vtable), ds_fill, NULL, NULL
+};
 
 /* A file in the storage; samples NULL: without our mark. */
 static inline void ds_put(const sft_storage *storage, const char *name, const ds_tensor *tensors,

@@ -417,7 +417,7 @@ static void hostile_files(void **state) {
     dump_beside(&temp, &options);
     wants("sidecar=civitai.info|null|expected at most 8 bytes, found 20|");
     wants("trigger=12345678|70|");
-    wants("sidecar=yaml|null|expected a regular file, found something else|x.yaml");
+    wants("sidecar=yaml|null|expected a file, found a pipe|x.yaml");
     lacks("|x.json");
     lacks("civitai=");
     temp_end(&temp);
@@ -473,12 +473,13 @@ static void folders(void **state) {
     sft_info_folder *folder = NULL;
     sft_error err = SFT_ERROR_INIT;
     (void)state;
-    assert_int_equal(sft_info_folder_open("/no/such/folder", NULL, &folder, &err), SFT_NOT_FOUND);
+    assert_int_equal(sft_info_folder_open("/no/such/folder", NULL, NULL, &folder, &err),
+                     SFT_NOT_FOUND);
     assert_null(folder);
     temp_begin(&temp);
     const char *file = temp_text(&temp, "x.txt", "neon");
-    assert_int_not_equal(sft_info_folder_open(file, NULL, &folder, NULL), SFT_OK);
-    assert_int_equal(sft_info_folder_open(temp.path, NULL, &folder, &err), SFT_OK);
+    assert_int_not_equal(sft_info_folder_open(file, NULL, NULL, &folder, NULL), SFT_OK);
+    assert_int_equal(sft_info_folder_open(temp.path, NULL, NULL, &folder, &err), SFT_OK);
     sft_info_folder_close(folder);
     sft_info_folder_close(NULL);
     temp_end(&temp);

@@ -44,7 +44,8 @@ static sft_code count_write(void *ctx, uint64_t offset, const void *bytes, size_
 
 /* Of a table that ends before close, close is not called. */
 static void shorter_sources(void **state) {
-    sft_source_vtable table = { offsetof(sft_source_vtable, close), read_abcd, count_close };
+    sft_source_vtable table = { offsetof(sft_source_vtable, close), read_abcd, count_close,
+                                NULL };
     sft_source source = { NULL, &table, 4, NULL, false };
     sft_error err = SFT_ERROR_INIT;
     char into[4];
@@ -71,7 +72,7 @@ static void longer_sources(void **state) {
     struct {
         sft_source_vtable known;
         void (*newer)(void);
-    } table = { { sizeof table, read_abcd, count_close }, NULL };
+    } table = { { sizeof table, read_abcd, count_close, NULL }, NULL };
     sft_source source = { NULL, &table.known, 4, NULL, false }, copy = source;
     char into[4];
     size_t got;

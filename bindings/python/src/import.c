@@ -124,7 +124,7 @@ static PyObject *core_recognise(PyObject *module, PyObject *object) {
     sft_code code;
     if (pysft_path_of(object, &path) < 0) return NULL;
     Py_BEGIN_ALLOW_THREADS
-    code = sft_import_recognise(path.text, &format, &err);
+    code = sft_import_recognise(path.text, NULL, &format, &err);
     Py_END_ALLOW_THREADS
     PyObject *name = NULL;
     if (code != SFT_OK) name = pysft_raise(pysft_state_of(module), &err, path.text);

@@ -118,7 +118,7 @@ static int fill_source(PyObject *object, object_source *source, uint64_t *size) 
 }
 
 static const sft_source_vtable object_source_vtable = {
-    sizeof(sft_source_vtable), object_read_at, object_close
+    sizeof(sft_source_vtable), object_read_at, object_close, NULL
 };
 
 int pysft_source_of(PyObject *object, sft_source *out) {

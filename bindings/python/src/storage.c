@@ -233,7 +233,7 @@ static void piece_close(void *ctx) {
 }
 
 static const sft_source_vtable piece_source_vtable = {
-    sizeof(sft_source_vtable), piece_read, piece_close
+    sizeof(sft_source_vtable), piece_read, piece_close, NULL
 };
 
 static sft_code object_open(void *ctx, const char *name, sft_source *out, sft_error *err) {

@@ -248,7 +248,7 @@ typedef struct rebatch_out {
 } rebatch_out;
 
 static const sft_source_vtable rebatch_source_vtable = {
-    sizeof(sft_source_vtable), rebatch_read, NULL
+    sizeof(sft_source_vtable), rebatch_read, NULL, NULL
 };
 
 static sft_code rebatch_parts(rebatch_out *o, uint64_t first, uint64_t samples) {

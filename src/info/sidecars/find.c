@@ -122,7 +122,8 @@ static sft_info_folder *list_other_folder(sft_info *info, sft_span path) {
     sft_error error = SFT_ERROR_INIT;
     sft_span name = sfti_info_text(info, "%.*s", (int)path.len, path.data);
     if (info->code) return NULL;
-    sft_code code = sft_info_folder_open(name.data, info->options.alloc, &folder, &error);
+    sft_code code = sfti_folder_open(name.data, info->options.files, false, info->options.alloc,
+                                     &folder, &error);
     if (code == SFT_OUT_OF_MEMORY) info->code = code;
     if (!code || info->code) return folder;
     sfti_sidecar *record = sfti_sidecar_new(info, name, "folder");

@@ -1,6 +1,7 @@
 #include "info/sidecars/sidecars.h"
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/json_lex.h"
 #include "base/order.h"
 #include "os/io.h"
@@ -159,6 +160,23 @@ static sft_span hub_repo(sfti_arena *arena, sft_span path) {
     return (sft_span){ "", 0 };
 }
 
+/* "ORG/NAME" from "hf://[models/]ORG/NAME[@REV]…"; empty if it is no such path. data NULL: no
+ * memory. */
+static sft_span hub_url_repo(sfti_arena *arena, sft_span path) {
+    sft_span none = { "", 0 }, org, name;
+    if (!sfti_skip(&path, "hf://")) return none;
+    (void)sfti_skip(&path, "models/");
+    if (!sfti_next_piece(&path, '/', &org) || !sfti_next_piece(&path, '/', &name)) return none;
+    if (sfti_is(org, "datasets") || sfti_is(org, "spaces") || sfti_is(org, "kernels")
+        || sfti_is(org, "buckets"))
+        return none;
+    const char *rev = memchr(name.data, '@', name.len);
+    if (rev) name.len = (size_t)(rev - name.data);
+    sft_span repo = { org.data, (size_t)(name.data + name.len - org.data) };
+    if (org.len == 0 || name.len == 0) return none;
+    return (sft_span){ sfti_arena_copy(arena, repo.data, repo.len), repo.len };
+}
+
 static bool folder_names(sft_info_folder *folder, const char *path) {
     char buffer[FOLDER_PATH_SIZE];
     sft_span real = sft_span_cstr(os_real_path(path, buffer, sizeof buffer) ? path : buffer);
@@ -171,34 +189,69 @@ static bool folder_names(sft_info_folder *folder, const char *path) {
 
 /* ── Opening ── */
 
+static sft_code folder_keep(sft_info_folder *folder, const folder_listing *listing,
+                            sft_error *err) {
+    if (listing->full || !sort_entries(folder, listing))
+        return sfti_fail_memory(err, folder->arena.bytes);
+    count_models(folder);
+    return SFT_OK;
+}
+
 static sft_code folder_fill(sft_info_folder *folder, const char *path, sft_error *err) {
     folder_listing listing = { .arena = &folder->arena };
     uint64_t now = os_time_s();
     int error = os_list(path, keep_listed, &listing);
-    if (listing.full) return sfti_fail_memory(err, folder->arena.bytes);
-    if (error)
-        return sfti_io_fail(err, SFT_IO_OPEN, error, "list the folder");
-    if (!sort_entries(folder, &listing) || !folder_names(folder, path))
-        return sfti_fail_memory(err, folder->arena.bytes);
-    count_models(folder);
+    if (error && !listing.full) return sfti_io_fail(err, SFT_IO_OPEN, error, "list the folder");
+    if (!folder_names(folder, path)) return sfti_fail_memory(err, folder->arena.bytes);
     folder->listed_s = listing.journals ? 0 : now;
-    return SFT_OK;
+    return folder_keep(folder, &listing, err);
 }
 
-sft_code sft_info_folder_open(const char *path, const sft_allocator *alloc,
-                              sft_info_folder **out, sft_error *err) {
+static bool keep_claimed(void *ctx, const sft_listed *entry) {
+    return keep_listed(ctx, entry->name, entry->folder ? OS_DIR : OS_FILE) == 0;
+}
+
+/* A folder that files claim. Not listed, it may hold any number of models. */
+static sft_code folder_fill_claimed(sft_info_folder *folder, const char *path,
+                                    const sft_files *files, bool list, sft_error *err) {
+    folder_listing listing = { .arena = &folder->arena };
+    sft_span name = sft_span_cstr(path);
+    while (name.len > 0 && name.data[name.len - 1] == '/') name.len--;
+    folder->many = true;
+    folder->repo = hub_url_repo(&folder->arena, name);
+    if (!folder->repo.data) return sfti_fail_memory(err, folder->arena.bytes);
+    if (!list || !sfti_files_can_list(files)) return SFT_OK;
+    name = sfti_base_name(name);
+    folder->name = (sft_span){ sfti_arena_copy(&folder->arena, name.data, name.len), name.len };
+    if (!folder->name.data) return sfti_fail_memory(err, folder->arena.bytes);
+    sft_code code = sfti_files_list(files, path, keep_claimed, &listing, err);
+    if (code) return code;
+    folder->many = false;
+    return folder_keep(folder, &listing, err);
+}
+
+sft_code sfti_folder_open(const char *path, const sft_files *files, bool list,
+                          const sft_allocator *alloc, sft_info_folder **out, sft_error *err) {
     sft_allocator from = sfti_allocator(alloc);
     *out = NULL;
+    if (!path || !*path) path = ".";
     sft_info_folder *folder = sfti_take(&from, sizeof *folder);
     if (!folder) return sfti_fail_memory(err, sizeof *folder);
     memset(folder, 0, sizeof *folder);
     folder->alloc = from;
     folder->arena.alloc = from;
     folder->repo = folder->name = (sft_span){ "", 0 };
-    sft_code code = folder_fill(folder, path && *path ? path : ".", err);
+    sft_code code = sfti_files_claim(files, path)
+                        ? folder_fill_claimed(folder, path, files, list, err)
+                        : folder_fill(folder, path, err);
     if (code) sft_info_folder_close(folder);
     else *out = folder;
     return code;
+}
+
+sft_code sft_info_folder_open(const char *path, const sft_files *files,
+                              const sft_allocator *alloc, sft_info_folder **out, sft_error *err) {
+    return sfti_folder_open(path, files, true, alloc, out, err);
 }
 
 void sft_info_folder_close(sft_info_folder *folder) {

@@ -12,7 +12,19 @@ void sfti_info_online(sft_info *info) {
     sfti_read_civitai_version(info, online, info->answer, "");
 }
 
+void sfti_info_claims(sft_info *info) {
+    for (size_t i = 0; i < info->options.claim_count && !info->code; i++) {
+        const sft_info_claim *claim = &info->options.claims[i];
+        sfti_info_claim(info, claim->algo, claim->value, claim->source, claim->known);
+    }
+}
+
 bool sft_info_sized_hash(const sft_info *info, const char *algo, sft_span *value) {
+    for (size_t i = 0; i < info->options.claim_count; i++) {
+        if (strcmp(info->options.claims[i].algo, algo) != 0) continue;
+        *value = info->options.claims[i].value;
+        return true;
+    }
     for (const sfti_sidecar *one = info->sidecars.first; one; one = one->next) {
         size_t len = one->source.len;
         if (!one->match || strcmp(one->match, "size") != 0 || len == 0) continue;

@@ -3,7 +3,6 @@
 
 #include "base/utf8.h"
 
-#include <errno.h>
 #include <string.h>
 
 #define SIDECAR_MOST ((uint64_t)64 << 20)
@@ -23,52 +22,38 @@ bool sfti_sidecar_failed(sft_info *info, int error, const char *what, sft_span *
     return false;
 }
 
-static bool read_bytes(sft_info *info, int fd, char *into, size_t len, size_t *used,
-                       sft_span *error) {
-    size_t got = 1;
-    *used = 0;
-    while (*used < len && got > 0) {
-        int failed = os_pread(fd, into + *used, len - *used, *used, &got);
-        if (failed) return sfti_sidecar_failed(info, failed, "read", error);
-        *used += got;
-    }
-    return true;
-}
-
-static bool read_open(sft_info *info, int fd, uint64_t most, sft_span *out, uint64_t *size,
-                      sft_span *error) {
-    os_info about;
-    size_t used;
-    int failed = os_info_fd(fd, &about);
-    if (failed) return sfti_sidecar_failed(info, failed, "read", error);
-    if (about.kind != OS_FILE) {
-        *error = sft_span_cstr("expected a regular file, found something else");
-        return false;
-    }
-    size_t len = (size_t)(about.size < most ? about.size : most);
+static bool read_source(sft_info *info, const sft_source *source, uint64_t most, sft_span *out,
+                        sft_error *err) {
+    size_t len = (size_t)(source->size < most ? source->size : most), used = 0;
     char *buffer = sfti_info_take(info, len + 1);
-    if (!buffer || !read_bytes(info, fd, buffer, len, &used, error)) return false;
+    if (!buffer || sft_source_read(source, 0, buffer, len, &used, err)) return false;
     buffer[used] = '\0';
     *out = (sft_span){ buffer, used };
-    *size = about.size;
     return true;
 }
 
 bool sfti_sidecar_file(sft_info *info, sft_span path, sft_span name, uint64_t most, sft_span *out,
                       uint64_t *size, sft_span *error) {
-    int fd;
+    sft_open_options how = SFT_OPEN_OPTIONS_INIT;
+    sft_error failed = SFT_ERROR_INIT;
+    sft_source source;
     sft_span folder = sfti_info_text(info, "%.*s", (int)(path.len - name.len), path.data);
     if (info->code) return false;
-    int failed = os_open_beneath(folder.data, path.data + folder.len, OS_BENEATH_READ, &fd);
-    if (failed == EXDEV) {
+    how.alloc = info->options.alloc;
+    how.files = info->options.files;
+    how.beneath = folder.data;
+    sft_code code = sft_source_path(path.data, &how, &source, &failed);
+    if (!code) { /* beneath a folder all are regular files */
+        *size = source.size;
+        (void)read_source(info, &source, most, out, &failed);
+        sft_source_close(&source);
+    }
+    if (failed.code == SFT_OUT_OF_MEMORY) info->code = failed.code;
+    if (failed.code == SFT_INDEX_PATH)
         *error = sft_span_cstr("expected a file in the model's folder, found a link that leads out "
                                "of it");
-        return false;
-    }
-    if (failed) return sfti_sidecar_failed(info, failed, "open", error);
-    bool read = read_open(info, fd, most, out, size, error);
-    (void)os_close(fd);
-    return read;
+    else if (failed.code) *error = sfti_info_text(info, "%s", failed.message);
+    return !failed.code && !info->code;
 }
 
 bool sfti_sidecar_text(sft_info *info, sft_span path, sft_span name, sft_span *out,

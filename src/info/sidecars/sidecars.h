@@ -28,6 +28,10 @@ struct sft_info_folder {
     uint64_t listed_s; /* seconds since 1970; 0: the journal of an edit is among them */
 };
 
+/* sft_info_folder_open; list false: a folder that files claim is not listed, and has no entries. */
+sft_code sfti_folder_open(const char *path, const sft_files *files, bool list,
+                          const sft_allocator *alloc, sft_info_folder **out, sft_error *err);
+
 /* The entry named stem + suffix, the suffix in any case but as spelled if there is one;
  * NULL when there is none. Folders are found only by sfti_folder_at. */
 const sfti_entry *sfti_folder_find(const sft_info_folder *folder, sft_span stem,

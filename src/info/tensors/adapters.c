@@ -33,7 +33,8 @@ static void tell_numbers(const sfti_adapter_scan *scan) {
     if (scan->conv_ranks.any)
       adapter->conv_rank = (uint64_t)sfti_tally_range(&scan->conv_ranks).mode;
     adapter->modules = scan->modules;
-    if (scan->alphas > 0 && type_has_alpha(scan) && !info->options.header_only)
+    if (scan->alphas > 0 && type_has_alpha(scan) && !info->options.header_only
+        && !info->options.no_data)
         sfti_adapter_alphas(info, scan->alphas);
     if (scan->alphas == 0 && type_has_alpha(scan) && !peft && !mlx && adapter->rank.known) {
         adapter->alpha = adapter->rank;

@@ -1,0 +1,258 @@
+#include "support/remote.h"
+
+#include "base/files.h"
+#include "os/os.h"
+#include "support/hints.h"
+#include "support/words.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define AT(member) offsetof(cli_settings, member)
+#define END { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL }
+
+#define CONNECTIONS_MOST 64
+#define SECONDS_MOST 86400
+#define RETRIES_MOST 100
+
+const cli_option cli_remote_options[] = {
+    { 0, "offline", NULL, CLI_FLAG, 1, AT(offline),
+      "of URLs: send nothing; read only what the Hub's cache and --header-cache have" },
+    { 0, "connections", "N", CLI_WORD, 0, AT(connections),
+      "of URLs: use up to N connections at once, 1 to 64; default 8" },
+    { 0, "header-cache", "DIR", CLI_WORD, 0, AT(header_cache),
+      "of URLs: keep headers in this folder, by URL and ETag, so that a file that did not change "
+      "is not fetched again" },
+    { 0, "public-only", NULL, CLI_FLAG, 1, AT(public_only),
+      "of URLs: refuse loopback, private and link-local addresses, also after redirects" },
+    { 0, "no-sign-request", NULL, CLI_FLAG, 1, AT(no_sign_request),
+      "of URLs: send no token and no signature, as for public files" },
+    { 0, "whole", NULL, CLI_FLAG, 1, AT(whole),
+      "of URLs: read files whole from servers that cannot send parts of them" },
+    { 0, "log-requests", NULL, CLI_FLAG, 1, AT(log_requests),
+      "of URLs: print each request, and a summary at the end, to standard error" },
+    END,
+};
+
+const cli_option cli_network_options[] = {
+    { 0, "timeout", "SECONDS", CLI_WORD, 0, AT(timeout),
+      "give up on a server that sends nothing for so long (default: 30)" },
+    { 0, "connect-timeout", "SECONDS", CLI_WORD, 0, AT(connect_timeout),
+      "maximum time to connect (default: 10)" },
+    { 0, "retries", "N", CLI_WORD, 0, AT(retries),
+      "how often a request that failed is sent again (default: 4)" },
+    { 0, "proxy", "URL", CLI_WORD, 0, AT(proxy),
+      "use this proxy instead of that of the environment; \"\" for none" },
+    END,
+};
+
+/* ── Which words are URLs ── */
+
+/* "word://", as RFC 3986 has schemes. */
+static bool has_scheme(const char *word) {
+    const char *at = word;
+    bool letter = (*at | 32) >= 'a' && (*at | 32) <= 'z';
+    while (((*at | 32) >= 'a' && (*at | 32) <= 'z') || (*at >= '0' && *at <= '9')
+           || (*at && strchr("+-.", *at)))
+        at++;
+    return letter && strncmp(at, "://", 3) == 0;
+}
+
+bool cli_is_url(const char *word) {
+    os_info info;
+    if (sft_remote_is_url(word)) return true;
+    return has_scheme(word) && os_info_path(word, false, &info) != 0;
+}
+
+bool cli_is_remote(const cli *c, const char *path) {
+    return sfti_files_claim(c->open.files, path);
+}
+
+bool cli_is_remote_folder(const cli *c, const char *path) {
+    return cli_is_remote(c, path) && sft_remote_is_folder(path);
+}
+
+/* ── Opening ── */
+
+static sft_code read_number(const char *option, const char *text, uint64_t least, uint64_t most,
+                            uint64_t *out, sft_error *err) {
+    if (!text) return SFT_OK;
+    if (cli_parse_number(text, most, out) && *out >= least) return SFT_OK;
+    return cli_usage_error(err, "expected a number from %" PRIu64 " to %" PRIu64 " for --%s, "
+                           "found \"%s\"", least, most, option, text);
+}
+
+static sft_code read_numbers(const cli_settings *set, sft_remote_options *out, sft_error *err) {
+    uint64_t connections = 0, stall = 0, connect = 0, retries = 0;
+    sft_code code = read_number("connections", set->connections, 1, CONNECTIONS_MOST,
+                                &connections, err);
+    if (!code) code = read_number("timeout", set->timeout, 1, SECONDS_MOST, &stall, err);
+    if (!code)
+        code = read_number("connect-timeout", set->connect_timeout, 1, SECONDS_MOST, &connect,
+                           err);
+    if (!code) code = read_number("retries", set->retries, 0, RETRIES_MOST, &retries, err);
+    out->connections = (uint32_t)connections;
+    out->stall_ms = stall * 1000;
+    out->connect_ms = connect * 1000;
+    out->retries = set->retries && retries == 0 ? UINT32_MAX : (uint32_t)retries;
+    return code;
+}
+
+static const char *environment(void *ctx, const char *name) {
+    (void)ctx;
+    return os_env(name);
+}
+
+/* On any thread: a line is written at once, and c->err is left alone. */
+static void log_exchange(void *ctx, const sft_exchange *e) {
+    cli_out out;
+    (void)ctx;
+    cli_out_begin(&out, 2);
+    cli_printf(&out, "safetensors: %s ", e->method);
+    cli_escaped(&out, sft_span_cstr(e->url));
+    if (e->end) cli_printf(&out, " bytes %" PRIu64 "-%" PRIu64, e->begin, e->end - 1);
+    if (e->status) cli_printf(&out, ": %d", e->status);
+    else cli_printf(&out, ": %s", e->code ? sft_code_describe(e->code)->sentence : "no answer");
+    cli_printf(&out, ", %" PRIu64 " bytes in %" PRIu64 " ms", e->bytes, e->ms);
+    if (e->attempt > 1) cli_printf(&out, " (attempt %u)", e->attempt);
+    cli_text(&out, "\n");
+    (void)cli_flush(&out);
+}
+
+sft_code cli_remote_open(cli *c, sft_error *err) {
+    sft_remote_options options = SFT_REMOTE_OPTIONS_INIT;
+    if (c->remote) return SFT_OK;
+    sft_code code = read_numbers(&c->set, &options, err);
+    if (code) return code;
+    options.alloc = &c->alloc;
+    options.offline = c->set.offline != 0;
+    options.public_only = c->set.public_only != 0;
+    options.anonymous = c->set.no_sign_request != 0;
+    options.whole = c->set.whole != 0;
+    options.cache = c->set.header_cache;
+    options.proxy = c->set.proxy;
+    options.environment = environment;
+    if (c->set.log_requests) options.on_exchange = log_exchange;
+    return sft_remote_open(&options, &c->remote, err);
+}
+
+void cli_remote_close(cli *c) {
+    if (!c->remote) return;
+    sft_remote_sums sums = sft_remote_sums_of(c->remote);
+    char buffer[CLI_NUMBER_SIZE];
+    if (c->set.verbose || c->set.log_requests) {
+        cli_flush(&c->out);
+        cli_printf(&c->err, "safetensors: %" PRIu64 " request%s, %s received (%" PRIu64 " bytes)",
+                   sums.requests, sums.requests == 1 ? "" : "s",
+                   cli_size_text(sums.bytes, buffer), sums.bytes);
+        if (sums.retries)
+            cli_printf(&c->err, ", %" PRIu64 " sent again", sums.retries);
+        cli_text(&c->err, "\n");
+    }
+    sft_remote_close(c->remote);
+    c->remote = NULL;
+    c->open.files = c->edit_open.files = NULL;
+}
+
+/* ── Operands ── */
+
+sft_code cli_remote_take(cli *c, char **operands, size_t count, sft_error *err) {
+    sft_code code = SFT_OK;
+    for (size_t i = 0; !code && i < count; i++) {
+        const char *name;
+        if (!cli_is_url(operands[i])) continue;
+        code = cli_remote_open(c, err);
+        if (!code) code = sft_remote_name(c->remote, operands[i], &name, err);
+        if (code) break;
+        operands[i] = (char *)(uintptr_t)name;
+        c->open.files = c->edit_open.files = sft_remote_files(c->remote);
+    }
+    return code;
+}
+
+static bool any_url(char **operands, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (cli_is_url(operands[i])) return true;
+    return false;
+}
+
+sft_code cli_remote_refuse(char **operands, size_t count, const char *what, sft_error *err) {
+    if (!any_url(operands, count)) return SFT_OK;
+    cli_usage_error(err, "expected a file that %s can change, found a URL", what);
+    cli_hint(err, CLI_HINT_URL_READ_ONLY);
+    return SFT_BAD_ARGUMENT;
+}
+
+sft_code cli_remote_copy_only(const cli *c, char **operands, size_t count, const char *what,
+                              sft_error *err) {
+    if ((c->set.output && !c->set.in_place) || c->set.list_branches) return SFT_OK;
+    if (!any_url(operands, count)) return SFT_OK;
+    cli_usage_error(err, "expected -o OUT for a URL, which %s cannot change, found %s", what,
+                    c->set.in_place ? "--in-place" : "none");
+    cli_hint(err, CLI_HINT_URL_COPY);
+    return SFT_BAD_ARGUMENT;
+}
+
+static sft_code check_output(const cli *c, sft_error *err) {
+    if (!c->set.output || !cli_is_url(c->set.output)) return SFT_OK;
+    cli_usage_error(err, "expected a path for -o, found a URL");
+    cli_hint(err, CLI_HINT_URL_UPLOAD);
+    return SFT_BAD_ARGUMENT;
+}
+
+sft_code cli_remote_operands(cli *c, char **operands, size_t count, sft_error *err) {
+    const cli_command *command = c->command;
+    sft_code code = check_output(c, err);
+    size_t paths = command->urls == CLI_URLS_FIRST || command->urls == CLI_URLS_COPY_FIRST
+                       ? (count > 0) : count;
+    if (code || command->urls == CLI_URLS_OWN) return code;
+    if (command->urls == CLI_URLS_NONE)
+        return cli_remote_refuse(operands, count, command->name, err);
+    if (command->urls >= CLI_URLS_COPY)
+        code = cli_remote_copy_only(c, operands, paths, command->name, err);
+    return code ? code : cli_remote_take(c, operands, paths, err);
+}
+
+/* ── Claims ── */
+
+bool cli_remote_claim(const cli *c, const char *path, sft_remote_claim *out) {
+    return c->remote && path && cli_is_remote(c, path)
+        && sft_remote_claims(c->remote, path, out);
+}
+
+static void put_known(sfti_json_writer *w, const char *key, const char *text) {
+    sfti_json_put_cstr(w, key, *text ? text : NULL);
+}
+
+void cli_put_remote(const cli *c, sfti_json_writer *w, const char *path) {
+    sft_remote_claim claim;
+    if (!cli_remote_claim(c, path, &claim)) return;
+    sfti_json_key(w, "remote");
+    sfti_json_open(w, '{');
+    sfti_json_put_cstr(w, "url", path);
+    if (claim.bytes == SFT_SIZE_UNKNOWN) sfti_json_put_null(w, "bytes");
+    else sfti_json_put_uint(w, "bytes", claim.bytes);
+    put_known(w, "sha256", claim.sha256);
+    put_known(w, "commit", claim.commit);
+    put_known(w, "etag", claim.etag);
+    sfti_json_put_bool(w, "local", claim.local);
+    if (c->tells_reading) sfti_json_put_bool(w, "data_read", c->set.deep != 0);
+    sfti_json_close(w, '}');
+}
+
+/* ── Whole files ── */
+
+sft_code cli_remote_read(const cli *c, const char *path, uint64_t most, sft_buffer *out,
+                         sft_error *err) {
+    sft_source source;
+    out->len = 0;
+    sft_code code = sft_source_path(path, &c->open, &source, err);
+    if (code) return code;
+    if (source.size > most)
+        code = sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
+                         "expected at most %" PRIu64 " bytes, found %" PRIu64, most, source.size);
+    else code = sft_copy(&source, 0, SFT_SIZE_UNKNOWN, sft_sink_memory(out), NULL, err);
+    sft_source_close(&source);
+    return code;
+}

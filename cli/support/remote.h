@@ -1,0 +1,44 @@
+/* URLs where commands take paths: operands become names that may be shown, and what is opened by
+ * such a name is read through sft_remote. Nothing is sent unless an operand is a URL. */
+#ifndef CLI_REMOTE_H
+#define CLI_REMOTE_H
+
+#include "base/json.h"
+#include "support/cli.h"
+
+extern const cli_option cli_remote_options[];  /* of commands that read: --offline ... */
+extern const cli_option cli_network_options[]; /* of these and of --online: --timeout ... */
+
+/* Whether a word is a URL rather than a path: of a scheme that is read, or "word://" if no file
+ * is called so. */
+bool cli_is_url(const char *word);
+/* Whether a path is what a URL became. */
+bool cli_is_remote(const cli *c, const char *path);
+/* Whether it is that of a folder. */
+bool cli_is_remote_folder(const cli *c, const char *path);
+
+/* Open c->remote by the settings, unless it is. SFT_BAD_ARGUMENT. */
+sft_code cli_remote_open(cli *c, sft_error *err);
+/* What was received, with --verbose and --log-requests; and c->remote is closed. */
+void cli_remote_close(cli *c);
+
+/* Make operands that are URLs their names, and open files so from now on. */
+sft_code cli_remote_take(cli *c, char **operands, size_t count, sft_error *err);
+/* The same by what the command does with URLs (cli_urls); it fails for URLs that it cannot take. */
+sft_code cli_remote_operands(cli *c, char **operands, size_t count, sft_error *err);
+/* Fail if one of the operands is a URL, for `what` changes files: "meta set". */
+sft_code cli_remote_refuse(char **operands, size_t count, const char *what, sft_error *err);
+/* The same where a changed copy can be written with -o. */
+sft_code cli_remote_copy_only(const cli *c, char **operands, size_t count, const char *what,
+                              sft_error *err);
+
+/* What servers claim of a file that was opened; false: nothing, or it is not remote. */
+bool cli_remote_claim(const cli *c, const char *path, sft_remote_claim *out);
+/* Member "remote" of a result, if its path is remote and was opened. */
+void cli_put_remote(const cli *c, sfti_json_writer *w, const char *path);
+
+/* All bytes of a remote file that a model's folder names; at most `most`. out->alloc is set. */
+sft_code cli_remote_read(const cli *c, const char *path, uint64_t most, sft_buffer *out,
+                         sft_error *err);
+
+#endif

@@ -1,0 +1,45 @@
+/* Texts of protocols: ASCII, whatever the locale. */
+#ifndef SFTI_REMOTE_TEXT_H
+#define SFTI_REMOTE_TEXT_H
+
+#include "safetensors.h"
+
+static inline bool sfti_is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+static inline char sfti_lower(char c) {
+    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+}
+
+static inline bool sfti_is_letter(char c) {
+    return sfti_lower(c) >= 'a' && sfti_lower(c) <= 'z';
+}
+
+/* Value of a hexadecimal digit, or -1. */
+static inline int sfti_hex_digit(char c) {
+    char lower = sfti_lower(c);
+    if (sfti_is_digit(c)) return c - '0';
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+/* The text from `at` on; at most its length. */
+static inline sft_span sfti_span_from(sft_span text, size_t at) {
+    return (sft_span){ text.data + at, text.len - at };
+}
+
+/* Whether two texts differ in case at most. */
+bool sfti_text_same(sft_span a, sft_span b);
+bool sfti_text_is(sft_span text, const char *word);
+bool sfti_text_begins(sft_span text, const char *word);
+/* Without blanks (spaces, tabs) at both ends. */
+sft_span sfti_text_trim(sft_span text);
+/* Position of c, or the length. */
+size_t sfti_text_find(sft_span text, char c);
+/* The whole text as a decimal number; false: empty, something else than digits, or too large. */
+bool sfti_text_uint(sft_span text, uint64_t *out);
+/* Take the text before the next `by`, trimmed, off the front of *rest; false: *rest is used up
+ * (its data is NULL then). */
+bool sfti_text_split(sft_span *rest, char by, sft_span *out);
+
+#endif

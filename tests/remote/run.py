@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""The command against servers of the tests' own on 127.0.0.1.
+
+  tests/remote/run.py [-v] [--log] [CASE]…     --log: print the requests of cases that fail
+
+Every case has a folder and servers of its own. With SFT_TARGET=check only the quick ones run.
+"""
+import argparse
+import concurrent.futures
+import os
+import sys
+import tempfile
+import time
+import traceback
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import hub_cases  # noqa: E402,F401
+import lost  # noqa: E402,F401
+import matrix  # noqa: E402,F401
+import network_cases  # noqa: E402,F401
+import nginx  # noqa: E402,F401
+import redirects  # noqa: E402,F401
+import server_cases  # noqa: E402,F401
+from server import Site  # noqa: E402
+from world import CASES, World, Wrong  # noqa: E402
+
+
+def run(function, verbose, log):
+    """None, or what is wrong."""
+    begin, problem = time.monotonic(), None
+    with tempfile.TemporaryDirectory() as folder, Site("ABC") as site:
+        world = World(folder, site)
+        try:
+            function(world)
+            world.judge()
+        except Wrong as error:
+            problem = str(error)
+        except Exception:  # of any kind: the case has failed
+            problem = traceback.format_exc()
+        text = "%s: %s" % (function.__name__, problem or "ok")
+        if log and problem:
+            for request in site.log:
+                text += "\n    %d %s %s" % (request.status, request.line(),
+                                            request.header("Range") or "")
+        if problem or verbose:
+            print("%s (%.1f s)" % (text, time.monotonic() - begin), flush=True)
+    return problem
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("-v", dest="verbose", action="store_true")
+    parser.add_argument("--log", action="store_true")
+    parser.add_argument("cases", nargs="*")
+    args = parser.parse_args()
+    names = {function.__name__ for function, _ in CASES}
+    unknown = set(args.cases) - names
+    if unknown:
+        parser.error("no case " + ", ".join(sorted(unknown)))
+    check = os.environ.get("SFT_TARGET") == "check"
+    chosen = [function for function, fast in CASES
+              if (function.__name__ in args.cases if args.cases else fast or not check)]
+    left_out = nginx.missing() if not args.cases else 0
+    chosen = [function for function in chosen if not (left_out and function in nginx.MINE)]
+    # They wait more than they compute.
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        problems = list(pool.map(lambda one: run(one, args.verbose, args.log), chosen))
+    failed = sum(problem is not None for problem in problems)
+    print("%d passed, %d failed%s" % (len(chosen) - failed, failed,
+                                      ", %d skipped" % left_out if left_out else ""))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -227,7 +227,7 @@ def cache_of_headers(w):
     """--cache: the same answers; a changed file is noticed; nothing secret is kept."""
     usual(w)
     w.url += "?token=" + QUERY
-    words = ["--cache", os.path.join(w.folder, "cache")]
+    words = ["--header-cache", os.path.join(w.folder, "cache")]
     for _ in range(3):
         w.info_works(*words)
     holds(os.listdir(words[1]), "something was kept")
@@ -247,7 +247,7 @@ def cache_of_headers(w):
 @case
 def cache_that_cannot_be_written(w):
     usual(w)
-    w.info_works("--cache", "/proc/none")
+    w.info_works("--header-cache", "/proc/none")
 
 
 @case

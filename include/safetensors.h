@@ -608,7 +608,7 @@ SFT_API SFT_NODISCARD sft_code sft_source_strided(sft_dtype dtype, const uint64_
 
 /* ── Files that are not the system's ─────────────────────────────────────── */
 
-/* An entry of a folder. Valid during the call. Members may be appended. @since 0.2 */
+/* An entry of a folder. Valid during the call. Never grows. @since 0.2 */
 typedef struct sft_listed {
     const char *name; /* its last part */
     bool folder;
@@ -849,8 +849,8 @@ SFT_API SFT_NODISCARD sft_code sft_open_source(sft_source source,
 
 /* A source over the whole file at path, by the alloc, beneath and files of options alone (NULL: the
  * system's file): any bytes, not only a model's. A pipe is read forward and its size unknown.
- * Thread-safe if it is not a pipe. Errors as of sft_open, without those of contents. Close it with
- * sft_source_close. @since 0.2 */
+ * Thread-safe if it is not a pipe. Errors as of sft_open, without those of contents and of edits.
+ * Close it with sft_source_close. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_source_path(const char *path, const sft_open_options *options,
                                                sft_source *out, sft_error *err);
 

@@ -6,9 +6,9 @@ set -euo pipefail
 
 declare -A packages=(
     [build]="gcc g++ libc6-dev make cmake ninja-build pkg-config python3 zlib1g-dev"
-    [test]="strace clang libclang-rt-14-dev libcmocka-dev libcurl4 python3-venv binutils mandoc libssl-dev zsh fish"
+    [test]="strace clang libclang-rt-14-dev libcmocka-dev libcurl4 python3-venv binutils mandoc openssl libssl-dev zsh fish"
     [abi]="abigail-tools binutils"
-    [bench]="libjansson-dev libcjson-dev libjson-c-dev"
+    [bench]="curl libjansson-dev libcjson-dev libjson-c-dev"
     [python]="python3-dev python3-venv"
     [spark]="openjdk-17-jre-headless"
     [cross]="qemu-user gcc-s390x-linux-gnu libc6-dev-s390x-cross libc6-dev-i386 lib32gcc-12-dev"

@@ -22,6 +22,7 @@ import matrix  # noqa: E402,F401
 import network_cases  # noqa: E402,F401
 import nginx  # noqa: E402,F401
 import redirects  # noqa: E402,F401
+import server_cases  # noqa: E402,F401
 from server import Site  # noqa: E402
 from world import CASES, World, Wrong  # noqa: E402
 

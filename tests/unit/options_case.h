@@ -105,6 +105,13 @@ static sft_code run_open_source(const void *given) {
     return code;
 }
 
+static sft_code run_source_path(const void *given) {
+    sft_source source;
+    sft_code code = sft_source_path(model("m"), given, &source, &err);
+    sft_source_close(&source);
+    return code;
+}
+
 static sft_code run_read_many(const void *given) {
     sft_file *file;
     char bytes[8];

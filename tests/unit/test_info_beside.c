@@ -417,7 +417,7 @@ static void hostile_files(void **state) {
     dump_beside(&temp, &options);
     wants("sidecar=civitai.info|null|expected at most 8 bytes, found 20|");
     wants("trigger=12345678|70|");
-    wants("sidecar=yaml|null|expected a file, found a folder|x.yaml");
+    wants("sidecar=yaml|null|expected a file, found a pipe|x.yaml");
     lacks("|x.json");
     lacks("civitai=");
     temp_end(&temp);

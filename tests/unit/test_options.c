@@ -56,6 +56,7 @@ static const options_row rows[] = {
     ROW(sft_open_fd, sft_open_options, run_open_fd),
     ROW(sft_open_memory, sft_open_options, run_open_memory),
     ROW(sft_open_source, sft_open_options, run_open_source),
+    ROW(sft_source_path, sft_open_options, run_source_path),
     ROW(sft_read_many, sft_job, run_read_many),
     ROW(sft_scan_open, sft_open_options, run_scan_path),
     ROW(sft_scan_open_source, sft_open_options, run_scan_source),

@@ -142,6 +142,7 @@ static const struct row {
     { "sft_hash_paths", by_hashes },
     { "sft_storage_local", by_storage },
     { "sft_edit_recover", NOT_READ }, /* recovers it, see test_edit_put */
+    { "sft_source_path", NOT_READ }, /* bytes, be they a model's or not */
     { "sft_sink_path", NOT_READ },
     { "sft_edit_save", NOT_READ },
     { "sft_sweep", NOT_READ },

@@ -18,7 +18,7 @@
 
 const cli_option cli_remote_options[] = {
     { 0, "offline", NULL, CLI_FLAG, 1, AT(offline),
-      "of URLs: send nothing; read only what the Hub's cache and --header-cache have" },
+      "of URLs: send nothing; read only the cache of the Hub and --header-cache" },
     { 0, "connections", "N", CLI_WORD, 0, AT(connections),
       "of URLs: use up to N connections at once, 1 to 64; default 8" },
     { 0, "header-cache", "DIR", CLI_WORD, 0, AT(header_cache),

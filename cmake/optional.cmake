@@ -29,5 +29,18 @@ foreach(row libcrypto,CRYPTO,${CMAKE_DL_LIBS},hash zlib,ZLIB,z,hash)
              "SFTI_TEXT_${name}=\"${SFT_${name}_VERSION} found, not used\"")
     endif()
 endforeach()
+# libcurl is loaded by src/remote when it is first needed, whatever is there now. Its header is only
+# read for numbers, which src/remote/curl.h has for a build without it.
+if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/src/remote)
+    list(APPEND SFT_FOUND_DEFINITIONS SFTI_FOUND_CURL=1)
+    list(APPEND SFT_FOUND_LIBRARIES ${CMAKE_DL_LIBS})
+    list(REMOVE_DUPLICATES SFT_FOUND_LIBRARIES)
+    if(NOT CMAKE_CROSSCOMPILING AND NOT SFT_FOREIGN)
+        find_path(SFT_CURL_INCLUDE curl/curl.h)
+    endif()
+    if(SFT_CURL_INCLUDE)
+        list(APPEND SFT_FOUND_DEFINITIONS SFT_CURL_HEADER)
+    endif()
+endif()
 # Tests link the objects themselves.
 target_link_libraries(sft_flags INTERFACE ${SFT_FOUND_LIBRARIES})

@@ -138,6 +138,10 @@ uint32_t os_cpu_count(void);
 /* A function of a shared library, which is loaded for it and stays; NULL if there is none. */
 typedef void (*os_function)(void);
 os_function os_library_function(const char *library, const char *name);
+/* For a library that connects by itself: a new socket, and the bytes of the address in a struct
+ * sockaddr of len bytes, in network order: 4, 16, or 0 if it is neither IPv4 nor IPv6. */
+int os_socket_open(int family, int type, int protocol, int *fd);
+size_t os_socket_address(const void *sockaddr, size_t len, uint8_t out[16]);
 const char *os_error_text(int error, char *buffer, size_t len); /* "No such file …" */
 bool os_is_terminal(int fd);
 uint32_t os_terminal_columns(int fd); /* 0 when unknown */
@@ -159,6 +163,8 @@ int os_mutex_init(os_mutex *mutex);
 void os_mutex_lock(os_mutex *mutex);
 void os_mutex_unlock(os_mutex *mutex);
 void os_mutex_free(os_mutex *mutex);
+/* Run it if *done is false, and set that: once, were it called by several threads. */
+void os_once(bool *done, void (*run)(void));
 /* A condition over what a mutex guards. Who waits holds the mutex, gives it up while waiting, and
  * looks again after every wake. */
 typedef struct os_cond { uint64_t buffer[8]; } os_cond;

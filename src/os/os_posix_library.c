@@ -1,7 +1,7 @@
 /* Shared libraries that are loaded only when they are needed. */
 #include "os/os.h"
 
-#if defined(SFTI_FOUND_CRYPTO)
+#if defined(SFTI_FOUND_CRYPTO) || defined(SFTI_FOUND_CURL)
 #include <dlfcn.h>
 #include <string.h>
 

@@ -78,6 +78,14 @@ void os_mutex_free(os_mutex *mutex) {
     (void)pthread_mutex_destroy((pthread_mutex_t *)(void *)mutex);
 }
 
+void os_once(bool *done, void (*run)(void)) {
+    static pthread_mutex_t one_of_all = PTHREAD_MUTEX_INITIALIZER;
+    (void)pthread_mutex_lock(&one_of_all);
+    if (!*done) run();
+    *done = true;
+    (void)pthread_mutex_unlock(&one_of_all);
+}
+
 _Static_assert(sizeof(pthread_cond_t) <= sizeof(os_cond), "os_cond holds it");
 
 int os_cond_init(os_cond *cond) {

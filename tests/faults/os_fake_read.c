@@ -160,6 +160,18 @@ bool os_wait_more(uint32_t *ms) {
     return !os_wait_over();
 }
 
+/* There is no network. */
+int os_socket_open(int family, int type, int protocol, int *fd) {
+    (void)family, (void)type, (void)protocol;
+    *fd = -1;
+    return EAFNOSUPPORT;
+}
+
+size_t os_socket_address(const void *sockaddr, size_t len, uint8_t out[16]) {
+    (void)sockaddr, (void)len, (void)out;
+    return 0;
+}
+
 int os_path_in(int folder, const char *name, char *out, size_t cap) {
     FAKE_CALL();
     const fake_fd *open = fake_fd_find(folder);
@@ -396,6 +408,11 @@ void os_mutex_unlock(os_mutex *mutex) {
 void os_mutex_free(os_mutex *mutex) {
     (void)mutex;
     fake.mutexes--;
+}
+
+void os_once(bool *done, void (*run)(void)) {
+    if (!*done) run();
+    *done = true;
 }
 
 int os_cond_init(os_cond *cond) {

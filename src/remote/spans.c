@@ -46,7 +46,7 @@ static bool spans_clip(const sft_run *run, uint64_t begin, uint64_t end, sfti_ex
     return true;
 }
 
-/* False: there would be too many, or there is no memory. */
+/* False: there would be too many, unless any gap is read through. */
 static bool spans_merge(sfti_spans *spans, const sft_run *runs, size_t count, sfti_extent bounds,
                         bool any_gap) {
     size_t added = 0;
@@ -59,7 +59,7 @@ static bool spans_merge(sfti_spans *spans, const sft_run *runs, size_t count, sf
             continue;
         }
         if (!any_gap && ++added > SFTI_SPANS_MOST) return false;
-        if (!spans_push(spans, next)) return false;
+        if (!spans_push(spans, next)) break;
     }
     return true;
 }
@@ -71,7 +71,6 @@ void sfti_spans_add(sfti_spans *spans, const sft_run *runs, size_t count, uint64
     sfti_extent last = { 0, 0, 0 };
     if (left > 0) last = spans->at[spans->count - 1];
     if (spans_merge(spans, runs, count, bounds, false)) return;
-    if (spans->count - spans->first <= SFTI_SPANS_MOST) return; /* no memory for more */
     spans->count = spans->first + left;
     if (left > 0) spans->at[spans->count - 1] = last;
     (void)spans_merge(spans, runs, count, bounds, true);

@@ -109,6 +109,7 @@ SUITES = [
     ("python", "test", 900,
      [VENV, "-m", "pytest", "-q", "tests/python", "--ignore=tests/python/test_package.py"], VENV),
     ("remote-honest", "test", 300, [VENV, "tests/remote/hub_honest.py"], VENV),
+    ("remote-names", "test", 300, [VENV, "tests/remote/hub_names_cases.py"], VENV),
     ("import-hostile", "check test", 600, [PY, "tests/import/hostile.py"],
      "tests/import/hostile.py"),
     ("import-full", "test", 1200, [VENV, "tests/import/run.py", "--full"], VENV),

@@ -111,6 +111,7 @@ SUITES = [
     ("remote-honest", "test", 300, [VENV, "tests/remote/hub_honest.py"], VENV),
     ("remote-sign", "test", 60, [VENV, "tests/remote/sign_cases.py"], VENV),
     ("remote-s3", "test", 300, [VENV, "tests/remote/s3_cases.py"], VENV),
+    ("remote-names", "test", 300, [VENV, "tests/remote/hub_names_cases.py"], VENV),
     ("import-hostile", "check test", 600, [PY, "tests/import/hostile.py"],
      "tests/import/hostile.py"),
     ("import-full", "test", 1200, [VENV, "tests/import/run.py", "--full"], VENV),

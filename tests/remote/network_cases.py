@@ -26,10 +26,10 @@ def proxy_needed(w):
         holds(all(method == "GET" and url.startswith("http://model.test/")
                   for method, url, _ in proxy.log), "asked by absolute URLs")
         before = len(proxy.log)
-        w.info_fails("remote_network", "model.test",
+        w.info_fails("remote_network", "model.test", words=["--retries", 0],
                      env={"http_proxy": proxy.url, "NO_PROXY": "model.test"})
         w.info_fails("remote_network", "model.test", env={"http_proxy": proxy.url},
-                     words=["--proxy", ""])
+                     words=["--proxy", "", "--retries", 0])
         same(len(proxy.log), before, "requests to the proxy")
 
 
@@ -132,7 +132,7 @@ def tls_none(w):
     with secure(w):
         usual(w)
         w.url = w.url.replace("http://", "https://")
-        w.info_fails("remote_tls")
+        w.info_fails("remote_tls", "TLS", "https", hint=False)
         same(w.site.count(), 0, "requests")
 
 

@@ -182,7 +182,7 @@ def no_urls(w):
                 "hf://a/b/../../c/d/x.safetensors", "http://h/\r\nX: y", "blob://x/y"):
         w.url = url
         try:
-            w.says(w.run("info", "--json", url, wanted=2).errors(), ["URL"])
+            w.says(w.run("info", "--json", url, wanted=2).errors(), ["expected https://HOST"])
         except Wrong as error:
             raise Wrong("%r: %s" % (url, error)) from error
 

@@ -4,6 +4,7 @@
 #include "support/fresh.h"
 #include "support/output.h"
 #include "support/parts.h"
+#include "support/remote.h"
 
 #include <string.h>
 
@@ -146,7 +147,7 @@ const cli_command cli_add_command = {
     "file.",
     add_examples,
     { add_options, cli_output_options, cli_writing_options, cli_json_options, cli_reading_options,
-      cli_common_options, NULL },
+      cli_remote_options, cli_network_options, cli_common_options },
     { "the tensors were added", NULL,
       "FILE or an array could not be read, the result could not be written, or a usage error" },
     2, SIZE_MAX, run_add, CLI_URLS_COPY_FIRST,

@@ -5,6 +5,7 @@
 #include "os/os.h"
 #include "support/cli.h"
 #include "support/hints.h"
+#include "support/remote.h"
 #include "support/values.h"
 #include "support/words.h"
 
@@ -295,7 +296,8 @@ const cli_command cli_cat_command = {
     "nested arrays under \"values\" ([] if there are no elements), NaN and infinities as "
     "strings, complex numbers as pairs. Use --as raw for dtypes NumPy lacks.",
     cat_examples,
-    { cat_options, cli_reading_options, cli_common_options, NULL },
+    { cat_options, cli_reading_options, cli_remote_options, cli_network_options,
+      cli_common_options },
     { "the values were written", "no tensor has this name",
       "the model could not be read, or a usage error" },
     2, 2, run_cat, CLI_URLS_FIRST,

@@ -1,7 +1,7 @@
 /* check: check that models are valid; silent if they are. */
 #include "commands/check.h"
 #include "commands/commands.h"
-#include "support/cli.h"
+#include "support/remote.h"
 #include "support/words.h"
 
 /* ── One file ── */
@@ -74,11 +74,22 @@ static void check_input(cli *c, const cli_input *input) {
     sft_scan_close(scan);
 }
 
+/* Of what is remote, silence would say too much. */
+static void tell_unread(cli *c, char **operands, size_t count) {
+    size_t remote = 0;
+    for (size_t i = 0; i < count; i++) remote += cli_is_remote(c, operands[i]);
+    if (remote && !c->set.deep)
+        cli_text(&c->err, "safetensors: note: of URLs headers and lengths were checked; data was not "
+                          "read (--deep reads it)\n");
+}
+
 static void run_check(cli *c, char **operands, size_t count) {
     c->others = CLI_AND_OTHERS;
+    c->tells_reading = true;
     cli_each_input(c, operands, count, check_input);
     if (cli_is_json(c) || cli_is_over(c)) return;
     cli_flush(&c->out);
+    tell_unread(c, operands, count);
     cli_passed_line(c, &c->err);
 }
 
@@ -113,11 +124,13 @@ const cli_command cli_check_command = {
     "A model with an index is checked shard by shard, then as a whole. - reads standard input to "
     "its end. Files of a folder that are in another format (.ckpt, .pt, .bin, .gguf, ...) are not "
     "checked; a line on standard error counts them.\n"
+    "Of a URL the header and the length of the file are checked; a note on standard error says that "
+    "no data was read. With --deep it is, all of it.\n"
     "With --deep, NaN and infinities count as findings (exit status 1), although the model is "
     "valid.",
     check_examples,
-    { check_options, cli_input_options, cli_json_options, cli_reading_options,
-      cli_common_options },
+    { check_options, cli_input_options, cli_json_options, cli_reading_options, cli_remote_options,
+      cli_network_options, cli_common_options },
     { "every model is valid", "a model is not valid, or --deep found NaN or infinities",
       "a model could not be read, or a usage error" },
     1, SIZE_MAX, run_check, CLI_URLS_ALL,

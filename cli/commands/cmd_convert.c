@@ -11,6 +11,7 @@
 #include "support/output.h"
 #include "support/parts.h"
 #include "support/progress.h"
+#include "support/remote.h"
 #include "support/words.h"
 #include "support/written.h"
 
@@ -515,7 +516,7 @@ const cli_command cli_convert_command = {
     convert_examples,
     { convert_options, cli_import_options_table, cli_match_options, cli_input_options,
       cli_in_place_options, cli_output_options, cli_writing_options, cli_json_options,
-      cli_reading_options, cli_common_options, NULL },
+      cli_reading_options, cli_remote_options, cli_network_options, cli_common_options },
     { "OUT was written", "--match found no tensor, or a model in another format breaks a "
     "rule of it or holds what "
       "safetensors does not; nothing was written",

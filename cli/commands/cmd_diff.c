@@ -3,6 +3,7 @@
 #include "commands/commands.h"
 #include "support/fit.h"
 #include "support/progress.h"
+#include "support/remote.h"
 #include "support/words.h"
 
 #include <inttypes.h>
@@ -287,7 +288,7 @@ const cli_command cli_diff_command = {
     "and in B, and the numbers named in the first paragraph, empty if values were not compared.",
     diff_examples,
     { diff_options, cli_match_options, cli_json_options, cli_table_options, cli_reading_options,
-      cli_common_options, NULL },
+      cli_remote_options, cli_network_options, cli_common_options },
     { "nothing differs (beyond the tolerance)", "something differs",
       "a model could not be read, or a usage error" },
     2, 2, run_diff, CLI_URLS_ALL,

@@ -513,7 +513,7 @@ const cli_command cli_dup_command = {
     "compared as a file. Nothing is changed.",
     dup_examples,
     { cli_hash_run_options, cli_input_options, cli_json_options, cli_table_options,
-      cli_reading_options, cli_common_options },
+      cli_reading_options, cli_remote_options, cli_network_options, cli_common_options },
     { "there are no duplicates", "there are duplicates",
       "a model could not be read, or a usage error" },
     1, SIZE_MAX, run_dup, CLI_URLS_ALL,

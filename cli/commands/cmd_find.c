@@ -368,7 +368,7 @@ const cli_command cli_find_command = {
     "the file trained on, and the sizes of layers that are named alike; it reads no tensor data.",
     find_examples,
     { find_options, cli_hash_run_options, cli_input_options, cli_json_options, cli_reading_options,
-      cli_common_options },
+      cli_remote_options, cli_network_options, cli_common_options },
     { "a model was found", "no model was found", "a model could not be read, or a usage error" },
     1, SIZE_MAX, run_find, CLI_URLS_OWN,
 };

@@ -357,8 +357,8 @@ const cli_command cli_hash_command = {
     "and change "
     "the exit status only if there are no others. Files are read even if --cache knows them.",
     hash_examples,
-    { hash_options, cli_hash_run_options, cli_input_options, cli_json_options,
-      cli_reading_options, cli_common_options },
+    { hash_options, cli_hash_run_options, cli_input_options, cli_json_options, cli_reading_options,
+      cli_remote_options, cli_network_options, cli_common_options },
     { "every digest was computed, and with -c matches",
       "a digest differs (-c), or a file has none of that kind",
       "a file could not be read or is not a model, or a usage error" },

@@ -7,6 +7,7 @@
 #include "support/cli.h"
 #include "support/files.h"
 #include "support/fit.h"
+#include "support/remote.h"
 #include "support/words.h"
 
 #include <inttypes.h>
@@ -398,7 +399,7 @@ const cli_command cli_ls_command = {
     "as the share of values from it up to the next.",
     ls_examples,
     { ls_options, cli_match_options, cli_input_options, cli_json_options, cli_reading_options,
-      cli_common_options },
+      cli_remote_options, cli_network_options, cli_common_options },
     { "every model was read", "--match and --dtype found no tensor",
       "a model could not be read, or a usage error" },
     1, SIZE_MAX, run_ls, CLI_URLS_ALL,

@@ -4,6 +4,7 @@
 #include "support/hints.h"
 #include "support/output.h"
 #include "support/parts.h"
+#include "support/remote.h"
 
 #include <inttypes.h>
 
@@ -81,7 +82,7 @@ const cli_command cli_merge_command = {
     "OUT is written atomically.",
     merge_examples,
     { cli_output_options, cli_writing_options, cli_json_options, cli_reading_options,
-      cli_common_options, NULL },
+      cli_remote_options, cli_network_options, cli_common_options },
     { "OUT was written", NULL,
       "an input could not be read, OUT could not be written, or a usage error" },
     1, SIZE_MAX, run_merge, CLI_URLS_COPY,

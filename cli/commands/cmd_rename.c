@@ -4,6 +4,8 @@
 #include "os/os.h"
 #include "support/edit.h"
 #include "support/hints.h"
+#include "support/output.h"
+#include "support/remote.h"
 #include "support/words.h"
 
 #include <regex.h>
@@ -259,14 +261,58 @@ static sft_code rename_model(cli *c, const char *path, rename_run *r, sft_error 
     return code;
 }
 
+/* ── A copy of what is remote ── */
+
+static sft_code write_copy(cli *c, const char *input, cli_parts *parts, sft_error *err) {
+    cli_output out;
+    const char *index = sft_set_index_path(parts->sets[0]);
+    if (index && !cli_output_is_file(c))
+        return cli_output_set(c, parts, (uint32_t)sft_set_shard_count(parts->sets[0]), err);
+    sft_code code = cli_output_begin(&out, c, input, CLI_TARGET_NEW, err);
+    if (!code) code = cli_output_sources(c, parts, &out, err);
+    return code ? code : cli_output_parts(&out, c, parts, err);
+}
+
+/* The order of names decides that of data, so that all of it is written anew. */
+static sft_code rename_copy(cli *c, const char *operand, cli_parts *parts, rename_run *r,
+                            sft_error *err) {
+    sft_code code = cli_output_no_stream(c, err);
+    if (!code) code = rename_begin(r, err);
+    if (!code) code = cli_parts_open_one(c, operand, false, parts, err);
+    if (!code) code = new_names(r, parts->sets[0], NULL, err);
+    if (code) return code;
+    say_names(c, r);
+    for (size_t i = 0; !code && i < parts->count; i++)
+        code = new_name(r, parts->parts[i].spec.name, &parts->parts[i].spec.name, err);
+    bool changed = r->count > 0 || c->set.copy;
+    const char *input = parts->path;
+    parts->changed = r->count > 0;
+    parts->untold = true;
+    if (!code && changed) code = write_copy(c, input, parts, err);
+    if (code) return code;
+    cli_edit_result result = { .path = input, .changed = changed, .renamed = r->names,
+                               .renamed_count = r->count };
+    cli_edit_say(c, &result);
+    return SFT_OK;
+}
+
+static sft_code rename_remote(cli *c, const char *operand, rename_run *r, sft_error *err) {
+    cli_parts parts = { .arena = { .alloc = c->alloc } };
+    sft_code code = rename_copy(c, operand, &parts, r, err);
+    cli_parts_free(&parts);
+    return code;
+}
+
 static void run_rename(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     rename_run r = { .c = c, .arena.alloc = c->alloc, .scratch.alloc = c->alloc,
                    .named.alloc = c->alloc };
     const char *path;
     (void)count;
-    sft_code code = cli_edit_operand(c, &r.arena, operands[0], &path, &err);
-    if (!code) code = rename_model(c, path, &r, &err);
+    bool remote = cli_is_remote(c, path = operands[0]);
+    sft_code code = remote ? rename_remote(c, path, &r, &err)
+                           : cli_edit_operand(c, &r.arena, operands[0], &path, &err);
+    if (!code && !remote) code = rename_model(c, path, &r, &err);
     if (code && r.blame) path = r.blame;
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, path, &err);
     else if (code) cli_edit_fail(c, path, &err);
@@ -311,7 +357,8 @@ const cli_command cli_rename_command = {
     "names them. With -o, OUT is a new file, or for a model with an index a new or empty folder.",
     rename_examples,
     { rename_options, cli_match_options, cli_editing_options, cli_output_path_options,
-      cli_writing_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
+      cli_writing_options, cli_json_options, cli_reading_options, cli_remote_options,
+      cli_network_options, cli_common_options },
     { "done, also if no name changes", "no tensor has a name given with --map or --map-file",
       "the model could not be read or written, two tensors would get one name, or a usage error" },
     1, 1, run_rename, CLI_URLS_COPY_FIRST,

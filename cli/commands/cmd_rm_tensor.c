@@ -2,6 +2,7 @@
 #include "commands/commands.h"
 #include "commands/select.h"
 #include "support/output.h"
+#include "support/remote.h"
 
 static const cli_example rm_tensor_examples[] = {
     { "safetensors rm-tensor model.safetensors model_ema.decay model_ema.num_updates",
@@ -23,7 +24,7 @@ const cli_command cli_rm_tensor_command = {
     "folder.",
     rm_tensor_examples,
     { cli_output_options, cli_writing_options, cli_json_options, cli_reading_options,
-      cli_common_options, NULL },
+      cli_remote_options, cli_network_options, cli_common_options },
     { "the tensors were removed",
       "no tensor has one of the names, or none would be left; nothing was written",
       "the model could not be read or written, or a usage error" },

@@ -4,6 +4,7 @@
 #include "support/fresh.h"
 #include "support/many.h"
 #include "support/output.h"
+#include "support/remote.h"
 #include "support/words.h"
 #include "support/written.h"
 
@@ -187,7 +188,8 @@ const cli_command cli_select_command = {
     "A model that keeps all its tensors is not written unless --copy is given.",
     select_examples,
     { select_options, cli_input_options, cli_in_place_options, cli_output_options,
-      cli_writing_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
+      cli_writing_options, cli_json_options, cli_reading_options, cli_remote_options,
+      cli_network_options, cli_common_options },
     { "OUT was written", "no tensor is left; nothing was written",
       "IN could not be read, OUT could not be written, or a usage error" },
     1, SIZE_MAX, run_select, CLI_URLS_COPY,

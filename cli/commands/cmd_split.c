@@ -2,6 +2,7 @@
 #include "commands/commands.h"
 #include "support/output.h"
 #include "support/parts.h"
+#include "support/remote.h"
 
 #define SPLIT_SIZE "5GB" /* as transformers */
 
@@ -87,8 +88,8 @@ const cli_command cli_split_command = {
     "DIR must be new or empty. The index is written last: if it exists, all shards do. After a "
     "failure or an interruption nothing is left.",
     split_examples,
-    { split_options, split_writing, cli_json_options, cli_reading_options, cli_common_options,
-      NULL },
+    { split_options, split_writing, cli_json_options, cli_reading_options, cli_remote_options,
+      cli_network_options, cli_common_options },
     { "shards and index were written", NULL,
       "IN could not be read, DIR could not be written, or a usage error" },
     1, 1, run_split, CLI_URLS_COPY,

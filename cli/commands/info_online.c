@@ -308,12 +308,5 @@ const cli_option cli_online_options[] = {
       "be written" },
     { 0, "civitai-url", "URL", CLI_WORD, 0, AT(civitai_url),
       "use another server (default: " CLI_CIVITAI_URL ")" },
-    { 0, "timeout", "SECONDS", CLI_WORD, 0, AT(timeout),
-      "maximum time of a request (default: 60)" },
-    { 0, "connect-timeout", "SECONDS", CLI_WORD, 0, AT(connect_timeout),
-      "maximum time to connect (default: 10)" },
-    { 0, "retries", "N", CLI_WORD, 0, AT(retries),
-      "number of retries while the server is busy (default: 3)" },
-    { 0, "proxy", "URL", CLI_WORD, 0, AT(proxy), "use this proxy (default: none)" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };

@@ -42,8 +42,10 @@ static const struct field_type { const char *name, *members; } field_types[] = {
                 "adapter:adapter trigger_words:trigger[] prompts:prompts frequent_tags:tag[] "
                 "example_prompts:example[] civitai:civitai links:link[] training:training "
                 "merge:merge provenance:provenance hashes:hashes previews:preview[] "
-                "sidecars:sidecar[] privacy:private[] conflicts:conflict[] dataset:manifest" },
+                "sidecars:sidecar[] privacy:private[] conflicts:conflict[] dataset:manifest "
+                "remote:remote" },
     { "error", "code offset% tensor message hint" },
+    { "remote", "url bytes% sha256 commit etag local?" },
     { "file", "bytes% header_bytes% data_offset% data_bytes% tensors# parameters# alignment% "
               "unaligned# dtypes:dtypes" },
     { "dtypes", "*:count" },

@@ -217,8 +217,8 @@ bool cli_is_pipeline(const cli_inputs *inputs, sft_span folder, sfti_arena *aren
 }
 
 bool cli_is_dataset(const cli_inputs *inputs, sft_span folder, sfti_arena *arena) {
-    const cli_listed *listed = listed_folder(inputs, folder);
-    return listed ? listed->is_dataset : folder_has(inputs, folder, DATASET_FILE, arena);
+    bool listed = cli_was_listed(inputs, folder);
+    return !listed && folder_has(inputs, folder, DATASET_FILE, arena);
 }
 
 static bool is_entered(walk *w) {
@@ -251,7 +251,6 @@ static bool keep_entry(void *ctx, const sft_listed *entry) {
     l->first = kept;
     l->listed->is_pipeline |= !entry->folder && strcmp(name, PIPELINE_FILE) == 0;
     l->listed->is_saved_model |= !entry->folder && strcmp(name, SAVED_MODEL_FILE) == 0;
-    l->listed->is_dataset |= !entry->folder && strcmp(name, DATASET_FILE) == 0;
     return true;
 }
 
@@ -262,8 +261,7 @@ static bool walk_remote(walk *w) {
     cli_listed *listed = sfti_arena_take(w->arena, sizeof *listed);
     remote_listing l = { w->arena, NULL, listed, false };
     if (!listed) return false;
-    *listed = (cli_listed){ w->out->listed, without_slash(sft_span_cstr(path)), false,
-                            false, false };
+    *listed = (cli_listed){ w->out->listed, without_slash(sft_span_cstr(path)), false, false };
     sft_code code = sfti_files_list(w->files, path, keep_entry, &l, &err);
     if (l.full || code == SFT_OUT_OF_MEMORY) return false;
     if (code == SFT_IO_NOT_FILE && !w->now->parent) return add_found(w, CLI_FILE, path);

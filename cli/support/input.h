@@ -32,7 +32,7 @@ extern const char *const cli_other_formats[CLI_OTHER_FORMATS];
 typedef struct cli_listed {
     struct cli_listed *next;
     sft_span path; /* without a slash at its end */
-    bool is_pipeline, is_dataset, is_saved_model;
+    bool is_pipeline, is_saved_model;
 } cli_listed;
 
 typedef struct cli_inputs {
@@ -77,7 +77,7 @@ sft_code cli_not_one(size_t count, sft_error *err);
 /* Whether the folder (without a slash at its end; empty: here) is a pipeline's. Of one that is
  * remote: as it was listed; what was not is none. */
 bool cli_is_pipeline(const cli_inputs *inputs, sft_span folder, sfti_arena *arena);
-/* The same of a dataset. */
+/* The same of a dataset, which is never remote. */
 bool cli_is_dataset(const cli_inputs *inputs, sft_span folder, sfti_arena *arena);
 /* Whether a remote folder was listed. */
 bool cli_was_listed(const cli_inputs *inputs, sft_span folder);

@@ -1,5 +1,6 @@
 #include "support/models.h"
 
+#include "base/tree.h"
 #include "os/os.h"
 #include "support/files.h"
 #include "support/dataset.h"
@@ -159,6 +160,17 @@ static void shards_missing(cli_model *model) {
               model->missing_count > 1 ? ", and others" : "");
 }
 
+static sft_code add_remote(cli *c, cli_model *model) {
+    sfti_json_writer w;
+    sft_remote_claim claim;
+    if (!cli_remote_claim(c, model->path, &claim)) return SFT_OK;
+    sfti_tree_reopen(model->tree);
+    sfti_json_write_tree(&w, model->tree, &model->err);
+    cli_put_remote(c, &w, model->path);
+    sfti_tree_close(model->tree);
+    return sfti_json_done(&w);
+}
+
 sft_code cli_render_model(cli *c, cli_model *model) {
     uint64_t cut = !c->wants_metadata ? SFT_NO_METADATA : c->set.full ? SFT_SIZE_UNKNOWN
                                                                       : METADATA_CUT;
@@ -166,6 +178,7 @@ sft_code cli_render_model(cli *c, cli_model *model) {
     sft_code code = sft_tree_new(&c->alloc, &model->tree, &model->err);
     if (!code)
         code = sft_info_tree(model->info, model->path, cut, model->tree, &model->err);
+    if (!code) code = add_remote(c, model);
     if (!code) return SFT_OK;
     sft_tree_free(model->tree);
     model->tree = NULL;

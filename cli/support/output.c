@@ -215,6 +215,6 @@ sft_code cli_output_parts(const cli_output *out, cli *c, cli_parts *parts, sft_e
                               sink, &job, err);
         cli_progress_end(&progress);
     }
-    if (!code) say_file(c, out, parts);
+    if (!code && !parts->untold) say_file(c, out, parts);
     return code;
 }

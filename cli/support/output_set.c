@@ -185,11 +185,11 @@ sft_code cli_output_set(cli *c, cli_parts *parts, uint32_t shards, sft_error *er
     }
     code = cli_parts_drop_digests(c, parts, shards == 1, err);
     if (code) return code;
-    if (c->set.dry_run) return say_shards(&o, err);
+    if (c->set.dry_run) return parts->untold ? SFT_OK : say_shards(&o, err);
     if (parts->set_count == 1) code = take_index_metadata(&o, err);
     if (!code && c->set.keep_mtime) code = take_mtimes(&o, err);
     if (!code) code = write_shards(&o, err);
-    if (!code) code = say_shards(&o, err);
+    if (!code && !parts->untold) code = say_shards(&o, err);
     sft_buffer_free(&o.kept);
     return code;
 }

@@ -32,6 +32,7 @@ typedef struct cli_parts {
     bool has_metadata;  /* even if there are no pairs */
     size_t conflicts;   /* keys of which a later value was not taken */
     bool changed;       /* some parts come from elsewhere */
+    bool untold;        /* the command itself says what was written */
     const char *path;   /* of the model that failed, or NULL */
 } cli_parts;
 

@@ -18,7 +18,7 @@
 
 const cli_option cli_remote_options[] = {
     { 0, "offline", NULL, CLI_FLAG, 1, AT(offline),
-      "of URLs: send nothing; read only what the Hub's cache and --header-cache have" },
+      "of URLs: send nothing; read only the cache of the Hub and --header-cache" },
     { 0, "connections", "N", CLI_WORD, 0, AT(connections),
       "of URLs: use up to N connections at once, 1 to 64; default 8" },
     { 0, "header-cache", "DIR", CLI_WORD, 0, AT(header_cache),
@@ -179,7 +179,7 @@ static bool any_url(char **operands, size_t count) {
 
 sft_code cli_remote_refuse(char **operands, size_t count, const char *what, sft_error *err) {
     if (!any_url(operands, count)) return SFT_OK;
-    cli_usage_error(err, "expected a file that %s can change, found a URL", what);
+    cli_usage_error(err, "expected a file of this machine for %s, found a URL", what);
     cli_hint(err, CLI_HINT_URL_READ_ONLY);
     return SFT_BAD_ARGUMENT;
 }
@@ -188,7 +188,7 @@ sft_code cli_remote_copy_only(const cli *c, char **operands, size_t count, const
                               sft_error *err) {
     if ((c->set.output && !c->set.in_place) || c->set.list_branches) return SFT_OK;
     if (!any_url(operands, count)) return SFT_OK;
-    cli_usage_error(err, "expected -o OUT for a URL, which %s cannot change, found %s", what,
+    cli_usage_error(err, "expected -o OUT for %s of a URL, found %s", what,
                     c->set.in_place ? "--in-place" : "none");
     cli_hint(err, CLI_HINT_URL_COPY);
     return SFT_BAD_ARGUMENT;

@@ -26,7 +26,7 @@ void cli_remote_close(cli *c);
 sft_code cli_remote_take(cli *c, char **operands, size_t count, sft_error *err);
 /* The same by what the command does with URLs (cli_urls); it fails for URLs that it cannot take. */
 sft_code cli_remote_operands(cli *c, char **operands, size_t count, sft_error *err);
-/* Fail if one of the operands is a URL, for `what` changes files: "meta set". */
+/* Fail if one of the operands is a URL, for `what` ("meta recover") is of files alone. */
 sft_code cli_remote_refuse(char **operands, size_t count, const char *what, sft_error *err);
 /* The same where a changed copy can be written with -o. */
 sft_code cli_remote_copy_only(const cli *c, char **operands, size_t count, const char *what,

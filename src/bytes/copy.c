@@ -124,7 +124,9 @@ sft_code sft_copy(const sft_source *from, uint64_t begin, uint64_t end, sft_sink
     sft_code code = sfti_take_job(job, &own, err);
     if (code == SFT_OK) code = copy_check(from, begin, &end, err);
     if (code == SFT_OK && end != SFT_SIZE_UNKNOWN) {
-        code = sft_sink_expect(&to, end - begin, err);
+        sft_run run = { begin, end - begin };
+        sft_source_expect(from, &run, run.len > 0);
+        code = sft_sink_expect(&to, run.len, err);
     }
     if (code == SFT_OK) code = sfti_copy_into(from, begin, end, &to, 0, &alloc, &own, err);
     return sfti_sink_end(&to, code, err);

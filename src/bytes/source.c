@@ -42,7 +42,7 @@ sft_code sfti_source_all(const sft_source *source, uint64_t offset, void *into, 
 }
 
 void sft_source_expect(const sft_source *source, const sft_run *runs, size_t count) {
-    if (count > 0 && sfti_source_expects(source))
+    if (count > 0 && SFTI_CAN(source, sft_source_vtable, expect))
         source->vtable->expect(source->ctx, runs, count);
 }
 
@@ -55,10 +55,6 @@ void sft_source_close(sft_source *source) {
 
 bool sfti_source_usable(const sft_source *source) {
     return SFTI_CAN(source, sft_source_vtable, read);
-}
-
-bool sfti_source_expects(const sft_source *source) {
-    return SFTI_CAN(source, sft_source_vtable, expect);
 }
 
 /* ── Memory and maps ── */

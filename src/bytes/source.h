@@ -41,8 +41,6 @@ sft_code sfti_source_all(const sft_source *source, uint64_t offset, void *into, 
 
 /* Whether it can be read. */
 bool sfti_source_usable(const sft_source *source);
-/* Whether it wants to be told what will be read: its reads take long. */
-bool sfti_source_expects(const sft_source *source);
 
 /* The descriptor behind a source that is read by position, or -1. */
 int sfti_source_descriptor(const sft_source *source);

@@ -1,5 +1,7 @@
 #include "convert/conversion.h"
 
+#include "base/announce.h"
+
 #include <string.h>
 
 #define STREAM_IN ((size_t)256 << 10)  /* bytes read at once: they stay in a core's cache */
@@ -236,8 +238,37 @@ static sft_code stream_read(void *ctx, uint64_t offset, void *into, size_t len, 
     return code;
 }
 
+static void announce_part(sfti_announcement *a, const sfti_quant_part *part) {
+    if (part->tensor) sfti_announce_tensor(a, part->file, part->tensor);
+}
+
+/* Tensors are read whole, small parts of one that is quantised before it. */
+static void announce_row(const sft_conversion *c, sfti_announcement *a, size_t i) {
+    const sfti_quant *quant = c->quants ? c->quants[i] : NULL;
+    if (!quant) {
+        sfti_announce_tensor(a, sft_set_shard_at(c->set, sft_set_tensor_shard(c->set, i)),
+                             sft_set_tensor_at(c->set, i));
+        return;
+    }
+    announce_part(a, &quant->scales);
+    announce_part(a, &quant->zeros);
+    announce_part(a, &quant->order);
+    announce_part(a, &quant->packed);
+}
+
+static void stream_expect(void *ctx, const sft_run *runs, size_t count) {
+    const sft_conversion *c = ctx;
+    sfti_announcement all = { .count = 0 };
+    for (size_t n = 0; n < count; n++) {
+        uint64_t end = runs[n].offset + runs[n].len;
+        for (size_t i = row_at(c, runs[n].offset); i < c->count && c->rows[i].begin < end; i++)
+            if (c->rows[i].begin < c->rows[i + 1].begin) announce_row(c, &all, i);
+    }
+    sfti_announce_end(&all);
+}
+
 const sft_source_vtable sfti_convert_source = {
-    sizeof(sft_source_vtable), stream_read, NULL, NULL
+    sizeof(sft_source_vtable), stream_read, NULL, stream_expect
 };
 
 /* ── Beginning and end ── */

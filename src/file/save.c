@@ -1,3 +1,4 @@
+#include "base/announce.h"
 #include "base/error.h"
 #include "base/job.h"
 #include "base/mem.h"
@@ -56,11 +57,23 @@ static sft_code name_part(const sft_part *part, sft_code code, sft_error *err) {
     return code;
 }
 
+/* In the order in which they are copied. */
+static void announce_parts(const part_save *save) {
+    sfti_announcement all = { .count = 0 };
+    for (size_t i = 0; i < save->count; i++) {
+        const sft_tensor *tensor = sft_plan_tensor_at(save->plan, i);
+        const sft_part *part = &save->parts[save->order[i]];
+        sfti_announce(&all, part->source, part->begin, tensor->end - tensor->begin);
+    }
+    sfti_announce_end(&all);
+}
+
 static sft_code write_parts(part_save *save, sft_sink sink, sft_error *err) {
     sfti_stages stages;
     sft_writer *writer;
     sft_code code = sft_writer_begin(save->plan, sink, &writer, err);
     if (code != SFT_OK) return code;
+    announce_parts(save);
     sfti_stages_begin(&stages, &save->job, save->total);
     for (size_t i = 0; i < save->count && code == SFT_OK; i++) {
         const sft_tensor *tensor = sft_plan_tensor_at(save->plan, i);

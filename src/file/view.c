@@ -1,4 +1,5 @@
 /* Tensor bytes: borrowed, copied, copied for many tensors at once, copied in slices. */
+#include "base/announce.h"
 #include "base/checked.h"
 #include "base/job.h"
 #include "base/never.h"
@@ -328,8 +329,12 @@ static sft_code reads_run(const sft_file *file, const sft_read *reads, size_t co
                           uint32_t *order, const sft_job *job, uint64_t total,
                           sft_error *err) {
     read_queue q = { 0 };
+    sfti_announcement all = { .count = 0 };
     for (size_t i = 0; i < count; i++) order[i] = (uint32_t)i;
     sfti_sort(order, order + count, count, compare_read_offsets, reads);
+    for (size_t i = 0; i < count; i++)
+        sfti_announce(&all, &file->source, reads[order[i]].tensor->offset, reads[order[i]].len);
+    sfti_announce_end(&all);
     q.file = file;
     q.reads = reads;
     q.order = order;
@@ -383,6 +388,8 @@ typedef struct slice_copy {
     const sft_file *file;
     const sft_tensor *tensor;
     sft_runs runs;
+    sft_runs ahead;   /* of what is not announced yet */
+    size_t announced; /* windows that are announced, and not read yet */
     char *dst;
     char *window; /* scratch, allocated on first use */
     size_t window_size;
@@ -462,8 +469,25 @@ static sft_code slice_bytes(const slice_copy *c, uint64_t at, void *into, size_t
     return read_exactly(c->file, c->tensor, c->tensor->offset + at, into, len, err);
 }
 
+#define SLICE_AHEAD 1024 /* windows that are announced at once */
+
+/* The next windows, when half of those that are announced have been read. */
+static void slice_announce(slice_copy *c) {
+    sfti_announcement next = { .count = 0 };
+    sfti_row row;
+    if (c->announced > SLICE_AHEAD / 2) return;
+    for (; c->announced < SLICE_AHEAD && c->ahead.left > 0; c->announced++) {
+        slice_window w = window_plan(c->ahead);
+        sfti_announce(&next, &c->file->source, c->tensor->offset + w.low, w.high - w.low);
+        for (; w.runs > 0; w.runs -= row.count) (void)sfti_runs_row(&c->ahead, w.runs, &row);
+    }
+    sfti_announce_end(&next);
+}
+
 /* A single run is read straight into dst, several by way of the window. */
 static sft_code slice_step(slice_copy *c, sft_error *err) {
+    if (sfti_source_expects(&c->file->source)) slice_announce(c);
+    if (c->announced > 0) c->announced--;
     slice_window w = window_plan(c->runs);
     size_t len = (size_t)(w.high - w.low);
     sfti_row row;
@@ -499,6 +523,7 @@ sft_code sft_slice_read(const sft_file *file, const sft_tensor *tensor, const sf
     if (code == SFT_OK) code = sft_slice_size(slice, tensor->dtype, NULL, &bytes, err);
     if (code != SFT_OK) return code;
     if (bytes != len) return buffer_mismatch(tensor, bytes, len, err);
+    c.ahead = c.runs;
     c.file = file;
     c.tensor = tensor;
     c.dst = dst;

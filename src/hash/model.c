@@ -1,5 +1,6 @@
 #include "hash/model.h"
 
+#include "base/announce.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/files.h"

@@ -1,3 +1,4 @@
+#include "base/announce.h"
 #include "base/endian.h"
 #include "import/state.h"
 
@@ -105,8 +106,21 @@ static sft_code read_codec(void *ctx, uint64_t offset, void *into, size_t len, s
     return code;
 }
 
+static void expect_codec(void *ctx, const sft_run *runs, size_t count) {
+    const codec_source *s = ctx;
+    sfti_announcement all = { .count = 0 };
+    uint64_t block = s->codec->elements * s->width;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t first = runs[i].offset / block;
+        uint64_t last = (runs[i].offset + runs[i].len + block - 1) / block;
+        sfti_announce(&all, s->from, s->begin + first * s->codec->stored,
+                      (last - first) * s->codec->stored);
+    }
+    sfti_announce_end(&all);
+}
+
 static const sft_source_vtable codec_source_vtable = {
-    sizeof(sft_source_vtable), read_codec, NULL, NULL
+    sizeof(sft_source_vtable), read_codec, NULL, expect_codec
 };
 
 sft_code sfti_codec_source(sfti_import *im, const sfti_item *item, sft_dtype to,

@@ -1,3 +1,4 @@
+#include "base/announce.h"
 #include "import/state.h"
 
 #include <string.h>
@@ -48,6 +49,27 @@ static sft_code read_image(void *ctx, uint64_t offset, void *into, size_t len, s
     return SFT_OK;
 }
 
+static void expect_image(void *ctx, const sft_run *runs, size_t count) {
+    const image *m = ctx;
+    sfti_announcement all = { .count = 0 };
+    for (size_t n = 0; n < count; n++) {
+        uint64_t at = runs[n].offset, end = at + runs[n].len;
+        if (at < m->head.len) at = m->head.len;
+        for (size_t i = image_find(m, at); at < end; i++) {
+            const sft_tensor *tensor = sft_plan_tensor_at(m->plan, i);
+            if (!tensor) break;
+            const sft_part *part = &m->im->parts.at[m->part_at[i]];
+            uint64_t inside = at - tensor->offset, last = tensor->offset + tensor->end
+                                                          - tensor->begin;
+            if (last > end) last = end;
+            if (last <= at) continue;
+            sfti_announce(&all, part->source, part->begin + inside, last - at);
+            at = last;
+        }
+    }
+    sfti_announce_end(&all);
+}
+
 static void close_image(void *ctx) {
     image *m = ctx;
     sft_plan_free(m->plan);
@@ -55,7 +77,7 @@ static void close_image(void *ctx) {
 }
 
 static const sft_source_vtable image_source_vtable = {
-    sizeof(sft_source_vtable), read_image, close_image, NULL
+    sizeof(sft_source_vtable), read_image, close_image, expect_image
 };
 
 static sft_code plan_image(sfti_import *im, image *m, sft_error *err) {

@@ -211,8 +211,15 @@ static sft_code read_inflated(void *ctx, uint64_t offset, void *into, size_t len
     return code;
 }
 
+/* Inflating begins at the beginning, whatever is wanted. */
+static void expect_inflated(void *ctx, const sft_run *runs, size_t count) {
+    const inflated *of = ctx;
+    sft_run run = { of->bytes.begin, of->bytes.stored };
+    if (count > 0 && runs->offset == 0) sft_source_expect(of->by->archive, &run, run.len > 0);
+}
+
 static const sft_source_vtable inflated_source_vtable = {
-    sizeof(sft_source_vtable), read_inflated, NULL, NULL
+    sizeof(sft_source_vtable), read_inflated, NULL, expect_inflated
 };
 
 sft_code sfti_inflate_source(sfti_import *im, sfti_inflater *inflater, const sfti_deflated *bytes,

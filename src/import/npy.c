@@ -1,4 +1,5 @@
 /* NumPy's arrays: .npy, and .npz, a zip archive of them. */
+#include "base/announce.h"
 #include "base/crc32.h"
 #include "base/endian.h"
 #include "import/zip.h"
@@ -318,10 +319,22 @@ sft_code sfti_read_npy(sfti_import *im) {
     return npy_add(im, &place, name.len > 0 ? name : sft_span_cstr("array"));
 }
 
+/* Where the arrays' headers are; of deflated ones, what has to be inflated for them. */
+static void announce_headers(const sft_source *archive, const sfti_zip *zip) {
+    sfti_announcement all = { .count = 0 };
+    for (size_t i = 0; i < zip->count; i++) {
+        const sfti_zip_entry *entry = &zip->entries[i];
+        uint64_t most = entry->deflated ? (uint64_t)64 << 10 : NPY_HEAD;
+        sfti_announce(&all, archive, entry->begin, entry->stored < most ? entry->stored : most);
+    }
+    sfti_announce_end(&all);
+}
+
 sft_code sfti_read_npz(sfti_import *im, const sfti_zip *zip) {
     const sft_source *archive = sfti_import_input(im);
     sfti_crc32_table table;
     sfti_crc32_begin(&table);
+    announce_headers(archive, zip);
     for (size_t i = 0; i < zip->count; i++) {
         const sfti_zip_entry *entry = &zip->entries[i];
         npy_place place = { archive, entry->begin, entry->size, &entry->crc32, &table, NULL };

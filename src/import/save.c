@@ -1,3 +1,4 @@
+#include "base/announce.h"
 #include "base/crc32.h"
 #include "base/job.h"
 #include "base/options.h"
@@ -55,8 +56,16 @@ static sft_code read_checked(void *ctx, uint64_t offset, void *into, size_t len,
     return fail_checksum(c->record, c->name, c->crc, err);
 }
 
+static void expect_checked(void *ctx, const sft_run *runs, size_t count) {
+    const sfti_record *record = ((const checked *)ctx)->record;
+    sfti_announcement all = { .count = 0 };
+    for (size_t i = 0; i < count; i++)
+        sfti_announce(&all, record->source, record->begin + runs[i].offset, runs[i].len);
+    sfti_announce_end(&all);
+}
+
 static const sft_source_vtable checked_source_vtable = {
-    sizeof(sft_source_vtable), read_checked, NULL, NULL
+    sizeof(sft_source_vtable), read_checked, NULL, expect_checked
 };
 
 /* ── Which records ── */
@@ -126,6 +135,20 @@ static sft_code verify_part(saving *s, size_t i, bool copying, const sft_job *jo
     return verify_record(record, table, part->spec.name, s->buffer, err);
 }
 
+/* Of records that are read for their checksum alone. */
+static void announce_records(const saving *s) {
+    sfti_announcement all = { .count = 0 };
+    size_t last = SIZE_MAX;
+    for (size_t i = 0; i < s->im->parts.count; i++) {
+        size_t at = record_of(s, &s->im->items.at[s->im->item_of[i]]);
+        if (at == SIZE_MAX || at == last) continue;
+        const sfti_record *record = &s->im->records.at[at];
+        sfti_announce(&all, record->source, record->begin, record->len);
+        last = at;
+    }
+    sfti_announce_end(&all);
+}
+
 static sft_code verify_parts(saving *s, bool copying, const sft_job *job, sft_error *err) {
     size_t count = s->im->parts.count, records = s->im->records.count;
     s->parts = sfti_arena_array(&s->arena, count, sizeof *s->parts);
@@ -140,6 +163,7 @@ static sft_code verify_parts(saving *s, bool copying, const sft_job *job, sft_er
     sfti_crc32_begin(&s->tables[0]);
     sfti_crc32c_begin(&s->tables[1]);
     for (size_t i = 0; i < records; i++) sfti_total_add(&s->total, s->im->records.at[i].len);
+    if (!copying && records > 0) announce_records(s);
     for (size_t i = 0; records > 0 && i < count; i++) {
         sft_code code = verify_part(s, i, copying, job, err);
         if (code) return code;

@@ -1,3 +1,4 @@
+#include "base/announce.h"
 #include "base/files.h"
 #include "bytes/source.h"
 #include "import/state.h"
@@ -191,8 +192,24 @@ static sft_code read_joined(void *ctx, uint64_t offset, void *into, size_t len, 
     return SFT_OK;
 }
 
+static void expect_joined(void *ctx, const sft_run *runs, size_t count) {
+    const joined_pieces *j = ctx;
+    sfti_announcement all = { .count = 0 };
+    for (size_t n = 0; n < count; n++) {
+        uint64_t at = runs[n].offset, end = at + runs[n].len;
+        for (size_t i = joined_find(j, at); i < j->count && at < end; i++) {
+            const sfti_piece *piece = &j->pieces[i];
+            uint64_t inside = at - (j->ends[i] - piece->len), left = piece->len - inside;
+            if (left > end - at) left = end - at;
+            sfti_announce(&all, piece->source, piece->begin + inside, left);
+            at += left;
+        }
+    }
+    sfti_announce_end(&all);
+}
+
 static const sft_source_vtable joined_source_vtable = {
-    sizeof(sft_source_vtable), read_joined, NULL, NULL
+    sizeof(sft_source_vtable), read_joined, NULL, expect_joined
 };
 
 sft_code sfti_import_joined(sfti_import *im, const sfti_piece *pieces, size_t count,

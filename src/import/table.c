@@ -159,6 +159,7 @@ static sft_code table_index(table *t, handle *out) {
     if (t->source->size < FOOTER) return table_syntax(t, 0, "a table of at least 48 bytes");
     sft_code code = sfti_import_read(t->im, t->source, begin, footer, FOOTER);
     if (code) return code;
+    sft_source_expect(t->source, &(sft_run){ 0, begin }, 1); /* nearly all of it is read */
     if (!take_handle(footer, FOOTER - 8, &at, &meta) || !take_handle(footer, FOOTER - 8, &at, out))
         return table_syntax(t, begin, "where the index is");
     return SFT_OK;

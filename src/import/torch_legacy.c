@@ -1,3 +1,4 @@
+#include "base/announce.h"
 #include "base/endian.h"
 #include "import/torch.h"
 
@@ -70,6 +71,23 @@ static sft_code place_storage(sfti_storages *storages, const sfti_value *key, bo
     return SFT_OK;
 }
 
+/* The counts in front of the storages, by the sizes that the pickle says. */
+static void announce_counts(const sfti_storages *storages, const sfti_value *keys, uint64_t at) {
+    const sft_source *input = sfti_import_input(storages->im);
+    sfti_announcement all = { .count = 0 };
+    for (uint32_t i = 0; i < keys->count && at < input->size; i++) {
+        const sfti_value *key = keys->u.items[i];
+        bool text = key->kind == SFTI_VALUE_TEXT && key->u.text;
+        uint32_t entry = text ? sfti_names_find(&storages->names,
+                                                (sft_span){ key->u.text, key->count })
+                              : SFTI_NO_NAME;
+        if (entry == SFTI_NO_NAME) break;
+        sfti_announce(&all, input, at, 8);
+        if (!sfti_add(at, 8, &at) || !sfti_add(at, storages->all[entry].bytes, &at)) break;
+    }
+    sfti_announce_end(&all);
+}
+
 /* The storages follow one another in the order of their list. */
 static sft_code place_all(sfti_storages *storages, const sfti_value *keys, uint64_t at) {
     sfti_import *im = storages->im;
@@ -80,6 +98,7 @@ static sft_code place_all(sfti_storages *storages, const sfti_value *keys, uint6
     bool *placed = sfti_arena_array(sfti_import_arena(im), storages->count, sizeof *placed);
     if (!placed) return sfti_fail_memory(sfti_import_error(im), storages->count);
     memset(placed, 0, storages->count * sizeof *placed);
+    announce_counts(storages, keys, at);
     sft_code code = SFT_OK;
     for (uint32_t i = 0; i < keys->count && !code; i++)
         code = place_storage(storages, keys->u.items[i], placed, &at);

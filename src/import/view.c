@@ -1,3 +1,4 @@
+#include "base/announce.h"
 #include "import/state.h"
 
 #include <string.h>
@@ -282,8 +283,24 @@ static sft_code read_view(void *ctx, uint64_t offset, void *into, size_t len, si
     return code;
 }
 
+/* Of a tensor that is read whole: from its first element to its last, unless most of that is
+ * none of it. */
+static void expect_view(void *ctx, const sft_run *runs, size_t count) {
+    const view_source *v = ctx;
+    sfti_announcement all = { .count = 0 };
+    uint64_t last = 0, bytes = v->width;
+    for (uint32_t d = 0; d < v->rank; d++) {
+        last += (v->count[d] - 1) * v->stride[d];
+        bytes *= v->count[d];
+    }
+    uint64_t extent = (last + 1) * v->width;
+    if (count > 0 && runs->offset == 0 && runs->len == bytes && extent / 2 <= bytes)
+        sfti_announce(&all, v->from, v->begin, extent);
+    sfti_announce_end(&all);
+}
+
 static const sft_source_vtable view_source_vtable = {
-    sizeof(sft_source_vtable), read_view, NULL, NULL
+    sizeof(sft_source_vtable), read_view, NULL, expect_view
 };
 
 /* Dimensions of one element are none; a tensor of one element has one dimension. */

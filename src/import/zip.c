@@ -1,5 +1,6 @@
 #include "import/zip.h"
 
+#include "base/announce.h"
 #include "base/endian.h"
 #include "base/order.h"
 #include "base/utf8.h"
@@ -355,6 +356,28 @@ static sft_code zip_check_end(zip_reader *z, sfti_zip_entry *e, uint64_t limit, 
     return SFT_OK;
 }
 
+#define ZIP_AHEAD 1024 /* entries of which local headers are announced at once */
+#define ZIP_DESCRIPTOR_MOST 64
+
+/* The reads of entries [i, end), each that of a header and of what precedes it: look() reads over
+ * the next header with what follows an entry's data. */
+static void announce_locals(const zip_reader *z, const sfti_zip *zip, size_t i) {
+    sfti_announcement all = { .count = 0 };
+    size_t end = zip->count - i < ZIP_AHEAD ? zip->count : i + ZIP_AHEAD;
+    uint64_t done = i > 0 ? zip->entries[i].begin : 0;
+    for (; i < end; i++) {
+        uint64_t at = zip->entries[i].begin;
+        if (at > z->dir.at) break;
+        uint64_t begin = at > done + ZIP_DESCRIPTOR_MOST ? at - ZIP_DESCRIPTOR_MOST : done;
+        uint64_t until = at + zip_reach(z, zip, i);
+        if (until > z->dir.at) until = z->dir.at;
+        if (until <= begin) continue;
+        sfti_announce(&all, z->source, begin, until - begin);
+        done = until;
+    }
+    sfti_announce_end(&all);
+}
+
 static sft_code zip_check_locals(zip_reader *z, sfti_zip *zip) {
     z->window_len = 0;
     if (zip->count > 0 && zip->entries[0].begin != 0)
@@ -364,6 +387,7 @@ static sft_code zip_check_locals(zip_reader *z, sfti_zip *zip) {
         sfti_zip_entry *e = &zip->entries[i];
         uint64_t limit = i + 1 < zip->count ? e[1].begin : z->dir.at;
         size_t ahead = zip_reach(z, zip, i);
+        if (i % ZIP_AHEAD == 0 && sfti_source_expects(z->source)) announce_locals(z, zip, i);
         sft_code code = zip_check_header(z, e, limit, ahead);
         if (!code) code = zip_check_end(z, e, limit, ahead, &zip->unused);
         if (code) return code;

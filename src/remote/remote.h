@@ -9,7 +9,7 @@
 
 struct sft_remote {
     sft_allocator alloc;
-    sft_remote_options options; /* texts are the arena's */
+    sft_remote_options options; /* texts are the arena's; connections and times are filled in */
     sfti_arena arena;           /* guarded by mutex once the remote is open */
     os_mutex mutex;             /* of all below but transport and what is fixed when opened */
     os_mutex log;               /* one exchange is told at a time */
@@ -19,7 +19,7 @@ struct sft_remote {
     sft_remote_sums sums;
     void *state[SFTI_SCHEME_COUNT];
     const sfti_scheme *schemes[SFTI_SCHEME_COUNT]; /* fixed when opened */
-    struct sfti_named *names;   /* names.c */
+    struct sfti_named *named;   /* names.c */
     struct sfti_pool *pool;     /* pool.c: threads that fetch */
     struct sfti_blocks *blocks; /* blocks.c */
     struct sfti_opened *opened; /* opened.c: heads that were fetched ahead, claims */
@@ -34,15 +34,17 @@ bool sfti_remote_environment_is(const sft_remote *remote, const char *name);
  * there is none or it cannot be read. */
 sft_span sfti_remote_small_file(sfti_arena *arena, const char *path, size_t most);
 
-/* The transport, made when it is first asked for. */
-sft_code sfti_remote_transport(sft_remote *remote, sft_transport *out, sft_error *err);
-
 /* What a name stands for: the URL with its secrets. Valid until the remote is closed; NULL when out
  * of memory. */
 const char *sfti_remote_url(sft_remote *remote, const char *name);
 
-/* Free with sfti_target_free, also after a failure. */
-sft_code sfti_target_open(sft_remote *remote, const char *name, sfti_target *out, sft_error *err);
-void sfti_target_free(sfti_target *target);
+sft_code sfti_named_new(sft_remote *remote, sft_error *err);
+
+/* The scheme that a text begins with; false: none of ours. */
+bool sfti_scheme_of(const char *text, sfti_scheme_id *out);
+/* Free with sfti_remote_target_free, also after a failure. */
+sft_code sfti_remote_target_open(sft_remote *remote, const char *name, sfti_target *out,
+                                 sft_error *err);
+void sfti_remote_target_free(sfti_target *target);
 
 #endif

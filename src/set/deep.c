@@ -199,6 +199,9 @@ static sft_code deep_tensor(deep_walk *walk, const sft_file *file, const sft_ten
 }
 
 static sft_code deep_file(deep_walk *walk, const sft_file *file, uint64_t *index) {
+    sft_source source = sft_file_source(file);
+    sft_run all = { sft_file_data_offset(file), sft_file_data_bytes(file) };
+    sft_source_expect(&source, &all, all.len > 0);
     walk->from = 0;
     walk->len = 0;
     for (size_t i = 0; i < sft_file_tensor_count(file); i++) {

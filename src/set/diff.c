@@ -1,5 +1,6 @@
 #include "set/diff.h"
 
+#include "base/announce.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/options.h"
@@ -95,24 +96,66 @@ static bool diff_passes(const diff_walk *walk, const sft_tensor *tensor, size_t 
     return true;
 }
 
-/* Merges both lists, each in natural order. */
+/* Where a walk over both lists is, each in natural order. */
+typedef struct diff_cursor {
+    size_t next[2];
+    const sft_tensor *tensor[2]; /* of one name; NULL: that side has none */
+    size_t shard[2];
+} diff_cursor;
+
+/* The next name; false if there is none. */
+static bool diff_next(const diff_walk *walk, diff_cursor *at) {
+    for (;;) {
+        for (int k = 0; k < 2; k++) {
+            const sft_set *set = walk->run.sets[k];
+            bool more = at->next[k] < sft_set_tensor_count(set);
+            size_t i = more ? walk->order[k][at->next[k]] : 0;
+            at->tensor[k] = more ? sft_set_tensor_at(set, i) : NULL;
+            at->shard[k] = sft_set_tensor_shard(set, i);
+        }
+        const sft_tensor *a = at->tensor[0], *b = at->tensor[1];
+        if (diff_passes(walk, a, &at->next[0]) || diff_passes(walk, b, &at->next[1])) continue;
+        int order = !a ? 1 : !b ? -1 : sfti_natural_compare(a->name, b->name);
+        if (order > 0) at->tensor[0] = NULL;
+        if (order < 0) at->tensor[1] = NULL;
+        at->next[0] += at->tensor[0] != NULL;
+        at->next[1] += at->tensor[1] != NULL;
+        return a || b;
+    }
+}
+
+/* What diff_both will read. */
+static void diff_announce(const diff_walk *walk) {
+    sfti_announcement sides[2] = { { .count = 0 }, { .count = 0 } };
+    diff_cursor at = { .next = { 0, 0 } };
+    if (walk->diff->options.header_only) return;
+    while (diff_next(walk, &at)) {
+        if (!at.tensor[0] || !at.tensor[1] || !diff_same_shape(at.tensor[0], at.tensor[1]))
+            continue;
+        for (int k = 0; k < 2; k++)
+            sfti_announce_tensor(&sides[k], sft_set_shard_at(walk->run.sets[k], at.shard[k]),
+                                 at.tensor[k]);
+    }
+    for (int k = 0; k < 2; k++) sfti_announce_end(&sides[k]);
+}
+
+static bool diff_is_slow(const sft_set *set) {
+    for (size_t i = 0; i < sft_set_shard_count(set); i++) {
+        sft_source source = sft_file_source(sft_set_shard_at(set, i));
+        if (sfti_source_expects(&source)) return true;
+    }
+    return false;
+}
+
 static sft_code diff_tensors(diff_walk *walk) {
-    const sft_set *a = walk->run.sets[0], *b = walk->run.sets[1];
-    size_t i = 0, j = 0, left = sft_set_tensor_count(a), right = sft_set_tensor_count(b);
-    while (i < left || j < right) {
-        size_t at_a = i < left ? walk->order[0][i] : 0, at_b = j < right ? walk->order[1][j] : 0;
-        const sft_tensor *x = i < left ? sft_set_tensor_at(a, at_a) : NULL;
-        const sft_tensor *y = j < right ? sft_set_tensor_at(b, at_b) : NULL;
-        if (diff_passes(walk, x, &i) || diff_passes(walk, y, &j)) continue;
-        int order = !x ? 1 : !y ? -1 : sfti_natural_compare(x->name, y->name);
-        size_t shards[2] = { sft_set_tensor_shard(a, at_a), sft_set_tensor_shard(b, at_b) };
+    diff_cursor at = { .next = { 0, 0 } };
+    if (diff_is_slow(walk->run.sets[0]) || diff_is_slow(walk->run.sets[1])) diff_announce(walk);
+    while (diff_next(walk, &at)) {
         sft_code code = SFT_OK;
-        if (order < 0) diff_alone(walk->diff, x, SFT_DIFF_REMOVED);
-        else if (order > 0) diff_alone(walk->diff, y, SFT_DIFF_ADDED);
-        else code = diff_both(walk, x, y, shards);
+        if (!at.tensor[1]) diff_alone(walk->diff, at.tensor[0], SFT_DIFF_REMOVED);
+        else if (!at.tensor[0]) diff_alone(walk->diff, at.tensor[1], SFT_DIFF_ADDED);
+        else code = diff_both(walk, at.tensor[0], at.tensor[1], at.shard);
         if (code) return code;
-        i += order <= 0;
-        j += order >= 0;
     }
     return SFT_OK;
 }

@@ -1,3 +1,4 @@
+#include "base/announce.h"
 #include "base/error.h"
 #include "base/job.h"
 #include "base/mem.h"
@@ -265,6 +266,17 @@ static sft_code stats_prepare(stats_run *run, sft_error *err) {
     return SFT_OK;
 }
 
+/* In the order in which pieces are claimed. */
+static void stats_announce(const stats_run *run) {
+    sfti_announcement all = { .count = 0 };
+    for (size_t i = 0; i < run->count; i++) {
+        const sft_part *part = &run->parts[i];
+        uint64_t bits = sft_dtype_describe(part->spec.dtype)->bits, count = stats_elements(part);
+        sfti_announce(&all, part->source, part->begin, count / 8 * bits + count % 8 * bits / 8);
+    }
+    sfti_announce_end(&all);
+}
+
 static size_t stats_thread_count(const stats_run *run) {
     size_t threads = run->job->threads ? run->job->threads : os_cpu_count();
     uint64_t pieces = run->total / STATS_PIECE + 1;
@@ -283,6 +295,7 @@ static sft_code stats_run_all(stats_run *run, const sft_allocator *alloc, sft_er
     if (!run->open || !workers) code = sfti_fail_memory(err, threads * sizeof *workers);
     if (!code) code = stats_prepare(run, err);
     if (!code) {
+        stats_announce(run);
         stats_threads(run, workers, threads);
         code = run->code;
         sfti_sums_result(&run->all, SFT_F64, &run->result->stats[run->count]);

@@ -9,10 +9,12 @@ import subprocess
 import sys
 import tempfile
 
-import sessions
-
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(ROOT, "tests", "remote"))
+import server
+import sessions
+
 BUILD = os.environ.get("SFT_BUILD", os.path.join(ROOT, "build"))
 PROGRAMS = os.path.join(BUILD, "examples")
 MODEL = "examples/models/every-dtype.safetensors"
@@ -207,6 +209,16 @@ def run_import(folder):
         check(file.read().endswith(struct.pack("<6f", 0, 2, 4, 1, 3, 5)), "import: row-major")
 
 
+def run_remote():
+    for url in ("nosuch://host/x", "http://127.0.0.1:1/x"):
+        expect(program("example_remote", url, status=1), "", f"remote: {url}")
+    with server.Site() as site:
+        site.put("A", "/m.safetensors", server.Memory(SMALL))
+        said = program("example_remote", site.url("A", "/m.safetensors"))
+        expect(said, "m F32 48\nb U8 2\n", "remote: the list")
+        check(len(site.log) == 1, "remote: one request", repr(site.log))
+
+
 def readme_c(text):
     with open(os.path.join(ROOT, "examples", "example_first.c"), encoding="utf-8") as file:
         check(file.read() == text, "README's C block is examples/example_first.c")
@@ -231,9 +243,11 @@ def main():
         run_edit(folder)
         run_convert(folder)
         run_import(folder)
+        run_remote()
     tried = {"example_cow", "example_save", "example_cancel", "example_slice", "example_pipe",
              "example_first", "example_append", "example_strided", "example_edit",
-             "example_convert", "example_import"}
+             "example_convert", "example_import",
+             "example_remote"}
     for source in sorted(glob.glob(os.path.join(ROOT, "examples", "*.c"))):
         name = os.path.basename(source)[:-2]
         check(name in tried, f"{name} is run here")

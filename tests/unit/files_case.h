@@ -39,6 +39,35 @@ static inline void add_model(const char *path, const char *header) {
     free_file(&f);
 }
 
+/* Three tensors in 16 bytes. */
+#define THREE \
+    "{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}," \
+    "\"b\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[4,8]}," \
+    "\"c\":{\"dtype\":\"U8\",\"shape\":[4,2],\"data_offsets\":[8,16]}}"
+#define THREE_DATA (8 + sizeof THREE - 1) /* where they begin */
+
+static inline void add_three(const char *path, const char *data) {
+    test_file f = make_file(THREE, data, 16);
+    mem_add(&mem, path, f.bytes, f.len);
+    free_file(&f);
+}
+
+/* "runs", then what is given: pairs of an offset in the data of add_three and a length. */
+static inline void assert_runs(const uint64_t (*runs)[2], size_t count) {
+    char want[1000] = "runs";
+    for (size_t i = 0; i < count; i++)
+        (void)snprintf(want + strlen(want), sizeof want - strlen(want), " %llu+%llu",
+                       (unsigned long long)(THREE_DATA + runs[i][0]),
+                       (unsigned long long)runs[i][1]);
+    strcat(want, "\n");
+    const char *at = strstr(mem.log, want);
+    if (!at || strstr(at + 1, "runs")) fail_msg("expected %sfound %s", want, mem.log);
+    mem.log[0] = '\0';
+}
+#define RUNS(...) \
+    assert_runs((const uint64_t[][2]){ __VA_ARGS__ }, \
+                sizeof((const uint64_t[][2]){ __VA_ARGS__ }) / sizeof(uint64_t[2]))
+
 static inline void assert_log(const char *want) {
     assert_string_equal(mem.log, want);
     mem.log[0] = '\0';

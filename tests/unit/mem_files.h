@@ -23,6 +23,8 @@ typedef struct mem_files {
     size_t count, open; /* open: sources that are not closed yet */
     char log[8192];     /* a line each: "open PATH", "expect PATH…", "list PATH", "runs A+N…" */
     bool quiet;         /* do not write down reads: "read A+N" */
+    bool sums;          /* only add up runs: in all, the most of one call, their bytes */
+    size_t runs, run_most, run_bytes;
     sft_files files;
 } mem_files;
 
@@ -51,6 +53,10 @@ static inline void mem_close(void *ctx) {
 
 static inline void mem_runs(void *ctx, const sft_run *runs, size_t count) {
     mem_files *m = ((mem_file *)ctx)->of;
+    for (size_t i = 0; i < count; i++) m->run_bytes += (size_t)runs[i].len;
+    m->runs += count;
+    if (count > m->run_most) m->run_most = count;
+    if (m->sums) return;
     mem_note(m, "runs");
     for (size_t i = 0; i < count; i++)
         mem_note(m, " %llu+%llu", (unsigned long long)runs[i].offset,

@@ -262,11 +262,161 @@ static void other_files(void **state) {
     sft_set_close(set);
 }
 
+/* ── What is read is announced ── */
+
+static sft_file *open_three(void) {
+    sft_file *file;
+    if (mem.count == 0) add_three("mem://three", "0123456789abcdef");
+    assert_int_equal(sft_open("mem://three", &how, &file, &err), SFT_OK);
+    mem.log[0] = '\0';
+    return file;
+}
+
+/* In the file's order, as one run where they touch. */
+static void reads_announced(void **state) {
+    sft_file *file = open_three();
+    char a[4], b[4], c[8];
+    const sft_read reads[] = { { sft_file_find_cstr(file, "c"), c, 8 },
+                               { sft_file_find_cstr(file, "a"), a, 4 } };
+    (void)state;
+    assert_int_equal(sft_read_many(file, reads, 2, NULL, &err), SFT_OK);
+    RUNS({ 0, 4 }, { 8, 8 });
+    const sft_read more[] = { { sft_file_find_cstr(file, "b"), b, 4 }, reads[0], reads[1] };
+    assert_int_equal(sft_read_many(file, more, 3, NULL, &err), SFT_OK);
+    RUNS({ 0, 16 });
+    assert_memory_equal(c, "89abcdef", 8);
+    sft_close(file);
+}
+
+static void slices_announced(void **state) {
+    sft_file *file = open_three();
+    const sft_tensor *c = sft_file_find_cstr(file, "c");
+    sft_slice slice;
+    char column[4];
+    (void)state;
+    assert_int_equal(sft_slice_parse(c->shape, c->rank, sft_span_cstr("[:,1]"), &slice, &err),
+                     SFT_OK);
+    assert_int_equal(sft_slice_read(file, c, &slice, column, 4, &err), SFT_OK);
+    assert_memory_equal(column, "9bdf", 4);
+    RUNS({ 9, 7 });
+    sft_close(file);
+}
+
+/* More runs apart than are announced at once: rows of 16 KiB, of which a byte each. */
+static void far_slices_announced(void **state) {
+    static const char header[] =
+        "{\"t\":{\"dtype\":\"U8\",\"shape\":[3000,8192],\"data_offsets\":[0,24576000]}}";
+    test_file f = make_file(header, NULL, 24576000);
+    sft_slice slice;
+    sft_file *file;
+    char *column = malloc(3000);
+    (void)state;
+    mem_add(&mem, "mem://far", f.bytes, f.len);
+    assert_int_equal(sft_open("mem://far", &how, &file, &err), SFT_OK);
+    const sft_tensor *t = sft_file_find_cstr(file, "t");
+    assert_int_equal(sft_slice_parse(t->shape, t->rank, sft_span_cstr("[:,5]"), &slice, &err),
+                     SFT_OK);
+    mem.sums = true;
+    assert_int_equal(sft_slice_read(file, t, &slice, column, 3000, &err), SFT_OK);
+    for (size_t i = 0; i < 3000; i++)
+        assert_int_equal((unsigned char)column[i], f.bytes[f.data + i * 8192 + 5]);
+    assert_int_equal(mem.runs, 3000);
+    assert_int_equal(mem.run_bytes, 3000);
+    assert_true(mem.run_most <= 1024);
+    sft_close(file);
+    free(column);
+    free_file(&f);
+}
+
+/* Of several sources, in the order of the new file. */
+static void saves_announced(void **state) {
+    sft_buffer out = { 0 };
+    sft_source sources[2];
+    sft_file *files[2];
+    sft_part parts[4];
+    (void)state;
+    add_three("mem://three", "0123456789abcdef");
+    add_three("mem://four", "ghijklmnopqrstuv");
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(sft_open(k ? "mem://four" : "mem://three", &how, &files[k], &err), SFT_OK);
+        sources[k] = sft_file_source(files[k]);
+    }
+    parts[0] = sft_part_of(sft_file_find_cstr(files[0], "c"), &sources[0]);
+    parts[1] = sft_part_of(sft_file_find_cstr(files[0], "a"), &sources[0]);
+    parts[2] = sft_part_of(sft_file_find_cstr(files[0], "b"), &sources[0]);
+    parts[3] = sft_part_of(sft_file_find_cstr(files[1], "c"), &sources[1]);
+    parts[3].spec.name = sft_span_cstr("d");
+    mem.log[0] = '\0';
+    assert_int_equal(sft_save_parts(parts, 3, NULL, 0, NULL, sft_sink_memory(&out), NULL, &err),
+                     SFT_OK);
+    RUNS({ 0, 16 });
+    assert_int_equal(sft_save_parts(parts, 4, NULL, 0, NULL, sft_sink_memory(&out), NULL, &err),
+                     SFT_OK);
+    assert_non_null(strstr(mem.log, "runs"));
+    assert_memory_equal(out.data + out.len - 8, "opqrstuv", 8);
+    mem.log[0] = '\0';
+    assert_int_equal(sft_copy(&sources[0], 3, 9, sft_sink_memory(&out), NULL, &err), SFT_OK);
+    assert_log("runs 3+6\n");
+    sft_buffer_free(&out);
+    sft_close(files[0]);
+    sft_close(files[1]);
+}
+
+static sft_set *set_of(const char *path, const char *data) {
+    sft_set *set;
+    add_three(path, data);
+    assert_int_equal(open_set(path, &set), SFT_OK);
+    mem.log[0] = '\0';
+    return set;
+}
+
+static void checks_announced(void **state) {
+    sft_set *set = set_of("mem://three", "0123456789abcdef");
+    sft_deep_counts counts;
+    (void)state;
+    assert_int_equal(sft_set_check_deep(set, &counts, NULL, &err), SFT_OK);
+    RUNS({ 0, 16 });
+    sft_set_close(set);
+}
+
+static bool not_b(void *ctx, const sft_tensor *tensor) {
+    (void)ctx;
+    return !sft_span_equal(tensor->name, sft_span_cstr("b"));
+}
+
+static void comparisons_announced(void **state) {
+    sft_set *a = set_of("mem://three", "0123456789abcdef");
+    sft_set *b = set_of("mem://four", "0123456789abcdeg");
+    sft_diff_options options = SFT_DIFF_OPTIONS_INIT;
+    sft_diff *diff;
+    (void)state;
+    assert_int_equal(sft_diff_new(a, b, NULL, NULL, &diff, &err), SFT_OK);
+    assert_int_equal(sft_diff_changed_count(diff), 1);
+    sft_diff_free(diff);
+    char *second = strstr(mem.log + 1, "runs"); /* the same of the other side */
+    assert_non_null(second);
+    memmove(mem.log, second, strlen(second) + 1);
+    RUNS({ 0, 16 });
+    options.match = not_b;
+    assert_int_equal(sft_diff_new(a, b, &options, NULL, &diff, &err), SFT_OK);
+    sft_diff_free(diff);
+    memmove(mem.log, strstr(mem.log + 1, "runs"), strlen(strstr(mem.log + 1, "runs")) + 1);
+    RUNS({ 0, 4 }, { 8, 8 });
+    options.header_only = true;
+    assert_int_equal(sft_diff_new(a, b, &options, NULL, &diff, &err), SFT_OK);
+    sft_diff_free(diff);
+    assert_log("");
+    sft_set_close(a);
+    sft_set_close(b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(opened), TEST(modes), TEST(repaired), TEST(refused_writes), TEST(tables),
         TEST(any_bytes), TEST(set_by_index), TEST(index_too_large), TEST(hostile_shard_names),
         TEST(local_shard_names), TEST(set_of_list), TEST(other_files),
+        TEST(reads_announced), TEST(slices_announced), TEST(far_slices_announced),
+        TEST(saves_announced), TEST(checks_announced), TEST(comparisons_announced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

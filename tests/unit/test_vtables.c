@@ -42,6 +42,31 @@ static sft_code count_write(void *ctx, uint64_t offset, const void *bytes, size_
     return SFT_OK;
 }
 
+static void count_runs(void *ctx, const sft_run *runs, size_t count) {
+    (void)ctx, (void)runs;
+    calls += count;
+}
+
+/* What a source will be asked for is told to a table that has expect. */
+static void expecting_sources(void **state) {
+    const sft_run runs[] = { { 0, 1 }, { 2, 2 } };
+    sft_source_vtable table = { sizeof table, read_abcd, NULL, count_runs };
+    sft_source source = { NULL, &table, 4, NULL, false };
+    (void)state;
+    calls = 0;
+    sft_source_expect(&source, runs, 2);
+    assert_int_equal(calls, 2);
+    sft_source_expect(&source, runs, 0);
+    table.size = offsetof(sft_source_vtable, expect);
+    sft_source_expect(&source, runs, 2);
+    table.size = sizeof table;
+    table.expect = NULL;
+    sft_source_expect(&source, runs, 2);
+    source.vtable = NULL;
+    sft_source_expect(&source, runs, 2);
+    assert_int_equal(calls, 2);
+}
+
 /* Of a table that ends before close, close is not called. */
 static void shorter_sources(void **state) {
     sft_source_vtable table = { offsetof(sft_source_vtable, close), read_abcd, count_close,
@@ -139,6 +164,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shorter_sources),
         cmocka_unit_test(longer_sources),
+        cmocka_unit_test(expecting_sources),
         cmocka_unit_test(shorter_sinks),
         cmocka_unit_test(shorter_storages),
     };

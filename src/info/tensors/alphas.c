@@ -1,6 +1,7 @@
 /* Ranks and alphas: how often each value occurs, and reading the scalars. */
 #include "info/tensors/adapters.h"
 
+#include "base/announce.h"
 #include "base/number.h"
 
 #include <string.h>
@@ -99,18 +100,30 @@ static uint64_t near_end(const sft_tensor **alphas, size_t i, size_t count) {
     return alphas[i]->offset + (alphas[i]->end - alphas[i]->begin);
 }
 
+/* As many reads, spread over the alphas. */
+static void announce_alphas(const alpha_reader *reader, const sft_tensor **alphas, size_t count,
+                            size_t reads) {
+    sfti_announcement all = { .count = 0 };
+    for (size_t i = 0; i < reads; i++)
+        sfti_announce_tensor(&all, reader->file,
+                             alphas[reads > 1 ? i * (count - 1) / (reads - 1) : 0]);
+    sfti_announce_end(&all);
+}
+
 static void read_alphas(const sft_info *info, alpha_reader *reader, const sft_tensor **alphas,
                         size_t count, sfti_tally *values, bool *sampled) {
     uint64_t end = alphas[count - 1]->offset + (alphas[count - 1]->end - alphas[count - 1]->begin);
     bool all = info->options.deep || count <= ALPHA_SAMPLES
             || end - alphas[0]->offset <= ALPHA_BLOCK;
     double value;
+    if (!all) announce_alphas(reader, alphas, count, ALPHA_SAMPLES);
     for (size_t i = 0; !all && i < ALPHA_SAMPLES; i++)
         if (alpha_read(reader, alphas[i * (count - 1) / (ALPHA_SAMPLES - 1)], 0, &value))
             sfti_tally_put(values, value);
     *sampled = !all && values->count == 1;
     if (*sampled) return;
     memset(values, 0, sizeof *values);
+    announce_alphas(reader, alphas, count, count);
     for (size_t i = 0; i < count; i++)
         if (alpha_read(reader, alphas[i], near_end(alphas, i, count), &value))
             sfti_tally_put(values, value);

@@ -1,0 +1,77 @@
+/* One exchange: a request with its retries and redirects, until an answer that is wanted. */
+#ifndef SFTI_REMOTE_EXCHANGE_H
+#define SFTI_REMOTE_EXCHANGE_H
+
+#include "remote/remote.h"
+
+/* Who takes the answer that is wanted. */
+typedef struct sfti_taker {
+    void *ctx;
+    /* Whether this answer is the one, rather than a failure; it is no redirect. */
+    bool (*accepts)(void *ctx, const sfti_answer *answer);
+    /* Its body begins, from the exchange's begin on, and may begin again after a failure. False: it
+     * is not wanted. */
+    bool (*head)(void *ctx, const sfti_answer *answer);
+    bool (*body)(void *ctx, const void *bytes, size_t len);
+    /* The transport is done with it. SFT_REMOTE_NETWORK: incomplete, try again. */
+    sft_code (*end)(void *ctx, sft_error *err);
+} sfti_taker;
+
+/* What becomes of a body. */
+typedef enum sfti_body_use {
+    SFTI_BODY_NONE = 0, /* no head yet */
+    SFTI_BODY_TAKEN,
+    SFTI_BODY_REDIRECT,
+    SFTI_BODY_FAILURE
+} sfti_body_use;
+
+typedef struct sfti_exchange {
+    sft_remote *remote;
+    sfti_target *target;     /* NULL: nobody is asked for authorization */
+    const char *url;         /* where the first request goes */
+    const char *fresh_url;   /* not NULL: where to begin again, once, if url has expired */
+    const char *accept;
+    sft_span post;           /* JSON; data NULL: GET */
+    uint64_t begin, end;     /* range to ask for; end 0: none. begin is moved by the taker */
+    const sfti_answer *same; /* or NULL */
+    uint64_t total_ms;
+    bool same_host;
+    bool (*go_on)(void *ctx); /* see sfti_fetch; or NULL */
+    void *go_on_ctx;
+    sfti_taker taker;
+    sfti_answer *answer;     /* of the last hop */
+
+    /* of the exchange; zero at first */
+    sfti_arena arena;        /* of its URLs */
+    const char *at;          /* URL of this hop: in the end of the last one */
+    const char *hops[8];     /* those before it since the beginning */
+    unsigned hop_count;
+    unsigned tries;          /* that failed one after the other */
+    bool is_retry, restarted, explained_again;
+    /* of this hop */
+    sfti_body_use use;
+    uint64_t bytes;          /* of its body */
+    sft_buffer failure;      /* beginning of a failure's body */
+    bool local;              /* the scheme has found the file on this machine */
+    bool authorized, no_memory;
+} sfti_exchange;
+
+/* Send one request to x->at and have its answer taken. */
+sft_code sfti_exchange_hop(sfti_exchange *x, sft_error *err);
+/* What a status means that nobody accepted. */
+sft_code sfti_exchange_fail(const sfti_exchange *x, sft_error *err);
+/* All of it. The caller frees it in any case. */
+sft_code sfti_exchange_run(sfti_exchange *x, sft_error *err);
+void sfti_exchange_free(sfti_exchange *x);
+
+/* As sfti_http_ask; target NULL: without any authorization. */
+struct sfti_ask;
+sft_code sfti_ask_of(sft_remote *remote, sfti_target *target, const struct sfti_ask *ask,
+                     sft_buffer *body, sfti_answer *answer, sft_error *err);
+
+/* Replace what a request proves its rights with, wherever a server repeats it in a text of len
+ * bytes; the length that is left. */
+size_t sfti_redact(char *text, size_t len, const char *url, const sft_pair *headers, size_t count,
+                   const sft_allocator *alloc);
+
+#endif

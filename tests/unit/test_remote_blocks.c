@@ -1,0 +1,603 @@
+/* Blocks ahead, pages and large reads over a file that is a function of its offsets: what is
+ * fetched for which reads, with delays, failures, threads and little memory. */
+#include "os/os.h"
+#include "remote/blocks.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KIB ((uint64_t)1 << 10)
+#define MIB ((uint64_t)1 << 20)
+
+/* ── The file ── */
+
+static unsigned char byte_at(uint64_t offset) {
+    uint64_t word = (offset >> 3) * UINT64_C(0x9e3779b97f4a7c15);
+    return (unsigned char)(word >> (8 * (offset & 7)));
+}
+
+static void fill_bytes(unsigned char *into, uint64_t begin, uint64_t end) {
+    while (begin < end && (begin & 7)) *into++ = byte_at(begin++);
+    for (; begin + 8 <= end; begin += 8, into += 8) {
+        uint64_t word = (begin >> 3) * UINT64_C(0x9e3779b97f4a7c15);
+        memcpy(into, &word, 8);
+    }
+    while (begin < end) *into++ = byte_at(begin++);
+}
+
+static bool are_bytes(const unsigned char *at, uint64_t begin, size_t len) {
+    for (size_t i = 0; i < len; i++)
+        if (at[i] != byte_at(begin + i)) return false;
+    return true;
+}
+
+#define ASKED_MOST 65536
+
+typedef struct server {
+    sft_allocator alloc;
+    sfti_pool *pool;
+    sfti_blocks *blocks;
+    os_mutex mutex;
+    size_t asked, at_once, at_once_most;
+    uint64_t bytes, held_most;
+    sfti_extent requests[ASKED_MOST];
+    const void *intos[ASKED_MOST];
+    size_t fail_at; /* this request fails, from 1 */
+    bool forever;   /* and all later ones */
+    sft_code fail_code;
+    uint32_t delay_ms;
+    bool stuck; /* requests end only when go_on says so */
+} server;
+
+static size_t note_request(server *s, uint64_t begin, uint64_t end, const void *into) {
+    os_mutex_lock(&s->pool->mutex);
+    uint64_t held = s->blocks->bytes;
+    os_mutex_unlock(&s->pool->mutex);
+    os_mutex_lock(&s->mutex);
+    size_t nth = ++s->asked;
+    if (held > s->held_most) s->held_most = held;
+    if (nth <= ASKED_MOST) {
+        s->requests[nth - 1] = (sfti_extent){ begin, end, 0 };
+        s->intos[nth - 1] = into;
+    }
+    s->bytes += end - begin;
+    if (++s->at_once > s->at_once_most) s->at_once_most = s->at_once;
+    os_mutex_unlock(&s->mutex);
+    return nth;
+}
+
+static sft_code serve(void *ctx, uint64_t begin, uint64_t end, void *into,
+                      bool (*go_on)(void *ctx), void *go_on_ctx, sft_error *err) {
+    server *s = ctx;
+    sft_code code = SFT_OK;
+    size_t nth = note_request(s, begin, end, into);
+    if (s->delay_ms) os_sleep_ms(s->delay_ms);
+    while (s->stuck && (!go_on || go_on(go_on_ctx)) && !os_wait_over()) os_sleep_ms(5);
+    if (s->stuck || (go_on && !go_on(go_on_ctx))) code = SFT_CANCELLED;
+    else if (s->fail_at && (nth == s->fail_at || (s->forever && nth > s->fail_at)))
+        code = s->fail_code;
+    else fill_bytes(into, begin, end);
+    if (code) (void)sft_error_set(err, code, 0, "the request fails");
+    os_mutex_lock(&s->mutex);
+    s->at_once--;
+    os_mutex_unlock(&s->mutex);
+    return code;
+}
+
+static server *server_new(uint32_t connections) {
+    server *s = calloc(1, sizeof *s);
+    assert_non_null(s);
+    s->alloc = sfti_allocator(NULL);
+    s->fail_code = SFT_REMOTE_NETWORK;
+    assert_int_equal(os_mutex_init(&s->mutex), 0);
+    assert_int_equal(sfti_pool_new(&s->alloc, connections, &s->pool, NULL), SFT_OK);
+    assert_int_equal(sfti_blocks_new(&s->alloc, s->pool, &s->blocks, NULL), SFT_OK);
+    return s;
+}
+
+/* Nothing is left of what was read. */
+static void server_end(server *s) {
+    assert_int_equal(s->blocks->bytes, 0);
+    assert_int_equal(s->blocks->pages, 0);
+    assert_int_equal(s->blocks->under_way, 0);
+    assert_null(s->blocks->first);
+    assert_null(s->blocks->planned);
+    assert_int_equal(s->pool->queued, 0);
+    assert_int_equal(s->at_once, 0);
+    sfti_pool_free(s->pool);
+    sfti_blocks_free(s->blocks);
+    os_mutex_free(&s->mutex);
+    free(s);
+}
+
+static void stream_open(sfti_stream *stream, server *s, uint64_t begin, uint64_t end) {
+    sfti_stream_begin(stream, s->blocks, begin, end, serve, s);
+}
+
+static void read_checked(sfti_stream *stream, uint64_t offset, size_t len) {
+    unsigned char *bytes = malloc(len + 1);
+    assert_non_null(bytes);
+    assert_int_equal(sfti_stream_read(stream, offset, bytes, len, NULL), SFT_OK);
+    assert_true(are_bytes(bytes, offset, len));
+    free(bytes);
+}
+
+/* ── What is fetched ── */
+
+static void test_pages(void **state) {
+    server *s = server_new(8);
+    sfti_stream stream;
+    (void)state;
+    stream_open(&stream, s, 128 * KIB, 10 * MIB + 5);
+    for (uint64_t i = 0; i < 100; i++) read_checked(&stream, MIB + 700 * (i * 37 % 90), 9);
+    assert_int_equal(s->asked, 1);
+    assert_int_equal(s->requests[0].begin, MIB);
+    assert_int_equal(s->requests[0].end, MIB + 64 * KIB);
+    read_checked(&stream, 2 * MIB + 64 * KIB - 10, 20); /* both pages at once */
+    assert_int_equal(s->asked, 2);
+    assert_int_equal(s->bytes, 192 * KIB);
+    read_checked(&stream, 10 * MIB, 5); /* the last one is shorter */
+    assert_int_equal(s->asked, 3);
+    assert_int_equal(s->requests[2].end, 10 * MIB + 5);
+    sfti_stream_end(&stream);
+    server_end(s);
+}
+
+/* The rest of a header is one request of exactly its bytes. */
+static void test_rest_of_header(void **state) {
+    server *s = server_new(8);
+    sfti_stream stream;
+    (void)state;
+    stream_open(&stream, s, 128 * KIB, 10 * MIB);
+    read_checked(&stream, 128 * KIB, 1000);
+    assert_int_equal(s->asked, 1);
+    assert_int_equal(s->bytes, 1000);
+    sfti_stream_end(&stream);
+    server_end(s);
+}
+
+static void test_exact(void **state) {
+    server *s = server_new(8);
+    sfti_stream stream;
+    (void)state;
+    stream_open(&stream, s, 128 * KIB, 100 * MIB);
+    read_checked(&stream, 3 * MIB + 77, 64 * KIB);
+    read_checked(&stream, 50 * MIB + 1, 5 * MIB);
+    assert_int_equal(s->asked, 2);
+    assert_int_equal(s->bytes, 64 * KIB + 5 * MIB);
+    sfti_stream_end(&stream);
+    server_end(s);
+}
+
+/* A large read arrives in the reader's memory, over several connections, once. */
+static void test_large(void **state) {
+    server *s = server_new(4);
+    sfti_stream stream;
+    size_t len = 61 * MIB + 13;
+    unsigned char *bytes = malloc(len);
+    (void)state;
+    s->delay_ms = 10;
+    stream_open(&stream, s, 128 * KIB, 100 * MIB);
+    assert_int_equal(sfti_stream_read(&stream, MIB, bytes, len, NULL), SFT_OK);
+    assert_true(are_bytes(bytes, MIB, len));
+    assert_int_equal(s->bytes, len);
+    assert_int_equal(s->asked, 8);
+    assert_in_range(s->at_once_most, 2, 4);
+    for (size_t i = 0; i < s->asked; i++) {
+        const unsigned char *into = s->intos[i];
+        assert_true(into >= bytes && into < bytes + len);
+        assert_true(s->requests[i].end - s->requests[i].begin <= 8 * MIB);
+    }
+    assert_int_equal(s->blocks->bytes, 0);
+    sfti_stream_end(&stream);
+    server_end(s);
+    free(bytes);
+}
+
+/* Announced bytes are fetched once, in blocks, before they are read. */
+static void test_announced(void **state) {
+    server *s = server_new(8);
+    sfti_stream stream;
+    sft_run run = { MIB, 100 * MIB };
+    (void)state;
+    stream_open(&stream, s, 128 * KIB, 200 * MIB);
+    s->delay_ms = 2;
+    sfti_stream_expect(&stream, &run, 1);
+    for (uint64_t at = 0; at < run.len; at += 256 * KIB)
+        read_checked(&stream, run.offset + at, 256 * KIB);
+    assert_int_equal(s->bytes, run.len);
+    assert_in_range(s->asked, 17, 30);
+    assert_in_range(s->at_once_most, 4, 9);
+    assert_true(s->held_most <= SFTI_BLOCKS_MOST);
+    sfti_stream_end(&stream);
+    server_end(s);
+}
+
+/* Runs with gaps: one request for those near one another, none for what is far. */
+static void test_runs(void **state) {
+    server *s = server_new(8);
+    sfti_stream stream;
+    sft_run runs[] = { { 10 * MIB, 1000 }, { 10 * MIB + 20000, 1000 }, { 40 * MIB, 500 },
+                       { 39 * MIB, 500 } };
+    (void)state;
+    stream_open(&stream, s, 128 * KIB, 200 * MIB);
+    sfti_stream_expect(&stream, runs, 4);
+    for (size_t i = 0; i < 4; i++) read_checked(&stream, runs[i].offset, runs[i].len);
+    assert_int_equal(s->asked, 3);
+    assert_int_equal(s->bytes, 21000 + 1000);
+    sfti_stream_end(&stream);
+    server_end(s);
+}
+
+/* Large announced reads, one after another: nothing is fetched twice. */
+static void test_announced_large(void **state) {
+    server *s = server_new(8);
+    sfti_stream stream;
+    sft_run runs[4];
+    (void)state;
+    stream_open(&stream, s, 128 * KIB, 200 * MIB);
+    s->delay_ms = 1;
+    for (uint64_t i = 0; i < 4; i++) runs[i] = (sft_run){ MIB + i * 40 * MIB, 35 * MIB };
+    sfti_stream_expect(&stream, runs, 4);
+    for (size_t i = 0; i < 4; i++) read_checked(&stream, runs[i].offset, runs[i].len);
+    assert_int_equal(s->bytes, 4 * 35 * MIB);
+    sfti_stream_end(&stream);
+    server_end(s);
+}
+
+/* 72 files, all announced, share one budget; they are read in order, each byte fetched once. */
+static void test_many_streams(void **state) {
+    static sfti_stream streams[72];
+    server *s = server_new(8);
+    sft_run run = { MIB, 8 * MIB };
+    (void)state;
+    for (size_t i = 0; i < 72; i++) {
+        stream_open(&streams[i], s, 128 * KIB, 20 * MIB);
+        sfti_stream_expect(&streams[i], &run, 1);
+    }
+    for (size_t i = 0; i < 72; i++)
+        for (uint64_t at = 0; at < run.len; at += MIB) read_checked(&streams[i], MIB + at, MIB);
+    assert_int_equal(s->bytes, 72 * run.len);
+    assert_true(s->held_most <= SFTI_BLOCKS_MOST);
+    for (size_t i = 0; i < 72; i++) sfti_stream_end(&streams[i]);
+    server_end(s);
+}
+
+/* The budget is full of what nobody reads: it makes way for a stream that is read. */
+static void test_idle_streams_give_way(void **state) {
+    sfti_stream idle, busy;
+    server *s = server_new(8);
+    sft_run run = { MIB, 80 * MIB };
+    (void)state;
+    stream_open(&idle, s, 128 * KIB, 100 * MIB);
+    stream_open(&busy, s, 128 * KIB, 100 * MIB);
+    sfti_stream_expect(&idle, &run, 1);
+    for (int i = 0; i < 1000 && s->asked < 16; i++) os_sleep_ms(2);
+    sfti_stream_expect(&busy, &run, 1);
+    for (uint64_t at = 0; at < run.len; at += 64 * KIB) read_checked(&busy, MIB + at, 64 * KIB);
+    assert_in_range(s->asked, 20, 60);
+    assert_true(s->held_most <= SFTI_BLOCKS_MOST);
+    for (uint64_t at = 0; at < run.len; at += MIB) read_checked(&idle, MIB + at, MIB);
+    sfti_stream_end(&idle);
+    sfti_stream_end(&busy);
+    server_end(s);
+}
+
+/* Reads in a row that nobody announced. */
+static void test_sequence(void **state) {
+    server *s = server_new(8);
+    sfti_stream stream;
+    (void)state;
+    stream_open(&stream, s, 128 * KIB, 100 * MIB);
+    for (uint64_t at = MIB; at < 65 * MIB; at += 64 * KIB) read_checked(&stream, at, 64 * KIB);
+    assert_true(s->asked < 60); /* of 1024 reads */
+    assert_true(s->bytes <= 100 * MIB);
+    sfti_stream_end(&stream);
+    server_end(s);
+}
+
+/* Two reads in a row are no sequence. */
+static void test_no_sequence(void **state) {
+    server *s = server_new(8);
+    sfti_stream stream;
+    (void)state;
+    stream_open(&stream, s, 128 * KIB, 100 * MIB);
+    for (uint64_t i = 0; i < 20; i++) {
+        uint64_t at = MIB + (i * 13 % 20) * 4 * MIB;
+        read_checked(&stream, at, 100 * KIB);
+        read_checked(&stream, at + 100 * KIB, 100 * KIB);
+    }
+    assert_int_equal(s->bytes, 40 * 100 * KIB);
+    sfti_stream_end(&stream);
+    server_end(s);
+}
+
+/* ── Spans ── */
+
+static void test_spans(void **state) {
+    sfti_spans spans = { .alloc = sfti_allocator(NULL) };
+    sft_run runs[] = { { 0, 100 }, { 200 * KIB, 100 * KIB }, { 900 * KIB, 700 * KIB },
+                       { 2 * MIB + 500 * KIB, 10 }, { 100, 50 } };
+    (void)state;
+    sfti_spans_add(&spans, runs, 5, 50, 3 * MIB);
+    assert_int_equal(spans.count, 4);
+    assert_int_equal(spans.at[0].begin, 50);
+    assert_int_equal(spans.at[0].end, 100);
+    assert_int_equal(spans.at[1].end, 1600 * KIB); /* the gap does not double the bytes */
+    assert_int_equal(spans.at[3].begin, 100);
+    assert_int_equal(sfti_spans_reach(&spans, 500 * KIB), 1600 * KIB);
+    assert_int_equal(sfti_spans_reach(&spans, 10), 10);
+    sfti_spans_remove(&spans, 0, 60);
+    assert_int_equal(spans.at[spans.first].begin, 60);
+    sfti_spans_remove(&spans, 300 * KIB, 400 * KIB); /* out of the middle */
+    assert_int_equal(sfti_spans_reach(&spans, 250 * KIB), 300 * KIB);
+    assert_int_equal(sfti_spans_reach(&spans, 400 * KIB), 1600 * KIB);
+    assert_int_equal(spans.count - spans.first, 5);
+    sfti_spans_put_back(&spans, 5, 7);
+    assert_int_equal(spans.at[spans.first].begin, 5);
+    sfti_spans_remove(&spans, 0, 3 * MIB);
+    assert_false(sfti_spans_any(&spans));
+    sfti_spans_clear(&spans);
+}
+
+/* Random operations beside an array of what is planned. */
+static void test_spans_random(void **state) {
+    sfti_spans spans = { .alloc = sfti_allocator(NULL) };
+    static bool planned[4096];
+    uint64_t seed = 7;
+    (void)state;
+    for (int turn = 0; turn < 20000; turn++) {
+        seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        uint64_t begin = (seed >> 33) % 4096, end = begin + (seed >> 50) % 300;
+        if (end > 4096) end = 4096;
+        if (begin == end) continue;
+        if (turn % 3 == 0 && !spans.count) {
+            sft_run run = { begin, end - begin };
+            sfti_spans_add(&spans, &run, 1, 0, 4096);
+            memset(planned + begin, 1, end - begin);
+        } else if (turn % 3 == 1) {
+            sfti_spans_remove(&spans, begin, begin);
+            sfti_spans_put_back(&spans, begin, end);
+            memset(planned + begin, 1, end - begin);
+        } else {
+            sfti_spans_remove(&spans, begin, end);
+            memset(planned + begin, 0, end - begin);
+        }
+        if (turn % 16) continue;
+        for (uint64_t at = 0; at < 4096; at++)
+            assert_int_equal(sfti_spans_reach(&spans, at) > at, planned[at]);
+    }
+    sfti_spans_clear(&spans);
+}
+
+static void test_too_many_spans(void **state) {
+    sfti_spans spans = { .alloc = sfti_allocator(NULL) };
+    static sft_run runs[SFTI_SPANS_MOST + 1];
+    (void)state;
+    for (size_t i = 0; i <= SFTI_SPANS_MOST; i++) runs[i] = (sft_run){ i * 4 * MIB, 100 };
+    sfti_spans_add(&spans, runs, SFTI_SPANS_MOST, 0, UINT64_MAX);
+    assert_int_equal(spans.count, SFTI_SPANS_MOST);
+    sfti_spans_clear(&spans);
+    sfti_spans_add(&spans, runs, SFTI_SPANS_MOST + 1, 0, UINT64_MAX);
+    assert_int_equal(spans.count, 1);
+    assert_int_equal(spans.at[0].end, SFTI_SPANS_MOST * 4 * MIB + 100);
+    sfti_spans_clear(&spans);
+}
+
+/* ── Failures ── */
+
+static const sft_run failing_runs[] = { { MIB, 20 * MIB }, { 30 * MIB, 100 }, { 35 * MIB, MIB } };
+
+/* Reads of all kinds; how many failed. Every other is right. */
+static size_t read_mixed(sfti_stream *stream, sft_code expected) {
+    static unsigned char bytes[13 * MIB];
+    static const sft_run reads[] = {
+        { 128 * KIB, 5000 }, { MIB, 256 * KIB }, { MIB + 256 * KIB, 100 },
+        { 2 * MIB, 12 * MIB }, { 14 * MIB, 7 * MIB }, { 30 * MIB, 100 }, { 35 * MIB, MIB },
+        { 50 * MIB, 13 * MIB }, { 70 * MIB, 5 }, { 70 * MIB + 5, 5 }, { 70 * MIB + 10, 5 },
+        { 70 * MIB + 15, 900 * KIB },
+    };
+    size_t failed = 0;
+    for (size_t i = 0; i < sizeof reads / sizeof *reads; i++) {
+        sft_error err = SFT_ERROR_INIT;
+        sft_code code = sfti_stream_read(stream, reads[i].offset, bytes, reads[i].len, &err);
+        if (code) {
+            assert_int_equal(code, expected);
+            assert_int_equal(err.code, expected);
+            assert_true(err.message[0]);
+            failed++;
+        } else {
+            assert_true(are_bytes(bytes, reads[i].offset, reads[i].len));
+        }
+    }
+    return failed;
+}
+
+static size_t play_failure(size_t nth, bool forever, size_t *asked) {
+    server *s = server_new(4);
+    sfti_stream stream;
+    s->fail_at = nth;
+    s->forever = forever;
+    stream_open(&stream, s, 128 * KIB, 80 * MIB);
+    sfti_stream_expect(&stream, failing_runs, 3);
+    size_t failed = read_mixed(&stream, SFT_REMOTE_NETWORK);
+    sfti_stream_end(&stream);
+    *asked = s->asked;
+    server_end(s);
+    return failed;
+}
+
+static void test_nth_fails(void **state) {
+    size_t asked, all;
+    (void)state;
+    assert_int_equal(play_failure(0, false, &all), 0);
+    for (size_t nth = 1; nth <= all; nth++) assert_true(play_failure(nth, false, &asked) <= 1);
+    assert_int_equal(play_failure(1, true, &asked), 12);
+}
+
+typedef struct scarce {
+    size_t taken, fail_at;
+} scarce;
+
+static void *scarce_resize(void *ctx, void *at, size_t old_size, size_t new_size) {
+    scarce *left = ctx;
+    (void)old_size;
+    if (new_size == 0) {
+        free(at);
+        return NULL;
+    }
+    size_t nth = __atomic_add_fetch(&left->taken, 1, __ATOMIC_RELAXED);
+    return left->fail_at && nth >= left->fail_at ? NULL : realloc(at, new_size);
+}
+
+/* Without memory for blocks everything can still be read. */
+static void test_no_memory(void **state) {
+    (void)state;
+    for (size_t nth = 0; nth < 12; nth++) {
+        server *s = server_new(4);
+        sfti_stream stream;
+        scarce left = { 0, nth };
+        s->blocks->alloc = (sft_allocator){ scarce_resize, &left };
+        stream_open(&stream, s, 128 * KIB, 80 * MIB);
+        sfti_stream_expect(&stream, failing_runs, 3);
+        assert_int_equal(read_mixed(&stream, SFT_OUT_OF_MEMORY), 0);
+        sfti_stream_end(&stream);
+        s->blocks->alloc = s->alloc;
+        server_end(s);
+    }
+}
+
+/* ── Stops ── */
+
+static uint64_t stop_at;
+
+static bool go_on_until(void *ctx) {
+    (void)ctx;
+    return os_now_ns() < stop_at;
+}
+
+/* Who waits for a block that does not come is told to stop, and the end waits for nothing. */
+static void test_stop(void **state) {
+    static unsigned char bytes[20 * MIB];
+    static const size_t lens[] = { 1000, 20 * MIB };
+    sft_run run = { MIB, 20 * MIB };
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        server *s = server_new(4);
+        sfti_stream stream;
+        sft_error err = SFT_ERROR_INIT;
+        s->stuck = true;
+        stream_open(&stream, s, 128 * KIB, 80 * MIB);
+        sfti_stream_expect(&stream, &run, 1);
+        for (int k = 0; k < 1000 && s->at_once < 4; k++) os_sleep_ms(1);
+        uint64_t begin = os_now_ns();
+        stop_at = begin + 50000000;
+        os_on_wait(go_on_until, NULL);
+        assert_int_equal(sfti_stream_read(&stream, MIB, bytes, lens[i], &err), SFT_CANCELLED);
+        os_on_wait(NULL, NULL);
+        assert_int_equal(err.code, SFT_CANCELLED);
+        sfti_stream_end(&stream);
+        assert_true(os_now_ns() - begin < UINT64_C(2000000000));
+        server_end(s);
+    }
+}
+
+/* The end of a stream cancels what is fetched ahead of it, and takes back what was not begun. */
+static void test_end_under_way(void **state) {
+    server *s = server_new(4);
+    sfti_stream stuck, other;
+    sft_run run = { MIB, 20 * MIB };
+    (void)state;
+    s->stuck = true;
+    stream_open(&stuck, s, 128 * KIB, 80 * MIB);
+    stream_open(&other, s, 128 * KIB, 80 * MIB);
+    sfti_stream_expect(&stuck, &run, 1);
+    sfti_stream_expect(&other, &run, 1);
+    for (int k = 0; k < 1000 && s->at_once < 4; k++) os_sleep_ms(1);
+    sfti_stream_end(&other);
+    sfti_stream_end(&stuck);
+    server_end(s);
+}
+
+/* ── Threads ── */
+
+typedef struct reader {
+    sfti_stream *stream;
+    uint64_t seed;
+    bool announces, fails;
+    size_t wrong;
+} reader;
+
+static uint64_t reader_random(reader *r) {
+    r->seed = r->seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return r->seed >> 33;
+}
+
+/* cmocka's assertions belong to the main thread: count instead. */
+static void read_at_random(void *ctx) {
+    static const size_t most[] = { 100, 5000, 70000, 900000, 5000000, 20000000 };
+    reader *r = ctx;
+    unsigned char *bytes = malloc(20000000);
+    for (int turn = 0; turn < 60; turn++) {
+        size_t len = 1 + reader_random(r) % most[reader_random(r) % 6];
+        uint64_t offset = 128 * KIB + reader_random(r) % (70 * MIB);
+        sft_run runs[3] = { { offset, len }, { offset + len, len }, { offset + 5 * len, len } };
+        if (r->announces && turn % 3) sfti_stream_expect(r->stream, runs, 3);
+        for (size_t i = 0; i < 3; i++) {
+            if (runs[i].offset + len > 80 * MIB) continue;
+            sft_code code = sfti_stream_read(r->stream, runs[i].offset, bytes, len, NULL);
+            if (code ? !r->fails : !are_bytes(bytes, runs[i].offset, len)) r->wrong++;
+        }
+    }
+    free(bytes);
+}
+
+static void play_threads(uint32_t connections, bool announces, bool fails) {
+    server *s = server_new(connections);
+    sfti_stream streams[2];
+    os_thread threads[6];
+    reader readers[6];
+    s->fail_at = fails ? 5 : 0;
+    s->delay_ms = 1;
+    for (size_t i = 0; i < 2; i++) stream_open(&streams[i], s, 128 * KIB, 80 * MIB);
+    for (size_t i = 0; i < 6; i++) {
+        readers[i] = (reader){ &streams[i % 2], i + 1, announces, fails, 0 };
+        assert_int_equal(os_thread_start(&threads[i], read_at_random, &readers[i]), 0);
+    }
+    for (size_t i = 0; i < 6; i++) os_thread_join(&threads[i]);
+    for (size_t i = 0; i < 6; i++) assert_int_equal(readers[i].wrong, 0);
+    assert_true(s->held_most <= SFTI_BLOCKS_MOST);
+    for (size_t i = 0; i < 2; i++) sfti_stream_end(&streams[i]);
+    server_end(s);
+}
+
+static void test_threads(void **state) {
+    (void)state;
+    play_threads(1, true, false);
+    play_threads(8, false, false);
+    play_threads(8, true, false);
+    play_threads(64, true, true);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pages), cmocka_unit_test(test_rest_of_header),
+        cmocka_unit_test(test_exact), cmocka_unit_test(test_large),
+        cmocka_unit_test(test_announced), cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_announced_large), cmocka_unit_test(test_many_streams),
+        cmocka_unit_test(test_idle_streams_give_way), cmocka_unit_test(test_sequence),
+        cmocka_unit_test(test_no_sequence), cmocka_unit_test(test_spans),
+        cmocka_unit_test(test_spans_random), cmocka_unit_test(test_too_many_spans),
+        cmocka_unit_test(test_nth_fails), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_stop), cmocka_unit_test(test_end_under_way),
+        cmocka_unit_test(test_threads),
+    };
+    return cmocka_run_group_tests_name("remote_blocks", tests, NULL, NULL);
+}

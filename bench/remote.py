@@ -53,7 +53,8 @@ def has_modules(*names):
 
 def in_eight(url, size):
     """curl, 8 ranges at once."""
-    words, step = ["curl", "--no-progress-meter", "-Z", "--parallel-max", "8", "--parallel-immediate"], size // 8
+    step = size // 8
+    words = ["curl", "--no-progress-meter", "-Z", "--parallel-max", "8", "--parallel-immediate"]
     for i in range(8):
         end = size if i == 7 else (i + 1) * step
         words += ["--next"] * (i > 0) + ["-s", "-r", "%d-%d" % (i * step, end - 1), "-o",

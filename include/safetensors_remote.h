@@ -42,6 +42,9 @@ typedef struct sft_http_request {
     uint64_t connect_ms;     /* for a connection to be made */
     uint64_t stall_ms;       /* without a byte that arrives */
     uint64_t total_ms;       /* for all of it; 0: no limit */
+    bool (*go_on)(void *ctx); /* asked whenever something arrives, and now and then while nothing
+                                 does: false ends it with SFT_CANCELLED. May be NULL */
+    void *go_on_ctx;
 } sft_http_request;
 
 /* Who takes the answer, on the calling thread. @since 0.2 */

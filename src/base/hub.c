@@ -41,7 +41,7 @@ static bool link_leads_to(const char *link, const char *target, char *out, size_
 /* ── The shape ── */
 
 static bool is_repo_name(const char *part, size_t len) {
-    static const char *const kinds[] = { "models--", "datasets--", "spaces--" };
+    static const char *const kinds[] = { "models--", "datasets--", "spaces--", "kernels--" };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         size_t n = strlen(kinds[i]);
         if (len > n && memcmp(part, kinds[i], n) == 0) return true;

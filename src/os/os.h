@@ -46,6 +46,8 @@ int os_map(int fd, uint64_t len, bool writable_private, void **out);
 void os_unmap(void *at, uint64_t len);
 /* Real path of a link or file, into out[cap]; ENAMETOOLONG if it does not fit. */
 int os_real_path(const char *path, char *out, size_t cap);
+/* What a link says, into out[cap]; EINVAL: it is no link. */
+int os_read_link(const char *path, char *out, size_t cap);
 
 /* ── Beneath a folder ──
  * For names that a file gave: of an index, a manifest, a folder that anyone may have packed.

@@ -77,6 +77,14 @@ int os_real_path(const char *path, char *out, size_t cap) {
     return error;
 }
 
+int os_read_link(const char *path, char *out, size_t cap) {
+    ssize_t n = readlink(path, out, cap);
+    if (n < 0) return errno;
+    if ((size_t)n >= cap) return ENAMETOOLONG;
+    out[n] = '\0';
+    return 0;
+}
+
 /* ── Opening and reading ── */
 
 static int open_restarted(const char *path, int flags, mode_t mode, int *fd) {

@@ -214,7 +214,8 @@ static int take_progress(void *ctx, int64_t a, int64_t b, int64_t c, int64_t sen
     curl_exchange *x = ctx;
     const uint64_t stall_ms = x->request->stall_ms;
     (void)a, (void)b, (void)c, (void)sent;
-    x->cancelled = os_wait_over();
+    x->cancelled = os_wait_over()
+                || (x->request->go_on && !x->request->go_on(x->request->go_on_ctx));
     if (x->cancelled) return 1;
     uint64_t now = os_now_ns();
     if (!is_connected(x) || x->window_ns == 0) {

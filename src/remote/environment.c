@@ -42,16 +42,3 @@ sft_span sfti_remote_small_file(sfti_arena *arena, const char *path, size_t most
     text[got] = '\0';
     return (sft_span){ text, got };
 }
-
-sft_code sfti_remote_transport(sft_remote *remote, sft_transport *out, sft_error *err) {
-    sft_code code = SFT_OK;
-    os_mutex_lock(&remote->mutex);
-    if (!remote->transport.vtable) {
-        code = sft_transport_curl(&remote->alloc, &remote->transport, err);
-        remote->own_transport = !code;
-        if (code) remote->transport.vtable = NULL;
-    }
-    *out = remote->transport;
-    os_mutex_unlock(&remote->mutex);
-    return code;
-}

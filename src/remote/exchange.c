@@ -12,6 +12,7 @@
 #define REDIRECTS_MOST 5
 #define PROGRESS ((uint64_t)64 << 10) /* bytes after which failed tries are forgotten */
 #define RETRIES 4
+#define WAIT_STEP_MS ((uint64_t)100)
 #define WHERE_SIZE 256
 
 /* ── Failures ── */
@@ -120,6 +121,17 @@ static void add_tries(const sfti_exchange *x, sft_error *err) {
     (void)snprintf(err->message + len, sizeof err->message - len, " (%u tries)", x->tries);
 }
 
+static sft_code wait_for(const sfti_exchange *x, uint64_t ms, sft_error *err) {
+    sft_code code = SFT_OK;
+    while (!code && ms > 0) {
+        uint64_t step = ms < WAIT_STEP_MS ? ms : WAIT_STEP_MS;
+        code = sfti_http_wait(step, err);
+        if (!code && x->go_on && !x->go_on(x->go_on_ctx)) code = sfti_fail_cancelled(err);
+        ms -= step;
+    }
+    return code;
+}
+
 /* Wait before one more try. lost: what became of the connection. */
 static sft_code wait_to_retry(sfti_exchange *x, const sft_error *lost, sft_error *err) {
     int64_t asked = lost ? -1 : x->answer->wait_s;
@@ -131,7 +143,7 @@ static sft_code wait_to_retry(sfti_exchange *x, const sft_error *lost, sft_error
         return code;
     }
     x->is_retry = true;
-    return sfti_http_wait(sfti_retry_delay(x->tries, asked, lost != NULL), err);
+    return wait_for(x, sfti_retry_delay(x->tries, asked, lost != NULL), err);
 }
 
 /* ── The exchange ── */

@@ -36,6 +36,8 @@ typedef struct sfti_exchange {
     const sfti_answer *same; /* or NULL */
     uint64_t total_ms;
     bool same_host;
+    bool (*go_on)(void *ctx); /* see sfti_fetch; or NULL */
+    void *go_on_ctx;
     sfti_taker taker;
     sfti_answer *answer;     /* of the last hop */
 

@@ -163,6 +163,7 @@ static sft_code send_request(sfti_exchange *x, const sfti_url *url, const sfti_h
         .ca_file = x->remote->ca_file, .public_only = options->public_only,
         .connect_ms = options->connect_ms ? options->connect_ms : CONNECT_MS,
         .stall_ms = options->stall_ms ? options->stall_ms : STALL_MS, .total_ms = x->total_ms,
+        .go_on = x->go_on, .go_on_ctx = x->go_on_ctx,
     };
     sft_http_receiver receiver = { x, take_head, take_bytes };
     sft_exchange told = { .method = request.method, .begin = x->begin, .end = x->end };

@@ -27,6 +27,9 @@ const char *sfti_hub_type_text(sfti_hub_type type);
 /* Texts of the arena. SFT_REMOTE_URL says what is wrong with it. */
 sft_code sfti_hub_read_name(const char *text, sfti_arena *arena, sfti_hub_name *out,
                             sft_error *err);
+/* Whether a file of a repository can be named: without empty, "." and ".." parts, '?', '#' and
+ * controls. */
+bool sfti_hub_is_path(sft_span path);
 /* As hf:// again; models without their type. NULL when out of memory. */
 const char *sfti_hub_write_name(const sfti_hub_name *name, sfti_arena *arena);
 

@@ -1,8 +1,8 @@
 #include "remote/hub.h"
 
 #include "base/error.h"
-#include "base/json_lex.h"
 #include "base/utf8.h"
+#include "remote/text.h"
 #include "remote/url.h"
 
 #include <string.h>
@@ -31,18 +31,13 @@ static size_t hub_type_of(sft_span word, size_t less) {
 
 /* ── Pieces of text ── */
 
-static sft_span span_from(sft_span text, size_t at) {
-    return (sft_span){ text.data + at, text.len - at };
-}
-
 /* The bytes before the first `mark`, or all. */
 static sft_span span_until(sft_span text, char mark) {
-    const char *at = text.len ? memchr(text.data, mark, text.len) : NULL;
-    return (sft_span){ text.data, at ? (size_t)(at - text.data) : text.len };
+    return (sft_span){ text.data, sfti_text_find(text, mark) };
 }
 
 static sft_span without_slashes(sft_span text) {
-    while (text.len > 0 && text.data[0] == '/') text = span_from(text, 1);
+    while (text.len > 0 && text.data[0] == '/') text = sfti_span_from(text, 1);
     while (text.len > 0 && text.data[text.len - 1] == '/') text.len--;
     return text;
 }
@@ -51,14 +46,14 @@ static sft_span without_slashes(sft_span text) {
 static size_t undo_percent(sft_span text, char *out) {
     size_t len = 0;
     for (size_t i = 0; i < text.len; i++) {
-        int high = -1, low = -1;
-        if (text.data[i] == '%' && text.len - i > 2) {
-            high = sfti_lex_hex_digit(text.data[i + 1]);
-            low = sfti_lex_hex_digit(text.data[i + 2]);
+        char c = text.data[i];
+        bool escape = c == '%' && text.len - i > 2 && sfti_hex_digit(text.data[i + 1]) >= 0 &&
+                      sfti_hex_digit(text.data[i + 2]) >= 0;
+        if (escape) {
+            c = (char)(sfti_hex_digit(text.data[i + 1]) * 16 + sfti_hex_digit(text.data[i + 2]));
+            i += 2;
         }
-        bool escape = high >= 0 && low >= 0;
-        out[len++] = escape ? (char)(high << 4 | low) : text.data[i];
-        if (escape) i += 2;
+        out[len++] = c;
     }
     return len;
 }
@@ -66,8 +61,7 @@ static size_t undo_percent(sft_span text, char *out) {
 /* ── What a name may hold ── */
 
 static bool is_word(char c) {
-    char lower = (char)(c | 0x20);
-    return (lower >= 'a' && lower <= 'z') || sfti_lex_digit(c) || c == '_';
+    return sfti_is_letter(c) || sfti_is_digit(c) || c == '_';
 }
 
 /* One part of an id: [\w.-]{1,96} that begins and ends with a letter, digit or underscore. */
@@ -126,11 +120,15 @@ static sft_code check_path(sft_span path, sft_error *err) {
     return check_text(path, err);
 }
 
+bool sfti_hub_is_path(sft_span path) {
+    return path.len > 0 && !check_path(path, NULL);
+}
+
 static sft_code check_id(sfti_hub_type type, sft_span id, sft_error *err) {
     static const char git[] = ".git";
     sft_span owner = span_until(id, '/');
     bool two = owner.len < id.len;
-    sft_span name = span_from(id, owner.len + two);
+    sft_span name = sfti_span_from(id, owner.len + two);
     if (!two || span_until(name, '/').len < name.len)
         return hub_refuse(err, "OWNER/NAME", id);
     if (type == SFTI_HUB_BUCKET) {
@@ -154,7 +152,7 @@ static size_t special_revision(sft_span text) {
     size_t begin = 0, end;
     if (text.len > sizeof pr - 1 && memcmp(text.data, pr, sizeof pr - 1) == 0) {
         begin = end = sizeof pr - 1;
-        while (end < text.len && sfti_lex_digit(text.data[end])) end++;
+        while (end < text.len && sfti_is_digit(text.data[end])) end++;
         return end > begin ? end : 0;
     }
     if (text.len <= sizeof convert - 1 || memcmp(text.data, convert, sizeof convert - 1) != 0)
@@ -173,8 +171,8 @@ static sft_code read_revision(sft_span text, sfti_arena *arena, sfti_hub_name *o
     sft_span spelt = len ? (sft_span){ text.data, len } : span_until(text, '/');
     char *revision = sfti_arena_take(arena, spelt.len + 1);
     if (!revision) return sfti_fail_memory(err, spelt.len + 1);
-    *path = span_from(text, spelt.len);
-    if (path->len > 0 && path->data[0] == '/') *path = span_from(*path, 1);
+    *path = sfti_span_from(text, spelt.len);
+    if (path->len > 0 && path->data[0] == '/') *path = sfti_span_from(*path, 1);
     sft_span decoded = { revision, undo_percent(spelt, revision) };
     revision[decoded.len] = '\0';
     if (!has_plain_parts(decoded))
@@ -189,13 +187,13 @@ static sft_code read_location(sft_span text, sfti_arena *arena, sfti_hub_name *o
                               sft_error *err) {
     sft_span owner = span_until(text, '/'), at = span_until(text, '@'), path = { "", 0 };
     size_t name = owner.len + (owner.len < text.len);
-    sft_span id = { text.data, name + span_until(span_from(text, name), '/').len };
+    sft_span id = { text.data, name + span_until(sfti_span_from(text, name), '/').len };
     if (at.len < id.len && out->type != SFTI_HUB_BUCKET) {
         id = at;
-        sft_code code = read_revision(span_from(text, at.len + 1), arena, out, &path, err);
+        sft_code code = read_revision(sfti_span_from(text, at.len + 1), arena, out, &path, err);
         if (code) return code;
     } else if (id.len < text.len) {
-        path = span_from(text, id.len + 1);
+        path = sfti_span_from(text, id.len + 1);
     }
     sft_code code = check_id(out->type, id, err);
     if (!code) code = check_path(path, err);
@@ -216,7 +214,7 @@ static sft_code read_hub_body(sft_span body, sfti_arena *arena, sfti_hub_name *o
     *out = (sfti_hub_name){ .type = SFTI_HUB_MODEL };
     if (type < HUB_TYPES) {
         out->type = (sfti_hub_type)type;
-        body = span_from(body, first.len + (first.len < body.len));
+        body = sfti_span_from(body, first.len + (first.len < body.len));
     }
     return read_location(without_slashes(body), arena, out, err);
 }
@@ -227,7 +225,7 @@ sft_code sfti_hub_read_name(const char *text, sfti_arena *arena, sfti_hub_name *
     size_t scheme = sizeof hub_scheme - 1;
     if (whole.len < scheme || memcmp(text, hub_scheme, scheme) != 0)
         return hub_refuse(err, "\"hf://\"", whole);
-    sft_span body = span_from(whole, scheme);
+    sft_span body = sfti_span_from(whole, scheme);
     if (whole.len > SFTI_URL_MOST) return hub_refuse(err, "a shorter name", whole);
     if (strpbrk(body.data, "?#")) return hub_refuse(err, "a name without '?' and '#'", body);
     return read_hub_body(body, arena, out, err);
@@ -273,18 +271,10 @@ const char *sfti_hub_write_name(const sfti_hub_name *name, sfti_arena *arena) {
 
 /* The parts of a path that are not empty, one after another; len 0 at the end. */
 static sft_span next_part(sft_span *path) {
-    while (path->len > 0 && path->data[0] == '/') *path = span_from(*path, 1);
+    while (path->len > 0 && path->data[0] == '/') *path = sfti_span_from(*path, 1);
     sft_span part = span_until(*path, '/');
-    *path = span_from(*path, part.len);
+    *path = sfti_span_from(*path, part.len);
     return part;
-}
-
-static bool same_letters(sft_span host, const char *name) {
-    size_t len = strlen(name);
-    if (host.len != len) return false;
-    for (size_t i = 0; i < len; i++)
-        if ((host.data[i] | 0x20) != (name[i] | 0x20)) return false;
-    return true;
 }
 
 /* The path of a URL on the Hub, without that of the endpoint; data NULL: it is elsewhere. */
@@ -292,8 +282,8 @@ static sft_span path_on_hub(const char *endpoint, const char *url) {
     sfti_url parsed, base;
     if (!sfti_url_parse(url, &parsed)) return (sft_span){ NULL, 0 };
     bool usual = parsed.port == (parsed.https ? 443u : 80u);
-    if (usual && (same_letters(parsed.host, "huggingface.co") ||
-                  same_letters(parsed.host, "hf.co")))
+    if (usual && (sfti_text_is(parsed.host, "huggingface.co") ||
+                  sfti_text_is(parsed.host, "hf.co")))
         return parsed.path;
     if (!endpoint || !sfti_url_parse(endpoint, &base) || !sfti_url_same_origin(endpoint, url))
         return (sft_span){ NULL, 0 };
@@ -301,7 +291,7 @@ static sft_span path_on_hub(const char *endpoint, const char *url) {
     while (prefix.len > 0 && prefix.data[prefix.len - 1] == '/') prefix.len--;
     bool inside = path.len >= prefix.len && memcmp(path.data, prefix.data, prefix.len) == 0 &&
                   (path.len == prefix.len || path.data[prefix.len] == '/');
-    return inside ? span_from(path, prefix.len) : path;
+    return inside ? sfti_span_from(path, prefix.len) : path;
 }
 
 /* Whether a route shows files at a revision and a path, of buckets at a path. */

@@ -11,9 +11,10 @@ typedef struct sfti_hub_entry {
     const char *sha256; /* NULL: not told */
 } sfti_hub_entry;
 
-/* All files of a repository at its commit, by path; never changed. */
+/* All files of a repository, by path; never changed. */
 typedef struct sfti_hub_listing {
     sfti_arena arena;
+    char commit[65]; /* empty if it is not known */
     sfti_hub_entry *entries;
     size_t count;
 } sfti_hub_listing;
@@ -22,7 +23,7 @@ typedef struct sfti_hub_listing {
  * that a server told. */
 typedef struct sfti_hub_repo {
     struct sfti_hub_repo *next;
-    const char *key;           /* "TYPE/OWNER/NAME@REVISION" */
+    sfti_hub_name name;        /* without its path; revision is never NULL */
     char commit[65];           /* guarded by remote->mutex; empty until it is known */
     sfti_hub_listing *listing; /* guarded by remote->mutex; NULL until it is known */
 } sfti_hub_repo;
@@ -43,12 +44,17 @@ static inline sfti_hub *sfti_hub_of(const sft_remote *remote) {
     return remote->state[SFTI_SCHEME_HUB];
 }
 
-/* Lower-case hexadecimal, 40 or 64 digits: a commit. */
+/* The texts one after another, up to NULL; NULL when out of memory. */
+const char *sfti_hub_join(sfti_arena *arena, const char *const *texts);
+/* For a URL: all but letters, digits, "-_.~" and those in keep as %XX. NULL when out of memory. */
+const char *sfti_hub_encode(sfti_arena *arena, const char *text, const char *keep);
+/* Whether a URL is of an origin that may have the token: the endpoint's, or the Hub's own. */
+bool sfti_hub_is_origin(const sfti_hub *hub, const char *url);
+/* Whether a text is so many hexadecimal digits in lower case. */
+bool sfti_hub_is_hex(const char *text, size_t digits);
+/* Whether a revision is a commit. */
 bool sfti_hub_is_commit(const char *text);
-/* The revision that a name is read at; "main" if it gives none. */
-const char *sfti_hub_revision(const sfti_hub_name *name);
-
-/* Known from here on; NULL when out of memory. */
+/* The one of a name, known from here on; NULL when out of memory. */
 sfti_hub_repo *sfti_hub_repo_of(sft_remote *remote, const sfti_hub_name *name);
 /* The commit that its files are read at; false: not known yet. */
 bool sfti_hub_pinned(sft_remote *remote, const sfti_hub_repo *repo, char out[65]);
@@ -56,13 +62,11 @@ bool sfti_hub_pinned(sft_remote *remote, const sfti_hub_repo *repo, char out[65]
 void sfti_hub_pin(sft_remote *remote, sfti_hub_repo *repo, const char *commit);
 /* Its files, if they were listed. */
 const sfti_hub_listing *sfti_hub_listed(sft_remote *remote, const sfti_hub_repo *repo);
-/* Keep a listing of the arena, which is moved; returns it, or the one that there is already, and
- * NULL when out of memory (the arena is freed). */
+/* Keep a listing, which is moved. Returns it, or the one that there is already; NULL when out of
+ * memory. */
 const sfti_hub_listing *sfti_hub_keep(sft_remote *remote, sfti_hub_repo *repo,
                                       sfti_hub_listing *listing);
 
-/* The first entry whose path is not less than a text. */
-size_t sfti_hub_seek(const sfti_hub_listing *listing, const char *path);
 /* An entry, or NULL. */
 const sfti_hub_entry *sfti_hub_find(const sfti_hub_listing *listing, const char *path);
 /* Tell what lies directly in a folder ("": the root). SFT_NOT_FOUND, SFT_IO_NOT_FILE. */

@@ -205,6 +205,7 @@ sft_code sfti_http_range(sfti_target *target, sfti_fetch *fetch, sft_error *err)
     sfti_exchange x = {
         .remote = target->remote, .target = target, .url = fetch->url ? fetch->url : target->url,
         .begin = fetch->begin, .end = fetch->end, .same = fetch->same, .answer = &fetch->answer,
+        .go_on = fetch->go_on, .go_on_ctx = fetch->go_on_ctx,
     };
     range_taker taker = { .fetch = fetch, .x = &x };
     x.taker = (sfti_taker){ &taker, range_accepts, range_head, range_body, range_end };

@@ -20,6 +20,12 @@ static void redact_one(char *text, size_t *len, sft_span secret) {
     }
 }
 
+/* "Signature" of "Signature=HEX": errors have such words of their own ("SignatureDoesNotMatch"). */
+static bool is_value_name(sft_span text, size_t at, size_t end) {
+    while (at < end && sfti_is_letter(text.data[at])) at++;
+    return at == end && end + 1 < text.len && text.data[end] == '=' && text.data[end + 1] != '=';
+}
+
 /* All of it, and the words in it: "Bearer TOKEN", "Credential=ID/day, Signature=HEX". */
 static void redact_words(char *text, size_t *len, sft_span secret) {
     size_t at = 0;
@@ -28,7 +34,8 @@ static void redact_words(char *text, size_t *len, sft_span secret) {
         size_t end = at;
         while (end < secret.len && (!secret.data[end] || !strchr(" ,;:=&/", secret.data[end])))
             end++;
-        redact_one(text, len, (sft_span){ secret.data + at, end - at });
+        if (!is_value_name(secret, at, end))
+            redact_one(text, len, (sft_span){ secret.data + at, end - at });
         at = end + 1;
     }
 }

@@ -12,7 +12,6 @@
 #define DEFAULT_CONNECTIONS 8
 #define DEFAULT_CONNECT_MS 10000
 #define DEFAULT_STALL_MS 30000
-#define DEFAULT_RETRIES 4
 
 static SFTI_OPTIONS_TAKE(remote_take_options, sft_remote_options, SFT_REMOTE_OPTIONS_INIT,
                          exchange_ctx)
@@ -41,8 +40,6 @@ static sft_code options_check(sft_remote_options *options, sft_error *err) {
     if (options->connections == 0) options->connections = DEFAULT_CONNECTIONS;
     if (options->connect_ms == 0) options->connect_ms = DEFAULT_CONNECT_MS;
     if (options->stall_ms == 0) options->stall_ms = DEFAULT_STALL_MS;
-    if (options->retries == 0) options->retries = DEFAULT_RETRIES;
-    else if (options->retries == UINT32_MAX) options->retries = 0;
     return SFT_OK;
 }
 

@@ -9,8 +9,7 @@
 
 struct sft_remote {
     sft_allocator alloc;
-    sft_remote_options options; /* texts are the arena's; defaults are filled in, and retries is
-                                   their number */
+    sft_remote_options options; /* texts are the arena's; connections and times are filled in */
     sfti_arena arena;           /* guarded by mutex once the remote is open */
     os_mutex mutex;             /* of all below but transport and what is fixed when opened */
     os_mutex log;               /* one exchange is told at a time */
@@ -34,9 +33,6 @@ bool sfti_remote_environment_is(const sft_remote *remote, const char *name);
 /* A small text file (a token, a configuration), at most `most` bytes, in the arena; data NULL if
  * there is none or it cannot be read. */
 sft_span sfti_remote_small_file(sfti_arena *arena, const char *path, size_t most);
-
-/* The transport, made when it is first asked for. */
-sft_code sfti_remote_transport(sft_remote *remote, sft_transport *out, sft_error *err);
 
 /* What a name stands for: the URL with its secrets. Valid until the remote is closed; NULL when out
  * of memory. */

@@ -26,9 +26,8 @@ typedef struct remote_source {
     sfti_stream stream; /* what follows the head */
     /* Guarded by the pool's mutex: */
     const char *final_url; /* where ranges are fetched; NULL: target.url. Old ones are kept */
-    unsigned resolved;     /* how often it was found out anew */
-    bool busy;             /* a thread finds it out, or reads the file whole */
     char *whole;           /* of no_ranges: all of it, once it was read */
+    bool whole_busy;       /* a thread reads it */
     sfti_arena urls;
 } remote_source;
 
@@ -42,8 +41,28 @@ static bool has_text(const char *text) {
 
 /* ── Ranges ── */
 
+static sft_code open_local(const remote_source *s, const char *path, sft_source *out,
+                           sft_error *err) {
+    sft_open_options how = SFT_OPEN_OPTIONS_INIT;
+    how.alloc = &s->remote->alloc;
+    return sfti_source_open(path, &how, out, NULL, NULL, err);
+}
+
+/* The Hub's cache has got the file meanwhile. */
+static sft_code fetch_local(const remote_source *s, const char *path, sfti_fetch *fetch,
+                            sft_error *err) {
+    size_t len = (size_t)(fetch->end - fetch->begin);
+    sft_source local;
+    sft_code code = open_local(s, path, &local, err);
+    if (code) return code;
+    fetch->total = local.size;
+    code = sft_source_read(&local, fetch->begin, fetch->into, len, &fetch->got, err);
+    sft_source_close(&local);
+    return code;
+}
+
 /* One exchange, with a copy of the target whose arena is this request's. `fetch` is freed by the
- * caller. If the Hub's cache has the file by now, it is read there. */
+ * caller. */
 static sft_code fetch_once(remote_source *s, sfti_fetch *fetch, sft_error *err) {
     sfti_pool *pool = s->remote->pool;
     sfti_target target = s->target;
@@ -55,16 +74,7 @@ static sft_code fetch_once(remote_source *s, sfti_fetch *fetch, sft_error *err) 
     if (code) return code;
     code = sfti_http_range(&target, fetch, err);
     sfti_pool_disconnect(pool);
-    sft_source local = { 0 };
-    if (!code && target.local) {
-        code = sfti_source_open(target.local, NULL, &s->remote->alloc, &local, NULL, NULL, err);
-        if (!code)
-            code = sfti_source_all(&local, fetch->begin, fetch->into,
-                                   (size_t)(fetch->end - fetch->begin), err);
-        sft_source_close(&local);
-        fetch->got = (size_t)(fetch->end - fetch->begin);
-        fetch->total = s->total;
-    }
+    if (!code && target.local) code = fetch_local(s, target.local, fetch, err);
     sfti_arena_free(&target.arena);
     return code;
 }
@@ -76,81 +86,33 @@ static sft_code fetch_check(const remote_source *s, const sfti_fetch *fetch, sft
                      (unsigned long long)s->total, (unsigned long long)fetch->total);
 }
 
-/* Whether an answer may mean that a signed URL has expired. */
-static bool is_expired(int status) {
-    return status == 401 || status == 403 || status == 410;
-}
-
-/* With the mutex held: wait for a thread that finds out the final URL, or become it. False: told to
- * stop. */
-static bool source_occupy(remote_source *s) {
-    while (s->busy)
-        if (!sfti_pool_wait(s->remote->pool)) return false;
-    s->busy = true;
-    return true;
-}
-
-static void source_release(remote_source *s) {
-    s->busy = false;
-    os_cond_wake(&s->remote->pool->done);
-}
-
-/* Remember where a range was found. */
+/* With the mutex held: remember where a range was found, which changes when a signed URL has
+ * expired. */
 static void source_learn(remote_source *s, const char *url) {
-    const char *final_url = NULL;
-    if (has_text(url) && (!s->target.url || strcmp(url, s->target.url)))
-        final_url = sfti_arena_copy(&s->urls, url, strlen(url));
-    s->final_url = final_url;
-    s->resolved++;
+    const char *old = s->final_url;
+    if (!has_text(url) || (old && strcmp(url, old) == 0)) return;
+    if (s->target.url && strcmp(url, s->target.url) == 0) s->final_url = NULL;
+    else s->final_url = sfti_arena_copy(&s->urls, url, strlen(url));
 }
 
-/* A range by the URL that was resolved before, *status of a failure. */
-static sft_code fetch_final(remote_source *s, sfti_fetch fetch, const char *url, int *status,
-                            sft_error *err) {
-    fetch.url = url;
-    sft_code code = fetch_once(s, &fetch, err);
-    if (!code) code = fetch_check(s, &fetch, err);
-    *status = code ? fetch.answer.status : 0;
-    sfti_fetch_free(&fetch);
-    return code;
-}
-
-/* A range by the file's own URL, and from then on by where that leads. */
-static sft_code fetch_anew(remote_source *s, sfti_fetch fetch, sft_error *err) {
-    fetch.url = NULL;
-    sft_code code = fetch_once(s, &fetch, err);
-    if (!code) code = fetch_check(s, &fetch, err);
-    os_mutex_lock(source_mutex(s));
-    if (!code) source_learn(s, fetch.final_url);
-    source_release(s);
-    os_mutex_unlock(source_mutex(s));
-    sfti_fetch_free(&fetch);
-    return code;
-}
-
-/* A range. If the final URL is refused, its signature has probably expired: one thread asks by the
- * file's own URL, whose answer counts for its range; the others try where that led. A thread that
- * asked is refused for good. */
+/* A range, at the URL where the last one was found; if that has expired, by the file's own. */
 static sft_code source_fetch(void *ctx, uint64_t begin, uint64_t end, void *into,
                              bool (*go_on)(void *ctx), void *go_on_ctx, sft_error *err) {
     remote_source *s = ctx;
     sfti_fetch fetch = { .begin = begin, .end = end, .into = into, .same = &s->first,
                          .go_on = go_on, .go_on_ctx = go_on_ctx };
-    for (;;) {
-        int status;
+    os_mutex_lock(source_mutex(s));
+    fetch.url = s->final_url;
+    os_mutex_unlock(source_mutex(s));
+    sft_code code = fetch_once(s, &fetch, err);
+    if (!code) code = fetch_check(s, &fetch, err);
+    if (!code) {
         os_mutex_lock(source_mutex(s));
-        const char *url = s->final_url;
-        unsigned resolved = s->resolved;
+        source_learn(s, fetch.final_url);
         os_mutex_unlock(source_mutex(s));
-        sft_code code = fetch_final(s, fetch, url, &status, err);
-        if (!code || !url || !is_expired(status)) return code;
-        os_mutex_lock(source_mutex(s));
-        bool mine = source_occupy(s), again = mine && s->resolved != resolved;
-        if (again) source_release(s);
-        os_mutex_unlock(source_mutex(s));
-        if (!mine) return sfti_fail_cancelled(err);
-        if (!again) return fetch_anew(s, fetch, err);
     }
+    sfti_fetch_free(&fetch);
+    return code;
 }
 
 /* ── Servers without ranges ── */
@@ -179,20 +141,25 @@ static sft_code whole_fetch(remote_source *s, char **out, sft_error *err) {
     return code;
 }
 
-/* Read it whole, once; s->whole then stays. */
+/* Read it whole, once; s->whole then stays. Other readers wait for the one that does. */
 static sft_code whole_read(remote_source *s, sft_error *err) {
+    sfti_pool *pool = s->remote->pool;
     char *whole = NULL;
     sft_code code = whole_refuse(s, err);
     if (code) return code;
-    os_mutex_lock(source_mutex(s));
-    bool mine = source_occupy(s), there = s->whole != NULL;
-    os_mutex_unlock(source_mutex(s));
-    if (!mine) return sfti_fail_cancelled(err);
-    if (!there) code = whole_fetch(s, &whole, err);
-    os_mutex_lock(source_mutex(s));
-    if (whole) s->whole = whole;
-    source_release(s);
-    os_mutex_unlock(source_mutex(s));
+    os_mutex_lock(&pool->mutex);
+    while (!code && s->whole_busy)
+        if (!sfti_pool_wait(pool)) code = sfti_fail_cancelled(err);
+    if (!code && !s->whole) {
+        s->whole_busy = true;
+        os_mutex_unlock(&pool->mutex);
+        code = whole_fetch(s, &whole, err);
+        os_mutex_lock(&pool->mutex);
+        s->whole = whole;
+        s->whole_busy = false;
+        os_cond_wake(&pool->done);
+    }
+    os_mutex_unlock(&pool->mutex);
     return code;
 }
 
@@ -395,10 +362,6 @@ static sft_code open_head(remote_source *s, const char *name, sfti_fetch fetch, 
     return open_first(s, fetch, err);
 }
 
-static sft_code open_local(const remote_source *s, sft_source *out, sft_error *err) {
-    return sfti_source_open(s->target.local, NULL, &s->remote->alloc, out, NULL, NULL, err);
-}
-
 static void copy_text(char *to, size_t cap, const char *text) {
     size_t len = strlen(text);
     if (len >= cap) len = cap - 1;
@@ -427,7 +390,7 @@ sft_code sfti_remote_source(sft_remote *remote, const char *name, bool (*go_on)(
     s->urls.alloc = remote->alloc;
     sfti_answer_begin(&s->first, &remote->alloc);
     sft_code code = open_head(s, name, fetch, err);
-    if (!code && s->target.local) code = open_local(s, out, err);
+    if (!code && s->target.local) code = open_local(s, s->target.local, out, err);
     if (!code) claim_fill(s, s->target.local ? out->size : s->total, claim);
     if (code || s->target.local) {
         source_close(s);

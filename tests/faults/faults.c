@@ -94,6 +94,7 @@ static const struct plausible {
     { "os_read", { EIO, EINTR, EAGAIN } },
     { "os_map", { ENODEV, ENOMEM, EACCES, EPERM, EAGAIN } },
     { "os_real_path", { ENOENT, EACCES, ENAMETOOLONG, ELOOP } },
+    { "os_read_link", { ENOENT, EACCES, EINVAL, EIO } },
     { "os_list", { EACCES, EIO, ENOENT, EMFILE, ENOMEM } },
     { "os_open_unnamed", { EOPNOTSUPP, EACCES, EROFS, ENOSPC, EMFILE } },
     { "os_open_new", { EACCES, EROFS, ENOSPC, EMFILE, EEXIST } },

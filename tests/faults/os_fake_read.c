@@ -291,6 +291,17 @@ int os_real_path(const char *path, char *out, size_t cap) {
     return 0;
 }
 
+int os_read_link(const char *path, char *out, size_t cap) {
+    fake_node *node;
+    FAKE_CALL();
+    int error = fake_path_find(path, false, &node);
+    if (error) return error;
+    if (node->kind != OS_LINK) return EINVAL;
+    if (node->len >= cap) return ENAMETOOLONG;
+    memcpy(out, node->data, node->len + 1);
+    return 0;
+}
+
 /* ── os.h: folders ── */
 
 int os_list(const char *path, int (*each)(void *ctx, const char *name, os_kind kind),

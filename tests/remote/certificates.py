@@ -6,6 +6,12 @@ import subprocess
 KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
 
 
+# Hosts that a proxy has at 127.0.0.1.
+NAMES = "DNS:" + ",DNS:".join((
+    "model.test", "huggingface.co", "hf.co", "cas-bridge.xethub.hf.co", "huggingface.co.evil.test",
+    "evilhuggingface.co", "civitai.com", "b2.civitai.com", "civitai.com.evil.test"))
+
+
 class Certificates:
     """ca.pem, other-ca.pem; good, expired, wrong (for another host) and unknown (of the other
     authority), each NAME.pem and NAME.key."""
@@ -16,7 +22,7 @@ class Certificates:
         for name in ("ca", "other-ca"):
             self.openssl("req", "-x509", *KEY, "-keyout", name + ".key", "-out", name + ".pem",
                          "-subj", "/CN=" + name, "-days", "2")
-        for name, host, days, ca in (("good", "IP:127.0.0.1,DNS:model.test", 2, "ca"),
+        for name, host, days, ca in (("good", "IP:127.0.0.1," + NAMES, 2, "ca"),
                                      ("expired", "IP:127.0.0.1", -1, "ca"),
                                      ("wrong", "DNS:other.test", 2, "ca"),
                                      ("unknown", "IP:127.0.0.1", 2, "other-ca")):

@@ -339,7 +339,7 @@ ROOT_OF_SAMPLES = os.path.join(os.environ.get("SFT_SHARED", ""), "samples")
 @case
 def hub_cache_of_headers(w):
     many(w, 6)
-    words = ["--cache", os.path.join(w.folder, "cache")]
+    words = ["--header-cache", os.path.join(w.folder, "cache")]
     first = w.run("ls", *words, w.url).text()
     before = w.site.count("B")
     same(w.run("ls", *words, w.url).text(), first)
@@ -353,19 +353,18 @@ def cached(w, form, data, commit="a" * 40):
     cache = os.path.join(w.folder, "hfcache")
     root = os.path.join(cache, "models--ns--m")
     models.write(root, "refs/main", commit.encode())
-    models.write(root, "blobs/" + "0" * 64, b"")
-    os.unlink(os.path.join(root, "blobs", "0" * 64))
+    os.makedirs(os.path.join(root, "blobs"))
     snapshot = os.path.join(root, "snapshots", commit, "sub")
     os.makedirs(snapshot)
     path, blob = os.path.join(snapshot, "m.safetensors"), models.sha256(data)
-    shared = os.path.join("blobs", "ab", "x" * 64)
+    shared = os.path.join("blobs", "ab", "ab" + "cd" * 31)
     if form == "plain":
         models.write(snapshot, "m.safetensors", data)
     elif form == "link":
         models.write(root, "blobs/" + blob, data)
     elif form == "double":
         models.write(cache, shared, data)
-        models.write(cache, "blobs/.huggingface-shared-blobs", b"")
+        models.write(cache, "blobs/.huggingface-shared-blobs", b"1\n")
         os.symlink(os.path.join("..", "..", shared), os.path.join(root, "blobs", blob))
     elif form == "outside":
         os.symlink("/etc/hostname", os.path.join(root, "blobs", blob))

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Is hub.py a Hub? The real huggingface_hub reads from it what it reads from the real one.
+"""Is hub.py a Hub? The real huggingface_hub reads from it what it reads from the real one; and
+our command reads what huggingface_hub leaves in its cache.
 
 Run by the environment of tests/requirements-python.txt (build/venv); skipped without the package.
 """
 import os
+import subprocess
 import sys
 import tempfile
 import traceback
@@ -14,6 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import models  # noqa: E402
 from hub import TOKEN, Hub  # noqa: E402
 from server import Memory, Repeated, Site  # noqa: E402
+from world import command  # noqa: E402
 
 CASES = []
 
@@ -218,6 +221,32 @@ def signature(w):
     w.api.hf_hub_download("ns/one", "model.safetensors", cache_dir=w.cache)
     path = w.site.asked("B GET")[0].path
     same(raises(urllib.error.HTTPError, urllib.request.urlopen, w.site.url("B", path)).code, 403)
+
+
+@case
+def our_command_reads_its_cache(w):
+    """What the real package left, shared blobs included, without a request."""
+    from huggingface_hub.utils import _shared_blobs
+    name = "model-00002-of-00004.safetensors"
+    path = w.api.hf_hub_download("ns/m", name, cache_dir=w.cache)
+    blob = os.path.realpath(path)
+    data = w.bytes_of(name)
+
+    def read():
+        before = len(w.site.log)
+        made = subprocess.run(
+            command() + ["cat", "--offline", "--as", "raw", "hf://ns/m/" + name,
+                         "model.layers.0.self_attn.k_proj.weight"], check=True,
+            env=dict(os.environ, HF_HUB_CACHE=w.cache, HF_ENDPOINT=w.hub.endpoint),
+            stdout=subprocess.PIPE)
+        same(len(w.site.log), before)
+        assert len(made.stdout) == 128 * 128 * 2 and made.stdout in data
+    read()
+    assert not os.path.islink(blob)
+    assert _shared_blobs.publish_blob_to_shared_store(
+        blob_path=blob, xet_hash="ab" + "cd" * 31, cache_dir=w.cache, expected_size=len(data))
+    assert os.path.islink(blob)
+    read()
 
 
 def main():

@@ -8,7 +8,7 @@ from hub import TOKEN, Hub
 from matrix import all_three, usual
 from proxy import Proxy
 from server import Site, moved
-from world import PASSWORD, case, holds, quick, same
+from world import PASSWORD, QUERY, SECRETS, case, holds, quick, same
 
 # ── Proxies ──
 
@@ -166,3 +166,63 @@ def tls_hub(w):
         all_three(w, env={**env, "HF_ENDPOINT": hub.endpoint})
         same({r.header("Authorization") for r in site.asked("S")}, {"Bearer " + TOKEN})
         same({r.header("Authorization") for r in site.asked("T")}, {None})
+
+
+# ── The real names, by a proxy that has them all on this machine ──
+
+@contextlib.contextmanager
+def world_wide(w):
+    """Origins S and T by TLS, and what sends every named host to S, those of storage to T."""
+    with secure(w) as (site, env, _):
+        first, second = (site.origins[name].server_address for name in "ST")
+        hosts = {name: second if name.startswith(("cas-", "b2.")) else first for name in (
+            "huggingface.co", "hf.co", "cas-bridge.xethub.hf.co", "huggingface.co.evil.test",
+            "evilhuggingface.co", "civitai.com", "b2.civitai.com", "civitai.com.evil.test")}
+        with Proxy(hosts) as proxy:
+            yield site, {**env, "https_proxy": proxy.url}
+
+
+@case
+def hub_by_its_name(w):
+    """huggingface.co, its storage and those who are called nearly so."""
+    with world_wide(w) as (site, env):
+        site.origins["S"].url = "https://huggingface.co"
+        site.origins["T"].url = "https://cas-bridge.xethub.hf.co"
+        Hub(site, "S", "T").add("ns/m", {"model.safetensors": models.small(64, 16 << 10)})
+        for w.url in ("hf://ns/m/model.safetensors",
+                      "https://huggingface.co/ns/m/blob/main/model.safetensors",
+                      "https://hf.co/ns/m/resolve/main/model.safetensors"):
+            before = len(site.log)
+            w.info_works(env=env)
+            told = {(r.origin, r.header("Authorization")) for r in site.log[before:]}
+            same(told, {("S", "Bearer " + TOKEN), ("T", None)}, w.url)
+        for host in ("huggingface.co.evil.test", "evilhuggingface.co",
+                     "model.test/huggingface.co", "huggingface.co@model.test"):
+            w.url = "https://%s/ns/m/resolve/main/model.safetensors" % host
+            before = len(site.log)
+            w.run("info", w.url, wanted=None,
+                  env={**env, "NO_PROXY": ""})
+            for request in site.log[before:]:
+                holds(TOKEN not in (request.header("Authorization") or ""), w.url)
+
+
+@case
+def civitai_by_its_name(w):
+    """A download: its token for civitai.com alone, the name of the file by its header."""
+    token = SECRETS["CIVITAI_API_TOKEN"]
+    with world_wide(w) as (site, env):
+        data = models.small(64, 16 << 10)
+        site.put("S", "/api/download/models/7", b"")
+        site.always("S GET /api/download/models/7", moved(
+            "https://b2.civitai.com/file/neon.safetensors?X-Amz-Signature=" + QUERY, 307))
+        site.put("T", "/file/neon.safetensors", data, headers=[
+            ("Content-Disposition", 'attachment; filename="neon.safetensors"')])
+        w.url = "https://civitai.com/api/download/models/7?type=Model"
+        w.info_works(env=env)
+        w.cat_works("layer.55.weight", env=env)
+        same({r.header("Authorization") for r in site.asked("S")}, {"Bearer " + token})
+        same({r.header("Authorization") for r in site.asked("T")}, {None})
+        w.url = w.url.replace("civitai.com/", "civitai.com.evil.test/")
+        before = len(site.log)
+        w.info_works(env=env)
+        same({r.header("Authorization") for r in site.log[before:]}, {None})

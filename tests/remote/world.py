@@ -20,7 +20,8 @@ HEAD = 128 << 10  # bytes that the first request asks for
 
 # All of them are in the environment of every run; none may be shown, or sent to whom it is not of.
 SECRETS = {"HF_TOKEN": TOKEN, "AWS_SECRET_ACCESS_KEY": "TheSecretKeyOfTheTests/+",
-           "AWS_SESSION_TOKEN": "TheSessionOfTheTests", "CIVITAI_API_TOKEN": "civTheTokenOfTheTests",
+           "AWS_SESSION_TOKEN": "TheSessionOfTheTests",
+           "CIVITAI_API_TOKEN": "civTheTokenOfTheTests",
            "GOOGLE_OAUTH_ACCESS_TOKEN": "ya29.TheTokenOfTheTests"}
 QUERY, PASSWORD = "TheQueryOfTheTests", "ThePasswordOfTheTests"
 HIDDEN = [*SECRETS.values(), QUERY, PASSWORD, "signature~of~the~tests", "Signature=xyzzy"]

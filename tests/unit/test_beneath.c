@@ -265,6 +265,7 @@ static void hub_shapes(void **state) {
     } shapes[] = {
         { "/c/models--a--b/snapshots/r/x", "../../blobs/h", "/c/models--a--b", "blobs/h" },
         { "/c/datasets--a--b/snapshots/r/x", "../../blobs/h", "/c/datasets--a--b", "blobs/h" },
+        { "/c/kernels--a--b/snapshots/r/x", "../../blobs/h", "/c/kernels--a--b", "blobs/h" },
         { "/c/models--a--b/snapshots/r/u/v/x", "../../../../blobs/h", "/c/models--a--b",
           "blobs/h" },
         { "/c/models--a--b/snapshots/r/x", "/c/models--a--b/blobs/h", "/c/models--a--b",

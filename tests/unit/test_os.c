@@ -431,6 +431,11 @@ static void test_real_path(void **state) {
     assert_string_equal(buffer, here);
     assert_int_equal(os_real_path(temp_path("link"), buffer, 5), ENAMETOOLONG);
     assert_int_equal(os_real_path(temp_path("none"), buffer, sizeof buffer), ENOENT);
+    assert_int_equal(os_read_link(temp_path("link"), buffer, sizeof buffer), 0);
+    assert_string_equal(buffer, "file");
+    assert_int_equal(os_read_link(temp_path("link"), buffer, 2), ENAMETOOLONG);
+    assert_int_equal(os_read_link(temp_dir, buffer, sizeof buffer), EINVAL);
+    assert_int_equal(os_read_link(temp_path("none"), buffer, sizeof buffer), ENOENT);
 }
 
 static void test_rest(void **state) {

@@ -1,0 +1,179 @@
+"""Every command that reads, of a URL as of the local file; and those that write, which refuse."""
+import os
+import struct
+
+import models
+import server
+from matrix import usual
+from world import QUERY, Wrong, at_most, case, holds, quick, same
+
+
+def both(w, *words, wanted=0, status=True):
+    """What is printed for the URL is what is printed for the file, apart from its name."""
+    texts = []
+    for path in (w.url, w.local):
+        made = w.run(*[path if word == "PATH" else word for word in words],
+                     wanted=wanted if status else None)
+        texts.append((made.text() + made.errors()).replace(path, "PATH"))
+    same(texts[0], texts[1], " ".join(words))
+
+
+@quick
+def commands_that_read(w):
+    usual(w)
+    for words in ("ls PATH", "ls -v --tree PATH", "ls --match *7* PATH", "ls --json PATH",
+                  "ls --tsv PATH", "meta list PATH", "meta header PATH", "check PATH",
+                  "check --level strict PATH", "diff PATH PATH", "dup PATH",
+                  "hash --algo autov3,sha256 --read PATH", "check --deep PATH",
+                  "cat --as json PATH layer.3.weight[:4]", "cat --as npy PATH layer.3.weight"):
+        both(w, *words.split(), status=not words.startswith("hash"))
+
+
+@case
+def commands_that_write_elsewhere(w):
+    w.put(models.model({"layer.%d.weight" % i: ("BF16", [8 << 10]) for i in range(64)}))
+    other = models.write(w.folder, "other.safetensors",
+                         models.model({"z": ("F32", [4])}, seed=3))
+    for words in ("convert PATH --dtype F32 -o OUT", "select PATH --drop layer.1* -o OUT",
+                  "rename PATH --map layer.1.weight=x -o OUT", "merge PATH OTHER -o OUT",
+                  "meta set PATH key value -o OUT", "rm-tensor PATH layer.1.weight -o OUT"):
+        found = []
+        for i, path in enumerate((w.url, w.local)):
+            out = os.path.join(w.here, "%d.safetensors" % i)
+            w.run(*[{"PATH": path, "OUT": out, "OTHER": other}.get(word, word)
+                    for word in words.split()])
+            with open(out, "rb") as file:
+                found.append(file.read())
+            os.unlink(out)
+        same(found[0] == found[1], True, words)
+    for i, path in enumerate((w.url, w.local)):
+        w.run("split", path, "-o", "split%d" % i, "--max-size", "200KB")
+    left, right = (models.snapshot(os.path.join(w.here, "split%d" % i)) for i in (0, 1))
+    same(left, right, "split")
+
+
+@quick
+def commands_that_write_there(w):
+    """A URL cannot be changed: said before anything is sent."""
+    usual(w)
+    for words in ("meta set PATH key value", "meta rm PATH key", "meta scrub PATH",
+                  "rename PATH --map a=b", "put PATH layer.1.weight", "add PATH x=y.npy",
+                  "rm-tensor PATH layer.1.weight", "repair PATH --in-place",
+                  "convert LOCAL --dtype F16 -o PATH", "select LOCAL --keep * -o PATH",
+                  "split LOCAL -o PATH", "merge LOCAL LOCAL -o PATH", "dataset info PATH"):
+        made = w.run(*[{"PATH": w.url, "LOCAL": w.local}.get(word, word)
+                       for word in words.split()], wanted=2)
+        try:
+            w.says(made.errors(), ["URL"])
+        except Wrong as error:
+            raise Wrong("%s: %s" % (words, error)) from error
+    same(w.site.count(), 0, "requests")
+    same(os.listdir(w.here), [], "what is left")
+
+
+@case
+def several_inputs(w):
+    """URLs and files, good and bad, in one call: as for files alone."""
+    usual(w)
+    bad = w.site.url("A", "/none.safetensors")
+    made = w.run("ls", "--json", w.url, w.local, bad, wanted=2)
+    same([r["ok"] for r in made.json()["results"]], [True, True, False])
+    same([r["path"] for r in made.json()["results"]], [w.url, w.local, bad])
+    for word in ("check", "info"):
+        made = w.run(word, "--json", bad, w.url, wanted=2)
+        same([r["ok"] for r in made.json()["results"]], [False, True], word)
+
+
+@case
+def log_of_requests(w):
+    """--log-requests and -v: what was asked, without secrets."""
+    usual(w)
+    w.url += "?token=" + QUERY
+    made = w.run("cat", "--as", "raw", "--log-requests", w.url, "layer.55.weight[:10]")
+    lines = made.errors().splitlines()
+    same(len([line for line in lines if "GET http" in line]), w.site.count(), "lines")
+    w.says(made.errors(), ["206", "%d requests?" % w.site.count()])
+    w.run("info", "-v", "--log-requests", w.url)
+
+
+@case
+def data_not_read(w):
+    usual(w)
+    found = w.run("check", "--json", w.url).result()
+    same(found["remote"]["data_read"], False, "data_read")
+    at_most(w.site.sent(), 128 << 10, "bytes")
+
+
+# ── Other formats ──
+
+@case
+def other_formats(w):
+    folder = os.path.join(w.folder, "local")
+    os.makedirs(folder)
+    torch = models.torch_file(os.path.join(folder, "pytorch_model.bin"), {
+        "layer.%d.weight" % i: [float(i + k) for k in range(3000)] for i in range(40)})
+    gguf = b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + struct.pack("<Q1sI", 1, b"w", 2)
+    gguf += struct.pack("<QQIQ", 64, 32, 0, 0)
+    gguf = models.write(folder, "w.gguf", gguf + bytes(-len(gguf) % 32)
+                        + struct.pack("<2048f", *range(2048)))
+    npy = b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + (
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (5000,), }".ljust(117) + "\n").encode()
+    npy = models.write(folder, "a.npy", npy + struct.pack("<5000f", *range(5000)))
+    for path, tensor in ((torch, "layer.7.weight"), (gguf, "w"), (npy, None)):
+        w.local = path
+        w.url = w.site.put("A", "/" + os.path.basename(path), server.Disk(path))
+        try:
+            both(w, "ls", "PATH")
+            if tensor:
+                both(w, "cat", "--as", "json", "PATH", tensor + "[:9]")
+            w.run("convert", w.url, "-o", "a.safetensors", "--force")
+            w.run("convert", w.local, "-o", "b.safetensors", "--force")
+            same(w.read("a.safetensors") == w.read("b.safetensors"), True, "converted")
+        except Wrong as error:
+            raise Wrong("%s: %s" % (os.path.basename(path), error)) from error
+    w.make_hub().add("ns/m", {"pytorch_model.bin": server.Disk(torch)})
+    w.url, w.local = "hf://ns/m/pytorch_model.bin", torch
+    both(w, "ls", "PATH")
+
+
+@case
+def other_formats_parts(w):
+    """Of a large archive only its directory, the pickle and what is asked for is fetched."""
+    path = os.path.join(w.folder, "large.pt")
+    models.torch_file(path, {"layer.%d" % i: [float(i)] * (1 << 20) for i in range(10)})
+    w.url = w.site.put("A", "/large.pt", server.Disk(path))
+    w.run("ls", w.url)
+    at_most(w.site.sent(), 3 << 20, "bytes of 40 MB for ls")
+
+
+@case
+def selection_with_few_bytes(w):
+    """select of a twelfth of a file fetches hardly more."""
+    head, size = models.header({"t%02d" % i: ("U8", [4 << 20]) for i in range(12)})
+    w.put(server.Repeated(head, bytes(range(251)), len(head) + size))
+    w.run("select", w.url, "--keep", "t05", "-o", "out.safetensors")
+    at_most(w.site.sent(), (5 << 20) + (1 << 18), "bytes for 4 MiB")
+
+
+@case
+def standard_output_closes(w):
+    """`cat URL t | head -c 10`: it ends, and soon."""
+    w.put(models.large())
+    child = w.start("cat", "--as", "raw", w.url, "t")
+    child.stdout.read(10)
+    child.stdout.close()
+    child.stderr.close()
+    child.stdout = child.stderr = None
+    holds(child.wait(20) is not None, "it ends")
+    at_most(w.site.sent(), 400 << 20, "bytes of 10 GB")
+
+
+@case
+def url_like_files(w):
+    """A file that is called as a URL begins, and a folder `http:`."""
+    models.write(w.here, "http:/x.safetensors", models.small())
+    w.run("ls", "http:/x.safetensors")
+    w.run("ls", "./http:/x.safetensors")
+    same(w.site.count(), 0, "requests")
+    w.put(models.small())
+    w.run("ls", w.url.replace("http", "HTTP", 1))

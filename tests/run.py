@@ -109,6 +109,8 @@ SUITES = [
     ("python", "test", 900,
      [VENV, "-m", "pytest", "-q", "tests/python", "--ignore=tests/python/test_package.py"], VENV),
     ("remote-honest", "test", 300, [VENV, "tests/remote/hub_honest.py"], VENV),
+    ("remote-sign", "test", 60, [VENV, "tests/remote/sign_cases.py"], VENV),
+    ("remote-s3", "test", 300, [VENV, "tests/remote/s3_cases.py"], VENV),
     ("remote-names", "test", 300, [VENV, "tests/remote/hub_names_cases.py"], VENV),
     ("import-hostile", "check test", 600, [PY, "tests/import/hostile.py"],
      "tests/import/hostile.py"),

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json_lex.h"
 #include "base/order.h"
 #include "os/io.h"
 #include "safetensors_import.h"
@@ -422,6 +423,44 @@ static bool mark_shards(walk *w, found **sorted, cli_input *input,
     return ok;
 }
 
+/* M of "-00002-of-0000M.safetensors", or 0. */
+static unsigned shards_by_name(const char *tail) {
+    static const char form[] = "-ddddd-of-ddddd.safetensors";
+    unsigned of = 0;
+    size_t i = 0;
+    for (; form[i] && tail[i]; i++) {
+        bool digit = sfti_lex_digit(tail[i]);
+        if (form[i] == 'd' ? !digit : tail[i] != form[i]) return 0;
+        if (digit && i > 6) of = of * 10 + (unsigned)(tail[i] - '0');
+    }
+    return form[i] || tail[i] ? 0 : of;
+}
+
+/* A remote index need not be read for its shards if they are all there by the names that writers
+ * give them. */
+static bool mark_by_name(const walk *w, found **sorted, const cli_input *index) {
+    static const char end[] = ".safetensors.index.json";
+    sft_span path = sft_span_cstr(index->path);
+    unsigned of = 0, count = 0;
+    if (!sfti_files_claim(w->files, index->path)) return false;
+    if (w->count == 1) return true;
+    if (!cli_ends_with(path, end)) return false;
+    size_t stem = path.len - (sizeof end - 1);
+    for (int marking = 0; marking < 2; marking++) {
+        for (size_t i = 0; i < w->count; i++) {
+            const char *name = sorted[i]->input.path;
+            unsigned told = strncmp(name, path.data, stem) ? 0 : shards_by_name(name + stem);
+            if (!told) continue;
+            if (marking) sorted[i]->is_shard = true;
+            if (count > 0 && told != of) return false;
+            of = told;
+            count += !marking;
+        }
+        if (!of || count != of) return false;
+    }
+    return true;
+}
+
 static bool keep_models(walk *w, const sft_set_options *options, cli_inputs *out) {
     found **sorted = sorted_found(w);
     out->items = sfti_arena_take(w->arena, (w->count + 1) * sizeof(cli_input *));
@@ -430,7 +469,9 @@ static bool keep_models(walk *w, const sft_set_options *options, cli_inputs *out
         bool other = sorted[i]->is_other
                      && cli_ends_with(sft_span_cstr(sorted[i]->input.path), TORCH_INDEX);
         if (sorted[i]->input.kind != CLI_INDEX && !other) continue;
-        if (!mark_shards(w, sorted, &sorted[i]->input, options)) return false;
+        if (!mark_by_name(w, sorted, &sorted[i]->input)
+            && !mark_shards(w, sorted, &sorted[i]->input, options))
+            return false;
     }
     for (size_t i = 0; i < w->count; i++) {
         if (!sorted[i]->is_shard) out->items[out->count++] = &sorted[i]->input;

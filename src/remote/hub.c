@@ -124,12 +124,15 @@ static sft_code hub_authorize(sfti_target *target, const char *url, uint64_t now
 /* ── Answers ── */
 
 /* Read the file at this commit from now on, also if it is asked for once more. Called with the
- * mutex held: the texts are the remote's, for others share what the target owns. */
+ * mutex held: the text is the remote's, for the target may be a copy that ends earlier. */
 static void learn_commit(sfti_target *target, const hub_target *own, const char *commit) {
+    sft_remote *remote = target->remote;
+    sfti_arena scratch = { .alloc = remote->alloc };
     if (strcmp(target->commit, commit) == 0) return;
-    const char *url = resolve_url(sfti_hub_of(target->remote), &own->name, commit,
-                                  &target->remote->arena);
+    const char *url = resolve_url(sfti_hub_of(remote), &own->name, commit, &scratch);
+    if (url) url = sfti_arena_copy(&remote->arena, url, strlen(url));
     if (url) target->url = url;
+    sfti_arena_free(&scratch);
     memcpy(target->commit, commit, strlen(commit) + 1);
 }
 

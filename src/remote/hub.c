@@ -256,7 +256,7 @@ static void fail_denied(const sfti_target *target, const char *repo, hub_failure
     sfti_hint(err, hint);
 }
 
-static void fail_busy(const sfti_answer *answer, sft_error *err) {
+static void fail_limit(const sfti_answer *answer, sft_error *err) {
     uint64_t minutes = ((uint64_t)answer->wait_s + 59) / 60;
     sfti_fail(err, SFT_REMOTE_BUSY, SFT_NO_OFFSET,
               "the limit of requests to the Hub is reached, for %llu %s more",
@@ -286,7 +286,7 @@ static bool hub_explain(sfti_target *target, const char *url, const sfti_answer 
                   "the repository \"%.150s\" has no \"%.150s\" at \"%.100s\"", shown,
                   own->name.path, revision);
         break;
-    case HUB_BUSY: fail_busy(answer, err); break;
+    case HUB_BUSY: fail_limit(answer, err); break;
     default: fail_denied(target, shown, failure, answer, err);
     }
     return true;

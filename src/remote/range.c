@@ -106,7 +106,7 @@ static bool take_whole_file(range_taker *t, const sfti_answer *answer) {
     if (!fetch->first && !t->x->remote->options.whole && total > SMALL)
         return refuse(t, SFT_REMOTE_RANGE, "the whole file: the server gives no ranges");
     fetch->no_ranges = true;
-    fetch->total = answer->length;
+    fetch->total = total;
     t->at = 0;
     t->body_end = answer->length;
     t->whole = true;
@@ -183,6 +183,7 @@ static void begin_fetch_again(range_taker *t) {
     t->fetch->got = 0;
     t->x->begin = t->fetch->begin;
     t->x->same = NULL;
+    t->x->tries = 0;
 }
 
 /* Whether the server has given all there is. */

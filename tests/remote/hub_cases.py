@@ -377,7 +377,7 @@ def cached(w, form, data, commit="a" * 40):
     return {"HF_HUB_CACHE": cache}
 
 
-def cache_case(w, form, works, revision=""):
+def cache_case(w, form, works, revision="", code="remote_offline"):
     w.make_hub()
     env = cached(w, form, models.small(64, 16 << 10))
     w.url = w.url.replace("ns/m/", "ns/m%s/" % revision)
@@ -388,7 +388,7 @@ def cache_case(w, form, works, revision=""):
             w.cat_works(SLICE, *words, env={**env, **more})
             w.select_works(KEEP, *words, env={**env, **more})
         else:
-            w.info_fails("remote_offline", words=words, env={**env, **more})
+            w.info_fails(code, words=words, env={**env, **more})
     same(w.site.count(), 0, "requests")
     same(models.snapshot(env["HF_HUB_CACHE"]), before, "what the cache holds")
 
@@ -425,7 +425,7 @@ def cache_other_revision(w):
 
 @case
 def cache_no_exist(w):
-    cache_case(w, "no_exist", False)
+    cache_case(w, "no_exist", False, code="not_found")
 
 
 @case

@@ -26,10 +26,10 @@ def proxy_needed(w):
         holds(all(method == "GET" and url.startswith("http://model.test/")
                   for method, url, _ in proxy.log), "asked by absolute URLs")
         before = len(proxy.log)
-        w.info_fails("remote_network", "model.test",
+        w.info_fails("remote_network", "model.test", words=["--retries", 0],
                      env={"http_proxy": proxy.url, "NO_PROXY": "model.test"})
         w.info_fails("remote_network", "model.test", env={"http_proxy": proxy.url},
-                     words=["--proxy", ""])
+                     words=["--proxy", "", "--retries", 0])
         same(len(proxy.log), before, "requests to the proxy")
 
 
@@ -40,7 +40,9 @@ def proxy_refuses(w):
         host = proxy.url[7:]
         w.info_fails("remote_denied", "403", env={"http_proxy": proxy.url})
         w.url = w.url.replace("http://", "https://")
-        w.info_fails("remote_network", "proxy", host, env={"https_proxy": proxy.url})
+        w.info_fails("remote_status", "proxy", host, "403", env={"https_proxy": proxy.url},
+                     hint=False)
+        same(len(proxy.log), 2, "not tried again")
         w.url = w.url.replace("https://", "http://")
         w.info_works(env={"http_proxy": proxy.url, "no_proxy": "127.0.0.1"})
         w.info_works(env={"http_proxy": proxy.url, "NO_PROXY": "*"})
@@ -52,7 +54,7 @@ def proxy_wants_a_password(w):
     usual(w)
     with Proxy(refusal=407) as proxy:
         w.url = w.url.replace("http://", "https://")
-        w.info_fails("remote_network", "proxy",
+        w.info_fails("remote_status", "proxy", "407|password", hint=False,
                      words=["--proxy", proxy.url.replace("http://", "http://u:%s@" % PASSWORD)])
     with Proxy() as proxy:
         w.url = w.url.replace("https://", "http://")
@@ -130,7 +132,8 @@ def tls_none(w):
     with secure(w):
         usual(w)
         w.url = w.url.replace("http://", "https://")
-        w.info_fails("remote_tls")
+        w.info_fails("remote_tls", "TLS", "https", hint=False)
+        same(w.site.count(), 0, "requests")
 
 
 @case

@@ -98,8 +98,7 @@ class Request:
     def __init__(self, origin, method, target, headers, body):
         self.origin, self.method, self.target = origin, method, target
         self.headers, self.body = headers, body
-        parts = urllib.parse.urlsplit(target)
-        self.path, self.query = parts.path, parts.query
+        self.path, _, self.query = target.partition("?")
         self.time, self.status, self.sent = time.monotonic(), 0, 0
 
     def header(self, name):
@@ -205,6 +204,8 @@ class Connection(socketserver.StreamRequestHandler):
     def read_request(self):
         line = self.rfile.readline(65536).decode("latin-1").split()
         if len(line) != 3:
+            if line:
+                self.request.sendall(b"HTTP/1.1 400 Bad\r\nContent-Length: 0\r\n\r\n")
             return None
         headers = []
         while True:

@@ -62,8 +62,8 @@ static void script_check(script *s, const script_row *row, const sft_http_reques
                 script_header(request, "x-amz-security-token"));
     if (!same || !right)
         snprintf(s->problem, sizeof s->problem,
-                 "request %zu:\n  expected %s\n           %s\n  found    %s\n           %s\n", s->at,
-                 row->url, row->sent ? row->sent : "(any)", request->url, sent ? sent : "");
+                 "request %zu:\n  expected %s\n           %s\n  found    %s\n           %s\n",
+                 s->at, row->url, row->sent ? row->sent : "(any)", request->url, sent ? sent : "");
 }
 
 static size_t script_headers(const char *lines, sft_pair *pairs, size_t most) {

@@ -12,12 +12,16 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
 import boto3
 import botocore.config
 import moto.settings
 from moto.core import DEFAULT_ACCOUNT_ID
 from moto.s3.models import s3_backends
 from moto.server import ThreadedMotoServer
+
+import models
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -72,6 +76,10 @@ class Store:
         for key in KEYS:
             self.s3.put_object(Bucket=BUCKET, Key=key, Body=self.data[:len(key) * 1000])
         self.s3.put_object(Bucket=BUCKET, Key="model.safetensors", Body=self.data)
+        self.local = os.path.join(self.folder, "llm")
+        models.sharded(self.local, 4)
+        for name in sorted(os.listdir(self.local)):
+            self.s3.upload_file(os.path.join(self.local, name), BUCKET, "llm/" + name)
         backend = s3_backends[DEFAULT_ACCOUNT_ID]["aws"]
         for number in range(2300):  # three pages
             key = "many/%04d/x" if number % 10 == 0 else "many/%04d & \u00e4+.bin"
@@ -226,6 +234,35 @@ def folders(store, expected):
           "no such bucket")
 
 
+def command(store):
+    """A model of several shards reads as the same one on disk."""
+    def output(*words):
+        made = subprocess.run([os.path.join(BUILD, "safetensors"), *words], timeout=120,
+                              env={**store.environment(store.keys), "NO_COLOR": "1"},
+                              capture_output=True, check=False)
+        holds(store.keys[1].encode() not in made.stdout + made.stderr, "the key is shown")
+        return made.returncode, made.stdout, made.stderr.decode()
+
+    index, tensor = "model.safetensors.index.json", "model.layers.1.mlp.up_proj.weight"
+    folder = "s3://%s/llm/" % BUCKET
+    for words in (("cat", index, tensor + "[3, :8]"), ("ls", index)):
+        wanted, found = ([words[0], *(place + word if word == index else word
+                                      for word in words[1:])]
+                         for place in (store.local + "/", folder))
+        local, remote = output(*wanted), output(*found)
+        same(remote[2], "")
+        same(remote[:2], (0, local[1].replace(store.local.encode() + b"/", folder.encode())))
+    made = [os.path.join(store.folder, name) for name in ("a.safetensors", "b.safetensors")]
+    for place, out in zip((store.local + "/", folder), made):
+        status, _, errors = output("select", place + index, "--keep", "model.layers.0.*", "-o", out)
+        same((status, errors), (0, ""))
+    with open(made[0], "rb") as first, open(made[1], "rb") as second:
+        same(first.read() == second.read(), True)
+    status, text, errors = output("info", "--json", folder)
+    same((status, errors), (0, ""))
+    same(len(json.loads(text)["results"]), 1)
+
+
 def google(store):
     """The XML interface of Google Cloud Storage with HMAC keys is S3's."""
     environment = {"HOME": store.folder, "STORAGE_EMULATOR_HOST": store.url,
@@ -246,7 +283,7 @@ def anonymous(store):
 
 
 SIGNED = [whole, ranges, keys_of_all_kinds, dots_in_the_bucket, session, profile, wrong_keys,
-          missing, replaced, google]
+          missing, replaced, command, google]
 
 
 def main():

@@ -1,4 +1,4 @@
-"""Seeds of fuzz_remote: a URL, and what servers answer."""
+"""Seeds of fuzz_exchange: a URL, and what servers answer."""
 import json
 import struct
 
@@ -24,7 +24,7 @@ def xml(text):
     return '<?xml version="1.0"?>' + text
 
 
-def remotes():
+def exchanges():
     model = answer(206, MODEL, RANGE)
     entry = {"type": "file", "path": "a/b", "size": 3, "lfs": {"oid": SHA256, "size": 3}}
     other = {"type": "file", "path": "c\u00e9", "size": 1}
@@ -66,7 +66,7 @@ def remotes():
     }
 
 
-def remote_dictionary():
+def exchange_dictionary():
     words = ["hf://", "s3://", "gs://", "https://", "http://hub.test", "huggingface.co", "hf.co",
              "civitai.com", "/resolve/", "/blob/", "@refs/pr/", "%2F", "%2e%2e", "datasets/",
              "Content-Range", "bytes ", "bytes */", "Content-Length", "Content-Encoding", "ETag",

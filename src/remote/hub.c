@@ -68,7 +68,7 @@ static sft_code own_name(sfti_target *target, hub_target **out, sft_error *err) 
 static sft_code hub_resolve(sfti_target *target, sft_error *err) {
     sft_remote *remote = target->remote;
     const sfti_hub *hub = sfti_hub_of(remote);
-    hub_target *own;
+    hub_target *own = NULL;
     sfti_hub_cached cached;
     char commit[65];
     sft_code code = own_name(target, &own, err);
@@ -301,7 +301,7 @@ static sft_code tell_files(sfti_target *target, sft_listed_fn each, void *each_c
                            sft_error *err) {
     sft_remote *remote = target->remote;
     const sfti_hub *hub = sfti_hub_of(remote);
-    hub_target *own;
+    hub_target *own = NULL;
     sft_code code = own_name(target, &own, err);
     if (code) return code;
     own->listing = true;

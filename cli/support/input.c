@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json_lex.h"
 #include "base/order.h"
 #include "os/io.h"
 #include "safetensors_import.h"
@@ -121,9 +122,22 @@ static bool is_later_part(sft_span name) {
     return of && of - name.data >= 5 && memcmp(of - 5, "00001", 5) != 0;
 }
 
+/* Pickles hold anything: only opening tells whether there are tensors. */
+static bool is_import(const walk *w, const char *path) {
+    sft_import_format format;
+    sft_import *import = NULL;
+    sft_import_options options = SFT_IMPORT_OPTIONS_INIT;
+    options.alloc = &w->arena->alloc;
+    options.skip = true;
+    if (sft_import_recognise(path, w->files, &format, NULL)) return false;
+    if (format != SFT_IMPORT_PICKLE) return format != SFT_IMPORT_NONE;
+    sft_code code = sft_import_open(path, &options, &import, NULL);
+    sft_import_close(import);
+    return code != SFT_FOREIGN_KIND;
+}
+
 /* A model in another format, told by its contents once its name speaks for it. */
 static int visit_other(walk *w, const char *name, os_kind kind) {
-    sft_import_format format = SFT_IMPORT_NONE;
     sft_span text = sft_span_cstr(name);
     bool named = cli_ends_with(text, TORCH_INDEX);
     for (size_t i = 0; i < CLI_OTHER_FORMATS; i++)
@@ -137,7 +151,7 @@ static int visit_other(walk *w, const char *name, os_kind kind) {
     bool remote = sfti_files_claim(w->files, path);
     bool is_file = remote || kind_behind(path, kind) == OS_FILE;
     if (is_later_part(text)) return 0;
-    if (!is_file || (!remote && (sft_import_recognise(path, NULL, &format, NULL) || !format))) {
+    if (!is_file || (!remote && !is_import(w, path))) {
         count_passed(w, name);
         return 0;
     }
@@ -422,6 +436,44 @@ static bool mark_shards(walk *w, found **sorted, cli_input *input,
     return ok;
 }
 
+/* M of "-00002-of-0000M.safetensors", or 0. */
+static unsigned shards_by_name(const char *tail) {
+    static const char form[] = "-ddddd-of-ddddd.safetensors";
+    unsigned of = 0;
+    size_t i = 0;
+    for (; form[i] && tail[i]; i++) {
+        bool digit = sfti_lex_digit(tail[i]);
+        if (form[i] == 'd' ? !digit : tail[i] != form[i]) return 0;
+        if (digit && i > 6) of = of * 10 + (unsigned)(tail[i] - '0');
+    }
+    return form[i] || tail[i] ? 0 : of;
+}
+
+/* A remote index need not be read for its shards if they are all there by the names that writers
+ * give them. */
+static bool mark_by_name(const walk *w, found **sorted, const cli_input *index) {
+    static const char end[] = ".safetensors.index.json";
+    sft_span path = sft_span_cstr(index->path);
+    unsigned of = 0, count = 0;
+    if (!sfti_files_claim(w->files, index->path)) return false;
+    if (w->count == 1) return true;
+    if (!cli_ends_with(path, end)) return false;
+    size_t stem = path.len - (sizeof end - 1);
+    for (int marking = 0; marking < 2; marking++) {
+        for (size_t i = 0; i < w->count; i++) {
+            const char *name = sorted[i]->input.path;
+            unsigned told = strncmp(name, path.data, stem) ? 0 : shards_by_name(name + stem);
+            if (!told) continue;
+            if (marking) sorted[i]->is_shard = true;
+            if (count > 0 && told != of) return false;
+            of = told;
+            count += !marking;
+        }
+        if (!of || count != of) return false;
+    }
+    return true;
+}
+
 static bool keep_models(walk *w, const sft_set_options *options, cli_inputs *out) {
     found **sorted = sorted_found(w);
     out->items = sfti_arena_take(w->arena, (w->count + 1) * sizeof(cli_input *));
@@ -430,7 +482,9 @@ static bool keep_models(walk *w, const sft_set_options *options, cli_inputs *out
         bool other = sorted[i]->is_other
                      && cli_ends_with(sft_span_cstr(sorted[i]->input.path), TORCH_INDEX);
         if (sorted[i]->input.kind != CLI_INDEX && !other) continue;
-        if (!mark_shards(w, sorted, &sorted[i]->input, options)) return false;
+        if (!mark_by_name(w, sorted, &sorted[i]->input)
+            && !mark_shards(w, sorted, &sorted[i]->input, options))
+            return false;
     }
     for (size_t i = 0; i < w->count; i++) {
         if (!sorted[i]->is_shard) out->items[out->count++] = &sorted[i]->input;
@@ -449,9 +503,17 @@ static bool expect_models(walk *w, const cli_inputs *out) {
     return paths != NULL;
 }
 
+/* In a repository a name without extension is more likely a folder's than a file's, and listing it
+ * tells. */
+bool cli_is_folder_url(const char *name) {
+    sft_span last = cli_name_of(name);
+    bool hub = strncmp(name, "hf://", 5) == 0;
+    return sft_remote_is_folder(name) || (hub && !memchr(last.data, '.', last.len));
+}
+
 static bool is_folder_operand(const walk *w, const char *operand) {
     os_info info;
-    if (sfti_files_claim(w->files, operand)) return sft_remote_is_folder(operand);
+    if (sfti_files_claim(w->files, operand)) return cli_is_folder_url(operand);
     return os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR;
 }
 

@@ -13,7 +13,7 @@
 /* ── Texts ── */
 
 /* Controls become blanks. False: it was cut. */
-static bool copy_text(sft_span value, char *out, size_t cap) {
+static bool copy_shown(sft_span value, char *out, size_t cap) {
     size_t len = value.len < cap ? value.len : cap - 1;
     for (size_t i = 0; i < len; i++) {
         unsigned char c = (unsigned char)value.data[i];
@@ -25,7 +25,7 @@ static bool copy_text(sft_span value, char *out, size_t cap) {
 
 /* What is compared or sent again is taken whole or not at all. */
 static void copy_exact(sft_span value, char *out, size_t cap) {
-    if (!copy_text(value, out, cap) || !sft_span_equal(value, sft_span_cstr(out))) *out = '\0';
+    if (!copy_shown(value, out, cap) || !sft_span_equal(value, sft_span_cstr(out))) *out = '\0';
 }
 
 /* ── One header each ── */
@@ -103,19 +103,19 @@ static void read_modified(header_reader *r, sft_span value) {
 
 static void read_encoding(header_reader *r, sft_span value) {
     if (value.len > 0 && !sfti_text_is(value, "identity"))
-        (void)copy_text(value, r->answer->encoding, sizeof r->answer->encoding);
+        (void)copy_shown(value, r->answer->encoding, sizeof r->answer->encoding);
 }
 
 static void read_media_type(header_reader *r, sft_span value) {
     sfti_answer *answer = r->answer;
     sft_span type = sfti_text_trim((sft_span){ value.data, sfti_text_find(value, ';') });
-    (void)copy_text(type, answer->type, sizeof answer->type);
+    (void)copy_shown(type, answer->type, sizeof answer->type);
     for (char *p = answer->type; *p; p++) *p = sfti_lower(*p);
     answer->multipart = strcmp(answer->type, "multipart/byteranges") == 0;
 }
 
 /* The first counts. */
-static void read_location(header_reader *r, sft_span value) {
+static void read_redirect(header_reader *r, sft_span value) {
     sfti_answer *answer = r->answer;
     if (answer->location || value.len == 0 || value.len > SFTI_URL_MOST) return;
     answer->location = sfti_take(&answer->alloc, value.len + 1);
@@ -123,7 +123,7 @@ static void read_location(header_reader *r, sft_span value) {
         r->no_memory = true;
         return;
     }
-    (void)copy_text(value, answer->location, value.len + 1);
+    (void)copy_shown(value, answer->location, value.len + 1);
 }
 
 static void read_retry_after(header_reader *r, sft_span value) {
@@ -169,11 +169,11 @@ static void read_linked_size(header_reader *r, sft_span value) {
 }
 
 static void read_error_code(header_reader *r, sft_span value) {
-    (void)copy_text(value, r->answer->error_code, sizeof r->answer->error_code);
+    (void)copy_shown(value, r->answer->error_code, sizeof r->answer->error_code);
 }
 
 static void read_error_message(header_reader *r, sft_span value) {
-    (void)copy_text(value, r->answer->error_message, sizeof r->answer->error_message);
+    (void)copy_shown(value, r->answer->error_message, sizeof r->answer->error_message);
 }
 
 static void read_region(header_reader *r, sft_span value) {
@@ -203,7 +203,7 @@ static const struct header_row {
     { "content-disposition", read_disposition },
     { "etag", read_etag },
     { "last-modified", read_modified },
-    { "location", read_location },
+    { "location", read_redirect },
     { "date", read_date },
     { "retry-after", read_retry_after },
     { "ratelimit", read_rate_limit },

@@ -86,30 +86,35 @@ static bool is_virtual(const object *own) {
         && !is_address(url.host);
 }
 
-static bool put_word(sft_buffer *out, const char *word) {
+static bool url_put_word(sft_buffer *out, const char *word) {
     return sfti_buffer_put(out, word, strlen(word));
 }
 
+static bool url_put_bucket(sft_buffer *out, const object *own) {
+    return sfti_buffer_put(out, own->bucket.data, own->bucket.len);
+}
+
 /* Scheme and host, with the bucket where it is part of the host. */
-static bool put_origin(sft_buffer *out, const object *own, bool bucket) {
+static bool url_put_origin(sft_buffer *out, const object *own, bool bucket) {
     const char *endpoint = own->store->endpoint, *region = own->region;
     size_t scheme = endpoint ? (size_t)(strstr(endpoint, "://") + 3 - endpoint) : 0;
-    bool ok = endpoint ? sfti_buffer_put(out, endpoint, scheme) : put_word(out, "https://");
+    bool ok = endpoint ? sfti_buffer_put(out, endpoint, scheme) : url_put_word(out, "https://");
     if (bucket)
-        ok = ok && sfti_buffer_put(out, own->bucket.data, own->bucket.len) && put_word(out, ".");
-    if (endpoint) return ok && put_word(out, endpoint + scheme);
-    ok = ok && put_word(out, "s3.");
-    if (region) ok = ok && put_word(out, region) && put_word(out, ".");
-    ok = ok && put_word(out, "amazonaws.com");
-    if (region && strncmp(region, "cn-", 3) == 0) ok = ok && put_word(out, ".cn");
+        ok = ok && url_put_bucket(out, own) && url_put_word(out, ".");
+    if (endpoint) return ok && url_put_word(out, endpoint + scheme);
+    ok = ok && url_put_word(out, "s3.");
+    if (region) ok = ok && url_put_word(out, region) && url_put_word(out, ".");
+    ok = ok && url_put_word(out, "amazonaws.com");
+    if (region && strncmp(region, "cn-", 3) == 0) ok = ok && url_put_word(out, ".cn");
     return ok;
 }
 
-static bool put_list(sft_buffer *out, const object *own) {
-    bool ok = put_word(out, "?list-type=2&delimiter=%2F&encoding-type=url&prefix=")
+static bool url_put_list(sft_buffer *out, const object *own) {
+    bool ok = url_put_word(out, "?list-type=2&delimiter=%2F&encoding-type=url&prefix=")
            && sfti_url_encode(out, own->key, "");
     if (own->token.data)
-        ok = ok && put_word(out, "&continuation-token=") && sfti_url_encode(out, own->token, "");
+        ok = ok && url_put_word(out, "&continuation-token=")
+          && sfti_url_encode(out, own->token, "");
     return ok;
 }
 
@@ -118,11 +123,11 @@ static bool place_object(sfti_target *target) {
     const object *own = target->own;
     bool in_host = is_virtual(own);
     sft_buffer url = { .alloc = target->arena.alloc };
-    bool ok = put_origin(&url, own, in_host);
+    bool ok = url_put_origin(&url, own, in_host);
     if (!in_host)
-        ok = ok && put_word(&url, "/") && sfti_buffer_put(&url, own->bucket.data, own->bucket.len);
-    if (in_host || !own->folder) ok = ok && put_word(&url, "/");
-    ok = ok && (own->folder ? put_list(&url, own) : sfti_url_encode(&url, own->key, "/"));
+        ok = ok && url_put_word(&url, "/") && url_put_bucket(&url, own);
+    if (in_host || !own->folder) ok = ok && url_put_word(&url, "/");
+    ok = ok && (own->folder ? url_put_list(&url, own) : sfti_url_encode(&url, own->key, "/"));
     const char *copy = ok ? sfti_arena_copy(&target->arena, url.data, url.len) : NULL;
     if (copy) target->url = copy;
     sft_buffer_free(&url);
@@ -182,9 +187,9 @@ static void told_region(const sfti_answer *answer, char out[40]) {
 }
 
 /* Whether a URL is at the place that requests are signed for. */
-static bool is_own(const object *own, const char *url) {
+static bool is_signed_for(const object *own, const char *url) {
     sft_buffer origin = { .alloc = own->store->alloc };
-    bool same = put_origin(&origin, own, is_virtual(own)) && sfti_buffer_put(&origin, "", 1)
+    bool same = url_put_origin(&origin, own, is_virtual(own)) && sfti_buffer_put(&origin, "", 1)
              && sfti_url_same_origin(origin.data, url);
     sft_buffer_free(&origin);
     return same;
@@ -202,7 +207,7 @@ static bool move_region(sfti_target *target, const sfti_answer *answer) {
     bool moves = !own->settled && now && (!own->region || strcmp(now, own->region) != 0);
     if (moves) own->region = now;
     os_mutex_unlock(&target->remote->mutex);
-    return (moves || !is_own(own, target->url)) && place_object(target);
+    return (moves || !is_signed_for(own, target->url)) && place_object(target);
 }
 
 /* ── Targets ── */
@@ -276,7 +281,7 @@ sft_code sfti_object_authorize(sfti_target *target, const char *url, uint64_t no
                                sfti_headers *headers, sft_error *err) {
     const object *own = target->own;
     const sfti_store *store = own->store;
-    if (!is_own(own, url)) return SFT_OK;
+    if (!is_signed_for(own, url)) return SFT_OK;
     if (store->bearer)
         return sfti_headers_add(headers, "authorization", sft_span_cstr(store->bearer))
                    ? SFT_OK : sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
@@ -368,7 +373,7 @@ bool sfti_object_explain(sfti_target *target, const char *url, const sfti_answer
                         own->region);
         return true;
     }
-    if (!is_own(own, url)) return false;
+    if (!is_signed_for(own, url)) return false;
     if (is_error(answer, "RequestTimeTooSkewed")) {
         explain_clock(target, answer, again, err);
         return true;

@@ -5,6 +5,13 @@
 #include "base/mem.h"
 #include "safetensors.h"
 
+/* ── Texts ── */
+
+/* The texts one after another, up to NULL; NULL when out of memory. */
+const char *sfti_hub_join(sfti_arena *arena, const char *const *texts);
+/* For a URL: all but letters, digits, "-_.~" and those in keep as %XX. NULL when out of memory. */
+const char *sfti_hub_encode(sfti_arena *arena, const char *text, const char *keep);
+
 /* ── Names: hf://[TYPE/]OWNER/NAME[@REVISION][/PATH], as huggingface_hub reads them ── */
 
 typedef enum sfti_hub_type {

@@ -178,7 +178,7 @@ static int take_entry(void *ctx, const char *name, os_kind kind) {
     return 0;
 }
 
-static int compare_entries(const void *ctx, uint32_t a, uint32_t b) {
+static int compare_cached(const void *ctx, uint32_t a, uint32_t b) {
     const sft_listed *entries = ctx;
     return strcmp(entries[a].name, entries[b].name);
 }
@@ -188,7 +188,7 @@ static sft_code tell_folder(cached_folder *folder, const char *path, sft_listed_
     int error = os_list(path, take_entry, folder);
     if (error == ENOMEM) return sfti_fail_memory(err, CACHE_PATH_MOST);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "list the folder");
-    uint32_t *order = sfti_arena_sorted(folder->arena, folder->count, compare_entries,
+    uint32_t *order = sfti_arena_sorted(folder->arena, folder->count, compare_cached,
                                         folder->entries);
     if (!order) return sfti_fail_memory(err, folder->count * sizeof *order);
     for (size_t i = 0; i < folder->count; i++)

@@ -88,7 +88,7 @@ static bool take_file(sfti_json *json, sfti_arena *arena, sfti_hub_entry *entry)
     return fits;
 }
 
-static bool keep_entry(hub_pages *pages, const sfti_hub_entry *entry) {
+static bool keep_file(hub_pages *pages, const sfti_hub_entry *entry) {
     sfti_hub_listing *listing = &pages->listing;
     sfti_hub_entry *entries = sfti_arena_grow(&listing->arena, listing->entries, listing->count, 1,
                                               &pages->cap, sizeof *entries);
@@ -107,7 +107,7 @@ static sft_code take_page(hub_pages *pages, sft_span text, sft_error *err) {
     if (sfti_json_next(&json) != SFTI_JSON_ARRAY) return fail_answer(&json, err);
     while (sfti_json_next(&json) == SFTI_JSON_OBJECT) {
         if (!take_file(&json, &pages->listing.arena, &entry) ||
-            (entry.path && !keep_entry(pages, &entry)))
+            (entry.path && !keep_file(pages, &entry)))
             return sfti_fail_memory(err, sizeof entry);
     }
     bool whole = json.type == SFTI_JSON_ARRAY_END && sfti_json_next(&json) == SFTI_JSON_END;
@@ -211,8 +211,12 @@ static sft_code ask_page(sfti_target *target, sfti_hub_repo *repo, hub_pages *pa
     target->url = NULL;
     if (!answer.next[0]) goto done;
     bool cut = strlen(answer.next) == sizeof answer.next - 1;
-    target->url = cut ? NULL : sfti_url_join(&target->arena, base, sft_span_cstr(answer.next));
-    if (!target->url)
+    bool room = sfti_arena_reserve(&target->arena, SFTI_URL_MOST + 8);
+    if (room && !cut)
+        target->url = sfti_url_join(&target->arena, base, sft_span_cstr(answer.next));
+    if (!room)
+        code = sfti_fail_memory(err, SFTI_URL_MOST);
+    else if (!target->url)
         code = sfti_fail(err, SFT_REMOTE_STATUS, SFT_NO_OFFSET,
                          "expected the URL of the next page of files, found another Link");
     else if (!sfti_hub_is_origin(sfti_hub_of(target->remote), target->url))

@@ -9,6 +9,31 @@
 
 static const char hub_scheme[] = "hf://";
 
+/* ── Texts ── */
+
+const char *sfti_hub_join(sfti_arena *arena, const char *const *texts) {
+    size_t len = 0, at = 0;
+    for (size_t i = 0; texts[i]; i++) len += strlen(texts[i]);
+    char *joined = sfti_arena_take(arena, len + 1);
+    if (!joined) return NULL;
+    for (size_t i = 0; texts[i]; i++) {
+        size_t n = strlen(texts[i]);
+        memcpy(joined + at, texts[i], n);
+        at += n;
+    }
+    joined[at] = '\0';
+    return joined;
+}
+
+const char *sfti_hub_encode(sfti_arena *arena, const char *text, const char *keep) {
+    sft_buffer out = { .alloc = arena->alloc };
+    const char *copy = NULL;
+    if (sfti_url_encode(&out, sft_span_cstr(text), keep))
+        copy = sfti_arena_copy(arena, out.data, out.len);
+    sft_buffer_free(&out);
+    return copy;
+}
+
 /* ── Types ── */
 
 static const char *const hub_types[] = { "models", "datasets", "spaces", "kernels", "buckets" };
@@ -93,7 +118,7 @@ static bool has_plain_parts(sft_span text) {
     return true;
 }
 
-static bool has_control(sft_span text) {
+static bool has_hub_control(sft_span text) {
     for (size_t i = 0; i < text.len; i++)
         if ((unsigned char)text.data[i] < 0x20 || text.data[i] == 0x7f) return true;
     return false;
@@ -104,27 +129,27 @@ static sft_code hub_refuse(sft_error *err, const char *expected, sft_span found)
                      SFTI_CLIP(found, 200));
 }
 
-static sft_code check_text(sft_span text, sft_error *err) {
-    if (has_control(text) || sfti_utf8_check(text.data, text.len) != text.len)
+static sft_code check_hub_text(sft_span text, sft_error *err) {
+    if (has_hub_control(text) || sfti_utf8_check(text.data, text.len) != text.len)
         return hub_refuse(err, "UTF-8 without control characters", text);
     return SFT_OK;
 }
 
-static sft_code check_path(sft_span path, sft_error *err) {
+static sft_code check_hub_path(sft_span path, sft_error *err) {
     static const char marks[] = { '?', '#' };
     for (size_t i = 0; i < sizeof marks; i++)
         if (span_until(path, marks[i]).len < path.len)
             return hub_refuse(err, "a path without '?' and '#'", path);
     if (path.len > 0 && !has_plain_parts(path))
         return hub_refuse(err, "a path without empty, \".\" and \"..\" parts", path);
-    return check_text(path, err);
+    return check_hub_text(path, err);
 }
 
 bool sfti_hub_is_path(sft_span path) {
-    return path.len > 0 && !check_path(path, NULL);
+    return path.len > 0 && !check_hub_path(path, NULL);
 }
 
-static sft_code check_id(sfti_hub_type type, sft_span id, sft_error *err) {
+static sft_code check_hub_id(sfti_hub_type type, sft_span id, sft_error *err) {
     static const char git[] = ".git";
     sft_span owner = span_until(id, '/');
     bool two = owner.len < id.len;
@@ -134,7 +159,7 @@ static sft_code check_id(sfti_hub_type type, sft_span id, sft_error *err) {
     if (type == SFTI_HUB_BUCKET) {
         if (span_until(id, '@').len < id.len)
             return hub_refuse(err, "OWNER/NAME, for buckets have no revisions", id);
-        return check_path(id, err);
+        return check_hub_path(id, err);
     }
     size_t end = sizeof git - 1;
     bool is_git = name.len >= end && memcmp(name.data + name.len - end, git, end) == 0;
@@ -179,11 +204,11 @@ static sft_code read_revision(sft_span text, sfti_arena *arena, sfti_hub_name *o
         return hub_refuse(err, "a revision without empty, \".\" and \"..\" parts after '@'",
                           decoded);
     out->revision = revision;
-    return check_text(decoded, err);
+    return check_hub_text(decoded, err);
 }
 
 /* "OWNER/NAME[@REVISION][/PATH]". An @ counts right after the id only. */
-static sft_code read_location(sft_span text, sfti_arena *arena, sfti_hub_name *out,
+static sft_code read_repo(sft_span text, sfti_arena *arena, sfti_hub_name *out,
                               sft_error *err) {
     sft_span owner = span_until(text, '/'), at = span_until(text, '@'), path = { "", 0 };
     size_t name = owner.len + (owner.len < text.len);
@@ -195,8 +220,8 @@ static sft_code read_location(sft_span text, sfti_arena *arena, sfti_hub_name *o
     } else if (id.len < text.len) {
         path = sfti_span_from(text, id.len + 1);
     }
-    sft_code code = check_id(out->type, id, err);
-    if (!code) code = check_path(path, err);
+    sft_code code = check_hub_id(out->type, id, err);
+    if (!code) code = check_hub_path(path, err);
     if (code) return code;
     out->id = sfti_arena_copy(arena, id.data, id.len);
     out->path = sfti_arena_copy(arena, path.data, path.len);
@@ -216,7 +241,7 @@ static sft_code read_hub_body(sft_span body, sfti_arena *arena, sfti_hub_name *o
         out->type = (sfti_hub_type)type;
         body = sfti_span_from(body, first.len + (first.len < body.len));
     }
-    return read_location(without_slashes(body), arena, out, err);
+    return read_repo(without_slashes(body), arena, out, err);
 }
 
 sft_code sfti_hub_read_name(const char *text, sfti_arena *arena, sfti_hub_name *out,
@@ -233,38 +258,22 @@ sft_code sfti_hub_read_name(const char *text, sfti_arena *arena, sfti_hub_name *
 
 /* ── Writing ── */
 
-/* Append a revision so that it is read again as it is: what would end it, or is an escape, as
- * %XX. */
-static bool put_revision(sft_buffer *out, sft_span revision) {
-    static const char hex[] = "0123456789ABCDEF";
-    bool special = special_revision(revision) == revision.len;
-    for (size_t i = 0; i < revision.len; i++) {
-        char c = revision.data[i];
-        char escape[3] = { '%', hex[(unsigned char)c >> 4], hex[c & 15] };
-        bool plain = special || !strchr("/%?#", c);
-        if (!sfti_buffer_put(out, plain ? &c : escape, plain ? 1 : 3)) return false;
-    }
-    return true;
-}
-
-static bool put_text(sft_buffer *out, const char *text) {
-    return sfti_buffer_put(out, text, strlen(text));
+/* A revision so that it is read again as it is. */
+static const char *write_revision(const char *revision, sfti_arena *arena) {
+    sft_span text = sft_span_cstr(revision);
+    if (text.len > 0 && special_revision(text) == text.len) return revision;
+    return sfti_hub_encode(arena, revision, "");
 }
 
 const char *sfti_hub_write_name(const sfti_hub_name *name, sfti_arena *arena) {
-    sft_buffer text = { .alloc = arena->alloc };
     sft_span owner = span_until(sft_span_cstr(name->id), '/');
     bool model = name->type == SFTI_HUB_MODEL && hub_type_of(owner, 0) == HUB_TYPES &&
                  hub_type_of(owner, 1) == HUB_TYPES;
-    bool fits = put_text(&text, hub_scheme);
-    if (!model) fits = fits && put_text(&text, hub_types[name->type]) && put_text(&text, "/");
-    fits = fits && put_text(&text, name->id);
-    if (name->revision)
-        fits = fits && put_text(&text, "@") && put_revision(&text, sft_span_cstr(name->revision));
-    if (*name->path) fits = fits && put_text(&text, "/") && put_text(&text, name->path);
-    const char *copy = fits ? sfti_arena_copy(arena, text.data, text.len) : NULL;
-    sft_buffer_free(&text);
-    return copy;
+    const char *revision = write_revision(name->revision ? name->revision : "", arena);
+    const char *const texts[] = { hub_scheme, model ? "" : hub_types[name->type],
+                                  model ? "" : "/", name->id, name->revision ? "@" : "", revision,
+                                  *name->path ? "/" : "", name->path, NULL };
+    return revision ? sfti_hub_join(arena, texts) : NULL;
 }
 
 /* ── Web pages ── */
@@ -303,8 +312,12 @@ static bool is_file_route(sft_span route, bool bucket) {
     return false;
 }
 
+static bool put_chars(sft_buffer *out, const char *text) {
+    return sfti_buffer_put(out, text, strlen(text));
+}
+
 /* Append a part with its %XX undone, but those of slashes. */
-static bool put_part(sft_buffer *out, sft_span part, sfti_arena *arena) {
+static bool put_page_part(sft_buffer *out, sft_span part, sfti_arena *arena) {
     char *text = sfti_arena_take(arena, part.len);
     size_t len = text ? undo_percent(part, text) : 0;
     for (size_t i = 0; i < len; i++) {
@@ -324,12 +337,12 @@ sft_code sfti_hub_from_web(const char *endpoint, const char *url, sfti_arena *ar
     *name = NULL;
     if (repo.len == 0 || (route.len > 0 && !is_file_route(route, bucket))) return SFT_OK;
     sft_buffer body = { .alloc = arena->alloc };
-    bool fits = type == HUB_TYPES || (put_text(&body, hub_types[type]) && put_text(&body, "/"));
-    fits = fits && sfti_buffer_put(&body, owner.data, owner.len) && put_text(&body, "/") &&
+    bool fits = type == HUB_TYPES || (put_chars(&body, hub_types[type]) && put_chars(&body, "/"));
+    fits = fits && sfti_buffer_put(&body, owner.data, owner.len) && put_chars(&body, "/") &&
            sfti_buffer_put(&body, repo.data, repo.len);
     const char *mark = bucket ? "/" : "@";
     for (sft_span part = next_part(&path); fits && part.len > 0; part = next_part(&path)) {
-        fits = put_text(&body, mark) && put_part(&body, part, arena);
+        fits = put_chars(&body, mark) && put_page_part(&body, part, arena);
         mark = "/";
     }
     sfti_hub_name read;

@@ -3,31 +3,6 @@
 
 #include <string.h>
 
-/* ── Texts ── */
-
-const char *sfti_hub_join(sfti_arena *arena, const char *const *texts) {
-    size_t len = 0, at = 0;
-    for (size_t i = 0; texts[i]; i++) len += strlen(texts[i]);
-    char *joined = sfti_arena_take(arena, len + 1);
-    if (!joined) return NULL;
-    for (size_t i = 0; texts[i]; i++) {
-        size_t n = strlen(texts[i]);
-        memcpy(joined + at, texts[i], n);
-        at += n;
-    }
-    joined[at] = '\0';
-    return joined;
-}
-
-const char *sfti_hub_encode(sfti_arena *arena, const char *text, const char *keep) {
-    sft_buffer out = { .alloc = arena->alloc };
-    const char *copy = NULL;
-    if (sfti_url_encode(&out, sft_span_cstr(text), keep))
-        copy = sfti_arena_copy(arena, out.data, out.len);
-    sft_buffer_free(&out);
-    return copy;
-}
-
 /* ── Commits ── */
 
 bool sfti_hub_is_hex(const char *text, size_t digits) {

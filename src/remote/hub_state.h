@@ -44,10 +44,6 @@ static inline sfti_hub *sfti_hub_of(const sft_remote *remote) {
     return remote->state[SFTI_SCHEME_HUB];
 }
 
-/* The texts one after another, up to NULL; NULL when out of memory. */
-const char *sfti_hub_join(sfti_arena *arena, const char *const *texts);
-/* For a URL: all but letters, digits, "-_.~" and those in keep as %XX. NULL when out of memory. */
-const char *sfti_hub_encode(sfti_arena *arena, const char *text, const char *keep);
 /* Whether a URL is of an origin that may have the token: the endpoint's, or the Hub's own. */
 bool sfti_hub_is_origin(const sfti_hub *hub, const char *url);
 /* Whether a text is so many hexadecimal digits in lower case. */

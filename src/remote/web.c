@@ -119,18 +119,29 @@ static sft_code web_open(sft_remote *remote, sft_error *err) {
     return state->civitai ? SFT_OK : sfti_fail_memory(err, strlen(token));
 }
 
-/* "Basic ..." of a user as it is spelt in a URL. */
-static const char *basic_of(sfti_target *target, sft_span user) {
+/* Take the user out of a URL, as "Basic ...". */
+static sft_code take_user(sfti_target *target, const sfti_url *url, sft_error *err) {
+    web_target *own = target->own;
     sft_buffer plain = { .alloc = target->arena.alloc };
-    const char *header = NULL;
-    bool ok = sfti_url_decode(&plain, user);
-    if (ok && sfti_text_find(user, ':') == user.len) ok = sfti_buffer_put(&plain, ":", 1);
-    if (ok) {
-        sft_span text = base64_text(&target->arena, (sft_span){ plain.data, plain.len });
-        if (text.data) header = web_header(&target->arena, "Basic ", text);
+    sft_code code = SFT_OK;
+    if (!sfti_buffer_reserve(&plain, url->user.len + 1)) {
+        code = sfti_fail_memory(err, url->user.len);
+        goto done;
     }
+    if (!sfti_url_decode(&plain, url->user)) {
+        code = sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET,
+                         "expected USER:PASSWORD before the @ of the URL, encoded as %%XX");
+        goto done;
+    }
+    if (sfti_text_find(url->user, ':') == url->user.len) plain.data[plain.len++] = ':';
+    sft_span text = base64_text(&target->arena, (sft_span){ plain.data, plain.len });
+    own->basic = text.data ? web_header(&target->arena, "Basic ", text) : NULL;
+    target->url = web_header(&target->arena, url->https ? "https://" : "http://",
+                             sft_span_cstr(url->host.data));
+    if (!own->basic || !target->url) code = sfti_fail_memory(err, plain.len);
+done:
     sft_buffer_free(&plain);
-    return header;
+    return code;
 }
 
 static sft_code web_resolve(sfti_target *target, sft_error *err) {
@@ -143,14 +154,8 @@ static sft_code web_resolve(sfti_target *target, sft_error *err) {
     target->url = text;
     if (!sfti_url_parse(text, &url))
         return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET, "expected https://HOST/FILE");
-    if (url.user.data) {
-        own->basic = basic_of(target, url.user);
-        target->url = web_header(&target->arena, url.https ? "https://" : "http://",
-                                 sft_span_cstr(url.host.data));
-        if (!own->basic || !target->url)
-            return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET,
-                             "expected USER:PASSWORD before the @ of the URL, encoded as %%XX");
-    }
+    sft_code code = url.user.data ? take_user(target, &url, err) : SFT_OK;
+    if (code) return code;
     return is_civitai(&url) ? resolve_civitai(target, &url, err) : SFT_OK;
 }
 

@@ -11,14 +11,9 @@ import subprocess
 import sys
 import urllib.parse
 
-try:
-    import botocore.auth
-    import botocore.awsrequest
-    import botocore.credentials
-    import botocore.compat
-except ImportError:
-    print("no botocore here (tests/requirements-python.txt has it)")
-    sys.exit(77)
+import botocore.auth
+import botocore.awsrequest
+import botocore.credentials
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))

@@ -1,10 +1,11 @@
 /* A file of a URL, as the library reads it: tests/remote drives it.
  *
- *   remote_read [-l] [-v] [-a] [-n CONNECTIONS] URL [BEGIN END]...
+ *   remote_read [-l] [-v] [-a] [-w] [-n CONNECTIONS] URL [BEGIN END]...
  *
  * Without ranges one line with the SHA-256 of all bytes and their number; else such a line for
- * each range. -l lists a folder instead. -v: each exchange on standard error. -a: anonymous. The
- * environment is this process's own. What fails: exit status 1, and on standard error a line
+ * each range. -l lists a folder instead. -v: each exchange on standard error. -a: anonymous.
+ * -w: once the file is open, say "open" and wait for a line on standard input. The environment is
+ * this process's own. What fails: exit status 1, and on standard error a line
  * "CODE: message" and one with the hint, if there is one. */
 #include "safetensors_hash.h"
 #include "safetensors_remote.h"
@@ -59,6 +60,14 @@ static const char *variable(void *ctx, const char *name) {
     return getenv(name);
 }
 
+static bool waits; /* -w */
+
+static void wait_for_line(void) {
+    puts("open");
+    fflush(stdout);
+    while (getchar() != '\n' && !feof(stdin)) continue;
+}
+
 static sft_code read_file(const sft_files *files, const char *name, char **ranges, int count,
                           sft_error *err) {
     sft_open_options how = SFT_OPEN_OPTIONS_INIT;
@@ -66,6 +75,7 @@ static sft_code read_file(const sft_files *files, const char *name, char **range
     how.files = files;
     sft_code code = sft_source_path(name, &how, &source, err);
     if (code) return code;
+    if (waits) wait_for_line();
     if (count == 0) code = say_range(&source, 0, source.size, err);
     for (int i = 0; !code && i + 1 < count; i += 2)
         code = say_range(&source, strtoull(ranges[i], NULL, 10), strtoull(ranges[i + 1], NULL, 10),
@@ -86,6 +96,7 @@ int main(int argc, char **argv) {
         if (strcmp(argv[at], "-l") == 0) list = true;
         else if (strcmp(argv[at], "-v") == 0) options.on_exchange = say_exchange;
         else if (strcmp(argv[at], "-a") == 0) options.anonymous = true;
+        else if (strcmp(argv[at], "-w") == 0) waits = true;
         else if (strcmp(argv[at], "-n") == 0 && at + 1 < argc)
             options.connections = (uint32_t)strtoul(argv[++at], NULL, 10);
         else return 2;

@@ -62,8 +62,8 @@ static void script_check(script *s, const script_row *row, const sft_http_reques
                 script_header(request, "x-amz-security-token"));
     if (!same || !right)
         snprintf(s->problem, sizeof s->problem,
-                 "request %zu:\n  expected %s\n           %s\n  found    %s\n           %s\n", s->at,
-                 row->url, row->sent ? row->sent : "(any)", request->url, sent ? sent : "");
+                 "request %zu:\n  expected %s\n           %s\n  found    %s\n           %s\n",
+                 s->at, row->url, row->sent ? row->sent : "(any)", request->url, sent ? sent : "");
 }
 
 static size_t script_headers(const char *lines, sft_pair *pairs, size_t most) {
@@ -120,10 +120,11 @@ static const char *script_variable_of(void *ctx, const char *name) {
     return NULL;
 }
 
-static void script_begin(script *s, const script_variable *variables, bool anonymous) {
+static sft_code script_open(script *s, const script_variable *variables, bool anonymous,
+                            const sft_allocator *alloc, sft_error *err) {
     sft_remote_options options = SFT_REMOTE_OPTIONS_INIT;
-    sft_error err = { 0 };
     memset(s, 0, sizeof *s);
+    options.alloc = alloc;
     s->variables = variables;
     s->transport = (sft_transport){ s, &script_table };
     options.transport = &s->transport;
@@ -132,7 +133,12 @@ static void script_begin(script *s, const script_variable *variables, bool anony
     options.anonymous = anonymous;
     options.retries = UINT32_MAX;
     options.connections = 1;
-    if (sft_remote_open(&options, &s->remote, &err)) fail_msg("%s", err.message);
+    return sft_remote_open(&options, &s->remote, err);
+}
+
+static void script_begin(script *s, const script_variable *variables, bool anonymous) {
+    sft_error err = { 0 };
+    if (script_open(s, variables, anonymous, NULL, &err)) fail_msg("%s", err.message);
 }
 
 static void script_rows(script *s, const script_row *rows, size_t count) {

@@ -3,6 +3,8 @@
 #include "unit/remote_script.h"
 #include "unit/temp_dir.h"
 
+#include <stdatomic.h>
+
 #define FILE_TEXT "the bytes of an object"
 #define AWS4(id) "AWS4-HMAC-SHA256 Credential=" id
 #define XML_ERROR(code, message) \
@@ -584,6 +586,61 @@ static void test_is_folder(void **state) {
     assert_false(sft_remote_is_folder("https://host/a/"));
 }
 
+/* ── Memory ── */
+
+typedef struct rationed { atomic_long left; } rationed;
+
+/* The first `left` allocations succeed. */
+static void *rationed_resize(void *ctx, void *ptr, size_t old_size, size_t size) {
+    rationed *ration = ctx;
+    (void)old_size;
+    if (size == 0) {
+        free(ptr);
+        return NULL;
+    }
+    return atomic_fetch_sub(&ration->left, 1) > 0 ? realloc(ptr, size) : NULL;
+}
+
+/* Every allocation fails once: an error that says so, and nothing is lost. */
+static void test_memory(void **state) {
+    (void)state;
+    static const script_row rows[] = {
+        { BUCKET LIST "p%2F", NULL, 200, NULL,
+          PAGE("<EncodingType>url</EncodingType><IsTruncated>true</IsTruncated>"
+               "<NextContinuationToken>1</NextContinuationToken>" OBJECT("p/a+b", "1")) },
+        { BUCKET LIST "p%2F&continuation-token=1", NULL, 200, NULL, PAGE(PREFIX("p/b/")) },
+        { BUCKET "p/k", NULL, 206, NULL, FILE_TEXT },
+    };
+    long most = 0;
+    write_files();
+    for (bool done = false; !done; most++) {
+        rationed ration;
+        script s;
+        char text[100];
+        const char *name;
+        listing_text found = { .most = 9 };
+        sft_error err = { 0 };
+        atomic_init(&ration.left, most);
+        sft_allocator alloc = { rationed_resize, &ration };
+        sft_code code = script_open(&s, ENV({ "HOME", temp_dir }, { "AWS_PROFILE", "lab rat" },
+                                            { "AWS_ENDPOINT_URL_S3", "https://s3.amazonaws.com" }),
+                                    false, &alloc, &err);
+        if (!code) {
+            script_rows(&s, rows, COUNT(rows));
+            const sft_files *files = sft_remote_files(s.remote);
+            code = sft_remote_name(s.remote, "s3://bucket/p", &name, &err);
+            if (!code) code = files->vtable->list(files->ctx, name, take_entry, &found, &err);
+            if (!code) code = script_read(&s, "s3://bucket/p/k", text, sizeof text, &err);
+            done = !code;
+            script_end(&s);
+        }
+        if (code) assert_int_equal(code, SFT_OUT_OF_MEMORY);
+        assert_string_equal(s.problem, "");
+    }
+    assert_in_range(most, 50, 1000);
+    remove_files();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_s3_urls),
@@ -606,6 +663,7 @@ int main(void) {
         cmocka_unit_test(test_list_pages),
         cmocka_unit_test(test_list_failures),
         cmocka_unit_test(test_is_folder),
+        cmocka_unit_test_setup_teardown(test_memory, temp_dir_make, temp_dir_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

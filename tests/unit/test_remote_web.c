@@ -120,8 +120,8 @@ static void test_civitai_pages(void **state) {
     (void)state;
     static const char *const urls[] = {
         "https://civitai.com/models/7", "https://civitai.com/models/7/name?x=1",
-        "https://civitai.red/models/7?modelVersionId=", "https://civitai.com/models/7?"
-        "modelVersionId=1/../2",
+        "https://civitai.red/models/7?modelVersionId=",
+        "https://civitai.com/models/7?modelVersionId=1/../2",
     };
     for (size_t i = 0; i < COUNT(urls); i++)
         must_fail(civitai, urls[i], NULL, 0, SFT_REMOTE_URL, SFT_HINT_REMOTE_NAME,

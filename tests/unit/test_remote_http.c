@@ -1,0 +1,1091 @@
+/* Exchanges over a transport that plays a script: what is sent, retries, redirects, what each
+ * answer to a range means, and that no secret is told. */
+#include "remote/http.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+#define NONE SFT_SIZE_UNKNOWN
+#define URL "https://a.example/f"
+#define STEPS 12
+#define FILE_SIZE ((size_t)3 << 20)
+#define NEVER SIZE_MAX
+
+/* ── The transport ── */
+
+typedef struct step {
+    const char *url;     /* that must be asked for; NULL: any */
+    const char *range;   /* that must be asked for, without "bytes="; NULL: any */
+    sft_code code;       /* of the transport, after what is below */
+    int status;          /* 0: no answer */
+    const char *lines;   /* of its head */
+    size_t begin, end;   /* of the body, in the file */
+    const char *text;    /* instead of them */
+} step;
+
+typedef struct script {
+    const step *steps;
+    size_t count, sent, fail_at; /* NEVER, or which send is the last that is answered, and fails */
+    char headers[STEPS + 1][1024];
+    char urls[STEPS + 1][256];
+    char methods[STEPS + 1][8];
+    char posts[STEPS + 1][64];
+    char proxies[STEPS + 1][64];
+    size_t unwanted; /* bodies that were not taken to their end */
+    sft_http_request last;
+} script;
+
+static char content[FILE_SIZE];
+
+static void fill_content(void) {
+    uint32_t x = 1;
+    for (size_t i = 0; i < FILE_SIZE; i++) {
+        x = x * 1664525u + 1013904223u;
+        content[i] = (char)(x >> 24);
+    }
+}
+
+static void note_request(script *s, size_t i, const sft_http_request *request) {
+    char *to = s->headers[i];
+    for (size_t h = 0; h < request->header_count; h++)
+        to += snprintf(to, (size_t)(s->headers[i] + sizeof s->headers[i] - to), "%.*s: %.*s\n",
+                       (int)request->headers[h].key.len, request->headers[h].key.data,
+                       (int)request->headers[h].value.len, request->headers[h].value.data);
+    snprintf(s->urls[i], sizeof s->urls[i], "%s", request->url);
+    snprintf(s->methods[i], sizeof s->methods[i], "%s", request->method);
+    snprintf(s->posts[i], sizeof s->posts[i], "%.*s", (int)request->body.len,
+             request->body.data ? request->body.data : "");
+    snprintf(s->proxies[i], sizeof s->proxies[i], "%s", request->proxy ? request->proxy : "");
+    s->last = *request;
+}
+
+static size_t split_headers(const char *lines, sft_pair *pairs) {
+    size_t count = 0;
+    for (const char *at = lines ? lines : ""; *at;) {
+        size_t end = strcspn(at, "\n"), colon = strcspn(at, ":");
+        pairs[count++] = (sft_pair){ { at, colon }, { at + colon + 1, end - colon - 1 } };
+        at += end + (at[end] == '\n');
+    }
+    return count;
+}
+
+/* In pieces, as libcurl does. */
+static bool play_body(const step *now, const sft_http_receiver *receiver) {
+    const char *body = now->text ? now->text : content + now->begin;
+    size_t len = now->text ? strlen(now->text) : now->end - now->begin;
+    for (size_t at = 0; at < len;) {
+        size_t piece = len - at < 1000 ? len - at : 1000;
+        if (!receiver->body(receiver->ctx, body + at, piece)) return false;
+        at += piece;
+    }
+    return true;
+}
+
+static sft_code play_step(void *ctx, const sft_http_request *request,
+                          const sft_http_receiver *receiver, sft_error *err) {
+    script *s = ctx;
+    sft_pair pairs[16];
+    size_t i = s->sent++;
+    assert_true(i <= STEPS);
+    note_request(s, i, request);
+    if (i == s->fail_at)
+        return sfti_fail(err, SFT_REMOTE_TRANSPORT, SFT_NO_OFFSET, "the script says so");
+    assert_true(i < s->count);
+    const step *now = &s->steps[i];
+    if (now->url) assert_string_equal(request->url, now->url);
+    if (now->range) {
+        char range[64];
+        snprintf(range, sizeof range, "\nrange: bytes=%s\n", now->range);
+        if (!strstr(s->headers[i], range)) fail_msg("step %zu: %s", i, s->headers[i]);
+    }
+    if (now->status) {
+        size_t count = split_headers(now->lines, pairs);
+        if (!receiver->head(receiver->ctx, now->status, pairs, count)
+            || !play_body(now, receiver)) {
+            s->unwanted++;
+            return SFT_OK;
+        }
+    }
+    return now->code ? sfti_fail(err, now->code, SFT_NO_OFFSET, "lost") : SFT_OK;
+}
+
+static void close_nothing(void *ctx) { (void)ctx; }
+
+static const sft_transport_vtable script_table = { sizeof script_table, play_step, close_nothing };
+
+/* ── A remote and a target ── */
+
+typedef struct world {
+    sft_remote remote;
+    sfti_target target;
+    sfti_scheme scheme;
+    script script;
+} world;
+
+static world *new_world(const step *steps) {
+    world *w = calloc(1, sizeof *w);
+    assert_non_null(w);
+    w->script.steps = steps;
+    while (w->script.count < STEPS && (steps[w->script.count].status
+                                       || steps[w->script.count].code))
+        w->script.count++;
+    w->script.fail_at = NEVER;
+    w->remote.alloc = sfti_allocator(NULL);
+    w->remote.options = (sft_remote_options)SFT_REMOTE_OPTIONS_INIT;
+    w->remote.options.retries = 1;
+    w->remote.transport = (sft_transport){ &w->script, &script_table };
+    assert_int_equal(os_mutex_init(&w->remote.mutex), 0);
+    assert_int_equal(os_mutex_init(&w->remote.log), 0);
+    w->scheme.name = "test";
+    w->target.remote = &w->remote;
+    w->target.scheme = &w->scheme;
+    w->target.url = URL;
+    w->target.arena.alloc = w->remote.alloc;
+    return w;
+}
+
+static void free_world(world *w) {
+    os_mutex_free(&w->remote.mutex);
+    os_mutex_free(&w->remote.log);
+    sfti_arena_free(&w->target.arena);
+    free(w);
+}
+
+static char into[FILE_SIZE];
+
+static sft_code fetch_range(world *w, sfti_fetch *fetch, sft_error *err) {
+    memset(into, 0x55, sizeof into);
+    fetch->into = into;
+    *err = (sft_error)SFT_ERROR_INIT;
+    return sfti_http_range(&w->target, fetch, err);
+}
+
+static void assert_got(const sfti_fetch *fetch) {
+    assert_memory_equal(into, content + fetch->begin, fetch->got);
+    for (size_t i = fetch->got; i < fetch->got + 64 && i < FILE_SIZE; i++)
+        assert_int_equal(into[i], 0x55);
+}
+
+static sfti_answer answer_with(const char *lines) {
+    sft_pair pairs[16];
+    sfti_answer answer;
+    size_t count = split_headers(lines, pairs);
+    sfti_answer_begin(&answer, NULL);
+    assert_true(sfti_answer_read(&answer, 206, pairs, count));
+    return answer;
+}
+
+/* ── What each answer to a range means ── */
+
+#define X "ETag:\"x\"\n"
+#define R(range, total) X "Content-Range: bytes " range "/" total
+
+typedef struct range_row {
+    const char *name;
+    uint64_t begin, end;
+    bool first, whole;
+    const char *same; /* headers, or NULL */
+    step steps[5];
+    sft_code code;
+    const char *message; /* in it */
+    size_t got;
+    uint64_t total;
+    bool no_ranges;
+    size_t unwanted;
+} range_row;
+
+static const range_row range_rows[] = {
+    { "206 as asked", 100, 200, false, false, R("0-9", "1000"),
+      { { URL, "100-199", 0, 206, R("100-199", "1000") "\nContent-Length: 100", 100, 200, 0 } },
+      SFT_OK, NULL, 100, 1000, false, 0 },
+    { "206 of the end", 900, 1100, true, false, NULL,
+      { { URL, "900-1099", 0, 206, R("900-999", "1000"), 900, 1000, 0 } },
+      SFT_OK, NULL, 100, 1000, false, 0 },
+    { "206 that begins before", 100, 200, false, false, NULL,
+      { { URL, "100-199", 0, 206, R("50-199", "1000"), 50, 200, 0 } },
+      SFT_OK, NULL, 100, 1000, false, 0 },
+    { "206 of more, aligned", 4100, 4200, false, false, NULL,
+      { { URL, "4100-4199", 0, 206, R("4096-8191", "10000"), 4096, 8192, 0 } },
+      SFT_OK, NULL, 100, 10000, false, 0 },
+    { "206 of much more is stopped", 0, 100, false, false, NULL,
+      { { URL, "0-99", 0, 206, R("0-999999", "1000000"), 0, 1000000, 0 } },
+      SFT_OK, NULL, 100, 1000000, false, 1 },
+    { "206 of less is asked for again", 0, 300, false, false, NULL,
+      { { URL, "0-299", 0, 206, R("0-99", "1000"), 0, 100, 0 },
+        { URL, "100-299", 0, 206, R("100-249", "1000"), 100, 250, 0 },
+        { URL, "250-299", 0, 206, R("250-299", "1000"), 250, 300, 0 } },
+      SFT_OK, NULL, 300, 1000, false, 0 },
+    { "206 of less, then another file", 0, 300, false, false, R("0-9", "1000"),
+      { { URL, "0-299", 0, 206, R("0-99", "1000"), 0, 100, 0 },
+        { URL, "100-299", 0, 206, "ETag:\"y\"\nContent-Range: bytes 100-299/1000", 100, 300, 0 } },
+      SFT_REMOTE_CHANGED, "changed", 0, 0, false, 1 },
+    { "206 that begins after", 100, 200, false, false, NULL,
+      { { URL, "100-199", 0, 206, R("101-199", "1000"), 101, 200, 0 } },
+      SFT_REMOTE_RANGE, "found bytes 101-199", 0, 0, false, 1 },
+    { "206 that ends before", 100, 200, false, false, NULL,
+      { { URL, "100-199", 0, 206, R("0-99", "1000"), 0, 100, 0 } },
+      SFT_REMOTE_RANGE, "found bytes 0-99", 0, 0, false, 1 },
+    { "206 with another total", 100, 200, false, false, R("0-9", "1000"),
+      { { URL, NULL, 0, 206, R("100-199", "1001"), 100, 200, 0 } },
+      SFT_REMOTE_CHANGED, "changed", 0, 0, false, 1 },
+    { "206 without Content-Range", 100, 200, false, false, NULL,
+      { { URL, NULL, 0, 206, X "Content-Length: 100", 100, 200, 0 } },
+      SFT_REMOTE_RANGE, "206 without Content-Range", 0, 0, false, 1 },
+    { "206 with a bad Content-Range", 100, 200, false, false, NULL,
+      { { URL, NULL, 0, 206, X "Content-Range: bytes 199-100/1000", 100, 200, 0 } },
+      SFT_REMOTE_RANGE, "without sense", 0, 0, false, 1 },
+    { "206 with two of them", 100, 200, false, false, NULL,
+      { { URL, NULL, 0, 206, R("100-199", "1000") "\nContent-Range: bytes 0-99/1000", 100, 200,
+          0 } },
+      SFT_REMOTE_RANGE, "without sense", 0, 0, false, 1 },
+    { "206 of another length", 100, 200, false, false, NULL,
+      { { URL, NULL, 0, 206, R("100-199", "1000") "\nContent-Length: 99", 100, 199, 0 } },
+      SFT_REMOTE_RANGE, "contradicts", 0, 0, false, 1 },
+    { "206 with too many bytes", 100, 200, false, false, NULL,
+      { { URL, NULL, 0, 206, R("100-199", "1000"), 100, 2000, 0 } },
+      SFT_REMOTE_RANGE, "more bytes", 0, 0, false, 1 },
+    { "206 multipart", 100, 200, false, false, NULL,
+      { { URL, NULL, 0, 206, X "Content-Type: multipart/byteranges; boundary=x", 0, 0, "--x" } },
+      SFT_REMOTE_RANGE, "multipart", 0, 0, false, 1 },
+    { "206 of unknown total", 100, 200, false, false, NULL,
+      { { URL, NULL, 0, 206, R("100-199", "*"), 100, 200, 0 } },
+      SFT_OK, NULL, 100, NONE, false, 0 },
+    { "206 of unknown total to the end", 100, 200, true, false, NULL,
+      { { URL, "100-199", 0, 206, R("100-149", "*"), 100, 150, 0 },
+        { URL, "150-199", 0, 416, "Content-Range: bytes */150", 0, 0, 0 } },
+      SFT_OK, NULL, 50, 150, false, 1 },
+    { "200 with Content-Range", 100, 200, false, false, NULL,
+      { { URL, NULL, 0, 200, R("100-199", "1000"), 100, 200, 0 } },
+      SFT_OK, NULL, 100, 1000, false, 0 },
+    { "200 with another Content-Range", 100, 200, false, false, NULL,
+      { { URL, NULL, 0, 200, R("0-999", "3000000"), 0, 1000, 0 } },
+      SFT_OK, NULL, 100, 3000000, false, 0 },
+    { "200, the first bytes", 0, 1000, true, false, NULL,
+      { { URL, "0-999", 0, 200, X "Content-Length: 3000000", 0, 3000000, 0 } },
+      SFT_OK, NULL, 1000, 3000000, true, 1 },
+    { "200, the first bytes of a small file", 0, 1000, true, false, NULL,
+      { { URL, NULL, 0, 200, X "Content-Length: 10", 0, 10, 0 } },
+      SFT_OK, NULL, 10, 10, true, 0 },
+    { "200, an empty file", 0, 1000, true, false, NULL,
+      { { URL, NULL, 0, 200, X "Content-Length: 0", 0, 0, 0 } },
+      SFT_OK, NULL, 0, 0, true, 0 },
+    { "200 without a length", 0, 1000, true, false, NULL,
+      { { URL, NULL, 0, 200, "Transfer-Encoding: chunked", 0, 300, 0 } },
+      SFT_OK, NULL, 300, 300, true, 0 },
+    { "200 without a length, much more", 0, 1000, true, false, NULL,
+      { { URL, NULL, 0, 200, "Transfer-Encoding: chunked", 0, 300000, 0 } },
+      SFT_OK, NULL, 1000, NONE, true, 1 },
+    { "200, of 1 MiB", 500000, 500100, false, false, NULL,
+      { { URL, NULL, 0, 200, X "Content-Length: 1048576", 0, 1048576, 0 } },
+      SFT_OK, NULL, 100, 1048576, true, 1 },
+    { "200, of more", 500000, 500100, false, false, NULL,
+      { { URL, NULL, 0, 200, X "Content-Length: 1048577", 0, 1048577, 0 } },
+      SFT_REMOTE_RANGE, "gives no ranges", 0, 0, false, 1 },
+    { "200, of more, though that will do", 500000, 500100, false, true, NULL,
+      { { URL, NULL, 0, 200, X "Content-Length: 1048577", 0, 1048577, 0 } },
+      SFT_OK, NULL, 100, 1048577, true, 1 },
+    { "200 without a length, not the first bytes", 500, 600, false, false, NULL,
+      { { URL, NULL, 0, 200, "Transfer-Encoding: chunked", 0, 1000, 0 } },
+      SFT_REMOTE_RANGE, "gives no ranges", 0, 0, false, 1 },
+    { "200 of a file that was known to be small", 500, 600, false, false, "Content-Range: bytes "
+      "0-9/1000", { { URL, NULL, 0, 200, "Transfer-Encoding: chunked", 0, 1000, 0 } },
+      SFT_OK, NULL, 100, 1000, true, 1 },
+    { "200 of another file", 0, 100, false, false, R("0-9", "1000"),
+      { { URL, NULL, 0, 200, X "Content-Length: 1001", 0, 1001, 0 } },
+      SFT_REMOTE_CHANGED, "changed", 0, 0, false, 1 },
+    { "gzip", 0, 100, true, false, NULL,
+      { { URL, NULL, 0, 206, R("0-99", "1000") "\nContent-Encoding: gzip", 0, 100, 0 } },
+      SFT_REMOTE_RANGE, "Content-Encoding \"gzip\"", 0, 0, false, 1 },
+    { "gzip, 200", 0, 100, true, false, NULL,
+      { { URL, NULL, 0, 200, "Content-Encoding: br", 0, 100, 0 } },
+      SFT_REMOTE_RANGE, "Content-Encoding \"br\"", 0, 0, false, 1 },
+    { "stored as gzip", 0, 100, true, false, NULL,
+      { { URL, NULL, 0, 206, R("0-99", "1000") "\nX-Goog-Stored-Content-Encoding: gzip", 0, 100,
+          0 } },
+      SFT_REMOTE_RANGE, "Content-Encoding \"gzip\"", 0, 0, false, 1 },
+    { "another ETag", 100, 200, false, false, R("0-9", "1000"),
+      { { URL, NULL, 0, 206, "ETag:\"y\"\nContent-Range: bytes 100-199/1000", 100, 200, 0 } },
+      SFT_REMOTE_CHANGED, "changed", 0, 0, false, 1 },
+    { "412", 100, 200, false, false, R("0-9", "1000"),
+      { { URL, NULL, 0, 412, "", 0, 0, "no" } },
+      SFT_REMOTE_CHANGED, "changed", 0, 0, false, 0 },
+    { "416 at the end", 1000, 1100, false, false, R("0-9", "1000"),
+      { { URL, NULL, 0, 416, "Content-Range: bytes */1000", 0, 0, "no" } },
+      SFT_OK, NULL, 0, 1000, false, 1 },
+    { "416 of an empty file", 0, 100, true, false, NULL,
+      { { URL, NULL, 0, 416, "Content-Range: bytes */0", 0, 0, "no" } },
+      SFT_OK, NULL, 0, 0, false, 1 },
+    { "416 of a file that has shrunk", 900, 1000, false, false, R("0-9", "1000"),
+      { { URL, NULL, 0, 416, "Content-Range: bytes */500", 0, 0, "no" } },
+      SFT_REMOTE_CHANGED, "changed", 0, 0, false, 1 },
+    { "416 inside the file", 100, 200, false, false, NULL,
+      { { URL, NULL, 0, 416, "Content-Range: bytes */500", 0, 0, "no" } },
+      SFT_REMOTE_RANGE, "status 416", 0, 0, false, 1 },
+    { "416 that tells nothing", 100, 200, false, false, NULL,
+      { { URL, NULL, 0, 416, "", 0, 0, "no\nmore" } },
+      SFT_REMOTE_STATUS, "status 416: no", 0, 0, false, 0 },
+    { "204", 100, 200, false, false, NULL, { { URL, NULL, 0, 204, "", 0, 0, 0 } },
+      SFT_REMOTE_STATUS, "status 204", 0, 0, false, 0 },
+    { "304", 100, 200, false, false, NULL, { { URL, NULL, 0, 304, "", 0, 0, 0 } },
+      SFT_REMOTE_STATUS, "status 304", 0, 0, false, 0 },
+    { "302 to nowhere", 100, 200, false, false, NULL, { { URL, NULL, 0, 302, "", 0, 0, 0 } },
+      SFT_REMOTE_STATUS, "status 302", 0, 0, false, 0 },
+    { "401", 100, 200, false, false, NULL, { { URL, NULL, 0, 401, "", 0, 0, "who?" } },
+      SFT_REMOTE_DENIED, "status 401, not without authorization: who?", 0, 0, false, 0 },
+    { "403", 100, 200, false, false, NULL,
+      { { URL, NULL, 0, 403, "", 0, 0, "<Error><Code>AccessDenied</Code></Error>" } },
+      SFT_REMOTE_DENIED, "status 403, not allowed: AccessDenied", 0, 0, false, 0 },
+    { "404", 100, 200, false, false, NULL, { { URL, NULL, 0, 404, "", 0, 0, "" } },
+      SFT_NOT_FOUND, "status 404, not there", 0, 0, false, 0 },
+    { "410", 100, 200, false, false, NULL, { { URL, NULL, 0, 410, "", 0, 0, "" } },
+      SFT_NOT_FOUND, "status 410", 0, 0, false, 0 },
+    { "407", 100, 200, false, false, NULL, { { URL, NULL, 0, 407, "", 0, 0, "" } },
+      SFT_REMOTE_STATUS, "the proxy", 0, 0, false, 0 },
+    { "418", 100, 200, false, false, NULL,
+      { { URL, NULL, 0, 418, "X-Error-Message: a teapot", 0, 0, "x" } },
+      SFT_REMOTE_STATUS, "status 418: a teapot", 0, 0, false, 0 },
+    { "503, then well", 100, 200, false, false, NULL,
+      { { URL, NULL, 0, 503, "Retry-After: 0", 0, 0, "busy" },
+        { URL, "100-199", 0, 206, R("100-199", "1000"), 100, 200, 0 } },
+      SFT_OK, NULL, 100, 1000, false, 0 },
+    { "503, twice", 100, 200, false, false, NULL,
+      { { URL, NULL, 0, 503, "Retry-After: 0", 0, 0, "busy" },
+        { URL, NULL, 0, 503, "Retry-After: 0", 0, 0, "busy" } },
+      SFT_REMOTE_BUSY, "status 503, the server is busy: busy (2 tries)", 0, 0, false, 0 },
+    { "500, twice", 100, 200, false, false, NULL,
+      { { URL, NULL, 0, 500, "Retry-After: 0", 0, 0, "" },
+        { URL, NULL, 0, 502, "Retry-After: 0", 0, 0, "" } },
+      SFT_REMOTE_STATUS, "status 502 (2 tries)", 0, 0, false, 0 },
+    { "429 for long", 100, 200, false, false, NULL,
+      { { URL, NULL, 0, 429, "RateLimit: \"resolvers\";r=0;t=3900", 0, 0, "" } },
+      SFT_REMOTE_BUSY, "in 66 minutes", 0, 0, false, 0 },
+    { "cut, then on from there", 100, 3100, false, false, NULL,
+      { { URL, "100-3099", SFT_REMOTE_NETWORK, 206, R("100-3099", "5000"), 100, 1700, 0 },
+        { URL, "1700-3099", 0, 206, R("1700-3099", "5000"), 1700, 3100, 0 } },
+      SFT_OK, NULL, 3000, 5000, false, 0 },
+    { "too short, then on from there", 100, 3100, false, false, NULL,
+      { { URL, "100-3099", 0, 206, R("100-3099", "5000"), 100, 1700, 0 },
+        { URL, "1700-3099", 0, 206, R("1700-3099", "5000"), 1700, 3100, 0 } },
+      SFT_OK, NULL, 3000, 5000, false, 0 },
+    { "cut before a byte of it, twice", 100, 3100, false, false, NULL,
+      { { URL, "100-3099", SFT_REMOTE_NETWORK, 206, R("100-3099", "5000"), 0, 0, 0 },
+        { URL, "100-3099", SFT_REMOTE_NETWORK, 0, NULL, 0, 0, 0 } },
+      SFT_REMOTE_NETWORK, "lost (2 tries)", 0, 0, false, 0 },
+    { "too short, twice", 100, 200, false, false, NULL,
+      { { URL, "100-199", 0, 206, R("100-199", "5000"), 100, 150, 0 },
+        { URL, "150-199", 0, 206, R("150-199", "5000"), 150, 160, 0 } },
+      SFT_REMOTE_NETWORK, "cut off at byte 160, before byte 200", 0, 0, false, 0 },
+    { "cut after much, again and again", 0, 300000, false, false, NULL,
+      { { URL, "0-299999", SFT_REMOTE_NETWORK, 206, R("0-299999", "300000"), 0, 80000, 0 },
+        { URL, "80000-299999", SFT_REMOTE_NETWORK, 206, R("80000-299999", "300000"), 80000,
+          160000, 0 },
+        { URL, "160000-299999", SFT_REMOTE_NETWORK, 206, R("160000-299999", "300000"), 160000,
+          240000, 0 },
+        { URL, "240000-299999", 0, 206, R("240000-299999", "300000"), 240000, 300000, 0 } },
+      SFT_OK, NULL, 300000, 300000, false, 0 },
+    { "cut, then another file: begun again", 100, 3100, false, false, NULL,
+      { { URL, "100-3099", SFT_REMOTE_NETWORK, 206, "ETag:\"old\"\nContent-Range: bytes "
+          "100-3099/5000", 100, 1700, 0 },
+        { URL, "1700-3099", 0, 206, R("1700-3099", "5000"), 1700, 3100, 0 },
+        { URL, "100-3099", 0, 206, R("100-3099", "5000"), 100, 3100, 0 } },
+      SFT_OK, NULL, 3000, 5000, false, 1 },
+    { "cut, then another file, and another", 100, 3100, false, false, NULL,
+      { { URL, "100-3099", SFT_REMOTE_NETWORK, 206, "ETag:\"1\"\nContent-Range: bytes "
+          "100-3099/5000", 100, 1700, 0 },
+        { URL, "1700-3099", 0, 206, "ETag:\"2\"\nContent-Range: bytes 1700-3099/5000", 1700, 3100,
+          0 },
+        { URL, "100-3099", SFT_REMOTE_NETWORK, 206, "ETag:\"3\"\nContent-Range: bytes "
+          "100-3099/5000", 100, 1700, 0 },
+        { URL, "1700-3099", 0, 206, "ETag:\"4\"\nContent-Range: bytes 1700-3099/5000", 1700, 3100,
+          0 } },
+      SFT_REMOTE_CHANGED, "changed", 0, 0, false, 2 },
+    { "cut, then another file, of which parts were given out", 100, 3100, false, false,
+      R("0-9", "5000"),
+      { { URL, "100-3099", SFT_REMOTE_NETWORK, 206, R("100-3099", "5000"), 100, 1700, 0 },
+        { URL, "1700-3099", 0, 206, "ETag:\"y\"\nContent-Range: bytes 1700-3099/5000", 1700, 3100,
+          0 } },
+      SFT_REMOTE_CHANGED, "changed", 0, 0, false, 1 },
+    { "200, cut, then on from there", 0, 3000, true, false, NULL,
+      { { URL, "0-2999", SFT_REMOTE_NETWORK, 200, X "Content-Length: 5000", 0, 1700, 0 },
+        { URL, "1700-2999", 0, 200, X "Content-Length: 5000", 0, 5000, 0 } },
+      SFT_OK, NULL, 3000, 5000, true, 0 },
+    { "a failure whose body is cut", 0, 100, true, false, NULL,
+      { { URL, NULL, SFT_REMOTE_NETWORK, 404, "Content-Length: 99", 0, 0, "no such" } },
+      SFT_NOT_FOUND, "no such", 0, 0, false, 0 },
+    { "another failure is not tried again", 0, 100, true, false, NULL,
+      { { URL, NULL, SFT_REMOTE_TLS, 0, NULL, 0, 0, NULL } },
+      SFT_REMOTE_TLS, "lost", 0, 0, false, 0 },
+};
+
+static void check_range(const range_row *row) {
+    world *w = new_world(row->steps);
+    sfti_answer same;
+    sft_error err;
+    sfti_fetch fetch = { .begin = row->begin, .end = row->end, .first = row->first };
+    w->remote.options.whole = row->whole;
+    if (row->same) {
+        same = answer_with(row->same);
+        fetch.same = &same;
+    }
+    sft_code code = fetch_range(w, &fetch, &err);
+    if (code != row->code || (row->message && !strstr(err.message, row->message)))
+        fail_msg("%s: %d, %s", row->name, code, err.message);
+    if (!code) {
+        if (fetch.got != row->got || fetch.total != row->total || fetch.no_ranges != row->no_ranges)
+            fail_msg("%s: got %zu of %llu", row->name, fetch.got, (unsigned long long)fetch.total);
+        assert_string_equal(fetch.final_url, URL);
+        assert_got(&fetch);
+    }
+    if (w->script.unwanted != row->unwanted || w->script.sent != w->script.count)
+        fail_msg("%s: %zu unwanted, %zu of %zu sent", row->name, w->script.unwanted,
+                 w->script.sent, w->script.count);
+    assert_int_equal(w->remote.sums.requests, w->script.sent);
+    sfti_fetch_free(&fetch);
+    if (row->same) sfti_answer_free(&same);
+    free_world(w);
+}
+
+static void test_ranges(void **state) {
+    (void)state;
+    for (size_t i = 0; i < COUNT(range_rows); i++) check_range(&range_rows[i]);
+}
+
+/* Whatever is asked, a byte of it. */
+static sft_code play_a_byte(void *ctx, const sft_http_request *request,
+                            const sft_http_receiver *receiver, sft_error *err) {
+    size_t *sent = ctx, at = (*sent)++;
+    char range[64];
+    (void)request, (void)err;
+    snprintf(range, sizeof range, "bytes %zu-%zu/1000000", at, at);
+    sft_pair pair = { sft_span_cstr("content-range"), sft_span_cstr(range) };
+    if (receiver->head(receiver->ctx, 206, &pair, 1))
+        (void)receiver->body(receiver->ctx, content + at, 1);
+    return SFT_OK;
+}
+
+static void test_little_by_little(void **state) {
+    (void)state;
+    static const step none[] = { { 0 } };
+    static const sft_transport_vtable table = { sizeof table, play_a_byte, close_nothing };
+    const struct { uint64_t end; sft_code code; size_t sent; } rows[] = {
+        { 10, SFT_OK, 10 }, { 1000, SFT_REMOTE_RANGE, 17 }, { 200000, SFT_REMOTE_RANGE, 20 },
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        size_t sent = 0;
+        world *w = new_world(none);
+        sft_error err;
+        sfti_fetch fetch = { .begin = 0, .end = rows[i].end };
+        w->remote.transport = (sft_transport){ &sent, &table };
+        assert_int_equal(fetch_range(w, &fetch, &err), rows[i].code);
+        assert_int_equal(sent, rows[i].sent);
+        assert_got(&fetch);
+        sfti_fetch_free(&fetch);
+        free_world(w);
+    }
+}
+
+/* Cut after each number of bytes. */
+static void test_cut_everywhere(void **state) {
+    (void)state;
+    for (size_t k = 0; k < 100; k += 7) {
+        char range[32], lines[64];
+        snprintf(range, sizeof range, "%zu-109", 10 + k);
+        snprintf(lines, sizeof lines, "Content-Range: bytes %zu-109/500", 10 + k);
+        step steps[] = {
+            { URL, "10-109", SFT_REMOTE_NETWORK, 206, "Content-Range: bytes 10-109/500", 10,
+              10 + k, NULL },
+            { URL, range, 0, 206, lines, 10 + k, 110, NULL }, { 0 },
+        };
+        world *w = new_world(steps);
+        sft_error err;
+        sfti_fetch fetch = { .begin = 10, .end = 110 };
+        assert_int_equal(fetch_range(w, &fetch, &err), SFT_OK);
+        assert_int_equal(fetch.got, 100);
+        assert_got(&fetch);
+        assert_int_equal(w->remote.sums.retries, 1);
+        sfti_fetch_free(&fetch);
+        free_world(w);
+    }
+}
+
+/* ── Redirects ── */
+
+typedef struct redirect_row {
+    const char *name, *url;
+    bool public_only;
+    step steps[8];
+    sft_code code;
+    const char *message, *final_url;
+} redirect_row;
+
+#define TO(where) 0, 302, "Location: " where, 0, 0, "moved"
+#define FOUND NULL, 0, 206, "Content-Range: bytes 0-9/10", 0, 10, NULL
+
+static const redirect_row redirect_rows[] = {
+    { "to another host", URL, false,
+      { { URL, NULL, TO("https://b.example/g?sig=1") }, { "https://b.example/g?sig=1", FOUND } },
+      SFT_OK, NULL, "https://b.example/g?sig=1" },
+    { "five, relative", URL, false,
+      { { URL, NULL, TO("/1") }, { "https://a.example/1", NULL, TO("2") },
+        { "https://a.example/2", NULL, TO("x/3") }, { "https://a.example/x/3", NULL, TO("../4") },
+        { "https://a.example/4", NULL, TO("?5") }, { "https://a.example/4?5", FOUND } },
+      SFT_OK, NULL, "https://a.example/4?5" },
+    { "six", URL, false,
+      { { URL, NULL, TO("/1") }, { NULL, NULL, TO("/2") }, { NULL, NULL, TO("/3") },
+        { NULL, NULL, TO("/4") }, { NULL, NULL, TO("/5") }, { NULL, NULL, TO("/6") } },
+      SFT_REMOTE_REDIRECT, "at most 5 redirects", NULL },
+    { "in a circle", URL, false,
+      { { URL, NULL, TO("/1") }, { NULL, NULL, TO("/f") } },
+      SFT_REMOTE_REDIRECT, "circle", NULL },
+    { "to itself", URL, false, { { URL, NULL, TO("/f") } }, SFT_REMOTE_REDIRECT, "circle", NULL },
+    { "to http", URL, false, { { URL, NULL, TO("http://a.example/f") } },
+      SFT_REMOTE_REDIRECT, "expected https", NULL },
+    { "from http to http", "http://a.example/f", false,
+      { { "http://a.example/f", NULL, TO("http://b.example/") }, { "http://b.example/", FOUND } },
+      SFT_OK, NULL, "http://b.example/" },
+    { "to file", URL, false, { { URL, NULL, TO("file:///etc/passwd") } },
+      SFT_REMOTE_REDIRECT, "expected a URL of http", NULL },
+    { "to gopher", URL, false, { { URL, NULL, TO("gopher://a.example/") } },
+      SFT_REMOTE_REDIRECT, "expected a URL of http", NULL },
+    { "to a user", URL, false, { { URL, NULL, TO("https://SECRET:SECRET@a.example/") } },
+      SFT_REMOTE_REDIRECT, "without a user", NULL },
+    { "to nonsense", URL, false, { { URL, NULL, TO("https://SECRET@@/?SECRET") } },
+      SFT_REMOTE_REDIRECT, "expected a URL of http", NULL },
+    { "to a private host", URL, true, { { URL, NULL, TO("https://127.0.0.1/") } },
+      SFT_REMOTE_PRIVATE, "found \"127.0.0.1\"", NULL },
+    { "a private host", "http://[::1]/", true, { { 0 } }, SFT_REMOTE_PRIVATE, "found \"[::1]\"",
+      NULL },
+    { "a user", "https://SECRET@a.example/", false, { { 0 } }, SFT_REMOTE_URL, "without a user",
+      NULL },
+    { "307 and 308", URL, false,
+      { { URL, NULL, 0, 307, "Location: /1", 0, 0, NULL },
+        { NULL, NULL, 0, 308, "Location: /2", 0, 0, NULL }, { NULL, FOUND } },
+      SFT_OK, NULL, "https://a.example/2" },
+    { "with a body that is cut", URL, false,
+      { { URL, NULL, SFT_REMOTE_NETWORK, 301, "Location: /1", 0, 0, "x" }, { NULL, FOUND } },
+      SFT_OK, NULL, "https://a.example/1" },
+    { "with a body without end", URL, false,
+      { { URL, NULL, 0, 303, "Location: /1", 0, 1000000, NULL }, { NULL, FOUND } },
+      SFT_OK, NULL, "https://a.example/1" },
+};
+
+static void test_redirects(void **state) {
+    (void)state;
+    for (size_t i = 0; i < COUNT(redirect_rows); i++) {
+        const redirect_row *row = &redirect_rows[i];
+        world *w = new_world(row->steps);
+        sft_error err;
+        sfti_fetch fetch = { .begin = 0, .end = 10 };
+        w->target.url = row->url;
+        w->remote.options.public_only = row->public_only;
+        sft_code code = fetch_range(w, &fetch, &err);
+        if (code != row->code || (row->message && !strstr(err.message, row->message)))
+            fail_msg("%s: %d, %s", row->name, code, err.message);
+        if (strstr(err.message, "SECRET")) fail_msg("%s: %s", row->name, err.message);
+        if (!code) assert_string_equal(fetch.final_url, row->final_url);
+        if (w->script.sent != w->script.count) fail_msg("%s: %zu sent", row->name, w->script.sent);
+        sfti_fetch_free(&fetch);
+        free_world(w);
+    }
+}
+
+/* ── Schemes ── */
+
+static sft_code add_token(sfti_target *target, const char *url, uint64_t now_s,
+                          sfti_headers *headers, sft_error *err) {
+    assert_true(now_s > 0);
+    if (!sfti_url_same_origin(url, target->url)) return SFT_OK;
+    return sfti_headers_add(headers, "authorization", sft_span_cstr("Bearer hf_SECRETTOKEN"))
+               ? SFT_OK : sfti_fail_memory(err, 0);
+}
+
+static char learnt[512];
+
+static bool note_answer(sfti_target *target, const char *url, const sfti_answer *answer) {
+    size_t len = strlen(learnt);
+    (void)target;
+    snprintf(learnt + len, sizeof learnt - len, "%s %d;", url, answer->status);
+    return false;
+}
+
+static bool find_local(sfti_target *target, const char *url, const sfti_answer *answer) {
+    (void)url;
+    if (answer->status == 302) target->local = "/cache/blob";
+    return answer->status == 302;
+}
+
+static unsigned explained;
+
+static bool explain_403(sfti_target *target, const char *url, const sfti_answer *answer,
+                        bool *again, sft_error *err) {
+    (void)url;
+    explained++;
+    if (answer->status != 403) return false;
+    *again = explained < 9;
+    target->url = "https://region.example/f";
+    sfti_fail(err, SFT_REMOTE_DENIED, SFT_NO_OFFSET, "gated: %s", answer->line);
+    return true;
+}
+
+/* The token goes where it belongs, and nowhere else. */
+static void test_authorization(void **state) {
+    (void)state;
+    static const step steps[] = {
+        { URL, NULL, TO("/g") }, { "https://a.example/g", NULL, TO("https://a.example:444/g") },
+        { NULL, NULL, TO("https://a.example/h") }, { "https://a.example/h", FOUND }, { 0 },
+    };
+    static const bool has_token[] = { true, true, false, true };
+    world *w = new_world(steps);
+    sft_error err;
+    sfti_fetch fetch = { .begin = 0, .end = 10 };
+    w->scheme.authorize = add_token;
+    w->scheme.learn = note_answer;
+    learnt[0] = '\0';
+    assert_int_equal(fetch_range(w, &fetch, &err), SFT_OK);
+    for (size_t i = 0; i < COUNT(has_token); i++)
+        assert_int_equal(strstr(w->script.headers[i], "hf_SECRETTOKEN") != NULL, has_token[i]);
+    assert_string_equal(learnt, "https://a.example/f 302;https://a.example/g 302;"
+                        "https://a.example:444/g 302;https://a.example/h 206;");
+    sfti_fetch_free(&fetch);
+    free_world(w);
+}
+
+static void test_local(void **state) {
+    (void)state;
+    static const step steps[] = { { URL, NULL, TO("/g") }, { 0 } };
+    world *w = new_world(steps);
+    sft_error err;
+    sfti_fetch fetch = { .begin = 0, .end = 10 };
+    w->scheme.learn = find_local;
+    assert_int_equal(fetch_range(w, &fetch, &err), SFT_OK);
+    assert_string_equal(w->target.local, "/cache/blob");
+    assert_int_equal(fetch.got, 0);
+    assert_int_equal(w->script.sent, 1);
+    sfti_fetch_free(&fetch);
+    free_world(w);
+}
+
+static void test_explain(void **state) {
+    (void)state;
+    static const step once[] = {
+        { URL, NULL, 0, 403, "", 0, 0, "no" }, { "https://region.example/f", FOUND }, { 0 },
+    };
+    static const step twice[] = {
+        { URL, NULL, 0, 403, "", 0, 0, "no" },
+        { "https://region.example/f", NULL, 0, 403, "", 0, 0, "still no" }, { 0 },
+    };
+    static const step other[] = { { URL, NULL, 0, 404, "", 0, 0, "no" }, { 0 } };
+    const struct { const step *steps; sft_code code; const char *message; } rows[] = {
+        { once, SFT_OK, "" }, { twice, SFT_REMOTE_DENIED, "gated: still no" },
+        { other, SFT_NOT_FOUND, "status 404" },
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        world *w = new_world(rows[i].steps);
+        sft_error err;
+        sfti_fetch fetch = { .begin = 0, .end = 10 };
+        w->scheme.explain = explain_403;
+        explained = 0;
+        assert_int_equal(fetch_range(w, &fetch, &err), rows[i].code);
+        assert_non_null(strstr(err.message, rows[i].message));
+        assert_int_equal(w->script.sent, w->script.count);
+        sfti_fetch_free(&fetch);
+        free_world(w);
+    }
+}
+
+/* A signed URL that was learnt earlier and has expired: resolved again, once. */
+static void test_expired(void **state) {
+    (void)state;
+    static const char *const old = "https://cdn.example/f?sig=OLDSECRET";
+    static const step steps[] = {
+        { "https://cdn.example/f?sig=OLDSECRET", NULL, 0, 403, "", 0, 0, "expired OLDSECRET" },
+        { URL, NULL, TO("https://cdn.example/f?sig=new") },
+        { "https://cdn.example/f?sig=new", FOUND }, { 0 },
+    };
+    static const step for_ever[] = {
+        { "https://cdn.example/f?sig=OLDSECRET", NULL, 0, 403, "", 0, 0, "expired OLDSECRET" },
+        { URL, NULL, TO("https://cdn.example/f?sig=NEWSECRET%2F1") },
+        { NULL, NULL, 0, 403, "", 0, 0, "not NEWSECRET/1 and not NEWSECRET%2F1" }, { 0 },
+    };
+    for (int i = 0; i < 2; i++) {
+        world *w = new_world(i ? for_ever : steps);
+        sft_error err;
+        sfti_fetch fetch = { .url = old, .begin = 0, .end = 10 };
+        assert_int_equal(fetch_range(w, &fetch, &err), i ? SFT_REMOTE_DENIED : SFT_OK);
+        assert_int_equal(w->script.sent, 3);
+        if (!i) assert_string_equal(fetch.final_url, "https://cdn.example/f?sig=new");
+        else assert_string_equal(err.message, "cdn.example: status 403, not allowed: not "
+                                 "[...] and not [...]");
+        if (i) assert_int_equal(err.hint, SFT_HINT_REMOTE_SIGNED);
+        sfti_fetch_free(&fetch);
+        free_world(w);
+    }
+}
+
+static void test_if_match(void **state) {
+    (void)state;
+    static const step steps[] = {
+        { URL, NULL, SFT_REMOTE_NETWORK, 206, R("0-9", "10"), 0, 5, NULL },
+        { URL, "5-9", 0, 206, R("5-9", "10"), 5, 10, NULL }, { 0 },
+    };
+    for (int i = 0; i < 3; i++) {
+        world *w = new_world(steps);
+        sft_error err;
+        sfti_answer same = answer_with(i == 1 ? "ETag: W/\"x\"\nContent-Range: bytes 0-1/10"
+                                              : R("0-1", "10"));
+        sfti_fetch fetch = { .begin = 0, .end = 10, .same = i == 2 ? &same : NULL };
+        w->scheme.if_match = i > 0;
+        assert_int_equal(fetch_range(w, &fetch, &err), SFT_OK);
+        assert_int_equal(strstr(w->script.headers[0], "if-match: \"x\"") != NULL, i == 2);
+        assert_int_equal(strstr(w->script.headers[1], "if-match: \"x\"") != NULL, i > 0);
+        sfti_fetch_free(&fetch);
+        sfti_answer_free(&same);
+        free_world(w);
+    }
+}
+
+/* ── Secrets ── */
+
+/* Servers repeat what they were sent. */
+static void test_secrets(void **state) {
+    (void)state;
+    static const char body[] = "no hf_SECRETTOKEN, no Bearer hf_SECRETTOKEN, no SECRETSIG1 here";
+    static const step steps[] = {
+        { NULL, NULL, 0, 401, "X-Error-Message: bad hf_SECRETTOKEN", 0, 0, body }, { 0 },
+    };
+    static const step cut[] = {
+        { NULL, NULL, 0, 401,
+          "X-Error-Message: 23456789012345678901234567890123456789012345678901234567890123456789"
+          "012345678901234567890123456789012345678901234567890123456789012345678901234567890123456"
+          "78901234567890123456789012345678901 hf_SECRETTOKEN", 0, 0, body }, { 0 },
+    };
+    for (int i = 0; i < 3; i++) {
+        world *w = new_world(i == 1 ? cut : steps);
+        sft_error err;
+        sfti_fetch fetch = { .begin = 0, .end = 10 };
+        w->target.url = "https://a.example/f?X-Amz-Signature=SECRETSIG1&x=SECRETSIG2";
+        w->scheme.authorize = add_token;
+        if (i == 2) w->scheme.explain = explain_403;
+        assert_int_equal(fetch_range(w, &fetch, &err), SFT_REMOTE_DENIED);
+        assert_null(strstr(err.message, "SECRET"));
+        assert_null(strstr(err.message, "hf_"));
+        assert_null(strstr(fetch.answer.line, "SECRET"));
+        assert_null(strstr(fetch.answer.error_message, "hf_"));
+        assert_string_equal(fetch.answer.line, "no [...], no [...], no [...] here");
+        assert_int_equal(err.hint, SFT_HINT_REMOTE_BAD_TOKEN);
+        sfti_fetch_free(&fetch);
+        free_world(w);
+    }
+}
+
+/* ── What is sent ── */
+
+static void test_request(void **state) {
+    (void)state;
+    static const step steps[] = { { URL, FOUND }, { 0 } };
+    world *w = new_world(steps);
+    sft_error err;
+    sfti_fetch fetch = { .begin = 0, .end = 10 };
+    w->remote.https_proxy = "http://proxy:1";
+    w->remote.http_proxy = "http://other:1";
+    w->remote.ca_file = "/ca.pem";
+    w->remote.options.stall_ms = 7;
+    assert_int_equal(fetch_range(w, &fetch, &err), SFT_OK);
+    assert_string_equal(w->script.headers[0], "user-agent: libsafetensors/" SFT_VERSION_STRING
+                        "\naccept-encoding: identity\nrange: bytes=0-9\n");
+    assert_string_equal(w->script.methods[0], "GET");
+    assert_string_equal(w->script.proxies[0], "http://proxy:1");
+    assert_string_equal(w->script.last.ca_file, "/ca.pem");
+    assert_int_equal(w->script.last.connect_ms, 10000);
+    assert_int_equal(w->script.last.stall_ms, 7);
+    assert_int_equal(w->script.last.total_ms, 0);
+    assert_false(w->script.last.public_only);
+    sfti_fetch_free(&fetch);
+    w->script.sent = 0;
+    w->remote.no_proxy = "example";
+    assert_int_equal(fetch_range(w, &fetch, &err), SFT_OK);
+    assert_string_equal(w->script.proxies[0], "");
+    sfti_fetch_free(&fetch);
+    w->remote.options.offline = true;
+    assert_int_equal(fetch_range(w, &fetch, &err), SFT_REMOTE_OFFLINE);
+    assert_int_equal(w->script.sent, 1);
+    sfti_fetch_free(&fetch);
+    free_world(w);
+}
+
+static sft_exchange told[STEPS];
+static char told_urls[STEPS][128];
+static size_t told_count;
+
+static void take_told(void *ctx, const sft_exchange *exchange) {
+    assert_ptr_equal(ctx, told);
+    assert_true(told_count < STEPS);
+    snprintf(told_urls[told_count], sizeof told_urls[0], "%s", exchange->url);
+    told[told_count++] = *exchange;
+}
+
+static void test_accounts(void **state) {
+    (void)state;
+    static const step steps[] = {
+        { NULL, NULL, 0, 503, "Retry-After: 0", 0, 0, "busy" },
+        { NULL, "0-9", SFT_REMOTE_NETWORK, 206, "Content-Range: bytes 0-9/10", 0, 4, NULL },
+        { NULL, "4-9", 0, 206, "Content-Range: bytes 4-9/10", 4, 10, NULL }, { 0 },
+    };
+    world *w = new_world(steps);
+    sft_error err;
+    sfti_fetch fetch = { .begin = 0, .end = 10 };
+    w->target.url = "https://a.example/f?SECRET";
+    w->remote.options.retries = 2;
+    w->remote.options.on_exchange = take_told;
+    w->remote.options.exchange_ctx = told;
+    told_count = 0;
+    assert_int_equal(fetch_range(w, &fetch, &err), SFT_OK);
+    assert_int_equal(told_count, 3);
+    static const struct { int status; sft_code code; uint64_t begin, bytes; } rows[] = {
+        { 503, SFT_OK, 0, 4 }, { 206, SFT_REMOTE_NETWORK, 0, 4 }, { 206, SFT_OK, 4, 6 },
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        assert_string_equal(told_urls[i], "https://a.example/f?[...]");
+        assert_string_equal(told[i].method, "GET");
+        assert_int_equal(told[i].status, rows[i].status);
+        assert_int_equal(told[i].code, rows[i].code);
+        assert_int_equal(told[i].begin, rows[i].begin);
+        assert_int_equal(told[i].end, 10);
+        assert_int_equal(told[i].bytes, rows[i].bytes);
+        assert_int_equal(told[i].attempt, i + 1);
+    }
+    assert_int_equal(w->remote.sums.requests, 3);
+    assert_int_equal(w->remote.sums.retries, 2);
+    assert_int_equal(w->remote.sums.bytes, 14);
+    sfti_fetch_free(&fetch);
+    free_world(w);
+}
+
+/* No retries at all; and a wait ends when the process is told to stop. */
+static bool no_further(void *ctx) { (void)ctx; return false; }
+
+static void test_no_retries(void **state) {
+    (void)state;
+    static const step lost[] = { { URL, NULL, SFT_REMOTE_NETWORK, 0, NULL, 0, 0, NULL }, { 0 } };
+    static const step busy[] = { { URL, NULL, 0, 429, "Retry-After: 50", 0, 0, NULL }, { 0 } };
+    sft_error err;
+    sfti_fetch fetch = { .begin = 0, .end = 10 };
+    world *w = new_world(lost);
+    w->remote.options.retries = UINT32_MAX;
+    assert_int_equal(fetch_range(w, &fetch, &err), SFT_REMOTE_NETWORK);
+    assert_string_equal(err.message, "lost");
+    sfti_fetch_free(&fetch);
+    free_world(w);
+    w = new_world(busy);
+    os_on_wait(no_further, NULL);
+    assert_int_equal(fetch_range(w, &fetch, &err), SFT_CANCELLED);
+    os_on_wait(NULL, NULL);
+    sfti_fetch_free(&fetch);
+    free_world(w);
+}
+
+/* Whichever send fails for good: its code, nothing of it, no leak. */
+static void test_each_send_fails(void **state) {
+    (void)state;
+    static const step steps[] = {
+        { URL, NULL, 0, 503, "Retry-After: 0", 0, 0, "busy" },
+        { URL, NULL, TO("/1") }, { NULL, NULL, TO("https://b.example/2?s=1") },
+        { NULL, NULL, SFT_REMOTE_NETWORK, 206, R("0-9", "10"), 0, 4, NULL },
+        { NULL, "4-9", 0, 206, R("4-6", "10"), 4, 7, NULL },
+        { NULL, "7-9", 0, 206, R("7-9", "10"), 7, 10, NULL }, { 0 },
+    };
+    for (size_t n = 0; n <= 6; n++) {
+        world *w = new_world(steps);
+        sft_error err;
+        sfti_fetch fetch = { .begin = 0, .end = 10 };
+        w->script.fail_at = n;
+        w->remote.options.retries = 3;
+        assert_int_equal(fetch_range(w, &fetch, &err), n < 6 ? SFT_REMOTE_TRANSPORT : SFT_OK);
+        assert_int_equal(w->script.sent, n < 6 ? n + 1 : 6);
+        if (n < 6) assert_string_equal(err.message, "the script says so");
+        if (n < 6) assert_null(fetch.final_url);
+        sfti_fetch_free(&fetch);
+        free_world(w);
+    }
+}
+
+/* ── Whole answers ── */
+
+typedef struct ask_row {
+    const char *name;
+    bool post, same_host, missing_ok;
+    uint64_t most;
+    step steps[4];
+    sft_code code;
+    const char *message, *body;
+} ask_row;
+
+static const ask_row ask_rows[] = {
+    { "200", false, false, false, 5, { { URL, NULL, 0, 200, "", 0, 0, "abcde" } }, SFT_OK, NULL,
+      "abcde" },
+    { "201", true, false, false, 5, { { URL, NULL, 0, 201, "", 0, 0, "abc" } }, SFT_OK, NULL,
+      "abc" },
+    { "too much", false, false, false, 4, { { URL, NULL, 0, 200, "", 0, 0, "abcde" } },
+      SFT_FILE_TOO_LARGE, "at most 4 bytes", "" },
+    { "too much, told", false, false, false, 4,
+      { { URL, NULL, 0, 200, "Content-Length: 5", 0, 0, "abcde" } },
+      SFT_FILE_TOO_LARGE, "at most 4 bytes", "" },
+    { "404", false, false, true, 5, { { URL, NULL, 0, 404, "", 0, 0, "no" } }, SFT_OK, NULL, "no" },
+    { "404, a failure", false, false, false, 5, { { URL, NULL, 0, 404, "", 0, 0, "no" } },
+      SFT_NOT_FOUND, "no", "" },
+    { "cut", false, false, false, 9,
+      { { URL, NULL, SFT_REMOTE_NETWORK, 200, "", 0, 0, "abc" },
+        { URL, NULL, 0, 200, "", 0, 0, "abcde" } }, SFT_OK, NULL, "abcde" },
+    { "short, twice", false, false, false, 9,
+      { { URL, NULL, 0, 200, "Content-Length: 5", 0, 0, "abc" },
+        { URL, NULL, 0, 200, "Content-Length: 5", 0, 0, "abc" } },
+      SFT_REMOTE_NETWORK, "cut off after 3 of 5", "" },
+    { "gzip", false, false, false, 9,
+      { { URL, NULL, 0, 200, "Content-Encoding: gzip", 0, 0, "abc" } },
+      SFT_REMOTE_STATUS, "\"gzip\"", "" },
+    { "to the same host", true, true, false, 9,
+      { { URL, NULL, 0, 307, "Location: /x", 0, 0, "" },
+        { "https://a.example/x", NULL, 0, 200, "", 0, 0, "abc" } }, SFT_OK, NULL, "abc" },
+    { "to another one", false, true, false, 9,
+      { { URL, NULL, 0, 302, "Location: https://b.example/?SECRET", 0, 0, "" } },
+      SFT_REMOTE_REDIRECT, "redirected to https://b.example/?[...]: expected the same host", "" },
+};
+
+static void test_asks(void **state) {
+    (void)state;
+    for (size_t i = 0; i < COUNT(ask_rows); i++) {
+        const ask_row *row = &ask_rows[i];
+        world *w = new_world(row->steps);
+        sft_buffer body = { .alloc = w->remote.alloc };
+        sfti_answer answer;
+        sft_error err = SFT_ERROR_INIT;
+        sfti_ask ask = { .accept = "application/json", .most = row->most, .total_ms = 9000,
+                         .same_host = row->same_host, .missing_ok = row->missing_ok };
+        if (row->post) ask.body = sft_span_cstr("[1]");
+        sft_code code = sfti_http_ask(&w->target, &ask, &body, &answer, &err);
+        if (code != row->code || (row->message && !strstr(err.message, row->message)))
+            fail_msg("%s: %d, %s", row->name, code, err.message);
+        assert_int_equal(body.len, strlen(row->body));
+        assert_memory_equal(body.data, row->body, body.len);
+        assert_int_equal(w->script.sent, w->script.count);
+        assert_true(w->script.last.total_ms > 5000 && w->script.last.total_ms <= 9000);
+        size_t last = w->script.sent - 1;
+        assert_string_equal(w->script.methods[last], row->post ? "POST" : "GET");
+        assert_string_equal(w->script.posts[last], row->post ? "[1]" : "");
+        assert_non_null(strstr(w->script.headers[last], "accept: application/json\n"));
+        bool typed = strstr(w->script.headers[last], "content-type: application/json\n") != NULL;
+        assert_int_equal(typed, row->post);
+        assert_null(strstr(w->script.headers[last], "range:"));
+        sfti_answer_free(&answer);
+        sft_buffer_free(&body);
+        free_world(w);
+    }
+}
+
+/* 303 makes a GET of a POST. */
+static void test_post_to_get(void **state) {
+    (void)state;
+    static const step steps[] = {
+        { URL, NULL, 0, 303, "Location: /x", 0, 0, "" },
+        { NULL, NULL, 0, 200, "", 0, 0, "a" }, { 0 },
+    };
+    world *w = new_world(steps);
+    sft_buffer body = { .alloc = w->remote.alloc };
+    sft_error err = SFT_ERROR_INIT;
+    int status;
+    sft_remote_request request = SFT_REMOTE_REQUEST_INIT;
+    request.url = URL;
+    request.body = sft_span_cstr("[1]");
+    assert_int_equal(sft_remote_fetch(&w->remote, &request, &status, &body, &err), SFT_OK);
+    assert_int_equal(status, 200);
+    assert_string_equal(w->script.methods[0], "POST");
+    assert_string_equal(w->script.methods[1], "GET");
+    assert_string_equal(w->script.posts[1], "");
+    sft_buffer_free(&body);
+    free_world(w);
+}
+
+static void test_fetch(void **state) {
+    (void)state;
+    static const step missing[] = { { URL, NULL, 0, 404, "", 0, 0, "none" }, { 0 } };
+    static const step denied[] = { { URL, NULL, 0, 403, "", 0, 0, "no" }, { 0 } };
+    sft_error err = SFT_ERROR_INIT;
+    sft_remote_request request = SFT_REMOTE_REQUEST_INIT;
+    int status = -1;
+    request.url = URL;
+    world *w = new_world(missing);
+    sft_buffer body = { .alloc = w->remote.alloc };
+    assert_int_equal(sft_remote_fetch(&w->remote, &request, &status, &body, &err), SFT_OK);
+    assert_int_equal(status, 404);
+    assert_int_equal(body.len, 4);
+    free_world(w);
+    w = new_world(denied);
+    assert_int_equal(sft_remote_fetch(&w->remote, &request, &status, &body, &err),
+                     SFT_REMOTE_DENIED);
+    assert_int_equal(status, 403);
+    request.size = 1;
+    assert_int_equal(sft_remote_fetch(&w->remote, &request, &status, &body, &err),
+                     SFT_BAD_ARGUMENT);
+    sft_buffer_free(&body);
+    free_world(w);
+}
+
+/* ── No memory ── */
+
+typedef struct { size_t left; } failing;
+
+static void *resize_until(void *ctx, void *ptr, size_t old_size, size_t new_size) {
+    failing *f = ctx;
+    (void)old_size;
+    if (new_size == 0) return free(ptr), NULL;
+    if (f->left == 0) return NULL;
+    f->left--;
+    return realloc(ptr, new_size);
+}
+
+static void test_no_memory(void **state) {
+    (void)state;
+    static const step steps[] = {
+        { NULL, NULL, 0, 503, "Retry-After: 0", 0, 0, "busy hf_SECRETTOKEN" },
+        { NULL, NULL, TO("/1?a=%41SECRET") }, { NULL, NULL, 0, 401, "", 0, 0, "ASECRET" }, { 0 },
+    };
+    for (size_t n = 0;; n++) {
+        assert_true(n < 100);
+        world *w = new_world(steps);
+        failing memory = { n };
+        sft_error err;
+        sfti_fetch fetch = { .begin = 0, .end = 10 };
+        w->remote.alloc = (sft_allocator){ resize_until, &memory };
+        w->scheme.authorize = add_token;
+        sft_code code = fetch_range(w, &fetch, &err);
+        assert_null(strstr(err.message, "SECRET"));
+        sfti_fetch_free(&fetch);
+        free_world(w);
+        if (code == SFT_REMOTE_DENIED) break;
+        assert_true(code == SFT_OUT_OF_MEMORY || code == SFT_REMOTE_REDIRECT);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ranges), cmocka_unit_test(test_little_by_little),
+        cmocka_unit_test(test_cut_everywhere), cmocka_unit_test(test_redirects),
+        cmocka_unit_test(test_authorization), cmocka_unit_test(test_local),
+        cmocka_unit_test(test_explain), cmocka_unit_test(test_expired),
+        cmocka_unit_test(test_if_match), cmocka_unit_test(test_secrets),
+        cmocka_unit_test(test_request), cmocka_unit_test(test_accounts),
+        cmocka_unit_test(test_no_retries), cmocka_unit_test(test_each_send_fails),
+        cmocka_unit_test(test_asks), cmocka_unit_test(test_post_to_get),
+        cmocka_unit_test(test_fetch), cmocka_unit_test(test_no_memory),
+    };
+    fill_content();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -74,6 +74,9 @@ static bool began_unencrypted(const sfti_exchange *x) {
 static sft_code follow_redirect(sfti_exchange *x, sft_error *err) {
     const char *location = x->answer->location;
     sfti_url url;
+    /* Then a join without memory does not look like one without sense. */
+    if (!sfti_arena_reserve(&x->arena, SFTI_URL_MOST + 8))
+        return sfti_fail_memory(err, SFTI_URL_MOST);
     const char *next = sfti_url_join(&x->arena, x->at, sft_span_cstr(location));
     if (!next) return fail_redirect(x, location, "expected a URL of http or https", err);
     if (!sfti_url_parse(next, &url) || url.user.data)

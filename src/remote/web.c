@@ -120,17 +120,22 @@ static sft_code web_open(sft_remote *remote, sft_error *err) {
 }
 
 /* "Basic ..." of a user as it is spelt in a URL. */
-static const char *basic_of(sfti_target *target, sft_span user) {
+static sft_code basic_of(sfti_target *target, sft_span user, const char **out, sft_error *err) {
     sft_buffer plain = { .alloc = target->arena.alloc };
-    const char *header = NULL;
-    bool ok = sfti_url_decode(&plain, user);
-    if (ok && sfti_text_find(user, ':') == user.len) ok = sfti_buffer_put(&plain, ":", 1);
-    if (ok) {
-        sft_span text = base64_text(&target->arena, (sft_span){ plain.data, plain.len });
-        if (text.data) header = web_header(&target->arena, "Basic ", text);
+    sft_code code = SFT_OK;
+    if (!sfti_buffer_reserve(&plain, user.len + 1)) return sfti_fail_memory(err, user.len + 1);
+    if (!sfti_url_decode(&plain, user)) {
+        code = sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET,
+                         "expected USER:PASSWORD before the @ of the URL, encoded as %%XX");
+        goto done;
     }
+    if (sfti_text_find(user, ':') == user.len) (void)sfti_buffer_put(&plain, ":", 1);
+    sft_span text = base64_text(&target->arena, (sft_span){ plain.data, plain.len });
+    if (text.data) *out = web_header(&target->arena, "Basic ", text);
+    if (!*out) code = sfti_fail_memory(err, text.len);
+done:
     sft_buffer_free(&plain);
-    return header;
+    return code;
 }
 
 static sft_code web_resolve(sfti_target *target, sft_error *err) {
@@ -144,12 +149,11 @@ static sft_code web_resolve(sfti_target *target, sft_error *err) {
     if (!sfti_url_parse(text, &url))
         return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET, "expected https://HOST/FILE");
     if (url.user.data) {
-        own->basic = basic_of(target, url.user);
+        sft_code code = basic_of(target, url.user, &own->basic, err);
+        if (code) return code;
         target->url = web_header(&target->arena, url.https ? "https://" : "http://",
                                  sft_span_cstr(url.host.data));
-        if (!own->basic || !target->url)
-            return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET,
-                             "expected USER:PASSWORD before the @ of the URL, encoded as %%XX");
+        if (!target->url) return sfti_fail_memory(err, url.host.len);
     }
     return is_civitai(&url) ? resolve_civitai(target, &url, err) : SFT_OK;
 }

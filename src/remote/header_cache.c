@@ -38,11 +38,10 @@ static bool is_own(const os_info *info) {
 
 sft_code sfti_header_cache_open(const char *folder, sft_error *err) {
     os_info info;
-    int made = os_make_folder(folder, 0700);
-    if (made && made != EEXIST)
-        return sfti_io_fail(err, SFT_IO_WRITE, made, "make the folder of cached headers");
-    int error = os_info_path(folder, false, &info);
-    if (error == ENOENT) error = made; /* it was there, and is not */
+    int error = os_make_folder(folder, 0700);
+    if (error && error != EEXIST)
+        return sfti_io_fail(err, SFT_IO_WRITE, error, "make the folder of cached headers");
+    error = os_info_path(folder, false, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the folder of cached headers");
     if (info.kind == OS_LINK) return head_folder_refuse(err, "a symbolic link");
     if (info.kind != OS_DIR) return head_folder_refuse(err, "a file");

@@ -103,9 +103,16 @@ static void run_remote(const fault_scene *scene, fault_seen *seen) {
     seen->status = (int)code;
 }
 
+static void make_cache(const fault_scene *scene) {
+    (void)scene;
+    os_fake_add_dir("/dir/cache");
+    os_fake_set_mode("/dir/cache", 0700);
+}
+
 /* A header that an earlier run has kept. */
 static void keep_header(const fault_scene *scene) {
     static fault_seen ignored;
+    make_cache(scene);
     ignored.len = 0;
     run_remote(scene, &ignored);
     if (ignored.status) fail();
@@ -121,7 +128,7 @@ static const fault_scene scenes[] = {
     SCENE("announced reads", ANNOUNCES, 0, NULL),
     SCENE("files opened ahead", EXPECTS, 1, NULL),
     SCENE("names", NAMES, 0, NULL),
-    SCENE("a header is cached", CACHES, 0, NULL),
+    SCENE("a header is cached", CACHES, 0, make_cache),
     SCENE("a cached header", CACHES, 0, keep_header),
 };
 

@@ -446,7 +446,7 @@ def check_links():
 # ── Commands ──
 
 ABSENT = "cannot open|No such file|found no path|succeeded$"
-UNSENT = "the network is not used|not cached|offline"
+UNSENT = "in a cache, found none|not in the Hub's cache"
 
 
 def commands_shown():

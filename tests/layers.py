@@ -35,8 +35,8 @@ RULES = {
     "src/remote": (USERS[0] | {"bytes/source.h"}, None),
     "src/dataset": (USERS[0] | {"bytes/source.h"}, None),
     "cli/support": ({"support/", "edit/dropped.h", "base/", "os/"} | PUBLIC, None),
-    "cli/commands": ({"commands/", "support/", "edit/dropped.h", "convert/dropped.h", "base/",
-                      "os/"} | PUBLIC, None),
+    "cli/commands": ({"commands/", "support/", "edit/dropped.h", "convert/dropped.h",
+                      "remote/url.h", "base/", "os/"} | PUBLIC, None),
     "cli": ({"commands/", "support/", "edit/dropped.h", "convert/dropped.h", "base/", "os/"}
             | PUBLIC, None),
     "bindings/python": (PUBLIC, None),

@@ -503,9 +503,17 @@ static bool expect_models(walk *w, const cli_inputs *out) {
     return paths != NULL;
 }
 
+/* In a repository a name without extension is more likely a folder's than a file's, and listing it
+ * tells. */
+bool cli_is_folder_url(const char *name) {
+    sft_span last = cli_name_of(name);
+    bool hub = strncmp(name, "hf://", 5) == 0;
+    return sft_remote_is_folder(name) || (hub && !memchr(last.data, '.', last.len));
+}
+
 static bool is_folder_operand(const walk *w, const char *operand) {
     os_info info;
-    if (sfti_files_claim(w->files, operand)) return sft_remote_is_folder(operand);
+    if (sfti_files_claim(w->files, operand)) return cli_is_folder_url(operand);
     return os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR;
 }
 

@@ -169,6 +169,25 @@ def interrupted(w):
     same(models.snapshot(w.here), before, "what is in the folder")
 
 
+@case
+def interrupted_while_waiting(w):
+    """Ctrl-C while nothing arrives: in the wait of a 429, between tries, before the first byte."""
+    usual(w)
+    for fault in (too_many(50), status(503, b"", ("Retry-After", "50")), pause(60), drip(1)):
+        w.site.constant.clear()
+        w.site.always("A GET /m", fault)
+        before = w.site.count()
+        child = w.start("info", w.url)
+        while w.site.count() == before:
+            time.sleep(0.02)
+        time.sleep(0.3)
+        begin = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        made = w.end(child, ["info"], None)
+        holds(made.status in (130, -signal.SIGINT), "exit status %d" % made.status)
+        at_most(time.monotonic() - begin, 3, "seconds until it ended")
+
+
 # ── Signed URLs ──
 
 def signed(w, uses, content=None):

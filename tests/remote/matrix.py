@@ -121,8 +121,18 @@ def many_connections(w):
         w.run("select", *words, w.url, "--keep", "t*[02468]", "-o", "out.safetensors", "--force")
         at_most(w.site.most, most, "requests at once")
         holds(w.site.most > most // 2, "only %d requests at once" % w.site.most)
+    at_most(w.site.origins["A"].accepted, 4 + 8, "connections made")
     at_most(w.site.sent() // 2, (32 << 20) + 2 * HEAD, "bytes of 32 MiB")
     os.unlink(os.path.join(w.here, "out.safetensors"))
+
+
+@case
+def memory_stays_small(w):
+    """A gigabyte goes through a few blocks of memory."""
+    w.put(models.large(1, "U8"))
+    for words in (["cat", "--as", "raw", w.url, "t"], ["check", "--deep", w.url],
+                  ["hash", "--read", "--algo", "sha256", w.url]):
+        at_most(w.memory(*words), 160, "MiB of " + words[0])
 
 
 @case

@@ -279,8 +279,12 @@ class Origin(socketserver.ThreadingTCPServer):
 
     def __init__(self, site, name, tls):
         super().__init__(("127.0.0.1", 0), Connection)
-        self.site, self.origin, self.tls = site, name, tls
+        self.site, self.origin, self.tls, self.accepted = site, name, tls, 0
         self.url = "%s://127.0.0.1:%d" % ("https" if tls else "http", self.server_address[1])
+
+    def verify_request(self, request, client_address):
+        self.accepted += 1
+        return True
 
     def handle_error(self, request, client_address):
         self.site.broken += 1  # a handshake that failed

@@ -145,6 +145,17 @@ done:
     return code;
 }
 
+/* Until so many requests were sent, two seconds at most. */
+static inline void web_wait(web *w, size_t least) {
+    bool reached = false;
+    for (int i = 0; i < 2000 && !reached; i++) {
+        os_mutex_lock(&w->mutex);
+        reached = w->requests >= least;
+        os_mutex_unlock(&w->mutex);
+        if (!reached) os_sleep_ms(1);
+    }
+}
+
 static const sft_transport_vtable web_transport_vtable = {
     sizeof(sft_transport_vtable), web_send, NULL
 };

@@ -474,7 +474,7 @@ static void test_expect_fails(void **state) {
     (void)state;
     w->fail_at = 1;
     files->vtable->expect(files->ctx, paths, 1, NULL);
-    for (int i = 0; i < 1000 && w->requests < 1; i++) os_sleep_ms(1);
+    web_wait(w, 1);
     assert_int_equal(open_source(remote, paths[0], &source, &err), SFT_REMOTE_NETWORK);
     assert_true(err.message[0]);
     assert_int_equal(open_source(remote, paths[0], &source, &err), SFT_OK);

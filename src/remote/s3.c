@@ -14,7 +14,7 @@ static sfti_store *s3_store(const sft_remote *remote) {
 static const char *other_keys_advice(sft_remote *remote, const char *setting) {
     static const char before[] = "the profile gets its keys by ",
                       after[] = ", which is not done here: see \"aws configure "
-                                "export-credentials --format env\"";
+                                "export-credentials\"";
     sft_buffer text = { .alloc = remote->alloc };
     char *copy = NULL;
     if (sfti_buffer_put(&text, before, sizeof before - 1)

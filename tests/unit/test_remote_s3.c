@@ -308,6 +308,22 @@ static void test_failures(void **state) {
     }
 }
 
+/* What is stored compressed is unpacked on its way: its ranges are not those of the file. */
+static void test_gs_compressed(void **state) {
+    (void)state;
+    script s;
+    static const script_row row = { "https://storage.googleapis.com/bucket/k", "", 206,
+                                    "X-Goog-Stored-Content-Encoding: gzip", FILE_TEXT };
+    char text[100];
+    sft_error err;
+    script_begin(&s, NULL, false);
+    script_rows(&s, &row, 1);
+    assert_int_equal(script_read(&s, "gs://bucket/k", text, sizeof text, &err), SFT_REMOTE_RANGE);
+    assert_non_null(strstr(err.message, "gzip"));
+    script_judge(&s);
+    script_end(&s);
+}
+
 /* What is wrong with the settings is told when an object of that store is opened, not before. */
 static void test_bad_settings(void **state) {
     (void)state;
@@ -576,6 +592,34 @@ static void test_list_failures(void **state) {
     }
 }
 
+/* Every request in turn is lost: what was told before it stays told, and the failure is its own. */
+static void test_lost(void **state) {
+    (void)state;
+    static const script_row rows[] = {
+        { BUCKET LIST "p%2F", NULL, 301, "x-amz-bucket-region: eu-west-1", NULL },
+        { "https://bucket.s3.eu-west-1.amazonaws.com/" LIST "p%2F", NULL, 200, NULL,
+          PAGE("<IsTruncated>true</IsTruncated><NextContinuationToken>1</NextContinuationToken>"
+               OBJECT("p/a", "1")) },
+        { "https://bucket.s3.eu-west-1.amazonaws.com/" LIST "p%2F&continuation-token=1", NULL, 200,
+          NULL, PAGE(OBJECT("p/b", "2")) },
+    };
+    static const char *const told[] = { "a 1\nb 2\n", "", "", "a 1\n" };
+    for (size_t lost = 0; lost < COUNT(told); lost++) {
+        script s;
+        listing_text found = { .most = 100 };
+        sft_error err = { 0 };
+        script_begin(&s, keys, false);
+        script_rows(&s, rows, lost > 0 ? lost : COUNT(rows));
+        s.lost = lost;
+        const sft_files *files = sft_remote_files(s.remote);
+        sft_code code = files->vtable->list(files->ctx, "s3://bucket/p/", take_entry, &found, &err);
+        assert_int_equal(code, lost > 0 ? SFT_REMOTE_NETWORK : SFT_OK);
+        assert_string_equal(found.text, told[lost]);
+        script_judge(&s);
+        script_end(&s);
+    }
+}
+
 static void test_is_folder(void **state) {
     (void)state;
     assert_true(sft_remote_is_folder("s3://bucket"));
@@ -655,6 +699,7 @@ int main(void) {
         cmocka_unit_test(test_region_kept),
         cmocka_unit_test(test_clock),
         cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_gs_compressed),
         cmocka_unit_test(test_bad_settings),
         cmocka_unit_test_setup_teardown(test_files, temp_dir_make, temp_dir_remove),
         cmocka_unit_test_setup_teardown(test_scope, temp_dir_make, temp_dir_remove),
@@ -662,6 +707,7 @@ int main(void) {
         cmocka_unit_test(test_list),
         cmocka_unit_test(test_list_pages),
         cmocka_unit_test(test_list_failures),
+        cmocka_unit_test(test_lost),
         cmocka_unit_test(test_is_folder),
         cmocka_unit_test_setup_teardown(test_memory, temp_dir_make, temp_dir_remove),
     };

@@ -331,10 +331,10 @@ static void test_bad_settings(void **state) {
         { { "AWS_ACCESS_KEY_ID", "AKID" }, "s3://bucket/k", "AWS_SECRET_ACCESS_KEY is not" },
         { { "AWS_SECRET_ACCESS_KEY", "x" }, "s3://bucket/k", "AWS_ACCESS_KEY_ID is not" },
         { { "AWS_PROFILE", "nobody" }, "s3://bucket/k", "AWS_PROFILE names a profile" },
-        { { "AWS_ENDPOINT_URL", "ftp://x" }, "s3://bucket/k", "the endpoint is no URL" },
-        { { "AWS_ENDPOINT_URL", "http://u:p@x" }, "s3://bucket/k", "the endpoint is no URL" },
+        { { "AWS_ENDPOINT_URL", "ftp://x" }, "s3://bucket/k", "the endpoint is not" },
+        { { "AWS_ENDPOINT_URL", "http://u:p@x" }, "s3://bucket/k", "the endpoint is not" },
         { { "GS_ACCESS_KEY_ID", "GOOG" }, "gs://bucket/k", "GS_SECRET_ACCESS_KEY is not" },
-        { { "STORAGE_EMULATOR_HOST", "a b" }, "gs://bucket/k", "the endpoint is no URL" },
+        { { "STORAGE_EMULATOR_HOST", "a b" }, "gs://bucket/k", "the endpoint is not" },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         script s;
@@ -569,15 +569,15 @@ static void test_list_failures(void **state) {
         sft_code code;
         const char *part;
     } rows[] = {
-        { 200, PAGE(""), SFT_NOT_FOUND, "no object lies in this folder" },
+        { 200, PAGE(""), SFT_NOT_FOUND, "this folder has no objects" },
         { 200, "<html></html>", SFT_REMOTE_STATUS, "found <html>" },
         { 200, "no XML", SFT_REMOTE_STATUS, "expected an element at byte 0" },
         { 200, "<ListBucketResult><Contents><Key>p/x</Contents></ListBucketResult>",
           SFT_REMOTE_STATUS, "the end of the element that began last at byte 36" },
         { 200, PAGE("<EncodingType>url</EncodingType>" OBJECT("p/%zz", "1")), SFT_REMOTE_STATUS,
-          "not URL-encoded" },
+          "expected URL-encoded keys" },
         { 200, PAGE("<IsTruncated>true</IsTruncated>" OBJECT("p/x", "1")), SFT_REMOTE_STATUS,
-          "breaks off" },
+          "no continuation token" },
         { 403, XML_ERROR("AccessDenied", "x"), SFT_REMOTE_DENIED, "access denied" },
         { 404, XML_ERROR("NoSuchBucket", "x"), SFT_NOT_FOUND, "no such bucket" },
     };

@@ -64,15 +64,3 @@ def exchanges():
                             answer(206, MODEL, {**RANGE, "Content-Disposition":
                                                 "attachment; filename*=UTF-8''x%20y"})),
     }
-
-
-def exchange_dictionary():
-    words = ["hf://", "s3://", "gs://", "https://", "http://hub.test", "huggingface.co", "hf.co",
-             "civitai.com", "/resolve/", "/blob/", "@refs/pr/", "%2F", "%2e%2e", "datasets/",
-             "Content-Range", "bytes ", "bytes */", "Content-Length", "Content-Encoding", "ETag",
-             "Location", "Link", "rel=\\\"next\\\"", "Retry-After", "RateLimit", "r=0", "t=",
-             "Last-Modified", "X-Repo-Commit", "X-Linked-Etag", "X-Linked-Size", "X-Error-Code",
-             "RepoNotFound", "GatedRepo", "multipart/byteranges", "x-amz-bucket-region",
-             "<ListBucketResult", "<Contents>", "<Key>", "<Size>", "IsTruncated", "&#x", "lfs",
-             "oid", "path", "directory", "\\x1e", "\\x0a\\x0a", COMMIT]
-    return "".join('"%s"\n' % word for word in words)

@@ -124,8 +124,8 @@ static void roff_environment(cli_out *out, const cli_command *command) {
     static const char *const of_urls[] = {
         "HF_TOKEN, HF_ENDPOINT, HF_HUB_CACHE, HF_HUB_OFFLINE",
         "as huggingface_hub has them, of hf:// URLs.",
-        "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_PROFILE, AWS_REGION, "
-        "AWS_ENDPOINT_URL_S3", "of s3:// URLs, as other programs have them.",
+        "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_PROFILE, AWS_REGION, AWS_ENDPOINT_URL_S3",
+        "of s3:// URLs, as other programs have them.",
         "https_proxy, http_proxy, no_proxy, CURL_CA_BUNDLE, SSL_CERT_FILE",
         "proxies and certificate authorities for all URLs. docs/remote.md lists every variable.",
     };

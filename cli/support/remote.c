@@ -215,6 +215,12 @@ sft_code cli_remote_operands(cli *c, char **operands, size_t count, sft_error *e
     return code ? code : cli_remote_take(c, operands, paths, err);
 }
 
+/* ── Failures ── */
+
+bool cli_is_remote_error(sft_code code) {
+    return code >= SFT_REMOTE_NETWORK && code <= SFT_REMOTE_TRANSPORT;
+}
+
 /* ── Claims ── */
 
 bool cli_remote_claim(const cli *c, const char *path, sft_remote_claim *out) {

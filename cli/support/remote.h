@@ -38,6 +38,9 @@ sft_code cli_remote_refuse(char **operands, size_t count, const char *what, sft_
 sft_code cli_remote_copy_only(const cli *c, char **operands, size_t count, const char *what,
                               sft_error *err);
 
+/* Whether a failure is a server's, and so about what is read, not about what is written. */
+bool cli_is_remote_error(sft_code code);
+
 /* What servers claim of a file that was opened; false: nothing, or it is not remote. */
 bool cli_remote_claim(const cli *c, const char *path, sft_remote_claim *out);
 /* Member "remote" of a result, if its path is remote and was opened. */

@@ -397,9 +397,10 @@ static void scan_promise(sft_scan *scan, uint64_t size) {
 
 static sft_code scan_inside(sft_scan *scan, sft_source *source, scan_bytes *b, scan_tail *tail,
                             const sfti_open *how, sft_error *err) {
-    bool framed, far = sfti_source_expects(&b->inner); /* its end would be a request more */
+    bool framed;
     sft_code code = scan_header(scan, source, how, &framed, err);
-    if (code == SFT_OK && framed && !far) code = tail_read(scan, source, tail, err);
+    bool is_slow = sfti_source_expects(&b->inner); /* its end is not worth another read */
+    if (code == SFT_OK && framed && !is_slow) code = tail_read(scan, source, tail, err);
     if (code == SFT_OK && framed) code = scan_model(scan, source, how, err);
     if (code != SFT_OK) return code;
     scan_refine(scan, b, source);

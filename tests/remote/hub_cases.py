@@ -6,7 +6,8 @@ import re
 import models
 from hub import TOKEN, File
 from matrix import KEEP, SLICE
-from server import Disk, both, moved, status, too_many
+from faults import moved, status, too_many
+from server import Disk
 from world import HEAD, Wrong, at_most, case, holds, quick, same
 
 
@@ -130,6 +131,21 @@ def hub_signature_expires(w):
     local = models.write(w.folder, "l.safetensors", read(content))
     w.select_works("t*[02468]", "--connections", 1, local=local)
     w.select_works("t*[02468]", local=local)
+
+
+@case
+def hub_other_edges(w):
+    """What is resolved again may be at another host, whose ETags are its own."""
+    hub = w.make_hub()
+    hub.uses, hub.edges = 3, "BC"
+    from server import Repeated, read
+    head, size = models.header({"t%02d" % i: ("U8", [2 << 20]) for i in range(24)})
+    content = Repeated(head, bytes(range(251)), len(head) + size)
+    hub.add("ns/m", {"model.safetensors": content})
+    w.url = "hf://ns/m/model.safetensors"
+    local = models.write(w.folder, "l.safetensors", read(content))
+    w.select_works("t*[02468]", local=local)
+    holds(w.site.count("B") and w.site.count("C"), "both hosts were asked")
 
 
 @case

@@ -1,13 +1,13 @@
 """Connections that are lost, servers that ask to wait, Ctrl-C, signed URLs that expire."""
-import os
 import signal
 import time
 
 import models
 import server
 from matrix import KEEP, SLICE, all_three, usual
-from server import Memory, Repeated, Signed, cut, drip, hang_up, pause, status, too_many
-from world import Wrong, at_most, case, holds, quick, same
+from faults import cut, drip, hang_up, pause, status, too_many
+from server import Memory, Repeated, Signed
+from world import at_most, case, holds, quick, same
 
 
 # ── Lost ──

@@ -7,7 +7,8 @@ from certificates import Certificates
 from hub import TOKEN, Hub
 from matrix import all_three, usual
 from proxy import Proxy
-from server import Site, moved
+from faults import moved
+from server import Site
 from world import PASSWORD, QUERY, SECRETS, case, holds, quick, same
 
 # ── Proxies ──

@@ -11,7 +11,7 @@ import time
 
 import models
 from hub import TOKEN, Hub
-from server import Memory, Site
+from server import Memory
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -138,7 +138,7 @@ class World:
     def environment(self, more):
         env = {"PATH": os.environ["PATH"], "HOME": os.path.join(self.folder, "home"),
                "LC_ALL": "C.UTF-8", **SECRETS, "AWS_ACCESS_KEY_ID": "AKIAOFTHETESTS"}
-        for name in ("LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LLVM_PROFILE_FILE"):
+        for name in ("LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
             if name in os.environ:
                 env[name] = os.environ[name]
         if self.hub:

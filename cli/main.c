@@ -1,8 +1,8 @@
 #include "commands/commands.h"
 #include "os/os.h"
+#include "safetensors_remote.h"
 #include "support/cli.h"
 #include "support/hints.h"
-#include "support/http.h"
 #include "support/manual.h"
 #include "support/remote.h"
 
@@ -29,8 +29,9 @@ static void show_version(cli *c) {
     cli_printf(&c->out, "safetensors %s\n", sft_version());
     char buffer[32];
     cli_text(&c->out, sft_build_info());
-    const char *curl = cli_http_version(buffer);
-    cli_printf(&c->out, "libcurl: %s (loaded for info --online only)\n", curl ? curl : "not found");
+    const char *curl = sft_transport_curl_version(buffer);
+    cli_printf(&c->out, "libcurl: %s (loaded for URLs and info --online only)\n",
+               curl ? curl : "not found");
 }
 
 /* Where every operand is a path, standard input is one of them: it can be read once. */

@@ -139,7 +139,7 @@ static const fuzz_line lines[] = {
     { "ls --stats --tsv --csv-safe --exclude *.y " M, READS, false },
     { "ls --fold --md " M " " INDEX, READS, false },
     { "ls --tree --depth 2 --dtype fp32,f16 -r /w", READS, false },
-    { "meta header --pretty " M, READS, false },
+    { "meta header --pretty " M, READS, true },
     { "meta --pretty --json " M " " INDEX, READS, false },
     { "meta list -r --tsv --csv-safe /w", READS, false },
     { "meta get --pretty --json " M " ss_* title", READS, false },

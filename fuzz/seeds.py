@@ -10,6 +10,7 @@ import struct
 import zlib
 
 import import_seeds
+import remote_seeds
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODELS = os.path.join(HERE, "..", "examples", "models")
@@ -558,7 +559,8 @@ def command_dictionary():
 def main():
     for name, make in (("open", headers), ("json", texts), ("index", indexes), ("slice", slices),
                        ("info", infos), ("beside", besides), ("dataset", datasets),
-                       ("import", import_seeds.imports), ("command", commands)):
+                       ("import", import_seeds.imports), ("remote", remote_seeds.remotes),
+                       ("command", commands)):
         folder = os.path.join(HERE, "corpus", name)
         os.makedirs(folder, exist_ok=True)
         for seed, data in make().items():
@@ -566,6 +568,8 @@ def main():
                 f.write(data)
     with open(os.path.join(HERE, "import.dict"), "w") as f:
         f.write(import_seeds.import_dictionary())
+    with open(os.path.join(HERE, "remote.dict"), "w") as f:
+        f.write(remote_seeds.remote_dictionary())
     with open(os.path.join(HERE, "info.dict"), "w") as f:
         f.write(dictionary())
     with open(os.path.join(HERE, "command.dict"), "w") as f:

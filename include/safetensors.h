@@ -1074,7 +1074,8 @@ typedef struct sft_finding {
 /* A remark, which makes no file invalid. Names are "unaligned", "unsorted", "header_unpadded",
  * "polyglot_zip", "polyglot_pdf", "polyglot_tar", "polyglot_magic", "name_control",
  * "unknown_field", "duplicate_name", "metadata_null", "foreign_journal"; docs/format.md explains
- * them. Allocated by the library only. @since 0.1 */
+ * them. For "polyglot_zip" the last 64 KiB are read, unless the source's table has expect: of those
+ * only the header is. Allocated by the library only. @since 0.1 */
 typedef struct sft_note {
     const char *name; /* static */
     sft_error error;  /* offset, tensor and message; code is SFT_OK */

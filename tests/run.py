@@ -76,7 +76,7 @@ SUITES = [
     ("info", "check test asan coverage", 600, [PY, "tests/info/run.py"], "tests/info/run.py"),
     ("zoo", "test", 600, [PY, "tests/zoo/run.py"], "tests/zoo/run.py"),
     ("online", "test asan coverage", 600, [PY, "tests/online/run.py"], "tests/online/run.py"),
-    ("remote", "check test asan coverage", 600, [PY, "tests/remote/run.py"],
+    ("remote", "check test asan tsan coverage", 600, [PY, "tests/remote/run.py"],
      "tests/remote/run.py"),
     ("schema", "test", 600, [PY, "tests/schema.py", "{build}/safetensors"], "tests/schema.py"),
     ("dataset", "check test asan coverage", 300, [PY, "tests/dataset/run.py"],

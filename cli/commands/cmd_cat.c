@@ -1,5 +1,6 @@
 /* cat: one tensor, or a slice of it. */
 #include "base/json.h"
+#include "base/npy.h"
 #include "commands/cat_pieces.h"
 #include "commands/commands.h"
 #include "os/os.h"
@@ -9,8 +10,6 @@
 #include "support/values.h"
 #include "support/words.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 typedef struct selection {
@@ -82,30 +81,10 @@ static sft_code cat_raw(selection *s, sft_error *err) {
     return cli_read_pieces(s->c, s->file, s->tensor, &s->slice, put_raw, s, err);
 }
 
-#define NPY_SIZE 2048
-
-/* The dictionary with its newline, padded so that the data begins at a multiple of 64. */
-static size_t npy_dictionary(const selection *s, char buffer[NPY_SIZE]) {
-    size_t n = (size_t)snprintf(buffer, NPY_SIZE,
-                                "{'descr': '%s', 'fortran_order': False, 'shape': (",
-                                cli_numpy_code(s->tensor->dtype));
-    for (uint32_t d = 0; d < s->rank; d++) {
-        const char *comma = d + 1 < s->rank ? ", " : s->rank == 1 ? "," : "";
-        n += (size_t)snprintf(buffer + n, 26, "%" PRIu64 "%s", s->shape[d], comma);
-    }
-    n += (size_t)snprintf(buffer + n, 8, "), }");
-    while ((10 + n + 1) % 64) buffer[n++] = ' ';
-    buffer[n++] = '\n';
-    return n;
-}
-
 static sft_code cat_npy(selection *s, sft_error *err) {
-    char dictionary[NPY_SIZE];
-    size_t len = npy_dictionary(s, dictionary);
-    uint8_t magic[10] = { 0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (uint8_t)len,
-                          (uint8_t)(len >> 8) };
-    cli_put(&s->c->out, magic, sizeof magic);
-    cli_put(&s->c->out, dictionary, len);
+    char head[SFTI_NPY_SIZE];
+    size_t len = sfti_npy_head(sfti_npy_code(s->tensor->dtype), s->shape, s->rank, head);
+    cli_put(&s->c->out, head, len);
     return cat_raw(s, err);
 }
 
@@ -209,7 +188,7 @@ static sft_code check_form(const selection *s, sft_error *err) {
     if (binary && !set->terminal && os_is_terminal(1)) {
         cli_usage_error(err, "expected a file or a pipe for binary output, found a terminal");
         hint = CLI_HINT_REDIRECT;
-    } else if (set->as == CLI_AS_NPY && !cli_numpy_code(s->tensor->dtype)) {
+    } else if (set->as == CLI_AS_NPY && !sfti_npy_code(s->tensor->dtype)) {
         cli_usage_error(err, "expected a dtype that NumPy has, found %s", dtype);
         hint = CLI_HINT_AS_RAW;
     } else {

@@ -78,9 +78,9 @@ static void check_input(cli *c, const cli_input *input) {
 static void tell_unread(cli *c, char **operands, size_t count) {
     size_t remote = 0;
     for (size_t i = 0; i < count; i++) remote += cli_is_remote(c, operands[i]);
-    if (remote && !c->set.deep)
-        cli_text(&c->err, "safetensors: note: of URLs headers and lengths were checked; data was not "
-                          "read (--deep reads it)\n");
+    if (remote && !c->set.deep && c->status < CLI_FAILED)
+        cli_text(&c->err, "safetensors: note: only headers and lengths of URLs were checked, no "
+                          "data (--deep reads it)\n");
 }
 
 static void run_check(cli *c, char **operands, size_t count) {
@@ -124,8 +124,8 @@ const cli_command cli_check_command = {
     "A model with an index is checked shard by shard, then as a whole. - reads standard input to "
     "its end. Files of a folder that are in another format (.ckpt, .pt, .bin, .gguf, ...) are not "
     "checked; a line on standard error counts them.\n"
-    "Of a URL the header and the length of the file are checked; a note on standard error says that "
-    "no data was read. With --deep it is, all of it.\n"
+    "Of a URL the header and the length of the file are checked; a note on standard error says "
+    "that no data was read. With --deep it is, all of it.\n"
     "With --deep, NaN and infinities count as findings (exit status 1), although the model is "
     "valid.",
     check_examples,

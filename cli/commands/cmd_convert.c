@@ -410,10 +410,12 @@ static sft_code convert_model(convert_run *run, sft_error *err) {
     return convert_opened(run, err);
 }
 
-/* The file is read, and is not what it should be: the answer is no. */
-static bool is_refusal(sft_code code) {
+/* The file is read, and is not what it should be, or has what OUT's format lacks: the answer is
+ * no. */
+static bool is_refusal(const cli *c, sft_code code) {
     return (code >= SFT_FOREIGN_SYNTAX && code <= SFT_FOREIGN_OPAQUE && code != SFT_FOREIGN_BRANCH)
-           || (code >= SFT_FOREIGN_OUTPUT && code <= SFT_FOREIGN_NESTING);
+           || (code >= SFT_FOREIGN_OUTPUT && code <= SFT_FOREIGN_NESTING)
+           || (code == SFT_CAST_DTYPE && convert_is_export(c));
 }
 
 static void convert_one(cli *c, const char *input, void *ctx) {
@@ -424,7 +426,7 @@ static void convert_one(cli *c, const char *input, void *ctx) {
     run.parts.arena.alloc = c->alloc;
     sft_code code = convert_model(&run, &err);
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, run.input, &err);
-    else if (is_refusal(code)) cli_refuse(c, run.parts.path, &err);
+    else if (is_refusal(c, code)) cli_refuse(c, run.parts.path, &err);
     else if (code) cli_fail_input(c, run.parts.path, &err);
     sft_conversion_free(run.conversion);
     cli_parts_free(&run.parts);
@@ -517,9 +519,9 @@ const cli_command cli_convert_command = {
     { convert_options, cli_import_options_table, cli_match_options, cli_input_options,
       cli_in_place_options, cli_output_options, cli_writing_options, cli_json_options,
       cli_reading_options, cli_remote_options, cli_network_options, cli_common_options },
-    { "OUT was written", "--match found no tensor, or a model in another format breaks a "
-    "rule of it or holds what "
-      "safetensors does not; nothing was written",
+    { "OUT was written",
+      "--match found no tensor, a model in another format breaks a rule of it or holds what "
+      "safetensors does not, or the format of OUT lacks a dtype; nothing was written",
       "IN could not be read, a value does not fit DTYPE, OUT could not be written, or a usage "
       "error" },
     1, SIZE_MAX, run_convert, CLI_URLS_COPY,

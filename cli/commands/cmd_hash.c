@@ -308,6 +308,7 @@ static void run_hash(cli *c, char **operands, size_t count) {
         return;
     }
     run.is_all = run.algos == SFT_HASH_ALL;
+    if (run.algos & SFT_HASH_BIT(SFT_HASH_CONTENT)) c->others = CLI_ELSE_OTHERS;
     cli_hash_run_begin(&run.hashing, c, count == 1 ? operands[0] : "hash");
     if (run.hashing.usable && c->set.sums) hash_verify(&run);
     else if (run.hashing.usable) hash_operands(&run, operands, count);
@@ -349,8 +350,9 @@ const cli_command cli_hash_command = {
     "model, which metadata does not change; content covers names, shapes and values, whatever "
     "their order or the number of files.\n"
     "For a model with an index, content covers the whole model and the other digests are those "
-    "of its files. - is standard input.\n"
-    "Of a URL the digests are shown that the server claims, sha256 and autov2, and no data is read; "
+    "of its files. With content, models in other formats count in a folder without any in "
+    "safetensors. - is standard input.\n"
+    "Of a URL, sha256 and autov2 are shown as the server claims them, and no data is read; "
     "--read reads the whole file and computes.\n"
     "With -c, the lines of a file are compared; a bare HEX of 64, 12 or 10 digits is sha256, "
     "autov3 or autov2, any other is of the kind that --algo names. Unreadable lines are reported "

@@ -124,6 +124,17 @@ static widths measure(const ls_listing *l) {
     return w;
 }
 
+static void right_column(cli_out *out, const char *text, size_t len, size_t width) {
+    cli_pad(out, len < width ? width - len : 0);
+    cli_put(out, text, len);
+}
+
+static void number_column(cli_out *out, uint64_t value, size_t width) {
+    char digits[SFTI_UINT_SIZE];
+    size_t len = sfti_uint_text(value, 0, digits);
+    right_column(out, digits, len, GAP + width);
+}
+
 static void left_column(cli_out *out, const char *text, size_t len, size_t shown, size_t width) {
     cli_put(out, text, len);
     cli_pad(out, (shown < width ? width - shown : 0) + 2);
@@ -156,11 +167,13 @@ static void tensor_line(const ls_listing *l, const widths *w, size_t i) {
     left_column(out, dtype, strlen(dtype), strlen(dtype), w->dtype);
     used = cli_escaped_cut(out, (sft_span){ shape, len }, whole ? SIZE_MAX / 64 : w->shape);
     left_column(out, "", 0, used, w->shape);
-    cli_printf(out, "%*s", SIZE_COLUMNS, cli_size_text(bytes, size));
-    if (l->c->set.verbose) cli_printf(out, "  %*" PRIu64, (int)w->bytes, bytes);
-    if (w->offset)
-        cli_printf(out, "  %*" PRIu64 "  %*" PRIu64, (int)w->offset, t->offset, (int)w->offset,
-                   t->offset + bytes);
+    cli_size_text(bytes, size);
+    right_column(out, size, strlen(size), SIZE_COLUMNS);
+    if (l->c->set.verbose) number_column(out, bytes, w->bytes);
+    if (w->offset) {
+        number_column(out, t->offset, w->offset);
+        number_column(out, t->offset + bytes, w->offset);
+    }
     if (w->shard) {
         cli_text(out, "  ");
         (void)cli_escaped_ends(out, cli_name_of(ls_shard_path(l, i)),

@@ -457,7 +457,9 @@ static const char *clash_of(const cli *c, const struct meta_verb *verb) {
 static sft_code take_urls(cli *c, const struct meta_verb *verb, char **operands, size_t count,
                           sft_error *err) {
     bool pairs = verb->urls == CLI_URLS_COPY_FIRST;
-    size_t models = pairs ? count_models(operands, count) : verb->urls == CLI_URLS_FIRST ? 1 : count;
+    size_t models = pairs                           ? count_models(operands, count)
+                  : verb->urls == CLI_URLS_FIRST ? 1
+                                                 : count;
     char what[32];
     snprintf(what, sizeof what, "meta %s", verb->name);
     if (verb->urls == CLI_URLS_NONE) return cli_remote_refuse(operands, count, what, err);

@@ -1,6 +1,7 @@
 #include "commands/info_civitai.h"
 
 #include "os/os.h"
+#include "remote/url.h"
 #include "support/hints.h"
 #include "support/raw.h"
 #include "support/words.h"
@@ -37,17 +38,18 @@ static bool number_option(cli *c, const char *option, const char *text, uint64_t
 static bool site_url(cli_civitai *site) {
     const char *url = site->c->set.civitai_url ? site->c->set.civitai_url : CLI_CIVITAI_URL;
     sft_error err = SFT_ERROR_INIT;
+    sfti_url parts;
     size_t len = strlen(url);
     while (len > 0 && url[len - 1] == '/') len--;
-    bool fits = cli_url_is_http(url) && len < CLI_URL_SIZE / 2 && !strpbrk(url, "?#");
-    if (!fits) {
+    if (!sfti_url_parse(url, &parts) || parts.user.data || len >= CLI_CIVITAI_URL_SIZE / 2
+        || strpbrk(url, "?#")) {
         cli_usage_error(&err, "expected an http or https URL without a user for --civitai-url, "
                               "found \"%s\"", url);
         return tell_usage(site->c, &err);
     }
-    char *copy = sfti_take(&site->c->alloc, CLI_URL_SIZE);
+    char *copy = sfti_take(&site->c->alloc, CLI_CIVITAI_URL_SIZE);
     if (!copy) {
-        sfti_fail_memory(&err, CLI_URL_SIZE);
+        sfti_fail_memory(&err, CLI_CIVITAI_URL_SIZE);
         return tell_usage(site->c, &err);
     }
     memcpy(copy, url, len);
@@ -56,9 +58,25 @@ static bool site_url(cli_civitai *site) {
     return true;
 }
 
+/* Nothing of the environment is used: what is sent here tells what files there are. */
+static bool open_remote(cli_civitai *site, uint64_t connect, uint64_t retries) {
+    cli *c = site->c;
+    sft_error err = SFT_ERROR_INIT;
+    sft_remote_options options = SFT_REMOTE_OPTIONS_INIT;
+    options.alloc = &c->alloc;
+    options.transport = &site->transport;
+    options.proxy = c->set.proxy ? c->set.proxy : "";
+    options.connect_ms = connect * 1000;
+    options.stall_ms = site->total_ms;
+    options.retries = retries ? (uint32_t)retries : UINT32_MAX;
+    sft_code code = sft_transport_curl(&c->alloc, &site->transport, &err);
+    if (!code) code = sft_remote_open(&options, &site->remote, &err);
+    if (code) cli_complain(c, NULL, &err);
+    return !code;
+}
+
 bool cli_civitai_open(cli_civitai *site, cli *c, bool only_count) {
     uint64_t connect = 10, total = 60, retries = 3;
-    sft_error err = SFT_ERROR_INIT;
     memset(site, 0, sizeof *site);
     site->c = c;
     site->arena.alloc = c->alloc;
@@ -66,11 +84,8 @@ bool cli_civitai_open(cli_civitai *site, cli *c, bool only_count) {
         || !number_option(c, "timeout", c->set.timeout, 1, SECONDS_MOST, &total)
         || !number_option(c, "retries", c->set.retries, 0, 10, &retries) || !site_url(site))
         return false;
-    site->policy = (cli_http_policy){ c->set.proxy, connect * 1000, total * 1000,
-                                        (unsigned)retries, 0 };
-    if (only_count || cli_http_open(&c->alloc, &site->http, &err) == SFT_OK) return true;
-    cli_complain(c, NULL, &err);
-    return false;
+    site->total_ms = total * 1000;
+    return only_count || open_remote(site, connect, retries);
 }
 
 void cli_civitai_forget(cli_civitai *site) {
@@ -95,13 +110,14 @@ static char *keep_copy(cli_civitai *site, sft_span text, sft_error *err) {
 
 void cli_civitai_close(cli_civitai *site) {
     cli_civitai_forget(site);
-    if (site->http.close) site->http.close(site->http.ctx);
-    sfti_release(&site->c->alloc, (char *)site->url, CLI_URL_SIZE);
+    sft_remote_close(site->remote);
+    if (site->transport.vtable) site->transport.vtable->close(site->transport.ctx);
+    sfti_release(&site->c->alloc, (char *)site->url, CLI_CIVITAI_URL_SIZE);
 }
 
 /* ── Requests ── */
 
-static void tell_failure(cli_civitai *site, const char *url, long status, sft_error *err) {
+static void tell_failure(cli_civitai *site, const char *url, int status, sft_error *err) {
     site->failures++;
     if (status == 0 || site->failures == FAILURES_MOST) site->is_over = true;
     if (err->code == SFT_CANCELLED) return;
@@ -110,14 +126,16 @@ static void tell_failure(cli_civitai *site, const char *url, long status, sft_er
     cli_complain(site->c, url, err);
 }
 
-/* False, after a complaint, without an answer. */
-static bool exchange(cli_civitai *site, const cli_http_request *request,
-                     cli_http_reply *reply) {
+/* False, after a complaint, without an answer; *status 404: the server knows nothing of it. */
+static bool exchange(cli_civitai *site, sft_remote_request *request, int *status,
+                     sft_buffer *answer) {
     sft_error err = SFT_ERROR_INIT;
+    *status = 0;
     if (site->is_over || os_stop_signal()) return false;
-    reply->status = 0;
-    if (cli_http_fetch(&site->http, &site->policy, request, reply, &err) == SFT_OK) return true;
-    tell_failure(site, request->url, reply->status, &err);
+    request->total_ms = site->total_ms;
+    request->same_host = true;
+    if (sft_remote_fetch(site->remote, request, status, answer, &err) == SFT_OK) return true;
+    tell_failure(site, request->url, *status, &err);
     return false;
 }
 
@@ -126,17 +144,21 @@ static bool exchange(cli_civitai *site, const cli_http_request *request,
 static bool ask_json(cli_civitai *site, const char *url, sft_span body, char bracket,
                      uint64_t most, sft_span *text) {
     sft_error err = SFT_ERROR_INIT;
-    cli_http_request request = { .url = url, .body = body, .accept = "application/json",
-                                 .most = most };
-    cli_http_reply reply = { .body = { .alloc = site->c->alloc } };
-    bool done = exchange(site, &request, &reply);
+    sft_remote_request request = SFT_REMOTE_REQUEST_INIT;
+    sft_buffer answer = { .alloc = site->c->alloc };
+    int status;
+    request.url = url;
+    request.accept = "application/json";
+    request.body = body;
+    request.most = most;
+    bool done = exchange(site, &request, &status, &answer);
     *text = (sft_span){ "", 0 };
-    sft_span found = { reply.body.data, reply.body.len };
+    sft_span found = { answer.data, answer.len };
     while (found.len > 0 && strchr(" \t\r\n", *found.data) && *found.data) {
         found.data++;
         found.len--;
     }
-    if (done && reply.status != 404) {
+    if (done && status != 404) {
         char *copy = NULL;
         done = found.len > 0 && *found.data == bracket && cli_raw_check(found);
         if (!done)
@@ -146,10 +168,10 @@ static bool ask_json(cli_civitai *site, const char *url, sft_span body, char bra
         else
             done = (copy = keep_copy(site, found, &err)) != NULL;
         if (done) *text = (sft_span){ copy, found.len };
-        else tell_failure(site, url, reply.status, &err);
+        else tell_failure(site, url, status, &err);
     }
     if (done) site->failures = 0;
-    sft_buffer_free(&reply.body);
+    sft_buffer_free(&answer);
     return done;
 }
 
@@ -214,7 +236,7 @@ static size_t hashes_body(cli_ask *const *asks, size_t count, char *body) {
 }
 
 static void ask_hashes(cli_civitai *site, cli_ask *const *asks, size_t count) {
-    char url[CLI_URL_SIZE], body[CLI_CIVITAI_HASHES * 68 + 2];
+    char url[CLI_CIVITAI_URL_SIZE], body[CLI_CIVITAI_HASHES * 68 + 2];
     sft_span text;
     cli_raw version;
     snprintf(url, sizeof url, "%s/api/v1/model-versions/by-hash", site->url);
@@ -240,7 +262,7 @@ void cli_civitai_by_sha256(cli_civitai *site, cli_ask *asks, size_t count) {
 }
 
 void cli_civitai_by_hash(cli_civitai *site, cli_ask *ask, sft_span hash) {
-    char url[CLI_URL_SIZE], hex[80];
+    char url[CLI_CIVITAI_URL_SIZE], hex[80];
     sft_span text;
     if (hash.len >= sizeof hex || !is_hex(hash)) return;
     *put_hash(hex, hash) = 0;
@@ -311,7 +333,7 @@ static void take_model(cli_ask *asks, size_t count, uint64_t id, sft_span model)
 
 static void ask_models(cli_civitai *site, const uint64_t *ids, size_t count, cli_ask *asks,
                        size_t ask_count) {
-    char url[CLI_URL_SIZE];
+    char url[CLI_CIVITAI_URL_SIZE];
     sft_span text, items = { "", 0 };
     cli_raw item;
     uint64_t id;
@@ -371,7 +393,7 @@ bool cli_civitai_version_of(sft_span model, uint64_t version_id, sft_span *versi
 /* The answer about one id; empty, and *is_gone, where the server does not know it. */
 static bool ask_one(cli_civitai *site, const char *what, uint64_t id, sft_span *text,
                     bool *is_gone) {
-    char url[CLI_URL_SIZE];
+    char url[CLI_CIVITAI_URL_SIZE];
     sft_span get = { NULL, 0 };
     snprintf(url, sizeof url, "%s/api/v1/%s/%" PRIu64, site->url, what, id);
     if (!ask_json(site, url, get, '{', VERSION_MOST, text)) return false;
@@ -426,16 +448,20 @@ void cli_civitai_confirm(cli_civitai *site, cli_ask *asks, size_t count) {
 
 bool cli_civitai_picture(cli_civitai *site, const char *url, sft_buffer *out) {
     sft_error err = SFT_ERROR_INIT;
-    cli_http_request request = { .url = url, .accept = "image/*", .most = PICTURE_MOST };
-    cli_http_reply reply = { .body = { .alloc = site->c->alloc } };
-    if (!cli_url_same_site(site->url, url)) {
+    sft_remote_request request = SFT_REMOTE_REQUEST_INIT;
+    sft_buffer answer = { .alloc = site->c->alloc };
+    int status;
+    request.url = url;
+    request.accept = "image/*";
+    request.most = PICTURE_MOST;
+    if (!sfti_url_same_site(site->url, url)) {
         sfti_fail(&err, SFT_IO_READ, SFT_NO_OFFSET,
                   "expected an image on the site's hosts, found another host: not fetched");
         cli_complain(site->c, url, &err);
         return false;
     }
-    bool done = exchange(site, &request, &reply) && reply.status != 404 && reply.body.len > 0;
-    if (done) *out = reply.body;
-    else sft_buffer_free(&reply.body);
+    bool done = exchange(site, &request, &status, &answer) && status != 404 && answer.len > 0;
+    if (done) *out = answer;
+    else sft_buffer_free(&answer);
     return done;
 }

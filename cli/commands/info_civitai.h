@@ -4,12 +4,13 @@
 #define CLI_INFO_CIVITAI_H
 
 #include "safetensors_hash.h"
+#include "safetensors_remote.h"
 #include "support/cli.h"
-#include "support/http.h"
 
 #define CLI_CIVITAI_URL "https://civitai.com"
 #define CLI_CIVITAI_HASHES 100 /* SHA-256 in one request */
 #define CLI_CIVITAI_MODELS 50  /* models in one */
+#define CLI_CIVITAI_URL_SIZE ((size_t)4096)
 
 typedef enum cli_ask_state {
     CLI_ASK_OPEN = 0, /* not asked, or not answered */
@@ -33,8 +34,9 @@ typedef struct cli_ask {
 typedef struct cli_civitai {
     cli *c;
     const char *url; /* without a slash at its end */
-    cli_http http;
-    cli_http_policy policy;
+    sft_transport transport; /* without a table if nothing is to be sent */
+    sft_remote *remote;
+    uint64_t total_ms; /* for one answer */
     sfti_arena arena;  /* of answers: cli_civitai_forget */
     uint64_t kept;     /* bytes in it */
     unsigned failures; /* one after another */

@@ -38,12 +38,12 @@ static bool save_info(cli *c, const cli_model *model, sfti_arena *arena, sft_spa
 /* ── The first picture ── */
 
 /* Its URL into buffer; false when the answer has none that may be one. */
-static bool first_picture(sft_span answer, char buffer[CLI_URL_SIZE]) {
+static bool first_picture(sft_span answer, char buffer[CLI_CIVITAI_URL_SIZE]) {
     sft_span images, url, type;
     cli_raw image;
     if (!cli_raw_member(answer, "images", &images)) return false;
     for (cli_raw_begin(&image, images); cli_raw_next(&image);) {
-        if (!cli_raw_string(image.value, "url", &url) || url.len >= CLI_URL_SIZE) continue;
+        if (!cli_raw_string(image.value, "url", &url) || url.len >= CLI_CIVITAI_URL_SIZE) continue;
         if (cli_raw_string(image.value, "type", &type)
             && !cli_is(type, "image"))
             continue;
@@ -81,7 +81,7 @@ static void write_picture(cli *c, const cli_model *model, sft_span bytes, const 
 
 static void save_picture(cli_online *online, const cli_model *model, sft_span answer) {
     sft_buffer bytes = { .alloc = online->c->alloc };
-    char url[CLI_URL_SIZE];
+    char url[CLI_CIVITAI_URL_SIZE];
     if (has_picture_file(model) && !online->c->set.force) return;
     if (!first_picture(answer, url)) return;
     if (!cli_civitai_picture(&online->site, url, &bytes)) return;

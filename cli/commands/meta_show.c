@@ -8,6 +8,7 @@
 #include "support/hints.h"
 #include "support/pretty.h"
 #include "support/raw.h"
+#include "support/remote.h"
 #include "support/words.h"
 
 #include <string.h>
@@ -103,7 +104,8 @@ static void list_input(cli *c, const cli_input *input) {
 /* A folder may stand for several. */
 static bool are_several(const cli *c, char **operands, size_t count) {
     os_info info;
-    bool folder = os_info_path(operands[0], true, &info) == 0 && info.kind == OS_DIR;
+    bool folder = cli_is_remote_folder(c, operands[0])
+               || (os_info_path(operands[0], true, &info) == 0 && info.kind == OS_DIR);
     return count > 1 || folder || c->set.recursive;
 }
 

@@ -93,7 +93,7 @@ static void single_quoted(cli_out *out, const char *text, const char *also) {
  * Only files and folders are read: a pipe or the terminal would keep the shell waiting, and
  * nothing is sent. */
 #define TENSOR_NAMES_OF(file)                                                                      \
-    "safetensors ls --offline --tsv -- " file " 2>/dev/null | tail -n +2 | cut -f2 |"                        \
+    "safetensors ls --offline --tsv -- " file " 2>/dev/null | tail -n +2 | cut -f2 |"              \
     " grep -E \"^[A-Za-z0-9_.:/][A-Za-z0-9_.:/-]*\\$\" | head -n 5000"
 
 /* ── bash ── */

@@ -11,8 +11,8 @@ sft_span cli_name_of(const char *path);
 /* dir/name in the arena; NULL when memory ran out. */
 char *cli_join_path(sfti_arena *arena, sft_span dir, const char *name);
 
-/* A name of at most `most` bytes, and a NUL, that any file system takes: letters, digits and what is
- * harmless everywhere; anything else becomes '_', and it begins with no dot, '-' or blank. */
+/* A name of at most `most` bytes, and a NUL, that any file system takes: letters, digits and what
+ * is harmless everywhere; anything else becomes '_', and it begins with no dot, '-' or blank. */
 void cli_safe_name(sft_span name, size_t most, char *buffer);
 
 /* Open for reading what lies beside a model: through no link that leaves the path's folder, but

@@ -133,17 +133,18 @@ static sft_code open_import(cli *c, const char *path, sft_set **out, sft_import 
 
 sft_code cli_open_path(cli *c, const char *path, const sft_set_options *options, sft_set **out,
                        sft_import **import, sft_error *err) {
-    sft_import_format format;
+    sft_import_format format = SFT_IMPORT_NONE;
     sft_error other = SFT_ERROR_INIT;
     *import = NULL;
-    sft_code code = sft_set_open(path, options, out, err);
+    sft_code code = sft_set_open(path, options, out, err), told = SFT_OK;
     if (!code || !may_be_foreign(code) || sft_path_is_index(path)) return code;
-    sft_code told = sft_import_recognise(path, c->open.files, &format, &other);
+    /* opening tells more of a zip archive, and recognising reads as much of it */
+    bool is_zip = code == SFT_FOUND_ZIP || code == SFT_FOUND_TORCH;
+    if (!is_zip) told = sft_import_recognise(path, c->open.files, &format, &other);
     if (told == SFT_OUT_OF_MEMORY) { /* it may be one of them all the same */
         *err = other;
         return told;
     }
-    bool is_zip = code == SFT_FOUND_ZIP; /* of which opening tells more */
     if (told || (format == SFT_IMPORT_NONE && !is_zip)) return code;
     if (err) *err = (sft_error)SFT_ERROR_INIT;
     return open_import(c, path, out, import, err);

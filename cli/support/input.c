@@ -122,9 +122,22 @@ static bool is_later_part(sft_span name) {
     return of && of - name.data >= 5 && memcmp(of - 5, "00001", 5) != 0;
 }
 
+/* Pickles hold anything: only opening tells whether there are tensors. */
+static bool is_import(const walk *w, const char *path) {
+    sft_import_format format;
+    sft_import *import = NULL;
+    sft_import_options options = SFT_IMPORT_OPTIONS_INIT;
+    options.alloc = &w->arena->alloc;
+    options.skip = true;
+    if (sft_import_recognise(path, w->files, &format, NULL)) return false;
+    if (format != SFT_IMPORT_PICKLE) return format != SFT_IMPORT_NONE;
+    sft_code code = sft_import_open(path, &options, &import, NULL);
+    sft_import_close(import);
+    return code != SFT_FOREIGN_KIND;
+}
+
 /* A model in another format, told by its contents once its name speaks for it. */
 static int visit_other(walk *w, const char *name, os_kind kind) {
-    sft_import_format format = SFT_IMPORT_NONE;
     sft_span text = sft_span_cstr(name);
     bool named = cli_ends_with(text, TORCH_INDEX);
     for (size_t i = 0; i < CLI_OTHER_FORMATS; i++)
@@ -138,7 +151,7 @@ static int visit_other(walk *w, const char *name, os_kind kind) {
     bool remote = sfti_files_claim(w->files, path);
     bool is_file = remote || kind_behind(path, kind) == OS_FILE;
     if (is_later_part(text)) return 0;
-    if (!is_file || (!remote && (sft_import_recognise(path, NULL, &format, NULL) || !format))) {
+    if (!is_file || (!remote && !is_import(w, path))) {
         count_passed(w, name);
         return 0;
     }
@@ -490,9 +503,17 @@ static bool expect_models(walk *w, const cli_inputs *out) {
     return paths != NULL;
 }
 
+/* In a repository a name without extension is more likely a folder's than a file's, and listing it
+ * tells. */
+bool cli_is_folder_url(const char *name) {
+    sft_span last = cli_name_of(name);
+    bool hub = strncmp(name, "hf://", 5) == 0;
+    return sft_remote_is_folder(name) || (hub && !memchr(last.data, '.', last.len));
+}
+
 static bool is_folder_operand(const walk *w, const char *operand) {
     os_info info;
-    if (sfti_files_claim(w->files, operand)) return sft_remote_is_folder(operand);
+    if (sfti_files_claim(w->files, operand)) return cli_is_folder_url(operand);
     return os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR;
 }
 

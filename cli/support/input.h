@@ -79,6 +79,8 @@ sft_code cli_not_one(size_t count, sft_error *err);
 bool cli_is_pipeline(const cli_inputs *inputs, sft_span folder, sfti_arena *arena);
 /* The same of a dataset, which is never remote. */
 bool cli_is_dataset(const cli_inputs *inputs, sft_span folder, sfti_arena *arena);
+/* Whether a remote path is taken for a folder's. */
+bool cli_is_folder_url(const char *name);
 /* Whether a remote folder was listed. */
 bool cli_was_listed(const cli_inputs *inputs, sft_span folder);
 

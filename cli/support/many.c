@@ -26,7 +26,7 @@ static bool is_folder(const cli *c, const char *path) {
     os_info info;
     size_t len = strlen(path);
     if (strcmp(path, "-") == 0) return false;
-    if (cli_is_remote(c, path)) return sft_remote_is_folder(path);
+    if (cli_is_remote(c, path)) return cli_is_folder_url(path);
     if (len > 0 && path[len - 1] == '/') return true;
     return os_info_path(path, true, &info) == 0 && info.kind == OS_DIR;
 }
@@ -66,7 +66,8 @@ static bool make_safe(many *m, sft_span *name) {
     size_t len = query ? (size_t)(query - name->data) : name->len;
     char *safe = sfti_arena_take(&m->arena, URL_NAME_MOST + 1);
     if (!safe) return false;
-    cli_safe_name(len ? (sft_span){ name->data, len } : sft_span_cstr("model"), URL_NAME_MOST, safe);
+    sft_span given = len ? (sft_span){ name->data, len } : sft_span_cstr("model");
+    cli_safe_name(given, URL_NAME_MOST, safe);
     *name = sft_span_cstr(safe);
     return true;
 }

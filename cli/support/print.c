@@ -1,6 +1,7 @@
 #include "support/print.h"
 
 #include "base/mem.h"
+#include "base/number.h"
 #include "base/utf8.h"
 #include "os/os.h"
 #include "support/widths.h"
@@ -145,12 +146,15 @@ sft_sink cli_out_sink(cli_out *out) {
 
 /* ── Escaped text ── */
 
-/* Printable ASCII without a backslash, as nearly all names are: nothing to escape. */
+/* Printable ASCII without a backslash, as nearly all names are: nothing to escape. Looks at every
+ * byte, so that compilers take many at once. */
 static bool is_plain(sft_span text) {
+    unsigned other = 0;
     for (size_t i = 0; i < text.len; i++) {
-        if (text.data[i] < ' ' || text.data[i] > '~' || text.data[i] == '\\') return false;
+        unsigned char c = (unsigned char)text.data[i];
+        other |= (unsigned)(c < ' ') | (unsigned)(c > '~') | (unsigned)(c == '\\');
     }
-    return true;
+    return other == 0;
 }
 
 void cli_escaped(cli_out *out, sft_span text) {
@@ -314,7 +318,8 @@ static char *scaled_text(uint64_t value, const char *const units[], size_t unit_
     size_t u = 0;
     unsigned decimals = 2;
     if (value < 1000) {
-        snprintf(buffer, CLI_NUMBER_SIZE, "%" PRIu64 "%s", value, plain);
+        size_t len = sfti_uint_text(value, 0, buffer);
+        memcpy(buffer + len, plain, strlen(plain) + 1);
         return buffer;
     }
     while (u + 1 < unit_count && value / unit >= 1000) unit *= 1000, u++;
@@ -323,13 +328,14 @@ static char *scaled_text(uint64_t value, const char *const units[], size_t unit_
         if (q < 1000 || decimals == 0) break;
     }
     if (q >= 1000 && u + 1 < unit_count) q = 100, decimals = 2, u++;
-    if (decimals == 0) {
-        snprintf(buffer, CLI_NUMBER_SIZE, "%" PRIu64 " %s", q, units[u]);
-    } else {
-        uint64_t base = decimals == 2 ? 100 : 10;
-        snprintf(buffer, CLI_NUMBER_SIZE, "%" PRIu64 ".%0*" PRIu64 " %s", q / base,
-                 (int)decimals, q % base, units[u]);
+    uint64_t base = decimals == 2 ? 100 : decimals == 1 ? 10 : 1;
+    size_t len = sfti_uint_text(q / base, 0, buffer);
+    if (decimals > 0) {
+        buffer[len++] = '.';
+        len += sfti_uint_text(q % base, decimals, buffer + len);
     }
+    buffer[len++] = ' ';
+    memcpy(buffer + len, units[u], strlen(units[u]) + 1);
     return buffer;
 }
 
@@ -347,12 +353,12 @@ size_t cli_shape_text(const uint64_t *shape, uint32_t rank, char buffer[CLI_SHAP
     size_t used = 0;
     buffer[used++] = '[';
     for (uint32_t d = 0; d < rank; d++) {
-        const char *comma = d ? "," : "";
         if (used + 32 > CLI_SHAPE_SIZE) {
             used += (size_t)snprintf(buffer + used, 8, ",...");
             break;
         }
-        used += (size_t)snprintf(buffer + used, 24, "%s%" PRIu64, comma, shape[d]);
+        if (d > 0) buffer[used++] = ',';
+        used += sfti_uint_text(shape[d], 0, buffer + used);
     }
     buffer[used++] = ']';
     buffer[used] = 0;

@@ -70,7 +70,7 @@ bool cli_is_remote(const cli *c, const char *path) {
 }
 
 bool cli_is_remote_folder(const cli *c, const char *path) {
-    return cli_is_remote(c, path) && sft_remote_is_folder(path);
+    return cli_is_remote(c, path) && cli_is_folder_url(path);
 }
 
 /* ── Opening ── */

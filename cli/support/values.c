@@ -81,13 +81,3 @@ size_t cli_value_text(sft_dtype dtype, const void *bytes, uint64_t i, bool json,
     }
     return integer_text(info, bits, buffer);
 }
-
-const char *cli_numpy_code(sft_dtype dtype) {
-    static const char *const codes[SFT_DTYPE_COUNT] = {
-        [SFT_BOOL] = "|b1", [SFT_U8] = "|u1",  [SFT_I8] = "|i1",  [SFT_I16] = "<i2",
-        [SFT_U16] = "<u2",  [SFT_F16] = "<f2", [SFT_I32] = "<i4", [SFT_U32] = "<u4",
-        [SFT_F32] = "<f4",  [SFT_C64] = "<c8", [SFT_F64] = "<f8", [SFT_I64] = "<i8",
-        [SFT_U64] = "<u8",
-    };
-    return codes[dtype];
-}

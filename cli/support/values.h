@@ -13,7 +13,4 @@
 size_t cli_value_text(sft_dtype dtype, const void *bytes, uint64_t i, bool json,
                       char buffer[CLI_VALUE_SIZE]);
 
-/* numpy's code ("<f4"), or NULL when numpy has none. */
-const char *cli_numpy_code(sft_dtype dtype);
-
 #endif

@@ -281,9 +281,8 @@ sft_code sfti_open_beneath(const char *path, const char *beneath, os_beneath how
     if (error == 0) return SFT_OK;
     if (beneath && (error == EXDEV || (error == ELOOP && how != OS_BENEATH_READ)))
         return beneath_fail(error, err);
-    if (error == EISDIR) return not_a_file(OS_DIR, err);
-    if (error == ENXIO) {
-        not_a_file(OS_OTHER, err);
+    if (error == EISDIR || error == ENXIO) {
+        not_a_file(error == EISDIR ? OS_DIR : OS_OTHER, err);
         if (err) err->os_errno = error;
         return SFT_IO_NOT_FILE;
     }

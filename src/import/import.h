@@ -92,7 +92,8 @@ sft_code sfti_import_crc32(sfti_import *im, const sft_source *source, uint64_t b
 sft_code sfti_import_crc32c(sfti_import *im, const sft_source *source, uint64_t begin,
                             uint64_t len, uint32_t crc32c);
 
-/* That many tensors, and records with a checksum, will be added: their tables need not grow. */
+/* About that many tensors, and records with a checksum, will be added: their tables need not
+ * grow. */
 sft_code sfti_import_expect(sfti_import *im, uint64_t tensors);
 /* Add a tensor. Copies the item, not what it points to. With options.skip, items that cannot be
  * carried are listed instead. SFT_FOREIGN_NAME for a name that is not UTF-8, empty or

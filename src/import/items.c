@@ -123,12 +123,14 @@ static bool list_reserve(sfti_import *im, void *list, size_t more, size_t each) 
     return at || more == 0;
 }
 
-/* One block for what many tensors take, names included, in large pages (torch_zip.c says why). */
+/* One block for what many tensors take, names included, and what lists them in the file, in large
+ * pages (torch_zip.c says why). */
 #define MANY_TENSORS 8192
-#define TENSOR_BYTES ((size_t)800)
+#define TENSOR_BYTES ((size_t)1200)
 
 sft_code sfti_import_expect(sfti_import *im, uint64_t tensors) {
-    size_t more = tensors < (1 << 20) ? (size_t)tensors : 1 << 20; /* the rest as they come */
+    size_t more = tensors < (1 << 18) ? (size_t)tensors : 1 << 18; /* the rest as they come */
+    if (more <= im->items.cap - im->items.count) return SFT_OK;
     if (more > MANY_TENSORS) (void)sfti_arena_reserve(&im->arena, more * TENSOR_BYTES);
     bool has = list_reserve(im, &im->items, more, sizeof *im->items.at) &&
                list_reserve(im, &im->records, more, sizeof *im->records.at) &&

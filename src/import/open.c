@@ -295,12 +295,13 @@ sft_code sft_import_open(const char *path, const sft_import_options *options, sf
     return code;
 }
 
-/* A damaged archive may be PyTorch's: opening it says what is wrong. */
+/* Of an archive that breaks a rule, what opening it would complain about. */
 static sft_import_format zip_format(sft_import *im) {
     sfti_zip zip;
     im->err = NULL;
-    if (sfti_zip_open(im, im->input, &zip)) return SFT_IMPORT_TORCH_ZIP;
-    return sfti_zip_tell(&zip, NULL);
+    sft_code code = sfti_zip_open(im, im->input, &zip);
+    if (is_failure(code)) return SFT_IMPORT_TORCH_ZIP;
+    return code ? sfti_zip_guess(im, &zip) : sfti_zip_tell(&zip, NULL);
 }
 
 sft_code sft_import_recognise(const char *path, const sft_files *files, sft_import_format *out,

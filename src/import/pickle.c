@@ -114,7 +114,6 @@ sft_code sfti_pickle_read(const sfti_pickle_input *input, sfti_arena *arena, sft
     sfti_scan_end(&m->scan);
     sfti_release(&arena->alloc, m->stack, m->stack_cap * sizeof *m->stack);
     sfti_release(&arena->alloc, m->marks, m->mark_cap * sizeof *m->marks);
-    sfti_release(&arena->alloc, m->memo, m->memo_cap * sizeof *m->memo);
     sfti_release(&arena->alloc, m, sizeof *m);
     return code;
 }

@@ -92,9 +92,9 @@ sft_code sfti_machine_put(sfti_machine *m, uint64_t at) {
         if (at > 2 * m->puts + 1024)
             return sfti_machine_fail(m, SFT_FOREIGN_TABLE, "a memo numbered from 0 on",
                                      "a number far beyond");
-        sfti_value **grown = sfti_grow(&m->arena->alloc, m->memo, m->memo_len,
-                                       (size_t)at + 1 - m->memo_len, &m->memo_cap,
-                                       sizeof *grown);
+        sfti_value **grown = sfti_arena_grow(m->arena, m->memo, m->memo_len,
+                                             (size_t)at + 1 - m->memo_len, &m->memo_cap,
+                                             sizeof *grown);
         if (!grown) return sfti_fail_memory(m->err, at * sizeof *grown);
         m->memo = grown;
     }

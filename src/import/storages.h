@@ -24,7 +24,7 @@ struct sfti_storages {
     /* Find the bytes of a storage that is used for the first time: source, begin. Its size was
      * computed; that of the record must be the same. */
     sft_code (*locate)(sfti_storages *storages, sfti_storage *storage);
-    const void *ctx;
+    void *ctx;
 };
 
 /* A table of the storages that as many ids name at most. */

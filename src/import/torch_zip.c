@@ -29,7 +29,7 @@ static const sfti_zip_entry *torch_record(const sfti_zip *zip, const char *name)
 /* ── What it is ── */
 
 /* The records that are read at once. */
-static void announce_records(const sfti_import *im, const sfti_zip *zip) {
+static void announce_small_records(const sfti_import *im, const sfti_zip *zip) {
     static const char *const names[] = { "version", "byteorder", "data.pkl" };
     sfti_announcement all = { .count = 0 };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -87,9 +87,16 @@ static sft_code read_byteorder(sfti_import *im, const sfti_zip *zip, bool *big) 
 
 /* ── Records ── */
 
+/* An archive, and those of its records that are storages. */
+typedef struct torch_archive {
+    const sfti_zip *zip;
+    uint64_t used, used_bytes;
+} torch_archive;
+
 static sft_code locate_record(sfti_storages *storages, sfti_storage *storage) {
     sfti_import *im = storages->im;
-    const sfti_zip_entry *entry = torch_entry(storages->ctx, "data/", storage->key);
+    torch_archive *archive = storages->ctx;
+    const sfti_zip_entry *entry = torch_entry(archive->zip, "data/", storage->key);
     storage->source = sfti_import_input(im);
     if (!entry && storage->bytes == 0) return SFT_OK;
     if (!entry)
@@ -101,6 +108,8 @@ static sft_code locate_record(sfti_storages *storages, sfti_storage *storage) {
                          "expected %llu bytes in \"%.*s\", found %llu",
                          (unsigned long long)storage->bytes, SFTI_CLIP(entry->name, 100),
                          (unsigned long long)entry->size);
+    archive->used++;
+    archive->used_bytes += entry->size;
     sft_code code = sfti_zip_source(im, sfti_import_input(im), entry, &storage->source,
                                     &storage->begin);
     if (code || entry->deflated) return code;
@@ -113,8 +122,8 @@ static bool is_under(const sfti_zip *zip, const sfti_zip_entry *entry, const cha
 }
 
 /* Records with tensors that no name refers to: constants of TorchScript, and leftovers. */
-static sft_code report_records(sfti_import *im, const sfti_zip *zip,
-                               const sfti_storages *storages) {
+static sft_code report_records(sfti_import *im, const torch_archive *archive) {
+    const sfti_zip *zip = archive->zip;
     uint64_t count = 0, bytes = 0;
     for (size_t i = 0; i < zip->count; i++) {
         const sfti_zip_entry *entry = &zip->entries[i];
@@ -122,18 +131,15 @@ static sft_code report_records(sfti_import *im, const sfti_zip *zip,
         count++;
         bytes += entry->size;
     }
-    for (size_t i = 0; i < storages->count; i++) {
-        if (!torch_entry(zip, "data/", storages->all[i].key)) continue;
-        count--;
-        bytes -= storages->all[i].bytes;
-    }
+    count -= archive->used;
+    bytes -= archive->used_bytes;
     if (count == 0) return SFT_OK;
     return sfti_import_leave(im, SFT_IMPORT_LEFT_RECORD, (sft_span){ "", 0 }, count, bytes,
                              "records that no tensor refers to");
 }
 
 #define LARGE_PICKLE ((uint64_t)1 << 20)
-#define RESERVE_TIMES 6 /* bytes of values for one of a pickle of names and small tuples */
+#define RESERVE_TIMES 7 /* bytes of values for one of a pickle of names and small tuples */
 #define RESERVE_MOST ((uint64_t)48 << 20)
 
 /* One block for the values of a large pickle: the system gives large blocks in large pages, and a
@@ -172,18 +178,19 @@ sft_code sfti_read_torch_zip(sfti_import *im, const sfti_zip *zip) {
     const sft_source *source;
     sfti_pickle pickle;
     sfti_arena values = { .alloc = sfti_import_arena(im)->alloc };
-    sfti_storages storages = { .locate = locate_record, .ctx = zip };
+    torch_archive archive = { .zip = zip };
+    sfti_storages storages = { .locate = locate_record, .ctx = &archive };
     if (!entry)
         return sfti_fail(sfti_import_error(im), SFT_FOREIGN_KIND, 0,
                          "expected a record \"data.pkl\", found none");
     if (torch_record(zip, "constants.pkl")) sfti_import_become(im, SFT_IMPORT_TORCHSCRIPT);
-    announce_records(im, zip);
+    announce_small_records(im, zip);
     sft_code code = check_version(im, zip);
     if (!code) code = read_byteorder(im, zip, &storages.big_endian);
     if (!code) code = read_pickle_entry(im, entry, &values, &source, &pickle);
     if (!code) code = sfti_storages_begin(&storages, im, pickle.outside_count);
     if (!code) code = sfti_torch_import(im, &pickle, source, &storages);
-    if (!code) code = report_records(im, zip, &storages);
+    if (!code) code = report_records(im, &archive);
     sfti_arena_free(&values);
     return code;
 }

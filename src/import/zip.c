@@ -212,9 +212,11 @@ static sft_code zip_read_rows(zip_reader *z, sfti_zip *zip) {
         return sfti_fail(err, SFT_FOREIGN_AMBIGUOUS, z->dir.at, "expected a directory of %llu "
                          "entries, found only %llu bytes", (unsigned long long)z->dir.count,
                          (unsigned long long)z->dir.size);
+    sft_code code = sfti_import_expect(z->im, z->dir.count);
+    if (code) return code;
     zip->entries = sfti_arena_array(sfti_import_arena(z->im), z->dir.count, sizeof *zip->entries);
     if (!zip->entries) return sfti_fail_memory(err, z->dir.count * sizeof *zip->entries);
-    sft_code code = sfti_import_load(z->im, z->source, z->dir.at, z->dir.size, &z->rows);
+    code = sfti_import_load(z->im, z->source, z->dir.at, z->dir.size, &z->rows);
     size_t offset = 0;
     uint64_t before = 0;
     z->ascending = z->all_npy = true;

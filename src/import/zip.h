@@ -47,6 +47,8 @@ sft_code sfti_zip_load(sfti_import *im, const sft_source *archive, const sfti_zi
  * until that is read), SFT_IMPORT_NPZ (nothing but .npy) or SFT_IMPORT_NONE. Then *what, if not
  * NULL, is what it seems to be. */
 sft_import_format sfti_zip_tell(const sfti_zip *zip, const char **what);
+/* What an archive may be whose opening failed, by its first entry and the names that were read. */
+sft_import_format sfti_zip_guess(sfti_import *im, const sfti_zip *zip);
 
 /* What stands in an archive, once its directory is known. */
 sft_code sfti_read_torch_zip(sfti_import *im, const sfti_zip *zip);

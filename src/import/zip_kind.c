@@ -1,7 +1,11 @@
 /* What a zip archive holds: PyTorch's checkpoints, NumPy's arrays, or something else. */
+#include "base/endian.h"
 #include "import/zip.h"
+#include "import/zip_format.h"
 
 #include <string.h>
+
+#define FIRST_NAME 256 /* bytes of it that are looked at */
 
 /* Names of entries that tell an archive that is not read; '*' stands for anything. The first row
  * that matches an entry decides. */
@@ -97,6 +101,33 @@ sft_import_format sfti_zip_tell(const sfti_zip *zip, const char **what) {
     if (find_data_pkl(zip)) return SFT_IMPORT_TORCH_ZIP;
     if (what) *what = what_it_seems(zip);
     return SFT_IMPORT_NONE;
+}
+
+/* The name in the local header at the file's begin, of which `name` holds a part. */
+static sft_span first_name(sfti_import *im, char name[FIRST_NAME]) {
+    const sft_source *source = sfti_import_input(im);
+    uint8_t head[ZIP_LOCAL_LEN];
+    sft_span none = { "", 0 };
+    if (source->size < ZIP_LOCAL_LEN || sfti_import_read(im, source, 0, head, sizeof head))
+        return none;
+    uint64_t left = source->size - ZIP_LOCAL_LEN;
+    size_t len = sfti_get_u16(head + 26);
+    if (len > FIRST_NAME) len = FIRST_NAME;
+    if (len > left) len = (size_t)left;
+    if (sfti_import_read(im, source, ZIP_LOCAL_LEN, name, len)) return none;
+    return (sft_span){ name, len };
+}
+
+sft_import_format sfti_zip_guess(sfti_import *im, const sfti_zip *zip) {
+    static const char *const torch[] = {
+        "*/data.pkl", "*/data/*", "*/version", "*/constants*", "*/code/*", "*/tensors/*",
+    };
+    char buffer[FIRST_NAME];
+    sft_span name = first_name(im, buffer);
+    if (find_data_pkl(zip)) return SFT_IMPORT_TORCH_ZIP;
+    for (size_t i = 0; i < sizeof torch / sizeof *torch; i++)
+        if (matches(torch[i], name)) return SFT_IMPORT_TORCH_ZIP;
+    return matches("*.npy", name) ? SFT_IMPORT_NPZ : SFT_IMPORT_NONE;
 }
 
 /* ── The reader ── */

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define LARGE_BLOCK ((size_t)4 << 20)
+/* A smaller one would fill less than three quarters of a huge page. */
+#define LARGE_BLOCK ((size_t)3 << 19)
 #define HUGE_PAGE ((size_t)2 << 20)
 
 static bool is_large(size_t size) {

@@ -78,13 +78,13 @@ static sft_code fail_tls(const sfti_curl_failure *f, const char *place, sft_erro
                          f->request->ca_file ? f->request->ca_file : "the system's file");
     if (f->code == CURLE_SSL_CONNECT_ERROR || f->code == CURLE_SSL_CIPHER
         || f->code == CURLE_SSL_CERTPROBLEM) {
-        sfti_fail(err, SFT_REMOTE_TLS, SFT_NO_OFFSET, "%s: no agreement on TLS%s", place,
+        sfti_fail(err, SFT_REMOTE_TLS, SFT_NO_OFFSET, "no agreement on TLS with %s%s", place,
                   curl_says(f->text, "wrong version") || curl_says(f->text, "unexpected tls packet")
                       ? " (expected https there, found something else)" : "");
         sfti_hint(err, SFT_HINT_NONE);
         return SFT_REMOTE_TLS;
     }
-    return sfti_fail(err, SFT_REMOTE_TLS, SFT_NO_OFFSET, "%s: its certificate %s", place,
+    return sfti_fail(err, SFT_REMOTE_TLS, SFT_NO_OFFSET, "the certificate of %s %s", place,
                      certificate_problem(f));
 }
 
@@ -110,14 +110,15 @@ static sft_code fail_timeout(const sfti_curl_failure *f, const char *place, sft_
     const sft_http_request *request = f->request;
     if (f->stalled)
         return sfti_fail(err, SFT_REMOTE_NETWORK, SFT_NO_OFFSET,
-                         "%s: the connection stalled for %" PRIu64 " s, after %" PRIu64 " bytes",
+                         "the connection to %s stalled for %" PRIu64 " s, after %" PRIu64
+                         " bytes",
                          place, seconds_of(request->stall_ms), f->received);
     if (!f->connected)
         return sfti_fail(err, SFT_REMOTE_NETWORK, SFT_NO_OFFSET,
-                         "%s: no connection within %" PRIu64 " s", place,
+                         "no connection to %s within %" PRIu64 " s", place,
                          seconds_of(request->connect_ms));
     return sfti_fail(err, SFT_REMOTE_NETWORK, SFT_NO_OFFSET,
-                     "%s: no complete answer within %" PRIu64 " s, but %" PRIu64 " bytes", place,
+                     "no complete answer of %s within %" PRIu64 " s, but %" PRIu64 " bytes", place,
                      seconds_of(request->total_ms), f->received);
 }
 
@@ -139,7 +140,7 @@ static sft_code fail_connect(const sfti_curl_failure *f, const char *place, sft_
         (void)snprintf(reason, sizeof reason, ": %s",
                        os_error_text((int)f->os_error, text, sizeof text));
     if (f->request->proxy) sfti_url_show(f->request->proxy, proxy, sizeof proxy);
-    return sfti_fail(err, SFT_REMOTE_NETWORK, SFT_NO_OFFSET, "%s: no connection%s%s%s", place,
+    return sfti_fail(err, SFT_REMOTE_NETWORK, SFT_NO_OFFSET, "no connection to %s%s%s%s", place,
                      *proxy ? " by the proxy " : "", proxy, reason);
 }
 
@@ -157,31 +158,32 @@ sft_code sfti_curl_fail(const sfti_curl_failure *f, sft_error *err) {
     switch (f->code) {
     case CURLE_COULDNT_RESOLVE_PROXY:
         return sfti_fail(err, SFT_REMOTE_NETWORK, SFT_NO_OFFSET,
-                         "the proxy %s: its name is not known", proxy);
+                         "the name of the proxy %s is not known", proxy);
     case CURLE_COULDNT_RESOLVE_HOST:
-        return sfti_fail(err, SFT_REMOTE_NETWORK, SFT_NO_OFFSET, "%s: the name is not known",
-                         place);
+        return sfti_fail(err, SFT_REMOTE_NETWORK, SFT_NO_OFFSET,
+                         "the name of the host %s is not known", place);
     case CURLE_COULDNT_CONNECT:
         return fail_connect(f, place, err);
     case CURLE_URL_MALFORMAT:
-        return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET, "%s: libcurl does not take the URL",
-                         place);
+        return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET,
+                         "libcurl does not take the URL of %s", place);
     case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_WEIRD_SERVER_REPLY:
         return sfti_fail(err, SFT_REMOTE_STATUS, SFT_NO_OFFSET,
-                         "%s: expected an answer of HTTP, found something else", place);
+                         "expected an answer of HTTP from %s, found something else", place);
     case CURLE_GOT_NOTHING:
         return sfti_fail(err, SFT_REMOTE_NETWORK, SFT_NO_OFFSET,
-                         "%s: the connection was closed without an answer", place);
+                         "%s closed the connection without an answer", place);
     case CURLE_PARTIAL_FILE:
     case CURLE_SEND_ERROR:
     case CURLE_RECV_ERROR:
     case CURLE_SSL_CONNECT_ERROR: /* cut off */
         return sfti_fail(err, SFT_REMOTE_NETWORK, SFT_NO_OFFSET,
-                         "%s: the connection was lost after %" PRIu64 " bytes", place,
+                         "the connection to %s was lost after %" PRIu64 " bytes", place,
                          f->received);
     default:
-        return sfti_fail(err, SFT_REMOTE_NETWORK, SFT_NO_OFFSET, "%s: %s (libcurl %d)", place,
+        return sfti_fail(err, SFT_REMOTE_NETWORK, SFT_NO_OFFSET,
+                         "no answer of %s: %s (libcurl %d)", place,
                          f->strerror, f->code);
     }
 }

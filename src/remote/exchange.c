@@ -13,9 +13,20 @@
 #define PROGRESS ((uint64_t)64 << 10) /* bytes after which failed tries are forgotten */
 #define RETRIES 4
 #define WAIT_STEP_MS ((uint64_t)100)
-#define WHERE_SIZE 256
+#define SHOWN_URL_SIZE 256
 
 /* ── Failures ── */
+
+/* Messages are shown with the file's name: they tell the host only if it is another one. */
+const char *sfti_exchange_host(const sfti_exchange *x, char out[SFTI_HOST_SIZE]) {
+    const char *first = x->target && x->target->url ? x->target->url : x->url;
+    sfti_url url;
+    *out = '\0';
+    if (!sfti_url_same_origin(first, x->at) && sfti_url_parse(x->at, &url))
+        (void)snprintf(out, SFTI_HOST_SIZE, "%.*s: ", (int)(url.path.data - url.host.data),
+                       url.host.data);
+    return out;
+}
 
 /* Rows with a status of 0 are of all others. */
 static const struct status_row {
@@ -39,12 +50,12 @@ sft_code sfti_exchange_fail(const sfti_exchange *x, sft_error *err) {
     const sfti_answer *answer = x->answer;
     const struct status_row *row = status_rows;
     const char *said = *answer->error_message ? answer->error_message : answer->line;
-    char where[WHERE_SIZE];
+    char host[SFTI_HOST_SIZE];
     sfti_url url;
     while (row->status && row->status != answer->status) row++;
-    sfti_url_show(x->at, where, sizeof where);
-    sfti_fail(err, row->code, SFT_NO_OFFSET, "%s: status %d%s%s%s%s", where, answer->status,
-              row->meaning ? ", " : "", row->meaning ? row->meaning : "", *said ? ": " : "", said);
+    sfti_fail(err, row->code, SFT_NO_OFFSET, "%sstatus %d%s%s%s%s", sfti_exchange_host(x, host),
+              answer->status, row->meaning ? ", " : "", row->meaning ? row->meaning : "",
+              *said ? ": " : "", said);
     sft_hint hint = row->hint;
     if (row->code == SFT_REMOTE_DENIED && x->authorized) hint = SFT_HINT_REMOTE_BAD_TOKEN;
     else if (row->code == SFT_REMOTE_DENIED && sfti_url_parse(x->at, &url) && url.query.data)
@@ -57,11 +68,10 @@ sft_code sfti_exchange_fail(const sfti_exchange *x, sft_error *err) {
 
 static sft_code fail_redirect(const sfti_exchange *x, const char *to, const char *why,
                               sft_error *err) {
-    char where[WHERE_SIZE], shown[WHERE_SIZE];
-    sfti_url_show(x->at, where, sizeof where);
+    char host[SFTI_HOST_SIZE], shown[SHOWN_URL_SIZE];
     sfti_url_show(to, shown, sizeof shown);
-    return sfti_fail(err, SFT_REMOTE_REDIRECT, SFT_NO_OFFSET, "%s redirects to %s: %s", where,
-                     shown, why);
+    return sfti_fail(err, SFT_REMOTE_REDIRECT, SFT_NO_OFFSET, "%sredirected to %s: %s",
+                     sfti_exchange_host(x, host), shown, why);
 }
 
 /* Whether unencrypted connections were asked for. */
@@ -74,8 +84,7 @@ static bool began_unencrypted(const sfti_exchange *x) {
 static sft_code follow_redirect(sfti_exchange *x, sft_error *err) {
     const char *location = x->answer->location;
     sfti_url url;
-    /* Then a join without memory does not look like one without sense. */
-    if (!sfti_arena_reserve(&x->arena, SFTI_URL_MOST + 8))
+    if (!sfti_arena_reserve(&x->arena, SFTI_URL_MOST + 8)) /* so that NULL is no lack of it */
         return sfti_fail_memory(err, SFTI_URL_MOST);
     const char *next = sfti_url_join(&x->arena, x->at, sft_span_cstr(location));
     if (!next) return fail_redirect(x, location, "expected a URL of http or https", err);
@@ -103,19 +112,25 @@ static void begin_again(sfti_exchange *x, const char *url) {
 
 /* ── Retries ── */
 
+uint64_t sfti_exchange_left_ms(const sfti_exchange *x) {
+    uint64_t spent = (os_now_ns() - x->began_ns) / 1000000;
+    if (x->total_ms == 0) return UINT64_MAX;
+    return spent < x->total_ms ? x->total_ms - spent : 0;
+}
+
 static unsigned most_tries(const sfti_exchange *x) {
     uint32_t retries = x->remote->options.retries;
     if (retries == UINT32_MAX) return 1;
     return (retries ? retries : RETRIES) + 1;
 }
 
-static sft_code fail_busy(const sfti_exchange *x, sft_error *err) {
-    char where[WHERE_SIZE];
+static sft_code fail_wait_asked(const sfti_exchange *x, sft_error *err) {
+    char host[SFTI_HOST_SIZE];
     uint64_t minutes = ((uint64_t)x->answer->wait_s + 59) / 60;
-    sfti_url_show(x->at, where, sizeof where);
     return sfti_fail(err, SFT_REMOTE_BUSY, SFT_NO_OFFSET,
-                     "%s: status %d, and the server asks to come back in %" PRIu64 " minute%s",
-                     where, x->answer->status, minutes, minutes == 1 ? "" : "s");
+                     "%sstatus %d, and the server asks to come back in %" PRIu64 " minute%s",
+                     sfti_exchange_host(x, host), x->answer->status, minutes,
+                     minutes == 1 ? "" : "s");
 }
 
 static void add_tries(const sfti_exchange *x, sft_error *err) {
@@ -139,8 +154,8 @@ static sft_code wait_for(const sfti_exchange *x, uint64_t ms, sft_error *err) {
 static sft_code wait_to_retry(sfti_exchange *x, const sft_error *lost, sft_error *err) {
     int64_t asked = lost ? -1 : x->answer->wait_s;
     x->tries++;
-    if (asked > SFTI_WAIT_MOST_S) return fail_busy(x, err);
-    if (x->tries >= most_tries(x)) {
+    if (asked > SFTI_WAIT_MOST_S) return fail_wait_asked(x, err);
+    if (x->tries >= most_tries(x) || sfti_exchange_left_ms(x) == 0) {
         sft_code code = lost ? sfti_fail_as(err, lost->code, lost) : sfti_exchange_fail(x, err);
         add_tries(x, err);
         return code;
@@ -190,6 +205,7 @@ static sft_code next_step(sfti_exchange *x, sft_error *err) {
 
 sft_code sfti_exchange_run(sfti_exchange *x, sft_error *err) {
     x->arena.alloc = x->failure.alloc = x->remote->alloc;
+    x->began_ns = os_now_ns();
     begin_again(x, x->url);
     for (;;) {
         sft_error found = SFT_ERROR_INIT;

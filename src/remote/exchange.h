@@ -34,7 +34,7 @@ typedef struct sfti_exchange {
     sft_span post;           /* JSON; data NULL: GET */
     uint64_t begin, end;     /* range to ask for; end 0: none. begin is moved by the taker */
     const sfti_answer *same; /* or NULL */
-    uint64_t total_ms;
+    uint64_t total_ms;       /* of all its requests; 0: none */
     bool same_host;
     bool (*go_on)(void *ctx); /* see sfti_fetch; or NULL */
     void *go_on_ctx;
@@ -46,6 +46,7 @@ typedef struct sfti_exchange {
     const char *at;          /* URL of this hop: in the end of the last one */
     const char *hops[8];     /* those before it since the beginning */
     unsigned hop_count;
+    uint64_t began_ns;
     unsigned tries;          /* that failed one after the other */
     bool is_retry, restarted, explained_again;
     /* of this hop */
@@ -58,6 +59,11 @@ typedef struct sfti_exchange {
 
 /* Send one request to x->at and have its answer taken. */
 sft_code sfti_exchange_hop(sfti_exchange *x, sft_error *err);
+/* What is left of total_ms; UINT64_MAX: there is no limit. */
+uint64_t sfti_exchange_left_ms(const sfti_exchange *x);
+/* "HOST: ", or "" if that is the host of the target's URL. */
+#define SFTI_HOST_SIZE 280
+const char *sfti_exchange_host(const sfti_exchange *x, char out[SFTI_HOST_SIZE]);
 /* What a status means that nobody accepted. */
 sft_code sfti_exchange_fail(const sfti_exchange *x, sft_error *err);
 /* All of it. The caller frees it in any case. */

@@ -66,7 +66,7 @@ static sft_code check_url(const sfti_exchange *x, sfti_url *out, sft_error *err)
     sfti_url_show(x->at, shown, sizeof shown);
     if (x->remote->options.offline)
         return sfti_fail(err, SFT_REMOTE_OFFLINE, SFT_NO_OFFSET,
-                         "%s is not fetched: the network is not used", shown);
+                         "not fetched: the network is not to be used");
     if (!sfti_url_parse(x->at, out) || out->user.data)
         return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET,
                          "expected a URL of http or https without a user, found \"%s\"", shown);
@@ -153,7 +153,7 @@ static void tell_exchange(const sfti_exchange *x, sft_exchange *told) {
 static sft_code send_request(sfti_exchange *x, const sfti_url *url, const sfti_headers *headers,
                              sft_error *err) {
     const sft_remote_options *options = &x->remote->options;
-    const uint64_t began = os_now_ns();
+    const uint64_t began = os_now_ns(), left = sfti_exchange_left_ms(x);
     sft_transport transport;
     sft_code code = take_transport(x->remote, &transport, err);
     if (code) return code;
@@ -162,7 +162,8 @@ static sft_code send_request(sfti_exchange *x, const sfti_url *url, const sfti_h
         .header_count = headers->count, .body = x->post, .proxy = proxy_for(x->remote, url),
         .ca_file = x->remote->ca_file, .public_only = options->public_only,
         .connect_ms = options->connect_ms ? options->connect_ms : CONNECT_MS,
-        .stall_ms = options->stall_ms ? options->stall_ms : STALL_MS, .total_ms = x->total_ms,
+        .stall_ms = options->stall_ms ? options->stall_ms : STALL_MS,
+        .total_ms = left == UINT64_MAX ? 0 : left + (left == 0),
         .go_on = x->go_on, .go_on_ctx = x->go_on_ctx,
     };
     sft_http_receiver receiver = { x, take_head, take_bytes };

@@ -68,7 +68,7 @@ static sft_code own_name(sfti_target *target, hub_target **out, sft_error *err) 
 static sft_code hub_resolve(sfti_target *target, sft_error *err) {
     sft_remote *remote = target->remote;
     const sfti_hub *hub = sfti_hub_of(remote);
-    hub_target *own;
+    hub_target *own = NULL;
     sfti_hub_cached cached;
     char commit[65];
     sft_code code = own_name(target, &own, err);
@@ -124,12 +124,15 @@ static sft_code hub_authorize(sfti_target *target, const char *url, uint64_t now
 /* ── Answers ── */
 
 /* Read the file at this commit from now on, also if it is asked for once more. Called with the
- * mutex held: the texts are the remote's, for others share what the target owns. */
+ * mutex held: the text is the remote's, for the target may be a copy that ends earlier. */
 static void learn_commit(sfti_target *target, const hub_target *own, const char *commit) {
+    sft_remote *remote = target->remote;
+    sfti_arena scratch = { .alloc = remote->alloc };
     if (strcmp(target->commit, commit) == 0) return;
-    const char *url = resolve_url(sfti_hub_of(target->remote), &own->name, commit,
-                                  &target->remote->arena);
+    const char *url = resolve_url(sfti_hub_of(remote), &own->name, commit, &scratch);
+    if (url) url = sfti_arena_copy(&remote->arena, url, strlen(url));
     if (url) target->url = url;
+    sfti_arena_free(&scratch);
     memcpy(target->commit, commit, strlen(commit) + 1);
 }
 
@@ -298,7 +301,7 @@ static sft_code tell_files(sfti_target *target, sft_listed_fn each, void *each_c
                            sft_error *err) {
     sft_remote *remote = target->remote;
     const sfti_hub *hub = sfti_hub_of(remote);
-    hub_target *own;
+    hub_target *own = NULL;
     sft_code code = own_name(target, &own, err);
     if (code) return code;
     own->listing = true;

@@ -211,8 +211,12 @@ static sft_code ask_page(sfti_target *target, sfti_hub_repo *repo, hub_pages *pa
     target->url = NULL;
     if (!answer.next[0]) goto done;
     bool cut = strlen(answer.next) == sizeof answer.next - 1;
-    target->url = cut ? NULL : sfti_url_join(&target->arena, base, sft_span_cstr(answer.next));
-    if (!target->url)
+    bool room = sfti_arena_reserve(&target->arena, SFTI_URL_MOST + 8);
+    if (room && !cut)
+        target->url = sfti_url_join(&target->arena, base, sft_span_cstr(answer.next));
+    if (!room)
+        code = sfti_fail_memory(err, SFTI_URL_MOST);
+    else if (!target->url)
         code = sfti_fail(err, SFT_REMOTE_STATUS, SFT_NO_OFFSET,
                          "expected the URL of the next page of files, found another Link");
     else if (!sfti_hub_is_origin(sfti_hub_of(target->remote), target->url))

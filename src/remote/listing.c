@@ -93,18 +93,26 @@ static sft_code page_read(list_page *page, sft_span body, sft_error *err) {
 
 /* ── Its entries ── */
 
-/* A key as it is: stores that are asked for it send spaces as '+'. data NULL: no memory, or no
- * encoding. */
-static sft_span entry_key(list_page *page, sft_span key) {
-    sft_span out = { NULL, 0 };
+/* A key without its encoding, in which stores spell a space as '+'. */
+static sft_code decode_key(list_page *page, sft_span *key, sft_error *err) {
     sft_buffer plain = { .alloc = page->arena.alloc };
-    char *copy = sfti_arena_copy(&page->arena, key.data, key.len);
-    for (size_t i = 0; copy && i < key.len; i++)
+    sft_code code = SFT_OK;
+    char *copy = sfti_arena_copy(&page->arena, key->data, key->len);
+    if (!copy || !sfti_buffer_reserve(&plain, key->len)) {
+        code = sfti_fail_memory(err, key->len);
+        goto done;
+    }
+    for (size_t i = 0; i < key->len; i++)
         if (copy[i] == '+') copy[i] = ' ';
-    if (copy && sfti_url_decode(&plain, (sft_span){ copy, key.len }))
-        out = (sft_span){ sfti_arena_copy(&page->arena, plain.data, plain.len), plain.len };
+    if (!sfti_url_decode(&plain, (sft_span){ copy, key->len }))
+        code = sfti_fail(err, SFT_REMOTE_STATUS, SFT_NO_OFFSET,
+                         "expected URL-encoded keys in the list, found another one");
+    key->len = plain.len;
+    if (plain.len > 0) memcpy(copy, plain.data, plain.len);
+    key->data = copy;
+done:
     sft_buffer_free(&plain);
-    return out;
+    return code;
 }
 
 /* Whether a name can be that of one entry: keys may hold anything. */
@@ -121,10 +129,9 @@ static sft_code page_tell(list_page *page, sft_span prefix, sft_listed_fn each, 
                           bool *go_on, sft_error *err) {
     for (size_t i = 0; i < page->count && *go_on; i++) {
         const page_entry *entry = &page->entries[i];
-        sft_span name = page->encoded ? entry_key(page, entry->key) : entry->key;
-        if (!name.data)
-            return sfti_fail(err, SFT_REMOTE_STATUS, SFT_NO_OFFSET,
-                             "a key of the list is not URL-encoded");
+        sft_span name = entry->key;
+        sft_code code = page->encoded ? decode_key(page, &name, err) : SFT_OK;
+        if (code) return code;
         if (name.len < prefix.len || memcmp(name.data, prefix.data, prefix.len) != 0) continue;
         name = sfti_span_from(name, prefix.len);
         if (entry->folder && name.len > 0 && name.data[name.len - 1] == '/') name.len--;
@@ -156,7 +163,7 @@ static sft_code list_one(sfti_target *target, sft_listed_fn each, void *each_ctx
     if (code || !*go_on) goto done;
     if (page.token.len == 0)
         code = sfti_fail(err, SFT_REMOTE_STATUS, SFT_NO_OFFSET,
-                         "the list of the bucket breaks off without a token to continue it");
+                         "the list of the bucket is truncated, but has no continuation token");
     else if (!sfti_folder_continue(target, page.token))
         code = sfti_fail_memory(err, page.token.len);
 done:
@@ -178,7 +185,7 @@ sft_code sfti_store_list(sft_remote *remote, sfti_store *store, const char *fold
         code = sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
                          "expected a folder of at most %d pages of objects", PAGES_MOST);
     if (!code && count == 0 && sfti_folder_prefix(&target).len > 0)
-        code = sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET, "no object lies in this folder");
+        code = sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET, "this folder has no objects");
     sfti_arena_free(&target.arena);
     return code;
 }

@@ -12,7 +12,6 @@
 #define SMALL ((uint64_t)1 << 20)    /* files of that size are read from servers without ranges */
 #define READ_ON ((uint64_t)64 << 10) /* so much more is read to keep a connection */
 #define PARTS_MOST 16 /* answers that give less than was asked for, besides one for READ_ON bytes */
-#define RANGE_SHOWN_SIZE 256
 
 typedef struct range_taker {
     sfti_fetch *fetch;
@@ -29,15 +28,15 @@ typedef struct range_taker {
 } range_taker;
 
 static SFTI_COLD bool refuse(range_taker *t, sft_code code, const char *found) {
-    char where[RANGE_SHOWN_SIZE];
+    char host[SFTI_HOST_SIZE];
     const sfti_fetch *fetch = t->fetch;
-    sfti_url_show(t->x->at, where, sizeof where);
+    (void)sfti_exchange_host(t->x, host);
     if (code == SFT_REMOTE_CHANGED)
-        t->code = sfti_fail(&t->err, code, SFT_NO_OFFSET, "%s: the file changed while it was "
-                            "read: %s", where, found);
+        t->code = sfti_fail(&t->err, code, SFT_NO_OFFSET,
+                            "%sthe file changed while it was read: %s", host, found);
     else
         t->code = sfti_fail(&t->err, code, SFT_NO_OFFSET,
-                            "%s: expected bytes %" PRIu64 "-%" PRIu64 ", found %s", where,
+                            "%sexpected bytes %" PRIu64 "-%" PRIu64 ", found %s", host,
                             fetch->begin + fetch->got, fetch->end - 1, found);
     return false;
 }

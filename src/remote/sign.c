@@ -89,9 +89,11 @@ static void sign_put_hex(signer *s, const uint8_t sum[SIGN_SUM]) {
 static sft_span canonical_text(signer *s, sft_span text, const char *keep) {
     sft_buffer plain = { .alloc = s->text.alloc }, coded = { .alloc = s->text.alloc };
     char *copy = NULL;
-    if (sfti_url_decode(&plain, text)) text = (sft_span){ plain.data, plain.len };
-    if (sfti_url_encode(&coded, text, keep))
-        copy = sfti_arena_copy(s->arena, coded.data, coded.len);
+    if (sfti_buffer_reserve(&plain, text.len)) { /* so that only what is malformed fails */
+        if (sfti_url_decode(&plain, text)) text = (sft_span){ plain.data, plain.len };
+        if (sfti_url_encode(&coded, text, keep))
+            copy = sfti_arena_copy(s->arena, coded.data, coded.len);
+    }
     sign_memory(s, copy != NULL);
     sft_span out = { copy, copy ? coded.len : 0 };
     sft_buffer_free(&plain);

@@ -119,20 +119,26 @@ static sft_code web_open(sft_remote *remote, sft_error *err) {
     return state->civitai ? SFT_OK : sfti_fail_memory(err, strlen(token));
 }
 
-/* "Basic ..." of a user as it is spelt in a URL. */
-static sft_code basic_of(sfti_target *target, sft_span user, const char **out, sft_error *err) {
+/* Take the user out of a URL, as "Basic ...". */
+static sft_code take_user(sfti_target *target, const sfti_url *url, sft_error *err) {
+    web_target *own = target->own;
     sft_buffer plain = { .alloc = target->arena.alloc };
     sft_code code = SFT_OK;
-    if (!sfti_buffer_reserve(&plain, user.len + 1)) return sfti_fail_memory(err, user.len + 1);
-    if (!sfti_url_decode(&plain, user)) {
+    if (!sfti_buffer_reserve(&plain, url->user.len + 1)) {
+        code = sfti_fail_memory(err, url->user.len);
+        goto done;
+    }
+    if (!sfti_url_decode(&plain, url->user)) {
         code = sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET,
                          "expected USER:PASSWORD before the @ of the URL, encoded as %%XX");
         goto done;
     }
-    if (sfti_text_find(user, ':') == user.len) (void)sfti_buffer_put(&plain, ":", 1);
+    if (sfti_text_find(url->user, ':') == url->user.len) plain.data[plain.len++] = ':';
     sft_span text = base64_text(&target->arena, (sft_span){ plain.data, plain.len });
-    if (text.data) *out = web_header(&target->arena, "Basic ", text);
-    if (!*out) code = sfti_fail_memory(err, text.len);
+    own->basic = text.data ? web_header(&target->arena, "Basic ", text) : NULL;
+    target->url = web_header(&target->arena, url->https ? "https://" : "http://",
+                             sft_span_cstr(url->host.data));
+    if (!own->basic || !target->url) code = sfti_fail_memory(err, plain.len);
 done:
     sft_buffer_free(&plain);
     return code;
@@ -148,13 +154,8 @@ static sft_code web_resolve(sfti_target *target, sft_error *err) {
     target->url = text;
     if (!sfti_url_parse(text, &url))
         return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET, "expected https://HOST/FILE");
-    if (url.user.data) {
-        sft_code code = basic_of(target, url.user, &own->basic, err);
-        if (code) return code;
-        target->url = web_header(&target->arena, url.https ? "https://" : "http://",
-                                 sft_span_cstr(url.host.data));
-        if (!target->url) return sfti_fail_memory(err, url.host.len);
-    }
+    sft_code code = url.user.data ? take_user(target, &url, err) : SFT_OK;
+    if (code) return code;
     return is_civitai(&url) ? resolve_civitai(target, &url, err) : SFT_OK;
 }
 
@@ -193,10 +194,10 @@ static bool explain_civitai(const web_target *own, const web_state *state, const
             "(status 401)");
     else if (status == 401)
         say(err, SFT_REMOTE_DENIED, SFT_HINT_REMOTE_TOKEN,
-            "CivitAI gives this file to its users alone: it needs a token (status 401)");
+            "CivitAI requires a token for this file (status 401)");
     else if (status == 403)
         say(err, SFT_REMOTE_DENIED, asked ? SFT_HINT_NONE : SFT_HINT_REMOTE_TOKEN,
-            "CivitAI does not give this file to this account (status 403): it may be in early "
+            "CivitAI denies access to this file (status 403): it may be in early "
             "access, or its creator does not allow downloads");
     else if (status == 404)
         say(err, SFT_NOT_FOUND, SFT_HINT_NONE,

@@ -69,17 +69,20 @@ class Repository:
 
     def link(self, path, file):
         """A signed URL at the other origin."""
-        if file.sha256 not in self.signed:
-            hub = self.hub
-            signed = Signed(hub.site, hub.cdn, "/xet-bridge-us/%s/%s" % (
+        hub = self.hub
+        hub.turn += 1
+        edge = hub.edges[hub.turn % len(hub.edges)]
+        if (file.sha256, edge) not in self.signed:
+            signed = Signed(hub.site, edge, "/xet-bridge-us/%s/%s" % (
                 hashlib.md5(self.name.encode()).hexdigest(), file.sha256), file.content,
                 hub.uses, "X-Xet-Cas-Uid=public&Signature=" + hub.secret)
-            signed.resource = Resource(file.content, '"%s"' % file.xet, headers=[
+            etag = '"%s%s"' % (file.xet, edge if len(hub.edges) > 1 else "")
+            signed.resource = Resource(file.content, etag, headers=[
                 ("Content-Disposition", "inline; filename*=UTF-8''%s; filename=\"%s\";" % (
                     urllib.parse.quote(os.path.basename(path)), os.path.basename(path))),
                 ("Cache-Control", "public, max-age=31536000"), ("X-Cache", "Hit from cloudfront")])
-            self.signed[file.sha256] = signed
-        return self.signed[file.sha256].sign()
+            self.signed[file.sha256, edge] = signed
+        return self.signed[file.sha256, edge].sign()
 
 
 class Hub:
@@ -87,10 +90,11 @@ class Hub:
     this origin; page: entries of a page of a tree."""
 
     def __init__(self, site, origin="A", cdn="B", token=TOKEN):
-        self.site, self.origin, self.cdn, self.token = site, origin, cdn, token
+        self.site, self.origin, self.token = site, origin, token
         self.repositories, self.renamed = {}, {}
         self.uses, self.resolve_cache, self.page = None, False, 1000
         self.secret, self.left = "signature~of~the~tests", 2999
+        self.edges, self.turn = cdn, 0  # origins that are used in turn, each with ETags of its own
         site.beneath(origin, "/", self.answer)
         self.endpoint = site.url(origin)
 

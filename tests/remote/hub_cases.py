@@ -6,7 +6,8 @@ import re
 import models
 from hub import TOKEN, File
 from matrix import KEEP, SLICE
-from server import Disk, both, moved, status, too_many
+from faults import moved, status, too_many
+from server import Disk
 from world import HEAD, Wrong, at_most, case, holds, quick, same
 
 
@@ -133,6 +134,21 @@ def hub_signature_expires(w):
 
 
 @case
+def hub_other_edges(w):
+    """What is resolved again may be at another host, whose ETags are its own."""
+    hub = w.make_hub()
+    hub.uses, hub.edges = 3, "BC"
+    from server import Repeated, read
+    head, size = models.header({"t%02d" % i: ("U8", [2 << 20]) for i in range(24)})
+    content = Repeated(head, bytes(range(251)), len(head) + size)
+    hub.add("ns/m", {"model.safetensors": content})
+    w.url = "hf://ns/m/model.safetensors"
+    local = models.write(w.folder, "l.safetensors", read(content))
+    w.select_works("t*[02468]", local=local)
+    holds(w.site.count("B") and w.site.count("C"), "both hosts were asked")
+
+
+@case
 def hub_denies_for_ever(w):
     one_file(w)
     w.site.always("B GET", status(403, b"Auth failed: invalid range\n"))
@@ -250,6 +266,9 @@ def hub_repository(w):
 def hub_repository_of_72_shards(w):
     w.site.delay = 0.02
     repository(w, 72)
+    runs = len([made for made in w.runs if not made.status])
+    for origin in "AB":
+        at_most(w.site.origins[origin].accepted, 8 * runs, "connections made to " + origin)
 
 
 def repository(w, shards):

@@ -192,7 +192,7 @@ def bad_token(w):
 def too_many(w):
     """What 429 says is understood: how long to wait, and of which window."""
     import huggingface_hub
-    from server import too_many as fault
+    from faults import too_many as fault
     w.site.fault("A GET /api/models/ns/m", fault(55))
     error = raises(huggingface_hub.errors.HfHubHTTPError, w.api.model_info, "ns/m")
     assert "Retry after 55 seconds" in str(error), str(error)

@@ -1,13 +1,13 @@
 """Connections that are lost, servers that ask to wait, Ctrl-C, signed URLs that expire."""
-import os
 import signal
 import time
 
 import models
 import server
 from matrix import KEEP, SLICE, all_three, usual
-from server import Memory, Repeated, Signed, cut, drip, hang_up, pause, status, too_many
-from world import Wrong, at_most, case, holds, quick, same
+from faults import cut, drip, hang_up, pause, status, too_many
+from server import Memory, Repeated, Signed
+from world import at_most, case, holds, quick, same
 
 
 # ── Lost ──
@@ -167,6 +167,25 @@ def interrupted(w):
     holds(made.status in (130, -signal.SIGINT), "exit status %d" % made.status)
     at_most(time.monotonic() - begin, 5, "seconds until it ended")
     same(models.snapshot(w.here), before, "what is in the folder")
+
+
+@case
+def interrupted_while_waiting(w):
+    """Ctrl-C while nothing arrives: in the wait of a 429, between tries, before the first byte."""
+    usual(w)
+    for fault in (too_many(50), status(503, b"", ("Retry-After", "50")), pause(60), drip(1)):
+        w.site.constant.clear()
+        w.site.always("A GET /m", fault)
+        before = w.site.count()
+        child = w.start("info", w.url)
+        while w.site.count() == before:
+            time.sleep(0.02)
+        time.sleep(0.3)
+        begin = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        made = w.end(child, ["info"], None)
+        holds(made.status in (130, -signal.SIGINT), "exit status %d" % made.status)
+        at_most(time.monotonic() - begin, 3, "seconds until it ended")
 
 
 # ── Signed URLs ──

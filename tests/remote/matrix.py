@@ -5,9 +5,10 @@ import struct
 
 import models
 import server
-from server import (Memory, Repeated, became, both, chunked, claim, content_range, gzipped, header,
-                    http_1_0, informed, many_headers, multipart, page, shifted, short, status,
-                    until_close, whole, with_200)
+from faults import (aligned, at_most_bytes, became, both, chunked, claim, content_range, gzipped,
+                    header, http_1_0, informed, many_headers, multipart, page, shifted, short,
+                    silent_close, status, until_close, whole, with_200)
+from server import Memory, Repeated
 from world import HEAD, Wrong, at_most, case, holds, quick, same
 
 KEEP, SLICE = "layer.5*", "layer.55.weight[100:200]"
@@ -121,8 +122,20 @@ def many_connections(w):
         w.run("select", *words, w.url, "--keep", "t*[02468]", "-o", "out.safetensors", "--force")
         at_most(w.site.most, most, "requests at once")
         holds(w.site.most > most // 2, "only %d requests at once" % w.site.most)
+    at_most(w.site.origins["A"].accepted, 4 + 8, "connections made")
     at_most(w.site.sent() // 2, (32 << 20) + 2 * HEAD, "bytes of 32 MiB")
     os.unlink(os.path.join(w.here, "out.safetensors"))
+
+
+@case
+def memory_stays_small(w):
+    """A gigabyte goes through a few blocks of memory."""
+    if os.environ.get("SFT_TARGET") in ("asan", "tsan"):
+        return  # they take their own
+    w.put(models.large(1, "U8"))
+    for words in (["cat", "--as", "raw", w.url, "t"], ["check", "--deep", w.url],
+                  ["hash", "--read", "--algo", "sha256", w.url]):
+        at_most(w.memory(*words), 160, "MiB of " + words[0])
 
 
 @case
@@ -145,6 +158,18 @@ def no_ranges(w):
     w.info_works()
     w.cat_works("layer.15.weight[:9]")
     w.select_works("layer.1*")
+
+
+@case
+def no_ranges_no_length(w):
+    """The whole file, and its length is not told either."""
+    for form in (chunked, until_close, http_1_0):
+        w.put(models.small(20, 16 << 10))
+        w.site.constant.clear()
+        w.site.always("A GET /m", both(whole, form))
+        w.info_works()
+        w.cat_works("layer.15.weight[:9]")
+        w.select_works("layer.1*")
 
 
 @case
@@ -177,7 +202,8 @@ def status_200_with_range(w):
 
 @case
 def forms_of_answers(w):
-    for form in (http_1_0, until_close, informed, chunked, many_headers(20000),
+    for form in (http_1_0, until_close, informed, chunked, silent_close, many_headers(20000),
+                 at_most_bytes(100000), aligned(65536),
                  header(("Content-Length", None)), header(("ETag", None)),
                  header(("ETag", None), ("Last-Modified", None)), header(("ETag", 'W/"weak"')),
                  header(("Content-Type", None)), header(("Content-Encoding", "identity"))):
@@ -404,8 +430,11 @@ def truncated_upload(w):
 
 @case
 def empty_file(w):
+    """A server answers a range of nothing by 416, or by 200 and nothing."""
     w.put(b"")
     wanted = w.run("info", "--json", w.local, wanted=2).result()["error"]
+    w.info_fails(wanted["code"])
+    w.site.always("A GET /m", status(200, b""))
     w.info_fails(wanted["code"])
 
 

@@ -42,10 +42,10 @@ def wide(header_bytes, seed=1):
                   for i in range(count)}, seed=seed)
 
 
-def large(gigabytes=10):
-    """One tensor `t` of F32, rows of 4096, in a file of so many GB."""
-    rows = gigabytes * (10 ** 9) // (4096 * 4)
-    head, size = header({"t": ("F32", [rows, 4096]), "tail": ("U8", [8])})
+def large(gigabytes=10, dtype="F32"):
+    """One tensor `t`, rows of 4096, in a file of so many GB."""
+    rows = gigabytes * (10 ** 9) // (4096 * SIZES[dtype])
+    head, size = header({"t": (dtype, [rows, 4096]), "tail": ("U8", [8])})
     block = random.Random(gigabytes).randbytes(1 << 16)
     return server.Repeated(head, block, len(head) + size)
 

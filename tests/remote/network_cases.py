@@ -7,7 +7,8 @@ from certificates import Certificates
 from hub import TOKEN, Hub
 from matrix import all_three, usual
 from proxy import Proxy
-from server import Site, moved
+from faults import moved
+from server import Site
 from world import PASSWORD, QUERY, SECRETS, case, holds, quick, same
 
 # ── Proxies ──
@@ -178,9 +179,10 @@ def world_wide(w):
     """Origins S and T by TLS, and what sends every named host to S, those of storage to T."""
     with secure(w) as (site, env, _):
         first, second = (site.origins[name].server_address for name in "ST")
-        hosts = {name: second if name.startswith(("cas-", "b2.")) else first for name in (
+        hosts = {"model.test": first}
+        hosts.update({name: second if name.startswith(("cas-", "b2.")) else first for name in (
             "huggingface.co", "hf.co", "cas-bridge.xethub.hf.co", "huggingface.co.evil.test",
-            "evilhuggingface.co", "civitai.com", "b2.civitai.com", "civitai.com.evil.test")}
+            "evilhuggingface.co", "civitai.com", "b2.civitai.com", "civitai.com.evil.test")})
         with Proxy(hosts) as proxy:
             yield site, {**env, "https_proxy": proxy.url}
 
@@ -203,8 +205,7 @@ def hub_by_its_name(w):
                      "model.test/huggingface.co", "huggingface.co@model.test"):
             w.url = "https://%s/ns/m/resolve/main/model.safetensors" % host
             before = len(site.log)
-            w.run("info", w.url, wanted=None,
-                  env={**env, "NO_PROXY": ""})
+            w.run("info", w.url, wanted=None, env=env)
             for request in site.log[before:]:
                 holds(TOKEN not in (request.header("Authorization") or ""), w.url)
 

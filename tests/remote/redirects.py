@@ -1,10 +1,13 @@
 """Redirects, secrets in URLs, addresses that are not public, other schemes, --offline, --cache."""
+import base64
+import ipaddress
 import os
+import socket
 
 import models
 from hub import TOKEN
 from matrix import KEEP, SLICE, all_three, usual
-from server import moved, status
+from faults import moved, status
 from world import PASSWORD, QUERY, SECRETS, Wrong, at_most, case, holds, quick, same
 
 
@@ -98,10 +101,24 @@ def to_another_origin(w):
               for r in w.site.asked("A")), "the first origin is told the user")
 
 
+@case
+def user_and_password(w):
+    """Escapes of a URL's user are undone; a name alone has an empty password."""
+    usual(w)
+    plain = w.url
+    for user, sent in (("us%%40er:%s%%3A1" % PASSWORD, "us@er:%s:1" % PASSWORD), ("me", "me:")):
+        w.url = plain.replace("http://", "http://%s@" % user)
+        w.info_works()
+        same(base64.b64decode(w.site.log[-1].header("Authorization").split()[1]).decode(), sent)
+
+
 @quick
 def tokens_stay(w):
     """Tokens in the environment, and a URL of somebody else: nothing is sent to it."""
     usual(w)
+    netrc = models.write(w.folder, "home/.netrc",
+                         ("machine 127.0.0.1 login x password %s\n" % PASSWORD).encode())
+    os.chmod(netrc, 0o600)
     w.url += "?huggingface.co"
     w.info_works()
     for name in ("huggingface.co", "civitai.com", "s3.amazonaws.com", "storage.googleapis.com"):
@@ -113,6 +130,9 @@ def tokens_stay(w):
     for request in w.site.log:
         given = request.header("Authorization") or ""
         holds(not any(secret in given for secret in SECRETS.values()), "Authorization: " + given)
+    w.url = w.url.replace("storage.googleapis.com@", "")
+    w.info_works()
+    same(w.site.log[-1].header("Authorization"), None, "~/.netrc")
 
 
 @quick
@@ -166,6 +186,9 @@ def paths_as_spelt(w):
         w.url = w.site.url("A", path)
         w.info()
         same(w.site.log[-1].target, path, "what was asked for")
+    w.url = w.site.url("A", "/m.safetensors#part")
+    w.info()
+    same(w.site.log[-1].target, "/m.safetensors", "without the fragment")
 
 
 def answer_small(request):
@@ -179,7 +202,8 @@ def no_urls(w):
     for url in ("ftp://127.0.0.1/m.safetensors", "gopher://x/y", "http://", "http:///m",
                 "http://a b/m.safetensors", "http://127.0.0.1:0/m", "http://127.0.0.1:70000/m",
                 "https://exa\tmple/m", "http://[::1/m", "hf://onlyone", "hf://", "s3://", "gs://",
-                "hf://a/b/../../c/d/x.safetensors", "http://h/\r\nX: y", "blob://x/y"):
+                "hf://a/b/../../c/d/x.safetensors", "http://h/\r\nX: y", "blob://x/y",
+                "http://ex\u00e4mple.com/m", "http://a\\b/m"):
         w.url = url
         try:
             w.says(w.run("info", "--json", url, wanted=2).errors(), ["expected https://HOST"])
@@ -216,6 +240,18 @@ def public_only(w):
     w.info_fails("remote_private", words=["--public-only"],
                  env={"HF_ENDPOINT": w.site.url("A")})
     same(w.site.count(), 0, "requests")
+
+
+@case
+def public_only_of_a_name(w):
+    """This machine's own name, as it resolves."""
+    try:
+        address = socket.gethostbyname(socket.gethostname())
+    except OSError:
+        return
+    if not ipaddress.ip_address(address).is_global:
+        w.url = "http://%s:1/m.safetensors" % socket.gethostname()
+        w.info_fails("remote_private", words=["--public-only"])
 
 
 @case

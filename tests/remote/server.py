@@ -6,11 +6,9 @@
         ... site.url("A", "/m.safetensors") ...
         site.log                              # every request of every origin, in order
 
-A reply is built as it should be, then handed to the fault, which changes it.
+A reply is built as it should be, then handed to the fault (faults.py), which changes it.
 """
 import collections
-import email.utils
-import gzip
 import hashlib
 import json
 import os
@@ -132,6 +130,7 @@ class Reply:
         self.begin, self.end = begin, self.content.size if end is None else end
         self.length = self.end - begin  # announced; None: the end of the connection is the end
         self.version, self.chunked, self.close = "HTTP/1.1", False, False
+        self.silent = False  # close afterwards without having said so
         self.before = b""   # sent first, as it is: answers of 1xx
         self.pause = 0      # seconds until the first byte
         self.rate = None    # bytes of the body a second
@@ -203,7 +202,7 @@ class Connection(socketserver.StreamRequestHandler):
 
     def read_request(self):
         line = self.rfile.readline(65536).decode("latin-1").split()
-        if len(line) != 3:
+        if len(line) != 3 or not line[2].startswith("HTTP/"):
             if line:
                 self.request.sendall(b"HTTP/1.1 400 Bad\r\nContent-Length: 0\r\n\r\n")
             return None
@@ -250,7 +249,7 @@ class Connection(socketserver.StreamRequestHandler):
             self.request.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             os.close(self.request.detach())
         asked = (request.header("Connection") or "").lower()
-        return not (reply.close or reply.cut is not None or reply.version == "HTTP/1.0"
+        return not (reply.close or reply.silent or reply.cut is not None or reply.version == "HTTP/1.0"
                     or reply.length is None and not reply.chunked or asked == "close")
 
     def send_body(self, request, reply, head, end):
@@ -279,8 +278,12 @@ class Origin(socketserver.ThreadingTCPServer):
 
     def __init__(self, site, name, tls):
         super().__init__(("127.0.0.1", 0), Connection)
-        self.site, self.origin, self.tls = site, name, tls
+        self.site, self.origin, self.tls, self.accepted = site, name, tls, 0
         self.url = "%s://127.0.0.1:%d" % ("https" if tls else "http", self.server_address[1])
+
+    def verify_request(self, request, client_address):
+        self.accepted += 1
+        return True
 
     def handle_error(self, request, client_address):
         self.site.broken += 1  # a handshake that failed
@@ -415,179 +418,3 @@ class Signed:
         if spent or self.secret not in request.query:
             return Reply(403, [("Content-Type", "application/xml")], self.body)
         return found(request, self.resource)
-
-
-# ── Faults: each makes or is a function of the request and the reply ──
-
-def whole(_, reply):
-    """No ranges: 200 and everything."""
-    if reply.status == 206:
-        reply.status, reply.begin, reply.end = 200, 0, reply.content.size
-        reply.length = reply.end
-        reply.set("Content-Range", None)
-        reply.set("Accept-Ranges", None)
-
-
-def with_200(_, reply):
-    """200 with the right Content-Range and only the slice."""
-    if reply.status == 206:
-        reply.status = 200
-
-
-def claim(first=0, last=0, total=0):
-    """A Content-Range moved by so much; the body is what was asked for."""
-    def fault(_, reply):
-        if reply.status == 206:
-            reply.set("Content-Range", "bytes %d-%d/%d" % (
-                reply.begin + first, reply.end - 1 + last, reply.content.size + total))
-    return fault
-
-
-def shifted(by):
-    """A reply that begins elsewhere, and says so: bytes and Content-Range agree."""
-    def fault(_, reply):
-        if reply.status == 206:
-            reply.begin = max(0, reply.begin + by)
-            reply.length = reply.end - reply.begin
-            claim()(_, reply)
-    return fault
-
-
-def content_range(text):
-    """Content-Range as spelt; None: none."""
-    def fault(_, reply):
-        if reply.status == 206:
-            reply.set("Content-Range", text)
-    return fault
-
-
-def multipart(_, reply):
-    data = read(reply.content, reply.begin, reply.end)
-    named = "Content-Type: application/octet-stream\r\nContent-Range: %s\r\n\r\n" % \
-        reply.get("Content-Range")
-    reply.body(b"--cut\r\n" + named.encode() + data + b"\r\n--cut--\r\n")
-    reply.set("Content-Type", "multipart/byteranges; boundary=cut")
-    reply.set("Content-Range", None)
-
-
-def short(by):
-    """A complete reply whose body lacks its last bytes; Content-Range tells of all."""
-    def fault(_, reply):
-        reply.end = max(reply.begin, reply.end - by)
-        reply.length = reply.end - reply.begin
-    return fault
-
-
-def cut(after, reset=False):
-    """The connection is lost after so many bytes of the body."""
-    def fault(_, reply):
-        reply.cut, reply.reset = after, reset
-    return fault
-
-
-def hang_up(_, reply):
-    """Nothing at all: not even a status."""
-    reply.version, reply.headers, reply.length = "", [], None
-    reply.head, reply.cut = lambda: b"", 0
-
-
-def gzipped(_, reply):
-    data = gzip.compress(read(reply.content, reply.begin, reply.end), 1)
-    reply.body(data)
-    reply.status = 200
-    reply.set("Content-Range", None)
-    reply.set("Content-Encoding", "gzip")
-
-
-def header(*pairs):
-    """Headers set, or with None taken away."""
-    def fault(_, reply):
-        for name, value in pairs:
-            reply.set(name, value)
-    return fault
-
-
-def status(code, body=b"busy\n", *headers):
-    def fault(_, reply):
-        reply.status, reply.headers = code, list(headers)
-        reply.body(body)
-    return fault
-
-
-def too_many(seconds, form="ratelimit"):
-    """429, and when to come again: in one of three spellings."""
-    if form == "ratelimit":
-        pairs = [("RateLimit", '"resolvers";r=0;t=%d' % seconds),
-                 ("RateLimit-Policy", '"fixed window";"resolvers";q=3000;w=300')]
-    elif form == "seconds":
-        pairs = [("Retry-After", str(seconds))]
-    else:
-        now = time.time()
-        pairs = [("Date", email.utils.formatdate(now, usegmt=True)),
-                 ("Retry-After", email.utils.formatdate(now + seconds, usegmt=True))]
-    return status(429, b"slow down\n", *pairs)
-
-
-def moved(to, code=302, *headers):
-    return status(code, b"", ("Location", to), *headers)
-
-
-def page(code=200):
-    """A login page in place of the file."""
-    return status(code, b"<!DOCTYPE html>\n<html><title>Sign in</title></html>\n",
-                  ("Content-Type", "text/html; charset=utf-8"))
-
-
-def pause(seconds):
-    def fault(_, reply):
-        reply.pause = seconds
-    return fault
-
-
-def drip(rate=1.0):
-    """So many bytes of the body a second."""
-    def fault(_, reply):
-        reply.rate = rate
-    return fault
-
-
-def many_headers(size):
-    """Fields of so many bytes together."""
-    def fault(_, reply):
-        reply.headers += [("X-Field-%d" % i, "v" * 1000) for i in range(size // 1000)]
-    return fault
-
-
-def http_1_0(_, reply):
-    reply.version, reply.close = "HTTP/1.0", True
-
-
-def until_close(_, reply):
-    """No length: the body ends with the connection."""
-    reply.length, reply.close = None, True
-
-
-def chunked(_, reply):
-    reply.chunked = True
-
-
-def informed(_, reply):
-    """Two answers of 1xx before the real one."""
-    reply.before = (b"HTTP/1.1 100 Continue\r\n\r\n"
-                    b"HTTP/1.1 103 Early Hints\r\nETag: \"other\"\r\n"
-                    b"Content-Range: bytes 7-8/9\r\n\r\n")
-
-
-def became(content, etag='"another"'):
-    """From this request on the path has other contents."""
-    def fault(request, reply):
-        fresh = found(request, Resource(content, etag))
-        reply.__dict__.update(fresh.__dict__)
-    return fault
-
-
-def both(*faults):
-    def fault(request, reply):
-        for one in faults:
-            one(request, reply)
-    return fault

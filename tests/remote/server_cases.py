@@ -2,9 +2,9 @@
 import socket
 import time
 
-from server import (Memory, Repeated, Signed, became, chunked, cut, drip, hang_up, header, http_1_0,
-                    informed, many_headers, pause, read, shifted, short, status, until_close, whole,
-                    with_200)
+from faults import (became, chunked, cut, drip, hang_up, header, http_1_0, informed, many_headers,
+                    pause, shifted, short, status, until_close, whole, with_200)
+from server import Memory, Repeated, Signed, read
 from world import holds, quick, same
 
 

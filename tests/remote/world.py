@@ -11,7 +11,7 @@ import time
 
 import models
 from hub import TOKEN, Hub
-from server import Memory, Site
+from server import Memory
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -61,6 +61,31 @@ def case(function):
 def quick(function):
     CASES.append((function, True))
     return function
+
+
+def drain(pipe):
+    while pipe.read(1 << 20):
+        pass
+    pipe.close()
+
+
+SCHEMAS = {}
+
+
+def schema_errors(answer):
+    """What is not as docs/schema says; nothing where jsonschema is not installed."""
+    try:
+        import jsonschema
+    except ImportError:
+        return
+    name = answer["command"]
+    path = os.path.join(ROOT, "docs", "schema", name + ".json")
+    if name not in SCHEMAS and os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            SCHEMAS[name] = jsonschema.Draft202012Validator(json.load(file))
+    for error in SCHEMAS[name].iter_errors(answer) if name in SCHEMAS else ():
+        best = jsonschema.exceptions.best_match([error])
+        yield "schema of %s: %s: %s" % (name, best.json_path, best.message[:200])
 
 
 class Run:
@@ -113,7 +138,7 @@ class World:
     def environment(self, more):
         env = {"PATH": os.environ["PATH"], "HOME": os.path.join(self.folder, "home"),
                "LC_ALL": "C.UTF-8", **SECRETS, "AWS_ACCESS_KEY_ID": "AKIAOFTHETESTS"}
-        for name in ("LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LLVM_PROFILE_FILE"):
+        for name in ("LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
             if name in os.environ:
                 env[name] = os.environ[name]
         if self.hub:
@@ -132,6 +157,23 @@ class World:
         begin = time.monotonic()
         child = self.start(*words, env=env)
         return self.end(child, words, wanted, begin)
+
+    def memory(self, *words):
+        """MiB that a run took at most."""
+        child, most = self.start(*words), 0
+        threads = [threading.Thread(target=drain, args=(pipe,)) for pipe in (child.stdout,
+                                                                             child.stderr)]
+        for thread in threads:
+            thread.start()
+        while child.poll() is None:
+            with open("/proc/%d/status" % child.pid, encoding="utf-8") as file:
+                found = re.search(r"VmHWM:\s*(\d+)", file.read())
+            most = max(most, int(found[1]) >> 10 if found else 0)
+            time.sleep(0.01)
+        for thread in threads:
+            thread.join()
+        same(child.returncode, 0, "exit status of %s" % " ".join(map(str, words)))
+        return most
 
     def end(self, child, words, wanted, begin=0):
         try:
@@ -223,6 +265,9 @@ class World:
         for request in self.site.log:
             self.judge_request(request)
         for made in self.runs:
+            if made.out.startswith(b'{"schema"'):
+                for line in schema_errors(made.json()):
+                    raise Wrong(line)
             for secret in HIDDEN:
                 for name, text in (("output", made.out), ("errors", made.err)):
                     holds(secret.encode() not in text, "%s shows the secret %s: %r" % (

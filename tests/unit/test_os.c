@@ -476,8 +476,8 @@ static bool is_filled(const unsigned char *at, size_t len) {
 
 /* Every way over the threshold keeps the bytes both sizes have. */
 static void test_resize(void **state) {
-    static const size_t sizes[] = { 1, 100, 4194303, 4194304, 4194305, 5242880, 6291456,
-                                    6300000, 9437184, 20000000 };
+    static const size_t sizes[] = { 1, 100, 1572863, 1572864, 1572865, 4194304, 5242880,
+                                    6291456, 6300000, 9437184, 20000000 };
     size_t count = sizeof sizes / sizeof *sizes;
     (void)state;
     for (size_t i = 0; i < count; i++) {
@@ -485,7 +485,7 @@ static void test_resize(void **state) {
             size_t both = sizes[i] < sizes[k] ? sizes[i] : sizes[k];
             unsigned char *at = os_resize(NULL, NULL, 0, sizes[i]);
             assert_non_null(at);
-            if (sizes[i] >= 4194304) assert_int_equal((uintptr_t)at % (2u << 20), 0);
+            if (sizes[i] >= 1572864) assert_int_equal((uintptr_t)at % (2u << 20), 0);
             fill(at, sizes[i]);
             at = os_resize(NULL, at, sizes[i], sizes[k]);
             assert_non_null(at);

@@ -344,7 +344,7 @@ static const range_row range_rows[] = {
       { { URL, NULL, 0, 403, "", 0, 0, "<Error><Code>AccessDenied</Code></Error>" } },
       SFT_REMOTE_DENIED, "status 403, not allowed: AccessDenied", 0, 0, false, 0 },
     { "404", 100, 200, false, false, NULL, { { URL, NULL, 0, 404, "", 0, 0, "" } },
-      SFT_NOT_FOUND, "https://a.example/f: status 404", 0, 0, false, 0 },
+      SFT_NOT_FOUND, "status 404, not there", 0, 0, false, 0 },
     { "410", 100, 200, false, false, NULL, { { URL, NULL, 0, 410, "", 0, 0, "" } },
       SFT_NOT_FOUND, "status 410", 0, 0, false, 0 },
     { "407", 100, 200, false, false, NULL, { { URL, NULL, 0, 407, "", 0, 0, "" } },
@@ -722,8 +722,8 @@ static void test_expired(void **state) {
         assert_int_equal(fetch_range(w, &fetch, &err), i ? SFT_REMOTE_DENIED : SFT_OK);
         assert_int_equal(w->script.sent, 3);
         if (!i) assert_string_equal(fetch.final_url, "https://cdn.example/f?sig=new");
-        else assert_string_equal(err.message, "https://cdn.example/f?[...]: status 403, not "
-                                 "allowed: not [...] and not [...]");
+        else assert_string_equal(err.message, "cdn.example: status 403, not allowed: not "
+                                 "[...] and not [...]");
         if (i) assert_int_equal(err.hint, SFT_HINT_REMOTE_SIGNED);
         sfti_fetch_free(&fetch);
         free_world(w);
@@ -956,7 +956,7 @@ static const ask_row ask_rows[] = {
         { "https://a.example/x", NULL, 0, 200, "", 0, 0, "abc" } }, SFT_OK, NULL, "abc" },
     { "to another one", false, true, false, 9,
       { { URL, NULL, 0, 302, "Location: https://b.example/?SECRET", 0, 0, "" } },
-      SFT_REMOTE_REDIRECT, "to https://b.example/?[...]: expected the same host", "" },
+      SFT_REMOTE_REDIRECT, "redirected to https://b.example/?[...]: expected the same host", "" },
 };
 
 static void test_asks(void **state) {
@@ -967,7 +967,7 @@ static void test_asks(void **state) {
         sft_buffer body = { .alloc = w->remote.alloc };
         sfti_answer answer;
         sft_error err = SFT_ERROR_INIT;
-        sfti_ask ask = { .accept = "application/json", .most = row->most, .total_ms = 9,
+        sfti_ask ask = { .accept = "application/json", .most = row->most, .total_ms = 9000,
                          .same_host = row->same_host, .missing_ok = row->missing_ok };
         if (row->post) ask.body = sft_span_cstr("[1]");
         sft_code code = sfti_http_ask(&w->target, &ask, &body, &answer, &err);
@@ -976,7 +976,7 @@ static void test_asks(void **state) {
         assert_int_equal(body.len, strlen(row->body));
         assert_memory_equal(body.data, row->body, body.len);
         assert_int_equal(w->script.sent, w->script.count);
-        assert_int_equal(w->script.last.total_ms, 9);
+        assert_true(w->script.last.total_ms > 5000 && w->script.last.total_ms <= 9000);
         size_t last = w->script.sent - 1;
         assert_string_equal(w->script.methods[last], row->post ? "POST" : "GET");
         assert_string_equal(w->script.posts[last], row->post ? "[1]" : "");

@@ -456,6 +456,65 @@ static void odd_listings_are_refused(void **state) {
     }
 }
 
+/* ── Memory ── */
+
+typedef struct short_memory {
+    int left;  /* allocations that work; -1: all */
+    bool over; /* one has failed */
+    long held;
+} short_memory;
+
+static void *short_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
+    short_memory *memory = ctx;
+    void *at = NULL;
+    pthread_mutex_lock(&fake.mutex);
+    bool fails = new_size > old_size && memory->left == 0;
+    if (new_size > old_size && memory->left > 0) memory->left--;
+    memory->over = memory->over || fails;
+    memory->held += fails ? 0 : (long)new_size - (long)old_size;
+    pthread_mutex_unlock(&fake.mutex);
+    if (fails) return NULL;
+    if (new_size > 0) at = realloc(ptr, new_size);
+    else free(ptr);
+    return at;
+}
+
+/* Opens, lists and reads; the first failure. */
+static sft_code read_repository(const sft_allocator *alloc, sft_error *err) {
+    sft_remote_options options = SFT_REMOTE_OPTIONS_INIT;
+    const char *name = NULL;
+    char all[1024];
+    sft_remote *remote;
+    options.alloc = alloc;
+    options.transport = &fake_transport;
+    options.environment = hub_variable_of;
+    options.retries = UINT32_MAX;
+    sft_code code = sft_remote_open(&options, &remote, err);
+    if (code) return code;
+    code = list_name(remote, "hf://o/n/", all, err);
+    if (!code) assert_string_equal(all, "a -1\nsub/ -1\n");
+    if (!code) code = open_name(remote, "hf://o/n/sub/b", &name, err);
+    sft_remote_close(remote);
+    return code;
+}
+
+static void memory_may_end_anywhere(void **state) {
+    short_memory memory = { .over = true };
+    (void)state;
+    hub_set_variables(usual);
+    fake.rules = tree;
+    for (int n = 0; memory.over; n++) {
+        const sft_allocator alloc = { short_resize, &memory };
+        sft_error err = SFT_ERROR_INIT;
+        memory = (short_memory){ .left = n };
+        fake.log[0] = '\0';
+        sft_code code = read_repository(&alloc, &err);
+        if (code && code != SFT_OUT_OF_MEMORY) fail_msg("%d: %d: %s", n, code, err.message);
+        if (code && !memory.over) fail_msg("%d: %s", n, err.message);
+        if (memory.held != 0) fail_msg("%d: %ld bytes are held", n, memory.held);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(redirects_lose_the_token, begin_case, end_case),
@@ -469,6 +528,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_known_commit_is_not_asked_for, begin_case, end_case),
         cmocka_unit_test_setup_teardown(hubs_without_commits_are_listed, begin_case, end_case),
         cmocka_unit_test_setup_teardown(odd_listings_are_refused, begin_case, end_case),
+        cmocka_unit_test_setup_teardown(memory_may_end_anywhere, begin_case, end_case),
     };
     (void)pthread_mutex_init(&fake.mutex, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -377,10 +377,12 @@ static void put_origin(sfti_json_writer *w, const sft_info *info) {
 
 /* ── hashes ── */
 
+/* sidecar: of one, or of sft_info_options.claims. */
 static const sfti_claim *claim_of(const sft_info *info, const char *algo, bool sidecar) {
     for (const sfti_claim *one = info->claims.first; one; one = one->next)
         if (strcmp(one->algo, algo) == 0
-            && (!sidecar || sfti_starts_with(one->source, "sidecar:")))
+            && (!sidecar || sfti_starts_with(one->source, "sidecar:")
+                || sfti_is_given_claim(info, one)))
             return one;
     return NULL;
 }

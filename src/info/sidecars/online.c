@@ -19,6 +19,12 @@ void sfti_info_claims(sft_info *info) {
     }
 }
 
+bool sfti_is_given_claim(const sft_info *info, const sfti_claim *claim) {
+    for (size_t i = 0; i < info->options.claim_count; i++)
+        if (sft_span_equal(claim->source, info->options.claims[i].source)) return true;
+    return false;
+}
+
 bool sft_info_sized_hash(const sft_info *info, const char *algo, sft_span *value) {
     for (size_t i = 0; i < info->options.claim_count; i++) {
         if (strcmp(info->options.claims[i].algo, algo) != 0) continue;

@@ -1,0 +1,50 @@
+#include "base/npy.h"
+
+#include "base/number.h"
+
+#include <string.h>
+
+#define NPY_ALIGN 64
+#define NPY_GROWTH 21 /* digits of the first size, for which numpy leaves space */
+
+const char *sfti_npy_code(sft_dtype dtype) {
+    static const char *const codes[SFT_DTYPE_COUNT] = {
+        [SFT_BOOL] = "|b1", [SFT_U8] = "|u1",  [SFT_I8] = "|i1",  [SFT_I16] = "<i2",
+        [SFT_U16] = "<u2",  [SFT_F16] = "<f2", [SFT_I32] = "<i4", [SFT_U32] = "<u4",
+        [SFT_F32] = "<f4",  [SFT_C64] = "<c8", [SFT_F64] = "<f8", [SFT_I64] = "<i8",
+        [SFT_U64] = "<u8",
+    };
+    return (unsigned)dtype < SFT_DTYPE_COUNT ? codes[dtype] : NULL;
+}
+
+static char *npy_put(char *at, const char *text) {
+    size_t len = strlen(text);
+    memcpy(at, text, len);
+    return at + len;
+}
+
+static char *npy_dictionary(char *at, const char *code, const uint64_t *shape, uint32_t rank) {
+    at = npy_put(at, "{'descr': '");
+    at = npy_put(at, code);
+    at = npy_put(at, "', 'fortran_order': False, 'shape': (");
+    for (uint32_t d = 0; d < rank; d++) {
+        at += sfti_uint_text(shape[d], 0, at);
+        at = npy_put(at, d + 1 < rank ? ", " : rank == 1 ? "," : "");
+    }
+    return npy_put(at, "), }");
+}
+
+size_t sfti_npy_head(const char *code, const uint64_t *shape, uint32_t rank,
+                     char out[SFTI_NPY_SIZE]) {
+    char digits[SFTI_UINT_SIZE];
+    size_t n = (size_t)(npy_dictionary(out + 10, code, shape, rank) - out);
+    size_t spaces = rank > 0 ? NPY_GROWTH - sfti_uint_text(shape[0], 0, digits) : 0;
+    spaces += NPY_ALIGN - (n + spaces + 1) % NPY_ALIGN;
+    memset(out + n, ' ', spaces);
+    n += spaces;
+    out[n++] = '\n';
+    memcpy(out, "\x93NUMPY\1\0", 8);
+    out[8] = (char)((n - 10) & 0xff);
+    out[9] = (char)((n - 10) >> 8);
+    return n;
+}

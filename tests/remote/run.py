@@ -17,6 +17,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import commands  # noqa: E402,F401
+import hostile  # noqa: E402,F401
 import hub_cases  # noqa: E402,F401
 import lost  # noqa: E402,F401
 import matrix  # noqa: E402,F401

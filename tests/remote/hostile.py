@@ -1,0 +1,56 @@
+"""Servers that attack: what they say is neither believed beyond its limits nor repeated."""
+import json
+
+import models
+from faults import moved, status
+from world import PASSWORD, QUERY, case, holds, quick
+
+
+@quick
+def hub_commit_with_nul(w):
+    """40 digits, a NUL and a flood: no commit, and nothing that fits where one does."""
+    hub = w.make_hub()
+    hub.add("ns/m", {"model.safetensors": models.small()})
+    for flood in (0, 30, 5000):
+        w.site.always("A GET /api/models/ns/m/revision",
+                      status(200, json.dumps({"sha": "a" * 40 + "\0" + "b" * flood}).encode()))
+        w.run("ls", "hf://ns/m")
+        w.site.constant.clear()
+    holds(not w.site.count("A GET /api/models/ns/m/tree/aaaa"), "the commit was believed")
+
+
+@quick
+def password_in_a_failure(w):
+    """It was sent in base64, and comes back as it is."""
+    w.url = w.put(models.small()).replace("http://", "http://someone:%s@" % PASSWORD)
+    for reply in (status(403, b"someone:%s may not\n" % PASSWORD.encode()),
+                  status(404, b"", ("X-Error-Message", "no file for " + PASSWORD))):
+        w.site.constant.clear()
+        w.site.always("A GET /m", reply)
+        made = w.run("info", "--json", w.url, wanted=2)
+        holds(b"[...]" in made.out and b"[...]" in made.err, "the rest is said: %r" % made.err)
+
+
+@quick
+def query_behind_a_redirect(w):
+    """The server of the second hop knows what was in the first one's query."""
+    w.url = w.put(models.small()) + "?token=" + QUERY
+    for to, reply in (("/denied", status(403, b"bad token %s\n" % QUERY.encode())),
+                      ("/denied/" + QUERY, status(403)), ("ftp://host/" + QUERY, None),
+                      ("//%s/%s" % (w.site.url("B")[7:], QUERY), None)):
+        w.site.constant.clear()
+        w.site.always("A GET /m", moved(to))
+        if reply:
+            w.site.always("A GET /denied", reply)
+        made = w.run("info", "--log-requests", w.url, wanted=2)
+        holds(b"[...]" in made.err.replace(b"?[...]", b""), "the rest is said: %r" % made.err)
+
+
+@case
+def token_behind_a_redirect(w):
+    """The Hub's own, which it repeats in a place that is asked without it."""
+    hub = w.make_hub()
+    hub.add("ns/m", {"model.safetensors": models.small()})
+    w.site.always("A GET /ns/m/resolve", moved("ftp://host/" + hub.token))
+    made = w.run("info", "hf://ns/m/model.safetensors", "--log-requests", wanted=2)
+    holds(b"ftp://host/[...]" in made.err, "the rest is said: %r" % made.err)

@@ -3,7 +3,8 @@ import json
 
 import models
 from faults import moved, status
-from world import PASSWORD, QUERY, case, holds, quick
+from server import Reply
+from world import PASSWORD, QUERY, at_most, case, holds, quick
 
 
 @quick
@@ -54,3 +55,32 @@ def token_behind_a_redirect(w):
     w.site.always("A GET /ns/m/resolve", moved("ftp://host/" + hub.token))
     made = w.run("info", "hf://ns/m/model.safetensors", "--log-requests", wanted=2)
     holds(b"ftp://host/[...]" in made.err, "the rest is said: %r" % made.err)
+
+
+def endless_bucket(w, key, keys):
+    """Pages of so many keys, each a bytes object made of key % number."""
+    pages = [0]
+
+    def page(_):
+        pages[0] += 1
+        at = pages[0] * keys
+        entries = b"".join(b"<Contents><Key>%s</Key></Contents>" % (key % i)
+                           for i in range(at, at + keys))
+        return Reply(200, [("Content-Type", "application/xml")],
+                     b"<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>"
+                     b"%d</NextContinuationToken>%s</ListBucketResult>" % (at, entries))
+    w.site.beneath("A", "/", page)
+    return pages
+
+
+@case
+def bucket_without_end(w):
+    """Neither objects nor names without number take memory without limit."""
+    env = {"AWS_ENDPOINT_URL": w.site.url("A"), "AWS_ACCESS_KEY_ID": None,
+           "AWS_SECRET_ACCESS_KEY": None, "AWS_SESSION_TOKEN": None}
+    for key, keys, most in ((b"k" * 1000 + b"%d", 7000, 12), (b"%d", 100000, 12)):
+        pages = endless_bucket(w, key, keys)
+        made = w.run("ls", "s3://bucket/", wanted=2, env=env)
+        holds(b"a folder of at most" in made.err, repr(made.err))
+        at_most(pages[0], most, "pages")
+        w.site.functions.clear()

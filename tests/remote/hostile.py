@@ -1,5 +1,7 @@
 """Servers that attack: what they say is neither believed beyond its limits nor repeated."""
 import json
+import os
+import shutil
 
 import models
 from faults import moved, status
@@ -84,3 +86,34 @@ def bucket_without_end(w):
         holds(b"a folder of at most" in made.err, repr(made.err))
         at_most(pages[0], most, "pages")
         w.site.functions.clear()
+
+
+@quick
+def region_with_a_host(w):
+    """A region becomes part of the host that requests are signed for: it must be no host."""
+    for region in ("eu-west-1.evil.example/", "x@evil.example#", "evil.example", "..", "a b"):
+        made = w.run("info", "--log-requests", "--retries", "0", "s3://bucket/m", wanted=2,
+                     env={"AWS_REGION": region})
+        holds(b"expected the name of a region" in made.err, repr(made.err))
+        holds(b"GET" not in made.err, "asked: %r" % made.err)
+
+
+@quick
+def cache_whose_folders_are_links(w):
+    """A snapshot that lies elsewhere would make that place's files the repository's own."""
+    data = models.small()
+    w.make_hub().add("ns/m", {"README.md": b"no model"})
+    elsewhere = models.write(os.path.join(w.folder, "elsewhere"), "private.safetensors", data)
+    repository = os.path.join(w.folder, "hub", "models--ns--m")
+    env, commit = {"HF_HUB_CACHE": os.path.join(w.folder, "hub")}, "a" * 40
+    for link, to in (("snapshots/" + commit, "."), ("snapshots", "..")):
+        shutil.rmtree(repository, ignore_errors=True)
+        os.makedirs(os.path.join(repository, os.path.dirname(link)))
+        os.symlink(os.path.join(os.path.dirname(elsewhere), to), os.path.join(repository, link))
+        if link == "snapshots":
+            os.rename(os.path.dirname(elsewhere), os.path.join(w.folder, commit))
+        for words, says in ((["--offline"], b"no such revision"), ([], b"")):
+            name = "hf://ns/m@%s/private.safetensors" % commit
+            holds(says in w.run("ls", *words, name, wanted=2, env=env).err, link)
+        holds(b"private" not in w.run("ls", "--offline", "hf://ns/m@" + commit, wanted=2,
+                                      env=env).out, link)

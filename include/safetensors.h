@@ -1074,7 +1074,8 @@ typedef struct sft_finding {
 /* A remark, which makes no file invalid. Names are "unaligned", "unsorted", "header_unpadded",
  * "polyglot_zip", "polyglot_pdf", "polyglot_tar", "polyglot_magic", "name_control",
  * "unknown_field", "duplicate_name", "metadata_null", "foreign_journal"; docs/format.md explains
- * them. Allocated by the library only. @since 0.1 */
+ * them. For "polyglot_zip" the last 64 KiB are read, unless the source's table has expect: of those
+ * only the header is. Allocated by the library only. @since 0.1 */
 typedef struct sft_note {
     const char *name; /* static */
     sft_error error;  /* offset, tensor and message; code is SFT_OK */
@@ -1089,9 +1090,9 @@ typedef struct sft_scan_entry {
 } sft_scan_entry;
 
 /* Examine a file that may be invalid, and collect every finding at the given level, not only the
- * first (at most 1000), in order of offset. Other formats are recognised. Fails only if the
- * bytes cannot be read or memory runs out. Gives no access to tensor data. Close with
- * sft_scan_close. @since 0.2 */
+ * first (at most 1000), in order of offset. Other formats are recognised, at the end only of files
+ * that options.files does not claim. Fails only if the bytes cannot be read or memory runs out.
+ * Gives no access to tensor data. Close with sft_scan_close. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_scan_open(const char *path, const sft_open_options *options,
                                              sft_scan **out, sft_error *err);
 /* The same over a source, which is closed before this returns. A source of unknown size is read

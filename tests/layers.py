@@ -37,12 +37,13 @@ RULES = {
     "cli/support": ({"support/", "edit/dropped.h", "base/", "os/"} | PUBLIC, None),
     "cli/commands": ({"commands/", "support/", "edit/dropped.h", "convert/dropped.h",
                       "remote/url.h", "base/", "os/"} | PUBLIC, None),
-    "cli": ({"commands/", "support/", "edit/dropped.h", "convert/dropped.h", "base/", "os/"}
+    "cli": ({"commands/", "support/", "edit/dropped.h", "convert/dropped.h", "remote/url.h",
+             "base/", "os/"}
             | PUBLIC, None),
     "bindings/python": (PUBLIC, None),
     "bench": (PUBLIC, None),
     "examples": (PUBLIC, None),
-    "fuzz": ({"base/", "format/", "info/", "dataset/", "journal/", "faults.h", "fake_state.h"}
+    "fuzz": ({"base/", "format/", "info/", "dataset/", "journal/", "remote/", "faults.h", "fake_state.h"}
              | PUBLIC, None),
 }
 # Folders whose files, those of sub-folders included, call one another in one direction only.

@@ -1,4 +1,5 @@
 /* A scan collects every error in a file (findings) and every oddity (notes). */
+#include "base/announce.h"
 #include "base/endian.h"
 #include "base/order.h"
 #include "file/file.h"
@@ -398,7 +399,8 @@ static sft_code scan_inside(sft_scan *scan, sft_source *source, scan_bytes *b, s
                             const sfti_open *how, sft_error *err) {
     bool framed;
     sft_code code = scan_header(scan, source, how, &framed, err);
-    if (code == SFT_OK && framed) code = tail_read(scan, source, tail, err);
+    bool is_slow = sfti_source_expects(&b->inner); /* its end is not worth another read */
+    if (code == SFT_OK && framed && !is_slow) code = tail_read(scan, source, tail, err);
     if (code == SFT_OK && framed) code = scan_model(scan, source, how, err);
     if (code != SFT_OK) return code;
     scan_refine(scan, b, source);

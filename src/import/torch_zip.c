@@ -29,7 +29,7 @@ static const sfti_zip_entry *torch_record(const sfti_zip *zip, const char *name)
 /* ── What it is ── */
 
 /* The records that are read at once. */
-static void announce_records(const sfti_import *im, const sfti_zip *zip) {
+static void announce_small_records(const sfti_import *im, const sfti_zip *zip) {
     static const char *const names[] = { "version", "byteorder", "data.pkl" };
     sfti_announcement all = { .count = 0 };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -184,7 +184,7 @@ sft_code sfti_read_torch_zip(sfti_import *im, const sfti_zip *zip) {
         return sfti_fail(sfti_import_error(im), SFT_FOREIGN_KIND, 0,
                          "expected a record \"data.pkl\", found none");
     if (torch_record(zip, "constants.pkl")) sfti_import_become(im, SFT_IMPORT_TORCHSCRIPT);
-    announce_records(im, zip);
+    announce_small_records(im, zip);
     sft_code code = check_version(im, zip);
     if (!code) code = read_byteorder(im, zip, &storages.big_endian);
     if (!code) code = read_pickle_entry(im, entry, &values, &source, &pickle);

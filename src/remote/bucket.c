@@ -221,7 +221,7 @@ bool sfti_store_at(sft_remote *remote, sfti_store *store, const char *url) {
     bool good = sfti_url_parse(copy, &parts) && !parts.user.data && !parts.query.data;
     for (size_t i = 0; good && i < parts.origin.len; i++) copy[i] = sfti_lower(copy[i]);
     store->endpoint = copy;
-    if (!good) store->problem = "the endpoint is no URL of http or https without user and query";
+    if (!good) store->problem = "the endpoint is not an http or https URL without user and query";
     return true;
 }
 

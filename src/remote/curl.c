@@ -14,6 +14,7 @@
 #define BUFFER_BYTES (256L << 10)
 #define STALL_BYTES_A_SECOND 64 /* slower than that is stalled */
 #define ORIGINS 4
+#define CURL_TOO_LARGE 100 /* CURLE_TOO_LARGE, of 8.6 and later */
 
 /* ── Sessions ── */
 
@@ -331,11 +332,17 @@ static void *make_headers(const sfti_curl *lib, const sft_http_request *request,
 
 /* ── Sending ── */
 
+/* libcurl has a limit for one line, too, and calls it memory at first (then "too large"). */
+static bool is_head_too_large(const curl_exchange *x, int code) {
+    return x->too_large || (x->status && !x->has_head
+                            && (code == CURLE_OUT_OF_MEMORY || code == CURL_TOO_LARGE));
+}
+
 static sft_code end_exchange(curl_exchange *x, int code, const char *text, sft_error *err) {
     if (code == CURLE_OK || x->unwanted) return SFT_OK;
     if (x->cancelled || os_wait_over()) return sfti_fail_cancelled(err);
     if (x->no_memory) return sfti_fail_memory(err, x->lines.len);
-    if (x->too_large)
+    if (is_head_too_large(x, code))
         return sfti_fail(err, SFT_REMOTE_STATUS, SFT_NO_OFFSET,
                          "expected HTTP headers of at most %zu bytes, found more", HEADERS_MOST);
     if (x->private && code == CURLE_COULDNT_CONNECT) {

@@ -106,7 +106,7 @@ static sft_code decode_key(list_page *page, sft_span *key, sft_error *err) {
         if (copy[i] == '+') copy[i] = ' ';
     if (!sfti_url_decode(&plain, (sft_span){ copy, key->len }))
         code = sfti_fail(err, SFT_REMOTE_STATUS, SFT_NO_OFFSET,
-                         "a key of the list is not URL-encoded");
+                         "expected URL-encoded keys in the list, found another one");
     key->len = plain.len;
     if (plain.len > 0) memcpy(copy, plain.data, plain.len);
     key->data = copy;
@@ -163,7 +163,7 @@ static sft_code list_one(sfti_target *target, sft_listed_fn each, void *each_ctx
     if (code || !*go_on) goto done;
     if (page.token.len == 0)
         code = sfti_fail(err, SFT_REMOTE_STATUS, SFT_NO_OFFSET,
-                         "the list of the bucket breaks off without a token to continue it");
+                         "the list of the bucket is truncated, but has no continuation token");
     else if (!sfti_folder_continue(target, page.token))
         code = sfti_fail_memory(err, page.token.len);
 done:
@@ -185,7 +185,7 @@ sft_code sfti_store_list(sft_remote *remote, sfti_store *store, const char *fold
         code = sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
                          "expected a folder of at most %d pages of objects", PAGES_MOST);
     if (!code && count == 0 && sfti_folder_prefix(&target).len > 0)
-        code = sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET, "no object lies in this folder");
+        code = sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET, "this folder has no objects");
     sfti_arena_free(&target.arena);
     return code;
 }

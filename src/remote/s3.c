@@ -13,8 +13,8 @@ static sfti_store *s3_store(const sft_remote *remote) {
 /* What a denied request is told when its keys would have to come from somewhere else. */
 static const char *other_keys_advice(sft_remote *remote, const char *setting) {
     static const char before[] = "the profile gets its keys by ",
-                      after[] = ", which is not done here: see \"aws configure "
-                                "export-credentials --format env\"";
+                      after[] = ", which is not supported: see \"aws configure "
+                                "export-credentials\"";
     sft_buffer text = { .alloc = remote->alloc };
     char *copy = NULL;
     if (sfti_buffer_put(&text, before, sizeof before - 1)

@@ -194,10 +194,10 @@ static bool explain_civitai(const web_target *own, const web_state *state, const
             "(status 401)");
     else if (status == 401)
         say(err, SFT_REMOTE_DENIED, SFT_HINT_REMOTE_TOKEN,
-            "CivitAI gives this file to its users alone: it needs a token (status 401)");
+            "CivitAI requires a token for this file (status 401)");
     else if (status == 403)
         say(err, SFT_REMOTE_DENIED, asked ? SFT_HINT_NONE : SFT_HINT_REMOTE_TOKEN,
-            "CivitAI does not give this file to this account (status 403): it may be in early "
+            "CivitAI denies access to this file (status 403): it may be in early "
             "access, or its creator does not allow downloads");
     else if (status == 404)
         say(err, SFT_NOT_FOUND, SFT_HINT_NONE,

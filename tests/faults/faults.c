@@ -249,7 +249,7 @@ static bool is_dispensable(const fault_scene *scene, const fault *f) {
     if (strcmp(f->call, "os_thread_start") == 0) return true;
     if (strcmp(f->call, "os_path_in") == 0) return true;
     if (strcmp(f->call, "os_mutex_init") == 0) return !is_import(scene);
-    if (strcmp(f->call, "os_cond_init") == 0) return true;
+    if (strcmp(f->call, "os_cond_init") == 0) return !scene->imports;
     if (strcmp(f->call, "os_close") == 0) return !scene->writes;
     if (strcmp(f->call, "os_copy_range") == 0) return true;
     if (strcmp(f->call, "os_preallocate") == 0) return f->error == EOPNOTSUPP;
@@ -268,7 +268,8 @@ static const char *judge_call(const fault_scene *scene, const fault *f) {
     if (!seen.err.message[0]) return "there is no message";
     sft_class cls = sft_code_describe(seen.err.code)->cls;
     if (scene->refused && is_family(cls)) return NULL;
-    bool mutex = scene->imports && strcmp(f->call, "os_mutex_init") == 0;
+    bool mutex = scene->imports && (strcmp(f->call, "os_mutex_init") == 0 ||
+                                    strcmp(f->call, "os_cond_init") == 0);
     if (!f->memory && !mutex) return judge_system_code(f);
     return seen.status == SFT_OUT_OF_MEMORY ? NULL : "expected out_of_memory";
 }

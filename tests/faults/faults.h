@@ -40,7 +40,7 @@ struct fault_scene {
     bool beside;  /* tells less, and not why, when what lies beside a model cannot be read */
     bool believes; /* what the system says is not there is missing: another answer */
     bool writes;  /* a failed close is then a failure */
-    bool imports; /* through the library: needs its mutexes */
+    bool imports; /* through the library, or remote: needs its mutexes and conditions */
     /* After fault_world, before things fail; and after the run: NULL, or what is wrong.
      * lasting: removing a file may have failed too. Either may be NULL. */
     void (*set)(const fault_scene *scene);

@@ -229,7 +229,7 @@ def folders(store, expected):
         run = Run(store.environment(store.keys), "-l", folder)
         same((folder, run.err, sorted(run.out.splitlines())), (folder, "", wanted))
     fails(Run(store.environment(store.keys), "-l", "s3://%s/nothing/" % BUCKET), "not_found",
-          "no object lies in this folder")
+          "this folder has no objects")
     fails(Run(store.environment(store.keys), "-l", "s3://no-such-models/"), "not_found",
           "no such bucket")
 

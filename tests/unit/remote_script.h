@@ -32,6 +32,7 @@ typedef struct script_variable { const char *name, *value; } script_variable;
 typedef struct script {
     const script_row *rows;
     size_t count, at;
+    size_t lost; /* the request with this number, from 1, is lost on its way; 0: none */
     const script_variable *variables; /* the last has no name; NULL: none */
     char problem[4096]; /* what was not as expected; threads of the library do not fail tests */
     char last_date[32]; /* x-amz-date of the last request */
@@ -82,12 +83,12 @@ static sft_code script_send(void *ctx, const sft_http_request *request,
     script *s = ctx;
     sft_pair pairs[16];
     char range[100];
-    (void)err;
     if (s->at == s->count) {
         snprintf(s->problem, sizeof s->problem, "unexpected request of %s\n", request->url);
         return SFT_REMOTE_TRANSPORT;
     }
     const script_row *row = &s->rows[s->at++];
+    if (s->at == s->lost) return sft_error_set(err, SFT_REMOTE_NETWORK, 0, "lost");
     script_check(s, row, request);
     size_t count = script_headers(row->headers, pairs, COUNT(pairs) - 1);
     const char *body = row->body ? row->body : "", *asked = script_header(request, "range");

@@ -136,7 +136,8 @@ static inline sft_code web_send(void *ctx, const sft_http_request *request,
     }
     if (code) goto done;
     if (a.fails) code = sft_error_set(err, SFT_REMOTE_NETWORK, 0, "no answer");
-    else if (a.status) (void)receiver->head(receiver->ctx, a.status, headers, a.status == 302 ? 2 : 1);
+    else if (a.status)
+        (void)receiver->head(receiver->ctx, a.status, headers, a.status == 302 ? 2 : 1);
     else code = web_file(w, request, receiver, &a, err);
 done:
     os_mutex_lock(&w->mutex);

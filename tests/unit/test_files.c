@@ -370,6 +370,21 @@ static sft_set *set_of(const char *path, const char *data) {
     return set;
 }
 
+/* Of slow files a scan reads the header alone. */
+static void scanned(void **state) {
+    sft_scan *scan;
+    (void)state;
+    test_file f = make_file("{\"t\":{\"dtype\":\"U8\",\"shape\":[90000],"
+                            "\"data_offsets\":[0,90000]}}", NULL, 90000);
+    mem_add(&mem, "mem://a", f.bytes, f.len);
+    mem.quiet = false;
+    assert_int_equal(sft_scan_open("mem://a", &how, &scan, &err), SFT_OK);
+    assert_null(sft_scan_error(scan));
+    sft_scan_close(scan);
+    assert_log("open mem://a\nread 0+3072\n");
+    free_file(&f);
+}
+
 static void checks_announced(void **state) {
     sft_set *set = set_of("mem://three", "0123456789abcdef");
     sft_deep_counts counts;
@@ -414,7 +429,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(opened), TEST(modes), TEST(repaired), TEST(refused_writes), TEST(tables),
         TEST(any_bytes), TEST(set_by_index), TEST(index_too_large), TEST(hostile_shard_names),
-        TEST(local_shard_names), TEST(set_of_list), TEST(other_files),
+        TEST(local_shard_names), TEST(set_of_list), TEST(other_files), TEST(scanned),
         TEST(reads_announced), TEST(slices_announced), TEST(far_slices_announced),
         TEST(saves_announced), TEST(checks_announced), TEST(comparisons_announced),
     };

@@ -47,7 +47,8 @@ static void label_with_sidecars(void **state) {
     sft_info *info = info_of("mem://h/m/x.safetensors", folder, &set);
     assert_fact(info, SFT_FACT_LICENSE, "mit");
     assert_int_equal(sft_info_trigger_count(info), 1);
-    assert_log("open mem://h/m/x.civitai.info beneath mem://h/m/\n"
+    assert_log("expect mem://h/m/x.civitai.info mem://h/m/README.md beneath mem://h/m/\n"
+               "open mem://h/m/x.civitai.info beneath mem://h/m/\n"
                "open mem://h/m/README.md beneath mem://h/m/\n");
     sft_info_close(info);
     sft_set_close(set);

@@ -31,8 +31,9 @@ static const char *name_of(sft_remote *remote, const char *url) {
 static void test_is_url(void **state) {
     static const char *const urls[] = { "https://a/b", "http://a", "hf://a/b", "s3://a/b",
                                         "gs://a/b" };
-    static const char *const others[] = { "", "a", "/a/b", "https:/a", "https", "hf:/a/b", "ftp://a",
-                                          "file:///a", "xhttps://a", "c:\\a", "./https://a" };
+    static const char *const others[] = { "", "a", "/a/b", "https:/a", "https", "hf:/a/b",
+                                          "ftp://a", "file:///a", "xhttps://a", "c:\\a",
+                                          "./https://a" };
     (void)state;
     for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) assert_true(sft_remote_is_url(urls[i]));
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -82,7 +83,8 @@ static void test_joined(void **state) {
         { "https://u:p@h.test/m/", "https://h.test/m/a/b.bin", "https://u:p@h.test/m/a/b.bin" },
         { "https://h.test/m/?k=1", "https://h.test/m/?[1]/b.bin", "https://h.test/m/b.bin?k=1" },
         { "https://h.test/m?k=1", "https://h.test/m?[1]/b", "https://h.test/m/b?k=1" },
-        { "https://h.test/m/i.json?k=1", "https://h.test/m/b c.bin", "https://h.test/m/b%20c.bin?k=1" },
+        { "https://h.test/m/i.json?k=1", "https://h.test/m/b c.bin",
+          "https://h.test/m/b%20c.bin?k=1" },
         { "https://u@h.test/m/i.json?k=1", "https://h.test/m/x/b", "https://u@h.test/m/x/b?k=1" },
         { "https://h.test/m/i.json?k=1", "https://h.test/n/b", "https://h.test/n/b" },
         { "https://h.test/m/i.json?k=1", "https://h.test.evil/m/b", "https://h.test.evil/m/b" },

@@ -308,6 +308,22 @@ static void test_failures(void **state) {
     }
 }
 
+/* What is stored compressed is unpacked on its way: its ranges are not those of the file. */
+static void test_gs_compressed(void **state) {
+    (void)state;
+    script s;
+    static const script_row row = { "https://storage.googleapis.com/bucket/k", "", 206,
+                                    "X-Goog-Stored-Content-Encoding: gzip", FILE_TEXT };
+    char text[100];
+    sft_error err;
+    script_begin(&s, NULL, false);
+    script_rows(&s, &row, 1);
+    assert_int_equal(script_read(&s, "gs://bucket/k", text, sizeof text, &err), SFT_REMOTE_RANGE);
+    assert_non_null(strstr(err.message, "gzip"));
+    script_judge(&s);
+    script_end(&s);
+}
+
 /* What is wrong with the settings is told when an object of that store is opened, not before. */
 static void test_bad_settings(void **state) {
     (void)state;
@@ -315,10 +331,10 @@ static void test_bad_settings(void **state) {
         { { "AWS_ACCESS_KEY_ID", "AKID" }, "s3://bucket/k", "AWS_SECRET_ACCESS_KEY is not" },
         { { "AWS_SECRET_ACCESS_KEY", "x" }, "s3://bucket/k", "AWS_ACCESS_KEY_ID is not" },
         { { "AWS_PROFILE", "nobody" }, "s3://bucket/k", "AWS_PROFILE names a profile" },
-        { { "AWS_ENDPOINT_URL", "ftp://x" }, "s3://bucket/k", "the endpoint is no URL" },
-        { { "AWS_ENDPOINT_URL", "http://u:p@x" }, "s3://bucket/k", "the endpoint is no URL" },
+        { { "AWS_ENDPOINT_URL", "ftp://x" }, "s3://bucket/k", "the endpoint is not" },
+        { { "AWS_ENDPOINT_URL", "http://u:p@x" }, "s3://bucket/k", "the endpoint is not" },
         { { "GS_ACCESS_KEY_ID", "GOOG" }, "gs://bucket/k", "GS_SECRET_ACCESS_KEY is not" },
-        { { "STORAGE_EMULATOR_HOST", "a b" }, "gs://bucket/k", "the endpoint is no URL" },
+        { { "STORAGE_EMULATOR_HOST", "a b" }, "gs://bucket/k", "the endpoint is not" },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         script s;
@@ -553,15 +569,15 @@ static void test_list_failures(void **state) {
         sft_code code;
         const char *part;
     } rows[] = {
-        { 200, PAGE(""), SFT_NOT_FOUND, "no object lies in this folder" },
+        { 200, PAGE(""), SFT_NOT_FOUND, "this folder has no objects" },
         { 200, "<html></html>", SFT_REMOTE_STATUS, "found <html>" },
         { 200, "no XML", SFT_REMOTE_STATUS, "expected an element at byte 0" },
         { 200, "<ListBucketResult><Contents><Key>p/x</Contents></ListBucketResult>",
           SFT_REMOTE_STATUS, "the end of the element that began last at byte 36" },
         { 200, PAGE("<EncodingType>url</EncodingType>" OBJECT("p/%zz", "1")), SFT_REMOTE_STATUS,
-          "not URL-encoded" },
+          "expected URL-encoded keys" },
         { 200, PAGE("<IsTruncated>true</IsTruncated>" OBJECT("p/x", "1")), SFT_REMOTE_STATUS,
-          "breaks off" },
+          "no continuation token" },
         { 403, XML_ERROR("AccessDenied", "x"), SFT_REMOTE_DENIED, "access denied" },
         { 404, XML_ERROR("NoSuchBucket", "x"), SFT_NOT_FOUND, "no such bucket" },
     };
@@ -573,6 +589,34 @@ static void test_list_failures(void **state) {
         if (!strstr(err.message, rows[i].part))
             fail_msg("expected \"%s\", found \"%s\"", rows[i].part, err.message);
         assert_int_equal(code, rows[i].code);
+    }
+}
+
+/* Every request in turn is lost: what was told before it stays told, and the failure is its own. */
+static void test_lost(void **state) {
+    (void)state;
+    static const script_row rows[] = {
+        { BUCKET LIST "p%2F", NULL, 301, "x-amz-bucket-region: eu-west-1", NULL },
+        { "https://bucket.s3.eu-west-1.amazonaws.com/" LIST "p%2F", NULL, 200, NULL,
+          PAGE("<IsTruncated>true</IsTruncated><NextContinuationToken>1</NextContinuationToken>"
+               OBJECT("p/a", "1")) },
+        { "https://bucket.s3.eu-west-1.amazonaws.com/" LIST "p%2F&continuation-token=1", NULL, 200,
+          NULL, PAGE(OBJECT("p/b", "2")) },
+    };
+    static const char *const told[] = { "a 1\nb 2\n", "", "", "a 1\n" };
+    for (size_t lost = 0; lost < COUNT(told); lost++) {
+        script s;
+        listing_text found = { .most = 100 };
+        sft_error err = { 0 };
+        script_begin(&s, keys, false);
+        script_rows(&s, rows, lost > 0 ? lost : COUNT(rows));
+        s.lost = lost;
+        const sft_files *files = sft_remote_files(s.remote);
+        sft_code code = files->vtable->list(files->ctx, "s3://bucket/p/", take_entry, &found, &err);
+        assert_int_equal(code, lost > 0 ? SFT_REMOTE_NETWORK : SFT_OK);
+        assert_string_equal(found.text, told[lost]);
+        script_judge(&s);
+        script_end(&s);
     }
 }
 
@@ -655,6 +699,7 @@ int main(void) {
         cmocka_unit_test(test_region_kept),
         cmocka_unit_test(test_clock),
         cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_gs_compressed),
         cmocka_unit_test(test_bad_settings),
         cmocka_unit_test_setup_teardown(test_files, temp_dir_make, temp_dir_remove),
         cmocka_unit_test_setup_teardown(test_scope, temp_dir_make, temp_dir_remove),
@@ -662,6 +707,7 @@ int main(void) {
         cmocka_unit_test(test_list),
         cmocka_unit_test(test_list_pages),
         cmocka_unit_test(test_list_failures),
+        cmocka_unit_test(test_lost),
         cmocka_unit_test(test_is_folder),
         cmocka_unit_test_setup_teardown(test_memory, temp_dir_make, temp_dir_remove),
     };

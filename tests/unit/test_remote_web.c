@@ -138,7 +138,7 @@ static void test_civitai_failures(void **state) {
         sft_hint hint;
         const char *part;
     } rows[] = {
-        { NULL, CIVITAI "12", 401, SFT_REMOTE_DENIED, SFT_HINT_REMOTE_TOKEN, "it needs a token" },
+        { NULL, CIVITAI "12", 401, SFT_REMOTE_DENIED, SFT_HINT_REMOTE_TOKEN, "requires a token" },
         { civitai, CIVITAI "12", 401, SFT_REMOTE_DENIED, SFT_HINT_REMOTE_BAD_TOKEN,
           "does not accept the token" },
         { civitai, "https://civitai.red/api/download/models/12", 401, SFT_REMOTE_DENIED,

@@ -1,5 +1,7 @@
 #include "info/sidecars/sidecars.h"
 
+#include "base/files.h"
+
 #include <string.h>
 
 #define SIDECAR_PATH 4096
@@ -74,7 +76,32 @@ static void read_named_by_itself(sft_info *info, const sidecar_folder *place,
     }
 }
 
+/* Files that are not the system's are fetched together. */
+static void announce_place(sft_info *info, const sidecar_folder *place) {
+    const char *paths[2 * SIDECAR_ROWS];
+    found_files found = { .previews = 0 };
+    size_t count = 0;
+    sft_span folder = sfti_sidecar_path(info, place->path, (sft_span){ "", 0 });
+    if (info->code || !sfti_files_claim(info->options.files, folder.data)) return;
+    for (size_t i = 0; i < sfti_sidecar_row_count + sfti_hub_row_count && !info->code; i++) {
+        size_t hub = i - sfti_sidecar_row_count;
+        sft_span name = { NULL, 0 };
+        if (i < sfti_sidecar_row_count) {
+            const sfti_entry *entry = sfti_folder_find(place->folder, place->stem,
+                                                       sfti_sidecar_rows[i].suffix);
+            if (entry) name = entry->name;
+        } else if (place->speaks && !hub_kind_found(&found, sfti_hub_rows[hub].kind)) {
+            name = hub_name(info, place, &sfti_hub_rows[hub]);
+            found.hub[hub] = name.data != NULL;
+        }
+        if (name.data) paths[count++] = sfti_sidecar_path(info, place->path, name).data;
+    }
+    if (!info->code && count > 1)
+        sfti_files_expect(info->options.files, paths, count, folder.data);
+}
+
 static void read_place(sft_info *info, const sidecar_folder *place, found_files *found) {
+    announce_place(info, place);
     read_named_by_model(info, place, found);
     read_named_by_itself(info, place, found);
     sfti_info_previews(info, place->folder, place->path, place->stem, &found->previews);

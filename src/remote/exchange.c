@@ -112,12 +112,6 @@ static void begin_again(sfti_exchange *x, const char *url) {
 
 /* ── Retries ── */
 
-uint64_t sfti_exchange_left_ms(const sfti_exchange *x) {
-    uint64_t spent = (os_now_ns() - x->began_ns) / 1000000;
-    if (x->total_ms == 0) return UINT64_MAX;
-    return spent < x->total_ms ? x->total_ms - spent : 0;
-}
-
 static unsigned most_tries(const sfti_exchange *x) {
     uint32_t retries = x->remote->options.retries;
     if (retries == UINT32_MAX) return 1;

@@ -150,6 +150,12 @@ static void tell_exchange(const sfti_exchange *x, sft_exchange *told) {
 
 /* ── One request ── */
 
+uint64_t sfti_exchange_left_ms(const sfti_exchange *x) {
+    uint64_t spent = (os_now_ns() - x->began_ns) / 1000000;
+    if (x->total_ms == 0) return UINT64_MAX;
+    return spent < x->total_ms ? x->total_ms - spent : 0;
+}
+
 static sft_code send_request(sfti_exchange *x, const sfti_url *url, const sfti_headers *headers,
                              sft_error *err) {
     const sft_remote_options *options = &x->remote->options;

@@ -496,6 +496,7 @@ static void test_beneath(void **state) {
     const sft_files *files = sft_remote_files(remote);
     sft_source source;
     (void)state;
+    files->vtable->expect(files->ctx, bad, sizeof bad / sizeof *bad, "https://files.test/m");
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         sft_error err = SFT_ERROR_INIT;
         assert_int_equal(files->vtable->open(files->ctx, bad[i], "https://files.test/m", &source,

@@ -1,203 +1,196 @@
-/* What servers and command lines say, as any bytes: the first one chooses what reads the rest, the
- * head and body of an answer, a Location at a URL, a URL, a host, XML, a configuration file, or a
- * name of the Hub. Nothing is sent. */
+/* A URL, and what servers answer: "URL\n", then for each exchange "STATUS\nname: value\n\nBODY" up
+ * to a byte 0x1E. Whatever they say, secrets go to those only whom they are for, and are not shown;
+ * what opens can be read, and what is listed has plain names. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "fuzz.h"
+#include "safetensors_remote.h"
 
-#include "remote/answer.h"
-#include "remote/hub.h"
-#include "remote/ini.h"
-#include "remote/text.h"
-#include "remote/url.h"
-#include "remote/xml.h"
-
+#include <pthread.h>
 #include <string.h>
+#include <strings.h>
 
-#define HEADERS 32
+#define END_OF_ANSWER 0x1e
+#define HUB_TOKEN "hf_SecretOfTheHub"
+#define CIVITAI_TOKEN "SecretOfCivitAI"
+#define AWS_SECRET "SecretOfAmazon"
 
-static const sft_span empty = { "", 0 };
+static struct script {
+    pthread_mutex_t mutex;
+    const uint8_t *at, *end;
+} script = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 
-static char *as_string(sft_span bytes) {
-    char *text = malloc(bytes.len + 1);
-    FUZZ_CHECK(text);
-    if (bytes.len > 0) memcpy(text, bytes.data, bytes.len);
-    text[bytes.len] = '\0';
-    return text;
+static const char *variable_of(void *ctx, const char *name) {
+    static const char *const variables[][2] = {
+        { "HF_ENDPOINT", "http://hub.test" },    { "HF_TOKEN", HUB_TOKEN },
+        { "CIVITAI_API_TOKEN", CIVITAI_TOKEN },  { "AWS_ACCESS_KEY_ID", "key" },
+        { "AWS_SECRET_ACCESS_KEY", AWS_SECRET }, { "AWS_REGION", "eu-west-1" },
+        { "HF_HUB_CACHE", "/proc/none" },
+    };
+    (void)ctx;
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        if (!strcmp(variables[i][0], name)) return variables[i][1];
+    return NULL;
 }
 
-/* The text before the next newline. */
-static sft_span take_line(sft_span *rest) {
-    size_t len = sfti_text_find(*rest, '\n');
-    sft_span line = { rest->data, len };
-    *rest = sfti_span_from(*rest, len + (len < rest->len));
-    return line;
+/* ── Who is told what ── */
+
+static bool holds(const char *text, size_t len, const char *secret) {
+    return len > 0 && memmem(text, len, secret, strlen(secret)) != NULL;
+}
+
+static bool holds_secret(const char *text, size_t len) {
+    return holds(text, len, HUB_TOKEN) || holds(text, len, CIVITAI_TOKEN) ||
+           holds(text, len, AWS_SECRET);
+}
+
+static void check_shown(const char *text) {
+    FUZZ_CHECK(!holds_secret(text, strlen(text)));
+}
+
+/* "scheme://host" and nothing, or the scheme's own port, before the path. */
+static bool is_at(const char *url, const char *origin, const char *port) {
+    size_t len = strlen(origin);
+    if (strncasecmp(url, origin, len) != 0) return false;
+    url += len;
+    if (!strncmp(url, port, strlen(port))) url += strlen(port);
+    return !*url || strchr("/?#", *url);
+}
+
+static void check_request(const sft_http_request *request) {
+    bool hub = is_at(request->url, "http://hub.test", ":80") ||
+               is_at(request->url, "https://huggingface.co", ":443") ||
+               is_at(request->url, "https://hf.co", ":443");
+    bool civitai = is_at(request->url, "https://civitai.com", ":443");
+    FUZZ_CHECK(!strncasecmp(request->url, "http://", 7) ||
+               !strncasecmp(request->url, "https://", 8));
+    for (size_t i = 0; i < request->header_count; i++) {
+        sft_span value = request->headers[i].value;
+        FUZZ_CHECK(hub || !holds(value.data, value.len, HUB_TOKEN));
+        FUZZ_CHECK(civitai || !holds(value.data, value.len, CIVITAI_TOKEN));
+        FUZZ_CHECK(!holds(value.data, value.len, AWS_SECRET));
+        FUZZ_CHECK(!memchr(value.data, '\n', value.len));
+    }
+}
+
+static void note_exchange(void *ctx, const sft_exchange *exchange) {
+    (void)ctx;
+    check_shown(exchange->url);
 }
 
 /* ── Answers ── */
 
-static void check_text(const char *text, size_t cap) {
-    const char *end = memchr(text, '\0', cap);
-    FUZZ_CHECK(end);
-    for (; text < end; text++) FUZZ_CHECK((unsigned char)*text >= ' ' && *text != 0x7f);
+static sft_span next_answer(void) {
+    pthread_mutex_lock(&script.mutex);
+    const uint8_t *begin = script.at;
+    size_t left = (size_t)(script.end - begin);
+    const uint8_t *end = left ? memchr(begin, END_OF_ANSWER, left) : NULL;
+    script.at = end ? end + 1 : script.end;
+    pthread_mutex_unlock(&script.mutex);
+    return (sft_span){ (const char *)begin, end ? (size_t)(end - begin) : left };
 }
 
-static void check_answer(const sfti_answer *answer) {
-    if (answer->has_range) FUZZ_CHECK(answer->begin < answer->end);
-    if (answer->has_range && answer->total != SFT_SIZE_UNKNOWN)
-        FUZZ_CHECK(answer->end <= answer->total);
-    FUZZ_CHECK(answer->wait_s >= -1 && answer->date_s >= 0);
-    check_text(answer->etag, sizeof answer->etag);
-    check_text(answer->modified, sizeof answer->modified);
-    check_text(answer->encoding, sizeof answer->encoding);
-    check_text(answer->type, sizeof answer->type);
-    check_text(answer->commit, sizeof answer->commit);
-    check_text(answer->linked_etag, sizeof answer->linked_etag);
-    check_text(answer->error_code, sizeof answer->error_code);
-    check_text(answer->error_message, sizeof answer->error_message);
-    check_text(answer->region, sizeof answer->region);
-    check_text(answer->next, sizeof answer->next);
-    check_text(answer->file_name, sizeof answer->file_name);
-    check_text(answer->line, sizeof answer->line);
-    FUZZ_CHECK(!strpbrk(answer->file_name, "/\\") && strcmp(answer->file_name, "..") != 0);
-    FUZZ_CHECK(sfti_answer_same(answer, answer));
+static sft_span take_line(sft_span *text) {
+    const char *end = text->len ? memchr(text->data, '\n', text->len) : NULL;
+    sft_span line = { text->data, end ? (size_t)(end - text->data) : text->len };
+    size_t used = line.len + (end != NULL);
+    *text = (sft_span){ text->data + used, text->len - used };
+    return line;
 }
 
-/* Headers up to an empty line, then a body. */
-static void read_answer(sft_span rest) {
-    sft_pair headers[HEADERS];
-    sfti_answer answer;
+static sft_code send_scripted(void *ctx, const sft_http_request *request,
+                              const sft_http_receiver *receiver, sft_error *err) {
+    sft_pair headers[16];
     size_t count = 0;
-    while (rest.len > 0 && count < HEADERS) {
-        sft_span line = take_line(&rest);
-        size_t colon = sfti_text_find(line, ':');
-        if (line.len == 0) break;
-        if (colon == line.len) continue;
-        headers[count++] = (sft_pair){ { line.data, colon }, sfti_span_from(line, colon + 1) };
+    (void)ctx;
+    check_request(request);
+    sft_span text = next_answer();
+    if (text.len < 3) return sft_error_set(err, SFT_REMOTE_NETWORK, 0, "no answer is left");
+    sft_span line = take_line(&text);
+    int status = 200;
+    if (line.len == 3 && line.data[0] >= '2' && line.data[0] <= '5')
+        status = (line.data[0] - '0') * 100 + line.data[1] % 10 * 10 + line.data[2] % 10;
+    while ((line = take_line(&text)).len > 0 && count < 16) {
+        const char *colon = memchr(line.data, ':', line.len);
+        size_t name = colon ? (size_t)(colon - line.data) : line.len;
+        size_t skip = name + (name < line.len);
+        skip += skip < line.len && line.data[skip] == ' ';
+        headers[count].key = (sft_span){ line.data, name };
+        headers[count++].value = (sft_span){ line.data + skip, line.len - skip };
     }
-    sfti_answer_begin(&answer, NULL);
-    FUZZ_CHECK(sfti_answer_read(&answer, 206, headers, count));
-    sfti_answer_body(&answer, rest);
-    check_answer(&answer);
-    sfti_answer_free(&answer);
+    if (!receiver->head(receiver->ctx, status, headers, count)) return SFT_OK;
+    size_t half = text.len / 2;
+    if (half && !receiver->body(receiver->ctx, text.data, half)) return SFT_OK;
+    if (text.len) (void)receiver->body(receiver->ctx, text.data + half, text.len - half);
+    return SFT_OK;
 }
 
-/* ── URLs ── */
+/* ── What is made of them ── */
 
-/* What is shown tells neither user nor query. */
-static void check_shown(const char *url, const sfti_url *parts) {
-    char shown[4096];
-    sfti_url again;
-    sfti_url_show(url, shown, sizeof shown);
-    FUZZ_CHECK(strlen(shown) < sizeof shown);
-    if (strlen(url) < sizeof shown - 8) {
-        FUZZ_CHECK(sfti_url_parse(shown, &again) && !again.user.data);
-        FUZZ_CHECK(!again.query.data || sfti_text_is(again.query, "[...]"));
-        FUZZ_CHECK(sfti_url_same_origin(url, shown));
-        FUZZ_CHECK(sft_span_equal(again.path, parts->path));
-    }
+static bool check_listed(void *ctx, const sft_listed *entry) {
+    (void)ctx;
+    FUZZ_CHECK(*entry->name && !strchr(entry->name, '/'));
+    FUZZ_CHECK(strcmp(entry->name, ".") && strcmp(entry->name, ".."));
+    return true;
 }
 
-static void read_url(sft_span bytes) {
-    char *text = as_string(bytes), shown[64];
-    sfti_url url;
-    sft_buffer coded = { 0 }, back = { 0 };
-    sfti_url_show(text, shown, sizeof shown);
-    if (sfti_url_parse(text, &url)) {
-        FUZZ_CHECK(url.host.len > 0 && url.port >= 1 && url.port <= UINT16_MAX);
-        FUZZ_CHECK(sfti_url_same_origin(text, text) && sfti_url_same_site(text, text));
-        check_shown(text, &url);
-    }
-    FUZZ_CHECK(sfti_url_encode(&coded, bytes, "/"));
-    FUZZ_CHECK(sfti_url_decode(&back, (sft_span){ coded.data, coded.len }));
-    FUZZ_CHECK(sft_span_equal((sft_span){ back.data, back.len }, bytes));
-    back.len = 0;
-    (void)sfti_url_decode(&back, bytes);
-    sft_buffer_free(&coded);
-    sft_buffer_free(&back);
-    free(text);
+static void read_source(sft_source *source) {
+    static uint8_t bytes[4096];
+    uint64_t size = source->size;
+    size_t got, some = size < sizeof bytes ? (size_t)size : sizeof bytes;
+    FUZZ_CHECK(size != SFT_SIZE_UNKNOWN);
+    if (!sft_source_read(source, 0, bytes, some, &got, NULL)) FUZZ_CHECK(got == some);
+    if (!sft_source_read(source, size - some, bytes, some, &got, NULL)) FUZZ_CHECK(got == some);
+    sft_source_close(source);
 }
 
-static void read_redirect(sft_span bytes) {
-    sfti_arena arena = { .alloc = sfti_allocator(NULL) };
-    sfti_url from, to;
-    sft_span line = take_line(&bytes);
-    char *base = as_string(line);
-    const char *url = sfti_url_join(&arena, base, bytes);
-    if (url) {
-        FUZZ_CHECK(sfti_url_parse(base, &from) && sfti_url_parse(url, &to));
-        bool elsewhere = sfti_text_find(bytes, ':') < bytes.len
-                      || sfti_text_begins(sfti_text_trim(bytes), "//");
-        FUZZ_CHECK(elsewhere || sfti_url_same_origin(base, url));
-    }
-    sfti_arena_free(&arena);
-    free(base);
-}
-
-static void read_host(sft_span bytes) {
-    sft_span host = take_line(&bytes);
-    char *list = as_string(bytes);
-    (void)sfti_host_is_public(host);
-    (void)sfti_no_proxy(list, host, 80);
-    if (bytes.len >= 16)
-        FUZZ_CHECK(sfti_address_is_public((const uint8_t *)bytes.data, 4)
-                   || !sfti_address_is_public((const uint8_t *)bytes.data, 3));
-    free(list);
-}
-
-/* ── The rest ── */
-
-static void read_date(sft_span bytes) {
-    int64_t seconds = -1;
-    if (sfti_http_date(bytes, &seconds)) FUZZ_CHECK(seconds >= 0);
-    else FUZZ_CHECK(seconds == -1);
-}
-
-static void read_xml(sft_span bytes) {
-    sfti_arena arena = { .alloc = sfti_allocator(NULL) };
-    sfti_xml xml;
-    sfti_xml_begin(&xml, bytes);
-    for (size_t steps = 0; xml.type != SFTI_XML_END; steps++) {
-        FUZZ_CHECK(steps <= bytes.len + 1);
-        sfti_xml_type type = sfti_xml_next(&xml);
-        FUZZ_CHECK(xml.depth <= SFTI_XML_DEPTH);
-        if (type == SFTI_XML_ERROR) break;
-        if (type == SFTI_XML_OPEN && xml.name.len == 3) (void)sfti_xml_element(&xml, &arena);
-        else if (type == SFTI_XML_OPEN && xml.name.len == 4) (void)sfti_xml_skip(&xml);
-    }
-    if (xml.type == SFTI_XML_ERROR) FUZZ_CHECK(xml.why && xml.error_at <= bytes.len);
-    sfti_arena_free(&arena);
-}
-
-static void read_ini(sft_span bytes) {
-    sfti_ini ini;
-    sfti_ini_begin(&ini, bytes);
-    for (size_t lines = 0; sfti_ini_next(&ini); lines++) FUZZ_CHECK(lines <= bytes.len);
-}
-
-/* A name that is read is written as one that means the same. */
-static void read_hub_name(sft_span bytes) {
-    sfti_arena arena = { .alloc = sfti_allocator(NULL) };
-    char *text = as_string(bytes);
-    const char *from_page = NULL;
-    sfti_hub_name name, again;
+static void try_url(sft_remote *remote, const char *url) {
+    const sft_files *files = sft_remote_files(remote);
     sft_error err = SFT_ERROR_INIT;
-    if (!sfti_hub_read_name(text, &arena, &name, &err)) {
-        const char *written = sfti_hub_write_name(&name, &arena);
-        FUZZ_CHECK(written && !sfti_hub_read_name(written, &arena, &again, &err));
-        FUZZ_CHECK(strcmp(sfti_hub_write_name(&again, &arena), written) == 0);
+    sft_remote_claim claim;
+    sft_source source;
+    const char *name;
+    sft_code code = sft_remote_name(remote, url, &name, &err);
+    if (code) {
+        FUZZ_CHECK(err.code == code && err.message[0]);
+        return;
     }
-    (void)sfti_hub_from_web("https://huggingface.co", text, &arena, &from_page, &err);
-    if (from_page) FUZZ_CHECK(!sfti_hub_read_name(from_page, &arena, &name, &err));
-    sfti_arena_free(&arena);
-    free(text);
+    check_shown(name);
+    FUZZ_CHECK(strncmp(name, "http", 4) || !strchr(name, '?') || strstr(name, "?["));
+    bool folder = sft_remote_is_folder(name);
+    if (folder) code = files->vtable->list(files->ctx, name, check_listed, NULL, &err);
+    else code = files->vtable->open(files->ctx, name, NULL, &source, &err);
+    if (code) {
+        FUZZ_CHECK(err.code == code && err.message[0]);
+        check_shown(err.message);
+    } else if (!folder) {
+        FUZZ_CHECK(sft_remote_claims(remote, name, &claim) && claim.bytes == source.size);
+        read_source(&source);
+    }
+    if (!folder) (void)files->vtable->list(files->ctx, name, check_listed, NULL, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static void (*const readers[])(sft_span bytes) = {
-        read_answer, read_redirect, read_url, read_host, read_date, read_xml, read_ini,
-        read_hub_name,
-    };
-    if (size == 0) return 0;
-    sft_span bytes = size > 1 ? (sft_span){ (const char *)data + 1, size - 1 } : empty;
-    readers[data[0] % (sizeof readers / sizeof *readers)](bytes);
+    static const sft_transport_vtable vtable = { sizeof vtable, send_scripted, NULL };
+    const sft_transport transport = { NULL, &vtable };
+    sft_remote_options options = SFT_REMOTE_OPTIONS_INIT;
+    sft_remote *remote;
+    sft_span text = { (const char *)data, size };
+    char url[1024];
+    if (holds_secret(text.data, text.len)) return 0; /* the fuzzer has guessed it */
+    sft_span line = take_line(&text);
+    options.transport = &transport;
+    options.connections = 1;
+    options.retries = UINT32_MAX;
+    options.environment = variable_of;
+    options.on_exchange = note_exchange;
+    if (line.len >= sizeof url || sft_remote_open(&options, &remote, NULL)) return 0;
+    if (line.len) memcpy(url, line.data, line.len);
+    url[line.len] = '\0';
+    script.at = (const uint8_t *)text.data;
+    script.end = script.at + text.len;
+    try_url(remote, url);
+    sft_remote_close(remote);
     return 0;
 }

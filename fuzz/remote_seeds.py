@@ -1,60 +1,78 @@
-"""Seeds of fuzz_remote: its first byte chooses the reader."""
+"""Seeds of fuzz_remote: a URL, and what servers answer."""
+import json
+import struct
 
-ANSWER, REDIRECT, URL, HOST, DATE, XML, INI, HUB = range(8)
+COMMIT, SHA256 = "0123456789abcdef0123456789abcdef01234567", "ab" * 32
+HEAD = b'{"t":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}'
+MODEL = struct.pack("<Q", len(HEAD)) + HEAD + b"abcd"
+RANGE = {"Content-Range": "bytes 0-%d/%d" % (len(MODEL) - 1, len(MODEL)), "ETag": '"e"'}
+LARGE = {"X-Repo-Commit": COMMIT, "X-Linked-Size": str(len(MODEL)),
+         "X-Linked-Etag": '"%s"' % SHA256, "Location": "https://cdn.test/x?s=1"}
 
-HEADS = {
-    "part": "Content-Range: bytes 0-9/100\nContent-Length: 10\nETag: \"x\"\n",
-    "no-part": "Content-Range: bytes */100\n",
-    "two-parts": "Content-Range: bytes 0-9/100\nContent-Range: bytes 0-9/*\n",
-    "two-lengths": "Content-Length: 5, 6\n",
-    "weak": "ETag: W/\"x\"\nLast-Modified: Sat, 21 Nov 2026 12:00:00 GMT\n",
-    "busy": "Date: Sun, 06 Nov 1994 08:49:37 GMT\nRetry-After: Sun, 06 Nov 1994 08:51:37 GMT\n",
-    "limit": "RateLimit: \"resolvers\";r=0;t=55, \"pages\";r=1;t=9\nRetry-After: 7\n",
-    "limits": "RateLimit: limit=10, remaining=0, reset=5\nRateLimit-Remaining: 0\n"
-              "X-RateLimit-Reset: 1795262460\n",
-    "moved": "Location: https://b.example/x?y\nX-Repo-Commit: " + "0af1" * 10
-             + "\nX-Linked-Size: 548105171\nX-Linked-Etag: \"" + "0af1" * 16 + "\"\n",
-    "next": "Link: <https://a/?cursor=x>; rel=\"next\", <b>; rel=xet-auth\n",
-    "named": "Content-Disposition: attachment; filename=\"a\\\"b\"; "
-             "filename*=UTF-8''%c3%a4.bin\n",
-    "denied": "X-Error-Code: GatedRepo\nX-Error-Message: no\nx-amz-bucket-region: eu-1\n\n"
-              "<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>",
-    "page": "Content-Type: text/html; charset=utf-8\nContent-Encoding: gzip\n\n"
-            "<html><title>403</title>",
-    "parts": "Content-Type: multipart/byteranges; boundary=x\n"
-             "X-Goog-Stored-Content-Encoding: gzip\n",
-}
-LOCATIONS = ["https://a/b/c?d\n../e/./f?g#h", "http://a:8/b\n//c/d", "https://a/b\n?c d",
-             "https://a\n/b/../c", "https://u:p@a/b\nc:d", "https://a/b\nfile:///etc/passwd"]
-URLS = ["https://u:p@a.example:8080/b/c?d=e#f", "http://[::1]:1/", "HTTPS://a?", "s3://k:s@b/c?d",
-        "https://u:p/x@a/", "a%2fb%C3%A4"]
-HOSTS = ["127.0.0.1\n127.0.0.0/8", "0x7f.1\n*", "2130706433\n.example", "017700000001\n",
-         "[::ffff:127.0.0.1]\nfd00::/8, [::1]:80", "[64:ff9b::10.0.0.1]\n::1",
-         "a.localhost\nexample.com:80 a", "[fe80::1]\n10.0.0.0/33", "huggingface.co.\nco"]
-DATES = ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT",
-         "Sun Nov  6 08:49:37 1994"]
-XMLS = ["<?xml version=\"1.0\"?><Error><Code>a&amp;b</Code></Error>",
-        "<a:b xmlns:a=\"x\"><c/><Key><![CDATA[x]]>&#65;&#x42;</Key><!-- - --></a:b>"]
-INIS = ["[default]\naws_access_key_id = a\n# b\ns3 =\n  addressing_style = path\n",
-        "[profile x]\nregion=eu\n"]
-NAMES = ["hf://ns/m", "hf://datasets/ns/m@refs/pr/1/a/b", "hf://ns/m@v%2F1/x.safetensors",
-         "https://huggingface.co/ns/m/resolve/main/a.safetensors?download=true"]
+
+def answer(status, body=b"", headers=()):
+    lines = [str(status)] + ["%s: %s" % item for item in dict(headers).items()]
+    return ("\n".join(lines) + "\n\n").encode() + (body.encode() if isinstance(body, str)
+                                                   else body)
+
+
+def exchange(url, *answers):
+    return url.encode() + b"\n" + b"\x1e".join(answers)
+
+
+def xml(text):
+    return '<?xml version="1.0"?>' + text
 
 
 def remotes():
-    rows = {"answer-" + name: (ANSWER, text) for name, text in HEADS.items()}
-    for name, reader, texts in (("redirect", REDIRECT, LOCATIONS), ("url", URL, URLS),
-                                ("host", HOST, HOSTS), ("date", DATE, DATES), ("xml", XML, XMLS),
-                                ("ini", INI, INIS), ("hub", HUB, NAMES)):
-        rows.update(("%s-%d" % (name, i), (reader, text)) for i, text in enumerate(texts))
-    return {name: bytes([reader]) + text.encode() for name, (reader, text) in rows.items()}
+    model = answer(206, MODEL, RANGE)
+    entry = {"type": "file", "path": "a/b", "size": 3, "lfs": {"oid": SHA256, "size": 3}}
+    other = {"type": "file", "path": "c\u00e9", "size": 1}
+    pages = {"Link": '</api/models/o/n/tree/%s?cursor=1>; rel="next"' % COMMIT}
+    error = "<Error><Code>%s</Code><Message>because</Message></Error>"
+    listing = ("<ListBucketResult>%s<Contents><Key>p/a</Key><Size>3</Size></Contents>"
+               "<CommonPrefixes><Prefix>p/d/</Prefix></CommonPrefixes></ListBucketResult>")
+    more = "<IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken>"
+    return {
+        "hub": exchange("hf://o/n/m.safetensors", answer(302, "Found", LARGE), model),
+        "hub-renamed": exchange("hf://datasets/o/n@refs/pr/1/m",
+                                answer(307, "", {"Location": "/new/n"}), model),
+        "hub-list": exchange("hf://o/n", answer(200, json.dumps({"sha": COMMIT})),
+                             answer(200, json.dumps([entry]), pages),
+                             answer(200, json.dumps([other]))),
+        "hub-gated": exchange("https://huggingface.co/o/n/blob/main/x",
+                              answer(403, "no", {"X-Error-Code": "GatedRepo"})),
+        "web": exchange("https://h.test/m.safetensors?sig=1",
+                        answer(301, "", {"Location": "../n?s=2#x"}), model),
+        "web-whole": exchange("http://h.test/m",
+                              answer(200, MODEL, {"Content-Length": str(len(MODEL))}),
+                              answer(200, MODEL)),
+        "web-busy": exchange("https://h.test/m", answer(429, "slow", {
+            "RateLimit": '"resolvers";r=0;t=55', "Retry-After": "Sat, 21 Nov 2026 12:00:00 GMT"})),
+        "web-html": exchange("https://u:p@h.test/m", answer(200, "<html>log in</html>", {
+            "Content-Type": "text/html", "Content-Encoding": "gzip"})),
+        "s3": exchange("s3://bucket/m.safetensors", model),
+        "s3-region": exchange("s3://bucket/m", answer(301, error % "PermanentRedirect", {
+            "x-amz-bucket-region": "us-west-2"}), model),
+        "s3-clock": exchange("s3://bucket/m", answer(403, error % "RequestTimeTooSkewed", {
+            "Date": "Sat, 21 Nov 2026 12:00:00 GMT"}), model),
+        "s3-list": exchange("s3://bucket/p/", answer(200, xml(listing % more)),
+                            answer(200, listing % "<!-- x --><![CDATA[y]]>&amp;")),
+        "gs": exchange("gs://bucket/m", answer(403, error % "AccessDenied")),
+        "civitai": exchange("https://civitai.com/api/download/models/7",
+                            answer(307, "", {"Location": "https://r2.test/x?X-Amz-Signature=1"}),
+                            answer(206, MODEL, {**RANGE, "Content-Disposition":
+                                                "attachment; filename*=UTF-8''x%20y"})),
+    }
 
 
 def remote_dictionary():
-    words = {line.split(":")[0] + ":" for text in HEADS.values() for line in text.split("\n")
-             if ": " in line}
-    words |= {"bytes ", "*/", "GMT", "W/", "rel=", "next", "filename*=", "UTF-8''", ";r=0;t=",
-              "https://", "http://", "//", "../", "?", "#", "@", "%2F", "::ffff:", "64:ff9b::",
-              "127.0.0.1", "0x7f", "/8", "<![CDATA[", "]]>", "&amp;", "&#x", "<!--", "-->", "<?",
-              "hf://", "refs/pr/", "datasets/", "/resolve/", "[profile "}
-    return "".join('"%s"\n' % word for word in sorted(words))
+    words = ["hf://", "s3://", "gs://", "https://", "http://hub.test", "huggingface.co", "hf.co",
+             "civitai.com", "/resolve/", "/blob/", "@refs/pr/", "%2F", "%2e%2e", "datasets/",
+             "Content-Range", "bytes ", "bytes */", "Content-Length", "Content-Encoding", "ETag",
+             "Location", "Link", "rel=\\\"next\\\"", "Retry-After", "RateLimit", "r=0", "t=",
+             "Last-Modified", "X-Repo-Commit", "X-Linked-Etag", "X-Linked-Size", "X-Error-Code",
+             "RepoNotFound", "GatedRepo", "multipart/byteranges", "x-amz-bucket-region",
+             "<ListBucketResult", "<Contents>", "<Key>", "<Size>", "IsTruncated", "&#x", "lfs",
+             "oid", "path", "directory", "\\x1e", "\\x0a\\x0a", COMMIT]
+    return "".join('"%s"\n' % word for word in words)

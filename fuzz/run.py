@@ -24,9 +24,11 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SEEDS = os.path.join(ROOT, "fuzz", "corpus")
 HARNESSES = {"open": "open", "walk": "open", "scan": "open", "slice": "slice", "json": "json",
              "index": "index", "info": "info", "beside": "beside", "dataset": "dataset",
-             "import": "import", "remote": "remote", "command": "command"}  # name: its seeds
+             "import": "import", "command": "command", "answer": "answer",
+             "remote": "remote"}  # name: its seeds
 DICTIONARIES = {"info": "info.dict", "beside": "info.dict", "dataset": "command.dict",
-                "command": "command.dict", "import": "import.dict", "remote": "remote.dict"}
+                "command": "command.dict", "import": "import.dict", "answer": "answer.dict",
+                "remote": "remote.dict"}
 
 
 def replay_inputs(name):

@@ -9,6 +9,7 @@ import re
 import struct
 import zlib
 
+import answer_seeds
 import import_seeds
 import remote_seeds
 
@@ -559,8 +560,8 @@ def command_dictionary():
 def main():
     for name, make in (("open", headers), ("json", texts), ("index", indexes), ("slice", slices),
                        ("info", infos), ("beside", besides), ("dataset", datasets),
-                       ("import", import_seeds.imports), ("remote", remote_seeds.remotes),
-                       ("command", commands)):
+                       ("import", import_seeds.imports), ("command", commands),
+                       ("answer", answer_seeds.answers), ("remote", remote_seeds.remotes)):
         folder = os.path.join(HERE, "corpus", name)
         os.makedirs(folder, exist_ok=True)
         for seed, data in make().items():
@@ -568,6 +569,8 @@ def main():
                 f.write(data)
     with open(os.path.join(HERE, "import.dict"), "w") as f:
         f.write(import_seeds.import_dictionary())
+    with open(os.path.join(HERE, "answer.dict"), "w") as f:
+        f.write(answer_seeds.answer_dictionary())
     with open(os.path.join(HERE, "remote.dict"), "w") as f:
         f.write(remote_seeds.remote_dictionary())
     with open(os.path.join(HERE, "info.dict"), "w") as f:

@@ -1090,9 +1090,9 @@ typedef struct sft_scan_entry {
 } sft_scan_entry;
 
 /* Examine a file that may be invalid, and collect every finding at the given level, not only the
- * first (at most 1000), in order of offset. Other formats are recognised. Fails only if the
- * bytes cannot be read or memory runs out. Gives no access to tensor data. Close with
- * sft_scan_close. @since 0.2 */
+ * first (at most 1000), in order of offset. Other formats are recognised, at the end only of files
+ * that options.files does not claim. Fails only if the bytes cannot be read or memory runs out.
+ * Gives no access to tensor data. Close with sft_scan_close. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_scan_open(const char *path, const sft_open_options *options,
                                              sft_scan **out, sft_error *err);
 /* The same over a source, which is closed before this returns. A source of unknown size is read

@@ -116,7 +116,8 @@ static sft_code add_to_model(add_run *a, char **operands, size_t count, sft_erro
 static void run_add(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     add_run a = { .c = c, .parts = { .arena = { .alloc = c->alloc } } };
-    if (add_to_model(&a, operands, count, &err)) cli_fail_input(c, a.path, &err);
+    sft_code code = add_to_model(&a, operands, count, &err);
+    if (code) cli_fail_input(c, cli_is_remote_error(code) ? operands[0] : a.path, &err);
     for (size_t i = 0; i < a.array_count; i++) cli_npy_close(&a.arrays[i]);
     cli_parts_free(&a.parts);
 }

@@ -315,7 +315,7 @@ static sft_code convert_opened(convert_run *run, sft_error *err) {
     if (!c->set.dry_run) code = write_model(run, folder ? NULL : &out, err);
     if (!code) return say_conversion(run, folder, output, err);
     bool of_input = code == SFT_CAST_VALUE || code == SFT_CAST_DTYPE || code == SFT_IO_READ ||
-                    code == SFT_IO_SHRUNK;
+                    code == SFT_IO_SHRUNK || cli_is_remote_error(code);
     if (!of_input) run->parts.path = output;
     return code;
 }
@@ -366,7 +366,8 @@ static sft_code export_model(convert_run *run, sft_error *err) {
     if (!code) code = convert_export(c, &out, parts, count, err);
     if (!code && run->casts) return say_conversion(run, false, out.path, err);
     if (!code) say_exported(run, out.path);
-    if (sft_code_describe(code)->cls == SFT_CLASS_IO && code >= SFT_IO_WRITE)
+    if (sft_code_describe(code)->cls == SFT_CLASS_IO && code >= SFT_IO_WRITE
+        && !cli_is_remote_error(code))
         run->parts.path = out.path;
     return code;
 }

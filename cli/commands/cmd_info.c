@@ -425,6 +425,7 @@ static const cli_example info_examples[] = {
     { "safetensors info -r --save-as a1111 --dry-run ~/models",
       "what would be written as NAME.json for A1111" },
     { "safetensors info -r --online --updates ~/models", "newer versions on CivitAI" },
+    { "safetensors info hf://openai-community/gpt2", "a repository on the Hugging Face Hub" },
     { "curl -s URL | safetensors info -", "from a pipe: only the header is read" },
     { NULL, NULL },
 };
@@ -435,8 +436,8 @@ const cli_command cli_info_command = {
     "trigger "
     "words, CivitAI ids, training, previews. The facts come from its header, from the names and "
     "shapes of its tensors and from its sidecars, the small files next to it; each has a source "
-    "and a trust level (-v, --json). Uses the network only with --online and reads no tensor "
-    "data except up to eight alpha scalars, so it is as fast for 100 GB as for 1 MB.\n"
+    "and a trust level (-v, --json). Uses the network only with --online or for URLs, and reads no "
+    "tensor data except up to eight alpha scalars, so it is as fast for 100 GB as for 1 MB.\n"
     "One model gives a label, several give a list: a row each, and a total. ! marks conflicting "
     "claims, ? facts of little trust. On a terminal the list fits the width: first the columns of "
     "dates, paths, bases and trigger words shrink or are dropped, in this order, then names are "
@@ -459,7 +460,9 @@ const cli_command cli_info_command = {
     "a matching size; otherwise the file is hashed. With --cache, unknown files are not looked "
     "up again for a week. With --where, only models that match without the answers are looked up. "
     "Nothing but "
-    "digests is sent.\n"
+    "digests is sent, and no proxy of the environment is used, only that of --proxy; --timeout is "
+    "for a whole answer (default 60), and --retries are 3. Of a URL the SHA-256 that its server "
+    "claims is looked up, and no data is read for it.\n"
     "--updates asks CivitAI whether newer versions exist, whether the model or version was "
     "deleted, and whether the permissions differ from those that a sidecar "
     "records. Where a sidecar records the CivitAI ids, the model's id is sent instead of digests, "
@@ -471,6 +474,9 @@ const cli_command cli_info_command = {
     "others stay. Keys of the header that have another value stay, too, unless --force is given. "
     "Facts that come from a sidecar are not written back to the same sidecar. When saving both, "
     "save modelspec first: changing the header changes the length that sidecars record.\n"
+    "A URL of a repository (hf://OWNER/NAME) stands for the models in it, with README and config; "
+    "one of a file for that file alone. No tensor data of URLs is read, not even alphas, unless "
+    "--deep is given.\n"
     "A folder stands for the models in it. An index (model.safetensors.index.json) is one model "
     "with all its shards; so are shards without an index, and a folder with a model_index.json "
     "with all its components. A dataset (a folder with a dataset_manifest.json) is one row, "

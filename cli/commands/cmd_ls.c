@@ -393,6 +393,7 @@ static const cli_example ls_examples[] = {
       "the ten largest tensors of that dtype" },
     { "safetensors ls --fold --md model.safetensors", "for a model card" },
     { "safetensors ls --json model.safetensors", "for programs" },
+    { "safetensors ls https://example.org/model.safetensors", "of a URL only the header is read" },
     { NULL, NULL },
 };
 

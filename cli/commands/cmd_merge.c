@@ -60,7 +60,9 @@ static void run_merge(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     cli_parts parts = { .arena = { .alloc = c->alloc } };
     cli_output out;
-    if (merge_models(c, operands, count, &out, &parts, &err)) cli_fail_input(c, parts.path, &err);
+    sft_code code = merge_models(c, operands, count, &out, &parts, &err);
+    if (cli_is_remote_error(code)) parts.path = count == 1 ? operands[0] : parts.path;
+    if (code) cli_fail_input(c, parts.path, &err);
     cli_parts_free(&parts);
 }
 

@@ -141,7 +141,7 @@ static void run_selection(cli *c, const char *input, void *ctx) {
     cli_parts parts = { .arena = { .alloc = c->alloc }, .path = input };
     sft_code code = select_model(s, input, &parts, &err);
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, input, &err);
-    else if (code) cli_fail_input(c, parts.path, &err);
+    else if (code) cli_fail_input(c, cli_is_remote_error(code) ? input : parts.path, &err);
     cli_parts_free(&parts);
 }
 
@@ -171,6 +171,8 @@ static const cli_example select_examples[] = {
     { "safetensors select model.safetensors --in-place --drop 'vae.*'", "remove the VAE" },
     { "safetensors select model.safetensors -o lean.safetensors --drop '*.ema' --drop '*_ema'",
       "without weights that only training needs" },
+    { "safetensors select hf://Qwen/Qwen3-4B -o layer0.safetensors --keep 'model.layers.0.*'",
+      "one layer of a repository; nothing else is downloaded" },
     { NULL, NULL },
 };
 

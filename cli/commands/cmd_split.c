@@ -39,7 +39,8 @@ static void run_split(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     cli_parts parts = { .arena = { .alloc = c->alloc } };
     (void)count;
-    if (split_model(c, operands, &parts, &err)) cli_fail_input(c, parts.path, &err);
+    sft_code code = split_model(c, operands, &parts, &err);
+    if (code) cli_fail_input(c, cli_is_remote_error(code) ? operands[0] : parts.path, &err);
     cli_parts_free(&parts);
 }
 

@@ -4,6 +4,7 @@
 #include "remote/url.h"
 #include "support/hints.h"
 #include "support/raw.h"
+#include "support/remote.h"
 #include "support/words.h"
 
 #include <inttypes.h>
@@ -15,7 +16,6 @@
 #define PICTURE_MOST ((uint64_t)32 << 20)
 #define KEPT_MOST ((uint64_t)256 << 20) /* of all answers about one batch of files */
 #define FAILURES_MOST 3
-#define SECONDS_MOST 86400
 
 /* ── Options ── */
 
@@ -24,15 +24,10 @@ static bool tell_usage(cli *c, sft_error *err) {
     return false;
 }
 
-/* text NULL: what stands in *out. */
 static bool number_option(cli *c, const char *option, const char *text, uint64_t least,
                           uint64_t most, uint64_t *out) {
     sft_error err = SFT_ERROR_INIT;
-    if (!text || (cli_parse_number(text, most, out) && *out >= least)) return true;
-    cli_usage_error(&err,
-                    "expected a number from %" PRIu64 " to %" PRIu64 " for --%s, found \"%s\"",
-                    least, most, option, text);
-    return tell_usage(c, &err);
+    return !cli_read_number(option, text, least, most, out, &err) || tell_usage(c, &err);
 }
 
 static bool site_url(cli_civitai *site) {
@@ -80,9 +75,10 @@ bool cli_civitai_open(cli_civitai *site, cli *c, bool only_count) {
     memset(site, 0, sizeof *site);
     site->c = c;
     site->arena.alloc = c->alloc;
-    if (!number_option(c, "connect-timeout", c->set.connect_timeout, 1, SECONDS_MOST, &connect)
-        || !number_option(c, "timeout", c->set.timeout, 1, SECONDS_MOST, &total)
-        || !number_option(c, "retries", c->set.retries, 0, 10, &retries) || !site_url(site))
+    if (!number_option(c, "connect-timeout", c->set.connect_timeout, 1, CLI_SECONDS_MOST, &connect)
+        || !number_option(c, "timeout", c->set.timeout, 1, CLI_SECONDS_MOST, &total)
+        || !number_option(c, "retries", c->set.retries, 0, CLI_RETRIES_MOST, &retries)
+        || !site_url(site))
         return false;
     site->total_ms = total * 1000;
     return only_count || open_remote(site, connect, retries);

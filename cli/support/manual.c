@@ -112,8 +112,28 @@ static void roff_exits(cli_out *out, const cli_command *command) {
     cli_text(out, "signal\n.I n\nended the command.\n");
 }
 
-static void roff_environment(cli_out *out) {
+/* Whether a command reads URLs, that is, has their options. */
+static bool reads_urls(const cli_command *command) {
+    const cli_option *row;
+    for (size_t i = 0; command && (row = cli_option_at(command, i)) != NULL; i++)
+        if (strcmp(row->name, "no-sign-request") == 0) return true;
+    return false;
+}
+
+static void roff_environment(cli_out *out, const cli_command *command) {
+    static const char *const of_urls[] = {
+        "HF_TOKEN, HF_ENDPOINT, HF_HUB_CACHE, HF_HUB_OFFLINE",
+        "as huggingface_hub has them, of hf:// URLs.",
+        "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_PROFILE, AWS_REGION, AWS_ENDPOINT_URL_S3",
+        "of s3:// URLs, as other programs have them.",
+        "https_proxy, http_proxy, no_proxy, CURL_CA_BUNDLE, SSL_CERT_FILE",
+        "proxies and certificate authorities for all URLs. docs/remote.md lists every variable.",
+    };
     cli_text(out, ".SH ENVIRONMENT\n");
+    for (size_t i = 0; reads_urls(command) && i < sizeof of_urls / sizeof *of_urls; i += 2) {
+        cli_printf(out, ".TP\n.B %s\n", of_urls[i]);
+        roff_line(out, of_urls[i + 1]);
+    }
     cli_text(out, ".TP\n.B NO_COLOR\nnot empty: no colour.\n");
     cli_text(out, ".TP\n.B CLICOLOR_FORCE\nnot empty and not 0: colour even without a "
                   "terminal.\n");
@@ -145,7 +165,7 @@ static void command_page(cli_out *out, const cli_command *command) {
     cli_text(out, ".SH OPTIONS\n");
     for (size_t i = 0; (row = cli_option_at(command, i)) != NULL; i++) roff_option(out, row);
     roff_exits(out, command);
-    roff_environment(out);
+    roff_environment(out, command);
     cli_text(out, ".SH SEE ALSO\n.BR safetensors (1),\n.BR safetensors (5)\n");
 }
 
@@ -191,7 +211,7 @@ static void overview_page(cli_out *out, const cli_command *const *commands) {
         cli_printf(out, ".TP\n.B %s\n", e->line);
         roff_line(out, e->says);
     }
-    roff_environment(out);
+    roff_environment(out, NULL);
     cli_text(out, ".SH SEE ALSO\n.BR safetensors (5)\n");
 }
 

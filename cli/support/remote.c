@@ -13,8 +13,6 @@
 #define END { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL }
 
 #define CONNECTIONS_MOST 64
-#define SECONDS_MOST 86400
-#define RETRIES_MOST 100
 
 const cli_option cli_remote_options[] = {
     { 0, "offline", NULL, CLI_FLAG, 1, AT(offline),
@@ -75,8 +73,8 @@ bool cli_is_remote_folder(const cli *c, const char *path) {
 
 /* ── Opening ── */
 
-static sft_code read_number(const char *option, const char *text, uint64_t least, uint64_t most,
-                            uint64_t *out, sft_error *err) {
+sft_code cli_read_number(const char *option, const char *text, uint64_t least, uint64_t most,
+                         uint64_t *out, sft_error *err) {
     if (!text) return SFT_OK;
     if (cli_parse_number(text, most, out) && *out >= least) return SFT_OK;
     return cli_usage_error(err, "expected a number from %" PRIu64 " to %" PRIu64 " for --%s, "
@@ -85,13 +83,16 @@ static sft_code read_number(const char *option, const char *text, uint64_t least
 
 static sft_code read_numbers(const cli_settings *set, sft_remote_options *out, sft_error *err) {
     uint64_t connections = 0, stall = 0, connect = 0, retries = 0;
-    sft_code code = read_number("connections", set->connections, 1, CONNECTIONS_MOST,
-                                &connections, err);
-    if (!code) code = read_number("timeout", set->timeout, 1, SECONDS_MOST, &stall, err);
-    if (!code)
-        code = read_number("connect-timeout", set->connect_timeout, 1, SECONDS_MOST, &connect,
-                           err);
-    if (!code) code = read_number("retries", set->retries, 0, RETRIES_MOST, &retries, err);
+    const struct { const char *option, *text; uint64_t least, most, *out; } rows[] = {
+        { "connections", set->connections, 1, CONNECTIONS_MOST, &connections },
+        { "timeout", set->timeout, 1, CLI_SECONDS_MOST, &stall },
+        { "connect-timeout", set->connect_timeout, 1, CLI_SECONDS_MOST, &connect },
+        { "retries", set->retries, 0, CLI_RETRIES_MOST, &retries },
+    };
+    sft_code code = SFT_OK;
+    for (size_t i = 0; !code && i < sizeof rows / sizeof *rows; i++)
+        code = cli_read_number(rows[i].option, rows[i].text, rows[i].least, rows[i].most,
+                               rows[i].out, err);
     out->connections = (uint32_t)connections;
     out->stall_ms = stall * 1000;
     out->connect_ms = connect * 1000;
@@ -212,6 +213,12 @@ sft_code cli_remote_operands(cli *c, char **operands, size_t count, sft_error *e
     if (command->urls >= CLI_URLS_COPY)
         code = cli_remote_copy_only(c, operands, paths, command->name, err);
     return code ? code : cli_remote_take(c, operands, paths, err);
+}
+
+/* ── Failures ── */
+
+bool cli_is_remote_error(sft_code code) {
+    return code >= SFT_REMOTE_NETWORK && code <= SFT_REMOTE_TRANSPORT;
 }
 
 /* ── Claims ── */

@@ -17,6 +17,12 @@ bool cli_is_remote(const cli *c, const char *path);
 /* Whether it is that of a folder. */
 bool cli_is_remote_folder(const cli *c, const char *path);
 
+#define CLI_SECONDS_MOST 86400
+#define CLI_RETRIES_MOST 10
+/* The value of an option, if it was given. SFT_BAD_ARGUMENT. */
+sft_code cli_read_number(const char *option, const char *text, uint64_t least, uint64_t most,
+                         uint64_t *out, sft_error *err);
+
 /* Open c->remote by the settings, unless it is. SFT_BAD_ARGUMENT. */
 sft_code cli_remote_open(cli *c, sft_error *err);
 /* What was received, with --verbose and --log-requests; and c->remote is closed. */
@@ -31,6 +37,9 @@ sft_code cli_remote_refuse(char **operands, size_t count, const char *what, sft_
 /* The same where a changed copy can be written with -o. */
 sft_code cli_remote_copy_only(const cli *c, char **operands, size_t count, const char *what,
                               sft_error *err);
+
+/* Whether a failure is a server's, and so about what is read, not about what is written. */
+bool cli_is_remote_error(sft_code code);
 
 /* What servers claim of a file that was opened; false: nothing, or it is not remote. */
 bool cli_remote_claim(const cli *c, const char *path, sft_remote_claim *out);

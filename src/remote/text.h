@@ -25,7 +25,7 @@ static inline int sfti_hex_digit(char c) {
 
 /* The text from `at` on; at most its length. */
 static inline sft_span sfti_span_from(sft_span text, size_t at) {
-    return at > 0 ? (sft_span){ text.data + at, text.len - at } : text; /* data may be NULL */
+    return (sft_span){ at ? text.data + at : text.data, text.len - at };
 }
 
 /* Whether two texts differ in case at most. */

@@ -110,6 +110,7 @@ static sfti_xml_type xml_cdata(sfti_xml *xml) {
 }
 
 void sfti_xml_begin(sfti_xml *xml, sft_span text) {
+    if (text.len == 0) text.data = "";
     *xml = (sfti_xml){ .begin = text.data, .at = text.data, .end = text.data + text.len,
                        .type = SFTI_XML_END };
     if (xml_begins(xml, "\xef\xbb\xbf")) xml->at += 3;

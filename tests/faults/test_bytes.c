@@ -423,6 +423,11 @@ static void test_fake(void **state) {
     assert_int_equal(info.kind, OS_DIR);
     assert_int_equal(os_real_path("abs/file", buffer, sizeof buffer), 0);
     assert_string_equal(buffer, "/a/c/file");
+    assert_int_equal(os_read_link("abs", buffer, sizeof buffer), 0);
+    assert_string_equal(buffer, "/a/c");
+    assert_int_equal(os_read_link("abs", buffer, 4), ENAMETOOLONG);
+    assert_int_equal(os_read_link("/a/c/file", buffer, sizeof buffer), EINVAL);
+    assert_int_equal(os_read_link("none", buffer, sizeof buffer), ENOENT);
     assert_int_equal(os_open_read("/a", &fd), 0);
     assert_int_equal(os_pread(fd, buffer, 1, 0, &len), EISDIR);
     assert_int_equal(os_close(fd), 0);

@@ -481,3 +481,41 @@ def cache_homes(w):
                 {"HF_HOME": os.path.dirname(hub)}, {"XDG_CACHE_HOME": w.folder}, {}):
         w.info_works("--offline", env=env)
     w.info_fails("remote_offline", words=["--offline"], env={"HF_HOME": w.here})
+
+
+# ── Claims: what the redirect tells of a file ──
+
+@case
+def claims_instead_of_data(w):
+    """hash and find by the SHA-256 that the Hub tells; of a plain server there is none."""
+    one_file(w)
+    with open(w.local, "rb") as file:
+        digest = models.sha256(file.read())
+    holds(digest in w.run("hash", w.url).text(), "hash tells the claim")
+    holds(w.run("find", digest[:12], w.url).text(), "find finds it")
+    w.run("find", "0123456789ab", w.url, wanted=1)
+    at_most(w.site.sent("B"), 3 * HEAD, "bytes")
+    holds(digest in w.run("hash", "--read", w.url).text(), "hash --read computes it")
+    w.url = w.site.put("A", "/plain.safetensors", models.small())
+    made = w.run("hash", w.url, wanted=None)
+    holds(made.status, "there is no claim")
+    w.says(made.errors(), ["--read"])
+
+
+@case
+def civitai_without_data(w):
+    """info --online asks CivitAI by the SHA-256 of the redirect."""
+    one_file(w)
+    asked = []
+
+    def answer(request):
+        asked.append(request)
+        return w.hub.json([] if request.method == "POST" else {})
+    w.site.beneath("C", "/api/v1/", answer)
+    w.run("info", "--online", "--civitai-url", w.site.url("C", "/"), w.url)
+    with open(w.local, "rb") as file:
+        digest = models.sha256(file.read())
+    holds(any(digest.upper() in (r.target + r.body.decode()).upper() for r in asked),
+          "CivitAI is asked for the SHA-256")
+    at_most(w.site.sent("B"), HEAD, "bytes")
+    same([r.header("Authorization") for r in asked], [None] * len(asked))

@@ -352,7 +352,8 @@ def statuses(w):
         before = w.site.count()
         try:
             says = ["the reason is this"] if code in (400, 401, 403, 418, 451) else []
-            w.info_fails(wanted, str(code), *says, hint=wanted == "remote_denied")
+            text = w.info_fails(wanted, str(code), *says, hint=wanted == "remote_denied")
+            holds("HF_TOKEN" not in text, text)
             at_most(w.site.count() - before, 2, "requests")
         except Wrong as error:
             raise Wrong("%d: %s" % (code, error)) from error

@@ -250,7 +250,7 @@ class World:
         before = models.snapshot(self.here)
         made = self.run("select", *words, self.url, "--keep", keep, "-o", "out.safetensors",
                         wanted=2, env=env)
-        self.says(made.errors(), says)
+        self.says(made.errors(), [*says, re.escape(self.url)])
         same(models.snapshot(self.here), before, "what is in the folder")
         return made.errors()
 

@@ -269,6 +269,26 @@ static void test_announced_large(void **state) {
     server_end(s);
 }
 
+/* All is announced, and then each piece of it again before it is read. */
+static void test_announced_twice(void **state) {
+    server *s = server_new(8);
+    sfti_stream stream;
+    sft_run run = { MIB, 100 * MIB };
+    (void)state;
+    s->delay_ms = 2;
+    stream_open(&stream, s, 128 * KIB, 200 * MIB);
+    sfti_stream_expect(&stream, &run, 1);
+    for (uint64_t at = MIB; at < 101 * MIB; at += 4 * MIB) {
+        sft_run piece = { at, 4 * MIB };
+        sfti_stream_expect(&stream, &piece, 1);
+        read_checked(&stream, at, 4 * MIB);
+    }
+    sfti_stream_end(&stream);
+    assert_int_equal(s->bytes, 100 * MIB);
+    assert_in_range(s->at_once_most, 4, 9);
+    server_end(s);
+}
+
 /* 72 files, all announced, share one budget; they are read in order, each byte fetched once. */
 static void test_many_streams(void **state) {
     static sfti_stream streams[72];
@@ -608,7 +628,8 @@ int main(void) {
         cmocka_unit_test(test_pages), cmocka_unit_test(test_rest_of_header),
         cmocka_unit_test(test_exact), cmocka_unit_test(test_large),
         cmocka_unit_test(test_announced), cmocka_unit_test(test_runs),
-        cmocka_unit_test(test_announced_large), cmocka_unit_test(test_many_streams),
+        cmocka_unit_test(test_announced_large), cmocka_unit_test(test_announced_twice),
+        cmocka_unit_test(test_many_streams),
         cmocka_unit_test(test_idle_streams_give_way), cmocka_unit_test(test_sequence),
         cmocka_unit_test(test_no_sequence), cmocka_unit_test(test_spans),
         cmocka_unit_test(test_spans_random), cmocka_unit_test(test_too_many_spans),

@@ -64,6 +64,8 @@ def main():
     chosen = [function for function, fast in CASES
               if (function.__name__ in args.cases if args.cases else fast or not check)]
     left_out = nginx.missing() if not args.cases else 0
+    if left_out:
+        print("nginx is missing")
     chosen = [function for function in chosen if not (left_out and function in nginx.MINE)]
     # They wait more than they compute.
     with concurrent.futures.ThreadPoolExecutor(6) as pool:

@@ -83,6 +83,24 @@ static opened_file *opened_find_or_add(struct sfti_opened *opened, const char *n
     return file;
 }
 
+/* What a file in a folder may be called there: a server must not lead elsewhere by it. */
+static sft_code opened_check_beneath(const char *name, const char *beneath, sft_error *err) {
+    size_t len = strlen(beneath);
+    const char *rest = name + len;
+    bool bad = strncmp(name, beneath, len) != 0;
+    if (bad) rest = name;
+    rest += strspn(rest, "/");
+    bad = bad || !*rest || strpbrk(rest, "?#%\\") || strstr(rest, "://");
+    for (const char *at = rest; !bad && *at; at += strcspn(at, "/"), at += *at == '/') {
+        size_t part = strcspn(at, "/");
+        bad = part == 0 || (part == 1 && at[0] == '.') || (part == 2 && !strncmp(at, "..", 2));
+    }
+    for (const char *at = rest; !bad && *at; at++) bad = (unsigned char)*at < ' ';
+    if (!bad) return SFT_OK;
+    return sfti_fail(err, SFT_INDEX_PATH, SFT_NO_OFFSET,
+                     "expected the plain name of a file in the same folder, found another");
+}
+
 /* ── Ahead ── */
 
 static bool is_opened_wanted(void *ctx) {
@@ -128,10 +146,12 @@ static void opened_schedule(struct sfti_opened *opened) {
     }
 }
 
-void sfti_opened_expect(sft_remote *remote, const char *const *names, size_t count) {
+void sfti_opened_expect(sft_remote *remote, const char *const *names, size_t count,
+                        const char *beneath) {
     struct sfti_opened *opened = remote->opened;
     os_mutex_lock(opened_mutex(opened));
     for (size_t i = 0; i < count; i++) {
+        if (beneath && opened_check_beneath(names[i], beneath, NULL)) continue;
         opened_file *file = opened_find_or_add(opened, names[i]);
         if (!file || file->ahead != AHEAD_NONE) continue;
         file->ahead = AHEAD_LATER;
@@ -180,24 +200,6 @@ static sft_code opened_take(opened_file *file, bool *taken, sft_source *out, sft
 }
 
 /* ── Opening ── */
-
-/* What a file in a folder may be called there: a server must not lead elsewhere by it. */
-static sft_code opened_check_beneath(const char *name, const char *beneath, sft_error *err) {
-    size_t len = strlen(beneath);
-    const char *rest = name + len;
-    bool bad = strncmp(name, beneath, len) != 0;
-    if (bad) rest = name;
-    rest += strspn(rest, "/");
-    bad = bad || !*rest || strpbrk(rest, "?#%\\") || strstr(rest, "://");
-    for (const char *at = rest; !bad && *at; at += strcspn(at, "/"), at += *at == '/') {
-        size_t part = strcspn(at, "/");
-        bad = part == 0 || (part == 1 && at[0] == '.') || (part == 2 && !strncmp(at, "..", 2));
-    }
-    for (const char *at = rest; !bad && *at; at++) bad = (unsigned char)*at < ' ';
-    if (!bad) return SFT_OK;
-    return sfti_fail(err, SFT_INDEX_PATH, SFT_NO_OFFSET,
-                     "expected the plain name of a file in the same folder, found another");
-}
 
 sft_code sfti_opened_open(sft_remote *remote, const char *name, const char *beneath,
                           sft_source *out, sft_error *err) {

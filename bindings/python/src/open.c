@@ -28,7 +28,7 @@ static PyObject *core_open(PyObject *module, PyObject *args, PyObject *kwargs) {
     int mode = PYSFT_AUTO, legacy = 0, header_only = 0;
     pysft_open_options options = PYSFT_OPEN_OPTIONS_INIT;
     PyObject *beneath = Py_None;
-    pysft_path folder = { NULL, NULL };
+    pysft_path folder = { NULL, NULL, NULL };
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOppOO:open", names, &source, &mode_text,
                                      &level_text, &legacy, &header_only, &limit, &beneath))
         return NULL;

@@ -249,8 +249,9 @@ class Connection(socketserver.StreamRequestHandler):
             self.request.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             os.close(self.request.detach())
         asked = (request.header("Connection") or "").lower()
-        return not (reply.close or reply.silent or reply.cut is not None or reply.version == "HTTP/1.0"
-                    or reply.length is None and not reply.chunked or asked == "close")
+        ends = reply.close or reply.silent or reply.cut is not None \
+            or reply.version == "HTTP/1.0" or reply.length is None and not reply.chunked
+        return not ends and asked != "close"
 
     def send_body(self, request, reply, head, end):
         if isinstance(reply.content, Disk) and not self.server.tls and not reply.chunked:

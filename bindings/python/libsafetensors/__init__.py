@@ -43,7 +43,7 @@ _LAZY.update(dict.fromkeys((
 def __getattr__(name: str) -> object:
     from importlib import import_module
     if name in ("dataset", "remote"):
-        return import_module(".dataset", __name__)
+        return import_module("." + name, __name__)
     if name not in _LAZY:
         raise AttributeError("module %r has no attribute %r" % (__name__, name))
     value: object = getattr(import_module("." + _LAZY[name], __name__), name)

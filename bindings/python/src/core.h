@@ -256,7 +256,10 @@ void pysft_leave(atomic_flag *busy);
  * the object until it is closed (reading and closing take the GIL). Not for several threads of a
  * job. What the object raises stays set in the thread that read. */
 int pysft_source_of(PyObject *object, sft_source *out);
-/* Whether an object is such a source (has read_at or read) and neither a path nor a buffer. */
+/* The object that such a source holds: the one given, or what was made of it. Borrowed. */
+PyObject *pysft_source_object(const sft_source *source);
+/* Whether an object is such a source (has read_at or read, or is a file, or a pair of a file
+ * system and a path, of the libraries that _sources.py knows) and neither a path nor a buffer. */
 bool pysft_is_source(PyObject *object);
 
 /* Reference-counted memory: an open set with its buffer, or a block of its own. Objects, arrays

@@ -300,6 +300,7 @@ static int open_object(pysft_state *state, opened_set *opened, PyObject *object,
         return refuse_mode("'auto' or 'read' for an object that is read",
                            given->mode == PYSFT_COW ? "cow" : "map");
     if (keep_name(opened, object) < 0 || pysft_source_of(object, &source) < 0) return -1;
+    PyObject *held = pysft_source_object(&source);
     Py_BEGIN_ALLOW_THREADS
     code = sft_open_source(source, &options, &file, &err);
     if (code == SFT_OK) code = sft_set_from_file(file, NULL, &opened->set, &err);
@@ -308,7 +309,7 @@ static int open_object(pysft_state *state, opened_set *opened, PyObject *object,
         (void)pysft_raise(state, &err, opened->path);
         return -1;
     }
-    opened->owner = object;
+    opened->owner = held;
     return fill_shards(opened, false, false);
 }
 

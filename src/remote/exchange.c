@@ -69,7 +69,7 @@ sft_code sfti_exchange_fail(const sfti_exchange *x, sft_error *err) {
 static sft_code fail_redirect(const sfti_exchange *x, const char *to, const char *why,
                               sft_error *err) {
     char host[SFTI_HOST_SIZE], shown[SHOWN_URL_SIZE];
-    sfti_url_show(to, shown, sizeof shown);
+    sfti_exchange_show(x, to, true, shown, sizeof shown);
     return sfti_fail(err, SFT_REMOTE_REDIRECT, SFT_NO_OFFSET, "%sredirected to %s: %s",
                      sfti_exchange_host(x, host), shown, why);
 }

@@ -20,6 +20,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import chaos  # noqa: E402,F401
 import commands  # noqa: E402,F401
+import hostile  # noqa: E402,F401
 import hostile_cases  # noqa: E402,F401
 import hub_cases  # noqa: E402,F401
 import lost  # noqa: E402,F401

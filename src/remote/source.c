@@ -39,6 +39,11 @@ static bool has_text(const char *text) {
     return text && *text;
 }
 
+/* A scheme that has a switch of its own for it gives no URL. */
+static bool is_offline(const remote_source *s) {
+    return s->remote->options.offline || !s->target.url;
+}
+
 /* ── Ranges ── */
 
 static sft_code open_local(const remote_source *s, const char *path, sft_source *out,
@@ -67,7 +72,7 @@ static sft_code fetch_once(remote_source *s, sfti_fetch *fetch, sft_error *err) 
     sfti_pool *pool = s->remote->pool;
     sfti_target target = s->target;
     target.arena = (sfti_arena){ .alloc = s->remote->alloc };
-    if (s->remote->options.offline)
+    if (is_offline(s))
         return sfti_fail(err, SFT_REMOTE_OFFLINE, fetch->begin,
                          "expected these bytes in a cache, found only the file's beginning");
     sft_code code = sfti_pool_connect(pool, err);
@@ -232,7 +237,7 @@ static sft_code source_read(void *ctx, uint64_t offset, void *into, size_t len, 
 
 static void source_expect(void *ctx, const sft_run *runs, size_t count) {
     remote_source *s = ctx;
-    if (!s->no_ranges && !s->remote->options.offline) sfti_stream_expect(&s->stream, runs, count);
+    if (!s->no_ranges && !is_offline(s)) sfti_stream_expect(&s->stream, runs, count);
 }
 
 static void source_close(void *ctx) {
@@ -319,7 +324,7 @@ static sft_code open_cached(remote_source *s, sfti_fetch fetch, bool *taken, sft
     if (!url) return sfti_fail_memory(err, strlen(s->target.name));
     bool found = sfti_header_cache_get(remote, url, &cached) && cached.len > 0;
     sft_code code = SFT_OK;
-    if (found && !remote->options.offline) {
+    if (found && !is_offline(s)) {
         fetch.into = &byte;
         code = open_ask(s, 1, &fetch, err);
         found = !code && !s->target.local && !fetch.no_ranges && fetch.got == 1
@@ -331,9 +336,9 @@ static sft_code open_cached(remote_source *s, sfti_fetch fetch, bool *taken, sft
         s->head = cached.data;
         s->head_len = cached.len;
         cached.data = NULL;
-        s->first = remote->options.offline ? cached.answer : fetch.answer;
+        s->first = is_offline(s) ? cached.answer : fetch.answer;
         fetch.answer.location = NULL;
-        if (!remote->options.offline) source_learn(s, fetch.final_url);
+        if (!is_offline(s)) source_learn(s, fetch.final_url);
         if (!*s->target.sha256) memcpy(s->target.sha256, cached.sha256, sizeof cached.sha256);
         if (!*s->target.commit) memcpy(s->target.commit, cached.commit, sizeof cached.commit);
         *taken = true;

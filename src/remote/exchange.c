@@ -149,13 +149,14 @@ static sft_code wait_to_retry(sfti_exchange *x, const sft_error *lost, sft_error
     int64_t asked = lost ? -1 : x->answer->wait_s;
     x->tries++;
     if (asked > SFTI_WAIT_MOST_S) return fail_wait_asked(x, err);
-    if (x->tries >= most_tries(x) || sfti_exchange_left_ms(x) == 0) {
+    const uint64_t delay = sfti_retry_delay(x->tries, asked, lost != NULL);
+    if (x->tries >= most_tries(x) || delay >= sfti_exchange_left_ms(x)) {
         sft_code code = lost ? sfti_fail_as(err, lost->code, lost) : sfti_exchange_fail(x, err);
         add_tries(x, err);
         return code;
     }
     x->is_retry = true;
-    return wait_for(x, sfti_retry_delay(x->tries, asked, lost != NULL), err);
+    return wait_for(x, delay, err);
 }
 
 /* ── The exchange ── */

@@ -92,7 +92,8 @@ static void serve_connection(server *s, int fd) {
     static char xs[1 << 16];
     memset(xs, 'x', sizeof xs);
     while (take_request(s, fd)) {
-        for (uint32_t waited = 0; waited < s->pause_ms && !is_stopped(s); waited += 10) os_sleep_ms(10);
+        for (uint32_t waited = 0; waited < s->pause_ms && !is_stopped(s); waited += 10)
+            os_sleep_ms(10);
         send_all(fd, s->answer, strlen(s->answer));
         for (size_t left = s->repeat; left > 0 && !is_stopped(s);) {
             size_t piece = left < sizeof xs ? left : sizeof xs;

@@ -628,7 +628,9 @@ static bool explain_403(sfti_target *target, const char *url, const sfti_answer 
                         bool *again, sft_error *err) {
     (void)url;
     explained++;
-    if (answer->status != 403) return false;
+    if (answer->status == 429)
+        sft_error_set(err, SFT_REMOTE_BUSY, 0, "the limit of this scheme");
+    if (answer->status != 403) return answer->status == 429;
     *again = explained < 9;
     target->url = "https://region.example/f";
     sfti_fail(err, SFT_REMOTE_DENIED, SFT_NO_OFFSET, "gated: %s", answer->line);
@@ -682,10 +684,11 @@ static void test_explain(void **state) {
         { URL, NULL, 0, 403, "", 0, 0, "no" },
         { "https://region.example/f", NULL, 0, 403, "", 0, 0, "still no" }, { 0 },
     };
+    static const step limit[] = { { URL, NULL, 0, 429, "Retry-After: 999", 0, 0, "no" }, { 0 } };
     static const step other[] = { { URL, NULL, 0, 404, "", 0, 0, "no" }, { 0 } };
     const struct { const step *steps; sft_code code; const char *message; } rows[] = {
         { once, SFT_OK, "" }, { twice, SFT_REMOTE_DENIED, "gated: still no" },
-        { other, SFT_NOT_FOUND, "status 404" },
+        { other, SFT_NOT_FOUND, "status 404" }, { limit, SFT_REMOTE_BUSY, "limit of this scheme" },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         world *w = new_world(rows[i].steps);

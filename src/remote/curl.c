@@ -210,10 +210,14 @@ static bool is_connected(curl_exchange *x) {
     return x->connected;
 }
 
+static long as_milliseconds(uint64_t ms) {
+    return ms > INT32_MAX ? INT32_MAX : (long)ms;
+}
+
 /* Called about once a second, and whenever something arrives. */
 static int take_progress(void *ctx, int64_t a, int64_t b, int64_t c, int64_t sent) {
     curl_exchange *x = ctx;
-    const uint64_t stall_ms = x->request->stall_ms;
+    const uint64_t stall_ms = (uint64_t)as_milliseconds(x->request->stall_ms);
     (void)a, (void)b, (void)c, (void)sent;
     x->cancelled = os_wait_over()
                 || (x->request->go_on && !x->request->go_on(x->request->go_on_ctx));
@@ -248,10 +252,6 @@ static int open_public_socket(void *ctx, int purpose, const curl_address *to) {
         return -1;
     }
     return os_socket_open(to->family, to->type, to->protocol, &fd) ? -1 : fd;
-}
-
-static long as_milliseconds(uint64_t ms) {
-    return ms > INT32_MAX ? INT32_MAX : (long)ms;
 }
 
 static void set_functions(curl_exchange *x, char *text) {

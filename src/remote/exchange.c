@@ -171,10 +171,11 @@ static sft_code wait_to_retry(sfti_exchange *x, const sft_error *lost, sft_error
     int64_t asked = lost ? -1 : x->answer->wait_s;
     x->tries++;
     const bool asks = asked > SFTI_WAIT_MOST_S;
-    if (asks || x->tries >= most_tries(x) || sfti_exchange_left_ms(x) == 0)
+    const uint64_t delay = sfti_retry_delay(x->tries, asked, lost != NULL);
+    if (asks || x->tries >= most_tries(x) || delay >= sfti_exchange_left_ms(x))
         return give_up(x, lost, asks, err);
     x->is_retry = true;
-    return wait_for(x, sfti_retry_delay(x->tries, asked, lost != NULL), err);
+    return wait_for(x, delay, err);
 }
 
 /* ── The exchange ── */

@@ -36,6 +36,11 @@ static os_mutex *source_mutex(const remote_source *s) {
     return &s->remote->pool->mutex;
 }
 
+/* A scheme that has a switch of its own for it gives no URL. */
+static bool is_offline(const remote_source *s) {
+    return s->remote->options.offline || !s->target.url;
+}
+
 /* ── Ranges ── */
 
 static sft_code open_local(const remote_source *s, const char *path, sft_source *out,
@@ -72,7 +77,7 @@ static sft_code fetch_once(remote_source *s, sfti_fetch *fetch, sft_error *err) 
     sfti_target target = s->target;
     *target.sha256 = *target.commit = '\0';
     target.arena = (sfti_arena){ .alloc = s->remote->alloc };
-    if (s->remote->options.offline)
+    if (is_offline(s))
         return sfti_fail(err, SFT_REMOTE_OFFLINE, fetch->begin,
                          "expected these bytes in a cache, found only the file's beginning");
     sft_code code = sfti_pool_connect(pool, err);
@@ -252,7 +257,7 @@ static sft_code source_read(void *ctx, uint64_t offset, void *into, size_t len, 
 
 static void source_expect(void *ctx, const sft_run *runs, size_t count) {
     remote_source *s = ctx;
-    if (!s->no_ranges && !s->remote->options.offline) sfti_stream_expect(&s->stream, runs, count);
+    if (!s->no_ranges && !is_offline(s)) sfti_stream_expect(&s->stream, runs, count);
 }
 
 static void source_close(void *ctx) {
@@ -373,7 +378,7 @@ static sft_code open_cached(remote_source *s, sfti_fetch fetch, bool *taken, sft
     if (!url) return sfti_fail_memory(err, strlen(s->target.name));
     bool found = sfti_header_cache_get(remote, url, &cached) && cached.len > 0;
     sft_code code = SFT_OK;
-    if (found && !remote->options.offline) code = open_compare(s, &fetch, &cached, &found, err);
+    if (found && !is_offline(s)) code = open_compare(s, &fetch, &cached, &found, err);
     if (found) {
         s->total = cached.answer.total;
         s->head = cached.data;

@@ -993,6 +993,24 @@ static void test_asks(void **state) {
     }
 }
 
+/* A wait that ends after total_ms is not begun. */
+static void test_wait_beyond_total(void **state) {
+    (void)state;
+    static const step busy[] = { { URL, NULL, 0, 503, "Retry-After: 50", 0, 0, NULL }, { 0 } };
+    world *w = new_world(busy);
+    sft_buffer body = { .alloc = w->remote.alloc };
+    sfti_ask ask = { .most = 9, .total_ms = 2000 };
+    sfti_answer answer;
+    sft_error err = SFT_ERROR_INIT;
+    const uint64_t begin = os_now_ns();
+    assert_int_equal(sfti_http_ask(&w->target, &ask, &body, &answer, &err), SFT_REMOTE_BUSY);
+    assert_true(os_now_ns() - begin < UINT64_C(1000000000));
+    assert_int_equal(w->script.sent, 1);
+    sfti_answer_free(&answer);
+    sft_buffer_free(&body);
+    free_world(w);
+}
+
 /* 303 makes a GET of a POST. */
 static void test_post_to_get(void **state) {
     (void)state;
@@ -1086,7 +1104,8 @@ int main(void) {
         cmocka_unit_test(test_if_match), cmocka_unit_test(test_secrets),
         cmocka_unit_test(test_request), cmocka_unit_test(test_accounts),
         cmocka_unit_test(test_no_retries), cmocka_unit_test(test_each_send_fails),
-        cmocka_unit_test(test_asks), cmocka_unit_test(test_post_to_get),
+        cmocka_unit_test(test_asks), cmocka_unit_test(test_wait_beyond_total),
+        cmocka_unit_test(test_post_to_get),
         cmocka_unit_test(test_fetch), cmocka_unit_test(test_no_memory),
     };
     fill_content();

@@ -616,6 +616,38 @@ static void test_cache_offline(void **state) {
     web_free(w);
 }
 
+static const char *hub_offline(void *ctx, const char *name) {
+    (void)ctx;
+    return strcmp(name, "HF_HUB_OFFLINE") == 0 ? "1" : NULL;
+}
+
+/* The Hub's own switch is obeyed, and what is cached serves as with options.offline. */
+static void test_cache_hub_offline(void **state) {
+    static const char name[] = "hf://owner/name/model.bin";
+    web *w = web_new(FILE_BYTES);
+    sft_remote_options options = SFT_REMOTE_OPTIONS_INIT;
+    sft_source source;
+    sft_run run = { 20 * MIB, 10 };
+    (void)state;
+    options.cache = temp_path("cache");
+    options.environment = hub_offline;
+    sft_remote *remote = remote_with(w, &options);
+    assert_int_equal(open_source(remote, name, &source, NULL), SFT_REMOTE_OFFLINE);
+    sft_remote_close(remote);
+    assert_int_equal(open_cached(w, name, 5000, false), 1);
+    remote = remote_with(w, &options);
+    assert_int_equal(open_source(remote, name, &source, NULL), SFT_OK);
+    assert_int_equal(source.size, FILE_BYTES);
+    read_right(&source, 0, 5000);
+    sft_source_expect(&source, &run, 1);
+    assert_int_equal(read_source(&source, 20 * MIB, 10, NULL), SFT_REMOTE_OFFLINE);
+    sft_source_close(&source);
+    sft_remote_close(remote);
+    assert_int_equal(w->requests, 1);
+    cached_remove();
+    web_free(w);
+}
+
 /* The one file in the folder of headers. */
 static const char *cached_file(void) {
     static char path[1024];
@@ -692,6 +724,7 @@ int main(void) {
         cmocka_unit_test(test_expect), cmocka_unit_test(test_expect_fails),
         cmocka_unit_test(test_beneath),
         IN_DIR(test_cache), IN_DIR(test_cache_long), IN_DIR(test_cache_offline),
+        IN_DIR(test_cache_hub_offline),
         IN_DIR(test_cache_strangers), IN_DIR(test_cache_folder),
     };
     return cmocka_run_group_tests_name("remote_source", tests, make_bytes, free_bytes);

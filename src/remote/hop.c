@@ -91,8 +91,11 @@ static bool take_head(void *ctx, int status, const sft_pair *headers, size_t cou
     x->failure.len = 0;
     x->no_memory = !sfti_answer_read(x->answer, status, headers, count);
     if (x->no_memory) return false;
-    if (target && target->scheme && target->scheme->learn
-        && target->scheme->learn(target, x->at, x->answer)) {
+    bool here = target && target->scheme && target->scheme->learn
+             && target->scheme->learn(target, x->at, x->answer);
+    if (target && target->known && strcmp(target->known, x->answer->linked_etag) == 0)
+        here = target->is_known = true;
+    if (here) {
         x->local = true;
         return false;
     }

@@ -10,7 +10,7 @@
 #define PAGE_MOST ((uint64_t)8 << 20) /* bytes: 1,000 keys of 1,024 bytes, each as %XX */
 #define PAGES_MOST 1000
 #define ENTRIES_MOST ((size_t)1000000)
-#define NAMES_MOST ((uint64_t)64 << 20) /* bytes of what they are called */
+#define KEYS_MOST ((uint64_t)64 << 20) /* bytes of what they are called */
 
 /* An entry of a page: an object, or what keys have in common up to a slash. */
 typedef struct page_entry {
@@ -134,9 +134,9 @@ static bool is_entry(sft_span name) {
 
 static sft_code fail_too_many(sft_error *err) {
     return sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
-                     "expected a folder of at most %d pages with %zu objects and %llu MiB of names, "
-                     "found more", PAGES_MOST, ENTRIES_MOST,
-                     (unsigned long long)(NAMES_MOST >> 20));
+                     "expected a folder of at most %d pages with %zu objects and %llu MiB of "
+                     "names, found more", PAGES_MOST, ENTRIES_MOST,
+                     (unsigned long long)(KEYS_MOST >> 20));
 }
 
 /* *go_on: whether the caller wants more. */
@@ -152,7 +152,7 @@ static sft_code page_tell(list_page *page, sft_span prefix, list_sums *sums, sft
         if (entry->folder && name.len > 0 && name.data[name.len - 1] == '/') name.len--;
         if (!is_entry(name)) continue;
         sums->bytes += name.len;
-        if (sums->bytes > NAMES_MOST) return fail_too_many(err);
+        if (sums->bytes > KEYS_MOST) return fail_too_many(err);
         char *text = sfti_arena_copy(&page->arena, name.data, name.len);
         if (!text) return sfti_fail_memory(err, name.len);
         sft_listed listed = { text, entry->folder, entry->bytes };

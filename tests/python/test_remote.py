@@ -5,6 +5,7 @@ import os
 import pathlib
 import pickle
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -15,7 +16,7 @@ import pytest
 
 import libsafetensors
 import libsafetensors.numpy
-from libsafetensors import remote
+from libsafetensors import _remote, remote
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/remote"))
@@ -499,3 +500,38 @@ def test_a_source_of_another_library_is_collected():
     del place, file
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("address, public", [
+    ("93.184.216.34", True), ("2606:2800::1", True), ("::ffff:93.184.216.34", True),
+    ("64:ff9b::5db8:d822", True), ("127.0.0.1", False), ("192.88.99.1", False),
+    ("::ffff:127.0.0.1", False), ("64:ff9b::7f00:1", False), ("64:ff9b::a9fe:a9fe", False),
+    ("::127.0.0.1", False), ("fec0::1", False), ("fe80::1%lo", False), ("2002:7f00:1::", False),
+    ("3fff::1", False)])
+def test_names_with_addresses_that_are_not_public(monkeypatch, address, public):
+    """As the library judges them: NAT64 leads to what is in it."""
+    monkeypatch.setattr(_remote.socket, "getaddrinfo",
+                        lambda *_, **__: [(0, 0, 0, "", (address, 80))])
+    if public:
+        assert len(_remote._addresses("host.test", 80, True)) == 1
+        return
+    with pytest.raises(_remote._Failed) as error:
+        _remote._addresses("host.test", 80, True)
+    assert error.value.code == "remote_private"
+
+
+@pytest.mark.parametrize("piece", [b"HTTP/1.1 100 Continue\r\n\r\n",
+                                   b"HTTP/1.1 103 Hints\r\nLink: x\r\n\r\n"])
+def test_heads_without_end(transport, piece):
+    """Answers of 1xx are not read for ever."""
+    def flood(listener):
+        with listener.accept()[0] as plug, contextlib.suppress(OSError):
+            while True:
+                plug.sendall(piece * 1000)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=flood, args=(listener,), daemon=True).start()
+        mine = remote.Remote(retries=0)
+        remote.use(mine)
+        with pytest.raises(Exception) as error:
+            libsafetensors.open("http://127.0.0.1:%d/m.safetensors" % listener.getsockname()[1])
+        assert error.value.code == "remote_status"

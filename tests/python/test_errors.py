@@ -233,12 +233,13 @@ URL = "abfs://example/model.safetensors"
 def test_a_url_of_another_scheme_is_a_path(tmp_path):
     st = pytest.importorskip("libsafetensors.numpy")
     for use in (lambda: _core.open(URL), lambda: libsafetensors.safe_open(URL, "np"),
-                lambda: st.load_file(URL), lambda: st.save_file({}, URL), lambda: _core.Writer(URL),
-                lambda: libsafetensors.info(URL), lambda: libsafetensors.hash(URL),
+                lambda: st.load_file(URL), lambda: libsafetensors.info(URL), lambda: libsafetensors.hash(URL),
                 lambda: libsafetensors.edit_metadata("az://bucket/key", {"a": "b"}),
                 lambda: libsafetensors.convert(URL, tmp_path / "o", "F16")):
         error = raised(FileNotFoundError, use)
         assert "those of https, hf, s3" in str(error) and "fsspec.open(url)" in error.hint
+    for write in (lambda: st.save_file({}, URL), lambda: _core.Writer(URL)):
+        assert "found a URL" in str(raised(ValueError, write))
     for path in ("none/a.safetensors", "://a", "1a://b"):
         assert "URL" not in str(raised(FileNotFoundError, lambda: _core.open(path)))
 

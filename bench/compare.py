@@ -368,7 +368,7 @@ class Bench(Imports, Remote, Writing):
 
 SECTIONS = ("header", "memory", "hostile", "process", "bytes", "slices", "info", "hash",
             "convert", "gguf", "torch", "remote", "save", "edit", "reshape")
-WRITING = SECTIONS[-3:]
+BUSY = SECTIONS[-4:]  # of these the load of the machine is told
 
 
 def main():
@@ -396,7 +396,7 @@ def main():
             continue
         load = os.getloadavg()[0]
         text = getattr(bench, name)()
-        if name in WRITING:
+        if name in BUSY:
             text += ("\nOther work on the machine: load average %.1f before, %.1f after.\n"
                      % (load, os.getloadavg()[0]))
         print("## %s\n\n%s" % (name, text), flush=True)

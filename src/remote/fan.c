@@ -46,6 +46,8 @@ void sfti_block_copy(sfti_block *block, uint64_t begin, uint64_t end, char *into
     os_mutex_lock(mutex);
     block->used = block->stream->blocks->tick;
     if (end == block->end && !block->page) block->spent = true;
+    /* It may have been announced more than once, and is read once. */
+    sfti_spans_remove(&block->stream->plan, begin, end);
 }
 
 /* ── Pieces ── */

@@ -14,6 +14,8 @@ sft_code sft_remote_fetch(sft_remote *remote, const sft_remote_request *given, i
     *status = 0;
     sft_code code = take_request(given, &request, err);
     if (code) return code;
+    if (!request.url)
+        return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET, "expected a URL, found none");
     sfti_ask ask = {
         .url = request.url, .accept = request.accept, .body = request.body,
         .most = request.most ? request.most : ANSWER_MOST, .total_ms = request.total_ms,

@@ -86,7 +86,8 @@ def busy_twice(w):
 def busy_for_ever(w):
     usual(w)
     w.site.always("A GET /m", status(503, b"out of order\n"))
-    w.info_fails("remote_busy", "503")
+    text = w.info_fails("remote_busy", "503")
+    holds("Hugging Face" not in text, text)
     same(w.site.count(), 5, "requests")
     w.info_fails("remote_busy", "503", words=["--retries", 1])
     same(w.site.count(), 7, "requests with --retries 1")

@@ -8,6 +8,7 @@
 #include "safetensors_convert.h"
 #include "safetensors_import.h"
 #include "safetensors_info.h"
+#include "safetensors_remote.h"
 #include "safetensors_stats.h"
 
 /* ── What the functions work on ── */
@@ -356,6 +357,24 @@ static sft_import *import_of_array(void) {
     sft_source source = sft_source_memory(array_bytes, sizeof array_bytes - 1);
     assert_int_equal(sft_import_open_source(source, NULL, &import, NULL), SFT_OK);
     return import;
+}
+
+static sft_code run_remote_open(const void *given) {
+    sft_remote *remote;
+    sft_code code = sft_remote_open(given, &remote, &err);
+    sft_remote_close(remote);
+    return code;
+}
+
+/* The defaults name no URL: told after all of the struct was taken. */
+static sft_code run_remote_fetch(const void *given) {
+    sft_remote *remote;
+    sft_buffer answer = { 0 };
+    int status;
+    assert_int_equal(sft_remote_open(NULL, &remote, &err), SFT_OK);
+    sft_code code = sft_remote_fetch(remote, given, &status, &answer, &err);
+    sft_remote_close(remote);
+    return code == SFT_REMOTE_URL ? SFT_OK : code;
 }
 
 static sft_code run_import_open(const void *given) {

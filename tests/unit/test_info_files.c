@@ -1,5 +1,6 @@
 /* Labels of models in files that are not the system's, and what lies beside them there. */
 #define _GNU_SOURCE
+#include "base/mem.h"
 #include "safetensors_info.h"
 #include "unit/files_case.h"
 
@@ -110,10 +111,78 @@ static void repositories(void **state) {
     }
 }
 
+/* What a server claims is recorded, and serves look-ups as a sidecar's digest does. */
+static void claims_of_a_server(void **state) {
+    static const char hex[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+    const sft_info_claim given = { "sha256", sft_span_cstr(hex), sft_span_cstr("hub"), NULL };
+    sft_info_options options = SFT_INFO_OPTIONS_INIT;
+    sft_info_claim claim;
+    sft_info *info;
+    sft_set *set;
+    sft_span value;
+    sft_buffer text = { 0 };
+    sft_sink sink = sft_sink_memory(&text);
+    (void)state;
+    add_model("mem://h/m/x.safetensors", HEADER("a"));
+    info = info_of("mem://h/m/x.safetensors", NULL, &set);
+    assert_false(sft_info_sized_hash(info, "sha256", &value));
+    sft_info_close(info);
+    options.files = &mem.files;
+    options.claims = &given;
+    options.claim_count = 1;
+    assert_int_equal(sft_info_open(set, "mem://h/m/x.safetensors", NULL, &options, &info, &err),
+                     SFT_OK);
+    assert_int_equal(sft_info_claim_count(info), 1);
+    assert_true(sft_info_claim_at(info, 0, &claim));
+    assert_true(sft_span_equal(claim.source, given.source));
+    assert_true(sft_info_sized_hash(info, "sha256", &value));
+    assert_true(sft_span_equal(value, given.value));
+    assert_int_equal(sft_info_json(info, "x", false, &sink, &err), SFT_OK);
+    assert_int_equal(sfti_buffer_put(&text, "", 1), true);
+    assert_non_null(strstr(text.data, "by-hash/00112233445566778899"));
+    sft_buffer_free(&text);
+    sft_info_close(info);
+    sft_set_close(set);
+}
+
+/* Alphas are data. */
+static void label_without_data(void **state) {
+    static const char header[] =
+        "{\"lora_unet_a.alpha\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]},"
+        "\"lora_unet_a.lora_down.weight\":{\"dtype\":\"F32\",\"shape\":[4,1],"
+        "\"data_offsets\":[4,20]},"
+        "\"lora_unet_a.lora_up.weight\":{\"dtype\":\"F32\",\"shape\":[1,4],"
+        "\"data_offsets\":[20,36]}}";
+    static const float data[9] = { 2 };
+    (void)state;
+    for (int no_data = 0; no_data < 2; no_data++) {
+        sft_info_options options = SFT_INFO_OPTIONS_INIT;
+        sft_info *info;
+        sft_set *set;
+        sft_tree *tree;
+        test_file f = make_file(header, data, sizeof data);
+        mem_add(&mem, "mem://h/m/lora.safetensors", f.bytes, f.len);
+        free_file(&f);
+        assert_int_equal(open_set("mem://h/m/lora.safetensors", &set), SFT_OK);
+        options.files = &mem.files;
+        options.no_data = no_data;
+        assert_int_equal(sft_info_open(set, "mem://h/m/lora.safetensors", NULL, &options, &info,
+                                       &err), SFT_OK);
+        assert_int_equal(sft_tree_new(NULL, &tree, &err), SFT_OK);
+        assert_int_equal(sft_info_tree(info, "x", SFT_NO_METADATA, tree, &err), SFT_OK);
+        sft_span alpha = sft_node_text(sft_tree_root(tree), "adapter.alpha.mode");
+        assert_int_equal(alpha.len > 0, !no_data);
+        sft_tree_free(tree);
+        sft_info_close(info);
+        sft_set_close(set);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(label_without_folder), TEST(label_with_sidecars), TEST(label_at_the_top),
         TEST(label_without_list), TEST(repositories),
+        TEST(claims_of_a_server), TEST(label_without_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

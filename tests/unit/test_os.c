@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -694,10 +695,57 @@ static void test_broken_pipe(void **state) {
     close(pipes[1]);
 }
 
+static unsigned once_runs;
+
+static void count_run(void) {
+    once_runs++;
+}
+
+static void run_once(void *ctx) {
+    os_once(ctx, count_run);
+}
+
+static void test_once(void **state) {
+    bool done = false;
+    os_thread threads[4];
+    (void)state;
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(os_thread_start(&threads[i], run_once, &done), 0);
+    for (size_t i = 0; i < 4; i++) os_thread_join(&threads[i]);
+    os_once(&done, count_run);
+    assert_int_equal(once_runs, 1);
+    assert_true(done);
+}
+
+static void test_sockets(void **state) {
+    static const uint8_t loopback[16] = { [15] = 1 };
+    struct sockaddr_in v4 = { .sin_family = AF_INET };
+    struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
+    struct sockaddr_un local = { .sun_family = AF_UNIX };
+    uint8_t address[16];
+    int fd;
+    (void)state;
+    memcpy(&v4.sin_addr, "\x7f\0\0\1", 4);
+    memcpy(&v6.sin6_addr, loopback, 16);
+    assert_int_equal(os_socket_address(&v4, sizeof v4, address), 4);
+    assert_memory_equal(address, "\x7f\0\0\1", 4);
+    assert_int_equal(os_socket_address(&v6, sizeof v6, address), 16);
+    assert_memory_equal(address, loopback, 16);
+    assert_int_equal(os_socket_address(&local, sizeof local, address), 0);
+    assert_int_equal(os_socket_address(&v6, sizeof v6 - 1, address), 0);
+    assert_int_equal(os_socket_address(&v4, 1, address), 0);
+    assert_int_equal(os_socket_address(&v4, 0, address), 0);
+    assert_int_equal(os_socket_open(AF_INET, SOCK_STREAM, 0, &fd), 0);
+    assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+    close(fd);
+    assert_int_equal(os_socket_open(-1, SOCK_STREAM, 0, &fd), EAFNOSUPPORT);
+}
+
 #define IN_DIR(test) cmocka_unit_test_setup_teardown(test, temp_dir_make, temp_dir_remove)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_once), cmocka_unit_test(test_sockets),
         IN_DIR(test_kinds), IN_DIR(test_read), IN_DIR(test_fifo), IN_DIR(test_map),
         IN_DIR(test_lease), IN_DIR(test_no_link),
         IN_DIR(test_list), IN_DIR(test_write), IN_DIR(test_unnamed), IN_DIR(test_rename),

@@ -54,7 +54,7 @@ struct pysft_state {
     _Atomic(pysft_numpy *) numpy; /* NULL until loaded */
     _Atomic(pysft_torch *) torch;
     atomic_flag remote_busy;      /* held while `remote` is accessed */
-    PyObject *remote;             /* the Remote that paths are opened by; NULL until one is needed */
+    PyObject *remote;             /* the Remote that paths are opened by; NULL until needed */
 };
 
 /* State of the module; never NULL. */

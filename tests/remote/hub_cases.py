@@ -54,6 +54,17 @@ def hub_two_requests(w):
 
 
 @case
+def hub_folder_is_one_model(w):
+    """meta get takes a repository as it takes a folder, and so its folders, which have names."""
+    w.make_hub().add("ns/m", {"model.safetensors": models.model({"a": ("F32", [2])}, {"k": "v"}),
+                              "night/model.safetensors": models.model({"a": ("F32", [2])},
+                                                                      {"k": "w"})})
+    same(w.run("meta", "get", "hf://ns/m", "k").text(), "v\n")
+    same(w.run("meta", "get", "hf://ns/m/night", "k").text(), "w\n")
+    same(w.run("info", "-f", "name", "-r", "hf://ns/m").text(), "m\nnight\n")
+
+
+@case
 def hub_web_page(w):
     """The address of a file's page, as copied from a browser."""
     one_file(w)

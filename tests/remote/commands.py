@@ -163,7 +163,21 @@ def other_formats_long_header(w):
     w.local = models.write(w.folder, "w.gguf", gguf + bytes(-len(gguf) % 32) + bytes(8192))
     w.url = w.site.put("A", "/w.gguf", server.Disk(w.local))
     both(w, "ls", "PATH")
-    at_most(w.site.count(), 20, "requests for a header of 4 MB")
+    at_most(w.site.count(), 9, "requests for a header of 4 MB")
+
+
+@case
+def other_formats_one_request(w):
+    """A model whose name says its format is opened once; it may be safetensors all the same."""
+    gguf = b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + struct.pack("<Q1sI", 1, b"w", 2)
+    gguf += struct.pack("<QQIQ", 64, 32, 0, 0)
+    w.put(gguf + bytes(-len(gguf) % 32) + bytes(8192), path="/w.gguf")
+    both(w, "ls", "PATH")
+    same(w.site.count(), 1, "requests")
+    w.put(models.small(), path="/pytorch_model.bin")
+    both(w, "ls", "PATH")
+    w.put(b"MZ" + bytes(300), path="/bad.gguf")
+    both(w, "ls", "PATH", wanted=2)
 
 
 @case

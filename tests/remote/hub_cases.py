@@ -61,7 +61,7 @@ def hub_folder_is_one_model(w):
                                                                       {"k": "w"})})
     same(w.run("meta", "get", "hf://ns/m", "k").text(), "v\n")
     same(w.run("meta", "get", "hf://ns/m/night", "k").text(), "w\n")
-    same(w.run("info", "-f", "name", "-r", "hf://ns/m").text(), "m\nnight\n")
+    same(w.run("info", "-f", "name", "hf://ns/m/night").text(), "night\n")
 
 
 @case

@@ -361,6 +361,8 @@ typedef enum sft_hint {
     SFT_HINT_REMOTE_PUBLIC = 86,
     SFT_HINT_REMOTE_NAME = 87,
     SFT_HINT_REMOTE_SIGNED = 88,
+    SFT_HINT_REMOTE_LOGIN = 89,
+    SFT_HINT_REMOTE_LIMIT = 90,
 
     SFT_HINT_PROGRAM = 0x10000 /* from here on a program's own numbers; the library sets none */
 } sft_hint;

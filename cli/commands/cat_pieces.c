@@ -4,6 +4,7 @@
 #include "base/mem.h"
 
 #define PIECE_BYTES (UINT64_C(4) << 20)
+#define ANNOUNCED_MOST 512 /* runs */
 
 /* The selection is cut along dimension `cut` into stretches of `step` places; the
  * dimensions outside of it are counted through, those inside are whole. */
@@ -79,6 +80,20 @@ static sft_code walk_pieces(const sft_file *file, const sft_tensor *tensor, piec
     return SFT_OK;
 }
 
+/* Tell the source what all pieces will read: it may be far away. Slices of very many runs are
+ * announced piece by piece. */
+static void announce_pieces(const sft_file *file, const sft_tensor *tensor,
+                            const sft_slice *slice) {
+    sft_source source = sft_file_source(file);
+    sft_run ahead[ANNOUNCED_MOST];
+    sft_runs runs;
+    size_t count = 0;
+    if (sft_runs_begin(tensor, slice, &runs, NULL)) return;
+    while (count < ANNOUNCED_MOST && sft_runs_next(&runs, &ahead[count]))
+        ahead[count++].offset += tensor->offset;
+    sft_source_expect(&source, ahead, count);
+}
+
 sft_code cli_read_pieces(cli *c, const sft_file *file, const sft_tensor *tensor,
                          const sft_slice *slice, cli_piece_fn piece, void *ctx,
                          sft_error *err) {
@@ -91,6 +106,7 @@ sft_code cli_read_pieces(cli *c, const sft_file *file, const sft_tensor *tensor,
     buffer_size = bits < 8 || bytes < PIECE_BYTES ? bytes : PIECE_BYTES;
     char *buffer = sfti_fits_size(buffer_size) ? sfti_take(&c->alloc, (size_t)buffer_size) : NULL;
     if (!buffer) return sfti_fail_memory(err, buffer_size);
+    if (bytes > buffer_size) announce_pieces(file, tensor, slice);
     code = walk_pieces(file, tensor, &k, buffer, piece, ctx, err);
     sfti_release(&c->alloc, buffer, (size_t)buffer_size);
     return code;

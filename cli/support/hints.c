@@ -119,6 +119,8 @@ static const hint_row hint_table[] = {
     { SFT_HINT_REMOTE_PUBLIC, "leave out --public-only if you trust whoever gave this URL" },
     { SFT_HINT_REMOTE_NAME, NULL },
     { SFT_HINT_REMOTE_SIGNED, NULL },
+    { SFT_HINT_REMOTE_LOGIN, NULL },
+    { SFT_HINT_REMOTE_LIMIT, NULL },
 
     { CLI_HINT_RECURSIVE, "-r looks into its folders too" },
     { CLI_HINT_NEW_FOLDER, "give the path it leads to, or a new folder with -o" },

@@ -113,8 +113,7 @@ static const hint_row hint_table[] = {
       "SSL_CERT_FILE" },
     { SFT_HINT_REMOTE_DOWNLOAD, "download the file, or allow it to be read whole" },
     { SFT_HINT_REMOTE_AGAIN, "nothing of the two was mixed: run it again" },
-    { SFT_HINT_REMOTE_WAIT,
-      "try again after that time; a token raises the limit of the Hugging Face Hub" },
+    { SFT_HINT_REMOTE_WAIT, "try again later" },
     { SFT_HINT_REMOTE_OFFLINE, "allow the network, or download the file first" },
     { SFT_HINT_REMOTE_CURL, "install libcurl (Debian: libcurl4)" },
     { SFT_HINT_REMOTE_PUBLIC, "private addresses are refused here on purpose" },
@@ -122,6 +121,10 @@ static const hint_row hint_table[] = {
       "expected https://HOST/FILE, hf://OWNER/NAME[@REVISION][/FILE], s3://BUCKET/KEY or "
       "gs://BUCKET/KEY" },
     { SFT_HINT_REMOTE_SIGNED, "a signed URL ends after some time: get a new one" },
+    { SFT_HINT_REMOTE_LOGIN,
+      "if the server wants a user, write https://USER:PASSWORD@HOST/FILE" },
+    { SFT_HINT_REMOTE_LIMIT,
+      "try again after that time; a token raises the limit of the Hugging Face Hub" },
 };
 
 /* As sft_on_wait's: of the process, set before other threads use the library. */

@@ -218,21 +218,30 @@ static sft_code file_unedited(const char *path, const os_info *info, const sfti_
     return edited;
 }
 
-sft_code sft_open(const char *path, const sft_open_options *options, sft_file **out,
-                  sft_error *err) {
-    sfti_open how;
+static sft_code open_path_once(const char *path, const sfti_open *how, sft_file **out,
+                           sft_error *err) {
     sft_source source;
     os_info info;
     int fd = -1;
+    sft_code code = sfti_source_open(path, &how->options, &source, &fd, &info, err);
+    if (code != SFT_OK) return code;
+    code = file_open(source, fd, false, how, &info, out, err);
+    return file_unedited(path, &info, how, code, out, err);
+}
+
+sft_code sft_open(const char *path, const sft_open_options *options, sft_file **out,
+                  sft_error *err) {
+    sfti_open how;
     sft_code code = open_begin(options, &how, out, err);
     if (code != SFT_OK) return code;
     if (!path)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a path, found NULL");
     code = sfti_open_mode(path, &how, err);
-    if (code == SFT_OK) code = sfti_source_open(path, &how.options, &source, &fd, &info, err);
     if (code != SFT_OK) return code;
-    code = file_open(source, fd, false, &how, &info, out, err);
-    return file_unedited(path, &info, &how, code, out, err);
+    code = open_path_once(path, &how, out, err);
+    /* The header came in two answers, the second of another file: nothing was given out yet. */
+    if (code == SFT_REMOTE_CHANGED) code = open_path_once(path, &how, out, err);
+    return code;
 }
 
 sft_code sft_open_fd(int fd, const sft_open_options *options, sft_file **out, sft_error *err) {

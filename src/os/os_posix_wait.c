@@ -66,16 +66,25 @@ void os_sleep_ms(uint32_t ms) {
 
 #define WAIT_SLICE_MS 100
 
+/* Threads of the library's own ask while a program sets another callback. */
+static pthread_mutex_t wait_mutex = PTHREAD_MUTEX_INITIALIZER;
 static bool (*wait_go_on)(void *ctx);
 static void *wait_ctx;
 
 void os_on_wait(bool (*go_on)(void *ctx), void *ctx) {
+    (void)pthread_mutex_lock(&wait_mutex);
     wait_go_on = go_on;
     wait_ctx = ctx;
+    (void)pthread_mutex_unlock(&wait_mutex);
 }
 
 bool os_wait_over(void) {
-    return stop_signal_seen || (wait_go_on && !wait_go_on(wait_ctx));
+    if (stop_signal_seen) return true;
+    (void)pthread_mutex_lock(&wait_mutex);
+    bool (*go_on)(void *ctx) = wait_go_on;
+    void *ctx = wait_ctx;
+    (void)pthread_mutex_unlock(&wait_mutex);
+    return go_on && !go_on(ctx);
 }
 
 #define TRY_MOST_MS 20

@@ -130,8 +130,8 @@ void sfti_block_unref(sfti_block *block) {
 
 /* ── Budget ── */
 
-/* Who has to go first: what was read already, then pages (the least recently read), then what was
- * fetched for streams that nobody reads any more, then what is read last of the stream that holds
+/* Who has to go first: what was read already or failed, then pages (the least recently read), then
+ * what was fetched for streams that nobody reads any more, then what is read last of the stream that holds
  * most. */
 typedef enum block_rank {
     BLOCK_SPENT,
@@ -144,8 +144,8 @@ typedef enum block_rank {
 static block_rank block_rank_for(const sfti_block *block, const sfti_stream *stream,
                                  bool reader) {
     bool idle = !sfti_stream_is_active(block->stream);
-    if (block->state != SFTI_BLOCK_READY || block->refs > 0) return BLOCK_KEPT;
-    if (block->spent) return BLOCK_SPENT;
+    if (block->state == SFTI_BLOCK_PENDING || block->refs > 0) return BLOCK_KEPT;
+    if (block->spent || block->state == SFTI_BLOCK_FAILED) return BLOCK_SPENT;
     if (block->page) return BLOCK_PAGE;
     if (idle && block->stream != stream && (reader || sfti_stream_is_active(stream)))
         return BLOCK_IDLE;
@@ -173,12 +173,18 @@ static sfti_block *block_victim(const sfti_stream *stream, bool reader) {
     return victim;
 }
 
+/* A stream that is being closed waits for its blocks, but nothing more is planned for it. */
+static bool will_be_read(const sfti_block *block) {
+    return block->state == SFTI_BLOCK_READY && !block->spent && !block->page
+        && !block->stream->closing;
+}
+
 static bool block_make_way(sfti_stream *stream, uint64_t cost, bool reader) {
     sfti_blocks *blocks = stream->blocks;
     while (blocks->bytes + cost > blocks->most) {
         sfti_block *victim = block_victim(stream, reader);
         if (!victim) return false;
-        if (!victim->spent && !victim->page) { /* it will still be read */
+        if (will_be_read(victim)) {
             sfti_spans_put_back(&victim->stream->plan, victim->begin, victim->end);
             sfti_stream_plan(victim->stream);
         }

@@ -242,6 +242,10 @@ static sft_code open_object(sfti_target *target, sfti_store *store, bool folder,
         return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
                          "expected an object, found the name of a folder");
     own->region = region_of(target->remote, own);
+    if (!store->endpoint && own->region && !is_region(own->region))
+        return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET,
+                         "expected the name of a region in AWS_REGION or the profile, such as "
+                         "eu-west-1, found \"%.80s\"", own->region);
     return SFT_OK;
 }
 

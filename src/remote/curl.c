@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define HEADERS_MOST ((size_t)256 << 10) /* bytes: some versions of libcurl keep all of them */
-#define BUFFER_BYTES (256L << 10)
+#define BUFFER_BYTES (128L << 10) /* more leaves the cache between the copies */
 #define STALL_BYTES_A_SECOND 64 /* slower than that is stalled */
 #define ORIGINS 4
 #define CURL_TOO_LARGE 100 /* CURLE_TOO_LARGE, of 8.6 and later */
@@ -210,10 +210,14 @@ static bool is_connected(curl_exchange *x) {
     return x->connected;
 }
 
+static long as_milliseconds(uint64_t ms) {
+    return ms > INT32_MAX ? INT32_MAX : (long)ms;
+}
+
 /* Called about once a second, and whenever something arrives. */
 static int take_progress(void *ctx, int64_t a, int64_t b, int64_t c, int64_t sent) {
     curl_exchange *x = ctx;
-    const uint64_t stall_ms = x->request->stall_ms;
+    const uint64_t stall_ms = (uint64_t)as_milliseconds(x->request->stall_ms);
     (void)a, (void)b, (void)c, (void)sent;
     x->cancelled = os_wait_over()
                 || (x->request->go_on && !x->request->go_on(x->request->go_on_ctx));
@@ -248,10 +252,6 @@ static int open_public_socket(void *ctx, int purpose, const curl_address *to) {
         return -1;
     }
     return os_socket_open(to->family, to->type, to->protocol, &fd) ? -1 : fd;
-}
-
-static long as_milliseconds(uint64_t ms) {
-    return ms > INT32_MAX ? INT32_MAX : (long)ms;
 }
 
 static void set_functions(curl_exchange *x, char *text) {

@@ -35,8 +35,8 @@ static const struct status_row {
     sft_hint hint;
     const char *meaning;
 } status_rows[] = {
-    { 401, SFT_REMOTE_DENIED, SFT_HINT_REMOTE_TOKEN, "not without authorization" },
-    { 403, SFT_REMOTE_DENIED, SFT_HINT_REMOTE_TOKEN, "not allowed" },
+    { 401, SFT_REMOTE_DENIED, SFT_HINT_REMOTE_LOGIN, "not without authorization" },
+    { 403, SFT_REMOTE_DENIED, SFT_HINT_REMOTE_LOGIN, "not allowed" },
     { 404, SFT_NOT_FOUND, SFT_HINT_NONE, "not there" },
     { 407, SFT_REMOTE_STATUS, SFT_HINT_REMOTE_PROXY, "the proxy wants a user and a password" },
     { 410, SFT_NOT_FOUND, SFT_HINT_NONE, "not there any more" },
@@ -69,7 +69,7 @@ sft_code sfti_exchange_fail(const sfti_exchange *x, sft_error *err) {
 static sft_code fail_redirect(const sfti_exchange *x, const char *to, const char *why,
                               sft_error *err) {
     char host[SFTI_HOST_SIZE], shown[SHOWN_URL_SIZE];
-    sfti_url_show(to, shown, sizeof shown);
+    sfti_exchange_show(x, to, true, shown, sizeof shown);
     return sfti_fail(err, SFT_REMOTE_REDIRECT, SFT_NO_OFFSET, "%sredirected to %s: %s",
                      sfti_exchange_host(x, host), shown, why);
 }
@@ -127,6 +127,15 @@ static sft_code fail_wait_asked(const sfti_exchange *x, sft_error *err) {
                      minutes == 1 ? "" : "s");
 }
 
+/* What the scheme knows of an answer; false: nothing. */
+static bool ask_scheme(const sfti_exchange *x, bool *again, sft_error *found) {
+    sfti_target *target = x->target;
+    *again = false;
+    *found = (sft_error)SFT_ERROR_INIT;
+    return target && target->scheme && target->scheme->explain
+        && target->scheme->explain(target, x->at, x->answer, again, found);
+}
+
 static void add_tries(const sfti_exchange *x, sft_error *err) {
     if (!err || x->tries < 2) return;
     size_t len = strlen(err->message);
@@ -144,18 +153,29 @@ static sft_code wait_for(const sfti_exchange *x, uint64_t ms, sft_error *err) {
     return code;
 }
 
+/* No more tries. asks: the server wants more time than is waited. */
+static sft_code give_up(const sfti_exchange *x, const sft_error *lost, bool asks,
+                        sft_error *err) {
+    sft_error found;
+    sft_code code;
+    bool again;
+    if (lost) code = sfti_fail_as(err, lost->code, lost);
+    else if (ask_scheme(x, &again, &found)) code = sfti_fail_as(err, found.code, &found);
+    else code = asks ? fail_wait_asked(x, err) : sfti_exchange_fail(x, err);
+    add_tries(x, err);
+    return code;
+}
+
 /* Wait before one more try. lost: what became of the connection. */
 static sft_code wait_to_retry(sfti_exchange *x, const sft_error *lost, sft_error *err) {
     int64_t asked = lost ? -1 : x->answer->wait_s;
     x->tries++;
-    if (asked > SFTI_WAIT_MOST_S) return fail_wait_asked(x, err);
-    if (x->tries >= most_tries(x) || sfti_exchange_left_ms(x) == 0) {
-        sft_code code = lost ? sfti_fail_as(err, lost->code, lost) : sfti_exchange_fail(x, err);
-        add_tries(x, err);
-        return code;
-    }
+    const bool asks = asked > SFTI_WAIT_MOST_S;
+    const uint64_t delay = sfti_retry_delay(x->tries, asked, lost != NULL);
+    if (asks || x->tries >= most_tries(x) || delay >= sfti_exchange_left_ms(x))
+        return give_up(x, lost, asks, err);
     x->is_retry = true;
-    return wait_for(x, sfti_retry_delay(x->tries, asked, lost != NULL), err);
+    return wait_for(x, delay, err);
 }
 
 /* ── The exchange ── */
@@ -171,24 +191,20 @@ static bool may_have_expired(const sfti_exchange *x) {
 
 /* Of an answer that is neither wanted nor a redirect. SFT_OK: x->at is to be asked. */
 static sft_code explain_failure(sfti_exchange *x, sft_error *err) {
-    sfti_target *target = x->target;
-    bool again = false;
-    sft_error found = SFT_ERROR_INIT;
+    sft_error found;
+    bool again;
     if (may_have_expired(x)) {
         x->restarted = true;
         begin_again(x, x->fresh_url);
         return SFT_OK;
     }
-    if (target && target->scheme && target->scheme->explain) {
-        bool explained = target->scheme->explain(target, x->at, x->answer, &again, &found);
-        if (again && !x->explained_again) {
-            x->explained_again = true;
-            begin_again(x, target->url);
-            return SFT_OK;
-        }
-        if (explained) return sfti_fail_as(err, found.code, &found);
+    bool explained = ask_scheme(x, &again, &found);
+    if (again && !x->explained_again) {
+        x->explained_again = true;
+        begin_again(x, x->target->url);
+        return SFT_OK;
     }
-    return sfti_exchange_fail(x, err);
+    return explained ? sfti_fail_as(err, found.code, &found) : sfti_exchange_fail(x, err);
 }
 
 static sft_code next_step(sfti_exchange *x, sft_error *err) {

@@ -49,6 +49,7 @@ typedef struct sfti_exchange {
     uint64_t began_ns;
     unsigned tries;          /* that failed one after the other */
     bool is_retry, restarted, explained_again;
+    sfti_headers secrets;    /* what all hops proved their rights with, of the arena */
     /* of this hop */
     sfti_body_use use;
     uint64_t bytes;          /* of its body */
@@ -75,9 +76,10 @@ struct sfti_ask;
 sft_code sfti_ask_of(sft_remote *remote, sfti_target *target, const struct sfti_ask *ask,
                      sft_buffer *body, sfti_answer *answer, sft_error *err);
 
-/* Replace what a request proves its rights with, wherever a server repeats it in a text of len
- * bytes; the length that is left. */
-size_t sfti_redact(char *text, size_t len, const char *url, const sft_pair *headers, size_t count,
-                   const sft_allocator *alloc);
+/* Replace what an exchange proves its rights with, in headers and URLs of all its hops, wherever a
+ * server repeats it in a text of len bytes; the length that is left. */
+size_t sfti_redact(const sfti_exchange *x, char *text, size_t len);
+/* A URL of the exchange to show: sfti_url_show, and if a server gave it, redacted. */
+void sfti_exchange_show(const sfti_exchange *x, const char *url, bool given, char *out, size_t cap);
 
 #endif

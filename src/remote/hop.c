@@ -91,8 +91,11 @@ static bool take_head(void *ctx, int status, const sft_pair *headers, size_t cou
     x->failure.len = 0;
     x->no_memory = !sfti_answer_read(x->answer, status, headers, count);
     if (x->no_memory) return false;
-    if (target && target->scheme && target->scheme->learn
-        && target->scheme->learn(target, x->at, x->answer)) {
+    bool here = target && target->scheme && target->scheme->learn
+             && target->scheme->learn(target, x->at, x->answer);
+    if (target && target->known && strcmp(target->known, x->answer->linked_etag) == 0)
+        here = target->is_known = true;
+    if (here) {
         x->local = true;
         return false;
     }
@@ -115,15 +118,11 @@ static bool take_bytes(void *ctx, const void *bytes, size_t len) {
 }
 
 /* What a failure says, without what was sent to get it. */
-static void take_failure(sfti_exchange *x, const sfti_headers *secrets, size_t from) {
+static void take_failure(sfti_exchange *x) {
     sfti_answer *answer = x->answer;
-    const sft_pair *at = secrets->at + from;
-    const size_t count = secrets->count - from;
-    const sft_allocator *alloc = &x->remote->alloc;
-    size_t len = sfti_redact(answer->error_message, strlen(answer->error_message), x->at, at,
-                             count, alloc);
+    size_t len = sfti_redact(x, answer->error_message, strlen(answer->error_message));
     answer->error_message[len] = '\0';
-    x->failure.len = sfti_redact(x->failure.data, x->failure.len, x->at, at, count, alloc);
+    x->failure.len = sfti_redact(x, x->failure.data, x->failure.len);
     sfti_answer_body(answer, (sft_span){ x->failure.data, x->failure.len });
 }
 
@@ -138,7 +137,7 @@ static void tell_exchange(const sfti_exchange *x, sft_exchange *told) {
     remote->sums.retries += x->is_retry;
     os_mutex_unlock(&remote->mutex);
     if (!remote->options.on_exchange) return;
-    sfti_url_show(x->at, shown, sizeof shown);
+    sfti_exchange_show(x, x->at, x->hop_count > 0, shown, sizeof shown);
     told->url = shown;
     told->status = x->answer->status;
     told->bytes = x->bytes;
@@ -180,12 +179,25 @@ static sft_code send_request(sfti_exchange *x, const sfti_url *url, const sfti_h
     return told.code;
 }
 
+/* Remember what a request is authorized by; of many, the last ones. False: no memory. */
+static bool keep_secret(sfti_exchange *x, sft_span value) {
+    sfti_headers *kept = &x->secrets;
+    for (size_t i = 0; i < kept->count; i++)
+        if (sft_span_equal(kept->at[i].value, value)) return true;
+    kept->arena = &x->arena;
+    if (kept->count == SFTI_HEADERS_MOST)
+        memmove(kept->at, kept->at + 1, --kept->count * sizeof *kept->at);
+    return sfti_headers_add(kept, "secret", value);
+}
+
 static sft_code authorize(sfti_exchange *x, sfti_headers *headers, sft_error *err) {
     sfti_target *target = x->target;
     const size_t before = headers->count;
     if (!target || !target->scheme || !target->scheme->authorize) return SFT_OK;
     sft_code code = target->scheme->authorize(target, x->at, os_time_s(), headers, err);
     x->authorized = headers->count > before;
+    for (size_t i = before; !code && i < headers->count; i++)
+        if (!keep_secret(x, headers->at[i].value)) code = sfti_fail_memory(err, 0);
     return code;
 }
 
@@ -193,7 +205,6 @@ sft_code sfti_exchange_hop(sfti_exchange *x, sft_error *err) {
     sfti_arena arena = { .alloc = x->remote->alloc };
     sfti_headers headers = { .arena = &arena };
     sfti_url url;
-    size_t before = 0;
     x->use = SFTI_BODY_NONE;
     x->bytes = 0;
     x->authorized = x->no_memory = false;
@@ -204,7 +215,6 @@ sft_code sfti_exchange_hop(sfti_exchange *x, sft_error *err) {
         code = sfti_fail_memory(err, 0);
         goto done;
     }
-    before = headers.count;
     code = authorize(x, &headers, err);
     if (code) goto done;
     code = send_request(x, &url, &headers, err);
@@ -216,7 +226,7 @@ sft_code sfti_exchange_hop(sfti_exchange *x, sft_error *err) {
     } else if (!code && x->use == SFTI_BODY_TAKEN && !x->local) {
         code = x->taker.end(x->taker.ctx, err);
     }
-    if (!code && x->use == SFTI_BODY_FAILURE) take_failure(x, &headers, before);
+    if (!code && x->use == SFTI_BODY_FAILURE) take_failure(x);
 done:
     sfti_arena_free(&arena);
     return code;

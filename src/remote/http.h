@@ -28,6 +28,8 @@ typedef struct sfti_fetch {
     uint64_t begin, end;  /* end exclusive, at least begin + 1 */
     void *into;           /* end - begin bytes */
     const sfti_answer *same; /* what this must be a part of (sfti_answer_same), or NULL */
+    const char *same_url; /* where that was found: elsewhere, whose ETags are others, only the total
+                             is compared. NULL: anywhere */
     bool first;           /* the beginning of a file about which nothing is known: the range may
                              reach past its end, and a server without ranges is good enough */
     bool (*go_on)(void *ctx); /* asked between bytes, tries and waits: false ends it with

@@ -264,6 +264,7 @@ static void fail_limit(const sfti_answer *answer, sft_error *err) {
     sfti_fail(err, SFT_REMOTE_BUSY, SFT_NO_OFFSET,
               "the limit of requests to the Hub is reached, for %llu %s more",
               (unsigned long long)minutes, minutes == 1 ? "minute" : "minutes");
+    sfti_hint(err, SFT_HINT_REMOTE_LIMIT);
 }
 
 static bool hub_explain(sfti_target *target, const char *url, const sfti_answer *answer,

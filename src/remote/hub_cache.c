@@ -66,13 +66,27 @@ static const char *snapshot_folder(const char *repo, const char *commit, sfti_ar
     return sfti_hub_join(arena, texts);
 }
 
+/* A folder of the repository's own: links in it are judged by where it lies, so none may lead to
+ * it. The repository's folder may be a link. */
+static bool is_snapshot(const char *repo, const char *snapshot) {
+    os_info info;
+    char parent[CACHE_PATH_MOST];
+    size_t len = strlen(repo) + strlen("/snapshots");
+    if (len >= sizeof parent) return false;
+    memcpy(parent, snapshot, len);
+    parent[len] = '\0';
+    return os_info_path(parent, false, &info) == 0 && info.kind == OS_DIR
+        && os_info_path(snapshot, false, &info) == 0 && info.kind == OS_DIR;
+}
+
 bool sfti_hub_cached_at(const sfti_hub *hub, const sfti_hub_name *name, const char *commit,
                         sfti_arena *arena, sfti_hub_cached *out) {
     *out = (sfti_hub_cached){ .path = NULL };
     if (!hub->cache || name->type == SFTI_HUB_BUCKET) return false;
     const char *repo = repo_folder(hub, name, arena);
     const char *snapshot = repo ? snapshot_folder(repo, commit, arena) : NULL;
-    if (!snapshot || find_blob(snapshot, name->path, arena, out)) return false;
+    if (!snapshot || !is_snapshot(repo, snapshot)) return false;
+    if (find_blob(snapshot, name->path, arena, out)) return false;
     memcpy(out->commit, commit, strlen(commit) + 1);
     return true;
 }
@@ -144,7 +158,7 @@ sft_code sfti_hub_cached_file(const sfti_hub *hub, const sfti_hub_name *name, sf
     if (is_kind(absent, OS_FILE))
         return sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET,
                          "the repository has no such file, as the Hub's cache recorded");
-    if (!is_kind(repo.snapshot, OS_DIR)) return fail_uncached(err, name, no_revision);
+    if (!is_snapshot(repo.folder, repo.snapshot)) return fail_uncached(err, name, no_revision);
     int error = find_blob(repo.snapshot, name->path, arena, out);
     if (error) return fail_blob(name, repo.snapshot, error, arena, err);
     if (sfti_hub_is_commit(repo.commit)) memcpy(out->commit, repo.commit, strlen(repo.commit) + 1);
@@ -202,7 +216,7 @@ sft_code sfti_hub_cached_list(const sfti_hub *hub, const sfti_hub_name *name, sf
     int fd;
     sft_code code = find_cached_repo(hub, name, arena, &repo, err);
     if (code) return code;
-    if (!is_kind(repo.snapshot, OS_DIR)) return fail_uncached(err, name, no_revision);
+    if (!is_snapshot(repo.folder, repo.snapshot)) return fail_uncached(err, name, no_revision);
     const char *const texts[] = { repo.snapshot, *name->path ? "/" : "", name->path, NULL };
     const char *path = sfti_hub_join(arena, texts);
     if (!path) return sfti_fail_memory(err, strlen(repo.snapshot));

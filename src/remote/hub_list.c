@@ -17,7 +17,8 @@ static bool is_key(const sfti_json *json, const char *name) {
     return sft_span_equal(json->text, sft_span_cstr(name));
 }
 
-/* The value of a key, if it is a string, else data NULL; of the arena. False: no memory. */
+/* The value of a key, if it is a string without NULs, else data NULL; of the arena. False: no
+ * memory. */
 static bool take_string(sfti_json *json, sfti_arena *arena, sft_span *out) {
     *out = (sft_span){ NULL, 0 };
     if (sfti_json_next(json) != SFTI_JSON_STRING) {
@@ -28,7 +29,9 @@ static bool take_string(sfti_json *json, sfti_arena *arena, sft_span *out) {
     if (!text.data) return false;
     out->data = sfti_arena_copy(arena, text.data, text.len);
     out->len = text.len;
-    return out->data != NULL;
+    if (!out->data) return false;
+    if (strlen(out->data) < out->len) *out = (sft_span){ NULL, 0 };
+    return true;
 }
 
 static void take_size(sfti_json *json, uint64_t *out) {

@@ -8,7 +8,9 @@
 #include <string.h>
 
 #define PAGE_MOST ((uint64_t)8 << 20) /* bytes: 1,000 keys of 1,024 bytes, each as %XX */
-#define PAGES_MOST 1000               /* a million entries */
+#define PAGES_MOST 1000
+#define ENTRIES_MOST ((size_t)1000000)
+#define KEYS_MOST ((uint64_t)64 << 20) /* bytes of what they are called */
 
 /* An entry of a page: an object, or what keys have in common up to a slash. */
 typedef struct page_entry {
@@ -27,6 +29,12 @@ typedef struct list_page {
     page_entry *entries;
     size_t count, cap;
 } list_page;
+
+/* What all pages had. */
+typedef struct list_sums {
+    size_t entries;
+    uint64_t bytes; /* of names that were told */
+} list_sums;
 
 /* ── A page ── */
 
@@ -124,9 +132,16 @@ static bool is_entry(sft_span name) {
         && !sft_span_equal(name, sft_span_cstr(".."));
 }
 
+static sft_code fail_too_many(sft_error *err) {
+    return sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
+                     "expected a folder of at most %d pages with %zu objects and %llu MiB of "
+                     "names, found more", PAGES_MOST, ENTRIES_MOST,
+                     (unsigned long long)(KEYS_MOST >> 20));
+}
+
 /* *go_on: whether the caller wants more. */
-static sft_code page_tell(list_page *page, sft_span prefix, sft_listed_fn each, void *each_ctx,
-                          bool *go_on, sft_error *err) {
+static sft_code page_tell(list_page *page, sft_span prefix, list_sums *sums, sft_listed_fn each,
+                          void *each_ctx, bool *go_on, sft_error *err) {
     for (size_t i = 0; i < page->count && *go_on; i++) {
         const page_entry *entry = &page->entries[i];
         sft_span name = entry->key;
@@ -136,6 +151,8 @@ static sft_code page_tell(list_page *page, sft_span prefix, sft_listed_fn each, 
         name = sfti_span_from(name, prefix.len);
         if (entry->folder && name.len > 0 && name.data[name.len - 1] == '/') name.len--;
         if (!is_entry(name)) continue;
+        sums->bytes += name.len;
+        if (sums->bytes > KEYS_MOST) return fail_too_many(err);
         char *text = sfti_arena_copy(&page->arena, name.data, name.len);
         if (!text) return sfti_fail_memory(err, name.len);
         sft_listed listed = { text, entry->folder, entry->bytes };
@@ -146,8 +163,8 @@ static sft_code page_tell(list_page *page, sft_span prefix, sft_listed_fn each, 
 
 /* ── All pages ── */
 
-/* One page. *count grows by its entries; *go_on: whether there is to be another. */
-static sft_code list_one(sfti_target *target, sft_listed_fn each, void *each_ctx, size_t *count,
+/* One page. The sums grow by it; *go_on: whether there is to be another. */
+static sft_code list_one(sfti_target *target, sft_listed_fn each, void *each_ctx, list_sums *sums,
                          bool *go_on, sft_error *err) {
     list_page page = { .arena = { .alloc = target->arena.alloc } };
     sft_buffer body = { .alloc = target->arena.alloc };
@@ -157,8 +174,10 @@ static sft_code list_one(sfti_target *target, sft_listed_fn each, void *each_ctx
     sfti_answer_free(&answer);
     if (!code) code = page_read(&page, (sft_span){ body.data, body.len }, err);
     if (code) goto done;
-    *count += page.count;
-    code = page_tell(&page, sfti_folder_prefix(target), each, each_ctx, go_on, err);
+    sums->entries += page.count;
+    code = sums->entries > ENTRIES_MOST
+             ? fail_too_many(err)
+             : page_tell(&page, sfti_folder_prefix(target), sums, each, each_ctx, go_on, err);
     *go_on = *go_on && page.truncated;
     if (code || !*go_on) goto done;
     if (page.token.len == 0)
@@ -175,16 +194,15 @@ done:
 sft_code sfti_store_list(sft_remote *remote, sfti_store *store, const char *folder,
                          sft_listed_fn each, void *each_ctx, sft_error *err) {
     sfti_target target = { .remote = remote, .scheme = store->scheme, .name = folder };
-    size_t count = 0, pages = 0;
+    list_sums sums = { 0, 0 };
+    size_t pages = 0;
     bool go_on = true;
     target.arena.alloc = remote->alloc;
     sft_code code = sfti_folder_resolve(&target, store, err);
     for (; !code && go_on && pages < PAGES_MOST; pages++)
-        code = list_one(&target, each, each_ctx, &count, &go_on, err);
-    if (!code && go_on)
-        code = sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
-                         "expected a folder of at most %d pages of objects", PAGES_MOST);
-    if (!code && count == 0 && sfti_folder_prefix(&target).len > 0)
+        code = list_one(&target, each, each_ctx, &sums, &go_on, err);
+    if (!code && go_on) code = fail_too_many(err);
+    if (!code && sums.entries == 0 && sfti_folder_prefix(&target).len > 0)
         code = sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET, "this folder has no objects");
     sfti_arena_free(&target.arena);
     return code;

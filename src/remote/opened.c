@@ -3,10 +3,13 @@
 #include "remote/pool.h"
 #include "remote/source.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #define OPENED_SLOTS 1024
 #define OPENED_AHEAD 256 /* sources that were opened ahead, and not taken */
+#define KEPT_HEAD ((uint64_t)128 << 10)
+#define KEPT_NS UINT64_C(1000000000)
 
 typedef enum ahead_state {
     AHEAD_NONE,
@@ -37,6 +40,9 @@ struct sfti_opened {
     opened_file *slots[OPENED_SLOTS];
     opened_file *later, *later_last;
     size_t ahead; /* files pending, ready or failed */
+    opened_file *kept; /* the one whose source was closed last, as if it had been opened ahead: what
+                          turns out to be no model is opened again at once, to tell what it is */
+    uint64_t kept_ns;
     bool closing;
 };
 
@@ -81,6 +87,24 @@ static opened_file *opened_find_or_add(struct sfti_opened *opened, const char *n
     file->next = *slot;
     *slot = file;
     return file;
+}
+
+/* What a file in a folder may be called there: a server must not lead elsewhere by it. */
+static sft_code opened_check_beneath(const char *name, const char *beneath, sft_error *err) {
+    size_t len = strlen(beneath);
+    const char *rest = name + len;
+    bool bad = strncmp(name, beneath, len) != 0;
+    if (bad) rest = name;
+    rest += strspn(rest, "/");
+    bad = bad || !*rest || strpbrk(rest, "?#%\\") || strstr(rest, "://");
+    for (const char *at = rest; !bad && *at; at += strcspn(at, "/"), at += *at == '/') {
+        size_t part = strcspn(at, "/");
+        bad = part == 0 || (part == 1 && at[0] == '.') || (part == 2 && !strncmp(at, "..", 2));
+    }
+    for (const char *at = rest; !bad && *at; at++) bad = (unsigned char)*at < ' ';
+    if (!bad) return SFT_OK;
+    return sfti_fail(err, SFT_INDEX_PATH, SFT_NO_OFFSET,
+                     "expected the plain name of a file in the same folder, found another");
 }
 
 /* ── Ahead ── */
@@ -128,10 +152,12 @@ static void opened_schedule(struct sfti_opened *opened) {
     }
 }
 
-void sfti_opened_expect(sft_remote *remote, const char *const *names, size_t count) {
+void sfti_opened_expect(sft_remote *remote, const char *const *names, size_t count,
+                        const char *beneath) {
     struct sfti_opened *opened = remote->opened;
     os_mutex_lock(opened_mutex(opened));
     for (size_t i = 0; i < count; i++) {
+        if (beneath && opened_check_beneath(names[i], beneath, NULL)) continue;
         opened_file *file = opened_find_or_add(opened, names[i]);
         if (!file || file->ahead != AHEAD_NONE) continue;
         file->ahead = AHEAD_LATER;
@@ -165,6 +191,7 @@ static sft_code opened_take(opened_file *file, bool *taken, sft_source *out, sft
         if (!sfti_pool_wait(pool)) return sfti_fail_cancelled(err);
     ahead_state state = file->ahead;
     sft_code code = file->code;
+    if (file == opened->kept) opened->kept = NULL;
     if (state == AHEAD_NONE) return SFT_OK;
     file->ahead = AHEAD_NONE;
     opened->ahead--;
@@ -179,25 +206,83 @@ static sft_code opened_take(opened_file *file, bool *taken, sft_source *out, sft
     return *taken && state == AHEAD_FAILED ? code : SFT_OK;
 }
 
-/* ── Opening ── */
+/* ── Closing ── */
 
-/* What a file in a folder may be called there: a server must not lead elsewhere by it. */
-static sft_code opened_check_beneath(const char *name, const char *beneath, sft_error *err) {
-    size_t len = strlen(beneath);
-    const char *rest = name + len;
-    bool bad = strncmp(name, beneath, len) != 0;
-    if (bad) rest = name;
-    rest += strspn(rest, "/");
-    bad = bad || !*rest || strpbrk(rest, "?#%\\") || strstr(rest, "://");
-    for (const char *at = rest; !bad && *at; at += strcspn(at, "/"), at += *at == '/') {
-        size_t part = strcspn(at, "/");
-        bad = part == 0 || (part == 1 && at[0] == '.') || (part == 2 && !strncmp(at, "..", 2));
-    }
-    for (const char *at = rest; !bad && *at; at++) bad = (unsigned char)*at < ' ';
-    if (!bad) return SFT_OK;
-    return sfti_fail(err, SFT_INDEX_PATH, SFT_NO_OFFSET,
-                     "expected the plain name of a file in the same folder, found another");
+/* A source that its user has; the file lives as long as the remote. */
+typedef struct lent_source {
+    opened_file *file;
+    sft_source inner;
+    atomic_bool used; /* read past its head, or it failed: it is not kept */
+} lent_source;
+
+static sft_code lent_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                          sft_error *err) {
+    lent_source *lent = ctx;
+    sft_code code = sft_source_read(&lent->inner, offset, into, len, got, err);
+    if (code || offset > KEPT_HEAD || len > KEPT_HEAD - offset) atomic_store(&lent->used, true);
+    return code;
 }
+
+static void lent_expect(void *ctx, const sft_run *runs, size_t count) {
+    lent_source *lent = ctx;
+    sft_source_expect(&lent->inner, runs, count);
+}
+
+/* With the mutex held: what was kept longer than a second is no longer. */
+static sft_source opened_drop_kept(struct sfti_opened *opened, bool all) {
+    sft_source old = { NULL, NULL, 0, NULL, false };
+    opened_file *file = opened->kept;
+    if (!file || (!all && os_now_ns() - opened->kept_ns < KEPT_NS)) return old;
+    old = file->source;
+    file->ahead = AHEAD_NONE;
+    opened->kept = NULL;
+    opened->ahead--;
+    return old;
+}
+
+static void lent_close(void *ctx) {
+    lent_source *lent = ctx;
+    opened_file *file = lent->file;
+    struct sfti_opened *opened = file->opened;
+    sft_source old = { NULL, NULL, 0, NULL, false };
+    os_mutex_lock(opened_mutex(opened));
+    if (!atomic_load(&lent->used) && !opened->closing) {
+        old = opened_drop_kept(opened, true);
+        if (file->ahead == AHEAD_NONE) {
+            file->ahead = AHEAD_READY;
+            file->source = lent->inner;
+            lent->inner = (sft_source){ NULL, NULL, 0, NULL, false };
+            opened->kept = file;
+            opened->kept_ns = os_now_ns();
+            opened->ahead++;
+        }
+    }
+    os_mutex_unlock(opened_mutex(opened));
+    sft_source_close(&old);
+    sft_source_close(&lent->inner);
+    sfti_release(&opened->remote->alloc, lent, sizeof *lent);
+}
+
+static const sft_source_vtable lent_vtable = {
+    sizeof(sft_source_vtable), lent_read, lent_close, lent_expect
+};
+
+/* Takes the source, also on failure. */
+static sft_code lend(opened_file *file, sft_source *source, sft_error *err) {
+    const sft_allocator *alloc = &file->opened->remote->alloc;
+    lent_source *lent = sfti_take(alloc, sizeof *lent);
+    if (!lent) {
+        sft_source_close(source);
+        return sfti_fail_memory(err, sizeof *lent);
+    }
+    lent->file = file;
+    lent->inner = *source;
+    atomic_init(&lent->used, false);
+    *source = (sft_source){ lent, &lent_vtable, lent->inner.size, NULL, false };
+    return SFT_OK;
+}
+
+/* ── Opening ── */
 
 sft_code sfti_opened_open(sft_remote *remote, const char *name, const char *beneath,
                           sft_source *out, sft_error *err) {
@@ -208,18 +293,21 @@ sft_code sfti_opened_open(sft_remote *remote, const char *name, const char *bene
     sft_code code = beneath ? opened_check_beneath(name, beneath, err) : SFT_OK;
     if (code) return code;
     os_mutex_lock(opened_mutex(opened));
+    sft_source old = opened_drop_kept(opened, false);
     opened_file *file = opened_find_or_add(opened, name);
     code = file ? opened_take(file, &taken, out, err) : sfti_fail_memory(err, sizeof *file);
     os_mutex_unlock(opened_mutex(opened));
+    sft_source_close(&old);
     sfti_pool_start(remote->pool);
-    if (code || taken) return code;
+    if (code) return code;
+    if (taken) return file->claim.local ? SFT_OK : lend(file, out, err);
     code = sfti_remote_source(remote, name, NULL, NULL, out, &claim, err);
     if (code) return code;
     os_mutex_lock(opened_mutex(opened));
     file->claim = claim;
     file->known = true;
     os_mutex_unlock(opened_mutex(opened));
-    return SFT_OK;
+    return claim.local ? SFT_OK : lend(file, out, err);
 }
 
 bool sft_remote_claims(sft_remote *remote, const char *name, sft_remote_claim *out) {

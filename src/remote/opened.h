@@ -11,6 +11,7 @@ void sfti_opened_free(struct sfti_opened *opened);
 /* Of sft_files_vtable. */
 sft_code sfti_opened_open(sft_remote *remote, const char *name, const char *beneath,
                           sft_source *out, sft_error *err);
-void sfti_opened_expect(sft_remote *remote, const char *const *names, size_t count);
+void sfti_opened_expect(sft_remote *remote, const char *const *names, size_t count,
+                        const char *beneath);
 
 #endif

@@ -73,7 +73,8 @@ static void pool_thread_run(void *ctx) {
     sfti_pool *pool = thread->pool;
     os_mutex_lock(&pool->mutex);
     pool->fresh--;
-    for (unsigned waits = 0; waits < POOL_WAITS && !pool->closing;) {
+    /* What was put while the last wait ended counts on this thread, which was idle then. */
+    for (unsigned waits = 0; !pool->closing && (pool->first || waits < POOL_WAITS);) {
         sfti_task *task = pool->first;
         if (task) {
             (void)sfti_pool_take_back(pool, task);

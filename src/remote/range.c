@@ -54,8 +54,12 @@ static const char other_state[] = "its ETag, date or size is another one";
 /* The same state of the file as before. A fetch of which nobody has seen a byte begins again. */
 static bool is_same_state(range_taker *t, const sfti_answer *answer) {
     sfti_fetch *fetch = t->fetch;
-    if (fetch->same)
-        return sfti_answer_same(fetch->same, answer) || refuse(t, SFT_REMOTE_CHANGED, other_state);
+    if (fetch->same) {
+        bool elsewhere = fetch->same_url && !sfti_url_same_origin(fetch->same_url, t->x->at);
+        bool same = elsewhere ? fetch->same->total == answer->total
+                              : sfti_answer_same(fetch->same, answer);
+        return same || refuse(t, SFT_REMOTE_CHANGED, other_state);
+    }
     if (!t->has_state) {
         t->state = *answer;
         t->state.location = NULL;

@@ -53,17 +53,44 @@ static void redact_parameter(char *text, size_t *len, sft_span value,
     sft_buffer_free(&decoded);
 }
 
-size_t sfti_redact(char *text, size_t len, const char *url, const sft_pair *headers, size_t count,
-                   const sft_allocator *alloc) {
-    sfti_url parts;
+static void redact_query(char *text, size_t *len, sft_span query, const sft_allocator *alloc) {
     sft_span parameter;
-    for (size_t i = 0; i < count; i++) redact_words(text, &len, headers[i].value);
-    if (!sfti_url_parse(url, &parts)) return len;
-    while (sfti_text_split(&parts.query, '&', &parameter)) {
+    while (sfti_text_split(&query, '&', &parameter)) {
         size_t sign = sfti_text_find(parameter, '=');
-        redact_parameter(text, &len, sfti_span_from(parameter, sign + (sign < parameter.len)),
+        redact_parameter(text, len, sfti_span_from(parameter, sign + (sign < parameter.len)),
                          alloc);
-        if (sign == parameter.len) redact_parameter(text, &len, parameter, alloc);
+        if (sign == parameter.len) redact_parameter(text, len, parameter, alloc);
     }
+}
+
+/* User, password and query. */
+static void redact_url(char *text, size_t *len, const char *url, const sft_allocator *alloc) {
+    sfti_url parts;
+    sft_span one;
+    if (!sfti_url_parse(url, &parts)) return;
+    redact_query(text, len, parts.query, alloc);
+    while (sfti_text_split(&parts.user, ':', &one)) redact_parameter(text, len, one, alloc);
+}
+
+size_t sfti_redact(const sfti_exchange *x, char *text, size_t len) {
+    const sft_allocator *alloc = &x->remote->alloc;
+    const char *name = x->target ? x->target->name : NULL;
+    sfti_scheme_id id;
+    for (size_t i = 0; i < x->secrets.count; i++)
+        redact_words(text, &len, x->secrets.at[i].value);
+    if (name && sfti_scheme_of(name, &id) && id == SFTI_SCHEME_WEB) {
+        const char *typed = sfti_remote_url(x->remote, name);
+        if (typed) redact_url(text, &len, typed, alloc);
+        else len = 0; /* no memory */
+    }
+    redact_url(text, &len, x->url, alloc);
+    for (unsigned i = 0; i < x->hop_count; i++) redact_url(text, &len, x->hops[i], alloc);
+    redact_url(text, &len, x->at, alloc);
     return len;
+}
+
+void sfti_exchange_show(const sfti_exchange *x, const char *url, bool given, char *out,
+                        size_t cap) {
+    sfti_url_show(url, out, cap);
+    if (given) out[sfti_redact(x, out, strlen(out))] = '\0';
 }

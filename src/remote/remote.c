@@ -108,10 +108,8 @@ static sft_code files_open(void *ctx, const char *path, const char *beneath, sft
     return sfti_opened_open(ctx, path, beneath, out, err);
 }
 
-/* Names that are not plain are told by open. */
 static void files_expect(void *ctx, const char *const *paths, size_t count, const char *beneath) {
-    (void)beneath;
-    sfti_opened_expect(ctx, paths, count);
+    sfti_opened_expect(ctx, paths, count, beneath);
 }
 
 static sft_code files_list(void *ctx, const char *folder, sft_listed_fn each, void *each_ctx,

@@ -30,6 +30,9 @@ typedef struct sfti_target {
     uint64_t local_size;
     char sha256[65];   /* of the whole file, claimed; or empty */
     char commit[65];   /* of the repository; or empty */
+    const char *known; /* X-Linked-Etag of a file whose bytes are at hand, or NULL: an answer that
+                          has it ends the exchange as `local` does, and sets is_known */
+    bool is_known;
     void *own;         /* the scheme's, of the arena. Ranges of one file are fetched by several
                           threads, each with a copy of the target that shares it: it is written
                           in resolve only, or with remote->mutex held */

@@ -20,12 +20,13 @@ typedef struct remote_source {
     uint64_t total;
     char *head; /* the file's beginning */
     size_t head_len;
-    sfti_answer first;  /* what later answers are compared with */
     bool no_ranges;
     bool keep_header;   /* the header is to be cached once it was read */
     sfti_stream stream; /* what follows the head */
     /* Guarded by the pool's mutex: */
     const char *final_url; /* where ranges are fetched; NULL: target.url. Old ones are kept */
+    sfti_answer first;     /* what later answers are compared with */
+    const char *first_url; /* where that was found */
     char *whole;           /* of no_ranges: all of it, once it was read */
     bool whole_busy;       /* a thread reads it */
     sfti_arena urls;
@@ -35,8 +36,9 @@ static os_mutex *source_mutex(const remote_source *s) {
     return &s->remote->pool->mutex;
 }
 
-static bool has_text(const char *text) {
-    return text && *text;
+/* A scheme that has a switch of its own for it gives no URL. */
+static bool is_offline(const remote_source *s) {
+    return s->remote->options.offline || !s->target.url;
 }
 
 /* ── Ranges ── */
@@ -61,13 +63,21 @@ static sft_code fetch_local(const remote_source *s, const char *path, sfti_fetch
     return code;
 }
 
+/* Whether what was found at another host is this file: by what the redirect says of it. */
+static bool is_same_file(const remote_source *s, const sfti_target *found) {
+    const char *sha256 = s->target.sha256, *commit = s->target.commit;
+    if (*sha256) return strcmp(sha256, found->sha256) == 0;
+    return *commit && strcmp(commit, found->commit) == 0;
+}
+
 /* One exchange, with a copy of the target whose arena is this request's. `fetch` is freed by the
  * caller. */
 static sft_code fetch_once(remote_source *s, sfti_fetch *fetch, sft_error *err) {
     sfti_pool *pool = s->remote->pool;
     sfti_target target = s->target;
+    *target.sha256 = *target.commit = '\0';
     target.arena = (sfti_arena){ .alloc = s->remote->alloc };
-    if (s->remote->options.offline)
+    if (is_offline(s))
         return sfti_fail(err, SFT_REMOTE_OFFLINE, fetch->begin,
                          "expected these bytes in a cache, found only the file's beginning");
     sft_code code = sfti_pool_connect(pool, err);
@@ -75,6 +85,11 @@ static sft_code fetch_once(remote_source *s, sfti_fetch *fetch, sft_error *err) 
     code = sfti_http_range(&target, fetch, err);
     sfti_pool_disconnect(pool);
     if (!code && target.local) code = fetch_local(s, target.local, fetch, err);
+    else if (!code && fetch->same_url && !sfti_url_same_origin(fetch->same_url, fetch->final_url)
+             && !is_same_file(s, &target))
+        code = sfti_fail(err, SFT_REMOTE_CHANGED, fetch->begin,
+                         "expected the file that was opened, found one elsewhere of which nothing "
+                         "tells whether it is the same");
     sfti_arena_free(&target.arena);
     return code;
 }
@@ -87,28 +102,38 @@ static sft_code fetch_check(const remote_source *s, const sfti_fetch *fetch, sft
 }
 
 /* With the mutex held: remember where a range was found, which changes when a signed URL has
- * expired. */
-static void source_learn(remote_source *s, const char *url) {
-    const char *old = s->final_url;
-    if (!has_text(url) || (old && strcmp(url, old) == 0)) return;
-    if (s->target.url && strcmp(url, s->target.url) == 0) s->final_url = NULL;
-    else s->final_url = sfti_arena_copy(&s->urls, url, strlen(url));
+ * expired, and what is to be compared with there. False: no memory, and what was known stays. */
+static bool source_learn(remote_source *s, sfti_fetch *fetch) {
+    const char *url = fetch->final_url, *old = s->final_url;
+    if (!url || (old && strcmp(url, old) == 0)) return true;
+    bool own = s->target.url && strcmp(url, s->target.url) == 0;
+    const char *kept = own ? s->target.url : sfti_arena_copy(&s->urls, url, strlen(url));
+    if (!kept) return false;
+    s->final_url = own ? NULL : kept;
+    if (s->first_url && sfti_url_same_origin(s->first_url, kept)) return true;
+    s->first_url = kept;
+    s->first = fetch->answer;
+    fetch->answer.location = NULL;
+    return true;
 }
 
 /* A range, at the URL where the last one was found; if that has expired, by the file's own. */
 static sft_code source_fetch(void *ctx, uint64_t begin, uint64_t end, void *into,
                              bool (*go_on)(void *ctx), void *go_on_ctx, sft_error *err) {
     remote_source *s = ctx;
-    sfti_fetch fetch = { .begin = begin, .end = end, .into = into, .same = &s->first,
+    sfti_answer same;
+    sfti_fetch fetch = { .begin = begin, .end = end, .into = into, .same = &same,
                          .go_on = go_on, .go_on_ctx = go_on_ctx };
     os_mutex_lock(source_mutex(s));
+    same = s->first;
+    fetch.same_url = s->first_url;
     fetch.url = s->final_url;
     os_mutex_unlock(source_mutex(s));
     sft_code code = fetch_once(s, &fetch, err);
     if (!code) code = fetch_check(s, &fetch, err);
     if (!code) {
         os_mutex_lock(source_mutex(s));
-        source_learn(s, fetch.final_url);
+        (void)source_learn(s, &fetch);
         os_mutex_unlock(source_mutex(s));
     }
     sfti_fetch_free(&fetch);
@@ -232,7 +257,7 @@ static sft_code source_read(void *ctx, uint64_t offset, void *into, size_t len, 
 
 static void source_expect(void *ctx, const sft_run *runs, size_t count) {
     remote_source *s = ctx;
-    if (!s->no_ranges && !s->remote->options.offline) sfti_stream_expect(&s->stream, runs, count);
+    if (!s->no_ranges && !is_offline(s)) sfti_stream_expect(&s->stream, runs, count);
 }
 
 static void source_close(void *ctx) {
@@ -259,16 +284,19 @@ static sft_code open_take_first(remote_source *s, sfti_fetch *fetch, char *bytes
     const sft_allocator *alloc = &s->remote->alloc;
     s->total = fetch->total;
     if (s->total == SFT_SIZE_UNKNOWN && fetch->got < cap) s->total = fetch->got;
-    if (s->total == SFT_SIZE_UNKNOWN || fetch->got > s->total) {
+    if (fetch->got > s->total) {
         sfti_release(alloc, bytes, cap);
         return sfti_fail(err, SFT_REMOTE_RANGE, SFT_NO_OFFSET,
-                         "expected the file's size in the answer, found none");
+                         "expected a file of %llu bytes, found more",
+                         (unsigned long long)s->total);
     }
     s->no_ranges = fetch->no_ranges;
-    s->first = fetch->answer;
-    fetch->answer.location = NULL;
-    source_learn(s, fetch->final_url);
     s->head_len = fetch->got;
+    if (!source_learn(s, fetch)) {
+        sfti_release(alloc, bytes, cap);
+        s->head_len = 0;
+        return sfti_fail_memory(err, strlen(fetch->final_url));
+    }
     if (s->head_len == cap) {
         s->head = bytes;
         return SFT_OK;
@@ -291,16 +319,33 @@ static sft_code open_ask(remote_source *s, size_t cap, sfti_fetch *fetch, sft_er
     return code;
 }
 
-static sft_code open_first(remote_source *s, sfti_fetch fetch, sft_error *err) {
+static sft_code open_first(remote_source *s, const sfti_fetch *given, size_t cap, sft_error *err) {
     const sft_allocator *alloc = &s->remote->alloc;
-    char *bytes = sfti_take(alloc, HEAD_FIRST);
-    uint64_t header;
-    if (!bytes) return sfti_fail_memory(err, HEAD_FIRST);
+    sfti_fetch fetch = *given;
+    char *bytes = sfti_take(alloc, cap);
+    if (!bytes) return sfti_fail_memory(err, cap);
     fetch.into = bytes;
-    sft_code code = open_ask(s, HEAD_FIRST, &fetch, err);
-    if (code || s->target.local) sfti_release(alloc, bytes, HEAD_FIRST);
-    else code = open_take_first(s, &fetch, bytes, HEAD_FIRST, err);
+    sft_code code = open_ask(s, cap, &fetch, err);
+    if (code || s->target.local) sfti_release(alloc, bytes, cap);
+    else code = open_take_first(s, &fetch, bytes, cap, err);
     sfti_fetch_free(&fetch);
+    return code;
+}
+
+/* A server that tells no size is asked again for all that may be read of such a file. */
+static sft_code open_sent(remote_source *s, const sfti_fetch *fetch, sft_error *err) {
+    size_t whole = (size_t)(s->remote->options.whole ? WHOLE_MOST : WHOLE_SMALL) + 1;
+    uint64_t header;
+    sft_code code = open_first(s, fetch, HEAD_FIRST, err);
+    if (!code && s->no_ranges && s->total == SFT_SIZE_UNKNOWN) {
+        sfti_release(&s->remote->alloc, s->head, s->head_len);
+        s->head = NULL;
+        s->head_len = 0;
+        code = open_first(s, fetch, whole, err);
+    }
+    if (!code && !s->target.local && s->total == SFT_SIZE_UNKNOWN)
+        code = sfti_fail(err, SFT_REMOTE_RANGE, SFT_NO_OFFSET,
+                         "expected the file's size in the answer, found none");
     if (code || s->target.local || !s->remote->options.cache) return code;
     s->keep_header = header_len(s->head, s->head_len, &header) && header > s->head_len
                      && header <= s->total;
@@ -308,32 +353,40 @@ static sft_code open_first(remote_source *s, sfti_fetch fetch, sft_error *err) {
     return SFT_OK;
 }
 
-/* Take what is cached, if one byte of the file shows that it is of the same state, or if nothing
- * may be sent. *taken: it was. */
+/* Whether what is cached is of the file's state now: by what the Hub's redirect says, or by one
+ * byte. */
+static sft_code open_compare(remote_source *s, sfti_fetch *fetch, const sfti_cached *cached,
+                             bool *same, sft_error *err) {
+    char byte;
+    fetch->into = &byte;
+    if (*cached->sha256) s->target.known = cached->sha256;
+    sft_code code = open_ask(s, 1, fetch, err);
+    s->target.known = NULL;
+    *same = !code && !s->target.local;
+    if (!*same || s->target.is_known) return code;
+    *same = !fetch->no_ranges && fetch->got == 1 && fetch->total == cached->answer.total
+            && byte == cached->data[0] && sfti_answer_same(&fetch->answer, &cached->answer);
+    return SFT_OK;
+}
+
+/* Take what is cached, if it is of the same state, or if nothing may be sent. *taken: it was. */
 static sft_code open_cached(remote_source *s, sfti_fetch fetch, bool *taken, sft_error *err) {
     sft_remote *remote = s->remote;
     const char *url = sfti_remote_url(remote, s->target.name);
     sfti_cached cached;
-    char byte;
     *taken = false;
     if (!url) return sfti_fail_memory(err, strlen(s->target.name));
     bool found = sfti_header_cache_get(remote, url, &cached) && cached.len > 0;
     sft_code code = SFT_OK;
-    if (found && !remote->options.offline) {
-        fetch.into = &byte;
-        code = open_ask(s, 1, &fetch, err);
-        found = !code && !s->target.local && !fetch.no_ranges && fetch.got == 1
-                && fetch.total == cached.answer.total && byte == cached.data[0]
-                && sfti_answer_same(&fetch.answer, &cached.answer);
-    }
+    if (found && !is_offline(s)) code = open_compare(s, &fetch, &cached, &found, err);
     if (found) {
         s->total = cached.answer.total;
         s->head = cached.data;
         s->head_len = cached.len;
         cached.data = NULL;
-        s->first = remote->options.offline ? cached.answer : fetch.answer;
-        fetch.answer.location = NULL;
-        if (!remote->options.offline) source_learn(s, fetch.final_url);
+        s->first = cached.answer;
+        s->first_url = ""; /* nowhere yet */
+        if (!source_learn(s, &fetch)) code = sfti_fail_memory(err, strlen(fetch.final_url));
         if (!*s->target.sha256) memcpy(s->target.sha256, cached.sha256, sizeof cached.sha256);
         if (!*s->target.commit) memcpy(s->target.commit, cached.commit, sizeof cached.commit);
         *taken = true;
@@ -359,7 +412,7 @@ static sft_code open_head(remote_source *s, const char *name, sfti_fetch fetch, 
     if (remote->options.offline)
         return sfti_fail(err, SFT_REMOTE_OFFLINE, SFT_NO_OFFSET,
                          "expected the file in a cache, found none");
-    return open_first(s, fetch, err);
+    return open_sent(s, &fetch, err);
 }
 
 static void copy_text(char *to, size_t cap, const char *text) {

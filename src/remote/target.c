@@ -1,4 +1,5 @@
 #include "remote/remote.h"
+#include "remote/text.h"
 
 #include <string.h>
 
@@ -14,7 +15,8 @@ static const struct {
 bool sfti_scheme_of(const char *text, sfti_scheme_id *out) {
     for (size_t i = 0; i < sizeof scheme_words / sizeof *scheme_words; i++) {
         size_t len = strlen(scheme_words[i].word);
-        if (strncmp(text, scheme_words[i].word, len) || strncmp(text + len, "://", 3)) continue;
+        if (strcspn(text, ":") != len || strncmp(text + len, "://", 3)) continue;
+        if (!sfti_text_is((sft_span){ text, len }, scheme_words[i].word)) continue;
         *out = scheme_words[i].id;
         return true;
     }

@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import time
 
 import models
 from hub import TOKEN, File
@@ -530,3 +531,64 @@ def civitai_without_data(w):
           "CivitAI is asked for the SHA-256")
     at_most(w.site.sent("B"), HEAD, "bytes")
     same([r.header("Authorization") for r in asked], [None] * len(asked))
+
+
+@case
+def hub_at_a_path(w):
+    """HF_ENDPOINT with a path, and with a slash at its end, as mirrors have it."""
+    one_file(w)
+    plain = w.hub.endpoint
+
+    def answer(request):
+        request.path = request.path[len("/mirror"):]
+        return w.hub.answer(request)
+    w.site.functions.insert(0, ("A", "/mirror/", answer))
+    for w.hub.endpoint in (plain + "/mirror", plain + "/", plain + "/mirror/"):
+        before = len(w.site.log)
+        for w.url in ("hf://ns/m/model.safetensors",
+                      w.hub.endpoint.rstrip("/") + "/ns/m/blob/main/model.safetensors"):
+            w.info_works()
+        told = [r for r in w.site.log[before:] if r.origin == "A"]
+        same({r.target.startswith("/mirror/") for r in told}, {"mirror" in w.hub.endpoint})
+        same({r.header("Authorization") for r in told}, {"Bearer " + TOKEN})
+        same(len(w.run("ls", "--json", "hf://ns/m").json()["results"]), 1)
+
+
+@case
+def hub_without_shards(w):
+    """A shard that is missing, and one that is other than the index says: as of the local copy."""
+    repository = many(w, 4)
+    name = "model-00003-of-00004.safetensors"
+    repository.push({}, gone=[name])
+    made = w.run("ls", "--json", w.url, wanted=2)
+    w.says(made.text(), [name])
+    os.unlink(os.path.join(w.local, name))
+    local = w.run("ls", "--json", w.local, wanted=2).result()["error"]
+    same(made.result()["error"]["code"], local["code"])
+    repository.push({name: models.small()})
+    models.write(w.local, name, models.small())
+    made = w.run("check", "--json", w.url, wanted=None)
+    local = w.run("check", "--json", w.local, wanted=None)
+    same(made.status, local.status, "exit status")
+    same(made.result()["error"]["code"], local.result()["error"]["code"])
+
+
+@case
+def hub_rate_limit_within(w):
+    """The limit is reached in the middle of 40 shards, for two seconds: no hammering meanwhile."""
+    many(w, 40)
+    state = {"left": 30, "until": 0, "refused": 0}
+
+    def limit(request, reply):
+        with w.site.lock:
+            state["left"] -= 1
+            if state["left"] == 0:
+                state["until"] = time.monotonic() + 2
+            refused = time.monotonic() < state["until"]
+            state["refused"] += refused
+        if refused:
+            too_many(1)(request, reply)
+    w.site.always("A GET /ns/m/resolve", limit)
+    compare(w, "ls")
+    holds(state["refused"], "the limit was reached")
+    at_most(state["refused"], 16, "requests that were refused")

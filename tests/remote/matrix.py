@@ -449,12 +449,12 @@ def lengths_that_lie(w):
         before = w.site.count()
         wanted = w.run("info", "--json", w.local, wanted=2).result()["error"]["code"]
         w.info_fails(wanted)
-        same(w.site.count() - before, 1, "requests")
+        at_most(w.site.count() - before, 1 if len(data) < HEAD else 2, "requests")  # its end, too
     head = struct.pack("<Q", 200 << 20) + b'{"a":'
     w.put(Repeated(head, b" ", 10 ** 10))
     before = w.site.sent()
     w.info_fails("header_too_large")
-    at_most(w.site.sent() - before, HEAD, "bytes")
+    at_most(w.site.sent() - before, 2 * HEAD, "bytes")  # and what tells other formats
 
 
 @quick

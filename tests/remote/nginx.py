@@ -30,11 +30,6 @@ def program():
     return found
 
 
-def missing():
-    """How many cases are left out without it."""
-    return 0 if program() else len(MINE)
-
-
 def free_port():
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))

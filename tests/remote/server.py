@@ -249,8 +249,9 @@ class Connection(socketserver.StreamRequestHandler):
             self.request.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             os.close(self.request.detach())
         asked = (request.header("Connection") or "").lower()
-        return not (reply.close or reply.silent or reply.cut is not None or reply.version == "HTTP/1.0"
-                    or reply.length is None and not reply.chunked or asked == "close")
+        ends = reply.close or reply.silent or reply.cut is not None \
+            or reply.version == "HTTP/1.0" or reply.length is None and not reply.chunked
+        return not ends and asked != "close"
 
     def send_body(self, request, reply, head, end):
         if isinstance(reply.content, Disk) and not self.server.tls and not reply.chunked:
@@ -276,10 +277,10 @@ class Origin(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     request_queue_size = 256
 
-    def __init__(self, site, name, tls):
-        super().__init__(("127.0.0.1", 0), Connection)
+    def __init__(self, site, name, tls, address):
+        super().__init__((address, 0), Connection)
         self.site, self.origin, self.tls, self.accepted = site, name, tls, 0
-        self.url = "%s://127.0.0.1:%d" % ("https" if tls else "http", self.server_address[1])
+        self.url = "%s://%s:%d" % ("https" if tls else "http", address, self.server_address[1])
 
     def verify_request(self, request, client_address):
         self.accepted += 1
@@ -290,11 +291,13 @@ class Origin(socketserver.ThreadingTCPServer):
 
 
 class Site:
-    """tls: {origin: ssl.SSLContext}."""
+    """tls: {origin: ssl.SSLContext}; addresses: {origin: of this machine}."""
 
-    def __init__(self, origins="AB", tls=None):
+    def __init__(self, origins="AB", tls=None, addresses=None):
         self.lock, self.stopping = threading.Lock(), threading.Event()
-        self.origins = {name: Origin(self, name, (tls or {}).get(name)) for name in origins}
+        self.origins = {name: Origin(self, name, (tls or {}).get(name),
+                                     (addresses or {}).get(name, "127.0.0.1"))
+                        for name in origins}
         self.paths, self.functions, self.faults, self.constant = {}, [], [], []
         self.log, self.delay, self.broken = [], 0, 0
         self.now, self.most = 0, 0  # requests at once

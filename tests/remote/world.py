@@ -88,6 +88,14 @@ def schema_errors(answer):
         yield "schema of %s: %s: %s" % (name, best.json_path, best.message[:200])
 
 
+ALONE = []  # cases that run in a network of their own, as its root
+
+
+def alone(function):
+    ALONE.append(function)
+    return case(function)
+
+
 class Run:
     def __init__(self, status, out, err, seconds):
         self.status, self.out, self.err, self.seconds = status, out, err, seconds

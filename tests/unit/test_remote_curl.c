@@ -33,14 +33,22 @@ typedef struct server {
     size_t repeat;       /* the answer is followed by so many 'x' */
     uint32_t pause_ms;   /* before the answer; then the connection is held */
     bool hold;           /* the connection is not closed, so that it can be used again */
+    os_mutex mutex;      /* of all below */
     bool stop;
     unsigned connections, requests;
     char request[8192];  /* the last one */
 } server;
 
-static bool is_readable(const server *s, int fd) {
+static bool is_stopped(server *s) {
+    os_mutex_lock(&s->mutex);
+    bool stop = s->stop;
+    os_mutex_unlock(&s->mutex);
+    return stop;
+}
+
+static bool is_readable(server *s, int fd) {
     struct pollfd wait = { fd, POLLIN, 0 };
-    while (!s->stop)
+    while (!is_stopped(s))
         if (poll(&wait, 1, 20) > 0) return true;
     return false;
 }
@@ -54,18 +62,28 @@ static void send_all(int fd, const char *bytes, size_t len) {
     }
 }
 
+static void note_request(server *s, const char *request) {
+    os_mutex_lock(&s->mutex);
+    s->requests++;
+    snprintf(s->request, sizeof s->request, "%s", request);
+    os_mutex_unlock(&s->mutex);
+}
+
 /* A head, and the body whose length it tells. */
 static bool take_request(server *s, int fd) {
+    char request[sizeof s->request];
     size_t len = 0;
-    while (len + 1 < sizeof s->request && is_readable(s, fd)) {
-        ssize_t n = recv(fd, s->request + len, sizeof s->request - 1 - len, 0);
+    while (len + 1 < sizeof request && is_readable(s, fd)) {
+        ssize_t n = recv(fd, request + len, sizeof request - 1 - len, 0);
         if (n <= 0) return false;
         len += (size_t)n;
-        s->request[len] = '\0';
-        const char *end = strstr(s->request, "\r\n\r\n");
-        const char *told = strcasestr(s->request, "\r\ncontent-length:");
+        request[len] = '\0';
+        const char *end = strstr(request, "\r\n\r\n");
+        const char *told = strcasestr(request, "\r\ncontent-length:");
         size_t body = told ? strtoul(told + 17, NULL, 10) : 0;
-        if (end && len >= (size_t)(end + 4 - s->request) + body) return true;
+        if (!end || len < (size_t)(end + 4 - request) + body) continue;
+        note_request(s, request);
+        return true;
     }
     return false;
 }
@@ -74,10 +92,10 @@ static void serve_connection(server *s, int fd) {
     static char xs[1 << 16];
     memset(xs, 'x', sizeof xs);
     while (take_request(s, fd)) {
-        s->requests++;
-        for (uint32_t waited = 0; waited < s->pause_ms && !s->stop; waited += 10) os_sleep_ms(10);
+        for (uint32_t waited = 0; waited < s->pause_ms && !is_stopped(s); waited += 10)
+            os_sleep_ms(10);
         send_all(fd, s->answer, strlen(s->answer));
-        for (size_t left = s->repeat; left > 0 && !s->stop;) {
+        for (size_t left = s->repeat; left > 0 && !is_stopped(s);) {
             size_t piece = left < sizeof xs ? left : sizeof xs;
             send_all(fd, xs, piece);
             left -= piece;
@@ -92,7 +110,9 @@ static void serve(void *ctx) {
     while (is_readable(s, s->fd)) {
         int fd = accept(s->fd, NULL, NULL);
         if (fd < 0) break;
+        os_mutex_lock(&s->mutex);
         s->connections++;
+        os_mutex_unlock(&s->mutex);
         serve_connection(s, fd);
     }
 }
@@ -100,6 +120,7 @@ static void serve(void *ctx) {
 static void start_server(server *s) {
     struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
     socklen_t len = sizeof at;
+    assert_int_equal(os_mutex_init(&s->mutex), 0);
     s->fd = socket(AF_INET, SOCK_STREAM, 0);
     assert_true(s->fd >= 0);
     assert_int_equal(bind(s->fd, (struct sockaddr *)&at, sizeof at), 0);
@@ -110,9 +131,28 @@ static void start_server(server *s) {
 }
 
 static void stop_server(server *s) {
+    os_mutex_lock(&s->mutex);
     s->stop = true;
+    os_mutex_unlock(&s->mutex);
     os_thread_join(&s->thread);
+    os_mutex_free(&s->mutex);
     close(s->fd);
+}
+
+/* The last request. */
+static const char *request_of(server *s) {
+    static char request[sizeof s->request];
+    os_mutex_lock(&s->mutex);
+    memcpy(request, s->request, sizeof request);
+    os_mutex_unlock(&s->mutex);
+    return request;
+}
+
+static unsigned count_of(server *s, const unsigned *count) {
+    os_mutex_lock(&s->mutex);
+    unsigned n = *count;
+    os_mutex_unlock(&s->mutex);
+    return n;
 }
 
 /* ── The receiver ── */
@@ -249,14 +289,14 @@ static void test_request(void **state) {
     unsetenv("all_proxy");
     snprintf(wanted, sizeof wanted, "GET /a/../b//./c%%2f?d=%%41 HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n"
              "user-agent: test/1\r\nrange: bytes=0-9\r\nx-empty:\r\n\r\n", s.port);
-    assert_string_equal(s.request, wanted);
+    assert_string_equal(request_of(&s), wanted);
     request.body = sft_span_cstr("[1,2]");
     assert_int_equal(ask(&s, "/p", &request, &t, &err), SFT_OK);
-    assert_non_null(strstr(s.request, "POST /p HTTP/1.1\r\n"));
-    assert_non_null(strstr(s.request, "\r\nContent-Length: 5\r\n"));
-    assert_non_null(strstr(s.request, "\r\n\r\n[1,2]"));
-    assert_null(strcasestr(s.request, "cookie"));
-    assert_int_equal(s.connections, 1); /* kept for the next one */
+    assert_non_null(strstr(request_of(&s), "POST /p HTTP/1.1\r\n"));
+    assert_non_null(strstr(request_of(&s), "\r\nContent-Length: 5\r\n"));
+    assert_non_null(strstr(request_of(&s), "\r\n\r\n[1,2]"));
+    assert_null(strcasestr(request_of(&s), "cookie"));
+    assert_int_equal(count_of(&s, &s.connections), 1); /* kept for the next one */
     stop_server(&s);
 }
 
@@ -276,14 +316,14 @@ static void test_proxy(void **state) {
     err = (sft_error)SFT_ERROR_INIT;
     assert_int_equal(transport.vtable->send(transport.ctx, &request, &receiver, &err), SFT_OK);
     assert_int_equal(t.status, 403);
-    assert_non_null(strstr(s.request, "GET http://a.example/f HTTP/1.1\r\n"));
+    assert_non_null(strstr(request_of(&s), "GET http://a.example/f HTTP/1.1\r\n"));
     request.url = "https://a.example/f";
     t = (taken){ 0 };
     assert_int_equal(transport.vtable->send(transport.ctx, &request, &receiver, &err),
                      SFT_REMOTE_STATUS);
     unsetenv("no_proxy");
     stop_server(&s);
-    assert_non_null(strstr(s.request, "CONNECT a.example:443 HTTP/1.1\r\n"));
+    assert_non_null(strstr(request_of(&s), "CONNECT a.example:443 HTTP/1.1\r\n"));
     assert_int_equal(t.heads, 0);
     assert_non_null(strstr(err.message, "refused the connection with status 403"));
     assert_null(strstr(err.message, "SECRET"));
@@ -364,7 +404,7 @@ static void test_public_only(void **state) {
     request.public_only = true;
     assert_int_equal(ask(&s, "/f", &request, &t, &err), SFT_REMOTE_PRIVATE);
     assert_string_equal(err.message, "127.0.0.1 has an address that is not public");
-    assert_int_equal(s.requests, 1);
+    assert_int_equal(count_of(&s, &s.requests), 1);
     stop_server(&s);
 }
 
@@ -400,7 +440,7 @@ static void test_fork(void **state) {
     start_server(&s);
     assert_int_equal(ask(&s, "/1", &request, &t, &err), SFT_OK);
     assert_int_equal(ask(&s, "/2", &request, &t, &err), SFT_OK);
-    assert_int_equal(s.connections, 1);
+    assert_int_equal(count_of(&s, &s.connections), 1);
     pid_t child = fork();
     if (child == 0) {
         transport.vtable->close(transport.ctx);
@@ -408,7 +448,7 @@ static void test_fork(void **state) {
     }
     os_sleep_ms(100);
     assert_int_equal(ask(&s, "/3", &request, &t, &err), SFT_OK);
-    assert_int_equal(s.connections, 1);
+    assert_int_equal(count_of(&s, &s.connections), 1);
     stop_server(&s);
 }
 

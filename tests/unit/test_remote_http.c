@@ -628,7 +628,9 @@ static bool explain_403(sfti_target *target, const char *url, const sfti_answer 
                         bool *again, sft_error *err) {
     (void)url;
     explained++;
-    if (answer->status != 403) return false;
+    if (answer->status == 429)
+        sft_error_set(err, SFT_REMOTE_BUSY, 0, "the limit of this scheme");
+    if (answer->status != 403) return answer->status == 429;
     *again = explained < 9;
     target->url = "https://region.example/f";
     sfti_fail(err, SFT_REMOTE_DENIED, SFT_NO_OFFSET, "gated: %s", answer->line);
@@ -682,10 +684,11 @@ static void test_explain(void **state) {
         { URL, NULL, 0, 403, "", 0, 0, "no" },
         { "https://region.example/f", NULL, 0, 403, "", 0, 0, "still no" }, { 0 },
     };
+    static const step limit[] = { { URL, NULL, 0, 429, "Retry-After: 999", 0, 0, "no" }, { 0 } };
     static const step other[] = { { URL, NULL, 0, 404, "", 0, 0, "no" }, { 0 } };
     const struct { const step *steps; sft_code code; const char *message; } rows[] = {
         { once, SFT_OK, "" }, { twice, SFT_REMOTE_DENIED, "gated: still no" },
-        { other, SFT_NOT_FOUND, "status 404" },
+        { other, SFT_NOT_FOUND, "status 404" }, { limit, SFT_REMOTE_BUSY, "limit of this scheme" },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         world *w = new_world(rows[i].steps);
@@ -990,6 +993,24 @@ static void test_asks(void **state) {
     }
 }
 
+/* A wait that ends after total_ms is not begun. */
+static void test_wait_beyond_total(void **state) {
+    (void)state;
+    static const step busy[] = { { URL, NULL, 0, 503, "Retry-After: 50", 0, 0, NULL }, { 0 } };
+    world *w = new_world(busy);
+    sft_buffer body = { .alloc = w->remote.alloc };
+    sfti_ask ask = { .most = 9, .total_ms = 2000 };
+    sfti_answer answer;
+    sft_error err = SFT_ERROR_INIT;
+    const uint64_t begin = os_now_ns();
+    assert_int_equal(sfti_http_ask(&w->target, &ask, &body, &answer, &err), SFT_REMOTE_BUSY);
+    assert_true(os_now_ns() - begin < UINT64_C(1000000000));
+    assert_int_equal(w->script.sent, 1);
+    sfti_answer_free(&answer);
+    sft_buffer_free(&body);
+    free_world(w);
+}
+
 /* 303 makes a GET of a POST. */
 static void test_post_to_get(void **state) {
     (void)state;
@@ -1083,7 +1104,8 @@ int main(void) {
         cmocka_unit_test(test_if_match), cmocka_unit_test(test_secrets),
         cmocka_unit_test(test_request), cmocka_unit_test(test_accounts),
         cmocka_unit_test(test_no_retries), cmocka_unit_test(test_each_send_fails),
-        cmocka_unit_test(test_asks), cmocka_unit_test(test_post_to_get),
+        cmocka_unit_test(test_asks), cmocka_unit_test(test_wait_beyond_total),
+        cmocka_unit_test(test_post_to_get),
         cmocka_unit_test(test_fetch), cmocka_unit_test(test_no_memory),
     };
     fill_content();

@@ -455,8 +455,8 @@ static const struct {
     { "hf://o/n/x", HUB_TOKEN, 403, { "X-Error-Message: Forbidden: storage limit" },
       SFT_REMOTE_DENIED, SFT_HINT_REMOTE_TOKEN, { "token of HF_TOKEN", "storage limit" } },
     { "hf://o/n/x", NULL, 429, { "RateLimit: \"resolvers\";r=0;t=3950" }, SFT_REMOTE_BUSY,
-      SFT_HINT_REMOTE_WAIT, { "limit of requests", "66 minutes" } },
-    { "hf://o/n/x", NULL, 429, { "Retry-After: 60" }, SFT_REMOTE_BUSY, SFT_HINT_REMOTE_WAIT,
+      SFT_HINT_REMOTE_LIMIT, { "limit of requests", "66 minutes" } },
+    { "hf://o/n/x", NULL, 429, { "Retry-After: 60" }, SFT_REMOTE_BUSY, SFT_HINT_REMOTE_LIMIT,
       { "limit of requests", "1 minute more" } },
 };
 

@@ -419,15 +419,15 @@ static void test_stop(void **state) {
         const sft_files *files = sft_remote_files(remote);
         assert_int_equal(open_source(remote, URL, &source, NULL), SFT_OK);
         w->stuck = true;
+        uint64_t begin = os_now_ns();
+        stop_at = begin + 100000000;
+        os_on_wait(go_on_until, NULL);
         sft_source_expect(&source, &run, 1);
         files->vtable->expect(files->ctx, more, 2, NULL);
-        uint64_t begin = os_now_ns();
-        stop_at = begin + 50000000;
-        os_on_wait(go_on_until, NULL);
         assert_int_equal(read_source(&source, MIB, lens[i], &err), SFT_CANCELLED);
-        os_on_wait(NULL, NULL);
         sft_source_close(&source);
         sft_remote_close(remote);
+        os_on_wait(NULL, NULL);
         assert_true(os_now_ns() - begin < UINT64_C(2000000000));
         web_free(w);
     }
@@ -496,6 +496,7 @@ static void test_beneath(void **state) {
     const sft_files *files = sft_remote_files(remote);
     sft_source source;
     (void)state;
+    files->vtable->expect(files->ctx, bad, sizeof bad / sizeof *bad, "https://files.test/m");
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         sft_error err = SFT_ERROR_INIT;
         assert_int_equal(files->vtable->open(files->ctx, bad[i], "https://files.test/m", &source,
@@ -615,6 +616,38 @@ static void test_cache_offline(void **state) {
     web_free(w);
 }
 
+static const char *hub_offline(void *ctx, const char *name) {
+    (void)ctx;
+    return strcmp(name, "HF_HUB_OFFLINE") == 0 ? "1" : NULL;
+}
+
+/* The Hub's own switch is obeyed, and what is cached serves as with options.offline. */
+static void test_cache_hub_offline(void **state) {
+    static const char name[] = "hf://owner/name/model.bin";
+    web *w = web_new(FILE_BYTES);
+    sft_remote_options options = SFT_REMOTE_OPTIONS_INIT;
+    sft_source source;
+    sft_run run = { 20 * MIB, 10 };
+    (void)state;
+    options.cache = temp_path("cache");
+    options.environment = hub_offline;
+    sft_remote *remote = remote_with(w, &options);
+    assert_int_equal(open_source(remote, name, &source, NULL), SFT_REMOTE_OFFLINE);
+    sft_remote_close(remote);
+    assert_int_equal(open_cached(w, name, 5000, false), 1);
+    remote = remote_with(w, &options);
+    assert_int_equal(open_source(remote, name, &source, NULL), SFT_OK);
+    assert_int_equal(source.size, FILE_BYTES);
+    read_right(&source, 0, 5000);
+    sft_source_expect(&source, &run, 1);
+    assert_int_equal(read_source(&source, 20 * MIB, 10, NULL), SFT_REMOTE_OFFLINE);
+    sft_source_close(&source);
+    sft_remote_close(remote);
+    assert_int_equal(w->requests, 1);
+    cached_remove();
+    web_free(w);
+}
+
 /* The one file in the folder of headers. */
 static const char *cached_file(void) {
     static char path[1024];
@@ -691,6 +724,7 @@ int main(void) {
         cmocka_unit_test(test_expect), cmocka_unit_test(test_expect_fails),
         cmocka_unit_test(test_beneath),
         IN_DIR(test_cache), IN_DIR(test_cache_long), IN_DIR(test_cache_offline),
+        IN_DIR(test_cache_hub_offline),
         IN_DIR(test_cache_strangers), IN_DIR(test_cache_folder),
     };
     return cmocka_run_group_tests_name("remote_source", tests, make_bytes, free_bytes);

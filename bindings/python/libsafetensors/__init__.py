@@ -4,8 +4,8 @@ The names of the official package are here and in the modules numpy, torch, flax
 mlx and paddle, so that only the import line changes; after install() not even that. In
 addition there are open() with File and Tensor, open_import() for models in other formats,
 Writer, and the tools info, fits, ls, check,
-hash, diff, convert, edit_metadata, rename_tensors, put, recover and slice_byte_ranges. The
-module dataset is imported on first use.
+hash, diff, convert, edit_metadata, rename_tensors, put, recover and slice_byte_ranges. What reads
+a path takes a URL, too. The modules dataset and remote are imported on first use.
 
 Importing this package imports no framework.
 """
@@ -14,7 +14,7 @@ from ._core import (DTYPES, File, SafetensorError, Tensor, TensorNotFoundError, 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from . import dataset
+    from . import dataset, remote
     from ._install import install, uninstall
     from ._official import (TensorSpec, _safe_open_handle, deserialize, safe_open, serialize,
                             serialize_file)
@@ -42,8 +42,8 @@ _LAZY.update(dict.fromkeys((
 
 def __getattr__(name: str) -> object:
     from importlib import import_module
-    if name == "dataset":
-        return import_module(".dataset", __name__)
+    if name in ("dataset", "remote"):
+        return import_module("." + name, __name__)
     if name not in _LAZY:
         raise AttributeError("module %r has no attribute %r" % (__name__, name))
     value: object = getattr(import_module("." + _LAZY[name], __name__), name)
@@ -52,4 +52,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_LAZY, "dataset"})
+    return sorted({*globals(), *__all__, *_LAZY, "dataset", "remote"})

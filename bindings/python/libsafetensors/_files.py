@@ -98,7 +98,7 @@ def open_file(source: Any, backend: Backend = "mmap",
     except SafetensorError as error:
         raise reword(error, doing) from None
     except FileNotFoundError as error:
-        if not isinstance(source, (str, bytes, os.PathLike)):
+        if not isinstance(source, (str, bytes, os.PathLike)) or _core.is_url(source):
             raise
         hint = getattr(error, "hint", None) if "://" in os.fsdecode(source) else None
         again = FileNotFoundError("No such file or directory: %s%s"

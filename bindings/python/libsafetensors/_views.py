@@ -113,10 +113,12 @@ def _fingerprint(file: _core.File) -> tuple[int, str]:
 def reduce_file(file: _core.File, how: tuple[Any, dict[str, Any]] | None) -> tuple[Any, ...]:
     """For File.__reduce__: how to open it again. how: what open() was called with."""
     if how is None:
-        raise TypeError("cannot pickle a File that is not of a path: pickle what it was opened "
-                        "from")
+        raise TypeError("cannot pickle a File that is not of a path, or of a URL with a user or a "
+                        "query: pickle what it was opened from")
     path, options = how
-    return reopen, (os.path.abspath(path), options, _fingerprint(file))
+    if not _core.is_url(path):
+        path = os.path.abspath(path)
+    return reopen, (path, options, _fingerprint(file))
 
 
 def reopen(path: Any, options: dict[str, Any], fingerprint: tuple[int, str]) -> _core.File:

@@ -22,7 +22,7 @@ static void explain_path(PyObject *object) {
 
 int pysft_path_of(PyObject *object, pysft_path *out) {
     PyObject *bytes = NULL;
-    *out = (pysft_path){ NULL, NULL };
+    *out = (pysft_path){ NULL, NULL, NULL };
     if (!PyUnicode_FSConverter(object, &bytes)) {
         explain_path(object);
         return -1;
@@ -32,9 +32,18 @@ int pysft_path_of(PyObject *object, pysft_path *out) {
     return out->text ? 0 : -1;
 }
 
+int pysft_output_of(PyObject *object, pysft_path *out) {
+    *out = (pysft_path){ NULL, NULL, NULL };
+    if (!pysft_is_url(object)) return pysft_path_of(object, out);
+    PyErr_SetString(PyExc_ValueError, "expected a path to write to, found a URL: files of URLs "
+                                      "are only read");
+    return -1;
+}
+
 void pysft_path_free(pysft_path *path) {
     Py_CLEAR(path->bytes);
-    path->text = NULL;
+    pysft_remote_drop(path->remote);
+    *path = (pysft_path){ NULL, NULL, NULL };
 }
 
 int pysft_span_of(PyObject *text, const char *what, sft_span *out) {

@@ -182,14 +182,15 @@ sft_code pysft_check_source(sft_source first, sft_source again, const char *name
     return code;
 }
 
-sft_code pysft_check(const char *path, sft_level level, bool deep, const sft_job *job,
-                     sft_buffer *text, sft_error *err) {
+sft_code pysft_check(const char *path, const sft_files *files, sft_level level, bool deep,
+                     const sft_job *job, sft_buffer *text, sft_error *err) {
     check_call check = { .path = path, .open = SFT_OPEN_OPTIONS_INIT, .deep = deep, .job = job,
                        .ok = true, .first = SFT_ERROR_INIT };
     sft_scan *scan = NULL;
     memset(text, 0, sizeof *text);
     sft_sink sink = sft_sink_memory(text);
     check.open.level = level;
+    check.open.files = files;
     if (sft_path_is_index(path)) return check_index(&check, &sink, err);
     sft_code code = sft_scan_open(path, &check.open, &scan, err);
     if (code) return code;

@@ -164,11 +164,12 @@ static PyObject *convert(PyObject *module, PyObject *args, PyObject *kwargs) {
     call.options.dequantize = dequantize != 0;
     call.path.no_sync = !sync;
     call.path.no_clobber = !overwrite;
-    bool ready = pysft_path_of(output, &call.output) == 0;
+    bool ready = pysft_output_of(output, &call.output) == 0;
     if (ready) call.store = pysft_model_open(call.state, path);
     ready = ready && call.store;
     ready = ready
-            && pysft_inherit(sft_set_shard_path(pysft_store_set(call.store), 0),
+            && pysft_inherit(pysft_store_files(call.store)
+                                 ? NULL : sft_set_shard_path(pysft_store_set(call.store), 0),
                              call.output.text, false, &call.path) == 0;
     if (ready && names && names != Py_None) {
         ready = wanted_of(call.state, call.store, names, &call.names) == 0;

@@ -41,6 +41,7 @@ typedef enum pysft_type {
     PYSFT_TYPE_SHARD,
     PYSFT_TYPE_COMMIT,
     PYSFT_TYPE_DATASET,
+    PYSFT_TYPE_REMOTE,
     PYSFT_TYPE_COUNT
 } pysft_type;
 
@@ -52,6 +53,8 @@ struct pysft_state {
     PyObject *dtype_names[SFT_DTYPE_COUNT]; /* str */
     _Atomic(pysft_numpy *) numpy; /* NULL until loaded */
     _Atomic(pysft_torch *) torch;
+    atomic_flag remote_busy;      /* held while `remote` is accessed */
+    PyObject *remote;             /* the Remote that paths are opened by; NULL until needed */
 };
 
 /* State of the module; never NULL. */
@@ -96,6 +99,7 @@ int pysft_storage_add(PyObject *module); /* Storage */
 int pysft_shard_add(PyObject *module);   /* ShardWriter */
 int pysft_commit_add(PyObject *module);  /* Commit */
 int pysft_import_add(PyObject *module);  /* open_import, … */
+int pysft_remote_add(PyObject *module);  /* Remote, remote_use */
 int pysft_dataset_add(PyObject *module); /* Dataset, dataset_verify, … */
 /* Release what was loaded of numpy and torch. */
 void pysft_numpy_clear(pysft_state *state);
@@ -140,18 +144,34 @@ PyObject *pysft_import_apply(const char *module, const char *name, PyObject *arg
 
 /* ── Arguments ───────────────────────────────────────────────────────────── */
 
+/* What files of URLs are opened by; counted, like a store (remote.c). */
+typedef struct pysft_remote pysft_remote;
+/* No GIL. Dropping ends its threads. NULL is ignored by drop. */
+pysft_remote *pysft_remote_hold(pysft_remote *remote);
+void pysft_remote_drop(pysft_remote *remote);
+/* For options.files; NULL of NULL. No GIL. */
+const sft_files *pysft_remote_files(const pysft_remote *remote);
+
 /* A path as the library takes it. Release with pysft_path_free, which accepts a zeroed one. */
 typedef struct pysft_path {
     PyObject *bytes;
     const char *text;
+    pysft_remote *remote; /* text is its name of a URL; NULL: a path of this machine */
 } pysft_path;
 /* From str, bytes or os.PathLike, without NUL; else TypeError or ValueError. */
 int pysft_path_of(PyObject *object, pysft_path *out);
+/* The same of what is read: a str may be a URL. Sends nothing. */
+int pysft_input_of(pysft_state *state, PyObject *object, pysft_path *out);
+/* The same of what is written: ValueError for a URL. */
+int pysft_output_of(PyObject *object, pysft_path *out);
+/* Whether an object is a str with a URL. */
+bool pysft_is_url(PyObject *object);
 void pysft_path_free(pysft_path *path);
 
-/* Path of a folder's one index, or, if it has none, of its one .safetensors file; OSError
- * otherwise. The library opens no folders: call this when it returned SFT_IO_NOT_FILE. */
-int pysft_path_in(pysft_state *state, PyObject *folder, pysft_path *out);
+/* Turns the path of a folder into that of its one index, or, if it has none, of its one
+ * .safetensors file; OSError otherwise. The library opens no folders: call this when it returned
+ * SFT_IO_NOT_FILE. The path is freed on failure. */
+int pysft_path_in(pysft_state *state, pysft_path *path);
 
 /* UTF-8 of a str, valid as long as the str. TypeError (naming `what`) for other objects,
  * UnicodeEncodeError for lone surrogates. */
@@ -236,7 +256,10 @@ void pysft_leave(atomic_flag *busy);
  * the object until it is closed (reading and closing take the GIL). Not for several threads of a
  * job. What the object raises stays set in the thread that read. */
 int pysft_source_of(PyObject *object, sft_source *out);
-/* Whether an object is such a source (has read_at or read) and neither a path nor a buffer. */
+/* The object that such a source holds: the one given, or what was made of it. Borrowed. */
+PyObject *pysft_source_object(const sft_source *source);
+/* Whether an object is such a source (has read_at or read, or is a file, or a pair of a file
+ * system and a path, of the libraries that _sources.py knows) and neither a path nor a buffer. */
 bool pysft_is_source(PyObject *object);
 
 /* Reference-counted memory: an open set with its buffer, or a block of its own. Objects, arrays
@@ -249,6 +272,8 @@ void pysft_store_drop(pysft_store *store); /* NULL is ignored */
 sft_set *pysft_store_set(const pysft_store *store);
 /* Path for messages, or NULL. */
 const char *pysft_store_path(const pysft_store *store);
+/* Where files beside the model are opened, as in sft_open_options. */
+const sft_files *pysft_store_files(const pysft_store *store);
 
 /* The options of open(). */
 typedef enum pysft_mode {

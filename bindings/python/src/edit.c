@@ -151,8 +151,9 @@ static PyObject *run_index(edit_call *call) {
 
 static int edit_begin(edit_call *call, PyObject *path, PyObject *set, PyObject *removed,
                       PyObject *rename, PyObject *output) {
+    if (pysft_is_url(path)) return pysft_output_of(path, &call->path);
     if (pysft_model_path_of(call->state, path, &call->path) < 0) return -1;
-    if (output && output != Py_None && pysft_path_of(output, &call->output) < 0) return -1;
+    if (output && output != Py_None && pysft_output_of(output, &call->output) < 0) return -1;
     if (pysft_pairs_of(set, "set", &call->set) < 0) return -1;
     if (removed && removed != Py_None && pysft_names_of(removed, "remove", &call->removed) < 0)
         return -1;
@@ -215,9 +216,9 @@ static PyObject *recover_path(pysft_state *state, const char *path) {
 static PyObject *recover(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "path", NULL };
     PyObject *target;
-    pysft_path path = { NULL, NULL };
+    pysft_path path = { NULL, NULL, NULL };
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:recover", words, &target)) return NULL;
-    if (pysft_path_of(target, &path) < 0) return NULL;
+    if (pysft_output_of(target, &path) < 0) return NULL;
     PyObject *done = recover_path(pysft_state_of(module), path.text);
     pysft_path_free(&path);
     return done;

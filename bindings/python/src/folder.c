@@ -1,6 +1,10 @@
 /* Finds the model in a folder: its index, or its one file. */
 #include "tools.h"
 
+#include "safetensors_remote.h"
+
+#include <string.h>
+
 static const char suffix[] = ".safetensors";
 
 /* Whether a name is an index's (or, with `files`, a model file's). */
@@ -28,19 +32,14 @@ static Py_ssize_t count_wanted(PyObject *names, bool files, PyObject **out) {
     return found;
 }
 
-static PyObject *chosen_in(pysft_state *state, PyObject *folder, PyObject *names,
-                           const char *path) {
+/* The one name in the folder that is opened; NULL with an exception. Borrowed from names. */
+static PyObject *chosen_in(pysft_state *state, PyObject *names, const char *path) {
     PyObject *name = NULL;
     char text[128];
     Py_ssize_t indexes = count_wanted(names, false, &name), files = 0;
     if (indexes == 0) files = count_wanted(names, true, &name);
     if (indexes < 0 || files < 0) return NULL;
-    if (indexes + files == 1) {
-        PyObject *join = pysft_import("os.path", "join");
-        PyObject *joined = join ? PyObject_CallFunctionObjArgs(join, folder, name, NULL) : NULL;
-        Py_XDECREF(join);
-        return joined;
-    }
+    if (indexes + files == 1) return name;
     PyOS_snprintf(text, sizeof text,
                   "expected a folder with one index.json or one file, found %zd indexes and %zd "
                   "files",
@@ -48,25 +47,88 @@ static PyObject *chosen_in(pysft_state *state, PyObject *folder, PyObject *names
     return pysft_raise_code(state, SFT_IO_NOT_FILE, text, path);
 }
 
-int pysft_path_in(pysft_state *state, PyObject *folder, pysft_path *out) {
-    pysft_path whole;
-    *out = (pysft_path){ NULL, NULL };
-    if (pysft_path_of(folder, &whole) < 0) return -1;
-    PyObject *names = pysft_import_call("os", "listdir", folder);
-    PyObject *chosen = names ? chosen_in(state, folder, names, whole.text) : NULL;
-    int rc = chosen ? pysft_path_of(chosen, out) : -1;
-    Py_XDECREF(chosen);
-    Py_XDECREF(names);
-    pysft_path_free(&whole);
-    return rc;
+/* ── Folders of servers ── */
+
+typedef struct listing {
+    PyObject *names;
+    bool failed;
+} listing;
+
+/* Called without the GIL. */
+static bool take_name(void *ctx, const sft_listed *entry) {
+    listing *list = ctx;
+    if (entry->folder) return true;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    PyObject *name = pysft_text(sft_span_cstr(entry->name));
+    list->failed = !name || PyList_Append(list->names, name) < 0;
+    Py_XDECREF(name);
+    PyGILState_Release(gil);
+    return !list->failed;
 }
 
-int pysft_model_path_of(pysft_state *state, PyObject *object, pysft_path *out) {
-    if (pysft_path_of(object, out) < 0) return -1;
+static PyObject *names_of_url(pysft_state *state, const pysft_path *folder) {
+    const sft_files *files = pysft_remote_files(folder->remote);
+    listing list = { PyList_New(0), false };
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    if (!list.names) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    code = files->vtable->list(files->ctx, folder->text, take_name, &list, &err);
+    Py_END_ALLOW_THREADS
+    if (!code && !list.failed) return list.names;
+    Py_DECREF(list.names);
+    return list.failed ? NULL : pysft_raise(state, &err, folder->text);
+}
+
+/* ── Folders ── */
+
+static PyObject *names_in(pysft_state *state, const pysft_path *folder) {
+    if (folder->remote) return names_of_url(state, folder);
+    PyObject *text = PyUnicode_DecodeFSDefault(folder->text);
+    PyObject *names = pysft_import_call("os", "listdir", text);
+    Py_XDECREF(text);
+    return names;
+}
+
+/* New bytes: the folder's path, a slash and the name. */
+static PyObject *joined(const pysft_path *folder, PyObject *name) {
+    size_t len = strlen(folder->text);
+    bool slash = len > 0 && folder->text[len - 1] == '/';
+    pysft_path last;
+    if (pysft_path_of(name, &last) < 0) return NULL;
+    PyObject *path = PyBytes_FromFormat("%s%s%s", folder->text, slash ? "" : "/", last.text);
+    pysft_path_free(&last);
+    return path;
+}
+
+int pysft_path_in(pysft_state *state, pysft_path *path) {
+    PyObject *names = names_in(state, path);
+    PyObject *name = names ? chosen_in(state, names, path->text) : NULL;
+    PyObject *bytes = name ? joined(path, name) : NULL;
+    Py_XDECREF(names);
+    if (bytes) {
+        pysft_replace(&path->bytes, bytes);
+        path->text = PyBytes_AsString(bytes);
+        return 0;
+    }
+    pysft_path_free(path);
+    return -1;
+}
+
+/* Whether a path is a folder's: 1, 0, or -1 with an exception. */
+static int is_folder(const pysft_path *path, PyObject *object) {
+    if (path->remote) return sft_remote_is_folder(path->text);
     PyObject *answer = pysft_import_call("os.path", "isdir", object);
     int folder = answer ? PyObject_IsTrue(answer) : -1;
     Py_XDECREF(answer);
+    return folder;
+}
+
+int pysft_model_path_of(pysft_state *state, PyObject *object, pysft_path *out) {
+    if (pysft_input_of(state, object, out) < 0) return -1;
+    int folder = is_folder(out, object);
     if (folder == 0) return 0;
+    if (folder > 0) return pysft_path_in(state, out);
     pysft_path_free(out);
-    return folder < 0 ? -1 : pysft_path_in(state, object, out);
+    return -1;
 }

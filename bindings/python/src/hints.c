@@ -127,6 +127,8 @@ static const hint_row hint_table[] = {
     { SFT_HINT_REMOTE_PUBLIC, "leave out public_only if you trust whoever gave this URL" },
     { SFT_HINT_REMOTE_NAME, NULL },
     { SFT_HINT_REMOTE_SIGNED, NULL },
+    { SFT_HINT_REMOTE_LOGIN, NULL },
+    { SFT_HINT_REMOTE_LIMIT, NULL },
 
     { PYSFT_HINT_URL, "a URL is not a path: download the file, or hand over an open one, "
                       "fsspec.open(url).open()" },

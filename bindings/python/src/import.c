@@ -122,9 +122,9 @@ static PyObject *core_recognise(PyObject *module, PyObject *object) {
     sft_import_format format;
     pysft_path path;
     sft_code code;
-    if (pysft_path_of(object, &path) < 0) return NULL;
+    if (pysft_input_of(pysft_state_of(module), object, &path) < 0) return NULL;
     Py_BEGIN_ALLOW_THREADS
-    code = sft_import_recognise(path.text, NULL, &format, &err);
+    code = sft_import_recognise(path.text, pysft_remote_files(path.remote), &format, &err);
     Py_END_ALLOW_THREADS
     PyObject *name = NULL;
     if (code != SFT_OK) name = pysft_raise(pysft_state_of(module), &err, path.text);
@@ -174,7 +174,7 @@ static PyObject *core_import_save(PyObject *module, PyObject *args, PyObject *kw
                                      &output, &overwrite, &sync, &progress))
         return NULL;
     const pysft_store *store = store_of(capsule);
-    if (!store || pysft_path_of(output, &path) < 0) return NULL;
+    if (!store || pysft_output_of(output, &path) < 0) return NULL;
     const char *from = pysft_store_path(store);
     options.no_sync = !sync;
     options.no_clobber = !overwrite;

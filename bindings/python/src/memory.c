@@ -1,6 +1,7 @@
 /* Reference-counted memory shared by handles, tensors, arrays and capsules. Counting needs no
  * GIL, because torch releases tensors on any thread. */
 #include "piece.h"
+#include "remote.h"
 #include "safetensors_import.h"
 
 #include <stdlib.h>
@@ -17,6 +18,7 @@ typedef struct {
     sft_set *set;
     const sft_import *import; /* what the set is of, or NULL: safetensors */
     PyObject *owner;  /* borrowed from view or from the set's source, or NULL */
+    pysft_remote *remote; /* that the set's files are opened by, or NULL */
     Py_buffer view;   /* of an open buffer if view.obj is set */
     char *path;
     shard_memory *shards;
@@ -66,10 +68,15 @@ pysft_store *pysft_store_hold(pysft_store *store) {
 
 static void opened_free(opened_set *opened) {
     sft_set_close(opened->set);
+    pysft_remote_drop(opened->remote);
     if (opened->view.obj) PyBuffer_Release(&opened->view);
     free(opened->shards);
     free(opened->path);
     free(opened);
+}
+
+static void free_opened(void *opened) { /* no GIL */
+    opened_free(opened);
 }
 
 void pysft_store_drop(pysft_store *store) {
@@ -80,6 +87,8 @@ void pysft_store_drop(pysft_store *store) {
         PyGILState_STATE gil = PyGILState_Ensure();
         opened_free(store->opened);
         PyGILState_Release(gil);
+    } else if (store->opened && store->opened->remote) {
+        pysft_remote_run(store->opened->remote, free_opened, store->opened);
     } else if (store->opened) {
         opened_free(store->opened);
     }
@@ -92,6 +101,10 @@ sft_set *pysft_store_set(const pysft_store *store) {
 
 const char *pysft_store_path(const pysft_store *store) {
     return store->opened->path;
+}
+
+const sft_files *pysft_store_files(const pysft_store *store) {
+    return pysft_remote_files(store->opened->remote);
 }
 
 char *pysft_store_base(const pysft_store *store, size_t shard, bool *writable) {
@@ -172,28 +185,34 @@ static sft_code open_set(const char *path, sft_open_options *open, sft_set **out
     return sft_set_open(path, &options, out, err);
 }
 
-/* Consumes the path. */
-static int open_file(pysft_state *state, opened_set *opened, PyObject *source, pysft_path *path,
-                     sft_open_options *options) {
-    sft_error err = SFT_ERROR_INIT;
+static sft_code try_open(opened_set *opened, const pysft_path *path, sft_open_options *options,
+                         sft_error *err) {
     sft_code code;
     Py_BEGIN_ALLOW_THREADS
-    code = open_set(path->text, options, &opened->set, &err);
+    code = open_set(path->text, options, &opened->set, err);
     Py_END_ALLOW_THREADS
-    if (code == SFT_IO_NOT_FILE && source) {
-        pysft_path chosen;
-        int found = pysft_path_in(state, source, &chosen);
-        bool other = found < 0 && PyErr_ExceptionMatches(PyExc_NotADirectoryError);
-        if (other) PyErr_Clear(); /* a device or the like: report the original error */
-        else pysft_path_free(path);
-        if (!other) *path = chosen;
-        if (found == 0) return open_file(state, opened, NULL, path, options);
-        if (!other) return -1;
+    return code;
+}
+
+/* Of a path that is no file, whether it is a folder's, rather than a device's or the like. */
+static bool is_folder(const pysft_path *path) {
+    struct stat facts;
+    return path->remote || stat(path->text, &facts) != 0 || S_ISDIR(facts.st_mode);
+}
+
+static int open_file(pysft_state *state, opened_set *opened, pysft_path *path,
+                     sft_open_options *options) {
+    sft_error err = SFT_ERROR_INIT;
+    bool folder = path->remote && sft_remote_is_folder(path->text);
+    if (folder && pysft_path_in(state, path) < 0) return -1;
+    sft_code code = try_open(opened, path, options, &err);
+    if (code == SFT_IO_NOT_FILE && !folder && is_folder(path)) {
+        if (pysft_path_in(state, path) < 0) return -1;
+        code = try_open(opened, path, options, &err);
     }
-    int rc = code == SFT_OK ? keep_path(opened, path->text) : -1;
-    if (code != SFT_OK) (void)pysft_raise(state, &err, path->text);
-    pysft_path_free(path);
-    return rc;
+    if (!code) return keep_path(opened, path->text);
+    (void)pysft_raise(state, &err, path->text);
+    return -1;
 }
 
 /* A pipe or the like cannot be mapped and can be read only once, so it is not opened twice. */
@@ -202,20 +221,27 @@ static bool is_stream(const char *path) {
     return stat(path, &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode);
 }
 
-static int open_path(pysft_state *state, opened_set *opened, PyObject *source,
-                     const pysft_open_options *given) {
-    sft_open_options options = file_options(given, path_mode(given->mode));
-    pysft_path path;
-    if (pysft_path_of(source, &path) < 0) return -1;
-    if (options.mode == SFT_MAP_COW && is_stream(path.text)) options.mode = SFT_READ;
-    if (open_file(state, opened, source, &path, &options) < 0) return -1;
-    return fill_shards(opened, true, options.mode == SFT_MAP_COW);
-}
-
 static int refuse_mode(const char *expected, const char *found) {
     PyErr_Format(PyExc_ValueError, "mode: expected %s, found '%s', which is for files by their "
                  "path", expected, found);
     return -1;
+}
+
+static int open_path(pysft_state *state, opened_set *opened, PyObject *source,
+                     const pysft_open_options *given) {
+    sft_open_options options = file_options(given, path_mode(given->mode));
+    pysft_path path;
+    if (pysft_input_of(state, source, &path) < 0) return -1;
+    int rc = 0;
+    if (path.remote && (given->mode == PYSFT_COW || given->mode == PYSFT_MAP))
+        rc = refuse_mode("'auto' or 'read' for a URL", given->mode == PYSFT_COW ? "cow" : "map");
+    if (path.remote || (options.mode == SFT_MAP_COW && is_stream(path.text)))
+        options.mode = SFT_READ;
+    options.files = pysft_remote_files(path.remote);
+    if (path.remote) opened->remote = pysft_remote_hold(path.remote);
+    if (rc == 0) rc = open_file(state, opened, &path, &options);
+    pysft_path_free(&path);
+    return rc < 0 ? -1 : fill_shards(opened, true, options.mode == SFT_MAP_COW);
 }
 
 static int open_buffer(pysft_state *state, opened_set *opened, PyObject *source,
@@ -274,6 +300,7 @@ static int open_object(pysft_state *state, opened_set *opened, PyObject *object,
         return refuse_mode("'auto' or 'read' for an object that is read",
                            given->mode == PYSFT_COW ? "cow" : "map");
     if (keep_name(opened, object) < 0 || pysft_source_of(object, &source) < 0) return -1;
+    PyObject *held = pysft_source_object(&source);
     Py_BEGIN_ALLOW_THREADS
     code = sft_open_source(source, &options, &file, &err);
     if (code == SFT_OK) code = sft_set_from_file(file, NULL, &opened->set, &err);
@@ -282,7 +309,7 @@ static int open_object(pysft_state *state, opened_set *opened, PyObject *object,
         (void)pysft_raise(state, &err, opened->path);
         return -1;
     }
-    opened->owner = object;
+    opened->owner = held;
     return fill_shards(opened, false, false);
 }
 
@@ -312,11 +339,14 @@ pysft_store *pysft_store_open(pysft_state *state, PyObject *source,
 /* Consumes the path. */
 static int open_foreign(pysft_state *state, opened_set *opened, pysft_path *path,
                         const sft_import_options *options) {
+    sft_import_options how = *options;
     sft_error err = SFT_ERROR_INIT;
     sft_import *import = NULL;
     sft_code code;
+    how.files = pysft_remote_files(path->remote);
+    if (path->remote) opened->remote = pysft_remote_hold(path->remote);
     Py_BEGIN_ALLOW_THREADS
-    code = sft_import_open(path->text, options, &import, &err);
+    code = sft_import_open(path->text, &how, &import, &err);
     if (code == SFT_OK) code = sft_import_set(import, path->text, &opened->set, &err);
     Py_END_ALLOW_THREADS
     if (code == SFT_OK) opened->import = import;
@@ -330,7 +360,7 @@ pysft_store *pysft_store_import(pysft_state *state, PyObject *path,
                                 const struct sft_import_options *options) {
     PyObject *type, *value, *trace;
     pysft_path given;
-    if (pysft_path_of(path, &given) < 0) return NULL;
+    if (pysft_input_of(state, path, &given) < 0) return NULL;
     pysft_store *store = pysft_store_block(0);
     if (store) store->opened = calloc(1, sizeof *store->opened);
     if (store && store->opened) {
@@ -353,6 +383,7 @@ pysft_store *pysft_model_open(pysft_state *state, PyObject *path) {
     pysft_open_options options = PYSFT_OPEN_OPTIONS_INIT;
     pysft_path given;
     options.mode = PYSFT_READ;
+    if (pysft_is_url(path)) return pysft_store_open(state, path, &options);
     if (pysft_path_of(path, &given) < 0) return NULL;
     PyObject *text = PyUnicode_DecodeFSDefault(given.text);
     pysft_store *store = text ? pysft_store_open(state, text, &options) : NULL;

@@ -56,7 +56,7 @@ static int core_exec(PyObject *module) {
         pysft_tensor_add,  pysft_file_add,    pysft_open_add,    pysft_save_add,
         pysft_writer_add,  pysft_tools_add,   pysft_convert_add, pysft_edit_add,
         pysft_arrow_add,   pysft_options_add, pysft_storage_add, pysft_shard_add,
-        pysft_commit_add,  pysft_dataset_add, pysft_import_add,
+        pysft_commit_add,  pysft_dataset_add, pysft_import_add,  pysft_remote_add,
     };
     if (refuse_subinterpreters() < 0) return -1;
     if (add(module, "__version__", PyUnicode_FromString(sft_version())) < 0) return -1;
@@ -72,6 +72,7 @@ static int core_traverse(PyObject *module, visitproc visit, void *arg) {
     if (!state) return 0;
     Py_VISIT(state->error);
     Py_VISIT(state->missing);
+    Py_VISIT(state->remote);
     for (int i = 0; i < PYSFT_TYPE_COUNT; i++) Py_VISIT(state->types[i]);
     return 0;
 }
@@ -81,6 +82,7 @@ static int core_clear(PyObject *module) {
     if (!state) return 0;
     Py_CLEAR(state->error);
     Py_CLEAR(state->missing);
+    Py_CLEAR(state->remote);
     for (int i = 0; i < PYSFT_TYPE_COUNT; i++) Py_CLEAR(state->types[i]);
     for (int i = 0; i < SFT_DTYPE_COUNT; i++) Py_CLEAR(state->dtype_names[i]);
     pysft_numpy_clear(state);

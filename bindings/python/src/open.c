@@ -1,6 +1,8 @@
 /* open(). */
 #include "piece.h"
 
+#include <string.h>
+
 /* The path and the options, to open the File again; NULL with an exception. */
 static PyObject *how_of(PyObject *source, PyObject *kwargs) {
     PyObject *options = kwargs ? PyDict_Copy(kwargs) : PyDict_New();
@@ -10,10 +12,24 @@ static PyObject *how_of(PyObject *source, PyObject *kwargs) {
     return how;
 }
 
+/* The URL by which a File is opened again; NULL, without an exception, if its name leaves out what
+ * is secret. A name on the web is that of the file; others may be of folders. */
+static PyObject *url_again(const pysft_store *store, PyObject *source) {
+    const char *name = pysft_store_path(store), *given = PyUnicode_AsUTF8AndSize(source, NULL);
+    size_t len = strlen(name);
+    bool secret = strstr(name, "?[") && len > 0 && name[len - 1] == ']';
+    if (secret || !given) return NULL;
+    return strncmp(given, "http", 4) == 0 ? PyUnicode_FromString(name) : Py_NewRef(source);
+}
+
 static PyObject *new_file(pysft_state *state, pysft_store *store, PyObject *source,
                           PyObject *kwargs) {
     bool is_path = !PyObject_CheckBuffer(source) && !pysft_is_source(source);
-    PyObject *how = is_path ? how_of(source, kwargs) : NULL, *file = NULL;
+    bool is_url = is_path && pysft_is_url(source);
+    PyObject *again = is_url ? url_again(store, source) : Py_NewRef(source);
+    if (!again) is_path = false;
+    PyObject *how = is_path ? how_of(again, kwargs) : NULL, *file = NULL;
+    Py_XDECREF(again);
     if (how || !is_path) file = pysft_file_new(state, store, how);
     else pysft_store_drop(store);
     Py_XDECREF(how);
@@ -28,7 +44,7 @@ static PyObject *core_open(PyObject *module, PyObject *args, PyObject *kwargs) {
     int mode = PYSFT_AUTO, legacy = 0, header_only = 0;
     pysft_open_options options = PYSFT_OPEN_OPTIONS_INIT;
     PyObject *beneath = Py_None;
-    pysft_path folder = { NULL, NULL };
+    pysft_path folder = { NULL, NULL, NULL };
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOppOO:open", names, &source, &mode_text,
                                      &level_text, &legacy, &header_only, &limit, &beneath))
         return NULL;
@@ -51,9 +67,11 @@ static PyMethodDef open_methods[] = {
       "open($module, /, source, *, mode='auto', level='default', legacy=False,\n"
       "     header_only=False, max_header_bytes=None, beneath=None)\n--\n\n"
       "Open a model; returns a File. Reads and checks the header, not the data.\n\n"
-      "source: a path (of a file, an index.json, or a folder with either); bytes in memory, which\n"
-      "are locked while in use; or an object with read and seek, or with size (or None) and\n"
-      "read_at(offset, length).\n"
+      "source: a path (of a file, an index.json, or a folder with either) or a URL (https, hf,\n"
+      "s3, gs; see libsafetensors.remote), of which only what is needed is fetched; bytes in\n"
+      "memory, which are locked while in use; an object with read and seek, or with size (or None) and\n"
+      "read_at(offset, length), such as pyarrow's; a file of fsspec, or a pair (filesystem or\n"
+      "store of obstore, path).\n"
       "mode: 'auto' maps a path privately (copy-on-write: tensors are writable, the file is not\n"
       "changed) or reads it if it cannot be mapped; 'map' maps read-only, or shares the memory of\n"
       "bytes; 'cow' maps privately; 'read' reads what is asked for.\n"

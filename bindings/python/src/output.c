@@ -14,7 +14,7 @@ int pysft_link_of(PyObject *word, sft_link_policy *out) {
 
 int pysft_name_of(PyObject *object, pysft_path *out) {
     PyObject *name = PyObject_GetAttrString(object, "name");
-    *out = (pysft_path){ NULL, NULL };
+    *out = (pysft_path){ NULL, NULL, NULL };
     if (!name && !PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
     bool known = name && PyUnicode_Check(name) && pysft_path_of(name, out) == 0;
     PyErr_Clear();

@@ -69,7 +69,7 @@ static PyObject *save_file(PyObject *module, PyObject *args, PyObject *kwargs) {
     long long spare = 0;
     save_call call = { .state = pysft_state_of(module) };
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
-    pysft_path path = { NULL, NULL };
+    pysft_path path = { NULL, NULL, NULL };
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|O$pipLpOO:save_file", words, &target,
                                      &specs, &metadata, &sync, &align, &keep_order, &spare,
                                      &overwrite, &link, &progress))
@@ -82,7 +82,7 @@ static PyObject *save_file(PyObject *module, PyObject *args, PyObject *kwargs) {
     options.no_clobber = !overwrite;
     bool is_target = pysft_is_target(target);
     if (pysft_link_of(link, &options.link) < 0) return NULL;
-    if (!is_target && pysft_path_of(target, &path) < 0) return NULL;
+    if (!is_target && pysft_output_of(target, &path) < 0) return NULL;
     if (save_begin(&call, specs, metadata, progress, align, keep_order) == 0) {
         call.plan.spare = (uint64_t)spare;
         done = is_target ? save_to_object(&call, target)

@@ -1,4 +1,5 @@
-/* A source over a Python object: read_at and size, or read and seek. */
+/* A source over a Python object: read_at and size, or read and seek. Files of other libraries are
+ * adapted first, by _sources.py. */
 #include "core.h"
 
 #include <string.h>
@@ -8,6 +9,7 @@
 typedef struct {
     PyObject *object;
     bool reads_at;           /* has read_at(offset, length); else seek and read */
+    bool expects;            /* has expect(runs) */
     PyThread_type_lock lock; /* guards the object's position */
 } object_source;
 
@@ -107,9 +109,36 @@ static int size_of(PyObject *object, uint64_t *size) {
     return rc;
 }
 
-static int fill_source(PyObject *object, object_source *source, uint64_t *size) {
-    source->object = Py_NewRef(object);
-    source->reads_at = PyObject_HasAttrString(object, "read_at");
+static bool has(PyObject *object, const char *name) {
+    return PyObject_HasAttrString(object, name);
+}
+
+/* A file or a file's place of fsspec. */
+static bool is_of_fsspec(PyObject *object) {
+    return has(object, "fs") && has(object, "path") && has(object, "open");
+}
+
+/* Whether size is a method, as pyarrow has it. */
+static bool is_native(PyObject *object) {
+    PyObject *size = has(object, "read_at") ? PyObject_GetAttrString(object, "size") : NULL;
+    bool method = size && PyCallable_Check(size);
+    if (!size) PyErr_Clear();
+    Py_XDECREF(size);
+    return method;
+}
+
+/* New reference to what is read. */
+static PyObject *adapted(PyObject *object) {
+    bool fsspec = has(object, "fs") && has(object, "path");
+    if (!PyTuple_Check(object) && !fsspec && !is_native(object)) return Py_NewRef(object);
+    return pysft_import_call("libsafetensors._sources", "adapt", object);
+}
+
+static int fill_source(PyObject *given, object_source *source, uint64_t *size) {
+    PyObject *object = source->object = adapted(given);
+    if (!object) return -1;
+    source->reads_at = has(object, "read_at");
+    source->expects = has(object, "expect");
     if (source->reads_at) return size_of(object, size);
     source->lock = PyThread_allocate_lock();
     if (source->lock) return end_of(object, size);
@@ -117,9 +146,35 @@ static int fill_source(PyObject *object, object_source *source, uint64_t *size) 
     return -1;
 }
 
+static PyObject *runs_list(const sft_run *runs, size_t count) {
+    PyObject *list = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; list && i < count; i++) {
+        PyObject *pair = Py_BuildValue("(KK)", (unsigned long long)runs[i].offset,
+                                       (unsigned long long)runs[i].len);
+        if (!pair || PyList_SetItem(list, (Py_ssize_t)i, pair) < 0) Py_CLEAR(list);
+    }
+    return list;
+}
+
+/* A hint: the exception of a failure stays set, and ends the next read. */
+static void object_expect(void *ctx, const sft_run *runs, size_t count) {
+    object_source *source = ctx;
+    if (!source->expects) return;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    PyObject *list = PyErr_Occurred() ? NULL : runs_list(runs, count), *done = NULL;
+    if (list) done = PyObject_CallMethod(source->object, "expect", "O", list);
+    Py_XDECREF(list);
+    Py_XDECREF(done);
+    PyGILState_Release(gil);
+}
+
 static const sft_source_vtable object_source_vtable = {
-    sizeof(sft_source_vtable), object_read_at, object_close, NULL
+    sizeof(sft_source_vtable), object_read_at, object_close, object_expect
 };
+
+PyObject *pysft_source_object(const sft_source *source) {
+    return ((object_source *)source->ctx)->object;
+}
 
 int pysft_source_of(PyObject *object, sft_source *out) {
     object_source *source = PyMem_Calloc(1, sizeof *source);
@@ -140,5 +195,6 @@ int pysft_source_of(PyObject *object, sft_source *out) {
 bool pysft_is_source(PyObject *object) {
     if (PyUnicode_Check(object) || PyObject_CheckBuffer(object)) return false;
     if (PyObject_HasAttrString(object, "__fspath__")) return false;
-    return PyObject_HasAttrString(object, "read_at") || PyObject_HasAttrString(object, "read");
+    if (PyTuple_Check(object) || is_of_fsspec(object)) return true;
+    return has(object, "read_at") || has(object, "read");
 }

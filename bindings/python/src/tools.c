@@ -11,12 +11,16 @@
 /* ── info ── */
 
 /* No GIL. A model without a path is called "-", as in the command for a pipe. */
-static sft_code render_info(const sft_set *set, const char *path, bool full, bool deep,
-                            sft_buffer *text, sft_error *err) {
+static sft_code render_info(const pysft_store *store, bool full, bool deep, sft_buffer *text,
+                            sft_error *err) {
+    const sft_set *set = pysft_store_set(store);
+    const char *path = pysft_store_path(store);
     sft_info_options options = SFT_INFO_OPTIONS_INIT;
     sft_info *info = NULL;
     sft_sink sink = pysft_text_sink(text);
     options.deep = deep;
+    options.files = pysft_store_files(store);
+    options.no_data = options.files && !deep;
     sft_code code = sft_info_open(set, path, NULL, &options, &info, err);
     if (code == SFT_OK)
         code = sft_info_json(info, path ? path : "-", full, &sink, err);
@@ -26,13 +30,12 @@ static sft_code render_info(const sft_set *set, const char *path, bool full, boo
 
 static PyObject *info_of_store(pysft_state *state, const pysft_store *store, bool full,
                                bool deep) {
-    const sft_set *set = pysft_store_set(store);
     const char *path = pysft_store_path(store);
     sft_error err = SFT_ERROR_INIT;
     sft_buffer text;
     sft_code code;
     Py_BEGIN_ALLOW_THREADS
-    code = render_info(set, path, full, deep, &text, &err);
+    code = render_info(store, full, deep, &text, &err);
     Py_END_ALLOW_THREADS
     return pysft_text_end(state, &text, code, &err, path);
 }
@@ -65,7 +68,10 @@ static PyObject *info_json(PyObject *module, PyObject *args, PyObject *kwargs) {
 #define REASON_SIZE 512
 
 static sft_code open_info(const pysft_store *store, sft_info **out, sft_error *err) {
-    return sft_info_open(pysft_store_set(store), pysft_store_path(store), NULL, NULL, out, err);
+    sft_info_options options = SFT_INFO_OPTIONS_INIT;
+    options.files = pysft_store_files(store);
+    return sft_info_open(pysft_store_set(store), pysft_store_path(store), NULL, &options, out,
+                         err);
 }
 
 static PyObject *fit_of_stores(pysft_state *state, const pysft_store *a, const pysft_store *b) {
@@ -109,17 +115,18 @@ typedef struct check_ask {
     PyObject *progress;
 } check_ask;
 
-static PyObject *check_path(const check_ask *ask, const char *path) {
+static PyObject *check_path(const check_ask *ask, const pysft_path *path) {
     sft_error err = SFT_ERROR_INIT;
     sft_buffer text;
     sft_code code;
     pysft_job job;
     if (pysft_job_begin(&job, ask->progress) < 0) return NULL;
     Py_BEGIN_ALLOW_THREADS
-    code = pysft_check(path, ask->level, ask->deep, &job.job, &text, &err);
+    code = pysft_check(path->text, pysft_remote_files(path->remote), ask->level, ask->deep,
+                       &job.job, &text, &err);
     Py_END_ALLOW_THREADS
     (void)pysft_job_end(&job, code);
-    return pysft_text_end(ask->state, &text, code, &err, path);
+    return pysft_text_end(ask->state, &text, code, &err, path->text);
 }
 
 static PyObject *check_object(const check_ask *ask, PyObject *object, const char *name) {
@@ -145,7 +152,7 @@ static PyObject *check_json(PyObject *module, PyObject *args, PyObject *kwargs) 
     static char *words[] = { "path", "level", "deep", "progress", NULL };
     PyObject *target, *level = NULL, *done = NULL;
     int deep = 0;
-    pysft_path path = { NULL, NULL };
+    pysft_path path = { NULL, NULL, NULL };
     check_ask ask = { .state = pysft_state_of(module) };
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OpO:check_json", words, &target, &level,
                                      &deep, &ask.progress))
@@ -155,7 +162,7 @@ static PyObject *check_json(PyObject *module, PyObject *args, PyObject *kwargs) 
     if (pysft_is_source(target)) {
         if (pysft_name_of(target, &path) == 0) done = check_object(&ask, target, path.text);
     } else if (pysft_model_path_of(ask.state, target, &path) == 0) {
-        done = check_path(&ask, path.text);
+        done = check_path(&ask, &path);
     }
     pysft_path_free(&path);
     return done;
@@ -165,6 +172,7 @@ static PyObject *check_json(PyObject *module, PyObject *args, PyObject *kwargs) 
 
 typedef struct hash_call {
     const char *path;
+    const sft_files *files;
     sft_buffer text;
     sft_code code; /* of the one result */
     sft_error *err;
@@ -185,14 +193,19 @@ static bool take_hashes(void *ctx, const sft_hash_result *result) {
 
 static sft_code hash_file(hash_call *call, uint32_t algos, const sft_job *job) {
     sft_hash_request ask = { call->path, algos };
-    sft_code code = sft_hash_paths(&ask, 1, NULL, take_hashes, call, job, call->err);
+    sft_hash_options options = SFT_HASH_OPTIONS_INIT;
+    sft_open_options open = SFT_OPEN_OPTIONS_INIT;
+    open.files = call->files;
+    options.open = &open;
+    sft_code code = sft_hash_paths(&ask, 1, &options, take_hashes, call, job, call->err);
     return code ? code : call->code;
 }
 
-static PyObject *hash_of_path(pysft_state *state, const char *path, uint32_t algos,
+static PyObject *hash_of_path(pysft_state *state, const pysft_path *path, uint32_t algos,
                               unsigned threads, PyObject *progress) {
     sft_error err = SFT_ERROR_INIT;
-    hash_call call = { .path = path, .code = SFT_OK, .err = &err };
+    hash_call call = { .path = path->text, .files = pysft_remote_files(path->remote),
+                       .code = SFT_OK, .err = &err };
     sft_code code;
     pysft_job job;
     if (pysft_job_begin(&job, progress) < 0) return NULL;
@@ -201,7 +214,7 @@ static PyObject *hash_of_path(pysft_state *state, const char *path, uint32_t alg
     code = hash_file(&call, algos, &job.job);
     Py_END_ALLOW_THREADS
     (void)pysft_job_end(&job, code);
-    return pysft_text_end(state, &call.text, code, &err, path);
+    return pysft_text_end(state, &call.text, code, &err, path->text);
 }
 
 /* Digests of whole files alone, of what is no model. No GIL. */
@@ -298,7 +311,7 @@ static PyObject *hash_json(PyObject *module, PyObject *args, PyObject *kwargs) {
     int asked = 0;
     uint32_t algos, threads;
     sft_error err = SFT_ERROR_INIT;
-    pysft_path path = { NULL, NULL };
+    pysft_path path = { NULL, NULL, NULL };
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|siO:hash_json", words, &target, &list,
                                      &asked, &progress)
         || pysft_threads_of(asked, &threads) < 0)
@@ -306,7 +319,7 @@ static PyObject *hash_json(PyObject *module, PyObject *args, PyObject *kwargs) {
     if (sft_hash_parse(sft_span_cstr(list), &algos, &err)) return pysft_raise(state, &err, NULL);
     if (pysft_is_source(target)) return hash_object(state, target, algos, progress);
     if (pysft_model_path_of(state, target, &path) < 0) return NULL;
-    done = hash_of_path(state, path.text, algos, threads, progress);
+    done = hash_of_path(state, &path, algos, threads, progress);
     pysft_path_free(&path);
     return done;
 }

@@ -5,9 +5,9 @@
 #include "core.h"
 
 /* Checks a file, or an index and its shards: JSON into *text, which the caller frees in every
- * case. Fails only if the path cannot be read. No GIL. */
-sft_code pysft_check(const char *path, sft_level level, bool deep, const sft_job *job,
-                     sft_buffer *text, sft_error *err);
+ * case. files: as in sft_open_options. Fails only if the path cannot be read. No GIL. */
+sft_code pysft_check(const char *path, const sft_files *files, sft_level level, bool deep,
+                     const sft_job *job, sft_buffer *text, sft_error *err);
 
 /* The same for a file read from a source; both sources are of it, and closed. */
 sft_code pysft_check_source(sft_source first, sft_source again, const char *name,

@@ -110,7 +110,7 @@ typedef struct writer_call {
 } writer_call;
 
 static int set_target(writer_object *self, PyObject *target) {
-    if (!pysft_is_target(target)) return pysft_path_of(target, &self->path);
+    if (!pysft_is_target(target)) return pysft_output_of(target, &self->path);
     self->target = Py_NewRef(target);
     return 0;
 }

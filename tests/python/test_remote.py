@@ -1,0 +1,501 @@
+"""URLs: what reads a path reads them, by libcurl and by Python's own modules."""
+import contextlib
+import gc
+import os
+import pathlib
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import libsafetensors
+import libsafetensors.numpy
+from libsafetensors import remote
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/remote"))
+import faults  # noqa: E402
+import hub as hubs  # noqa: E402
+import models  # noqa: E402
+import server  # noqa: E402
+
+SECRET = "xyzzysecret"
+
+
+@pytest.fixture(params=["curl", "python"])
+def transport(request, monkeypatch):
+    monkeypatch.setenv("LIBSAFETENSORS_TRANSPORT", request.param)
+    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_TOKEN", "http_proxy", "https_proxy",
+                 "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    before = remote.use(None)
+    yield request.param
+    remote.use(before)
+
+
+@pytest.fixture
+def site():
+    with server.Site() as one:
+        yield one
+
+
+@pytest.fixture
+def folder(tmp_path, transport, monkeypatch):
+    """A model in three shards, here and as hf://ns/m."""
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+    here = tmp_path / "model"
+    here.mkdir()
+    models.sharded(here, 3)
+    return here
+
+
+@pytest.fixture
+def hub(folder, site, monkeypatch):
+    one = hubs.Hub(site)
+    one.add("ns/m", {path.name: path.read_bytes() for path in folder.iterdir()})
+    monkeypatch.setenv("HF_ENDPOINT", site.url("A"))
+    return one
+
+
+def arrays():
+    rng = np.random.default_rng(1)
+    return {"a": rng.standard_normal((64, 32)).astype("f4"), "b": np.arange(300, dtype="i8"),
+            "c": rng.standard_normal((512, 1024)).astype("f4")}
+
+
+@pytest.fixture
+def url(site, transport):
+    return site.put("A", "/m.safetensors", libsafetensors.numpy.save(arrays()))
+
+
+def equal(found, wanted):
+    assert list(found) == list(wanted)
+    for name, array in wanted.items():
+        assert found[name].dtype == array.dtype and found[name].shape == array.shape
+        assert found[name].tobytes() == array.tobytes()
+
+
+# ── One file ──
+
+def test_every_function_reads_it(url, site, tmp_path):
+    local = tmp_path / "m.safetensors"
+    local.write_bytes(libsafetensors.numpy.save(arrays()))
+    wanted = libsafetensors.numpy.load_file(local)
+    equal(libsafetensors.numpy.load_file(url), wanted)
+    with libsafetensors.open(url) as file:
+        assert not file.mapped and file.paths == [url]
+        equal(file.numpy(), wanted)
+        assert np.array_equal(np.asarray(file["c"][3:5]), wanted["c"][3:5])
+    with libsafetensors.safe_open(url, "np") as file:
+        assert np.array_equal(file.get_slice("a")[2], wanted["a"][2])
+    equal(libsafetensors.open_set(url).numpy(), wanted)
+    assert libsafetensors.ls(url)["tensors"] == libsafetensors.ls(local)["tensors"]
+    assert libsafetensors.info(url)["model"] == libsafetensors.info(local)["model"]
+    assert libsafetensors.check(url, deep=True)["ok"]
+    assert libsafetensors.hash(url)["computed"] == libsafetensors.hash(local)["computed"]
+    assert libsafetensors.diff(url, local)["same"]
+    assert libsafetensors.fits(url, local) == libsafetensors.fits(local, local)
+    libsafetensors.convert(url, tmp_path / "half.safetensors", "F16")
+    assert libsafetensors.numpy.load_file(tmp_path / "half.safetensors")["a"].dtype == np.float16
+    assert libsafetensors.recognise(url) is None
+    assert libsafetensors.slice_byte_ranges(url, "a", 0)
+
+
+def test_torch_shares_no_map(url):
+    torch = pytest.importorskip("torch")
+    from libsafetensors.torch import load_file
+    found = load_file(url)
+    assert all(torch.equal(found[name], torch.from_numpy(array))
+               for name, array in arrays().items())
+
+
+def test_only_what_is_needed_is_fetched(url, site):
+    with libsafetensors.open(url) as file:
+        assert file.keys() and site.sent() < 200 << 10
+
+
+def test_an_import(site, transport, tmp_path):
+    np.savez(tmp_path / "m.npz", **arrays())
+    url = site.put("A", "/m.npz", (tmp_path / "m.npz").read_bytes())
+    assert libsafetensors.recognise(url) == "npz"
+    with libsafetensors.open_import(url) as model:
+        found = model.numpy()
+    equal({name: found[name] for name in arrays()}, arrays())
+    libsafetensors.import_model(url, tmp_path / "out.safetensors")
+    assert sorted(libsafetensors.numpy.load_file(tmp_path / "out.safetensors")) == ["a", "b", "c"]
+
+
+def test_nothing_is_written_to_a_url(url, site, tmp_path):
+    st = libsafetensors.numpy
+    for use in (lambda: st.save_file(arrays(), url), lambda: libsafetensors.Writer(url),
+                lambda: libsafetensors.convert(url, url, "F16"),
+                lambda: libsafetensors.edit_metadata(url, {"a": "b"}),
+                lambda: libsafetensors.rename_tensors(url, {"a": "b"}),
+                lambda: libsafetensors.put(url, {"a": arrays()["a"]}),
+                lambda: libsafetensors.recover(url)):
+        with pytest.raises(ValueError, match="files of URLs are only read"):
+            use()
+    assert site.log == []
+
+
+def test_what_cannot_be_mapped_is_said(url):
+    for mode in ("map", "cow"):
+        with pytest.raises(ValueError, match="'auto' or 'read' for a URL"):
+            libsafetensors.open(url, mode=mode)
+
+
+def test_a_path_object_is_never_a_url(site, url):
+    with pytest.raises(FileNotFoundError):
+        libsafetensors.open(pathlib.PurePosixPath("hf://ns/m"))
+    assert site.log == []
+
+
+# ── The Hub ──
+
+def test_a_repository_is_a_folder(hub, folder):
+    wanted = libsafetensors.open(folder).numpy()
+    for name in ("hf://ns/m", "hf://ns/m@main/model.safetensors.index.json"):
+        equal(libsafetensors.open(name).numpy(), wanted)
+        equal(libsafetensors.numpy.load_file(name), libsafetensors.numpy.load_file(folder))
+        equal(libsafetensors.open_set(name).numpy(), wanted)
+        with libsafetensors.safe_open(name, "np") as file:
+            equal(file.get_tensors(), wanted)
+        assert libsafetensors.check(name)["ok"]
+        assert libsafetensors.hash(name, "content")["computed"] \
+            == libsafetensors.hash(folder, "content")["computed"]
+    here, there = libsafetensors.info(folder), libsafetensors.info("hf://ns/m")
+    assert here["model"] == there["model"]
+    with pytest.raises(FileNotFoundError):
+        libsafetensors.open("hf://ns/none")
+
+
+def test_a_token(hub, folder, monkeypatch):
+    hub.repositories["models", "ns/m"].private = True
+    with pytest.raises(Exception) as refused:
+        libsafetensors.open("hf://ns/m")
+    assert refused.value.code in ("remote_denied", "not_found")
+    with remote.Remote(token=hubs.TOKEN) as mine:
+        remote.use(mine)
+        assert libsafetensors.open("hf://ns/m").keys()
+        remote.use(None)
+    assert hubs.TOKEN not in str(refused.value) + repr(mine)
+
+
+# ── Remote ──
+
+def test_remote_and_use(url, site):
+    seen = []
+    with remote.Remote(connections=2, on_exchange=seen.append) as mine:
+        assert remote.use(mine) is None
+        assert mine.claims(url) is None and mine.sums == {"requests": 0, "bytes": 0, "retries": 0}
+        file = libsafetensors.open(url)
+        assert mine.claims(url)["bytes"] == site.paths["A", "/m.safetensors"].content.size
+        assert mine.claims(url)["local"] is False and mine.claims(url)["sha256"] is None
+        assert mine.sums["requests"] == len(seen) == site.count()
+        assert seen[0]["method"] == "GET" and seen[0]["code"] == "ok" and seen[0]["url"] == url
+        assert remote.use(None) is mine
+    assert mine.closed
+    equal(file.numpy(), libsafetensors.open(url).numpy())  # an open file keeps its connections
+    with pytest.raises(ValueError, match="closed"):
+        mine.sums
+    remote.use(mine)
+    with pytest.raises(ValueError, match="closed"):
+        libsafetensors.open(url)
+    for wrong in (dict(connections=0), dict(connections=65), dict(retries=-1), dict(timeout=0),
+                  dict(public_only=True, proxy="http://127.0.0.1:1")):
+        with pytest.raises(ValueError):
+            remote.Remote(**wrong)
+    for wrong in (dict(on_exchange=3), dict(proxy=3), dict(token=3), dict(timeout="a")):
+        with pytest.raises(TypeError):
+            remote.Remote(**wrong)
+    with pytest.raises(TypeError):
+        remote.use(3)
+
+
+def test_options(url, site, tmp_path):
+    with remote.Remote(public_only=True, retries=0) as mine:
+        remote.use(mine)
+        with pytest.raises(OSError) as error:
+            libsafetensors.open(url)
+        assert error.value.code == "remote_private" and site.log == []
+    with remote.Remote(offline=True) as mine:
+        remote.use(mine)
+        with pytest.raises(Exception) as error:
+            libsafetensors.open(url)
+        assert error.value.code == "remote_offline" and site.log == []
+    with remote.Remote(cache=tmp_path / "headers") as mine:
+        remote.use(mine)
+        libsafetensors.open(url).close()
+    assert any((tmp_path / "headers").rglob("*"))
+
+
+def test_what_on_exchange_raises_is_unraisable(url, monkeypatch):
+    seen = []
+    monkeypatch.setattr(sys, "unraisablehook", seen.append)
+    with remote.Remote(on_exchange=lambda exchange: 1 / 0) as mine:
+        remote.use(mine)
+        assert libsafetensors.open(url).keys()
+    assert seen and seen[0].exc_type is ZeroDivisionError
+
+
+# ── Servers that fail ──
+
+def test_faults(url, site):
+    wanted = libsafetensors.numpy.load_file(url)
+    remote.use(None)
+    site.fault("A GET", faults.status(503), faults.cut(1000), None, faults.hang_up, faults.chunked)
+    equal(libsafetensors.numpy.load_file(url), wanted)
+    site.always("A GET", faults.silent_close)
+    equal(libsafetensors.numpy.load_file(url), wanted)
+    site.constant.clear()
+    site.always("A GET", faults.http_1_0)
+    equal(libsafetensors.numpy.load_file(url), wanted)
+
+
+def test_a_server_that_is_away(transport, site):
+    url = site.url("A", "/none")
+    with pytest.raises(FileNotFoundError):
+        libsafetensors.open(url)
+    with remote.Remote(retries=0, connect_timeout=2) as mine:
+        remote.use(mine)
+        with pytest.raises(OSError) as error:
+            libsafetensors.open("http://127.0.0.1:1/m.safetensors")
+    assert error.value.code == "remote_network"
+
+
+def test_a_stalled_server_times_out(url, site):
+    site.always("A GET", faults.pause(30))
+    with remote.Remote(retries=0, timeout=1) as mine:
+        remote.use(mine)
+        begun = time.monotonic()
+        with pytest.raises(OSError) as error:
+            libsafetensors.open(url)
+    assert error.value.code == "remote_network" and time.monotonic() - begun < 15
+
+
+# ── Secrets ──
+
+def test_no_secret_is_told(url, site):
+    secret = url.replace("http://", "http://user:%s@" % SECRET) + "?key=" + SECRET
+    site.always("A GET", lambda request, reply: None)
+    file = libsafetensors.open(secret)
+    texts = [repr(file), str(file.paths), file._repr_html_()]
+    with pytest.raises(TypeError, match="query") as error:
+        pickle.dumps(file)
+    texts.append(str(error.value))
+    missing = secret.replace("/m.", "/none.")
+    for use in (libsafetensors.open, libsafetensors.info, libsafetensors.check, libsafetensors.hash,
+                libsafetensors.numpy.load_file, libsafetensors.recognise):
+        with pytest.raises(Exception) as error:
+            use(missing)
+        texts += [str(error.value), repr(error.value), str(error.value.__dict__)]
+    with pytest.raises(ValueError) as error:
+        libsafetensors.numpy.save_file({}, secret)
+    texts.append(str(error.value))
+    assert not [text for text in texts if SECRET in text]
+
+
+def test_a_pickle_is_opened_again(url, site):
+    file = libsafetensors.open(url)
+    again = pickle.loads(pickle.dumps(file))
+    equal(again.numpy(), file.numpy())
+
+
+# ── Threads, signals, processes, memory ──
+
+def test_threads(url):
+    wanted = libsafetensors.numpy.load_file(url)
+    failed = []
+
+    def read():
+        try:
+            for _ in range(5):
+                equal(libsafetensors.numpy.load_file(url), wanted)
+        except BaseException as error:
+            failed.append(error)
+    threads = [threading.Thread(target=read) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+
+
+def test_keyboard_interrupt(url, site):
+    site.always("A GET", faults.pause(60))
+    timer = threading.Timer(0.7, lambda: os.kill(os.getpid(), signal.SIGINT))
+    begun = time.monotonic()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        libsafetensors.open(url)
+    timer.join()
+    assert time.monotonic() - begun < 10
+
+
+FORKED = """
+import os, sys, warnings
+import libsafetensors.numpy
+warnings.simplefilter("ignore")
+url = sys.argv[1]
+before = libsafetensors.open(url)
+before.numpy()
+child = os.fork()
+if child == 0:
+    after = libsafetensors.numpy.load_file(url)
+    os._exit(0 if len(after) == 3 else 1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+before.numpy()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_has_connections_of_its_own(url):
+    subprocess.run([sys.executable, "-c", FORKED, url], check=True, timeout=60)
+
+
+def test_an_interpreter_ends_with_files_open(url):
+    program = ("import sys, libsafetensors\nfrom libsafetensors import remote\n"
+               "mine = remote.Remote(on_exchange=print)\nremote.use(mine)\n"
+               "file = libsafetensors.open(sys.argv[1])\nx = file.numpy(['a'])\n")
+    subprocess.run([sys.executable, "-c", program, url], check=True, timeout=60,
+                   stdout=subprocess.DEVNULL)
+
+
+def test_nothing_is_leaked(url):
+    def once():
+        seen = []
+        with remote.Remote(on_exchange=seen.append) as mine:
+            remote.use(mine)
+            libsafetensors.open(url).close()
+            with contextlib.suppress(FileNotFoundError):
+                libsafetensors.open(url + "none")
+            remote.use(None)
+        return sys.getrefcount(seen), sys.getrefcount(mine)
+    first = once()
+    gc.collect()
+    handles = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    for _ in range(5):
+        assert once() == first
+    gc.collect()
+    until = time.monotonic() + 5  # the server, in this process, closes its ends later
+    while handles and len(os.listdir("/proc/self/fd")) > handles:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+# ── Files of other libraries ──
+
+class Counted:
+    """A file system of fsspec whose requests are counted."""
+
+    def __init__(self, system):
+        self.system, self.asked = system, []
+
+    def size(self, path):
+        return self.system.size(path)
+
+    def cat_file(self, path, start, end):
+        self.asked.append(1)
+        return self.system.cat_file(path, start, end)
+
+    def cat_ranges(self, paths, starts, ends, on_error):
+        self.asked.append(len(paths))
+        return self.system.cat_ranges(paths, starts, ends, on_error=on_error)
+
+
+def test_fsspec(tmp_path):
+    fsspec = pytest.importorskip("fsspec")
+    data = libsafetensors.numpy.save(arrays())
+    memory = fsspec.filesystem("memory")
+    memory.pipe("/remote.safetensors", data)
+    (tmp_path / "m.safetensors").write_bytes(data)
+    wanted = libsafetensors.open(data).numpy()
+    opened = [memory.open("/remote.safetensors"), open(tmp_path / "m.safetensors", "rb"),
+              fsspec.open(str(tmp_path / "m.safetensors")).open()]
+    for given in (*opened, fsspec.open("memory://remote.safetensors"),
+                  fsspec.open(str(tmp_path / "m.safetensors")), (memory, "/remote.safetensors")):
+        with libsafetensors.open(given) as file:
+            equal(file.numpy(), wanted)
+        assert libsafetensors.check(given)["ok"] and libsafetensors.hash(given)["ok"]
+        assert libsafetensors.info(given)["ok"]
+    for file in opened:
+        file.close()
+    with pytest.raises(TypeError, match="call its open"):
+        libsafetensors.open(fsspec.open("memory://remote.safetensors", compression="gzip"))
+    for wrong in ((memory,), (memory, "a", "b"), (3, "a")):
+        with pytest.raises(TypeError, match="pair"):
+            libsafetensors.open(wrong)
+    with pytest.raises(FileNotFoundError):
+        libsafetensors.open((memory, "/none.safetensors"))
+
+
+def test_announced_ranges_are_asked_for_together():
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    many = {"t%03d" % i: np.full(100 << 10, i, "f4") for i in range(12)}
+    memory.pipe("/many.safetensors", libsafetensors.numpy.save(many))
+    counted = Counted(memory)
+    with libsafetensors.open((counted, "/many.safetensors")) as file:
+        counted.asked.clear()
+        found = file.numpy(["t000", "t004", "t008", "t011"])
+        assert max(counted.asked) > 1 and len(counted.asked) <= 2
+        assert all(found[name].tobytes() == many[name].tobytes() for name in found)
+        equal(file.numpy(), many)
+
+
+def test_fsspec_over_http(site, tmp_path):
+    fsspec = pytest.importorskip("fsspec")
+    pytest.importorskip("aiohttp", reason="fsspec reads http by aiohttp")
+    url = site.put("A", "/m.safetensors", libsafetensors.numpy.save(arrays()))
+    with libsafetensors.open(fsspec.open(url)) as file:
+        equal(file.numpy(), libsafetensors.open(libsafetensors.numpy.save(arrays())).numpy())
+
+
+def test_pyarrow(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow import fs
+    data = libsafetensors.numpy.save(arrays())
+    (tmp_path / "m.safetensors").write_bytes(data)
+    path, local = str(tmp_path / "m.safetensors"), fs.LocalFileSystem()
+    wanted = libsafetensors.open(data).numpy()
+    for given in (arrow.BufferReader(data), arrow.OSFile(path), local.open_input_file(path),
+                  (local, path)):
+        with libsafetensors.open(given) as file:
+            equal(file.numpy(), wanted)
+        assert libsafetensors.check(given)["ok"]
+
+
+def test_obstore():
+    obstore = pytest.importorskip("obstore", reason="obstore is not installed")
+    data = libsafetensors.numpy.save(arrays())
+    store = obstore.store.MemoryStore()
+    store.put("m.safetensors", data)
+    wanted = libsafetensors.open(data).numpy()
+    for given in ((store, "m.safetensors"), obstore.open_reader(store, "m.safetensors")):
+        with libsafetensors.open(given) as file:
+            equal(file.numpy(), wanted)
+            equal(file.numpy(["a", "c"]), {name: wanted[name] for name in ("a", "c")})
+
+
+def test_a_source_of_another_library_is_collected():
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    memory.pipe("/one.safetensors", libsafetensors.numpy.save(arrays()))
+
+    class Place:
+        fs, path, open = memory, "/one.safetensors", None
+    place = Place()
+    import weakref
+    gone = weakref.ref(place)
+    file = libsafetensors.open(place)
+    place.file = file
+    gc.collect()
+    assert file.keys()
+    del place, file
+    gc.collect()
+    assert gone() is None

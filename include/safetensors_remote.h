@@ -120,7 +120,8 @@ typedef struct sft_remote_options {
      * must stay until its next call on the same thread. Called in sft_remote_open only. */
     const char *(*environment)(void *ctx, const char *name);
     void *environment_ctx;
-    /* Called after each exchange, by whichever thread made it, one at a time. May be NULL. */
+    /* Called after each exchange, by whichever thread made it, one at a time. It must not read
+     * through the remote; sft_remote_sums_of is allowed. May be NULL. */
     void (*on_exchange)(void *ctx, const sft_exchange *exchange);
     void *exchange_ctx;
 } sft_remote_options;

@@ -14,7 +14,8 @@
  * EXPERIMENTAL: may change incompatibly in any release (docs/abi.md). SFT_EXPERIMENTAL_REMOTE is
  * defined while that is so.
  *
- * Conventions as in safetensors.h. A remote and its files may be used by any number of threads. */
+ * Conventions as in safetensors.h. A remote and its files may be used by any number of threads, but
+ * not by a child of fork(), which opens a remote of its own and leaves its parent's as it is. */
 #ifndef SAFETENSORS_REMOTE_H
 #define SAFETENSORS_REMOTE_H
 

@@ -258,6 +258,8 @@ static sft_code read_digest_options(info_run *run, char **operands, size_t count
         && (c->set.save || c->set.updates || (c->set.dry_run && !c->set.save_as)))
         code = cli_usage_error(err, "expected --online with --%s", c->set.save ? "save"
                                : c->set.updates ? "updates" : "dry-run");
+    if (!code && c->set.online && c->set.offline && !c->set.dry_run)
+        code = cli_usage_error(err, "expected --online or --offline, found both");
     if (!code && c->set.updates && (c->set.save || c->set.save_as || c->set.fields
                                     || c->set.format == CLI_TSV))
         code = cli_usage_error(err, "expected --updates without --save, --save-as, -f and --tsv");

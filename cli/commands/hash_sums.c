@@ -7,6 +7,7 @@
 #include "support/files.h"
 #include "support/hash.h"
 #include "support/hints.h"
+#include "support/remote.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -255,7 +256,9 @@ static sft_code read_sums(cli_sums *sums, sft_span text, unsigned algo, sft_erro
 sft_code cli_sums_read(cli *c, const char *path, unsigned algo, cli_sums *out, sft_error *err) {
     memset(out, 0, sizeof *out);
     out->arena.alloc = c->alloc;
-    sft_code code = cli_read_file(c, path, SUMS_MOST, &out->text, err);
+    char *list = (char *)(uintptr_t)path;
+    sft_code code = cli_remote_refuse(&list, 1, "-c", err);
+    if (!code) code = cli_read_file(c, path, SUMS_MOST, &out->text, err);
     if (code) return code;
     return read_sums(out, cli_read_text(&out->text), algo, err);
 }

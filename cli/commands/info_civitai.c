@@ -64,6 +64,7 @@ static bool open_remote(cli_civitai *site, uint64_t connect, uint64_t retries) {
     options.connect_ms = connect * 1000;
     options.stall_ms = site->total_ms;
     options.retries = retries ? (uint32_t)retries : UINT32_MAX;
+    if (c->set.log_requests) options.on_exchange = cli_remote_log;
     sft_code code = sft_transport_curl(&c->alloc, &site->transport, &err);
     if (!code) code = sft_remote_open(&options, &site->remote, &err);
     if (code) cli_complain(c, NULL, &err);

@@ -2,6 +2,7 @@
 #include "os/os.h"
 #include "support/edit.h"
 #include "support/files.h"
+#include "support/remote.h"
 
 #include <string.h>
 
@@ -37,7 +38,10 @@ sft_code cli_edit_operand(cli *c, sfti_arena *arena, const char *operand, const 
     *path = operand;
     if (strcmp(operand, "-") == 0)
         return cli_usage_error(err, "expected a file to be changed, found standard input");
-    if (os_info_path(operand, true, &info) || info.kind != OS_DIR) return SFT_OK;
+    bool folder = cli_is_remote(c, operand)
+                      ? cli_is_remote_folder(c, operand)
+                      : os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR;
+    if (!folder) return SFT_OK;
     sft_code code = cli_inputs_expand(operand, CLI_ONE_LEVEL, &options, &in, err);
     if (!code) code = folder_operand(&in, arena, path, err);
     cli_inputs_free(&in);

@@ -216,7 +216,8 @@ static void group_text(cli_out *out, const cli_group *group, bool all) {
 
 #define CLOSING_WORDS(more)                                                                  \
     "safetensors help COMMAND explains one" more ". PATH is a file, a folder, an index "       \
-    "(model.safetensors.index.json) or - for standard input."
+    "(model.safetensors.index.json), a URL (https://HOST/FILE, hf://OWNER/NAME, "            \
+    "s3://BUCKET/KEY) or - for standard input."
 
 void cli_overview(cli_out *out, const cli_group *groups, bool all) {
     cli_text(out, "safetensors: ");

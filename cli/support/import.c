@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "support/dtypes.h"
+#include "support/remote.h"
 #include "support/sizes.h"
 #include "support/words.h"
 
@@ -131,11 +132,20 @@ static sft_code open_import(cli *c, const char *path, sft_set **out, sft_import 
     return code;
 }
 
+/* What is remote is tried first as what its name says: each opening is a request. */
+static bool is_named_other(const cli *c, const char *path) {
+    bool named = false;
+    for (size_t i = 0; cli_is_remote(c, path) && i < CLI_OTHER_FORMATS; i++)
+        named |= cli_ends_with(sft_span_cstr(path), cli_other_formats[i]);
+    return named;
+}
+
 sft_code cli_open_path(cli *c, const char *path, const sft_set_options *options, sft_set **out,
                        sft_import **import, sft_error *err) {
     sft_import_format format = SFT_IMPORT_NONE;
     sft_error other = SFT_ERROR_INIT;
     *import = NULL;
+    if (is_named_other(c, path) && !open_import(c, path, out, import, NULL)) return SFT_OK;
     sft_code code = sft_set_open(path, options, out, err), told = SFT_OK;
     if (!code || !may_be_foreign(code) || sft_path_is_index(path)) return code;
     /* opening tells more of a zip archive, and recognising reads as much of it */

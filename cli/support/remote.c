@@ -29,7 +29,8 @@ const cli_option cli_remote_options[] = {
     { 0, "whole", NULL, CLI_FLAG, 1, AT(whole),
       "of URLs: read files whole from servers that cannot send parts of them" },
     { 0, "log-requests", NULL, CLI_FLAG, 1, AT(log_requests),
-      "of URLs: print each request, and a summary at the end, to standard error" },
+      "of URLs and of --online: print each request to standard error; of URLs also a summary "
+      "at the end" },
     END,
 };
 
@@ -106,7 +107,7 @@ static const char *environment(void *ctx, const char *name) {
 }
 
 /* On any thread: a line is written at once, and c->err is left alone. */
-static void log_exchange(void *ctx, const sft_exchange *e) {
+void cli_remote_log(void *ctx, const sft_exchange *e) {
     cli_out out;
     (void)ctx;
     cli_out_begin(&out, 2);
@@ -134,7 +135,7 @@ sft_code cli_remote_open(cli *c, sft_error *err) {
     options.cache = c->set.header_cache;
     options.proxy = c->set.proxy;
     options.environment = environment;
-    if (c->set.log_requests) options.on_exchange = log_exchange;
+    if (c->set.log_requests) options.on_exchange = cli_remote_log;
     return sft_remote_open(&options, &c->remote, err);
 }
 

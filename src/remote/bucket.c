@@ -367,6 +367,13 @@ static void explain_denied(const sfti_store *store, const sfti_answer *answer, s
     sfti_hint(err, store->denied);
 }
 
+/* Whether the key's last part has no extension, as the names of folders. */
+static bool is_bare(const object *own) {
+    size_t at = own->key.len;
+    while (at > 0 && own->key.data[at - 1] != '/' && own->key.data[at - 1] != '.') at--;
+    return own->key.len > 0 && (at == 0 || own->key.data[at - 1] == '/');
+}
+
 bool sfti_object_explain(sfti_target *target, const char *url, const sfti_answer *answer,
                          bool *again, sft_error *err) {
     const object *own = target->own;
@@ -386,8 +393,10 @@ bool sfti_object_explain(sfti_target *target, const char *url, const sfti_answer
         const struct store_error *row = &store_errors[i];
         if (!is_error(answer, row->word)) continue;
         bool advised = row->hinted && store->advice;
+        const char *more = advised ? store->advice : row->code == SFT_NOT_FOUND && is_bare(own)
+                               ? "the name of a folder ends in a slash" : NULL;
         (void)sfti_fail(err, row->code, SFT_NO_OFFSET, "%s (%s)%s%s", row->text, row->word,
-                        advised ? "; " : "", advised ? store->advice : "");
+                        more ? "; " : "", more ? more : "");
         sfti_hint(err, row->hinted ? store->denied : SFT_HINT_NONE);
         return true;
     }

@@ -240,7 +240,7 @@ static void fail_denied(const sfti_target *target, const char *repo, hub_failure
     if (failure == HUB_GATED) {
         hint = SFT_HINT_REMOTE_GATED;
         sfti_fail(err, SFT_REMOTE_DENIED, SFT_NO_OFFSET,
-                  "the repository \"%.200s\" is open to those only who accepted its terms, at "
+                  "the repository \"%.200s\" is open only to those who accepted its terms, at "
                   "%.150s/%.200s", repo, hub->endpoint, repo);
     } else if (failure == HUB_DISABLED) {
         hint = SFT_HINT_NONE;

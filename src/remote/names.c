@@ -76,6 +76,15 @@ static sft_code name_refuse(sft_error *err, const char *found) {
                      "expected a URL of https, http, hf, s3 or gs, found %s", found);
 }
 
+static sft_code name_refuse_scheme(const char *url, sft_error *err) {
+    char found[48];
+    const char *end = strstr(url, "://");
+    if (!end) return name_refuse(err, "a path");
+    if (end - url > 32) return name_refuse(err, "one of another scheme");
+    snprintf(found, sizeof found, "\"%.*s\"", (int)(end + 3 - url), url);
+    return name_refuse(err, found);
+}
+
 static sft_code name_refuse_web(const char *url, sft_error *err) {
     char shown[300];
     sfti_url_show(url, shown, sizeof shown);
@@ -174,8 +183,7 @@ sft_code sft_remote_name(sft_remote *remote, const char *url, const char **name,
     sfti_scheme_id id;
     *name = NULL;
     if (!url) return name_refuse(err, "NULL");
-    if (!sfti_scheme_of(url, &id))
-        return name_refuse(err, strstr(url, "://") ? "one of another scheme" : "a path");
+    if (!sfti_scheme_of(url, &id)) return name_refuse_scheme(url, err);
     if (id != SFTI_SCHEME_WEB) {
         sft_code code = name_check_plain(id, url, err);
         return code ? code : name_find_or_add(remote, id, url, name, err);

@@ -1,6 +1,7 @@
 """URLs: what reads a path reads them, by libcurl and by Python's own modules."""
 import contextlib
 import gc
+import json
 import os
 import pathlib
 import pickle
@@ -96,7 +97,8 @@ def test_every_function_reads_it(url, site, tmp_path):
         assert np.array_equal(file.get_slice("a")[2], wanted["a"][2])
     equal(libsafetensors.open_set(url).numpy(), wanted)
     assert libsafetensors.ls(url)["tensors"] == libsafetensors.ls(local)["tensors"]
-    assert libsafetensors.info(url)["model"] == libsafetensors.info(local)["model"]
+    here, there = libsafetensors.info(local)["model"], libsafetensors.info(url)["model"]
+    assert here["kind"] == there["kind"] and here["parameters"] == there["parameters"]
     assert libsafetensors.check(url, deep=True)["ok"]
     assert libsafetensors.hash(url)["computed"] == libsafetensors.hash(local)["computed"]
     assert libsafetensors.diff(url, local)["same"]
@@ -170,9 +172,16 @@ def test_a_repository_is_a_folder(hub, folder):
         assert libsafetensors.hash(name, "content")["computed"] \
             == libsafetensors.hash(folder, "content")["computed"]
     here, there = libsafetensors.info(folder), libsafetensors.info("hf://ns/m")
-    assert here["model"] == there["model"]
+    for key in ("kind", "parameters", "architecture", "llm", "license", "dtypes"):
+        assert here["model"].get(key) == there["model"].get(key)
+    assert there["model"]["repo"]["value"] == "ns/m"
+    one = next(path for path in folder.iterdir() if path.suffix == ".safetensors")
+    alone = libsafetensors.info("hf://ns/m/" + one.name)
+    assert '"hub"' in json.dumps(alone["hashes"]) and models.sha256(one.read_bytes()) \
+        in json.dumps(alone["hashes"])
+    assert alone["sidecars"] == libsafetensors.info(one)["sidecars"][:0]
     with pytest.raises(FileNotFoundError):
-        libsafetensors.open("hf://ns/none")
+        libsafetensors.open("hf://ns/m/none.safetensors")
 
 
 def test_a_token(hub, folder, monkeypatch):

@@ -154,6 +154,33 @@ def other_formats_parts(w):
 
 
 @case
+def other_formats_long_header(w):
+    """The names of a large vocabulary are read ahead, not one window at a time."""
+    words = b"".join(struct.pack("<Q11s", 11, b"token%06d" % i) for i in range(200000))
+    gguf = b"GGUF" + struct.pack("<IQQ", 3, 1, 1)
+    gguf += struct.pack("<Q6sIIQ", 6, b"tokens", 9, 8, 200000) + words
+    gguf += struct.pack("<Q1sI", 1, b"w", 2) + struct.pack("<QQIQ", 64, 32, 0, 0)
+    w.local = models.write(w.folder, "w.gguf", gguf + bytes(-len(gguf) % 32) + bytes(8192))
+    w.url = w.site.put("A", "/w.gguf", server.Disk(w.local))
+    both(w, "ls", "PATH")
+    at_most(w.site.count(), 9, "requests for a header of 4 MB")
+
+
+@case
+def other_formats_one_request(w):
+    """A model whose name says its format is opened once; it may be safetensors all the same."""
+    gguf = b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + struct.pack("<Q1sI", 1, b"w", 2)
+    gguf += struct.pack("<QQIQ", 64, 32, 0, 0)
+    w.put(gguf + bytes(-len(gguf) % 32) + bytes(8192), path="/w.gguf")
+    both(w, "ls", "PATH")
+    same(w.site.count(), 1, "requests")
+    w.put(models.small(), path="/pytorch_model.bin")
+    both(w, "ls", "PATH")
+    w.put(b"MZ" + bytes(300), path="/bad.gguf")
+    both(w, "ls", "PATH", wanted=2)
+
+
+@case
 def selection_with_few_bytes(w):
     """select of a twelfth of a file fetches hardly more."""
     head, size = models.header({"t%02d" % i: ("U8", [4 << 20]) for i in range(12)})

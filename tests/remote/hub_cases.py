@@ -55,6 +55,17 @@ def hub_two_requests(w):
 
 
 @case
+def hub_folder_is_one_model(w):
+    """meta get takes a repository as it takes a folder, and so its folders, which have names."""
+    w.make_hub().add("ns/m", {"model.safetensors": models.model({"a": ("F32", [2])}, {"k": "v"}),
+                              "night/model.safetensors": models.model({"a": ("F32", [2])},
+                                                                      {"k": "w"})})
+    same(w.run("meta", "get", "hf://ns/m", "k").text(), "v\n")
+    same(w.run("meta", "get", "hf://ns/m/night", "k").text(), "w\n")
+    same(w.run("info", "-f", "name", "hf://ns/m/night").text(), "night\n")
+
+
+@case
 def hub_web_page(w):
     """The address of a file's page, as copied from a browser."""
     one_file(w)
@@ -513,7 +524,8 @@ def civitai_without_data(w):
         asked.append(request)
         return w.hub.json([] if request.method == "POST" else {})
     w.site.beneath("C", "/api/v1/", answer)
-    w.run("info", "--online", "--civitai-url", w.site.url("C", "/"), w.url)
+    made = w.run("info", "--online", "--log-requests", "--civitai-url", w.site.url("C", "/"), w.url)
+    w.says(made.errors(), ["POST " + w.site.url("C", "/api/v1/model-versions/by-hash")])
     with open(w.local, "rb") as file:
         digest = models.sha256(file.read())
     holds(any(digest.upper() in (r.target + r.body.decode()).upper() for r in asked),

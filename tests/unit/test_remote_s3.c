@@ -263,7 +263,7 @@ static void test_failures(void **state) {
         const char *part;
     } rows[] = {
         { "s3://bucket/k", false, 404, XML_ERROR("NoSuchKey", "x"), SFT_NOT_FOUND, SFT_HINT_NONE,
-          "no such object in the bucket (NoSuchKey)" },
+          "no such object in the bucket (NoSuchKey); the name of a folder ends in a slash" },
         { "s3://bucket/k", false, 404, XML_ERROR("NoSuchBucket", "x"), SFT_NOT_FOUND,
           SFT_HINT_NONE, "no such bucket (NoSuchBucket)" },
         { "s3://bucket/k", false, 403, XML_ERROR("AccessDenied", "x"), SFT_REMOTE_DENIED,

@@ -130,7 +130,7 @@ static void folder_facts(sft_info *info, const sidecar_folder *place) {
     if (repo.len > 0) {
         repo = sfti_info_copy(info, repo);
         sfti_info_add_text(info, SFT_FACT_REPO, repo, source, 90);
-        name = sfti_base_name(repo);
+        if (!place->folder->inner || shelf_name(name)) name = sfti_base_name(repo);
     }
     if (place->speaks && !shelf_name(name))
         sfti_info_add_text(info, SFT_FACT_NAME, sfti_info_copy(info, name), source, 40);

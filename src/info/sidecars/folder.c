@@ -177,6 +177,15 @@ static sft_span hub_url_repo(sfti_arena *arena, sft_span path) {
     return (sft_span){ sfti_arena_copy(arena, repo.data, repo.len), repo.len };
 }
 
+/* Whether more follows "hf://[models/]ORG/NAME[@REV]". */
+static bool is_inner(sft_span path) {
+    sft_span org, name;
+    if (!sfti_skip(&path, "hf://")) return false;
+    (void)sfti_skip(&path, "models/");
+    bool both = sfti_next_piece(&path, '/', &org) && sfti_next_piece(&path, '/', &name);
+    return both && path.len > 0 && !sfti_ends(name, "@refs");
+}
+
 static bool folder_names(sft_info_folder *folder, const char *path) {
     char buffer[FOLDER_PATH_SIZE];
     sft_span real = sft_span_cstr(os_real_path(path, buffer, sizeof buffer) ? path : buffer);
@@ -221,6 +230,7 @@ static sft_code folder_fill_claimed(sft_info_folder *folder, const char *path,
     folder->repo = hub_url_repo(&folder->arena, name);
     if (!folder->repo.data) return sfti_fail_memory(err, folder->arena.bytes);
     if (!list || !sfti_files_can_list(files)) return SFT_OK;
+    folder->inner = is_inner(name);
     name = sfti_base_name(name);
     folder->name = (sft_span){ sfti_arena_copy(&folder->arena, name.data, name.len), name.len };
     if (!folder->name.data) return sfti_fail_memory(err, folder->arena.bytes);

@@ -25,6 +25,7 @@ struct sft_info_folder {
     bool many;        /* they belong to more than one model */
     sft_span name;    /* last component of the real path, or empty */
     sft_span repo;    /* of a Hub cache, "ORG/NAME", or empty */
+    bool inner;       /* by a URL of the Hub: a folder in a repository */
     uint64_t listed_s; /* seconds since 1970; 0: the journal of an edit is among them */
 };
 

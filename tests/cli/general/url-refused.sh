@@ -7,7 +7,7 @@ for words in "meta set $url key value" "meta rm $url key" "meta scrub $url" "met
     "convert $url --dtype bf16" "dataset info hf://owner/name" "merge $url" \
     "select $url --keep a -o s3://bucket/key" "ls a.safetensors -r $url/x" \
     "info --save --online $url" "info --save-as a1111 $url" \
-    "select $url --keep a -o out.safetensors --in-place"; do
+    "hash -c $url" "select $url --keep a -o out.safetensors --in-place"; do
     $SFT $words 2>&1 | grep -v "^try:"
     echo "  ${PIPESTATUS[0]}: $words"
 done

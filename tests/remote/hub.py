@@ -9,6 +9,7 @@ import json
 import os
 import re
 import sys
+import threading
 import urllib.parse
 
 from server import Disk, Memory, Reply, Resource, Signed, Site, found, read
@@ -69,6 +70,10 @@ class Repository:
 
     def link(self, path, file):
         """A signed URL at the other origin."""
+        with self.hub.lock:
+            return self.signed_at(path, file)
+
+    def signed_at(self, path, file):
         hub = self.hub
         hub.turn += 1
         edge = hub.edges[hub.turn % len(hub.edges)]
@@ -94,6 +99,7 @@ class Hub:
         self.repositories, self.renamed = {}, {}
         self.uses, self.resolve_cache, self.page = None, False, 1000
         self.secret, self.left = "signature~of~the~tests", 2999
+        self.lock = threading.Lock()
         self.edges, self.turn = cdn, 0  # origins that are used in turn, each with ETags of its own
         site.beneath(origin, "/", self.answer)
         self.endpoint = site.url(origin)

@@ -30,7 +30,7 @@ foreach(row libcrypto,CRYPTO,${CMAKE_DL_LIBS},hash zlib,ZLIB,z,hash)
     endif()
 endforeach()
 # libcurl is loaded by src/remote when it is first needed, whatever is there now. Its header is only
-# read for numbers, which src/remote/curl.h has for a build without it.
+# read for numbers, which src/remote/http/curl.h has for a build without it.
 if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/src/remote)
     list(APPEND SFT_FOUND_DEFINITIONS SFTI_FOUND_CURL=1)
     list(APPEND SFT_FOUND_LIBRARIES ${CMAKE_DL_LIBS})

@@ -3,12 +3,12 @@
  * name of the Hub. Nothing is sent. */
 #include "fuzz.h"
 
-#include "remote/answer.h"
-#include "remote/hub.h"
-#include "remote/ini.h"
-#include "remote/text.h"
-#include "remote/url.h"
-#include "remote/xml.h"
+#include "remote/http/answer.h"
+#include "remote/hub/hub.h"
+#include "remote/stores/ini.h"
+#include "remote/http/text.h"
+#include "remote/http/url.h"
+#include "remote/stores/xml.h"
 
 #include <string.h>
 

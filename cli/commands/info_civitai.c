@@ -1,7 +1,7 @@
 #include "commands/info_civitai.h"
 
 #include "os/os.h"
-#include "remote/url.h"
+#include "remote/http/url.h"
 #include "support/hints.h"
 #include "support/raw.h"
 #include "support/remote.h"

@@ -1,7 +1,7 @@
 /* What all parts of a remote ask it for. */
 #include "os/io.h"
 #include "remote/remote.h"
-#include "remote/text.h"
+#include "remote/http/text.h"
 
 #include <string.h>
 

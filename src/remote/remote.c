@@ -2,10 +2,10 @@
 
 #include "base/options.h"
 #include "base/vtable.h"
-#include "remote/blocks.h"
-#include "remote/header_cache.h"
-#include "remote/opened.h"
-#include "remote/pool.h"
+#include "remote/read/blocks.h"
+#include "remote/read/header_cache.h"
+#include "remote/read/opened.h"
+#include "remote/read/pool.h"
 
 #include <string.h>
 

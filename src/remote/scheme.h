@@ -2,8 +2,8 @@
 #ifndef SFTI_REMOTE_SCHEME_H
 #define SFTI_REMOTE_SCHEME_H
 
-#include "remote/answer.h"
-#include "remote/url.h"
+#include "remote/http/answer.h"
+#include "remote/http/url.h"
 #include "safetensors_remote.h"
 
 #define SFTI_HEADERS_MOST 16

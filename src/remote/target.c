@@ -1,5 +1,5 @@
 #include "remote/remote.h"
-#include "remote/text.h"
+#include "remote/http/text.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* http:// and https:// as they are, and CivitAI's downloads, for which it has a token. */
 #include "base/error.h"
 #include "remote/remote.h"
-#include "remote/text.h"
+#include "remote/http/text.h"
 
 #include <string.h>
 

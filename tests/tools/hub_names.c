@@ -6,7 +6,7 @@
  * but letters and digits as %XX, and "-" for no revision; or "refused" and why. Texts that are no
  * hf:// are taken for web pages: "other" if they are none of the Hub.
  */
-#include "remote/hub.h"
+#include "remote/hub/hub.h"
 
 #include <stdio.h>
 #include <stdlib.h>

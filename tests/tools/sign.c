@@ -2,7 +2,7 @@
  * request: key, secret, session, region, service, URL and seconds since 1970, with tabs between
  * them; an empty session is none. Each line of output: x-amz-date, a tab, authorization. */
 #define _GNU_SOURCE
-#include "remote/sign.h"
+#include "remote/stores/sign.h"
 
 #include <stdio.h>
 #include <stdlib.h>

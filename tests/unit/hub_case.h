@@ -7,7 +7,7 @@
 #define _GNU_SOURCE
 #endif
 #include "base/error.h"
-#include "remote/hub_state.h"
+#include "remote/hub/hub_state.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Headers of answers: every form, contradictions, and texts that do not fit. */
-#include "remote/answer.h"
+#include "remote/http/answer.h"
 #include "remote/scheme.h"
 
 #include <setjmp.h>

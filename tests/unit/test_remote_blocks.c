@@ -1,7 +1,7 @@
 /* Blocks ahead, pages and large reads over a file that is a function of its offsets: what is
  * fetched for which reads, with delays, failures, threads and little memory. */
 #include "os/os.h"
-#include "remote/blocks.h"
+#include "remote/read/blocks.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* Exchanges over a transport that plays a script: what is sent, retries, redirects, what each
  * answer to a range means, and that no secret is told. */
-#include "remote/http.h"
+#include "remote/http/http.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* What object stores need below their schemes: signatures, XML, configuration files. */
 #include "base/calendar.h"
-#include "remote/ini.h"
-#include "remote/sign.h"
-#include "remote/xml.h"
+#include "remote/stores/ini.h"
+#include "remote/stores/sign.h"
+#include "remote/stores/xml.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

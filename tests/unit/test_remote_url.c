@@ -1,5 +1,5 @@
 /* URLs: strict parts, redirects, what is shown, percent coding, public hosts, no_proxy. */
-#include "remote/url.h"
+#include "remote/http/url.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

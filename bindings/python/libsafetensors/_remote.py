@@ -47,7 +47,7 @@ def _reason(error: BaseException) -> str:
     return type(error).__name__
 
 
-# As src/remote/host.c has them: ipaddress calls NAT64 and some others global.
+# As src/remote/http/host.c has them: ipaddress calls NAT64 and some others global.
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _GLOBAL = ipaddress.ip_network("2000::/3")
 _SPECIAL = [ipaddress.ip_network(text) for text in (

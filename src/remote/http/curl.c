@@ -1,0 +1,419 @@
+/* The transport over libcurl: easy handles that keep their connections, one for each request at
+ * a time. */
+#include "remote/http/curl.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "os/os.h"
+#include "remote/http/text.h"
+#include "remote/http/url.h"
+
+#include <string.h>
+
+#define HEADERS_MOST ((size_t)256 << 10) /* bytes: some versions of libcurl keep all of them */
+#define BUFFER_BYTES (128L << 10) /* more leaves the cache between the copies */
+#define STALL_BYTES_A_SECOND 64 /* slower than that is stalled */
+#define ORIGINS 4
+#define CURL_TOO_LARGE 100 /* CURLE_TOO_LARGE, of 8.6 and later */
+
+/* ── Sessions ── */
+
+typedef struct curl_session {
+    struct curl_session *next;
+    void *easy;
+    uint64_t origins[ORIGINS]; /* hashes of the last ones, to which connections may be open */
+    bool public_only;          /* its connections were checked, or were not */
+} curl_session;
+
+typedef struct curl_pool {
+    const sfti_curl *lib;
+    sft_allocator alloc;
+    os_mutex mutex;       /* of idle and process */
+    curl_session *idle;
+    uint64_t process;
+} curl_pool;
+
+static uint64_t origin_hash(const char *url) {
+    sfti_url parts;
+    uint64_t hash = UINT64_C(14695981039346656037);
+    if (!sfti_url_parse(url, &parts)) return 0;
+    for (size_t i = 0; i < parts.host.len; i++)
+        hash = (hash ^ (unsigned char)sfti_lower(parts.host.data[i])) * UINT64_C(1099511628211);
+    return (hash ^ parts.port ^ (uint64_t)parts.https << 32) | 1;
+}
+
+static bool knows_origin(const curl_session *session, uint64_t origin) {
+    for (size_t i = 0; i < ORIGINS; i++)
+        if (session->origins[i] == origin) return true;
+    return false;
+}
+
+static void note_origin(curl_session *session, uint64_t origin) {
+    if (knows_origin(session, origin)) return;
+    memmove(session->origins + 1, session->origins, (ORIGINS - 1) * sizeof *session->origins);
+    session->origins[0] = origin;
+}
+
+/* An idle one, if possible one that has been at that origin. */
+static curl_session *take_idle(curl_pool *pool, bool public_only, uint64_t origin) {
+    curl_session **found = NULL;
+    os_mutex_lock(&pool->mutex);
+    /* A child of fork() must not touch the connections of its parent, not even to close them. */
+    if (pool->process != os_process()) pool->idle = NULL;
+    pool->process = os_process();
+    for (curl_session **at = &pool->idle; *at; at = &(*at)->next) {
+        if ((*at)->public_only != public_only) continue;
+        if (!found) found = at;
+        if (!knows_origin(*at, origin)) continue;
+        found = at;
+        break;
+    }
+    curl_session *session = found ? *found : NULL;
+    if (found) *found = session->next;
+    os_mutex_unlock(&pool->mutex);
+    return session;
+}
+
+static curl_session *take_session(curl_pool *pool, const sft_http_request *request) {
+    uint64_t origin = origin_hash(request->url);
+    curl_session *session = take_idle(pool, request->public_only, origin);
+    if (!session) {
+        session = sfti_take(&pool->alloc, sizeof *session);
+        if (!session) return NULL;
+        memset(session, 0, sizeof *session);
+        session->public_only = request->public_only;
+        session->easy = pool->lib->easy_init();
+        if (!session->easy) {
+            sfti_release(&pool->alloc, session, sizeof *session);
+            return NULL;
+        }
+    }
+    note_origin(session, origin);
+    return session;
+}
+
+static void give_session(curl_pool *pool, curl_session *session) {
+    pool->lib->easy_reset(session->easy); /* the connections stay */
+    os_mutex_lock(&pool->mutex);
+    session->next = pool->idle;
+    pool->idle = session;
+    os_mutex_unlock(&pool->mutex);
+}
+
+/* ── One exchange ── */
+
+typedef struct curl_exchange {
+    const sfti_curl *lib;
+    void *easy;
+    const sft_http_request *request;
+    const sft_http_receiver *receiver;
+    sft_buffer lines;      /* of the head that is arriving, ends of lines as '\n' */
+    size_t header_bytes;   /* of all heads, those of 1xx too */
+    int status;            /* of that head */
+    uint64_t received;     /* bytes of the body */
+    uint64_t arrived;      /* of heads and body since the window began */
+    uint64_t window_ns;    /* when it began */
+    bool skip_tunnel;      /* the first head is the proxy's */
+    bool has_head, connected, stalled, cancelled;
+    bool unwanted, too_large, no_memory, private;
+} curl_exchange;
+
+/* "HTTP/1.1 206 Partial Content"; 0 if it is not that. */
+static int status_of(sft_span line) {
+    uint64_t status;
+    size_t blank = sfti_text_find(line, ' ');
+    sft_span rest = sfti_text_trim(sfti_span_from(line, blank));
+    rest.len = sfti_text_find(rest, ' ');
+    return rest.len == 3 && sfti_text_uint(rest, &status) ? (int)status : 0;
+}
+
+/* Name and value of each line; a line that continues another is left out. */
+static bool split_lines(const sft_buffer *lines, sfti_arena *arena, sft_pair **out,
+                        size_t *count) {
+    sft_span rest = { lines->data, lines->len };
+    size_t cap = 0;
+    *out = NULL;
+    *count = 0;
+    while (rest.len > 0) {
+        size_t len = sfti_text_find(rest, '\n');
+        sft_span line = { rest.data, len };
+        size_t colon = sfti_text_find(line, ':');
+        rest = sfti_span_from(rest, len + (len < rest.len));
+        if (colon == line.len || colon == 0 || *line.data == ' ' || *line.data == '\t') continue;
+        sft_pair *pairs = sfti_arena_grow(arena, *out, *count, 1, &cap, sizeof *pairs);
+        if (!pairs) return false;
+        pairs[(*count)++] = (sft_pair){ { line.data, colon },
+                                        sfti_text_trim(sfti_span_from(line, colon + 1)) };
+        *out = pairs;
+    }
+    return true;
+}
+
+/* The end of a head: false ends the transfer. */
+static bool end_head(curl_exchange *x) {
+    sfti_arena arena = { .alloc = x->lines.alloc };
+    sft_pair *pairs;
+    size_t count;
+    if (x->status < 200 && x->status != 101) return true; /* more is to come */
+    if (x->skip_tunnel) {
+        x->skip_tunnel = false;
+        return true;
+    }
+    x->has_head = true;
+    x->no_memory = !split_lines(&x->lines, &arena, &pairs, &count);
+    x->unwanted = !x->no_memory
+               && !x->receiver->head(x->receiver->ctx, x->status, pairs, count);
+    sfti_arena_free(&arena);
+    return !x->no_memory && !x->unwanted;
+}
+
+static size_t take_header(char *bytes, size_t size, size_t count, void *ctx) {
+    curl_exchange *x = ctx;
+    sft_span line = { bytes, size * count };
+    const size_t all = line.len;
+    x->arrived += all;
+    if (all > HEADERS_MOST - x->header_bytes) {
+        x->too_large = true;
+        return 0;
+    }
+    x->header_bytes += all;
+    if (x->has_head) return all; /* a trailer */
+    while (line.len > 0 && (line.data[line.len - 1] == '\n' || line.data[line.len - 1] == '\r'))
+        line.len--;
+    if (line.len == 0) return end_head(x) ? all : 0;
+    if (sfti_text_begins(line, "HTTP/")) {
+        x->status = status_of(line);
+        x->lines.len = 0;
+        return all;
+    }
+    x->no_memory = !sfti_buffer_put(&x->lines, line.data, line.len)
+                || !sfti_buffer_put(&x->lines, "\n", 1);
+    return x->no_memory ? 0 : all;
+}
+
+static size_t take_body(char *bytes, size_t size, size_t count, void *ctx) {
+    curl_exchange *x = ctx;
+    const size_t len = size * count;
+    if (len == 0) return 0;
+    if (!x->has_head) return len + 1; /* HTTP/0.9: a write error, and none of ours */
+    x->arrived += len;
+    x->received += len;
+    x->unwanted = !x->receiver->body(x->receiver->ctx, bytes, len);
+    return x->unwanted ? len + 1 : len;
+}
+
+/* Whether a connection is there; libcurl's own limit is for the time before. */
+static bool is_connected(curl_exchange *x) {
+    double seconds = 0;
+    if (!x->connected && !x->lib->easy_getinfo(x->easy, CURLINFO_PRETRANSFER_TIME, &seconds))
+        x->connected = seconds > 0;
+    return x->connected;
+}
+
+static long as_milliseconds(uint64_t ms) {
+    return ms > INT32_MAX ? INT32_MAX : (long)ms;
+}
+
+/* Called about once a second, and whenever something arrives. */
+static int take_progress(void *ctx, int64_t a, int64_t b, int64_t c, int64_t sent) {
+    curl_exchange *x = ctx;
+    const uint64_t stall_ms = (uint64_t)as_milliseconds(x->request->stall_ms);
+    (void)a, (void)b, (void)c, (void)sent;
+    x->cancelled = os_wait_over()
+                || (x->request->go_on && !x->request->go_on(x->request->go_on_ctx));
+    if (x->cancelled) return 1;
+    uint64_t now = os_now_ns();
+    if (!is_connected(x) || x->window_ns == 0) {
+        x->window_ns = now;
+        x->arrived = 0;
+    } else if (now - x->window_ns >= stall_ms * 1000000) {
+        x->stalled = stall_ms > 0 && x->arrived < stall_ms * STALL_BYTES_A_SECOND / 1000 + 1;
+        x->window_ns = now;
+        x->arrived = 0;
+    }
+    return x->stalled;
+}
+
+/* As libcurl declares it; sockaddr has len bytes. */
+typedef struct curl_address {
+    int family, type, protocol;
+    unsigned len;
+    char sockaddr[];
+} curl_address;
+
+static int open_public_socket(void *ctx, int purpose, const curl_address *to) {
+    curl_exchange *x = ctx;
+    uint8_t address[16];
+    int fd;
+    (void)purpose;
+    size_t len = os_socket_address(to->sockaddr, to->len, address);
+    if (!sfti_address_is_public(address, len)) {
+        x->private = true;
+        return -1;
+    }
+    return os_socket_open(to->family, to->type, to->protocol, &fd) ? -1 : fd;
+}
+
+static void set_functions(curl_exchange *x, char *text) {
+    const sfti_curl *lib = x->lib;
+    lib->easy_setopt(x->easy, CURLOPT_ERRORBUFFER, text);
+    lib->easy_setopt(x->easy, CURLOPT_WRITEFUNCTION, take_body);
+    lib->easy_setopt(x->easy, CURLOPT_WRITEDATA, (void *)x);
+    lib->easy_setopt(x->easy, CURLOPT_HEADERFUNCTION, take_header);
+    lib->easy_setopt(x->easy, CURLOPT_HEADERDATA, (void *)x);
+    lib->easy_setopt(x->easy, CURLOPT_XFERINFOFUNCTION, take_progress);
+    lib->easy_setopt(x->easy, CURLOPT_XFERINFODATA, (void *)x);
+    lib->easy_setopt(x->easy, CURLOPT_NOPROGRESS, 0L);
+    if (!x->request->public_only) return;
+    lib->easy_setopt(x->easy, CURLOPT_OPENSOCKETFUNCTION, open_public_socket);
+    lib->easy_setopt(x->easy, CURLOPT_OPENSOCKETDATA, (void *)x);
+}
+
+/* Nothing is taken from the environment or from files but the system's authorities: an empty proxy
+ * and an empty no_proxy are none, and .netrc and cookies are off unless asked for. */
+static void set_options(curl_exchange *x, void *headers) {
+    const sfti_curl *lib = x->lib;
+    const sft_http_request *request = x->request;
+    void *easy = x->easy;
+    const char *proxy = request->proxy ? request->proxy : "";
+    lib->easy_setopt(easy, CURLOPT_URL, request->url);
+    lib->easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
+    lib->easy_setopt(easy, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+    lib->easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    lib->easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
+    lib->easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    lib->easy_setopt(easy, CURLOPT_BUFFERSIZE, BUFFER_BYTES);
+    lib->easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, as_milliseconds(request->connect_ms));
+    lib->easy_setopt(easy, CURLOPT_TIMEOUT_MS, as_milliseconds(request->total_ms));
+    lib->easy_setopt(easy, CURLOPT_PROXY, proxy);
+    lib->easy_setopt(easy, CURLOPT_NOPROXY, "");
+    if (lib->easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L))
+        x->skip_tunnel = *proxy && sfti_text_begins(sft_span_cstr(request->url), "https:");
+    if (request->ca_file) {
+        lib->easy_setopt(easy, CURLOPT_CAINFO, request->ca_file);
+        lib->easy_setopt(easy, CURLOPT_CAPATH, (const char *)NULL);
+    }
+    if (strcmp(request->method, "POST") == 0) {
+        lib->easy_setopt(easy, CURLOPT_POST, 1L);
+        lib->easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)request->body.len);
+        lib->easy_setopt(easy, CURLOPT_POSTFIELDS, request->body.len ? request->body.data : "");
+    }
+}
+
+/* ── Headers that are sent ── */
+
+static bool add_line(const sfti_curl *lib, void **list, const char *line) {
+    void *more = lib->slist_append(*list, line);
+    if (more) *list = more;
+    return more != NULL;
+}
+
+/* libcurl adds some of its own unless they are given without a value. */
+static void *make_headers(const sfti_curl *lib, const sft_http_request *request,
+                          const sft_allocator *alloc) {
+    sft_buffer line = { .alloc = *alloc };
+    void *list = NULL;
+    bool accept = false, ok = add_line(lib, &list, "expect:");
+    for (size_t i = 0; ok && i < request->header_count; i++) {
+        sft_pair header = request->headers[i];
+        bool empty = header.value.len == 0;
+        accept = accept || sfti_text_is(header.key, "accept");
+        line.len = 0;
+        ok = sfti_buffer_put(&line, header.key.data, header.key.len)
+          && sfti_buffer_put(&line, empty ? ";" : ": ", empty ? 1 : 2)
+          && sfti_buffer_put(&line, header.value.data, header.value.len)
+          && sfti_buffer_put(&line, "", 1) && add_line(lib, &list, line.data);
+    }
+    ok = ok && (accept || add_line(lib, &list, "accept:"));
+    sft_buffer_free(&line);
+    if (!ok && list) lib->slist_free_all(list);
+    return ok ? list : NULL;
+}
+
+/* ── Sending ── */
+
+/* libcurl has a limit for one line, too, and calls it memory at first (then "too large"). */
+static bool is_head_too_large(const curl_exchange *x, int code) {
+    return x->too_large || (x->status && !x->has_head
+                            && (code == CURLE_OUT_OF_MEMORY || code == CURL_TOO_LARGE));
+}
+
+static sft_code end_exchange(curl_exchange *x, int code, const char *text, sft_error *err) {
+    if (code == CURLE_OK || x->unwanted) return SFT_OK;
+    if (x->cancelled || os_wait_over()) return sfti_fail_cancelled(err);
+    if (x->no_memory) return sfti_fail_memory(err, x->lines.len);
+    if (is_head_too_large(x, code))
+        return sfti_fail(err, SFT_REMOTE_STATUS, SFT_NO_OFFSET,
+                         "expected HTTP headers of at most %zu bytes, found more", HEADERS_MOST);
+    if (x->private && code == CURLE_COULDNT_CONNECT) {
+        sfti_url url = { .host = { "", 0 } };
+        (void)sfti_url_parse(x->request->url, &url);
+        return sfti_fail(err, SFT_REMOTE_PRIVATE, SFT_NO_OFFSET,
+                         "%.*s has an address that is not public", SFTI_CLIP(url.host, 255));
+    }
+    sfti_curl_failure failure = { .request = x->request, .code = code, .text = text,
+                                  .strerror = x->lib->easy_strerror(code),
+                                  .received = x->received, .connected = is_connected(x),
+                                  .stalled = x->stalled };
+    (void)x->lib->easy_getinfo(x->easy, CURLINFO_SSL_VERIFYRESULT, &failure.verified);
+    (void)x->lib->easy_getinfo(x->easy, CURLINFO_HTTP_CONNECTCODE, &failure.connect_status);
+    (void)x->lib->easy_getinfo(x->easy, CURLINFO_OS_ERRNO, &failure.os_error);
+    return sfti_curl_fail(&failure, err);
+}
+
+static sft_code send_by_curl(void *ctx, const sft_http_request *request,
+                             const sft_http_receiver *receiver, sft_error *err) {
+    curl_pool *pool = ctx;
+    char text[CURL_ERROR_SIZE] = "";
+    curl_session *session = take_session(pool, request);
+    if (!session) return sfti_fail_memory(err, sizeof *session);
+    curl_exchange x = { .lib = pool->lib, .easy = session->easy, .request = request,
+                        .receiver = receiver, .lines = { .alloc = pool->alloc } };
+    void *headers = make_headers(pool->lib, request, &pool->alloc);
+    sft_code code = SFT_OUT_OF_MEMORY;
+    if (headers) {
+        set_functions(&x, text);
+        set_options(&x, headers);
+        code = end_exchange(&x, pool->lib->easy_perform(session->easy), text, err);
+        pool->lib->slist_free_all(headers);
+    } else {
+        sfti_fail_memory(err, sizeof text);
+    }
+    sft_buffer_free(&x.lines);
+    give_session(pool, session);
+    return code;
+}
+
+/* ── The transport ── */
+
+static void close_curl(void *ctx) {
+    curl_pool *pool = ctx;
+    sft_allocator alloc = pool->alloc;
+    bool ours = pool->process == os_process();
+    for (curl_session *session = pool->idle, *next; session; session = next) {
+        next = session->next;
+        if (ours) pool->lib->easy_cleanup(session->easy);
+        sfti_release(&alloc, session, sizeof *session);
+    }
+    os_mutex_free(&pool->mutex);
+    sfti_release(&alloc, pool, sizeof *pool);
+}
+
+sft_code sft_transport_curl(const sft_allocator *given, sft_transport *out, sft_error *err) {
+    static const sft_transport_vtable table = { sizeof table, send_by_curl, close_curl };
+    sft_allocator alloc = sfti_allocator(given);
+    const sfti_curl *lib = sfti_curl_load();
+    *out = (sft_transport){ NULL, NULL };
+    if (!lib)
+        return sfti_fail(err, SFT_REMOTE_TRANSPORT, SFT_NO_OFFSET,
+                         "expected libcurl for requests, found none that works on this machine");
+    curl_pool *pool = sfti_take(&alloc, sizeof *pool);
+    if (!pool) return sfti_fail_memory(err, sizeof *pool);
+    *pool = (curl_pool){ .lib = lib, .alloc = alloc, .process = os_process() };
+    if (os_mutex_init(&pool->mutex)) {
+        sfti_release(&alloc, pool, sizeof *pool);
+        return sfti_fail_memory(err, sizeof pool->mutex);
+    }
+    *out = (sft_transport){ pool, &table };
+    return SFT_OK;
+}

@@ -1,0 +1,241 @@
+#include "remote/http/exchange.h"
+
+#include "base/error.h"
+#include "remote/http/http.h"
+#include "remote/http/retry.h"
+#include "remote/http/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define REDIRECTS_MOST 5
+#define PROGRESS ((uint64_t)64 << 10) /* bytes after which failed tries are forgotten */
+#define RETRIES 4
+#define WAIT_STEP_MS ((uint64_t)100)
+#define SHOWN_URL_SIZE 256
+
+/* ── Failures ── */
+
+/* Messages are shown with the file's name: they tell the host only if it is another one. */
+const char *sfti_exchange_host(const sfti_exchange *x, char out[SFTI_HOST_SIZE]) {
+    const char *first = x->target && x->target->url ? x->target->url : x->url;
+    sfti_url url;
+    *out = '\0';
+    if (!sfti_url_same_origin(first, x->at) && sfti_url_parse(x->at, &url))
+        (void)snprintf(out, SFTI_HOST_SIZE, "%.*s: ", (int)(url.path.data - url.host.data),
+                       url.host.data);
+    return out;
+}
+
+/* Rows with a status of 0 are of all others. */
+static const struct status_row {
+    int status;
+    sft_code code;
+    sft_hint hint;
+    const char *meaning;
+} status_rows[] = {
+    { 401, SFT_REMOTE_DENIED, SFT_HINT_REMOTE_LOGIN, "not without authorization" },
+    { 403, SFT_REMOTE_DENIED, SFT_HINT_REMOTE_LOGIN, "not allowed" },
+    { 404, SFT_NOT_FOUND, SFT_HINT_NONE, "not there" },
+    { 407, SFT_REMOTE_STATUS, SFT_HINT_REMOTE_PROXY, "the proxy wants a user and a password" },
+    { 410, SFT_NOT_FOUND, SFT_HINT_NONE, "not there any more" },
+    { 412, SFT_REMOTE_CHANGED, SFT_HINT_REMOTE_AGAIN, "the file changed while it was read" },
+    { 429, SFT_REMOTE_BUSY, SFT_HINT_REMOTE_WAIT, "too many requests" },
+    { 503, SFT_REMOTE_BUSY, SFT_HINT_REMOTE_WAIT, "the server is busy" },
+    { 0, SFT_REMOTE_STATUS, SFT_HINT_NONE, NULL },
+};
+
+sft_code sfti_exchange_fail(const sfti_exchange *x, sft_error *err) {
+    const sfti_answer *answer = x->answer;
+    const struct status_row *row = status_rows;
+    const char *said = *answer->error_message ? answer->error_message : answer->line;
+    char host[SFTI_HOST_SIZE];
+    sfti_url url;
+    while (row->status && row->status != answer->status) row++;
+    sfti_fail(err, row->code, SFT_NO_OFFSET, "%sstatus %d%s%s%s%s", sfti_exchange_host(x, host),
+              answer->status, row->meaning ? ", " : "", row->meaning ? row->meaning : "",
+              *said ? ": " : "", said);
+    sft_hint hint = row->hint;
+    if (row->code == SFT_REMOTE_DENIED && x->authorized) hint = SFT_HINT_REMOTE_BAD_TOKEN;
+    else if (row->code == SFT_REMOTE_DENIED && sfti_url_parse(x->at, &url) && url.query.data)
+        hint = SFT_HINT_REMOTE_SIGNED;
+    sfti_hint(err, hint);
+    return row->code;
+}
+
+/* ── Redirects ── */
+
+static sft_code fail_redirect(const sfti_exchange *x, const char *to, const char *why,
+                              sft_error *err) {
+    char host[SFTI_HOST_SIZE], shown[SHOWN_URL_SIZE];
+    sfti_exchange_show(x, to, true, shown, sizeof shown);
+    return sfti_fail(err, SFT_REMOTE_REDIRECT, SFT_NO_OFFSET, "%sredirected to %s: %s",
+                     sfti_exchange_host(x, host), shown, why);
+}
+
+/* Whether unencrypted connections were asked for. */
+static bool began_unencrypted(const sfti_exchange *x) {
+    const char *first = x->target && x->target->url ? x->target->url : x->url;
+    sfti_url url;
+    return sfti_url_parse(first, &url) && !url.https;
+}
+
+static sft_code follow_redirect(sfti_exchange *x, sft_error *err) {
+    const char *location = x->answer->location;
+    sfti_url url;
+    if (!sfti_arena_reserve(&x->arena, SFTI_URL_MOST + 8)) /* so that NULL is no lack of it */
+        return sfti_fail_memory(err, SFTI_URL_MOST);
+    const char *next = sfti_url_join(&x->arena, x->at, sft_span_cstr(location));
+    if (!next) return fail_redirect(x, location, "expected a URL of http or https", err);
+    if (!sfti_url_parse(next, &url) || url.user.data)
+        return fail_redirect(x, next, "expected a URL without a user", err);
+    if (!url.https && !began_unencrypted(x))
+        return fail_redirect(x, next, "expected https, as before", err);
+    if (x->same_host && !sfti_url_same_origin(x->url, next))
+        return fail_redirect(x, next, "expected the same host", err);
+    for (unsigned i = 0; i <= x->hop_count; i++)
+        if (strcmp(i < x->hop_count ? x->hops[i] : x->at, next) == 0)
+            return fail_redirect(x, next, "the redirects go in a circle", err);
+    if (x->hop_count == REDIRECTS_MOST)
+        return fail_redirect(x, next, "expected at most 5 redirects, found more", err);
+    x->hops[x->hop_count++] = x->at;
+    x->at = next;
+    x->asked_before = false;
+    if (x->answer->status == 303) x->post = (sft_span){ NULL, 0 };
+    return SFT_OK;
+}
+
+static void begin_again(sfti_exchange *x, const char *url) {
+    x->at = url;
+    x->hop_count = 0;
+    x->asked_before = false;
+}
+
+/* ── Retries ── */
+
+static unsigned most_tries(const sfti_exchange *x) {
+    uint32_t retries = x->remote->options.retries;
+    if (retries == UINT32_MAX) return 1;
+    return (retries ? retries : RETRIES) + 1;
+}
+
+static sft_code fail_wait_asked(const sfti_exchange *x, sft_error *err) {
+    char host[SFTI_HOST_SIZE];
+    uint64_t minutes = ((uint64_t)x->answer->wait_s + 59) / 60;
+    return sfti_fail(err, SFT_REMOTE_BUSY, SFT_NO_OFFSET,
+                     "%sstatus %d, and the server asks to come back in %" PRIu64 " minute%s",
+                     sfti_exchange_host(x, host), x->answer->status, minutes,
+                     minutes == 1 ? "" : "s");
+}
+
+/* What the scheme knows of an answer; false: nothing. */
+static bool ask_scheme(const sfti_exchange *x, bool *again, sft_error *found) {
+    sfti_target *target = x->target;
+    *again = false;
+    *found = (sft_error)SFT_ERROR_INIT;
+    return target && target->scheme && target->scheme->explain
+        && target->scheme->explain(target, x->at, x->answer, again, found);
+}
+
+static void add_tries(const sfti_exchange *x, sft_error *err) {
+    if (!err || x->tries < 2) return;
+    size_t len = strlen(err->message);
+    (void)snprintf(err->message + len, sizeof err->message - len, " (%u tries)", x->tries);
+}
+
+static sft_code wait_for(const sfti_exchange *x, uint64_t ms, sft_error *err) {
+    sft_code code = SFT_OK;
+    while (!code && ms > 0) {
+        uint64_t step = ms < WAIT_STEP_MS ? ms : WAIT_STEP_MS;
+        code = sfti_http_wait(step, err);
+        if (!code && x->go_on && !x->go_on(x->go_on_ctx)) code = sfti_fail_cancelled(err);
+        ms -= step;
+    }
+    return code;
+}
+
+/* No more tries. asks: the server wants more time than is waited. */
+static sft_code give_up(const sfti_exchange *x, const sft_error *lost, bool asks,
+                        sft_error *err) {
+    sft_error found;
+    sft_code code;
+    bool again;
+    if (lost) code = sfti_fail_as(err, lost->code, lost);
+    else if (ask_scheme(x, &again, &found)) code = sfti_fail_as(err, found.code, &found);
+    else code = asks ? fail_wait_asked(x, err) : sfti_exchange_fail(x, err);
+    add_tries(x, err);
+    return code;
+}
+
+/* Wait before one more try. lost: what became of the connection. */
+static sft_code wait_to_retry(sfti_exchange *x, const sft_error *lost, sft_error *err) {
+    int64_t asked = lost ? -1 : x->answer->wait_s;
+    x->tries++;
+    const bool asks = asked > SFTI_WAIT_MOST_S;
+    const uint64_t delay = sfti_retry_delay(x->tries, asked, lost != NULL);
+    if (asks || x->tries >= most_tries(x) || delay >= sfti_exchange_left_ms(x))
+        return give_up(x, lost, asks, err);
+    x->is_retry = x->asked_before = true;
+    return wait_for(x, delay, err);
+}
+
+/* ── The exchange ── */
+
+/* Where to begin again if this hop's signed URL, which was learnt earlier or before a retry, may
+ * have expired; NULL: nowhere. */
+static const char *url_of_expired(const sfti_exchange *x) {
+    static const int statuses[] = { 400, 401, 403, 404, 410 };
+    if (x->restarted) return NULL;
+    const char *retried = x->hop_count > 0 && x->asked_before ? x->url : NULL;
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
+        if (x->answer->status == statuses[i]) return x->fresh_url ? x->fresh_url : retried;
+    return NULL;
+}
+
+/* Of an answer that is neither wanted nor a redirect. SFT_OK: x->at is to be asked. */
+static sft_code explain_failure(sfti_exchange *x, sft_error *err) {
+    sft_error found;
+    bool again;
+    const char *fresh = url_of_expired(x);
+    if (fresh) {
+        x->restarted = true;
+        begin_again(x, fresh);
+        return SFT_OK;
+    }
+    bool explained = ask_scheme(x, &again, &found);
+    if (again && !x->explained_again) {
+        x->explained_again = true;
+        begin_again(x, x->target->url);
+        return SFT_OK;
+    }
+    return explained ? sfti_fail_as(err, found.code, &found) : sfti_exchange_fail(x, err);
+}
+
+static sft_code next_step(sfti_exchange *x, sft_error *err) {
+    if (x->use == SFTI_BODY_REDIRECT) return follow_redirect(x, err);
+    if (sfti_retry_is_busy(x->answer->status)) return wait_to_retry(x, NULL, err);
+    return explain_failure(x, err);
+}
+
+sft_code sfti_exchange_run(sfti_exchange *x, sft_error *err) {
+    x->arena.alloc = x->failure.alloc = x->remote->alloc;
+    x->began_ns = os_now_ns();
+    begin_again(x, x->url);
+    for (;;) {
+        sft_error found = SFT_ERROR_INIT;
+        const uint64_t begin = x->begin;
+        sft_code code = sfti_exchange_hop(x, &found);
+        if (x->begin > begin && x->begin - begin >= PROGRESS) x->tries = 0;
+        if (!code && (x->local || x->use == SFTI_BODY_TAKEN)) return SFT_OK;
+        if (code == SFT_REMOTE_NETWORK) code = wait_to_retry(x, &found, err);
+        else if (code) return sfti_fail_as(err, code, &found);
+        else code = next_step(x, err);
+        if (code) return code;
+    }
+}
+
+void sfti_exchange_free(sfti_exchange *x) {
+    sft_buffer_free(&x->failure);
+    sfti_arena_free(&x->arena);
+}

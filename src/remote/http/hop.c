@@ -1,0 +1,233 @@
+/* One request, and what becomes of its answer. */
+#include "remote/http/exchange.h"
+
+#include "base/error.h"
+#include "remote/http/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define USER_AGENT "libsafetensors/" SFT_VERSION_STRING
+#define FAILURE_KEPT 4096               /* bytes of a failure's body */
+#define BODY_DRAINED ((uint64_t)64 << 10) /* read on so that the connection can be used again */
+#define SHOWN_SIZE 256
+#define CONNECT_MS 10000
+#define STALL_MS 30000
+
+/* ── What is sent ── */
+
+static bool add_text(sfti_headers *headers, const char *name, const char *text) {
+    return sfti_headers_add(headers, name, sft_span_cstr(text));
+}
+
+static bool add_range(sfti_headers *headers, uint64_t begin, uint64_t end) {
+    char text[64];
+    (void)snprintf(text, sizeof text, "bytes=%" PRIu64 "-%" PRIu64, begin, end - 1);
+    return add_text(headers, "range", text);
+}
+
+/* A weak tag is no condition. */
+static bool add_condition(const sfti_exchange *x, sfti_headers *headers) {
+    const sfti_scheme *scheme = x->target ? x->target->scheme : NULL;
+    if (!scheme || !scheme->if_match || !x->same || x->same->etag[0] != '"') return true;
+    return add_text(headers, "if-match", x->same->etag);
+}
+
+static bool add_headers(const sfti_exchange *x, sfti_headers *headers) {
+    return add_text(headers, "user-agent", USER_AGENT)
+        && add_text(headers, "accept-encoding", "identity")
+        && (!x->accept || add_text(headers, "accept", x->accept))
+        && (!x->post.data || add_text(headers, "content-type", "application/json"))
+        && (!x->end || add_range(headers, x->begin, x->end)) && add_condition(x, headers);
+}
+
+static const char *proxy_for(const sft_remote *remote, const sfti_url *url) {
+    const char *proxy = url->https ? remote->https_proxy : remote->http_proxy;
+    if (!proxy || !*proxy || sfti_no_proxy(remote->no_proxy, url->host, url->port)) return NULL;
+    return proxy;
+}
+
+/* The one that was given, or libcurl from now on. */
+static sft_code take_transport(sft_remote *remote, sft_transport *out, sft_error *err) {
+    sft_code code = SFT_OK;
+    os_mutex_lock(&remote->mutex);
+    if (!remote->transport.vtable) {
+        code = sft_transport_curl(&remote->alloc, &remote->transport, err);
+        remote->own_transport = !code;
+    }
+    *out = remote->transport;
+    os_mutex_unlock(&remote->mutex);
+    return code;
+}
+
+static sft_code check_url(const sfti_exchange *x, sfti_url *out, sft_error *err) {
+    char shown[SHOWN_SIZE];
+    sfti_url_show(x->at, shown, sizeof shown);
+    if (x->remote->options.offline)
+        return sfti_fail(err, SFT_REMOTE_OFFLINE, SFT_NO_OFFSET,
+                         "not fetched: the network is not to be used");
+    if (!sfti_url_parse(x->at, out) || out->user.data)
+        return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET,
+                         "expected a URL of http or https without a user, found \"%s\"", shown);
+    if (x->remote->options.public_only && !sfti_host_is_public(out->host))
+        return sfti_fail(err, SFT_REMOTE_PRIVATE, SFT_NO_OFFSET,
+                         "expected a public host, found \"%.*s\"", SFTI_CLIP(out->host, 255));
+    return SFT_OK;
+}
+
+/* ── What arrives ── */
+
+static bool is_redirect(const sfti_answer *answer) {
+    int status = answer->status;
+    return answer->location && (status == 301 || status == 302 || status == 303 || status == 307
+                                || status == 308);
+}
+
+static bool take_head(void *ctx, int status, const sft_pair *headers, size_t count) {
+    sfti_exchange *x = ctx;
+    sfti_target *target = x->target;
+    x->bytes = 0;
+    x->failure.len = 0;
+    x->no_memory = !sfti_answer_read(x->answer, status, headers, count);
+    if (x->no_memory) return false;
+    bool here = target && target->scheme && target->scheme->learn
+             && target->scheme->learn(target, x->at, x->answer);
+    if (target && target->known && strcmp(target->known, x->answer->linked_etag) == 0)
+        here = target->is_known = true;
+    if (here) {
+        x->local = true;
+        return false;
+    }
+    if (is_redirect(x->answer)) {
+        x->use = SFTI_BODY_REDIRECT;
+        return true;
+    }
+    x->use = x->taker.accepts(x->taker.ctx, x->answer) ? SFTI_BODY_TAKEN : SFTI_BODY_FAILURE;
+    return x->use == SFTI_BODY_FAILURE || x->taker.head(x->taker.ctx, x->answer);
+}
+
+static bool take_bytes(void *ctx, const void *bytes, size_t len) {
+    sfti_exchange *x = ctx;
+    x->bytes += len;
+    if (x->use == SFTI_BODY_TAKEN) return x->taker.body(x->taker.ctx, bytes, len);
+    size_t left = FAILURE_KEPT - x->failure.len, kept = len < left ? len : left;
+    if (x->use == SFTI_BODY_FAILURE && kept > 0)
+        x->no_memory = !sfti_buffer_put(&x->failure, bytes, kept);
+    return !x->no_memory && x->bytes < BODY_DRAINED;
+}
+
+/* What a failure says, without what was sent to get it. */
+static void take_failure(sfti_exchange *x) {
+    sfti_answer *answer = x->answer;
+    size_t len = sfti_redact(x, answer->error_message, strlen(answer->error_message));
+    answer->error_message[len] = '\0';
+    x->failure.len = sfti_redact(x, x->failure.data, x->failure.len);
+    sfti_answer_body(answer, (sft_span){ x->failure.data, x->failure.len });
+}
+
+/* ── Accounts ── */
+
+static void tell_exchange(const sfti_exchange *x, sft_exchange *told) {
+    sft_remote *remote = x->remote;
+    char shown[SHOWN_SIZE * 4];
+    os_mutex_lock(&remote->mutex);
+    remote->sums.requests++;
+    remote->sums.bytes += x->bytes;
+    remote->sums.retries += x->is_retry;
+    os_mutex_unlock(&remote->mutex);
+    if (!remote->options.on_exchange) return;
+    sfti_exchange_show(x, x->at, x->hop_count > 0, shown, sizeof shown);
+    told->url = shown;
+    told->status = x->answer->status;
+    told->bytes = x->bytes;
+    told->attempt = x->tries + 1;
+    os_mutex_lock(&remote->log);
+    remote->options.on_exchange(remote->options.exchange_ctx, told);
+    os_mutex_unlock(&remote->log);
+}
+
+/* ── One request ── */
+
+uint64_t sfti_exchange_left_ms(const sfti_exchange *x) {
+    uint64_t spent = (os_now_ns() - x->began_ns) / 1000000;
+    if (x->total_ms == 0) return UINT64_MAX;
+    return spent < x->total_ms ? x->total_ms - spent : 0;
+}
+
+static sft_code send_request(sfti_exchange *x, const sfti_url *url, const sfti_headers *headers,
+                             sft_error *err) {
+    const sft_remote_options *options = &x->remote->options;
+    const uint64_t began = os_now_ns(), left = sfti_exchange_left_ms(x);
+    sft_transport transport;
+    sft_code code = take_transport(x->remote, &transport, err);
+    if (code) return code;
+    sft_http_request request = {
+        .method = x->post.data ? "POST" : "GET", .url = x->at, .headers = headers->at,
+        .header_count = headers->count, .body = x->post, .proxy = proxy_for(x->remote, url),
+        .ca_file = x->remote->ca_file, .public_only = options->public_only,
+        .connect_ms = options->connect_ms ? options->connect_ms : CONNECT_MS,
+        .stall_ms = options->stall_ms ? options->stall_ms : STALL_MS,
+        .total_ms = left == UINT64_MAX ? 0 : left + (left == 0),
+        .go_on = x->go_on, .go_on_ctx = x->go_on_ctx,
+    };
+    sft_http_receiver receiver = { x, take_head, take_bytes };
+    sft_exchange told = { .method = request.method, .begin = x->begin, .end = x->end };
+    told.code = transport.vtable->send(transport.ctx, &request, &receiver, err);
+    told.ms = (os_now_ns() - began) / 1000000;
+    tell_exchange(x, &told);
+    return told.code;
+}
+
+/* Remember what a request is authorized by; of many, the last ones. False: no memory. */
+static bool keep_secret(sfti_exchange *x, sft_span value) {
+    sfti_headers *kept = &x->secrets;
+    for (size_t i = 0; i < kept->count; i++)
+        if (sft_span_equal(kept->at[i].value, value)) return true;
+    kept->arena = &x->arena;
+    if (kept->count == SFTI_HEADERS_MOST)
+        memmove(kept->at, kept->at + 1, --kept->count * sizeof *kept->at);
+    return sfti_headers_add(kept, "secret", value);
+}
+
+static sft_code authorize(sfti_exchange *x, sfti_headers *headers, sft_error *err) {
+    sfti_target *target = x->target;
+    const size_t before = headers->count;
+    if (!target || !target->scheme || !target->scheme->authorize) return SFT_OK;
+    sft_code code = target->scheme->authorize(target, x->at, os_time_s(), headers, err);
+    x->authorized = headers->count > before;
+    for (size_t i = before; !code && i < headers->count; i++)
+        if (!keep_secret(x, headers->at[i].value)) code = sfti_fail_memory(err, 0);
+    return code;
+}
+
+sft_code sfti_exchange_hop(sfti_exchange *x, sft_error *err) {
+    sfti_arena arena = { .alloc = x->remote->alloc };
+    sfti_headers headers = { .arena = &arena };
+    sfti_url url;
+    x->use = SFTI_BODY_NONE;
+    x->bytes = 0;
+    x->authorized = x->no_memory = false;
+    (void)sfti_answer_read(x->answer, 0, NULL, 0);
+    sft_code code = check_url(x, &url, err);
+    if (code) goto done;
+    if (!add_headers(x, &headers)) {
+        code = sfti_fail_memory(err, 0);
+        goto done;
+    }
+    code = authorize(x, &headers, err);
+    if (code) goto done;
+    code = send_request(x, &url, &headers, err);
+    x->is_retry = false;
+    if (x->no_memory) {
+        code = sfti_fail_memory(err, 0);
+    } else if (code == SFT_REMOTE_NETWORK && x->use > SFTI_BODY_TAKEN) {
+        code = SFT_OK; /* the head said enough */
+    } else if (!code && x->use == SFTI_BODY_TAKEN && !x->local) {
+        code = x->taker.end(x->taker.ctx, err);
+    }
+    if (!code && x->use == SFTI_BODY_FAILURE) take_failure(x);
+done:
+    sfti_arena_free(&arena);
+    return code;
+}

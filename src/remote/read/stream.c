@@ -1,0 +1,205 @@
+#include "remote/read/fan.h"
+
+#include "base/checked.h"
+
+#include <string.h>
+
+#define STREAM_FAN ((uint64_t)8 << 20)    /* reads of so much are fetched in pieces */
+#define STREAM_DIRECT ((uint64_t)1 << 20) /* announced reads of so much need no block */
+#define TAIL_READS 3                      /* reads in a row after which more is expected */
+#define TAIL_WINDOW ((uint64_t)256 << 10) /* bytes read ahead, at least and at most */
+#define TAIL_WINDOW_MOST ((uint64_t)32 << 20)
+
+void sfti_stream_begin(sfti_stream *stream, sfti_blocks *blocks, uint64_t begin, uint64_t end,
+                       sfti_stream_fn fetch, void *ctx) {
+    memset(stream, 0, sizeof *stream);
+    stream->blocks = blocks;
+    stream->begin = begin;
+    stream->end = end;
+    stream->fetch = fetch;
+    stream->ctx = ctx;
+    stream->plan.alloc = blocks->alloc;
+}
+
+void sfti_stream_expect(sfti_stream *stream, const sft_run *runs, size_t count) {
+    sfti_pool *pool = stream->blocks->pool;
+    os_mutex_lock(&pool->mutex);
+    sfti_spans_add(&stream->plan, runs, count, stream->begin, stream->end);
+    sfti_stream_plan(stream);
+    sfti_ahead_schedule(stream->blocks);
+    os_mutex_unlock(&pool->mutex);
+    sfti_pool_start(pool);
+}
+
+void sfti_stream_end(sfti_stream *stream) {
+    sfti_blocks *blocks = stream->blocks;
+    sfti_pool *pool = blocks->pool;
+    os_mutex_lock(&pool->mutex);
+    stream->closing = true;
+    sfti_stream_unplan(stream);
+    sfti_spans_clear(&stream->plan);
+    while (stream->first) {
+        sfti_block *block = stream->first;
+        if (sfti_pool_take_back(pool, &block->task)) blocks->under_way--;
+        else if (block->state == SFTI_BLOCK_PENDING) {
+            os_cond_wait_for(&pool->done, &pool->mutex, 100);
+            continue;
+        }
+        sfti_block_drop(block);
+    }
+    sfti_ahead_schedule(blocks);
+    os_mutex_unlock(&pool->mutex);
+    sfti_pool_start(pool);
+}
+
+/* ── Reads in a row ── */
+
+static sfti_tail *tail_of(sfti_stream *stream, uint64_t begin) {
+    sfti_tail *oldest = stream->tails;
+    for (size_t i = 0; i < SFTI_TAILS; i++) {
+        sfti_tail *tail = &stream->tails[i];
+        if (tail->reads > 0 && tail->end == begin) return tail;
+        if (tail->used < oldest->used) oldest = tail;
+    }
+    memset(oldest, 0, sizeof *oldest);
+    return oldest;
+}
+
+/* With the mutex held, before [begin, end) is read: plan what will probably be read next. */
+static void tail_follow(sfti_stream *stream, uint64_t begin, uint64_t end) {
+    sfti_tail *tail = tail_of(stream, begin);
+    uint64_t len = end - begin;
+    tail->end = end;
+    tail->used = stream->blocks->tick;
+    if (++tail->reads < TAIL_READS || len >= STREAM_FAN) return;
+    if (tail->ahead == 0) { /* what was announced needs no guess */
+        if (sfti_spans_reach(&stream->plan, begin) > begin) return;
+        if (sfti_block_find(stream, end - 1, NULL, NULL)) return;
+        tail->window = 4 * len > TAIL_WINDOW ? 4 * len : TAIL_WINDOW;
+    } else if (tail->ahead > end && tail->ahead - end > tail->window / 2) {
+        return;
+    } else {
+        tail->window *= 2;
+    }
+    if (tail->window > TAIL_WINDOW_MOST) tail->window = TAIL_WINDOW_MOST;
+    uint64_t from = tail->ahead > begin ? tail->ahead : begin;
+    uint64_t to = stream->end - end > tail->window ? end + tail->window : stream->end;
+    if (from >= to) return;
+    sft_run run = { from, to - from };
+    sfti_spans_add(&stream->plan, &run, 1, stream->begin, stream->end);
+    sfti_stream_plan(stream);
+    tail->ahead = to;
+}
+
+/* ── Reading ── */
+
+/* With the mutex held: start threads for what was put, before this one waits. */
+static void stream_start(sfti_stream *stream) {
+    sfti_pool *pool = stream->blocks->pool;
+    sfti_ahead_schedule(stream->blocks);
+    if (pool->queued <= pool->idle) return;
+    os_mutex_unlock(&pool->mutex);
+    sfti_pool_start(pool);
+    os_mutex_lock(&pool->mutex);
+}
+
+static void stream_forget_oldest_page(sfti_blocks *blocks) {
+    sfti_block *oldest = NULL;
+    for (sfti_block *block = blocks->first; block; block = block->after) {
+        if (!block->page || block->refs > 0 || block->state != SFTI_BLOCK_READY) continue;
+        if (!oldest || block->used < oldest->used) oldest = block;
+    }
+    if (oldest) sfti_block_drop(oldest);
+}
+
+/* The page around bytes that no block holds, or both pages that they lie in, clipped to the gap. */
+static sfti_block *stream_add_page(sfti_stream *stream, uint64_t at, uint64_t end) {
+    sfti_blocks *blocks = stream->blocks;
+    uint64_t gap_begin, gap_end, begin = at - at % SFTI_PAGE;
+    (void)sfti_block_find(stream, at, &gap_begin, &gap_end);
+    if (!sfti_align_up(end, SFTI_PAGE, &end)) end = gap_end;
+    if (begin < gap_begin) begin = gap_begin;
+    if (end > gap_end) end = gap_end;
+    if (blocks->pages >= SFTI_PAGES_MOST) stream_forget_oldest_page(blocks);
+    sfti_block *block = sfti_block_add(stream, begin, end, true);
+    if (!block) return NULL;
+    block->page = true;
+    blocks->pages++;
+    return block;
+}
+
+/* A block of the announced span [at, reach). */
+static sfti_block *stream_add_cut(sfti_stream *stream, uint64_t at, uint64_t reach) {
+    uint64_t gap_end, most = stream->blocks->block_bytes;
+    (void)sfti_block_find(stream, at, NULL, &gap_end);
+    if (reach > gap_end) reach = gap_end;
+    if (reach - at > most + most / 2) reach = at + most;
+    sfti_block *block = sfti_block_add(stream, at, reach, true);
+    if (!block) return NULL;
+    sfti_spans_remove(&stream->plan, at, reach);
+    if (!sfti_spans_any(&stream->plan)) sfti_stream_unplan(stream);
+    return block;
+}
+
+/* A block for the bytes from `at` on, if one serves better than fetching just them. */
+static sfti_block *stream_add_block(sfti_stream *stream, uint64_t at, uint64_t end) {
+    uint64_t reach = sfti_spans_reach(&stream->plan, at);
+    if (reach > end && end - at < STREAM_DIRECT) return stream_add_cut(stream, at, reach);
+    /* Whoever reads on from the head knows how long the rest of a header is. */
+    if (reach > at || at == stream->begin || end - at >= SFTI_PAGE) return NULL;
+    return stream_add_page(stream, at, end);
+}
+
+/* Copy from a block what it has of [*at, end). A failure is that of the fetch, unless its thread
+ * was told to stop, and not this one: then *at stays, and the block is forgotten. */
+static sft_code stream_read_block(sfti_block *block, uint64_t *at, uint64_t end, char *into,
+                                  sft_error *err) {
+    sft_code code = sfti_block_await(block, err);
+    if (!code && block->state == SFTI_BLOCK_FAILED) {
+        if (block->error.code != SFT_CANCELLED)
+            code = sfti_fail_as(err, block->error.code, &block->error);
+        if (!block->gone) sfti_block_drop(block);
+    } else if (!code) {
+        uint64_t to = block->end < end ? block->end : end;
+        sfti_block_copy(block, *at, to, into);
+        *at = to;
+    }
+    return code;
+}
+
+static sft_code stream_step(sfti_stream *stream, uint64_t *at, uint64_t end, char *into,
+                            sft_error *err) {
+    uint64_t gap_end;
+    if (end - *at > STREAM_FAN) return sfti_fan_read(stream, at, end, into, err);
+    sfti_block *block = sfti_block_find(stream, *at, NULL, &gap_end);
+    bool added = false;
+    if (!block) {
+        block = stream_add_block(stream, *at, end);
+        added = block != NULL;
+    }
+    if (!block) return sfti_fan_read(stream, at, end < gap_end ? end : gap_end, into, err);
+    block->refs++;
+    stream_start(stream);
+    if (added) sfti_block_fetch(block, NULL, NULL);
+    bool cancelled = added && block->error.code == SFT_CANCELLED;
+    sft_code code = stream_read_block(block, at, end, into, err);
+    sfti_block_unref(block);
+    return cancelled && !code ? sfti_fail_cancelled(err) : code;
+}
+
+sft_code sfti_stream_read(sfti_stream *stream, uint64_t offset, void *into, size_t len,
+                          sft_error *err) {
+    sfti_blocks *blocks = stream->blocks;
+    uint64_t at = offset, end = offset + len;
+    sft_code code = SFT_OK;
+    if (len == 0) return SFT_OK;
+    os_mutex_lock(&blocks->pool->mutex);
+    stream->used = ++blocks->tick;
+    tail_follow(stream, offset, end);
+    while (!code && at < end)
+        code = stream_step(stream, &at, end, (char *)into + (at - offset), err);
+    sfti_ahead_schedule(blocks);
+    os_mutex_unlock(&blocks->pool->mutex);
+    sfti_pool_start(blocks->pool);
+    return code;
+}

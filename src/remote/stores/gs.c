@@ -1,0 +1,91 @@
+/* gs://BUCKET/OBJECT: Google Cloud Storage by its XML interface, which is S3's but for tokens. */
+#include "base/error.h"
+#include "remote/stores/bucket.h"
+#include "remote/stores/listing.h"
+
+#include <string.h>
+
+#define GS_ENDPOINT "https://storage.googleapis.com"
+
+static sfti_store *gs_store(const sft_remote *remote) {
+    return remote->state[SFTI_SCHEME_GS];
+}
+
+/* Two texts as one, in the remote's arena; NULL: no memory. */
+static const char *gs_join(sft_remote *remote, const char *first, const char *then) {
+    size_t len = strlen(first), more = strlen(then);
+    char *text = sfti_arena_take(&remote->arena, len + more + 1);
+    if (!text) return NULL;
+    memcpy(text, first, len);
+    memcpy(text + len, then, more + 1);
+    return text;
+}
+
+/* A copy of a variable, or NULL; *failed: no memory. */
+static const char *gs_variable(sft_remote *remote, const char *name, bool *failed) {
+    const char *value = sfti_remote_environment(remote, name);
+    const char *copy = value ? gs_join(remote, value, "") : NULL;
+    if (value && !copy) *failed = true;
+    return copy;
+}
+
+/* "HOST:PORT" is http, as the client libraries of emulators have it. */
+static bool gs_place(sft_remote *remote, sfti_store *store) {
+    bool failed = false;
+    const char *host = gs_variable(remote, "STORAGE_EMULATOR_HOST", &failed);
+    if (host && !strstr(host, "://")) host = gs_join(remote, "http://", host);
+    if (!host) host = GS_ENDPOINT;
+    return !failed && sfti_store_at(remote, store, host);
+}
+
+static bool gs_take_keys(sft_remote *remote, sfti_store *store) {
+    bool failed = false;
+    const char *token = gs_variable(remote, "GOOGLE_OAUTH_ACCESS_TOKEN", &failed);
+    sfti_sign_keys *keys = &store->keys;
+    if (token) {
+        store->bearer = gs_join(remote, "Bearer ", token);
+        return !failed && store->bearer;
+    }
+    keys->id = gs_variable(remote, "GS_ACCESS_KEY_ID", &failed);
+    keys->secret = gs_variable(remote, "GS_SECRET_ACCESS_KEY", &failed);
+    if (!keys->id != !keys->secret)
+        store->problem = keys->id ? "GS_ACCESS_KEY_ID is set, GS_SECRET_ACCESS_KEY is not"
+                                  : "GS_SECRET_ACCESS_KEY is set, GS_ACCESS_KEY_ID is not";
+    return !failed;
+}
+
+static sft_code gs_open(sft_remote *remote, sft_error *err) {
+    sfti_store *store = sfti_arena_take(&remote->arena, sizeof *store);
+    if (!store) return sfti_fail_memory(err, sizeof *store);
+    *store = (sfti_store){
+        .scheme = &sfti_gs_scheme, .alloc = remote->alloc,
+        .region = "auto", .denied = SFT_HINT_NONE,
+        .advice = "it takes GOOGLE_OAUTH_ACCESS_TOKEN (\"gcloud auth print-access-token\"), or "
+                  "GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY"
+    };
+    remote->state[SFTI_SCHEME_GS] = store;
+    bool enough = gs_place(remote, store)
+               && (remote->options.anonymous || gs_take_keys(remote, store));
+    return enough ? SFT_OK : sfti_fail_memory(err, 0);
+}
+
+static sft_code gs_resolve(sfti_target *target, sft_error *err) {
+    return sfti_object_resolve(target, gs_store(target->remote), err);
+}
+
+static sft_code gs_list(sft_remote *remote, const char *folder, sft_listed_fn each, void *each_ctx,
+                        sft_error *err) {
+    return sfti_store_list(remote, gs_store(remote), folder, each, each_ctx, err);
+}
+
+const sfti_scheme sfti_gs_scheme = {
+    .name = "gs",
+    .if_match = true,
+    .open = gs_open,
+    .resolve = gs_resolve,
+    .authorize = sfti_object_authorize,
+    .learn = sfti_object_learn,
+    .explain = sfti_object_explain,
+    .list = gs_list,
+    .is_folder = sfti_object_is_folder,
+};

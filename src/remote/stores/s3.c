@@ -1,0 +1,67 @@
+/* s3://BUCKET/KEY: Amazon S3, and servers that speak its language. */
+#include "base/error.h"
+#include "remote/stores/bucket.h"
+#include "remote/stores/credentials.h"
+#include "remote/stores/listing.h"
+
+#include <string.h>
+
+static sfti_store *s3_store(const sft_remote *remote) {
+    return remote->state[SFTI_SCHEME_S3];
+}
+
+/* What a denied request is told when its keys would have to come from somewhere else. */
+static const char *other_keys_advice(sft_remote *remote, const char *setting) {
+    static const char before[] = "the profile gets its keys by ",
+                      after[] = ", which is not supported: see \"aws configure "
+                                "export-credentials\"";
+    sft_buffer text = { .alloc = remote->alloc };
+    char *copy = NULL;
+    if (sfti_buffer_put(&text, before, sizeof before - 1)
+        && sfti_buffer_put(&text, setting, strlen(setting))
+        && sfti_buffer_put(&text, after, sizeof after - 1))
+        copy = sfti_arena_copy(&remote->arena, text.data, text.len);
+    sft_buffer_free(&text);
+    return copy;
+}
+
+static sft_code s3_open(sft_remote *remote, sft_error *err) {
+    sfti_aws aws;
+    sfti_store *store = sfti_arena_take(&remote->arena, sizeof *store);
+    if (!store) return sfti_fail_memory(err, sizeof *store);
+    sft_code code = sfti_aws_read(remote, &aws, err);
+    if (code) return code;
+    *store = (sfti_store){ .scheme = &sfti_s3_scheme, .alloc = remote->alloc,
+                           .addressing = aws.addressing,
+                           .region = aws.region, .denied = SFT_HINT_REMOTE_CREDENTIALS };
+    remote->state[SFTI_SCHEME_S3] = store;
+    if (aws.endpoint && !sfti_store_at(remote, store, aws.endpoint))
+        return sfti_fail_memory(err, strlen(aws.endpoint));
+    if (remote->options.anonymous) return SFT_OK;
+    store->keys = aws.keys;
+    if (aws.problem) store->problem = aws.problem;
+    if (!aws.other_keys) return SFT_OK;
+    store->advice = other_keys_advice(remote, aws.other_keys);
+    return store->advice ? SFT_OK : sfti_fail_memory(err, 0);
+}
+
+static sft_code s3_resolve(sfti_target *target, sft_error *err) {
+    return sfti_object_resolve(target, s3_store(target->remote), err);
+}
+
+static sft_code s3_list(sft_remote *remote, const char *folder, sft_listed_fn each, void *each_ctx,
+                        sft_error *err) {
+    return sfti_store_list(remote, s3_store(remote), folder, each, each_ctx, err);
+}
+
+const sfti_scheme sfti_s3_scheme = {
+    .name = "s3",
+    .if_match = true,
+    .open = s3_open,
+    .resolve = s3_resolve,
+    .authorize = sfti_object_authorize,
+    .learn = sfti_object_learn,
+    .explain = sfti_object_explain,
+    .list = s3_list,
+    .is_folder = sfti_object_is_folder,
+};

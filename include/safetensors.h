@@ -447,9 +447,10 @@ typedef struct sft_allocator {
 /* Set a callback for waits: while the library waits for bytes from a pipe, terminal or socket,
  * it calls go_on every tenth of a second, and after a signal, on the waiting thread. If go_on
  * returns false the read fails with SFT_IO_READ (EINTR). Meant for programs and bindings whose
- * signal handlers only set a flag. Without it, such a wait ends only when bytes arrive. There is
- * one callback for the whole process, NULL for none; set it before other threads use the
- * library. @since 0.2 */
+ * signal handlers only set a flag. Without it, such a wait ends only when bytes arrive. Waits for
+ * servers (safetensors_remote.h) fail with SFT_CANCELLED; the library's own threads wait for them,
+ * too. There is one callback for the whole process, NULL for none; set it before other threads use
+ * the library. @since 0.2 */
 SFT_API void sft_on_wait(bool (*go_on)(void *ctx), void *ctx);
 
 /* Progress, cancelling and threads of a long call; NULL means none of them and one thread. tick

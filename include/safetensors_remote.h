@@ -14,7 +14,8 @@
  * EXPERIMENTAL: may change incompatibly in any release (docs/abi.md). SFT_EXPERIMENTAL_REMOTE is
  * defined while that is so.
  *
- * Conventions as in safetensors.h. A remote and its files may be used by any number of threads. */
+ * Conventions as in safetensors.h. A remote and its files may be used by any number of threads, but
+ * not by a child of fork(), which opens a remote of its own and leaves its parent's as it is. */
 #ifndef SAFETENSORS_REMOTE_H
 #define SAFETENSORS_REMOTE_H
 
@@ -120,7 +121,8 @@ typedef struct sft_remote_options {
      * must stay until its next call on the same thread. Called in sft_remote_open only. */
     const char *(*environment)(void *ctx, const char *name);
     void *environment_ctx;
-    /* Called after each exchange, by whichever thread made it, one at a time. May be NULL. */
+    /* Called after each exchange, by whichever thread made it, one at a time. It must not read
+     * through the remote; sft_remote_sums_of is allowed. May be NULL. */
     void (*on_exchange)(void *ctx, const sft_exchange *exchange);
     void *exchange_ctx;
 } sft_remote_options;

@@ -131,8 +131,8 @@ void sfti_block_unref(sfti_block *block) {
 /* ── Budget ── */
 
 /* Who has to go first: what was read already or failed, then pages (the least recently read), then
- * what was fetched for streams that nobody reads any more, then what is read last of the stream that holds
- * most. */
+ * what was fetched for streams that nobody reads any more, then what is read last of the stream
+ * that holds most. */
 typedef enum block_rank {
     BLOCK_SPENT,
     BLOCK_PAGE,

@@ -1,4 +1,5 @@
 /* Dates of HTTP: RFC 9110, 5.6.7. */
+#include "base/calendar.h"
 #include "remote/answer.h"
 #include "remote/text.h"
 
@@ -69,25 +70,15 @@ static bool take_part(sft_span *text, char what, date_parts *to) {
     }
 }
 
-static bool is_leap(uint64_t year) {
-    return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-}
-
-static uint64_t leap_days_before(uint64_t year) {
-    return (year - 1) / 4 - (year - 1) / 100 + (year - 1) / 400;
-}
-
+/* A day that its month does not have becomes one of the next month. */
 static bool date_value(const date_parts *d, int64_t *out) {
-    static const uint16_t before[] = { 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365 };
-    bool late = is_leap(d->year) && d->month > 2;
-    uint64_t most = (uint64_t)before[d->month] - before[d->month - 1]
-                  + (is_leap(d->year) && d->month == 2);
-    if (d->year < 1970 || d->day < 1 || d->day > most || d->hour > 23 || d->minute > 59
+    int64_t year, days = sfti_days_of_date((int64_t)d->year, (unsigned)d->month, (unsigned)d->day);
+    unsigned month, day;
+    sfti_date_of_days(days, &year, &month, &day);
+    if (d->year < 1970 || month != d->month || day != d->day || d->hour > 23 || d->minute > 59
         || d->second > 60)
         return false;
-    uint64_t days = (d->year - 1970) * 365 + leap_days_before(d->year) - leap_days_before(1970)
-                  + before[d->month - 1] + late + d->day - 1;
-    *out = (int64_t)(days * 86400 + d->hour * 3600 + d->minute * 60 + d->second);
+    *out = days * 86400 + (int64_t)(d->hour * 3600 + d->minute * 60 + d->second);
     return true;
 }
 

@@ -1,6 +1,7 @@
 /* What all parts of a remote ask it for. */
 #include "os/io.h"
 #include "remote/remote.h"
+#include "remote/text.h"
 
 #include <string.h>
 
@@ -11,19 +12,11 @@ const char *sfti_remote_environment(const sft_remote *remote, const char *name) 
     return value && *value ? value : NULL;
 }
 
-static bool is_same_word(const char *text, const char *word) {
-    for (; *text && *word; text++, word++) {
-        char c = *text >= 'A' && *text <= 'Z' ? (char)(*text - 'A' + 'a') : *text;
-        if (c != *word) return false;
-    }
-    return !*text && !*word;
-}
-
 bool sfti_remote_environment_is(const sft_remote *remote, const char *name) {
     static const char *const words[] = { "1", "on", "yes", "true" };
     const char *value = sfti_remote_environment(remote, name);
     for (size_t i = 0; value && i < sizeof words / sizeof *words; i++)
-        if (is_same_word(value, words[i])) return true;
+        if (sfti_text_is(sft_span_cstr(value), words[i])) return true;
     return false;
 }
 

@@ -101,6 +101,7 @@ static sft_code follow_redirect(sfti_exchange *x, sft_error *err) {
         return fail_redirect(x, next, "expected at most 5 redirects, found more", err);
     x->hops[x->hop_count++] = x->at;
     x->at = next;
+    x->asked_before = false;
     if (x->answer->status == 303) x->post = (sft_span){ NULL, 0 };
     return SFT_OK;
 }
@@ -108,6 +109,7 @@ static sft_code follow_redirect(sfti_exchange *x, sft_error *err) {
 static void begin_again(sfti_exchange *x, const char *url) {
     x->at = url;
     x->hop_count = 0;
+    x->asked_before = false;
 }
 
 /* ── Retries ── */
@@ -174,28 +176,31 @@ static sft_code wait_to_retry(sfti_exchange *x, const sft_error *lost, sft_error
     const uint64_t delay = sfti_retry_delay(x->tries, asked, lost != NULL);
     if (asks || x->tries >= most_tries(x) || delay >= sfti_exchange_left_ms(x))
         return give_up(x, lost, asks, err);
-    x->is_retry = true;
+    x->is_retry = x->asked_before = true;
     return wait_for(x, delay, err);
 }
 
 /* ── The exchange ── */
 
-/* A signed URL that was learnt earlier ends after some time. */
-static bool may_have_expired(const sfti_exchange *x) {
+/* Where to begin again if this hop's signed URL, which was learnt earlier or before a retry, may
+ * have expired; NULL: nowhere. */
+static const char *url_of_expired(const sfti_exchange *x) {
     static const int statuses[] = { 400, 401, 403, 404, 410 };
-    if (!x->fresh_url || x->restarted) return false;
+    if (x->restarted) return NULL;
+    const char *retried = x->hop_count > 0 && x->asked_before ? x->url : NULL;
     for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
-        if (x->answer->status == statuses[i]) return true;
-    return false;
+        if (x->answer->status == statuses[i]) return x->fresh_url ? x->fresh_url : retried;
+    return NULL;
 }
 
 /* Of an answer that is neither wanted nor a redirect. SFT_OK: x->at is to be asked. */
 static sft_code explain_failure(sfti_exchange *x, sft_error *err) {
     sft_error found;
     bool again;
-    if (may_have_expired(x)) {
+    const char *fresh = url_of_expired(x);
+    if (fresh) {
         x->restarted = true;
-        begin_again(x, x->fresh_url);
+        begin_again(x, fresh);
         return SFT_OK;
     }
     bool explained = ask_scheme(x, &again, &found);

@@ -49,6 +49,7 @@ typedef struct sfti_exchange {
     uint64_t began_ns;
     unsigned tries;          /* that failed one after the other */
     bool is_retry, restarted, explained_again;
+    bool asked_before;       /* this hop's URL, before a wait: what signed it may have expired */
     sfti_headers secrets;    /* what all hops proved their rights with, of the arena */
     /* of this hop */
     sfti_body_use use;

@@ -3,6 +3,7 @@
 #include "base/endian.h"
 #include "base/sink.h"
 #include "os/io.h"
+#include "remote/text.h"
 #include "safetensors_hash.h"
 
 #include <errno.h>
@@ -57,39 +58,28 @@ static const char *const signing_words[] = {
     "access_token=", "sig=", "se=", "st=", "ske=", "skt=", "awsaccesskeyid=", "googleaccessid=",
 };
 
-static bool is_signing(const char *text, size_t len) {
-    for (size_t i = 0; i < sizeof signing_words / sizeof *signing_words; i++) {
-        const char *word = signing_words[i];
-        size_t at = 0;
-        while (word[at] && at < len) {
-            char c = text[at] >= 'A' && text[at] <= 'Z' ? (char)(text[at] + 32) : text[at];
-            if (c != word[at]) break;
-            at++;
-        }
-        if (!word[at]) return true;
-    }
+static bool is_signing(sft_span parameter) {
+    for (size_t i = 0; i < sizeof signing_words / sizeof *signing_words; i++)
+        if (sfti_text_begins(parameter, signing_words[i])) return true;
     return false;
-}
-
-static bool put_part(sft_buffer *out, const char *text, size_t len) {
-    return sfti_buffer_put(out, text, len);
 }
 
 /* The URL without user, fragment and what signs it. */
 static bool put_plain_url(sft_buffer *out, const char *url) {
     sfti_url parts;
-    if (!sfti_url_parse(url, &parts)) return put_part(out, url, strlen(url));
+    if (!sfti_url_parse(url, &parts)) return sfti_buffer_put(out, url, strlen(url));
     const char *host = parts.user.data ? parts.host.data : NULL;
     size_t scheme = parts.https ? 8 : 7;
-    bool ok = put_part(out, url, scheme);
+    bool ok = sfti_buffer_put(out, url, scheme);
     const char *from = host ? host : url + scheme;
     const char *end = from + strcspn(from, "?#");
-    ok = ok && put_part(out, from, (size_t)(end - from)) && put_part(out, "?", 1);
+    ok = ok && sfti_buffer_put(out, from, (size_t)(end - from)) && sfti_buffer_put(out, "?", 1);
     const char *at = parts.query.data, *stop = at ? at + parts.query.len : NULL;
     while (ok && at && at < stop) {
         const char *next = memchr(at, '&', (size_t)(stop - at));
         size_t len = (size_t)((next ? next : stop) - at);
-        if (!is_signing(at, len)) ok = put_part(out, at, len) && put_part(out, "&", 1);
+        if (!is_signing((sft_span){ at, len }))
+            ok = sfti_buffer_put(out, at, len) && sfti_buffer_put(out, "&", 1);
         at += len + 1;
     }
     return ok;
@@ -118,8 +108,8 @@ static bool head_path(const sft_remote *remote, const char *url, sft_buffer *out
     bool ok = put_plain_url(&plain, url)
               && head_digest(&remote->alloc, plain.data, plain.len, name);
     sft_buffer_free(&plain);
-    return ok && put_part(out, folder, strlen(folder)) && put_part(out, "/", 1)
-           && put_part(out, name, sizeof name);
+    return ok && sfti_buffer_put(out, folder, strlen(folder)) && sfti_buffer_put(out, "/", 1)
+           && sfti_buffer_put(out, name, sizeof name);
 }
 
 /* ── Files ── */

@@ -209,23 +209,23 @@ static sft_code opened_take(opened_file *file, bool *taken, sft_source *out, sft
 /* ── Closing ── */
 
 /* A source that its user has; the file lives as long as the remote. */
-typedef struct lent_source {
+typedef struct user_source {
     opened_file *file;
     sft_source inner;
     atomic_bool used; /* read past its head, or it failed: it is not kept */
-} lent_source;
+} user_source;
 
-static sft_code lent_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+static sft_code user_source_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
                           sft_error *err) {
-    lent_source *lent = ctx;
-    sft_code code = sft_source_read(&lent->inner, offset, into, len, got, err);
-    if (code || offset > KEPT_HEAD || len > KEPT_HEAD - offset) atomic_store(&lent->used, true);
+    user_source *given = ctx;
+    sft_code code = sft_source_read(&given->inner, offset, into, len, got, err);
+    if (code || offset > KEPT_HEAD || len > KEPT_HEAD - offset) atomic_store(&given->used, true);
     return code;
 }
 
-static void lent_expect(void *ctx, const sft_run *runs, size_t count) {
-    lent_source *lent = ctx;
-    sft_source_expect(&lent->inner, runs, count);
+static void user_source_expect(void *ctx, const sft_run *runs, size_t count) {
+    user_source *given = ctx;
+    sft_source_expect(&given->inner, runs, count);
 }
 
 /* With the mutex held: what was kept longer than a second is no longer. */
@@ -240,18 +240,18 @@ static sft_source opened_drop_kept(struct sfti_opened *opened, bool all) {
     return old;
 }
 
-static void lent_close(void *ctx) {
-    lent_source *lent = ctx;
-    opened_file *file = lent->file;
+static void user_source_close(void *ctx) {
+    user_source *given = ctx;
+    opened_file *file = given->file;
     struct sfti_opened *opened = file->opened;
     sft_source old = { NULL, NULL, 0, NULL, false };
     os_mutex_lock(opened_mutex(opened));
-    if (!atomic_load(&lent->used) && !opened->closing) {
+    if (!atomic_load(&given->used) && !opened->closing) {
         old = opened_drop_kept(opened, true);
         if (file->ahead == AHEAD_NONE) {
             file->ahead = AHEAD_READY;
-            file->source = lent->inner;
-            lent->inner = (sft_source){ NULL, NULL, 0, NULL, false };
+            file->source = given->inner;
+            given->inner = (sft_source){ NULL, NULL, 0, NULL, false };
             opened->kept = file;
             opened->kept_ns = os_now_ns();
             opened->ahead++;
@@ -259,26 +259,26 @@ static void lent_close(void *ctx) {
     }
     os_mutex_unlock(opened_mutex(opened));
     sft_source_close(&old);
-    sft_source_close(&lent->inner);
-    sfti_release(&opened->remote->alloc, lent, sizeof *lent);
+    sft_source_close(&given->inner);
+    sfti_release(&opened->remote->alloc, given, sizeof *given);
 }
 
-static const sft_source_vtable lent_vtable = {
-    sizeof(sft_source_vtable), lent_read, lent_close, lent_expect
+static const sft_source_vtable user_source_vtable = {
+    sizeof(sft_source_vtable), user_source_read, user_source_close, user_source_expect
 };
 
 /* Takes the source, also on failure. */
-static sft_code lend(opened_file *file, sft_source *source, sft_error *err) {
+static sft_code give_source(opened_file *file, sft_source *source, sft_error *err) {
     const sft_allocator *alloc = &file->opened->remote->alloc;
-    lent_source *lent = sfti_take(alloc, sizeof *lent);
-    if (!lent) {
+    user_source *given = sfti_take(alloc, sizeof *given);
+    if (!given) {
         sft_source_close(source);
-        return sfti_fail_memory(err, sizeof *lent);
+        return sfti_fail_memory(err, sizeof *given);
     }
-    lent->file = file;
-    lent->inner = *source;
-    atomic_init(&lent->used, false);
-    *source = (sft_source){ lent, &lent_vtable, lent->inner.size, NULL, false };
+    given->file = file;
+    given->inner = *source;
+    atomic_init(&given->used, false);
+    *source = (sft_source){ given, &user_source_vtable, given->inner.size, NULL, false };
     return SFT_OK;
 }
 
@@ -300,14 +300,14 @@ sft_code sfti_opened_open(sft_remote *remote, const char *name, const char *bene
     sft_source_close(&old);
     sfti_pool_start(remote->pool);
     if (code) return code;
-    if (taken) return file->claim.local ? SFT_OK : lend(file, out, err);
+    if (taken) return file->claim.local ? SFT_OK : give_source(file, out, err);
     code = sfti_remote_source(remote, name, NULL, NULL, out, &claim, err);
     if (code) return code;
     os_mutex_lock(opened_mutex(opened));
     file->claim = claim;
     file->known = true;
     os_mutex_unlock(opened_mutex(opened));
-    return claim.local ? SFT_OK : lend(file, out, err);
+    return claim.local ? SFT_OK : give_source(file, out, err);
 }
 
 bool sft_remote_claims(sft_remote *remote, const char *name, sft_remote_claim *out) {

@@ -1,10 +1,12 @@
 """URLs: what reads a path reads them, by libcurl and by Python's own modules."""
 import contextlib
 import gc
+import json
 import os
 import pathlib
 import pickle
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -15,7 +17,7 @@ import pytest
 
 import libsafetensors
 import libsafetensors.numpy
-from libsafetensors import remote
+from libsafetensors import _remote, remote
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/remote"))
@@ -95,7 +97,8 @@ def test_every_function_reads_it(url, site, tmp_path):
         assert np.array_equal(file.get_slice("a")[2], wanted["a"][2])
     equal(libsafetensors.open_set(url).numpy(), wanted)
     assert libsafetensors.ls(url)["tensors"] == libsafetensors.ls(local)["tensors"]
-    assert libsafetensors.info(url)["model"] == libsafetensors.info(local)["model"]
+    here, there = libsafetensors.info(local)["model"], libsafetensors.info(url)["model"]
+    assert here["kind"] == there["kind"] and here["parameters"] == there["parameters"]
     assert libsafetensors.check(url, deep=True)["ok"]
     assert libsafetensors.hash(url)["computed"] == libsafetensors.hash(local)["computed"]
     assert libsafetensors.diff(url, local)["same"]
@@ -169,9 +172,16 @@ def test_a_repository_is_a_folder(hub, folder):
         assert libsafetensors.hash(name, "content")["computed"] \
             == libsafetensors.hash(folder, "content")["computed"]
     here, there = libsafetensors.info(folder), libsafetensors.info("hf://ns/m")
-    assert here["model"] == there["model"]
+    for key in ("kind", "parameters", "architecture", "llm", "license", "dtypes"):
+        assert here["model"].get(key) == there["model"].get(key)
+    assert there["model"]["repo"]["value"] == "ns/m"
+    one = next(path for path in folder.iterdir() if path.suffix == ".safetensors")
+    alone = libsafetensors.info("hf://ns/m/" + one.name)
+    assert '"hub"' in json.dumps(alone["hashes"]) and models.sha256(one.read_bytes()) \
+        in json.dumps(alone["hashes"])
+    assert alone["sidecars"] == libsafetensors.info(one)["sidecars"][:0]
     with pytest.raises(FileNotFoundError):
-        libsafetensors.open("hf://ns/none")
+        libsafetensors.open("hf://ns/m/none.safetensors")
 
 
 def test_a_token(hub, folder, monkeypatch):
@@ -499,3 +509,38 @@ def test_a_source_of_another_library_is_collected():
     del place, file
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("address, public", [
+    ("93.184.216.34", True), ("2606:2800::1", True), ("::ffff:93.184.216.34", True),
+    ("64:ff9b::5db8:d822", True), ("127.0.0.1", False), ("192.88.99.1", False),
+    ("::ffff:127.0.0.1", False), ("64:ff9b::7f00:1", False), ("64:ff9b::a9fe:a9fe", False),
+    ("::127.0.0.1", False), ("fec0::1", False), ("fe80::1%lo", False), ("2002:7f00:1::", False),
+    ("3fff::1", False)])
+def test_names_with_addresses_that_are_not_public(monkeypatch, address, public):
+    """As the library judges them: NAT64 leads to what is in it."""
+    monkeypatch.setattr(_remote.socket, "getaddrinfo",
+                        lambda *_, **__: [(0, 0, 0, "", (address, 80))])
+    if public:
+        assert len(_remote._addresses("host.test", 80, True)) == 1
+        return
+    with pytest.raises(_remote._Failed) as error:
+        _remote._addresses("host.test", 80, True)
+    assert error.value.code == "remote_private"
+
+
+@pytest.mark.parametrize("piece", [b"HTTP/1.1 100 Continue\r\n\r\n",
+                                   b"HTTP/1.1 103 Hints\r\nLink: x\r\n\r\n"])
+def test_heads_without_end(transport, piece):
+    """Answers of 1xx are not read for ever."""
+    def flood(listener):
+        with listener.accept()[0] as plug, contextlib.suppress(OSError):
+            while True:
+                plug.sendall(piece * 1000)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=flood, args=(listener,), daemon=True).start()
+        mine = remote.Remote(retries=0)
+        remote.use(mine)
+        with pytest.raises(Exception) as error:
+            libsafetensors.open("http://127.0.0.1:%d/m.safetensors" % listener.getsockname()[1])
+        assert error.value.code == "remote_status"

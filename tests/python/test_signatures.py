@@ -17,7 +17,7 @@ MODULES = ["libsafetensors", "libsafetensors._core", "libsafetensors._official",
            "libsafetensors._tools", "libsafetensors.numpy", "libsafetensors.torch",
            "libsafetensors.flax", "libsafetensors.tensorflow", "libsafetensors.mlx",
            "libsafetensors.paddle", "libsafetensors.dataset", "libsafetensors.spark",
-           "libsafetensors.ray", "libsafetensors.daft", "libsafetensors.h5"]
+           "libsafetensors.ray", "libsafetensors.remote", "libsafetensors.daft", "libsafetensors.h5"]
 
 
 def public(module):

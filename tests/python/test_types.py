@@ -10,7 +10,7 @@ from libsafetensors import _types, dataset
 from libsafetensors.dataset import _types as dataset_types
 
 PACKAGE = pathlib.Path(st.__file__).parent
-COMMAND_ONLY = {"stats", "verified", "import"}  # of the options --stats and --verify
+COMMAND_ONLY = {"stats", "verified", "import", "remote"}  # of --stats, --verify, and of URLs
 
 
 @pytest.fixture

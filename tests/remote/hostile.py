@@ -4,9 +4,9 @@ import os
 import shutil
 
 import models
-from faults import moved, status
+from faults import cut, moved, status
 from server import Reply
-from world import PASSWORD, QUERY, at_most, case, holds, quick
+from world import PASSWORD, QUERY, at_most, case, holds, quick, same
 
 
 @quick
@@ -117,3 +117,14 @@ def cache_whose_folders_are_links(w):
             holds(says in w.run("ls", *words, name, wanted=2, env=env).err, link)
         holds(b"private" not in w.run("ls", "--offline", "hf://ns/m@" + commit, wanted=2,
                                       env=env).out, link)
+
+
+@quick
+def signature_spent_on_a_lost_connection(w):
+    """A redirect's URL that holds for one use, which ended early: the redirect is asked again."""
+    hub = w.make_hub()
+    hub.add("ns/m", {"model.safetensors": models.small(64, 16 << 10)})
+    hub.uses = 1
+    w.site.fault("B GET", cut(100))
+    w.run("ls", "hf://ns/m/model.safetensors")
+    same([r.status for r in w.site.asked("B GET")], [206, 403, 206], "answers")

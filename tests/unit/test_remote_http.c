@@ -1052,6 +1052,11 @@ static void test_fetch(void **state) {
     assert_int_equal(sft_remote_fetch(&w->remote, &request, &status, &body, &err),
                      SFT_REMOTE_DENIED);
     assert_int_equal(status, 403);
+    request.accept = "text/plain\r\nx-more: 1";
+    assert_int_equal(sft_remote_fetch(&w->remote, &request, &status, &body, &err),
+                     SFT_BAD_ARGUMENT);
+    assert_int_equal(w->script.sent, 1);
+    request.accept = NULL;
     request.size = 1;
     assert_int_equal(sft_remote_fetch(&w->remote, &request, &status, &body, &err),
                      SFT_BAD_ARGUMENT);

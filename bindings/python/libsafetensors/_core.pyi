@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol, SupportsIndex, TypeVar, Union, final,
 
 from ._types import ConvertResult, EditResult, TensorStats
 from .dataset._types import ShardFacts
+from .remote import Claims, Exchange, Sums
 
 __version__: str
 DTYPES: dict[str, tuple[int, str]]
@@ -34,19 +35,25 @@ class SafetensorError(Exception):
 class TensorNotFoundError(SafetensorError, KeyError):
     """No such tensor: code is "tensor_not_found"."""
 
-# A path; bytes in memory (used in place, kept alive and locked); or an object with read and
-# seek, or with `size` (int or None) and `read_at(offset, length) -> bytes`.
+# A path or URL; bytes in memory (used in place, kept alive and locked); an object with read and
+# seek, or with `size` (int or None) and `read_at(offset, length) -> bytes`; a file of fsspec; or a
+# pair of a file system of fsspec or pyarrow, or a store of obstore, and a path.
 class _ReadAt(Protocol):
     size: int | None
     def read_at(self, offset: int, length: int, /) -> bytes: ...
 class _FileLike(Protocol):
     def read(self, n: int, /) -> bytes: ...
     def seek(self, offset: int, whence: int = 0, /) -> int: ...
+class _OfFsspec(Protocol):
+    @property
+    def fs(self) -> Any: ...
+    @property
+    def path(self) -> str: ...
 class _Writable(Protocol):
     def write(self, data: bytes, /) -> object: ...
 _Path = Union[str, bytes, PathLike[str], PathLike[bytes]]
 _Source = Union[str, PathLike[str], PathLike[bytes], bytes, bytearray, memoryview, _FileLike,
-                _ReadAt]
+                _ReadAt, _OfFsspec, tuple[Any, str]]
 _Order = Literal["offset", "name", "natural", "header"]
 _Level = Literal["compat", "default", "strict"]
 _Mode = Literal["auto", "map", "cow", "read"]
@@ -240,10 +247,10 @@ class Writer:
 def info_json(source: _Source, full: bool = True, deep: bool = False) -> str: ...
 def fits(a: _Source, b: _Source) -> tuple[
     Literal["yes", "likely", "loads", "unknown", "no", "none"], str]: ...
-def check_json(path: _Path | _FileLike | _ReadAt, level: _Level = "default", deep: bool = False,
+def check_json(path: _Source, level: _Level = "default", deep: bool = False,
                progress: _Progress = None) -> str:
     """An invalid file is reported in the result, not raised."""
-def hash_json(path: _Path | _FileLike | _ReadAt, algos: str = "sha256", threads: int = 0,
+def hash_json(path: _Source, algos: str = "sha256", threads: int = 0,
               progress: _Progress = None) -> str: ...
 def diff_json(a: _Path, b: _Path, atol: float | None = None, rtol: float | None = None,
               header: bool = False, metadata: bool = True, progress: _Progress = None) -> str: ...
@@ -253,6 +260,37 @@ def open_import(path: _Path, *, root: str | None = None, all: bool = False, skip
                 separator: str | None = None, max_output: int | None = None,
                 scalars: bool = False) -> tuple[File, object, str]: ...
 def recognise(path: _Path, /) -> str | None: ...
+def is_url(path: object, /) -> bool:
+    """Whether it is a str with a URL that is read here."""
+@final
+class Remote:
+    """What URLs are opened by after use(): connections, credentials and what servers told. Reads
+    the environment and tokens when it is made; sends nothing. Any number of threads may use it."""
+    def __new__(cls, *, connections: int = 8, offline: bool = False, public_only: bool = False,
+                anonymous: bool = False, whole: bool = False,
+                cache: str | PathLike[str] | None = None, proxy: str | None = None,
+                connect_timeout: float | None = 10, timeout: float | None = 30, retries: int = 4,
+                token: str | None = None,
+                on_exchange: Callable[[Exchange], object] | None = None) -> Remote:
+        """cache: a folder of headers; proxy: None is the environment's, "" none; token: of the Hub,
+        instead of the environment's; on_exchange: called after each exchange, by whichever thread
+        made it. ValueError, TypeError; OSError for the cache."""
+    def claims(self, url: str, /) -> Claims | None:
+        """What the server says of a file that was opened; None for others. Sends nothing."""
+    @property
+    def sums(self) -> Sums: ...
+    @property
+    def closed(self) -> bool: ...
+    def close(self) -> None:
+        """Open files keep its connections until they are closed. May be called again."""
+    def __enter__(self) -> Remote: ...
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 trace: TracebackType | None, /) -> None: ...
+def remote_use(remote: Remote | None, /) -> Remote | None: ...
+def transport_head(exchange: object, status: int, headers: tuple[bytes, ...], /) -> bool:
+    """headers: name and value by turns."""
+def transport_body(exchange: object, data: bytes, /) -> bool: ...
+def transport_go_on(exchange: object, /) -> bool: ...
 def import_save(capsule: object, output: _Path, *, overwrite: bool = False, sync: bool = True,
                 progress: _Progress = None) -> None: ...
 def import_verify(capsule: object, *, progress: _Progress = None) -> None: ...

@@ -76,7 +76,7 @@ def check_path(filename: Any) -> None:
     if not isinstance(filename, (str, bytes, os.PathLike)):
         hint = ""
         if hasattr(filename, "fs") and hasattr(filename, "open"):
-            hint = "; call its open(), whose file libsafetensors.open and Writer take"
+            hint = "; libsafetensors.open takes it, or call its open()"
         raise TypeError("argument 'filename': expected str, bytes or os.PathLike object, not %s%s"
                         % (type(filename).__name__, hint))
 

@@ -20,6 +20,7 @@ from . import _core
 __all__ = ["Transport"]
 
 _PIECE = 256 << 10     # bytes given to the library at once
+_HEAD = 320 << 10      # bytes of heads, those of 1xx too, with what was read of the body
 _IDLE = 16             # connections kept for each place
 _IDLE_SECONDS = 30.0   # and how long: servers close them after a minute or so
 _PORTS = {"http": 80, "https": 443}
@@ -46,14 +47,33 @@ def _reason(error: BaseException) -> str:
     return type(error).__name__
 
 
+# As src/remote/host.c has them: ipaddress calls NAT64 and some others global.
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_GLOBAL = ipaddress.ip_network("2000::/3")
+_SPECIAL = [ipaddress.ip_network(text) for text in (
+    "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
+    "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15",
+    "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+    "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")]
+
+
+def _is_public(text: str) -> bool:
+    address: Any = ipaddress.ip_address(text.partition("%")[0])
+    if address.version == 6:
+        inner = address.ipv4_mapped
+        if address in _NAT64:
+            inner = ipaddress.IPv4Address(int(address) & 0xffffffff)
+        if inner is None and address not in _GLOBAL:
+            return False
+        address = inner or address
+    return not any(address in block for block in _SPECIAL)
+
+
 def _addresses(host: str, port: int, public_only: bool) -> list[Any]:
     """What a name resolves to. _Failed if one of it is not public, and that is asked for."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    for *_, place in found if public_only else ():
-        address: Any = ipaddress.ip_address(str(place[0]).partition("%")[0])
-        inner = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None)
-        if not (inner or address).is_global or address.is_multicast:
-            raise _Failed("remote_private", "expected a public address, found one that is not")
+    if public_only and not all(_is_public(str(place[0])) for *_, place in found):
+        raise _Failed("remote_private", "expected a public address, found one that is not")
     return found
 
 
@@ -144,6 +164,7 @@ class _Exchange:
         self.ca_file, self.end = ca_file, time.monotonic() + total if total else None
         self.headers = headers
         self.begun = False  # something of the answer has arrived
+        self.head_left: int | None = _HEAD  # None: its head is over
 
     def key(self) -> tuple[Any, ...]:
         return (self.parts.scheme, self.parts.hostname, self.parts.port, self.public_only,
@@ -164,6 +185,16 @@ class _Exchange:
             raise _Failed("remote_network", "the time for the whole answer is over")
         if not _core.transport_go_on(self.handle):
             raise _Failed("cancelled", "the exchange was ended")
+
+    def take(self, count: int) -> None:
+        """So many bytes have arrived."""
+        self.begun = self.begun or count > 0
+        if self.head_left is None:
+            return
+        self.head_left -= count
+        if self.head_left < 0:
+            raise _Failed("remote_status", "expected HTTP headers of at most %d bytes, found more"
+                          % _HEAD)
 
 
 # The socket is asked in short steps, between which the library may end the exchange.
@@ -191,7 +222,7 @@ class _Steps(io.RawIOBase):
                 if time.monotonic() >= end:
                     raise
                 continue
-            self.exchange.begun = self.exchange.begun or count > 0
+            self.exchange.take(count)
             return count
 
 
@@ -303,6 +334,7 @@ class Transport:
                                 + exchange.body)
         response = _Response(connection.sock, exchange)
         response.begin()
+        exchange.head_left = None
         return response
 
     def _answer(self, response: http.client.HTTPResponse, exchange: _Exchange) -> bool:

@@ -38,7 +38,7 @@ class Readable(Protocol):
 
 
 Target = Union[str, PathLike[str], Writable]
-Source = Union[str, PathLike[str], Readable]
+Source = Union[str, PathLike[str], Readable, tuple[Any, str]]
 Framework = Literal["pt", "torch", "pytorch", "np", "numpy", "tf", "tensorflow", "jax", "flax",
                     "mlx", "paddle"]
 Backend = Literal["mmap", "pread"]

@@ -274,6 +274,11 @@ sft_set *pysft_store_set(const pysft_store *store);
 const char *pysft_store_path(const pysft_store *store);
 /* Where files beside the model are opened, as in sft_open_options. */
 const sft_files *pysft_store_files(const pysft_store *store);
+/* The folder of a server that the model was found in, or NULL: a file alone, or of this machine. */
+const char *pysft_store_folder(const pysft_store *store);
+/* What a server says of the model's file; false: nothing, or it is of this machine. No GIL. */
+struct sft_remote_claim;
+bool pysft_store_claim(const pysft_store *store, struct sft_remote_claim *out);
 
 /* The options of open(). */
 typedef enum pysft_mode {

@@ -1,6 +1,8 @@
 /* Raises the library's errors as Python exceptions. */
 #include "core.h"
 
+#include "safetensors_remote.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -159,10 +161,10 @@ static bool is_url(const char *path) {
     return at > path && strncmp(at, "://", 3) == 0;
 }
 
-/* The error itself, or a copy in *buffer with a hint if a URL was passed as a path. */
+/* The error itself, or a copy in *buffer with a hint if it is a URL that is not read here. */
 static const sft_error *with_url_hint(const sft_error *err, const char *path, sft_error *buffer) {
     bool nothing = err->code == SFT_NOT_FOUND || err->os_errno == ENOENT;
-    if (!nothing || !path || !is_url(path)) return err;
+    if (!nothing || !path || !is_url(path) || sft_remote_is_url(path)) return err;
     *buffer = *err;
     buffer->hint = (sft_hint)PYSFT_HINT_URL;
     (void)PyOS_snprintf(buffer->message, sizeof buffer->message, "%.200s; %s", err->message,

@@ -130,8 +130,8 @@ static const hint_row hint_table[] = {
     { SFT_HINT_REMOTE_LOGIN, NULL },
     { SFT_HINT_REMOTE_LIMIT, NULL },
 
-    { PYSFT_HINT_URL, "a URL is not a path: download the file, or hand over an open one, "
-                      "fsspec.open(url).open()" },
+    { PYSFT_HINT_URL, "of URLs, those of https, hf, s3 and gs are read: download the file, or hand "
+                      "over fsspec.open(url)" },
 };
 
 static const char *hint_words(sft_hint hint) {

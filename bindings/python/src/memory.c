@@ -21,6 +21,7 @@ typedef struct {
     pysft_remote *remote; /* that the set's files are opened by, or NULL */
     Py_buffer view;   /* of an open buffer if view.obj is set */
     char *path;
+    char *folder;     /* of a server, that the model was found in; or NULL */
     shard_memory *shards;
     size_t shard_count;
 } opened_set;
@@ -72,6 +73,7 @@ static void opened_free(opened_set *opened) {
     if (opened->view.obj) PyBuffer_Release(&opened->view);
     free(opened->shards);
     free(opened->path);
+    free(opened->folder);
     free(opened);
 }
 
@@ -105,6 +107,15 @@ const char *pysft_store_path(const pysft_store *store) {
 
 const sft_files *pysft_store_files(const pysft_store *store) {
     return pysft_remote_files(store->opened->remote);
+}
+
+const char *pysft_store_folder(const pysft_store *store) {
+    return store->opened->folder;
+}
+
+bool pysft_store_claim(const pysft_store *store, sft_remote_claim *out) {
+    const pysft_remote *remote = store->opened->remote;
+    return remote && sft_remote_claims(pysft_remote_of(remote), store->opened->path, out);
 }
 
 char *pysft_store_base(const pysft_store *store, size_t shard, bool *writable) {
@@ -167,11 +178,15 @@ static int fill_shards(opened_set *opened, bool share, bool writable) {
     return 0;
 }
 
-static int keep_path(opened_set *opened, const char *path) {
-    opened->path = strdup(path);
-    if (opened->path) return 0;
+static int keep_text(const char *text, char **out) {
+    *out = strdup(text);
+    if (*out) return 0;
     PyErr_NoMemory();
     return -1;
+}
+
+static int keep_path(opened_set *opened, const char *path) {
+    return keep_text(path, &opened->path);
 }
 
 /* No GIL. Falls back to reading if the system cannot map privately; open->mode tells. */
@@ -200,14 +215,20 @@ static bool is_folder(const pysft_path *path) {
     return path->remote || stat(path->text, &facts) != 0 || S_ISDIR(facts.st_mode);
 }
 
+/* The path of a folder becomes that of its model. */
+static int choose(pysft_state *state, opened_set *opened, pysft_path *path) {
+    if (path->remote && keep_text(path->text, &opened->folder) < 0) return -1;
+    return pysft_path_in(state, path);
+}
+
 static int open_file(pysft_state *state, opened_set *opened, pysft_path *path,
                      sft_open_options *options) {
     sft_error err = SFT_ERROR_INIT;
     bool folder = path->remote && sft_remote_is_folder(path->text);
-    if (folder && pysft_path_in(state, path) < 0) return -1;
+    if (folder && choose(state, opened, path) < 0) return -1;
     sft_code code = try_open(opened, path, options, &err);
     if (code == SFT_IO_NOT_FILE && !folder && is_folder(path)) {
-        if (pysft_path_in(state, path) < 0) return -1;
+        if (choose(state, opened, path) < 0) return -1;
         code = try_open(opened, path, options, &err);
     }
     if (!code) return keep_path(opened, path->text);

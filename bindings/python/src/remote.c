@@ -173,38 +173,9 @@ bool pysft_remote_is_ours(const pysft_remote *self) {
     return self->process == getpid();
 }
 
-/* ── Paths ── */
-
 bool pysft_is_url(PyObject *object) {
     if (!PyUnicode_Check(object)) return false;
     const char *text = PyUnicode_AsUTF8AndSize(object, NULL);
     if (!text) PyErr_Clear(); /* lone surrogates: bytes of a path that are no UTF-8 */
     return text && sft_remote_is_url(text);
-}
-
-static int name_of(pysft_state *state, PyObject *object, pysft_path *out) {
-    sft_error err = SFT_ERROR_INIT;
-    const char *name = NULL;
-    sft_code code;
-    if (!PyUnicode_FSConverter(object, &out->bytes)) return -1;
-    const char *url = PyBytes_AsString(out->bytes);
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_remote_name(out->remote->remote, url, &name, &err);
-    Py_END_ALLOW_THREADS
-    if (code) {
-        (void)pysft_raise(state, &err, NULL);
-        return -1;
-    }
-    pysft_replace(&out->bytes, PyBytes_FromString(name));
-    if (out->bytes) out->text = PyBytes_AsString(out->bytes);
-    return out->bytes ? 0 : -1;
-}
-
-int pysft_input_of(pysft_state *state, PyObject *object, pysft_path *out) {
-    if (!pysft_is_url(object)) return pysft_path_of(object, out);
-    *out = (pysft_path){ NULL, NULL, pysft_remote_default(state) };
-    if (!out->remote) return -1;
-    if (name_of(state, object, out) == 0) return 0;
-    pysft_path_free(out);
-    return -1;
 }

@@ -82,7 +82,7 @@ static PyObject *remote_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     PyObject *cache = Py_None, *proxy = NULL, *connect = NULL, *stall = NULL, *made = NULL;
     int connections = 8, offline = 0, public_only = 0, anonymous = 0, whole = 0, retries = 4;
     const char *token;
-    pysft_path folder = { NULL, NULL, NULL };
+    PyObject *folder = NULL;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ippppOOOOiOO:Remote", words, &connections,
                                      &offline, &public_only, &anonymous, &whole, &cache, &proxy,
                                      &connect, &stall, &retries, &all.token, &all.on_exchange))
@@ -99,16 +99,16 @@ static PyObject *remote_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     if (all.on_exchange && !PyCallable_Check(all.on_exchange))
         return PyErr_Format(PyExc_TypeError, "on_exchange: expected a callable or None, found %R",
                             Py_TYPE(all.on_exchange));
-    if (cache != Py_None && pysft_output_of(cache, &folder) < 0) return NULL;
+    if (cache != Py_None && !PyUnicode_FSConverter(cache, &folder)) return NULL;
     o->connections = (uint32_t)connections;
     o->retries = retries ? (uint32_t)retries : UINT32_MAX;
     o->offline = offline;
     o->public_only = public_only;
     o->anonymous = anonymous;
     o->whole = whole;
-    o->cache = folder.text;
+    o->cache = folder ? PyBytes_AsString(folder) : NULL;
     made = make(type, pysft_remote_new(PyType_GetModuleState(type), &all));
-    pysft_path_free(&folder);
+    Py_XDECREF(folder);
     return made;
 }
 

@@ -3,28 +3,60 @@
 
 #include "safetensors_hash.h"
 #include "safetensors_info.h"
+#include "safetensors_remote.h"
 
 #include <stdlib.h>
-
 #include <string.h>
 
 /* ── info ── */
 
+typedef struct described {
+    sft_info *info;
+    sft_info_folder *folder; /* of a server: sft_info_open lists none itself */
+    sft_remote_claim claim;
+    sft_info_claim digest;   /* of the claim */
+} described;
+
+/* What the server says of the file, for options. */
+static void add_claim(described *model, const pysft_store *store, sft_info_options *options) {
+    if (!pysft_store_claim(store, &model->claim) || !*model->claim.sha256) return;
+    bool hub = strncmp(pysft_store_path(store), "hf://", 5) == 0;
+    model->digest = (sft_info_claim){ "sha256", sft_span_cstr(model->claim.sha256),
+                                      sft_span_cstr(hub ? "hub" : "server"), NULL };
+    options->claims = &model->digest;
+    options->claim_count = 1;
+}
+
+/* No GIL. Free with describe_end in every case. */
+static sft_code describe(const pysft_store *store, bool deep, described *model, sft_error *err) {
+    sft_info_options options = SFT_INFO_OPTIONS_INIT;
+    const char *folder = pysft_store_folder(store);
+    sft_code code = SFT_OK;
+    *model = (described){ .info = NULL };
+    options.deep = deep;
+    options.files = pysft_store_files(store);
+    options.no_data = options.files && !deep; /* each alpha would be a request */
+    add_claim(model, store, &options);
+    if (folder) code = sft_info_folder_open(folder, options.files, NULL, &model->folder, err);
+    return code ? code : sft_info_open(pysft_store_set(store), pysft_store_path(store),
+                                       model->folder, &options, &model->info, err);
+}
+
+static void describe_end(described *model) {
+    sft_info_close(model->info);
+    sft_info_folder_close(model->folder);
+}
+
 /* No GIL. A model without a path is called "-", as in the command for a pipe. */
 static sft_code render_info(const pysft_store *store, bool full, bool deep, sft_buffer *text,
                             sft_error *err) {
-    const sft_set *set = pysft_store_set(store);
     const char *path = pysft_store_path(store);
-    sft_info_options options = SFT_INFO_OPTIONS_INIT;
-    sft_info *info = NULL;
+    described model;
     sft_sink sink = pysft_text_sink(text);
-    options.deep = deep;
-    options.files = pysft_store_files(store);
-    options.no_data = options.files && !deep;
-    sft_code code = sft_info_open(set, path, NULL, &options, &info, err);
+    sft_code code = describe(store, deep, &model, err);
     if (code == SFT_OK)
-        code = sft_info_json(info, path ? path : "-", full, &sink, err);
-    sft_info_close(info);
+        code = sft_info_json(model.info, path ? path : "-", full, &sink, err);
+    describe_end(&model);
     return code;
 }
 
@@ -67,25 +99,18 @@ static PyObject *info_json(PyObject *module, PyObject *args, PyObject *kwargs) {
 
 #define REASON_SIZE 512
 
-static sft_code open_info(const pysft_store *store, sft_info **out, sft_error *err) {
-    sft_info_options options = SFT_INFO_OPTIONS_INIT;
-    options.files = pysft_store_files(store);
-    return sft_info_open(pysft_store_set(store), pysft_store_path(store), NULL, &options, out,
-                         err);
-}
-
 static PyObject *fit_of_stores(pysft_state *state, const pysft_store *a, const pysft_store *b) {
-    sft_info *first = NULL, *second = NULL;
+    described first, second = { .info = NULL };
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
     sft_fit fit = SFT_FIT_NONE;
     char reason[REASON_SIZE] = "";
     Py_BEGIN_ALLOW_THREADS
-    code = open_info(a, &first, &err);
-    if (code == SFT_OK) code = open_info(b, &second, &err);
-    if (code == SFT_OK) fit = sft_info_fits(first, second, reason, sizeof reason);
-    sft_info_close(first);
-    sft_info_close(second);
+    code = describe(a, false, &first, &err);
+    if (code == SFT_OK) code = describe(b, false, &second, &err);
+    if (code == SFT_OK) fit = sft_info_fits(first.info, second.info, reason, sizeof reason);
+    describe_end(&first);
+    describe_end(&second);
     Py_END_ALLOW_THREADS
     if (code) return pysft_raise(state, &err, NULL);
     PyObject *text = PyUnicode_DecodeUTF8(reason, (Py_ssize_t)strlen(reason), "replace");

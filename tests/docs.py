@@ -464,6 +464,7 @@ def commands_shown():
 
 def unsent(line):
     """Of a command with a URL nothing is sent, here."""
+    line = re.sub(r"--online(?=[^|;&]*://)", "--online --dry-run", line)
     return re.sub(r"safetensors (?=[^|;&]*://)", "safetensors --offline ", line)
 
 

@@ -88,7 +88,7 @@ static void announce_pieces(const sft_file *file, const sft_tensor *tensor,
     sft_run ahead[ANNOUNCED_MOST];
     sft_runs runs;
     size_t count = 0;
-    if (sft_runs_begin(tensor, slice, &runs, NULL)) return;
+    if (sft_runs_begin(tensor, slice, &runs, NULL) || runs.left > ANNOUNCED_MOST) return;
     while (count < ANNOUNCED_MOST && sft_runs_next(&runs, &ahead[count]))
         ahead[count++].offset += tensor->offset;
     sft_source_expect(&source, ahead, count);

@@ -470,12 +470,28 @@ static sft_code slice_bytes(const slice_copy *c, uint64_t at, void *into, size_t
 }
 
 #define SLICE_AHEAD 1024 /* windows that are announced at once */
+#define SLICE_APART 10000 /* runs: if more are far apart, all between them is read, too */
+
+/* So many windows would be as many requests: one run, from the first to the last. */
+static bool slice_announce_whole(slice_copy *c) {
+    sfti_announcement all = { .count = 0 };
+    uint64_t low = UINT64_MAX, high = 0;
+    sft_run run;
+    if (c->ahead.left <= SLICE_APART || window_plan(c->ahead).runs > 1) return false;
+    while (sft_runs_next(&c->ahead, &run)) {
+        if (run.offset < low) low = run.offset;
+        if (run.offset + run.len > high) high = run.offset + run.len;
+    }
+    sfti_announce(&all, &c->file->source, c->tensor->offset + low, high - low);
+    sfti_announce_end(&all);
+    return true;
+}
 
 /* The next windows, when half of those that are announced have been read. */
 static void slice_announce(slice_copy *c) {
     sfti_announcement next = { .count = 0 };
     sfti_row row;
-    if (c->announced > SLICE_AHEAD / 2) return;
+    if (c->announced > SLICE_AHEAD / 2 || slice_announce_whole(c)) return;
     for (; c->announced < SLICE_AHEAD && c->ahead.left > 0; c->announced++) {
         slice_window w = window_plan(c->ahead);
         sfti_announce(&next, &c->file->source, c->tensor->offset + w.low, w.high - w.low);

@@ -105,7 +105,9 @@ static void test_refused(void **state) {
                                        "https://", "https:///x", "https://a b/c", "https://h:0/x",
                                        "https://h\\x", "s3://KEY:secret@bucket/x",
                                        "gs://me@bucket/x", "s3://b/\x01", "http://h/\x7f",
-                                       "https://u:secret@h:99999/?secret" };
+                                       "https://u:secret@h:99999/?secret", "https://h:secret/x",
+                                       "https://u:secret x@h/x", "s3://KEY:se/secret@b/x",
+                                       "hf://u:secret@ns/m" };
     sft_remote *remote = remote_new();
     const char *name = "";
     (void)state;

@@ -160,6 +160,8 @@ static void test_join(void **state) {
 
 /* ── To show ── */
 
+#define UNSHOWN "a URL that cannot be shown"
+
 static void test_show(void **state) {
     (void)state;
     static const struct { const char *url, *shown; } rows[] = {
@@ -171,12 +173,18 @@ static void test_show(void **state) {
         { "https://SECRET@a:8/b@c", "https://a:8/b@c" },
         { "https://u:SECRET@a", "https://a" },
         { "https://a?SECRET@b", "https://a?[...]" },
-        { "https://u:SEC/RET@a/b", "https://a/b" },
-        { "https://u:SEC?RET@a/b", "https://?[...]" },
-        { "https://SEC@RET@a/b", "https://a/b" },
-        { "https:SECRET@a/b", "https:a/b" },
-        { "http:/SECRET@a/b?c", "http:/a/b?[...]" },
-        { "https:\\\\SECRET@a\\b", "https:\\\\a\\b" },
+        { "https://u:SEC/RET@a/b", UNSHOWN }, { "https://u:SEC?RET@a/b", UNSHOWN },
+        { "https://SEC@RET@a/b", UNSHOWN }, { "https:SECRET@a/b", UNSHOWN },
+        { "http:/SECRET@a/b?c", UNSHOWN }, { "https:\\\\SECRET@a\\b", UNSHOWN },
+        { "https://SECRET:pa ss@h/x", UNSHOWN }, { "https://SECRET:pass%40h/x", UNSHOWN },
+        { "https://", UNSHOWN }, { "https:SECRET", UNSHOWN }, { "https:///SECRET", UNSHOWN },
+        { "https://host:SECRET/x", "https://host[...]" },
+        { "https://host:SECRET", "https://host[...]" },
+        { "https://host:99999/SECRET?x", "https://host[...]" },
+        { "https://host/SEC RET", "https://host[...]" },
+        { "http://[::1]:SECRET/x", "http://[::1][...]" },
+        { "SECRET:word@proxy:80", "proxy:80" }, { "SECRET:wo/rd@proxy:80", UNSHOWN },
+        { "socks5://SECRET:wo/rd@proxy", UNSHOWN }, { "s3://KEY:SEC/RET@b/c", UNSHOWN },
         { "s3://KEY:SECRET@bucket/a@b?c", "s3://bucket/a@b?[...]" },
         { "hf://models/a/b@main/c.bin", "hf://models/a/b@main/c.bin" },
         { "SECRET@host/x", "host/x" },

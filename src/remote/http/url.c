@@ -181,22 +181,25 @@ const char *sfti_url_join(sfti_arena *arena, const char *base, sft_span location
 
 /* ── To show ── */
 
-/* Where the part that may hold a user begins. */
+/* Where the part that may hold a user begins: behind "scheme://". */
 static size_t show_authority(sft_span text) {
     size_t at = sfti_text_find(text, ':');
-    if (at == text.len || sfti_text_find(text, '/') < at) return 0;
-    for (at++; at < text.len && (text.data[at] == '/' || text.data[at] == '\\');) at++;
-    return at;
+    bool slashes = text.len - at > 2 && text.data[at + 1] == '/' && text.data[at + 2] == '/';
+    return slashes && sfti_text_find(text, '/') > at ? at + 3 : 0;
 }
 
-/* The end of a user with its @, or `from`. Of what is no URL all before the last @ may be one. */
-static size_t show_user(sft_span text, size_t from, bool sound) {
+/* The end of a user with its @, or `from`. */
+static size_t show_user(sft_span text, size_t from) {
     size_t end = from;
-    for (size_t at = from; at < text.len; at++) {
-        if (sound && (text.data[at] == '/' || text.data[at] == '\\')) break;
+    for (size_t at = from; at < text.len && !strchr("/\\", text.data[at]); at++)
         if (text.data[at] == '@') end = at + 1;
-    }
     return end;
+}
+
+/* A colon before the first slash and an @ behind it: a password with a slash, perhaps. */
+static bool show_is_unclear(const char *authority) {
+    size_t len = strcspn(authority, "@/\\?#");
+    return authority[len] != '@' && memchr(authority, ':', len) && strchr(authority, '@');
 }
 
 static size_t show_put(char *out, size_t cap, size_t at, sft_span text) {
@@ -206,22 +209,32 @@ static size_t show_put(char *out, size_t cap, size_t at, sft_span text) {
     return at + len;
 }
 
+/* Of a malformed URL nobody knows what is secret: the scheme and the host, if no user can be in
+ * it. */
+static size_t show_malformed(const char *url, char *out, size_t cap) {
+    size_t from = show_authority(sft_span_cstr(url));
+    size_t host = from > 0 && !strpbrk(url, "@%") ? host_len(url + from) : 0;
+    if (host == 0 || host > HOST_MOST)
+        return show_put(out, cap, 0, sft_span_cstr("a URL that cannot be shown"));
+    size_t len = show_put(out, cap, 0, (sft_span){ url, from + host });
+    return show_put(out, cap, len, sft_span_cstr("[...]"));
+}
+
 void sfti_url_show(const char *url, char *out, size_t cap) {
     sfti_url parts;
     sft_span text = sft_span_cstr(url);
     if (cap-- == 0) return;
-    sft_span shown = { url, 0 };
-    while (shown.len < text.len && !strchr("?#", url[shown.len])) shown.len++;
-    bool query = shown.len < text.len && url[shown.len] == '?';
+    size_t from = show_authority(text), len;
     bool web = sfti_text_begins(text, "http:") || sfti_text_begins(text, "https:");
-    /* A malformed URL's password may hold a question mark, too. */
-    bool sound = !web || sfti_url_parse(url, &parts);
-    size_t from = show_authority(shown);
-    size_t user = show_user(sound ? shown : text, from, sound);
-    if (user > shown.len) shown.len = user, query = true;
-    size_t len = show_put(out, cap, 0, (sft_span){ url, from });
-    len = show_put(out, cap, len, sfti_span_from(shown, user));
-    if (query) len = show_put(out, cap, len, sft_span_cstr("?[...]"));
+    if (web ? !sfti_url_parse(url, &parts) : show_is_unclear(url + from)) {
+        len = show_malformed(url, out, cap);
+    } else {
+        sft_span shown = { url, strcspn(url, "?#") };
+        if (from > shown.len) from = 0;
+        len = show_put(out, cap, 0, (sft_span){ url, from });
+        len = show_put(out, cap, len, sfti_span_from(shown, show_user(shown, from)));
+        if (url[shown.len] == '?') len = show_put(out, cap, len, sft_span_cstr("?[...]"));
+    }
     out[len] = '\0';
 }
 

@@ -29,7 +29,8 @@ bool sfti_url_same_site(const char *site, const char *url);
 /* What a Location header means at a URL. Of the arena; NULL: no URL that is followed, or no
  * memory. */
 const char *sfti_url_join(sfti_arena *arena, const char *base, sft_span location);
-/* To show: without user; the query as "?[...]". Cut to fit. Also of texts that are no URLs. */
+/* To show: without user; the query as "?[...]". Cut to fit. Also of texts that are no URLs; of
+ * malformed ones scheme and host with "[...]", or "a URL that cannot be shown". */
 void sfti_url_show(const char *url, char *out, size_t cap);
 /* Append text, every byte but letters, digits, `-_.~` and those in keep as %XX (upper case). */
 bool sfti_url_encode(sft_buffer *out, sft_span text, const char *keep);

@@ -89,7 +89,8 @@ static sft_code name_refuse_web(const char *url, sft_error *err) {
     char shown[300];
     sfti_url_show(url, shown, sizeof shown);
     return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET,
-                     "expected a URL with a host and without blanks, found %s", shown);
+                     "expected a URL with a host, a port from 1 to 65535 or none, and no blanks, "
+                     "found %s", shown);
 }
 
 /* The URL without user, query and fragment, and its name with the number `nth` if it has a query or
@@ -146,7 +147,8 @@ static sft_code name_hub_page(sft_remote *remote, const char *url, const char **
 static sft_code name_check_plain(sfti_scheme_id id, const char *url, sft_error *err) {
     const char *rest = strstr(url, "://") + 3;
     size_t first = strcspn(rest, "/");
-    if (id != SFTI_SCHEME_HUB && memchr(rest, '@', first))
+    bool user = id != SFTI_SCHEME_HUB && memchr(rest, '@', first);
+    if (user || (memchr(rest, ':', first) && strchr(rest, '@'))) /* a password may have a slash */
         return name_refuse(err, "one with a user: credentials are read from the environment");
     for (; *rest; rest++)
         if ((unsigned char)*rest < 0x20 || *rest == 0x7f)

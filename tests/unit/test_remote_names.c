@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <time.h>
 #include <cmocka.h>
 
 static web server;
@@ -98,6 +100,27 @@ static void test_joined(void **state) {
         assert_string_equal(sfti_remote_url(remote, rows[i].joined), rows[i].leads);
         sft_remote_close(remote);
     }
+}
+
+/* Many names are found by tables: to look through all takes half a minute of these. */
+static void test_many(void **state) {
+    enum { MANY = 40000 };
+    sft_remote *remote = remote_new();
+    char name[64], url[64];
+    (void)state;
+    (void)name_of(remote, "https://h.test/m/i.json?k=1");
+    (void)name_of(remote, "https://h.test/m/n/i.json?k=2");
+    (void)name_of(remote, "https://h.test/m/i2.json?k=3"); /* of a folder the last */
+    clock_t begin = clock();
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < MANY; i++) {
+            snprintf(name, sizeof name, "https://h.test/m/%s%d", i % 2 ? "n/" : "", i);
+            snprintf(url, sizeof url, "%s?k=%d", name, i % 2 ? 2 : 3);
+            assert_string_equal(sfti_remote_url(remote, name), url);
+            assert_string_equal(name_of(remote, url), name);
+        }
+    assert_true(clock() - begin < 8 * CLOCKS_PER_SEC);
+    sft_remote_close(remote);
 }
 
 static void test_refused(void **state) {
@@ -253,7 +276,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_is_url), cmocka_unit_test(test_plain),
         cmocka_unit_test(test_secrets), cmocka_unit_test(test_joined),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_hub_pages),
+        cmocka_unit_test(test_many), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_hub_pages),
         cmocka_unit_test(test_folders), cmocka_unit_test(test_environment),
         cmocka_unit_test(test_proxy_option), cmocka_unit_test(test_options),
     };

@@ -1,4 +1,6 @@
 /* Names of URLs: what is shown, and what stands for the URL wherever paths do. */
+#include "base/names.h"
+#include "os/io.h"
 #include "remote/hub/hub.h"
 #include "remote/remote.h"
 
@@ -8,45 +10,94 @@
 /* A URL and its name, both of the remote's arena. */
 typedef struct named_url {
     const char *name, *url;
-    uint64_t name_hash, url_hash;
+    size_t folder; /* bytes of the name up to the folder it lies in; 0: it has no secrets */
 } named_url;
 
 struct sfti_named {
     named_url *at;
-    size_t count, cap;
+    size_t count, cap, room; /* room: of the tables */
+    uint64_t seed[2];
+    sfti_names by_name, by_url; /* of one URL the first that was named */
+    sfti_names by_folder;       /* of one folder the last */
 };
 
-static uint64_t name_hash(const char *text) {
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (; *text; text++) hash = (hash ^ (uint8_t)*text) * UINT64_C(1099511628211);
-    return hash;
+static sft_span named_name(const void *all, uint32_t entry) {
+    return sft_span_cstr(((const struct sfti_named *)all)->at[entry].name);
+}
+
+static sft_span named_url_text(const void *all, uint32_t entry) {
+    return sft_span_cstr(((const struct sfti_named *)all)->at[entry].url);
 }
 
 sft_code sfti_named_new(sft_remote *remote, sft_error *err) {
     remote->named = sfti_arena_take(&remote->arena, sizeof *remote->named);
     if (!remote->named) return sfti_fail_memory(err, sizeof *remote->named);
     memset(remote->named, 0, sizeof *remote->named);
+    sfti_seed_draw(remote, remote->named->seed);
     return SFT_OK;
 }
 
 /* ── The table; with the mutex held ── */
 
+static const named_url *named_find(const sft_remote *remote, const sfti_names *names,
+                                   const char *text) {
+    uint32_t entry = sfti_names_find(names, sft_span_cstr(text));
+    return entry == SFTI_NO_NAME ? NULL : &remote->named->at[entry];
+}
+
 static const named_url *named_by_name(const sft_remote *remote, const char *name) {
-    uint64_t hash = name_hash(name);
-    for (size_t i = 0; i < remote->named->count; i++) {
-        const named_url *named = &remote->named->at[i];
-        if (named->name_hash == hash && strcmp(named->name, name) == 0) return named;
-    }
-    return NULL;
+    return named_find(remote, &remote->named->by_name, name);
 }
 
 static const named_url *named_by_url(const sft_remote *remote, const char *url) {
-    uint64_t hash = name_hash(url);
-    for (size_t i = 0; i < remote->named->count; i++) {
-        const named_url *named = &remote->named->at[i];
-        if (named->url_hash == hash && strcmp(named->url, url) == 0) return named;
+    return named_find(remote, &remote->named->by_url, url);
+}
+
+static sft_span named_folder(const void *all, uint32_t entry) {
+    const named_url *named = &((const struct sfti_named *)all)->at[entry];
+    return (sft_span){ named->name, named->folder };
+}
+
+static size_t folder_len(const char *name, const char *url) {
+    if (strcmp(name, url) == 0) return 0;
+    size_t len = strcspn(name, "?");
+    while (len > 0 && name[len - 1] != '/') len--;
+    return len > 8 ? len : 0;
+}
+
+static void named_put_folder(const struct sfti_named *all, sfti_names *names, size_t entry) {
+    sft_span folder = named_folder(all, (uint32_t)entry);
+    if (folder.len == 0) return;
+    uint64_t hash = sfti_names_hash(folder, all->seed);
+    if (sfti_names_put(names, folder, hash, (uint32_t)entry) != entry)
+        sfti_names_replace(names, folder, (uint32_t)entry);
+}
+
+static void named_put(struct sfti_named *all, sfti_names *names, const char *text, size_t entry) {
+    sft_span span = sft_span_cstr(text);
+    (void)sfti_names_put(names, span, sfti_names_hash(span, all->seed), (uint32_t)entry);
+}
+
+/* Tables with room for one more; those before stay the arena's. */
+static bool named_reserve(sft_remote *remote) {
+    struct sfti_named *all = remote->named;
+    sfti_names by_name, by_url, by_folder;
+    size_t room = all->room ? all->room * 2 : 64;
+    if (all->count < all->room) return true;
+    if (!sfti_names_begin(&by_name, room, all->seed, named_name, all, &remote->arena)
+        || !sfti_names_begin(&by_url, room, all->seed, named_url_text, all, &remote->arena)
+        || !sfti_names_begin(&by_folder, room, all->seed, named_folder, all, &remote->arena))
+        return false;
+    for (size_t i = 0; i < all->count; i++) {
+        named_put(all, &by_name, all->at[i].name, i);
+        named_put(all, &by_url, all->at[i].url, i);
+        named_put_folder(all, &by_folder, i);
     }
-    return NULL;
+    all->by_name = by_name;
+    all->by_url = by_url;
+    all->by_folder = by_folder;
+    all->room = room;
+    return true;
 }
 
 static const named_url *named_add(sft_remote *remote, const char *name, const char *url) {
@@ -57,9 +108,11 @@ static const named_url *named_add(sft_remote *remote, const char *name, const ch
     at += all->count;
     at->name = sfti_arena_copy(&remote->arena, name, strlen(name));
     at->url = sfti_arena_copy(&remote->arena, url, strlen(url));
-    if (!at->name || !at->url) return NULL;
-    at->name_hash = name_hash(name);
-    at->url_hash = name_hash(url);
+    if (!at->name || !at->url || !named_reserve(remote)) return NULL;
+    at->folder = folder_len(at->name, at->url);
+    named_put(all, &all->by_name, at->name, all->count);
+    named_put(all, &all->by_url, at->url, all->count);
+    named_put_folder(all, &all->by_folder, all->count);
     all->count++;
     return at;
 }
@@ -200,33 +253,27 @@ sft_code sft_remote_name(sft_remote *remote, const char *url, const char **name,
 
 /* ── From names to URLs ── */
 
-/* How much of a name that was given is that of the folder it lies in; 0: it has no secrets. */
-static size_t named_folder(const named_url *named, const char *name) {
-    if (strcmp(named->name, named->url) == 0) return 0;
-    size_t len = strcspn(named->name, "?");
-    while (len > 0 && named->name[len - 1] != '/') len--;
-    return len > 8 && strncmp(named->name, name, len) == 0 ? len : 0;
-}
-
 /* What a name begins with, if files were joined to it: the whole name and a slash ("?[1]/file"), or
  * else the folder that a named file lies in. *rest is what follows. */
 static const named_url *named_base(const sft_remote *remote, const char *name, size_t *folder) {
-    const named_url *best = NULL;
+    const struct sfti_named *all = remote->named;
+    uint32_t marked = SFTI_NO_NAME, found = SFTI_NO_NAME;
+    size_t len = strlen(name);
     *folder = 0;
-    for (size_t i = remote->named->count; i-- > 0;) {
-        const named_url *named = &remote->named->at[i];
-        size_t len = strlen(named->name);
-        bool marked = len > 0 && named->name[len - 1] == ']';
-        if (marked && strncmp(named->name, name, len) == 0 && name[len]) {
-            *folder = len;
-            return named;
-        }
-        len = named_folder(named, name);
-        if (len <= *folder) continue;
-        *folder = len;
-        best = named;
+    for (size_t at = 1; at < len; at++) {
+        if (name[at - 1] != ']') continue;
+        uint32_t entry = sfti_names_find(&all->by_name, (sft_span){ name, at });
+        if (entry == SFTI_NO_NAME || (marked != SFTI_NO_NAME && entry < marked)) continue;
+        marked = entry; /* the last that was named */
+        *folder = at;
     }
-    return best;
+    if (marked != SFTI_NO_NAME) return &all->at[marked];
+    for (; len > 0 && found == SFTI_NO_NAME; len--) {
+        if (name[len - 1] != '/') continue;
+        found = sfti_names_find(&all->by_folder, (sft_span){ name, len });
+        if (found != SFTI_NO_NAME) *folder = len;
+    }
+    return found == SFTI_NO_NAME ? NULL : &all->at[found];
 }
 
 /* The URL of a file that was joined to a name: user and query are that name's. */

@@ -284,8 +284,8 @@ static sft_code rename_copy(cli *c, const char *operand, cli_parts *parts, renam
     say_names(c, r);
     for (size_t i = 0; !code && i < parts->count; i++)
         code = new_name(r, parts->parts[i].spec.name, &parts->parts[i].spec.name, err);
-    bool changed = r->count > 0 || c->set.copy;
     const char *input = parts->path;
+    bool changed = r->count > 0 || cli_output_copies(c, input);
     parts->changed = r->count > 0;
     parts->untold = true;
     if (!code && changed) code = write_copy(c, input, parts, err);

@@ -3,6 +3,7 @@
 #include "base/digest_keys.h"
 #include "commands/meta_show.h"
 #include "commands/meta_values.h"
+#include "support/edit.h"
 #include "support/output.h"
 #include "support/words.h"
 
@@ -130,9 +131,13 @@ static sft_code write_stream(stream_run *r, const char *operand, sft_error *err)
         return cli_usage_error(err, "expected a model in one file for -o %s, found an index",
                                out.stream ? "-" : "of a URL");
     code = change_pairs(r, err);
+    r->parts.untold = !out.stream;
     if (!code) code = cli_output_parts(&out, c, &r->parts, err);
-    if (!code) tell_missing(r);
-    return code;
+    if (code) return code;
+    cli_edit_result result = { .path = r->parts.path, .changed = true };
+    if (!out.stream) cli_edit_say(c, &result);
+    tell_missing(r);
+    return SFT_OK;
 }
 
 void meta_stream(cli *c, const char *operand, const meta_request *ask) {

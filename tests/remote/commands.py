@@ -62,6 +62,28 @@ def commands_that_write_elsewhere(w):
 @quick
 def commands_that_write_there(w):
     """A URL cannot be changed: said before anything is sent."""
+@case
+def copies_without_a_change(w):
+    """Nothing would change: of a file nothing is written, of a URL the copy is."""
+    w.put(models.model({"a": ("BF16", [8]), "b": ("BF16", [8])}, {"k": "v"}))
+    for words in ("select PATH --keep * -o out", "convert PATH --dtype BF16 -o out",
+                  "rename PATH --regex s/zzz/y/ -o out", "meta set PATH k v -o out"):
+        words = words.replace("out", "out.safetensors")
+        w.run(*words.replace("PATH", w.local).split())
+        same(os.listdir(w.here), [], words + ": of the file")
+        made = w.run(*words.replace("PATH", w.url).split(), "--json").result()
+        same(made["output"], "out.safetensors", words)
+        same(w.run("diff", w.local, "out.safetensors").errors(), "", words)
+        os.unlink(os.path.join(w.here, "out.safetensors"))
+        w.run(*words.replace("PATH", w.url).split(), "--dry-run")
+        same(os.listdir(w.here), [], words + ": --dry-run")
+    w.run("select", w.url, w.local, "--keep", "*", "-o", "both/", wanted=2)
+    os.rename(w.local, w.local[:-len("m.safetensors")] + "l.safetensors")
+    w.run("select", w.url, w.local[:-len("m.safetensors")] + "l.safetensors", "--keep", "*",
+          "-o", "all/")
+    same(os.listdir(os.path.join(w.here, "all")), ["m.safetensors"], "what is written of two")
+
+
     usual(w)
     for words in ("meta set PATH key value", "meta rm PATH key", "meta scrub PATH",
                   "rename PATH --map a=b", "put PATH layer.1.weight", "add PATH x=y.npy",

@@ -33,6 +33,7 @@ typedef struct cli {
     bool imports; /* the settings say how other formats are imported */
     struct sft_import *import; /* of the model that was opened last, or NULL (import.h) */
     sft_remote *remote; /* of URLs; NULL until there is one */
+    struct cli_bad_urls *bad_urls;  /* operands that no remote reads, or NULL */
     bool in_result;     /* a result was begun, of a path that may be remote */
     bool held;          /* its last brace is written by cli_result_end */
     bool tells_reading; /* results of URLs say whether their data were read */

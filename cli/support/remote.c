@@ -2,6 +2,7 @@
 
 #include "base/files.h"
 #include "os/os.h"
+#include "support/bad_urls.h"
 #include "support/hints.h"
 #include "support/words.h"
 
@@ -155,6 +156,7 @@ void cli_remote_close(cli *c) {
     sft_remote_close(c->remote);
     c->remote = NULL;
     c->open.files = c->edit_open.files = NULL;
+    cli_bad_urls_free(c);
 }
 
 /* ── Operands ── */
@@ -166,9 +168,11 @@ sft_code cli_remote_take(cli *c, char **operands, size_t count, sft_error *err) 
         if (!cli_is_url(operands[i])) continue;
         code = cli_remote_open(c, err);
         if (!code) code = sft_remote_name(c->remote, operands[i], &name, err);
+        if (code == SFT_REMOTE_URL) code = cli_bad_url_add(c, operands[i], err, &name);
         if (code) break;
         operands[i] = (char *)(uintptr_t)name;
-        c->open.files = c->edit_open.files = sft_remote_files(c->remote);
+        const sft_files *files = sft_remote_files(c->remote);
+        c->open.files = c->edit_open.files = c->bad_urls ? cli_bad_urls_files(c, files) : files;
     }
     return code;
 }

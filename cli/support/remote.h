@@ -30,7 +30,8 @@ void cli_remote_log(void *ctx, const sft_exchange *exchange);
 /* What was received, with --verbose and --log-requests; and c->remote is closed. */
 void cli_remote_close(cli *c);
 
-/* Make operands that are URLs their names, and open files so from now on. */
+/* Make operands that are URLs their names, and open files so from now on. What is wrong with a URL
+ * is the failure of opening it. */
 sft_code cli_remote_take(cli *c, char **operands, size_t count, sft_error *err);
 /* The same by what the command does with URLs (cli_urls); it fails for URLs that it cannot take. */
 sft_code cli_remote_operands(cli *c, char **operands, size_t count, sft_error *err);

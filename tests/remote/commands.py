@@ -6,7 +6,7 @@ import struct
 import models
 import server
 from matrix import usual
-from world import QUERY, Wrong, at_most, case, holds, quick, same
+from world import PASSWORD, QUERY, Wrong, at_most, case, holds, quick, same
 
 
 def both(w, *words, wanted=0, status=True):
@@ -59,9 +59,6 @@ def commands_that_write_elsewhere(w):
     same(left, right, "split")
 
 
-@quick
-def commands_that_write_there(w):
-    """A URL cannot be changed: said before anything is sent."""
 @case
 def copies_without_a_change(w):
     """Nothing would change: of a file nothing is written, of a URL the copy is."""
@@ -84,6 +81,9 @@ def copies_without_a_change(w):
     same(os.listdir(os.path.join(w.here, "all")), ["m.safetensors"], "what is written of two")
 
 
+@quick
+def commands_that_write_there(w):
+    """A URL cannot be changed: said before anything is sent."""
     usual(w)
     for words in ("meta set PATH key value", "meta rm PATH key", "meta scrub PATH",
                   "rename PATH --map a=b", "put PATH layer.1.weight", "add PATH x=y.npy",
@@ -111,6 +111,27 @@ def several_inputs(w):
     for word in ("check", "info"):
         made = w.run(word, "--json", bad, w.url, wanted=2)
         same([r["ok"] for r in made.json()["results"]], [False, True], word)
+
+
+@quick
+def bad_urls_among_others(w):
+    """What is no URL fails as an input does: the others are read, and it has a result."""
+    usual(w)
+    bad = ["ftp://user:%s@host/f.safetensors?%s" % (PASSWORD, QUERY), "https://ho%20st/h",
+           "s3://user:%s@bucket/k" % PASSWORD]
+    shown = ["ftp://host/f.safetensors?[...]", "https://ho%20st/h", "s3://bucket/k"]
+    for word in ("info", "ls", "check", "hash --read", "meta list"):
+        made = w.run(*word.split(), "--json", w.url, *bad, w.local, wanted=2)
+        found = made.json()["results"]
+        same(sorted(r["path"] for r in found), sorted([w.url, *shown, w.local]), word)
+        same({r["path"] for r in found if r["ok"]}, {w.url, w.local}, word)
+        same({r["error"]["code"] for r in found if not r["ok"]}, {"remote_url"}, word)
+        for name in shown:
+            w.says(made.errors(), ["safetensors: %s: " % re.escape(name)])
+    made = w.run("ls", *bad[:1], w.local, wanted=2)
+    same(made.text(), w.run("ls", w.local).text(), "of the file")
+    w.run("select", *bad, w.url, "--keep", "layer.1*", "-o", "out/", wanted=2)
+    same(os.listdir(os.path.join(w.here, "out")), ["m.safetensors"], "what is written")
 
 
 @case

@@ -5,6 +5,7 @@ import struct
 
 import models
 import server
+from faults import status
 from matrix import usual
 from world import PASSWORD, QUERY, Wrong, at_most, case, holds, quick, same
 
@@ -132,6 +133,18 @@ def bad_urls_among_others(w):
     same(made.text(), w.run("ls", w.local).text(), "of the file")
     w.run("select", *bad, w.url, "--keep", "layer.1*", "-o", "out/", wanted=2)
     same(os.listdir(os.path.join(w.here, "out")), ["m.safetensors"], "what is written")
+
+
+@case
+def merge_names_what_fails(w):
+    """Of several inputs the one whose server fails while data are copied."""
+    w.put(models.model({"a": ("BF16", [1 << 20])}))
+    other = w.site.put("B", "/other.safetensors", models.model({"b": ("BF16", [1 << 20])}))
+    w.run("ls", w.url, other)
+    w.site.fault("B GET", None, *[status(500)] * 40)
+    made = w.run("merge", w.url, other, "-o", "out.safetensors", "--retries", "0", wanted=2)
+    w.says(made.errors(), ["^safetensors: %s: .*500" % re.escape(other)])
+    same(os.listdir(w.here), [], "what is left")
 
 
 @case

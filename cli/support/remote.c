@@ -14,6 +14,7 @@
 #define END { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL }
 
 #define CONNECTIONS_MOST 64
+#define OWNER_MOST 96 /* bytes, of the Hub */
 
 const cli_option cli_remote_options[] = {
     { 0, "offline", NULL, CLI_FLAG, 1, AT(offline),
@@ -63,6 +64,40 @@ bool cli_is_url(const char *word) {
     os_info info;
     if (sft_remote_is_url(word)) return true;
     return has_scheme(word) && os_info_path(word, false, &info) != 0;
+}
+
+static bool begins(const char *text, const char *with) {
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* "owner/name" where there is no folder "owner" and the name is not one of a file. */
+static bool is_repository(const char *path) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                  "-_.";
+    static const char *const files[] = { ".safetensors", ".sft", ".json", ".npy", ".txt" };
+    char owner[OWNER_MOST + 1];
+    os_info info;
+    size_t len = strspn(path, letters);
+    const char *name = path + len + 1;
+    if (len == 0 || len > OWNER_MOST || path[len] != '/' || *path == '.' || *name == '.')
+        return false;
+    bool file = !*name || name[strspn(name, letters)];
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        file |= cli_ends_with(sft_span_cstr(name), files[i]);
+    for (size_t i = 0; i < CLI_OTHER_FORMATS; i++)
+        file |= cli_ends_with(sft_span_cstr(name), cli_other_formats[i]);
+    memcpy(owner, path, len);
+    owner[len] = '\0';
+    return !file && os_info_path(owner, true, &info) != 0;
+}
+
+void cli_remote_guess(const char *path, sft_error *err) {
+    os_info info;
+    if (!path || os_info_path(path, false, &info) == 0) return;
+    bool web = begins(path, "www.") || begins(path, "huggingface.co/") || begins(path, "hf.co/");
+    bool hub = begins(path, "hf:") && !begins(path, "hf://");
+    if (web) cli_hint(err, CLI_HINT_WEB_URL);
+    else if (hub || is_repository(path)) cli_hint(err, CLI_HINT_HUB_URL);
 }
 
 bool cli_is_remote(const cli *c, const char *path) {

@@ -12,6 +12,9 @@ extern const cli_option cli_network_options[]; /* of these and of --online: --ti
 /* Whether a word is a URL rather than a path: of a scheme that is read, or "word://" if no file
  * is called so. */
 bool cli_is_url(const char *word);
+/* The hint of a path that does not exist, if it was meant as a URL: "owner/name", "hf:owner/name",
+ * "huggingface.co/owner/name". */
+void cli_remote_guess(const char *path, sft_error *err);
 /* Whether a path is what a URL became. */
 bool cli_is_remote(const cli *c, const char *path);
 /* Whether it is that of a folder. */

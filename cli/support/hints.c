@@ -142,6 +142,8 @@ static const hint_row hint_table[] = {
     { CLI_HINT_URL_READ_ONLY, "it is not read over the network: download it first" },
     { CLI_HINT_URL_COPY, "URLs are only read: -o OUT writes the result to a file" },
     { CLI_HINT_URL_UPLOAD, "write to a file, and upload that" },
+    { CLI_HINT_URL_INDEX, "an index names the files beside it, which stay where they are: download "
+                          "the model first" },
     { CLI_HINT_HUB_URL, "did you mean hf://OWNER/NAME (a URL)?" },
     { CLI_HINT_WEB_URL, "did you mean https://HOST/FILE (a URL)?" },
     { CLI_HINT_URL_READ, "--read reads all of the file and computes it" },

@@ -50,9 +50,9 @@ static sft_code open_input(cli *c, cli_parts *p, const cli_input *input, sft_err
 
 static sft_code open_operand(cli *c, cli_parts *p, const char *operand, sft_error *err) {
     sft_set_options options = cli_set_options(c);
+    cli_depth depth = c->no_imports ? CLI_ONE_LEVEL : (cli_depth)CLI_ELSE_OTHERS;
     p->path = operand;
-    sft_code code = cli_inputs_expand(operand, (cli_depth)CLI_ELSE_OTHERS, &options, &p->inputs,
-                                      err);
+    sft_code code = cli_inputs_expand(operand, depth, &options, &p->inputs, err);
     for (size_t i = 0; !code && i < p->inputs.count; i++) {
         code = open_input(c, p, p->inputs.items[i], err);
     }

@@ -2,12 +2,14 @@
 import os
 import re
 import struct
+import subprocess
+import sys
 
 import models
 import server
 from faults import status
 from matrix import usual
-from world import PASSWORD, QUERY, Wrong, at_most, case, holds, quick, same
+from world import PASSWORD, QUERY, ROOT, Wrong, at_most, case, holds, quick, same
 
 
 def both(w, *words, wanted=0, status=True):
@@ -145,6 +147,38 @@ def merge_names_what_fails(w):
     made = w.run("merge", w.url, other, "-o", "out.safetensors", "--retries", "0", wanted=2)
     w.says(made.errors(), ["^safetensors: %s: .*500" % re.escape(other)])
     same(os.listdir(w.here), [], "what is left")
+
+
+@quick
+def refused_as_the_file(w):
+    """Other formats, which these commands change nowhere: as locally, and nothing is written."""
+    foreign = os.path.join(ROOT, "tests", "cli", "foreign.py")
+    folder = os.path.join(w.folder, "local")
+    os.makedirs(folder)
+    for kind, name in (("gguf", "m.gguf"), ("npz", "m.npz"), ("onnx", "m.onnx"),
+                       ("state_dict", "m.pt")):
+        w.local = os.path.join(folder, name)
+        subprocess.run([sys.executable, foreign, kind, w.local], check=True)
+        w.url = w.site.put("A", "/" + name, server.Disk(w.local))
+        for words in ("rename PATH --add-prefix x. -o out.safetensors",
+                      "meta set PATH key value -o out.safetensors"):
+            both(w, *words.split(), wanted=2)
+            same(os.listdir(w.here), [], words)
+
+
+@case
+def indexes_as_the_folder(w):
+    """rename of an index writes a folder, whatever that is called; meta set says why not."""
+    w.local = models.sharded(os.path.join(w.folder, "local", "m"), 3)
+    w.make_hub().add("ns/m", w.local)
+    index = "/model.safetensors.index.json"
+    for path, out in (("hf://ns/m" + index, "a.safetensors"), (w.local + index, "b.safetensors")):
+        w.run("rename", path, "--map", "lm_head.weight=head", "-o", out)
+    left, right = (models.snapshot(os.path.join(w.here, name + ".safetensors")) for name in "ab")
+    same(sorted(left), sorted(right), "files")
+    w.run("diff", "a.safetensors", "b.safetensors")
+    made = w.run("meta", "set", "hf://ns/m" + index, "k", "v", "-o", "c", wanted=2)
+    w.says(made.errors(), ["an index names the files beside it", "download"])
 
 
 @case

@@ -35,6 +35,7 @@ typedef struct cli {
     struct sft_import *import; /* of the model that was opened last, or NULL (import.h) */
     sft_remote *remote; /* of URLs; NULL until there is one */
     struct cli_bad_urls *bad_urls;  /* operands that no remote reads, or NULL */
+    sft_remote_sums other_requests; /* of other remotes, which are closed */
     bool in_result;     /* a result was begun, of a path that may be remote */
     bool held;          /* its last brace is written by cli_result_end */
     bool tells_reading; /* results of URLs say whether their data were read */

@@ -175,9 +175,16 @@ sft_code cli_remote_open(cli *c, sft_error *err) {
     return sft_remote_open(&options, &c->remote, err);
 }
 
+void cli_remote_add(cli *c, sft_remote_sums sums) {
+    c->other_requests.requests += sums.requests;
+    c->other_requests.bytes += sums.bytes;
+    c->other_requests.retries += sums.retries;
+}
+
 void cli_remote_close(cli *c) {
     if (!c->remote) return;
-    sft_remote_sums sums = sft_remote_sums_of(c->remote);
+    cli_remote_add(c, sft_remote_sums_of(c->remote));
+    sft_remote_sums sums = c->other_requests;
     char buffer[CLI_NUMBER_SIZE];
     if (c->set.verbose || c->set.log_requests) {
         cli_flush(&c->out);

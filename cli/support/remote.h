@@ -30,6 +30,8 @@ sft_code cli_read_number(const char *option, const char *text, uint64_t least, u
 sft_code cli_remote_open(cli *c, sft_error *err);
 /* on_exchange of --log-requests: a line on standard error. */
 void cli_remote_log(void *ctx, const sft_exchange *exchange);
+/* Requests of another remote, which is closed now: they count below. */
+void cli_remote_add(cli *c, sft_remote_sums sums);
 /* What was received, with --verbose and --log-requests; and c->remote is closed. */
 void cli_remote_close(cli *c);
 

@@ -102,7 +102,7 @@ static const hint_row hint_table[] = {
       "a private file needs a token in the environment (HF_TOKEN, CIVITAI_API_TOKEN); else the "
       "name may be misspelt" },
     { SFT_HINT_REMOTE_BAD_TOKEN,
-      "renew it; --no-sign-request reads what is public without one" },
+      "renew the token; --no-sign-request reads what is public without one" },
     { SFT_HINT_REMOTE_GATED, NULL },
     { SFT_HINT_REMOTE_CREDENTIALS,
       "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_PROFILE and AWS_REGION; "

@@ -5,7 +5,6 @@ import json
 import os
 import pathlib
 import pickle
-import signal
 import socket
 import subprocess
 import sys
@@ -19,31 +18,11 @@ import libsafetensors
 import libsafetensors.numpy
 from libsafetensors import _remote, remote
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/remote"))
-import faults  # noqa: E402
-import hub as hubs  # noqa: E402
-import models  # noqa: E402
-import server  # noqa: E402
+import faults
+import hub as hubs
+import models
 
 SECRET = "xyzzysecret"
-
-
-@pytest.fixture(params=["curl", "python"])
-def transport(request, monkeypatch):
-    monkeypatch.setenv("LIBSAFETENSORS_TRANSPORT", request.param)
-    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_TOKEN", "http_proxy", "https_proxy",
-                 "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    before = remote.use(None)
-    yield request.param
-    remote.use(before)
-
-
-@pytest.fixture
-def site():
-    with server.Site() as one:
-        yield one
 
 
 @pytest.fixture
@@ -334,17 +313,6 @@ def test_threads(url):
     for thread in threads:
         thread.join()
     assert not failed
-
-
-def test_keyboard_interrupt(url, site):
-    site.always("A GET", faults.pause(60))
-    timer = threading.Timer(0.7, lambda: os.kill(os.getpid(), signal.SIGINT))
-    begun = time.monotonic()
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        libsafetensors.open(url)
-    timer.join()
-    assert time.monotonic() - begun < 10
 
 
 FORKED = """

@@ -159,6 +159,11 @@ def test_a_repository_is_a_folder(hub, folder):
     assert '"hub"' in json.dumps(alone["hashes"]) and models.sha256(one.read_bytes()) \
         in json.dumps(alone["hashes"])
     assert alone["sidecars"] == libsafetensors.info(one)["sidecars"][:0]
+    said = alone["remote"]
+    assert said["url"] == "hf://ns/m/" + one.name and said["bytes"] == one.stat().st_size
+    assert said["sha256"] == models.sha256(one.read_bytes()) and said["local"] is False
+    assert said["commit"] == hub.repositories["models", "ns/m"].refs["main"]
+    assert "remote" not in here
     with pytest.raises(FileNotFoundError):
         libsafetensors.open("hf://ns/m/none.safetensors")
 
@@ -265,6 +270,19 @@ def test_a_stalled_server_times_out(url, site):
         with pytest.raises(OSError) as error:
             libsafetensors.open(url)
     assert error.value.code == "remote_network" and time.monotonic() - begun < 15
+
+
+# ── What a server says ──
+
+def test_info_of_a_url_tells_what_its_server_says(url, site):
+    """As the command's --json does."""
+    said = libsafetensors.info(url)["remote"]
+    resource = site.paths["A", "/m.safetensors"]
+    assert said == {"url": url, "bytes": resource.content.size, "sha256": None, "commit": None,
+                    "etag": resource.etag, "local": False}
+    secret = url.replace("http://", "http://user:%s@" % SECRET) + "?key=" + SECRET
+    shown = libsafetensors.info(secret)["remote"]["url"]
+    assert SECRET not in shown and shown.startswith(url)
 
 
 # ── Secrets ──

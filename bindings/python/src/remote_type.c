@@ -168,7 +168,7 @@ static PyObject *get_sums(PyObject *object, void *closure) {
                          (unsigned long long)sums.retries);
 }
 
-static PyObject *claim_dict(const sft_remote_claim *claim) {
+PyObject *pysft_claim_dict(const sft_remote_claim *claim) {
     PyObject *bytes = claim->bytes == SFT_SIZE_UNKNOWN
                     ? Py_NewRef(Py_None) : PyLong_FromUnsignedLongLong(claim->bytes);
     if (!bytes) return NULL;
@@ -196,7 +196,7 @@ static PyObject *remote_claims(PyObject *object, PyObject *url) {
     Py_END_ALLOW_THREADS
     pysft_remote_drop(held);
     if (code) return pysft_raise(state, &err, NULL);
-    return known ? claim_dict(&claim) : Py_NewRef(Py_None);
+    return known ? pysft_claim_dict(&claim) : Py_NewRef(Py_None);
 }
 
 static PyGetSetDef remote_getset[] = {

@@ -336,22 +336,61 @@ def test_threads(url):
 FORKED = """
 import os, sys, warnings
 import libsafetensors.numpy
+from libsafetensors import remote
 warnings.simplefilter("ignore")
 url = sys.argv[1]
 before = libsafetensors.open(url)
 before.numpy()
+mine = remote.Remote()
+
+
+def refused(call):
+    try:
+        call()
+    except ValueError as error:
+        return error.code == "bad_argument" and "after fork" in str(error)
+
+
 child = os.fork()
 if child == 0:
+    ours = refused(before.numpy) and refused(before["b"].numpy) and refused(lambda: mine.sums)
     after = libsafetensors.numpy.load_file(url)
-    os._exit(0 if len(after) == 3 else 1)
+    os._exit(0 if ours and len(after) == 3 else 1)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 before.numpy()
+assert mine.sums["requests"] == 0
+"""
+
+# Forks while another thread reads, and so while the pool has work that the child's never ends.
+FORKED_MEANWHILE = """
+import os, signal, sys, threading, time, warnings
+import libsafetensors
+warnings.simplefilter("ignore")
+file = libsafetensors.open(sys.argv[1])
+threading.Thread(target=file.numpy, daemon=True).start()
+time.sleep(0.5)
+child = os.fork()
+if child == 0:
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(5)
+    try:
+        file.numpy()
+    except ValueError as error:
+        os._exit(0 if "after fork" in str(error) else 2)
+    os._exit(1)
+os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_child_has_connections_of_its_own(url):
     subprocess.run([sys.executable, "-c", FORKED, url], check=True, timeout=60)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_of_a_process_that_reads_is_refused_at_once(url, site):
+    site.always("A GET", lambda request, reply: setattr(reply, "pause", 60 * (site.count() > 1)))
+    subprocess.run([sys.executable, "-c", FORKED_MEANWHILE, url], check=True, timeout=60)
 
 
 def test_an_interpreter_ends_with_files_open(url):

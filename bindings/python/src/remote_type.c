@@ -20,11 +20,16 @@ static pysft_remote *swap_held(RemoteObject *self, bool take) {
     return held;
 }
 
-/* New hold; NULL with an exception when the Remote is closed. */
+/* New hold; NULL with an exception when the Remote is closed, or another process's. */
 static pysft_remote *hold(pysft_state *state, PyObject *self) {
     pysft_remote *held = swap_held((RemoteObject *)self, false);
-    if (!held) (void)pysft_raise_code(state, SFT_BAD_ARGUMENT, "Remote is closed", NULL);
-    return held;
+    if (held && pysft_remote_is_ours(held)) return held;
+    const char *why = held ? "expected a Remote that this process made, found its parent's: make "
+                             "another one after fork"
+                           : "Remote is closed";
+    pysft_remote_drop(held);
+    (void)pysft_raise_code(state, SFT_BAD_ARGUMENT, why, NULL);
+    return NULL;
 }
 
 static PyObject *make(PyTypeObject *type, pysft_remote *held) {

@@ -68,9 +68,13 @@ bool cli_check_import(cli *c, const char *path) {
     sft_import_options options = SFT_IMPORT_OPTIONS_INIT;
     options.alloc = &c->alloc;
     options.files = c->open.files;
-    if (sft_import_recognise(path, c->open.files, &format, NULL) || format == SFT_IMPORT_NONE)
-        return false;
+    if (sft_import_recognise(path, c->open.files, &format, NULL)) return false;
     sft_code code = sft_import_open(path, &options, &check.import, &check.err);
+    /* a zip archive that is cut is not recognised, and may be a checkpoint all the same */
+    if (format == SFT_IMPORT_NONE && code != SFT_FOREIGN_TRUNCATED) {
+        sft_import_close(check.import);
+        return false;
+    }
     if (!code && c->set.deep) code = verify_records(&check);
     show_import(&check, !code);
     if (code) cli_status(c, CLI_NO);

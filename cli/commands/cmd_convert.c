@@ -279,12 +279,12 @@ static sft_code plan_and_warn(convert_run *run, sft_error *err) {
     return SFT_OK;
 }
 
-/* No tensor is cast, into as many files: nothing is written, unless --copy is given. */
+/* No tensor is cast, into as many files: nothing is written, unless a copy is wanted. */
 static bool is_unchanged(const convert_run *run) {
     cli *c = run->c;
     cli_written written = CLI_WRITTEN_INIT;
     bool merges = sft_set_index_path(run->parts.sets[0]) && !is_folder_asked(run);
-    if (has_casts(run) || merges || c->import || (c->set.copy && c->set.output)) return false;
+    if (has_casts(run) || merges || c->import || cli_output_copies(c, run->input)) return false;
     written.input = written.output = run->input;
     cli_say_written(c, &written);
     return true;
@@ -515,7 +515,8 @@ const cli_command cli_convert_command = {
     "data (sshs_model_hash, sshs_legacy_hash, modelspec.hash_*) are dropped. Needs only a few MiB "
     "of memory, whatever the size of the tensors; OUT is written atomically.\n"
     "Several models, or those of a tree with -r, go into the folder OUT/ under their names. "
-    "A model in which no tensor is cast is not written unless --copy is given.",
+    "A model in which no tensor is cast is not written unless --copy is given "
+    "or IN is a URL.",
     convert_examples,
     { convert_options, cli_import_options_table, cli_match_options, cli_input_options,
       cli_in_place_options, cli_output_options, cli_writing_options, cli_json_options,

@@ -61,7 +61,9 @@ static void run_merge(cli *c, char **operands, size_t count) {
     cli_parts parts = { .arena = { .alloc = c->alloc } };
     cli_output out;
     sft_code code = merge_models(c, operands, count, &out, &parts, &err);
-    if (cli_is_remote_error(code)) parts.path = count == 1 ? operands[0] : parts.path;
+    const char *unread = atomic_load(&parts.unread);
+    if (cli_is_remote_error(code) && count == 1) parts.path = operands[0];
+    else if (code && unread) parts.path = unread;
     if (code) cli_fail_input(c, parts.path, &err);
     cli_parts_free(&parts);
 }

@@ -538,7 +538,7 @@ const cli_command cli_meta_command = {
     "For a model with an index, the metadata of the index itself is shown and changed; "
     "--each-shard edits its files. With -o OUT the file stays as it is and a changed copy is "
     "written; of several files, and of a tree with -r, into the folder OUT/. If nothing would "
-    "change, nothing is written unless --copy is given.",
+    "change, nothing is written unless --copy is given or FILE is a URL.",
     meta_examples,
     { meta_options, cli_editing_options, cli_output_options, cli_writing_options, cli_input_options,
       cli_json_options, cli_reading_options, cli_remote_options, cli_network_options,

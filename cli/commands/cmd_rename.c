@@ -265,8 +265,7 @@ static sft_code rename_model(cli *c, const char *path, rename_run *r, sft_error 
 
 static sft_code write_copy(cli *c, const char *input, cli_parts *parts, sft_error *err) {
     cli_output out;
-    const char *index = sft_set_index_path(parts->sets[0]);
-    if (index && !cli_output_is_file(c))
+    if (sft_set_index_path(parts->sets[0]))
         return cli_output_set(c, parts, (uint32_t)sft_set_shard_count(parts->sets[0]), err);
     sft_code code = cli_output_begin(&out, c, input, CLI_TARGET_NEW, err);
     if (!code) code = cli_output_sources(c, parts, &out, err);
@@ -277,6 +276,7 @@ static sft_code write_copy(cli *c, const char *input, cli_parts *parts, sft_erro
 static sft_code rename_copy(cli *c, const char *operand, cli_parts *parts, rename_run *r,
                             sft_error *err) {
     sft_code code = cli_output_no_stream(c, err);
+    c->no_imports = true;
     if (!code) code = rename_begin(r, err);
     if (!code) code = cli_parts_open_one(c, operand, false, parts, err);
     if (!code) code = new_names(r, parts->sets[0], NULL, err);
@@ -284,8 +284,8 @@ static sft_code rename_copy(cli *c, const char *operand, cli_parts *parts, renam
     say_names(c, r);
     for (size_t i = 0; !code && i < parts->count; i++)
         code = new_name(r, parts->parts[i].spec.name, &parts->parts[i].spec.name, err);
-    bool changed = r->count > 0 || c->set.copy;
     const char *input = parts->path;
+    bool changed = r->count > 0 || cli_output_copies(c, input);
     parts->changed = r->count > 0;
     parts->untold = true;
     if (!code && changed) code = write_copy(c, input, parts, err);

@@ -106,12 +106,13 @@ static sft_code select_file(cli *c, const char *input, cli_target target, cli_pa
     return cli_output_parts(&out, c, parts, err);
 }
 
-/* All tensors stay, in as many files: nothing is written, unless --copy is given. */
+/* All tensors stay, in as many files: nothing is written, unless a copy is wanted. */
 static bool is_unchanged(cli *c, const cli_parts *parts, const char *input, size_t all) {
     cli_written written = CLI_WRITTEN_INIT;
     bool merges = c->set.output && sft_set_index_path(parts->sets[0]);
     bool asked = c->set.output || c->set.in_place;
-    if (parts->count < all || c->set.copy || merges || !asked) return false;
+    bool copies = c->set.copy || cli_output_copies(c, input);
+    if (parts->count < all || copies || merges || !asked) return false;
     written.input = written.output = input;
     cli_say_written(c, &written);
     return true;
@@ -187,7 +188,7 @@ const cli_command cli_select_command = {
     "that lose tensors are written under new names, then the index, then the old shards are "
     "removed unless another index in the folder names them.\n"
     "Several models, or those of a tree with -r, go into the folder OUT/ under their names. "
-    "A model that keeps all its tensors is not written unless --copy is given.",
+    "A model that keeps all its tensors is not written unless --copy is given or IN is a URL.",
     select_examples,
     { select_options, cli_input_options, cli_in_place_options, cli_output_options,
       cli_writing_options, cli_json_options, cli_reading_options, cli_remote_options,

@@ -107,6 +107,7 @@ static char *keep_copy(cli_civitai *site, sft_span text, sft_error *err) {
 
 void cli_civitai_close(cli_civitai *site) {
     cli_civitai_forget(site);
+    if (site->remote) cli_remote_add(site->c, sft_remote_sums_of(site->remote));
     sft_remote_close(site->remote);
     if (site->transport.vtable) site->transport.vtable->close(site->transport.ctx);
     sfti_release(&site->c->alloc, (char *)site->url, CLI_CIVITAI_URL_SIZE);

@@ -3,6 +3,8 @@
 #include "base/digest_keys.h"
 #include "commands/meta_show.h"
 #include "commands/meta_values.h"
+#include "support/edit.h"
+#include "support/hints.h"
 #include "support/output.h"
 #include "support/words.h"
 
@@ -123,16 +125,24 @@ static void tell_missing(const stream_run *r) {
 static sft_code write_stream(stream_run *r, const char *operand, sft_error *err) {
     cli *c = r->c;
     cli_output out;
+    c->no_imports = true;
     sft_code code = cli_output_begin(&out, c, operand, CLI_TARGET_NEW, err);
     if (!code) code = cli_parts_open_one(c, operand, false, &r->parts, err);
     if (code) return code;
-    if (sft_set_index_path(r->parts.sets[0]))
-        return cli_usage_error(err, "expected a model in one file for -o %s, found an index",
-                               out.stream ? "-" : "of a URL");
+    if (sft_set_index_path(r->parts.sets[0])) {
+        cli_usage_error(err, "expected a model in one file for -o %s, found an index",
+                        out.stream ? "-" : "of a URL");
+        if (!out.stream) cli_hint(err, CLI_HINT_URL_INDEX);
+        return SFT_BAD_ARGUMENT;
+    }
     code = change_pairs(r, err);
+    r->parts.untold = !out.stream;
     if (!code) code = cli_output_parts(&out, c, &r->parts, err);
-    if (!code) tell_missing(r);
-    return code;
+    if (code) return code;
+    cli_edit_result result = { .path = r->parts.path, .changed = true };
+    if (!out.stream) cli_edit_say(c, &result);
+    tell_missing(r);
+    return SFT_OK;
 }
 
 void meta_stream(cli *c, const char *operand, const meta_request *ask) {

@@ -62,6 +62,8 @@ void cli_fail_result(cli *c, const char *path, const sft_error *err) {
 void cli_fail_input(cli *c, const char *path, const sft_error *err) {
     sft_error hinted = *err;
     if (err->code == SFT_OUT_OF_ORDER) cli_hint(&hinted, CLI_HINT_FORWARD);
+    bool written = c->set.output && path && strcmp(path, c->set.output) == 0;
+    if (err->os_errno == ENOENT && !err->hint && !written) cli_remote_guess(path, &hinted);
     cli_complain(c, path, &hinted);
     error_result(c, path, &hinted);
 }

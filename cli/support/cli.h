@@ -31,8 +31,11 @@ typedef struct cli {
     size_t changed, unchanged; /* models that were, or would be, written, and that need not be */
     int others; /* whether folders are looked through for other formats: CLI_AND_OTHERS … */
     bool imports; /* the settings say how other formats are imported */
+    bool no_imports; /* a model in another format is refused: the command changes what is there */
     struct sft_import *import; /* of the model that was opened last, or NULL (import.h) */
     sft_remote *remote; /* of URLs; NULL until there is one */
+    struct cli_bad_urls *bad_urls;  /* operands that no remote reads, or NULL */
+    sft_remote_sums other_requests; /* of other remotes, which are closed */
     bool in_result;     /* a result was begun, of a path that may be remote */
     bool held;          /* its last brace is written by cli_result_end */
     bool tells_reading; /* results of URLs say whether their data were read */

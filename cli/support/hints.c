@@ -102,7 +102,7 @@ static const hint_row hint_table[] = {
       "a private file needs a token in the environment (HF_TOKEN, CIVITAI_API_TOKEN); else the "
       "name may be misspelt" },
     { SFT_HINT_REMOTE_BAD_TOKEN,
-      "renew it; --no-sign-request reads what is public without one" },
+      "renew the token; --no-sign-request reads what is public without one" },
     { SFT_HINT_REMOTE_GATED, NULL },
     { SFT_HINT_REMOTE_CREDENTIALS,
       "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_PROFILE and AWS_REGION; "
@@ -142,6 +142,10 @@ static const hint_row hint_table[] = {
     { CLI_HINT_URL_READ_ONLY, "it is not read over the network: download it first" },
     { CLI_HINT_URL_COPY, "URLs are only read: -o OUT writes the result to a file" },
     { CLI_HINT_URL_UPLOAD, "write to a file, and upload that" },
+    { CLI_HINT_URL_INDEX, "an index names the files beside it, which stay where they are: download "
+                          "the model first" },
+    { CLI_HINT_HUB_URL, "did you mean hf://OWNER/NAME (a URL)?" },
+    { CLI_HINT_WEB_URL, "did you mean https://HOST/FILE (a URL)?" },
     { CLI_HINT_URL_READ, "--read reads all of the file and computes it" },
     { CLI_HINT_HELP, "\"safetensors help\" lists the commands" },
     { CLI_HINT_HELP_RENAME, "safetensors help rename" },

@@ -145,6 +145,7 @@ sft_code cli_open_path(cli *c, const char *path, const sft_set_options *options,
     sft_import_format format = SFT_IMPORT_NONE;
     sft_error other = SFT_ERROR_INIT;
     *import = NULL;
+    if (c->no_imports) return sft_set_open(path, options, out, err);
     if (is_named_other(c, path) && !open_import(c, path, out, import, NULL)) return SFT_OK;
     sft_code code = sft_set_open(path, options, out, err), told = SFT_OK;
     if (!code || !may_be_foreign(code) || sft_path_is_index(path)) return code;

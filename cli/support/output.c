@@ -150,6 +150,10 @@ sft_code cli_output_no_mtime(const cli *c, sft_error *err) {
     return cli_usage_error(err, "expected files for --keep-mtime, found a URL");
 }
 
+bool cli_output_copies(const cli *c, const char *input) {
+    return c->set.output && (c->set.copy || cli_is_remote(c, input));
+}
+
 sft_code cli_output_agrees(const cli *c, sft_error *err) {
     if (c->set.keep_mtime && cli_output_is_stream(c))
         return cli_usage_error(err, "expected -o - or --keep-mtime, found both");

@@ -30,6 +30,9 @@ typedef struct cli_output {
  * of its own mode what the input has as well. */
 sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target target,
                           sft_error *err);
+/* Whether -o is written although nothing changes: with --copy, and of a URL, whose copy is then the
+ * only one here. */
+bool cli_output_copies(const cli *c, const char *input);
 /* -o and --in-place are not given both, nor -o - and --keep-mtime; cli_output_begin sees to that
  * itself. */
 sft_code cli_output_agrees(const cli *c, sft_error *err);

@@ -4,6 +4,7 @@
 #include "base/order.h"
 #include "support/edit.h"
 #include "support/import.h"
+#include "support/remote.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -49,9 +50,9 @@ static sft_code open_input(cli *c, cli_parts *p, const cli_input *input, sft_err
 
 static sft_code open_operand(cli *c, cli_parts *p, const char *operand, sft_error *err) {
     sft_set_options options = cli_set_options(c);
+    cli_depth depth = c->no_imports ? CLI_ONE_LEVEL : (cli_depth)CLI_ELSE_OTHERS;
     p->path = operand;
-    sft_code code = cli_inputs_expand(operand, (cli_depth)CLI_ELSE_OTHERS, &options, &p->inputs,
-                                      err);
+    sft_code code = cli_inputs_expand(operand, depth, &options, &p->inputs, err);
     for (size_t i = 0; !code && i < p->inputs.count; i++) {
         code = open_input(c, p, p->inputs.items[i], err);
     }
@@ -62,22 +63,60 @@ static sft_code open_operand(cli *c, cli_parts *p, const char *operand, sft_erro
 
 /* ── Tensors ── */
 
-static sft_code list_shards(cli_parts *p, const sft_set *set, sft_source **out, sft_error *err) {
-    size_t count = sft_set_shard_count(set);
-    *out = sfti_arena_array(&p->arena, count, sizeof **out);
-    if (!*out) return sfti_fail_memory(err, count * sizeof **out);
-    for (size_t i = 0; i < count; i++) (*out)[i] = sft_file_source(sft_set_shard_at(set, i));
+/* A remote file: its error does not say which one of several failed. */
+typedef struct named_source {
+    sft_source inner;
+    const char *path;
+    cli_parts *parts;
+} named_source;
+
+static sft_code named_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                           sft_error *err) {
+    named_source *named = ctx;
+    sft_code code = sft_source_read(&named->inner, offset, into, len, got, err);
+    if (code) atomic_store(&named->parts->unread, named->path);
+    return code;
+}
+
+static void named_expect(void *ctx, const sft_run *runs, size_t count) {
+    named_source *named = ctx;
+    sft_source_expect(&named->inner, runs, count);
+}
+
+static const sft_source_vtable named_source_vtable = { sizeof(sft_source_vtable), named_read, NULL,
+                                                       named_expect };
+
+static sft_code name_source(cli_parts *p, const char *path, sft_source *source, sft_error *err) {
+    named_source *named = sfti_arena_take(&p->arena, sizeof *named);
+    if (!named) return sfti_fail_memory(err, sizeof *named);
+    *named = (named_source){ *source, path, p };
+    *source = (sft_source){ named, &named_source_vtable, source->size, NULL, true };
     return SFT_OK;
 }
 
+static sft_code list_shards(const cli *c, cli_parts *p, const sft_set *set, sft_source **out,
+                            sft_error *err) {
+    size_t count = sft_set_shard_count(set);
+    sft_code code = SFT_OK;
+    *out = sfti_arena_array(&p->arena, count, sizeof **out);
+    if (!*out) return sfti_fail_memory(err, count * sizeof **out);
+    for (size_t i = 0; !code && i < count; i++) {
+        const char *path = sft_set_shard_path(set, i);
+        (*out)[i] = sft_file_source(sft_set_shard_at(set, i));
+        if (cli_is_remote(c, path)) code = name_source(p, path, &(*out)[i], err);
+    }
+    return code;
+}
+
 /* file: how many files the models before it have. */
-static sft_code list_set(cli_parts *p, const sft_set *set, size_t file, sft_error *err) {
+static sft_code list_set(const cli *c, cli_parts *p, const sft_set *set, size_t file,
+                         sft_error *err) {
     size_t count = sft_set_tensor_count(set);
     sft_source *sources;
     sfti_arena work = { .alloc = p->arena.alloc };
     uint32_t *order = sfti_arena_array(&work, count, sizeof *order);
     if (!order) return sfti_fail_memory(err, count * sizeof *order);
-    sft_code code = list_shards(p, set, &sources, err);
+    sft_code code = list_shards(c, p, set, &sources, err);
     if (!code) code = sft_set_order(set, SFT_ORDER_NATURAL, order, err);
     for (size_t i = 0; !code && i < count; i++) {
         const sft_tensor *tensor = sft_set_tensor_at(set, order[i]);
@@ -90,7 +129,7 @@ static sft_code list_set(cli_parts *p, const sft_set *set, size_t file, sft_erro
     return code;
 }
 
-static sft_code list_tensors(cli_parts *p, sft_error *err) {
+static sft_code list_tensors(const cli *c, cli_parts *p, sft_error *err) {
     uint64_t count = 0, files = 0;
     sft_code code = SFT_OK;
     for (size_t i = 0; i < p->set_count; i++) count += sft_set_tensor_count(p->sets[i]);
@@ -103,7 +142,7 @@ static sft_code list_tensors(cli_parts *p, sft_error *err) {
     if (!p->parts || !p->shard || !p->file || !p->paths || !p->files)
         return sfti_fail_memory(err, count * sizeof *p->parts);
     for (size_t i = 0; !code && i < p->set_count; i++) {
-        code = list_set(p, p->sets[i], p->path_count, err);
+        code = list_set(c, p, p->sets[i], p->path_count, err);
         for (size_t s = 0; s < sft_set_shard_count(p->sets[i]); s++) {
             p->files[p->path_count] = sft_set_shard_at(p->sets[i], s);
             p->paths[p->path_count++] = sft_set_shard_path(p->sets[i], s);
@@ -201,7 +240,7 @@ sft_code cli_parts_open(cli *c, const char *const *operands, size_t count, cli_p
     for (size_t i = 0; !code && i < count; i++) code = open_operand(c, out, operands[i], err);
     if (code) return code;
     if (out->set_count > 1) out->path = NULL;
-    code = list_tensors(out, err);
+    code = list_tensors(c, out, err);
     return code ? code : list_metadata(out, err);
 }
 

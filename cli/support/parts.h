@@ -5,6 +5,8 @@
 
 #include "support/cli.h"
 
+#include <stdatomic.h>
+
 /* Metadata pair `pair` of file `file`. */
 typedef struct cli_pick {
     uint32_t file, pair;
@@ -34,6 +36,7 @@ typedef struct cli_parts {
     bool changed;       /* some parts come from elsewhere */
     bool untold;        /* the command itself says what was written */
     const char *path;   /* of the model that failed, or NULL */
+    _Atomic(const char *) unread; /* path of a remote file of which a read failed, or NULL */
 } cli_parts;
 
 /* Open all models the operands name and list their tensors. NULL-safe to free afterwards

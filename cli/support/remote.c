@@ -2,6 +2,7 @@
 
 #include "base/files.h"
 #include "os/os.h"
+#include "support/bad_urls.h"
 #include "support/hints.h"
 #include "support/words.h"
 
@@ -13,6 +14,7 @@
 #define END { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL }
 
 #define CONNECTIONS_MOST 64
+#define OWNER_MOST 96 /* bytes, of the Hub */
 
 const cli_option cli_remote_options[] = {
     { 0, "offline", NULL, CLI_FLAG, 1, AT(offline),
@@ -62,6 +64,40 @@ bool cli_is_url(const char *word) {
     os_info info;
     if (sft_remote_is_url(word)) return true;
     return has_scheme(word) && os_info_path(word, false, &info) != 0;
+}
+
+static bool begins(const char *text, const char *with) {
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* "owner/name" where there is no folder "owner" and the name is not one of a file. */
+static bool is_repository(const char *path) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                  "-_.";
+    static const char *const files[] = { ".safetensors", ".sft", ".json", ".npy", ".txt" };
+    char owner[OWNER_MOST + 1];
+    os_info info;
+    size_t len = strspn(path, letters);
+    const char *name = path + len + 1;
+    if (len == 0 || len > OWNER_MOST || path[len] != '/' || *path == '.' || *name == '.')
+        return false;
+    bool file = !*name || name[strspn(name, letters)];
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        file |= cli_ends_with(sft_span_cstr(name), files[i]);
+    for (size_t i = 0; i < CLI_OTHER_FORMATS; i++)
+        file |= cli_ends_with(sft_span_cstr(name), cli_other_formats[i]);
+    memcpy(owner, path, len);
+    owner[len] = '\0';
+    return !file && os_info_path(owner, true, &info) != 0;
+}
+
+void cli_remote_guess(const char *path, sft_error *err) {
+    os_info info;
+    if (!path || os_info_path(path, false, &info) == 0) return;
+    bool web = begins(path, "www.") || begins(path, "huggingface.co/") || begins(path, "hf.co/");
+    bool hub = begins(path, "hf:") && !begins(path, "hf://");
+    if (web) cli_hint(err, CLI_HINT_WEB_URL);
+    else if (hub || is_repository(path)) cli_hint(err, CLI_HINT_HUB_URL);
 }
 
 bool cli_is_remote(const cli *c, const char *path) {
@@ -139,9 +175,16 @@ sft_code cli_remote_open(cli *c, sft_error *err) {
     return sft_remote_open(&options, &c->remote, err);
 }
 
+void cli_remote_add(cli *c, sft_remote_sums sums) {
+    c->other_requests.requests += sums.requests;
+    c->other_requests.bytes += sums.bytes;
+    c->other_requests.retries += sums.retries;
+}
+
 void cli_remote_close(cli *c) {
     if (!c->remote) return;
-    sft_remote_sums sums = sft_remote_sums_of(c->remote);
+    cli_remote_add(c, sft_remote_sums_of(c->remote));
+    sft_remote_sums sums = c->other_requests;
     char buffer[CLI_NUMBER_SIZE];
     if (c->set.verbose || c->set.log_requests) {
         cli_flush(&c->out);
@@ -155,6 +198,7 @@ void cli_remote_close(cli *c) {
     sft_remote_close(c->remote);
     c->remote = NULL;
     c->open.files = c->edit_open.files = NULL;
+    cli_bad_urls_free(c);
 }
 
 /* ── Operands ── */
@@ -166,9 +210,11 @@ sft_code cli_remote_take(cli *c, char **operands, size_t count, sft_error *err) 
         if (!cli_is_url(operands[i])) continue;
         code = cli_remote_open(c, err);
         if (!code) code = sft_remote_name(c->remote, operands[i], &name, err);
+        if (code == SFT_REMOTE_URL) code = cli_bad_url_add(c, operands[i], err, &name);
         if (code) break;
         operands[i] = (char *)(uintptr_t)name;
-        c->open.files = c->edit_open.files = sft_remote_files(c->remote);
+        const sft_files *files = sft_remote_files(c->remote);
+        c->open.files = c->edit_open.files = c->bad_urls ? cli_bad_urls_files(c, files) : files;
     }
     return code;
 }

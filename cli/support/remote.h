@@ -12,6 +12,9 @@ extern const cli_option cli_network_options[]; /* of these and of --online: --ti
 /* Whether a word is a URL rather than a path: of a scheme that is read, or "word://" if no file
  * is called so. */
 bool cli_is_url(const char *word);
+/* The hint of a path that does not exist, if it was meant as a URL: "owner/name", "hf:owner/name",
+ * "huggingface.co/owner/name". */
+void cli_remote_guess(const char *path, sft_error *err);
 /* Whether a path is what a URL became. */
 bool cli_is_remote(const cli *c, const char *path);
 /* Whether it is that of a folder. */
@@ -27,10 +30,13 @@ sft_code cli_read_number(const char *option, const char *text, uint64_t least, u
 sft_code cli_remote_open(cli *c, sft_error *err);
 /* on_exchange of --log-requests: a line on standard error. */
 void cli_remote_log(void *ctx, const sft_exchange *exchange);
+/* Requests of another remote, which is closed now: they count below. */
+void cli_remote_add(cli *c, sft_remote_sums sums);
 /* What was received, with --verbose and --log-requests; and c->remote is closed. */
 void cli_remote_close(cli *c);
 
-/* Make operands that are URLs their names, and open files so from now on. */
+/* Make operands that are URLs their names, and open files so from now on. What is wrong with a URL
+ * is the failure of opening it. */
 sft_code cli_remote_take(cli *c, char **operands, size_t count, sft_error *err);
 /* The same by what the command does with URLs (cli_urls); it fails for URLs that it cannot take. */
 sft_code cli_remote_operands(cli *c, char **operands, size_t count, sft_error *err);

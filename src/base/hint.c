@@ -99,7 +99,7 @@ static const hint_row hint_table[] = {
     { SFT_HINT_IMPORT_WIDER, "compute the values in a wider dtype" },
     { SFT_HINT_REMOTE_TOKEN,
       "a private file needs a token (HF_TOKEN, CIVITAI_API_TOKEN), and spelling counts" },
-    { SFT_HINT_REMOTE_BAD_TOKEN, "the token is not accepted: renew it, or read without one" },
+    { SFT_HINT_REMOTE_BAD_TOKEN, "renew the token, or read without one" },
     { SFT_HINT_REMOTE_GATED,
       "accept the model's terms on its page, then use a token of that account" },
     { SFT_HINT_REMOTE_CREDENTIALS,

@@ -15,4 +15,11 @@ os_function os_library_function(const char *library, const char *name) {
     return function;
 }
 
+#else
+
+os_function os_library_function(const char *library, const char *name) {
+    (void)library, (void)name;
+    return NULL;
+}
+
 #endif

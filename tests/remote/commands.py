@@ -2,11 +2,14 @@
 import os
 import re
 import struct
+import subprocess
+import sys
 
 import models
 import server
+from faults import status
 from matrix import usual
-from world import QUERY, Wrong, at_most, case, holds, quick, same
+from world import PASSWORD, QUERY, ROOT, Wrong, at_most, case, holds, quick, same
 
 
 def both(w, *words, wanted=0, status=True):
@@ -59,6 +62,28 @@ def commands_that_write_elsewhere(w):
     same(left, right, "split")
 
 
+@case
+def copies_without_a_change(w):
+    """Nothing would change: of a file nothing is written, of a URL the copy is."""
+    w.put(models.model({"a": ("BF16", [8]), "b": ("BF16", [8])}, {"k": "v"}))
+    for words in ("select PATH --keep * -o out", "convert PATH --dtype BF16 -o out",
+                  "rename PATH --regex s/zzz/y/ -o out", "meta set PATH k v -o out"):
+        words = words.replace("out", "out.safetensors")
+        w.run(*words.replace("PATH", w.local).split())
+        same(os.listdir(w.here), [], words + ": of the file")
+        made = w.run(*words.replace("PATH", w.url).split(), "--json").result()
+        same(made["output"], "out.safetensors", words)
+        same(w.run("diff", w.local, "out.safetensors").errors(), "", words)
+        os.unlink(os.path.join(w.here, "out.safetensors"))
+        w.run(*words.replace("PATH", w.url).split(), "--dry-run")
+        same(os.listdir(w.here), [], words + ": --dry-run")
+    w.run("select", w.url, w.local, "--keep", "*", "-o", "both/", wanted=2)
+    os.rename(w.local, w.local[:-len("m.safetensors")] + "l.safetensors")
+    w.run("select", w.url, w.local[:-len("m.safetensors")] + "l.safetensors", "--keep", "*",
+          "-o", "all/")
+    same(os.listdir(os.path.join(w.here, "all")), ["m.safetensors"], "what is written of two")
+
+
 @quick
 def commands_that_write_there(w):
     """A URL cannot be changed: said before anything is sent."""
@@ -89,6 +114,71 @@ def several_inputs(w):
     for word in ("check", "info"):
         made = w.run(word, "--json", bad, w.url, wanted=2)
         same([r["ok"] for r in made.json()["results"]], [False, True], word)
+
+
+@quick
+def bad_urls_among_others(w):
+    """What is no URL fails as an input does: the others are read, and it has a result."""
+    usual(w)
+    bad = ["ftp://user:%s@host/f.safetensors?%s" % (PASSWORD, QUERY), "https://ho%20st/h",
+           "s3://user:%s@bucket/k" % PASSWORD]
+    shown = ["ftp://host/f.safetensors?[...]", "https://ho%20st/h", "s3://bucket/k"]
+    for word in ("info", "ls", "check", "hash --read", "meta list"):
+        made = w.run(*word.split(), "--json", w.url, *bad, w.local, wanted=2)
+        found = made.json()["results"]
+        same(sorted(r["path"] for r in found), sorted([w.url, *shown, w.local]), word)
+        same({r["path"] for r in found if r["ok"]}, {w.url, w.local}, word)
+        same({r["error"]["code"] for r in found if not r["ok"]}, {"remote_url"}, word)
+        for name in shown:
+            w.says(made.errors(), ["safetensors: %s: " % re.escape(name)])
+    made = w.run("ls", *bad[:1], w.local, wanted=2)
+    same(made.text(), w.run("ls", w.local).text(), "of the file")
+    w.run("select", *bad, w.url, "--keep", "layer.1*", "-o", "out/", wanted=2)
+    same(os.listdir(os.path.join(w.here, "out")), ["m.safetensors"], "what is written")
+
+
+@case
+def merge_names_what_fails(w):
+    """Of several inputs the one whose server fails while data are copied."""
+    w.put(models.model({"a": ("BF16", [1 << 20])}))
+    other = w.site.put("B", "/other.safetensors", models.model({"b": ("BF16", [1 << 20])}))
+    w.run("ls", w.url, other)
+    w.site.fault("B GET", None, *[status(500)] * 40)
+    made = w.run("merge", w.url, other, "-o", "out.safetensors", "--retries", "0", wanted=2)
+    w.says(made.errors(), ["^safetensors: %s: .*500" % re.escape(other)])
+    same(os.listdir(w.here), [], "what is left")
+
+
+@quick
+def refused_as_the_file(w):
+    """Other formats, which these commands change nowhere: as locally, and nothing is written."""
+    foreign = os.path.join(ROOT, "tests", "cli", "foreign.py")
+    folder = os.path.join(w.folder, "local")
+    os.makedirs(folder)
+    for kind, name in (("gguf", "m.gguf"), ("npz", "m.npz"), ("onnx", "m.onnx"),
+                       ("state_dict", "m.pt")):
+        w.local = os.path.join(folder, name)
+        subprocess.run([sys.executable, foreign, kind, w.local], check=True)
+        w.url = w.site.put("A", "/" + name, server.Disk(w.local))
+        for words in ("rename PATH --add-prefix x. -o out.safetensors",
+                      "meta set PATH key value -o out.safetensors"):
+            both(w, *words.split(), wanted=2)
+            same(os.listdir(w.here), [], words)
+
+
+@case
+def indexes_as_the_folder(w):
+    """rename of an index writes a folder, whatever that is called; meta set says why not."""
+    w.local = models.sharded(os.path.join(w.folder, "local", "m"), 3)
+    w.make_hub().add("ns/m", w.local)
+    index = "/model.safetensors.index.json"
+    for path, out in (("hf://ns/m" + index, "a.safetensors"), (w.local + index, "b.safetensors")):
+        w.run("rename", path, "--map", "lm_head.weight=head", "-o", out)
+    left, right = (models.snapshot(os.path.join(w.here, name + ".safetensors")) for name in "ab")
+    same(sorted(left), sorted(right), "files")
+    w.run("diff", "a.safetensors", "b.safetensors")
+    made = w.run("meta", "set", "hf://ns/m" + index, "k", "v", "-o", "c", wanted=2)
+    w.says(made.errors(), ["an index names the files beside it", "download"])
 
 
 @case

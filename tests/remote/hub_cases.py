@@ -525,7 +525,8 @@ def civitai_without_data(w):
         return w.hub.json([] if request.method == "POST" else {})
     w.site.beneath("C", "/api/v1/", answer)
     made = w.run("info", "--online", "--log-requests", "--civitai-url", w.site.url("C", "/"), w.url)
-    w.says(made.errors(), ["POST " + w.site.url("C", "/api/v1/model-versions/by-hash")])
+    w.says(made.errors(), ["POST " + w.site.url("C", "/api/v1/model-versions/by-hash"),
+                           r"\n[^\n]* %d requests, [^\n]*\n$" % w.site.count()])
     with open(w.local, "rb") as file:
         digest = models.sha256(file.read())
     holds(any(digest.upper() in (r.target + r.body.decode()).upper() for r in asked),

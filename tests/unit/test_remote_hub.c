@@ -477,6 +477,9 @@ static void failures_are_explained(void **state) {
             if (!strstr(err.message, failures[i].words[k])) fail_msg("%zu: %s", i, err.message);
         if (err.code != failures[i].code || err.hint != failures[i].hint)
             fail_msg("%s: %d, hint %d", err.message, err.code, (int)err.hint);
+        const char *hint = sft_hint_text(err.hint);
+        if (hint && strstr(err.message, "accept the token") && strstr(hint, "accept"))
+            fail_msg("twice the same: %s; %s", err.message, hint);
         assert_false(again);
         assert_null(strstr(err.message, HUB_TOKEN));
         /* What another server answers is not the Hub's. */

@@ -15,7 +15,8 @@
  * defined while that is so.
  *
  * Conventions as in safetensors.h. A remote and its files may be used by any number of threads, but
- * not by a child of fork(), which opens a remote of its own and leaves its parent's as it is. */
+ * not by a child of fork(), which opens a remote of its own and leaves its parent's as it is:
+ * opening and reading through that one are SFT_BAD_ARGUMENT there. */
 #ifndef SAFETENSORS_REMOTE_H
 #define SAFETENSORS_REMOTE_H
 

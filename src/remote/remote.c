@@ -105,17 +105,20 @@ static bool files_claims(void *ctx, const char *path) {
 
 static sft_code files_open(void *ctx, const char *path, const char *beneath, sft_source *out,
                            sft_error *err) {
-    return sfti_opened_open(ctx, path, beneath, out, err);
+    sft_code code = sfti_remote_check_process(ctx, err);
+    return code ? code : sfti_opened_open(ctx, path, beneath, out, err);
 }
 
 static void files_expect(void *ctx, const char *const *paths, size_t count, const char *beneath) {
-    sfti_opened_expect(ctx, paths, count, beneath);
+    if (!sfti_remote_check_process(ctx, NULL)) sfti_opened_expect(ctx, paths, count, beneath);
 }
 
 static sft_code files_list(void *ctx, const char *folder, sft_listed_fn each, void *each_ctx,
                            sft_error *err) {
     sft_remote *remote = ctx;
     sfti_scheme_id id;
+    sft_code code = sfti_remote_check_process(remote, err);
+    if (code) return code;
     if (!sfti_scheme_of(folder, &id))
         return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET, "expected a URL, found another path");
     const sfti_scheme *scheme = remote->schemes[id];
@@ -153,6 +156,7 @@ sft_code sft_remote_open(const sft_remote_options *options, sft_remote **out, sf
     if (!remote) return sfti_fail_memory(err, sizeof *remote);
     memset(remote, 0, sizeof *remote);
     remote->alloc = remote->arena.alloc = alloc;
+    remote->process = os_process();
     remote->options = taken;
     if (taken.transport) remote->transport = *taken.transport;
     remote->files = (sft_files){ remote, &remote_files_vtable };

@@ -9,6 +9,7 @@
 
 struct sft_remote {
     sft_allocator alloc;
+    uint64_t process; /* that opened it */
     sft_remote_options options; /* texts are the arena's; connections and times are filled in */
     sfti_arena arena;           /* guarded by mutex once the remote is open */
     os_mutex mutex;             /* of all below but transport and what is fixed when opened */
@@ -37,6 +38,10 @@ sft_span sfti_remote_small_file(sfti_arena *arena, const char *path, size_t most
 /* What a name stands for: the URL with its secrets. Valid until the remote is closed; NULL when out
  * of memory. */
 const char *sfti_remote_url(sft_remote *remote, const char *name);
+
+/* SFT_BAD_ARGUMENT in a child of fork(): the threads that would wake it are its parent's, and
+ * mutexes may be held for ever. So it is asked before any of them is locked. */
+sft_code sfti_remote_check_process(const sft_remote *remote, sft_error *err);
 
 sft_code sfti_named_new(sft_remote *remote, sft_error *err);
 

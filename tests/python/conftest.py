@@ -2,13 +2,17 @@
 build/venv/bin/python -m pytest tests/python runs them."""
 import os
 import pathlib
+import sys
 
 import hypothesis
 import pytest
 
 import libsafetensors
+from libsafetensors import remote
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/remote"))
+import server  # noqa: E402
 
 hypothesis.settings.register_profile(
     "suite", deadline=None, database=None, derandomize=True, max_examples=60,
@@ -52,3 +56,22 @@ def shared():
     if not folder.is_dir():
         pytest.skip("no folder of shared data")
     return folder
+
+
+# ── URLs ──
+
+@pytest.fixture(params=["curl", "python"])
+def transport(request, monkeypatch):
+    monkeypatch.setenv("LIBSAFETENSORS_TRANSPORT", request.param)
+    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_TOKEN", "http_proxy", "https_proxy",
+                 "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    before = remote.use(None)
+    yield request.param
+    remote.use(before)
+
+
+@pytest.fixture
+def site():
+    with server.Site() as one:
+        yield one

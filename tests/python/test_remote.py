@@ -5,7 +5,6 @@ import json
 import os
 import pathlib
 import pickle
-import signal
 import socket
 import subprocess
 import sys
@@ -19,31 +18,11 @@ import libsafetensors
 import libsafetensors.numpy
 from libsafetensors import _remote, remote
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/remote"))
-import faults  # noqa: E402
-import hub as hubs  # noqa: E402
-import models  # noqa: E402
-import server  # noqa: E402
+import faults
+import hub as hubs
+import models
 
 SECRET = "xyzzysecret"
-
-
-@pytest.fixture(params=["curl", "python"])
-def transport(request, monkeypatch):
-    monkeypatch.setenv("LIBSAFETENSORS_TRANSPORT", request.param)
-    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_TOKEN", "http_proxy", "https_proxy",
-                 "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    before = remote.use(None)
-    yield request.param
-    remote.use(before)
-
-
-@pytest.fixture
-def site():
-    with server.Site() as one:
-        yield one
 
 
 @pytest.fixture
@@ -180,6 +159,11 @@ def test_a_repository_is_a_folder(hub, folder):
     assert '"hub"' in json.dumps(alone["hashes"]) and models.sha256(one.read_bytes()) \
         in json.dumps(alone["hashes"])
     assert alone["sidecars"] == libsafetensors.info(one)["sidecars"][:0]
+    said = alone["remote"]
+    assert said["url"] == "hf://ns/m/" + one.name and said["bytes"] == one.stat().st_size
+    assert said["sha256"] == models.sha256(one.read_bytes()) and said["local"] is False
+    assert said["commit"] == hub.repositories["models", "ns/m"].refs["main"]
+    assert "remote" not in here
     with pytest.raises(FileNotFoundError):
         libsafetensors.open("hf://ns/m/none.safetensors")
 
@@ -288,6 +272,19 @@ def test_a_stalled_server_times_out(url, site):
     assert error.value.code == "remote_network" and time.monotonic() - begun < 15
 
 
+# ── What a server says ──
+
+def test_info_of_a_url_tells_what_its_server_says(url, site):
+    """As the command's --json does."""
+    said = libsafetensors.info(url)["remote"]
+    resource = site.paths["A", "/m.safetensors"]
+    assert said == {"url": url, "bytes": resource.content.size, "sha256": None, "commit": None,
+                    "etag": resource.etag, "local": False}
+    secret = url.replace("http://", "http://user:%s@" % SECRET) + "?key=" + SECRET
+    shown = libsafetensors.info(secret)["remote"]["url"]
+    assert SECRET not in shown and shown.startswith(url)
+
+
 # ── Secrets ──
 
 def test_no_secret_is_told(url, site):
@@ -336,36 +333,64 @@ def test_threads(url):
     assert not failed
 
 
-def test_keyboard_interrupt(url, site):
-    site.always("A GET", faults.pause(60))
-    timer = threading.Timer(0.7, lambda: os.kill(os.getpid(), signal.SIGINT))
-    begun = time.monotonic()
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        libsafetensors.open(url)
-    timer.join()
-    assert time.monotonic() - begun < 10
-
-
 FORKED = """
 import os, sys, warnings
 import libsafetensors.numpy
+from libsafetensors import remote
 warnings.simplefilter("ignore")
 url = sys.argv[1]
 before = libsafetensors.open(url)
 before.numpy()
+mine = remote.Remote()
+
+
+def refused(call):
+    try:
+        call()
+    except ValueError as error:
+        return error.code == "bad_argument" and "after fork" in str(error)
+
+
 child = os.fork()
 if child == 0:
+    ours = refused(before.numpy) and refused(before["b"].numpy) and refused(lambda: mine.sums)
     after = libsafetensors.numpy.load_file(url)
-    os._exit(0 if len(after) == 3 else 1)
+    os._exit(0 if ours and len(after) == 3 else 1)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 before.numpy()
+assert mine.sums["requests"] == 0
+"""
+
+# Forks while another thread reads, and so while the pool has work that the child's never ends.
+FORKED_MEANWHILE = """
+import os, signal, sys, threading, time, warnings
+import libsafetensors
+warnings.simplefilter("ignore")
+file = libsafetensors.open(sys.argv[1])
+threading.Thread(target=file.numpy, daemon=True).start()
+time.sleep(0.5)
+child = os.fork()
+if child == 0:
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(5)
+    try:
+        file.numpy()
+    except ValueError as error:
+        os._exit(0 if "after fork" in str(error) else 2)
+    os._exit(1)
+os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_child_has_connections_of_its_own(url):
     subprocess.run([sys.executable, "-c", FORKED, url], check=True, timeout=60)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_of_a_process_that_reads_is_refused_at_once(url, site):
+    site.always("A GET", lambda request, reply: setattr(reply, "pause", 60 * (site.count() > 1)))
+    subprocess.run([sys.executable, "-c", FORKED_MEANWHILE, url], check=True, timeout=60)
 
 
 def test_an_interpreter_ends_with_files_open(url):

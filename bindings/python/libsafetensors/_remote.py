@@ -3,16 +3,19 @@ each of its threads, and does all that is above one: ranges, redirects, retries,
 (safetensors_remote.h, "Transport"). LIBSAFETENSORS_TRANSPORT=python takes it in any case."""
 from __future__ import annotations
 
+import errno
 import http.client
 import io
 import ipaddress
+import os
+import selectors
 import socket
 import ssl
 import threading
 import time
 from base64 import b64encode
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Callable, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from . import _core
@@ -77,14 +80,47 @@ def _addresses(host: str, port: int, public_only: bool) -> list[Any]:
     return found
 
 
-def _connect(host: str, port: int, timeout: float, public_only: bool) -> socket.socket:
+# What may wait does so in short steps, between which the library may end the exchange.
+_STEP = 0.25
+_T = TypeVar("_T")
+
+
+def _until(end: float, exchange: _Exchange, plug: socket.socket, call: Callable[[], _T]) -> _T:
+    """What a call of a method of the socket returns; TimeoutError."""
+    while True:
+        plug.settimeout(max(0.001, min(_STEP, end - time.monotonic())))
+        try:
+            return call()
+        except TimeoutError:
+            exchange.check()
+            if time.monotonic() >= end:
+                raise
+
+
+def _connect_to(place: Any, plug: socket.socket, end: float, exchange: _Exchange) -> None:
+    plug.setblocking(False)
+    error = plug.connect_ex(place)
+    if error in (errno.EINPROGRESS, errno.EWOULDBLOCK):
+        with selectors.DefaultSelector() as ready:
+            ready.register(plug, selectors.EVENT_WRITE)
+            while not ready.select(max(0.001, min(_STEP, end - time.monotonic()))):
+                exchange.check()
+                if time.monotonic() >= end:
+                    raise TimeoutError
+        error = plug.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+    if error:
+        raise OSError(error, os.strerror(error))
+    plug.settimeout(exchange.stall)
+
+
+def _connect(host: str, port: int, end: float, public_only: bool,
+             exchange: _Exchange) -> socket.socket:
     """A connection to the very address that was looked at."""
     last: OSError | None = None
     for family, kind, protocol, _, place in _addresses(host, port, public_only):
         plug = socket.socket(family, kind, protocol)
         try:
-            plug.settimeout(timeout)
-            plug.connect(place)
+            _connect_to(place, plug, end, exchange)
             plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return plug
         except OSError as error:
@@ -106,28 +142,49 @@ class _Connection(http.client.HTTPConnection):
         self.public_only, self.seconds, self.used = public_only, connect_seconds, 0.0
         self.default_port = _PORTS[scheme]
 
-    def connect(self) -> None:
+    def begin(self, exchange: _Exchange) -> None:
         end = time.monotonic() + self.seconds
         if self.proxy is None:
-            plug = _connect(self.name, self.port, self.seconds, self.public_only)
+            plug = _connect(self.name, self.port, end, self.public_only, exchange)
         else:
-            plug = _connect(self.proxy.hostname, self.proxy.port or _PORTS["http"],
-                            self.seconds, False)
+            plug = self._connect_to_proxy(end, exchange)
         try:
-            if self.proxy is not None and self.proxy.scheme == "https":
-                plug = ssl.create_default_context().wrap_socket(
-                    plug, server_hostname=self.proxy.hostname)
             if self.proxy is not None and self.context is not None:
-                self._tunnel_to(plug)
-            plug.settimeout(max(0.001, end - time.monotonic()))
+                self._tunnel_to(plug, end, exchange)
             if self.context is not None:
-                plug = self.context.wrap_socket(plug, server_hostname=self.name)
+                plug = self.context.wrap_socket(plug, server_hostname=self.name,
+                                                do_handshake_on_connect=False)
+                _until(end, exchange, plug, plug.do_handshake)
         except BaseException:
             plug.close()
             raise
         self.sock = plug
 
-    def _tunnel_to(self, plug: socket.socket) -> None:
+    def _proxy_place(self) -> str:
+        return "%s:%d" % (self.proxy.hostname, self.proxy.port or _PORTS["http"])
+
+    def _connect_to_proxy(self, end: float, exchange: _Exchange) -> socket.socket:
+        try:
+            plug = _connect(self.proxy.hostname, self.proxy.port or _PORTS["http"], end, False,
+                            exchange)
+        except OSError as error:
+            raise _Failed("remote_network", "no connection to the proxy %s: %s" % (
+                self._proxy_place(), _reason(error))) from None
+        if self.proxy.scheme != "https":
+            return plug
+        try:
+            if self.context is not None:
+                raise _Failed("remote_transport", "expected a proxy of http for a URL of https, "
+                              "found one of https: Python's modules have no TLS in TLS")
+            plug = ssl.create_default_context().wrap_socket(
+                plug, server_hostname=self.proxy.hostname, do_handshake_on_connect=False)
+            _until(end, exchange, plug, plug.do_handshake)
+        except BaseException:
+            plug.close()
+            raise
+        return plug
+
+    def _tunnel_to(self, plug: socket.socket, end: float, exchange: _Exchange) -> None:
         place = "[%s]:%d" if ":" in self.name else "%s:%d"
         lines = ["CONNECT %s HTTP/1.1" % (place % (self.name, self.port)),
                  "Host: %s" % (place % (self.name, self.port))]
@@ -135,13 +192,17 @@ class _Connection(http.client.HTTPConnection):
         plug.sendall(("\r\n".join(lines) + "\r\n\r\n").encode("ascii"))
         answer = b""
         while not answer.endswith(b"\r\n\r\n"):
-            byte = plug.recv(1)
+            byte = _until(end, exchange, plug, lambda: plug.recv(1))
             if not byte or len(answer) > 65536:
                 raise _Failed("remote_network", "the proxy ended the connection")
             answer += byte
         words = answer.split(None, 2)
-        if len(words) < 2 or words[1] != b"200":
-            raise _Failed("remote_network", "the proxy refused the connection")
+        status = words[1].decode("latin-1") if len(words) > 1 and words[1].isdigit() else "none"
+        if status[0] != "2":
+            code = "remote_status" if status[0] in "34" else "remote_network"
+            raise _Failed(code, "the proxy %s refused the connection with status %s%s" % (
+                self._proxy_place(), status[:3],
+                " (it wants a user and a password)" if status == "407" else ""))
 
 
 def _proxy_headers(proxy: Any) -> list[tuple[str, str]]:
@@ -164,7 +225,8 @@ class _Exchange:
         self.ca_file, self.end = ca_file, time.monotonic() + total if total else None
         self.headers = headers
         self.begun = False  # something of the answer has arrived
-        self.head_left: int | None = _HEAD  # None: its head is over
+        self.left = _HEAD   # bytes that may arrive until the next piece of the body
+        self.checked = 0.0
 
     def key(self) -> tuple[Any, ...]:
         return (self.parts.scheme, self.parts.hostname, self.parts.port, self.public_only,
@@ -181,7 +243,8 @@ class _Exchange:
         return "http://%s%s" % (self.parts.netloc.rpartition("@")[2], path)
 
     def check(self) -> None:
-        if self.end is not None and time.monotonic() > self.end:
+        self.checked = time.monotonic()
+        if self.end is not None and self.checked > self.end:
             raise _Failed("remote_network", "the time for the whole answer is over")
         if not _core.transport_go_on(self.handle):
             raise _Failed("cancelled", "the exchange was ended")
@@ -189,16 +252,12 @@ class _Exchange:
     def take(self, count: int) -> None:
         """So many bytes have arrived."""
         self.begun = self.begun or count > 0
-        if self.head_left is None:
-            return
-        self.head_left -= count
-        if self.head_left < 0:
+        self.left -= count
+        if self.left < 0:
             raise _Failed("remote_status", "expected HTTP headers of at most %d bytes, found more"
                           % _HEAD)
-
-
-# The socket is asked in short steps, between which the library may end the exchange.
-_STEP = 0.25
+        if time.monotonic() - self.checked > _STEP:
+            self.check()
 
 
 class _Steps(io.RawIOBase):
@@ -213,17 +272,9 @@ class _Steps(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int | None:
         end = time.monotonic() + self.exchange.stall
-        while True:
-            self.plug.settimeout(min(_STEP, self.exchange.stall))
-            try:
-                count = self.plug.recv_into(buffer)
-            except TimeoutError:
-                self.exchange.check()
-                if time.monotonic() >= end:
-                    raise
-                continue
-            self.exchange.take(count)
-            return count
+        count = _until(end, self.exchange, self.plug, lambda: self.plug.recv_into(buffer))
+        self.exchange.take(count)
+        return count
 
 
 class _Response(http.client.HTTPResponse):
@@ -251,7 +302,11 @@ class Transport:
     def _context(self, ca_file: str | None) -> ssl.SSLContext:
         with self._lock:
             if ca_file not in self._contexts:
-                self._contexts[ca_file] = ssl.create_default_context(cafile=ca_file)
+                try:
+                    self._contexts[ca_file] = ssl.create_default_context(cafile=ca_file)
+                except OSError:  # ssl.SSLError is one
+                    raise _Failed("remote_tls", "expected certificate authorities in \"%s\", "
+                                  "found none that can be read" % ca_file) from None
             return self._contexts[ca_file]
 
     def _take(self, exchange: _Exchange, fresh: bool) -> _Connection:
@@ -292,8 +347,11 @@ class Transport:
         except ssl.SSLError as error:
             code = "remote_network" if exchange.begun else "remote_tls"
             return _core.CODES[code][0], _reason(error)
-        except (OSError, http.client.HTTPException, ValueError) as error:
+        except (OSError, http.client.IncompleteRead, ValueError) as error:
             return _core.CODES["remote_network"][0], _reason(error)
+        except http.client.HTTPException:
+            return (_core.CODES["remote_status"][0],
+                    "expected an answer of HTTP with at most 100 headers, found something else")
         return 0, ""
 
     def _exchange(self, exchange: _Exchange) -> None:
@@ -319,7 +377,7 @@ class Transport:
 
     def _ask(self, connection: _Connection, exchange: _Exchange) -> http.client.HTTPResponse:
         if connection.sock is None:
-            connection.connect()
+            connection.begin(exchange)
         connection.sock.settimeout(exchange.stall)
         parts, lines = exchange.parts, []
         host = parts.netloc.rpartition("@")[2]
@@ -334,7 +392,6 @@ class Transport:
                                 + exchange.body)
         response = _Response(connection.sock, exchange)
         response.begin()
-        exchange.head_left = None
         return response
 
     def _answer(self, response: http.client.HTTPResponse, exchange: _Exchange) -> bool:
@@ -348,6 +405,7 @@ class Transport:
             return response.length == 0
         while True:
             exchange.check()
+            exchange.left = _PIECE + _HEAD  # lines of chunks and trailers, too
             piece = response.read1(_PIECE) if response.chunked else response.read(_PIECE)
             if not piece:
                 break

@@ -44,11 +44,16 @@ def info(source: Source, *, full: bool = True, deep: bool = False) -> InfoResult
     """Describes a model: name, kind, architecture, base model, trigger words, licence and more,
     each fact with its source. Reads the headers, files of the folder that are about the model, and
     up to eight alpha scalars; deep also reads tensor data that tell more; full=False leaves
-    out the details. Makes no network request.
+    out the details. Uses the network for URLs only, of which it reads the headers.
 
-    source: path of a file, folder or index.json, or an object with read and seek. SafetensorError
-    for a file that is no model, OSError; what claims contradict is in "conflicts"."""
-    described: InfoResult = parse(_core.info_json(source, full=full, deep=deep))
+    source: path of a file, folder or index.json, a URL, or an object with read and
+    seek. Of a URL, "remote" is what its server says of the file: url, bytes, sha256, commit, etag
+    and local, none of it computed. SafetensorError for a file that is no model, OSError; what
+    claims contradict is in "conflicts"."""
+    text, claims = _core.info_json(source, full=full, deep=deep)
+    described: InfoResult = parse(text)
+    if claims is not None:
+        described["remote"] = {"url": described["path"], **claims}
     return described
 
 

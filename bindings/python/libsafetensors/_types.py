@@ -135,6 +135,7 @@ class LsResult(Result, total=False):
 class InfoResult(Result, total=False):
     """Result of info()."""
 
+    remote: dict[str, Any]
     complete: bool
     file: dict[str, Any]
     metadata: dict[str, str]

@@ -29,6 +29,9 @@ pysft_remote *pysft_remote_default(pysft_state *state);
 /* New Remote object over a hold, which is consumed. */
 PyObject *pysft_remote_object(pysft_state *state, pysft_remote *remote);
 
+/* New dict of a claim. */
+PyObject *pysft_claim_dict(const sft_remote_claim *claim);
+
 /* A transport written in Python (_remote.Transport): send.c. Close it with its table. 0 or -1. */
 int pysft_transport_python(sft_transport *out);
 extern PyMethodDef pysft_transport_methods[];

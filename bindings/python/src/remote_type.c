@@ -20,11 +20,16 @@ static pysft_remote *swap_held(RemoteObject *self, bool take) {
     return held;
 }
 
-/* New hold; NULL with an exception when the Remote is closed. */
+/* New hold; NULL with an exception when the Remote is closed, or another process's. */
 static pysft_remote *hold(pysft_state *state, PyObject *self) {
     pysft_remote *held = swap_held((RemoteObject *)self, false);
-    if (!held) (void)pysft_raise_code(state, SFT_BAD_ARGUMENT, "Remote is closed", NULL);
-    return held;
+    if (held && pysft_remote_is_ours(held)) return held;
+    const char *why = held ? "expected a Remote that this process made, found its parent's: make "
+                             "another one after fork"
+                           : "Remote is closed";
+    pysft_remote_drop(held);
+    (void)pysft_raise_code(state, SFT_BAD_ARGUMENT, why, NULL);
+    return NULL;
 }
 
 static PyObject *make(PyTypeObject *type, pysft_remote *held) {
@@ -168,7 +173,7 @@ static PyObject *get_sums(PyObject *object, void *closure) {
                          (unsigned long long)sums.retries);
 }
 
-static PyObject *claim_dict(const sft_remote_claim *claim) {
+PyObject *pysft_claim_dict(const sft_remote_claim *claim) {
     PyObject *bytes = claim->bytes == SFT_SIZE_UNKNOWN
                     ? Py_NewRef(Py_None) : PyLong_FromUnsignedLongLong(claim->bytes);
     if (!bytes) return NULL;
@@ -196,7 +201,7 @@ static PyObject *remote_claims(PyObject *object, PyObject *url) {
     Py_END_ALLOW_THREADS
     pysft_remote_drop(held);
     if (code) return pysft_raise(state, &err, NULL);
-    return known ? claim_dict(&claim) : Py_NewRef(Py_None);
+    return known ? pysft_claim_dict(&claim) : Py_NewRef(Py_None);
 }
 
 static PyGetSetDef remote_getset[] = {

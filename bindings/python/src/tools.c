@@ -1,9 +1,10 @@
 /* info, check, hash, diff: the library's JSON as text. fits: a verdict and its reason. */
 #include "tools.h"
 
+#include "remote.h"
+
 #include "safetensors_hash.h"
 #include "safetensors_info.h"
-#include "safetensors_remote.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +61,17 @@ static sft_code render_info(const pysft_store *store, bool full, bool deep, sft_
     return code;
 }
 
+/* (text, what the server says of the file, or None). Consumes text. */
+static PyObject *with_claim(PyObject *text, const pysft_store *store) {
+    sft_remote_claim claim;
+    bool known;
+    if (!text) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    known = pysft_store_claim(store, &claim);
+    Py_END_ALLOW_THREADS
+    return Py_BuildValue("(NN)", text, known ? pysft_claim_dict(&claim) : Py_NewRef(Py_None));
+}
+
 static PyObject *info_of_store(pysft_state *state, const pysft_store *store, bool full,
                                bool deep) {
     const char *path = pysft_store_path(store);
@@ -69,7 +81,7 @@ static PyObject *info_of_store(pysft_state *state, const pysft_store *store, boo
     Py_BEGIN_ALLOW_THREADS
     code = render_info(store, full, deep, &text, &err);
     Py_END_ALLOW_THREADS
-    return pysft_text_end(state, &text, code, &err, path);
+    return with_claim(pysft_text_end(state, &text, code, &err, path), store);
 }
 
 /* Bytes are the contents of a file here, not a path. */

@@ -241,14 +241,14 @@ static sft_code source_read(void *ctx, uint64_t offset, void *into, size_t len, 
     remote_source *s = ctx;
     size_t known = 0;
     *got = 0;
-    if (offset >= s->total) return SFT_OK;
+    sft_code code = sfti_remote_check_process(s->remote, err);
+    if (code || offset >= s->total) return code;
     if (len > s->total - offset) len = (size_t)(s->total - offset);
     if (offset < s->head_len) {
         known = s->head_len - (size_t)offset;
         if (known > len) known = len;
         memcpy(into, s->head + offset, known);
     }
-    sft_code code = SFT_OK;
     if (known < len)
         code = source_read_rest(s, offset + known, (char *)into + known, len - known, err);
     if (!code) *got = len;
@@ -257,7 +257,8 @@ static sft_code source_read(void *ctx, uint64_t offset, void *into, size_t len, 
 
 static void source_expect(void *ctx, const sft_run *runs, size_t count) {
     remote_source *s = ctx;
-    if (!s->no_ranges && !is_offline(s)) sfti_stream_expect(&s->stream, runs, count);
+    bool here = !sfti_remote_check_process(s->remote, NULL);
+    if (here && !s->no_ranges && !is_offline(s)) sfti_stream_expect(&s->stream, runs, count);
 }
 
 static void source_close(void *ctx) {

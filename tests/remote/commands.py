@@ -122,7 +122,7 @@ def bad_urls_among_others(w):
     usual(w)
     bad = ["ftp://user:%s@host/f.safetensors?%s" % (PASSWORD, QUERY), "https://ho%20st/h",
            "s3://user:%s@bucket/k" % PASSWORD]
-    shown = ["ftp://host/f.safetensors?[...]", "https://ho%20st/h", "s3://bucket/k"]
+    shown = ["ftp://host/f.safetensors?[...]", "a URL that cannot be shown", "s3://bucket/k"]
     for word in ("info", "ls", "check", "hash --read", "meta list"):
         made = w.run(*word.split(), "--json", w.url, *bad, w.local, wanted=2)
         found = made.json()["results"]

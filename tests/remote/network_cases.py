@@ -1,7 +1,7 @@
 """Proxies, and TLS with certificates that are good or not."""
-import time
 import contextlib
 import os
+import time
 
 import models
 from certificates import Certificates

@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "base/mem.h"
 
-#define PIECE_BYTES (UINT64_C(4) << 20)
+#define PIECE_BYTES (UINT64_C(1) << 19)
 #define ANNOUNCED_MOST 512 /* runs */
 
 /* The selection is cut along dimension `cut` into stretches of `step` places; the

@@ -437,7 +437,7 @@ int pysft_tools_add(PyObject *module) {
     static PyMethodDef functions[] = {
         FUNCTION(info_json,
                  "info_json($module, /, source, full=True, deep=False)\n--\n\n"
-                 "Describe a model; returns JSON."),
+                 "Describe a model; returns JSON and what a server says of the file, or None."),
         FUNCTION(fits,
                  "fits($module, /, a, b)\n--\n\n"
                  "Whether two models are used together; returns the verdict and its reason."),

@@ -1,6 +1,7 @@
 // The clipboard, and the one live region that says what happened.
 import { clean } from './text.js';
 import { append, el, fill, foreign } from './dom.js';
+import { icon } from './icons.js';
 
 /** @type {HTMLElement | undefined} */
 let region;
@@ -28,7 +29,7 @@ export function announce(...text) {
 /** @param {string} text */
 function copyBySelection(text) {
     const before = /** @type {HTMLElement | null} */ (document.activeElement);
-    const area = el('textarea', { class: 'offscreen', readonly: true, 'aria-hidden': 'true', tabindex: -1 });
+    const area = el('textarea', { class: 'unseen', readonly: true, 'aria-hidden': 'true', tabindex: -1 });
     inFront().append(area);
     area.value = text;
     area.select();
@@ -70,21 +71,9 @@ export async function copyText(text, what) {
     const points = [...out.slice(0, 200)];
     const short = points.length > 80 ? points.slice(0, 79).join('') + '…' : out;
     const cleaned = cleanedWords(text, out);
-    announce('copied: ', what && `${what} · `, foreign(short), cleaned && ` (${cleaned})`);
+    announce('copied: ', what && what !== text && `${what} · `, foreign(short), cleaned && ` (${cleaned})`);
     return true;
 }
-
-/**
- * An icon of one path in a square of 16.
- * @param {string} d
- * @param {string} [className]
- */
-export function icon(d, className) {
-    return el(/** @type {any} */ ('svg'), { class: 'icon' + (className ? ' ' + className : ''), viewBox: '0 0 16 16', 'aria-hidden': 'true' },
-        el(/** @type {any} */ ('path'), { d }));
-}
-
-const COPY = 'M5.5 5.5h8v8h-8z M10.5 5.5v-3h-8v8h3';
 
 /**
  * A button that copies.
@@ -94,11 +83,11 @@ const COPY = 'M5.5 5.5h8v8h-8z M10.5 5.5v-3h-8v8h3';
  */
 export function copyButton(text, label, shown) {
     return el('button', {
-        type: 'button', class: shown ? 'copy' : 'copy only-icon', title: `copy ${label}`,
-        'aria-label': shown ? null : `copy ${label}`,
+        type: 'button', class: shown ? 'button small quiet' : 'button small quiet icon-only', title: `Copy ${label}`,
+        'aria-label': shown ? null : `Copy ${label}`,
         onclick: (/** @type {Event} */ event) => {
             event.stopPropagation();
             copyText(typeof text === 'function' ? text() : text, label);
         },
-    }, icon(COPY), shown);
+    }, icon('copy'), shown);
 }

@@ -1,5 +1,6 @@
 // Keys: one table of actions, one listener, and the help that lists them.
 import { el, fill } from './dom.js';
+import { icon } from './icons.js';
 import { onPrefs, prefs, setPref } from './prefs.js';
 
 /**
@@ -94,14 +95,14 @@ export function openHelp() {
     for (const action of actionTable.values())
         groups.set(action.group ?? 'Page', [...groups.get(action.group ?? 'Page') ?? [], action]);
     made.classList.toggle('letters-off', !prefs.letterKeys);
-    fill(made, el('form', { class: 'help-box' },
+    fill(made, el('div', { class: 'help-box' },
         el('header', { class: 'help-head' }, el('h2', { id: 'help-title' }, 'Keys'),
-            el('button', { type: 'button', class: 'close', 'aria-label': 'Close', onclick: () => made.close() }, '×')),
+            el('button', { type: 'button', class: 'button quiet icon-only', 'aria-label': 'Close', onclick: () => made.close() }, icon('close'))),
         el('div', { class: 'help-groups' }, [...groups].map(([name, list]) => el('section', null, el('h3', null, name),
             el('dl', { class: 'help-list' }, list.map((action) => el('div', { 'data-action': action.id },
                 el('dt', null, action.keys.map((key) => el('kbd', { class: isLetter(key) ? 'letter' : null }, keyText(key)))),
                 el('dd', null, action.label))))))),
-        el('label', { class: 'switch' }, el('input', {
+        el('label', { class: 'check' }, el('input', {
             type: 'checkbox', role: 'switch', checked: prefs.letterKeys,
             onchange: (/** @type {any} */ event) => setPref('letterKeys', event.target.checked),
         }), ' Keys of one letter or sign (switch off if you use speech input)')));

@@ -1,5 +1,6 @@
 // Pictures: which addresses may be loaded, and which pictures are hidden until a click.
-import { el, fill } from './dom.js';
+import { el, fill, foreign } from './dom.js';
+import { icon } from './icons.js';
 import { onPrefs, prefs } from './prefs.js';
 
 const LEVELS = ['unknown', 'PG', 'PG-13', 'R', 'X', 'XXX', 'blocked'];
@@ -102,12 +103,10 @@ export function pictureBox(picture, { alt, lazy = true, source, large = false })
     const box = el('div', { class: large ? 'picture large' : 'picture' });
     /** @param {string} [why] */
     const none = (why) => {
-        let hue = 0;
-        for (const one of alt) hue = (hue * 31 + (one.codePointAt(0) ?? 0)) % 360;
-        box.style.setProperty('--hue', String(hue));
         box.dataset.state = 'none';
+        box.dataset.hue = String([...alt].reduce((sum, one) => sum + (one.codePointAt(0) ?? 0), 0) % 7);
         fill(box, el('span', { class: 'picture-none', 'aria-hidden': 'true' }, initials(alt)),
-            why && el('span', { class: 'picture-why' }, why));
+            why && el('span', { class: 'picture-why' }, foreign(why)));
     };
     if (!picture || picture.why) {
         none(picture ? picture.why : '');
@@ -125,7 +124,7 @@ export function pictureBox(picture, { alt, lazy = true, source, large = false })
             video.muted = true;
             video.controls = large;
             video.src = href;
-            fill(box, video, !large && el('span', { class: 'picture-play', 'aria-hidden': 'true' }));
+            fill(box, video, !large && el('span', { class: 'picture-play' }, icon('video')));
         } else {
             const image = el('img', { ...size, alt: large ? `picture of ${alt}` : '', loading: lazy ? 'lazy' : null, decoding: 'async', draggable: 'false', onerror: broken });
             image.src = href;
@@ -138,9 +137,9 @@ export function pictureBox(picture, { alt, lazy = true, source, large = false })
             const level = levelName(picture.level);
             const words = `hidden: ${level === 'unknown' ? 'not rated' : `rated ${level}`}`;
             box.dataset.state = 'hidden';
-            fill(box, el('span', { class: 'picture-hidden', role: 'img', 'aria-label': words }, words),
+            fill(box, el('span', { class: 'picture-hidden' }, icon('hidden'), el('span', null, words)),
                 el('button', {
-                    type: 'button', class: 'picture-show', 'aria-label': `Show, ${words}`,
+                    type: 'button', class: 'button small', 'aria-label': `Show, ${words}`,
                     onclick: (/** @type {Event} */ event) => {
                         event.stopPropagation();
                         revealed.add(picture.href);

@@ -163,4 +163,7 @@ class View:
             finally:
                 self.context.close()
         else:
-            self.context.close()
+            try:
+                error.add_note(f"in the page: {self.js('() => window.seen')} {self.failures[:5]}")
+            finally:
+                self.context.close()

@@ -124,8 +124,10 @@ def main(words):
                 passed += 1
             except Exception as error:  # pylint: disable=broad-except
                 failed += 1
-                print(f"FAILED {name}: {error}")
-                print("".join(traceback.format_tb(error.__traceback__)[-3:]), flush=True)
+                notes = "\n".join(getattr(error, "__notes__", []))
+                print(f"FAILED {name}: {error}\n{notes}")
+                lines = [line for line in traceback.format_tb(error.__traceback__) if "site-packages" not in line]
+                print("".join(lines[1:]), flush=True)
             else:
                 if verbose:
                     print(f"ok {name} ({time.monotonic() - begin:.1f} s)", flush=True)

@@ -20,8 +20,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 PAGE = os.path.join(ROOT, "page")
-IMPORT = re.compile(r"^import [^\n]*\n", re.M)
-EXPORT = re.compile(r"^export (?=async |function|const|let|class)", re.M)
+IMPORT = re.compile(r"(^|\n)import [^\n]*")
 ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028",
            "\u2029": "\\u2029"}
 ESCAPED = re.compile("[<>&\u2028\u2029]")
@@ -39,7 +38,7 @@ def listed():
 
 def join(script):
     """The files of one row of modules.txt, joined; those that are not there are left out."""
-    parts = []
+    parts = ["\n"]
     for name in listed()[script]:
         path = os.path.join(PAGE, name)
         if not os.path.exists(path):
@@ -47,7 +46,7 @@ def join(script):
         with open(path, encoding="utf-8") as text:
             part = text.read()
         if name.endswith(".js"):
-            part = EXPORT.sub("", IMPORT.sub("", part))
+            part = ("\n" + IMPORT.sub("", part)).replace("\nexport ", "\n")
         parts.append(part)
     return "".join(parts)
 
@@ -84,8 +83,8 @@ def shown(text):
 
 def page(kind, title, blocks, without=""):
     """A complete page: kind is catalog or model; without: what is shown without scripts."""
-    script = "\n" + join("shared") + join(kind)
-    style = "\n" + join("style")
+    script = join("shared") + join(kind)
+    style = join("style")
     policy = POLICY.format(script=digest(script), style=digest(style))
     return ('<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'

@@ -2,7 +2,7 @@
 import { countText, plural, sizeText } from './text.js';
 import { el, foreign } from './dom.js';
 import { shapeText } from './tensors.js';
-import { nodeName, partEnds } from './tree.js';
+import { nodeName, orderKey, partEnds } from './tree.js';
 
 /** A number as it is read: four digits. @param {number | string | null | undefined} value */
 export function numberText(value) {
@@ -127,15 +127,14 @@ export function blockNorms(norms) {
         sum.modules++;
         blocks.set(block, sum);
     }
-    const compare = new Intl.Collator('en', { numeric: true }).compare;
-    return [...blocks.values()].map((sum) => ({ ...sum, norm: Math.sqrt(sum.square) })).sort((a, b) => compare(a.block, b.block));
+    return [...blocks.values()].map((sum) => ({ ...sum, norm: Math.sqrt(sum.square) })).sort((a, b) => orderKey(a.block) < orderKey(b.block) ? -1 : 1);
 }
 
 /** @param {NonNullable<ModelPage['norms']>} norms @param {(prefix: string) => void} pick */
 export function normsView(norms, pick) {
     const blocks = blockNorms(norms), most = Math.max(...blocks.map((one) => one.norm).filter(Number.isFinite), 0);
     const ranks = [...new Set(norms.map((one) => one.rank))].sort((a, b) => a - b);
-    return el('section', { class: 'card norms', 'aria-labelledby': 'norms-title' },
+    return el('section', { class: 'panel-card norms', 'aria-labelledby': 'norms-title' },
         el('h2', { id: 'norms-title' }, 'Strength by block'),
         el('p', { class: 'small-text muted' }, `Frobenius norms of up × down × alpha / rank, of ${plural(norms.length, 'module')}, `
             + (ranks.length > 1 ? `ranks ${ranks[0]} to ${ranks[ranks.length - 1]}` : `rank ${ranks[0]}`)),

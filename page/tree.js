@@ -3,30 +3,32 @@ import { countText, plural, sizeText } from './text.js';
 import { el, fill, foreign } from './dom.js';
 import { shapeText } from './tensors.js';
 
-/**
- * A group of tensors, or one.
- * @typedef {object} TreeNode
- * @property {string} label the part of the name; of a fold "0–31"
- * @property {string} separator that follows it
- * @property {number} end of the label in the names of its tensors
- * @property {TreeNode[]} kids
- * @property {TreeNode | null} parent
- * @property {number} tensor -1: a group
- * @property {number} first tensor below it
- * @property {boolean} fold whether the kids are equal layers
- * @property {boolean} open
- * @property {boolean} was open before a search
- * @property {boolean} unfolded whether the layers of a fold are rows
- * @property {boolean} mixed whether a search found different things in them
- * @property {number} tensors
- * @property {number} parameters
- * @property {number} bytes
- * @property {number} dtype of all, or -1
- * @property {number} main dtype: that of the largest
- * @property {number} form the same in two nodes: they have equal contents
- * @property {number} hits tensors that were found; -1: no search
- * @property {number} pattern which were
- */
+/** A group of tensors, or one. */
+export class TreeNode {
+    /** @param {string} label part of the name; of a fold "0–31" @param {number} end of it, in the names @param {string} separator that follows */
+    constructor(label, end, separator) {
+        this.label = label;
+        this.end = end;
+        this.separator = separator;
+        this.key = ''; // its place among others
+        /** @type {TreeNode[]} */
+        this.kids = [];
+        this.parent = /** @type {TreeNode | null} */ (null);
+        this.tensor = -1; // of a group
+        this.first = -1; // tensor below it
+        this.fold = false; // the kids are equal layers
+        this.unfolded = false; // and are rows
+        this.mixed = false; // a search found different things in them
+        this.open = this.was = false; // was: before a search
+        this.tensors = this.parameters = this.bytes = 0;
+        this.dtype = -1; // of all, if they have the same
+        this.main = 0; // that of the largest
+        this.form = -1; // the same in two nodes: they have equal contents
+        this.hits = -1; // tensors found below it; -1: no search
+        this.pattern = 0; // which
+    }
+}
+
 /**
  * @typedef {object} TreeRow
  * @property {TreeNode} node
@@ -37,7 +39,11 @@ import { shapeText } from './tensors.js';
 
 const DEPTH = 24; // parts of a name; what follows stays one part
 const KOHYA = /(?<=^(?:(?:lora|oft|boft)_[a-z]+\d*|lycoris))_|_(?=\d+(?:_|$))|(?<=_\d+)_/g;
-const byLabel = new Intl.Collator('en', { numeric: true }).compare;
+
+/** Natural order: numbers by their value. @param {TreeNode} a @param {TreeNode} b */
+const byLabel = (a, b) => a.key < b.key ? -1 : a.key > b.key ? 1 : 0;
+/** @param {string} label */
+export const orderKey = (label) => label.replace(/\d+/g, (number) => number.padStart(12, '0'));
 
 /**
  * Where the parts of a name end: before dots and slashes; in names like lora_unet_down_blocks_0_…
@@ -52,76 +58,73 @@ export function partEnds(name) {
     return ends.slice(0, DEPTH);
 }
 
-/** @param {Partial<TreeNode>} what @returns {TreeNode} */
-function newNode(what) {
-    return {
-        label: '', separator: '', end: 0, kids: [], parent: null, tensor: -1, first: -1, fold: false, open: false,
-        was: false, unfolded: false, mixed: false, tensors: 0, parameters: 0, bytes: 0, dtype: -1, main: 0, form: 0, hits: -1, pattern: 0, ...what,
-    };
-}
-
 /** @param {import('./tensors.js').Tensors} tensors @returns {TreeNode} */
 export function buildTree(tensors) {
-    const { page, names } = tensors;
-    const root = newNode({ open: true });
-    /** @type {Map<TreeNode, Map<string, TreeNode>>} */
-    const groups = new Map([[root, new Map()]]);
+    const { page, names } = tensors, root = new TreeNode('', 0, '');
+    /** @type {Map<string, TreeNode>} */
+    const groups = new Map();
+    /** @type {TreeNode[]} groups of the previous tensor */
+    let path = [];
     for (let i = 0; i < page.count; i++) {
-        const name = names[i];
+        const name = names[i], ends = partEnds(name);
         let node = root, from = 0;
-        for (const end of partEnds(name)) {
-            const below = /** @type {Map<string, TreeNode>} */ (groups.get(node));
-            const key = name.slice(from, end + 1);
-            let next = below.get(key);
+        path = ends.map((end, depth) => {
+            let next = end < page.shared[i] && path[depth]?.end === end ? path[depth] : groups.get(name.slice(0, end + 1));
             if (!next) {
-                next = newNode({ label: name.slice(from, end), separator: name[end], end });
-                below.set(key, next);
-                groups.set(next, new Map());
+                next = new TreeNode(name.slice(from, end), end, name[end]);
+                groups.set(name.slice(0, end + 1), next);
                 node.kids.push(next);
             }
-            node = next;
             from = end + 1;
-        }
-        node.kids.push(newNode({
-            label: name.slice(from), end: name.length, tensor: i, first: i, tensors: 1, parameters: tensors.elements[i],
-            bytes: page.bytes[i], dtype: page.dtype[i], main: page.dtype[i],
-        }));
+            return node = next;
+        });
+        const leaf = new TreeNode(name.slice(from), name.length, '');
+        leaf.tensor = leaf.first = i;
+        leaf.tensors = 1;
+        leaf.parameters = tensors.elements[i];
+        leaf.bytes = page.bytes[i];
+        leaf.dtype = leaf.main = page.dtype[i];
+        node.kids.push(leaf);
     }
     finishNode(root, page, new Map());
+    root.open = true;
     return root;
 }
 
-/** Folds, sums; a group of one becomes that one. @param {TreeNode} node @param {ModelPage} page @param {Map<string, number>} forms */
+/** Folds, sums; a group of one becomes that one. @param {TreeNode} node @param {ModelPage} page @param {Map<string | number, number>} forms @returns {TreeNode} */
 function finishNode(node, page, forms) {
-    for (const kid of node.kids) finishNode(kid, page, forms);
-    if (node.tensor < 0) {
-        node.kids = foldLayers(node.kids.sort((a, b) => byLabel(a.label, b.label)), forms);
-        takeSums(node);
-        const only = node.kids[0];
-        if (node.kids.length === 1 && node.separator) {
-            const { separator, label } = node;
-            Object.assign(node, only, { label: label + separator + only.label });
+    if (node.tensor >= 0) node.form = formOf(page.dtype[node.tensor] * page.shapes.length + page.shape[node.tensor], forms);
+    else {
+        let kids = node.kids.map((kid) => finishNode(kid, page, forms));
+        if (kids.length > 1) {
+            for (const kid of kids) kid.key = orderKey(kid.label);
+            kids = foldLayers(kids.sort(byLabel), forms);
         }
+        if (kids.length === 1 && node.separator) {
+            kids[0].label = node.label + node.separator + kids[0].label;
+            return kids[0];
+        }
+        takeKids(node, kids);
+        node.form = formOf(kids.map((kid) => kid.label + '\0' + kid.form).join('\n'), forms);
     }
-    for (const kid of node.kids) kid.parent = node;
-    node.form = formOf(node.tensor < 0 ? node.kids.map((kid) => kid.label + '\0' + kid.form).join('\n')
-        : `${page.dtype[node.tensor]},${page.shape[node.tensor]}`, forms);
+    return node;
 }
 
-/** @param {string} what @param {Map<string, number>} forms */
+/** @param {string | number} what @param {Map<string | number, number>} forms */
 function formOf(what, forms) {
     let form = forms.get(what);
     if (form === undefined) forms.set(what, form = forms.size);
     return form;
 }
 
-/** @param {TreeNode} node */
-function takeSums(node) {
+/** @param {TreeNode} node @param {TreeNode[]} kids */
+function takeKids(node, kids) {
     let largest = -1;
-    node.dtype = node.kids[0]?.dtype ?? -1;
-    node.first = node.kids[0]?.first ?? -1;
-    node.tensors = node.parameters = node.bytes = 0;
-    for (const kid of node.kids) {
+    node.kids = kids;
+    node.dtype = kids[0]?.dtype ?? -1;
+    node.first = kids[0]?.first ?? -1;
+    for (const kid of kids) {
+        kid.parent = node;
         node.tensors += kid.tensors;
         node.parameters += kid.parameters;
         node.bytes += kid.bytes;
@@ -130,7 +133,7 @@ function takeSums(node) {
     }
 }
 
-/** Runs of numbers whose contents are equal, as one node each. @param {TreeNode[]} kids @param {Map<string, number>} forms */
+/** Runs of numbers whose contents are equal, as one node each. @param {TreeNode[]} kids @param {Map<string | number, number>} forms */
 function foldLayers(kids, forms) {
     /** @type {TreeNode[]} */
     const out = [];
@@ -144,10 +147,11 @@ function foldLayers(kids, forms) {
             out.push(kids[i]);
             continue;
         }
-        const fold = newNode({ label: `${number}–${number + end - i - 1}${rest}`, end: kids[i].end, fold: true, kids: kids.slice(i, end) });
-        takeSums(fold);
+        const fold = new TreeNode(`${number}–${number + end - i - 1}${rest}`, kids[i].end, kids[i].separator);
+        fold.fold = true;
+        fold.key = kids[i].key;
+        takeKids(fold, kids.slice(i, end));
         fold.form = formOf(`×${end - i} ${kids[i].form}`, forms);
-        for (const kid of fold.kids) kid.parent = fold;
         out.push(fold);
     }
     return out;
@@ -168,7 +172,7 @@ export function eachNode(node, visit) {
 /** Orders what is in groups; layers of a fold stay in theirs. @param {TreeNode} root @param {'name' | 'bytes'} key */
 export function sortTree(root, key) {
     eachNode(root, (node) => {
-        if (!node.fold) node.kids.sort((a, b) => (key === 'bytes' ? b.bytes - a.bytes : 0) || byLabel(a.label, b.label));
+        if (!node.fold) node.kids.sort((a, b) => (key === 'bytes' ? b.bytes - a.bytes : 0) || byLabel(a, b));
     });
 }
 
@@ -212,6 +216,17 @@ export function treeRows(root) {
     };
     list(root, 0, 1);
     return rows;
+}
+
+/** Opens the largest groups, as long as few rows come of it. @param {TreeNode} root @param {number} most */
+export function openSome(root, most) {
+    for (let rows = treeRows(root); ;) {
+        const next = rows.filter(({ node }) => !node.open && shownKids(node).length > 0)
+            .sort((a, b) => b.outer * b.node.bytes - a.outer * a.node.bytes)[0];
+        if (!next || rows.length + shownKids(next.node).length > most) return;
+        next.node.open = true;
+        rows = treeRows(root);
+    }
 }
 
 /** The way from the root to a node. @param {TreeNode} node */
@@ -282,7 +297,7 @@ export function createTree(tensors, root, tell) {
         const bar = el('span');
         bar.style.width = share * 100 + '%';
         const name = el('span', { role: 'gridcell', class: 'c-name' }, el('i', { class: leaf ? 'twig' : 'twig fork', 'aria-hidden': 'true' }),
-            foreign(node.label || '""', 'cut'), times > 1 && foldBadge(node, times));
+            foreign(node.label.trim() ? node.label : `"${node.label}"`, 'cut'), times > 1 && foldBadge(node, times));
         name.style.paddingInlineStart = `calc(${Math.min(depth, 14)} * var(--indent))`;
         const row = el('div', {
             role: 'row', class: 'tree-row', id: 'tree-' + i, 'aria-level': depth + 1, 'aria-rowindex': i + 2,
@@ -435,7 +450,7 @@ export function createTree(tensors, root, tell) {
             const shown = node && rowOf(node).shown;
             for (const [i, element] of live) element.classList.toggle('lit', rows[i].node === shown);
         },
-        rows: () => rows,
+        current: () => rows[active],
     };
 }
 

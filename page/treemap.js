@@ -2,9 +2,9 @@
 import { visible } from './text.js';
 import { el } from './dom.js';
 import { onPrefs } from './prefs.js';
-import { isFolded, rowOf } from './tree.js';
+import { TreeNode, isFolded, rowOf } from './tree.js';
 
-/** @typedef {import('./tree.js').TreeNode} TreeNode */
+
 /** @typedef {{ node: TreeNode, x: number, y: number, width: number, height: number, head: number }} Box */
 
 const HEAD = 16; // pixels of a group's heading
@@ -56,7 +56,7 @@ export function layTreemap(top, width, height) {
             box.head = -1;
             continue;
         }
-        box.head = node !== top && box.height > 2.5 * HEAD && box.width > 48 ? HEAD : 0;
+        box.head = node !== top && box.height > 4 * HEAD && box.width > 60 ? HEAD : 0;
         const pad = node === top || edge < 24 ? 0 : 2;
         const rects = squarify(kids.map((kid) => kid.bytes), box.x + pad, box.y + (box.head || pad),
             box.width - 2 * pad, box.height - (box.head || pad) - pad);

@@ -150,9 +150,9 @@ SFT_API SFT_NODISCARD sft_code sft_info_add_civitai(sft_info *info, sft_span ans
 
 /* An image that belongs to the model. An embedded one has its decoded bytes in data, a file in
  * the model's folder its path; the other is empty. media_type follows from the first bytes
- * ("image/png") and is static. width and height are 0 if unknown. nsfw_level is CivitAI's
- * classification of this image (1 PG, 2 PG-13, 4 R, 8 X, 16 triple X, 32 blocked), 0 if no sidecar tells
- * it (@since 0.2). @since 0.1 */
+ * ("image/png") and is static. width and height are 0 if unknown. nsfw_level (@since 0.2) is
+ * CivitAI's classification of this image, as bits (1 PG, 2 PG-13, 4 R, 8 X, 16 triple X,
+ * 32 blocked), 0 if unknown. @since 0.1 */
 typedef struct sft_preview {
     sft_span path, source, data;
     const char *media_type;

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Install the Debian packages that a group of targets needs and that are missing.
 # usage: tools/setup.sh GROUP...     groups: build test bench cross python spark abi
+#                                    browser firefox npm
 # Needs root or sudo only when something is missing; says what it installs.
 set -euo pipefail
 
@@ -10,6 +11,9 @@ declare -A packages=(
     [abi]="abigail-tools binutils"
     [bench]="curl libjansson-dev libcjson-dev libjson-c-dev"
     [python]="python3-dev python3-venv"
+    [browser]="chromium-headless-shell fonts-dejavu-core"
+    [firefox]="firefox-esr"
+    [npm]="npm"
     [spark]="openjdk-17-jre-headless"
     [cross]="qemu-user gcc-s390x-linux-gnu libc6-dev-s390x-cross libc6-dev-i386 lib32gcc-12-dev"
 )

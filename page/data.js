@@ -51,7 +51,7 @@ function parseRows(text) {
 }
 
 /** @param {string} file */
-function stemOf(file) {
+function fileStem(file) {
     return file.replace(/(?!^)\.[^.]*$/, '');
 }
 
@@ -128,7 +128,7 @@ export function openCatalog(read = blockText) {
         const folder = rows.dict.folder[rows.folder[i]];
         return folder ? `${folder}/${rows.file[i]}` : rows.file[i];
     };
-    const stem = (/** @type {number} */ i) => stemOf(rows.file[i]);
+    const stem = (/** @type {number} */ i) => fileStem(rows.file[i]);
     return {
         rows, count: rows.count, path, stem,
         find(text) {

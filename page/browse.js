@@ -30,7 +30,7 @@ export function makeBrowser(catalog, { position, at, size, shown }) {
     function show(i) {
         model = i;
         const { rows } = catalog;
-        fill(body, detailView(catalog.more(i), { source: catalog.picture, file: rows.file[i], name: rows.name[i] || catalog.stem(i) }));
+        fill(body, detailView(catalog.more(i), { picture: catalog.picture, name: rows.name[i] || catalog.stem(i) }));
         dialog.setAttribute('aria-label', visible(rows.name[i] || catalog.stem(i)));
         const k = position(i);
         fill(place, k < 0 ? '' : `${(k + 1).toLocaleString('en')} of ${size().toLocaleString('en')}`);

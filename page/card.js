@@ -4,19 +4,13 @@ import { el, fill, outside } from './dom.js';
 import { icon } from './icons.js';
 import { announce, copyText } from './copy.js';
 import { pictureBox } from './preview.js';
+import { allWords, civitaiUrl } from './detail.js';
 import { FLAG } from './data.js';
 
-/** @param {import('./data.js').Catalog} catalog @param {number} i */
-function allWords(catalog, i) {
-    const words = (catalog.more(i).trigger_words ?? []).map((word) => word.prompt || word.text);
-    return [...new Set(words.length ? words : catalog.rows.words[i])];
-}
-
-/** Page of a model, rebuilt from its ids. @param {Info} info @returns {HTMLAnchorElement | null} */
+/** Page of a model. @param {Info} info */
 function sitePage(info) {
-    const { model_id: model, version_id: version } = info.civitai ?? {};
-    if (!Number.isSafeInteger(model) || model <= 0) return null;
-    return outside(`https://civitai.com/models/${model}${Number.isSafeInteger(version) && version > 0 ? `?modelVersionId=${version}` : ''}`, 'Open');
+    const url = civitaiUrl(info.civitai);
+    return url ? outside(url, 'Open') : null;
 }
 
 /** What can be done with a model. @param {import('./data.js').Catalog} catalog */
@@ -28,7 +22,7 @@ export function makeActions(catalog) {
         /** @param {number} i */
         isPrompted: (i) => /^(adapter|embedding)$/.test(rows.dict.kind[rows.kind[i]]?.[0] ?? ''),
         /** @param {number} i */
-        words(i) { copy(allWords(catalog, i).join(', '), 'trigger words', 'no trigger words are known'); },
+        words(i) { copy(allWords(catalog.more(i)) || rows.words[i].join(', '), 'trigger words', 'no trigger words are known'); },
         /** @param {number} i */
         syntax(i) {
             const line = catalog.more(i).prompts?.a1111;

@@ -5,11 +5,12 @@ import { icon } from './icons.js';
 import { loadPrefs, onPrefs, prefs } from './prefs.js';
 import { announce } from './copy.js';
 import { addAction, addHelp } from './keys.js';
+import { addDetailKeys } from './detail.js';
 import { openCatalog } from './data.js';
 import { addDetails, makeHaystack, parseQuery, search } from './search.js';
 import { applyFilters, filterCount, makeFacets, noFilters } from './filter.js';
 import { ORDERS, sorted } from './sort.js';
-import { emptyState, parseState, writeState } from './state.js';
+import { parseState, writeState } from './state.js';
 import { makeActions, printCells } from './card.js';
 import { makeGrid } from './grid.js';
 import { makeActiveFilters, makeFilters, makeTop, switchDensity, switchMaturity, switchTheme } from './panel.js';
@@ -168,8 +169,7 @@ function addActions({ app, grid, browser, actions, top, showFilters }) {
     const noDialog = () => !document.querySelector('dialog:modal');
     const inGrid = () => noDialog() && grid.isFocused();
     const nearGrid = () => noDialog() && (grid.isFocused() || document.activeElement === document.body);
-    const model = () => browser.isOpen() ? browser.model() : grid.active();
-    const withModel = () => model() >= 0 && (browser.isOpen() || noDialog());
+    const withModel = () => grid.active() >= 0 && noDialog();
     const move = (/** @type {() => number} */ by) => () => grid.focusAt(grid.active() < 0 || !grid.isFocused() ? Math.max(0, grid.position(grid.active())) : grid.position(grid.active()) + by());
     const focusSearch = () => { top.input.focus(); top.input.select(); };
     const group = 'Models';
@@ -194,10 +194,11 @@ function addActions({ app, grid, browser, actions, top, showFilters }) {
     addAction({ id: 'page-up', keys: ['PageUp'], label: 'Page up', group, when: inGrid, run: move(() => -grid.perPage()) });
     addAction({ id: 'page-down', keys: ['PageDown'], label: 'Page down', group, when: inGrid, run: move(() => grid.perPage()) });
     addAction({ id: 'open', keys: ['Enter'], label: 'Open the model', group, when: () => inGrid() && grid.active() >= 0, run: () => browser.show(grid.active()) });
-    addAction({ id: 'words', keys: ['c'], label: 'Copy the trigger words', group, when: withModel, run: () => actions.words(model()) });
-    addAction({ id: 'syntax', keys: ['l'], label: 'Copy the prompt: <lora:…> and words', group, when: withModel, run: () => actions.syntax(model()) });
-    addAction({ id: 'site', keys: ['o'], label: 'Open its CivitAI page', group, when: withModel, run: () => actions.site(model()) });
+    addAction({ id: 'words', keys: ['c'], label: 'Copy the trigger words', group, when: withModel, run: () => actions.words(grid.active()) });
+    addAction({ id: 'syntax', keys: ['l'], label: 'Copy the prompt: <lora:…> and words', group, when: withModel, run: () => actions.syntax(grid.active()) });
+    addAction({ id: 'site', keys: ['o'], label: 'Open its CivitAI page', group, when: withModel, run: () => actions.site(grid.active()) });
     addAction({ id: 'clear', keys: ['Escape'], label: 'Close; clear the search', when: () => noDialog() && app.state.q !== '', run: () => app.change((/** @type {any} */ state) => { state.q = ''; }) });
+    addDetailKeys();
     addHelp();
 }
 

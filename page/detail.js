@@ -1,7 +1,7 @@
 // All of a model as one element: pictures, words to copy, facts with their sources, files.
 import { copyButton, copyText } from './copy.js';
 import { el, fill, foreign, outside } from './dom.js';
-import { conflictNote, factRows, isGiven, labelOf, rangeText, sourceWords, stemOf, timeText, valueText } from './facts.js';
+import { conflictNote, factRows, isGiven, labelOf, rangeText, sourceWords, fileStem, timeText, valueText } from './facts.js';
 import { commandLine, copyLine, fileParts, shellWord } from './files.js';
 import { icon } from './icons.js';
 import { addAction } from './keys.js';
@@ -139,7 +139,7 @@ function gallery(pictures, alt, source) {
 
 /** @param {Info} info */
 function wordsPart(info) {
-    const groups = wordGroups(info.trigger_words ?? [], stemOf(info));
+    const groups = wordGroups(info.trigger_words ?? [], fileStem(info));
     return groups.length ? el('div', { class: 'group' }, el('div', { class: 'row' }, el('h4', { class: 'heading spread' }, 'Trigger words'), copyButton(allWords(info), 'trigger words', 'Copy all')),
         groups.map(({ title, words }) => el('div', { class: 'word-group' }, el('span', { class: 'muted' }, foreign(title)),
             el('ul', { class: 'row' }, words.map(({ text, share }) => el('li', null, el('button', { type: 'button', class: 'chip', title: 'Copy', onclick: () => copyText(text) },
@@ -206,7 +206,7 @@ function notes(info) {
  * @param {{ title: string, content: HTMLElement }[]} [options.sections] more sections, before the files
  */
 export function detailView(info, { picture, name, actions = [], sections = [] } = {}) {
-    const of = info.model, stem = stemOf(info), value = (/** @type {string} */ key) => of[key]?.value;
+    const of = info.model, stem = fileStem(info), value = (/** @type {string} */ key) => of[key]?.value;
     const title = String(value('name') ?? name ?? stem), base = value('base_model') ?? value('architecture');
     const civitai = civitaiUrl(info.civitai), hub = hubUrl(value('repo')), trained = hubUrl(value('base_checkpoint'));
     const { root: promptRoot, prompt } = promptPart(info), shots = info.pictures?.length ? gallery(info.pictures, title, picture) : null;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { allWords, civitaiUrl, hubUrl, kindWords, promptParts, withStrength, wordGroups } from '../../../page/detail.js';
-import { isGiven, rangeText, sourceWords, stemOf, timeText, trustWord, valueText } from '../../../page/facts.js';
+import { isGiven, rangeText, sourceWords, fileStem, timeText, trustWord, valueText } from '../../../page/facts.js';
 import { hashRows, permissionWords, shellWord } from '../../../page/files.js';
 import { durationText, shareText } from '../../../page/training.js';
 
@@ -23,7 +23,7 @@ test('strength of a LoRA in a prompt', () => {
     assert.equal(withStrength(line, 0.65), '<lora:neon:0.65> neon city, <b>');
     assert.equal(withStrength(line, 0.1 + 0.2), '<lora:neon:0.3> neon city, <b>');
     assert.equal(withStrength(line, -1), '<lora:neon:-1> neon city, <b>');
-    assert.equal(withStrength('<lora:$1&:1:0.5> x', 0.5), '<lora:$1&:1:0.5> x');
+    assert.equal(withStrength('<lora:$1&:1> x', 0.5), '<lora:$1&:0.5> x');
     assert.equal(withStrength('embedding:neon', 0.5), 'embedding:neon');
 });
 
@@ -65,7 +65,7 @@ test('where facts come from', () => {
     const words = { 'header:ss_tag_frequency': 'header', 'sidecar:a.b.civitai.info:/model/name': 'civitai.info file', 'sidecar:sub/README.md': 'README.md',
         'sidecar:config.json:/a:/b': 'config.json', tensors: 'tensors', filename: 'file name', folder: 'folder name', 'online:civitai': 'CivitAI, online', hub: 'Hugging Face' };
     for (const [source, said] of Object.entries(words)) assert.equal(sourceWords(source, 'a.b'), said);
-    assert.equal(stemOf({ path: 'x/y\\a.b.safetensors', model: {} }), 'a.b');
+    assert.equal(fileStem({ path: 'x/y\\a.b.safetensors', model: {} }), 'a.b');
 });
 
 test('how far facts can be trusted', () => {

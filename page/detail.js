@@ -1,13 +1,13 @@
 // All of a model as one element: pictures, words to copy, facts with their sources, files.
 import { copyButton, copyText } from './copy.js';
 import { el, fill, foreign, outside } from './dom.js';
-import { conflictNote, factRows, isGiven, labelOf, rangeText, sourceWords, fileStem, timeText, valueText } from './facts.js';
+import { conflictNote, factRows, isGiven, labelOf, rangeText, sourceWords, stemOf, timeText, valueText } from './facts.js';
 import { commandLine, copyLine, fileParts, shellWord } from './files.js';
 import { icon } from './icons.js';
 import { addAction } from './keys.js';
 import { levelName, pictureBox } from './preview.js';
 import { countText, sizeText, visible } from './text.js';
-import { groupOf, shareText, trainingParts } from './training.js';
+import { groupOf, percentText, trainingParts } from './training.js';
 
 /** @param {unknown} id */
 const isId = (id) => Number.isSafeInteger(id) && Number(id) > 0;
@@ -61,7 +61,7 @@ export function wordGroups(words, stem) {
 }
 
 /** All trigger words once, as a prompt: declared ones, else those found in captions. @param {Info} info */
-export function allWords({ trigger_words: words = [] }) {
+export function joinedWords({ trigger_words: words = [] }) {
     const declared = words.filter((one) => !isGiven(one.coverage));
     return [...new Set((declared.length ? declared : words).flatMap((one) => promptParts(one.prompt)))].join(', ');
 }
@@ -139,11 +139,11 @@ function gallery(pictures, alt, source) {
 
 /** @param {Info} info */
 function wordsPart(info) {
-    const groups = wordGroups(info.trigger_words ?? [], fileStem(info));
-    return groups.length ? el('div', { class: 'group' }, el('div', { class: 'row' }, el('h4', { class: 'heading spread' }, 'Trigger words'), copyButton(allWords(info), 'trigger words', 'Copy all')),
+    const groups = wordGroups(info.trigger_words ?? [], stemOf(info));
+    return groups.length ? el('div', { class: 'group' }, el('div', { class: 'row' }, el('h4', { class: 'heading spread' }, 'Trigger words'), copyButton(joinedWords(info), 'trigger words', 'Copy all')),
         groups.map(({ title, words }) => el('div', { class: 'word-group' }, el('span', { class: 'muted' }, foreign(title)),
             el('ul', { class: 'row' }, words.map(({ text, share }) => el('li', null, el('button', { type: 'button', class: 'chip', title: 'Copy', onclick: () => copyText(text) },
-                foreign(text), isGiven(share) && el('span', { class: 'muted tiny' }, shareText(Number(share))))))),
+                foreign(text), isGiven(share) && el('span', { class: 'muted tiny' }, percentText(Number(share))))))),
             words.length > 1 && copyButton(words.map((word) => word.text).join(', '), visible(title))))) : null;
 }
 
@@ -206,7 +206,7 @@ function notes(info) {
  * @param {{ title: string, content: HTMLElement }[]} [options.sections] more sections, before the files
  */
 export function detailView(info, { picture, name, actions = [], sections = [] } = {}) {
-    const of = info.model, stem = fileStem(info), value = (/** @type {string} */ key) => of[key]?.value;
+    const of = info.model, stem = stemOf(info), value = (/** @type {string} */ key) => of[key]?.value;
     const title = String(value('name') ?? name ?? stem), base = value('base_model') ?? value('architecture');
     const civitai = civitaiUrl(info.civitai), hub = hubUrl(value('repo')), trained = hubUrl(value('base_checkpoint'));
     const { root: promptRoot, prompt } = promptPart(info), shots = info.pictures?.length ? gallery(info.pictures, title, picture) : null;
@@ -239,6 +239,6 @@ export function detailView(info, { picture, name, actions = [], sections = [] } 
             el('div', { class: 'row links' }, civitai && outside(civitai, 'CivitAI'), hub && outside(hub, 'Hugging Face'), trained && trained !== hub && outside(trained, 'Base'),
                 copyButton(info.path, 'path', 'Path'), actions)),
         notes(info), made.length > 1 && el('nav', { class: 'tabs', 'aria-label': 'Sections' }, tabs), made));
-    shownModel = { root, words: allWords(info), prompt, link: civitai || hub, step: shots?.step };
+    shownModel = { root, words: joinedWords(info), prompt, link: civitai || hub, step: shots?.step };
     return root;
 }

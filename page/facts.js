@@ -45,7 +45,7 @@ export function timeText(time) {
 }
 
 /** The name of a model's file without its ending. @param {Info} info */
-export function fileStem(info) {
+export function stemOf(info) {
     return info.path.replace(/^.*[\\/]/, '').replace(/\.[^.]*$/, '');
 }
 
@@ -93,7 +93,7 @@ export function conflictNote({ path, conflicts = [] }) {
     return conflicts.length ? el('div', { class: 'note', 'data-note': 'conflicts' },
         el('p', { class: 'note-title warn' }, icon('warn'), 'Sources disagree'),
         conflicts.map((one) => el('div', { class: 'conflict' }, el('p', { class: 'muted' }, visible(labelOf(fieldOf(one)))),
-            claims(one.candidates, fileStem(/** @type {Info} */ ({ path })), false)))) : null;
+            claims(one.candidates, stemOf(/** @type {Info} */ ({ path })), false)))) : null;
 }
 
 /**
@@ -144,7 +144,7 @@ export function factRows(info) {
         const all = /** @type {any} */ (info)[of] ?? {};
         const rows = keys.split(' ').filter((key) => isGiven(all[key])).map((key) => {
             const fact = all[key].source === undefined ? { value: all[key], source: 'tensors', trust: 100 } : { value: all[key], ...all[key] };
-            return factRow(key, { ...fact, text: FACT_TEXTS[key]?.(fact.value) }, fileStem(info), conflicts.has(key));
+            return factRow(key, { ...fact, text: FACT_TEXTS[key]?.(fact.value) }, stemOf(info), conflicts.has(key));
         });
         return rows.length ? el('div', { class: 'group' }, el('h4', { class: 'heading' }, title), el('dl', { class: 'facts' }, rows)) : [];
     });

@@ -1,7 +1,7 @@
 // Files of a model: hashes, licence, sidecars, components, metadata, and what the page leaves out.
 import { copyButton } from './copy.js';
 import { el, foreign } from './dom.js';
-import { labelOf, sourceWords, fileStem, valueText } from './facts.js';
+import { labelOf, sourceWords, stemOf, valueText } from './facts.js';
 import { countText, plural, sizeText } from './text.js';
 import { groupOf, pairList, tableOf } from './training.js';
 
@@ -79,7 +79,7 @@ function importPart({ import: of }) {
 
 /** Elements of the section. @param {Info} info */
 export function fileParts(info) {
-    const stem = fileStem(info), { file, civitai, sidecars = [], privacy = [], cut = [] } = info;
+    const stem = stemOf(info), { file, civitai, sidecars = [], privacy = [], cut = [] } = info;
     const may = permissionWords(civitai?.permissions), licence = info.model.license;
     const parts = [...info.model.components ?? [], ...info.adapter?.components ?? []];
     const tones = /** @type {Record<string, string>} */ ({ verified: 'good', differs: 'bad' });

@@ -12,7 +12,7 @@ export function durationText(seconds) {
 }
 
 /** "94 %", and "<1 %" of what is there at all. @param {number} share */
-export function shareText(share) {
+export function percentText(share) {
     return share > 0 && share < 0.01 ? '<1 %' : `${Math.round(share * 100)} %`;
 }
 
@@ -50,7 +50,7 @@ function tagBars({ frequent_tags: tags = [] }) {
         const share = el('span'), part = one.coverage ?? null;
         share.style.width = `${Math.min(100, 100 * (part ?? one.count / most))}%`;
         return el('li', null, el('button', { type: 'button', class: 'tag', title: 'Copy', onclick: () => copyText(one.tag) }, el('span', { class: 'cut' }, foreign(one.tag)),
-            el('span', { class: 'bar', 'aria-hidden': 'true' }, share), el('span', { class: 'muted tiny number' }, part === null ? plural(one.count, 'time') : shareText(part))));
+            el('span', { class: 'bar', 'aria-hidden': 'true' }, share), el('span', { class: 'muted tiny number' }, part === null ? plural(one.count, 'time') : percentText(part))));
     });
     const list = el('ul', { class: 'tags' }, bars(tags.slice(0, 30)));
     const more = el('button', { type: 'button', class: 'button small', onclick: () => {

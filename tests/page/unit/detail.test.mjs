@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { allWords, civitaiUrl, hubUrl, kindWords, promptParts, withStrength, wordGroups } from '../../../page/detail.js';
-import { isGiven, rangeText, sourceWords, fileStem, timeText, trustWord, valueText } from '../../../page/facts.js';
+import { joinedWords, civitaiUrl, hubUrl, kindWords, promptParts, withStrength, wordGroups } from '../../../page/detail.js';
+import { isGiven, rangeText, sourceWords, stemOf, timeText, trustWord, valueText } from '../../../page/facts.js';
 import { hashRows, permissionWords, shellWord } from '../../../page/files.js';
-import { durationText, shareText } from '../../../page/training.js';
+import { durationText, percentText } from '../../../page/training.js';
 
 test('links are made from numbers and names of repositories only', () => {
     assert.equal(civitaiUrl({ model_id: 12, version_id: 34 }), 'https://civitai.com/models/12?modelVersionId=34');
@@ -48,9 +48,9 @@ test('trigger words by group', () => {
 });
 
 test('all trigger words, each once; those of captions only if no others are known', () => {
-    assert.equal(allWords({ trigger_words: [word('a, b'), word('a, c'), word('z', { coverage: 1 })] }), 'a, b, c');
-    assert.equal(allWords({ trigger_words: [word('y', { coverage: 1 }), word('z', { coverage: 0 })] }), 'y, z');
-    assert.equal(allWords({}), '');
+    assert.equal(joinedWords({ trigger_words: [word('a, b'), word('a, c'), word('z', { coverage: 1 })] }), 'a, b, c');
+    assert.equal(joinedWords({ trigger_words: [word('y', { coverage: 1 }), word('z', { coverage: 0 })] }), 'y, z');
+    assert.equal(joinedWords({}), '');
 });
 
 test('words for kinds', () => {
@@ -65,7 +65,7 @@ test('where facts come from', () => {
     const words = { 'header:ss_tag_frequency': 'header', 'sidecar:a.b.civitai.info:/model/name': 'civitai.info file', 'sidecar:sub/README.md': 'README.md',
         'sidecar:config.json:/a:/b': 'config.json', tensors: 'tensors', filename: 'file name', folder: 'folder name', 'online:civitai': 'CivitAI, online', hub: 'Hugging Face' };
     for (const [source, said] of Object.entries(words)) assert.equal(sourceWords(source, 'a.b'), said);
-    assert.equal(fileStem({ path: 'x/y\\a.b.safetensors', model: {} }), 'a.b');
+    assert.equal(stemOf({ path: 'x/y\\a.b.safetensors', model: {} }), 'a.b');
 });
 
 test('how far facts can be trusted', () => {
@@ -86,7 +86,7 @@ test('values as text', () => {
     assert.equal(timeText('2025-04') + timeText(null), '2025-04');
     assert.deepEqual([0, '', false, null, undefined, 'x'].map(isGiven), [true, false, false, false, false, true]);
     assert.deepEqual([20, 60, 3600, 4806].map(durationText), ['20 s', '1 min', '1 h', '1 h 20 min']);
-    assert.deepEqual([0, 0.001, 0.5, 1].map(shareText), ['0 %', '<1 %', '50 %', '100 %']);
+    assert.deepEqual([0, 0.001, 0.5, 1].map(percentText), ['0 %', '<1 %', '50 %', '100 %']);
 });
 
 test('digests: verified, differing, computed, recorded', () => {

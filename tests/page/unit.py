@@ -40,7 +40,7 @@ FORBIDDEN = {
     r"export default|export \{|export \*|\bimport \*|\brequire\(": (),
     r"debugger|console\.": (),
 }
-STYLE = {r"url\(|@import|@font-face|expression\(|behavior:": ()}
+STYLE = {r"url\(|@import|@font-face|expression\(|(?<![a-z-])behavior:": ()}
 
 
 def sources(kind=".js"):

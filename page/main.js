@@ -1,6 +1,6 @@
 // Start of a catalogue: opens the data, joins grid and controls, and has the table of actions.
 import { countText, plural } from './text.js';
-import { el, fill, foreign } from './dom.js';
+import { append, el, fill, foreign } from './dom.js';
 import { icon } from './icons.js';
 import { loadPrefs, onPrefs, prefs } from './prefs.js';
 import { announce } from './copy.js';
@@ -48,7 +48,7 @@ function start(catalog) {
     };
     const actions = makeActions(catalog);
     const top = makeTop(app, showFilters);
-    const grid = makeGrid(catalog, actions, { open: (model) => browser.show(model), head: () => Math.max(0, top.element.getBoundingClientRect().bottom) });
+    const grid = makeGrid(catalog, actions, { open: (model) => browser.show(model), head: () => Math.max(0, (top.listHead.hidden ? top.element : top.listHead).getBoundingClientRect().bottom) });
     const filters = makeFilters(app);
     const active = makeActiveFilters(app);
     const side = el('aside', { class: 'side', 'aria-label': 'Filters' }, filters.element);
@@ -144,8 +144,8 @@ function start(catalog) {
         if (app.counts.total !== had) announce(`${plural(app.counts.total, 'model')} with descriptions searched`);
     }
 
-    fill(document.body, top.element, el('div', { class: 'page' }, side, el('main', null, active.element, grid.element, empty)), drawer,
-        el('footer', { class: 'page-foot' }, foreign(rows.generator), ` · ${plural(catalog.count, 'model')} in `, foreign(rows.roots?.join(', ') ?? ''), rows.newest ? ` · newest file of ${rows.newest}` : ''));
+    append(document.body, [top.element, el('div', { class: 'page' }, side, el('main', null, active.element, top.listHead, grid.element, empty)), drawer, browser.element,
+        el('footer', { class: 'page-foot' }, foreign(rows.generator), ` · ${plural(catalog.count, 'model')} in `, foreign(rows.roots?.join(', ') ?? ''), rows.newest ? ` · newest file of ${rows.newest}` : '')]);
     const showPrefs = () => { top.showPrefs(); grid.setDensity(prefs.density); };
     onPrefs(showPrefs);
     wide.addEventListener('change', placeFilters);

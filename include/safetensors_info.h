@@ -150,12 +150,15 @@ SFT_API SFT_NODISCARD sft_code sft_info_add_civitai(sft_info *info, sft_span ans
 
 /* An image that belongs to the model. An embedded one has its decoded bytes in data, a file in
  * the model's folder its path; the other is empty. media_type follows from the first bytes
- * ("image/png") and is static. width and height are 0 if unknown. @since 0.1 */
+ * ("image/png") and is static. width and height are 0 if unknown. nsfw_level (@since 0.2) is
+ * CivitAI's classification of this image, as bits (1 PG, 2 PG-13, 4 R, 8 X, 16 triple X,
+ * 32 blocked), 0 if unknown. @since 0.1 */
 typedef struct sft_preview {
     sft_span path, source, data;
     const char *media_type;
     uint64_t bytes;
     uint32_t width, height;
+    uint32_t nsfw_level;
 } sft_preview;
 SFT_API size_t sft_info_preview_count(const sft_info *info);
 SFT_API bool sft_info_preview_at(const sft_info *info, size_t i, sft_preview *out);

@@ -165,7 +165,13 @@ static void files_group(cli *c, const cli_model *model, const sft_node *root) {
     cli_line_file(c, root);
     if (model->set) cli_header_lines(c, model->set, root);
     all_members(c, sft_node_get(root, "set"));
-    cli_line_list(c, sft_node_get(root, "previews"), "previews", "source", "media_type");
+    for (const sft_node *one = cli_first(root, "previews"); one; one = one->next) {
+        cli_phrase line = { c, "preview", 0 };
+        cli_phrase_part(&line, "", sft_node_text(one, "source"), "");
+        cli_phrase_part(&line, "", sft_node_text(one, "media_type"), "");
+        cli_phrase_part(&line, "nsfw level: ", sft_node_text(one, "nsfw_level"), "");
+        cli_phrase_end(&line);
+    }
     for (const sft_node *one = cli_first(root, "sidecars"); one; one = one->next) {
         cli_phrase line = { c, sft_node_text(one, "error").len ? "! sidecar" : "sidecar", 0 };
         cli_phrase_part(&line, "", sft_node_text(one, "path"), "");

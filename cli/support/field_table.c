@@ -93,7 +93,7 @@ static const struct field_type { const char *name, *members; } field_types[] = {
     { "hashes", "recorded:claim[] computed:any mismatches:mismatch[] lookup_url" },
     { "claim", "algo value source" },
     { "mismatch", "algo recorded computed source known" },
-    { "preview", "path source media_type bytes% width# height#" },
+    { "preview", "path source media_type bytes% width# height# nsfw_level#" },
     { "sidecar", "path kind match error" },
     { "private", "key what" },
     { "conflict", "field candidates:candidate[]" },

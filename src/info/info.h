@@ -107,8 +107,15 @@ typedef struct sfti_preview {
     const char *media_type;
     uint64_t bytes;
     uint32_t width, height; /* 0 = unknown */
+    uint32_t nsfw_level;    /* CivitAI's bits, 0 = unknown */
     sft_span data;    /* decoded bytes of an embedded one, else empty */
 } sfti_preview;
+
+typedef struct sfti_image { /* of a site, as a sidecar lists it; 0 = not told */
+    struct sfti_image *next;
+    uint32_t width, height, level, old_level;
+    bool video;
+} sfti_image;
 
 typedef struct sfti_sidecar {
     struct sfti_sidecar *next;
@@ -121,6 +128,9 @@ typedef struct sfti_sidecar {
     sfti_list hashes;    /* sfti_claim: of every file it tells of */
     sfti_list demoted;   /* match.c: trusts before the match lowered them */
     bool gave_permissions, gave_level;
+    sfti_list images;      /* sfti_image */
+    sft_span preview_name; /* a preview it names, or empty, and its level */
+    uint32_t preview_level;
 } sfti_sidecar;
 
 typedef struct sfti_note { struct sfti_note *next; sft_span text, source; } sfti_note;

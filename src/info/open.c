@@ -311,6 +311,7 @@ bool sft_info_preview_at(const sft_info *info, size_t i, sft_preview *out) {
     for (; preview && i > 0; i--) preview = preview->next;
     if (!preview) return false;
     *out = (sft_preview){ preview->path, preview->source, preview->data, preview->media_type,
-                          preview->bytes, preview->width, preview->height };
+                          preview->bytes, preview->width, preview->height,
+                          preview->nsfw_level };
     return true;
 }

@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from compose import Model, write  # noqa: E402
 
 GROUPS = ("worked", "producers", "sidecars", "prompts", "declared", "confused", "hints", "adapters",
-          "models", "marks", "conflicts", "folders")
+          "models", "marks", "conflicts", "folders", "levels")
 
 
 def cases():

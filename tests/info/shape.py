@@ -30,7 +30,7 @@ KEYS = {
     "merge": "tool method recipe sources",
     "provenance": "workflow prompt loaders",
     "hashes": "recorded computed mismatches lookup_url",
-    "previews": "path source media_type bytes width height",
+    "previews": "path source media_type bytes width height nsfw_level",
     "sidecars": "path kind match error",
     "privacy": "key what",
     "conflicts": "field candidates",

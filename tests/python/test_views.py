@@ -33,12 +33,16 @@ def path(tmp_path):
 
 # ── Notebooks ──
 
+TAGS = {"details", "summary", "code", "bdi", "table", "thead", "tbody", "tr", "th", "td"}
+
+
 class Cells(html.parser.HTMLParser):
     """Rows of the table as text; every tag must be closed."""
 
     def __init__(self, text):
         super().__init__()
         self.rows, self.open, self.tags = [], [], set()
+        self.attributes, self.others, self.text = [], [], ""
         self.feed(text)
         self.close()
         assert self.open == []
@@ -46,6 +50,7 @@ class Cells(html.parser.HTMLParser):
     def handle_starttag(self, tag, attrs):
         self.open.append(tag)
         self.tags.add(tag)
+        self.attributes += attrs
         if tag == "tr":
             self.rows.append([])
         if tag in ("td", "th"):
@@ -54,7 +59,13 @@ class Cells(html.parser.HTMLParser):
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
+    def handle_comment(self, data):
+        self.others.append(data)
+
+    handle_decl = handle_pi = unknown_decl = handle_comment
+
     def handle_data(self, data):
+        self.text += data
         if "td" in self.open:
             self.rows[-1][-1] += data
 
@@ -85,8 +96,42 @@ def test_names_are_escaped():
     text = st.open(pack({name: ("U8", [1], b"1")}))._repr_html_()
     assert "<script" not in text and "&lt;script&gt;" in text
     assert Cells(text).rows[1][0] == name
-    assert Cells(text).tags <= {"details", "summary", "code", "table", "thead", "tbody", "tr",
-                                "th", "td"}
+    assert Cells(text).tags <= TAGS
+
+
+@pytest.mark.parametrize("name, shown", [
+    ("a\u202e.thgiew", "a\\u{202e}.thgiew"), ("\u2066x\u2069", "\\u{2066}x\\u{2069}"),
+    ("a\0b\x1b[31m\nc\td", "a\\u{0}b\\u{1b}[31m\\u{a}c\\u{9}d"),
+    ("\x85\u2028\ufeff", "\\u{85}\\u{2028}\\u{feff}"),
+    ("soft\xadhyphen\u200bjoined", "soft\\u{ad}hyphen\\u{200b}joined"),
+    ("tag\U000e0041", "tag\\u{e0041}"), ("m\u0308 \u05d0\u05d1 \u732b \U0001f98a", None),
+    ("</code></td><img src=x onerror=alert(1)>", None), ("<!--", None), ("]]><svg/onload=x>", None),
+    ("&lt;b&gt;", None), ("\" onmouseover=\"x", None), ("javascript:alert(1)", None),
+    ("x" * 256, None), ("x" * 257, "x" * 255 + "…"), ("<" * 5000, "<" * 255 + "…")])
+def test_names_that_mislead(name, shown):
+    text = st.open(pack({name: ("U8", [1], b"1")}))._repr_html_()
+    cells = Cells(text)
+    assert cells.rows[1][0] == (name if shown is None else shown)
+    assert cells.tags <= TAGS and not cells.attributes and not cells.others
+
+
+def test_paths_that_mislead(tmp_path):
+    path = tmp_path / "a\u202e<img src=x>\x07.safetensors"
+    path.write_bytes(pack({}))
+    cells = Cells(st.open(path)._repr_html_())
+    assert cells.tags <= TAGS and not cells.attributes
+    assert "\u202e" not in cells.text and "\x07" not in cells.text and "<img" in cells.text
+
+
+def test_endless_numbers_are_not_folded():
+    names = ["a.%s" % (digit * 5000) for digit in "12"] + ["b.\u0663", "b.\u0664"]
+    rows = rows_of(pack({name: ("U8", [1], b"1") for name in names}))
+    assert [row[1] for row in rows] == [""] * 4
+
+
+def test_a_table_is_bounded():
+    tensors = {"%d%s" % (i, "<" * 2000): ("U8", [1], b"1") for i in range(1200)}
+    assert len(st.open(pack(tensors))._repr_html_()) < 1000 * (256 * 4 + 120) + 1000
 
 
 def test_a_path_is_escaped_and_a_closed_file_shown(tmp_path):

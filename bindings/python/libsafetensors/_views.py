@@ -10,7 +10,14 @@ from . import _core
 __all__ = ["file_html", "item", "reduce_file", "reopen"]
 
 _ROWS = 1000  # the most that a table shows
-_NUMBER = re.compile(r"(?<![^./_-])\d+(?![^./_-])")
+_SHOWN = 256  # characters of a name
+_NUMBER = re.compile(r"(?<![^./_-])[0-9]{1,18}(?![^./_-])")
+# Controls, bidirectional controls, invisible and other characters that could mislead, as
+# page/text.js has them.
+_HIDDEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f"
+    "\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+    "\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]")
 
 
 # ── Notebooks ──
@@ -56,27 +63,34 @@ def _folded(file: _core.File) -> list[tuple[str, _core.Tensor, int]]:
     return rows
 
 
-def _row_html(name: str, tensor: _core.Tensor, count: int) -> str:
+def _text_html(text: str) -> str:
+    """Text of strangers for a page: cut, controls as visible escapes, markup escaped."""
     from html import escape
+    if len(text) > _SHOWN:
+        text = text[:_SHOWN - 1] + "…"
+    return escape(_HIDDEN.sub(lambda found: "\\u{%x}" % ord(found[0]), text))
+
+
+def _row_html(name: str, tensor: _core.Tensor, count: int) -> str:
     cells = (name, "&times;%d" % count if count > 1 else "", tensor.dtype,
              " &times; ".join(map(str, tensor.shape)) or "scalar", _size(tensor.nbytes * count))
-    return "<tr><td><code>%s</code></td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>" % (
-        escape(cells[0]), *cells[1:])
+    return ("<tr><td><code><bdi>%s</bdi></code></td><td>%s</td><td>%s</td><td>%s</td>"
+            "<td>%s</td></tr>" % (_text_html(cells[0]), *cells[1:]))
 
 
 def file_html(file: _core.File) -> str:
     """A table of the tensors behind a line that unfolds it; equal layers are one row."""
-    from html import escape
+    shown = "<code><bdi>%s</bdi></code>" % _text_html(repr(file))
     if file.closed:
-        return "<code>%s</code>" % escape(repr(file))
+        return shown
     rows = _folded(file)
     more = len(rows) - _ROWS
     body = "".join(_row_html(*row) for row in rows[:_ROWS])
     if more > 0:
         body += "<tr><td colspan=\"5\">and %d more rows</td></tr>" % more
-    return ("<details><summary><code>%s</code> %s</summary><table><thead><tr><th>name</th>"
+    return ("<details><summary>%s %s</summary><table><thead><tr><th>name</th>"
             "<th></th><th>dtype</th><th>shape</th><th>bytes</th></tr></thead><tbody>%s</tbody>"
-            "</table></details>" % (escape(repr(file)), _size(file.nbytes), body))
+            "</table></details>" % (shown, _size(file.nbytes), body))
 
 
 # ── Values ──

@@ -37,7 +37,7 @@ void sfti_put_members(sfti_json_writer *w, const sfti_member *members, size_t co
         case AS_UINT: case AS_SOME: case AS_COUNT:
             put_count(w, m->key, m->as, *(const uint64_t *)at);
             break;
-        case AS_PIXELS: put_count(w, m->key, m->as, *(const uint32_t *)at); break;
+        case AS_SOME32: put_count(w, m->key, m->as, *(const uint32_t *)at); break;
         case AS_INDEX: case AS_TRUST: case AS_ANSWER:
             put_whole(w, m->key, m->as, *(const int *)at);
             break;

@@ -14,7 +14,7 @@ typedef enum sfti_put_as {
     AS_UINT,     /* uint64_t */
     AS_SOME,     /* uint64_t, unknown if 0 */
     AS_COUNT,    /* uint64_t, unknown if UINT64_MAX */
-    AS_PIXELS,     /* uint32_t, unknown if 0 */
+    AS_SOME32,   /* uint32_t, unknown if 0 */
     AS_INDEX,    /* int, unknown if negative */
     AS_TRUST,    /* int, 0 if negative */
     AS_BOOL,     /* bool */

@@ -460,8 +460,9 @@ static const sfti_member preview_members[] = {
     { "source", AS_TEXT, offsetof(sfti_preview, source) },
     { "media_type", AS_CSTR, offsetof(sfti_preview, media_type) },
     { "bytes", AS_UINT, offsetof(sfti_preview, bytes) },
-    { "width", AS_PIXELS, offsetof(sfti_preview, width) },
-    { "height", AS_PIXELS, offsetof(sfti_preview, height) },
+    { "width", AS_SOME32, offsetof(sfti_preview, width) },
+    { "height", AS_SOME32, offsetof(sfti_preview, height) },
+    { "nsfw_level", AS_SOME32, offsetof(sfti_preview, nsfw_level) },
 };
 
 static const sfti_member sidecar_members[] = {

@@ -197,6 +197,7 @@ static const sfti_row api_version_rows[] = {
     SFTI_PROMPT_ROW("/images/*/meta/steps", steps, 2),
     SFTI_PROMPT_ROW("/images/*/meta/sampler", sampler, 2),
     SFTI_PROMPT_ROW("/images/*/meta/cfgScale", cfg, 2),
+    SFTI_IMAGE_ROWS,
 };
 
 /* ── A version ── */

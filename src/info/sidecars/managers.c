@@ -110,6 +110,8 @@ void sfti_read_lora_manager(sft_info *info, sfti_sidecar *sidecar, sft_span text
         { "/modelDescription", sfti_take_html, SFT_FACT_DESCRIPTION, 90, NULL },
         { "/trainedWords/*", sfti_take_trigger, 0, 100, NULL },
         { "/usage_tips", take_tips, 0, 95, NULL },
+        { "/preview_url", sfti_sidecar_take_preview, SFTI_IMAGE_TYPE, 0, NULL },
+        { "/preview_nsfw_level", sfti_sidecar_take_preview, SFTI_IMAGE_LEVEL, 0, NULL },
     };
     sfti_sidecar_walked side = { .sidecar = sidecar };
     if (sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(rows), &side))
@@ -239,6 +241,7 @@ void sfti_read_rgthree(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
         SFTI_PROMPT_ROW("/images/*/steps", steps, 1),
         SFTI_PROMPT_ROW("/images/*/sampler", sampler, 1),
         SFTI_PROMPT_ROW("/images/*/cfg", cfg, 1),
+        SFTI_IMAGE_ROWS,
         { "/name", take_name, SFT_FACT_NAME, 85, NULL },
     };
     rgthree side = { .side = { .sidecar = sidecar } };

@@ -153,6 +153,7 @@ void sfti_info_match_sidecars(sft_info *info, const sfti_digests *digests) {
     if (info->online) match_sidecar(info, info->online, digests);
     for (sfti_sidecar *sidecar = info->sidecars.first; sidecar; sidecar = sidecar->next)
         match_sidecar(info, sidecar, digests);
+    sfti_info_preview_levels(info);
 }
 
 bool sfti_info_match_again(sft_info *info, const sfti_digests *digests) {

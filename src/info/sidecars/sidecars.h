@@ -93,6 +93,8 @@ typedef struct sfti_sidecar_walked {
     sfti_prompt *prompt;  /* at hand */
     int64_t prompt_index;
     size_t prompts;
+    sfti_image *image;    /* at hand */
+    int64_t image_index;
 } sfti_sidecar_walked;
 
 /* A record of a file, told with its error if it cannot be used. */
@@ -123,6 +125,22 @@ void sfti_sidecar_take_size(sfti_cursor *at, const sfti_row *row);
 void sfti_sidecar_take_prompt(sfti_cursor *at, const sfti_row *row);
 #define SFTI_PROMPT_ROW(pattern, member, steps) \
     { pattern, sfti_sidecar_take_prompt, (int)offsetof(sfti_prompt, member), steps, NULL }
+
+/* ── Content levels (levels.c) ── */
+
+enum { SFTI_IMAGE_TYPE, SFTI_IMAGE_WIDTH, SFTI_IMAGE_HEIGHT, SFTI_IMAGE_LEVEL, SFTI_IMAGE_OLD };
+
+void sfti_sidecar_take_image(sfti_cursor *at, const sfti_row *row);
+#define SFTI_IMAGE_ROWS \
+    { "/images/*/type", sfti_sidecar_take_image, SFTI_IMAGE_TYPE, 0, NULL }, \
+    { "/images/*/width", sfti_sidecar_take_image, SFTI_IMAGE_WIDTH, 0, NULL }, \
+    { "/images/*/height", sfti_sidecar_take_image, SFTI_IMAGE_HEIGHT, 0, NULL }, \
+    { "/images/*/nsfwLevel", sfti_sidecar_take_image, SFTI_IMAGE_LEVEL, 0, NULL }, \
+    { "/images/*/nsfw", sfti_sidecar_take_image, SFTI_IMAGE_OLD, 0, NULL }
+/* field: SFTI_IMAGE_LEVEL of the preview it names, else the path of that. */
+void sfti_sidecar_take_preview(sfti_cursor *at, const sfti_row *row);
+/* After matching: of sidecars that are not of another file. */
+void sfti_info_preview_levels(sft_info *info);
 
 /* ── Readers ── */
 

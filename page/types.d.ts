@@ -45,7 +45,7 @@ interface Rows {
     folder: number[];
     kind: number[]; base: number[]; architecture: number[]; precision: number[];
     licence: number[]; author: number[];
-    what: string[];    // "LoRA r16 for SDXL": the words of `info -r`; same words: index as number
+    what: string[];    // "LoRA r16 for SDXL", as in `info -r`; in the file also the number of a row before
     bytes: number[];   // of its files
     parameters: number[];
     rank: number[];
@@ -93,8 +93,8 @@ interface Info {
     error?: { code: string; message: string; hint?: string };
     file?: { bytes?: number; tensors?: number; parameters?: number;
              dtypes?: Record<string, { tensors: number; parameters: number; bytes: number }> };
-    model: Record<string, any>;       // Facts, and what else docs/json-info.md lists
-    adapter?: Record<string, any>;
+    model: { components?: any[]; notes?: any[]; [key: string]: any }; // Facts, and what else docs/json-info.md lists
+    adapter?: { components?: any[]; [key: string]: any };
     trigger_words?: { text: string; prompt: string; source: string; trust: number;
                       group?: number; folder?: string; coverage?: number }[];
     prompts?: { a1111?: string; comfy?: string };
@@ -102,9 +102,9 @@ interface Info {
     example_prompts?: Record<string, any>[];
     civitai?: Record<string, any>;    // url is rebuilt from the ids by the page
     links?: { url: string; source: string }[];
-    training?: Record<string, any>;
-    merge?: Record<string, any>;
-    import?: Record<string, any>;
+    training?: { datasets?: any[]; buckets?: any[]; [key: string]: any };
+    merge?: { sources?: any[]; [key: string]: any };
+    import?: { globals?: any[]; left_out?: any[]; branches?: any[]; [key: string]: any };
     hashes?: { recorded?: { algo: string; value: string; source: string }[];
                computed?: Record<string, string | null>;
                mismatches?: Record<string, any>[] };
@@ -113,7 +113,7 @@ interface Info {
     conflicts?: { field: string; candidates: { value: unknown; source: string; trust: number }[] }[];
     metadata?: Record<string, string>; // a page about one model: all; a catalogue: none
     metadata_keys?: string[];          // a catalogue: at most 32 keys
-    pictures?: Picture[];              // all of them, the first too
+    pictures?: Picture[];              // all of them, if there are several
     cut?: string[];                    // members that were cut: "description", "tags", …
     files?: number;                    // in how many files it is, if not 1
 }

@@ -131,7 +131,7 @@ function gallery(pictures, alt, source) {
         thumbs.forEach((thumb, i) => thumb.setAttribute('aria-current', String(i === at)));
         if (by) thumbs[at].scrollIntoView({ block: 'nearest', inline: 'nearest' });
     };
-    const tallest = Math.min(1.5, ...pictures.map((one) => one.width && one.height ? one.width / one.height : 1));
+    const tallest = Math.min(1.5, ...pictures.map((one) => one.width && one.height && !one.why ? one.width / one.height : 1.5));
     large.style.aspectRatio = String(Math.max(tallest, .65));
     step(0);
     return { step, root: el('div', { class: 'gallery' }, large, count, thumbs.length > 1 && el('div', { class: 'thumbs' }, thumbs)) };
@@ -218,8 +218,8 @@ export function detailView(info, { picture, name, actions = [], sections = [] } 
             text('description', 'Description'), text('version_description', 'New in this version'), of.notes?.length && groupOf('Notes', of.notes.map((one) => prose(one.text))),
             examplesPart(info), groupOf('Links', [...new Set(info.links?.map((one) => one.url))].map((url) => el('p', null, richText(url))))] },
         { title: 'Facts', all: factRows(info) }, { title: 'Training', all: trainingParts(info) },
-        ...sections.map((one) => ({ title: one.title, all: [one.content] })), { title: 'Files', all: fileParts(info) },
-    ].filter((one) => one.all.some(Boolean));
+        ...sections.map((one) => ({ title: one.title, all: /** @type {any[]} */ ([one.content]) })), { title: 'Files', all: fileParts(info) },
+    ].map(({ title, all }) => ({ title, all: all.filter(Boolean) })).filter((one) => one.all.length);
     const made = parts.map((one) => el('section', { class: 'section', tabindex: -1, 'aria-label': one.title }, el('h3', null, one.title), one.all));
     const tabs = made.map((section, i) => el('button', { type: 'button', class: 'tab', onclick: () => {
         section.scrollIntoView();

@@ -104,7 +104,7 @@ function tensorsView(tensors) {
         ['level', '*', 'Open all of a level'], ['unfold', ' ', 'Unfold equal layers'], ['zoom', 'Enter', 'Zoom the map to the row']])
         addAction({ id, keys: [key], label, group: 'Tree', when: () => false, run: () => undefined });
     markHits(root, null);
-    openSome(root, 14);
+    openSome(root, 22);
     requestAnimationFrame(() => {
         zoom(root);
         say(null);

@@ -221,9 +221,9 @@ export function treeRows(root) {
 /** Opens the largest groups, as long as few rows come of it. @param {TreeNode} root @param {number} most */
 export function openSome(root, most) {
     for (let rows = treeRows(root); ;) {
-        const next = rows.filter(({ node }) => !node.open && shownKids(node).length > 0)
+        const next = rows.filter(({ node }) => !node.open && shownKids(node).length > 0 && rows.length + shownKids(node).length <= most)
             .sort((a, b) => b.outer * b.node.bytes - a.outer * a.node.bytes)[0];
-        if (!next || rows.length + shownKids(next.node).length > most) return;
+        if (!next) return;
         next.node.open = true;
         rows = treeRows(root);
     }

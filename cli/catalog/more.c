@@ -39,7 +39,8 @@ typedef struct more_section {
 } more_section;
 
 static const more_section sections[] = {
-    { "file", 24, 64, WHOLE, " header_bytes data_offset data_bytes alignment unaligned shards ", "" },
+    { "file", 24, 64, WHOLE, " header_bytes data_offset data_bytes alignment unaligned shards ",
+      "" },
     { "model", 32, 512, 0, "", " evidence notes components version_description " },
     { "adapter", 12, 96, 0, "", " components targets blocks " },
     { "trigger_words", 32, 512, WHOLE, " words others ", " folder group coverage " },
@@ -48,7 +49,8 @@ static const more_section sections[] = {
     { "example_prompts", 4, 512, 0, "", " negative seed " },
     { "civitai", 8, 200, WHOLE, " url ", " air published_at " },
     { "links", 4, 200, WHOLE, "", "" },
-    { "training", 8, 200, 0, "", " tool_version session_id buckets network_args vae comment datasets " },
+    { "training", 8, 200, 0, "",
+      " tool_version session_id buckets network_args vae comment datasets " },
     { "merge", 12, 200, 0, "", "" },
     { "import", 12, 120, 0, "", "" },
     { "hashes", 32, 128, WHOLE, " lookup_url ", "" },

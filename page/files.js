@@ -22,6 +22,7 @@ export function hashRows({ computed = {}, recorded = [], mismatches = [] } = {})
 }
 
 const USES = /** @type {Record<string, string>} */ ({
+    __proto__: null,
     image: 'selling pictures', rentcivit: 'generation on CivitAI', rent: 'generation services', sell: 'selling the model',
 });
 
@@ -35,6 +36,7 @@ export function permissionWords(may) {
 }
 
 const MATCHES = /** @type {Record<string, [tone: string, words: string]>} */ ({
+    __proto__: null,
     sha256: ['good', 'about this very file'], weights: ['good', 'same weights, edited metadata'], differs: ['bad', 'about another file'],
     size: ['', 'same size'], 'size-differs': ['warn', 'another size'],
 });

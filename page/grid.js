@@ -211,7 +211,7 @@ export function makeGrid(catalog, actions, { open, head }) {
         const model = modelOf(event), target = /** @type {HTMLElement} */ (event.target);
         if (model < 0 || target.closest('.card-bar')) return;
         const chip = /** @type {HTMLElement | null} */ (target.closest('.chip'));
-        if (chip?.dataset.word !== undefined) copyText(chip.dataset.word, 'trigger word');
+        if (chip?.dataset.word !== undefined) copyText(actions.word(model, chip.dataset.word), 'trigger word');
         else open(active = model);
     });
     list.addEventListener('pointerover', (event) => {
@@ -269,7 +269,7 @@ export function makeGrid(catalog, actions, { open, head }) {
         },
         /** @param {'large' | 'medium' | 'small' | 'list'} to */
         setDensity(to) {
-            if (to === density && live.size) return;
+            if (to === list.dataset.density) return;
             const { top } = view(), anchor = live.has(active) ? active : order[Math.max(0, Math.floor((top + head()) / rowHeight)) * columns];
             const away = place[anchor] >= 0 ? Math.floor(place[anchor] / columns) * rowHeight - top : 0;
             const hadFocus = isFocused();

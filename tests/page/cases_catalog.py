@@ -322,7 +322,7 @@ def case_copy(world):
         view.press("l")
         copied(view, info["prompts"]["a1111"], "prompt by l in the detail")
         for n, word in enumerate(info["trigger_words"][:3]):
-            view.click(".words .chip", n)
+            view.click(".word-group .chip", n)
             copied(view, word["prompt"], "word by mouse in the detail")
         same(view.popup(lambda: view.press("o")), f"https://civitai.com/models/{info['civitai']['model_id']}?modelVersionId={info['civitai']['version_id']}", "page by o in the detail")
 

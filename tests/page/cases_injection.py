@@ -147,9 +147,9 @@ def case_injection_detail(world):
             view.press("c")
             same(view.wait_clipboard(joined(text)), joined(text), f"words of {text!r}")
             if step % 4 == 0 or "<" in text:
-                assert view.count("dialog.browse[open] .words .chip"), f"no words of {text!r}"
-                view.click("dialog.browse[open] .words .chip")
-                chips = view.js("() => [...document.querySelectorAll('dialog.browse[open] .words .chip bdi')].map((one) => one.textContent)")
+                assert view.count("dialog.browse[open] .word-group .chip"), f"no words of {text!r}"
+                view.click("dialog.browse[open] .word-group .chip")
+                chips = view.js("() => [...document.querySelectorAll('dialog.browse[open] .word-group .chip bdi')].map((one) => one.textContent)")
                 assert visible(text) in chips or len(text) > 200, (text, chips)
                 found = view.clipboard()
                 same(corpus.clean(found), found, f"word of {text!r}")

@@ -60,6 +60,10 @@ export function setPaused(pause) {
     for (const load of ready) load();
 }
 
+function drawAll() {
+    for (const box of document.querySelectorAll('.picture')) draws.get(box)?.();
+}
+
 /** @param {HTMLElement} box @param {boolean} play */
 function playBox(box, play) {
     const video = box.querySelector('video');
@@ -77,7 +81,7 @@ function listenForPictures() {
         if (now === hides) return;
         hides = now;
         revealed.clear();
-        for (const box of document.querySelectorAll('.picture')) draws.get(box)?.();
+        drawAll();
     });
     hides = `${prefs.hideFrom} ${prefs.hideUnknown}`;
     for (const type of ['focusin', 'focusout'])
@@ -97,8 +101,9 @@ function listenForPictures() {
  * @param {boolean} [options.lazy] load when it is near the window
  * @param {(picture: Picture) => string} [options.source] address of an embedded picture
  * @param {boolean} [options.large] videos get controls, the whole picture is visible
+ * @param {boolean} [options.plain] without a button of its own, for a box in a button
  */
-export function pictureBox(picture, { alt, lazy = true, source, large = false }) {
+export function pictureBox(picture, { alt, lazy = true, source, large = false, plain = false }) {
     listenForPictures();
     const box = el('div', { class: large ? 'picture large' : 'picture' });
     /** @param {string} [why] */
@@ -132,18 +137,20 @@ export function pictureBox(picture, { alt, lazy = true, source, large = false })
         }
     };
     const draw = () => {
+        const hide = isHidden(picture.level) && !revealed.has(picture.href);
+        if (!hide && box.dataset.state && box.dataset.state !== 'hidden') return;
         waiting.delete(load);
-        if (isHidden(picture.level) && !revealed.has(picture.href)) {
+        if (hide) {
             const level = levelName(picture.level);
             const words = `hidden: ${level === 'unknown' ? 'not rated' : `rated ${level}`}`;
             box.dataset.state = 'hidden';
-            fill(box, el('span', { class: 'picture-hidden' }, icon('hidden'), el('span', null, words)),
-                el('button', {
+            fill(box, el('span', { class: 'picture-hidden' }, icon('hidden'), el('span', { class: plain ? 'unseen' : null }, words)),
+                !plain && el('button', {
                     type: 'button', class: 'button small', 'aria-label': `Show, ${words}`,
                     onclick: (/** @type {Event} */ event) => {
                         event.stopPropagation();
                         revealed.add(picture.href);
-                        draw();
+                        drawAll();
                     },
                 }, 'Show'));
         } else if (paused) {

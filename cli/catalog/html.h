@@ -9,16 +9,18 @@ typedef enum html_kind { HTML_CATALOG, HTML_MODEL } html_kind;
 
 typedef struct html_page {
     sft_sink sink;
+    const sft_allocator *alloc;
     html_kind kind;
     uint64_t at;    /* bytes written */
     sft_code code;  /* the first failure; what follows does nothing */
     sft_error *err;
-    sfti_json_writer json; /* of the block that is open */
+    sft_sink block;         /* escapes what is written to it */
+    sfti_json_writer json;  /* of the block that is open */
 } html_page;
 
 /* All up to the first block. The sink stays open; err must outlive the page. */
 void html_begin(html_page *page, html_kind kind, sft_sink sink, const char *title,
-                sft_error *err);
+                const sft_allocator *alloc, sft_error *err);
 /* A block of JSON with that id ("rows", "more-3"): what is written to the writer has < > & as
  * \u003c \u003e \u0026. One at a time. */
 sfti_json_writer *html_block_begin(html_page *page, const char *id);

@@ -1,17 +1,15 @@
 /* info: describe a model. */
 #include "commands/commands.h"
 #include "commands/dataset.h"
+#include "commands/info_compute.h"
 #include "commands/info_export.h"
 #include "commands/info_label.h"
 #include "commands/info_list.h"
-#include "commands/info_online.h"
 #include "commands/info_save_as.h"
-#include "os/os.h"
 #include "support/cli.h"
 #include "support/fields.h"
 #include "support/nodes.h"
 #include "support/remote.h"
-#include "support/where.h"
 #include "support/words.h"
 
 #include <inttypes.h>
@@ -26,18 +24,12 @@ typedef struct info_run {
     bool refused;          /* the usage was wrong */
     cli_fields fields;
     cli_list list;
-    cli_wheres where;
-    uint32_t algos;        /* of --hash */
-    cli_digests digests;
-    cli_online online;
+    cli_compute compute;
     cli_update_counts updates;
     uint64_t mismatches;   /* without a known cause */
     uint64_t least;        /* trust for --save-as */
     size_t pickles;        /* that call something when they are loaded */
 } info_run;
-
-/* Whether nothing is computed or asked, only counted. */
-static bool only_counts(const cli *c) { return c->set.dry_run && c->set.online; }
 
 /* ── One model ── */
 
@@ -136,7 +128,7 @@ static void count_mismatches(info_run *run, const sft_node *root) {
 static bool is_list(const info_run *run) {
     const cli_settings *set = &run->c->set;
     return set->format == CLI_HUMAN && run->fields.count == 0 && run->models > 1 && !set->longer
-        && !set->verbose && !set->save_as && !set->updates && !only_counts(run->c);
+        && !set->verbose && !set->save_as && !set->updates && !cli_compute_only_counts(run->c);
 }
 
 /* In a list on a terminal a row says it, which does not wrap. */
@@ -153,106 +145,26 @@ static void fail_model(info_run *run, const cli_model *model) {
 static void each_info(void *ctx, cli_model *model) {
     info_run *run = ctx;
     cli *c = run->c;
-    if (run->digests.wanted && model->info && !model->err.code
-        && cli_render_model(c, model) == SFT_OK) model->err.code = SFT_OK;
-    if (!model->tree || model->err.code) {
+    if (!cli_compute_has_tree(&run->compute, model)) {
         fail_model(run, model);
         return;
     }
-    if (only_counts(c)) return;
+    if (cli_compute_only_counts(c)) return;
     const sft_node *root = sft_tree_root(model->tree);
-    if (!cli_wheres_fit(c, &run->where, root)) return;
+    if (!cli_wheres_fit(c, &run->compute.where, root)) return;
     count_mismatches(run, root);
     if (c->set.save_as) cli_save_model(c, model, run->least);
-    else if (c->set.updates) cli_update_show(&run->online, model, &run->updates);
+    else if (c->set.updates) cli_update_show(&run->compute.online, model, &run->updates);
     else show_model(run, model, root);
     export_model(run, model);
 }
 
 /* ── Digests ── */
 
-/* Whether nothing that digests may change says no: then they need not be computed. */
-static bool may_be_wanted(const info_run *run, const cli_model *model) {
-    const sft_node *root = model->tree ? sft_tree_root(model->tree) : NULL;
-    bool fits = true;
-    for (size_t i = 0; root && i < run->where.count; i++) {
-        sft_span field = run->where.items[i].field;
-        size_t len = 0;
-        while (len < field.len && field.data[len] != '.') len++;
-        field.len = len;
-        bool changes = cli_is(field, "hashes")
-                    || cli_is(field, "sidecars")
-                    || cli_is(field, "civitai");
-        fits = fits && (changes || cli_where_fits(run->c, &run->where.items[i], root));
-    }
-    return fits;
-}
-
-/* What --hash names, and what is recorded. */
-static uint32_t algos_of(const info_run *run, const sft_info *info) {
-    sft_info_claim claim;
-    uint32_t algos = run->algos, bit;
-    for (size_t i = 0; run->c->set.verify && sft_info_claim_at(info, i, &claim); i++)
-        if (sft_hash_parse(sft_span_cstr(claim.algo), &bit, NULL) == SFT_OK) algos |= bit;
-    return algos;
-}
-
-/* And what looking it up takes. */
-static uint32_t unit_algos(const info_run *run, const cli_model *model, const sft_info *info) {
-    uint32_t algos = algos_of(run, info);
-    return run->c->set.online ? cli_online_algos(&run->online, model, algos) : algos;
-}
-
-/* hashes NULL: nothing of it is known. model->err says what goes wrong. */
-static void tell_digests(cli_model *model, sft_info *info, uint32_t algos,
-                         const sft_hashes *hashes) {
-    sft_code code = sft_info_set_computed(info, algos, hashes, &model->err);
-    if (code) model->err.code = code;
-}
-
-static uint32_t wanted_digests(void *ctx, cli_model *model, size_t unit) {
-    info_run *run = ctx;
-    sft_info *info = cli_unit_info(model, unit);
-    if (!info || !may_be_wanted(run, model)) return 0;
-    if (run->c->set.online) cli_online_begin(&run->online, model);
-    uint32_t algos = unit_algos(run, model, info);
-    if (only_counts(run->c)) {
-        cli_online_count(&run->online, model, cli_unit_path(model, unit), algos);
-        return 0;
-    }
-    if (!algos || !cli_unit_is_set(model, unit)) return algos;
-    tell_digests(model, info, algos, NULL);
-    return model->err.code ? 0 : algos & SFT_HASH_BIT(SFT_HASH_CONTENT);
-}
-
-static void take_digests(void *ctx, cli_model *model, size_t unit,
-                         const sft_hash_result *result) {
-    info_run *run = ctx;
-    sft_info *info = cli_unit_info(model, unit);
-    tell_digests(model, info, unit_algos(run, model, info), &result->hashes);
-    if (run->c->set.online) cli_online_learn(model, &result->hashes);
-}
-
-static void ask_batch(void *ctx, cli_model *models, size_t count) {
-    info_run *run = ctx;
-    cli_online_ask(&run->online, &run->digests, models, count);
-}
-
-/* A forgotten LIST takes the file for it. */
-static sft_code read_hash_list(info_run *run, sft_error *err) {
-    const char *list = run->c->set.hash;
-    os_info info;
-    if (!list) return SFT_OK;
-    sft_code code = sft_hash_parse(sft_span_cstr(list), &run->algos, err);
-    if (!code || os_info_path(list, true, &info) != 0) return code;
-    return cli_usage_error(err, "expected --hash LIST of algorithms, found the file \"%s\": "
-                           "try --hash all %s", list, list);
-}
-
 static sft_code read_digest_options(info_run *run, char **operands, size_t count,
                                     sft_error *err) {
     cli *c = run->c;
-    sft_code code = read_hash_list(run, err);
+    sft_code code = cli_compute_read(&run->compute, c, err);
     bool digests = c->set.hash || c->set.verify || c->set.online;
     if (!code && !c->set.online
         && (c->set.save || c->set.updates || (c->set.dry_run && !c->set.save_as)))
@@ -271,14 +183,6 @@ static sft_code read_digest_options(info_run *run, char **operands, size_t count
         if (cli_is_remote(c, operands[i]))
             code = cli_usage_error(err, "expected files for --save and --save-as, which write "
                                    "beside the model, found a URL");
-    if (!digests) return code;
-    run->digests.wanted = wanted_digests;
-    run->digests.answer = take_digests;
-    run->digests.ctx = run;
-    if (c->set.online) {
-        run->digests.batch = ask_batch;
-        run->digests.batch_size = CLI_ONLINE_BATCH;
-    }
     return code;
 }
 
@@ -298,7 +202,7 @@ static sft_code read_options(info_run *run, sft_error *err) {
     }
     if (!list && c->set.format == CLI_TSV) list = cli_default_columns;
     if (!code && list) code = cli_fields_parse(list, &run->fields, err);
-    if (!code) code = cli_where_read(c, &run->where, err);
+    if (!code) code = cli_where_read(c, &run->compute.where, err);
     for (size_t i = 0; i < run->fields.count; i++)
         c->wants_metadata = c->wants_metadata || cli_field_is_metadata(run->fields.names[i]);
     return code;
@@ -359,20 +263,17 @@ static void run_info(cli *c, char **operands, size_t count) {
         cli_refuse_usage(c, &err);
         return;
     }
-    cli_hash_run_begin(&run.digests.hashing, c, count == 1 ? operands[0] : "info");
-    bool usable = run.digests.hashing.usable;
-    if (usable && c->set.online)
-        usable = cli_online_open(&run.online, c, run.digests.hashing.cache);
+    bool usable = cli_compute_begin(&run.compute, count == 1 ? operands[0] : "info");
+    bool counts = cli_compute_only_counts(c);
     cli_list_begin(&run.list, c, operands, count);
     if (usable)
-        cli_each_model(c, operands, count, &run.models, &run.digests, check_info, &run);
+        cli_each_model(c, operands, count, &run.models, &run.compute.digests, check_info, &run);
     cli_list_end(&run.list);
-    if (usable && !c->set.save_as && !c->set.updates && !only_counts(c)) total_line(&run);
-    if (usable && c->set.updates && !only_counts(c)) cli_update_total(c, &run.updates);
-    if (usable && only_counts(c)) cli_online_summary(&run.online);
-    else if (only_counts(c)) c->no_results = true;
-    cli_online_close(&run.online);
-    cli_hash_run_end(&run.digests.hashing);
+    if (usable && !c->set.save_as && !c->set.updates && !counts) total_line(&run);
+    if (usable && c->set.updates && !counts) cli_update_total(c, &run.updates);
+    if (usable && counts) cli_online_summary(&run.compute.online);
+    else if (counts) c->no_results = true;
+    cli_compute_end(&run.compute);
     if (c->set.fields && run.shown > 0 && run.known == 0) no_fields(&run);
     if (c->set.verify && run.mismatches > 0) cli_status(c, CLI_NO);
 }
@@ -410,6 +311,17 @@ static const cli_option info_options[] = {
     { 0, "force", NULL, CLI_FLAG, 1, AT(force),
       "overwrite existing files when exporting; with --save-as: replace values, and add to a "
       "sidecar that exists" },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
+static const cli_option info_online_options[] = {
+    { 0, "updates", NULL, CLI_FLAG, 1, AT(updates),
+      "with --online: report newer versions, deleted models and changed permissions" },
+    { 0, "save", NULL, CLI_FLAG, 1, AT(save),
+      "with --online: save the answers as NAME.civitai.info and the first image as NAME.preview" },
+    { 0, "dry-run", NULL, CLI_FLAG, 1, AT(dry_run),
+      "with --online: only print what would be hashed and requested; with --save-as: what would "
+      "be written" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
@@ -485,8 +397,8 @@ const cli_command cli_info_command = {
     "without its shards; see safetensors help dataset. - is standard input, of which only the "
     "header is read.",
     info_examples,
-    { info_options, cli_save_options, cli_online_options, cli_hash_run_options, cli_input_options,
-      cli_json_options, cli_reading_options, cli_remote_options, cli_network_options,
+    { info_options, cli_save_options, cli_online_options, info_online_options,
+      cli_hash_run_options, cli_input_options, cli_json_options, cli_reading_options, cli_remote_options, cli_network_options,
       cli_common_options },
     { "every model was read",
       "no model has any of the -f facts, or there is no workflow; with --verify, a digest "

@@ -2,7 +2,6 @@
 
 #include "base/order.h"
 #include "commands/info_label.h"
-#include "os/os.h"
 #include "support/files.h"
 #include "support/fit.h"
 #include "support/nodes.h"
@@ -13,7 +12,6 @@
 #include <string.h>
 
 #define CELL_BYTES 384 /* kept of a name: twice what the widest column shows, in CJK */
-#define SECOND UINT64_C(1000000000)
 
 /* ── What is kept of a model ── */
 
@@ -227,7 +225,7 @@ void cli_list_begin(cli_list *list, cli *c, char **operands, size_t count) {
     list->arena.alloc = c->alloc;
     list->folder = count == 1 ? operands[0] : "";
     list->holds = c->set.sort || c->set.reverse || c->set.group_by;
-    list->started = os_now_ns();
+    (void)cli_progress_begin(&list->progress, c, list->folder);
     list->columns = cli_columns(&c->out);
 }
 
@@ -266,21 +264,6 @@ static void print_rows(cli_list *list) {
     if (list->columns) cli_flush(&list->c->out);
 }
 
-static void show_progress(cli_list *list) {
-    uint64_t now = os_now_ns();
-    if (now - list->started < SECOND || now - list->shown < SECOND / 5 || !os_is_terminal(2))
-        return;
-    list->shown = now;
-    cli_printf(&list->c->err, "\r\x1b[K%zu models", list->count);
-    cli_flush(&list->c->err);
-}
-
-static void end_progress(cli_list *list) {
-    if (!list->shown) return;
-    cli_text(&list->c->err, "\r\x1b[K");
-    cli_flush(&list->c->err);
-}
-
 static cli_row *new_row(cli_list *list) {
     cli_row *rows = sfti_arena_grow(&list->arena, list->rows, list->count, 1, &list->capacity,
                                     sizeof *rows);
@@ -297,7 +280,7 @@ static void added_row(cli_list *list, const cli_row *row) {
     }
     list->count++;
     list->wrong += row->is_wrong;
-    if (list->holds) show_progress(list);
+    if (list->holds) cli_progress_count(&list->progress, list->count, 0);
     else if (list->begun || list->count == LIST_SAMPLE) print_rows(list);
 }
 
@@ -351,7 +334,7 @@ static void print_in_order(cli_list *list) {
 }
 
 void cli_list_end(cli_list *list) {
-    end_progress(list);
+    cli_progress_end(&list->progress);
     if (list->count && !list->holds) print_rows(list);
     else if (list->count && !cli_is_over(list->c)) print_in_order(list);
     forget_rows(list);

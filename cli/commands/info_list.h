@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "support/models.h"
+#include "support/progress.h"
 
 #define LIST_SAMPLE 1000
 
@@ -61,7 +62,7 @@ typedef struct cli_list {
     const char *folder;   /* the only operand, or "" */
     size_t columns;       /* of the terminal; 0: there is none */
     size_t widths[LIST_COLUMNS]; /* 0: not shown */
-    uint64_t started, shown;     /* of the progress */
+    cli_progress progress;
 } cli_list;
 
 /* operands: as they were given. */

@@ -299,13 +299,6 @@ void cli_online_summary(const cli_online *online) {
 const cli_option cli_online_options[] = {
     { 0, "online", NULL, CLI_FLAG, 1, AT(online),
       "look the files up on CivitAI; computes their SHA-256 and AutoV3 digests and sends them" },
-    { 0, "updates", NULL, CLI_FLAG, 1, AT(updates),
-      "with --online: report newer versions, deleted models and changed permissions" },
-    { 0, "save", NULL, CLI_FLAG, 1, AT(save),
-      "with --online: save the answers as NAME.civitai.info and the first image as NAME.preview" },
-    { 0, "dry-run", NULL, CLI_FLAG, 1, AT(dry_run),
-      "with --online: only print what would be hashed and requested; with --save-as: what would "
-      "be written" },
     { 0, "civitai-url", "URL", CLI_WORD, 0, AT(civitai_url),
       "use another server (default: " CLI_CIVITAI_URL ")" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },

@@ -1,6 +1,7 @@
 #include "commands/meta_values.h"
 
 #include "safetensors_info.h"
+#include "support/base64.h"
 #include "support/edit.h"
 #include "support/files.h"
 #include "support/progress.h"
@@ -151,22 +152,6 @@ static const char *picture_type(const sft_buffer *bytes) {
     return NULL;
 }
 
-static size_t base64_text(const sft_buffer *bytes, char *out) {
-    static const char digits[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const uint8_t *at = (const uint8_t *)bytes->data;
-    size_t len = 0;
-    for (size_t i = 0; i < bytes->len; i += 3) {
-        size_t left = bytes->len - i;
-        uint32_t three = (uint32_t)at[i] << 16 | (left > 1 ? (uint32_t)at[i + 1] << 8 : 0) |
-                         (left > 2 ? at[i + 2] : 0u);
-        for (int d = 0; d < 4; d++) out[len++] = digits[three >> (18 - 6 * d) & 63];
-        if (left < 3) out[len - 1] = '=';
-        if (left < 2) out[len - 2] = '=';
-    }
-    return len;
-}
-
 static sft_code picture_url(const sft_buffer *bytes, sfti_arena *arena, sft_span *out,
                             sft_error *err) {
     const char *type = picture_type(bytes);
@@ -174,13 +159,9 @@ static sft_code picture_url(const sft_buffer *bytes, sfti_arena *arena, sft_span
         return cli_usage_error(err,
                                "expected a JPEG, PNG, WebP or GIF picture, found something else");
     }
-    size_t head = strlen("data:;base64,") + strlen(type);
-    char *text = sfti_arena_take(arena, head + (bytes->len + 2) / 3 * 4 + 1);
-    if (!text) return sfti_fail_memory(err, bytes->len);
-    memcpy(text, "data:", 5);
-    memcpy(text + 5, type, strlen(type));
-    memcpy(text + 5 + strlen(type), ";base64,", 8);
-    *out = (sft_span){ text, head + base64_text(bytes, text + head) };
+    sft_span content = { bytes->data, bytes->len };
+    *out = cli_data_url(type, content, arena);
+    if (!out->data) return sfti_fail_memory(err, bytes->len);
     return SFT_OK;
 }
 

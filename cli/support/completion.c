@@ -210,10 +210,12 @@ static void zsh_option(cli_out *out, const cli_option *row) {
         cli_printf(out, "'(-%c --%s)'{-%c,--%s}'[", row->letter, row->name, row->letter,
                    row->name);
     } else {
-        cli_printf(out, "'--%s%s[", row->name, row->kind == CLI_FLAG ? "" : "=");
+        cli_printf(out, "'--%s%s[", row->name, row->kind == CLI_FLAG    ? ""
+                                               : row->kind == CLI_MAYBE ? "=-"
+                                                                        : "=");
     }
     single_quoted(out, row->help, "[]:");
-    cli_text(out, "]");
+    cli_text(out, row->kind == CLI_MAYBE ? "]:" : "]");
     if (row->kind != CLI_FLAG) zsh_value(out, row);
     cli_text(out, "'");
 }
@@ -307,7 +309,7 @@ static void fish_options(cli_out *out, command_table commands, const cli_command
             if (list) list->words(out);
             else choice_words(out, row);
             cli_text(out, "'");
-        } else if (row->kind != CLI_FLAG) {
+        } else if (cli_wants_value(row)) {
             cli_text(out, " -r");
         }
         cli_text(out, " -d '");

@@ -110,14 +110,15 @@ static void examples_text(cli_out *out, const cli_example *examples) {
 /* "-r, --recursive", "    --level compat|default|strict" */
 static size_t option_left(const cli_option *row, char buffer[80]) {
     size_t used = 0;
-    const char *parts[4] = { "    ", "--", row->name, row->value ? " " : "" };
+    bool maybe = row->kind == CLI_MAYBE;
+    const char *parts[6] = { "    ", "--", row->name, !row->value ? "" : maybe ? "[=" : " ",
+                             row->value ? row->value : "", maybe ? "]" : "" };
     char letter[5] = { '-', row->letter, ',', ' ', 0 };
     if (row->letter) parts[0] = letter;
-    for (size_t i = 0; i < 5; i++) {
-        const char *part = i < 4 ? parts[i] : row->value ? row->value : "";
-        size_t len = strlen(part);
+    for (size_t i = 0; i < 6; i++) {
+        size_t len = strlen(parts[i]);
         if (len > 79 - used) len = 79 - used;
-        memcpy(buffer + used, part, len);
+        memcpy(buffer + used, parts[i], len);
         used += len;
     }
     return used;

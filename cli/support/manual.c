@@ -93,9 +93,9 @@ static void roff_option(cli_out *out, const cli_option *row) {
     roff(out, row->name);
     cli_text(out, "\\fR");
     if (row->value) {
-        cli_text(out, " \\fI");
+        cli_text(out, row->kind == CLI_MAYBE ? "[=\\fI" : " \\fI");
         roff(out, row->value);
-        cli_text(out, "\\fR");
+        cli_text(out, row->kind == CLI_MAYBE ? "\\fR]" : "\\fR");
     }
     cli_text(out, "\n");
     roff_line(out, row->help);

@@ -186,17 +186,19 @@ static sft_code store_one_more(parse *p, const cli_option *row, cli_words *words
     return SFT_OK;
 }
 
+static sft_code store_word(parse *p, const cli_option *row, const char *value) {
+    const char **field = (void *)((char *)p->settings + row->field);
+    if (*field && strcmp(*field, value) != 0)
+        return cli_usage_error(p->err, "expected --%s once, found \"%s\" and \"%s\"",
+                               row->name, *field, value);
+    *field = value;
+    return SFT_OK;
+}
+
 static sft_code store_value(parse *p, const cli_option *row, char *value) {
     sft_span word, given = sft_span_cstr(value);
     void *field = (char *)p->settings + row->field;
-    if (row->kind == CLI_WORD) {
-        const char **word_field = field;
-        if (*word_field && strcmp(*word_field, value) != 0)
-            return cli_usage_error(p->err, "expected --%s once, found \"%s\" and \"%s\"",
-                                   row->name, *word_field, value);
-        *word_field = value;
-        return SFT_OK;
-    }
+    if (row->kind == CLI_WORD) return store_word(p, row, value);
     if (row->kind == CLI_MANY) return store_one_more(p, row, field, value);
     for (size_t i = 0; cli_choice_at(row, i, &word); i++) {
         if (!sft_span_equal(word, given)) continue;
@@ -221,7 +223,8 @@ static sft_code parse_long(parse *p, char *text) {
     sft_span name = { text, equals ? (size_t)(equals - text) : strlen(text) };
     const cli_option *row = option_named(p->command, name);
     if (!row) return unknown_option(p, name);
-    if (row->kind != CLI_FLAG) return take_value(p, row, equals ? equals + 1 : NULL);
+    if (cli_wants_value(row)) return take_value(p, row, equals ? equals + 1 : NULL);
+    if (row->kind == CLI_MAYBE) return store_word(p, row, equals ? equals + 1 : "");
     if (equals) return parse_fail(p, "expected no value after --", name, "");
     *int_field(p->settings, row) = row->set;
     return SFT_OK;
@@ -231,7 +234,7 @@ static sft_code parse_letters(parse *p, char *text) {
     for (; *text; text++) {
         const cli_option *row = option_lettered(p->command, *text);
         if (!row) return parse_fail(p, "unknown option -", (sft_span){ text, 1 }, "");
-        if (row->kind != CLI_FLAG) return take_value(p, row, text[1] ? text + 1 : NULL);
+        if (cli_wants_value(row)) return take_value(p, row, text[1] ? text + 1 : NULL);
         *int_field(p->settings, row) = row->set;
     }
     return SFT_OK;
@@ -266,12 +269,12 @@ static const cli_option *option_in(const cli_command *command, const char *word,
     if (word[1] == '-') {
         size_t len = strcspn(word + 2, "=");
         row = option_named(command, (sft_span){ word + 2, len });
-        *value_next = row && row->kind != CLI_FLAG && word[2 + len] == 0;
+        *value_next = row && cli_wants_value(row) && word[2 + len] == 0;
         return row;
     }
     for (size_t i = 1; word[i]; i++) {
         row = option_lettered(command, word[i]);
-        if (!row || row->kind != CLI_FLAG) {
+        if (!row || cli_wants_value(row)) {
             *value_next = row && word[i + 1] == 0;
             break;
         }

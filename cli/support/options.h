@@ -50,6 +50,8 @@ typedef struct cli_settings {
     const char *civitai_url, *proxy, *timeout, *connect_timeout, *retries;
     const char *hash;
     int verify, compute;
+    /* of catalog */
+    const char *title, *embed, *model;
     /* of meta and rename */
     int safe, each_shard, to_json;
     const char *from_json, *thumbnail, *strip_prefix, *add_prefix, *map_file;
@@ -68,7 +70,8 @@ typedef enum cli_option_kind {
     CLI_FLAG,   /* sets the int at `field` to `set` */
     CLI_CHOICE, /* the int becomes `set` and the place of the word in `value`, "a|b|c" */
     CLI_WORD,   /* the const char * becomes the word; `value` names it */
-    CLI_MANY    /* the cli_words gets one word more */
+    CLI_MANY,   /* the cli_words gets one word more */
+    CLI_MAYBE   /* as WORD, but the word stands behind `=` or is left out: then it is "" */
 } cli_option_kind;
 
 typedef struct cli_option {
@@ -146,6 +149,11 @@ bool cli_is_matching(const cli_settings *settings);
 sft_code cli_no_match(const cli_settings *settings, sft_error *err);
 /* Whether one of the globs matches. */
 bool cli_matches_any(const cli_words *globs, sft_span name);
+
+/* Whether the option wants a value, in the next word if it is not attached. */
+static inline bool cli_wants_value(const cli_option *option) {
+    return option->kind != CLI_FLAG && option->kind != CLI_MAYBE;
+}
 
 /* Row i over all tables of a command; NULL past the last. */
 const cli_option *cli_option_at(const cli_command *command, size_t i);

@@ -21,18 +21,33 @@ static void show_progress(cli_progress *p, uint64_t done, uint64_t total, uint64
     cli_flush(err);
 }
 
+/* Whether it is time for a new line; *now is what it is. */
+static bool is_due(cli_progress *p, uint64_t *now) {
+    *now = os_now_ns();
+    if (*now - p->started < SECOND || *now - p->shown < SECOND / 5 || !os_is_terminal(2))
+        return false;
+    p->shown = *now;
+    return true;
+}
+
 static bool on_tick(void *ctx, uint64_t done, uint64_t total) {
     cli_progress *p = ctx;
-    uint64_t now = os_now_ns();
+    uint64_t now;
     if (p->all) {
         done += p->before;
         total = p->all;
     }
-    if (now - p->started >= SECOND && now - p->shown >= SECOND / 5 && os_is_terminal(2)) {
-        p->shown = now;
-        show_progress(p, done, total, now - p->started);
-    }
+    if (is_due(p, &now)) show_progress(p, done, total, now - p->started);
     return os_stop_signal() == 0;
+}
+
+void cli_progress_count(cli_progress *p, size_t count, size_t of) {
+    uint64_t now;
+    if (!is_due(p, &now)) return;
+    cli_printf(&p->c->err, "\r\x1b[K%zu", count);
+    if (of) cli_printf(&p->c->err, " of %zu", of);
+    cli_text(&p->c->err, " models");
+    cli_flush(&p->c->err);
 }
 
 sft_job cli_progress_begin(cli_progress *p, cli *c, const char *path) {

@@ -15,6 +15,8 @@ typedef struct cli_progress {
 
 /* A job that ticks p; p must outlive it. */
 sft_job cli_progress_begin(cli_progress *p, cli *c, const char *path);
+/* So many of so many models are done (of: 0 = unknown); no tick is needed. */
+void cli_progress_count(cli_progress *p, size_t count, size_t of);
 /* Wipe the line, if there is one. */
 void cli_progress_end(cli_progress *p);
 

@@ -34,9 +34,10 @@ static void paragraphs(cli_out *out, const char *text) {
 static void option_row(cli_out *out, const cli_option *row) {
     cli_text(out, "| ");
     if (row->letter) cli_printf(out, "`-%c` ", row->letter);
-    cli_printf(out, "`--%s%s", row->name, row->value ? " " : "");
+    bool maybe = row->kind == CLI_MAYBE;
+    cli_printf(out, "`--%s%s", row->name, !row->value ? "" : maybe ? "[=" : " ");
     if (row->value) code(out, row->value);
-    cli_text(out, "` | ");
+    cli_text(out, maybe ? "]` | " : "` | ");
     cell(out, row->help);
     cli_text(out, " |\n");
 }

@@ -60,6 +60,7 @@ def test_the_source_package_holds_what_a_build_needs_and_little_more(built, root
     with tarfile.open(built[0]) as source:
         held = {name.partition("/")[2] for name in source.getnames()}
     for kind in ("src/**/*.c", "src/**/*.h", "include/*.h", "cli/**/*.c", "cmake/*",
+                 "page/*.js", "page/*.css", "page/modules.txt",
                  "bindings/python/src/*.[ch]", "bindings/python/libsafetensors/*.py*",
                  "bindings/python/libsafetensors/*/*.py",
                  "LICENSE", "CMakeLists.txt", "pyproject.toml", "bindings/python/README.md"):

@@ -1,0 +1,120 @@
+/* A catalogue as models go by: details and embedded pictures are written as soon as they fill a
+ * block, the columns at the end. */
+#include "catalog/catalog.h"
+
+#include "catalog/text.h"
+#include "support/files.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TITLE_ROOTS 3
+
+/* ── Embedded pictures ── */
+
+static void begin_embedded(catalog_list *list) {
+    list->text.len = 0;
+    list->embedded = 0;
+    list->sink = sft_sink_memory(&list->text);
+    sfti_json_write(&list->w, &list->sink, 0, list->err);
+    sfti_json_open(&list->w, '[');
+}
+
+static sft_code end_embedded(catalog_list *list) {
+    char id[32];
+    sfti_json_close(&list->w, ']');
+    sft_code code = sfti_json_done(&list->w);
+    if (code) return code;
+    snprintf(id, sizeof id, "embed-%zu", list->blocks++);
+    sfti_json_writer *w = html_block_begin(&list->run->page, id);
+    sfti_json_raw(w, (sft_span){ list->text.data, list->text.len });
+    html_block_end(&list->run->page);
+    begin_embedded(list);
+    return list->run->page.code;
+}
+
+static sft_code put_embedded(void *ctx, sft_span url, sft_error *err) {
+    catalog_list *list = ctx;
+    (void)err;
+    sfti_json_span(&list->w, url);
+    if (list->w.code) return list->w.code;
+    return ++list->embedded == CATALOG_EMBEDDED ? end_embedded(list) : SFT_OK;
+}
+
+/* ── The page ── */
+
+/* --title, or the names of the folders. */
+static void choose_title(catalog_list *list) {
+    const catalog_places *places = &list->run->places;
+    sft_buffer text = { .alloc = list->run->c->alloc };
+    char cut[CLI_TITLE_SIZE];
+    bool ok = true;
+    size_t shown = places->count < TITLE_ROOTS ? places->count : TITLE_ROOTS;
+    for (size_t i = 0; ok && i < shown; i++) {
+        sft_span label = places->roots[i].label;
+        ok = (!i || sfti_buffer_put(&text, ", ", 2)) && sfti_buffer_put(&text, label.data,
+                                                                        label.len);
+    }
+    if (ok && places->count > shown) ok = sfti_buffer_put(&text, ", \xE2\x80\xA6", 5);
+    const char *asked = list->run->title;
+    sft_span title = asked ? sft_span_cstr(asked)
+                   : ok && text.len ? (sft_span){ text.data, text.len } : sft_span_cstr("Models");
+    title = text_cut(title, sizeof list->title - 1, cut);
+    memcpy(list->title, title.data, title.len);
+    list->title[title.len] = 0;
+    sft_buffer_free(&text);
+}
+
+sft_code catalog_list_begin(catalog_list *list, catalog_run *run, sft_error *err) {
+    memset(list, 0, sizeof *list);
+    list->run = run;
+    list->err = err;
+    list->text.alloc = run->c->alloc;
+    begin_embedded(list);
+    choose_title(list);
+    run->pictures.put = put_embedded;
+    run->pictures.ctx = list;
+    rows_begin(&list->rows, run->c, &run->places);
+    html_begin(&run->page, HTML_CATALOG, run->sink, list->title, &run->c->alloc, err);
+    more_begin(&list->more, &run->page, &run->c->alloc, err);
+    return run->page.code;
+}
+
+/* From the page's folder on; as it was given where that is not known. */
+static sft_code path_of(catalog_list *list, const char *path, sfti_arena *arena, sft_span *out,
+                        sft_error *err) {
+    char real[CLI_REAL_SIZE];
+    *out = sft_span_cstr(path);
+    if (!places_real(&list->run->places, path, real)) return SFT_OK;
+    *out = places_relative(&list->run->places, real, arena);
+    return out->data ? SFT_OK : sfti_fail_memory(err, strlen(real));
+}
+
+sft_code catalog_list_add(catalog_list *list, const cli_model *model, sft_error *err) {
+    sfti_arena arena = { .alloc = list->run->c->alloc };
+    catalog_picture *pictures = NULL;
+    size_t count = 0;
+    sft_span path;
+    bool broken = !model->tree || model->err.code;
+    sft_code code = path_of(list, model->path, &arena, &path, err);
+    if (!code && !broken)
+        code = pictures_of(&list->run->pictures, model, &arena, &pictures, &count, err);
+    if (!code) code = rows_add(&list->rows, model, pictures, count, err);
+    if (!code) code = more_add(&list->more, model, path, pictures, count);
+    sfti_arena_free(&arena);
+    return code;
+}
+
+sft_code catalog_list_end(catalog_list *list, sft_error *err) {
+    html_page *page = &list->run->page;
+    sft_code code = more_end(&list->more);
+    if (!code && list->embedded) code = end_embedded(list);
+    if (!code) code = rows_write(&list->rows, page, list->title, MORE_MODELS, err);
+    return code ? code : html_end(page);
+}
+
+void catalog_list_free(catalog_list *list) {
+    rows_free(&list->rows);
+    more_free(&list->more);
+    sft_buffer_free(&list->text);
+}

@@ -1,0 +1,14 @@
+/* Scripts and styles of pages, joined from page/ by cmake/page.cmake. */
+#ifndef CATALOG_PAGE_H
+#define CATALOG_PAGE_H
+
+#include <stddef.h>
+
+typedef struct page_text {
+    const unsigned char *bytes;
+    size_t len;
+} page_text;
+
+extern const page_text page_style, page_shared, page_catalog, page_model;
+
+#endif

@@ -1,0 +1,156 @@
+#include "catalog/pictures.h"
+
+#include "os/os.h"
+#include "support/base64.h"
+#include "support/files.h"
+#include "support/nodes.h"
+#include "support/remote.h"
+#include "support/words.h"
+
+#include <string.h>
+
+#define IMAGE_BYTES ((uint64_t)64 << 20)
+#define VIDEO_BYTES ((uint64_t)1 << 30)
+#define SIDE_MOST 32767
+#define PIXELS_MOST ((uint64_t)1 << 27)
+#define EMBED_KB_MOST 65536 /* of one; what a browser takes as a URL */
+
+sft_code pictures_begin(catalog_pictures *all, cli *c, sft_error *err) {
+    uint64_t kb;
+    const char *asked = c->set.embed;
+    *all = (catalog_pictures){ .c = c, .embeds = asked != NULL, .most = PICTURES_EMBED };
+    if (!asked || !*asked) return SFT_OK;
+    if (!cli_parse_number(asked, EMBED_KB_MOST, &kb))
+        return cli_usage_error(err, "expected --embed=KB, a number up to %d, found \"%s\"",
+                               EMBED_KB_MOST, asked);
+    all->most = kb << 10;
+    return SFT_OK;
+}
+
+/* ── Bytes ── */
+
+static bool is_too_large(const catalog_picture *picture) {
+    uint64_t w = picture->width, h = picture->height;
+    return picture->bytes > (picture->is_video ? VIDEO_BYTES : IMAGE_BYTES) || w > SIDE_MOST
+        || h > SIDE_MOST || w * h > PIXELS_MOST;
+}
+
+/* The media type is that of the very bytes; what is neither image nor video is not embedded. */
+static sft_code embed(catalog_pictures *all, sft_span bytes, sfti_arena *arena,
+                      catalog_picture *picture, sft_error *err) {
+    uint32_t width, height;
+    const char *type = sft_info_image_type(bytes, &width, &height);
+    if (!type) return SFT_OK;
+    sft_span url = cli_data_url(type, bytes, arena);
+    sft_code code = url.data ? all->put(all->ctx, url, err) : sfti_fail_memory(err, bytes.len);
+    if (code) return code;
+    picture->number = all->count++;
+    picture->why = NULL;
+    all->bytes += bytes.len;
+    return SFT_OK;
+}
+
+/* A file that cannot be read is still linked to. */
+static sft_code embed_file(catalog_pictures *all, const char *path, sfti_arena *arena,
+                           catalog_picture *picture, sft_error *err) {
+    sft_buffer bytes = { .alloc = all->c->alloc };
+    int fd;
+    if (cli_open_beside(path, &fd)) return SFT_OK;
+    sft_code code = cli_read_beside(all->c, fd, all->most, &bytes, NULL);
+    os_close(fd);
+    if (!code) {
+        size_t before = all->count;
+        code = embed(all, (sft_span){ bytes.data, bytes.len }, arena, picture, err);
+        if (all->count > before) picture->href = NULL;
+    } else if (code != SFT_OUT_OF_MEMORY) {
+        code = SFT_OK;
+    } else {
+        code = sfti_fail_memory(err, bytes.cap);
+    }
+    sft_buffer_free(&bytes);
+    return code;
+}
+
+/* ── One picture ── */
+
+static sft_code take_data(catalog_pictures *all, sft_span data, sfti_arena *arena,
+                          catalog_picture *picture, sft_error *err) {
+    bool fits = data.len <= all->most && !is_too_large(picture);
+    picture->why = fits ? "unknown format" : "too large";
+    if (!fits) return SFT_OK;
+    return embed(all, data, arena, picture, err);
+}
+
+/* What a sidecar says of a path is not looked at: info lists what is in the model's folder. */
+static sft_code take_file(catalog_pictures *all, const char *path, sfti_arena *arena,
+                          catalog_picture *picture, sft_error *err) {
+    char real[CLI_REAL_SIZE];
+    if (is_too_large(picture)) {
+        picture->why = "too large";
+        return SFT_OK;
+    }
+    if (!places_real(all->places, path, real) || !places_has(all->places, real)) {
+        picture->why = "outside the folder";
+        return SFT_OK;
+    }
+    sft_span relative = places_relative(all->places, real, arena);
+    picture->href = relative.data ? places_href(relative, arena) : NULL;
+    if (!picture->href) return sfti_fail_memory(err, sizeof real);
+    if (!all->embeds || picture->bytes > all->most) return SFT_OK;
+    return embed_file(all, real, arena, picture, err);
+}
+
+static void read_facts(const sft_node *node, catalog_picture *picture) {
+    sft_span type = sft_node_text(node, "media_type");
+    memset(picture, 0, sizeof *picture);
+    picture->is_video = type.len > 6 && memcmp(type.data, "video/", 6) == 0;
+    (void)sft_node_uint(node, "bytes", &picture->bytes);
+    (void)sft_node_uint(node, "width", &picture->width);
+    (void)sft_node_uint(node, "height", &picture->height);
+    (void)sft_node_uint(node, "nsfw_level", &picture->level);
+}
+
+sft_code pictures_of(catalog_pictures *all, const cli_model *model, sfti_arena *arena,
+                     catalog_picture **out, size_t *count, sft_error *err) {
+    const sft_node *list = sft_node_get(sft_tree_root(model->tree), "previews"), *node;
+    size_t most = sft_node_count(list), i = 0;
+    sft_code code = SFT_OK;
+    *count = 0;
+    if (most == 0 || !model->info || cli_is_remote(all->c, model->path)) return SFT_OK;
+    if (most > PICTURES_MOST) most = PICTURES_MOST;
+    *out = sfti_arena_array(arena, most, sizeof **out);
+    if (!*out) return sfti_fail_memory(err, most * sizeof **out);
+    for (node = list->first; node && i < most && !code; node = node->next, i++) {
+        catalog_picture *picture = &(*out)[*count];
+        sft_preview preview;
+        if (!sft_info_preview_at(model->info, i, &preview)) break;
+        read_facts(node, picture);
+        char *path = preview.path.len ? sfti_arena_copy(arena, preview.path.data,
+                                                        preview.path.len) : NULL;
+        if (preview.path.len && !path) return sfti_fail_memory(err, preview.path.len);
+        code = path ? take_file(all, path, arena, picture, err)
+                    : take_data(all, preview.data, arena, picture, err);
+        ++*count;
+    }
+    return code;
+}
+
+/* ── JSON ── */
+
+static void put_known(sfti_json_writer *w, const char *key, uint64_t value) {
+    if (value) sfti_json_put_uint(w, key, value);
+}
+
+void picture_json(sfti_json_writer *w, const catalog_picture *picture) {
+    sfti_json_open(w, '{');
+    if (picture->why) sfti_json_put_cstr(w, "href", "");
+    else if (picture->href) sfti_json_put_cstr(w, "href", picture->href);
+    else sfti_json_put_uint(w, "href", picture->number);
+    if (picture->is_video) sfti_json_put_bool(w, "video", true);
+    put_known(w, "width", picture->width);
+    put_known(w, "height", picture->height);
+    put_known(w, "level", picture->level);
+    put_known(w, "bytes", picture->bytes);
+    if (picture->why) sfti_json_put_cstr(w, "why", picture->why);
+    sfti_json_close(w, '}');
+}

@@ -1,0 +1,180 @@
+#include "catalog/places.h"
+
+#include "os/os.h"
+#include "support/files.h"
+#include "support/remote.h"
+
+#include <string.h>
+
+/* ── Roots ── */
+
+static sft_span without_slashes(sft_span path) {
+    while (path.len > 1 && path.data[path.len - 1] == '/') path.len--;
+    return path;
+}
+
+static bool begin_root(catalog_places *places, catalog_root *root, const char *operand) {
+    char real[CLI_REAL_SIZE];
+    os_info info;
+    bool is_folder = os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR;
+    root->given = operand;
+    root->folder = is_folder ? without_slashes(sft_span_cstr(operand)) : cli_folder_of(operand);
+    if (!is_folder && !root->folder.len && operand[0] == '/') root->folder.len = 1;
+    char *folder = root->folder.len ? sfti_arena_copy(&places->arena, root->folder.data,
+                                                      root->folder.len)
+                                    : sfti_arena_copy(&places->arena, ".", 1);
+    if (!folder) return false;
+    if (os_real_path(folder, real, sizeof real)) real[0] = 0; /* what is not there has no files */
+    root->real = sfti_arena_copy(&places->arena, real, strlen(real));
+    root->label = cli_name_of(root->real ? root->real : "");
+    return root->real != NULL;
+}
+
+/* Different folders of one name are told apart by what was given. */
+static void tell_apart(catalog_places *places) {
+    for (size_t i = 0; i < places->count; i++) {
+        catalog_root *root = &places->roots[i];
+        bool is_new = true;
+        for (size_t k = 0; k < i; k++) {
+            catalog_root *other = &places->roots[k];
+            if (strcmp(root->real, other->real) == 0) {
+                root->label = other->label;
+                is_new = false;
+            } else if (sft_span_equal(root->label, other->label)) {
+                root->label = root->folder;
+            }
+        }
+        places->labels += is_new;
+    }
+}
+
+sft_code places_begin(catalog_places *places, cli *c, char **operands, size_t count,
+                      const char *output, sft_error *err) {
+    char folder[CLI_REAL_SIZE], real[CLI_REAL_SIZE];
+    memset(places, 0, sizeof *places);
+    places->arena.alloc = c->alloc;
+    places->roots = sfti_arena_array(&places->arena, count, sizeof *places->roots);
+    if (!places->roots) return sfti_fail_memory(err, count * sizeof *places->roots);
+    for (size_t i = 0; i < count; i++) {
+        if (cli_is_remote(c, operands[i]) || strcmp(operands[i], "-") == 0) continue;
+        if (!begin_root(places, &places->roots[places->count++], operands[i]))
+            return sfti_fail_memory(err, CLI_REAL_SIZE);
+    }
+    tell_apart(places);
+    if (!sfti_folder_copy(output, folder, sizeof folder)
+        || os_real_path(folder, real, sizeof real)) return SFT_OK;
+    places->page = sfti_arena_copy(&places->arena, real, strlen(real));
+    return places->page ? SFT_OK : sfti_fail_memory(err, strlen(real));
+}
+
+void places_free(catalog_places *places) { sfti_arena_free(&places->arena); }
+
+/* Whether path is folder/… ; *rest is what follows the slash. */
+static bool is_below(sft_span folder, const char *path, sft_span *rest) {
+    size_t len = folder.len;
+    if (len ? strncmp(path, folder.data, len) != 0 : *path == '/') return false;
+    if (len && folder.data[len - 1] != '/' && path[len++] != '/') return false;
+    while (path[len] == '/') len++;
+    *rest = sft_span_cstr(path + len);
+    return true;
+}
+
+const catalog_root *places_root(const catalog_places *places, const char *path,
+                                sft_span *folder) {
+    const catalog_root *best = NULL;
+    sft_span rest;
+    *folder = cli_folder_of(path);
+    for (size_t i = 0; i < places->count; i++) {
+        const catalog_root *root = &places->roots[i];
+        bool is_root = sft_span_equal(without_slashes(sft_span_cstr(path)), root->folder);
+        if (is_root) rest = (sft_span){ "", 0 };
+        else if (!is_below(root->folder, path, &rest)) continue;
+        if (best && best->folder.len >= root->folder.len) continue;
+        best = root;
+        while (rest.len > 0 && rest.data[rest.len - 1] != '/') rest.len--;
+        *folder = rest.len ? (sft_span){ rest.data, rest.len - 1 } : rest;
+    }
+    return best;
+}
+
+/* ── Real paths ── */
+
+/* Most models are in the folder of the one before, and few files are links. */
+bool places_real(catalog_places *places, const char *path, char out[CLI_REAL_SIZE]) {
+    char folder[CLI_REAL_SIZE];
+    os_info info;
+    sft_span name = cli_name_of(path);
+    if (!name.len || !sfti_folder_copy(path, folder, sizeof folder)
+        || os_info_path(path, false, &info)) return false;
+    if (info.kind == OS_LINK) return os_real_path(path, out, CLI_REAL_SIZE) == 0;
+    if (strcmp(folder, places->folder) != 0 || !places->real[0]) {
+        places->real[0] = 0;
+        if (os_real_path(folder, places->real, sizeof places->real)) return false;
+        memcpy(places->folder, folder, strlen(folder) + 1);
+    }
+    size_t len = strlen(places->real);
+    if (len + 1 + name.len >= CLI_REAL_SIZE) return false;
+    memcpy(out, places->real, len);
+    if (out[len - 1] != '/') out[len++] = '/';
+    memcpy(out + len, name.data, name.len);
+    out[len + name.len] = 0;
+    return true;
+}
+
+bool places_has(const catalog_places *places, const char *real) {
+    sft_span rest;
+    for (size_t i = 0; i < places->count; i++) {
+        sft_span root = sft_span_cstr(places->roots[i].real);
+        if (root.len && is_below(root, real, &rest) && rest.len) return true;
+    }
+    return false;
+}
+
+/* ── From the page ── */
+
+/* Bytes that two real paths of folders share, up to the end of a part. */
+static size_t shared_parts(const char *page, const char *real) {
+    size_t at = 0, shared = 0;
+    for (;; at++) {
+        bool ends = !page[at] || page[at] == '/';
+        if (ends && (real[at] == '/' || (at && real[at - 1] == '/'))) shared = at;
+        if (!page[at] || page[at] != real[at]) return shared;
+    }
+}
+
+sft_span places_relative(const catalog_places *places, const char *real, sfti_arena *arena) {
+    const char *page = places->page ? places->page : "/";
+    size_t shared = shared_parts(page, real), up = 0;
+    const char *rest = real + shared + (real[shared] == '/');
+    for (size_t i = shared; page[i]; i++) up += page[i] == '/' && page[i + 1];
+    size_t len = strlen(rest);
+    char *out = sfti_arena_take(arena, 3 * up + len + 1);
+    if (!out) return (sft_span){ NULL, 0 };
+    for (size_t i = 0; i < up; i++) memcpy(out + 3 * i, "../", 3);
+    memcpy(out + 3 * up, rest, len + 1);
+    return (sft_span){ out, 3 * up + len };
+}
+
+static bool is_plain(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
+        || (c && strchr("-._~/", c));
+}
+
+char *places_href(sft_span relative, sfti_arena *arena) {
+    static const char digits[] = "0123456789ABCDEF";
+    size_t len = 0;
+    for (size_t i = 0; i < relative.len; i++) len += is_plain(relative.data[i]) ? 1 : 3;
+    char *out = sfti_arena_take(arena, len + 1), *at = out;
+    for (size_t i = 0; out && i < relative.len; i++) {
+        char c = relative.data[i];
+        if (is_plain(c)) {
+            *at++ = c;
+            continue;
+        }
+        *at++ = '%';
+        *at++ = digits[(unsigned char)c >> 4];
+        *at++ = digits[(unsigned char)c & 15];
+    }
+    if (out) *at = 0;
+    return out;
+}

@@ -1,0 +1,243 @@
+#include "catalog/rows.h"
+
+#include "catalog/text.h"
+#include "os/os.h"
+#include "support/files.h"
+#include "support/nodes.h"
+#include "support/titles.h"
+#include "support/words.h"
+
+#include <string.h>
+
+#define NAME_BYTES 256
+#define WORD_BYTES 80
+#define TAG_BYTES 64
+#define ERROR_BYTES 512
+#define DAY_NS (INT64_C(86400) * 1000000000)
+
+void rows_begin(catalog_rows *rows, cli *c, const catalog_places *places) {
+    memset(rows, 0, sizeof *rows);
+    rows->c = c;
+    rows->places = places;
+    rows->arena.alloc = c->alloc;
+    rows->newest = -1;
+    for (size_t i = 0; i < ROWS_DICTS; i++) dict_begin(&rows->dicts[i], &rows->arena);
+}
+
+void rows_free(catalog_rows *rows) {
+    for (size_t i = 0; i < ROWS_DICTS; i++) dict_free(&rows->dicts[i]);
+    sfti_arena_free(&rows->arena);
+}
+
+/* ── Texts ── */
+
+static bool keep_text(catalog_rows *rows, sft_span text, size_t most, sft_span *out) {
+    char buffer[ERROR_BYTES];
+    sft_span kept = text_cut(text, most, buffer);
+    char *copy = kept.len ? sfti_arena_copy(&rows->arena, kept.data, kept.len) : NULL;
+    *out = copy ? (sft_span){ copy, kept.len } : (sft_span){ "", 0 };
+    return copy || !kept.len;
+}
+
+static bool put_in(catalog_rows *rows, catalog_row *row, rows_dict which, sft_span text,
+                   sft_span label) {
+    char buffer[NAME_BYTES];
+    return dict_put(&rows->dicts[which], text_cut(text, NAME_BYTES, buffer), label,
+                    &row->in[which]);
+}
+
+/* Without the mark of doubt. */
+static sft_span sure_words(sft_span words) {
+    if (words.len && words.data[words.len - 1] == '?') words.len--;
+    return words;
+}
+
+/* "FP16" for "fp16". */
+static sft_span precision_words(sft_span id, char buffer[CLI_TITLE_SIZE]) {
+    bool has_digit = false;
+    if (id.len >= CLI_TITLE_SIZE) return id;
+    for (size_t i = 0; i < id.len; i++) {
+        char c = id.data[i];
+        has_digit = has_digit || (c >= '0' && c <= '9');
+        buffer[i] = c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
+    }
+    return has_digit ? (sft_span){ buffer, id.len } : id;
+}
+
+/* ── One row ── */
+
+static bool take_place(catalog_rows *rows, catalog_row *row, const cli_model *model) {
+    char text[CLI_REAL_SIZE];
+    sft_span folder;
+    const catalog_root *root = places_root(rows->places, model->path, &folder);
+    sft_span label = root && rows->places->labels > 1 ? root->label : (sft_span){ "", 0 };
+    bool slash = label.len && folder.len;
+    if (label.len + slash + folder.len < sizeof text) {
+        if (label.len) memcpy(text, label.data, label.len);
+        if (slash) text[label.len] = '/';
+        if (folder.len) memcpy(text + label.len + slash, folder.data, folder.len);
+        folder = (sft_span){ text, label.len + slash + folder.len };
+    }
+    if (!folder.len) folder = sft_span_cstr("."); /* written as "" */
+    return dict_put(&rows->dicts[ROWS_FOLDER], folder, (sft_span){ "", 0 },
+                    &row->in[ROWS_FOLDER])
+        && keep_text(rows, cli_name_of(model->path), NAME_BYTES, &row->file);
+}
+
+static void take_time(catalog_row *row, const char *path) {
+    os_info info;
+    if (os_info_path(path, true, &info) || info.kind != OS_FILE) return;
+    int64_t day = info.mtime_ns >= 0 ? info.mtime_ns / DAY_NS : -1;
+    if (day > row->modified) row->modified = day;
+    if (row->flags & ROW_BROKEN) row->bytes = info.size;
+}
+
+/* Of its newest file. */
+static void take_times(catalog_rows *rows, catalog_row *row, const cli_model *model) {
+    size_t shards = model->set ? sft_set_shard_count(model->set) : 0;
+    row->modified = -1;
+    take_time(row, model->path);
+    for (size_t i = 0; model->inputs && i < model->count; i++)
+        take_time(row, model->inputs[i]->path);
+    for (size_t i = 0; shards > 1 && !model->inputs && i < shards; i++)
+        take_time(row, sft_set_shard_path(model->set, i));
+    if (row->modified > rows->newest) rows->newest = row->modified;
+}
+
+static bool take_words(catalog_rows *rows, catalog_row *row, const sft_node *root) {
+    bool ok = true;
+    for (const sft_node *one = cli_first(root, "trigger_words"); one; one = one->next) {
+        if (row->word_count < ROW_WORDS)
+            ok = ok && keep_text(rows, sft_node_text(one, "text"), WORD_BYTES,
+                                 &row->words[row->word_count]);
+        row->word_count++;
+    }
+    return ok;
+}
+
+static bool take_tags(catalog_rows *rows, catalog_row *row, const sft_node *root) {
+    const sft_node *list = sft_node_find(root, "model.tags.value"), *one;
+    size_t most = sft_node_count(list);
+    char buffer[TAG_BYTES];
+    if (most == 0) return true;
+    if (most > ROW_TAGS) most = ROW_TAGS;
+    row->tags = sfti_arena_array(&rows->arena, most, sizeof *row->tags);
+    if (!row->tags) return false;
+    for (one = list->first; one && row->tag_count < most; one = one->next) {
+        uint32_t *tag = &row->tags[row->tag_count];
+        if (!dict_put(&rows->dicts[ROWS_TAG], text_cut(one->text, TAG_BYTES, buffer),
+                      (sft_span){ "", 0 }, tag)) return false;
+        row->tag_count += *tag != DICT_NONE;
+    }
+    return true;
+}
+
+static bool take_dicts(catalog_rows *rows, catalog_row *row, const sft_node *root) {
+    char base[CLI_TITLE_SIZE], title[CLI_TITLE_SIZE], precision[CLI_TITLE_SIZE];
+    sft_span none = { "", 0 }, kind = sft_node_text(root, "model.kind");
+    sft_span architecture = sft_node_text(root, "model.architecture");
+    sft_span words = sure_words(cli_base_words(root, base));
+    sft_span exact = sft_node_text(root, "model.precision");
+    return put_in(rows, row, ROWS_KIND, kind, cli_kind_words(kind))
+        && put_in(rows, row, ROWS_BASE, words, words)
+        && put_in(rows, row, ROWS_ARCHITECTURE, architecture,
+                  cli_architecture_words(architecture))
+        && put_in(rows, row, ROWS_PRECISION, exact, precision_words(exact, precision))
+        && put_in(rows, row, ROWS_LICENCE, sft_node_text(root, "model.license"), none)
+        && put_in(rows, row, ROWS_AUTHOR, sft_node_text(root, "model.author"), none)
+        && put_in(rows, row, ROWS_WHAT, cli_title(root, title), none);
+}
+
+/* A recorded digest whose size matches, or else that is said to be of the tensors. */
+static sft_span recorded_digest(const sft_node *root, const cli_model *model, const char *algo) {
+    sft_span value = { "", 0 };
+    if (model->info && sft_info_sized_hash(model->info, algo, &value)) return value;
+    if (strcmp(algo, "autov3") != 0) return (sft_span){ "", 0 };
+    for (const sft_node *one = cli_first(root, "hashes.recorded"); one; one = one->next)
+        if (cli_is(sft_node_text(one, "algo"), algo)) return sft_node_text(one, "value");
+    return (sft_span){ "", 0 };
+}
+
+static bool take_digests(catalog_rows *rows, catalog_row *row, const cli_model *model,
+                         const sft_node *root) {
+    static const char *const algos[2] = { "sha256", "autov3" };
+    const sft_node *computed = sft_node_find(root, "hashes.computed");
+    sft_span sha256 = { "", 0 }, content = sft_node_text(computed, "content");
+    for (size_t i = 0; i < 2; i++) {
+        sft_span digest = sft_node_text(computed, algos[i]);
+        if (!digest.len) digest = recorded_digest(root, model, algos[i]);
+        size_t len = digest.len < 12 ? digest.len : 12;
+        if (len) memcpy(row->hash[i], digest.data, len);
+        if (i == 0) sha256 = digest;
+    }
+    if (sha256.len) row->flags |= ROW_HASHED;
+    return put_in(rows, row, ROWS_WEIGHTS, content.len ? content : sha256, (sft_span){ "", 0 });
+}
+
+static bool differs(const sft_node *root) {
+    for (const sft_node *one = cli_first(root, "hashes.mismatches"); one; one = one->next)
+        if (sft_node_text(one, "known").len == 0) return true;
+    return false;
+}
+
+static void take_flags(catalog_row *row, const cli_model *model, const sft_node *root) {
+    const sft_import_global *global = model->import ? sft_import_global_at(model->import, 0)
+                                                    : NULL;
+    if (sft_node_count(sft_node_get(root, "conflicts"))) row->flags |= ROW_CONFLICTS;
+    if (sft_node_text(root, "civitai.model_id").len) row->flags |= ROW_ON_CIVITAI;
+    if (differs(root)) row->flags |= ROW_DIFFERS;
+    if (model->import) row->flags |= ROW_OTHER_FORMAT;
+    if (global && global->calls > 0) row->flags |= ROW_RUNS_CODE;
+}
+
+static bool take_facts(catalog_rows *rows, catalog_row *row, const cli_model *model) {
+    const sft_node *root = sft_tree_root(model->tree);
+    sft_span name = sft_node_text(root, "model.name"), date = sft_node_text(root, "model.date");
+    if (!date.len) date = sft_node_text(root, "training.finished_at");
+    if (date.len > 10) date.len = 10;
+    if (!name.len) name = text_stem(cli_name_of(model->path));
+    if (!cli_model_bytes(root, &row->bytes)) row->bytes = UINT64_MAX;
+    if (!sft_node_uint(root, "model.parameters", &row->parameters)) row->parameters = UINT64_MAX;
+    if (!sft_node_uint(root, "adapter.rank.max", &row->rank)) row->rank = UINT64_MAX;
+    take_flags(row, model, root);
+    return keep_text(rows, name, NAME_BYTES, &row->name)
+        && keep_text(rows, date, NAME_BYTES, &row->date) && take_dicts(rows, row, root)
+        && take_words(rows, row, root) && take_tags(rows, row, root)
+        && take_digests(rows, row, model, root);
+}
+
+static bool take_failure(catalog_rows *rows, catalog_row *row, const cli_model *model) {
+    row->flags = ROW_BROKEN;
+    row->bytes = row->parameters = row->rank = UINT64_MAX;
+    for (size_t i = 0; i < ROWS_DICTS; i++)
+        if (i != ROWS_FOLDER) row->in[i] = DICT_NONE;
+    return keep_text(rows, text_stem(cli_name_of(model->path)), NAME_BYTES, &row->name)
+        && keep_text(rows, sft_span_cstr(model->err.message), ERROR_BYTES, &row->error);
+}
+
+static bool take_preview(catalog_rows *rows, catalog_row *row, const catalog_picture *pictures,
+                         size_t count) {
+    row->picture_count = (uint32_t)count;
+    if (count == 0) return true;
+    row->preview = *pictures;
+    const char *href = pictures->href;
+    if (href) row->preview.href = sfti_arena_copy(&rows->arena, href, strlen(href));
+    return !href || row->preview.href;
+}
+
+sft_code rows_add(catalog_rows *rows, const cli_model *model, const catalog_picture *pictures,
+                  size_t count, sft_error *err) {
+    bool broken = !model->tree || model->err.code;
+    catalog_row *row = sfti_arena_take(&rows->arena, sizeof *row);
+    catalog_row **all = sfti_arena_grow(&rows->arena, rows->rows, rows->count, 1,
+                                        &rows->capacity, sizeof *all);
+    if (all) rows->rows = all;
+    if (!row || !all) return sfti_fail_memory(err, sizeof *row);
+    memset(row, 0, sizeof *row);
+    if (!take_place(rows, row, model)
+        || !(broken ? take_failure : take_facts)(rows, row, model)
+        || !take_preview(rows, row, pictures, count)) return sfti_fail_memory(err, sizeof *row);
+    take_times(rows, row, model);
+    rows->rows[rows->count++] = row;
+    return SFT_OK;
+}

@@ -1,0 +1,318 @@
+/* Columns as JSON, and as a table. */
+#include "base/calendar.h"
+#include "catalog/rows.h"
+#include "safetensors_hash.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TABLE_ROWS 1000
+
+typedef struct row_writer {
+    const catalog_rows *rows;
+    sfti_json_writer *w;
+    const int64_t *copies; /* by digest: a number of models that are copies, or -1 */
+} row_writer;
+
+static void put_number(sfti_json_writer *w, int64_t number) {
+    if (number < 0) sfti_json_raw(w, (sft_span){ "-1", 2 });
+    else sfti_json_uint(w, (uint64_t)number);
+}
+
+static void put_known(sfti_json_writer *w, uint64_t number) {
+    if (number == UINT64_MAX) put_number(w, -1);
+    else sfti_json_uint(w, number);
+}
+
+/* ── Columns ── */
+
+static void put_name(const row_writer *to, const catalog_row *row) {
+    sfti_json_span(to->w, row->name);
+}
+
+static void put_file(const row_writer *to, const catalog_row *row) {
+    sfti_json_span(to->w, row->file);
+}
+
+static void put_what(const row_writer *to, const catalog_row *row) {
+    uint32_t number = row->in[ROWS_WHAT];
+    sfti_json_span(to->w, number == DICT_NONE
+                              ? (sft_span){ "", 0 }
+                              : to->rows->dicts[ROWS_WHAT].entries[number].text);
+}
+
+static void put_bytes(const row_writer *to, const catalog_row *row) {
+    put_known(to->w, row->bytes);
+}
+
+static void put_parameters(const row_writer *to, const catalog_row *row) {
+    put_known(to->w, row->parameters);
+}
+
+static void put_rank(const row_writer *to, const catalog_row *row) {
+    put_known(to->w, row->rank);
+}
+
+static void put_date(const row_writer *to, const catalog_row *row) {
+    sfti_json_span(to->w, row->date);
+}
+
+static void put_modified(const row_writer *to, const catalog_row *row) {
+    put_number(to->w, row->modified);
+}
+
+static void put_words(const row_writer *to, const catalog_row *row) {
+    sfti_json_open(to->w, '[');
+    for (size_t i = 0; i < row->word_count && i < ROW_WORDS; i++)
+        sfti_json_span(to->w, row->words[i]);
+    sfti_json_close(to->w, ']');
+}
+
+static void put_word_count(const row_writer *to, const catalog_row *row) {
+    sfti_json_uint(to->w, row->word_count);
+}
+
+static void put_tags(const row_writer *to, const catalog_row *row) {
+    sfti_json_open(to->w, '[');
+    for (size_t i = 0; i < row->tag_count; i++)
+        put_number(to->w, dict_place(&to->rows->dicts[ROWS_TAG], row->tags[i]));
+    sfti_json_close(to->w, ']');
+}
+
+static void put_hash(const row_writer *to, const catalog_row *row) {
+    char text[32];
+    bool both = row->hash[0][0] && row->hash[1][0];
+    snprintf(text, sizeof text, "%s%s%s", row->hash[0], both ? " " : "", row->hash[1]);
+    sfti_json_cstr(to->w, text);
+}
+
+static void put_copies(const row_writer *to, const catalog_row *row) {
+    uint32_t digest = row->in[ROWS_WEIGHTS];
+    put_number(to->w, digest == DICT_NONE ? -1 : to->copies[digest]);
+}
+
+static void put_flags(const row_writer *to, const catalog_row *row) {
+    sfti_json_uint(to->w, row->flags);
+}
+
+static void put_preview(const row_writer *to, const catalog_row *row) {
+    if (row->picture_count) picture_json(to->w, &row->preview);
+    else sfti_json_uint(to->w, 0);
+}
+
+static void put_picture_count(const row_writer *to, const catalog_row *row) {
+    sfti_json_uint(to->w, row->picture_count);
+}
+
+static const struct row_column {
+    const char *name;
+    void (*put)(const row_writer *to, const catalog_row *row);
+} columns[] = {
+    { "name", put_name },         { "file", put_file },
+    { "what", put_what },         { "bytes", put_bytes },
+    { "rank", put_rank },         { "parameters", put_parameters },
+    { "date", put_date },         { "modified", put_modified },
+    { "words", put_words },       { "word_count", put_word_count },
+    { "tags", put_tags },         { "hash", put_hash },
+    { "copies", put_copies },     { "flags", put_flags },
+    { "preview", put_preview },   { "picture_count", put_picture_count },
+};
+
+/* Of dictionaries; entries are [id, label], or texts. */
+static const struct dict_column {
+    const char *name; /* of the dictionary */
+    rows_dict which;
+    bool has_labels, has_column;
+} dict_columns[] = {
+    { "kind", ROWS_KIND, true, true },
+    { "base", ROWS_BASE, true, true },
+    { "architecture", ROWS_ARCHITECTURE, true, true },
+    { "precision", ROWS_PRECISION, true, true },
+    { "folder", ROWS_FOLDER, false, true },
+    { "tag", ROWS_TAG, false, false },
+    { "licence", ROWS_LICENCE, false, true },
+    { "author", ROWS_AUTHOR, false, true },
+};
+#define DICT_COLUMNS (sizeof dict_columns / sizeof *dict_columns)
+
+static void put_columns(const row_writer *to) {
+    const catalog_rows *rows = to->rows;
+    for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
+        sfti_json_key(to->w, columns[k].name);
+        sfti_json_open(to->w, '[');
+        for (size_t i = 0; i < rows->count; i++) columns[k].put(to, rows->rows[i]);
+        sfti_json_close(to->w, ']');
+    }
+    for (size_t k = 0; k < DICT_COLUMNS; k++) {
+        rows_dict which = dict_columns[k].which;
+        if (!dict_columns[k].has_column) continue;
+        sfti_json_key(to->w, dict_columns[k].name);
+        sfti_json_open(to->w, '[');
+        for (size_t i = 0; i < rows->count; i++)
+            put_number(to->w, dict_place(&rows->dicts[which], rows->rows[i]->in[which]));
+        sfti_json_close(to->w, ']');
+    }
+}
+
+/* ── Dictionaries ── */
+
+static sft_span folder_text(sft_span text) {
+    return text.len == 1 && *text.data == '.' ? (sft_span){ "", 0 } : text;
+}
+
+static void put_dict(const row_writer *to, const struct dict_column *column) {
+    const catalog_dict *dict = &to->rows->dicts[column->which];
+    sfti_json_key(to->w, column->name);
+    sfti_json_open(to->w, '[');
+    for (size_t i = 0; i < dict->count; i++) {
+        const dict_entry *entry = &dict->entries[dict->order[i]];
+        if (column->has_labels) sfti_json_open(to->w, '[');
+        sfti_json_span(to->w, folder_text(entry->text));
+        if (!column->has_labels) continue;
+        sfti_json_span(to->w, entry->label.len ? entry->label : entry->text);
+        sfti_json_close(to->w, ']');
+    }
+    sfti_json_close(to->w, ']');
+}
+
+static bool sort_dicts(catalog_rows *rows) {
+    for (int i = 0; i < ROWS_DICTS; i++)
+        if (!dict_sort(&rows->dicts[i], i == ROWS_FOLDER)) return false;
+    return true;
+}
+
+/* Copies are numbered in the order of the first of them. */
+static int64_t *number_copies(catalog_rows *rows) {
+    const catalog_dict *dict = &rows->dicts[ROWS_WEIGHTS];
+    int64_t *copies = sfti_arena_array(&rows->arena, dict->count, sizeof *copies), next = 0;
+    for (size_t i = 0; copies && i < dict->count; i++)
+        copies[i] = dict->entries[i].uses > 1 ? next++ : -1;
+    return copies;
+}
+
+/* ── All ── */
+
+/* 16 digits that stay the same as long as title and folders do. */
+static sft_code put_id(const row_writer *to, const char *title, sft_error *err) {
+    const catalog_places *places = to->rows->places;
+    sft_hasher *hasher = NULL;
+    sft_hashes hashes;
+    sft_code code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), &to->rows->c->alloc, &hasher,
+                                   err);
+    if (code) return code;
+    sft_hasher_update(hasher, title, strlen(title) + 1);
+    for (size_t i = 0; i < places->count; i++)
+        sft_hasher_update(hasher, places->roots[i].given, strlen(places->roots[i].given) + 1);
+    sft_hasher_result(hasher, &hashes);
+    sft_hasher_free(hasher);
+    sfti_json_put_text(to->w, "id",
+                       (sft_span){ sft_hashes_get(&hashes, SFT_HASH_SHA256), 16 });
+    return SFT_OK;
+}
+
+static void put_newest(const row_writer *to) {
+    char text[48] = "";
+    int64_t year;
+    unsigned month, day;
+    if (to->rows->newest >= 0) {
+        sfti_date_of_days(to->rows->newest, &year, &month, &day);
+        snprintf(text, sizeof text, "%04" PRId64 "-%02u-%02u", year, month, day);
+    }
+    sfti_json_put_cstr(to->w, "newest", text);
+}
+
+static void put_errors(const row_writer *to) {
+    char number[24];
+    sfti_json_key(to->w, "error");
+    sfti_json_open(to->w, '{');
+    for (size_t i = 0; i < to->rows->count; i++) {
+        if (!(to->rows->rows[i]->flags & ROW_BROKEN)) continue;
+        snprintf(number, sizeof number, "%zu", i);
+        sfti_json_put_text(to->w, number, to->rows->rows[i]->error);
+    }
+    sfti_json_close(to->w, '}');
+}
+
+static sft_code put_rows(const row_writer *to, const char *title, size_t block, sft_error *err) {
+    const catalog_rows *rows = to->rows;
+    sfti_json_writer *w = to->w;
+    sfti_json_open(w, '{');
+    sfti_json_put_uint(w, "format", 1);
+    sfti_json_put_cstr(w, "title", title);
+    sft_code code = put_id(to, title, err);
+    if (code) return code;
+    sfti_json_key(w, "generator");
+    sfti_json_cstr(w, "libsafetensors " SFT_VERSION_STRING);
+    put_newest(to);
+    sfti_json_key(w, "roots");
+    sfti_json_open(w, '[');
+    for (size_t i = 0; i < rows->places->count; i++)
+        sfti_json_cstr(w, rows->places->roots[i].given);
+    sfti_json_close(w, ']');
+    sfti_json_put_uint(w, "count", rows->count);
+    sfti_json_put_uint(w, "block", block);
+    sfti_json_key(w, "dict");
+    sfti_json_open(w, '{');
+    for (size_t i = 0; i < DICT_COLUMNS; i++) put_dict(to, &dict_columns[i]);
+    sfti_json_close(w, '}');
+    put_columns(to);
+    put_errors(to);
+    sfti_json_close(w, '}');
+    return SFT_OK;
+}
+
+/* ── Without scripts ── */
+
+static void put_cell(html_page *page, sft_span text) {
+    html_markup(page, "<td><bdi>");
+    html_text(page, text);
+    html_markup(page, "</bdi>");
+}
+
+static void put_table_row(const catalog_rows *rows, html_page *page, const catalog_row *row) {
+    const dict_entry *bases = rows->dicts[ROWS_BASE].entries;
+    uint32_t base = row->in[ROWS_BASE];
+    sft_span folder = rows->dicts[ROWS_FOLDER].entries[row->in[ROWS_FOLDER]].text;
+    html_markup(page, "<tr>");
+    put_cell(page, row->name);
+    html_markup(page, "<td><bdi>");
+    html_text(page, folder_text(folder));
+    if (folder_text(folder).len) html_markup(page, "/");
+    html_text(page, row->file);
+    html_markup(page, "</bdi>");
+    put_cell(page, base == DICT_NONE ? (sft_span){ "", 0 } : bases[base].text);
+    html_markup(page, "<td>");
+    if (row->flags & ROW_BROKEN) html_text(page, row->error);
+    for (size_t i = 0; i < row->word_count && i < ROW_WORDS; i++) {
+        html_markup(page, i ? ", <bdi>" : "<bdi>");
+        html_text(page, row->words[i]);
+        html_markup(page, "</bdi>");
+    }
+    html_markup(page, "\n");
+}
+
+static void put_table(const catalog_rows *rows, html_page *page) {
+    char text[96];
+    size_t count = rows->count < TABLE_ROWS ? rows->count : TABLE_ROWS;
+    html_markup(page, "<noscript>\n<table>\n<caption>");
+    snprintf(text, sizeof text, "%zu of %zu models; the rest of this page needs JavaScript", count,
+             rows->count);
+    html_markup(page, text);
+    html_markup(page, "</caption>\n<tr><th>Name<th>File<th>Base model<th>Trigger words\n");
+    for (size_t i = 0; i < count; i++) put_table_row(rows, page, rows->rows[i]);
+    html_markup(page, "</table>\n</noscript>\n");
+}
+
+sft_code rows_write(catalog_rows *rows, html_page *page, const char *title, size_t block,
+                    sft_error *err) {
+    row_writer to = { rows, NULL, NULL };
+    if (!sort_dicts(rows)) return sfti_fail_memory(err, rows->count);
+    to.copies = number_copies(rows);
+    if (!to.copies) return sfti_fail_memory(err, rows->count);
+    put_table(rows, page);
+    to.w = html_block_begin(page, "rows");
+    sft_code code = put_rows(&to, title, block, err);
+    html_block_end(page);
+    return code ? code : page->code;
+}

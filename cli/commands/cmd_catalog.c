@@ -1,0 +1,225 @@
+/* catalog: models as a page for a browser. */
+#include "base/sink.h"
+#include "catalog/catalog.h"
+#include "commands/commands.h"
+#include "commands/info_compute.h"
+#include "support/output.h"
+#include "support/progress.h"
+#include "support/remote.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct catalog_command {
+    catalog_run run;
+    cli_output output;
+    cli_compute compute;
+    cli_progress progress;
+    catalog_list list;
+    size_t models, seen, broken; /* there are; delivered so far; of the page */
+    sft_code code;               /* the first failure of the page, with err */
+    sft_error err;
+} catalog_command;
+
+/* ── The page ── */
+
+/* A folder without models has no row; anything else that cannot be read has one that says why. */
+static void add_model(void *ctx, cli_model *model) {
+    catalog_command *run = ctx;
+    cli *c = run->run.c;
+    cli_progress_count(&run->progress, ++run->seen, run->models);
+    bool whole = cli_compute_has_tree(&run->compute, model);
+    if (model->input->kind == CLI_EMPTY && !model->is_dataset) {
+        cli_report_input(c, model->input);
+        return;
+    }
+    if (whole && !cli_wheres_fit(c, &run->compute.where, sft_tree_root(model->tree))) return;
+    if (!whole && model->input->err) model->err = *model->input->err;
+    if (!whole) {
+        cli_progress_end(&run->progress);
+        cli_refuse(c, model->path, &model->err);
+        run->broken++;
+    }
+    if (!run->code) run->code = catalog_list_add(&run->list, model, &run->err);
+}
+
+static sft_code no_models(catalog_command *run) {
+    return sfti_fail(&run->err, SFT_NOT_FOUND, SFT_NO_OFFSET, "expected models%s, found none",
+                     run->compute.where.count ? " that match --where" : "");
+}
+
+static sft_code write_list(catalog_command *run, char **operands, size_t count) {
+    cli *c = run->run.c;
+    run->code = catalog_list_begin(&run->list, &run->run, &run->err);
+    (void)cli_progress_begin(&run->progress, c, run->output.path);
+    if (!run->code)
+        cli_each_model(c, operands, count, &run->models, &run->compute.digests, add_model, run);
+    cli_progress_end(&run->progress);
+    if (!run->code && cli_is_over(c))
+        run->code = sfti_fail(&run->err, SFT_CANCELLED, SFT_NO_OFFSET, "cancelled");
+    if (!run->code && run->list.rows.count == 0) run->code = no_models(run);
+    if (!run->code) run->code = catalog_list_end(&run->list, &run->err);
+    catalog_list_free(&run->list);
+    return run->code;
+}
+
+static void say_page(const catalog_command *run) {
+    cli *c = run->run.c;
+    char size[CLI_NUMBER_SIZE];
+    size_t models = run->list.rows.count, pictures = run->run.pictures.count;
+    bool is_list = !c->set.model;
+    cli_path(&c->out, run->output.path, ": ");
+    if (is_list) cli_printf(&c->out, "%zu model%s, ", models, models == 1 ? "" : "s");
+    if (run->broken) cli_printf(&c->out, "%zu unreadable, ", run->broken);
+    cli_text(&c->out, cli_size_text(run->run.page.at, size));
+    if (pictures)
+        cli_printf(&c->out, ", %zu picture%s embedded (%s)", pictures, pictures == 1 ? "" : "s",
+                   cli_size_text(run->run.pictures.bytes, size));
+    cli_text(&c->out, run->output.stream ? "\n" : "; open it in a browser\n");
+    if (is_list) cli_passed_line(c, &c->out);
+}
+
+static void say_page_json(const catalog_command *run) {
+    cli *c = run->run.c;
+    cli_object object;
+    sfti_json_writer *w = cli_object_begin(&object, c, run->output.path);
+    sfti_json_put_uint(w, "models", c->set.model ? 1 : run->list.rows.count);
+    sfti_json_put_uint(w, "unreadable", run->broken);
+    sfti_json_put_uint(w, "bytes", run->run.page.at);
+    sfti_json_put_uint(w, "embedded_pictures", run->run.pictures.count);
+    sfti_json_put_uint(w, "embedded_bytes", run->run.pictures.bytes);
+    cli_object_end(&object);
+}
+
+static void write_page(catalog_command *run, char **operands, size_t count) {
+    cli *c = run->run.c;
+    const char *path = run->output.path;
+    sft_code code = cli_output_sink(&run->output, &run->run.sink, &run->err);
+    if (!code) {
+        code = c->set.model ? catalog_write_model(&run->run, c->set.model, &run->err)
+                            : write_list(run, operands, count);
+        if (code && c->set.model) path = c->set.model;
+        code = sfti_sink_end(&run->run.sink, code, &run->err);
+    }
+    bool none = code == SFT_NOT_FOUND && !c->set.model;
+    if (none && run->compute.where.count) cli_refuse(c, NULL, &run->err);
+    else if (none) cli_complain(c, NULL, &run->err);
+    else if (code) cli_fail_input(c, path, &run->err);
+    else if (cli_is_json(c)) say_page_json(run);
+    else say_page(run);
+}
+
+/* ── Options ── */
+
+static sft_code check_operands_of(const cli *c, char **operands, size_t count, sft_error *err) {
+    if (c->set.model && count > 0)
+        return cli_usage_error(err, "expected PATH... or --model FILE, found both");
+    if (!c->set.model && count == 0)
+        return cli_usage_error(err, "expected PATH... or --model FILE, found none");
+    if (c->set.deep && !c->set.model)
+        return cli_usage_error(err, "expected --model FILE with --deep, found none");
+    if (c->set.model && (c->set.hash || c->set.online || c->set.where.count))
+        return cli_usage_error(err, "expected --hash, --online and --where without --model");
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(operands[i], "-") == 0)
+            return cli_usage_error(err, "expected files and folders, found standard input");
+    return SFT_OK;
+}
+
+static sft_code begin_catalog(catalog_command *run, char **operands, size_t count) {
+    cli *c = run->run.c;
+    char *model = (char *)c->set.model;
+    sft_code code = check_operands_of(c, operands, count, &run->err);
+    if (!code) code = cli_compute_read(&run->compute, c, &run->err);
+    if (!code) code = cli_where_read(c, &run->compute.where, &run->err);
+    if (!code) code = pictures_begin(&run->run.pictures, c, &run->err);
+    if (code) return code;
+    run->run.title = c->set.title;
+    run->run.pictures.places = &run->run.places;
+    code = cli_output_begin(&run->output, c, NULL, CLI_TARGET_NEW, &run->err);
+    if (code) return code;
+    return places_begin(&run->run.places, c, model ? &model : operands, model ? 1 : count,
+                        run->output.path, &run->err);
+}
+
+static void run_catalog(cli *c, char **operands, size_t count) {
+    catalog_command *run = sfti_take(&c->alloc, sizeof *run);
+    sft_error err = SFT_ERROR_INIT;
+    if (!run) {
+        sfti_fail_memory(&err, sizeof *run);
+        cli_complain(c, NULL, &err);
+        return;
+    }
+    memset(run, 0, sizeof *run);
+    run->run.c = c;
+    run->err = err;
+    c->set.recursive = 1;
+    sft_code code = begin_catalog(run, operands, count);
+    if (code == SFT_BAD_ARGUMENT) cli_fail_usage(c, &run->err);
+    else if (code) cli_fail_input(c, run->output.path, &run->err);
+    else if (cli_compute_begin(&run->compute, run->output.path)) write_page(run, operands, count);
+    if (!code) cli_compute_end(&run->compute);
+    places_free(&run->run.places);
+    sfti_release(&c->alloc, run, sizeof *run);
+}
+
+#define AT(member) offsetof(cli_settings, member)
+
+static const cli_option catalog_options[] = {
+    { 0, "title", "TITLE", CLI_WORD, 0, AT(title),
+      "title of the page; default: the names of the folders" },
+    { 0, "embed", "KB", CLI_MAYBE, 0, AT(embed),
+      "put pictures of up to KB kilobytes (of 1024; default 64) into the page, which can then be "
+      "sent away; larger ones stay links" },
+    { 0, "where", "FIELD=VALUE", CLI_MANY, 0, AT(where), CLI_WHERE_HELP },
+    { 0, "hash", "LIST", CLI_WORD, 0, AT(hash),
+      "compute these digests, by which copies are found: names as for hash --algo, separated by "
+      "commas, or all" },
+    { 0, "model", "FILE", CLI_WORD, 0, AT(model),
+      "a page about one model instead: its tensors as a tree and as a map" },
+    { 0, "deep", NULL, CLI_FLAG, 1, AT(deep),
+      "with --model: read all data, for statistics of each tensor" },
+    { 0, "force", NULL, CLI_FLAG, 1, AT(force), "overwrite an existing file" },
+    { 0, "follow", NULL, CLI_FLAG, 1, AT(follow), "replace the target of a symbolic link" },
+    { 0, "no-sync", NULL, CLI_FLAG, 1, AT(no_sync),
+      "do not fsync; a power failure may then lose the result" },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
+static const cli_example catalog_examples[] = {
+    { "safetensors catalog ~/models -o catalogue.html", "a page of all models in a tree" },
+    { "safetensors catalog ~/models -o catalogue.html --force", "the same again: bring it up to date" },
+    { "safetensors catalog loras --embed -o loras.html", "with small pictures in it, to send away" },
+    { "safetensors catalog ~/models --where kind=adapter --title LoRAs -o loras.html",
+      "only adapters" },
+    { "safetensors catalog --model model.safetensors -o model.html", "the tensors of one model" },
+    { NULL, NULL },
+};
+
+const cli_command cli_catalog_command = {
+    "catalog", "[PATH...] -o OUT.html", "write a folder of models as one page for a browser",
+    "Writes one HTML file that shows the models below folders as cards: previews, trigger words to "
+    "copy, base model, size, licence, training, every fact with its source. It can be searched, "
+    "filtered and sorted, works offline from where it lies and asks no server for anything. The "
+    "facts are those of info, from headers, tensor names and sidecars; other formats that info "
+    "reads appear too. Folders are searched recursively.\n"
+    "Previews are links to the image files below the folders, relative to the page: keep the page "
+    "where it is, or use --embed. What lies outside of the folders is never linked to. Thumbnails "
+    "in headers are in the page if they are no larger than --embed allows. Pictures over 64 MiB or "
+    "with more than 134 million pixels are not shown.\n"
+    "A model that cannot be read is a card with the reason. As long as nothing changes, the same "
+    "command writes the same bytes.\n"
+    CLI_WHERE_ABOUT "\n"
+    "--hash computes digests; models with the same content digest or SHA-256 are marked as copies, "
+    "and so are those whose sidecars record the same SHA-256 with a size that matches. --online "
+    "asks CivitAI as info --online does.\n"
+    "--model writes a page about one model instead: tensors as a tree with their sizes and as a "
+    "map, and with --deep the statistics of each.",
+    catalog_examples,
+    { catalog_options, cli_output_options, cli_hash_run_options, cli_online_options,
+      cli_json_options, cli_reading_options, cli_remote_options, cli_network_options,
+      cli_common_options },
+    { "the page was written", "it was written, but some models could not be read; no model matches "
+      "--where", "the page was not written, or a usage error" },
+    0, SIZE_MAX, run_catalog, CLI_URLS_ALL,
+};

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openCatalog } from '../../../page/data.js';
+import { blocksOf, catalogOf } from './rows.mjs';
+
+test('facts and sources are spelled out, and * stands for the stem', () => {
+    const info = { path: 'models/loras/a.b.safetensors', model: { name: ['A', 0, 85, [['a', 1, 45]]], precision: 'fp16', tags: [['x', 'y'], 0, 85],
+        components: [{ part: 'unet' }] }, trigger_words: [{ text: 'w', prompt: 'w', source: 1, trust: 5 }],
+    training: { text_encoder_lr: [0.1, 1, 2] }, conflicts: [{ field: 'base_model', candidates: [{ value: 'x', source: 0, trust: 1 }] }] };
+    const catalog = catalogOf([{ file: 'a.b.safetensors', folder: 1 }], [info], ['sidecar:*.json:/name', 'filename']);
+    const more = catalog.more(0);
+    assert.deepEqual(more.model.name, { value: 'A', source: 'sidecar:a.b.json:/name', trust: 85, others: [{ value: 'a', source: 'filename', trust: 45 }] });
+    assert.deepEqual(more.model.tags, { value: ['x', 'y'], source: 'sidecar:a.b.json:/name', trust: 85, others: [] });
+    assert.deepEqual(more.model.components, [{ part: 'unet' }]);
+    assert.equal(more.model.precision, 'fp16');
+    assert.equal(more.trigger_words[0].source, 'filename');
+    assert.deepEqual(more.training.text_encoder_lr, [0.1, 1, 2]);
+    assert.equal(more.conflicts[0].candidates[0].source, 'sidecar:a.b.json:/name');
+    assert.equal(catalog.path(0), 'loras/a.b.safetensors');
+    assert.equal(catalog.find('loras/a.b.safetensors'), 0);
+    assert.equal(catalog.find('loras/none'), -1);
+});
+
+test('a stem with $ signs is taken as it is', () => {
+    const catalog = catalogOf([{ file: "a$&$'.safetensors" }], [{ model: { name: ['A', 0, 1] } }], ['sidecar:*.json']);
+    assert.equal(catalog.more(0).model.name.source, "sidecar:a$&$'.json");
+});
+
+test('the same words of a row are a number of the row that has them', () => {
+    const catalog = catalogOf([{ what: 'LoRA r16' }, { what: 0 }, { what: 0 }]);
+    assert.deepEqual([...catalog.rows.what], ['LoRA r16', 'LoRA r16', 'LoRA r16']);
+});
+
+test('embedded pictures are found by their number', () => {
+    const blocks = { ...blocksOf([{}]), 'embed-1': JSON.stringify(['data:image/png;base64,AA==', 'data:image/png;base64,BB==']) };
+    const catalog = openCatalog((id) => blocks[id] ?? null);
+    assert.equal(catalog.picture({ href: 17 }), 'data:image/png;base64,BB==');
+    assert.equal(catalog.picture({ href: 18 }), '');
+    assert.equal(catalog.picture({ href: 'a.png' }), 'a.png');
+});
+
+test('details that are missing or cut off are said to be', () => {
+    const blocks = blocksOf([{ name: 'x' }, {}, {}], undefined, [], { error: { 2: 'file is truncated' } });
+    blocks['more-0'] = '{"sources":[],"mod';
+    const catalog = openCatalog((id) => blocks[id] ?? null);
+    assert.match(catalog.more(0).error.message, /missing/);
+    assert.equal(catalog.more(2).error.message, 'file is truncated');
+});
+
+test('damaged rows are told from a page without models', () => {
+    assert.equal(catalogOf([]).count, 0);
+    for (const text of [null, '', '{', '{}', '{"format":2}', '{"format":1,"count":-1}', '{"format":1,"count":1,"name":[]}', 'null', '[]'])
+        assert.throws(() => openCatalog(() => text), /damaged/, String(text));
+});

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { applyFilters, filterCount, makeFacets, noFilters, TRAITS } from '../../../page/filter.js';
+import { sorted, sortKey } from '../../../page/sort.js';
+import { emptyState, formatState, parseState } from '../../../page/state.js';
+import { catalogOf } from './rows.mjs';
+
+const catalog = catalogOf([
+    { name: 'b10', folder: 1, kind: 0, base: 0, tags: [0], bytes: 5e6, date: '2024-05-01', rank: 8, word_count: 1, words: ['x'], flags: 2 },
+    { name: '[a] 2', folder: 2, kind: 0, base: 1, tags: [0, 1], bytes: 3e8, date: '2025-01-01', rank: 32, preview: { href: 'a.png' }, flags: 1 },
+    { name: 'B9', folder: 3, kind: 1, base: 0, tags: [1, 2], bytes: 6e9, copies: 4, flags: 16 },
+    { name: 'éa 1', folder: 0, tags: [] },
+]);
+const facets = makeFacets(catalog);
+const all = new Uint8Array(4).fill(1);
+const shown = (filters, found = all) => [...applyFilters(facets, { ...noFilters(), ...filters }, found).mask].flatMap((one, i) => one ? [i] : []);
+
+test('choices of a facet are alternatives, facets go together', () => {
+    assert.deepEqual(shown({}), [0, 1, 2, 3]);
+    assert.deepEqual(shown({ only: { kind: ['adapter'] } }), [0, 1]);
+    assert.deepEqual(shown({ only: { kind: ['adapter', 'checkpoint'] } }), [0, 1, 2]);
+    assert.deepEqual(shown({ only: { kind: ['adapter'], base: ['Pony'] } }), [0]);
+    assert.deepEqual(shown({ only: { kind: ['?'] } }), [3]);
+    assert.deepEqual(shown({ only: { size: ['10MB'] } }), [0]);
+    assert.deepEqual(shown({ only: { year: ['2025'] } }), [1]);
+});
+
+test('a folder stands for all below it', () => {
+    assert.deepEqual(shown({ folder: ['loras'] }), [0, 1]);
+    assert.deepEqual(shown({ folder: ['loras/styles'] }), [1]);
+    assert.deepEqual(shown({ folder: ['loras #2'] }), [2]);
+    assert.deepEqual(shown({ folder: ['nowhere'] }), []);
+});
+
+test('tags: any, all, without', () => {
+    assert.deepEqual(shown({ tag: ['style', 'nsfw'] }), [0, 1, 2]);
+    assert.deepEqual(shown({ tag: ['style', 'woman'], all: true }), [1]);
+    assert.deepEqual(shown({ not: ['woman'] }), [0, 3]);
+    assert.deepEqual(shown({ tag: ['style'], not: ['woman'] }), [0]);
+});
+
+test('traits: must be so, or must not', () => {
+    assert.deepEqual(shown({ is: { words: true } }), [0]);
+    assert.deepEqual(shown({ is: { words: false } }), [1, 2, 3]);
+    assert.deepEqual(shown({ is: { preview: true } }), [1]);
+    assert.deepEqual(shown({ is: { copies: true } }), [2]);
+    assert.deepEqual(shown({ is: { conflicts: true } }), [1]);
+    assert.deepEqual(shown({ is: { broken: true } }), [2]);
+    assert.deepEqual(shown({ is: { hashed: true, words: true } }), [0]);
+});
+
+test('counts of a facet leave its own choice out, and no other', () => {
+    const counts = applyFilters(facets, { ...noFilters(), only: { kind: ['adapter'] } }, all);
+    assert.deepEqual([...counts.only.kind], [2, 1, 1]);
+    assert.deepEqual([...counts.only.base], [1, 1, 0]);
+    assert.equal(counts.total, 2);
+    const folder = Object.fromEntries(facets.folders.map((one, i) => [one.path, counts.folder[i]]));
+    assert.deepEqual(folder, { '': 0, loras: 2, 'loras/styles': 1, 'loras #2': 0 });
+    assert.deepEqual([...counts.tag], [2, 1, 0]);
+    assert.equal(counts.is[TRAITS.findIndex((trait) => trait.id === 'conflicts')], 1);
+});
+
+test('every count is what its choice shows', () => {
+    const base = { only: { kind: ['adapter'] }, tag: ['style'] };
+    const counts = applyFilters(facets, { ...noFilters(), ...base }, all);
+    for (const facet of facets.list)
+        facet.ids.forEach((id, k) => assert.equal(shown({ ...base, only: { ...base.only, [facet.key]: [id] } }).length, counts.only[facet.key][k], `${facet.key} ${id}`));
+    facets.folders.forEach((one, k) => assert.equal(shown({ ...base, folder: [one.path] }).length, counts.folder[k], one.path));
+    facets.tags.forEach((tag, k) => assert.equal(shown({ ...base, tag: [tag] }).length, counts.tag[k], tag));
+    TRAITS.forEach((trait, k) => assert.equal(shown({ ...base, is: { [trait.id]: true } }).length, counts.is[k], trait.id));
+});
+
+test('filterCount', () => {
+    assert.equal(filterCount(noFilters()), 0);
+    assert.equal(filterCount({ ...noFilters(), only: { kind: ['a', 'b'] }, tag: ['x'], not: ['y'], is: { words: false }, folder: ['z'] }), 6);
+});
+
+test('orders: natural, punctuation and accents apart, unknown last both ways', () => {
+    const order = (key, reverse) => [...sorted(catalog, all, key, reverse)];
+    assert.deepEqual(order('name', false), [1, 2, 0, 3]);
+    assert.deepEqual(order('name', true), [3, 0, 2, 1]);
+    assert.deepEqual(order('size', false), [0, 1, 2, 3]);
+    assert.deepEqual(order('size', true), [2, 1, 0, 3]);
+    assert.deepEqual(order('date', true), [1, 0, 2, 3]);
+    assert.deepEqual(order('rank', true), [1, 0, 2, 3]);
+    assert.deepEqual([...sorted(catalog, Uint8Array.from([0, 1, 0, 1]), 'path', false)], [1, 3]);
+    assert.ok(sortKey('v2') < sortKey('v10'));
+    assert.equal(sortKey('[Éa] 007'), sortKey('ea 7'));
+    assert.ok(sortKey('!!!').length > 0);
+});
+
+test('the fragment keeps the whole state', () => {
+    const state = { ...emptyState(), q: 'a b "c d" -e & # % é', order: 'size', reverse: true, open: 'loras/a #1?.safetensors',
+        filters: { only: { kind: ['adapter', '?'], base: ['SD 1.5'] }, folder: ['', 'x/y'], tag: ['a,b', 'c&d'], all: true, not: ['<b>'], is: { words: true, preview: false } } };
+    assert.deepEqual(parseState(formatState(state)), state);
+    assert.equal(formatState(emptyState()), '');
+    assert.deepEqual(parseState(''), emptyState());
+});
+
+test('a fragment that makes no sense is no state', () => {
+    for (const text of ['#', '#=', '#&&&', '#q', '#sort=evil', '#sort=__proto__', '#is=constructor', '#is=-', '#%', '#%zz', '#x=1', '#'.repeat(50), '#q=' + 'x'.repeat(99999)])
+        assert.deepEqual(parseState(text), emptyState(), text.slice(0, 40));
+    assert.equal(parseState('#' + 'tag=a&'.repeat(500)).filters.tag.length, 1);
+});

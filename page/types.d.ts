@@ -45,7 +45,7 @@ interface Rows {
     folder: number[];
     kind: number[]; base: number[]; architecture: number[]; precision: number[];
     licence: number[]; author: number[];
-    what: string[];    // "LoRA r16 for SDXL": the words of `info -r`; same words: index as number
+    what: string[];    // "LoRA r16 for SDXL", as in `info -r`; in the file also the number of a row before
     bytes: number[];   // of its files
     parameters: number[];
     rank: number[];
@@ -113,7 +113,7 @@ interface Info {
     conflicts?: { field: string; candidates: { value: unknown; source: string; trust: number }[] }[];
     metadata?: Record<string, string>; // a page about one model: all; a catalogue: none
     metadata_keys?: string[];          // a catalogue: at most 32 keys
-    pictures?: Picture[];              // all of them, the first too
+    pictures?: Picture[];              // all of them, if there are several
     cut?: string[];                    // members that were cut: "description", "tags", …
     files?: number;                    // in how many files it is, if not 1
 }

@@ -39,8 +39,8 @@ RULES = {
     "cli/catalog": ({"catalog/", "support/", "base/", "os/"} | PUBLIC, None),
     "cli/commands": ({"commands/", "catalog/", "support/", "edit/dropped.h", "convert/dropped.h",
                       "remote/http/url.h", "base/", "os/"} | PUBLIC, None),
-    "cli": ({"commands/", "support/", "edit/dropped.h", "convert/dropped.h", "remote/http/url.h",
-             "base/", "os/"}
+    "cli": ({"commands/", "catalog/", "support/", "edit/dropped.h", "convert/dropped.h",
+             "remote/http/url.h", "base/", "os/"}
             | PUBLIC, None),
     "bindings/python": (PUBLIC, None),
     "bench": (PUBLIC, None),

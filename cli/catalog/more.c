@@ -60,8 +60,8 @@ static bool is_container(const sft_node *node) {
 /* Whether anything but null and empty texts is in it. */
 static bool has_content(const sft_node *top) {
     for (const sft_node *node = top;;) {
-        bool empty = node->type == SFT_NODE_NULL || (node->type == SFT_NODE_TEXT && !node->text.len);
-        if (!empty && !is_container(node)) return true;
+        bool empty = is_container(node) || node->type == SFT_NODE_NULL;
+        if (!empty && (node->type != SFT_NODE_TEXT || node->text.len)) return true;
         if (node->first) {
             node = node->first;
             continue;
@@ -244,7 +244,7 @@ static void put_keys(catalog_more *more, const cli_model *model) {
 }
 
 static void put_pictures(catalog_more *more, const catalog_picture *pictures, size_t count) {
-    if (count == 0) return;
+    if (count < 2) return; /* rows have the first */
     sfti_json_key(&more->w, "pictures");
     sfti_json_open(&more->w, '[');
     for (size_t i = 0; i < count; i++) picture_json(&more->w, &pictures[i]);

@@ -37,6 +37,7 @@ enum {
 
 typedef struct catalog_row {
     sft_span name, file, date, error;
+    uint32_t number;
     uint32_t in[ROWS_DICTS]; /* numbers in the dictionaries */
     uint32_t *tags;
     sft_span words[ROW_WORDS];

@@ -13,6 +13,7 @@ typedef struct row_writer {
     const catalog_rows *rows;
     sfti_json_writer *w;
     const int64_t *copies; /* by digest: a number of models that are copies, or -1 */
+    const uint32_t *first; /* by what a model is: the first row */
 } row_writer;
 
 static void put_number(sfti_json_writer *w, int64_t number) {
@@ -35,11 +36,17 @@ static void put_file(const row_writer *to, const catalog_row *row) {
     sfti_json_span(to->w, row->file);
 }
 
+/* Words that a row before has: the number of that row. */
 static void put_what(const row_writer *to, const catalog_row *row) {
     uint32_t number = row->in[ROWS_WHAT];
-    sfti_json_span(to->w, number == DICT_NONE
-                              ? (sft_span){ "", 0 }
-                              : to->rows->dicts[ROWS_WHAT].entries[number].text);
+    sft_span none = { "", 0 };
+    if (number == DICT_NONE) {
+        sfti_json_span(to->w, none);
+    } else if (to->first[number] != row->number) {
+        sfti_json_uint(to->w, to->first[number]);
+    } else {
+        sfti_json_span(to->w, to->rows->dicts[ROWS_WHAT].entries[number].text);
+    }
 }
 
 static void put_bytes(const row_writer *to, const catalog_row *row) {
@@ -191,6 +198,16 @@ static int64_t *number_copies(catalog_rows *rows) {
     return copies;
 }
 
+static uint32_t *find_first(catalog_rows *rows) {
+    const catalog_dict *dict = &rows->dicts[ROWS_WHAT];
+    uint32_t *first = sfti_arena_array(&rows->arena, dict->count, sizeof *first);
+    for (size_t i = rows->count; first && i-- > 0;) {
+        uint32_t number = rows->rows[i]->in[ROWS_WHAT];
+        if (number != DICT_NONE) first[number] = rows->rows[i]->number;
+    }
+    return first;
+}
+
 /* ── All ── */
 
 /* 16 digits that stay the same as long as title and folders do. */
@@ -306,10 +323,11 @@ static void put_table(const catalog_rows *rows, html_page *page) {
 
 sft_code rows_write(catalog_rows *rows, html_page *page, const char *title, size_t block,
                     sft_error *err) {
-    row_writer to = { rows, NULL, NULL };
+    row_writer to = { .rows = rows };
     if (!sort_dicts(rows)) return sfti_fail_memory(err, rows->count);
     to.copies = number_copies(rows);
-    if (!to.copies) return sfti_fail_memory(err, rows->count);
+    to.first = find_first(rows);
+    if (!to.copies || !to.first) return sfti_fail_memory(err, rows->count);
     put_table(rows, page);
     to.w = html_block_begin(page, "rows");
     sft_code code = put_rows(&to, title, block, err);

@@ -188,8 +188,8 @@ static const cli_option catalog_options[] = {
 
 static const cli_example catalog_examples[] = {
     { "safetensors catalog ~/models -o catalogue.html", "a page of all models in a tree" },
-    { "safetensors catalog ~/models -o catalogue.html --force", "the same again: bring it up to date" },
-    { "safetensors catalog loras --embed -o loras.html", "with small pictures in it, to send away" },
+    { "safetensors catalog ~/models -o catalogue.html --force", "bring the page up to date" },
+    { "safetensors catalog loras --embed -o loras.html", "with small pictures in the page" },
     { "safetensors catalog ~/models --where kind=adapter --title LoRAs -o loras.html",
       "only adapters" },
     { "safetensors catalog --model model.safetensors -o model.html", "the tensors of one model" },

@@ -398,8 +398,8 @@ const cli_command cli_info_command = {
     "header is read.",
     info_examples,
     { info_options, cli_save_options, cli_online_options, info_online_options,
-      cli_hash_run_options, cli_input_options, cli_json_options, cli_reading_options, cli_remote_options, cli_network_options,
-      cli_common_options },
+      cli_hash_run_options, cli_input_options, cli_json_options, cli_reading_options,
+      cli_remote_options, cli_network_options, cli_common_options },
     { "every model was read",
       "no model has any of the -f facts, or there is no workflow; with --verify, a digest "
       "differs from the recorded one without a known cause; with --updates, a model has a newer "

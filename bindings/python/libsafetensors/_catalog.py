@@ -36,7 +36,8 @@ def _run(words: list[str]) -> tuple[str, str]:
         try:
             out, messages = child.communicate()
         except BaseException:
-            child.terminate()  # it removes its temporary file
+            child.terminate()  # and it removes its temporary file
+            child.wait()
             raise
     if child.returncode not in (0, 1, 2):
         raise OSError("the command safetensors ended with status %d" % child.returncode)

@@ -3,7 +3,7 @@
 /** What flags says. */
 export const FLAG = { conflicts: 1, hashed: 2, site: 4, differs: 8, broken: 16, foreign: 32, code: 64 };
 
-const TEXTS = /** @type {const} */ (['name', 'file', 'date', 'hash']);
+const TEXT_COLUMNS = /** @type {const} */ (['name', 'file', 'date', 'hash']);
 const LISTS = /** @type {const} */ (['words', 'tags', 'preview', 'what']);
 const NUMBERS = /** @type {const} */ (['folder', 'kind', 'base', 'architecture', 'precision', 'licence', 'author',
     'rank', 'modified', 'word_count', 'copies', 'flags', 'picture_count']);
@@ -42,7 +42,7 @@ function parseRows(text) {
     }
     if (rows?.format !== 1) throw damaged(`expected format 1, found ${String(rows?.format)}`);
     if (!Number.isInteger(rows.count) || rows.count < 0) throw damaged('no count of models');
-    for (const column of [...TEXTS, ...LISTS, ...NUMBERS, ...WIDE])
+    for (const column of [...TEXT_COLUMNS, ...LISTS, ...NUMBERS, ...WIDE])
         if (rows[column]?.length !== rows.count)
             throw damaged(`expected ${rows.count} items in column ${column}, found ${rows[column]?.length ?? 'none'}`);
     for (const name of DICTIONARIES)
@@ -51,7 +51,7 @@ function parseRows(text) {
 }
 
 /** @param {string} file */
-function stemOf(file) {
+function fileStem(file) {
     return file.replace(/(?!^)\.[^.]*$/, '');
 }
 
@@ -128,7 +128,7 @@ export function openCatalog(read = blockText) {
         const folder = rows.dict.folder[rows.folder[i]];
         return folder ? `${folder}/${rows.file[i]}` : rows.file[i];
     };
-    const stem = (/** @type {number} */ i) => stemOf(rows.file[i]);
+    const stem = (/** @type {number} */ i) => fileStem(rows.file[i]);
     return {
         rows, count: rows.count, path, stem,
         find(text) {

@@ -6,7 +6,7 @@ import { loadPrefs, onPrefs, prefs, setPref } from './prefs.js';
 import { announce, copyText } from './copy.js';
 import { addAction, addHelp, openHelp } from './keys.js';
 import { dtypeSums, matchTensors, openTensors } from './tensors.js';
-import { buildTree, createTree, eachNode, markHits, openSome, nodeName, pathOf, rowOf, shareText, sortTree } from './tree.js';
+import { buildTree, createTree, eachNode, markHits, openSome, nodeName, pathOf, rowOf, partText, sortTree } from './tree.js';
 import { createTreemap } from './treemap.js';
 import { normsView, rowDetails } from './statistics.js';
 
@@ -26,7 +26,7 @@ function totalsView(tensors) {
         el('dl', { class: 'figures' }, totals.map(([value, label]) => el('div', null, el('dd', null, value), el('dt', null, label)))),
         el('div', { class: 'by-dtype' }, bar, el('ul', { class: 'legend' }, sums.map((sum) => el('li', null,
             el('i', { class: 'swatch', 'data-dtype': sum.hue, 'aria-hidden': 'true' }), el('strong', null, foreign(sum.name)), ' ',
-            el('span', { class: 'muted' }, `${shareText(tensors.bytes ? sum.bytes / tensors.bytes : 0)} · ${sizeText(sum.bytes)} · ${plural(sum.tensors, 'tensor')}`))))));
+            el('span', { class: 'muted' }, `${partText(tensors.bytes ? sum.bytes / tensors.bytes : 0)} · ${sizeText(sum.bytes)} · ${plural(sum.tensors, 'tensor')}`))))));
 }
 
 /** Search, tree, treemap and what is selected. @param {import('./tensors.js').Tensors} tensors */
@@ -42,7 +42,7 @@ function tensorsView(tensors) {
     const details = el('div', { class: 'chosen', id: 'chosen', 'aria-live': 'polite' });
     /** @param {import('./tree.js').TreeNode | null} node */
     const say = (node) => fill(caption, node ? [foreign(nodeName(tensors.names, node) || 'all'), ' · ', sizeText(node.bytes),
-        ' · ', shareText(tensors.bytes ? node.bytes / tensors.bytes : 0)] : 'Click selects, double click zooms');
+        ' · ', partText(tensors.bytes ? node.bytes / tensors.bytes : 0)] : 'Click selects, double click zooms');
     const tree = createTree(tensors, root, {
         select(row) {
             map.choose(row.node);

@@ -309,7 +309,7 @@ export function createTree(tensors, root, tell) {
         el('span', { role: 'gridcell', class: 'c-parameters' }, countText(outer * node.parameters)),
         el('span', { role: 'gridcell', class: 'c-bytes' }, sizeText(bytes)),
         el('span', { role: 'gridcell', class: 'c-share' }, el('span', { class: 'bar', 'aria-hidden': 'true' }, bar),
-            el('span', null, shareText(share))),
+            el('span', null, partText(share))),
         el('span', { role: 'gridcell', class: 'c-offset' }, tensor >= 0 && times === 1 ? page.offset[tensor].toLocaleString('en') : ''));
         row.style.top = i * height + 'px';
         row.style.height = height + 'px';
@@ -455,6 +455,6 @@ export function createTree(tensors, root, tell) {
 }
 
 /** "12.5 %". @param {number} share */
-export function shareText(share) {
+export function partText(share) {
     return share === 0 ? '0 %' : share < 0.001 ? '< 0.1 %' : (share * 100).toFixed(share < 0.9995 ? 1 : 0) + ' %';
 }

@@ -20,7 +20,10 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 PAGE = os.path.join(ROOT, "page")
-IMPORT = re.compile(r"(^|\n)import [^\n]*")
+# What joining changes, in this order.
+SCRIPT = [(r"(^|\n)import [^\n]*", ""), (r"\nexport ", r"\n"), (r"/\*\* @[^*]*\*/ ?", "")]
+ALL = [(r"\n[ ]*//[^\n]*", ""), (r"\n[ ]*/\*[^*]*\*+([^/*][^*]*\*+)*/", ""), (r"\n[ \n]+", r"\n")]
+STYLE = [(r" \{", "{"), (r"([:,]) ", r"\1"), (r"([{};,])\n", r"\1"), (r";\}", "}")]
 ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028",
            "\u2029": "\\u2029"}
 ESCAPED = re.compile("[<>&\u2028\u2029]")
@@ -45,8 +48,10 @@ def join(script):
             continue
         with open(path, encoding="utf-8") as text:
             part = text.read()
-        if name.endswith(".js"):
-            part = ("\n" + IMPORT.sub("", part)).replace("\nexport ", "\n")
+        rules = SCRIPT + ALL if name.endswith(".js") else ALL + STYLE
+        part = "\n" + part
+        for pattern, becomes in rules:
+            part = re.sub(pattern, becomes, part)
         parts.append(part)
     return "".join(parts)
 

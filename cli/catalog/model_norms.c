@@ -1,6 +1,7 @@
 #include "catalog/model_norms.h"
 
 #include "base/checked.h"
+#include "base/error.h"
 #include "base/number.h"
 #include "os/os.h"
 #include "support/nodes.h"
@@ -127,6 +128,16 @@ static sft_code gram_of_up(norm_run *run, const lora_pair *pair, sft_error *err)
     return code;
 }
 
+/* In four sums, which a processor can add up at the same time. */
+static double product(const double *a, const double *b, size_t count) {
+    double sums[4] = { 0, 0, 0, 0 };
+    size_t k = 0;
+    for (; count - k >= 4; k += 4)
+        for (size_t s = 0; s < 4; s++) sums[s] += a[k + s] * b[k + s];
+    for (; k < count; k++) sums[0] += a[k] * b[k];
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
 /* down down', by strips of columns: all of it at once if that fits. */
 static sft_code gram_of_down(norm_run *run, const lora_pair *pair, sft_error *err) {
     size_t rank = (size_t)pair->rank;
@@ -140,9 +151,7 @@ static sft_code gram_of_down(norm_run *run, const lora_pair *pair, sft_error *er
         for (size_t i = 0; !code && i < rank; i++) {
             for (size_t j = 0; j <= i; j++) {
                 const double *a = run->values + i * wide, *b = run->values + j * wide;
-                double sum = 0;
-                for (size_t k = 0; k < wide; k++) sum += a[k] * b[k];
-                run->grams[1][i * rank + j] += sum;
+                run->grams[1][i * rank + j] += product(a, b, wide);
             }
         }
     }

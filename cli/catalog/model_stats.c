@@ -1,5 +1,6 @@
 #include "catalog/model_stats.h"
 
+#include "base/error.h"
 #include "safetensors_stats.h"
 #include "support/hash.h"
 #include "support/progress.h"

@@ -1,6 +1,8 @@
 #include "catalog/model_tensors.h"
 
 #include "base/checked.h"
+#include "base/error.h"
+#include "base/number.h"
 #include "base/utf8.h"
 #include "catalog/dict.h"
 #include "support/files.h"
@@ -126,13 +128,14 @@ static sft_span dtype_key(const sft_tensor *tensor, char buffer[SHAPE_TEXT + 1])
 }
 
 /* A dictionary and the column that uses it; `skip` bytes of each key are not of its text. */
-static bool put_coded(model_tensors *all, sfti_json_writer *w, const char *keys,
+static bool put_coded(const model_tensors *all, sfti_json_writer *w, const char *keys,
                       const char *column, size_t skip,
                       sft_span (*key)(const sft_tensor *, char *)) {
     char buffer[SHAPE_TEXT + 1];
+    sfti_arena arena = { .alloc = all->arena.alloc };
     catalog_dict dict;
     bool ok = true;
-    dict_begin(&dict, &all->arena);
+    dict_begin(&dict, &arena);
     sfti_json_key(w, column);
     sfti_json_open(w, '[');
     for (size_t i = 0; ok && i < all->count; i++) {
@@ -149,6 +152,7 @@ static bool put_coded(model_tensors *all, sfti_json_writer *w, const char *keys,
     }
     sfti_json_close(w, ']');
     dict_free(&dict);
+    sfti_arena_free(&arena);
     return ok;
 }
 
@@ -166,7 +170,7 @@ static void put_files(const model_tensors *all, sfti_json_writer *w) {
     sfti_json_close(w, ']');
 }
 
-sft_code model_tensors_write(model_tensors *all, sfti_json_writer *w, sft_error *err) {
+sft_code model_tensors_write(const model_tensors *all, sfti_json_writer *w, sft_error *err) {
     sfti_json_put_uint(w, "count", all->count);
     put_names(all, w);
     if (!put_coded(all, w, "dtypes", "dtype", 0, dtype_key)

@@ -29,6 +29,6 @@ sft_code model_tensors_list(model_tensors *all, const cli_model *model, const sf
                             sft_error *err);
 void model_tensors_free(model_tensors *all);
 /* The columns of ModelPage but `stats`, into the object that is open. */
-sft_code model_tensors_write(model_tensors *all, sfti_json_writer *w, sft_error *err);
+sft_code model_tensors_write(const model_tensors *all, sfti_json_writer *w, sft_error *err);
 
 #endif

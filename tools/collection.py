@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "info"))
 import parts  # noqa: E402
 from compose import Model  # noqa: E402
 
-WIDTH, HEIGHT, SCALE = 104, 152, 4  # of a picture: dots, and pixels of a dot
+WIDTH, HEIGHT, SCALE = 156, 228, 3  # of a picture: dots, and pixels of a dot
 
 
 # ── Pictures: each scene is a function of x and y (0 to 1 from the left and from the top) ──
@@ -71,9 +71,9 @@ def city(colours, luck):
             height, tone = row[at]
             if y > 0.78 - height * (0.95 if k else 1.35):
                 colour = mix(colours[0], colours[1], 0.12 + 0.3 * tone + 0.25 * (1 - k))
-                u, v = int(x * WIDTH) % 4, int(y * HEIGHT) % 4
+                u, v = int(x * 104) % 4, int(y * 152) % 4
                 if 0 < u < 3 and 0 < v < 3 and \
-                        lit[int(y * HEIGHT) // 4 % 96][int(x * WIDTH) // 4 % 64] > 0.66:
+                        lit[int(y * 152) // 4 % 96][int(x * 104) // 4 % 64] > 0.66:
                     colour = colours[3]
         return mix(colour, colours[0], 0.45) if mirrored else colour
     return scene
@@ -212,7 +212,7 @@ def deco(colours, luck):
 
 
 def scales(colours, luck):
-    size = luck.uniform(0.2, 0.27)
+    size = luck.uniform(0.3, 0.4)
 
     def scene(x, y):
         best, tone = 9, 0
@@ -290,6 +290,17 @@ def vae(_):
     return parts.tensors(parts.SD_VAE)
 
 
+def language_model(layers):
+    """A Llama whose projections are FP8 with a scale each."""
+    rows = []
+    for name, dtype, shape, _ in parts.llama(layers, 2048, 512, 32000):
+        is_scaled = name.endswith("_proj.weight")
+        rows.append((name, "F8_E4M3" if is_scaled else dtype, shape, None))
+        if is_scaled:
+            rows.append((name + "_scale", "F32", [shape[0], 1], None))
+    return rows
+
+
 def embedding(vectors):
     return [("emb_params", "F16", [vectors, 768], None)]
 
@@ -298,20 +309,20 @@ SPECS = {"SDXL 1.0": (sdxl, "sdxl"), "Pony": (sdxl, "pony"), "Illustrious": (sdx
          "SD 1.5": (sd1, "sd15"), "Flux.1 D": (flux, "flux")}
 # name, base, rank, scene, colours, level, words, tags, description
 LORAS = """
-Moonlit Harbor|SDXL 1.0|16|sea|1|1|moonlit harbor|landscape, sea, night|Still water and a low moon. Weight 0.7 to 0.9.
+Moonlit Harbor|SDXL 1.0|16|sea|1|1|moonlit harbor; moonlit harbor, fishing boats|landscape, sea, night|Still water and a low moon. Weight 0.7 to 0.9.
 Neon Rain|Illustrious|32|city|5|1|neonrain; neonrain, wet street, reflections|city, cyberpunk, night|Signs, puddles and umbrellas.
 Velvet Portrait|Pony|16|portrait|6|2|vlvt portrait|portrait, woman, lighting|Soft key light from the left.
-Ink and Gold|SDXL 1.0|8|scales|7|1|inkgold|pattern, ink, gold|Brush lines on gold leaf.
+Ink and Gold|SDXL 1.0|8|scales|7|1|inkgold; gold leaf; brush lines|pattern, ink, gold|Brush lines on gold leaf.
 Desert Nomad|Flux.1 D|16|mountains|2|1|nomad, windswept cloak|landscape, character|Long shadows, warm haze.
-Botanical Plate|SDXL 1.0|16|flowers|3|1|btncl plate|illustration, plants|Engraved plates of the nineteenth century.
-Aurora Sky|Flux.1 D|32|forest|4|1|aurora sky|landscape, night|Green bands over dark firs.
-Art Deco Poster|SDXL 1.0|16|deco|8|1|artdeco poster|poster, retro|Sunbursts and brass.
+Botanical Plate|SDXL 1.0|16|flowers|3|1|btncl plate; cross section, labels|illustration, plants|Engraved plates of the nineteenth century.
+Aurora Sky|Flux.1 D|32|forest|4|1|aurora sky; green aurora over firs|landscape, night|Green bands over dark firs.
+Art Deco Poster|SDXL 1.0|16|deco|8|1|artdeco poster; brass; sunburst|poster, retro|Sunbursts and brass.
 Retro Anime Screencap|Illustrious|32|portrait|4|2|retro anime screencap|anime, retro|Cel shading as in 1989.
 Great Wave|SDXL 1.0|8|scales|1|1|ukiyoe wave|pattern, woodblock|Seigaiha from woodblock prints.
 Ringed Worlds|Flux.1 D|16|space|0|1|ringed planet|space, sci-fi|Gas giants with rings.
 Misty Pines|SD 1.5|64|forest|7|1|mistypines|landscape, fog|Trained on 60 photographs.
 Studio Softbox|SD 1.5|32|portrait|2|1|studio light, softbox|portrait, photography|Two lights, grey backdrop.
-After Dark|Pony|16|portrait|0|8|afterdark|woman, night|Its pictures are rated X: hidden until you ask for them.
+Velvet Night|Pony|16|portrait|0|8|vlvtnight|woman, night|Its pictures are rated X: hidden until you ask for them.
 Wildflower Field|Illustrious|16|flowers|6|1|wildflwr|plants, summer|Loose strokes, bright field.
 Skyline at Dusk|SD 1.5|16|city|0|1|skyline dusk|city, evening|Towers over a harbour.
 Paper Mountains|SDXL 1.0|16|mountains|4|1|paper cut|papercraft, landscape|Layers of cut paper.
@@ -319,7 +330,7 @@ Paper Mountains|SDXL 1.0|16|mountains|4|1|paper cut|papercraft, landscape|Layers
 Cinnabar Court|Pony|32|deco|2|4|cinnabar|interior, pattern|Lacquer and brass.
 Cold Orbit|SDXL 1.0|8|space|1|1|coldorbit|space|Ice and distance.
 Lantern Street|Illustrious|16|city|2|1|lanternst|city, night|Paper lanterns in the rain.
-Alpine Morning|Flux.1 D|8|mountains|1|1|alpine morning|landscape|First light on snow.
+Alpine Morning|Flux.1 D|8|mountains|1|1|alpine morning; first light|landscape|First light on snow.
 Rose Window|SDXL 1.0|16|deco|0|1|rosewindow|glass, pattern|Stained glass.
 Salt Flats|SD 1.5|8|sea|2|1|saltflats|landscape|Mirror of the sky.
 Detail Enhancer|SDXL 1.0|4|scales|3|0||tool, detail|A slider: -1 to 2. It has no trigger words.
@@ -359,7 +370,7 @@ def training(i, fields):
             "ss_base_model_version": {"SD 1.5": "sd_v1", "Flux.1 D": "flux1"}.get(
                 base, "sdxl_base_v1-0"),
             "ss_training_finished_at": str(1711900000.0 + 1e6 * i),
-            "ss_tag_frequency": json.dumps({"10_set": captions}),
+            "ss_tag_frequency": json.dumps({"10_set": captions} if words else {}),
             "modelspec.title": name, "modelspec.license": ("openrail++", "apache-2.0")[i % 2]}
 
 
@@ -411,6 +422,7 @@ def main(words):
     write_model(os.path.join(folder, "vae", "soft-colours.safetensors"), vae(0), {"format": "pt"})
     for name, vectors in (("clean-hands", 8), ("low-quality-neg", 16)):
         write_model(os.path.join(folder, "embeddings", name + ".safetensors"), embedding(vectors), {})
+    write_model(os.path.join(folder, "llm", "nimbus-1b-fp8.safetensors"), language_model(12), {})
     # A download that was cut short.
     whole = os.path.join(folder, "loras", "sdxl", "cold_orbit.safetensors")
     with open(whole, "rb") as file:

@@ -78,6 +78,22 @@ function expand(value, source, facts) {
 }
 
 /**
+ * A packed value (More in types.d.ts).
+ * @param {any} value
+ * @param {More} part
+ * @returns {any}
+ */
+function unpack(value, part) {
+    if (typeof value === 'string' && value[0] === '~')
+        return value[1] === '~' ? value.slice(1) : unpack(part.shared?.[Number(value.slice(1))], part);
+    if (!Array.isArray(value)) return value;
+    const [kind, ...items] = value;
+    const whole = items.map((one) => unpack(one, part));
+    return kind < 0 ? whole
+        : Object.fromEntries((part.shapes?.[kind] ?? []).map((key, k) => [key, whole[k]]));
+}
+
+/**
  * @param {CompactInfo} compact
  * @param {string[]} sources
  * @param {string} stem
@@ -141,7 +157,8 @@ export function openCatalog(read = blockText) {
         more(i) {
             const size = rows.block || 256;
             const part = block(`more-${Math.floor(i / size)}`);
-            const compact = part?.models?.[i % size];
+            const packed = part?.models?.[i % size];
+            const compact = part?.shapes ? unpack(packed, part) : packed;
             const info = compact ? expandInfo(compact, part.sources ?? [], stem(i))
                 : /** @type {Info} */ ({ error: { code: '', message: 'The details of this model are missing from the page.' } });
             info.path ??= path(i);

@@ -70,6 +70,11 @@ interface Rows {
  * into `sources`, where "*" stands for the file name's stem. */
 interface More {
     sources: string[];
+    /* With shapes the models are packed: an object is [shape, values...], its keys are those of the
+     * shape; any other list begins with -1; a text "~3" is shared[3], "~~x" is "~x". Objects
+     * within are as they are. */
+    shapes?: string[][];
+    shared?: unknown[];
     models: CompactInfo[];
 }
 type CompactFact = [value: unknown, source: number, trust: number,

@@ -62,6 +62,11 @@ bool dict_put(catalog_dict *dict, sft_span text, sft_span label, uint32_t *numbe
     return true;
 }
 
+uint32_t dict_find(const catalog_dict *dict, sft_span text) {
+    uint32_t found = sfti_names_find(&dict->names, text);
+    return found == SFTI_NO_NAME ? DICT_NONE : found;
+}
+
 static int compare_natural(const void *ctx, uint32_t a, uint32_t b) {
     const catalog_dict *dict = ctx;
     return sfti_natural_compare(dict->entries[a].text, dict->entries[b].text);

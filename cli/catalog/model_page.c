@@ -7,6 +7,7 @@
 #include "catalog/text.h"
 #include "support/files.h"
 #include "support/nodes.h"
+#include "support/words.h"
 
 #include <string.h>
 

@@ -8,50 +8,62 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Bytes that a model may take in the mean: what some leave, others use. A model that would take
+ * more is written with shorter texts and lists, LEVELS - 1 times at most. */
+#define MEAN_BYTES 1450
+#define FIRST_BYTES 131072 /* so that small catalogues have everything */
+#define LEVELS 4
+
 #define DEPTH_MOST 8
+#define MEMBERS_MOST 48 /* of an object */
+#define ITEMS_LEAST 3   /* of a list, of a text, at the last level */
+#define BYTES_LEAST 64
 #define KEYS_MOST 32
 #define OTHERS_MOST 3
-#define OTHER_TEXT 96
+#define OTHER_BYTES 96
+#define SOURCE_BYTES 160
+
+enum {
+    WHOLE = 1,  /* texts are as long at every level: what is copied, and digests */
+    NAMES = 2,  /* of paths only the last part */
+    SHARED = 4  /* many models have the same */
+};
 
 /* A member of the result object, and how much of it is kept. */
 typedef struct more_section {
     const char *key;
-    uint16_t items, bytes; /* of each list and object in it; of each text */
-    const char *without;   /* members that the page does not need, with blanks around each */
+    uint16_t items, bytes; /* of each list in it; of each text */
+    int how;
+    const char *without;   /* members that the page does not need, a blank around each */
+    const char *minor;     /* members that go first */
 } more_section;
 
 static const more_section sections[] = {
-    { "file", 24, 64, " header_bytes data_offset data_bytes alignment unaligned shards " },
-    { "model", 48, 512, " parameters_by_dtype " },
-    { "adapter", 24, 96, "" },
-    { "trigger_words", 32, 512, " words others " },
-    { "prompts", 4, 1024, "" },
-    { "frequent_tags", 24, 64, "" },
-    { "example_prompts", 16, 512, "" },
-    { "civitai", 16, 200, " url " },
-    { "links", 4, 200, "" },
-    { "training", 24, 200, "" },
-    { "merge", 12, 200, "" },
-    { "import", 24, 120, "" },
-    { "hashes", 12, 128, " lookup_url " },
-    { "sidecars", 8, 160, "" },
-    { "privacy", 8, 80, "" },
-    { "conflicts", 6, 120, "" },
-    { "dataset", 24, 120, "" },
+    { "file", 24, 64, WHOLE, " header_bytes data_offset data_bytes alignment unaligned shards ",
+      "" },
+    { "model", 32, 512, 0, "", " evidence notes components version_description " },
+    { "adapter", 12, 96, 0, "", " components targets blocks " },
+    { "trigger_words", 32, 512, WHOLE, " words others ", " folder group coverage " },
+    { "prompts", 4, 1024, WHOLE, "", "" },
+    { "frequent_tags", 24, 80, 0, "", " coverage " },
+    { "example_prompts", 4, 512, 0, "", " negative seed " },
+    { "civitai", 8, 200, WHOLE, " url ", " air published_at " },
+    { "links", 4, 200, WHOLE, "", "" },
+    { "training", 8, 200, 0, "",
+      " tool_version session_id buckets network_args vae comment datasets " },
+    { "merge", 12, 200, 0, "", "" },
+    { "import", 12, 120, 0, "", "" },
+    { "hashes", 32, 128, WHOLE, " lookup_url ", "" },
+    { "sidecars", 8, 160, NAMES, "", "" },
+    { "privacy", 8, 80, SHARED, "", "" },
+    { "conflicts", 6, 120, 0, "", "" },
+    { "dataset", 24, 120, 0, "", "" },
 };
+#define SECTIONS (sizeof sections / sizeof *sections)
 
-/* Longer texts and shorter lists than their section has. */
-static const more_section members[] = {
-    { "description", 1, MORE_TEXT, "" },
-    { "version_description", 1, 400, "" },
-    { "evidence", 2, 120, "" },
-    { "targets", 8, 48, "" },
-    { "blocks", 8, 48, "" },
-    { "buckets", 6, 32, "" },
-    { "example_prompts", 2, 512, "" },
-};
+static const sft_span no_text = { "", 0 };
 
-/* ── What is there, and what is cut ── */
+/* ── What is kept ── */
 
 static bool is_container(const sft_node *node) {
     return node->type == SFT_NODE_LIST || node->type == SFT_NODE_OBJECT;
@@ -72,28 +84,62 @@ static bool has_content(const sft_node *top) {
     }
 }
 
-static bool is_without(const more_section *section, sft_span key) {
-    for (const char *at = section->without; key.len && (at = strstr(at, " ")) && at[1];) {
-        at++;
+static bool is_word_of(const char *words, sft_span key) {
+    for (const char *at = words; key.len && (at = strchr(at, ' ')) && *++at;)
         if (strncmp(at, key.data, key.len) == 0 && at[key.len] == ' ') return true;
-    }
     return false;
 }
 
 static void note_cut(catalog_more *more, sft_span key) {
     for (size_t i = 0; i < more->cut_count; i++)
-        if (cli_is(key, more->cuts[i])) return;
-    const char *copy = more->cut_count < MORE_CUTS && key.len
-                     ? sfti_arena_copy(&more->arena, key.data, key.len) : NULL;
-    if (copy) more->cuts[more->cut_count++] = copy;
+        if (sft_span_equal(key, more->cuts[i])) return;
+    if (key.len && more->cut_count < MORE_CUTS) more->cuts[more->cut_count++] = key;
 }
 
-static void put_text(catalog_more *more, sft_span key, sft_span text, size_t most) {
+/* How much of a value is kept. */
+typedef struct more_bounds {
+    const more_section *section;
+    sft_span name; /* what it is called when it is cut */
+    size_t items, bytes;
+} more_bounds;
+
+static more_bounds bounds_of(const catalog_more *more, const more_section *section,
+                             sft_span name) {
+    more_bounds bounds = { section, name, section->items, section->bytes };
+    if (cli_is(name, "description")) bounds.bytes = MORE_TEXT;
+    bounds.items >>= more->level;
+    if (!(section->how & WHOLE)) bounds.bytes >>= more->level;
+    if (bounds.items < ITEMS_LEAST) bounds.items = ITEMS_LEAST;
+    if (bounds.bytes < BYTES_LEAST) bounds.bytes = BYTES_LEAST;
+    return bounds;
+}
+
+/* In an object or list; `before` siblings are kept. */
+static bool is_kept(catalog_more *more, const sft_node *node, const more_bounds *bounds,
+                    size_t before, size_t depth) {
+    bool is_member = node->parent->type == SFT_NODE_OBJECT;
+    if (!has_content(node)) return false;
+    if (is_member && is_word_of(bounds->section->without, node->key)) return false;
+    bool minor = is_member && more->level > 1 && is_word_of(bounds->section->minor, node->key);
+    bool fits = before < (is_member ? MEMBERS_MOST : bounds->items) && !minor
+             && !(is_container(node) && depth + 1 >= DEPTH_MOST);
+    if (!fits) note_cut(more, bounds->name);
+    return fits;
+}
+
+/* ── Values ── */
+
+static void fail_more(catalog_more *more, size_t bytes) {
+    if (!more->pack.w.code) more->pack.w.code = sfti_fail_memory(more->err, bytes);
+}
+
+static void put_text(catalog_more *more, sft_span text, size_t most, sft_span name) {
     sft_span kept = text_cut(text, most < MORE_TEXT ? most : MORE_TEXT, more->buffer);
-    if (kept.len != text.len || kept.data != text.data) note_cut(more, key);
-    sfti_json_span(&more->w, kept);
+    if (kept.data != text.data) note_cut(more, name);
+    pack_text(&more->pack, kept);
 }
 
+/* With "*" instead of the model's name. */
 static void put_source(catalog_more *more, sft_span source) {
     static const char prefix[] = "sidecar:";
     size_t head = sizeof prefix - 1, stem = more->stem.len;
@@ -106,124 +152,177 @@ static void put_source(catalog_more *more, sft_span source) {
         memcpy(more->buffer + head + 1, source.data + head + stem, source.len - head - stem);
         source = (sft_span){ more->buffer, source.len - stem + 1 };
     }
-    source = text_cut(source, 160, more->buffer);
-    if (!dict_put(&more->sources, source, (sft_span){ "", 0 }, &number) && !more->w.code)
-        more->w.code = sfti_fail_memory(more->err, source.len);
-    sfti_json_uint(&more->w, number == DICT_NONE ? 0 : number);
+    source = text_cut(source, SOURCE_BYTES, more->buffer);
+    if (!source.len) source = sft_span_cstr("?");
+    if (dict_put(&more->sources, source, no_text, &number)) {
+        sfti_json_uint(&more->pack.w, number);
+    } else {
+        fail_more(more, source.len);
+    }
 }
 
-static void put_scalar(catalog_more *more, const sft_node *node, sft_span key, size_t bytes) {
-    if (node->type == SFT_NODE_TEXT) put_text(more, key, node->text, bytes);
-    else if (node->type == SFT_NODE_NULL) sfti_json_null(&more->w);
-    else sfti_json_raw(&more->w, node->text);
+static void put_scalar(catalog_more *more, const sft_node *node, const more_bounds *bounds) {
+    sfti_json_writer *w = &more->pack.w;
+    sft_span text = node->text;
+    bool is_path = (bounds->section->how & NAMES) && cli_is(node->key, "path");
+    for (size_t i = text.len; is_path && i > 0; i--) {
+        if (text.data[i - 1] != '/') continue;
+        text = (sft_span){ text.data + i, text.len - i };
+        break;
+    }
+    if (node->type != SFT_NODE_TEXT) sfti_json_raw(w, text);
+    else if (cli_is(node->key, "source")) put_source(more, text);
+    else put_text(more, text, bounds->bytes, bounds->name);
 }
 
-/* ── Trees ── */
+/* ── Objects ── */
 
-/* All of a value within its bounds; name is what it is called where it is cut. */
-static void put_tree(catalog_more *more, const sft_node *top, const more_section *section,
-                     sft_span name, size_t items, size_t bytes) {
-    size_t count[DEPTH_MOST] = { 0 }, depth = 0;
+/* Keys are collected before the values are written. */
+static void begin_keys(catalog_more *more) {
+    more->keys.len = 0;
+    more->key_sink = sft_sink_memory(&more->keys);
+    sfti_json_write(&more->key_writer, &more->key_sink, 0, more->err);
+    sfti_json_open(&more->key_writer, '[');
+}
+
+static void add_key(catalog_more *more, sft_span key) { sfti_json_span(&more->key_writer, key); }
+
+static void open_object(catalog_more *more) {
+    sfti_json_close(&more->key_writer, ']');
+    sft_code code = sfti_json_done(&more->key_writer);
+    if (code && !more->pack.w.code) more->pack.w.code = code;
+    pack_object(&more->pack, (sft_span){ more->keys.data, more->keys.len });
+}
+
+static void open_container(catalog_more *more, const sft_node *node, const more_bounds *bounds,
+                           size_t depth) {
+    size_t kept = 0;
+    if (node->type == SFT_NODE_LIST) {
+        pack_list(&more->pack);
+        return;
+    }
+    begin_keys(more);
+    for (const sft_node *one = node->first; one; one = one->next) {
+        if (!is_kept(more, one, bounds, kept, depth + 1)) continue;
+        add_key(more, one->key);
+        kept++;
+    }
+    open_object(more);
+}
+
+/* All of a value within its bounds. Without recursion: down into what is kept, else on to the
+ * next, else up. */
+static void put_value(catalog_more *more, const sft_node *top, const more_bounds *bounds) {
+    size_t kept[DEPTH_MOST] = { 0 }, depth = 0;
     for (const sft_node *node = top;;) {
-        bool wanted = node == top || (has_content(node) && !is_without(section, node->key));
-        bool fits = depth == 0 || count[depth] < items;
-        fits = fits && !(is_container(node) && depth + 1 == DEPTH_MOST);
-        if (wanted && !fits) note_cut(more, name);
-        if (wanted && fits) {
-            count[depth]++;
-            if (node != top && node->parent->type == SFT_NODE_OBJECT)
-                sfti_json_key_span(&more->w, node->key);
+        if (node == top || is_kept(more, node, bounds, kept[depth], depth)) {
+            kept[depth]++;
             if (is_container(node)) {
-                sfti_json_open(&more->w, node->type == SFT_NODE_OBJECT ? '{' : '[');
+                open_container(more, node, bounds, depth);
                 if (node->first) {
-                    count[++depth] = 0;
+                    kept[++depth] = 0;
                     node = node->first;
                     continue;
                 }
-                sfti_json_close(&more->w, node->type == SFT_NODE_OBJECT ? '}' : ']');
-            } else if (cli_is(node->key, "source") && node->type == SFT_NODE_TEXT) {
-                put_source(more, node->text);
+                pack_close(&more->pack);
             } else {
-                put_scalar(more, node, name, bytes);
+                put_scalar(more, node, bounds);
             }
         }
         while (node != top && !node->next) {
             node = node->parent;
             depth--;
-            sfti_json_close(&more->w, node->type == SFT_NODE_OBJECT ? '}' : ']');
+            pack_close(&more->pack);
         }
         if (node == top) return;
         node = node->next;
     }
 }
 
+/* ── Facts ── */
+
 static bool is_fact(const sft_node *node) {
     return node->type == SFT_NODE_OBJECT && sft_node_get(node, "value")
         && sft_node_get(node, "trust");
 }
 
-static void put_candidate(catalog_more *more, const sft_node *fact, const more_section *section,
-                          sft_span name, size_t items, size_t bytes) {
-    put_tree(more, sft_node_get(fact, "value"), section, name, items, bytes);
+static void put_candidate(catalog_more *more, const sft_node *fact, const more_bounds *bounds) {
+    pack_list(&more->pack);
+    put_value(more, sft_node_get(fact, "value"), bounds);
     put_source(more, sft_node_text(fact, "source"));
-    sfti_json_raw(&more->w, sft_node_text(fact, "trust"));
+    sfti_json_raw(&more->pack.w, sft_node_text(fact, "trust"));
 }
 
 /* CompactFact. */
-static void put_fact(catalog_more *more, const sft_node *fact, const more_section *section,
-                     sft_span name, size_t items, size_t bytes) {
+static void put_fact(catalog_more *more, const sft_node *fact, const more_bounds *bounds) {
     const sft_node *other = cli_first(fact, "others");
-    sfti_json_open(&more->w, '[');
-    put_candidate(more, fact, section, name, items, bytes);
-    if (other) sfti_json_open(&more->w, '[');
-    for (size_t i = 0; other && i < OTHERS_MOST; other = other->next, i++) {
-        sfti_json_open(&more->w, '[');
-        put_candidate(more, other, section, (sft_span){ "", 0 }, 8, OTHER_TEXT);
-        sfti_json_close(&more->w, ']');
-        if (!other->next || i + 1 == OTHERS_MOST) sfti_json_close(&more->w, ']');
+    more_bounds short_ones = { bounds->section, no_text, 8, OTHER_BYTES >> more->level };
+    put_candidate(more, fact, bounds);
+    if (other) pack_list(&more->pack);
+    for (size_t i = 0; other; other = other->next, i++) {
+        if (i < OTHERS_MOST >> (more->level > 1) && has_content(sft_node_get(other, "value"))) {
+            put_candidate(more, other, &short_ones);
+            pack_close(&more->pack);
+        }
+        if (!other->next) pack_close(&more->pack);
     }
-    sfti_json_close(&more->w, ']');
-}
-
-/* The bounds of a member: those of its section, or its own. */
-static void bounds_of(const more_section *section, sft_span key, size_t *items, size_t *bytes) {
-    *items = section->items;
-    *bytes = section->bytes;
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
-        if (!cli_is(key, members[i].key)) continue;
-        *items = members[i].items;
-        *bytes = members[i].bytes;
-    }
+    pack_close(&more->pack);
 }
 
 static void put_member(catalog_more *more, const sft_node *node, const more_section *section) {
-    size_t items, bytes;
-    bounds_of(section, node->key, &items, &bytes);
-    sfti_json_key_span(&more->w, node->key);
-    if (is_fact(node)) put_fact(more, node, section, node->key, items, bytes);
-    else put_tree(more, node, section, node->key, items, bytes);
+    more_bounds bounds = bounds_of(more, section, node->key);
+    if (is_fact(node)) put_fact(more, node, &bounds);
+    else put_value(more, node, &bounds);
 }
 
-static void put_section(catalog_more *more, const sft_node *root, const more_section *section) {
-    const sft_node *node = sft_node_get(root, section->key);
-    if (!node || !has_content(node)) return;
+/* ── Sections ── */
+
+static const sft_node *section_of(const sft_node *root, size_t i) {
+    const sft_node *node = sft_node_get(root, sections[i].key);
+    return node && has_content(node) ? node : NULL;
+}
+
+/* Members of an object have bounds of their own, and may be facts. */
+static void put_section(catalog_more *more, const sft_node *node, const more_section *section) {
+    more_bounds bounds = bounds_of(more, section, node->key);
+    size_t kept = 0;
     if (node->type != SFT_NODE_OBJECT) {
-        put_member(more, node, section);
+        if (section->how & SHARED) pack_shared_begin(&more->pack);
+        put_value(more, node, &bounds);
+        if (section->how & SHARED) pack_shared_end(&more->pack);
         return;
     }
-    sfti_json_key(&more->w, section->key);
-    sfti_json_open(&more->w, '{');
-    for (const sft_node *one = node->first; one; one = one->next)
-        if (has_content(one) && !is_without(section, one->key)) put_member(more, one, section);
-    sfti_json_close(&more->w, '}');
+    open_container(more, node, &bounds, 0);
+    for (const sft_node *one = node->first; one; one = one->next) {
+        if (!is_kept(more, one, &bounds, kept, 1)) continue;
+        put_member(more, one, section);
+        kept++;
+    }
+    pack_close(&more->pack);
 }
 
-/* ── One model ── */
+static void put_metadata_keys(catalog_more *more, const sft_file *file) {
+    static const char name[] = "metadata_keys";
+    size_t count = sft_file_metadata_count(file);
+    pack_shared_begin(&more->pack);
+    pack_list(&more->pack);
+    for (size_t i = 0; i < count && i < KEYS_MOST; i++)
+        put_text(more, sft_file_metadata_at(file, i).key, 64, sft_span_cstr(name));
+    pack_close(&more->pack);
+    pack_shared_end(&more->pack);
+    if (count > KEYS_MOST) note_cut(more, sft_span_cstr(name));
+}
+
+/* As plain objects, which are not unpacked. Rows have the first. */
+static void put_pictures(catalog_more *more, const catalog_picture *pictures, size_t count) {
+    pack_list(&more->pack);
+    for (size_t i = 0; i < count; i++) picture_json(&more->pack.w, &pictures[i]);
+    pack_close(&more->pack);
+}
 
 static void put_error(catalog_more *more, const sft_error *err) {
-    sfti_json_writer *w = &more->w;
+    sfti_json_writer *w = &more->pack.w;
     const char *hint = sft_hint_text(err->hint);
-    sfti_json_key(w, "error");
     sfti_json_open(w, '{');
     sfti_json_put_cstr(w, "code", sft_code_describe(err->code)->name);
     sfti_json_put_cstr(w, "message", err->message);
@@ -231,49 +330,72 @@ static void put_error(catalog_more *more, const sft_error *err) {
     sfti_json_close(w, '}');
 }
 
-static void put_keys(catalog_more *more, const cli_model *model) {
-    const sft_file *file = model->set ? sft_set_shard_at(model->set, 0) : NULL;
-    size_t count = file ? sft_file_metadata_count(file) : 0;
-    if (count == 0) return;
-    sfti_json_key(&more->w, "metadata_keys");
-    sfti_json_open(&more->w, '[');
-    for (size_t i = 0; i < count && i < KEYS_MOST; i++)
-        put_text(more, sft_span_cstr("metadata_keys"), sft_file_metadata_at(file, i).key, 64);
-    sfti_json_close(&more->w, ']');
-    if (count > KEYS_MOST) note_cut(more, sft_span_cstr("metadata_keys"));
-}
-
-static void put_pictures(catalog_more *more, const catalog_picture *pictures, size_t count) {
-    if (count < 2) return; /* rows have the first */
-    sfti_json_key(&more->w, "pictures");
-    sfti_json_open(&more->w, '[');
-    for (size_t i = 0; i < count; i++) picture_json(&more->w, &pictures[i]);
-    sfti_json_close(&more->w, ']');
-}
-
 static void put_cuts(catalog_more *more) {
-    if (more->cut_count == 0) return;
-    sfti_json_key(&more->w, "cut");
-    sfti_json_open(&more->w, '[');
-    for (size_t i = 0; i < more->cut_count; i++) sfti_json_cstr(&more->w, more->cuts[i]);
-    sfti_json_close(&more->w, ']');
+    pack_shared_begin(&more->pack);
+    pack_list(&more->pack);
+    for (size_t i = 0; i < more->cut_count; i++) pack_text(&more->pack, more->cuts[i]);
+    pack_close(&more->pack);
+    pack_shared_end(&more->pack);
 }
 
-static void put_facts(catalog_more *more, const cli_model *model) {
-    const sft_node *root = sft_tree_root(model->tree);
-    size_t files = model->set ? sft_set_shard_count(model->set) : model->count;
-    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
-        put_section(more, root, &sections[i]);
-    put_keys(more, model);
-    if (files > 1) sfti_json_put_uint(&more->w, "files", files);
+/* ── One model ── */
+
+typedef struct more_model {
+    const sft_node *sections[SECTIONS]; /* NULL: none */
+    const sft_file *file;               /* with metadata, or NULL */
+    const sft_error *err;               /* or NULL */
+    sft_span path;
+    size_t files;
+    const catalog_picture *pictures;
+    size_t picture_count;
+} more_model;
+
+static more_model model_of(const cli_model *model, sft_span path,
+                           const catalog_picture *pictures, size_t count) {
+    more_model out = { .path = path, .pictures = pictures, .picture_count = count };
+    bool broken = !model->tree || model->err.code;
+    const sft_node *root = broken ? NULL : sft_tree_root(model->tree);
+    const sft_file *file = model->set ? sft_set_shard_at(model->set, 0) : NULL;
+    if (broken) out.err = &model->err;
+    for (size_t i = 0; root && i < SECTIONS; i++) out.sections[i] = section_of(root, i);
+    if (root && file && sft_file_metadata_count(file)) out.file = file;
+    out.files = model->set ? sft_set_shard_count(model->set) : model->count;
+    return out;
 }
+
+static void put_keys(catalog_more *more, const more_model *model) {
+    begin_keys(more);
+    add_key(more, sft_span_cstr("path"));
+    for (size_t i = 0; i < SECTIONS; i++)
+        if (model->sections[i]) add_key(more, sft_span_cstr(sections[i].key));
+    if (model->err) add_key(more, sft_span_cstr("error"));
+    if (model->file) add_key(more, sft_span_cstr("metadata_keys"));
+    if (model->files > 1) add_key(more, sft_span_cstr("files"));
+    if (model->picture_count > 1) add_key(more, sft_span_cstr("pictures"));
+    add_key(more, sft_span_cstr("cut"));
+    open_object(more);
+}
+
+static void put_model(catalog_more *more, const more_model *model) {
+    pack_one(&more->pack);
+    more->cut_count = 0;
+    put_keys(more, model);
+    pack_text(&more->pack, model->path);
+    for (size_t i = 0; i < SECTIONS; i++)
+        if (model->sections[i]) put_section(more, model->sections[i], &sections[i]);
+    if (model->err) put_error(more, model->err);
+    if (model->file) put_metadata_keys(more, model->file);
+    if (model->files > 1) sfti_json_uint(&more->pack.w, model->files);
+    if (model->picture_count > 1) put_pictures(more, model->pictures, model->picture_count);
+    put_cuts(more);
+    pack_close(&more->pack);
+}
+
+/* ── Blocks ── */
 
 static sft_code end_block(catalog_more *more) {
     char id[32];
-    sfti_json_close(&more->w, ']');
-    sft_code code = sfti_json_done(&more->w);
-    if (code) return code;
-    snprintf(id, sizeof id, "more-%zu", more->blocks);
+    snprintf(id, sizeof id, "more-%zu", more->blocks++);
     sfti_json_writer *w = html_block_begin(more->page, id);
     sfti_json_open(w, '{');
     sfti_json_key(w, "sources");
@@ -281,11 +403,10 @@ static sft_code end_block(catalog_more *more) {
     for (size_t i = 0; i < more->sources.count; i++)
         sfti_json_span(w, more->sources.entries[i].text);
     sfti_json_close(w, ']');
-    sfti_json_key(w, "models");
-    sfti_json_raw(w, (sft_span){ more->text.data, more->text.len });
+    sft_code code = pack_write(&more->pack, w);
     sfti_json_close(w, '}');
     html_block_end(more->page);
-    return more->page->code;
+    return code ? code : more->page->code;
 }
 
 static void begin_block(catalog_more *more) {
@@ -294,11 +415,6 @@ static void begin_block(catalog_more *more) {
     sfti_arena_free(&more->arena);
     more->arena = (sfti_arena){ .alloc = alloc };
     dict_begin(&more->sources, &more->arena);
-    more->text.len = 0;
-    more->count = 0;
-    more->sink = sft_sink_memory(&more->text);
-    sfti_json_write(&more->w, &more->sink, 0, more->err);
-    sfti_json_open(&more->w, '[');
 }
 
 void more_begin(catalog_more *more, html_page *page, const sft_allocator *alloc,
@@ -306,34 +422,36 @@ void more_begin(catalog_more *more, html_page *page, const sft_allocator *alloc,
     memset(more, 0, sizeof *more);
     more->page = page;
     more->err = err;
-    more->arena.alloc = *alloc;
-    more->text.alloc = *alloc;
+    more->arena.alloc = more->keys.alloc = *alloc;
     dict_begin(&more->sources, &more->arena);
-    begin_block(more);
+    more->budget = FIRST_BYTES;
+    pack_begin(&more->pack, alloc, err);
 }
 
 sft_code more_add(catalog_more *more, const cli_model *model, sft_span path,
                   const catalog_picture *pictures, size_t count) {
+    more_model all = model_of(model, path, pictures, count);
+    size_t size = 0;
     more->stem = text_stem(cli_name_of(model->path));
-    more->cut_count = 0;
-    sfti_json_open(&more->w, '{');
-    sfti_json_put_text(&more->w, "path", path);
-    if (model->tree && !model->err.code) put_facts(more, model);
-    else put_error(more, &model->err);
-    put_pictures(more, pictures, count);
-    put_cuts(more);
-    sfti_json_close(&more->w, '}');
-    if (more->w.code || ++more->count < MORE_MODELS) return more->w.code;
-    sft_code code = end_block(more);
-    more->blocks++;
+    more->budget += MEAN_BYTES;
+    for (more->level = 0; more->level < LEVELS; more->level++) {
+        put_model(more, &all);
+        size = pack_size(&more->pack);
+        if (size <= more->budget) break;
+    }
+    more->budget -= size < more->budget ? size : more->budget;
+    sft_code code = pack_keep(&more->pack);
+    if (code || more->pack.count < MORE_MODELS) return code;
+    code = end_block(more);
     begin_block(more);
     return code;
 }
 
-sft_code more_end(catalog_more *more) { return more->count ? end_block(more) : SFT_OK; }
+sft_code more_end(catalog_more *more) { return more->pack.count ? end_block(more) : SFT_OK; }
 
 void more_free(catalog_more *more) {
     dict_free(&more->sources);
     sfti_arena_free(&more->arena);
-    sft_buffer_free(&more->text);
+    pack_free(&more->pack);
+    sft_buffer_free(&more->keys);
 }

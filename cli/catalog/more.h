@@ -1,30 +1,33 @@
 /* Details of models: the result object of info, without what is null or empty, bounded, and with
- * sources as numbers (CompactInfo of page/types.d.ts). */
+ * sources as numbers (More of page/types.d.ts). */
 #ifndef CATALOG_MORE_H
 #define CATALOG_MORE_H
 
-#include "catalog/dict.h"
 #include "catalog/html.h"
+#include "catalog/pack.h"
 #include "catalog/pictures.h"
 
 #define MORE_MODELS 256 /* in one block */
 #define MORE_TEXT 2048  /* bytes of the longest text */
-#define MORE_CUTS 8
+#define MORE_CUTS 16
 
 typedef struct catalog_more {
     html_page *page;
-    sfti_arena arena;      /* of this block */
+    json_pack pack;
+    sfti_arena arena;     /* of this block */
     catalog_dict sources;
-    sft_buffer text;       /* of its models, a JSON array */
-    sft_sink sink;
-    sfti_json_writer w;
-    size_t count, blocks;  /* models in it; blocks before it */
+    size_t blocks;        /* before this one */
+    uint64_t budget;      /* bytes that models so far have left */
     sft_error *err;
-    /* of the model that is written: */
+    /* Of the model that is written: */
     sft_span stem;
-    const char *cuts[MORE_CUTS];
+    int level;            /* how short it is: 0 is as long as possible */
+    sft_span cuts[MORE_CUTS];
     size_t cut_count;
-    char buffer[MORE_TEXT + 4];
+    sft_buffer keys;      /* of the object that begins */
+    sft_sink key_sink;
+    sfti_json_writer key_writer;
+    char buffer[MORE_TEXT + 8];
 } catalog_more;
 
 void more_begin(catalog_more *more, html_page *page, const sft_allocator *alloc,

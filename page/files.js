@@ -49,7 +49,7 @@ export function shellWord(text) {
 
 /** A line to copy. @param {string | (() => string)} text @param {Node} shown @param {string} what @param {...import('./dom.js').Child} more */
 export function copyLine(text, shown, what, ...more) {
-    return el('p', { class: 'command' }, shown, copyButton(text, what), more);
+    return el('p', { class: 'command' }, shown, copyButton(text, what, 'Copy'), more);
 }
 
 /** A command for a terminal. @param {string} text */

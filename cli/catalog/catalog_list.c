@@ -100,7 +100,8 @@ sft_code catalog_list_add(catalog_list *list, const cli_model *model, sft_error 
     if (!code && !broken)
         code = pictures_of(&list->run->pictures, model, &arena, &pictures, &count, err);
     if (!code) code = rows_add(&list->rows, model, pictures, count, err);
-    if (!code) code = more_add(&list->more, model, path, pictures, count);
+    if (!code)
+        code = more_add(&list->more, model, path, pictures, count, rows_last_bytes(&list->rows));
     sfti_arena_free(&arena);
     return code;
 }

@@ -13,6 +13,10 @@
 #define WORD_BYTES 80
 #define TAG_BYTES 64
 #define ERROR_BYTES 512
+#define ENTRY_BYTES 8    /* around the texts of an entry */
+#define NUMBER_BYTES 110 /* all that are numbers, and the quotes around the texts of a row */
+#define TAG_NUMBER_BYTES 5
+#define PREVIEW_BYTES 60
 #define DAY_NS (INT64_C(86400) * 1000000000)
 
 void rows_begin(catalog_rows *rows, cli *c, const catalog_places *places) {
@@ -39,11 +43,20 @@ static bool keep_text(catalog_rows *rows, sft_span text, size_t most, sft_span *
     return copy || !kept.len;
 }
 
+/* A new entry of a dictionary is on the account of the model that has it first. */
+static bool put_entry(catalog_rows *rows, rows_dict which, sft_span text, sft_span label,
+                      uint32_t *number) {
+    catalog_dict *dict = &rows->dicts[which];
+    size_t before = dict->count;
+    bool ok = dict_put(dict, text, label, number);
+    if (dict->count > before) rows->entry_bytes += text.len + label.len + ENTRY_BYTES;
+    return ok;
+}
+
 static bool put_in(catalog_rows *rows, catalog_row *row, rows_dict which, sft_span text,
                    sft_span label) {
     char buffer[NAME_BYTES];
-    return dict_put(&rows->dicts[which], text_cut(text, NAME_BYTES, buffer), label,
-                    &row->in[which]);
+    return put_entry(rows, which, text_cut(text, NAME_BYTES, buffer), label, &row->in[which]);
 }
 
 /* Without the mark of doubt. */
@@ -125,8 +138,8 @@ static bool take_tags(catalog_rows *rows, catalog_row *row, const sft_node *root
     if (!row->tags) return false;
     for (one = list->first; one && row->tag_count < most; one = one->next) {
         uint32_t *tag = &row->tags[row->tag_count];
-        if (!dict_put(&rows->dicts[ROWS_TAG], text_cut(one->text, TAG_BYTES, buffer),
-                      (sft_span){ "", 0 }, tag)) return false;
+        if (!put_entry(rows, ROWS_TAG, text_cut(one->text, TAG_BYTES, buffer),
+                       (sft_span){ "", 0 }, tag)) return false;
         row->tag_count += *tag != DICT_NONE;
     }
     return true;
@@ -234,6 +247,7 @@ sft_code rows_add(catalog_rows *rows, const cli_model *model, const catalog_pict
     if (all) rows->rows = all;
     if (!row || !all) return sfti_fail_memory(err, sizeof *row);
     memset(row, 0, sizeof *row);
+    rows->entry_bytes = 0;
     if (!take_place(rows, row, model)
         || !(broken ? take_failure : take_facts)(rows, row, model)
         || !take_preview(rows, row, pictures, count)) return sfti_fail_memory(err, sizeof *row);
@@ -241,4 +255,14 @@ sft_code rows_add(catalog_rows *rows, const cli_model *model, const catalog_pict
     row->number = (uint32_t)rows->count;
     rows->rows[rows->count++] = row;
     return SFT_OK;
+}
+
+size_t rows_last_bytes(const catalog_rows *rows) {
+    const catalog_row *row = rows->rows[rows->count - 1];
+    const char *href = row->preview.href;
+    size_t size = NUMBER_BYTES + row->name.len + row->file.len + row->date.len + row->error.len
+                + rows->entry_bytes + TAG_NUMBER_BYTES * row->tag_count;
+    for (size_t i = 0; i < ROW_WORDS; i++) size += row->words[i].len + 3;
+    if (row->picture_count) size += PREVIEW_BYTES + (href ? strlen(href) : 0);
+    return size;
 }

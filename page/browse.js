@@ -2,6 +2,7 @@
 import { el, fill } from './dom.js';
 import { icon } from './icons.js';
 import { visible } from './text.js';
+import { addIds } from './facts.js';
 import { detailView } from './detail.js';
 
 /**
@@ -14,6 +15,8 @@ import { detailView } from './detail.js';
  */
 export function makeBrowser(catalog, { position, at, size, shown }) {
     let model = -1;
+    const { kind, base, architecture, precision } = catalog.rows.dict;
+    addIds([...kind, ...base, ...architecture, ...precision]);
     const place = el('span', { class: 'muted number browse-place' });
     const button = (/** @type {'back' | 'next' | 'close'} */ name, /** @type {string} */ label, /** @type {() => void} */ run) =>
         el('button', { type: 'button', class: 'button quiet icon-only', 'aria-label': label, title: label, onclick: run }, icon(name));
@@ -22,7 +25,6 @@ export function makeBrowser(catalog, { position, at, size, shown }) {
     const body = el('div', { class: 'browse-body', tabindex: -1 });
     const dialog = el('dialog', { class: 'browse', 'aria-label': 'Model' },
         el('div', { class: 'browse-head' }, back, next, place, el('span', { class: 'spread' }), button('close', 'Close (Esc)', () => dialog.close())), body);
-    document.body.append(dialog);
     dialog.addEventListener('close', () => { model = -1; fill(body); shown(-1); });
     dialog.addEventListener('click', (event) => { if (event.target === dialog) dialog.close(); });
 
@@ -30,13 +32,13 @@ export function makeBrowser(catalog, { position, at, size, shown }) {
     function show(i) {
         model = i;
         const { rows } = catalog;
-        fill(body, detailView(catalog.more(i), { source: catalog.picture, file: rows.file[i], name: rows.name[i] || catalog.stem(i) }));
+        fill(body, detailView(catalog.more(i), { picture: catalog.picture, name: rows.name[i] || catalog.stem(i) }));
         dialog.setAttribute('aria-label', visible(rows.name[i] || catalog.stem(i)));
         const k = position(i);
         fill(place, k < 0 ? '' : `${(k + 1).toLocaleString('en')} of ${size().toLocaleString('en')}`);
         back.disabled = k <= 0;
         next.disabled = k < 0 || k >= size() - 1;
-        if (!dialog.open) dialog.showModal();
+        if (!dialog.open) { dialog.showModal(); body.focus(); }
         dialog.scrollTop = body.scrollTop = 0;
         shown(i);
     }
@@ -49,5 +51,5 @@ export function makeBrowser(catalog, { position, at, size, shown }) {
         /* A button that was disabled under the focus would lose it to the document. */
         if (!dialog.contains(document.activeElement) || document.activeElement === dialog) body.focus({ preventScroll: true });
     }
-    return { show, step, close: () => { if (dialog.open) dialog.close(); }, isOpen: () => model >= 0, model: () => model };
+    return { element: dialog, show, step, close: () => { if (dialog.open) dialog.close(); }, isOpen: () => model >= 0, model: () => model };
 }

@@ -4,19 +4,13 @@ import { el, fill, outside } from './dom.js';
 import { icon } from './icons.js';
 import { announce, copyText } from './copy.js';
 import { pictureBox } from './preview.js';
+import { joinedWords, civitaiUrl } from './detail.js';
 import { FLAG } from './data.js';
 
-/** @param {import('./data.js').Catalog} catalog @param {number} i */
-function allWords(catalog, i) {
-    const words = (catalog.more(i).trigger_words ?? []).map((word) => word.prompt || word.text);
-    return [...new Set(words.length ? words : catalog.rows.words[i])];
-}
-
-/** Page of a model, rebuilt from its ids. @param {Info} info @returns {HTMLAnchorElement | null} */
+/** Page of a model. @param {Info} info */
 function sitePage(info) {
-    const { model_id: model, version_id: version } = info.civitai ?? {};
-    if (!Number.isSafeInteger(model) || model <= 0) return null;
-    return outside(`https://civitai.com/models/${model}${Number.isSafeInteger(version) && version > 0 ? `?modelVersionId=${version}` : ''}`, 'Open');
+    const url = civitaiUrl(info.civitai);
+    return url ? outside(url, 'Open') : null;
 }
 
 /** What can be done with a model. @param {import('./data.js').Catalog} catalog */
@@ -28,7 +22,7 @@ export function makeActions(catalog) {
         /** @param {number} i */
         isPrompted: (i) => /^(adapter|embedding)$/.test(rows.dict.kind[rows.kind[i]]?.[0] ?? ''),
         /** @param {number} i */
-        words(i) { copy(allWords(catalog, i).join(', '), 'trigger words', 'no trigger words are known'); },
+        words(i) { copy(joinedWords(catalog.more(i)) || rows.words[i].join(', '), 'trigger words', 'no trigger words are known'); },
         /** @param {number} i */
         syntax(i) {
             const line = catalog.more(i).prompts?.a1111;
@@ -53,10 +47,9 @@ export function makeActions(catalog) {
     };
 }
 
-/** "LoRA r16 · 144 MB": what it is, without the base model that its badge names. @param {Rows} rows @param {number} i */
+/** "LoRA r16": what it is, without the base model that its badge names. @param {Rows} rows @param {number} i */
 function whatText(rows, i) {
-    const what = rows.base[i] < 0 && rows.architecture[i] < 0 ? rows.what[i] : rows.what[i].replace(/ for [^,]*$/, '');
-    return [visible(what), rows.bytes[i] >= 0 && sizeText(rows.bytes[i])].filter(Boolean).join(' · ');
+    return visible(rows.base[i] < 0 && rows.architecture[i] < 0 ? rows.what[i] : rows.what[i].replace(/ for [^,]*$/, ''));
 }
 
 /** Days since 1970 as a date. @param {number} days */
@@ -70,9 +63,16 @@ function baseBadge(rows, i) {
     return label ? el('span', { class: 'badge', title: visible(label), dir: 'auto', 'data-hue': rows.base[i] >= 0 ? Math.min(rows.base[i], 7) : 7 }, visible(label)) : null;
 }
 
-/** @param {import('./data.js').Catalog} catalog @param {number} i */
-function wordChips(catalog, i) {
-    const words = catalog.rows.words[i], rest = catalog.rows.word_count[i] - words.length;
+/** As many words as there is space for. @param {import('./data.js').Catalog} catalog @param {number} i @param {number} width in px */
+function wordChips(catalog, i, width) {
+    const words = [];
+    let left = width;
+    for (const word of catalog.rows.words[i]) {
+        left -= 22 + 6.6 * word.length + 6 * (word.match(/[\u2e80-\uffdc]/g)?.length ?? 0);
+        if (words.length && left < 0) break;
+        words.push(word);
+    }
+    const rest = catalog.rows.word_count[i] - words.length;
     return [...words.map((word) => el('button', { type: 'button', class: 'chip', tabindex: -1, dir: 'auto', 'data-word': word, title: `copy ${visible(word)}` }, visible(word))),
         rest > 0 && el('button', { type: 'button', class: 'chip add', tabindex: -1, 'aria-label': `${rest} more trigger words` }, `+${rest}`)];
 }
@@ -84,8 +84,8 @@ function markIcons({ rows }, i) {
         rows.flags[i] & FLAG.differs && mark('warn', 'a recorded digest differs'),
         rows.flags[i] & FLAG.conflicts && mark('warn', 'facts conflict'),
         rows.copies[i] >= 0 && mark('twins', 'has duplicates'),
-    ];
-    return marks.some(Boolean) ? el('span', { class: 'card-marks' }, marks) : null;
+    ].filter((one) => typeof one === 'object');
+    return marks.length ? el('span', { class: 'card-marks' }, marks) : null;
 }
 
 /** @param {'code' | 'warn' | 'twins'} name @param {string} title */
@@ -99,8 +99,9 @@ function mark(name, title) {
  * @param {import('./data.js').Catalog} catalog
  * @param {number} i
  * @param {boolean} isRow as a row of the list
+ * @param {number} width in px, of the words
  */
-export function fillCard(item, catalog, i, isRow) {
+export function fillCard(item, catalog, i, isRow, width) {
     const { rows } = catalog;
     const error = rows.error[i];
     const name = visible(rows.name[i] || catalog.stem(i));
@@ -108,12 +109,12 @@ export function fillCard(item, catalog, i, isRow) {
     const open = el('button', { type: 'button', class: 'card-name', tabindex: -1, dir: 'auto', title: visible(catalog.path(i)) }, name);
     const box = pictureBox(rows.preview[i], { alt: rows.name[i], lazy: false, source: catalog.picture });
     const words = el('span', { class: 'card-words' },
-        error === undefined ? wordChips(catalog, i) : el('span', { class: 'card-error', title: visible(error) }, visible(error)));
+        error === undefined ? wordChips(catalog, i, width) : el('span', { class: 'card-error', title: visible(error) }, visible(error)));
     if (!isRow) {
-        fill(item, box, baseBadge(rows, i), markIcons(catalog, i), open, el('span', { class: 'card-what' }, whatText(rows, i)), words);
+        fill(item, box, baseBadge(rows, i), markIcons(catalog, i), open, el('span', { class: 'card-what' }, el('span', { class: 'cut' }, whatText(rows, i)), rows.bytes[i] >= 0 && el('span', null, sizeText(rows.bytes[i]))), words);
         return;
     }
-    fill(item, box, open, el('span', { class: 'card-base' }, baseBadge(rows, i)), el('span', { class: 'card-what' }, visible(rows.what[i].replace(/ for [^,]*$/, ''))), words,
+    fill(item, box, open, el('span', { class: 'card-base' }, baseBadge(rows, i)), el('span', { class: 'card-what cut' }, whatText(rows, i)), words,
         el('span', { class: 'card-size' }, rows.bytes[i] >= 0 && sizeText(rows.bytes[i])),
         el('span', { class: 'card-date' }, dayText(rows.modified[i])),
         el('bdi', { class: 'card-folder' }, visible(rows.dict.folder[rows.folder[i]] ?? '')), markIcons(catalog, i));

@@ -4,10 +4,10 @@
 export const FLAG = { conflicts: 1, hashed: 2, site: 4, differs: 8, broken: 16, foreign: 32, code: 64 };
 
 const TEXT_COLUMNS = /** @type {const} */ (['name', 'file', 'date', 'hash']);
-const LISTS = /** @type {const} */ (['words', 'tags', 'preview', 'what']);
-const NUMBERS = /** @type {const} */ (['folder', 'kind', 'base', 'architecture', 'precision', 'licence', 'author',
+const LIST_COLUMNS = /** @type {const} */ (['words', 'tags', 'preview', 'what']);
+const NUMBER_COLUMNS = /** @type {const} */ (['folder', 'kind', 'base', 'architecture', 'precision', 'licence', 'author',
     'rank', 'modified', 'word_count', 'copies', 'flags', 'picture_count']);
-const WIDE = /** @type {const} */ (['bytes', 'parameters']);
+const WIDE_COLUMNS = /** @type {const} */ (['bytes', 'parameters']);
 const DICTIONARIES = /** @type {const} */ (['kind', 'base', 'architecture', 'precision', 'folder', 'tag', 'licence', 'author']);
 
 /**
@@ -42,7 +42,7 @@ function parseRows(text) {
     }
     if (rows?.format !== 1) throw damaged(`expected format 1, found ${String(rows?.format)}`);
     if (!Number.isInteger(rows.count) || rows.count < 0) throw damaged('no count of models');
-    for (const column of [...TEXT_COLUMNS, ...LISTS, ...NUMBERS, ...WIDE])
+    for (const column of [...TEXT_COLUMNS, ...LIST_COLUMNS, ...NUMBER_COLUMNS, ...WIDE_COLUMNS])
         if (rows[column]?.length !== rows.count)
             throw damaged(`expected ${rows.count} items in column ${column}, found ${rows[column]?.length ?? 'none'}`);
     for (const name of DICTIONARIES)
@@ -132,8 +132,8 @@ export function openCatalog(read = blockText) {
     const rows = parseRows(read('rows'));
     const block = makeBlocks(read);
     const columns = /** @type {any} */ (rows);
-    for (const name of NUMBERS) columns[name] = Int32Array.from(columns[name]);
-    for (const name of WIDE) columns[name] = Float64Array.from(columns[name]);
+    for (const name of NUMBER_COLUMNS) columns[name] = Int32Array.from(columns[name]);
+    for (const name of WIDE_COLUMNS) columns[name] = Float64Array.from(columns[name]);
     for (let i = 0; i < rows.count; i++)
         if (typeof columns.what[i] === 'number') columns.what[i] = columns.what[columns.what[i]] ?? '';
     rows.error ??= {};

@@ -29,7 +29,7 @@ export function makeGrid(catalog, actions, { open, head }) {
     const list = el('ul', { class: 'grid', role: 'list', 'aria-label': 'Models' });
     const probe = el('li', { class: 'card probe', 'aria-hidden': 'true' }, el('div', { class: 'picture' }), el('span', { class: 'card-name' }, ' '),
         el('span', { class: 'card-what' }, ' '), el('span', { class: 'card-words' }));
-    const hover = makeBar(actions), focus = makeBar(actions);
+    const hover = makeBar(actions), focused = makeBar(actions);
     /** @type {Uint32Array} */
     let order = new Uint32Array(0);
     const place = new Int32Array(catalog.count).fill(-1);
@@ -93,7 +93,7 @@ export function makeGrid(catalog, actions, { open, head }) {
     function show(model) {
         const card = pool.pop() ?? { item: el('li', { class: 'card' }), model, position: -1, at: '' };
         card.model = model;
-        fillCard(card.item, catalog, model, isList());
+        fillCard(card.item, catalog, model, isList(), isList() ? width * .15 : cardWidth - 50);
         card.item.setAttribute('aria-setsize', String(order.length));
         live.set(model, card);
         return card;
@@ -201,7 +201,7 @@ export function makeGrid(catalog, actions, { open, head }) {
         return -1;
     }
 
-    /** @param {ReturnType<typeof makeBar>} bar @param {number} model */
+    /** @param {ReturnType<typeof import('./card.js').makeBar>} bar @param {number} model */
     function placeBar(bar, model) {
         const card = live.get(model);
         if (card) bar.place(card.item, model, catalog.rows.word_count[model] > 0);
@@ -217,7 +217,7 @@ export function makeGrid(catalog, actions, { open, head }) {
     list.addEventListener('pointerover', (event) => {
         const model = modelOf(event);
         if (event.pointerType === 'touch' || model < 0) return;
-        if (focus.element.parentNode === live.get(model)?.item) hover.leave();
+        if (focused.element.parentNode === live.get(model)?.item) hover.leave();
         else placeBar(hover, model);
     });
     list.addEventListener('pointerleave', () => hover.leave());
@@ -230,7 +230,7 @@ export function makeGrid(catalog, actions, { open, head }) {
             if (hover.element.contains(/** @type {Node} */ (event.target))) return;
             hover.leave();
         }
-        placeBar(focus, model);
+        placeBar(focused, model);
     });
     list.append(probe);
     window.addEventListener('scroll', scrolled, { passive: true });

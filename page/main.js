@@ -1,15 +1,16 @@
 // Start of a catalogue: opens the data, joins grid and controls, and has the table of actions.
 import { countText, plural } from './text.js';
-import { el, fill, foreign } from './dom.js';
+import { append, el, fill, foreign } from './dom.js';
 import { icon } from './icons.js';
 import { loadPrefs, onPrefs, prefs } from './prefs.js';
 import { announce } from './copy.js';
 import { addAction, addHelp } from './keys.js';
+import { addDetailKeys } from './detail.js';
 import { openCatalog } from './data.js';
 import { addDetails, makeHaystack, parseQuery, search } from './search.js';
 import { applyFilters, filterCount, makeFacets, noFilters } from './filter.js';
 import { ORDERS, sorted } from './sort.js';
-import { emptyState, parseState, writeState } from './state.js';
+import { parseState, writeState } from './state.js';
 import { makeActions, printCells } from './card.js';
 import { makeGrid } from './grid.js';
 import { makeActiveFilters, makeFilters, makeTop, switchDensity, switchMaturity, switchTheme } from './panel.js';
@@ -47,7 +48,7 @@ function start(catalog) {
     };
     const actions = makeActions(catalog);
     const top = makeTop(app, showFilters);
-    const grid = makeGrid(catalog, actions, { open: (model) => browser.show(model), head: () => Math.max(0, top.element.getBoundingClientRect().bottom) });
+    const grid = makeGrid(catalog, actions, { open: (model) => browser.show(model), head: () => Math.max(0, (top.listHead.hidden ? top.element : top.listHead).getBoundingClientRect().bottom) });
     const filters = makeFilters(app);
     const active = makeActiveFilters(app);
     const side = el('aside', { class: 'side', 'aria-label': 'Filters' }, filters.element);
@@ -143,8 +144,8 @@ function start(catalog) {
         if (app.counts.total !== had) announce(`${plural(app.counts.total, 'model')} with descriptions searched`);
     }
 
-    fill(document.body, top.element, el('div', { class: 'page' }, side, el('main', null, active.element, grid.element, empty)), drawer,
-        el('footer', { class: 'page-foot' }, foreign(rows.generator), ` · ${plural(catalog.count, 'model')} in `, foreign(rows.roots?.join(', ') ?? ''), rows.newest ? ` · newest file of ${rows.newest}` : ''));
+    append(document.body, [top.element, el('div', { class: 'page' }, side, el('main', null, active.element, top.listHead, grid.element, empty)), drawer, browser.element,
+        el('footer', { class: 'page-foot' }, foreign(rows.generator), ` · ${plural(catalog.count, 'model')} in `, foreign(rows.roots?.join(', ') ?? ''), rows.newest ? ` · newest file of ${rows.newest}` : '')]);
     const showPrefs = () => { top.showPrefs(); grid.setDensity(prefs.density); };
     onPrefs(showPrefs);
     wide.addEventListener('change', placeFilters);
@@ -168,8 +169,7 @@ function addActions({ app, grid, browser, actions, top, showFilters }) {
     const noDialog = () => !document.querySelector('dialog:modal');
     const inGrid = () => noDialog() && grid.isFocused();
     const nearGrid = () => noDialog() && (grid.isFocused() || document.activeElement === document.body);
-    const model = () => browser.isOpen() ? browser.model() : grid.active();
-    const withModel = () => model() >= 0 && (browser.isOpen() || noDialog());
+    const withModel = () => grid.active() >= 0 && noDialog();
     const move = (/** @type {() => number} */ by) => () => grid.focusAt(grid.active() < 0 || !grid.isFocused() ? Math.max(0, grid.position(grid.active())) : grid.position(grid.active()) + by());
     const focusSearch = () => { top.input.focus(); top.input.select(); };
     const group = 'Models';
@@ -194,10 +194,11 @@ function addActions({ app, grid, browser, actions, top, showFilters }) {
     addAction({ id: 'page-up', keys: ['PageUp'], label: 'Page up', group, when: inGrid, run: move(() => -grid.perPage()) });
     addAction({ id: 'page-down', keys: ['PageDown'], label: 'Page down', group, when: inGrid, run: move(() => grid.perPage()) });
     addAction({ id: 'open', keys: ['Enter'], label: 'Open the model', group, when: () => inGrid() && grid.active() >= 0, run: () => browser.show(grid.active()) });
-    addAction({ id: 'words', keys: ['c'], label: 'Copy the trigger words', group, when: withModel, run: () => actions.words(model()) });
-    addAction({ id: 'syntax', keys: ['l'], label: 'Copy the prompt: <lora:…> and words', group, when: withModel, run: () => actions.syntax(model()) });
-    addAction({ id: 'site', keys: ['o'], label: 'Open its CivitAI page', group, when: withModel, run: () => actions.site(model()) });
+    addAction({ id: 'words', keys: ['c'], label: 'Copy the trigger words', group, when: withModel, run: () => actions.words(grid.active()) });
+    addAction({ id: 'syntax', keys: ['l'], label: 'Copy the prompt: <lora:…> and words', group, when: withModel, run: () => actions.syntax(grid.active()) });
+    addAction({ id: 'site', keys: ['o'], label: 'Open its CivitAI page', group, when: withModel, run: () => actions.site(grid.active()) });
     addAction({ id: 'clear', keys: ['Escape'], label: 'Close; clear the search', when: () => noDialog() && app.state.q !== '', run: () => app.change((/** @type {any} */ state) => { state.q = ''; }) });
+    addDetailKeys();
     addHelp();
 }
 

@@ -3,8 +3,9 @@ import { countText, plural, sizeText } from './text.js';
 import { byId, el, fill, foreign } from './dom.js';
 import { icon } from './icons.js';
 import { loadPrefs, onPrefs, prefs, setPref } from './prefs.js';
-import { announce, copyText } from './copy.js';
+import { announce } from './copy.js';
 import { addAction, addHelp, openHelp } from './keys.js';
+import { addDetailKeys, detailView, kindWords } from './detail.js';
 import { dtypeSums, matchTensors, openTensors } from './tensors.js';
 import { buildTree, createTree, eachNode, markHits, openSome, nodeName, pathOf, rowOf, partText, sortTree } from './tree.js';
 import { createTreemap } from './treemap.js';
@@ -15,7 +16,7 @@ function totalsView(tensors) {
     const { page } = tensors, { file } = page.info, sums = dtypeSums(tensors);
     /** @type {[string, string][]} */
     const totals = [[page.count.toLocaleString('en'), page.count === 1 ? 'tensor' : 'tensors'],
-        [countText(file?.parameters ?? tensors.parameters), 'parameters'], [sizeText(file?.bytes ?? tensors.bytes), 'in all'],
+        [countText(page.info.model.parameters ?? file?.parameters ?? tensors.parameters), 'parameters'], [sizeText(file?.bytes ?? tensors.bytes), 'in all'],
         [String(page.files?.length ?? 1), (page.files?.length ?? 1) === 1 ? 'file' : 'files']];
     const bar = el('div', { class: 'dtypes', 'aria-hidden': 'true' }, sums.map((sum) => {
         const part = el('span', { 'data-dtype': sum.hue, title: sum.name });
@@ -102,12 +103,8 @@ function tensorsView(tensors) {
     for (const [id, key, label] of [['move', 'ArrowDown', 'Move in the tree'], ['open', 'ArrowRight', 'Open, then go in'],
         ['level', '*', 'Open all of a level'], ['unfold', ' ', 'Unfold equal layers'], ['zoom', 'Enter', 'Zoom the map to the row']])
         addAction({ id, keys: [key], label, group: 'Tree', when: () => false, run: () => undefined });
-    addAction({ id: 'copy', keys: ['c'], label: 'Copy the name', run: () => {
-        const row = tree.current();
-        if (row) copyText(nodeName(tensors.names, row.node), 'name');
-    } });
     markHits(root, null);
-    openSome(root, 14);
+    openSome(root, 22);
     requestAnimationFrame(() => {
         zoom(root);
         say(null);
@@ -116,14 +113,14 @@ function tensorsView(tensors) {
     const { stats } = page;
     const bad = stats ? stats.nan.filter((count, i) => count + stats.inf[i] > 0).length : 0;
     return { show, element: el('section', { class: 'panel-card tensors', 'aria-labelledby': 'tensors-title' },
-        el('div', { class: 'row tools' }, el('h2', { id: 'tensors-title' }, 'Tensors'),
+        el('div', { class: 'row tree-tools' }, el('h2', { id: 'tensors-title' }, 'Tensors'),
             el('label', { class: 'search-box' }, icon('search'), search), found, el('span', { class: 'spread' }),
             el('label', { class: 'check' }, fold, 'Fold equal layers'), order,
             el('span', { class: 'row pair' }, el('button', { type: 'button', class: 'button quiet small', onclick: () => setAll(true) }, 'Open all'),
                 el('button', { type: 'button', class: 'button quiet small', onclick: () => setAll(false) }, 'Close all'))),
-        bad > 0 && el('p', { class: 'note bad row' }, icon('warn'), `${plural(bad, 'tensor')} with NaN or infinite values`,
+        bad > 0 && el('p', { class: 'note bad bad-values' }, icon('warn'), `${plural(bad, 'tensor')} with NaN or infinite values`,
             el('button', { type: 'button', class: 'button small', onclick: () => show('is:nan') }, 'Show')),
-        page.count ? el('div', { class: page.stats ? 'split with-stats' : 'split' }, tree.element, el('div', { class: 'side' }, crumbs, map.element, caption, details))
+        page.count ? el('div', { class: page.stats ? 'split with-stats' : 'split' }, tree.element, el('div', { class: 'map-side' }, crumbs, map.element, caption, details))
             : el('p', { class: 'muted' }, 'This model has no tensors.')) };
 }
 
@@ -149,15 +146,16 @@ function themeButton() {
 /** @param {ModelPage} page */
 function startModel(page) {
     loadPrefs(page.id);
-    const tensors = openTensors(page), { model } = page.info, view = tensorsView(tensors);
-    const facts = ['kind', 'architecture', 'base_model'].map((key) => model?.[key]?.value).filter(Boolean);
+    const tensors = openTensors(page), view = tensorsView(tensors);
+    addDetailKeys();
     addHelp();
     document.body.append(
         el('header', { class: 'model-head' },
             el('div', { class: 'spread' }, el('h1', null, foreign(page.title)),
-                el('p', { class: 'small-text muted' }, facts.flatMap((fact) => [foreign(String(fact)), ' · ']), foreign(page.info.path ?? ''))),
+                el('p', { class: 'small-text muted' }, foreign(kindWords(page.info)), ' · ', foreign(page.info.path))),
             themeButton(), el('button', { type: 'button', class: 'button quiet icon-only', 'aria-label': 'Keys', title: 'Keys', onclick: openHelp }, icon('help'))),
-        el('main', { class: 'model' }, totalsView(tensors), view.element, page.norms && page.norms.length > 0 && normsView(page.norms, view.show)),
+        el('main', { class: 'model' }, totalsView(tensors), view.element, page.norms && page.norms.length > 0 && normsView(page.norms, view.show),
+            el('div', { class: 'panel-card' }, detailView(page.info, { name: page.title, picture: (one) => page.pictures?.[Number(one.href)] ?? '' }))),
         el('footer', { class: 'tiny muted model-foot' }, page.generator));
 }
 

@@ -109,18 +109,17 @@ export function makeTop(app, openFilters) {
     const theme = el('button', { type: 'button', class: 'button icon-only', onclick: switchTheme });
     const help = el('button', { type: 'button', class: 'button icon-only', 'aria-label': 'Keys', title: 'keys (?)', onclick: openHelp }, icon('help'));
 
-    const listHead = el('div', { class: 'list-head' }, el('span'), [['name', 'Name'], ['', 'Base'], ['', 'Kind'], ['', 'Trigger words'], ['size', 'Size'], ['modified', 'File date'], ['path', 'Folder']]
+    const listHead = el('div', { class: 'list-head as-list' }, el('span'), [['name', 'Name'], ['', 'Base'], ['', 'Kind'], ['', 'Trigger words'], ['size', 'Size'], ['modified', 'File date'], ['path', 'Folder']]
         .map(([key, label]) => key ? el('button', { type: 'button', class: `button quiet small head-${key}`, 'data-order': key, onclick: () => app.change((state) => {
             state.reverse = state.order === key ? !state.reverse : ORDERS[key].down;
             state.order = key;
         }) }, label) : el('span', { class: `head-${label.split(' ')[0].toLowerCase()}` }, label)));
 
     const element = el('header', { class: 'top' },
-        el('div', { class: 'top-bar' }, el('h1', { class: 'brand cut' }, foreign(catalog.rows.title)), count, search,
-            el('div', { class: 'tools' }, filters, el('span', { class: 'order-group' }, order, reverse), density, maturity, theme, help)),
-        listHead);
+        el('div', { class: 'top-bar' }, el('div', { class: 'brand' }, el('h1', { class: 'cut' }, foreign(catalog.rows.title)), count), search,
+            el('div', { class: 'tools' }, filters, el('span', { class: 'order-group' }, order, reverse), density, maturity, theme, help)));
     return {
-        element, input,
+        element, input, listHead,
         showPrefs() {
             for (const button of density.children) button.setAttribute('aria-pressed', String(/** @type {HTMLElement} */ (button).dataset.densityOf === prefs.density));
             listHead.hidden = prefs.density !== 'list';
@@ -205,7 +204,6 @@ function makeFacet(app, facet, open) {
     function update() {
         const counts = app.counts.only[facet.key], chosen = app.state.filters.only[facet.key] ?? [], text = box.value.trim().toLowerCase();
         const useful = facet.ids.map((_, k) => k).filter((k) => chosen.includes(facet.ids[k]) || counts[k] > 0 && facet.labels[k].toLowerCase().includes(text));
-        element.hidden = facet.ids.length < 3 && !chosen.length && !counts[facet.ids.length - 1];
         const most = isWhole || text ? 300 : 8;
         const shown = useful.filter((k, place) => place < most || chosen.includes(facet.ids[k]));
         setRows(list, shown.map((k) => {
@@ -214,6 +212,7 @@ function makeFacet(app, facet, open) {
             number.textContent = counts[k].toLocaleString('en');
             return row;
         }));
+        element.hidden = !text && !chosen.length && (!shown.length || facet.ids.length < 3 && !counts[facet.ids.length - 1]);
         all.hidden = !isWhole && shown.length === useful.length || text !== '';
         fill(all, isWhole ? 'Show fewer' : `Show all ${useful.length}`);
     }
@@ -257,7 +256,7 @@ function makeTags(app) {
             showCycle(chip, tags[k], filters.tag.includes(tags[k]) ? true : filters.not.includes(tags[k]) ? false : undefined, counts[k]);
             return chip;
         }));
-        element.hidden = !tags.length;
+        element.hidden = !text && !shown.length;
         modes.hidden = filters.tag.length < 2;
         for (const mode of modes.children) mode.setAttribute('aria-pressed', String(/** @type {HTMLElement} */ (mode).dataset.all === String(filters.all)));
         all.hidden = !isWhole && shown.length === useful.length || text !== '';
@@ -316,7 +315,7 @@ function makeFolders(app) {
             isShown[k] = parent < 0 || isShown[parent] && isOpen[parent] ? 1 : 0;
             if (isShown[k] && (counts[k] || chosen.includes(path)) && shown.length < 400) shown.push(k);
         });
-        element.hidden = folders.length < 2;
+        element.hidden = folders.length < 2 || !shown.length;
         setRows(list, shown.map((k) => {
             const { row, box, number, twist } = rowOf(k);
             box.checked = chosen.includes(folders[k].path);

@@ -97,8 +97,7 @@ function prepare(haystack, query) {
     for (const term of query) {
         const name = DICTIONARY[term.field];
         if (!name || term.hits) continue;
-        term.hits = Uint8Array.from(dict[name], (one) =>
-            +(typeof one === 'string' ? folded(one).includes(term.text) : one.some((part) => folded(part).includes(term.text))));
+        term.hits = Uint8Array.from(/** @type {(string | Entry)[]} */ (dict[name]), (one) => +folded(typeof one === 'string' ? one : one.join('\n')).includes(term.text));
     }
 }
 

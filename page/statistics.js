@@ -1,6 +1,7 @@
 // Statistics of a tensor, histograms, norms of LoRA modules.
 import { countText, plural, sizeText } from './text.js';
 import { el, foreign } from './dom.js';
+import { copyButton } from './copy.js';
 import { shapeText } from './tensors.js';
 import { nodeName, orderKey, partEnds } from './tree.js';
 
@@ -64,13 +65,14 @@ export function rowDetails(tensors, row, all) {
     }
     const { stats } = page;
     const known = stats ? leaves.filter((i) => stats.min[i] !== null) : [];
-    return el('div', { class: 'stack' }, foreign(nodeName(tensors.names, node), 'mono tensor-name'), factList(facts),
+    return el('div', { class: 'stack' }, el('div', { class: 'row' }, foreign(nodeName(tensors.names, node), 'mono tensor-name'),
+        copyButton(() => nodeName(tensors.names, node), 'the name')), factList(facts),
         stats && known.length > 0 && statistics(stats, known));
 }
 
 /** @param {[string, import('./dom.js').Child][]} facts */
 function factList(facts) {
-    return el('dl', { class: 'kv facts' }, facts.flatMap(([key, value]) => [el('dt', null, key), el('dd', null, value)]));
+    return el('dl', { class: 'kv numbers' }, facts.flatMap(([key, value]) => [el('dt', null, key), el('dd', null, value)]));
 }
 
 /** @param {NonNullable<ModelPage['stats']>} stats @param {number[]} known tensors */

@@ -84,8 +84,8 @@ function wordTest(page, names, key, value) {
         return (i) => which[page.dtype[i]];
     }
     if (key === 'shape') {
-        const dims = value.split(/[x×,]/).map((dim) => dim === '*' ? '\\d+' : dim.replace(/\D/g, ''));
-        const wanted = new RegExp(`(^|,)${dims.join(',')}(,|$)`);
+        const dims = value.split(/[x×,]/).map((dim) => dim === '*' ? '\\d+' : dim.replace(/\D/g, '')).filter(Boolean);
+        const wanted = new RegExp(dims.length ? `(^|,)${dims.join(',')}(,|$)` : '(?!)');
         const which = page.shapes.map((shape) => wanted.test(shape));
         return (i) => which[page.shape[i]];
     }

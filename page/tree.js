@@ -46,15 +46,15 @@ const byLabel = (a, b) => a.key < b.key ? -1 : a.key > b.key ? 1 : 0;
 export const orderKey = (label) => label.replace(/\d+/g, (number) => number.padStart(12, '0'));
 
 /**
- * Where the parts of a name end: before dots and slashes; in names like lora_unet_down_blocks_0_…
+ * Where the parts of a name end: before dots, slashes and colons; in names like lora_unet_down_blocks_0_…
  * also around numbers.
  * @param {string} name
  */
 export function partEnds(name) {
-    const ends = [], head = name.search(/[./]|$/);
+    const ends = [], head = name.search(/[./:]|$/);
     if (/^(lora|oft|boft|lycoris)_/.test(name))
         for (const one of name.slice(0, head).matchAll(KOHYA)) ends.push(one.index);
-    for (const one of name.matchAll(/[./]/g)) ends.push(one.index);
+    for (const one of name.matchAll(/[./:]/g)) ends.push(one.index);
     return ends.slice(0, DEPTH);
 }
 
@@ -221,9 +221,9 @@ export function treeRows(root) {
 /** Opens the largest groups, as long as few rows come of it. @param {TreeNode} root @param {number} most */
 export function openSome(root, most) {
     for (let rows = treeRows(root); ;) {
-        const next = rows.filter(({ node }) => !node.open && shownKids(node).length > 0)
+        const next = rows.filter(({ node }) => !node.open && shownKids(node).length > 0 && rows.length + shownKids(node).length <= most)
             .sort((a, b) => b.outer * b.node.bytes - a.outer * a.node.bytes)[0];
-        if (!next || rows.length + shownKids(next.node).length > most) return;
+        if (!next) return;
         next.node.open = true;
         rows = treeRows(root);
     }
@@ -450,7 +450,6 @@ export function createTree(tensors, root, tell) {
             const shown = node && rowOf(node).shown;
             for (const [i, element] of live) element.classList.toggle('lit', rows[i].node === shown);
         },
-        current: () => rows[active],
     };
 }
 

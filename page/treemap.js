@@ -214,6 +214,5 @@ export function createTreemap(tensors, root, tell) {
             lay();
             return top;
         },
-        boxes: () => boxes,
     };
 }

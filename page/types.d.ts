@@ -98,8 +98,8 @@ interface Info {
     error?: { code: string; message: string; hint?: string };
     file?: { bytes?: number; tensors?: number; parameters?: number;
              dtypes?: Record<string, { tensors: number; parameters: number; bytes: number }> };
-    model: Record<string, any>;       // Facts, and what else docs/json-info.md lists
-    adapter?: Record<string, any>;
+    model: { components?: any[]; notes?: any[]; [key: string]: any }; // Facts, and what else docs/json-info.md lists
+    adapter?: { components?: any[]; [key: string]: any };
     trigger_words?: { text: string; prompt: string; source: string; trust: number;
                       group?: number; folder?: string; coverage?: number }[];
     prompts?: { a1111?: string; comfy?: string };
@@ -107,9 +107,9 @@ interface Info {
     example_prompts?: Record<string, any>[];
     civitai?: Record<string, any>;    // url is rebuilt from the ids by the page
     links?: { url: string; source: string }[];
-    training?: Record<string, any>;
-    merge?: Record<string, any>;
-    import?: Record<string, any>;
+    training?: { datasets?: any[]; buckets?: any[]; [key: string]: any };
+    merge?: { sources?: any[]; [key: string]: any };
+    import?: { globals?: any[]; left_out?: any[]; branches?: any[]; [key: string]: any };
     hashes?: { recorded?: { algo: string; value: string; source: string }[];
                computed?: Record<string, string | null>;
                mismatches?: Record<string, any>[] };

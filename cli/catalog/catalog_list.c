@@ -2,6 +2,7 @@
  * block, the columns at the end. */
 #include "catalog/catalog.h"
 
+#include "catalog/common.h"
 #include "catalog/text.h"
 #include "support/files.h"
 
@@ -80,23 +81,13 @@ sft_code catalog_list_begin(catalog_list *list, catalog_run *run, sft_error *err
     return run->page.code;
 }
 
-/* From the page's folder on; as it was given where that is not known. */
-static sft_code path_of(catalog_list *list, const char *path, sfti_arena *arena, sft_span *out,
-                        sft_error *err) {
-    char real[CLI_REAL_SIZE];
-    *out = sft_span_cstr(path);
-    if (!places_real(&list->run->places, path, real)) return SFT_OK;
-    *out = places_relative(&list->run->places, real, arena);
-    return out->data ? SFT_OK : sfti_fail_memory(err, strlen(real));
-}
-
 sft_code catalog_list_add(catalog_list *list, const cli_model *model, sft_error *err) {
     sfti_arena arena = { .alloc = list->run->c->alloc };
     catalog_picture *pictures = NULL;
     size_t count = 0;
     sft_span path;
     bool broken = !model->tree || model->err.code;
-    sft_code code = path_of(list, model->path, &arena, &path, err);
+    sft_code code = catalog_path(&list->run->places, model->path, &arena, &path, err);
     if (!code && !broken)
         code = pictures_of(&list->run->pictures, model, &arena, &pictures, &count, err);
     if (!code) code = rows_add(&list->rows, model, pictures, count, err);

@@ -1,6 +1,203 @@
+/* A page about one model. */
+#include "base/error.h"
 #include "catalog/catalog.h"
+#include "catalog/common.h"
+#include "catalog/model_norms.h"
+#include "catalog/model_stats.h"
+#include "catalog/text.h"
+#include "support/files.h"
+#include "support/nodes.h"
+#include "support/words.h"
+
+#include <string.h>
+
+#define METADATA_CUT ((uint64_t)1 << 20) /* bytes of a value */
+
+typedef struct model_page {
+    catalog_run *run;
+    char title[CLI_TITLE_SIZE];
+    size_t models;       /* that the path names */
+    sft_buffer pictures; /* embedded ones, as JSON */
+    sft_sink sink;
+    sfti_json_writer w;
+    sft_code code;       /* the first failure, with err */
+    sft_error *err;
+} model_page;
+
+/* ── Facts ── */
+
+/* Members of the result object that a page has no use for, or has in another form. */
+static const char *const without[] = { "path", "ok", "complete", "previews", "metadata_cut" };
+
+static sft_node_keep keep_known(void *ctx, const sft_node *node) {
+    (void)ctx;
+    if (node->type == SFT_NODE_NULL) return SFT_NODE_DROP;
+    if (node->type != SFT_NODE_LIST && node->type != SFT_NODE_OBJECT) return SFT_NODE_ALL;
+    return node->first ? SFT_NODE_SOME : SFT_NODE_DROP;
+}
+
+static sft_code put_fact_member(sfti_json_writer *w, const sft_node *node, sft_buffer *text,
+                                sft_error *err) {
+    sft_sink sink = sft_sink_memory(text);
+    for (size_t i = 0; i < sizeof without / sizeof *without; i++)
+        if (cli_is(node->key, without[i])) return SFT_OK;
+    if (keep_known(NULL, node) == SFT_NODE_DROP) return SFT_OK;
+    text->len = 0;
+    sft_code code = sft_node_json(node, keep_known, NULL, &sink, 0, NULL, err);
+    if (code) return code;
+    sfti_json_key_span(w, node->key);
+    sfti_json_raw(w, (sft_span){ text->data, text->len });
+    return SFT_OK;
+}
+
+static sft_code put_info_pictures(model_page *page, const cli_model *model, sfti_json_writer *w,
+                                  sfti_arena *arena) {
+    catalog_picture *pictures;
+    size_t count;
+    sft_code code = pictures_of(&page->run->pictures, model, arena, &pictures, &count, page->err);
+    if (code || count == 0) return code;
+    sfti_json_key(w, "pictures");
+    sfti_json_open(w, '[');
+    for (size_t i = 0; i < count; i++) picture_json(w, &pictures[i]);
+    sfti_json_close(w, ']');
+    return SFT_OK;
+}
+
+/* Info of page/types.d.ts. The tree has more of the metadata than the model's own. */
+static sft_code put_info(model_page *page, const cli_model *model, sfti_json_writer *w,
+                         sfti_arena *arena) {
+    cli *c = page->run->c;
+    sft_buffer text = { .alloc = c->alloc };
+    sft_tree *tree = NULL;
+    sft_span path;
+    sft_code code = sft_tree_new(&c->alloc, &tree, page->err);
+    if (!code)
+        code = sft_info_tree(model->info, model->path, METADATA_CUT, tree, page->err);
+    if (!code) code = catalog_path(&page->run->places, model->path, arena, &path, page->err);
+    if (code) goto done;
+    sfti_json_key(w, "info");
+    sfti_json_open(w, '{');
+    sfti_json_put_text(w, "path", path);
+    for (const sft_node *one = sft_tree_root(tree)->first; !code && one; one = one->next)
+        code = put_fact_member(w, one, &text, page->err);
+    if (!code) code = put_info_pictures(page, model, w, arena);
+    if (cli_first(sft_tree_root(tree), "metadata_cut")) {
+        sfti_json_key(w, "cut");
+        sfti_json_open(w, '[');
+        sfti_json_cstr(w, "metadata");
+        sfti_json_close(w, ']');
+    }
+    sfti_json_close(w, '}');
+done:
+    sft_buffer_free(&text);
+    sft_tree_free(tree);
+    return code;
+}
+
+/* ── Embedded pictures ── */
+
+static sft_code put_page_picture(void *ctx, sft_span url, sft_error *err) {
+    model_page *page = ctx;
+    (void)err;
+    sfti_json_span(&page->w, url);
+    return page->w.code;
+}
+
+static void begin_pictures(model_page *page) {
+    page->pictures.alloc = page->run->c->alloc;
+    page->sink = sft_sink_memory(&page->pictures);
+    sfti_json_write(&page->w, &page->sink, 0, page->err);
+    sfti_json_open(&page->w, '[');
+    page->run->pictures.put = put_page_picture;
+    page->run->pictures.ctx = page;
+}
+
+static sft_code end_pictures(model_page *page, sfti_json_writer *w) {
+    sfti_json_close(&page->w, ']');
+    sft_code code = sfti_json_done(&page->w);
+    if (code || page->run->pictures.count == 0) return code;
+    sfti_json_key(w, "pictures");
+    sfti_json_raw(w, (sft_span){ page->pictures.data, page->pictures.len });
+    return SFT_OK;
+}
+
+/* ── The page ── */
+
+static void choose_page_title(model_page *page, const cli_model *model) {
+    char cut[CLI_TITLE_SIZE];
+    sft_span title = text_stem(cli_name_of(model->path));
+    if (page->run->title) title = sft_span_cstr(page->run->title);
+    else (void)sft_info_fact(model->info, SFT_FACT_NAME, &title, NULL, NULL);
+    title = text_cut(title, sizeof page->title - 1, cut);
+    memcpy(page->title, title.data, title.len);
+    page->title[title.len] = 0;
+}
+
+static sft_code put_page(model_page *page, const cli_model *model, const model_tensors *tensors,
+                         sfti_json_writer *w) {
+    cli *c = page->run->c;
+    sfti_arena arena = { .alloc = c->alloc };
+    sfti_json_open(w, '{');
+    sfti_json_put_uint(w, "format", 1);
+    sfti_json_put_cstr(w, "title", page->title);
+    sft_code code = catalog_put_id(w, &page->run->places, page->title, &c->alloc, page->err);
+    if (!code) code = put_info(page, model, w, &arena);
+    if (!code) code = end_pictures(page, w);
+    if (!code) code = model_tensors_write(tensors, w, page->err);
+    if (!code && c->set.deep) code = model_stats_write(tensors, c, model->path, w, page->err);
+    if (!code && c->set.deep) code = model_norms_write(model, c, w, page->err);
+    sfti_json_close(w, '}');
+    sfti_arena_free(&arena);
+    return code;
+}
+
+static sft_code write_model(model_page *page, const cli_model *model) {
+    html_page *html = &page->run->page;
+    const sft_allocator *alloc = &page->run->c->alloc;
+    model_tensors tensors;
+    choose_page_title(page, model);
+    begin_pictures(page);
+    html_begin(html, HTML_MODEL, page->run->sink, page->title, alloc, page->err);
+    sft_code code = model_tensors_list(&tensors, model, alloc, page->err);
+    if (!code) code = put_page(page, model, &tensors, html_block_begin(html, "model"));
+    if (!code) {
+        html_block_end(html);
+        html_markup(html, "<noscript><p>This page needs JavaScript.</p></noscript>\n");
+        code = html_end(html);
+    }
+    model_tensors_free(&tensors);
+    sft_buffer_free(&page->pictures);
+    return code;
+}
+
+static void take_model(void *ctx, cli_model *model) {
+    model_page *page = ctx;
+    if (page->code) return;
+    if (page->models != 1) {
+        page->code = cli_not_one(page->models, page->err);
+    } else if (model->is_dataset) {
+        page->code = sfti_fail(page->err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                               "expected a model, found a dataset");
+    } else if (model->err.code || !model->info) {
+        *page->err = model->input->err ? *model->input->err : model->err;
+        page->code = page->err->code;
+    } else {
+        page->code = write_model(page, model);
+    }
+}
 
 sft_code catalog_write_model(catalog_run *run, const char *path, sft_error *err) {
-    (void)run;
-    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "%s: no page", path);
+    model_page *page = sfti_take(&run->c->alloc, sizeof *page);
+    char *operand = (char *)path;
+    if (!page) return sfti_fail_memory(err, sizeof *page);
+    memset(page, 0, sizeof *page);
+    page->run = run;
+    page->err = err;
+    run->c->set.recursive = 0;
+    cli_each_model(run->c, &operand, 1, &page->models, NULL, take_model, page);
+    sft_code code = page->code;
+    if (!code && run->page.at == 0)
+        code = sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET, "cancelled");
+    sfti_release(&run->c->alloc, page, sizeof *page);
+    return code;
 }

@@ -1,7 +1,7 @@
 /* Columns as JSON, and as a table. */
 #include "base/calendar.h"
+#include "catalog/common.h"
 #include "catalog/rows.h"
-#include "safetensors_hash.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -210,24 +210,6 @@ static uint32_t *find_first(catalog_rows *rows) {
 
 /* ── All ── */
 
-/* 16 digits that stay the same as long as title and folders do. */
-static sft_code put_id(const row_writer *to, const char *title, sft_error *err) {
-    const catalog_places *places = to->rows->places;
-    sft_hasher *hasher = NULL;
-    sft_hashes hashes;
-    sft_code code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), &to->rows->c->alloc, &hasher,
-                                   err);
-    if (code) return code;
-    sft_hasher_update(hasher, title, strlen(title) + 1);
-    for (size_t i = 0; i < places->count; i++)
-        sft_hasher_update(hasher, places->roots[i].given, strlen(places->roots[i].given) + 1);
-    sft_hasher_result(hasher, &hashes);
-    sft_hasher_free(hasher);
-    sfti_json_put_text(to->w, "id",
-                       (sft_span){ sft_hashes_get(&hashes, SFT_HASH_SHA256), 16 });
-    return SFT_OK;
-}
-
 static void put_newest(const row_writer *to) {
     char text[48] = "";
     int64_t year;
@@ -257,10 +239,8 @@ static sft_code put_rows(const row_writer *to, const char *title, size_t block, 
     sfti_json_open(w, '{');
     sfti_json_put_uint(w, "format", 1);
     sfti_json_put_cstr(w, "title", title);
-    sft_code code = put_id(to, title, err);
+    sft_code code = catalog_put_id(w, rows->places, title, &rows->c->alloc, err);
     if (code) return code;
-    sfti_json_key(w, "generator");
-    sfti_json_cstr(w, "libsafetensors " SFT_VERSION_STRING);
     put_newest(to);
     sfti_json_key(w, "roots");
     sfti_json_open(w, '[');

@@ -1,0 +1,31 @@
+#include "catalog/common.h"
+
+#include "base/error.h"
+#include "safetensors_hash.h"
+
+#include <string.h>
+
+sft_code catalog_path(catalog_places *places, const char *path, sfti_arena *arena, sft_span *out,
+                      sft_error *err) {
+    char real[CLI_REAL_SIZE];
+    *out = sft_span_cstr(path);
+    if (!places_real(places, path, real)) return SFT_OK;
+    *out = places_relative(places, real, arena);
+    return out->data ? SFT_OK : sfti_fail_memory(err, strlen(real));
+}
+
+sft_code catalog_put_id(sfti_json_writer *w, const catalog_places *places, const char *title,
+                        const sft_allocator *alloc, sft_error *err) {
+    sft_hasher *hasher = NULL;
+    sft_hashes hashes;
+    sft_code code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), alloc, &hasher, err);
+    if (code) return code;
+    sft_hasher_update(hasher, title, strlen(title) + 1);
+    for (size_t i = 0; i < places->count; i++)
+        sft_hasher_update(hasher, places->roots[i].given, strlen(places->roots[i].given) + 1);
+    sft_hasher_result(hasher, &hashes);
+    sft_hasher_free(hasher);
+    sfti_json_put_text(w, "id", (sft_span){ sft_hashes_get(&hashes, SFT_HASH_SHA256), 16 });
+    sfti_json_put_cstr(w, "generator", "libsafetensors " SFT_VERSION_STRING);
+    return SFT_OK;
+}

@@ -24,7 +24,7 @@
 #define SOURCE_BYTES 160
 
 enum {
-    WHOLE = 1,  /* texts are as long at every level: what is copied, and digests */
+    WHOLE = 1,  /* as long at every level: what is copied, and digests */
     NAMES = 2,  /* of paths only the last part */
     SHARED = 4  /* many models have the same */
 };
@@ -107,8 +107,10 @@ static more_bounds bounds_of(const catalog_more *more, const more_section *secti
                              sft_span name) {
     more_bounds bounds = { section, name, section->items, section->bytes };
     if (cli_is(name, "description")) bounds.bytes = MORE_TEXT;
-    bounds.items >>= more->level;
-    if (!(section->how & WHOLE)) bounds.bytes >>= more->level;
+    if (!(section->how & WHOLE)) {
+        bounds.items >>= more->level;
+        bounds.bytes >>= more->level;
+    }
     if (bounds.items < ITEMS_LEAST) bounds.items = ITEMS_LEAST;
     if (bounds.bytes < BYTES_LEAST) bounds.bytes = BYTES_LEAST;
     return bounds;

@@ -65,6 +65,15 @@ static sft_span sure_words(sft_span words) {
     return words;
 }
 
+/* What it was made for: its file is a checkpoint among many, where its architecture is known. */
+static sft_span base_of(const sft_node *root, char buffer[CLI_TITLE_SIZE]) {
+    sft_span architecture = sft_node_text(root, "model.architecture");
+    bool is_file = !sft_node_text(root, "model.base_model").len
+                && sft_node_text(root, "model.base_checkpoint").len;
+    if (is_file && architecture.len) return cli_architecture_words(architecture);
+    return sure_words(cli_base_words(root, buffer));
+}
+
 /* "FP16" for "fp16". */
 static sft_span precision_words(sft_span id, char buffer[CLI_TITLE_SIZE]) {
     bool has_digit = false;
@@ -149,7 +158,7 @@ static bool take_dicts(catalog_rows *rows, catalog_row *row, const sft_node *roo
     char base[CLI_TITLE_SIZE], title[CLI_TITLE_SIZE], precision[CLI_TITLE_SIZE];
     sft_span none = { "", 0 }, kind = sft_node_text(root, "model.kind");
     sft_span architecture = sft_node_text(root, "model.architecture");
-    sft_span words = sure_words(cli_base_words(root, base));
+    sft_span words = base_of(root, base);
     sft_span exact = sft_node_text(root, "model.precision");
     return put_in(rows, row, ROWS_KIND, kind, cli_kind_words(kind))
         && put_in(rows, row, ROWS_BASE, words, words)

@@ -38,12 +38,17 @@ static void add_model(void *ctx, cli_model *model) {
     }
     if (whole && !cli_wheres_fit(c, &run->compute.where, sft_tree_root(model->tree))) return;
     if (!whole && model->input->err) model->err = *model->input->err;
+    if (model->err.code == SFT_OUT_OF_MEMORY && !run->code) {
+        run->err = model->err;
+        run->code = SFT_OUT_OF_MEMORY;
+    }
+    if (run->code) return;
     if (!whole) {
         cli_progress_end(&run->progress);
         cli_refuse(c, model->path, &model->err);
         run->broken++;
     }
-    if (!run->code) run->code = catalog_list_add(&run->list, model, &run->err);
+    run->code = catalog_list_add(&run->list, model, &run->err);
 }
 
 static sft_code no_models(catalog_command *run) {
@@ -105,6 +110,7 @@ static void write_page(catalog_command *run, char **operands, size_t count) {
         if (code && c->set.model) path = c->set.model;
         code = sfti_sink_end(&run->run.sink, code, &run->err);
     }
+    if (code && !run->is_empty) cli_status(c, CLI_FAILED);
     if (run->is_empty && run->compute.where.count) cli_refuse(c, NULL, &run->err);
     else if (run->is_empty) cli_complain(c, NULL, &run->err);
     else if (code) cli_fail_input(c, path, &run->err);

@@ -18,7 +18,7 @@ for i in range(700):
         out.write(struct.pack("<Q", len(text)) + text + bytes(64))
 PY
 catalog m -o c.html
-page c.html 'len(json.dumps([rows, blocks], separators=(",", ":"), ensure_ascii=False).encode()) // 700'
+page c.html 'len(json.dumps([rows, blocks], separators=(",", ":"), ensure_ascii=False).encode()) // 700 <= 2048'
 page c.html 'rows["file"][9:12], more[10]["path"], len(blocks)'
 page c.html 'sorted(set(len(one["trigger_words"][0]["text"]) for one in more)), all("…" not in one["trigger_words"][0]["prompt"] for one in more)'
 page c.html 'len(more[0]["model"]["description"][0]), more[0]["cut"], max(len(one["model"]["description"][0]) for one in more[300:]), max(len(json.dumps(one)) for one in more[300:]) < 4000'

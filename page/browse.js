@@ -2,6 +2,7 @@
 import { el, fill } from './dom.js';
 import { icon } from './icons.js';
 import { visible } from './text.js';
+import { addIds } from './facts.js';
 import { detailView } from './detail.js';
 
 /**
@@ -14,6 +15,8 @@ import { detailView } from './detail.js';
  */
 export function makeBrowser(catalog, { position, at, size, shown }) {
     let model = -1;
+    const { kind, base, architecture, precision } = catalog.rows.dict;
+    addIds([...kind, ...base, ...architecture, ...precision]);
     const place = el('span', { class: 'muted number browse-place' });
     const button = (/** @type {'back' | 'next' | 'close'} */ name, /** @type {string} */ label, /** @type {() => void} */ run) =>
         el('button', { type: 'button', class: 'button quiet icon-only', 'aria-label': label, title: label, onclick: run }, icon(name));

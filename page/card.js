@@ -4,7 +4,7 @@ import { el, fill, outside } from './dom.js';
 import { icon } from './icons.js';
 import { announce, copyText } from './copy.js';
 import { pictureBox } from './preview.js';
-import { allWords, civitaiUrl } from './detail.js';
+import { joinedWords, civitaiUrl } from './detail.js';
 import { FLAG } from './data.js';
 
 /** Page of a model. @param {Info} info */
@@ -22,7 +22,7 @@ export function makeActions(catalog) {
         /** @param {number} i */
         isPrompted: (i) => /^(adapter|embedding)$/.test(rows.dict.kind[rows.kind[i]]?.[0] ?? ''),
         /** @param {number} i */
-        words(i) { copy(allWords(catalog.more(i)) || rows.words[i].join(', '), 'trigger words', 'no trigger words are known'); },
+        words(i) { copy(joinedWords(catalog.more(i)) || rows.words[i].join(', '), 'trigger words', 'no trigger words are known'); },
         /** @param {number} i */
         syntax(i) {
             const line = catalog.more(i).prompts?.a1111;

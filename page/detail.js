@@ -1,7 +1,7 @@
 // All of a model as one element: pictures, words to copy, facts with their sources, files.
 import { copyButton, copyText } from './copy.js';
 import { el, fill, foreign, outside } from './dom.js';
-import { conflictNote, factRows, isGiven, labelOf, rangeText, sourceWords, stemOf, timeText, valueText } from './facts.js';
+import { conflictNote, factRows, factText, isGiven, labelOf, rangeText, sourceWords, stemOf, timeText, valueText } from './facts.js';
 import { commandLine, copyLine, fileParts, shellWord } from './files.js';
 import { icon } from './icons.js';
 import { addAction } from './keys.js';
@@ -131,7 +131,7 @@ function gallery(pictures, alt, source) {
         thumbs.forEach((thumb, i) => thumb.setAttribute('aria-current', String(i === at)));
         if (by) thumbs[at].scrollIntoView({ block: 'nearest', inline: 'nearest' });
     };
-    const tallest = Math.min(1.5, ...pictures.map((one) => one.width && one.height ? one.width / one.height : 1));
+    const tallest = Math.min(1.5, ...pictures.map((one) => one.width && one.height && !one.why ? one.width / one.height : 1.5));
     large.style.aspectRatio = String(Math.max(tallest, .65));
     step(0);
     return { step, root: el('div', { class: 'gallery' }, large, count, thumbs.length > 1 && el('div', { class: 'thumbs' }, thumbs)) };
@@ -160,7 +160,7 @@ function promptPart({ prompts, model }) {
         type, min: Math.min(-1, start), max: Math.max(2, start), step: 0.05, value: start, 'aria-label': type === 'range' ? 'Strength' : 'Strength as a number',
         oninput: ({ target }) => {
             if (!Number.isFinite(target.valueAsNumber)) return;
-            strength = target.valueAsNumber;
+            strength = Math.max(-10, Math.min(10, target.valueAsNumber));
             for (const other of inputs) if (other !== target) other.value = String(strength);
             draw();
         },
@@ -210,7 +210,7 @@ export function detailView(info, { picture, name, actions = [], sections = [] } 
     const title = String(value('name') ?? name ?? stem), base = value('base_model') ?? value('architecture');
     const civitai = civitaiUrl(info.civitai), hub = hubUrl(value('repo')), trained = hubUrl(value('base_checkpoint'));
     const { root: promptRoot, prompt } = promptPart(info), shots = info.pictures?.length ? gallery(info.pictures, title, picture) : null;
-    const badges = [kindWords(info), base && labelOf(base), value('variant'), info.file?.bytes !== undefined && sizeText(info.file.bytes),
+    const badges = [kindWords(info), base && factText('base_model', base), value('variant'), info.file?.bytes !== undefined && sizeText(info.file.bytes),
         of.parameters && `${countText(of.parameters)} parameters`, of.precision, value('nsfw') && labelOf('nsfw')];
     const text = (/** @type {string} */ key, /** @type {string} */ heading) => of[key] && groupOf(el('span', null, heading, el('span', { class: 'muted' }, ' · ', foreign(sourceWords(of[key].source, stem)))), prose(of[key].value));
     const parts = [
@@ -218,8 +218,8 @@ export function detailView(info, { picture, name, actions = [], sections = [] } 
             text('description', 'Description'), text('version_description', 'New in this version'), of.notes?.length && groupOf('Notes', of.notes.map((one) => prose(one.text))),
             examplesPart(info), groupOf('Links', [...new Set(info.links?.map((one) => one.url))].map((url) => el('p', null, richText(url))))] },
         { title: 'Facts', all: factRows(info) }, { title: 'Training', all: trainingParts(info) },
-        ...sections.map((one) => ({ title: one.title, all: [one.content] })), { title: 'Files', all: fileParts(info) },
-    ].filter((one) => one.all.some(Boolean));
+        ...sections.map((one) => ({ title: one.title, all: /** @type {any[]} */ ([one.content]) })), { title: 'Files', all: fileParts(info) },
+    ].map(({ title, all }) => ({ title, all: all.filter(Boolean) })).filter((one) => one.all.length);
     const made = parts.map((one) => el('section', { class: 'section', tabindex: -1, 'aria-label': one.title }, el('h3', null, one.title), one.all));
     const tabs = made.map((section, i) => el('button', { type: 'button', class: 'tab', onclick: () => {
         section.scrollIntoView();
@@ -234,9 +234,9 @@ export function detailView(info, { picture, name, actions = [], sections = [] } 
     for (const one of made) watch.observe(one);
     const root = el('article', { class: shots ? 'detail' : 'detail plain' }, shots?.root, el('div', { class: 'detail-main' },
         el('header', { class: 'detail-head' }, el('h2', { class: 'detail-name', dir: 'auto' }, foreign(title)),
-            el('p', { class: 'muted' }, foreign([value('version_name'), value('author') && `by ${value('author')}`, timeText(value('date')).slice(0, 10)].filter(Boolean).join(' · '))),
+            el('p', { class: 'muted' }, foreign([value('version_name'), value('author') && `by ${value('author')}`, timeText(info.civitai?.published_at ?? value('date')).slice(0, 10)].filter(Boolean).join(' · '))),
             el('ul', { class: 'row badges' }, badges.map((one, i) => one && el('li', null, el('span', { class: 'badge', 'data-hue': { 0: 0, 1: 2, 6: 4 }[i] }, visible(String(one)))))),
-            el('div', { class: 'row links' }, civitai && outside(civitai, 'CivitAI'), hub && outside(hub, 'Hugging Face'), trained && trained !== hub && outside(trained, 'Base'),
+            el('div', { class: 'row links' }, civitai && outside(civitai, 'CivitAI'), info.civitai?.match === 'differs' && el('span', { class: 'badge bad' }, 'about another file'), hub && outside(hub, 'Hugging Face'), trained && trained !== hub && outside(trained, 'Base'),
                 copyButton(info.path, 'path', 'Path'), actions)),
         notes(info), made.length > 1 && el('nav', { class: 'tabs', 'aria-label': 'Sections' }, tabs), made));
     shownModel = { root, words: joinedWords(info), prompt, link: civitai || hub, step: shots?.step };

@@ -3,8 +3,8 @@ import { el, foreign } from './dom.js';
 import { icon } from './icons.js';
 import { countText, sizeText, visible } from './text.js';
 
-/** Words for ids and keys; data.js adds those of the catalogue. @type {Map<string, string>} */
-export const labels = new Map(Object.entries({
+/** Words for keys and for ids that are the same in all pages. @type {Map<string, string>} */
+const labels = new Map(Object.entries({
     vae: 'VAE', controlnet: 'ControlNet', control_lora: 'Control-LoRA', ip_adapter: 'IP-Adapter', t2i_adapter: 'T2I-Adapter', unet: 'U-Net',
     lora: 'LoRA', locon: 'LoCon', loha: 'LoHa', lokr: 'LoKr', glora: 'GLoRA', ia3: 'IA3', oft: 'OFT', boft: 'BOFT', full: 'full-weight',
     v: 'v-prediction', base_checkpoint: 'trained on', bytes: 'size', conv_rank: 'conv rank', dora: 'DoRA', license: 'licence', llm: 'layers',
@@ -44,6 +44,30 @@ export function timeText(time) {
     return isGiven(time) ? String(time).replace(/T(\d\d:\d\d).*/, ' $1') : '';
 }
 
+/** Words for the ids of a catalogue. @type {Map<string, string>} */
+const idWords = new Map();
+
+/** @param {Entry[]} entries */
+export function addIds(entries) {
+    for (const [id, words] of entries) idWords.set(id, words);
+}
+
+/** @param {string} id */
+const named = (id) => idWords.get(id) ?? labels.get(id) ?? valueText(id);
+
+/** @type {Record<string, (value: any) => string>} */
+const FACT_TEXTS = {
+    kind: labelOf, type: labelOf, architecture: named, base_model: named, precision: named, prediction_type: named,
+    rank: rangeText, alpha: rangeText, preferred_weight_range: rangeText, parameters: countText, bytes: sizeText, date: timeText,
+    dtypes: (all) => Object.entries(all).map(([name, one]) => `${name} ${sizeText(one.bytes)}`).join(', '),
+    blocks: (all) => all.join(' '), targets: (all) => all.join(' '),
+};
+
+/** A fact's value in words. @param {string} key @param {unknown} value */
+export function factText(key, value) {
+    return FACT_TEXTS[key]?.(value) ?? valueText(value);
+}
+
 /** The name of a model's file without its ending. @param {Info} info */
 export function stemOf(info) {
     return info.path.replace(/^.*[\\/]/, '').replace(/\.[^.]*$/, '');
@@ -78,10 +102,10 @@ function trustBar({ source, trust }, stem) {
         el('span', { class: 'trust-words' }, trustWord(source, trust), el('span', { class: 'muted' }, ' · ', foreign(sourceWords(source, stem))))];
 }
 
-/** Who says what; the first is what is shown elsewhere. @param {any[]} facts @param {string} stem @param {boolean} full */
-function claims(facts, stem, full) {
+/** Who says what; the first is what is shown elsewhere. @param {string} key @param {any[]} facts @param {string} stem @param {boolean} full */
+function claims(key, facts, stem, full) {
     return el('ul', { class: 'claims' }, facts.map((one, i) => el('li', null,
-        el('span', { class: 'claim' }, foreign(labelOf(valueText(one.value))), i === 0 && facts.length > 1 && el('span', { class: 'muted tiny' }, ' (shown)')),
+        el('span', { class: 'claim' }, foreign(factText(key, one.value)), i === 0 && facts.length > 1 && el('span', { class: 'muted tiny' }, ' (shown)')),
         el('span', { class: 'from' }, trustBar(one, stem), full && el('span', { class: 'mono muted tiny' }, foreign(one.source), `, trust ${one.trust}`)))));
 }
 
@@ -93,7 +117,7 @@ export function conflictNote({ path, conflicts = [] }) {
     return conflicts.length ? el('div', { class: 'note', 'data-note': 'conflicts' },
         el('p', { class: 'note-title warn' }, icon('warn'), 'Sources disagree'),
         conflicts.map((one) => el('div', { class: 'conflict' }, el('p', { class: 'muted' }, visible(labelOf(fieldOf(one)))),
-            claims(one.candidates, stemOf(/** @type {Info} */ ({ path })), false)))) : null;
+            claims(fieldOf(one), one.candidates, stemOf(/** @type {Info} */ ({ path })), false)))) : null;
 }
 
 /**
@@ -110,14 +134,14 @@ function factRow(key, fact, stem, conflict) {
     const more = el('button', {
         type: 'button', class: 'from', 'aria-expanded': 'false', title: visible(`${fact.source}, trust ${fact.trust} of 100`),
         onclick: () => {
-            if (!all.firstChild) all.append(claims([fact, ...others], stem, true));
+            if (!all.firstChild) all.append(claims(key, [fact, ...others], stem, true));
             all.hidden = !all.hidden;
             more.setAttribute('aria-expanded', String(!all.hidden));
         },
     }, trustBar(fact, stem), others.length > 0 && el('span', { class: 'muted' }, unlike ? `${unlike} other${unlike > 1 ? 's' : ''}` : `+${others.length}`), icon('down'));
     return el('div', { class: conflict ? 'fact conflict' : 'fact', 'data-fact': key }, el('dt', null, labelOf(key)),
         el('dd', { class: 'fact-value' }, conflict && el('span', { class: 'warn' }, icon('warn'), el('span', { class: 'unseen' }, 'sources disagree: ')),
-            foreign(fact.text ?? labelOf(valueText(fact.value)))),
+            foreign(factText(key, fact.value))),
         el('dd', null, more), all);
 }
 
@@ -130,13 +154,6 @@ const FACT_GROUPS = [
     ['File', 'file', 'bytes tensors dtypes'],
 ];
 
-/** @type {Record<string, (value: any) => string>} */
-const FACT_TEXTS = {
-    rank: rangeText, alpha: rangeText, preferred_weight_range: rangeText, parameters: countText, bytes: sizeText, date: timeText,
-    dtypes: (all) => Object.entries(all).map(([name, one]) => `${name} ${sizeText(one.bytes)}`).join(', '),
-    blocks: (all) => all.join(' '), targets: (all) => all.join(' '),
-};
-
 /** All facts as lists with headings. @param {Info} info @returns {HTMLElement[]} */
 export function factRows(info) {
     const conflicts = new Set(info.conflicts?.map(fieldOf));
@@ -144,7 +161,7 @@ export function factRows(info) {
         const all = /** @type {any} */ (info)[of] ?? {};
         const rows = keys.split(' ').filter((key) => isGiven(all[key])).map((key) => {
             const fact = all[key].source === undefined ? { value: all[key], source: 'tensors', trust: 100 } : { value: all[key], ...all[key] };
-            return factRow(key, { ...fact, text: FACT_TEXTS[key]?.(fact.value) }, stemOf(info), conflicts.has(key));
+            return factRow(key, fact, stemOf(info), conflicts.has(key));
         });
         return rows.length ? el('div', { class: 'group' }, el('h4', { class: 'heading' }, title), el('dl', { class: 'facts' }, rows)) : [];
     });

@@ -1,7 +1,7 @@
 // Files of a model: hashes, licence, sidecars, components, metadata, and what the page leaves out.
 import { copyButton } from './copy.js';
 import { el, foreign } from './dom.js';
-import { labelOf, sourceWords, stemOf, valueText } from './facts.js';
+import { factText, labelOf, sourceWords, stemOf, valueText } from './facts.js';
 import { countText, plural, sizeText } from './text.js';
 import { groupOf, pairList, tableOf } from './training.js';
 
@@ -94,7 +94,7 @@ export function fileParts(info) {
         hashes.length && groupOf('Hashes', el('ul', { class: 'hashes' }, hashes)),
         (licence || may.length) && groupOf('Licence', plainList([licence && [foreign(valueText(licence.value))], ...may.map((one) => [one])].filter(Boolean))),
         parts.length && groupOf('Components', tableOf(['part', 'architecture', 'dtype', 'parameters', 'size'],
-            parts.map((one) => [labelOf(one.part), labelOf(one.architecture ?? ''), one.dtype, countText(one.parameters), sizeText(one.bytes)]))),
+            parts.map((one) => [labelOf(one.part), factText('architecture', one.architecture), one.dtype, countText(one.parameters), sizeText(one.bytes)]))),
         sidecars.length && groupOf('Sidecars', plainList(sidecars.map((one) => [foreign(one.path), ' ', one.error ? el('span', { class: 'bad' }, 'not used: ', foreign(one.error))
             : MATCHES[one.match ?? ''] && el('span', { class: `badge ${MATCHES[one.match ?? ''][0]}` }, MATCHES[one.match ?? ''][1])]))),
         privacy.length && groupOf('Private data in the metadata', plainList(privacy.map((one) => [el('span', { class: 'mono' }, foreign(one.key)), ': ', labelOf(one.what.replace('-', ' '))]))),

@@ -93,7 +93,7 @@ export function makeGrid(catalog, actions, { open, head }) {
     function show(model) {
         const card = pool.pop() ?? { item: el('li', { class: 'card' }), model, position: -1, at: '' };
         card.model = model;
-        fillCard(card.item, catalog, model, isList(), isList() ? width * .2 : cardWidth - 50);
+        fillCard(card.item, catalog, model, isList(), isList() ? width * .15 : cardWidth - 50);
         card.item.setAttribute('aria-setsize', String(order.length));
         live.set(model, card);
         return card;

@@ -25,7 +25,8 @@ const progressText = (at, planned) => isGiven(at) && isGiven(planned) && at !== 
  * @param {...(import('./dom.js').Child | import('./dom.js').Child[])} children
  */
 export function groupOf(title, ...children) {
-    return children.flat().some(Boolean) ? el('div', { class: 'group' }, el('h4', { class: 'heading' }, title), ...children) : null;
+    const all = children.flat().filter(Boolean);
+    return all.length ? el('div', { class: 'group' }, el('h4', { class: 'heading' }, title), all) : null;
 }
 
 /** Keys and values, those that are known; a third item is what a button copies. @param {[string, unknown, string?][]} pairs @param {string} [className] */

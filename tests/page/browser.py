@@ -101,6 +101,30 @@ class View:
     def fragment(self):
         return urllib.parse.unquote_plus(self.js("() => location.hash.slice(1)"))
 
+    def type(self, text):
+        self.page.keyboard.type(text)
+        self.settle()
+
+    def fill(self, selector, text):
+        self.page.fill(selector, text)
+        self.settle()
+
+    def until(self, code, value=None):
+        """Waits until code gives something true."""
+        self.page.wait_for_function(code, arg=value)
+
+    def popup(self, action):
+        """The address of the window that action opens."""
+        with self.page.expect_popup() as opened:
+            action()
+        address = opened.value.url
+        if address in ("", "about:blank"):
+            opened.value.wait_for_event("framenavigated", timeout=3000)
+            address = opened.value.url
+        opened.value.close()
+        self.failures = [one for one in self.failures if not one.startswith("window: ")]
+        return address
+
     def pictures(self):
         """Requests but the page itself, relative to its folder; what lies elsewhere stays as it is."""
         start = "file://" + urllib.parse.quote(self.folder) + "/"
@@ -126,8 +150,7 @@ class View:
         assert not seen["errors"], f"errors: {seen['errors'][:5]}"
         assert not self.failures, f"{self.failures[:5]}"
         assert evil == ["undefined", 0], f"text was run: {evil}"
-        outside = [url for url in self.pictures() if ":" in url or url.startswith(("/", "\\"))]
-        outside = [url for url in outside if not url.startswith("data:image/")]
+        outside = [url for url in self.pictures() if ":" in url and not url.startswith(("data:image/", "file:///"))]
         assert not outside, f"requests: {outside[:5]}"
 
     def __enter__(self):
@@ -140,4 +163,7 @@ class View:
             finally:
                 self.context.close()
         else:
-            self.context.close()
+            try:
+                error.add_note(f"in the page: {self.js('() => window.seen')} {self.failures[:5]}")
+            finally:
+                self.context.close()

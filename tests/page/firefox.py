@@ -123,6 +123,18 @@ class View(browser.View):
     def type(self, text):
         self.press(*text)
 
+    def fill(self, selector, text):
+        self.js("([selector, text]) => { const one = document.querySelector(selector); one.focus(); one.value = text;"
+                " one.dispatchEvent(new Event('input', { bubbles: true })); }", [selector, text])
+        self.settle()
+
+    def until(self, code, value=None):
+        for _ in range(100):
+            if self.js(code, value):
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"not within 5 s: {code}")
+
     def click(self, selector, nth=0):
         at = self.js("""([selector, nth]) => {
             const one = document.querySelectorAll(selector)[nth];

@@ -11,6 +11,7 @@ import pages
 import pictures
 
 BLOCK = 256
+DISTINCT = 4000  # a larger catalogue repeats these under other names
 CONFLICTS, HASHED, CIVITAI, DIFFERS, BROKEN, FOREIGN, CODE = 1, 2, 4, 8, 16, 32, 64
 
 # id, label, architecture, its label, weight, parameters of a checkpoint, name of the folder
@@ -304,10 +305,26 @@ def catalogue(count, folder=None, embed=False, seed=19):
             pages.keep(folder, path, content)
         return shot
 
-    models = []
-    for i in range(count):
-        models.append(model(i, random.Random(seed * 1000003 + i), pictured))
+    models = [model(i, random.Random(seed * 1000003 + i), pictured) for i in range(min(count, DISTINCT))]
+    models += [again(models[i % DISTINCT], i) for i in range(DISTINCT, count)]
+    if count > DISTINCT:
+        for one in models:
+            one["info"] = lean(one["info"])
     return (*columns(models, "Models of the studio"), embedded)
+
+
+def again(one, i):
+    """A model like one, of another name."""
+    file = f"{i:06} {one['file']}"
+    info = dict(one["info"], path=f"models/{one['folder']}/{file}")
+    return dict(one, file=file, name=f"{one['name']} {i // DISTINCT + 1}", info=info, copies=-1)
+
+
+def lean(info):
+    """What the command keeps of a model's details where they are long: 2 KB."""
+    kept = {key: value for key, value in info.items() if key not in ("training", "example_prompts", "sidecars", "metadata_keys",
+                                                                    "frequent_tags")}
+    return kept
 
 
 def write_catalogue(count, folder, embed=False, hostile=False):

@@ -34,13 +34,13 @@ FORBIDDEN = {
     r"\bstyle:|['\"]style['\"]": (),
     r"createElement(NS)?\(": ("dom.js",), r"setAttribute\((?!['\"])": ("dom.js",),
     r"\.(src|srcset|poster)\s*=[^=]": ("preview.js",), r"\.href\s*=[^=]": ("dom.js", "preview.js"),
-    r"window\.open|location\s*=[^=]|location\.(assign|replace)\(": (),
+    r"window\.open": ("detail.js",), r"location\s*=[^=]|location\.(assign|replace)\(": (),
     r"navigator\.clipboard|execCommand": ("copy.js",), r"localStorage|sessionStorage": ("prefs.js",),
     r"document\.cookie|indexedDB|postMessage": (), r"http://(?!www\.w3\.org/2000/svg)": (),
     r"export default|export \{|export \*|\bimport \*|\brequire\(": (),
     r"debugger|console\.": (),
 }
-STYLE = {r"url\(|@import|@font-face|expression\(|behavior:": ()}
+STYLE = {r"url\(|@import|@font-face|expression\(|(?<![a-z-])behavior:": ()}
 
 
 def sources(kind=".js"):

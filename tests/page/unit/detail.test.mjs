@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { joinedWords, civitaiUrl, hubUrl, kindWords, promptParts, withStrength, wordGroups } from '../../../page/detail.js';
-import { isGiven, rangeText, sourceWords, stemOf, timeText, trustWord, valueText } from '../../../page/facts.js';
+import { addIds, factText, isGiven, labelOf, rangeText, sourceWords, stemOf, timeText, trustWord, valueText } from '../../../page/facts.js';
 import { hashRows, permissionWords, shellWord } from '../../../page/files.js';
 import { durationText, percentText } from '../../../page/training.js';
 
@@ -71,6 +71,16 @@ test('where facts come from', () => {
 test('how far facts can be trusted', () => {
     assert.deepEqual([['tensors', 100], ['tensors', 60], ['header:a', 85], ['header:a', 40], ['sidecar:a', 10], ['filename', 20], ['filename', 85]].map(([source, trust]) => trustWord(source, trust)),
         ['measured', 'inferred', 'declared', 'uncertain', 'mismatched', 'guessed', 'by name']);
+});
+
+test('only ids are put into words', () => {
+    assert.equal(factText('kind', 'diffusion_model'), 'diffusion model');
+    assert.equal(factText('type', 'lokr'), 'LoKr');
+    for (const [key, text] of [['name', 'mikumo_v2'], ['author', 'full'], ['repo', 'a_b/c_d'], ['base_model', 'sdxl_base_v1-0']]) assert.equal(factText(key, text), text);
+    addIds([['sdxl', 'SDXL'], ['license', 'not a key']]);
+    assert.equal(factText('architecture', 'sdxl'), 'SDXL');
+    assert.equal(labelOf('license'), 'licence');
+    assert.equal(factText('dtypes', { F16: { bytes: 2000 }, U8: { bytes: 5 } }), 'F16 2.00 KB, U8 5 B');
 });
 
 test('values as text', () => {

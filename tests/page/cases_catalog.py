@@ -1,0 +1,543 @@
+"""The grid and its controls, by mouse and by key."""
+import json
+import re
+
+CARD = ".grid > .card:not(.probe)"
+NAMES = "() => [...document.querySelectorAll('.grid > .card:not(.probe)')].sort((a, b) => a.getAttribute('aria-posinset') - b.getAttribute('aria-posinset')).map((one) => one.querySelector('.card-name').textContent)"
+FOCUSED = "() => document.activeElement.closest('.card')?.querySelector('.card-name').textContent ?? document.activeElement.tagName"
+POSITION = "() => Number(document.activeElement.closest('.card')?.getAttribute('aria-posinset') ?? 0)"
+TOTAL = "() => Number(document.querySelector('.result-count b').textContent.replace(/ of .*/, '').replace(/\\D/g, ''))"
+
+
+def both(case):
+    """A case for Firefox too."""
+    case.firefox = True
+    return case
+
+
+def folded(text):
+    return text.lower()
+
+
+def by_name(rows):
+    """Row numbers in the order of names: natural, without punctuation and accents."""
+    import unicodedata
+
+    def key(i):
+        plain = "".join(one for one in unicodedata.normalize("NFD", unicodedata.normalize("NFKC", rows["name"][i]).lower())
+                        if not unicodedata.category(one).startswith("M"))
+        bare = re.sub(r"[\W_]+", " ", plain).strip() or plain
+        return re.sub(r"\d+", lambda digits: chr(48 + min(len(digits.group().lstrip("0") or "0"), 40)) + (digits.group().lstrip("0") or "0"), bare)
+    return sorted(range(rows["count"]), key=lambda i: (key(i), i))
+
+
+def same(found, expected, what):
+    assert found == expected, f"{what}: expected {expected!r}, found {found!r}"
+
+
+@both
+def case_load(world):
+    """All models are counted, the first ones are shown in order of names, with their facts."""
+    path, rows, _ = world.models
+    with world.view(path) as view:
+        same(view.js("() => document.title"), rows["title"], "title")
+        same(view.js(TOTAL), 500, "models")
+        names = view.js(NAMES)
+        order = by_name(rows)
+        same(names, [rows["name"][i] for i in order[:len(names)]], "names")
+        assert len(names) >= 8, names
+        same(view.js("() => document.querySelector('.grid .card:not(.probe)').getAttribute('aria-setsize')"), "500", "aria-setsize")
+        text = view.text(CARD)
+        first = order[0]
+        assert rows["what"][first].split(" for ")[0] in text, text
+        for word in rows["words"][first]:
+            assert word in text, (word, text)
+
+
+@both
+def case_search(world):
+    """Words, excluded words, phrases and fields find what they should; Esc and the button clear."""
+    path, rows, more = world.models
+    infos = [info for part in more for info in part["models"]]
+
+    def hay(i):
+        base = rows["dict"]["base"][rows["base"][i]][1] if rows["base"][i] >= 0 else ""
+        model = infos[i]["model"]
+        return folded("\n".join([rows["name"][i], rows["file"][i], rows["what"][i], base, rows["dict"]["folder"][rows["folder"][i]],
+                                 model["description"][0], " ".join(w["text"] for w in infos[i].get("trigger_words", []))]
+                                + [rows["dict"]["tag"][k] for k in rows["tags"][i]]))
+    with world.view(path) as view:
+        view.until("() => document.documentElement.dataset.details === 'searched'")
+        view.press("/")
+        same(view.js("() => document.activeElement.id"), "search", "focus after /")
+        view.type("neon ci")
+        expected = [i for i in range(500) if "neon" in hay(i) and "ci" in hay(i)]
+        assert expected
+        same(view.js(TOTAL), len(expected), "models with neon ci")
+        same(view.fragment(), "q=neon ci", "fragment")
+        view.press("Escape")
+        same(view.js(TOTAL), 500, "models after Esc")
+        for query, test in (
+                ("oversaturated", lambda i: "oversaturated" in hay(i)), ('"film noir"', lambda i: "film noir" in hay(i)),
+                ("style -watercolor", lambda i: "style" in hay(i) and "watercolor" not in hay(i)),
+                ("base:pony", lambda i: rows["base"][i] >= 0 and "pony" in folded(rows["dict"]["base"][rows["base"][i]][1])),
+                ("word:guangying", lambda i: any("guangying" in w["text"] for w in infos[i].get("trigger_words", []))),
+                ("tag:slider", lambda i: "slider" in [rows["dict"]["tag"][k] for k in rows["tags"][i]]),
+                ("<style>", lambda i: "<style>" in hay(i)), ("夏の雨", lambda i: "夏の雨" in hay(i)),
+                ("hash:" + next(h for h in rows["hash"] if h)[:8], lambda i: rows["hash"][i].startswith(next(h for h in rows["hash"] if h)[:8]))):
+            view.fill("#search", query)
+            expected = sum(map(test, range(500)))
+            assert expected, query
+            same(view.js(TOTAL), expected, query)
+        view.fill("#search", "no such model anywhere")
+        same((view.js(TOTAL), view.count(CARD + ":visible") if hasattr(view, "page") else 0), (0, 0), "models of no result")
+        assert view.js("() => !document.querySelector('.empty').hidden")
+        view.click(".search button[aria-label='Clear the search']")
+        same(view.js(TOTAL), 500, "models after clearing")
+
+
+def case_filters(world):
+    """Every facet shows its counts, and a choice shows as many models; choices can be removed."""
+    path, rows, _ = world.models
+    with world.view(path, height=1400) as view:
+        for facet, column in (("kind", "kind"), ("base", "base")):
+            count = rows[column].count(0)
+            label = rows["dict"][column][0][1]
+            option = f"details[data-facet={facet}] .option:has(:text-is('{label}'))"
+            same(view.text(option + " .count"), str(count), f"count of {label}")
+            view.click(option)
+            same(view.js(TOTAL), count, f"models of {label}")
+            assert f"{facet}={rows['dict'][column][0][0]}" in view.fragment(), view.fragment()
+            view.click(".active-filters .chip")
+            same(view.js(TOTAL), 500, "models after removing it")
+            same(view.fragment(), "", "fragment after removing it")
+        tag = rows["dict"]["tag"][0]
+        having = sum(0 in tags for tags in rows["tags"])
+        chip = f".facet .chip:has(bdi:text-is('{tag}'))"
+        view.click(chip)
+        same(view.js(TOTAL), having, "models with the tag")
+        view.click(chip)
+        same(view.js(TOTAL), 500 - having, "models without the tag")
+        view.click(chip)
+        same(view.js(TOTAL), 500, "models")
+        second = f".facet .chip:has(bdi:text-is('{rows['dict']['tag'][1]}'))"
+        view.click(chip)
+        view.click(second)
+        same(view.js(TOTAL), sum(0 in tags or 1 in tags for tags in rows["tags"]), "models with one of two tags")
+        view.click("[data-all=true]")
+        same(view.js(TOTAL), sum(0 in tags and 1 in tags for tags in rows["tags"]), "models with both tags")
+        view.press("Escape")
+        view.click(".filters-head button")
+        same(view.js(TOTAL), 500, "models after Clear all")
+        folder = "loras"
+        view.click(f"details[data-facet=folder] .option:has(bdi:text-is('{folder}'))")
+        same(view.js(TOTAL), sum(rows["dict"]["folder"][k].split("/")[0] == folder for k in rows["folder"]), "models below loras")
+        view.click(".filters-head button")
+        chip = "details[data-facet=is] .chip:has(bdi:text-is('duplicates'))"
+        view.click(chip)
+        same(view.js(TOTAL), sum(k >= 0 for k in rows["copies"]), "duplicates")
+        view.click(chip)
+        same(view.js(TOTAL), sum(k < 0 for k in rows["copies"]), "models without duplicates")
+
+
+def case_filters_by_key(world):
+    """Filters work by keys alone: Tab reaches each, Space chooses, f hides them all."""
+    path, rows, _ = world.models
+    with world.view(path) as view:
+        view.page.locator("details[data-facet=kind] .option input").first.focus()
+        view.press("Space")
+        same(view.js(TOTAL), rows["kind"].count(0), "models of a kind")
+        view.press("Space")
+        same(view.js(TOTAL), 500, "models")
+        view.page.locator("details[data-facet=tag] .chip, .facet .chip").first.focus()
+        view.press("Enter")
+        assert view.js(TOTAL) < 500
+        view.page.locator(".active-filters .chip").first.focus()
+        view.press("Enter")
+        same(view.js(TOTAL), 500, "models")
+        view.press("f")
+        assert not view.page.locator(".filters").is_visible()
+        view.press("f")
+        assert view.page.locator(".filters").is_visible()
+    with world.view(path, width=600) as view:
+        view.press("f")
+        same(view.count("dialog.drawer[open]"), 1, "drawers")
+        view.page.locator("dialog.drawer .option input").first.focus()
+        view.press("Space")
+        view.press("Escape")
+        same((view.count("dialog.drawer[open]"), view.js(TOTAL)), (0, rows["kind"].count(0)), "after the drawer")
+        view.click(".filters-button")
+        same(view.count("dialog.drawer[open]"), 1, "drawers by mouse")
+
+
+def case_order(world):
+    """Orders by the list, by s, by the headings of the list; both ways; unknown last."""
+    path, rows, _ = world.models
+    known = [i for i in range(500) if rows["bytes"][i] > 0]
+    with world.view(path) as view:
+        view.page.select_option(".order", "size")
+        view.settle()
+        same(view.js(NAMES)[0], rows["name"][max(known, key=lambda i: (rows["bytes"][i], i))], "largest")
+        assert "sort=-size" in view.fragment()
+        view.click(".order-group button")
+        same(view.js(NAMES)[0], rows["name"][min(known, key=lambda i: (rows["bytes"][i], i))], "smallest")
+        view.page.select_option(".order", "path")
+        view.settle()
+        same(view.js(NAMES)[:5], rows["name"][:5], "by path")
+        view.press("s")
+        newest = max(range(500), key=lambda i: (rows["modified"][i], i))
+        same(view.js(NAMES)[0], rows["name"][newest], "newest file, by s")
+        view.click("[data-density-of=list]")
+        view.click(".head-name")
+        same(view.js(NAMES)[:5], [rows["name"][i] for i in by_name(rows)[:5]], "by name in the list")
+        view.click(".head-name")
+        same(view.js(NAMES)[0], rows["name"][by_name(rows)[-1]], "reversed")
+
+
+@both
+def case_keys_move(world):
+    """Arrows, Home, End and Page keys move among cards; the focus stays in view."""
+    path, rows, _ = world.models
+    order = by_name(rows)
+    with world.view(path) as view:
+        view.press("ArrowDown")
+        same(view.js(POSITION), 1, "first")
+        view.press("ArrowRight", "ArrowRight")
+        same(view.js(FOCUSED), rows["name"][order[2]], "third")
+        columns = view.js("() => { const tops = [...document.querySelectorAll('.grid > .card:not(.probe)')].map((one) => Math.round(one.getBoundingClientRect().top)); return tops.filter((top) => top === Math.min(...tops)).length; }")
+        view.press("ArrowDown")
+        same(view.js(POSITION), 3 + columns, "row below")
+        view.press("ArrowUp", "ArrowLeft")
+        same(view.js(POSITION), 2, "back")
+        view.press("End")
+        same(view.js(POSITION), 500, "last")
+        inside = "() => { const box = document.activeElement.getBoundingClientRect(), head = document.querySelector('.top').getBoundingClientRect(); return box.top >= head.bottom && box.bottom <= innerHeight; }"
+        assert view.js(inside), "the last card is not in view"
+        view.press("ArrowRight")
+        same(view.js(POSITION), 500, "still the last")
+        view.press("PageUp")
+        assert 400 < view.js(POSITION) < 500, view.js(POSITION)
+        assert view.js(inside), "after PageUp the focus is not in view"
+        view.press("Home")
+        same(view.js(POSITION), 1, "first again")
+        assert view.js(inside), "the first card is not in view"
+        view.press("PageDown")
+        assert 1 < view.js(POSITION) < 60, view.js(POSITION)
+        assert view.js(inside), "after PageDown the focus is not in view"
+
+
+@both
+def case_detail(world):
+    """Click and Enter open a model; arrows and buttons step in the filtered order; Esc, Back and the button close."""
+    path, rows, more = world.models
+    order = by_name(rows)
+    heading = "dialog.browse[open] .detail-name"
+    with world.view(path) as view:
+        view.click(CARD + " .card-name")
+        same(view.text(heading), rows["name"][order[0]], "opened by mouse")
+        view.press("ArrowRight")
+        same(view.text(heading), rows["name"][order[1]], "next by key")
+        view.press("ArrowLeft")
+        same(view.text(heading), rows["name"][order[0]], "previous by key")
+        view.press("ArrowLeft")
+        same(view.text(heading), rows["name"][order[0]], "there is none before")
+        view.click("dialog.browse[open] button[title^='Next']")
+        same(view.text(heading), rows["name"][order[1]], "next by mouse")
+        view.click("dialog.browse[open] button[title^='Previous']")
+        same(view.text(heading), rows["name"][order[0]], "previous by mouse")
+        i = order[0]
+        folder, file = rows["dict"]["folder"][rows["folder"][i]], rows["file"][i]
+        same(view.fragment(), f"m={folder}/{file}", "fragment")
+        view.press("Escape")
+        same((view.count("dialog.browse[open]"), view.fragment()), (0, ""), "closed by Esc")
+        same(view.js(POSITION), 1, "focus after closing")
+        view.press("Enter")
+        same(view.count("dialog.browse[open]"), 1, "opened by Enter")
+        view.click("dialog.browse[open] button[title^='Close']")
+        same(view.count("dialog.browse[open]"), 0, "closed by mouse")
+        view.press("Enter")
+        view.js("() => history.back()")
+        view.until("() => !document.querySelector('dialog.browse[open]')")
+        view.fill("#search", "base:pony")
+        names = [rows["name"][k] for k in order if rows["base"][k] >= 0 and rows["dict"]["base"][rows["base"][k]][1] == "Pony"]
+        view.press("Enter", "Enter", "ArrowRight")
+        same(view.text(heading), names[1], "next of the filtered order")
+        assert f"2 of {len(names)}" in view.text("dialog.browse[open] .browse-place")
+    info = more[0]["models"][0]
+    with world.view(path, f"#m={rows['dict']['folder'][rows['folder'][0]]}/{rows['file'][0]}".replace("%", "%25").replace("#", "#", 1)) as view:
+        text = view.text("dialog.browse[open]")
+        for part in (info["model"]["description"][0][:60], info["hashes"]["recorded"][0]["value"][:12], info["model"]["author"][0]):
+            assert part in text, part
+
+
+def case_copy(world):
+    """Words, prompt, path and hash by mouse and by key, from the grid and from the detail."""
+    path, rows, more = world.models
+    infos = [info for part in more for info in part["models"]]
+    order = by_name(rows)
+    k = next(k for k in range(8, 60) if rows["word_count"][order[k]] >= 2 and rows["rank"][order[k]] > 0 and rows["flags"][order[k]] & 6 == 6
+             and "(" not in "".join(rows["words"][order[k]]) and "," not in "".join(rows["words"][order[k]]))
+    i = order[k]
+    info = infos[i]
+    words = ", ".join(word["prompt"] for word in info["trigger_words"])
+
+    def copied(view, expected, what):
+        same(view.wait_clipboard(expected), expected, what)
+        view.forget()
+
+    with world.view(path) as view:
+        view.press("ArrowDown", *["ArrowRight"] * k)
+        same(view.js(FOCUSED), rows["name"][i], "card")
+        view.press("c")
+        copied(view, words, "words by c")
+        view.press("l")
+        copied(view, info["prompts"]["a1111"], "prompt by l")
+        card = f".card:has(.card-name[title='{info['path'].removeprefix('models/')}'])"
+        view.page.locator(card).hover()
+        view.click(card + " .chip")
+        copied(view, rows["words"][i][0], "word by mouse")
+        assert rows["words"][i][0] in view.text("#status"), view.text("#status")
+        view.page.locator(card).hover()
+        view.click(card + " [aria-label='Copy the trigger words']")
+        copied(view, words, "words by mouse")
+        view.click(card + " [aria-label='Copy the prompt']")
+        copied(view, info["prompts"]["a1111"], "prompt by mouse")
+        view.click(card + " [aria-label='More actions']")
+        view.click(card + " .menu button:has-text('path')")
+        copied(view, info["path"], "path by mouse")
+        view.click(card + " [aria-label='More actions']")
+        view.click(card + " .menu button:has-text('hash')")
+        copied(view, info["hashes"]["computed"]["sha256"], "hash by mouse")
+        view.page.locator(card + " .card-name").focus()
+        view.page.locator(card + " [aria-label='More actions']").focus()
+        view.press("Enter", "Enter")
+        copied(view, info["path"], "path by key")
+        same(view.popup(lambda: view.press("o")), f"https://civitai.com/models/{info['civitai']['model_id']}?modelVersionId={info['civitai']['version_id']}", "page by o")
+        view.page.locator(card + " .card-name").focus()
+        view.press("Enter")
+        view.press("c")
+        copied(view, words, "words by c in the detail")
+        view.press("l")
+        copied(view, info["prompts"]["a1111"], "prompt by l in the detail")
+        for n, word in enumerate(info["trigger_words"][:3]):
+            view.click(".words .chip", n)
+            copied(view, word["prompt"], "word by mouse in the detail")
+        same(view.popup(lambda: view.press("o")), f"https://civitai.com/models/{info['civitai']['model_id']}?modelVersionId={info['civitai']['version_id']}", "page by o in the detail")
+
+
+def case_actions_tested(world):
+    """Every action that the help lists is one that a case of this file or of cases_access.py does."""
+    path, _, _ = world.models
+    done = {"search", "find", "filters", "sort", "density", "theme", "maturity", "left", "right", "up", "down", "first", "last", "page-up",
+            "page-down", "open", "words", "syntax", "site", "clear", "help", "detail-words", "detail-prompt", "detail-open",
+            "detail-before", "detail-after"}
+    with world.view(path) as view:
+        view.press("?")
+        listed = view.js("() => [...document.querySelectorAll('dialog.help [data-action]')].map((one) => one.dataset.action)")
+        assert listed and set(listed) <= done, set(listed) - done
+        view.press("Escape")
+        same(view.count("dialog.help[open]"), 0, "help after Esc")
+        view.click("button[title^=keys]")
+        same(view.count("dialog.help[open]"), 1, "help by mouse")
+        view.click("dialog.help [aria-label=Close]")
+        view.press("Control+f")
+        same(view.js("() => document.activeElement.id"), "search", "focus after Ctrl+F")
+
+
+def case_letter_keys(world):
+    """Keys of one letter can be switched off, and that is kept."""
+    path, _, _ = world.models
+    with world.view(path) as view:
+        view.press("?")
+        view.click("dialog.help [role=switch]")
+        view.press("Escape")
+        view.press("v", "t", "s", "/")
+        same((view.fragment(), view.js("() => document.activeElement.tagName")), ("", "BODY"), "nothing happened")
+        view.page.reload()
+        view.settle()
+        view.press("s")
+        same(view.fragment(), "", "nothing after a reload")
+
+
+def case_view(world):
+    """Density, theme and maturity by key and mouse; kept for the next visit."""
+    path, rows, _ = world.models
+    state = "() => [document.querySelector('.grid').dataset.density, document.documentElement.dataset.theme ?? 'auto']"
+    with world.view(path) as view:
+        same(view.js(state), ["medium", "auto"], "at first")
+        seen = []
+        for _ in range(4):
+            view.press("v")
+            seen.append(view.js(state)[0])
+        same(sorted(seen), ["large", "list", "medium", "small"], "densities by v")
+        for density in ("list", "small", "large", "medium"):
+            view.click(f"[data-density-of={density}]")
+            same(view.js(state)[0], density, "density by mouse")
+        themes = []
+        for _ in range(3):
+            view.press("t")
+            themes.append(view.js(state)[1])
+        same(themes, ["light", "dark", "auto"], "themes by t")
+        view.click("button[aria-label^=Theme]")
+        view.click("button[aria-label^=Theme]")
+        back = "() => getComputedStyle(document.body).backgroundColor"
+        dark = view.js(back)
+        assert sum(map(int, re.findall(r"\d+", dark)[:3])) < 200, dark
+        hidden = view.count(".picture[data-state=hidden]")
+        assert hidden
+        view.press("b")
+        same(view.count(".picture[data-state=hidden]"), 0, "hidden pictures after b")
+        view.press("b")
+        same(view.count(".picture[data-state=hidden]"), hidden, "hidden pictures after b again")
+        view.click(".maturity")
+        view.page.select_option(".maturity-menu select", "2")
+        view.settle()
+        assert view.count(".picture[data-state=hidden]") >= hidden
+        view.page.check(".maturity-menu input")
+        view.settle()
+        more = view.count(".picture[data-state=hidden]")
+        assert more > hidden
+        view.press("Escape")
+        view.page.reload()
+        view.settle()
+        same((view.js(state), view.count(".picture[data-state=hidden]")), (["medium", "dark"], more), "after a reload")
+
+
+@both
+def case_state(world):
+    """A fragment brings back query, filters, order and the open model; Back closes it."""
+    path, rows, _ = world.models
+    pony = next(entry[0] for entry in rows["dict"]["base"] if entry[0] == "Pony")
+    k = [entry[0] for entry in rows["dict"]["base"]].index(pony)
+    expected = [i for i in range(500) if rows["base"][i] == k and "style" not in [rows["dict"]["tag"][t] for t in rows["tags"][i]]]
+    expected.sort(key=lambda i: (rows["bytes"][i], i), reverse=True)
+    with world.view(path, "#base=Pony&-tag=style&sort=-size") as view:
+        same(view.js(TOTAL), len(expected), "models")
+        same(view.js(NAMES)[:4], [rows["name"][i] for i in expected[:4]], "order")
+        same(view.js("() => document.querySelector('.order').value"), "size", "order shown")
+        same(view.count(".active-filters .chip"), 2, "chips")
+        view.js("() => { location.hash = 'q=neon'; }")
+        view.settle()
+        same(view.js("() => document.querySelector('#search').value"), "neon", "search after the address changed")
+    for nonsense in ("#q=%", "#sort=__proto__&is=constructor&m=../../x&kind=&tag=&folder=%ff", "#" + "x=1&" * 3000):
+        with world.view(path, nonsense) as view:
+            assert view.js(TOTAL) in (0, 500), nonsense[:40]
+
+
+def case_embedded(world):
+    """Embedded pictures are shown, and nothing is requested."""
+    path, rows, pictures = world.embedded
+    with world.view(path) as view:
+        view.until("() => [...document.images].some((one) => one.src.startsWith('data:image/png') && one.naturalWidth > 0)")
+        first = next(i for i in by_name(rows) if rows["preview"][i] and isinstance(rows["preview"][i]["href"], int) and rows["preview"][i].get("level", 0) < 4)
+        assert view.js("(src) => [...document.images].some((one) => one.src === src)", pictures[rows["preview"][first]["href"]])
+        same([url for url in view.pictures() if not url.startswith("data:")], [], "requests")
+
+
+def case_pictures(world):
+    """Hidden pictures are never requested, shown ones are, and only those near the window."""
+    path, rows, _ = world.models
+    hrefs = {rows["preview"][i]["href"]: rows["preview"][i].get("level", 0) for i in range(500)
+             if rows["preview"][i] and rows["preview"][i]["href"] and not rows["preview"][i].get("video")}
+    with world.view(path) as view:
+        view.page.wait_for_load_state("networkidle")
+        near = set(view.pictures())
+        assert 0 < len(near) < 40, len(near)
+        height = view.js("() => document.documentElement.scrollHeight")
+        for top in range(0, height, 700):
+            view.js("(top) => scrollTo({ top, behavior: 'instant' })", top)
+            view.page.wait_for_timeout(12)
+        view.page.wait_for_timeout(400)
+        view.page.wait_for_load_state("networkidle")
+        asked = set(view.pictures())
+        assert asked <= set(hrefs), sorted(asked - set(hrefs))[:4]
+        mature = sorted(href for href in asked if hrefs[href] >= 4)
+        assert not mature, f"hidden pictures were requested: {mature[:4]}"
+        broken = view.js("() => [...document.images].filter((one) => one.complete && !one.naturalWidth).map((one) => one.src)")
+        assert not broken, broken[:3]
+        view.js("() => scrollTo({ top: 0, behavior: 'instant' })")
+        view.page.wait_for_timeout(300)
+        before = len(view.pictures())
+        box = view.page.locator(".card .picture[data-state=hidden]").first
+        box.locator("button").click()
+        view.page.wait_for_timeout(200)
+        new = view.pictures()[before:]
+        assert len(new) == 1 and hrefs[new[0]] >= 4, new
+        same(view.count("dialog.browse[open]"), 0, "dialogs after Show")
+
+
+def case_many(world):
+    """50,000 models: few nodes, few rows rebuilt a step, everything reachable."""
+    path, rows, _ = world.many
+    with world.view(path, width=1600, height=1000) as view:
+        same(view.js(TOTAL), 50000, "models")
+        nodes = "() => document.querySelectorAll('.grid > .card, .grid > .card *').length"
+        view.js("""() => { window.touched = new Set(); new MutationObserver((all) => { for (const one of all) {
+            const card = one.target.closest?.('.card'); if (card) touched.add(card); for (const node of one.addedNodes) if (node.matches?.('.card')) touched.add(node); }
+        }).observe(document.querySelector('.grid'), { childList: true, subtree: true }); }""")
+        columns = view.js("() => { const cards = [...document.querySelectorAll('.grid > .card:not(.probe)')]; const top = cards[0].getBoundingClientRect().top; return cards.filter((one) => one.getBoundingClientRect().top === top).length; }")
+        row = view.js("() => [...document.querySelectorAll('.grid > .card:not(.probe)')].at(-1).getBoundingClientRect().height")
+        most = 0
+        for step in range(1, 40):
+            view.js("(top) => { touched.clear(); scrollTo({ top, behavior: 'instant' }); }", step * row)
+            view.settle()
+            assert view.js(nodes) <= 400, f"{view.js(nodes)} nodes"
+            most = max(most, view.js("() => touched.size"))
+        assert most <= 3 * columns, f"{most} cards rebuilt in a step of one row, {columns} columns"
+        view.press("End")
+        view.js("() => scrollTo({ top: document.documentElement.scrollHeight, behavior: 'instant' })")
+        view.settle()
+        names = view.js(NAMES)
+        order = by_name(rows)
+        same(names[-1], rows["name"][order[-1]], "last")
+        view.fill("#search", rows["name"][order[31234]])
+        assert view.js(TOTAL) >= 1
+        view.fill("#search", "")
+        view.press("Escape")
+        view.click("[data-density-of=list]")
+        view.js("() => scrollTo({ top: document.documentElement.scrollHeight, behavior: 'instant' })")
+        view.settle()
+        same(view.js(NAMES)[-1], rows["name"][order[-1]], "last of the list")
+        assert view.js(nodes) <= 500, f"{view.js(nodes)} nodes of the list"
+
+
+def case_noscript(world):
+    """Without JavaScript a table has the models."""
+    path, rows, _ = world.models
+    view = world.view(path, java_script_enabled=False, wait=False)
+    try:
+        lines = view.page.locator("noscript table tr, table tr")
+        assert lines.count() == 501, lines.count()
+        text = view.page.locator("table").inner_text()
+        assert rows["name"][0] in text and "<style>guangying</style>" in text
+        world.shot(view, "noscript")
+    finally:
+        view.context.close()
+
+
+def case_print(world):
+    """In print, a table has the result."""
+    path, rows, _ = world.models
+    with world.view(path, "#q=base%3Apony") as view:
+        total = view.js(TOTAL)
+        view.js("() => dispatchEvent(new Event('beforeprint'))")
+        same(view.count(".printed tbody tr"), total, "lines")
+        view.page.emulate_media(media="print")
+        assert view.page.locator(".printed").is_visible() and not view.page.locator(".grid").is_visible()
+        view.js("() => dispatchEvent(new Event('afterprint'))")
+        same(view.count(".printed"), 0, "tables afterwards")
+
+
+def case_damaged(world):
+    """A page whose data is cut off says so."""
+    path, _, _ = world.models
+    with open(path, encoding="utf-8") as text:
+        whole = text.read()
+    start = whole.index('id="rows">') + len('id="rows">')
+    for data in ('{"format":1', json.dumps({"format": 2}), "", "null"):
+        made = world.keep("500/damaged.html", whole[:start] + data + whole[whole.index("</script>", start):])
+        view = world.view(made)
+        try:
+            assert "damaged" in view.text("[role=alert]"), data
+        finally:
+            view.context.close()

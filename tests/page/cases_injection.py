@@ -1,0 +1,217 @@
+"""Text that has broken pages of others: shown as it is, copied as it should be, and harmless."""
+import re
+
+import corpus
+from cases_catalog import CARD, NAMES, TOTAL, both, same
+
+HIDDEN = re.compile("[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f"
+                    "\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff"
+                    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a]")
+SPACE = "\t\n\x0b\x0c\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+EMOJI = re.compile("[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f]$")
+
+
+def visible(text):
+    """The rule of page/text.js, written a second time."""
+    return HIDDEN.sub(lambda one: one.group() if one.group() in "\u200d\ufe0f" and EMOJI.search(text[:one.start()])
+                      else f"\\u{{{ord(one.group()):x}}}", text)
+
+
+def prompt_parts(prompt):
+    """The parts of a prompt between commas that are in no brackets."""
+    parts, depth, before = [""], 0, ""
+    for one in prompt:
+        if before != "\\":
+            depth = max(0, depth + (one in "([{<") - (one in ")]}>"))
+        if one == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += one
+        before = one
+    return [part.strip(SPACE) for part in parts if part.strip(SPACE)]
+
+
+def joined(text):
+    """What copying all words of a model of the corpus gives: those found in captions give way to declared ones."""
+    return corpus.clean(", ".join(dict.fromkeys(prompt_parts(f"second {text}"))))
+
+
+def all_names(view):
+    """Names of all cards, by scrolling."""
+    found, top = {}, 0
+    while True:
+        view.js("(top) => scrollTo({ top, behavior: 'instant' })", top)
+        view.settle()
+        found.update(view.js("() => [...document.querySelectorAll('.grid > .card:not(.probe)')].map((one) => [one.getAttribute('aria-posinset'), one.querySelector('.card-name').textContent])"))
+        top += 500
+        if top > view.js("() => document.documentElement.scrollHeight"):
+            return [found[key] for key in sorted(found, key=int)]
+
+
+def case_corpus(_):
+    """The corpus is as large and as mixed as it should be, and its rules are not trivial."""
+    assert len(set(corpus.STRINGS)) == len(corpus.STRINGS) >= 100
+    same(corpus.clean("a\r\nb\x1b[31m\u202ec\u2028d"), "a b[31mc d", "clean")
+    same(visible("a\u202eb\x1bc👩\u200d👩 \u200d"), "a\\u{202e}b\\u{1b}c👩\u200d👩 \\u{200d}", "visible")
+
+
+@both
+def case_injection_grid(world):
+    """Cards, list, filters and search show every string and run none."""
+    path, rows, _ = world.hostile
+    expected = sorted(visible(name) for name in rows["name"])
+    with world.view(path) as view:
+        same(view.js(TOTAL), len(corpus.STRINGS), "models")
+        same(view.js("() => document.title"), rows["title"], "title")
+        same(sorted(all_names(view)), expected, "names")
+        view.js("() => { for (const one of document.querySelectorAll('.facet')) one.open = true; for (const one of document.querySelectorAll('.facet-body > button')) if (!one.hidden) one.click(); }")
+        view.settle()
+        labels = set(view.js("() => [...document.querySelectorAll('.option bdi, .facet .chip bdi')].map((one) => one.textContent)"))
+        missing = [text for text in corpus.STRINGS if visible(text) not in labels]
+        assert not missing, f"not among the filters: {missing[:5]}"
+        view.js("() => document.querySelector('[data-density-of=list]').click()")
+        view.settle()
+        same(sorted(all_names(view)), expected, "names in the list")
+        view.js("() => dispatchEvent(new Event('beforeprint'))")
+        printed = view.js("() => [...document.querySelectorAll('.printed tbody tr')].map((one) => one.firstChild.textContent)")
+        same(sorted(printed), expected, "names in print")
+        view.js("() => dispatchEvent(new Event('afterprint'))")
+
+
+@both
+def case_injection_search(world):
+    """Every string can be searched for, and comes back from the fragment."""
+    path, rows, _ = world.hostile
+    with world.view(path) as view:
+        view.until("() => document.documentElement.dataset.details === 'searched'")
+        for text in corpus.STRINGS[::3]:
+            if '"' in text or text.strip(SPACE) != text or HIDDEN.search(text) or len(text) > 900:
+                continue
+            view.fill("#search", f'"{text}"')
+            assert view.js(TOTAL) >= 1, f"not found: {text!r}"
+        for text in corpus.STRINGS:
+            view.fill("#search", text)
+        view.fill("#search", "")
+    for text in corpus.STRINGS[:30:3]:
+        with world.view(path, "#q=" + "".join(f"%{byte:02x}" for byte in text.encode())) as view:
+            same(view.js("() => document.querySelector('#search').value"), text, "query of the fragment")
+
+
+def case_injection_chips(world):
+    """A word on a card is copied as a whole, however long."""
+    path, rows, more = world.hostile
+    with world.view(path) as view:
+        for text in ("<style>guangying</style>", "fym <artist>", "a\u202egnp.exe", "line\r\nbreak", "\x1b]0;title\x07", "w" * 3000, "\\\\evil.example\\share\\x.png"):
+            i = corpus.STRINGS.index(text)
+            file = f"{i:03} {text[:60]}.safetensors"
+            k = rows["file"].index(file)
+            if str(k) in rows["error"]:
+                continue
+            view.fill("#search", f"name:{i:03}")
+            card = view.js("(name) => [...document.querySelectorAll('.grid > .card:not(.probe)')].findIndex((one) => one.querySelector('.card-name').textContent === name)", visible(rows["name"][k]))
+            assert card >= 0, text
+            view.js("(k) => document.querySelectorAll('.grid > .card:not(.probe)')[k].setAttribute('data-tested', '')", card)
+            view.forget()
+            view.click("[data-tested] .chip")
+            same(view.wait_clipboard(corpus.clean(text)), corpus.clean(text), "clipboard")
+            view.js("() => document.querySelector('[data-tested]').removeAttribute('data-tested')")
+
+
+def through(view, count, look):
+    """Opens the first model and steps through all."""
+    view.press("ArrowDown", "Enter")
+    for step in range(count):
+        look(step)
+        view.press("ArrowRight")
+    view.press("Escape")
+
+
+@both
+def case_injection_detail(world):
+    """Details show every string in every field; words and prompts reach the clipboard exactly."""
+    path, _, _ = world.hostile
+    texts = {visible(text): text for text in corpus.STRINGS}
+    seen = []
+
+    with world.view(path) as view:
+        def look(step):
+            name = view.js("() => document.querySelector('dialog.browse[open] .detail-name').textContent")
+            text = texts[name]
+            seen.append(name)
+            parts = view.js("""(shown) => { const dialog = document.querySelector('dialog.browse[open]');
+                for (const one of dialog.querySelectorAll('details')) one.open = true;
+                const bare = (text) => text.replace(/\\s+/g, '');
+                return [...dialog.querySelectorAll('bdi, .badge, td, dd, p')].filter((one) => bare(one.textContent).includes(bare(shown))).length; }""", name)
+            assert parts >= 8 or len(text) > 200 or not text.strip(SPACE), f"{text!r} is shown {parts} times"
+            view.forget()
+            view.press("c")
+            same(view.wait_clipboard(joined(text)), joined(text), f"words of {text!r}")
+            if step % 4 == 0 or "<" in text:
+                view.click("dialog.browse[open] .words .chip")
+                chips = view.js("() => [...document.querySelectorAll('dialog.browse[open] .words .chip bdi')].map((one) => one.textContent)")
+                assert visible(text) in chips or len(text) > 200, (text, chips)
+                found = view.clipboard()
+                same(corpus.clean(found), found, f"word of {text!r}")
+        through(view, len(corpus.STRINGS), look)
+    same(sorted(seen), sorted(texts), "models")
+
+
+def case_injection_buttons(world):
+    """Whatever a button copies has no control characters and no line breaks."""
+    path, rows, _ = world.hostile
+    for text in ("line\r\nbreak", "\x1b[31m", "a\u202egnp.exe", "escape \x1b[31mred\x1b[0m", "; rm -rf ~"):
+        if text not in corpus.STRINGS:
+            continue
+        k = rows["file"].index(f"{corpus.STRINGS.index(text):03} {text[:60]}.safetensors")
+        with world.view(path, "#m=" + "".join(f"%{byte:02x}" for byte in f"{rows['dict']['folder'][rows['folder'][k]]}/{rows['file'][k]}".encode())) as view:
+            view.js("() => { for (const one of document.querySelectorAll('dialog.browse details')) one.open = true; }")
+            buttons = view.page.locator("dialog.browse[open] button:visible:has(svg), dialog.browse[open] .chip:visible")
+            copied = 0
+            for n in range(buttons.count()):
+                label = (buttons.nth(n).get_attribute("title") or "") + (buttons.nth(n).get_attribute("aria-label") or "")
+                if "opy" not in label:
+                    continue
+                view.forget()
+                buttons.nth(n).click()
+                view.page.wait_for_timeout(20)
+                found = view.clipboard()
+                assert found != "nothing was copied", label
+                same(corpus.clean(found), found, f"clipboard after {label}")
+                copied += 1
+            assert copied >= 8, f"{copied} buttons that copy"
+
+
+def case_injection_links(world):
+    """Links are https to known hosts only, whatever texts and ids say."""
+    path, _, _ = world.hostile
+    with world.view(path) as view:
+        hosts = set()
+
+        def look(_):
+            for href, rel, text in view.js("() => [...document.querySelectorAll('a[href]')].map((one) => [one.href, one.rel, one.textContent])"):
+                assert href.startswith("https://"), href
+                assert "noopener" in rel and "noreferrer" in rel, rel
+                host = href.split("/")[2]
+                assert host in text, f"the host of {href} is not shown"
+                hosts.add(host)
+        through(view, len(corpus.STRINGS), look)
+        assert hosts <= {"civitai.com", "huggingface.co"} and "civitai.com" in hosts, hosts
+
+
+@both
+def case_injection_model(world):
+    """Tensor names, dtypes, metadata, norms and files of a page about one model."""
+    path, data = world.model("hostile")
+    with world.view(path) as view:
+        same(view.js("() => document.title"), data["title"], "title")
+        text = view.js("() => document.body.textContent")
+        missing = [one for one in corpus.STRINGS if len(one) < 200 and re.sub(r"\s", "", visible(one)) not in re.sub(r"\s", "", text)]
+        assert not missing, f"metadata not shown: {missing[:5]}"
+        view.js("() => { for (const one of document.querySelectorAll('button')) if (/^Open all$/.test(one.textContent)) one.click(); }")
+        view.settle()
+        view.js("() => document.querySelector('.tree').focus()")
+        for _ in range(120):
+            view.press("ArrowDown")
+        for query in corpus.STRINGS[::4]:
+            view.fill("#find", query)
+        view.fill("#find", "")

@@ -1,0 +1,129 @@
+"""The page about one model: totals, tree, treemap, search, statistics."""
+from cases_catalog import both, same
+
+ROWS = "() => [...document.querySelectorAll('.tree [role=row][data-i]')].sort((a, b) => a.dataset.i - b.dataset.i).map((one) => one.querySelector('.c-name bdi').textContent)"
+ACTIVE = "() => document.querySelector('.tree [aria-selected=true] .c-name bdi')?.textContent"
+
+
+@both
+def case_model_tree(world):
+    """Equal layers are one row; arrows open, close and move; Space unfolds; Enter zooms."""
+    path, data = world.model("llm")
+    with world.view(path) as view:
+        text = view.js("() => document.body.textContent")
+        for part in ("291", "8.03 B", "16.1 GB", "BF16", "Llama-3.1-8B-Instruct"):
+            assert part in text, part
+        names = view.js(ROWS)
+        assert names[:3] == ["lm_head.weight", "model", "embed_tokens.weight"] or "model" in names, names
+        assert any("0–31" in name for name in names), names
+        view.js("() => document.querySelector('.tree').focus()")
+        view.press("Home", "ArrowDown")
+        same(view.js(ACTIVE), "model", "second row")
+        before = len(view.js(ROWS))
+        view.press("ArrowLeft")
+        assert len(view.js(ROWS)) < before, "nothing was closed"
+        same(view.js("() => document.querySelector('.tree [aria-selected=true]').getAttribute('aria-expanded')"), "false", "aria-expanded")
+        view.press("ArrowRight", "ArrowDown", "ArrowDown")
+        assert "0–31" in view.js(ACTIVE), view.js(ACTIVE)
+        view.press("Space")
+        assert "0–31" not in "".join(view.js(ROWS)), "layers are still folded"
+        total = int(view.js("() => document.querySelector('.tree').getAttribute('aria-rowcount')"))
+        assert total >= 32, total
+        view.press("Enter")
+        assert "layers" in view.text(".crumbs"), view.text(".crumbs")
+        view.press("Escape")
+
+
+@both
+def case_model_search(world):
+    """Names, dtype:, shape: and is:nan find what they should."""
+    path, data = world.model("llm")
+    names, before = [], ""
+    for shared, rest in zip(data["shared"], data["rest"]):
+        before = before[:shared] + rest
+        names.append(before)
+    shapes = [data["shapes"][k] for k in data["shape"]]
+    with world.view(path) as view:
+        view.press("/")
+        same(view.js("() => document.activeElement.id"), "find", "focus after /")
+        for query, expected in (("q_proj", sum("q_proj" in name for name in names)), ("mlp -up", sum("mlp" in name and "up" not in name for name in names)),
+                                ("dtype:f32", 1), ("shape:4096x14336", shapes.count("4096,14336")), ("is:nan", 2), ("nothing there", 0)):
+            view.fill("#find", query)
+            assert f"{expected} of 291" in view.text(".found"), f"{query}: expected {expected}, found {view.text('.found')}"
+        view.press("Escape")
+        same(view.js("() => document.querySelector('#find').value"), "", "search after Esc")
+
+
+def case_model_treemap(world):
+    """The treemap and the tree select the same tensor."""
+    path, _ = world.model("llm")
+    with world.view(path, height=1000) as view:
+        box = view.page.locator(".treemap").bounding_box()
+        for x, y in ((0.5, 0.97), (0.97, 0.5), (0.2, 0.3)):
+            view.page.mouse.click(box["x"] + box["width"] * x, box["y"] + box["height"] * y)
+            view.settle()
+            name = view.js(ACTIVE)
+            assert name and name.split(".")[0].split("0–31")[0] in view.text("#chosen"), (name, view.text("#chosen"))
+        painted = view.js("""() => { const canvas = document.querySelector('.treemap canvas'), data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+            const colours = new Set(); for (let i = 0; i < data.length; i += 4 * 97) colours.add(data.slice(i, i + 3).join()); return colours.size; }""")
+        assert painted >= 2, painted
+
+
+@both
+def case_model_statistics(world):
+    """Statistics and histogram of the row; what is not a number is said."""
+    path, _ = world.model("llm")
+    with world.view(path) as view:
+        view.fill("#find", "is:nan")
+        view.js("() => document.querySelector('.tree').focus()")
+        view.press("Home", "End")
+        text = view.text("#chosen").lower()
+        for part in ("mean", "min", "nan"):
+            assert part in text, text
+    with world.view(world.model("lora")[0]) as view:
+        text = view.js("() => document.body.textContent")
+        assert "lora_unet_down_blocks_0" in text or "down_blocks" in text
+        assert "<style>guangying</style>" in text
+
+
+@both
+def case_model_many(world):
+    """92,000 tensors: few rows in the document; the end and a search are reached."""
+    path, data = world.model("moe")
+    with world.view(path) as view:
+        same(data["count"] > 92000, True, "count")
+        assert f"{data['count']:,}" in view.js("() => document.body.textContent")
+        assert view.count(".tree [role=row]") <= 80, view.count(".tree [role=row]")
+        view.fill("#find", "layers.59.mlp.experts.510.up_proj")
+        assert "1 of 92" in view.text(".found").replace(",", ""), view.text(".found")
+        view.fill("#find", "")
+        view.js("() => { for (const one of document.querySelectorAll('button')) if (one.textContent === 'Open all') one.click(); }")
+        view.settle()
+        view.js("() => document.querySelector('.tree').focus()")
+        view.press("End")
+        assert view.count(".tree [role=row]") <= 80, view.count(".tree [role=row]")
+        assert view.js(ACTIVE)
+
+
+def case_model_copy(world):
+    """c copies the whole name of the row."""
+    path, _ = world.model("sdxl")
+    with world.view(path) as view:
+        view.fill("#find", "attn2.to_k.weight")
+        view.js("() => document.querySelector('.tree').focus()")
+        view.press("End")
+        view.forget()
+        view.press("c")
+        view.page.wait_for_timeout(100)
+        assert view.clipboard().endswith("to_k.weight") or "attn2" in view.clipboard(), view.clipboard()
+
+
+def case_model_actions_tested(world):
+    """Every action that the help lists is one that a case of this file does, or of the detail."""
+    path, _ = world.model("llm")
+    done = {"find", "unfind", "move", "open", "level", "unfold", "zoom", "copy", "theme", "help", "detail-words", "detail-prompt", "detail-open",
+            "detail-before", "detail-after"}
+    with world.view(path) as view:
+        view.press("?")
+        listed = view.js("() => [...document.querySelectorAll('dialog.help [data-action]')].map((one) => one.dataset.action)")
+        assert listed and set(listed) <= done, set(listed) - done

@@ -26,7 +26,7 @@ export function hubUrl(repo) {
 
 /** A LoRA prompt with another strength. @param {string} line @param {number} strength */
 export function withStrength(line, strength) {
-    return line.replace(/^(<lora:[^<>:]*:)[^<>]*(?=>)/, (_, tag) => tag + Number(strength.toFixed(2)));
+    return line.replace(/^(<lora:[^<>]*:)[^<>:]*(?=>)/, (_, tag) => tag + Number(strength.toFixed(2)));
 }
 
 /** The parts of a prompt between commas that are in no brackets. @param {string} prompt @returns {string[]} */
@@ -151,7 +151,7 @@ function wordsPart(info) {
 function promptPart({ prompts, model }) {
     const line = prompts?.a1111 ?? '', comfy = prompts?.comfy ?? '';
     if (!line && !comfy) return { root: null, prompt: () => '' };
-    const tag = /^<lora:[^<>:]*:([^<>]*)>/.exec(line), start = Number(tag?.[1]) || 1, range = model.preferred_weight_range;
+    const tag = /^<lora:[^<>]*:([^<>:]*)>/.exec(line), start = Number(tag?.[1]) || 1, range = model.preferred_weight_range;
     let strength = start;
     const shown = el('code'), prompt = () => tag ? withStrength(line, strength) : line || comfy;
     const draw = () => fill(shown, foreign(prompt()));

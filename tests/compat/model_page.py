@@ -322,7 +322,7 @@ def case_refused(folder):
         assert not os.path.exists(path + ".html")
     for name in "ab":
         write(os.path.join(folder, name + ".safetensors"), [("x", "U8", np.ones(1))])
-    assert "2" in page(folder, code=2)
+    assert "several" in page(folder, code=2)
     with open(os.path.join(folder, "a.safetensors"), "r+b") as file:
         file.truncate(20)
     page(os.path.join(folder, "a.safetensors"), code=2)

@@ -212,7 +212,7 @@ export function makeGrid(catalog, actions, { open, head }) {
         const model = modelOf(event), target = /** @type {HTMLElement} */ (event.target);
         if (model < 0 || target.closest('.card-bar')) return;
         const chip = /** @type {HTMLElement | null} */ (target.closest('.chip'));
-        if (chip?.dataset.word !== undefined) copyText(chip.dataset.word, 'trigger word');
+        if (chip?.dataset.word !== undefined) copyText(actions.word(model, chip.dataset.word), 'trigger word');
         else open(active = model);
     });
     list.addEventListener('pointerover', (event) => {

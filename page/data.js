@@ -70,11 +70,8 @@ function expand(value, source, facts) {
         return { value: value[0], source: source(value[1]), trust: value[2],
             others: (value[3] ?? []).map((/** @type {any[]} */ other) => ({ value: other[0], source: source(other[1]), trust: other[2] })) };
     }
-    /** @type {Record<string, any>} */
-    const out = {};
-    for (const [key, one] of Object.entries(value))
-        out[key] = key === 'source' && typeof one === 'number' ? source(one) : expand(one, source, facts);
-    return out;
+    return Object.fromEntries(Object.entries(value).map(([key, one]) =>
+        [key, key === 'source' && typeof one === 'number' ? source(one) : expand(one, source, facts)]));
 }
 
 /**
@@ -101,10 +98,7 @@ function unpack(value, part) {
  */
 export function expandInfo(compact, sources, stem) {
     const source = (/** @type {number} */ k) => (sources[k] ?? '').replaceAll('*', () => stem);
-    const info = {};
-    for (const [key, value] of Object.entries(compact))
-        /** @type {any} */ (info)[key] = expand(value, source, key === 'model');
-    return /** @type {any} */ (info);
+    return /** @type {any} */ (Object.fromEntries(Object.entries(compact).map(([key, value]) => [key, expand(value, source, key === 'model')])));
 }
 
 /** Parses blocks when asked for; keeps the last few. @param {(id: string) => string | null} read */

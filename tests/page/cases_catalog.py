@@ -64,7 +64,8 @@ def case_search(world):
         base = rows["dict"]["base"][rows["base"][i]][1] if rows["base"][i] >= 0 else ""
         model = infos[i]["model"]
         return folded("\n".join([rows["name"][i], rows["file"][i], rows["what"][i], base, rows["dict"]["folder"][rows["folder"][i]],
-                                 model["description"][0], " ".join(w["text"] for w in infos[i].get("trigger_words", []))]
+                                 model["description"][0], " ".join(w["text"] for w in infos[i].get("trigger_words", [])),
+                                 " ".join(one["tag"] for one in infos[i].get("frequent_tags", []))]
                                 + [rows["dict"]["tag"][k] for k in rows["tags"][i]]))
     with world.view(path) as view:
         view.until("() => document.documentElement.dataset.details === 'searched'")
@@ -419,7 +420,7 @@ def case_state(world):
         view.js("() => { location.hash = 'q=neon'; }")
         view.settle()
         same(view.js("() => document.querySelector('#search').value"), "neon", "search after the address changed")
-    for nonsense in ("#q=%", "#sort=__proto__&is=constructor&m=../../x&kind=&tag=&folder=%ff", "#" + "x=1&" * 3000):
+    for nonsense in ("#=%&q", "#sort=__proto__&is=constructor&m=../../x&kind=&tag=&folder=%ff", "#" + "x=1&" * 3000):
         with world.view(path, nonsense) as view:
             assert view.js(TOTAL) in (0, 500), nonsense[:40]
 
@@ -473,7 +474,7 @@ def case_many(world):
         same(view.js(TOTAL), 50000, "models")
         nodes = "() => document.querySelectorAll('.grid > .card, .grid > .card *').length"
         view.js("""() => { window.touched = new Set(); new MutationObserver((all) => { for (const one of all) {
-            const card = one.target.closest?.('.card'); if (card) touched.add(card); for (const node of one.addedNodes) if (node.matches?.('.card')) touched.add(node); }
+            if (one.target.matches('.card')) touched.add(one.target); for (const node of one.addedNodes) if (node.matches?.('.card')) touched.add(node); }
         }).observe(document.querySelector('.grid'), { childList: true, subtree: true }); }""")
         columns = view.js("() => { const cards = [...document.querySelectorAll('.grid > .card:not(.probe)')]; const top = cards[0].getBoundingClientRect().top; return cards.filter((one) => one.getBoundingClientRect().top === top).length; }")
         row = view.js("() => [...document.querySelectorAll('.grid > .card:not(.probe)')].at(-1).getBoundingClientRect().height")

@@ -1,5 +1,5 @@
 # Front door. `make build` is all a user needs; `make demo` shows what it does.
-#   make demo [MODEL=path]   build, then info, ls and check on example models (or yours)
+#   make demo [MODEL=path]   build, then info, ls, check of example models (or yours), catalogue
 #   make build               build/safetensors, build/libsafetensors.{a,so}
 #   make check               the working loop: 90 seconds, no network once set up
 #   make test                everything: at most 30 minutes

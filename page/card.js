@@ -21,11 +21,10 @@ export function makeActions(catalog) {
     return {
         /** @param {number} i */
         isPrompted: (i) => /^(adapter|embedding)$/.test(rows.dict.kind[rows.kind[i]]?.[0] ?? ''),
-        /** One word, as a whole: the card may have only its beginning. @param {number} i @param {string} shown */
+        /** What the prompt takes of a word that a card shows, perhaps cut. @param {number} i @param {string} shown */
         word(i, shown) {
-            const begin = shown.replace(/…$/, '');
-            const word = (catalog.more(i).trigger_words ?? []).find(({ text }) => text === shown || begin !== shown && text.startsWith(begin));
-            copyText(word?.prompt || word?.text || shown, 'trigger word');
+            const isIt = (/** @type {string} */ text) => text === shown || shown.endsWith('…') && text.startsWith(shown.slice(0, -1));
+            return catalog.more(i).trigger_words?.find((one) => isIt(one.text))?.prompt ?? shown;
         },
         /** @param {number} i */
         words(i) { copy(joinedWords(catalog.more(i)) || rows.words[i].join(', '), 'trigger words', 'no trigger words are known'); },

@@ -1,5 +1,6 @@
 // The virtual grid: of all models only those near the window are in the document, at computed places.
 import { el } from './dom.js';
+import { copyText } from './copy.js';
 import { setPaused } from './preview.js';
 import { fillCard, makeBar } from './card.js';
 
@@ -211,7 +212,7 @@ export function makeGrid(catalog, actions, { open, head }) {
         const model = modelOf(event), target = /** @type {HTMLElement} */ (event.target);
         if (model < 0 || target.closest('.card-bar')) return;
         const chip = /** @type {HTMLElement | null} */ (target.closest('.chip'));
-        if (chip?.dataset.word !== undefined) actions.word(model, chip.dataset.word);
+        if (chip?.dataset.word !== undefined) copyText(actions.word(model, chip.dataset.word), 'trigger word');
         else open(active = model);
     });
     list.addEventListener('pointerover', (event) => {

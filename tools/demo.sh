@@ -1,6 +1,7 @@
 #!/bin/bash
 # What the command says about the example models, or about yours: a label, the tensors, the
-# verdict; of the examples a catalogue first, and at last what it does to a copy of one.
+# verdict; of the examples a list first, then what it does to a copy of one, and at last a page for
+# a browser of them and of made-up models with pictures.
 # usage: tools/demo.sh [MODEL]
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -42,5 +43,19 @@ change() {
     cd / && rm -rf "$scratch"
 }
 
-[[ $# -gt 0 ]] || change
+# Status 1: one of the made-up models is a download that was cut short.
+browse() {
+    local folder=build/demo folders=(examples/models)
+    [[ -e $folder/models ]] || { rm -rf $folder/new && python3 tools/collection.py $folder/new &&
+                                 mv $folder/new $folder/models; }
+    [[ ! -e $folder/models ]] || folders+=("$folder/models")
+    mkdir -p $folder
+    printf '\n$ safetensors catalog %s -o %s/catalogue.html --force\n' "${folders[*]}" $folder
+    "$command" catalog "${folders[@]}" -o $folder/catalogue.html --force
+    [[ $? -le 1 ]] || failed=1
+    printf '\nA browser shows it: file://%s/%s/catalogue.html\n' "$PWD" $folder
+}
+
+[[ $# -gt 0 ]] || (change; exit $failed) || failed=1
+[[ $# -gt 0 ]] || browse
 exit $failed

@@ -18,8 +18,9 @@ SITE = os.path.join(ROOT, "build", "site")
 OUTSIDE = ("README.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md")
 GROUPS = (
     ("Start", ("index.md", "install.md", "cookbook.md", "faq.md", "glossary.md", "moving.md")),
-    ("Command", ("cli.md", "editing.md", "convert.md", "import.md", "repair.md", "sidecars.md",
-                 "errors.md", "json.md", "json-info.md", "json-vocabularies.md")),
+    ("Command", ("cli.md", "catalogue.md", "editing.md", "convert.md", "import.md", "repair.md",
+                 "sidecars.md", "remote.md", "errors.md", "json.md", "json-info.md",
+                 "json-vocabularies.md")),
     ("Programs", ("python.md", "abi.md", "dataset.md", "spark.md",
                   "spark-connector.md", "ray.md", "daft.md")),
     ("About", ("format.md", "zoo.md", "measured.md", "design.md", "SECURITY.md", "CONTRIBUTING.md",

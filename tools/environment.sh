@@ -14,7 +14,7 @@
 # fetched again.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-sources=(CMakeLists.txt pyproject.toml LICENSE cmake src include cli bindings/python)
+sources=(CMakeLists.txt pyproject.toml LICENSE cmake src include cli page bindings/python)
 cache=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/libsafetensors
 
 say() { echo "$(basename "$0"): $*" >&2; }

@@ -4,8 +4,9 @@ The names of the official package are here and in the modules numpy, torch, flax
 mlx and paddle, so that only the import line changes; after install() not even that. In
 addition there are open() with File and Tensor, open_import() for models in other formats,
 Writer, and the tools info, fits, ls, check,
-hash, diff, convert, edit_metadata, rename_tensors, put, recover and slice_byte_ranges. What reads
-a path takes a URL, too. The modules dataset and remote are imported on first use.
+hash, diff, convert, edit_metadata, rename_tensors, put, recover, slice_byte_ranges, and catalog,
+which writes a page of models. What reads a path takes a URL, too. The modules dataset and remote
+are imported on first use.
 
 Importing this package imports no framework.
 """
@@ -15,6 +16,7 @@ from ._core import (DTYPES, File, SafetensorError, Tensor, TensorNotFoundError, 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import dataset, remote
+    from ._catalog import catalog
     from ._install import install, uninstall
     from ._official import (TensorSpec, _safe_open_handle, deserialize, safe_open, serialize,
                             serialize_file)
@@ -24,14 +26,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DTYPES", "File", "Import", "SafetensorError", "Tensor", "TensorNotFoundError", "TensorSpec", "Writer",
-    "__version__", "build_info", "check", "convert", "deserialize", "diff", "edit_metadata",
+    "__version__", "build_info", "catalog", "check", "convert", "deserialize", "diff",
+    "edit_metadata",
     "fits", "hash", "import_model", "info", "install", "ls", "open", "open_import", "open_set",
     "put", "recognise", "recover", "rename_tensors", "safe_open", "serialize", "serialize_file", "slice_byte_ranges", "uninstall",
 ]
 
 # Imported on first use: importing the package takes microseconds, importing typing (as numpy and
 # torch do anyway) thousands of them.
-_LAZY = {"install": "_install", "uninstall": "_install", "_safe_open_handle": "_official"}
+_LAZY = {"install": "_install", "uninstall": "_install", "_safe_open_handle": "_official",
+         "catalog": "_catalog"}
 _LAZY.update(dict.fromkeys((
     "TensorSpec", "deserialize", "safe_open", "serialize", "serialize_file"), "_official"))
 _LAZY.update(dict.fromkeys(("Import", "import_model", "open_import", "recognise"), "_import"))

@@ -7,15 +7,45 @@ import sys
 import sysconfig
 
 
-def find_command() -> str | None:
-    """Path of the command: that of this environment, of the user's packages, or on PATH."""
-    folders = [sysconfig.get_path("scripts"), os.path.dirname(sys.executable),
-               sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))]
-    for folder in folders:
-        path = os.path.join(folder, "safetensors")
-        if os.access(path, os.X_OK) and os.path.isfile(path):
+def _is_command(path: str) -> bool:
+    return os.path.isabs(path) and os.path.isfile(path) and os.access(path, os.X_OK)
+
+
+def _installed() -> str | None:
+    """Path of the command that was installed with this very package, by the list of its files."""
+    from importlib.metadata import PackageNotFoundError, distribution
+    try:
+        found = distribution("libsafetensors")
+    except PackageNotFoundError:
+        return None
+    here = os.path.dirname(os.path.abspath(__file__))
+    if os.path.realpath(str(found.locate_file("libsafetensors"))) != os.path.realpath(here):
+        return None
+    for file in found.files or ():
+        path = os.path.abspath(str(file.locate()))
+        if file.name == "safetensors" and _is_command(path):
             return path
-    return shutil.which("safetensors")
+    return None
+
+
+def find_own_command() -> str | None:
+    """Path of the command that belongs to this package: the one installed with it, else that of
+    its environment. PATH and the current folder are not searched: others may write there."""
+    path = _installed()
+    if path is not None:
+        return path
+    folders = [sysconfig.get_path("scripts"), os.path.dirname(sys.executable or "")]
+    paths = [os.path.join(folder, "safetensors") for folder in folders]
+    return next(filter(_is_command, paths), None)
+
+
+def find_command() -> str | None:
+    """Path of the command: that of this package, of the user's packages, or on PATH."""
+    path = find_own_command()
+    if path is None:
+        user = sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))
+        path = os.path.join(user, "safetensors")
+    return path if _is_command(path) else shutil.which("safetensors")
 
 
 def hdf5_inputs(arguments: list[str]) -> bool:

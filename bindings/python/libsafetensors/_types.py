@@ -16,7 +16,7 @@ else:
         def __class_getitem__(cls, kind: Any) -> Any:
             return kind
 
-__all__ = ["Backend", "BytesOptions", "CheckResult", "ConvertResult", "DiffResult", "EditResult",
+__all__ = ["Backend", "BytesOptions", "CatalogResult", "CheckResult", "ConvertResult", "DiffResult", "EditResult",
            "FitsResult", "Framework", "HashResult", "InfoResult", "Level", "Link", "LsResult",
            "Mode", "OpenOptions", "Order", "Path", "Progress", "Readable", "SaveOptions", "Source",
            "Target", "TensorStats", "Unpack", "parse"]
@@ -172,6 +172,16 @@ class CheckResult(Result, total=False):
     notes: list[dict[str, Any]]
     deep: dict[str, int | None] | None
     shards: list[dict[str, Any]]
+
+
+class CatalogResult(Result, total=False):
+    """Result of catalog()."""
+
+    models: int
+    unreadable: int
+    bytes: int
+    embedded_pictures: int
+    embedded_bytes: int
 
 
 class HashResult(Result, total=False):

@@ -3,7 +3,7 @@ import { countText, plural, sizeText } from './text.js';
 import { byId, el, fill, foreign } from './dom.js';
 import { icon } from './icons.js';
 import { loadPrefs, onPrefs, prefs, setPref } from './prefs.js';
-import { announce } from './copy.js';
+import { announce, copyText } from './copy.js';
 import { addAction, addHelp, openHelp } from './keys.js';
 import { addDetailKeys, detailView, kindWords } from './detail.js';
 import { dtypeSums, matchTensors, openTensors } from './tensors.js';
@@ -103,6 +103,8 @@ function tensorsView(tensors) {
     for (const [id, key, label] of [['move', 'ArrowDown', 'Move in the tree'], ['open', 'ArrowRight', 'Open, then go in'],
         ['level', '*', 'Open all of a level'], ['unfold', ' ', 'Unfold equal layers'], ['zoom', 'Enter', 'Zoom the map to the row']])
         addAction({ id, keys: [key], label, group: 'Tree', when: () => false, run: () => undefined });
+    addAction({ id: 'copy', keys: ['Ctrl+c'], label: 'Copy the name', group: 'Tree', when: () => document.activeElement === tree.element && !getSelection()?.toString(),
+        run: () => copyText(nodeName(tensors.names, tree.current().node), 'name') });
     markHits(root, null);
     openSome(root, 22);
     requestAnimationFrame(() => {

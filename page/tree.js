@@ -438,6 +438,7 @@ export function createTree(tensors, root, tell) {
     new ResizeObserver(() => { frame ||= requestAnimationFrame(draw); }).observe(grid);
     return {
         element: grid, refresh,
+        current: () => rows[active],
         /** Opens what is above a node and makes its row the active one. @param {TreeNode} node */
         reveal(node) {
             const { shown } = rowOf(node);

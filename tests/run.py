@@ -99,6 +99,8 @@ SUITES = [
      "tests/compat/differential.py"),
     ("convert", "test", 600, [PY, "tests/compat/convert.py"], "tests/compat/convert.py"),
     ("stats", "check test", 300, [PY, "tests/compat/stats.py"], "tests/compat/stats.py"),
+    ("model-page", "check test", 300, [PY, "tests/compat/model_page.py"],
+     "tests/compat/model_page.py"),
     ("dequantize", "check test", 300, [PY, "tests/compat/dequantize.py"],
      "tests/compat/dequantize.py"),
     ("roundtrip", "test asan", 600, [PY, "tests/compat/roundtrip.py"],

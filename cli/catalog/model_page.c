@@ -173,8 +173,9 @@ static sft_code write_model(model_page *page, const cli_model *model) {
 static void take_model(void *ctx, cli_model *model) {
     model_page *page = ctx;
     if (page->code) return;
-    if (page->models != 1) {
-        page->code = cli_not_one(page->models, page->err);
+    bool is_empty = model->input->kind == CLI_EMPTY && !model->is_dataset;
+    if (page->models != 1 || is_empty) {
+        page->code = cli_not_one(is_empty ? 0 : page->models, page->err);
     } else if (model->is_dataset) {
         page->code = sfti_fail(page->err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                                "expected a model, found a dataset");

@@ -35,6 +35,8 @@ WRITES = {
              "lora --save-as civitai --force --hash sha256", "lora --save-as modelspec",
              "lora --save-as modelspec --force --dry-run", "lora --save-as a1111 -f name"],
     "merge": ["s -o one.safetensors", "s m -o two.safetensors --dry-run", "m", "nosuch -o x"],
+    "catalog": ["lora m s broken.safetensors -o c.html", "lora -o d.html --embed", "nosuch -o x.html",
+                "--model m -o m.html", "--model broken.safetensors -o b.html", "lora -o c.html"],
     "split": ["m -o out --count 2", "m -o one", "s -o dry --dry-run", "m -o out"],
     "select": ["m -o out.safetensors --keep *f4*", "s -o some --drop *norm*",
                "s --in-place --drop *layers.1.*", "s --in-place --drop nothing",

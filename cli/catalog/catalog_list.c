@@ -44,26 +44,26 @@ static sft_code put_embedded(void *ctx, sft_span url, sft_error *err) {
 
 /* ── The page ── */
 
+/* What is behind the first "…" is not taken. */
+static void add_title(catalog_list *list, sft_span text) {
+    size_t used = strlen(list->title), most = sizeof list->title - 1 - used;
+    if (most < 4 || !text.len) return;
+    text = text_cut(text, most, list->title + used);
+    memmove(list->title + used, text.data, text.len);
+    list->title[used + text.len] = 0;
+}
+
 /* --title, or the names of the folders. */
 static void choose_title(catalog_list *list) {
     const catalog_places *places = &list->run->places;
-    sft_buffer text = { .alloc = list->run->c->alloc };
-    char cut[CLI_TITLE_SIZE];
-    bool ok = true;
-    size_t shown = places->count < TITLE_ROOTS ? places->count : TITLE_ROOTS;
-    for (size_t i = 0; ok && i < shown; i++) {
-        sft_span label = places->roots[i].label;
-        ok = (!i || sfti_buffer_put(&text, ", ", 2)) && sfti_buffer_put(&text, label.data,
-                                                                        label.len);
+    if (list->run->title) add_title(list, sft_span_cstr(list->run->title));
+    for (size_t i = 0; !list->run->title && i < places->count && i < TITLE_ROOTS; i++) {
+        if (i) add_title(list, sft_span_cstr(", "));
+        add_title(list, places->roots[i].label);
     }
-    if (ok && places->count > shown) ok = sfti_buffer_put(&text, ", \xE2\x80\xA6", 5);
-    const char *asked = list->run->title;
-    sft_span title = asked ? sft_span_cstr(asked)
-                   : ok && text.len ? (sft_span){ text.data, text.len } : sft_span_cstr("Models");
-    title = text_cut(title, sizeof list->title - 1, cut);
-    memcpy(list->title, title.data, title.len);
-    list->title[title.len] = 0;
-    sft_buffer_free(&text);
+    if (!list->run->title && places->count > TITLE_ROOTS)
+        add_title(list, sft_span_cstr(", \xE2\x80\xA6"));
+    if (!*list->title) add_title(list, sft_span_cstr("Models"));
 }
 
 sft_code catalog_list_begin(catalog_list *list, catalog_run *run, sft_error *err) {
@@ -91,7 +91,8 @@ sft_code catalog_list_add(catalog_list *list, const cli_model *model, sft_error 
     if (!code && !broken)
         code = pictures_of(&list->run->pictures, model, &arena, &pictures, &count, err);
     if (!code) code = rows_add(&list->rows, model, pictures, count, err);
-    if (!code) code = more_add(&list->more, model, path, pictures, count);
+    if (!code)
+        code = more_add(&list->more, model, path, pictures, count, rows_last_bytes(&list->rows));
     sfti_arena_free(&arena);
     return code;
 }

@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes that a model may take in the mean: what some leave, others use. A model that would take
- * more is written with shorter texts and lists, LEVELS - 1 times at most. */
-#define MEAN_BYTES 1450
-#define FIRST_BYTES 131072 /* so that small catalogues have everything */
+/* Bytes that a model may take in the mean, its row included: what some leave, others use. A model
+ * that would take more is written with shorter texts and lists, LEVELS - 1 times at most. */
+#define MEAN_BYTES 1800
+#define FIRST_BYTES 65536 /* so that small catalogues have everything */
 #define LEVELS 4
 
 #define DEPTH_MOST 8
@@ -24,7 +24,7 @@
 #define SOURCE_BYTES 160
 
 enum {
-    WHOLE = 1,  /* texts are as long at every level: what is copied, and digests */
+    WHOLE = 1,  /* as long at every level: what is copied, and digests */
     NAMES = 2,  /* of paths only the last part */
     SHARED = 4  /* many models have the same */
 };
@@ -107,8 +107,10 @@ static more_bounds bounds_of(const catalog_more *more, const more_section *secti
                              sft_span name) {
     more_bounds bounds = { section, name, section->items, section->bytes };
     if (cli_is(name, "description")) bounds.bytes = MORE_TEXT;
-    bounds.items >>= more->level;
-    if (!(section->how & WHOLE)) bounds.bytes >>= more->level;
+    if (!(section->how & WHOLE)) {
+        bounds.items >>= more->level;
+        bounds.bytes >>= more->level;
+    }
     if (bounds.items < ITEMS_LEAST) bounds.items = ITEMS_LEAST;
     if (bounds.bytes < BYTES_LEAST) bounds.bytes = BYTES_LEAST;
     return bounds;
@@ -303,14 +305,14 @@ static void put_section(catalog_more *more, const sft_node *node, const more_sec
 
 static void put_metadata_keys(catalog_more *more, const sft_file *file) {
     static const char name[] = "metadata_keys";
-    size_t count = sft_file_metadata_count(file);
+    size_t count = sft_file_metadata_count(file), most = KEYS_MOST >> more->level;
     pack_shared_begin(&more->pack);
     pack_list(&more->pack);
-    for (size_t i = 0; i < count && i < KEYS_MOST; i++)
+    for (size_t i = 0; i < count && i < most; i++)
         put_text(more, sft_file_metadata_at(file, i).key, 64, sft_span_cstr(name));
     pack_close(&more->pack);
     pack_shared_end(&more->pack);
-    if (count > KEYS_MOST) note_cut(more, sft_span_cstr(name));
+    if (count > most) note_cut(more, sft_span_cstr(name));
 }
 
 /* As plain objects, which are not unpacked. Rows have the first. */
@@ -429,11 +431,12 @@ void more_begin(catalog_more *more, html_page *page, const sft_allocator *alloc,
 }
 
 sft_code more_add(catalog_more *more, const cli_model *model, sft_span path,
-                  const catalog_picture *pictures, size_t count) {
+                  const catalog_picture *pictures, size_t count, size_t row) {
     more_model all = model_of(model, path, pictures, count);
     size_t size = 0;
     more->stem = text_stem(cli_name_of(model->path));
     more->budget += MEAN_BYTES;
+    more->budget -= row < more->budget ? row : more->budget;
     for (more->level = 0; more->level < LEVELS; more->level++) {
         put_model(more, &all);
         size = pack_size(&more->pack);

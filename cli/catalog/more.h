@@ -32,9 +32,10 @@ typedef struct catalog_more {
 
 void more_begin(catalog_more *more, html_page *page, const sft_allocator *alloc,
                 sft_error *err);
-/* One model more. path: from the page's folder on. Writes the block once it is full. */
+/* One model more. path: from the page's folder on. row: bytes of its row. Writes the block once it
+ * is full. */
 sft_code more_add(catalog_more *more, const cli_model *model, sft_span path,
-                  const catalog_picture *pictures, size_t count);
+                  const catalog_picture *pictures, size_t count, size_t row);
 /* Write the last block. */
 sft_code more_end(catalog_more *more);
 void more_free(catalog_more *more);

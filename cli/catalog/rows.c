@@ -13,6 +13,10 @@
 #define WORD_BYTES 80
 #define TAG_BYTES 64
 #define ERROR_BYTES 512
+#define ENTRY_BYTES 8    /* around the texts of an entry */
+#define NUMBER_BYTES 110 /* all that are numbers, and the quotes around the texts of a row */
+#define TAG_NUMBER_BYTES 5
+#define PREVIEW_BYTES 60
 #define DAY_NS (INT64_C(86400) * 1000000000)
 
 void rows_begin(catalog_rows *rows, cli *c, const catalog_places *places) {
@@ -39,17 +43,35 @@ static bool keep_text(catalog_rows *rows, sft_span text, size_t most, sft_span *
     return copy || !kept.len;
 }
 
+/* A new entry of a dictionary is on the account of the model that has it first. */
+static bool put_entry(catalog_rows *rows, rows_dict which, sft_span text, sft_span label,
+                      uint32_t *number) {
+    catalog_dict *dict = &rows->dicts[which];
+    size_t before = dict->count;
+    bool ok = dict_put(dict, text, label, number);
+    if (dict->count > before) rows->entry_bytes += text.len + label.len + ENTRY_BYTES;
+    return ok;
+}
+
 static bool put_in(catalog_rows *rows, catalog_row *row, rows_dict which, sft_span text,
                    sft_span label) {
     char buffer[NAME_BYTES];
-    return dict_put(&rows->dicts[which], text_cut(text, NAME_BYTES, buffer), label,
-                    &row->in[which]);
+    return put_entry(rows, which, text_cut(text, NAME_BYTES, buffer), label, &row->in[which]);
 }
 
 /* Without the mark of doubt. */
 static sft_span sure_words(sft_span words) {
     if (words.len && words.data[words.len - 1] == '?') words.len--;
     return words;
+}
+
+/* What it was made for: its file is a checkpoint among many, where its architecture is known. */
+static sft_span base_of(const sft_node *root, char buffer[CLI_TITLE_SIZE]) {
+    sft_span architecture = sft_node_text(root, "model.architecture");
+    bool is_file = !sft_node_text(root, "model.base_model").len
+                && sft_node_text(root, "model.base_checkpoint").len;
+    if (is_file && architecture.len) return cli_architecture_words(architecture);
+    return sure_words(cli_base_words(root, buffer));
 }
 
 /* "FP16" for "fp16". */
@@ -125,8 +147,8 @@ static bool take_tags(catalog_rows *rows, catalog_row *row, const sft_node *root
     if (!row->tags) return false;
     for (one = list->first; one && row->tag_count < most; one = one->next) {
         uint32_t *tag = &row->tags[row->tag_count];
-        if (!dict_put(&rows->dicts[ROWS_TAG], text_cut(one->text, TAG_BYTES, buffer),
-                      (sft_span){ "", 0 }, tag)) return false;
+        if (!put_entry(rows, ROWS_TAG, text_cut(one->text, TAG_BYTES, buffer),
+                       (sft_span){ "", 0 }, tag)) return false;
         row->tag_count += *tag != DICT_NONE;
     }
     return true;
@@ -136,7 +158,7 @@ static bool take_dicts(catalog_rows *rows, catalog_row *row, const sft_node *roo
     char base[CLI_TITLE_SIZE], title[CLI_TITLE_SIZE], precision[CLI_TITLE_SIZE];
     sft_span none = { "", 0 }, kind = sft_node_text(root, "model.kind");
     sft_span architecture = sft_node_text(root, "model.architecture");
-    sft_span words = sure_words(cli_base_words(root, base));
+    sft_span words = base_of(root, base);
     sft_span exact = sft_node_text(root, "model.precision");
     return put_in(rows, row, ROWS_KIND, kind, cli_kind_words(kind))
         && put_in(rows, row, ROWS_BASE, words, words)
@@ -234,6 +256,7 @@ sft_code rows_add(catalog_rows *rows, const cli_model *model, const catalog_pict
     if (all) rows->rows = all;
     if (!row || !all) return sfti_fail_memory(err, sizeof *row);
     memset(row, 0, sizeof *row);
+    rows->entry_bytes = 0;
     if (!take_place(rows, row, model)
         || !(broken ? take_failure : take_facts)(rows, row, model)
         || !take_preview(rows, row, pictures, count)) return sfti_fail_memory(err, sizeof *row);
@@ -241,4 +264,14 @@ sft_code rows_add(catalog_rows *rows, const cli_model *model, const catalog_pict
     row->number = (uint32_t)rows->count;
     rows->rows[rows->count++] = row;
     return SFT_OK;
+}
+
+size_t rows_last_bytes(const catalog_rows *rows) {
+    const catalog_row *row = rows->rows[rows->count - 1];
+    const char *href = row->preview.href;
+    size_t size = NUMBER_BYTES + row->name.len + row->file.len + row->date.len + row->error.len
+                + rows->entry_bytes + TAG_NUMBER_BYTES * row->tag_count;
+    for (size_t i = 0; i < ROW_WORDS; i++) size += row->words[i].len + 3;
+    if (row->picture_count) size += PREVIEW_BYTES + (href ? strlen(href) : 0);
+    return size;
 }

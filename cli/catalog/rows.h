@@ -56,6 +56,7 @@ typedef struct catalog_rows {
     catalog_row **rows;
     size_t count, capacity;
     int64_t newest;
+    size_t entry_bytes; /* of the entries that the last model was the first to have */
 } catalog_rows;
 
 void rows_begin(catalog_rows *rows, cli *c, const catalog_places *places);
@@ -63,6 +64,8 @@ void rows_free(catalog_rows *rows);
 /* One model more. */
 sft_code rows_add(catalog_rows *rows, const cli_model *model, const catalog_picture *pictures,
                   size_t count, sft_error *err);
+/* Bytes that the last one takes, about. */
+size_t rows_last_bytes(const catalog_rows *rows);
 /* The block "rows", and the table for browsers without scripts. block: models in a block of
  * details. */
 sft_code rows_write(catalog_rows *rows, html_page *page, const char *title, size_t block,

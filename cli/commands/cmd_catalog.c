@@ -3,6 +3,7 @@
 #include "catalog/catalog.h"
 #include "commands/commands.h"
 #include "commands/info_compute.h"
+#include "os/io.h"
 #include "support/output.h"
 #include "support/progress.h"
 #include "support/remote.h"
@@ -13,10 +14,12 @@
 typedef struct catalog_command {
     catalog_run run;
     cli_output output;
+    const char *blame; /* of a failed beginning: the path it is about */
     cli_compute compute;
     cli_progress progress;
     catalog_list list;
     size_t models, seen, broken; /* there are; delivered so far; of the page */
+    bool is_empty;               /* there are none for the page */
     sft_code code;               /* the first failure of the page, with err */
     sft_error err;
 } catalog_command;
@@ -35,15 +38,21 @@ static void add_model(void *ctx, cli_model *model) {
     }
     if (whole && !cli_wheres_fit(c, &run->compute.where, sft_tree_root(model->tree))) return;
     if (!whole && model->input->err) model->err = *model->input->err;
+    if (model->err.code == SFT_OUT_OF_MEMORY && !run->code) {
+        run->err = model->err;
+        run->code = SFT_OUT_OF_MEMORY;
+    }
+    if (run->code) return;
     if (!whole) {
         cli_progress_end(&run->progress);
         cli_refuse(c, model->path, &model->err);
         run->broken++;
     }
-    if (!run->code) run->code = catalog_list_add(&run->list, model, &run->err);
+    run->code = catalog_list_add(&run->list, model, &run->err);
 }
 
 static sft_code no_models(catalog_command *run) {
+    run->is_empty = true;
     return sfti_fail(&run->err, SFT_NOT_FOUND, SFT_NO_OFFSET, "expected models%s, found none",
                      run->compute.where.count ? " that match --where" : "");
 }
@@ -101,9 +110,9 @@ static void write_page(catalog_command *run, char **operands, size_t count) {
         if (code && c->set.model) path = c->set.model;
         code = sfti_sink_end(&run->run.sink, code, &run->err);
     }
-    bool none = code == SFT_NOT_FOUND && !c->set.model;
-    if (none && run->compute.where.count) cli_refuse(c, NULL, &run->err);
-    else if (none) cli_complain(c, NULL, &run->err);
+    if (code && !run->is_empty) cli_status(c, CLI_FAILED);
+    if (run->is_empty && run->compute.where.count) cli_refuse(c, NULL, &run->err);
+    else if (run->is_empty) cli_complain(c, NULL, &run->err);
     else if (code) cli_fail_input(c, path, &run->err);
     else if (cli_is_json(c)) say_page_json(run);
     else say_page(run);
@@ -126,6 +135,20 @@ static sft_code check_operands_of(const cli *c, char **operands, size_t count, s
     return SFT_OK;
 }
 
+/* A page of a mistyped path would be of little use. */
+static sft_code check_there(catalog_command *run, char **operands, size_t count) {
+    os_info info;
+    for (size_t i = 0; i < count; i++) {
+        int error = cli_is_remote(run->run.c, operands[i])
+                  ? 0 : os_info_path(operands[i], true, &info);
+        if (error) {
+            run->blame = operands[i];
+            return sfti_io_fail(&run->err, SFT_IO_OPEN, error, "open");
+        }
+    }
+    return SFT_OK;
+}
+
 static sft_code begin_catalog(catalog_command *run, char **operands, size_t count) {
     cli *c = run->run.c;
     char *model = (char *)c->set.model;
@@ -137,6 +160,8 @@ static sft_code begin_catalog(catalog_command *run, char **operands, size_t coun
     run->run.title = c->set.title;
     run->run.pictures.places = &run->run.places;
     code = cli_output_begin(&run->output, c, NULL, CLI_TARGET_NEW, &run->err);
+    run->blame = run->output.path;
+    if (!code) code = check_there(run, operands, count);
     if (code) return code;
     return places_begin(&run->run.places, c, model ? &model : operands, model ? 1 : count,
                         run->output.path, &run->err);
@@ -156,7 +181,7 @@ static void run_catalog(cli *c, char **operands, size_t count) {
     c->set.recursive = 1;
     sft_code code = begin_catalog(run, operands, count);
     if (code == SFT_BAD_ARGUMENT) cli_fail_usage(c, &run->err);
-    else if (code) cli_fail_input(c, run->output.path, &run->err);
+    else if (code) cli_fail_input(c, run->blame, &run->err);
     else if (cli_compute_begin(&run->compute, run->output.path)) write_page(run, operands, count);
     if (!code) cli_compute_end(&run->compute);
     places_free(&run->run.places);

@@ -37,3 +37,27 @@ plain() {
 foreign() {
     python3 "$(dirname "$BASH_ENV")/foreign.py" "$@"
 }
+
+# page FILE EXPRESSION: what a page of catalog holds (page.py).
+page() {
+    python3 "$(dirname "$BASH_ENV")/page.py" "$@"
+}
+
+# png FILE WIDTH HEIGHT [BYTES]: an image that says it has that size, with BYTES zeros behind it.
+png() {
+    python3 - "$@" <<'PY'
+import struct, sys, zlib
+name, width, height, more = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int((sys.argv + [0])[4])
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+with open(name, "wb") as out:
+    out.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+              + chunk(b"IDAT", zlib.compress(bytes(4))) + chunk(b"IEND", b"") + bytes(more))
+PY
+}
+
+# catalog ...: $SFT catalog, without the page's size, which its scripts have the most of.
+catalog() (
+    set -o pipefail
+    $SFT catalog "$@" | sed -E 's/[0-9.]+ [KM]B(;|,|$)/SIZE\1/'
+)

@@ -36,9 +36,9 @@ def flat(text):
 
 def from_help(text):
     part = re.search(r"^Options:\n(.*?)^\n?Exit status:", text, re.M | re.S)[1]
-    rows = re.findall(r"^  (?:-(\w), |    )--([a-z-]+)(?: (\S+))?(?:  |\n)(.*(?:\n {10}.*)*)",
-                      part, re.M)
-    return {name: (letter, value, flat(says)) for letter, name, value, says in rows}
+    rows = re.findall(r"^  (?:-(\w), |    )--([a-z-]+)(?: (\S+)|\[=(\S+)\])?(?:  |\n)"
+                      r"(.*(?:\n {10}.*)*)", part, re.M)
+    return {name: (letter, value or maybe, flat(says)) for letter, name, value, maybe, says in rows}
 
 
 def unroff(text):
@@ -48,9 +48,10 @@ def unroff(text):
 
 def from_page(text):
     part = re.search(r"^\.SH OPTIONS\n(.*?)^\.SH", text, re.M | re.S)[1]
-    rows = re.findall(r"^\.TP\n(?:-(\w), )?--([a-z-]+)(?: (\S+))?\n(.*?)(?=^\.|\Z)",
+    rows = re.findall(r"^\.TP\n(?:-(\w), )?--([a-z-]+)(?: (\S+)|\[=(\S+)\])?\n(.*?)(?=^\.|\Z)",
                       unroff(part), re.M | re.S)
-    return {name: (letter, value, " ".join(says.split())) for letter, name, value, says in rows}
+    return {name: (letter, value or maybe, " ".join(says.split()))
+            for letter, name, value, maybe, says in rows}
 
 
 def from_bash(text, command):
@@ -69,8 +70,8 @@ def choices(words):
 def from_zsh(text, command):
     part = re.search(r"^    %s\)\n        _arguments(.*?)        ;;" % command, text,
                      re.M | re.S)[1]
-    rows = re.findall(r"'(?:\(-(\w) --[a-z-]+\)'\{-\w,)?--([a-z-]+)[=\}']*'?"
-                      r"\[((?:[^\]\\]|\\.)*)\](?::[a-z-]+:(?:\((.*?)\)|_values[^']*)?)?'", part)
+    rows = re.findall(r"'(?:\(-(\w) --[a-z-]+\)'\{-\w,)?--([a-z-]+)[=\}'-]*'?"
+                      r"\[((?:[^\]\\]|\\.)*)\](?:::?[a-z-]+:(?:\((.*?)\)|_values[^']*)?)?'", part)
     return {name: (letter, choices(choice), re.sub(r"\\(.)", r"\1", says))
             for letter, name, says, choice in rows}
 

@@ -330,6 +330,7 @@ static const char *judge_command(const fault_scene *scene, const fault *f) {
     if (!f->memory && is_beside_told()) return judge_json(scene->line);
     if (!f->memory && scene->beside && seen.status == wanted.status)
         return judge_json(scene->line);
+    if (!f->memory && scene->partial && seen.status == 1) return judge_json(scene->line);
     if (!f->memory && scene->believes && f->error == ENOENT && seen.status <= 1)
         return judge_json(scene->line);
     bool less = scene->refused && seen.status == wanted.status;

@@ -38,6 +38,7 @@ struct fault_scene {
     const char *line;  /* of a command: words with spaces between */
     bool refused; /* goes well when it refuses: may then say less of why */
     bool beside;  /* tells less, and not why, when what lies beside a model cannot be read */
+    bool partial; /* says with status 1 what could not be read, and does the rest */
     bool believes; /* what the system says is not there is missing: another answer */
     bool writes;  /* a failed close is then a failure */
     bool imports; /* through the library, or remote: needs its mutexes and conditions */

@@ -108,8 +108,7 @@ def case_command_hostile(world):
         same(sorted(all_names(view)), sorted(visible(name) for name in rows["name"]), "names")
         view.js("() => scrollTo({ top: 0, behavior: 'instant' })")
         view.press("ArrowDown", "Enter")
-        for _ in range(rows["count"] - 1):
-            view.press("ArrowRight")
+        view.press(*["ArrowRight"] * (rows["count"] - 1), settle=False)
         assert view.js("() => document.querySelector('dialog.browse[open] .browse-place').textContent").startswith(f"{rows['count']} of")
     shown = set(rows["name"])
     lost = [text for text in corpus.STRINGS if text not in shown and 0 < len(text.strip()) < 200 and text.isprintable() and text.strip() == text]
@@ -187,7 +186,6 @@ def case_command_samples(world):
         same(view.js(TOTAL), rows["count"], "models")
         world.shot(view, "samples")
         view.press("ArrowDown", "Enter")
-        for _ in range(min(rows["count"], 60)):
-            view.press("ArrowRight")
+        view.press(*["ArrowRight"] * min(rows["count"], 60))
         for url in view.pictures():
             assert os.path.exists(urllib.parse.unquote(urllib.parse.urlparse(urllib.parse.urljoin(view.url, url)).path)), url

@@ -21,6 +21,11 @@ export function makeActions(catalog) {
     return {
         /** @param {number} i */
         isPrompted: (i) => /^(adapter|embedding)$/.test(rows.dict.kind[rows.kind[i]]?.[0] ?? ''),
+        /** What the prompt takes of a word that a card shows, perhaps cut. @param {number} i @param {string} shown */
+        word(i, shown) {
+            const isIt = (/** @type {string} */ text) => text === shown || shown.endsWith('…') && text.startsWith(shown.slice(0, -1));
+            return catalog.more(i).trigger_words?.find((one) => isIt(one.text))?.prompt ?? shown;
+        },
         /** @param {number} i */
         words(i) { copy(joinedWords(catalog.more(i)) || rows.words[i].join(', '), 'trigger words', 'no trigger words are known'); },
         /** @param {number} i */

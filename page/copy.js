@@ -79,13 +79,12 @@ export async function copyText(text, what) {
  * A button that copies.
  * @param {string | (() => string)} text
  * @param {string} label what is copied: "sha256"
- * @param {string} [shown] words on the button; else only an icon
+ * @param {string} [shown] words on the button, else only an icon; "Copy" and the label contain them
  */
 export function copyButton(text, label, shown) {
     return el('button', {
-        type: 'button', class: shown ? 'button small quiet' : 'button small quiet icon-only', title: `Copy ${label}`,
-        'aria-label': shown ? null : `Copy ${label}`,
-        onclick: (/** @type {Event} */ event) => {
+        type: 'button', class: shown ? 'button small quiet' : 'button small quiet icon-only', title: `Copy ${label}`, 'aria-label': `Copy ${label}`,
+        onclick: (event) => {
             event.stopPropagation();
             copyText(typeof text === 'function' ? text() : text, label);
         },

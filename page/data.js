@@ -70,11 +70,8 @@ function expand(value, source, facts) {
         return { value: value[0], source: source(value[1]), trust: value[2],
             others: (value[3] ?? []).map((/** @type {any[]} */ other) => ({ value: other[0], source: source(other[1]), trust: other[2] })) };
     }
-    /** @type {Record<string, any>} */
-    const out = {};
-    for (const [key, one] of Object.entries(value))
-        out[key] = key === 'source' && typeof one === 'number' ? source(one) : expand(one, source, facts);
-    return out;
+    return Object.fromEntries(Object.entries(value).map(([key, one]) =>
+        [key, key === 'source' && typeof one === 'number' ? source(one) : expand(one, source, facts)]));
 }
 
 /**

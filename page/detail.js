@@ -140,7 +140,7 @@ function gallery(pictures, alt, source) {
 /** @param {Info} info */
 function wordsPart(info) {
     const groups = wordGroups(info.trigger_words ?? [], stemOf(info));
-    return groups.length ? el('div', { class: 'group' }, el('div', { class: 'row' }, el('h4', { class: 'heading spread' }, 'Trigger words'), copyButton(joinedWords(info), 'trigger words', 'Copy all')),
+    return groups.length ? el('div', { class: 'group' }, el('div', { class: 'row' }, el('h4', { class: 'heading spread' }, 'Trigger words'), copyButton(joinedWords(info), 'all trigger words', 'Copy all')),
         groups.map(({ title, words }) => el('div', { class: 'word-group' }, el('span', { class: 'muted' }, foreign(title)),
             el('ul', { class: 'row' }, words.map(({ text, share }) => el('li', null, el('button', { type: 'button', class: 'chip', title: 'Copy', onclick: () => copyText(text) },
                 foreign(text), isGiven(share) && el('span', { class: 'muted tiny' }, percentText(Number(share))))))),
@@ -165,7 +165,7 @@ function promptPart({ prompts, model }) {
             draw();
         },
     }));
-    const root = groupOf('Prompt', copyLine(prompt, shown, 'prompt', tag && prompt().length > tag[0].length && copyButton(() => prompt().replace(/>[^]*/, '>'), 'the tag without words', 'Tag only')),
+    const root = groupOf('Prompt', copyLine(prompt, shown, 'prompt', tag && prompt().length > tag[0].length && copyButton(() => prompt().replace(/>[^]*/, '>'), 'tag only', 'Tag only')),
         tag && el('div', { class: 'row strength' }, el('span', { class: 'muted' }, 'Strength'), inputs, range && el('span', { class: 'muted' }, `recommended ${rangeText(range)}`)),
         line && comfy && comfy !== line && copyLine(comfy, el('code', null, foreign(comfy)), 'prompt for ComfyUI'));
     return { root, prompt };

@@ -84,7 +84,7 @@ export function sourceWords(source, stem) {
         const file = rest.replace(/:\/[^]*$/, '').replace(/^[^]*[\\/]/, '');
         return stem && file.startsWith(stem + '.') ? `${file.slice(stem.length + 1)} file` : file;
     }
-    return { filename: 'file name', folder: 'folder name', online: 'CivitAI, online', hub: 'Hugging Face' }[where] ?? where;
+    return { __proto__: null, filename: 'file name', folder: 'folder name', online: 'CivitAI, online', hub: 'Hugging Face' }[where] ?? where;
 }
 
 /** How well a fact is established, in a word. @param {string} source @param {number} trust */

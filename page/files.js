@@ -12,7 +12,7 @@ import { groupOf, pairList, tableOf } from './training.js';
  */
 export function hashRows({ computed = {}, recorded = [], mismatches = [] } = {}) {
     return [...new Set([...recorded.map((one) => one.algo), ...Object.keys(computed)])].flatMap((algo) => {
-        const value = computed[algo], [claim] = recorded.filter((one) => one.algo === algo);
+        const value = Object.hasOwn(computed, algo) ? computed[algo] : null, [claim] = recorded.filter((one) => one.algo === algo);
         const wrong = mismatches.filter((one) => one.algo === algo);
         if (value) return [{ algo, value, state: wrong.length || !claim ? 'computed' : 'verified', source: claim && !wrong.length ? claim.source : undefined },
             ...wrong.map((one) => ({ algo, value: one.recorded, state: one.known ? 'differs, harmless' : 'differs', source: one.source, note: one.known }))];
@@ -21,9 +21,10 @@ export function hashRows({ computed = {}, recorded = [], mismatches = [] } = {})
     });
 }
 
-const USES = /** @type {Record<string, string>} */ ({
+const USES = /** @type {Record<string, string>} */ (/** @type {unknown} */ ({
+    __proto__: null,
     image: 'selling pictures', rentcivit: 'generation on CivitAI', rent: 'generation services', sell: 'selling the model',
-});
+}));
 
 /** What CivitAI's permissions say, in words. @param {any} may @returns {string[]} */
 export function permissionWords(may) {
@@ -34,10 +35,11 @@ export function permissionWords(may) {
         ...answer(may?.relicense, 'merges may have other permissions', 'merges keep these permissions')];
 }
 
-const MATCHES = /** @type {Record<string, [tone: string, words: string]>} */ ({
+const MATCHES = /** @type {Record<string, [tone: string, words: string]>} */ (/** @type {unknown} */ ({
+    __proto__: null,
     sha256: ['good', 'about this very file'], weights: ['good', 'same weights, edited metadata'], differs: ['bad', 'about another file'],
     size: ['', 'same size'], 'size-differs': ['warn', 'another size'],
-});
+}));
 
 /** A word for a shell: as it is, or in single quotes. @param {string} text */
 export function shellWord(text) {
@@ -47,7 +49,7 @@ export function shellWord(text) {
 
 /** A line to copy. @param {string | (() => string)} text @param {Node} shown @param {string} what @param {...import('./dom.js').Child} more */
 export function copyLine(text, shown, what, ...more) {
-    return el('p', { class: 'command' }, shown, copyButton(text, what), more);
+    return el('p', { class: 'command' }, shown, copyButton(text, what, 'Copy'), more);
 }
 
 /** A command for a terminal. @param {string} text */

@@ -8,7 +8,7 @@ import { fillCard, makeBar } from './card.js';
 const NARROWEST = { large: [264, 220], medium: [196, 148], small: [138, 100], list: [0, 0] };
 /* Browsers limit the height of elements (Firefox: 17.9 million px): beyond this, scrolling is scaled. */
 const TALLEST = 15e6;
-const OVERSCAN = 1, OVERSCAN_ROWS = 4;
+const OVERSCAN = 1, OVERSCAN_ROWS = 6;
 
 /**
  * @typedef {object} Live a list item that shows a model
@@ -37,11 +37,11 @@ export function makeGrid(catalog, actions, { open, head }) {
     const live = new Map();
     /** @type {Live[]} */
     let pool = [];
-    /** @type {'large' | 'medium' | 'small' | 'list'} */
-    let density = 'medium';
+    /** @type {'large' | 'medium' | 'small' | 'list' | undefined} */
+    let density;
     let columns = 1, rowHeight = 100, cardWidth = 100, gap = 12, height = 0, width = 0, listTop = 0;
     let active = -1, stop = -1;
-    let lastTop = 0, lastTime = 0, resting = 0;
+    let lastTop = 0, lastTime = 0, resting = 0, seenTop = 0;
 
     const isList = () => density === 'list';
     const rowCount = () => Math.ceil(order.length / columns);
@@ -67,7 +67,7 @@ export function makeGrid(catalog, actions, { open, head }) {
         const style = getComputedStyle(list);
         width = list.clientWidth;
         gap = isList() ? 0 : parseFloat(style.columnGap) || 0;
-        const narrowest = NARROWEST[density][width < 560 ? 1 : 0];
+        const narrowest = NARROWEST[density ?? 'medium'][width < 560 ? 1 : 0];
         columns = isList() ? 1 : Math.max(1, Math.floor((width + gap) / (narrowest + gap)));
         cardWidth = Math.floor((width - gap * (columns - 1)) / columns);
         list.style.setProperty('--card', `${cardWidth}px`);
@@ -99,19 +99,22 @@ export function makeGrid(catalog, actions, { open, head }) {
         return card;
     }
 
-    /** Shows what is near the window; everything else goes to the pool. */
+    /** Shows what is in the window and what comes next; everything else goes to the pool. */
     function render() {
         const { top, shift } = view();
         const over = isList() ? OVERSCAN_ROWS : OVERSCAN;
-        const first = Math.max(0, Math.floor(top / rowHeight) - over) * columns;
-        const last = Math.min(order.length, (Math.floor((top + window.innerHeight) / rowHeight) + 1 + over) * columns);
+        const seen = Math.max(0, Math.floor((top + head()) / rowHeight)), down = top >= seenTop;
+        const first = Math.max(0, seen - (down ? 0 : over)) * columns;
+        const last = Math.min(order.length, (Math.floor((top + window.innerHeight) / rowHeight) + 1 + (down ? over : 0)) * columns);
+        seenTop = top;
         const kept = isFocused() && place[active] >= 0 ? active : -1;
         for (const [model, card] of live) {
             const position = place[model];
             if (position >= first && position < last || model === kept) continue;
             if (card.item.contains(hover.element)) hover.leave();
             live.delete(model);
-            pool.push(card);
+            card.item.remove();
+            if (pool.length < 64) pool.push(card);
         }
         const wanted = [];
         for (let position = first; position < last; position++)
@@ -122,13 +125,11 @@ export function makeGrid(catalog, actions, { open, head }) {
         }
         for (const [position, card] of /** @type {[number, Live][]} */ (wanted)) put(card, position, shift);
         arrange(/** @type {Live[]} */ (wanted.map(([, card]) => card)));
-        chooseStop(first + (first ? over * columns : 0));
+        chooseStop(seen * columns);
     }
 
     /** Puts the items into the order of the models; one that has the focus is never moved. @param {Live[]} wanted */
     function arrange(wanted) {
-        for (const card of pool) card.item.remove();
-        pool.length = Math.min(pool.length, 64);
         let at = probe.nextSibling;
         for (const { item } of wanted) {
             if (at !== item && item.contains(document.activeElement))
@@ -269,7 +270,7 @@ export function makeGrid(catalog, actions, { open, head }) {
         },
         /** @param {'large' | 'medium' | 'small' | 'list'} to */
         setDensity(to) {
-            if (to === density && live.size) return;
+            if (to === density) return;
             const { top } = view(), anchor = live.has(active) ? active : order[Math.max(0, Math.floor((top + head()) / rowHeight)) * columns];
             const away = place[anchor] >= 0 ? Math.floor(place[anchor] / columns) * rowHeight - top : 0;
             const hadFocus = isFocused();

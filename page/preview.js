@@ -86,7 +86,7 @@ function listenForPictures() {
     hides = `${prefs.hideFrom} ${prefs.hideUnknown}`;
     for (const type of ['focusin', 'focusout'])
         document.addEventListener(type, (event) => {
-            const place = /** @type {Element} */ (event.target).closest('.card, .picture');
+            const place = /** @type {Element} */ (event.target).closest('.card, .thumb, .picture');
             const box = place?.matches('.picture') ? place : place?.querySelector('.picture');
             if (box) playBox(/** @type {HTMLElement} */ (box), type === 'focusin');
         });
@@ -117,9 +117,8 @@ export function pictureBox(picture, { alt, lazy = true, source, large = false, p
         none(picture ? picture.why : '');
         return box;
     }
-    const address = () => checkedHref(source ? source(picture) : picture.href);
     const load = () => {
-        const href = address();
+        const href = checkedHref(typeof picture.href === 'number' ? source?.(picture) : picture.href);
         if (!href) return none('no picture');
         const size = { width: picture.width, height: picture.height };
         const broken = () => none('the picture cannot be shown');

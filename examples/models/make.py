@@ -254,7 +254,9 @@ def lora_civitai(whole, data):
             "metadata": {"fp": "fp16", "size": None, "format": "SafeTensor"},
             "hashes": {"SHA256": digest, "AutoV2": digest[:10], "CRC32": crc,
                        "AutoV3": hashlib.sha256(data).hexdigest().upper()[:12]}}],
-        "images": [],
+        "images": [{
+            "url": "https://image.civitai.com/example/width=450/4000001.jpeg", "type": "image",
+            "width": 512, "height": 512, "nsfwLevel": 1, "meta": None}],
         "downloadUrl": "https://civitai.com/api/download/models/2000001"})
 
 

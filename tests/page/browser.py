@@ -115,15 +115,11 @@ class View:
 
     def popup(self, action):
         """The address of the window that action opens."""
-        with self.page.expect_popup() as opened:
+        with self.context.expect_event("request", lambda one: one.url.startswith("http")) as request, self.page.expect_popup() as opened:
             action()
-        address = opened.value.url
-        if address in ("", "about:blank"):
-            opened.value.wait_for_event("framenavigated", timeout=3000)
-            address = opened.value.url
         opened.value.close()
         self.failures = [one for one in self.failures if not one.startswith("window: ")]
-        return address
+        return request.value.url
 
     def pictures(self):
         """Requests but the page itself, relative to its folder; what lies elsewhere stays as it is."""

@@ -64,7 +64,9 @@ def case_search(world):
         base = rows["dict"]["base"][rows["base"][i]][1] if rows["base"][i] >= 0 else ""
         model = infos[i]["model"]
         return folded("\n".join([rows["name"][i], rows["file"][i], rows["what"][i], base, rows["dict"]["folder"][rows["folder"][i]],
-                                 model["description"][0], " ".join(w["text"] for w in infos[i].get("trigger_words", []))]
+                                 model["description"][0], model["version_name"][0], infos[i]["path"], rows["dict"]["kind"][rows["kind"][i]][1],
+                                 rows["dict"]["author"][rows["author"][i]], rows["dict"]["licence"][rows["licence"][i]] if rows["licence"][i] >= 0 else "",
+                                 " ".join(one["tag"] for one in infos[i].get("frequent_tags", [])), " ".join(w["text"] for w in infos[i].get("trigger_words", []))]
                                 + [rows["dict"]["tag"][k] for k in rows["tags"][i]]))
     with world.view(path) as view:
         view.until("() => document.documentElement.dataset.details === 'searched'")
@@ -296,7 +298,7 @@ def case_copy(world):
         view.page.locator(card).hover()
         view.click(card + " .chip")
         copied(view, rows["words"][i][0], "word by mouse")
-        assert rows["words"][i][0] in view.text("#status"), view.text("#status")
+        view.until("(word) => document.querySelector('#status').textContent.includes(word)", rows["words"][i][0])
         view.page.locator(card).hover()
         view.click(card + " [aria-label='Copy the trigger words']")
         copied(view, words, "words by mouse")
@@ -320,7 +322,7 @@ def case_copy(world):
         view.press("l")
         copied(view, info["prompts"]["a1111"], "prompt by l in the detail")
         for n, word in enumerate(info["trigger_words"][:3]):
-            view.click(".words .chip", n)
+            view.click(".word-group .chip", n)
             copied(view, word["prompt"], "word by mouse in the detail")
         same(view.popup(lambda: view.press("o")), f"https://civitai.com/models/{info['civitai']['model_id']}?modelVersionId={info['civitai']['version_id']}", "page by o in the detail")
 
@@ -421,7 +423,7 @@ def case_state(world):
         same(view.js("() => document.querySelector('#search').value"), "neon", "search after the address changed")
     for nonsense in ("#q=%", "#sort=__proto__&is=constructor&m=../../x&kind=&tag=&folder=%ff", "#" + "x=1&" * 3000):
         with world.view(path, nonsense) as view:
-            assert view.js(TOTAL) in (0, 500), nonsense[:40]
+            assert 0 <= view.js(TOTAL) <= 500, nonsense[:40]
 
 
 def case_embedded(world):

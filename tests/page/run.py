@@ -21,6 +21,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import corpus  # noqa: E402
 import folder as folders  # noqa: E402
 import pages  # noqa: E402
+import pictures  # noqa: E402
 import synthetic  # noqa: E402
 import tensors  # noqa: E402
 
@@ -60,8 +61,13 @@ class World:
 
     @functools.cached_property
     def many(self):
-        """A catalogue of 50,000 models without pictures."""
+        """A catalogue of 50,000 models, which share 40 pictures."""
         rows, more, _ = synthetic.catalogue(50000)
+        for i in range(40):
+            pages.keep(self.folder, f"50000/{i}.png", pictures.picture(i)[0])
+        for i, preview in enumerate(rows["preview"]):
+            if preview and preview["href"]:
+                rows["preview"][i] = dict(preview, href=f"{i % 40}.png", video=False)
         return self.keep("50000/catalogue.html", pages.catalogue_page(rows, more)), rows, more
 
     @functools.cached_property

@@ -230,6 +230,20 @@ def test_the_command_is_on_the_path_of_the_environment(clean, tmp_path):
     assert command and "safetensors" in run(command, "--version")
 
 
+def test_its_catalog_is_by_its_own_command(clean, tmp_path):
+    """Installed alone, run from a folder with a command of that name."""
+    planted = tmp_path / "safetensors"
+    planted.write_text("#!/bin/sh\ntouch '%s/ran'\n" % tmp_path)
+    planted.chmod(0o755)
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models/m.safetensors").write_bytes(b"\x02\0\0\0\0\0\0\0{}")
+    program = ("import libsafetensors as st\nimport libsafetensors.__main__ as command\n"
+               "print(command._installed(), st.catalog('models', 'page.html')['models'])")
+    told = run(clean, "-c", program, cwd=tmp_path, env={"PATH": str(tmp_path)})
+    assert told == "%s 1\n" % (clean.parent / "safetensors")
+    assert (tmp_path / "page.html").exists() and not (tmp_path / "ran").exists()
+
+
 # Each line that ends in WRONG is wrong.
 TYPED = """from typing import Any
 import libsafetensors as st
@@ -257,6 +271,9 @@ with st.open("f") as file:
     file["x"].shape[0] + 1
     file.get("x").numpy()  # WRONG
     file["x"].stats()["median"]  # WRONG
+st.catalog(["a", "b"], "out.html", where="kind=adapter", embed=200)["models"] + 1
+st.catalog("a", "out.html", embed="all")  # WRONG
+st.catalog("a", "out.html")["pages"]  # WRONG
 st.safe_open("f", "cupy")  # WRONG
 st.safe_open("f", "pt", backend="directstorage")  # WRONG
 """

@@ -46,9 +46,9 @@ def _run(words: list[str]) -> tuple[str, str]:
 
 def _raise(error: Error, path: str) -> NoReturn:
     """The exception that the library raises for that code."""
-    from builtins import __dict__ as builtin
+    import builtins
     code, message = error["code"], error["message"]
-    kind = builtin.get(_core.CODES[code][2], _core.SafetensorError)
+    kind = vars(builtins).get(_core.CODES[code][2], _core.SafetensorError)
     said = {os.strerror(number): number for number in errno.errorcode}
     number = {"exists": errno.EEXIST, "not_found": errno.ENOENT}.get(
         code, said.get(message.rpartition(": ")[2]))

@@ -142,8 +142,7 @@ export function makeTop(app, openFilters) {
             const text = counts.total === catalog.count ? plural(catalog.count, 'model') : `${counts.total.toLocaleString('en')} of ${plural(catalog.count, 'model')}`;
             fill(count, el('b', null, text), el('span', { class: 'muted' }, ` · ${sizeText(bytes)}`));
             const active = filterCount(state.filters);
-            fill(filterBadge, active ? String(active) : '');
-            filters.setAttribute('aria-label', active ? `Filters, ${active} in use` : 'Filters');
+            fill(filterBadge, active > 0 && [String(active), el('span', { class: 'unseen' }, ' in use')]);
             order.value = state.order;
             const words = ORDERS[state.order][state.reverse ? 'fall' : 'up'];
             reverse.title = words;

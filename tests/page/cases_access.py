@@ -44,7 +44,7 @@ def empty(view):
 
 
 def detail(view):
-    view.js("() => { location.hash = 'm=' + encodeURIComponent(document.querySelector('.grid > .card:not(.probe):has(.chip) .card-name').title); }")
+    view.js("() => { location.hash = 'm=' + encodeURIComponent(document.querySelector('.grid > .card:not(.probe) .card-name').title); }")
     view.settle()
     view.js("() => { for (const one of document.querySelectorAll('dialog details')) one.open = true; }")
 

@@ -30,7 +30,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS),600)
 
-.PHONY: all demo build check test python tsan-python bench-python bench-dataset asan msan tsan m32 s390x kill \
+.PHONY: all demo screenshots build check test python tsan-python bench-python bench-dataset asan msan tsan m32 s390x kill \
         writers fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross \
         setup-abi abi abi-baseline \
         test-spark test-spark-all test-engines zoo zoo-score docs
@@ -88,6 +88,10 @@ docs: build
 	@python3 tests/examples/sessions.py --update
 	@tools/docs_env.sh
 	@build/docs/bin/python tools/docs_site.py && echo "build/site/index.html"
+
+screenshots: build
+	@tools/browser_env.sh
+	@build/browser/bin/python tools/shots.py
 
 bench-python: python
 	@build/venv/bin/python bench/python.py --write

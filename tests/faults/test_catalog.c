@@ -106,6 +106,8 @@ static const fault_scene models[] = {
     WRITES("--model /lib/neon.safetensors -o " PAGE " --json"),
     NAMED("--model /m/many.safetensors -o " PAGE " --force --json"),
     WRITES("--model /m/a.safetensors --deep -o " PAGE " --json"),
+    WRITES("--model /m/lora.safetensors --deep -o " PAGE " --json"),
+    WRITES("--model /set/m.safetensors.index.json --deep --threads 1 -o " PAGE " --json"),
 };
 
 static void play_pages(void **unused) {

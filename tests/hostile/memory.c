@@ -127,6 +127,8 @@ static const memory_command commands[] = {
     { 6, { "dup", "M", "S" } },
     { 6, { "find", "kind=lora", "M" } },
     { 6, { "cat", "M", "a" } },
+    { 6, { "catalog", "--model", "M", "-o", "O" } },
+    { 6, { "catalog", "--model", "M", "--deep", "-o", "O" } },
 };
 #define COMMANDS (sizeof commands / sizeof *commands)
 

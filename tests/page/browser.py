@@ -91,11 +91,11 @@ class View:
 
     def wait_clipboard(self, expected):
         """The clipboard once it has what is expected, or what it has after a second."""
-        for _ in range(20):
+        for wait in [5] * 20 + [50] * 20:
             found = self.clipboard()
             if found == expected:
                 break
-            self.page.wait_for_timeout(50)
+            self.page.wait_for_timeout(wait)
         return found
 
     def fragment(self):

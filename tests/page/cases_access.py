@@ -44,7 +44,7 @@ def empty(view):
 
 
 def detail(view):
-    view.js("() => { location.hash = 'm=' + encodeURIComponent(document.querySelector('.grid > .card:not(.probe) .card-name').title); }")
+    view.js("() => { location.hash = 'm=' + encodeURIComponent((document.querySelector('.grid > .card:not(.probe):has(.chip) .card-name') ?? document.querySelector('.grid > .card:not(.probe) .card-name')).title); }")
     view.settle()
     view.js("() => { for (const one of document.querySelectorAll('dialog details')) one.open = true; }")
 
@@ -93,12 +93,13 @@ def case_axe_lora(world):
 
 def case_tab(world):
     """Each Tab stop is in view, not covered, with a name and a visible focus."""
-    look = """() => { const one = document.activeElement, box = one.getBoundingClientRect(), style = getComputedStyle(one);
+    look = """() => { const ring = (one) => one !== null && getComputedStyle(one).outlineStyle !== 'none' && parseFloat(getComputedStyle(one).outlineWidth) > 0;
+        const one = document.activeElement, box = one.getBoundingClientRect(), style = getComputedStyle(one);
         const x = Math.min(Math.max(box.x + box.width / 2, 0), innerWidth - 1), y = Math.min(Math.max(box.y + Math.min(box.height / 2, 20), 0), innerHeight - 1);
         const top = document.elementFromPoint(x, y);
         return { what: one.outerHTML.slice(0, 120), size: [box.width, box.height], inside: box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth,
             covered: !(top && (one.contains(top) || top.contains(one) || one.closest('label')?.contains(top))), outline: style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0
-                || style.boxShadow !== 'none' || one.closest('.search, label')?.matches(':focus-within') }; }"""
+                || style.boxShadow !== 'none' || one.closest('.search, label')?.matches(':focus-within') || ring(one.closest('.card')) }; }"""
     path, _, _ = world.models
     for width in (1280, 400):
         with world.view(path, width=width) as view:

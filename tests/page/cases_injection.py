@@ -128,20 +128,28 @@ def through(view, count, look):
 
 @both
 def case_injection_detail(world):
-    """Details show every string in every field; words and prompts reach the clipboard exactly."""
+    """Details show every string in every field, with links to known hosts only; words reach the clipboard exactly."""
     path, _, _ = world.hostile
     texts = {visible(text): text for text in corpus.STRINGS}
-    seen = []
+    seen, hosts = [], set()
 
     with world.view(path) as view:
         def look(step):
             name = view.js("() => document.querySelector('dialog.browse[open] .detail-name').textContent")
             text = texts[name]
             seen.append(name)
-            parts = view.js("""(shown) => { const dialog = document.querySelector('dialog.browse[open]');
+            found = view.js("""(shown) => { const dialog = document.querySelector('dialog.browse[open]');
                 for (const one of dialog.querySelectorAll('details')) one.open = true;
                 const bare = (text) => text.replace(/\\s+/g, '');
-                return [...dialog.querySelectorAll('bdi, .badge, td, dd, p')].filter((one) => bare(one.textContent).includes(bare(shown))).length; }""", name)
+                return { parts: [...dialog.querySelectorAll('bdi, .badge, td, dd, p')].filter((one) => bare(one.textContent).includes(bare(shown))).length,
+                    links: [...document.querySelectorAll('a[href]')].map((one) => [one.href, one.rel, one.textContent]),
+                    hidden: /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/.test(dialog.textContent) }; }""", name)
+            assert not found["hidden"], f"{text!r}: characters that cannot be seen are in the document"
+            parts = found["parts"]
+            for href, rel, label in found["links"]:
+                host = href.split("/")[2] if href.startswith("https://") else href
+                assert host in ("civitai.com", "huggingface.co") and host in label and "noopener" in rel and "noreferrer" in rel, (href, rel, label)
+                hosts.add(host)
             assert parts >= 8 or len(text) > 200 or not text.strip(SPACE), f"{text!r} is shown {parts} times"
             view.forget()
             view.press("c")
@@ -155,6 +163,7 @@ def case_injection_detail(world):
                 same(corpus.clean(found), found, f"word of {text!r}")
         through(view, len(corpus.STRINGS), look)
     same(sorted(seen), sorted(texts), "models")
+    assert "civitai.com" in hosts, hosts
 
 
 def case_injection_buttons(world):
@@ -180,23 +189,6 @@ def case_injection_buttons(world):
                 same(corpus.clean(found), found, f"clipboard after {label}")
                 copied += 1
             assert copied >= 8, f"{copied} buttons that copy"
-
-
-def case_injection_links(world):
-    """Links are https to known hosts only, whatever texts and ids say."""
-    path, _, _ = world.hostile
-    with world.view(path) as view:
-        hosts = set()
-
-        def look(_):
-            for href, rel, text in view.js("() => [...document.querySelectorAll('a[href]')].map((one) => [one.href, one.rel, one.textContent])"):
-                assert href.startswith("https://"), href
-                assert "noopener" in rel and "noreferrer" in rel, rel
-                host = href.split("/")[2]
-                assert host in text, f"the host of {href} is not shown"
-                hosts.add(host)
-        through(view, len(corpus.STRINGS), look)
-        assert hosts <= {"civitai.com", "huggingface.co"} and "civitai.com" in hosts, hosts
 
 
 @both

@@ -120,6 +120,17 @@ def case_model_copy(world):
         same(view.wait_clipboard(NAME_COPIED), NAME_COPIED, "clipboard")
 
 
+def case_model_copy_button(world):
+    """The button copies the same."""
+    with world.view(world.model("llm")[0]) as view:
+        view.fill("#find", "lm_head")
+        view.js("() => document.querySelector('.tree').focus()")
+        view.press("End", "Home")
+        view.forget()
+        view.click("#chosen button[aria-label^=Copy]")
+        same(view.wait_clipboard("lm_head.weight"), "lm_head.weight", "name")
+
+
 def case_model_actions_tested(world):
     """Every action that the help lists is one that a case of this file does, or of the detail."""
     path, _ = world.model("llm")

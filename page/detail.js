@@ -107,7 +107,7 @@ let shownModel;
 export function addDetailKeys() {
     /** @param {string} id @param {string} key @param {string} label @param {(of: NonNullable<typeof shownModel>) => unknown} has @param {(of: any) => unknown} run */
     const add = (id, key, label, has, run) => addAction({
-        id: `detail-${id}`, group: 'Model', keys: [key], label, run: () => void run(shownModel),
+        id: `detail-${id}`, group: 'In an open model', keys: [key], label, run: () => void run(shownModel),
         when: () => Boolean(shownModel?.root.checkVisibility() && has(shownModel)),
     });
     add('words', 'c', 'Copy all trigger words', (of) => of.words, (of) => copyText(of.words, 'trigger words'));

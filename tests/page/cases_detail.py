@@ -158,6 +158,7 @@ def case_detail_pictures(world):
         view.page.locator(HIDDEN + " button").focus()
         view.press("Enter")
         same(view.count(HIDDEN), 0, "hidden after Show")
+        assert view.js("() => document.activeElement.matches('.gallery-large .picture')"), "the focus is lost"
         same(view.count(".thumb:nth-child(2) img"), 1, "shown in the row of small ones too")
         assert "1%20%23.png" in view.pictures()
         view.click(".thumb", 0)

@@ -213,8 +213,8 @@ function notes(info) {
     return [
         error && note('error', foreign(error.message), error.hint && el('p', null, foreign(error.hint)),
             commandLine(`safetensors check ${shellWord(info.path)}`)),
-        calls.length > 0 && note('pickle', 'Loading this file runs code',
-            el('p', null, 'a pickle loader would call ', foreign(calls.slice(0, 8).join(', ') + (calls.length > 8 ? ', …' : '')), '; not run')),
+        calls.length > 0 && note('pickle', el('span', null, 'A pickle loader would call ',
+            foreign(calls.slice(0, 8).join(', ') + (calls.length > 8 ? ', …' : '')), '; not run')),
         conflictNote(info),
     ];
 }
@@ -243,7 +243,7 @@ function headOf(info, title, actions) {
         [of.precision && factText('precision', of.precision)], [value('nsfw') && labelOf('nsfw'), 4]];
     return el('header', { class: 'detail-head' }, el('h2', { class: 'detail-name', dir: 'auto' }, foreign(title)),
         el('p', { class: 'muted' }, foreign(dotted(value('version_name'), value('author') && `by ${value('author')}`, date))),
-        el('ul', { class: 'row badges' }, badges.map(([text, hue]) => text
+        el('ul', { class: 'row badges' }, badges.map(([text, hue]) => Boolean(text)
             && el('li', null, el('span', { class: 'badge', 'data-hue': hue }, visible(String(text)))))),
         el('div', { class: 'row links' }, civitai && outside(civitai, 'CivitAI'),
             info.civitai?.match === 'differs' && el('span', { class: 'badge bad' }, 'about another file'),

@@ -19,6 +19,7 @@
 #   make bench-spark         Spark with datasets beside Spark with Parquet
 #   make tsan-python         the extension under ThreadSanitizer
 #   make zoo                 tests/zoo made anew from public model classes (see docs/zoo.md)
+#   make screenshots         docs/pictures/catalogue*.png, in a browser
 #   make zoo-score           how info names them; the table of docs/zoo.md
 #   make docs                docs/cli.md, the pictures and outputs in documents made anew; build/site
 #   make coverage            lines and branches, per folder

@@ -236,6 +236,9 @@ def case_names(folder):
     assert names(data) == odd, names(data)
     assert data["info"]["metadata"] == {"</script>": "<!--", "\u202e": "&"}
     block = BLOCK.search(whole)[1]
+    long = "é" * 600000  # more than a page has of a value
+    info = page(write(os.path.join(folder, "long.safetensors"), [], {"a": long, "b": "c"}))[0]["info"]
+    assert info["metadata"]["a"] == long[:2 ** 19 - 2] + "…" and info["metadata"]["b"] == "c" and info["cut"] == ["metadata"]
     assert not re.search("[<>&\u2028\u2029\u202e]", block), re.search("[<>&\u2028\u2029\u202e]", block)
 
 
@@ -276,7 +279,7 @@ def case_shards(folder):
     shards = [[("a.%d" % i, "F32", dice.normal(size=(3,))) for i in range(3)], [("b.%d" % i, "F16", dice.normal(size=(2, 2))) for i in range(2)]]
     files = ["model-%05d-of-00002.safetensors" % (k + 1) for k in range(2)]
     for name, tensors in zip(files, shards, strict=True):
-        write(os.path.join(folder, name), tensors)
+        write(os.path.join(folder, name), tensors, {"same": name, name: "only here"})
     index = os.path.join(folder, "model.safetensors.index.json")
     with open(index, "w", encoding="utf-8") as out:
         json.dump({"metadata": {"total_size": 52}, "weight_map": {name: file for file, tensors in zip(files, shards, strict=True) for name, _, _ in tensors}}, out)
@@ -285,6 +288,7 @@ def case_shards(folder):
         assert data["files"] == files and data["shard"] == [0, 0, 0, 1, 1], (data["files"], data["shard"])
         assert names(data) == ["a.0", "a.1", "a.2", "b.0", "b.1"]
         check_stats(data, shards[0] + shards[1])
+        assert data["info"]["metadata"] == {"same": files[0], files[0]: "only here", files[1]: "only here"}, data["info"]
 
 
 def case_pipeline(folder):

@@ -65,7 +65,7 @@ export function rowDetails(tensors, row, all) {
     }
     const { stats } = page;
     const known = stats ? leaves.filter((i) => stats.min[i] !== null) : [];
-    return el('div', { class: 'stack' }, el('div', { class: 'row' }, foreign(nodeName(tensors.names, node), 'mono tensor-name'),
+    return el('div', { class: 'stack' }, el('div', { class: 'name-row' }, foreign(nodeName(tensors.names, node), 'mono tensor-name'),
         copyButton(() => nodeName(tensors.names, node), 'the name')), factList(facts),
         stats && known.length > 0 && statistics(stats, known));
 }

@@ -255,12 +255,12 @@ export function nodesOf(shown) {
     return all;
 }
 
-/** The name that a node's tensors share; of a row for several layers "layers.{0–31}.mlp". @param {string[]} names @param {TreeNode} node */
-export function nodeName(names, node) {
+/** The name that a node's tensors share; of a row for several layers "layers.{0–31}.mlp". @param {string[]} names @param {TreeNode} node @param {boolean} [alone] not what a row stands for */
+export function nodeName(names, node, alone) {
     let name = (names[node.first] ?? '').slice(0, node.end);
     for (let at = /** @type {TreeNode | null} */ (node), below = null; at; below = at, at = at.parent) {
         const first = at.kids[0];
-        if (!isFolded(at) || below && below !== first) continue;
+        if (!isFolded(at) || below && (alone || below !== first)) continue;
         const from = first.end - first.label.length, number = layerNumber(first.label)[0];
         name = `${name.slice(0, from)}{${number}–${number + at.kids.length - 1}}${name.slice(from + String(number).length)}`;
     }

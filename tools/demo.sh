@@ -5,7 +5,8 @@
 # usage: tools/demo.sh [MODEL]
 set -uo pipefail
 cd "$(dirname "$0")/.."
-command=build/safetensors
+build=${SFT_BUILD:-build}
+command=$build/safetensors
 models=("$@")
 [[ ${#models[@]} -gt 0 ]] || models=(
     examples/models/lora/neon-city.safetensors
@@ -34,7 +35,7 @@ change() {
     local scratch
     scratch=$(mktemp -d) || return 1
     cp examples/models/lora/neon-city.safetensors "$scratch/city.safetensors"
-    command=$PWD/$command
+    [[ $command == /* ]] || command=$PWD/$command
     cd "$scratch" || return 1
     printf '\n$ cp examples/models/lora/neon-city.safetensors city.safetensors\n'
     show meta set city.safetensors modelspec.title "Neon City II"
@@ -45,15 +46,18 @@ change() {
 
 # Status 1: one of the made-up models is a download that was cut short.
 browse() {
-    local folder=build/demo folders=(examples/models)
-    [[ -e $folder/models ]] || { rm -rf $folder/new && python3 tools/collection.py $folder/new &&
-                                 mv $folder/new $folder/models; }
+    local folder=${build#"$PWD/"}/demo folders=(examples/models)
+    local title="Example models"
+    [[ -e $folder/models ]] || { rm -rf "$folder/new" &&
+        python3 tools/collection.py "$folder/new" && mv "$folder/new" "$folder/models"; }
     [[ ! -e $folder/models ]] || folders+=("$folder/models")
-    mkdir -p $folder
-    printf '\n$ safetensors catalog %s -o %s/catalogue.html --force\n' "${folders[*]}" $folder
-    "$command" catalog "${folders[@]}" -o $folder/catalogue.html --force
+    mkdir -p "$folder"
+    printf '\n$ safetensors catalog %s --title "%s" -o %s/catalogue.html --force\n' \
+        "${folders[*]}" "$title" "$folder"
+    "$command" catalog "${folders[@]}" --title "$title" -o "$folder/catalogue.html" --force
     [[ $? -le 1 ]] || failed=1
-    printf '\nA browser shows it: file://%s/%s/catalogue.html\n' "$PWD" $folder
+    [[ $folder == /* ]] || folder=$PWD/$folder
+    printf '\nA browser shows it: file://%s/catalogue.html\n' "$folder"
 }
 
 [[ $# -gt 0 ]] || (change; exit $failed) || failed=1

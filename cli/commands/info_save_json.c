@@ -297,6 +297,8 @@ static void put_preview(cli_saving *saving, sfti_json_writer *w) {
                                                             preview.path.len) : NULL;
         if (!path) continue;
         sfti_json_put_text(w, "preview_url", full_path(saving, path));
+        if (preview.nsfw_level)
+            sfti_json_put_uint(w, "preview_nsfw_level", preview.nsfw_level);
         return;
     }
 }

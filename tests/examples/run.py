@@ -227,6 +227,22 @@ def readme_c(text):
     check(len(said.splitlines()) == 22, "README's C block lists the example", said)
 
 
+def run_demo():
+    """What `make demo` runs: its last line says where the page is."""
+    done = subprocess.run([os.path.join(ROOT, "tools", "demo.sh")], check=False,
+                          env=dict(os.environ, SFT_BUILD=BUILD), stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+    said = done.stdout.decode("utf-8", "replace")
+    check(done.returncode == 0, "tools/demo.sh", said)
+    told = said.rstrip("\n").rpartition(": file://")[2]
+    check(os.path.isabs(told) and os.path.isfile(told), "the last line names the page", said[-200:])
+    with open(told, encoding="utf-8") as file:
+        page = file.read()
+    check('"Neon City"' in page, "the example models are in the page")
+    check('"Moonlit Harbor"' in page and "moonlit_harbor.preview.png" in page,
+          "and those with pictures")
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="sft-examples-") as folder:
         path = os.path.join(folder, "small")
@@ -244,6 +260,7 @@ def main():
         run_convert(folder)
         run_import(folder)
         run_remote()
+    run_demo()
     tried = {"example_cow", "example_save", "example_cancel", "example_slice", "example_pipe",
              "example_first", "example_append", "example_strided", "example_edit",
              "example_convert", "example_import",

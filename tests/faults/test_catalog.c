@@ -106,7 +106,8 @@ static const char *judge_page(const fault_scene *scene, const fault_seen *seen, 
 
 #define CATALOG(text, named, bad) \
     { .command = true, .run = fault_run, .line = "safetensors catalog " text, .writes = true, \
-      .way = named, .refused = bad, .beside = true, .partial = true, .set = set_library, .after = judge_page }
+      .way = named, .refused = bad, .beside = true, .partial = true, .set = set_library, \
+      .after = judge_page }
 #define WRITES(text) CATALOG(text, false, false)
 #define NAMED(text) CATALOG(text, true, false)
 #define BROKEN(text) CATALOG(text, false, true)

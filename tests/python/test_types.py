@@ -33,7 +33,7 @@ def definitions(root, name):
 
 @pytest.mark.parametrize("name, kind", [
     ("ls", "LsResult"), ("info", "InfoResult"), ("check", "CheckResult"), ("hash", "HashResult"),
-    ("diff", "DiffResult")])
+    ("diff", "DiffResult"), ("catalog", "CatalogResult")])
 def test_results_are_those_of_the_schema(root, name, kind):
     found = definitions(root, name)
     stated = set(found["good"]["properties"])

@@ -64,6 +64,7 @@ READ = [
     ["check", L], ["cat", M, "w"], ["cat", I, "v"], ["cat", "--as", "raw", L, "w"],
     ["hash", M], ["hash", "s"], ["hash", L], ["hash", "--algo", "sha256", M], ["hash", "--algo", "content", M],
     ["hash", "--algo", "autov1", M], ["hash", "-c", "sums"], ["find", "--compute", "00000000", M],
+    ["catalog", M, "-o", "../c.html", "--force"], ["catalog", "--model", M, "-o", "out"],
     ["dup", M, "whole.safetensors"], ["diff", M, "whole.safetensors"], ["diff", "whole.safetensors", L],
     ["convert", M, "-o", "out", "--dtype", "F16"], ["convert", I, "-o", "out", "--dtype", "F16"],
     ["split", M, "-o", "out", "--count", "1"], ["split", I, "-o", "out", "--count", "1"],

@@ -9,7 +9,7 @@ FACTS = ["name", "version_name", "description", "author", "tags", "base_model", 
 HELD = {
     "civitai": ["name", "description", "author", "tags", "base_model", "nsfw", "words"],
     "lora-manager": ["name", "version_name", "description", "author", "tags", "base_model",
-                     "preferred_weight", "nsfw", "words", "notes", "ids"],
+                     "preferred_weight", "nsfw", "words", "notes", "ids", "levels"],
     "a1111": ["description", "architecture", "flat_words"],
 }
 # Types of keys; those of facts/metadata about sidecars.
@@ -40,6 +40,7 @@ def facts():
     out["words"] = [w["text"] for w in result["trigger_words"]]
     out["flat_words"] = sorted({part for w in result["trigger_words"] for part in w["words"]})
     out["notes"] = [n["text"] for n in model["notes"]]
+    out["levels"] = [one["nsfw_level"] for one in result["previews"]]
     civitai = result["civitai"] or {}
     out["ids"] = [civitai.get("model_id"), civitai.get("version_id")]
     print(json.dumps(out))

@@ -192,6 +192,7 @@ test('numbers and histograms', () => {
         ['NaN', '–', '–', '0', '12,345', '1.234e-5', '0.1235', '3,500,000,000', '1.5e+20']);
     assert.deepEqual(sumHistograms([[-3, 1, 2], [-4, 5], [], null]), [-4, [5, 1, 2]]);
     assert.deepEqual(sumHistograms([[]]), [0, []]);
+    assert.deepEqual(sumHistograms(Array(200000).fill([2, 1])), [2, [200000]]);
 });
 
 test('norms by block', () => {

@@ -246,6 +246,6 @@ const cli_command cli_catalog_command = {
       cli_json_options, cli_reading_options, cli_remote_options, cli_network_options,
       cli_common_options },
     { "the page was written", "it was written, but some models could not be read; no model matches "
-      "--where", "the page was not written, or a usage error" },
+      "--where", "the page was not written, the server did not answer, or a usage error" },
     0, SIZE_MAX, run_catalog, CLI_URLS_ALL,
 };

@@ -11,8 +11,10 @@
 #   make test-spark          the Spark suite alone, on Spark 4.1
 #   make test-spark-all      and on 4.0, 4.2 and 3.5, each in an environment of its own
 #   make test-engines        the suites of Ray Data and Daft alone
+#   make test-browsers       the catalogue's pages in Chromium and in Firefox
 #   make bench               measured against others; docs/measured.md keeps the results
 #   make bench-python        the package beside the official one
+#   make bench-catalog       the catalogue's pages: ready, search, scrolling, size, generation
 #   make bench-dataset       datasets beside save_file, load_file and Parquet
 #   make bench-spark         Spark with datasets beside Spark with Parquet
 #   make tsan-python         the extension under ThreadSanitizer
@@ -34,7 +36,7 @@ SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS)
 .PHONY: all demo screenshots build check test python tsan-python bench-python bench-dataset asan msan tsan m32 s390x kill \
         writers fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross \
         setup-abi abi abi-baseline \
-        test-spark test-spark-all test-engines zoo zoo-score docs
+        test-spark test-spark-all test-engines test-browsers bench-catalog zoo zoo-score docs
 
 all: build
 
@@ -96,6 +98,15 @@ screenshots: build
 
 bench-python: python
 	@build/venv/bin/python bench/python.py --write
+
+test-browsers: build
+	@tools/browser_env.sh --firefox
+	@status=0; build/browser/bin/python tests/page/run.py -v || status=1; \
+	build/browser/bin/python tests/page/run.py -v --firefox || status=1; exit $$status
+
+bench-catalog: build
+	@tools/browser_env.sh
+	@build/browser/bin/python bench/catalog.py --write
 
 bench-dataset: python
 	@build/venv/bin/python bench/dataset.py --write

@@ -1,5 +1,5 @@
 // The clipboard, and the one live region that says what happened.
-import { clean } from './text.js';
+import { clean, visible } from './text.js';
 import { append, el, fill, foreign } from './dom.js';
 import { icon } from './icons.js';
 
@@ -82,8 +82,9 @@ export async function copyText(text, what) {
  * @param {string} [shown] words on the button, else only an icon; "Copy" and the label contain them
  */
 export function copyButton(text, label, shown) {
+    const words = `Copy ${visible(label)}`;
     return el('button', {
-        type: 'button', class: shown ? 'button small quiet' : 'button small quiet icon-only', title: `Copy ${label}`, 'aria-label': `Copy ${label}`,
+        type: 'button', class: shown ? 'button small quiet' : 'button small quiet icon-only', title: words, 'aria-label': words,
         onclick: (event) => {
             event.stopPropagation();
             copyText(typeof text === 'function' ? text() : text, label);

@@ -98,10 +98,7 @@ function unpack(value, part) {
  */
 export function expandInfo(compact, sources, stem) {
     const source = (/** @type {number} */ k) => (sources[k] ?? '').replaceAll('*', () => stem);
-    const info = {};
-    for (const [key, value] of Object.entries(compact))
-        /** @type {any} */ (info)[key] = expand(value, source, key === 'model');
-    return /** @type {any} */ (info);
+    return /** @type {any} */ (Object.fromEntries(Object.entries(compact).map(([key, value]) => [key, expand(value, source, key === 'model')])));
 }
 
 /** Parses blocks when asked for; keeps the last few. @param {(id: string) => string | null} read */

@@ -211,7 +211,7 @@ export function detailView(info, { picture, name, actions = [], sections = [] } 
     const civitai = civitaiUrl(info.civitai), hub = hubUrl(value('repo')), trained = hubUrl(value('base_checkpoint'));
     const { root: promptRoot, prompt } = promptPart(info), shots = info.pictures?.length ? gallery(info.pictures, title, picture) : null;
     const badges = [kindWords(info), base && factText('base_model', base), value('variant'), info.file?.bytes !== undefined && sizeText(info.file.bytes),
-        of.parameters && `${countText(of.parameters)} parameters`, of.precision, value('nsfw') && labelOf('nsfw')];
+        of.parameters && `${countText(of.parameters)} parameters`, of.precision && factText('precision', of.precision), value('nsfw') && labelOf('nsfw')];
     const text = (/** @type {string} */ key, /** @type {string} */ heading) => of[key] && groupOf(el('span', null, heading, el('span', { class: 'muted' }, ' · ', foreign(sourceWords(of[key].source, stem)))), prose(of[key].value));
     const parts = [
         { title: 'Use', all: [wordsPart(info), promptRoot, quotePart('Negative prompt', value('negative_prompt')), text('usage_hint', 'How to use it'),

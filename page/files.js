@@ -2,7 +2,7 @@
 import { copyButton } from './copy.js';
 import { el, foreign } from './dom.js';
 import { factText, labelOf, sourceWords, stemOf, valueText } from './facts.js';
-import { countText, plural, sizeText } from './text.js';
+import { countText, plural, sizeText, visible } from './text.js';
 import { groupOf, pairList, tableOf } from './training.js';
 
 /**
@@ -85,7 +85,7 @@ export function fileParts(info) {
     const may = permissionWords(civitai?.permissions), licence = info.model.license;
     const parts = [...info.model.components ?? [], ...info.adapter?.components ?? []];
     const tones = /** @type {Record<string, string>} */ ({ verified: 'good', differs: 'bad' });
-    const hashes = hashRows(info.hashes).map((one) => el('li', null, el('span', { class: 'muted' }, one.algo),
+    const hashes = hashRows(info.hashes).map((one) => el('li', null, el('span', { class: 'muted' }, visible(one.algo)),
         el('span', { class: 'hash' }, el('code', null, foreign(one.value)), copyButton(one.value, one.algo)),
         el('span', null, el('span', { class: `badge ${tones[one.state] ?? ''}` }, one.state)),
         el('span', { class: 'muted tiny' }, foreign([one.source && sourceWords(one.source, stem), one.note].filter(Boolean).join(', ')))));
@@ -99,7 +99,7 @@ export function fileParts(info) {
             parts.map((one) => [labelOf(one.part), factText('architecture', one.architecture), one.dtype, countText(one.parameters), sizeText(one.bytes)]))),
         sidecars.length && groupOf('Sidecars', plainList(sidecars.map((one) => [foreign(one.path), ' ', one.error ? el('span', { class: 'bad' }, 'not used: ', foreign(one.error))
             : MATCHES[one.match ?? ''] && el('span', { class: `badge ${MATCHES[one.match ?? ''][0]}` }, MATCHES[one.match ?? ''][1])]))),
-        privacy.length && groupOf('Private data in the metadata', plainList(privacy.map((one) => [el('span', { class: 'mono' }, foreign(one.key)), ': ', labelOf(one.what.replace('-', ' '))]))),
+        privacy.length && groupOf('Private data in the metadata', plainList(privacy.map((one) => [el('span', { class: 'mono' }, foreign(one.key)), ': ', visible(labelOf(one.what.replace('-', ' ')))]))),
         metadataPart(info),
         cut.length && groupOf('Left out of this page', el('p', { class: 'small-text' }, foreign(cut.map(labelOf).join(', ')), ': shown in full by'), commandLine(`safetensors info ${shellWord(info.path)}`)),
     ];

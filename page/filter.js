@@ -73,9 +73,10 @@ export function filterCount(filters) {
  * @returns {Facet}
  */
 function facetOf(key, title, entries, column) {
-    const unknown = entries.length;
+    /* Models that cannot be read are as unknown as those of which no more is known. */
+    const id = entries.findIndex(([one]) => one === 'unknown'), unknown = id < 0 ? entries.length : id;
     return { key, title, ids: [...entries.map(([id]) => id), '?'], labels: [...entries.map(([, label]) => label), 'unknown'],
-        column: Int32Array.from(column, (k) => k >= 0 && k < unknown ? k : unknown) };
+        column: Int32Array.from(column, (k) => k >= 0 && k < entries.length ? k : unknown) };
 }
 
 /** The folders with those between them, parents first, and the place of each. @param {string[]} paths */

@@ -74,6 +74,7 @@ export function makeGrid(catalog, actions, { open, head }) {
         rowHeight = Math.max(24, Math.ceil(probe.getBoundingClientRect().height) + (isList() ? 0 : parseFloat(style.rowGap) || 0));
         height = Math.min(TALLEST, rowCount() * rowHeight);
         list.style.height = `${height}px`;
+        list.style.overflow = height < rowCount() * rowHeight ? 'clip' : '';
         listTop = Math.round(list.getBoundingClientRect().top + window.scrollY);
     }
 
@@ -84,8 +85,7 @@ export function makeGrid(catalog, actions, { open, head }) {
             card.item.setAttribute('aria-posinset', String(position + 1));
         }
         const row = Math.floor(position / columns);
-        const y = Math.min(Math.max(0, row * rowHeight + shift), Math.max(0, height - rowHeight));
-        const at = `translate(${position % columns * (cardWidth + gap)}px, ${y}px)`;
+        const at = `translate(${position % columns * (cardWidth + gap)}px, ${row * rowHeight + shift}px)`;
         if (card.at !== at) card.item.style.transform = card.at = at;
     }
 
@@ -212,7 +212,7 @@ export function makeGrid(catalog, actions, { open, head }) {
         const model = modelOf(event), target = /** @type {HTMLElement} */ (event.target);
         if (model < 0 || target.closest('.card-bar')) return;
         const chip = /** @type {HTMLElement | null} */ (target.closest('.chip'));
-        if (chip?.dataset.word !== undefined) copyText(chip.dataset.word, 'trigger word');
+        if (chip?.dataset.word !== undefined) copyText(actions.word(model, chip.dataset.word), 'trigger word');
         else open(active = model);
     });
     list.addEventListener('pointerover', (event) => {

@@ -3,11 +3,11 @@ import { countText, plural, sizeText } from './text.js';
 import { byId, el, fill, foreign } from './dom.js';
 import { icon } from './icons.js';
 import { loadPrefs, onPrefs, prefs, setPref } from './prefs.js';
-import { announce } from './copy.js';
+import { announce, copyText } from './copy.js';
 import { addAction, addHelp, openHelp } from './keys.js';
 import { addDetailKeys, detailView, kindWords } from './detail.js';
 import { dtypeSums, matchTensors, openTensors } from './tensors.js';
-import { buildTree, createTree, eachNode, markHits, openSome, nodeName, pathOf, rowOf, partText, sortTree } from './tree.js';
+import { buildTree, createTree, eachNode, markHits, nodeName, nodesOf, openSome, partText, pathOf, sortTree } from './tree.js';
 import { createTreemap } from './treemap.js';
 import { normsView, rowDetails } from './statistics.js';
 
@@ -40,16 +40,16 @@ function tensorsView(tensors) {
     const found = el('span', { class: 'muted small-text found', role: 'status' });
     const crumbs = el('nav', { class: 'crumbs', 'aria-label': 'Area shown' });
     const caption = el('p', { class: 'caption small-text muted', 'aria-hidden': 'true' });
-    const details = el('div', { class: 'chosen', id: 'chosen', 'aria-live': 'polite' });
+    const details = el('div', { class: 'chosen', id: 'chosen' });
     /** @param {import('./tree.js').TreeNode | null} node */
     const say = (node) => fill(caption, node ? [foreign(nodeName(tensors.names, node) || 'all'), ' · ', sizeText(node.bytes),
         ' · ', partText(tensors.bytes ? node.bytes / tensors.bytes : 0)] : 'Click selects, double click zooms');
     const tree = createTree(tensors, root, {
         select(row) {
-            map.choose(row.node);
-            fill(details, rowDetails(tensors, row, rowOf(row.node).all));
+            map.choose(nodesOf(row.node));
+            fill(details, rowDetails(tensors, row, nodesOf(row.node)));
         },
-        hover: (node) => map.light(node),
+        hover: (node) => map.light(node ? nodesOf(node) : []),
         zoom: (node) => zoom(node),
     });
     const map = createTreemap(tensors, root, {
@@ -103,6 +103,8 @@ function tensorsView(tensors) {
     for (const [id, key, label] of [['move', 'ArrowDown', 'Move in the tree'], ['open', 'ArrowRight', 'Open, then go in'],
         ['level', '*', 'Open all of a level'], ['unfold', ' ', 'Unfold equal layers'], ['zoom', 'Enter', 'Zoom the map to the row']])
         addAction({ id, keys: [key], label, group: 'Tree', when: () => false, run: () => undefined });
+    addAction({ id: 'copy', keys: ['Ctrl+c'], label: 'Copy the name', group: 'Tree', when: () => document.activeElement === tree.element && !getSelection()?.toString(),
+        run: () => copyText(nodeName(tensors.names, tree.current().node), 'name') });
     markHits(root, null);
     openSome(root, 22);
     requestAnimationFrame(() => {
@@ -155,7 +157,7 @@ function startModel(page) {
                 el('p', { class: 'small-text muted' }, foreign(kindWords(page.info)), ' · ', foreign(page.info.path))),
             themeButton(), el('button', { type: 'button', class: 'button quiet icon-only', 'aria-label': 'Keys', title: 'Keys', onclick: openHelp }, icon('help'))),
         el('main', { class: 'model' }, totalsView(tensors), view.element, page.norms && page.norms.length > 0 && normsView(page.norms, view.show),
-            el('div', { class: 'panel-card' }, detailView(page.info, { name: page.title, picture: (one) => page.pictures?.[Number(one.href)] ?? '' }))),
+            el('div', null, detailView(page.info, { name: page.title, picture: (one) => page.pictures?.[Number(one.href)] ?? '' }))),
         el('footer', { class: 'tiny muted model-foot' }, page.generator));
 }
 

@@ -93,7 +93,7 @@ export function makeTop(app, openFilters) {
 
     const count = el('p', { class: 'result-count', role: 'status' });
     const filterBadge = el('span', { class: 'filter-number' });
-    const filters = el('button', { type: 'button', class: 'button filters-button', title: 'filters (F)', onclick: openFilters }, icon('filter'), el('span', { class: 'wide' }, 'Filters'), filterBadge);
+    const filters = el('button', { type: 'button', class: 'button filters-button', title: 'filters (F)', onclick: openFilters }, icon('filter'), el('span', { class: 'wide' }, 'Filters'), ' ', filterBadge);
     const order = el('select', { 'aria-label': 'Sort by', class: 'order', title: 'sort by (S)',
         onchange: () => app.change((state) => { state.order = order.value; state.reverse = ORDERS[order.value].down; }) },
     Object.entries(ORDERS).map(([key, { label }]) => el('option', { value: key }, label)));
@@ -143,7 +143,7 @@ export function makeTop(app, openFilters) {
             fill(count, el('b', null, text), el('span', { class: 'muted' }, ` · ${sizeText(bytes)}`));
             const active = filterCount(state.filters);
             fill(filterBadge, active ? String(active) : '');
-            filters.setAttribute('aria-label', active ? `Filters, ${active} in use` : 'Filters');
+            filters.setAttribute('aria-label', active ? `Filters ${active} in use` : 'Filters');
             order.value = state.order;
             const words = ORDERS[state.order][state.reverse ? 'fall' : 'up'];
             reverse.title = words;

@@ -1,4 +1,5 @@
 // Pictures: which addresses may be loaded, and which pictures are hidden until a click.
+import { visible } from './text.js';
 import { el, fill, foreign } from './dom.js';
 import { icon } from './icons.js';
 import { onPrefs, prefs } from './prefs.js';
@@ -124,13 +125,13 @@ export function pictureBox(picture, { alt, lazy = true, source, large = false, p
         const broken = () => none('the picture cannot be shown');
         box.dataset.state = picture.video ? 'video' : 'image';
         if (picture.video) {
-            const video = el('video', { ...size, muted: true, loop: true, playsinline: true, preload: 'none', 'aria-label': `video of ${alt}`, onerror: broken });
+            const video = el('video', { ...size, muted: true, loop: true, playsinline: true, preload: 'none', 'aria-label': `video of ${visible(alt)}`, onerror: broken });
             video.muted = true;
             video.controls = large;
             video.src = href;
             fill(box, video, !large && el('span', { class: 'picture-play' }, icon('video')));
         } else {
-            const image = el('img', { ...size, alt: large ? `picture of ${alt}` : '', loading: lazy ? 'lazy' : null, decoding: 'async', draggable: 'false', onerror: broken });
+            const image = el('img', { ...size, alt: large ? `picture of ${visible(alt)}` : '', loading: lazy ? 'lazy' : null, decoding: 'async', draggable: 'false', onerror: broken });
             image.src = href;
             fill(box, image);
         }

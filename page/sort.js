@@ -10,6 +10,7 @@ export const ORDERS = {
     size: { label: 'Size', down: true, up: 'smallest first', fall: 'largest first' },
     rank: { label: 'Rank', down: true, up: 'lowest first', fall: 'highest first' },
     parameters: { label: 'Parameters', down: true, up: 'fewest first', fall: 'most first' },
+    copies: { label: 'Duplicates', down: false, up: 'in their order', fall: 'in reverse order' },
 };
 
 /**
@@ -40,7 +41,7 @@ function ascending(catalog, key) {
     const values = key === 'path' ? order : key === 'name' ? rows.name.map(sortKey) : key === 'size' ? rows.bytes
         : /** @type {any} */ (rows)[key];
     const unknown = (/** @type {number} */ i) => values[i] === '' || /** @type {number} */ (values[i]) < 0
-        || key !== 'path' && key !== 'name' && values[i] === 0;
+        || values[i] === 0 && key !== 'path' && key !== 'copies';
     let known = 0;
     const rest = [];
     for (let i = 0; i < count; i++)

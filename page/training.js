@@ -36,11 +36,12 @@ export function pairList(pairs, className = '') {
         el('dd', null, foreign(valueText(value)), copied && copyButton(copied, labelOf(key)))))) : null;
 }
 
-/** @param {string[]} head @param {unknown[][]} rows */
+/** Columns without any value are left out. @param {string[]} head @param {unknown[][]} rows */
 export function tableOf(head, rows) {
+    const kept = head.map((_, i) => i).filter((i) => rows.some((row) => isGiven(row[i])));
     return el('div', { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': head.join(', ') }, el('table', { class: 'table' },
-        el('thead', null, el('tr', null, head.map((one) => el('th', { scope: 'col' }, one)))),
-        el('tbody', null, rows.map((row) => el('tr', null, row.map((one) => el('td', null, foreign(valueText(one)))))))));
+        el('thead', null, el('tr', null, kept.map((i) => el('th', { scope: 'col' }, head[i])))),
+        el('tbody', null, rows.map((row) => el('tr', null, kept.map((i) => el('td', null, foreign(valueText(row[i])))))))));
 }
 
 /** @param {Info} info */

@@ -236,33 +236,32 @@ export function pathOf(node) {
     return path;
 }
 
-/**
- * The node whose row stands for a node, and all nodes that this row stands for.
- * @param {TreeNode} node
- */
-export function rowOf(node) {
+/** The node whose row stands for a node: in folds, that of the first layer. @param {TreeNode} node @returns {TreeNode} */
+export function shownNode(node) {
     const path = pathOf(node);
-    let shown = path[0], all = [shown];
-    for (let i = 1; i < path.length; i++) {
-        const at = path[i - 1].kids.indexOf(path[i]);
-        if (isFolded(path[i - 1])) {
-            shown = shown.kids[0];
-            all = all.flatMap((one) => one.kids);
-        } else {
-            shown = shown.kids[at];
-            all = all.map((one) => one.kids[at]);
-        }
-    }
-    if (shown.parent && isFolded(shown.parent)) shown = shown.parent;
-    return { shown, all };
+    let shown = path[0];
+    for (let i = 1; i < path.length; i++) shown = shown.kids[isFolded(path[i - 1]) ? 0 : path[i - 1].kids.indexOf(path[i])];
+    return shown.parent && isFolded(shown.parent) ? shown.parent : shown;
 }
 
-/** The name that a row's tensors share: "layers.{0–31}.mlp". @param {string[]} names @param {TreeNode} node */
+/** All nodes that a row stands for. @param {TreeNode} shown */
+export function nodesOf(shown) {
+    const path = pathOf(shown);
+    let all = [path[0]];
+    for (let i = 1; i < path.length; i++) {
+        const at = path[i - 1].kids.indexOf(path[i]);
+        all = isFolded(path[i - 1]) ? all.flatMap((one) => one.kids) : all.map((one) => one.kids[at]);
+    }
+    return all;
+}
+
+/** The name that a node's tensors share; of a row for several layers "layers.{0–31}.mlp". @param {string[]} names @param {TreeNode} node */
 export function nodeName(names, node) {
     let name = (names[node.first] ?? '').slice(0, node.end);
-    for (let at = /** @type {TreeNode | null} */ (node); at; at = at.parent) {
-        if (!isFolded(at)) continue;
-        const from = at.kids[0].end - at.kids[0].label.length, number = layerNumber(at.kids[0].label)[0];
+    for (let at = /** @type {TreeNode | null} */ (node), below = null; at; below = at, at = at.parent) {
+        const first = at.kids[0];
+        if (!isFolded(at) || below && below !== first) continue;
+        const from = first.end - first.label.length, number = layerNumber(first.label)[0];
         name = `${name.slice(0, from)}{${number}–${number + at.kids.length - 1}}${name.slice(from + String(number).length)}`;
     }
     return name;
@@ -278,7 +277,7 @@ export function createTree(tensors, root, tell) {
     const { page } = tensors;
     /** @type {TreeRow[]} */
     let rows = [];
-    let active = 0, typed = '', typedAt = 0, height = 26, frame = 0;
+    let active = 0, typed = '', typedAt = 0, height = 26, frame = 0, wanted = root.kids[0];
     /** @type {Map<number, HTMLElement>} */
     let live = new Map();
     const body = el('div', { class: 'tree-body', role: 'rowgroup' });
@@ -334,13 +333,12 @@ export function createTree(tensors, root, tell) {
         if (live.has(active)) grid.setAttribute('aria-activedescendant', 'tree-' + active);
         else grid.removeAttribute('aria-activedescendant');
     };
-    /** Lists rows anew; the active row stays. */
+    /** Lists rows anew. The active row stays, or becomes that of what it is in. */
     const refresh = () => {
-        const before = rows[active]?.node;
         rows = treeRows(root);
-        const shown = before && rowOf(before).shown;
-        let at = shown;
-        while (at && at.parent && !rows.some((row) => row.node === at)) at = rowOf(at.parent).shown;
+        const there = new Set(rows.map((row) => row.node));
+        let at = wanted && shownNode(wanted);
+        while (at?.parent && !there.has(at)) at = shownNode(at.parent);
         active = Math.max(0, rows.findIndex((row) => row.node === at));
         height = Math.round(parseFloat(getComputedStyle(document.documentElement).fontSize) * 1.625);
         body.style.height = rows.length * height + 'px';
@@ -349,17 +347,18 @@ export function createTree(tensors, root, tell) {
         live = new Map();
         draw();
     };
-    /** @param {number} i @param {boolean} [quiet] */
-    const activate = (i, quiet) => {
+    /** @param {number} i */
+    const activate = (i) => {
         if (!rows.length) return;
         live.get(active)?.setAttribute('aria-selected', 'false');
         active = Math.max(0, Math.min(rows.length - 1, i));
+        wanted = rows[active].node;
         const room = grid.clientHeight - 2 * height, top = active * height;
         if (top < grid.scrollTop) grid.scrollTop = top;
         else if (top > grid.scrollTop + room) grid.scrollTop = top - room;
         draw();
         live.get(active)?.setAttribute('aria-selected', 'true');
-        if (!quiet) tell.select(rows[active]);
+        tell.select(rows[active]);
     };
     /** @param {TreeNode} node @param {boolean} open */
     const setOpen = (node, open) => {
@@ -438,16 +437,17 @@ export function createTree(tensors, root, tell) {
     new ResizeObserver(() => { frame ||= requestAnimationFrame(draw); }).observe(grid);
     return {
         element: grid, refresh,
+        current: () => rows[active],
         /** Opens what is above a node and makes its row the active one. @param {TreeNode} node */
         reveal(node) {
-            const { shown } = rowOf(node);
+            const shown = shownNode(node);
             for (let at = shown.parent; at; at = at.parent) at.open = true;
             refresh();
             activate(rows.findIndex((row) => row.node === shown));
         },
         /** @param {TreeNode | null} node */
         light(node) {
-            const shown = node && rowOf(node).shown;
+            const shown = node && shownNode(node);
             for (const [i, element] of live) element.classList.toggle('lit', rows[i].node === shown);
         },
     };

@@ -2,7 +2,7 @@
 import { visible } from './text.js';
 import { el } from './dom.js';
 import { onPrefs } from './prefs.js';
-import { TreeNode, isFolded, rowOf } from './tree.js';
+import { TreeNode, isFolded } from './tree.js';
 
 
 /** @typedef {{ node: TreeNode, x: number, y: number, width: number, height: number, head: number }} Box */
@@ -74,14 +74,14 @@ export function layTreemap(top, width, height) {
  * @param {{ select: (node: TreeNode) => void, hover: (node: TreeNode | null) => void, zoom: (node: TreeNode) => void }} tell
  */
 export function createTreemap(tensors, root, tell) {
-    const base = el('canvas'), over = el('canvas', { class: 'over' });
+    const base = el('canvas'), chosen = el('canvas'), lit = el('canvas');
     const swatches = el('span', { hidden: true }, [0, 1, 2, 3, 4, 5, 6, 7].map((hue) => el('i', { class: 'swatch', 'data-dtype': hue })));
-    const element = el('div', { class: 'treemap', 'aria-hidden': 'true' }, base, over, swatches);
+    const element = el('div', { class: 'treemap', 'aria-hidden': 'true' }, base, chosen, lit, swatches);
     /** @type {Box[]} */
     let boxes = [];
     /** @type {Map<TreeNode, Box>} */
     let places = new Map();
-    let top = root, hovered = /** @type {TreeNode | null} */ (null), chosen = /** @type {TreeNode | null} */ (null);
+    let top = root, hovered = /** @type {TreeNode[]} */ ([]), selected = hovered;
 
     /** @param {HTMLCanvasElement} canvas */
     const begin = (canvas) => {
@@ -128,30 +128,24 @@ export function createTreemap(tensors, root, tell) {
                 write(context, node.label + (node.fold ? ` ×${node.kids.length}` : ''), x + 5, y + HEAD / 2 + 1, width - 8);
             }
         }
-        mark();
+        mark(lit, hovered, 1);
+        mark(chosen, selected, 2);
     };
-    /** The boxes of all that a node's row stands for. @param {TreeNode} node */
-    const boxesOf = (node) => {
-        const found = new Set();
-        for (const one of rowOf(node).all) {
+    /** Frames around nodes, or around what they are in if they have no area. @param {HTMLCanvasElement} canvas @param {TreeNode[]} nodes @param {number} width */
+    const mark = (canvas, nodes, width) => {
+        const context = begin(canvas), found = new Set();
+        for (const one of nodes) {
             let at = /** @type {TreeNode | null} */ (one);
             while (at && !places.has(at)) at = at.parent;
             if (at && at !== top) found.add(places.get(at));
         }
-        return /** @type {Set<Box>} */ (found);
-    };
-    const mark = () => {
-        const context = begin(over), color = getComputedStyle(element).color;
-        for (const [node, width] of /** @type {[TreeNode | null, number][]} */ ([[hovered, 1], [chosen, 2]])) {
-            if (!node) continue;
-            for (const box of boxesOf(node)) {
-                const inset = Math.min(width / 2, box.width / 4, box.height / 4);
-                context.lineWidth = width + 2;
-                context.strokeStyle = '#fff';
-                context.strokeRect(box.x + inset, box.y + inset, box.width - 2 * inset, box.height - 2 * inset);
-                context.lineWidth = width;
-                context.strokeStyle = color === 'rgb(255, 255, 255)' ? '#000' : '#111';
-                context.strokeRect(box.x + inset, box.y + inset, box.width - 2 * inset, box.height - 2 * inset);
+        context.fillStyle = '#ffd034';
+        for (const { x, y, width: w, height: h } of found) {
+            if (Math.min(w, h) < 8) context.fillRect(x + 1, y + 1, w - 2, h - 2);
+            else for (const [line, style] of /** @type {[number, string][]} */ ([[width + 2, '#fff'], [width, '#111']])) {
+                context.lineWidth = line;
+                context.strokeStyle = style;
+                context.strokeRect(x + width / 2, y + width / 2, w - width, h - width);
             }
         }
     };
@@ -169,20 +163,20 @@ export function createTreemap(tensors, root, tell) {
         }
         return null;
     };
-    /** @param {TreeNode | null} node */
-    const light = (node) => {
-        if (node === hovered) return;
-        hovered = node;
-        mark();
+    /** @param {TreeNode[]} nodes */
+    const light = (nodes) => {
+        if (nodes[0] === hovered[0] && nodes.length === hovered.length) return;
+        hovered = nodes;
+        mark(lit, nodes, 1);
     };
     element.addEventListener('mousemove', (event) => {
-        const node = boxAt(event)?.node ?? null;
-        if (node === hovered) return;
-        light(node);
-        tell.hover(node);
+        const node = boxAt(event)?.node;
+        if (node === hovered[0]) return;
+        light(node ? [node] : []);
+        tell.hover(node ?? null);
     });
     element.addEventListener('mouseleave', () => {
-        light(null);
+        light([]);
         tell.hover(null);
     });
     element.addEventListener('click', (event) => {
@@ -200,17 +194,17 @@ export function createTreemap(tensors, root, tell) {
         matchMedia(media).addEventListener('change', draw);
     return {
         element, light,
-        /** @param {TreeNode | null} node */
-        choose(node) {
-            chosen = node;
-            mark();
+        /** @param {TreeNode[]} nodes */
+        choose(nodes) {
+            selected = nodes;
+            mark(chosen, nodes, 2);
         },
         /** Shows what is in a node; of a tensor, in its group. @param {TreeNode} node */
         zoom(node) {
             top = node;
             while (top.parent && !top.kids.length) top = top.parent;
             if (isFolded(top) && top.kids.every((kid) => !kid.kids.length) && top.parent) top = top.parent;
-            hovered = null;
+            hovered = [];
             lay();
             return top;
         },

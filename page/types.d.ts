@@ -97,11 +97,13 @@ interface Info {
     path: string;          // relative to the page's folder, for people: "loras/a.safetensors"
     error?: { code: string; message: string; hint?: string };
     file?: { bytes?: number; tensors?: number; parameters?: number;
-             dtypes?: Record<string, { tensors: number; parameters: number; bytes: number }> };
+             dtypes?: Record<string, { tensors: number; parameters: number; bytes: number }>;
+             [key: string]: any };
     model: { components?: any[]; notes?: any[]; [key: string]: any }; // Facts, and what else docs/json-info.md lists
     adapter?: { components?: any[]; [key: string]: any };
     trigger_words?: { text: string; prompt: string; source: string; trust: number;
-                      group?: number; folder?: string; coverage?: number }[];
+                      group?: number; folder?: string; coverage?: number;
+                      words?: string[]; others?: any[] }[];
     prompts?: { a1111?: string; comfy?: string };
     frequent_tags?: { tag: string; count: number; coverage?: number }[];
     example_prompts?: Record<string, any>[];
@@ -112,7 +114,7 @@ interface Info {
     import?: { globals?: any[]; left_out?: any[]; branches?: any[]; [key: string]: any };
     hashes?: { recorded?: { algo: string; value: string; source: string }[];
                computed?: Record<string, string | null>;
-               mismatches?: Record<string, any>[] };
+               mismatches?: Record<string, any>[]; lookup_url?: string };
     sidecars?: { path: string; kind: string; match?: string; error?: string }[];
     privacy?: { key: string; what: string }[];
     conflicts?: { field: string; candidates: { value: unknown; source: string; trust: number }[] }[];

@@ -50,9 +50,13 @@ SPARK = "build/spark/bin/python"
 # The one with Ray and Daft: tools/engines_env.sh.
 ENGINES = "build/engines/bin/python"
 
+# The one with playwright, and a Chromium beside it: tools/browser_env.sh.
+BROWSER = "build/browser/bin/python"
+
 # Suites of these programs run in parallel to the others: they wait for networks and for the
 # processes that they start.
-PARALLEL = {"tools/venv.sh", VENV, "tools/spark_env.sh", SPARK, "tools/engines_env.sh", ENGINES}
+PARALLEL = {"tools/venv.sh", VENV, "tools/spark_env.sh", SPARK, "tools/engines_env.sh", ENGINES,
+            "tools/browser_env.sh", BROWSER}
 SAYING = threading.Lock()
 RUNNING = set()
 
@@ -99,6 +103,8 @@ SUITES = [
      "tests/compat/differential.py"),
     ("convert", "test", 600, [PY, "tests/compat/convert.py"], "tests/compat/convert.py"),
     ("stats", "check test", 300, [PY, "tests/compat/stats.py"], "tests/compat/stats.py"),
+    ("model-page", "check test", 300, [PY, "tests/compat/model_page.py"],
+     "tests/compat/model_page.py"),
     ("dequantize", "check test", 300, [PY, "tests/compat/dequantize.py"],
      "tests/compat/dequantize.py"),
     ("roundtrip", "test asan", 600, [PY, "tests/compat/roundtrip.py"],
@@ -120,6 +126,9 @@ SUITES = [
     ("spark", "test", 1500, [SPARK, "-m", "pytest", "-q", "tests/spark"], SPARK),
     ("engines-env", "test", 1200, ["tools/engines_env.sh", "--count"], "tools/engines_env.sh"),
     ("engines", "test", 600, [ENGINES, "-m", "pytest", "-q", "tests/engines"], ENGINES),
+    ("browser-env", "test", 600, ["tools/browser_env.sh", "--count"], "tools/browser_env.sh"),
+    ("page-unit", "test", 120, [BROWSER, "tests/page/unit.py"], BROWSER),
+    ("page", "test", 900, [BROWSER, "tests/page/run.py"], BROWSER),
     ("official", "test", 900, [VENV, "tests/compat/official_suite.py"],
      "tests/compat/official_suite.py"),
     ("mutate", "test", 900, [PY, "tests/mutate.py"], "tests/mutate.py"),

@@ -265,10 +265,9 @@ static bool find_sizes(norm_run *run, sfti_arena *work, size_t *rank, sft_error 
 sft_code model_norms_write(const cli_model *model, cli *c, sfti_json_writer *w, sft_error *err) {
     sfti_arena work = { .alloc = c->alloc };
     norm_run run = { .set = model->set, .root = sft_tree_root(model->tree) };
-    const sft_node *adapter = sft_node_get(run.root, "adapter");
     size_t rank = 0;
     sft_code code = SFT_OK;
-    if (!run.set || !sft_node_count(adapter) || sft_node_true(adapter, "dora")) return SFT_OK;
+    if (!run.set || !sft_node_count(sft_node_get(run.root, "adapter"))) return SFT_OK;
     err->code = SFT_OK;
     if (!find_sizes(&run, &work, &rank, err)) {
         code = err->code;

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#define METADATA_CUT ((uint64_t)1 << 20) /* bytes of a value */
+#define VALUE_MOST ((size_t)1 << 20) /* bytes of a metadata value */
 
 typedef struct model_page {
     catalog_run *run;
@@ -27,7 +27,7 @@ typedef struct model_page {
 /* ── Facts ── */
 
 /* Members of the result object that a page has no use for, or has in another form. */
-static const char *const without[] = { "path", "ok", "complete", "previews", "metadata_cut" };
+static const char *const without[] = { "path", "ok", "complete", "previews" };
 
 static sft_node_keep keep_known(void *ctx, const sft_node *node) {
     (void)ctx;
@@ -63,34 +63,61 @@ static sft_code put_info_pictures(model_page *page, const cli_model *model, sfti
     return SFT_OK;
 }
 
-/* Info of page/types.d.ts. The tree has more of the metadata than the model's own. */
+/* Whether a shard before this one has the key, whose value is then the one that counts. */
+static bool had_before(const sft_set *set, size_t shard, sft_span key) {
+    sft_span value;
+    for (size_t s = 0; s < shard; s++)
+        if (sft_file_metadata_get(sft_set_shard_at(set, s), key, &value)) return true;
+    return false;
+}
+
+/* The pairs of all shards: in a tree they would take many times the memory of the header. */
+static sft_code put_page_metadata(const sft_set *set, sfti_json_writer *w, sfti_arena *arena,
+                                  sft_error *err) {
+    char *buffer = NULL;
+    bool is_cut = false;
+    sfti_json_key(w, "metadata");
+    sfti_json_open(w, '{');
+    for (size_t s = 0; s < sft_set_shard_count(set); s++) {
+        const sft_file *file = sft_set_shard_at(set, s);
+        for (size_t i = 0; i < sft_file_metadata_count(file); i++) {
+            sft_pair pair = sft_file_metadata_at(file, i);
+            if (had_before(set, s, pair.key)) continue;
+            if (pair.value.len > VALUE_MOST) {
+                if (!buffer) buffer = sfti_arena_take(arena, VALUE_MOST);
+                if (!buffer) return sfti_fail_memory(err, VALUE_MOST);
+                pair.value = text_cut(pair.value, VALUE_MOST, buffer);
+                is_cut = true;
+            }
+            sfti_json_key_span(w, pair.key);
+            sfti_json_span(w, pair.value);
+        }
+    }
+    sfti_json_close(w, '}');
+    if (!is_cut) return SFT_OK;
+    sfti_json_key(w, "cut");
+    sfti_json_open(w, '[');
+    sfti_json_cstr(w, "metadata");
+    sfti_json_close(w, ']');
+    return SFT_OK;
+}
+
+/* Info of page/types.d.ts. */
 static sft_code put_info(model_page *page, const cli_model *model, sfti_json_writer *w,
                          sfti_arena *arena) {
-    cli *c = page->run->c;
-    sft_buffer text = { .alloc = c->alloc };
-    sft_tree *tree = NULL;
+    sft_buffer text = { .alloc = page->run->c->alloc };
     sft_span path;
-    sft_code code = sft_tree_new(&c->alloc, &tree, page->err);
-    if (!code)
-        code = sft_info_tree(model->info, model->path, METADATA_CUT, tree, page->err);
-    if (!code) code = catalog_path(&page->run->places, model->path, arena, &path, page->err);
-    if (code) goto done;
+    sft_code code = catalog_path(&page->run->places, model->path, arena, &path, page->err);
+    if (code) return code;
     sfti_json_key(w, "info");
     sfti_json_open(w, '{');
     sfti_json_put_text(w, "path", path);
-    for (const sft_node *one = sft_tree_root(tree)->first; !code && one; one = one->next)
-        code = put_fact_member(w, one, &text, page->err);
+    const sft_node *one = sft_tree_root(model->tree)->first;
+    for (; !code && one; one = one->next) code = put_fact_member(w, one, &text, page->err);
+    if (!code && model->set) code = put_page_metadata(model->set, w, arena, page->err);
     if (!code) code = put_info_pictures(page, model, w, arena);
-    if (cli_first(sft_tree_root(tree), "metadata_cut")) {
-        sfti_json_key(w, "cut");
-        sfti_json_open(w, '[');
-        sfti_json_cstr(w, "metadata");
-        sfti_json_close(w, ']');
-    }
     sfti_json_close(w, '}');
-done:
     sft_buffer_free(&text);
-    sft_tree_free(tree);
     return code;
 }
 
@@ -173,8 +200,9 @@ static sft_code write_model(model_page *page, const cli_model *model) {
 static void take_model(void *ctx, cli_model *model) {
     model_page *page = ctx;
     if (page->code) return;
-    if (page->models != 1) {
-        page->code = cli_not_one(page->models, page->err);
+    bool is_empty = model->input->kind == CLI_EMPTY && !model->is_dataset;
+    if (page->models != 1 || is_empty) {
+        page->code = cli_not_one(is_empty ? 0 : page->models, page->err);
     } else if (model->is_dataset) {
         page->code = sfti_fail(page->err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                                "expected a model, found a dataset");

@@ -116,11 +116,18 @@ static more_bounds bounds_of(const catalog_more *more, const more_section *secti
     return bounds;
 }
 
+/* A word or tag that is empty: an item of a list, whose first member is its text. */
+static bool is_blank_item(const sft_node *node) {
+    const sft_node *first = node->type == SFT_NODE_OBJECT ? node->first : NULL;
+    return first && node->parent->type == SFT_NODE_LIST && !has_content(first)
+        && (cli_is(first->key, "text") || cli_is(first->key, "tag"));
+}
+
 /* In an object or list; `before` siblings are kept. */
 static bool is_kept(catalog_more *more, const sft_node *node, const more_bounds *bounds,
                     size_t before, size_t depth) {
     bool is_member = node->parent->type == SFT_NODE_OBJECT;
-    if (!has_content(node)) return false;
+    if (!has_content(node) || is_blank_item(node)) return false;
     if (is_member && is_word_of(bounds->section->without, node->key)) return false;
     bool minor = is_member && more->level > 1 && is_word_of(bounds->section->minor, node->key);
     bool fits = before < (is_member ? MEMBERS_MOST : bounds->items) && !minor

@@ -54,8 +54,27 @@ static void add_pictured(void) {
     os_fake_add_file("/lib/neon.preview.png", png, sizeof png - 1);
 }
 
+/* A LoRA of one module, with an alpha. */
+static void add_lora(void) {
+    static const char head[] =
+        "{\"lora_unet_down_blocks_0_attentions_0_proj_in.alpha\":{\"dtype\":\"F32\",\"shape\":[],"
+        "\"data_offsets\":[0,4]},"
+        "\"lora_unet_down_blocks_0_attentions_0_proj_in.lora_down.weight\":{\"dtype\":\"F32\","
+        "\"shape\":[2,3],\"data_offsets\":[4,28]},"
+        "\"lora_unet_down_blocks_0_attentions_0_proj_in.lora_up.weight\":{\"dtype\":\"F32\","
+        "\"shape\":[3,2],\"data_offsets\":[28,52]}}";
+    static char bytes[8 + sizeof head - 1 + 52];
+    size_t len = sizeof head - 1;
+    bytes[0] = (char)(len & 255);
+    bytes[1] = (char)(len >> 8);
+    memcpy(bytes + 8, head, len);
+    for (size_t i = 8 + len + 3; i < sizeof bytes; i += 4) bytes[i] = 0x3f;
+    os_fake_add_file("/lib/lora.safetensors", bytes, sizeof bytes);
+}
+
 static void set_library(const fault_scene *scene) {
     add_pictured();
+    if (strstr(scene->line, "/lib/lora")) add_lora();
     if (strstr(scene->line, "--force")) os_fake_add_file(PAGE, old_page, 3);
     os_fake_no_unnamed(scene->way);
     os_fake_short_writes(30000);
@@ -107,6 +126,8 @@ static const fault_scene models[] = {
     WRITES("--model /lib/neon.safetensors -o " PAGE " --json"),
     NAMED("--model /m/many.safetensors -o " PAGE " --force --json"),
     WRITES("--model /m/a.safetensors --deep -o " PAGE " --json"),
+    WRITES("--model /lib/lora.safetensors --deep -o " PAGE " --json"),
+    WRITES("--model /set/m.safetensors.index.json --deep --threads 1 -o " PAGE " --json"),
 };
 
 static void play_pages(void **unused) {

@@ -127,6 +127,8 @@ static const memory_command commands[] = {
     { 6, { "dup", "M", "S" } },
     { 6, { "find", "kind=lora", "M" } },
     { 6, { "cat", "M", "a" } },
+    { 6, { "catalog", "--model", "M", "-o", "O" } },
+    { 6, { "catalog", "--model", "M", "--deep", "-o", "O" } },
 };
 #define COMMANDS (sizeof commands / sizeof *commands)
 
@@ -200,7 +202,8 @@ static void run_row(const char *program, const memory_command *c, const double *
         run_result r = run_command(program, c, headers[h].name);
         double all = sizes[h] * (double)model_operands(c);
         double times = (r.megabytes - base) / all;
-        bool label = strcmp(c->words[0], "info") == 0 || strcmp(c->words[0], "find") == 0;
+        bool label = strcmp(c->words[0], "info") == 0 || strcmp(c->words[0], "find") == 0
+                  || strcmp(c->words[0], "catalog") == 0;
         double cap = c->times * all + (label ? LABEL_SLACK : SLACK);
         bool fine = r.status <= 2 && r.megabytes - base <= cap;
         printf(" %6.2f%c%d", times, fine ? '/' : '!', r.status);

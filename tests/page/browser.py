@@ -73,10 +73,11 @@ class View:
     def text(self, selector):
         return self.page.locator(selector).first.text_content()
 
-    def press(self, *keys):
+    def press(self, *keys, settle=True):
         for key in keys:
             self.page.keyboard.press(key)
-        self.settle()
+        if settle:
+            self.settle()
 
     def click(self, selector, nth=0):
         self.page.locator(selector).nth(nth).click()
@@ -91,11 +92,11 @@ class View:
 
     def wait_clipboard(self, expected):
         """The clipboard once it has what is expected, or what it has after a second."""
-        for _ in range(20):
+        for wait in [5] * 20 + [50] * 20:
             found = self.clipboard()
             if found == expected:
                 break
-            self.page.wait_for_timeout(50)
+            self.page.wait_for_timeout(wait)
         return found
 
     def fragment(self):
@@ -129,8 +130,9 @@ class View:
 
     def axe(self):
         """Findings of axe-core, a line each."""
-        with open(AXE, encoding="utf-8") as source:
-            self.page.evaluate(source.read())
+        if not self.js("() => 'axe' in window"):
+            with open(AXE, encoding="utf-8") as source:
+                self.page.evaluate(source.read())
         found = self.js("""async () => (await axe.run(document, { resultTypes: ['violations'], runOnly:
             ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })).violations
             .flatMap((rule) => rule.nodes.slice(0, 4).map((node) =>

@@ -475,7 +475,7 @@ def case_many(world):
         same(view.js(TOTAL), 50000, "models")
         nodes = "() => document.querySelectorAll('.grid > .card, .grid > .card *').length"
         view.js("""() => { window.touched = new Set(); new MutationObserver((all) => { for (const one of all) {
-            const card = one.target.closest?.('.card'); if (card) touched.add(card); for (const node of one.addedNodes) if (node.matches?.('.card')) touched.add(node); }
+            if (one.target.matches('.card')) touched.add(one.target); for (const node of one.addedNodes) if (node.matches?.('.card')) touched.add(node); }
         }).observe(document.querySelector('.grid'), { childList: true, subtree: true }); }""")
         columns = view.js("() => { const cards = [...document.querySelectorAll('.grid > .card:not(.probe)')]; const top = cards[0].getBoundingClientRect().top; return cards.filter((one) => one.getBoundingClientRect().top === top).length; }")
         row = view.js("() => [...document.querySelectorAll('.grid > .card:not(.probe)')].at(-1).getBoundingClientRect().height")

@@ -2,6 +2,7 @@
 from cases_catalog import both, same
 
 ROWS = "() => [...document.querySelectorAll('.tree [role=row][data-i]')].sort((a, b) => a.dataset.i - b.dataset.i).map((one) => one.querySelector('.c-name bdi').textContent)"
+NAME_COPIED = "model.diffusion_model.output_blocks.{7–8}.1.transformer_blocks.{0–9}.attn2.to_k.weight"
 ACTIVE = "() => document.querySelector('.tree [aria-selected=true] .c-name bdi')?.textContent"
 
 
@@ -26,7 +27,9 @@ def case_model_tree(world):
         view.press("ArrowRight", "ArrowDown", "ArrowDown")
         assert "0–31" in view.js(ACTIVE), view.js(ACTIVE)
         view.press("Space")
-        assert {"0", "1", "2", "3"} <= set(view.js(ROWS)), "layers are still folded"
+        names = view.js(ROWS)
+        at = names.index(view.js(ACTIVE)) + 1
+        same(names[at:at + 4], ["0", "1", "2", "3"], "layers, unfolded")
         total = int(view.js("() => document.querySelector('.tree').getAttribute('aria-rowcount')"))
         assert total >= 32, total
         view.press("Enter")
@@ -106,25 +109,32 @@ def case_model_many(world):
 
 
 def case_model_copy(world):
-    """A button copies the whole name of the row, a pattern for equal layers."""
-    path, _ = world.model("llm")
+    """Ctrl+C copies the whole name of the row."""
+    path, _ = world.model("sdxl")
     with world.view(path) as view:
-        for query, expected in (("lm_head", "lm_head.weight"), ("gate_proj", "model.layers.{0–31}.mlp.gate_proj.weight")):
-            view.fill("#find", query)
-            view.js("() => document.querySelector('.tree').focus()")
-            view.press("Home", "*", "End", "*", "End")
-            for _ in range(4):
-                view.press("ArrowRight")
-            view.press("End")
-            view.forget()
-            view.click("#chosen button[aria-label^=Copy]")
-            same(view.wait_clipboard(expected), expected, "name")
+        view.fill("#find", "attn2.to_k.weight")
+        view.js("() => document.querySelector('.tree').focus()")
+        view.press("End")
+        view.forget()
+        view.press("Control+c")
+        same(view.wait_clipboard(NAME_COPIED), NAME_COPIED, "clipboard")
+
+
+def case_model_copy_button(world):
+    """The button copies the same."""
+    with world.view(world.model("llm")[0]) as view:
+        view.fill("#find", "lm_head")
+        view.js("() => document.querySelector('.tree').focus()")
+        view.press("End", "Home")
+        view.forget()
+        view.click("#chosen button[aria-label^=Copy]")
+        same(view.wait_clipboard("lm_head.weight"), "lm_head.weight", "name")
 
 
 def case_model_actions_tested(world):
     """Every action that the help lists is one that a case of this file does, or of the detail."""
     path, _ = world.model("llm")
-    done = {"find", "unfind", "move", "open", "level", "unfold", "zoom", "theme", "help", "detail-words", "detail-prompt", "detail-open",
+    done = {"find", "unfind", "move", "open", "level", "unfold", "zoom", "copy", "theme", "help", "detail-words", "detail-prompt", "detail-open",
             "detail-before", "detail-after"}
     with world.view(path) as view:
         view.press("?")

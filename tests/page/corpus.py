@@ -115,7 +115,8 @@ def model(i, text, picture):
     return {"folder": text, "file": f"{stem}.safetensors", "name": name, "kind": ("adapter", "adapter" if i else text),
             "base": (text, text), "architecture": (text, text), "precision": (text, text), "licence": text, "author": text,
             "what": text, "bytes": 1000 + i, "parameters": 500, "rank": 4, "date": text[:10], "modified": 20000 + i, "tags": [text, "shared tag"],
-            "hash": f"{sha[:12]} {text[:12]}", "copies": -1, "flags": flags, "pictures": picture, "info": info}
+            "hash": f"{sha[:12]} {text[:12]}", "copies": -1, "flags": flags,
+            "words": info["trigger_words"], "pictures": picture, "info": info}
 
 
 def models(folder):

@@ -113,12 +113,13 @@ class View(browser.View):
     def text(self, selector):
         return self.js("(selector) => document.querySelector(selector).textContent", selector)
 
-    def press(self, *keys):
+    def press(self, *keys, settle=True):
         for key in keys:
             names = [KEYS.get(part, part) for part in (key.split("+") if len(key) > 1 else [key])]
             actions = [{"type": "keyDown", "value": name} for name in names] + [{"type": "keyUp", "value": name} for name in reversed(names)]
             self.firefox.send("input.performActions", context=self.tab, actions=[{"type": "key", "id": "keys", "actions": actions}])
-        self.settle()
+        if settle:
+            self.settle()
 
     def type(self, text):
         self.press(*text)

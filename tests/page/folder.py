@@ -99,5 +99,5 @@ def hostile(folder):
     for k, name in enumerate(["a#b", "what?", "100%", "a b", "ñandú ü", "日本語", "%41", "a&b=c", "semi;colon", "quote'\"", "plus+"]):
         pages.keep(folder, f"names/{name}.safetensors", safetensors(lora(), {"ss_output_name": name, "n": str(k)}))
         pages.keep(folder, f"names/{name}.png", pictures.picture(300 + k)[0])
-    pages.keep(folder, "broken/cut <b>off</b>.safetensors", safetensors(lora(), {})[:200])
+    pages.keep(folder, "broken/cut <b>off<b>.safetensors", safetensors(lora(), {})[:200])
     return folder

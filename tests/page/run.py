@@ -62,7 +62,7 @@ class World:
     @functools.cached_property
     def many(self):
         """A catalogue of 50,000 models, which share 40 pictures."""
-        rows, more, _ = synthetic.catalogue(50000)
+        rows, more, _ = synthetic.catalogue(50000, thin=True)
         for i in range(40):
             pages.keep(self.folder, f"50000/{i}.png", pictures.picture(i)[0])
         for i, preview in enumerate(rows["preview"]):

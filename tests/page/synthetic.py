@@ -129,9 +129,8 @@ def columns(models, title="Models", roots=("models",)):
         rows[key] = [places[key].get(one[key], -1) for one in models]
     for key in ("what", "bytes", "parameters", "rank", "date", "modified"):
         rows[key] = [one[key] for one in models]
-    rows["words"] = [[cut(word["text"], 80) for word in one["info"].get("trigger_words", [])[:3]]
-                     for one in models]
-    rows["word_count"] = [len(one["info"].get("trigger_words", [])) for one in models]
+    rows["words"] = [[cut(word["text"], 80) for word in one["words"][:3]] for one in models]
+    rows["word_count"] = [len(one["words"]) for one in models]
     rows["tags"] = [[places["tags"][tag] for tag in one["tags"]] for one in models]
     for key in ("hash", "copies", "flags"):
         rows[key] = [one[key] for one in models]
@@ -285,11 +284,11 @@ def model(i, dice, pictured):
             "architecture": (architecture, label) if architecture else None, "precision": (precision, precision),
             "licence": licence, "author": author, "what": what, "bytes": int(size), "parameters": int(parameters), "rank": rank,
             "date": date, "modified": day, "tags": tags, "hash": f"{sha[:12]} {sha[20:32]}" if flags & HASHED else "",
-            "copies": i // 40 if i % 40 in (0, 1) and lora else -1, "flags": flags, "pictures": shots, "info": info}
+            "copies": i // 40 if i % 40 in (0, 1) and lora else -1, "flags": flags, "words": words, "pictures": shots, "info": info}
 
 
-def catalogue(count, folder=None, embed=False, seed=19):
-    """(rows, more, embedded pictures) of count models; their pictures lie below folder."""
+def catalogue(count, folder=None, embed=False, seed=19, thin=False):
+    """(rows, more, embedded pictures) of count models; their pictures lie below folder. thin: with few details."""
     embedded = []
     here = sorted({0, *range(min(count, 1500))})
 
@@ -309,7 +308,7 @@ def catalogue(count, folder=None, embed=False, seed=19):
     models += [again(models[i % DISTINCT], i) for i in range(DISTINCT, count)]
     if count > DISTINCT:
         for one in models:
-            one["info"] = lean(one["info"])
+            one["info"] = {"path": one["info"]["path"], "model": {}} if thin else lean(one["info"])
     return (*columns(models, "Models of the studio"), embedded)
 
 

@@ -133,6 +133,14 @@ def test_join():
                 assert file.read() == pages.join(script), f"{script}: not the same"
 
 
+def columns():
+    """Names of the columns of Rows, of types.d.ts."""
+    body = re.search(r"interface Rows \{(.*?)\n\}", text("types.d.ts"), re.S).group(1)
+    body = re.sub(r"/\*.*?\*/|//[^\n]*|dict: \{.*?\};", "", body, flags=re.S)
+    found = re.findall(r"(\w+): (?:number|string|\(Picture \| 0\))(?:\[\])?\[\];", body)
+    return [name for name in found if name != "roots"]
+
+
 def of_type(values):
     """tsc accepts each (type, value) as a literal of that type."""
     with tempfile.TemporaryDirectory() as folder:

@@ -70,6 +70,13 @@ test('every count is what its choice shows', () => {
     TRAITS.forEach((trait, k) => assert.equal(shown({ ...base, is: { [trait.id]: true } }).length, counts.is[k], trait.id));
 });
 
+test('what cannot be read counts as unknown, where the data has an id for that', () => {
+    const dict = { ...JSON.parse(JSON.stringify(catalog.rows.dict)), kind: [['unknown', 'unknown kind'], ['adapter', 'adapter']] };
+    const made = makeFacets(catalogOf([{ kind: 0 }, { kind: 1 }, { flags: 16 }], undefined, undefined, { dict }));
+    const counts = applyFilters(made, { ...noFilters(), only: { kind: ['unknown'] } }, new Uint8Array(3).fill(1));
+    assert.deepEqual([[...counts.mask], [...counts.only.kind]], [[1, 0, 1], [2, 1, 0]]);
+});
+
 test('filterCount', () => {
     assert.equal(filterCount(noFilters()), 0);
     assert.equal(filterCount({ ...noFilters(), only: { kind: ['a', 'b'] }, tag: ['x'], not: ['y'], is: { words: false }, folder: ['z'] }), 6);
@@ -84,6 +91,8 @@ test('orders: natural, punctuation and accents apart, unknown last both ways', (
     assert.deepEqual(order('date', true), [1, 0, 2, 3]);
     assert.deepEqual(order('rank', true), [1, 0, 2, 3]);
     assert.deepEqual([...sorted(catalog, Uint8Array.from([0, 1, 0, 1]), 'path', false)], [1, 3]);
+    const copies = catalogOf([{ copies: 5 }, {}, { copies: 0 }, { copies: 5 }, { copies: 0 }]);
+    assert.deepEqual([...sorted(copies, new Uint8Array(5).fill(1), 'copies', false)], [2, 4, 0, 3, 1]);
     assert.ok(sortKey('v2') < sortKey('v10'));
     assert.equal(sortKey('[Éa] 007'), sortKey('ea 7'));
     assert.ok(sortKey('!!!').length > 0);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { dtypeHues, dtypeSums, matchTensors, openTensors, shapeText } from '../../../page/tensors.js';
-import { buildTree, markHits, nodeName, openSome, partEnds, rowOf, sortTree, treeRows } from '../../../page/tree.js';
+import { buildTree, markHits, nodeName, openSome, nodesOf, partEnds, shownNode, sortTree, treeRows } from '../../../page/tree.js';
 import { layTreemap, squarify } from '../../../page/treemap.js';
 import { blockNorms, blockOf, numberText, sumHistograms } from '../../../page/statistics.js';
 
@@ -89,18 +89,19 @@ test('a row stands for the same place in all layers', () => {
     assert.deepEqual(shown(root), ['l.0–2 ×3', '  e.0–3 ×12', '    down ×12', '    up ×12', '  gate ×3']);
     const rows = treeRows(root), up = rows[3].node;
     assert.deepEqual([rows[3].outer, rows[3].outer * up.bytes, rows[1].outer * rows[1].node.bytes], [12, 72, 3 * 40]);
-    const { shown: same, all } = rowOf(up);
-    assert.equal(same, up);
-    assert.deepEqual(all.map((one) => opened.names[one.tensor]), moe.map((one) => one[0]).filter((name) => name.endsWith('up')));
+    assert.equal(shownNode(up), up);
+    assert.deepEqual(nodesOf(up).map((one) => opened.names[one.tensor]), moe.map((one) => one[0]).filter((name) => name.endsWith('up')));
     assert.equal(nodeName(opened.names, up), 'l.{0–2}.e.{0–3}.up');
     assert.equal(nodeName(opened.names, rows[0].node), 'l.{0–2}');
+    assert.equal(nodeName(opened.names, root.kids[0].kids[2].kids[0]), 'l.2.e.{0–3}');
+    assert.equal(nodeName(opened.names, root.kids[0].kids[2]), 'l.2');
     /* An area of the map in another layer selects that row. */
     const inside = root.kids[0].kids[2].kids[0].kids[3].kids[1];
     assert.equal(opened.names[inside.tensor], 'l.2.e.3.up');
-    assert.equal(rowOf(inside).shown, up);
+    assert.equal(shownNode(inside), up);
     root.kids[0].unfolded = true;
-    assert.equal(nodeName(opened.names, rowOf(inside).shown), 'l.2.e.{0–3}.up');
-    assert.equal(rowOf(inside).all.length, 4);
+    assert.equal(nodeName(opened.names, shownNode(inside)), 'l.2.e.{0–3}.up');
+    assert.equal(nodesOf(shownNode(inside)).length, 4);
 });
 
 test('a search keeps folds in which all layers have the same hits', () => {

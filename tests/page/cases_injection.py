@@ -161,7 +161,7 @@ def case_injection_detail(world):
             view.forget()
             view.press("c", settle=False)
             same(view.wait_clipboard(joined(text)), joined(text), f"words of {text!r}")
-            if step % 4 == 0 or "<" in text:
+            if step % 8 == 0:
                 assert view.count("dialog.browse[open] .word-group .chip"), f"no words of {text!r}"
                 view.click("dialog.browse[open] .word-group .chip")
                 chips = view.js("() => [...document.querySelectorAll('dialog.browse[open] .word-group .chip bdi')].map((one) => one.textContent)")
@@ -176,9 +176,7 @@ def case_injection_detail(world):
 def case_injection_buttons(world):
     """Whatever a button copies has no control characters and no line breaks."""
     path, rows, _ = world.hostile
-    for text in ("line\r\nbreak", "\x1b[31m", "a\u202egnp.exe", "escape \x1b[31mred\x1b[0m", "; rm -rf ~"):
-        if text not in corpus.STRINGS:
-            continue
+    for text in ("line\r\nbreak", "escape \x1b[31mred\x1b[0m"):
         k = rows["file"].index(f"{corpus.STRINGS.index(text):03} {text[:60]}.safetensors")
         with world.view(path, "#m=" + "".join(f"%{byte:02x}" for byte in f"{rows['dict']['folder'][rows['folder'][k]]}/{rows['file'][k]}".encode())) as view:
             view.js("() => { for (const one of document.querySelectorAll('dialog.browse details')) one.open = true; }")

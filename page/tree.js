@@ -381,10 +381,9 @@ export function createTree(tensors, root, tell) {
         activate(rows.findIndex((row) => row.node === fold));
         return true;
     };
-    /** @param {number} step */
-    const parentRow = (step) => {
+    const parentRow = () => {
         let i = active;
-        while (i > 0 && rows[i].depth >= rows[active].depth) i += step;
+        while (i > 0 && rows[i].depth >= rows[active].depth) i--;
         return i;
     };
     /** @param {string} key */
@@ -403,15 +402,11 @@ export function createTree(tensors, root, tell) {
         const row = rows[active], page = Math.max(1, Math.floor(grid.clientHeight / height) - 2);
         if (!row || event.ctrlKey || event.metaKey || event.altKey) return false;
         const { node } = row, fork = shownKids(node).length > 0;
+        const step = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity }[event.key];
+        if (step) return activate(active + step), true;
         switch (event.key) {
-        case 'ArrowDown': activate(active + 1); break;
-        case 'ArrowUp': activate(active - 1); break;
-        case 'PageDown': activate(active + page); break;
-        case 'PageUp': activate(active - page); break;
-        case 'Home': activate(0); break;
-        case 'End': activate(rows.length - 1); break;
         case 'ArrowRight': if (fork && !node.open) setOpen(node, true); else if (fork) activate(active + 1); break;
-        case 'ArrowLeft': if (fork && node.open) setOpen(node, false); else if (row.depth) activate(parentRow(-1)); break;
+        case 'ArrowLeft': if (fork && node.open) setOpen(node, false); else if (row.depth) activate(parentRow()); break;
         case 'Enter': tell.zoom(node); break;
         case ' ': if (!toggleFold(node) && fork) setOpen(node, !node.open); break;
         case '*':

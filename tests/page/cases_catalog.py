@@ -405,6 +405,20 @@ def case_view(world):
         same((view.js(state), view.count(".picture[data-state=hidden]")), (["medium", "dark"], more), "after a reload")
 
 
+def case_clipped(world):
+    """Nothing of a card lies outside of it, in any density and width."""
+    path, _, _ = world.models
+    outside = """() => [...document.querySelectorAll('.grid > .card:not(.probe)')].flatMap((card) => { const box = card.getBoundingClientRect();
+        return [...card.querySelectorAll('*')].filter((one) => { const own = one.getBoundingClientRect(), line = own.width && own.height && !one.closest('.card-words, .card-name, svg, img');
+            return line && (own.right > box.right + 1 || own.left < box.left - 1 || own.bottom > box.bottom + 1); }).map((one) => one.outerHTML.slice(0, 100)); })"""
+    for width in (320, 700, 1000, 1280, 1920):
+        with world.view(path, width=width) as view:
+            for _ in range(4):
+                density = view.js("() => document.querySelector('.grid').dataset.density")
+                same(view.js(outside), [], f"outside of cards at {width} px, {density}")
+                view.press("v")
+
+
 @both
 def case_state(world):
     """A fragment brings back query, filters, order and the open model; Back closes it."""

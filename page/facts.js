@@ -68,9 +68,9 @@ export function factText(key, value) {
     return FACT_TEXTS[key]?.(value) ?? valueText(value);
 }
 
-/** The name of a model's file without its ending. @param {Info} info */
-export function stemOf(info) {
-    return info.path.replace(/^.*[\\/]/, '').replace(/\.[^.]*$/, '');
+/** The name of a model's file without its ending. @param {{ path: string }} info */
+export function stemOf({ path }) {
+    return path.replace(/^.*[\\/]/, '').replace(/\.[^.]*$/, '');
 }
 
 /**
@@ -113,11 +113,12 @@ function claims(key, facts, stem, full) {
 const fieldOf = (conflict) => conflict.field.replace(/^\w+\./, '');
 
 /** What contradicts itself, or null. @param {Info} info */
-export function conflictNote({ path, conflicts = [] }) {
+export function conflictNote(info) {
+    const conflicts = info.conflicts ?? [];
     return conflicts.length ? el('div', { class: 'note', 'data-note': 'conflicts' },
         el('p', { class: 'note-title warn' }, icon('warn'), 'Sources disagree'),
         conflicts.map((one) => el('div', { class: 'conflict' }, el('p', { class: 'muted' }, visible(labelOf(fieldOf(one)))),
-            claims(fieldOf(one), one.candidates, stemOf(/** @type {Info} */ ({ path })), false)))) : null;
+            claims(fieldOf(one), one.candidates, stemOf(info), false)))) : null;
 }
 
 /**
@@ -138,7 +139,8 @@ function factRow(key, fact, stem, conflict) {
             all.hidden = !all.hidden;
             more.setAttribute('aria-expanded', String(!all.hidden));
         },
-    }, trustBar(fact, stem), others.length > 0 && el('span', { class: 'muted' }, unlike ? `${unlike} other${unlike > 1 ? 's' : ''}` : `+${others.length}`), icon('down'));
+    }, trustBar(fact, stem), others.length > 0 && el('span', { class: 'muted' },
+        unlike ? `${unlike} other${unlike > 1 ? 's' : ''}` : `+${others.length}`), icon('down'));
     return el('div', { class: conflict ? 'fact conflict' : 'fact', 'data-fact': key }, el('dt', null, labelOf(key)),
         el('dd', { class: 'fact-value' }, conflict && el('span', { class: 'warn' }, icon('warn'), el('span', { class: 'unseen' }, 'sources disagree: ')),
             foreign(factText(key, fact.value))),

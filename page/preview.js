@@ -125,13 +125,18 @@ export function pictureBox(picture, { alt, lazy = true, source, large = false, p
         const broken = () => none('the picture cannot be shown');
         box.dataset.state = picture.video ? 'video' : 'image';
         if (picture.video) {
-            const video = el('video', { ...size, muted: true, loop: true, playsinline: true, preload: 'none', 'aria-label': `video of ${visible(alt)}`, onerror: broken });
+            const video = el('video', {
+                ...size, muted: true, loop: true, playsinline: true, preload: 'none', 'aria-label': `video of ${visible(alt)}`, onerror: broken,
+            });
             video.muted = true;
             video.controls = large;
             video.src = href;
             fill(box, video, !large && el('span', { class: 'picture-play' }, icon('video')));
         } else {
-            const image = el('img', { ...size, alt: large ? `picture of ${visible(alt)}` : '', loading: lazy ? 'lazy' : null, decoding: 'async', draggable: 'false', onerror: broken });
+            const image = el('img', {
+                ...size, alt: large ? `picture of ${visible(alt)}` : '', loading: lazy ? 'lazy' : null, decoding: 'async', draggable: 'false',
+                onerror: broken,
+            });
             image.src = href;
             fill(box, image);
         }
@@ -147,10 +152,13 @@ export function pictureBox(picture, { alt, lazy = true, source, large = false, p
             fill(box, el('span', { class: 'picture-hidden' }, icon('hidden'), el('span', { class: plain ? 'unseen' : null }, words)),
                 !plain && el('button', {
                     type: 'button', class: 'button small', 'aria-label': `Show, ${words}`,
-                    onclick: (/** @type {Event} */ event) => {
+                    onclick: (event) => {
                         event.stopPropagation();
                         revealed.add(picture.href);
                         drawAll();
+                        /* The button is gone; the focus stays where it was. */
+                        box.tabIndex = -1;
+                        box.focus({ preventScroll: true });
                     },
                 }, 'Show'));
         } else if (paused) {

@@ -85,6 +85,7 @@ static bool has_content(const sft_node *top) {
 }
 
 static bool is_word_of(const char *words, sft_span key) {
+    if (!*words) return false;
     for (const char *at = words; key.len && (at = strchr(at, ' ')) && *++at;)
         if (strncmp(at, key.data, key.len) == 0 && at[key.len] == ' ') return true;
     return false;
@@ -444,10 +445,11 @@ sft_code more_add(catalog_more *more, const cli_model *model, sft_span path,
     more->stem = text_stem(cli_name_of(model->path));
     more->budget += MEAN_BYTES;
     more->budget -= row < more->budget ? row : more->budget;
-    for (more->level = 0; more->level < LEVELS; more->level++) {
+    if (more->level > 0) more->level--; /* neighbours are alike: few are written twice */
+    for (;; more->level++) {
         put_model(more, &all);
         size = pack_size(&more->pack);
-        if (size <= more->budget) break;
+        if (size <= more->budget || more->level + 1 == LEVELS) break;
     }
     more->budget -= size < more->budget ? size : more->budget;
     sft_code code = pack_keep(&more->pack);

@@ -11,6 +11,7 @@ import hashlib
 import inspect
 import json
 import os
+import re
 import shlex
 import signal
 import struct
@@ -81,8 +82,8 @@ class World:
         with open(self.path(name), encoding="utf-8") as f:
             return f.read()
 
-    def info(self, *options, online=True, wanted=0, names=None):
-        words = command() + ["info", *options]
+    def info(self, *options, online=True, wanted=0, names=None, name="info"):
+        words = command() + [name, *options]
         if online:
             words += ["--online", "--civitai-url", self.site.url + "/"]
         made = subprocess.run(words + ["--"] + (names or [self.folder]), timeout=LIMIT,
@@ -161,6 +162,22 @@ def success(w):
     same(headers["content-type"], "application/json")
     holds("70" in w.site.paths()[1] and "nsfw=true" in w.site.paths()[1], "ids")
     same(sorted(os.listdir(w.folder)), ["neon.safetensors"], "nothing is saved")
+
+
+@case
+def catalogue(w):
+    """A page knows what info would say."""
+    w.site.add(w.model())
+    w.model("other.safetensors")
+    w.info("-o", w.path("c.html"), name="catalog")
+    rows = json.loads(re.search('id="rows">(.*?)</script>', w.read("c.html"))[1])
+    same(rows["name"], ["Neon City", "other"])
+    same(rows["words"], [["neon city", "glow"], []])
+    same(rows["flags"], [6, 2])
+    same([path.split("?")[0] for path in w.site.paths()][0], BY_HASH)
+    w.site.log.clear()
+    w.info("-o", w.path("d.html"), name="catalog", online=False)
+    same(w.site.log, [])
 
 
 @case

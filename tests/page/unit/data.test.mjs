@@ -21,6 +21,20 @@ test('facts and sources are spelled out, and * stands for the stem', () => {
     assert.equal(catalog.find('loras/none'), -1);
 });
 
+test('packed details are unpacked: shapes, lists, shared texts and lists, texts that begin with ~', () => {
+    const part = { sources: ['tensors'], shapes: [['path', 'model', 'words', 'keys', 'pictures'], ['name', 'tags'], ['text', '__proto__']],
+        shared: ['neon city', [-1, 'ss_a', '~~b'], '~~0'],
+        models: [[0, '~0', [1, [-1, '~2', 0, 85, [-1, [-1, 'x', 0, 1]]], [-1, [-1, '~~', 'b'], 0, 5]], [-1, [2, '~0', 1]], '~1', [-1, { href: '~0.png' }]]] };
+    const catalog = openCatalog((id) => ({ ...blocksOf([{}]), 'more-0': JSON.stringify(part) })[id] ?? null);
+    const info = /** @type {any} */ (catalog.more(0));
+    assert.equal(info.path, 'neon city');
+    assert.deepEqual(info.model.name, { value: '~0', source: 'tensors', trust: 85, others: [{ value: 'x', source: 'tensors', trust: 1 }] });
+    assert.deepEqual(info.model.tags.value, ['~', 'b']);
+    assert.equal(info.words[0].text, 'neon city');
+    assert.deepEqual(info.keys, ['ss_a', '~b']);
+    assert.deepEqual(info.pictures, [{ href: '~0.png' }]);
+});
+
 test('a stem with $ signs is taken as it is', () => {
     const catalog = catalogOf([{ file: "a$&$'.safetensors" }], [{ model: { name: ['A', 0, 1] } }], ['sidecar:*.json']);
     assert.equal(catalog.more(0).model.name.source, "sidecar:a$&$'.json");

@@ -26,7 +26,7 @@ export function hubUrl(repo) {
 
 /** A LoRA prompt with another strength. @param {string} line @param {number} strength */
 export function withStrength(line, strength) {
-    return line.replace(/^(<lora:[^<>:]*:)[^<>]*(?=>)/, (_, tag) => tag + Number(strength.toFixed(2)));
+    return line.replace(/^(<lora:[^<>]*:)[^<>:]*(?=>)/, (_, tag) => tag + Number(strength.toFixed(2)));
 }
 
 /** The parts of a prompt between commas that are in no brackets. @param {string} prompt @returns {string[]} */
@@ -107,7 +107,7 @@ let shownModel;
 export function addDetailKeys() {
     /** @param {string} id @param {string} key @param {string} label @param {(of: NonNullable<typeof shownModel>) => unknown} has @param {(of: any) => unknown} run */
     const add = (id, key, label, has, run) => addAction({
-        id: `detail-${id}`, group: 'Model', keys: [key], label, run: () => void run(shownModel),
+        id: `detail-${id}`, group: 'In an open model', keys: [key], label, run: () => void run(shownModel),
         when: () => Boolean(shownModel?.root.checkVisibility() && has(shownModel)),
     });
     add('words', 'c', 'Copy all trigger words', (of) => of.words, (of) => copyText(of.words, 'trigger words'));
@@ -151,7 +151,7 @@ function wordsPart(info) {
 function promptPart({ prompts, model }) {
     const line = prompts?.a1111 ?? '', comfy = prompts?.comfy ?? '';
     if (!line && !comfy) return { root: null, prompt: () => '' };
-    const tag = /^<lora:[^<>:]*:([^<>]*)>/.exec(line), start = Number(tag?.[1]) || 1, range = model.preferred_weight_range;
+    const tag = /^<lora:[^<>]*:([^<>:]*)>/.exec(line), start = Number(tag?.[1]) || 1, range = model.preferred_weight_range;
     let strength = start;
     const shown = el('code'), prompt = () => tag ? withStrength(line, strength) : line || comfy;
     const draw = () => fill(shown, foreign(prompt()));

@@ -68,9 +68,9 @@ export function factText(key, value) {
     return FACT_TEXTS[key]?.(value) ?? valueText(value);
 }
 
-/** The name of a model's file without its ending. @param {Info} info */
-export function stemOf(info) {
-    return info.path.replace(/^.*[\\/]/, '').replace(/\.[^.]*$/, '');
+/** The name of a model's file without its ending. @param {{ path: string }} info */
+export function stemOf({ path }) {
+    return path.replace(/^.*[\\/]/, '').replace(/\.[^.]*$/, '');
 }
 
 /**
@@ -113,11 +113,12 @@ function claims(key, facts, stem, full) {
 const fieldOf = (conflict) => conflict.field.replace(/^\w+\./, '');
 
 /** What contradicts itself, or null. @param {Info} info */
-export function conflictNote({ path, conflicts = [] }) {
+export function conflictNote(info) {
+    const conflicts = info.conflicts ?? [];
     return conflicts.length ? el('div', { class: 'note', 'data-note': 'conflicts' },
         el('p', { class: 'note-title warn' }, icon('warn'), 'Sources disagree'),
         conflicts.map((one) => el('div', { class: 'conflict' }, el('p', { class: 'muted' }, visible(labelOf(fieldOf(one)))),
-            claims(fieldOf(one), one.candidates, stemOf(/** @type {Info} */ ({ path })), false)))) : null;
+            claims(fieldOf(one), one.candidates, stemOf(info), false)))) : null;
 }
 
 /**

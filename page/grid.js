@@ -5,7 +5,7 @@ import { setPaused } from './preview.js';
 import { fillCard, makeBar } from './card.js';
 
 /** Narrowest card of a density, in px; on a narrow screen. */
-const NARROWEST = { large: [264, 220], medium: [196, 148], small: [138, 100], list: [0, 0] };
+const NARROWEST = { large: [264, 220], medium: [196, 136], small: [138, 100], list: [0, 0] };
 /* Browsers limit the height of elements (Firefox: 17.9 million px): beyond this, scrolling is scaled. */
 const TALLEST = 15e6;
 const OVERSCAN = 1, OVERSCAN_ROWS = 6;

@@ -27,7 +27,8 @@ function later(run) {
 /** @param {import('./data.js').Catalog} catalog */
 function start(catalog) {
     const { rows } = catalog;
-    const haystack = makeHaystack(catalog);
+    /** Made when it is first needed: not before the first cards are shown. @type {import('./search.js').Haystack | undefined} */
+    let haystack;
     const facets = makeFacets(catalog);
     const everything = new Uint8Array(catalog.count).fill(1);
     let state = parseState(location.hash);
@@ -95,7 +96,7 @@ function start(catalog) {
         const query = state.q.trim();
         if (query !== searched) {
             searched = query;
-            found = query ? search(haystack, parseQuery(query)) : everything;
+            found = query ? search(haystack ??= makeHaystack(catalog), parseQuery(query)) : everything;
         }
         app.counts = applyFilters(facets, state.filters, found);
         const now = JSON.stringify([query, state.filters, state.order, state.reverse]);
@@ -133,7 +134,8 @@ function start(catalog) {
     function readDetails() {
         const begin = performance.now();
         let isDone = false;
-        do isDone = addDetails(haystack, 128); while (!isDone && performance.now() - begin < 8);
+        const all = haystack ??= makeHaystack(catalog);
+        do isDone = addDetails(all, 128); while (!isDone && performance.now() - begin < 8);
         if (!isDone) return later(readDetails);
         document.documentElement.dataset.details = 'searched';
         if (!searched) return;

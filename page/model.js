@@ -42,7 +42,7 @@ function tensorsView(tensors) {
     const caption = el('p', { class: 'caption small-text muted', 'aria-hidden': 'true' });
     const details = el('div', { class: 'chosen', id: 'chosen' });
     /** @param {import('./tree.js').TreeNode | null} node */
-    const say = (node) => fill(caption, node ? [foreign(nodeName(tensors.names, node) || 'all'), ' · ', sizeText(node.bytes),
+    const say = (node) => fill(caption, node ? [foreign(nodeName(tensors.names, node, true)), ' · ', sizeText(node.bytes),
         ' · ', partText(tensors.bytes ? node.bytes / tensors.bytes : 0)] : 'Click selects, double click zooms');
     const tree = createTree(tensors, root, {
         select(row) {

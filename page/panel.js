@@ -172,157 +172,162 @@ function setRows(list, rows) {
     if (inside && focused?.isConnected) focused.focus({ preventScroll: true });
 }
 
-/** Text in a box that narrows a facet's choices down. @param {string} title @param {() => void} update */
-function narrowing(title, update) {
-    return el('input', { type: 'search', class: 'narrow', 'aria-label': `Find in ${title}`, placeholder: 'Find …', autocomplete: 'off', spellcheck: 'false', oninput: update });
-}
-
 /** @param {string} key @param {string} title @param {boolean} open @param {...import('./dom.js').Child} content */
 function section(key, title, open, ...content) {
     return el('details', { class: 'facet', open, 'data-facet': key }, el('summary', null, el('span', null, title), icon('down')), el('div', { class: 'facet-body' }, content));
 }
 
-/** @param {App} app @param {import('./filter.js').Facet} facet @param {boolean} open */
-function makeFacet(app, facet, open) {
-    /** @type {Map<number, { row: HTMLElement, box: HTMLInputElement, number: HTMLElement }>} */
-    const rows = new Map();
-    let isWhole = false;
-    const box = narrowing(facet.title, update);
-    const list = el('ul', { class: 'options' });
-    const all = el('button', { type: 'button', class: 'button quiet small', onclick: () => { isWhole = !isWhole; update(); } });
-    const element = section(facet.key, facet.title, open, facet.ids.length > 13 && box, list, all);
-    /** @param {number} k */
-    function option(k) {
-        const made = rows.get(k);
-        if (made) return made;
-        const check = el('input', { type: 'checkbox', onchange: () => app.change(({ filters }) => { filters.only[facet.key] = toggled(filters.only[facet.key] ?? [], facet.ids[k]); }) });
-        const number = el('span', { class: 'count' });
-        const fresh = { row: el('li', null, el('label', { class: 'check option' }, check, foreign(facet.labels[k], 'spread'), number)), box: check, number };
-        rows.set(k, fresh);
-        return fresh;
-    }
-    function update() {
-        const counts = app.counts.only[facet.key], chosen = app.state.filters.only[facet.key] ?? [], text = box.value.trim().toLowerCase();
-        const useful = facet.ids.map((_, k) => k).filter((k) => chosen.includes(facet.ids[k]) || counts[k] > 0 && facet.labels[k].toLowerCase().includes(text));
-        const most = isWhole || text ? 300 : 8;
-        const shown = useful.filter((k, place) => place < most || chosen.includes(facet.ids[k]));
-        setRows(list, shown.map((k) => {
-            const { row, box: check, number } = option(k);
-            check.checked = chosen.includes(facet.ids[k]);
-            number.textContent = counts[k].toLocaleString('en');
-            return row;
-        }));
-        element.hidden = !text && !chosen.length && (!shown.length || facet.ids.length < 3 && !counts[facet.ids.length - 1]);
-        all.hidden = !isWhole && shown.length === useful.length || text !== '';
-        fill(all, isWhole ? 'Show fewer' : `Show all ${useful.length}`);
-    }
-    return { element, update };
+/**
+ * @typedef {object} Choice
+ * @property {HTMLElement} row
+ * @property {(state: boolean | undefined, count: number) => void} show chosen, excluded or neither
+ */
+
+/** A box to tick. @param {string} label @param {() => void} toggle @param {(label: HTMLElement) => HTMLElement} wrap @returns {Choice} */
+function boxChoice(label, toggle, wrap = (one) => el('li', null, one)) {
+    const box = el('input', { type: 'checkbox', onchange: toggle }), number = el('span', { class: 'count' });
+    return {
+        row: wrap(el('label', { class: 'check option' }, box, foreign(label, 'spread'), number)),
+        show(state, count) {
+            box.checked = state === true;
+            number.textContent = count.toLocaleString('en');
+        },
+    };
 }
 
-/** @param {HTMLElement} chip @param {string} label @param {boolean | undefined} state @param {number} count */
-function showCycle(chip, label, state, count) {
-    chip.classList.toggle('on', state === true);
-    chip.classList.toggle('out', state === false);
-    chip.setAttribute('aria-pressed', String(state !== undefined));
-    fill(chip, state === false && el('span', { class: 'unseen' }, 'not '), foreign(label), state !== false && el('span', { class: 'count' }, count.toLocaleString('en')));
+/** A chip: a click includes, a second one excludes, a third one lets go. @param {string} label @param {() => void} cycle @returns {Choice} */
+function chipChoice(label, cycle) {
+    const chip = el('button', { type: 'button', class: 'chip', onclick: cycle });
+    return {
+        row: chip,
+        show(state, count) {
+            chip.classList.toggle('on', state === true);
+            chip.classList.toggle('out', state === false);
+            chip.setAttribute('aria-pressed', String(state !== undefined));
+            fill(chip, state === false && el('span', { class: 'unseen' }, 'not '), foreign(label), state !== false && el('span', { class: 'count' }, count.toLocaleString('en')));
+        },
+    };
 }
 
-/** Tags: a click includes, a second one excludes, a third one lets go. @param {App} app */
-function makeTags(app) {
-    const { tags } = app.facets;
-    /** @type {Map<number, HTMLElement>} */
-    const chips = new Map();
+/**
+ * Choices with their counts: the first few, all, or those that a text finds.
+ * @param {object} options
+ * @param {string} options.key
+ * @param {string} options.title
+ * @param {boolean} options.open
+ * @param {string[]} options.labels
+ * @param {number} options.few
+ * @param {(k: number) => Choice} options.make
+ * @param {(k: number) => boolean | undefined} options.state
+ * @param {() => Int32Array} options.counts
+ * @param {HTMLElement} [options.above]
+ * @param {() => boolean} [options.isUseless] whether there is nothing to choose
+ */
+function makeChoices({ key, title, open, labels, few, make, state, counts, above, isUseless }) {
+    /** @type {Map<number, Choice>} */
+    const made = new Map();
     let isWhole = false;
-    const box = narrowing('tags', update);
-    const list = el('div', { class: 'chips' });
+    const box = el('input', { type: 'search', class: 'narrow', 'aria-label': `Find in ${title}`, placeholder: 'Find …', autocomplete: 'off', spellcheck: 'false', oninput: update });
+    const list = el(few < 9 ? 'ul' : 'div', { class: few < 9 ? 'options' : 'chips' });
     const all = el('button', { type: 'button', class: 'button quiet small', onclick: () => { isWhole = !isWhole; update(); } });
-    const modes = el('div', { class: 'segments modes', role: 'group', 'aria-label': 'Models must have' }, [false, true].map((every) =>
-        el('button', { type: 'button', 'data-all': String(every), onclick: () => app.change(({ filters }) => { filters.all = every; }) }, every ? 'all of them' : 'any of them')));
-    const element = section('tags', 'Tags', true, tags.length > 12 && box, modes, list, all);
-    const cycle = (/** @type {string} */ tag) => app.change(({ filters }) => {
-        if (filters.tag.includes(tag)) { filters.tag = toggled(filters.tag, tag); filters.not = [...filters.not, tag]; }
-        else if (filters.not.includes(tag)) filters.not = toggled(filters.not, tag);
-        else filters.tag = [...filters.tag, tag];
-    });
+    const element = section(key, title, open, labels.length > 13 && box, above, list, all);
     function update() {
-        const { tag: counts } = app.counts, { filters } = app.state, text = box.value.trim().toLowerCase();
-        const isChosen = (/** @type {string} */ tag) => filters.tag.includes(tag) || filters.not.includes(tag);
-        const useful = tags.map((_, k) => k).filter((k) => isChosen(tags[k]) || counts[k] > 0 && tags[k].toLowerCase().includes(text));
-        const most = isWhole || text ? 300 : 18;
-        const shown = useful.filter((k, place) => place < most || isChosen(tags[k]));
+        const numbers = counts(), text = box.value.trim().toLowerCase(), most = isWhole || text ? 300 : few;
+        const useful = labels.map((_, k) => k).filter((k) => state(k) !== undefined || numbers[k] > 0 && labels[k].toLowerCase().includes(text));
+        const shown = useful.filter((k, place) => place < most || state(k) !== undefined);
         setRows(list, shown.map((k) => {
-            const chip = chips.get(k) ?? el('button', { type: 'button', class: 'chip', onclick: () => cycle(tags[k]) });
-            chips.set(k, chip);
-            showCycle(chip, tags[k], filters.tag.includes(tags[k]) ? true : filters.not.includes(tags[k]) ? false : undefined, counts[k]);
-            return chip;
+            const choice = made.get(k) ?? make(k);
+            made.set(k, choice);
+            choice.show(state(k), numbers[k]);
+            return choice.row;
         }));
-        element.hidden = !text && !shown.length;
-        modes.hidden = filters.tag.length < 2;
-        for (const mode of modes.children) mode.setAttribute('aria-pressed', String(/** @type {HTMLElement} */ (mode).dataset.all === String(filters.all)));
-        all.hidden = !isWhole && shown.length === useful.length || text !== '';
+        element.hidden = !text && (!shown.length || isUseless?.() === true);
+        all.hidden = text !== '' || !isWhole && shown.length === useful.length;
         fill(all, isWhole ? 'Show fewer' : `Show all ${Math.min(300, useful.length)}`);
     }
     return { element, update };
 }
 
-/** What models have or have not. @param {App} app */
-function makeTraits(app) {
-    const chips = TRAITS.map(({ id }) => el('button', { type: 'button', class: 'chip', onclick: () => app.change(({ filters }) => {
-        if (filters.is[id] === undefined) filters.is[id] = true;
-        else if (filters.is[id]) filters.is[id] = false;
-        else delete filters.is[id];
-    }) }));
-    const list = el('div', { class: 'chips' });
+/** @param {App} app @param {import('./filter.js').Facet} facet @param {boolean} open */
+function makeFacet(app, { key, title, ids, labels }, open) {
+    const chosen = () => app.state.filters.only[key] ?? [];
+    return makeChoices({
+        key, title, open, labels, few: 8, counts: () => app.counts.only[key],
+        state: (k) => chosen().includes(ids[k]) || undefined,
+        make: (k) => boxChoice(labels[k], () => app.change(({ filters }) => { filters.only[key] = toggled(chosen(), ids[k]); })),
+        isUseless: () => ids.length < 3 && !chosen().length && !app.counts.only[key][ids.length - 1],
+    });
+}
+
+/** @param {App} app */
+function makeTags(app) {
+    const { tags } = app.facets;
+    const modes = el('div', { class: 'segments modes', role: 'group', 'aria-label': 'Models must have' }, [false, true].map((every) =>
+        el('button', { type: 'button', 'data-all': String(every), onclick: () => app.change(({ filters }) => { filters.all = every; }) }, every ? 'all of them' : 'any of them')));
+    const { element, update } = makeChoices({
+        key: 'tags', title: 'Tags', open: true, labels: tags, few: 18, counts: () => app.counts.tag, above: modes,
+        state: (k) => app.state.filters.tag.includes(tags[k]) ? true : app.state.filters.not.includes(tags[k]) ? false : undefined,
+        make: (k) => chipChoice(tags[k], () => app.change(({ filters }) => {
+            const isIn = filters.tag.includes(tags[k]);
+            if (isIn || !filters.not.includes(tags[k])) filters.tag = toggled(filters.tag, tags[k]);
+            if (isIn || filters.not.includes(tags[k])) filters.not = toggled(filters.not, tags[k]);
+        })),
+    });
     return {
-        element: section('is', 'Properties', true, list),
+        element,
         update() {
-            TRAITS.forEach(({ id, label }, k) => showCycle(chips[k], label, app.state.filters.is[id], app.counts.is[k]));
-            setRows(list, chips.filter((_, k) => app.counts.is[k] > 0 || app.state.filters.is[TRAITS[k].id] !== undefined));
+            update();
+            modes.hidden = app.state.filters.tag.length < 2;
+            for (const mode of modes.children) mode.setAttribute('aria-pressed', String(/** @type {HTMLElement} */ (mode).dataset.all === String(app.state.filters.all)));
         },
     };
+}
+
+/** What models have or have not. @param {App} app */
+function makeTraits(app) {
+    return makeChoices({
+        key: 'is', title: 'Properties', open: true, labels: TRAITS.map((one) => one.label), few: 18, counts: () => app.counts.is,
+        state: (k) => app.state.filters.is[TRAITS[k].id],
+        make: (k) => chipChoice(TRAITS[k].label, () => app.change(({ filters: { is } }) => {
+            const { id } = TRAITS[k];
+            if (is[id] === false) delete is[id];
+            else is[id] = is[id] === undefined;
+        })),
+    });
 }
 
 /** @param {App} app */
 function makeFolders(app) {
     const { folders } = app.facets;
-    const children = new Set(folders.map((one) => one.parent));
+    const parents = new Set(folders.map((one) => one.parent));
     const isOpen = Uint8Array.from(folders, (one) => +(folders.length <= 14 || one.depth === 0 && folders.filter((other) => other.depth === 0).length < 4));
-    /** @type {Map<number, { row: HTMLElement, box: HTMLInputElement, number: HTMLElement, twist: HTMLElement | null }>} */
-    const rows = new Map();
+    /** @type {Map<number, Choice & { twist: HTMLElement }>} */
+    const made = new Map();
     const list = el('ul', { class: 'options' });
     const element = section('folder', 'Folder', true, list);
     /** @param {number} k */
-    function rowOf(k) {
-        const made = rows.get(k);
-        if (made) return made;
-        const { path, label, depth } = folders[k];
-        const name = label || 'directly in the folder';
-        const check = el('input', { type: 'checkbox', onchange: () => app.change(({ filters }) => { filters.folder = toggled(filters.folder, path); }) });
-        const number = el('span', { class: 'count' });
-        const twist = children.has(k) ? el('button', { type: 'button', class: 'twist', 'aria-label': `Folders in ${visible(name)}`, onclick: () => { isOpen[k] ^= 1; update(); } }, icon('next')) : null;
-        const row = el('li', { class: 'folder' }, twist ?? el('span', { class: 'twist' }), el('label', { class: 'check option' }, check, foreign(name, 'spread'), number));
-        row.style.paddingInlineStart = `${Math.min(depth, 6) * .75}rem`;
-        const fresh = { row, box: check, number, twist };
-        rows.set(k, fresh);
-        return fresh;
+    function make(k) {
+        const { path, label, depth } = folders[k], name = label || 'directly in the folder';
+        const twist = parents.has(k) ? el('button', { type: 'button', class: 'twist', 'aria-label': `Folders in ${visible(name)}`, onclick: () => { isOpen[k] ^= 1; update(); } }, icon('next')) : el('span', { class: 'twist' });
+        const choice = boxChoice(name, () => app.change(({ filters }) => { filters.folder = toggled(filters.folder, path); }), (box) => el('li', { class: 'folder' }, twist, box));
+        choice.row.style.paddingInlineStart = `${Math.min(depth, 6) * .75}rem`;
+        return { ...choice, twist };
     }
     function update() {
-        const { folder: counts } = app.counts, chosen = app.state.filters.folder;
-        /** @type {number[]} */
-        const shown = [];
-        const isShown = new Uint8Array(folders.length);
+        const { folder: counts } = app.counts, chosen = app.state.filters.folder, isShown = new Uint8Array(folders.length);
+        /** @type {HTMLElement[]} */
+        const rows = [];
         folders.forEach(({ parent, path }, k) => {
             isShown[k] = parent < 0 || isShown[parent] && isOpen[parent] ? 1 : 0;
-            if (isShown[k] && (counts[k] || chosen.includes(path)) && shown.length < 400) shown.push(k);
+            if (!isShown[k] || !counts[k] && !chosen.includes(path) || rows.length >= 400) return;
+            const choice = made.get(k) ?? make(k);
+            made.set(k, choice);
+            choice.show(chosen.includes(path), counts[k]);
+            if (parents.has(k)) choice.twist.setAttribute('aria-expanded', String(!!isOpen[k]));
+            rows.push(choice.row);
         });
-        element.hidden = folders.length < 2 || !shown.length;
-        setRows(list, shown.map((k) => {
-            const { row, box, number, twist } = rowOf(k);
-            box.checked = chosen.includes(folders[k].path);
-            number.textContent = counts[k].toLocaleString('en');
-            twist?.setAttribute('aria-expanded', String(!!isOpen[k]));
-            return row;
-        }));
+        element.hidden = folders.length < 2 || !rows.length;
+        setRows(list, rows);
     }
     return { element, update };
 }

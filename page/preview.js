@@ -147,10 +147,13 @@ export function pictureBox(picture, { alt, lazy = true, source, large = false, p
             fill(box, el('span', { class: 'picture-hidden' }, icon('hidden'), el('span', { class: plain ? 'unseen' : null }, words)),
                 !plain && el('button', {
                     type: 'button', class: 'button small', 'aria-label': `Show, ${words}`,
-                    onclick: (/** @type {Event} */ event) => {
+                    onclick: (event) => {
                         event.stopPropagation();
                         revealed.add(picture.href);
                         drawAll();
+                        /* The button is gone; the focus stays where it was. */
+                        box.tabIndex = -1;
+                        box.focus({ preventScroll: true });
                     },
                 }, 'Show'));
         } else if (paused) {

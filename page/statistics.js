@@ -13,11 +13,16 @@ export function numberText(value) {
     return size >= 1e-4 && size < 1e6 ? String(Number(value.toPrecision(4))) : value.toExponential(3).replace(/\.?0+e/, 'e');
 }
 
+/** Of any number of values, which arguments of a call are not. @param {number[]} values */
+const least = (values) => values.reduce((a, b) => a < b ? a : b, Infinity);
+/** @param {number[]} values */
+const greatest = (values) => values.reduce((a, b) => a > b ? a : b, -Infinity);
+
 /** Histograms of several tensors as one. @param {(number[] | null)[]} all @returns {[first: number, counts: number[]]} */
 export function sumHistograms(all) {
     const full = /** @type {number[][]} */ (all.filter((one) => one && one.length > 1));
     if (!full.length) return [0, []];
-    const first = Math.min(...full.map((one) => one[0])), end = Math.max(...full.map((one) => one[0] + one.length - 1));
+    const first = least(full.map((one) => one[0])), end = greatest(full.map((one) => one[0] + one.length - 1));
     /** @type {number[]} */
     const counts = new Array(end - first).fill(0);
     for (const one of full) for (let k = 1; k < one.length; k++) counts[one[0] - first + k - 1] += one[k];
@@ -26,7 +31,7 @@ export function sumHistograms(all) {
 
 /** Bars of magnitudes by powers of two. @param {number} first @param {number[]} counts */
 export function histogramView(first, counts) {
-    const make = /** @type {any} */ (el), most = Math.max(...counts), total = counts.reduce((sum, count) => sum + count, 0);
+    const make = /** @type {any} */ (el), most = greatest(counts), total = counts.reduce((sum, count) => sum + count, 0);
     const wide = Math.max(2, Math.min(24, Math.floor(300 / counts.length))), peak = counts.indexOf(most);
     const tall = 72, power = (/** @type {number} */ k) => `2^${k}`;
     return el('figure', { class: 'histogram' },
@@ -65,7 +70,7 @@ export function rowDetails(tensors, row, all) {
     }
     const { stats } = page;
     const known = stats ? leaves.filter((i) => stats.min[i] !== null) : [];
-    return el('div', { class: 'stack' }, el('div', { class: 'row' }, foreign(nodeName(tensors.names, node), 'mono tensor-name'),
+    return el('div', { class: 'stack' }, el('div', { class: 'name-row' }, foreign(nodeName(tensors.names, node), 'mono tensor-name'),
         copyButton(() => nodeName(tensors.names, node), 'the name')), factList(facts),
         stats && known.length > 0 && statistics(stats, known));
 }
@@ -82,7 +87,7 @@ function statistics(stats, known) {
     const range = (/** @type {(number | string)[]} */ column) => {
         const values = known.map((i) => column[i]).filter((value) => typeof value === 'number');
         if (!values.length) return numberText(column[known[0]]);
-        const low = Math.min(...values), high = Math.max(...values);
+        const low = least(values), high = greatest(values);
         return low === high ? numberText(low) : `${numberText(low)} … ${numberText(high)}`;
     };
     const bad = sum(stats.nan) + sum(stats.inf);
@@ -97,12 +102,12 @@ function statistics(stats, known) {
 
 /** Standard deviations layer by layer. @param {NonNullable<ModelPage['stats']>} stats @param {number[]} known */
 function layerBars(stats, known) {
-    const values = known.slice(0, 300).map((i) => Number(stats.std[i]) || 0), most = Math.max(...values);
+    const values = known.slice(0, 300).map((i) => Number(stats.std[i]) || 0), most = greatest(values);
     const make = /** @type {any} */ (el), wide = Math.max(1, Math.min(24, Math.floor(300 / values.length)));
     if (!(most > 0)) return null;
     return el('figure', { class: 'histogram' }, make('svg', {
         viewBox: `0 0 ${values.length * wide} 40`, width: values.length * wide, height: 40, role: 'img',
-        'aria-label': `Standard deviation of ${values.length} layers: from ${numberText(Math.min(...values))} to ${numberText(most)}`,
+        'aria-label': `Standard deviation of ${values.length} layers: from ${numberText(least(values))} to ${numberText(most)}`,
     }, values.map((value, k) => make('rect', { x: k * wide, y: 40 - value / most * 40, width: Math.max(1, wide - 1), height: value / most * 40 }))),
     el('figcaption', { class: 'tiny muted' }, 'Standard deviation, layer by layer'));
 }
@@ -134,7 +139,7 @@ export function blockNorms(norms) {
 
 /** @param {NonNullable<ModelPage['norms']>} norms @param {(prefix: string) => void} pick */
 export function normsView(norms, pick) {
-    const blocks = blockNorms(norms), most = Math.max(...blocks.map((one) => one.norm).filter(Number.isFinite), 0);
+    const blocks = blockNorms(norms), most = greatest(blocks.map((one) => one.norm).filter(Number.isFinite));
     const ranks = [...new Set(norms.map((one) => one.rank))].sort((a, b) => a - b);
     return el('section', { class: 'panel-card norms', 'aria-labelledby': 'norms-title' },
         el('h2', { id: 'norms-title' }, 'Strength by block'),
@@ -142,7 +147,7 @@ export function normsView(norms, pick) {
             + (ranks.length > 1 ? `ranks ${ranks[0]} to ${ranks[ranks.length - 1]}` : `rank ${ranks[0]}`)),
         el('ul', { class: 'norm-list' }, blocks.map((one) => {
             const bar = el('span');
-            bar.style.width = (Number.isFinite(one.norm) && most ? one.norm / most * 100 : 0) + '%';
+            bar.style.width = (Number.isFinite(one.norm) && most > 0 ? one.norm / most * 100 : 0) + '%';
             return el('li', null, el('button', {
                 type: 'button', class: 'norm', title: `Show the tensors of ${one.modules === 1 ? 'this module' : plural(one.modules, 'module')}`,
                 onclick: () => pick(one.block + one.end),

@@ -15,12 +15,15 @@ const HUES = [/^F(32|64)$/, /^F16$/, /^BF16$/, /^F8|^MXFP|^NVFP/, /^U?I8$|^Q8/, 
 
 /** Colours of dtypes, which differ as long as there are any left. @param {string[]} dtypes */
 export function dtypeHues(dtypes) {
-    const taken = new Set();
-    return dtypes.map((dtype) => {
-        let hue = HUES.findIndex((known) => known.test(dtype));
-        if (hue < 0 || taken.has(hue)) hue = [5, 6, 4, 0, 1, 2, 3].find((other) => !taken.has(other)) ?? 7;
-        taken.add(hue);
-        return hue;
+    const taken = new Set(), free = [5, 6, 4, 0, 1, 2, 3];
+    const hues = dtypes.map((dtype) => {
+        const hue = HUES.findIndex((known) => known.test(dtype));
+        return hue < 0 || taken.has(hue) ? -1 : (taken.add(hue), hue);
+    });
+    return hues.map((hue) => {
+        const other = hue < 0 ? free.find((one) => !taken.has(one)) ?? 7 : hue;
+        taken.add(other);
+        return other;
     });
 }
 

@@ -51,10 +51,13 @@ export const orderKey = (label) => label.replace(/\d+/g, (number) => number.padS
  * @param {string} name
  */
 export function partEnds(name) {
-    const ends = [], head = name.search(/[./:]|$/);
+    const ends = [];
     if (/^(lora|oft|boft|lycoris)_/.test(name))
-        for (const one of name.slice(0, head).matchAll(KOHYA)) ends.push(one.index);
-    for (const one of name.matchAll(/[./:]/g)) ends.push(one.index);
+        for (const one of name.slice(0, name.search(/[./:]|$/)).matchAll(KOHYA)) ends.push(one.index);
+    for (let at = 0; at < name.length && ends.length < DEPTH; at++) {
+        const code = name.charCodeAt(at);
+        if (code === 46 || code === 47 || code === 58) ends.push(at); // . / :
+    }
     return ends.slice(0, DEPTH);
 }
 
@@ -64,20 +67,22 @@ export function buildTree(tensors) {
     /** @type {Map<string, TreeNode>} */
     const groups = new Map();
     /** @type {TreeNode[]} groups of the previous tensor */
-    let path = [];
+    const path = [];
     for (let i = 0; i < page.count; i++) {
         const name = names[i], ends = partEnds(name);
         let node = root, from = 0;
-        path = ends.map((end, depth) => {
+        for (let depth = 0; depth < ends.length; depth++) {
+            const end = ends[depth];
             let next = end < page.shared[i] && path[depth]?.end === end ? path[depth] : groups.get(name.slice(0, end + 1));
             if (!next) {
                 next = new TreeNode(name.slice(from, end), end, name[end]);
                 groups.set(name.slice(0, end + 1), next);
                 node.kids.push(next);
             }
+            path[depth] = node = next;
             from = end + 1;
-            return node = next;
-        });
+        }
+        path.length = ends.length;
         const leaf = new TreeNode(name.slice(from), name.length, '');
         leaf.tensor = leaf.first = i;
         leaf.tensors = 1;
@@ -95,7 +100,8 @@ export function buildTree(tensors) {
 function finishNode(node, page, forms) {
     if (node.tensor >= 0) node.form = formOf(page.dtype[node.tensor] * page.shapes.length + page.shape[node.tensor], forms);
     else {
-        let kids = node.kids.map((kid) => finishNode(kid, page, forms));
+        let kids = node.kids;
+        for (let i = 0; i < kids.length; i++) kids[i] = finishNode(kids[i], page, forms);
         if (kids.length > 1) {
             for (const kid of kids) kid.key = orderKey(kid.label);
             kids = foldLayers(kids.sort(byLabel), forms);
@@ -255,12 +261,12 @@ export function nodesOf(shown) {
     return all;
 }
 
-/** The name that a node's tensors share; of a row for several layers "layers.{0–31}.mlp". @param {string[]} names @param {TreeNode} node */
-export function nodeName(names, node) {
+/** The name that a node's tensors share; of a row for several layers "layers.{0–31}.mlp". @param {string[]} names @param {TreeNode} node @param {boolean} [alone] not what a row stands for */
+export function nodeName(names, node, alone) {
     let name = (names[node.first] ?? '').slice(0, node.end);
     for (let at = /** @type {TreeNode | null} */ (node), below = null; at; below = at, at = at.parent) {
         const first = at.kids[0];
-        if (!isFolded(at) || below && below !== first) continue;
+        if (!isFolded(at) || below && (alone || below !== first)) continue;
         const from = first.end - first.label.length, number = layerNumber(first.label)[0];
         name = `${name.slice(0, from)}{${number}–${number + at.kids.length - 1}}${name.slice(from + String(number).length)}`;
     }
@@ -375,10 +381,9 @@ export function createTree(tensors, root, tell) {
         activate(rows.findIndex((row) => row.node === fold));
         return true;
     };
-    /** @param {number} step */
-    const parentRow = (step) => {
+    const parentRow = () => {
         let i = active;
-        while (i > 0 && rows[i].depth >= rows[active].depth) i += step;
+        while (i > 0 && rows[i].depth >= rows[active].depth) i--;
         return i;
     };
     /** @param {string} key */
@@ -397,15 +402,11 @@ export function createTree(tensors, root, tell) {
         const row = rows[active], page = Math.max(1, Math.floor(grid.clientHeight / height) - 2);
         if (!row || event.ctrlKey || event.metaKey || event.altKey) return false;
         const { node } = row, fork = shownKids(node).length > 0;
+        const step = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity }[event.key];
+        if (step) return activate(active + step), true;
         switch (event.key) {
-        case 'ArrowDown': activate(active + 1); break;
-        case 'ArrowUp': activate(active - 1); break;
-        case 'PageDown': activate(active + page); break;
-        case 'PageUp': activate(active - page); break;
-        case 'Home': activate(0); break;
-        case 'End': activate(rows.length - 1); break;
         case 'ArrowRight': if (fork && !node.open) setOpen(node, true); else if (fork) activate(active + 1); break;
-        case 'ArrowLeft': if (fork && node.open) setOpen(node, false); else if (row.depth) activate(parentRow(-1)); break;
+        case 'ArrowLeft': if (fork && node.open) setOpen(node, false); else if (row.depth) activate(parentRow()); break;
         case 'Enter': tell.zoom(node); break;
         case ' ': if (!toggleFold(node) && fork) setOpen(node, !node.open); break;
         case '*':

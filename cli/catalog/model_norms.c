@@ -7,6 +7,7 @@
 #include "support/nodes.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define BLOCK ((size_t)1 << 19) /* values in memory at a time */
@@ -181,7 +182,8 @@ static bool number_at(const sft_node *root, const char *path, double *out) {
     if (!found.len || found.len >= sizeof text) return false;
     memcpy(text, found.data, found.len);
     text[found.len] = 0;
-    return sscanf(text, "%lf", out) == 1;
+    *out = strtod(text, NULL);
+    return true;
 }
 
 /* alpha / rank, of rsLoRA alpha / sqrt(rank): by the module's own alpha, else by the one that is

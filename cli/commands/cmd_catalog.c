@@ -205,7 +205,7 @@ static const cli_option catalog_options[] = {
     { 0, "model", "FILE", CLI_WORD, 0, AT(model),
       "a page about one model instead: its tensors as a tree and as a map" },
     { 0, "deep", NULL, CLI_FLAG, 1, AT(deep),
-      "with --model: read all data, for statistics of each tensor" },
+      "with --model: read all data, for statistics of each tensor and norms of LoRA modules" },
     { 0, "force", NULL, CLI_FLAG, 1, AT(force), "overwrite an existing file" },
     { 0, "follow", NULL, CLI_FLAG, 1, AT(follow), "replace the target of a symbolic link" },
     { 0, "no-sync", NULL, CLI_FLAG, 1, AT(no_sync),
@@ -241,7 +241,8 @@ const cli_command cli_catalog_command = {
     "and so are those whose sidecars record the same SHA-256 with a size that matches. --online "
     "asks CivitAI as info --online does.\n"
     "--model writes a page about one model instead: tensors as a tree with their sizes and as a "
-    "map, and with --deep the statistics of each.",
+    "map, and with --deep the statistics of each, and for modules of a LoRA the Frobenius norm of "
+    "their product times alpha / rank.",
     catalog_examples,
     { catalog_options, cli_output_options, cli_hash_run_options, cli_online_options,
       cli_json_options, cli_reading_options, cli_remote_options, cli_network_options,

@@ -75,7 +75,8 @@ static void add_picture(const char *path) {
 #define CIVITAI "{\"id\":34,\"modelId\":12,\"name\":\"v1\",\"baseModel\":\"Pony\"," \
     "\"trainedWords\":[\"neon\"],\"model\":{\"name\":\"Neon\",\"type\":\"LORA\"}," \
     "\"files\":[{\"sizeKB\":2," \
-    "\"hashes\":{\"SHA256\":\"" HASH "\"}}]}"
+    "\"hashes\":{\"SHA256\":\"" HASH "\"}}]," \
+    "\"images\":[{\"width\":4,\"height\":4,\"nsfwLevel\":2}]}"
 
 static void info_world(const fault_scene *scene) {
     (void)scene;

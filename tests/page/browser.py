@@ -148,7 +148,7 @@ class View:
         assert not seen["errors"], f"errors: {seen['errors'][:5]}"
         assert not self.failures, f"{self.failures[:5]}"
         assert evil == ["undefined", 0], f"text was run: {evil}"
-        outside = [url for url in self.pictures() if ":" in url and not url.startswith(("data:image/", "file:///"))]
+        outside = [url for url in self.pictures() if ":" in url and not url.startswith(("data:", "file:///"))]
         assert not outside, f"requests: {outside[:5]}"
 
     def __enter__(self):

@@ -405,6 +405,20 @@ def case_view(world):
         same((view.js(state), view.count(".picture[data-state=hidden]")), (["medium", "dark"], more), "after a reload")
 
 
+def case_clipped(world):
+    """Nothing of a card lies outside of it, in any density and width."""
+    path, _, _ = world.models
+    outside = """() => [...document.querySelectorAll('.grid > .card:not(.probe)')].flatMap((card) => { const box = card.getBoundingClientRect();
+        return [...card.querySelectorAll('*')].filter((one) => { const own = one.getBoundingClientRect(), line = own.width && own.height && !one.closest('.card-words, .card-name, svg, img');
+            return line && (own.right > box.right + 1 || own.left < box.left - 1 || own.bottom > box.bottom + 1); }).map((one) => one.outerHTML.slice(0, 100)); })"""
+    for width in (320, 700, 1000, 1280, 1920):
+        with world.view(path, width=width) as view:
+            for _ in range(4):
+                density = view.js("() => document.querySelector('.grid').dataset.density")
+                same(view.js(outside), [], f"outside of cards at {width} px, {density}")
+                view.press("v")
+
+
 @both
 def case_state(world):
     """A fragment brings back query, filters, order and the open model; Back closes it."""
@@ -501,6 +515,60 @@ def case_many(world):
         view.settle()
         same(view.js(NAMES)[-1], rows["name"][order[-1]], "last of the list")
         assert view.js(nodes) <= 500, f"{view.js(nodes)} nodes of the list"
+
+
+def case_tall(world):
+    """Where 50,000 cards would be taller than a browser allows, scrolling is scaled: all are reached, none overlap."""
+    path, rows, _ = world.many
+    tops = "() => [...document.querySelectorAll('.grid > .card:not(.probe)')].map((one) => [Number(one.getAttribute('aria-posinset')), one.getBoundingClientRect().top, one.offsetHeight])"
+    with world.view(path, "#sort=path", width=360, height=740) as view:
+        view.press("v", "v", "v")
+        height = view.js("() => document.documentElement.scrollHeight")
+        assert 14e6 < height < 17e6, height
+        view.press("ArrowDown")
+        for keys in (["End"], ["ArrowUp"], ["PageUp"], ["Home"], ["ArrowDown"], []):
+            if not keys:
+                view.js("(top) => scrollTo({ top, behavior: 'instant' })", height // 2)
+                view.settle()
+            view.press(*keys)
+            cards = sorted(view.js(tops))
+            for (one, top, size), (next_one, next_top, _) in zip(cards, cards[1:]):
+                assert next_one > one + 1 or top + size < next_top < top + size + 40, (keys, cards)
+            if keys:
+                assert view.js("() => { const box = document.activeElement.getBoundingClientRect(); return box.top >= 0 && box.bottom <= innerHeight; }"), keys
+        middle = view.js(tops)[0][0]
+        assert 24000 < middle < 26000 or view.js(POSITION) == 2, middle
+        view.press("End")
+        same(view.js(POSITION), 50000, "last")
+        same(view.js(FOCUSED), rows["name"][-1], "name of the last")
+
+
+def case_place(world):
+    """The model that has the focus keeps it, in view, through densities, widths, orders and searches."""
+    path, _, _ = world.models
+    inside = "() => { const box = document.activeElement.getBoundingClientRect(), head = document.querySelector('.top').getBoundingClientRect(); return document.activeElement.matches('.card-name') && box.top >= head.bottom && box.bottom <= innerHeight; }"
+    with world.view(path) as view:
+        view.press("ArrowDown", *["PageDown"] * 6)
+        name, position = view.js(FOCUSED), view.js(POSITION)
+        assert position > 20, position
+        for _ in range(4):
+            view.press("v")
+            same((view.js(FOCUSED), view.js(POSITION)), (name, position), "after another density")
+            assert view.js(inside), f"not in view: {view.js('() => document.querySelector(`.grid`).dataset.density')}"
+        for width in (700, 1700, 1280):
+            view.page.set_viewport_size({"width": width, "height": 860})
+            view.settle()
+            view.settle()
+            same((view.js(FOCUSED), view.js(POSITION)), (name, position), f"at a width of {width}")
+        view.press("s")
+        same(view.js(FOCUSED), name, "after another order")
+        assert view.js(inside), "not in view after another order"
+        view.js("() => { location.hash = 'q=-zzzzzz&sort=path'; }")
+        view.settle()
+        same(view.js(FOCUSED), name, "after a search that finds it")
+        view.js("() => { location.hash = 'kind=embedding'; }")
+        view.settle()
+        assert view.js(FOCUSED) != "BODY", "the focus was lost with the model"
 
 
 def case_noscript(world):

@@ -2,6 +2,7 @@
 import re
 
 import corpus
+import pages
 from cases_catalog import CARD, NAMES, TOTAL, both, same
 
 HIDDEN = re.compile("[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f"
@@ -161,7 +162,7 @@ def case_injection_detail(world):
             view.forget()
             view.press("c", settle=False)
             same(view.wait_clipboard(joined(text)), joined(text), f"words of {text!r}")
-            if step % 4 == 0 or "<" in text:
+            if step % 8 == 0:
                 assert view.count("dialog.browse[open] .word-group .chip"), f"no words of {text!r}"
                 view.click("dialog.browse[open] .word-group .chip")
                 chips = view.js("() => [...document.querySelectorAll('dialog.browse[open] .word-group .chip bdi')].map((one) => one.textContent)")
@@ -176,9 +177,7 @@ def case_injection_detail(world):
 def case_injection_buttons(world):
     """Whatever a button copies has no control characters and no line breaks."""
     path, rows, _ = world.hostile
-    for text in ("line\r\nbreak", "\x1b[31m", "a\u202egnp.exe", "escape \x1b[31mred\x1b[0m", "; rm -rf ~"):
-        if text not in corpus.STRINGS:
-            continue
+    for text in ("line\r\nbreak", "escape \x1b[31mred\x1b[0m"):
         k = rows["file"].index(f"{corpus.STRINGS.index(text):03} {text[:60]}.safetensors")
         with world.view(path, "#m=" + "".join(f"%{byte:02x}" for byte in f"{rows['dict']['folder'][rows['folder'][k]]}/{rows['file'][k]}".encode())) as view:
             view.js("() => { for (const one of document.querySelectorAll('dialog.browse details')) one.open = true; }")
@@ -212,3 +211,30 @@ def case_injection_model(world):
         view.js("() => document.querySelector('.tree').focus()")
         view.press(*["ArrowDown"] * 120, settle=False)
         view.js(EACH, ["#find", corpus.STRINGS[::2]])
+
+
+@both
+def case_watch(world):
+    """The watch notices what must not happen: each of these pages does one thing of it."""
+    rows, more, _ = corpus.catalogue()
+    page = pages.catalogue_page(rows, more)
+    bare = re.sub(r"<meta http-equiv=.Content-Security-Policy. [^>]*>", "", page)
+    marked = "return el('bdi', { class: className }, visible(text));"
+    assert marked in page and bare != page
+    parsed = "const made = el('bdi', { class: className }); made.innerHTML = text; return made;"
+    for name, text, complaint in (
+            ("script", page.replace("<body>", f"<body><script>{corpus.RUN}</script>"), "policy"),
+            ("handler", page.replace("<body>", f"<body><img src='data:image/png,x' onerror='{corpus.RUN}'>"), "policy"),
+            ("picture", page.replace("<body>", "<body><img src='https://evil.example/x.png'>"), "policy"),
+            ("request", bare.replace("<body>", "<body><img src='https://evil.example/x.png'>"), ""),
+            ("evil", bare.replace("<body>", f"<body><script>{corpus.RUN}</script>"), "text was run"),
+            ("error", bare.replace("<body>", "<body><script>throw new Error('x')</script>"), "errors"),
+            ("parsed", page.replace(marked, parsed).replace(pages.digest(pages.join("shared") + pages.join("catalog")), pages.digest(
+                (pages.join("shared") + pages.join("catalog")).replace(marked, parsed))), "")):
+        try:
+            with world.view(world.keep(f"watch/{name}.html", text)) as view:
+                view.press("ArrowDown", "Enter")
+        except AssertionError as error:
+            assert complaint in str(error), f"{name}: {error}"
+        else:
+            raise AssertionError(f"{name}: nothing was noticed")

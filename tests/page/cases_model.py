@@ -1,4 +1,7 @@
 """The page about one model: totals, tree, treemap, search, statistics."""
+import json
+import struct
+
 from cases_catalog import both, same
 
 ROWS = "() => [...document.querySelectorAll('.tree [role=row][data-i]')].sort((a, b) => a.dataset.i - b.dataset.i).map((one) => one.querySelector('.c-name bdi').textContent)"
@@ -129,6 +132,43 @@ def case_model_copy_button(world):
         view.forget()
         view.click("#chosen button[aria-label^=Copy]")
         same(view.wait_clipboard("lm_head.weight"), "lm_head.weight", "name")
+
+
+def small_lora(path):
+    """Two modules of ones, rank 2, without alpha: each product is 2 in 12 places. One value is NaN."""
+    header, data = {}, b""
+    for block in range(2):
+        for end, shape in (("lora_down", [2, 3]), ("lora_up", [4, 2])):
+            values = [1.0] * (shape[0] * shape[1])
+            header[f"lora_unet_down_blocks_{block}_attentions_0_proj_in.{end}.weight"] = {
+                "dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + 4 * len(values)]}
+            data += struct.pack(f"<{len(values)}f", *values)
+    header["odd"] = {"dtype": "F32", "shape": [2], "data_offsets": [len(data), len(data) + 8]}
+    text = json.dumps(header).encode()
+    with open(path, "wb") as out:
+        out.write(struct.pack("<Q", len(text)) + text + data + struct.pack("<2f", float("nan"), 0.5))
+
+
+def case_model_command(world):
+    """A page that the command wrote: tensors, statistics, norms, each shown."""
+    path = world.keep("real-model/lora.safetensors", "")
+    small_lora(path)
+    status, _, said = world.command("catalog", "--model", path, "--deep", "-o", path + ".html")
+    same(status, 0, said)
+    with world.view(path + ".html") as view:
+        same(view.js(ROWS), ["lora_unet_down_blocks_0–1_attentions_0_proj_in", "lora_down.weight", "lora_up.weight", "odd"], "rows")
+        norms = view.js("() => [...document.querySelectorAll('.norm')].map((one) => one.textContent)")
+        same(norms, ["lora_unet_down_blocks_06.93", "lora_unet_down_blocks_16.93"], "norms")
+        view.click(".bad-values button")
+        same(view.js(ROWS), ["odd"], "with NaN")
+        view.click(".tree-body [data-i='0']")
+        text = view.text("#chosen")
+        for part in ("Minimum0.5", "Maximum0.5", "NaN, infinite1, 0"):
+            assert part in text, text
+        view.press("Escape")
+        view.click(".norm", 1)
+        same(view.js("() => document.querySelector('#find').value"), "lora_unet_down_blocks_1_", "search of a block")
+        assert "2 of 5" in view.text(".found"), view.text(".found")
 
 
 def case_model_actions_tested(world):

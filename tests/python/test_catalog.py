@@ -111,6 +111,12 @@ def test_no_models(tmp_path, page):
     assert not page.exists()
 
 
+def test_a_missing_folder(models, page, tmp_path):
+    with pytest.raises(FileNotFoundError) as raised:
+        st.catalog([models, tmp_path / "none"], page)
+    assert raised.value.path == str(tmp_path / "none") and not page.exists()
+
+
 def test_no_model_that_matches(models, page):
     with pytest.raises(FileNotFoundError, match="match"):
         st.catalog(models, page, where="name=none")

@@ -24,6 +24,7 @@ test('strength of a LoRA in a prompt', () => {
     assert.equal(withStrength(line, 0.1 + 0.2), '<lora:neon:0.3> neon city, <b>');
     assert.equal(withStrength(line, -1), '<lora:neon:-1> neon city, <b>');
     assert.equal(withStrength('<lora:$1&:1> x', 0.5), '<lora:$1&:0.5> x');
+    assert.equal(withStrength('<lora:a:b:1> x', 0.5), '<lora:a:b:0.5> x');
     assert.equal(withStrength('embedding:neon', 0.5), 'embedding:neon');
 });
 

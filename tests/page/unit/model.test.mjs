@@ -93,6 +93,8 @@ test('a row stands for the same place in all layers', () => {
     assert.deepEqual(nodesOf(up).map((one) => opened.names[one.tensor]), moe.map((one) => one[0]).filter((name) => name.endsWith('up')));
     assert.equal(nodeName(opened.names, up), 'l.{0–2}.e.{0–3}.up');
     assert.equal(nodeName(opened.names, rows[0].node), 'l.{0–2}');
+    assert.equal(nodeName(opened.names, up, true), 'l.0.e.0.up');
+    assert.equal(nodeName(opened.names, rows[1].node, true), 'l.0.e.{0–3}');
     assert.equal(nodeName(opened.names, root.kids[0].kids[2].kids[0]), 'l.2.e.{0–3}');
     assert.equal(nodeName(opened.names, root.kids[0].kids[2]), 'l.2');
     /* An area of the map in another layer selects that row. */
@@ -154,6 +156,7 @@ test('sums by dtype, and their colours', () => {
     assert.equal(new Set(hues.slice(0, 7)).size, 7);
     assert.ok(hues.every((hue) => hue >= 0 && hue < 8));
     assert.equal(dtypeHues(['F16'])[0], dtypeHues(['BF16', 'F16'])[1]);
+    assert.equal(dtypeHues(['C64', 'F64', 'F32', 'U8', 'BF16'])[4], dtypeHues(['BF16'])[0], 'nothing else takes its colour');
 });
 
 test('areas fill their rectangle in proportion', () => {
@@ -189,6 +192,7 @@ test('numbers and histograms', () => {
         ['NaN', '–', '–', '0', '12,345', '1.234e-5', '0.1235', '3,500,000,000', '1.5e+20']);
     assert.deepEqual(sumHistograms([[-3, 1, 2], [-4, 5], [], null]), [-4, [5, 1, 2]]);
     assert.deepEqual(sumHistograms([[]]), [0, []]);
+    assert.deepEqual(sumHistograms(Array(200000).fill([2, 1])), [2, [200000]]);
 });
 
 test('norms by block', () => {

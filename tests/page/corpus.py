@@ -67,7 +67,7 @@ STRINGS = [
     f"'><script>{RUN}</script>",
     f"` onmouseover=`{RUN}",
     f'" autofocus onfocus="{RUN}" x="',
-    f'" style="background:url(https://evil.example/x)',
+    '" style="background:url(https://evil.example/x)',
     '" srcset="https://evil.example/x.png 2x',
     "x onclick=alert(1)",
     "=cmd|'/C calc'!A0",

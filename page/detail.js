@@ -100,12 +100,21 @@ export function kindWords({ model, adapter }) {
     return `${adapter.dora ? 'DoRA, ' : ''}${labelOf(adapter.type)}${rank ? ` r${rank}` : ''}`;
 }
 
-/** What the view in front can copy and open. @type {{ root: HTMLElement, words: string, prompt: () => string, link: string, step?: (by: number) => void } | undefined} */
+/**
+ * What the view in front can copy and open.
+ * @type {{ root: HTMLElement, words: string, prompt: () => string, link: string, step?: (by: number) => void } | undefined}
+ */
 let shownModel;
 
 /** Adds the keys of the view: they apply while one is visible. */
 export function addDetailKeys() {
-    /** @param {string} id @param {string} key @param {string} label @param {(of: NonNullable<typeof shownModel>) => unknown} has @param {(of: any) => unknown} run */
+    /**
+     * @param {string} id
+     * @param {string} key
+     * @param {string} label
+     * @param {(of: NonNullable<typeof shownModel>) => unknown} has
+     * @param {(of: any) => unknown} run
+     */
     const add = (id, key, label, has, run) => addAction({
         id: `detail-${id}`, group: 'In an open model', keys: [key], label, run: () => void run(shownModel),
         when: () => Boolean(shownModel?.root.checkVisibility() && has(shownModel)),
@@ -117,17 +126,22 @@ export function addDetailKeys() {
     add('after', '.', 'Picture after', (of) => of.step, (of) => of.step(1));
 }
 
+/** "a · b" of those that are known. @param {...unknown} words */
+const dotted = (...words) => words.filter(Boolean).join(' · ');
+
 /** @param {Picture[]} pictures @param {string} alt @param {((picture: Picture) => string) | undefined} source */
 function gallery(pictures, alt, source) {
     let at = 0;
     const large = el('div', { class: 'gallery-large' }), count = el('p', { class: 'muted tiny' });
-    const thumbs = pictures.map((one, i) => el('button', { type: 'button', class: 'thumb', 'aria-label': `Picture ${i + 1}`, onclick: () => step(i - at) },
-        pictureBox(one, { alt, source, plain: true })));
+    const thumbs = pictures.map((one, i) => el('button', {
+        type: 'button', class: 'thumb', 'aria-label': `Picture ${i + 1}`, onclick: () => step(i - at),
+    }, pictureBox(one, { alt, source, plain: true })));
     const step = (/** @type {number} */ by) => {
         at = (at + by + pictures.length) % pictures.length;
         const { width, height, level } = pictures[at];
         fill(large, pictureBox(pictures[at], { alt, source, lazy: false, large: true }));
-        fill(count, [pictures.length > 1 && `${at + 1} of ${pictures.length}`, width && `${width} × ${height}`, level && `rated ${levelName(level)}`].filter(Boolean).join(' · '));
+        fill(count, dotted(pictures.length > 1 && `${at + 1} of ${pictures.length}`, width && `${width} × ${height}`,
+            level && `rated ${levelName(level)}`));
         thumbs.forEach((thumb, i) => thumb.setAttribute('aria-current', String(i === at)));
         if (by) thumbs[at].scrollIntoView({ block: 'nearest', inline: 'nearest' });
     };
@@ -140,10 +154,14 @@ function gallery(pictures, alt, source) {
 /** @param {Info} info */
 function wordsPart(info) {
     const groups = wordGroups(info.trigger_words ?? [], stemOf(info));
-    return groups.length ? el('div', { class: 'group' }, el('div', { class: 'row' }, el('h4', { class: 'heading spread' }, 'Trigger words'), copyButton(joinedWords(info), 'all trigger words', 'Copy all')),
+    const chip = (/** @type {(typeof groups)[0]['words'][0]} */ { text, share }) => el('button', {
+        type: 'button', class: 'chip', title: 'Copy', onclick: () => copyText(text),
+    }, foreign(text), isGiven(share) && el('span', { class: 'muted tiny' }, percentText(Number(share))));
+    return groups.length ? el('div', { class: 'group' },
+        el('div', { class: 'row' }, el('h4', { class: 'heading spread' }, 'Trigger words'),
+            copyButton(joinedWords(info), 'all trigger words', 'Copy all')),
         groups.map(({ title, words }) => el('div', { class: 'word-group' }, el('span', { class: 'muted' }, foreign(title)),
-            el('ul', { class: 'row' }, words.map(({ text, share }) => el('li', null, el('button', { type: 'button', class: 'chip', title: 'Copy', onclick: () => copyText(text) },
-                foreign(text), isGiven(share) && el('span', { class: 'muted tiny' }, percentText(Number(share))))))),
+            el('ul', { class: 'row' }, words.map((word) => el('li', null, chip(word)))),
             words.length > 1 && copyButton(words.map((word) => word.text).join(', '), visible(title))))) : null;
 }
 
@@ -157,7 +175,8 @@ function promptPart({ prompts, model }) {
     const draw = () => fill(shown, foreign(prompt()));
     draw();
     const inputs = (tag ? ['range', 'number'] : []).map((type) => el('input', {
-        type, min: Math.min(-1, start), max: Math.max(2, start), step: 0.05, value: start, 'aria-label': type === 'range' ? 'Strength' : 'Strength as a number',
+        type, min: Math.min(-1, start), max: Math.max(2, start), step: 0.05, value: start,
+        'aria-label': type === 'range' ? 'Strength' : 'Strength as a number',
         oninput: ({ target }) => {
             if (!Number.isFinite(target.valueAsNumber)) return;
             strength = Math.max(-10, Math.min(10, target.valueAsNumber));
@@ -165,8 +184,10 @@ function promptPart({ prompts, model }) {
             draw();
         },
     }));
-    const root = groupOf('Prompt', copyLine(prompt, shown, 'prompt', tag && prompt().length > tag[0].length && copyButton(() => prompt().replace(/>[^]*/, '>'), 'tag only', 'Tag only')),
-        tag && el('div', { class: 'row strength' }, el('span', { class: 'muted' }, 'Strength'), inputs, range && el('span', { class: 'muted' }, `recommended ${rangeText(range)}`)),
+    const tagOnly = tag && line.length > tag[0].length && copyButton(() => prompt().replace(/>[^]*/, '>'), 'tag only', 'Tag only');
+    const root = groupOf('Prompt', copyLine(prompt, shown, 'prompt', tagOnly),
+        tag && el('div', { class: 'row strength' }, el('span', { class: 'muted' }, 'Strength'), inputs,
+            range && el('span', { class: 'muted' }, `recommended ${rangeText(range)}`)),
         line && comfy && comfy !== line && copyLine(comfy, el('code', null, foreign(comfy)), 'prompt for ComfyUI'));
     return { root, prompt };
 }
@@ -178,9 +199,10 @@ function quotePart(title, text) {
 
 /** @param {Info} info */
 function examplesPart({ example_prompts: all = [] }) {
-    return groupOf('Example prompts', all.map((one) => el('details', { class: 'example' }, el('summary', null, el('span', { class: 'clamp' }, foreign(String(one.positive ?? one.negative ?? '')))),
+    return groupOf('Example prompts', all.map((one) => el('details', { class: 'example' },
+        el('summary', null, el('span', { class: 'clamp' }, foreign(String(one.positive ?? one.negative ?? '')))),
         quotePart('Prompt', one.positive), quotePart('Negative', one.negative),
-        el('p', { class: 'muted tiny' }, foreign(['sampler', 'steps', 'cfg', 'seed'].filter((key) => isGiven(one[key])).map((key) => `${key} ${one[key]}`).join(' · '))))));
+        el('p', { class: 'muted tiny' }, foreign(dotted(...['sampler', 'steps', 'cfg', 'seed'].map((key) => isGiven(one[key]) && `${key} ${one[key]}`)))))));
 }
 
 /** What is wrong with it. @param {Info} info */
@@ -189,37 +211,48 @@ function notes(info) {
     const note = (/** @type {string} */ id, /** @type {Node | string} */ title, /** @type {import('./dom.js').Child[]} */ ...more) =>
         el('div', { class: 'note', 'data-note': id }, el('p', { class: 'note-title bad' }, icon('warn'), title), more);
     return [
-        error && note('error', foreign(error.message), error.hint && el('p', null, foreign(error.hint)), commandLine(`safetensors check ${shellWord(info.path)}`)),
-        calls.length > 0 && note('pickle', 'Loading this file runs code',
-            el('p', null, 'a pickle loader would call ', foreign(calls.slice(0, 8).join(', ') + (calls.length > 8 ? ', …' : '')), '; not run')),
+        error && note('error', foreign(error.message), error.hint && el('p', null, foreign(error.hint)),
+            commandLine(`safetensors check ${shellWord(info.path)}`)),
+        calls.length > 0 && note('pickle', el('span', null, 'A pickle loader would call ',
+            foreign(calls.slice(0, 8).join(', ') + (calls.length > 8 ? ', …' : '')), '; not run')),
         conflictNote(info),
     ];
 }
 
-/**
- * A model with all that is known of it.
- * @param {Info} info
- * @param {object} [options]
- * @param {(picture: Picture) => string} [options.picture] address of an embedded picture
- * @param {string} [options.name] if the model has none
- * @param {import('./dom.js').Child[]} [options.actions] more buttons for the head
- * @param {{ title: string, content: HTMLElement }[]} [options.sections] more sections, before the files
- */
-export function detailView(info, { picture, name, actions = [], sections = [] } = {}) {
-    const of = info.model, stem = stemOf(info), value = (/** @type {string} */ key) => of[key]?.value;
-    const title = String(value('name') ?? name ?? stem), base = value('base_model') ?? value('architecture');
+/** What a reader wants first. @param {Info} info @param {HTMLElement | null} prompt */
+function useParts(info, prompt) {
+    const of = info.model, stem = stemOf(info);
+    const text = (/** @type {string} */ key, /** @type {string} */ heading) => of[key] && groupOf(
+        el('span', null, heading, el('span', { class: 'muted' }, ' · ', foreign(sourceWords(of[key].source, stem)))), prose(of[key].value));
+    return [
+        wordsPart(info), prompt, quotePart('Negative prompt', of.negative_prompt?.value), text('usage_hint', 'How to use it'),
+        text('description', 'Description'), text('version_description', 'New in this version'),
+        of.notes?.length && groupOf('Notes', of.notes.map((one) => prose(one.text))), examplesPart(info),
+        groupOf('Links', [...new Set(info.links?.map((one) => one.url))].map((url) => el('p', null, richText(url)))),
+    ];
+}
+
+/** @param {Info} info @param {string} title @param {import('./dom.js').Child[]} actions */
+function headOf(info, title, actions) {
+    const of = info.model, value = (/** @type {string} */ key) => of[key]?.value, base = value('base_model') ?? value('architecture');
     const civitai = civitaiUrl(info.civitai), hub = hubUrl(value('repo')), trained = hubUrl(value('base_checkpoint'));
-    const { root: promptRoot, prompt } = promptPart(info), shots = info.pictures?.length ? gallery(info.pictures, title, picture) : null;
-    const badges = [kindWords(info), base && factText('base_model', base), value('variant'), info.file?.bytes !== undefined && sizeText(info.file.bytes),
-        of.parameters && `${countText(of.parameters)} parameters`, of.precision && factText('precision', of.precision), value('nsfw') && labelOf('nsfw')];
-    const text = (/** @type {string} */ key, /** @type {string} */ heading) => of[key] && groupOf(el('span', null, heading, el('span', { class: 'muted' }, ' · ', foreign(sourceWords(of[key].source, stem)))), prose(of[key].value));
-    const parts = [
-        { title: 'Use', all: [wordsPart(info), promptRoot, quotePart('Negative prompt', value('negative_prompt')), text('usage_hint', 'How to use it'),
-            text('description', 'Description'), text('version_description', 'New in this version'), of.notes?.length && groupOf('Notes', of.notes.map((one) => prose(one.text))),
-            examplesPart(info), groupOf('Links', [...new Set(info.links?.map((one) => one.url))].map((url) => el('p', null, richText(url))))] },
-        { title: 'Facts', all: factRows(info) }, { title: 'Training', all: trainingParts(info) },
-        ...sections.map((one) => ({ title: one.title, all: /** @type {any[]} */ ([one.content]) })), { title: 'Files', all: fileParts(info) },
-    ].map(({ title, all }) => ({ title, all: all.filter(Boolean) })).filter((one) => one.all.length);
+    const date = timeText(info.civitai?.published_at ?? value('date')).slice(0, 10);
+    /** @type {[text: unknown, hue?: number][]} */
+    const badges = [[kindWords(info), 0], [base && factText('base_model', base), 2], [value('variant')],
+        [info.file?.bytes !== undefined && sizeText(info.file.bytes)], [of.parameters && `${countText(of.parameters)} parameters`],
+        [of.precision && factText('precision', of.precision)], [value('nsfw') && labelOf('nsfw'), 4]];
+    return el('header', { class: 'detail-head' }, el('h2', { class: 'detail-name', dir: 'auto' }, foreign(title)),
+        el('p', { class: 'muted' }, foreign(dotted(value('version_name'), value('author') && `by ${value('author')}`, date))),
+        el('ul', { class: 'row badges' }, badges.map(([text, hue]) => Boolean(text)
+            && el('li', null, el('span', { class: 'badge', 'data-hue': hue }, visible(String(text)))))),
+        el('div', { class: 'row links' }, civitai && outside(civitai, 'CivitAI'),
+            info.civitai?.match === 'differs' && el('span', { class: 'badge bad' }, 'about another file'),
+            hub && outside(hub, 'Hugging Face'), trained && trained !== hub && outside(trained, 'Base'),
+            copyButton(info.path, 'path', 'Path'), actions));
+}
+
+/** Sections with headings, and buttons that lead to them. @param {{ title: string, all: any }[]} parts */
+function sectionsOf(parts) {
     const made = parts.map((one) => el('section', { class: 'section', tabindex: -1, 'aria-label': one.title }, el('h3', null, one.title), one.all));
     const tabs = made.map((section, i) => el('button', { type: 'button', class: 'tab', onclick: () => {
         section.scrollIntoView();
@@ -232,13 +265,27 @@ export function detailView(info, { picture, name, actions = [], sections = [] } 
         tabs.forEach((one, i) => one.setAttribute('aria-current', String(i === first)));
     }, { rootMargin: '-72px 0px -40% 0px' });
     for (const one of made) watch.observe(one);
-    const root = el('article', { class: shots ? 'detail' : 'detail plain' }, shots?.root, el('div', { class: 'detail-main' },
-        el('header', { class: 'detail-head' }, el('h2', { class: 'detail-name', dir: 'auto' }, foreign(title)),
-            el('p', { class: 'muted' }, foreign([value('version_name'), value('author') && `by ${value('author')}`, timeText(info.civitai?.published_at ?? value('date')).slice(0, 10)].filter(Boolean).join(' · '))),
-            el('ul', { class: 'row badges' }, badges.map((one, i) => one && el('li', null, el('span', { class: 'badge', 'data-hue': { 0: 0, 1: 2, 6: 4 }[i] }, visible(String(one)))))),
-            el('div', { class: 'row links' }, civitai && outside(civitai, 'CivitAI'), info.civitai?.match === 'differs' && el('span', { class: 'badge bad' }, 'about another file'), hub && outside(hub, 'Hugging Face'), trained && trained !== hub && outside(trained, 'Base'),
-                copyButton(info.path, 'path', 'Path'), actions)),
-        notes(info), made.length > 1 && el('nav', { class: 'tabs', 'aria-label': 'Sections' }, tabs), made));
-    shownModel = { root, words: joinedWords(info), prompt, link: civitai || hub, step: shots?.step };
+    return [made.length > 1 && el('nav', { class: 'tabs', 'aria-label': 'Sections' }, tabs), ...made];
+}
+
+/**
+ * A model with all that is known of it.
+ * @param {Info} info
+ * @param {object} [options]
+ * @param {(picture: Picture) => string} [options.picture] address of an embedded picture
+ * @param {string} [options.name] if the model has none
+ * @param {import('./dom.js').Child[]} [options.actions] more buttons for the head
+ * @param {{ title: string, content: HTMLElement }[]} [options.sections] more sections, before the files
+ */
+export function detailView(info, { picture, name, actions = [], sections = [] } = {}) {
+    const title = String(info.model.name?.value ?? name ?? stemOf(info));
+    const { root: promptRoot, prompt } = promptPart(info), shots = info.pictures?.length ? gallery(info.pictures, title, picture) : null;
+    const parts = [
+        { title: 'Use', all: useParts(info, promptRoot) }, { title: 'Facts', all: factRows(info) }, { title: 'Training', all: trainingParts(info) },
+        ...sections.map((one) => ({ title: one.title, all: [one.content] })), { title: 'Files', all: fileParts(info) },
+    ].map((one) => ({ title: one.title, all: /** @type {unknown[]} */ (one.all).filter(Boolean) })).filter((one) => one.all.length);
+    const root = el('article', { class: shots ? 'detail' : 'detail plain' }, shots?.root,
+        el('div', { class: 'detail-main' }, headOf(info, title, actions), notes(info), sectionsOf(parts)));
+    shownModel = { root, words: joinedWords(info), prompt, link: civitaiUrl(info.civitai) || hubUrl(info.model.repo?.value), step: shots?.step };
     return root;
 }

@@ -139,7 +139,8 @@ function factRow(key, fact, stem, conflict) {
             all.hidden = !all.hidden;
             more.setAttribute('aria-expanded', String(!all.hidden));
         },
-    }, trustBar(fact, stem), others.length > 0 && el('span', { class: 'muted' }, unlike ? `${unlike} other${unlike > 1 ? 's' : ''}` : `+${others.length}`), icon('down'));
+    }, trustBar(fact, stem), others.length > 0 && el('span', { class: 'muted' },
+        unlike ? `${unlike} other${unlike > 1 ? 's' : ''}` : `+${others.length}`), icon('down'));
     return el('div', { class: conflict ? 'fact conflict' : 'fact', 'data-fact': key }, el('dt', null, labelOf(key)),
         el('dd', { class: 'fact-value' }, conflict && el('span', { class: 'warn' }, icon('warn'), el('span', { class: 'unseen' }, 'sources disagree: ')),
             foreign(factText(key, fact.value))),

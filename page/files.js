@@ -14,8 +14,9 @@ export function hashRows({ computed = {}, recorded = [], mismatches = [] } = {})
     return [...new Set([...recorded.map((one) => one.algo), ...Object.keys(computed)])].flatMap((algo) => {
         const value = Object.hasOwn(computed, algo) ? computed[algo] : null, [claim] = recorded.filter((one) => one.algo === algo);
         const wrong = mismatches.filter((one) => one.algo === algo);
-        if (value) return [{ algo, value, state: wrong.length || !claim ? 'computed' : 'verified', source: claim && !wrong.length ? claim.source : undefined },
-            ...wrong.map((one) => ({ algo, value: one.recorded, state: one.known ? 'differs, harmless' : 'differs', source: one.source, note: one.known }))];
+        const agrees = claim && !wrong.length;
+        if (value) return [{ algo, value, state: agrees ? 'verified' : 'computed', source: agrees ? claim.source : undefined },
+            ...wrong.map(({ recorded: other, source, known }) => ({ algo, value: other, state: known ? 'differs, harmless' : 'differs', source, note: known }))];
         return recorded.filter((one, i) => one.algo === algo && recorded.findIndex((other) => other.algo === algo && other.value === one.value) === i)
             .map((one) => ({ ...one, state: 'recorded' }));
     });
@@ -30,7 +31,8 @@ const USES = /** @type {Record<string, string>} */ (/** @type {unknown} */ ({
 export function permissionWords(may) {
     const uses = may?.commercial?.map((/** @type {string} */ one) => USES[one.toLowerCase()]).filter(Boolean);
     const answer = (/** @type {unknown} */ is, /** @type {string} */ yes, /** @type {string} */ no) => is === true ? [yes] : is === false ? [no] : [];
-    return [...answer(may?.credit, 'credit is required', 'no credit needed'), ...uses ? [uses.length ? `commercial use: ${uses.join(', ')}` : 'no commercial use'] : [],
+    return [...answer(may?.credit, 'credit is required', 'no credit needed'),
+        ...uses ? [uses.length ? `commercial use: ${uses.join(', ')}` : 'no commercial use'] : [],
         ...answer(may?.derivatives, 'merges may be shared', 'merges may not be shared'),
         ...answer(may?.relicense, 'merges may have other permissions', 'merges keep these permissions')];
 }
@@ -90,17 +92,21 @@ export function fileParts(info) {
         el('span', null, el('span', { class: `badge ${tones[one.state] ?? ''}` }, one.state)),
         el('span', { class: 'muted tiny' }, foreign([one.source && sourceWords(one.source, stem), one.note].filter(Boolean).join(', ')))));
     return [
-        groupOf('File', pairList([['path', info.path, info.path], ['bytes', file?.bytes !== undefined && `${sizeText(file.bytes)} (${plural(file.bytes, 'byte')})`],
+        groupOf('File', pairList([['path', info.path, info.path],
+            ['bytes', file?.bytes !== undefined && `${sizeText(file.bytes)} (${plural(file.bytes, 'byte')})`],
             ['files', (info.files ?? 1) > 1 && info.files], ['AIR', civitai?.air, civitai?.air]])),
         importPart(info),
         hashes.length && groupOf('Hashes', el('ul', { class: 'hashes' }, hashes)),
         (licence || may.length) && groupOf('Licence', plainList([licence && [foreign(valueText(licence.value))], ...may.map((one) => [one])].filter(Boolean))),
         parts.length && groupOf('Components', tableOf(['part', 'architecture', 'dtype', 'parameters', 'size'],
             parts.map((one) => [labelOf(one.part), factText('architecture', one.architecture), one.dtype, countText(one.parameters), sizeText(one.bytes)]))),
-        sidecars.length && groupOf('Sidecars', plainList(sidecars.map((one) => [foreign(one.path), ' ', one.error ? el('span', { class: 'bad' }, 'not used: ', foreign(one.error))
+        sidecars.length && groupOf('Sidecars', plainList(sidecars.map((one) => [foreign(one.path), ' ', one.error
+            ? el('span', { class: 'bad' }, 'not used: ', foreign(one.error))
             : MATCHES[one.match ?? ''] && el('span', { class: `badge ${MATCHES[one.match ?? ''][0]}` }, MATCHES[one.match ?? ''][1])]))),
-        privacy.length && groupOf('Private data in the metadata', plainList(privacy.map((one) => [el('span', { class: 'mono' }, foreign(one.key)), ': ', visible(labelOf(one.what.replace('-', ' ')))]))),
+        privacy.length && groupOf('Private data in the metadata', plainList(privacy
+            .map((one) => [el('span', { class: 'mono' }, foreign(one.key)), ': ', visible(labelOf(one.what.replace('-', ' ')))]))),
         metadataPart(info),
-        cut.length && groupOf('Left out of this page', el('p', { class: 'small-text' }, foreign(cut.map(labelOf).join(', ')), ': shown in full by'), commandLine(`safetensors info ${shellWord(info.path)}`)),
+        cut.length && groupOf('Left out of this page', el('p', { class: 'small-text' }, foreign(cut.map(labelOf).join(', ')), ': shown in full by'),
+            commandLine(`safetensors info ${shellWord(info.path)}`)),
     ];
 }

@@ -87,7 +87,7 @@ export function makeTop(app, openFilters) {
     /** @param {string} shown @param {string} words */
     const hint = (shown, words) => el('div', null, el('dt', null, el('code', { class: 'mono' }, shown)), el('dd', null, words));
     const hints = el('div', { class: 'menu search-help' }, el('dl', null, hint('ink wash', 'both words, anywhere'), hint('"ink wash"', 'this phrase'), hint('-anime', 'without this word'),
-        Object.entries(FIELDS).map(([name, words]) => hint(`${name}:`, `only in ${words}`)), hint('base:"SD 1.5"', 'a value with spaces'), hint('3c7be1f2', 'six digits or more: also the start of a hash')));
+        Object.entries(FIELDS).map(([name, words]) => hint(`${name}:`, `in the ${words}`)), hint('base:"SD 1.5"', 'a value with spaces'), hint('3c7be1f2', 'six digits or more: also the start of a hash')));
     const search = el('div', { class: 'search', role: 'search' }, icon('search'), input, clear,
         popover(el('button', { type: 'button', class: 'button quiet small icon-only', 'aria-label': 'How to search', title: 'how to search' }, icon('help')), hints));
 

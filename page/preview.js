@@ -125,13 +125,18 @@ export function pictureBox(picture, { alt, lazy = true, source, large = false, p
         const broken = () => none('the picture cannot be shown');
         box.dataset.state = picture.video ? 'video' : 'image';
         if (picture.video) {
-            const video = el('video', { ...size, muted: true, loop: true, playsinline: true, preload: 'none', 'aria-label': `video of ${visible(alt)}`, onerror: broken });
+            const video = el('video', {
+                ...size, muted: true, loop: true, playsinline: true, preload: 'none', 'aria-label': `video of ${visible(alt)}`, onerror: broken,
+            });
             video.muted = true;
             video.controls = large;
             video.src = href;
             fill(box, video, !large && el('span', { class: 'picture-play' }, icon('video')));
         } else {
-            const image = el('img', { ...size, alt: large ? `picture of ${visible(alt)}` : '', loading: lazy ? 'lazy' : null, decoding: 'async', draggable: 'false', onerror: broken });
+            const image = el('img', {
+                ...size, alt: large ? `picture of ${visible(alt)}` : '', loading: lazy ? 'lazy' : null, decoding: 'async', draggable: 'false',
+                onerror: broken,
+            });
             image.src = href;
             fill(box, image);
         }

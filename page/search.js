@@ -19,7 +19,7 @@ import { folded } from './text.js';
 /** Operators, and what they look at. */
 export const FIELDS = /** @type {Record<string, string>} */ ({
     base: 'base model', kind: 'kind', arch: 'architecture', word: 'trigger words', tag: 'tags', folder: 'folder',
-    by: 'author', licence: 'licence', name: 'name and file name', hash: 'start of a hash',
+    by: 'author', licence: 'licence', name: 'name and file name', hash: 'hash, from its start',
 });
 /** @type {Record<string, 'base' | 'kind' | 'architecture' | 'folder' | 'author' | 'licence' | 'tag'>} */
 const DICTIONARY = { base: 'base', kind: 'kind', arch: 'architecture', folder: 'folder', by: 'author', licence: 'licence', tag: 'tag' };

@@ -51,8 +51,9 @@ function tagBars({ frequent_tags: tags = [] }) {
     const bars = (/** @type {typeof tags} */ some) => some.map((one) => {
         const share = el('span'), part = one.coverage ?? null;
         share.style.width = `${Math.min(100, 100 * (part ?? one.count / most))}%`;
-        return el('li', null, el('button', { type: 'button', class: 'tag', title: 'Copy', onclick: () => copyText(one.tag) }, el('span', { class: 'cut' }, foreign(one.tag)),
-            el('span', { class: 'bar', 'aria-hidden': 'true' }, share), el('span', { class: 'muted tiny number' }, part === null ? plural(one.count, 'time') : percentText(part))));
+        return el('li', null, el('button', { type: 'button', class: 'tag', title: 'Copy', onclick: () => copyText(one.tag) },
+            el('span', { class: 'cut' }, foreign(one.tag)), el('span', { class: 'bar', 'aria-hidden': 'true' }, share),
+            el('span', { class: 'muted tiny number' }, part === null ? plural(one.count, 'time') : percentText(part))));
     });
     const list = el('ul', { class: 'tags' }, bars(tags.slice(0, 30)));
     const more = el('button', { type: 'button', class: 'button small', onclick: () => {

@@ -191,7 +191,7 @@ def case_detail_notes(world):
     pickle = {"path": "a.ckpt", "model": {}, "import": {"format": "torch", "title": "PyTorch checkpoint", "globals": [
         {"module": "os", "name": "system", "named": 1, "calls": 1}, {"module": "torch", "name": "FloatStorage", "named": 9, "calls": 0}]}}
     with world.view(detail(world, "pickle", pickle)) as view:
-        assert "a pickle loader would call os.system; not run" in view.text("[data-note=pickle]")
+        assert "A pickle loader would call os.system; not run" in view.text("[data-note=pickle]")
 
 
 def case_detail_copy_fallback(world):

@@ -86,9 +86,8 @@ export function makeTop(app, openFilters) {
     const maturity = el('button.button.icon-only.maturity'), theme = tool(() => nextPref('theme')), help = tool(openHelp);
     describe(help, 'Keys', ' (?)', 'help');
 
-    const headings = HEADINGS.map(([key]) => el(`${ORDERS[key] ? 'button.button.quiet.small' : 'span'}.head-${key}`, {
-        onclick: ORDERS[key] && (() => setOrder(key, app.state.order === key ? !app.state.reverse : ORDERS[key].down)),
-    }));
+    const headings = HEADINGS.map(([key]) => el(`${ORDERS[key] ? 'button.button.quiet.small' : 'span'}.head-${key}`, ORDERS[key]
+        && { onclick: () => setOrder(key, app.state.order === key ? !app.state.reverse : ORDERS[key].down) }));
     const listHead = el('div.list-head.as-list', el('span'), headings);
     const element = el('header.top', el('div.top-bar', el('div.brand', el('h1.cut', foreign(rows.title)), result),
         el('div.search', { role: 'search' }, icon('search'), input, clear, popover(el('span.popover', how, hints), how, hints).box),
@@ -148,7 +147,7 @@ function makeFacet(app, { key, title, ids, labels, parents }, open) {
     const list = el(isChips ? 'div.chips' : 'ul.options');
     const all = el('button.button.quiet.small', { onclick: () => { isWhole = !isWhole; update(); } });
     const element = el('details.facet', { open, 'data-facet': key }, el('summary', title, icon('down')),
-        el('div.facet-body', !parents && ids.length > 13 && find, modeBox, list, all));
+        el('div.facet-body', !parents && ids.length > 13 && find, key === 'tag' && modeBox, list, all));
     const wanted = (/** @type {number} */ k) => choiceOf(app.state.filters, key, ids[k]);
 
     /** @param {number} k */
@@ -197,7 +196,7 @@ function makeFacet(app, { key, title, ids, labels, parents }, open) {
         element.hidden = isUseless || !text && !shown.length;
         all.hidden = text !== '' || !isWhole && shown.length === useful.length;
         fill(all, isWhole ? 'Show fewer' : `Show all ${Math.min(300, useful.length)}`);
-        modeBox.hidden = key !== 'tag' || !(Number(app.state.filters.only.tag?.length) > 1);
+        modeBox.hidden = !(Number(app.state.filters.only.tag?.length) > 1);
         for (const mode of modes) mode.ariaPressed = String(mode.dataset.all === String(app.state.filters.all));
     }
     return { element, update };

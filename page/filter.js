@@ -3,10 +3,10 @@
 import { FLAG } from './data.js';
 
 /**
- * @typedef {object} Filters ids of choices by key of a facet
- * @property {Record<string, string[]>} only any of them; of traits all
- * @property {Record<string, string[]>} not none of them
- * @property {boolean} all whether all tags of `only` must be there, not any
+ * @typedef {object} Filters
+ * @property {[key: string, id: string, wanted: boolean][]} choices of facets: any of those that are wanted,
+ *     all of the traits; none of those that are not wanted
+ * @property {boolean} all whether all tags that are wanted must be there, not any
  *
  * @typedef {object} Facet
  * @property {string} key
@@ -38,26 +38,18 @@ const SIZES = [['10MB', 'up to 10 MB', 1e7], ['50MB', '10 to 50 MB', 5e7], ['200
 
 /** @returns {Filters} */
 export function noFilters() {
-    return { only: {}, not: {}, all: false };
-}
-
-/** Number of choices. @param {Filters} filters */
-export function filterCount({ only, not }) {
-    return [...Object.values(only), ...Object.values(not)].flat().length;
+    return { choices: [], all: false };
 }
 
 /** Whether a choice is wanted, not wanted, or neither. @param {Filters} filters @param {string} key @param {string} id */
-export function choiceOf({ only, not }, key, id) {
-    return only[key]?.includes(id) ? true : not[key]?.includes(id) ? false : undefined;
+export function choiceOf({ choices }, key, id) {
+    return choices.find((one) => one[0] === key && one[1] === id)?.[2];
 }
 
-/** @param {Filters} filters @param {string} key @param {string} id @param {boolean | undefined} wanted */
-export function choose({ only, not }, key, id, wanted) {
-    for (const [lists, is] of /** @type {const} */ ([[only, true], [not, false]])) {
-        const list = (lists[key] ?? []).filter((one) => one !== id).concat(wanted === is ? id : []);
-        if (list.length) lists[key] = list;
-        else delete lists[key];
-    }
+/** The filters with a choice that is wanted, not wanted or neither. @param {Filters} filters @param {string} key @param {string} id @param {boolean} [wanted] @returns {Filters} */
+export function choose({ choices, all }, key, id, wanted) {
+    const others = choices.filter((one) => one[0] !== key || one[1] !== id);
+    return { choices: wanted === undefined ? others : [...others, [key, id, wanted]], all };
 }
 
 /** @param {number} count @param {(i: number) => Iterable<number>} choices of a model */
@@ -95,35 +87,29 @@ function folderFacet({ rows, count }) {
 /** @param {import('./data.js').Catalog} catalog @returns {Facets} */
 export function makeFacets(catalog) {
     const { rows, count } = catalog, { dict } = rows;
-    const named = (/** @type {string[]} */ list) => list.map((one) => [one, one]);
     const years = [...new Set(rows.date.map((date) => date.slice(0, 4)))].filter((year) => /^\d{4}$/.test(year)).sort().reverse();
-    const yearOf = Object.fromEntries(years.map((year, k) => [year, k]));
-    /** @type {[string, string, (string | number)[][], (i: number) => number][]} */
-    const single = [
-        ['kind', 'Kind', dict.kind, (i) => rows.kind[i]],
-        ['base', 'Base model', dict.base, (i) => rows.base[i]],
-        ['arch', 'Architecture', dict.architecture, (i) => rows.architecture[i]],
-        ['precision', 'Precision', dict.precision, (i) => rows.precision[i]],
-        ['size', 'Size', SIZES, (i) => rows.bytes[i] < 0 ? -1 : SIZES.findIndex(([, , most]) => rows.bytes[i] <= most)],
-        ['year', 'Published', named(years), (i) => yearOf[rows.date[i].slice(0, 4)] ?? -1],
-        ['licence', 'Licence', named(dict.licence), (i) => rows.licence[i]],
-    ];
-    const [kind, base, ...rest] = single.map(([key, title, entries, of]) => {
+    /** @param {string} key @param {string} title @param {(string | number)[][]} entries @param {ArrayLike<number>} column */
+    function single(key, title, entries, column) {
         /* Models that cannot be read are as unknown as those of which no more is known. */
         const id = entries.findIndex(([one]) => one === 'unknown'), unknown = id < 0 ? entries.length : id;
-        return { key, title, ids: [...entries.map(([one]) => String(one)), '?'], labels: [...entries.map(([, label]) => String(label)), 'unknown'],
-            ...columnOf(count, (i) => [entries[of(i)] ? of(i) : unknown]) };
-    });
+        return { key, title, ids: [...entries.map(([one]) => String(one)), '?'], labels: [...entries.map(([one, label = one]) => String(label)), 'unknown'],
+            ...columnOf(count, (i) => [entries[column[i]] ? column[i] : unknown]) };
+    }
+    /** @param {'kind' | 'base' | 'architecture' | 'precision' | 'licence'} key @param {string} title */
+    const known = (key, title) => single(key, title, dict[key].map((one) => [one].flat()), rows[key]);
     const traits = Object.keys(TRAITS);
     return { count, list: [
-        kind, base,
+        known('kind', 'Kind'), known('base', 'Base model'),
         { key: 'tag', title: 'Tags', ids: dict.tag, labels: dict.tag, ...columnOf(count, (i) => rows.tags[i]) },
         { key: 'is', title: 'Properties', ids: traits, labels: Object.values(TRAITS), ...columnOf(count, (i) => {
             /** @type {Record<string, unknown>} */
             const has = { words: rows.word_count[i] > 0, preview: rows.preview[i], copies: rows.copies[i] >= 0 };
             return traits.flatMap((id, k) => (has[id] ?? rows.flags[i] & FLAG[/** @type {keyof typeof FLAG} */ (id)]) ? k : []);
         }) },
-        folderFacet(catalog), ...rest] };
+        folderFacet(catalog), known('architecture', 'Architecture'), known('precision', 'Precision'),
+        single('size', 'Size', SIZES, Array.from(rows.bytes, (bytes) => bytes < 0 ? -1 : SIZES.findIndex(([, , most]) => bytes <= most))),
+        single('year', 'Published', years.map((year) => [year]), rows.date.map((date) => years.indexOf(date.slice(0, 4)))),
+        known('licence', 'Licence')] };
 }
 
 /**
@@ -138,20 +124,16 @@ export function applyFilters({ count, list: facets }, filters, found) {
     /* Bits: which facet hides a model; 30: what must not be there, 31: the search. */
     const fails = Uint32Array.from(found, (one) => one ? 0 : 1 << 31);
     const isAll = (/** @type {string} */ key) => key === 'is' || key === 'tag' && filters.all;
-    /** @param {Facet} facet @param {string[] | undefined} wanted @param {number} bit @param {number} least @param {number} most */
-    function hide({ ids, start, list }, wanted, bit, least, most) {
-        if (!wanted?.length) return;
-        const chosen = Uint8Array.from(ids, (id) => +wanted.includes(id));
-        for (let i = 0; i < count; i++) {
-            let having = 0;
-            for (let k = start[i]; k < start[i + 1]; k++) having += chosen[list[k]];
-            if (having < least || having > most) fails[i] |= 1 << bit;
+    facets.forEach(({ key, ids, start, list }, f) => {
+        for (const wanted of [true, false]) {
+            const chosen = filters.choices.filter((one) => one[0] === key && one[2] === wanted).map((one) => one[1]), isChosen = Uint8Array.from(ids, (id) => +chosen.includes(id));
+            const least = !wanted ? 0 : isAll(key) ? chosen.length : 1, most = wanted ? Infinity : 0;
+            for (let i = 0; chosen.length && i < count; i++) {
+                let having = 0;
+                for (let k = start[i]; k < start[i + 1]; k++) having += isChosen[list[k]];
+                if (having < least || having > most) fails[i] |= 1 << (wanted ? f : 30);
+            }
         }
-    }
-    facets.forEach((facet, f) => {
-        const wanted = filters.only[facet.key];
-        hide(facet, wanted, f, isAll(facet.key) ? wanted?.length : 1, Infinity);
-        hide(facet, filters.not[facet.key], 30, 0, 0);
     });
     const mask = Uint8Array.from(fails, (bits) => +!bits);
     /** @type {Record<string, Int32Array>} */

@@ -6,7 +6,7 @@ import { fillCard, makeBar } from './card.js';
 /** @typedef {import('./prefs.js').Prefs['density']} Density */
 
 /** Narrowest card of a density, in px; on a narrow screen. */
-const NARROWEST = { large: [264, 220], medium: [196, 136], small: [138, 100], list: [0, 0] };
+const NARROWEST = { large: [264, 220], medium: [196, 136], small: [138, 100], list: [1e9, 1e9] };
 /* Browsers limit the height of elements (Firefox: 17.9 million px): beyond this, scrolling is scaled. */
 const TALLEST = 15e6;
 
@@ -25,14 +25,12 @@ export function makeGrid(catalog, actions, open, head) {
     const place = new Int32Array(catalog.count).fill(-1);
     /** Items of the models that are shown. @type {Map<number, HTMLElement>} */
     const live = new Map();
-    /** @type {Density | undefined} */
-    let density;
     let columns = 1, rowHeight = 100, cardWidth = 100, gap = 0, height = 0, width = 0, listTop = 0;
-    /* The model last used, and the one that Tab reaches. */
-    let active = -1, stop = -1;
+    /* The model last used. */
+    let active = -1;
     let measured = '', lastTop = 0, lastTime = 0, resting = 0, seenTop = 0;
 
-    const isList = () => density === 'list';
+    const isList = () => list.dataset.density === 'list';
     const wholeHeight = () => Math.ceil(order.length / columns) * rowHeight;
     const isFocused = () => list.contains(document.activeElement);
     const positionOf = (/** @type {number} */ model) => place[model] ?? -1;
@@ -54,13 +52,12 @@ export function makeGrid(catalog, actions, open, head) {
     const firstSeen = () => Math.max(0, Math.floor((viewTop() + head()) / rowHeight)) * columns;
 
     function measure() {
-        const style = getComputedStyle(list);
         width = list.clientWidth;
-        gap = isList() ? 0 : parseFloat(style.columnGap) || 0;
-        columns = isList() ? 1 : Math.max(1, Math.floor((width + gap) / (NARROWEST[density ?? 'medium'][+(width < 560)] + gap)));
+        gap = parseFloat(getComputedStyle(list).gap) || 0;
+        columns = Math.max(1, Math.floor((width + gap) / (NARROWEST[/** @type {Density} */ (list.dataset.density)][+(width < 560)] + gap)));
         cardWidth = Math.floor((width - gap * (columns - 1)) / columns);
         list.style.setProperty('--card', `${cardWidth}px`);
-        rowHeight = Math.max(24, Math.ceil(probe.getBoundingClientRect().height) + (isList() ? 0 : parseFloat(style.rowGap) || 0));
+        rowHeight = Math.max(24, Math.ceil(probe.getBoundingClientRect().height) + gap);
         measured = `${width} ${probe.offsetHeight}`;
         height = Math.min(TALLEST, wholeHeight());
         list.style.height = `${height}px`;
@@ -87,42 +84,23 @@ export function makeGrid(catalog, actions, open, head) {
         const isShown = new Set(shown);
         for (const [model, item] of live) {
             if (isShown.has(model)) continue;
-            if (item.contains(hover.bar)) hover.place();
             live.delete(model);
             item.remove();
         }
-        arrange(shown.map((model) => live.get(model) ?? show(model)));
-        for (const model of shown) {
-            const item = /** @type {HTMLElement} */ (live.get(model)), number = String(place[model] + 1);
+        /* The one card that Tab reaches: the active one, else the first in view. */
+        const stop = isShown.has(active) ? active : order[Math.min(seen, order.length - 1)];
+        /** @type {HTMLElement | null} */
+        let after = null;
+        for (const model of shown.reverse()) {
+            const item = live.get(model) ?? show(model), number = String(place[model] + 1), index = model === stop ? 0 : -1;
             const at = `translate(${place[model] % columns * (cardWidth + gap)}px, ${yOf(place[model]) + shift}px)`;
+            /* In the order of the models; what has the focus would lose it by a move. */
+            if (item.nextSibling !== after && !item.contains(document.activeElement)) list.insertBefore(item, after);
+            after = item;
             if (item.ariaPosInSet !== number) item.ariaPosInSet = number;
             if (item.style.transform !== at) item.style.transform = at;
+            for (const one of /** @type {Iterable<HTMLElement>} */ (item.querySelectorAll('.card-name, .chip'))) if (one.tabIndex !== index) one.tabIndex = index;
         }
-        chooseStop(seen);
-    }
-
-    /** Puts the items into the order of the models; one that has the focus is never moved. @param {HTMLElement[]} items */
-    function arrange(items) {
-        let at = probe.nextSibling;
-        for (const item of items) {
-            if (item.contains(document.activeElement))
-                while (at && at !== item) {
-                    const next = at.nextSibling;
-                    list.append(at);
-                    at = next;
-                }
-            if (at === item) at = at.nextSibling;
-            else list.insertBefore(item, at);
-        }
-    }
-
-    /** The one card that Tab reaches: the active one, else the first in view. @param {number} position */
-    function chooseStop(position) {
-        const before = stop;
-        stop = live.has(active) ? active : order[Math.min(position, order.length - 1)] ?? -1;
-        for (const model of [before, stop])
-            for (const one of /** @type {Iterable<HTMLElement>} */ (live.get(model)?.querySelectorAll('.card-name, .chip') ?? []))
-                one.tabIndex = model === stop ? 0 : -1;
     }
 
     /** @param {number} position */
@@ -182,7 +160,7 @@ export function makeGrid(catalog, actions, open, head) {
     list.addEventListener('pointerleave', () => hover.place());
     list.addEventListener('focusin', inCard(({ target }, model, item) => {
         active = model;
-        chooseStop(place[model]);
+        render();
         if (hover.bar.contains(target)) return;
         if (item.contains(hover.bar)) hover.place();
         focused.place(item, model);
@@ -217,12 +195,11 @@ export function makeGrid(catalog, actions, open, head) {
         },
         /** @param {Density} to */
         setDensity(to) {
-            if (to === density) return;
+            if (to === list.dataset.density) return;
             const hadFocus = isFocused();
             layout(() => {
-                density = to;
-                list.classList.toggle('as-list', isList());
                 list.dataset.density = to;
+                list.classList.toggle('as-list', isList());
                 for (const item of live.values()) item.remove();
                 live.clear();
             });

@@ -8,7 +8,7 @@ import { addAction, addHelp } from './keys.js';
 import { addDetailKeys } from './detail.js';
 import { openCatalog } from './data.js';
 import { addDetails, makeHaystack, parseQuery, search } from './search.js';
-import { applyFilters, filterCount, makeFacets, noFilters } from './filter.js';
+import { applyFilters, makeFacets, noFilters } from './filter.js';
 import { ORDERS, sorted } from './sort.js';
 import { parseState, writeState } from './state.js';
 import { makeActions, printCells } from './card.js';
@@ -17,12 +17,6 @@ import { makeActiveFilters, makeFilters, makeTop, nextPref, switchMaturity } fro
 import { makeBrowser, makeDialog } from './browse.js';
 
 const PRINTED = 2000;
-
-/** @param {() => void} run when there is nothing else to do */
-function later(run) {
-    if ('requestIdleCallback' in window) requestIdleCallback(run, { timeout: 1000 });
-    else setTimeout(run, 50);
-}
 
 /** @param {import('./data.js').Catalog} catalog */
 function start(catalog) {
@@ -34,8 +28,8 @@ function start(catalog) {
     /** @type {import('./panel.js').App} */
     const app = {
         catalog, facets, state: parseState(location.hash), counts: applyFilters(facets, noFilters(), everything),
-        change(run) {
-            run(app.state);
+        change(part) {
+            Object.assign(app.state, part);
             if (isQueued) return;
             isQueued = true;
             requestAnimationFrame(() => { isQueued = false; update(); writeState(app.state); });
@@ -68,12 +62,12 @@ function start(catalog) {
 
     const empty = el('div.empty');
     function showEmpty() {
-        const { q, filters } = app.state, chosen = filterCount(filters), used = [q && 'the search', chosen > 0 && plural(chosen, 'filter')].filter(Boolean).join(' and ');
+        const { q, filters } = app.state, chosen = filters.choices.length, used = [q && 'the search', chosen > 0 && plural(chosen, 'filter')].filter(Boolean).join(' and ');
         empty.hidden = app.counts.total > 0;
         fill(empty, icon(count ? 'search' : 'folder'), el('h2', count ? 'No models match' : 'No models here'),
             el('p.muted', count ? used : ['No models were found in ', foreign(rows.roots.join(', ')), '.']),
             count > 0 && el('button.button.primary', { onclick: () => {
-                app.change((state) => { Object.assign(state, { q: '', filters: noFilters() }); });
+                app.change({ q: '', filters: noFilters() });
                 top.input.focus();
             } }, 'Clear search and filters'));
     }
@@ -84,7 +78,7 @@ function start(catalog) {
         if (query !== searched) found = query ? search(haystack ??= makeHaystack(catalog), parseQuery(query)) : everything;
         searched = query;
         app.counts = applyFilters(facets, chosen, found);
-        const now = JSON.stringify([query, chosen, order, reverse]), isPlain = !query && !filterCount(chosen);
+        const now = JSON.stringify([query, chosen, order, reverse]), isPlain = !query && !chosen.choices.length;
         if (now !== shown) grid.setOrder(sorted(catalog, app.counts.mask, order, reverse), grid.isFocused() || isPlain ? grid.active() : -1);
         shown = now;
         for (const part of [top, active, filters]) part.update();
@@ -110,7 +104,7 @@ function start(catalog) {
         const begin = performance.now(), all = haystack ??= makeHaystack(catalog);
         let isDone = false;
         do isDone = addDetails(all, 128); while (!isDone && performance.now() - begin < 8);
-        if (!isDone) return later(readDetails);
+        if (!isDone) return void setTimeout(readDetails, 40);
         document.documentElement.dataset.details = 'searched';
         if (!searched) return;
         const had = app.counts.total;
@@ -121,19 +115,19 @@ function start(catalog) {
 
     append(document.body, [top.element, el('div.page', side, el('main', active.element, top.listHead, grid.element, empty)), drawer, browser.element,
         el('footer.page-foot', foreign(rows.generator), ` · ${plural(count, 'model')} in `, foreign(rows.roots.join(', ')), rows.newest && ` · newest file of ${rows.newest}`)]);
-    onPrefs(() => { top.showPrefs(); grid.setDensity(prefs.density); });
+    const showPrefs = () => { top.showPrefs(); grid.setDensity(prefs.density); };
+    onPrefs(showPrefs);
     wide.addEventListener('change', placeFilters);
     new ResizeObserver(() => document.documentElement.style.setProperty('--head', `${top.element.offsetHeight}px`)).observe(top.element);
-    top.showPrefs();
+    showPrefs();
     update();
-    grid.setDensity(prefs.density);
     placeFilters();
     window.addEventListener('popstate', followAddress);
     window.addEventListener('hashchange', followAddress);
     openShown();
     addActions(app, grid, browser, actions, top.input, showFilters);
     addPrint(catalog, grid);
-    later(readDetails);
+    setTimeout(readDetails, 40);
 }
 
 /**
@@ -152,11 +146,11 @@ function addActions(app, grid, browser, actions, input, showFilters) {
     const focusSearch = () => { input.focus(); input.select(); };
     /** @param {-1 | 1} by */
     const step = (by) => isOpen() ? browser.step(by) : grid.move(0, by);
-    const nextOrder = () => app.change((state) => {
-        const keys = Object.keys(ORDERS), order = keys[(keys.indexOf(state.order) + 1) % keys.length];
-        Object.assign(state, { order, reverse: ORDERS[order].down });
+    const nextOrder = () => {
+        const keys = Object.keys(ORDERS), order = keys[(keys.indexOf(app.state.order) + 1) % keys.length];
+        app.change({ order, reverse: ORDERS[order].down });
         announce(`sorted by ${ORDERS[order].label.toLowerCase()}`);
-    });
+    };
     const switchTheme = () => { nextPref('theme'); announce(`theme: ${prefs.theme}`); };
     const hide = () => { switchMaturity(); announce(prefs.hideFrom < 64 ? 'mature pictures are hidden' : 'no picture is hidden by its rating'); };
     /** @type {[id: string, key: string, label: string, when: (() => boolean) | undefined, run: () => unknown][]} */
@@ -168,7 +162,7 @@ function addActions(app, grid, browser, actions, input, showFilters) {
         ['density', 'v', 'Next size of cards, list', noDialog, () => nextPref('density')],
         ['theme', 't', 'Theme: automatic, light, dark', undefined, switchTheme],
         ['maturity', 'b', 'Hide or show mature pictures', undefined, hide],
-        ['clear', 'Escape', 'Close; clear the search', () => noDialog() && app.state.q !== '', () => app.change((state) => { state.q = ''; })],
+        ['clear', 'Escape', 'Close; clear the search', () => noDialog() && app.state.q !== '', () => app.change({ q: '' })],
     ];
     /** @type {typeof page} */
     const models = [

@@ -5,7 +5,7 @@ import { icon } from './icons.js';
 import { prefs, setPref } from './prefs.js';
 import { openHelp } from './keys.js';
 import { FIELDS } from './search.js';
-import { choiceOf, choose, filterCount, noFilters } from './filter.js';
+import { choiceOf, choose, noFilters } from './filter.js';
 import { ORDERS } from './sort.js';
 import { popover } from './card.js';
 
@@ -15,7 +15,7 @@ import { popover } from './card.js';
  * @property {import('./filter.js').Facets} facets
  * @property {import('./state.js').State} state
  * @property {import('./filter.js').Counts} counts
- * @property {(change: (state: import('./state.js').State) => void) => void} change
+ * @property {(change: Partial<import('./state.js').State>) => void} change
  * @property {() => void} toGrid moves the focus to the models
  */
 
@@ -53,10 +53,10 @@ function describe(button, words, key, name) {
 /** @param {App} app @param {() => void} openFilters */
 export function makeTop(app, openFilters) {
     const { rows, count } = app.catalog, tool = (/** @type {() => void} */ onclick) => el('button.button.icon-only', { onclick });
-    const setOrder = (/** @type {string} */ order, /** @type {boolean} */ reverse) => app.change((state) => { Object.assign(state, { order, reverse }); });
+    const setOrder = (/** @type {string} */ order, /** @type {boolean} */ reverse) => app.change({ order, reverse });
     const input = el('input.search-input', {
         type: 'search', id: 'search', autocomplete: 'off', spellcheck: 'false', 'aria-label': 'Search', placeholder: 'Search names, words, tags, descriptions …',
-        oninput: () => app.change((state) => { state.q = input.value; }),
+        oninput: () => app.change({ q: input.value }),
         onkeydown: (/** @type {KeyboardEvent} */ event) => {
             if (!/^(Enter|ArrowDown|Escape)$/.test(event.key)) return;
             event.preventDefault();
@@ -64,7 +64,7 @@ export function makeTop(app, openFilters) {
             else app.toGrid();
         },
     });
-    const clearSearch = () => { input.value = ''; app.change((state) => { state.q = ''; }); input.focus(); };
+    const clearSearch = () => { input.value = ''; app.change({ q: '' }); input.focus(); };
     const clear = el('button.button.quiet.small.icon-only', { 'aria-label': 'Clear the search', onclick: clearSearch }, icon('close'));
     const hints = el('div.menu.search-help', el('dl', HINTS.map(([shown, words]) => el('div', el('dt', el('code.mono', shown)), el('dd', words)))));
     const how = el('button.button.quiet.small.icon-only', { 'aria-label': 'How to search', title: 'How to search' }, icon('help'));
@@ -105,7 +105,7 @@ export function makeTop(app, openFilters) {
             describe(theme, `Theme: ${prefs.theme}`, ' (T)', prefs.theme);
         },
         update() {
-            const { state, counts: { mask, total } } = app, active = filterCount(state.filters), { up, fall } = ORDERS[state.order];
+            const { state, counts: { mask, total } } = app, active = state.filters.choices.length, { up, fall } = ORDERS[state.order];
             if (input.value !== state.q) input.value = state.q;
             clear.hidden = !state.q;
             let bytes = 0;
@@ -125,7 +125,7 @@ export function makeTop(app, openFilters) {
 }
 
 /** @param {App} app */
-const clearButton = (app) => el('button.button.quiet.small', { onclick: () => app.change((state) => { state.filters = noFilters(); }) }, 'Clear all');
+const clearButton = (app) => el('button.button.quiet.small', { onclick: () => app.change({ filters: noFilters() }) }, 'Clear all');
 
 /**
  * A facet: boxes to tick, a tree of folders, or chips of which a click wants, a second one excludes,
@@ -137,12 +137,12 @@ const clearButton = (app) => el('button.button.quiet.small', { onclick: () => ap
 function makeFacet(app, { key, title, ids, labels, parents }, open) {
     const isChips = /^(tag|is)$/.test(key), few = parents ? 300 : isChips ? 18 : 8;
     const isUseless = !isChips && app.counts.only[key].filter(Boolean).length < 2;
-    const isOpen = parents?.map((parent) => ids.length < 15 || parent < 0 && parents.filter((one) => one < 0).length < 4);
+    const isOpen = parents?.map(() => ids.length < 15);
     /** @type {Map<number, { row: HTMLElement, show: () => void }>} */
     const made = new Map();
     let isWhole = false;
     const find = el('input.narrow', { type: 'search', 'aria-label': `Find in ${title}`, placeholder: 'Find …', autocomplete: 'off', spellcheck: 'false', oninput: update });
-    const modes = ['any', 'all'].map((mode) => el('button', { 'data-all': String(mode === 'all'), onclick: () => app.change(({ filters }) => { filters.all = mode === 'all'; }) }, `${mode} of them`));
+    const modes = ['any', 'all'].map((mode) => el('button', { 'data-all': String(mode === 'all'), onclick: () => app.change({ filters: { ...app.state.filters, all: mode === 'all' } }) }, `${mode} of them`));
     const modeBox = el('div.segments', { role: 'group', 'aria-label': 'Models must have' }, modes);
     const list = el(isChips ? 'div.chips' : 'ul.options');
     const all = el('button.button.quiet.small', { onclick: () => { isWhole = !isWhole; update(); } });
@@ -153,7 +153,7 @@ function makeFacet(app, { key, title, ids, labels, parents }, open) {
     /** @param {number} k */
     function make(k) {
         const name = foreign(labels[k], 'spread'), number = el('span.count');
-        const set = (/** @type {boolean | undefined} */ now) => app.change(({ filters }) => choose(filters, key, ids[k], now));
+        const set = (/** @type {boolean | undefined} */ now) => app.change({ filters: choose(app.state.filters, key, ids[k], now) });
         const count = () => { number.textContent = app.counts.only[key][k].toLocaleString('en'); };
         if (isChips) {
             const row = el('button.chip', { onclick: () => set(wanted(k) === undefined ? true : wanted(k) ? false : undefined) });
@@ -196,7 +196,7 @@ function makeFacet(app, { key, title, ids, labels, parents }, open) {
         element.hidden = isUseless || !text && !shown.length;
         all.hidden = text !== '' || !isWhole && shown.length === useful.length;
         fill(all, isWhole ? 'Show fewer' : `Show all ${Math.min(300, useful.length)}`);
-        modeBox.hidden = !(Number(app.state.filters.only.tag?.length) > 1);
+        modeBox.hidden = app.state.filters.choices.filter(([one, , is]) => one === 'tag' && is).length < 2;
         for (const mode of modes) mode.ariaPressed = String(mode.dataset.all === String(app.state.filters.all));
     }
     return { element, update };
@@ -216,7 +216,7 @@ export function makeFilters(app) {
     return {
         element: el('div.filters', el('div.row.filters-head', el('h2.heading.spread', 'Filters'), clear), facets.map((facet) => facet.element)),
         update() {
-            clear.hidden = !filterCount(app.state.filters);
+            clear.hidden = !app.state.filters.choices.length;
             for (const facet of facets) facet.update();
         },
     };
@@ -228,14 +228,13 @@ export function makeActiveFilters(app) {
     return {
         element,
         update() {
-            const { only, not } = app.state.filters;
-            const chips = app.facets.list.flatMap(({ key, title, ids, labels, parents }) => [only, not].flatMap((lists) => (lists[key] ?? []).map((id) => {
-                const label = parents && id || labels[ids.indexOf(id)] || id, before = lists === not ? 'Not:' : key !== 'is' && `${title}:`;
-                return el(`button.chip.${lists === not ? 'out' : 'on'}`, { title: 'remove this filter', onclick: () => {
-                    app.change(({ filters }) => choose(filters, key, id, undefined));
+            const chips = app.state.filters.choices.map(([key, id, wanted]) => {
+                const { title, ids, labels, parents } = /** @type {import('./filter.js').Facet} */ (app.facets.list.find((one) => one.key === key));
+                return el(`button.chip.${wanted ? 'on' : 'out'}`, { title: 'remove this filter', onclick: () => {
+                    app.change({ filters: choose(app.state.filters, key, id) });
                     element.querySelector('button')?.focus();
-                } }, before && el('span', before), foreign(label), icon('close'));
-            })));
+                } }, el('span', !wanted ? 'Not:' : key !== 'is' && `${title}:`), foreign(parents && id || labels[ids.indexOf(id)] || id), icon('close'));
+            });
             element.hidden = !chips.length;
             fill(element, chips, chips.length > 1 && clearButton(app));
         },

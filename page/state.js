@@ -11,7 +11,7 @@ import { ORDERS } from './sort.js';
  * @property {string} open path of the model that is open, "" if none
  */
 
-const FACETS = ['kind', 'base', 'arch', 'precision', 'size', 'year', 'licence', 'folder', 'tag', 'is'];
+const FACETS = /^(kind|base|architecture|precision|size|year|licence|folder|tag)$/;
 
 /** @returns {State} */
 export function emptyState() {
@@ -24,15 +24,15 @@ export function emptyState() {
  * @returns {State}
  */
 export function parseState(fragment) {
-    const state = emptyState(), { filters } = state;
+    const state = emptyState();
     if (fragment.length > 16384) return state;
     const items = new URLSearchParams(fragment.replace(/^#/, '')), get = (/** @type {string} */ key) => items.get(key) ?? '';
     Object.assign(state, { q: get('q'), open: get('m') });
-    for (const key of FACETS)
-        for (const wanted of [false, true])
-            for (const id of items.getAll(wanted ? key : '-' + key).slice(0, 64))
-                if (key === 'is' ? Object.hasOwn(TRAITS, id) : id || key === 'folder') choose(filters, key, id, wanted);
-    filters.all = get('tags') === 'all';
+    for (const [name, id] of items) {
+        const key = name.replace(/^-/, '');
+        if (key === 'is' ? Object.hasOwn(TRAITS, id) : FACETS.test(key) && (id || key === 'folder')) state.filters = choose(state.filters, key, id, key === name);
+    }
+    state.filters.all = get('tags') === 'all';
     const order = get('sort').replace(/^-/, '');
     if (Object.hasOwn(ORDERS, order)) Object.assign(state, { order, reverse: order !== get('sort') });
     return state;
@@ -42,11 +42,8 @@ export function parseState(fragment) {
 export function formatState({ q, filters, order, reverse, open }) {
     const items = new URLSearchParams();
     if (q.trim()) items.append('q', q);
-    for (const key of FACETS) {
-        for (const id of filters.only[key] ?? []) items.append(key, id);
-        for (const id of filters.not[key] ?? []) items.append('-' + key, id);
-    }
-    if (filters.all && filters.only.tag?.length) items.append('tags', 'all');
+    for (const [key, id, wanted] of filters.choices) items.append((wanted ? '' : '-') + key, id);
+    if (filters.all) items.append('tags', 'all');
     if (order !== 'name' || reverse) items.append('sort', (reverse ? '-' : '') + order);
     if (open) items.append('m', open);
     return items.toString();

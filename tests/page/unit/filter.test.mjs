@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { applyFilters, choiceOf, choose, filterCount, makeFacets, noFilters, TRAITS } from '../../../page/filter.js';
+import { applyFilters, choiceOf, choose, makeFacets, noFilters, TRAITS } from '../../../page/filter.js';
 import { sorted, sortKey } from '../../../page/sort.js';
 import { emptyState, formatState, parseState } from '../../../page/state.js';
 import { catalogOf } from './rows.mjs';
@@ -14,7 +14,9 @@ const catalog = catalogOf([
 const facets = makeFacets(catalog);
 const facet = (key) => facets.list.find((one) => one.key === key);
 const all = new Uint8Array(4).fill(1);
-const shown = (filters, found = all) => [...applyFilters(facets, { ...noFilters(), ...filters }, found).mask].flatMap((one, i) => one ? [i] : []);
+const choices = ({ only = {}, not = {}, all = false }) => ({ all, choices: [[only, true], [not, false]].flatMap(([lists, wanted]) =>
+    Object.entries(lists).flatMap(([key, ids]) => ids.map((id) => [key, id, wanted]))) });
+const shown = (filters, found = all) => [...applyFilters(facets, choices(filters), found).mask].flatMap((one, i) => one ? [i] : []);
 
 test('choices of a facet are alternatives, facets go together', () => {
     assert.deepEqual(shown({}), [0, 1, 2, 3]);
@@ -51,7 +53,7 @@ test('traits: must be so, or must not', () => {
 });
 
 test('counts of a facet leave its own choice out, and no other', () => {
-    const counts = applyFilters(facets, { ...noFilters(), only: { kind: ['adapter'] } }, all);
+    const counts = applyFilters(facets, choices({ only: { kind: ['adapter'] } }), all);
     assert.deepEqual([...counts.only.kind], [2, 1, 1]);
     assert.deepEqual([...counts.only.base], [1, 1, 0]);
     assert.equal(counts.total, 2);
@@ -63,7 +65,7 @@ test('counts of a facet leave its own choice out, and no other', () => {
 
 test('every count is what its choice shows', () => {
     const base = { only: { kind: ['adapter'], tag: ['style'] } };
-    const counts = applyFilters(facets, { ...noFilters(), ...base }, all);
+    const counts = applyFilters(facets, choices(base), all);
     for (const { key, ids } of facets.list)
         ids.forEach((id, k) => assert.equal(shown({ only: { ...base.only, [key]: [id] } }).length, counts.only[key][k], `${key} ${id}`));
 });
@@ -71,23 +73,18 @@ test('every count is what its choice shows', () => {
 test('what cannot be read counts as unknown, where the data has an id for that', () => {
     const dict = { ...JSON.parse(JSON.stringify(catalog.rows.dict)), kind: [['unknown', 'unknown kind'], ['adapter', 'adapter']] };
     const made = makeFacets(catalogOf([{ kind: 0 }, { kind: 1 }, { flags: 16 }], undefined, undefined, { dict }));
-    const counts = applyFilters(made, { ...noFilters(), only: { kind: ['unknown'] } }, new Uint8Array(3).fill(1));
+    const counts = applyFilters(made, choices({ only: { kind: ['unknown'] } }), new Uint8Array(3).fill(1));
     assert.deepEqual([[...counts.mask], [...counts.only.kind]], [[1, 0, 1], [2, 1, 0]]);
 });
 
 test('a choice is wanted, not wanted or neither', () => {
-    const filters = noFilters();
+    let filters = noFilters();
     for (const wanted of [true, false, undefined]) {
-        choose(filters, 'tag', 'style', wanted);
+        filters = choose(filters, 'tag', 'style', wanted);
         assert.equal(choiceOf(filters, 'tag', 'style'), wanted);
-        assert.equal(filterCount(filters), wanted === undefined ? 0 : 1);
+        assert.equal(filters.choices.length, wanted === undefined ? 0 : 1);
     }
     assert.deepEqual(filters, noFilters());
-});
-
-test('filterCount', () => {
-    assert.equal(filterCount(noFilters()), 0);
-    assert.equal(filterCount({ ...noFilters(), only: { kind: ['a', 'b'], tag: ['x'], folder: ['z'] }, not: { tag: ['y'], is: ['words'] } }), 6);
 });
 
 test('orders: natural, punctuation and accents apart, unknown last both ways', () => {
@@ -108,8 +105,8 @@ test('orders: natural, punctuation and accents apart, unknown last both ways', (
 
 test('the fragment keeps the whole state', () => {
     const state = { ...emptyState(), q: 'a b "c d" -e & # % é', order: 'size', reverse: true, open: 'loras/a #1?.safetensors',
-        filters: { only: { kind: ['adapter', '?'], base: ['SD 1.5'], folder: ['', 'x/y'], tag: ['a,b', 'c&d'], is: ['words'] }, all: true,
-            not: { tag: ['<b>'], is: ['preview'] } } };
+        filters: choices({ only: { kind: ['adapter', '?'], base: ['SD 1.5'], folder: ['', 'x/y'], tag: ['a,b', 'c&d'], is: ['words'] }, all: true,
+            not: { tag: ['<b>'], is: ['preview'] } }) };
     assert.deepEqual(parseState(formatState(state)), state);
     assert.equal(formatState(emptyState()), '');
     assert.deepEqual(parseState(''), emptyState());
@@ -118,6 +115,6 @@ test('the fragment keeps the whole state', () => {
 test('a fragment that makes no sense is no state', () => {
     for (const text of ['#', '#=', '#&&&', '#q', '#sort=evil', '#sort=__proto__', '#is=constructor', '#is=-', '#%', '#%zz', '#x=1', '#'.repeat(50), '#q=' + 'x'.repeat(99999)])
         assert.deepEqual(parseState(text), emptyState(), text.slice(0, 40));
-    assert.equal(parseState('#' + 'tag=a&'.repeat(500)).filters.only.tag.length, 1);
-    assert.deepEqual(parseState('#tag=a&-tag=a').filters.not, {});
+    assert.equal(parseState('#' + 'tag=a&'.repeat(500)).filters.choices.length, 1);
+    assert.deepEqual(parseState('#tag=a&-tag=a').filters.choices, [['tag', 'a', false]]);
 });

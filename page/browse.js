@@ -1,9 +1,9 @@
 // One model of the catalogue in a dialog; previous and next of the filtered order.
 import { el, fill } from './dom.js';
-import { icon } from './icons.js';
 import { visible } from './text.js';
 import { addIds } from './facts.js';
 import { detailView } from './detail.js';
+import { iconButton } from './card.js';
 
 /** A dialog that a click beside it closes. @param {string} className @param {string} label @param {...import('./dom.js').Child} children */
 export function makeDialog(className, label, ...children) {
@@ -20,11 +20,9 @@ export function makeBrowser(catalog, { position, order }, shown) {
     let model = -1;
     const { kind, base, architecture, precision } = catalog.rows.dict;
     addIds([...kind, ...base, ...architecture, ...precision]);
-    const button = (/** @type {'back' | 'next' | 'close'} */ name, /** @type {string} */ label, /** @type {() => void} */ run) =>
-        el('button.button.quiet.icon-only', { 'aria-label': label, title: label, onclick: run }, icon(name));
-    const back = button('back', 'Previous model (←)', () => step(-1)), next = button('next', 'Next model (→)', () => step(1));
+    const back = iconButton('.quiet', 'back', 'Previous model (←)', () => step(-1)), next = iconButton('.quiet', 'next', 'Next model (→)', () => step(1));
     const place = el('span.muted.spread.browse-place'), body = el('div.browse-body', { tabindex: -1 });
-    const dialog = makeDialog('browse', '', el('div.browse-head', back, next, place, button('close', 'Close (Esc)', () => dialog.close())), body);
+    const dialog = makeDialog('browse', '', el('div.browse-head', back, next, place, iconButton('.quiet', 'close', 'Close (Esc)', () => dialog.close())), body);
     dialog.addEventListener('close', () => { model = -1; fill(body); shown(-1); });
 
     /** @param {number} i */

@@ -57,7 +57,7 @@ function baseText({ dict, base, architecture }, i) {
 function wordChips({ words, word_count: counts }, i, width) {
     let left = width;
     const shown = words[i].filter((word, k) => {
-        left -= 22 + 6.6 * word.length + 6 * (word.match(/[\u2e80-\uffdc]/g)?.length ?? 0);
+        left -= 22 + 6.6 * word.length;
         return !k || left >= 0;
     });
     const rest = counts[i] - shown.length;
@@ -91,12 +91,7 @@ export function fillCard(item, catalog, i, isRow, width) {
     const marks = marked.length > 0 && el('span.card-marks', marked);
     if (!isRow) fill(item, picture, badge, marks, open, el('span.card-what', el('span.cut', what), el('span', size)), words);
     else fill(item, picture, open, el('span.card-base', badge), el('span.card-what.cut', what), words, el('span.card-size', size),
-        el('span.card-date', dayText(rows.modified[i])), el('bdi.card-folder', visible(rows.dict.folder[rows.folder[i]] ?? '')), marks);
-}
-
-/** Days since 1970 as a date. @param {number} days */
-function dayText(days) {
-    return days >= 0 && new Date(days * 864e5).toISOString().slice(0, 10);
+        el('span.card-date', rows.modified[i] >= 0 && new Date(rows.modified[i] * 864e5).toISOString().slice(0, 10)), el('bdi.card-folder', visible(rows.dict.folder[rows.folder[i]] ?? '')), marks);
 }
 
 /** Text of a model for a line in print. @param {import('./data.js').Catalog} catalog @param {number} i */
@@ -109,7 +104,7 @@ export function printCells(catalog, i) {
 /**
  * A button that opens a panel; Esc, and focus or a click elsewhere, closes it.
  * @param {HTMLElement} box has both
- * @param {HTMLButtonElement} button
+ * @param {HTMLElement} button
  * @param {HTMLElement} panel
  */
 export function popover(box, button, panel) {
@@ -131,26 +126,36 @@ export function popover(box, button, panel) {
     return { box, show };
 }
 
+/**
+ * A button with an icon only.
+ * @param {string} kind more classes: ".small"
+ * @param {Parameters<typeof icon>[0]} name
+ * @param {string} label
+ * @param {(() => void) | undefined} [onclick]
+ * @param {string} [key] that does the same: " (C)"
+ */
+export function iconButton(kind, name, label, onclick = () => {}, key = '') {
+    return el(`button.button.icon-only${kind}`, { 'aria-label': label, title: label + key, onclick }, icon(name));
+}
+
 /** Buttons that come to the card under the pointer or with the focus. @param {Actions} actions @param {Rows} rows */
 export function makeBar(actions, rows) {
     let model = -1;
-    const button = (/** @type {'copy' | 'code' | 'more'} */ name, /** @type {string} */ label, /** @type {string} */ key, /** @type {() => void} */ run) =>
-        el('button.button.small.icon-only', { 'aria-label': label, title: label + key, onclick: run }, icon(name));
     const item = (/** @type {string} */ label, /** @type {(i: number) => void} */ run) => el('button.button.quiet', { onclick: () => {
         run(model);
         menu.show(false);
         more.focus();
     } }, label);
     const list = el('div.menu'), bar = el('span.card-bar');
-    const more = button('more', 'More actions', '', () => {
+    const more = iconButton('.small', 'more', 'More actions', () => {
         const link = actions.link(model);
         link?.classList.add('button', 'quiet');
         fill(list, item('Copy the path', actions.path), item('Copy the hash', actions.hash), link);
     });
     const menu = popover(bar, more, list);
     more.addEventListener('click', () => /** @type {HTMLElement} */ (list.firstElementChild).focus());
-    const words = button('copy', 'Copy the trigger words', ' (C)', () => actions.words(model));
-    const syntax = button('code', 'Copy the prompt', ': <lora:…> and words (L)', () => actions.syntax(model));
+    const words = iconButton('.small', 'copy', 'Copy the trigger words', () => actions.words(model), ' (C)');
+    const syntax = iconButton('.small', 'code', 'Copy the prompt', () => actions.syntax(model), ' (L)');
     return {
         bar,
         /** To a card; away without one. @param {HTMLElement} [card] @param {number} [i] */

@@ -7,7 +7,7 @@ import { openHelp } from './keys.js';
 import { FIELDS } from './search.js';
 import { choiceOf, choose, noFilters } from './filter.js';
 import { ORDERS } from './sort.js';
-import { popover } from './card.js';
+import { iconButton, popover } from './card.js';
 
 /**
  * @typedef {object} App what the controls act on
@@ -24,9 +24,6 @@ const CHOICES = { density: ['large', 'medium', 'small', 'list'], theme: ['auto',
 /** @type {Record<number, string>} */
 const LEVELS_HIDDEN = { 2: 'PG-13 and above', 4: 'R and above', 8: 'X and above', 16: 'XXX', 64: 'none' };
 const HEADINGS = [['name', 'Name'], ['base', 'Base'], ['kind', 'Kind'], ['words', 'Trigger words'], ['size', 'Size'], ['modified', 'File date'], ['path', 'Folder']];
-const HINTS = [['ink wash', 'both words, anywhere'], ['"ink wash"', 'this phrase'], ['-anime', 'without this word'],
-    ...Object.entries(FIELDS).map(([name, words]) => [`${name}:`, `in the ${words}`]), ['base:"SD 1.5"', 'a value with spaces'],
-    ['3c7be1f2', 'six digits or more: also the start of a hash']];
 let lastHidden = 4;
 
 /** Hides pictures from the level that was hidden last, or shows all. */
@@ -52,10 +49,10 @@ function describe(button, words, key, name) {
 
 /** @param {App} app @param {() => void} openFilters */
 export function makeTop(app, openFilters) {
-    const { rows, count } = app.catalog, tool = (/** @type {() => void} */ onclick) => el('button.button.icon-only', { onclick });
+    const { rows, count } = app.catalog;
     const setOrder = (/** @type {string} */ order, /** @type {boolean} */ reverse) => app.change({ order, reverse });
     const input = el('input.search-input', {
-        type: 'search', id: 'search', autocomplete: 'off', spellcheck: 'false', 'aria-label': 'Search', placeholder: 'Search names, words, tags, descriptions …',
+        type: 'search', id: 'search', autocomplete: 'off', spellcheck: 'false', 'aria-label': 'Search', placeholder: 'Search names, words, tags, descriptions …', title: `words, -word, "a phrase", start of a hash; ${FIELDS.join(': ')}: with a word`,
         oninput: () => app.change({ q: input.value }),
         onkeydown: (/** @type {KeyboardEvent} */ event) => {
             if (!/^(Enter|ArrowDown|Escape)$/.test(event.key)) return;
@@ -65,15 +62,13 @@ export function makeTop(app, openFilters) {
         },
     });
     const clearSearch = () => { input.value = ''; app.change({ q: '' }); input.focus(); };
-    const clear = el('button.button.quiet.small.icon-only', { 'aria-label': 'Clear the search', onclick: clearSearch }, icon('close'));
-    const hints = el('div.menu.search-help', el('dl', HINTS.map(([shown, words]) => el('div', el('dt', el('code.mono', shown)), el('dd', words)))));
-    const how = el('button.button.quiet.small.icon-only', { 'aria-label': 'How to search', title: 'How to search' }, icon('help'));
+    const clear = iconButton('.quiet.small', 'close', 'Clear the search', clearSearch);
 
     const result = el('p.result-count', { role: 'status' }), badge = el('span.filter-number');
     const filters = el('button.button.filters-button', { title: 'Filters (F)', onclick: openFilters }, icon('filter'), el('span.wide', 'Filters'), ' ', badge);
     const order = el('select.order', { 'aria-label': 'Sort by', title: 'Sort by (S)', onchange: () => setOrder(order.value, ORDERS[order.value].down) },
         Object.entries(ORDERS).map(([value, { label }]) => el('option', { value }, label)));
-    const reverse = tool(() => setOrder(app.state.order, !app.state.reverse));
+    const reverse = iconButton('', 'up', '', () => setOrder(app.state.order, !app.state.reverse));
     const densities = CHOICES.density.map((one) => {
         const button = el('button', { 'data-density-of': one, onclick: () => setPref('density', one) });
         describe(button, one === 'list' ? 'List' : `${one} cards`, ' (V)', one);
@@ -83,16 +78,15 @@ export function makeTop(app, openFilters) {
     const unknown = el('input', { type: 'checkbox', onchange: () => setPref('hideUnknown', unknown.checked) });
     const ratings = el('div.menu.maturity-menu', el('label.field', 'Hide pictures rated', threshold), el('label.check', unknown, 'Hide pictures that are not rated'),
         el('p.muted.tiny', 'Hidden pictures are not loaded.'));
-    const maturity = el('button.button.icon-only.maturity'), theme = tool(() => nextPref('theme')), help = tool(openHelp);
-    describe(help, 'Keys', ' (?)', 'help');
+    const maturity = iconButton('.maturity', 'eye', ''), theme = iconButton('', 'auto', '', () => nextPref('theme'));
 
     const headings = HEADINGS.map(([key]) => el(`${ORDERS[key] ? 'button.button.quiet.small' : 'span'}.head-${key}`, ORDERS[key]
         && { onclick: () => setOrder(key, app.state.order === key ? !app.state.reverse : ORDERS[key].down) }));
     const listHead = el('div.list-head.as-list', el('span'), headings);
     const element = el('header.top', el('div.top-bar', el('div.brand', el('h1.cut', foreign(rows.title)), result),
-        el('div.search', { role: 'search' }, icon('search'), input, clear, popover(el('span.popover', how, hints), how, hints).box),
+        el('div.search', { role: 'search' }, icon('search'), input, clear),
         el('div.tools', filters, el('span.order-group', order, reverse), el('div.segments.density', { role: 'group', 'aria-label': 'Size of the cards' }, densities),
-            popover(el('span.popover', maturity, ratings), maturity, ratings).box, theme, help)));
+            popover(el('span.popover', maturity, ratings), maturity, ratings).box, theme, iconButton('', 'help', 'Keys', openHelp, ' (?)'))));
     return {
         element, input, listHead,
         showPrefs() {

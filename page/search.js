@@ -16,11 +16,8 @@ import { folded } from './text.js';
  * @property {number} done how many models have their `more`
  */
 
-/** Operators, and what they look at. @type {Record<string, string>} */
-export const FIELDS = {
-    base: 'base model', kind: 'kind', arch: 'architecture', word: 'trigger words', tag: 'tags', folder: 'folder',
-    by: 'author', licence: 'licence', name: 'name and file name', hash: 'hash, from its start',
-};
+/** Operators. */
+export const FIELDS = ['base', 'kind', 'arch', 'word', 'tag', 'folder', 'by', 'licence', 'name', 'hash'];
 /** Fields whose dictionary has another name, and other names of fields. @type {Record<string, string>} */
 const DICTIONARY = { arch: 'architecture', by: 'author' };
 /** @type {Record<string, string>} */
@@ -38,7 +35,7 @@ export function parseQuery(text) {
     for (const [, minus, name, phrase, word] of folded(text).matchAll(/(-?)(?:([a-z0-9]+):)?(?:"([^"]*)"?|([^\s"]+))/g)) {
         const field = ALIASES[name] ?? name ?? '';
         const value = (phrase ?? word).trim();
-        if (field && !Object.hasOwn(FIELDS, field)) terms.push({ text: `${name}:${value}`, field: '', not: !!minus });
+        if (field && !FIELDS.includes(field)) terms.push({ text: `${name}:${value}`, field: '', not: !!minus });
         else if (value) terms.push({ text: value, field, not: !!minus });
     }
     return terms;

@@ -227,7 +227,7 @@ export function makeActiveFilters(app) {
                 return el(`button.chip.${wanted ? 'on' : 'out'}`, { title: 'remove this filter', onclick: () => {
                     app.change({ filters: choose(app.state.filters, key, id) });
                     element.querySelector('button')?.focus();
-                } }, el('span', !wanted ? 'Not:' : key !== 'is' && `${title}:`), foreign(parents && id || labels[ids.indexOf(id)] || id), icon('close'));
+                } }, (!wanted || key !== 'is') && el('span', wanted ? `${title}:` : 'Not:'), foreign(parents && id || labels[ids.indexOf(id)] || id), icon('close'));
             });
             element.hidden = !chips.length;
             fill(element, chips, chips.length > 1 && clearButton(app));

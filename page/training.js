@@ -1,7 +1,7 @@
 // How a model was trained: settings, datasets, frequent tags as bars, what it was merged from.
 import { copyButton, copyText } from './copy.js';
-import { append, el, foreign } from './dom.js';
-import { barOf, isGiven, labelOf, timeText, valueText } from './facts.js';
+import { append, bar, el, foreign } from './dom.js';
+import { isGiven, labelOf, timeText, valueText } from './facts.js';
 import { plural } from './text.js';
 
 /** "1 h 20 min". @param {number} seconds */
@@ -46,7 +46,7 @@ export function tableOf(head, rows) {
 function tagBars({ frequent_tags: tags = [] }) {
     const most = Math.max(1, ...tags.map((one) => one.count || 0));
     const bars = (/** @type {typeof tags} */ some) => some.map(({ tag, count, coverage }) => el('li', el('button.tag', { title: 'Copy', onclick: () => copyText(tag) },
-        el('span.cut', foreign(tag)), barOf(coverage ?? count / most), el('span.muted.tiny.number', isGiven(coverage) ? percentText(Number(coverage)) : plural(count, 'time')))));
+        el('span.cut', foreign(tag)), bar(coverage ?? count / most), el('span.muted.tiny.number', isGiven(coverage) ? percentText(Number(coverage)) : plural(count, 'time')))));
     const list = el('ul.tags', bars(tags.slice(0, 30)));
     const more = el('button.button.small', { onclick: () => {
         append(list, bars(tags.slice(30)));

@@ -122,7 +122,7 @@ class Bench:
         }
         memory = max(one[2] for one in taken["catalog"])
         size = os.path.getsize(page)
-        code = sum(len(pages.join(part).encode()) for part in ("shared", "catalog", "style"))
+        code = sum(len(pages.join(part).encode()) for part in ("shared", "catalog", "style", "style-catalog"))
         each = (size - code) / count
         ratios = [
             pick(one[1] for one in taken["catalog"]) / pick(one[1] for one in taken["info"])

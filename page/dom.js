@@ -56,11 +56,11 @@ export function button(look, label, onclick, ...children) {
     return el('button', { type: 'button', class: `button ${look}`, title: label, 'aria-label': label, onclick }, ...children);
 }
 
-/** A track that is full to a share, 0 to 1. @param {number} share */
-export function bar(share) {
+/** A track that is full to a share, 0 to 1. @param {number} share @param {string} [look] */
+export function bar(share, look = '') {
     const full = el('span');
     full.style.width = `${Math.min(1, share || 0) * 100}%`;
-    return el('span', { class: 'bar', 'aria-hidden': 'true' }, full);
+    return el('span', { class: `bar ${look}`, 'aria-hidden': 'true' }, full);
 }
 
 /** @param {Element} parent @param {(Child | Child[])[]} children */

@@ -52,7 +52,8 @@ export function makeTop(app, openFilters) {
     const { rows, count } = app.catalog;
     const setOrder = (/** @type {string} */ order, /** @type {boolean} */ reverse) => app.change({ order, reverse });
     const input = el('input.search-input', {
-        type: 'search', id: 'search', autocomplete: 'off', spellcheck: 'false', 'aria-label': 'Search', placeholder: 'Search names, words, tags, descriptions …', title: `words, -word, "a phrase", start of a hash; ${FIELDS.join(': ')}: with a word`,
+        type: 'search', id: 'search', autocomplete: 'off', spellcheck: 'false', 'aria-label': 'Search', placeholder: 'Search names, words, tags, descriptions …',
+        title: `words, -word, "a phrase", start of a hash; in one field: ${FIELDS.join(': ')}:`,
         oninput: () => app.change({ q: input.value }),
         onkeydown: (/** @type {KeyboardEvent} */ event) => {
             if (!/^(Enter|ArrowDown|Escape)$/.test(event.key)) return;

@@ -159,7 +159,7 @@ def case_model_command(world):
         same(view.js(ROWS), ["lora_unet_down_blocks_0–1_attentions_0_proj_in", "lora_down.weight", "lora_up.weight", "odd"], "rows")
         norms = view.js("() => [...document.querySelectorAll('.norm')].map((one) => one.textContent)")
         same(norms, ["lora_unet_down_blocks_06.93", "lora_unet_down_blocks_16.93"], "norms")
-        view.click(".bad-values button")
+        view.click(".note.bad button")
         same(view.js(ROWS), ["odd"], "with NaN")
         view.click(".tree-body [data-i='0']")
         text = view.text("#chosen")
@@ -174,7 +174,7 @@ def case_model_command(world):
 def case_model_actions_tested(world):
     """Every action that the help lists is one that a case of this file does, or of the detail."""
     path, _ = world.model("llm")
-    done = {"find", "unfind", "move", "open", "level", "unfold", "zoom", "copy", "theme", "help", "detail-words", "detail-prompt", "detail-open",
+    done = {"find", "unfind", "move", "open", "close", "unfold", "zoom", "copy", "theme", "help", "detail-words", "detail-prompt", "detail-open",
             "detail-before", "detail-after"}
     with world.view(path) as view:
         view.press("?")

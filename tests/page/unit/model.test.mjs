@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { dtypeHues, dtypeSums, matchTensors, openTensors, shapeText } from '../../../page/tensors.js';
+import { dtypeHues, dtypeSums, matchTensors, numberText, openTensors, shapeText } from '../../../page/tensors.js';
 import { buildTree, markHits, nodeName, openSome, nodesOf, partEnds, shownNode, sortTree, treeRows } from '../../../page/tree.js';
 import { layTreemap, squarify } from '../../../page/treemap.js';
-import { blockNorms, blockOf, numberText, sumHistograms } from '../../../page/statistics.js';
+import { blockNorms, blockOf, sumHistograms } from '../../../page/statistics.js';
 
 /** Columns of [name, dtype, shape, bytes] each. */
 function pageOf(tensors, more = {}) {
@@ -104,6 +104,11 @@ test('a row stands for the same place in all layers', () => {
     root.kids[0].unfolded = true;
     assert.equal(nodeName(opened.names, shownNode(inside)), 'l.2.e.{0–3}.up');
     assert.equal(nodesOf(shownNode(inside)).length, 4);
+    /* Layers inside of the first one are rows: so are those of another in their place. */
+    root.kids[0].unfolded = false;
+    root.kids[0].kids[0].kids[0].unfolded = true;
+    assert.equal(opened.names[shownNode(inside).tensor], 'l.0.e.3.up');
+    assert.equal(nodesOf(shownNode(inside)).length, 3);
 });
 
 test('a search keeps folds in which all layers have the same hits', () => {
@@ -150,7 +155,7 @@ test('some groups are open at first, the largest', () => {
 
 test('sums by dtype, and their colours', () => {
     const { opened } = treeOf(layers(2));
-    assert.deepEqual(dtypeSums(opened).map(({ name, tensors, parameters, bytes }) => [name, tensors, parameters, bytes]), [['F16', 4, 48, 96], ['F32', 2, 8, 32]]);
+    assert.deepEqual(dtypeSums(opened).map(({ name, tensors, bytes }) => [name, tensors, bytes]), [['F16', 4, 96], ['F32', 2, 32]]);
     const many = ['F32', 'F64', 'F16', 'BF16', 'F8_E4M3', 'F8_E5M2', 'I64', 'U8', 'BOOL', 'C64'];
     const hues = dtypeHues(many);
     assert.equal(new Set(hues.slice(0, 7)).size, 7);
@@ -175,10 +180,10 @@ test('areas fill their rectangle in proportion', () => {
 test('the map: tensors inside of their groups, empty ones left out, few boxes', () => {
     const { root } = treeOf(layers(30, [['empty', 'F16', '0', 0]]));
     const boxes = layTreemap(root, 800, 600), places = new Map(boxes.map((box) => [box.node, box]));
-    for (const { node, x, y, width, height } of boxes) {
+    for (const { node, x, y, w, h } of boxes) {
         if (!node.parent) continue;
         const outer = places.get(node.parent);
-        assert.ok(x >= outer.x - 1e-6 && y >= outer.y - 1e-6 && x + width <= outer.x + outer.width + 1e-6 && y + height <= outer.y + outer.height + 1e-6);
+        assert.ok(x >= outer.x - 1e-6 && y >= outer.y - 1e-6 && x + w <= outer.x + outer.w + 1e-6 && y + h <= outer.y + outer.h + 1e-6);
     }
     assert.equal(boxes.filter((box) => box.node.label === 'empty').length, 0);
     assert.equal(boxes.filter((box) => box.node.tensor >= 0).length, 90);

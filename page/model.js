@@ -19,7 +19,7 @@ function totalsView(tensors) {
         [countText(model.parameters ?? file?.parameters ?? tensors.parameters), 'parameters'],
         [sizeText(file?.bytes ?? tensors.bytes), 'in all'], [String(files), files === 1 ? 'file' : 'files']];
     return el('section', { class: 'panel-card totals', 'aria-label': 'Totals' },
-        el('dl', { class: 'figures' }, totals.map(([value, label]) => el('div', null, el('dd', null, value), el('dt', null, label)))),
+        el('dl', { class: 'figures' }, totals.map(([value, label]) => el('div', null, el('dt', null, label), el('dd', null, value)))),
         el('div', { class: 'by-dtype' },
             el('div', { class: 'dtypes', 'aria-hidden': 'true' }, sums.map(({ colour, bytes }) => {
                 const part = swatch(colour);
@@ -46,6 +46,9 @@ function tensorsView(tensors) {
             return [i > 0 && '›', crumb];
         }));
     };
+    /** @param {import('./tree.js').TreeNode} [node] */
+    const say = (node) => fill(caption, node ? [foreign(nodeName(names, node, true)), ` · ${sizeText(node.bytes)} · ${partText(tensors, node.bytes)}`]
+        : 'Click selects, double click zooms');
     const tree = createTree(tensors, root, {
         select(row) {
             const all = nodesOf(row.node);
@@ -62,8 +65,7 @@ function tensorsView(tensors) {
         },
         hover(node) {
             tree.light(node);
-            fill(caption, node ? [foreign(nodeName(names, node, true)), ` · ${sizeText(node.bytes)} · ${partText(tensors, node.bytes)}`]
-                : 'Click selects, double click zooms');
+            say(node);
         },
         zoom,
     });
@@ -106,6 +108,7 @@ function tensorsView(tensors) {
     openSome(root, 22);
     requestAnimationFrame(() => {
         zoom(root);
+        say();
         if (page.count) tree.reveal(root.kids[0]);
     });
     const bad = names.filter((_, i) => isBad(page, i)).length;

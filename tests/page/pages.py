@@ -4,7 +4,7 @@ joins them, around data by the contract of page/types.d.ts.
 
 usage: tests/page/pages.py catalog COUNT FOLDER [--embed] [--hostile]
        tests/page/pages.py model llm|sdxl|lora|moe|hostile FOLDER
-       tests/page/pages.py join shared|catalog|model|style
+       tests/page/pages.py join shared|catalog|model|style|style-catalog|style-model
 
 writes FOLDER/catalogue.html with pictures below FOLDER/models, or FOLDER/model.html, and prints
 its path. The same words write the same bytes.
@@ -33,7 +33,7 @@ POLICY = ("default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{
 
 
 def listed():
-    """Script -> its files, of modules.txt."""
+    """Script or style -> its files, of modules.txt."""
     with open(os.path.join(PAGE, "modules.txt"), encoding="utf-8") as text:
         lines = [line.split() for line in text if line.strip() and not line.startswith("#")]
     return {words[0]: words[1:] for words in lines}
@@ -89,7 +89,7 @@ def shown(text):
 def page(kind, title, blocks, without=""):
     """A complete page: kind is catalog or model; without: what is shown without scripts."""
     script = join("shared") + join(kind)
-    style = join("style")
+    style = join("style") + join("style-" + kind)
     policy = POLICY.format(script=digest(script), style=digest(style))
     return ('<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'

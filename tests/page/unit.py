@@ -70,9 +70,13 @@ def test_listed():
 
 
 def test_size():
-    size = sum(len(pages.join(script).encode()) for script in pages.listed())
-    assert size <= MOST, f"expected {MOST} bytes at most, found {size}"
-    print(f"    {size} of {MOST} bytes")
+    """Scripts and styles of a page of either kind."""
+    wrong = []
+    for kind in ("catalog", "model"):
+        sizes = {part: len(pages.join(part).encode()) for part in ("shared", kind, "style", "style-" + kind)}
+        print(f"    {kind}: {sum(sizes.values())} of {MOST} bytes: {sizes}")
+        wrong += [kind] if sum(sizes.values()) > MOST else []
+    assert not wrong, f"expected {MOST} bytes at most"
 
 
 def test_imports():

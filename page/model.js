@@ -1,13 +1,13 @@
 // The page about one model.
 import { countText, plural, sizeText } from './text.js';
-import { button, byId, el, fill, foreign, span } from './dom.js';
+import { byId, el, fill, foreign } from './dom.js';
 import { icon } from './icons.js';
 import { loadPrefs, onPrefs, prefs, setPref } from './prefs.js';
 import { announce } from './copy.js';
 import { addAction, addHelp, openHelp } from './keys.js';
 import { addDetailKeys, detailView, kindWords } from './detail.js';
 import { dtypeSums, isBad, matchTensors, numberText, openTensors, partText, swatch } from './tensors.js';
-import { buildTree, createTree, eachNode, markHits, nodeName, nodesOf, openSome, pathOf, sortTree } from './tree.js';
+import { buildTree, createTree, eachNode, markHits, nodeName, nodesOf, openSome, pathOf } from './tree.js';
 import { createTreemap } from './treemap.js';
 import { normsView, rowDetails } from './statistics.js';
 
@@ -18,33 +18,30 @@ function totalsView(tensors) {
     const totals = [[numberText(page.count), page.count === 1 ? 'tensor' : 'tensors'],
         [countText(model.parameters ?? file?.parameters ?? tensors.parameters), 'parameters'],
         [sizeText(file?.bytes ?? tensors.bytes), 'in all'], [String(files), files === 1 ? 'file' : 'files']];
-    return el('section', { class: 'panel-card totals', 'aria-label': 'Totals' },
-        el('dl', { class: 'figures' }, totals.map(([value, label]) => el('div', null, el('dt', null, label), el('dd', null, value)))),
-        el('div', { class: 'by-dtype' },
-            el('div', { class: 'dtypes', 'aria-hidden': 'true' }, sums.map(({ colour, bytes }) => {
+    return el('section.panel-card.totals', { 'aria-label': 'Totals' },
+        el('dl.figures', totals.map(([value, label]) => el('div', el('dt', label), el('dd', value)))),
+        el('div.by-dtype',
+            el('div.dtypes', { 'aria-hidden': 'true' }, sums.map(({ colour, bytes }) => {
                 const part = swatch(colour);
                 part.style.flexGrow = String(bytes);
                 return part;
             })),
-            el('ul', { class: 'legend' }, sums.map(({ name, colour, bytes, tensors: count }) => el('li', null, swatch(colour), el('strong', null, foreign(name)),
-                span('muted', ` ${partText(tensors, bytes)} · ${sizeText(bytes)} · ${plural(count, 'tensor')}`))))));
+            el('ul.legend', sums.map(({ name, colour, bytes, tensors: count }) => el('li', swatch(colour), el('strong', foreign(name)),
+                el('span.muted', ` ${partText(tensors, bytes)} · ${sizeText(bytes)} · ${plural(count, 'tensor')}`))))));
 }
 
 /** Search, tree, treemap and what is selected. @param {import('./tensors.js').Tensors} tensors */
 function tensorsView(tensors) {
     const { page, names } = tensors, root = buildTree(tensors);
-    const found = el('span', { class: 'muted small-text found', role: 'status' });
-    const crumbs = el('nav', { class: 'crumbs', 'aria-label': 'Area shown' });
-    const caption = el('p', { class: 'caption small-text muted', 'aria-hidden': 'true' });
-    const details = el('div', { class: 'chosen', id: 'chosen' });
+    const found = el('span.muted.small-text.found', { role: 'status' });
+    const crumbs = el('nav.crumbs', { 'aria-label': 'Area shown' });
+    const caption = el('p.caption.small-text.muted', { 'aria-hidden': 'true' });
+    const details = el('div.chosen', { id: 'chosen' });
     /** @param {import('./tree.js').TreeNode} node */
     const zoom = (node) => {
         const top = map.zoom(node);
-        fill(crumbs, pathOf(top).flatMap((one, i) => {
-            const crumb = button('quiet small', null, () => zoom(one), i ? foreign(one.label) : 'All tensors');
-            if (one === top) crumb.setAttribute('aria-current', 'true');
-            return [i > 0 && '›', crumb];
-        }));
+        fill(crumbs, pathOf(top).flatMap((one, i) => [i > 0 && '›',
+            el('button.button.quiet.small', { 'aria-current': one === top && 'true', onclick: () => zoom(one) }, i ? foreign(one.label) : 'All tensors')]));
     };
     /** @param {import('./tree.js').TreeNode} [node] */
     const say = (node) => fill(caption, node ? [foreign(nodeName(names, node, true)), ` · ${sizeText(node.bytes)} · ${partText(tensors, node.bytes)}`]
@@ -93,10 +90,6 @@ function tensorsView(tensors) {
         root.open = true;
         tree.refresh();
     };
-    const order = el('select', { 'aria-label': 'Order', onchange: () => {
-        sortTree(root, order.value);
-        tree.refresh();
-    } }, el('option', { value: 'name' }, 'By name'), el('option', { value: 'bytes' }, 'By size'));
     const fold = el('input', { type: 'checkbox', checked: true, onchange: () => changeAll((node) => { node.unfolded = !fold.checked; }) });
     addAction({ id: 'find', keys: ['/', 'Ctrl+f'], label: 'Search tensors', run: () => document.activeElement !== search && search.select() === undefined });
     addAction({ id: 'unfind', keys: ['Escape'], label: 'End the search, zoom out', run() {
@@ -112,16 +105,14 @@ function tensorsView(tensors) {
         if (page.count) tree.reveal(root.kids[0]);
     });
     const bad = names.filter((_, i) => isBad(page, i)).length;
-    return { show, element: el('section', { class: 'panel-card tensors', 'aria-labelledby': 'tensors-title' },
-        el('div', { class: 'row tree-tools' }, el('h2', { id: 'tensors-title' }, 'Tensors'),
-            el('label', { class: 'search-box' }, icon('search'), search), found, span('spread'),
-            el('label', { class: 'check' }, fold, 'Fold equal layers'), order,
-            span('pair', button('quiet small', null, () => changeAll((node) => { node.open = node.kids.length > 0; }), 'Open all'),
-                button('quiet small', null, () => changeAll((node) => { node.open = false; }), 'Close all'))),
-        bad > 0 && el('p', { class: 'note bad row' }, icon('warn'), `${plural(bad, 'tensor')} with NaN or infinite values`,
-            button('small', null, () => show('is:nan'), 'Show')),
-        page.count ? el('div', { class: page.stats ? 'split with-stats' : 'split' }, tree.element, el('div', { class: 'map-side' }, crumbs, map.element, caption, details))
-            : el('p', { class: 'muted' }, 'This model has no tensors.')) };
+    return { show, element: el('section.panel-card.tensors', { 'aria-labelledby': 'tensors-title' },
+        el('div.row.tree-tools', el('h2', { id: 'tensors-title' }, 'Tensors'),
+            el('label.search-box', icon('search'), search), found, el('span.spread'), el('label.check', fold, 'Fold equal layers'),
+            el('span', [true, false].map((open) => el('button.button.quiet.small', { onclick: () => changeAll((node) => { node.open = open; }) }, open ? 'Open all' : 'Close all')))),
+        bad > 0 && el('p.note.bad.row', icon('warn'), `${plural(bad, 'tensor')} with NaN or infinite values`,
+            el('button.button.small', { onclick: () => show('is:nan') }, 'Show')),
+        page.count ? el(page.stats ? 'div.split.with-stats' : 'div.split', tree.element, el('div.map-side', crumbs, map.element, caption, details))
+            : el('p.muted', 'This model has no tensors.')) };
 }
 
 function themeButton() {
@@ -130,7 +121,7 @@ function themeButton() {
         setPref('theme', themes[(themes.indexOf(prefs.theme) + 1) % 3]);
         announce(made.title);
     };
-    const made = button('quiet icon-only', '', run);
+    const made = el('button.button.quiet.icon-only', { onclick: run });
     const draw = () => {
         made.title = `Theme: ${prefs.theme}`;
         made.setAttribute('aria-label', made.title);
@@ -149,13 +140,13 @@ function startModel(page) {
     addDetailKeys();
     addHelp();
     document.body.append(
-        el('header', { class: 'model-head' },
-            el('div', { class: 'spread' }, el('h1', null, foreign(page.title)),
-                el('p', { class: 'small-text muted' }, foreign(kindWords(page.info)), ' · ', foreign(page.info.path))),
-            themeButton(), button('quiet icon-only', 'Keys', openHelp, icon('help'))),
-        el('main', { class: 'model' }, totalsView(tensors), element, page.norms && page.norms.length > 0 && normsView(page.norms, show),
-            el('div', null, detailView(page.info, { name: page.title, picture: (one) => page.pictures?.[Number(one.href)] ?? '' }))),
-        el('footer', { class: 'tiny muted model-foot' }, page.generator));
+        el('header.model-head',
+            el('div.spread', el('h1', foreign(page.title)),
+                el('p.small-text.muted', foreign(kindWords(page.info)), ' · ', foreign(page.info.path))),
+            themeButton(), el('button.button.quiet.icon-only', { title: 'Keys', 'aria-label': 'Keys', onclick: openHelp }, icon('help'))),
+        el('main.model', totalsView(tensors), element, page.norms && page.norms.length > 0 && normsView(page.norms, show),
+            el('div', detailView(page.info, { name: page.title, picture: (one) => page.pictures?.[Number(one.href)] ?? '' }))),
+        el('footer.tiny.muted.model-foot', page.generator));
 }
 
 startModel(JSON.parse(byId('model').textContent ?? ''));

@@ -1,7 +1,8 @@
 // Statistics of a tensor, histograms, norms of LoRA modules.
 import { countText, plural, sizeText } from './text.js';
-import { bar, el, foreign, span } from './dom.js';
+import { el, foreign } from './dom.js';
 import { copyButton } from './copy.js';
+import { barOf } from './facts.js';
 import { numberText, shapeText, total } from './tensors.js';
 import { nodeName, orderKey, partEnds } from './tree.js';
 
@@ -24,13 +25,13 @@ export function sumHistograms(all) {
 /** Bars of magnitudes by powers of two. @param {number} first @param {number[]} counts */
 function histogramView(first, counts) {
     const most = greatest(counts), peak = counts.indexOf(most), power = (/** @type {number} */ k) => numberText(2 ** (first + k));
-    return el('figure', null,
-        el('div', { class: 'histogram', 'aria-hidden': 'true' }, counts.map((count, k) => {
-            const made = span(k === peak ? 'peak' : '');
+    return el('figure',
+        el('div.histogram', { 'aria-hidden': 'true' }, counts.map((count, k) => {
+            const made = el(k === peak ? 'b' : 'i');
             made.style.height = count ? `max(1px, ${count / most * 100}%)` : '0';
             return made;
         })),
-        el('figcaption', { class: 'tiny muted' }, `|x| from ${power(0)} to ${power(counts.length)}, most (${Math.round(most / total(counts) * 100)} %) from ${power(peak)} to ${power(peak + 1)}`));
+        el('figcaption.tiny.muted', `|x| from ${power(0)} to ${power(counts.length)}, most (${Math.round(most / total(counts) * 100)} %) from ${power(peak)} to ${power(peak + 1)}`));
 }
 
 /**
@@ -41,10 +42,10 @@ function histogramView(first, counts) {
  */
 export function rowDetails({ page, names }, { node, outer }, all) {
     const list = node.fold && !node.kids[0].kids.length ? node.kids : all;
-    const leaves = list.filter((one) => one.tensor >= 0).map((one) => one.tensor), [i] = leaves, isOne = leaves.length === 1;
+    const leaves = list.filter((one) => !one.kids.length).map((one) => one.tensor), [i] = leaves, isOne = leaves.length === 1;
     const end = page.offset[i] + page.bytes[i], known = leaves.filter((k) => page.stats && page.stats.min[k] !== null);
     const name = nodeName(names, node);
-    return el('div', { class: 'stack' }, el('div', { class: 'name-row' }, foreign(name, 'mono tensor-name'), copyButton(name, 'the name')),
+    return el('div.stack', el('div.name-row', foreign(name, 'mono tensor-name'), copyButton(name, 'the name')),
         factList([
             !isOne && ['Tensors', leaves.length ? `${plural(leaves.length, 'tensor')} of equal form` : numberText(outer * node.tensors)],
             node.dtype >= 0 && ['Dtype', page.dtypes[node.dtype]],
@@ -58,7 +59,7 @@ export function rowDetails({ page, names }, { node, outer }, all) {
 
 /** @param {([string, import('./dom.js').Child] | false | undefined)[]} facts */
 function factList(facts) {
-    return el('dl', { class: 'kv numbers' }, facts.flatMap((fact) => fact ? [el('dt', null, fact[0]), el('dd', null, fact[1])] : []));
+    return el('dl.kv.numbers', facts.flatMap((fact) => fact ? [el('dt', fact[0]), el('dd', fact[1])] : []));
 }
 
 /** @param {NonNullable<ModelPage['stats']>} stats @param {number[]} known tensors */
@@ -74,7 +75,7 @@ function statistics(stats, known) {
     return [
         factList([['Minimum', range(stats.min)], ['Maximum', range(stats.max)], ['Mean', range(stats.mean)],
             ['Deviation', range(stats.std)], ['Zeros', countText(sum(stats.zeros))],
-            ['NaN, infinite', nan + inf ? el('strong', { class: 'bad' }, `${countText(nan)}, ${countText(inf)}`) : 'none']]),
+            ['NaN, infinite', nan + inf ? el('strong.bad', `${countText(nan)}, ${countText(inf)}`) : 'none']]),
         counts.length > 0 && histogramView(first, counts),
     ];
 }
@@ -101,11 +102,11 @@ export function blockNorms(norms) {
 export function normsView(norms, pick) {
     const blocks = blockNorms(norms), most = greatest(blocks.map((one) => one.norm).filter(Number.isFinite));
     const ranks = norms.map((one) => one.rank), low = least(ranks), high = greatest(ranks);
-    return el('section', { class: 'panel-card norms', 'aria-labelledby': 'norms-title' },
+    return el('section.panel-card', { 'aria-labelledby': 'norms-title' },
         el('h2', { id: 'norms-title' }, 'Strength by block'),
-        el('p', { class: 'small-text muted' }, `Frobenius norms of up × down × alpha / rank, of ${plural(norms.length, 'module')}, `,
+        el('p.small-text.muted', `Frobenius norms of up × down × alpha / rank, of ${plural(norms.length, 'module')}, `,
             low < high ? `ranks ${low} to ${high}` : `rank ${low}`),
-        el('ul', { class: 'norm-list' }, blocks.map(({ block, end, norm, modules }) => el('li', null, el('button', {
-            type: 'button', class: 'norm', title: `Show the tensors of ${plural(modules, 'module')}`, onclick: () => pick(block + end),
-        }, foreign(block, 'cut'), bar(norm / most), span('number', numberText(Number(norm.toPrecision(3)))))))));
+        el('ul.norm-list', blocks.map(({ block, end, norm, modules }) => el('li', el('button.norm', {
+            title: `Show the tensors of ${plural(modules, 'module')}`, onclick: () => pick(block + end),
+        }, foreign(block, 'cut'), barOf(norm / most || 0), el('span.number', numberText(Number(norm.toPrecision(3)))))))));
 }

@@ -25,7 +25,7 @@ export function dtypeHues(dtypes) {
 
 /** @param {string} colour */
 export function swatch(colour) {
-    const made = el('i', { class: 'swatch', 'aria-hidden': 'true' });
+    const made = el('i.swatch', { 'aria-hidden': 'true' });
     made.style.background = colour;
     return made;
 }
@@ -95,7 +95,7 @@ function wordTest(page, names, key, value) {
     if (key === 'dtype') return (i) => page.dtypes[page.dtype[i]].toLowerCase().startsWith(value);
     if (key === 'shape') {
         const dims = value.split(/[x×,]/).map((dim) => dim === '*' ? '\\d+' : dim.replace(/\D/g, '')).filter(Boolean);
-        const wanted = new RegExp(dims.length ? `(^|,)${dims.join(',')}(,|$)` : '(?!)');
+        const wanted = new RegExp(`(^|,)${dims.join(',') || '(?!)'}(,|$)`);
         return (i) => wanted.test(page.shapes[page.shape[i]]);
     }
     if (key === 'file') return (i) => !!page.files?.[page.shard?.[i] ?? 0]?.toLowerCase().includes(value);

@@ -1,8 +1,9 @@
 // The tree of tensors by parts of their names, with equal layers as one row.
 import { countText, plural, sizeText } from './text.js';
-import { bar, el, fill, foreign } from './dom.js';
+import { el, fill, foreign } from './dom.js';
 import { copyText } from './copy.js';
 import { addAction } from './keys.js';
+import { barOf } from './facts.js';
 import { numberText, partText, shapeText, swatch } from './tensors.js';
 
 /** A group of tensors, or one. */
@@ -13,14 +14,11 @@ export class TreeNode {
     kids = [];
     /** @type {TreeNode | null} */
     parent = null;
-    /* Of a group -1. */
+    /* It, or the first one below a group. */
     tensor = -1;
-    /* Tensor below it. */
-    first = -1;
-    /* The kids are equal layers; and are rows; a search found different things in them. */
+    /* The kids are equal layers; and are rows. */
     fold = false;
     unfolded = false;
-    mixed = false;
     open = false;
     /* Open before a search. */
     was = false;
@@ -88,7 +86,7 @@ export function buildTree({ page, names, elements }) {
             from = end + 1;
         }
         const dtype = page.dtype[i], leaf = new TreeNode(name.slice(from), name.length, '');
-        node.kids.push(Object.assign(leaf, { tensor: i, first: i, tensors: 1, parameters: elements[i], bytes: page.bytes[i], dtype, main: dtype }));
+        node.kids.push(Object.assign(leaf, { tensor: i, tensors: 1, parameters: elements[i], bytes: page.bytes[i], dtype, main: dtype }));
     });
     finishNode(root, page, (what) => {
         if (!forms.has(what)) forms.set(what, forms.size);
@@ -100,37 +98,31 @@ export function buildTree({ page, names, elements }) {
 
 /** Folds, sums; a group of one becomes that one. @param {TreeNode} node @param {ModelPage} page @param {(what: string) => number} formOf @returns {TreeNode} */
 function finishNode(node, page, formOf) {
-    if (node.tensor >= 0) node.form = formOf(`${node.dtype} ${page.shape[node.tensor]}`);
-    else {
-        let kids = node.kids.map((kid) => finishNode(kid, page, formOf));
-        if (kids.length > 1) {
-            for (const kid of kids) kid.key = orderKey(kid.label);
-            kids = foldLayers(kids.sort(byLabel), formOf);
-        }
-        if (kids.length === 1 && node.separator) {
-            kids[0].label = node.label + node.separator + kids[0].label;
-            return kids[0];
-        }
-        takeKids(node, kids);
-        node.form = formOf(kids.map((kid) => kid.label + '\0' + kid.form).join('\n'));
+    let kids = node.kids.map((kid) => finishNode(kid, page, formOf));
+    if (kids.length > 1) {
+        for (const kid of kids) kid.key = orderKey(kid.label);
+        kids = foldLayers(kids.sort(byLabel), formOf);
     }
+    if (kids.length === 1 && node.separator) {
+        kids[0].label = node.label + node.separator + kids[0].label;
+        return kids[0];
+    }
+    if (kids.length) takeKids(node, kids);
+    node.form = formOf(kids.map((kid) => kid.label + '\0' + kid.form).join('\n') || `${node.dtype} ${page.shape[node.tensor]}`);
     return node;
 }
 
-/** @param {TreeNode} node @param {TreeNode[]} kids */
+/** @param {TreeNode} node @param {TreeNode[]} kids not empty */
 function takeKids(node, kids) {
-    let largest = -1;
-    node.kids = kids;
-    node.dtype = kids[0]?.dtype ?? -1;
-    node.first = kids[0]?.first ?? -1;
+    const [{ tensor, dtype }] = kids;
     for (const kid of kids) {
         kid.parent = node;
         node.tensors += kid.tensors;
         node.parameters += kid.parameters;
         node.bytes += kid.bytes;
-        if (kid.dtype !== node.dtype) node.dtype = -1;
-        if (kid.bytes > largest) [largest, node.main] = [kid.bytes, kid.main];
     }
+    const { main } = kids.reduce((a, b) => b.bytes > a.bytes ? b : a);
+    return Object.assign(node, { kids, tensor, main, dtype: kids.every((kid) => kid.dtype === dtype) ? dtype : -1 });
 }
 
 /** Runs of numbers whose contents are equal, as one node each. @param {TreeNode[]} kids @param {(what: string) => number} formOf */
@@ -138,25 +130,15 @@ function foldLayers(kids, formOf) {
     /** @type {TreeNode[]} */
     const out = [];
     for (let i = 0, end; i < kids.length; i = end) {
-        const one = kids[i], [number, rest] = layerNumber(one.label);
-        for (end = i + 1; number >= 0 && end < kids.length; end++) {
-            const [other, its] = layerNumber(kids[end].label);
-            if (other !== number + end - i || its !== rest || kids[end].form !== one.form) break;
+        const { label, form, key, ...one } = kids[i], [, first, rest] = /^(0|[1-9]\d{0,8})(?!\d)(.*)$/s.exec(label) ?? [];
+        for (end = i + 1; kids[end]?.form === form && kids[end].label === Number(first) + end - i + rest;) end++;
+        if (end === i + 1) out.push(kids[i]);
+        else {
+            const fold = new TreeNode(`${first}–${Number(first) + end - i - 1}${rest}`, one.end, one.separator);
+            out.push(Object.assign(takeKids(fold, kids.slice(i, end)), { fold: true, key, form: formOf(`×${end - i} ${form}`) }));
         }
-        const fold = new TreeNode(`${number}–${number + end - i - 1}${rest}`, one.end, one.separator);
-        if (end > i + 1) {
-            takeKids(fold, kids.slice(i, end));
-            Object.assign(fold, { fold: true, key: one.key, form: formOf(`×${end - i} ${one.form}`) });
-        }
-        out.push(fold.fold ? fold : one);
     }
     return out;
-}
-
-/** @param {string} label @returns {[number, string]} */
-function layerNumber(label) {
-    const [, number, rest] = /^(0|[1-9]\d{0,8})(?!\d)(.*)$/s.exec(label) ?? [];
-    return number === undefined ? [-1, ''] : [+number, rest];
 }
 
 /** Calls visit for each node, parents first. @param {TreeNode} node @param {(node: TreeNode) => void} visit */
@@ -165,29 +147,21 @@ export function eachNode(node, visit) {
     for (const kid of node.kids) eachNode(kid, visit);
 }
 
-/** Orders what is in groups; layers of a fold stay in theirs. @param {TreeNode} root @param {string} key name or bytes */
-export function sortTree(root, key) {
-    eachNode(root, (node) => {
-        if (!node.fold) node.kids.sort((a, b) => (key === 'bytes' ? b.bytes - a.bytes : 0) || byLabel(a, b));
-    });
-}
-
 /** Notes what a search found below each node; null: there is none. @param {TreeNode} node @param {number[] | null} hits */
 export function markHits(node, hits) {
     if (node.hits < 0) node.was = node.open;
-    node.pattern = node.hits = hits?.[node.tensor] ?? 0;
+    node.pattern = node.hits = !node.kids.length && hits?.[node.tensor] || 0;
     for (const kid of node.kids) {
         markHits(kid, hits);
         node.hits += kid.hits;
         node.pattern = Math.imul(node.pattern, 31) + kid.pattern + 1 | 0;
     }
-    node.mixed = node.fold && node.kids.some((kid) => kid.pattern !== node.kids[0].pattern);
     node.open = hits ? node.hits > 0 : node.was;
     if (!hits) node.hits = -1;
 }
 
 /** Whether a fold is shown as one layer: in a search, if the same was found in all. @param {TreeNode} node */
-const isFolded = (node) => node.fold && !node.unfolded && !node.mixed;
+const isFolded = ({ fold, unfolded, kids }) => fold && !unfolded && kids.every((kid) => kid.pattern === kids[0].pattern);
 
 /** What is below a node's row: of a fold, what is in its first layer. @param {TreeNode} node */
 export const shownKids = (node) => isFolded(node) ? node.kids[0].kids : node.kids;
@@ -240,12 +214,12 @@ export function nodesOf(shown) {
 
 /** The name that a node's tensors share; of a row for several layers "layers.{0–31}.mlp". @param {string[]} names @param {TreeNode} node @param {boolean} [alone] not what a row stands for */
 export function nodeName(names, node, alone) {
-    let name = (names[node.first] ?? '').slice(0, node.end);
+    let name = (names[node.tensor] ?? '').slice(0, node.end);
     for (let at = /** @type {TreeNode | null} */ (node), below = null; at; below = at, at = at.parent) {
         const first = at.kids[0];
         if (!isFolded(at) || below && (alone || below !== first)) continue;
-        const from = first.end - first.label.length, number = layerNumber(first.label)[0];
-        name = `${name.slice(0, from)}{${number}–${number + at.kids.length - 1}}${name.slice(from + String(number).length)}`;
+        const from = first.end - first.label.length, last = parseInt(first.label) + at.kids.length - 1;
+        name = name.slice(0, from) + name.slice(from).replace(/\d+/, `{$&–${last}}`);
     }
     return name;
 }
@@ -264,26 +238,27 @@ export function createTree(tensors, root, tell) {
     let chosen = root, active = 0;
     const height = parseFloat(getComputedStyle(document.documentElement).fontSize) * 1.625;
     const heads = ['Name', 'Dtype', 'Shape', 'Parameters', 'Bytes', 'Share', 'Offset'];
-    const body = el('div', { class: 'tree-body', role: 'rowgroup' });
-    const grid = el('div', { class: 'tree', role: 'treegrid', tabindex: 0, 'aria-label': 'Tensors by name', 'aria-colcount': heads.length },
-        el('div', { class: 'tree-head', role: 'rowgroup' }, el('div', { class: 'tree-row', role: 'row' },
-            heads.map((head) => el('span', { class: `c-${head.toLowerCase()}`, role: 'columnheader' }, head)))), body);
+    /** @param {string} role @param {(import('./dom.js').Child | import('./dom.js').Child[])[]} texts */
+    const cellsOf = (role, texts) => texts.map((text, k) => el(`span.c-${heads[k].toLowerCase()}`, { role }, text));
+    const body = el('div.tree-body', { role: 'rowgroup' });
+    const grid = el('div.tree', { role: 'treegrid', tabindex: 0, 'aria-label': 'Tensors by name', 'aria-colcount': heads.length },
+        el('div.tree-head', { role: 'rowgroup' }, el('div.tree-row', { role: 'row' }, cellsOf('columnheader', heads))), body);
 
     /** @param {TreeRow} row @param {number} i */
     const rowElement = ({ node, depth, outer, times }, i) => {
-        const { label, dtype, fold } = node, bytes = outer * node.bytes, isLeaf = !shownKids(node).length;
-        const cells = [
-            [el('i', { class: isLeaf ? 'twig' : 'twig fork', 'aria-hidden': 'true' }), foreign(label.trim() ? label : `"${label}"`, 'cut'),
-                times > 1 && el('span', { class: fold ? 'times folds' : 'times', title: fold && 'Equal layers: unfold (Space)' }, `×${numberText(times)}`)],
+        const { label, dtype, fold, tensor } = node, bytes = outer * node.bytes, isLeaf = !shownKids(node).length;
+        const cells = cellsOf('gridcell', [
+            [el(`i.twig${isLeaf ? '' : '.fork'}`, { 'aria-hidden': 'true' }), foreign(label.trim() ? label : `"${label}"`, 'cut'),
+                times > 1 && el(`span.times${fold ? '.folds' : ''}`, { title: fold && 'Equal layers: unfold (Space)' }, `×${numberText(times)}`)],
             dtype < 0 ? 'mixed' : [swatch(colours[dtype]), page.dtypes[dtype]],
-            isLeaf ? shapeText(page.shapes[page.shape[node.first]]) : plural(outer * node.tensors, 'tensor'),
+            isLeaf ? shapeText(page.shapes[page.shape[tensor]]) : plural(outer * node.tensors, 'tensor'),
             countText(outer * node.parameters), sizeText(bytes),
-            [bar(bytes / tensors.bytes), el('span', null, partText(tensors, bytes))],
-            node.tensor >= 0 && times === 1 && numberText(page.offset[node.tensor]),
-        ].map((cell, k) => el('span', { class: `c-${heads[k].toLowerCase()}`, role: 'gridcell' }, cell));
+            [barOf(bytes / tensors.bytes || 0), el('span', partText(tensors, bytes))],
+            isLeaf && times === 1 && numberText(page.offset[tensor]),
+        ]);
         cells[0].style.paddingInlineStart = `calc(${Math.min(depth, 14)} * var(--indent))`;
-        return el('div', {
-            class: 'tree-row', role: 'row', id: `tree-${i}`, 'aria-level': depth + 1, 'aria-rowindex': i + 2,
+        return el('div.tree-row', {
+            role: 'row', id: `tree-${i}`, 'aria-level': depth + 1, 'aria-rowindex': i + 2,
             'aria-expanded': isLeaf ? null : String(node.open), 'aria-selected': String(i === active), 'data-i': i,
         }, cells);
     };
@@ -345,9 +320,8 @@ export function createTree(tensors, root, tell) {
         ['zoom', ['Enter'], 'Zoom the map to the row', ({ node }) => tell.zoom(node)],
         ['copy', ['Ctrl+c'], 'Copy the name', ({ node }) => copyText(nodeName(names, node), 'name')],
     ];
-    const applies = () => document.activeElement === grid && rows.length > 0;
     for (const [id, keys, label, run] of actions)
-        addAction({ id, keys, label, group: 'Tree', when: () => applies() && !(id === 'copy' && getSelection()?.toString()), run({ key }) {
+        addAction({ id, keys, label, group: 'Tree', when: () => document.activeElement === grid && rows.length > 0 && !(id === 'copy' && `${getSelection()}`), run({ key }) {
             const { node } = rows[active];
             run({ key, node, isGroup: shownKids(node).length > 0 });
         } });

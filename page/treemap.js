@@ -65,7 +65,7 @@ export function layTreemap(top, width, height) {
  * @param {{ select: (node: TreeNode) => void, hover: (node?: TreeNode) => void, zoom: (node: TreeNode) => void }} tell
  */
 export function createTreemap(tensors, root, tell) {
-    const base = el('canvas'), frames = el('canvas'), element = el('div', { class: 'treemap', 'aria-hidden': 'true' }, base, frames);
+    const base = el('canvas'), frames = el('canvas'), element = el('div.treemap', { 'aria-hidden': 'true' }, base, frames);
     /** @type {Box[]} */
     let boxes = [];
     /** @type {Map<TreeNode | null, Box>} */

@@ -35,7 +35,7 @@ function tensorsView(tensors) {
     const { page, names } = tensors, root = buildTree(tensors);
     const found = el('span.muted.small-text.found', { role: 'status' });
     const crumbs = el('nav.crumbs', { 'aria-label': 'Area shown' });
-    const caption = el('p.caption.small-text.muted', { 'aria-hidden': 'true' });
+    const caption = el('p.caption.small-text.muted', { 'aria-hidden': 'true' }, 'Click selects, double click zooms');
     const details = el('div.chosen', { id: 'chosen' });
     /** @param {import('./tree.js').TreeNode} node */
     const zoom = (node) => {
@@ -43,9 +43,6 @@ function tensorsView(tensors) {
         fill(crumbs, pathOf(top).flatMap((one, i) => [i > 0 && '›',
             el('button.button.quiet.small', { 'aria-current': one === top && 'true', onclick: () => zoom(one) }, i ? foreign(one.label) : 'All tensors')]));
     };
-    /** @param {import('./tree.js').TreeNode} [node] */
-    const say = (node) => fill(caption, node ? [foreign(nodeName(names, node, true)), ` · ${sizeText(node.bytes)} · ${partText(tensors, node.bytes)}`]
-        : 'Click selects, double click zooms');
     const tree = createTree(tensors, root, {
         select(row) {
             const all = nodesOf(row.node);
@@ -62,7 +59,7 @@ function tensorsView(tensors) {
         },
         hover(node) {
             tree.light(node);
-            say(node);
+            if (node) fill(caption, foreign(nodeName(names, node, true)), ` · ${sizeText(node.bytes)} · ${partText(tensors, node.bytes)}`);
         },
         zoom,
     });
@@ -101,7 +98,6 @@ function tensorsView(tensors) {
     openSome(root, 22);
     requestAnimationFrame(() => {
         zoom(root);
-        say();
         if (page.count) tree.reveal(root.kids[0]);
     });
     const bad = names.filter((_, i) => isBad(page, i)).length;
@@ -116,16 +112,14 @@ function tensorsView(tensors) {
 }
 
 function themeButton() {
-    const themes = /** @type {const} */ (['auto', 'light', 'dark']);
     const run = () => {
-        setPref('theme', themes[(themes.indexOf(prefs.theme) + 1) % 3]);
+        setPref('theme', /** @type {const} */ ({ auto: 'light', light: 'dark', dark: 'auto' })[prefs.theme]);
         announce(made.title);
     };
     const made = el('button.button.quiet.icon-only', { onclick: run });
     const draw = () => {
         made.title = `Theme: ${prefs.theme}`;
-        made.setAttribute('aria-label', made.title);
-        fill(made, icon(prefs.theme));
+        fill(made, icon(prefs.theme), el('span.unseen', made.title));
     };
     addAction({ id: 'theme', keys: ['t'], label: 'Change the theme', run });
     onPrefs(draw);

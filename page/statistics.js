@@ -3,6 +3,7 @@ import { countText, plural, sizeText } from './text.js';
 import { el, foreign } from './dom.js';
 import { copyButton } from './copy.js';
 import { barOf } from './facts.js';
+import { pairList } from './training.js';
 import { numberText, shapeText, total } from './tensors.js';
 import { nodeName, orderKey, partEnds } from './tree.js';
 
@@ -34,6 +35,9 @@ function histogramView(first, counts) {
         el('figcaption.tiny.muted', `|x| from ${power(0)} to ${power(counts.length)}, most (${Math.round(most / total(counts) * 100)} %) from ${power(peak)} to ${power(peak + 1)}`));
 }
 
+/** Tensors of equal form that a row is; none of a group. @param {import('./tree.js').TreeNode[]} all nodes that it stands for */
+export const leavesOf = (all) => all.flatMap((one) => one.fold ? one.kids : one).filter((one) => !one.kids.length).map((one) => one.tensor);
+
 /**
  * What there is to know about a row of the tree.
  * @param {import('./tensors.js').Tensors} tensors
@@ -41,25 +45,17 @@ function histogramView(first, counts) {
  * @param {import('./tree.js').TreeNode[]} all nodes that the row stands for
  */
 export function rowDetails({ page, names }, { node, outer }, all) {
-    const list = node.fold && !node.kids[0].kids.length ? node.kids : all;
-    const leaves = list.filter((one) => !one.kids.length).map((one) => one.tensor), [i] = leaves, isOne = leaves.length === 1;
-    const end = page.offset[i] + page.bytes[i], known = leaves.filter((k) => page.stats && page.stats.min[k] !== null);
-    const name = nodeName(names, node);
+    const leaves = leavesOf(all), [i] = leaves, isOne = leaves.length === 1, name = nodeName(names, node);
+    const known = leaves.filter((k) => page.stats && page.stats.min[k] !== null);
     return el('div.stack', el('div.name-row', foreign(name, 'mono tensor-name'), copyButton(name, 'the name')),
-        factList([
-            !isOne && ['Tensors', leaves.length ? `${plural(leaves.length, 'tensor')} of equal form` : numberText(outer * node.tensors)],
-            node.dtype >= 0 && ['Dtype', page.dtypes[node.dtype]],
-            leaves.length > 0 && ['Shape', shapeText(page.shapes[page.shape[i]])],
+        pairList([
+            ['Tensors', !isOne && (leaves.length ? `${numberText(leaves.length)} of equal form` : numberText(outer * node.tensors))],
+            ['Dtype', page.dtypes[node.dtype]], ['Shape', leaves.length > 0 && shapeText(page.shapes[page.shape[i]])],
             ['Parameters', countText(outer * node.parameters)], ['Size', sizeText(outer * node.bytes)],
-            isOne && ['Bytes', `${numberText(page.offset[i])} to ${numberText(end)}`],
-            isOne && page.files && page.shard && ['File', foreign(page.files[page.shard[i]])],
-        ]),
+            ['Bytes', isOne && `${numberText(page.offset[i])} to ${numberText(page.offset[i] + page.bytes[i])}`],
+            ['File', isOne && page.shard && page.files?.[page.shard[i]]],
+        ], 'two'),
         page.stats && known.length > 0 && statistics(page.stats, known));
-}
-
-/** @param {([string, import('./dom.js').Child] | false | undefined)[]} facts */
-function factList(facts) {
-    return el('dl.kv.numbers', facts.flatMap((fact) => fact ? [el('dt', fact[0]), el('dd', fact[1])] : []));
 }
 
 /** @param {NonNullable<ModelPage['stats']>} stats @param {number[]} known tensors */
@@ -73,9 +69,9 @@ function statistics(stats, known) {
     };
     const nan = sum(stats.nan), inf = sum(stats.inf);
     return [
-        factList([['Minimum', range(stats.min)], ['Maximum', range(stats.max)], ['Mean', range(stats.mean)],
+        pairList([['Minimum', range(stats.min)], ['Maximum', range(stats.max)], ['Mean', range(stats.mean)],
             ['Deviation', range(stats.std)], ['Zeros', countText(sum(stats.zeros))],
-            ['NaN, infinite', nan + inf ? el('strong.bad', `${countText(nan)}, ${countText(inf)}`) : 'none']]),
+            ['NaN, infinite', nan + inf ? `${countText(nan)}, ${countText(inf)}` : 'none']], 'two'),
         counts.length > 0 && histogramView(first, counts),
     ];
 }

@@ -11,17 +11,8 @@ import { el } from './dom.js';
  * @property {string[]} colours of dtypes
  */
 
-/* Dark enough for white text in both themes. The last one is shared by all dtypes that are left. */
-const COLOURS = ['#3c6fc4', '#14807a', '#8457c2', '#b8611a', '#bd4468', '#8c7411', '#4a8032', '#66707f'];
-/** Which colour a dtype has if no other of the file has it. */
-const HUES = [/^F(32|64)$/, /^F16$/, /^BF16$/, /^F8|^MXFP|^NVFP/, /^U?I8$|^Q8/, /^F[46]|^U?I4|^I?Q/, /^[UI](16|32|64)$/];
-
-/** Colours of dtypes, which differ as long as there are any left. @param {string[]} dtypes */
-export function dtypeHues(dtypes) {
-    const hues = dtypes.map((dtype) => HUES.findIndex((known) => known.test(dtype)));
-    const free = [5, 6, 4, 0, 1, 2, 3].filter((hue) => !hues.includes(hue));
-    return hues.map((hue, i) => hue >= 0 && hues.indexOf(hue) === i ? hue : free.shift() ?? 7);
-}
+/* Of dtypes in their order, dark enough for white text in both themes; then the last one. */
+const COLOURS = ['#8457c2', '#3c6fc4', '#14807a', '#b8611a', '#bd4468', '#8c7411', '#4a8032', '#66707f'];
 
 /** @param {string} colour */
 export function swatch(colour) {
@@ -60,7 +51,7 @@ export function openTensors(page) {
     /** @type {string[]} */
     const names = [];
     page.rest.forEach((rest, i) => names.push((names[i - 1] ?? '').slice(0, page.shared[i]) + rest));
-    return { page, names, elements, parameters: total(elements), bytes: total(page.bytes), colours: dtypeHues(page.dtypes).map((hue) => COLOURS[hue]) };
+    return { page, names, elements, parameters: total(elements), bytes: total(page.bytes), colours: page.dtypes.map((_, i) => COLOURS[Math.min(i, 7)]) };
 }
 
 /** Sums by dtype, most bytes first. @param {Tensors} tensors */

@@ -53,8 +53,8 @@ export function layTreemap(top, width, height) {
         const kids = edge < TINY ? [] : node.kids.filter((kid) => kid.bytes > 0).sort((a, b) => b.bytes - a.bytes);
         const pad = node === top || edge < 24 ? 0 : 2;
         box.head = !kids.length ? -1 : node !== top && h > 4 * HEAD && w > 60 ? HEAD : 0;
-        const rects = kids.length ? squarify(kids.map((kid) => kid.bytes), x + pad, y + (box.head || pad), w - 2 * pad, h - (box.head || pad) - pad) : [];
-        rects.forEach(([x, y, w, h], i) => boxes.push({ node: kids[i], x, y, w, h, head: 0 }));
+        const above = box.head || pad;
+        squarify(kids.map((kid) => kid.bytes), x + pad, y + above, w - 2 * pad, h - above - pad).forEach(([x, y, w, h], i) => boxes.push({ node: kids[i], x, y, w, h, head: 0 }));
     }
     return boxes;
 }
@@ -113,9 +113,9 @@ export function createTreemap(tensors, root, tell) {
                 if (!box || box.node === top) continue;
                 const { x, y, w, h } = box;
                 if (Math.min(w, h) < 8) context.fillRect(x + 1, y + 1, w - 2, h - 2);
-                else for (const [line, style] of /** @type {[number, string][]} */ ([[width + 2, '#fff'], [width, '#111']])) {
+                else for (const line of [width + 2, width]) {
                     context.lineWidth = line;
-                    context.strokeStyle = style;
+                    context.strokeStyle = line > width ? '#fff' : '#111';
                     context.strokeRect(x + width / 2, y + width / 2, w - width, h - width);
                 }
             }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { dtypeHues, dtypeSums, matchTensors, numberText, openTensors, shapeText } from '../../../page/tensors.js';
+import { dtypeSums, matchTensors, numberText, openTensors, shapeText } from '../../../page/tensors.js';
 import { buildTree, markHits, nodeName, openSome, nodesOf, partEnds, shownNode, treeRows } from '../../../page/tree.js';
 import { layTreemap, squarify } from '../../../page/treemap.js';
-import { blockNorms, blockOf, sumHistograms } from '../../../page/statistics.js';
+import { blockNorms, blockOf, leavesOf, sumHistograms } from '../../../page/statistics.js';
 
 /** Columns of [name, dtype, shape, bytes] each. */
 function pageOf(tensors, more = {}) {
@@ -101,6 +101,8 @@ test('a row stands for the same place in all layers', () => {
     const inside = root.kids[0].kids[2].kids[0].kids[3].kids[1];
     assert.equal(opened.names[inside.tensor], 'l.2.e.3.up');
     assert.equal(shownNode(inside), up);
+    assert.equal(leavesOf(nodesOf(up)).length, 12);
+    assert.equal(leavesOf(nodesOf(rows[1].node)).length, 0);
     root.kids[0].unfolded = true;
     assert.equal(nodeName(opened.names, shownNode(inside)), 'l.2.e.{0–3}.up');
     assert.equal(nodesOf(shownNode(inside)).length, 4);
@@ -109,6 +111,12 @@ test('a row stands for the same place in all layers', () => {
     root.kids[0].kids[0].kids[0].unfolded = true;
     assert.equal(opened.names[shownNode(inside).tensor], 'l.0.e.3.up');
     assert.equal(nodesOf(shownNode(inside)).length, 3);
+});
+
+test('layers that are tensors, in layers', () => {
+    const { root } = treeOf(['0', '1', '2'].flatMap((i) => [[`l.${i}.0`, 'F16', '2', 4], [`l.${i}.1`, 'F16', '2', 4], [`l.${i}.x`, 'F16', '3', 6]]));
+    assert.deepEqual(shown(root), ['l.0–2 ×3', '  0–1 ×6', '  x ×3']);
+    assert.deepEqual(leavesOf(nodesOf(treeRows(root)[1].node)), [0, 1, 3, 4, 6, 7]);
 });
 
 test('a search keeps folds in which all layers have the same hits', () => {
@@ -151,12 +159,8 @@ test('some groups are open at first, the largest', () => {
 test('sums by dtype, and their colours', () => {
     const { opened } = treeOf(layers(2));
     assert.deepEqual(dtypeSums(opened).map(({ name, tensors, bytes }) => [name, tensors, bytes]), [['F16', 4, 96], ['F32', 2, 32]]);
-    const many = ['F32', 'F64', 'F16', 'BF16', 'F8_E4M3', 'F8_E5M2', 'I64', 'U8', 'BOOL', 'C64'];
-    const hues = dtypeHues(many);
-    assert.equal(new Set(hues.slice(0, 7)).size, 7);
-    assert.ok(hues.every((hue) => hue >= 0 && hue < 8));
-    assert.equal(dtypeHues(['F16'])[0], dtypeHues(['BF16', 'F16'])[1]);
-    assert.equal(dtypeHues(['C64', 'F64', 'F32', 'U8', 'BF16'])[4], dtypeHues(['BF16'])[0], 'nothing else takes its colour');
+    const { colours } = openTensors(pageOf([...Array(10).keys()].map((i) => [`t${i}`, `D${i}`, '', 1])));
+    assert.deepEqual([new Set(colours).size, colours[8]], [8, colours[7]]);
 });
 
 test('areas fill their rectangle in proportion', () => {

@@ -7,17 +7,15 @@ import { announce } from './copy.js';
 import { addAction, addHelp, openHelp } from './keys.js';
 import { addDetailKeys, detailView, kindWords } from './detail.js';
 import { dtypeSums, isBad, matchTensors, numberText, openTensors, partText, swatch } from './tensors.js';
-import { buildTree, createTree, eachNode, markHits, nodeName, nodesOf, openSome, pathOf } from './tree.js';
+import { buildTree, createTree, markHits, nodeName, nodesOf, openAll, openSome, pathOf } from './tree.js';
 import { createTreemap } from './treemap.js';
 import { normsView, rowDetails } from './statistics.js';
 
 /** @param {import('./tensors.js').Tensors} tensors */
 function totalsView(tensors) {
-    const { page } = tensors, { file, model } = page.info, sums = dtypeSums(tensors), files = page.files?.length ?? 1;
-    /** @type {[string, string][]} */
-    const totals = [[numberText(page.count), page.count === 1 ? 'tensor' : 'tensors'],
-        [countText(model.parameters ?? file?.parameters ?? tensors.parameters), 'parameters'],
-        [sizeText(file?.bytes ?? tensors.bytes), 'in all'], [String(files), files === 1 ? 'file' : 'files']];
+    const { page } = tensors, { file, model } = page.info, sums = dtypeSums(tensors);
+    const totals = [plural(page.count, 'tensor'), `${countText(model.parameters ?? file?.parameters ?? tensors.parameters)} parameters`,
+        `${sizeText(file?.bytes ?? tensors.bytes)} total`, plural(page.files?.length ?? 1, 'file')].map((text) => text.split(/ (?=[a-z])/));
     return el('section.panel-card.totals', { 'aria-label': 'Totals' },
         el('dl.figures', totals.map(([value, label]) => el('div', el('dt', label), el('dd', value)))),
         el('div.by-dtype',
@@ -49,7 +47,6 @@ function tensorsView(tensors) {
             map.choose(all);
             fill(details, rowDetails(tensors, row, all));
         },
-        hover: (node) => map.light(node ? nodesOf(node) : []),
         zoom,
     });
     const map = createTreemap(tensors, root, {
@@ -57,10 +54,7 @@ function tensorsView(tensors) {
             if (!node.hits) find('');
             tree.reveal(node);
         },
-        hover(node) {
-            tree.light(node);
-            if (node) fill(caption, foreign(nodeName(names, node, true)), ` · ${sizeText(node.bytes)} · ${partText(tensors, node.bytes)}`);
-        },
+        hover: (node) => fill(caption, foreign(nodeName(names, node, true)), ` · ${sizeText(node.bytes)} · ${partText(tensors, node.bytes)}`),
         zoom,
     });
     const search = el('input', {
@@ -71,40 +65,31 @@ function tensorsView(tensors) {
     const find = (text) => {
         const matched = matchTensors(tensors, search.value = text);
         markHits(root, matched && matched.hits);
-        root.open = true;
         tree.refresh();
         fill(found, matched && `${numberText(matched.count)} of ${plural(page.count, 'tensor')}`);
     };
     /** @param {string} text */
     const show = (text) => {
         find(text);
-        search.scrollIntoView({ block: 'nearest' });
         search.focus();
     };
-    /** @param {(node: import('./tree.js').TreeNode) => void} change */
-    const changeAll = (change) => {
-        eachNode(root, change);
-        root.open = true;
-        tree.refresh();
-    };
-    const fold = el('input', { type: 'checkbox', checked: true, onchange: () => changeAll((node) => { node.unfolded = !fold.checked; }) });
-    addAction({ id: 'find', keys: ['/', 'Ctrl+f'], label: 'Search tensors', run: () => document.activeElement !== search && search.select() === undefined });
+    addAction({ id: 'find', keys: ['/', 'Ctrl+f'], label: 'Search tensors', run: () => document.activeElement !== search && search.select() });
     addAction({ id: 'unfind', keys: ['Escape'], label: 'End the search, zoom out', run() {
         if (search.value) find('');
         else zoom(root);
         tree.element.focus();
     } });
-    markHits(root, null);
     openSome(root, 22);
-    requestAnimationFrame(() => {
-        zoom(root);
-        if (page.count) tree.reveal(root.kids[0]);
-    });
+    zoom(root);
+    if (page.count) tree.reveal(root.kids[0]);
     const bad = names.filter((_, i) => isBad(page, i)).length;
     return { show, element: el('section.panel-card.tensors', { 'aria-labelledby': 'tensors-title' },
         el('div.row.tree-tools', el('h2', { id: 'tensors-title' }, 'Tensors'),
-            el('label.search-box', icon('search'), search), found, el('span.spread'), el('label.check', fold, 'Fold equal layers'),
-            el('span', [true, false].map((open) => el('button.button.quiet.small', { onclick: () => changeAll((node) => { node.open = open; }) }, open ? 'Open all' : 'Close all')))),
+            el('label.search-box', icon('search'), search), found, el('span.spread'),
+            el('span', [true, false].map((open) => el('button.button.quiet.small', { onclick() {
+                openAll(root, open);
+                tree.refresh();
+            } }, open ? 'Open all' : 'Close all')))),
         bad > 0 && el('p.note.bad.row', icon('warn'), `${plural(bad, 'tensor')} with NaN or infinite values`,
             el('button.button.small', { onclick: () => show('is:nan') }, 'Show')),
         page.count ? el(page.stats ? 'div.split.with-stats' : 'div.split', tree.element, el('div.map-side', crumbs, map.element, caption, details))

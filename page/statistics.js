@@ -5,7 +5,7 @@ import { copyButton } from './copy.js';
 import { barOf } from './facts.js';
 import { pairList } from './training.js';
 import { numberText, shapeText, total } from './tensors.js';
-import { nodeName, orderKey, partEnds } from './tree.js';
+import { compare, nodeName, partEnds } from './tree.js';
 
 /** Of any number of values, which arguments of a call are not. @param {number[]} values */
 const least = (values) => values.reduce((a, b) => a < b ? a : b, Infinity);
@@ -91,17 +91,15 @@ export function blockNorms(norms) {
         const block = blockOf(module), sum = blocks.get(block) ?? { block, end: module[block.length] ?? '', norm: 0, modules: 0 };
         blocks.set(block, { ...sum, norm: Math.hypot(sum.norm, Number(norm)), modules: sum.modules + 1 });
     }
-    return [...blocks.values()].sort((a, b) => orderKey(a.block) < orderKey(b.block) ? -1 : 1);
+    return [...blocks.values()].sort((a, b) => compare(a.block, b.block));
 }
 
 /** @param {NonNullable<ModelPage['norms']>} norms @param {(prefix: string) => void} pick */
 export function normsView(norms, pick) {
     const blocks = blockNorms(norms), most = greatest(blocks.map((one) => one.norm).filter(Number.isFinite));
-    const ranks = norms.map((one) => one.rank), low = least(ranks), high = greatest(ranks);
     return el('section.panel-card', { 'aria-labelledby': 'norms-title' },
         el('h2', { id: 'norms-title' }, 'Strength by block'),
-        el('p.small-text.muted', `Frobenius norms of up × down × alpha / rank, of ${plural(norms.length, 'module')}, `,
-            low < high ? `ranks ${low} to ${high}` : `rank ${low}`),
+        el('p.small-text.muted', `Frobenius norms of up × down × alpha / rank, of ${plural(norms.length, 'module')}`),
         el('ul.norm-list', blocks.map(({ block, end, norm, modules }) => el('li', el('button.norm', {
             title: `Show the tensors of ${plural(modules, 'module')}`, onclick: () => pick(block + end),
         }, foreign(block, 'cut'), barOf(norm / most || 0), el('span.number', numberText(Number(norm.toPrecision(3)))))))));

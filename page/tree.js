@@ -8,8 +8,6 @@ import { numberText, partText, shapeText, swatch } from './tensors.js';
 
 /** A group of tensors, or one. */
 export class TreeNode {
-    /* Its place among others. */
-    key = '';
     /** @type {TreeNode[]} */
     kids = [];
     /** @type {TreeNode | null} */
@@ -53,10 +51,8 @@ export class TreeNode {
 const DEPTH = 24;
 const KOHYA = /(?<=^(?:(?:lora|oft|boft)_[a-z]+\d*|lycoris))_|_(?=\d+(?:_|$))|(?<=_\d+)_/g;
 
-/** Natural order: numbers by their value. @param {TreeNode} a @param {TreeNode} b */
-const byLabel = (a, b) => a.key < b.key ? -1 : a.key > b.key ? 1 : 0;
-/** @param {string} label */
-export const orderKey = (label) => label.replace(/\d+/g, (number) => number.padStart(12, '0'));
+/** Compares names; numbers by their value. */
+export const compare = new Intl.Collator('en', { numeric: true }).compare;
 
 /**
  * Where the parts of a name end: before dots, slashes and colons; in names like lora_unet_down_blocks_0_…
@@ -92,17 +88,13 @@ export function buildTree({ page, names, elements }) {
         if (!forms.has(what)) forms.set(what, forms.size);
         return forms.get(what);
     });
-    root.open = true;
     return root;
 }
 
 /** Folds, sums; a group of one becomes that one. @param {TreeNode} node @param {ModelPage} page @param {(what: string) => number} formOf @returns {TreeNode} */
 function finishNode(node, page, formOf) {
     let kids = node.kids.map((kid) => finishNode(kid, page, formOf));
-    if (kids.length > 1) {
-        for (const kid of kids) kid.key = orderKey(kid.label);
-        kids = foldLayers(kids.sort(byLabel), formOf);
-    }
+    if (kids.length > 1) kids = foldLayers(kids.sort((a, b) => compare(a.label, b.label)), formOf);
     if (kids.length === 1 && node.separator) {
         kids[0].label = node.label + node.separator + kids[0].label;
         return kids[0];
@@ -130,21 +122,21 @@ function foldLayers(kids, formOf) {
     /** @type {TreeNode[]} */
     const out = [];
     for (let i = 0, end; i < kids.length; i = end) {
-        const { label, form, key, ...one } = kids[i], [, first, rest] = /^(0|[1-9]\d{0,8})(?!\d)(.*)$/s.exec(label) ?? [];
+        const { label, form, end: from, separator } = kids[i], [, first, rest] = /^(0|[1-9]\d{0,8})(?!\d)(.*)$/s.exec(label) ?? [];
         for (end = i + 1; kids[end]?.form === form && kids[end].label === Number(first) + end - i + rest;) end++;
         if (end === i + 1) out.push(kids[i]);
         else {
-            const fold = new TreeNode(`${first}–${Number(first) + end - i - 1}${rest}`, one.end, one.separator);
-            out.push(Object.assign(takeKids(fold, kids.slice(i, end)), { fold: true, key, form: formOf(`×${end - i} ${form}`) }));
+            const fold = new TreeNode(`${first}–${Number(first) + end - i - 1}${rest}`, from, separator);
+            out.push(Object.assign(takeKids(fold, kids.slice(i, end)), { fold: true, form: formOf(`×${end - i} ${form}`) }));
         }
     }
     return out;
 }
 
-/** Calls visit for each node, parents first. @param {TreeNode} node @param {(node: TreeNode) => void} visit */
-export function eachNode(node, visit) {
-    visit(node);
-    for (const kid of node.kids) eachNode(kid, visit);
+/** Opens or closes all that is below a node. @param {TreeNode} node @param {boolean} open */
+export function openAll(node, open) {
+    node.open = open;
+    for (const kid of node.kids) openAll(kid, open);
 }
 
 /** Notes what a search found below each node; null: there is none. @param {TreeNode} node @param {number[] | null} hits */
@@ -228,7 +220,7 @@ export function nodeName(names, node, alone) {
  * The tree as an element: only rows in view are in the document.
  * @param {import('./tensors.js').Tensors} tensors
  * @param {TreeNode} root
- * @param {{ select: (row: TreeRow) => void, hover: (node?: TreeNode) => void, zoom: (node: TreeNode) => void }} tell
+ * @param {{ select: (row: TreeRow) => void, zoom: (node: TreeNode) => void }} tell
  */
 export function createTree(tensors, root, tell) {
     const { page, names, colours } = tensors;
@@ -325,17 +317,14 @@ export function createTree(tensors, root, tell) {
             const { node } = rows[active];
             run({ key, node, isGroup: shownKids(node).length > 0 });
         } });
-    /** @param {any} event */
-    const nodeAt = ({ target }) => /** @type {TreeNode | undefined} */ (rows[target.closest('[data-i]')?.dataset.i]?.node);
-    body.addEventListener('click', (event) => {
-        const node = nodeAt(event), target = /** @type {Element} */ (event.target);
-        if (!node) return;
-        activate(rowOf(node));
-        if (target.matches('.folds')) toggleFold(node);
+    body.addEventListener('click', ({ target }) => {
+        const one = /** @type {HTMLElement} */ (target), i = Number(one.closest('[data-i]')?.getAttribute('data-i') ?? -1);
+        if (i < 0) return;
+        const { node } = rows[i];
+        activate(i);
+        if (one.matches('.folds')) toggleFold(node);
         else if (shownKids(node).length) setOpen(node, !node.open);
     });
-    body.addEventListener('mouseover', (event) => tell.hover(nodeAt(event)));
-    body.addEventListener('mouseleave', () => tell.hover());
     grid.addEventListener('scroll', draw);
     new ResizeObserver(draw).observe(grid);
     return {
@@ -346,11 +335,6 @@ export function createTree(tensors, root, tell) {
             for (let at = shownNode(node).parent; at; at = at.parent) at.open = true;
             refresh();
             activate(active);
-        },
-        /** @param {TreeNode} [node] */
-        light(node) {
-            const shown = node && shownNode(node);
-            for (const one of body.children) one.classList.toggle('lit', nodeAt({ target: one }) === shown);
         },
     };
 }

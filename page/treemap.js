@@ -1,4 +1,4 @@
-// Tensors as areas: a squarified treemap, in step with the tree.
+// Tensors as areas: a treemap, in step with the tree.
 import { visible } from './text.js';
 import { el } from './dom.js';
 import { onPrefs } from './prefs.js';
@@ -12,36 +12,19 @@ const HEAD = 16;
 const TINY = 5;
 
 /**
- * Rectangles of these areas, nearly square (Bruls, Huizing, van Wijk 2000), as [x, y, width, height].
- * @param {number[]} sizes positive, descending
- * @param {number} x @param {number} y @param {number} width @param {number} height
+ * Rectangles of these areas, as [x, y, width, height]: halves of halves, across the longer side.
+ * @param {number[]} sizes positive
+ * @param {number} x @param {number} y @param {number} w @param {number} h
+ * @returns {[number, number, number, number][]}
  */
-export function squarify(sizes, x, y, width, height) {
-    /** @type {[number, number, number, number][]} */
-    const out = [];
-    const scale = width * height / total(sizes);
-    for (let i = 0, end = 0; i < sizes.length; i = end) {
-        const side = Math.min(width, height);
-        let sum = 0, worst = Infinity;
-        for (end = i; end < sizes.length; end++) {
-            const area = (sum + sizes[end]) * scale, square = side * side / (area * area) * scale;
-            const ratio = Math.max(square * sizes[i], 1 / (square * sizes[end]));
-            if (ratio > worst) break;
-            worst = ratio;
-            sum += sizes[end];
-        }
-        /* No space is left. */
-        if (end === i) end = sizes.length;
-        const thick = side > 0 ? Math.min(sum * scale / side, Math.max(width, height)) : 0;
-        let along = 0;
-        for (let k = i; k < end; k++) {
-            const length = sum > 0 ? sizes[k] / sum * side : 0;
-            out.push(width < height ? [x + along, y, length, thick] : [x, y + along, thick, length]);
-            along += length;
-        }
-        if (width < height) { y += thick; height -= thick; } else { x += thick; width -= thick; }
-    }
-    return out;
+export function divide(sizes, x, y, w, h) {
+    if (sizes.length < 2) return sizes.map(() => [x, y, w, h]);
+    const all = total(sizes);
+    let [sum] = sizes, at = 1;
+    while (at < sizes.length - 1 && sum + sizes[at] / 2 < all / 2) sum += sizes[at++];
+    const first = sizes.slice(0, at), rest = sizes.slice(at), wide = w * sum / all, high = h * sum / all;
+    return w > h ? [...divide(first, x, y, wide, h), ...divide(rest, x + wide, y, w - wide, h)]
+        : [...divide(first, x, y, w, high), ...divide(rest, x, y + high, w, h - high)];
 }
 
 /** Boxes of a node and what is in it, groups first. @param {TreeNode} top @param {number} width @param {number} height */
@@ -52,9 +35,9 @@ export function layTreemap(top, width, height) {
         const { node, x, y, w, h } = box, edge = Math.min(w, h);
         const kids = edge < TINY ? [] : node.kids.filter((kid) => kid.bytes > 0).sort((a, b) => b.bytes - a.bytes);
         const pad = node === top || edge < 24 ? 0 : 2;
-        box.head = !kids.length ? -1 : node !== top && h > 4 * HEAD && w > 60 ? HEAD : 0;
+        box.head = !kids.length ? -1 : node !== top && h > 4 * HEAD && w > 40 ? HEAD : 0;
         const above = box.head || pad;
-        squarify(kids.map((kid) => kid.bytes), x + pad, y + above, w - 2 * pad, h - above - pad).forEach(([x, y, w, h], i) => boxes.push({ node: kids[i], x, y, w, h, head: 0 }));
+        divide(kids.map((kid) => kid.bytes), x + pad, y + above, w - 2 * pad, h - above - pad).forEach(([x, y, w, h], i) => boxes.push({ node: kids[i], x, y, w, h, head: 0 }));
     }
     return boxes;
 }
@@ -62,7 +45,7 @@ export function layTreemap(top, width, height) {
 /**
  * @param {import('./tensors.js').Tensors} tensors
  * @param {TreeNode} root
- * @param {{ select: (node: TreeNode) => void, hover: (node?: TreeNode) => void, zoom: (node: TreeNode) => void }} tell
+ * @param {{ select: (node: TreeNode) => void, hover: (node: TreeNode) => void, zoom: (node: TreeNode) => void }} tell
  */
 export function createTreemap(tensors, root, tell) {
     const base = el('canvas'), frames = el('canvas'), element = el('div.treemap', { 'aria-hidden': 'true' }, base, frames);
@@ -70,7 +53,7 @@ export function createTreemap(tensors, root, tell) {
     let boxes = [];
     /** @type {Map<TreeNode | null, Box>} */
     let places = new Map();
-    let top = root, hovered = /** @type {TreeNode[]} */ ([]), selected = hovered;
+    let top = root, hovered = /** @type {TreeNode | undefined} */ (undefined), selected = /** @type {TreeNode[]} */ ([]);
 
     /** @param {HTMLCanvasElement} canvas */
     const begin = (canvas) => {
@@ -103,7 +86,7 @@ export function createTreemap(tensors, root, tell) {
     const mark = () => {
         const context = begin(frames);
         context.fillStyle = '#ffd034';
-        for (const [nodes, width] of /** @type {[TreeNode[], number][]} */ ([[selected, 2], [hovered, 1]])) {
+        for (const [nodes, width] of /** @type {[TreeNode[], number][]} */ ([[selected, 2], [hovered ? [hovered] : [], 1]])) {
             const found = new Set(nodes.map((one) => {
                 let at = /** @type {TreeNode | null} */ (one);
                 while (at && !places.has(at)) at = at.parent;
@@ -133,17 +116,12 @@ export function createTreemap(tensors, root, tell) {
         for (const { node, x, y, w, h } of boxes) if (node !== top && px >= x && py >= y && px < x + w && py < y + h) found = node;
         return found;
     };
-    /** @param {TreeNode[]} nodes */
-    const light = (nodes) => {
-        if (nodes[0] === hovered[0] && nodes.length === hovered.length) return;
-        hovered = nodes;
-        mark();
-    };
     /** @param {TreeNode} [node] */
     const hover = (node) => {
-        if (node === hovered[0]) return;
-        light(node ? [node] : []);
-        tell.hover(node);
+        if (node === hovered) return;
+        hovered = node;
+        mark();
+        if (node) tell.hover(node);
     };
     element.addEventListener('mousemove', (event) => hover(nodeUnder(event)));
     element.addEventListener('mouseleave', () => hover());
@@ -160,7 +138,7 @@ export function createTreemap(tensors, root, tell) {
     onPrefs(draw);
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
     return {
-        element, light,
+        element,
         /** @param {TreeNode[]} nodes */
         choose(nodes) {
             selected = nodes;
@@ -170,7 +148,7 @@ export function createTreemap(tensors, root, tell) {
         zoom(node) {
             top = node;
             while (top.parent && !shownKids(top).length) top = top.parent;
-            hovered = [];
+            hovered = undefined;
             lay();
             return top;
         },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { dtypeSums, matchTensors, numberText, openTensors, shapeText } from '../../../page/tensors.js';
 import { buildTree, markHits, nodeName, openSome, nodesOf, partEnds, shownNode, treeRows } from '../../../page/tree.js';
-import { layTreemap, squarify } from '../../../page/treemap.js';
+import { divide, layTreemap } from '../../../page/treemap.js';
 import { blockNorms, blockOf, leavesOf, sumHistograms } from '../../../page/statistics.js';
 
 /** Columns of [name, dtype, shape, bytes] each. */
@@ -123,7 +123,6 @@ test('a search keeps folds in which all layers have the same hits', () => {
     const { opened, root } = treeOf(moe);
     const search = (query) => {
         markHits(root, matchTensors(opened, query)?.hits ?? null);
-        root.open = true;
         return treeRows(root).map(({ node, depth, times }) => '  '.repeat(depth) + node.label + (times > 1 ? ` ×${times}` : ''));
     };
     assert.deepEqual(search('up'), ['l.0–2 ×3', '  e.0–3 ×12', '    up ×12']);
@@ -165,14 +164,14 @@ test('sums by dtype, and their colours', () => {
 
 test('areas fill their rectangle in proportion', () => {
     for (const sizes of [[6, 6, 4, 3, 2, 2, 1], [1], [5, 5], Array(1000).fill(1), [1e15, 1, 1e-3], [1e300, 1e300]]) {
-        const total = sizes.reduce((sum, size) => sum + size, 0), rects = squarify(sizes, 10, 20, 300, 200);
+        const total = sizes.reduce((sum, size) => sum + size, 0), rects = divide(sizes, 10, 20, 300, 200);
         assert.equal(rects.length, sizes.length);
         rects.forEach(([x, y, w, h], i) => {
             assert.ok(Math.abs(w * h - sizes[i] / total * 60000) < 1e-3, `${sizes.length}: ${w} × ${h}`);
             assert.ok(x >= 10 - 1e-6 && y >= 20 - 1e-6 && x + w <= 310 + 1e-6 && y + h <= 220 + 1e-6);
         });
     }
-    const ratios = squarify([6, 6, 4, 3, 2, 2, 1], 0, 0, 6, 4).map(([, , w, h]) => Math.max(w / h, h / w));
+    const ratios = divide([6, 6, 4, 3, 2, 2, 1], 0, 0, 6, 4).map(([, , w, h]) => Math.max(w / h, h / w));
     assert.ok(Math.max(...ratios) < 3.2, 'nearly square');
 });
 

@@ -58,7 +58,7 @@ function tensorsView(tensors) {
         zoom,
     });
     const search = el('input', {
-        type: 'search', id: 'find', placeholder: 'Search names, dtype:f16, shape:4096', autocomplete: 'off', spellcheck: 'false',
+        type: 'search', id: 'find', placeholder: 'Search names, dtype:f16, shape:4096', spellcheck: 'false',
         'aria-label': 'Search tensors', oninput: () => find(search.value),
     });
     /** @param {string} text */
@@ -92,8 +92,7 @@ function tensorsView(tensors) {
             } }, open ? 'Open all' : 'Close all')))),
         bad > 0 && el('p.note.bad.row', icon('warn'), `${plural(bad, 'tensor')} with NaN or infinite values`,
             el('button.button.small', { onclick: () => show('is:nan') }, 'Show')),
-        page.count ? el(page.stats ? 'div.split.with-stats' : 'div.split', tree.element, el('div.map-side', crumbs, map.element, caption, details))
-            : el('p.muted', 'This model has no tensors.')) };
+        page.count > 0 && el(page.stats ? 'div.split.with-stats' : 'div.split', tree.element, el('div.map-side', crumbs, map.element, caption, details))) };
 }
 
 function themeButton() {

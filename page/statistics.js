@@ -32,7 +32,7 @@ function histogramView(first, counts) {
             made.style.height = count ? `max(1px, ${count / most * 100}%)` : '0';
             return made;
         })),
-        el('figcaption.tiny.muted', `|x| from ${power(0)} to ${power(counts.length)}, most (${Math.round(most / total(counts) * 100)} %) from ${power(peak)} to ${power(peak + 1)}`));
+        el('figcaption.tiny.muted', `|x| from ${power(0)} to ${power(counts.length)}, most from ${power(peak)} to ${power(peak + 1)}`));
 }
 
 /** Tensors of equal form that a row is; none of a group. @param {import('./tree.js').TreeNode[]} all nodes that it stands for */
@@ -85,11 +85,11 @@ export function blockOf(module) {
 
 /** Norms of blocks, in natural order: the root of the sum of squares. @param {NonNullable<ModelPage['norms']>} norms */
 export function blockNorms(norms) {
-    /** @type {Map<string, { block: string, end: string, norm: number, modules: number }>} */
+    /** @type {Map<string, { block: string, end: string, norm: number }>} */
     const blocks = new Map();
     for (const { module, norm } of norms) {
-        const block = blockOf(module), sum = blocks.get(block) ?? { block, end: module[block.length] ?? '', norm: 0, modules: 0 };
-        blocks.set(block, { ...sum, norm: Math.hypot(sum.norm, Number(norm)), modules: sum.modules + 1 });
+        const block = blockOf(module), sum = blocks.get(block) ?? { block, end: module[block.length] ?? '', norm: 0 };
+        blocks.set(block, { ...sum, norm: Math.hypot(sum.norm, Number(norm)) });
     }
     return [...blocks.values()].sort((a, b) => compare(a.block, b.block));
 }
@@ -100,7 +100,6 @@ export function normsView(norms, pick) {
     return el('section.panel-card', { 'aria-labelledby': 'norms-title' },
         el('h2', { id: 'norms-title' }, 'Strength by block'),
         el('p.small-text.muted', `Frobenius norms of up × down × alpha / rank, of ${plural(norms.length, 'module')}`),
-        el('ul.norm-list', blocks.map(({ block, end, norm, modules }) => el('li', el('button.norm', {
-            title: `Show the tensors of ${plural(modules, 'module')}`, onclick: () => pick(block + end),
-        }, foreign(block, 'cut'), barOf(norm / most || 0), el('span.number', numberText(Number(norm.toPrecision(3)))))))));
+        el('ul.norm-list', blocks.map(({ block, end, norm }) => el('li', el('button.norm', { title: 'Show its tensors', onclick: () => pick(block + end) },
+            foreign(block, 'cut'), barOf(norm / most || 0), el('span.number', numberText(Number(norm.toPrecision(3)))))))));
 }

@@ -175,13 +175,11 @@ export function treeRows(root) {
     return rows;
 }
 
-/** Opens the largest groups, as long as few rows come of it. @param {TreeNode} root @param {number} most */
+/** Opens the largest groups, while few rows come of it. @param {TreeNode} root @param {number} most */
 export function openSome(root, most) {
     for (;;) {
-        const rows = treeRows(root);
-        const [next] = rows.filter(({ node }) => !node.open && shownKids(node).length > 0 && rows.length + shownKids(node).length <= most)
-            .sort((a, b) => b.outer * b.node.bytes - a.outer * a.node.bytes);
-        if (!next) return;
+        const rows = treeRows(root), [next] = rows.filter(({ node }) => !node.open && shownKids(node).length).sort((a, b) => b.outer * b.node.bytes - a.outer * a.node.bytes);
+        if (!next || rows.length + shownKids(next.node).length > most) return;
         next.node.open = true;
     }
 }
@@ -241,7 +239,7 @@ export function createTree(tensors, root, tell) {
         const { label, dtype, fold, tensor } = node, bytes = outer * node.bytes, isLeaf = !shownKids(node).length;
         const cells = cellsOf('gridcell', [
             [el(`i.twig${isLeaf ? '' : '.fork'}`, { 'aria-hidden': 'true' }), foreign(label.trim() ? label : `"${label}"`, 'cut'),
-                times > 1 && el(`span.times${fold ? '.folds' : ''}`, { title: fold && 'Equal layers: unfold (Space)' }, `×${numberText(times)}`)],
+                times > 1 && el(`span.times${fold ? '.folds' : ''}`, `×${numberText(times)}`)],
             dtype < 0 ? 'mixed' : [swatch(colours[dtype]), page.dtypes[dtype]],
             isLeaf ? shapeText(page.shapes[page.shape[tensor]]) : plural(outer * node.tensors, 'tensor'),
             countText(outer * node.parameters), sizeText(bytes),
@@ -287,19 +285,19 @@ export function createTree(tensors, root, tell) {
         node.open = open;
         refresh();
     };
-    /** Of the fold that a node is or is in. @param {TreeNode} node */
+    /** Unfolds or folds the layers that a node is or is in; else opens or closes it. @param {TreeNode} node */
     const toggleFold = (node) => {
         const fold = node.fold ? node : node.parent;
-        if (!fold?.fold) return false;
+        if (!fold?.fold) return setOpen(node, !node.open);
         fold.unfolded = !fold.unfolded;
         fold.open ||= fold.unfolded;
+        chosen = fold;
         refresh();
-        activate(rowOf(fold));
-        return true;
+        activate(active);
     };
     /** @param {string} key */
     const move = (key) => {
-        const page = Math.max(1, Math.floor(grid.clientHeight / height) - 2);
+        const page = Math.ceil(grid.clientHeight / height / 2);
         activate(active + ({ ArrowUp: -1, ArrowDown: 1, PageUp: -page, PageDown: page, Home: -Infinity }[key] ?? Infinity));
     };
     /** @type {[id: string, keys: string[], label: string, run: (at: { key: string, node: TreeNode, isGroup: boolean }) => unknown][]} */
@@ -308,7 +306,7 @@ export function createTree(tensors, root, tell) {
         ['open', ['ArrowRight'], 'Open, then go in', ({ node, isGroup }) => isGroup && (node.open ? activate(active + 1) : setOpen(node, true))],
         ['close', ['ArrowLeft'], 'Close, then go out', ({ node, isGroup }) =>
             isGroup && node.open ? setOpen(node, false) : node.parent?.parent && activate(rowOf(shownNode(node.parent)))],
-        ['unfold', [' '], 'Unfold equal layers', ({ node, isGroup }) => toggleFold(node) || isGroup && setOpen(node, !node.open)],
+        ['unfold', [' '], 'Unfold equal layers', ({ node }) => toggleFold(node)],
         ['zoom', ['Enter'], 'Zoom the map to the row', ({ node }) => tell.zoom(node)],
         ['copy', ['Ctrl+c'], 'Copy the name', ({ node }) => copyText(nodeName(names, node), 'name')],
     ];
@@ -323,7 +321,7 @@ export function createTree(tensors, root, tell) {
         const { node } = rows[i];
         activate(i);
         if (one.matches('.folds')) toggleFold(node);
-        else if (shownKids(node).length) setOpen(node, !node.open);
+        else setOpen(node, !node.open);
     });
     grid.addEventListener('scroll', draw);
     new ResizeObserver(draw).observe(grid);

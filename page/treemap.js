@@ -125,15 +125,11 @@ export function createTreemap(tensors, root, tell) {
     };
     element.addEventListener('mousemove', (event) => hover(nodeUnder(event)));
     element.addEventListener('mouseleave', () => hover());
-    element.addEventListener('click', (event) => {
-        const node = nodeUnder(event);
-        if (node) tell.select(node);
-    });
-    element.addEventListener('dblclick', (event) => {
-        let at = nodeUnder(event);
-        while (at?.parent && at.parent !== top) at = at.parent;
-        if (at?.kids.length) tell.zoom(at);
-    });
+    for (const [type, run] of /** @type {const} */ ([['click', tell.select], ['dblclick', tell.zoom]]))
+        element.addEventListener(type, (event) => {
+            const node = nodeUnder(event);
+            if (node) run(node);
+        });
     new ResizeObserver(lay).observe(element);
     onPrefs(draw);
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);

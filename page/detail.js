@@ -6,7 +6,7 @@ import { commandLine, copyLine, fileParts } from './files.js';
 import { addAction } from './keys.js';
 import { levelName, pictureBox } from './preview.js';
 import { countText, sizeText, visible } from './text.js';
-import { groupOf, percentText, trainingParts } from './training.js';
+import { groupOf, percentText, trainingParts, wordsOf } from './training.js';
 
 /** @param {unknown} id */
 const isId = (id) => Number.isSafeInteger(id) && Number(id) > 0;
@@ -53,7 +53,7 @@ export function wordGroups(words, stem) {
     let sets = 0;
     for (const { prompt, source, folder, coverage } of words) {
         const parts = isGiven(coverage) ? [prompt] : promptParts(prompt);
-        const title = isGiven(coverage) ? `captions${folder ? ` of ${folder}` : ''}` : parts.length > 1 ? `set ${++sets}` : sourceWords(source, stem);
+        const title = isGiven(coverage) ? wordsOf('captions', folder && `of ${folder}`) : parts.length > 1 ? `set ${++sets}` : sourceWords(source, stem);
         groups.set(title, [...groups.get(title) ?? [], ...parts.map((text) => ({ text, share: coverage }))]);
     }
     return [...groups].map(([title, some]) => ({ title, words: some }));
@@ -96,7 +96,7 @@ export function kindWords({ model, adapter }) {
     const kind = String(model.kind?.value ?? 'unknown');
     if (!adapter?.type) return kind === 'unknown' ? 'unknown kind' : labelOf(kind);
     const rank = adapter.rank?.mode ?? adapter.rank?.max;
-    return `${adapter.dora ? 'DoRA, ' : ''}${labelOf(adapter.type)}${rank ? ` r${rank}` : ''}`;
+    return wordsOf(adapter.dora && 'DoRA,', labelOf(adapter.type), rank && `r${rank}`);
 }
 
 /**

@@ -42,6 +42,13 @@ export function el(tag, attributes, ...children) {
     return /** @type {any} */ (made);
 }
 
+/** A track that is full to a share, 0 to 1. @param {number} share @param {string} [look] */
+export function bar(share, look = '') {
+    const full = el('span');
+    full.style.width = `${Math.min(1, share || 0) * 100}%`;
+    return el('span', { class: `bar ${look}`, 'aria-hidden': 'true' }, full);
+}
+
 /** @param {Element} parent @param {(Child | Child[])[]} children */
 export function append(parent, children) {
     parent.append(...children.flat().filter((one) => one !== null && one !== undefined && one !== false).map((one) => one instanceof Node ? one : String(one)));

@@ -1,5 +1,5 @@
 // Facts: values, where they come from, how far they can be trusted, and what contradicts them.
-import { el, foreign } from './dom.js';
+import { bar, el, foreign } from './dom.js';
 import { icon } from './icons.js';
 import { countText, plural, sizeText, visible } from './text.js';
 
@@ -94,16 +94,9 @@ export function trustWord(source, trust) {
     return trust <= 10 ? 'mismatched' : trust < 60 ? 'uncertain' : 'declared';
 }
 
-/** A bar of a share, for the eye. @param {number} share @param {string} [className] */
-export function barOf(share, className = '') {
-    const part = el('span');
-    part.style.width = `${Math.min(100, 100 * share)}%`;
-    return el('span', { class: `bar ${className}`, 'aria-hidden': 'true' }, part);
-}
-
 /** Trust and source, as a bar and in words. @param {any} fact @param {string} stem */
 function trustBar({ source, trust }, stem) {
-    return [barOf(Math.max(.06, trust / 100), trust >= 80 ? 'trust high' : trust >= 60 ? 'trust' : 'trust low'),
+    return [bar(Math.max(.06, trust / 100), trust >= 80 ? 'trust high' : trust >= 60 ? 'trust' : 'trust low'),
         el('span.trust-words', trustWord(source, trust), el('span.muted', ' · ', foreign(sourceWords(source, stem))))];
 }
 

@@ -1,8 +1,7 @@
 // Statistics of a tensor, histograms, norms of LoRA modules.
 import { countText, plural, sizeText } from './text.js';
-import { el, foreign } from './dom.js';
+import { bar, el, foreign } from './dom.js';
 import { copyButton } from './copy.js';
-import { barOf } from './facts.js';
 import { pairList } from './training.js';
 import { numberText, shapeText, total } from './tensors.js';
 import { compare, nodeName, partEnds } from './tree.js';
@@ -101,5 +100,5 @@ export function normsView(norms, pick) {
         el('h2', { id: 'norms-title' }, 'Strength by block'),
         el('p.small-text.muted', `Frobenius norms of up × down × alpha / rank, of ${plural(norms.length, 'module')}`),
         el('ul.norm-list', blocks.map(({ block, end, norm }) => el('li', el('button.norm', { title: 'Show its tensors', onclick: () => pick(block + end) },
-            foreign(block, 'cut'), barOf(norm / most || 0), el('span.number', numberText(Number(norm.toPrecision(3)))))))));
+            foreign(block, 'cut'), bar(norm / most), el('span.number', numberText(Number(norm.toPrecision(3)))))))));
 }

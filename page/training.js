@@ -1,13 +1,16 @@
 // How a model was trained: settings, datasets, frequent tags as bars, what it was merged from.
 import { copyButton, copyText } from './copy.js';
-import { append, el, foreign } from './dom.js';
-import { barOf, isGiven, labelOf, timeText, valueText } from './facts.js';
+import { append, bar, el, foreign } from './dom.js';
+import { isGiven, labelOf, timeText, valueText } from './facts.js';
 import { plural } from './text.js';
+
+/** Those that are known, as one text. @param {...unknown} words */
+export const wordsOf = (...words) => words.filter(Boolean).join(' ');
 
 /** "1 h 20 min". @param {number} seconds */
 export function durationText(seconds) {
     const minutes = Math.round(seconds / 60), hours = Math.floor(minutes / 60);
-    return minutes < 1 ? `${Math.round(seconds)} s` : [hours && `${hours} h`, minutes % 60 && `${minutes % 60} min`].filter(Boolean).join(' ');
+    return minutes < 1 ? `${Math.round(seconds)} s` : wordsOf(hours && `${hours} h`, minutes % 60 && `${minutes % 60} min`);
 }
 
 /** "94 %", and "<1 %" of what is there at all. @param {number} share */
@@ -46,7 +49,7 @@ export function tableOf(head, rows) {
 function tagBars({ frequent_tags: tags = [] }) {
     const most = Math.max(1, ...tags.map((one) => one.count || 0));
     const bars = (/** @type {typeof tags} */ some) => some.map(({ tag, count, coverage }) => el('li', el('button.tag', { title: 'Copy', onclick: () => copyText(tag) },
-        el('span.cut', foreign(tag)), barOf(coverage ?? count / most), el('span.muted.tiny.number', isGiven(coverage) ? percentText(Number(coverage)) : plural(count, 'time')))));
+        el('span.cut', foreign(tag)), bar(coverage ?? count / most), el('span.muted.tiny.number', isGiven(coverage) ? percentText(Number(coverage)) : plural(count, 'time')))));
     const list = el('ul.tags', bars(tags.slice(0, 30)));
     const more = el('button.button.small', { onclick: () => {
         append(list, bars(tags.slice(30)));
@@ -63,15 +66,15 @@ const SETTINGS = 'tool finished took epoch step pictures regularisation_images b
 export function trainingParts(info) {
     const of = info.training ?? {}, merge = info.merge;
     const shown = /** @type {Record<string, any>} */ ({
-        ...of, tool: [of.tool, of.tool_version?.slice(0, 12)].filter(Boolean).join(' '), finished: timeText(of.finished_at ?? of.started_at),
+        ...of, tool: wordsOf(of.tool, of.tool_version?.slice(0, 12)), finished: timeText(of.finished_at ?? of.started_at),
         took: of.duration_s && durationText(of.duration_s), epoch: progressText(of.epoch, of.epochs), step: progressText(of.step, of.steps),
-        pictures: of.images && `${of.images}${of.images_with_repeats ? ` (${of.images_with_repeats} with repeats)` : ''}`,
+        pictures: of.images && wordsOf(of.images, of.images_with_repeats && `(${of.images_with_repeats} with repeats)`),
         regularisation_images: of.regularisation_images || null, base_checkpoint: of.base?.file, vae: of.vae?.file,
     });
     return [
         groupOf('Settings', pairList(SETTINGS.split(' ').map((key) => [key, shown[key], key === 'base_checkpoint' ? of.base?.sha256 : '']), 'two')),
         of.datasets?.length && groupOf('Datasets', tableOf(['folder', 'pictures', 'repeats', 'words'],
-            of.datasets.map((one) => [one.folder, one.images, one.repeats, `${one.class_tokens ?? ''}${one.regularisation ? ' (regularisation)' : ''}`]))),
+            of.datasets.map((one) => [one.folder, one.images, one.repeats, wordsOf(one.class_tokens, one.regularisation && '(regularisation)')]))),
         tagBars(info),
         of.buckets?.length && groupOf('Buckets', el('p.small-text', foreign(of.buckets.map((one) => `${one.resolution}: ${one.count}`).join(' · ')))),
         merge && groupOf('Merged from', pairList([['method', merge.method], ['tool', merge.tool]]),

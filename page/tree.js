@@ -1,9 +1,8 @@
 // The tree of tensors by parts of their names, with equal layers as one row.
 import { countText, plural, sizeText } from './text.js';
-import { el, fill, foreign } from './dom.js';
+import { bar, el, fill, foreign } from './dom.js';
 import { copyText } from './copy.js';
 import { addAction } from './keys.js';
-import { barOf } from './facts.js';
 import { numberText, partText, shapeText, swatch } from './tensors.js';
 
 /** A group of tensors, or one. */
@@ -243,7 +242,7 @@ export function createTree(tensors, root, tell) {
             dtype < 0 ? 'mixed' : [swatch(colours[dtype]), page.dtypes[dtype]],
             isLeaf ? shapeText(page.shapes[page.shape[tensor]]) : plural(outer * node.tensors, 'tensor'),
             countText(outer * node.parameters), sizeText(bytes),
-            [barOf(bytes / tensors.bytes || 0), el('span', partText(tensors, bytes))],
+            [bar(bytes / tensors.bytes), el('span', partText(tensors, bytes))],
             isLeaf && times === 1 && numberText(page.offset[tensor]),
         ]);
         cells[0].style.paddingInlineStart = `calc(${Math.min(depth, 14)} * var(--indent))`;

@@ -16,7 +16,7 @@ function totalsView(tensors) {
     const { page } = tensors, { file, model } = page.info, sums = dtypeSums(tensors);
     const totals = [plural(page.count, 'tensor'), `${countText(model.parameters ?? file?.parameters ?? tensors.parameters)} parameters`,
         `${sizeText(file?.bytes ?? tensors.bytes)} total`, plural(page.files?.length ?? 1, 'file')].map((text) => text.split(/ (?=[a-z])/));
-    return el('section.panel-card.totals', { 'aria-label': 'Totals' },
+    return el('div.panel-card.totals',
         el('dl.figures', totals.map(([value, label]) => el('div', el('dt', label), el('dd', value)))),
         el('div.by-dtype',
             el('div.dtypes', { 'aria-hidden': 'true' }, sums.map(({ colour, bytes }) => {
@@ -32,7 +32,7 @@ function totalsView(tensors) {
 function tensorsView(tensors) {
     const { page, names } = tensors, root = buildTree(tensors);
     const found = el('span.muted.small-text.found', { role: 'status' });
-    const crumbs = el('nav.crumbs', { 'aria-label': 'Area shown' });
+    const crumbs = el('nav.row.crumbs', { 'aria-label': 'Area shown' });
     const caption = el('p.caption.small-text.muted', { 'aria-hidden': 'true' }, 'Click selects, double click zooms');
     const details = el('div.chosen', { id: 'chosen' });
     /** @param {import('./tree.js').TreeNode} node */
@@ -123,7 +123,7 @@ function startModel(page) {
                 el('p.small-text.muted', foreign(kindWords(page.info)), ' · ', foreign(page.info.path))),
             themeButton(), el('button.button.quiet.icon-only', { title: 'Keys', 'aria-label': 'Keys', onclick: openHelp }, icon('help'))),
         el('main.model', totalsView(tensors), element, page.norms && page.norms.length > 0 && normsView(page.norms, show),
-            el('div', detailView(page.info, { name: page.title, picture: (one) => page.pictures?.[Number(one.href)] ?? '' }))),
+            detailView(page.info, { name: page.title, picture: (one) => page.pictures?.[Number(one.href)] ?? '' })),
         el('footer.tiny.muted.model-foot', page.generator));
 }
 

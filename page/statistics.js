@@ -46,7 +46,7 @@ export const leavesOf = (all) => all.flatMap((one) => one.fold ? one.kids : one)
 export function rowDetails({ page, names }, { node, outer }, all) {
     const leaves = leavesOf(all), [i] = leaves, isOne = leaves.length === 1, name = nodeName(names, node);
     const known = leaves.filter((k) => page.stats && page.stats.min[k] !== null);
-    return el('div.stack', el('div.name-row', foreign(name, 'mono tensor-name'), copyButton(name, 'the name')),
+    return el('div.stack', el('div.row', foreign(name, 'mono tensor-name'), copyButton(name, 'the name')),
         pairList([
             ['Tensors', !isOne && (leaves.length ? `${numberText(leaves.length)} of equal form` : numberText(outer * node.tensors))],
             ['Dtype', page.dtypes[node.dtype]], ['Shape', leaves.length > 0 && shapeText(page.shapes[page.shape[i]])],
@@ -99,6 +99,5 @@ export function normsView(norms, pick) {
     return el('section.panel-card', { 'aria-labelledby': 'norms-title' },
         el('h2', { id: 'norms-title' }, 'Strength by block'),
         el('p.small-text.muted', `Frobenius norms of up × down × alpha / rank, of ${plural(norms.length, 'module')}`),
-        el('ul.norm-list', blocks.map(({ block, end, norm }) => el('li', el('button.norm', { title: 'Show its tensors', onclick: () => pick(block + end) },
-            foreign(block, 'cut'), bar(norm / most), el('span.number', numberText(Number(norm.toPrecision(3)))))))));
+        el('ul.norm-list', blocks.map(({ block, end, norm }) => el('li', el('button.norm', { onclick: () => pick(block + end) }, foreign(block, 'cut'), bar(norm / most), el('span.number', numberText(Number(norm.toPrecision(3)))))))));
 }

@@ -1,6 +1,6 @@
 # The scripts and styles of the catalogue's pages (page/modules.txt), joined as C arrays, without
-# import lines, the word export, comments, and white space around lines and operators, as no literal
-# of page/ has them (test_spaces of tests/page/unit.py).
+# import lines, the word export, comments, white space and signs that separate nothing, with let for
+# const: the same syntax tree (test_spaces of tests/page/unit.py).
 # tests/page/pages.py joins them likewise.
 # cmake -DPAGE=page -DOUT=build/page -P cmake/page.cmake
 file(STRINGS ${PAGE}/modules.txt lines REGEX "^[a-z]")
@@ -15,6 +15,7 @@ foreach(line ${lines})
         if(name MATCHES "\\.js$")
             string(REGEX REPLACE "(^|\n)import [^\n]*" "" text "${text}")
             string(REGEX REPLACE "\nexport " "\n" text "\n${text}")
+            string(REGEX REPLACE "/\\*\\* @[^*]*\\*/ [(]([A-Za-z0-9_.]+)[)]" "\\1" text "${text}")
             string(REGEX REPLACE "/\\*\\* @[^*]*\\*/ ?" "" text "${text}")
         endif()
         string(REGEX REPLACE "\n[ ]*//[^\n]*" "" text "\n${text}")
@@ -23,22 +24,27 @@ foreach(line ${lines})
         if(name MATCHES "\\.js$")
             string(REGEX REPLACE "([;,{)]) +//[^\n]*" "\\1" text "${text}")
             string(REGEX REPLACE "/[*][^*]*[*]/ ?" "" text "${text}")
+            string(REGEX REPLACE " (=>|===|!==|&&|[|][|]|[?][?]|[<>+*/|-]?=|[?:<>+%-]) " "\\1"
+                text "${text}")
+            string(REGEX REPLACE "(if|for|while|return|const|of|let|[)]) ([][({}])" "\\1\\2"
+                text "${text}")
+            string(REGEX REPLACE " [}]" "}" text "${text}")
             string(REGEX REPLACE
-                "('([^'\\\n]|\\\\.)*'|`[^`]*`|[,:;]) ?" "\\1" text "${text}")
+                "('([^'\\\n]|\\\\.)*'|`[^`]*`|[({});,:?<>=!&]) ?" "\\1" text "${text}")
             string(REGEX REPLACE "([][(){};,:?>|&=])\n" "\\1" text "${text}")
             string(REGEX REPLACE "\n([]).?:|&}])" "\\1" text "${text}")
-            string(REGEX REPLACE
-                " (=>|===|!==|&&|[|][|]|[?][?]|[<>+*-]?=|[<>?:+]) " "\\1" text "${text}")
-            string(REGEX REPLACE "[{] " "{" text "${text}")
-            string(REGEX REPLACE " [}]" "}" text "${text}")
-            string(REGEX REPLACE "(if|for|while|[)]) ([({])" "\\1\\2" text "${text}")
+            string(REGEX REPLACE "([^0-9^]),([]}])" "\\1\\2" text "${text}")
+            string(REGEX REPLACE ";}" "}" text "${text}")
+            string(REGEX REPLACE "return ('|`)" "return\\1" text "${text}")
+            string(REGEX REPLACE "([^A-Za-z0-9_$.])const([{[ ])" "\\1let\\2" text "${text}")
+            string(REGEX REPLACE "([^A-Za-z0-9_$])[(]([A-Za-z]+)[)]=>" "\\1\\2=>" text "${text}")
         endif()
         if(name MATCHES "\\.css$")
             string(REGEX REPLACE " ([{>/!])" "\\1" text "${text}")
             string(REGEX REPLACE "([>/]) " "\\1" text "${text}")
             string(REGEX REPLACE "([:,]) " "\\1" text "${text}")
-            string(REGEX REPLACE "([{};,])\n" "\\1" text "${text}")
-            string(REGEX REPLACE ";}" "}" text "${text}")
+            string(REGEX REPLACE "([{};,])[ \n]" "\\1" text "${text}")
+            string(REGEX REPLACE " ?;? ?}" "}" text "${text}")
         endif()
         string(APPEND joined "${text}")
     endforeach()

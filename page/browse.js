@@ -20,9 +20,9 @@ export function makeBrowser(catalog, { position, order }, shown) {
     let model = -1;
     const { kind, base, architecture, precision } = catalog.rows.dict;
     addIds([...kind, ...base, ...architecture, ...precision]);
-    const back = iconButton('.quiet', 'back', 'Previous model (←)', () => step(-1)), next = iconButton('.quiet', 'next', 'Next model (→)', () => step(1));
-    const place = el('span.muted.spread.browse-place'), body = el('div.browse-body', { tabindex: -1 });
-    const dialog = makeDialog('browse', '', el('div.browse-head', back, next, place, iconButton('.quiet', 'close', 'Close (Esc)', () => dialog.close())), body);
+    const back = iconButton('.quiet', 'back', 'Previous model (←)', () => step(-1)), next = iconButton('.quiet', 'next', 'Next model (→)', () => step(1)),
+        place = el('span.muted.spread.browse-place'), body = el('div.browse-body', { tabindex: -1 }),
+        dialog = makeDialog('browse', '', el('div.browse-head', back, next, place, iconButton('.quiet', 'close', 'Close (Esc)', () => dialog.close())), body);
     dialog.addEventListener('close', () => { model = -1; fill(body); shown(-1); });
 
     /** @param {number} i */

@@ -59,8 +59,8 @@ function wordChips({ words, word_count: counts }, i, width) {
     const shown = words[i].filter((word, k) => {
         left -= 22 + 6.6 * word.length;
         return !k || left >= 0;
-    });
-    const rest = counts[i] - shown.length;
+    }),
+        rest = counts[i] - shown.length;
     return [...shown.map((word) => el('button.chip', { tabindex: -1, dir: 'auto', 'data-word': word, title: `copy ${visible(word)}` }, visible(word))),
         rest > 0 && el('button.chip.add', { tabindex: -1, 'aria-label': `${rest} more trigger words` }, `+${rest}`)];
 }
@@ -80,15 +80,15 @@ const MARKS = [[FLAG.code, 'code', 'a loader of its format would run code'], [FL
 export function fillCard(item, catalog, i, isRow, width) {
     const { rows } = catalog, error = rows.error[i], base = baseText(rows, i), size = rows.bytes[i] >= 0 && sizeText(rows.bytes[i]);
     item.classList.toggle('broken', error !== undefined);
-    const picture = pictureBox(rows.preview[i], { alt: rows.name[i], lazy: false, source: catalog.picture });
-    const open = el('button.card-name', { tabindex: -1, dir: 'auto', title: visible(catalog.path(i)) }, visible(catalog.name(i)));
-    const badge = base && el('span.badge', { title: base, dir: 'auto', 'data-hue': rows.base[i] < 0 ? 7 : Math.min(rows.base[i], 7) }, base);
+    const picture = pictureBox(rows.preview[i], { alt: rows.name[i], lazy: false, source: catalog.picture }),
+        open = el('button.card-name', { tabindex: -1, dir: 'auto', title: visible(catalog.path(i)) }, visible(catalog.name(i))),
+        badge = base && el('span.badge', { title: base, dir: 'auto', 'data-hue': rows.base[i] < 0 ? 7 : Math.min(rows.base[i], 7) }, base);
     /* "LoRA r16": without the base model that the badge names. */
-    const what = visible(base ? rows.what[i].replace(/ for [^,]*$/, '') : rows.what[i]);
-    const words = el('span.card-words', error === undefined ? wordChips(rows, i, width) : el('span.card-error.cut', { title: visible(error) }, visible(error)));
-    const marked = MARKS.filter(([flag]) => flag ? rows.flags[i] & flag : rows.copies[i] >= 0)
-        .map(([, name, title]) => el('span.card-mark', { title, role: 'img', 'aria-label': title }, icon(name)));
-    const marks = marked.length > 0 && el('span.card-marks', marked);
+    const what = visible(base ? rows.what[i].replace(/ for\s[^,]*$/, '') : rows.what[i]),
+        words = el('span.card-words', error === undefined ? wordChips(rows, i, width) : el('span.card-error.cut', { title: visible(error) }, visible(error))),
+        marked = MARKS.filter(([flag]) => flag ? rows.flags[i] & flag : rows.copies[i] >= 0)
+            .map(([, name, title]) => el('span.card-mark', { title, role: 'img', 'aria-label': title }, icon(name))),
+        marks = marked.length > 0 && el('span.card-marks', marked);
     if (!isRow) fill(item, picture, badge, marks, open, el('span.card-what', el('span.cut', what), el('span', size)), words);
     else fill(item, picture, open, el('span.card-base', badge), el('span.card-what.cut', what), words, el('span.card-size', size),
         el('span.card-date', rows.modified[i] >= 0 && new Date(rows.modified[i] * 864e5).toISOString().slice(0, 10)), el('bdi.card-folder.cut', visible(rows.dict.folder[rows.folder[i]] ?? '')), marks);
@@ -111,8 +111,8 @@ export function popover(box, button, panel) {
     const show = (/** @type {boolean} */ isOpen) => {
         panel.hidden = !isOpen;
         button.setAttribute('aria-expanded', String(isOpen));
-    };
-    const leave = (/** @type {any} */ to) => { if (to && !box.contains(to)) show(false); };
+    },
+        leave = (/** @type {any} */ to) => { if (to && !box.contains(to)) show(false); };
     show(false);
     button.addEventListener('click', () => show(panel.hidden));
     box.addEventListener('keydown', (event) => {
@@ -145,17 +145,17 @@ export function makeBar(actions, rows) {
         run(model);
         menu.show(false);
         more.focus();
-    } }, label);
-    const list = el('div.menu'), bar = el('span.card-bar');
-    const more = iconButton('.small', 'more', 'More actions', () => {
-        const link = actions.link(model);
-        link?.classList.add('button', 'quiet');
-        fill(list, item('Copy the path', actions.path), item('Copy the hash', actions.hash), link);
-    });
-    const menu = popover(bar, more, list);
+    } }, label),
+        list = el('div.menu'), bar = el('span.card-bar'),
+        more = iconButton('.small', 'more', 'More actions', () => {
+            const link = actions.link(model);
+            link?.classList.add('button', 'quiet');
+            fill(list, item('Copy the path', actions.path), item('Copy the hash', actions.hash), link);
+        }),
+        menu = popover(bar, more, list);
     more.addEventListener('click', () => /** @type {HTMLElement} */ (list.firstElementChild).focus());
-    const words = iconButton('.small', 'copy', 'Copy the trigger words', () => actions.words(model), ' (C)');
-    const syntax = iconButton('.small', 'code', 'Copy the prompt', () => actions.syntax(model), ' (L)');
+    const words = iconButton('.small', 'copy', 'Copy the trigger words', () => actions.words(model), ' (C)'),
+        syntax = iconButton('.small', 'code', 'Copy the prompt', () => actions.syntax(model), ' (L)');
     return {
         bar,
         /** To a card; away without one. @param {HTMLElement} [card] @param {number} [i] */

@@ -27,8 +27,8 @@ export function announce(...text) {
 
 /** For pages without a clipboard, such as those of http. @param {string} text */
 function copyBySelection(text) {
-    const before = /** @type {HTMLElement | null} */ (document.activeElement);
-    const area = el('textarea.unseen', { readonly: true, 'aria-hidden': 'true', tabindex: -1 });
+    const before = /** @type {HTMLElement | null} */ (document.activeElement),
+        area = el('textarea.unseen', { readonly: true, 'aria-hidden': 'true', tabindex: -1 });
     inFront().append(area);
     area.value = text;
     area.select();
@@ -55,8 +55,8 @@ export function cleanedWords(text, copied) {
  * @returns {Promise<boolean>} whether it was copied
  */
 export async function copyText(text, what) {
-    const out = clean(text), points = [...out.slice(0, 200)], cleaned = cleanedWords(text, out);
-    const copied = await navigator.clipboard?.writeText(out).then(() => true, () => false) || copyBySelection(out);
+    const out = clean(text), points = [...out.slice(0, 200)], cleaned = cleanedWords(text, out),
+        copied = await navigator.clipboard?.writeText(out).then(() => true, () => false) || copyBySelection(out);
     if (copied) announce('copied: ', what && what !== text && `${what} · `, foreign(points.length > 80 ? points.slice(0, 79).join('') + '…' : out), cleaned && ` (${cleaned})`);
     else announce('not copied: the browser refused');
     return copied;

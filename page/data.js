@@ -97,15 +97,15 @@ export function openCatalog(read = (id) => document.getElementById(id)?.textCont
         kept.set(id, value);
         return value;
     }
-    const path = (/** @type {number} */ i) => [rows.dict.folder[rows.folder[i]], rows.file[i]].filter(Boolean).join('/');
-    const stem = (/** @type {number} */ i) => rows.file[i].replace(/(?!^)\.[^.]*$/, '');
+    const path = (/** @type {number} */ i) => [rows.dict.folder[rows.folder[i]], rows.file[i]].filter(Boolean).join('/'),
+        stem = (/** @type {number} */ i) => rows.file[i].replace(/(?!^)\.[^.]*$/, '');
     return {
         rows, count, path, stem,
         name: (i) => rows.name[i] || stem(i),
         find: (text) => rows.file.findIndex((file, i) => text.endsWith(file) && path(i) === text),
         more(i) {
-            const part = block(`more-${Math.floor(i / rows.block)}`), packed = part?.models?.[i % rows.block];
-            const source = (/** @type {number} */ k) => (part.sources?.[k] ?? '').replaceAll('*', () => stem(i));
+            const part = block(`more-${Math.floor(i / rows.block)}`), packed = part?.models?.[i % rows.block],
+                source = (/** @type {number} */ k) => (part.sources?.[k] ?? '').replaceAll('*', () => stem(i));
             /** @type {any} */
             const info = {};
             for (const [key, value] of Object.entries((part?.shapes ? unpack(packed, part) : packed) ?? {})) info[key] = expand(value, source, key === 'model');

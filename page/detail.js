@@ -52,8 +52,8 @@ export function wordGroups(words, stem) {
     const groups = new Map();
     let sets = 0;
     for (const { prompt, source, folder, coverage } of words) {
-        const parts = isGiven(coverage) ? [prompt] : promptParts(prompt);
-        const title = isGiven(coverage) ? wordsOf('captions', folder && `of ${folder}`) : parts.length > 1 ? `set ${++sets}` : sourceWords(source, stem);
+        const parts = isGiven(coverage) ? [prompt] : promptParts(prompt),
+            title = isGiven(coverage) ? wordsOf('captions', folder && `of ${folder}`) : parts.length > 1 ? `set ${++sets}` : sourceWords(source, stem);
         groups.set(title, [...groups.get(title) ?? [], ...parts.map((text) => ({ text, share: coverage }))]);
     }
     return [...groups].map(([title, some]) => ({ title, words: some }));
@@ -69,24 +69,24 @@ export function joinedWords({ trigger_words: words = [] }) {
 function richText(text) {
     return text.split(/(https?:\/\/[^\s<>"']*[^\s<>"'.,;:!?)\]])/).map((part, i) => {
         if (i % 2 === 0) return part && foreign(part);
-        const ids = /^https?:\/\/(?:www\.)?civitai\.(?:com|red)\/models\/(\d{1,12})(?:.*[?&]modelVersionId=(\d{1,12}))?/.exec(part);
-        const repo = /^https:\/\/huggingface\.co\/([^/]+\/[^/?#]+)\/?$/.exec(part);
-        const url = ids ? civitaiUrl({ model_id: Number(ids[1]), version_id: Number(ids[2]) }) : repo ? hubUrl(repo[1]) : '';
+        const ids = /^https?:\/\/(?:www\.)?civitai\.(?:com|red)\/models\/(\d{1,12})(?:.*[?&]modelVersionId=(\d{1,12}))?/.exec(part),
+            repo = /^https:\/\/huggingface\.co\/([^/]+\/[^/?#]+)\/?$/.exec(part),
+            url = ids ? civitaiUrl({ model_id: Number(ids[1]), version_id: Number(ids[2]) }) : repo ? hubUrl(repo[1]) : '';
         return url ? outside(url) : el('span.address', foreign(part), copyButton(part, 'the address'));
     });
 }
 
 /** A text of several lines, folded when it is long. @param {unknown} text */
 function prose(text) {
-    const lines = valueText(text).split(/\n+/).filter((line) => line.trim());
-    const box = el('div.prose', lines.map((line) => el('p', { dir: 'auto' }, richText(line))));
+    const lines = valueText(text).split(/\n+/).filter((line) => line.trim()),
+        box = el('div.prose', lines.map((line) => el('p', { dir: 'auto' }, richText(line))));
     if (lines.length < 12 && lines.join().length < 900) return box;
-    const more = el('button.button.small', { onclick: () => fold() });
-    const fold = () => {
-        const folded = box.classList.toggle('folded');
-        more.ariaExpanded = String(!folded);
-        fill(more, folded ? 'Show all' : 'Show less');
-    };
+    const more = el('button.button.small', { onclick: () => fold() }),
+        fold = () => {
+            const folded = box.classList.toggle('folded');
+            more.ariaExpanded = String(!folded);
+            fill(more, folded ? 'Show all' : 'Show less');
+        };
     fold();
     return el('div', box, more);
 }
@@ -127,17 +127,17 @@ const dotted = (...words) => words.filter(Boolean).join(' · ');
 /** @param {Picture[]} pictures @param {string} alt @param {((picture: Picture) => string) | undefined} source */
 function gallery(pictures, alt, source) {
     let at = 0;
-    const large = el('div.gallery-large'), count = el('p.muted.tiny');
-    const thumbs = pictures.map((one, i) => el('button.thumb', { 'aria-label': `Picture ${i + 1}`, onclick: () => step(i - at) }, pictureBox(one, { alt, source, plain: true })));
-    const step = (/** @type {number} */ by) => {
-        at = (at + by + pictures.length) % pictures.length;
-        const { width, height, level } = pictures[at];
-        fill(large, pictureBox(pictures[at], { alt, source, lazy: false, large: true }));
-        fill(count, dotted(thumbs[1] && `${at + 1} of ${pictures.length}`, width && `${width} × ${height}`, level && `rated ${levelName(level)}`));
-        thumbs.forEach((thumb, i) => thumb.setAttribute('aria-current', String(i === at)));
-        if (by) thumbs[at].scrollIntoView({ block: 'nearest', inline: 'nearest' });
-    };
-    const tallest = Math.min(1.5, ...pictures.map(({ width, height, why }) => width && height && !why ? width / height : 1.5));
+    const large = el('div.gallery-large'), count = el('p.muted.tiny'),
+        thumbs = pictures.map((one, i) => el('button.thumb', { 'aria-label': `Picture ${i + 1}`, onclick: () => step(i - at) }, pictureBox(one, { alt, source, plain: true }))),
+        step = (/** @type {number} */ by) => {
+            at = (at + by + pictures.length) % pictures.length;
+            const { width, height, level } = pictures[at];
+            fill(large, pictureBox(pictures[at], { alt, source, lazy: false, large: true }));
+            fill(count, dotted(thumbs[1] && `${at + 1} of ${pictures.length}`, width && `${width} × ${height}`, level && `rated ${levelName(level)}`));
+            thumbs.forEach((thumb, i) => thumb.setAttribute('aria-current', String(i === at)));
+            if (by) thumbs[at].scrollIntoView({ block: 'nearest', inline: 'nearest' });
+        },
+        tallest = Math.min(1.5, ...pictures.map(({ width, height, why }) => width && height && !why ? width / height : 1.5));
     large.style.aspectRatio = String(Math.max(tallest, .65));
     step(0);
     return { step, root: el('div.gallery', large, count, thumbs[1] && el('div.thumbs', thumbs)) };
@@ -156,8 +156,8 @@ function wordsPart(info) {
 
 /** The line for a prompt, with the strength that is chosen. @param {Info} info */
 function promptPart({ prompts, model }) {
-    const line = prompts?.a1111 ?? '', comfy = prompts?.comfy ?? '';
-    const tag = /^<lora:[^<>]*:([^<>:]*)>/.exec(line), start = Number(tag?.[1]) || 1, range = model.preferred_weight_range;
+    const line = prompts?.a1111 ?? '', comfy = prompts?.comfy ?? '',
+        tag = /^<lora:[^<>]*:([^<>:]*)>/.exec(line), start = Number(tag?.[1]) || 1, range = model.preferred_weight_range;
     let strength = start;
     const shown = el('code'), prompt = () => tag ? withStrength(line, strength) : line || comfy, draw = () => fill(shown, foreign(prompt()));
     draw();
@@ -169,11 +169,11 @@ function promptPart({ prompts, model }) {
             for (const other of inputs) if (other !== target) other.value = String(strength);
             draw();
         },
-    }));
-    const tagOnly = tag && line.length > tag[0].length && copyButton(() => prompt().replace(/>[^]*/, '>'), 'tag only', 'Tag only');
-    const root = prompt() ? groupOf('Prompt', copyLine(prompt, shown, 'prompt', tagOnly),
-        tag && el('div.row.strength', el('span.muted', 'Strength'), inputs, range && el('span.muted', `recommended ${rangeText(range)}`)),
-        line && comfy && comfy !== line && copyLine(comfy, el('code', foreign(comfy)), 'prompt for ComfyUI')) : null;
+    })),
+        tagOnly = tag && line.length > tag[0].length && copyButton(() => prompt().replace(/>[^]*/, '>'), 'tag only', 'Tag only'),
+        root = prompt() ? groupOf('Prompt', copyLine(prompt, shown, 'prompt', tagOnly),
+            tag && el('div.row.strength', el('span.muted', 'Strength'), inputs, range && el('span.muted', `recommended ${rangeText(range)}`)),
+            line && comfy && comfy !== line && copyLine(comfy, el('code', foreign(comfy)), 'prompt for ComfyUI')) : null;
     return { root, prompt };
 }
 
@@ -202,9 +202,9 @@ function notes(info) {
 
 /** What a reader wants first. @param {Info} info @param {HTMLElement | null} prompt */
 function useParts(info, prompt) {
-    const of = info.model;
-    const text = (/** @type {string} */ key, /** @type {string} */ heading) => of[key] && groupOf(
-        el('span', heading, el('span.muted', ' · ', foreign(sourceWords(of[key].source, stemOf(info))))), prose(of[key].value));
+    const of = info.model,
+        text = (/** @type {string} */ key, /** @type {string} */ heading) => of[key] && groupOf(
+            el('span', heading, el('span.muted', ' · ', foreign(sourceWords(of[key].source, stemOf(info))))), prose(of[key].value));
     return [
         wordsPart(info), prompt, quotePart('Negative prompt', of.negative_prompt?.value), text('usage_hint', 'How to use it'),
         text('description', 'Description'), text('version_description', 'New in this version'),
@@ -215,8 +215,8 @@ function useParts(info, prompt) {
 
 /** @param {Info} info @param {string} title @param {import('./dom.js').Child[]} actions */
 function headOf(info, title, actions) {
-    const of = info.model, ids = info.civitai, value = (/** @type {string} */ key) => of[key]?.value, base = value('base_model') ?? value('architecture');
-    const civitai = civitaiUrl(ids), hub = hubUrl(value('repo')), trained = hubUrl(value('base_checkpoint'));
+    const of = info.model, ids = info.civitai, value = (/** @type {string} */ key) => of[key]?.value, base = value('base_model') ?? value('architecture'),
+        civitai = civitaiUrl(ids), hub = hubUrl(value('repo')), trained = hubUrl(value('base_checkpoint'));
     /** @type {[text: unknown, hue?: number][]} */
     const badges = [[kindWords(info), 0], [base && factText('base_model', base), 2], [value('variant')],
         [info.file?.bytes !== undefined && sizeText(info.file.bytes)], [of.parameters && `${countText(of.parameters)} parameters`],
@@ -230,17 +230,17 @@ function headOf(info, title, actions) {
 
 /** Sections with headings, and buttons that lead to them. @param {{ title: string, all: any }[]} parts */
 function sectionsOf(parts) {
-    const made = parts.map(({ title, all }) => el('section.section', { tabindex: -1, 'aria-label': title }, el('h3', title), all));
-    const tabs = made.map((section, i) => el('button.tab', { onclick: () => {
-        section.scrollIntoView();
-        section.focus({ preventScroll: true });
-    } }, parts[i].title));
-    const near = new Set();
-    const watch = new IntersectionObserver((entries) => {
-        for (const { isIntersecting, target } of entries) near[isIntersecting ? 'add' : 'delete'](target);
-        const first = made.findIndex((one) => near.has(one));
-        tabs.forEach((one, i) => one.setAttribute('aria-current', String(i === first)));
-    }, { rootMargin: '-72px 0px -40% 0px' });
+    const made = parts.map(({ title, all }) => el('section.section', { tabindex: -1, 'aria-label': title }, el('h3', title), all)),
+        tabs = made.map((section, i) => el('button.tab', { onclick: () => {
+            section.scrollIntoView();
+            section.focus({ preventScroll: true });
+        } }, parts[i].title)),
+        near = new Set(),
+        watch = new IntersectionObserver((entries) => {
+            for (const { isIntersecting, target } of entries) near[isIntersecting ? 'add' : 'delete'](target);
+            const first = made.findIndex((one) => near.has(one));
+            tabs.forEach((one, i) => one.setAttribute('aria-current', String(i === first)));
+        }, { rootMargin: '-72px 0px -40% 0px' });
     for (const one of made) watch.observe(one);
     return [tabs[1] && el('nav.tabs', { 'aria-label': 'Sections' }, tabs), ...made];
 }
@@ -254,11 +254,11 @@ function sectionsOf(parts) {
  * @param {import('./dom.js').Child[]} [options.actions] more buttons for the head
  */
 export function detailView(info, { picture, name, actions = [] } = {}) {
-    const title = valueText(info.model.name?.value ?? name ?? stemOf(info)), words = joinedWords(info);
-    const { root: promptRoot, prompt } = promptPart(info), shots = info.pictures?.length ? gallery(info.pictures, title, picture) : null;
-    const parts = Object.entries({ Use: useParts(info, promptRoot), Facts: factRows(info), Training: trainingParts(info), Files: fileParts(info) })
-        .map(([title, all]) => ({ title, all: /** @type {unknown[]} */ (all).filter(Boolean) })).filter((one) => one.all.length);
-    const root = el('article.detail', shots?.root, el('div.detail-main', headOf(info, title, actions), notes(info), sectionsOf(parts)));
+    const title = valueText(info.model.name?.value ?? name ?? stemOf(info)), words = joinedWords(info),
+        { root: promptRoot, prompt } = promptPart(info), shots = info.pictures?.length ? gallery(info.pictures, title, picture) : null,
+        parts = Object.entries({ Use: useParts(info, promptRoot), Facts: factRows(info), Training: trainingParts(info), Files: fileParts(info) })
+            .map(([title, all]) => ({ title, all: /** @type {unknown[]} */ (all).filter(Boolean) })).filter((one) => one.all.length),
+        root = el('article.detail', shots?.root, el('div.detail-main', headOf(info, title, actions), notes(info), sectionsOf(parts)));
     root.classList.toggle('plain', !shots);
     shownModel = { root, words, prompt, link: civitaiUrl(info.civitai) || hubUrl(info.model.repo?.value), step: shots?.step };
     return root;

@@ -28,8 +28,8 @@ const ATTRIBUTES = new RegExp('^(class|id|type|title|role|tabindex|value|placeho
  * @returns {Made<T>}
  */
 export function el(tag, attributes, ...children) {
-    const [name, ...classes] = tag.split('.');
-    const made = /^(svg|path|rect|g)$/.test(name) ? document.createElementNS('http://www.w3.org/2000/svg', name) : document.createElement(name);
+    const [name, ...classes] = tag.split('.'),
+        made = /^(svg|path|rect|g)$/.test(name) ? document.createElementNS('http://www.w3.org/2000/svg', name) : document.createElement(name);
     if (name === 'button') made.setAttribute('type', name);
     if (classes.length) made.setAttribute('class', classes.join(' '));
     if (attributes?.constructor !== Object) append(made, [/** @type {Child} */ (attributes)]);

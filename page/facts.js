@@ -129,16 +129,16 @@ export function conflictNote({ conflicts = [], ...info }) {
  * @param {boolean} conflict
  */
 function factRow(key, fact, stem, conflict) {
-    const others = fact.others ?? [], unlike = others.filter((/** @type {any} */ one) => valueText(one.value) !== valueText(fact.value)).length;
-    const all = el('dd.fact-all', { hidden: true });
-    const more = el('button.from', {
-        'aria-expanded': 'false', title: visible(`${fact.source}, trust ${fact.trust} of 100`),
-        onclick: () => {
-            if (!all.firstChild) all.append(claims(key, [fact, ...others], stem, true));
-            all.hidden = !all.hidden;
-            more.ariaExpanded = String(!all.hidden);
-        },
-    }, trustBar(fact, stem), others.length > 0 && el('span.muted', unlike ? plural(unlike, 'other') : `+${others.length}`), icon('down'));
+    const others = fact.others ?? [], unlike = others.filter((/** @type {any} */ one) => valueText(one.value) !== valueText(fact.value)).length,
+        all = el('dd.fact-all', { hidden: true }),
+        more = el('button.from', {
+            'aria-expanded': 'false', title: visible(`${fact.source}, trust ${fact.trust} of 100`),
+            onclick: () => {
+                if (!all.firstChild) all.append(claims(key, [fact, ...others], stem, true));
+                all.hidden = !all.hidden;
+                more.ariaExpanded = String(!all.hidden);
+            },
+        }, trustBar(fact, stem), others.length > 0 && el('span.muted', unlike ? plural(unlike, 'other') : `+${others.length}`), icon('down'));
     return el('div', { class: conflict ? 'fact conflict' : 'fact', 'data-fact': key }, el('dt.muted', labelOf(key)),
         el('dd.fact-value', conflict && el('span.warn', icon('warn'), el('span.unseen', 'sources disagree: ')), foreign(factText(key, fact.value))),
         el('dd', more), all);
@@ -157,9 +157,9 @@ const FACT_GROUPS = [
 export function factRows(info) {
     const conflicts = new Set(info.conflicts?.map(fieldOf));
     return FACT_GROUPS.flatMap(([title, of, keys]) => {
-        const all = /** @type {any} */ (info)[of] ?? {};
-        const rows = keys.split(' ').filter((key) => isGiven(all[key])).map((key) =>
-            factRow(key, all[key].source === undefined ? { value: all[key], source: 'tensors', trust: 100 } : all[key], stemOf(info), conflicts.has(key)));
+        const all = /** @type {any} */ (info)[of] ?? {},
+            rows = keys.split(' ').filter((key) => isGiven(all[key])).map((key) =>
+                factRow(key, all[key].source === undefined ? { value: all[key], source: 'tensors', trust: 100 } : all[key], stemOf(info), conflicts.has(key)));
         return rows.length ? el('div.group', el('h4.heading', title), el('dl.facts', rows)) : [];
     });
 }

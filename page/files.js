@@ -12,8 +12,8 @@ import { groupOf, pairList, tableOf } from './training.js';
  */
 export function hashRows({ computed = {}, recorded = [], mismatches = [] } = {}) {
     return [...new Set([...recorded.map((one) => one.algo), ...Object.keys(computed)])].flatMap((algo) => {
-        const said = recorded.filter((one) => one.algo === algo), wrong = mismatches.filter((one) => one.algo === algo);
-        const value = Object.hasOwn(computed, algo) && computed[algo], agrees = said[0] && !wrong[0];
+        const said = recorded.filter((one) => one.algo === algo), wrong = mismatches.filter((one) => one.algo === algo),
+            value = Object.hasOwn(computed, algo) && computed[algo], agrees = said[0] && !wrong[0];
         return value ? [{ algo, value, state: agrees ? 'verified' : 'computed', source: agrees ? said[0].source : undefined },
             ...wrong.map(({ recorded: other, source, known }) => ({ algo, value: other, state: known ? 'differs, harmless' : 'differs', source, note: known }))]
             : said.filter((one, i) => said.findIndex((other) => other.value === one.value) === i).map((one) => ({ ...one, state: 'recorded' }));
@@ -27,8 +27,8 @@ const USES = /** @type {Record<string, string>} */ (/** @type {unknown} */ ({
 
 /** What CivitAI's permissions say, in words. @param {any} may @returns {string[]} */
 export function permissionWords(may) {
-    const uses = may?.commercial?.map((/** @type {string} */ one) => USES[one.toLowerCase()]).filter(Boolean);
-    const answer = (/** @type {unknown} */ is, /** @type {string} */ yes, /** @type {string} */ no) => is === true ? [yes] : is === false ? [no] : [];
+    const uses = may?.commercial?.map((/** @type {string} */ one) => USES[one.toLowerCase()]).filter(Boolean),
+        answer = (/** @type {unknown} */ is, /** @type {string} */ yes, /** @type {string} */ no) => is === true ? [yes] : is === false ? [no] : [];
     return [...answer(may?.credit, 'credit is required', 'no credit needed'),
         ...uses ? [uses.length ? `commercial use: ${uses.join(', ')}` : 'no commercial use'] : [],
         ...answer(may?.derivatives, 'merges may be shared', 'merges may not be shared'),
@@ -81,14 +81,14 @@ function importPart({ import: of }) {
 
 /** Elements of the section. @param {Info} info */
 export function fileParts(info) {
-    const stem = stemOf(info), { file, civitai, sidecars = [], privacy = [], cut = [] } = info;
-    const licence = [info.model.license && foreign(valueText(info.model.license.value)), ...permissionWords(civitai?.permissions)].filter(Boolean);
-    const parts = [...info.model.components ?? [], ...info.adapter?.components ?? []];
-    const tones = /** @type {Record<string, string>} */ ({ verified: 'good', differs: 'bad' });
-    const badge = (/** @type {string} */ tone, /** @type {string} */ words) => el('span', { class: `badge ${tone}` }, words);
-    const hashes = hashRows(info.hashes).map(({ algo, value, state, source, note }) => el('li', el('span.muted', visible(algo)),
-        el('span.hash', el('code', foreign(value)), copyButton(value, algo)), el('span', badge(tones[state] ?? '', state)),
-        el('span.muted.tiny', foreign([source && sourceWords(source, stem), note].filter(Boolean).join(', ')))));
+    const stem = stemOf(info), { file, civitai, sidecars = [], privacy = [], cut = [] } = info,
+        licence = [info.model.license && foreign(valueText(info.model.license.value)), ...permissionWords(civitai?.permissions)].filter(Boolean),
+        parts = [...info.model.components ?? [], ...info.adapter?.components ?? []],
+        tones = /** @type {Record<string, string>} */ ({ verified: 'good', differs: 'bad' }),
+        badge = (/** @type {string} */ tone, /** @type {string} */ words) => el('span', { class: `badge ${tone}` }, words),
+        hashes = hashRows(info.hashes).map(({ algo, value, state, source, note }) => el('li', el('span.muted', visible(algo)),
+            el('span.hash', el('code', foreign(value)), copyButton(value, algo)), el('span', badge(tones[state] ?? '', state)),
+            el('span.muted.tiny', foreign([source && sourceWords(source, stem), note].filter(Boolean).join(', ')))));
     return [
         groupOf('File', pairList([['path', info.path, info.path],
             ['bytes', file?.bytes !== undefined && `${sizeText(file.bytes)} (${plural(file.bytes, 'byte')})`],

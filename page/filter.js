@@ -67,27 +67,27 @@ function folderFacet({ rows, count }) {
     /** @type {Map<string, number>} */
     const known = new Map();
     /** @type {number[]} */
-    const parents = [];
-    const around = rows.dict.folder.map((path) => {
-        /** @type {number[]} */
-        const places = [];
-        path.split('/').forEach((_, depth, parts) => {
-            const id = parts.slice(0, depth + 1).join('/');
-            const place = known.get(id) ?? parents.push(places[depth - 1] ?? -1) - 1;
-            known.set(id, place);
-            places.push(place);
-        });
-        return places;
-    });
-    const ids = [...known.keys()];
+    const parents = [],
+        around = rows.dict.folder.map((path) => {
+            /** @type {number[]} */
+            const places = [];
+            path.split('/').forEach((_, depth, parts) => {
+                const id = parts.slice(0, depth + 1).join('/'),
+                    place = known.get(id) ?? parents.push(places[depth - 1] ?? -1) - 1;
+                known.set(id, place);
+                places.push(place);
+            });
+            return places;
+        }),
+        ids = [...known.keys()];
     return { key: 'folder', title: 'Folder', ids, labels: ids.map((id) => id.replace(/.*\//, '') || 'directly in the folder'), parents,
         ...columnOf(count, (i) => around[rows.folder[i]] ?? []) };
 }
 
 /** @param {import('./data.js').Catalog} catalog @returns {Facets} */
 export function makeFacets(catalog) {
-    const { rows, count } = catalog, { dict } = rows;
-    const years = [...new Set(rows.date.map((date) => date.slice(0, 4)))].filter((year) => /^\d{4}$/.test(year)).sort().reverse();
+    const { rows, count } = catalog, { dict } = rows,
+        years = [...new Set(rows.date.map((date) => date.slice(0, 4)))].filter((year) => /^\d{4}$/.test(year)).sort().reverse();
     /** @param {string} key @param {string} title @param {(string | number)[][]} entries @param {ArrayLike<number>} column */
     function single(key, title, entries, column) {
         /* Models that cannot be read are as unknown as those of which no more is known. */
@@ -96,8 +96,8 @@ export function makeFacets(catalog) {
             ...columnOf(count, (i) => [entries[column[i]] ? column[i] : unknown]) };
     }
     /** @param {'kind' | 'base' | 'architecture' | 'precision' | 'licence'} key @param {string} title */
-    const known = (key, title) => single(key, title, dict[key].map((one) => [one].flat()), rows[key]);
-    const traits = Object.keys(TRAITS);
+    const known = (key, title) => single(key, title, dict[key].map((one) => [one].flat()), rows[key]),
+        traits = Object.keys(TRAITS);
     return { count, list: [
         known('kind', 'Kind'), known('base', 'Base model'),
         { key: 'tag', title: 'Tags', ids: dict.tag, labels: dict.tag, ...columnOf(count, (i) => rows.tags[i]) },
@@ -122,12 +122,12 @@ export function makeFacets(catalog) {
  */
 export function applyFilters({ count, list: facets }, filters, found) {
     /* Bits: which facet hides a model; 30: what must not be there, 31: the search. */
-    const fails = Uint32Array.from(found, (one) => one ? 0 : 1 << 31);
-    const isAll = (/** @type {string} */ key) => key === 'is' || key === 'tag' && filters.all;
+    const fails = Uint32Array.from(found, (one) => one ? 0 : 1 << 31),
+        isAll = (/** @type {string} */ key) => key === 'is' || key === 'tag' && filters.all;
     facets.forEach(({ key, ids, start, list }, f) => {
         for (const wanted of [true, false]) {
-            const chosen = filters.choices.filter((one) => one[0] === key && one[2] === wanted).map((one) => one[1]), isChosen = Uint8Array.from(ids, (id) => +chosen.includes(id));
-            const least = !wanted ? 0 : isAll(key) ? chosen.length : 1, most = wanted ? Infinity : 0;
+            const chosen = filters.choices.filter((one) => one[0] === key && one[2] === wanted).map((one) => one[1]), isChosen = Uint8Array.from(ids, (id) => +chosen.includes(id)),
+                least = !wanted ? 0 : isAll(key) ? chosen.length : 1, most = wanted ? Infinity : 0;
             for (let i = 0; chosen.length && i < count; i++) {
                 let having = 0;
                 for (let k = start[i]; k < start[i + 1]; k++) having += isChosen[list[k]];

@@ -17,9 +17,9 @@ const TALLEST = 15e6;
  * @param {() => number} head height of what sticks to the top of the window
  */
 export function makeGrid(catalog, actions, open, head) {
-    const probe = el('li.card.probe', { 'aria-hidden': 'true' }, el('div.picture'), el('span.card-name', ' '), el('span.card-what', ' '), el('span.card-words'));
-    const list = el('ul.grid', { role: 'list', 'aria-label': 'Models' }, probe);
-    const hover = makeBar(actions, catalog.rows), focused = makeBar(actions, catalog.rows);
+    const probe = el('li.card.probe', { 'aria-hidden': 'true' }, el('div.picture'), el('span.card-name', ' '), el('span.card-what', ' '), el('span.card-words')),
+        list = el('ul.grid', { role: 'list', 'aria-label': 'Models' }, probe),
+            hover = makeBar(actions, catalog.rows), focused = makeBar(actions, catalog.rows);
     let order = new Uint32Array();
     /** Of each model, its place in the order. */
     const place = new Int32Array(catalog.count).fill(-1);
@@ -30,11 +30,11 @@ export function makeGrid(catalog, actions, open, head) {
     let active = -1, stop = -1;
     let measured = '', lastTop = 0, lastTime = 0, resting = 0, seenTop = 0;
 
-    const isList = () => list.dataset.density === 'list';
-    const wholeHeight = () => Math.ceil(order.length / columns) * rowHeight;
-    const isFocused = () => list.contains(document.activeElement);
-    const positionOf = (/** @type {number} */ model) => place[model] ?? -1;
-    const yOf = (/** @type {number} */ position) => Math.floor(position / columns) * rowHeight;
+    const isList = () => list.dataset.density === 'list',
+        wholeHeight = () => Math.ceil(order.length / columns) * rowHeight,
+        isFocused = () => list.contains(document.activeElement),
+        positionOf = (/** @type {number} */ model) => place[model] ?? -1,
+        yOf = (/** @type {number} */ position) => Math.floor(position / columns) * rowHeight;
 
     /** Where the window is over the whole height, which may be scaled. */
     function viewTop() {
@@ -75,11 +75,11 @@ export function makeGrid(catalog, actions, open, head) {
 
     /** Shows what is in the window and what comes next; removes everything else but what has the focus. */
     function render() {
-        const top = viewTop(), shift = window.scrollY - listTop - top, seen = firstSeen(), over = (isList() ? 6 : 1) * columns, isDown = top >= seenTop;
-        const first = Math.max(0, seen - (isDown ? 0 : over));
-        const last = Math.min(order.length, (Math.floor((top + window.innerHeight) / rowHeight) + 1) * columns + (isDown ? over : 0));
-        const wanted = order.slice(first, last), kept = positionOf(active);
-        const shown = isFocused() && kept >= 0 && kept < first ? [active, ...wanted] : isFocused() && kept >= last ? [...wanted, active] : [...wanted];
+        const top = viewTop(), shift = window.scrollY - listTop - top, seen = firstSeen(), over = (isList() ? 6 : 1) * columns, isDown = top >= seenTop,
+            first = Math.max(0, seen - (isDown ? 0 : over)),
+            last = Math.min(order.length, (Math.floor((top + window.innerHeight) / rowHeight) + 1) * columns + (isDown ? over : 0)),
+            wanted = order.slice(first, last), kept = positionOf(active),
+            shown = isFocused() && kept >= 0 && kept < first ? [active, ...wanted] : isFocused() && kept >= last ? [...wanted, active] : [...wanted];
         seenTop = top;
         const isShown = new Set(shown);
         for (const [model, item] of live) {
@@ -93,8 +93,8 @@ export function makeGrid(catalog, actions, open, head) {
         /** @type {HTMLElement | null} */
         let after = null;
         for (const model of shown.reverse()) {
-            const item = live.get(model) ?? show(model), number = String(place[model] + 1);
-            const at = `translate(${place[model] % columns * (cardWidth + gap)}px, ${yOf(place[model]) + shift}px)`;
+            const item = live.get(model) ?? show(model), number = String(place[model] + 1),
+                at = `translate(${place[model] % columns * (cardWidth + gap)}px, ${yOf(place[model]) + shift}px)`;
             /* In the order of the models; what has the focus would lose it by a move. */
             if (!item.parentNode || item.nextSibling !== after && !item.contains(document.activeElement)) list.insertBefore(item, after);
             after = item;
@@ -124,8 +124,8 @@ export function makeGrid(catalog, actions, open, head) {
 
     /** Measures anew, after a change; the active card if it is in view, else what is at the top, stays there. */
     function layout(change = () => {}) {
-        const y = yOf(positionOf(active)) - viewTop(), isSeen = live.has(active) && y > head() - rowHeight && y < window.innerHeight;
-        const model = isSeen ? active : order[firstSeen()], away = yOf(positionOf(model)) - viewTop() - head();
+        const y = yOf(positionOf(active)) - viewTop(), isSeen = live.has(active) && y > head() - rowHeight && y < window.innerHeight,
+            model = isSeen ? active : order[firstSeen()], away = yOf(positionOf(model)) - viewTop() - head();
         change();
         measure();
         if (window.scrollY > 0 && order.length) scrollToOffset(yOf(positionOf(model)) - away - head());

@@ -35,19 +35,19 @@ function start(catalog) {
             requestAnimationFrame(() => { isQueued = false; update(); writeState(app.state); });
         },
         toGrid: () => grid.focusAt(Math.max(0, grid.position(grid.active()))),
-    };
-    const actions = makeActions(catalog), top = makeTop(app, showFilters), filters = makeFilters(app), active = makeActiveFilters(app);
-    const grid = makeGrid(catalog, actions, (model) => browser.show(model), () => Math.max(0, (top.listHead.hidden ? top.element : top.listHead).getBoundingClientRect().bottom));
-    const browser = makeBrowser(catalog, grid, (model) => {
-        const { state } = app, before = state.open;
-        state.open = model < 0 ? '' : catalog.path(model);
-        if (model < 0 && before && history.state?.opened) history.back();
-        else if (state.open !== before) writeState(state, !before);
-        if (model < 0 && before) grid.focusAt(grid.position(catalog.find(before)));
-    });
+    },
+        actions = makeActions(catalog), top = makeTop(app, showFilters), filters = makeFilters(app), active = makeActiveFilters(app),
+            grid = makeGrid(catalog, actions, (model) => browser.show(model), () => Math.max(0, (top.listHead.hidden ? top.element : top.listHead).getBoundingClientRect().bottom)),
+        browser = makeBrowser(catalog, grid, (model) => {
+            const { state } = app, before = state.open;
+            state.open = model < 0 ? '' : catalog.path(model);
+            if (model < 0 && before && history.state?.opened) history.back();
+            else if (state.open !== before) writeState(state, !before);
+            if (model < 0 && before) grid.focusAt(grid.position(catalog.find(before)));
+        });
 
-    const side = el('aside.side', { 'aria-label': 'Filters' }), wide = matchMedia('(min-width: 901px)');
-    const drawer = makeDialog('drawer', 'Filters', el('div.drawer-head', el('button.button.primary', { onclick: () => drawer.close() }, 'Show the models')));
+    const side = el('aside.side', { 'aria-label': 'Filters' }), wide = matchMedia('(min-width: 901px)'),
+        drawer = makeDialog('drawer', 'Filters', el('div.drawer-head', el('button.button.primary', { onclick: () => drawer.close() }, 'Show the models')));
     function placeFilters() {
         drawer.close();
         side.hidden = !wide.matches;
@@ -140,19 +140,18 @@ function start(catalog) {
  * @param {() => void} showFilters
  */
 function addActions(app, grid, browser, actions, input, showFilters) {
-    const noDialog = () => !document.querySelector('dialog:modal'), isOpen = () => browser.model() >= 0;
-    const inGrid = () => noDialog() && grid.isFocused(), hasModel = () => noDialog() && grid.active() >= 0;
-    const nearGrid = () => inGrid() || noDialog() && document.activeElement === document.body;
-    const focusSearch = () => { input.focus(); input.select(); };
-    /** @param {-1 | 1} by */
-    const step = (by) => isOpen() ? browser.step(by) : grid.move(0, by);
-    const nextOrder = () => {
-        const keys = Object.keys(ORDERS), order = keys[(keys.indexOf(app.state.order) + 1) % keys.length];
-        app.change({ order, reverse: ORDERS[order].down });
-        announce(`sorted by ${ORDERS[order].label.toLowerCase()}`);
-    };
-    const switchTheme = () => { nextPref('theme'); announce(`theme: ${prefs.theme}`); };
-    const hide = () => { switchMaturity(); announce(prefs.hideFrom < 64 ? 'mature pictures are hidden' : 'no picture is hidden by its rating'); };
+    const noDialog = () => !document.querySelector('dialog:modal'), isOpen = () => browser.model() >= 0,
+        inGrid = () => noDialog() && grid.isFocused(), hasModel = () => noDialog() && grid.active() >= 0,
+        nearGrid = () => inGrid() || noDialog() && document.activeElement === document.body,
+        focusSearch = () => { input.focus(); input.select(); };
+    const step = (/** @type {-1 | 1} */ by) => isOpen() ? browser.step(by) : grid.move(0, by),
+        nextOrder = () => {
+            const keys = Object.keys(ORDERS), order = keys[(keys.indexOf(app.state.order) + 1) % keys.length];
+            app.change({ order, reverse: ORDERS[order].down });
+            announce(`sorted by ${ORDERS[order].label.toLowerCase()}`);
+        },
+        switchTheme = () => { nextPref('theme'); announce(`theme: ${prefs.theme}`); },
+        hide = () => { switchMaturity(); announce(prefs.hideFrom < 64 ? 'mature pictures are hidden' : 'no picture is hidden by its rating'); };
     /** @type {[id: string, key: string, label: string, when: (() => boolean) | undefined, run: () => unknown][]} */
     const page = [
         ['search', '/', 'Search', noDialog, focusSearch],

@@ -49,45 +49,45 @@ function describe(button, words, key, name) {
 
 /** @param {App} app @param {() => void} openFilters */
 export function makeTop(app, openFilters) {
-    const { rows, count } = app.catalog;
-    const setOrder = (/** @type {string} */ order, /** @type {boolean} */ reverse) => app.change({ order, reverse });
-    const input = el('input.search-input', {
-        type: 'search', id: 'search', autocomplete: 'off', spellcheck: 'false', 'aria-label': 'Search', placeholder: 'Search names, words, tags, descriptions …',
-        title: `words, -word, "a phrase", start of a hash; in one field: ${FIELDS.join(': ')}:`,
-        oninput: () => app.change({ q: input.value }),
-        onkeydown: (/** @type {KeyboardEvent} */ event) => {
-            if (!/^(Enter|ArrowDown|Escape)$/.test(event.key)) return;
-            event.preventDefault();
-            if (event.key === 'Escape' && input.value) clearSearch();
-            else app.toGrid();
-        },
-    });
-    const clearSearch = () => { input.value = ''; app.change({ q: '' }); input.focus(); };
-    const clear = iconButton('.quiet.small', 'close', 'Clear the search', clearSearch);
+    const { rows, count } = app.catalog,
+        setOrder = (/** @type {string} */ order, /** @type {boolean} */ reverse) => app.change({ order, reverse }),
+        input = el('input.search-input', {
+            type: 'search', id: 'search', autocomplete: 'off', spellcheck: 'false', 'aria-label': 'Search', placeholder: 'Search names, words, tags, descriptions …',
+            title: `words, -word, "a phrase", start of a hash; in one field: ${FIELDS.join(': ')}:`,
+            oninput: () => app.change({ q: input.value }),
+            onkeydown: (/** @type {KeyboardEvent} */ event) => {
+                if (!/^(Enter|ArrowDown|Escape)$/.test(event.key)) return;
+                event.preventDefault();
+                if (event.key === 'Escape' && input.value) clearSearch();
+                else app.toGrid();
+            },
+        }),
+        clearSearch = () => { input.value = ''; app.change({ q: '' }); input.focus(); },
+            clear = iconButton('.quiet.small', 'close', 'Clear the search', clearSearch);
 
-    const result = el('p.result-count', { role: 'status' }), badge = el('span.filter-number');
-    const filters = el('button.button.filters-button', { title: 'Filters (F)', onclick: openFilters }, icon('filter'), el('span.wide', 'Filters'), ' ', badge);
-    const order = el('select.order', { 'aria-label': 'Sort by', title: 'Sort by (S)', onchange: () => setOrder(order.value, ORDERS[order.value].down) },
-        Object.entries(ORDERS).map(([value, { label }]) => el('option', { value }, label)));
-    const reverse = iconButton('', 'up', '', () => setOrder(app.state.order, !app.state.reverse));
-    const densities = CHOICES.density.map((one) => {
-        const button = el('button', { 'data-density-of': one, onclick: () => setPref('density', one) });
-        describe(button, one === 'list' ? 'List' : `${one} cards`, ' (V)', one);
-        return button;
-    });
-    const threshold = el('select', { onchange: () => setPref('hideFrom', Number(threshold.value)) }, Object.entries(LEVELS_HIDDEN).map(([value, label]) => el('option', { value }, label)));
-    const unknown = el('input', { type: 'checkbox', onchange: () => setPref('hideUnknown', unknown.checked) });
-    const ratings = el('div.menu.maturity-menu', el('label.field', 'Hide pictures rated', threshold), el('label.check', unknown, 'Hide pictures that are not rated'),
-        el('p.muted.tiny', 'Hidden pictures are not loaded.'));
-    const maturity = iconButton('.maturity', 'eye', ''), theme = iconButton('', 'auto', '', () => nextPref('theme'));
+    const result = el('p.result-count', { role: 'status' }), badge = el('span.filter-number'),
+        filters = el('button.button.filters-button', { title: 'Filters (F)', onclick: openFilters }, icon('filter'), el('span.wide', 'Filters'), ' ', badge),
+        order = el('select.order', { 'aria-label': 'Sort by', title: 'Sort by (S)', onchange: () => setOrder(order.value, ORDERS[order.value].down) },
+            Object.entries(ORDERS).map(([value, { label }]) => el('option', { value }, label))),
+        reverse = iconButton('', 'up', '', () => setOrder(app.state.order, !app.state.reverse)),
+        densities = CHOICES.density.map((one) => {
+            const button = el('button', { 'data-density-of': one, onclick: () => setPref('density', one) });
+            describe(button, one === 'list' ? 'List' : `${one} cards`, ' (V)', one);
+            return button;
+        }),
+        threshold = el('select', { onchange: () => setPref('hideFrom', Number(threshold.value)) }, Object.entries(LEVELS_HIDDEN).map(([value, label]) => el('option', { value }, label))),
+        unknown = el('input', { type: 'checkbox', onchange: () => setPref('hideUnknown', unknown.checked) }),
+        ratings = el('div.menu.maturity-menu', el('label.field', 'Hide pictures rated', threshold), el('label.check', unknown, 'Hide pictures that are not rated'),
+            el('p.muted.tiny', 'Hidden pictures are not loaded.')),
+        maturity = iconButton('.maturity', 'eye', ''), theme = iconButton('', 'auto', '', () => nextPref('theme'));
 
     const headings = HEADINGS.map(([key]) => el(`${ORDERS[key] ? 'button.button.quiet.small' : 'span'}.head-${key}`, ORDERS[key]
-        && { onclick: () => setOrder(key, app.state.order === key ? !app.state.reverse : ORDERS[key].down) }));
-    const listHead = el('div.list-head.as-list', el('span'), headings);
-    const element = el('header.top', el('div.top-bar', el('div.brand', el('h1.cut', foreign(rows.title)), result),
-        el('div.search', { role: 'search' }, icon('search'), input, clear),
-        el('div.tools', filters, el('span.order-group', order, reverse), el('div.segments.density', { role: 'group', 'aria-label': 'Size of the cards' }, densities),
-            popover(el('span.popover', maturity, ratings), maturity, ratings).box, theme, iconButton('', 'help', 'Keys', openHelp, ' (?)'))));
+        && { onclick: () => setOrder(key, app.state.order === key ? !app.state.reverse : ORDERS[key].down) })),
+        listHead = el('div.list-head.as-list', el('span'), headings),
+        element = el('header.top', el('div.top-bar', el('div.brand', el('h1.cut', foreign(rows.title)), result),
+            el('div.search', { role: 'search' }, icon('search'), input, clear),
+            el('div.tools', filters, el('span.order-group', order, reverse), el('div.segments.density', { role: 'group', 'aria-label': 'Size of the cards' }, densities),
+                popover(el('span.popover', maturity, ratings), maturity, ratings).box, theme, iconButton('', 'help', 'Keys', openHelp, ' (?)'))));
     return {
         element, input, listHead,
         showPrefs() {
@@ -130,26 +130,26 @@ const clearButton = (app) => el('button.button.quiet.small', { onclick: () => ap
  * @param {boolean} open
  */
 function makeFacet(app, { key, title, ids, labels, parents }, open) {
-    const isChips = /^(tag|is)$/.test(key), few = parents ? 300 : isChips ? 18 : 8;
-    const isUseless = !isChips && app.counts.only[key].filter(Boolean).length < 2;
-    const isOpen = parents?.map(() => ids.length < 15);
+    const isChips = /^(tag|is)$/.test(key), few = parents ? 300 : isChips ? 18 : 8,
+        isUseless = !isChips && app.counts.only[key].filter(Boolean).length < 2,
+        isOpen = parents?.map(() => ids.length < 15);
     /** @type {Map<number, { row: HTMLElement, show: () => void }>} */
     const made = new Map();
     let isWhole = false;
-    const find = el('input.narrow', { type: 'search', 'aria-label': `Find in ${title}`, placeholder: 'Find …', autocomplete: 'off', spellcheck: 'false', oninput: update });
-    const modes = ['any', 'all'].map((mode) => el('button', { 'data-all': String(mode === 'all'), onclick: () => app.change({ filters: { ...app.state.filters, all: mode === 'all' } }) }, `${mode} of them`));
-    const modeBox = el('div.segments', { role: 'group', 'aria-label': 'Models must have' }, modes);
-    const list = el(isChips ? 'div.chips' : 'ul.options');
-    const all = el('button.button.quiet.small', { onclick: () => { isWhole = !isWhole; update(); } });
-    const element = el('details.facet', { open, 'data-facet': key }, el('summary', title, icon('down')),
-        el('div.facet-body', !parents && ids.length > 13 && find, key === 'tag' && modeBox, list, all));
-    const wanted = (/** @type {number} */ k) => choiceOf(app.state.filters, key, ids[k]);
+    const find = el('input.narrow', { type: 'search', 'aria-label': `Find in ${title}`, placeholder: 'Find …', autocomplete: 'off', spellcheck: 'false', oninput: update }),
+        modes = ['any', 'all'].map((mode) => el('button', { 'data-all': String(mode === 'all'), onclick: () => app.change({ filters: { ...app.state.filters, all: mode === 'all' } }) }, `${mode} of them`)),
+        modeBox = el('div.segments', { role: 'group', 'aria-label': 'Models must have' }, modes),
+            list = el(isChips ? 'div.chips' : 'ul.options'),
+            all = el('button.button.quiet.small', { onclick: () => { isWhole = !isWhole; update(); } }),
+        element = el('details.facet', { open, 'data-facet': key }, el('summary', title, icon('down')),
+            el('div.facet-body', !parents && ids.length > 13 && find, key === 'tag' && modeBox, list, all)),
+        wanted = (/** @type {number} */ k) => choiceOf(app.state.filters, key, ids[k]);
 
     /** @param {number} k */
     function make(k) {
-        const name = foreign(labels[k], 'spread'), number = el('span.count');
-        const set = (/** @type {boolean | undefined} */ now) => app.change({ filters: choose(app.state.filters, key, ids[k], now) });
-        const count = () => { number.textContent = app.counts.only[key][k].toLocaleString('en'); };
+        const name = foreign(labels[k], 'spread'), number = el('span.count'),
+            set = (/** @type {boolean | undefined} */ now) => app.change({ filters: choose(app.state.filters, key, ids[k], now) }),
+            count = () => { number.textContent = app.counts.only[key][k].toLocaleString('en'); };
         if (isChips) {
             const row = el('button.chip', { onclick: () => set(wanted(k) === undefined ? true : wanted(k) ? false : undefined) });
             return { row, show() {
@@ -160,13 +160,13 @@ function makeFacet(app, { key, title, ids, labels, parents }, open) {
                 count();
             } };
         }
-        const box = el('input', { type: 'checkbox', onchange: () => set(box.checked || undefined) });
-        const label = el('label.check.option', box, name, number);
-        const twist = parents?.includes(k) ? el('button.twist', { 'aria-label': `Folders in ${visible(labels[k])}`, onclick: () => {
-            if (isOpen) isOpen[k] = !isOpen[k];
-            update();
-        } }, icon('next')) : el('span.twist');
-        const row = parents ? el('li.folder', twist, label) : el('li', label);
+        const box = el('input', { type: 'checkbox', onchange: () => set(box.checked || undefined) }),
+            label = el('label.check.option', box, name, number),
+            twist = parents?.includes(k) ? el('button.twist', { 'aria-label': `Folders in ${visible(labels[k])}`, onclick: () => {
+                if (isOpen) isOpen[k] = !isOpen[k];
+                update();
+            } }, icon('next')) : el('span.twist'),
+            row = parents ? el('li.folder', twist, label) : el('li', label);
         if (parents) row.style.paddingInlineStart = `${Math.min(ids[k].split('/').length - 1, 6) * .75}rem`;
         return { row, show() {
             box.checked = wanted(k) === true;
@@ -180,8 +180,8 @@ function makeFacet(app, { key, title, ids, labels, parents }, open) {
         /** @type {boolean[]} */
         const inOpen = [];
         parents?.forEach((parent, k) => { inOpen[k] = parent < 0 || inOpen[parent] && isOpen?.[parent] === true; });
-        const useful = labels.map((_, k) => k).filter((k) => wanted(k) !== undefined || counts[k] > 0 && inOpen[k] !== false && labels[k].toLowerCase().includes(text));
-        const shown = useful.filter((k, place) => place < most || wanted(k) !== undefined);
+        const useful = labels.map((_, k) => k).filter((k) => wanted(k) !== undefined || counts[k] > 0 && inOpen[k] !== false && labels[k].toLowerCase().includes(text)),
+            shown = useful.filter((k, place) => place < most || wanted(k) !== undefined);
         setRows(list, shown.map((k) => {
             const choice = made.get(k) ?? make(k);
             made.set(k, choice);

@@ -33,8 +33,8 @@ export function parseQuery(text) {
     /** @type {Term[]} */
     const terms = [];
     for (const [, minus, name, phrase, word] of folded(text).matchAll(/(-?)(?:([a-z0-9]+):)?(?:"([^"]*)"?|([^\s"]+))/g)) {
-        const field = ALIASES[name] ?? name ?? '';
-        const value = (phrase ?? word).trim();
+        const field = ALIASES[name] ?? name ?? '',
+            value = (phrase ?? word).trim();
         if (field && !FIELDS.includes(field)) terms.push({ text: `${name}:${value}`, field: '', not: !!minus });
         else if (value) terms.push({ text: value, field, not: !!minus });
     }
@@ -48,10 +48,10 @@ function joined(parts) {
 
 /** Text of every model, from the rows. @param {import('./data.js').Catalog} catalog @returns {Haystack} */
 export function makeHaystack(catalog) {
-    const { rows, count } = catalog, words = rows.words.map(joined);
-    const dict = Object.fromEntries(Object.entries(rows.dict).map(([key, list]) => [key, list.map((one) => joined([one].flat()))]));
-    const texts = words.map((text, i) => `${joined([rows.name[i], rows.file[i], rows.what[i]])}\n${text}\n${
-        SEARCHED.map((key) => dict[key][rows[key][i]]).join('\n')}\n${rows.tags[i].map((k) => dict.tag[k]).join('\n')}`);
+    const { rows, count } = catalog, words = rows.words.map(joined),
+        dict = Object.fromEntries(Object.entries(rows.dict).map(([key, list]) => [key, list.map((one) => joined([one].flat()))])),
+        texts = words.map((text, i) => `${joined([rows.name[i], rows.file[i], rows.what[i]])}\n${text}\n${
+            SEARCHED.map((key) => dict[key][rows[key][i]]).join('\n')}\n${rows.tags[i].map((k) => dict.tag[k]).join('\n')}`);
     return { catalog, dict, texts, words, more: new Array(count).fill(''), done: 0 };
 }
 

@@ -20,8 +20,8 @@ export const ORDERS = /** @type {Record<string, ReturnType<typeof order>>} */ ({
  * @param {string} name
  */
 export function sortKey(name) {
-    const plain = folded(name).normalize('NFD').replace(/\p{M}+/gu, '');
-    const bare = plain.replace(/[^\p{L}\p{N}]+/gu, ' ').trim() || plain;
+    const plain = folded(name).normalize('NFD').replace(/\p{M}+/gu, ''),
+        bare = plain.replace(/[^\p{L}\p{N}]+/gu, ' ').trim() || plain;
     return bare.replace(/\d+/g, (digits) => {
         const value = digits.replace(/^0+(?=\d)/, '');
         return String.fromCharCode(48 + Math.min(value.length, 40)) + value;
@@ -36,10 +36,10 @@ function ascending({ rows, count }, key) {
     /** @type {any[]} */
     const column = /** @type {any} */ (rows)[ORDERS[key].column || key], before = orders.get(column);
     if (before) return before;
-    const all = Array.from({ length: count }, (_, i) => i), values = key === 'name' ? column.map(sortKey) : key === 'path' ? all : column;
-    const isKnown = (/** @type {number} */ i) => typeof values[i] === 'string' ? values[i] !== '' : values[i] > 0 || values[i] === 0 && /path|copies/.test(key);
-    const known = all.filter(isKnown).sort((a, b) => values[a] < values[b] ? -1 : values[a] > values[b] ? 1 : a - b);
-    const made = { order: Uint32Array.from([...known, ...all.filter((i) => !isKnown(i))]), known: known.length };
+    const all = Array.from({ length: count }, (_, i) => i), values = key === 'name' ? column.map(sortKey) : key === 'path' ? all : column,
+        isKnown = (/** @type {number} */ i) => typeof values[i] === 'string' ? values[i] !== '' : values[i] > 0 || values[i] === 0 && /path|copies/.test(key),
+        known = all.filter(isKnown).sort((a, b) => values[a] < values[b] ? -1 : values[a] > values[b] ? 1 : a - b),
+        made = { order: Uint32Array.from([...known, ...all.filter((i) => !isKnown(i))]), known: known.length };
     orders.set(column, made);
     return made;
 }
@@ -52,7 +52,7 @@ function ascending({ rows, count }, key) {
  * @param {boolean} reverse
  */
 export function sorted(catalog, mask, key, reverse) {
-    const { order, known } = ascending(catalog, key);
-    const all = reverse ? Uint32Array.from([...order.slice(0, known).reverse(), ...order.slice(known)]) : order;
+    const { order, known } = ascending(catalog, key),
+        all = reverse ? Uint32Array.from([...order.slice(0, known).reverse(), ...order.slice(known)]) : order;
     return all.filter((i) => mask[i]);
 }

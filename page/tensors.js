@@ -85,7 +85,7 @@ export function matchTensors({ page, names }, query) {
 function wordTest(page, names, key, value) {
     if (key === 'dtype') return (i) => page.dtypes[page.dtype[i]].toLowerCase().startsWith(value);
     if (key === 'shape') {
-        const dims = value.split(/[x×,]/).map((dim) => dim === '*' ? '\\d+' : dim.replace(/\D/g, '')).filter(Boolean);
+        const dims = value.split(/[x,×]/).map((dim) => dim === '*' ? '\\d+' : dim.replace(/\D/g, '')).filter(Boolean);
         const wanted = new RegExp(`(^|,)${dims.join(',') || '(?!)'}(,|$)`);
         return (i) => wanted.test(page.shapes[page.shape[i]]);
     }

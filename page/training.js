@@ -47,14 +47,14 @@ export function tableOf(head, rows) {
 
 /** @param {Info} info */
 function tagBars({ frequent_tags: tags = [] }) {
-    const most = Math.max(1, ...tags.map((one) => one.count || 0));
-    const bars = (/** @type {typeof tags} */ some) => some.map(({ tag, count, coverage }) => el('li', el('button.tag', { title: 'Copy', onclick: () => copyText(tag) },
-        el('span.cut', foreign(tag)), bar(coverage ?? count / most), el('span.muted.tiny.number', isGiven(coverage) ? percentText(Number(coverage)) : plural(count, 'time')))));
-    const list = el('ul.tags', bars(tags.slice(0, 30)));
-    const more = el('button.button.small', { onclick: () => {
-        append(list, bars(tags.slice(30)));
-        more.remove();
-    } }, `Show all ${tags.length}`);
+    const most = Math.max(1, ...tags.map((one) => one.count || 0)),
+        bars = (/** @type {typeof tags} */ some) => some.map(({ tag, count, coverage }) => el('li', el('button.tag', { title: 'Copy', onclick: () => copyText(tag) },
+            el('span.cut', foreign(tag)), bar(coverage ?? count / most), el('span.muted.tiny.number', isGiven(coverage) ? percentText(Number(coverage)) : plural(count, 'time'))))),
+        list = el('ul.tags', bars(tags.slice(0, 30))),
+        more = el('button.button.small', { onclick: () => {
+            append(list, bars(tags.slice(30)));
+            more.remove();
+        } }, `Show all ${tags.length}`);
     return tags.length ? groupOf('Most frequent tags, by share of the pictures', list,
         el('div.row', tags.length > 30 && more, copyButton(tags.map((one) => one.tag).join(', '), 'all frequent tags', 'Copy all'))) : null;
 }
@@ -64,13 +64,13 @@ const SETTINGS = 'tool finished took epoch step pictures regularisation_images b
 
 /** Elements of the section. @param {Info} info */
 export function trainingParts(info) {
-    const of = info.training ?? {}, merge = info.merge;
-    const shown = /** @type {Record<string, any>} */ ({
-        ...of, tool: wordsOf(of.tool, of.tool_version?.slice(0, 12)), finished: timeText(of.finished_at ?? of.started_at),
-        took: of.duration_s && durationText(of.duration_s), epoch: progressText(of.epoch, of.epochs), step: progressText(of.step, of.steps),
-        pictures: of.images && wordsOf(of.images, of.images_with_repeats && `(${of.images_with_repeats} with repeats)`),
-        regularisation_images: of.regularisation_images || null, base_checkpoint: of.base?.file, vae: of.vae?.file,
-    });
+    const of = info.training ?? {}, merge = info.merge,
+        shown = /** @type {Record<string, any>} */ ({
+            ...of, tool: wordsOf(of.tool, of.tool_version?.slice(0, 12)), finished: timeText(of.finished_at ?? of.started_at),
+            took: of.duration_s && durationText(of.duration_s), epoch: progressText(of.epoch, of.epochs), step: progressText(of.step, of.steps),
+            pictures: of.images && wordsOf(of.images, of.images_with_repeats && `(${of.images_with_repeats} with repeats)`),
+            regularisation_images: of.regularisation_images || null, base_checkpoint: of.base?.file, vae: of.vae?.file,
+        });
     return [
         groupOf('Settings', pairList(SETTINGS.split(' ').map((key) => [key, shown[key], key === 'base_checkpoint' ? of.base?.sha256 : '']), 'two')),
         of.datasets?.length && groupOf('Datasets', tableOf(['folder', 'pictures', 'repeats', 'words'],

@@ -163,8 +163,7 @@ export function openCatalog(read = blockText) {
         },
         picture(picture) {
             if (typeof picture.href !== 'number') return picture.href;
-            const address = block(`embed-${Math.floor(picture.href / 16)}`)?.[picture.href % 16];
-            return typeof address === 'string' ? address : '';
+            return read(`embed-${picture.href}`)?.slice(1, -1) ?? ''; // without its quotes
         },
     };
 }

@@ -157,7 +157,7 @@ function startModel(page) {
                 el('p', { class: 'small-text muted' }, foreign(kindWords(page.info)), ' · ', foreign(page.info.path))),
             themeButton(), el('button', { type: 'button', class: 'button quiet icon-only', 'aria-label': 'Keys', title: 'Keys', onclick: openHelp }, icon('help'))),
         el('main', { class: 'model' }, totalsView(tensors), view.element, page.norms && page.norms.length > 0 && normsView(page.norms, view.show),
-            el('div', null, detailView(page.info, { name: page.title, picture: (one) => page.pictures?.[Number(one.href)] ?? '' }))),
+            el('div', null, detailView(page.info, { name: page.title, picture: (one) => document.getElementById(`embed-${one.href}`)?.textContent?.slice(1, -1) ?? '' }))),
         el('footer', { class: 'tiny muted model-foot' }, page.generator));
 }
 

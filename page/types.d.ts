@@ -4,7 +4,7 @@
  * Data lies in <script type="application/json"> blocks, with < > & as \u003c \u003e \u0026:
  *   id="rows"      Rows, of a catalogue
  *   id="more-K"    More, of models K*block .. K*block+block-1
- *   id="embed-K"   string[]: embedded pictures K*16 .. K*16+15 as data: URLs
+ *   id="embed-K"   string: embedded picture K as a data: URL, in either kind of page
  *   id="model"     ModelPage, of a page about one model
  * All text comes from strangers: it is shown by textContent only. Text that was cut ends in "…".
  * -1 in a column of numbers, "" in a column of texts: unknown. */
@@ -132,7 +132,6 @@ interface ModelPage {
     id: string;
     generator: string;
     info: Info;
-    pictures?: string[];  // embedded ones, as data: URLs
     count: number;
     /* Names share what they begin with: shared[i] characters (UTF-16) of the previous name, then
      * rest[i]. */

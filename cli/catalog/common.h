@@ -11,5 +11,8 @@ sft_code catalog_path(catalog_places *places, const char *path, sfti_arena *aren
 /* "id", 16 digits that stay the same as long as title and folders do, and "generator". */
 sft_code catalog_put_id(sfti_json_writer *w, const catalog_places *places, const char *title,
                         const sft_allocator *alloc, sft_error *err);
+/* Nine digits, which tell any two F32 apart; what is not finite is "NaN", "Infinity" or
+ * "-Infinity". */
+void catalog_double(sfti_json_writer *w, double value);
 
 #endif

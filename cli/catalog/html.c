@@ -1,5 +1,6 @@
 #include "catalog/html.h"
 
+#include "base/json_lex.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "catalog/page.h"
@@ -55,8 +56,6 @@ void html_text(html_page *page, sft_span text) {
 
 /* ── The policy ── */
 
-static int hex_digit(char c) { return c <= '9' ? c - '0' : c - 'a' + 10; }
-
 /* 'sha256-…' of two texts, one behind the other. */
 static void put_digest(html_page *page, page_text a, page_text b) {
     sft_hasher *hasher = NULL;
@@ -71,7 +70,7 @@ static void put_digest(html_page *page, page_text a, page_text b) {
     sft_hasher_free(hasher);
     const char *hex = sft_hashes_get(&hashes, SFT_HASH_SHA256);
     for (size_t i = 0; i < DIGEST_BYTES; i++)
-        bytes[i] = (char)(hex_digit(hex[2 * i]) << 4 | hex_digit(hex[2 * i + 1]));
+        bytes[i] = (char)(sfti_lex_hex_digit(hex[2 * i]) << 4 | sfti_lex_hex_digit(hex[2 * i + 1]));
     size_t len = cli_base64((sft_span){ bytes, sizeof bytes }, text);
     html_markup(page, "'sha256-");
     put(page, text, len);

@@ -31,6 +31,7 @@ static void add_model(void *ctx, cli_model *model) {
     catalog_command *run = ctx;
     cli *c = run->run.c;
     cli_progress_count(&run->progress, ++run->seen, run->models);
+    if (run->code) return;
     bool whole = cli_compute_has_tree(&run->compute, model);
     if (model->input->kind == CLI_EMPTY && !model->is_dataset) {
         cli_report_input(c, model->input);
@@ -38,11 +39,11 @@ static void add_model(void *ctx, cli_model *model) {
     }
     if (whole && !cli_wheres_fit(c, &run->compute.where, sft_tree_root(model->tree))) return;
     if (!whole && model->input->err) model->err = *model->input->err;
-    if (model->err.code == SFT_OUT_OF_MEMORY && !run->code) {
+    if (model->err.code == SFT_OUT_OF_MEMORY) {
         run->err = model->err;
         run->code = SFT_OUT_OF_MEMORY;
+        return;
     }
-    if (run->code) return;
     if (!whole) {
         cli_progress_end(&run->progress);
         cli_refuse(c, model->path, &model->err);
@@ -194,7 +195,7 @@ static const cli_option catalog_options[] = {
     { 'r', "recursive", NULL, CLI_FLAG, 1, AT(recursive),
       "has no effect: folders are always searched recursively" },
     { 0, "title", "TITLE", CLI_WORD, 0, AT(title),
-      "title of the page; default: the names of the folders" },
+      "title of the page; default: the names of the folders, or of the model" },
     { 0, "embed", "KB", CLI_MAYBE, 0, AT(embed),
       "put pictures of up to KB kilobytes (of 1024; default 64) into the page, which can then be "
       "sent away; larger ones stay links" },

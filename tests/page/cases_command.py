@@ -104,12 +104,14 @@ def case_command_names(world):
     with world.view(path, "#folder=names") as view:
         total = view.js(TOTAL)
         same(total, 11, "models")
-        view.page.wait_for_timeout(300)
-        shown = view.js(
-            "() => [...document.images].map((one) => [decodeURIComponent(one.src.split('/').at(-1)), one.naturalWidth])"
+        shown = view.soon(
+            lambda: view.js(
+                "() => [...document.images].filter((one) => one.naturalWidth).map((one) => decodeURIComponent(one.src.split('/').at(-1)))"
+            ),
+            lambda names: len(names) >= 11,
         )
         same(
-            sorted(name for name, width in shown if width),
+            sorted(shown),
             sorted(
                 f"{name}.png"
                 for name in [

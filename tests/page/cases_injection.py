@@ -269,8 +269,7 @@ def case_injection_buttons(world):
                     continue
                 view.forget()
                 buttons.nth(n).click()
-                view.page.wait_for_timeout(20)
-                found = view.clipboard()
+                found = view.soon(view.clipboard, lambda text: text != "nothing was copied")
                 assert found != "nothing was copied", label
                 same(corpus.clean(found), found, f"clipboard after {label}")
                 copied += 1

@@ -36,8 +36,9 @@ foreach(line ${lines})
     file(READ ${OUT}/${part} bytes HEX)
     string(REGEX REPLACE "(................................)" "\\1\n    " bytes "${bytes}")
     string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
-    string(APPEND code "\nstatic const unsigned char ${symbol}_bytes[] = {\n    ${bytes}\n};\n"
-                       "const page_text page_${symbol} = { ${symbol}_bytes, sizeof ${symbol}_bytes };\n")
+    string(APPEND code
+        "\nstatic const unsigned char ${symbol}_bytes[] = {\n    ${bytes}\n};\n"
+        "const page_text page_${symbol} = { ${symbol}_bytes, sizeof ${symbol}_bytes };\n")
 endforeach()
 foreach(kind catalog model)
     math(EXPR size "${size_of_shared} + ${size_of_${kind}} + ${size_of_style}

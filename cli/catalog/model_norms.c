@@ -40,7 +40,7 @@ typedef struct norm_run {
     double *values;       /* BLOCK */
     char *bytes;          /* as many, of 8 bytes at most */
     double *grams[2];     /* lower triangles, rank * rank, of up and down */
-    char *name;           /* room for the longest name and an ending */
+    char *name;           /* of a tensor; holds the longest one and an ending */
     size_t name_size;
 } norm_run;
 

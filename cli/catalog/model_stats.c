@@ -72,7 +72,7 @@ static uint64_t bytes_of(const model_tensors *all, size_t from, size_t count) {
     return bytes;
 }
 
-/* parts and sources: room for a batch. */
+/* parts holds a batch. */
 static sft_code read_batch(const model_tensors *all, size_t from, size_t count, sft_part *parts,
                            const sft_source *sources, const sft_job *job, stats_columns *columns,
                            sft_error *err) {

@@ -3,6 +3,7 @@
 # of page/ has them (test_spaces of tests/page/unit.py).
 # tests/page/pages.py joins them likewise.
 # cmake -DPAGE=page -DOUT=build/page -P cmake/page.cmake
+cmake_minimum_required(VERSION 3.22)
 file(STRINGS ${PAGE}/modules.txt lines REGEX "^[a-z]")
 set(code "/* Made by cmake/page.cmake. */\n#include \"catalog/page.h\"\n")
 foreach(line ${lines})

@@ -48,7 +48,7 @@ class View:
             viewport={"width": width, "height": height}, offline=True, **options
         )
         self.context.grant_permissions(["clipboard-read", "clipboard-write"])
-        self.context.set_default_timeout(60000)
+        self.context.set_default_timeout(30000)
         self.path = os.path.abspath(path)
         self.folder = os.path.dirname(self.path)
         self.page = self.context.new_page()

@@ -55,8 +55,9 @@ static bool put_entry(catalog_rows *rows, rows_dict which, sft_span text, sft_sp
 
 static bool put_in(catalog_rows *rows, catalog_row *row, rows_dict which, sft_span text,
                    sft_span label) {
-    char buffer[NAME_BYTES];
-    return put_entry(rows, which, text_cut(text, NAME_BYTES, buffer), label, &row->in[which]);
+    char buffer[NAME_BYTES], other[NAME_BYTES];
+    return put_entry(rows, which, text_cut(text, NAME_BYTES, buffer),
+                     text_cut(label, NAME_BYTES, other), &row->in[which]);
 }
 
 /* Without the mark of doubt. */

@@ -26,6 +26,16 @@ typedef struct catalog_command {
 
 /* ── The page ── */
 
+/* What a link out of the folders leads to is not quoted in the page, as messages do. */
+static void hide_quotes(catalog_command *run, cli_model *model) {
+    char real[CLI_REAL_SIZE];
+    catalog_places *places = &run->run.places;
+    if (cli_is_remote(run->run.c, model->path) || !places_real(places, model->path, real)
+        || places_has(places, real)) return;
+    (void)sfti_fail(&model->err, model->err.code, SFT_NO_OFFSET, "%s",
+                    sft_code_describe(model->err.code)->sentence);
+}
+
 /* A folder without models has no row; anything else that cannot be read has one that says why. */
 static void add_model(void *ctx, cli_model *model) {
     catalog_command *run = ctx;
@@ -46,6 +56,7 @@ static void add_model(void *ctx, cli_model *model) {
     if (!whole) {
         cli_progress_end(&run->progress);
         cli_refuse(c, model->path, &model->err);
+        hide_quotes(run, model);
         run->broken++;
     }
     run->code = catalog_list_add(&run->list, model, &run->err);

@@ -111,7 +111,7 @@ function finishNode(node, page, forms) {
             return kids[0];
         }
         takeKids(node, kids);
-        node.form = formOf(kids.map((kid) => kid.label + '\0' + kid.form).join('\n'), forms);
+        node.form = formOf(JSON.stringify(kids.map((kid) => [kid.label, kid.form])), forms);
     }
     return node;
 }

@@ -128,7 +128,7 @@ SUITES = [
     ("engines", "test", 600, [ENGINES, "-m", "pytest", "-q", "tests/engines"], ENGINES),
     ("browser-env", "test", 600, ["tools/browser_env.sh", "--count"], "tools/browser_env.sh"),
     ("page-unit", "test", 120, [BROWSER, "tests/page/unit.py"], BROWSER),
-    ("page", "test", 900, [BROWSER, "tests/page/run.py"], BROWSER),
+    ("page", "test", 600, [BROWSER, "tests/page/run.py"], BROWSER),
     ("official", "test", 900, [VENV, "tests/compat/official_suite.py"],
      "tests/compat/official_suite.py"),
     ("mutate", "test", 900, [PY, "tests/mutate.py"], "tests/mutate.py"),

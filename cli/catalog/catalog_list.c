@@ -57,11 +57,11 @@ static void add_title(catalog_list *list, sft_span text) {
 static void choose_title(catalog_list *list) {
     const catalog_places *places = &list->run->places;
     if (list->run->title) add_title(list, sft_span_cstr(list->run->title));
-    for (size_t i = 0; !list->run->title && i < places->count && i < TITLE_ROOTS; i++) {
+    for (size_t i = 0; !list->run->title && i < places->labels && i < TITLE_ROOTS; i++) {
         if (i) add_title(list, sft_span_cstr(", "));
-        add_title(list, places->roots[i].label);
+        add_title(list, places_label(places, i));
     }
-    if (!list->run->title && places->count > TITLE_ROOTS)
+    if (!list->run->title && places->labels > TITLE_ROOTS)
         add_title(list, sft_span_cstr(", \xE2\x80\xA6"));
     if (!*list->title) add_title(list, sft_span_cstr("Models"));
 }

@@ -82,13 +82,17 @@ static page_text script_of(html_kind kind) {
     return kind == HTML_CATALOG ? page_catalog : page_model;
 }
 
+static page_text style_of(html_kind kind) {
+    return kind == HTML_CATALOG ? page_style_catalog : page_style_model;
+}
+
 /* Before anything that it is about. */
 static void put_policy(html_page *page) {
     html_markup(page, "<meta http-equiv=\"Content-Security-Policy\" content=\""
                       "default-src 'none'; script-src ");
     put_digest(page, page_shared, script_of(page->kind));
     html_markup(page, "; style-src ");
-    put_digest(page, page_style, (page_text){ NULL, 0 });
+    put_digest(page, page_style, style_of(page->kind));
     html_markup(page, "; img-src 'self' file: data:; media-src 'self' file: data:; "
                       "base-uri 'none'; form-action 'none'; "
                       "require-trusted-types-for 'script'; trusted-types 'none'\">\n");
@@ -110,7 +114,9 @@ void html_begin(html_page *page, html_kind kind, sft_sink sink, const char *titl
                       "<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
     html_text(page, sft_span_cstr(title));
     html_markup(page, "</title>\n<style>");
+    page_text style = style_of(kind);
     put(page, page_style.bytes, page_style.len);
+    put(page, style.bytes, style.len);
     html_markup(page, "</style>\n</head>\n<body>\n");
 }
 

@@ -471,13 +471,14 @@ sft_code more_add(catalog_more *more, const cli_model *model, sft_span path,
     more->stem = text_stem(cli_name_of(model->path));
     more->budget += MEAN_BYTES;
     more->budget -= row < more->budget ? row : more->budget;
-    if (more->level > 0) more->level--; /* neighbours are alike: few are written twice */
     for (;; more->level++) {
         put_model(more, &all);
         size = pack_size(&more->pack);
         if (size <= more->budget || more->level + 1 == LEVELS) break;
     }
     more->budget -= size < more->budget ? size : more->budget;
+    /* Neighbours are alike: few models are written twice. */
+    if (more->level > 0 && more->budget >= MEAN_BYTES) more->level--;
     sft_code code = pack_keep(&more->pack);
     if (code || more->pack.count < MORE_MODELS) return code;
     code = end_block(more);

@@ -9,6 +9,7 @@ typedef struct page_text {
     size_t len;
 } page_text;
 
-extern const page_text page_style, page_shared, page_catalog, page_model;
+extern const page_text page_shared, page_catalog, page_model, page_style, page_style_catalog,
+    page_style_model;
 
 #endif

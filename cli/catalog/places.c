@@ -13,38 +13,53 @@ static sft_span without_slashes(sft_span path) {
     return path;
 }
 
-static bool begin_root(catalog_places *places, catalog_root *root, const char *operand) {
+/* Files in one folder have one root. */
+static bool add_root(catalog_places *places, const char *operand) {
     char real[CLI_REAL_SIZE];
     os_info info;
     bool is_folder = os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR;
-    root->given = operand;
-    root->folder = is_folder ? without_slashes(sft_span_cstr(operand)) : cli_folder_of(operand);
-    if (!is_folder && !root->folder.len && operand[0] == '/') root->folder.len = 1;
-    char *folder = root->folder.len ? sfti_arena_copy(&places->arena, root->folder.data,
-                                                      root->folder.len)
-                                    : sfti_arena_copy(&places->arena, ".", 1);
-    if (!folder) return false;
-    if (os_real_path(folder, real, sizeof real)) real[0] = 0; /* what is not there has no files */
-    root->real = sfti_arena_copy(&places->arena, real, strlen(real));
-    root->label = cli_name_of(root->real ? root->real : "");
-    return root->real != NULL;
+    sft_span folder = is_folder ? without_slashes(sft_span_cstr(operand))
+                                : cli_folder_of(operand);
+    if (!is_folder && !folder.len && operand[0] == '/') folder.len = 1;
+    for (size_t i = 0; i < places->count; i++)
+        if (sft_span_equal(places->roots[i].folder, folder)) return true;
+    char *path = folder.len ? sfti_arena_copy(&places->arena, folder.data, folder.len)
+                            : sfti_arena_copy(&places->arena, ".", 1);
+    if (!path) return false;
+    if (os_real_path(path, real, sizeof real)) real[0] = 0; /* what is not there has no files */
+    char *copy = sfti_arena_copy(&places->arena, real, strlen(real));
+    if (!copy) return false;
+    places->roots[places->count++] =
+        (catalog_root){ is_folder ? operand : path, folder, copy, cli_name_of(copy) };
+    return true;
+}
+
+/* Whether the folder was given before. */
+static bool is_again(const catalog_places *places, size_t i) {
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(places->roots[i].real, places->roots[k].real) == 0) return true;
+    return false;
+}
+
+sft_span places_label(const catalog_places *places, size_t i) {
+    size_t at = 0;
+    for (;; at++)
+        if (!is_again(places, at) && i-- == 0) return places->roots[at].label;
 }
 
 /* Different folders of one name are told apart by what was given. */
 static void tell_apart(catalog_places *places) {
     for (size_t i = 0; i < places->count; i++) {
         catalog_root *root = &places->roots[i];
-        bool is_new = true;
         for (size_t k = 0; k < i; k++) {
             catalog_root *other = &places->roots[k];
             if (strcmp(root->real, other->real) == 0) {
                 root->label = other->label;
-                is_new = false;
             } else if (sft_span_equal(root->label, other->label)) {
                 root->label = root->folder;
             }
         }
-        places->labels += is_new;
+        places->labels += !is_again(places, i);
     }
 }
 
@@ -57,7 +72,7 @@ sft_code places_begin(catalog_places *places, cli *c, char **operands, size_t co
     if (!places->roots) return sfti_fail_memory(err, count * sizeof *places->roots);
     for (size_t i = 0; i < count; i++) {
         if (cli_is_remote(c, operands[i]) || strcmp(operands[i], "-") == 0) continue;
-        if (!begin_root(places, &places->roots[places->count++], operands[i]))
+        if (!add_root(places, operands[i]))
             return sfti_fail_memory(err, CLI_REAL_SIZE);
     }
     tell_apart(places);

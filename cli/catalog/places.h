@@ -6,7 +6,7 @@
 #include "support/output.h"
 
 typedef struct catalog_root {
-    const char *given;  /* the operand */
+    const char *given;  /* the operand, or the folder that it is in */
     sft_span folder;    /* the folder that it is or lies in, as given; empty: the current one */
     const char *real;   /* its real path */
     sft_span label;     /* what its models' folders begin with if there are several roots */
@@ -29,6 +29,8 @@ void places_free(catalog_places *places);
 /* The path of a file in the real path of its folder: it may be a link; false if it cannot be told,
  * or is too long. */
 bool places_named(catalog_places *places, const char *path, char out[CLI_REAL_SIZE]);
+/* The i-th of the different labels, i < labels. */
+sft_span places_label(const catalog_places *places, size_t i);
 /* The real path of a file; false if it cannot be told, or is too long. */
 bool places_real(catalog_places *places, const char *path, char out[CLI_REAL_SIZE]);
 /* Whether a real path lies below one of the folders. */

@@ -202,6 +202,8 @@ static void run_catalog(cli *c, char **operands, size_t count) {
 #define AT(member) offsetof(cli_settings, member)
 
 static const cli_option catalog_options[] = {
+    { 'r', "recursive", NULL, CLI_FLAG, 1, AT(recursive),
+      "has no effect: folders are always searched recursively" },
     { 0, "title", "TITLE", CLI_WORD, 0, AT(title),
       "title of the page; default: the names of the folders" },
     { 0, "embed", "KB", CLI_MAYBE, 0, AT(embed),

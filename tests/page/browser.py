@@ -1,4 +1,5 @@
 """Pages in Chromium, watched: violations of the policy, errors, requests."""
+
 import os
 import urllib.parse
 
@@ -26,7 +27,9 @@ class Browser:
     def __init__(self):
         self.playwright = sync_playwright().start()
         self.chromium = self.playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--font-render-hinting=none"])
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--disable-gpu", "--font-render-hinting=none"],
+        )
 
     def view(self, path, fragment="", **options):
         return View(self, path, fragment, **options)
@@ -41,7 +44,9 @@ class View:
 
     def __init__(self, browser, path, fragment="", width=1280, height=860, wait=True, **options):
         options.setdefault("reduced_motion", "reduce")
-        self.context = browser.chromium.new_context(viewport={"width": width, "height": height}, offline=True, **options)
+        self.context = browser.chromium.new_context(
+            viewport={"width": width, "height": height}, offline=True, **options
+        )
         self.context.grant_permissions(["clipboard-read", "clipboard-write"])
         self.context.set_default_timeout(8000)
         self.path = os.path.abspath(path)
@@ -50,10 +55,19 @@ class View:
         self.requests, self.failures = [], []
         self.page.on("request", lambda one: self.requests.append(one.url))
         self.page.on("pageerror", lambda error: self.failures.append(f"page error: {error}"))
-        self.page.on("console", lambda said: self.failures.append(f"console: {said.text}")
-                     if said.type in ("error", "warning") and "net::ERR_FILE_NOT_FOUND" not in said.text else None)
+        self.page.on(
+            "console",
+            lambda said: (
+                self.failures.append(f"console: {said.text}")
+                if said.type in ("error", "warning") and "net::ERR_FILE_NOT_FOUND" not in said.text
+                else None
+            ),
+        )
         self.page.on("popup", lambda page: self.failures.append(f"window: {page.url}"))
-        self.page.on("dialog", lambda dialog: (self.failures.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        self.page.on(
+            "dialog",
+            lambda dialog: (self.failures.append(f"dialog: {dialog.message}"), dialog.dismiss()),
+        )
         self.page.add_init_script(WATCH)
         self.url = "file://" + urllib.parse.quote(self.path)
         self.page.goto(self.url + fragment)
@@ -62,7 +76,9 @@ class View:
 
     def settle(self):
         """Two frames later, what was asked for is in the document."""
-        self.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        self.page.evaluate(
+            "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+        )
 
     def js(self, code, value=None):
         return self.page.evaluate(code, value)
@@ -116,7 +132,10 @@ class View:
 
     def popup(self, action):
         """The address of the window that action opens."""
-        with self.context.expect_event("request", lambda one: one.url.startswith("http")) as request, self.page.expect_popup() as opened:
+        with (
+            self.context.expect_event("request", lambda one: one.url.startswith("http")) as request,
+            self.page.expect_popup() as opened,
+        ):
             action()
         opened.value.close()
         self.failures = [one for one in self.failures if not one.startswith("window: ")]
@@ -125,30 +144,41 @@ class View:
     def pictures(self):
         """Requests but the page itself, relative to its folder; what lies elsewhere stays as it is."""
         start = "file://" + urllib.parse.quote(self.folder) + "/"
-        return [url[len(start):] if url.startswith(start) else url
-                for url in self.requests if url.split("#")[0] != self.url]
+        return [
+            url[len(start) :] if url.startswith(start) else url
+            for url in self.requests
+            if url.split("#")[0] != self.url
+        ]
 
     def axe(self):
         """Findings of axe-core, a line each."""
         if not self.js("() => 'axe' in window"):
             with open(AXE, encoding="utf-8") as source:
                 self.page.evaluate(source.read())
-        found = self.js("""async () => (await axe.run(document, { resultTypes: ['violations'], runOnly:
+        found = self.js(
+            """async () => (await axe.run(document, { resultTypes: ['violations'], runOnly:
             ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })).violations
             .flatMap((rule) => rule.nodes.slice(0, 4).map((node) =>
-                `${rule.id} (${rule.impact}): ${node.target.join(' ')} ${node.html.slice(0, 160)} ${node.failureSummary.slice(0, 300)}`))""")
+                `${rule.id} (${rule.impact}): ${node.target.join(' ')} ${node.html.slice(0, 160)} ${node.failureSummary.slice(0, 300)}`))"""
+        )
         return found
 
     def check(self):
         """Everything that must never happen, did not."""
         seen = self.js("() => window.seen")
-        evil = self.js("() => [typeof window.evil, document.querySelectorAll('[onerror], [onload], [onclick], "
-                       "[style*=evil], iframe, object, embed, base, form[action]').length]")
+        evil = self.js(
+            "() => [typeof window.evil, document.querySelectorAll('[onerror], [onload], [onclick], "
+            "[style*=evil], iframe, object, embed, base, form[action]').length]"
+        )
         assert not seen["violations"], f"policy: {seen['violations'][:5]}"
         assert not seen["errors"], f"errors: {seen['errors'][:5]}"
         assert not self.failures, f"{self.failures[:5]}"
         assert evil == ["undefined", 0], f"text was run: {evil}"
-        outside = [url for url in self.pictures() if ":" in url and not url.startswith(("data:", "file:///"))]
+        outside = [
+            url
+            for url in self.pictures()
+            if ":" in url and not url.startswith(("data:", "file:///"))
+        ]
         assert not outside, f"requests: {outside[:5]}"
 
     def __enter__(self):

@@ -1,4 +1,5 @@
 """Accessibility: axe-core in four modes, the keyboard, reflow, and screenshots of all views."""
+
 from cases_catalog import CARD, same
 
 
@@ -41,13 +42,27 @@ def empty(view):
 
 
 def detail(view):
-    view.js("() => { location.hash = 'm=' + encodeURIComponent((document.querySelector('.grid > .card:not(.probe):has(.chip) .card-name') ?? document.querySelector('.grid > .card:not(.probe) .card-name')).title); }")
+    view.js(
+        "() => { location.hash = 'm=' + encodeURIComponent((document.querySelector('.grid > .card:not(.probe):has(.chip) .card-name') ?? document.querySelector('.grid > .card:not(.probe) .card-name')).title); }"
+    )
     view.settle()
-    view.js("() => { for (const one of document.querySelectorAll('dialog details')) one.open = true; }")
+    view.js(
+        "() => { for (const one of document.querySelectorAll('dialog details')) one.open = true; }"
+    )
 
 
-STATES = {"grid": nothing, "list": key("v", "v"), "filters": filters, "chosen": chosen, "menu": menu, "maturity": maturity,
-          "search-help": search_help, "empty": empty, "detail": detail, "help": key("?")}
+STATES = {
+    "grid": nothing,
+    "list": key("v", "v"),
+    "filters": filters,
+    "chosen": chosen,
+    "menu": menu,
+    "maturity": maturity,
+    "search-help": search_help,
+    "empty": empty,
+    "detail": detail,
+    "help": key("?"),
+}
 
 
 def findings(world, path, states, prefix):
@@ -58,7 +73,10 @@ def findings(world, path, states, prefix):
             with world.view(path, width=width, height=860 if width > 320 else 640) as view:
                 reach(view)
                 for mode in modes:
-                    view.page.emulate_media(color_scheme="dark" if mode == "dark" else "light", forced_colors="active" if mode == "forced" else "none")
+                    view.page.emulate_media(
+                        color_scheme="dark" if mode == "dark" else "light",
+                        forced_colors="active" if mode == "forced" else "none",
+                    )
                     view.settle()
                     wrong += [f"{mode} {state}: {one}" for one in view.axe()]
                     world.shot(view, f"{prefix}-{state}-{mode}")
@@ -82,7 +100,12 @@ def find(view):
 
 
 def case_axe_model(world):
-    findings(world, world.model("llm")[0], {"tree": nothing, "row": select_row, "find": find, "help": key("?")}, "model-llm")
+    findings(
+        world,
+        world.model("llm")[0],
+        {"tree": nothing, "row": select_row, "find": find, "help": key("?")},
+        "model-llm",
+    )
 
 
 def case_axe_lora(world):
@@ -121,9 +144,15 @@ def case_dialog_focus(world):
         for _ in range(30):
             view.press("Tab")
             # Between the last and the first stop the browser's own controls have the focus.
-            assert view.js("() => document.activeElement.closest('dialog') !== null || document.activeElement === document.body")
+            assert view.js(
+                "() => document.activeElement.closest('dialog') !== null || document.activeElement === document.body"
+            )
         view.press("Escape")
-        same(view.js("() => document.activeElement.closest('.card').getAttribute('aria-posinset')"), "2", "card")
+        same(
+            view.js("() => document.activeElement.closest('.card').getAttribute('aria-posinset')"),
+            "2",
+            "card",
+        )
 
 
 def case_roles(world):
@@ -132,12 +161,18 @@ def case_roles(world):
     with world.view(path) as view:
         view.press("ArrowDown", "c")
         view.page.wait_for_timeout(100)
-        roles = view.js("""() => ({ list: document.querySelector('.grid').getAttribute('role'), h1: document.querySelectorAll('h1').length,
+        roles = view.js(
+            """() => ({ list: document.querySelector('.grid').getAttribute('role'), h1: document.querySelectorAll('h1').length,
             main: document.querySelectorAll('main').length, status: document.querySelectorAll('[role=status]').length,
-            places: [...document.querySelectorAll('.grid > .card:not(.probe)')].map((one) => Number(one.getAttribute('aria-posinset'))) })""")
+            places: [...document.querySelectorAll('.grid > .card:not(.probe)')].map((one) => Number(one.getAttribute('aria-posinset'))) })"""
+        )
         same((roles["list"], roles["h1"], roles["main"]), ("list", 1, 1), "roles")
         assert roles["status"] >= 1
-        same(roles["places"], list(range(1, len(roles["places"]) + 1)), "places, in the order of the document")
+        same(
+            roles["places"],
+            list(range(1, len(roles["places"]) + 1)),
+            "places, in the order of the document",
+        )
 
 
 def case_motion(world):
@@ -145,9 +180,15 @@ def case_motion(world):
     path, rows, _ = world.models
     with world.view(path, "#q=zzz") as view:
         view.fill("#search", "")
-        longest = view.js("() => Math.max(0, ...[...document.querySelectorAll('*')].map((one) => Math.max(...getComputedStyle(one).transitionDuration.split(',').map(parseFloat), ...getComputedStyle(one).animationDuration.split(',').map(parseFloat))))")
+        longest = view.js(
+            "() => Math.max(0, ...[...document.querySelectorAll('*')].map((one) => Math.max(...getComputedStyle(one).transitionDuration.split(',').map(parseFloat), ...getComputedStyle(one).animationDuration.split(',').map(parseFloat))))"
+        )
         assert longest <= 0.01, longest
-        i = next(i for i in range(rows["count"]) if rows["preview"][i] and rows["preview"][i].get("video"))
+        i = next(
+            i
+            for i in range(rows["count"])
+            if rows["preview"][i] and rows["preview"][i].get("video")
+        )
         view.fill("#search", f'name:"{rows["file"][i]}"')
         view.page.locator(CARD).first.hover()
         view.page.wait_for_timeout(100)

@@ -1,11 +1,13 @@
 """The grid and its controls, by mouse and by key."""
-import json
+
 import re
 
 CARD = ".grid > .card:not(.probe)"
 NAMES = "() => [...document.querySelectorAll('.grid > .card:not(.probe)')].sort((a, b) => a.getAttribute('aria-posinset') - b.getAttribute('aria-posinset')).map((one) => one.querySelector('.card-name').textContent)"
 FOCUSED = "() => document.activeElement.closest('.card')?.querySelector('.card-name').textContent ?? document.activeElement.tagName"
-POSITION = "() => Number(document.activeElement.closest('.card')?.getAttribute('aria-posinset') ?? 0)"
+POSITION = (
+    "() => Number(document.activeElement.closest('.card')?.getAttribute('aria-posinset') ?? 0)"
+)
 TOTAL = "() => Number(document.querySelector('.result-count b').textContent.replace(/ of .*/, '').replace(/\\D/g, ''))"
 
 
@@ -24,10 +26,21 @@ def by_name(rows):
     import unicodedata
 
     def key(i):
-        plain = "".join(one for one in unicodedata.normalize("NFD", unicodedata.normalize("NFKC", rows["name"][i]).lower())
-                        if not unicodedata.category(one).startswith("M"))
+        plain = "".join(
+            one
+            for one in unicodedata.normalize(
+                "NFD", unicodedata.normalize("NFKC", rows["name"][i]).lower()
+            )
+            if not unicodedata.category(one).startswith("M")
+        )
         bare = re.sub(r"[\W_]+", " ", plain).strip() or plain
-        return re.sub(r"\d+", lambda digits: chr(48 + min(len(digits.group().lstrip("0") or "0"), 40)) + (digits.group().lstrip("0") or "0"), bare)
+        return re.sub(
+            r"\d+",
+            lambda digits: chr(48 + min(len(digits.group().lstrip("0") or "0"), 40))
+            + (digits.group().lstrip("0") or "0"),
+            bare,
+        )
+
     return sorted(range(rows["count"]), key=lambda i: (key(i), i))
 
 
@@ -44,9 +57,15 @@ def case_load(world):
         same(view.js(TOTAL), 500, "models")
         names = view.js(NAMES)
         order = by_name(rows)
-        same(names, [rows["name"][i] for i in order[:len(names)]], "names")
+        same(names, [rows["name"][i] for i in order[: len(names)]], "names")
         assert len(names) >= 8, names
-        same(view.js("() => document.querySelector('.grid .card:not(.probe)').getAttribute('aria-setsize')"), "500", "aria-setsize")
+        same(
+            view.js(
+                "() => document.querySelector('.grid .card:not(.probe)').getAttribute('aria-setsize')"
+            ),
+            "500",
+            "aria-setsize",
+        )
         text = view.text(CARD)
         first = order[0]
         assert rows["what"][first].split(" for ")[0] in text, text
@@ -63,11 +82,27 @@ def case_search(world):
     def hay(i):
         base = rows["dict"]["base"][rows["base"][i]][1] if rows["base"][i] >= 0 else ""
         model = infos[i]["model"]
-        return folded("\n".join([rows["name"][i], rows["file"][i], rows["what"][i], base, rows["dict"]["folder"][rows["folder"][i]],
-                                 model["description"][0], model["version_name"][0], infos[i]["path"], rows["dict"]["kind"][rows["kind"][i]][1],
-                                 rows["dict"]["author"][rows["author"][i]], rows["dict"]["licence"][rows["licence"][i]] if rows["licence"][i] >= 0 else "",
-                                 " ".join(one["tag"] for one in infos[i].get("frequent_tags", [])), " ".join(w["text"] for w in infos[i].get("trigger_words", []))]
-                                + [rows["dict"]["tag"][k] for k in rows["tags"][i]]))
+        return folded(
+            "\n".join(
+                [
+                    rows["name"][i],
+                    rows["file"][i],
+                    rows["what"][i],
+                    base,
+                    rows["dict"]["folder"][rows["folder"][i]],
+                    model["description"][0],
+                    model["version_name"][0],
+                    infos[i]["path"],
+                    rows["dict"]["kind"][rows["kind"][i]][1],
+                    rows["dict"]["author"][rows["author"][i]],
+                    rows["dict"]["licence"][rows["licence"][i]] if rows["licence"][i] >= 0 else "",
+                    " ".join(one["tag"] for one in infos[i].get("frequent_tags", [])),
+                    " ".join(w["text"] for w in infos[i].get("trigger_words", [])),
+                ]
+                + [rows["dict"]["tag"][k] for k in rows["tags"][i]]
+            )
+        )
+
     with world.view(path) as view:
         view.until("() => document.documentElement.dataset.details === 'searched'")
         view.press("/")
@@ -80,19 +115,36 @@ def case_search(world):
         view.press("Escape")
         same(view.js(TOTAL), 500, "models after Esc")
         for query, test in (
-                ("oversaturated", lambda i: "oversaturated" in hay(i)), ('"film noir"', lambda i: "film noir" in hay(i)),
-                ("style -watercolor", lambda i: "style" in hay(i) and "watercolor" not in hay(i)),
-                ("base:pony", lambda i: rows["base"][i] >= 0 and "pony" in folded(rows["dict"]["base"][rows["base"][i]][1])),
-                ("word:guangying", lambda i: any("guangying" in w["text"] for w in infos[i].get("trigger_words", []))),
-                ("tag:slider", lambda i: "slider" in [rows["dict"]["tag"][k] for k in rows["tags"][i]]),
-                ("<style>", lambda i: "<style>" in hay(i)), ("夏の雨", lambda i: "夏の雨" in hay(i)),
-                ("hash:" + next(h for h in rows["hash"] if h)[:8], lambda i: rows["hash"][i].startswith(next(h for h in rows["hash"] if h)[:8]))):
+            ("oversaturated", lambda i: "oversaturated" in hay(i)),
+            ('"film noir"', lambda i: "film noir" in hay(i)),
+            ("style -watercolor", lambda i: "style" in hay(i) and "watercolor" not in hay(i)),
+            (
+                "base:pony",
+                lambda i: rows["base"][i] >= 0
+                and "pony" in folded(rows["dict"]["base"][rows["base"][i]][1]),
+            ),
+            (
+                "word:guangying",
+                lambda i: any("guangying" in w["text"] for w in infos[i].get("trigger_words", [])),
+            ),
+            ("tag:slider", lambda i: "slider" in [rows["dict"]["tag"][k] for k in rows["tags"][i]]),
+            ("<style>", lambda i: "<style>" in hay(i)),
+            ("夏の雨", lambda i: "夏の雨" in hay(i)),
+            (
+                "hash:" + next(h for h in rows["hash"] if h)[:8],
+                lambda i: rows["hash"][i].startswith(next(h for h in rows["hash"] if h)[:8]),
+            ),
+        ):
             view.fill("#search", query)
             expected = sum(map(test, range(500)))
             assert expected, query
             same(view.js(TOTAL), expected, query)
         view.fill("#search", "no such model anywhere")
-        same((view.js(TOTAL), view.count(CARD + ":visible") if hasattr(view, "page") else 0), (0, 0), "models of no result")
+        same(
+            (view.js(TOTAL), view.count(CARD + ":visible") if hasattr(view, "page") else 0),
+            (0, 0),
+            "models of no result",
+        )
         assert view.js("() => !document.querySelector('.empty').hidden")
         view.click(".search button[aria-label='Clear the search']")
         same(view.js(TOTAL), 500, "models after clearing")
@@ -125,15 +177,27 @@ def case_filters(world):
         second = f".facet .chip:has(bdi:text-is('{rows['dict']['tag'][1]}'))"
         view.click(chip)
         view.click(second)
-        same(view.js(TOTAL), sum(0 in tags or 1 in tags for tags in rows["tags"]), "models with one of two tags")
+        same(
+            view.js(TOTAL),
+            sum(0 in tags or 1 in tags for tags in rows["tags"]),
+            "models with one of two tags",
+        )
         view.click("[data-all=true]")
-        same(view.js(TOTAL), sum(0 in tags and 1 in tags for tags in rows["tags"]), "models with both tags")
+        same(
+            view.js(TOTAL),
+            sum(0 in tags and 1 in tags for tags in rows["tags"]),
+            "models with both tags",
+        )
         view.press("Escape")
         view.click(".filters-head button")
         same(view.js(TOTAL), 500, "models after Clear all")
         folder = "loras"
         view.click(f"details[data-facet=folder] .option:has(bdi:text-is('{folder}'))")
-        same(view.js(TOTAL), sum(rows["dict"]["folder"][k].split("/")[0] == folder for k in rows["folder"]), "models below loras")
+        same(
+            view.js(TOTAL),
+            sum(rows["dict"]["folder"][k].split("/")[0] == folder for k in rows["folder"]),
+            "models below loras",
+        )
         view.click(".filters-head button")
         chip = "details[data-facet=is] .chip:has(bdi:text-is('duplicates'))"
         view.click(chip)
@@ -167,7 +231,11 @@ def case_filters_by_key(world):
         view.page.locator("dialog.drawer .option input").first.focus()
         view.press("Space")
         view.press("Escape")
-        same((view.count("dialog.drawer[open]"), view.js(TOTAL)), (0, rows["kind"].count(0)), "after the drawer")
+        same(
+            (view.count("dialog.drawer[open]"), view.js(TOTAL)),
+            (0, rows["kind"].count(0)),
+            "after the drawer",
+        )
         view.click(".filters-button")
         same(view.count("dialog.drawer[open]"), 1, "drawers by mouse")
 
@@ -179,10 +247,18 @@ def case_order(world):
     with world.view(path) as view:
         view.page.select_option(".order", "size")
         view.settle()
-        same(view.js(NAMES)[0], rows["name"][max(known, key=lambda i: (rows["bytes"][i], i))], "largest")
+        same(
+            view.js(NAMES)[0],
+            rows["name"][max(known, key=lambda i: (rows["bytes"][i], i))],
+            "largest",
+        )
         assert "sort=-size" in view.fragment()
         view.click(".order-group button")
-        same(view.js(NAMES)[0], rows["name"][min(known, key=lambda i: (rows["bytes"][i], i))], "smallest")
+        same(
+            view.js(NAMES)[0],
+            rows["name"][min(known, key=lambda i: (rows["bytes"][i], i))],
+            "smallest",
+        )
         view.page.select_option(".order", "path")
         view.settle()
         same(view.js(NAMES)[:5], rows["name"][:5], "by path")
@@ -191,7 +267,9 @@ def case_order(world):
         same(view.js(NAMES)[0], rows["name"][newest], "newest file, by s")
         view.click("[data-density-of=list]")
         view.click(".head-name")
-        same(view.js(NAMES)[:5], [rows["name"][i] for i in by_name(rows)[:5]], "by name in the list")
+        same(
+            view.js(NAMES)[:5], [rows["name"][i] for i in by_name(rows)[:5]], "by name in the list"
+        )
         view.click(".head-name")
         same(view.js(NAMES)[0], rows["name"][by_name(rows)[-1]], "reversed")
 
@@ -206,7 +284,9 @@ def case_keys_move(world):
         same(view.js(POSITION), 1, "first")
         view.press("ArrowRight", "ArrowRight")
         same(view.js(FOCUSED), rows["name"][order[2]], "third")
-        columns = view.js("() => { const tops = [...document.querySelectorAll('.grid > .card:not(.probe)')].map((one) => Math.round(one.getBoundingClientRect().top)); return tops.filter((top) => top === Math.min(...tops)).length; }")
+        columns = view.js(
+            "() => { const tops = [...document.querySelectorAll('.grid > .card:not(.probe)')].map((one) => Math.round(one.getBoundingClientRect().top)); return tops.filter((top) => top === Math.min(...tops)).length; }"
+        )
         view.press("ArrowDown")
         same(view.js(POSITION), 3 + columns, "row below")
         view.press("ArrowUp", "ArrowLeft")
@@ -261,14 +341,27 @@ def case_detail(world):
         view.js("() => history.back()")
         view.until("() => !document.querySelector('dialog.browse[open]')")
         view.fill("#search", "base:pony")
-        names = [rows["name"][k] for k in order if rows["base"][k] >= 0 and rows["dict"]["base"][rows["base"][k]][1] == "Pony"]
+        names = [
+            rows["name"][k]
+            for k in order
+            if rows["base"][k] >= 0 and rows["dict"]["base"][rows["base"][k]][1] == "Pony"
+        ]
         view.press("Enter", "Enter", "ArrowRight")
         same(view.text(heading), names[1], "next of the filtered order")
         assert f"2 of {len(names)}" in view.text("dialog.browse[open] .browse-place")
     info = more[0]["models"][0]
-    with world.view(path, f"#m={rows['dict']['folder'][rows['folder'][0]]}/{rows['file'][0]}".replace("%", "%25").replace("#", "#", 1)) as view:
+    with world.view(
+        path,
+        f"#m={rows['dict']['folder'][rows['folder'][0]]}/{rows['file'][0]}".replace(
+            "%", "%25"
+        ).replace("#", "#", 1),
+    ) as view:
         text = view.text("dialog.browse[open]")
-        for part in (info["model"]["description"][0][:60], info["hashes"]["recorded"][0]["value"][:12], info["model"]["author"][0]):
+        for part in (
+            info["model"]["description"][0][:60],
+            info["hashes"]["recorded"][0]["value"][:12],
+            info["model"]["author"][0],
+        ):
             assert part in text, part
 
 
@@ -277,8 +370,15 @@ def case_copy(world):
     path, rows, more = world.models
     infos = [info for part in more for info in part["models"]]
     order = by_name(rows)
-    k = next(k for k in range(8, 60) if rows["word_count"][order[k]] >= 2 and rows["rank"][order[k]] > 0 and rows["flags"][order[k]] & 6 == 6
-             and "(" not in "".join(rows["words"][order[k]]) and "," not in "".join(rows["words"][order[k]]))
+    k = next(
+        k
+        for k in range(8, 60)
+        if rows["word_count"][order[k]] >= 2
+        and rows["rank"][order[k]] > 0
+        and rows["flags"][order[k]] & 6 == 6
+        and "(" not in "".join(rows["words"][order[k]])
+        and "," not in "".join(rows["words"][order[k]])
+    )
     i = order[k]
     info = infos[i]
     words = ", ".join(word["prompt"] for word in info["trigger_words"])
@@ -298,7 +398,10 @@ def case_copy(world):
         view.page.locator(card).hover()
         view.click(card + " .chip")
         copied(view, rows["words"][i][0], "word by mouse")
-        view.until("(word) => document.querySelector('#status').textContent.includes(word)", rows["words"][i][0])
+        view.until(
+            "(word) => document.querySelector('#status').textContent.includes(word)",
+            rows["words"][i][0],
+        )
         view.page.locator(card).hover()
         view.click(card + " [aria-label='Copy the trigger words']")
         copied(view, words, "words by mouse")
@@ -314,7 +417,11 @@ def case_copy(world):
         view.page.locator(card + " [aria-label='More actions']").focus()
         view.press("Enter", "Enter")
         copied(view, info["path"], "path by key")
-        same(view.popup(lambda: view.press("o")), f"https://civitai.com/models/{info['civitai']['model_id']}?modelVersionId={info['civitai']['version_id']}", "page by o")
+        same(
+            view.popup(lambda: view.press("o")),
+            f"https://civitai.com/models/{info['civitai']['model_id']}?modelVersionId={info['civitai']['version_id']}",
+            "page by o",
+        )
         view.page.locator(card + " .card-name").focus()
         view.press("Enter")
         view.press("c")
@@ -324,18 +431,49 @@ def case_copy(world):
         for n, word in enumerate(info["trigger_words"][:3]):
             view.click(".word-group .chip", n)
             copied(view, word["prompt"], "word by mouse in the detail")
-        same(view.popup(lambda: view.press("o")), f"https://civitai.com/models/{info['civitai']['model_id']}?modelVersionId={info['civitai']['version_id']}", "page by o in the detail")
+        same(
+            view.popup(lambda: view.press("o")),
+            f"https://civitai.com/models/{info['civitai']['model_id']}?modelVersionId={info['civitai']['version_id']}",
+            "page by o in the detail",
+        )
 
 
 def case_actions_tested(world):
     """Every action that the help lists is one that a case of this file or of cases_access.py does."""
     path, _, _ = world.models
-    done = {"search", "find", "filters", "sort", "density", "theme", "maturity", "left", "right", "up", "down", "first", "last", "page-up",
-            "page-down", "open", "words", "syntax", "site", "clear", "help", "detail-words", "detail-prompt", "detail-open",
-            "detail-before", "detail-after"}
+    done = {
+        "search",
+        "find",
+        "filters",
+        "sort",
+        "density",
+        "theme",
+        "maturity",
+        "left",
+        "right",
+        "up",
+        "down",
+        "first",
+        "last",
+        "page-up",
+        "page-down",
+        "open",
+        "words",
+        "syntax",
+        "site",
+        "clear",
+        "help",
+        "detail-words",
+        "detail-prompt",
+        "detail-open",
+        "detail-before",
+        "detail-after",
+    }
     with world.view(path) as view:
         view.press("?")
-        listed = view.js("() => [...document.querySelectorAll('dialog.help [data-action]')].map((one) => one.dataset.action)")
+        listed = view.js(
+            "() => [...document.querySelectorAll('dialog.help [data-action]')].map((one) => one.dataset.action)"
+        )
         assert listed and set(listed) <= done, set(listed) - done
         view.press("Escape")
         same(view.count("dialog.help[open]"), 0, "help after Esc")
@@ -346,86 +484,17 @@ def case_actions_tested(world):
         same(view.js("() => document.activeElement.id"), "search", "focus after Ctrl+F")
 
 
-def case_letter_keys(world):
-    """Keys of one letter can be switched off, and that is kept."""
-    path, _, _ = world.models
-    with world.view(path) as view:
-        view.press("?")
-        view.click("dialog.help [role=switch]")
-        view.press("Escape")
-        view.press("v", "t", "s", "/")
-        same((view.fragment(), view.js("() => document.activeElement.tagName")), ("", "BODY"), "nothing happened")
-        view.page.reload()
-        view.settle()
-        view.press("s")
-        same(view.fragment(), "", "nothing after a reload")
-
-
-def case_view(world):
-    """Density, theme and maturity by key and mouse; kept for the next visit."""
-    path, rows, _ = world.models
-    state = "() => [document.querySelector('.grid').dataset.density, document.documentElement.dataset.theme ?? 'auto']"
-    with world.view(path) as view:
-        same(view.js(state), ["medium", "auto"], "at first")
-        seen = []
-        for _ in range(4):
-            view.press("v")
-            seen.append(view.js(state)[0])
-        same(sorted(seen), ["large", "list", "medium", "small"], "densities by v")
-        for density in ("list", "small", "large", "medium"):
-            view.click(f"[data-density-of={density}]")
-            same(view.js(state)[0], density, "density by mouse")
-        themes = []
-        for _ in range(3):
-            view.press("t")
-            themes.append(view.js(state)[1])
-        same(themes, ["light", "dark", "auto"], "themes by t")
-        view.click("button[aria-label^=Theme]")
-        view.click("button[aria-label^=Theme]")
-        back = "() => getComputedStyle(document.body).backgroundColor"
-        dark = view.js(back)
-        assert sum(map(int, re.findall(r"\d+", dark)[:3])) < 200, dark
-        hidden = view.count(".picture[data-state=hidden]")
-        assert hidden
-        view.press("b")
-        same(view.count(".picture[data-state=hidden]"), 0, "hidden pictures after b")
-        view.press("b")
-        same(view.count(".picture[data-state=hidden]"), hidden, "hidden pictures after b again")
-        view.click(".maturity")
-        view.page.select_option(".maturity-menu select", "2")
-        view.settle()
-        assert view.count(".picture[data-state=hidden]") >= hidden
-        view.page.check(".maturity-menu input")
-        view.settle()
-        more = view.count(".picture[data-state=hidden]")
-        assert more > hidden
-        view.press("Escape")
-        view.page.reload()
-        view.settle()
-        same((view.js(state), view.count(".picture[data-state=hidden]")), (["medium", "dark"], more), "after a reload")
-
-
-def case_clipped(world):
-    """Nothing of a card lies outside of it, in any density and width."""
-    path, _, _ = world.models
-    outside = """() => [...document.querySelectorAll('.grid > .card:not(.probe)')].flatMap((card) => { const box = card.getBoundingClientRect();
-        return [...card.querySelectorAll('*')].filter((one) => { const own = one.getBoundingClientRect(), line = own.width && own.height && !one.closest('.card-words, .card-name, svg, img');
-            return line && (own.right > box.right + 1 || own.left < box.left - 1 || own.bottom > box.bottom + 1); }).map((one) => one.outerHTML.slice(0, 100)); })"""
-    for width in (320, 700, 1000, 1280, 1920):
-        with world.view(path, width=width) as view:
-            for _ in range(4):
-                density = view.js("() => document.querySelector('.grid').dataset.density")
-                same(view.js(outside), [], f"outside of cards at {width} px, {density}")
-                view.press("v")
-
-
 @both
 def case_state(world):
     """A fragment brings back query, filters, order and the open model; Back closes it."""
     path, rows, _ = world.models
     pony = next(entry[0] for entry in rows["dict"]["base"] if entry[0] == "Pony")
     k = [entry[0] for entry in rows["dict"]["base"]].index(pony)
-    expected = [i for i in range(500) if rows["base"][i] == k and "style" not in [rows["dict"]["tag"][t] for t in rows["tags"][i]]]
+    expected = [
+        i
+        for i in range(500)
+        if rows["base"][i] == k and "style" not in [rows["dict"]["tag"][t] for t in rows["tags"][i]]
+    ]
     expected.sort(key=lambda i: (rows["bytes"][i], i), reverse=True)
     with world.view(path, "#base=Pony&-tag=style&sort=-size") as view:
         same(view.js(TOTAL), len(expected), "models")
@@ -434,180 +503,15 @@ def case_state(world):
         same(view.count(".active-filters .chip"), 2, "chips")
         view.js("() => { location.hash = 'q=neon'; }")
         view.settle()
-        same(view.js("() => document.querySelector('#search').value"), "neon", "search after the address changed")
-    for nonsense in ("#q=%", "#sort=__proto__&is=constructor&m=../../x&kind=&tag=&folder=%ff", "#" + "x=1&" * 3000):
+        same(
+            view.js("() => document.querySelector('#search').value"),
+            "neon",
+            "search after the address changed",
+        )
+    for nonsense in (
+        "#q=%",
+        "#sort=__proto__&is=constructor&m=../../x&kind=&tag=&folder=%ff",
+        "#" + "x=1&" * 3000,
+    ):
         with world.view(path, nonsense) as view:
             assert 0 <= view.js(TOTAL) <= 500, nonsense[:40]
-
-
-def case_embedded(world):
-    """Embedded pictures are shown, and nothing is requested."""
-    path, rows, pictures = world.embedded
-    with world.view(path) as view:
-        view.until("() => [...document.images].some((one) => one.src.startsWith('data:image/png') && one.naturalWidth > 0)")
-        first = next(i for i in by_name(rows) if rows["preview"][i] and isinstance(rows["preview"][i]["href"], int) and rows["preview"][i].get("level", 0) < 4)
-        assert view.js("(src) => [...document.images].some((one) => one.src === src)", pictures[rows["preview"][first]["href"]])
-        same([url for url in view.pictures() if not url.startswith("data:")], [], "requests")
-
-
-def case_pictures(world):
-    """Hidden pictures are never requested, shown ones are, and only those near the window."""
-    path, rows, _ = world.models
-    hrefs = {rows["preview"][i]["href"]: rows["preview"][i].get("level", 0) for i in range(500)
-             if rows["preview"][i] and rows["preview"][i]["href"] and not rows["preview"][i].get("video")}
-    with world.view(path) as view:
-        view.page.wait_for_load_state("networkidle")
-        near = set(view.pictures())
-        assert 0 < len(near) < 40, len(near)
-        height = view.js("() => document.documentElement.scrollHeight")
-        for top in range(0, height, 700):
-            view.js("(top) => scrollTo({ top, behavior: 'instant' })", top)
-            view.page.wait_for_timeout(12)
-        view.page.wait_for_timeout(400)
-        view.page.wait_for_load_state("networkidle")
-        asked = set(view.pictures())
-        assert asked <= set(hrefs), sorted(asked - set(hrefs))[:4]
-        mature = sorted(href for href in asked if hrefs[href] >= 4)
-        assert not mature, f"hidden pictures were requested: {mature[:4]}"
-        broken = view.js("() => [...document.images].filter((one) => one.complete && !one.naturalWidth).map((one) => one.src)")
-        assert not broken, broken[:3]
-        view.js("() => scrollTo({ top: 0, behavior: 'instant' })")
-        view.page.wait_for_timeout(300)
-        before = len(view.pictures())
-        box = view.page.locator(".card .picture[data-state=hidden]").first
-        box.locator("button").click()
-        view.page.wait_for_timeout(200)
-        new = view.pictures()[before:]
-        assert len(new) == 1 and hrefs[new[0]] >= 4, new
-        same(view.count("dialog.browse[open]"), 0, "dialogs after Show")
-
-
-def case_many(world):
-    """50,000 models: few nodes, few rows rebuilt a step, everything reachable."""
-    path, rows, _ = world.many
-    with world.view(path, width=1600, height=1000) as view:
-        same(view.js(TOTAL), 50000, "models")
-        nodes = "() => document.querySelectorAll('.grid > .card, .grid > .card *').length"
-        view.js("""() => { window.touched = new Set(); new MutationObserver((all) => { for (const one of all) {
-            if (one.target.matches('.card')) touched.add(one.target); for (const node of one.addedNodes) if (node.matches?.('.card')) touched.add(node); }
-        }).observe(document.querySelector('.grid'), { childList: true, subtree: true }); }""")
-        columns = view.js("() => { const cards = [...document.querySelectorAll('.grid > .card:not(.probe)')]; const top = cards[0].getBoundingClientRect().top; return cards.filter((one) => one.getBoundingClientRect().top === top).length; }")
-        row = view.js("() => [...document.querySelectorAll('.grid > .card:not(.probe)')].at(-1).getBoundingClientRect().height")
-        most = 0
-        for step in range(1, 40):
-            view.js("(top) => { touched.clear(); scrollTo({ top, behavior: 'instant' }); }", step * row)
-            view.settle()
-            assert view.js(nodes) <= 400, f"{view.js(nodes)} nodes"
-            most = max(most, view.js("() => touched.size"))
-        assert most <= 3 * columns, f"{most} cards rebuilt in a step of one row, {columns} columns"
-        view.press("End")
-        view.js("() => scrollTo({ top: document.documentElement.scrollHeight, behavior: 'instant' })")
-        view.settle()
-        names = view.js(NAMES)
-        order = by_name(rows)
-        same(names[-1], rows["name"][order[-1]], "last")
-        view.fill("#search", rows["name"][order[31234]])
-        assert view.js(TOTAL) >= 1
-        view.fill("#search", "")
-        view.press("Escape")
-        view.click("[data-density-of=list]")
-        view.js("() => scrollTo({ top: document.documentElement.scrollHeight, behavior: 'instant' })")
-        view.settle()
-        same(view.js(NAMES)[-1], rows["name"][order[-1]], "last of the list")
-        assert view.js(nodes) <= 500, f"{view.js(nodes)} nodes of the list"
-
-
-def case_tall(world):
-    """Where 50,000 cards would be taller than a browser allows, scrolling is scaled: all are reached, none overlap."""
-    path, rows, _ = world.many
-    tops = "() => [...document.querySelectorAll('.grid > .card:not(.probe)')].map((one) => [Number(one.getAttribute('aria-posinset')), one.getBoundingClientRect().top, one.offsetHeight])"
-    with world.view(path, "#sort=path", width=360, height=740) as view:
-        view.press("v", "v", "v")
-        height = view.js("() => document.documentElement.scrollHeight")
-        assert 14e6 < height < 17e6, height
-        view.press("ArrowDown")
-        for keys in (["End"], ["ArrowUp"], ["PageUp"], ["Home"], ["ArrowDown"], []):
-            if not keys:
-                view.js("(top) => scrollTo({ top, behavior: 'instant' })", height // 2)
-                view.settle()
-            view.press(*keys)
-            cards = sorted(view.js(tops))
-            for (one, top, size), (next_one, next_top, _) in zip(cards, cards[1:]):
-                assert next_one > one + 1 or top + size < next_top < top + size + 40, (keys, cards)
-            if keys:
-                assert view.js("() => { const box = document.activeElement.getBoundingClientRect(); return box.top >= 0 && box.bottom <= innerHeight; }"), keys
-        middle = view.js(tops)[0][0]
-        assert 24000 < middle < 26000 or view.js(POSITION) == 2, middle
-        view.press("End")
-        same(view.js(POSITION), 50000, "last")
-        same(view.js(FOCUSED), rows["name"][-1], "name of the last")
-
-
-def case_place(world):
-    """The model that has the focus keeps it, in view, through densities, widths, orders and searches."""
-    path, _, _ = world.models
-    inside = "() => { const box = document.activeElement.getBoundingClientRect(), head = document.querySelector('.top').getBoundingClientRect(); return document.activeElement.matches('.card-name') && box.top >= head.bottom && box.bottom <= innerHeight; }"
-    with world.view(path) as view:
-        view.press("ArrowDown", *["PageDown"] * 6)
-        name, position = view.js(FOCUSED), view.js(POSITION)
-        assert position > 20, position
-        for _ in range(4):
-            view.press("v")
-            same((view.js(FOCUSED), view.js(POSITION)), (name, position), "after another density")
-            assert view.js(inside), f"not in view: {view.js('() => document.querySelector(`.grid`).dataset.density')}"
-        for width in (700, 1700, 1280):
-            view.page.set_viewport_size({"width": width, "height": 860})
-            view.settle()
-            view.settle()
-            same((view.js(FOCUSED), view.js(POSITION)), (name, position), f"at a width of {width}")
-        view.press("s")
-        same(view.js(FOCUSED), name, "after another order")
-        assert view.js(inside), "not in view after another order"
-        view.js("() => { location.hash = 'q=-zzzzzz&sort=path'; }")
-        view.settle()
-        same(view.js(FOCUSED), name, "after a search that finds it")
-        view.js("() => { location.hash = 'kind=embedding'; }")
-        view.settle()
-        assert view.js(FOCUSED) != "BODY", "the focus was lost with the model"
-
-
-def case_noscript(world):
-    """Without JavaScript a table has the models."""
-    path, rows, _ = world.models
-    view = world.view(path, java_script_enabled=False, wait=False)
-    try:
-        lines = view.page.locator("noscript table tr, table tr")
-        assert lines.count() == 501, lines.count()
-        text = view.page.locator("table").inner_text()
-        assert rows["name"][0] in text and "<style>guangying</style>" in text
-        world.shot(view, "noscript")
-    finally:
-        view.context.close()
-
-
-def case_print(world):
-    """In print, a table has the result."""
-    path, rows, _ = world.models
-    with world.view(path, "#q=base%3Apony") as view:
-        total = view.js(TOTAL)
-        view.js("() => dispatchEvent(new Event('beforeprint'))")
-        same(view.count(".printed tbody tr"), total, "lines")
-        view.page.emulate_media(media="print")
-        assert view.page.locator(".printed").is_visible() and not view.page.locator(".grid").is_visible()
-        view.js("() => dispatchEvent(new Event('afterprint'))")
-        same(view.count(".printed"), 0, "tables afterwards")
-
-
-def case_damaged(world):
-    """A page whose data is cut off says so."""
-    path, _, _ = world.models
-    with open(path, encoding="utf-8") as text:
-        whole = text.read()
-    start = whole.index('id="rows">') + len('id="rows">')
-    for data in ('{"format":1', json.dumps({"format": 2}), "", "null"):
-        made = world.keep("500/damaged.html", whole[:start] + data + whole[whole.index("</script>", start):])
-        view = world.view(made)
-        try:
-            assert "damaged" in view.text("[role=alert]"), data
-        finally:
-            view.context.close()

@@ -1,4 +1,5 @@
 """Pages that the real command writes."""
+
 import hashlib
 import json
 import os
@@ -53,12 +54,23 @@ def case_command_types(world):
         values.append(("Rows", numbers_of_rows(data["rows"])))
         values += [("Info", info) for info in expanded(world, path)[:70]]
         count = data["rows"]["count"]
-        same(sum(len(part["models"]) for name, part in data.items() if name.startswith("more-")), count, "models in the blocks")
+        same(
+            sum(len(part["models"]) for name, part in data.items() if name.startswith("more-")),
+            count,
+            "models in the blocks",
+        )
         for column in unit.columns():
             same(len(data["rows"][column]), count, f"items in {column}")
-    first = next(os.path.join(root, name) for root, _, names in os.walk(os.path.join(world.folder, "real")) for name in names if name.endswith(".safetensors"))
+    first = next(
+        os.path.join(root, name)
+        for root, _, names in os.walk(os.path.join(world.folder, "real"))
+        for name in names
+        if name.endswith(".safetensors")
+    )
     for options in ((), ("--deep",)):
-        code, _, said = world.command("catalog", "--model", first, "-o", "one.html", "--force", *options)
+        code, _, said = world.command(
+            "catalog", "--model", first, "-o", "one.html", "--force", *options
+        )
         same((code, said), (0, ""), "catalog --model")
         values.append(("ModelPage", blocks(os.path.join(world.folder, "one.html"))["model"]))
     unit.of_type(values)
@@ -93,9 +105,29 @@ def case_command_names(world):
         total = view.js(TOTAL)
         same(total, 11, "models")
         view.page.wait_for_timeout(300)
-        shown = view.js("() => [...document.images].map((one) => [decodeURIComponent(one.src.split('/').at(-1)), one.naturalWidth])")
-        same(sorted(name for name, width in shown if width), sorted(f"{name}.png" for name in
-             ["a#b", "what?", "100%", "a b", "ñandú ü", "日本語", "%41", "a&b=c", "semi;colon", "quote'\"", "plus+"]), "pictures")
+        shown = view.js(
+            "() => [...document.images].map((one) => [decodeURIComponent(one.src.split('/').at(-1)), one.naturalWidth])"
+        )
+        same(
+            sorted(name for name, width in shown if width),
+            sorted(
+                f"{name}.png"
+                for name in [
+                    "a#b",
+                    "what?",
+                    "100%",
+                    "a b",
+                    "ñandú ü",
+                    "日本語",
+                    "%41",
+                    "a&b=c",
+                    "semi;colon",
+                    "quote'\"",
+                    "plus+",
+                ]
+            ),
+            "pictures",
+        )
 
 
 @both
@@ -109,10 +141,21 @@ def case_command_hostile(world):
         view.js("() => scrollTo({ top: 0, behavior: 'instant' })")
         view.press("ArrowDown", "Enter")
         view.press(*["ArrowRight"] * (rows["count"] - 1), settle=False)
-        assert view.js("() => document.querySelector('dialog.browse[open] .browse-place').textContent").startswith(f"{rows['count']} of")
+        assert view.js(
+            "() => document.querySelector('dialog.browse[open] .browse-place').textContent"
+        ).startswith(f"{rows['count']} of")
     shown = set(rows["name"])
-    lost = [text for text in corpus.STRINGS if text not in shown and 0 < len(text.strip()) < 200 and text.isprintable() and text.strip() == text]
-    assert len(lost) < len(corpus.STRINGS) / 4, f"{len(lost)} names of the corpus are not names: {lost[:8]}"
+    lost = [
+        text
+        for text in corpus.STRINGS
+        if text not in shown
+        and 0 < len(text.strip()) < 200
+        and text.isprintable()
+        and text.strip() == text
+    ]
+    assert (
+        len(lost) < len(corpus.STRINGS) / 4
+    ), f"{len(lost)} names of the corpus are not names: {lost[:8]}"
 
 
 def case_command_broken(world):
@@ -128,7 +171,11 @@ def case_command_noscript(world):
         text = view.page.locator("table").inner_text()
         for part in ("<style>guangying</style>", "fym <artist>", "日本語のモデル"):
             assert part in text, part
-        same(view.page.locator("table tr").count(), blocks(world.real_hostile)["rows"]["count"] + 1, "lines")
+        same(
+            view.page.locator("table tr").count(),
+            blocks(world.real_hostile)["rows"]["count"] + 1,
+            "lines",
+        )
     finally:
         view.context.close()
 
@@ -139,7 +186,9 @@ def case_command_embed(world):
     os.makedirs(os.path.join(world.folder, "elsewhere"), exist_ok=True)
     moved = shutil.move(path, os.path.join(world.folder, "elsewhere", "page.html"))
     with world.view(moved) as view:
-        view.until("() => [...document.images].some((one) => one.src.startsWith('data:') && one.naturalWidth > 0)")
+        view.until(
+            "() => [...document.images].some((one) => one.src.startsWith('data:') && one.naturalWidth > 0)"
+        )
         same([url for url in view.pictures() if not url.startswith("data:")], [], "requests")
 
 
@@ -149,14 +198,32 @@ def case_command_policy(world):
         page = text.read()
     policy = page.index("Content-Security-Policy")
     assert policy < page.index("<style") < page.index("<script") and policy < page.index("<title")
-    for part in ("default-src 'none'", "base-uri 'none'", "form-action 'none'", "require-trusted-types-for 'script'"):
-        assert part in page[policy:policy + 600], part
-    assert "unsafe" not in page[policy:policy + 600] and "http" not in page[policy + 30:policy + 600]
-    for extra in ("<script>window.evil = 1</script>", "<img src=x onerror='window.evil = 1'>", "<style>body { display: none }</style>"):
+    for part in (
+        "default-src 'none'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "require-trusted-types-for 'script'",
+    ):
+        assert part in page[policy : policy + 600], part
+    assert (
+        "unsafe" not in page[policy : policy + 600]
+        and "http" not in page[policy + 30 : policy + 600]
+    )
+    for extra in (
+        "<script>window.evil = 1</script>",
+        "<img src=x onerror='window.evil = 1'>",
+        "<style>body { display: none }</style>",
+    ):
         made = world.keep("real/extra.html", page.replace("<body>", "<body>" + extra))
         view = world.view(made)
         try:
-            same(view.js("() => [typeof window.evil, getComputedStyle(document.body).display !== 'none', seen.violations.length > 0]"), ["undefined", True, True], extra)
+            same(
+                view.js(
+                    "() => [typeof window.evil, getComputedStyle(document.body).display !== 'none', seen.violations.length > 0]"
+                ),
+                ["undefined", True, True],
+                extra,
+            )
         finally:
             view.context.close()
             os.remove(made)
@@ -164,9 +231,16 @@ def case_command_policy(world):
 
 def case_command_model(world):
     """catalog --model: tensors, metadata and statistics of a real file."""
-    first = next(os.path.join(root, name) for root, _, names in sorted(os.walk(os.path.join(world.folder, "real"))) if world.real
-                 for name in sorted(names) if name.endswith(".safetensors"))
-    code, _, said = world.command("catalog", "--model", first, "-o", "deep.html", "--deep", "--force")
+    first = next(
+        os.path.join(root, name)
+        for root, _, names in sorted(os.walk(os.path.join(world.folder, "real")))
+        if world.real
+        for name in sorted(names)
+        if name.endswith(".safetensors")
+    )
+    code, _, said = world.command(
+        "catalog", "--model", first, "-o", "deep.html", "--deep", "--force"
+    )
     same((code, said), (0, ""), "catalog --model --deep")
     with world.view(os.path.join(world.folder, "deep.html")) as view:
         view.fill("#find", "lora_up")
@@ -188,4 +262,8 @@ def case_command_samples(world):
         view.press("ArrowDown", "Enter")
         view.press(*["ArrowRight"] * min(rows["count"], 60))
         for url in view.pictures():
-            assert os.path.exists(urllib.parse.unquote(urllib.parse.urlparse(urllib.parse.urljoin(view.url, url)).path)), url
+            assert os.path.exists(
+                urllib.parse.unquote(
+                    urllib.parse.urlparse(urllib.parse.urljoin(view.url, url)).path
+                )
+            ), url

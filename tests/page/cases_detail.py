@@ -1,4 +1,5 @@
 """All that is known of one model: what is copied, shown, hidden and loaded."""
+
 import os
 
 import pages
@@ -11,8 +12,12 @@ HIDDEN = ".gallery-large .picture[data-state=hidden]"
 
 
 def fact(value, source, trust, *others):
-    return {"value": value, "source": source, "trust": trust,
-            "others": [{"value": other, "source": where, "trust": how} for other, where, how in others]}
+    return {
+        "value": value,
+        "source": source,
+        "trust": trust,
+        "others": [{"value": other, "source": where, "trust": how} for other, where, how in others],
+    }
 
 
 def sidecar(pointer):
@@ -26,29 +31,85 @@ def word(text, **more):
 def rich(shots):
     """A LoRA of which everything is known."""
     return {
-        "path": "loras/it's mikumo.safetensors", "file": {"bytes": 228456104, "tensors": 722},
+        "path": "loras/it's mikumo.safetensors",
+        "file": {"bytes": 228456104, "tensors": 722},
         "model": {
-            "kind": fact("adapter", "tensors", 100), "name": fact("Mikumo_v2", sidecar("model/name"), 95, ("mikumo", "filename", 45)),
-            "base_model": fact("Illustrious", sidecar("baseModel"), 70, ("Pony", "header:modelspec.base", 70)),
-            "base_checkpoint": fact("OnomaAIResearch/Illustrious-xl", "header:ss_sd_model_name", 70),
-            "license": fact("openrail++", "header:modelspec.license", 85), "negative_prompt": fact("blurry", sidecar("negative"), 90),
-            "description": fact("Based on https://civitai.com/models/11?modelVersionId=22&x=<b>, see https://example.org/a(b). "
-                                "Mirror: https://huggingface.co/alkaid/mikumo\n\nSecond paragraph.", sidecar("description"), 90)},
+            "kind": fact("adapter", "tensors", 100),
+            "name": fact("Mikumo_v2", sidecar("model/name"), 95, ("mikumo", "filename", 45)),
+            "base_model": fact(
+                "Illustrious", sidecar("baseModel"), 70, ("Pony", "header:modelspec.base", 70)
+            ),
+            "base_checkpoint": fact(
+                "OnomaAIResearch/Illustrious-xl", "header:ss_sd_model_name", 70
+            ),
+            "license": fact("openrail++", "header:modelspec.license", 85),
+            "negative_prompt": fact("blurry", sidecar("negative"), 90),
+            "description": fact(
+                "Based on https://civitai.com/models/11?modelVersionId=22&x=<b>, see https://example.org/a(b). "
+                "Mirror: https://huggingface.co/alkaid/mikumo\n\nSecond paragraph.",
+                sidecar("description"),
+                90,
+            ),
+        },
         "adapter": {"type": "lora", "rank": {"min": 16, "max": 32, "mode": 32}},
-        "trigger_words": [word("mikumo, red scarf"), word("mikumo, yukata"), word("<style>guangying</style>"), word("fym\n<artist>\u202e"),
-                          word("ink", source="header:ss_tag_frequency", coverage=0.97, folder="10_m")],
-        "prompts": {"a1111": "<lora:mikumo:0.8> mikumo, red scarf", "comfy": "<lora:mikumo:0.8> mikumo, red scarf"},
-        "frequent_tags": [{"tag": f"tag {i}", "count": 100 - i, "coverage": 1 - i / 100} for i in range(40)],
-        "civitai": {"model_id": 257749, "version_id": 290640, "permissions": {"credit": True, "commercial": ["Image"], "derivatives": False}},
-        "training": {"tool": "sd-scripts", "duration_s": 4806, "epoch": 8, "epochs": 10,
-                     "datasets": [{"folder": "10_m", "images": 60, "repeats": 10}]},
-        "hashes": {"recorded": [{"algo": "sha256", "value": "ab" * 32, "source": sidecar("h")}, {"algo": "autov3", "value": "cd" * 6, "source": "header:sshs_model_hash"}],
-                   "computed": {"sha256": "ab" * 32, "autov3": "ef" * 6},
-                   "mismatches": [{"algo": "autov3", "recorded": "cd" * 6, "computed": "ef" * 6, "source": "header:sshs_model_hash", "known": None}]},
-        "sidecars": [{"path": INFO_FILE, "kind": "civitai", "match": "weights"}, {"path": "mikumo.json", "kind": "a1111", "error": "expected an object, found a list"}],
-        "conflicts": [{"field": "base_model", "candidates": [{"value": "Illustrious", "source": sidecar("baseModel"), "trust": 70},
-                                                             {"value": "Pony", "source": "header:modelspec.base", "trust": 70}]}],
-        "cut": ["description"], "pictures": shots}
+        "trigger_words": [
+            word("mikumo, red scarf"),
+            word("mikumo, yukata"),
+            word("<style>guangying</style>"),
+            word("fym\n<artist>\u202e"),
+            word("ink", source="header:ss_tag_frequency", coverage=0.97, folder="10_m"),
+        ],
+        "prompts": {
+            "a1111": "<lora:mikumo:0.8> mikumo, red scarf",
+            "comfy": "<lora:mikumo:0.8> mikumo, red scarf",
+        },
+        "frequent_tags": [
+            {"tag": f"tag {i}", "count": 100 - i, "coverage": 1 - i / 100} for i in range(40)
+        ],
+        "civitai": {
+            "model_id": 257749,
+            "version_id": 290640,
+            "permissions": {"credit": True, "commercial": ["Image"], "derivatives": False},
+        },
+        "training": {
+            "tool": "sd-scripts",
+            "duration_s": 4806,
+            "epoch": 8,
+            "epochs": 10,
+            "datasets": [{"folder": "10_m", "images": 60, "repeats": 10}],
+        },
+        "hashes": {
+            "recorded": [
+                {"algo": "sha256", "value": "ab" * 32, "source": sidecar("h")},
+                {"algo": "autov3", "value": "cd" * 6, "source": "header:sshs_model_hash"},
+            ],
+            "computed": {"sha256": "ab" * 32, "autov3": "ef" * 6},
+            "mismatches": [
+                {
+                    "algo": "autov3",
+                    "recorded": "cd" * 6,
+                    "computed": "ef" * 6,
+                    "source": "header:sshs_model_hash",
+                    "known": None,
+                }
+            ],
+        },
+        "sidecars": [
+            {"path": INFO_FILE, "kind": "civitai", "match": "weights"},
+            {"path": "mikumo.json", "kind": "a1111", "error": "expected an object, found a list"},
+        ],
+        "conflicts": [
+            {
+                "field": "base_model",
+                "candidates": [
+                    {"value": "Illustrious", "source": sidecar("baseModel"), "trust": 70},
+                    {"value": "Pony", "source": "header:modelspec.base", "trust": 70},
+                ],
+            }
+        ],
+        "cut": ["description"],
+        "pictures": shots,
+    }
 
 
 def detail(world, name, info=None):
@@ -59,8 +120,13 @@ def detail(world, name, info=None):
         content, width, height = pictures.picture(i)
         pages.keep(folder, f"{i} #.png", content)
         shots.append({"href": f"{i}%20%23.png", "width": width, "height": height, "level": level})
-    shots += [{"href": "clip.mp4", "video": True, "level": 1}, {"href": "https://example.org/x.png", "level": 1}, {"href": "\\\\host\\x.png", "level": 1},
-              {"href": "gone.png", "level": 1}, {"href": "", "why": "too large"}]
+    shots += [
+        {"href": "clip.mp4", "video": True, "level": 1},
+        {"href": "https://example.org/x.png", "level": 1},
+        {"href": "\\\\host\\x.png", "level": 1},
+        {"href": "gone.png", "level": 1},
+        {"href": "", "why": "too large"},
+    ]
     data = dict(tensors.MODELS["lora"](), info=info or rich(shots))
     return world.keep(f"detail/{name}.html", pages.model_page(data))
 
@@ -68,13 +134,18 @@ def detail(world, name, info=None):
 def case_detail_words(world):
     """Words one by one, by set and all together; the prompt with the strength that is chosen; what is taken out is said."""
     with world.view(detail(world, "words")) as view:
+
         def copied(expected, what, said=""):
             same(view.wait_clipboard(expected), expected, what)
             if said:
-                view.until("(said) => document.querySelector('#status').textContent.includes(said)", said)
+                view.until(
+                    "(said) => document.querySelector('#status').textContent.includes(said)", said
+                )
             view.forget()
 
-        titles = view.js("() => [...document.querySelectorAll('.word-group > .muted')].map((one) => one.textContent)")
+        titles = view.js(
+            "() => [...document.querySelectorAll('.word-group > .muted')].map((one) => one.textContent)"
+        )
         same(titles, ["set 1", "set 2", f"{INFO_FILE}", "captions of 10_m"], "groups")
         view.click(".chip:has-text('guangying')")
         copied("<style>guangying</style>", "a word", "copied: <style>guangying</style>")
@@ -85,14 +156,20 @@ def case_detail_words(world):
         view.click("[aria-label='Copy all trigger words']")
         copied("mikumo, red scarf, yukata, <style>guangying</style>, fym <artist>", "all words")
         view.fill(".strength [type=number]", "0.55")
-        same(view.js("() => document.querySelector('.strength [type=range]').value"), "0.55", "slider")
+        same(
+            view.js("() => document.querySelector('.strength [type=range]').value"),
+            "0.55",
+            "slider",
+        )
         view.click("[aria-label='Copy prompt']")
         copied("<lora:mikumo:0.55> mikumo, red scarf", "prompt")
         view.click("[aria-label='Copy tag only']")
         copied("<lora:mikumo:0.55>", "tag only")
         view.page.locator(".strength [type=range]").focus()
         view.press("ArrowRight", "l")
-        copied("<lora:mikumo:0.6> mikumo, red scarf", "prompt by key, with the strength of the slider")
+        copied(
+            "<lora:mikumo:0.6> mikumo, red scarf", "prompt by key, with the strength of the slider"
+        )
         view.click("[aria-label='Copy negative prompt']")
         copied("blurry", "negative prompt")
         view.click("[aria-label='Copy path']")
@@ -104,9 +181,15 @@ def case_detail_words(world):
 def case_detail_links(world):
     """Links are made of numbers and of a repository's name; other addresses are text to copy."""
     with world.view(detail(world, "links")) as view:
-        links = view.js("() => [...document.querySelectorAll('.detail a')].map((one) => [one.href, one.rel])")
-        hosts = ["https://civitai.com/models/257749?modelVersionId=290640", "https://huggingface.co/OnomaAIResearch/Illustrious-xl",
-                 "https://civitai.com/models/11?modelVersionId=22", "https://huggingface.co/alkaid/mikumo"]
+        links = view.js(
+            "() => [...document.querySelectorAll('.detail a')].map((one) => [one.href, one.rel])"
+        )
+        hosts = [
+            "https://civitai.com/models/257749?modelVersionId=290640",
+            "https://huggingface.co/OnomaAIResearch/Illustrious-xl",
+            "https://civitai.com/models/11?modelVersionId=22",
+            "https://huggingface.co/alkaid/mikumo",
+        ]
         same(links, [[host, "noopener noreferrer"] for host in hosts], "links")
         view.click(".address button")
         same(view.wait_clipboard("https://example.org/a(b"), "https://example.org/a(b", "address")
@@ -117,28 +200,60 @@ def case_detail_facts(world):
     """Each fact has trust and source, and its other candidates on demand; what contradicts itself is marked, and first."""
     with world.view(detail(world, "facts")) as view:
         note = view.text("[data-note=conflicts]")
-        for part in ("Sources disagree", "base model", "Illustrious", "Pony", "civitai.info", "header"):
+        for part in (
+            "Sources disagree",
+            "base model",
+            "Illustrious",
+            "Pony",
+            "civitai.info",
+            "header",
+        ):
             assert part in note, part
-        same(view.js("() => [...document.querySelectorAll('.fact.conflict')].map((one) => one.dataset.fact)"), ["base_model"], "marked")
+        same(
+            view.js(
+                "() => [...document.querySelectorAll('.fact.conflict')].map((one) => one.dataset.fact)"
+            ),
+            ["base_model"],
+            "marked",
+        )
         same(view.text("[data-fact=name] .fact-value"), "Mikumo_v2", "a name is shown as it is")
         same(view.text("[data-fact=kind] .trust-words"), "measured · tensors", "trust and source")
         button = "[data-fact=name] button"
         same(view.count("[data-fact=name] .claims"), 0, "candidates before")
         view.page.locator(button).focus()
         view.press("Enter")
-        same(view.js("(button) => document.querySelector(button).ariaExpanded", button), "true", "expanded")
+        same(
+            view.js("(button) => document.querySelector(button).ariaExpanded", button),
+            "true",
+            "expanded",
+        )
         claims = view.text("[data-fact=name] .claims")
         for part in ("Mikumo_v2", sidecar("model/name"), "trust 95", "mikumo", "guessed"):
             assert part in claims, part
         view.click(button)
         assert not view.page.locator("[data-fact=name] .claims").is_visible()
         view.click(".tab:has-text('Files')")
-        assert view.js("() => { const at = document.querySelector('section[aria-label=Files]').getBoundingClientRect().top; return at >= 0 && at < innerHeight; }")
-        hashes = view.js("() => [...document.querySelectorAll('.hashes li')].map((one) => [...one.children].map((part) => part.textContent))")
-        same([(one[0], one[2]) for one in hashes], [("sha256", "verified"), ("autov3", "computed"), ("autov3", "differs")], "hashes")
+        assert view.js(
+            "() => { const at = document.querySelector('section[aria-label=Files]').getBoundingClientRect().top; return at >= 0 && at < innerHeight; }"
+        )
+        hashes = view.js(
+            "() => [...document.querySelectorAll('.hashes li')].map((one) => [...one.children].map((part) => part.textContent))"
+        )
+        same(
+            [(one[0], one[2]) for one in hashes],
+            [("sha256", "verified"), ("autov3", "computed"), ("autov3", "differs")],
+            "hashes",
+        )
         text = view.text(".detail")
-        for part in ("credit is required", "commercial use: selling pictures", "merges may not be shared", "same weights, edited metadata",
-                     "not used: expected an object, found a list", "1 h 20 min", "8 of 10"):
+        for part in (
+            "credit is required",
+            "commercial use: selling pictures",
+            "merges may not be shared",
+            "same weights, edited metadata",
+            "not used: expected an object, found a list",
+            "1 h 20 min",
+            "8 of 10",
+        ):
             assert part in text, part
         same(view.count(".tags li"), 30, "tags")
         view.click("button:has-text('Show all 40')")
@@ -158,7 +273,9 @@ def case_detail_pictures(world):
         view.page.locator(HIDDEN + " button").focus()
         view.press("Enter")
         same(view.count(HIDDEN), 0, "hidden after Show")
-        assert view.js("() => document.activeElement.matches('.gallery-large .picture')"), "the focus is lost"
+        assert view.js(
+            "() => document.activeElement.matches('.gallery-large .picture')"
+        ), "the focus is lost"
         same(view.count(".thumb:nth-child(2) img"), 1, "shown in the row of small ones too")
         assert "1%20%23.png" in view.pictures()
         view.click(".thumb", 0)
@@ -166,15 +283,27 @@ def case_detail_pictures(world):
         assert "too large" in view.text(".gallery-large")
         for k, why in ((4, "no picture"), (5, "no picture"), (6, "the picture cannot be shown")):
             view.click(".thumb", k)
-            view.until("(why) => document.querySelector('.gallery-large').textContent.includes(why)", why)
-        same([url for url in view.pictures() if "host" in url or "example" in url or url.endswith(".mp4")], [], "loaded from elsewhere")
+            view.until(
+                "(why) => document.querySelector('.gallery-large').textContent.includes(why)", why
+            )
+        same(
+            [
+                url
+                for url in view.pictures()
+                if "host" in url or "example" in url or url.endswith(".mp4")
+            ],
+            [],
+            "loaded from elsewhere",
+        )
 
 
 def case_detail_video(world):
     """A video plays under the pointer and with the focus, not with reduced motion."""
     for motion, plays in (("no-preference", 2), ("reduce", 0)):
         with world.view(detail(world, "video"), reduced_motion=motion) as view:
-            view.js("() => { window.played = 0; HTMLMediaElement.prototype.play = () => { window.played++; return Promise.resolve(); }; }")
+            view.js(
+                "() => { window.played = 0; HTMLMediaElement.prototype.play = () => { window.played++; return Promise.resolve(); }; }"
+            )
             view.page.locator(".thumb").nth(3).hover()
             view.page.locator("h2").first.hover()
             view.page.locator(".thumb").nth(3).focus()
@@ -183,13 +312,33 @@ def case_detail_video(world):
 
 def case_detail_notes(world):
     """A broken model has its sentence and a command; a pickle what a loader would run."""
-    broken = {"path": "-a.safetensors", "model": {}, "error": {"code": "truncated", "message": "file is truncated", "hint": "download it again"}}
+    broken = {
+        "path": "-a.safetensors",
+        "model": {},
+        "error": {"code": "truncated", "message": "file is truncated", "hint": "download it again"},
+    }
     with world.view(detail(world, "broken", broken)) as view:
-        assert view.text("[data-note=error]").startswith("file is truncateddownload it again"), view.text("[data-note=error]")
+        assert view.text("[data-note=error]").startswith(
+            "file is truncateddownload it again"
+        ), view.text("[data-note=error]")
         view.click("[data-note=error] button")
-        same(view.wait_clipboard("safetensors check ./-a.safetensors"), "safetensors check ./-a.safetensors", "command")
-    pickle = {"path": "a.ckpt", "model": {}, "import": {"format": "torch", "title": "PyTorch checkpoint", "globals": [
-        {"module": "os", "name": "system", "named": 1, "calls": 1}, {"module": "torch", "name": "FloatStorage", "named": 9, "calls": 0}]}}
+        same(
+            view.wait_clipboard("safetensors check ./-a.safetensors"),
+            "safetensors check ./-a.safetensors",
+            "command",
+        )
+    pickle = {
+        "path": "a.ckpt",
+        "model": {},
+        "import": {
+            "format": "torch",
+            "title": "PyTorch checkpoint",
+            "globals": [
+                {"module": "os", "name": "system", "named": 1, "calls": 1},
+                {"module": "torch", "name": "FloatStorage", "named": 9, "calls": 0},
+            ],
+        },
+    }
     with world.view(detail(world, "pickle", pickle)) as view:
         assert "A pickle loader would call os.system; not run" in view.text("[data-note=pickle]")
 
@@ -198,9 +347,15 @@ def case_detail_copy_fallback(world):
     """Without a clipboard, as on pages of http, a selection is copied."""
     with world.view(detail(world, "fallback")) as view:
         view.forget()
-        view.js("() => Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true })")
+        view.js(
+            "() => Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true })"
+        )
         view.click(".chip:has-text('guangying')")
         view.until("() => document.querySelector('#status')?.textContent.startsWith('copied: ')")
-        same(view.js("() => document.activeElement.textContent"), "<style>guangying</style>", "focus")
+        same(
+            view.js("() => document.activeElement.textContent"), "<style>guangying</style>", "focus"
+        )
         view.js("() => { delete navigator.clipboard; }")
-        same(view.wait_clipboard("<style>guangying</style>"), "<style>guangying</style>", "clipboard")
+        same(
+            view.wait_clipboard("<style>guangying</style>"), "<style>guangying</style>", "clipboard"
+        )

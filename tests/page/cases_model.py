@@ -1,11 +1,14 @@
 """The page about one model: totals, tree, treemap, search, statistics."""
+
 import json
 import struct
 
 from cases_catalog import both, same
 
 ROWS = "() => [...document.querySelectorAll('.tree [role=row][data-i]')].sort((a, b) => a.dataset.i - b.dataset.i).map((one) => one.querySelector('.c-name bdi').textContent)"
-NAME_COPIED = "model.diffusion_model.output_blocks.{7–8}.1.transformer_blocks.{0–9}.attn2.to_k.weight"
+NAME_COPIED = (
+    "model.diffusion_model.output_blocks.{7–8}.1.transformer_blocks.{0–9}.attn2.to_k.weight"
+)
 ACTIVE = "() => document.querySelector('.tree [aria-selected=true] .c-name bdi')?.textContent"
 
 
@@ -18,7 +21,9 @@ def case_model_tree(world):
         for part in ("291", "8.03 B", "16.1 GB", "BF16", "Llama-3.1-8B-Instruct"):
             assert part in text, part
         names = view.js(ROWS)
-        assert names[:3] == ["lm_head.weight", "model", "embed_tokens.weight"] or "model" in names, names
+        assert (
+            names[:3] == ["lm_head.weight", "model", "embed_tokens.weight"] or "model" in names
+        ), names
         assert any("0–31" in name for name in names), names
         view.js("() => document.querySelector('.tree').focus()")
         view.press("Home", "ArrowDown")
@@ -26,13 +31,19 @@ def case_model_tree(world):
         before = len(view.js(ROWS))
         view.press("ArrowLeft")
         assert len(view.js(ROWS)) < before, "nothing was closed"
-        same(view.js("() => document.querySelector('.tree [aria-selected=true]').getAttribute('aria-expanded')"), "false", "aria-expanded")
+        same(
+            view.js(
+                "() => document.querySelector('.tree [aria-selected=true]').getAttribute('aria-expanded')"
+            ),
+            "false",
+            "aria-expanded",
+        )
         view.press("ArrowRight", "ArrowDown", "ArrowDown")
         assert "0–31" in view.js(ACTIVE), view.js(ACTIVE)
         view.press("Space")
         names = view.js(ROWS)
         at = names.index(view.js(ACTIVE)) + 1
-        same(names[at:at + 4], ["0", "1", "2", "3"], "layers, unfolded")
+        same(names[at : at + 4], ["0", "1", "2", "3"], "layers, unfolded")
         total = int(view.js("() => document.querySelector('.tree').getAttribute('aria-rowcount')"))
         assert total >= 32, total
         view.press("Enter")
@@ -52,10 +63,18 @@ def case_model_search(world):
     with world.view(path) as view:
         view.press("/")
         same(view.js("() => document.activeElement.id"), "find", "focus after /")
-        for query, expected in (("q_proj", sum("q_proj" in name for name in names)), ("mlp -up", sum("mlp" in name and "up" not in name for name in names)),
-                                ("dtype:f32", 1), ("shape:4096x14336", shapes.count("4096,14336")), ("is:nan", 2), ("nothing there", 0)):
+        for query, expected in (
+            ("q_proj", sum("q_proj" in name for name in names)),
+            ("mlp -up", sum("mlp" in name and "up" not in name for name in names)),
+            ("dtype:f32", 1),
+            ("shape:4096x14336", shapes.count("4096,14336")),
+            ("is:nan", 2),
+            ("nothing there", 0),
+        ):
             view.fill("#find", query)
-            assert f"{expected} of 291" in view.text(".found"), f"{query}: expected {expected}, found {view.text('.found')}"
+            assert f"{expected} of 291" in view.text(
+                ".found"
+            ), f"{query}: expected {expected}, found {view.text('.found')}"
         view.press("Escape")
         same(view.js("() => document.querySelector('#find').value"), "", "search after Esc")
 
@@ -69,9 +88,14 @@ def case_model_treemap(world):
             view.page.mouse.click(box["x"] + box["width"] * x, box["y"] + box["height"] * y)
             view.settle()
             name = view.js(ACTIVE)
-            assert name and name.split(".")[0].split("0–31")[0] in view.text("#chosen"), (name, view.text("#chosen"))
-        painted = view.js("""() => { const canvas = document.querySelector('.treemap canvas'), data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
-            const colours = new Set(); for (let i = 0; i < data.length; i += 4 * 97) colours.add(data.slice(i, i + 3).join()); return colours.size; }""")
+            assert name and name.split(".")[0].split("0–31")[0] in view.text("#chosen"), (
+                name,
+                view.text("#chosen"),
+            )
+        painted = view.js(
+            """() => { const canvas = document.querySelector('.treemap canvas'), data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+            const colours = new Set(); for (let i = 0; i < data.length; i += 4 * 97) colours.add(data.slice(i, i + 3).join()); return colours.size; }"""
+        )
         assert painted >= 2, painted
 
 
@@ -103,7 +127,9 @@ def case_model_many(world):
         view.fill("#find", "layers.59.mlp.experts.510.up_proj")
         assert "1 of 92" in view.text(".found").replace(",", ""), view.text(".found")
         view.fill("#find", "")
-        view.js("() => { for (const one of document.querySelectorAll('button')) if (one.textContent === 'Open all') one.click(); }")
+        view.js(
+            "() => { for (const one of document.querySelectorAll('button')) if (one.textContent === 'Open all') one.click(); }"
+        )
         view.settle()
         view.js("() => document.querySelector('.tree').focus()")
         view.press("End")
@@ -141,12 +167,17 @@ def small_lora(path):
         for end, shape in (("lora_down", [2, 3]), ("lora_up", [4, 2])):
             values = [1.0] * (shape[0] * shape[1])
             header[f"lora_unet_down_blocks_{block}_attentions_0_proj_in.{end}.weight"] = {
-                "dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + 4 * len(values)]}
+                "dtype": "F32",
+                "shape": shape,
+                "data_offsets": [len(data), len(data) + 4 * len(values)],
+            }
             data += struct.pack(f"<{len(values)}f", *values)
     header["odd"] = {"dtype": "F32", "shape": [2], "data_offsets": [len(data), len(data) + 8]}
     text = json.dumps(header).encode()
     with open(path, "wb") as out:
-        out.write(struct.pack("<Q", len(text)) + text + data + struct.pack("<2f", float("nan"), 0.5))
+        out.write(
+            struct.pack("<Q", len(text)) + text + data + struct.pack("<2f", float("nan"), 0.5)
+        )
 
 
 def case_model_command(world):
@@ -156,8 +187,19 @@ def case_model_command(world):
     status, _, said = world.command("catalog", "--model", path, "--deep", "-o", path + ".html")
     same(status, 0, said)
     with world.view(path + ".html") as view:
-        same(view.js(ROWS), ["lora_unet_down_blocks_0–1_attentions_0_proj_in", "lora_down.weight", "lora_up.weight", "odd"], "rows")
-        norms = view.js("() => [...document.querySelectorAll('.norm')].map((one) => one.textContent)")
+        same(
+            view.js(ROWS),
+            [
+                "lora_unet_down_blocks_0–1_attentions_0_proj_in",
+                "lora_down.weight",
+                "lora_up.weight",
+                "odd",
+            ],
+            "rows",
+        )
+        norms = view.js(
+            "() => [...document.querySelectorAll('.norm')].map((one) => one.textContent)"
+        )
         same(norms, ["lora_unet_down_blocks_06.93", "lora_unet_down_blocks_16.93"], "norms")
         view.click(".bad-values button")
         same(view.js(ROWS), ["odd"], "with NaN")
@@ -167,16 +209,37 @@ def case_model_command(world):
             assert part in text, text
         view.press("Escape")
         view.click(".norm", 1)
-        same(view.js("() => document.querySelector('#find').value"), "lora_unet_down_blocks_1_", "search of a block")
+        same(
+            view.js("() => document.querySelector('#find').value"),
+            "lora_unet_down_blocks_1_",
+            "search of a block",
+        )
         assert "2 of 5" in view.text(".found"), view.text(".found")
 
 
 def case_model_actions_tested(world):
     """Every action that the help lists is one that a case of this file does, or of the detail."""
     path, _ = world.model("llm")
-    done = {"find", "unfind", "move", "open", "level", "unfold", "zoom", "copy", "theme", "help", "detail-words", "detail-prompt", "detail-open",
-            "detail-before", "detail-after"}
+    done = {
+        "find",
+        "unfind",
+        "move",
+        "open",
+        "level",
+        "unfold",
+        "zoom",
+        "copy",
+        "theme",
+        "help",
+        "detail-words",
+        "detail-prompt",
+        "detail-open",
+        "detail-before",
+        "detail-after",
+    }
     with world.view(path) as view:
         view.press("?")
-        listed = view.js("() => [...document.querySelectorAll('dialog.help [data-action]')].map((one) => one.dataset.action)")
+        listed = view.js(
+            "() => [...document.querySelectorAll('dialog.help [data-action]')].map((one) => one.dataset.action)"
+        )
         assert listed and set(listed) <= done, set(listed) - done

@@ -1,4 +1,5 @@
 """Pages in Firefox by WebDriver BiDi, with what the cases use of browser.View."""
+
 import json
 import os
 import re
@@ -14,32 +15,82 @@ import browser
 import pages
 
 FIREFOX = os.path.join(pages.ROOT, "build", "browser", "bin", "firefox")
-PREFS = {"browser.shell.checkDefaultBrowser": False, "datareporting.policy.dataSubmissionEnabled": False,
-         "browser.startup.homepage_override.mstone": "ignore", "app.update.disabledForTesting": True,
-         "network.captive-portal-service.enabled": False, "network.connectivity-service.enabled": False,
-         "services.settings.server": "data:,#remote-settings-dummy/v1", "toolkit.telemetry.server": "https://localhost/none",
-         "browser.safebrowsing.update.enabled": False, "extensions.update.enabled": False, "browser.topsites.contile.enabled": False,
-         "network.proxy.type": 1, "network.proxy.http": "127.0.0.1", "network.proxy.http_port": 9, "network.proxy.ssl": "127.0.0.1",
-         "network.proxy.ssl_port": 9, "ui.prefersReducedMotion": 1}
-KEYS = {"Enter": "\ue007", "Escape": "\ue00c", "ArrowLeft": "\ue012", "ArrowUp": "\ue013", "ArrowRight": "\ue014", "ArrowDown": "\ue015",
-        "Home": "\ue011", "End": "\ue010", "PageUp": "\ue00e", "PageDown": "\ue00f", "Tab": "\ue004", "Space": " ", "Backspace": "\ue003",
-        "Control": "\ue009", "Shift": "\ue008", "Delete": "\ue017"}
+PREFS = {
+    "browser.shell.checkDefaultBrowser": False,
+    "datareporting.policy.dataSubmissionEnabled": False,
+    "browser.startup.homepage_override.mstone": "ignore",
+    "app.update.disabledForTesting": True,
+    "network.captive-portal-service.enabled": False,
+    "network.connectivity-service.enabled": False,
+    "services.settings.server": "data:,#remote-settings-dummy/v1",
+    "toolkit.telemetry.server": "https://localhost/none",
+    "browser.safebrowsing.update.enabled": False,
+    "extensions.update.enabled": False,
+    "browser.topsites.contile.enabled": False,
+    "network.proxy.type": 1,
+    "network.proxy.http": "127.0.0.1",
+    "network.proxy.http_port": 9,
+    "network.proxy.ssl": "127.0.0.1",
+    "network.proxy.ssl_port": 9,
+    "ui.prefersReducedMotion": 1,
+}
+KEYS = {
+    "Enter": "\ue007",
+    "Escape": "\ue00c",
+    "ArrowLeft": "\ue012",
+    "ArrowUp": "\ue013",
+    "ArrowRight": "\ue014",
+    "ArrowDown": "\ue015",
+    "Home": "\ue011",
+    "End": "\ue010",
+    "PageUp": "\ue00e",
+    "PageDown": "\ue00f",
+    "Tab": "\ue004",
+    "Space": " ",
+    "Backspace": "\ue003",
+    "Control": "\ue009",
+    "Shift": "\ue008",
+    "Delete": "\ue017",
+}
 
 
 class Browser:
     def __init__(self):
         self.profile = tempfile.mkdtemp()
         with open(os.path.join(self.profile, "user.js"), "w", encoding="utf-8") as out:
-            out.writelines(f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in PREFS.items())
+            out.writelines(
+                f"user_pref({json.dumps(name)}, {json.dumps(value)});\n"
+                for name, value in PREFS.items()
+            )
         self.log = open(os.path.join(self.profile, "log"), "w+", encoding="utf-8")
         self.process = subprocess.Popen(
-            [FIREFOX, "--headless", "--no-remote", "--profile", self.profile, "--remote-debugging-port=0", "about:blank"],
-            stdout=self.log, stderr=self.log, env=dict(os.environ, HOME=self.profile, MOZ_HEADLESS="1"))
+            [
+                FIREFOX,
+                "--headless",
+                "--no-remote",
+                "--profile",
+                self.profile,
+                "--remote-debugging-port=0",
+                "about:blank",
+            ],
+            stdout=self.log,
+            stderr=self.log,
+            env=dict(os.environ, HOME=self.profile, MOZ_HEADLESS="1"),
+        )
         self.socket, self.number, self.events = None, 0, []
-        self.socket = websocket.create_connection(self.address() + "/session", suppress_origin=True, timeout=30)
+        self.socket = websocket.create_connection(
+            self.address() + "/session", suppress_origin=True, timeout=30
+        )
         self.send("session.new", capabilities={})
-        self.send("session.subscribe", events=["log.entryAdded", "network.beforeRequestSent", "browsingContext.userPromptOpened",
-                                               "browsingContext.contextCreated"])
+        self.send(
+            "session.subscribe",
+            events=[
+                "log.entryAdded",
+                "network.beforeRequestSent",
+                "browsingContext.userPromptOpened",
+                "browsingContext.contextCreated",
+            ],
+        )
 
     def address(self):
         for _ in range(300):
@@ -82,28 +133,49 @@ class Browser:
 class View(browser.View):
     """Shares what View does through js, press and click. Options that only playwright has are not taken."""
 
-    def __init__(self, firefox, path, fragment="", width=1280, height=860, wait=True):  # pylint: disable=super-init-not-called
+    def __init__(
+        self, firefox, path, fragment="", width=1280, height=860, wait=True
+    ):  # pylint: disable=super-init-not-called
         self.firefox = firefox
         self.user = firefox.send("browser.createUserContext")["userContext"]
-        self.tab = firefox.send("browsingContext.create", type="tab", userContext=self.user)["context"]
-        firefox.send("browsingContext.setViewport", context=self.tab, viewport={"width": width, "height": height})
-        firefox.send("script.addPreloadScript", functionDeclaration="() => {" + browser.WATCH + "}", contexts=[self.tab])
+        self.tab = firefox.send("browsingContext.create", type="tab", userContext=self.user)[
+            "context"
+        ]
+        firefox.send(
+            "browsingContext.setViewport",
+            context=self.tab,
+            viewport={"width": width, "height": height},
+        )
+        firefox.send(
+            "script.addPreloadScript",
+            functionDeclaration="() => {" + browser.WATCH + "}",
+            contexts=[self.tab],
+        )
         firefox.events.clear()
         self.path = os.path.abspath(path)
         self.folder = os.path.dirname(self.path)
         self.url = "file://" + urllib.parse.quote(self.path)
         self.failures = []
-        firefox.send("browsingContext.navigate", context=self.tab, url=self.url + fragment, wait="complete")
+        firefox.send(
+            "browsingContext.navigate", context=self.tab, url=self.url + fragment, wait="complete"
+        )
         if wait:
             self.settle()
 
     def settle(self):
-        self.js("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        self.js(
+            "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+        )
 
     def js(self, code, value=None):
         words = f"async () => {{ const made = await ({code})(...{json.dumps([] if value is None else [value])}); return JSON.stringify(made ?? null); }}"
-        got = self.firefox.send("script.callFunction", functionDeclaration=words, target={"context": self.tab},
-                                awaitPromise=True, arguments=[])
+        got = self.firefox.send(
+            "script.callFunction",
+            functionDeclaration=words,
+            target={"context": self.tab},
+            awaitPromise=True,
+            arguments=[],
+        )
         assert got["type"] == "success", got["exceptionDetails"]["text"]
         return json.loads(got["result"]["value"])
 
@@ -116,8 +188,14 @@ class View(browser.View):
     def press(self, *keys, settle=True):
         for key in keys:
             names = [KEYS.get(part, part) for part in (key.split("+") if len(key) > 1 else [key])]
-            actions = [{"type": "keyDown", "value": name} for name in names] + [{"type": "keyUp", "value": name} for name in reversed(names)]
-            self.firefox.send("input.performActions", context=self.tab, actions=[{"type": "key", "id": "keys", "actions": actions}])
+            actions = [{"type": "keyDown", "value": name} for name in names] + [
+                {"type": "keyUp", "value": name} for name in reversed(names)
+            ]
+            self.firefox.send(
+                "input.performActions",
+                context=self.tab,
+                actions=[{"type": "key", "id": "keys", "actions": actions}],
+            )
         if settle:
             self.settle()
 
@@ -125,8 +203,11 @@ class View(browser.View):
         self.press(*text)
 
     def fill(self, selector, text):
-        self.js("([selector, text]) => { const one = document.querySelector(selector); one.focus(); one.value = text;"
-                " one.dispatchEvent(new Event('input', { bubbles: true })); }", [selector, text])
+        self.js(
+            "([selector, text]) => { const one = document.querySelector(selector); one.focus(); one.value = text;"
+            " one.dispatchEvent(new Event('input', { bubbles: true })); }",
+            [selector, text],
+        )
         self.settle()
 
     def until(self, code, value=None):
@@ -137,14 +218,30 @@ class View(browser.View):
         raise AssertionError(f"not within 5 s: {code}")
 
     def click(self, selector, nth=0):
-        at = self.js("""([selector, nth]) => {
+        at = self.js(
+            """([selector, nth]) => {
             const one = document.querySelectorAll(selector)[nth];
             one.scrollIntoView({ block: 'nearest' });
             const box = one.getBoundingClientRect();
             return [Math.round(box.x + box.width / 2), Math.round(box.y + box.height / 2)];
-        }""", [selector, nth])
-        self.firefox.send("input.performActions", context=self.tab, actions=[{"type": "pointer", "id": "mouse", "actions": [
-            {"type": "pointerMove", "x": at[0], "y": at[1]}, {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]}])
+        }""",
+            [selector, nth],
+        )
+        self.firefox.send(
+            "input.performActions",
+            context=self.tab,
+            actions=[
+                {
+                    "type": "pointer",
+                    "id": "mouse",
+                    "actions": [
+                        {"type": "pointerMove", "x": at[0], "y": at[1]},
+                        {"type": "pointerDown", "button": 0},
+                        {"type": "pointerUp", "button": 0},
+                    ],
+                }
+            ],
+        )
         self.settle()
 
     def clipboard(self):
@@ -167,14 +264,22 @@ class View(browser.View):
 
     @property
     def requests(self):
-        return [event["params"]["request"]["url"] for event in self.firefox.events
-                if event.get("method") == "network.beforeRequestSent" and event["params"].get("context") == self.tab]
+        return [
+            event["params"]["request"]["url"]
+            for event in self.firefox.events
+            if event.get("method") == "network.beforeRequestSent"
+            and event["params"].get("context") == self.tab
+        ]
 
     def check(self):
         self.js("() => 0")
         for event in self.firefox.events:
             method, params = event.get("method"), event.get("params", {})
-            if method == "log.entryAdded" and params.get("level") == "error" and params.get("source", {}).get("context") == self.tab:
+            if (
+                method == "log.entryAdded"
+                and params.get("level") == "error"
+                and params.get("source", {}).get("context") == self.tab
+            ):
                 self.failures.append(params.get("text"))
             elif method == "browsingContext.userPromptOpened":
                 self.failures.append("dialog")

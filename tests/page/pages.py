@@ -4,11 +4,12 @@ joins them, around data by the contract of page/types.d.ts.
 
 usage: tests/page/pages.py catalog COUNT FOLDER [--embed] [--hostile]
        tests/page/pages.py model llm|sdxl|lora|moe|hostile FOLDER
-       tests/page/pages.py join shared|catalog|model|style
+       tests/page/pages.py join shared|catalog|model|style|style-catalog|style-model
 
 writes FOLDER/catalogue.html with pictures below FOLDER/models, or FOLDER/model.html, and prints
 its path. The same words write the same bytes.
 """
+
 import base64
 import hashlib
 import html
@@ -24,16 +25,17 @@ PAGE = os.path.join(ROOT, "page")
 SCRIPT = [(r"(^|\n)import [^\n]*", ""), (r"\nexport ", r"\n"), (r"/\*\* @[^*]*\*/ ?", "")]
 ALL = [(r"\n[ ]*//[^\n]*", ""), (r"\n[ ]*/\*[^*]*\*+([^/*][^*]*\*+)*/", ""), (r"\n[ \n]+", r"\n")]
 STYLE = [(r" \{", "{"), (r"([:,]) ", r"\1"), (r"([{};,])\n", r"\1"), (r";\}", "}")]
-ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028",
-           "\u2029": "\\u2029"}
+ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 ESCAPED = re.compile("[<>&\u2028\u2029]")
-POLICY = ("default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; "
-          "img-src 'self' file: data:; media-src 'self' file: data:; base-uri 'none'; "
-          "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'")
+POLICY = (
+    "default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; "
+    "img-src 'self' file: data:; media-src 'self' file: data:; base-uri 'none'; "
+    "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
 
 
 def listed():
-    """Script -> its files, of modules.txt."""
+    """Script or style -> its files, of modules.txt."""
     with open(os.path.join(PAGE, "modules.txt"), encoding="utf-8") as text:
         lines = [line.split() for line in text if line.strip() and not line.startswith("#")]
     return {words[0]: words[1:] for words in lines}
@@ -76,8 +78,12 @@ def table(rows, more):
         base = rows["dict"]["base"][rows["base"][i]][1] if rows["base"][i] >= 0 else ""
         info = more[i // rows["block"]]["models"][i % rows["block"]]
         words = ", ".join(word["text"] for word in info.get("trigger_words", []))
-        cells = [rows["name"][i], (folder + "/" if folder else "") + rows["file"][i], base,
-                 rows["error"].get(str(i), words)]
+        cells = [
+            rows["name"][i],
+            (folder + "/" if folder else "") + rows["file"][i],
+            base,
+            rows["error"].get(str(i), words),
+        ]
         lines.append("<tr>" + "".join(f"<td>{html.escape(shown(cell))}" for cell in cells))
     return f"<noscript><table>{head}\n" + "\n".join(lines) + "</table></noscript>\n"
 
@@ -89,29 +95,36 @@ def shown(text):
 def page(kind, title, blocks, without=""):
     """A complete page: kind is catalog or model; without: what is shown without scripts."""
     script = join("shared") + join(kind)
-    style = join("style")
+    style = join("style") + join("style-" + kind)
     policy = POLICY.format(script=digest(script), style=digest(style))
-    return ('<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-            '<meta name="referrer" content="no-referrer">\n'
-            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            '<meta name="color-scheme" content="light dark">\n'
-            f"<title>{html.escape(shown(title))}</title>\n<style>{style}</style>\n</head>\n<body>\n"
-            f"{without}{blocks}"
-            f'<script type="module">{script}</script>\n</body>\n</html>\n')
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="referrer" content="no-referrer">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f"<title>{html.escape(shown(title))}</title>\n<style>{style}</style>\n</head>\n<body>\n"
+        f"{without}{blocks}"
+        f'<script type="module">{script}</script>\n</body>\n</html>\n'
+    )
 
 
 def catalogue_page(rows, more, embedded=()):
     blocks = block("rows", rows)
     blocks += "".join(block(f"more-{k}", part) for k, part in enumerate(more))
-    blocks += "".join(block(f"embed-{k // 16}", list(embedded[k:k + 16]))
-                      for k in range(0, len(embedded), 16))
+    blocks += "".join(
+        block(f"embed-{k // 16}", list(embedded[k : k + 16])) for k in range(0, len(embedded), 16)
+    )
     return page("catalog", rows["title"], blocks, table(rows, more))
 
 
 def model_page(data):
-    return page("model", data["title"], block("model", data),
-                "<noscript><p>This page needs JavaScript.</p></noscript>\n")
+    return page(
+        "model",
+        data["title"],
+        block("model", data),
+        "<noscript><p>This page needs JavaScript.</p></noscript>\n",
+    )
 
 
 def keep(folder, name, content):
@@ -127,13 +140,17 @@ def main(words):
     sys.path.insert(0, HERE)
     import synthetic
     import tensors
+
     options = {word for word in words if word.startswith("--")}
     words = [word for word in words if word not in options]
     if len(words) == 2 and words[0] == "join":
         print(join(words[1]), end="")
     elif len(words) == 3 and words[0] == "catalog":
-        print(synthetic.write_catalogue(int(words[1]), words[2], "--embed" in options,
-                                        "--hostile" in options))
+        print(
+            synthetic.write_catalogue(
+                int(words[1]), words[2], "--embed" in options, "--hostile" in options
+            )
+        )
     elif len(words) == 3 and words[0] == "model" and words[1] in tensors.MODELS:
         print(keep(words[2], "model.html", model_page(tensors.MODELS[words[1]]())))
     else:

@@ -1,4 +1,5 @@
 """Small PNG pictures: a few motifs, each in any colours, since only the palette differs."""
+
 import colorsys
 import functools
 import math
@@ -9,8 +10,12 @@ SIZES = [(256, 374), (256, 374), (256, 374), (320, 200), (256, 256)]
 
 
 def chunk(name, content):
-    return (struct.pack(">I", len(content)) + name + content +
-            struct.pack(">I", zlib.crc32(name + content)))
+    return (
+        struct.pack(">I", len(content))
+        + name
+        + content
+        + struct.pack(">I", zlib.crc32(name + content))
+    )
 
 
 @functools.lru_cache(None)
@@ -40,8 +45,7 @@ def picture(number):
     hue = (number * 0.61803) % 1
 
     def colour(shift, light, strength):
-        return [int(255 * part) for part in
-                colorsys.hls_to_rgb((hue + shift) % 1, light, strength)]
+        return [int(255 * part) for part in colorsys.hls_to_rgb((hue + shift) % 1, light, strength)]
 
     palette = bytearray()
     for i in range(256):
@@ -51,6 +55,14 @@ def picture(number):
             palette += bytes(colour(0.45, 0.85 - (i - 140) / 180, 0.75))
         else:
             palette += bytes(colour(0.1, 0.32 - (i - 200) / 300, 0.35))
-    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0))
-            + chunk(b"PLTE", bytes(palette)) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")), \
-        width, height
+    return (
+        (
+            b"\x89PNG\r\n\x1a\n"
+            + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0))
+            + chunk(b"PLTE", bytes(palette))
+            + chunk(b"IDAT", rows)
+            + chunk(b"IEND", b"")
+        ),
+        width,
+        height,
+    )

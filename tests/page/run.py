@@ -7,6 +7,7 @@ A case is a function case_NAME(world) of a cases_*.py; one with a `firefox` attr
 Firefox too. Pages and screenshots are kept in build/page-shots. Cases assert what is there and
 how often, never how long it takes.
 """
+
 import functools
 import glob
 import importlib
@@ -57,7 +58,11 @@ class World:
     @functools.cached_property
     def embedded(self):
         rows, more, pictures = synthetic.catalogue(40, None, embed=True)
-        return self.keep("embedded/catalogue.html", pages.catalogue_page(rows, more, pictures)), rows, pictures
+        return (
+            self.keep("embedded/catalogue.html", pages.catalogue_page(rows, more, pictures)),
+            rows,
+            pictures,
+        )
 
     @functools.cached_property
     def many(self):
@@ -82,8 +87,15 @@ class World:
 
     def command(self, *words):
         """Exit status and output of the command."""
-        done = subprocess.run([COMMAND, *words], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              check=False, timeout=120)
+        done = subprocess.run(
+            [COMMAND, *words],
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=120,
+        )
         return done.returncode, done.stdout, done.stderr
 
     @functools.cached_property
@@ -111,7 +123,11 @@ def cases(firefox):
     found = []
     for path in sorted(glob.glob(os.path.join(pages.HERE, "cases_*.py"))):
         module = importlib.import_module(os.path.basename(path)[:-3])
-        found += [(name[5:], case) for name, case in vars(module).items() if name.startswith("case_") and (not firefox or hasattr(case, "firefox"))]
+        found += [
+            (name[5:], case)
+            for name, case in vars(module).items()
+            if name.startswith("case_") and (not firefox or hasattr(case, "firefox"))
+        ]
     return found
 
 
@@ -132,7 +148,11 @@ def main(words):
                 failed += 1
                 notes = "\n".join(getattr(error, "__notes__", []))
                 print(f"FAILED {name}: {error}\n{notes}")
-                lines = [line for line in traceback.format_tb(error.__traceback__) if "site-packages" not in line]
+                lines = [
+                    line
+                    for line in traceback.format_tb(error.__traceback__)
+                    if "site-packages" not in line
+                ]
                 print("".join(lines[1:]), flush=True)
             else:
                 if verbose:

@@ -3,6 +3,7 @@
 
 usage: build/browser/bin/python tests/page/unit.py [-v] [NAME...]
 """
+
 import glob
 import os
 import re
@@ -28,15 +29,21 @@ COMMENT = re.compile(r"/\*.*?\*/|^\s*//[^\n]*", re.S | re.M)
 # pattern -> files that may have it
 FORBIDDEN = {
     r"\b(inner|outer)HTML\b|insertAdjacentHTML|createContextualFragment|DOMParser|setHTML": (),
-    r"\bdocument\.write": (), r"\beval\b|new Function|setTimeout\(['\"]|setInterval\(['\"]": (),
+    r"\bdocument\.write": (),
+    r"\beval\b|new Function|setTimeout\(['\"]|setInterval\(['\"]": (),
     r"\bfetch\(|XMLHttpRequest|WebSocket|EventSource|sendBeacon|importScripts|\bimport\(|Worker\(": (),
     r"setAttribute\(\s*['\"](on|style|src|href)|cssText|setAttributeNode": (),
     r"\bstyle:|['\"]style['\"]": (),
-    r"createElement(NS)?\(": ("dom.js",), r"setAttribute\((?!['\"])": ("dom.js",),
-    r"\.(src|srcset|poster)\s*=[^=]": ("preview.js",), r"\.href\s*=[^=]": ("dom.js", "preview.js"),
-    r"window\.open": ("detail.js",), r"location\s*=[^=]|location\.(assign|replace)\(": (),
-    r"navigator\.clipboard|execCommand": ("copy.js",), r"localStorage|sessionStorage": ("prefs.js",),
-    r"document\.cookie|indexedDB|postMessage": (), r"http://(?!www\.w3\.org/2000/svg)": (),
+    r"createElement(NS)?\(": ("dom.js",),
+    r"setAttribute\((?!['\"])": ("dom.js",),
+    r"\.(src|srcset|poster)\s*=[^=]": ("preview.js",),
+    r"\.href\s*=[^=]": ("dom.js", "preview.js"),
+    r"window\.open": ("detail.js",),
+    r"location\s*=[^=]|location\.(assign|replace)\(": (),
+    r"navigator\.clipboard|execCommand": ("copy.js",),
+    r"localStorage|sessionStorage": ("prefs.js",),
+    r"document\.cookie|indexedDB|postMessage": (),
+    r"http://(?!www\.w3\.org/2000/svg)": (),
     r"export default|export \{|export \*|\bimport \*|\brequire\(": (),
     r"debugger|console\.": (),
 }
@@ -44,7 +51,12 @@ STYLE = {r"url\(|@import|@font-face|expression\(|(?<![a-z-])behavior:": ()}
 
 
 def sources(kind=".js"):
-    return {name: text(name) for names in pages.listed().values() for name in names if name.endswith(kind)}
+    return {
+        name: text(name)
+        for names in pages.listed().values()
+        for name in names
+        if name.endswith(kind)
+    }
 
 
 def text(name):
@@ -57,29 +69,49 @@ def same(found, expected, what):
 
 
 def run(words, **options):
-    done = subprocess.run(words, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, **options)
-    assert not done.returncode, f"{' '.join(words[:3])} …: exit {done.returncode}\n{done.stdout[-6000:]}"
+    done = subprocess.run(
+        words,
+        cwd=ROOT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+        **options,
+    )
+    assert (
+        not done.returncode
+    ), f"{' '.join(words[:3])} …: exit {done.returncode}\n{done.stdout[-6000:]}"
     return done.stdout
 
 
 def test_listed():
     """modules.txt has every file of page/ once."""
     listed = [name for names in pages.listed().values() for name in names]
-    there = [os.path.basename(path) for path in glob.glob(PAGE + "/*.js") + glob.glob(PAGE + "/*.css")]
+    there = [
+        os.path.basename(path) for path in glob.glob(PAGE + "/*.js") + glob.glob(PAGE + "/*.css")
+    ]
     same(sorted(listed), sorted(there), "files")
 
 
 def test_size():
-    size = sum(len(pages.join(script).encode()) for script in pages.listed())
-    assert size <= MOST, f"expected {MOST} bytes at most, found {size}"
-    print(f"    {size} of {MOST} bytes")
+    """Scripts and styles of a page of either kind."""
+    wrong = []
+    for kind in ("catalog", "model"):
+        sizes = {part: len(pages.join(part).encode()) for part in ("shared", kind, "style", "style-" + kind)}
+        print(f"    {kind}: {sum(sizes.values())} of {MOST} bytes: {sizes}")
+        wrong += [kind] if sum(sizes.values()) > MOST else []
+    assert not wrong, f"expected {MOST} bytes at most"
 
 
 def test_imports():
     """One line each, of files above in the same script, of names that are exported there."""
     listed = pages.listed()
-    exported = {name: set(re.findall(r"^export (?:async )?(?:function\*?|const|let|class) (\w+)", code, re.M))
-                for name, code in sources().items()}
+    exported = {
+        name: set(
+            re.findall(r"^export (?:async )?(?:function\*?|const|let|class) (\w+)", code, re.M)
+        )
+        for name, code in sources().items()
+    }
     for script in ("shared", "catalog", "model"):
         above = list(listed["shared"]) if script != "shared" else []
         for name in listed[script]:
@@ -90,8 +122,10 @@ def test_imports():
                 assert found, f"{name}: expected import {{ a, b }} from './file.js'; found {line}"
                 origin = found.group(1) + ".js"
                 assert origin in above, f"{name}: {origin} is not above it"
-                wanted = set(re.findall(r"\w+", line[line.index("{"):line.index("}")]))
-                assert wanted <= exported[origin], f"{name}: {origin} does not export {wanted - exported[origin]}"
+                wanted = set(re.findall(r"\w+", line[line.index("{") : line.index("}")]))
+                assert (
+                    wanted <= exported[origin]
+                ), f"{name}: {origin} does not export {wanted - exported[origin]}"
             above.append(name)
 
 
@@ -100,11 +134,19 @@ def test_names():
     for kind in ("catalog", "model"):
         found = {}
         for name in pages.listed()["shared"] + pages.listed()[kind]:
-            for one in re.findall(r"^(?:export )?(?:async )?(?:function\*?|const|let|class) (\w+)", text(name), re.M):
+            for one in re.findall(
+                r"^(?:export )?(?:async )?(?:function\*?|const|let|class) (\w+)", text(name), re.M
+            ):
                 assert one not in found, f"{one} is in {found[one]} and in {name}"
                 found[one] = name
         with tempfile.TemporaryDirectory() as folder:
-            run([NODE, "--check", pages.keep(folder, kind + ".mjs", pages.join("shared") + pages.join(kind))])
+            run(
+                [
+                    NODE,
+                    "--check",
+                    pages.keep(folder, kind + ".mjs", pages.join("shared") + pages.join(kind)),
+                ]
+            )
 
 
 def test_rules():
@@ -116,7 +158,10 @@ def test_rules():
             for pattern, allowed in rules.items():
                 if name in allowed:
                     continue
-                wrong += [f"{name}:{bare[:found.start()].count(chr(10)) + 1}: {found.group()}" for found in re.finditer(pattern, bare)]
+                wrong += [
+                    f"{name}:{bare[:found.start()].count(chr(10)) + 1}: {found.group()}"
+                    for found in re.finditer(pattern, bare)
+                ]
     assert not wrong, "\n".join(wrong)
 
 
@@ -145,9 +190,18 @@ def of_type(values):
     """tsc accepts each (type, value) as a literal of that type."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(os.path.join(PAGE, "types.d.ts"), folder)
-        lines = [f"export const value{i}: {kind} = {pages.json.dumps(value)};\n" for i, (kind, value) in enumerate(values)]
+        lines = [
+            f"export const value{i}: {kind} = {pages.json.dumps(value)};\n"
+            for i, (kind, value) in enumerate(values)
+        ]
         pages.keep(folder, "values.ts", "".join(lines))
-        options = {"noEmit": True, "strict": True, "target": "es2022", "module": "es2022", "types": []}
+        options = {
+            "noEmit": True,
+            "strict": True,
+            "target": "es2022",
+            "module": "es2022",
+            "types": [],
+        }
         pages.keep(folder, "tsconfig.json", pages.json.dumps({"compilerOptions": options}))
         run([*TSC, "-p", folder])
 
@@ -157,7 +211,11 @@ def test_contract():
     rows, more, _ = synthetic.catalogue(60)
     page = tensors.lora_page()
     of_type([("Rows", rows), ("More", more[0]), ("ModelPage", page)])
-    for wrong in (dict(rows, extra=1), {key: value for key, value in rows.items() if key != "hash"}, dict(rows, rank=["16"])):
+    for wrong in (
+        dict(rows, extra=1),
+        {key: value for key, value in rows.items() if key != "hash"},
+        dict(rows, rank=["16"]),
+    ):
         try:
             of_type([("Rows", wrong)])
         except AssertionError:
@@ -178,7 +236,9 @@ def main(words):
     verbose = "-v" in words
     chosen = [word for word in words if word != "-v"]
     failed = passed = 0
-    for name, test in [(name[5:], test) for name, test in globals().items() if name.startswith("test_")]:
+    for name, test in [
+        (name[5:], test) for name, test in globals().items() if name.startswith("test_")
+    ]:
         if chosen and name not in chosen:
             continue
         try:
@@ -188,7 +248,9 @@ def main(words):
                 print(f"ok {name}")
         except Exception as error:  # pylint: disable=broad-except
             failed += 1
-            print(f"FAILED {name}: {error if isinstance(error, AssertionError) else traceback.format_exc()}")
+            print(
+                f"FAILED {name}: {error if isinstance(error, AssertionError) else traceback.format_exc()}"
+            )
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -9,3 +9,5 @@ $SFT catalog a -o e.html --json | pyjson 'j["results"][0]["models"], j["results"
 catalog a -o e.html --json; echo $?
 catalog lora/neon-city.safetensors a/models/neon-city.safetensors -o f.html
 page f.html 'rows["file"], rows["dict"]["folder"], rows["folder"]'
+catalog -r a ./a "$PWD/a" b/models -o g.html; page g.html 'rows["title"], rows["dict"]["folder"]'
+catalog https://127.0.0.1:9/x.safetensors a --offline -o h.html; echo $?; page h.html 'rows["file"], rows["error"]'

@@ -107,6 +107,8 @@ SCENES = [
     ("convert-over", "m.", ["convert", M, "--dtype", "F16", "-o", M, "--force"], b""),
     ("convert-set", "set", ["convert", INDEX, "--dtype", "F64", "-o", "out/new"], b""),
     ("split", "m.", ["split", M, "--count", "3", "-o", "out/empty"], b""),
+    ("catalog", "m. out", ["catalog", M, "-o", OLD, "--force"], b""),
+    ("catalog-new", "m.", ["catalog", M, "-o", "out/new.html"], b""),
     ("merge", "set out", ["merge", INDEX, "-o", OLD, "--force"], b""),
     ("select", "m.", ["select", M, "--drop", "b", "-o", "out/new.safetensors"], b""),
     ("repair", "bad", ["repair", "bad.safetensors", "-o", "out/new.safetensors"], b""),

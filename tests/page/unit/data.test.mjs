@@ -66,3 +66,11 @@ test('damaged rows are told from a page without models', () => {
     for (const text of [null, '', '{', '{}', '{"format":2}', '{"format":1,"count":-1}', '{"format":1,"count":1,"name":[]}', 'null', '[]'])
         assert.throws(() => openCatalog(() => text), /damaged/, String(text));
 });
+
+test('keys of strangers are kept, whatever objects have by themselves', () => {
+    const text = '{"model":{},"training":{"network_args":{"__proto__":"x","constructor":"y"}}}';
+    const catalog = catalogOf([{}], [JSON.parse(text)]);
+    const args = catalog.more(0).training.network_args;
+    assert.deepEqual(Object.entries(args), [['__proto__', 'x'], ['constructor', 'y']]);
+    assert.equal(Object.getPrototypeOf(args), Object.prototype);
+});

@@ -127,3 +127,11 @@ test('paths in commands cannot run anything', () => {
     assert.equal(shellWord('-rf'), './-rf');
     assert.equal(shellWord(''), "''");
 });
+
+test('names of properties are no labels, digests or sources', () => {
+    for (const name of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) {
+        assert.equal(sourceWords(name, ''), name);
+        assert.deepEqual(hashRows({ recorded: [{ algo: name, value: 'ab', source: 'x' }] }).map((row) => [row.algo, row.value, row.state]), [[name, 'ab', 'recorded']]);
+        assert.deepEqual(permissionWords({ commercial: [name] }), ['no commercial use']);
+    }
+});

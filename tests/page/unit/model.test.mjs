@@ -73,6 +73,8 @@ test('what differs in form, number or contents is not folded', () => {
         ['l.06', 'F32', '5', 20], ['l.7x', 'F32', '5', 20], ['l.8x', 'F32', '5', 20], ['l.9y', 'F32', '5', 20]]).root),
     ['l', '  0–1 ×2', '  2', '  3', '  5', '  06', '  7–8x ×2', '  9y']);
     assert.deepEqual(shown(treeOf([['l.0.a', 'F16', '', 2], ['l.1.a', 'F16', '', 2], ['l.1.b', 'F16', '', 2]]).root), ['l', '  0.a', '  1', '    a', '    b']);
+    /* A name that is what others would be together. */
+    assert.equal(shown(treeOf([['l.0.a', 'F16', '', 2], ['l.0.b', 'F16', '', 2], ['l.0.c', 'F16', '', 2], ['l.1.a\x000\nb', 'F16', '', 2], ['l.1.c', 'F16', '', 2]]).root).length, 8);
 });
 
 test('a tensor whose name is that of a group, and names without parts', () => {

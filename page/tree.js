@@ -38,12 +38,13 @@ export class TreeNode {
  */
 
 const DEPTH = 24; // parts of a name; what follows stays one part
+const GROUPS = 3e5; // of a tree; names are not divided any more then
 const KOHYA = /(?<=^(?:(?:lora|oft|boft)_[a-z]+\d*|lycoris))_|_(?=\d+(?:_|$))|(?<=_\d+)_/g;
 
 /** Natural order: numbers by their value. @param {TreeNode} a @param {TreeNode} b */
 const byLabel = (a, b) => a.key < b.key ? -1 : a.key > b.key ? 1 : 0;
 /** @param {string} label */
-export const orderKey = (label) => label.replace(/\d+/g, (number) => number.padStart(12, '0'));
+export const orderKey = (label) => label.slice(0, 999).replace(/\d+/g, (number) => number.padStart(12, '0'));
 
 /**
  * Where the parts of a name end: before dots, slashes and colons; in names like lora_unet_down_blocks_0_…
@@ -53,7 +54,8 @@ export const orderKey = (label) => label.replace(/\d+/g, (number) => number.padS
 export function partEnds(name) {
     const ends = [];
     if (/^(lora|oft|boft|lycoris)_/.test(name))
-        for (const one of name.slice(0, name.search(/[./:]|$/)).matchAll(KOHYA)) ends.push(one.index);
+        for (const one of name.slice(0, name.search(/[./:]|$/)).matchAll(KOHYA))
+            if (ends.push(one.index) === DEPTH) break;
     for (let at = 0; at < name.length && ends.length < DEPTH; at++) {
         const code = name.charCodeAt(at);
         if (code === 46 || code === 47 || code === 58) ends.push(at); // . / :
@@ -70,11 +72,12 @@ export function buildTree(tensors) {
     const path = [];
     for (let i = 0; i < page.count; i++) {
         const name = names[i], ends = partEnds(name);
-        let node = root, from = 0;
-        for (let depth = 0; depth < ends.length; depth++) {
+        let node = root, from = 0, depth = 0;
+        for (; depth < ends.length; depth++) {
             const end = ends[depth];
             let next = end < page.shared[i] && path[depth]?.end === end ? path[depth] : groups.get(name.slice(0, end + 1));
             if (!next) {
+                if (groups.size >= GROUPS) break;
                 next = new TreeNode(name.slice(from, end), end, name[end]);
                 groups.set(name.slice(0, end + 1), next);
                 node.kids.push(next);
@@ -82,7 +85,7 @@ export function buildTree(tensors) {
             path[depth] = node = next;
             from = end + 1;
         }
-        path.length = ends.length;
+        path.length = depth;
         const leaf = new TreeNode(name.slice(from), name.length, '');
         leaf.tensor = leaf.first = i;
         leaf.tensors = 1;

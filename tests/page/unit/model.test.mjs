@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { dtypeHues, dtypeSums, matchTensors, openTensors, shapeText } from '../../../page/tensors.js';
-import { buildTree, markHits, nodeName, openSome, nodesOf, partEnds, shownNode, sortTree, treeRows } from '../../../page/tree.js';
+import { buildTree, markHits, nodeName, openSome, nodesOf, orderKey, partEnds, shownNode, sortTree, treeRows } from '../../../page/tree.js';
 import { layTreemap, squarify } from '../../../page/treemap.js';
 import { blockNorms, blockOf, numberText, sumHistograms } from '../../../page/statistics.js';
 
@@ -56,6 +56,16 @@ test('parts of names', () => {
     assert.deepEqual(parts('layer_1_x.w'), ['layer_1_x', 'w']);
     assert.deepEqual(parts('..'), ['', '', '']);
     assert.equal(partEnds('x.'.repeat(9999)).length, 24);
+});
+
+test('names of strangers make no more groups and keys than there is time for', () => {
+    const deep = [...Array(20000).keys()].map((i) => [`a${i}${'.b'.repeat(22)}.${i}`, 'F16', '', 2]), { root } = treeOf(deep);
+    let groups = 0;
+    const count = (node) => { groups += node.tensor < 0; node.kids.forEach(count); };
+    count(root);
+    assert.deepEqual([root.tensors, root.kids.length], [20000, 20000]);
+    assert.ok(groups <= 3e5, String(groups));
+    assert.ok(orderKey('1_'.repeat(1e6)).length < 1e4);
 });
 
 test('equal layers are one row', () => {

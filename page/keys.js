@@ -55,7 +55,7 @@ export function isLetter(name) {
 function pressed(event) {
     const name = keyName(event);
     if (!name || event.defaultPrevented || event.isComposing || helpDialog?.open) return;
-    if (isTyped(event.target) && name !== 'Escape' && !name.startsWith('Ctrl+')) return;
+    if (isTyped(event.target) && !/^(Escape$|Ctrl\+)/.test(name) && !(name === '/' && /** @type {Element} */ (event.target).tagName === 'SELECT')) return;
     if (isTaken(event.target, name) || isLetter(name) && (!prefs.letterKeys || event.repeat)) return;
     for (const action of actionTable.values()) {
         if (!action.keys.includes(name) || action.when && !action.when()) continue;

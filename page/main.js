@@ -7,7 +7,7 @@ import { announce } from './copy.js';
 import { addAction, addHelp } from './keys.js';
 import { addDetailKeys } from './detail.js';
 import { openCatalog } from './data.js';
-import { addDetails, makeHaystack, parseQuery, search } from './search.js';
+import { addDetails, makeHaystack, namedFirst, parseQuery, search } from './search.js';
 import { applyFilters, filterCount, makeFacets, noFilters } from './filter.js';
 import { ORDERS, sorted } from './sort.js';
 import { parseState, writeState } from './state.js';
@@ -101,7 +101,11 @@ function start(catalog) {
         app.counts = applyFilters(facets, state.filters, found);
         const now = JSON.stringify([query, state.filters, state.order, state.reverse]);
         const isPlain = !query && !filterCount(state.filters);
-        if (now !== shape) grid.setOrder(sorted(catalog, app.counts.mask, state.order, state.reverse), grid.isFocused() || isPlain ? grid.active() : -1);
+        if (now !== shape) {
+            const order = sorted(catalog, app.counts.mask, state.order, state.reverse);
+            grid.setOrder(query && haystack && state.order === 'name' ? namedFirst(haystack, parseQuery(query), order) : order,
+                grid.isFocused() || isPlain ? grid.active() : -1);
+        }
         shape = now;
         top.update();
         active.update();

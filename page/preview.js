@@ -122,7 +122,7 @@ export function pictureBox(picture, { alt, lazy = true, source, large = false, p
         const href = checkedHref(typeof picture.href === 'number' ? source?.(picture) : picture.href);
         if (!href) return none('no picture');
         const size = { width: picture.width, height: picture.height };
-        const broken = () => none('the picture cannot be shown');
+        const broken = () => none(`the picture cannot be shown${large && typeof picture.href === 'string' ? ': was the page moved away from it?' : ''}`);
         box.dataset.state = picture.video ? 'video' : 'image';
         if (picture.video) {
             const video = el('video', {

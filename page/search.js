@@ -140,3 +140,19 @@ export function search(haystack, query) {
             if (found[i] && has(haystack, term, i) === term.not) found[i] = 0;
     return found;
 }
+
+/**
+ * A result with those models first that have all words in their name or file name.
+ * @param {Haystack} haystack
+ * @param {Term[]} query
+ * @param {Uint32Array} order
+ */
+export function namedFirst(haystack, query, order) {
+    const words = query.filter((term) => !term.field && !term.not).map((term) => term.text);
+    if (!words.length) return order;
+    const isNamed = (/** @type {number} */ i) => {
+        const text = haystack.texts[i], name = text.slice(0, text.indexOf('\n', text.indexOf('\n') + 1));
+        return words.every((word) => name.includes(word));
+    };
+    return Uint32Array.from([...order.filter(isNamed), ...order.filter((i) => !isNamed(i))]);
+}

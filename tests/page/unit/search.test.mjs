@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addDetails, makeHaystack, matches, parseQuery, search } from '../../../page/search.js';
+import { addDetails, makeHaystack, matches, namedFirst, parseQuery, search } from '../../../page/search.js';
 import { catalogOf } from './rows.mjs';
 
 const catalog = catalogOf([
@@ -73,4 +73,14 @@ test('details join the haystack step by step', () => {
     assert.equal(addDetails(late, 5), true);
     assert.equal(matches(late, parseQuery('cake'), 2), true);
     assert.equal(matches(late, parseQuery('"fifth (word)"'), 1), true);
+});
+
+test('models that are called so come first, the rest keeps its order', () => {
+    const first = (query, order = [1, 2, 0]) => [...namedFirst(haystack, parseQuery(query), Uint32Array.from(order))];
+    assert.deepEqual(first('style'), [0, 1, 2]);
+    assert.deepEqual(first('style wtrclr'), [0, 1, 2], 'name and file name');
+    assert.deepEqual(first('style pony'), [1, 2, 0], 'all words');
+    assert.deepEqual(first('style -pony base:x'), [0, 1, 2], 'only words to find');
+    assert.deepEqual(first('base:pony'), [1, 2, 0]);
+    assert.deepEqual(first('lora'), [1, 2, 0], 'what it is does not count');
 });

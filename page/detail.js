@@ -263,7 +263,7 @@ function sectionsOf(parts) {
         for (const entry of entries) near[entry.isIntersecting ? 'add' : 'delete'](entry.target);
         const first = made.findIndex((one) => near.has(one));
         tabs.forEach((one, i) => one.setAttribute('aria-current', String(i === first)));
-    }, { rootMargin: '-72px 0px -40% 0px' });
+    }, { rootMargin: '-100px 0px -40% 0px' });
     for (const one of made) watch.observe(one);
     return [made.length > 1 && el('nav', { class: 'tabs', 'aria-label': 'Sections' }, tabs), ...made];
 }

@@ -295,6 +295,10 @@ def case_detail_pictures(world):
             [],
             "loaded from elsewhere",
         )
+        view.js("""() => { document.querySelector('.detail-main').style.minHeight = '4000px';
+            scrollTo(0, 2000); }""")
+        top = view.js("() => document.querySelector('.gallery').getBoundingClientRect().top")
+        assert top >= 0, f"the pictures went away with the text: {top}"
 
 
 def case_detail_video(world):

@@ -1,5 +1,6 @@
 # The scripts and styles of the catalogue's pages (page/modules.txt), joined as C arrays, without
-# import lines, the word export, comments that begin a line or are types, and indentation.
+# import lines, the word export, comments, and white space around lines and operators, as no literal
+# of page/ has them (test_spaces of tests/page/unit.py).
 # tests/page/pages.py joins them likewise.
 # cmake -DPAGE=page -DOUT=build/page -P cmake/page.cmake
 file(STRINGS ${PAGE}/modules.txt lines REGEX "^[a-z]")
@@ -19,8 +20,22 @@ foreach(line ${lines})
         string(REGEX REPLACE "\n[ ]*//[^\n]*" "" text "\n${text}")
         string(REGEX REPLACE "\n[ ]*/\\*[^*]*\\*+([^/*][^*]*\\*+)*/" "" text "${text}")
         string(REGEX REPLACE "\n[ \n]+" "\n" text "${text}")
+        if(name MATCHES "\\.js$")
+            string(REGEX REPLACE "([;,{)]) +//[^\n]*" "\\1" text "${text}")
+            string(REGEX REPLACE "/[*][^*]*[*]/ ?" "" text "${text}")
+            string(REGEX REPLACE
+                "('([^'\\\n]|\\\\.)*'|`[^`]*`|[,:;]) ?" "\\1" text "${text}")
+            string(REGEX REPLACE "([][(){};,:?>|&=])\n" "\\1" text "${text}")
+            string(REGEX REPLACE "\n([]).?:|&}])" "\\1" text "${text}")
+            string(REGEX REPLACE
+                " (=>|===|!==|&&|[|][|]|[?][?]|[<>+*-]?=|[<>?:+]) " "\\1" text "${text}")
+            string(REGEX REPLACE "[{] " "{" text "${text}")
+            string(REGEX REPLACE " [}]" "}" text "${text}")
+            string(REGEX REPLACE "(if|for|while|[)]) ([({])" "\\1\\2" text "${text}")
+        endif()
         if(name MATCHES "\\.css$")
-            string(REGEX REPLACE " {" "{" text "${text}")
+            string(REGEX REPLACE " ([{>/!])" "\\1" text "${text}")
+            string(REGEX REPLACE "([>/]) " "\\1" text "${text}")
             string(REGEX REPLACE "([:,]) " "\\1" text "${text}")
             string(REGEX REPLACE "([{};,])\n" "\\1" text "${text}")
             string(REGEX REPLACE ";}" "}" text "${text}")

@@ -1,55 +1,51 @@
 // One model of the catalogue in a dialog; previous and next of the filtered order.
 import { el, fill } from './dom.js';
-import { icon } from './icons.js';
 import { visible } from './text.js';
 import { addIds } from './facts.js';
 import { detailView } from './detail.js';
+import { iconButton } from './card.js';
+
+/** A dialog that a click beside it closes. @param {string} className @param {string} label @param {...import('./dom.js').Child} children */
+export function makeDialog(className, label, ...children) {
+    const made = el('dialog', { class: className, 'aria-label': label, onclick: (event) => { if (event.target === made) made.close(); } }, children);
+    return made;
+}
 
 /**
  * @param {import('./data.js').Catalog} catalog
- * @param {object} options
- * @param {(model: number) => number} options.position of a model in the result, -1 if it is not in it
- * @param {(position: number) => number} options.at
- * @param {() => number} options.size
- * @param {(model: number) => void} options.shown after a model was opened or changed, -1: closed
+ * @param {{ position: (model: number) => number, order: () => Uint32Array }} grid the result
+ * @param {(model: number) => void} shown after a model was opened or changed, -1: closed
  */
-export function makeBrowser(catalog, { position, at, size, shown }) {
+export function makeBrowser(catalog, { position, order }, shown) {
     let model = -1;
     const { kind, base, architecture, precision } = catalog.rows.dict;
     addIds([...kind, ...base, ...architecture, ...precision]);
-    const place = el('span', { class: 'muted number browse-place' });
-    const button = (/** @type {'back' | 'next' | 'close'} */ name, /** @type {string} */ label, /** @type {() => void} */ run) =>
-        el('button', { type: 'button', class: 'button quiet icon-only', 'aria-label': label, title: label, onclick: run }, icon(name));
-    const back = button('back', 'Previous model (←)', () => step(-1));
-    const next = button('next', 'Next model (→)', () => step(1));
-    const body = el('div', { class: 'browse-body', tabindex: -1 });
-    const dialog = el('dialog', { class: 'browse', 'aria-label': 'Model' },
-        el('div', { class: 'browse-head' }, back, next, place, el('span', { class: 'spread' }), button('close', 'Close (Esc)', () => dialog.close())), body);
+    const back = iconButton('.quiet', 'back', 'Previous model (←)', () => step(-1)), next = iconButton('.quiet', 'next', 'Next model (→)', () => step(1));
+    const place = el('span.muted.spread.browse-place'), body = el('div.browse-body', { tabindex: -1 });
+    const dialog = makeDialog('browse', '', el('div.browse-head', back, next, place, iconButton('.quiet', 'close', 'Close (Esc)', () => dialog.close())), body);
     dialog.addEventListener('close', () => { model = -1; fill(body); shown(-1); });
-    dialog.addEventListener('click', (event) => { if (event.target === dialog) dialog.close(); });
 
     /** @param {number} i */
     function show(i) {
+        const name = catalog.name(i), k = position(i), size = order().length;
         model = i;
-        const { rows } = catalog;
-        fill(body, detailView(catalog.more(i), { picture: catalog.picture, name: rows.name[i] || catalog.stem(i) }));
-        dialog.setAttribute('aria-label', visible(rows.name[i] || catalog.stem(i)));
-        const k = position(i);
-        fill(place, k < 0 ? '' : `${(k + 1).toLocaleString('en')} of ${size().toLocaleString('en')}`);
+        fill(body, detailView(catalog.more(i), { picture: catalog.picture, name }));
+        dialog.ariaLabel = visible(name);
+        fill(place, k >= 0 && `${(k + 1).toLocaleString('en')} of ${size.toLocaleString('en')}`);
         back.disabled = k <= 0;
-        next.disabled = k < 0 || k >= size() - 1;
-        if (!dialog.open) { dialog.showModal(); body.focus(); }
-        dialog.scrollTop = body.scrollTop = 0;
+        next.disabled = k < 0 || k >= size - 1;
+        const isOpen = dialog.open;
+        if (!isOpen) dialog.showModal();
+        /* A button that was disabled under the focus would lose it to the document. */
+        if (!isOpen || !document.activeElement?.matches('.browse :not(:disabled)')) body.focus({ preventScroll: true });
+        body.scrollTop = 0;
         shown(i);
     }
 
     /** @param {1 | -1} by */
     function step(by) {
-        const k = position(model) + by;
-        if (model < 0 || position(model) < 0 || k < 0 || k >= size()) return;
-        show(at(k));
-        /* A button that was disabled under the focus would lose it to the document. */
-        if (!dialog.contains(document.activeElement) || document.activeElement === dialog) body.focus({ preventScroll: true });
+        const to = position(model) < 0 ? undefined : order()[position(model) + by];
+        if (to !== undefined) show(to);
     }
-    return { element: dialog, show, step, close: () => { if (dialog.open) dialog.close(); }, isOpen: () => model >= 0, model: () => model };
+    return { element: dialog, show, step, model: () => model };
 }

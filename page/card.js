@@ -7,96 +7,67 @@ import { pictureBox } from './preview.js';
 import { joinedWords, civitaiUrl } from './detail.js';
 import { FLAG } from './data.js';
 
-/** Page of a model. @param {Info} info */
-function sitePage(info) {
-    const url = civitaiUrl(info.civitai);
-    return url ? outside(url, 'Open') : null;
-}
-
 /** What can be done with a model. @param {import('./data.js').Catalog} catalog */
 export function makeActions(catalog) {
     const { rows } = catalog;
-    /** @param {string} text @param {string} what @param {string} none */
+    /** @param {string | undefined} text @param {string} what @param {string} none */
     const copy = (text, what, none) => { if (text) copyText(text, what); else announce(none); };
+    const link = (/** @type {number} */ i) => {
+        const url = civitaiUrl(catalog.more(i).civitai);
+        return url ? outside(url, 'Open') : null;
+    };
     return {
+        link,
         /** @param {number} i */
-        isPrompted: (i) => /^(adapter|embedding)$/.test(rows.dict.kind[rows.kind[i]]?.[0] ?? ''),
+        isPrompted: (i) => /^(adapter|embedding)$/.test(rows.dict.kind[rows.kind[i]]?.[0]),
         /** What the prompt takes of a word that a card shows, perhaps cut. @param {number} i @param {string} shown */
         word(i, shown) {
             const isIt = (/** @type {string} */ text) => text === shown || shown.endsWith('…') && text.startsWith(shown.slice(0, -1));
-            return catalog.more(i).trigger_words?.find((one) => isIt(one.text))?.prompt ?? shown;
+            copyText(catalog.more(i).trigger_words?.find(({ text }) => isIt(text))?.prompt ?? shown, 'trigger word');
         },
         /** @param {number} i */
-        words(i) { copy(joinedWords(catalog.more(i)) || rows.words[i].join(', '), 'trigger words', 'no trigger words are known'); },
+        words: (i) => copy(joinedWords(catalog.more(i)) || rows.words[i].join(', '), 'trigger words', 'no trigger words are known'),
         /** @param {number} i */
-        syntax(i) {
-            const line = catalog.more(i).prompts?.a1111;
-            copy(line ?? '', 'prompt', 'prompts do not call this model');
-        },
+        syntax: (i) => copy(catalog.more(i).prompts?.a1111, 'prompt', 'prompts do not call this model'),
         /** @param {number} i */
-        path(i) { copy(catalog.more(i).path, 'path', ''); },
+        path: (i) => copy(catalog.more(i).path, 'path', ''),
         /** @param {number} i */
         hash(i) {
-            const { computed, recorded = [] } = catalog.more(i).hashes ?? {};
-            const known = computed?.sha256 ?? recorded.find((one) => one.algo === 'sha256')?.value ?? rows.hash[i].split(' ').find(Boolean);
-            copy(known ?? '', 'hash', 'no hash is known: write the catalogue with --hash sha256');
+            const { computed, recorded } = catalog.more(i).hashes ?? {};
+            copy(computed?.sha256 ?? recorded?.find(({ algo }) => algo === 'sha256')?.value ?? rows.hash[i].split(' ').find(Boolean), 'hash',
+                'no hash is known: write the catalogue with --hash sha256');
         },
         /** @param {number} i */
-        link: (i) => sitePage(catalog.more(i)),
-        /** @param {number} i */
         site(i) {
-            const link = sitePage(catalog.more(i));
-            if (link) link.click();
+            const found = link(i);
+            if (found) found.click();
             else announce('no page of this model is known');
         },
     };
 }
 
-/** "LoRA r16": what it is, without the base model that its badge names. @param {Rows} rows @param {number} i */
-function whatText(rows, i) {
-    return visible(rows.base[i] < 0 && rows.architecture[i] < 0 ? rows.what[i] : rows.what[i].replace(/ for [^,]*$/, ''));
-}
-
-/** Days since 1970 as a date. @param {number} days */
-export function dayText(days) {
-    return days >= 0 ? new Date(days * 864e5).toISOString().slice(0, 10) : '';
-}
+/** @typedef {ReturnType<typeof makeActions>} Actions */
 
 /** @param {Rows} rows @param {number} i */
-function baseBadge(rows, i) {
-    const label = rows.dict.base[rows.base[i]]?.[1] ?? rows.dict.architecture[rows.architecture[i]]?.[1];
-    return label ? el('span', { class: 'badge', title: visible(label), dir: 'auto', 'data-hue': rows.base[i] >= 0 ? Math.min(rows.base[i], 7) : 7 }, visible(label)) : null;
+function baseText({ dict, base, architecture }, i) {
+    return visible(dict.base[base[i]]?.[1] ?? dict.architecture[architecture[i]]?.[1] ?? '');
 }
 
-/** As many words as there is space for. @param {import('./data.js').Catalog} catalog @param {number} i @param {number} width in px */
-function wordChips(catalog, i, width) {
-    const words = [];
+/** As many words as there is space for. @param {Rows} rows @param {number} i @param {number} width in px */
+function wordChips({ words, word_count: counts }, i, width) {
     let left = width;
-    for (const word of catalog.rows.words[i]) {
-        left -= 22 + 6.6 * word.length + 6 * (word.match(/[\u2e80-\uffdc]/g)?.length ?? 0);
-        if (words.length && left < 0) break;
-        words.push(word);
-    }
-    const rest = catalog.rows.word_count[i] - words.length;
-    return [...words.map((word) => el('button', { type: 'button', class: 'chip', tabindex: -1, dir: 'auto', 'data-word': word, title: `copy ${visible(word)}` }, visible(word))),
-        rest > 0 && el('button', { type: 'button', class: 'chip add', tabindex: -1, 'aria-label': `${rest} more trigger words` }, `+${rest}`)];
+    const shown = words[i].filter((word, k) => {
+        left -= 22 + 6.6 * word.length;
+        return !k || left >= 0;
+    });
+    const rest = counts[i] - shown.length;
+    return [...shown.map((word) => el('button.chip', { tabindex: -1, dir: 'auto', 'data-word': word, title: `copy ${visible(word)}` }, visible(word))),
+        rest > 0 && el('button.chip.add', { tabindex: -1, 'aria-label': `${rest} more trigger words` }, `+${rest}`)];
 }
 
-/** @param {import('./data.js').Catalog} catalog @param {number} i */
-function markIcons({ rows }, i) {
-    const marks = [
-        rows.flags[i] & FLAG.code && mark('code', 'a loader of its format would run code'),
-        rows.flags[i] & FLAG.differs && mark('warn', 'a recorded digest differs'),
-        rows.flags[i] & FLAG.conflicts && mark('warn', 'facts conflict'),
-        rows.copies[i] >= 0 && mark('twins', 'has duplicates'),
-    ].filter((one) => typeof one === 'object');
-    return marks.length ? el('span', { class: 'card-marks' }, marks) : null;
-}
-
-/** @param {'code' | 'warn' | 'twins'} name @param {string} title */
-function mark(name, title) {
-    return el('span', { class: 'card-mark', title, role: 'img', 'aria-label': title }, icon(name));
-}
+/** @type {[number, 'code' | 'warn' | 'twins', string][]} */
+const MARKS = [[FLAG.code, 'code', 'a loader of its format would run code'], [FLAG.differs, 'warn', 'a recorded digest differs'],
+    [FLAG.conflicts, 'warn', 'facts conflict'], [0, 'twins', 'has duplicates']];
 
 /**
  * Fills a list item with a model.
@@ -107,73 +78,94 @@ function mark(name, title) {
  * @param {number} width in px, of the words
  */
 export function fillCard(item, catalog, i, isRow, width) {
-    const { rows } = catalog;
-    const error = rows.error[i];
-    const name = visible(rows.name[i] || catalog.stem(i));
+    const { rows } = catalog, error = rows.error[i], base = baseText(rows, i), size = rows.bytes[i] >= 0 && sizeText(rows.bytes[i]);
     item.classList.toggle('broken', error !== undefined);
-    const open = el('button', { type: 'button', class: 'card-name', tabindex: -1, dir: 'auto', title: visible(catalog.path(i)) }, name);
-    const box = pictureBox(rows.preview[i], { alt: rows.name[i], lazy: false, source: catalog.picture });
-    const words = el('span', { class: 'card-words' },
-        error === undefined ? wordChips(catalog, i, width) : el('span', { class: 'card-error', title: visible(error) }, visible(error)));
-    if (!isRow) {
-        fill(item, box, baseBadge(rows, i), markIcons(catalog, i), open, el('span', { class: 'card-what' }, el('span', { class: 'cut' }, whatText(rows, i)), rows.bytes[i] >= 0 && el('span', null, sizeText(rows.bytes[i]))), words);
-        return;
-    }
-    fill(item, box, open, el('span', { class: 'card-base' }, baseBadge(rows, i)), el('span', { class: 'card-what cut' }, whatText(rows, i)), words,
-        el('span', { class: 'card-size' }, rows.bytes[i] >= 0 && sizeText(rows.bytes[i])),
-        el('span', { class: 'card-date' }, dayText(rows.modified[i])),
-        el('bdi', { class: 'card-folder' }, visible(rows.dict.folder[rows.folder[i]] ?? '')), markIcons(catalog, i));
+    const picture = pictureBox(rows.preview[i], { alt: rows.name[i], lazy: false, source: catalog.picture });
+    const open = el('button.card-name', { tabindex: -1, dir: 'auto', title: visible(catalog.path(i)) }, visible(catalog.name(i)));
+    const badge = base && el('span.badge', { title: base, dir: 'auto', 'data-hue': rows.base[i] < 0 ? 7 : Math.min(rows.base[i], 7) }, base);
+    /* "LoRA r16": without the base model that the badge names. */
+    const what = visible(base ? rows.what[i].replace(/ for [^,]*$/, '') : rows.what[i]);
+    const words = el('span.card-words', error === undefined ? wordChips(rows, i, width) : el('span.card-error', { title: visible(error) }, visible(error)));
+    const marked = MARKS.filter(([flag]) => flag ? rows.flags[i] & flag : rows.copies[i] >= 0)
+        .map(([, name, title]) => el('span.card-mark', { title, role: 'img', 'aria-label': title }, icon(name)));
+    const marks = marked.length > 0 && el('span.card-marks', marked);
+    if (!isRow) fill(item, picture, badge, marks, open, el('span.card-what', el('span.cut', what), el('span', size)), words);
+    else fill(item, picture, open, el('span.card-base', badge), el('span.card-what.cut', what), words, el('span.card-size', size),
+        el('span.card-date', rows.modified[i] >= 0 && new Date(rows.modified[i] * 864e5).toISOString().slice(0, 10)), el('bdi.card-folder', visible(rows.dict.folder[rows.folder[i]] ?? '')), marks);
 }
 
 /** Text of a model for a line in print. @param {import('./data.js').Catalog} catalog @param {number} i */
 export function printCells(catalog, i) {
     const { rows } = catalog;
-    return [rows.name[i], catalog.path(i), rows.dict.base[rows.base[i]]?.[1] ?? '', rows.what[i], rows.error[i] ?? rows.words[i].map(clean).join(', '),
+    return [catalog.name(i), catalog.path(i), baseText(rows, i), rows.what[i], rows.error[i] ?? rows.words[i].map(clean).join(', '),
         rows.bytes[i] >= 0 ? sizeText(rows.bytes[i]) : ''].map(visible);
 }
 
 /**
- * Buttons that come to the card under the pointer or with the focus.
- * @param {ReturnType<typeof makeActions>} actions
+ * A button that opens a panel; Esc, and focus or a click elsewhere, closes it.
+ * @param {HTMLElement} box has both
+ * @param {HTMLElement} button
+ * @param {HTMLElement} panel
  */
-export function makeBar(actions) {
+export function popover(box, button, panel) {
+    const show = (/** @type {boolean} */ isOpen) => {
+        panel.hidden = !isOpen;
+        button.setAttribute('aria-expanded', String(isOpen));
+    };
+    const leave = (/** @type {any} */ to) => { if (to && !box.contains(to)) show(false); };
+    show(false);
+    button.addEventListener('click', () => show(panel.hidden));
+    box.addEventListener('keydown', (event) => {
+        if (event.key !== 'Escape' || panel.hidden) return;
+        event.preventDefault();
+        show(false);
+        button.focus();
+    });
+    document.addEventListener('pointerdown', ({ target }) => leave(target));
+    box.addEventListener('focusout', ({ relatedTarget }) => leave(relatedTarget));
+    return { box, show };
+}
+
+/**
+ * A button with an icon only.
+ * @param {string} kind more classes: ".small"
+ * @param {Parameters<typeof icon>[0]} name
+ * @param {string} label
+ * @param {(() => void) | undefined} [onclick]
+ * @param {string} [key] that does the same: " (C)"
+ */
+export function iconButton(kind, name, label, onclick = () => {}, key = '') {
+    return el(`button.button.icon-only${kind}`, { 'aria-label': label, title: label + key, onclick }, icon(name));
+}
+
+/** Buttons that come to the card under the pointer or with the focus. @param {Actions} actions @param {Rows} rows */
+export function makeBar(actions, rows) {
     let model = -1;
-    const element = el('span', { class: 'card-bar' });
-    const menu = el('div', { class: 'menu', hidden: true });
-    const more = el('button', { type: 'button', class: 'button small icon-only', 'aria-expanded': 'false', 'aria-label': 'More actions', title: 'more actions', onclick: () => toggle(menu.hidden) }, icon('more'));
-    const words = el('button', { type: 'button', class: 'button small icon-only', 'aria-label': 'Copy the trigger words', title: 'copy the trigger words (C)', onclick: () => actions.words(model) }, icon('copy'));
-    const syntax = el('button', { type: 'button', class: 'button small icon-only', 'aria-label': 'Copy the prompt', title: 'copy the prompt: <lora:…> and words (L)', onclick: () => actions.syntax(model) }, icon('code'));
-    /** @param {boolean} show */
-    function toggle(show) {
-        more.setAttribute('aria-expanded', String(show));
-        menu.hidden = !show;
-        if (!show) return;
-        const action = (/** @type {string} */ label, /** @type {(i: number) => void} */ run) =>
-            el('button', { type: 'button', class: 'button quiet', onclick: () => { run(model); toggle(false); more.focus(); } }, label);
+    const item = (/** @type {string} */ label, /** @type {(i: number) => void} */ run) => el('button.button.quiet', { onclick: () => {
+        run(model);
+        menu.show(false);
+        more.focus();
+    } }, label);
+    const list = el('div.menu'), bar = el('span.card-bar');
+    const more = iconButton('.small', 'more', 'More actions', () => {
         const link = actions.link(model);
         link?.classList.add('button', 'quiet');
-        fill(menu, action('Copy the path', actions.path), action('Copy the hash', actions.hash), link);
-        /** @type {HTMLElement} */ (menu.firstElementChild).focus();
-    }
-    element.addEventListener('keydown', (event) => {
-        if (event.key !== 'Escape' || menu.hidden) return;
-        event.preventDefault();
-        toggle(false);
-        more.focus();
+        fill(list, item('Copy the path', actions.path), item('Copy the hash', actions.hash), link);
     });
-    element.addEventListener('focusout', (event) => {
-        if (!menu.hidden && !element.contains(/** @type {Node | null} */ (event.relatedTarget))) toggle(false);
-    });
+    const menu = popover(bar, more, list);
+    more.addEventListener('click', () => /** @type {HTMLElement} */ (list.firstElementChild).focus());
+    const words = iconButton('.small', 'copy', 'Copy the trigger words', () => actions.words(model), ' (C)');
+    const syntax = iconButton('.small', 'code', 'Copy the prompt', () => actions.syntax(model), ' (L)');
     return {
-        element,
-        /** @param {HTMLElement} item @param {number} i @param {boolean} hasWords */
-        place(item, i, hasWords) {
-            if (model === i && element.parentNode === item) return;
-            if (!menu.hidden) toggle(false);
+        bar,
+        /** To a card; away without one. @param {HTMLElement} [card] @param {number} [i] */
+        place(card, i = -1) {
+            if (model === i && bar.parentNode === (card ?? null)) return;
+            menu.show(false);
             model = i;
-            fill(element, hasWords && words, actions.isPrompted(i) && syntax, more, menu);
-            item.querySelector('.card-name')?.after(element);
+            fill(bar, rows.word_count[i] > 0 && words, actions.isPrompted(i) && syntax, more, list);
+            if (card) card.querySelector('.card-name')?.after(bar);
+            else bar.remove();
         },
-        leave() { model = -1; element.remove(); },
     };
 }

@@ -17,36 +17,35 @@ function inFront() {
  * @param {...import('./dom.js').Child} text
  */
 export function announce(...text) {
-    const mine = ++announced;
-    region ??= el('div', { class: 'toast', role: 'status', id: 'status' });
-    if (region.parentNode !== inFront()) inFront().append(region);
-    fill(region);
+    const mine = ++announced, shown = region ??= el('div.toast', { role: 'status', id: 'status' });
+    if (shown.parentNode !== inFront()) inFront().append(shown);
+    fill(shown);
     /* Screen readers notice a change of a region that is there already. */
-    setTimeout(() => { if (mine === announced && region) append(region, text); }, 30);
-    setTimeout(() => { if (mine === announced && region) fill(region); }, 3500);
+    setTimeout(() => mine === announced && append(shown, text), 30);
+    setTimeout(() => mine === announced && fill(shown), 3500);
 }
 
-/** @param {string} text */
+/** For pages without a clipboard, such as those of http. @param {string} text */
 function copyBySelection(text) {
     const before = /** @type {HTMLElement | null} */ (document.activeElement);
-    const area = el('textarea', { class: 'unseen', readonly: true, 'aria-hidden': 'true', tabindex: -1 });
+    const area = el('textarea.unseen', { readonly: true, 'aria-hidden': 'true', tabindex: -1 });
     inFront().append(area);
     area.value = text;
     area.select();
-    let copied = false;
     try {
-        copied = document.execCommand('copy');
-    } catch { /* not allowed */ }
-    area.remove();
-    before?.focus({ preventScroll: true });
-    return copied;
+        return document.execCommand('copy');
+    } catch {
+        return false;
+    } finally {
+        area.remove();
+        before?.focus({ preventScroll: true });
+    }
 }
 
 /** What `clean` did to the text, in words; "" if nothing. @param {string} text @param {string} copied */
 export function cleanedWords(text, copied) {
-    if (text === copied) return '';
     const bare = (/** @type {string} */ one) => one.replace(/[\t-\r\u0085\u2028\u2029 ]/g, '');
-    return bare(text) === bare(copied) ? 'line breaks became spaces' : 'without its control characters';
+    return text === copied ? '' : bare(text) === bare(copied) ? 'line breaks became spaces' : 'without its control characters';
 }
 
 /**
@@ -56,23 +55,11 @@ export function cleanedWords(text, copied) {
  * @returns {Promise<boolean>} whether it was copied
  */
 export async function copyText(text, what) {
-    const out = clean(text);
-    let copied = false;
-    try {
-        if (navigator.clipboard) {
-            await navigator.clipboard.writeText(out);
-            copied = true;
-        }
-    } catch { /* refused: the other way */ }
-    if (!copied && !copyBySelection(out)) {
-        announce('not copied: the browser refused');
-        return false;
-    }
-    const points = [...out.slice(0, 200)];
-    const short = points.length > 80 ? points.slice(0, 79).join('') + '…' : out;
-    const cleaned = cleanedWords(text, out);
-    announce('copied: ', what && what !== text && `${what} · `, foreign(short), cleaned && ` (${cleaned})`);
-    return true;
+    const out = clean(text), points = [...out.slice(0, 200)], cleaned = cleanedWords(text, out);
+    const copied = await navigator.clipboard?.writeText(out).then(() => true, () => false) || copyBySelection(out);
+    if (copied) announce('copied: ', what && what !== text && `${what} · `, foreign(points.length > 80 ? points.slice(0, 79).join('') + '…' : out), cleaned && ` (${cleaned})`);
+    else announce('not copied: the browser refused');
+    return copied;
 }
 
 /**
@@ -82,9 +69,9 @@ export async function copyText(text, what) {
  * @param {string} [shown] words on the button, else only an icon; "Copy" and the label contain them
  */
 export function copyButton(text, label, shown) {
-    const words = `Copy ${visible(label)}`;
-    return el('button', {
-        type: 'button', class: shown ? 'button small quiet' : 'button small quiet icon-only', title: words, 'aria-label': words,
+    const title = `Copy ${visible(label)}`;
+    return el(`button.button.small.quiet${shown ? '' : '.icon-only'}`, {
+        title, 'aria-label': title,
         onclick: (event) => {
             event.stopPropagation();
             copyText(typeof text === 'function' ? text() : text, label);

@@ -3,12 +3,9 @@
 /** What flags says. */
 export const FLAG = { conflicts: 1, hashed: 2, site: 4, differs: 8, broken: 16, foreign: 32, code: 64 };
 
-const TEXT_COLUMNS = /** @type {const} */ (['name', 'file', 'date', 'hash']);
-const LIST_COLUMNS = /** @type {const} */ (['words', 'tags', 'preview', 'what']);
-const NUMBER_COLUMNS = /** @type {const} */ (['folder', 'kind', 'base', 'architecture', 'precision', 'licence', 'author',
-    'rank', 'modified', 'word_count', 'copies', 'flags', 'picture_count']);
-const WIDE_COLUMNS = /** @type {const} */ (['bytes', 'parameters']);
-const DICTIONARIES = /** @type {const} */ (['kind', 'base', 'architecture', 'precision', 'folder', 'tag', 'licence', 'author']);
+const NUMBERS = /** @type {const} */ (['folder', 'kind', 'base', 'architecture', 'precision', 'licence', 'author', 'bytes', 'parameters', 'rank',
+    'modified', 'word_count', 'copies', 'flags', 'picture_count']);
+const COLUMNS = /** @type {const} */ (['name', 'file', 'date', 'hash', 'words', 'tags', 'preview', 'what', ...NUMBERS]);
 
 /**
  * @typedef {object} Catalog
@@ -16,43 +13,32 @@ const DICTIONARIES = /** @type {const} */ (['kind', 'base', 'architecture', 'pre
  * @property {number} count
  * @property {(i: number) => string} path folder and file name
  * @property {(i: number) => string} stem file name without its extension
+ * @property {(i: number) => string} name of the model, else its stem
  * @property {(path: string) => number} find row of a path, -1 if there is none
  * @property {(i: number) => Info} more
  * @property {(picture: Picture) => string} picture address of a picture, embedded or not; "" if missing
  */
-
-/** @param {string} id */
-function blockText(id) {
-    return document.getElementById(id)?.textContent ?? null;
-}
 
 /** @param {string} what */
 function damaged(what) {
     return new Error(`The data of this page is damaged: ${what}. Write the catalogue again.`);
 }
 
-/** @param {string | null} text @returns {Rows} */
+/** @param {string | null | undefined} text @returns {Rows} */
 function parseRows(text) {
-    if (!text) throw damaged('it has no rows');
     let rows;
     try {
-        rows = JSON.parse(text);
+        rows = JSON.parse(text || 'null');
     } catch {
         throw damaged('the rows are cut off or not JSON');
     }
-    if (rows?.format !== 1) throw damaged(`expected format 1, found ${String(rows?.format)}`);
-    if (!Number.isInteger(rows.count) || rows.count < 0) throw damaged('no count of models');
-    for (const column of [...TEXT_COLUMNS, ...LIST_COLUMNS, ...NUMBER_COLUMNS, ...WIDE_COLUMNS])
-        if (rows[column]?.length !== rows.count)
+    if (rows?.format !== 1) throw damaged(`expected rows of format 1, found ${String(rows?.format ?? 'none')}`);
+    for (const column of COLUMNS)
+        if (!Array.isArray(rows[column]) || rows[column].length !== rows.count)
             throw damaged(`expected ${rows.count} items in column ${column}, found ${rows[column]?.length ?? 'none'}`);
-    for (const name of DICTIONARIES)
+    for (const name of ['kind', 'base', 'architecture', 'precision', 'folder', 'tag', 'licence', 'author'])
         if (!Array.isArray(rows.dict?.[name])) throw damaged(`no dictionary ${name}`);
     return rows;
-}
-
-/** @param {string} file */
-function fileStem(file) {
-    return file.replace(/(?!^)\.[^.]*$/, '');
 }
 
 /**
@@ -64,14 +50,12 @@ function fileStem(file) {
  */
 function expand(value, source, facts) {
     if (!value || typeof value !== 'object') return value;
-    if (Array.isArray(value)) {
-        if (!facts || typeof value[1] !== 'number' || typeof value[2] !== 'number')
-            return value.map((one) => expand(one, source, false));
-        return { value: value[0], source: source(value[1]), trust: value[2],
-            others: (value[3] ?? []).map((/** @type {any[]} */ other) => ({ value: other[0], source: source(other[1]), trust: other[2] })) };
-    }
-    return Object.fromEntries(Object.entries(value).map(([key, one]) =>
-        [key, key === 'source' && typeof one === 'number' ? source(one) : expand(one, source, facts)]));
+    if (!Array.isArray(value))
+        return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, key === 'source' && typeof one === 'number' ? source(one) : expand(one, source, facts)]));
+    if (!facts || typeof value[1] !== 'number' || typeof value[2] !== 'number') return value.map((one) => expand(one, source, false));
+    /** @type {any} */
+    const [first, ...others] = [value, ...value[3] ?? []].map(([one, place, trust]) => ({ value: one, source: source(place), trust }));
+    return { ...first, others };
 }
 
 /**
@@ -84,87 +68,56 @@ function unpack(value, part) {
     if (typeof value === 'string' && value[0] === '~')
         return value[1] === '~' ? value.slice(1) : unpack(part.shared?.[Number(value.slice(1))], part);
     if (!Array.isArray(value)) return value;
-    const [kind, ...items] = value;
-    const whole = items.map((one) => unpack(one, part));
-    return kind < 0 ? whole
-        : Object.fromEntries((part.shapes?.[kind] ?? []).map((key, k) => [key, whole[k]]));
-}
-
-/**
- * @param {CompactInfo} compact
- * @param {string[]} sources
- * @param {string} stem
- * @returns {Info}
- */
-export function expandInfo(compact, sources, stem) {
-    const source = (/** @type {number} */ k) => (sources[k] ?? '').replaceAll('*', () => stem);
-    return /** @type {any} */ (Object.fromEntries(Object.entries(compact).map(([key, value]) => [key, expand(value, source, key === 'model')])));
-}
-
-/** Parses blocks when asked for; keeps the last few. @param {(id: string) => string | null} read */
-function makeBlocks(read) {
-    /** @type {Map<string, any>} */
-    const kept = new Map();
-    return (/** @type {string} */ id) => {
-        if (kept.has(id)) return kept.get(id);
-        let value = null;
-        try {
-            value = JSON.parse(read(id) ?? 'null');
-        } catch { /* cut off: as if it were missing */ }
-        if (kept.size >= 16) kept.delete(/** @type {string} */ (kept.keys().next().value));
-        kept.set(id, value);
-        return value;
-    };
+    const [kind, ...items] = value, whole = items.map((one) => unpack(one, part));
+    return kind < 0 ? whole : Object.fromEntries((part.shapes?.[kind] ?? []).map((key, k) => [key, whole[k]]));
 }
 
 /**
  * Reads the page's data; throws an Error whose message is for people.
- * @param {(id: string) => string | null} [read] text of a block
+ * @param {(id: string) => string | null | undefined} [read] text of a block
  * @returns {Catalog}
  */
-export function openCatalog(read = blockText) {
-    const rows = parseRows(read('rows'));
-    const block = makeBlocks(read);
-    const columns = /** @type {any} */ (rows);
-    for (const name of NUMBER_COLUMNS) columns[name] = Int32Array.from(columns[name]);
-    for (const name of WIDE_COLUMNS) columns[name] = Float64Array.from(columns[name]);
-    for (let i = 0; i < rows.count; i++)
+export function openCatalog(read = (id) => document.getElementById(id)?.textContent) {
+    const rows = parseRows(read('rows')), { count } = rows, columns = /** @type {any} */ (rows);
+    for (const name of NUMBERS) columns[name] = Float64Array.from(columns[name]);
+    for (let i = 0; i < count; i++)
         if (typeof columns.what[i] === 'number') columns.what[i] = columns.what[columns.what[i]] ?? '';
     rows.error ??= {};
-    /** @type {Map<string, number> | undefined} */
-    let places;
 
-    const path = (/** @type {number} */ i) => {
-        const folder = rows.dict.folder[rows.folder[i]];
-        return folder ? `${folder}/${rows.file[i]}` : rows.file[i];
-    };
-    const stem = (/** @type {number} */ i) => fileStem(rows.file[i]);
+    /** Blocks that were parsed lately. @type {Map<string, any>} */
+    const kept = new Map();
+    /** @param {string} id */
+    function block(id) {
+        if (kept.has(id)) return kept.get(id);
+        if (kept.size > 15) kept.clear();
+        let value = null;
+        try {
+            value = JSON.parse(read(id) ?? 'null');
+        } catch { /* cut off: as if it were missing */ }
+        kept.set(id, value);
+        return value;
+    }
+    const path = (/** @type {number} */ i) => [rows.dict.folder[rows.folder[i]], rows.file[i]].filter(Boolean).join('/');
+    const stem = (/** @type {number} */ i) => rows.file[i].replace(/(?!^)\.[^.]*$/, '');
     return {
-        rows, count: rows.count, path, stem,
-        find(text) {
-            if (!places) {
-                places = new Map();
-                for (let i = 0; i < rows.count; i++) places.set(path(i), i);
-            }
-            return places.get(text) ?? -1;
-        },
+        rows, count, path, stem,
+        name: (i) => rows.name[i] || stem(i),
+        find: (text) => rows.file.findIndex((file, i) => text.endsWith(file) && path(i) === text),
         more(i) {
-            const size = rows.block || 256;
-            const part = block(`more-${Math.floor(i / size)}`);
-            const packed = part?.models?.[i % size];
-            const compact = part?.shapes ? unpack(packed, part) : packed;
-            const info = compact ? expandInfo(compact, part.sources ?? [], stem(i))
-                : /** @type {Info} */ ({ error: { code: '', message: 'The details of this model are missing from the page.' } });
+            const part = block(`more-${Math.floor(i / rows.block)}`), packed = part?.models?.[i % rows.block];
+            const source = (/** @type {number} */ k) => (part.sources?.[k] ?? '').replaceAll('*', () => stem(i));
+            /** @type {any} */
+            const info = {};
+            for (const [key, value] of Object.entries((part?.shapes ? unpack(packed, part) : packed) ?? {})) info[key] = expand(value, source, key === 'model');
+            if (!packed) info.error = { code: '', message: 'The details of this model are missing from the page.' };
             info.path ??= path(i);
             info.model ??= {};
             if (rows.error[i]) info.error ??= { code: '', message: rows.error[i] };
-            if (!info.pictures && rows.preview[i]) info.pictures = [/** @type {Picture} */ (rows.preview[i])];
+            if (rows.preview[i]) info.pictures ??= [rows.preview[i]];
             return info;
         },
-        picture(picture) {
-            if (typeof picture.href !== 'number') return picture.href;
-            const address = block(`embed-${Math.floor(picture.href / 16)}`)?.[picture.href % 16];
-            return typeof address === 'string' ? address : '';
+        picture({ href }) {
+            return typeof href === 'number' ? String(block(`embed-${Math.floor(href / 16)}`)?.[href % 16] ?? '') : href;
         },
     };
 }

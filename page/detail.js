@@ -1,13 +1,12 @@
 // All of a model as one element: pictures, words to copy, facts with their sources, files.
 import { copyButton, copyText } from './copy.js';
 import { el, fill, foreign, outside } from './dom.js';
-import { conflictNote, factRows, factText, isGiven, labelOf, rangeText, sourceWords, stemOf, timeText, valueText } from './facts.js';
-import { commandLine, copyLine, fileParts, shellWord } from './files.js';
-import { icon } from './icons.js';
+import { conflictNote, factRows, factText, isGiven, labelOf, noteOf, rangeText, sourceWords, stemOf, timeText, valueText } from './facts.js';
+import { commandLine, copyLine, fileParts } from './files.js';
 import { addAction } from './keys.js';
 import { levelName, pictureBox } from './preview.js';
 import { countText, sizeText, visible } from './text.js';
-import { groupOf, percentText, trainingParts } from './training.js';
+import { groupOf, percentText, trainingParts, wordsOf } from './training.js';
 
 /** @param {unknown} id */
 const isId = (id) => Number.isSafeInteger(id) && Number(id) > 0;
@@ -54,7 +53,7 @@ export function wordGroups(words, stem) {
     let sets = 0;
     for (const { prompt, source, folder, coverage } of words) {
         const parts = isGiven(coverage) ? [prompt] : promptParts(prompt);
-        const title = isGiven(coverage) ? `captions${folder ? ` of ${folder}` : ''}` : parts.length > 1 ? `set ${++sets}` : sourceWords(source, stem);
+        const title = isGiven(coverage) ? wordsOf('captions', folder && `of ${folder}`) : parts.length > 1 ? `set ${++sets}` : sourceWords(source, stem);
         groups.set(title, [...groups.get(title) ?? [], ...parts.map((text) => ({ text, share: coverage }))]);
     }
     return [...groups].map(([title, some]) => ({ title, words: some }));
@@ -73,23 +72,23 @@ function richText(text) {
         const ids = /^https?:\/\/(?:www\.)?civitai\.(?:com|red)\/models\/(\d{1,12})(?:.*[?&]modelVersionId=(\d{1,12}))?/.exec(part);
         const repo = /^https:\/\/huggingface\.co\/([^/]+\/[^/?#]+)\/?$/.exec(part);
         const url = ids ? civitaiUrl({ model_id: Number(ids[1]), version_id: Number(ids[2]) }) : repo ? hubUrl(repo[1]) : '';
-        return url ? outside(url) : el('span', { class: 'address' }, foreign(part), copyButton(part, 'the address'));
+        return url ? outside(url) : el('span.address', foreign(part), copyButton(part, 'the address'));
     });
 }
 
 /** A text of several lines, folded when it is long. @param {unknown} text */
 function prose(text) {
     const lines = valueText(text).split(/\n+/).filter((line) => line.trim());
-    const box = el('div', { class: 'prose' }, lines.map((line) => el('p', { dir: 'auto' }, richText(line))));
+    const box = el('div.prose', lines.map((line) => el('p', { dir: 'auto' }, richText(line))));
     if (lines.length < 12 && lines.join().length < 900) return box;
-    const more = el('button', { type: 'button', class: 'button small', onclick: () => fold() });
+    const more = el('button.button.small', { onclick: () => fold() });
     const fold = () => {
         const folded = box.classList.toggle('folded');
-        more.setAttribute('aria-expanded', String(!folded));
+        more.ariaExpanded = String(!folded);
         fill(more, folded ? 'Show all' : 'Show less');
     };
     fold();
-    return el('div', null, box, more);
+    return el('div', box, more);
 }
 
 /** Words for the badge of the kind: "LoRA r16". @param {Info} info */
@@ -97,7 +96,7 @@ export function kindWords({ model, adapter }) {
     const kind = String(model.kind?.value ?? 'unknown');
     if (!adapter?.type) return kind === 'unknown' ? 'unknown kind' : labelOf(kind);
     const rank = adapter.rank?.mode ?? adapter.rank?.max;
-    return `${adapter.dora ? 'DoRA, ' : ''}${labelOf(adapter.type)}${rank ? ` r${rank}` : ''}`;
+    return wordsOf(adapter.dora && 'DoRA,', labelOf(adapter.type), rank && `r${rank}`);
 }
 
 /**
@@ -108,22 +107,18 @@ let shownModel;
 
 /** Adds the keys of the view: they apply while one is visible. */
 export function addDetailKeys() {
-    /**
-     * @param {string} id
-     * @param {string} key
-     * @param {string} label
-     * @param {(of: NonNullable<typeof shownModel>) => unknown} has
-     * @param {(of: any) => unknown} run
-     */
-    const add = (id, key, label, has, run) => addAction({
+    /** @type {[id: string, key: string, label: string, has: (of: NonNullable<typeof shownModel>) => unknown, run: (of: any) => unknown][]} */
+    const all = [
+        ['words', 'c', 'Copy all trigger words', (of) => of.words, (of) => copyText(of.words, 'trigger words')],
+        ['prompt', 'l', 'Copy the prompt', (of) => of.prompt(), (of) => copyText(of.prompt(), 'prompt')],
+        ['open', 'o', 'Open its page on CivitAI or Hugging Face', (of) => of.link, (of) => window.open(of.link, '_blank', 'noopener,noreferrer')],
+        ['before', ',', 'Picture before', (of) => of.step, (of) => of.step(-1)],
+        ['after', '.', 'Picture after', (of) => of.step, (of) => of.step(1)],
+    ];
+    for (const [id, key, label, has, run] of all) addAction({
         id: `detail-${id}`, group: 'In an open model', keys: [key], label, run: () => void run(shownModel),
         when: () => Boolean(shownModel?.root.checkVisibility() && has(shownModel)),
     });
-    add('words', 'c', 'Copy all trigger words', (of) => of.words, (of) => copyText(of.words, 'trigger words'));
-    add('prompt', 'l', 'Copy the prompt', (of) => of.prompt(), (of) => copyText(of.prompt(), 'prompt'));
-    add('open', 'o', 'Open its page on CivitAI or Hugging Face', (of) => of.link, (of) => window.open(of.link, '_blank', 'noopener,noreferrer'));
-    add('before', ',', 'Picture before', (of) => of.step, (of) => of.step(-1));
-    add('after', '.', 'Picture after', (of) => of.step, (of) => of.step(1));
 }
 
 /** "a · b" of those that are known. @param {...unknown} words */
@@ -132,51 +127,42 @@ const dotted = (...words) => words.filter(Boolean).join(' · ');
 /** @param {Picture[]} pictures @param {string} alt @param {((picture: Picture) => string) | undefined} source */
 function gallery(pictures, alt, source) {
     let at = 0;
-    const large = el('div', { class: 'gallery-large' }), count = el('p', { class: 'muted tiny' });
-    const thumbs = pictures.map((one, i) => el('button', {
-        type: 'button', class: 'thumb', 'aria-label': `Picture ${i + 1}`, onclick: () => step(i - at),
-    }, pictureBox(one, { alt, source, plain: true })));
+    const large = el('div.gallery-large'), count = el('p.muted.tiny');
+    const thumbs = pictures.map((one, i) => el('button.thumb', { 'aria-label': `Picture ${i + 1}`, onclick: () => step(i - at) }, pictureBox(one, { alt, source, plain: true })));
     const step = (/** @type {number} */ by) => {
         at = (at + by + pictures.length) % pictures.length;
         const { width, height, level } = pictures[at];
         fill(large, pictureBox(pictures[at], { alt, source, lazy: false, large: true }));
-        fill(count, dotted(pictures.length > 1 && `${at + 1} of ${pictures.length}`, width && `${width} × ${height}`,
-            level && `rated ${levelName(level)}`));
+        fill(count, dotted(thumbs[1] && `${at + 1} of ${pictures.length}`, width && `${width} × ${height}`, level && `rated ${levelName(level)}`));
         thumbs.forEach((thumb, i) => thumb.setAttribute('aria-current', String(i === at)));
         if (by) thumbs[at].scrollIntoView({ block: 'nearest', inline: 'nearest' });
     };
-    const tallest = Math.min(1.5, ...pictures.map((one) => one.width && one.height && !one.why ? one.width / one.height : 1.5));
+    const tallest = Math.min(1.5, ...pictures.map(({ width, height, why }) => width && height && !why ? width / height : 1.5));
     large.style.aspectRatio = String(Math.max(tallest, .65));
     step(0);
-    return { step, root: el('div', { class: 'gallery' }, large, count, thumbs.length > 1 && el('div', { class: 'thumbs' }, thumbs)) };
+    return { step, root: el('div.gallery', large, count, thumbs[1] && el('div.thumbs', thumbs)) };
 }
 
 /** @param {Info} info */
 function wordsPart(info) {
     const groups = wordGroups(info.trigger_words ?? [], stemOf(info));
-    const chip = (/** @type {(typeof groups)[0]['words'][0]} */ { text, share }) => el('button', {
-        type: 'button', class: 'chip', title: 'Copy', onclick: () => copyText(text),
-    }, foreign(text), isGiven(share) && el('span', { class: 'muted tiny' }, percentText(Number(share))));
-    return groups.length ? el('div', { class: 'group' },
-        el('div', { class: 'row' }, el('h4', { class: 'heading spread' }, 'Trigger words'),
-            copyButton(joinedWords(info), 'all trigger words', 'Copy all')),
-        groups.map(({ title, words }) => el('div', { class: 'word-group' }, el('span', { class: 'muted' }, foreign(title)),
-            el('ul', { class: 'row' }, words.map((word) => el('li', null, chip(word)))),
-            words.length > 1 && copyButton(words.map((word) => word.text).join(', '), visible(title))))) : null;
+    return groups.length ? el('div.group',
+        el('div.row', el('h4.heading.spread', 'Trigger words'), copyButton(joinedWords(info), 'all trigger words', 'Copy all')),
+        groups.map(({ title, words }) => el('div.word-group', el('span.muted', foreign(title)),
+            el('ul.row', words.map(({ text, share }) => el('li', el('button.chip', { title: 'Copy', onclick: () => copyText(text) },
+                foreign(text), isGiven(share) && el('span.muted.tiny', percentText(Number(share))))))),
+            words[1] && copyButton(words.map((word) => word.text).join(', '), visible(title))))) : null;
 }
 
 /** The line for a prompt, with the strength that is chosen. @param {Info} info */
 function promptPart({ prompts, model }) {
     const line = prompts?.a1111 ?? '', comfy = prompts?.comfy ?? '';
-    if (!line && !comfy) return { root: null, prompt: () => '' };
     const tag = /^<lora:[^<>]*:([^<>:]*)>/.exec(line), start = Number(tag?.[1]) || 1, range = model.preferred_weight_range;
     let strength = start;
-    const shown = el('code'), prompt = () => tag ? withStrength(line, strength) : line || comfy;
-    const draw = () => fill(shown, foreign(prompt()));
+    const shown = el('code'), prompt = () => tag ? withStrength(line, strength) : line || comfy, draw = () => fill(shown, foreign(prompt()));
     draw();
     const inputs = (tag ? ['range', 'number'] : []).map((type) => el('input', {
-        type, min: Math.min(-1, start), max: Math.max(2, start), step: 0.05, value: start,
-        'aria-label': type === 'range' ? 'Strength' : 'Strength as a number',
+        type, min: Math.min(-1, start), max: Math.max(2, start), step: .05, value: start, 'aria-label': type === 'range' ? 'Strength' : 'Strength as a number',
         oninput: ({ target }) => {
             if (!Number.isFinite(target.valueAsNumber)) return;
             strength = Math.max(-10, Math.min(10, target.valueAsNumber));
@@ -185,87 +171,78 @@ function promptPart({ prompts, model }) {
         },
     }));
     const tagOnly = tag && line.length > tag[0].length && copyButton(() => prompt().replace(/>[^]*/, '>'), 'tag only', 'Tag only');
-    const root = groupOf('Prompt', copyLine(prompt, shown, 'prompt', tagOnly),
-        tag && el('div', { class: 'row strength' }, el('span', { class: 'muted' }, 'Strength'), inputs,
-            range && el('span', { class: 'muted' }, `recommended ${rangeText(range)}`)),
-        line && comfy && comfy !== line && copyLine(comfy, el('code', null, foreign(comfy)), 'prompt for ComfyUI'));
+    const root = prompt() ? groupOf('Prompt', copyLine(prompt, shown, 'prompt', tagOnly),
+        tag && el('div.row.strength', el('span.muted', 'Strength'), inputs, range && el('span.muted', `recommended ${rangeText(range)}`)),
+        line && comfy && comfy !== line && copyLine(comfy, el('code', foreign(comfy)), 'prompt for ComfyUI')) : null;
     return { root, prompt };
 }
 
-/** A text to copy as a whole. @param {string} title @param {unknown} text */
-function quotePart(title, text) {
-    return text ? groupOf(title, copyLine(valueText(text), foreign(valueText(text)), title.toLowerCase())) : null;
+/** A text to copy as a whole. @param {string} title @param {unknown} value */
+function quotePart(title, value) {
+    const text = valueText(value);
+    return text ? groupOf(title, copyLine(text, foreign(text), title.toLowerCase())) : null;
 }
 
 /** @param {Info} info */
 function examplesPart({ example_prompts: all = [] }) {
-    return groupOf('Example prompts', all.map((one) => el('details', { class: 'example' },
-        el('summary', null, el('span', { class: 'clamp' }, foreign(String(one.positive ?? one.negative ?? '')))),
+    return groupOf('Example prompts', all.map((one) => el('details.example', el('summary', el('span.clamp.cut', foreign(valueText(one.positive ?? one.negative)))),
         quotePart('Prompt', one.positive), quotePart('Negative', one.negative),
-        el('p', { class: 'muted tiny' }, foreign(dotted(...['sampler', 'steps', 'cfg', 'seed'].map((key) => isGiven(one[key]) && `${key} ${one[key]}`)))))));
+        el('p.muted.tiny', foreign(dotted(...['sampler', 'steps', 'cfg', 'seed'].map((key) => isGiven(one[key]) && `${key} ${one[key]}`)))))));
 }
 
 /** What is wrong with it. @param {Info} info */
 function notes(info) {
     const { error } = info, calls = (info.import?.globals ?? []).filter((one) => one.calls > 0).map((one) => `${one.module}.${one.name}`);
-    const note = (/** @type {string} */ id, /** @type {Node | string} */ title, /** @type {import('./dom.js').Child[]} */ ...more) =>
-        el('div', { class: 'note', 'data-note': id }, el('p', { class: 'note-title bad' }, icon('warn'), title), more);
     return [
-        error && note('error', foreign(error.message), error.hint && el('p', null, foreign(error.hint)),
-            commandLine(`safetensors check ${shellWord(info.path)}`)),
-        calls.length > 0 && note('pickle', el('span', null, 'A pickle loader would call ',
-            foreign(calls.slice(0, 8).join(', ') + (calls.length > 8 ? ', …' : '')), '; not run')),
+        error && noteOf('error', foreign(error.message), error.hint && el('p', foreign(error.hint)), commandLine('check', info)),
+        calls[0] && noteOf('pickle', el('span', 'A pickle loader would call ', foreign(calls.slice(0, 8).join(', ') + (calls[8] ? ', …' : '')), '; not run')),
         conflictNote(info),
     ];
 }
 
 /** What a reader wants first. @param {Info} info @param {HTMLElement | null} prompt */
 function useParts(info, prompt) {
-    const of = info.model, stem = stemOf(info);
+    const of = info.model;
     const text = (/** @type {string} */ key, /** @type {string} */ heading) => of[key] && groupOf(
-        el('span', null, heading, el('span', { class: 'muted' }, ' · ', foreign(sourceWords(of[key].source, stem)))), prose(of[key].value));
+        el('span', heading, el('span.muted', ' · ', foreign(sourceWords(of[key].source, stemOf(info))))), prose(of[key].value));
     return [
         wordsPart(info), prompt, quotePart('Negative prompt', of.negative_prompt?.value), text('usage_hint', 'How to use it'),
         text('description', 'Description'), text('version_description', 'New in this version'),
-        of.notes?.length && groupOf('Notes', of.notes.map((one) => prose(one.text))), examplesPart(info),
-        groupOf('Links', [...new Set(info.links?.map((one) => one.url))].map((url) => el('p', null, richText(url)))),
+        groupOf('Notes', of.notes?.map((one) => prose(one.text))), examplesPart(info),
+        groupOf('Links', [...new Set(info.links?.map((one) => one.url))].map((url) => el('p', richText(url)))),
     ];
 }
 
 /** @param {Info} info @param {string} title @param {import('./dom.js').Child[]} actions */
 function headOf(info, title, actions) {
-    const of = info.model, value = (/** @type {string} */ key) => of[key]?.value, base = value('base_model') ?? value('architecture');
-    const civitai = civitaiUrl(info.civitai), hub = hubUrl(value('repo')), trained = hubUrl(value('base_checkpoint'));
-    const date = timeText(info.civitai?.published_at ?? value('date')).slice(0, 10);
+    const of = info.model, ids = info.civitai, value = (/** @type {string} */ key) => of[key]?.value, base = value('base_model') ?? value('architecture');
+    const civitai = civitaiUrl(ids), hub = hubUrl(value('repo')), trained = hubUrl(value('base_checkpoint'));
     /** @type {[text: unknown, hue?: number][]} */
     const badges = [[kindWords(info), 0], [base && factText('base_model', base), 2], [value('variant')],
         [info.file?.bytes !== undefined && sizeText(info.file.bytes)], [of.parameters && `${countText(of.parameters)} parameters`],
         [of.precision && factText('precision', of.precision)], [value('nsfw') && labelOf('nsfw'), 4]];
-    return el('header', { class: 'detail-head' }, el('h2', { class: 'detail-name', dir: 'auto' }, foreign(title)),
-        el('p', { class: 'muted' }, foreign(dotted(value('version_name'), value('author') && `by ${value('author')}`, date))),
-        el('ul', { class: 'row badges' }, badges.map(([text, hue]) => Boolean(text)
-            && el('li', null, el('span', { class: 'badge', 'data-hue': hue }, visible(String(text)))))),
-        el('div', { class: 'row links' }, civitai && outside(civitai, 'CivitAI'),
-            info.civitai?.match === 'differs' && el('span', { class: 'badge bad' }, 'about another file'),
-            hub && outside(hub, 'Hugging Face'), trained && trained !== hub && outside(trained, 'Base'),
-            copyButton(info.path, 'path', 'Path'), actions));
+    return el('header.detail-head', el('h2.detail-name', { dir: 'auto' }, foreign(title)),
+        el('p.muted', foreign(dotted(value('version_name'), value('author') && `by ${value('author')}`, timeText(ids?.published_at ?? value('date')).slice(0, 10)))),
+        el('ul.row.badges', badges.map(([text, hue]) => Boolean(text) && el('li', el('span.badge', { 'data-hue': hue }, visible(String(text)))))),
+        el('div.row.links', civitai && outside(civitai, 'CivitAI'), ids?.match === 'differs' && el('span.badge.bad', 'about another file'),
+            hub && outside(hub, 'Hugging Face'), trained && trained !== hub && outside(trained, 'Base'), copyButton(info.path, 'path', 'Path'), actions));
 }
 
 /** Sections with headings, and buttons that lead to them. @param {{ title: string, all: any }[]} parts */
 function sectionsOf(parts) {
-    const made = parts.map((one) => el('section', { class: 'section', tabindex: -1, 'aria-label': one.title }, el('h3', null, one.title), one.all));
-    const tabs = made.map((section, i) => el('button', { type: 'button', class: 'tab', onclick: () => {
+    const made = parts.map(({ title, all }) => el('section.section', { tabindex: -1, 'aria-label': title }, el('h3', title), all));
+    const tabs = made.map((section, i) => el('button.tab', { onclick: () => {
         section.scrollIntoView();
         section.focus({ preventScroll: true });
     } }, parts[i].title));
     const near = new Set();
     const watch = new IntersectionObserver((entries) => {
-        for (const entry of entries) near[entry.isIntersecting ? 'add' : 'delete'](entry.target);
+        for (const { isIntersecting, target } of entries) near[isIntersecting ? 'add' : 'delete'](target);
         const first = made.findIndex((one) => near.has(one));
         tabs.forEach((one, i) => one.setAttribute('aria-current', String(i === first)));
     }, { rootMargin: '-100px 0px -40% 0px' });
     for (const one of made) watch.observe(one);
-    return [made.length > 1 && el('nav', { class: 'tabs', 'aria-label': 'Sections' }, tabs), ...made];
+    return [tabs[1] && el('nav.tabs', { 'aria-label': 'Sections' }, tabs), ...made];
 }
 
 /**
@@ -275,17 +252,14 @@ function sectionsOf(parts) {
  * @param {(picture: Picture) => string} [options.picture] address of an embedded picture
  * @param {string} [options.name] if the model has none
  * @param {import('./dom.js').Child[]} [options.actions] more buttons for the head
- * @param {{ title: string, content: HTMLElement }[]} [options.sections] more sections, before the files
  */
-export function detailView(info, { picture, name, actions = [], sections = [] } = {}) {
-    const title = String(info.model.name?.value ?? name ?? stemOf(info));
+export function detailView(info, { picture, name, actions = [] } = {}) {
+    const title = valueText(info.model.name?.value ?? name ?? stemOf(info)), words = joinedWords(info);
     const { root: promptRoot, prompt } = promptPart(info), shots = info.pictures?.length ? gallery(info.pictures, title, picture) : null;
-    const parts = [
-        { title: 'Use', all: useParts(info, promptRoot) }, { title: 'Facts', all: factRows(info) }, { title: 'Training', all: trainingParts(info) },
-        ...sections.map((one) => ({ title: one.title, all: [one.content] })), { title: 'Files', all: fileParts(info) },
-    ].map((one) => ({ title: one.title, all: /** @type {unknown[]} */ (one.all).filter(Boolean) })).filter((one) => one.all.length);
-    const root = el('article', { class: shots ? 'detail' : 'detail plain' }, shots?.root,
-        el('div', { class: 'detail-main' }, headOf(info, title, actions), notes(info), sectionsOf(parts)));
-    shownModel = { root, words: joinedWords(info), prompt, link: civitaiUrl(info.civitai) || hubUrl(info.model.repo?.value), step: shots?.step };
+    const parts = Object.entries({ Use: useParts(info, promptRoot), Facts: factRows(info), Training: trainingParts(info), Files: fileParts(info) })
+        .map(([title, all]) => ({ title, all: /** @type {unknown[]} */ (all).filter(Boolean) })).filter((one) => one.all.length);
+    const root = el('article.detail', shots?.root, el('div.detail-main', headOf(info, title, actions), notes(info), sectionsOf(parts)));
+    root.classList.toggle('plain', !shots);
+    shownModel = { root, words, prompt, link: civitaiUrl(info.civitai) || hubUrl(info.model.repo?.value), step: shots?.step };
     return root;
 }

@@ -2,14 +2,9 @@
 // text is set as text.
 import { visible } from './text.js';
 
-/* Attributes that el may set: none of them runs anything or loads anything but what `picture` in
- * preview.js has checked. */
-const ATTRIBUTES = new Set(['class', 'id', 'type', 'title', 'role', 'tabindex', 'for', 'name', 'value',
-    'placeholder', 'checked', 'disabled', 'hidden', 'selected', 'open', 'min', 'max', 'step', 'size',
-    'autocomplete', 'spellcheck', 'inputmode', 'lang', 'dir', 'scope', 'colspan', 'rowspan', 'list',
-    'width', 'height', 'alt', 'loading', 'decoding', 'preload', 'muted', 'loop', 'playsinline',
-    'multiple', 'readonly', 'draggable', 'rows', 'cols', 'viewBox', 'd', 'x', 'y', 'points', 'fill']);
-const SVG = new Set(['svg', 'path', 'rect', 'g', 'polyline', 'line']);
+/* Attributes that el may set: none of them runs anything or loads anything. */
+const ATTRIBUTES = new RegExp('^(class|id|type|title|role|tabindex|value|placeholder|checked|disabled|hidden|selected|open|min|max|step'
+    + '|autocomplete|spellcheck|dir|scope|width|height|alt|loading|decoding|preload|loop|playsinline|readonly|draggable|viewBox|d|x|y|(aria|data)-[a-z-]+)$');
 
 /**
  * @typedef {Node | string | number | null | undefined | false} Child
@@ -17,24 +12,31 @@ const SVG = new Set(['svg', 'path', 'rect', 'g', 'polyline', 'line']);
  */
 
 /**
- * An element. Attributes: of the list above, `aria-*` and `data-*`; true is the empty string;
- * false, null and undefined are left out; onclick and the like take functions. Children that are text
- * become text nodes, as they are: foreign text goes through `foreign`.
- * @template {keyof HTMLElementTagNameMap} K
- * @param {K} tag
- * @param {Attributes | null} [attributes]
+ * @template {string} T
+ * @typedef {T extends keyof HTMLElementTagNameMap ? HTMLElementTagNameMap[T]
+ *     : T extends `${infer K extends keyof HTMLElementTagNameMap}.${string}` ? HTMLElementTagNameMap[K] : HTMLElement} Made
+ */
+
+/**
+ * An element: "li", "span.muted.tiny" with classes. Attributes, which may be left out: of the list
+ * above; true is the empty string; false, null and undefined are left out; onclick and the like take
+ * functions. Children that are text become text nodes, as they are: foreign text goes through `foreign`.
+ * @template {string} T
+ * @param {T} tag
+ * @param {Attributes | Child | Child[]} [attributes]
  * @param {...(Child | Child[])} children
- * @returns {HTMLElementTagNameMap[K]}
+ * @returns {Made<T>}
  */
 export function el(tag, attributes, ...children) {
-    const made = SVG.has(tag) ? document.createElementNS('http://www.w3.org/2000/svg', tag)
-        : document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes ?? {})) {
-        if (value === false || value === null || value === undefined) continue;
-        if (typeof value === 'function') made.addEventListener(name.replace(/^on/, ''), value);
-        else if (ATTRIBUTES.has(name) || /^(aria|data)-[a-z-]+$/.test(name))
-            made.setAttribute(name, value === true ? '' : String(value));
-        else throw new TypeError(`no attribute ${name}`);
+    const [name, ...classes] = tag.split('.');
+    const made = /^(svg|path|rect|g)$/.test(name) ? document.createElementNS('http://www.w3.org/2000/svg', name) : document.createElement(name);
+    if (name === 'button') made.setAttribute('type', name);
+    if (classes.length) made.setAttribute('class', classes.join(' '));
+    if (attributes?.constructor !== Object) append(made, [/** @type {Child} */ (attributes)]);
+    else for (const [key, value] of Object.entries(attributes)) {
+        if (typeof value === 'function') made.addEventListener(key.slice(2), value);
+        else if (!ATTRIBUTES.test(key)) throw new TypeError(`no attribute ${key}`);
+        else if (value !== false && value !== null && value !== undefined) made.setAttribute(key, value === true ? '' : value);
     }
     append(made, children);
     return /** @type {any} */ (made);
@@ -54,18 +56,16 @@ export function button(look, label, onclick, ...children) {
     return el('button', { type: 'button', class: `button ${look}`, title: label, 'aria-label': label, onclick }, ...children);
 }
 
-/** A track that is full to a share, 0 to 1. @param {number} share */
-export function bar(share) {
+/** A track that is full to a share, 0 to 1. @param {number} share @param {string} [look] */
+export function bar(share, look = '') {
     const full = el('span');
     full.style.width = `${Math.min(1, share || 0) * 100}%`;
-    return el('span', { class: 'bar', 'aria-hidden': 'true' }, full);
+    return el('span', { class: `bar ${look}`, 'aria-hidden': 'true' }, full);
 }
 
 /** @param {Element} parent @param {(Child | Child[])[]} children */
 export function append(parent, children) {
-    for (const child of children.flat())
-        if (child !== null && child !== undefined && child !== false)
-            parent.append(child instanceof Node ? child : String(child));
+    parent.append(...children.flat().filter((one) => one !== null && one !== undefined && one !== false).map((one) => one instanceof Node ? one : String(one)));
 }
 
 /** Replaces what is in an element. @param {Element} parent @param {...(Child | Child[])} children */
@@ -74,11 +74,7 @@ export function fill(parent, ...children) {
     append(parent, children);
 }
 
-/**
- * Foreign text, in an element that isolates its direction; `title` has what is cut.
- * @param {string} text
- * @param {string} [className]
- */
+/** Foreign text, in an element that isolates its direction. @param {string} text @param {string} [className] */
 export function foreign(text, className) {
     return el('bdi', { class: className }, visible(text));
 }
@@ -89,15 +85,9 @@ export function foreign(text, className) {
  * @param {string} [label] of ours; else the host and path
  */
 export function outside(address, label) {
-    let url;
-    try {
-        url = new URL(address);
-    } catch {
-        return null;
-    }
-    if (url.protocol !== 'https:' || url.username || url.password) return null;
-    const link = el('a', { class: 'outside' }, label ? `${label} ` : null,
-        foreign(label ? `(${url.host})` : url.host + url.pathname));
+    const url = URL.canParse(address) ? new URL(address) : null;
+    if (url?.protocol !== 'https:' || url.username || url.password) return null;
+    const link = el('a.outside', label && `${label} `, foreign(label ? `(${url.host})` : url.host + url.pathname));
     link.href = url.href;
     link.target = '_blank';
     link.rel = 'noopener noreferrer';

@@ -1,7 +1,7 @@
 // Facts: values, where they come from, how far they can be trusted, and what contradicts them.
-import { el, foreign } from './dom.js';
+import { bar, el, foreign } from './dom.js';
 import { icon } from './icons.js';
-import { countText, sizeText, visible } from './text.js';
+import { countText, plural, sizeText, visible } from './text.js';
 
 /** Words for keys and for ids that are the same in all pages. @type {Map<string, string>} */
 const labels = new Map(Object.entries({
@@ -19,7 +19,7 @@ export function labelOf(id) {
 
 /** Whether there is anything to show. @param {unknown} value */
 export function isGiven(value) {
-    return value !== undefined && value !== null && value !== '' && value !== false;
+    return Boolean(value) || value === 0;
 }
 
 /** A value as text. @param {unknown} value @returns {string} */
@@ -33,10 +33,10 @@ export function valueText(value) {
 /** "4", or "16 (4 to 32)" of min, max and the most common one. @param {any} range */
 export function rangeText(range) {
     if (typeof range !== 'object' || !range) return valueText(range);
-    const { min = null, max = null, mode = null } = range;
-    if (min === null || max === null) return min === null ? `at most ${max}` : `at least ${min}`;
-    if (min === max) return String(min);
-    return mode === null ? `${min} to ${max}` : `${mode} (${min} to ${max})`;
+    const { min, max, mode } = range;
+    if (!isGiven(min) || !isGiven(max)) return isGiven(max) ? `at most ${max}` : `at least ${min}`;
+    const both = `${min} to ${max}`;
+    return min === max ? String(min) : isGiven(mode) ? `${mode} (${both})` : both;
 }
 
 /** "2025-04-05 17:41". @param {unknown} time */
@@ -96,29 +96,29 @@ export function trustWord(source, trust) {
 
 /** Trust and source, as a bar and in words. @param {any} fact @param {string} stem */
 function trustBar({ source, trust }, stem) {
-    const share = el('span');
-    share.style.width = `${Math.max(6, Math.min(100, trust))}%`;
-    return [el('span', { class: 'bar trust', 'data-trust': trust >= 80 ? 'high' : trust >= 60 ? 'fair' : 'low', 'aria-hidden': 'true' }, share),
-        el('span', { class: 'trust-words' }, trustWord(source, trust), el('span', { class: 'muted' }, ' · ', foreign(sourceWords(source, stem))))];
+    return [bar(Math.max(.06, trust / 100), trust >= 80 ? 'trust high' : trust >= 60 ? 'trust' : 'trust low'),
+        el('span.trust-words', trustWord(source, trust), el('span.muted', ' · ', foreign(sourceWords(source, stem))))];
 }
 
-/** Who says what; the first is what is shown elsewhere. @param {string} key @param {any[]} facts @param {string} stem @param {boolean} full */
+/** Who says what; the first is what is shown elsewhere. @param {string} key @param {any[]} facts @param {string} stem @param {boolean} [full] */
 function claims(key, facts, stem, full) {
-    return el('ul', { class: 'claims' }, facts.map((one, i) => el('li', null,
-        el('span', { class: 'claim' }, foreign(factText(key, one.value)), i === 0 && facts.length > 1 && el('span', { class: 'muted tiny' }, ' (shown)')),
-        el('span', { class: 'from' }, trustBar(one, stem), full && el('span', { class: 'mono muted tiny' }, foreign(one.source), `, trust ${one.trust}`)))));
+    return el('ul.claims', facts.map((one, i) => el('li',
+        el('span.claim', foreign(factText(key, one.value)), i === 0 && facts[1] && el('span.muted.tiny', ' (shown)')),
+        el('span.from', trustBar(one, stem), full && el('span.mono.muted.tiny', foreign(one.source), `, trust ${one.trust}`)))));
 }
 
 /** @param {{ field: string }} conflict */
 const fieldOf = (conflict) => conflict.field.replace(/^\w+\./, '');
 
+/** A warning with its title. @param {string} id @param {import('./dom.js').Child} title @param {...(import('./dom.js').Child | import('./dom.js').Child[])} more */
+export function noteOf(id, title, ...more) {
+    return el('div.note', { 'data-note': id }, el('p', { class: `note-title ${id === 'conflicts' ? 'warn' : 'bad'}` }, icon('warn'), title), ...more);
+}
+
 /** What contradicts itself, or null. @param {Info} info */
-export function conflictNote(info) {
-    const conflicts = info.conflicts ?? [];
-    return conflicts.length ? el('div', { class: 'note', 'data-note': 'conflicts' },
-        el('p', { class: 'note-title warn' }, icon('warn'), 'Sources disagree'),
-        conflicts.map((one) => el('div', { class: 'conflict' }, el('p', { class: 'muted' }, visible(labelOf(fieldOf(one)))),
-            claims(fieldOf(one), one.candidates, stemOf(info), false)))) : null;
+export function conflictNote({ conflicts = [], ...info }) {
+    return conflicts.length ? noteOf('conflicts', 'Sources disagree', conflicts.map((one) => el('div.conflict',
+        el('p.muted', visible(labelOf(fieldOf(one)))), claims(fieldOf(one), one.candidates, stemOf(info))))) : null;
 }
 
 /**
@@ -129,22 +129,19 @@ export function conflictNote(info) {
  * @param {boolean} conflict
  */
 function factRow(key, fact, stem, conflict) {
-    const others = fact.others ?? [];
-    const unlike = others.filter((/** @type {any} */ one) => valueText(one.value) !== valueText(fact.value)).length;
-    const all = el('dd', { class: 'fact-all', hidden: true });
-    const more = el('button', {
-        type: 'button', class: 'from', 'aria-expanded': 'false', title: visible(`${fact.source}, trust ${fact.trust} of 100`),
+    const others = fact.others ?? [], unlike = others.filter((/** @type {any} */ one) => valueText(one.value) !== valueText(fact.value)).length;
+    const all = el('dd.fact-all', { hidden: true });
+    const more = el('button.from', {
+        'aria-expanded': 'false', title: visible(`${fact.source}, trust ${fact.trust} of 100`),
         onclick: () => {
             if (!all.firstChild) all.append(claims(key, [fact, ...others], stem, true));
             all.hidden = !all.hidden;
-            more.setAttribute('aria-expanded', String(!all.hidden));
+            more.ariaExpanded = String(!all.hidden);
         },
-    }, trustBar(fact, stem), others.length > 0 && el('span', { class: 'muted' },
-        unlike ? `${unlike} other${unlike > 1 ? 's' : ''}` : `+${others.length}`), icon('down'));
-    return el('div', { class: conflict ? 'fact conflict' : 'fact', 'data-fact': key }, el('dt', null, labelOf(key)),
-        el('dd', { class: 'fact-value' }, conflict && el('span', { class: 'warn' }, icon('warn'), el('span', { class: 'unseen' }, 'sources disagree: ')),
-            foreign(factText(key, fact.value))),
-        el('dd', null, more), all);
+    }, trustBar(fact, stem), others.length > 0 && el('span.muted', unlike ? plural(unlike, 'other') : `+${others.length}`), icon('down'));
+    return el('div', { class: conflict ? 'fact conflict' : 'fact', 'data-fact': key }, el('dt.muted', labelOf(key)),
+        el('dd.fact-value', conflict && el('span.warn', icon('warn'), el('span.unseen', 'sources disagree: ')), foreign(factText(key, fact.value))),
+        el('dd', more), all);
 }
 
 /** @type {[title: string, of: 'model' | 'adapter' | 'file', keys: string][]} */
@@ -161,10 +158,8 @@ export function factRows(info) {
     const conflicts = new Set(info.conflicts?.map(fieldOf));
     return FACT_GROUPS.flatMap(([title, of, keys]) => {
         const all = /** @type {any} */ (info)[of] ?? {};
-        const rows = keys.split(' ').filter((key) => isGiven(all[key])).map((key) => {
-            const fact = all[key].source === undefined ? { value: all[key], source: 'tensors', trust: 100 } : { value: all[key], ...all[key] };
-            return factRow(key, fact, stemOf(info), conflicts.has(key));
-        });
-        return rows.length ? el('div', { class: 'group' }, el('h4', { class: 'heading' }, title), el('dl', { class: 'facts' }, rows)) : [];
+        const rows = keys.split(' ').filter((key) => isGiven(all[key])).map((key) =>
+            factRow(key, all[key].source === undefined ? { value: all[key], source: 'tensors', trust: 100 } : all[key], stemOf(info), conflicts.has(key)));
+        return rows.length ? el('div.group', el('h4.heading', title), el('dl.facts', rows)) : [];
     });
 }

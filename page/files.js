@@ -12,13 +12,11 @@ import { groupOf, pairList, tableOf } from './training.js';
  */
 export function hashRows({ computed = {}, recorded = [], mismatches = [] } = {}) {
     return [...new Set([...recorded.map((one) => one.algo), ...Object.keys(computed)])].flatMap((algo) => {
-        const value = Object.hasOwn(computed, algo) ? computed[algo] : null, [claim] = recorded.filter((one) => one.algo === algo);
-        const wrong = mismatches.filter((one) => one.algo === algo);
-        const agrees = claim && !wrong.length;
-        if (value) return [{ algo, value, state: agrees ? 'verified' : 'computed', source: agrees ? claim.source : undefined },
-            ...wrong.map(({ recorded: other, source, known }) => ({ algo, value: other, state: known ? 'differs, harmless' : 'differs', source, note: known }))];
-        return recorded.filter((one, i) => one.algo === algo && recorded.findIndex((other) => other.algo === algo && other.value === one.value) === i)
-            .map((one) => ({ ...one, state: 'recorded' }));
+        const said = recorded.filter((one) => one.algo === algo), wrong = mismatches.filter((one) => one.algo === algo);
+        const value = Object.hasOwn(computed, algo) && computed[algo], agrees = said[0] && !wrong[0];
+        return value ? [{ algo, value, state: agrees ? 'verified' : 'computed', source: agrees ? said[0].source : undefined },
+            ...wrong.map(({ recorded: other, source, known }) => ({ algo, value: other, state: known ? 'differs, harmless' : 'differs', source, note: known }))]
+            : said.filter((one, i) => said.findIndex((other) => other.value === one.value) === i).map((one) => ({ ...one, state: 'recorded' }));
     });
 }
 
@@ -51,62 +49,59 @@ export function shellWord(text) {
 
 /** A line to copy. @param {string | (() => string)} text @param {Node} shown @param {string} what @param {...import('./dom.js').Child} more */
 export function copyLine(text, shown, what, ...more) {
-    return el('p', { class: 'command' }, shown, copyButton(text, what, 'Copy'), more);
+    return el('p.command', shown, copyButton(text, what, 'Copy'), more);
 }
 
-/** A command for a terminal. @param {string} text */
-export function commandLine(text) {
-    return copyLine(text, el('code', null, foreign(text)), 'the command');
+/** A command for a terminal. @param {string} verb @param {Info} info */
+export function commandLine(verb, { path }) {
+    const text = `safetensors ${verb} ${shellWord(path)}`;
+    return copyLine(text, el('code', foreign(text)), 'the command');
 }
 
 /** @param {import('./dom.js').Child[][]} items */
-const plainList = (items) => el('ul', { class: 'plain' }, items.map((one) => el('li', null, one)));
+const plainList = (items) => el('ul.plain', items.map((one) => el('li', one)));
 
 /** @param {Info} info */
 function metadataPart({ metadata = {}, metadata_keys: keys = [] }) {
     const pairs = Object.entries(metadata);
-    if (!pairs.length) return keys.length ? groupOf('Metadata keys', el('ul', { class: 'row keys mono' }, keys.map((key) => el('li', null, foreign(key))))) : null;
-    return groupOf(`Metadata, ${plural(pairs.length, 'key')}`, el('dl', { class: 'metadata' }, pairs.map(([key, value]) => el('div', null,
-        el('dt', { class: 'mono' }, foreign(key), copyButton(value, key)),
-        el('dd', null, value.length <= 200 ? foreign(value) : el('details', null,
-            el('summary', null, foreign(value.slice(0, 120) + '…'), el('span', { class: 'muted' }, ` ${plural(value.length, 'character')}`)),
-            el('pre', { tabindex: 0 }, foreign(value))))))));
+    if (!pairs.length) return groupOf('Metadata keys', keys.length && el('ul.row.keys.mono', keys.map((key) => el('li', foreign(key)))));
+    return groupOf(`Metadata, ${plural(pairs.length, 'key')}`, el('dl.metadata', pairs.map(([key, value]) => el('div',
+        el('dt.mono.muted', foreign(key), copyButton(value, key)),
+        el('dd', value.length <= 200 ? foreign(value) : el('details',
+            el('summary', foreign(value.slice(0, 120) + '…'), el('span.muted', ` ${plural(value.length, 'character')}`)), el('pre', { tabindex: 0 }, foreign(value))))))));
 }
 
 /** @param {Info} info */
 function importPart({ import: of }) {
-    return of && groupOf(el('span', null, 'Format: ', foreign(of.title ?? of.format)), of.left_out?.length && tableOf(['left out', 'count', 'what'],
-        of.left_out.map((one) => [one.reason, one.count, one.text ?? one.path])),
-    (of.branches?.length ?? 0) > 1 && tableOf(['part', 'tensors', 'read'], (of.branches ?? []).map((one) => [one.path || '(all)', one.tensors, one.chosen])),
-    el('p', { class: 'small-text muted' }, '“safetensors convert” makes it safetensors.'));
+    return of && groupOf(el('span', 'Format: ', foreign(of.title ?? of.format)),
+        of.left_out?.length && tableOf(['left out', 'count', 'what'], of.left_out.map((one) => [one.reason, one.count, one.text ?? one.path])),
+        of.branches?.[1] && tableOf(['part', 'tensors', 'read'], of.branches.map((one) => [one.path || '(all)', one.tensors, one.chosen])),
+        el('p.small-text.muted', '“safetensors convert” makes it safetensors.'));
 }
 
 /** Elements of the section. @param {Info} info */
 export function fileParts(info) {
     const stem = stemOf(info), { file, civitai, sidecars = [], privacy = [], cut = [] } = info;
-    const may = permissionWords(civitai?.permissions), licence = info.model.license;
+    const licence = [info.model.license && foreign(valueText(info.model.license.value)), ...permissionWords(civitai?.permissions)].filter(Boolean);
     const parts = [...info.model.components ?? [], ...info.adapter?.components ?? []];
     const tones = /** @type {Record<string, string>} */ ({ verified: 'good', differs: 'bad' });
-    const hashes = hashRows(info.hashes).map((one) => el('li', null, el('span', { class: 'muted' }, visible(one.algo)),
-        el('span', { class: 'hash' }, el('code', null, foreign(one.value)), copyButton(one.value, one.algo)),
-        el('span', null, el('span', { class: `badge ${tones[one.state] ?? ''}` }, one.state)),
-        el('span', { class: 'muted tiny' }, foreign([one.source && sourceWords(one.source, stem), one.note].filter(Boolean).join(', ')))));
+    const badge = (/** @type {string} */ tone, /** @type {string} */ words) => el('span', { class: `badge ${tone}` }, words);
+    const hashes = hashRows(info.hashes).map(({ algo, value, state, source, note }) => el('li', el('span.muted', visible(algo)),
+        el('span.hash', el('code', foreign(value)), copyButton(value, algo)), el('span', badge(tones[state] ?? '', state)),
+        el('span.muted.tiny', foreign([source && sourceWords(source, stem), note].filter(Boolean).join(', ')))));
     return [
         groupOf('File', pairList([['path', info.path, info.path],
             ['bytes', file?.bytes !== undefined && `${sizeText(file.bytes)} (${plural(file.bytes, 'byte')})`],
             ['files', (info.files ?? 1) > 1 && info.files], ['AIR', civitai?.air, civitai?.air]])),
         importPart(info),
-        hashes.length && groupOf('Hashes', el('ul', { class: 'hashes' }, hashes)),
-        (licence || may.length) && groupOf('Licence', plainList([licence && [foreign(valueText(licence.value))], ...may.map((one) => [one])].filter(Boolean))),
+        hashes.length && groupOf('Hashes', el('ul.hashes', hashes)),
+        licence.length && groupOf('Licence', plainList(licence.map((one) => [one]))),
         parts.length && groupOf('Components', tableOf(['part', 'architecture', 'dtype', 'parameters', 'size'],
             parts.map((one) => [labelOf(one.part), factText('architecture', one.architecture), one.dtype, countText(one.parameters), sizeText(one.bytes)]))),
-        sidecars.length && groupOf('Sidecars', plainList(sidecars.map((one) => [foreign(one.path), ' ', one.error
-            ? el('span', { class: 'bad' }, 'not used: ', foreign(one.error))
-            : MATCHES[one.match ?? ''] && el('span', { class: `badge ${MATCHES[one.match ?? ''][0]}` }, MATCHES[one.match ?? ''][1])]))),
-        privacy.length && groupOf('Private data in the metadata', plainList(privacy
-            .map((one) => [el('span', { class: 'mono' }, foreign(one.key)), ': ', visible(labelOf(one.what.replace('-', ' ')))]))),
+        sidecars.length && groupOf('Sidecars', plainList(sidecars.map(({ path, error, match = '' }) => [foreign(path), ' ',
+            error ? el('span.bad', 'not used: ', foreign(error)) : MATCHES[match] && badge(...MATCHES[match])]))),
+        privacy.length && groupOf('Private data in the metadata', plainList(privacy.map(({ key, what }) => [el('span.mono', foreign(key)), `: ${visible(what.replace('-', ' '))}`]))),
         metadataPart(info),
-        cut.length && groupOf('Left out of this page', el('p', { class: 'small-text' }, foreign(cut.map(labelOf).join(', ')), ': shown in full by'),
-            commandLine(`safetensors info ${shellWord(info.path)}`)),
+        cut.length && groupOf('Left out of this page', el('p.small-text', foreign(cut.map(labelOf).join(', ')), ': shown in full by'), commandLine('info', info)),
     ];
 }

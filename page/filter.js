@@ -1,217 +1,147 @@
-// Filters, and how many models each choice would show. Columns hold indices into dictionaries, so
-// that a count is one pass over an array.
+// Filters, and how many models each choice would show. A facet has the numbers of a model's choices:
+// a count is one pass over an array.
 import { FLAG } from './data.js';
 
 /**
  * @typedef {object} Filters
- * @property {Record<string, string[]>} only by key of a facet: ids, any of them
- * @property {string[]} folder paths, with all below them
- * @property {string[]} tag
- * @property {boolean} all whether all tags must be there, not any
- * @property {string[]} not tags that must not be there
- * @property {Record<string, boolean>} is by id of a trait: must be so, or must not
+ * @property {[key: string, id: string, wanted: boolean][]} choices of facets: any of those that are wanted,
+ *     all of the traits; none of those that are not wanted
+ * @property {boolean} all whether all tags that are wanted must be there, not any
  *
  * @typedef {object} Facet
  * @property {string} key
  * @property {string} title
  * @property {string[]} ids
  * @property {string[]} labels
- * @property {Int32Array} column index into ids
- *
- * @typedef {object} Folder
- * @property {string} path
- * @property {string} label
- * @property {number} parent index of a folder, -1 of the outermost
- * @property {number} depth
+ * @property {Int32Array} start of model i, choices start[i] to start[i + 1] of list
+ * @property {Int32Array} list indices into ids
+ * @property {number[]} [parents] of folders: index of the one around it, -1 of the outermost
  *
  * @typedef {object} Facets
  * @property {number} count
  * @property {Facet[]} list
- * @property {Folder[]} folders parents before children
- * @property {Int32Array} place index into folders, by model
- * @property {string[]} tags
- * @property {Int32Array} tagStart of model i, tags tagStart[i] to tagStart[i + 1] of tagList
- * @property {Int32Array} tagList
- * @property {Uint16Array} traits bits, by model
  *
  * @typedef {object} Counts
  * @property {Uint8Array} mask 1 for each model that is shown
  * @property {number} total
  * @property {Record<string, Int32Array>} only by key of a facet, by id
- * @property {Int32Array} folder
- * @property {Int32Array} tag
- * @property {Int32Array} is
  */
 
-export const TRAITS = [
-    { id: 'words', label: 'has trigger words' }, { id: 'preview', label: 'has a preview' },
-    { id: 'site', label: 'has a CivitAI page' }, { id: 'hashed', label: 'hash is known' },
-    { id: 'copies', label: 'duplicates' }, { id: 'conflicts', label: 'facts conflict' },
-    { id: 'differs', label: 'digest differs' }, { id: 'broken', label: 'cannot be read' },
-    { id: 'foreign', label: 'other formats' }, { id: 'code', label: 'would run code' },
-];
-
+/** What models have or have not; flags by the names of their bits. @type {Record<string, string>} */
+export const TRAITS = {
+    words: 'has trigger words', preview: 'has a preview', site: 'has a CivitAI page', hashed: 'hash is known', copies: 'duplicates',
+    conflicts: 'facts conflict', differs: 'digest differs', broken: 'cannot be read', foreign: 'other formats', code: 'would run code',
+};
+/** @type {[string, string, number][]} */
 const SIZES = [['10MB', 'up to 10 MB', 1e7], ['50MB', '10 to 50 MB', 5e7], ['200MB', '50 to 200 MB', 2e8], ['1GB', '200 MB to 1 GB', 1e9],
     ['4GB', '1 to 4 GB', 4e9], ['10GB', '4 to 10 GB', 1e10], ['more', 'over 10 GB', Infinity]];
 
 /** @returns {Filters} */
 export function noFilters() {
-    return { only: {}, folder: [], tag: [], all: false, not: [], is: {} };
+    return { choices: [], all: false };
 }
 
-/** Number of choices. @param {Filters} filters */
-export function filterCount(filters) {
-    return Object.values(filters.only).reduce((sum, ids) => sum + ids.length, 0) + filters.folder.length
-        + filters.tag.length + filters.not.length + Object.keys(filters.is).length;
+/** Whether a choice is wanted, not wanted, or neither. @param {Filters} filters @param {string} key @param {string} id */
+export function choiceOf({ choices }, key, id) {
+    return choices.find((one) => one[0] === key && one[1] === id)?.[2];
 }
 
-/**
- * @param {string} key
- * @param {string} title
- * @param {[string, string][]} entries
- * @param {ArrayLike<number>} column -1 where it is unknown
- * @returns {Facet}
- */
-function facetOf(key, title, entries, column) {
-    /* Models that cannot be read are as unknown as those of which no more is known. */
-    const id = entries.findIndex(([one]) => one === 'unknown'), unknown = id < 0 ? entries.length : id;
-    return { key, title, ids: [...entries.map(([id]) => id), '?'], labels: [...entries.map(([, label]) => label), 'unknown'],
-        column: Int32Array.from(column, (k) => k >= 0 && k < entries.length ? k : unknown) };
+/** The filters with a choice that is wanted, not wanted or neither. @param {Filters} filters @param {string} key @param {string} id @param {boolean} [wanted] @returns {Filters} */
+export function choose({ choices, all }, key, id, wanted) {
+    const others = choices.filter((one) => one[0] !== key || one[1] !== id);
+    return { choices: wanted === undefined ? others : [...others, [key, id, wanted]], all };
 }
 
-/** The folders with those between them, parents first, and the place of each. @param {string[]} paths */
-function folderTree(paths) {
-    /** @type {Folder[]} */
-    const folders = [];
+/** @param {number} count @param {(i: number) => Iterable<number>} choices of a model */
+function columnOf(count, choices) {
+    const start = new Int32Array(count + 1), list = [];
+    for (let i = 0; i < count; i++) {
+        for (const k of choices(i)) list.push(k);
+        start[i + 1] = list.length;
+    }
+    return { start, list: Int32Array.from(list) };
+}
+
+/** The folders with those between them, parents first; a model is in all that are around it. @param {import('./data.js').Catalog} catalog */
+function folderFacet({ rows, count }) {
     /** @type {Map<string, number>} */
     const known = new Map();
-    const places = paths.map((path) => {
-        let parent = -1, at = '';
-        for (const [depth, label] of (path === '' ? [''] : path.split('/')).entries()) {
-            at = depth ? `${at}/${label}` : label;
-            let index = known.get(at);
-            if (index === undefined) {
-                index = folders.push({ path: at, label, parent, depth }) - 1;
-                known.set(at, index);
-            }
-            parent = index;
-        }
-        return parent;
+    /** @type {number[]} */
+    const parents = [];
+    const around = rows.dict.folder.map((path) => {
+        /** @type {number[]} */
+        const places = [];
+        path.split('/').forEach((_, depth, parts) => {
+            const id = parts.slice(0, depth + 1).join('/');
+            const place = known.get(id) ?? parents.push(places[depth - 1] ?? -1) - 1;
+            known.set(id, place);
+            places.push(place);
+        });
+        return places;
     });
-    return { folders, places };
+    const ids = [...known.keys()];
+    return { key: 'folder', title: 'Folder', ids, labels: ids.map((id) => id.replace(/.*\//, '') || 'directly in the folder'), parents,
+        ...columnOf(count, (i) => around[rows.folder[i]] ?? []) };
 }
 
 /** @param {import('./data.js').Catalog} catalog @returns {Facets} */
 export function makeFacets(catalog) {
-    const { rows, count } = catalog;
-    const plain = (/** @type {string[]} */ list) => list.map((one) => /** @type {[string, string]} */ ([one, one]));
-    const years = [...new Set(rows.date.map((date) => date.slice(0, 4)).filter((year) => /^\d{4}$/.test(year)))].sort().reverse();
-    const yearOf = new Map(years.map((year, k) => [year, k]));
-    const list = [
-        facetOf('kind', 'Kind', rows.dict.kind, rows.kind),
-        facetOf('base', 'Base model', rows.dict.base, rows.base),
-        facetOf('arch', 'Architecture', rows.dict.architecture, rows.architecture),
-        facetOf('precision', 'Precision', rows.dict.precision, rows.precision),
-        facetOf('size', 'Size', SIZES.map(([id, label]) => [String(id), String(label)]),
-            Array.from(rows.bytes, (bytes) => bytes < 0 ? -1 : SIZES.findIndex(([, , most]) => bytes <= Number(most)))),
-        facetOf('year', 'Published', plain(years), rows.date.map((date) => yearOf.get(date.slice(0, 4)) ?? -1)),
-        facetOf('licence', 'Licence', plain(rows.dict.licence), rows.licence),
-    ];
-    const { folders, places } = folderTree(rows.dict.folder);
-    const tagStart = new Int32Array(count + 1), traits = new Uint16Array(count);
-    for (let i = 0; i < count; i++) {
-        tagStart[i + 1] = tagStart[i] + rows.tags[i].length;
-        const flags = rows.flags[i];
-        const bits = [rows.word_count[i] > 0, rows.preview[i] !== 0, flags & FLAG.site, flags & FLAG.hashed, rows.copies[i] >= 0,
-            flags & FLAG.conflicts, flags & FLAG.differs, flags & FLAG.broken, flags & FLAG.foreign, flags & FLAG.code];
-        for (let k = 0; k < bits.length; k++) if (bits[k]) traits[i] |= 1 << k;
+    const { rows, count } = catalog, { dict } = rows;
+    const years = [...new Set(rows.date.map((date) => date.slice(0, 4)))].filter((year) => /^\d{4}$/.test(year)).sort().reverse();
+    /** @param {string} key @param {string} title @param {(string | number)[][]} entries @param {ArrayLike<number>} column */
+    function single(key, title, entries, column) {
+        /* Models that cannot be read are as unknown as those of which no more is known. */
+        const id = entries.findIndex(([one]) => one === 'unknown'), unknown = id < 0 ? entries.length : id;
+        return { key, title, ids: [...entries.map(([one]) => String(one)), '?'], labels: [...entries.map(([one, label = one]) => String(label)), 'unknown'],
+            ...columnOf(count, (i) => [entries[column[i]] ? column[i] : unknown]) };
     }
-    const tagList = new Int32Array(tagStart[count]);
-    for (let i = 0; i < count; i++) tagList.set(rows.tags[i], tagStart[i]);
-    return { count, list, folders, place: Int32Array.from(rows.folder, (k) => places[k] ?? -1), tags: rows.dict.tag, tagStart, tagList, traits };
-}
-
-/** 1 for each of the names that is chosen. @param {string[]} names @param {string[]} chosen */
-function chosenOf(names, chosen) {
-    const set = new Set(chosen);
-    return Uint8Array.from(names, (name) => +set.has(name));
-}
-
-/* Bits of `fails`: which facet hides a model. A facet's counts leave its own bit out. */
-const FOLDER = 1 << 20, TAG = 1 << 21, NOT = 1 << 22;
-
-/**
- * @param {Facets} facets
- * @param {Filters} filters
- * @param {Uint8Array} found
- */
-function failsOf(facets, filters, found) {
-    const { count, tagStart, tagList } = facets;
-    const fails = new Uint32Array(count);
-    for (let i = 0; i < count; i++) if (!found[i]) fails[i] = 1 << 31;
-    facets.list.forEach((facet, k) => {
-        if (!filters.only[facet.key]?.length) return;
-        const chosen = chosenOf(facet.ids, filters.only[facet.key]), { column } = facet;
-        for (let i = 0; i < count; i++) if (!chosen[column[i]]) fails[i] |= 1 << k;
-    });
-    if (filters.folder.length) {
-        const chosen = chosenOf(facets.folders.map((one) => one.path), filters.folder);
-        facets.folders.forEach((one, k) => { if (one.parent >= 0) chosen[k] |= chosen[one.parent]; });
-        for (let i = 0; i < count; i++) if (!chosen[facets.place[i]]) fails[i] |= FOLDER;
-    }
-    if (filters.tag.length || filters.not.length) {
-        const tag = chosenOf(facets.tags, filters.tag), not = chosenOf(facets.tags, filters.not);
-        const needed = filters.all ? filters.tag.length : Math.min(1, filters.tag.length);
-        for (let i = 0; i < count; i++) {
-            let having = 0;
-            for (let k = tagStart[i]; k < tagStart[i + 1]; k++) {
-                having += tag[tagList[k]];
-                if (not[tagList[k]]) fails[i] |= NOT;
-            }
-            if (having < needed) fails[i] |= TAG;
-        }
-    }
-    TRAITS.forEach(({ id }, k) => {
-        if (filters.is[id] === undefined) return;
-        const wanted = +filters.is[id];
-        for (let i = 0; i < count; i++) if ((facets.traits[i] >> k & 1) !== wanted) fails[i] |= 1 << k + 8;
-    });
-    return fails;
+    /** @param {'kind' | 'base' | 'architecture' | 'precision' | 'licence'} key @param {string} title */
+    const known = (key, title) => single(key, title, dict[key].map((one) => [one].flat()), rows[key]);
+    const traits = Object.keys(TRAITS);
+    return { count, list: [
+        known('kind', 'Kind'), known('base', 'Base model'),
+        { key: 'tag', title: 'Tags', ids: dict.tag, labels: dict.tag, ...columnOf(count, (i) => rows.tags[i]) },
+        { key: 'is', title: 'Properties', ids: traits, labels: Object.values(TRAITS), ...columnOf(count, (i) => {
+            /** @type {Record<string, unknown>} */
+            const has = { words: rows.word_count[i] > 0, preview: rows.preview[i], copies: rows.copies[i] >= 0 };
+            return traits.flatMap((id, k) => (has[id] ?? rows.flags[i] & FLAG[/** @type {keyof typeof FLAG} */ (id)]) ? k : []);
+        }) },
+        folderFacet(catalog), known('architecture', 'Architecture'), known('precision', 'Precision'),
+        single('size', 'Size', SIZES, Array.from(rows.bytes, (bytes) => bytes < 0 ? -1 : SIZES.findIndex(([, , most]) => bytes <= most))),
+        single('year', 'Published', years.map((year) => [year]), rows.date.map((date) => years.indexOf(date.slice(0, 4)))),
+        known('licence', 'Licence')] };
 }
 
 /**
  * What the filters leave of the models that the search found, and counts for every choice: of the
- * models that all other facets leave.
+ * models that all other facets leave, where the choices of a facet are alternatives.
  * @param {Facets} facets
  * @param {Filters} filters
  * @param {Uint8Array} found
  * @returns {Counts}
  */
-export function applyFilters(facets, filters, found) {
-    const { count, tagStart, tagList } = facets;
-    const fails = failsOf(facets, filters, found);
-    const mask = new Uint8Array(count);
-    let total = 0;
-    for (let i = 0; i < count; i++) if (!fails[i]) { mask[i] = 1; total++; }
+export function applyFilters({ count, list: facets }, filters, found) {
+    /* Bits: which facet hides a model; 30: what must not be there, 31: the search. */
+    const fails = Uint32Array.from(found, (one) => one ? 0 : 1 << 31);
+    const isAll = (/** @type {string} */ key) => key === 'is' || key === 'tag' && filters.all;
+    facets.forEach(({ key, ids, start, list }, f) => {
+        for (const wanted of [true, false]) {
+            const chosen = filters.choices.filter((one) => one[0] === key && one[2] === wanted).map((one) => one[1]), isChosen = Uint8Array.from(ids, (id) => +chosen.includes(id));
+            const least = !wanted ? 0 : isAll(key) ? chosen.length : 1, most = wanted ? Infinity : 0;
+            for (let i = 0; chosen.length && i < count; i++) {
+                let having = 0;
+                for (let k = start[i]; k < start[i + 1]; k++) having += isChosen[list[k]];
+                if (having < least || having > most) fails[i] |= 1 << (wanted ? f : 30);
+            }
+        }
+    });
+    const mask = Uint8Array.from(fails, (bits) => +!bits);
     /** @type {Record<string, Int32Array>} */
     const only = {};
-    facets.list.forEach(({ key, ids, column }, k) => {
-        const counts = only[key] = new Int32Array(ids.length), others = ~(1 << k);
-        for (let i = 0; i < count; i++) if (!(fails[i] & others)) counts[column[i]]++;
+    facets.forEach(({ key, ids, start, list }, f) => {
+        const counts = only[key] = new Int32Array(ids.length), others = isAll(key) ? -1 : ~(1 << f);
+        for (let i = 0; i < count; i++)
+            if (!(fails[i] & others)) for (let k = start[i]; k < start[i + 1]; k++) counts[list[k]]++;
     });
-    const folder = new Int32Array(facets.folders.length), tag = new Int32Array(facets.tags.length), is = new Int32Array(TRAITS.length);
-    const notFolder = ~FOLDER, notTag = filters.all ? -1 : ~TAG;
-    for (let i = 0; i < count; i++) {
-        if (!(fails[i] & notFolder) && facets.place[i] >= 0) folder[facets.place[i]]++;
-        if (!(fails[i] & notTag)) for (let k = tagStart[i]; k < tagStart[i + 1]; k++) tag[tagList[k]]++;
-    }
-    for (let k = folder.length - 1; k >= 0; k--)
-        if (facets.folders[k].parent >= 0) folder[facets.folders[k].parent] += folder[k];
-    for (let k = 0; k < TRAITS.length; k++) {
-        const others = ~(1 << k + 8);
-        let n = 0;
-        for (let i = 0; i < count; i++) n += (fails[i] & others) ? 0 : facets.traits[i] >> k & 1;
-        is[k] = n;
-    }
-    return { mask, total, only, folder, tag, is };
+    return { mask, total: mask.reduce((sum, one) => sum + one, 0), only };
 }

@@ -10,10 +10,8 @@ const ICONS = {
     copy: 'M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3',
     code: 'M5.5 4L2 8l3.5 4M10.5 4L14 8l-3.5 4',
     more: 'M3 8h.01M8 8h.01M13 8h.01',
-    out: 'M6.5 3h-4v10.5H13v-4M9.5 2.5h4v4M13.5 2.5L7.5 8.5',
     filter: 'M2 4h12M4.5 8h7M6.5 12h3',
     warn: 'M8 2.5l6.2 11H1.8zM8 6.5v3.5M8 11.7v.01',
-    check: 'M3 8.5l3.5 3.5L13 4.5',
     twins: 'M2.5 5.5h8v8h-8zM5.5 2.5h8v8',
     eye: 'M1.5 8s2.5-4.5 6.5-4.5 6.5 4.5 6.5 4.5-2.5 4.5-6.5 4.5-6.5-4.5-6.5-4.5M8 6a2 2 0 1 0 0 4a2 2 0 0 0 0-4',
     hidden: 'M2.5 2.5l11 11M6.3 3.7q.8-.2 1.7-.2c4 0 6.5 4.5 6.5 4.5q-.7 1.2-1.9 2.4M10 11.8q-1 .7-2 .7c-4 0-6.5-4.5-6.5-4.5q1-1.9 2.8-3.2',
@@ -29,7 +27,6 @@ const ICONS = {
     help: 'M5.5 6a2.5 2.5 0 1 1 3.7 2.2q-1.2.7-1.2 1.8M8 12.8v.01',
     folder: 'M1.5 12.5v-9h4.5l1.5 2h7v7z',
     video: 'M5 3.5v9l7.5-4.5z',
-    image: 'M2 3h12v10H2zM2 11l3.5-3.5 2.5 2.5 2-2 4 4M10.5 5.8v.01',
 };
 
 /**
@@ -38,6 +35,5 @@ const ICONS = {
  * @returns {SVGSVGElement}
  */
 export function icon(name) {
-    const make = /** @type {any} */ (el);
-    return make('svg', { class: 'icon', viewBox: '0 0 16 16', 'aria-hidden': 'true' }, make('path', { d: ICONS[name] }));
+    return /** @type {any} */ (el('svg.icon', { viewBox: '0 0 16 16', 'aria-hidden': 'true' }, el('path', { d: ICONS[name] })));
 }

@@ -18,20 +18,14 @@ const actionTable = new Map();
 /** @type {HTMLDialogElement | undefined} */
 let helpDialog;
 
-/** What text is typed into: text fields keep all keys but Esc and those with Ctrl. @param {EventTarget | null} target */
-function isTyped(target) {
-    const node = /** @type {HTMLInputElement} */ (target);
-    if (node?.isContentEditable) return true;
-    return node?.tagName === 'TEXTAREA' || node?.tagName === 'SELECT'
-        || node?.tagName === 'INPUT' && !/^(checkbox|radio|range|button|submit|reset|color)$/.test(node.type);
+/** What text is typed into: text fields keep all keys but Esc and those with Ctrl. @param {any} target */
+function isTyped({ isContentEditable, tagName, type }) {
+    return isContentEditable || /^(TEXTAREA|SELECT)$/.test(tagName) || tagName === 'INPUT' && !/^(checkbox|radio|range)$/.test(type);
 }
 
-/** Keys that a control needs itself. @param {EventTarget | null} target @param {string} name */
-function isTaken(target, name) {
-    const node = /** @type {HTMLInputElement} */ (target);
-    if (/^(Enter| )$/.test(name)) return /^(A|BUTTON|SUMMARY|INPUT|VIDEO)$/.test(node?.tagName);
-    return node?.tagName === 'INPUT' && /^(radio|range)$/.test(node.type)
-        && /^(Arrow|Home|End|Page)/.test(name);
+/** Keys that a control needs itself. @param {any} target @param {string} name */
+function isTaken({ tagName, type }, name) {
+    return /^(Enter| )$/.test(name) ? /^(A|BUTTON|SUMMARY|INPUT|VIDEO)$/.test(tagName) : /^(Arrow|Home|End|Page)/.test(name) && /^(radio|range)$/.test(type);
 }
 
 /**
@@ -40,10 +34,8 @@ function isTaken(target, name) {
  */
 export function keyName(event) {
     if (event.altKey || event.key === undefined) return '';
-    const single = [...event.key].length === 1;
-    const key = single ? event.key.toLowerCase() : event.key;
-    if (event.ctrlKey || event.metaKey) return 'Ctrl+' + key;
-    return event.shiftKey && !single ? 'Shift+' + key : key;
+    const single = [...event.key].length === 1, key = single ? event.key.toLowerCase() : event.key;
+    return event.ctrlKey || event.metaKey ? 'Ctrl+' + key : event.shiftKey && !single ? 'Shift+' + key : key;
 }
 
 /** A key that types something: WCAG 2.1.4 wants a switch for these. @param {string} name */
@@ -57,11 +49,8 @@ function pressed(event) {
     if (!name || event.defaultPrevented || event.isComposing || helpDialog?.open) return;
     if (isTyped(event.target) && !/^(Escape$|Ctrl\+)/.test(name) && !(name === '/' && /** @type {Element} */ (event.target).tagName === 'SELECT')) return;
     if (isTaken(event.target, name) || isLetter(name) && (!prefs.letterKeys || event.repeat)) return;
-    for (const action of actionTable.values()) {
-        if (!action.keys.includes(name) || action.when && !action.when()) continue;
-        if (action.run(event) !== false) event.preventDefault();
-        return;
-    }
+    const action = [...actionTable.values()].find((one) => one.keys.includes(name) && one.when?.() !== false);
+    if (action && action.run(event) !== false) event.preventDefault();
 }
 
 /** Adds an action to the table; one of the same id is replaced. @param {Action} action */
@@ -81,33 +70,27 @@ export function keyText(name) {
     return name.split(/\+(?=.)/).map((part) => SIGNS[part] ?? (part.length === 1 ? part.toUpperCase() : part)).join(' ');
 }
 
+const drawLetters = () => helpDialog?.classList.toggle('letters-off', !prefs.letterKeys);
+
 /** Opens the list of all keys. */
 export function openHelp() {
     if (!helpDialog) {
-        helpDialog = el('dialog', { class: 'help', 'aria-labelledby': 'help-title' });
-        const made = helpDialog;
-        made.addEventListener('click', (event) => { if (event.target === made) made.close(); });
-        onPrefs(() => made.classList.toggle('letters-off', !prefs.letterKeys));
+        helpDialog = el('dialog.help', { 'aria-labelledby': 'help-title', onclick: ({ target, currentTarget }) => target === currentTarget && target.close() });
+        onPrefs(drawLetters);
     }
-    const made = helpDialog;
-    /** @type {Map<string, Action[]>} */
-    const groups = new Map();
-    for (const action of actionTable.values())
-        groups.set(action.group ?? 'Page', [...groups.get(action.group ?? 'Page') ?? [], action]);
-    made.classList.toggle('letters-off', !prefs.letterKeys);
-    fill(made, el('div', { class: 'help-box' },
-        el('header', { class: 'help-head' }, el('h2', { id: 'help-title' }, 'Keys'),
-            el('button', { type: 'button', class: 'button quiet icon-only', 'aria-label': 'Close', onclick: () => made.close() }, icon('close'))),
-        el('div', { class: 'help-groups' }, [...groups].map(([name, list]) => el('section', null, el('h3', null, name),
-            el('dl', { class: 'help-list' }, list.map((action) => el('div', { 'data-action': action.id },
-                el('dt', null, action.keys.map((key) => el('kbd', { class: isLetter(key) ? 'letter' : null }, keyText(key)))),
-                el('dd', null, action.label))))))),
-        el('label', { class: 'check' }, el('input', {
-            type: 'checkbox', role: 'switch', checked: prefs.letterKeys,
-            onchange: (/** @type {any} */ event) => setPref('letterKeys', event.target.checked),
+    const made = helpDialog, all = [...actionTable.values()], groupName = (/** @type {Action} */ { group = 'Page' }) => group;
+    drawLetters();
+    fill(made, el('div.help-box',
+        el('div.help-head', el('h2', { id: 'help-title' }, 'Keys'), el('button.button.quiet.icon-only', { 'aria-label': 'Close', onclick: () => made.close() }, icon('close'))),
+        el('div.help-groups', [...new Set(all.map(groupName))].map((name) => el('section', el('h3.heading', name),
+            el('dl', all.filter((one) => groupName(one) === name).map(({ id, keys, label }) => el('div', { 'data-action': id },
+                el('dt', keys.map((key) => el('kbd', { class: isLetter(key) && 'letter' }, keyText(key)))), el('dd', label))))))),
+        el('label.check', el('input', {
+            type: 'checkbox', role: 'switch', checked: prefs.letterKeys, onchange: ({ target }) => setPref('letterKeys', target.checked),
         }), ' Keys of one letter or sign (switch off if you use speech input)')));
+    if (made.open) return;
     document.body.append(made);
-    if (!made.open) made.showModal();
+    made.showModal();
 }
 
 /** Adds the key of the help itself. */

@@ -1,5 +1,5 @@
 // Start of a catalogue: opens the data, joins grid and controls, and has the table of actions.
-import { countText, plural } from './text.js';
+import { plural } from './text.js';
 import { append, el, fill, foreign } from './dom.js';
 import { icon } from './icons.js';
 import { loadPrefs, onPrefs, prefs } from './prefs.js';
@@ -8,218 +8,198 @@ import { addAction, addHelp } from './keys.js';
 import { addDetailKeys } from './detail.js';
 import { openCatalog } from './data.js';
 import { addDetails, makeHaystack, namedFirst, parseQuery, search } from './search.js';
-import { applyFilters, filterCount, makeFacets, noFilters } from './filter.js';
+import { applyFilters, makeFacets, noFilters } from './filter.js';
 import { ORDERS, sorted } from './sort.js';
 import { parseState, writeState } from './state.js';
 import { makeActions, printCells } from './card.js';
 import { makeGrid } from './grid.js';
-import { makeActiveFilters, makeFilters, makeTop, switchDensity, switchMaturity, switchTheme } from './panel.js';
-import { makeBrowser } from './browse.js';
+import { makeActiveFilters, makeFilters, makeTop, nextPref, switchMaturity } from './panel.js';
+import { makeBrowser, makeDialog } from './browse.js';
 
 const PRINTED = 2000;
 
-/** @param {() => void} run when there is nothing else to do */
-function later(run) {
-    if ('requestIdleCallback' in window) requestIdleCallback(run, { timeout: 1000 });
-    else setTimeout(run, 50);
-}
-
 /** @param {import('./data.js').Catalog} catalog */
 function start(catalog) {
-    const { rows } = catalog;
+    const { rows, count } = catalog, facets = makeFacets(catalog), everything = new Uint8Array(count).fill(1);
     /** Made when it is first needed: not before the first cards are shown. @type {import('./search.js').Haystack | undefined} */
     let haystack;
-    const facets = makeFacets(catalog);
-    const everything = new Uint8Array(catalog.count).fill(1);
-    let state = parseState(location.hash);
-    let found = everything;
-    let searched = '';
-    let isQueued = false;
+    let found = everything, searched = '', shown = '', isQueued = false;
 
     /** @type {import('./panel.js').App} */
     const app = {
-        catalog, facets, state, counts: applyFilters(facets, noFilters(), everything),
-        change(run) {
-            run(state);
+        catalog, facets, state: parseState(location.hash), counts: applyFilters(facets, noFilters(), everything),
+        change(part) {
+            Object.assign(app.state, part);
             if (isQueued) return;
             isQueued = true;
-            requestAnimationFrame(() => { isQueued = false; update(); writeState(state); });
+            requestAnimationFrame(() => { isQueued = false; update(); writeState(app.state); });
         },
         toGrid: () => grid.focusAt(Math.max(0, grid.position(grid.active()))),
     };
-    const actions = makeActions(catalog);
-    const top = makeTop(app, showFilters);
-    const grid = makeGrid(catalog, actions, { open: (model) => browser.show(model), head: () => Math.max(0, (top.listHead.hidden ? top.element : top.listHead).getBoundingClientRect().bottom) });
-    const filters = makeFilters(app);
-    const active = makeActiveFilters(app);
-    const side = el('aside', { class: 'side', 'aria-label': 'Filters' }, filters.element);
-    const drawer = el('dialog', { class: 'drawer', 'aria-label': 'Filters' }, el('div', { class: 'row drawer-head' }, el('h2', { class: 'spread' }, 'Filters'),
-        el('button', { type: 'button', class: 'button primary', onclick: () => drawer.close() }, 'Show the models')));
-    const empty = el('div', { class: 'empty', hidden: true });
-    const wide = matchMedia('(min-width: 901px)');
+    const actions = makeActions(catalog), top = makeTop(app, showFilters), filters = makeFilters(app), active = makeActiveFilters(app);
+    const grid = makeGrid(catalog, actions, (model) => browser.show(model), () => Math.max(0, (top.listHead.hidden ? top.element : top.listHead).getBoundingClientRect().bottom));
+    const browser = makeBrowser(catalog, grid, (model) => {
+        const { state } = app, before = state.open;
+        state.open = model < 0 ? '' : catalog.path(model);
+        if (model < 0 && before && history.state?.opened) history.back();
+        else if (state.open !== before) writeState(state, !before);
+        if (model < 0 && before) grid.focusAt(grid.position(catalog.find(before)));
+    });
 
+    const side = el('aside.side', { 'aria-label': 'Filters' }), wide = matchMedia('(min-width: 901px)');
+    const drawer = makeDialog('drawer', 'Filters', el('div.row.drawer-head', el('h2.spread', 'Filters'), el('button.button.primary', { onclick: () => drawer.close() }, 'Show the models')));
     function placeFilters() {
-        if (wide.matches) { if (drawer.open) drawer.close(); side.append(filters.element); }
-        else drawer.append(filters.element);
-        if (!wide.matches) side.hidden = true;
-        else side.hidden = sideHidden;
+        drawer.close();
+        side.hidden = !wide.matches;
+        (wide.matches ? side : drawer).append(filters.element);
         grid.layout();
     }
-    let sideHidden = false;
     function showFilters() {
-        if (wide.matches) {
-            sideHidden = !sideHidden;
-            placeFilters();
-        } else if (drawer.open) drawer.close();
-        else drawer.showModal();
+        if (!wide.matches) return drawer.showModal();
+        side.hidden = !side.hidden;
+        grid.layout();
     }
-    drawer.addEventListener('click', (event) => { if (event.target === drawer) drawer.close(); });
 
+    const empty = el('div.empty');
     function showEmpty() {
-        const none = app.counts.total === 0;
-        empty.hidden = !none;
-        if (!none) return;
-        const active = filterCount(state.filters);
-        if (!catalog.count)
-            fill(empty, icon('folder'), el('h2', null, 'No models here'), el('p', { class: 'muted' }, 'No models were found in ', foreign(rows.roots?.join(', ') ?? ''), '.'));
-        else fill(empty, icon('search'), el('h2', null, 'No models match'), el('p', { class: 'muted' },
-            state.q && active ? `the search and ${plural(active, 'filter')}` : state.q ? 'the search' : plural(active, 'filter')),
-        el('button', { type: 'button', class: 'button primary', onclick: () => {
-            app.change((now) => { now.q = ''; now.filters = noFilters(); });
-            top.input.focus();
-        } }, 'Clear search and filters'));
+        const { q, filters } = app.state, chosen = filters.choices.length, used = [q && 'the search', chosen > 0 && plural(chosen, 'filter')].filter(Boolean).join(' and ');
+        empty.hidden = app.counts.total > 0;
+        fill(empty, icon(count ? 'search' : 'folder'), el('h2', count ? 'No models match' : 'No models here'),
+            el('p.muted', count ? used : ['No models were found in ', foreign(rows.roots.join(', ')), '.']),
+            count > 0 && el('button.button.primary', { onclick: () => {
+                app.change({ q: '', filters: noFilters() });
+                top.input.focus();
+            } }, 'Clear search and filters'));
     }
 
-    let shape = '';
     /** Computes and shows the result of the state. */
     function update() {
-        const query = state.q.trim();
-        if (query !== searched) {
-            searched = query;
-            found = query ? search(haystack ??= makeHaystack(catalog), parseQuery(query)) : everything;
-        }
-        app.counts = applyFilters(facets, state.filters, found);
-        const now = JSON.stringify([query, state.filters, state.order, state.reverse]);
-        const isPlain = !query && !filterCount(state.filters);
-        if (now !== shape) {
-            const order = sorted(catalog, app.counts.mask, state.order, state.reverse);
-            grid.setOrder(query && haystack && state.order === 'name' ? namedFirst(haystack, parseQuery(query), order) : order,
+        const { state, state: { filters: chosen, order, reverse } } = app, query = state.q.trim();
+        if (query !== searched) found = query ? search(haystack ??= makeHaystack(catalog), parseQuery(query)) : everything;
+        searched = query;
+        app.counts = applyFilters(facets, chosen, found);
+        const now = JSON.stringify([query, chosen, order, reverse]), isPlain = !query && !chosen.choices.length;
+        if (now !== shown) {
+            const result = sorted(catalog, app.counts.mask, order, reverse);
+            grid.setOrder(query && haystack && order === 'name' ? namedFirst(haystack, parseQuery(query), result) : result,
                 grid.isFocused() || isPlain ? grid.active() : -1);
         }
-        shape = now;
-        top.update();
-        active.update();
-        filters.update();
+        shown = now;
+        for (const part of [top, active, filters]) part.update();
         showEmpty();
     }
 
-    const browser = makeBrowser(catalog, {
-        position: grid.position, at: grid.at, size: grid.size,
-        shown(model) {
-            const before = state.open;
-            state.open = model < 0 ? '' : catalog.path(model);
-            if (model < 0 && before && history.state?.opened) history.back();
-            else if (state.open !== before) writeState(state, !before && model >= 0);
-            if (model < 0 && before) grid.focusAt(grid.position(catalog.find(before)));
-        },
-    });
-
-    /** The address was changed by hand, or by Back. */
+    /** Shows the model of the address; at the start, and when it was changed by hand or by Back. */
+    function openShown() {
+        const model = app.state.open ? catalog.find(app.state.open) : -1;
+        if (model < 0) {
+            app.state.open = '';
+            browser.element.close();
+        } else if (browser.model() !== model) browser.show(model);
+    }
     function followAddress() {
-        const before = state.open;
-        state = app.state = parseState(location.hash);
-        const model = state.open ? catalog.find(state.open) : -1;
+        app.state = parseState(location.hash);
         update();
-        if (model >= 0 && browser.model() !== model) browser.show(model);
-        else if (model < 0 && before) { state.open = ''; browser.close(); }
+        openShown();
     }
 
     /** Adds descriptions to the haystack; a search that is on is done again at the end. */
     function readDetails() {
-        const begin = performance.now();
+        const begin = performance.now(), all = haystack ??= makeHaystack(catalog);
         let isDone = false;
-        const all = haystack ??= makeHaystack(catalog);
         do isDone = addDetails(all, 128); while (!isDone && performance.now() - begin < 8);
-        if (!isDone) return later(readDetails);
+        if (!isDone) return void setTimeout(readDetails, 40);
         document.documentElement.dataset.details = 'searched';
         if (!searched) return;
         const had = app.counts.total;
-        searched = '\n';
-        shape = '';
+        searched = shown = '\n';
         update();
         if (app.counts.total !== had) announce(`${plural(app.counts.total, 'model')} with descriptions searched`);
     }
 
-    append(document.body, [top.element, el('div', { class: 'page' }, side, el('main', null, active.element, top.listHead, grid.element, empty)), drawer, browser.element,
-        el('footer', { class: 'page-foot' }, foreign(rows.generator), ` · ${plural(catalog.count, 'model')} in `, foreign(rows.roots?.join(', ') ?? ''), rows.newest ? ` · newest file of ${rows.newest}` : '')]);
+    append(document.body, [top.element, el('div.page', side, el('main', active.element, top.listHead, grid.element, empty)), drawer, browser.element,
+        el('footer.page-foot', foreign(rows.generator), ` · ${plural(count, 'model')} in `, foreign(rows.roots.join(', ')), rows.newest && ` · newest file of ${rows.newest}`)]);
     const showPrefs = () => { top.showPrefs(); grid.setDensity(prefs.density); };
     onPrefs(showPrefs);
     wide.addEventListener('change', placeFilters);
     new ResizeObserver(() => document.documentElement.style.setProperty('--head', `${top.element.offsetHeight}px`)).observe(top.element);
-    top.showPrefs();
+    showPrefs();
     update();
-    grid.setDensity(prefs.density);
     placeFilters();
     window.addEventListener('popstate', followAddress);
     window.addEventListener('hashchange', followAddress);
-    const opened = state.open ? catalog.find(state.open) : -1;
-    if (opened >= 0) browser.show(opened);
-    else state.open = '';
-    addActions({ app, grid, browser, actions, top, showFilters });
+    openShown();
+    addActions(app, grid, browser, actions, top.input, showFilters);
     addPrint(catalog, grid);
-    later(readDetails);
+    setTimeout(readDetails, 40);
 }
 
-/** The table of actions. @param {any} parts */
-function addActions({ app, grid, browser, actions, top, showFilters }) {
-    const noDialog = () => !document.querySelector('dialog:modal');
-    const inGrid = () => noDialog() && grid.isFocused();
-    const nearGrid = () => noDialog() && (grid.isFocused() || document.activeElement === document.body);
-    const withModel = () => grid.active() >= 0 && noDialog();
-    const move = (/** @type {() => number} */ by) => () => grid.focusAt(grid.active() < 0 || !grid.isFocused() ? Math.max(0, grid.position(grid.active())) : grid.position(grid.active()) + by());
-    const focusSearch = () => { top.input.focus(); top.input.select(); };
-    const group = 'Models';
-    addAction({ id: 'search', keys: ['/'], label: 'Search', when: noDialog, run: focusSearch });
-    addAction({ id: 'find', keys: ['Ctrl+f'], label: 'Search; again: find in the page', when: noDialog, run: () => document.activeElement === top.input ? false : focusSearch() });
-    addAction({ id: 'filters', keys: ['f'], label: 'Filters', when: noDialog, run: showFilters });
-    addAction({ id: 'sort', keys: ['s'], label: 'Next order', when: noDialog, run: () => app.change((/** @type {any} */ state) => {
-        const keys = Object.keys(ORDERS);
-        state.order = keys[(keys.indexOf(state.order) + 1) % keys.length];
-        state.reverse = ORDERS[state.order].down;
-        announce(`sorted by ${ORDERS[state.order].label.toLowerCase()}`);
-    }) });
-    addAction({ id: 'density', keys: ['v'], label: 'Next size of cards, list', when: noDialog, run: () => switchDensity(1) });
-    addAction({ id: 'theme', keys: ['t'], label: 'Theme: automatic, light, dark', run: () => { switchTheme(); announce(`theme: ${prefs.theme}`); } });
-    addAction({ id: 'maturity', keys: ['b'], label: 'Hide or show mature pictures', run: () => { switchMaturity(); announce(prefs.hideFrom < 64 ? 'mature pictures are hidden' : 'no picture is hidden by its rating'); } });
-    addAction({ id: 'left', keys: ['ArrowLeft'], label: 'Previous model', group, when: () => inGrid() || browser.isOpen(), run: () => browser.isOpen() ? browser.step(-1) : move(() => -1)() });
-    addAction({ id: 'right', keys: ['ArrowRight'], label: 'Next model', group, when: () => nearGrid() || browser.isOpen(), run: () => browser.isOpen() ? browser.step(1) : move(() => 1)() });
-    addAction({ id: 'up', keys: ['ArrowUp'], label: 'Row above', group, when: inGrid, run: move(() => -grid.columns()) });
-    addAction({ id: 'down', keys: ['ArrowDown'], label: 'Row below', group, when: nearGrid, run: move(() => grid.columns()) });
-    addAction({ id: 'first', keys: ['Home'], label: 'First model', group, when: inGrid, run: () => grid.focusAt(0) });
-    addAction({ id: 'last', keys: ['End'], label: 'Last model', group, when: inGrid, run: () => grid.focusAt(grid.size() - 1) });
-    addAction({ id: 'page-up', keys: ['PageUp'], label: 'Page up', group, when: inGrid, run: move(() => -grid.perPage()) });
-    addAction({ id: 'page-down', keys: ['PageDown'], label: 'Page down', group, when: inGrid, run: move(() => grid.perPage()) });
-    addAction({ id: 'open', keys: ['Enter'], label: 'Open the model', group, when: () => inGrid() && grid.active() >= 0, run: () => browser.show(grid.active()) });
-    addAction({ id: 'words', keys: ['c'], label: 'Copy the trigger words', group, when: withModel, run: () => actions.words(grid.active()) });
-    addAction({ id: 'syntax', keys: ['l'], label: 'Copy the prompt: <lora:…> and words', group, when: withModel, run: () => actions.syntax(grid.active()) });
-    addAction({ id: 'site', keys: ['o'], label: 'Open its CivitAI page', group, when: withModel, run: () => actions.site(grid.active()) });
-    addAction({ id: 'clear', keys: ['Escape'], label: 'Close; clear the search', when: () => noDialog() && app.state.q !== '', run: () => app.change((/** @type {any} */ state) => { state.q = ''; }) });
+/**
+ * The table of actions.
+ * @param {import('./panel.js').App} app
+ * @param {ReturnType<typeof makeGrid>} grid
+ * @param {ReturnType<typeof makeBrowser>} browser
+ * @param {import('./card.js').Actions} actions
+ * @param {HTMLInputElement} input
+ * @param {() => void} showFilters
+ */
+function addActions(app, grid, browser, actions, input, showFilters) {
+    const noDialog = () => !document.querySelector('dialog:modal'), isOpen = () => browser.model() >= 0;
+    const inGrid = () => noDialog() && grid.isFocused(), hasModel = () => noDialog() && grid.active() >= 0;
+    const nearGrid = () => inGrid() || noDialog() && document.activeElement === document.body;
+    const focusSearch = () => { input.focus(); input.select(); };
+    /** @param {-1 | 1} by */
+    const step = (by) => isOpen() ? browser.step(by) : grid.move(0, by);
+    const nextOrder = () => {
+        const keys = Object.keys(ORDERS), order = keys[(keys.indexOf(app.state.order) + 1) % keys.length];
+        app.change({ order, reverse: ORDERS[order].down });
+        announce(`sorted by ${ORDERS[order].label.toLowerCase()}`);
+    };
+    const switchTheme = () => { nextPref('theme'); announce(`theme: ${prefs.theme}`); };
+    const hide = () => { switchMaturity(); announce(prefs.hideFrom < 64 ? 'mature pictures are hidden' : 'no picture is hidden by its rating'); };
+    /** @type {[id: string, key: string, label: string, when: (() => boolean) | undefined, run: () => unknown][]} */
+    const page = [
+        ['search', '/', 'Search', noDialog, focusSearch],
+        ['find', 'Ctrl+f', 'Search; again: find in the page', noDialog, () => document.activeElement === input ? false : focusSearch()],
+        ['filters', 'f', 'Filters', noDialog, showFilters],
+        ['sort', 's', 'Next order', noDialog, nextOrder],
+        ['density', 'v', 'Next size of cards, list', noDialog, () => nextPref('density')],
+        ['theme', 't', 'Theme: automatic, light, dark', undefined, switchTheme],
+        ['maturity', 'b', 'Hide or show mature pictures', undefined, hide],
+        ['clear', 'Escape', 'Close; clear the search', () => noDialog() && app.state.q !== '', () => app.change({ q: '' })],
+    ];
+    /** @type {typeof page} */
+    const models = [
+        ['left', 'ArrowLeft', 'Previous model', () => isOpen() || inGrid(), () => step(-1)],
+        ['right', 'ArrowRight', 'Next model', () => isOpen() || nearGrid(), () => step(1)],
+        ['up', 'ArrowUp', 'Row above', inGrid, () => grid.move(-1, 0)],
+        ['down', 'ArrowDown', 'Row below', nearGrid, () => grid.move(1, 0)],
+        ['first', 'Home', 'First model', inGrid, () => grid.focusAt(0)],
+        ['last', 'End', 'Last model', inGrid, () => grid.focusAt(Infinity)],
+        ['page-up', 'PageUp', 'Page up', inGrid, () => grid.move(-grid.rowsOfPage(), 0)],
+        ['page-down', 'PageDown', 'Page down', inGrid, () => grid.move(grid.rowsOfPage(), 0)],
+        ['open', 'Enter', 'Open the model', () => inGrid() && hasModel(), () => browser.show(grid.active())],
+        ['words', 'c', 'Copy the trigger words', hasModel, () => actions.words(grid.active())],
+        ['syntax', 'l', 'Copy the prompt: <lora:…> and words', hasModel, () => actions.syntax(grid.active())],
+        ['site', 'o', 'Open its CivitAI page', hasModel, () => actions.site(grid.active())],
+    ];
+    for (const list of [page, models])
+        for (const [id, key, label, when, run] of list) addAction({ id, keys: [key], label, when, run, group: list === models ? 'Models' : 'Page' });
     addDetailKeys();
     addHelp();
 }
 
 /** For print, a table of the result: the grid has only what is near the window. @param {import('./data.js').Catalog} catalog @param {ReturnType<typeof makeGrid>} grid */
 function addPrint(catalog, grid) {
-    /** @type {HTMLElement | undefined} */
-    let table;
+    const table = el('div.printed');
     window.addEventListener('beforeprint', () => {
-        const shown = Array.from(grid.order().subarray(0, PRINTED));
-        table = el('div', { class: 'printed' }, el('h1', null, foreign(catalog.rows.title)), el('table', { class: 'table' }, el('thead', null, el('tr', null, ['Name', 'File', 'Base', 'Kind', 'Trigger words', 'Size'].map((title) => el('th', { scope: 'col' }, title)))),
-            el('tbody', null, shown.map((i) => el('tr', null, printCells(catalog, i).map((text) => el('td', null, el('bdi', null, text))))))),
-        grid.size() > PRINTED && el('p', null, `${countText(grid.size() - PRINTED)} more models are not printed: narrow the result down.`));
+        const order = grid.order(), rest = order.length - PRINTED;
+        fill(table, el('h1', foreign(catalog.rows.title)), el('table.table', el('thead', el('tr', ['Name', 'File', 'Base', 'Kind', 'Trigger words', 'Size'].map((title) => el('th', { scope: 'col' }, title)))),
+            el('tbody', Array.from(order.subarray(0, PRINTED), (i) => el('tr', printCells(catalog, i).map((text) => el('td', el('bdi', text))))))),
+        rest > 0 && el('p', `${plural(rest, 'more model is', 'more models are')} not printed: narrow the result down.`));
         document.body.append(table);
     });
-    window.addEventListener('afterprint', () => table?.remove());
+    window.addEventListener('afterprint', () => table.remove());
 }
 
 try {
@@ -227,6 +207,6 @@ try {
     loadPrefs(catalog.rows.id);
     start(catalog);
 } catch (error) {
-    document.body.append(el('p', { class: 'note bad', role: 'alert' }, error instanceof Error ? error.message : String(error)));
+    document.body.append(el('p.note.bad', { role: 'alert' }, error instanceof Error ? error.message : String(error)));
     throw error;
 }

@@ -10,14 +10,11 @@
  */
 
 /** @type {Prefs} */
-const DEFAULTS = { theme: 'auto', density: 'medium', hideFrom: 4, hideUnknown: false, letterKeys: true };
+export const prefs = { theme: 'auto', density: 'medium', hideFrom: 4, hideUnknown: false, letterKeys: true };
+/** @type {Record<string, unknown[]>} */
 const ALLOWED = {
-    theme: ['auto', 'light', 'dark'], density: ['large', 'medium', 'small', 'list'],
-    hideFrom: [2, 4, 8, 16, 64], hideUnknown: [false, true], letterKeys: [false, true],
+    theme: ['auto', 'light', 'dark'], density: ['large', 'medium', 'small', 'list'], hideFrom: [2, 4, 8, 16, 64], hideUnknown: [false, true], letterKeys: [false, true],
 };
-
-/** @type {Prefs} */
-export const prefs = { ...DEFAULTS };
 let place = '';
 /** @type {(() => void)[]} */
 const listeners = [];
@@ -27,8 +24,7 @@ export function loadPrefs(id) {
     place = `libsafetensors:${id}:prefs`;
     try {
         const kept = JSON.parse(localStorage.getItem(place) ?? '{}');
-        for (const key of /** @type {(keyof Prefs)[]} */ (Object.keys(DEFAULTS)))
-            if (/** @type {unknown[]} */ (ALLOWED[key]).includes(kept?.[key])) /** @type {any} */ (prefs)[key] = kept[key];
+        for (const [key, values] of Object.entries(ALLOWED)) if (values.includes(kept[key])) Object.assign(prefs, { [key]: kept[key] });
     } catch { /* no storage, or not ours */ }
     showTheme();
 }
@@ -43,7 +39,7 @@ export function setPref(key, value) {
     try {
         localStorage.setItem(place, JSON.stringify(prefs));
     } catch { /* no storage: for this visit */ }
-    if (key === 'theme') showTheme();
+    showTheme();
     for (const tell of listeners) tell();
 }
 
@@ -53,6 +49,5 @@ export function onPrefs(tell) {
 }
 
 function showTheme() {
-    if (prefs.theme === 'auto') document.documentElement.removeAttribute('data-theme');
-    else document.documentElement.setAttribute('data-theme', prefs.theme);
+    document.documentElement.dataset.theme = prefs.theme;
 }

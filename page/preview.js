@@ -7,15 +7,13 @@ import { onPrefs, prefs } from './prefs.js';
 const LEVELS = ['unknown', 'PG', 'PG-13', 'R', 'X', 'XXX', 'blocked'];
 
 /** The highest bit of a level, at most 32; 0: unknown. @param {number | undefined} level */
-export function levelBit(level) {
-    if (!level || !(level >= 1)) return 0;
-    return level >= 32 ? 32 : 1 << (31 - Math.clz32(level));
+export function levelBit(level = 0) {
+    return level >= 1 ? Math.min(32, 2 ** Math.floor(Math.log2(level))) : 0;
 }
 
 /** "R" of 4: the highest of its bits. @param {number | undefined} level */
 export function levelName(level) {
-    const bit = levelBit(level);
-    return LEVELS[bit ? 32 - Math.clz32(bit) : 0];
+    return LEVELS[Math.log2(levelBit(level) * 2 || 1)];
 }
 
 /** Whether a picture of this level is hidden now. @param {number | undefined} level */
@@ -38,8 +36,7 @@ export function checkedHref(href) {
 
 /** One or two letters in place of a picture. @param {string} name */
 export function initials(name) {
-    const words = name.match(/[\p{L}\p{N}]+/gu) ?? [];
-    return words.slice(0, 2).map((word) => String.fromCodePoint(word.codePointAt(0) ?? 63)).join('').toUpperCase();
+    return (name.match(/[\p{L}\p{N}]+/gu) ?? []).slice(0, 2).map((word) => [...word][0]).join('').toUpperCase();
 }
 
 /** Pictures that were shown by a click, until what is hidden changes. @type {Set<string | number>} */
@@ -50,7 +47,6 @@ const draws = new WeakMap();
 let waiting = new Set();
 let paused = false;
 let hides = '';
-let isListening = false;
 
 /** While paused, no picture begins to load. @param {boolean} pause */
 export function setPaused(pause) {
@@ -65,31 +61,29 @@ function drawAll() {
     for (const box of document.querySelectorAll('.picture')) draws.get(box)?.();
 }
 
-/** @param {HTMLElement} box @param {boolean} play */
+/** @param {Element | null | undefined} box @param {boolean} play */
 function playBox(box, play) {
-    const video = box.querySelector('video');
-    if (!video) return;
-    if (!play) video.pause();
-    else if (!matchMedia('(prefers-reduced-motion: reduce)').matches) video.play().catch(() => {});
+    const video = box?.querySelector('video');
+    if (!play) video?.pause();
+    else if (!matchMedia('(prefers-reduced-motion: reduce)').matches) video?.play().catch(() => {});
 }
+
+const hidesNow = () => `${prefs.hideFrom} ${prefs.hideUnknown}`;
 
 /** A video plays while the pointer or the focus is on its box, or the focus in its card. */
 function listenForPictures() {
-    if (isListening) return;
-    isListening = true;
+    if (hides) return;
+    hides = hidesNow();
     onPrefs(() => {
-        const now = `${prefs.hideFrom} ${prefs.hideUnknown}`;
-        if (now === hides) return;
-        hides = now;
+        if (hidesNow() === hides) return;
+        hides = hidesNow();
         revealed.clear();
         drawAll();
     });
-    hides = `${prefs.hideFrom} ${prefs.hideUnknown}`;
     for (const type of ['focusin', 'focusout'])
-        document.addEventListener(type, (event) => {
-            const place = /** @type {Element} */ (event.target).closest('.card, .thumb, .picture');
-            const box = place?.matches('.picture') ? place : place?.querySelector('.picture');
-            if (box) playBox(/** @type {HTMLElement} */ (box), type === 'focusin');
+        document.addEventListener(type, ({ target }) => {
+            const place = /** @type {Element} */ (target).closest('.card, .thumb, .picture');
+            playBox(place?.matches('.picture') ? place : place?.querySelector('.picture'), type === 'focusin');
         });
 }
 
@@ -106,55 +100,43 @@ function listenForPictures() {
  */
 export function pictureBox(picture, { alt, lazy = true, source, large = false, plain = false }) {
     listenForPictures();
-    const box = el('div', { class: large ? 'picture large' : 'picture' });
+    const box = el(large ? 'div.picture.large' : 'div.picture');
     /** @param {string} [why] */
     const none = (why) => {
         box.dataset.state = 'none';
         box.dataset.hue = String([...alt].reduce((sum, one) => sum + (one.codePointAt(0) ?? 0), 0) % 7);
-        fill(box, el('span', { class: 'picture-none', 'aria-hidden': 'true' }, initials(alt)),
-            why && el('span', { class: 'picture-why' }, foreign(why)));
+        fill(box, el('span.picture-none', { 'aria-hidden': 'true' }, initials(alt)), why && el('span.picture-why', foreign(why)));
     };
     if (!picture || picture.why) {
         none(picture ? picture.why : '');
         return box;
     }
+    const { href, video, width, height } = picture, label = `${video ? 'video' : 'picture'} of ${visible(alt)}`;
     const load = () => {
-        const href = checkedHref(typeof picture.href === 'number' ? source?.(picture) : picture.href);
-        if (!href) return none('no picture');
-        const size = { width: picture.width, height: picture.height };
-        const broken = () => none(`the picture cannot be shown${large && typeof picture.href === 'string' ? ': was the page moved away from it?' : ''}`);
-        box.dataset.state = picture.video ? 'video' : 'image';
-        if (picture.video) {
-            const video = el('video', {
-                ...size, muted: true, loop: true, playsinline: true, preload: 'none', 'aria-label': `video of ${visible(alt)}`, onerror: broken,
-            });
-            video.muted = true;
-            video.controls = large;
-            video.src = href;
-            fill(box, video, !large && el('span', { class: 'picture-play' }, icon('video')));
-        } else {
-            const image = el('img', {
-                ...size, alt: large ? `picture of ${visible(alt)}` : '', loading: lazy ? 'lazy' : null, decoding: 'async', draggable: 'false',
-                onerror: broken,
-            });
-            image.src = href;
-            fill(box, image);
-        }
+        const src = checkedHref(typeof href === 'number' ? source?.(picture) : href);
+        if (!src) return none('no picture');
+        const shown = video ? el('video', { width, height, loop: true, playsinline: true, preload: 'none', 'aria-label': label })
+            : el('img', { width, height, alt: large ? label : '', loading: lazy && 'lazy', decoding: 'async', draggable: 'false' });
+        const moved = large && typeof href === 'string' ? ': was the page moved away from it?' : '';
+        shown.addEventListener('error', () => none(`the picture cannot be shown${moved}`));
+        if ('muted' in shown) Object.assign(shown, { muted: true, controls: large });
+        shown.src = src;
+        box.dataset.state = video ? 'video' : 'image';
+        fill(box, shown, video && !large && el('span.picture-play', icon('video')));
     };
     const draw = () => {
-        const hide = isHidden(picture.level) && !revealed.has(picture.href);
+        const hide = isHidden(picture.level) && !revealed.has(href);
         if (!hide && box.dataset.state && box.dataset.state !== 'hidden') return;
         waiting.delete(load);
         if (hide) {
-            const level = levelName(picture.level);
-            const words = `hidden: ${level === 'unknown' ? 'not rated' : `rated ${level}`}`;
+            const words = `hidden: ${levelBit(picture.level) ? `rated ${levelName(picture.level)}` : 'not rated'}`;
             box.dataset.state = 'hidden';
-            fill(box, el('span', { class: 'picture-hidden' }, icon('hidden'), el('span', { class: plain ? 'unseen' : null }, words)),
-                !plain && el('button', {
-                    type: 'button', class: 'button small', 'aria-label': `Show, ${words}`,
+            fill(box, el('span.picture-hidden', icon('hidden'), el('span', { class: plain && 'unseen' }, words)),
+                !plain && el('button.button.small', {
+                    'aria-label': `Show, ${words}`,
                     onclick: (event) => {
                         event.stopPropagation();
-                        revealed.add(picture.href);
+                        revealed.add(href);
                         drawAll();
                         /* The button is gone; the focus stays where it was. */
                         box.tabIndex = -1;
@@ -167,9 +149,9 @@ export function pictureBox(picture, { alt, lazy = true, source, large = false, p
             waiting.add(load);
         } else load();
     };
-    if (picture.video) {
+    if (video) {
         box.addEventListener('pointerenter', () => playBox(box, true));
-        box.addEventListener('pointerleave', () => { if (!box.contains(document.activeElement)) playBox(box, false); });
+        box.addEventListener('pointerleave', () => box.contains(document.activeElement) || playBox(box, false));
     }
     draws.set(box, draw);
     draw();

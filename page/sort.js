@@ -1,17 +1,19 @@
 // Orders of the models. Each is computed once: a result is read off it.
 import { folded } from './text.js';
 
-/** @type {Record<string, { label: string, down: boolean, up: string, fall: string }>} */
-export const ORDERS = {
-    name: { label: 'Name', down: false, up: 'A to Z', fall: 'Z to A' },
-    path: { label: 'Path', down: false, up: 'A to Z', fall: 'Z to A' },
-    modified: { label: 'File date', down: true, up: 'oldest first', fall: 'newest first' },
-    date: { label: 'Published', down: true, up: 'oldest first', fall: 'newest first' },
-    size: { label: 'Size', down: true, up: 'smallest first', fall: 'largest first' },
-    rank: { label: 'Rank', down: true, up: 'lowest first', fall: 'highest first' },
-    parameters: { label: 'Parameters', down: true, up: 'fewest first', fall: 'most first' },
-    copies: { label: 'Duplicates', down: false, up: 'in their order', fall: 'in reverse order' },
-};
+/** What an order is called, and its two ways; the column it is of, if that has another name; whether it begins at the end. */
+const order = (/** @type {string} */ label, /** @type {string} */ up, /** @type {string} */ fall, column = '', down = true) => ({ label, up, fall, column, down });
+
+export const ORDERS = /** @type {Record<string, ReturnType<typeof order>>} */ ({
+    name: order('Name', 'A to Z', 'Z to A', '', false),
+    path: order('Path', 'A to Z', 'Z to A', 'folder', false),
+    modified: order('File date', 'oldest first', 'newest first'),
+    date: order('Published', 'oldest first', 'newest first'),
+    size: order('Size', 'smallest first', 'largest first', 'bytes'),
+    rank: order('Rank', 'lowest first', 'highest first'),
+    parameters: order('Parameters', 'fewest first', 'most first'),
+    copies: order('Duplicates', 'in their order', 'in reverse order', '', false),
+});
 
 /**
  * A name as it is sorted: without punctuation, accents and case; numbers by their value.
@@ -26,32 +28,19 @@ export function sortKey(name) {
     });
 }
 
-/** @type {WeakMap<object, Map<string, { order: Uint32Array, known: number }>>} */
-const cache = new WeakMap();
+/** By column. @type {WeakMap<object, { order: Uint32Array, known: number }>} */
+const orders = new WeakMap();
 
 /** All models in ascending order, unknown ones last. @param {import('./data.js').Catalog} catalog @param {string} key */
-function ascending(catalog, key) {
-    const orders = cache.get(catalog) ?? new Map();
-    cache.set(catalog, orders);
-    const before = orders.get(key);
+function ascending({ rows, count }, key) {
+    /** @type {any[]} */
+    const column = /** @type {any} */ (rows)[ORDERS[key].column || key], before = orders.get(column);
     if (before) return before;
-    const { rows, count } = catalog;
-    const order = Uint32Array.from({ length: count }, (_, i) => i);
-    /** @type {ArrayLike<string | number>} */
-    const values = key === 'path' ? order : key === 'name' ? rows.name.map(sortKey) : key === 'size' ? rows.bytes
-        : /** @type {any} */ (rows)[key];
-    const unknown = (/** @type {number} */ i) => values[i] === '' || /** @type {number} */ (values[i]) < 0
-        || values[i] === 0 && key !== 'path' && key !== 'copies';
-    let known = 0;
-    const rest = [];
-    for (let i = 0; i < count; i++)
-        if (unknown(i)) rest.push(i);
-        else order[known++] = i;
-    if (key !== 'path')
-        order.subarray(0, known).sort((a, b) => values[a] < values[b] ? -1 : values[a] > values[b] ? 1 : a - b);
-    order.set(rest, known);
-    const made = { order, known };
-    orders.set(key, made);
+    const all = Array.from({ length: count }, (_, i) => i), values = key === 'name' ? column.map(sortKey) : key === 'path' ? all : column;
+    const isKnown = (/** @type {number} */ i) => typeof values[i] === 'string' ? values[i] !== '' : values[i] > 0 || values[i] === 0 && /path|copies/.test(key);
+    const known = all.filter(isKnown).sort((a, b) => values[a] < values[b] ? -1 : values[a] > values[b] ? 1 : a - b);
+    const made = { order: Uint32Array.from([...known, ...all.filter((i) => !isKnown(i))]), known: known.length };
+    orders.set(column, made);
     return made;
 }
 
@@ -64,11 +53,6 @@ function ascending(catalog, key) {
  */
 export function sorted(catalog, mask, key, reverse) {
     const { order, known } = ascending(catalog, key);
-    const out = new Uint32Array(order.length);
-    let n = 0;
-    for (let k = 0; k < order.length; k++) {
-        const i = order[reverse && k < known ? known - 1 - k : k];
-        if (mask[i]) out[n++] = i;
-    }
-    return out.subarray(0, n);
+    const all = reverse ? Uint32Array.from([...order.slice(0, known).reverse(), ...order.slice(known)]) : order;
+    return all.filter((i) => mask[i]);
 }

@@ -1,5 +1,5 @@
 // What the page shows, in the URL's fragment: a bookmark or a link brings it back.
-import { noFilters, TRAITS } from './filter.js';
+import { choose, noFilters, TRAITS } from './filter.js';
 import { ORDERS } from './sort.js';
 
 /**
@@ -11,8 +11,7 @@ import { ORDERS } from './sort.js';
  * @property {string} open path of the model that is open, "" if none
  */
 
-const FACETS = ['kind', 'base', 'arch', 'precision', 'size', 'year', 'licence'];
-const MOST = 64;
+const FACETS = /^(kind|base|architecture|precision|size|year|licence|folder|tag)$/;
 
 /** @returns {State} */
 export function emptyState() {
@@ -26,27 +25,16 @@ export function emptyState() {
  */
 export function parseState(fragment) {
     const state = emptyState();
-    const { filters } = state;
     if (fragment.length > 16384) return state;
-    const items = new URLSearchParams(fragment.replace(/^#/, ''));
-    const texts = (/** @type {string} */ key) => [...new Set(items.getAll(key).filter((text) => text && text.length <= 1024))].slice(0, MOST);
-    state.q = texts('q')[0] ?? '';
-    state.open = texts('m')[0] ?? '';
-    for (const key of FACETS)
-        if (items.has(key)) filters.only[key] = texts(key);
-    filters.folder = items.getAll('folder').filter((text) => text.length <= 4096).slice(0, MOST);
-    filters.tag = texts('tag');
-    filters.not = texts('-tag').filter((tag) => !filters.tag.includes(tag));
-    filters.all = items.get('tags') === 'all';
-    for (const text of texts('is')) {
-        const id = text.replace(/^-/, '');
-        if (TRAITS.some((trait) => trait.id === id)) filters.is[id] = id === text;
+    const items = new URLSearchParams(fragment.replace(/^#/, '')), get = (/** @type {string} */ key) => items.get(key) ?? '';
+    Object.assign(state, { q: get('q'), open: get('m') });
+    for (const [name, id] of items) {
+        const key = name.replace(/^-/, '');
+        if (key === 'is' ? Object.hasOwn(TRAITS, id) : FACETS.test(key) && (id || key === 'folder')) state.filters = choose(state.filters, key, id, key === name);
     }
-    const sort = items.get('sort') ?? '', order = sort.replace(/^-/, '');
-    if (Object.hasOwn(ORDERS, order)) {
-        state.order = order;
-        state.reverse = order !== sort;
-    }
+    state.filters.all = get('tags') === 'all';
+    const order = get('sort').replace(/^-/, '');
+    if (Object.hasOwn(ORDERS, order)) Object.assign(state, { order, reverse: order !== get('sort') });
     return state;
 }
 
@@ -54,12 +42,8 @@ export function parseState(fragment) {
 export function formatState({ q, filters, order, reverse, open }) {
     const items = new URLSearchParams();
     if (q.trim()) items.append('q', q);
-    for (const key of FACETS) for (const id of filters.only[key] ?? []) items.append(key, id);
-    for (const path of filters.folder) items.append('folder', path);
-    for (const tag of filters.tag) items.append('tag', tag);
-    for (const tag of filters.not) items.append('-tag', tag);
-    if (filters.all && filters.tag.length) items.append('tags', 'all');
-    for (const [id, wanted] of Object.entries(filters.is)) items.append('is', wanted ? id : '-' + id);
+    for (const [key, id, wanted] of filters.choices) items.append((wanted ? '' : '-') + key, id);
+    if (filters.all) items.append('tags', 'all');
     if (order !== 'name' || reverse) items.append('sort', (reverse ? '-' : '') + order);
     if (open) items.append('m', open);
     return items.toString();

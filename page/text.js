@@ -1,21 +1,15 @@
 // Text from strangers: how it is shown, compared and copied.
 
-/* Controls, bidirectional controls, invisible and other characters that could mislead: shown as
- * escapes. Tab and line feed are white space where text is shown. */
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb]|[\u{e0000}-\u{e0fff}\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}]/gu;
+/* Whole emoji, whose joiners and variation selectors belong there, or a character that could
+ * mislead: controls other than tab and line feed, what reorders others, what cannot be seen. */
+const HIDDEN = /([#*\d]\ufe0f\u20e3|\p{ExtPict}[\ufe0f\p{EMod}]?(?:\u200d\p{ExtPict}[\ufe0f\p{EMod}]?)*)|(?![\t\n])[\p{Cc}\p{Zl}\p{Zp}\p{DI}\ufff9-\ufffb]/gu;
 
 /**
- * Text as it is shown: characters that cannot be seen, or that reorder others, as \u{…}. Emoji keep
- * their joiners and variation selectors.
+ * Text as it is shown: characters that cannot be seen, or that reorder others, as \u{…}.
  * @param {string} text
  */
 export function visible(text) {
-    return text.replace(HIDDEN, (one, at) => {
-        const before = text.slice(Math.max(0, at - 2), at);
-        if ((one === '\u200d' || one === '\ufe0f') && /\p{Extended_Pictographic}|[\ufe0f\u{1f3fb}-\u{1f3ff}#*0-9]$/u.test(before))
-            return one;
-        return '\\u{' + /** @type {number} */ (one.codePointAt(0)).toString(16) + '}';
-    });
+    return text.replace(HIDDEN, (one, emoji) => emoji ?? `\\u{${one.codePointAt(0)?.toString(16)}}`);
 }
 
 /**
@@ -24,8 +18,7 @@ export function visible(text) {
  * @param {string} text
  */
 export function clean(text) {
-    return text.replace(/[\t\n\u000b\f\r\u0085\u2028\u2029]+/g, ' ')
-        .replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g, '');
+    return text.replace(/[\t-\r\u0085\u2028\u2029]+/g, ' ').replace(/[\p{Cc}\p{Bidi_C}\ufeff]/gu, '');
 }
 
 /** Text as it is compared: lower case, compatibility forms unified. @param {string} text */
@@ -33,28 +26,25 @@ export function folded(text) {
     return text.normalize('NFKC').toLowerCase();
 }
 
-const UNITS = ['B', 'KB', 'MB', 'GB', 'TB', 'PB'];
+/** Three digits and a unit, in steps of 1000. @param {number} count @param {string[]} units */
+function scaled(count, units) {
+    if (!(count >= 0)) return '?';
+    let step = 0;
+    for (; count >= 999.5 && units[step + 1]; step++) count /= 1000;
+    return (step ? count.toFixed(count < 9.995 ? 2 : count < 99.95 ? 1 : 0) : count) + units[step];
+}
 
 /** "6.94 GB": powers of 1000, as the command shows them. @param {number} bytes */
 export function sizeText(bytes) {
-    if (!(bytes >= 0)) return '?';
-    let step = 0, value = bytes;
-    while (value >= 999.5 && step < UNITS.length - 1) { value /= 1000; step++; }
-    if (step === 0) return `${value} B`;
-    return `${value < 9.995 ? value.toFixed(2) : value < 99.95 ? value.toFixed(1) : value.toFixed(0)} ${UNITS[step]}`;
+    return scaled(bytes, [' B', ' KB', ' MB', ' GB', ' TB', ' PB']);
 }
 
-/** "1.2 B" of parameters, elements and the like. @param {number} count */
+/** "1.20 B" of parameters, elements and the like. @param {number} count */
 export function countText(count) {
-    if (!(count >= 0)) return '?';
-    const names = ['', ' K', ' M', ' B', ' T'];
-    let step = 0, value = count;
-    while (value >= 999.5 && step < names.length - 1) { value /= 1000; step++; }
-    if (step === 0) return String(value);
-    return (value < 9.995 ? value.toFixed(2) : value < 99.95 ? value.toFixed(1) : value.toFixed(0)) + names[step];
+    return scaled(count, ['', ' K', ' M', ' B', ' T']);
 }
 
 /** "1 model", "2,000 models". @param {number} count @param {string} one @param {string} [many] */
-export function plural(count, one, many) {
-    return `${count.toLocaleString('en')} ${count === 1 ? one : many ?? one + 's'}`;
+export function plural(count, one, many = one + 's') {
+    return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
 }

@@ -33,10 +33,6 @@ def maturity(view):
     view.click(".maturity")
 
 
-def search_help(view):
-    view.click("button[aria-label='How to search']")
-
-
 def empty(view):
     view.fill("#search", "no such model anywhere")
 
@@ -58,7 +54,6 @@ STATES = {
     "chosen": chosen,
     "menu": menu,
     "maturity": maturity,
-    "search-help": search_help,
     "empty": empty,
     "detail": detail,
     "help": key("?"),

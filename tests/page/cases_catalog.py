@@ -477,7 +477,7 @@ def case_actions_tested(world):
         assert listed and set(listed) <= done, set(listed) - done
         view.press("Escape")
         same(view.count("dialog.help[open]"), 0, "help after Esc")
-        view.click("button[title^=keys]")
+        view.click("button[aria-label=Keys]")
         same(view.count("dialog.help[open]"), 1, "help by mouse")
         view.click("dialog.help [aria-label=Close]")
         view.press("Control+f")

@@ -24,7 +24,19 @@ PAGE = os.path.join(ROOT, "page")
 # What joining changes, in this order.
 SCRIPT = [(r"(^|\n)import [^\n]*", ""), (r"\nexport ", r"\n"), (r"/\*\* @[^*]*\*/ ?", "")]
 ALL = [(r"\n[ ]*//[^\n]*", ""), (r"\n[ ]*/\*[^*]*\*+([^/*][^*]*\*+)*/", ""), (r"\n[ \n]+", r"\n")]
-STYLE = [(r" \{", "{"), (r"([:,]) ", r"\1"), (r"([{};,])\n", r"\1"), (r";\}", "}")]
+# Comments within lines and white space, as no literal has them: test_spaces of unit.py.
+SPACES = [
+    (r"([;,{)]) +//[^\n]*", r"\1"),
+    (r"/[*][^*]*[*]/ ?", ""),
+    (r"('([^'\\\n]|\\.)*'|`[^`]*`|[,:;]) ?", r"\1"),
+    (r"([\[\](){};,:?>|&=])\n", r"\1"),
+    (r"\n([\]).?:|&}])", r"\1"),
+    (r" (=>|===|!==|&&|[|][|]|[?][?]|[<>+*-]?=|[<>?:+]) ", r"\1"),
+    (r"[{] ", "{"),
+    (r" [}]", "}"),
+    (r"(if|for|while|[)]) ([({])", r"\1\2"),
+]
+STYLE = [(r" ([{>/!])", r"\1"), (r"([>/]) ", r"\1"), (r"([:,]) ", r"\1"), (r"([{};,])\n", r"\1"), (r";\}", "}")]
 ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 ESCAPED = re.compile("[<>&\u2028\u2029]")
 POLICY = (
@@ -41,7 +53,7 @@ def listed():
     return {words[0]: words[1:] for words in lines}
 
 
-def join(script):
+def join(script, spaces=SPACES):
     """The files of one row of modules.txt, joined; those that are not there are left out."""
     parts = ["\n"]
     for name in listed()[script]:
@@ -50,7 +62,7 @@ def join(script):
             continue
         with open(path, encoding="utf-8") as text:
             part = text.read()
-        rules = SCRIPT + ALL if name.endswith(".js") else ALL + STYLE
+        rules = SCRIPT + ALL + spaces if name.endswith(".js") else ALL + STYLE
         part = "\n" + part
         for pattern, becomes in rules:
             part = re.sub(pattern, becomes, part)

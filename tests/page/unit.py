@@ -178,6 +178,15 @@ def test_join():
                 assert file.read() == pages.join(script), f"{script}: not the same"
 
 
+def test_spaces():
+    """The white space that joining removes is in no literal, and separates nothing: the program is the same."""
+    with tempfile.TemporaryDirectory() as folder:
+        for script in ("shared", "catalog", "model"):
+            whole = pages.keep(folder, "whole.js", pages.join(script, []))
+            joined = pages.keep(folder, "joined.js", pages.join(script))
+            run([NODE, os.path.join(pages.HERE, "node", "same.cjs"), TSC[1], whole, joined])
+
+
 def columns():
     """Names of the columns of Rows, of types.d.ts."""
     body = re.search(r"interface Rows \{(.*?)\n\}", text("types.d.ts"), re.S).group(1)

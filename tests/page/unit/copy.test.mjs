@@ -29,4 +29,7 @@ test('what cannot be seen is shown as escapes', () => {
     assert.equal(visible('<style>guangying</style>'), '<style>guangying</style>');
     assert.equal(visible('👩‍🎤 ❤️'), '👩‍🎤 ❤️');
     assert.equal(visible('a\ufe0fb'), 'a\\u{fe0f}b');
+    assert.equal(visible('❤a\ufe0f v1\ufe0f 1\u200d2 ❤\u200d'), '❤a\\u{fe0f} v1\\u{fe0f} 1\\u{200d}2 ❤\\u{200d}');
+    assert.equal(visible('1\ufe0f\u20e3 👩🏽‍🚀 🏳️‍🌈'), '1\ufe0f\u20e3 👩🏽‍🚀 🏳️‍🌈');
+    assert.equal(visible('tab\tline\nx\u034fy\u3164'), 'tab\tline\nx\\u{34f}y\\u{3164}');
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { applyFilters, filterCount, makeFacets, noFilters, TRAITS } from '../../../page/filter.js';
+import { applyFilters, choiceOf, choose, makeFacets, noFilters, TRAITS } from '../../../page/filter.js';
 import { sorted, sortKey } from '../../../page/sort.js';
 import { emptyState, formatState, parseState } from '../../../page/state.js';
 import { catalogOf } from './rows.mjs';
@@ -12,8 +12,11 @@ const catalog = catalogOf([
     { name: 'éa 1', folder: 0, tags: [] },
 ]);
 const facets = makeFacets(catalog);
+const facet = (key) => facets.list.find((one) => one.key === key);
 const all = new Uint8Array(4).fill(1);
-const shown = (filters, found = all) => [...applyFilters(facets, { ...noFilters(), ...filters }, found).mask].flatMap((one, i) => one ? [i] : []);
+const choices = ({ only = {}, not = {}, all = false }) => ({ all, choices: [[only, true], [not, false]].flatMap(([lists, wanted]) =>
+    Object.entries(lists).flatMap(([key, ids]) => ids.map((id) => [key, id, wanted]))) });
+const shown = (filters, found = all) => [...applyFilters(facets, choices(filters), found).mask].flatMap((one, i) => one ? [i] : []);
 
 test('choices of a facet are alternatives, facets go together', () => {
     assert.deepEqual(shown({}), [0, 1, 2, 3]);
@@ -26,60 +29,62 @@ test('choices of a facet are alternatives, facets go together', () => {
 });
 
 test('a folder stands for all below it', () => {
-    assert.deepEqual(shown({ folder: ['loras'] }), [0, 1]);
-    assert.deepEqual(shown({ folder: ['loras/styles'] }), [1]);
-    assert.deepEqual(shown({ folder: ['loras #2'] }), [2]);
-    assert.deepEqual(shown({ folder: ['nowhere'] }), []);
+    assert.deepEqual(shown({ only: { folder: ['loras'] } }), [0, 1]);
+    assert.deepEqual(shown({ only: { folder: ['loras/styles'] } }), [1]);
+    assert.deepEqual(shown({ only: { folder: ['loras #2'] } }), [2]);
+    assert.deepEqual(shown({ only: { folder: ['nowhere'] } }), []);
 });
 
 test('tags: any, all, without', () => {
-    assert.deepEqual(shown({ tag: ['style', 'nsfw'] }), [0, 1, 2]);
-    assert.deepEqual(shown({ tag: ['style', 'woman'], all: true }), [1]);
-    assert.deepEqual(shown({ not: ['woman'] }), [0, 3]);
-    assert.deepEqual(shown({ tag: ['style'], not: ['woman'] }), [0]);
+    assert.deepEqual(shown({ only: { tag: ['style', 'nsfw'] } }), [0, 1, 2]);
+    assert.deepEqual(shown({ only: { tag: ['style', 'woman'] }, all: true }), [1]);
+    assert.deepEqual(shown({ not: { tag: ['woman'] } }), [0, 3]);
+    assert.deepEqual(shown({ only: { tag: ['style'] }, not: { tag: ['woman'] } }), [0]);
 });
 
 test('traits: must be so, or must not', () => {
-    assert.deepEqual(shown({ is: { words: true } }), [0]);
-    assert.deepEqual(shown({ is: { words: false } }), [1, 2, 3]);
-    assert.deepEqual(shown({ is: { preview: true } }), [1]);
-    assert.deepEqual(shown({ is: { copies: true } }), [2]);
-    assert.deepEqual(shown({ is: { conflicts: true } }), [1]);
-    assert.deepEqual(shown({ is: { broken: true } }), [2]);
-    assert.deepEqual(shown({ is: { hashed: true, words: true } }), [0]);
+    assert.deepEqual(shown({ only: { is: ['words'] } }), [0]);
+    assert.deepEqual(shown({ not: { is: ['words'] } }), [1, 2, 3]);
+    assert.deepEqual(shown({ only: { is: ['preview'] } }), [1]);
+    assert.deepEqual(shown({ only: { is: ['copies'] } }), [2]);
+    assert.deepEqual(shown({ only: { is: ['conflicts'] } }), [1]);
+    assert.deepEqual(shown({ only: { is: ['broken'] } }), [2]);
+    assert.deepEqual(shown({ only: { is: ['hashed', 'words'] } }), [0]);
 });
 
 test('counts of a facet leave its own choice out, and no other', () => {
-    const counts = applyFilters(facets, { ...noFilters(), only: { kind: ['adapter'] } }, all);
+    const counts = applyFilters(facets, choices({ only: { kind: ['adapter'] } }), all);
     assert.deepEqual([...counts.only.kind], [2, 1, 1]);
     assert.deepEqual([...counts.only.base], [1, 1, 0]);
     assert.equal(counts.total, 2);
-    const folder = Object.fromEntries(facets.folders.map((one, i) => [one.path, counts.folder[i]]));
+    const folder = Object.fromEntries(facet('folder').ids.map((path, i) => [path, counts.only.folder[i]]));
     assert.deepEqual(folder, { '': 0, loras: 2, 'loras/styles': 1, 'loras #2': 0 });
-    assert.deepEqual([...counts.tag], [2, 1, 0]);
-    assert.equal(counts.is[TRAITS.findIndex((trait) => trait.id === 'conflicts')], 1);
+    assert.deepEqual([...counts.only.tag], [2, 1, 0]);
+    assert.equal(counts.only.is[Object.keys(TRAITS).indexOf('conflicts')], 1);
 });
 
 test('every count is what its choice shows', () => {
-    const base = { only: { kind: ['adapter'] }, tag: ['style'] };
-    const counts = applyFilters(facets, { ...noFilters(), ...base }, all);
-    for (const facet of facets.list)
-        facet.ids.forEach((id, k) => assert.equal(shown({ ...base, only: { ...base.only, [facet.key]: [id] } }).length, counts.only[facet.key][k], `${facet.key} ${id}`));
-    facets.folders.forEach((one, k) => assert.equal(shown({ ...base, folder: [one.path] }).length, counts.folder[k], one.path));
-    facets.tags.forEach((tag, k) => assert.equal(shown({ ...base, tag: [tag] }).length, counts.tag[k], tag));
-    TRAITS.forEach((trait, k) => assert.equal(shown({ ...base, is: { [trait.id]: true } }).length, counts.is[k], trait.id));
+    const base = { only: { kind: ['adapter'], tag: ['style'] } };
+    const counts = applyFilters(facets, choices(base), all);
+    for (const { key, ids } of facets.list)
+        ids.forEach((id, k) => assert.equal(shown({ only: { ...base.only, [key]: [id] } }).length, counts.only[key][k], `${key} ${id}`));
 });
 
 test('what cannot be read counts as unknown, where the data has an id for that', () => {
     const dict = { ...JSON.parse(JSON.stringify(catalog.rows.dict)), kind: [['unknown', 'unknown kind'], ['adapter', 'adapter']] };
     const made = makeFacets(catalogOf([{ kind: 0 }, { kind: 1 }, { flags: 16 }], undefined, undefined, { dict }));
-    const counts = applyFilters(made, { ...noFilters(), only: { kind: ['unknown'] } }, new Uint8Array(3).fill(1));
+    const counts = applyFilters(made, choices({ only: { kind: ['unknown'] } }), new Uint8Array(3).fill(1));
     assert.deepEqual([[...counts.mask], [...counts.only.kind]], [[1, 0, 1], [2, 1, 0]]);
 });
 
-test('filterCount', () => {
-    assert.equal(filterCount(noFilters()), 0);
-    assert.equal(filterCount({ ...noFilters(), only: { kind: ['a', 'b'] }, tag: ['x'], not: ['y'], is: { words: false }, folder: ['z'] }), 6);
+test('a choice is wanted, not wanted or neither', () => {
+    let filters = noFilters();
+    for (const wanted of [true, false, undefined]) {
+        filters = choose(filters, 'tag', 'style', wanted);
+        assert.equal(choiceOf(filters, 'tag', 'style'), wanted);
+        assert.equal(filters.choices.length, wanted === undefined ? 0 : 1);
+    }
+    assert.deepEqual(filters, noFilters());
 });
 
 test('orders: natural, punctuation and accents apart, unknown last both ways', () => {
@@ -100,7 +105,8 @@ test('orders: natural, punctuation and accents apart, unknown last both ways', (
 
 test('the fragment keeps the whole state', () => {
     const state = { ...emptyState(), q: 'a b "c d" -e & # % é', order: 'size', reverse: true, open: 'loras/a #1?.safetensors',
-        filters: { only: { kind: ['adapter', '?'], base: ['SD 1.5'] }, folder: ['', 'x/y'], tag: ['a,b', 'c&d'], all: true, not: ['<b>'], is: { words: true, preview: false } } };
+        filters: choices({ only: { kind: ['adapter', '?'], base: ['SD 1.5'], folder: ['', 'x/y'], tag: ['a,b', 'c&d'], is: ['words'] }, all: true,
+            not: { tag: ['<b>'], is: ['preview'] } }) };
     assert.deepEqual(parseState(formatState(state)), state);
     assert.equal(formatState(emptyState()), '');
     assert.deepEqual(parseState(''), emptyState());
@@ -109,5 +115,6 @@ test('the fragment keeps the whole state', () => {
 test('a fragment that makes no sense is no state', () => {
     for (const text of ['#', '#=', '#&&&', '#q', '#sort=evil', '#sort=__proto__', '#is=constructor', '#is=-', '#%', '#%zz', '#x=1', '#'.repeat(50), '#q=' + 'x'.repeat(99999)])
         assert.deepEqual(parseState(text), emptyState(), text.slice(0, 40));
-    assert.equal(parseState('#' + 'tag=a&'.repeat(500)).filters.tag.length, 1);
+    assert.equal(parseState('#' + 'tag=a&'.repeat(500)).filters.choices.length, 1);
+    assert.deepEqual(parseState('#tag=a&-tag=a').filters.choices, [['tag', 'a', false]]);
 });

@@ -95,7 +95,7 @@ export function makeGrid(catalog, actions, open, head) {
             const item = live.get(model) ?? show(model), number = String(place[model] + 1), index = model === stop ? 0 : -1;
             const at = `translate(${place[model] % columns * (cardWidth + gap)}px, ${yOf(place[model]) + shift}px)`;
             /* In the order of the models; what has the focus would lose it by a move. */
-            if (item.nextSibling !== after && !item.contains(document.activeElement)) list.insertBefore(item, after);
+            if (!item.parentNode || item.nextSibling !== after && !item.contains(document.activeElement)) list.insertBefore(item, after);
             after = item;
             if (item.ariaPosInSet !== number) item.ariaPosInSet = number;
             if (item.style.transform !== at) item.style.transform = at;

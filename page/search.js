@@ -21,7 +21,7 @@ export const FIELDS = ['base', 'kind', 'arch', 'word', 'tag', 'folder', 'by', 'l
 /** Fields whose dictionary has another name, and other names of fields. @type {Record<string, string>} */
 const DICTIONARY = { arch: 'architecture', by: 'author' };
 /** @type {Record<string, string>} */
-const ALIASES = { architecture: 'arch', words: 'word', tags: 'tag', author: 'by', license: 'licence', path: 'folder', file: 'name', sha256: 'hash' };
+const ALIASES = { words: 'word', tags: 'tag', author: 'by', license: 'licence', path: 'folder' };
 const SEARCHED = /** @type {const} */ (['folder', 'kind', 'base', 'architecture', 'author', 'licence']);
 
 /**

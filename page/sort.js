@@ -11,6 +11,7 @@ export const ORDERS = /** @type {Record<string, ReturnType<typeof order>>} */ ({
     date: order('Published', 'oldest first', 'newest first'),
     size: order('Size', 'smallest first', 'largest first', 'bytes'),
     rank: order('Rank', 'lowest first', 'highest first'),
+    parameters: order('Parameters', 'fewest first', 'most first'),
     copies: order('Duplicates', 'in their order', 'in reverse order', '', false),
 });
 

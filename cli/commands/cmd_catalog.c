@@ -59,7 +59,8 @@ static void add_model(void *ctx, cli_model *model) {
         hide_quotes(run, model);
         run->broken++;
     }
-    run->code = catalog_list_add(&run->list, model, &run->err);
+    if (whole || !run->compute.where.count)
+        run->code = catalog_list_add(&run->list, model, &run->err);
 }
 
 static sft_code no_models(catalog_command *run) {
@@ -245,8 +246,8 @@ const cli_command cli_catalog_command = {
     "where it is, or use --embed. What lies outside of the folders is never linked to. Thumbnails "
     "in headers are in the page if they are no larger than --embed allows. Pictures over 64 MiB or "
     "with more than 134 million pixels are not shown.\n"
-    "A model that cannot be read is a card with the reason. As long as nothing changes, the same "
-    "command writes the same bytes.\n"
+    "A model that cannot be read is a card with the reason; with --where it is only reported. As "
+    "long as nothing changes, the same command writes the same bytes.\n"
     CLI_WHERE_ABOUT "\n"
     "--hash computes digests; models with the same content digest or SHA-256 are marked as copies, "
     "and so are those whose sidecars record the same SHA-256 with a size that matches. --online "

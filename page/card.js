@@ -85,13 +85,13 @@ export function fillCard(item, catalog, i, isRow, width) {
     const badge = base && el('span.badge', { title: base, dir: 'auto', 'data-hue': rows.base[i] < 0 ? 7 : Math.min(rows.base[i], 7) }, base);
     /* "LoRA r16": without the base model that the badge names. */
     const what = visible(base ? rows.what[i].replace(/ for [^,]*$/, '') : rows.what[i]);
-    const words = el('span.card-words', error === undefined ? wordChips(rows, i, width) : el('span.card-error', { title: visible(error) }, visible(error)));
+    const words = el('span.card-words', error === undefined ? wordChips(rows, i, width) : el('span.card-error.cut', { title: visible(error) }, visible(error)));
     const marked = MARKS.filter(([flag]) => flag ? rows.flags[i] & flag : rows.copies[i] >= 0)
         .map(([, name, title]) => el('span.card-mark', { title, role: 'img', 'aria-label': title }, icon(name)));
     const marks = marked.length > 0 && el('span.card-marks', marked);
     if (!isRow) fill(item, picture, badge, marks, open, el('span.card-what', el('span.cut', what), el('span', size)), words);
     else fill(item, picture, open, el('span.card-base', badge), el('span.card-what.cut', what), words, el('span.card-size', size),
-        el('span.card-date', rows.modified[i] >= 0 && new Date(rows.modified[i] * 864e5).toISOString().slice(0, 10)), el('bdi.card-folder', visible(rows.dict.folder[rows.folder[i]] ?? '')), marks);
+        el('span.card-date', rows.modified[i] >= 0 && new Date(rows.modified[i] * 864e5).toISOString().slice(0, 10)), el('bdi.card-folder.cut', visible(rows.dict.folder[rows.folder[i]] ?? '')), marks);
 }
 
 /** Text of a model for a line in print. @param {import('./data.js').Catalog} catalog @param {number} i */

@@ -240,7 +240,7 @@ function sectionsOf(parts) {
         for (const { isIntersecting, target } of entries) near[isIntersecting ? 'add' : 'delete'](target);
         const first = made.findIndex((one) => near.has(one));
         tabs.forEach((one, i) => one.setAttribute('aria-current', String(i === first)));
-    }, { rootMargin: '-72px 0px -40% 0px' });
+    }, { rootMargin: '-100px 0px -40% 0px' });
     for (const one of made) watch.observe(one);
     return [tabs[1] && el('nav.tabs', { 'aria-label': 'Sections' }, tabs), ...made];
 }

@@ -42,20 +42,6 @@ export function el(tag, attributes, ...children) {
     return /** @type {any} */ (made);
 }
 
-/** @param {string} className @param {...(Child | Child[])} children */
-export const span = (className, ...children) => el('span', { class: className }, ...children);
-
-/**
- * A button; a label is for one whose text is only an icon.
- * @param {string} look classes beside "button"
- * @param {string | null} label
- * @param {(event: MouseEvent) => unknown} onclick
- * @param {...(Child | Child[])} children
- */
-export function button(look, label, onclick, ...children) {
-    return el('button', { type: 'button', class: `button ${look}`, title: label, 'aria-label': label, onclick }, ...children);
-}
-
 /** A track that is full to a share, 0 to 1. @param {number} share @param {string} [look] */
 export function bar(share, look = '') {
     const full = el('span');

@@ -26,8 +26,8 @@ export function makeGrid(catalog, actions, open, head) {
     /** Items of the models that are shown. @type {Map<number, HTMLElement>} */
     const live = new Map();
     let columns = 1, rowHeight = 100, cardWidth = 100, gap = 0, height = 0, width = 0, listTop = 0;
-    /* The model last used. */
-    let active = -1;
+    /* The model last used, and the one that Tab reaches. */
+    let active = -1, stop = -1;
     let measured = '', lastTop = 0, lastTime = 0, resting = 0, seenTop = 0;
 
     const isList = () => list.dataset.density === 'list';
@@ -88,18 +88,20 @@ export function makeGrid(catalog, actions, open, head) {
             item.remove();
         }
         /* The one card that Tab reaches: the active one, else the first in view. */
-        const stop = isShown.has(active) ? active : order[Math.min(seen, order.length - 1)];
+        const before = stop;
+        stop = isShown.has(active) ? active : order[Math.min(seen, order.length - 1)] ?? -1;
         /** @type {HTMLElement | null} */
         let after = null;
         for (const model of shown.reverse()) {
-            const item = live.get(model) ?? show(model), number = String(place[model] + 1), index = model === stop ? 0 : -1;
+            const item = live.get(model) ?? show(model), number = String(place[model] + 1);
             const at = `translate(${place[model] % columns * (cardWidth + gap)}px, ${yOf(place[model]) + shift}px)`;
             /* In the order of the models; what has the focus would lose it by a move. */
-            if (item.nextSibling !== after && !item.contains(document.activeElement)) list.insertBefore(item, after);
+            if (!item.parentNode || item.nextSibling !== after && !item.contains(document.activeElement)) list.insertBefore(item, after);
             after = item;
             if (item.ariaPosInSet !== number) item.ariaPosInSet = number;
             if (item.style.transform !== at) item.style.transform = at;
-            for (const one of /** @type {Iterable<HTMLElement>} */ (item.querySelectorAll('.card-name, .chip'))) if (one.tabIndex !== index) one.tabIndex = index;
+            if (model === stop || model === before)
+                for (const one of /** @type {Iterable<HTMLElement>} */ (item.querySelectorAll('.card-name, .chip'))) one.tabIndex = model === stop ? 0 : -1;
         }
     }
 

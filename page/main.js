@@ -7,7 +7,7 @@ import { announce } from './copy.js';
 import { addAction, addHelp } from './keys.js';
 import { addDetailKeys } from './detail.js';
 import { openCatalog } from './data.js';
-import { addDetails, makeHaystack, parseQuery, search } from './search.js';
+import { addDetails, makeHaystack, namedFirst, parseQuery, search } from './search.js';
 import { applyFilters, makeFacets, noFilters } from './filter.js';
 import { ORDERS, sorted } from './sort.js';
 import { parseState, writeState } from './state.js';
@@ -20,7 +20,7 @@ const PRINTED = 2000;
 
 /** @param {import('./data.js').Catalog} catalog */
 function start(catalog) {
-    const { rows, count } = catalog, facets = makeFacets(catalog), everything = new Uint8Array(count).fill(1);
+    const { rows, count } = catalog, roots = rows.roots.join(', '), facets = makeFacets(catalog), everything = new Uint8Array(count).fill(1);
     /** Made when it is first needed: not before the first cards are shown. @type {import('./search.js').Haystack | undefined} */
     let haystack;
     let found = everything, searched = '', shown = '', isQueued = false;
@@ -47,7 +47,7 @@ function start(catalog) {
     });
 
     const side = el('aside.side', { 'aria-label': 'Filters' }), wide = matchMedia('(min-width: 901px)');
-    const drawer = makeDialog('drawer', 'Filters', el('div.row.drawer-head', el('h2.spread', 'Filters'), el('button.button.primary', { onclick: () => drawer.close() }, 'Show the models')));
+    const drawer = makeDialog('drawer', 'Filters', el('div.drawer-head', el('button.button.primary', { onclick: () => drawer.close() }, 'Show the models')));
     function placeFilters() {
         drawer.close();
         side.hidden = !wide.matches;
@@ -65,7 +65,7 @@ function start(catalog) {
         const { q, filters } = app.state, chosen = filters.choices.length, used = [q && 'the search', chosen > 0 && plural(chosen, 'filter')].filter(Boolean).join(' and ');
         empty.hidden = app.counts.total > 0;
         fill(empty, icon(count ? 'search' : 'folder'), el('h2', count ? 'No models match' : 'No models here'),
-            el('p.muted', count ? used : ['No models were found in ', foreign(rows.roots.join(', ')), '.']),
+            el('p.muted', count ? used : ['No models were found in ', foreign(roots), '.']),
             count > 0 && el('button.button.primary', { onclick: () => {
                 app.change({ q: '', filters: noFilters() });
                 top.input.focus();
@@ -79,7 +79,11 @@ function start(catalog) {
         searched = query;
         app.counts = applyFilters(facets, chosen, found);
         const now = JSON.stringify([query, chosen, order, reverse]), isPlain = !query && !chosen.choices.length;
-        if (now !== shown) grid.setOrder(sorted(catalog, app.counts.mask, order, reverse), grid.isFocused() || isPlain ? grid.active() : -1);
+        if (now !== shown) {
+            const result = sorted(catalog, app.counts.mask, order, reverse);
+            grid.setOrder(query && haystack && order === 'name' ? namedFirst(haystack, parseQuery(query), result) : result,
+                grid.isFocused() || isPlain ? grid.active() : -1);
+        }
         shown = now;
         for (const part of [top, active, filters]) part.update();
         showEmpty();
@@ -114,7 +118,7 @@ function start(catalog) {
     }
 
     append(document.body, [top.element, el('div.page', side, el('main', active.element, top.listHead, grid.element, empty)), drawer, browser.element,
-        el('footer.page-foot', foreign(rows.generator), ` · ${plural(count, 'model')} in `, foreign(rows.roots.join(', ')), rows.newest && ` · newest file of ${rows.newest}`)]);
+        el('footer.page-foot', foreign(rows.generator), ` · ${plural(count, 'model')} in `, foreign(roots), rows.newest && ` · newest file of ${rows.newest}`)]);
     const showPrefs = () => { top.showPrefs(); grid.setDensity(prefs.density); };
     onPrefs(showPrefs);
     wide.addEventListener('change', placeFilters);

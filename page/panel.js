@@ -52,7 +52,8 @@ export function makeTop(app, openFilters) {
     const { rows, count } = app.catalog;
     const setOrder = (/** @type {string} */ order, /** @type {boolean} */ reverse) => app.change({ order, reverse });
     const input = el('input.search-input', {
-        type: 'search', id: 'search', autocomplete: 'off', spellcheck: 'false', 'aria-label': 'Search', placeholder: 'Search names, words, tags, descriptions …', title: `words, -word, "a phrase", start of a hash; ${FIELDS.join(': ')}: with a word`,
+        type: 'search', id: 'search', autocomplete: 'off', spellcheck: 'false', 'aria-label': 'Search', placeholder: 'Search names, words, tags, descriptions …',
+        title: `words, -word, "a phrase", start of a hash; in one field: ${FIELDS.join(': ')}:`,
         oninput: () => app.change({ q: input.value }),
         onkeydown: (/** @type {KeyboardEvent} */ event) => {
             if (!/^(Enter|ArrowDown|Escape)$/.test(event.key)) return;
@@ -227,7 +228,7 @@ export function makeActiveFilters(app) {
                 return el(`button.chip.${wanted ? 'on' : 'out'}`, { title: 'remove this filter', onclick: () => {
                     app.change({ filters: choose(app.state.filters, key, id) });
                     element.querySelector('button')?.focus();
-                } }, el('span', !wanted ? 'Not:' : key !== 'is' && `${title}:`), foreign(parents && id || labels[ids.indexOf(id)] || id), icon('close'));
+                } }, (!wanted || key !== 'is') && el('span', wanted ? `${title}:` : 'Not:'), foreign(parents && id || labels[ids.indexOf(id)] || id), icon('close'));
             });
             element.hidden = !chips.length;
             fill(element, chips, chips.length > 1 && clearButton(app));

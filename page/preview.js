@@ -117,7 +117,8 @@ export function pictureBox(picture, { alt, lazy = true, source, large = false, p
         if (!src) return none('no picture');
         const shown = video ? el('video', { width, height, loop: true, playsinline: true, preload: 'none', 'aria-label': label })
             : el('img', { width, height, alt: large ? label : '', loading: lazy && 'lazy', decoding: 'async', draggable: 'false' });
-        shown.addEventListener('error', () => none('the picture cannot be shown'));
+        const moved = large && typeof href === 'string' ? ': was the page moved away from it?' : '';
+        shown.addEventListener('error', () => none(`the picture cannot be shown${moved}`));
         if ('muted' in shown) Object.assign(shown, { muted: true, controls: large });
         shown.src = src;
         box.dataset.state = video ? 'video' : 'image';

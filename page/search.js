@@ -21,7 +21,7 @@ export const FIELDS = ['base', 'kind', 'arch', 'word', 'tag', 'folder', 'by', 'l
 /** Fields whose dictionary has another name, and other names of fields. @type {Record<string, string>} */
 const DICTIONARY = { arch: 'architecture', by: 'author' };
 /** @type {Record<string, string>} */
-const ALIASES = { architecture: 'arch', words: 'word', tags: 'tag', author: 'by', license: 'licence', path: 'folder', file: 'name', sha256: 'hash' };
+const ALIASES = { words: 'word', tags: 'tag', author: 'by', license: 'licence', path: 'folder' };
 const SEARCHED = /** @type {const} */ (['folder', 'kind', 'base', 'architecture', 'author', 'licence']);
 
 /**
@@ -101,4 +101,11 @@ export function search(haystack, query) {
             if (found[i] && has(i) === term.not) found[i] = 0;
     }
     return found;
+}
+
+/** Those first whose name or file name has all words. @param {Haystack} haystack @param {Term[]} query @param {Uint32Array} order */
+export function namedFirst({ texts }, query, order) {
+    const words = query.filter((term) => !term.field && !term.not);
+    const isNamed = (/** @type {number} */ i) => words.every((term) => texts[i].split('\n', 2).join('\n').includes(term.text));
+    return words.length ? Uint32Array.from([...order.filter(isNamed), ...order.filter((i) => !isNamed(i))]) : order;
 }

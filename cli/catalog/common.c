@@ -10,7 +10,7 @@ sft_code catalog_path(catalog_places *places, const char *path, sfti_arena *aren
                       sft_error *err) {
     char real[CLI_REAL_SIZE];
     *out = sft_span_cstr(path);
-    if (!places_real(places, path, real)) return SFT_OK;
+    if (!places_named(places, path, real)) return SFT_OK;
     *out = places_relative(places, real, arena);
     return out->data ? SFT_OK : sfti_fail_memory(err, strlen(real));
 }

@@ -12,9 +12,23 @@
 
 #define DIGEST_BYTES 32
 
+static void flush(html_page *page) {
+    if (!page->code && page->used)
+        page->code = sft_sink_write(&page->sink, page->at - page->used, page->buffer, page->used,
+                                    page->err);
+    page->used = 0;
+}
+
+/* Much of a page comes in pieces of a few bytes. */
 static void put(html_page *page, const void *bytes, size_t len) {
+    if (len > sizeof page->buffer - page->used) flush(page);
     if (page->code || !len) return;
-    page->code = sft_sink_write(&page->sink, page->at, bytes, len, page->err);
+    if (len > sizeof page->buffer) {
+        page->code = sft_sink_write(&page->sink, page->at, bytes, len, page->err);
+    } else {
+        memcpy(page->buffer + page->used, bytes, len);
+        page->used += len;
+    }
     page->at += len;
 }
 
@@ -125,6 +139,7 @@ sft_code html_end(html_page *page) {
     put(page, page_shared.bytes, page_shared.len);
     put(page, script.bytes, script.len);
     html_markup(page, "</script>\n</body>\n</html>\n");
+    flush(page);
     return page->code;
 }
 

@@ -26,6 +26,16 @@ typedef struct catalog_command {
 
 /* ── The page ── */
 
+/* What a link out of the folders leads to is not quoted in the page, as messages do. */
+static void hide_quotes(catalog_command *run, cli_model *model) {
+    char real[CLI_REAL_SIZE];
+    catalog_places *places = &run->run.places;
+    if (cli_is_remote(run->run.c, model->path) || !places_real(places, model->path, real)
+        || places_has(places, real)) return;
+    (void)sfti_fail(&model->err, model->err.code, SFT_NO_OFFSET, "%s",
+                    sft_code_describe(model->err.code)->sentence);
+}
+
 /* A folder without models has no row; anything else that cannot be read has one that says why. */
 static void add_model(void *ctx, cli_model *model) {
     catalog_command *run = ctx;
@@ -47,9 +57,11 @@ static void add_model(void *ctx, cli_model *model) {
     if (!whole) {
         cli_progress_end(&run->progress);
         cli_refuse(c, model->path, &model->err);
+        hide_quotes(run, model);
         run->broken++;
     }
-    run->code = catalog_list_add(&run->list, model, &run->err);
+    if (whole || !run->compute.where.count)
+        run->code = catalog_list_add(&run->list, model, &run->err);
 }
 
 static sft_code no_models(catalog_command *run) {
@@ -235,8 +247,8 @@ const cli_command cli_catalog_command = {
     "where it is, or use --embed. What lies outside of the folders is never linked to. Thumbnails "
     "in headers are in the page if they are no larger than --embed allows. Pictures over 64 MiB or "
     "with more than 134 million pixels are not shown.\n"
-    "A model that cannot be read is a card with the reason. As long as nothing changes, the same "
-    "command writes the same bytes.\n"
+    "A model that cannot be read is a card with the reason; with --where it is only reported. As "
+    "long as nothing changes, the same command writes the same bytes.\n"
     CLI_WHERE_ABOUT "\n"
     "--hash computes digests; models with the same content digest or SHA-256 are marked as copies, "
     "and so are those whose sidecars record the same SHA-256 with a size that matches. --online "

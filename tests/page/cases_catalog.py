@@ -112,6 +112,19 @@ def case_search(world):
         assert expected
         same(view.js(TOTAL), len(expected), "models with neon ci")
         same(view.fragment(), "q=neon ci", "fragment")
+        named = [
+            "neon" in name and "ci" in name
+            for name in (
+                folded(rows["name"][i] + "\n" + rows["file"][i])
+                for i in view.js(
+                    """() => [...document.querySelectorAll('.card[data-model]')]
+                        .sort((a, b) => a.ariaPosInSet - b.ariaPosInSet)
+                        .map((card) => Number(card.dataset.model))"""
+                )
+            )
+        ]
+        assert True in named and False in named, "some are called so, some are not"
+        same(named, sorted(named, reverse=True), "those that are called so come first")
         view.press("Escape")
         same(view.js(TOTAL), 500, "models after Esc")
         for query, test in (

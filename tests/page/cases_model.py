@@ -95,6 +95,11 @@ def case_model_treemap(world):
                 name,
                 view.text("#chosen"),
             )
+        view.fill("#find", "lm_head")
+        view.page.mouse.click(box["x"] + box["width"] * 0.2, box["y"] + box["height"] * 0.3)
+        view.settle()
+        same(view.js("() => document.querySelector('#find').value"), "", "search, which has not found what is chosen")
+        assert view.js(ACTIVE) in view.text("#chosen") and "lm_head" not in view.text("#chosen"), view.text("#chosen")
         painted = view.js(
             """() => { const canvas = document.querySelector('.treemap canvas'), data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
             const colours = new Set(); for (let i = 0; i < data.length; i += 4 * 97) colours.add(data.slice(i, i + 3).join()); return colours.size; }"""
@@ -204,7 +209,7 @@ def case_model_command(world):
             "() => [...document.querySelectorAll('.norm')].map((one) => one.textContent)"
         )
         same(norms, ["lora_unet_down_blocks_06.93", "lora_unet_down_blocks_16.93"], "norms")
-        view.click(".bad-values button")
+        view.click(".note.bad button")
         same(view.js(ROWS), ["odd"], "with NaN")
         view.click(".tree-body [data-i='0']")
         text = view.text("#chosen")
@@ -241,7 +246,7 @@ def case_model_actions_tested(world):
         "unfind",
         "move",
         "open",
-        "level",
+        "close",
         "unfold",
         "zoom",
         "copy",

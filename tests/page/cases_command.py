@@ -170,7 +170,8 @@ def case_command_noscript(world):
 
 def case_command_embed(world):
     """--embed puts the pictures into the page, which can then be moved away."""
-    path = world.catalog("real", "embedded.html", {0}, "--embed")
+    models = os.path.basename(os.path.dirname(world.real))
+    path = world.catalog(models, "embedded.html", {0}, "--embed")
     os.makedirs(os.path.join(world.folder, "elsewhere"), exist_ok=True)
     moved = shutil.move(path, os.path.join(world.folder, "elsewhere", "page.html"))
     with world.view(moved) as view:

@@ -162,6 +162,23 @@ static sft_code check_there(catalog_command *run, char **operands, size_t count)
     return SFT_OK;
 }
 
+/* With --force a page is replaced, or an empty file; never a model that -o named by mistake. */
+static sft_code check_replaced(const cli_output *output, sft_error *err) {
+    static const char start[] = "<!DOCTYPE html>";
+    char found[sizeof start - 1];
+    os_info info;
+    size_t got = 0;
+    int fd;
+    if (output->stream || os_info_path(output->path, true, &info) != 0) return SFT_OK;
+    if (info.kind != OS_FILE || os_open_read(output->path, &fd) != 0) return SFT_OK;
+    int error = os_pread(fd, found, sizeof found, 0, &got);
+    os_close(fd);
+    if (error || got == 0 || (got == sizeof found && memcmp(found, start, got) == 0))
+        return SFT_OK;
+    return cli_usage_error(err, "expected a page to replace, found another file: %s",
+                           output->path);
+}
+
 static sft_code begin_catalog(catalog_command *run, char **operands, size_t count) {
     cli *c = run->run.c;
     char *model = (char *)c->set.model;
@@ -174,6 +191,7 @@ static sft_code begin_catalog(catalog_command *run, char **operands, size_t coun
     run->run.pictures.places = &run->run.places;
     code = cli_output_begin(&run->output, c, NULL, CLI_TARGET_NEW, &run->err);
     run->blame = run->output.path;
+    if (!code) code = check_replaced(&run->output, &run->err);
     if (!code) code = check_there(run, operands, count);
     if (code) return code;
     return places_begin(&run->run.places, c, model ? &model : operands, model ? 1 : count,

@@ -102,7 +102,7 @@ def case_command_same_bytes(world):
 def case_command_names(world):
     """Pictures of files with # ? % spaces and other scripts in their names are found."""
     path = world.real_hostile
-    with world.view(path, "#folder=names") as view:
+    with world.view(path, "#folder=names", height=2400) as view:
         total = view.js(TOTAL)
         same(total, len(folder.NAMES), "models")
         shown = view.soon(

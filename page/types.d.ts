@@ -34,8 +34,9 @@ interface Rows {
     roots: string[];   // the folders, as they were given
     count: number;
     block: number;     // models in a more-K block: 256
-    /* Dictionaries, most frequent first; folder in natural order, and relative to its root, with
-     * the root's name first if there are several ("" is the root itself). */
+    /* Dictionaries, most frequent first; an adapter's kind has its type ("adapter:lora", "LoRA");
+     * folder in natural order, and relative to its root, with the root's name first if there are
+     * several ("" is the root itself). */
     dict: {
         kind: Entry[]; base: Entry[]; architecture: Entry[]; precision: Entry[];
         folder: string[]; tag: string[]; licence: string[]; author: string[];

@@ -164,14 +164,26 @@ static bool take_tags(catalog_rows *rows, catalog_row *row, const sft_node *root
     return true;
 }
 
+/* Adapters by their type: "adapter:lora", "LoRA". */
+static bool take_kind(catalog_rows *rows, catalog_row *row, const sft_node *root) {
+    char id[64];
+    sft_span kind = sft_node_text(root, "model.kind"), type = sft_node_text(root, "adapter.type");
+    if (cli_is(kind, "adapter") && type.len && type.len < sizeof id - 8) {
+        memcpy(id, "adapter:", 8);
+        memcpy(id + 8, type.data, type.len);
+        return put_in(rows, row, ROWS_KIND, (sft_span){ id, 8 + type.len }, cli_kind_words(type));
+    }
+    return put_in(rows, row, ROWS_KIND, kind,
+                  cli_is(kind, "unknown") ? kind : cli_kind_words(kind));
+}
+
 static bool take_dicts(catalog_rows *rows, catalog_row *row, const sft_node *root) {
     char base[CLI_TITLE_SIZE], title[CLI_TITLE_SIZE], precision[CLI_TITLE_SIZE];
-    sft_span none = { "", 0 }, kind = sft_node_text(root, "model.kind");
+    sft_span none = { "", 0 };
     sft_span architecture = sft_node_text(root, "model.architecture");
     sft_span words = base_of(root, base);
     sft_span exact = sft_node_text(root, "model.precision");
-    return put_in(rows, row, ROWS_KIND, kind,
-                  cli_is(kind, "unknown") ? kind : cli_kind_words(kind))
+    return take_kind(rows, row, root)
         && put_in(rows, row, ROWS_BASE, words, words)
         && put_in(rows, row, ROWS_ARCHITECTURE, architecture,
                   cli_architecture_words(architecture))

@@ -19,7 +19,7 @@ export function makeActions(catalog) {
     return {
         link,
         /** @param {number} i */
-        isPrompted: (i) => /^(adapter|embedding)$/.test(rows.dict.kind[rows.kind[i]]?.[0]),
+        isPrompted: (i) => /^(adapter|embedding)\b/.test(rows.dict.kind[rows.kind[i]]?.[0]),
         /** What the prompt takes of a word that a card shows, perhaps cut. @param {number} i @param {string} shown */
         word(i, shown) {
             const isIt = (/** @type {string} */ text) => text === shown || shown.endsWith('…') && text.startsWith(shown.slice(0, -1));

@@ -117,7 +117,7 @@ export function openCatalog(read = (id) => document.getElementById(id)?.textCont
             return info;
         },
         picture({ href }) {
-            return typeof href === 'number' ? String(block(`embed-${Math.floor(href / 16)}`)?.[href % 16] ?? '') : href;
+            return typeof href === 'number' ? read(`embed-${href}`)?.slice(1, -1) ?? '' : href; // without its quotes
         },
     };
 }

@@ -230,17 +230,17 @@ function headOf(info, title, actions) {
 
 /** Sections with headings, and buttons that lead to them. @param {{ title: string, all: any }[]} parts */
 function sectionsOf(parts) {
-    const made = parts.map(({ title, all }) => el('section.section', { tabindex: -1, 'aria-label': title }, el('h3', title), all)),
-        tabs = made.map((section, i) => el('button.tab', { onclick: () => {
-            section.scrollIntoView();
-            section.focus({ preventScroll: true });
-        } }, parts[i].title)),
-        near = new Set(),
-        watch = new IntersectionObserver((entries) => {
-            for (const { isIntersecting, target } of entries) near[isIntersecting ? 'add' : 'delete'](target);
-            const first = made.findIndex((one) => near.has(one));
-            tabs.forEach((one, i) => one.setAttribute('aria-current', String(i === first)));
-        }, { rootMargin: '-72px 0px -40% 0px' });
+    const made = parts.map(({ title, all }) => el('section.section', { tabindex: -1, 'aria-label': title }, el('h3', title), all));
+    const tabs = made.map((section, i) => el('button.tab', { onclick: () => {
+        section.scrollIntoView();
+        section.focus({ preventScroll: true });
+    } }, parts[i].title));
+    const near = new Set();
+    const watch = new IntersectionObserver((entries) => {
+        for (const { isIntersecting, target } of entries) near[isIntersecting ? 'add' : 'delete'](target);
+        const first = made.findIndex((one) => near.has(one));
+        tabs.forEach((one, i) => one.setAttribute('aria-current', String(i === first)));
+    }, { rootMargin: '-100px 0px -40% 0px' });
     for (const one of made) watch.observe(one);
     return [tabs[1] && el('nav.tabs', { 'aria-label': 'Sections' }, tabs), ...made];
 }

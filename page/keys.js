@@ -47,7 +47,7 @@ export function isLetter(name) {
 function pressed(event) {
     const name = keyName(event);
     if (!name || event.defaultPrevented || event.isComposing || helpDialog?.open) return;
-    if (isTyped(event.target) && name !== 'Escape' && !name.startsWith('Ctrl+')) return;
+    if (isTyped(event.target) && !/^(Escape$|Ctrl\+)/.test(name) && !(name === '/' && /** @type {Element} */ (event.target).tagName === 'SELECT')) return;
     if (isTaken(event.target, name) || isLetter(name) && (!prefs.letterKeys || event.repeat)) return;
     const action = [...actionTable.values()].find((one) => one.keys.includes(name) && one.when?.() !== false);
     if (action && action.run(event) !== false) event.preventDefault();

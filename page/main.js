@@ -7,7 +7,7 @@ import { announce } from './copy.js';
 import { addAction, addHelp } from './keys.js';
 import { addDetailKeys } from './detail.js';
 import { openCatalog } from './data.js';
-import { addDetails, makeHaystack, parseQuery, search } from './search.js';
+import { addDetails, makeHaystack, namedFirst, parseQuery, search } from './search.js';
 import { applyFilters, makeFacets, noFilters } from './filter.js';
 import { ORDERS, sorted } from './sort.js';
 import { parseState, writeState } from './state.js';
@@ -79,7 +79,11 @@ function start(catalog) {
         searched = query;
         app.counts = applyFilters(facets, chosen, found);
         const now = JSON.stringify([query, chosen, order, reverse]), isPlain = !query && !chosen.choices.length;
-        if (now !== shown) grid.setOrder(sorted(catalog, app.counts.mask, order, reverse), grid.isFocused() || isPlain ? grid.active() : -1);
+        if (now !== shown) {
+            const result = sorted(catalog, app.counts.mask, order, reverse);
+            grid.setOrder(query && haystack && order === 'name' ? namedFirst(haystack, parseQuery(query), result) : result,
+                grid.isFocused() || isPlain ? grid.active() : -1);
+        }
         shown = now;
         for (const part of [top, active, filters]) part.update();
         showEmpty();

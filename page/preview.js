@@ -111,43 +111,44 @@ export function pictureBox(picture, { alt, lazy = true, source, large = false, p
         none(picture ? picture.why : '');
         return box;
     }
-    const { href, video, width, height } = picture, label = `${video ? 'video' : 'picture'} of ${visible(alt)}`,
-        load = () => {
-            const src = checkedHref(typeof href === 'number' ? source?.(picture) : href);
-            if (!src) return none('no picture');
-            const shown = video ? el('video', { width, height, loop: true, playsinline: true, preload: 'none', 'aria-label': label })
-                : el('img', { width, height, alt: large ? label : '', loading: lazy && 'lazy', decoding: 'async', draggable: 'false' });
-            shown.addEventListener('error', () => none('the picture cannot be shown'));
-            if ('muted' in shown) Object.assign(shown, { muted: true, controls: large });
-            shown.src = src;
-            box.dataset.state = video ? 'video' : 'image';
-            fill(box, shown, video && !large && el('span.picture-play', icon('video')));
-        },
-        draw = () => {
-            const hide = isHidden(picture.level) && !revealed.has(href);
-            if (!hide && box.dataset.state && box.dataset.state !== 'hidden') return;
-            waiting.delete(load);
-            if (hide) {
-                const words = `hidden: ${levelBit(picture.level) ? `rated ${levelName(picture.level)}` : 'not rated'}`;
-                box.dataset.state = 'hidden';
-                fill(box, el('span.picture-hidden', icon('hidden'), el('span', { class: plain && 'unseen' }, words)),
-                    !plain && el('button.button.small', {
-                        'aria-label': `Show, ${words}`,
-                        onclick: (event) => {
-                            event.stopPropagation();
-                            revealed.add(href);
-                            drawAll();
-                            /* The button is gone; the focus stays where it was. */
-                            box.tabIndex = -1;
-                            box.focus({ preventScroll: true });
-                        },
-                    }, 'Show'));
-            } else if (paused) {
-                fill(box);
-                box.dataset.state = 'waiting';
-                waiting.add(load);
-            } else load();
-        };
+    const { href, video, width, height } = picture, label = `${video ? 'video' : 'picture'} of ${visible(alt)}`;
+    const load = () => {
+        const src = checkedHref(typeof href === 'number' ? source?.(picture) : href);
+        if (!src) return none('no picture');
+        const shown = video ? el('video', { width, height, loop: true, playsinline: true, preload: 'none', 'aria-label': label })
+            : el('img', { width, height, alt: large ? label : '', loading: lazy && 'lazy', decoding: 'async', draggable: 'false' });
+        const moved = large && typeof href === 'string' ? ': was the page moved away from it?' : '';
+        shown.addEventListener('error', () => none(`the picture cannot be shown${moved}`));
+        if ('muted' in shown) Object.assign(shown, { muted: true, controls: large });
+        shown.src = src;
+        box.dataset.state = video ? 'video' : 'image';
+        fill(box, shown, video && !large && el('span.picture-play', icon('video')));
+    };
+    const draw = () => {
+        const hide = isHidden(picture.level) && !revealed.has(href);
+        if (!hide && box.dataset.state && box.dataset.state !== 'hidden') return;
+        waiting.delete(load);
+        if (hide) {
+            const words = `hidden: ${levelBit(picture.level) ? `rated ${levelName(picture.level)}` : 'not rated'}`;
+            box.dataset.state = 'hidden';
+            fill(box, el('span.picture-hidden', icon('hidden'), el('span', { class: plain && 'unseen' }, words)),
+                !plain && el('button.button.small', {
+                    'aria-label': `Show, ${words}`,
+                    onclick: (event) => {
+                        event.stopPropagation();
+                        revealed.add(href);
+                        drawAll();
+                        /* The button is gone; the focus stays where it was. */
+                        box.tabIndex = -1;
+                        box.focus({ preventScroll: true });
+                    },
+                }, 'Show'));
+        } else if (paused) {
+            fill(box);
+            box.dataset.state = 'waiting';
+            waiting.add(load);
+        } else load();
+    };
     if (video) {
         box.addEventListener('pointerenter', () => playBox(box, true));
         box.addEventListener('pointerleave', () => box.contains(document.activeElement) || playBox(box, false));

@@ -2,7 +2,7 @@
 
 /* Whole emoji, whose joiners and variation selectors belong there, or a character that could
  * mislead: controls other than tab and line feed, what reorders others, what cannot be seen. */
-const HIDDEN = /([#*\d]\ufe0f\u20e3|\p{ExtPict}[\ufe0f\p{EMod}]?(?:\u200d\p{ExtPict}[\ufe0f\p{EMod}]?)*)|(?![\t\n])[\p{Cc}\p{Zl}\p{Zp}\p{DI}\ufff9-\ufffb]/gu;
+const HIDDEN = /([#*\d]\ufe0f\u20e3|\p{ExtPict}[\ufe0f\p{EMod}]?(?:\u200d\p{ExtPict}[\ufe0f\p{EMod}]?)*)|(?![\t\n])[\p{Cc}\p{Zl}\p{Zp}\p{Cf}\p{DI}]/gu;
 
 /**
  * Text as it is shown: characters that cannot be seen, or that reorder others, as \u{…}.

@@ -48,10 +48,13 @@ export class TreeNode {
 
 /* Parts of a name; what follows stays one part. */
 const DEPTH = 24;
+/* Of a tree; names are not divided any more then. */
+const GROUPS = 3e5;
 const KOHYA = /(?<=^(?:(?:lora|oft|boft)_[a-z]+\d*|lycoris))_|_(?=\d+(?:_|$))|(?<=_\d+)_/g;
 
-/** Compares names; numbers by their value. */
-export const compare = new Intl.Collator('en', { numeric: true }).compare;
+const collator = new Intl.Collator('en', { numeric: true });
+/** Compares names, which may be of any length; numbers by their value. @param {string} a @param {string} b */
+export const compare = (a, b) => collator.compare(a.slice(0, 999), b.slice(0, 999));
 
 /**
  * Where the parts of a name end: before dots, slashes and colons; in names like lora_unet_down_blocks_0_…
@@ -60,7 +63,11 @@ export const compare = new Intl.Collator('en', { numeric: true }).compare;
  */
 export function partEnds(name) {
     const inside = /^(lora|oft|boft|lycoris)_/.test(name) ? name.slice(0, name.search(/[./:]|$/)).matchAll(KOHYA) : [];
-    return [...inside, ...name.matchAll(/[./:]/g)].slice(0, DEPTH).map((one) => one.index);
+    const ends = [];
+    for (const all of [inside, name.matchAll(/[./:]/g)])
+        for (const { index } of all)
+            if (ends.push(index) >= DEPTH) return ends.slice(0, DEPTH);
+    return ends;
 }
 
 /** @param {import('./tensors.js').Tensors} tensors */
@@ -74,6 +81,7 @@ export function buildTree({ page, names, elements }) {
             const path = name.slice(0, end + 1);
             let next = groups.get(path);
             if (!next) {
+                if (groups.size >= GROUPS) break;
                 groups.set(path, next = new TreeNode(name.slice(from, end), end, name[end]));
                 node.kids.push(next);
             }
@@ -99,7 +107,7 @@ function finishNode(node, page, formOf) {
         return kids[0];
     }
     if (kids.length) takeKids(node, kids);
-    node.form = formOf(kids.map((kid) => kid.label + '\0' + kid.form).join('\n') || `${node.dtype} ${page.shape[node.tensor]}`);
+    node.form = formOf(kids.length ? JSON.stringify(kids.map((kid) => [kid.label, kid.form])) : `${node.dtype} ${page.shape[node.tensor]}`);
     return node;
 }
 

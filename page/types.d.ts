@@ -4,7 +4,7 @@
  * Data lies in <script type="application/json"> blocks, with < > & as \u003c \u003e \u0026:
  *   id="rows"      Rows, of a catalogue
  *   id="more-K"    More, of models K*block .. K*block+block-1
- *   id="embed-K"   string[]: embedded pictures K*16 .. K*16+15 as data: URLs
+ *   id="embed-K"   string: embedded picture K as a data: URL, in either kind of page
  *   id="model"     ModelPage, of a page about one model
  * All text comes from strangers: it is shown by textContent only. Text that was cut ends in "…".
  * -1 in a column of numbers, "" in a column of texts: unknown. */
@@ -34,8 +34,9 @@ interface Rows {
     roots: string[];   // the folders, as they were given
     count: number;
     block: number;     // models in a more-K block: 256
-    /* Dictionaries, most frequent first; folder in natural order, and relative to its root, with
-     * the root's name first if there are several ("" is the root itself). */
+    /* Dictionaries, most frequent first; an adapter's kind has its type ("adapter:lora", "LoRA");
+     * folder in natural order, and relative to its root, with the root's name first if there are
+     * several ("" is the root itself). */
     dict: {
         kind: Entry[]; base: Entry[]; architecture: Entry[]; precision: Entry[];
         folder: string[]; tag: string[]; licence: string[]; author: string[];
@@ -132,7 +133,6 @@ interface ModelPage {
     id: string;
     generator: string;
     info: Info;
-    pictures?: string[];  // embedded ones, as data: URLs
     count: number;
     /* Names share what they begin with: shared[i] characters (UTF-16) of the previous name, then
      * rest[i]. */

@@ -20,19 +20,11 @@ typedef struct catalog_run {
 
 /* ── Many models (catalog_list.c) ── */
 
-#define CATALOG_EMBEDDED 16 /* pictures in a block */
-
 typedef struct catalog_list {
     catalog_run *run;
     char title[CLI_TITLE_SIZE];
     catalog_rows rows;
     catalog_more more;
-    /* Embedded pictures of a block that is not full: */
-    sft_buffer text;
-    sft_sink sink;
-    sfti_json_writer w;
-    size_t embedded, blocks;
-    sft_error *err; /* of the pictures' writer */
 } catalog_list;
 
 /* Begin the page. err must outlive the list; free it with catalog_list_free, also after a

@@ -1,46 +1,14 @@
-/* A catalogue as models go by: details and embedded pictures are written as soon as they fill a
- * block, the columns at the end. */
+/* A catalogue as models go by: embedded pictures are written at once, details as soon as they fill
+ * a block, the columns at the end. */
 #include "catalog/catalog.h"
 
 #include "catalog/common.h"
 #include "catalog/text.h"
 #include "support/files.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define TITLE_ROOTS 3
-
-/* ── Embedded pictures ── */
-
-static void begin_embedded(catalog_list *list) {
-    list->text.len = 0;
-    list->embedded = 0;
-    list->sink = sft_sink_memory(&list->text);
-    sfti_json_write(&list->w, &list->sink, 0, list->err);
-    sfti_json_open(&list->w, '[');
-}
-
-static sft_code end_embedded(catalog_list *list) {
-    char id[32];
-    sfti_json_close(&list->w, ']');
-    sft_code code = sfti_json_done(&list->w);
-    if (code) return code;
-    snprintf(id, sizeof id, "embed-%zu", list->blocks++);
-    sfti_json_writer *w = html_block_begin(&list->run->page, id);
-    sfti_json_raw(w, (sft_span){ list->text.data, list->text.len });
-    html_block_end(&list->run->page);
-    begin_embedded(list);
-    return list->run->page.code;
-}
-
-static sft_code put_embedded(void *ctx, sft_span url, sft_error *err) {
-    catalog_list *list = ctx;
-    (void)err;
-    sfti_json_span(&list->w, url);
-    if (list->w.code) return list->w.code;
-    return ++list->embedded == CATALOG_EMBEDDED ? end_embedded(list) : SFT_OK;
-}
 
 /* ── The page ── */
 
@@ -69,12 +37,8 @@ static void choose_title(catalog_list *list) {
 sft_code catalog_list_begin(catalog_list *list, catalog_run *run, sft_error *err) {
     memset(list, 0, sizeof *list);
     list->run = run;
-    list->err = err;
-    list->text.alloc = run->c->alloc;
-    begin_embedded(list);
     choose_title(list);
-    run->pictures.put = put_embedded;
-    run->pictures.ctx = list;
+    run->pictures.page = &run->page;
     rows_begin(&list->rows, run->c, &run->places);
     html_begin(&run->page, HTML_CATALOG, run->sink, list->title, &run->c->alloc, err);
     more_begin(&list->more, &run->page, &run->c->alloc, err);
@@ -100,7 +64,6 @@ sft_code catalog_list_add(catalog_list *list, const cli_model *model, sft_error 
 sft_code catalog_list_end(catalog_list *list, sft_error *err) {
     html_page *page = &list->run->page;
     sft_code code = more_end(&list->more);
-    if (!code && list->embedded) code = end_embedded(list);
     if (!code) code = rows_write(&list->rows, page, list->title, MORE_MODELS, err);
     return code ? code : html_end(page);
 }
@@ -108,5 +71,4 @@ sft_code catalog_list_end(catalog_list *list, sft_error *err) {
 void catalog_list_free(catalog_list *list) {
     rows_free(&list->rows);
     more_free(&list->more);
-    sft_buffer_free(&list->text);
 }

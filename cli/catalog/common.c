@@ -3,13 +3,14 @@
 #include "base/error.h"
 #include "safetensors_hash.h"
 
+#include <stdio.h>
 #include <string.h>
 
 sft_code catalog_path(catalog_places *places, const char *path, sfti_arena *arena, sft_span *out,
                       sft_error *err) {
     char real[CLI_REAL_SIZE];
     *out = sft_span_cstr(path);
-    if (!places_real(places, path, real)) return SFT_OK;
+    if (!places_named(places, path, real)) return SFT_OK;
     *out = places_relative(places, real, arena);
     return out->data ? SFT_OK : sfti_fail_memory(err, strlen(real));
 }
@@ -28,4 +29,16 @@ sft_code catalog_put_id(sfti_json_writer *w, const catalog_places *places, const
     sfti_json_put_text(w, "id", (sft_span){ sft_hashes_get(&hashes, SFT_HASH_SHA256), 16 });
     sfti_json_put_cstr(w, "generator", "libsafetensors " SFT_VERSION_STRING);
     return SFT_OK;
+}
+
+void catalog_double(sfti_json_writer *w, double value) {
+    char text[32];
+    if (value != value) {
+        sfti_json_cstr(w, "NaN");
+    } else if (value - value != 0) {
+        sfti_json_cstr(w, value > 0 ? "Infinity" : "-Infinity");
+    } else {
+        int len = snprintf(text, sizeof text, "%.9g", value);
+        sfti_json_raw(w, (sft_span){ text, (size_t)len });
+    }
 }

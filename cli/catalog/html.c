@@ -1,5 +1,6 @@
 #include "catalog/html.h"
 
+#include "base/json_lex.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "catalog/page.h"
@@ -11,9 +12,23 @@
 
 #define DIGEST_BYTES 32
 
+static void flush(html_page *page) {
+    if (!page->code && page->used)
+        page->code = sft_sink_write(&page->sink, page->at - page->used, page->buffer, page->used,
+                                    page->err);
+    page->used = 0;
+}
+
+/* Much of a page comes in pieces of a few bytes. */
 static void put(html_page *page, const void *bytes, size_t len) {
+    if (len > sizeof page->buffer - page->used) flush(page);
     if (page->code || !len) return;
-    page->code = sft_sink_write(&page->sink, page->at, bytes, len, page->err);
+    if (len > sizeof page->buffer) {
+        page->code = sft_sink_write(&page->sink, page->at, bytes, len, page->err);
+    } else {
+        memcpy(page->buffer + page->used, bytes, len);
+        page->used += len;
+    }
     page->at += len;
 }
 
@@ -55,8 +70,6 @@ void html_text(html_page *page, sft_span text) {
 
 /* ── The policy ── */
 
-static int hex_digit(char c) { return c <= '9' ? c - '0' : c - 'a' + 10; }
-
 /* 'sha256-…' of two texts, one behind the other. */
 static void put_digest(html_page *page, page_text a, page_text b) {
     sft_hasher *hasher = NULL;
@@ -71,7 +84,7 @@ static void put_digest(html_page *page, page_text a, page_text b) {
     sft_hasher_free(hasher);
     const char *hex = sft_hashes_get(&hashes, SFT_HASH_SHA256);
     for (size_t i = 0; i < DIGEST_BYTES; i++)
-        bytes[i] = (char)(hex_digit(hex[2 * i]) << 4 | hex_digit(hex[2 * i + 1]));
+        bytes[i] = (char)(sfti_lex_hex_digit(hex[2 * i]) << 4 | sfti_lex_hex_digit(hex[2 * i + 1]));
     size_t len = cli_base64((sft_span){ bytes, sizeof bytes }, text);
     html_markup(page, "'sha256-");
     put(page, text, len);
@@ -126,6 +139,7 @@ sft_code html_end(html_page *page) {
     put(page, page_shared.bytes, page_shared.len);
     put(page, script.bytes, script.len);
     html_markup(page, "</script>\n</body>\n</html>\n");
+    flush(page);
     return page->code;
 }
 

@@ -11,11 +11,13 @@ typedef struct html_page {
     sft_sink sink;
     const sft_allocator *alloc;
     html_kind kind;
-    uint64_t at;    /* bytes written */
+    uint64_t at;    /* bytes written, those in the buffer included */
     sft_code code;  /* the first failure; what follows does nothing */
     sft_error *err;
     sft_sink block;         /* escapes what is written to it */
     sfti_json_writer json;  /* of the block that is open */
+    size_t used;            /* of the buffer */
+    char buffer[16384];
 } html_page;
 
 /* All up to the first block. The sink stays open; err must outlive the page. */

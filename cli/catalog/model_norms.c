@@ -3,10 +3,10 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/number.h"
+#include "catalog/common.h"
 #include "os/os.h"
 #include "support/nodes.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ typedef struct norm_run {
     double *values;       /* BLOCK */
     char *bytes;          /* as many, of 8 bytes at most */
     double *grams[2];     /* lower triangles, rank * rank, of up and down */
-    char *name;           /* room for the longest name and an ending */
+    char *name;           /* of a tensor; holds the longest one and an ending */
     size_t name_size;
 } norm_run;
 
@@ -212,14 +212,10 @@ static sft_code scale_of(norm_run *run, const lora_pair *pair, double *scale, sf
 /* ── All ── */
 
 static void put_norm(sfti_json_writer *w, const lora_pair *pair, double norm) {
-    char text[32];
-    int len = snprintf(text, sizeof text, "%.9g", norm);
     sfti_json_open(w, '{');
     sfti_json_put_text(w, "module", pair->module);
     sfti_json_key(w, "norm");
-    if (norm != norm) sfti_json_cstr(w, "NaN");
-    else if (norm - norm != 0) sfti_json_cstr(w, "Infinity");
-    else sfti_json_raw(w, (sft_span){ text, (size_t)len });
+    catalog_double(w, norm);
     sfti_json_put_uint(w, "rank", pair->rank);
     sfti_json_close(w, '}');
 }

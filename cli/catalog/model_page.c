@@ -17,9 +17,9 @@ typedef struct model_page {
     catalog_run *run;
     char title[CLI_TITLE_SIZE];
     size_t models;       /* that the path names */
-    sft_buffer pictures; /* embedded ones, as JSON */
-    sft_sink sink;
-    sfti_json_writer w;
+    sfti_arena arena;    /* of what follows, and of the facts */
+    catalog_picture *pictures;
+    size_t picture_count;
     sft_code code;       /* the first failure, with err */
     sft_error *err;
 } model_page;
@@ -50,17 +50,12 @@ static sft_code put_fact_member(sfti_json_writer *w, const sft_node *node, sft_b
     return SFT_OK;
 }
 
-static sft_code put_info_pictures(model_page *page, const cli_model *model, sfti_json_writer *w,
-                                  sfti_arena *arena) {
-    catalog_picture *pictures;
-    size_t count;
-    sft_code code = pictures_of(&page->run->pictures, model, arena, &pictures, &count, page->err);
-    if (code || count == 0) return code;
+static void put_info_pictures(const model_page *page, sfti_json_writer *w) {
+    if (page->picture_count == 0) return;
     sfti_json_key(w, "pictures");
     sfti_json_open(w, '[');
-    for (size_t i = 0; i < count; i++) picture_json(w, &pictures[i]);
+    for (size_t i = 0; i < page->picture_count; i++) picture_json(w, &page->pictures[i]);
     sfti_json_close(w, ']');
-    return SFT_OK;
 }
 
 /* Whether a shard before this one has the key, whose value is then the one that counts. */
@@ -103,8 +98,8 @@ static sft_code put_page_metadata(const sft_set *set, sfti_json_writer *w, sfti_
 }
 
 /* Info of page/types.d.ts. */
-static sft_code put_info(model_page *page, const cli_model *model, sfti_json_writer *w,
-                         sfti_arena *arena) {
+static sft_code put_info(model_page *page, const cli_model *model, sfti_json_writer *w) {
+    sfti_arena *arena = &page->arena;
     sft_buffer text = { .alloc = page->run->c->alloc };
     sft_span path;
     sft_code code = catalog_path(&page->run->places, model->path, arena, &path, page->err);
@@ -115,37 +110,10 @@ static sft_code put_info(model_page *page, const cli_model *model, sfti_json_wri
     const sft_node *one = sft_tree_root(model->tree)->first;
     for (; !code && one; one = one->next) code = put_fact_member(w, one, &text, page->err);
     if (!code && model->set) code = put_page_metadata(model->set, w, arena, page->err);
-    if (!code) code = put_info_pictures(page, model, w, arena);
+    if (!code) put_info_pictures(page, w);
     sfti_json_close(w, '}');
     sft_buffer_free(&text);
     return code;
-}
-
-/* ── Embedded pictures ── */
-
-static sft_code put_page_picture(void *ctx, sft_span url, sft_error *err) {
-    model_page *page = ctx;
-    (void)err;
-    sfti_json_span(&page->w, url);
-    return page->w.code;
-}
-
-static void begin_pictures(model_page *page) {
-    page->pictures.alloc = page->run->c->alloc;
-    page->sink = sft_sink_memory(&page->pictures);
-    sfti_json_write(&page->w, &page->sink, 0, page->err);
-    sfti_json_open(&page->w, '[');
-    page->run->pictures.put = put_page_picture;
-    page->run->pictures.ctx = page;
-}
-
-static sft_code end_pictures(model_page *page, sfti_json_writer *w) {
-    sfti_json_close(&page->w, ']');
-    sft_code code = sfti_json_done(&page->w);
-    if (code || page->run->pictures.count == 0) return code;
-    sfti_json_key(w, "pictures");
-    sfti_json_raw(w, (sft_span){ page->pictures.data, page->pictures.len });
-    return SFT_OK;
 }
 
 /* ── The page ── */
@@ -163,18 +131,15 @@ static void choose_page_title(model_page *page, const cli_model *model) {
 static sft_code put_page(model_page *page, const cli_model *model, const model_tensors *tensors,
                          sfti_json_writer *w) {
     cli *c = page->run->c;
-    sfti_arena arena = { .alloc = c->alloc };
     sfti_json_open(w, '{');
     sfti_json_put_uint(w, "format", 1);
     sfti_json_put_cstr(w, "title", page->title);
     sft_code code = catalog_put_id(w, &page->run->places, page->title, &c->alloc, page->err);
-    if (!code) code = put_info(page, model, w, &arena);
-    if (!code) code = end_pictures(page, w);
+    if (!code) code = put_info(page, model, w);
     if (!code) code = model_tensors_write(tensors, w, page->err);
     if (!code && c->set.deep) code = model_stats_write(tensors, c, model->path, w, page->err);
     if (!code && c->set.deep) code = model_norms_write(model, c, w, page->err);
     sfti_json_close(w, '}');
-    sfti_arena_free(&arena);
     return code;
 }
 
@@ -182,10 +147,14 @@ static sft_code write_model(model_page *page, const cli_model *model) {
     html_page *html = &page->run->page;
     const sft_allocator *alloc = &page->run->c->alloc;
     model_tensors tensors;
+    page->arena.alloc = *alloc;
+    page->run->pictures.page = html;
     choose_page_title(page, model);
-    begin_pictures(page);
     html_begin(html, HTML_MODEL, page->run->sink, page->title, alloc, page->err);
     sft_code code = model_tensors_list(&tensors, model, alloc, page->err);
+    if (!code)
+        code = pictures_of(&page->run->pictures, model, &page->arena, &page->pictures,
+                           &page->picture_count, page->err);
     if (!code) code = put_page(page, model, &tensors, html_block_begin(html, "model"));
     if (!code) {
         html_block_end(html);
@@ -193,7 +162,7 @@ static sft_code write_model(model_page *page, const cli_model *model) {
         code = html_end(html);
     }
     model_tensors_free(&tensors);
-    sft_buffer_free(&page->pictures);
+    sfti_arena_free(&page->arena);
     return code;
 }
 

@@ -1,6 +1,7 @@
 #include "catalog/model_stats.h"
 
 #include "base/error.h"
+#include "catalog/common.h"
 #include "safetensors_stats.h"
 #include "support/hash.h"
 #include "support/progress.h"
@@ -31,19 +32,9 @@ static void begin_columns(stats_columns *columns, const sft_allocator *alloc, sf
     }
 }
 
-/* Nine digits, which tell any two F32 apart; no infinity is among the values. */
 static void put_value(sfti_json_writer *w, const sft_stats *stats, double value) {
-    char text[32];
-    if (!stats->values) {
-        sfti_json_null(w);
-    } else if (value != value) {
-        sfti_json_cstr(w, "NaN");
-    } else if (value - value != 0) {
-        sfti_json_cstr(w, value > 0 ? "Infinity" : "-Infinity");
-    } else {
-        int len = snprintf(text, sizeof text, "%.9g", value);
-        sfti_json_raw(w, (sft_span){ text, (size_t)len });
-    }
+    if (stats->values) catalog_double(w, value);
+    else sfti_json_null(w);
 }
 
 static uint64_t bin_of(const sft_histogram *h, size_t i) { return h->negative[i] + h->positive[i]; }
@@ -81,7 +72,7 @@ static uint64_t bytes_of(const model_tensors *all, size_t from, size_t count) {
     return bytes;
 }
 
-/* parts and sources: room for a batch. */
+/* parts holds a batch. */
 static sft_code read_batch(const model_tensors *all, size_t from, size_t count, sft_part *parts,
                            const sft_source *sources, const sft_job *job, stats_columns *columns,
                            sft_error *err) {

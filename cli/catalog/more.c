@@ -16,6 +16,8 @@
 
 #define DEPTH_MOST 8
 #define MEMBERS_MOST 48 /* of an object */
+#define KEY_MOST 64     /* bytes; longer ones are left out with their values */
+#define VALUES_MOST 512 /* of a member of a section, what is in it included */
 #define ITEMS_LEAST 3   /* of a list, of a text, at the last level */
 #define BYTES_LEAST 64
 #define KEYS_MOST 32
@@ -101,16 +103,17 @@ static void note_cut(catalog_more *more, sft_span key) {
 typedef struct more_bounds {
     const more_section *section;
     sft_span name; /* what it is called when it is cut */
-    size_t items, bytes;
+    size_t items, bytes, values;
 } more_bounds;
 
 static more_bounds bounds_of(const catalog_more *more, const more_section *section,
                              sft_span name) {
-    more_bounds bounds = { section, name, section->items, section->bytes };
+    more_bounds bounds = { section, name, section->items, section->bytes, VALUES_MOST };
     if (cli_is(name, "description")) bounds.bytes = MORE_TEXT;
     if (!(section->how & WHOLE)) {
         bounds.items >>= more->level;
         bounds.bytes >>= more->level;
+        bounds.values >>= more->level;
     }
     if (bounds.items < ITEMS_LEAST) bounds.items = ITEMS_LEAST;
     if (bounds.bytes < BYTES_LEAST) bounds.bytes = BYTES_LEAST;
@@ -124,6 +127,31 @@ static bool is_blank_item(const sft_node *node) {
         && (cli_is(first->key, "text") || cli_is(first->key, "tag"));
 }
 
+static bool is_fact(const sft_node *node) {
+    return node->type == SFT_NODE_OBJECT && sft_node_get(node, "value")
+        && sft_node_get(node, "trust");
+}
+
+/* Whether there are few enough values in it, of lists those that are kept. JSON of the file may be
+ * of any shape, with 48 members in 48 in 48. */
+static bool has_few(const sft_node *top, const more_bounds *bounds) {
+    size_t before[DEPTH_MOST] = { 0 }, depth = 0, left = bounds->values;
+    for (const sft_node *node = top;;) {
+        bool is_item = node != top && node->parent->type == SFT_NODE_LIST;
+        if (!is_item || before[depth]++ < bounds->items) {
+            if (left-- == 0) return false;
+            if (node->first && depth + 1 < DEPTH_MOST) {
+                before[++depth] = 0;
+                node = node->first;
+                continue;
+            }
+        }
+        for (; node != top && !node->next; node = node->parent) depth--;
+        if (node == top) return true;
+        node = node->next;
+    }
+}
+
 /* In an object or list; `before` siblings are kept. */
 static bool is_kept(catalog_more *more, const sft_node *node, const more_bounds *bounds,
                     size_t before, size_t depth) {
@@ -132,7 +160,9 @@ static bool is_kept(catalog_more *more, const sft_node *node, const more_bounds 
     if (is_member && is_word_of(bounds->section->without, node->key)) return false;
     bool minor = is_member && more->level > 1 && is_word_of(bounds->section->minor, node->key);
     bool fits = before < (is_member ? MEMBERS_MOST : bounds->items) && !minor
-             && !(is_container(node) && depth + 1 >= DEPTH_MOST);
+             && !(is_member && node->key.len > KEY_MOST)
+             && !(is_container(node) && depth + 1 >= DEPTH_MOST)
+             && (depth > 1 || is_fact(node) || has_few(node, bounds));
     if (!fits) note_cut(more, bounds->name);
     return fits;
 }
@@ -251,11 +281,6 @@ static void put_value(catalog_more *more, const sft_node *top, const more_bounds
 
 /* ── Facts ── */
 
-static bool is_fact(const sft_node *node) {
-    return node->type == SFT_NODE_OBJECT && sft_node_get(node, "value")
-        && sft_node_get(node, "trust");
-}
-
 static void put_candidate(catalog_more *more, const sft_node *fact, const more_bounds *bounds) {
     pack_list(&more->pack);
     put_value(more, sft_node_get(fact, "value"), bounds);
@@ -266,7 +291,8 @@ static void put_candidate(catalog_more *more, const sft_node *fact, const more_b
 /* CompactFact. */
 static void put_fact(catalog_more *more, const sft_node *fact, const more_bounds *bounds) {
     const sft_node *other = cli_first(fact, "others");
-    more_bounds short_ones = { bounds->section, no_text, 8, OTHER_BYTES >> more->level };
+    more_bounds short_ones = { bounds->section, no_text, 8, OTHER_BYTES >> more->level,
+                               VALUES_MOST };
     put_candidate(more, fact, bounds);
     if (other) pack_list(&more->pack);
     for (size_t i = 0; other; other = other->next, i++) {

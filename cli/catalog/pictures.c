@@ -7,6 +7,7 @@
 #include "support/remote.h"
 #include "support/words.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define IMAGE_BYTES ((uint64_t)64 << 20)
@@ -39,15 +40,18 @@ static bool is_too_large(const catalog_picture *picture) {
 static sft_code embed(catalog_pictures *all, sft_span bytes, sfti_arena *arena,
                       catalog_picture *picture, sft_error *err) {
     uint32_t width, height;
+    char id[32];
     const char *type = sft_info_image_type(bytes, &width, &height);
     if (!type) return SFT_OK;
     sft_span url = cli_data_url(type, bytes, arena);
-    sft_code code = url.data ? all->put(all->ctx, url, err) : sfti_fail_memory(err, bytes.len);
-    if (code) return code;
+    if (!url.data) return sfti_fail_memory(err, bytes.len);
     picture->number = all->count++;
     picture->why = NULL;
     all->bytes += bytes.len;
-    return SFT_OK;
+    snprintf(id, sizeof id, "embed-%zu", picture->number);
+    sfti_json_span(html_block_begin(all->page, id), url);
+    html_block_end(all->page);
+    return all->page->code;
 }
 
 /* A file that cannot be read is still linked to. */

@@ -3,6 +3,7 @@
 #ifndef CATALOG_PICTURES_H
 #define CATALOG_PICTURES_H
 
+#include "catalog/html.h"
 #include "catalog/places.h"
 #include "support/models.h"
 
@@ -25,15 +26,13 @@ typedef struct catalog_pictures {
     uint64_t most;  /* bytes of one that is embedded; 0: none is */
     size_t count;   /* embedded ones so far */
     uint64_t bytes; /* of them */
-    /* Takes the next embedded picture: a data: URL. */
-    sft_code (*put)(void *ctx, sft_span url, sft_error *err);
-    void *ctx;
+    html_page *page;
 } catalog_pictures;
 
-/* --embed[=KB]. SFT_BAD_ARGUMENT. places, put and ctx are the caller's to set. */
+/* --embed[=KB]. SFT_BAD_ARGUMENT. places and page are the caller's to set. */
 sft_code pictures_begin(catalog_pictures *all, cli *c, sft_error *err);
 /* The pictures of a model, in the arena: at most PICTURES_MOST, in the order of `previews`. Those
- * that are embedded are put. */
+ * that are embedded are written to the page, a block each. */
 sft_code pictures_of(catalog_pictures *all, const cli_model *model, sfti_arena *arena,
                      catalog_picture **out, size_t *count, sft_error *err);
 /* One, as a Picture of page/types.d.ts. */

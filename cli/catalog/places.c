@@ -115,13 +115,10 @@ const catalog_root *places_root(const catalog_places *places, const char *path,
 /* ── Real paths ── */
 
 /* Most models are in the folder of the one before, and few files are links. */
-bool places_real(catalog_places *places, const char *path, char out[CLI_REAL_SIZE]) {
+bool places_named(catalog_places *places, const char *path, char out[CLI_REAL_SIZE]) {
     char folder[CLI_REAL_SIZE];
-    os_info info;
     sft_span name = cli_name_of(path);
-    if (!name.len || !sfti_folder_copy(path, folder, sizeof folder)
-        || os_info_path(path, false, &info)) return false;
-    if (info.kind == OS_LINK) return os_real_path(path, out, CLI_REAL_SIZE) == 0;
+    if (!name.len || !sfti_folder_copy(path, folder, sizeof folder)) return false;
     if (strcmp(folder, places->folder) != 0 || !places->real[0]) {
         places->real[0] = 0;
         if (os_real_path(folder, places->real, sizeof places->real)) return false;
@@ -134,6 +131,13 @@ bool places_real(catalog_places *places, const char *path, char out[CLI_REAL_SIZ
     memcpy(out + len, name.data, name.len);
     out[len + name.len] = 0;
     return true;
+}
+
+bool places_real(catalog_places *places, const char *path, char out[CLI_REAL_SIZE]) {
+    os_info info;
+    if (os_info_path(path, false, &info)) return false;
+    if (info.kind == OS_LINK) return os_real_path(path, out, CLI_REAL_SIZE) == 0;
+    return places_named(places, path, out);
 }
 
 bool places_has(const catalog_places *places, const char *real) {

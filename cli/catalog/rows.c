@@ -55,8 +55,9 @@ static bool put_entry(catalog_rows *rows, rows_dict which, sft_span text, sft_sp
 
 static bool put_in(catalog_rows *rows, catalog_row *row, rows_dict which, sft_span text,
                    sft_span label) {
-    char buffer[NAME_BYTES];
-    return put_entry(rows, which, text_cut(text, NAME_BYTES, buffer), label, &row->in[which]);
+    char buffer[NAME_BYTES], other[NAME_BYTES];
+    return put_entry(rows, which, text_cut(text, NAME_BYTES, buffer),
+                     text_cut(label, NAME_BYTES, other), &row->in[which]);
 }
 
 /* Without the mark of doubt. */
@@ -126,9 +127,18 @@ static void take_times(catalog_rows *rows, catalog_row *row, const cli_model *mo
     if (row->modified > rows->newest) rows->newest = row->modified;
 }
 
+static bool is_from_captions(const sft_node *word) {
+    const sft_node *coverage = sft_node_get(word, "coverage");
+    return coverage && coverage->type == SFT_NODE_NUMBER;
+}
+
+/* Those that somebody declared; without any, those found in captions. */
 static bool take_words(catalog_rows *rows, catalog_row *row, const sft_node *root) {
-    bool ok = true;
-    for (const sft_node *one = cli_first(root, "trigger_words"); one; one = one->next) {
+    const sft_node *first = cli_first(root, "trigger_words"), *one = first;
+    while (one && is_from_captions(one)) one = one->next;
+    bool is_declared = one, ok = true;
+    for (one = first; one; one = one->next) {
+        if (is_declared && is_from_captions(one)) continue;
         if (row->word_count < ROW_WORDS)
             ok = ok && keep_text(rows, sft_node_text(one, "text"), WORD_BYTES,
                                  &row->words[row->word_count]);
@@ -154,13 +164,26 @@ static bool take_tags(catalog_rows *rows, catalog_row *row, const sft_node *root
     return true;
 }
 
+/* Adapters by their type: "adapter:lora", "LoRA". */
+static bool take_kind(catalog_rows *rows, catalog_row *row, const sft_node *root) {
+    char id[64];
+    sft_span kind = sft_node_text(root, "model.kind"), type = sft_node_text(root, "adapter.type");
+    if (cli_is(kind, "adapter") && type.len && type.len < sizeof id - 8) {
+        memcpy(id, "adapter:", 8);
+        memcpy(id + 8, type.data, type.len);
+        return put_in(rows, row, ROWS_KIND, (sft_span){ id, 8 + type.len }, cli_kind_words(type));
+    }
+    return put_in(rows, row, ROWS_KIND, kind,
+                  cli_is(kind, "unknown") ? kind : cli_kind_words(kind));
+}
+
 static bool take_dicts(catalog_rows *rows, catalog_row *row, const sft_node *root) {
     char base[CLI_TITLE_SIZE], title[CLI_TITLE_SIZE], precision[CLI_TITLE_SIZE];
-    sft_span none = { "", 0 }, kind = sft_node_text(root, "model.kind");
+    sft_span none = { "", 0 };
     sft_span architecture = sft_node_text(root, "model.architecture");
     sft_span words = base_of(root, base);
     sft_span exact = sft_node_text(root, "model.precision");
-    return put_in(rows, row, ROWS_KIND, kind, cli_kind_words(kind))
+    return take_kind(rows, row, root)
         && put_in(rows, row, ROWS_BASE, words, words)
         && put_in(rows, row, ROWS_ARCHITECTURE, architecture,
                   cli_architecture_words(architecture))

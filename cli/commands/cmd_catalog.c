@@ -26,11 +26,22 @@ typedef struct catalog_command {
 
 /* ── The page ── */
 
+/* What a link out of the folders leads to is not quoted in the page, as messages do. */
+static void hide_quotes(catalog_command *run, cli_model *model) {
+    char real[CLI_REAL_SIZE];
+    catalog_places *places = &run->run.places;
+    if (cli_is_remote(run->run.c, model->path) || !places_real(places, model->path, real)
+        || places_has(places, real)) return;
+    (void)sfti_fail(&model->err, model->err.code, SFT_NO_OFFSET, "%s",
+                    sft_code_describe(model->err.code)->sentence);
+}
+
 /* A folder without models has no row; anything else that cannot be read has one that says why. */
 static void add_model(void *ctx, cli_model *model) {
     catalog_command *run = ctx;
     cli *c = run->run.c;
     cli_progress_count(&run->progress, ++run->seen, run->models);
+    if (run->code) return;
     bool whole = cli_compute_has_tree(&run->compute, model);
     if (model->input->kind == CLI_EMPTY && !model->is_dataset) {
         cli_report_input(c, model->input);
@@ -38,17 +49,19 @@ static void add_model(void *ctx, cli_model *model) {
     }
     if (whole && !cli_wheres_fit(c, &run->compute.where, sft_tree_root(model->tree))) return;
     if (!whole && model->input->err) model->err = *model->input->err;
-    if (model->err.code == SFT_OUT_OF_MEMORY && !run->code) {
+    if (model->err.code == SFT_OUT_OF_MEMORY) {
         run->err = model->err;
         run->code = SFT_OUT_OF_MEMORY;
+        return;
     }
-    if (run->code) return;
     if (!whole) {
         cli_progress_end(&run->progress);
         cli_refuse(c, model->path, &model->err);
+        hide_quotes(run, model);
         run->broken++;
     }
-    run->code = catalog_list_add(&run->list, model, &run->err);
+    if (whole || !run->compute.where.count)
+        run->code = catalog_list_add(&run->list, model, &run->err);
 }
 
 static sft_code no_models(catalog_command *run) {
@@ -149,6 +162,23 @@ static sft_code check_there(catalog_command *run, char **operands, size_t count)
     return SFT_OK;
 }
 
+/* With --force a page is replaced, or an empty file; never a model that -o named by mistake. */
+static sft_code check_replaced(const cli_output *output, sft_error *err) {
+    static const char start[] = "<!DOCTYPE html>";
+    char found[sizeof start - 1];
+    os_info info;
+    size_t got = 0;
+    int fd;
+    if (output->stream || os_info_path(output->path, true, &info) != 0) return SFT_OK;
+    if (info.kind != OS_FILE || os_open_read(output->path, &fd) != 0) return SFT_OK;
+    int error = os_pread(fd, found, sizeof found, 0, &got);
+    os_close(fd);
+    if (error || got == 0 || (got == sizeof found && memcmp(found, start, got) == 0))
+        return SFT_OK;
+    return cli_usage_error(err, "expected a page to replace, found another file: %s",
+                           output->path);
+}
+
 static sft_code begin_catalog(catalog_command *run, char **operands, size_t count) {
     cli *c = run->run.c;
     char *model = (char *)c->set.model;
@@ -161,6 +191,7 @@ static sft_code begin_catalog(catalog_command *run, char **operands, size_t coun
     run->run.pictures.places = &run->run.places;
     code = cli_output_begin(&run->output, c, NULL, CLI_TARGET_NEW, &run->err);
     run->blame = run->output.path;
+    if (!code) code = check_replaced(&run->output, &run->err);
     if (!code) code = check_there(run, operands, count);
     if (code) return code;
     return places_begin(&run->run.places, c, model ? &model : operands, model ? 1 : count,
@@ -194,7 +225,7 @@ static const cli_option catalog_options[] = {
     { 'r', "recursive", NULL, CLI_FLAG, 1, AT(recursive),
       "has no effect: folders are always searched recursively" },
     { 0, "title", "TITLE", CLI_WORD, 0, AT(title),
-      "title of the page; default: the names of the folders" },
+      "title of the page; default: the names of the folders, or of the model" },
     { 0, "embed", "KB", CLI_MAYBE, 0, AT(embed),
       "put pictures of up to KB kilobytes (of 1024; default 64) into the page, which can then be "
       "sent away; larger ones stay links" },
@@ -234,8 +265,8 @@ const cli_command cli_catalog_command = {
     "where it is, or use --embed. What lies outside of the folders is never linked to. Thumbnails "
     "in headers are in the page if they are no larger than --embed allows. Pictures over 64 MiB or "
     "with more than 134 million pixels are not shown.\n"
-    "A model that cannot be read is a card with the reason. As long as nothing changes, the same "
-    "command writes the same bytes.\n"
+    "A model that cannot be read is a card with the reason; with --where it is only reported. As "
+    "long as nothing changes, the same command writes the same bytes.\n"
     CLI_WHERE_ABOUT "\n"
     "--hash computes digests; models with the same content digest or SHA-256 are marked as copies, "
     "and so are those whose sidecars record the same SHA-256 with a size that matches. --online "

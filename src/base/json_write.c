@@ -91,7 +91,7 @@ static size_t json_plain_run(const char *p, const char *end) {
 }
 
 static void json_put_string(sfti_json_writer *w, sft_span text) {
-    const char *p = text.data, *end = p + text.len;
+    const char *p = text.len ? text.data : "", *end = p + text.len;
     json_put_char(w, '"');
     while (p < end && w->code == SFT_OK) {
         size_t run = json_plain_run(p, end);

@@ -5,6 +5,7 @@ sft_code sfti_wire_open(sfti_import *im, const sft_source *source, uint64_t begi
     *out = (sfti_wire){ im, source, begin, end, NULL };
     out->buffer = sfti_arena_take(sfti_import_arena(im), sizeof *out->buffer);
     if (!out->buffer) return sfti_fail_memory(sfti_import_error(im), sizeof *out->buffer);
+    out->buffer->have = 0;
     out->buffer->len = 0;
     return SFT_OK;
 }

@@ -71,7 +71,7 @@ def main(path, expression):
     assert not found["rows"] or len(more) == found["rows"]["count"]
     names = {"rows": found["rows"], "data": found["model"], "more": more, "text": text,
              "blocks": found["more"], "json": json, "re": re,
-             "embedded": [one for part in found["embed"] for one in part]}
+             "embedded": found["embed"]}
     print(eval(expression, names))
 
 

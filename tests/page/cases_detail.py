@@ -295,6 +295,18 @@ def case_detail_pictures(world):
             [],
             "loaded from elsewhere",
         )
+        view.click(".thumb", 0)
+        view.until("() => document.querySelector('.gallery-large img')?.complete")
+        cut = view.js("""() => { const image = document.querySelector('.gallery-large img');
+            image.width = 90;
+            image.height = 1800;
+            const box = document.querySelector('.gallery-large').getBoundingClientRect();
+            return image.getBoundingClientRect().bottom - box.bottom; }""")
+        assert cut < 1, f"a tall picture is cut by {cut} px"
+        view.js("""() => { document.querySelector('.detail-main').style.minHeight = '4000px';
+            scrollTo(0, 2000); }""")
+        top = view.js("() => document.querySelector('.gallery').getBoundingClientRect().top")
+        assert top >= 0, f"the pictures went away with the text: {top}"
 
 
 def case_detail_video(world):

@@ -7,9 +7,10 @@ import pages
 from cases_catalog import TOTAL, both, same
 
 HIDDEN = re.compile(
-    "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f"
+    "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2"
+    "\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
     "\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff"
-    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a]"
+    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a]"
 )
 SPACE = "\t\n\x0b\x0c\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 EMOJI = re.compile("[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f]$")
@@ -269,8 +270,7 @@ def case_injection_buttons(world):
                     continue
                 view.forget()
                 buttons.nth(n).click()
-                view.page.wait_for_timeout(20)
-                found = view.clipboard()
+                found = view.soon(view.clipboard, lambda text: text != "nothing was copied")
                 assert found != "nothing was copied", label
                 same(corpus.clean(found), found, f"clipboard after {label}")
                 copied += 1

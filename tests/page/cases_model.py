@@ -1,9 +1,12 @@
 """The page about one model: totals, tree, treemap, search, statistics."""
 
+import base64
 import json
 import struct
 
-from cases_catalog import both, same
+import pages
+import pictures
+from cases_catalog import both, check_actions, same
 
 ROWS = "() => [...document.querySelectorAll('.tree [role=row][data-i]')].sort((a, b) => a.dataset.i - b.dataset.i).map((one) => one.querySelector('.c-name bdi').textContent)"
 NAME_COPIED = (
@@ -222,6 +225,19 @@ def case_model_command(world):
         assert "2 of 5" in view.text(".found"), view.text(".found")
 
 
+def case_model_picture(world):
+    """A picture that is in the page is shown."""
+    path, data = world.model("lora")
+    data["info"]["pictures"] = [{"href": 0, "width": 256, "height": 374, "level": 1}]
+    url = "data:image/png;base64," + base64.b64encode(pictures.picture(0)[0]).decode()
+    whole = pages.model_page(data).replace("<body>\n", "<body>\n" + pages.block("embed-0", url))
+    with world.view(world.keep("model/picture.html", whole)) as view:
+        view.until(
+            "(url) => [...document.images].some((one) => one.src === url && one.naturalWidth === 256)",
+            url,
+        )
+
+
 def case_model_actions_tested(world):
     """Every action that the help lists is one that a case of this file does, or of the detail."""
     path, _ = world.model("llm")
@@ -236,15 +252,6 @@ def case_model_actions_tested(world):
         "copy",
         "theme",
         "help",
-        "detail-words",
-        "detail-prompt",
-        "detail-open",
-        "detail-before",
-        "detail-after",
     }
     with world.view(path) as view:
-        view.press("?")
-        listed = view.js(
-            "() => [...document.querySelectorAll('dialog.help [data-action]')].map((one) => one.dataset.action)"
-        )
-        assert listed and set(listed) <= done, set(listed) - done
+        check_actions(view, done)

@@ -139,8 +139,7 @@ def case_pictures(world):
         before = len(view.pictures())
         box = view.page.locator(".card .picture[data-state=hidden]").first
         box.locator("button").click()
-        view.page.wait_for_timeout(200)
-        new = view.pictures()[before:]
+        new = view.soon(lambda: view.pictures()[before:], len)
         assert len(new) == 1 and hrefs[new[0]] >= 4, new
         same(view.count("dialog.browse[open]"), 0, "dialogs after Show")
 

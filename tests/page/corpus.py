@@ -146,6 +146,8 @@ STRINGS = [
     "\u061c\u200e\u200f",
     "word\u2060joiner",
     "\u3164filler\uffa0",
+    "join\u034fer",
+    "\u0600\u06dd\U00013430",
     "x\ufe0fy",
     "tab\there",
     "line\nbreak",

@@ -211,11 +211,11 @@ class View(browser.View):
         self.settle()
 
     def until(self, code, value=None):
-        for _ in range(100):
+        for _ in range(600):
             if self.js(code, value):
                 return
             time.sleep(0.05)
-        raise AssertionError(f"not within 5 s: {code}")
+        raise AssertionError(f"not within 30 s: {code}")
 
     def click(self, selector, nth=0):
         at = self.js(

@@ -29,6 +29,9 @@ def safetensors(tensors, metadata):
     return struct.pack("<Q", len(text)) + text + data
 
 
+# Names of files that a reference must escape.
+NAMES = ["a#b", "what?", "100%", "a b", "ñandú ü", "日本語", "%41", "a&b=c", "semi;colon", "quote'\"", "plus+"]
+
 MODULES = {  # architecture -> a module of it, in and out
     "sdxl": ("lora_unet_input_blocks_4_1_transformer_blocks_0_attn2_to_k", 2048, 640),
     "flux.1-dev": ("lora_unet_double_blocks_0_img_attn_proj", 3072, 3072),
@@ -199,21 +202,7 @@ def hostile(folder):
         )
         if i % 2:
             pages.keep(folder, f"{where}/{stem}.preview.png", pictures.picture(i)[0])
-    for k, name in enumerate(
-        [
-            "a#b",
-            "what?",
-            "100%",
-            "a b",
-            "ñandú ü",
-            "日本語",
-            "%41",
-            "a&b=c",
-            "semi;colon",
-            "quote'\"",
-            "plus+",
-        ]
-    ):
+    for k, name in enumerate(NAMES):
         pages.keep(
             folder,
             f"names/{name}.safetensors",

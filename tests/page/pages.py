@@ -140,9 +140,7 @@ def page(kind, title, blocks, without=""):
 def catalogue_page(rows, more, embedded=()):
     blocks = block("rows", rows)
     blocks += "".join(block(f"more-{k}", part) for k, part in enumerate(more))
-    blocks += "".join(
-        block(f"embed-{k // 16}", list(embedded[k : k + 16])) for k in range(0, len(embedded), 16)
-    )
+    blocks += "".join(block(f"embed-{k}", url) for k, url in enumerate(embedded))
     return page("catalog", rows["title"], blocks, table(rows, more))
 
 

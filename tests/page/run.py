@@ -94,7 +94,7 @@ class World:
             stderr=subprocess.PIPE,
             text=True,
             check=False,
-            timeout=120,
+            timeout=300,
         )
         return done.returncode, done.stdout, done.stderr
 

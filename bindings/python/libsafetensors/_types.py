@@ -16,10 +16,10 @@ else:
         def __class_getitem__(cls, kind: Any) -> Any:
             return kind
 
-__all__ = ["Backend", "BytesOptions", "CatalogResult", "CheckResult", "ConvertResult", "DiffResult", "EditResult",
-           "FitsResult", "Framework", "HashResult", "InfoResult", "Level", "Link", "LsResult",
-           "Mode", "OpenOptions", "Order", "Path", "Progress", "Readable", "SaveOptions", "Source",
-           "Target", "TensorStats", "Unpack", "parse"]
+__all__ = ["Backend", "BytesOptions", "CatalogResult", "CheckResult", "ConvertResult", "DiffResult",
+           "EditResult", "FitsResult", "Framework", "HashResult", "InfoResult", "Level", "Link",
+           "LsResult", "Mode", "OpenOptions", "Order", "Path", "Progress", "Readable",
+           "SaveOptions", "Source", "Target", "TensorStats", "Unpack", "parse"]
 
 Path = Union[str, PathLike[str]]
 

@@ -17,11 +17,16 @@
     "timestep_embedder | time_embed | t_embedder | time_proj | time_text_embed | t_embedding | " \
     "time_emb_proj | adaln | adaLN | norm1_linear | norm1_emb | scale_shift_table"
 
+/* The names of diffusers, and those of the first U-Nets, which most LoRAs for SDXL have. */
+#define DOWN_BLOCKS "down_blocks_# | input_blocks_# ; "
+#define UP_BLOCKS "up_blocks_# | output_blocks_# ; "
+
 #define DIT_BLOCKS \
     "blocks_#_attn | blocks_#_self_attn | blocks_#_cross_attn | blocks_#_self_attention | " \
     "blocks_#_attention_img_qkv | ^double_stream_blocks_#_block_attn1 | " \
     "layers_#_attention_to_ | layers_#_attn_to_ | layers_#_self_attn_to_ | " \
-    "layers_#_self_attention_to_ | layers_#_attn1_to_ ; !down_block ; !temporal_attn ; "
+    "layers_#_self_attention_to_ | layers_#_attn1_to_ ; !down_block | input_blocks_# ; " \
+    "!temporal_attn ; "
 
 #define SIGHT "vision | visual | image_ | pixel | patch_embed | patch_conv"
 #define LANGUAGE \
@@ -49,10 +54,10 @@ const sfti_structure sfti_structure_rows[] = {
       "^decoder_ ; ^encoder_ ; !self_attn_q_proj ; "
       "^decoder_conv | ^decoder_up_blocks_ | ^decoder_up_#_ | ^decoder_block_#_conv", MODELS },
     { "unet", "diffusion_model",
-      "down_blocks_# ; up_blocks_# ; _attn1_ | _attn2_ | _attentions_# | _attention_ ; "
+      DOWN_BLOCKS UP_BLOCKS "_attn1_ | _attn2_ | _attentions_# | _attention_ ; "
       "time_emb | time_proj | timestep | t_embed", MODELS },
     { "unet", NULL,
-      "down_blocks_# ; up_blocks_# ; _attn1_ | _attn2_ | _attentions_# | _attention_", ADAPTERS },
+      DOWN_BLOCKS UP_BLOCKS "_attn1_ | _attn2_ | _attentions_# | _attention_", ADAPTERS },
     { "dit", "diffusion_model", DIT_BLOCKS TIMED, MODELS },
     { "dit", NULL, DIT_BLOCKS "_to_q$ | _to_k$ | _to_v$ | " TIMED, ADAPTERS },
     /* of language */

@@ -31,3 +31,8 @@ $SFT catalog --model sharded -o - 2>/dev/null | page /dev/stdin 'j["count"]'
 foreign npz n.npz
 $SFT catalog --model n.npz -o n.html | size
 page n.html 'j["count"], j["info"]["import"]["format"]'
+# The picture in a header is in the page, a block of its own.
+png small.png 7 7; cp quantised.safetensors p.safetensors; $SFT meta set p.safetensors --thumbnail small.png >/dev/null
+$SFT catalog --model p.safetensors -o p.html | size
+page p.html 'j["info"]["pictures"]'
+grep -c '<script type="application/json" id="embed-0">"data:image/png;base64,[A-Za-z0-9+/=]*"</script>' p.html

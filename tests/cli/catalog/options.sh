@@ -1,6 +1,8 @@
 # --where, several folders, a page inside of a folder, standard output, --json.
 mkdir -p a/models b/models; cp lora/* a/models; cp quantised.safetensors b/models
 catalog . --where kind=adapter -o c.html; page c.html 'rows["name"]'
+mkdir cut; head -c 100 lora/neon-city.safetensors >cut/x.safetensors
+catalog lora cut --where kind=adapter -o cut.html; echo $?; page cut.html 'rows["file"]'
 catalog a/models b/models -o c.html --force; page c.html 'rows["title"], rows["dict"]["folder"], rows["folder"], rows["roots"]'
 catalog a b b/models -o c.html --force; page c.html 'rows["title"], rows["dict"]["folder"], rows["folder"]'
 catalog a -o a/c.html; catalog a -o a/c.html --force; page a/c.html 'rows["file"], rows["preview"][0]["href"]'

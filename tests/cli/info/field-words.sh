@@ -1,6 +1,6 @@
 # Fields by the names that people know them by, and base models for which an architecture is meant.
 st x.safetensors "$one" 8
-for x in base trigger Triggers words weight title version creator dtype sha256 folder; do
+for x in base trigger Triggers words weight strength tag title version creator dtype sha256 folder; do
     $SFT info -f "$x" x.safetensors
 done
 $SFT info --where base=SDXL x.safetensors

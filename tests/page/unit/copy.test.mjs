@@ -26,6 +26,8 @@ test('what was changed is said', () => {
 test('what cannot be seen is shown as escapes', () => {
     assert.equal(visible('a\u202eb\u200bc\u0000'), 'a\\u{202e}b\\u{200b}c\\u{0}');
     assert.equal(visible('tag\u{e0041}'), 'tag\\u{e0041}');
+    assert.equal(visible('a\u034fb\u0600c\u{13430}d\u180f'), 'a\\u{34f}b\\u{600}c\\u{13430}d\\u{180f}');
+    assert.equal(visible('tab\tline\n'), 'tab\tline\n');
     assert.equal(visible('<style>guangying</style>'), '<style>guangying</style>');
     assert.equal(visible('👩‍🎤 ❤️'), '👩‍🎤 ❤️');
     assert.equal(visible('a\ufe0fb'), 'a\\u{fe0f}b');

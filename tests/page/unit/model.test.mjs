@@ -58,6 +58,15 @@ test('parts of names', () => {
     assert.equal(partEnds('x.'.repeat(9999)).length, 24);
 });
 
+test('names of strangers make no more groups than there is time for', () => {
+    const { root } = treeOf([...Array(20000).keys()].map((i) => [`a${i}${'.b'.repeat(22)}.${i}`, 'F16', '', 2]));
+    let groups = 0;
+    const count = (node) => { groups += node.tensor < 0; node.kids.forEach(count); };
+    count(root);
+    assert.deepEqual([root.tensors, root.kids.length], [20000, 20000]);
+    assert.ok(groups <= 3e5, String(groups));
+});
+
 test('equal layers are one row', () => {
     const { root } = treeOf(layers(3, [['m.norm', 'F32', '4', 16]]));
     assert.deepEqual(shown(root), ['m', '  layers.0–2 ×3', '    a.weight ×3', '    b ×3', '      bias ×3', '      weight ×3', '  norm']);
@@ -73,6 +82,8 @@ test('what differs in form, number or contents is not folded', () => {
         ['l.06', 'F32', '5', 20], ['l.7x', 'F32', '5', 20], ['l.8x', 'F32', '5', 20], ['l.9y', 'F32', '5', 20]]).root),
     ['l', '  0–1 ×2', '  2', '  3', '  5', '  06', '  7–8x ×2', '  9y']);
     assert.deepEqual(shown(treeOf([['l.0.a', 'F16', '', 2], ['l.1.a', 'F16', '', 2], ['l.1.b', 'F16', '', 2]]).root), ['l', '  0.a', '  1', '    a', '    b']);
+    /* A name that is what others would be together. */
+    assert.equal(shown(treeOf([['l.0.a', 'F16', '', 2], ['l.0.b', 'F16', '', 2], ['l.0.c', 'F16', '', 2], ['l.1.a\x000\nb', 'F16', '', 2], ['l.1.c', 'F16', '', 2]]).root).length, 8);
 });
 
 test('a tensor whose name is that of a group, and names without parts', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addDetails, makeHaystack, parseQuery, search } from '../../../page/search.js';
+import { addDetails, makeHaystack, namedFirst, parseQuery, search } from '../../../page/search.js';
 import { catalogOf } from './rows.mjs';
 
 const catalog = catalogOf([
@@ -73,4 +73,14 @@ test('details join the haystack step by step', () => {
     assert.equal(addDetails(late, 5), true);
     assert.equal(search(late, parseQuery('cake'))[2], 1);
     assert.equal(search(late, parseQuery('"fifth (word)"'))[1], 1);
+});
+
+test('models that are called so come first, the rest keeps its order', () => {
+    const first = (query) => [...namedFirst(haystack, parseQuery(query), Uint32Array.of(1, 2, 0))];
+    assert.deepEqual(first('style'), [0, 1, 2]);
+    assert.deepEqual(first('style wtrclr'), [0, 1, 2], 'name and file name');
+    assert.deepEqual(first('style pony'), [1, 2, 0], 'all words');
+    assert.deepEqual(first('style -pony base:x'), [0, 1, 2], 'only words to find');
+    assert.deepEqual(first('base:pony'), [1, 2, 0]);
+    assert.deepEqual(first('lora'), [1, 2, 0], 'what it is does not count');
 });

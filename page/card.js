@@ -49,9 +49,7 @@ export function makeActions(catalog) {
 /** @typedef {ReturnType<typeof makeActions>} Actions */
 
 /** @param {Rows} rows @param {number} i */
-function baseText({ dict, base, architecture }, i) {
-    return visible(dict.base[base[i]]?.[1] ?? dict.architecture[architecture[i]]?.[1] ?? '');
-}
+const baseText = ({ dict, base, architecture }, i) => visible(dict.base[base[i]]?.[1] ?? dict.architecture[architecture[i]]?.[1] ?? '');
 
 /** As many words as there is space for. @param {Rows} rows @param {number} i @param {number} width in px */
 function wordChips({ words, word_count: counts }, i, width) {
@@ -110,7 +108,7 @@ export function printCells(catalog, i) {
 export function popover(box, button, panel) {
     const show = (/** @type {boolean} */ isOpen) => {
         panel.hidden = !isOpen;
-        button.setAttribute('aria-expanded', String(isOpen));
+        button.setAttribute('aria-expanded', `${isOpen}`);
     },
         leave = (/** @type {any} */ to) => { if (to && !box.contains(to)) show(false); };
     show(false);
@@ -134,9 +132,8 @@ export function popover(box, button, panel) {
  * @param {(() => void) | undefined} [onclick]
  * @param {string} [key] that does the same: " (C)"
  */
-export function iconButton(kind, name, label, onclick = () => {}, key = '') {
-    return el(`button.button.icon-only${kind}`, { 'aria-label': label, title: label + key, onclick }, icon(name));
-}
+export const iconButton = (kind, name, label, onclick = () => {}, key = '') =>
+    el(`button.button.icon-only${kind}`, { 'aria-label': label, title: label + key, onclick }, icon(name));
 
 /** Buttons that come to the card under the pointer or with the focus. @param {Actions} actions @param {Rows} rows */
 export function makeBar(actions, rows) {

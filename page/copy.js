@@ -8,9 +8,7 @@ let region;
 let announced = 0;
 
 /** What lies behind an open dialog is inert: the last one that was opened. */
-function inFront() {
-    return [...document.querySelectorAll('dialog:modal')].pop() ?? document.body;
-}
+const inFront = () => [...document.querySelectorAll('dialog:modal')].pop() ?? document.body;
 
 /**
  * Says something in the one live region, which is also shown for a moment.

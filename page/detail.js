@@ -19,14 +19,12 @@ export function civitaiUrl(ids) {
 
 /** The page of a repository on Hugging Face; "" of what is none. @param {unknown} repo */
 export function hubUrl(repo) {
-    const text = String(repo);
+    const text = `${repo}`;
     return /^\w[\w.-]*\/\w[\w.-]*$/.test(text) && !/\.(safetensors|ckpt|pth?|bin|gguf)$/i.test(text) ? `https://huggingface.co/${text}` : '';
 }
 
 /** A LoRA prompt with another strength. @param {string} line @param {number} strength */
-export function withStrength(line, strength) {
-    return line.replace(/^(<lora:[^<>]*:)[^<>:]*(?=>)/, (_, tag) => tag + Number(strength.toFixed(2)));
-}
+export const withStrength = (line, strength) => line.replace(/^(<lora:[^<>]*:)[^<>:]*(?=>)/, (_, tag) => tag + Number(strength.toFixed(2)));
 
 /** The parts of a prompt between commas that are in no brackets. @param {string} prompt @returns {string[]} */
 export function promptParts(prompt) {
@@ -66,15 +64,13 @@ export function joinedWords({ trigger_words: words = [] }) {
 }
 
 /** Text with its addresses: only pages of CivitAI and Hugging Face are links. @param {string} text */
-function richText(text) {
-    return text.split(/(https?:\/\/[^\s<>"']*[^\s<>"'.,;:!?)\]])/).map((part, i) => {
-        if (i % 2 === 0) return part && foreign(part);
-        const ids = /^https?:\/\/(?:www\.)?civitai\.(?:com|red)\/models\/(\d{1,12})(?:.*[?&]modelVersionId=(\d{1,12}))?/.exec(part),
-            repo = /^https:\/\/huggingface\.co\/([^/]+\/[^/?#]+)\/?$/.exec(part),
-            url = ids ? civitaiUrl({ model_id: Number(ids[1]), version_id: Number(ids[2]) }) : repo ? hubUrl(repo[1]) : '';
-        return url ? outside(url) : el('span.address', foreign(part), copyButton(part, 'the address'));
-    });
-}
+const richText = (text) => text.split(/(https?:\/\/[^\s<>"']*[^\s<>"'.,;:!?)\]])/).map((part, i) => {
+    if (i % 2 === 0) return part && foreign(part);
+    const ids = /^https?:\/\/(?:www\.)?civitai\.(?:com|red)\/models\/(\d{1,12})(?:.*[?&]modelVersionId=(\d{1,12}))?/.exec(part),
+        repo = /^https:\/\/huggingface\.co\/([^/]+\/[^/?#]+)\/?$/.exec(part),
+        url = ids ? civitaiUrl({ model_id: +ids[1], version_id: +ids[2] }) : repo ? hubUrl(repo[1]) : '';
+    return url ? outside(url) : el('span.address', foreign(part), copyButton(part, 'the address'));
+});
 
 /** A text of several lines, folded when it is long. @param {unknown} text */
 function prose(text) {
@@ -84,7 +80,7 @@ function prose(text) {
     const more = el('button.button.small', { onclick: () => fold() }),
         fold = () => {
             const folded = box.classList.toggle('folded');
-            more.ariaExpanded = String(!folded);
+            more.ariaExpanded = `${!folded}`;
             fill(more, folded ? 'Show all' : 'Show less');
         };
     fold();
@@ -134,11 +130,11 @@ function gallery(pictures, alt, source) {
             const { width, height, level } = pictures[at];
             fill(large, pictureBox(pictures[at], { alt, source, lazy: false, large: true }));
             fill(count, dotted(thumbs[1] && `${at + 1} of ${pictures.length}`, width && `${width} × ${height}`, level && `rated ${levelName(level)}`));
-            thumbs.forEach((thumb, i) => thumb.setAttribute('aria-current', String(i === at)));
+            thumbs.forEach((thumb, i) => thumb.setAttribute('aria-current', `${i === at}`));
             if (by) thumbs[at].scrollIntoView({ block: 'nearest', inline: 'nearest' });
         },
         tallest = Math.min(1.5, ...pictures.map(({ width, height, why }) => width && height && !why ? width / height : 1.5));
-    large.style.aspectRatio = String(Math.max(tallest, .65));
+    large.style.aspectRatio = `${Math.max(tallest, .65)}`;
     step(0);
     return { step, root: el('div.gallery', large, count, thumbs[1] && el('div.thumbs', thumbs)) };
 }
@@ -166,7 +162,7 @@ function promptPart({ prompts, model }) {
         oninput: ({ target }) => {
             if (!Number.isFinite(target.valueAsNumber)) return;
             strength = Math.max(-10, Math.min(10, target.valueAsNumber));
-            for (const other of inputs) if (other !== target) other.value = String(strength);
+            for (const other of inputs) if (other !== target) other.value = `${strength}`;
             draw();
         },
     })),
@@ -184,11 +180,10 @@ function quotePart(title, value) {
 }
 
 /** @param {Info} info */
-function examplesPart({ example_prompts: all = [] }) {
-    return groupOf('Example prompts', all.map((one) => el('details.example', el('summary', el('span.clamp.cut', foreign(valueText(one.positive ?? one.negative)))),
-        quotePart('Prompt', one.positive), quotePart('Negative', one.negative),
-        el('p.muted.tiny', foreign(dotted(...['sampler', 'steps', 'cfg', 'seed'].map((key) => isGiven(one[key]) && `${key} ${one[key]}`)))))));
-}
+const examplesPart = ({ example_prompts: all = [] }) =>
+    groupOf('Example prompts', all.map((one) => el('details.example', el('summary', el('span.clamp.cut', foreign(valueText(one.positive ?? one.negative)))),
+    quotePart('Prompt', one.positive), quotePart('Negative', one.negative),
+    el('p.muted.tiny', foreign(dotted(...['sampler', 'steps', 'cfg', 'seed'].map((key) => isGiven(one[key]) && `${key} ${one[key]}`)))))));
 
 /** What is wrong with it. @param {Info} info */
 function notes(info) {
@@ -223,7 +218,7 @@ function headOf(info, title, actions) {
         [of.precision && factText('precision', of.precision)], [value('nsfw') && labelOf('nsfw'), 4]];
     return el('header.detail-head', el('h2.detail-name', { dir: 'auto' }, foreign(title)),
         el('p.muted', foreign(dotted(value('version_name'), value('author') && `by ${value('author')}`, timeText(ids?.published_at ?? value('date')).slice(0, 10)))),
-        el('ul.row.badges', badges.map(([text, hue]) => Boolean(text) && el('li', el('span.badge', { 'data-hue': hue }, visible(String(text)))))),
+        el('ul.row.badges', badges.map(([text, hue]) => Boolean(text) && el('li', el('span.badge', { 'data-hue': hue }, visible(`${text}`))))),
         el('div.row.links', civitai && outside(civitai, 'CivitAI'), ids?.match === 'differs' && el('span.badge.bad', 'about another file'),
             hub && outside(hub, 'Hugging Face'), trained && trained !== hub && outside(trained, 'Base'), copyButton(info.path, 'path', 'Path'), actions));
 }
@@ -239,7 +234,7 @@ function sectionsOf(parts) {
     const watch = new IntersectionObserver((entries) => {
         for (const { isIntersecting, target } of entries) near[isIntersecting ? 'add' : 'delete'](target);
         const first = made.findIndex((one) => near.has(one));
-        tabs.forEach((one, i) => one.setAttribute('aria-current', String(i === first)));
+        tabs.forEach((one, i) => one.setAttribute('aria-current', `${i === first}`));
     }, { rootMargin: '-100px 0px -40% 0px' });
     for (const one of made) watch.observe(one);
     return [tabs[1] && el('nav.tabs', { 'aria-label': 'Sections' }, tabs), ...made];

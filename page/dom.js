@@ -51,7 +51,7 @@ export function bar(share, look = '') {
 
 /** @param {Element} parent @param {(Child | Child[])[]} children */
 export function append(parent, children) {
-    parent.append(...children.flat().filter((one) => one !== null && one !== undefined && one !== false).map((one) => one instanceof Node ? one : String(one)));
+    parent.append(...children.flat().filter((one) => one !== null && one !== undefined && one !== false).map((one) => one instanceof Node ? one : `${one}`));
 }
 
 /** Replaces what is in an element. @param {Element} parent @param {...(Child | Child[])} children */
@@ -61,9 +61,7 @@ export function fill(parent, ...children) {
 }
 
 /** Foreign text, in an element that isolates its direction. @param {string} text @param {string} [className] */
-export function foreign(text, className) {
-    return el('bdi', { class: className }, visible(text));
-}
+export const foreign = (text, className) => el('bdi', { class: className }, visible(text));
 
 /**
  * A link out of the page, with its host in view; null for anything but https.
@@ -81,6 +79,4 @@ export function outside(address, label) {
 }
 
 /** @param {string} id */
-export function byId(id) {
-    return /** @type {HTMLElement} */ (document.getElementById(id));
-}
+export const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));

@@ -13,14 +13,10 @@ const labels = new Map(Object.entries({
 }));
 
 /** @param {string} id */
-export function labelOf(id) {
-    return labels.get(id) ?? id.replace(/_/g, ' ');
-}
+export const labelOf = (id) => labels.get(id) ?? id.replace(/_/g, ' ');
 
 /** Whether there is anything to show. @param {unknown} value */
-export function isGiven(value) {
-    return Boolean(value) || value === 0;
-}
+export const isGiven = (value) => Boolean(value) || value === 0;
 
 /** A value as text. @param {unknown} value @returns {string} */
 export function valueText(value) {
@@ -36,13 +32,11 @@ export function rangeText(range) {
     const { min, max, mode } = range;
     if (!isGiven(min) || !isGiven(max)) return isGiven(max) ? `at most ${max}` : `at least ${min}`;
     const both = `${min} to ${max}`;
-    return min === max ? String(min) : isGiven(mode) ? `${mode} (${both})` : both;
+    return min === max ? `${min}` : isGiven(mode) ? `${mode} (${both})` : both;
 }
 
 /** "2025-04-05 17:41". @param {unknown} time */
-export function timeText(time) {
-    return isGiven(time) ? String(time).replace(/T(\d\d:\d\d).*/, ' $1') : '';
-}
+export const timeText = (time) => isGiven(time) ? `${time}`.replace(/T(\d\d:\d\d).*/, ' $1') : '';
 
 /** Words for the ids of a catalogue. @type {Map<string, string>} */
 const idWords = new Map();
@@ -64,14 +58,10 @@ const FACT_TEXTS = {
 };
 
 /** A fact's value in words. @param {string} key @param {unknown} value */
-export function factText(key, value) {
-    return FACT_TEXTS[key]?.(value) ?? valueText(value);
-}
+export const factText = (key, value) => FACT_TEXTS[key]?.(value) ?? valueText(value);
 
 /** The name of a model's file without its ending. @param {{ path: string }} info */
-export function stemOf({ path }) {
-    return path.replace(/^.*[\\/]/, '').replace(/\.[^.]*$/, '');
-}
+export const stemOf = ({ path }) => path.replace(/^.*[\\/]/, '').replace(/\.[^.]*$/, '');
 
 /**
  * Where a fact comes from, in words: "civitai.info file" of "sidecar:a.civitai.info:/name".
@@ -95,31 +85,25 @@ export function trustWord(source, trust) {
 }
 
 /** Trust and source, as a bar and in words. @param {any} fact @param {string} stem */
-function trustBar({ source, trust }, stem) {
-    return [bar(Math.max(.06, trust / 100), trust >= 80 ? 'trust high' : trust >= 60 ? 'trust' : 'trust low'),
-        el('span.trust-words', trustWord(source, trust), el('span.muted', ' · ', foreign(sourceWords(source, stem))))];
-}
+const trustBar = ({ source, trust }, stem) => [bar(Math.max(.06, trust / 100), trust >= 80 ? 'trust high' : trust >= 60 ? 'trust' : 'trust low'),
+    el('span.trust-words', trustWord(source, trust), el('span.muted', ' · ', foreign(sourceWords(source, stem))))];
 
 /** Who says what; the first is what is shown elsewhere. @param {string} key @param {any[]} facts @param {string} stem @param {boolean} [full] */
-function claims(key, facts, stem, full) {
-    return el('ul.claims', facts.map((one, i) => el('li',
-        el('span.claim', foreign(factText(key, one.value)), i === 0 && facts[1] && el('span.muted.tiny', ' (shown)')),
-        el('span.from', trustBar(one, stem), full && el('span.mono.muted.tiny', foreign(one.source), `, trust ${one.trust}`)))));
-}
+const claims = (key, facts, stem, full) => el('ul.claims', facts.map((one, i) => el('li',
+    el('span.claim', foreign(factText(key, one.value)), i === 0 && facts[1] && el('span.muted.tiny', ' (shown)')),
+    el('span.from', trustBar(one, stem), full && el('span.mono.muted.tiny', foreign(one.source), `, trust ${one.trust}`)))));
 
 /** @param {{ field: string }} conflict */
 const fieldOf = (conflict) => conflict.field.replace(/^\w+\./, '');
 
 /** A warning with its title. @param {string} id @param {import('./dom.js').Child} title @param {...(import('./dom.js').Child | import('./dom.js').Child[])} more */
-export function noteOf(id, title, ...more) {
-    return el('div.note', { 'data-note': id }, el('p', { class: `note-title ${id === 'conflicts' ? 'warn' : 'bad'}` }, icon('warn'), title), ...more);
-}
+export const noteOf = (id, title, ...more) =>
+    el('div.note', { 'data-note': id }, el('p', { class: `note-title ${id === 'conflicts' ? 'warn' : 'bad'}` }, icon('warn'), title), ...more);
 
 /** What contradicts itself, or null. @param {Info} info */
-export function conflictNote({ conflicts = [], ...info }) {
-    return conflicts.length ? noteOf('conflicts', 'Sources disagree', conflicts.map((one) => el('div.conflict',
-        el('p.muted', visible(labelOf(fieldOf(one)))), claims(fieldOf(one), one.candidates, stemOf(info))))) : null;
-}
+export const conflictNote = ({ conflicts = [], ...info }) =>
+    conflicts.length ? noteOf('conflicts', 'Sources disagree', conflicts.map((one) => el('div.conflict',
+    el('p.muted', visible(labelOf(fieldOf(one)))), claims(fieldOf(one), one.candidates, stemOf(info))))) : null;
 
 /**
  * A row: value, trust and source; a click on these shows all candidates and their full source.
@@ -136,7 +120,7 @@ function factRow(key, fact, stem, conflict) {
             onclick: () => {
                 if (!all.firstChild) all.append(claims(key, [fact, ...others], stem, true));
                 all.hidden = !all.hidden;
-                more.ariaExpanded = String(!all.hidden);
+                more.ariaExpanded = `${!all.hidden}`;
             },
         }, trustBar(fact, stem), others.length > 0 && el('span.muted', unlike ? plural(unlike, 'other') : `+${others.length}`), icon('down'));
     return el('div', { class: conflict ? 'fact conflict' : 'fact', 'data-fact': key }, el('dt.muted', labelOf(key)),

@@ -10,15 +10,14 @@ import { groupOf, pairList, tableOf } from './training.js';
  * @param {Info['hashes']} hashes
  * @returns {{ algo: string, value: string, state: string, source?: string, note?: string }[]}
  */
-export function hashRows({ computed = {}, recorded = [], mismatches = [] } = {}) {
-    return [...new Set([...recorded.map((one) => one.algo), ...Object.keys(computed)])].flatMap((algo) => {
-        const said = recorded.filter((one) => one.algo === algo), wrong = mismatches.filter((one) => one.algo === algo),
-            value = Object.hasOwn(computed, algo) && computed[algo], agrees = said[0] && !wrong[0];
-        return value ? [{ algo, value, state: agrees ? 'verified' : 'computed', source: agrees ? said[0].source : undefined },
-            ...wrong.map(({ recorded: other, source, known }) => ({ algo, value: other, state: known ? 'differs, harmless' : 'differs', source, note: known }))]
-            : said.filter((one, i) => said.findIndex((other) => other.value === one.value) === i).map((one) => ({ ...one, state: 'recorded' }));
+export const hashRows = ({ computed = {}, recorded = [], mismatches = [] } = {}) =>
+    [...new Set([...recorded.map((one) => one.algo), ...Object.keys(computed)])].flatMap((algo) => {
+    const said = recorded.filter((one) => one.algo === algo), wrong = mismatches.filter((one) => one.algo === algo),
+        value = Object.hasOwn(computed, algo) && computed[algo], agrees = said[0] && !wrong[0];
+    return value ? [{ algo, value, state: agrees ? 'verified' : 'computed', source: agrees ? said[0].source : undefined },
+        ...wrong.map(({ recorded: other, source, known }) => ({ algo, value: other, state: known ? 'differs, harmless' : 'differs', source, note: known }))]
+        : said.filter((one, i) => said.findIndex((other) => other.value === one.value) === i).map((one) => ({ ...one, state: 'recorded' }));
     });
-}
 
 const USES = /** @type {Record<string, string>} */ (/** @type {unknown} */ ({
     __proto__: null,
@@ -48,9 +47,7 @@ export function shellWord(text) {
 }
 
 /** A line to copy. @param {string | (() => string)} text @param {Node} shown @param {string} what @param {...import('./dom.js').Child} more */
-export function copyLine(text, shown, what, ...more) {
-    return el('p.command', shown, copyButton(text, what, 'Copy'), more);
-}
+export const copyLine = (text, shown, what, ...more) => el('p.command', shown, copyButton(text, what, 'Copy'), more);
 
 /** A command for a terminal. @param {string} verb @param {Info} info */
 export function commandLine(verb, { path }) {
@@ -72,12 +69,10 @@ function metadataPart({ metadata = {}, metadata_keys: keys = [] }) {
 }
 
 /** @param {Info} info */
-function importPart({ import: of }) {
-    return of && groupOf(el('span', 'Format: ', foreign(of.title ?? of.format)),
-        of.left_out?.length && tableOf(['left out', 'count', 'what'], of.left_out.map((one) => [one.reason, one.count, one.text ?? one.path])),
-        of.branches?.[1] && tableOf(['part', 'tensors', 'read'], of.branches.map((one) => [one.path || '(all)', one.tensors, one.chosen])),
-        el('p.small-text.muted', '“safetensors convert” makes it safetensors.'));
-}
+const importPart = ({ import: of }) => of && groupOf(el('span', 'Format: ', foreign(of.title ?? of.format)),
+    of.left_out?.length && tableOf(['left out', 'count', 'what'], of.left_out.map((one) => [one.reason, one.count, one.text ?? one.path])),
+    of.branches?.[1] && tableOf(['part', 'tensors', 'read'], of.branches.map((one) => [one.path || '(all)', one.tensors, one.chosen])),
+    el('p.small-text.muted', '“safetensors convert” makes it safetensors.'));
 
 /** Elements of the section. @param {Info} info */
 export function fileParts(info) {

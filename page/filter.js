@@ -37,14 +37,10 @@ const SIZES = [['10MB', 'up to 10 MB', 1e7], ['50MB', '10 to 50 MB', 5e7], ['200
     ['4GB', '1 to 4 GB', 4e9], ['10GB', '4 to 10 GB', 1e10], ['more', 'over 10 GB', Infinity]];
 
 /** @returns {Filters} */
-export function noFilters() {
-    return { choices: [], all: false };
-}
+export const noFilters = () => ({ choices: [], all: false });
 
 /** Whether a choice is wanted, not wanted, or neither. @param {Filters} filters @param {string} key @param {string} id */
-export function choiceOf({ choices }, key, id) {
-    return choices.find((one) => one[0] === key && one[1] === id)?.[2];
-}
+export const choiceOf = ({ choices }, key, id) => choices.find((one) => one[0] === key && one[1] === id)?.[2];
 
 /** The filters with a choice that is wanted, not wanted or neither. @param {Filters} filters @param {string} key @param {string} id @param {boolean} [wanted] @returns {Filters} */
 export function choose({ choices, all }, key, id, wanted) {

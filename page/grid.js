@@ -38,14 +38,14 @@ export function makeGrid(catalog, actions, open, head) {
 
     /** Where the window is over the whole height, which may be scaled. */
     function viewTop() {
-        const top = window.scrollY - listTop;
-        return top <= 0 || height === wholeHeight() ? top : Math.min(1, top / (height - window.innerHeight)) * (wholeHeight() - window.innerHeight);
+        const top = scrollY - listTop;
+        return top <= 0 || height === wholeHeight() ? top : Math.min(1, top / (height - innerHeight)) * (wholeHeight() - innerHeight);
     }
 
     /** @param {number} y offset within the list, so that it lies at the top of the window */
     function scrollToOffset(y) {
-        const top = y <= 0 || height === wholeHeight() ? y : y / (wholeHeight() - window.innerHeight) * (height - window.innerHeight);
-        window.scrollTo({ top: Math.max(0, top + listTop), behavior: 'instant' });
+        const top = y <= 0 || height === wholeHeight() ? y : y / (wholeHeight() - innerHeight) * (height - innerHeight);
+        scrollTo({ top: Math.max(0, top + listTop), behavior: 'instant' });
     }
 
     /** Position of the first card in view. */
@@ -62,7 +62,7 @@ export function makeGrid(catalog, actions, open, head) {
         height = Math.min(TALLEST, wholeHeight());
         list.style.height = `${height}px`;
         list.style.overflow = height < wholeHeight() ? 'clip' : '';
-        listTop = Math.round(list.getBoundingClientRect().top + window.scrollY);
+        listTop = Math.round(list.getBoundingClientRect().top + scrollY);
     }
 
     /** @param {number} model */
@@ -75,9 +75,9 @@ export function makeGrid(catalog, actions, open, head) {
 
     /** Shows what is in the window and what comes next; removes everything else but what has the focus. */
     function render() {
-        const top = viewTop(), shift = window.scrollY - listTop - top, seen = firstSeen(), over = (isList() ? 6 : 1) * columns, isDown = top >= seenTop,
+        const top = viewTop(), shift = scrollY - listTop - top, seen = firstSeen(), over = (isList() ? 6 : 1) * columns, isDown = top >= seenTop,
             first = Math.max(0, seen - (isDown ? 0 : over)),
-            last = Math.min(order.length, (Math.floor((top + window.innerHeight) / rowHeight) + 1) * columns + (isDown ? over : 0)),
+            last = Math.min(order.length, (Math.floor((top + innerHeight) / rowHeight) + 1) * columns + (isDown ? over : 0)),
             wanted = order.slice(first, last), kept = positionOf(active),
             shown = isFocused() && kept >= 0 && kept < first ? [active, ...wanted] : isFocused() && kept >= last ? [...wanted, active] : [...wanted];
         seenTop = top;
@@ -93,7 +93,7 @@ export function makeGrid(catalog, actions, open, head) {
         /** @type {HTMLElement | null} */
         let after = null;
         for (const model of shown.reverse()) {
-            const item = live.get(model) ?? show(model), number = String(place[model] + 1),
+            const item = live.get(model) ?? show(model), number = `${place[model] + 1}`,
                 at = `translate(${place[model] % columns * (cardWidth + gap)}px, ${yOf(place[model]) + shift}px)`;
             /* In the order of the models; what has the focus would lose it by a move. */
             if (!item.parentNode || item.nextSibling !== after && !item.contains(document.activeElement)) list.insertBefore(item, after);
@@ -109,7 +109,7 @@ export function makeGrid(catalog, actions, open, head) {
     function reveal(position) {
         const top = viewTop(), y = yOf(position), under = head() + 8;
         if (y < top + under) scrollToOffset(y - under);
-        else if (y + rowHeight > top + window.innerHeight) scrollToOffset(y + rowHeight - window.innerHeight + 8);
+        else if (y + rowHeight > top + innerHeight) scrollToOffset(y + rowHeight - innerHeight + 8);
     }
 
     /** @param {number} position */
@@ -124,19 +124,19 @@ export function makeGrid(catalog, actions, open, head) {
 
     /** Measures anew, after a change; the active card if it is in view, else what is at the top, stays there. */
     function layout(change = () => {}) {
-        const y = yOf(positionOf(active)) - viewTop(), isSeen = live.has(active) && y > head() - rowHeight && y < window.innerHeight,
+        const y = yOf(positionOf(active)) - viewTop(), isSeen = live.has(active) && y > head() - rowHeight && y < innerHeight,
             model = isSeen ? active : order[firstSeen()], away = yOf(positionOf(model)) - viewTop() - head();
         change();
         measure();
-        if (window.scrollY > 0 && order.length) scrollToOffset(yOf(positionOf(model)) - away - head());
+        if (scrollY > 0 && order.length) scrollToOffset(yOf(positionOf(model)) - away - head());
         if (isSeen) reveal(place[active]);
         render();
     }
 
     function scrolled() {
         const now = performance.now(), time = Math.max(8, now - lastTime);
-        if (time < 200 && Math.abs(window.scrollY - lastTop) / time > window.innerHeight * 3 / 1000) setPaused(true);
-        lastTop = window.scrollY;
+        if (time < 200 && Math.abs(scrollY - lastTop) / time > innerHeight * 3 / 1000) setPaused(true);
+        lastTop = scrollY;
         lastTime = now;
         clearTimeout(resting);
         resting = window.setTimeout(() => setPaused(false), 100);
@@ -167,8 +167,8 @@ export function makeGrid(catalog, actions, open, head) {
         if (item.contains(hover.bar)) hover.place();
         focused.place(item, model);
     }));
-    window.addEventListener('scroll', scrolled, { passive: true });
-    window.addEventListener('resize', () => layout());
+    addEventListener('scroll', scrolled, { passive: true });
+    addEventListener('resize', () => layout());
     const sizes = new ResizeObserver(() => { if (!list.hidden && measured !== `${list.clientWidth} ${probe.offsetHeight}`) layout(); });
     for (const one of [list, probe]) sizes.observe(one);
 
@@ -180,18 +180,18 @@ export function makeGrid(catalog, actions, open, head) {
         order: () => order,
         /** Moves the focus by rows and cards, if it is on one. @param {number} rows @param {number} cards */
         move: (rows, cards) => focusAt(isFocused() ? place[active] + rows * columns + cards : positionOf(active)),
-        rowsOfPage: () => Math.max(1, Math.floor((window.innerHeight - head()) / rowHeight)),
+        rowsOfPage: () => Math.max(1, Math.floor((innerHeight - head()) / rowHeight)),
         /** Shows a result from its top, or where a model of it was. @param {Uint32Array} result @param {number} keep */
         setOrder(result, keep) {
             const hadFocus = isFocused(), before = positionOf(active);
             place.fill(-1);
             order = /** @type {any} */ (result);
             order.forEach((model, k) => { place[model] = k; });
-            for (const item of live.values()) item.ariaSetSize = String(order.length);
+            for (const item of live.values()) item.ariaSetSize = `${order.length}`;
             list.hidden = !order.length;
             measure();
             if (positionOf(keep) >= 0) reveal(place[keep]);
-            else if (window.scrollY > listTop - head()) window.scrollTo({ top: Math.max(0, listTop - head() - 8), behavior: 'instant' });
+            else if (scrollY > listTop - head()) scrollTo({ top: Math.max(0, listTop - head() - 8), behavior: 'instant' });
             render();
             if (hadFocus && (positionOf(active) < 0 || !isFocused())) focusAt(positionOf(active) >= 0 ? place[active] : before);
         },

@@ -34,6 +34,4 @@ const ICONS = {
  * @param {keyof typeof ICONS} name
  * @returns {SVGSVGElement}
  */
-export function icon(name) {
-    return /** @type {any} */ (el('svg.icon', { viewBox: '0 0 16 16', 'aria-hidden': 'true' }, el('path', { d: ICONS[name] })));
-}
+export const icon = (name) => /** @type {any} */ (el('svg.icon', { viewBox: '0 0 16 16', 'aria-hidden': 'true' }, el('path', { d: ICONS[name] })));

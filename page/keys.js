@@ -19,14 +19,12 @@ const actionTable = new Map();
 let helpDialog;
 
 /** What text is typed into: text fields keep all keys but Esc and those with Ctrl. @param {any} target */
-function isTyped({ isContentEditable, tagName, type }) {
-    return isContentEditable || /^(TEXTAREA|SELECT)$/.test(tagName) || tagName === 'INPUT' && !/^(checkbox|radio|range)$/.test(type);
-}
+const isTyped = ({ isContentEditable, tagName, type }) =>
+    isContentEditable || /^(TEXTAREA|SELECT)$/.test(tagName) || tagName === 'INPUT' && !/^(checkbox|radio|range)$/.test(type);
 
 /** Keys that a control needs itself. @param {any} target @param {string} name */
-function isTaken({ tagName, type }, name) {
-    return /^(Enter| )$/.test(name) ? /^(A|BUTTON|SUMMARY|INPUT|VIDEO)$/.test(tagName) : /^(Arrow|Home|End|Page)/.test(name) && /^(radio|range)$/.test(type);
-}
+const isTaken = ({ tagName, type }, name) =>
+    /^(Enter| )$/.test(name) ? /^(A|BUTTON|SUMMARY|INPUT|VIDEO)$/.test(tagName) : /^(Arrow|Home|End|Page)/.test(name) && /^(radio|range)$/.test(type);
 
 /**
  * The name that the table has of a key: "c", "Ctrl+f", "Shift+Home"; "" of one with Alt.
@@ -39,9 +37,7 @@ export function keyName(event) {
 }
 
 /** A key that types something: WCAG 2.1.4 wants a switch for these. @param {string} name */
-export function isLetter(name) {
-    return [...name].length === 1 && name !== ' ';
-}
+export const isLetter = (name) => [...name].length === 1 && name !== ' ';
 
 /** @param {KeyboardEvent} event */
 function pressed(event) {
@@ -66,9 +62,7 @@ const SIGNS = {
 };
 
 /** A key as people read it: "Ctrl F", "←". @param {string} name */
-export function keyText(name) {
-    return name.split(/\+(?=.)/).map((part) => SIGNS[part] ?? (part.length === 1 ? part.toUpperCase() : part)).join(' ');
-}
+export const keyText = (name) => name.split(/\+(?=.)/).map((part) => SIGNS[part] ?? (part.length === 1 ? part.toUpperCase() : part)).join(' ');
 
 const drawLetters = () => helpDialog?.classList.toggle('letters-off', !prefs.letterKeys);
 

@@ -126,8 +126,8 @@ function start(catalog) {
     showPrefs();
     update();
     placeFilters();
-    window.addEventListener('popstate', followAddress);
-    window.addEventListener('hashchange', followAddress);
+    addEventListener('popstate', followAddress);
+    addEventListener('hashchange', followAddress);
     openShown();
     addActions(app, grid, browser, actions, top.input, showFilters);
     addPrint(catalog, grid);
@@ -191,14 +191,14 @@ function addActions(app, grid, browser, actions, input, showFilters) {
 /** For print, a table of the result: the grid has only what is near the window. @param {import('./data.js').Catalog} catalog @param {ReturnType<typeof makeGrid>} grid */
 function addPrint(catalog, grid) {
     const table = el('div.printed');
-    window.addEventListener('beforeprint', () => {
+    addEventListener('beforeprint', () => {
         const order = grid.order(), rest = order.length - PRINTED;
         fill(table, el('h1', foreign(catalog.rows.title)), el('table.table', el('thead', el('tr', ['Name', 'File', 'Base', 'Kind', 'Trigger words', 'Size'].map((title) => el('th', { scope: 'col' }, title)))),
             el('tbody', Array.from(order.subarray(0, PRINTED), (i) => el('tr', printCells(catalog, i).map((text) => el('td', el('bdi', text))))))),
         rest > 0 && el('p', `${plural(rest, 'more model is', 'more models are')} not printed: narrow the result down.`));
         document.body.append(table);
     });
-    window.addEventListener('afterprint', () => table.remove());
+    addEventListener('afterprint', () => table.remove());
 }
 
 try {
@@ -206,6 +206,6 @@ try {
     loadPrefs(catalog.rows.id);
     start(catalog);
 } catch (error) {
-    document.body.append(el('p.note.bad', { role: 'alert' }, error instanceof Error ? error.message : String(error)));
+    document.body.append(el('p.note.bad', { role: 'alert' }, error instanceof Error ? error.message : `${error}`));
     throw error;
 }

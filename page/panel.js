@@ -91,9 +91,9 @@ export function makeTop(app, openFilters) {
     return {
         element, input, listHead,
         showPrefs() {
-            for (const button of densities) button.ariaPressed = String(button.dataset.densityOf === prefs.density);
+            for (const button of densities) button.ariaPressed = `${button.dataset.densityOf === prefs.density}`;
             listHead.hidden = prefs.density !== 'list';
-            threshold.value = String(prefs.hideFrom);
+            threshold.value = `${prefs.hideFrom}`;
             unknown.checked = prefs.hideUnknown;
             const isHiding = prefs.hideFrom < 64;
             describe(maturity, isHiding ? `Hidden: pictures rated ${LEVELS_HIDDEN[prefs.hideFrom]}` : 'No picture is hidden by its rating', ' (B)', isHiding ? 'hidden' : 'eye');
@@ -112,7 +112,7 @@ export function makeTop(app, openFilters) {
             describe(reverse, `Order: ${state.reverse ? fall : up}`, '', state.reverse ? 'fall' : 'up');
             headings.forEach((heading, k) => {
                 const [key, label] = HEADINGS[k], isOn = key === state.order;
-                if (ORDERS[key]) heading.ariaPressed = String(isOn);
+                if (ORDERS[key]) heading.ariaPressed = `${isOn}`;
                 fill(heading, label, isOn && icon(state.reverse ? 'fall' : 'up'));
             });
         },
@@ -155,7 +155,7 @@ function makeFacet(app, { key, title, ids, labels, parents }, open) {
             return { row, show() {
                 const now = wanted(k);
                 row.className = now === undefined ? 'chip' : now ? 'chip on' : 'chip out';
-                row.ariaPressed = String(now !== undefined);
+                row.ariaPressed = `${now !== undefined}`;
                 fill(row, now === false && el('span.unseen', 'not '), name, now !== false && number);
                 count();
             } };
@@ -170,7 +170,7 @@ function makeFacet(app, { key, title, ids, labels, parents }, open) {
         if (parents) row.style.paddingInlineStart = `${Math.min(ids[k].split('/').length - 1, 6) * .75}rem`;
         return { row, show() {
             box.checked = wanted(k) === true;
-            if (isOpen && twist.firstChild) twist.ariaExpanded = String(isOpen[k]);
+            if (isOpen && twist.firstChild) twist.ariaExpanded = `${isOpen[k]}`;
             count();
         } };
     }
@@ -192,7 +192,7 @@ function makeFacet(app, { key, title, ids, labels, parents }, open) {
         all.hidden = text !== '' || !isWhole && shown.length === useful.length;
         fill(all, isWhole ? 'Show fewer' : `Show all ${Math.min(300, useful.length)}`);
         modeBox.hidden = app.state.filters.choices.filter(([one, , is]) => one === 'tag' && is).length < 2;
-        for (const mode of modes) mode.ariaPressed = String(mode.dataset.all === String(app.state.filters.all));
+        for (const mode of modes) mode.ariaPressed = `${mode.dataset.all === String(app.state.filters.all)}`;
     }
     return { element, update };
 }

@@ -7,14 +7,10 @@ import { onPrefs, prefs } from './prefs.js';
 const LEVELS = ['unknown', 'PG', 'PG-13', 'R', 'X', 'XXX', 'blocked'];
 
 /** The highest bit of a level, at most 32; 0: unknown. @param {number | undefined} level */
-export function levelBit(level = 0) {
-    return level >= 1 ? Math.min(32, 2 ** Math.floor(Math.log2(level))) : 0;
-}
+export const levelBit = (level = 0) => level >= 1 ? Math.min(32, 2 ** Math.floor(Math.log2(level))) : 0;
 
 /** "R" of 4: the highest of its bits. @param {number | undefined} level */
-export function levelName(level) {
-    return LEVELS[Math.log2(levelBit(level) * 2 || 1)];
-}
+export const levelName = (level) => LEVELS[Math.log2(levelBit(level) * 2 || 1)];
 
 /** Whether a picture of this level is hidden now. @param {number | undefined} level */
 export function isHidden(level) {
@@ -35,9 +31,7 @@ export function checkedHref(href) {
 }
 
 /** One or two letters in place of a picture. @param {string} name */
-export function initials(name) {
-    return (name.match(/[\p{L}\p{N}]+/gu) ?? []).slice(0, 2).map((word) => [...word][0]).join('').toUpperCase();
-}
+export const initials = (name) => (name.match(/[\p{L}\p{N}]+/gu) ?? []).slice(0, 2).map((word) => [...word][0]).join('').toUpperCase();
 
 /** Pictures that were shown by a click, until what is hidden changes. @type {Set<string | number>} */
 const revealed = new Set();

@@ -42,9 +42,7 @@ export function parseQuery(text) {
 }
 
 /** @param {(string | undefined)[]} parts */
-function joined(parts) {
-    return folded(parts.join('\n'));
-}
+const joined = (parts) => folded(parts.join('\n'));
 
 /** Text of every model, from the rows. @param {import('./data.js').Catalog} catalog @returns {Haystack} */
 export function makeHaystack(catalog) {

@@ -14,9 +14,7 @@ import { ORDERS } from './sort.js';
 const FACETS = /^(kind|base|architecture|precision|size|year|licence|folder|tag)$/;
 
 /** @returns {State} */
-export function emptyState() {
-    return { q: '', filters: noFilters(), order: 'name', reverse: false, open: '' };
-}
+export const emptyState = () => ({ q: '', filters: noFilters(), order: 'name', reverse: false, open: '' });
 
 /**
  * What a fragment says; what it cannot mean is ignored.

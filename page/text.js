@@ -8,23 +8,17 @@ const HIDDEN = /([#*\d]\ufe0f\u20e3|\p{ExtPict}[\ufe0f\p{EMod}]?(?:\u200d\p{ExtP
  * Text as it is shown: characters that cannot be seen, or that reorder others, as \u{…}.
  * @param {string} text
  */
-export function visible(text) {
-    return text.replace(HIDDEN, (one, emoji) => emoji ?? `\\u{${one.codePointAt(0)?.toString(16)}}`);
-}
+export const visible = (text) => text.replace(HIDDEN, (one, emoji) => emoji ?? `\\u{${one.codePointAt(0)?.toString(16)}}`);
 
 /**
  * Text as it goes to the clipboard, for a prompt or a terminal: no controls, no bidirectional
  * controls, no line breaks, which become spaces.
  * @param {string} text
  */
-export function clean(text) {
-    return text.replace(/[\t-\r\u0085\u2028\u2029]+/g, ' ').replace(/[\p{Cc}\p{Bidi_C}\ufeff]/gu, '');
-}
+export const clean = (text) => text.replace(/[\t-\r\u0085\u2028\u2029]+/g, ' ').replace(/[\p{Cc}\p{Bidi_C}\ufeff]/gu, '');
 
 /** Text as it is compared: lower case, compatibility forms unified. @param {string} text */
-export function folded(text) {
-    return text.normalize('NFKC').toLowerCase();
-}
+export const folded = (text) => text.normalize('NFKC').toLowerCase();
 
 /** Three digits and a unit, in steps of 1000. @param {number} count @param {string[]} units */
 function scaled(count, units) {
@@ -35,16 +29,10 @@ function scaled(count, units) {
 }
 
 /** "6.94 GB": powers of 1000, as the command shows them. @param {number} bytes */
-export function sizeText(bytes) {
-    return scaled(bytes, [' B', ' KB', ' MB', ' GB', ' TB', ' PB']);
-}
+export const sizeText = (bytes) => scaled(bytes, [' B', ' KB', ' MB', ' GB', ' TB', ' PB']);
 
 /** "1.20 B" of parameters, elements and the like. @param {number} count */
-export function countText(count) {
-    return scaled(count, ['', ' K', ' M', ' B', ' T']);
-}
+export const countText = (count) => scaled(count, ['', ' K', ' M', ' B', ' T']);
 
 /** "1 model", "2,000 models". @param {number} count @param {string} one @param {string} [many] */
-export function plural(count, one, many = one + 's') {
-    return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
-}
+export const plural = (count, one, many = one + 's') => `${count.toLocaleString('en')} ${count === 1 ? one : many}`;

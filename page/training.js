@@ -14,9 +14,7 @@ export function durationText(seconds) {
 }
 
 /** "94 %", and "<1 %" of what is there at all. @param {number} share */
-export function percentText(share) {
-    return share > 0 && share < 0.01 ? '<1 %' : `${Math.round(share * 100)} %`;
-}
+export const percentText = (share) => share > 0 && share < 0.01 ? '<1 %' : `${Math.round(share * 100)} %`;
 
 /** "8 of 10". @param {unknown} at @param {unknown} planned */
 const progressText = (at, planned) => isGiven(at) && isGiven(planned) && at !== planned ? `${at} of ${planned}` : at ?? planned;

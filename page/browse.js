@@ -7,7 +7,7 @@ import { iconButton } from './card.js';
 
 /** A dialog that a click beside it closes. @param {string} className @param {string} label @param {...import('./dom.js').Child} children */
 export function makeDialog(className, label, ...children) {
-    const made = el('dialog', { class: className, 'aria-label': label, onclick: (event) => { if (event.target === made) made.close(); } }, children);
+    const made = el('dialog', { class: className, label: label, onclick: (event) => { if (event.target === made) made.close(); } }, children);
     return made;
 }
 

@@ -60,7 +60,7 @@ function wordChips({ words, word_count: counts }, i, width) {
     }),
         rest = counts[i] - shown.length;
     return [...shown.map((word) => el('button.chip', { tabindex: -1, dir: 'auto', 'data-word': word, title: `copy ${visible(word)}` }, visible(word))),
-        rest > 0 && el('button.chip.add', { tabindex: -1, 'aria-label': `${rest} more trigger words` }, `+${rest}`)];
+        rest > 0 && el('button.chip.add', { tabindex: -1, label: `${rest} more trigger words` }, `+${rest}`)];
 }
 
 /** @type {[number, 'code' | 'warn' | 'twins', string][]} */
@@ -85,7 +85,7 @@ export function fillCard(item, catalog, i, isRow, width) {
     const what = visible(base ? rows.what[i].replace(/ for\s[^,]*$/, '') : rows.what[i]),
         words = el('span.card-words', error === undefined ? wordChips(rows, i, width) : el('span.card-error.cut', { title: visible(error) }, visible(error))),
         marked = MARKS.filter(([flag]) => flag ? rows.flags[i] & flag : rows.copies[i] >= 0)
-            .map(([, name, title]) => el('span.card-mark', { title, role: 'img', 'aria-label': title }, icon(name))),
+            .map(([, name, title]) => el('span.card-mark', { title, role: 'img', label: title }, icon(name))),
         marks = marked.length > 0 && el('span.card-marks', marked);
     if (!isRow) fill(item, picture, badge, marks, open, el('span.card-what', el('span.cut', what), el('span', size)), words);
     else fill(item, picture, open, el('span.card-base', badge), el('span.card-what.cut', what), words, el('span.card-size', size),
@@ -108,7 +108,7 @@ export function printCells(catalog, i) {
 export function popover(box, button, panel) {
     const show = (/** @type {boolean} */ isOpen) => {
         panel.hidden = !isOpen;
-        button.setAttribute('aria-expanded', `${isOpen}`);
+        button.ariaExpanded = `${isOpen}`;
     },
         leave = (/** @type {any} */ to) => { if (to && !box.contains(to)) show(false); };
     show(false);
@@ -133,7 +133,7 @@ export function popover(box, button, panel) {
  * @param {string} [key] that does the same: " (C)"
  */
 export const iconButton = (kind, name, label, onclick = () => {}, key = '') =>
-    el(`button.button.icon-only${kind}`, { 'aria-label': label, title: label + key, onclick }, icon(name));
+    el(`button.button.icon-only${kind}`, { label: label, title: label + key, onclick }, icon(name));
 
 /** Buttons that come to the card under the pointer or with the focus. @param {Actions} actions @param {Rows} rows */
 export function makeBar(actions, rows) {

@@ -69,7 +69,7 @@ export async function copyText(text, what) {
 export function copyButton(text, label, shown) {
     const title = `Copy ${visible(label)}`;
     return el(`button.button.small.quiet${shown ? '' : '.icon-only'}`, {
-        title, 'aria-label': title,
+        title, label: title,
         onclick: (event) => {
             event.stopPropagation();
             copyText(typeof text === 'function' ? text() : text, label);

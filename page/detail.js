@@ -124,13 +124,13 @@ const dotted = (...words) => words.filter(Boolean).join(' · ');
 function gallery(pictures, alt, source) {
     let at = 0;
     const large = el('div.gallery-large'), count = el('p.muted.tiny'),
-        thumbs = pictures.map((one, i) => el('button.thumb', { 'aria-label': `Picture ${i + 1}`, onclick: () => step(i - at) }, pictureBox(one, { alt, source, plain: true }))),
+        thumbs = pictures.map((one, i) => el('button.thumb', { label: `Picture ${i + 1}`, onclick: () => step(i - at) }, pictureBox(one, { alt, source, plain: true }))),
         step = (/** @type {number} */ by) => {
             at = (at + by + pictures.length) % pictures.length;
             const { width, height, level } = pictures[at];
             fill(large, pictureBox(pictures[at], { alt, source, lazy: false, large: true }));
             fill(count, dotted(thumbs[1] && `${at + 1} of ${pictures.length}`, width && `${width} × ${height}`, level && `rated ${levelName(level)}`));
-            thumbs.forEach((thumb, i) => thumb.setAttribute('aria-current', `${i === at}`));
+            thumbs.forEach((thumb, i) => { thumb.ariaCurrent = `${i === at}`; });
             if (by) thumbs[at].scrollIntoView({ block: 'nearest', inline: 'nearest' });
         },
         tallest = Math.min(1.5, ...pictures.map(({ width, height, why }) => width && height && !why ? width / height : 1.5));
@@ -158,7 +158,7 @@ function promptPart({ prompts, model }) {
     const shown = el('code'), prompt = () => tag ? withStrength(line, strength) : line || comfy, draw = () => fill(shown, foreign(prompt()));
     draw();
     const inputs = (tag ? ['range', 'number'] : []).map((type) => el('input', {
-        type, min: Math.min(-1, start), max: Math.max(2, start), step: .05, value: start, 'aria-label': type === 'range' ? 'Strength' : 'Strength as a number',
+        type, min: Math.min(-1, start), max: Math.max(2, start), step: .05, value: start, label: type === 'range' ? 'Strength' : 'Strength as a number',
         oninput: ({ target }) => {
             if (!Number.isFinite(target.valueAsNumber)) return;
             strength = Math.max(-10, Math.min(10, target.valueAsNumber));
@@ -225,7 +225,7 @@ function headOf(info, title, actions) {
 
 /** Sections with headings, and buttons that lead to them. @param {{ title: string, all: any }[]} parts */
 function sectionsOf(parts) {
-    const made = parts.map(({ title, all }) => el('section.section', { tabindex: -1, 'aria-label': title }, el('h3', title), all));
+    const made = parts.map(({ title, all }) => el('section.section', { tabindex: -1, label: title }, el('h3', title), all));
     const tabs = made.map((section, i) => el('button.tab', { onclick: () => {
         section.scrollIntoView();
         section.focus({ preventScroll: true });
@@ -234,10 +234,10 @@ function sectionsOf(parts) {
     const watch = new IntersectionObserver((entries) => {
         for (const { isIntersecting, target } of entries) near[isIntersecting ? 'add' : 'delete'](target);
         const first = made.findIndex((one) => near.has(one));
-        tabs.forEach((one, i) => one.setAttribute('aria-current', `${i === first}`));
+        tabs.forEach((one, i) => { one.ariaCurrent = `${i === first}`; });
     }, { rootMargin: '-100px 0px -40% 0px' });
     for (const one of made) watch.observe(one);
-    return [tabs[1] && el('nav.tabs', { 'aria-label': 'Sections' }, tabs), ...made];
+    return [tabs[1] && el('nav.tabs', { label: 'Sections' }, tabs), ...made];
 }
 
 /**

@@ -19,7 +19,7 @@ const ATTRIBUTES = new RegExp('^(class|id|type|title|role|tabindex|value|placeho
 
 /**
  * An element: "li", "span.muted.tiny" with classes. Attributes, which may be left out: of the list
- * above; true is the empty string; false, null and undefined are left out; onclick and the like take
+ * above, `label` for aria-label; true is the empty string; false, null and undefined are left out; onclick and the like take
  * functions. Children that are text become text nodes, as they are: foreign text goes through `foreign`.
  * @template {string} T
  * @param {T} tag
@@ -33,7 +33,8 @@ export function el(tag, attributes, ...children) {
     if (name === 'button') made.setAttribute('type', name);
     if (classes.length) made.setAttribute('class', classes.join(' '));
     if (attributes?.constructor !== Object) append(made, [/** @type {Child} */ (attributes)]);
-    else for (const [key, value] of Object.entries(attributes)) {
+    else for (const [name, value] of Object.entries(attributes)) {
+        const key = name === 'label' ? 'aria-label' : name;
         if (typeof value === 'function') made.addEventListener(key.slice(2), value);
         else if (!ATTRIBUTES.test(key)) throw new TypeError(`no attribute ${key}`);
         else if (value !== false && value !== null && value !== undefined) made.setAttribute(key, value === true ? '' : value);

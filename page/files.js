@@ -12,12 +12,12 @@ import { groupOf, pairList, tableOf } from './training.js';
  */
 export const hashRows = ({ computed = {}, recorded = [], mismatches = [] } = {}) =>
     [...new Set([...recorded.map((one) => one.algo), ...Object.keys(computed)])].flatMap((algo) => {
-    const said = recorded.filter((one) => one.algo === algo), wrong = mismatches.filter((one) => one.algo === algo),
-        value = Object.hasOwn(computed, algo) && computed[algo], agrees = said[0] && !wrong[0];
-    return value ? [{ algo, value, state: agrees ? 'verified' : 'computed', source: agrees ? said[0].source : undefined },
-        ...wrong.map(({ recorded: other, source, known }) => ({ algo, value: other, state: known ? 'differs, harmless' : 'differs', source, note: known }))]
-        : said.filter((one, i) => said.findIndex((other) => other.value === one.value) === i).map((one) => ({ ...one, state: 'recorded' }));
-    });
+        const said = recorded.filter((one) => one.algo === algo), wrong = mismatches.filter((one) => one.algo === algo),
+            value = Object.hasOwn(computed, algo) && computed[algo], agrees = said[0] && !wrong[0];
+        return value ? [{ algo, value, state: agrees ? 'verified' : 'computed', source: agrees ? said[0].source : undefined },
+            ...wrong.map(({ recorded: other, source, known }) => ({ algo, value: other, state: known ? 'differs, harmless' : 'differs', source, note: known }))]
+            : said.filter((one, i) => said.findIndex((other) => other.value === one.value) === i).map((one) => ({ ...one, state: 'recorded' }));
+        });
 
 const USES = /** @type {Record<string, string>} */ (/** @type {unknown} */ ({
     __proto__: null,

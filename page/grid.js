@@ -18,7 +18,7 @@ const TALLEST = 15e6;
  */
 export function makeGrid(catalog, actions, open, head) {
     const probe = el('li.card.probe', { 'aria-hidden': 'true' }, el('div.picture'), el('span.card-name', ' '), el('span.card-what', ' '), el('span.card-words')),
-        list = el('ul.grid', { role: 'list', 'aria-label': 'Models' }, probe),
+        list = el('ul.grid', { role: 'list', label: 'Models' }, probe),
             hover = makeBar(actions, catalog.rows), focused = makeBar(actions, catalog.rows);
     let order = new Uint32Array();
     /** Of each model, its place in the order. */

@@ -75,7 +75,7 @@ export function openHelp() {
     const made = helpDialog, all = [...actionTable.values()], groupName = (/** @type {Action} */ { group = 'Page' }) => group;
     drawLetters();
     fill(made, el('div.help-box',
-        el('div.help-head', el('h2', { id: 'help-title' }, 'Keys'), el('button.button.quiet.icon-only', { 'aria-label': 'Close', onclick: () => made.close() }, icon('close'))),
+        el('div.help-head', el('h2', { id: 'help-title' }, 'Keys'), el('button.button.quiet.icon-only', { label: 'Close', onclick: () => made.close() }, icon('close'))),
         el('div.help-groups', [...new Set(all.map(groupName))].map((name) => el('section', el('h3.heading', name),
             el('dl', all.filter((one) => groupName(one) === name).map(({ id, keys, label }) => el('div', { 'data-action': id },
                 el('dt', keys.map((key) => el('kbd', { class: isLetter(key) && 'letter' }, keyText(key)))), el('dd', label))))))),

@@ -46,7 +46,7 @@ function start(catalog) {
             if (model < 0 && before) grid.focusAt(grid.position(catalog.find(before)));
         });
 
-    const side = el('aside.side', { 'aria-label': 'Filters' }), wide = matchMedia('(min-width: 901px)'),
+    const side = el('aside.side', { label: 'Filters' }), wide = matchMedia('(min-width: 901px)'),
         drawer = makeDialog('drawer', 'Filters', el('div.drawer-head', el('button.button.primary', { onclick: () => drawer.close() }, 'Show the models')));
     function placeFilters() {
         drawer.close();

@@ -32,7 +32,7 @@ function totalsView(tensors) {
 function tensorsView(tensors) {
     const { page, names } = tensors, root = buildTree(tensors);
     const found = el('span.muted.small-text.found', { role: 'status' });
-    const crumbs = el('nav.row.crumbs', { 'aria-label': 'Area shown' });
+    const crumbs = el('nav.row.crumbs', { label: 'Area shown' });
     const caption = el('p.caption.small-text.muted', { 'aria-hidden': 'true' }, 'Click selects, double click zooms');
     const details = el('div.chosen', { id: 'chosen' });
     /** @param {import('./tree.js').TreeNode} node */
@@ -59,7 +59,7 @@ function tensorsView(tensors) {
     });
     const search = el('input', {
         type: 'search', id: 'find', placeholder: 'Search names, dtype:f16, shape:4096', spellcheck: 'false',
-        'aria-label': 'Search tensors', oninput: () => find(search.value),
+        label: 'Search tensors', oninput: () => find(search.value),
     });
     /** @param {string} text */
     const find = (text) => {
@@ -121,7 +121,7 @@ function startModel(page) {
         el('header.model-head',
             el('div.spread', el('h1', foreign(page.title)),
                 el('p.small-text.muted', foreign(kindWords(page.info)), ' · ', foreign(page.info.path))),
-            themeButton(), el('button.button.quiet.icon-only', { title: 'Keys', 'aria-label': 'Keys', onclick: openHelp }, icon('help'))),
+            themeButton(), el('button.button.quiet.icon-only', { title: 'Keys', label: 'Keys', onclick: openHelp }, icon('help'))),
         el('main.model', totalsView(tensors), element, page.norms && page.norms.length > 0 && normsView(page.norms, show),
             detailView(page.info, { name: page.title, picture: (one) => document.getElementById(`embed-${one.href}`)?.textContent?.slice(1, -1) ?? '' })),
         el('footer.tiny.muted.model-foot', page.generator));

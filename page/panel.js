@@ -52,7 +52,7 @@ export function makeTop(app, openFilters) {
     const { rows, count } = app.catalog,
         setOrder = (/** @type {string} */ order, /** @type {boolean} */ reverse) => app.change({ order, reverse }),
         input = el('input.search-input', {
-            type: 'search', id: 'search', autocomplete: 'off', spellcheck: 'false', 'aria-label': 'Search', placeholder: 'Search names, words, tags, descriptions …',
+            type: 'search', id: 'search', autocomplete: 'off', spellcheck: 'false', label: 'Search', placeholder: 'Search names, words, tags, descriptions …',
             title: `words, -word, "a phrase", start of a hash; in one field: ${FIELDS.join(': ')}:`,
             oninput: () => app.change({ q: input.value }),
             onkeydown: (/** @type {KeyboardEvent} */ event) => {
@@ -67,7 +67,7 @@ export function makeTop(app, openFilters) {
 
     const result = el('p.result-count', { role: 'status' }), badge = el('span.filter-number'),
         filters = el('button.button.filters-button', { title: 'Filters (F)', onclick: openFilters }, icon('filter'), el('span.wide', 'Filters'), ' ', badge),
-        order = el('select.order', { 'aria-label': 'Sort by', title: 'Sort by (S)', onchange: () => setOrder(order.value, ORDERS[order.value].down) },
+        order = el('select.order', { label: 'Sort by', title: 'Sort by (S)', onchange: () => setOrder(order.value, ORDERS[order.value].down) },
             Object.entries(ORDERS).map(([value, { label }]) => el('option', { value }, label))),
         reverse = iconButton('', 'up', '', () => setOrder(app.state.order, !app.state.reverse)),
         densities = CHOICES.density.map((one) => {
@@ -86,7 +86,7 @@ export function makeTop(app, openFilters) {
         listHead = el('div.list-head.as-list', el('span'), headings),
         element = el('header.top', el('div.top-bar', el('div.brand', el('h1.cut', foreign(rows.title)), result),
             el('div.search', { role: 'search' }, icon('search'), input, clear),
-            el('div.tools', filters, el('span.order-group', order, reverse), el('div.segments.density', { role: 'group', 'aria-label': 'Size of the cards' }, densities),
+            el('div.tools', filters, el('span.order-group', order, reverse), el('div.segments.density', { role: 'group', label: 'Size of the cards' }, densities),
                 popover(el('span.popover', maturity, ratings), maturity, ratings).box, theme, iconButton('', 'help', 'Keys', openHelp, ' (?)'))));
     return {
         element, input, listHead,
@@ -136,9 +136,9 @@ function makeFacet(app, { key, title, ids, labels, parents }, open) {
     /** @type {Map<number, { row: HTMLElement, show: () => void }>} */
     const made = new Map();
     let isWhole = false;
-    const find = el('input.narrow', { type: 'search', 'aria-label': `Find in ${title}`, placeholder: 'Find …', autocomplete: 'off', spellcheck: 'false', oninput: update }),
+    const find = el('input.narrow', { type: 'search', label: `Find in ${title}`, placeholder: 'Find …', autocomplete: 'off', spellcheck: 'false', oninput: update }),
         modes = ['any', 'all'].map((mode) => el('button', { 'data-all': String(mode === 'all'), onclick: () => app.change({ filters: { ...app.state.filters, all: mode === 'all' } }) }, `${mode} of them`)),
-        modeBox = el('div.segments', { role: 'group', 'aria-label': 'Models must have' }, modes),
+        modeBox = el('div.segments', { role: 'group', label: 'Models must have' }, modes),
             list = el(isChips ? 'div.chips' : 'ul.options'),
             all = el('button.button.quiet.small', { onclick: () => { isWhole = !isWhole; update(); } }),
         element = el('details.facet', { open, 'data-facet': key }, el('summary', title, icon('down')),
@@ -162,7 +162,7 @@ function makeFacet(app, { key, title, ids, labels, parents }, open) {
         }
         const box = el('input', { type: 'checkbox', onchange: () => set(box.checked || undefined) }),
             label = el('label.check.option', box, name, number),
-            twist = parents?.includes(k) ? el('button.twist', { 'aria-label': `Folders in ${visible(labels[k])}`, onclick: () => {
+            twist = parents?.includes(k) ? el('button.twist', { label: `Folders in ${visible(labels[k])}`, onclick: () => {
                 if (isOpen) isOpen[k] = !isOpen[k];
                 update();
             } }, icon('next')) : el('span.twist'),
@@ -219,7 +219,7 @@ export function makeFilters(app) {
 
 /** Chips of the filters in use, each with what removes it. @param {App} app */
 export function makeActiveFilters(app) {
-    const element = el('div.row.active-filters', { role: 'group', 'aria-label': 'Filters in use' });
+    const element = el('div.row.active-filters', { role: 'group', label: 'Filters in use' });
     return {
         element,
         update() {

@@ -109,7 +109,7 @@ export function pictureBox(picture, { alt, lazy = true, source, large = false, p
     const load = () => {
         const src = checkedHref(typeof href === 'number' ? source?.(picture) : href);
         if (!src) return none('no picture');
-        const shown = video ? el('video', { width, height, loop: true, playsinline: true, preload: 'none', 'aria-label': label })
+        const shown = video ? el('video', { width, height, loop: true, playsinline: true, preload: 'none', label: label })
             : el('img', { width, height, alt: large ? label : '', loading: lazy && 'lazy', decoding: 'async', draggable: 'false' });
         const moved = large && typeof href === 'string' ? ': was the page moved away from it?' : '';
         shown.addEventListener('error', () => none(`the picture cannot be shown${moved}`));
@@ -127,7 +127,7 @@ export function pictureBox(picture, { alt, lazy = true, source, large = false, p
             box.dataset.state = 'hidden';
             fill(box, el('span.picture-hidden', icon('hidden'), el('span', { class: plain && 'unseen' }, words)),
                 !plain && el('button.button.small', {
-                    'aria-label': `Show, ${words}`,
+                    label: `Show, ${words}`,
                     onclick: (event) => {
                         event.stopPropagation();
                         revealed.add(href);

@@ -39,7 +39,7 @@ export function pairList(pairs, className = '') {
 /** Columns without any value are left out. @param {string[]} head @param {unknown[][]} rows */
 export function tableOf(head, rows) {
     const has = (/** @type {unknown} */ _, /** @type {number} */ i) => rows.some((row) => isGiven(row[i])), shown = head.filter(has);
-    return el('div.scroll', { tabindex: 0, role: 'group', 'aria-label': shown.join(', ') }, el('table.table', el('tr', shown.map((one) => el('th', { scope: 'col' }, one))),
+    return el('div.scroll', { tabindex: 0, role: 'group', label: shown.join(', ') }, el('table.table', el('tr', shown.map((one) => el('th', { scope: 'col' }, one))),
         rows.map((row) => el('tr', row.filter(has).map((one) => el('td', foreign(valueText(one))))))));
 }
 

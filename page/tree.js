@@ -238,7 +238,7 @@ export function createTree(tensors, root, tell) {
     /** @param {string} role @param {(import('./dom.js').Child | import('./dom.js').Child[])[]} texts */
     const cellsOf = (role, texts) => texts.map((text, k) => el(`span.c-${heads[k].toLowerCase()}`, { role }, text));
     const body = el('div.tree-body', { role: 'rowgroup' });
-    const grid = el('div.tree', { role: 'treegrid', tabindex: 0, 'aria-label': 'Tensors by name', 'aria-colcount': heads.length },
+    const grid = el('div.tree', { role: 'treegrid', tabindex: 0, label: 'Tensors by name', 'aria-colcount': heads.length },
         el('div.tree-head', { role: 'rowgroup' }, el('div.tree-row', { role: 'row' }, cellsOf('columnheader', heads))), body);
 
     /** @param {TreeRow} row @param {number} i */

@@ -12,10 +12,8 @@ import { groupOf, percentText, trainingParts, wordsOf } from './training.js';
 const isId = (id) => Number.isSafeInteger(id) && Number(id) > 0;
 
 /** CivitAI's page of a model, from its numbers only; "" without. @param {any} ids */
-export function civitaiUrl(ids) {
-    if (!isId(ids?.model_id)) return '';
-    return `https://civitai.com/models/${ids.model_id}${isId(ids.version_id) ? `?modelVersionId=${ids.version_id}` : ''}`;
-}
+export const civitaiUrl = (ids) =>
+    !isId(ids?.model_id) ? '' : `https://civitai.com/models/${ids.model_id}${isId(ids.version_id) ? `?modelVersionId=${ids.version_id}` : ''}`;
 
 /** The page of a repository on Hugging Face; "" of what is none. @param {unknown} repo */
 export function hubUrl(repo) {
@@ -225,17 +223,17 @@ function headOf(info, title, actions) {
 
 /** Sections with headings, and buttons that lead to them. @param {{ title: string, all: any }[]} parts */
 function sectionsOf(parts) {
-    const made = parts.map(({ title, all }) => el('section.section', { tabindex: -1, label: title }, el('h3', title), all));
-    const tabs = made.map((section, i) => el('button.tab', { onclick: () => {
-        section.scrollIntoView();
-        section.focus({ preventScroll: true });
-    } }, parts[i].title));
-    const near = new Set();
-    const watch = new IntersectionObserver((entries) => {
-        for (const { isIntersecting, target } of entries) near[isIntersecting ? 'add' : 'delete'](target);
-        const first = made.findIndex((one) => near.has(one));
-        tabs.forEach((one, i) => { one.ariaCurrent = `${i === first}`; });
-    }, { rootMargin: '-100px 0px -40% 0px' });
+    const made = parts.map(({ title, all }) => el('section.section', { tabindex: -1, label: title }, el('h3', title), all)),
+        tabs = made.map((section, i) => el('button.tab', { onclick: () => {
+            section.scrollIntoView();
+            section.focus({ preventScroll: true });
+        } }, parts[i].title)),
+        near = new Set(),
+        watch = new IntersectionObserver((entries) => {
+            for (const { isIntersecting, target } of entries) near[isIntersecting ? 'add' : 'delete'](target);
+            const first = made.findIndex((one) => near.has(one));
+            tabs.forEach((one, i) => { one.ariaCurrent = `${i === first}`; });
+        }, { rootMargin: '-100px 0px -40% 0px' });
     for (const one of made) watch.observe(one);
     return [tabs[1] && el('nav.tabs', { label: 'Sections' }, tabs), ...made];
 }

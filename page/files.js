@@ -61,8 +61,8 @@ const plainList = (items) => el('ul.plain', items.map((one) => el('li', one)));
 /** @param {Info} info */
 function metadataPart({ metadata = {}, metadata_keys: keys = [] }) {
     const pairs = Object.entries(metadata);
-    if (!pairs.length) return groupOf('Metadata keys', keys.length && el('ul.row.keys.mono', keys.map((key) => el('li', foreign(key)))));
-    return groupOf(`Metadata, ${plural(pairs.length, 'key')}`, el('dl.metadata', pairs.map(([key, value]) => el('div',
+    return !pairs.length ? groupOf('Metadata keys', keys.length && el('ul.row.keys.mono', keys.map((key) => el('li', foreign(key)))))
+        : groupOf(`Metadata, ${plural(pairs.length, 'key')}`, el('dl.metadata', pairs.map(([key, value]) => el('div',
         el('dt.mono.muted', foreign(key), copyButton(value, key)),
         el('dd', value.length <= 200 ? foreign(value) : el('details',
             el('summary', foreign(value.slice(0, 120) + '…'), el('span.muted', ` ${plural(value.length, 'character')}`)), el('pre', { tabindex: 0 }, foreign(value))))))));

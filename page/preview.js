@@ -109,7 +109,7 @@ export function pictureBox(picture, { alt, lazy = true, source, large = false, p
     const load = () => {
         const src = checkedHref(typeof href === 'number' ? source?.(picture) : href);
         if (!src) return none('no picture');
-        const shown = video ? el('video', { width, height, loop: true, playsinline: true, preload: 'none', label: label })
+        const shown = video ? el('video', { width, height, loop: true, playsinline: true, preload: 'none', label })
             : el('img', { width, height, alt: large ? label : '', loading: lazy && 'lazy', decoding: 'async', draggable: 'false' });
         const moved = large && typeof href === 'string' ? ': was the page moved away from it?' : '';
         shown.addEventListener('error', () => none(`the picture cannot be shown${moved}`));

@@ -103,7 +103,7 @@ export function search(haystack, query) {
 
 /** Those first whose name or file name has all words. @param {Haystack} haystack @param {Term[]} query @param {Uint32Array} order */
 export function namedFirst({ texts }, query, order) {
-    const words = query.filter((term) => !term.field && !term.not);
-    const isNamed = (/** @type {number} */ i) => words.every((term) => texts[i].split('\n', 2).join('\n').includes(term.text));
+    const words = query.filter((term) => !term.field && !term.not),
+        isNamed = (/** @type {number} */ i) => words.every((term) => texts[i].split('\n', 2).join('\n').includes(term.text));
     return words.length ? Uint32Array.from([...order.filter(isNamed), ...order.filter((i) => !isNamed(i))]) : order;
 }

@@ -1,15 +1,9 @@
 // One model of the catalogue in a dialog; previous and next of the filtered order.
-import { el, fill } from './dom.js';
+import { el, fill, makeDialog } from './dom.js';
+import { iconButton } from './icons.js';
 import { visible } from './text.js';
 import { addIds } from './facts.js';
 import { detailView } from './detail.js';
-import { iconButton } from './card.js';
-
-/** A dialog that a click beside it closes. @param {string} className @param {string} label @param {...import('./dom.js').Child} children */
-export function makeDialog(className, label, ...children) {
-    const made = el('dialog', { class: className, label: label, onclick: (event) => { if (event.target === made) made.close(); } }, children);
-    return made;
-}
 
 /**
  * @param {import('./data.js').Catalog} catalog

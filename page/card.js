@@ -1,7 +1,7 @@
 // One model in the grid or in the list, and what can be done with it without opening it.
 import { clean, sizeText, visible } from './text.js';
 import { el, fill, outside } from './dom.js';
-import { icon } from './icons.js';
+import { icon, iconButton } from './icons.js';
 import { announce, copyText } from './copy.js';
 import { pictureBox } from './preview.js';
 import { joinedWords, civitaiUrl } from './detail.js';
@@ -123,17 +123,6 @@ export function popover(box, button, panel) {
     box.addEventListener('focusout', ({ relatedTarget }) => leave(relatedTarget));
     return { box, show };
 }
-
-/**
- * A button with an icon only.
- * @param {string} kind more classes: ".small"
- * @param {Parameters<typeof icon>[0]} name
- * @param {string} label
- * @param {(() => void) | undefined} [onclick]
- * @param {string} [key] that does the same: " (C)"
- */
-export const iconButton = (kind, name, label, onclick = () => {}, key = '') =>
-    el(`button.button.icon-only${kind}`, { label: label, title: label + key, onclick }, icon(name));
 
 /** Buttons that come to the card under the pointer or with the focus. @param {Actions} actions @param {Rows} rows */
 export function makeBar(actions, rows) {

@@ -79,5 +79,11 @@ export function outside(address, label) {
     return link;
 }
 
+/** A dialog that a click beside it closes. @param {string} className @param {string} label @param {...Child} children @returns {HTMLDialogElement} */
+export function makeDialog(className, label, ...children) {
+    const made = el('dialog', { class: className, label, onclick: (event) => event.target === made && made.close() }, children);
+    return made;
+}
+
 /** @param {string} id */
 export const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));

@@ -35,3 +35,14 @@ const ICONS = {
  * @returns {SVGSVGElement}
  */
 export const icon = (name) => /** @type {any} */ (el('svg.icon', { viewBox: '0 0 16 16', 'aria-hidden': 'true' }, el('path', { d: ICONS[name] })));
+
+/**
+ * A button with an icon only.
+ * @param {string} kind more classes: ".small"
+ * @param {Parameters<typeof icon>[0]} name
+ * @param {string} label
+ * @param {(() => void) | undefined} [onclick]
+ * @param {string} [key] that does the same: " (C)"
+ */
+export const iconButton = (kind, name, label, onclick = () => {}, key = '') =>
+    el(`button.button.icon-only${kind}`, { label, title: label + key, onclick }, icon(name));

@@ -1,6 +1,6 @@
 // Keys: one table of actions, one listener, and the help that lists them.
-import { el, fill } from './dom.js';
-import { icon } from './icons.js';
+import { el, fill, makeDialog } from './dom.js';
+import { iconButton } from './icons.js';
 import { onPrefs, prefs, setPref } from './prefs.js';
 
 /**
@@ -69,13 +69,13 @@ const drawLetters = () => helpDialog?.classList.toggle('letters-off', !prefs.let
 /** Opens the list of all keys. */
 export function openHelp() {
     if (!helpDialog) {
-        helpDialog = el('dialog.help', { 'aria-labelledby': 'help-title', onclick: ({ target, currentTarget }) => target === currentTarget && target.close() });
+        helpDialog = makeDialog('help', 'Keys');
         onPrefs(drawLetters);
     }
     const made = helpDialog, all = [...actionTable.values()], groupName = (/** @type {Action} */ { group = 'Page' }) => group;
     drawLetters();
     fill(made, el('div.help-box',
-        el('div.help-head', el('h2', { id: 'help-title' }, 'Keys'), el('button.button.quiet.icon-only', { label: 'Close', onclick: () => made.close() }, icon('close'))),
+        el('div.help-head', el('h2', 'Keys'), iconButton('.quiet', 'close', 'Close', () => made.close())),
         el('div.help-groups', [...new Set(all.map(groupName))].map((name) => el('section', el('h3.heading', name),
             el('dl', all.filter((one) => groupName(one) === name).map(({ id, keys, label }) => el('div', { 'data-action': id },
                 el('dt', keys.map((key) => el('kbd', { class: isLetter(key) && 'letter' }, keyText(key)))), el('dd', label))))))),

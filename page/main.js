@@ -1,6 +1,6 @@
 // Start of a catalogue: opens the data, joins grid and controls, and has the table of actions.
 import { plural } from './text.js';
-import { append, el, fill, foreign } from './dom.js';
+import { append, el, fill, foreign, makeDialog } from './dom.js';
 import { icon } from './icons.js';
 import { loadPrefs, onPrefs, prefs } from './prefs.js';
 import { announce } from './copy.js';
@@ -14,7 +14,7 @@ import { parseState, writeState } from './state.js';
 import { makeActions, printCells } from './card.js';
 import { makeGrid } from './grid.js';
 import { makeActiveFilters, makeFilters, makeTop, nextPref, switchMaturity } from './panel.js';
-import { makeBrowser, makeDialog } from './browse.js';
+import { makeBrowser } from './browse.js';
 
 const PRINTED = 2000;
 

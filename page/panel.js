@@ -1,13 +1,13 @@
 // Controls of a catalogue: the bar at the top, the filters, and the chips of those in use.
 import { plural, sizeText, visible } from './text.js';
 import { el, fill, foreign } from './dom.js';
-import { icon } from './icons.js';
+import { icon, iconButton } from './icons.js';
 import { prefs, setPref } from './prefs.js';
 import { openHelp } from './keys.js';
 import { FIELDS } from './search.js';
 import { choiceOf, choose, noFilters } from './filter.js';
 import { ORDERS } from './sort.js';
-import { iconButton, popover } from './card.js';
+import { popover } from './card.js';
 
 /**
  * @typedef {object} App what the controls act on

@@ -79,10 +79,9 @@ export function outside(address, label) {
     return link;
 }
 
-/** A dialog that a click beside it closes. @param {string} className @param {string} label @param {...Child} children @returns {HTMLDialogElement} */
+/** A dialog that a click beside it closes. @param {string} className @param {string} label @param {...Child} children */
 export function makeDialog(className, label, ...children) {
-    const made = el('dialog', { class: className, label, onclick: (event) => event.target === made && made.close() }, children);
-    return made;
+    return el('dialog', { class: className, label, onclick: ({ target, currentTarget }) => target === currentTarget && target.close() }, children);
 }
 
 /** @param {string} id */

@@ -305,9 +305,9 @@ def case_watch(world):
     rows, more, _ = corpus.catalogue()
     page = pages.catalogue_page(rows, more)
     bare = re.sub(r"<meta http-equiv=.Content-Security-Policy. [^>]*>", "", page)
-    marked = "return el('bdi', { class: className }, visible(text));"
+    marked = "el('bdi',{class:className},visible(text))"
     assert marked in page and bare != page
-    parsed = "const made = el('bdi', { class: className }); made.innerHTML = text; return made;"
+    parsed = "Object.assign(el('bdi', { class: className }), { innerHTML: text })"
     for name, text, complaint in (
         ("script", page.replace("<body>", f"<body><script>{corpus.RUN}</script>"), "policy"),
         (

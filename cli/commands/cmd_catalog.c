@@ -8,6 +8,7 @@
 #include "support/progress.h"
 #include "support/remote.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -124,7 +125,7 @@ static void write_page(catalog_command *run, char **operands, size_t count) {
         code = sfti_sink_end(&run->run.sink, code, &run->err);
     }
     if (code && !run->is_empty) cli_status(c, CLI_FAILED);
-    if (run->is_empty && run->compute.where.count) cli_refuse(c, NULL, &run->err);
+    if (run->is_empty && run->compute.where.count && !run->broken) cli_refuse(c, NULL, &run->err);
     else if (run->is_empty) cli_complain(c, NULL, &run->err);
     else if (code) cli_fail_input(c, path, &run->err);
     else if (cli_is_json(c)) say_page_json(run);
@@ -169,12 +170,14 @@ static sft_code check_replaced(const cli_output *output, sft_error *err) {
     os_info info;
     size_t got = 0;
     int fd;
-    if (output->stream || os_info_path(output->path, true, &info) != 0) return SFT_OK;
-    if (info.kind != OS_FILE || os_open_read(output->path, &fd) != 0) return SFT_OK;
-    int error = os_pread(fd, found, sizeof found, 0, &got);
-    os_close(fd);
-    if (error || got == 0 || (got == sizeof found && memcmp(found, start, got) == 0))
+    if (output->stream || os_info_path(output->path, true, &info) != 0 || info.kind != OS_FILE)
         return SFT_OK;
+    int error = os_open_read(output->path, &fd);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
+    error = sfti_read_all(fd, found, sizeof found, 0, &got);
+    os_close(fd);
+    if (error) return sfti_io_fail(err, SFT_IO_READ, error, "read");
+    if (got == 0 || (got == sizeof found && memcmp(found, start, got) == 0)) return SFT_OK;
     return cli_usage_error(err, "expected a page to replace, found another file: %s",
                            output->path);
 }

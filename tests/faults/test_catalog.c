@@ -13,7 +13,7 @@
 #define PAGE "/dir/c.html"
 #define MOST 600000 /* bytes of a page here */
 
-static const char old_page[] = "old";
+static const char old_page[] = "<!DOCTYPE html>old";
 
 typedef struct page_seen {
     bool there, old;
@@ -28,7 +28,8 @@ static page_seen look(void) {
     seen.digest = UINT64_C(0xcbf29ce484222325);
     for (size_t i = 0; bytes && i < seen.len; i++)
         seen.digest = (seen.digest ^ bytes[i]) * UINT64_C(0x100000001b3);
-    seen.old = bytes && seen.len == 3 && memcmp(bytes, old_page, 3) == 0;
+    seen.old = bytes && seen.len == sizeof old_page - 1
+        && memcmp(bytes, old_page, sizeof old_page - 1) == 0;
     return seen;
 }
 
@@ -75,7 +76,7 @@ static void add_lora(void) {
 static void set_library(const fault_scene *scene) {
     add_pictured();
     if (strstr(scene->line, "/lib/lora")) add_lora();
-    if (strstr(scene->line, "--force")) os_fake_add_file(PAGE, old_page, 3);
+    if (strstr(scene->line, "--force")) os_fake_add_file(PAGE, old_page, sizeof old_page - 1);
     os_fake_no_unnamed(scene->way);
     os_fake_short_writes(30000);
     before = look();

@@ -67,6 +67,7 @@ def make_models(scale):
              "c": ("U8", [100000], bytes(100000))}
     files = {"m.safetensors": model(whole, {"k": "v", "path": "/home/me/x"}, 64),
              "x.npy": npy(n // 12), "out/old.safetensors": model({"o": ("U8", [9], b"old bytes")})}
+    files["page.html"] = b"<!DOCTYPE html>old"
     part = {"a": ("F32", [n // 4], floats(n // 4, 2))}
     files["bad.safetensors"] = model(part) + b"trailing"
     shards = ["set/m-0000%d-of-00003.safetensors" % i for i in (1, 2, 3)]
@@ -107,7 +108,7 @@ SCENES = [
     ("convert-over", "m.", ["convert", M, "--dtype", "F16", "-o", M, "--force"], b""),
     ("convert-set", "set", ["convert", INDEX, "--dtype", "F64", "-o", "out/new"], b""),
     ("split", "m.", ["split", M, "--count", "3", "-o", "out/empty"], b""),
-    ("catalog", "m. out", ["catalog", M, "-o", OLD, "--force"], b""),
+    ("catalog", "m. page", ["catalog", M, "-o", "page.html", "--force"], b""),
     ("catalog-new", "m.", ["catalog", M, "-o", "out/new.html"], b""),
     ("merge", "set out", ["merge", INDEX, "-o", OLD, "--force"], b""),
     ("select", "m.", ["select", M, "--drop", "b", "-o", "out/new.safetensors"], b""),

@@ -66,6 +66,9 @@ export const keyText = (name) => name.split(/\+(?=.)/).map((part) => SIGNS[part]
 
 const drawLetters = () => helpDialog?.classList.toggle('letters-off', !prefs.letterKeys);
 
+/** Sentences below the keys. @type {string[]} */
+export const helpNotes = [];
+
 /** Opens the list of all keys. */
 export function openHelp() {
     if (!helpDialog) {
@@ -79,7 +82,7 @@ export function openHelp() {
         el('div.help-groups', [...new Set(all.map(groupName))].map((name) => el('section', el('h3.heading', name),
             el('dl', all.filter((one) => groupName(one) === name).map(({ id, keys, label }) => el('div', { 'data-action': id },
                 el('dt', keys.map((key) => el('kbd', { class: isLetter(key) && 'letter' }, keyText(key)))), el('dd', label))))))),
-        el('label.check', el('input', {
+        helpNotes.map((note) => el('p.muted', note)), el('label.check', el('input', {
             type: 'checkbox', role: 'switch', checked: prefs.letterKeys, onchange: ({ target }) => setPref('letterKeys', target.checked),
         }), ' Keys of one letter or sign (switch off if you use speech input)')));
     if (made.open) return;

@@ -4,10 +4,10 @@ import { append, el, fill, foreign, makeDialog } from './dom.js';
 import { icon } from './icons.js';
 import { loadPrefs, onPrefs, prefs } from './prefs.js';
 import { announce } from './copy.js';
-import { addAction, addHelp } from './keys.js';
+import { addAction, addHelp, helpNotes } from './keys.js';
 import { addDetailKeys } from './detail.js';
 import { openCatalog } from './data.js';
-import { addDetails, makeHaystack, namedFirst, parseQuery, search } from './search.js';
+import { addDetails, makeHaystack, namedFirst, parseQuery, search, SEARCH_HELP } from './search.js';
 import { applyFilters, makeFacets, noFilters } from './filter.js';
 import { ORDERS, sorted } from './sort.js';
 import { parseState, writeState } from './state.js';
@@ -185,6 +185,7 @@ function addActions(app, grid, browser, actions, input, showFilters) {
     for (const list of [page, models])
         for (const [id, key, label, when, run] of list) addAction({ id, keys: [key], label, when, run, group: list === models ? 'Models' : 'Page' });
     addDetailKeys();
+    helpNotes.push(SEARCH_HELP);
     addHelp();
 }
 

@@ -4,7 +4,7 @@ import { el, fill, foreign } from './dom.js';
 import { icon, iconButton } from './icons.js';
 import { prefs, setPref } from './prefs.js';
 import { openHelp } from './keys.js';
-import { FIELDS } from './search.js';
+import { SEARCH_HELP } from './search.js';
 import { choiceOf, choose, noFilters } from './filter.js';
 import { ORDERS } from './sort.js';
 import { popover } from './card.js';
@@ -53,7 +53,7 @@ export function makeTop(app, openFilters) {
         setOrder = (/** @type {string} */ order, /** @type {boolean} */ reverse) => app.change({ order, reverse }),
         input = el('input.search-input', {
             type: 'search', id: 'search', autocomplete: 'off', spellcheck: 'false', label: 'Search', placeholder: 'Search names, words, tags, descriptions …',
-            title: `words, -word, "a phrase", start of a hash; in one field: ${FIELDS.join(': ')}:`,
+            title: SEARCH_HELP,
             oninput: () => app.change({ q: input.value }),
             onkeydown: (/** @type {KeyboardEvent} */ event) => {
                 if (!/^(Enter|ArrowDown|Escape)$/.test(event.key)) return;

@@ -18,6 +18,8 @@ import { folded } from './text.js';
 
 /** Operators. */
 export const FIELDS = ['base', 'kind', 'arch', 'word', 'tag', 'folder', 'by', 'licence', 'name', 'hash'];
+/** What a query may have, for people. */
+export const SEARCH_HELP = `Search: words, -word, "a phrase", the start of a hash; in one field: ${FIELDS.join(': ')}:`;
 /** Fields whose dictionary has another name, and other names of fields. @type {Record<string, string>} */
 const DICTIONARY = { arch: 'architecture', by: 'author' };
 /** @type {Record<string, string>} */

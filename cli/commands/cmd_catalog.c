@@ -50,9 +50,10 @@ static void add_model(void *ctx, cli_model *model) {
     }
     if (whole && !cli_wheres_fit(c, &run->compute.where, sft_tree_root(model->tree))) return;
     if (!whole && model->input->err) model->err = *model->input->err;
-    if (model->err.code == SFT_OUT_OF_MEMORY) {
+    if (model->err.code == SFT_OUT_OF_MEMORY || model->err.os_errno == EMFILE
+        || model->err.os_errno == ENFILE) { /* nothing is wrong with the model */
         run->err = model->err;
-        run->code = SFT_OUT_OF_MEMORY;
+        run->code = model->err.code;
         return;
     }
     if (!whole) {

@@ -266,7 +266,8 @@ def test_a_command_that_dies(tmp_path):
 
 
 def test_an_interrupt_ends_the_command(tmp_path):
-    done = run_with(tmp_path, "trap 'touch %s/ended; exit 130' TERM\nkill -INT $PPID\n"
-                    "while :; do sleep 0.05; done\n" % tmp_path)
+    # Not before Popen has returned: there is nobody yet to end the command.
+    done = run_with(tmp_path, "trap 'touch %s/ended; exit 130' TERM\nsleep 1; kill -INT $PPID\n"
+                    "for i in $(seq 600); do sleep 0.05; done\n" % tmp_path)
     assert "KeyboardInterrupt" in done.stdout
     assert (tmp_path / "ended").exists()

@@ -1,7 +1,6 @@
 # The scripts and styles of the catalogue's pages (page/modules.txt), joined as C arrays, without
 # import lines, the word export, comments, white space and signs that separate nothing, with let for
 # const: the same syntax tree (test_spaces of tests/page/unit.py).
-# tests/page/pages.py joins them likewise.
 # cmake -DPAGE=page -DOUT=build/page -P cmake/page.cmake
 cmake_minimum_required(VERSION 3.22)
 file(STRINGS ${PAGE}/modules.txt lines REGEX "^[a-z]")

@@ -36,7 +36,7 @@ RULES = {
     "src/dataset": (USERS[0] | {"bytes/source.h"}, None),
     "cli/support": ({"support/", "edit/dropped.h", "remote/http/url.h", "base/", "os/"} | PUBLIC,
                     None),
-    "cli/catalog": ({"catalog/", "support/", "base/", "os/"} | PUBLIC, None),
+    "cli/catalog": ({"catalog/", "support/", "remote/http/url.h", "base/", "os/"} | PUBLIC, None),
     "cli/commands": ({"commands/", "catalog/", "support/", "edit/dropped.h", "convert/dropped.h",
                       "remote/http/url.h", "base/", "os/"} | PUBLIC, None),
     "cli": ({"commands/", "catalog/", "support/", "edit/dropped.h", "convert/dropped.h",

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "catalog/catalog.h"
 #include "catalog/common.h"
+#include "catalog/dict.h"
 #include "catalog/model_norms.h"
 #include "catalog/model_stats.h"
 #include "catalog/text.h"
@@ -58,36 +59,59 @@ static void put_info_pictures(const model_page *page, sfti_json_writer *w) {
     sfti_json_close(w, ']');
 }
 
-/* Whether a shard before this one has the key, whose value is then the one that counts. */
-static bool had_before(const sft_set *set, size_t shard, sft_span key) {
-    sft_span value;
-    for (size_t s = 0; s < shard; s++)
-        if (sft_file_metadata_get(sft_set_shard_at(set, s), key, &value)) return true;
-    return false;
+/* The keys of the shards so far. */
+typedef struct page_keys {
+    catalog_dict seen;
+    bool has_empty;
+} page_keys;
+
+/* Whether a key is there already: the first value counts. False when out of memory. */
+static bool take_page_key(page_keys *keys, sft_span key, bool *again) {
+    uint32_t number;
+    *again = key.len == 0 && keys->has_empty;
+    keys->has_empty = keys->has_empty || key.len == 0;
+    if (key.len == 0) return true;
+    if (!dict_put(&keys->seen, key, (sft_span){ "", 0 }, &number)) return false;
+    *again = keys->seen.entries[number].uses > 1;
+    return true;
 }
 
 /* The pairs of all shards: in a tree they would take many times the memory of the header. */
-static sft_code put_page_metadata(const sft_set *set, sfti_json_writer *w, sfti_arena *arena,
-                                  sft_error *err) {
+static sft_code put_page_pairs(const sft_set *set, sfti_json_writer *w, sfti_arena *arena,
+                          page_keys *keys, bool *is_cut, sft_error *err) {
+    size_t shards = sft_set_shard_count(set);
     char *buffer = NULL;
-    bool is_cut = false;
-    sfti_json_key(w, "metadata");
-    sfti_json_open(w, '{');
-    for (size_t s = 0; s < sft_set_shard_count(set); s++) {
+    for (size_t s = 0; s < shards; s++) {
         const sft_file *file = sft_set_shard_at(set, s);
         for (size_t i = 0; i < sft_file_metadata_count(file); i++) {
             sft_pair pair = sft_file_metadata_at(file, i);
-            if (had_before(set, s, pair.key)) continue;
+            bool again = false;
+            if (shards > 1 && !take_page_key(keys, pair.key, &again))
+                return sfti_fail_memory(err, pair.key.len);
+            if (again) continue;
             if (pair.value.len > VALUE_MOST) {
                 if (!buffer) buffer = sfti_arena_take(arena, VALUE_MOST);
                 if (!buffer) return sfti_fail_memory(err, VALUE_MOST);
                 pair.value = text_cut(pair.value, VALUE_MOST, buffer);
-                is_cut = true;
+                *is_cut = true;
             }
             sfti_json_key_span(w, pair.key);
             sfti_json_span(w, pair.value);
         }
     }
+    return SFT_OK;
+}
+
+static sft_code put_page_metadata(const sft_set *set, sfti_json_writer *w, sfti_arena *arena,
+                                  sft_error *err) {
+    page_keys keys = { .has_empty = false };
+    bool is_cut = false;
+    dict_begin(&keys.seen, arena);
+    sfti_json_key(w, "metadata");
+    sfti_json_open(w, '{');
+    sft_code code = put_page_pairs(set, w, arena, &keys, &is_cut, err);
+    dict_free(&keys.seen);
+    if (code) return code;
     sfti_json_close(w, '}');
     if (!is_cut) return SFT_OK;
     sfti_json_key(w, "cut");

@@ -1,6 +1,7 @@
 #include "catalog/places.h"
 
 #include "os/os.h"
+#include "remote/http/url.h"
 #include "support/files.h"
 #include "support/remote.h"
 
@@ -174,26 +175,10 @@ sft_span places_relative(const catalog_places *places, const char *real, sfti_ar
     return (sft_span){ out, 3 * up + len };
 }
 
-static bool is_plain(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
-        || (c && strchr("-._~/", c));
-}
-
 char *places_href(sft_span relative, sfti_arena *arena) {
-    static const char digits[] = "0123456789ABCDEF";
-    size_t len = 0;
-    for (size_t i = 0; i < relative.len; i++) len += is_plain(relative.data[i]) ? 1 : 3;
-    char *out = sfti_arena_take(arena, len + 1), *at = out;
-    for (size_t i = 0; out && i < relative.len; i++) {
-        char c = relative.data[i];
-        if (is_plain(c)) {
-            *at++ = c;
-            continue;
-        }
-        *at++ = '%';
-        *at++ = digits[(unsigned char)c >> 4];
-        *at++ = digits[(unsigned char)c & 15];
-    }
-    if (out) *at = 0;
+    sft_buffer text = { .alloc = arena->alloc };
+    bool whole = sfti_url_encode(&text, relative, "/");
+    char *out = whole ? sfti_arena_copy(arena, text.len ? text.data : "", text.len) : NULL;
+    sft_buffer_free(&text);
     return out;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Write pages of synthetic models: the scripts and styles of page/, joined as cmake/page.cmake
-joins them, around data by the contract of page/types.d.ts.
+"""Write pages of synthetic models: the scripts and styles of page/, joined by cmake/page.cmake,
+around data by the contract of page/types.d.ts.
 
 usage: tests/page/pages.py catalog COUNT FOLDER [--embed] [--hostile]
        tests/page/pages.py model llm|sdxl|lora|moe|hostile FOLDER
@@ -11,48 +11,19 @@ its path. The same words write the same bytes.
 """
 
 import base64
+import functools
 import hashlib
 import html
 import json
 import os
 import re
+import subprocess
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 PAGE = os.path.join(ROOT, "page")
-# What joining changes, in this order.
-SCRIPT = [
-    (r"(^|\n)import [^\n]*", ""),
-    (r"\nexport ", r"\n"),
-    (r"/\*\* @[^*]*\*/ [(]([A-Za-z0-9_.]+)[)]", r"\1"),
-    (r"/\*\* @[^*]*\*/ ?", ""),
-]
-ALL = [(r"\n[ ]*//[^\n]*", ""), (r"\n[ ]*/\*[^*]*\*+([^/*][^*]*\*+)*/", ""), (r"\n[ \n]+", r"\n")]
-# Comments within lines, white space, signs that separate nothing; let for const, which tsc has checked.
-# The program is the same: test_spaces of unit.py.
-SPACES = [
-    (r"([;,{)]) +//[^\n]*", r"\1"),
-    (r"/[*][^*]*[*]/ ?", ""),
-        (r" (=>|===|!==|&&|[|][|]|[?][?]|[<>+*/|-]?=|[?:<>+%-]) ", r"\1"),
-    (r"(if|for|while|return|const|of|let|[)]) ([][({}])", r"\1\2"),
-    (r" [}]", "}"),
-    (r"('([^'\\\n]|\\.)*'|`[^`]*`|[({});,:?<>=!&]) ?", r"\1"),
-    (r"([\[\](){};,:?>|&=])\n", r"\1"),
-    (r"\n([\]).?:|&}])", r"\1"),
-    (r"([^0-9^]),([]}])", r"\1\2"),
-    (r";\}", "}"),
-    (r"return ('|`)", r"return\1"),
-    (r"([^A-Za-z0-9_$.])const([{[ ])", r"\1let\2"),
-    (r"([^A-Za-z0-9_$])[(]([A-Za-z]+)[)]=>", r"\1\2=>"),
-]
-STYLE = [
-    (r" ([{>/!])", r"\1"),
-    (r"([>/]) ", r"\1"),
-    (r"([:,]) ", r"\1"),
-    (r"([{};,])[ \n]", r"\1"),
-    (r" ?;? ?\}", "}"),
-]
 ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 ESCAPED = re.compile("[<>&\u2028\u2029]")
 POLICY = (
@@ -69,21 +40,29 @@ def listed():
     return {words[0]: words[1:] for words in lines}
 
 
-def join(script, spaces=SPACES):
-    """The files of one row of modules.txt, joined; those that are not there are left out."""
-    parts = ["\n"]
-    for name in listed()[script]:
-        path = os.path.join(PAGE, name)
-        if not os.path.exists(path):
-            continue
-        with open(path, encoding="utf-8") as text:
-            part = text.read()
-        rules = SCRIPT + ALL + spaces if name.endswith(".js") else ALL + STYLE
-        part = "\n" + part
-        for pattern, becomes in rules:
-            part = re.sub(pattern, becomes, part)
-        parts.append(part)
-    return "".join(parts)
+@functools.cache
+def joined():
+    """Script or style -> its text, as the build joins it."""
+    with tempfile.TemporaryDirectory() as folder:
+        words = [f"-DPAGE={PAGE}", f"-DOUT={folder}", "-P", os.path.join(ROOT, "cmake", "page.cmake")]
+        subprocess.run(["cmake", *words], check=True)
+        return {script: read(os.path.join(folder, script)) for script in listed()}
+
+
+def join(script):
+    """The files of one row of modules.txt, joined."""
+    return joined()[script]
+
+
+def whole(script):
+    """The same files one after another, with nothing removed but what modules need."""
+    text = "\n".join(read(os.path.join(PAGE, name)) for name in listed()[script])
+    return re.sub(r"^(import [^\n]*|export )", "", text, flags=re.M)
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
 
 
 def block(name, value):

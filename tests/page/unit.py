@@ -170,19 +170,22 @@ def test_types():
 
 
 def test_join():
-    """pages.py and cmake/page.cmake make the same scripts."""
+    """The arrays of page.c are the joined scripts and styles."""
     with tempfile.TemporaryDirectory() as folder:
         run(["cmake", f"-DPAGE={PAGE}", f"-DOUT={folder}", "-P", "cmake/page.cmake"])
+        code = pages.read(os.path.join(folder, "page.c"))
+        arrays = dict(re.findall(r"unsigned char (\w+)_bytes\[\] = \{([^}]*)\}", code))
+        same(sorted(arrays), sorted(script.replace("-", "_") for script in pages.listed()), "arrays")
         for script in pages.listed():
-            with open(os.path.join(folder, script), encoding="utf-8") as file:
-                assert file.read() == pages.join(script), f"{script}: not the same"
+            found = bytes.fromhex("".join(re.findall("0x(..)", arrays[script.replace("-", "_")])))
+            assert found.decode() == pages.join(script), f"{script}: not the same"
 
 
 def test_spaces():
-    """The white space that joining removes is in no literal, and separates nothing: the program is the same."""
+    """What joining removes is in no literal, and separates nothing: the program is the same."""
     with tempfile.TemporaryDirectory() as folder:
         for script in ("shared", "catalog", "model"):
-            whole = pages.keep(folder, "whole.js", pages.join(script, []))
+            whole = pages.keep(folder, "whole.js", pages.whole(script))
             joined = pages.keep(folder, "joined.js", pages.join(script))
             run([NODE, os.path.join(pages.HERE, "node", "same.cjs"), TSC[1], whole, joined])
 

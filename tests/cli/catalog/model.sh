@@ -36,3 +36,8 @@ png small.png 7 7; cp quantised.safetensors p.safetensors; $SFT meta set p.safet
 $SFT catalog --model p.safetensors -o p.html | size
 page p.html 'j["info"]["pictures"]'
 grep -c '<script type="application/json" id="embed-0">"data:image/png;base64,[A-Za-z0-9+/=]*"</script>' p.html
+# Of a key that several shards have the first value counts.
+$SFT meta set sharded/model-00002-of-00003.safetensors k two only second >/dev/null
+$SFT meta set sharded/model-00001-of-00003.safetensors k one >/dev/null
+$SFT catalog --model sharded -o keys.html | size
+page keys.html 'j["info"]["metadata"]["k"], j["info"]["metadata"]["only"]'; grep -o '"k":"[a-z]*"' keys.html

@@ -3,7 +3,9 @@ const fs = require('fs'), path = require('path');
 const [tsc, ...files] = process.argv.slice(2);
 const ts = require(path.join(path.dirname(tsc), '..', 'lib', 'typescript.js'));
 
+// Brackets are in the tree's shape.
 function* nodes(node) {
+    while (ts.isParenthesizedExpression(node)) node = node.expression;
     yield `${ts.SyntaxKind[node.kind]} ${node.operator ?? ''} ${node.text ?? ''}`;
     const children = [];
     ts.forEachChild(node, (child) => { children.push(child); });

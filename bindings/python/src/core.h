@@ -167,6 +167,9 @@ int pysft_output_of(PyObject *object, pysft_path *out);
 /* Whether an object is a str with a URL. */
 bool pysft_is_url(PyObject *object);
 void pysft_path_free(pysft_path *path);
+/* Answer of a function of os.path: "isfile", "isdir", "exists". False too when it fails; no
+ * exception is set. */
+bool pysft_path_is(const char *path, const char *what);
 
 /* Turns the path of a folder into that of its one index, or, if it has none, of its one
  * .safetensors file; OSError otherwise. The library opens no folders: call this when it returned

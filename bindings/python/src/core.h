@@ -136,6 +136,9 @@ PyObject *pysft_import(const char *module, const char *name);
 PyObject *pysft_import_call(const char *module, const char *name, PyObject *argument);
 /* The same with a tuple of arguments, which is consumed and may be NULL after a failure. */
 PyObject *pysft_import_apply(const char *module, const char *name, PyObject *args);
+/* Answer of a function of os.path: "isfile", "isdir", "exists". False too when it fails; no
+ * exception is set. */
+bool pysft_path_is(const char *path, const char *what);
 
 /* The package's own modules for what is said better in Python: conversions of arrays, and how
  * objects are shown and pickled. */
@@ -167,9 +170,6 @@ int pysft_output_of(PyObject *object, pysft_path *out);
 /* Whether an object is a str with a URL. */
 bool pysft_is_url(PyObject *object);
 void pysft_path_free(pysft_path *path);
-/* Answer of a function of os.path: "isfile", "isdir", "exists". False too when it fails; no
- * exception is set. */
-bool pysft_path_is(const char *path, const char *what);
 
 /* Turns the path of a folder into that of its one index, or, if it has none, of its one
  * .safetensors file; OSError otherwise. The library opens no folders: call this when it returned

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "host.h"
 
 #include <sys/mman.h>

@@ -1,7 +1,8 @@
 /* Reference-counted memory shared by handles, tensors, arrays and capsules. Counting needs no
  * GIL, because torch releases tensors on any thread. */
-#include "host.h"
 #include "piece.h"
+
+#include "host.h"
 #include "remote.h"
 #include "safetensors_import.h"
 

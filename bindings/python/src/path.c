@@ -72,13 +72,3 @@ int pysft_input_of(pysft_state *state, PyObject *object, pysft_path *out) {
     pysft_path_free(out);
     return -1;
 }
-
-bool pysft_path_is(const char *path, const char *what) {
-    PyObject *text = PyUnicode_DecodeFSDefault(path);
-    PyObject *answer = text ? pysft_import_call("os.path", what, text) : NULL;
-    int yes = answer ? PyObject_IsTrue(answer) : 0;
-    Py_XDECREF(text);
-    Py_XDECREF(answer);
-    if (PyErr_Occurred()) PyErr_Clear();
-    return yes > 0;
-}

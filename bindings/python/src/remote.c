@@ -1,6 +1,7 @@
 /* What files of URLs are opened by: a remote of the library, its transport and callbacks. */
-#include "host.h"
 #include "remote.h"
+
+#include "host.h"
 
 #include <stdlib.h>
 #include <string.h>

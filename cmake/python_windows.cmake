@@ -21,15 +21,11 @@ set(sft_python_machine i386:x86-64)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "arm64|aarch64|ARM64")
     set(sft_python_machine arm64)
 endif()
-# A toolchain file may set SFT_DLLTOOL to several words.
-if(NOT SFT_DLLTOOL)
-    set(SFT_DLLTOOL ${CMAKE_DLLTOOL})
-endif()
 set(sft_python_library ${CMAKE_CURRENT_BINARY_DIR}/libpython3.a)
 set(sft_python_def ${CMAKE_CURRENT_SOURCE_DIR}/bindings/python/windows/python3.def)
 add_custom_command(
     OUTPUT ${sft_python_library}
-    COMMAND ${SFT_DLLTOOL} -d ${sft_python_def} -l ${sft_python_library} -m ${sft_python_machine}
+    COMMAND ${CMAKE_DLLTOOL} -d ${sft_python_def} -l ${sft_python_library} -m ${sft_python_machine}
     DEPENDS ${sft_python_def} VERBATIM)
 add_custom_target(sft_python3_library DEPENDS ${sft_python_library})
 add_library(sft_python3 INTERFACE)

@@ -49,7 +49,6 @@ sys.exit(not ok)
 PYTHON
 }
 
-# site-packages as pip makes them, and sitecustomize, which is for tests.
 make_python() {
     local new=$folder/new program
     rm -rf "$folder"
@@ -61,8 +60,8 @@ make_python() {
         check_signature "$new/python/$program"
     done
     "$root/tools/python3_def.py" "$new/python" --check
-    printf '%s\r\n' python311.zip . 'Lib\site-packages' 'import site' \
-        >"$new/python/python311._pth"
+    # Without it this is a CPython like an installed one: site-packages and PYTHONPATH count.
+    rm "$new/python/python311._pth"
     mv "$new/python" "$folder/python"
     rm -rf "$new"
 }

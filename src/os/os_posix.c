@@ -349,7 +349,8 @@ int os_random(void *into, size_t len) {
     while (len > 0) {
         size_t piece = len < 256 ? len : 256;
 #ifdef __linux__
-        ssize_t n = getrandom(at, piece, 0);
+        /* glibc before 2.25 has no getrandom(). */
+        ssize_t n = syscall(SYS_getrandom, at, piece, 0u);
 #else
         ssize_t n = getentropy(at, piece) == 0 ? (ssize_t)piece : -1;
 #endif

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -289,7 +290,7 @@ int os_remove_folder(const char *path) {
 
 /* For file systems without RENAME_NOREPLACE: a second name is as atomic. */
 static int rename_by_link(const char *from, const char *to) {
-    if (link(from, to) != 0) return errno;
+    if (link(from, to) != 0) return errno == ENOTSUP ? EOPNOTSUPP : errno;
     return unlink(from) == 0 ? 0 : errno;
 }
 

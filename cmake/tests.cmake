@@ -32,7 +32,8 @@ if(SFT_PYTHON)
     add_custom_target(bundle DEPENDS ${sft_bundle}/safetensors.c)
     add_library(safetensors_bundle STATIC EXCLUDE_FROM_ALL ${sft_bundle}/safetensors.c)
     target_compile_options(safetensors_bundle PRIVATE ${SFT_WARNINGS} -Wconversion)
-    target_link_libraries(safetensors_bundle PUBLIC Threads::Threads PRIVATE sft_flags)
+    target_link_libraries(safetensors_bundle PUBLIC ${sft_threads} ${sft_host_libraries}
+                          PRIVATE sft_flags)
     set_target_properties(safetensors_bundle PROPERTIES
                           ARCHIVE_OUTPUT_DIRECTORY ${sft_bundle})
 endif()

@@ -47,6 +47,8 @@ make_cmocka() {
     mkdir -p "$new/include"
     tar -C "$new" --strip-components=1 -xf "$archive" "cmocka-$cmocka_version/src" \
         "cmocka-$cmocka_version/include"
+    # gcc takes __printf__ for msvcrt's formats.
+    sed -i 's/__format__ (__printf__,/__format__ (gnu_printf,/' "$new"/include/*.h
     cat >"$new/config.h" <<'CONFIG'
 #define HAVE_INTTYPES_H 1
 #define HAVE_MALLOC_H 1

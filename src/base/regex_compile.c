@@ -127,7 +127,7 @@ static bool rx_take(rx_parse *x, char c) {
 /* Behind "[:". */
 static bool rx_named_class(rx_parse *x) {
     size_t begin = x->at;
-    while (x->at + 1 < x->text.len && (x->text.data[x->at] != ':' || x->text.data[x->at + 1] != ']'))
+    while (x->at + 1 < x->text.len && memcmp(x->text.data + x->at, ":]", 2) != 0)
         x->at++;
     if (x->at + 1 >= x->text.len) return rx_fail(x, "[: is not closed");
     size_t len = x->at - begin;

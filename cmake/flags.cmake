@@ -1,6 +1,12 @@
 # Flags of every target, in one interface library.
 add_library(sft_flags INTERFACE)
 
+if(WIN32)
+    # printf as the C standard has it, also over msvcrt.dll; Windows 8.1 or later.
+    target_compile_definitions(sft_flags INTERFACE __USE_MINGW_ANSI_STDIO=1 UNICODE _UNICODE
+                               _WIN32_WINNT=0x0603 WIN32_LEAN_AND_MEAN NOMINMAX)
+endif()
+
 set(SFT_WARNINGS -Wall -Wextra)
 set(SFT_WARNINGS_LIBRARY -Wconversion -Wvla -Wstrict-prototypes -Wmissing-prototypes)
 # Callers' stacks may be small: larger buffers go to the heap. Sanitizers widen frames.
@@ -21,6 +27,9 @@ if(SFT_SANITIZE)
     # The runtime of fuzzer-no-link comes with each harness.
     string(REPLACE "fuzzer-no-link," "" sft_link_sanitize "${SFT_SANITIZE}")
     target_link_options(sft_flags INTERFACE -fsanitize=${sft_link_sanitize})
+elseif(SFT_HARDEN AND WIN32)
+    target_link_options(sft_flags INTERFACE
+        -Wl,--dynamicbase -Wl,--nxcompat -Wl,--high-entropy-va)
 elseif(SFT_HARDEN)
     include(CheckCCompilerFlag)
     check_c_compiler_flag(-fcf-protection SFT_HAS_CET)

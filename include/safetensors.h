@@ -49,7 +49,7 @@ extern "C" {
 #else
 #define SFT_API __declspec(dllimport)
 #endif
-#elif defined(__GNUC__)
+#elif defined(__GNUC__) && !defined(_WIN32)
 #define SFT_API __attribute__((visibility("default")))
 #else
 #define SFT_API

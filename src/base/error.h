@@ -6,11 +6,18 @@
 
 #include <stdarg.h>
 
-#if defined(__GNUC__)
+/* The C standard's formats: gcc's plain printf is the C library's of the system, which may be an
+ * older one. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define SFTI_FORMAT(f, a) __attribute__((format(gnu_printf, f, a)))
+#elif defined(__GNUC__)
 #define SFTI_FORMAT(f, a) __attribute__((format(printf, f, a)))
-#define SFTI_COLD __attribute__((cold))
 #else
 #define SFTI_FORMAT(f, a)
+#endif
+#if defined(__GNUC__)
+#define SFTI_COLD __attribute__((cold))
+#else
 #define SFTI_COLD
 #endif
 

@@ -88,7 +88,7 @@ static int jr_open(sfti_journal_file *j, const char *name, const os_info *model)
     if (error) return j->foreign && (error == EACCES || error == EPERM) ? 0 : error;
     error = os_info_fd(j->fd, &there);
     if (error || there.kind != OS_FILE) return error;
-    if (there.inode != before.inode || there.device != before.device) return ESTALE;
+    if (there.inode != before.inode || there.device != before.device) return EBUSY;
     j->len = there.size;
     jr_judge_owner(j, &there, model);
     return 0;
@@ -97,8 +97,8 @@ static int jr_open(sfti_journal_file *j, const char *name, const os_info *model)
 static int jr_open_stable(sfti_journal_file *j, const char *name, const os_info *model) {
     char bytes[SFTI_JOURNAL_FIXED];
     size_t got;
-    int error = ESTALE;
-    for (int i = 0; i < JR_TRIES && error == ESTALE; i++) {
+    int error = EBUSY;
+    for (int i = 0; i < JR_TRIES && error == EBUSY; i++) {
         if (j->fd >= 0) (void)os_close(j->fd);
         j->fd = -1;
         error = jr_open(j, name, model);

@@ -1,5 +1,6 @@
-/* The platform, declared once. os_posix.c is one host, tests/faults/os_fake.c (all in
- * memory, every call can be made to fail) another. Nothing outside src/os and the
+/* The platform, declared once. os_posix*.c with os_linux*.c are one host, os_posix*.c with
+ * os_macos*.c another, os_win32*.c a third, and tests/faults/os_fake.c (all in memory, every call
+ * can be made to fail) a fourth. Nothing outside src/os and the
  * command knows an operating system.
  *
  * Every function that can fail returns 0 or an errno value (positive). Paths are

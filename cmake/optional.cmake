@@ -5,7 +5,7 @@
 #   SFTI_TEXT_<NAME>    what sft_build_info() says
 set(SFT_FOUND_DEFINITIONS "")
 set(SFT_FOUND_LIBRARIES "")
-# Releases bring zlib with them: SFT_ZLIB_SOURCE is the folder of its sources. Nobody sees its names.
+# Releases bring zlib with them: SFT_ZLIB_SOURCE is the folder of its sources.
 set(SFT_ZLIB_OBJECTS "")
 if(SFT_ZLIB_SOURCE)
     set(SFT_USE_ZLIB OFF) # the system's
@@ -15,7 +15,6 @@ if(SFT_ZLIB_SOURCE)
     list(TRANSFORM sft_zlib_sources PREPEND ${SFT_ZLIB_SOURCE}/)
     add_library(sft_zlib OBJECT ${sft_zlib_sources})
     target_compile_options(sft_zlib PRIVATE -fvisibility=hidden -w)
-    target_compile_definitions(sft_zlib PUBLIC Z_PREFIX)
     target_include_directories(sft_zlib SYSTEM PUBLIC ${SFT_ZLIB_SOURCE})
     set(SFT_ZLIB_OBJECTS $<TARGET_OBJECTS:sft_zlib>)
     list(APPEND SFT_FOUND_DEFINITIONS SFTI_FOUND_ZLIB=1

@@ -65,7 +65,9 @@ elseif(APPLE)
     target_link_options(sft_extension PRIVATE -undefined dynamic_lookup)
 else()
     # PyInit__core is all that it shows.
-    target_link_options(sft_extension PRIVATE -Wl,--exclude-libs,ALL)
+    set(sft_python_map ${CMAKE_CURRENT_SOURCE_DIR}/cmake/python.map)
+    target_link_options(sft_extension PRIVATE -Wl,--version-script=${sft_python_map})
+    set_target_properties(sft_extension PROPERTIES LINK_DEPENDS ${sft_python_map})
 endif()
 
 # The modules beside the extension, as links.

@@ -59,12 +59,14 @@ def headers(version, free):
     own (cmake/python_windows.cmake). What the systems differ in, extensions do not use."""
     include = FILES / ("python" + version) / "usr/include"
     folder = ROOT / "build/wheels" / ("python%s%s" % (version, "t" * free))
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(include / ("python" + version), folder)
     config = (include / "x86_64-linux-gnu" / ("python" + version) / "pyconfig.h").read_text()
     if free:
         config += "#define Py_GIL_DISABLED 1\n"
-    (folder / "pyconfig.h").write_text(config)
+    written = folder / "pyconfig.h"
+    if not written.is_file() or written.read_text() != config:
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(include / ("python" + version), folder)
+        written.write_text(config)
     return folder
 
 
@@ -150,19 +152,22 @@ def source(out):
             os.chdir(before)
 
 
+def names():
+    return ["sdist"] + ["%s-%s" % (python, platform) for platform in PLATFORMS
+                        for python in PYTHONS if python == ABI3 or PLATFORMS[platform][2]]
+
+
 def main():
-    names = ["sdist"] + ["%s-%s" % (python, platform) for platform in PLATFORMS
-                         for python in PYTHONS if python == ABI3 or PLATFORMS[platform][2]]
     parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1].strip())
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "build/dist")
-    parser.add_argument("--only", default=",".join(names))
+    parser.add_argument("--only", default=",".join(names()))
     parser.add_argument("--list", action="store_true")
     args = parser.parse_args()
     chosen = args.only.split(",")
-    if set(chosen) - set(names):
-        parser.error("no wheel " + ", ".join(sorted(set(chosen) - set(names))))
+    if set(chosen) - set(names()):
+        parser.error("no wheel " + ", ".join(sorted(set(chosen) - set(names()))))
     if args.list:
-        print("\n".join(names))
+        print("\n".join(names()))
         return 0
     out = args.out.resolve()
     out.mkdir(parents=True, exist_ok=True)

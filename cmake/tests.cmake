@@ -87,6 +87,6 @@ file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/tests/unit.txt "${sft_unit_list}")
 file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/tests/unit-bundle.txt "${sft_bundle_list}")
 
 # Each of these adds programs to the groups above; paths are from the project's root.
-foreach(folder tests/tools tests/hostile tests/faults fuzz bench)
+foreach(folder tests/tools tests/hostile tests/faults tests/macos fuzz bench)
     include(${folder}/CMakeLists.txt OPTIONAL)
 endforeach()

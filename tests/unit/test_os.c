@@ -389,8 +389,10 @@ static void test_unnamed(void **state) {
     int fd = -1;
     size_t put;
     (void)state;
-    assert_int_equal(os_open_unnamed(temp_path("none"), 0644, &fd), ENOENT);
-    int error = os_open_unnamed(temp_dir, 0644, &fd);
+    int error = os_open_unnamed(temp_path("none"), 0644, &fd);
+    if (error == EOPNOTSUPP) skip();
+    assert_int_equal(error, ENOENT);
+    error = os_open_unnamed(temp_dir, 0644, &fd);
     if (error == EOPNOTSUPP) skip();
     assert_int_equal(error, 0);
     assert_int_equal(os_pwrite(fd, "abc", 3, 0, &put), 0);

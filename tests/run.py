@@ -26,6 +26,10 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PY = sys.executable
+WINE = {  # tools/wine_env.sh
+    "SFT_EMULATE": "/usr/lib/wine/wine64", "WINEDEBUG": "-all",
+    "WINEPREFIX": os.path.join(ROOT, "build", "wine", "prefix"),
+    "SFT_VERDICT": os.path.join(ROOT, "build", "mingw", "tests", "verdict.exe")}
 QEMU = "qemu-s390x -L /usr/s390x-linux-gnu"
 
 # target: (preset, build folder, targets to build, environment)
@@ -41,6 +45,7 @@ TARGETS = {
     "coverage": ("coverage", "build/coverage", "all tests examples fuzzers", {}),
     "m32": ("m32", "build/m32", "all tests fuzzers", {}),
     "s390x": ("s390x", "build/s390x", "all tests fuzzers", {"SFT_EMULATE": QEMU}),
+    "windows": ("windows", "build/mingw", "all tests", WINE),
 }
 
 # The environment with this clone's package: tools/venv.sh, which `make python` runs too.
@@ -72,11 +77,12 @@ SUITES = [
     ("exports", "check test", 60, [PY, "tests/exports.py"], "tests/exports.py"),
     ("abi", "check test", 60, [PY, "tests/abi/run.py"], "tests/abi/run.py"),
     ("docs", "check test", 120, [PY, "tests/docs.py"], "tests/docs.py"),
-    ("unit", "check test asan tsan coverage", 600, [PY, "tests/unit.py", "unit"], "tests/unit.py"),
+    ("unit", "check test asan tsan coverage windows", 900, [PY, "tests/unit.py", "unit"], "tests/unit.py"),
     ("unit-bundle", "test asan", 600, [PY, "tests/unit.py", "unit-bundle"], "tests/unit.py"),
-    ("corpus", "check test asan msan coverage m32 s390x", 600, [PY, "tests/corpus/run.py"],
+    ("corpus", "check test asan msan coverage m32 s390x windows", 600, [PY, "tests/corpus/run.py"],
      "tests/corpus/run.py"),
-    ("cli", "check test asan coverage", 600, [PY, "tests/cli/run.py"], "tests/cli/run.py"),
+    ("cli", "check test asan coverage windows", 900, [PY, "tests/cli/run.py"],
+     "tests/cli/run.py"),
     ("info", "check test asan coverage", 600, [PY, "tests/info/run.py"], "tests/info/run.py"),
     ("zoo", "test", 600, [PY, "tests/zoo/run.py"], "tests/zoo/run.py"),
     ("online", "test asan coverage", 600, [PY, "tests/online/run.py"], "tests/online/run.py"),
@@ -89,9 +95,10 @@ SUITES = [
      "tests/examples/run.py"),
     ("install", "test", 600, [PY, "tests/install/run.py"], "tests/install/run.py"),
     ("warnings", "test", 900, [PY, "tests/no_warnings.py"], "tests/no_warnings.py"),
-    ("faults", "test asan coverage", 1200, [PY, "tests/unit.py", "faults"],
+    ("faults", "test asan coverage windows", 1200, [PY, "tests/unit.py", "faults"],
      "tests/faults/CMakeLists.txt"),
     ("kill", "test kill", 900, [PY, "tests/faults/kill/run.py"], "tests/faults/kill/run.py"),
+    ("windows", "windows", 900, [PY, "tests/windows/run.py"], "tests/windows/run.py"),
     ("disk", "test", 600, [PY, "tests/faults/disk/run.py"], "tests/faults/disk/run.py"),
     ("attack", "test", 600, [PY, "tests/attack/run.py"], "tests/attack/run.py"),
     ("replay", "test asan msan coverage m32 s390x", 600, [PY, "fuzz/run.py", "--replay"],
@@ -107,6 +114,7 @@ SUITES = [
      "tests/compat/model_page.py"),
     ("dequantize", "check test", 300, [PY, "tests/compat/dequantize.py"],
      "tests/compat/dequantize.py"),
+    ("regex", "check test asan", 300, [PY, "tests/compat/regex.py"], "tests/compat/regex.py"),
     ("roundtrip", "test asan", 600, [PY, "tests/compat/roundtrip.py"],
      "tests/compat/roundtrip.py"),
     ("import", "check test asan coverage", 600, [PY, "tests/import/run.py"],
@@ -232,7 +240,8 @@ def environment(target):
                SFT_EMULATE="", PYTHONDONTWRITEBYTECODE="1", LC_ALL="C.UTF-8")
     env.setdefault("SFT_SHARED", os.path.join(os.path.dirname(ROOT), "shared"))
     env.update(extra)
-    env["SFT_COMMAND"] = f"{env['SFT_EMULATE']} {env['SFT_BUILD']}/safetensors".strip()
+    suffix = ".exe" if target == "windows" else ""
+    env["SFT_COMMAND"] = f"{env['SFT_EMULATE']} {env['SFT_BUILD']}/safetensors{suffix}".strip()
     for name in ("NO_COLOR", "CLICOLOR_FORCE", "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "DESTDIR"):
         env.pop(name, None)
     return env
@@ -312,7 +321,8 @@ def main():
     else:
         results.append((0, 1, 0))
     totals = [sum(one[i] for one in results) for i in range(3)]
-    print(f"{args.target}: {time.monotonic() - begin:.0f} s")
+    under = ", tested under wine" if args.target == "windows" else ""
+    print(f"{args.target}{under}: {time.monotonic() - begin:.0f} s")
     skipped = f", {totals[2]} skipped" if totals[2] else ""
     print(f"{totals[0]} passed, {totals[1]} failed{skipped}")
     return 0 if totals[0] and not totals[1] else 1

@@ -14,7 +14,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
-#include <sys/random.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -81,7 +80,8 @@ int os_random(void *into, size_t len) {
     char *at = into;
     while (len > 0) {
         size_t piece = len < 256 ? len : 256;
-        ssize_t n = getrandom(at, piece, 0);
+        /* glibc before 2.25 has no getrandom(). */
+        ssize_t n = syscall(SYS_getrandom, at, piece, 0u);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return errno;
         at += n;

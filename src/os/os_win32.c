@@ -1,0 +1,282 @@
+/* os.h on Windows: opening, looking, reading. */
+#include "os/os_win32.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ── Opening ── */
+
+static int open_file(const char *path, bool writable, DWORD flags, int *fd) {
+    os_win_open how = { GENERIC_READ | (writable ? GENERIC_WRITE : 0), WIN_SHARE_ALL, OPEN_EXISTING,
+                     FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OVERLAPPED | flags, 0 };
+    wchar_t *wide;
+    HANDLE handle;
+    *fd = -1;
+    int error = os_win_path(path, &wide);
+    if (error) return error;
+    error = os_win_open_path(wide, &how, &handle);
+    free(wide);
+    if (error) return error;
+    bool unfollowed = (flags & FILE_FLAG_OPEN_REPARSE_POINT) != 0;
+    if (unfollowed && os_win_tag_is_link(os_win_tag(handle))) error = ELOOP;
+    else if (unfollowed) error = os_win_open_through(&how, &handle);
+    bool folder = !error && os_win_is_folder(handle);
+    if (folder && writable) error = EISDIR;
+    if (!error) return os_win_fd_new(handle, folder, fd);
+    (void)CloseHandle(handle);
+    return error;
+}
+
+int os_open_read(const char *path, int *fd) {
+    return open_file(path, false, 0, fd);
+}
+
+int os_open_write(const char *path, int *fd) {
+    return open_file(path, true, 0, fd);
+}
+
+int os_open_no_link(const char *path, bool writable, int *fd) {
+    return open_file(path, writable, FILE_FLAG_OPEN_REPARSE_POINT, fd);
+}
+
+/* ── Looking ── */
+
+#define TICKS_TO_1970 INT64_C(116444736000000000) /* of 100 ns, since 1601 */
+
+static int64_t unix_ns(LARGE_INTEGER ticks) {
+    const int64_t most = INT64_MAX / 100 - 1;
+    int64_t since = ticks.QuadPart - TICKS_TO_1970;
+    if (ticks.QuadPart <= 0) return 0;
+    return (since > most ? most : since < -most ? -most : since) * 100;
+}
+
+static os_kind kind_of(DWORD attributes, DWORD tag) {
+    bool reparse = (attributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0;
+    if (reparse && os_win_tag_is_link(tag)) return OS_LINK;
+    if (reparse && (tag == 0x80000023 || (tag >= 0x80000024 && tag <= 0x80000026)))
+        return OS_OTHER; /* a socket, FIFO or device of the Linux subsystem */
+    return attributes & FILE_ATTRIBUTE_DIRECTORY ? OS_DIR : OS_FILE;
+}
+
+/* 128 bits on some file systems; on NTFS the upper half is 0. */
+static void info_identity(HANDLE handle, os_info *out) {
+    FILE_ID_INFO id;
+    BY_HANDLE_FILE_INFORMATION old;
+    uint64_t half[2];
+    if (GetFileInformationByHandleEx(handle, FileIdInfo, &id, sizeof id)) {
+        memcpy(half, &id.FileId, sizeof half);
+        out->device = id.VolumeSerialNumber;
+        out->inode = half[0] ^ half[1] * UINT64_C(0x9E3779B97F4A7C15);
+    } else if (GetFileInformationByHandle(handle, &old)) {
+        out->device = old.dwVolumeSerialNumber;
+        out->inode = (uint64_t)old.nFileIndexHigh << 32 | old.nFileIndexLow;
+    }
+}
+
+typedef struct volume_size {
+    LARGE_INTEGER clusters, left;
+    ULONG sectors, sector_bytes; /* of a cluster */
+} volume_size;
+
+#define QUERY_VOLUME_SIZE 3
+
+static uint32_t info_block(HANDLE handle) {
+    IO_STATUS_BLOCK io;
+    volume_size size;
+    NTSTATUS status = NtQueryVolumeInformationFile(handle, &io, &size, sizeof size,
+                                                   (FS_INFORMATION_CLASS)QUERY_VOLUME_SIZE);
+    return status >= 0 ? size.sectors * size.sector_bytes : 0;
+}
+
+int os_win_info(HANDLE handle, os_info *out) {
+    FILE_BASIC_INFO basic;
+    FILE_STANDARD_INFO standard;
+    memset(out, 0, sizeof *out);
+    SetLastError(ERROR_SUCCESS);
+    DWORD type = GetFileType(handle);
+    if (type == FILE_TYPE_UNKNOWN && GetLastError() != ERROR_SUCCESS) return os_win_last();
+    out->kind = type == FILE_TYPE_PIPE ? OS_PIPE : OS_OTHER;
+    out->mode = 0600;
+    out->links = 1;
+    out->owner = os_user();
+    if (type != FILE_TYPE_DISK) return 0;
+    if (!GetFileInformationByHandleEx(handle, FileBasicInfo, &basic, sizeof basic) ||
+        !GetFileInformationByHandleEx(handle, FileStandardInfo, &standard, sizeof standard))
+        return os_win_last();
+    bool reparse = (basic.FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0;
+    out->kind = kind_of(basic.FileAttributes, reparse ? os_win_tag(handle) : 0);
+    out->size = out->kind == OS_DIR ? 0 : (uint64_t)standard.EndOfFile.QuadPart;
+    out->mode = out->kind == OS_DIR ? 0755 : 0644;
+    if (out->kind == OS_FILE && (basic.FileAttributes & FILE_ATTRIBUTE_READONLY)) out->mode = 0444;
+    out->links = standard.DeletePending ? 0 : standard.NumberOfLinks;
+    out->mtime_ns = unix_ns(basic.LastWriteTime);
+    out->ctime_ns = unix_ns(basic.ChangeTime);
+    info_identity(handle, out);
+    os_win_info_owner(handle, out);
+    if (out->kind == OS_FILE) out->block = info_block(handle);
+    return 0;
+}
+
+int os_info_fd(int fd, os_info *out) {
+    HANDLE handle = os_win_handle(fd);
+    return handle == INVALID_HANDLE_VALUE ? EBADF : os_win_info(handle, out);
+}
+
+/* Opened to look only, which no sharing forbids. */
+static int open_to_look(const char *path, bool follow, HANDLE *out) {
+    DWORD flags = FILE_FLAG_BACKUP_SEMANTICS | (follow ? 0 : FILE_FLAG_OPEN_REPARSE_POINT);
+    os_win_open how = { WIN_READ_INFO, WIN_SHARE_ALL, OPEN_EXISTING, flags, 0 };
+    wchar_t *wide;
+    int error = os_win_path(path, &wide);
+    if (error) return error;
+    error = os_win_open_path(wide, &how, out);
+    how.access = FILE_READ_ATTRIBUTES;
+    if (error == EACCES) error = os_win_open_path(wide, &how, out);
+    free(wide);
+    return error;
+}
+
+int os_info_path(const char *path, bool follow_link, os_info *out) {
+    HANDLE handle;
+    int error = open_to_look(path, follow_link, &handle);
+    if (error) return error;
+    error = os_win_info(handle, out);
+    (void)CloseHandle(handle);
+    return error;
+}
+
+static int final_path(HANDLE handle, char *out, size_t cap) {
+    DWORD room = 512;
+    for (;;) {
+        wchar_t *wide = malloc(room * sizeof *wide);
+        if (!wide) return ENOMEM;
+        DWORD count = GetFinalPathNameByHandleW(handle, wide, room, VOLUME_NAME_DOS);
+        bool fits = count > 0 && count < room;
+        int error = fits ? os_win_path_text(wide, count, out, cap) : count == 0 ? os_win_last() : 0;
+        free(wide);
+        if (fits || error) return error;
+        room = count + 1;
+    }
+}
+
+int os_real_path(const char *path, char *out, size_t cap) {
+    HANDLE handle;
+    int error = open_to_look(path, true, &handle);
+    if (error) return error;
+    error = final_path(handle, out, cap);
+    (void)CloseHandle(handle);
+    return error;
+}
+
+int os_path_in(int folder, const char *name, char *out, size_t cap) {
+    const os_win_file *file = os_win_file_of(folder);
+    if (!file || !file->folder) return EBADF;
+    int error = final_path(file->handle, out, cap);
+    if (error) return error;
+    size_t len = strlen(out), rest = strlen(name) + 1;
+    bool slash = len > 0 && out[len - 1] == '/';
+    if (rest >= cap - len) return ENAMETOOLONG;
+    if (!slash) out[len++] = '/';
+    memcpy(out + len, name, rest);
+    return 0;
+}
+
+int os_read_link(const char *path, char *out, size_t cap) {
+    HANDLE handle;
+    int error = open_to_look(path, false, &handle);
+    if (error) return error;
+    error = os_win_link_text(handle, out, cap);
+    (void)CloseHandle(handle);
+    return error;
+}
+
+/* ── Folders ── */
+
+static bool dot_name(const wchar_t *name) {
+    return name[0] == L'.' && (!name[1] || (name[1] == L'.' && !name[2]));
+}
+
+static int list_found(const wchar_t *pattern,
+                      int (*each)(void *ctx, const char *name, os_kind kind), void *ctx) {
+    char name[4 * MAX_PATH];
+    WIN32_FIND_DATAW found;
+    int result = 0;
+    HANDLE find = FindFirstFileExW(pattern, FindExInfoBasic, &found, FindExSearchNameMatch, NULL,
+                                   FIND_FIRST_EX_LARGE_FETCH);
+    if (find == INVALID_HANDLE_VALUE) /* a drive's topmost folder has no "." */
+        return GetLastError() == ERROR_FILE_NOT_FOUND ? 0 : os_win_last();
+    do {
+        if (dot_name(found.cFileName)) continue;
+        (void)os_win_narrow(found.cFileName, wcslen(found.cFileName), name, sizeof name);
+        result = each(ctx, name, kind_of(found.dwFileAttributes, found.dwReserved0));
+    } while (result == 0 && FindNextFileW(find, &found));
+    if (result == 0 && GetLastError() != ERROR_NO_MORE_FILES) result = os_win_last();
+    (void)FindClose(find);
+    return result;
+}
+
+int os_list(const char *path, int (*each)(void *ctx, const char *name, os_kind kind),
+            void *ctx) {
+    size_t len = strlen(path);
+    wchar_t *pattern;
+    if (len == 0) return ENOENT;
+    char *all = malloc(len + 3);
+    if (!all) return ENOMEM;
+    memcpy(all, path, len);
+    if (path[len - 1] != '/' && path[len - 1] != '\\') all[len++] = '/';
+    memcpy(all + len, "*", 2);
+    int error = os_win_path(all, &pattern);
+    free(all);
+    if (error) return error;
+    error = list_found(pattern, each, ctx);
+    free(pattern);
+    return error;
+}
+
+/* ── Reading ── */
+
+static size_t most_at_once(size_t len) {
+    const size_t most = (size_t)1 << 30;
+    return len < most ? len : most;
+}
+
+int os_pread(int fd, void *into, size_t len, uint64_t offset, size_t *got) {
+    const os_win_file *file = os_win_file_of(fd);
+    HANDLE handle = file && file->direct ? file->direct : os_win_handle(fd);
+    DWORD count = 0;
+    *got = 0;
+    len = most_at_once(len);
+    if (file && file->folder) return EISDIR;
+    if (offset > (uint64_t)INT64_MAX - len) return EOVERFLOW;
+    OVERLAPPED o = { .Offset = (DWORD)offset, .OffsetHigh = (DWORD)(offset >> 32),
+                     .hEvent = os_win_event_take() };
+    if (!o.hEvent) return ENOMEM;
+    BOOL ok = ReadFile(handle, into, (DWORD)len, &count, &o);
+    DWORD code = os_win_io_end(handle, &o, ok, &count);
+    os_win_event_give(o.hEvent);
+    *got = count;
+    return code == ERROR_SUCCESS || code == ERROR_HANDLE_EOF ? 0 : os_win_errno(code);
+}
+
+int os_map(int fd, uint64_t len, bool writable_private, void **out) {
+    HANDLE file = os_win_handle(fd);
+    *out = NULL;
+    if (len > SIZE_MAX >> 1) return ENOMEM;
+    if (len == 0) return EINVAL;
+    if (GetFileType(file) != FILE_TYPE_DISK) return ENODEV;
+    HANDLE section = CreateFileMappingW(file, NULL,
+                                        writable_private ? PAGE_WRITECOPY : PAGE_READONLY, 0, 0,
+                                        NULL);
+    if (!section) return os_win_last();
+    *out = MapViewOfFile(section, writable_private ? FILE_MAP_COPY : FILE_MAP_READ, 0, 0,
+                         (size_t)len);
+    int error = *out ? 0 : os_win_last();
+    (void)CloseHandle(section); /* the view holds it */
+    return error;
+}
+
+void os_unmap(void *at, uint64_t len) {
+    (void)len;
+    if (at) (void)UnmapViewOfFile(at);
+}

@@ -1,0 +1,23 @@
+/* os.h on Windows: shared libraries that are loaded only when they are needed. */
+#include "os/os_win32.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A name alone is looked for where only administrators write: in the system's folder and in the
+ * program's own, never in the current one or along PATH. */
+os_function os_library_function(const char *library, const char *name) {
+    DWORD where = LOAD_LIBRARY_SEARCH_SYSTEM32 | LOAD_LIBRARY_SEARCH_APPLICATION_DIR;
+    bool path = strchr(library, '/') || strchr(library, '\\');
+    os_function function = NULL;
+    wchar_t *wide;
+    if (path ? os_win_path(library, &wide) : os_win_wide(library, &wide)) return NULL;
+    if (path) where = LOAD_LIBRARY_SEARCH_SYSTEM32 | LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR;
+    HMODULE module = LoadLibraryExW(wide, NULL, where);
+    free(wide);
+    FARPROC found = module ? GetProcAddress(module, name) : NULL;
+    _Static_assert(sizeof function == sizeof found, "both are functions");
+    if (found) memcpy(&function, &found, sizeof found);
+    else if (module) (void)FreeLibrary(module);
+    return function;
+}

@@ -1,0 +1,126 @@
+/* Who owns a file on Windows, and who else may write to it.
+ *
+ * An owner is a security identifier there, an os_info has 32 bits: os_user() is a hash of the
+ * user's own, and that of others differs from it always, 0 the system and its administrators. A
+ * file that an administrator's process makes belongs to all administrators: in such a process that
+ * is the user. Where a file system has no owners, all is the user's. */
+#include "os/os_win32.h"
+
+#include <string.h>
+
+#define SECURITY_BYTES 1024 /* of a descriptor: owner and list of who may what */
+
+typedef union token_sid {
+    TOKEN_USER user;
+    TOKEN_OWNER owner;
+    unsigned char bytes[sizeof(TOKEN_USER) + SECURITY_MAX_SID_SIZE];
+} token_sid;
+
+typedef struct identity {
+    token_sid user, owner; /* of what this process makes */
+    bool has_user, has_owner;
+    uint32_t hash;
+} identity;
+
+static identity own_identity;
+static INIT_ONCE own_identity_once = INIT_ONCE_STATIC_INIT;
+
+static uint32_t sid_hash(PSID sid) {
+    const unsigned char *at = sid;
+    uint32_t hash = 2166136261u;
+    for (DWORD i = 0, len = GetLengthSid(sid); i < len; i++) hash = (hash ^ at[i]) * 16777619u;
+    return hash == 0 ? 1 : hash;
+}
+
+static BOOL CALLBACK find_identity(PINIT_ONCE once, PVOID ctx, PVOID *out) {
+    HANDLE token;
+    DWORD len;
+    identity *own = &own_identity;
+    (void)once, (void)ctx, (void)out;
+    own->hash = 1;
+    if (!OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &token)) return TRUE;
+    own->has_user = GetTokenInformation(token, TokenUser, &own->user, sizeof own->user, &len);
+    own->has_owner = GetTokenInformation(token, TokenOwner, &own->owner, sizeof own->owner, &len);
+    (void)CloseHandle(token);
+    if (own->has_user) own->hash = sid_hash(own->user.user.User.Sid);
+    return TRUE;
+}
+
+static const identity *identity_of_process(void) {
+    (void)InitOnceExecuteOnce(&own_identity_once, find_identity, NULL, NULL);
+    return &own_identity;
+}
+
+uint32_t os_user(void) {
+    return identity_of_process()->hash;
+}
+
+static bool is_own_sid(const identity *own, PSID sid) {
+    return (own->has_user && EqualSid(sid, own->user.user.User.Sid)) ||
+           (own->has_owner && EqualSid(sid, own->owner.owner.Owner));
+}
+
+static bool is_system(PSID sid) {
+    static SID_IDENTIFIER_AUTHORITY nt = SECURITY_NT_AUTHORITY;
+    const SID *s = sid;
+    if (memcmp(&s->IdentifierAuthority, &nt, sizeof nt) != 0) return false;
+    if (s->SubAuthorityCount == 2)
+        return s->SubAuthority[0] == SECURITY_BUILTIN_DOMAIN_RID &&
+               s->SubAuthority[1] == DOMAIN_ALIAS_RID_ADMINS;
+    return s->SubAuthorityCount >= 1 && (s->SubAuthority[0] == SECURITY_LOCAL_SYSTEM_RID ||
+                                         s->SubAuthority[0] == 80); /* a service: its installer */
+}
+
+static bool is_everyone(PSID sid) {
+    return IsWellKnownSid(sid, WinWorldSid);
+}
+
+static uint32_t owner_number(const identity *own, PSID sid) {
+    if (is_own_sid(own, sid) || is_everyone(sid)) return own->hash;
+    if (is_system(sid)) return 0;
+    uint32_t hash = sid_hash(sid);
+    return hash == own->hash ? hash ^ 0x80000000u : hash;
+}
+
+/* Whether somebody else than the owner, this user and the system may change the bytes. */
+static bool others_write(const identity *own, PSID owner, PACL list) {
+    const DWORD change = FILE_WRITE_DATA | FILE_APPEND_DATA | GENERIC_WRITE | GENERIC_ALL |
+                         WRITE_DAC | WRITE_OWNER;
+    for (DWORD i = 0; i < list->AceCount; i++) {
+        void *at;
+        if (!GetAce(list, i, &at)) return true;
+        const ACE_HEADER *header = at;
+        ACCESS_ALLOWED_ACE *allowed = at;
+        PSID sid = &allowed->SidStart;
+        if (header->AceType != ACCESS_ALLOWED_ACE_TYPE || (header->AceFlags & INHERIT_ONLY_ACE))
+            continue;
+        if ((allowed->Mask & change) == 0 || is_own_sid(own, sid) || is_system(sid)) continue;
+        if (!EqualSid(sid, owner) && !IsWellKnownSid(sid, WinCreatorOwnerRightsSid)) return true;
+    }
+    return false;
+}
+
+/* A file system without owners says "everyone", or nothing. What cannot be looked at is not the
+ * user's own. */
+void os_win_info_owner(HANDLE handle, os_info *out) {
+    union {
+        SECURITY_DESCRIPTOR align;
+        unsigned char bytes[SECURITY_BYTES];
+    } security;
+    const identity *own = identity_of_process();
+    PSID owner = NULL;
+    PACL list = NULL;
+    BOOL flag, present = FALSE;
+    DWORD len;
+    if (!GetKernelObjectSecurity(handle, OWNER_SECURITY_INFORMATION | DACL_SECURITY_INFORMATION,
+                                 &security, sizeof security, &len)) {
+        bool none = os_win_is_unsupported(GetLastError());
+        out->owner = none ? own->hash : own->hash ^ 0x40000000u;
+        return;
+    }
+    (void)GetSecurityDescriptorOwner(&security, &owner, &flag);
+    (void)GetSecurityDescriptorDacl(&security, &present, &list, &flag);
+    out->owner = owner ? owner_number(own, owner) : own->hash;
+    bool open = !present || !list || (owner && others_write(own, owner, list));
+    if (open && (out->mode & 0200)) out->mode |= 022;
+}

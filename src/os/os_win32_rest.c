@@ -1,0 +1,126 @@
+/* os.h on Windows: streams, terminals, the environment, random bytes, processors. */
+#include "os/os_win32.h"
+
+#include <bcrypt.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ── Appending ── */
+
+#define QUERY_POSITION 14
+#define QUERY_ACCESS 8
+
+/* Opened for that, or standing behind its first byte, as a shell's ">>" leaves it. */
+bool os_is_append(int fd) {
+    IO_STATUS_BLOCK io;
+    ACCESS_MASK access = 0;
+    LARGE_INTEGER at = { .QuadPart = 0 };
+    HANDLE handle = os_win_handle(fd);
+    NTSTATUS status = NtQueryInformationFile(handle, &io, &access, sizeof access,
+                                             (FILE_INFORMATION_CLASS)QUERY_ACCESS);
+    if (status >= 0 && (access & FILE_APPEND_DATA) && !(access & FILE_WRITE_DATA)) return true;
+    if (os_win_file_of(fd)) return false;
+    status = NtQueryInformationFile(handle, &io, &at, sizeof at,
+                                    (FILE_INFORMATION_CLASS)QUERY_POSITION);
+    return status >= 0 && at.QuadPart > 0;
+}
+
+/* ── Terminals ── */
+
+/* A terminal of MSYS or Cygwin is a pipe called \msys-XXXX-ptyN-from-master. */
+static bool is_pty_pipe(HANDLE handle) {
+    union {
+        FILE_NAME_INFO info;
+        wchar_t room[MAX_PATH];
+    } name;
+    if (GetFileType(handle) != FILE_TYPE_PIPE) return false;
+    memset(&name, 0, sizeof name);
+    if (!GetFileInformationByHandleEx(handle, FileNameInfo, &name, sizeof name - sizeof(wchar_t)))
+        return false;
+    const wchar_t *text = name.info.FileName;
+    bool ours = wcsncmp(text, L"\\msys-", 6) == 0 || wcsncmp(text, L"\\cygwin-", 8) == 0;
+    return ours && wcsstr(text, L"-pty");
+}
+
+bool os_is_terminal(int fd) {
+    DWORD mode;
+    HANDLE handle = os_win_handle(fd);
+    return GetConsoleMode(handle, &mode) || is_pty_pipe(handle);
+}
+
+uint32_t os_terminal_columns(int fd) {
+    CONSOLE_SCREEN_BUFFER_INFO screen;
+    if (!GetConsoleScreenBufferInfo(os_win_handle(fd), &screen)) return 0;
+    int columns = screen.srWindow.Right - screen.srWindow.Left + 1;
+    return columns > 0 ? (uint32_t)columns : 0;
+}
+
+/* ── The environment ── */
+
+/* What is asked for stays: a program reads few variables, and the answer must outlive the call. */
+typedef struct variable {
+    struct variable *next;
+    char *value; /* behind the name */
+    char name[];
+} variable;
+
+static SRWLOCK variable_lock = SRWLOCK_INIT;
+static variable *variables;
+
+static wchar_t *variable_read(const char *name) {
+    wchar_t *wide, *value = NULL;
+    if (os_win_wide(name, &wide)) return NULL;
+    DWORD room = GetEnvironmentVariableW(wide, NULL, 0);
+    if (room > 0) value = malloc(room * sizeof *value);
+    DWORD got = value ? GetEnvironmentVariableW(wide, value, room) : 0;
+    free(wide);
+    if (value && got >= room) got = 0; /* it grew meanwhile */
+    if (value) value[got] = 0;
+    return value;
+}
+
+/* One per name and value. */
+static const char *variable_keep(const char *name, const wchar_t *wide) {
+    size_t name_len = strlen(name) + 1, len = os_win_narrow(wide, wcslen(wide), NULL, 0) + 1;
+    variable *made = malloc(sizeof *made + name_len + len);
+    if (!made) return NULL;
+    made->value = made->name + name_len;
+    memcpy(made->name, name, name_len);
+    (void)os_win_narrow(wide, wcslen(wide), made->value, len);
+    for (const variable *v = variables; v; v = v->next) {
+        if (strcmp(v->name, name) != 0 || strcmp(v->value, made->value) != 0) continue;
+        free(made);
+        return v->value;
+    }
+    made->next = variables;
+    variables = made;
+    return made->value;
+}
+
+const char *os_env(const char *name) {
+    wchar_t *wide = variable_read(name);
+    if (!wide) return NULL;
+    AcquireSRWLockExclusive(&variable_lock);
+    const char *value = variable_keep(name, wide);
+    ReleaseSRWLockExclusive(&variable_lock);
+    free(wide);
+    return value;
+}
+
+/* ── The machine ── */
+
+int os_random(void *into, size_t len) {
+    NTSTATUS status = BCryptGenRandom(NULL, into, (ULONG)len, BCRYPT_USE_SYSTEM_PREFERRED_RNG);
+    return status >= 0 ? 0 : EIO;
+}
+
+/* Of the group that the process runs in, unless it may run in all of several. */
+uint32_t os_cpu_count(void) {
+    DWORD_PTR own = 0, all = 0;
+    uint32_t count = 0;
+    if (GetActiveProcessorGroupCount() > 1) return GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
+    if (!GetProcessAffinityMask(GetCurrentProcess(), &own, &all)) return 1;
+    for (; own; own &= own - 1) count++;
+    return count > 0 ? count : 1;
+}

@@ -1,0 +1,113 @@
+/* os.h on Windows: time, signals, waiting and trying again. */
+#include "os/os_win32.h"
+
+/* ── Time ── */
+
+uint64_t os_now_ns(void) {
+    LARGE_INTEGER now, hertz;
+    (void)QueryPerformanceCounter(&now);
+    (void)QueryPerformanceFrequency(&hertz);
+    uint64_t t = (uint64_t)now.QuadPart, f = (uint64_t)hertz.QuadPart;
+    return t / f * 1000000000u + t % f * 1000000000u / f;
+}
+
+uint64_t os_time_s(void) {
+    FILETIME now;
+    GetSystemTimeAsFileTime(&now);
+    uint64_t ticks = (uint64_t)now.dwHighDateTime << 32 | now.dwLowDateTime;
+    return ticks / 10000000 - UINT64_C(11644473600);
+}
+
+/* ── Signals ── */
+
+/* As POSIX numbers them: of Ctrl-C, and of a window, session or system that is closed. */
+#define NUMBER_INT 2
+#define NUMBER_HUP 1
+#define NUMBER_TERM 15
+
+static volatile LONG stop_number;
+static volatile LONG stop_watched;
+static HANDLE stop_event; /* set for good once one has come */
+
+static BOOL WINAPI remember_event(DWORD event) {
+    LONG number = event == CTRL_C_EVENT || event == CTRL_BREAK_EVENT ? NUMBER_INT
+                  : event == CTRL_CLOSE_EVENT                        ? NUMBER_HUP
+                                                                     : NUMBER_TERM;
+    (void)InterlockedExchange(&stop_number, number);
+    (void)SetEvent(stop_event);
+    /* After this returns the process is ended; the system gives it some seconds until then. */
+    if (number != NUMBER_INT) Sleep(INFINITE);
+    return TRUE;
+}
+
+void os_watch_signals(void) {
+    if (InterlockedExchange(&stop_watched, 1)) return;
+    stop_event = CreateEventW(NULL, TRUE, FALSE, NULL);
+    if (stop_event) (void)SetConsoleCtrlHandler(remember_event, TRUE);
+}
+
+int os_stop_signal(void) {
+    return (int)InterlockedCompareExchange(&stop_number, 0, 0);
+}
+
+/* What shells know as ended by Ctrl-C. */
+void os_raise(int signal_number) {
+    (void)signal_number;
+    ExitProcess(0xC000013Au);
+}
+
+/* A write to a pipe that is closed is an error here, and no signal. */
+void os_ignore_broken_pipe(void) {}
+
+void os_sleep_ms(uint32_t ms) {
+    if (stop_event) (void)WaitForSingleObject(stop_event, ms);
+    else Sleep(ms);
+}
+
+/* ── Waiting ── */
+
+static SRWLOCK wait_lock = SRWLOCK_INIT;
+static bool (*wait_go_on)(void *ctx);
+static void *wait_ctx;
+
+void os_on_wait(bool (*go_on)(void *ctx), void *ctx) {
+    AcquireSRWLockExclusive(&wait_lock);
+    wait_go_on = go_on;
+    wait_ctx = ctx;
+    ReleaseSRWLockExclusive(&wait_lock);
+}
+
+bool os_wait_over(void) {
+    if (os_stop_signal()) return true;
+    AcquireSRWLockExclusive(&wait_lock);
+    bool (*go_on)(void *ctx) = wait_go_on;
+    void *ctx = wait_ctx;
+    ReleaseSRWLockExclusive(&wait_lock);
+    return go_on && !go_on(ctx);
+}
+
+#define TRY_MOST_MS 20
+
+bool os_wait_more(uint32_t *ms) {
+    if (os_wait_over()) return false;
+    *ms = *ms == 0 ? 1 : *ms < TRY_MOST_MS / 2 ? 2 * *ms : TRY_MOST_MS;
+    os_sleep_ms(*ms);
+    return !os_wait_over();
+}
+
+/* ── Trying again ── */
+
+static volatile LONG64 retry_count;
+
+uint64_t os_win_retries(void) {
+    return (uint64_t)InterlockedCompareExchange64(&retry_count, 0, 0);
+}
+
+bool os_win_try_again(os_win_retry *retry) {
+    uint64_t now = os_now_ns();
+    if (retry->until_ns == 0) retry->until_ns = now + (uint64_t)WIN_RETRY_MS * 1000000;
+    if (now >= retry->until_ns) return false;
+    retry->over = !os_wait_more(&retry->ms);
+    if (!retry->over) (void)InterlockedIncrement64(&retry_count);
+    return !retry->over;
+}

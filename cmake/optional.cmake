@@ -5,6 +5,21 @@
 #   SFTI_TEXT_<NAME>    what sft_build_info() says
 set(SFT_FOUND_DEFINITIONS "")
 set(SFT_FOUND_LIBRARIES "")
+# Releases bring zlib with them: SFT_ZLIB_SOURCE is the folder of its sources.
+set(SFT_ZLIB_OBJECTS "")
+if(SFT_ZLIB_SOURCE)
+    set(SFT_USE_ZLIB OFF) # the system's
+    file(STRINGS ${SFT_ZLIB_SOURCE}/zlib.h sft_zlib_version REGEX "define ZLIB_VERSION ")
+    string(REGEX MATCH "[0-9.]+[0-9]" sft_zlib_version "${sft_zlib_version}")
+    set(sft_zlib_sources adler32.c crc32.c inffast.c inflate.c inftrees.c zutil.c)
+    list(TRANSFORM sft_zlib_sources PREPEND ${SFT_ZLIB_SOURCE}/)
+    add_library(sft_zlib OBJECT ${sft_zlib_sources})
+    target_compile_options(sft_zlib PRIVATE -fvisibility=hidden -w)
+    target_include_directories(sft_zlib SYSTEM PUBLIC ${SFT_ZLIB_SOURCE})
+    set(SFT_ZLIB_OBJECTS $<TARGET_OBJECTS:sft_zlib>)
+    list(APPEND SFT_FOUND_DEFINITIONS SFTI_FOUND_ZLIB=1
+         SFTI_TEXT_ZLIB="${sft_zlib_version}, built in")
+endif()
 find_package(PkgConfig QUIET)
 # libcrypto is not linked but loaded by src/hash, where the processor has no SHA instructions that
 # we know: linking would cost every start of the command half a millisecond.

@@ -4,7 +4,7 @@
 #   make check               the working loop: 90 seconds, no network once set up
 #   make test                everything: at most 30 minutes
 #   make python              the package, built into build/venv with what its tests need
-#   make asan msan tsan m32 s390x   the tests under sanitizers and on other machines
+#   make asan msan tsan m32 s390x aarch64   the tests under sanitizers and on other machines
 #   make kill                thousands of runs of commands that are killed while they write
 #   make writers             a minute of processes that append to one dataset at once
 #   make fuzz [SECONDS=600]  fuzz harnesses and the comparison with the official package
@@ -18,6 +18,7 @@
 #   make bench-dataset       datasets beside save_file, load_file and Parquet
 #   make bench-spark         Spark with datasets beside Spark with Parquet
 #   make tsan-python         the extension under ThreadSanitizer
+#   make conformance        other readers on tests/corpus, installed one by one; docs/conformance.md
 #   make zoo                 tests/zoo made anew from public model classes (see docs/zoo.md)
 #   make screenshots         docs/pictures/catalogue*.png, in a browser
 #   make zoo-score           how info names them; the table of docs/zoo.md
@@ -35,7 +36,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS),600)
 
-.PHONY: all demo screenshots build check test python tsan-python bench-python bench-dataset asan msan tsan m32 s390x kill \
+.PHONY: all demo screenshots build check test python tsan-python bench-python bench-dataset asan msan tsan m32 s390x aarch64 conformance kill \
         writers fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross \
         setup-abi abi abi-baseline \
         deb deb-test \
@@ -123,6 +124,14 @@ asan msan tsan kill: setup-build setup-test
 
 m32 s390x: setup-build setup-test setup-cross
 	@tools/python.sh tests/run.py $@
+
+aarch64: setup-build setup-test setup-cross
+	@tools/cmocka.sh build/cmocka-aarch64 aarch64-linux-gnu-gcc
+	@tools/python.sh tests/run.py $@
+
+conformance: build setup-npm
+	@cmake --build --preset release --target verdict
+	@tools/python.sh tests/conformance/run.py
 
 coverage: setup-build setup-test
 	@status=0; tools/python.sh tests/run.py coverage || status=1; \

@@ -1,5 +1,6 @@
 # What the portfile calls, done as vcpkg does it with a release build; run by
 # cmake -DPORTFILE= -DWORK= -DLINKAGE=dynamic|static -DFEATURES=tools -P vcpkg.cmake
+cmake_minimum_required(VERSION 3.22)
 set(PORT libsafetensors)
 set(VCPKG_LIBRARY_LINKAGE ${LINKAGE})
 set(CURRENT_PACKAGES_DIR ${WORK}/packages)

@@ -30,6 +30,10 @@
 #   make bundle              build/bundle/safetensors.{h,c}: the library as two files
 #   make deb                 packages for Debian in build/deb, and lintian
 #   make deb-test            they build the same twice; install and test them in a fresh Debian 12
+#   make dist                what a release consists of, in build/dist, with checksums
+#   make dist-test           the source archive builds and installs in a fresh Debian 12
+#   make manifests DOWNLOAD=URL HOMEPAGE=URL   packaging/ filled from build/dist
+#   make test-packages       Conan and vcpkg build from packaging/; bill of materials validated
 #   make clean
 SHELL := /bin/bash
 PREFIX ?= /usr/local
@@ -39,7 +43,7 @@ SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS)
 .PHONY: all demo screenshots build check test python tsan-python bench-python bench-dataset asan msan tsan m32 s390x aarch64 conformance kill \
         writers fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross \
         setup-abi abi abi-baseline \
-        deb deb-test \
+        deb deb-test dist dist-test manifests test-packages \
         test-spark test-spark-all test-engines test-browsers bench-catalog zoo zoo-score docs
 
 all: build
@@ -171,6 +175,20 @@ deb: setup-build
 deb-test: deb
 	@tools/deb.sh --again
 	@tools/deb_test.sh
+
+dist: build
+	@tools/dist.py $(if $(COMPLETE),--complete)
+
+dist-test: dist
+	@tools/dist_test.sh
+
+manifests:
+	@tools/manifests.py --download "$(DOWNLOAD)" --homepage "$(HOMEPAGE)"
+
+test-packages: build
+	@tools/setup.sh packaging
+	@tools/packaging_env.sh
+	@build/packaging/bin/python tests/packaging/run.py --full
 
 clean:
 	rm -rf build

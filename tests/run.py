@@ -96,6 +96,7 @@ SUITES = [
     ("examples", "check test asan coverage", 300, [PY, "tests/examples/run.py"],
      "tests/examples/run.py"),
     ("install", "test", 600, [PY, "tests/install/run.py"], "tests/install/run.py"),
+    ("packaging", "test", 180, [PY, "tests/packaging/run.py"], "tests/packaging/run.py"),
     ("warnings", "test", 900, [PY, "tests/no_warnings.py"], "tests/no_warnings.py"),
     ("faults", "test asan coverage windows", 1200, [PY, "tests/unit.py", "faults"],
      "tests/faults/CMakeLists.txt"),

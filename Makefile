@@ -27,6 +27,8 @@
 #   make abi-baseline        renew that promise, where docs/abi.md allows it
 #   make install [PREFIX=/usr/local] [DESTDIR=]
 #   make bundle              build/bundle/safetensors.{h,c}: the library as two files
+#   make deb                 packages for Debian in build/deb, and lintian
+#   make deb-test            they build the same twice; install and test them in a fresh Debian 12
 #   make clean
 SHELL := /bin/bash
 PREFIX ?= /usr/local
@@ -36,6 +38,7 @@ SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS)
 .PHONY: all demo screenshots build check test python tsan-python bench-python bench-dataset asan msan tsan m32 s390x kill \
         writers fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross \
         setup-abi abi abi-baseline \
+        deb deb-test \
         test-spark test-spark-all test-engines test-browsers bench-catalog zoo zoo-score docs
 
 all: build
@@ -151,6 +154,14 @@ bundle: setup-build
 	@python3 tools/bundle.py build/bundle
 	@cc -std=c11 -O2 -Wall -Wextra -c build/bundle/safetensors.c -o build/bundle/safetensors.o
 	@echo "build/bundle/safetensors.h build/bundle/safetensors.c"
+
+deb: setup-build
+	@tools/setup.sh deb
+	@tools/deb.sh
+
+deb-test: deb
+	@tools/deb.sh --again
+	@tools/deb_test.sh
 
 clean:
 	rm -rf build

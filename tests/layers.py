@@ -53,6 +53,9 @@ RANKED = ["src/base", "src/os", "src/bytes", "src/format", "src/journal", "src/f
           "src/set", "src/info", "src/hash", "src/convert", "src/stats", "src/import", "src/remote", "src/dataset",
           "cli",
           "bindings/python/src"]
+# The files of a host that CMakeLists.txt builds: src/os/os_<one of these>*.c
+HOSTS = [("posix", "linux"), ("posix", "macos"), ("win32",)]
+HOST_FILE = re.compile(r"/os_([a-z0-9]+)[a-z0-9_]*\.c$")
 CIRCLES = set()  # folders that still have circles: none
 HEADERS = {CORE: {"stddef.h", "stdint.h", "stdbool.h"}}
 
@@ -188,10 +191,19 @@ def circles(uses):
     return [group for group in out if len(group) > 1]
 
 
-def check_ranks():
+def units():
+    """Each folder of RANKED with its files; src/os once for each host."""
     for folder in RANKED:
+        paths = find(f"{folder}/**/*.c")
+        for host in HOSTS if folder == "src/os" else [None]:
+            yield folder, [p for p in paths if not host or not HOST_FILE.search(p)
+                           or HOST_FILE.search(p)[1] in host]
+
+
+def check_ranks():
+    for folder, paths in units():
         words, owner = {}, {}
-        for path in find(f"{folder}/**/*.c"):
+        for path in paths:
             text = read(path)
             words[path] = set(re.findall(r"\b\w+\b", bare(text)))
             owner.update((name, path) for name in global_names(text))

@@ -114,6 +114,7 @@ SUITES = [
      "tests/compat/model_page.py"),
     ("dequantize", "check test", 300, [PY, "tests/compat/dequantize.py"],
      "tests/compat/dequantize.py"),
+    ("regex", "check test asan", 300, [PY, "tests/compat/regex.py"], "tests/compat/regex.py"),
     ("roundtrip", "test asan", 600, [PY, "tests/compat/roundtrip.py"],
      "tests/compat/roundtrip.py"),
     ("import", "check test asan coverage", 600, [PY, "tests/import/run.py"],

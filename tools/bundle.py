@@ -13,6 +13,11 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LAYERS = ["base", "os", "bytes", "format", "journal", "file", "edit", "set"]
 PUBLIC = ["safetensors.h", "safetensors_tree.h", "safetensors_set.h"]
+# Files of one host only: the condition of each.
+HOSTS = {"src/os/os_posix": "!defined(_WIN32)",
+         "src/os/os_linux": "!defined(_WIN32) && !defined(__APPLE__)",
+         "src/os/os_macos": "defined(__APPLE__)",
+         "src/os/os_win32": "defined(_WIN32)"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+(?:"([^"]+)"|<([^>]+)>).*$')
 FEATURE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(_[A-Z_]*(?:SOURCE|BITS))\b(.*)$", re.M)
 
@@ -47,6 +52,14 @@ def resolve(name, base):
         if os.path.exists(os.path.join(ROOT, path)):
             return path
     raise SystemExit(f"bundle: {name}, included from {base}, is not there")
+
+
+def ours(path):
+    """Internal headers that a file includes."""
+    found = (INCLUDE.match(line) for line in read(path).splitlines())
+    names = [m.group(1) for m in found if m and m.group(1)]
+    return [t for t in (resolve(name, os.path.dirname(path)) for name in names)
+            if not (os.path.basename(t) in PUBLIC and t.startswith("include"))]
 
 
 def paste(path, seen, out):
@@ -84,7 +97,17 @@ def source():
     out.append('#ifndef SFT_BUILDING\n#define SFT_BUILDING\n#endif\n#include "safetensors.h"\n')
     seen = set()
     for path in files:
-        paste(path, seen, out)
+        condition = next((c for name, c in HOSTS.items() if path.startswith(name)), None)
+        if not condition:
+            paste(path, seen, out)
+            continue
+        # Headers are for all hosts, whichever file includes them first.
+        own = []
+        for target in ours(path):
+            if target not in seen:
+                paste(target, seen, out)
+        paste(path, seen, own)
+        out += [f"#if {condition}\n", *own, "#endif\n"]
     return "".join(out)
 
 

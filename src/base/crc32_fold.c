@@ -1,3 +1,4 @@
+#include "base/cpu.h"
 #include "base/crc32.h"
 
 #include <string.h>
@@ -5,14 +6,12 @@
 /* ── Folding by carry-less multiplication ── */
 
 #if defined(__x86_64__) && defined(__GNUC__)
-#include <cpuid.h>
 #include <immintrin.h>
 
 #define CLMUL_TARGET __attribute__((target("pclmul,sse4.1")))
 
 bool sfti_crc32_has_clmul(void) {
-    unsigned a, b, c, d;
-    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_PCLMUL) && (c & bit_SSE4_1);
+    return sfti_cpu_has(SFTI_CPU_PCLMUL | SFTI_CPU_SSE41);
 }
 
 /* x moved by as many bits as by's powers of x say, plus y. */

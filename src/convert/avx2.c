@@ -1,3 +1,4 @@
+#include "base/cpu.h"
 #include "convert/convert.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -136,10 +137,8 @@ A256 static size_t a256_f32_to_small(const sfti_cast *cast, const uint8_t *in, u
 #undef A256_AT
 
 bool sfti_cast_kernels_avx2(sfti_cast_kernels *kernels) {
-    __builtin_cpu_init();
-    /* Not every compiler knows "f16c", which all processors with FMA have; and asking the processor
-     * itself takes microseconds in a virtual machine. */
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return false;
+    /* All processors with FMA have F16C. */
+    if (!sfti_cpu_has(SFTI_CPU_AVX2 | SFTI_CPU_FMA)) return false;
     kernels->bf16_to_f32 = a256_bf16_to_f32;
     kernels->f16_to_f32 = a256_f16_to_f32;
     kernels->f32_to_bf16 = a256_f32_to_bf16;

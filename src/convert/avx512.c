@@ -1,3 +1,4 @@
+#include "base/cpu.h"
 #include "convert/convert.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -198,16 +199,13 @@ A512_VBMI static size_t a512_look_32(const sfti_cast *cast, const uint8_t *in, u
 #undef A512_ALL
 
 bool sfti_cast_kernels_avx512(sfti_cast_kernels *kernels, bool vbmi) {
-    __builtin_cpu_init();
-    if (!__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vl")
-        || !__builtin_cpu_supports("avx512dq"))
-        return false;
+    if (!sfti_cpu_has(SFTI_CPU_AVX512BW | SFTI_CPU_AVX512VL | SFTI_CPU_AVX512DQ)) return false;
     kernels->bf16_to_f32 = a512_bf16_to_f32;
     kernels->f16_to_f32 = a512_f16_to_f32;
     kernels->f32_to_bf16 = a512_f32_to_bf16;
     kernels->f32_to_f16 = a512_f32_to_f16;
     kernels->f32_to_small = a512_f32_to_small;
-    if (!vbmi || !__builtin_cpu_supports("avx512vbmi")) return true;
+    if (!vbmi || !sfti_cpu_has(SFTI_CPU_AVX512VBMI)) return true;
     kernels->look_8 = a512_look_8;
     kernels->look_16 = a512_look_16;
     kernels->look_32 = a512_look_32;

@@ -1,3 +1,4 @@
+#include "base/cpu.h"
 #include "base/endian.h"
 #include "hash/hash.h"
 
@@ -196,11 +197,10 @@ B3X_AVX512 static void b3x_lanes16(const sfti_blake3_call *call) {
 #undef V_ROTATE8
 
 sfti_blake3_lanes_fn sfti_blake3_lanes_x86(bool wide, size_t *lanes) {
-    __builtin_cpu_init();
     *lanes = 16;
-    if (wide && __builtin_cpu_supports("avx512f")) return b3x_lanes16;
+    if (wide && sfti_cpu_has(SFTI_CPU_AVX512F)) return b3x_lanes16;
     *lanes = 8;
-    return __builtin_cpu_supports("avx2") ? b3x_lanes8 : NULL;
+    return sfti_cpu_has(SFTI_CPU_AVX2) ? b3x_lanes8 : NULL;
 }
 
 #else

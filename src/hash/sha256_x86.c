@@ -1,7 +1,7 @@
+#include "base/cpu.h"
 #include "hash/hash.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
-#include <cpuid.h>
 #include <immintrin.h>
 
 #define SHANI_TARGET __attribute__((target("sha,sse4.1,ssse3")))
@@ -86,10 +86,7 @@ SHANI_TARGET static void shani_blocks(const sfti_hash_impl *impl, uint32_t *cons
 }
 
 sfti_sha_blocks_fn sfti_sha_blocks_x86(void) {
-    unsigned a, b, c, d;
-    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_SSSE3) || !(c & bit_SSE4_1)) return NULL;
-    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & 1u << 29)) return NULL;
-    return shani_blocks;
+    return sfti_cpu_has(SFTI_CPU_SHA | SFTI_CPU_SSSE3 | SFTI_CPU_SSE41) ? shani_blocks : NULL;
 }
 
 #else

@@ -1,3 +1,4 @@
+#include "base/cpu.h"
 #include "import/gguf.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -366,10 +367,8 @@ static const sfti_gguf_unpack avx2_variants[] = {
 
 sfti_gguf_unpack sfti_gguf_avx2(uint32_t number) {
     if (number >= sizeof avx2_variants / sizeof *avx2_variants) return NULL;
-    __builtin_cpu_init();
-    /* Not every compiler knows "f16c", which all processors with FMA have; and asking the processor
-     * itself takes microseconds in a virtual machine. */
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return NULL;
+    /* All processors with FMA have F16C. */
+    if (!sfti_cpu_has(SFTI_CPU_AVX2 | SFTI_CPU_FMA)) return NULL;
     return avx2_variants[number];
 }
 

@@ -1,5 +1,6 @@
-/* The platform, declared once. os_posix.c is one host, tests/faults/os_fake.c (all in
- * memory, every call can be made to fail) another. Nothing outside src/os and the
+/* The platform, declared once. os_posix*.c with os_linux*.c are one host, os_posix*.c with
+ * os_macos*.c another, os_win32*.c a third, and tests/faults/os_fake.c (all in memory, every call
+ * can be made to fail) a fourth. Nothing outside src/os and the
  * command knows an operating system.
  *
  * Every function that can fail returns 0 or an errno value (positive). Paths are
@@ -10,9 +11,15 @@
 #ifndef SFTI_OS_H
 #define SFTI_OS_H
 
+#include "base/path.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* How paths are taken apart. What this host itself makes of them, as in os_real_path, has '/' on
+ * every system. */
+sfti_path_rule os_path_rule(void);
 
 typedef enum os_kind { OS_FILE, OS_DIR, OS_LINK, OS_PIPE, OS_OTHER } os_kind;
 

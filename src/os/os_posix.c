@@ -6,29 +6,27 @@
 #endif
 
 #include "os/os.h"
+#include "os/os_posix.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#ifdef __linux__
-#include <sys/random.h>
-#include <sys/syscall.h>
-#endif
-
 /* ── Looking ── */
+
+sfti_path_rule os_path_rule(void) {
+    return SFTI_PATHS_POSIX;
+}
 
 static os_kind kind_of_mode(mode_t mode) {
     if (S_ISREG(mode)) return OS_FILE;
@@ -87,9 +85,9 @@ int os_read_link(const char *path, char *out, size_t cap) {
 
 /* ── Opening and reading ── */
 
-static int open_restarted(const char *path, int flags, mode_t mode, int *fd) {
+int os_posix_open(const char *path, int flags, uint32_t mode, int *fd) {
     do {
-        *fd = open(path, flags | O_CLOEXEC, mode);
+        *fd = open(path, flags | O_CLOEXEC, (mode_t)mode);
     } while (*fd < 0 && errno == EINTR && !os_stop_signal());
     return *fd < 0 ? errno : 0;
 }
@@ -106,10 +104,10 @@ static bool is_leased(const char *path, int error) {
  * one that takes a leased file's name while we wait for that. */
 static int open_unheld(const char *path, int flags, int *fd) {
     uint32_t ms = 0;
-    int error = open_restarted(path, flags | O_NONBLOCK | O_NOCTTY, 0, fd);
+    int error = os_posix_open(path, flags | O_NONBLOCK | O_NOCTTY, 0, fd);
     while (error && is_leased(path, error)) {
         if (!os_wait_more(&ms)) return EINTR;
-        error = open_restarted(path, flags | O_NONBLOCK | O_NOCTTY, 0, fd);
+        error = os_posix_open(path, flags | O_NONBLOCK | O_NOCTTY, 0, fd);
     }
     return error;
 }
@@ -217,40 +215,12 @@ int os_list(const char *path, int (*each)(void *ctx, const char *name, os_kind k
 
 /* ── Writing ── */
 
-static void proc_name(int fd, char *out, size_t cap) {
-    (void)snprintf(out, cap, "/proc/self/fd/%d", fd);
-}
-
-/* Without /proc an unnamed file could never get its name, so there is none then. */
-int os_open_unnamed(const char *folder, uint32_t mode, int *fd) {
-#ifdef O_TMPFILE
-    char name[40];
-    int error = open_restarted(folder, O_TMPFILE | O_RDWR, (mode_t)mode, fd);
-    if (error == EISDIR || error == ENOSYS || error == EINVAL) return EOPNOTSUPP;
-    if (error) return error;
-    proc_name(*fd, name, sizeof name);
-    if (access(name, F_OK) == 0) return 0;
-    (void)close(*fd);
-#else
-    (void)folder;
-    (void)mode;
-#endif
-    *fd = -1;
-    return EOPNOTSUPP;
-}
-
 int os_open_new(const char *path, uint32_t mode, int *fd) {
-    return open_restarted(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, (mode_t)mode, fd);
+    return os_posix_open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode, fd);
 }
 
 int os_open_write(const char *path, int *fd) {
     return open_unheld(path, O_RDWR, fd);
-}
-
-int os_link_unnamed(int fd, const char *path) {
-    char name[40];
-    proc_name(fd, name, sizeof name);
-    return linkat(AT_FDCWD, name, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
 }
 
 int os_pwrite(int fd, const void *from, size_t len, uint64_t offset, size_t *put) {
@@ -267,22 +237,6 @@ int os_pwrite(int fd, const void *from, size_t len, uint64_t offset, size_t *put
     return 0;
 }
 
-int os_preallocate(int fd, uint64_t len) {
-    if (len == 0) return 0;
-    if (len > INT64_MAX) return EFBIG;
-#ifdef __linux__
-    int rc;
-    do {
-        rc = fallocate(fd, 0, 0, (off_t)len);
-    } while (rc != 0 && errno == EINTR);
-    if (rc == 0) return 0;
-    return errno == ENOSYS ? EOPNOTSUPP : errno;
-#else
-    (void)fd;
-    return EOPNOTSUPP;
-#endif
-}
-
 int os_truncate(int fd, uint64_t len) {
     int rc;
     if (len > INT64_MAX) return EFBIG;
@@ -296,16 +250,29 @@ int os_set_mode(int fd, uint32_t mode) {
     return fchmod(fd, (mode_t)(mode & 07777)) == 0 ? 0 : errno;
 }
 
-int os_sync(int fd) {
-    int rc;
-    do {
-        rc = fsync(fd);
-    } while (rc != 0 && errno == EINTR);
-    return rc == 0 ? 0 : errno;
+int os_set_mtime(int fd, int64_t mtime_ns) {
+    int64_t seconds = mtime_ns / 1000000000, rest = mtime_ns % 1000000000;
+    if (rest < 0) {
+        rest += 1000000000;
+        seconds--;
+    }
+    struct timespec times[2] = { { 0, UTIME_OMIT }, { (time_t)seconds, (long)rest } };
+    return futimens(fd, times) == 0 ? 0 : errno;
 }
 
+int os_lock(int fd) {
+    int rc;
+    do {
+        rc = flock(fd, LOCK_EX | LOCK_NB);
+    } while (rc != 0 && errno == EINTR);
+    if (rc == 0) return 0;
+    return errno == EWOULDBLOCK ? EAGAIN : EOPNOTSUPP;
+}
+
+void os_unlock(int fd) { (void)flock(fd, LOCK_UN); }
+
 int os_open_folder(const char *folder, int *fd) {
-    return open_restarted(folder, O_RDONLY | O_DIRECTORY, 0, fd);
+    return os_posix_open(folder, O_RDONLY | O_DIRECTORY, 0, fd);
 }
 
 int os_sync_folder(const char *folder) {
@@ -317,20 +284,24 @@ int os_sync_folder(const char *folder) {
     return error;
 }
 
+int os_make_folder(const char *path, uint32_t mode) {
+    return mkdir(path, (mode_t)mode) == 0 ? 0 : errno;
+}
+
+int os_remove_folder(const char *path) {
+    return rmdir(path) == 0 ? 0 : errno;
+}
+
 /* For file systems without RENAME_NOREPLACE: a second name is as atomic. */
 static int rename_by_link(const char *from, const char *to) {
-    if (link(from, to) != 0) return errno;
+    if (link(from, to) != 0) return errno == ENOTSUP ? EOPNOTSUPP : errno;
     return unlink(from) == 0 ? 0 : errno;
 }
 
 int os_rename(const char *from, const char *to, bool no_clobber) {
     if (!no_clobber) return rename(from, to) == 0 ? 0 : errno;
-#ifdef SYS_renameat2
-    const unsigned no_replace = 1;
-    if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, no_replace) == 0) return 0;
-    if (errno != EINVAL && errno != ENOSYS) return errno;
-#endif
-    return rename_by_link(from, to);
+    int error = os_kernel_rename_new(from, to);
+    return error == EOPNOTSUPP ? rename_by_link(from, to) : error;
 }
 
 int os_unlink(const char *path) {
@@ -344,23 +315,6 @@ bool os_is_append(int fd) {
 
 /* ── The rest ── */
 
-int os_random(void *into, size_t len) {
-    char *at = into;
-    while (len > 0) {
-        size_t piece = len < 256 ? len : 256;
-#ifdef __linux__
-        ssize_t n = getrandom(at, piece, 0);
-#else
-        ssize_t n = getentropy(at, piece) == 0 ? (ssize_t)piece : -1;
-#endif
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return errno;
-        at += n;
-        len -= (size_t)n;
-    }
-    return 0;
-}
-
 uint64_t os_now_ns(void) {
     struct timespec now = { 0, 0 };
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
@@ -372,19 +326,10 @@ uint64_t os_time_s(void) {
     return now > 0 ? (uint64_t)now : 0;
 }
 
+uint64_t os_process(void) { return (uint64_t)getpid(); }
+
 uint32_t os_user(void) {
     return (uint32_t)geteuid();
-}
-
-uint32_t os_cpu_count(void) {
-#ifdef __linux__
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0) {
-        return (uint32_t)CPU_COUNT(&set);
-    }
-#endif
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n > 0 ? (uint32_t)n : 1;
 }
 
 /* strerror_r is one of two functions, by libc. */

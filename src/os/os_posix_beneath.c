@@ -8,17 +8,13 @@
 
 #include "base/hub.h"
 #include "os/os.h"
+#include "os/os_posix.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#ifdef __linux__
-#include <sys/syscall.h>
-#endif
 
 #define BENEATH_PATH 4096
 #define BENEATH_LINKS 40
@@ -161,35 +157,11 @@ static int walk_beneath(int root, const char *name, int flags, bool links, int *
     return error;
 }
 
-/* ── By the kernel ── */
-
-#ifdef SYS_openat2
-/* As in <linux/openat2.h>, which older systems lack. */
-typedef struct kernel_how {
-    uint64_t flags, mode, resolve;
-} kernel_how;
-
-static int kernel_beneath(int root, const char *name, int flags, bool links, int *fd) {
-    const uint64_t no_magic = 0x02, no_links = 0x04, beneath = 0x08;
-    kernel_how how = { (uint64_t)flags, 0, no_magic | beneath | (links ? 0 : no_links) };
-    long n;
-    do {
-        n = syscall(SYS_openat2, root, name, &how, sizeof how);
-    } while (n < 0 && errno == EINTR && !os_stop_signal());
-    *fd = n < 0 ? -1 : (int)n;
-    return n < 0 ? errno : 0;
-}
-#else
-static int kernel_beneath(int root, const char *name, int flags, bool links, int *fd) {
-    (void)root, (void)name, (void)flags, (void)links;
-    *fd = -1;
-    return ENOSYS;
-}
-#endif
+/* ── By the kernel, or part by part ── */
 
 /* Sandboxes answer EPERM for calls that they do not know. */
 static int open_once(int root, const char *name, int flags, bool links, int *fd) {
-    int error = kernel_beneath(root, name, flags, links, fd);
+    int error = os_kernel_beneath(root, name, flags, links, fd);
     if (error != ENOSYS && error != EPERM && error != EOPNOTSUPP) return error;
     return walk_beneath(root, name, flags, links, fd);
 }
@@ -312,14 +284,4 @@ int os_unlink_beneath(const char *folder, const char *name) {
     error = unlinkat(at, last, 0) == 0 ? 0 : errno;
     (void)close(at);
     return error;
-}
-
-int os_path_in(int folder, const char *name, char *out, size_t cap) {
-    struct stat open_one, there;
-    int len = snprintf(out, cap, "/proc/self/fd/%d", folder);
-    if (len < 0 || (size_t)len >= cap) return ENAMETOOLONG;
-    if (fstat(folder, &open_one) != 0) return errno;
-    bool same = stat(out, &there) == 0 && there.st_dev == open_one.st_dev &&
-                there.st_ino == open_one.st_ino;
-    return same ? join_parts(out, (size_t)len, name, out, cap) : EOPNOTSUPP;
 }

@@ -9,7 +9,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 
 typedef struct thread_start {
     pthread_t thread;
@@ -88,31 +87,8 @@ void os_once(bool *done, void (*run)(void)) {
 
 _Static_assert(sizeof(pthread_cond_t) <= sizeof(os_cond), "os_cond holds it");
 
-int os_cond_init(os_cond *cond) {
-    pthread_condattr_t attr;
-    int error = pthread_condattr_init(&attr);
-    if (error) return error;
-    error = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    if (!error) error = pthread_cond_init((pthread_cond_t *)(void *)cond, &attr);
-    (void)pthread_condattr_destroy(&attr);
-    return error;
-}
-
 void os_cond_wait(os_cond *cond, os_mutex *mutex) {
     (void)pthread_cond_wait((pthread_cond_t *)(void *)cond, (pthread_mutex_t *)(void *)mutex);
-}
-
-void os_cond_wait_for(os_cond *cond, os_mutex *mutex, uint32_t ms) {
-    struct timespec end;
-    (void)clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_sec += (time_t)(ms / 1000);
-    end.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (end.tv_nsec >= 1000000000) {
-        end.tv_sec++;
-        end.tv_nsec -= 1000000000;
-    }
-    (void)pthread_cond_timedwait((pthread_cond_t *)(void *)cond,
-                                 (pthread_mutex_t *)(void *)mutex, &end);
 }
 
 void os_cond_wake(os_cond *cond) {

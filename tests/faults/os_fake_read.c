@@ -456,6 +456,10 @@ void os_cond_free(os_cond *cond) {
     fake.mutexes--;
 }
 
+sfti_path_rule os_path_rule(void) {
+    return SFTI_PATHS_POSIX;
+}
+
 void os_watch_signals(void) {}
 
 void os_on_wait(bool (*go_on)(void *ctx), void *ctx) {

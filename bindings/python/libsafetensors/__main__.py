@@ -6,6 +6,8 @@ import shutil
 import sys
 import sysconfig
 
+NAME = "safetensors.exe" if os.name == "nt" else "safetensors"
+
 
 def _is_command(path: str) -> bool:
     return os.path.isabs(path) and os.path.isfile(path) and os.access(path, os.X_OK)
@@ -23,7 +25,7 @@ def _installed() -> str | None:
         return None
     for file in found.files or ():
         path = os.path.abspath(str(file.locate()))
-        if file.name == "safetensors" and _is_command(path):
+        if file.name == NAME and _is_command(path):
             return path
     return None
 
@@ -35,7 +37,7 @@ def find_own_command() -> str | None:
     if path is not None:
         return path
     folders = [sysconfig.get_path("scripts"), os.path.dirname(sys.executable or "")]
-    paths = [os.path.join(folder, "safetensors") for folder in folders]
+    paths = [os.path.join(folder, NAME) for folder in folders]
     return next(filter(_is_command, paths), None)
 
 
@@ -44,7 +46,7 @@ def find_command() -> str | None:
     path = find_own_command()
     if path is None:
         user = sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))
-        path = os.path.join(user, "safetensors")
+        path = os.path.join(user, NAME)
     return path if _is_command(path) else shutil.which("safetensors")
 
 
@@ -58,6 +60,17 @@ def hdf5_inputs(arguments: list[str]) -> bool:
     return any(os.path.isfile(word) and reads(word) for word in inputs)
 
 
+def _become(path: str, arguments: list[str]) -> int:
+    """Becomes the command, or on Windows, where a process cannot, waits for it. Ctrl-C is for the
+    command, which shares the console, to answer."""
+    if os.name != "nt":
+        os.execv(path, [path, *arguments])
+    import signal
+    import subprocess
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return subprocess.call([path, *arguments])
+
+
 def main() -> int:
     """Becomes the command; 127 if it is not there. Converts HDF5 itself."""
     if hdf5_inputs(sys.argv[1:]):
@@ -68,7 +81,7 @@ def main() -> int:
         print("python -m libsafetensors: expected the command safetensors, found none in this "
               "environment or on PATH; pip install libsafetensors installs it", file=sys.stderr)
         return 127
-    os.execv(path, [path, *sys.argv[1:]])
+    return _become(path, sys.argv[1:])
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import subprocess
 from collections.abc import Iterable
 from typing import Any, NoReturn
@@ -11,6 +12,9 @@ from . import _core
 from ._types import CatalogResult, Error, Path, parse
 
 __all__ = ["catalog"]
+
+# On Windows only a group of processes can be told to stop.
+_GROUP: int = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
 
 
 def _operand(path: Path) -> str:
@@ -23,6 +27,14 @@ def _listed(value: Any) -> list[Any]:
     return [value] if isinstance(value, (str, bytes, os.PathLike)) else list(value)
 
 
+def _stop(child: subprocess.Popen[bytes]) -> None:
+    """Ends a command as its user would, so that it removes its temporary file."""
+    if os.name == "nt":
+        child.send_signal(signal.CTRL_BREAK_EVENT)  # type: ignore[attr-defined,unused-ignore]
+    else:
+        child.terminate()
+
+
 def _run(words: list[str]) -> tuple[str, str]:
     """What the package's own command prints as a result, and its messages."""
     from .__main__ import find_own_command
@@ -32,11 +44,11 @@ def _run(words: list[str]) -> tuple[str, str]:
                                 "pip install --force-reinstall libsafetensors installs it",
                                 "safetensors")
     with subprocess.Popen([command, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE) as child:
+                          stderr=subprocess.PIPE, creationflags=_GROUP) as child:
         try:
             out, messages = child.communicate()
         except BaseException:
-            child.terminate()  # and it removes its temporary file
+            _stop(child)
             child.wait()
             raise
     if child.returncode not in (0, 1, 2):

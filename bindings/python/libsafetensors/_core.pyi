@@ -188,10 +188,10 @@ def open(source: _Source, *, mode: _Mode = "auto", level: _Level = "default",
          legacy: bool = False, header_only: bool = False,
          max_header_bytes: int | None = None, beneath: _Path | None = None) -> File:
     """A path may be a file, an index.json or a folder with either. "auto" maps privately
-    (copy-on-write), and reads if the system cannot map. For a buffer, "map" shares its memory,
-    otherwise tensors are copied; an object is read. bytes are a buffer, not a path. beneath: a
-    folder the path starts with, if the rest of the path comes from a file: links must not lead
-    out of it, and only a regular file is opened."""
+    (copy-on-write), and reads if the system cannot map, on Windows always. For a buffer, "map"
+    shares its memory, otherwise tensors are copied; an object is read. bytes are a buffer, not a
+    path. beneath: a folder the path starts with, if the rest of the path comes from a file: links
+    must not lead out of it, and only a regular file is opened."""
 
 # ── Writing ──
 # A tuple of name, dtype as in the header, shape, data, byte strides or None for packed. data: an

@@ -3,6 +3,7 @@ shared by safe_open and the modules of the frameworks."""
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,10 +11,9 @@ from . import _core
 from ._core import SafetensorError
 from ._types import Backend, BytesOptions, Level, Mode, SaveOptions, Unpack
 
-__all__ = ["HEADER_NAMES", "bytes_view", "check_metadata", "check_path", "check_target",
+__all__ = ["DEFAULT_BACKEND", "HEADER_NAMES", "bytes_view", "check_metadata", "check_path", "check_target",
            "check_type", "header_name", "open_bytes", "open_file", "write_bytes", "write_file"]
 
-_MODES: dict[str, Mode] = {"mmap": "auto", "pread": "read"}
 # Their arrays get memory of their own with either backend; only torch shares the map.
 _OWN_MEMORY = ("numpy", "tensorflow", "jax", "mlx", "paddle")
 
@@ -81,24 +81,41 @@ def check_path(filename: Any) -> None:
                         % (type(filename).__name__, hint))
 
 
-def open_file(source: Any, backend: Backend = "mmap",
+def default_backend(platform: str) -> Backend:
+    """Backend where none is given. On Windows a private map counts in full as memory in use: a
+    model larger than what is left of it could not be mapped, or programs would run out of it."""
+    return "pread" if platform == "win32" else "mmap"
+
+
+DEFAULT_BACKEND: Backend = default_backend(sys.platform)
+
+
+def open_mode(backend: str, framework: str, is_path: bool,
+              platform: str = sys.platform) -> Mode:
+    """Mode of _core.open. Only torch gets a mapped file. "auto" reads what cannot be mapped; on
+    Windows it never maps, and "cow" raises where the system refuses."""
+    if backend == "pread" or framework in _OWN_MEMORY:
+        return "read"
+    return "cow" if platform == "win32" and is_path else "auto"
+
+
+def open_file(source: Any, backend: Backend = DEFAULT_BACKEND,
               doing: str = "Error while deserializing header", level: Level = "default",
               framework: str = "numpy") -> _core.File:
-    """_core.open with the official backends and messages. Only torch gets a mapped file.
-    OSError is the subclass of its errno."""
+    """_core.open with the official backends and messages. OSError is the subclass of its
+    errno."""
     check_type(backend, str, "backend")
-    mode = _MODES.get(backend)
-    if mode is None:
+    if backend not in ("mmap", "pread"):
         raise SafetensorError(
             'backend "%s" is invalid (expected one of: "mmap", "pread")' % (backend,))
-    if framework in _OWN_MEMORY:
-        mode = "read"
+    is_path = isinstance(source, (str, bytes, os.PathLike)) and not _core.is_url(source)
+    mode = open_mode(backend, framework, is_path)
     try:
         return _core.open(source, mode=mode, level=level)
     except SafetensorError as error:
         raise reword(error, doing) from None
     except FileNotFoundError as error:
-        if not isinstance(source, (str, bytes, os.PathLike)) or _core.is_url(source):
+        if not is_path:
             raise
         hint = getattr(error, "hint", None) if "://" in os.fsdecode(source) else None
         again = FileNotFoundError("No such file or directory: %s%s"

@@ -13,8 +13,8 @@ from typing import Any
 
 from . import _core
 from ._core import SafetensorError, TensorNotFoundError
-from ._files import (bytes_view, check_path, check_type, header_name, open_file, write_bytes,
-                     write_file)
+from ._files import (DEFAULT_BACKEND, bytes_view, check_path, check_type, header_name, open_file,
+                     write_bytes, write_file)
 from ._frameworks import FRAMEWORKS, check_device, maker
 from ._install import OFFICIAL_VERSION
 from ._slices import PySafeSlice, integer
@@ -34,7 +34,8 @@ class safe_open:
     framework: "pt", "np", "tf", "flax", "mlx", "paddle" or their long names. device: for torch
     (any that it knows) and paddle; "cpu" for the others. backend: "mmap" maps the file
     privately and torch tensors share its memory, so that writes to them never reach the file;
-    "pread" reads. Arrays of other frameworks always have memory of their own. level: "compat"
+    "pread", the default on Windows, reads. Arrays of other frameworks always have memory of
+    their own. level: "compat"
     accepts what the official package accepts, even duplicate names.
 
     SafetensorError for an invalid file or argument; OSError from the system. Threads may share
@@ -44,7 +45,7 @@ class safe_open:
     __slots__ = ("_file", "_framework", "_device", "_make")
 
     def __init__(self, filename: Path, framework: Framework, device: Any = "cpu", *,
-                 backend: Backend = "mmap", level: Level = "default") -> None:
+                 backend: Backend = DEFAULT_BACKEND, level: Level = "default") -> None:
         check_path(filename)
         if isinstance(filename, bytes):
             check_type(filename, str, "filename")
@@ -137,7 +138,7 @@ class _safe_open_handle(safe_open):
     __slots__ = ()
 
     def __init__(self, f: Any, framework: Framework, device: Any = "cpu", *,
-                 backend: Backend = "mmap") -> None:
+                 backend: Backend = DEFAULT_BACKEND) -> None:
         name = getattr(f, "name", None)
         named = isinstance(name, (str, bytes, os.PathLike)) and os.path.exists(name)
         self._begin(name if named else f, framework, device, backend)

@@ -351,9 +351,9 @@ class File:
         self._stream.close()
 
     def _read(self, offset: int, size: int) -> bytes:
-        data = os.pread(self._stream.fileno(), size, offset)
+        data = _read_at(self._stream, size, offset)
         while 0 < len(data) < size:
-            more = os.pread(self._stream.fileno(), size - len(data), offset + len(data))
+            more = _read_at(self._stream, size - len(data), offset + len(data))
             if not more:
                 raise _error("foreign_truncated", "%s: the file became shorter" % self._path)
             data += more
@@ -464,6 +464,14 @@ def _address(h5py: Any, item: Any) -> tuple[int, int]:
 
 
 # ── Archives ──
+
+def _read_at(stream: BinaryIO, size: int, offset: int) -> bytes:
+    if hasattr(os, "pread"):
+        return os.pread(stream.fileno(), size, offset)
+    with _import_h5py()._objects.phil:  # h5py moves the position, too
+        stream.seek(offset)
+        return stream.read(size)
+
 
 def _open_file(path: str) -> BinaryIO:
     import builtins

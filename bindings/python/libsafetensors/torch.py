@@ -14,7 +14,8 @@ from typing import Any
 import torch
 
 from . import _core
-from ._files import HEADER_NAMES, check_metadata, open_bytes, open_file, write_bytes, write_file
+from ._files import (DEFAULT_BACKEND, HEADER_NAMES, check_metadata, open_bytes, open_file, write_bytes,
+                     write_file)
 from ._frameworks import check_device
 # Programs import these from here, as from the official module.
 from ._official import TensorSpec as TensorSpec
@@ -406,7 +407,7 @@ def load(data: Any, *, device: Any = "cpu", dtype: Any = None,
         return file.torch(names, device=device, dtype=dtype)
 
 
-def load_file(filename: Source, device: Any = "cpu", *, backend: Backend = "mmap",
+def load_file(filename: Source, device: Any = "cpu", *, backend: Backend = DEFAULT_BACKEND,
               dtype: Any = None, names: Iterable[str] | None = None, progress: Progress = None,
               ) -> dict[str, torch.Tensor]:
     """Tensors of a file, all or those in names, on a device (any that torch knows). names may be
@@ -417,7 +418,8 @@ def load_file(filename: Source, device: Any = "cpu", *, backend: Backend = "mmap
     applied.
 
     On the CPU they share the memory of the file, mapped privately; backend="pread" reads
-    instead. filename: also a folder or an index.json, or an object with read and seek.
+    instead, in parallel, and is the default on Windows, where a private map counts in full as
+    memory in use and OSError says that it cannot be made. filename: also a folder or an index.json, or an object with read and seek.
     progress: True or a function of bytes done and total."""
     from ._progress import watch
     check_device(device, "torch")
@@ -454,7 +456,7 @@ def save_model(model: torch.nn.Module, filename: Path,
 
 
 def load_model(model: torch.nn.Module, filename: Source, strict: bool = True, device: Any = "cpu",
-               *, backend: Backend = "mmap") -> tuple[set[str], list[str]]:
+               *, backend: Backend = DEFAULT_BACKEND) -> tuple[set[str], list[str]]:
     """Loads a file into a model. Of names that share one tensor in the model, one is enough.
 
     Returns the model's names that the file lacks, and the file's names that the model lacks;

@@ -136,6 +136,9 @@ PyObject *pysft_import(const char *module, const char *name);
 PyObject *pysft_import_call(const char *module, const char *name, PyObject *argument);
 /* The same with a tuple of arguments, which is consumed and may be NULL after a failure. */
 PyObject *pysft_import_apply(const char *module, const char *name, PyObject *args);
+/* Answer of a function of os.path: "isfile", "isdir", "exists". False too when it fails; no
+ * exception is set. */
+bool pysft_path_is(const char *path, const char *what);
 
 /* The package's own modules for what is said better in Python: conversions of arrays, and how
  * objects are shown and pickled. */

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static const char error_doc[] =
     "SafetensorError(*args)\n--\n\n"
@@ -123,9 +122,7 @@ static PyObject *class_named(pysft_state *state, const char *name) {
 
 /* The library reports a folder without an errno. */
 static bool is_folder(const sft_error *err, const char *path) {
-    struct stat facts;
-    return err->code == SFT_IO_NOT_FILE && path && stat(path, &facts) == 0 &&
-           S_ISDIR(facts.st_mode);
+    return err->code == SFT_IO_NOT_FILE && path && pysft_path_is(path, "isdir");
 }
 
 static int number_of(const sft_error *err, const char *path) {

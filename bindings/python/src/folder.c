@@ -41,9 +41,9 @@ static PyObject *chosen_in(pysft_state *state, PyObject *names, const char *path
     if (indexes < 0 || files < 0) return NULL;
     if (indexes + files == 1) return name;
     PyOS_snprintf(text, sizeof text,
-                  "expected a folder with one index.json or one file, found %zd indexes and %zd "
+                  "expected a folder with one index.json or one file, found %ld indexes and %ld "
                   "files",
-                  indexes, files);
+                  (long)indexes, (long)files);
     return pysft_raise_code(state, SFT_IO_NOT_FILE, text, path);
 }
 

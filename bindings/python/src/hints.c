@@ -43,7 +43,7 @@ static const hint_row hint_table[] = {
       "safetensors; numpy.load(path) reads it" },
     { SFT_HINT_NAME_INDEX, NULL },
     { SFT_HINT_BUILD_64_BIT, "use a 64-bit Python" },
-    { SFT_HINT_READ_NOT_MAP, "mode=\"read\" reads it" },
+    { SFT_HINT_READ_NOT_MAP, "mode=\"read\", or backend=\"pread\", reads it" },
     { SFT_HINT_FILE_CHANGES, NULL },
     { SFT_HINT_OPEN_FILES, "each shard keeps a file open: raise the limit (ulimit -n, or "
                            "resource.setrlimit) above the number of shards" },

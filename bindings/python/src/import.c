@@ -5,7 +5,6 @@
 #include "safetensors_import.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
 #define CAPSULE "libsafetensors._core.import"
 
@@ -136,11 +135,6 @@ static PyObject *core_recognise(PyObject *module, PyObject *object) {
 
 /* ── Saving ── */
 
-static bool is_file(const char *path) {
-    struct stat facts;
-    return path && stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
-}
-
 static sft_code save_import(const pysft_store *store, const char *output,
                             const sft_path_options *options, const sft_job *job, sft_error *err) {
     sft_sink sink;
@@ -178,7 +172,8 @@ static PyObject *core_import_save(PyObject *module, PyObject *args, PyObject *kw
     const char *from = pysft_store_path(store);
     options.no_sync = !sync;
     options.no_clobber = !overwrite;
-    if (pysft_inherit(is_file(from) ? from : NULL, path.text, false, &options) == 0)
+    if (from && !pysft_path_is(from, "isfile")) from = NULL;
+    if (pysft_inherit(from, path.text, false, &options) == 0)
         done = run_import(pysft_state_of(module), store, path.text, &options, progress);
     pysft_path_free(&path);
     return done;

@@ -1,15 +1,9 @@
 /* Progress, signals and cancellation of long calls. */
 #include "core.h"
 
-#include <time.h>
+#include "host.h"
 
 static const double check_interval = 0.1; /* seconds */
-
-static double clock_now(void) {
-    struct timespec now;
-    if (timespec_get(&now, TIME_UTC) != TIME_UTC) return 0;
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static int call_progress(pysft_job *job) {
     PyObject *total = job->total == SFT_SIZE_UNKNOWN ? Py_NewRef(Py_None)
@@ -26,7 +20,7 @@ static int call_progress(pysft_job *job) {
 /* Called by the library without the GIL, on the thread that called it. */
 static bool tick(void *ctx, uint64_t done, uint64_t total) {
     pysft_job *job = ctx;
-    double now = clock_now();
+    double now = pysft_host_seconds();
     bool again = job->reported && job->done == done && job->total == total;
     /* The end is reported here, where raising can still undo the work. */
     bool ends = job->progress && done == total && !again;
@@ -61,7 +55,7 @@ int pysft_wait_add(PyObject *module) {
 }
 
 int pysft_job_begin(pysft_job *job, PyObject *progress) {
-    *job = (pysft_job){ SFT_JOB_INIT, NULL, clock_now() + check_interval, 0, 0, true };
+    *job = (pysft_job){ SFT_JOB_INIT, NULL, pysft_host_seconds() + check_interval, 0, 0, true };
     job->job.tick = tick;
     job->job.ctx = job;
     if (!progress || progress == Py_None) return 0;

@@ -1,13 +1,13 @@
 /* Reference-counted memory shared by handles, tensors, arrays and capsules. Counting needs no
  * GIL, because torch releases tensors on any thread. */
 #include "piece.h"
+
+#include "host.h"
 #include "remote.h"
 #include "safetensors_import.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 typedef struct {
     char *base; /* of the data region, or NULL */
@@ -36,15 +36,6 @@ struct pysft_store {
 #define LARGE_BLOCK ((size_t)4 << 20)
 #define HUGE_PAGE ((size_t)2 << 20)
 
-/* With small pages, page faults would cost more time than reading the bytes. */
-static void ask_huge_pages(char *at, size_t bytes) {
-#ifdef MADV_HUGEPAGE
-    (void)madvise(at, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
-#else
-    (void)at, (void)bytes;
-#endif
-}
-
 pysft_store *pysft_store_block(uint64_t bytes) {
     if (bytes > SIZE_MAX / 2) return NULL;
     size_t alignment = bytes >= LARGE_BLOCK ? HUGE_PAGE : BLOCK_ALIGNMENT;
@@ -52,7 +43,9 @@ pysft_store *pysft_store_block(uint64_t bytes) {
     if (!store) return NULL;
     uintptr_t start = (uintptr_t)(store + 1) + alignment - 1;
     store->bytes = (char *)(start / alignment * alignment);
-    if (bytes >= LARGE_BLOCK) ask_huge_pages(store->bytes, (size_t)bytes);
+    /* With small pages, page faults would cost more time than reading the bytes. */
+    if (bytes >= LARGE_BLOCK)
+        pysft_host_ask_huge_pages(store->bytes, (size_t)bytes / HUGE_PAGE * HUGE_PAGE);
     store->opened = NULL;
     atomic_init(&store->refs, 1);
     return store;
@@ -152,7 +145,7 @@ static sft_open_options file_options(const pysft_open_options *given, sft_mode m
 
 static sft_mode path_mode(pysft_mode mode) {
     switch (mode) {
-    case PYSFT_AUTO: return SFT_MAP_COW;
+    case PYSFT_AUTO: return pysft_host_commits_maps ? SFT_READ : SFT_MAP_COW;
     case PYSFT_COW: return SFT_MAP_COW;
     case PYSFT_MAP: return SFT_MAP;
     case PYSFT_READ: return SFT_READ;
@@ -189,13 +182,14 @@ static int keep_path(opened_set *opened, const char *path) {
     return keep_text(path, &opened->path);
 }
 
-/* No GIL. Falls back to reading if the system cannot map privately; open->mode tells. */
+/* No GIL. Falls back to reading if the system cannot map privately; open->mode tells. Where maps
+ * are made only when asked for, one that cannot be made is an error. */
 static sft_code open_set(const char *path, sft_open_options *open, sft_set **out,
                          sft_error *err) {
     sft_set_options options = SFT_SET_OPTIONS_INIT;
     options.open = open;
     sft_code code = sft_set_open(path, &options, out, err);
-    if (code != SFT_IO_MAP || open->mode != SFT_MAP_COW) return code;
+    if (code != SFT_IO_MAP || open->mode != SFT_MAP_COW || pysft_host_commits_maps) return code;
     open->mode = SFT_READ;
     return sft_set_open(path, &options, out, err);
 }
@@ -211,8 +205,8 @@ static sft_code try_open(opened_set *opened, const pysft_path *path, sft_open_op
 
 /* Of a path that is no file, whether it is a folder's, rather than a device's or the like. */
 static bool is_folder(const pysft_path *path) {
-    struct stat facts;
-    return path->remote || stat(path->text, &facts) != 0 || S_ISDIR(facts.st_mode);
+    return path->remote || !pysft_path_is(path->text, "exists")
+           || pysft_path_is(path->text, "isdir");
 }
 
 /* The path of a folder becomes that of its model. */
@@ -236,12 +230,6 @@ static int open_file(pysft_state *state, opened_set *opened, pysft_path *path,
     return -1;
 }
 
-/* A pipe or the like cannot be mapped and can be read only once, so it is not opened twice. */
-static bool is_stream(const char *path) {
-    struct stat facts;
-    return stat(path, &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode);
-}
-
 static int refuse_mode(const char *expected, const char *found) {
     PyErr_Format(PyExc_ValueError, "mode: expected %s, found '%s', which is for files by their "
                  "path", expected, found);
@@ -256,7 +244,8 @@ static int open_path(pysft_state *state, opened_set *opened, PyObject *source,
     int rc = 0;
     if (path.remote && (given->mode == PYSFT_COW || given->mode == PYSFT_MAP))
         rc = refuse_mode("'auto' or 'read' for a URL", given->mode == PYSFT_COW ? "cow" : "map");
-    if (path.remote || (options.mode == SFT_MAP_COW && is_stream(path.text)))
+    /* A stream cannot be mapped and can be read only once, so it is not opened twice. */
+    if (path.remote || (options.mode == SFT_MAP_COW && pysft_host_is_stream(path.text)))
         options.mode = SFT_READ;
     options.files = pysft_remote_files(path.remote);
     if (path.remote) opened->remote = pysft_remote_hold(path.remote);

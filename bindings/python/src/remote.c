@@ -1,13 +1,14 @@
 /* What files of URLs are opened by: a remote of the library, its transport and callbacks. */
 #include "remote.h"
 
+#include "host.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct pysft_remote {
     atomic_size_t refs;
-    pid_t process; /* that made it */
+    uint64_t process; /* that made it */
     sft_remote *remote;
     sft_transport transport;
     PyObject *on_exchange; /* or NULL */
@@ -116,7 +117,7 @@ pysft_remote *pysft_remote_new(pysft_state *state, const pysft_remote_options *g
     sft_code code = SFT_OK;
     if (!self) return (pysft_remote *)PyErr_NoMemory();
     atomic_init(&self->refs, 1);
-    self->process = getpid();
+    self->process = pysft_host_process();
     self->on_exchange = Py_XNewRef(given->on_exchange);
     bool ready = !given->token || (token = PyUnicode_EncodeFSDefault(given->token)) != NULL;
     ready = ready && open_transport(self) == 0;
@@ -134,7 +135,7 @@ pysft_remote *pysft_remote_hold(pysft_remote *self) {
 }
 
 void pysft_remote_run(const pysft_remote *self, void (*function)(void *), void *ctx) {
-    if (!Py_IsInitialized() || self->process != getpid()) return;
+    if (!Py_IsInitialized() || self->process != pysft_host_process()) return;
     /* Its threads may want the GIL before they end, and whoever is here may have it. */
     PyGILState_STATE gil = PyGILState_Ensure();
     PyObject *type, *value, *trace;
@@ -148,7 +149,7 @@ void pysft_remote_run(const pysft_remote *self, void (*function)(void *), void *
 
 void pysft_remote_drop(pysft_remote *self) {
     if (!self || atomic_fetch_sub_explicit(&self->refs, 1, memory_order_acq_rel) != 1) return;
-    if (!Py_IsInitialized() || self->process != getpid()) return;
+    if (!Py_IsInitialized() || self->process != pysft_host_process()) return;
     pysft_remote_run(self, close_all, self);
     PyGILState_STATE gil = PyGILState_Ensure();
     Py_XDECREF(self->on_exchange);
@@ -170,7 +171,7 @@ sft_remote *pysft_remote_of(const pysft_remote *self) {
 }
 
 bool pysft_remote_is_ours(const pysft_remote *self) {
-    return self->process == getpid();
+    return self->process == pysft_host_process();
 }
 
 bool pysft_is_url(PyObject *object) {

@@ -49,3 +49,13 @@ void pysft_object_free(PyObject *object) {
     release(object);
     Py_DECREF(type);
 }
+
+bool pysft_path_is(const char *path, const char *what) {
+    PyObject *text = PyUnicode_DecodeFSDefault(path);
+    PyObject *answer = text ? pysft_import_call("os.path", what, text) : NULL;
+    int yes = answer ? PyObject_IsTrue(answer) : 0;
+    Py_XDECREF(text);
+    Py_XDECREF(answer);
+    if (PyErr_Occurred()) PyErr_Clear();
+    return yes > 0;
+}

@@ -101,7 +101,8 @@ def write_index(commit: _core.Commit, place: Place) -> str:
 
 
 def _sync(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
+    # Windows syncs only what may be written.
+    descriptor = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
     try:
         os.fsync(descriptor)
     finally:

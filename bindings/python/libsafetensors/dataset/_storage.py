@@ -105,11 +105,12 @@ def scheme_of(text: str) -> str | None:
 
 def unquoted(url: str) -> str:
     """The path in a file: URL."""
-    from urllib.parse import unquote, urlsplit
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
     parts = urlsplit(url)
     if parts.netloc not in ("", "localhost"):
         raise ValueError("expected a file: URL of this machine, found %s" % url)
-    return unquote(parts.path)
+    return url2pathname(parts.path)
 
 
 def _value(value: Any) -> Any:

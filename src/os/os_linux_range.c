@@ -1,5 +1,5 @@
 /* What only some file systems can: copies without bytes passing through here, shared blocks,
- * ranges inside a file, leases, locks, times; and folders. */
+ * ranges inside a file, leases. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -11,16 +11,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <sys/file.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#ifdef __linux__
 #include <linux/fs.h>
+#include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
-#endif
+#include <unistd.h>
 
 /* What tells that the system copies not these two files, rather than a failure. */
 static bool is_no_copy(int error) {
@@ -117,19 +112,6 @@ int os_lease(int fd, bool hold) {
 #endif
 }
 
-int os_lock(int fd) {
-    int rc;
-    do {
-        rc = flock(fd, LOCK_EX | LOCK_NB);
-    } while (rc != 0 && errno == EINTR);
-    if (rc == 0) return 0;
-    return errno == EWOULDBLOCK ? EAGAIN : EOPNOTSUPP;
-}
-
-void os_unlock(int fd) { (void)flock(fd, LOCK_UN); }
-
-uint64_t os_process(void) { return (uint64_t)getpid(); }
-
 int os_set_direct(int fd, bool direct) {
 #ifdef O_DIRECT
     int flags = fcntl(fd, F_GETFL);
@@ -150,22 +132,4 @@ void os_write_back(int fd, uint64_t offset, uint64_t len) {
 #else
     (void)fd, (void)offset, (void)len;
 #endif
-}
-
-int os_set_mtime(int fd, int64_t mtime_ns) {
-    int64_t seconds = mtime_ns / 1000000000, rest = mtime_ns % 1000000000;
-    if (rest < 0) {
-        rest += 1000000000;
-        seconds--;
-    }
-    struct timespec times[2] = { { 0, UTIME_OMIT }, { (time_t)seconds, (long)rest } };
-    return futimens(fd, times) == 0 ? 0 : errno;
-}
-
-int os_make_folder(const char *path, uint32_t mode) {
-    return mkdir(path, (mode_t)mode) == 0 ? 0 : errno;
-}
-
-int os_remove_folder(const char *path) {
-    return rmdir(path) == 0 ? 0 : errno;
 }

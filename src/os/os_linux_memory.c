@@ -1,4 +1,4 @@
-/* os.h on POSIX: memory. */
+/* os.h on Linux: memory. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

@@ -1,0 +1,22 @@
+/* What differs between operating systems: host_posix.c or host_win32.c. None needs the GIL. */
+#ifndef PYSFT_HOST_H
+#define PYSFT_HOST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Whether the whole of a private map counts as used memory when it is made, so that a large one
+ * may be refused, or take memory that other programs then lack. */
+extern const bool pysft_host_commits_maps;
+
+/* Asks for large pages; at and bytes are multiples of one. */
+void pysft_host_ask_huge_pages(char *at, size_t bytes);
+/* Whether a path is of a pipe or a device, which can be read only once. */
+bool pysft_host_is_stream(const char *path);
+/* Number of this process; a child made by fork() has another. */
+uint64_t pysft_host_process(void);
+/* Seconds since some moment, never set back. */
+double pysft_host_seconds(void);
+
+#endif

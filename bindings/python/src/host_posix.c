@@ -1,0 +1,32 @@
+#define _GNU_SOURCE
+#include "host.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+const bool pysft_host_commits_maps = false;
+
+void pysft_host_ask_huge_pages(char *at, size_t bytes) {
+#ifdef MADV_HUGEPAGE
+    (void)madvise(at, bytes, MADV_HUGEPAGE);
+#else
+    (void)at, (void)bytes;
+#endif
+}
+
+bool pysft_host_is_stream(const char *path) {
+    struct stat facts;
+    return stat(path, &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode);
+}
+
+uint64_t pysft_host_process(void) {
+    return (uint64_t)getpid();
+}
+
+double pysft_host_seconds(void) {
+    struct timespec now;
+    if (clock_gettime(CLOCK_MONOTONIC, &now) != 0) return 0;
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}

@@ -1,0 +1,66 @@
+#include "base/cpu.h"
+
+/* Not by __builtin_cpu_supports: it needs libgcc or compiler-rt, and zig's compiler has neither. */
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <cpuid.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CPU_OSXSAVE = 27, CPU_AVX_STATE = 0x06, CPU_AVX512_STATE = 0xe6, CPU_ASKED = 1 << 30 };
+
+/* Register 0: ecx of leaf 1; 1 and 2: ebx and ecx of leaf 7. state: bits of XCR0 that the system
+ * must have set, since it saves these registers when it switches threads. */
+static const struct {
+    unsigned feature, word, bit, state;
+} cpu_rows[] = {
+    { SFTI_CPU_SSSE3, 0, 9, 0 },
+    { SFTI_CPU_SSE41, 0, 19, 0 },
+    { SFTI_CPU_PCLMUL, 0, 1, 0 },
+    { SFTI_CPU_SHA, 1, 29, 0 },
+    { SFTI_CPU_FMA, 0, 12, CPU_AVX_STATE },
+    { SFTI_CPU_AVX2, 1, 5, CPU_AVX_STATE },
+    { SFTI_CPU_AVX512F, 1, 16, CPU_AVX512_STATE },
+    { SFTI_CPU_AVX512BW, 1, 30, CPU_AVX512_STATE },
+    { SFTI_CPU_AVX512DQ, 1, 17, CPU_AVX512_STATE },
+    { SFTI_CPU_AVX512VL, 1, 31, CPU_AVX512_STATE },
+    { SFTI_CPU_AVX512VBMI, 2, 1, CPU_AVX512_STATE },
+};
+
+static unsigned cpu_state(unsigned leaf1_c) {
+    if (!(leaf1_c >> CPU_OSXSAVE & 1)) return 0;
+    unsigned low, high;
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return low;
+}
+
+static unsigned cpu_ask(void) {
+    unsigned words[3] = { 0 }, a, b, c, d;
+    if (__get_cpuid(1, &a, &b, &c, &d)) words[0] = c;
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) {
+        words[1] = b;
+        words[2] = c;
+    }
+    unsigned state = cpu_state(words[0]), found = 0;
+    for (size_t i = 0; i < sizeof cpu_rows / sizeof *cpu_rows; i++) {
+        if (words[cpu_rows[i].word] >> cpu_rows[i].bit & 1
+            && (state & cpu_rows[i].state) == cpu_rows[i].state)
+            found |= cpu_rows[i].feature;
+    }
+    return found;
+}
+
+bool sfti_cpu_has(unsigned wanted) {
+    /* Asking takes microseconds in a virtual machine. The answer is the same for every thread. */
+    static _Atomic unsigned cpu_answer;
+    unsigned found = cpu_answer;
+    if (!found) cpu_answer = found = cpu_ask() | CPU_ASKED;
+    return (found & wanted) == wanted;
+}
+
+#else
+
+bool sfti_cpu_has(unsigned wanted) {
+    return wanted == 0;
+}
+
+#endif

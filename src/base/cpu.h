@@ -1,0 +1,24 @@
+/* Instructions of x86-64 that the processor has and the system lets a program use. */
+#ifndef SFTI_BASE_CPU_H
+#define SFTI_BASE_CPU_H
+
+#include <stdbool.h>
+
+enum {
+    SFTI_CPU_SSSE3 = 1,
+    SFTI_CPU_SSE41 = 2,
+    SFTI_CPU_PCLMUL = 4,
+    SFTI_CPU_SHA = 8,
+    SFTI_CPU_FMA = 16,
+    SFTI_CPU_AVX2 = 32,
+    SFTI_CPU_AVX512F = 64,
+    SFTI_CPU_AVX512BW = 128,
+    SFTI_CPU_AVX512DQ = 256,
+    SFTI_CPU_AVX512VL = 512,
+    SFTI_CPU_AVX512VBMI = 1024
+};
+
+/* Whether all of them are there; on other processors, none is. Any thread. */
+bool sfti_cpu_has(unsigned wanted);
+
+#endif

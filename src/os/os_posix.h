@@ -1,0 +1,23 @@
+/* Between os_posix*.c, the part of os.h that POSIX hosts share, and what completes it:
+ * os_linux*.c or os_macos*.c. */
+#ifndef SFTI_OS_POSIX_H
+#define SFTI_OS_POSIX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __APPLE__ /* which has names of its own for these members of struct stat */
+#define st_mtim st_mtimespec
+#define st_ctim st_ctimespec
+#endif
+
+/* open(), not inherited by other programs, and again after signals that nobody watches. */
+int os_posix_open(const char *path, int flags, uint32_t mode, int *fd);
+/* os_open_beneath in an open folder with the flags of open(), by one call of the system; links
+ * are followed or ELOOP. ENOSYS where the system has no such call. */
+int os_kernel_beneath(int root, const char *name, int flags, bool links, int *fd);
+/* Rename to a name that nothing has; EEXIST. EOPNOTSUPP where the system or the file system has no
+ * such call. */
+int os_kernel_rename_new(const char *from, const char *to);
+
+#endif

@@ -21,6 +21,8 @@ if(SFT_ZLIB_SOURCE)
          SFTI_TEXT_ZLIB="${sft_zlib_version}, built in")
 endif()
 find_package(PkgConfig QUIET)
+# Where package managers keep zlib out of the system's folders, find_package knows the place.
+option(SFT_ZLIB_PACKAGE "Find zlib by find_package(ZLIB), as vcpkg and Conan provide it" OFF)
 # libcrypto is not linked but loaded by src/hash, where the processor has no SHA instructions that
 # we know: linking would cost every start of the command half a millisecond.
 foreach(row libcrypto,CRYPTO,${CMAKE_DL_LIBS},hash zlib,ZLIB,z,hash)
@@ -32,7 +34,7 @@ foreach(row libcrypto,CRYPTO,${CMAKE_DL_LIBS},hash zlib,ZLIB,z,hash)
     option(SFT_USE_${name} "Use ${module} if it is there" ON)
     # Other machines have no copies here; MemorySanitizer would misjudge foreign code.
     if(SFT_USE_${name} AND PKG_CONFIG_FOUND AND NOT CMAKE_CROSSCOMPILING AND NOT SFT_FOREIGN
-       AND NOT SFT_SANITIZE STREQUAL "memory")
+       AND NOT SFT_${name}_PACKAGE AND NOT SFT_SANITIZE STREQUAL "memory")
         pkg_check_modules(SFT_${name} QUIET ${module})
     endif()
     if(SFT_USE_${name} AND SFT_${name}_FOUND AND EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/src/${folder})
@@ -44,6 +46,11 @@ foreach(row libcrypto,CRYPTO,${CMAKE_DL_LIBS},hash zlib,ZLIB,z,hash)
              "SFTI_TEXT_${name}=\"${SFT_${name}_VERSION} found, not used\"")
     endif()
 endforeach()
+if(SFT_USE_ZLIB AND SFT_ZLIB_PACKAGE)
+    find_package(ZLIB REQUIRED)
+    list(APPEND SFT_FOUND_DEFINITIONS SFTI_FOUND_ZLIB=1 SFTI_TEXT_ZLIB="${ZLIB_VERSION_STRING}")
+    list(APPEND SFT_FOUND_LIBRARIES ZLIB::ZLIB)
+endif()
 # libcurl is loaded by src/remote when it is first needed, whatever is there now. Its header is only
 # read for numbers, which src/remote/http/curl.h has for a build without it.
 if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/src/remote)

@@ -9,6 +9,10 @@
 # system's, and for one version only SFT_PYTHON_SUFFIX, of its extensions.
 find_package(Python 3.10 REQUIRED COMPONENTS Interpreter)
 
+option(SFT_EXTENSION_SHARED "Link the extension with the shared library, for distributions" OFF)
+set(SFT_PYTHON_DIR "" CACHE STRING
+    "Where `cmake --install` puts the package, e.g. lib/python3/dist-packages")
+
 if(WIN32 AND CMAKE_CROSSCOMPILING)
     include(cmake/python_windows.cmake)
 elseif(SFT_PYTHON_INCLUDE)
@@ -51,7 +55,11 @@ endif()
 add_library(sft_extension MODULE ${sft_extension_sources})
 target_include_directories(sft_extension SYSTEM PRIVATE ${sft_python_include})
 target_compile_options(sft_extension PRIVATE -fvisibility=hidden ${SFT_WARNINGS} -Wconversion)
-target_link_libraries(sft_extension PRIVATE safetensors_static sft_flags)
+if(SFT_EXTENSION_SHARED)
+    target_link_libraries(sft_extension PRIVATE safetensors_shared sft_flags)
+else()
+    target_link_libraries(sft_extension PRIVATE safetensors_static sft_flags)
+endif()
 set_target_properties(sft_extension PROPERTIES PREFIX "" OUTPUT_NAME _core
                       SUFFIX "${sft_python_suffix}"
                       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/python/libsafetensors)
@@ -84,4 +92,14 @@ endforeach()
 if(DEFINED SKBUILD)
     install(TARGETS sft_extension DESTINATION libsafetensors COMPONENT python)
     install(TARGETS safetensors_command DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python)
+elseif(SFT_PYTHON_DIR)
+    set(sft_metadata ${CMAKE_CURRENT_BINARY_DIR}/libsafetensors-${PROJECT_VERSION}.dist-info)
+    execute_process(
+        COMMAND ${Python_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/cmake/metadata.py
+                ${PROJECT_VERSION} ${sft_metadata} COMMAND_ERROR_IS_FATAL ANY)
+    install(DIRECTORY bindings/python/libsafetensors bindings/python/pyspark_libsafetensors
+            DESTINATION ${SFT_PYTHON_DIR}
+            FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed")
+    install(TARGETS sft_extension DESTINATION ${SFT_PYTHON_DIR}/libsafetensors)
+    install(DIRECTORY ${sft_metadata} DESTINATION ${SFT_PYTHON_DIR})
 endif()

@@ -41,11 +41,17 @@ function tensorsView(tensors) {
         fill(crumbs, pathOf(top).flatMap((one, i) => [i > 0 && '›',
             el('button.button.quiet.small', { 'aria-current': one === top && 'true', onclick: () => zoom(one) }, i ? foreign(one.label) : 'All tensors')]));
     };
+    /** @param {import('./tree.js').TreeNode} [node] */
+    const describe = (node) => node && fill(caption, foreign(nodeName(names, node, true)), ` · ${sizeText(node.bytes)} · ${partText(tensors, node.bytes)}`);
     const tree = createTree(tensors, root, {
         select(row) {
             const all = nodesOf(row.node);
             map.choose(all);
             fill(details, rowDetails(tensors, row, all));
+        },
+        hover(node) {
+            map.point(node ? nodesOf(node) : []);
+            describe(node);
         },
         zoom,
     });
@@ -54,13 +60,23 @@ function tensorsView(tensors) {
             if (!node.hits) find('');
             tree.reveal(node);
         },
-        hover: (node) => fill(caption, foreign(nodeName(names, node, true)), ` · ${sizeText(node.bytes)} · ${partText(tensors, node.bytes)}`),
+        hover(node) {
+            tree.point(node);
+            describe(node);
+        },
         zoom,
     });
     const search = el('input', {
         type: 'search', id: 'find', placeholder: 'Search names, dtype:f16, shape:4096', spellcheck: 'false',
         label: 'Search tensors', oninput: () => find(search.value),
     });
+    const order = el('select.small-text', { label: 'Order of the tensors', title: 'Order (S)', onchange: () => tree.sort(order.value === 'size') },
+        ['name', 'size'].map((value) => el('option', { value }, `By ${value}`)));
+    addAction({ id: 'order', keys: ['s'], label: 'Order by name or by size', run() {
+        order.value = order.value === 'size' ? 'name' : 'size';
+        tree.sort(order.value === 'size');
+        announce(`Tensors by ${order.value}`);
+    } });
     /** @param {string} text */
     const find = (text) => {
         const matched = matchTensors(tensors, search.value = text);
@@ -86,6 +102,7 @@ function tensorsView(tensors) {
     return { show, element: el('section.panel-card.tensors', { 'aria-labelledby': 'tensors-title' },
         el('div.row.tree-tools', el('h2', { id: 'tensors-title' }, 'Tensors'),
             el('label.search-box', icon('search'), search), found, el('span.spread'),
+            order,
             el('span', [true, false].map((open) => el('button.button.quiet.small', { onclick() {
                 openAll(root, open);
                 tree.refresh();

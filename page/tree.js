@@ -165,13 +165,14 @@ const isFolded = ({ fold, unfolded, kids }) => fold && !unfolded && kids.every((
 /** What is below a node's row: of a fold, what is in its first layer. @param {TreeNode} node */
 export const shownKids = (node) => isFolded(node) ? node.kids[0].kids : node.kids;
 
-/** @param {TreeNode} root @returns {TreeRow[]} what is open, from top to bottom */
-export function treeRows(root) {
+/** @param {TreeNode} root @param {boolean} [bySize] the largest first @returns {TreeRow[]} what is open, from top to bottom */
+export function treeRows(root, bySize) {
     /** @type {TreeRow[]} */
     const rows = [];
     /** @type {(node: TreeNode, depth: number, outer: number) => void} */
     const list = (top, depth, outer) => {
-        for (const node of shownKids(top)) {
+        const kids = shownKids(top);
+        for (const node of bySize ? kids.slice().sort((a, b) => b.bytes - a.bytes) : kids) {
             if (!node.hits) continue;
             const times = isFolded(node) ? outer * node.kids.length : outer;
             rows.push({ node, depth, outer, times });
@@ -225,14 +226,14 @@ export function nodeName(names, node, alone) {
  * The tree as an element: only rows in view are in the document.
  * @param {import('./tensors.js').Tensors} tensors
  * @param {TreeNode} root
- * @param {{ select: (row: TreeRow) => void, zoom: (node: TreeNode) => void }} tell
+ * @param {{ select: (row: TreeRow) => void, hover: (node?: TreeNode) => void, zoom: (node: TreeNode) => void }} tell
  */
 export function createTree(tensors, root, tell) {
     const { page, names, colours } = tensors;
     /** @type {TreeRow[]} */
     let rows = [];
     /* What was chosen, and the row that it or what it is in has now. */
-    let chosen = root, active = 0;
+    let chosen = root, active = 0, bySize = false, pointed = /** @type {TreeNode | undefined} */ (undefined);
     const height = parseFloat(getComputedStyle(document.documentElement).fontSize) * 1.625;
     const heads = ['Name', 'Dtype', 'Shape', 'Parameters', 'Bytes', 'Share', 'Offset'];
     /** @param {string} role @param {(import('./dom.js').Child | import('./dom.js').Child[])[]} texts */
@@ -255,7 +256,7 @@ export function createTree(tensors, root, tell) {
         ]);
         cells[0].style.paddingInlineStart = `calc(${Math.min(depth, 14)} * var(--indent))`;
         return el('div.tree-row', {
-            role: 'row', id: `tree-${i}`, 'aria-level': depth + 1, 'aria-rowindex': i + 2,
+            role: 'row', class: node === pointed && 'pointed', id: `tree-${i}`, 'aria-level': depth + 1, 'aria-rowindex': i + 2,
             'aria-expanded': isLeaf ? null : String(node.open), 'aria-selected': String(i === active), 'data-i': i,
         }, cells);
     };
@@ -269,7 +270,7 @@ export function createTree(tensors, root, tell) {
     const rowOf = (node) => rows.findIndex((row) => row.node === node);
     /** Lists rows anew. */
     const refresh = () => {
-        rows = treeRows(root);
+        rows = treeRows(root, bySize);
         let at = shownNode(chosen);
         while (at.parent && rowOf(at) < 0) at = shownNode(at.parent);
         active = Math.max(0, rowOf(at));
@@ -322,8 +323,12 @@ export function createTree(tensors, root, tell) {
             const { node } = rows[active];
             run({ key, node, isGroup: shownKids(node).length > 0 });
         } });
+    /** @param {EventTarget | null} target */
+    const rowAt = (target) => Number(/** @type {HTMLElement} */ (target).closest('[data-i]')?.getAttribute('data-i') ?? -1);
+    body.addEventListener('mousemove', ({ target }) => tell.hover(rows[rowAt(target)]?.node));
+    body.addEventListener('mouseleave', () => tell.hover());
     body.addEventListener('click', ({ target }) => {
-        const one = /** @type {HTMLElement} */ (target), i = Number(one.closest('[data-i]')?.getAttribute('data-i') ?? -1);
+        const one = /** @type {HTMLElement} */ (target), i = rowAt(target);
         if (i < 0) return;
         const { node } = rows[i];
         activate(i);
@@ -334,6 +339,20 @@ export function createTree(tensors, root, tell) {
     new ResizeObserver(draw).observe(grid);
     return {
         element: grid, refresh,
+        /** @param {boolean} order by size, else by name */
+        sort(order) {
+            bySize = order;
+            refresh();
+            activate(active);
+        },
+        /** Marks the row that stands for a node. @param {TreeNode} [node] */
+        point(node) {
+            let at = /** @type {TreeNode | null | undefined} */ (node && shownNode(node));
+            while (at && rowOf(at) < 0) at = at.parent && shownNode(at.parent);
+            if (pointed === (at ?? undefined)) return;
+            pointed = at ?? undefined;
+            draw();
+        },
         /** Opens what is above a node and makes its row the active one. @param {TreeNode} node */
         reveal(node) {
             chosen = node;

@@ -45,7 +45,7 @@ export function layTreemap(top, width, height) {
 /**
  * @param {import('./tensors.js').Tensors} tensors
  * @param {TreeNode} root
- * @param {{ select: (node: TreeNode) => void, hover: (node: TreeNode) => void, zoom: (node: TreeNode) => void }} tell
+ * @param {{ select: (node: TreeNode) => void, hover: (node?: TreeNode) => void, zoom: (node: TreeNode) => void }} tell
  */
 export function createTreemap(tensors, root, tell) {
     const base = el('canvas'), frames = el('canvas'), element = el('div.treemap', { 'aria-hidden': 'true' }, base, frames);
@@ -53,7 +53,7 @@ export function createTreemap(tensors, root, tell) {
     let boxes = [];
     /** @type {Map<TreeNode | null, Box>} */
     let places = new Map();
-    let top = root, hovered = /** @type {TreeNode | undefined} */ (undefined), selected = /** @type {TreeNode[]} */ ([]);
+    let top = root, hovered = /** @type {TreeNode[]} */ ([]), selected = /** @type {TreeNode[]} */ ([]);
 
     /** @param {HTMLCanvasElement} canvas */
     const begin = (canvas) => {
@@ -86,7 +86,7 @@ export function createTreemap(tensors, root, tell) {
     const mark = () => {
         const context = begin(frames);
         context.fillStyle = '#ffd034';
-        for (const [nodes, width] of /** @type {[TreeNode[], number][]} */ ([[selected, 2], [hovered ? [hovered] : [], 1]])) {
+        for (const [nodes, width] of /** @type {[TreeNode[], number][]} */ ([[selected, 2], [hovered, 1]])) {
             const found = new Set(nodes.map((one) => {
                 let at = /** @type {TreeNode | null} */ (one);
                 while (at && !places.has(at)) at = at.parent;
@@ -116,12 +116,17 @@ export function createTreemap(tensors, root, tell) {
         for (const { node, x, y, w, h } of boxes) if (node !== top && px >= x && py >= y && px < x + w && py < y + h) found = node;
         return found;
     };
+    /** @param {TreeNode[]} nodes */
+    const point = (nodes) => {
+        if (nodes.length === hovered.length && nodes[0] === hovered[0]) return;
+        hovered = nodes;
+        mark();
+    };
     /** @param {TreeNode} [node] */
     const hover = (node) => {
-        if (node === hovered) return;
-        hovered = node;
-        mark();
-        if (node) tell.hover(node);
+        if (node === hovered[0]) return;
+        point(node ? [node] : []);
+        tell.hover(node);
     };
     element.addEventListener('mousemove', (event) => hover(nodeUnder(event)));
     element.addEventListener('mouseleave', () => hover());
@@ -134,7 +139,7 @@ export function createTreemap(tensors, root, tell) {
     onPrefs(draw);
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
     return {
-        element,
+        element, point,
         /** @param {TreeNode[]} nodes */
         choose(nodes) {
             selected = nodes;
@@ -144,7 +149,7 @@ export function createTreemap(tensors, root, tell) {
         zoom(node) {
             top = node;
             while (top.parent && !shownKids(top).length) top = top.parent;
-            hovered = undefined;
+            hovered = [];
             lay();
             return top;
         },

@@ -12,11 +12,14 @@ BUILD = os.environ.get("SFT_BUILD", os.path.join(ROOT, "build"))
 PREFIXES = ("sft_", "sfti_", "os_")
 
 
-def declared():
+def declared(stable=False):
+    """Functions of the public headers, or of the stable ones only."""
     names = []
     for path in glob.glob(os.path.join(ROOT, "include", "safetensors*.h")):
         with open(path, encoding="utf-8") as file:
             text = re.sub(r"/\*.*?\*/", " ", file.read(), flags=re.S)
+        if stable and re.search(r"^#define SFT_EXPERIMENTAL_", text, re.M):
+            continue
         text = re.sub(r"^[ \t]*#.*(?:\\\n.*)*", "", text, flags=re.M)
         for statement in re.findall(r"\bSFT_API\b([^;{]*)", text):
             names.append(re.search(r"\b(\w+)\s*\(", statement).group(1))

@@ -80,6 +80,19 @@ def paste(path, seen, out):
             paste(target, seen, out)
 
 
+def host_condition(path):
+    return next((c for name, c in HOSTS.items() if path.startswith(name)), None)
+
+
+def paste_for_host(path, seen, out):
+    condition = host_condition(path)
+    if condition:
+        out.append(f"#if {condition}\n")
+    paste(path, seen, out)
+    if condition:
+        out.append("#endif\n")
+
+
 def source():
     files = [path for layer in LAYERS
              for path in sorted(glob.glob(f"src/{layer}/**/*.c", root_dir=ROOT, recursive=True))
@@ -97,17 +110,15 @@ def source():
     out.append('#ifndef SFT_BUILDING\n#define SFT_BUILDING\n#endif\n#include "safetensors.h"\n')
     seen = set()
     for path in files:
-        condition = next((c for name, c in HOSTS.items() if path.startswith(name)), None)
+        condition = host_condition(path)
         if not condition:
             paste(path, seen, out)
             continue
-        # Headers are for all hosts, whichever file includes them first.
-        own = []
+        # Its headers come first, each where it belongs, whichever file includes them first.
         for target in ours(path):
             if target not in seen:
-                paste(target, seen, out)
-        paste(path, seen, own)
-        out += [f"#if {condition}\n", *own, "#endif\n"]
+                paste_for_host(target, seen, out)
+        paste_for_host(path, seen, out)
     return "".join(out)
 
 

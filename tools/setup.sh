@@ -1,7 +1,8 @@
 #!/bin/bash
 # Install the Debian packages that a group of targets needs and that are missing.
 # usage: tools/setup.sh GROUP...     groups: build test bench cross python spark abi
-#                                    windows wine signatures browser firefox npm
+#                                    windows wine signatures browser firefox npm deb deb-test
+#                                    packaging
 # Needs root or sudo only when something is missing; says what it installs.
 set -euo pipefail
 
@@ -17,8 +18,11 @@ declare -A packages=(
     [windows]="gcc-mingw-w64-x86-64-win32"
     [wine]="wine64"
     [signatures]="osslsigncode"
+    [deb]="debhelper dh-python dpkg-dev fakeroot lintian python3-dev libcmocka-dev libssl-dev"
+    [deb-test]="autopkgtest debian-archive-keyring mmdebstrap"
+    [packaging]="ruby"
     [spark]="openjdk-17-jre-headless"
-    [cross]="qemu-user gcc-s390x-linux-gnu libc6-dev-s390x-cross libc6-dev-i386 lib32gcc-12-dev"
+    [cross]="qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross libc6-dev-i386 lib32gcc-12-dev"
 )
 
 die() { echo "setup: $*" >&2; exit 1; }

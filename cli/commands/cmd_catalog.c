@@ -133,6 +133,50 @@ static void write_page(catalog_command *run, char **operands, size_t count) {
     else say_page(run);
 }
 
+/* ── Operands ── */
+
+typedef struct catalog_operand {
+    const char *name; /* its real path, or URL */
+    bool is_folder;
+} catalog_operand;
+
+/* Whether the models of one are those of another: the same one, or a folder that the other's
+ * recursion enters. */
+static bool is_within(const catalog_operand *one, const catalog_operand *other) {
+    size_t len = strlen(other->name);
+    const char *rest = one->name + len;
+    if (strncmp(one->name, other->name, len) != 0) return false;
+    return !*rest || (one->is_folder && *rest == '/' && !strstr(rest, "/."));
+}
+
+/* Leaves out what is given twice. */
+static sft_code distinct_operands(cli *c, char **operands, size_t *count, sfti_arena *arena,
+                                  sft_error *err) {
+    char real[CLI_REAL_SIZE];
+    os_info info;
+    size_t kept = 0;
+    catalog_operand *known = sfti_arena_array(arena, *count, sizeof *known);
+    if (!known) return sfti_fail_memory(err, *count * sizeof *known);
+    for (size_t i = 0; i < *count; i++) {
+        const char *name = operands[i];
+        bool is_local = !cli_is_remote(c, name);
+        if (is_local && os_real_path(name, real, sizeof real) == 0) name = real;
+        known[i].name = sfti_arena_copy(arena, name, strlen(name));
+        known[i].is_folder = is_local && os_info_path(name, true, &info) == 0
+                          && info.kind == OS_DIR;
+        if (!known[i].name) return sfti_fail_memory(err, strlen(name));
+    }
+    for (size_t i = 0; i < *count; i++) {
+        bool again = false;
+        for (size_t k = 0; k < *count && !again; k++)
+            again = k != i && is_within(&known[i], &known[k])
+                 && (k < i || strcmp(known[i].name, known[k].name) != 0);
+        if (!again) operands[kept++] = operands[i];
+    }
+    *count = kept;
+    return SFT_OK;
+}
+
 /* ── Options ── */
 
 static sft_code check_operands_of(const cli *c, char **operands, size_t count, sft_error *err) {
@@ -183,7 +227,9 @@ static sft_code check_replaced(const cli_output *output, sft_error *err) {
                            output->path);
 }
 
-static sft_code begin_catalog(catalog_command *run, char **operands, size_t count) {
+static sft_code begin_catalog(catalog_command *run, char **operands, size_t *operand_count,
+                              sfti_arena *arena) {
+    size_t count = *operand_count;
     cli *c = run->run.c;
     char *model = (char *)c->set.model;
     sft_code code = check_operands_of(c, operands, count, &run->err);
@@ -197,9 +243,10 @@ static sft_code begin_catalog(catalog_command *run, char **operands, size_t coun
     run->blame = run->output.path;
     if (!code) code = check_replaced(&run->output, &run->err);
     if (!code) code = check_there(run, operands, count);
+    if (!code) code = distinct_operands(c, operands, operand_count, arena, &run->err);
     if (code) return code;
-    return places_begin(&run->run.places, c, model ? &model : operands, model ? 1 : count,
-                        run->output.path, &run->err);
+    return places_begin(&run->run.places, c, model ? &model : operands,
+                        model ? 1 : *operand_count, run->output.path, &run->err);
 }
 
 static void run_catalog(cli *c, char **operands, size_t count) {
@@ -214,7 +261,9 @@ static void run_catalog(cli *c, char **operands, size_t count) {
     run->run.c = c;
     run->err = err;
     c->set.recursive = 1;
-    sft_code code = begin_catalog(run, operands, count);
+    sfti_arena arena = { .alloc = c->alloc };
+    sft_code code = begin_catalog(run, operands, &count, &arena);
+    sfti_arena_free(&arena);
     if (code == SFT_BAD_ARGUMENT) cli_fail_usage(c, &run->err);
     else if (code) cli_fail_input(c, run->blame, &run->err);
     else if (cli_compute_begin(&run->compute, run->output.path)) write_page(run, operands, count);

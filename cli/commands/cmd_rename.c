@@ -1,22 +1,20 @@
 /* rename: rename tensors in place. */
 #include "commands/commands.h"
 #include "commands/rename_map.h"
-#include "os/os.h"
+#include "base/regex.h"
+#include "base/utf8.h"
 #include "support/edit.h"
 #include "support/hints.h"
 #include "support/output.h"
 #include "support/remote.h"
 #include "support/words.h"
 
-#include <regex.h>
 #include <string.h>
-
-#define GROUPS 10
 
 /* One --regex: s/PATTERN/REPLACEMENT/ with g or without. */
 typedef struct rule {
-    regex_t regex;
-    bool compiled, everywhere;
+    sfti_regex *regex;
+    bool everywhere;
     const char *to;
 } rule;
 
@@ -69,11 +67,9 @@ static sft_code parse_rule(rename_run *r, const char *text, rule *out, sft_error
     drop_escaped_mark(to, mark);
     out->to = to;
     out->everywhere = end[1] == 'g';
-    int failed = regcomp(&out->regex, pattern, REG_EXTENDED);
-    if (failed == REG_ESPACE) return sfti_fail_memory(err, strlen(text));
-    if (failed) return rename_usage(err, "an extended regular expression", pattern);
-    out->compiled = true;
-    return SFT_OK;
+    sft_code code = sfti_regex_new(sft_span_cstr(pattern), &r->c->alloc, &out->regex, err);
+    if (code == SFT_BAD_ARGUMENT) cli_hint(err, CLI_HINT_HELP_RENAME);
+    return code;
 }
 
 static sft_code rename_begin(rename_run *r, sft_error *err) {
@@ -92,8 +88,7 @@ static sft_code rename_begin(rename_run *r, sft_error *err) {
 }
 
 static void rename_end(rename_run *r) {
-    for (size_t i = 0; i < r->rule_count; i++)
-        if (r->rules[i].compiled) regfree(&r->rules[i].regex);
+    for (size_t i = 0; i < r->rule_count; i++) sfti_regex_free(r->rules[i].regex);
     sfti_arena_free(&r->named);
     sfti_arena_free(&r->arena);
 }
@@ -101,7 +96,7 @@ static void rename_end(rename_run *r) {
 /* ── One name ── */
 
 /* REPLACEMENT with & and \1 to \9 put in. */
-static bool put_replacement(const rule *rule, const char *name, const regmatch_t *groups,
+static bool put_replacement(const rule *rule, const char *name, const sfti_regex_group *groups,
                             sft_buffer *out) {
     for (const char *at = rule->to; *at; at++) {
         int group = *at == '&' ? 0 : -1;
@@ -110,42 +105,44 @@ static bool put_replacement(const rule *rule, const char *name, const regmatch_t
             if (*at >= '0' && *at <= '9') group = *at - '0';
         }
         if (group < 0 && !sfti_buffer_put(out, at, 1)) return false;
-        if (group < 0 || groups[group].rm_so < 0) continue;
-        const regmatch_t *g = &groups[group];
-        if (!sfti_buffer_put(out, name + g->rm_so, (size_t)(g->rm_eo - g->rm_so))) return false;
+        if (group < 0 || groups[group].begin == SIZE_MAX) continue;
+        const sfti_regex_group *g = &groups[group];
+        if (!sfti_buffer_put(out, name + g->begin, g->end - g->begin)) return false;
     }
     return true;
 }
 
 /* One match replaced, *at behind it; an empty one right behind another is none (as sed has
  * it), and takes the character it stands before. */
-static bool replace_once(const rule *rule, const char **at, const regmatch_t *groups,
-                         bool *behind, sft_buffer *out) {
-    size_t before = (size_t)groups[0].rm_so, end = (size_t)groups[0].rm_eo;
-    bool empty = end == before, none = empty && before == 0 && *behind;
-    const char *from = *at;
-    if (!sfti_buffer_put(out, from, before)) return false;
-    if (!none && !put_replacement(rule, from, groups, out)) return false;
+static bool replace_once(const rule *rule, sft_span name, size_t *at,
+                         const sfti_regex_group *groups, bool *behind, sft_buffer *out) {
+    size_t begin = groups[0].begin, end = groups[0].end;
+    bool empty = end == begin, none = empty && begin == *at && *behind;
+    if (!sfti_buffer_put(out, name.data + *at, begin - *at)) return false;
+    if (!none && !put_replacement(rule, name.data, groups, out)) return false;
     *behind = !empty;
-    *at += end;
-    if (!empty || !**at) return true;
-    if (!sfti_buffer_put(out, *at, 1)) return false;
-    ++*at;
-    return true;
+    *at = end;
+    if (!empty || end == name.len) return true;
+    uint32_t code;
+    size_t len = sfti_utf8_decode((const uint8_t *)name.data + end,
+                                  (const uint8_t *)name.data + name.len, &code);
+    *at += len ? len : 1;
+    return sfti_buffer_put(out, name.data + end, *at - end);
 }
 
 /* *name becomes what the rule makes of it; false when out of memory. */
 static bool apply_rule(rename_run *r, const rule *rule, char **name) {
-    regmatch_t groups[GROUPS];
+    sfti_regex_group groups[SFTI_REGEX_GROUPS];
     sft_buffer out = { NULL, 0, 0, r->c->alloc };
-    const char *at = *name;
+    sft_span text = sft_span_cstr(*name);
+    size_t at = 0;
     bool ok = true, any = false, behind = false, more = true;
-    while (ok && more && regexec(&rule->regex, at, GROUPS, groups, any ? REG_NOTBOL : 0) == 0) {
-        more = rule->everywhere && at[groups[0].rm_eo];
+    while (ok && more && sfti_regex_find(rule->regex, text, at, groups)) {
+        more = rule->everywhere && groups[0].end < text.len;
         any = true;
-        ok = replace_once(rule, &at, groups, &behind, &out);
+        ok = replace_once(rule, text, &at, groups, &behind, &out);
     }
-    ok = ok && sfti_buffer_put(&out, at, strlen(at));
+    ok = ok && sfti_buffer_put(&out, text.data + at, text.len - at);
     if (ok && any) *name = sfti_arena_copy(&r->scratch, out.data ? out.data : "", out.len);
     sft_buffer_free(&out);
     return ok && *name;

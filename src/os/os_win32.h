@@ -24,38 +24,38 @@
 
 /* An error of the system as an errno; what has none is WIN_ERROR_BASE more than it was. */
 #define WIN_ERROR_BASE 0x10000
-int win_errno(DWORD code);
-int win_errno_status(NTSTATUS status);
-int win_last(void);
+int os_win_errno(DWORD code);
+int os_win_errno_status(NTSTATUS status);
+int os_win_last(void);
 /* The system does not know such a call, or not for this file. */
-bool win_is_unsupported(DWORD code);
+bool os_win_is_unsupported(DWORD code);
 
 /* Scanners of viruses and indexers hold files for a moment: who finds one held tries again, for
  * WIN_RETRY_MS in all. */
 #define WIN_RETRY_MS 2000
-typedef struct win_retry {
+typedef struct os_win_retry {
     uint64_t until_ns;
     uint32_t ms;
     bool over; /* a signal came: EINTR */
-} win_retry;
-bool win_is_held(DWORD code); /* shared or locked otherwise */
+} os_win_retry;
+bool os_win_is_held(DWORD code); /* shared or locked otherwise */
 /* Sleep before one more try; false when there is to be none. */
-bool win_try_again(win_retry *retry);
+bool os_win_try_again(os_win_retry *retry);
 /* How often that was true since the process began; for tests. */
-uint64_t win_retries(void);
+uint64_t os_win_retries(void);
 
 /* ── Text and paths ── */
 
 /* UTF-8 in which surrogates may stand alone, as they may in names of files. */
-int win_wide(const char *text, wchar_t **out); /* to be freed; EILSEQ */
+int os_win_wide(const char *text, wchar_t **out); /* to be freed; EILSEQ */
 /* Bytes of it without the NUL; out holds it if that is less than cap. */
-size_t win_narrow(const wchar_t *wide, size_t count, char *out, size_t cap);
+size_t os_win_narrow(const wchar_t *wide, size_t count, char *out, size_t cap);
 /* A path for the system: with backslashes, and with \\?\ where it is long. To be freed. */
-int win_path(const char *path, wchar_t **out);
+int os_win_path(const char *path, wchar_t **out);
 /* The same the other way: without \\?\, with slashes. */
-int win_path_text(const wchar_t *wide, size_t count, char *out, size_t cap);
+int os_win_path_text(const wchar_t *wide, size_t count, char *out, size_t cap);
 /* A name that cannot stand for another one: no device, no stream, no ending that is dropped. */
-bool win_name_is_plain(const wchar_t *name, size_t count);
+bool os_win_name_is_plain(const wchar_t *name, size_t count);
 
 /* ── Descriptors ── */
 
@@ -65,45 +65,49 @@ bool win_name_is_plain(const wchar_t *name, size_t count);
 #define WIN_SHARE_ALL (FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE)
 #define WIN_READ_INFO (FILE_READ_ATTRIBUTES | READ_CONTROL | SYNCHRONIZE)
 
-typedef struct win_file {
+typedef struct os_win_file {
     HANDLE handle;
     HANDLE direct; /* the same file past the cache, or NULL */
     uint64_t at;   /* of os_read and os_write */
     bool folder, locked;
-} win_file;
+} os_win_file;
 
 /* Takes the handle, which is closed if there is no room: EMFILE, ENOMEM. */
-int win_fd_new(HANDLE handle, bool folder, int *fd);
-win_file *win_file_of(int fd); /* NULL: none of ours */
-HANDLE win_handle(int fd);     /* INVALID_HANDLE_VALUE: there is none */
+int os_win_fd_new(HANDLE handle, bool folder, int *fd);
+os_win_file *os_win_file_of(int fd); /* NULL: none of ours */
+HANDLE os_win_handle(int fd);     /* INVALID_HANDLE_VALUE: there is none */
 
-typedef struct win_open {
+/* Locks forbid others to read what is locked: a byte far behind all data. */
+#define WIN_LOCK_AT ((uint64_t)1 << 62)
+void os_win_unlock(HANDLE handle);
+
+typedef struct os_win_open {
     DWORD access, share, creation, flags, attributes;
-} win_open;
+} os_win_open;
 #define WIN_STATUS_DELETED ((NTSTATUS)0xC0000056) /* once the last handle is closed */
 /* With retries. */
-int win_open_path(const wchar_t *path, const win_open *how, HANDLE *out);
+int os_win_open_path(const wchar_t *path, const os_win_open *how, HANDLE *out);
 
 /* An event for one call, from a few that are kept. */
-HANDLE win_event_take(void);
-void win_event_give(HANDLE event);
+HANDLE os_win_event_take(void);
+void os_win_event_give(HANDLE event);
 
 /* What a call on a handle that may be one of an asynchronous file has told. */
-DWORD win_io_end(HANDLE handle, OVERLAPPED *o, BOOL ok, DWORD *count);
-DWORD win_control(HANDLE handle, DWORD code, const void *in, DWORD in_len, void *out,
+DWORD os_win_io_end(HANDLE handle, OVERLAPPED *o, BOOL ok, DWORD *count);
+DWORD os_win_control(HANDLE handle, DWORD code, const void *in, DWORD in_len, void *out,
                   DWORD out_len, DWORD *count);
 
-int win_info(HANDLE handle, os_info *out);
+int os_win_info(HANDLE handle, os_info *out);
 /* Owner and who else may write: out->owner and the write bits of out->mode. */
-void win_info_owner(HANDLE handle, os_info *out);
-bool win_is_folder(HANDLE handle);
-DWORD win_tag(HANDLE handle); /* 0: opened is no reparse point */
-bool win_tag_is_link(DWORD tag);
+void os_win_info_owner(HANDLE handle, os_info *out);
+bool os_win_is_folder(HANDLE handle);
+DWORD os_win_tag(HANDLE handle); /* 0: opened is no reparse point */
+bool os_win_tag_is_link(DWORD tag);
 /* Opened as it stands in its folder, but no link: opened again if its bytes are elsewhere, which
  * only such an open fetches. */
-int win_open_through(const win_open *how, HANDLE *handle);
+int os_win_open_through(const os_win_open *how, HANDLE *handle);
 /* What the link says that is open here; EINVAL: it is none. */
-int win_link_text(HANDLE handle, char *out, size_t cap);
-int win_delete(HANDLE handle); /* opened with DELETE and FILE_WRITE_ATTRIBUTES */
+int os_win_link_text(HANDLE handle, char *out, size_t cap);
+int os_win_delete(HANDLE handle); /* opened with DELETE and FILE_WRITE_ATTRIBUTES */
 
 #endif

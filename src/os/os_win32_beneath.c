@@ -1,4 +1,4 @@
-/* os.h on Windows: links, and opening beneath a folder, part by part from handle to handle: each
+/* os.h on Windows: opening beneath a folder, part by part from handle to handle: each
  * part is opened itself, were it a link, and what it is is asked of what was opened. */
 #include "base/hub.h"
 #include "os/os_win32.h"
@@ -8,72 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ── Links ── */
-
-/* As in <ntifs.h>, which comes with no compiler for programs. */
-typedef struct reparse_data {
-    ULONG tag;
-    USHORT len, unused;
-    USHORT to_at, to_len, shown_at, shown_len; /* in bytes, from text on */
-    union {
-        struct {
-            ULONG relative;
-            wchar_t text[1];
-        } symlink;
-        wchar_t junction[1];
-    } at;
-} reparse_data;
-
-static int link_target(const reparse_data *data, size_t bytes, char *out, size_t cap) {
-    bool symlink = data->tag == IO_REPARSE_TAG_SYMLINK;
-    if (!symlink && data->tag != IO_REPARSE_TAG_MOUNT_POINT) return EOPNOTSUPP;
-    const char *text = symlink ? (const char *)data->at.symlink.text
-                               : (const char *)data->at.junction;
-    size_t at = data->to_at, len = data->to_len, before = (size_t)(text - (const char *)data);
-    if (bytes < before || at > bytes - before || len > bytes - before - at || at % 2) return EIO;
-    const wchar_t *wide = (const wchar_t *)(const void *)(text + at);
-    size_t count = len / sizeof *wide;
-    if (count >= 4 && wcsncmp(wide, L"\\??\\", 4) == 0) {
-        wchar_t *path = malloc(count * sizeof *path);
-        if (!path) return ENOMEM;
-        memcpy(path, wide, count * sizeof *path);
-        path[1] = L'\\';
-        int error = win_path_text(path, count, out, cap);
-        free(path);
-        return error;
-    }
-    return win_path_text(wide, count, out, cap);
-}
-
-int win_link_text(HANDLE handle, char *out, size_t cap) {
-    DWORD got;
-    reparse_data *data = malloc(MAXIMUM_REPARSE_DATA_BUFFER_SIZE);
-    if (!data) return ENOMEM;
-    DWORD code = win_control(handle, FSCTL_GET_REPARSE_POINT, NULL, 0, data,
-                             MAXIMUM_REPARSE_DATA_BUFFER_SIZE, &got);
-    int error = EINVAL;
-    if (code != ERROR_SUCCESS) error = win_is_unsupported(code) ? EINVAL : win_errno(code);
-    else if (win_tag_is_link(data->tag)) error = link_target(data, got, out, cap);
-    free(data);
-    return error;
-}
+/* ── One part ── */
 
 static bool is_whole_path(const char *path) {
     return path[0] == '/' || (path[0] && path[1] == ':');
 }
 
-/* ── One part ── */
-
-static const win_open as_folder = { FILE_TRAVERSE | WIN_READ_INFO, WIN_SHARE_ALL, 0, 0, 0 };
+static const os_win_open as_folder = { FILE_TRAVERSE | WIN_READ_INFO, WIN_SHARE_ALL, 0, 0, 0 };
 /* As long as it is open nobody renames it, or a folder above it. */
-static const win_open as_held = { FILE_LIST_DIRECTORY | FILE_TRAVERSE | WIN_READ_INFO,
+static const os_win_open as_held = { FILE_LIST_DIRECTORY | FILE_TRAVERSE | WIN_READ_INFO,
                                   FILE_SHARE_READ | FILE_SHARE_WRITE, 0, 0, 0 };
-static const win_open as_read = { GENERIC_READ, WIN_SHARE_ALL, 0, 0, 0 };
-static const win_open as_write = { GENERIC_READ | GENERIC_WRITE, WIN_SHARE_ALL, 0, 0, 0 };
-static const win_open as_gone = { DELETE | FILE_WRITE_ATTRIBUTES | WIN_READ_INFO, WIN_SHARE_ALL,
+static const os_win_open as_read = { GENERIC_READ, WIN_SHARE_ALL, 0, 0, 0 };
+static const os_win_open as_write = { GENERIC_READ | GENERIC_WRITE, WIN_SHARE_ALL, 0, 0, 0 };
+static const os_win_open as_gone = { DELETE | FILE_WRITE_ATTRIBUTES | WIN_READ_INFO, WIN_SHARE_ALL,
                                   0, 0, 0 };
 
-static NTSTATUS part_once(HANDLE at, UNICODE_STRING *name, const win_open *how, HANDLE *out) {
+static NTSTATUS part_once(HANDLE at, UNICODE_STRING *name, const os_win_open *how, HANDLE *out) {
     const ULONG options = FILE_OPEN_REPARSE_POINT | FILE_OPEN_FOR_BACKUP_INTENT;
     OBJECT_ATTRIBUTES what;
     IO_STATUS_BLOCK io;
@@ -83,21 +33,21 @@ static NTSTATUS part_once(HANDLE at, UNICODE_STRING *name, const win_open *how, 
 }
 
 /* EINVAL: no plain name. */
-static int open_part(HANDLE at, const char *part, const win_open *how, HANDLE *out) {
-    win_retry retry = { 0 };
+static int open_part(HANDLE at, const char *part, const os_win_open *how, HANDLE *out) {
+    os_win_retry retry = { 0 };
     wchar_t *wide;
     *out = NULL;
-    int error = win_wide(part, &wide);
+    int error = os_win_wide(part, &wide);
     if (error) return error;
     size_t count = wcslen(wide);
-    error = !win_name_is_plain(wide, count) ? EINVAL : count > 255 ? ENAMETOOLONG : 0;
+    error = !os_win_name_is_plain(wide, count) ? EINVAL : count > 255 ? ENAMETOOLONG : 0;
     UNICODE_STRING name = { (USHORT)(count * sizeof *wide), (USHORT)(count * sizeof *wide), wide };
     while (!error) {
         NTSTATUS status = part_once(at, &name, how, out);
         if (status >= 0) break;
-        error = status == WIN_STATUS_DELETED ? ENOENT : win_errno_status(status);
+        error = status == WIN_STATUS_DELETED ? ENOENT : os_win_errno_status(status);
         if (error != EBUSY) break;
-        if (win_try_again(&retry)) error = 0;
+        if (os_win_try_again(&retry)) error = 0;
         else if (retry.over) error = EINTR;
     }
     free(wide);
@@ -112,9 +62,9 @@ static int open_part(HANDLE at, const char *part, const win_open *how, HANDLE *o
 /* The part is open: if it is a link, that is followed as text. */
 static int walk_link(sfti_walk *w, HANDLE part, const char *rest, bool links) {
     char target[SFTI_WALK_PATH];
-    DWORD tag = win_tag(part);
-    if (tag == 0 || !win_tag_is_link(tag)) return 0;
-    int error = links ? win_link_text(part, target, sizeof target) : ELOOP;
+    DWORD tag = os_win_tag(part);
+    if (tag == 0 || !os_win_tag_is_link(tag)) return 0;
+    int error = links ? os_win_link_text(part, target, sizeof target) : ELOOP;
     if (!error) error = is_whole_path(target) ? EXDEV : sfti_walk_splice(w, target, rest);
     return error ? error : WALK_AGAIN;
 }
@@ -130,7 +80,7 @@ static int walk_step(sfti_walk *w, HANDLE *at, char *slash, bool links) {
         return error;
     }
     *slash = '/';
-    if (!error && !win_is_folder(next)) error = ENOTDIR;
+    if (!error && !os_win_is_folder(next)) error = ENOTDIR;
     if (error && next) (void)CloseHandle(next);
     if (error) return error;
     (void)CloseHandle(*at);
@@ -139,12 +89,12 @@ static int walk_step(sfti_walk *w, HANDLE *at, char *slash, bool links) {
     return 0;
 }
 
-static int walk_last(sfti_walk *w, HANDLE at, const win_open *how, bool links, HANDLE *out) {
+static int walk_last(sfti_walk *w, HANDLE at, const os_win_open *how, bool links, HANDLE *out) {
     int error = open_part(at, w->at, how, out);
     if (error) return error;
     if (how != &as_gone) error = walk_link(w, *out, "", links);
-    if (!error && how != &as_gone) error = win_open_through(how, out);
-    bool folder = !error && win_is_folder(*out);
+    if (!error && how != &as_gone) error = os_win_open_through(how, out);
+    bool folder = !error && os_win_is_folder(*out);
     if (!error && !folder && (how == &as_folder || how == &as_held)) error = ENOTDIR;
     if (folder && (how == &as_write || how == &as_gone)) error = EISDIR;
     if (error) (void)CloseHandle(*out);
@@ -152,11 +102,11 @@ static int walk_last(sfti_walk *w, HANDLE at, const win_open *how, bool links, H
     return error;
 }
 
-static int walk_once(sfti_walk *w, HANDLE root, const win_open *how, bool links, HANDLE *out) {
+static int walk_once(sfti_walk *w, HANDLE root, const os_win_open *how, bool links, HANDLE *out) {
     HANDLE at, process = GetCurrentProcess();
     int error = 0;
     if (!DuplicateHandle(process, root, process, &at, 0, FALSE, DUPLICATE_SAME_ACCESS))
-        return win_last();
+        return os_win_last();
     w->at = w->text;
     while (!error && strchr(w->at, '/')) error = walk_step(w, &at, strchr(w->at, '/'), links);
     if (!error) error = walk_last(w, at, how, links, out);
@@ -164,7 +114,7 @@ static int walk_once(sfti_walk *w, HANDLE root, const win_open *how, bool links,
     return error;
 }
 
-static int open_in(HANDLE root, const char *name, const win_open *how, bool links, HANDLE *out) {
+static int open_in(HANDLE root, const char *name, const os_win_open *how, bool links, HANDLE *out) {
     sfti_walk w;
     *out = NULL;
     int error = is_whole_path(name) ? EXDEV : sfti_walk_begin(&w, name);
@@ -178,16 +128,16 @@ static int open_in(HANDLE root, const char *name, const win_open *how, bool link
 /* ── The whole ── */
 
 /* A trusted path, links in it included. */
-static int open_root(const char *folder, const win_open *how, HANDLE *out) {
-    win_open own = *how;
+static int open_root(const char *folder, const os_win_open *how, HANDLE *out) {
+    os_win_open own = *how;
     wchar_t *wide;
-    int error = win_path(*folder ? folder : ".", &wide);
+    int error = os_win_path(*folder ? folder : ".", &wide);
     if (error) return error;
     own.creation = OPEN_EXISTING;
     own.flags = FILE_FLAG_BACKUP_SEMANTICS;
-    error = win_open_path(wide, &own, out);
+    error = os_win_open_path(wide, &own, out);
     free(wide);
-    if (error || win_is_folder(*out)) return error;
+    if (error || os_win_is_folder(*out)) return error;
     (void)CloseHandle(*out);
     return ENOTDIR;
 }
@@ -201,7 +151,7 @@ static int open_parent(HANDLE root, const char *name, HANDLE *at, const char **l
     *last = slash ? slash + 1 : name;
     if (!slash)
         return DuplicateHandle(process, root, process, at, 0, FALSE, DUPLICATE_SAME_ACCESS)
-                   ? 0 : win_last();
+                   ? 0 : os_win_last();
     if ((size_t)(slash - name) >= sizeof above) return ENAMETOOLONG;
     memcpy(above, name, (size_t)(slash - name));
     above[slash - name] = '\0';
@@ -217,7 +167,7 @@ static int follow_hub(HANDLE at, const char *last, char link[SFTI_WALK_PATH],
     target[0] = '/'; /* for a whole path, which begins with a drive */
     int error = open_part(at, last, &as_folder, &part);
     if (error) return error;
-    error = win_link_text(part, target + 1, sizeof target - 1);
+    error = os_win_link_text(part, target + 1, sizeof target - 1);
     (void)CloseHandle(part);
     if (!error) error = sfti_walk_join(link, strlen(link), last, link, SFTI_WALK_PATH);
     if (error) return error;
@@ -263,7 +213,7 @@ static int open_hub(HANDLE root, const char *folder, const char *name, HANDLE *o
 }
 
 int os_open_beneath(const char *folder, const char *name, os_beneath how, int *fd) {
-    const win_open *as = how == OS_BENEATH_FOLDER  ? &as_held
+    const os_win_open *as = how == OS_BENEATH_FOLDER  ? &as_held
                          : how == OS_BENEATH_WRITE ? &as_write
                                                    : &as_read;
     HANDLE root, found;
@@ -271,11 +221,11 @@ int os_open_beneath(const char *folder, const char *name, os_beneath how, int *f
     *fd = -1;
     int error = open_root(folder, itself ? &as_held : &as_folder, &root);
     if (error) return error;
-    if (itself) return win_fd_new(root, true, fd);
+    if (itself) return os_win_fd_new(root, true, fd);
     error = open_in(root, name, as, how == OS_BENEATH_READ, &found);
     if (error == EXDEV && how == OS_BENEATH_READ) error = open_hub(root, folder, name, &found);
     (void)CloseHandle(root);
-    return error ? error : win_fd_new(found, win_is_folder(found), fd);
+    return error ? error : os_win_fd_new(found, os_win_is_folder(found), fd);
 }
 
 int os_unlink_beneath(const char *folder, const char *name) {
@@ -289,7 +239,7 @@ int os_unlink_beneath(const char *folder, const char *name) {
     error = open_in(at, last, &as_gone, false, &found);
     (void)CloseHandle(at);
     if (error) return error;
-    error = win_delete(found);
+    error = os_win_delete(found);
     (void)CloseHandle(found);
     return error;
 }

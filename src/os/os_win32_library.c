@@ -11,7 +11,7 @@ os_function os_library_function(const char *library, const char *name) {
     bool path = strchr(library, '/') || strchr(library, '\\');
     os_function function = NULL;
     wchar_t *wide;
-    if (path ? win_path(library, &wide) : win_wide(library, &wide)) return NULL;
+    if (path ? os_win_path(library, &wide) : os_win_wide(library, &wide)) return NULL;
     if (path) where = LOAD_LIBRARY_SEARCH_SYSTEM32 | LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR;
     HMODULE module = LoadLibraryExW(wide, NULL, where);
     free(wide);

@@ -55,7 +55,7 @@ uint32_t os_user(void) {
     return identity_of_process()->hash;
 }
 
-static bool is_own(const identity *own, PSID sid) {
+static bool is_own_sid(const identity *own, PSID sid) {
     return (own->has_user && EqualSid(sid, own->user.user.User.Sid)) ||
            (own->has_owner && EqualSid(sid, own->owner.owner.Owner));
 }
@@ -76,7 +76,7 @@ static bool is_everyone(PSID sid) {
 }
 
 static uint32_t owner_number(const identity *own, PSID sid) {
-    if (is_own(own, sid) || is_everyone(sid)) return own->hash;
+    if (is_own_sid(own, sid) || is_everyone(sid)) return own->hash;
     if (is_system(sid)) return 0;
     uint32_t hash = sid_hash(sid);
     return hash == own->hash ? hash ^ 0x80000000u : hash;
@@ -94,7 +94,7 @@ static bool others_write(const identity *own, PSID owner, PACL list) {
         PSID sid = &allowed->SidStart;
         if (header->AceType != ACCESS_ALLOWED_ACE_TYPE || (header->AceFlags & INHERIT_ONLY_ACE))
             continue;
-        if ((allowed->Mask & change) == 0 || is_own(own, sid) || is_system(sid)) continue;
+        if ((allowed->Mask & change) == 0 || is_own_sid(own, sid) || is_system(sid)) continue;
         if (!EqualSid(sid, owner) && !IsWellKnownSid(sid, WinCreatorOwnerRightsSid)) return true;
     }
     return false;
@@ -102,7 +102,7 @@ static bool others_write(const identity *own, PSID owner, PACL list) {
 
 /* A file system without owners says "everyone", or nothing. What cannot be looked at is not the
  * user's own. */
-void win_info_owner(HANDLE handle, os_info *out) {
+void os_win_info_owner(HANDLE handle, os_info *out) {
     union {
         SECURITY_DESCRIPTOR align;
         unsigned char bytes[SECURITY_BYTES];
@@ -114,7 +114,7 @@ void win_info_owner(HANDLE handle, os_info *out) {
     DWORD len;
     if (!GetKernelObjectSecurity(handle, OWNER_SECURITY_INFORMATION | DACL_SECURITY_INFORMATION,
                                  &security, sizeof security, &len)) {
-        bool none = win_is_unsupported(GetLastError());
+        bool none = os_win_is_unsupported(GetLastError());
         out->owner = none ? own->hash : own->hash ^ 0x40000000u;
         return;
     }

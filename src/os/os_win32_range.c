@@ -45,9 +45,10 @@ static int clone_pieces(HANDLE from, uint64_t from_at, HANDLE to, uint64_t to_at
                                     .from_at.QuadPart = (LONGLONG)(from_at + done),
                                     .to_at.QuadPart = (LONGLONG)(to_at + done),
                                     .len.QuadPart = (LONGLONG)piece };
-        DWORD none, code = win_control(to, DUPLICATE_EXTENTS, &range, sizeof range, NULL, 0, &none);
+        DWORD none;
+        DWORD code = os_win_control(to, DUPLICATE_EXTENTS, &range, sizeof range, NULL, 0, &none);
         if (code != ERROR_SUCCESS)
-            return code == ERROR_DISK_FULL || code == ERROR_IO_DEVICE ? win_errno(code)
+            return code == ERROR_DISK_FULL || code == ERROR_IO_DEVICE ? os_win_errno(code)
                                                                       : EOPNOTSUPP;
     }
     return 0;
@@ -55,17 +56,17 @@ static int clone_pieces(HANDLE from, uint64_t from_at, HANDLE to, uint64_t to_at
 
 /* The target has its length first, and the last block of `from` goes over as a whole one. */
 int os_clone_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t len) {
-    HANDLE source = win_handle(from), target = win_handle(to);
+    HANDLE source = os_win_handle(from), target = os_win_handle(to);
     FILE_END_OF_FILE_INFO end = { .EndOfFile.QuadPart = (LONGLONG)(to_at + len) };
     uint64_t size = file_size(target);
     os_info info;
     if (to_at > INT64_MAX - len || from_at > INT64_MAX - len) return EFBIG;
-    if (win_info(source, &info) || info.block == 0) return EOPNOTSUPP;
+    if (os_win_info(source, &info) || info.block == 0) return EOPNOTSUPP;
     if (from_at % info.block || to_at % info.block) return EOPNOTSUPP;
     if (len % info.block && from_at + len != info.size) return EOPNOTSUPP;
     bool longer = size < to_at + len;
     if (longer && !SetFileInformationByHandle(target, FileEndOfFileInfo, &end, sizeof end))
-        return win_last();
+        return os_win_last();
     uint64_t whole = (len + info.block - 1) / info.block * info.block;
     int error = clone_pieces(source, from_at, target, to_at, whole);
     if (!error || !longer) return error;
@@ -78,17 +79,17 @@ int os_clone_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t 
 
 /* Ranges that are there, in order, from `at` on: the first byte that none of them covers. */
 int os_find_hole(int fd, uint64_t at, uint64_t *out) {
-    HANDLE handle = win_handle(fd);
+    HANDLE handle = os_win_handle(fd);
     FILE_ALLOCATED_RANGE_BUFFER ask, found[16];
     uint64_t size = file_size(handle);
     while (at < size) {
         DWORD bytes;
         ask.FileOffset.QuadPart = (LONGLONG)at;
         ask.Length.QuadPart = (LONGLONG)(size - at);
-        DWORD code = win_control(handle, FSCTL_QUERY_ALLOCATED_RANGES, &ask, sizeof ask, found,
+        DWORD code = os_win_control(handle, FSCTL_QUERY_ALLOCATED_RANGES, &ask, sizeof ask, found,
                                  sizeof found, &bytes);
         if (code != ERROR_SUCCESS && code != ERROR_MORE_DATA)
-            return win_is_unsupported(code) ? EOPNOTSUPP : win_errno(code);
+            return os_win_is_unsupported(code) ? EOPNOTSUPP : os_win_errno(code);
         uint64_t before = at;
         for (size_t i = 0; i < bytes / sizeof *found; i++) {
             uint64_t begin = (uint64_t)found[i].FileOffset.QuadPart;
@@ -111,32 +112,28 @@ int os_lease(int fd, bool hold) {
     return EOPNOTSUPP;
 }
 
-/* Locks forbid others to read what is locked: a byte far behind all data. */
-#define LOCK_AT ((uint64_t)1 << 62)
-
 int os_lock(int fd) {
-    win_file *file = win_file_of(fd);
-    HANDLE handle = win_handle(fd);
+    os_win_file *file = os_win_file_of(fd);
+    HANDLE handle = os_win_handle(fd);
     DWORD none;
-    OVERLAPPED o = { .Offset = (DWORD)LOCK_AT, .OffsetHigh = (DWORD)(LOCK_AT >> 32),
-                     .hEvent = win_event_take() };
+    OVERLAPPED o = { .Offset = (DWORD)WIN_LOCK_AT, .OffsetHigh = (DWORD)(WIN_LOCK_AT >> 32),
+                     .hEvent = os_win_event_take() };
     if (file && file->locked) {
-        if (o.hEvent) win_event_give(o.hEvent);
+        if (o.hEvent) os_win_event_give(o.hEvent);
         return 0;
     }
     if (!o.hEvent) return ENOMEM;
     BOOL ok = LockFileEx(handle, LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &o);
-    DWORD code = win_io_end(handle, &o, ok, &none);
-    win_event_give(o.hEvent);
+    DWORD code = os_win_io_end(handle, &o, ok, &none);
+    os_win_event_give(o.hEvent);
     if (file) file->locked = code == ERROR_SUCCESS;
     if (code == ERROR_SUCCESS) return 0;
     return code == ERROR_LOCK_VIOLATION || code == ERROR_IO_PENDING ? EAGAIN : EOPNOTSUPP;
 }
 
 void os_unlock(int fd) {
-    win_file *file = win_file_of(fd);
-    OVERLAPPED o = { .Offset = (DWORD)LOCK_AT, .OffsetHigh = (DWORD)(LOCK_AT >> 32) };
-    (void)UnlockFileEx(win_handle(fd), 0, 1, 0, &o);
+    os_win_file *file = os_win_file_of(fd);
+    os_win_unlock(os_win_handle(fd));
     if (file) file->locked = false;
 }
 
@@ -147,7 +144,7 @@ uint64_t os_process(void) {
 /* ── Past the cache ── */
 
 int os_set_direct(int fd, bool direct) {
-    win_file *file = win_file_of(fd);
+    os_win_file *file = os_win_file_of(fd);
     if (!file || file->folder) return direct ? EOPNOTSUPP : 0;
     if (direct == (file->direct != NULL)) return 0;
     if (!direct) {
@@ -158,7 +155,7 @@ int os_set_direct(int fd, bool direct) {
     HANDLE past = ReOpenFile(file->handle, GENERIC_READ | GENERIC_WRITE, WIN_SHARE_ALL,
                              FILE_FLAG_NO_BUFFERING | FILE_FLAG_OVERLAPPED);
     if (past == INVALID_HANDLE_VALUE)
-        return win_is_unsupported(GetLastError()) ? EOPNOTSUPP : win_last();
+        return os_win_is_unsupported(GetLastError()) ? EOPNOTSUPP : os_win_last();
     file->direct = past;
     return 0;
 }

@@ -27,7 +27,7 @@
 #define OLD_LETTERS 8
 #define OLD_TRIES 16
 
-static const win_open to_rename = {
+static const os_win_open to_rename = {
     DELETE | FILE_READ_ATTRIBUTES | FILE_WRITE_ATTRIBUTES | SYNCHRONIZE, WIN_SHARE_ALL,
     OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OPEN_REPARSE_POINT, 0
 };
@@ -57,7 +57,7 @@ static DWORD replace_at_once(const wchar_t *from, const wchar_t *to) {
     if (handle == INVALID_HANDLE_VALUE) return GetLastError();
     DWORD flags = RENAME_REPLACE | RENAME_POSIX;
     DWORD code = rename_handle(handle, to, true, flags | RENAME_READONLY);
-    if (win_is_unsupported(code)) code = rename_handle(handle, to, true, flags);
+    if (os_win_is_unsupported(code)) code = rename_handle(handle, to, true, flags);
     (void)CloseHandle(handle);
     return code;
 }
@@ -67,7 +67,7 @@ static DWORD move(const wchar_t *from, const wchar_t *to, DWORD flags) {
 }
 
 static bool is_refused(DWORD code) {
-    return code == ERROR_ACCESS_DENIED || code == ERROR_USER_MAPPED_FILE || win_is_held(code);
+    return code == ERROR_ACCESS_DENIED || code == ERROR_USER_MAPPED_FILE || os_win_is_held(code);
 }
 
 /* ── The old file out of the way ── */
@@ -139,7 +139,7 @@ static void delete_left(const wchar_t *old, const wchar_t *letters) {
                                            OPEN_EXISTING, to_rename.flags, NULL)
                              : INVALID_HANDLE_VALUE;
         if (handle != INVALID_HANDLE_VALUE) {
-            if (win_delete(handle)) hide(handle);
+            if (os_win_delete(handle)) hide(handle);
             (void)CloseHandle(handle);
         }
         more = FindNextFileW(find, &found);
@@ -159,7 +159,7 @@ static DWORD replace_by_turns(const wchar_t *from, const wchar_t *to) {
         code = move(from, to, 0);
         bool taken = code == ERROR_ALREADY_EXISTS; /* by another program: the old one is obsolete */
         if (code != ERROR_SUCCESS && !taken) (void)rename_handle(handle, to, false, 0);
-        else if (win_delete(handle)) hide(handle);
+        else if (os_win_delete(handle)) hide(handle);
     }
     if (handle != INVALID_HANDLE_VALUE) (void)CloseHandle(handle);
     if (code == ERROR_SUCCESS) delete_left(old, letters);
@@ -177,28 +177,28 @@ static bool is_folder_at(const wchar_t *path) {
 
 static DWORD replace_once(const wchar_t *from, const wchar_t *to) {
     DWORD code = replace_at_once(from, to);
-    if (code == ERROR_SUCCESS || !(win_is_unsupported(code) || is_refused(code))) return code;
+    if (code == ERROR_SUCCESS || !(os_win_is_unsupported(code) || is_refused(code))) return code;
     code = move(from, to, MOVEFILE_REPLACE_EXISTING);
     return is_refused(code) ? replace_by_turns(from, to) : code;
 }
 
 static int rename_wide(const wchar_t *from, const wchar_t *to, bool no_clobber) {
-    win_retry retry = { 0 };
+    os_win_retry retry = { 0 };
     if (!no_clobber && is_folder_at(to) && !is_folder_at(from)) return EISDIR;
     for (;;) {
         DWORD code = no_clobber ? move(from, to, 0) : replace_once(from, to);
         bool again = is_refused(code) || (code == ERROR_ALREADY_EXISTS && !no_clobber);
         if (code == ERROR_SUCCESS) return 0;
-        if (!again) return win_errno(code);
-        if (!win_try_again(&retry)) return retry.over ? EINTR : win_errno(code);
+        if (!again) return os_win_errno(code);
+        if (!os_win_try_again(&retry)) return retry.over ? EINTR : os_win_errno(code);
     }
 }
 
 int os_rename(const char *from, const char *to, bool no_clobber) {
     wchar_t *wide_from, *wide_to;
-    int error = win_path(from, &wide_from);
+    int error = os_win_path(from, &wide_from);
     if (error) return error;
-    error = win_path(to, &wide_to);
+    error = os_win_path(to, &wide_to);
     if (!error) {
         error = rename_wide(wide_from, wide_to, no_clobber);
         free(wide_to);

@@ -19,7 +19,7 @@ int os_socket_open(int family, int type, int protocol, int *fd) {
     if (!open_socket) return EOPNOTSUPP;
     SOCKET made = open_socket(family, type, protocol, NULL, 0,
                               WSA_FLAG_OVERLAPPED | WSA_FLAG_NO_HANDLE_INHERIT);
-    if (made == INVALID_SOCKET) return win_last();
+    if (made == INVALID_SOCKET) return os_win_last();
     *fd = (int)made;
     return 0;
 }

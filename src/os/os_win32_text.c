@@ -68,24 +68,28 @@ static const error_pair error_pairs[] = {
     { ERROR_NOT_A_REPARSE_POINT, EINVAL },
 };
 
-int win_errno(DWORD code) {
+int os_win_errno(DWORD code) {
     for (size_t i = 0; i < sizeof error_pairs / sizeof *error_pairs; i++)
         if (error_pairs[i].code == code) return error_pairs[i].error;
     return code == 0 ? EIO : WIN_ERROR_BASE + (int)(code & 0xffff);
 }
 
-int win_errno_status(NTSTATUS status) {
-    return win_errno(RtlNtStatusToDosError(status));
+int os_win_errno_status(NTSTATUS status) {
+    return os_win_errno(RtlNtStatusToDosError(status));
 }
 
-int win_last(void) {
-    return win_errno(GetLastError());
+int os_win_last(void) {
+    return os_win_errno(GetLastError());
 }
 
-bool win_is_unsupported(DWORD code) {
+bool os_win_is_unsupported(DWORD code) {
     return code == ERROR_INVALID_FUNCTION || code == ERROR_NOT_SUPPORTED ||
            code == ERROR_INVALID_PARAMETER || code == ERROR_CALL_NOT_IMPLEMENTED ||
            code == ERROR_INVALID_LEVEL;
+}
+
+bool os_win_is_held(DWORD code) {
+    return code == ERROR_SHARING_VIOLATION || code == ERROR_LOCK_VIOLATION;
 }
 
 typedef struct error_text {
@@ -131,7 +135,7 @@ static const char *system_text(DWORD code, char *buffer, size_t len) {
                   FORMAT_MESSAGE_MAX_WIDTH_MASK;
     DWORD count = FormatMessageW(flags, NULL, code, 0, wide, 200, NULL);
     while (count > 0 && (wide[count - 1] == L' ' || wide[count - 1] == L'.')) count--;
-    size_t bytes = count > 0 ? win_narrow(wide, count, buffer, len) : 0;
+    size_t bytes = count > 0 ? os_win_narrow(wide, count, buffer, len) : 0;
     if (bytes == 0 || bytes >= len) (void)snprintf(buffer, len, "system error %u", (unsigned)code);
     return buffer;
 }
@@ -143,27 +147,6 @@ const char *os_error_text(int error, char *buffer, size_t len) {
         if (error_texts[i].error == error) return error_texts[i].text;
     (void)snprintf(buffer, len, "Unknown error %d", error);
     return buffer;
-}
-
-/* ── Trying again ── */
-
-static volatile LONG64 retry_count;
-
-uint64_t win_retries(void) {
-    return (uint64_t)InterlockedCompareExchange64(&retry_count, 0, 0);
-}
-
-bool win_is_held(DWORD code) {
-    return code == ERROR_SHARING_VIOLATION || code == ERROR_LOCK_VIOLATION;
-}
-
-bool win_try_again(win_retry *retry) {
-    uint64_t now = os_now_ns();
-    if (retry->until_ns == 0) retry->until_ns = now + (uint64_t)WIN_RETRY_MS * 1000000;
-    if (now >= retry->until_ns) return false;
-    retry->over = !os_wait_more(&retry->ms);
-    if (!retry->over) (void)InterlockedIncrement64(&retry_count);
-    return !retry->over;
 }
 
 /* ── Text ── */
@@ -184,7 +167,7 @@ static uint32_t text_next(const unsigned char **at) {
     return longer ? UINT32_MAX : c;
 }
 
-int win_wide(const char *text, wchar_t **out) {
+int os_win_wide(const char *text, wchar_t **out) {
     const unsigned char *at = (const unsigned char *)text;
     size_t count = 0;
     wchar_t *wide = malloc((strlen(text) + 1) * sizeof *wide);
@@ -207,7 +190,7 @@ int win_wide(const char *text, wchar_t **out) {
     return 0;
 }
 
-static size_t put_text(uint32_t c, char *out, size_t at, size_t cap) {
+static size_t put_character(uint32_t c, char *out, size_t at, size_t cap) {
     unsigned char bytes[4];
     size_t len = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
     static const unsigned char lead[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
@@ -218,14 +201,14 @@ static size_t put_text(uint32_t c, char *out, size_t at, size_t cap) {
     return len;
 }
 
-size_t win_narrow(const wchar_t *wide, size_t count, char *out, size_t cap) {
+size_t os_win_narrow(const wchar_t *wide, size_t count, char *out, size_t cap) {
     size_t len = 0;
     for (size_t i = 0; i < count; i++) {
         uint32_t c = wide[i];
         bool pair = c >= 0xd800 && c < 0xdc00 && i + 1 < count && wide[i + 1] >= 0xdc00 &&
                     wide[i + 1] < 0xe000;
         if (pair) c = 0x10000 + ((c & 0x3ff) << 10) + (wide[++i] & 0x3ffu);
-        len += put_text(c, out, len, cap);
+        len += put_character(c, out, len, cap);
     }
     if (len < cap) out[len] = '\0';
     return len;
@@ -238,13 +221,13 @@ size_t win_narrow(const wchar_t *wide, size_t count, char *out, size_t cap) {
 
 static const wchar_t long_prefix[] = L"\\\\?\\", long_unc[] = L"\\\\?\\UNC\\";
 
-static bool begins(const wchar_t *path, const wchar_t *prefix) {
+static bool begins_with(const wchar_t *path, const wchar_t *prefix) {
     return wcsncmp(path, prefix, wcslen(prefix)) == 0;
 }
 
 /* The whole path, for the system makes none of a long one. */
 static int path_long(const wchar_t *path, DWORD count, wchar_t **out) {
-    bool unc = begins(path, L"\\\\");
+    bool unc = begins_with(path, L"\\\\");
     const wchar_t *prefix = unc ? long_unc : long_prefix;
     size_t before = wcslen(prefix) - (unc ? 2 : 0);
     wchar_t *whole = malloc((before + count + 1) * sizeof *whole);
@@ -252,10 +235,10 @@ static int path_long(const wchar_t *path, DWORD count, wchar_t **out) {
     DWORD got = GetFullPathNameW(path, count, whole + before, NULL);
     if (got == 0 || got >= count) {
         free(whole);
-        return got == 0 ? win_last() : ENAMETOOLONG;
+        return got == 0 ? os_win_last() : ENAMETOOLONG;
     }
     /* A relative path in a folder of a share has become one of that share. */
-    bool shared = begins(whole + before, L"\\\\");
+    bool shared = begins_with(whole + before, L"\\\\");
     if (shared && !unc) {
         wchar_t *again = NULL;
         int error = path_long(whole + before, count, &again);
@@ -268,16 +251,16 @@ static int path_long(const wchar_t *path, DWORD count, wchar_t **out) {
     return 0;
 }
 
-int win_path(const char *path, wchar_t **out) {
+int os_win_path(const char *path, wchar_t **out) {
     wchar_t *wide;
     *out = NULL;
     if (!*path) return ENOENT;
-    int error = win_wide(path, &wide);
+    int error = os_win_wide(path, &wide);
     if (error) return error;
     for (wchar_t *c = wide; *c; c++)
         if (*c == L'/') *c = L'\\';
     *out = wide;
-    if (begins(wide, long_prefix) || begins(wide, L"\\\\.\\")) return 0;
+    if (begins_with(wide, long_prefix) || begins_with(wide, L"\\\\.\\")) return 0;
     DWORD count = GetFullPathNameW(wide, 0, NULL, NULL); /* with the NUL */
     if (count <= LONG_FROM) return 0;
     error = path_long(wide, count, out);
@@ -285,12 +268,16 @@ int win_path(const char *path, wchar_t **out) {
     return error;
 }
 
-int win_path_text(const wchar_t *wide, size_t count, char *out, size_t cap) {
+sfti_path_rule os_path_rule(void) {
+    return SFTI_PATHS_WINDOWS;
+}
+
+int os_win_path_text(const wchar_t *wide, size_t count, char *out, size_t cap) {
     size_t skip = 0, len;
     bool unc = count >= 8 && wcsncmp(wide, long_unc, 8) == 0;
     if (unc) skip = 6;
     else if (count >= 6 && wcsncmp(wide, long_prefix, 4) == 0 && wide[5] == L':') skip = 4;
-    len = win_narrow(wide + skip, count - skip, out, cap);
+    len = os_win_narrow(wide + skip, count - skip, out, cap);
     if (len >= cap) return ENAMETOOLONG;
     if (unc) out[0] = '/';
     for (size_t i = 0; i < len; i++)
@@ -325,7 +312,7 @@ static bool is_device(const wchar_t *name, size_t count) {
     return digit && (is_name(name, 3, "COM") || is_name(name, 3, "LPT"));
 }
 
-bool win_name_is_plain(const wchar_t *name, size_t count) {
+bool os_win_name_is_plain(const wchar_t *name, size_t count) {
     if (count == 0 || name[count - 1] == L'.' || name[count - 1] == L' ') return false;
     for (size_t i = 0; i < count; i++)
         if (name[i] < 32 || wcschr(L"\\/:*?\"<>|", name[i])) return false;

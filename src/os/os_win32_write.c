@@ -19,38 +19,38 @@ int os_link_unnamed(int fd, const char *path) {
 }
 
 int os_open_new(const char *path, uint32_t mode, int *fd) {
-    win_open how = { GENERIC_READ | GENERIC_WRITE | DELETE, WIN_SHARE_ALL, CREATE_NEW,
+    os_win_open how = { GENERIC_READ | GENERIC_WRITE | DELETE, WIN_SHARE_ALL, CREATE_NEW,
                      FILE_FLAG_OPEN_REPARSE_POINT | FILE_FLAG_OVERLAPPED,
                      mode & 0200 ? FILE_ATTRIBUTE_NORMAL : FILE_ATTRIBUTE_READONLY };
     wchar_t *wide;
     HANDLE handle;
     *fd = -1;
-    int error = win_path(path, &wide);
+    int error = os_win_path(path, &wide);
     if (error) return error;
-    error = win_open_path(wide, &how, &handle);
+    error = os_win_open_path(wide, &how, &handle);
     /* A folder of that name is access denied. */
     if (error == EACCES && GetFileAttributesW(wide) != INVALID_FILE_ATTRIBUTES) error = EEXIST;
     free(wide);
-    return error ? error : win_fd_new(handle, false, fd);
+    return error ? error : os_win_fd_new(handle, false, fd);
 }
 
 /* ── Bytes ── */
 
 int os_pwrite(int fd, const void *from, size_t len, uint64_t offset, size_t *put) {
     const size_t most = (size_t)1 << 30;
-    const win_file *file = win_file_of(fd);
-    HANDLE handle = file && file->direct ? file->direct : win_handle(fd);
+    const os_win_file *file = os_win_file_of(fd);
+    HANDLE handle = file && file->direct ? file->direct : os_win_handle(fd);
     DWORD count = 0;
     *put = 0;
     if (len > most) len = most;
     if (offset > (uint64_t)INT64_MAX - len) return EFBIG;
     OVERLAPPED o = { .Offset = (DWORD)offset, .OffsetHigh = (DWORD)(offset >> 32),
-                     .hEvent = win_event_take() };
+                     .hEvent = os_win_event_take() };
     if (!o.hEvent) return ENOMEM;
     BOOL ok = WriteFile(handle, from, (DWORD)len, &count, &o);
-    DWORD code = win_io_end(handle, &o, ok, &count);
-    win_event_give(o.hEvent);
-    if (code != ERROR_SUCCESS) return win_errno(code);
+    DWORD code = os_win_io_end(handle, &o, ok, &count);
+    os_win_event_give(o.hEvent);
+    if (code != ERROR_SUCCESS) return os_win_errno(code);
     if (count == 0 && len > 0) return ENOSPC;
     *put = count;
     return 0;
@@ -59,40 +59,41 @@ int os_pwrite(int fd, const void *from, size_t len, uint64_t offset, size_t *put
 static int set_end(HANDLE handle, uint64_t len) {
     FILE_END_OF_FILE_INFO end = { .EndOfFile.QuadPart = (LONGLONG)len };
     if (SetFileInformationByHandle(handle, FileEndOfFileInfo, &end, sizeof end)) return 0;
-    return win_last();
+    return os_win_last();
 }
 
 /* Space that is allocated is not written: a write far behind all others fills what is between with
  * zeros, within that call. */
 int os_preallocate(int fd, uint64_t len) {
-    HANDLE handle = win_handle(fd);
+    HANDLE handle = os_win_handle(fd);
     FILE_ALLOCATION_INFO space = { .AllocationSize.QuadPart = (LONGLONG)len };
     FILE_STANDARD_INFO now;
     if (len == 0) return 0;
     if (len > INT64_MAX) return EFBIG;
     if (!GetFileInformationByHandleEx(handle, FileStandardInfo, &now, sizeof now))
-        return win_last();
+        return os_win_last();
     if ((uint64_t)now.EndOfFile.QuadPart >= len) return 0;
     if (!SetFileInformationByHandle(handle, FileAllocationInfo, &space, sizeof space))
-        return win_is_unsupported(GetLastError()) ? EOPNOTSUPP : win_last();
+        return os_win_is_unsupported(GetLastError()) ? EOPNOTSUPP : os_win_last();
     return set_end(handle, len);
 }
 
 int os_truncate(int fd, uint64_t len) {
-    return len > INT64_MAX ? EFBIG : set_end(win_handle(fd), len);
+    return len > INT64_MAX ? EFBIG : set_end(os_win_handle(fd), len);
 }
 
 /* ── Attributes ── */
 
 static int set_basic(HANDLE handle, const FILE_BASIC_INFO *basic) {
     FILE_BASIC_INFO own = *basic; /* what is 0 stays */
-    return SetFileInformationByHandle(handle, FileBasicInfo, &own, sizeof own) ? 0 : win_last();
+    return SetFileInformationByHandle(handle, FileBasicInfo, &own, sizeof own) ? 0 : os_win_last();
 }
 
 int os_set_mode(int fd, uint32_t mode) {
-    HANDLE handle = win_handle(fd);
+    HANDLE handle = os_win_handle(fd);
     FILE_BASIC_INFO now, basic = { .FileAttributes = 0 };
-    if (!GetFileInformationByHandleEx(handle, FileBasicInfo, &now, sizeof now)) return win_last();
+    if (!GetFileInformationByHandleEx(handle, FileBasicInfo, &now, sizeof now))
+        return os_win_last();
     DWORD wanted = now.FileAttributes & ~(DWORD)FILE_ATTRIBUTE_READONLY;
     if (!(mode & 0222)) wanted |= FILE_ATTRIBUTE_READONLY;
     if (wanted == now.FileAttributes) return 0;
@@ -104,36 +105,38 @@ int os_set_mtime(int fd, int64_t mtime_ns) {
     int64_t ticks = mtime_ns / 100 - (mtime_ns % 100 < 0);
     FILE_BASIC_INFO basic = { .LastWriteTime.QuadPart = ticks + INT64_C(116444736000000000) };
     if (basic.LastWriteTime.QuadPart <= 0) return EINVAL;
-    return set_basic(win_handle(fd), &basic);
+    return set_basic(os_win_handle(fd), &basic);
 }
 
 /* ── To the disk ── */
 
 int os_sync(int fd) {
-    const win_file *file = win_file_of(fd);
-    if (FlushFileBuffers(win_handle(fd))) return 0;
+    const os_win_file *file = os_win_file_of(fd);
+    if (FlushFileBuffers(os_win_handle(fd))) return 0;
     DWORD code = GetLastError();
-    bool none = file && file->folder && (code == ERROR_ACCESS_DENIED || win_is_unsupported(code));
-    return none ? EOPNOTSUPP : win_errno(code);
+    bool refused = code == ERROR_ACCESS_DENIED || os_win_is_unsupported(code);
+    bool none = file && file->folder && refused;
+    return none ? EOPNOTSUPP : os_win_errno(code);
 }
 
 /* A folder is flushed by who may write to it. */
 int os_open_folder(const char *folder, int *fd) {
-    win_open how = { GENERIC_WRITE, WIN_SHARE_ALL, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, 0 };
+    os_win_open how = { GENERIC_WRITE, WIN_SHARE_ALL, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS,
+                        0 };
     FILE_BASIC_INFO basic;
     wchar_t *wide;
     HANDLE handle;
     *fd = -1;
-    int error = win_path(folder, &wide);
+    int error = os_win_path(folder, &wide);
     if (error) return error;
-    error = win_open_path(wide, &how, &handle);
+    error = os_win_open_path(wide, &how, &handle);
     how.access = WIN_READ_INFO;
-    if (error == EACCES) error = win_open_path(wide, &how, &handle);
+    if (error == EACCES) error = os_win_open_path(wide, &how, &handle);
     free(wide);
     if (error) return error;
     if (GetFileInformationByHandleEx(handle, FileBasicInfo, &basic, sizeof basic) &&
         (basic.FileAttributes & FILE_ATTRIBUTE_DIRECTORY))
-        return win_fd_new(handle, true, fd);
+        return os_win_fd_new(handle, true, fd);
     (void)CloseHandle(handle);
     return ENOTDIR;
 }
@@ -150,57 +153,29 @@ int os_sync_folder(const char *folder) {
 int os_make_folder(const char *path, uint32_t mode) {
     wchar_t *wide;
     (void)mode;
-    int error = win_path(path, &wide);
+    int error = os_win_path(path, &wide);
     if (error) return error;
-    if (!CreateDirectoryW(wide, NULL)) error = win_last();
+    if (!CreateDirectoryW(wide, NULL)) error = os_win_last();
     free(wide);
     return error;
 }
 
 /* ── Names that go ── */
 
-/* As in <winbase.h>, which older ones lack. */
-#define DISPOSITION_EX ((FILE_INFO_BY_HANDLE_CLASS)21)
-#define DISPOSITION_DELETE 0x01u
-#define DISPOSITION_POSIX 0x02u    /* the name is free at once, were the file open elsewhere */
-#define DISPOSITION_READONLY 0x10u /* does not hinder */
-
-static void clear_readonly(HANDLE handle) {
-    FILE_BASIC_INFO now, basic = { .FileAttributes = 0 };
-    if (!GetFileInformationByHandleEx(handle, FileBasicInfo, &now, sizeof now)) return;
-    if (!(now.FileAttributes & FILE_ATTRIBUTE_READONLY)) return;
-    basic.FileAttributes = now.FileAttributes & ~(DWORD)FILE_ATTRIBUTE_READONLY;
-    if (!basic.FileAttributes) basic.FileAttributes = FILE_ATTRIBUTE_NORMAL;
-    (void)set_basic(handle, &basic);
-}
-
-int win_delete(HANDLE handle) {
-    DWORD how = DISPOSITION_DELETE | DISPOSITION_POSIX | DISPOSITION_READONLY;
-    FILE_DISPOSITION_INFO old = { .DeleteFile = TRUE };
-    if (SetFileInformationByHandle(handle, DISPOSITION_EX, &how, sizeof how)) return 0;
-    if (!win_is_unsupported(GetLastError())) return win_last();
-    how = DISPOSITION_DELETE | DISPOSITION_POSIX;
-    clear_readonly(handle);
-    if (SetFileInformationByHandle(handle, DISPOSITION_EX, &how, sizeof how)) return 0;
-    if (!win_is_unsupported(GetLastError())) return win_last();
-    return SetFileInformationByHandle(handle, FileDispositionInfo, &old, sizeof old) ? 0
-                                                                                    : win_last();
-}
-
 static int remove_name(const char *path, bool folder) {
-    win_open how = { DELETE | FILE_READ_ATTRIBUTES | FILE_WRITE_ATTRIBUTES, WIN_SHARE_ALL,
+    os_win_open how = { DELETE | FILE_READ_ATTRIBUTES | FILE_WRITE_ATTRIBUTES, WIN_SHARE_ALL,
                      OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OPEN_REPARSE_POINT, 0 };
     os_info info;
     wchar_t *wide;
     HANDLE handle;
-    int error = win_path(path, &wide);
+    int error = os_win_path(path, &wide);
     if (error) return error;
-    error = win_open_path(wide, &how, &handle);
+    error = os_win_open_path(wide, &how, &handle);
     free(wide);
     if (error) return error;
-    error = win_info(handle, &info);
+    error = os_win_info(handle, &info);
     if (!error && folder != (info.kind == OS_DIR)) error = folder ? ENOTDIR : EISDIR;
-    if (!error) error = win_delete(handle);
+    if (!error) error = os_win_delete(handle);
     (void)CloseHandle(handle);
     return error;
 }

@@ -105,6 +105,37 @@ def case_model_treemap(world):
             const colours = new Set(); for (let i = 0; i < data.length; i += 4 * 97) colours.add(data.slice(i, i + 3).join()); return colours.size; }"""
         )
         assert painted >= 2, painted
+        pointed = "() => [...document.querySelectorAll('.tree .pointed .c-name bdi')].map((one) => one.textContent)"
+        frames = "() => document.querySelectorAll('.treemap canvas')[1].toDataURL()"
+        view.page.mouse.move(box["x"] + box["width"] * 0.2, box["y"] + box["height"] * 0.3)
+        view.settle()
+        assert len(view.js(pointed)) == 1, view.js(pointed)
+        view.page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] - 100)
+        view.settle()
+        same(view.js(pointed), [], "rows marked while the pointer is elsewhere")
+        before = view.js(frames)
+        view.page.hover(".tree [data-i='1']")
+        view.settle()
+        assert view.js(frames) != before, "the map does not mark the row under the pointer"
+        assert view.text(".caption").startswith(view.js("() => document.querySelector(\".tree [data-i='1'] .c-name bdi\").textContent")[:4])
+
+
+@both
+def case_model_order(world):
+    """Largest first, by the list and by its key; the row chosen stays so."""
+    path, _ = world.model("llm")
+    with world.view(path) as view:
+        by_name, chosen = view.js(ROWS), view.js(ACTIVE)
+        view.page.select_option(".tree-tools select", "size")
+        view.settle()
+        by_size = view.js(ROWS)
+        same(sorted(by_size), sorted(by_name), "rows")
+        assert by_size != by_name and by_size[0] == "model", by_size
+        same(view.js(ACTIVE), chosen, "row chosen")
+        view.js("() => document.querySelector('.tree').focus()")
+        view.press("s")
+        same(view.js(ROWS), by_name, "rows by name again")
+        same(view.js("() => document.querySelector('.tree-tools select').value"), "name", "list")
 
 
 @both
@@ -249,6 +280,7 @@ def case_model_actions_tested(world):
         "close",
         "unfold",
         "zoom",
+        "order",
         "copy",
         "theme",
         "help",

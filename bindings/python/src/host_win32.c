@@ -1,6 +1,5 @@
 #include "host.h"
 
-#define WIN32_LEAN_AND_MEAN
 #include <windows.h>
 
 #include <string.h>

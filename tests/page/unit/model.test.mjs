@@ -160,6 +160,13 @@ test('natural order of names', () => {
     assert.deepEqual(shown(root), ['x', '  b9', '  b10', 'y']);
 });
 
+test('order by size, in each group', () => {
+    const { root } = treeOf([['x.a', 'F16', '', 2], ['x.b', 'F32', '', 4], ['y', 'F16', '9', 18]]);
+    shown(root);
+    assert.deepEqual(treeRows(root, true).map(({ node }) => node.label), ['y', 'x', 'b', 'a']);
+    assert.deepEqual(treeRows(root).map(({ node }) => node.label), ['x', 'a', 'b', 'y']);
+});
+
 test('some groups are open at first, the largest', () => {
     const { root } = treeOf(layers(3, [['z.a', 'F32', '2', 8], ['z.b', 'F32', '2', 8]]));
     openSome(root, 5);

@@ -1,0 +1,241 @@
+/* What the files of os.h on Windows do with handles: descriptors, calls, links, deletion. */
+#include "os/os_win32.h"
+
+#include <errno.h>
+#include <io.h>
+#include <stdlib.h>
+#include <string.h>
+
+NTSYSAPI NTSTATUS NTAPI RtlGetLastNtStatus(void);
+
+/* ── Descriptors ── */
+
+#define TABLE_PART 256
+#define TABLE_PARTS 256
+
+/* A part never moves: who has a descriptor looks at it without the lock. */
+static SRWLOCK table_lock = SRWLOCK_INIT;
+static os_win_file *fd_table[TABLE_PARTS];
+static size_t table_first; /* all before it are taken */
+
+static os_win_file *table_at(size_t i) {
+    return &fd_table[i / TABLE_PART][i % TABLE_PART];
+}
+
+static int table_take(HANDLE handle, bool folder, int *fd) {
+    for (size_t i = table_first; i < (size_t)TABLE_PART * TABLE_PARTS; i++) {
+        os_win_file **part = &fd_table[i / TABLE_PART];
+        if (!*part) *part = calloc(TABLE_PART, sizeof **part);
+        if (!*part) return ENOMEM;
+        os_win_file *file = table_at(i);
+        if (file->handle) continue;
+        *file = (os_win_file){ .handle = handle, .folder = folder };
+        table_first = i + 1;
+        *fd = WIN_FIRST_FD + (int)i;
+        return 0;
+    }
+    return EMFILE;
+}
+
+int os_win_fd_new(HANDLE handle, bool folder, int *fd) {
+    *fd = -1;
+    AcquireSRWLockExclusive(&table_lock);
+    int error = table_take(handle, folder, fd);
+    ReleaseSRWLockExclusive(&table_lock);
+    if (error) (void)CloseHandle(handle);
+    return error;
+}
+
+os_win_file *os_win_file_of(int fd) {
+    size_t i = (size_t)fd - WIN_FIRST_FD;
+    if (fd < WIN_FIRST_FD || i >= (size_t)TABLE_PART * TABLE_PARTS) return NULL;
+    os_win_file *part = fd_table[i / TABLE_PART];
+    return part && part[i % TABLE_PART].handle ? &part[i % TABLE_PART] : NULL;
+}
+
+HANDLE os_win_handle(int fd) {
+    const os_win_file *file = os_win_file_of(fd);
+    if (file) return file->handle;
+    if (fd < 0 || fd >= WIN_FIRST_FD) return INVALID_HANDLE_VALUE;
+    intptr_t handle = _get_osfhandle(fd);
+    return handle == -2 ? INVALID_HANDLE_VALUE : (HANDLE)handle; /* -2: a program without streams */
+}
+
+void os_win_unlock(HANDLE handle) {
+    OVERLAPPED o = { .Offset = (DWORD)WIN_LOCK_AT, .OffsetHigh = (DWORD)(WIN_LOCK_AT >> 32) };
+    (void)UnlockFileEx(handle, 0, 1, 0, &o);
+}
+
+int os_close(int fd) {
+    os_win_file *file = os_win_file_of(fd);
+    if (!file) return fd >= 0 && fd < WIN_FIRST_FD && _close(fd) == 0 ? 0 : EBADF;
+    os_win_file own = *file;
+    if (own.locked) os_win_unlock(own.handle);
+    AcquireSRWLockExclusive(&table_lock);
+    memset(file, 0, sizeof *file);
+    if ((size_t)fd - WIN_FIRST_FD < table_first) table_first = (size_t)fd - WIN_FIRST_FD;
+    ReleaseSRWLockExclusive(&table_lock);
+    if (own.direct) (void)CloseHandle(own.direct);
+    return CloseHandle(own.handle) ? 0 : os_win_last();
+}
+
+/* ── Calls that may go on after they return ── */
+
+#define EVENTS 16
+
+static PVOID volatile events[EVENTS];
+
+HANDLE os_win_event_take(void) {
+    for (size_t i = 0; i < EVENTS; i++) {
+        HANDLE event = events[i] ? InterlockedExchangePointer(&events[i], NULL) : NULL;
+        if (event) return event;
+    }
+    return CreateEventW(NULL, TRUE, FALSE, NULL);
+}
+
+void os_win_event_give(HANDLE event) {
+    for (size_t i = 0; i < EVENTS; i++)
+        if (!InterlockedCompareExchangePointer(&events[i], event, NULL)) return;
+    (void)CloseHandle(event);
+}
+
+DWORD os_win_io_end(HANDLE handle, OVERLAPPED *o, BOOL ok, DWORD *count) {
+    if (!ok && GetLastError() != ERROR_IO_PENDING) return GetLastError();
+    return GetOverlappedResult(handle, o, count, TRUE) ? ERROR_SUCCESS : GetLastError();
+}
+
+DWORD os_win_control(HANDLE handle, DWORD code, const void *in, DWORD in_len, void *out,
+                  DWORD out_len, DWORD *count) {
+    OVERLAPPED o = { .hEvent = os_win_event_take() };
+    *count = 0;
+    if (!o.hEvent) return ERROR_NOT_ENOUGH_MEMORY;
+    BOOL ok = DeviceIoControl(handle, code, (void *)(uintptr_t)in, in_len, out, out_len, count,
+                              &o);
+    DWORD error = os_win_io_end(handle, &o, ok, count);
+    os_win_event_give(o.hEvent);
+    return error;
+}
+
+/* ── Opening ── */
+
+int os_win_open_path(const wchar_t *path, const os_win_open *how, HANDLE *out) {
+    os_win_retry retry = { 0 };
+    for (;;) {
+        *out = CreateFileW(path, how->access, how->share, NULL, how->creation,
+                           how->flags | how->attributes, NULL);
+        if (*out != INVALID_HANDLE_VALUE) return 0;
+        DWORD code = GetLastError();
+        bool dying = code == ERROR_ACCESS_DENIED && RtlGetLastNtStatus() == WIN_STATUS_DELETED;
+        if (dying && how->creation == OPEN_EXISTING) return ENOENT;
+        if (!dying && !os_win_is_held(code)) return os_win_errno(code);
+        if (!os_win_try_again(&retry)) return retry.over ? EINTR : EBUSY;
+    }
+}
+
+DWORD os_win_tag(HANDLE handle) {
+    FILE_ATTRIBUTE_TAG_INFO tag;
+    if (!GetFileInformationByHandleEx(handle, FileAttributeTagInfo, &tag, sizeof tag)) return 0;
+    return tag.FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT ? tag.ReparseTag : 0;
+}
+
+/* Those that stand for another name: symbolic links, junctions. A file that is kept elsewhere (in
+ * a cloud, compressed) is a file. */
+bool os_win_tag_is_link(DWORD tag) {
+    return (tag & 0x20000000u) != 0;
+}
+
+bool os_win_is_folder(HANDLE handle) {
+    FILE_BASIC_INFO basic;
+    return GetFileInformationByHandleEx(handle, FileBasicInfo, &basic, sizeof basic) &&
+           (basic.FileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
+}
+
+int os_win_open_through(const os_win_open *how, HANDLE *handle) {
+    const DWORD flags = FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OVERLAPPED;
+    if (os_win_tag(*handle) == 0) return 0;
+    HANDLE whole = ReOpenFile(*handle, how->access, how->share, flags);
+    if (whole == INVALID_HANDLE_VALUE) return os_win_last();
+    (void)CloseHandle(*handle);
+    *handle = whole;
+    return 0;
+}
+
+/* ── Links ── */
+
+/* As in <ntifs.h>, which comes with no compiler for programs. */
+typedef struct reparse_data {
+    ULONG tag;
+    USHORT len, unused;
+    USHORT to_at, to_len, shown_at, shown_len; /* in bytes, from text on */
+    union {
+        struct {
+            ULONG relative;
+            wchar_t text[1];
+        } symlink;
+        wchar_t junction[1];
+    } at;
+} reparse_data;
+
+static int link_target(const reparse_data *data, size_t bytes, char *out, size_t cap) {
+    bool symlink = data->tag == IO_REPARSE_TAG_SYMLINK;
+    if (!symlink && data->tag != IO_REPARSE_TAG_MOUNT_POINT) return EOPNOTSUPP;
+    const char *text = symlink ? (const char *)data->at.symlink.text
+                               : (const char *)data->at.junction;
+    size_t at = data->to_at, len = data->to_len, before = (size_t)(text - (const char *)data);
+    if (bytes < before || at > bytes - before || len > bytes - before - at || at % 2) return EIO;
+    const wchar_t *wide = (const wchar_t *)(const void *)(text + at);
+    size_t count = len / sizeof *wide;
+    if (count >= 4 && wcsncmp(wide, L"\\??\\", 4) == 0) {
+        wchar_t *path = malloc(count * sizeof *path);
+        if (!path) return ENOMEM;
+        memcpy(path, wide, count * sizeof *path);
+        path[1] = L'\\';
+        int error = os_win_path_text(path, count, out, cap);
+        free(path);
+        return error;
+    }
+    return os_win_path_text(wide, count, out, cap);
+}
+
+int os_win_link_text(HANDLE handle, char *out, size_t cap) {
+    DWORD got;
+    reparse_data *data = malloc(MAXIMUM_REPARSE_DATA_BUFFER_SIZE);
+    if (!data) return ENOMEM;
+    DWORD code = os_win_control(handle, FSCTL_GET_REPARSE_POINT, NULL, 0, data,
+                             MAXIMUM_REPARSE_DATA_BUFFER_SIZE, &got);
+    int error = EINVAL;
+    if (code != ERROR_SUCCESS) error = os_win_is_unsupported(code) ? EINVAL : os_win_errno(code);
+    else if (os_win_tag_is_link(data->tag)) error = link_target(data, got, out, cap);
+    free(data);
+    return error;
+}
+
+/* ── Names that go ── */
+
+/* As in <winbase.h>, which older ones lack. */
+#define DISPOSITION_EX ((FILE_INFO_BY_HANDLE_CLASS)21)
+#define DISPOSITION_DELETE 0x01u
+#define DISPOSITION_POSIX 0x02u    /* the name is free at once, were the file open elsewhere */
+#define DISPOSITION_READONLY 0x10u /* does not hinder */
+
+static void clear_readonly(HANDLE handle) {
+    FILE_BASIC_INFO now, basic = { .FileAttributes = 0 };
+    if (!GetFileInformationByHandleEx(handle, FileBasicInfo, &now, sizeof now)) return;
+    if (!(now.FileAttributes & FILE_ATTRIBUTE_READONLY)) return;
+    basic.FileAttributes = now.FileAttributes & ~(DWORD)FILE_ATTRIBUTE_READONLY;
+    if (!basic.FileAttributes) basic.FileAttributes = FILE_ATTRIBUTE_NORMAL;
+    (void)SetFileInformationByHandle(handle, FileBasicInfo, &basic, sizeof basic);
+}
+
+int os_win_delete(HANDLE handle) {
+    DWORD how = DISPOSITION_DELETE | DISPOSITION_POSIX | DISPOSITION_READONLY;
+    FILE_DISPOSITION_INFO old = { .DeleteFile = TRUE };
+    if (SetFileInformationByHandle(handle, DISPOSITION_EX, &how, sizeof how)) return 0;
+    if (!os_win_is_unsupported(GetLastError())) return os_win_last();
+    how = DISPOSITION_DELETE | DISPOSITION_POSIX;
+    clear_readonly(handle);
+    if (SetFileInformationByHandle(handle, DISPOSITION_EX, &how, sizeof how)) return 0;
+    if (!os_win_is_unsupported(GetLastError())) return os_win_last();
+    return SetFileInformationByHandle(handle, FileDispositionInfo, &old, sizeof old) ? 0
+                                                                                    : os_win_last();
+}

@@ -1,0 +1,95 @@
+/* os.h on Windows: the calls that wait for others, and end when a signal comes. */
+#include "os/os_win32.h"
+
+#include <errno.h>
+
+#define WAIT_SLICE_MS 100
+
+static DWORD most_of_call(size_t len) {
+    const size_t most = (size_t)1 << 30;
+    return (DWORD)(len < most ? len : most);
+}
+
+static VOID CALLBACK end_read(PVOID thread, BOOLEAN fired) {
+    (void)fired;
+    (void)CancelSynchronousIo(thread);
+}
+
+/* A timer ends the call each slice, so that this thread looks whether to go on: what was not read
+ * by then is still there. Before this returns the timer is gone, and ends no other call. */
+static DWORD read_sliced(HANDLE handle, void *into, DWORD len, DWORD *count) {
+    HANDLE thread, timer = NULL, process = GetCurrentProcess();
+    if (!DuplicateHandle(process, GetCurrentThread(), process, &thread, 0, FALSE,
+                         DUPLICATE_SAME_ACCESS))
+        return GetLastError();
+    (void)CreateTimerQueueTimer(&timer, NULL, end_read, thread, WAIT_SLICE_MS, WAIT_SLICE_MS,
+                                WT_EXECUTEINTIMERTHREAD);
+    DWORD code = ReadFile(handle, into, len, count, NULL) ? ERROR_SUCCESS : GetLastError();
+    if (timer) (void)DeleteTimerQueueTimer(NULL, timer, INVALID_HANDLE_VALUE);
+    (void)CloseHandle(thread);
+    return code;
+}
+
+/* Of the C library's descriptors. What is there already is read without a timer. */
+static int read_stream(HANDLE handle, void *into, DWORD len, size_t *got) {
+    for (;;) {
+        DWORD ready = 0, count = 0, code;
+        if (os_wait_over()) return EINTR;
+        bool pipe = GetFileType(handle) == FILE_TYPE_PIPE;
+        bool there = !pipe || (PeekNamedPipe(handle, NULL, 0, NULL, &ready, NULL) && ready > 0);
+        if (there) code = ReadFile(handle, into, len, &count, NULL) ? 0 : GetLastError();
+        else code = read_sliced(handle, into, len, &count);
+        *got = count;
+        if (code == ERROR_SUCCESS || code == ERROR_HANDLE_EOF || code == ERROR_BROKEN_PIPE)
+            return 0;
+        if (code != ERROR_OPERATION_ABORTED) return os_win_errno(code);
+    }
+}
+
+/* One of ours goes on by itself after the call. */
+static DWORD wait_io(HANDLE handle, OVERLAPPED *o, DWORD *count) {
+    bool over = false;
+    while (!over && WaitForSingleObject(o->hEvent, WAIT_SLICE_MS) == WAIT_TIMEOUT)
+        over = os_wait_over();
+    if (over) (void)CancelIoEx(handle, o);
+    return GetOverlappedResult(handle, o, count, TRUE) ? ERROR_SUCCESS : GetLastError();
+}
+
+static DWORD stream_call(os_win_file *file, void *bytes, DWORD len, bool writing, DWORD *count) {
+    OVERLAPPED o = { .Offset = (DWORD)file->at, .OffsetHigh = (DWORD)(file->at >> 32),
+                     .hEvent = os_win_event_take() };
+    if (!o.hEvent) return ERROR_NOT_ENOUGH_MEMORY;
+    BOOL ok = writing ? WriteFile(file->handle, bytes, len, count, &o)
+                      : ReadFile(file->handle, bytes, len, count, &o);
+    DWORD code = ok ? ERROR_SUCCESS : GetLastError();
+    if (ok || code == ERROR_IO_PENDING) code = wait_io(file->handle, &o, count);
+    os_win_event_give(o.hEvent);
+    file->at += *count;
+    return code;
+}
+
+int os_read(int fd, void *into, size_t len, size_t *got) {
+    os_win_file *file = os_win_file_of(fd);
+    DWORD count = 0;
+    *got = 0;
+    if (os_wait_over()) return EINTR;
+    if (!file) return read_stream(os_win_handle(fd), into, most_of_call(len), got);
+    if (file->folder) return EISDIR;
+    DWORD code = stream_call(file, into, most_of_call(len), false, &count);
+    *got = count;
+    bool end = code == ERROR_HANDLE_EOF || code == ERROR_BROKEN_PIPE;
+    return code == ERROR_SUCCESS || end ? 0 : os_win_errno(code);
+}
+
+int os_write(int fd, const void *from, size_t len, size_t *put) {
+    os_win_file *file = os_win_file_of(fd);
+    DWORD count = 0, code = ERROR_SUCCESS;
+    void *bytes = (void *)(uintptr_t)from;
+    *put = 0;
+    if (file) code = stream_call(file, bytes, most_of_call(len), true, &count);
+    else if (!WriteFile(os_win_handle(fd), bytes, most_of_call(len), &count, NULL))
+        code = GetLastError();
+    *put = count;
+    if (code != ERROR_SUCCESS) return os_win_errno(code);
+    return count == 0 && len > 0 ? ENOSPC : 0;
+}

@@ -1,0 +1,97 @@
+"""A process under wine is killed while it writes: what it leaves, and that it is recovered."""
+import os
+import random
+import signal
+import subprocess
+import time
+
+from world import WINDOWS, Wrong, case, demand, held, hidden, read, scenes, sft, small, write
+
+SCALE = 4 << 20
+RUNS = 8  # of each command
+M = "m.safetensors"
+
+
+def killed_at(scene, seconds):
+    """Its folder after a death at that time, and whether it had come to its end."""
+    folder = scene.fresh_folder()
+    with subprocess.Popen([*WINDOWS, *scene.words], cwd=folder, stdin=subprocess.PIPE,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+        try:
+            child.stdin.write(scene.stdin)
+            child.stdin.close()
+        except BrokenPipeError:
+            pass
+        time.sleep(seconds)
+        child.send_signal(signal.SIGKILL)
+        status = child.wait(scenes.LIMIT)
+    time.sleep(0.05)  # wine's server closes its files
+    return folder, status
+
+
+def scene_case(row):
+    def one(folder):
+        rng = random.Random(row[0])
+        try:
+            scene = scenes.Scene(row, scenes.make_models(SCALE), folder)
+        except Wrong as wrong:
+            raise Wrong("%s: %s" % (row[0], wrong)) from wrong
+        begin = time.monotonic()
+        scenes.run(scene.words, scene.fresh_folder(), scene.stdin)
+        whole = time.monotonic() - begin
+        ends = {0: 0, -9: 0}
+        for _ in range(RUNS):
+            at = rng.uniform(0.15, 1.0) * whole
+            where, status = killed_at(scene, at)
+            demand(status in ends, "exit", status)
+            ends[status] += 1
+            try:
+                scene.judge(where, status == 0)
+            except Wrong as wrong:
+                raise Wrong("killed after %.3f of %.3f s: %s" % (at, whole, wrong)) from wrong
+    one.__name__ = "kill_" + row[0].replace("-", "_")
+    return case(one)
+
+
+for _row in scenes.SCENES:
+    scene_case(_row)
+
+
+@case
+def kill_while_replacing_mapped(folder):
+    """The target is mapped, so that it is moved away first: between the two renames there is no
+    file of that name, and everybody is told what to do."""
+    rng = random.Random(7)
+    path = os.path.join(folder, M)
+    old = small()
+    words = ["meta", "set", M, "k", scenes.LONG, "--safe"]
+    write(path, old)
+    sft(words, folder)
+    new = read(path)
+    begin = time.monotonic()
+    for _ in range(24):
+        for name in os.listdir(folder):
+            os.remove(os.path.join(folder, name))
+        write(path, old)
+        with held("map", path):
+            begin = time.monotonic()
+            with subprocess.Popen([*WINDOWS, *words], cwd=folder, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL) as child:
+                time.sleep(rng.uniform(0.05, 0.5))
+                child.kill()
+            time.sleep(0.05)
+            judge_moved(folder, path, old, new)
+    demand(time.monotonic() - begin < 60, "slow")
+
+
+def judge_moved(folder, path, old, new):
+    """Old or new, if need be after the recovery that a reader is told of."""
+    if not os.path.exists(path):
+        done = sft(["check", M], folder, status=None)
+        demand(done.returncode and b"meta recover" in done.stdout + done.stderr,
+               "a reader is not told:", done.stdout, done.stderr, os.listdir(folder))
+        sft(["meta", "recover", M], folder)
+    demand(read(path) in (old, new), "neither old nor new")
+    sft(["repair", "--clean", "."], folder)
+    demand(not hidden(folder), "left", hidden(folder))
+    sft(["check", M], folder)

@@ -1,0 +1,180 @@
+"""Names: of devices and streams, long ones, those of other scripts."""
+import json
+import os
+
+from world import Skip, case, demand, hidden, model, read, run, sft, small, write, WINDOWS
+
+# Names that Windows takes for something else. A file may name none of them.
+HOSTILE = ["nul.safetensors", "NUL", "con", "aux.safetensors", "COM1.safetensors", "lpt9",
+           "a.safetensors:stream", "a.safetensors::$DATA", "C:a.safetensors", "C:\\a.safetensors",
+           "\\a.safetensors", "..\\a.safetensors", "sub\\a.safetensors", "\\\\server\\share\\a",
+           "\\\\?\\C:\\a", "a.safetensors.", "a.safetensors ", "a?.safetensors", "a*.safetensors",
+           "a<b.safetensors", "a|b", 'a"b', "CONIN$", "CONOUT$.safetensors", "a\tb"]
+M = "m.safetensors"
+
+
+def index(folder, name):
+    """A model whose second shard has this name."""
+    write(os.path.join(folder, "one.safetensors"), model({"a": ("U8", [4], b"aaaa")}))
+    text = {"metadata": {"total_size": 8}, "weight_map": {"a": "one.safetensors", "b": name}}
+    return write(os.path.join(folder, "m.safetensors.index.json"), json.dumps(text).encode())
+
+
+@case
+def index_names_are_refused(folder):
+    """At every level on Windows, whether or not something of that name is there."""
+    for name in HOSTILE:
+        index(folder, name)
+        for level in ("compat", "default", "strict"):
+            done = sft(["check", "--level", level, "m.safetensors.index.json"], folder, status=None)
+            demand(done.returncode == 1, name, "at", level, "exit", done.returncode,
+                   done.stdout, done.stderr)
+        done = sft(["merge", "m.safetensors.index.json", "-o", "out.safetensors"], folder,
+                   status=None)
+        demand(done.returncode and not os.path.exists(os.path.join(folder, "out.safetensors")),
+               name, "merged")
+
+
+@case
+def written_names_are_refused(folder):
+    """No file of such a name is made, were it asked for: it could not be read elsewhere."""
+    write(os.path.join(folder, M), small())
+    os.mkdir(os.path.join(folder, "out"))
+    for name in ("nul", "con", "aux", "com1", "a:b", "a."):
+        done = sft(["split", M, "--count", "2", "-o", "out", "--name", name], folder, status=None)
+        demand(done.returncode, "split wrote", name, os.listdir(os.path.join(folder, "out")))
+
+
+@case
+def devices_are_no_models(folder):
+    """What is given on the command line may be a device: it is opened, and is no model."""
+    for name in ("NUL", "nul", "CON", "NUL.safetensors"):
+        done = sft(["check", name], folder, status=None)
+        demand(done.returncode, name, "is a model:", done.stdout)
+
+
+@case
+def long_paths(folder):
+    """Beyond 260 characters of a path and 248 of a folder; relative to a long folder, too."""
+    deep = folder
+    while len(deep) < 420:
+        deep = os.path.join(deep, "a folder with a long name, number %d" % len(deep))
+    path = write(os.path.join(deep, "m" * 100 + ".safetensors"), small())
+    demand(len(path) > 500, "short", path)
+    relative = os.path.relpath(path, folder)
+    for name in (path, relative):
+        demand(b"2 tensors" in sft(["info", name], folder).stdout, "info")
+        sft(["check", name], folder)
+        sft(["meta", "set", name, "k", name[-30:]], folder)
+        sft(["meta", "set", name, "long", "x" * 4000, "--safe"], folder)
+        sft(["convert", name, "--dtype", "F64", "-o", name, "--force"], folder)
+        sft(["check", name], folder)
+    sft(["catalog", os.path.dirname(path), "-o", os.path.join(deep, "page.html")], folder)
+    sft(["check", "-r", "."], folder)
+    demand(sorted(os.listdir(deep)) == sorted(["page.html", os.path.basename(path)]),
+           os.listdir(deep))
+
+
+@case
+def folders_of_long_paths(folder):
+    """A set of files below such a folder, written there anew."""
+    deep = folder
+    while len(deep) < 300:
+        deep = os.path.join(deep, "sub-%d" % len(deep))
+    write(os.path.join(deep, M), small())
+    out = os.path.join(deep, "out")
+    sft(["split", os.path.join(deep, M), "--count", "2", "-o", out], folder)
+    found = sorted(os.listdir(out))
+    demand(len(found) == 3, found)
+    sft(["check", out], folder)
+    sft(["rename", out, "--add-prefix", "x."], folder)
+    demand(b"x.a" in sft(["ls", out], folder).stdout, "ls")
+
+
+NAMES = ["模型.safetensors", "emoji 🦊.safetensors", "\u00e9.safetensors", "e\u0301.safetensors",
+         "Ünïcödé — Straße.safetensors", "עברית.safetensors", "with space.safetensors",
+         "100%.safetensors", "a&b^c!.safetensors", "'quoted'.safetensors"]
+
+
+@case
+def unicode_names(folder):
+    """In arguments, in folders that are listed, and in what is printed."""
+    for name in NAMES:
+        path = write(os.path.join(folder, name), small())
+        sft(["check", name], folder)
+        sft(["meta", "set", name, "title", name, "--safe"], folder)
+        demand(sft(["meta", "get", name, "title"], folder).stdout == name.encode() + b"\n", name)
+        found = json.loads(sft(["info", "--json", name], folder).stdout)
+        demand(found["results"][0]["path"] == name, found["results"][0]["path"], "is not", name)
+        demand(os.listdir(os.path.dirname(path)).count(name) == 1, "another name", name)
+        out = "out " + name
+        sft(["convert", name, "--dtype", "BF16", "-o", out], folder)
+        demand(os.path.exists(os.path.join(folder, out)), out, "is not there")
+    found = json.loads(sft(["check", "-r", "--json", "."], folder).stdout)
+    demand({os.path.basename(r["path"]) for r in found["results"]}
+           == set(NAMES) | {"out " + n for n in NAMES}, "listed", found)
+
+
+@case
+def arguments_with_quotes(folder):
+    """Words reach the command as they were given."""
+    write(os.path.join(folder, M), small())
+    for text in ('a"b', "a\\", 'a\\"b', "a b", "", "*.safetensors", "%PATH%", "tab\tnew\nline"):
+        sft(["meta", "set", M, "k", text], folder)
+        found = json.loads(sft(["meta", "list", "--json", M], folder).stdout)
+        demand(found["results"][0]["metadata"]["k"] == text, repr(text), "became", found)
+
+
+@case
+def wildcards_are_expanded(folder):
+    """cmd.exe does not."""
+    for name in ("a.safetensors", "b.safetensors", "sub/c.safetensors"):
+        write(os.path.join(folder, name), small())
+    found = json.loads(sft(["check", "--json", "?.safetensors"], folder).stdout)
+    demand(sorted(r["path"] for r in found["results"]) == ["a.safetensors", "b.safetensors"],
+           found["results"])
+    found = json.loads(sft(["check", "--json", "sub/*.safetensors"], folder).stdout)
+    demand([r["path"].replace("\\", "/") for r in found["results"]] == ["sub/c.safetensors"],
+           found["results"])
+    done = run(WINDOWS, ["check", "none*.safetensors"], folder)
+    demand(done.returncode not in (0, 1) and b"none*.safetensors" in done.stderr, done.stderr)
+
+
+@case
+def backslashes(folder):
+    """Both separators in what the user gives; a drive, too."""
+    write(os.path.join(folder, "sub", M), small())
+    for name in ("sub\\" + M, ".\\sub\\" + M, "Z:" + folder.replace("/", "\\") + "\\sub\\" + M,
+                 "z:" + folder + "/sub/" + M, "sub\\..\\sub/" + M):
+        demand(b"2 tensors" in sft(["info", name], folder).stdout, name)
+        sft(["meta", "set", name, "from", name, "--safe"], folder)
+        demand(sft(["meta", "get", "sub/" + M, "from"], folder).stdout.decode() == name + "\n", name)
+    sft(["convert", "sub\\" + M, "--dtype", "BF16", "-o", "sub\\b.safetensors"], folder)
+    sft(["split", "sub\\" + M, "--count", "2", "-o", "sub\\out\\"], folder)
+    sft(["check", "sub\\out"], folder)
+    demand(sorted(os.listdir(os.path.join(folder, "sub"))) == ["b.safetensors", M, "out"],
+           os.listdir(os.path.join(folder, "sub")))
+    demand(not hidden(folder) and not hidden(os.path.join(folder, "sub")), "leftovers")
+
+
+@case
+def output_is_binary(folder):
+    """No \\r\\n, and no end at a byte 0x1a."""
+    data = bytes(range(256)) * 2
+    write(os.path.join(folder, M), model({"a": ("U8", [512], data)}))
+    demand(b"\r" not in sft(["info", M], folder).stdout, "info has a carriage return")
+    demand(sft(["cat", "--as", "raw", M, "a"], folder).stdout == data, "cat --as raw changed bytes")
+    sft(["put", M, "a"], folder, stdin=data[::-1])
+    demand(read(os.path.join(folder, M)).endswith(data[::-1]), "put changed bytes")
+    done = sft(["convert", "-", "--dtype", "U8", "-o", "-"], folder, status=None,
+               stdin=read(os.path.join(folder, M)))
+    if done.returncode:
+        raise Skip("convert takes no standard input: %r" % done.stderr)
+
+
+@case
+def hash_cache_has_a_home(folder):
+    """%LOCALAPPDATA%, else what the manual says: nothing is written beside the models."""
+    write(os.path.join(folder, M), small())
+    sft(["hash", M], folder)
+    demand(os.listdir(folder).count(M) == 1 and not hidden(folder), os.listdir(folder))

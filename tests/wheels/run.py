@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks of the wheels and the source package in build/dist (tools/wheels.py).
+"""Checks of the wheels and the source package in build/wheels (tools/wheels.py).
 
     tests/wheels/run.py [-v] [--dist FOLDER] [--only CHECK,...] [--skip CHECK,...] [WHEEL...]
 
@@ -22,6 +22,7 @@ import installed
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
+import source_archive  # noqa: E402
 import wheels  # noqa: E402
 
 GLIBC = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2"}
@@ -160,7 +161,7 @@ def again(dist, chosen):
         asked = ",".join(["sdist"] + [wheel.name for wheel in chosen])
         done = subprocess.run([sys.executable, copy / "tools/wheels.py", "--out", out, "--only", asked],
                               text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              env={**os.environ, "SOURCE_DATE_EPOCH": str(wheels.when())})
+                              env={**os.environ, "SOURCE_DATE_EPOCH": str(source_archive.timestamp())})
         assert done.returncode == 0, done.stdout
         for path in sorted(out.iterdir()):
             assert path.read_bytes() == (dist / path.name).read_bytes(), path.name + " differs"
@@ -173,7 +174,7 @@ ALL = {"complete": complete, "installed": installed.installed, "musl": installed
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1].strip())
     parser.add_argument("-v", dest="verbose", action="store_true")
-    parser.add_argument("--dist", type=pathlib.Path, default=ROOT / "build/dist")
+    parser.add_argument("--dist", type=pathlib.Path, default=ROOT / "build/wheels")
     parser.add_argument("--only", default="")
     parser.add_argument("--skip", default="")
     parser.add_argument("wheels", nargs="*")

@@ -196,6 +196,34 @@ def core_arm64(dist, chosen, folder):
 arm64 = [smoke_arm64, core_arm64]
 
 
+# ── Windows, by wine ──
+
+@in_folder
+def smoke_wine(dist, chosen, folder):
+    """A genuine CPython for Windows installs the wheel by pip and works with it."""
+    import ensurepip
+    wheel = wanted(chosen, "cp311-abi3-win_amd64")
+    sys.path.insert(0, str(ROOT / "tests/windows"))
+    import python as windows
+    if not pathlib.Path(windows.WINE).exists():
+        raise Skip("no wine (tools/setup.sh wine)")
+    run(ROOT / "tools/wine_env.sh")
+    run(ROOT / "tools/windows_python.sh")
+    shutil.copytree(windows.PYTHON, folder / "python",
+                    ignore=shutil.ignore_patterns("libsafetensors*", "safetensors.exe", "torch*"))
+    pip, = pathlib.Path(ensurepip.__file__).parent.glob("_bundled/pip-*.whl")
+    start = [windows.WINE, folder / "python/python.exe"]
+    env = windows.environment()
+    run(*start, windows.windows(pip) + "\\pip", "install", "-q", "--no-deps", "--no-index",
+        windows.windows(wheel.path), env=env)
+    assert (folder / "python/Scripts/safetensors.exe").is_file()
+    told = run(*start, windows.windows(TESTS / "smoke.py"), windows.windows(folder), env=env)
+    assert told.replace("\r", "").endswith("ok\n"), told
+
+
+wine = [smoke_wine]
+
+
 # ── The source package ──
 
 NEEDED = {"bindings", "cli", "cmake", "include", "page", "src", "CHANGELOG.md", "CMakeLists.txt",

@@ -4,8 +4,8 @@
     tests/wheels/run.py [-v] [--dist FOLDER] [--only CHECK,...] [--skip CHECK,...] [WHEEL...]
 
 Run by build/release/bin/python. WHEEL: a name that tools/wheels.py --list prints; without one, all
-of them. CHECK: names binaries complete tools installed musl arm64 source again. The last line reads
-"N passed, N failed", and skipped ones if there are any.
+of them. CHECK: names binaries complete tools installed musl arm64 wine source again. The last line
+reads "N passed, N failed", and skipped ones if there are any.
 """
 import argparse
 import os
@@ -168,7 +168,7 @@ def again(dist, chosen):
 
 
 ALL = {"complete": complete, "installed": installed.installed, "musl": installed.musl,
-       "arm64": installed.arm64, "source": installed.source, "again": again}
+       "arm64": installed.arm64, "wine": installed.wine, "source": installed.source, "again": again}
 
 
 def main():

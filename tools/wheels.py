@@ -13,11 +13,11 @@ import io
 import os
 import pathlib
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
 
+import macho
 import source_archive
 import wheel_file
 
@@ -64,7 +64,7 @@ def headers(version, free):
 
 
 def build(target, python, system):
-    """(extension, command), each (name, bytes), built for one target of zig."""
+    """Paths of the extension and of the command, built for one target of zig."""
     version, own = PYTHONS[python]
     folder = BUILT / target
     log = folder.with_suffix(folder.suffix + ".log")
@@ -87,30 +87,21 @@ def build(target, python, system):
                          % ("".join(log.read_text().splitlines(True)[-30:]), python, target, log))
     windows = "-windows" in target
     name = "_core" + (suffix or (".pyd" if windows else ".abi3.so"))
-    command = "safetensors.exe" if windows else "safetensors"
-    return ((name, (folder / "python/libsafetensors" / name).read_bytes()),
-            (command, (folder / command).read_bytes()))
+    return folder / "python/libsafetensors" / name, folder / ("safetensors" + ".exe" * windows)
 
 
-def universal(files):
+def universal(paths):
     """One Mach-O file for all processors, of a file for each."""
-    align = 14  # pages of 16 KiB
-    head, body = struct.pack(">II", 0xcafebabe, len(files)), b""
-    at = 1 << align
-    for data in files:
-        kind, subtype = struct.unpack_from("<II", data, 4)
-        head += struct.pack(">IIIII", kind, subtype, at + len(body), len(data), align)
-        body += data + b"\0" * (-len(data) % at)
-    return head + b"\0" * (at - len(head)) + body
+    out = BUILT / "universal" / paths[0].name
+    out.parent.mkdir(exist_ok=True)
+    macho.join(out, paths)
+    return out
 
 
 def wheel(platform, python, out):
     targets, tag, system = PLATFORMS[platform]
     built = [build(target, python, system) for target in targets]
-    extension, command = built[0]
-    if len(built) > 1:
-        extension = extension[0], universal([one[0][1] for one in built])
-        command = command[0], universal([one[1][1] for one in built])
+    extension, command = [same[0] if len(same) == 1 else universal(same) for same in zip(*built)]
     licenses = [("LICENSE", (ROOT / "LICENSE").read_bytes()),
                 ("zlib/LICENSE", (FILES / "zlib/LICENSE").read_bytes())]
     return wheel_file.write(out, "%s-%s" % (python, tag), extension, command, licenses,

@@ -1,6 +1,10 @@
 """What is inside binaries: ELF, PE and Mach-O."""
 import io
-import struct
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import macho  # noqa: E402
 
 INIT = "PyInit__core"
 
@@ -65,66 +69,14 @@ def check_pe(data, machine, libraries, exports):
     return found
 
 
-LC_SYMTAB, LC_LOAD_DYLIB, LC_CODE_SIGNATURE, LC_BUILD_VERSION = 0x2, 0xc, 0x1d, 0x32
-LC_RPATH = 0x8000001c
-CPUS = {0x01000007: "x86_64", 0x0100000c: "arm64"}
-
-
-class MachO:
-    """One processor's part."""
-
-    def __init__(self, data):
-        self.data = data
-        magic, cpu, _, self.kind, count, _, _ = struct.unpack_from("<7I", data)
-        expect("magic", magic, 0xfeedfacf)
-        self.cpu = CPUS[cpu]
-        self.commands, at = [], 32
-        for _ in range(count):
-            command, size = struct.unpack_from("<II", data, at)
-            self.commands.append((command, data[at:at + size]))
-            at += size
-
-    def all(self, wanted):
-        return [body for command, body in self.commands if command == wanted]
-
-    def libraries(self):
-        found = set()
-        for body in self.all(LC_LOAD_DYLIB):
-            offset, = struct.unpack_from("<I", body, 8)
-            found.add(body[offset:].split(b"\0")[0].decode())
-        return found
-
-    def least_system(self):
-        body, = self.all(LC_BUILD_VERSION)
-        platform, version = struct.unpack_from("<II", body, 8)
-        expect("platform", platform, 1)
-        return version >> 16, version >> 8 & 255
-
-    def exports(self):
-        body, = self.all(LC_SYMTAB)
-        at, count, names, _ = struct.unpack_from("<IIII", body, 8)
-        found = set()
-        for i in range(count):
-            name, kind, section = struct.unpack_from("<IBB", self.data, at + 16 * i)
-            if kind & 0x01 and not kind & 0xe0 and section:
-                found.add(self.data[names + name:].split(b"\0", 1)[0].decode().removeprefix("_"))
-        return found
-
-
 def check_universal(data, exports):
-    magic, count = struct.unpack_from(">II", data)
-    expect("magic", magic, 0xcafebabe)
-    parts = []
-    for i in range(count):
-        _, _, at, size, align = struct.unpack_from(">IIIII", data, 8 + 20 * i)
-        assert at % (1 << align) == 0 and at + size <= len(data), "a part is not where it should be"
-        parts.append(MachO(data[at:at + size]))
-    expect("processors", sorted(part.cpu for part in parts), ["arm64", "x86_64"])
-    for part in parts:
-        within("libraries", part.libraries(), {"/usr/lib/libSystem.B.dylib"})
-        expect("least system", part.least_system(), (11, 0))
-        assert not part.all(LC_RPATH), "it has a path of libraries"
+    found = {part["cpu"]: part for part in map(macho.thin, macho.slices(data))}
+    expect("processors", set(found), {"arm64", "x86_64"})
+    for part in found.values():
+        within("libraries", part["libraries"], {"/usr/lib/libSystem.B.dylib"})
+        expect("least system", part["minimum"], "11.0")
+        expect("paths of libraries", part["rpaths"], [])
         # The kernel of arm64 starts nothing without one.
-        assert part.all(LC_CODE_SIGNATURE) or part.cpu != "arm64", "it has no signature"
+        assert part["signed"] or part["cpu"] != "arm64", "it has no signature"
         if exports is not None:
-            expect("exports", part.exports(), exports)
+            expect("exports", {name.removeprefix("_") for name in part["defined"]}, exports)

@@ -3,9 +3,9 @@
 
     tools/wheels.py [--out FOLDER] [--only NAME,...] [--list]
 
-Run by build/release/bin/python (tools/wheels_env.sh). FOLDER is build/wheels. The bytes are the same
-wherever the sources, the tools and SOURCE_DATE_EPOCH are; without one, the time of the last commit
-is taken. Compiled files are kept in build/wheels-built.
+Run by build/release/bin/python (tools/wheels_env.sh). FOLDER is build/wheels. The same sources,
+tools and SOURCE_DATE_EPOCH (without one: the time of the last commit) give the same bytes, wherever
+they are. Compiled files are kept in build/wheels-built.
 """
 import argparse
 import contextlib
@@ -48,8 +48,8 @@ PYTHONS = {
 
 
 def headers(version, free):
-    """Folder of the headers of a CPython with the pyconfig.h of 64-bit Linux; Windows has one of its
-    own (cmake/python_windows.cmake). What the systems differ in, extensions do not use."""
+    """Folder of the headers of a CPython with the pyconfig.h of 64-bit Linux; Windows has one of
+    its own (cmake/python_windows.cmake). What the systems differ in, extensions do not use."""
     include = FILES / ("python" + version) / "usr/include"
     folder = BUILT / ("python%s%s" % (version, "t" * free))
     config = (include / "x86_64-linux-gnu" / ("python" + version) / "pyconfig.h").read_text()
@@ -109,7 +109,7 @@ def wheel(platform, python, out):
 
 
 def tracked():
-    """Files of the sources as they are now, from the root: those that git knows, if there is git."""
+    """Files of the sources as they are now, from the root; of a checkout those that git knows."""
     names = source_archive.walk()
     if source_archive.in_git():
         names = source_archive.git("ls-files", "-z").decode().split("\0")

@@ -59,8 +59,8 @@ def environment(python, folder, wheel):
     """Path of the interpreter of a new environment with nothing but the wheel. pip comes from here:
     not every Python has it."""
     run(python, "-m", "venv", "--without-pip", folder)
-    run(sys.executable, "-m", "pip", "--python", folder / "bin/python", "install", "-q", "--no-deps",
-        "--no-index", wheel)
+    run(sys.executable, "-m", "pip", "--python", folder / "bin/python", "install", "-q",
+        "--no-deps", "--no-index", wheel)
     return folder / "bin/python"
 
 
@@ -172,8 +172,9 @@ def arm64_python(folder, wheel):
     libraries = root / "usr/lib/aarch64-linux-gnu"
     for path, program, more in ((python, root / "usr/bin/python3.11", '-0 "$0"'),
                                 (folder / "bin/safetensors", command, "")):
-        path.write_text("#!/bin/sh\nexec %s -L %s -E LD_LIBRARY_PATH=%s/blas:%s/lapack %s %s \"$@\"\n"
-                        % (qemu, root, libraries, libraries, more, program))
+        emulated = "%s -L %s -E LD_LIBRARY_PATH=%s/blas:%s/lapack %s" % (
+            qemu, root, libraries, libraries, more)
+        path.write_text("#!/bin/sh\nexec %s %s \"$@\"\n" % (emulated, program))
         path.chmod(0o755)
     return python
 
@@ -238,10 +239,12 @@ def contents_of_source(dist, chosen, folder):
     archive, = dist.glob("libsafetensors-*.tar.gz")
     held = [name.partition("/")[2] for name in run("tar", "-tzf", archive).split("\n") if name]
     binaries.expect("top level", {name.partition("/")[0] for name in held}, NEEDED)
-    unwanted = [name for name in held if re.search(r"\.(o|a|so|pyc|whl|gz)$|__pycache__|standin", name)]
+    unwanted = [name for name in held
+                if re.search(r"\.(o|a|so|pyc|whl|gz)$|__pycache__|standin", name)]
     binaries.expect("unwanted", unwanted, [])
     needed = {str(path) for path in wheels.tracked()
-              if path.parts[0] in NEEDED - {"bindings"} or path.parts[:3] == ("bindings", "python", "src")}
+              if path.parts[0] in NEEDED - {"bindings"}
+              or path.parts[:3] == ("bindings", "python", "src")}
     binaries.expect("left out", needed - set(held), set())
 
 

@@ -49,7 +49,7 @@ class Wheel:
         self.python, _, self.platform = name.rpartition("-")
         tag = "%s-%s" % (self.python, wheels.PLATFORMS[self.platform][1])
         found = sorted(dist.glob("libsafetensors-*-%s.whl" % tag))
-        assert len(found) == 1, "expected one wheel *-%s.whl in %s, found %d" % (tag, dist, len(found))
+        assert len(found) == 1, "expected one wheel *-%s.whl, found %d" % (tag, len(found))
         self.path = found[0]
         with zipfile.ZipFile(self.path) as file:
             self.entries = file.infolist()
@@ -114,8 +114,8 @@ def check_binaries(wheel):
             if kind == "manylinux":
                 assert elf.newest_glibc() <= (2, 17), "glibc %d.%d" % elf.newest_glibc()
             else:
-                interpreter = elf.file.get_section_by_name(".interp")
-                assert exports or interpreter.data() == b"/lib/ld-musl-%s.so.1\0" % processor.encode()
+                loader = elf.file.get_section_by_name(".interp")
+                assert exports or loader.data() == b"/lib/ld-musl-%s.so.1\0" % processor.encode()
 
 
 def tools(wheel):
@@ -142,9 +142,8 @@ EACH = {"names": names, "binaries": check_binaries, "tools": tools}
 
 def complete(dist, chosen):
     """No file more than those that were asked for."""
-    found = {path.name for path in dist.iterdir()}
-    wanted = {wheel.path.name for wheel in chosen}
-    binaries.expect("other files", {name for name in found - wanted if name.endswith(".whl")}, set())
+    found = {path.name for path in dist.glob("*.whl")}
+    binaries.expect("other wheels", found - {wheel.path.name for wheel in chosen}, set())
 
 
 def again(dist, chosen):
@@ -159,9 +158,10 @@ def again(dist, chosen):
             (copy / "build" / name).symlink_to(ROOT / "build" / name)
         out = pathlib.Path(folder, "out")
         asked = ",".join(["sdist"] + [wheel.name for wheel in chosen])
-        done = subprocess.run([sys.executable, copy / "tools/wheels.py", "--out", out, "--only", asked],
-                              text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              env={**os.environ, "SOURCE_DATE_EPOCH": str(source_archive.timestamp())})
+        env = {**os.environ, "SOURCE_DATE_EPOCH": str(source_archive.timestamp())}
+        done = subprocess.run([sys.executable, copy / "tools/wheels.py", "--out", out,
+                               "--only", asked], text=True, env=env, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
         assert done.returncode == 0, done.stdout
         for path in sorted(out.iterdir()):
             assert path.read_bytes() == (dist / path.name).read_bytes(), path.name + " differs"

@@ -9,6 +9,7 @@ import pytest
 
 import libsafetensors
 from libsafetensors import SafetensorError, safe_open
+from written import resident
 
 np = pytest.importorskip("numpy")
 from libsafetensors.numpy import load, load_file, save, save_file  # noqa: E402
@@ -248,9 +249,6 @@ def test_one_array_keeps_no_other_alive():
 
 def resident_after(load):
     """How much memory the result of load keeps."""
-    def resident():
-        with open("/proc/self/statm") as facts:
-            return int(facts.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     load()
     before = resident()
     kept = [load() for _ in range(24)]  # what the allocator keeps to itself counts once

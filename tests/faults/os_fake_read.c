@@ -2,6 +2,7 @@
 #include "fake_state.h"
 
 #include "base/hub.h"
+#include "os/cpu.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -341,6 +342,8 @@ void os_sleep_ms(uint32_t ms) { fake.clock += ms; }
 uint32_t os_user(void) { return fake.user; }
 
 uint32_t os_cpu_count(void) { return 4; }
+
+unsigned os_arm_instructions(void) { return 0; }
 
 os_function os_library_function(const char *library, const char *name) {
     (void)library;

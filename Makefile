@@ -29,6 +29,8 @@
 #   make bundle              build/bundle/safetensors.{h,c}: the library as two files
 #   make deb                 packages for Debian in build/deb, and lintian
 #   make deb-test            they build the same twice; install and test them in a fresh Debian 12
+#   make macos               build/macos/*.zip: command and libraries for macOS, built here, not run
+#   make macos-test          what is in it; that a second build is the same
 #   make clean
 SHELL := /bin/bash
 PREFIX ?= /usr/local
@@ -39,7 +41,7 @@ SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS)
         writers fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross \
         setup-abi abi abi-baseline \
         deb deb-test \
-        test-spark test-spark-all test-engines test-browsers bench-catalog zoo zoo-score docs
+        macos macos-test test-spark test-spark-all test-engines test-browsers bench-catalog zoo zoo-score docs
 
 all: build
 
@@ -162,6 +164,16 @@ deb: setup-build
 deb-test: deb
 	@tools/deb.sh --again
 	@tools/deb_test.sh
+
+macos: build
+	@tools/zig_env.sh
+	@tools/macos.py
+	@python3 tests/macos/check.py
+
+macos-test: build
+	@tools/zig_env.sh
+	@tools/macos.py --again
+	@python3 tests/macos/check.py
 
 clean:
 	rm -rf build

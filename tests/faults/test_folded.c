@@ -54,8 +54,8 @@ static bool says(const char *text, const char *part) {
 
 static void test_sidecars(void **state) {
     static const char png[] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x04\0\0\0\x03\x08\x02\0\0\0";
-    static const char site[] = "{\"id\":7,\"modelId\":70,\"name\":\"v2\",\"trainedWords\":[\"neon\"],"
-                               "\"model\":{\"name\":\"Neon City\"}}";
+    static const char site[] = "{\"id\":7,\"modelId\":70,\"name\":\"v2\","
+                               "\"trainedWords\":[\"neon\"],\"model\":{\"name\":\"Neon City\"}}";
     (void)state;
     add_model("/s/Neon.safetensors", HEADER);
     os_fake_add_file("/s/NEON.civitai.info", site, sizeof site - 1);

@@ -106,7 +106,7 @@ static int folded_compare(sft_span a, sft_span b) {
 }
 
 /* 0: one name, to the file system. */
-static int compare_names(const sft_info_folder *folder, sft_span a, sft_span b) {
+static int entry_order(const sft_info_folder *folder, sft_span a, sft_span b) {
     return folder->folds ? folded_compare(a, b) : sfti_bytes_compare(a, b);
 }
 
@@ -307,10 +307,10 @@ uint64_t sft_info_folder_listed(const sft_info_folder *folder, const char *path)
 static int compare_begin(const sft_info_folder *folder, sft_span name, sft_span stem,
                          char first) {
     sft_span begin = { name.data, name.len < stem.len ? name.len : stem.len };
-    int order = compare_names(folder, begin, stem);
+    int order = entry_order(folder, begin, stem);
     if (order != 0) return order;
     if (name.len == stem.len) return -1;
-    return compare_names(folder, (sft_span){ name.data + stem.len, 1 }, (sft_span){ &first, 1 });
+    return entry_order(folder, (sft_span){ name.data + stem.len, 1 }, (sft_span){ &first, 1 });
 }
 
 /* The first entry that is not before stem + first. */
@@ -331,7 +331,7 @@ const sfti_entry *sfti_folder_at(const sft_info_folder *folder, sft_span name) {
     const sfti_entry *found = NULL;
     for (size_t i = lower_bound(folder, begin, last); i < folder->count; i++) {
         const sfti_entry *entry = &folder->entries[i];
-        if (compare_names(folder, entry->name, name) != 0) break;
+        if (entry_order(folder, entry->name, name) != 0) break;
         if (!found || sft_span_equal(entry->name, name)) found = entry;
     }
     return found;

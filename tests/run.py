@@ -45,6 +45,8 @@ TARGETS = {
     "coverage": ("coverage", "build/coverage", "all tests examples fuzzers", {}),
     "m32": ("m32", "build/m32", "all tests fuzzers", {}),
     "s390x": ("s390x", "build/s390x", "all tests fuzzers", {"SFT_EMULATE": QEMU}),
+    "aarch64": ("aarch64", "build/aarch64", "all tests fuzzers", {
+        "SFT_EMULATE": "qemu-aarch64 -L /usr/aarch64-linux-gnu"}),
     "windows": ("windows", "build/mingw", "all tests", WINE),
 }
 
@@ -79,7 +81,7 @@ SUITES = [
     ("docs", "check test", 120, [PY, "tests/docs.py"], "tests/docs.py"),
     ("unit", "check test asan tsan coverage windows", 900, [PY, "tests/unit.py", "unit"], "tests/unit.py"),
     ("unit-bundle", "test asan", 600, [PY, "tests/unit.py", "unit-bundle"], "tests/unit.py"),
-    ("corpus", "check test asan msan coverage m32 s390x windows", 600, [PY, "tests/corpus/run.py"],
+    ("corpus", "check test asan msan coverage m32 s390x aarch64 windows", 600, [PY, "tests/corpus/run.py"],
      "tests/corpus/run.py"),
     ("cli", "check test asan coverage windows", 900, [PY, "tests/cli/run.py"],
      "tests/cli/run.py"),
@@ -94,6 +96,7 @@ SUITES = [
     ("examples", "check test asan coverage", 300, [PY, "tests/examples/run.py"],
      "tests/examples/run.py"),
     ("install", "test", 600, [PY, "tests/install/run.py"], "tests/install/run.py"),
+    ("packaging", "test", 180, [PY, "tests/packaging/run.py"], "tests/packaging/run.py"),
     ("warnings", "test", 900, [PY, "tests/no_warnings.py"], "tests/no_warnings.py"),
     ("faults", "test asan coverage windows", 1200, [PY, "tests/unit.py", "faults"],
      "tests/faults/CMakeLists.txt"),
@@ -101,7 +104,7 @@ SUITES = [
     ("windows", "windows", 900, [PY, "tests/windows/run.py"], "tests/windows/run.py"),
     ("disk", "test", 600, [PY, "tests/faults/disk/run.py"], "tests/faults/disk/run.py"),
     ("attack", "test", 600, [PY, "tests/attack/run.py"], "tests/attack/run.py"),
-    ("replay", "test asan msan coverage m32 s390x", 600, [PY, "fuzz/run.py", "--replay"],
+    ("replay", "test asan msan coverage m32 s390x aarch64", 600, [PY, "fuzz/run.py", "--replay"],
      "fuzz/run.py"),
     ("hostile", "test asan msan", 600, ["{build}/tests/hostile"], "tests/hostile/hostile.c"),
     ("memory", "test", 600, ["{build}/tests/memory", "{build}/safetensors", "8"],

@@ -1,6 +1,7 @@
 #include "catalog/more.h"
 
 #include "catalog/text.h"
+#include "os/path.h"
 #include "support/files.h"
 #include "support/nodes.h"
 #include "support/words.h"
@@ -205,11 +206,7 @@ static void put_scalar(catalog_more *more, const sft_node *node, const more_boun
     sfti_json_writer *w = &more->pack.w;
     sft_span text = node->text;
     bool is_path = (bounds->section->how & NAMES) && cli_is(node->key, "path");
-    for (size_t i = text.len; is_path && i > 0; i--) {
-        if (text.data[i - 1] != '/') continue;
-        text = (sft_span){ text.data + i, text.len - i };
-        break;
-    }
+    if (is_path) text = sfti_path_name(text);
     if (node->type != SFT_NODE_TEXT) sfti_json_raw(w, text);
     else if (cli_is(node->key, "source")) put_source(more, text);
     else put_text(more, text, bounds->bytes, bounds->name);

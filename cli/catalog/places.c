@@ -1,6 +1,7 @@
 #include "catalog/places.h"
 
 #include "os/os.h"
+#include "os/path.h"
 #include "remote/http/url.h"
 #include "support/files.h"
 #include "support/remote.h"
@@ -9,19 +10,13 @@
 
 /* ── Roots ── */
 
-static sft_span without_slashes(sft_span path) {
-    while (path.len > 1 && path.data[path.len - 1] == '/') path.len--;
-    return path;
-}
-
 /* Files in one folder have one root. */
 static bool add_root(catalog_places *places, const char *operand) {
     char real[CLI_REAL_SIZE];
     os_info info;
     bool is_folder = os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR;
-    sft_span folder = is_folder ? without_slashes(sft_span_cstr(operand))
-                                : cli_folder_of(operand);
-    if (!is_folder && !folder.len && operand[0] == '/') folder.len = 1;
+    sft_span folder = is_folder ? sfti_path_trimmed(sft_span_cstr(operand))
+                                : sfti_path_above(sft_span_cstr(operand));
     for (size_t i = 0; i < places->count; i++)
         if (sft_span_equal(places->roots[i].folder, folder)) return true;
     char *path = folder.len ? sfti_arena_copy(&places->arena, folder.data, folder.len)
@@ -85,16 +80,6 @@ sft_code places_begin(catalog_places *places, cli *c, char **operands, size_t co
 
 void places_free(catalog_places *places) { sfti_arena_free(&places->arena); }
 
-/* Whether path is folder/… ; *rest is what follows the slash. */
-static bool is_below(sft_span folder, const char *path, sft_span *rest) {
-    size_t len = folder.len;
-    if (len ? strncmp(path, folder.data, len) != 0 : *path == '/') return false;
-    if (len && folder.data[len - 1] != '/' && path[len++] != '/') return false;
-    while (path[len] == '/') len++;
-    *rest = sft_span_cstr(path + len);
-    return true;
-}
-
 const catalog_root *places_root(const catalog_places *places, const char *path,
                                 sft_span *folder) {
     const catalog_root *best = NULL;
@@ -102,13 +87,12 @@ const catalog_root *places_root(const catalog_places *places, const char *path,
     *folder = cli_folder_of(path);
     for (size_t i = 0; i < places->count; i++) {
         const catalog_root *root = &places->roots[i];
-        bool is_root = sft_span_equal(without_slashes(sft_span_cstr(path)), root->folder);
+        bool is_root = sft_span_equal(sfti_path_trimmed(sft_span_cstr(path)), root->folder);
         if (is_root) rest = (sft_span){ "", 0 };
-        else if (!is_below(root->folder, path, &rest)) continue;
+        else if (!sfti_path_below(sft_span_cstr(path), root->folder, &rest)) continue;
         if (best && best->folder.len >= root->folder.len) continue;
         best = root;
-        while (rest.len > 0 && rest.data[rest.len - 1] != '/') rest.len--;
-        *folder = rest.len ? (sft_span){ rest.data, rest.len - 1 } : rest;
+        *folder = sfti_path_above(rest);
     }
     return best;
 }
@@ -145,7 +129,7 @@ bool places_has(const catalog_places *places, const char *real) {
     sft_span rest;
     for (size_t i = 0; i < places->count; i++) {
         sft_span root = sft_span_cstr(places->roots[i].real);
-        if (root.len && is_below(root, real, &rest) && rest.len) return true;
+        if (root.len && sfti_path_below(sft_span_cstr(real), root, &rest) && rest.len) return true;
     }
     return false;
 }

@@ -2,6 +2,7 @@
 
 #include "catalog/text.h"
 #include "os/os.h"
+#include "os/path.h"
 #include "support/files.h"
 #include "support/nodes.h"
 #include "support/titles.h"
@@ -99,6 +100,8 @@ static bool take_place(catalog_rows *rows, catalog_row *row, const cli_model *mo
         if (label.len) memcpy(text, label.data, label.len);
         if (slash) text[label.len] = '/';
         if (folder.len) memcpy(text + label.len + slash, folder.data, folder.len);
+        for (size_t i = 0; i < folder.len; i++) /* the page's own are '/' */
+            if (sfti_is_separator(folder.data[i])) text[label.len + slash + i] = '/';
         folder = (sft_span){ text, label.len + slash + folder.len };
     }
     if (!folder.len) folder = sft_span_cstr("."); /* written as "" */

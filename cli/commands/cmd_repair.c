@@ -2,6 +2,7 @@
 #include "commands/commands.h"
 #include "commands/repair.h"
 #include "edit/dropped.h"
+#include "os/path.h"
 #include "support/edit.h"
 #include "support/many.h"
 #include "support/progress.h"
@@ -102,7 +103,7 @@ typedef struct clean_run {
 static bool print_leftover(void *ctx, const char *name) {
     const clean_run *clean = ctx;
     cli *c = clean->c;
-    size_t len = strlen(clean->folder);
+    const char joint[2] = { sfti_path_joint(sft_span_cstr(clean->folder)), '\0' };
     cli_object object;
     if (cli_is_json(c)) {
         sfti_json_writer *w = cli_object_begin(&object, c, c->set.clean);
@@ -110,7 +111,7 @@ static bool print_leftover(void *ctx, const char *name) {
         sfti_json_put_cstr(w, "removed", name);
         cli_object_end(&object);
     } else {
-        cli_path(&c->out, clean->folder, "%s", len > 0 && clean->folder[len - 1] != '/' ? "/" : "");
+        cli_path(&c->out, clean->folder, "%s", joint);
         cli_path(&c->out, name, c->set.dry_run ? ": would be removed\n" : ": removed\n");
     }
     return !cli_is_over(c);

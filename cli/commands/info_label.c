@@ -1,4 +1,5 @@
 #include "commands/info_lines.h"
+#include "os/path.h"
 
 #include "support/files.h"
 #include "support/group.h"
@@ -282,18 +283,12 @@ static void repo_section(cli *c, const sft_node *root) {
 
 /* ── Files ── */
 
-static sft_span leaf_of(sft_span path) {
-    size_t at = path.len;
-    while (at > 0 && path.data[at - 1] != '/') at--;
-    return (sft_span){ path.data + at, path.len - at };
-}
-
 static void preview_section(cli *c, const sft_node *root) {
     cli_phrase line = { c, "previews", 0 };
     const sft_node *one = cli_first(root, "previews");
     for (; one && line.count < PREVIEWS_SHOWN; one = one->next) {
         sft_span path = sft_node_text(one, "path");
-        cli_phrase_part(&line, "", path.len ? leaf_of(path) : sft_span_cstr("in the header"), "");
+        cli_phrase_part(&line, "", path.len ? sfti_path_name(path) : sft_span_cstr("in the header"), "");
     }
     if (one) cli_text(&c->out, ", …");
     cli_phrase_end(&line);

@@ -2,6 +2,7 @@
 
 #include "base/order.h"
 #include "commands/info_label.h"
+#include "os/path.h"
 #include "support/files.h"
 #include "support/fit.h"
 #include "support/nodes.h"
@@ -72,10 +73,9 @@ static sft_span shown_path(const cli_list *list, const char *path) {
     size_t len = strlen(list->folder);
     if (!list->columns) return sft_span_cstr(path);
     if (list->c->set.group_by == LIST_GROUP_FOLDER) return cli_name_of(path);
-    if (len == 0 || strncmp(path, list->folder, len) != 0) return sft_span_cstr(path);
-    if (path[len] != '/' && list->folder[len - 1] != '/') return sft_span_cstr(path);
-    while (path[len] == '/') len++;
-    return sft_span_cstr(path + len);
+    if (len == 0) return sft_span_cstr(path);
+    sft_span rest, whole = sft_span_cstr(path);
+    return sfti_path_below(whole, sft_span_cstr(list->folder), &rest) ? rest : whole;
 }
 
 static void fill_cells(cli_list *list, cli_row *row, const cli_model *model,
@@ -135,7 +135,7 @@ static void fill_group(cli_list *list, cli_row *row, const cli_model *model,
         break;
     case LIST_GROUP_FOLDER:
         text = cli_folder_of(model->path);
-        if (!text.len) text = sft_span_cstr(model->path[0] == '/' ? "/" : ".");
+        if (!text.len) text = sft_span_cstr(sfti_is_separator(model->path[0]) ? "/" : ".");
         break;
     }
     row->group = copied(list, text);

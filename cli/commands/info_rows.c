@@ -1,6 +1,7 @@
 /* Rows of the list: how wide its columns are, and what is cut. */
 #include "commands/info_list.h"
 #include "base/order.h"
+#include "os/path.h"
 #include "support/files.h"
 #include "support/words.h"
 
@@ -101,10 +102,7 @@ bool cli_name_tells(sft_span name, const char *path) {
 }
 
 static sft_span file_name(const cli_row *row) {
-    sft_span path = row->cells[LIST_PATH];
-    size_t at = path.len;
-    while (at > 0 && path.data[at - 1] != '/') at--;
-    return (sft_span){ path.data + at, path.len - at };
+    return sfti_path_name(row->cells[LIST_PATH]);
 }
 
 static int compare_names(const void *ctx, uint32_t a, uint32_t b) {
@@ -218,13 +216,11 @@ void cli_rows_begin(cli_list *list, cli_row *rows, size_t count) {
 static size_t put_path(cli_out *out, sft_span path, size_t width) {
     if (cli_escaped_width(path) <= width) return cli_escaped_cut(out, path, width);
     path = without_extension(path);
-    size_t stem = path.len;
-    while (stem > 0 && path.data[stem - 1] != '/') stem--;
-    size_t folder = stem ? stem - 1 : 0;
-    while (folder > 0 && path.data[folder - 1] != '/') folder--;
-    sft_span last = { path.data + stem, path.len - stem };
-    if (told_words(last, last) == 0)
-        last = (sft_span){ path.data + folder, path.len - folder };
+    sft_span last = sfti_path_name(path);
+    if (told_words(last, last) == 0) {
+        size_t above = (size_t)(sfti_path_name(sfti_path_above(path)).data - path.data);
+        last = (sft_span){ path.data + above, path.len - above };
+    }
     bool whole = cli_escaped_width(last) < width;
     return cli_escaped_ends(out, whole ? path : last, width, whole ? width : width / 2);
 }

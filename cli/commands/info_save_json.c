@@ -3,6 +3,7 @@
 #include "commands/info_save_as.h"
 
 #include "os/os.h"
+#include "os/path.h"
 #include "support/files.h"
 #include "support/nodes.h"
 #include "support/words.h"
@@ -111,7 +112,7 @@ static sft_span stem_of(const cli_saving *saving) {
 static sft_span full_path(cli_saving *saving, const char *path) {
     char real[4096], folder[4096];
     sft_span at = cli_folder_of(path), name = cli_name_of(path);
-    bool is_root = at.len == 0 && *path == '/';
+    bool is_root = at.len == 0 && sfti_is_separator(*path);
     if (at.len >= sizeof folder) return sft_span_cstr(path);
     memcpy(folder, at.len ? at.data : is_root ? "/" : ".", at.len ? at.len : 1);
     folder[at.len ? at.len : 1] = '\0';

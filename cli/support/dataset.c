@@ -2,6 +2,7 @@
 
 #include "base/result.h"
 #include "base/tree.h"
+#include "os/path.h"
 #include "safetensors_dataset.h"
 #include "support/words.h"
 
@@ -30,11 +31,7 @@ static sft_node_keep keep_own(void *ctx, const sft_node *node) {
 
 /* The folder's own name; null for "." and "..". */
 static sft_span name_of(const char *folder) {
-    size_t end = strlen(folder);
-    while (end > 1 && folder[end - 1] == '/') end--;
-    size_t at = end;
-    while (at > 0 && folder[at - 1] != '/') at--;
-    sft_span name = { folder + at, end - at };
+    sft_span name = sfti_path_name(sfti_path_trimmed(sft_span_cstr(folder)));
     return cli_is(name, ".") || cli_is(name, "..") ? (sft_span){ NULL, 0 } : name;
 }
 

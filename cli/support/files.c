@@ -9,23 +9,23 @@
 /* ── Paths ── */
 
 sft_span cli_folder_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return (sft_span){ path, slash ? (size_t)(slash - path) : 0 };
+    size_t len = sfti_folder_len(path), root = sfti_root_len(path);
+    /* "/" is written as "", and that of a drive as it is. */
+    return (sft_span){ path, len > root || len == 1 ? len - 1 : len };
 }
 
 sft_span cli_name_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return sft_span_cstr(slash ? slash + 1 : path);
+    return sfti_path_name(sft_span_cstr(path));
 }
 
 char *cli_join_path(sfti_arena *arena, sft_span dir, const char *name) {
     size_t len = strlen(name);
-    bool slash = dir.len && dir.data[dir.len - 1] != '/';
-    char *path = sfti_arena_take(arena, dir.len + slash + len + 1);
+    char joint = sfti_path_joint(dir);
+    char *path = sfti_arena_take(arena, dir.len + 1 + len + 1);
     if (!path) return NULL;
     if (dir.len) memcpy(path, dir.data, dir.len);
-    if (slash) path[dir.len] = '/';
-    memcpy(path + dir.len + slash, name, len + 1);
+    if (joint) path[dir.len] = joint;
+    memcpy(path + dir.len + (joint != 0), name, len + 1);
     return path;
 }
 

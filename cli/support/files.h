@@ -2,7 +2,7 @@
 #ifndef CLI_FILES_H
 #define CLI_FILES_H
 
-#include "base/path.h"
+#include "os/path.h"
 #include "support/cli.h"
 
 /* Folder of a path without its slash, empty for none. */

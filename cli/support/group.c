@@ -2,6 +2,7 @@
 
 #include "base/files.h"
 #include "os/os.h"
+#include "os/path.h"
 #include "support/files.h"
 #include "support/words.h"
 
@@ -100,10 +101,8 @@ static bool remembered(folder_memory *memory, const cli_inputs *inputs, sft_span
 static bool pipeline_of(const cli_inputs *inputs, const char *path, folder_memory *memory,
                         sfti_arena *arena, sft_span *out) {
     sft_span folder = cli_folder_of(path);
-    size_t len = folder.len;
-    while (len > 0 && folder.data[len - 1] != '/') len--;
     if (folder.len == 0) return false;
-    *out = (sft_span){ folder.data, len > 1 ? len - 1 : len };
+    *out = sfti_path_above(folder);
     return remembered(memory, inputs, *out, arena, cli_is_pipeline);
 }
 
@@ -115,11 +114,8 @@ static bool dataset_of(const cli_inputs *inputs, const char *path, folder_memory
                        sfti_arena *arena, sft_span *out) {
     static const char job[] = "_job-", shard[] = "part-[0-9]*-[0-9]*-*.safetensors";
     sft_span folder = cli_folder_of(path);
-    size_t len = folder.len;
     if (!cli_glob_match(sft_span_cstr(shard), cli_name_of(path))) return false;
-    while (len > 0 && folder.data[len - 1] != '/') len--;
-    if (strncmp(folder.data + len, job, sizeof job - 1) == 0)
-        folder.len = len > 1 ? len - 1 : len;
+    if (strncmp(sfti_path_name(folder).data, job, sizeof job - 1) == 0) folder = sfti_path_above(folder);
     *out = folder;
     return remembered(memory, inputs, folder, arena, cli_is_dataset);
 }

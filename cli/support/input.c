@@ -5,6 +5,7 @@
 #include "base/json_lex.h"
 #include "base/order.h"
 #include "os/io.h"
+#include "os/path.h"
 #include "safetensors_import.h"
 #include "safetensors_remote.h"
 #include "support/files.h"
@@ -202,7 +203,7 @@ static bool is_except(const walk *w, const folder *f) {
 #define SAVED_MODEL_FILE "saved_model.pb"
 
 static sft_span without_slash(sft_span path) {
-    while (path.len > 0 && path.data[path.len - 1] == '/') path.len--;
+    while (path.len > 0 && sfti_is_separator(path.data[path.len - 1])) path.len--;
     return path;
 }
 

@@ -1,6 +1,7 @@
 #include "support/many.h"
 
 #include "os/io.h"
+#include "os/path.h"
 #include "support/files.h"
 #include "support/hash.h"
 #include "support/output.h"
@@ -27,7 +28,7 @@ static bool is_folder(const cli *c, const char *path) {
     size_t len = strlen(path);
     if (strcmp(path, "-") == 0) return false;
     if (cli_is_remote(c, path)) return cli_is_folder_url(path);
-    if (len > 0 && path[len - 1] == '/') return true;
+    if (len > 0 && sfti_is_separator(path[len - 1])) return true;
     return os_info_path(path, true, &info) == 0 && info.kind == OS_DIR;
 }
 
@@ -35,10 +36,7 @@ static bool is_folder(const cli *c, const char *path) {
 static sft_span name_of(const char *path, bool is_set) {
     if (!is_set) return cli_name_of(path);
     sft_span folder = sft_path_is_index(path) ? cli_folder_of(path) : sft_span_cstr(path);
-    while (folder.len > 0 && folder.data[folder.len - 1] == '/') folder.len--;
-    size_t begin = folder.len;
-    while (begin > 0 && folder.data[begin - 1] != '/') begin--;
-    sft_span name = { folder.data + begin, folder.len - begin };
+    sft_span name = sfti_path_name(sfti_path_trimmed(folder));
     bool none = name.len == 0 || strspn(name.data, ".") >= name.len;
     return none ? sft_span_cstr("model") : name;
 }

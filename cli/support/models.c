@@ -2,6 +2,7 @@
 
 #include "base/tree.h"
 #include "os/os.h"
+#include "os/path.h"
 #include "support/files.h"
 #include "support/dataset.h"
 #include "support/group.h"
@@ -88,13 +89,11 @@ static sft_code open_members(cli *c, cli_model *model) {
 static sft_code name_members(cli *c, cli_model *model) {
     for (size_t i = 0; i < model->count; i++) {
         cli_member *member = &model->members[i];
-        sft_span folder = cli_folder_of(member->path);
-        size_t at = folder.len;
-        while (at > 0 && folder.data[at - 1] != '/') at--;
-        char *name = sfti_take(&c->alloc, folder.len - at + 1);
+        sft_span folder = sfti_path_name(cli_folder_of(member->path));
+        char *name = sfti_take(&c->alloc, folder.len + 1);
         if (!name) return sfti_fail_memory(&model->err, folder.len);
-        memcpy(name, folder.data + at, folder.len - at);
-        name[folder.len - at] = 0;
+        memcpy(name, folder.data, folder.len);
+        name[folder.len] = 0;
         member->name = name;
         model->parts[i] = (sft_info_component){ name, member->set, member->info, member->path };
     }
@@ -327,7 +326,7 @@ static const sft_info_folder *folder_of_model(cli *c, operand_models *all, const
     listed_folder *f = sfti_arena_take(&all->models.arena, sizeof *f);
     char *name = sfti_arena_take(&all->models.arena, path.len + 2);
     if (!f || !name) return NULL;
-    bool root = path.len == 0 && model->path[0] == '/';
+    bool root = path.len == 0 && sfti_is_separator(model->path[0]);
     memcpy(name, path.len ? path.data : root ? "/" : ".", path.len ? path.len : 1);
     name[path.len ? path.len : 1] = 0;
     *f = (listed_folder){ all->folders, path, NULL };

@@ -1,26 +1,31 @@
-/* Paths, as text. */
+/* Paths of a system, as text. A rule says how it takes them apart; os/path.h has these functions by
+ * that of the host. Names that come from files have '/' alone on every system. */
 #ifndef SFTI_PATH_H
 #define SFTI_PATH_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "safetensors.h"
+
 #include <string.h>
 
-/* Bytes of the folder that a path names, its last slash counted; 0: it names none. The file's name
- * follows them. */
-static inline size_t sfti_folder_len(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? (size_t)(slash - path) + 1 : 0;
+typedef enum sfti_path_rule {
+    SFTI_PATHS_POSIX,
+    SFTI_PATHS_WINDOWS /* '\\' separates as '/' does; C: and \\server\share begin paths */
+} sfti_path_rule;
+
+static inline bool sfti_rule_separates(sfti_path_rule rule, char c) {
+    return c == '/' || (c == '\\' && rule == SFTI_PATHS_WINDOWS);
 }
 
-/* That folder, "." if it names none, with a NUL; false if it does not fit. */
-static inline bool sfti_folder_copy(const char *path, char *out, size_t cap) {
-    size_t len = sfti_folder_len(path);
-    if (len == 0) path = ".", len = 1;
-    if (len >= cap) return false;
-    memcpy(out, path, len);
-    out[len] = '\0';
-    return true;
-}
+/* Bytes of what no ".." leaves: "/", "C:/", "C:" of a path relative to the current folder of that
+ * drive, "//server/share/", "//?/C:/". 0: there is none. */
+size_t sfti_rule_root(sfti_path_rule rule, sft_span path);
+/* Bytes of the folder that a path names, with the separator behind it; 0: it names none. The
+ * file's name follows them. */
+size_t sfti_rule_folder(sfti_path_rule rule, sft_span path);
+/* Bytes without separators at the end, but for those of the root. */
+size_t sfti_rule_trimmed(sfti_path_rule rule, sft_span path);
+/* What is put between a folder and a name: '\\' if that is how the folder is spelled, else '/'; 0
+ * where nothing is to be. */
+char sfti_rule_joint(sfti_path_rule rule, sft_span folder);
 
 #endif

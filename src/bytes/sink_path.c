@@ -1,8 +1,8 @@
 #include "base/mem.h"
 #include "base/options.h"
-#include "base/path.h"
 #include "bytes/direct.h"
 #include "bytes/source.h"
+#include "os/path.h"
 
 #include <errno.h>
 #include <string.h>

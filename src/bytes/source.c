@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/options.h"
 #include "base/vtable.h"
+#include "os/path.h"
 
 #include <errno.h>
 #include <string.h>
@@ -276,8 +277,10 @@ sft_code sfti_open_beneath(const char *path, const char *beneath, os_beneath how
     if (!beneath)
         error = how == OS_BENEATH_READ ? os_open_read(path, fd)
                                        : os_open_no_link(path, how == OS_BENEATH_WRITE, fd);
-    else
-        error = os_open_beneath(beneath, len > 0 ? name + strspn(name, "/") : name, how, fd);
+    else {
+        while (len > 0 && sfti_is_separator(*name)) name++;
+        error = os_open_beneath(beneath, name, how, fd);
+    }
     if (error == 0) return SFT_OK;
     if (beneath && (error == EXDEV || (error == ELOOP && how != OS_BENEATH_READ)))
         return beneath_fail(error, err);

@@ -1,4 +1,5 @@
 #include "bytes/source.h"
+#include "os/path.h"
 
 #include <errno.h>
 #include <string.h>
@@ -39,9 +40,10 @@ static int sweep_entry(void *ctx, const char *name, os_kind kind) {
 static sft_code sweep_remove(const char *folder, const sweep_pass *pass, sft_error *err) {
     char path[4096 + 2 + sizeof pass->name];
     size_t len = strlen(folder);
+    char joint = sfti_path_joint(sft_span_cstr(folder));
     memcpy(path, folder, len);
-    path[len] = '/';
-    memcpy(path + len + 1, pass->name, strlen(pass->name) + 1);
+    if (joint) path[len++] = joint;
+    memcpy(path + len, pass->name, strlen(pass->name) + 1);
     int error = os_unlink(path);
     if (!error || error == ENOENT) return SFT_OK;
     return sfti_io_fail(err, SFT_IO_WRITE, error, "remove a file that an interrupted save left");

@@ -1,6 +1,7 @@
 #include "base/error.h"
 #include "bytes/source.h"
 #include "dataset/dataset.h"
+#include "os/path.h"
 
 #include <errno.h>
 #include <string.h>
@@ -72,14 +73,14 @@ static sft_code local_no_links(const local_store *s, const char *name, size_t le
 
 /* "<folder>/<name>", or the folder alone where the name is "". */
 static char *local_join(const local_store *s, const char *folder, const char *name) {
-    size_t above = strlen(folder), len = strlen(name), cap = above + (len ? len + 2 : 1);
+    size_t above = strlen(folder), len = strlen(name);
+    char joint = len ? sfti_path_joint(sft_span_cstr(folder)) : 0;
+    size_t cap = above + (joint != 0) + len + 1;
     char *path = sfti_take(&s->alloc, cap);
     if (!path) return NULL;
     memcpy(path, folder, above);
-    if (len) {
-        path[above] = '/';
-        memcpy(path + above + 1, name, len);
-    }
+    if (joint) path[above++] = joint;
+    memcpy(path + above, name, len);
     path[cap - 1] = '\0';
     return path;
 }
@@ -108,10 +109,12 @@ static int local_make_folder(const local_store *s, char *path) {
 
 /* Creates the missing folders above the path's last part. */
 static int local_make_folders(const local_store *s, char *path) {
-    for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
+    for (char *at = path + sfti_root_len(path); *at; at++) {
+        char c = *at;
+        if (!sfti_is_separator(c)) continue;
         *at = '\0';
         int failed = local_make_folder(s, path);
-        *at = '/';
+        *at = c;
         if (failed) return failed;
     }
     return 0;
@@ -397,8 +400,7 @@ sft_code sft_storage_local(const char *folder, bool no_sync, const sft_allocator
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a folder and a place for the storage, found none");
     sft_allocator own = sfti_allocator(alloc);
-    size_t len = strlen(folder);
-    while (len > 1 && folder[len - 1] == '/') len--;
+    size_t len = sfti_path_trimmed(sft_span_cstr(folder)).len;
     size_t cap = sizeof(local_store) + len + 1;
     local_store *s = sfti_take(&own, cap);
     if (!s) return sfti_fail_memory(err, cap);

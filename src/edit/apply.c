@@ -1,6 +1,6 @@
 #include "base/options.h"
-#include "base/path.h"
 #include "edit/edit.h"
+#include "os/path.h"
 
 #include <errno.h>
 #include <string.h>

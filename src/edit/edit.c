@@ -2,9 +2,9 @@
 
 #include "base/files.h"
 #include "base/options.h"
-#include "base/path.h"
 #include "base/utf8.h"
 #include "journal/check.h"
+#include "os/path.h"
 
 #include <errno.h>
 #include <string.h>

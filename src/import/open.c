@@ -4,6 +4,7 @@
 #include "import/state.h"
 #include "import/zip.h"
 #include "os/io.h"
+#include "os/path.h"
 
 #include <string.h>
 
@@ -205,11 +206,11 @@ static const char *const folder_files[] = {
 
 static const char *join(sft_import *im, const char *folder, const char *name) {
     size_t len = strlen(folder);
-    bool slash = len > 0 && folder[len - 1] != '/';
-    char *path = sfti_arena_array(&im->arena, len + slash + strlen(name) + 1, 1);
+    char joint = sfti_path_joint(sft_span_cstr(folder));
+    char *path = sfti_arena_array(&im->arena, len + 1 + strlen(name) + 1, 1);
     if (!path) return (void)sfti_fail_memory(im->err, len), NULL;
     memcpy(path, folder, len);
-    if (slash) path[len++] = '/';
+    if (joint) path[len++] = joint;
     memcpy(path + len, name, strlen(name) + 1);
     return path;
 }
@@ -273,10 +274,9 @@ static sft_code open_path(sft_import *im, const char *path) {
         if (!code) code = sfti_import_path(im, path, NULL, &source);
     }
     if (code) return code;
-    const char *slash = strrchr(path, '/');
-    im->folder = sfti_arena_copy(&im->arena, path, slash ? (size_t)(slash - path) + 1 : 0);
-    im->name = sft_span_cstr(sfti_arena_copy(&im->arena, slash ? slash + 1 : path,
-                                             strlen(slash ? slash + 1 : path)));
+    const char *name = path + sfti_folder_len(path);
+    im->folder = sfti_arena_copy(&im->arena, path, (size_t)(name - path));
+    im->name = sft_span_cstr(sfti_arena_copy(&im->arena, name, strlen(name)));
     if (im->folder && im->name.data) return take_input(im, source);
     sft_source_close(&source);
     return sfti_fail_memory(im->err, strlen(path));

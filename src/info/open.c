@@ -2,6 +2,7 @@
 #include "base/files.h"
 #include "base/options.h"
 #include "info/sidecars/sidecars.h"
+#include "os/path.h"
 
 #include <string.h>
 
@@ -17,15 +18,15 @@ static sft_span index_stem(sft_span name) {
 
 static void take_names(sft_info *info, const char *path) {
     sft_span whole = sfti_info_copy(info, sft_span_cstr(path));
-    sft_span name = sfti_base_name(whole);
-    size_t folder = whole.len - name.len;
+    sft_span name = sfti_path_name(whole);
+    size_t folder = whole.len - name.len, root = sfti_root_len(path);
     info->path = whole;
     bool is_index = sft_path_is_index(path) || sfti_ends_with(name, ".json");
     info->stem = is_index ? index_stem(name) : sfti_stem(name);
     info->folder = sft_span_cstr(".");
     /* Slashes of a URL are no accident. */
     bool is_claimed = sfti_files_claim(info->options.files, path);
-    while (folder > 1 && whole.data[folder - 1] == '/'
+    while (folder > root && folder > 1 && sfti_is_separator(whole.data[folder - 1])
            && !(is_claimed && whole.data[folder - 2] == '/'))
         folder--;
     if (folder > 0) info->folder = (sft_span){ whole.data, folder };
@@ -254,7 +255,7 @@ sft_code sft_info_open_components(const sft_info_component *parts, size_t count,
     info->parts = parts;
     info->part_count = count;
     take_names(info, path);
-    info->stem = sfti_base_name(info->path); /* generic, and no sidecar's */
+    info->stem = sfti_path_name(info->path); /* generic, and no sidecar's */
     folder = list_folder(info, folder);
     sfti_info_add_text(info, SFT_FACT_KIND, sft_span_cstr("pipeline"), sft_span_cstr("folder"),
                        100);

@@ -1,7 +1,7 @@
 #include "base/number.h"
-#include "base/path.h"
 #include "base/siphash.h"
 #include "journal/journal.h"
+#include "os/path.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "os/io.h"
+#include "os/path.h"
 
-#include "base/path.h"
 
 #include <errno.h>
 
@@ -41,9 +41,8 @@ bool sfti_no_folder_sync(int error) {
 
 int sfti_sync_parent(const char *path) {
     char folder[4608];
-    size_t len = strlen(path);
-    while (len > 0 && path[len - 1] == '/') len--;
-    while (len > 0 && path[len - 1] != '/') len--;
+    sft_span whole = sfti_path_trimmed(sft_span_cstr(path));
+    size_t len = sfti_rule_folder(os_path_rule(), whole);
     if (len == 0) path = "./", len = 2;
     if (len >= sizeof folder) return 0;
     memcpy(folder, path, len);

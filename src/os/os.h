@@ -11,9 +11,15 @@
 #ifndef SFTI_OS_H
 #define SFTI_OS_H
 
+#include "base/path.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* How paths are taken apart. What this host itself makes of them, as in os_real_path, has '/' on
+ * every system. */
+sfti_path_rule os_path_rule(void);
 
 typedef enum os_kind { OS_FILE, OS_DIR, OS_LINK, OS_PIPE, OS_OTHER } os_kind;
 

@@ -24,6 +24,10 @@
 
 /* ── Looking ── */
 
+sfti_path_rule os_path_rule(void) {
+    return SFTI_PATHS_POSIX;
+}
+
 static os_kind kind_of_mode(mode_t mode) {
     if (S_ISREG(mode)) return OS_FILE;
     if (S_ISDIR(mode)) return OS_DIR;

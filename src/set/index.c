@@ -5,9 +5,9 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/order.h"
-#include "base/path.h"
 #include "base/utf8.h"
 #include "os/io.h"
+#include "os/path.h"
 #include "set/set.h"
 
 #include <string.h>

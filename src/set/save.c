@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "os/io.h"
 #include "os/os.h"
+#include "os/path.h"
 #include "set/set.h"
 
 #include <errno.h>
@@ -72,7 +73,8 @@ size_t sft_shard_name(const char *stem, uint32_t i, uint32_t n, char *out, size_
 static const char *save_path(set_save *s, uint32_t i) {
     size_t len = strlen(s->folder);
     memcpy(s->path, s->folder, len);
-    if (len > 0 && s->path[len - 1] != '/') s->path[len++] = '/';
+    char joint = sfti_path_joint(sft_span_cstr(s->folder));
+    if (joint) s->path[len++] = joint;
     (void)sft_shard_name(s->stem, i, s->shards, s->path + len, sizeof s->path - len);
     return s->path;
 }

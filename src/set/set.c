@@ -3,8 +3,8 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "base/path.h"
 #include "os/io.h"
+#include "os/path.h"
 #include "set/index.h"
 
 #include <errno.h>

@@ -5,6 +5,7 @@
 #ifndef FAULTS_H
 #define FAULTS_H
 
+#include "base/error.h"
 #include "os_fake.h"
 #include "safetensors_set.h"
 
@@ -20,8 +21,7 @@ typedef struct fault_seen {
     char text[1 << 19], err_text[1 << 14];
 } fault_seen;
 
-void fault_see(fault_seen *seen, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+void fault_see(fault_seen *seen, const char *format, ...) SFTI_FORMAT(2, 3);
 /* Length and digest of bytes. */
 void fault_see_bytes(fault_seen *seen, const void *bytes, uint64_t len);
 void fault_see_tensor(fault_seen *seen, const sft_tensor *tensor);

@@ -2,6 +2,7 @@
 #include "fake_state.h"
 
 #include "base/hub.h"
+#include "os/cpu.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -347,6 +348,8 @@ uint32_t os_user(void) { return fake.user; }
 
 uint32_t os_cpu_count(void) { return 4; }
 
+unsigned os_arm_instructions(void) { return 0; }
+
 os_function os_library_function(const char *library, const char *name) {
     (void)library;
     (void)name;
@@ -459,6 +462,10 @@ void os_cond_wake(os_cond *cond) {
 void os_cond_free(os_cond *cond) {
     (void)cond;
     fake.mutexes--;
+}
+
+sfti_path_rule os_path_rule(void) {
+    return SFTI_PATHS_POSIX;
 }
 
 void os_watch_signals(void) {}

@@ -2,7 +2,6 @@
 import errno
 import json
 import os
-import signal
 import stat
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from safetensors import TensorSpec, serialize
 
+from alarms import alarm
 from libsafetensors import _core
 from written import grows, parse, spec_of, tensor_bytes
 
@@ -371,14 +371,9 @@ def test_the_end_is_reported_once(tmp_path):
 def test_a_signal_leaves_nothing_behind(tmp_path):
     def handler(number, frame):
         raise Stop
-    old = signal.signal(signal.SIGALRM, handler)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
+    with alarm(handler, 0.05):
         with pytest.raises(Stop):
             _core.save_file(tmp_path / "x", endless(1), sync=False)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, old)
     assert os.listdir(tmp_path) == []
 
 

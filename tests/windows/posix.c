@@ -16,7 +16,6 @@ enum { WIDE_PATH = 4096 };
 
 /* "Everything is bytes", as elsewhere. */
 __attribute__((constructor)) static void be_binary(void) {
-    _set_fmode(_O_BINARY);
     for (int fd = 0; fd < 3; fd++) (void)_setmode(fd, _O_BINARY);
 }
 
@@ -83,7 +82,9 @@ int posix_open(const char *path, int flags, ...) {
 
 FILE *posix_fopen(const char *path, const char *mode) {
     wchar_t name[WIDE_PATH], how[WIDE_PATH];
-    return _wfopen(wide(path, name), wide(mode, how));
+    char binary[16];
+    (void)snprintf(binary, sizeof binary, "%s%s", mode, strchr(mode, 'b') ? "" : "b");
+    return _wfopen(wide(path, name), wide(binary, how));
 }
 
 int posix_mkdir(const char *path, mode_t mode) {

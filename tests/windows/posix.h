@@ -32,6 +32,8 @@ struct posix_stat {
 int posix_stat(const char *path, struct posix_stat *out);
 int posix_lstat(const char *path, struct posix_stat *out);
 int posix_fstat(int fd, struct posix_stat *out);
+#undef stat
+#undef fstat
 #define stat posix_stat
 #define lstat posix_lstat
 #define fstat posix_fstat

@@ -43,8 +43,8 @@ void sfti_sidecar_size(const sft_info *info, sfti_sidecar *sidecar, uint64_t byt
 }
 
 bool sfti_sidecar_own_name(const sft_info *info, sft_span name) {
-    name = sfti_base_name(sfti_trim(name));
-    return name.len > 0 && sft_span_equal(name, sfti_base_name(info->path));
+    name = sfti_path_name(sfti_trim(name));
+    return name.len > 0 && sft_span_equal(name, sfti_path_name(info->path));
 }
 
 void sfti_sidecar_hash(sft_info *info, sfti_sidecar *sidecar, const char *algo, sft_span value,

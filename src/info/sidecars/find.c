@@ -130,7 +130,7 @@ static void folder_facts(sft_info *info, const sidecar_folder *place) {
     if (repo.len > 0) {
         repo = sfti_info_copy(info, repo);
         sfti_info_add_text(info, SFT_FACT_REPO, repo, source, 90);
-        if (!place->folder->inner || shelf_name(name)) name = sfti_base_name(repo);
+        if (!place->folder->inner || shelf_name(name)) name = sfti_path_name(repo);
     }
     if (place->speaks && !shelf_name(name))
         sfti_info_add_text(info, SFT_FACT_NAME, sfti_info_copy(info, name), source, 40);
@@ -159,7 +159,7 @@ static sft_info_folder *list_other_folder(sft_info *info, sft_span path) {
 }
 
 static void read_link_target(sft_info *info, const char *target, found_files *found) {
-    sft_span whole = sft_span_cstr(target), name = sfti_base_name(whole);
+    sft_span whole = sft_span_cstr(target), name = sfti_path_name(whole);
     if (whole.len == name.len) return;
     sft_span path = { target, whole.len - name.len - (whole.len > name.len + 1) };
     sft_info_folder *folder = list_other_folder(info, path);
@@ -174,7 +174,7 @@ static void read_link_target(sft_info *info, const char *target, found_files *fo
  * the target count too. */
 static void follow_link(sft_info *info, const sft_info_folder *folder, found_files *found) {
     char target[SIDECAR_PATH];
-    const sfti_entry *entry = folder ? sfti_folder_at(folder, sfti_base_name(info->path)) : NULL;
+    const sfti_entry *entry = folder ? sfti_folder_at(folder, sfti_path_name(info->path)) : NULL;
     if (!entry || entry->kind != OS_LINK) return;
     sft_span path = sfti_info_text(info, "%.*s", (int)info->path.len, info->path.data);
     int failed = info->code ? 0 : os_real_path(path.data, target, sizeof target);
@@ -183,7 +183,7 @@ static void follow_link(sft_info *info, const sft_info_folder *folder, found_fil
         if (record) (void)sfti_sidecar_failed(info, failed, "follow this link", &record->error);
     }
     if (failed || info->code) return;
-    sft_span name = sfti_base_name(sft_span_cstr(target));
+    sft_span name = sfti_path_name(sft_span_cstr(target));
     bool alone = info->set && sft_set_shard_count(info->set) == 1;
     if (!hex_name(name)) read_link_target(info, target, found);
     else if (name.len == 64 && alone)

@@ -13,12 +13,6 @@
 
 /* ── Names ── */
 
-sft_span sfti_base_name(sft_span path) {
-    for (size_t i = path.len; i > 0; i--)
-        if (path.data[i - 1] == '/') return (sft_span){ path.data + i, path.len - i };
-    return path;
-}
-
 static bool folder_model_name(sft_span name) {
     return sfti_ends_with(name, ".safetensors") || sfti_ends_with(name, ".sft");
 }
@@ -213,7 +207,7 @@ static bool is_inner(sft_span path) {
 static bool folder_names(sft_info_folder *folder, const char *path) {
     char buffer[FOLDER_PATH_SIZE];
     sft_span real = sft_span_cstr(os_real_path(path, buffer, sizeof buffer) ? path : buffer);
-    sft_span name = sfti_base_name(real);
+    sft_span name = sfti_path_name(real);
     folder->repo = hub_repo(&folder->arena, real);
     if (folder->repo.len == 0) folder->repo = hub_repo(&folder->arena, sft_span_cstr(path));
     folder->name = (sft_span){ sfti_arena_copy(&folder->arena, name.data, name.len), name.len };
@@ -256,7 +250,7 @@ static sft_code folder_fill_claimed(sft_info_folder *folder, const char *path,
     if (!folder->repo.data) return sfti_fail_memory(err, folder->arena.bytes);
     if (!list || !sfti_files_can_list(files)) return SFT_OK;
     folder->inner = is_inner(name);
-    name = sfti_base_name(name);
+    name = sfti_path_name(name);
     folder->name = (sft_span){ sfti_arena_copy(&folder->arena, name.data, name.len), name.len };
     if (!folder->name.data) return sfti_fail_memory(err, folder->arena.bytes);
     sft_code code = sfti_files_list(files, path, keep_claimed, &listing, err);
@@ -297,7 +291,7 @@ void sft_info_folder_close(sft_info_folder *folder) {
 }
 
 uint64_t sft_info_folder_listed(const sft_info_folder *folder, const char *path) {
-    const sfti_entry *entry = sfti_folder_at(folder, sfti_base_name(sft_span_cstr(path)));
+    const sfti_entry *entry = sfti_folder_at(folder, sfti_path_name(sft_span_cstr(path)));
     return entry && entry->kind == OS_FILE ? folder->listed_s : 0;
 }
 
@@ -384,7 +378,7 @@ static bool all_shards(const sft_info_folder *folder, const sft_set *set) {
     if (count < 2 || count < folder->files) return false;
     for (size_t i = 0; i < count; i++) {
         const char *path = sft_set_shard_path(set, i);
-        found += path && sfti_folder_at(folder, sfti_base_name(sft_span_cstr(path)));
+        found += path && sfti_folder_at(folder, sfti_path_name(sft_span_cstr(path)));
     }
     return found == folder->files;
 }

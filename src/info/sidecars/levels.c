@@ -108,7 +108,7 @@ static uint32_t listed_level(const sfti_sidecar *sidecar, const sfti_preview *pr
 void sfti_info_preview_levels(sft_info *info) {
     for (sfti_preview *one = info->previews.first; one; one = one->next) {
         const sfti_sidecar *side = info->sidecars.first;
-        sft_span name = sfti_base_name(one->path);
+        sft_span name = sfti_path_name(one->path);
         one->nsfw_level = 0;
         for (; side && one->path.len > 0 && !one->nsfw_level; side = side->next)
             if (!is_differing(side)) one->nsfw_level = named_level(info, side, one, name);

@@ -10,8 +10,8 @@
 sft_span sfti_sidecar_path(sft_info *info, sft_span folder_path, sft_span name) {
     if (folder_path.len == 0 || sft_span_equal(folder_path, sft_span_cstr(".")))
         return sfti_info_text(info, "%.*s", (int)name.len, name.data);
-    const char *slash = folder_path.data[folder_path.len - 1] == '/' ? "" : "/";
-    return sfti_info_text(info, "%.*s%s%.*s", (int)folder_path.len, folder_path.data, slash,
+    const char joint[2] = { sfti_path_joint(folder_path), '\0' };
+    return sfti_info_text(info, "%.*s%s%.*s", (int)folder_path.len, folder_path.data, joint,
                           (int)name.len, name.data);
 }
 

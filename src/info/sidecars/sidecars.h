@@ -6,6 +6,7 @@
 
 #include "info/cursor.h"
 #include "os/os.h"
+#include "os/path.h"
 
 #include <stddef.h>
 
@@ -48,7 +49,6 @@ sft_span sfti_folder_stem(const sft_info_folder *folder, sft_info *info);
  * generic, or the folder holds no other model. */
 bool sfti_folder_speaks(const sft_info_folder *folder, const sft_info *info, sft_span stem);
 /* File name of a path, and a file name without .safetensors or .sft (else its last suffix). */
-sft_span sfti_base_name(sft_span path);
 sft_span sfti_stem(sft_span name);
 
 /* Where "-00001-of-00003" stands in a name: *begin its hyphen, *total behind the first number,

@@ -1,4 +1,5 @@
 /* What the environment says of the Hub, read as huggingface_hub reads it. */
+#include "os/path.h"
 #include "remote/hub/hub_state.h"
 
 #include "remote/http/text.h"
@@ -48,7 +49,7 @@ static bool put_expanded(sft_remote *remote, sft_buffer *out, sft_span text) {
 static sft_code expand_path(sft_remote *remote, const char *folder, const char *name,
                             const char **out, sft_error *err) {
     sft_buffer path = { .alloc = remote->alloc };
-    bool home = folder && folder[0] == '~' && (folder[1] == '/' || !folder[1]), fits = true;
+    bool home = folder && folder[0] == '~' && (sfti_is_separator(folder[1]) || !folder[1]), fits = true;
     *out = NULL;
     if (!folder) return SFT_OK;
     if (home) {

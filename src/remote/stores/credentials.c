@@ -1,6 +1,7 @@
 #include "remote/stores/credentials.h"
 
 #include "base/error.h"
+#include "os/path.h"
 #include "remote/stores/ini.h"
 #include "remote/http/text.h"
 
@@ -131,7 +132,7 @@ static sft_span aws_file(aws_reader *reader, const char *variable, const char *b
     const char *named = sfti_remote_environment(remote, variable);
     const char *name = aws_text(reader, sft_span_cstr(named ? named : below_home));
     if (!name) return text;
-    bool at_home = name[0] == '~' && name[1] == '/';
+    bool at_home = name[0] == '~' && sfti_is_separator(name[1]);
     const char *home = at_home ? sfti_remote_environment(remote, "HOME") : NULL;
     if (at_home && !home) return text;
     if (home && !sfti_buffer_put(&path, home, strlen(home))) reader->failed = true;

@@ -30,6 +30,8 @@
 #   make bundle              build/bundle/safetensors.{h,c}: the library as two files
 #   make deb                 packages for Debian in build/deb, and lintian
 #   make deb-test            they build the same twice; install and test them in a fresh Debian 12
+#   make macos               build/macos/*.zip: command and libraries for macOS, built here, not run
+#   make macos-test          what is in it; that a second build is the same
 #   make dist                what a release consists of, in build/dist, with checksums
 #   make dist-test           the source archive builds and installs in a fresh Debian 12
 #   make manifests DOWNLOAD=URL HOMEPAGE=URL   packaging/ filled from build/dist
@@ -175,6 +177,17 @@ deb: setup-build
 deb-test: deb
 	@tools/deb.sh --again
 	@tools/deb_test.sh
+
+.PHONY: macos macos-test
+macos: build
+	@tools/zig_env.sh
+	@tools/macos.py
+	@python3 tests/macos/check.py
+
+macos-test: build
+	@tools/zig_env.sh
+	@tools/macos.py --again
+	@python3 tests/macos/check.py
 
 dist: build
 	@tools/dist.py $(if $(COMPLETE),--complete)

@@ -292,6 +292,11 @@ int os_real_path(const char *path, char *out, size_t cap) {
     return 0;
 }
 
+bool os_folds_case(const char *folder) {
+    (void)folder;
+    return fake.folds_case;
+}
+
 int os_read_link(const char *path, char *out, size_t cap) {
     fake_node *node;
     FAKE_CALL();

@@ -272,8 +272,6 @@ sfti_path_rule os_path_rule(void) {
     return SFTI_PATHS_WINDOWS;
 }
 
-int win_path_text(const wchar_t *wide, size_t count, char *out, size_t cap) {
-||||||| merged common ancestors
 int os_win_path_text(const wchar_t *wide, size_t count, char *out, size_t cap) {
     size_t skip = 0, len;
     bool unc = count >= 8 && wcsncmp(wide, long_unc, 8) == 0;

@@ -1,22 +1,34 @@
-# What the shared library exports: sft_* by a version script, or on Windows, whose linkers know no
-# patterns, the functions of the public headers by a generated .def file.
-if(WIN32)
-    set(sft_def ${CMAKE_CURRENT_BINARY_DIR}/safetensors.def)
+# What the shared library exports: sft_* by a version script; on Windows and macOS, whose linkers
+# know no patterns, the functions of the public headers by a generated list.
+if(WIN32 OR APPLE)
     set(sft_exported "")
     foreach(header ${SFT_PUBLIC_HEADERS})
         file(READ ${header} text)
         string(REGEX REPLACE "\n[ \t]*#[^\n]*" "" text "${text}")
         string(REGEX MATCHALL "SFT_API[^;(]*[ *]sft_[a-z0-9_]*\\(" found "${text}")
-        list(TRANSFORM found REPLACE ".*[ *\n](sft_[a-z0-9_]*)\\(" "    \\1\n")
+        list(TRANSFORM found REPLACE ".*[ *\n](sft_[a-z0-9_]*)\\(" "\\1")
         list(APPEND sft_exported ${found})
         set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
     endforeach()
     list(SORT sft_exported)
+endif()
+if(WIN32)
+    set(sft_def ${CMAKE_CURRENT_BINARY_DIR}/safetensors.def)
+    list(TRANSFORM sft_exported REPLACE "(.+)" "    \\1\n")
     list(JOIN sft_exported "" sft_exported)
     file(CONFIGURE OUTPUT ${sft_def} CONTENT "EXPORTS\n@sft_exported@" @ONLY)
     target_sources(safetensors_shared PRIVATE ${sft_def})
     # safetensors.dll, libsafetensors.dll.a for it and libsafetensors.a.
     set_target_properties(safetensors_shared PROPERTIES PREFIX "")
+elseif(APPLE)
+    set(sft_list ${CMAKE_CURRENT_BINARY_DIR}/safetensors.exports)
+    list(TRANSFORM sft_exported REPLACE "(.+)" "_\\1\n")
+    list(JOIN sft_exported "" sft_exported)
+    file(CONFIGURE OUTPUT ${sft_list} CONTENT "@sft_exported@" @ONLY)
+    # Programs find it by @rpath.
+    set_target_properties(safetensors_shared PROPERTIES LINK_DEPENDS ${sft_list}
+                          INSTALL_NAME_DIR @rpath)
+    target_link_options(safetensors_shared PRIVATE -Wl,-exported_symbols_list,${sft_list})
 else()
     set(sft_map ${CMAKE_CURRENT_SOURCE_DIR}/cmake/safetensors.map)
     set_target_properties(safetensors_shared PROPERTIES LINK_DEPENDS ${sft_map})

@@ -36,5 +36,7 @@ elseif(SFT_HARDEN)
     target_compile_options(sft_flags INTERFACE -fstack-protector-strong
         $<$<BOOL:${SFT_HAS_CET}>:-fcf-protection>
         $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE> $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=2>)
-    target_link_options(sft_flags INTERFACE -Wl,-z,relro -Wl,-z,now)
+    if(NOT APPLE)
+        target_link_options(sft_flags INTERFACE -Wl,-z,relro -Wl,-z,now)
+    endif()
 endif()

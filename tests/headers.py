@@ -11,6 +11,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FLAGS = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", "-Iinclude"]
+MINGW = "x86_64-w64-mingw32-gcc-win32"
 LANGUAGES = {"c11": ("c", ["gcc", "clang"]), "c++17": ("c++", ["g++", "clang++"])}
 
 
@@ -126,7 +127,8 @@ def main():
             if language == "c++" or path.endswith(".h"):
                 jobs += [(c, language, standard, path[len("include/"):], []) for c in compilers]
     for path in sorted(glob.glob("src/**/*.h", recursive=True)):
-        jobs.append(("gcc", "c", "c11", path[len("src/"):], ["-Isrc"]))
+        compiler = MINGW if "/os_win32" in path else "gcc"
+        jobs.append((compiler, "c", "c11", path[len("src/"):], ["-Isrc"]))
     totals = {True: 0, False: 0, None: 0}
     for job in jobs:
         totals[compiles(*job) if shutil.which(job[0]) else None] += 1

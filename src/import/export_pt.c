@@ -44,7 +44,7 @@ static const char *const pt_words[PT_WORDS] = {
 typedef struct pt_pickle {
     sft_buffer bytes;
     bool failed; /* out of memory */
-    bool known[PT_WORDS + SFT_U64 + 1];
+    bool known[PT_WORDS + (unsigned)SFT_U64 + 1];
 } pt_pickle;
 
 /* ── Opcodes ── */
@@ -121,11 +121,11 @@ static void pt_say(pt_pickle *p, pt_word word) {
 /* torch.NAME, of the dtype's row. */
 static void pt_torch(pt_pickle *p, sft_dtype dtype) {
     const pt_type *type = &pt_types[dtype];
-    if (pt_remember(p, PT_DTYPES + dtype)) return;
+    if (pt_remember(p, PT_DTYPES + (unsigned)dtype)) return;
     pt_op(p, "ctorch\n");
     pt_op(p, type->storage ? type->storage : type->dtype);
     pt_op(p, "\n");
-    pt_memorise(p, PT_DTYPES + dtype);
+    pt_memorise(p, PT_DTYPES + (unsigned)dtype);
 }
 
 /* ── The state dict ── */

@@ -17,6 +17,9 @@
 #include <windows.h>
 #include <winioctl.h>
 #include <winternl.h>
+/* Of sixteen bits; names elsewhere in the two-file bundle. */
+#undef far
+#undef near
 
 #include "os/os.h"
 

@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
 """Runs a reader on files, within limits of time and memory.
 
-    host.py MODULE              a Python driver of this folder: read(path) in a forked process
+    host.py MODULE              a Python driver of this folder: read(path), in a forked process
     host.py -- COMMAND ARG...   any other driver: a program that takes paths on stdin, one per
-                                line, and answers each with a line; it is started again after
-                                whatever ends it
+                                line, and answers each with a line
+
+The process is started again after whatever ends it, and after every hundredth file; a file that
+ended it is asked again in a process of its own, for the fault may be of a file before it.
 
 Paths come on stdin, one per line; for each a line of JSON goes out:
     {"accept": true, "tensors": [[NAME, DTYPE, SHAPE, DATA], ...], "metadata": {...} or null}
     {"accept": false, "error": CLASS, "text": MESSAGE}
     {"crash": "SIGSEGV" or "time" or "memory" or "panic" or "exit 1", "text": MESSAGE}
-A driver says the first two; this program says the third. "metadata" is left out by a reader
-that does not return it. DATA is the SHA-256 of the tensor's bytes, or [begin, end] of a reader
+A driver says the first two; this program says the third. What a reader does not
+return, "tensors" or "metadata", is left out. DATA is the SHA-256 of the tensor's bytes, or [begin, end] of a reader
 that returns offsets only, or null.
 """
-import functools
 import hashlib
 import importlib
 import json
@@ -39,7 +40,8 @@ def answer(read, path):
     """What read(path) says. A panic of Rust arrives as a BaseException."""
     try:
         found = read(path)
-        found["tensors"] = [[n, d, list(s), digest(b)] for n, d, s, b in found["tensors"]]
+        if "tensors" in found:
+            found["tensors"] = [[n, d, list(s), digest(b)] for n, d, s, b in found["tensors"]]
         found["accept"] = True
         return found
     except BaseException as error:
@@ -56,8 +58,8 @@ def limit():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def begin(work, path, out, said, paths):
-    """In the child; never returns. stdout and stderr of the reader go to `said`."""
+def begin(work, out, said, paths):
+    """In the child; never returns. What the reader prints goes to `said`."""
     os.dup2(paths, 0)
     os.dup2(said, 2)
     limit()
@@ -65,16 +67,17 @@ def begin(work, path, out, said, paths):
         os.dup2(out, 1)
         os.execvp(work[0], work)
     os.dup2(said, 1)
-    found = answer(work, path)
-    with os.fdopen(out, "w", encoding="ascii") as f:
-        f.write(json.dumps(found, default=str) + "\n")
+    with os.fdopen(out, "w", encoding="ascii") as f, os.fdopen(0, encoding="utf-8") as lines:
+        for line in lines:
+            f.write(json.dumps(answer(work, line.rstrip("\n")), default=str) + "\n")
+            f.flush()
     os._exit(0)
 
 
 class Child:
-    """A process that answers: one path, or as many as it survives."""
+    """A process that answers until something ends it."""
 
-    def __init__(self, work, path=None):
+    def __init__(self, work):
         ends = [os.pipe() for _ in range(3)]
         (self.out, out), (self.said, said), (paths, self.paths) = ends
         self.pid = os.fork()
@@ -83,7 +86,7 @@ class Child:
             for end in (self.out, self.said, self.paths):
                 os.close(end)
             try:
-                begin(work, path, out, said, paths)
+                begin(work, out, said, paths)
             finally:
                 os._exit(127)
         for end in (out, said, paths):
@@ -146,38 +149,37 @@ def verdict(status, late, out, said):
     return {"crash": "exit %d" % (os.WEXITSTATUS(status or 0)), "text": said}
 
 
-def forked(read, path):
-    child = Child(read, path)
-    out, said, late = child.line()
-    return verdict(child.end(late), late, out, said)
-
-
-class Served:
-    """A program of its own; what ends it is asked again alone, for the fault may be older."""
-
-    def __init__(self, command):
-        self.command, self.child = command, None
+class Reader:
+    def __init__(self, work):
+        self.work, self.child, self.asked = work, None, 0
 
     def __call__(self, path):
         fresh = self.child is None
-        self.child = self.child or Child(self.command)
+        self.child = self.child or Child(self.work)
         out, said, late = self.child.ask(path)
+        self.asked += 1
         if out.endswith(b"\n"):
+            if self.asked % 100 == 0:
+                self.end(True)
             return verdict(None, late, out, said)
+        status = self.end(late)
+        return verdict(status, late, out, said) if fresh else self(path)
+
+    def end(self, late):
         status = self.child.end(late)
         self.child = None
-        return verdict(status, late, out, said) if fresh else self(path)
+        return status
 
 
 def main(argv):
     if argv[1] == "--":
-        one = Served(argv[2:])
+        work = argv[2:]
     else:
         sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-        read = importlib.import_module(argv[1]).read
-        one = functools.partial(forked, read)
+        work = importlib.import_module(argv[1]).read
+    reader = Reader(work)
     for line in sys.stdin:
-        sys.stdout.write(json.dumps(one(line.rstrip("\n"))) + "\n")
+        sys.stdout.write(json.dumps(reader(line.rstrip("\n"))) + "\n")
         sys.stdout.flush()
 
 

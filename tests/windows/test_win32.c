@@ -310,6 +310,14 @@ static void test_descriptors(void **state) {
     assert_int_equal(info.size, 10);
     assert_int_equal(os_pread(crt, buffer, 4, 3, &got), 0);
     assert_memory_equal(buffer, "3456", 4);
+    assert_int_equal(lseek(crt, 1, SEEK_SET), 1);
+    int own = os_positioned(crt);
+    assert_true(own >= WIN_FIRST_FD);
+    assert_int_equal(os_pread(own, buffer, 4, 5, &got), 0);
+    assert_memory_equal(buffer, "5678", 4);
+    assert_int_equal(lseek(crt, 0, SEEK_CUR), 1);
+    assert_int_equal(os_positioned(own), own);
+    assert_int_equal(os_close(own), 0);
     assert_int_equal(lseek(crt, 0, SEEK_SET), 0);
     assert_false(os_is_append(crt));
     assert_int_equal(os_read(crt, buffer, 2, &got), 0);

@@ -154,7 +154,11 @@ os_function os_library_function(const char *library, const char *name);
 int os_socket_open(int family, int type, int protocol, int *fd);
 size_t os_socket_address(const void *sockaddr, size_t len, uint8_t out[16]);
 const char *os_error_text(int error, char *buffer, size_t len); /* "No such file …" */
+/* At the start of a program: its words become UTF-8, and patterns of file names among them what
+ * they match, where shells leave that to programs; the terminal takes UTF-8. */
+int os_program_begin(int *argc, char ***argv);
 bool os_is_terminal(int fd);
+bool os_terminal_escapes(int fd); /* one that follows escape sequences, for colours and lines */
 uint32_t os_terminal_columns(int fd); /* 0 when unknown */
 const char *os_env(const char *name);
 

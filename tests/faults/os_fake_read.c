@@ -365,6 +365,10 @@ bool os_is_terminal(int fd) {
     return fd >= 0 && fd < 3 && fake.columns[fd] > 0;
 }
 
+bool os_terminal_escapes(int fd) {
+    return os_is_terminal(fd);
+}
+
 uint32_t os_terminal_columns(int fd) {
     return fd >= 0 && fd < 3 ? fake.columns[fd] : 0;
 }

@@ -41,12 +41,13 @@ def install(package):
 
 
 def environment():
-    env = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    env = {key: value for key, value in os.environ.items()
+           if not key.startswith(("PYTHON", "PYENV"))}
     shared = env.get("SFT_SHARED") or os.path.join(os.path.dirname(ROOT), "shared")
     env.update(WINEPREFIX=env.get("WINEPREFIX", os.path.join(ROOT, "build", "wine", "prefix")),
                WINEDEBUG="-all", SFT_SHARED=windows(shared), PYTHONPATH=windows(HERE),
                PYTHONPYCACHEPREFIX=windows(os.path.join(ROOT, "build/windows-python/cache")),
-               SFT_TARGET="windows")
+               PYTHONUTF8="1", SFT_TARGET="windows")
     return env
 
 
@@ -92,7 +93,7 @@ def test(files, options, env):
                     for word in ("--deselect", "tests/python/" + node)]
             output, status = run(
                 [WINE, os.path.join(PYTHON, "python.exe"), "-m", "pytest", "-q", "-p",
-                 "windows_plugin", *(windows(os.path.join(TESTS, name)) for name in names),
+                 "windows_plugin", "--continue-on-collection-errors", *(windows(os.path.join(TESTS, name)) for name in names),
                  *done, *options], dict(env, SFT_RESULTS=windows(results)), LIMIT)
             out.write(output)
             more = results_of(results)

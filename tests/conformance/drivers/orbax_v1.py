@@ -1,4 +1,4 @@
-"""orbax-checkpoint: load, of version 1 of its interface, with the layout of safetensors."""
+"""orbax-checkpoint: load of version 1 of its interface, with the layout of safetensors."""
 import os
 
 os.environ.update(JAX_PLATFORMS="cpu", JAX_ENABLE_X64="1")

@@ -4,7 +4,7 @@
 #   make check               the working loop: 90 seconds, no network once set up
 #   make test                everything: at most 30 minutes
 #   make python              the package, built into build/venv with what its tests need
-#   make asan msan tsan m32 s390x   the tests under sanitizers and on other machines
+#   make asan msan tsan m32 s390x aarch64   the tests under sanitizers and on other machines
 #   make kill                thousands of runs of commands that are killed while they write
 #   make writers             a minute of processes that append to one dataset at once
 #   make fuzz [SECONDS=600]  fuzz harnesses and the comparison with the official package
@@ -18,6 +18,7 @@
 #   make bench-dataset       datasets beside save_file, load_file and Parquet
 #   make bench-spark         Spark with datasets beside Spark with Parquet
 #   make tsan-python         the extension under ThreadSanitizer
+#   make conformance        other readers on tests/corpus, installed one by one; docs/conformance.md
 #   make zoo                 tests/zoo made anew from public model classes (see docs/zoo.md)
 #   make screenshots         docs/pictures/catalogue*.png, in a browser
 #   make zoo-score           how info names them; the table of docs/zoo.md
@@ -29,16 +30,24 @@
 #   make bundle              build/bundle/safetensors.{h,c}: the library as two files
 #   make deb                 packages for Debian in build/deb, and lintian
 #   make deb-test            they build the same twice; install and test them in a fresh Debian 12
+#   make macos               build/macos/*.zip: command and libraries for macOS, built here, not run
+#   make macos-test          what is in it; that a second build is the same
+#   make wheels              wheels for Linux, Windows and macOS and the source package, in
+#                            build/wheels, checked
+#   make dist                what a release consists of, in build/dist, with checksums
+#   make dist-test           the source archive builds and installs in a fresh Debian 12
+#   make manifests DOWNLOAD=URL HOMEPAGE=URL   packaging/ filled from build/dist
+#   make test-packages       Conan and vcpkg build from packaging/; bill of materials validated
 #   make clean
 SHELL := /bin/bash
 PREFIX ?= /usr/local
 DESTDIR ?=
 SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS),600)
 
-.PHONY: all demo screenshots build check test python tsan-python bench-python bench-dataset asan msan tsan m32 s390x kill \
+.PHONY: all demo screenshots build check test python tsan-python bench-python bench-dataset asan msan tsan m32 s390x aarch64 conformance kill \
         writers fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross \
         setup-abi abi abi-baseline \
-        deb deb-test \
+        deb deb-test wheels dist dist-test manifests test-packages \
         test-spark test-spark-all test-engines test-browsers bench-catalog zoo zoo-score docs
 
 all: build
@@ -124,6 +133,14 @@ asan msan tsan kill: setup-build setup-test
 m32 s390x: setup-build setup-test setup-cross
 	@tools/python.sh tests/run.py $@
 
+aarch64: setup-build setup-test setup-cross
+	@tools/cmocka.sh build/cmocka-aarch64 aarch64-linux-gnu-gcc
+	@tools/python.sh tests/run.py $@
+
+conformance: build setup-npm
+	@cmake --build --preset release --target verdict
+	@tools/python.sh tests/conformance/run.py
+
 coverage: setup-build setup-test
 	@status=0; tools/python.sh tests/run.py coverage || status=1; \
 	tools/python.sh tools/coverage.py build/coverage || status=1; exit $$status
@@ -162,6 +179,37 @@ deb: setup-build
 deb-test: deb
 	@tools/deb.sh --again
 	@tools/deb_test.sh
+
+.PHONY: macos macos-test
+macos: build
+	@tools/zig_env.sh
+	@tools/macos.py
+	@python3 tests/macos/check.py
+
+macos-test: build
+	@tools/zig_env.sh
+	@tools/macos.py --again
+	@python3 tests/macos/check.py
+
+wheels:
+	@tools/wheels_env.sh
+	@rm -rf build/wheels
+	@build/release/bin/python tools/wheels.py
+	@build/release/bin/python tests/wheels/run.py
+
+dist: build
+	@tools/dist.py $(if $(COMPLETE),--complete)
+
+dist-test: dist
+	@tools/dist_test.sh
+
+manifests:
+	@tools/manifests.py --download "$(DOWNLOAD)" --homepage "$(HOMEPAGE)"
+
+test-packages: build
+	@tools/setup.sh packaging
+	@tools/packaging_env.sh
+	@build/packaging/bin/python tests/packaging/run.py --full
 
 clean:
 	rm -rf build

@@ -3,7 +3,14 @@ include(CMakePackageConfigHelpers)
 set(sft_package ${CMAKE_INSTALL_LIBDIR}/cmake/safetensors)
 
 install(FILES ${SFT_PUBLIC_HEADERS} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(TARGETS safetensors_static safetensors_shared EXPORT safetensorsTargets
+set(sft_libraries "")
+if(SFT_STATIC)
+    list(APPEND sft_libraries safetensors_static)
+endif()
+if(SFT_SHARED)
+    list(APPEND sft_libraries safetensors_shared)
+endif()
+install(TARGETS ${sft_libraries} EXPORT safetensorsTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT safetensorsTargets NAMESPACE safetensors:: DESTINATION ${sft_package})
@@ -18,7 +25,13 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/safetensorsConfig.cmake
 # Paths relative to the .pc file, so that an installed tree can be moved.
 file(RELATIVE_PATH SFT_PC_PREFIX /root/${CMAKE_INSTALL_LIBDIR}/pkgconfig /root)
 string(REGEX REPLACE "/$" "" SFT_PC_PREFIX "${SFT_PC_PREFIX}")
-list(TRANSFORM SFT_FOUND_LIBRARIES PREPEND " -l" OUTPUT_VARIABLE SFT_PC_LIBRARIES)
+set(SFT_PC_LIBRARIES ${SFT_FOUND_LIBRARIES})
+set(SFT_PC_REQUIRES "")
+if("ZLIB::ZLIB" IN_LIST SFT_FOUND_LIBRARIES)
+    list(REMOVE_ITEM SFT_PC_LIBRARIES ZLIB::ZLIB)
+    set(SFT_PC_REQUIRES zlib)
+endif()
+list(TRANSFORM SFT_PC_LIBRARIES PREPEND " -l")
 list(JOIN SFT_PC_LIBRARIES "" SFT_PC_LIBRARIES)
 configure_file(cmake/safetensors.pc.in safetensors.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/safetensors.pc

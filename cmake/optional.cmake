@@ -5,7 +5,24 @@
 #   SFTI_TEXT_<NAME>    what sft_build_info() says
 set(SFT_FOUND_DEFINITIONS "")
 set(SFT_FOUND_LIBRARIES "")
+# Releases bring zlib with them: SFT_ZLIB_SOURCE is the folder of its sources.
+set(SFT_ZLIB_OBJECTS "")
+if(SFT_ZLIB_SOURCE)
+    set(SFT_USE_ZLIB OFF) # the system's
+    file(STRINGS ${SFT_ZLIB_SOURCE}/zlib.h sft_zlib_version REGEX "define ZLIB_VERSION ")
+    string(REGEX MATCH "[0-9.]+[0-9]" sft_zlib_version "${sft_zlib_version}")
+    set(sft_zlib_sources adler32.c crc32.c inffast.c inflate.c inftrees.c zutil.c)
+    list(TRANSFORM sft_zlib_sources PREPEND ${SFT_ZLIB_SOURCE}/)
+    add_library(sft_zlib OBJECT ${sft_zlib_sources})
+    target_compile_options(sft_zlib PRIVATE -fvisibility=hidden -w)
+    target_include_directories(sft_zlib SYSTEM PUBLIC ${SFT_ZLIB_SOURCE})
+    set(SFT_ZLIB_OBJECTS $<TARGET_OBJECTS:sft_zlib>)
+    list(APPEND SFT_FOUND_DEFINITIONS SFTI_FOUND_ZLIB=1
+         SFTI_TEXT_ZLIB="${sft_zlib_version}, built in")
+endif()
 find_package(PkgConfig QUIET)
+# Where package managers keep zlib out of the system's folders, find_package knows the place.
+option(SFT_ZLIB_PACKAGE "Find zlib by find_package(ZLIB), as vcpkg and Conan provide it" OFF)
 # libcrypto is not linked but loaded by src/hash, where the processor has no SHA instructions that
 # we know: linking would cost every start of the command half a millisecond.
 foreach(row libcrypto,CRYPTO,${CMAKE_DL_LIBS},hash zlib,ZLIB,z,hash)
@@ -17,7 +34,7 @@ foreach(row libcrypto,CRYPTO,${CMAKE_DL_LIBS},hash zlib,ZLIB,z,hash)
     option(SFT_USE_${name} "Use ${module} if it is there" ON)
     # Other machines have no copies here; MemorySanitizer would misjudge foreign code.
     if(SFT_USE_${name} AND PKG_CONFIG_FOUND AND NOT CMAKE_CROSSCOMPILING AND NOT SFT_FOREIGN
-       AND NOT SFT_SANITIZE STREQUAL "memory")
+       AND NOT SFT_${name}_PACKAGE AND NOT SFT_SANITIZE STREQUAL "memory")
         pkg_check_modules(SFT_${name} QUIET ${module})
     endif()
     if(SFT_USE_${name} AND SFT_${name}_FOUND AND EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/src/${folder})
@@ -29,6 +46,11 @@ foreach(row libcrypto,CRYPTO,${CMAKE_DL_LIBS},hash zlib,ZLIB,z,hash)
              "SFTI_TEXT_${name}=\"${SFT_${name}_VERSION} found, not used\"")
     endif()
 endforeach()
+if(SFT_USE_ZLIB AND SFT_ZLIB_PACKAGE)
+    find_package(ZLIB REQUIRED)
+    list(APPEND SFT_FOUND_DEFINITIONS SFTI_FOUND_ZLIB=1 SFTI_TEXT_ZLIB="${ZLIB_VERSION_STRING}")
+    list(APPEND SFT_FOUND_LIBRARIES ZLIB::ZLIB)
+endif()
 # libcurl is loaded by src/remote when it is first needed, whatever is there now. Its header is only
 # read for numbers, which src/remote/http/curl.h has for a build without it.
 if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/src/remote)

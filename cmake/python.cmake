@@ -4,6 +4,9 @@
 #
 # One extension serves CPython 3.11 and every later version (abi3). CPython 3.10 and
 # free-threaded builds get one of their own, from the same sources.
+#
+# A build for another system names SFT_PYTHON_INCLUDE, a folder of headers whose pyconfig.h is that
+# system's, and for one version only SFT_PYTHON_SUFFIX, of its extensions.
 find_package(Python 3.10 REQUIRED COMPONENTS Interpreter)
 
 option(SFT_EXTENSION_SHARED "Link the extension with the shared library, for distributions" OFF)
@@ -12,6 +15,10 @@ set(SFT_PYTHON_DIR "" CACHE STRING
 
 if(WIN32 AND CMAKE_CROSSCOMPILING)
     include(cmake/python_windows.cmake)
+elseif(SFT_PYTHON_INCLUDE)
+    set(sft_python_include ${SFT_PYTHON_INCLUDE})
+    set(sft_python_suffix "${SFT_PYTHON_SUFFIX}")
+    string(COMPARE EQUAL "${SFT_PYTHON_SUFFIX}" "" sft_python_abi3)
 else()
     # The interpreter knows its headers better than FindPython, which before CMake 3.30 has not
     # heard of free-threaded builds.
@@ -54,7 +61,7 @@ else()
     target_link_libraries(sft_extension PRIVATE safetensors_static sft_flags)
 endif()
 set_target_properties(sft_extension PROPERTIES PREFIX "" OUTPUT_NAME _core
-                      SUFFIX ${sft_python_suffix}
+                      SUFFIX "${sft_python_suffix}"
                       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/python/libsafetensors)
 if(sft_python_abi3)
     target_compile_definitions(sft_extension PRIVATE Py_LIMITED_API=0x030B0000)
@@ -63,10 +70,15 @@ endif()
 if(WIN32)
     target_link_libraries(sft_extension PRIVATE sft_python3)
 elseif(APPLE)
-    target_link_options(sft_extension PRIVATE -undefined dynamic_lookup)
+    set(sft_python_list ${CMAKE_CURRENT_BINARY_DIR}/python.exports)
+    file(CONFIGURE OUTPUT ${sft_python_list} CONTENT "_PyInit__core\n")
+    target_link_options(sft_extension PRIVATE -undefined dynamic_lookup
+                        -Wl,-exported_symbols_list,${sft_python_list})
 else()
     # PyInit__core is all that it shows.
-    target_link_options(sft_extension PRIVATE -Wl,--exclude-libs,ALL)
+    set(sft_python_map ${CMAKE_CURRENT_SOURCE_DIR}/cmake/python.map)
+    target_link_options(sft_extension PRIVATE -Wl,--version-script=${sft_python_map})
+    set_target_properties(sft_extension PROPERTIES LINK_DEPENDS ${sft_python_map})
 endif()
 
 # The modules beside the extension, as links.

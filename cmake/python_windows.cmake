@@ -5,9 +5,13 @@ set(sft_python_include ${CMAKE_CURRENT_BINARY_DIR}/python-headers)
 set(sft_python_suffix .pyd)
 set(sft_python_abi3 True)
 
-execute_process(
-    COMMAND ${Python_EXECUTABLE} -c "import sysconfig; print(sysconfig.get_path('include'), end='')"
-    OUTPUT_VARIABLE sft_python_own COMMAND_ERROR_IS_FATAL ANY)
+set(sft_python_own "${SFT_PYTHON_INCLUDE}")
+if(NOT SFT_PYTHON_INCLUDE)
+    execute_process(
+        COMMAND ${Python_EXECUTABLE} -c
+                "import sysconfig; print(sysconfig.get_path('include'), end='')"
+        OUTPUT_VARIABLE sft_python_own COMMAND_ERROR_IS_FATAL ANY)
+endif()
 if(NOT EXISTS ${sft_python_own}/Python.h)
     message(FATAL_ERROR "no Python.h in ${sft_python_own}: the headers of ${Python_EXECUTABLE} "
                         "are missing (Debian: python3-dev)")

@@ -22,6 +22,10 @@ elseif(CMAKE_MATCH_2 STREQUAL "macos")
     set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
 else()
     set(CMAKE_SYSTEM_NAME Linux)
+    if(SFT_ZIG_TARGET MATCHES "-musl")
+        # As on Alpine: a static program could load no libcurl.
+        set(CMAKE_EXE_LINKER_FLAGS_INIT -dynamic)
+    endif()
 endif()
 
 set(sft_zig ${CMAKE_CURRENT_LIST_DIR}/../build/zig)

@@ -19,7 +19,7 @@ PUBLIC = {CORE, SET, TREE, "safetensors_info.h", "safetensors_hash.h", "safetens
 # A folder may always include itself. This is the table of docs/design.md.
 USERS = ({"base/", "os/"} | PUBLIC, None)
 RULES = {
-    "src/base": ({CORE, TREE}, None),
+    "src/base": ({CORE, TREE, "os/cpu.h"}, None),
     "src/os": ({"base/", CORE}, None),
     "src/bytes": ({"os/", "base/", CORE}, None),
     "src/format": ({"base/", CORE}, FREESTANDING | {"string.h"}),

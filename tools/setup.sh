@@ -22,7 +22,7 @@ declare -A packages=(
     [deb-test]="autopkgtest debian-archive-keyring mmdebstrap"
     [packaging]="ruby"
     [spark]="openjdk-17-jre-headless"
-    [cross]="qemu-user gcc-s390x-linux-gnu libc6-dev-s390x-cross libc6-dev-i386 lib32gcc-12-dev"
+    [cross]="qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross libc6-dev-i386 lib32gcc-12-dev"
 )
 
 die() { echo "setup: $*" >&2; exit 1; }

@@ -69,16 +69,21 @@ def timestamp():
     return int(max(os.stat(os.path.join(ROOT, path)).st_mtime for path in walk()))
 
 
-def write(path):
-    when, top = timestamp(), f"libsafetensors-{version()}/"
-    with open(path, "wb") as raw, \
-            gzip.GzipFile("", "wb", 9, raw, mtime=when) as packed, \
+def write_archive(path, entries):
+    """A .tar.gz of (name, is executable, contents): the same bytes for the same entries."""
+    when = timestamp()
+    with open(path, "wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=when) as packed, \
             tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for name, executable, contents in files():
-            entry = tarfile.TarInfo(top + name)
+        for name, executable, contents in entries:
+            entry = tarfile.TarInfo(name)
             entry.size, entry.mtime, entry.mode = len(contents), when, 0o755 if executable else 0o644
             entry.uname = entry.gname = "root"
             archive.addfile(entry, io.BytesIO(contents))
+
+
+def write(path):
+    top = f"libsafetensors-{version()}/"
+    write_archive(path, ((top + name, *rest) for name, *rest in files()))
 
 
 def main():

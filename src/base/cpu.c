@@ -1,5 +1,7 @@
 #include "base/cpu.h"
 
+#include "os/cpu.h"
+
 /* Not by __builtin_cpu_supports: it needs libgcc or compiler-rt, and zig's compiler has neither. */
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <cpuid.h>
@@ -54,6 +56,15 @@ bool sfti_cpu_has(unsigned wanted) {
     static _Atomic unsigned cpu_answer;
     unsigned found = cpu_answer;
     if (!found) cpu_answer = found = cpu_ask() | CPU_ASKED;
+    return (found & wanted) == wanted;
+}
+
+#elif defined(__aarch64__)
+
+bool sfti_cpu_has(unsigned wanted) {
+    unsigned has = os_arm_instructions(), found = 0;
+    if (has & OS_ARM_SHA2) found |= SFTI_CPU_ARM_SHA2;
+    if (has & OS_ARM_CRC32) found |= SFTI_CPU_ARM_CRC32;
     return (found & wanted) == wanted;
 }
 

@@ -1,4 +1,4 @@
-/* Instructions of x86-64 that the processor has and the system lets a program use. */
+/* Instructions that the processor has and the system lets a program use. */
 #ifndef SFTI_BASE_CPU_H
 #define SFTI_BASE_CPU_H
 
@@ -15,10 +15,13 @@ enum {
     SFTI_CPU_AVX512BW = 128,
     SFTI_CPU_AVX512DQ = 256,
     SFTI_CPU_AVX512VL = 512,
-    SFTI_CPU_AVX512VBMI = 1024
+    SFTI_CPU_AVX512VBMI = 1024,
+    /* of 64-bit ARM */
+    SFTI_CPU_ARM_SHA2 = 2048,
+    SFTI_CPU_ARM_CRC32 = 4096
 };
 
-/* Whether all of them are there; on other processors, none is. Any thread. */
+/* Whether all of them are there; on another kind of processor, none is. Any thread. */
 bool sfti_cpu_has(unsigned wanted);
 
 #endif

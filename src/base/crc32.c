@@ -20,11 +20,13 @@ static void crc_fill(sfti_crc32_table *table, uint32_t polynomial) {
 void sfti_crc32_begin(sfti_crc32_table *table) {
     crc_fill(table, CRC_POLYNOMIAL);
     table->folds = sfti_crc32_has_clmul();
+    table->words = sfti_crc32_words();
 }
 
 void sfti_crc32c_begin(sfti_crc32_table *table) {
     crc_fill(table, CRC_CASTAGNOLI);
     table->folds = false;
+    table->words = sfti_crc32c_words();
 }
 
 static uint32_t crc_bytes(const sfti_crc32_table *table, uint32_t crc, const uint8_t *p,
@@ -45,6 +47,12 @@ uint32_t sfti_crc32_add(const sfti_crc32_table *table, uint32_t crc, const void 
                         size_t len) {
     uint8_t folded[16];
     const uint8_t *p = bytes;
+    if (table->words) {
+        size_t whole = len & ~(size_t)7;
+        crc = ~table->words(~crc, p, whole);
+        p += whole;
+        len -= whole;
+    }
     if (table->folds && len >= 64) {
         size_t whole = len & ~(size_t)63;
         sfti_crc32_fold(~crc, p, whole, folded);

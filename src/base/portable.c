@@ -74,7 +74,7 @@ static const char *part_fault(sft_span part) {
 
 bool sfti_name_portable(sft_span name, const char **why) {
     sft_span part;
-    *why = "it does not lie beneath a folder";
+    *why = "it leads out of its folder, or holds a drive or a backslash";
     if (!sfti_name_inside(name)) return false;
     for (*why = NULL; !*why && take_part(&name, &part);) *why = part_fault(part);
     return !*why;

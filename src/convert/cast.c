@@ -146,6 +146,7 @@ void sfti_cast_kernels_fill(sfti_cast_kernels *kernels, unsigned forbid) {
     if (!(forbid & SFTI_CAST_NO_AVX2)) (void)sfti_cast_kernels_avx2(kernels);
     if (!(forbid & SFTI_CAST_NO_AVX512))
         (void)sfti_cast_kernels_avx512(kernels, !(forbid & SFTI_CAST_NO_VBMI));
+    if (!(forbid & SFTI_CAST_NO_NEON)) (void)sfti_cast_kernels_neon(kernels);
 }
 
 static void set_target(sfti_cast *cast) {
@@ -246,7 +247,7 @@ static uint64_t hub_value(const sfti_cast *cast, const uint8_t *in, uint64_t at,
     uint8_t wide[4 * 8];
     sfti_cast_kernels kernels;
     sfti_cast to_hub;
-    sfti_cast_kernels_fill(&kernels, SFTI_CAST_NO_AVX2 | SFTI_CAST_NO_AVX512);
+    sfti_cast_kernels_fill(&kernels, SFTI_CAST_PORTABLE);
     sfti_cast_begin(&to_hub, &kernels, cast->from, hub, false);
     (void)sfti_cast_run(&to_hub, in + (size_t)((at - place) / group) * (group * bits / 8), wide,
                         group);

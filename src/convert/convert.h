@@ -20,12 +20,19 @@ typedef struct sfti_cast_kernels {
 } sfti_cast_kernels;
 
 /* Variants a test can disable. */
-enum { SFTI_CAST_NO_AVX512 = 1, SFTI_CAST_NO_VBMI = 2, SFTI_CAST_NO_AVX2 = 4 };
+enum {
+    SFTI_CAST_NO_AVX512 = 1,
+    SFTI_CAST_NO_VBMI = 2,
+    SFTI_CAST_NO_AVX2 = 4,
+    SFTI_CAST_NO_NEON = 8,
+    SFTI_CAST_PORTABLE = SFTI_CAST_NO_AVX512 | SFTI_CAST_NO_AVX2 | SFTI_CAST_NO_NEON
+};
 
 void sfti_cast_kernels_fill(sfti_cast_kernels *kernels, unsigned forbid);
 /* Replaces the stages for which the processor has faster instructions; false if there are none. */
 bool sfti_cast_kernels_avx2(sfti_cast_kernels *kernels);
 bool sfti_cast_kernels_avx512(sfti_cast_kernels *kernels, bool vbmi);
+bool sfti_cast_kernels_neon(sfti_cast_kernels *kernels);
 
 /* A float of at most 16 bits. Codes exclude the sign, which is the bit above them. */
 typedef struct sfti_float {

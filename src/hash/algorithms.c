@@ -6,18 +6,28 @@
 
 /* ── What the processor is best at ── */
 
+static sfti_sha_blocks_fn sha_instructions(void) {
+    sfti_sha_blocks_fn blocks = sfti_sha_blocks_x86();
+    return blocks ? blocks : sfti_sha_blocks_arm();
+}
+
 void sfti_hash_impl_fill(sfti_hash_impl *impl, unsigned forbid) {
-    sfti_sha_blocks_fn sha = forbid & SFTI_HASH_NO_SHA ? NULL : sfti_sha_blocks_x86();
+    sfti_sha_blocks_fn sha = forbid & SFTI_HASH_NO_SHA ? NULL : sha_instructions();
     sfti_blake3_lanes_fn blake3 = NULL;
     if (!sha && !(forbid & SFTI_HASH_NO_CRYPTO)) sha = sfti_sha_blocks_crypto(impl);
     impl->sha_blocks = sha ? sha : sfti_sha_blocks_plain;
-    if (!(forbid & SFTI_HASH_NO_LANES))
+    if (!(forbid & SFTI_HASH_NO_LANES)) {
         blake3 = sfti_blake3_lanes_x86(!(forbid & SFTI_HASH_NO_WIDE), &impl->lanes);
+        if (!blake3) blake3 = sfti_blake3_lanes_neon(&impl->lanes);
+    }
     impl->blake3_lanes = blake3 ? blake3 : sfti_blake3_lanes_plain;
     if (!blake3) impl->lanes = 1;
     impl->zlib = !(forbid & SFTI_HASH_NO_ZLIB);
     sfti_crc32_begin(&impl->crc_table);
-    if (forbid & SFTI_HASH_NO_CLMUL) impl->crc_table.folds = false;
+    if (forbid & SFTI_HASH_NO_CLMUL) {
+        impl->crc_table.folds = false;
+        impl->crc_table.words = NULL;
+    }
 }
 
 /* ── Algorithms ── */

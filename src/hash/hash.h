@@ -33,7 +33,7 @@ enum {
     SFTI_HASH_NO_CRYPTO = 2, /* libcrypto */
     SFTI_HASH_NO_WIDE = 4,   /* 16 lanes */
     SFTI_HASH_NO_LANES = 8,  /* lanes at all */
-    SFTI_HASH_NO_CLMUL = 16, /* carry-less multiplication */
+    SFTI_HASH_NO_CLMUL = 16, /* carry-less multiplication, CRC instructions */
     SFTI_HASH_NO_ZLIB = 32
 };
 
@@ -50,10 +50,12 @@ void sfti_hash_impl_fill(sfti_hash_impl *impl, unsigned forbid);
 
 /* NULL if the processor or the compiler does not support it. */
 sfti_sha_blocks_fn sfti_sha_blocks_x86(void);
+sfti_sha_blocks_fn sfti_sha_blocks_arm(void);
 sfti_sha_blocks_fn sfti_sha_blocks_crypto(sfti_hash_impl *impl);
 void sfti_sha_blocks_plain(const sfti_hash_impl *impl, uint32_t *const *states,
                            const uint8_t *const *data, size_t blocks, size_t count);
 sfti_blake3_lanes_fn sfti_blake3_lanes_x86(bool wide, size_t *lanes);
+sfti_blake3_lanes_fn sfti_blake3_lanes_neon(size_t *lanes);
 void sfti_blake3_lanes_plain(const sfti_blake3_call *call);
 
 /* ── SHA-256 ── */

@@ -355,6 +355,15 @@ bool os_is_terminal(int fd) {
     return isatty(fd) == 1;
 }
 
+bool os_terminal_escapes(int fd) {
+    return os_is_terminal(fd);
+}
+
+int os_program_begin(int *argc, char ***argv) {
+    (void)argc, (void)argv;
+    return 0;
+}
+
 uint32_t os_terminal_columns(int fd) {
     struct winsize size;
     memset(&size, 0, sizeof size);

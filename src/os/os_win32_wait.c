@@ -53,6 +53,7 @@ int os_stop_signal(void) {
 /* What shells know as ended by Ctrl-C. */
 void os_raise(int signal_number) {
     (void)signal_number;
+    os_win_console_restore();
     ExitProcess(0xC000013Au);
 }
 

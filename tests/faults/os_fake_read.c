@@ -2,6 +2,7 @@
 #include "fake_state.h"
 
 #include "base/hub.h"
+#include "os/cpu.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -291,6 +292,11 @@ int os_real_path(const char *path, char *out, size_t cap) {
     return 0;
 }
 
+bool os_folds_case(const char *folder) {
+    (void)folder;
+    return fake.folds_case;
+}
+
 int os_read_link(const char *path, char *out, size_t cap) {
     fake_node *node;
     FAKE_CALL();
@@ -342,6 +348,8 @@ uint32_t os_user(void) { return fake.user; }
 
 uint32_t os_cpu_count(void) { return 4; }
 
+unsigned os_arm_instructions(void) { return 0; }
+
 os_function os_library_function(const char *library, const char *name) {
     (void)library;
     (void)name;
@@ -355,6 +363,10 @@ const char *os_error_text(int error, char *buffer, size_t len) {
 
 bool os_is_terminal(int fd) {
     return fd >= 0 && fd < 3 && fake.columns[fd] > 0;
+}
+
+bool os_terminal_escapes(int fd) {
+    return os_is_terminal(fd);
 }
 
 uint32_t os_terminal_columns(int fd) {

@@ -1,12 +1,12 @@
 """Long work in C looks at signals: Ctrl-C need not wait for its end."""
 import io
 import json
-import signal
 import struct
 
 import numpy as np
 import pytest
 
+from alarms import alarm
 from libsafetensors import _core
 
 pytest.importorskip("ml_dtypes")
@@ -29,13 +29,8 @@ def sparse(path, dtype, shape, size):
 def looks(work):
     """How often a handler ran while the work was done, by a clock that never waits long."""
     seen = []
-    old = signal.signal(signal.SIGALRM, lambda *_: seen.append(1))
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+    with alarm(lambda *_: seen.append(1), 0.001, 0.001):
         work()
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, old)
     return len(seen)
 
 
@@ -80,14 +75,9 @@ def test_a_slice_of_elements_under_a_byte_ends_early(tmp_path, mode):
 
     def handler(number, frame):
         raise Stop
-    old = signal.signal(signal.SIGALRM, handler)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
+    with alarm(handler, 0.05):
         with pytest.raises(Stop):
             tensor.read_into(got)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, old)
     assert got[0] == 0 and got[-1] == 255, "it was read to the end"
 
 

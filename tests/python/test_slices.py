@@ -1,8 +1,8 @@
 """Slices against numpy's own indexing."""
-import signal
 import struct
 
 import pytest
+from alarms import alarm
 from hypothesis import given
 from hypothesis import strategies as st
 from reading import BITS, WAYS, WHOLE, aligned, filling, opened, pack
@@ -212,12 +212,7 @@ def test_a_signal_ends_a_long_slice(tmp_path, step, count):
 
     def handler(number, frame):
         raise Stop
-    old = signal.signal(signal.SIGALRM, handler)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
+    with alarm(handler, 0.05):
         with pytest.raises(Stop):
             tensor.read_into(got)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, old)
     assert got[0] == 0 and got[-1] == 255, "it was read to the end"

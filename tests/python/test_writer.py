@@ -2,7 +2,6 @@
 import gc
 import io
 import os
-import signal
 import sys
 import threading
 import time
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from alarms import alarm
 from libsafetensors import _core
 from written import grows, parse, tensor_bytes
 
@@ -314,15 +314,10 @@ def test_a_signal_ends_a_long_write(tmp_path):
         def write(self, data):
             time.sleep(0.01)
             return len(data)
-    old = signal.signal(signal.SIGALRM, handler)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
+    with alarm(handler, 0.05):
         with pytest.raises(Stop):
             with _core.Writer(Slow(), [("x", "U8", [1 << 28])]) as writer:
                 writer.write("x", bytes(1 << 28))
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, old)
 
 
 def test_nothing_leaks(tmp_path):

@@ -66,9 +66,9 @@ static void fill_inputs(sft_dtype from, uint8_t *in, size_t n) {
 /* ── Variants ── */
 
 static const unsigned variants[] = {
-    SFTI_CAST_NO_AVX512, SFTI_CAST_NO_VBMI, SFTI_CAST_NO_AVX2, 0,
+    SFTI_CAST_NO_AVX512, SFTI_CAST_NO_VBMI, SFTI_CAST_NO_AVX2, SFTI_CAST_NO_NEON, 0,
 };
-#define PLAIN (SFTI_CAST_NO_AVX512 | SFTI_CAST_NO_AVX2)
+#define PLAIN SFTI_CAST_PORTABLE
 
 static uint64_t cast_as(unsigned forbid, sft_dtype from, sft_dtype to, bool saturate,
                         const uint8_t *in, uint8_t *out, uint64_t n) {

@@ -6,6 +6,10 @@
 
 #include <cmocka.h>
 
+#if defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#endif
+
 #define CPU_SAME(feature, name) \
     if (sfti_cpu_has(feature) != !!__builtin_cpu_supports(name)) fail_msg("%s", name)
 
@@ -26,6 +30,14 @@ static void features_are_those_of_the_compiler(void **state) {
     CPU_SAME(SFTI_CPU_AVX512VBMI, "avx512vbmi");
 #else
     assert_false(sfti_cpu_has(SFTI_CPU_SSSE3));
+#endif
+#if defined(__aarch64__) && defined(__linux__)
+    unsigned long has = getauxval(AT_HWCAP);
+    assert_int_equal(sfti_cpu_has(SFTI_CPU_ARM_SHA2), (has & HWCAP_SHA2) != 0);
+    assert_int_equal(sfti_cpu_has(SFTI_CPU_ARM_CRC32), (has & HWCAP_CRC32) != 0);
+#elif !defined(__aarch64__)
+    assert_false(sfti_cpu_has(SFTI_CPU_ARM_SHA2));
+    assert_false(sfti_cpu_has(SFTI_CPU_ARM_CRC32));
 #endif
     assert_true(sfti_cpu_has(0));
 }

@@ -1,6 +1,7 @@
 /* Editing what is odd, and with others at work: headers in every spelling, at their limits,
  * files and folders that may not be written, editors side by side, editors that are killed. */
 #define _GNU_SOURCE
+#include "os/os.h"
 #include "safetensors.h"
 
 #include <setjmp.h>
@@ -460,6 +461,15 @@ static void expect_one_letter(void) {
     free(bytes);
 }
 
+/* Where files must have names while they are written, who is killed leaves one. */
+static void sweep_named(void) {
+    int fd = -1;
+    int error = os_open_unnamed(temp_dir, 0600, &fd);
+    if (!error) assert_int_equal(os_close(fd), 0);
+    else assert_int_equal(error, EOPNOTSUPP);
+    if (error) assert_int_equal(sft_sweep(temp_dir, false, NULL, NULL, NULL, NULL), SFT_OK);
+}
+
 static void test_killed(void **state) {
     int status, torn = 0;
     char *header = found;
@@ -490,6 +500,7 @@ static void test_killed(void **state) {
         torn += code != SFT_OK;
         assert_int_equal(sft_edit_recover(temp_path(FILE_NAME), NULL, NULL, NULL), SFT_OK);
         expect_one_letter();
+        sweep_named();
         assert_int_equal(temp_dir_count(), 1);
     }
     print_message("%d of %d kills tore the file\n", torn, KILLS);

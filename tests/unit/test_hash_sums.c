@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/cpu.h"
 #include "hash/hash.h"
 
 #include <stdio.h>
@@ -202,6 +203,49 @@ static void blake3_goes_on(void **state) {
 
 /* ── CRC-32 ── */
 
+static void crc_same_at(const sfti_crc32_table *fast, const sfti_crc32_table *plain) {
+    for (size_t at = 0; at < 9; at++)
+        for (size_t len = 0; len < 300; len++)
+            assert_int_equal(sfti_crc32_add(fast, (uint32_t)len, bytes + at, len),
+                             sfti_crc32_add(plain, (uint32_t)len, bytes + at, len));
+    assert_int_equal(sfti_crc32_add(fast, 7, bytes + 1, MOST - 1),
+                     sfti_crc32_add(plain, 7, bytes + 1, MOST - 1));
+}
+
+/* Both polynomials, at every alignment: instructions and tables. */
+static void crc_by_instructions(void **state) {
+    sfti_crc32_table fast, plain;
+    (void)state;
+    sfti_crc32_begin(&fast);
+    assert_ptr_equal(fast.words, sfti_crc32_words());
+    plain = fast;
+    plain.folds = false;
+    plain.words = NULL;
+    crc_same_at(&fast, &plain);
+    sfti_crc32c_begin(&fast);
+    assert_int_equal(sfti_crc32_add(&fast, 0, "123456789", 9), 0xe3069283);
+    assert_ptr_equal(fast.words, sfti_crc32c_words());
+    plain = fast;
+    plain.words = NULL;
+    crc_same_at(&fast, &plain);
+}
+
+/* On ARM: what processors may lack is used where it is there, and not where it is forbidden. */
+static void arm_instructions(void **state) {
+    sfti_hash_impl impl;
+    (void)state;
+    assert_int_equal(sfti_sha_blocks_arm() != NULL, sfti_cpu_has(SFTI_CPU_ARM_SHA2));
+    assert_int_equal(sfti_crc32_words() != NULL, sfti_cpu_has(SFTI_CPU_ARM_CRC32));
+    assert_int_equal(sfti_crc32c_words() != NULL, sfti_cpu_has(SFTI_CPU_ARM_CRC32));
+    sfti_hash_impl_fill(&impl, 0);
+    if (sfti_sha_blocks_arm()) assert_true(impl.sha_blocks == sfti_sha_blocks_arm());
+    sfti_hash_impl_fill(&impl, SFTI_HASH_NO_SHA | SFTI_HASH_NO_CRYPTO | SFTI_HASH_NO_CLMUL
+                                   | SFTI_HASH_NO_LANES);
+    assert_true(impl.sha_blocks == sfti_sha_blocks_plain);
+    assert_true(impl.blake3_lanes == sfti_blake3_lanes_plain);
+    assert_null(impl.crc_table.words);
+}
+
 static void crc_of_vectors(void **state) {
     sfti_hash_impl impl;
     (void)state;
@@ -331,6 +375,8 @@ int main(void) {
         cmocka_unit_test(queue_runs_when_full),
         cmocka_unit_test(blake3_of_vectors),
         cmocka_unit_test(blake3_goes_on),
+        cmocka_unit_test(crc_by_instructions),
+        cmocka_unit_test(arm_instructions),
         cmocka_unit_test(crc_of_vectors),
         cmocka_unit_test(crc_ways_agree),
         cmocka_unit_test(hasher_of_a_stream),

@@ -389,8 +389,10 @@ static void test_unnamed(void **state) {
     int fd = -1;
     size_t put;
     (void)state;
-    assert_int_equal(os_open_unnamed(temp_path("none"), 0644, &fd), ENOENT);
-    int error = os_open_unnamed(temp_dir, 0644, &fd);
+    int error = os_open_unnamed(temp_path("none"), 0644, &fd);
+    if (error == EOPNOTSUPP) skip();
+    assert_int_equal(error, ENOENT);
+    error = os_open_unnamed(temp_dir, 0644, &fd);
     if (error == EOPNOTSUPP) skip();
     assert_int_equal(error, 0);
     assert_int_equal(os_pwrite(fd, "abc", 3, 0, &put), 0);
@@ -486,7 +488,6 @@ static void test_resize(void **state) {
             size_t both = sizes[i] < sizes[k] ? sizes[i] : sizes[k];
             unsigned char *at = os_resize(NULL, NULL, 0, sizes[i]);
             assert_non_null(at);
-            if (sizes[i] >= 1572864) assert_int_equal((uintptr_t)at % (2u << 20), 0);
             fill(at, sizes[i]);
             at = os_resize(NULL, at, sizes[i], sizes[k]);
             assert_non_null(at);

@@ -27,9 +27,9 @@ static const struct {
     { "sub./x", "ends with" }, { "...", "ends with" },
     { "a\nb", "control" }, { "a\x1f", "control" }, { "a\x7f", "control" },
     { "\xff", "UTF-8" },
-    { "", "beneath" }, { ".", "beneath" }, { "..", "beneath" }, { "a/../b", "beneath" },
-    { "./a", "beneath" }, { "/a", "beneath" }, { "a//b", "beneath" }, { "a/", "beneath" },
-    { "a\\b", "beneath" }, { "C:x", "beneath" }, { "a:b", "beneath" }, { "\\\\s\\x", "beneath" },
+    { "", "leads out" }, { ".", "leads out" }, { "..", "leads out" }, { "a/../b", "leads out" },
+    { "./a", "leads out" }, { "/a", "leads out" }, { "a//b", "leads out" }, { "a/", "leads out" },
+    { "a\\b", "leads out" }, { "C:x", "leads out" }, { "a:b", "leads out" }, { "\\\\s\\x", "leads out" },
 };
 
 static void names_that_every_system_takes(void **state) {
@@ -49,7 +49,7 @@ static void names_that_some_do_not_take(void **state) {
         if (sfti_name_portable(name, &why)) fail_msg("%s", refused[i].name);
         if (!strstr(why, refused[i].why)) fail_msg("%s: %s", refused[i].name, why);
         bool inside = sfti_name_inside(name);
-        if (inside != !strstr(why, "beneath")) fail_msg("inside: %s", refused[i].name);
+        if (inside != !strstr(why, "leads out")) fail_msg("inside: %s", refused[i].name);
     }
 }
 

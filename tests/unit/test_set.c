@@ -319,9 +319,11 @@ static void names_for_every_system(void **state) {
         { "a. ", "b", "dot or a blank" },
         { "sub/A.safetensors", "sub/a.safetensors", "differ by more than case" },
     };
+    sft_open_options strict = SFT_OPEN_OPTIONS_INIT;
     sft_set_options options = SFT_SET_OPTIONS_INIT;
     (void)state;
-    options.open.level = SFT_LEVEL_STRICT;
+    strict.level = SFT_LEVEL_STRICT;
+    options.open = &strict;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[128];
         sft_error err = SFT_ERROR_INIT;

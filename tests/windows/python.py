@@ -4,8 +4,8 @@
 usage: tests/windows/python.py [--package FOLDER] [-k WORDS] [FILE...]
     --package   with libsafetensors/_core.pyd and safetensors.exe (build/mingw)
 
-What does not pass is listed in python_skips.tsv, with reasons. Each file of tests is a process of
-its own. Last line: "N passed, N failed, N skipped".
+What does not pass is listed in python_skips.tsv, with reasons. Last line: "N passed, N failed, N
+skipped".
 """
 import argparse
 import collections
@@ -16,14 +16,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 TESTS = os.path.join(ROOT, "tests", "python")
 PYTHON = os.path.join(ROOT, "build", "windows-python", "python")
 WINE = "/usr/lib/wine/wine64"
-LIMIT = 900  # seconds of one file
+LIMIT = 3600  # seconds of all
 
 
 def windows(path):
@@ -42,16 +41,18 @@ def install(package):
 
 
 def environment():
-    env = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    env = {key: value for key, value in os.environ.items()
+           if not key.startswith(("PYTHON", "PYENV"))}
     shared = env.get("SFT_SHARED") or os.path.join(os.path.dirname(ROOT), "shared")
     env.update(WINEPREFIX=env.get("WINEPREFIX", os.path.join(ROOT, "build", "wine", "prefix")),
                WINEDEBUG="-all", SFT_SHARED=windows(shared), PYTHONPATH=windows(HERE),
-               PYTHONDONTWRITEBYTECODE="1", PYTHONUTF8="0", SFT_TARGET="windows")
+               PYTHONPYCACHEPREFIX=windows(os.path.join(ROOT, "build/windows-python/cache")),
+               PYTHONUTF8="1", SFT_TARGET="windows")
     return env
 
 
 def run(command, env, limit):
-    """Exit status, None at the limit, and output. Its output is a pipe: to a file, as wine hands
+    """Output, and exit status or None at the limit. The output is a pipe: to a file, as wine hands
     it on, this CPython does not start."""
     child = subprocess.Popen(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -63,34 +64,63 @@ def run(command, env, limit):
         return child.communicate()[0], None
 
 
-def test(path, options, env):
-    """{node: (outcome, reason)} of a file of tests."""
-    name = os.path.basename(path)
-    results = os.path.join(ROOT, "build", "windows-python", name + ".json")
-    if os.path.exists(results):
-        os.remove(results)
-    command = [WINE, os.path.join(PYTHON, "python.exe"), "-m", "pytest", "-q", "-p",
-               "windows_plugin", windows(path), *options]
-    begin = time.monotonic()
-    output, status = run(command, dict(env, SFT_RESULTS=windows(results)), LIMIT)
+def results_of(path):
+    """{node: (outcome, reason)}, in the order of the begins; "begun" for the one it ended in."""
     found = {}
-    if os.path.exists(results):
-        with open(results, encoding="utf-8") as file:
-            found = json.load(file)
-    if status not in (0, 1, 5) or not found and status != 5:
-        found[name] = "failed", "ended with status %s" % status
-    count = collections.Counter(outcome for outcome, _ in found.values())
-    print("%-32s %6.1f s  %d passed, %d failed, %d skipped" % (
-        name, time.monotonic() - begin, count["passed"], count["failed"], count["skipped"]),
-        flush=True)
-    if count["failed"]:
-        with open(results + ".log", "wb") as log:
-            log.write(output)
-        for node, (outcome, reason) in found.items():
-            if outcome == "failed":
-                print("    %s\n        %s" % (node, reason.strip().splitlines()[-1:] or ""))
-        print("    all of it: %s" % os.path.relpath(results + ".log", ROOT), flush=True)
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                node, outcome, reason = json.loads(line)
+                found[node] = outcome, reason
     return found
+
+
+def file_of(node):
+    return node.partition("::")[0]
+
+
+def test(files, options, env):
+    """{node: (outcome, reason)} of files of tests. What ends the process has failed; the rest is
+    run by another."""
+    folder = os.path.join(ROOT, "build", "windows-python")
+    results, log = (os.path.join(folder, name) for name in ("results.jsonl", "log"))
+    found, names = {}, [os.path.basename(path) for path in files]
+    with open(log, "wb") as out:
+        while names:
+            if os.path.exists(results):
+                os.remove(results)
+            done = [word for node in found if file_of(node) == names[0] and "::" in node
+                    for word in ("--deselect", "tests/python/" + node)]
+            output, status = run(
+                [WINE, os.path.join(PYTHON, "python.exe"), "-m", "pytest", "-q", "-p",
+                 "windows_plugin", "--continue-on-collection-errors", *(windows(os.path.join(TESTS, name)) for name in names),
+                 *done, *options], dict(env, SFT_RESULTS=windows(results)), LIMIT)
+            out.write(output)
+            more = results_of(results)
+            last = [node for node, (outcome, _) in more.items() if outcome == "begun"]
+            for node in last:
+                more[node] = "failed", "the process ended with status %s" % status
+            found.update(more)
+            if not last and status not in (0, 1, 5):
+                found[names[0]] = "failed", "ended with status %s: see %s" % (status, log)
+            names = names[names.index(file_of(last[0])):] if last else []
+    return found
+
+
+def show(found):
+    """The count of each file, and what failed."""
+    files = {}
+    for node, (outcome, reason) in found.items():
+        files.setdefault(file_of(node), []).append((node, outcome, reason))
+    for name, rows in sorted(files.items()):
+        count = collections.Counter(outcome for _, outcome, _ in rows)
+        print("%-32s %4d passed, %d failed, %d skipped" % (
+            name, count["passed"], count["failed"], count["skipped"]))
+        for node, outcome, reason in rows:
+            if outcome == "failed":
+                said = [line for line in reason.splitlines() if line.startswith("E  ")]
+                print("    %s\n        %s" % (node, (said or reason.splitlines() or [""])[0]))
+    print("all of it: build/windows-python/log")
 
 
 def main():
@@ -106,11 +136,9 @@ def main():
     options = ["-k", args.k] if args.k else []
     files = [os.path.join(TESTS, os.path.basename(name)) for name in args.files] or sorted(
         glob.glob(os.path.join(TESTS, "test_*.py")))
-    found = {}
-    for path in files:
-        found.update(test(path, options, env))
+    found = test(files, options, env)
+    show(found)
     if not args.files and not args.k:
-        sys.path.insert(0, HERE)
         for case in unused(found):
             print("python_skips.tsv: no case %s" % case)
             found["python_skips.tsv " + case] = "failed", "unused"

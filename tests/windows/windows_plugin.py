@@ -1,9 +1,13 @@
-"""For pytest under wine: the rows of python_skips.tsv, and the results as JSON in SFT_RESULTS.
+"""For pytest under wine: the rows of python_skips.tsv, and the results in the file SFT_RESULTS.
 
 A row is a test (FILE::TEST, FILE::TEST[PARAMETER]) or a file, and a reason. Listed tests run and
 must fail; those with "!" before them are not run, because they do not end or end the process. A
 listed file is not run.
+
+The file has a line of JSON for the begin and for the result of each test, so that it tells which
+one a process has ended in.
 """
+import faulthandler
 import json
 import os
 import pathlib
@@ -11,7 +15,8 @@ import pathlib
 import pytest
 
 LIST = pathlib.Path(__file__).with_name("python_skips.tsv")
-RESULTS = {}  # node: outcome and reason
+LIMIT = 300  # seconds of a test
+OUTCOMES = {}  # node: outcome
 
 
 def rows():
@@ -36,9 +41,15 @@ def node_of(item):
     return item.nodeid.rpartition("/")[2]
 
 
+def tell(node, outcome, reason=""):
+    OUTCOMES[node] = outcome
+    with open(os.environ["SFT_RESULTS"], "a", encoding="utf-8") as file:
+        file.write(json.dumps([node, outcome, reason]) + "\n")
+
+
 def pytest_ignore_collect(collection_path):
     if collection_path.name in ROWS:
-        RESULTS[collection_path.name] = "skipped", ROWS[collection_path.name][1]
+        tell(collection_path.name, "skipped", ROWS[collection_path.name][1])
         return True
     return None
 
@@ -53,27 +64,31 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.skip(reason=found[1]))
 
 
-def pytest_runtest_logreport(report):
-    node = report.nodeid.rpartition("/")[2]
-    if report.outcome == "passed" and (report.when != "call" or node in RESULTS):
-        return
-    if RESULTS.get(node, ("passed",))[0] == "failed":
-        return
-    reason = str(report.longrepr or "")
+def pytest_runtest_logstart(nodeid):
+    tell(nodeid.rpartition("/")[2], "begun")
+    faulthandler.dump_traceback_later(LIMIT, exit=True)
+
+
+def pytest_runtest_logfinish():
+    faulthandler.cancel_dump_traceback_later()
+
+
+def reason_of(report):
     if hasattr(report, "wasxfail"):
-        reason = report.wasxfail
-    elif report.skipped and isinstance(report.longrepr, tuple):
-        reason = report.longrepr[2]
-    RESULTS[node] = report.outcome, reason
+        return report.wasxfail
+    if isinstance(report.longrepr, tuple):
+        return report.longrepr[2]
+    return str(report.longrepr or "")
+
+
+def pytest_runtest_logreport(report):
+    """The call's result, or that of the setup or the teardown if it is worse."""
+    node = report.nodeid.rpartition("/")[2]
+    if report.failed or report.skipped or (report.when == "call" and OUTCOMES[node] == "begun"):
+        if OUTCOMES[node] != "failed":
+            tell(node, report.outcome, reason_of(report))
 
 
 def pytest_collectreport(report):
     if report.failed or report.skipped:
-        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-        RESULTS[report.nodeid.rpartition("/")[2]] = report.outcome, reason
-
-
-def pytest_sessionfinish():
-    path = os.environ.get("SFT_RESULTS")
-    if path:
-        pathlib.Path(path).write_text(json.dumps(RESULTS), encoding="utf-8")
+        tell(report.nodeid.rpartition("/")[2], report.outcome, reason_of(report))

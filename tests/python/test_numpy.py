@@ -136,7 +136,7 @@ def test_nothing_of_the_caller_changes(tmp_path):
 def test_views_share_the_map_and_never_reach_the_file(tmp_path):
     save_file({"a": np.arange(1000.0)}, tmp_path / "f")
     before = (tmp_path / "f").read_bytes()
-    with libsafetensors.open(tmp_path / "f") as f:
+    with libsafetensors.open(tmp_path / "f", mode="cow") as f:
         whole, part = f["a"].numpy(), f["a"][10:20].numpy()
         assert f.mapped and np.shares_memory(whole, part)
         whole[15] = -1
@@ -237,7 +237,7 @@ def test_what_was_loaded_survives_its_file(way, harm, tmp_path):
 def test_open_maps_all_the_same(tmp_path):
     path = tmp_path / "x"
     save_file({"x": np.arange(4, dtype="f4")}, path)
-    with libsafetensors.open(path) as file:
+    with libsafetensors.open(path, mode="cow") as file:
         assert file.mapped and np.shares_memory(file.numpy()["x"], file["x"].numpy())
 
 

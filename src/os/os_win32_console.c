@@ -21,7 +21,7 @@ static HANDLE console_handle(int i) {
 }
 
 /* It belongs to the shell, too. */
-void os_win_console_restore(void) {
+static void console_restore(void) {
     for (int i = 0; i < 2; i++)
         if (console_before.changed[i]) SetConsoleMode(console_handle(i), console_before.modes[i]);
     if (console_before.page) SetConsoleOutputCP(console_before.page);
@@ -40,7 +40,8 @@ static void console_begin(void) {
     }
     UINT page = any ? GetConsoleOutputCP() : CP_UTF8;
     if (page != CP_UTF8 && SetConsoleOutputCP(CP_UTF8)) console_before.page = page;
-    (void)atexit(os_win_console_restore);
+    (void)atexit(console_restore);
+    os_win_before_raise(console_restore);
 }
 
 bool os_terminal_escapes(int fd) {
@@ -50,10 +51,6 @@ bool os_terminal_escapes(int fd) {
 }
 
 /* ── Words ── */
-
-/* The C library expands no patterns: it would in quotes, too. */
-extern int _CRT_glob;
-int _CRT_glob = 0;
 
 /* They last as long as the program. */
 static int words_take(int *argc, char ***argv) {

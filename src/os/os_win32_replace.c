@@ -5,9 +5,9 @@
  *     The old file or the new one
  *  2  where the file system cannot, it is moved over the old one, if nobody has that open: as 1
  *  3  otherwise the old file steps out of the way:
- *     3a the old file is renamed to .NAME.XXXXXXXX.old in its folder: only that, and the new file
- *        under the name it had. `safetensors meta recover` gives it its name back
- *     3b the new file takes the name: the new file, and the old one as .NAME.XXXXXXXX.old
+ *     3a the old file is renamed to .NAME.sft-XXXXXXXX.old in its folder: only that, and the new
+ *        file under the name it had. `safetensors meta recover` gives it its name back
+ *     3b the new file takes the name: the new file, and the old one as .NAME.sft-XXXXXXXX.old
  *     3c the old file is deleted, which lasts until nobody has it open: the new file
  *     If 3b fails the old file gets its name back. If 3c fails it stays, hidden, until the next
  *     replacement of NAME
@@ -79,7 +79,7 @@ static const wchar_t *name_of(const wchar_t *path) {
 
 /* Where the letters go in *letters; to be freed. */
 static wchar_t *old_name(const wchar_t *path, wchar_t **letters) {
-    static const wchar_t ending[] = L".XXXXXXXX.old";
+    static const wchar_t ending[] = L".sft-XXXXXXXX.old";
     size_t folder = (size_t)(name_of(path) - path), name = wcslen(path) - folder;
     wchar_t *old = malloc((folder + 1 + name) * sizeof *old + sizeof ending);
     if (!old) return NULL;
@@ -87,7 +87,7 @@ static wchar_t *old_name(const wchar_t *path, wchar_t **letters) {
     old[folder] = L'.';
     memcpy(old + folder + 1, path + folder, name * sizeof *old);
     memcpy(old + folder + 1 + name, ending, sizeof ending);
-    *letters = old + folder + 1 + name + 1;
+    *letters = old + folder + 1 + name + 5;
     return old;
 }
 

@@ -51,9 +51,15 @@ int os_stop_signal(void) {
 }
 
 /* What shells know as ended by Ctrl-C. */
+static void (*before_raise)(void);
+
+void os_win_before_raise(void (*run)(void)) {
+    before_raise = run;
+}
+
 void os_raise(int signal_number) {
     (void)signal_number;
-    os_win_console_restore();
+    if (before_raise) before_raise();
     ExitProcess(0xC000013Au);
 }
 

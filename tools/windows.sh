@@ -17,5 +17,7 @@ cmake -S "$root" -B "$objects" -G Ninja --log-level=WARNING \
 cmake --build "$objects"
 rm -rf "$out"
 cmake --install "$objects" --prefix "$out" >/dev/null
+cp "$root/LICENSE" "$out/"
+sed 's/$/\r/' "$root/packaging/windows/README.txt" >"$out/README.txt"
 python3 "$root/tools/windows_zip.py" "$out" "$root/build/safetensors-windows-${target%%-*}.zip"
 mv "$root/build/safetensors-windows-${target%%-*}.zip" "$out/"

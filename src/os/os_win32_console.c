@@ -1,4 +1,4 @@
-/* os.h on Windows: the start of a program. */
+/* os.h on Windows: the start of a program, and its end by a signal. */
 #include "os/args.h"
 #include "os/os_win32.h"
 
@@ -41,13 +41,19 @@ static void console_begin(void) {
     UINT page = any ? GetConsoleOutputCP() : CP_UTF8;
     if (page != CP_UTF8 && SetConsoleOutputCP(CP_UTF8)) console_before.page = page;
     (void)atexit(console_restore);
-    os_win_before_raise(console_restore);
 }
 
 bool os_terminal_escapes(int fd) {
     DWORD mode;
     return GetConsoleMode(os_win_handle(fd), &mode) ? (mode & VIRTUAL_TERMINAL) != 0
                                                     : os_is_terminal(fd);
+}
+
+/* What shells know as ended by Ctrl-C. */
+void os_raise(int signal_number) {
+    (void)signal_number;
+    console_restore();
+    ExitProcess(0xC000013Au);
 }
 
 /* ── Words ── */

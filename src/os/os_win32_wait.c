@@ -50,19 +50,6 @@ int os_stop_signal(void) {
     return (int)InterlockedCompareExchange(&stop_number, 0, 0);
 }
 
-/* What shells know as ended by Ctrl-C. */
-static void (*before_raise)(void);
-
-void os_win_before_raise(void (*run)(void)) {
-    before_raise = run;
-}
-
-void os_raise(int signal_number) {
-    (void)signal_number;
-    if (before_raise) before_raise();
-    ExitProcess(0xC000013Au);
-}
-
 /* A write to a pipe that is closed is an error here, and no signal. */
 void os_ignore_broken_pipe(void) {}
 

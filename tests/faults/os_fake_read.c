@@ -209,6 +209,8 @@ int os_info_path(const char *path, bool follow_link, os_info *out) {
     return error;
 }
 
+int os_positioned(int fd) { return fd; }
+
 static void node_read(const fake_node *node, uint64_t offset, void *into, size_t len,
                       size_t *got) {
     size_t left = offset < node->len ? node->len - (size_t)offset : 0;
@@ -290,6 +292,11 @@ int os_real_path(const char *path, char *out, size_t cap) {
     memcpy(out, full, len);
     out[len] = '\0';
     return 0;
+}
+
+bool os_folds_case(const char *folder) {
+    (void)folder;
+    return fake.folds_case;
 }
 
 int os_read_link(const char *path, char *out, size_t cap) {

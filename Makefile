@@ -30,6 +30,7 @@
 #   make bundle              build/bundle/safetensors.{h,c}: the library as two files
 #   make deb                 packages for Debian in build/deb, and lintian
 #   make deb-test            they build the same twice; install and test them in a fresh Debian 12
+#   make windows-test        the command and the library for Windows, tested under wine
 #   make macos               build/macos/*.zip: command and libraries for macOS, built here, not run
 #   make macos-test          what is in it; that a second build is the same
 #   make wheels              wheels for Linux, Windows and macOS and the source package, in
@@ -137,7 +138,8 @@ aarch64: setup-build setup-test setup-cross
 	@tools/cmocka.sh build/cmocka-aarch64 aarch64-linux-gnu-gcc
 	@tools/python.sh tests/run.py $@
 
-conformance: build setup-npm
+conformance: build
+	@command -v npm >/dev/null || tools/setup.sh npm
 	@cmake --build --preset release --target verdict
 	@tools/python.sh tests/conformance/run.py
 
@@ -180,6 +182,12 @@ deb-test: deb
 	@tools/deb.sh --again
 	@tools/deb_test.sh
 
+.PHONY: windows-test
+windows-test: build setup-test
+	@tools/wine_env.sh
+	@status=0; tools/python.sh tests/run.py windows || status=1; \
+	tools/wine_env.sh --stop; exit $$status
+
 .PHONY: macos macos-test
 macos: build
 	@tools/zig_env.sh
@@ -191,6 +199,7 @@ macos-test: build
 	@tools/macos.py --again
 	@python3 tests/macos/check.py
 
+.PHONY: wheels
 wheels:
 	@tools/wheels_env.sh
 	@rm -rf build/wheels

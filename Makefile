@@ -32,6 +32,7 @@
 #   make deb                 packages for Debian in build/deb, and lintian
 #   make deb-test            they build the same twice; install and test them in a fresh Debian 12
 #   make windows-test        the command and the library for Windows, tested under wine
+#   make windows-python-test [TORCH=1]   the Python package in a CPython for Windows, under wine
 #   make macos               build/macos/*.zip: command and libraries for macOS, built here, not run
 #   make macos-test          what is in it; that a second build is the same
 #   make wheels              wheels for Linux, Windows and macOS and the source package, in
@@ -190,6 +191,17 @@ deb-test: deb
 windows-test: build setup-test
 	@tools/wine_env.sh
 	@status=0; tools/python.sh tests/run.py windows || status=1; \
+	tools/wine_env.sh --stop; exit $$status
+
+.PHONY: windows-python-test
+windows-python-test:
+	@tools/wine_env.sh
+	@tools/windows_python.sh $(if $(TORCH),--torch)
+	@tools/wheels_env.sh
+	@rm -rf build/windows-python/wheel
+	@build/release/bin/python tools/wheels.py --only cp311-abi3-win_amd64 \
+	    --out build/windows-python/wheel
+	@status=0; tests/windows/python.py --wheel build/windows-python/wheel/*.whl || status=1; \
 	tools/wine_env.sh --stop; exit $$status
 
 .PHONY: macos macos-test

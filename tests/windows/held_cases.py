@@ -15,7 +15,7 @@ LONG = scenes.LONG
 REPLACES = (["meta", "set", M, "k", LONG, "--safe"],
             ["convert", M, "--dtype", "BF16", "-o", M, "--force"],
             ["rename", M, "--map", "a=first", "-o", M, "--force"])
-SOON = 2.5  # seconds until a permanent denial is told, on top of what the command takes else
+SOON = 4.0  # seconds until a permanent denial is told, on top of what the command takes else
 
 
 def replaced(folder, how):

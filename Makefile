@@ -138,7 +138,8 @@ aarch64: setup-build setup-test setup-cross
 	@tools/cmocka.sh build/cmocka-aarch64 aarch64-linux-gnu-gcc
 	@tools/python.sh tests/run.py $@
 
-conformance: build setup-npm
+conformance: build
+	@command -v npm >/dev/null || tools/setup.sh npm
 	@cmake --build --preset release --target verdict
 	@tools/python.sh tests/conformance/run.py
 

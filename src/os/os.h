@@ -44,6 +44,9 @@ int os_open_read(const char *path, int *fd);
 /* The same, or os_open_write, but never through a link at the end of the path: ELOOP. */
 int os_open_no_link(const char *path, bool writable, int *fd);
 int os_close(int fd);
+/* A descriptor of a caller's, for reads by position: itself, or where such reads move its own
+ * offset a new one of the same file, to be closed. */
+int os_positioned(int fd);
 int os_info_fd(int fd, os_info *out);
 int os_info_path(const char *path, bool follow_link, os_info *out);
 /* One read; *got 0 is the end. May return fewer bytes than asked. */

@@ -137,6 +137,10 @@ int os_close(int fd) {
     return close(fd) == 0 || errno == EINTR ? 0 : errno;
 }
 
+int os_positioned(int fd) {
+    return fd;
+}
+
 static size_t most_at_once(size_t len) {
     const size_t most = (size_t)1 << 30;
     return len < most ? len : most;

@@ -279,6 +279,15 @@ int os_list(const char *path, int (*each)(void *ctx, const char *name, os_kind k
 
 /* ── Reading ── */
 
+int os_positioned(int fd) {
+    HANDLE handle = os_win_handle(fd);
+    int own;
+    if (os_win_file_of(fd) || GetFileType(handle) != FILE_TYPE_DISK) return fd;
+    HANDLE again = ReOpenFile(handle, GENERIC_READ, WIN_SHARE_ALL, FILE_FLAG_OVERLAPPED);
+    if (again == INVALID_HANDLE_VALUE) return fd;
+    return os_win_fd_new(again, false, &own) ? fd : own;
+}
+
 static size_t most_at_once(size_t len) {
     const size_t most = (size_t)1 << 30;
     return len < most ? len : most;
@@ -302,6 +311,8 @@ int os_pread(int fd, void *into, size_t len, uint64_t offset, size_t *got) {
     return code == ERROR_SUCCESS || code == ERROR_HANDLE_EOF ? 0 : os_win_errno(code);
 }
 
+/* What the disk cannot read later is an exception of the system's in whoever reads the view
+ * (EXCEPTION_IN_PAGE_ERROR), as a signal is elsewhere. */
 int os_map(int fd, uint64_t len, bool writable_private, void **out) {
     HANDLE file = os_win_handle(fd);
     *out = NULL;

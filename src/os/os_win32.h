@@ -78,7 +78,6 @@ typedef struct os_win_file {
 /* Takes the handle, which is closed if there is no room: EMFILE, ENOMEM. */
 int os_win_fd_new(HANDLE handle, bool folder, int *fd);
 os_win_file *os_win_file_of(int fd); /* NULL: none of ours */
-void os_win_console_restore(void);
 HANDLE os_win_handle(int fd);     /* INVALID_HANDLE_VALUE: there is none */
 
 /* Locks forbid others to read what is locked: a byte far behind all data. */

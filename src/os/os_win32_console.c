@@ -1,4 +1,4 @@
-/* os.h on Windows: the start of a program. */
+/* os.h on Windows: the start of a program, and its end by a signal. */
 #include "os/args.h"
 #include "os/os_win32.h"
 
@@ -21,7 +21,7 @@ static HANDLE console_handle(int i) {
 }
 
 /* It belongs to the shell, too. */
-void os_win_console_restore(void) {
+static void console_restore(void) {
     for (int i = 0; i < 2; i++)
         if (console_before.changed[i]) SetConsoleMode(console_handle(i), console_before.modes[i]);
     if (console_before.page) SetConsoleOutputCP(console_before.page);
@@ -40,13 +40,20 @@ static void console_begin(void) {
     }
     UINT page = any ? GetConsoleOutputCP() : CP_UTF8;
     if (page != CP_UTF8 && SetConsoleOutputCP(CP_UTF8)) console_before.page = page;
-    (void)atexit(os_win_console_restore);
+    (void)atexit(console_restore);
 }
 
 bool os_terminal_escapes(int fd) {
     DWORD mode;
     return GetConsoleMode(os_win_handle(fd), &mode) ? (mode & VIRTUAL_TERMINAL) != 0
                                                     : os_is_terminal(fd);
+}
+
+/* What shells know as ended by Ctrl-C. */
+void os_raise(int signal_number) {
+    (void)signal_number;
+    console_restore();
+    ExitProcess(0xC000013Au);
 }
 
 /* ── Words ── */

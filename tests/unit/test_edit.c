@@ -11,6 +11,7 @@
 
 #include "unit/make_file.h"
 #include "unit/make_journal.h"
+#include "unit/stat_times.h"
 #include "unit/temp_dir.h"
 
 #include <fcntl.h>

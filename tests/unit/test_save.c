@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "unit/stat_times.h"
 #include "unit/temp_dir.h"
 
 #include <fcntl.h>
@@ -189,7 +190,7 @@ static void test_stopped(void **state) {
 
 /* Parts from a pipe, in file order. */
 static void test_pipe(void **state) {
-    sft_source source;
+    sft_source source = { 0 };
     sft_part parts[] = { part_of("a", SFT_U8, side, &source, 0),
                          part_of("b", SFT_U8, side, &source, 6) };
     sft_buffer buffer = { 0 };

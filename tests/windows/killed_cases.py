@@ -5,7 +5,7 @@ import signal
 import subprocess
 import time
 
-from world import WINDOWS, Wrong, case, demand, held, hidden, read, scenes, sft, small, write
+from world import DIRECT, Wrong, case, demand, held, hidden, read, scenes, sft, small, write
 
 SCALE = 4 << 20
 RUNS = 8  # of each command
@@ -15,7 +15,7 @@ M = "m.safetensors"
 def killed_at(scene, seconds):
     """Its folder after a death at that time, and whether it had come to its end."""
     folder = scene.fresh_folder()
-    with subprocess.Popen([*WINDOWS, *scene.words], cwd=folder, stdin=subprocess.PIPE,
+    with subprocess.Popen([*DIRECT, *scene.words], cwd=folder, stdin=subprocess.PIPE,
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
         try:
             child.stdin.write(scene.stdin)
@@ -73,7 +73,7 @@ def kill_while_replacing_mapped(folder):
             os.remove(os.path.join(folder, name))
         write(path, old)
         with held("map", path):
-            with subprocess.Popen([*WINDOWS, *words], cwd=folder, stdout=subprocess.DEVNULL,
+            with subprocess.Popen([*DIRECT, *words], cwd=folder, stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL) as child:
                 time.sleep(rng.uniform(0.05, 0.5))
                 child.kill()

@@ -92,3 +92,25 @@ def judge_moved(folder, path, old, new):
         sft(["meta", "recover", M], folder)
     demand(read(path) in (old, new), "neither old nor new")
     sft(["check", M], folder)
+
+
+@case
+def between_two_renames(folder):
+    """The state that step 3a of os_win32_replace.c leaves, made by hand."""
+    path, old = os.path.join(folder, M), small()
+    parked = os.path.join(folder, "." + M + ".sft-0a9v1b2c.old")
+    for spoiled in (False, True):
+        write(parked, old[:-1] if spoiled else old)
+        for words in (["info", M], ["check", M], ["meta", "set", M, "k", "v"]):
+            done = sft(words, folder, status=None)
+            demand(done.returncode and b"meta recover" in done.stdout + done.stderr,
+                   words, "does not tell:", done.stdout, done.stderr)
+        sft(["meta", "recover", M], folder)
+        demand(read(path) == (old[:-1] if spoiled else old) and not hidden(folder),
+               "not recovered:", os.listdir(folder))
+        os.remove(path)
+    write(parked, old)
+    write(path, small(2))  # the new one came; the old one is a leftover
+    sft(["check", M], folder)
+    sft(["repair", "--clean", "."], folder)
+    demand(read(path) == small(2) and not hidden(folder), "left", hidden(folder))

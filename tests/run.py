@@ -252,8 +252,10 @@ def environment(target):
                SFT_EMULATE="", PYTHONDONTWRITEBYTECODE="1", LC_ALL="C.UTF-8")
     env.setdefault("SFT_SHARED", os.path.join(os.path.dirname(ROOT), "shared"))
     env.update(extra)
-    suffix = ".exe" if target == "windows" else ""
-    env["SFT_COMMAND"] = f"{env['SFT_EMULATE']} {env['SFT_BUILD']}/safetensors{suffix}".strip()
+    command = [env["SFT_EMULATE"], f"{env['SFT_BUILD']}/safetensors"]
+    if target == "windows":
+        command[1:] = [f"{env['SFT_BUILD']}/tests/start.exe", command[1] + ".exe"]
+    env["SFT_COMMAND"] = " ".join(filter(None, command))
     for name in ("NO_COLOR", "CLICOLOR_FORCE", "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "DESTDIR"):
         env.pop(name, None)
     return env

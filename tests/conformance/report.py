@@ -106,6 +106,8 @@ def write(path, readers, results):
     found = tally(results)
     text = HEAD
     text += "## Readers\n\n" + summary(readers, results)
+    text += "What stands out:\n\n" + "".join("* %s: %s\n" % (reader["id"], reader["note"])
+                                             for reader in readers if reader["note"]) + "\n"
     text += ("## Rule by rule\n\nColumns are the readers above. `+3`: accepts three files that it "
              "must not; `−3`: refuses\nthree that it must accept; `≠3`: accepts three and finds "
              "other names, dtypes, shapes, offsets,\nbytes or metadata; `!3`: crashes, hangs or runs "

@@ -122,9 +122,12 @@ def write(path, readers, results):
 def tail():
     return """## Not here
 
-* transformers, diffusers, accelerate, timm, PyTorch's `HuggingFaceStorageReader` and most of the
-  ecosystem read through the official package: its rows are theirs.
-* ComfyUI, llama.cpp's and stable-diffusion.cpp's readers in C++, safetensors-cpp and the crates of
-  candle and burn are in no package of PyPI, npm or Debian that installs without being built;
-  Debian 12 has no reader of safetensors at all.
+* transformers, diffusers, accelerate, timm and PyTorch's `HuggingFaceStorageReader` read through
+  the official package, whose rows are theirs too.
+* What is distributed as source alone: stable-diffusion.cpp, safetensors-cpp, crates (candle and
+  burn use the official one). The converter of llama.cpp is gguf's row, and the C of safetensors.h
+  that of openvino-genai.
+* modelaudit has a parser of its own, but judges more than the format, and installs 76 packages.
+* Debian 12 has no reader of safetensors. npm may have more than these four: its search was not at
+  hand when this was written.
 """

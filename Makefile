@@ -30,6 +30,11 @@
 #   make bundle              build/bundle/safetensors.{h,c}: the library as two files
 #   make deb                 packages for Debian in build/deb, and lintian
 #   make deb-test            they build the same twice; install and test them in a fresh Debian 12
+#   make windows-test        the command and the library for Windows, tested under wine
+#   make macos               build/macos/*.zip: command and libraries for macOS, built here, not run
+#   make macos-test          what is in it; that a second build is the same
+#   make wheels              wheels for Linux, Windows and macOS and the source package, in
+#                            build/wheels, checked
 #   make dist                what a release consists of, in build/dist, with checksums
 #   make dist-test           the source archive builds and installs in a fresh Debian 12
 #   make manifests DOWNLOAD=URL HOMEPAGE=URL   packaging/ filled from build/dist
@@ -43,7 +48,7 @@ SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS)
 .PHONY: all demo screenshots build check test python tsan-python bench-python bench-dataset asan msan tsan m32 s390x aarch64 conformance kill \
         writers fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross \
         setup-abi abi abi-baseline \
-        deb deb-test dist dist-test manifests test-packages \
+        deb deb-test wheels dist dist-test manifests test-packages \
         test-spark test-spark-all test-engines test-browsers bench-catalog zoo zoo-score docs
 
 all: build
@@ -176,6 +181,29 @@ deb: setup-build
 deb-test: deb
 	@tools/deb.sh --again
 	@tools/deb_test.sh
+
+.PHONY: windows-test
+windows-test: build setup-test
+	@tools/wine_env.sh
+	@status=0; tools/python.sh tests/run.py windows || status=1; \
+	tools/wine_env.sh --stop; exit $$status
+
+.PHONY: macos macos-test
+macos: build
+	@tools/zig_env.sh
+	@tools/macos.py
+	@python3 tests/macos/check.py
+
+macos-test: build
+	@tools/zig_env.sh
+	@tools/macos.py --again
+	@python3 tests/macos/check.py
+
+wheels:
+	@tools/wheels_env.sh
+	@rm -rf build/wheels
+	@build/release/bin/python tools/wheels.py
+	@build/release/bin/python tests/wheels/run.py
 
 dist: build
 	@tools/dist.py $(if $(COMPLETE),--complete)

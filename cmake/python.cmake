@@ -70,7 +70,10 @@ endif()
 if(WIN32)
     target_link_libraries(sft_extension PRIVATE sft_python3)
 elseif(APPLE)
-    target_link_options(sft_extension PRIVATE -undefined dynamic_lookup)
+    set(sft_python_list ${CMAKE_CURRENT_BINARY_DIR}/python.exports)
+    file(CONFIGURE OUTPUT ${sft_python_list} CONTENT "_PyInit__core\n")
+    target_link_options(sft_extension PRIVATE -undefined dynamic_lookup
+                        -Wl,-exported_symbols_list,${sft_python_list})
 else()
     # PyInit__core is all that it shows.
     set(sft_python_map ${CMAKE_CURRENT_SOURCE_DIR}/cmake/python.map)

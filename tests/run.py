@@ -103,6 +103,7 @@ SUITES = [
     ("warnings", "test", 900, [PY, "tests/no_warnings.py"], "tests/no_warnings.py"),
     ("faults", "test asan coverage windows", 1200, [PY, "tests/unit.py", "faults"],
      "tests/faults/CMakeLists.txt"),
+    ("macos", "test", 300, [PY, "tests/unit.py", "macos"], "tests/macos/CMakeLists.txt"),
     ("kill", "test kill", 900, [PY, "tests/faults/kill/run.py"], "tests/faults/kill/run.py"),
     ("windows", "windows", 900, [PY, "tests/windows/run.py"], "tests/windows/run.py"),
     ("disk", "test", 600, [PY, "tests/faults/disk/run.py"], "tests/faults/disk/run.py"),

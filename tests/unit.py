@@ -17,6 +17,7 @@ from skips import Skips  # noqa: E402
 
 PLAN = re.compile(rb"^\s*1\.\.(\d+)$", re.M)
 TOLD = re.compile(rb"^# \d+ scenes: .*$", re.M)  # what the fault tests have tried
+LIMIT = int(os.environ.get('LIMIT', 600))  # seconds of one program
 LINE = re.compile(rb"^\s*(not ok|ok) \d+ (-|# SKIP) (\S*)[^\r\n]*$", re.M)
 
 
@@ -51,8 +52,13 @@ def main():
     totals = {"passed": 0, "failed": 0, "skipped": 0}
 
     def run(program):
-        return subprocess.run(emulate + [os.path.join(build, program)], cwd=ROOT, env=env,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        words = emulate + [os.path.join(build, program)]
+        try:
+            return subprocess.run(words, cwd=ROOT, env=env, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+                                  timeout=LIMIT)
+        except subprocess.TimeoutExpired as late:
+            return subprocess.CompletedProcess(words, "killed after %d s" % LIMIT, late.stdout or b"")
 
     with concurrent.futures.ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
         finished = list(pool.map(run, programs))

@@ -25,7 +25,7 @@ if [[ ! -x $python ]]; then
             --with-ensurepip=no CFLAGS=-O1
         make --quiet -j"${SFT_JOBS:-$(nproc)}"
         make --quiet DESTDIR="$new/out" install
-    } >"$cache/python-${version}t.log" 2>&1 || { tail -20 "$cache/python-${version}t.log" >&2; exit 1; }
+    } >"$prefix.log" 2>&1 || { tail -20 "$prefix.log" >&2; exit 1; }
     mv -T "$new/out/$prefix" "$prefix" 2>/dev/null || [[ -x $python ]]
 fi
 echo "$python"

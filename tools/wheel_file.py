@@ -51,11 +51,11 @@ def _record(files, name):
 
 
 def write(folder, tag, extension, command, licenses, when):
-    """Path of the wheel of these files, each (name, bytes); when: seconds since 1970."""
+    """Path of the wheel of these files; licenses: (name, bytes); when: seconds since 1970."""
     text, info = metadata()
     stem = info.removesuffix(".dist-info")
-    files = {**modules(), "libsafetensors/" + extension[0]: extension[1],
-             "%s.data/scripts/%s" % (stem, command[0]): command[1],
+    files = {**modules(), "libsafetensors/" + extension.name: extension.read_bytes(),
+             "%s.data/scripts/%s" % (stem, command.name): command.read_bytes(),
              info + "/METADATA": text, info + "/WHEEL": _wheel(tag),
              **{info + "/licenses/" + name: data for name, data in licenses}}
     record = info + "/RECORD"

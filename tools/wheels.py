@@ -3,9 +3,9 @@
 
     tools/wheels.py [--out FOLDER] [--only NAME,...] [--list]
 
-Run by build/release/bin/python (tools/wheels_env.sh). FOLDER is build/dist. The bytes are the same
-wherever the sources, the tools and SOURCE_DATE_EPOCH are; without one, the time of the last commit
-is taken. Builds are kept in build/wheels.
+Run by build/release/bin/python (tools/wheels_env.sh). FOLDER is build/wheels. The same sources,
+tools and SOURCE_DATE_EPOCH (without one: the time of the last commit) give the same bytes, wherever
+they are. Compiled files are kept in build/wheels-built.
 """
 import argparse
 import contextlib
@@ -13,15 +13,17 @@ import io
 import os
 import pathlib
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
 
+import macho
+import source_archive
 import wheel_file
 
 ROOT = wheel_file.ROOT
 FILES = ROOT / "build/release-files"
+BUILT = ROOT / "build/wheels-built"
 ABI3 = "cp311-abi3"
 
 # name: targets of zig, tag of the platform, what Python calls it in the name of an extension for
@@ -45,33 +47,26 @@ PYTHONS = {
 }
 
 
-def when():
-    """Time of all files in seconds since 1970."""
-    told = os.environ.get("SOURCE_DATE_EPOCH")
-    if told is None:
-        told = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, check=True,
-                              text=True, stdout=subprocess.PIPE).stdout
-    return int(told)
-
-
 def headers(version, free):
-    """Folder of the headers of a CPython with the pyconfig.h of 64-bit Linux; Windows has one of its
-    own (cmake/python_windows.cmake). What the systems differ in, extensions do not use."""
+    """Folder of the headers of a CPython with the pyconfig.h of 64-bit Linux; Windows has one of
+    its own (cmake/python_windows.cmake). What the systems differ in, extensions do not use."""
     include = FILES / ("python" + version) / "usr/include"
-    folder = ROOT / "build/wheels" / ("python%s%s" % (version, "t" * free))
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(include / ("python" + version), folder)
+    folder = BUILT / ("python%s%s" % (version, "t" * free))
     config = (include / "x86_64-linux-gnu" / ("python" + version) / "pyconfig.h").read_text()
     if free:
         config += "#define Py_GIL_DISABLED 1\n"
-    (folder / "pyconfig.h").write_text(config)
+    written = folder / "pyconfig.h"
+    if not written.is_file() or written.read_text() != config:
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(include / ("python" + version), folder)
+        written.write_text(config)
     return folder
 
 
 def build(target, python, system):
-    """(extension, command), each (name, bytes), built for one target of zig."""
+    """Paths of the extension and of the command, built for one target of zig."""
     version, own = PYTHONS[python]
-    folder = ROOT / "build/wheels" / target
+    folder = BUILT / target
     log = folder.with_suffix(folder.suffix + ".log")
     suffix = ".%s-%s.so" % (own, system) if own else ""
     steps = [
@@ -92,55 +87,44 @@ def build(target, python, system):
                          % ("".join(log.read_text().splitlines(True)[-30:]), python, target, log))
     windows = "-windows" in target
     name = "_core" + (suffix or (".pyd" if windows else ".abi3.so"))
-    command = "safetensors.exe" if windows else "safetensors"
-    return ((name, (folder / "python/libsafetensors" / name).read_bytes()),
-            (command, (folder / command).read_bytes()))
+    return folder / "python/libsafetensors" / name, folder / ("safetensors" + ".exe" * windows)
 
 
-def universal(files):
+def universal(paths):
     """One Mach-O file for all processors, of a file for each."""
-    align = 14  # pages of 16 KiB
-    head, body = struct.pack(">II", 0xcafebabe, len(files)), b""
-    at = 1 << align
-    for data in files:
-        kind, subtype = struct.unpack_from("<II", data, 4)
-        head += struct.pack(">IIIII", kind, subtype, at + len(body), len(data), align)
-        body += data + b"\0" * (-len(data) % at)
-    return head + b"\0" * (at - len(head)) + body
+    out = BUILT / "universal" / paths[0].name
+    out.parent.mkdir(exist_ok=True)
+    macho.join(out, paths)
+    return out
 
 
 def wheel(platform, python, out):
     targets, tag, system = PLATFORMS[platform]
     built = [build(target, python, system) for target in targets]
-    extension, command = built[0]
-    if len(built) > 1:
-        extension = extension[0], universal([one[0][1] for one in built])
-        command = command[0], universal([one[1][1] for one in built])
+    extension, command = [same[0] if len(same) == 1 else universal(same) for same in zip(*built)]
     licenses = [("LICENSE", (ROOT / "LICENSE").read_bytes()),
                 ("zlib/LICENSE", (FILES / "zlib/LICENSE").read_bytes())]
-    return wheel_file.write(out, "%s-%s" % (python, tag), extension, command, licenses, when())
+    return wheel_file.write(out, "%s-%s" % (python, tag), extension, command, licenses,
+                            source_archive.timestamp())
 
 
 def tracked():
-    """Files of the sources; without git, all but what is built."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, stdout=subprocess.PIPE,
-                            stderr=subprocess.DEVNULL)
-    if listed.returncode:
-        return [path.relative_to(ROOT) for path in ROOT.rglob("*") if path.is_file()
-                and path.relative_to(ROOT).parts[0] != "build" and "__pycache__" not in path.parts]
-    return [pathlib.Path(name) for name in listed.stdout.decode().split("\0")
-            if name and (ROOT / name).is_file()]
+    """Files of the sources as they are now, from the root; of a checkout those that git knows."""
+    names = source_archive.walk()
+    if source_archive.in_git():
+        names = source_archive.git("ls-files", "-z").decode().split("\0")
+    return [pathlib.Path(name) for name in names if name and (ROOT / name).is_file()]
 
 
 def source(out):
-    """Path of the source package, of files that git knows only."""
+    """Path of the source package."""
     from scikit_build_core.build import build_sdist
     with tempfile.TemporaryDirectory() as folder:
         for path in tracked():
             copy = pathlib.Path(folder, path)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / path, copy)
-        os.environ["SOURCE_DATE_EPOCH"] = str(when())
+        os.environ["SOURCE_DATE_EPOCH"] = str(source_archive.timestamp())
         before = os.getcwd()
         os.chdir(folder)
         try:
@@ -150,19 +134,22 @@ def source(out):
             os.chdir(before)
 
 
+def names():
+    return ["sdist"] + ["%s-%s" % (python, platform) for platform in PLATFORMS
+                        for python in PYTHONS if python == ABI3 or PLATFORMS[platform][2]]
+
+
 def main():
-    names = ["sdist"] + ["%s-%s" % (python, platform) for platform in PLATFORMS
-                         for python in PYTHONS if python == ABI3 or PLATFORMS[platform][2]]
     parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1].strip())
-    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "build/dist")
-    parser.add_argument("--only", default=",".join(names))
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "build/wheels")
+    parser.add_argument("--only", default=",".join(names()))
     parser.add_argument("--list", action="store_true")
     args = parser.parse_args()
     chosen = args.only.split(",")
-    if set(chosen) - set(names):
-        parser.error("no wheel " + ", ".join(sorted(set(chosen) - set(names))))
+    if set(chosen) - set(names()):
+        parser.error("no wheel " + ", ".join(sorted(set(chosen) - set(names()))))
     if args.list:
-        print("\n".join(names))
+        print("\n".join(names()))
         return 0
     out = args.out.resolve()
     out.mkdir(parents=True, exist_ok=True)

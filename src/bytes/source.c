@@ -226,10 +226,10 @@ static sft_code wrap_fd(int fd, bool owned, bool beneath, const sft_allocator *a
     fd_source *s = sfti_take(&a, sizeof *s);
     if (!s) return sfti_fail_memory(err, sizeof *s);
     s->alloc = a;
-    s->fd = fd;
-    s->owned = owned;
-    s->position = 0;
     bool regular = info->kind == OS_FILE;
+    s->fd = regular && !owned ? os_positioned(fd) : fd;
+    s->owned = owned || s->fd != fd;
+    s->position = 0;
     sft_source source = { s, regular ? &positioned_source_vtable : &forward_source_vtable,
                           regular ? info->size : SFT_SIZE_UNKNOWN, NULL, false };
     *out = source;

@@ -9,6 +9,7 @@
 
 #include "safetensors_hash.h"
 #include "unit/make_file.h"
+#include "unit/stat_times.h"
 #include "unit/temp_model.h"
 
 #include <fcntl.h>

@@ -127,7 +127,7 @@ def tail():
 * What is distributed as source alone: stable-diffusion.cpp, safetensors-cpp, crates (candle and
   burn use the official one). The converter of llama.cpp is gguf's row, and the C of safetensors.h
   that of openvino-genai.
-* modelaudit has a parser of its own, but judges more than the format, and installs 76 packages.
-* Debian 12 has no reader of safetensors. npm may have more than these four: its search was not at
+* modelaudit has a parser of its own, but judges more than the format, and brings many packages with it.
+* Debian 12 has no reader of safetensors. npm may have more than these three: its search was not at
   hand when this was written.
 """

@@ -199,6 +199,7 @@ macos-test: build
 	@tools/macos.py --again
 	@python3 tests/macos/check.py
 
+.PHONY: wheels
 wheels:
 	@tools/wheels_env.sh
 	@rm -rf build/wheels

@@ -86,6 +86,8 @@ SUITES = [
      "tests/unit.py"),
     ("corpus", "check test asan msan coverage m32 s390x aarch64 windows", 600, [PY, "tests/corpus/run.py"],
      "tests/corpus/run.py"),
+    ("conformance", "check test", 120, [PY, "tests/conformance/host_cases.py"],
+     "tests/conformance/host_cases.py"),
     ("cli", "check test asan coverage windows", 900, [PY, "tests/cli/run.py"],
      "tests/cli/run.py"),
     ("info", "check test asan coverage", 600, [PY, "tests/info/run.py"], "tests/info/run.py"),

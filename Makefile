@@ -37,6 +37,7 @@
 #   make macos-test          what is in it; that a second build is the same
 #   make wheels              wheels for Linux, Windows and macOS and the source package, in
 #                            build/wheels, checked
+#   make wheels-test         the checks again; under wine; that a second build is the same
 #   make dist                what a release consists of, in build/dist, with checksums
 #   make dist-test           the source archive builds and installs in a fresh Debian 12
 #   make manifests DOWNLOAD=URL HOMEPAGE=URL   packaging/ filled from build/dist
@@ -50,7 +51,7 @@ SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS)
 .PHONY: windows all demo screenshots build check test python tsan-python bench-python bench-dataset asan msan tsan m32 s390x aarch64 conformance kill \
         writers fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross setup-windows \
         setup-abi abi abi-baseline \
-        deb deb-test wheels dist dist-test manifests test-packages \
+        deb deb-test dist dist-test manifests test-packages \
         test-spark test-spark-all test-engines test-browsers bench-catalog zoo zoo-score docs
 
 all: build
@@ -215,11 +216,15 @@ macos-test: build
 	@tools/macos.py --again
 	@python3 tests/macos/check.py
 
-.PHONY: wheels
+.PHONY: wheels wheels-test
 wheels:
 	@tools/wheels_env.sh
 	@rm -rf build/wheels
 	@build/release/bin/python tools/wheels.py
+	@build/release/bin/python tests/wheels/run.py --skip wine,again
+
+wheels-test: setup-cross
+	@tools/wheels_env.sh
 	@build/release/bin/python tests/wheels/run.py
 
 dist: build

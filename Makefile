@@ -27,6 +27,7 @@
 #   make abi                 compare the stable headers with what earlier releases promised
 #   make abi-baseline        renew that promise, where docs/abi.md allows it
 #   make install [PREFIX=/usr/local] [DESTDIR=]
+#   make windows             build/windows: command, DLL and libraries for Windows, as a zip, too
 #   make bundle              build/bundle/safetensors.{h,c}: the library as two files
 #   make deb                 packages for Debian in build/deb, and lintian
 #   make deb-test            they build the same twice; install and test them in a fresh Debian 12
@@ -36,6 +37,7 @@
 #   make macos-test          what is in it; that a second build is the same
 #   make wheels              wheels for Linux, Windows and macOS and the source package, in
 #                            build/wheels, checked
+#   make wheels-test         the checks again; under wine; that a second build is the same
 #   make dist                what a release consists of, in build/dist, with checksums
 #   make dist-test           the source archive builds and installs in a fresh Debian 12
 #   make manifests DOWNLOAD=URL HOMEPAGE=URL   packaging/ filled from build/dist
@@ -46,15 +48,15 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS),600)
 
-.PHONY: all demo screenshots build check test python tsan-python bench-python bench-dataset asan msan tsan m32 s390x aarch64 conformance kill \
-        writers fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross \
+.PHONY: windows all demo screenshots build check test python tsan-python bench-python bench-dataset asan msan tsan m32 s390x aarch64 conformance kill \
+        writers fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross setup-windows \
         setup-abi abi abi-baseline \
-        deb deb-test wheels dist dist-test manifests test-packages \
+        deb deb-test dist dist-test manifests test-packages \
         test-spark test-spark-all test-engines test-browsers bench-catalog zoo zoo-score docs
 
 all: build
 
-setup-build setup-test setup-bench setup-cross setup-abi:
+setup-build setup-test setup-bench setup-cross setup-windows setup-abi:
 	@tools/setup.sh $(subst setup-,,$@)
 
 build: setup-build
@@ -67,7 +69,7 @@ demo: build
 check: setup-build setup-test
 	@tools/python.sh tests/run.py check
 
-test: setup-build setup-test setup-abi
+test: setup-build setup-test setup-abi setup-windows
 	@tools/python.sh tests/run.py test
 
 python: setup-build
@@ -170,6 +172,9 @@ abi-baseline: setup-build setup-abi
 install: build
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
 
+windows: setup-build
+	@tools/windows.sh
+
 bundle: setup-build
 	@python3 tools/bundle.py build/bundle
 	@cc -std=c11 -O2 -Wall -Wextra -c build/bundle/safetensors.c -o build/bundle/safetensors.o
@@ -211,11 +216,15 @@ macos-test: build
 	@tools/macos.py --again
 	@python3 tests/macos/check.py
 
-.PHONY: wheels
+.PHONY: wheels wheels-test
 wheels:
 	@tools/wheels_env.sh
 	@rm -rf build/wheels
 	@build/release/bin/python tools/wheels.py
+	@build/release/bin/python tests/wheels/run.py --skip wine,again
+
+wheels-test: setup-cross
+	@tools/wheels_env.sh
 	@build/release/bin/python tests/wheels/run.py
 
 dist: build

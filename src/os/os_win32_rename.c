@@ -59,7 +59,8 @@ DWORD os_win_step_out(HANDLE handle, wchar_t *sibling, wchar_t *letters) {
     DWORD code = ERROR_ALREADY_EXISTS;
     for (int i = 0; i < SIBLING_TRIES && code == ERROR_ALREADY_EXISTS; i++) {
         if (os_random(bits, sizeof bits)) return ERROR_NO_SYSTEM_RESOURCES;
-        for (size_t k = 0; k < count && k < sizeof bits; k++) letters[k] = (wchar_t)known[bits[k] % 32];
+        for (size_t k = 0; k < count && k < sizeof bits; k++)
+            letters[k] = (wchar_t)known[bits[k] % 32];
         code = os_win_rename(handle, sibling, false, 0);
     }
     return code;

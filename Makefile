@@ -27,9 +27,14 @@
 #   make abi                 compare the stable headers with what earlier releases promised
 #   make abi-baseline        renew that promise, where docs/abi.md allows it
 #   make install [PREFIX=/usr/local] [DESTDIR=]
+#   make windows             build/windows: command, DLL and libraries for Windows, as a zip, too
 #   make bundle              build/bundle/safetensors.{h,c}: the library as two files
 #   make deb                 packages for Debian in build/deb, and lintian
 #   make deb-test            they build the same twice; install and test them in a fresh Debian 12
+#   make windows-test        the command and the library for Windows, tested under wine
+#   make windows-python-test [TORCH=1]   the Python package in a CPython for Windows, under wine
+#   make macos               build/macos/*.zip: command and libraries for macOS, built here, not run
+#   make macos-test          what is in it; that a second build is the same
 #   make wheels              wheels for Linux, Windows and macOS and the source package, in
 #                            build/wheels, checked
 #   make wheels-test         the checks again; under wine; that a second build is the same
@@ -43,15 +48,15 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS),600)
 
-.PHONY: all demo screenshots build check test python tsan-python bench-python bench-dataset asan msan tsan m32 s390x aarch64 conformance kill \
-        writers fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross \
+.PHONY: windows all demo screenshots build check test python tsan-python bench-python bench-dataset asan msan tsan m32 s390x aarch64 conformance kill \
+        writers fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross setup-windows \
         setup-abi abi abi-baseline \
         deb deb-test dist dist-test manifests test-packages \
         test-spark test-spark-all test-engines test-browsers bench-catalog zoo zoo-score docs
 
 all: build
 
-setup-build setup-test setup-bench setup-cross setup-abi:
+setup-build setup-test setup-bench setup-cross setup-windows setup-abi:
 	@tools/setup.sh $(subst setup-,,$@)
 
 build: setup-build
@@ -64,7 +69,7 @@ demo: build
 check: setup-build setup-test
 	@tools/python.sh tests/run.py check
 
-test: setup-build setup-test setup-abi
+test: setup-build setup-test setup-abi setup-windows
 	@tools/python.sh tests/run.py test
 
 python: setup-build
@@ -136,7 +141,8 @@ aarch64: setup-build setup-test setup-cross
 	@tools/cmocka.sh build/cmocka-aarch64 aarch64-linux-gnu-gcc
 	@tools/python.sh tests/run.py $@
 
-conformance: build setup-npm
+conformance: build
+	@command -v npm >/dev/null || tools/setup.sh npm
 	@cmake --build --preset release --target verdict
 	@tools/python.sh tests/conformance/run.py
 
@@ -166,6 +172,9 @@ abi-baseline: setup-build setup-abi
 install: build
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
 
+windows: setup-build
+	@tools/windows.sh
+
 bundle: setup-build
 	@python3 tools/bundle.py build/bundle
 	@cc -std=c11 -O2 -Wall -Wextra -c build/bundle/safetensors.c -o build/bundle/safetensors.o
@@ -178,6 +187,34 @@ deb: setup-build
 deb-test: deb
 	@tools/deb.sh --again
 	@tools/deb_test.sh
+
+.PHONY: windows-test
+windows-test: build setup-test
+	@tools/wine_env.sh
+	@status=0; tools/python.sh tests/run.py windows || status=1; \
+	tools/wine_env.sh --stop; exit $$status
+
+.PHONY: windows-python-test
+windows-python-test:
+	@tools/wine_env.sh
+	@tools/windows_python.sh $(if $(TORCH),--torch)
+	@tools/wheels_env.sh
+	@rm -rf build/windows-python/wheel
+	@build/release/bin/python tools/wheels.py --only cp311-abi3-win_amd64 \
+	    --out build/windows-python/wheel
+	@status=0; tests/windows/python.py --wheel build/windows-python/wheel/*.whl || status=1; \
+	tools/wine_env.sh --stop; exit $$status
+
+.PHONY: macos macos-test
+macos: build
+	@tools/zig_env.sh
+	@tools/macos.py
+	@python3 tests/macos/check.py
+
+macos-test: build
+	@tools/zig_env.sh
+	@tools/macos.py --again
+	@python3 tests/macos/check.py
 
 .PHONY: wheels wheels-test
 wheels:

@@ -1,4 +1,5 @@
 #include "commands/commands.h"
+#include "commands/self_test.h"
 #include "os/os.h"
 #include "safetensors_remote.h"
 #include "support/cli.h"
@@ -108,12 +109,14 @@ static void unknown_command(cli *c, const char *word) {
     cli_refuse_usage(c, &err);
 }
 
-/* For the build: pages and completion scripts from the tables. False: what is none of these. */
+/* For the build: pages and completion scripts from the tables; a report of the system. False:
+ * what is none of these. */
 static bool generate(cli *c, const char *what, const char *name) {
     bool done = true;
     if (strcmp(what, "__man") == 0) done = cli_man_page(&c->out, c->commands, name);
     else if (strcmp(what, "__completion") == 0) done = cli_completion(&c->out, c->commands, name);
     else if (strcmp(what, "__reference") == 0) cli_reference(&c->out, c->groups);
+    else if (strcmp(what, "self-test") == 0) cli_self_test(c, name);
     else return false;
     if (!done) unknown_command(c, name);
     return true;

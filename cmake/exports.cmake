@@ -29,6 +29,10 @@ elseif(APPLE)
     set_target_properties(safetensors_shared PROPERTIES LINK_DEPENDS ${sft_list}
                           INSTALL_NAME_DIR @rpath)
     target_link_options(safetensors_shared PRIVATE -Wl,-exported_symbols_list,${sft_list})
+    if(SFT_ZIG_TARGET) # zig's driver drops what CMake says of versions
+        target_link_options(safetensors_shared PRIVATE
+            -Wl,-compatibility_version,${PROJECT_VERSION} -Wl,-current_version,${PROJECT_VERSION})
+    endif()
 else()
     set(sft_map ${CMAKE_CURRENT_SOURCE_DIR}/cmake/safetensors.map)
     set_target_properties(safetensors_shared PROPERTIES LINK_DEPENDS ${sft_map})

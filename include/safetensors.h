@@ -593,7 +593,8 @@ SFT_API sft_source sft_source_memory(const void *bytes, size_t len);
 /* A source over a descriptor opened for reading, which stays the caller's and must stay open. A
  * regular file is read by position (the descriptor's own offset does not move), has a known size
  * and is thread-safe; a pipe is read forward and its size is unknown. Close it with
- * sft_source_close. @since 0.1 */
+ * sft_source_close. On Windows descriptors are those of the C runtime that this library is linked
+ * with, here and in sft_sink_fd and sft_open_fd. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_source_fd(int fd, const sft_allocator *alloc,
                                              sft_source *out, sft_error *err);
 
@@ -699,8 +700,9 @@ SFT_API void sft_buffer_free(sft_buffer *buffer);
 SFT_API sft_sink sft_sink_memory(sft_buffer *buffer);
 
 /* A sink over a descriptor, which stays the caller's. It is seekable if the descriptor is a
- * regular file not opened for appending; offset 0 is then the start of the file. sft_sink_finish
- * does not sync; sft_sink_abandon takes nothing back. @since 0.1 */
+ * regular file not opened for appending; offset 0 is then the start of the file. (On Windows one
+ * whose offset is not 0 counts as opened for appending.) sft_sink_finish does not sync;
+ * sft_sink_abandon takes nothing back. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_sink_fd(int fd, const sft_allocator *alloc,
                                            sft_sink *out, sft_error *err);
 

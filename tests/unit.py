@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Run the cmocka programs listed in $SFT_BUILD/tests/<group>.txt, one path a line,
-relative to the build folder. usage: tests/unit.py GROUP [NAME-PART...]"""
+relative to the build folder. usage: tests/unit.py GROUP [NAME-PART[,NAME-PART...]...]
+
+A program runs if each argument has a part that is in its name."""
 import concurrent.futures
 import os
 import re
@@ -15,6 +17,7 @@ from skips import Skips  # noqa: E402
 
 PLAN = re.compile(rb"^\s*1\.\.(\d+)$", re.M)
 TOLD = re.compile(rb"^# \d+ scenes: .*$", re.M)  # what the fault tests have tried
+LIMIT = 600  # seconds of one program
 LINE = re.compile(rb"^\s*(not ok|ok) \d+ (-|# SKIP) (\S*)[^\r\n]*$", re.M)
 
 
@@ -41,15 +44,21 @@ def judge(program, done, skips):
 def main():
     build = os.environ.get("SFT_BUILD", os.path.join(ROOT, "build"))
     with open(os.path.join(build, "tests", sys.argv[1] + ".txt"), encoding="utf-8") as file:
-        programs = [p for p in file.read().split() if all(a in p for a in sys.argv[2:])]
+        programs = [p for p in file.read().split() if all(any(part in p for part in a.split(","))
+                                                  for a in sys.argv[2:])]
     env = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP")
     emulate = shlex.split(env.get("SFT_EMULATE", ""))
     skips = Skips(sys.argv[1])
     totals = {"passed": 0, "failed": 0, "skipped": 0}
 
     def run(program):
-        return subprocess.run(emulate + [os.path.join(build, program)], cwd=ROOT, env=env,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        words = emulate + [os.path.join(build, program)]
+        try:
+            return subprocess.run(words, cwd=ROOT, env=env, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+                                  timeout=LIMIT)
+        except subprocess.TimeoutExpired as late:
+            return subprocess.CompletedProcess(words, "killed after %d s" % LIMIT, late.stdout or b"")
 
     with concurrent.futures.ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
         finished = list(pool.map(run, programs))

@@ -107,6 +107,9 @@ def source():
     # In one unit gcc follows errno through the host and cannot know that it is not 0.
     out.append("#if defined(__GNUC__) && !defined(__clang__)\n"
                '#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"\n#endif\n')
+    # Nor are all functions of headers used.
+    out.append("#ifdef __clang__\n"
+               '#pragma clang diagnostic ignored "-Wunused-function"\n#endif\n')
     out.append('#ifndef SFT_BUILDING\n#define SFT_BUILDING\n#endif\n#include "safetensors.h"\n')
     seen = set()
     for path in files:

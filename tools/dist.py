@@ -69,7 +69,7 @@ def documents(name):
 def make(version):
     """What is made from the sources alone."""
     name = os.path.join(DIST, f"libsafetensors-{version}")
-    source_archive.write(name + ".tar.gz")
+    source_archive.write(name + "-source.tar.gz")
     for kind, entries in (("bundle", bundle), ("doc", documents)):
         source_archive.write_archive(f"{name}-{kind}.tar.gz",
                                      entries(f"libsafetensors-{version}-{kind}"))

@@ -20,7 +20,7 @@ cp build/dist/*.tar.gz "$fresh/dist"
 step "build and install the source archive"
 # shellcheck disable=SC2016
 "${inside[@]}" bash -euc 'cd /dist
-tar -xzf libsafetensors-*[0-9].tar.gz
+tar -xzf libsafetensors-*-source.tar.gz
 cd libsafetensors-*[0-9]/
 { cmake --preset release && cmake --build --preset release &&
   cmake --install build --prefix /usr/local; } >/dist/log 2>&1 || { tail -40 /dist/log; exit 1; }

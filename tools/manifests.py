@@ -47,7 +47,7 @@ def windows_values(dist):
 
 def values(download, homepage, dist=DIST):
     version = source_archive.version()
-    source = os.path.join(dist, f"libsafetensors-{version}.tar.gz")
+    source = os.path.join(dist, f"libsafetensors-{version}-source.tar.gz")
     if not os.path.exists(source):
         sys.exit(f"manifests: no {os.path.relpath(source, ROOT)}: make dist")
     return {"VERSION": version, "DOWNLOAD": download.rstrip("/"), "HOMEPAGE": homepage,

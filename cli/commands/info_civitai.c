@@ -120,7 +120,7 @@ static void tell_failure(cli_civitai *site, const char *url, int status, sft_err
     if (status == 0 || site->failures == FAILURES_MOST) site->is_over = true;
     if (err->code == SFT_CANCELLED) return;
     cli_hint(err, site->is_over ? CLI_HINT_ONLINE_OVER : SFT_HINT_NONE);
-    if (os_is_terminal(2)) cli_text(&site->c->err, "\r\x1b[K");
+    if (os_terminal_escapes(2)) cli_text(&site->c->err, "\r\x1b[K");
     cli_complain(site->c, url, err);
 }
 

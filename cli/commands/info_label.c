@@ -288,7 +288,8 @@ static void preview_section(cli *c, const sft_node *root) {
     const sft_node *one = cli_first(root, "previews");
     for (; one && line.count < PREVIEWS_SHOWN; one = one->next) {
         sft_span path = sft_node_text(one, "path");
-        cli_phrase_part(&line, "", path.len ? sfti_path_name(path) : sft_span_cstr("in the header"), "");
+        path = path.len ? sfti_path_name(path) : sft_span_cstr("in the header");
+        cli_phrase_part(&line, "", path, "");
     }
     if (one) cli_text(&c->out, ", …");
     cli_phrase_end(&line);

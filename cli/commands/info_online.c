@@ -165,7 +165,7 @@ static void ask_by_sha256(cli_online *online, cli_model *models, size_t count, c
 /* One by one takes its time. */
 static void show_asking(const cli_online *online, size_t done, size_t count) {
     cli_out *err = &online->c->err;
-    if (!os_is_terminal(2)) return;
+    if (!os_terminal_escapes(2)) return;
     cli_text(err, "\r\x1b[K");
     if (done < count) {
         cli_path(err, online->site.url, ": asking for file %zu of %zu", done + 1, count);

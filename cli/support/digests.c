@@ -43,7 +43,7 @@ static uint64_t unit_bytes(const cli_model *model) {
 }
 
 void cli_digests_count(cli_digests *digests, const cli_model *models, size_t count) {
-    if (!os_is_terminal(2)) return;
+    if (!os_terminal_escapes(2)) return;
     for (size_t i = 0; i < count; i++) digests->after += unit_bytes(&models[i]);
 }
 

@@ -1,5 +1,6 @@
 #include "support/files.h"
 
+#include "base/portable.h"
 #include "base/utf8.h"
 #include "os/io.h"
 
@@ -65,6 +66,9 @@ void cli_safe_name(sft_span name, size_t most, char *buffer) {
         buffer[0] = '_';
         len++;
     }
+    if (buffer[len - 1] == '.' || buffer[len - 1] == ' ') buffer[len - 1] = '_';
+    const char *why;
+    if (!sfti_name_portable((sft_span){ buffer, len }, &why)) buffer[0] = '_'; /* a device */
     buffer[len] = 0;
 }
 

@@ -115,7 +115,8 @@ static bool dataset_of(const cli_inputs *inputs, const char *path, folder_memory
     static const char job[] = "_job-", shard[] = "part-[0-9]*-[0-9]*-*.safetensors";
     sft_span folder = cli_folder_of(path);
     if (!cli_glob_match(sft_span_cstr(shard), cli_name_of(path))) return false;
-    if (strncmp(sfti_path_name(folder).data, job, sizeof job - 1) == 0) folder = sfti_path_above(folder);
+    if (strncmp(sfti_path_name(folder).data, job, sizeof job - 1) == 0)
+        folder = sfti_path_above(folder);
     *out = folder;
     return remembered(memory, inputs, folder, arena, cli_is_dataset);
 }

@@ -32,7 +32,7 @@ static bool color_wanted(int fd) {
     if (env_is_set("NO_COLOR")) return false;
     if (force && force[0] && strcmp(force, "0") != 0) return true;
     if (term && strcmp(term, "dumb") == 0) return false;
-    return os_is_terminal(fd);
+    return os_terminal_escapes(fd);
 }
 
 void cli_out_color(cli_out *out, int when) {

@@ -24,7 +24,7 @@ static void show_progress(cli_progress *p, uint64_t done, uint64_t total, uint64
 /* Whether it is time for a new line; *now is what it is. */
 static bool is_due(cli_progress *p, uint64_t *now) {
     *now = os_now_ns();
-    if (*now - p->started < SECOND || *now - p->shown < SECOND / 5 || !os_is_terminal(2))
+    if (*now - p->started < SECOND || *now - p->shown < SECOND / 5 || !os_terminal_escapes(2))
         return false;
     p->shown = *now;
     return true;

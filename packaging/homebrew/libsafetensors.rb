@@ -2,7 +2,7 @@
 class Libsafetensors < Formula
   desc "Open, check, slice and write .safetensors files"
   homepage "@HOMEPAGE@"
-  url "@DOWNLOAD@/libsafetensors-@VERSION@.tar.gz"
+  url "@DOWNLOAD@/libsafetensors-@VERSION@-source.tar.gz"
   sha256 "@SOURCE_SHA256@"
   license "Apache-2.0"
 

@@ -1,6 +1,6 @@
 vcpkg_download_distfile(archive
-    URLS "@DOWNLOAD@/libsafetensors-@VERSION@.tar.gz"
-    FILENAME "libsafetensors-@VERSION@.tar.gz"
+    URLS "@DOWNLOAD@/libsafetensors-@VERSION@-source.tar.gz"
+    FILENAME "libsafetensors-@VERSION@-source.tar.gz"
     SHA512 @SOURCE_SHA512@)
 vcpkg_extract_source_archive(source ARCHIVE "${archive}")
 

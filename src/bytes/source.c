@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/options.h"
 #include "base/vtable.h"
+#include "bytes/replaced.h"
 #include "os/path.h"
 
 #include <errno.h>
@@ -226,10 +227,10 @@ static sft_code wrap_fd(int fd, bool owned, bool beneath, const sft_allocator *a
     fd_source *s = sfti_take(&a, sizeof *s);
     if (!s) return sfti_fail_memory(err, sizeof *s);
     s->alloc = a;
-    s->fd = fd;
-    s->owned = owned;
-    s->position = 0;
     bool regular = info->kind == OS_FILE;
+    s->fd = regular && !owned ? os_positioned(fd) : fd;
+    s->owned = owned || s->fd != fd;
+    s->position = 0;
     sft_source source = { s, regular ? &positioned_source_vtable : &forward_source_vtable,
                           regular ? info->size : SFT_SIZE_UNKNOWN, NULL, false };
     *out = source;
@@ -289,6 +290,7 @@ sft_code sfti_open_beneath(const char *path, const char *beneath, os_beneath how
         if (err) err->os_errno = error;
         return SFT_IO_NOT_FILE;
     }
+    if (error == ENOENT && sfti_old_fail(path, err)) return SFT_NOT_FOUND;
     return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
 }
 

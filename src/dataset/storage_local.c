@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "base/portable.h"
 #include "bytes/source.h"
 #include "dataset/dataset.h"
 #include "os/path.h"
@@ -30,14 +31,16 @@ static sft_code local_fail(sft_error *err, sft_code code, int failed, const char
 
 /* No part is empty, "." or "..": a name never leaves the folder. */
 static bool local_name_good(const char *name) {
+    const char *why;
     for (const char *at = name;; at++) {
         const char *slash = strchr(at, '/');
         size_t len = slash ? (size_t)(slash - at) : strlen(at);
         if (len == 0 || (at[0] == '.' && (len == 1 || (len == 2 && at[1] == '.'))))
             return false;
-        if (!slash) return true;
+        if (!slash) break;
         at = slash;
     }
+    return os_path_rule() != SFTI_PATHS_WINDOWS || sfti_name_portable(sft_span_cstr(name), &why);
 }
 
 static void local_path_free(const local_store *s, char *path) {

@@ -1,5 +1,6 @@
 #include "base/announce.h"
 #include "base/files.h"
+#include "base/portable.h"
 #include "bytes/source.h"
 #include "import/state.h"
 
@@ -67,9 +68,11 @@ sft_code sfti_import_memory(sfti_import *im, const void *bytes, size_t len,
 /* ── Other files ── */
 
 static bool is_name_inside(sft_span name) {
+    const char *why;
     if (name.len == 0 || name.data[0] == '/' || memchr(name.data, '\0', name.len)
         || memchr(name.data, '\\', name.len) || (name.len > 1 && name.data[1] == ':'))
         return false;
+    if (os_path_rule() == SFTI_PATHS_WINDOWS && !sfti_name_portable(name, &why)) return false;
     for (size_t at = 0; at <= name.len;) {
         const char *slash = memchr(name.data + at, '/', name.len - at);
         size_t part = slash ? (size_t)(slash - name.data) - at : name.len - at;

@@ -44,6 +44,9 @@ int os_open_read(const char *path, int *fd);
 /* The same, or os_open_write, but never through a link at the end of the path: ELOOP. */
 int os_open_no_link(const char *path, bool writable, int *fd);
 int os_close(int fd);
+/* A descriptor of a caller's, for reads by position: itself, or where such reads move its own
+ * offset a new one of the same file, to be closed. */
+int os_positioned(int fd);
 int os_info_fd(int fd, os_info *out);
 int os_info_path(const char *path, bool follow_link, os_info *out);
 /* One read; *got 0 is the end. May return fewer bytes than asked. */
@@ -80,6 +83,8 @@ int os_path_in(int folder, const char *name, char *out, size_t cap);
  * returns that value, when each returns non-zero. Order is the system's. */
 int os_list(const char *path, int (*each)(void *ctx, const char *name, os_kind kind),
             void *ctx);
+/* Whether names in this folder are the same file when they differ by the case of ASCII letters. */
+bool os_folds_case(const char *folder);
 
 /* ── Writing ── */
 /* Unnamed file in the folder of `path` (O_TMPFILE). EOPNOTSUPP where there is none. */
@@ -152,7 +157,11 @@ os_function os_library_function(const char *library, const char *name);
 int os_socket_open(int family, int type, int protocol, int *fd);
 size_t os_socket_address(const void *sockaddr, size_t len, uint8_t out[16]);
 const char *os_error_text(int error, char *buffer, size_t len); /* "No such file …" */
+/* At the start of a program: its words become UTF-8, and patterns of file names among them what
+ * they match, where shells leave that to programs; the terminal takes UTF-8. */
+int os_program_begin(int *argc, char ***argv);
 bool os_is_terminal(int fd);
+bool os_terminal_escapes(int fd); /* one that follows escape sequences, for colours and lines */
 uint32_t os_terminal_columns(int fd); /* 0 when unknown */
 const char *os_env(const char *name);
 

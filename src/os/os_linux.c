@@ -74,6 +74,12 @@ int os_kernel_beneath(int root, const char *name, int flags, bool links, int *fd
 }
 #endif
 
+/* What a mount or a folder of ext4 may do besides is not asked for: names are bytes. */
+bool os_folds_case(const char *folder) {
+    (void)folder;
+    return false;
+}
+
 /* ── The rest ── */
 
 int os_random(void *into, size_t len) {

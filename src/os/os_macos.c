@@ -108,6 +108,11 @@ int os_path_in(int folder, const char *name, char *out, size_t cap) {
     return same ? 0 : EOPNOTSUPP;
 }
 
+/* Each volume is formatted one way or the other. */
+bool os_folds_case(const char *folder) {
+    return pathconf(folder, _PC_CASE_SENSITIVE) == 0;
+}
+
 /* ── Ranges ── */
 
 int os_copy_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t len,

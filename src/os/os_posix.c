@@ -137,6 +137,10 @@ int os_close(int fd) {
     return close(fd) == 0 || errno == EINTR ? 0 : errno;
 }
 
+int os_positioned(int fd) {
+    return fd;
+}
+
 static size_t most_at_once(size_t len) {
     const size_t most = (size_t)1 << 30;
     return len < most ? len : most;
@@ -353,6 +357,15 @@ const char *os_error_text(int error, char *buffer, size_t len) {
 
 bool os_is_terminal(int fd) {
     return isatty(fd) == 1;
+}
+
+bool os_terminal_escapes(int fd) {
+    return os_is_terminal(fd);
+}
+
+int os_program_begin(int *argc, char ***argv) {
+    (void)argc, (void)argv;
+    return 0;
 }
 
 uint32_t os_terminal_columns(int fd) {

@@ -9,6 +9,7 @@
 #include "base/hub.h"
 #include "os/os.h"
 #include "os/os_posix.h"
+#include "os/walk.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +17,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BENEATH_PATH 4096
-#define BENEATH_LINKS 40
 #define BENEATH_TRIES 16
 
 #ifdef O_PATH
@@ -48,65 +47,19 @@ static int read_link_at(int at, const char *name, char *out, size_t cap) {
     return 0;
 }
 
-/* "a/b", the first bytes of a, which may be out. */
-static int join_parts(const char *a, size_t len, const char *b, char *out, size_t cap) {
-    size_t rest = strlen(b) + 1;
-    if (len >= cap || rest >= cap - len) return ENAMETOOLONG;
-    memmove(out, a, len);
-    out[len] = '/';
-    memcpy(out + len + 1, b, rest);
-    return 0;
-}
-
 /* ── Part by part ── */
-
-/* A name being walked; what is before `at` are folders, none of them a link. */
-typedef struct walk_name {
-    char text[BENEATH_PATH];
-    char *at; /* the part to open next */
-    size_t links;
-} walk_name;
-
-/* text becomes the walked folders, the link's target and the rest, without "." and ".."; what
- * was walked stays walked in text only, and is opened again. */
-static int walk_splice(walk_name *w, const char *target, const char *rest) {
-    char joined[BENEATH_PATH];
-    size_t len = (size_t)(w->at - w->text);
-    int error = join_parts(target, strlen(target), rest, joined, sizeof joined);
-    if (error) return error;
-    if (target[0] == '/') return EXDEV;
-    if (++w->links > BENEATH_LINKS) return ELOOP;
-    for (const char *part = joined; *part; part += strspn(part, "/")) {
-        size_t part_len = strcspn(part, "/");
-        bool dot = part_len == 1 && part[0] == '.';
-        bool up = part_len == 2 && part[0] == '.' && part[1] == '.';
-        if (up && len == 0) return EXDEV;
-        if (up) {
-            for (len--; len > 0 && w->text[len - 1] != '/';) len--;
-        } else if (!dot && part_len > 0) {
-            if (len + part_len + 2 > sizeof w->text) return ENAMETOOLONG;
-            memcpy(w->text + len, part, part_len);
-            len += part_len;
-            w->text[len++] = '/';
-        }
-        part += part_len;
-    }
-    if (len > 0) len--;
-    w->text[len] = '\0';
-    return len > 0 ? 0 : EISDIR;
-}
 
 #define WALK_AGAIN (-1) /* it was a link, and text has become another */
 
 /* One folder more. */
-static int walk_step(walk_name *w, int *at, char *slash, bool links) {
-    char target[BENEATH_PATH];
+static int walk_step(sfti_walk *w, int *at, char *slash, bool links) {
+    char target[SFTI_WALK_PATH];
     int next, error;
     *slash = '\0';
     error = open_at(*at, w->at, FOLDER_FLAGS | O_NOFOLLOW, &next);
     if (error && is_link_at(*at, w->at)) {
         error = links ? read_link_at(*at, w->at, target, sizeof target) : ELOOP;
-        if (!error) error = walk_splice(w, target, slash + 1);
+        if (!error) error = sfti_walk_splice(w, target, slash + 1);
         return error ? error : WALK_AGAIN;
     }
     *slash = '/';
@@ -117,19 +70,19 @@ static int walk_step(walk_name *w, int *at, char *slash, bool links) {
     return 0;
 }
 
-static int walk_last(walk_name *w, int at, int flags, bool links, int *fd) {
-    char target[BENEATH_PATH];
+static int walk_last(sfti_walk *w, int at, int flags, bool links, int *fd) {
+    char target[SFTI_WALK_PATH];
     int error = open_at(at, w->at, flags | O_NOFOLLOW, fd);
     bool link = is_link_at(at, w->at); /* O_PATH opens a link itself */
     if (!link) return error;
     if (!error) (void)close(*fd);
     *fd = -1;
     error = links ? read_link_at(at, w->at, target, sizeof target) : ELOOP;
-    if (!error) error = walk_splice(w, target, "");
+    if (!error) error = sfti_walk_splice(w, target, "");
     return error ? error : WALK_AGAIN;
 }
 
-static int walk_once(walk_name *w, int root, int flags, bool links, int *fd) {
+static int walk_once(sfti_walk *w, int root, int flags, bool links, int *fd) {
     int at, error = open_at(root, ".", FOLDER_FLAGS, &at);
     if (error) return error;
     w->at = w->text;
@@ -140,16 +93,9 @@ static int walk_once(walk_name *w, int root, int flags, bool links, int *fd) {
 }
 
 static int walk_beneath(int root, const char *name, int flags, bool links, int *fd) {
-    walk_name w = { .links = 0 };
-    size_t len = strlen(name);
-    int error;
+    sfti_walk w;
     *fd = -1;
-    if (len == 0) return ENOENT;
-    if (len >= sizeof w.text) return ENAMETOOLONG;
-    w.at = w.text;
-    w.text[0] = '\0';
-    error = walk_splice(&w, name, "");
-    w.links = 0;
+    int error = sfti_walk_begin(&w, name);
     if (error) return error;
     do {
         error = walk_once(&w, root, flags, links, fd);
@@ -198,7 +144,7 @@ static int open_folder(const char *folder, int *fd) {
 /* The folder that the last part of name lies in, no part of which is a link: *at is to be
  * closed, *last points into name. */
 static int open_parent(int root, const char *name, int *at, const char **last) {
-    char above[BENEATH_PATH];
+    char above[SFTI_WALK_PATH];
     const char *slash = strrchr(name, '/');
     *last = slash ? slash + 1 : name;
     if (!slash) return open_at(root, ".", FOLDER_FLAGS, at);
@@ -210,26 +156,26 @@ static int open_parent(int root, const char *name, int *at, const char **last) {
 
 /* What the link `last` in the folder at, whose real path is `link`, says of a Hub cache: *root
  * is the folder opened that out + *name lies in. link becomes the path of the link. */
-static int follow_hub(int at, const char *last, char link[BENEATH_PATH], char out[BENEATH_PATH],
+static int follow_hub(int at, const char *last, char link[SFTI_WALK_PATH], char out[SFTI_WALK_PATH],
                       size_t *name, int *root) {
-    char target[BENEATH_PATH];
+    char target[SFTI_WALK_PATH];
     size_t len = strlen(link), rest = strlen(last) + 1;
     int error = read_link_at(at, last, target, sizeof target);
     if (error) return error;
-    if (rest >= BENEATH_PATH - len) return ENAMETOOLONG;
+    if (rest >= SFTI_WALK_PATH - len) return ENAMETOOLONG;
     link[len] = '/';
     memcpy(link + len + 1, last, rest);
-    if (!sfti_hub_blob(link, target, out, BENEATH_PATH, name)) return EXDEV;
+    if (!sfti_hub_blob(link, target, out, SFTI_WALK_PATH, name)) return EXDEV;
     return open_at(AT_FDCWD, out, FOLDER_FLAGS | O_NOFOLLOW, root);
 }
 
 /* The real path of the folder that name lies in. */
 static int real_parent(const char *folder, const char *name, char *real, size_t cap) {
-    char path[BENEATH_PATH];
+    char path[SFTI_WALK_PATH];
     const char *slash = strrchr(name, '/');
     size_t len = slash ? (size_t)(slash - name) : 0;
     if (!*folder) folder = ".";
-    int error = join_parts(folder, strlen(folder), name, path, sizeof path);
+    int error = sfti_walk_join(folder, strlen(folder), name, path, sizeof path);
     if (error) return error;
     path[strlen(folder) + 1 + len] = '\0';
     return os_real_path(path, real, cap);
@@ -238,7 +184,7 @@ static int real_parent(const char *folder, const char *name, char *real, size_t 
 /* A link that leads out of the folder: from a snapshot to a blob of the same cache, which may
  * in turn be a link to one that all repositories share. */
 static int open_hub(int root, const char *folder, const char *name, int flags, int *fd) {
-    char real[BENEATH_PATH], out[BENEATH_PATH];
+    char real[SFTI_WALK_PATH], out[SFTI_WALK_PATH];
     const char *last;
     size_t rest;
     int at, cache, error = real_parent(folder, name, real, sizeof real);
@@ -252,7 +198,7 @@ static int open_hub(int root, const char *folder, const char *name, int flags, i
         if (again) error = open_parent(cache, out + rest, &at, &last);
         (void)close(cache);
         if (!again) return error;
-        error = join_parts(out, strlen(out), "blobs", real, sizeof real);
+        error = sfti_walk_join(out, strlen(out), "blobs", real, sizeof real);
     }
     return EXDEV;
 }

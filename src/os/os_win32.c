@@ -160,11 +160,52 @@ static int final_path(HANDLE handle, char *out, size_t cap) {
     }
 }
 
+/* The name on its volume behind the drive of the path as it was given, if that leads to the same
+ * file: for drives that the system knows no path of (and for wine, whose buffer is short). */
+static int path_on_drive(const wchar_t *whole, HANDLE handle, char *out, size_t cap) {
+    enum { ROOM = 4096 };
+    os_info here, there;
+    FILE_NAME_INFO *name = calloc(1, sizeof *name + ROOM * sizeof(wchar_t));
+    if (!name) return ENOMEM;
+    const wchar_t *drive = wcsncmp(whole, L"\\\\?\\", 4) == 0 ? whole + 4 : whole;
+    int error = !drive[0] || drive[1] != L':' ? EOPNOTSUPP : 0;
+    if (!error && !GetFileInformationByHandleEx(handle, FileNameInfo, name,
+                                                (DWORD)(ROOM * sizeof(wchar_t))))
+        error = os_win_last();
+    size_t count = name->FileNameLength / sizeof(wchar_t);
+    if (!error && cap < 3) error = ENAMETOOLONG;
+    if (!error) error = os_win_path_text(name->FileName, count, out + 2, cap - 2);
+    if (!error) {
+        out[0] = (char)drive[0];
+        out[1] = ':';
+        error = os_win_info(handle, &here);
+    }
+    free(name);
+    if (!error) error = os_info_path(out, true, &there);
+    bool same = !error && here.device == there.device && here.inode == there.inode;
+    return error || same ? error : EOPNOTSUPP;
+}
+
+static int path_by_drive(const char *path, HANDLE handle, char *out, size_t cap) {
+    wchar_t *wide, *whole = NULL;
+    int error = os_win_path(path, &wide);
+    if (error) return error;
+    DWORD room = GetFullPathNameW(wide, 0, NULL, NULL);
+    if (room > 0) whole = malloc(room * sizeof *whole);
+    DWORD got = whole ? GetFullPathNameW(wide, room, whole, NULL) : 0;
+    error = got > 0 && got < room ? path_on_drive(whole, handle, out, cap) : ENOMEM;
+    free(whole);
+    free(wide);
+    return error;
+}
+
 int os_real_path(const char *path, char *out, size_t cap) {
     HANDLE handle;
     int error = open_to_look(path, true, &handle);
     if (error) return error;
     error = final_path(handle, out, cap);
+    if (error && error != ENAMETOOLONG && error != ENOMEM)
+        error = path_by_drive(path, handle, out, cap) ? error : 0;
     (void)CloseHandle(handle);
     return error;
 }
@@ -231,10 +272,21 @@ int os_list(const char *path, int (*each)(void *ctx, const char *name, os_kind k
     if (error) return error;
     error = list_found(pattern, each, ctx);
     free(pattern);
-    return error;
+    os_info info;
+    bool gone = error == ENOENT || error == ENOTDIR;
+    return gone && os_info_path(path, true, &info) == 0 ? ENOTDIR : error;
 }
 
 /* ── Reading ── */
+
+int os_positioned(int fd) {
+    HANDLE handle = os_win_handle(fd);
+    int own;
+    if (os_win_file_of(fd) || GetFileType(handle) != FILE_TYPE_DISK) return fd;
+    HANDLE again = ReOpenFile(handle, GENERIC_READ, WIN_SHARE_ALL, FILE_FLAG_OVERLAPPED);
+    if (again == INVALID_HANDLE_VALUE) return fd;
+    return os_win_fd_new(again, false, &own) ? fd : own;
+}
 
 static size_t most_at_once(size_t len) {
     const size_t most = (size_t)1 << 30;
@@ -259,6 +311,8 @@ int os_pread(int fd, void *into, size_t len, uint64_t offset, size_t *got) {
     return code == ERROR_SUCCESS || code == ERROR_HANDLE_EOF ? 0 : os_win_errno(code);
 }
 
+/* What the disk cannot read later is an exception of the system's in whoever reads the view
+ * (EXCEPTION_IN_PAGE_ERROR), as a signal is elsewhere. */
 int os_map(int fd, uint64_t len, bool writable_private, void **out) {
     HANDLE file = os_win_handle(fd);
     *out = NULL;

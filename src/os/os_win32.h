@@ -17,6 +17,9 @@
 #include <windows.h>
 #include <winioctl.h>
 #include <winternl.h>
+/* Of sixteen bits; names elsewhere in the two-file bundle. */
+#undef far
+#undef near
 
 #include "os/os.h"
 
@@ -108,6 +111,22 @@ bool os_win_tag_is_link(DWORD tag);
 int os_win_open_through(const os_win_open *how, HANDLE *handle);
 /* What the link says that is open here; EINVAL: it is none. */
 int os_win_link_text(HANDLE handle, char *out, size_t cap);
-int os_win_delete(HANDLE handle); /* opened with DELETE and FILE_WRITE_ATTRIBUTES */
+
+/* ── Names ── */
+
+/* The handles have DELETE and FILE_WRITE_ATTRIBUTES. */
+int os_win_delete(HANDLE handle);
+/* The same, and the name is free at once. */
+int os_win_unlink(HANDLE handle);
+/* posix: flags are those of FileRenameInfoEx; else nothing is replaced. */
+DWORD os_win_rename(HANDLE handle, const wchar_t *to, bool posix, DWORD flags);
+/* The last part of a path with backslashes. */
+const wchar_t *os_win_name_of(const wchar_t *path);
+/* FOLDER\.NAME and the ending, which has WIN_SIBLING_LETTERS X from *letters on; to be freed, or
+ * NULL. */
+#define WIN_SIBLING_LETTERS 8
+wchar_t *os_win_sibling(const wchar_t *path, const wchar_t *ending, wchar_t **letters);
+/* Rename to a sibling that is not there, with other letters. */
+DWORD os_win_step_out(HANDLE handle, wchar_t *sibling, wchar_t *letters);
 
 #endif

@@ -239,7 +239,7 @@ int os_unlink_beneath(const char *folder, const char *name) {
     error = open_in(at, last, &as_gone, false, &found);
     (void)CloseHandle(at);
     if (error) return error;
-    error = os_win_delete(found);
+    error = os_win_unlink(found);
     (void)CloseHandle(found);
     return error;
 }

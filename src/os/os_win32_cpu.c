@@ -2,7 +2,7 @@
 
 #include <windows.h>
 
-/* Not in every version of the headers. Microsoft's name for the first means AES, SHA-1 and SHA-2. */
+/* Not in every version of the headers. The first stands for AES, SHA-1 and SHA-2. */
 enum { WIN32_ARM_CRYPTO = 30, WIN32_ARM_CRC32 = 31 };
 
 unsigned os_arm_instructions(void) {

@@ -209,33 +209,3 @@ int os_win_link_text(HANDLE handle, char *out, size_t cap) {
     free(data);
     return error;
 }
-
-/* ── Names that go ── */
-
-/* As in <winbase.h>, which older ones lack. */
-#define DISPOSITION_EX ((FILE_INFO_BY_HANDLE_CLASS)21)
-#define DISPOSITION_DELETE 0x01u
-#define DISPOSITION_POSIX 0x02u    /* the name is free at once, were the file open elsewhere */
-#define DISPOSITION_READONLY 0x10u /* does not hinder */
-
-static void clear_readonly(HANDLE handle) {
-    FILE_BASIC_INFO now, basic = { .FileAttributes = 0 };
-    if (!GetFileInformationByHandleEx(handle, FileBasicInfo, &now, sizeof now)) return;
-    if (!(now.FileAttributes & FILE_ATTRIBUTE_READONLY)) return;
-    basic.FileAttributes = now.FileAttributes & ~(DWORD)FILE_ATTRIBUTE_READONLY;
-    if (!basic.FileAttributes) basic.FileAttributes = FILE_ATTRIBUTE_NORMAL;
-    (void)SetFileInformationByHandle(handle, FileBasicInfo, &basic, sizeof basic);
-}
-
-int os_win_delete(HANDLE handle) {
-    DWORD how = DISPOSITION_DELETE | DISPOSITION_POSIX | DISPOSITION_READONLY;
-    FILE_DISPOSITION_INFO old = { .DeleteFile = TRUE };
-    if (SetFileInformationByHandle(handle, DISPOSITION_EX, &how, sizeof how)) return 0;
-    if (!os_win_is_unsupported(GetLastError())) return os_win_last();
-    how = DISPOSITION_DELETE | DISPOSITION_POSIX;
-    clear_readonly(handle);
-    if (SetFileInformationByHandle(handle, DISPOSITION_EX, &how, sizeof how)) return 0;
-    if (!os_win_is_unsupported(GetLastError())) return os_win_last();
-    return SetFileInformationByHandle(handle, FileDispositionInfo, &old, sizeof old) ? 0
-                                                                                    : os_win_last();
-}

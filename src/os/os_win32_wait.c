@@ -50,12 +50,6 @@ int os_stop_signal(void) {
     return (int)InterlockedCompareExchange(&stop_number, 0, 0);
 }
 
-/* What shells know as ended by Ctrl-C. */
-void os_raise(int signal_number) {
-    (void)signal_number;
-    ExitProcess(0xC000013Au);
-}
-
 /* A write to a pipe that is closed is an error here, and no signal. */
 void os_ignore_broken_pipe(void) {}
 

@@ -19,7 +19,7 @@ int os_link_unnamed(int fd, const char *path) {
 }
 
 int os_open_new(const char *path, uint32_t mode, int *fd) {
-    os_win_open how = { GENERIC_READ | GENERIC_WRITE | DELETE, WIN_SHARE_ALL, CREATE_NEW,
+    os_win_open how = { GENERIC_READ | GENERIC_WRITE, WIN_SHARE_ALL, CREATE_NEW,
                      FILE_FLAG_OPEN_REPARSE_POINT | FILE_FLAG_OVERLAPPED,
                      mode & 0200 ? FILE_ATTRIBUTE_NORMAL : FILE_ATTRIBUTE_READONLY };
     wchar_t *wide;
@@ -163,9 +163,9 @@ int os_make_folder(const char *path, uint32_t mode) {
 /* ── Names that go ── */
 
 static int remove_name(const char *path, bool folder) {
-    os_win_open how = { DELETE | FILE_READ_ATTRIBUTES | FILE_WRITE_ATTRIBUTES, WIN_SHARE_ALL,
-                     OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OPEN_REPARSE_POINT, 0 };
-    os_info info;
+    os_win_open how = { DELETE | FILE_WRITE_ATTRIBUTES | WIN_READ_INFO, WIN_SHARE_ALL,
+                        OPEN_EXISTING,
+                        FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OPEN_REPARSE_POINT, 0 };
     wchar_t *wide;
     HANDLE handle;
     int error = os_win_path(path, &wide);
@@ -173,9 +173,10 @@ static int remove_name(const char *path, bool folder) {
     error = os_win_open_path(wide, &how, &handle);
     free(wide);
     if (error) return error;
-    error = os_win_info(handle, &info);
-    if (!error && folder != (info.kind == OS_DIR)) error = folder ? ENOTDIR : EISDIR;
-    if (!error) error = os_win_delete(handle);
+    bool link = os_win_tag_is_link(os_win_tag(handle));
+    bool is_folder = !link && os_win_is_folder(handle);
+    if (folder != is_folder) error = folder ? ENOTDIR : EISDIR;
+    if (!error) error = folder ? os_win_delete(handle) : os_win_unlink(handle);
     (void)CloseHandle(handle);
     return error;
 }

@@ -5,6 +5,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/order.h"
+#include "base/portable.h"
 #include "base/utf8.h"
 #include "os/io.h"
 #include "os/path.h"
@@ -130,18 +131,18 @@ static sft_code index_top(index_reader *r) {
 
 /* ── Names of shards ── */
 
-static bool shard_name_plain(sft_span name) {
-    const char *p = name.data, *end = p + name.len;
-    if (memchr(p, '\0', name.len) || memchr(p, '\\', name.len)) return false;
-    if (name.len >= 2 && p[1] == ':') return false; /* a drive */
-    for (;;) {
-        const char *slash = memchr(p, '/', (size_t)(end - p));
-        size_t len = (size_t)((slash ? slash : end) - p);
-        if (len == 0 || (len == 1 && *p == '.') || (len == 2 && p[0] == '.' && p[1] == '.'))
-            return false;
-        if (!slash) return true;
-        p = slash + 1;
-    }
+/* Whether a name is to be one that every system takes. */
+static bool is_portable_wanted(const index_reader *r) {
+    bool here = !r->is_claimed && os_path_rule() == SFTI_PATHS_WINDOWS;
+    return here || r->options->open.level == SFT_LEVEL_STRICT;
+}
+
+static sft_code shard_fail(const index_reader *r, uint64_t at, const char *expected, sft_span name,
+                           const char *why) {
+    sfti_fail(r->err, SFT_INDEX_PATH, at, "expected %s, found '%.*s'%s%s", expected,
+              (int)(name.len < 200 ? name.len : 200), name.data, *why ? ": " : "", why);
+    if (*why && os_path_rule() != SFTI_PATHS_WINDOWS) sfti_hint(r->err, SFT_HINT_LEVEL_STRICT);
+    return SFT_INDEX_PATH;
 }
 
 typedef struct index_shards {
@@ -170,10 +171,11 @@ static sft_code shards_begin(index_shards *shards, const index_reader *r) {
 /* Checks the name of a new shard and keeps it as a C string. */
 static sft_code shards_new(index_shards *shards, const index_reader *r, sft_span name,
                            uint64_t at) {
-    if (!shard_name_plain(name) || (r->is_claimed && !sfti_files_name_fits(name)))
-        return sfti_fail(r->err, SFT_INDEX_PATH, at,
-                         "expected a plain path beneath the index's folder, found '%.*s'",
-                         (int)(name.len < 200 ? name.len : 200), name.data);
+    const char *why;
+    if (!sfti_name_inside(name) || (r->is_claimed && !sfti_files_name_fits(name)))
+        return shard_fail(r, at, "a plain path beneath the index's folder", name, "");
+    if (is_portable_wanted(r) && !sfti_name_portable(name, &why))
+        return shard_fail(r, at, "a name that every system takes", name, why);
     if (shards->count == shards->cap)
         return sfti_fail(r->err, SFT_TOO_MANY_TENSORS, at,
                          "expected at most %llu shards, found more",
@@ -208,6 +210,28 @@ static sft_code shards_number(index_shards *shards, const index_reader *r,
 static int shard_natural_order(const void *ctx, uint32_t a, uint32_t b) {
     const sft_span *list = ctx;
     return sfti_natural_compare(list[a], list[b]);
+}
+
+static int shard_folded_order(const void *ctx, uint32_t a, uint32_t b) {
+    const sft_span *list = ctx;
+    return sfti_name_compare_folded(list[a], list[b]);
+}
+
+/* Names that are one file where case does not count. */
+static sft_code shards_check_case(const index_shards *shards, const index_reader *r) {
+    sfti_arena work = { .alloc = r->index->arena.alloc };
+    size_t n = shards->count;
+    uint32_t *order = sfti_arena_array(&work, (uint64_t)n * 2, sizeof *order);
+    sft_code code = order ? SFT_OK : sfti_fail_memory(r->err, n * 2 * sizeof *order);
+    for (size_t i = 0; order && i < n; i++) order[i] = (uint32_t)i;
+    if (order) sfti_sort(order, order + n, n, shard_folded_order, shards->list);
+    for (size_t i = 1; !code && i < n; i++) {
+        sft_span a = shards->list[order[i - 1]], b = shards->list[order[i]];
+        if (sfti_name_compare_folded(a, b) == 0)
+            code = shard_fail(r, SFT_NO_OFFSET, "names that differ by more than case", b, a.data);
+    }
+    sfti_arena_free(&work);
+    return code;
 }
 
 /* Sorts the shards in natural order and renumbers them in every entry. */
@@ -298,6 +322,7 @@ static sft_code index_map(const index_reader *r) {
     code = sfti_set_names(&names, index->count, entry_name_at, index, &index->arena, r->err);
     if (!code) code = shards_begin(&shards, r);
     if (!code) code = map_fill(r, &names, &shards);
+    if (!code && is_portable_wanted(r)) code = shards_check_case(&shards, r);
     return code ? code : shards_sort(&shards, r);
 }
 

@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/options.h"
+#include "base/portable.h"
 #include "base/sink.h"
 #include "base/splice.h"
 #include "base/utf8.h"
@@ -98,6 +99,36 @@ static sft_code edit_collisions(index_edit *e) {
     return code;
 }
 
+/* New names of shards: each one that every system takes, and none that differs from another one's
+ * by case alone. Those that are there may stay. */
+static sft_code edit_check_shard(const index_edit *e, sft_span name) {
+    const sfti_index *index = &e->index;
+    const char *why = NULL;
+    if (!name.data) return SFT_OK;
+    for (size_t i = 0; i < index->shard_count; i++) {
+        if (sft_span_equal(name, index->shards[i])) return SFT_OK;
+        if (sfti_name_compare_folded(name, index->shards[i]) == 0)
+            why = "a shard's name differs from it by case alone";
+    }
+    if (!why && sfti_name_portable(name, &why)) return SFT_OK;
+    return sfti_fail(e->err, SFT_INDEX_PATH, SFT_NO_OFFSET,
+                     "expected a file name that every system takes, found \"%.*s\": %s",
+                     (int)(name.len < 200 ? name.len : 200), name.data, why);
+}
+
+static sft_code edit_check_shards(const index_edit *e) {
+    const sft_index_changes *c = &e->changes;
+    sft_code code = SFT_OK;
+    for (size_t i = 0; !code && i < c->shard_count; i++)
+        code = edit_check_shard(e, c->shards[i].value);
+    for (size_t i = 0; !code && i < c->place_count; i++) {
+        sft_span name = c->places[i].value;
+        bool again = i > 0 && sft_span_equal(name, c->places[i - 1].value);
+        if (!again) code = edit_check_shard(e, name);
+    }
+    return code;
+}
+
 static sft_code edit_tables(index_edit *e) {
     const sft_index_changes *c = &e->changes;
     sfti_seed_draw(e, e->seed);
@@ -117,7 +148,8 @@ static sft_code edit_tables(index_edit *e) {
                                    tables[i].out);
         if (code != SFT_OK) return code;
     }
-    return c->tensor_count > 0 ? edit_collisions(e) : SFT_OK;
+    sft_code code = edit_check_shards(e);
+    return code || c->tensor_count == 0 ? code : edit_collisions(e);
 }
 
 /* ── Text ── */

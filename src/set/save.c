@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "base/options.h"
 #include "base/order.h"
+#include "base/portable.h"
 #include "base/sink.h"
 #include "base/utf8.h"
 #include "os/io.h"
@@ -331,6 +332,16 @@ static sft_code save_files(set_save *s, sft_error *err) {
     return code;
 }
 
+/* Of one shard and of the index: of a stem that is a device's name both are. */
+static sft_code save_check_name(const set_save *s, sft_error *err) {
+    char name[SAVE_PATH];
+    const char *why;
+    (void)sft_shard_name(s->stem, s->shards > 1 ? s->shards : 0, s->shards, name, sizeof name);
+    if (sfti_name_portable(sft_span_cstr(name), &why)) return SFT_OK;
+    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                     "expected a file name that every system takes, found \"%s\": %s", name, why);
+}
+
 static sft_code save_check(const set_save *s, sft_error *err) {
     char none[1];
     bool fits = s->folder && s->shards > 0 && (s->count == 0 || (s->parts && s->shard_of));
@@ -344,6 +355,8 @@ static sft_code save_check(const set_save *s, sft_error *err) {
                          "expected the beginning of file names, in UTF-8 and without \"/\", "
                          "found \"%s\"", s->stem);
     size_t len = sft_shard_name(s->stem, s->shards, s->shards, none, 0);
+    sft_code code = save_check_name(s, err);
+    if (code) return code;
     if (strlen(s->folder) + 1 + len + 32 < SAVE_PATH) return SFT_OK;
     return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                      "expected a path of at most %d bytes, found a longer one", SAVE_PATH);

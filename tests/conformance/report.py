@@ -12,16 +12,18 @@ GROUPS = {"valid": "valid files about no rule", "legacy": "the layout of 2022",
 
 HEAD = """# Conformance of other readers
 
-Every reader of safetensors that installs by name from PyPI or npm, on the files of
-[tests/corpus](../tests/corpus/README.md) and the probes of the shared test data that are not among
-them. `make conformance` renews this page; [the corpus' README](../tests/corpus/README.md#joining)
-says how a reader joins. Each file is opened in a process of its own, within 60 seconds and 2 GiB.
+Readers of safetensors that install by name from PyPI and npm, on the files of
+[tests/corpus](../tests/corpus/README.md) and those probes of the shared test data that are not
+among them. `make conformance` installs the readers one by one, runs them and renews this page; [the
+corpus has a page](../tests/corpus/README.md#joining-the-table) on how a reader joins. A file has 60
+seconds and 2 GiB; one that ends the reader's process is opened again in a new one.
 
-What a reader should do is what every level of [this format's rules](format.md) agrees on. Where the
-levels differ (a repeated name; an entry that is not in the written format but that the official
-package takes), either verdict is right, and only content that differs from the official package's
-is counted. A reader of headers alone is not asked for bytes; one that lacks a dtype refuses files
-that it should accept, most of them under R15. Sets of shards are not part of this.
+A reader should do what all levels of the [rules](format.md) agree on. Where the levels differ (a
+repeated name, an entry that the official package takes although the written format has no such
+thing), either verdict is right, and only content that differs from the official package's is
+counted. A reader of headers alone is not asked for bytes, but is expected to refuse what a header
+and the size of the file show to be wrong. One that lacks a dtype refuses files that it should
+accept, under R15, R36 and R37. Sets of shards are not part of this.
 
 """
 
@@ -104,6 +106,8 @@ def write(path, readers, results):
     found = tally(results)
     text = HEAD
     text += "## Readers\n\n" + summary(readers, results)
+    text += "What stands out:\n\n" + "".join("* %s: %s\n" % (reader["id"], reader["note"])
+                                             for reader in readers if reader["note"]) + "\n"
     text += ("## Rule by rule\n\nColumns are the readers above. `+3`: accepts three files that it "
              "must not; `−3`: refuses\nthree that it must accept; `≠3`: accepts three and finds "
              "other names, dtypes, shapes, offsets,\nbytes or metadata; `!3`: crashes, hangs or runs "
@@ -118,9 +122,12 @@ def write(path, readers, results):
 def tail():
     return """## Not here
 
-* transformers, diffusers, accelerate, timm, PyTorch's `HuggingFaceStorageReader` and most of the
-  ecosystem read through the official package: its rows are theirs.
-* ComfyUI, llama.cpp's and stable-diffusion.cpp's readers in C++, safetensors-cpp and the crates of
-  candle and burn are in no package of PyPI, npm or Debian that installs without being built;
-  Debian 12 has no reader of safetensors at all.
+* transformers, diffusers, accelerate, timm and PyTorch's `HuggingFaceStorageReader` read through
+  the official package, whose rows are theirs too.
+* What is distributed as source alone: stable-diffusion.cpp, safetensors-cpp, crates (candle and
+  burn use the official one). The converter of llama.cpp is gguf's row, and the C of safetensors.h
+  that of openvino-genai.
+* modelaudit has a parser of its own, but judges more than the format, and brings many packages with it.
+* Debian 12 has no reader of safetensors. npm may have more than these three: its search was not at
+  hand when this was written.
 """

@@ -88,6 +88,7 @@ void os_fake_can(bool clone, bool insert) {
     fake.can_insert = insert;
 }
 
+void os_fake_folds_case(bool folds) { fake.folds_case = folds; }
 void os_fake_can_direct(bool can) { fake.can_direct = can; }
 void os_fake_direct_unit(size_t unit) { fake.direct_unit = unit; }
 
@@ -145,9 +146,32 @@ int fake_node_resize(fake_node *node, size_t len) {
     return 0;
 }
 
+/* The next letter of a name, 0 at its end. */
+static int name_letter(const char **at) {
+    static const char *const composed[] = { "\xC3\xA9", "e\xCC\x81" };
+    for (size_t i = 0; fake.folds_case && i < 2; i++) {
+        size_t len = strlen(composed[i]);
+        if (strncmp(*at, composed[i], len) != 0) continue;
+        *at += len;
+        return 0x301;
+    }
+    char c = **at;
+    if (c) ++*at;
+    return fake.folds_case && c >= 'A' && c <= 'Z' ? c + 'a' - 'A' : (unsigned char)c;
+}
+
+static bool is_same_name(const char *a, const char *b) {
+    int letter;
+    do {
+        letter = name_letter(&a);
+        if (letter != name_letter(&b)) return false;
+    } while (letter);
+    return true;
+}
+
 fake_name *fake_name_find(const char *path) {
     for (size_t i = 0; i < fake.name_count; i++) {
-        if (strcmp(fake.names[i].path, path) == 0) return &fake.names[i];
+        if (is_same_name(fake.names[i].path, path)) return &fake.names[i];
     }
     return NULL;
 }
@@ -219,6 +243,7 @@ int fake_path_resolve(const char *path, bool follow, char *out) {
         int error = path_step(out, p, len);
         if (error) return error;
         const fake_name *name = fake_name_find(out);
+        if (name) memcpy(out, name->path, strlen(name->path) + 1);
         bool folder_wanted = !last || p[len] == '/';
         if (name && name->node->kind == OS_LINK && (folder_wanted || follow)) {
             if (++links > 40) return ELOOP;

@@ -70,6 +70,8 @@ void os_fake_no_rename(int error);
 /* What the file system can beyond the usual, nothing at first: share blocks, take blocks in.
  * Its blocks are of 64 bytes then. */
 void os_fake_can(bool clone, bool insert);
+/* Names that differ by case alone, or by how an "é" is composed, are one, kept as first spelled. */
+void os_fake_folds_case(bool folds);
 /* Write past the page cache: then offset and length in units of 4096. */
 void os_fake_can_direct(bool can);
 void os_fake_direct_unit(size_t unit); /* instead of 4096, but for the memory; 0: 4096 */

@@ -209,6 +209,8 @@ int os_info_path(const char *path, bool follow_link, os_info *out) {
     return error;
 }
 
+int os_positioned(int fd) { return fd; }
+
 static void node_read(const fake_node *node, uint64_t offset, void *into, size_t len,
                       size_t *got) {
     size_t left = offset < node->len ? node->len - (size_t)offset : 0;
@@ -292,6 +294,11 @@ int os_real_path(const char *path, char *out, size_t cap) {
     return 0;
 }
 
+bool os_folds_case(const char *folder) {
+    (void)folder;
+    return fake.folds_case;
+}
+
 int os_read_link(const char *path, char *out, size_t cap) {
     fake_node *node;
     FAKE_CALL();
@@ -358,6 +365,10 @@ const char *os_error_text(int error, char *buffer, size_t len) {
 
 bool os_is_terminal(int fd) {
     return fd >= 0 && fd < 3 && fake.columns[fd] > 0;
+}
+
+bool os_terminal_escapes(int fd) {
+    return os_is_terminal(fd);
 }
 
 uint32_t os_terminal_columns(int fd) {

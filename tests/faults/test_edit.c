@@ -244,7 +244,7 @@ static const fault_scene edits[] = {
     EDIT(PLAN, CLONES),  EDIT(PLAN, INSERTS),
 };
 
-static const fault_scene puts[] = {
+static const fault_scene put_scenes[] = {
     EDIT(PUT, PLAIN),       EDIT(PUT, NAMED),       EDIT(PUT_BOTH, PLAIN),
     EDIT(PUT_PIPE, PLAIN),  EDIT(PUT_GROW, PLAIN),  EDIT(PUT_GROW, CLONES),
     EDIT(PUT_GROW, INSERTS), EDIT(PUT_LARGE, PLAIN), EDIT(PUT_LARGE, CLONES),
@@ -267,7 +267,7 @@ static void play_edits(void **state) {
 
 static void play_puts(void **state) {
     (void)state;
-    assert_true(fault_play(puts, sizeof puts / sizeof *puts, 100, 700));
+    assert_true(fault_play(put_scenes, sizeof put_scenes / sizeof *put_scenes, 100, 700));
 }
 
 static void play_recoveries(void **state) {

@@ -83,6 +83,36 @@ def everything_said(prefix, overview):
                      if not name.startswith("-"))
 
 
+def check_subproject(work):
+    """Part of another build, by FetchContent: as the static library alone, which then has both
+    names and, installed, is found under them; zlib by find_package, as package managers have it."""
+    sub, prefix = os.path.join(work, "sub"), os.path.join(work, "static alone")
+    os.mkdir(sub)
+    with open(os.path.join(sub, "CMakeLists.txt"), "w", encoding="utf-8") as file:
+        file.write("cmake_minimum_required(VERSION 3.22)\nproject(sub C)\n"
+                   "set(SFT_COMMAND OFF)\nset(SFT_SHARED OFF)\nset(SFT_ZLIB_PACKAGE ON)\n"
+                   "include(FetchContent)\n"
+                   f"FetchContent_Declare(safetensors SOURCE_DIR {ROOT})\n"
+                   "FetchContent_MakeAvailable(safetensors)\n"
+                   f"add_executable(consumer {SOURCE})\n"
+                   "target_link_libraries(consumer safetensors::safetensors)\n")
+    try_program("FetchContent", f"cmake -S '{sub}' -B '{sub}/build' -G Ninja && "
+                f"cmake --build '{sub}/build' --target consumer && '{sub}/build/consumer'")
+    ok, text = sh(f"cmake --install '{sub}/build' --prefix '{prefix}'")
+    libraries = [name for name in installed(prefix) if "libsafetensors" in name]
+    check(ok and [os.path.basename(name) for name in libraries] == ["libsafetensors.a"],
+          "SFT_SHARED=OFF installs the static library alone", text + str(libraries))
+    build = (f"cmake -S '{HERE}' -B '{work}/alone' -G Ninja -DCMAKE_PREFIX_PATH='{prefix}' && "
+             f"cmake --build '{work}/alone' && ")
+    for kind in ("shared", "static"):
+        try_program(f"find_package of the static library alone, by its {kind} name",
+                    build + f"'{work}/alone/consumer_{kind}'")
+    pc = glob.glob(prefix + "/lib*/**/safetensors.pc", recursive=True)
+    ok, text = sh("pkg-config --print-requires-private safetensors",
+                  {"PKG_CONFIG_PATH": os.path.dirname(pc[0]) if pc else ""})
+    check(ok and "zlib" in text.split(), "safetensors.pc requires zlib of its package", text)
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="sft-install-") as work:
         first, prefix = os.path.join(work, "first"), os.path.join(work, "moved here")
@@ -101,20 +131,15 @@ def main():
                     {"PKG_CONFIG_PATH": env["PKG_CONFIG_PATH"]})
         ok, text = sh(f"pkg-config --modversion safetensors", env)
         check(ok and text.strip() == version(), "pkg-config --modversion", text)
+        ok, text = sh(f"! cmake -S '{HERE}' -B '{work}/newer' -G Ninja -DVERSION=99 "
+                      f"-DCMAKE_PREFIX_PATH='{prefix}'")
+        check(ok and "considered but not accepted" in " ".join(text.split()),
+              "find_package refuses another version", text)
         cmake = (f"cmake -S '{HERE}' -B '{work}/cmake' -G Ninja -DCMAKE_PREFIX_PATH='{prefix}' && "
                  f"cmake --build '{work}/cmake' && ")
         for kind in ("shared", "static"):
             try_program(f"find_package, {kind}", cmake + f"'{work}/cmake/consumer_{kind}'")
-        sub = os.path.join(work, "sub")
-        os.mkdir(sub)
-        with open(os.path.join(sub, "CMakeLists.txt"), "w", encoding="utf-8") as file:
-            file.write("cmake_minimum_required(VERSION 3.22)\nproject(sub C)\n"
-                       "set(SFT_COMMAND OFF CACHE BOOL \"\")\n"
-                       f"add_subdirectory({ROOT} safetensors)\n"
-                       f"add_executable(consumer {SOURCE})\n"
-                       "target_link_libraries(consumer safetensors::safetensors_static)\n")
-        try_program("add_subdirectory", f"cmake -S '{sub}' -B '{sub}/build' -G Ninja && "
-                    f"cmake --build '{sub}/build' --target consumer && '{sub}/build/consumer'")
+        check_subproject(work)
     return finish()
 
 

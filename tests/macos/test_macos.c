@@ -132,6 +132,14 @@ static void test_rename_new(void **state) {
     assert_int_equal(temp_dir_count(), 2);
 }
 
+static void test_folds_case(void **state) {
+    (void)state;
+    assert_false(os_folds_case(temp_dir));
+    shim.folds = true;
+    assert_true(os_folds_case(temp_dir));
+    assert_false(os_folds_case(temp_path("none")));
+}
+
 static void test_path_in(void **state) {
     char path[256], text[4];
     int folder = -1;
@@ -304,6 +312,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         IN_DIR(test_sync), IN_DIR(test_sync_plain), IN_DIR(test_preallocate),
         IN_DIR(test_preallocate_fails), IN_DIR(test_rename_new), IN_DIR(test_path_in),
+        IN_DIR(test_folds_case),
         IN_DIR(test_beneath), IN_DIR(test_none), IN_DIR(test_direct), IN_DIR(test_hole),
         IN_DIR(test_save), IN_DIR(test_save_plain), IN_DIR(test_rest), IN_DIR(test_resize),
     };

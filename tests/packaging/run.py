@@ -94,6 +94,41 @@ def check_symbols():
     check(len(promised) > 100 and len(stable) < len(rows), "there are symbols of both kinds")
 
 
+def check_metadata(work):
+    """Of a Python package that CMake installs (SFT_PYTHON_DIR): as pip would write it."""
+    import email
+    import tomllib
+    folder = os.path.join(work, "x.dist-info")
+    ok, text = run(sys.executable, os.path.join(ROOT, "cmake", "metadata.py"), VERSION, folder)
+    if not check(ok, "cmake/metadata.py", text):
+        return
+    with open(os.path.join(folder, "METADATA"), encoding="utf-8") as file:
+        written = email.message_from_file(file)
+    project = tomllib.loads(read("pyproject.toml"))["project"]
+    check((written["Name"], written["Version"]) == ("libsafetensors", VERSION), "name and version")
+    check(set(written.get_all("Provides-Extra")) == set(project["optional-dependencies"]),
+          "extras of the metadata")
+    for extra, needs in project["optional-dependencies"].items():
+        for one in needs:
+            check(f'{one}; extra == "{extra}"' in written.get_all("Requires-Dist"),
+                  f"extra {extra} requires {one}")
+
+
+def check_releasing():
+    """Ten steps, of commands that exist."""
+    text = read("RELEASING.md")
+    check(re.findall(r"^(\d+)\. ", text, re.M) == [str(n) for n in range(1, 11)], "ten steps")
+    targets = set(re.findall(r"^([a-z0-9-]+(?: [a-z0-9-]+)*):(?!=)", read("Makefile"), re.M))
+    targets = {name for row in targets for name in row.split()}
+    used = {name for line in re.findall(r"(?:^ *|`|&& )make ([^`&\n]+)", text, re.M)
+            for name in line.split() if re.fullmatch("[a-z0-9-]+", name)}
+    check(used <= targets, "targets of RELEASING.md", str(used - targets))
+    programs = re.findall(r"\b((?:tests|tools|packaging)/[\w/]+\.(?:py|sh))\b", text)
+    for path in programs:
+        check(os.access(os.path.join(ROOT, path), os.X_OK), f"RELEASING.md: {path} can be run")
+    check(len(used) > 15 and len(programs) > 1, "commands of RELEASING.md are found")
+
+
 # ── Source archive and bill of materials ──
 
 def check_archive(work):
@@ -169,7 +204,7 @@ def windows_zip(work):
 def check_manifests(work, archive):
     """The folder of the filled manifests; their addresses are files of `work`."""
     out = os.path.join(work, "manifests")
-    shutil.copy(archive, os.path.join(work, f"libsafetensors-{VERSION}.tar.gz"))
+    shutil.copy(archive, os.path.join(work, f"libsafetensors-{VERSION}-source.tar.gz"))
     left_out = manifests.fill(manifests.values("file://" + work, HOMEPAGE, work), out)
     check(set(left_out) == {"winget", "scoop"}, "manifests without an archive for Windows",
           str(left_out))
@@ -294,6 +329,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="sft-packaging-") as work:
         check_debian()
         check_symbols()
+        check_releasing()
+        check_metadata(work)
         archive = check_archive(work)
         check_sbom(work, full)
         out = check_manifests(work, archive)

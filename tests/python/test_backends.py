@@ -74,14 +74,20 @@ def test_a_map_that_cannot_be_committed_is_an_error_with_a_hint(tmp_path):
         _core.open(path, mode="cow")
     assert caught.value.code == "io_map" and caught.value.errno == errno.ENOMEM
     assert 'backend="pread"' in caught.value.hint
-    with pytest.raises(OSError, match="cannot be mapped|map the file"):
-        safe_open(path, "pt", backend="mmap")
+    with pytest.raises(OSError) as caught:
+        _files.open_file(path, "mmap", framework="torch")
+    assert caught.value.code == "io_map"
     # By default it is read, and no more of it than is asked for.
     with _core.open(path) as file:
         assert file["x"][size - 3:].tobytes() == bytes(3)
 
 
 # ── Saving over a file ──
+
+def names_in(folder):
+    """Names without those of files that are removed, and only wait for their last user."""
+    return [name for name in os.listdir(folder) if not (WINDOWS and name.startswith("."))]
+
 
 HOLDERS = {
     "loaded": lambda path: load_file(path),
@@ -116,7 +122,7 @@ def test_saving_over_a_file_in_use(tmp_path, holder, put):
     held = HOLDERS[holder](path)
     put(path)
     assert load_file(path)["b"].tolist() == [1, 1, 1]
-    assert os.listdir(tmp_path) == ["m.safetensors"]
+    assert names_in(tmp_path) == ["m.safetensors"]
     old = held["a"].numpy() if holder == "read" else held["a"]
     assert (old == values).all()
     del held, old
@@ -134,8 +140,10 @@ def test_editing_a_file_in_use(tmp_path, holder):
         libsafetensors.edit_metadata(path, set={"k": text})
         with _core.open(path) as file:
             assert file.metadata() == {"k": text} and (file["a"].numpy() == values).all()
-    assert os.listdir(tmp_path) == ["m.safetensors"]
+    assert names_in(tmp_path) == ["m.safetensors"]
     del held
+    libsafetensors.edit_metadata(path, set={"k": "long" * 9000})
+    assert os.listdir(tmp_path) == ["m.safetensors"]
 
 
 @pytest.mark.skipif(not WINDOWS, reason="shows what only Windows refuses")
@@ -147,7 +155,7 @@ def test_the_official_package_cannot_save_over_a_file_it_has_mapped(tmp_path):
     path = tmp_path / "m.safetensors"
     safetensors.numpy.save_file({"a": np.arange(100000, dtype="f4")}, path)
     with safetensors.safe_open(path, "np") as held:
-        with pytest.raises(Exception, match="os error 1224"):
+        with pytest.raises(Exception, match="1224"):
             safetensors.numpy.save_file({"b": np.ones(3, "f4")}, path)
         put_file(path)  # which this package can, beneath the same map
         assert held.keys() == ["a"]

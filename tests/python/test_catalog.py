@@ -142,7 +142,7 @@ def test_wrong_types(models, page):
     for paths in ((5, page), (models, 5), (None, page)):
         with pytest.raises(TypeError):
             st.catalog(*paths)
-    for path in ("a\0b", "\ud800"):
+    for path in ("a\0b", "\ud800")[:2 if os.name == "posix" else 1]:
         with pytest.raises(ValueError):
             st.catalog(models, path)
     assert not page.exists()
@@ -157,7 +157,7 @@ def test_an_invalid_model(models, page):
     assert isinstance(raised.value.offset, int) and not page.exists()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.skipif(getattr(os, "geteuid", lambda: 0)() == 0, reason="root may write everywhere")
 def test_a_folder_that_may_not_be_written(models, tmp_path):
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o500)

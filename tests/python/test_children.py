@@ -1,7 +1,9 @@
 """install() and dropin reach the Pythons that a program starts, however it starts them."""
 import json
+import multiprocessing
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -98,7 +100,8 @@ INSTALLS = {"dropin": "def install():\n    pass\n",
                        "    libsafetensors.install()\n",
             "none": "def install():\n    pass\n"}
 CASES = [(start, method) for start in ("process", "pool", "loader", "torch_spawn")
-         for method in ("spawn", "forkserver", "fork")] + [("subprocess", "")]
+         for method in ("spawn", "forkserver", "fork")
+         if method in multiprocessing.get_all_start_methods()] + [("subprocess", "")]
 
 
 def clean(**more):
@@ -177,13 +180,14 @@ STATE = "(os.environ.get('LIBSAFETENSORS_INSTALL'), os.environ.get('PYTHONPATH')
 
 @pytest.mark.parametrize("before", [None, "", "/one", "/one::/two", "/one:"])
 def test_uninstall_leaves_the_environment_as_it_was(tmp_path, before):
+    before = before and before.replace(":", os.pathsep)
     program = """
 import os, sys, libsafetensors
 before = %s
 for twice in range(2):
     libsafetensors.install(); libsafetensors.install()
     told, path = %s
-    assert told == "1" and path == %r + (":" + before[1] if before[1] else ""), path
+    assert told == "1" and path == %r + (os.pathsep + before[1] if before[1] else ""), path
     import safetensors
     assert safetensors.safe_open is libsafetensors.safe_open
     libsafetensors.uninstall(); libsafetensors.uninstall()
@@ -243,7 +247,8 @@ def test_metadata_before_the_import():
 import importlib.metadata as metadata, importlib.util
 assert metadata.version("safetensors") == "0.8.0"
 assert metadata.packages_distributions()["safetensors"][0] == "safetensors"
-assert importlib.util.find_spec("safetensors").origin.endswith("libsafetensors/__init__.py")
+assert importlib.util.find_spec("safetensors").origin.replace("\\\\", "/").endswith(
+    "libsafetensors/__init__.py")
 import safetensors.numpy
 print(safetensors.safe_open.__module__)
 """) == "libsafetensors._official\n"
@@ -294,8 +299,8 @@ def test_a_hidden_sitecustomize_runs(tmp_path):
     one, = customized(tmp_path, one=SITE % "one")
     for flag in ("0", "1"):
         told = child("import sys; print(sys.path[1:3], sys.modules['sitecustomize'].__file__)",
-                     PYTHONPATH=HOOK + ":" + one, LIBSAFETENSORS_INSTALL=flag)
-        assert told == "one True\n%r %s/sitecustomize.py\n" % ([HOOK, one], one)
+                     PYTHONPATH=HOOK + os.pathsep + one, LIBSAFETENSORS_INSTALL=flag)
+        assert told == "one True\n%r %s\n" % ([HOOK, one], os.path.join(one, "sitecustomize.py"))
 
 
 @pytest.mark.parametrize("order", ["ours first", "ours last", "ours twice"])
@@ -311,7 +316,7 @@ def test_hooks_that_chain_as_well(tmp_path, order):
 def test_a_failing_sitecustomize_is_reported_as_usual(tmp_path):
     bad, = customized(tmp_path, bad="import nothing_of_this_name\n")
     told = child("import safetensors; print(safetensors.safe_open.__module__)",
-                 PYTHONPATH=HOOK + ":" + bad)
+                 PYTHONPATH=HOOK + os.pathsep + bad)
     assert "nothing_of_this_name" in told and told.endswith("libsafetensors._official\n")
     assert child("print('ok')", PYTHONPATH=bad).splitlines()[0] == told.splitlines()[0]
 
@@ -365,10 +370,9 @@ def test_the_hook_is_written_for_ancient_pythons():
 
 
 def test_a_folder_that_cannot_stand_on_the_path(tmp_path):
-    """A colon in the folder's name: a warning, and only this process uses ours."""
-    place = tmp_path / "a:b"
-    place.mkdir()
-    (place / "libsafetensors").symlink_to(PACKAGE)
+    """What separates folders, in the folder's name: a warning, and only this process uses ours."""
+    place = tmp_path / ("a%sb" % os.pathsep)
+    shutil.copytree(PACKAGE, place / "libsafetensors")
     program = """
 import os, sys, warnings
 sys.path.insert(0, sys.argv[1])

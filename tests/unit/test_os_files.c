@@ -162,7 +162,8 @@ static void test_space(void **state) {
     assert_true(error == 0 || error == EOPNOTSUPP);
     assert_int_equal(os_info_fd(fd, &info), 0);
     assert_int_equal(info.size, error ? 5 : 1 << 20);
-    assert_int_equal(os_preallocate(fd, 2), error); /* makes no file shorter */
+    int again = os_preallocate(fd, 2); /* makes no file shorter */
+    assert_true(again == 0 || again == error);
     assert_int_equal(os_info_fd(fd, &info), 0);
     assert_true(info.size >= 5);
     assert_int_equal(os_truncate(fd, 5), 0);
@@ -252,14 +253,28 @@ static void test_info(void **state) {
     assert_true(by_path.mtime_ns == INT64_C(1234567890123456700));
 }
 
-/* A name that is gone is free, were the file open still, which then has no name. */
+/* Who has a file open that was removed, or replaced, can tell that it has no name. */
+static void test_nameless(void **state) {
+    os_info info;
+    int fd = make(temp_path("file"), "old");
+    (void)state;
+    make_closed(temp_path("fresh"), "fresh");
+    assert_int_equal(os_rename(temp_path("fresh"), temp_path("file"), false), 0);
+    assert_int_equal(os_info_fd(fd, &info), 0);
+    assert_int_equal(info.links, 0);
+    assert_int_equal(os_close(fd), 0);
+    assert_int_equal(os_open_read(temp_path("file"), &fd), 0);
+    assert_int_equal(os_unlink(temp_path("file")), 0);
+    assert_int_equal(os_info_fd(fd, &info), 0);
+    assert_int_equal(info.links, 0);
+    assert_int_equal(os_close(fd), 0);
+}
+
 static void test_unlinking(void **state) {
     os_info info;
     int again, fd = make(temp_path("file"), "bytes");
     (void)state;
     assert_int_equal(os_unlink(temp_path("file")), 0);
-    assert_int_equal(os_info_fd(fd, &info), 0);
-    assert_int_equal(info.links, 0);
     assert_int_equal(os_info_path(temp_path("file"), false, &info), ENOENT);
     assert_int_equal(os_open_read(temp_path("file"), &again), ENOENT);
     check_bytes(fd, "bytes");
@@ -278,7 +293,6 @@ static void test_unlinking(void **state) {
 /* ── Replacing ── */
 
 static void test_replace_open(void **state) {
-    os_info info;
     int old = make(temp_path("file"), "old");
     int fresh = make(temp_path("fresh"), "fresh");
     (void)state;
@@ -286,8 +300,6 @@ static void test_replace_open(void **state) {
     check_bytes(old, "old");
     check_bytes(fresh, "fresh");
     check_file(temp_path("file"), "fresh");
-    assert_int_equal(os_info_fd(old, &info), 0);
-    assert_int_equal(info.links, 0);
     assert_int_equal(os_close(old), 0);
     assert_int_equal(os_close(fresh), 0);
     assert_int_equal(temp_dir_count(), 1);
@@ -418,6 +430,7 @@ static void test_names(void **state) {
     assert_int_equal(os_real_path(temp_path("none"), real, sizeof real), ENOENT);
     assert_int_equal(os_read_link(temp_path("plain"), real, sizeof real), EINVAL);
     check_file(temp_path(odd), "odd");
+    assert_int_equal(os_unlink(temp_path(odd)), 0);
 }
 
 #define DEEP 12
@@ -570,6 +583,7 @@ int main(void) {
         CASE(test_positions),     CASE(test_threads_read),     CASE(test_stream),
         CASE(test_map),           CASE(test_space),            CASE(test_direct),
         CASE(test_opening),       CASE(test_info),             CASE(test_unlinking),
+        CASE(test_nameless),
         CASE(test_replace_open),  CASE(test_replace_mapped),   CASE(test_replace_not),
         CASE(test_replace_readonly), CASE(test_lock),          CASE(test_names),
         CASE(test_long_paths),    CASE(test_beneath),

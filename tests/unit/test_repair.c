@@ -213,7 +213,7 @@ static void test_old(void **state) {
     char file[8 + sizeof header - 1 + 4] = { sizeof header - 1 };
     memcpy(file + 8, header, sizeof header - 1);
     memcpy(file + 8 + sizeof header - 1, "wxyz", 4);
-    o = repair_path(temp_file(&folder, "nul", file, sizeof file), SFT_LEVEL_DEFAULT);
+    o = repair_path(temp_file(&folder, "zeros", file, sizeof file), SFT_LEVEL_DEFAULT);
     assert_int_equal(o.code, SFT_OK);
     assert_true(strstr(o.names, "header_nul") != NULL);
     expect_tensor(&o, "a", SFT_U8, "wxyz");

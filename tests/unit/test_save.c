@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "unit/stat_times.h"
 #include "unit/temp_dir.h"
 
 #include <fcntl.h>
@@ -189,7 +190,7 @@ static void test_stopped(void **state) {
 
 /* Parts from a pipe, in file order. */
 static void test_pipe(void **state) {
-    sft_source source;
+    sft_source source = { 0 };
     sft_part parts[] = { part_of("a", SFT_U8, side, &source, 0),
                          part_of("b", SFT_U8, side, &source, 6) };
     sft_buffer buffer = { 0 };
@@ -213,12 +214,12 @@ static void test_mtime(void **state) {
     struct stat st;
     (void)state;
     options.has_mtime = true;
-    options.mtime_ns = INT64_C(1234567890123456789);
+    options.mtime_ns = INT64_C(1234567890123456700);
     assert_int_equal(sft_sink_path(temp_path("timed"), &options, &sink, NULL), SFT_OK);
     assert_int_equal(sft_save_parts(NULL, 0, NULL, 0, NULL, sink, NULL, NULL), SFT_OK);
     assert_int_equal(stat(temp_path("timed"), &st), 0);
     assert_int_equal(st.st_mtim.tv_sec, 1234567890);
-    assert_int_equal(st.st_mtim.tv_nsec, 123456789);
+    assert_int_equal(st.st_mtim.tv_nsec, 123456700);
 }
 
 /* ── Shards ── */
@@ -415,6 +416,34 @@ static void test_index_places(void **state) {
                      SFT_BAD_ARGUMENT);
 }
 
+/* New names of shards that some system would take for something else. */
+static void test_index_names(void **state) {
+    static const char text[] = "{\"weight_map\": {\"a\": \"sub/nul\", \"b\": \"One\"}}";
+    static const char *const bad[] = { "nul.safetensors", "x:y", "one", "sub/NUL", "../x", "a." };
+    static const char *const good[] = { "two", "One" };
+    const char *path = temp_path("n.safetensors.index.json");
+    sft_error err = SFT_ERROR_INIT;
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        sft_pair pair = { sft_span_cstr("b"), sft_span_cstr(bad[i]) };
+        sft_index_changes places = SFT_INDEX_CHANGES_INIT, shards = SFT_INDEX_CHANGES_INIT;
+        places.places = &pair, places.place_count = 1;
+        temp_write("n.safetensors.index.json", text, sizeof text - 1);
+        assert_int_equal(sft_index_rewrite(path, &places, NULL, NULL, NULL, &err), SFT_INDEX_PATH);
+        assert_non_null(strstr(err.message, bad[i]));
+        pair.key = sft_span_cstr("One");
+        shards.shards = &pair, shards.shard_count = 1;
+        assert_int_equal(sft_index_rewrite(path, &shards, NULL, NULL, NULL, &err), SFT_INDEX_PATH);
+        expect_text(path, text);
+    }
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        sft_pair pair = { sft_span_cstr("b"), sft_span_cstr(good[i]) };
+        sft_index_changes places = SFT_INDEX_CHANGES_INIT;
+        places.places = &pair, places.place_count = 1;
+        assert_int_equal(sft_index_rewrite(path, &places, NULL, NULL, NULL, &err), SFT_OK);
+    }
+}
+
 /* What is written beside an index, or over a file, is no more open than either. */
 static void test_index_modes(void **state) {
     static const char text[] = "{\"weight_map\": {\"a\": \"1\"}}";
@@ -572,6 +601,7 @@ int main(void) {
         cmocka_unit_test(test_set_refused), cmocka_unit_test(test_sweep),
         cmocka_unit_test(test_set_of_older), cmocka_unit_test(test_index_modes),
         cmocka_unit_test(test_set_kept),    cmocka_unit_test(test_index_places),
+    cmocka_unit_test(test_index_names),
     };
     fill();
     return cmocka_run_group_tests(tests, temp_dir_make, temp_dir_remove);

@@ -310,6 +310,34 @@ static void paths_refused(void **state) {
     }
 }
 
+/* At level strict, before any shard is looked for. */
+static void names_for_every_system(void **state) {
+    static const struct { const char *first, *second, *words; } rows[] = {
+        { "nul.safetensors", "b", "device of Windows" },
+        { "ab:stream", "b", "one of : *" },
+        { "b", "sub/com1.x", "device of Windows" },
+        { "a. ", "b", "dot or a blank" },
+        { "sub/A.safetensors", "sub/a.safetensors", "differ by more than case" },
+    };
+    sft_open_options strict = SFT_OPEN_OPTIONS_INIT;
+    sft_set_options options = SFT_SET_OPTIONS_INIT;
+    (void)state;
+    strict.level = SFT_LEVEL_STRICT;
+    options.open = &strict;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[128];
+        sft_error err = SFT_ERROR_INIT;
+        sft_set *set;
+        snprintf(text, sizeof text, "{\"weight_map\":{\"a\":\"%s\",\"b\":\"%s\"}}", rows[i].first,
+                 rows[i].second);
+        const char *path = temp_text(&temp, "x.safetensors.index.json", text);
+        assert_int_equal(sft_set_open(path, &options, &set, &err), SFT_INDEX_PATH);
+        if (!strstr(err.message, rows[i].words)) fail_msg("%s: %s", text, err.message);
+        assert_int_equal(err.hint, SFT_HINT_LEVEL_STRICT);
+        refuses(text, SFT_INDEX_SHARD_MISSING, SFT_NO_OFFSET, "No such file");
+    }
+}
+
 static void paths_that_only_look_bad(void **state) {
     (void)state;
     refuses("{\"weight_map\":{\"a\":\"...\"}}", SFT_INDEX_SHARD_MISSING, SFT_NO_OFFSET, "...: ");
@@ -534,6 +562,7 @@ int main(void) {
         ROW(index_shapes_refused),
         ROW(index_grammar_refused),
         ROW(paths_refused),
+        ROW(names_for_every_system),
         ROW(paths_that_only_look_bad),
         ROW(shards_and_tensors_missing),
         ROW(a_tensor_in_two_shards),

@@ -116,6 +116,14 @@ int posix_chmod(const char *path, mode_t mode) {
     return _wchmod(wide(path, name), _S_IREAD | (mode & 0200 ? _S_IWRITE : 0));
 }
 
+int posix_truncate(const char *path, int64_t len) {
+    int fd = posix_open(path, O_RDWR);
+    if (fd < 0) return -1;
+    int result = answer((int)_chsize_s(fd, len));
+    (void)_close(fd);
+    return result;
+}
+
 char *mkdtemp(char *pattern) {
     uint32_t digits;
     char *at = pattern + strlen(pattern) - 6;
@@ -129,7 +137,9 @@ char *mkdtemp(char *pattern) {
 
 int symlink(const char *says, const char *path) {
     wchar_t to[WIDE_PATH], name[WIDE_PATH];
-    return CreateSymbolicLinkW(wide(path, name), wide(says, to), 0) ? 0 : fails(ENOSYS);
+    bool made = CreateSymbolicLinkW(wide(path, name), wide(says, to), 0);
+    /* wine 8 says so without making one. */
+    return made && GetFileAttributesW(name) != INVALID_FILE_ATTRIBUTES ? 0 : fails(ENOSYS);
 }
 
 int link(const char *from, const char *to) {

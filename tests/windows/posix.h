@@ -55,6 +55,7 @@ int posix_mkdir(const char *path, mode_t mode);
 int posix_unlink(const char *path);
 int posix_remove(const char *path);
 int posix_rename(const char *from, const char *to);
+int posix_truncate(const char *path, int64_t len);
 int posix_chmod(const char *path, mode_t mode);
 char *mkdtemp(char *pattern);
 int symlink(const char *says, const char *path);
@@ -69,6 +70,9 @@ char *realpath(const char *path, char *out);
 #define remove posix_remove
 #define rename posix_rename
 #define chmod posix_chmod
+#define truncate posix_truncate
+#undef off_t
+#define off_t int64_t
 #define fsync _commit
 #define O_CLOEXEC 0
 #define O_NOFOLLOW 0

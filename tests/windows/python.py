@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Run tests/python under wine, in the genuine CPython of tools/windows_python.sh.
 
-usage: tests/windows/python.py [--package FOLDER] [-k WORDS] [FILE...]
-    --package   with libsafetensors/_core.pyd and safetensors.exe (build/mingw)
+usage: tests/windows/python.py [--wheel FILE | --build FOLDER] [-k WORDS] [FILE...]
+    --wheel     installed by pip, there; what is shipped
+    --build     of CMake, with SFT_EXTENSION: what it has built is copied (build/mingw)
 
 What does not pass is listed in python_skips.tsv, with reasons. Last line: "N passed, N failed, N
 skipped".
@@ -29,24 +30,44 @@ def windows(path):
     return "Z:" + os.path.abspath(path).replace("/", "\\")
 
 
-def install(package):
+def clear():
+    """Removes what an earlier run has installed."""
+    packages = os.path.join(PYTHON, "Lib", "site-packages")
+    for path in glob.glob(os.path.join(packages, "libsafetensors*")) + glob.glob(
+            os.path.join(packages, "pyspark_libsafetensors")):
+        shutil.rmtree(path)
+
+
+def install_build(folder):
     """The package and the command as a wheel puts them."""
+    clear()
     packages, scripts = (os.path.join(PYTHON, name) for name in ("Lib/site-packages", "Scripts"))
     target = os.path.join(packages, "libsafetensors")
-    shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(os.path.join(ROOT, "bindings/python/libsafetensors"), target,
                     ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(os.path.join(package, "python/libsafetensors/_core.pyd"), target)
-    shutil.copy(os.path.join(package, "safetensors.exe"), scripts)
+    shutil.copy(os.path.join(folder, "python/libsafetensors/_core.pyd"), target)
+    shutil.copy(os.path.join(folder, "safetensors.exe"), scripts)
+
+
+def install_wheel(path, env):
+    clear()
+    output, status = run([WINE, os.path.join(PYTHON, "python.exe"), "-m", "pip", "install",
+                          "--no-index", "--no-deps", "--disable-pip-version-check",
+                          "--no-warn-script-location", windows(path)], env, 600)
+    if status != 0:
+        raise SystemExit("python.py: pip cannot install %s: %s"
+                         % (path, output.decode("utf-8", "replace")))
+    print(output.decode("utf-8", "replace").strip().splitlines()[-1])
 
 
 def environment():
-    env = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    env = {key: value for key, value in os.environ.items()
+           if not key.startswith(("PYTHON", "PYENV"))}
     shared = env.get("SFT_SHARED") or os.path.join(os.path.dirname(ROOT), "shared")
     env.update(WINEPREFIX=env.get("WINEPREFIX", os.path.join(ROOT, "build", "wine", "prefix")),
                WINEDEBUG="-all", SFT_SHARED=windows(shared), PYTHONPATH=windows(HERE),
                PYTHONPYCACHEPREFIX=windows(os.path.join(ROOT, "build/windows-python/cache")),
-               SFT_TARGET="windows")
+               PYTHONUTF8="1", SFT_TARGET="windows")
     return env
 
 
@@ -92,13 +113,15 @@ def test(files, options, env):
                     for word in ("--deselect", "tests/python/" + node)]
             output, status = run(
                 [WINE, os.path.join(PYTHON, "python.exe"), "-m", "pytest", "-q", "-p",
-                 "windows_plugin", *(windows(os.path.join(TESTS, name)) for name in names),
+                 "windows_plugin", "--continue-on-collection-errors", *(windows(os.path.join(TESTS, name)) for name in names),
                  *done, *options], dict(env, SFT_RESULTS=windows(results)), LIMIT)
             out.write(output)
+            out.flush()
             more = results_of(results)
             last = [node for node, (outcome, _) in more.items() if outcome == "begun"]
             for node in last:
                 more[node] = "failed", "the process ended with status %s" % status
+                print("%s: the process ended with status %s" % (node, status), flush=True)
             found.update(more)
             if not last and status not in (0, 1, 5):
                 found[names[0]] = "failed", "ended with status %s: see %s" % (status, log)
@@ -124,14 +147,18 @@ def show(found):
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1])
-    parser.add_argument("--package", default=os.path.join(ROOT, "build", "mingw"))
+    parser.add_argument("--wheel")
+    parser.add_argument("--build", default=os.path.join(ROOT, "build", "mingw"))
     parser.add_argument("-k", default="")
     parser.add_argument("files", nargs="*")
     args = parser.parse_args()
     if not os.path.exists(os.path.join(PYTHON, "python.exe")):
         raise SystemExit("python.py: no %s: run tools/windows_python.sh" % PYTHON)
-    install(args.package)
     env = environment()
+    if args.wheel:
+        install_wheel(args.wheel, env)
+    else:
+        install_build(args.build)
     options = ["-k", args.k] if args.k else []
     files = [os.path.join(TESTS, os.path.basename(name)) for name in args.files] or sorted(
         glob.glob(os.path.join(TESTS, "test_*.py")))

@@ -197,7 +197,7 @@ void sfti_info_sidecars(sft_info *info, const sft_info_folder *folder) {
     if (info->code || info->options.header_only || info->path.len == 0) return;
     if (!folder) folder = own = list_other_folder(info, info->folder);
     if (folder) {
-        sidecar_folder place = { folder, info->folder, info->stem, false };
+        sidecar_folder place = { folder, info->folder, sfti_folder_stem(folder, info), false };
         place.speaks = info->one_model = sfti_folder_speaks(folder, info, info->stem);
         folder_facts(info, &place);
         read_place(info, &place, &found);

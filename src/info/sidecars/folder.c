@@ -87,14 +87,38 @@ static int keep_listed(void *ctx, const char *name, os_kind kind) {
     return 0;
 }
 
+static int folded_letter(char c) {
+    return c >= 'A' && c <= 'Z' ? c + 'a' - 'A' : (unsigned char)c;
+}
+
+static int folded_compare(sft_span a, sft_span b) {
+    for (size_t i = 0; i < a.len && i < b.len; i++) {
+        int order = folded_letter(a.data[i]) - folded_letter(b.data[i]);
+        if (order != 0) return order;
+    }
+    return (a.len > b.len) - (a.len < b.len);
+}
+
+/* 0: one name, to the file system. */
+static int entry_order(const sft_info_folder *folder, sft_span a, sft_span b) {
+    return folder->folds ? folded_compare(a, b) : sfti_bytes_compare(a, b);
+}
+
 static int compare_entries(const void *ctx, uint32_t a, uint32_t b) {
     const sfti_entry *entries = ctx;
     return sfti_bytes_compare(entries[a].name, entries[b].name);
 }
 
+static int compare_folded_entries(const void *ctx, uint32_t a, uint32_t b) {
+    const sfti_entry *entries = ctx;
+    int order = folded_compare(entries[a].name, entries[b].name);
+    return order != 0 ? order : sfti_bytes_compare(entries[a].name, entries[b].name);
+}
+
 static bool sort_entries(sft_info_folder *folder, const folder_listing *listing) {
-    const uint32_t *order = sfti_arena_sorted(&folder->arena, listing->count, compare_entries,
-                                              listing->entries);
+    const uint32_t *order = sfti_arena_sorted(
+        &folder->arena, listing->count, folder->folds ? compare_folded_entries : compare_entries,
+        listing->entries);
     sfti_entry *sorted = sfti_arena_array(&folder->arena, listing->count, sizeof *sorted);
     if (!order || !sorted) return false;
     for (size_t i = 0; i < listing->count; i++) sorted[i] = listing->entries[order[i]];
@@ -207,6 +231,7 @@ static sft_code folder_fill(sft_info_folder *folder, const char *path, sft_error
     if (error && !listing.full) return sfti_io_fail(err, SFT_IO_OPEN, error, "list the folder");
     if (!folder_names(folder, path)) return sfti_fail_memory(err, folder->arena.bytes);
     folder->listed_s = listing.journals ? 0 : now;
+    folder->folds = os_folds_case(path);
     return folder_keep(folder, &listing, err);
 }
 
@@ -273,12 +298,13 @@ uint64_t sft_info_folder_listed(const sft_info_folder *folder, const char *path)
 /* ── Finding ── */
 
 /* Order of a name against stem + first. */
-static int compare_begin(sft_span name, sft_span stem, char first) {
+static int compare_begin(const sft_info_folder *folder, sft_span name, sft_span stem,
+                         char first) {
     sft_span begin = { name.data, name.len < stem.len ? name.len : stem.len };
-    int order = sfti_bytes_compare(begin, stem);
+    int order = entry_order(folder, begin, stem);
     if (order != 0) return order;
     if (name.len == stem.len) return -1;
-    return (int)(unsigned char)name.data[stem.len] - (int)(unsigned char)first;
+    return entry_order(folder, (sft_span){ name.data + stem.len, 1 }, (sft_span){ &first, 1 });
 }
 
 /* The first entry that is not before stem + first. */
@@ -286,7 +312,7 @@ static size_t lower_bound(const sft_info_folder *folder, sft_span stem, char fir
     size_t low = 0, high = folder->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (compare_begin(folder->entries[middle].name, stem, first) < 0) low = middle + 1;
+        if (compare_begin(folder, folder->entries[middle].name, stem, first) < 0) low = middle + 1;
         else high = middle;
     }
     return low;
@@ -296,9 +322,24 @@ const sfti_entry *sfti_folder_at(const sft_info_folder *folder, sft_span name) {
     if (name.len == 0) return NULL;
     sft_span begin = { name.data, name.len - 1 };
     char last = name.data[name.len - 1];
-    size_t i = lower_bound(folder, begin, last);
-    if (i == folder->count || !sft_span_equal(folder->entries[i].name, name)) return NULL;
-    return &folder->entries[i];
+    const sfti_entry *found = NULL;
+    for (size_t i = lower_bound(folder, begin, last); i < folder->count; i++) {
+        const sfti_entry *entry = &folder->entries[i];
+        if (entry_order(folder, entry->name, name) != 0) break;
+        if (!found || sft_span_equal(entry->name, name)) found = entry;
+    }
+    return found;
+}
+
+sft_span sfti_folder_stem(const sft_info_folder *folder, sft_info *info) {
+    char real[FOLDER_PATH_SIZE];
+    sft_span name = sfti_path_name(info->path);
+    if (sfti_folder_at(folder, name) || !sft_span_equal(sfti_stem(name), info->stem))
+        return info->stem;
+    sft_span path = sfti_info_text(info, "%.*s", (int)info->path.len, info->path.data);
+    if (info->code || os_real_path(path.data, real, sizeof real)) return info->stem;
+    const sfti_entry *entry = sfti_folder_at(folder, sfti_path_name(sft_span_cstr(real)));
+    return entry ? sfti_stem(entry->name) : info->stem;
 }
 
 /* 2: named stem + suffix exactly, 1: but for the suffix's case, 0: not. */
@@ -314,7 +355,7 @@ const sfti_entry *sfti_folder_find(const sft_info_folder *folder, sft_span stem,
     size_t len = strlen(suffix), i = lower_bound(folder, stem, *suffix);
     for (; i < folder->count; i++) {
         const sfti_entry *entry = &folder->entries[i];
-        if (compare_begin(entry->name, stem, *suffix) != 0) break;
+        if (compare_begin(folder, entry->name, stem, *suffix) != 0) break;
         int fits = suffix_fits(entry, stem, suffix, len);
         if (fits == 2) return entry;
         if (fits == 1 && !found) found = entry;

@@ -20,13 +20,14 @@ typedef struct sfti_entry {
 struct sft_info_folder {
     sft_allocator alloc;
     sfti_arena arena;
-    const sfti_entry *entries; /* by bytes of the name */
+    const sfti_entry *entries; /* by bytes of the name, of the name in lower case if it folds */
     size_t count;
     size_t files;     /* model files */
     bool many;        /* they belong to more than one model */
     sft_span name;    /* last component of the real path, or empty */
     sft_span repo;    /* of a Hub cache, "ORG/NAME", or empty */
     bool inner;       /* by a URL of the Hub: a folder in a repository */
+    bool folds;       /* the file system finds names in any case */
     uint64_t listed_s; /* seconds since 1970; 0: the journal of an edit is among them */
 };
 
@@ -35,11 +36,15 @@ sft_code sfti_folder_open(const char *path, const sft_files *files, bool list,
                           const sft_allocator *alloc, sft_info_folder **out, sft_error *err);
 
 /* The entry named stem + suffix, the suffix in any case but as spelled if there is one;
- * NULL when there is none. Folders are found only by sfti_folder_at. */
+ * NULL when there is none. Folders are found only by sfti_folder_at. Where the file system finds
+ * names in any case, these do. */
 const sfti_entry *sfti_folder_find(const sft_info_folder *folder, sft_span stem,
                                    const char *suffix);
 /* The entry of exactly that name, or NULL. */
 const sfti_entry *sfti_folder_at(const sft_info_folder *folder, sft_span name);
+/* The stem of a model as its folder spells it, which is not always as a path does: the case, or
+ * the composition of letters, may be another where the file system does not mind. */
+sft_span sfti_folder_stem(const sft_info_folder *folder, sft_info *info);
 /* Whether README, config.json and the like speak of this model (rule 7): its file's name is
  * generic, or the folder holds no other model. */
 bool sfti_folder_speaks(const sft_info_folder *folder, const sft_info *info, sft_span stem);

@@ -49,9 +49,9 @@ static bool put_expanded(sft_remote *remote, sft_buffer *out, sft_span text) {
 static sft_code expand_path(sft_remote *remote, const char *folder, const char *name,
                             const char **out, sft_error *err) {
     sft_buffer path = { .alloc = remote->alloc };
-    bool home = folder && folder[0] == '~' && (sfti_is_separator(folder[1]) || !folder[1]), fits = true;
     *out = NULL;
     if (!folder) return SFT_OK;
+    bool home = folder[0] == '~' && (sfti_is_separator(folder[1]) || !folder[1]), fits = true;
     if (home) {
         const char *value = sfti_remote_environment(remote, "HOME");
         if (!value) return SFT_OK;

@@ -1,0 +1,80 @@
+/* os.h on Windows: the start of a program, and its end by a signal. */
+#include "os/args.h"
+#include "os/os_win32.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VIRTUAL_TERMINAL 0x4u /* ENABLE_VIRTUAL_TERMINAL_PROCESSING, which older headers lack */
+
+/* ── The console ── */
+
+static struct {
+    DWORD modes[2]; /* of standard output and standard error */
+    bool changed[2];
+    UINT page;
+} console_before;
+
+static HANDLE console_handle(int i) {
+    return GetStdHandle(i == 0 ? STD_OUTPUT_HANDLE : STD_ERROR_HANDLE);
+}
+
+/* It belongs to the shell, too. */
+static void console_restore(void) {
+    for (int i = 0; i < 2; i++)
+        if (console_before.changed[i]) SetConsoleMode(console_handle(i), console_before.modes[i]);
+    if (console_before.page) SetConsoleOutputCP(console_before.page);
+    memset(&console_before, 0, sizeof console_before);
+}
+
+/* UTF-8, and colours by escape sequences where it knows them: Windows 10 and later. */
+static void console_begin(void) {
+    bool any = false;
+    for (int i = 0; i < 2; i++) {
+        DWORD *mode = &console_before.modes[i];
+        if (!GetConsoleMode(console_handle(i), mode)) continue;
+        any = true;
+        console_before.changed[i] = !(*mode & VIRTUAL_TERMINAL)
+                                    && SetConsoleMode(console_handle(i), *mode | VIRTUAL_TERMINAL);
+    }
+    UINT page = any ? GetConsoleOutputCP() : CP_UTF8;
+    if (page != CP_UTF8 && SetConsoleOutputCP(CP_UTF8)) console_before.page = page;
+    (void)atexit(console_restore);
+}
+
+bool os_terminal_escapes(int fd) {
+    DWORD mode;
+    return GetConsoleMode(os_win_handle(fd), &mode) ? (mode & VIRTUAL_TERMINAL) != 0
+                                                    : os_is_terminal(fd);
+}
+
+/* What shells know as ended by Ctrl-C. */
+void os_raise(int signal_number) {
+    (void)signal_number;
+    console_restore();
+    ExitProcess(0xC000013Au);
+}
+
+/* ── Words ── */
+
+/* They last as long as the program. */
+static int words_take(int *argc, char ***argv) {
+    static sfti_arena arena;
+    sfti_args args = { .arena = &arena };
+    const wchar_t *wide = GetCommandLineW();
+    arena.alloc = sfti_allocator(NULL);
+    size_t count = wcslen(wide), cap = 3 * count + 1; /* bytes of a code unit in UTF-8 */
+    char *line = sfti_arena_take(&arena, cap);
+    if (!line) return ENOMEM;
+    (void)os_win_narrow(wide, count, line, cap);
+    if (!sfti_args_split(&args, line) || !sfti_args_expand(&args)) return ENOMEM;
+    *argc = (int)args.count;
+    *argv = args.words;
+    return 0;
+}
+
+int os_program_begin(int *argc, char ***argv) {
+    console_begin();
+    return words_take(argc, argv);
+}

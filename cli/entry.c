@@ -1,8 +1,13 @@
 #include "os/os.h"
 #include "support/cli.h"
 
+/* Of mingw's C library: no patterns are expanded before main, which would do it in quotes, too. */
+extern int _CRT_glob;
+int _CRT_glob = 0;
+
 int main(int argc, char **argv) {
-    (void)os_program_begin(&argc, &argv); /* without memory for its words it has those it was given */
+    /* Without memory for its words the program has those that it was given. */
+    (void)os_program_begin(&argc, &argv);
     int status = sft_cli_main(argc, argv);
     if (status > 128) os_raise(status - 128);
     return status;

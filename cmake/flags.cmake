@@ -2,9 +2,8 @@
 add_library(sft_flags INTERFACE)
 
 if(WIN32)
-    # printf as the C standard has it, also over msvcrt.dll; Windows 8.1 or later.
-    target_compile_definitions(sft_flags INTERFACE __USE_MINGW_ANSI_STDIO=1 UNICODE _UNICODE
-                               _WIN32_WINNT=0x0603 WIN32_LEAN_AND_MEAN NOMINMAX)
+    # printf as the C standard has it, also over msvcrt.dll.
+    target_compile_definitions(sft_flags INTERFACE __USE_MINGW_ANSI_STDIO=1)
 endif()
 
 set(SFT_WARNINGS -Wall -Wextra)

@@ -121,6 +121,7 @@ SUITES = [
      "tests/compat/model_page.py"),
     ("dequantize", "check test", 300, [PY, "tests/compat/dequantize.py"],
      "tests/compat/dequantize.py"),
+    ("mingw", "test", 1200, [PY, "tests/mingw.py"], "tests/mingw.py"),
     ("regex", "check test asan", 300, [PY, "tests/compat/regex.py"], "tests/compat/regex.py"),
     ("roundtrip", "test asan", 600, [PY, "tests/compat/roundtrip.py"],
      "tests/compat/roundtrip.py"),

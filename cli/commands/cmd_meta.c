@@ -384,14 +384,25 @@ static sft_code recover_one(cli *c, const char *path, void *ctx, sft_error *err)
     return SFT_OK;
 }
 
+/* Only its replacement can have been interrupted, which is told if so. */
+static sft_code recover_index(cli *c, const char *path, sft_error *err) {
+    sft_edit_options options = cli_edit_options(c);
+    sft_edit_found found = SFT_EDIT_CLEAN;
+    sft_code code = sft_edit_recover(path, &options, &found, err);
+    if (!code && found != SFT_EDIT_CLEAN) recover_say(c, path, found);
+    return code;
+}
+
 static void recover_operand(cli *c, const char *operand) {
     sft_error err = SFT_ERROR_INIT;
     sfti_arena arena = { .alloc = c->alloc };
     const char *path;
     sft_code code = cli_edit_operand(c, &arena, operand, &path, &err);
+    bool index = !code && sft_path_is_index(path);
+    if (index) code = recover_index(c, path, &err);
     if (!code)
-        code = sft_path_is_index(path) ? cli_edit_each_named(c, path, recover_one, NULL, &err)
-                                       : recover_one(c, path, NULL, &err);
+        code = index ? cli_edit_each_named(c, path, recover_one, NULL, &err)
+                     : recover_one(c, path, NULL, &err);
     if (code) cli_edit_fail(c, path, &err);
     sfti_arena_free(&arena);
 }

@@ -106,6 +106,7 @@ static sft_code recover_shard(cli *c, const char *path, void *ctx, sft_error *er
 
 sft_code cli_edit_recover(cli *c, const char *path, sft_error *err) {
     if (c->set.dry_run || c->set.output) return SFT_OK;
-    if (!sft_path_is_index(path)) return recover_file(c, path, NULL, err);
+    sft_code code = recover_file(c, path, NULL, err);
+    if (code || !sft_path_is_index(path)) return code;
     return cli_edit_each_named(c, path, recover_shard, NULL, err);
 }

@@ -18,7 +18,7 @@ int sfti_name_compare_folded(sft_span a, sft_span b) {
 }
 
 /* The next part of a name, which it is taken off; false: there is none. */
-static bool take_part(sft_span *name, sft_span *part) {
+static bool next_name_part(sft_span *name, sft_span *part) {
     if (!name->data) return false;
     const char *slash = memchr(name->data, '/', name->len);
     part->data = name->data;
@@ -32,7 +32,7 @@ bool sfti_name_inside(sft_span name) {
     if (!name.data || memchr(name.data, '\0', name.len) || memchr(name.data, '\\', name.len))
         return false;
     if (name.len >= 2 && name.data[1] == ':') return false;
-    while (take_part(&name, &part)) {
+    while (next_name_part(&name, &part)) {
         bool dots = part.len <= 2 && strspn(part.data, ".") >= part.len;
         if (dots) return false; /* or empty */
     }
@@ -76,6 +76,6 @@ bool sfti_name_portable(sft_span name, const char **why) {
     sft_span part;
     *why = "it leads out of its folder, or holds a drive or a backslash";
     if (!sfti_name_inside(name)) return false;
-    for (*why = NULL; !*why && take_part(&name, &part);) *why = part_fault(part);
+    for (*why = NULL; !*why && next_name_part(&name, &part);) *why = part_fault(part);
     return !*why;
 }

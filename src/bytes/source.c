@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/options.h"
 #include "base/vtable.h"
+#include "bytes/replaced.h"
 #include "os/path.h"
 
 #include <errno.h>
@@ -289,6 +290,7 @@ sft_code sfti_open_beneath(const char *path, const char *beneath, os_beneath how
         if (err) err->os_errno = error;
         return SFT_IO_NOT_FILE;
     }
+    if (error == ENOENT && sfti_old_fail(path, err)) return SFT_NOT_FOUND;
     return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
 }
 

@@ -1,3 +1,4 @@
+#include "bytes/replaced.h"
 #include "bytes/source.h"
 #include "os/path.h"
 
@@ -6,6 +7,7 @@
 
 /* One pass over a folder: names are shown, or the first is kept to be removed. */
 typedef struct sweep_pass {
+    const char *folder;
     bool show;
     sft_sweep_fn each;
     void *ctx;
@@ -13,6 +15,7 @@ typedef struct sweep_pass {
     char name[256];
 } sweep_pass;
 
+#define SWEEP_PATH (4096 + 2 + 256)
 #define SWEEP_FOUND (-1)
 #define SWEEP_STOPPED (-2)
 
@@ -25,10 +28,33 @@ static bool is_temporary(const char *name) {
     return strspn(name + len - letters, "0123456789abcdefghijklmnopqrstuv") == letters;
 }
 
+/* "folder/name"; false if it does not fit. */
+static bool sweep_path(const char *folder, sft_span name, char *out, size_t cap) {
+    size_t len = strlen(folder);
+    char joint = sfti_path_joint(sft_span_cstr(folder));
+    if (len + 1 + name.len >= cap) return false;
+    memcpy(out, folder, len);
+    if (joint) out[len++] = joint;
+    memcpy(out + len, name.data, name.len);
+    out[len + name.len] = '\0';
+    return true;
+}
+
+/* A file that was replaced, whose successor is there; else it is the only one. */
+static bool is_replaced(const sweep_pass *pass, const char *name) {
+    char path[SWEEP_PATH];
+    os_info info;
+    sft_span of;
+    return sfti_old_name(sft_span_cstr(name), &of)
+           && sweep_path(pass->folder, of, path, sizeof path)
+           && os_info_path(path, false, &info) == 0;
+}
+
 static int sweep_entry(void *ctx, const char *name, os_kind kind) {
     sweep_pass *pass = ctx;
     size_t len = strlen(name);
-    if (kind != OS_FILE || len >= sizeof pass->name || !is_temporary(name)) return 0;
+    if (kind != OS_FILE || len >= sizeof pass->name) return 0;
+    if (!is_temporary(name) && !is_replaced(pass, name)) return 0;
     if (!pass->show) {
         memcpy(pass->name, name, len + 1);
         return SWEEP_FOUND;
@@ -38,13 +64,9 @@ static int sweep_entry(void *ctx, const char *name, os_kind kind) {
 }
 
 static sft_code sweep_remove(const char *folder, const sweep_pass *pass, sft_error *err) {
-    char path[4096 + 2 + sizeof pass->name];
-    size_t len = strlen(folder);
-    char joint = sfti_path_joint(sft_span_cstr(folder));
-    memcpy(path, folder, len);
-    if (joint) path[len++] = joint;
-    memcpy(path + len, pass->name, strlen(pass->name) + 1);
-    int error = os_unlink(path);
+    char path[SWEEP_PATH];
+    bool fits = sweep_path(folder, sft_span_cstr(pass->name), path, sizeof path);
+    int error = fits ? os_unlink(path) : ENAMETOOLONG;
     if (!error || error == ENOENT) return SFT_OK;
     return sfti_io_fail(err, SFT_IO_WRITE, error, "remove a file that an interrupted save left");
 }
@@ -67,7 +89,7 @@ static sft_code sweep_all(const char *folder, sweep_pass *pass, sft_error *err) 
 
 sft_code sft_sweep(const char *folder, bool dry_run, sft_sweep_fn each, void *ctx, size_t *count,
                    sft_error *err) {
-    sweep_pass pass = { .show = dry_run, .each = each, .ctx = ctx };
+    sweep_pass pass = { .folder = folder, .show = dry_run, .each = each, .ctx = ctx };
     if (count) *count = 0;
     if (!folder || strlen(folder) > 4096) {
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,

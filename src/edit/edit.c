@@ -1,5 +1,7 @@
 #include "edit/edit.h"
 
+#include "bytes/replaced.h"
+
 #include "base/files.h"
 #include "base/options.h"
 #include "base/utf8.h"
@@ -99,18 +101,21 @@ static sft_code edit_hold(char path[4096], const char **beneath, int *folder, sf
 }
 
 /* path, as the caller named it, becomes that of what is to be changed. */
-static sft_code edit_resolve(char path[4096], const char **beneath, sft_link_policy link,
-                             int *folder, bool *is_link, sft_error *err) {
+static sft_code edit_resolve(char path[4096], const char **beneath, const sft_edit_options *o,
+                             int *folder, bool *is_link, sft_edit_found *state, sft_error *err) {
     char real[4096];
     os_info info;
-    bool follows = link == SFT_LINK_FOLLOW && !*beneath;
+    bool follows = o->link == SFT_LINK_FOLLOW && !*beneath;
     *is_link = false;
     sft_code code = edit_hold(path, beneath, folder, err);
+    if (code == SFT_OK && !o->no_recover)
+        code = sfti_replaced_recover(path, o->no_sync, state, err);
     if (code != SFT_OK) return code;
     int error = os_info_path(path, false, &info);
+    if (error == ENOENT && sfti_old_fail(path, err)) return SFT_NOT_FOUND;
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     if (info.kind != OS_LINK) return SFT_OK;
-    *is_link = link == SFT_LINK_REPLACE;
+    *is_link = o->link == SFT_LINK_REPLACE;
     if (*is_link) return SFT_OK;
     error = os_real_path(path, real, sizeof real);
     if (!follows) return edit_refuse_link(error ? "what cannot be reached" : real, err);
@@ -211,11 +216,12 @@ static sft_code edit_open_whole(sft_edit *edit, sft_error *err) {
 
 static sft_code edit_open_path(sft_edit *edit, const char *path, sft_error *err) {
     const sft_edit_options *o = &edit->options;
+    sft_edit_found state;
     edit->named = path;
     edit->beneath = edit->open.beneath;
     sft_code code = edit_take_path(path, &edit->open, edit->path, err);
     if (code == SFT_OK)
-        code = edit_resolve(edit->path, &edit->beneath, o->link, &edit->folder, &edit->is_link,
+        code = edit_resolve(edit->path, &edit->beneath, o, &edit->folder, &edit->is_link, &state,
                             err);
     if (code != SFT_OK) return code;
     return o->no_recover || edit->is_link ? edit_open_model(edit, err)
@@ -343,7 +349,12 @@ sft_code sft_edit_recover(const char *path, const sft_edit_options *options,
     const char *beneath = how.options.beneath;
     if (code == SFT_OK && own.link == SFT_LINK_REPLACE && !beneath) own.link = SFT_LINK_FOLLOW;
     if (code == SFT_OK) code = edit_take_path(path, &how.options, own_path, err);
-    if (code == SFT_OK) code = edit_resolve(own_path, &beneath, own.link, &folder, &is_link, err);
+    sft_edit_found state = SFT_EDIT_CLEAN;
+    own.no_recover = false;
+    if (code == SFT_OK)
+        code = edit_resolve(own_path, &beneath, &own, &folder, &is_link, &state, err);
+    if (code == SFT_OK && found) *found = state;
+    if (state == SFT_EDIT_OLD) found = NULL; /* told */
     if (code == SFT_OK && !is_link) /* no edit of it went through a link */
         code = sfti_journal_recover(own_path, beneath, own.force, own.no_sync, &how.alloc, found,
                                     err);

@@ -122,4 +122,9 @@ sft_code sfti_journal_recover(const char *path, const char *beneath, bool force,
                               const sft_allocator *alloc, sft_edit_found *found,
                               sft_error *err);
 
+/* If nothing is at path, and an interrupted replacement has left the file that was there under a
+ * name of its own (bytes/replaced.h), it gets its name back: *found becomes SFT_EDIT_OLD. */
+sft_code sfti_replaced_recover(const char *path, bool no_sync, sft_edit_found *found,
+                               sft_error *err);
+
 #endif

@@ -1,6 +1,10 @@
 #include "edit/edit.h"
 
+#include "bytes/replaced.h"
+#include "os/path.h"
+
 #include <errno.h>
+#include <string.h>
 
 /* ── Recovery ── */
 
@@ -149,4 +153,53 @@ sft_code sfti_journal_recover(const char *path, const char *beneath, bool force,
     sfti_journal_close(&m.journal);
     if (code == SFT_OK && found) *found = state;
     return code;
+}
+
+/* ── A replacement that was interrupted ── */
+
+static sft_code replaced_refuse(const char *old, const char *found, sft_error *err) {
+    sfti_fail(err, SFT_EDIT_INTERRUPTED, SFT_NO_OFFSET,
+              "expected one file of yours that an interrupted replacement left, found %s; %s is "
+              "left alone", found, old + sfti_folder_len(old));
+    sfti_hint(err, SFT_HINT_NONE);
+    return SFT_EDIT_INTERRUPTED;
+}
+
+/* What was planted must not take the name: a link, another's file, one with further names. */
+static const char *replaced_fault(const os_info *old, const os_info *folder) {
+    bool own = old->owner == os_user() || old->owner == folder->owner;
+    if (old->kind != OS_FILE) return "something that is no file";
+    if (!own) return "a file of another user";
+    return old->links > 1 ? "a file with several names" : NULL;
+}
+
+static sft_code replaced_check(const char *path, const char *old, size_t count, sft_error *err) {
+    char folder[4096];
+    os_info info, above;
+    if (count > 1) return replaced_refuse(old, "several", err);
+    int error = sfti_folder_copy(path, folder, sizeof folder) ? 0 : ENAMETOOLONG;
+    if (!error) error = os_info_path(folder, true, &above);
+    if (!error) error = os_info_path(old, false, &info);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at a file that was replaced");
+    const char *fault = replaced_fault(&info, &above);
+    return fault ? replaced_refuse(old, fault, err) : SFT_OK;
+}
+
+/* Steps:
+ *  1  nothing is at path, and beside it is one file that stepped out of the way of a new one: it is
+ *     no link, belongs to this user or to the folder's owner, and has one name
+ *  2  it gets its name back, unless that is taken by now: a crash leaves one or the other
+ *  3  the folder is synced */
+sft_code sfti_replaced_recover(const char *path, bool no_sync, sft_edit_found *found,
+                               sft_error *err) {
+    char old[SFTI_OLD_PATH];
+    size_t count = sfti_old_find(path, old);
+    if (count == 0) return SFT_OK;
+    sft_code code = replaced_check(path, old, count, err);
+    if (code) return code;
+    int error = os_rename(old, path, true);
+    if (error == EEXIST) return SFT_OK;
+    if (!error) *found = SFT_EDIT_OLD;
+    if (!error && !no_sync) error = sfti_sync_parent(path);
+    return error ? sfti_io_fail(err, SFT_IO_PUBLISH, error, "give a file its name back") : SFT_OK;
 }

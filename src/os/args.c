@@ -83,7 +83,7 @@ static bool is_wild(sft_span part) {
     return memchr(part.data, '*', part.len) || memchr(part.data, '?', part.len);
 }
 
-static bool is_same(char a, char b) {
+static bool wild_same(char a, char b) {
     sft_span one = { &a, 1 }, other = { &b, 1 };
     return os_path_rule() == SFTI_PATHS_WINDOWS ? !sfti_name_compare_folded(one, other) : a == b;
 }
@@ -96,7 +96,7 @@ static bool wild_matches(sft_span pattern, const char *name) {
             star = at++;
             behind = i;
         } else if (name[i] && at < pattern.len
-                   && (pattern.data[at] == '?' || is_same(pattern.data[at], name[i]))) {
+                   && (pattern.data[at] == '?' || wild_same(pattern.data[at], name[i]))) {
             at++, i++;
             while (pattern.data[at - 1] == '?' && ((uint8_t)name[i] & 0xc0) == 0x80) i++;
         } else if (star != SIZE_MAX && name[behind]) {
@@ -140,7 +140,8 @@ static bool wild_step(wild_pass *pass, const char *folder) {
     os_info info;
     pass->folder = sft_span_cstr(folder);
     if (is_wild(pass->part)) {
-        (void)os_list(*folder ? folder : ".", wild_entry, pass); /* what cannot be listed has none */
+        /* What cannot be listed has none. */
+        (void)os_list(*folder ? folder : ".", wild_entry, pass);
         return !pass->failed;
     }
     size_t before = pass->to->count;

@@ -58,10 +58,6 @@ void os_raise(int signal_number) {
 
 /* ── Words ── */
 
-/* The C library expands no patterns: it would in quotes, too. */
-extern int _CRT_glob;
-int _CRT_glob = 0;
-
 /* They last as long as the program. */
 static int words_take(int *argc, char ***argv) {
     static sfti_arena arena;

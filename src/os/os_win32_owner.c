@@ -66,7 +66,7 @@ static bool is_system(PSID sid) {
     if (memcmp(&s->IdentifierAuthority, &nt, sizeof nt) != 0) return false;
     if (s->SubAuthorityCount == 2)
         return s->SubAuthority[0] == SECURITY_BUILTIN_DOMAIN_RID &&
-               s->SubAuthority[1] == DOMAIN_ALIAS_RID_ADMINS;
+               *GetSidSubAuthority(sid, 1) == DOMAIN_ALIAS_RID_ADMINS;
     return s->SubAuthorityCount >= 1 && (s->SubAuthority[0] == SECURITY_LOCAL_SYSTEM_RID ||
                                          s->SubAuthority[0] == 80); /* a service: its installer */
 }

@@ -5,9 +5,9 @@
  *     The old file or the new one
  *  2  where the file system cannot, it is moved over the old one, if nobody has that open: as 1
  *  3  otherwise the old file steps out of the way:
- *     3a the old file is renamed to .NAME.XXXXXXXX.old in its folder: only that, and the new file
- *        under the name it had. `safetensors meta recover` gives it its name back
- *     3b the new file takes the name: the new file, and the old one as .NAME.XXXXXXXX.old
+ *     3a the old file is renamed to .NAME.sft-XXXXXXXX.old in its folder: only that, and the new
+ *        file under the name it had. `safetensors meta recover` gives it its name back
+ *     3b the new file takes the name: the new file, and the old one as .NAME.sft-XXXXXXXX.old
  *     3c the old file is deleted, which lasts until nobody has it open: the new file
  *     If 3b fails the old file gets its name back. If 3c fails it stays, hidden, until the next
  *     replacement of NAME
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OLD_ENDING L".XXXXXXXX.old"
+#define OLD_ENDING L".sft-XXXXXXXX.old"
 
 /* Of FileRenameInfoEx, as in <winbase.h>, which older ones lack. */
 #define RENAME_REPLACE 0x01u

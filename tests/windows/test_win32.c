@@ -251,9 +251,9 @@ static void test_left_behind(void **state) {
     int fd;
     (void)state;
     put(temp_path("file"), "old");
-    put(temp_path(".file.0123abcd.old"), "older");
-    put(temp_path(".file.0123abcde.old"), "own");
-    put(temp_path(".other.0123abcd.old"), "own");
+    put(temp_path(".file.sft-0123abcd.old"), "older");
+    put(temp_path(".file.sft-0123abcde.old"), "own");
+    put(temp_path(".other.sft-0123abcd.old"), "own");
     put(temp_path("fresh"), "fresh");
     assert_int_equal(os_open_read(temp_path("file"), &fd), 0);
     assert_int_equal(os_map(fd, 3, false, &map), 0);
@@ -262,8 +262,8 @@ static void test_left_behind(void **state) {
     assert_int_equal(os_close(fd), 0);
     check(temp_path("file"), "fresh");
     assert_int_equal(temp_dir_count(), 3);
-    check(temp_path(".file.0123abcde.old"), "own");
-    check(temp_path(".other.0123abcd.old"), "own");
+    check(temp_path(".file.sft-0123abcde.old"), "own");
+    check(temp_path(".other.sft-0123abcd.old"), "own");
 }
 
 static void test_readonly(void **state) {

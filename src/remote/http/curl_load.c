@@ -39,7 +39,8 @@ static bool take_symbols(const char *library, sfti_curl *out) {
 static void load_curl(void) {
     /* Of macOS first, by its path: a name would be looked for in the current folder there. */
     static const char *const names[] = { "/usr/lib/libcurl.4.dylib", "libcurl.so.4",
-                                         "libcurl-gnutls.so.4", "libcurl.so" };
+                                         "libcurl-gnutls.so.4", "libcurl.so", "libcurl-x64.dll",
+                                         "libcurl-arm64.dll", "libcurl-4.dll", "libcurl.dll" };
     bool found = false;
     for (size_t i = 0; i < sizeof names / sizeof *names && !found; i++)
         found = take_symbols(names[i], &curl_functions);

@@ -1,0 +1,23 @@
+# A crash between the two renames of a replacement, as os_rename has them on Windows.
+m=every-dtype.safetensors; cp $m keep; old=.$m.sft-0123abcv.old
+mv $m $old
+$SFT info $m; echo $?
+$SFT check --json $m | pyjson 'j["results"][0]["error"]["code"]'
+$SFT repair --clean . --dry-run
+$SFT meta recover $m; echo $?; cmp $m keep; ls -A | grep -F .old
+$SFT meta recover $m
+mv $m $old; $SFT meta recover --json $m | pyjson 'j["results"][0]["recovered"]'
+mv $m $old; $SFT meta set $m k v >/dev/null; $SFT meta get $m k; cp keep $m
+# The index, and a shard of it.
+s=$(ls sharded | grep -m1 00001); cp -r sharded all
+(cd sharded && mv model.safetensors.index.json .model.safetensors.index.json.sft-aaaaaaaa.old && mv $s .$s.sft-bbbbbbbb.old)
+$SFT meta recover sharded/model.safetensors.index.json | sort; diff -r sharded all
+# Two of them, links, and what has further names are left alone.
+mv $m $old; cp keep .$m.sft-11111111.old; $SFT meta recover $m; echo $?; rm .$m.sft-11111111.old
+ln $old other; $SFT meta recover $m; echo $?; rm other
+mv $old real; ln -s real $old; $SFT meta recover $m; echo $?; ls $m; rm $old
+mkdir $old; $SFT meta recover $m; rmdir $old
+for name in .$m.sft-0123abc.old .$m.sft-0123abcw.old .$m.20240101.old $m.sft-0123abcv.old; do cp keep $name; $SFT meta recover $m; rm $name; done
+mv real $m; cp keep $old; cp keep .gone.sft-22222222.old
+$SFT repair --clean .; ls -A | grep -F .old
+true

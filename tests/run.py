@@ -86,6 +86,8 @@ SUITES = [
      "tests/unit.py"),
     ("corpus", "check test asan msan coverage m32 s390x aarch64 windows", 600, [PY, "tests/corpus/run.py"],
      "tests/corpus/run.py"),
+    ("conformance", "check test", 120, [PY, "tests/conformance/host_cases.py"],
+     "tests/conformance/host_cases.py"),
     ("cli", "check test asan coverage windows", 900, [PY, "tests/cli/run.py"],
      "tests/cli/run.py"),
     ("info", "check test asan coverage", 600, [PY, "tests/info/run.py"], "tests/info/run.py"),
@@ -104,6 +106,10 @@ SUITES = [
     ("faults", "test asan coverage windows", 1200, [PY, "tests/unit.py", "faults"],
      "tests/faults/CMakeLists.txt"),
     ("macos", "test", 300, [PY, "tests/unit.py", "macos"], "tests/macos/CMakeLists.txt"),
+    ("macos-cli", "test", 600,
+     ["env", "SFT_COMMAND={build}/tests/macos/safetensors", PY, "tests/cli/run.py", "add", "put",
+      "rm-tensor", "rename", "meta", "repair", "merge", "split", "select", "convert", "dup", "hash"],
+     "tests/macos/CMakeLists.txt"),
     ("kill", "test kill", 900, [PY, "tests/faults/kill/run.py"], "tests/faults/kill/run.py"),
     ("windows", "windows", 900, [PY, "tests/windows/run.py"], "tests/windows/run.py"),
     ("disk", "test", 600, [PY, "tests/faults/disk/run.py"], "tests/faults/disk/run.py"),
@@ -248,8 +254,10 @@ def environment(target):
                SFT_EMULATE="", PYTHONDONTWRITEBYTECODE="1", LC_ALL="C.UTF-8")
     env.setdefault("SFT_SHARED", os.path.join(os.path.dirname(ROOT), "shared"))
     env.update(extra)
-    suffix = ".exe" if target == "windows" else ""
-    env["SFT_COMMAND"] = f"{env['SFT_EMULATE']} {env['SFT_BUILD']}/safetensors{suffix}".strip()
+    command = [env["SFT_EMULATE"], f"{env['SFT_BUILD']}/safetensors"]
+    if target == "windows":
+        command[1:] = [f"{env['SFT_BUILD']}/tests/start.exe", command[1] + ".exe"]
+    env["SFT_COMMAND"] = " ".join(filter(None, command))
     for name in ("NO_COLOR", "CLICOLOR_FORCE", "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "DESTDIR"):
         env.pop(name, None)
     return env

@@ -104,14 +104,14 @@ int os_win_delete(HANDLE handle) {
     return code == ERROR_SUCCESS ? 0 : os_win_errno(code);
 }
 
-/* Its name is free while it waits to be deleted: .XXXXXXXX.gone has taken its place. */
+/* Its name is free while it waits to be deleted: .sft-XXXXXXXX.gone has taken its place. */
 static void free_name(HANDLE handle) {
     DWORD room = GetFinalPathNameByHandleW(handle, NULL, 0, VOLUME_NAME_DOS);
     wchar_t *letters, *gone = NULL, *path = room ? malloc(room * sizeof *path) : NULL;
     DWORD got = path ? GetFinalPathNameByHandleW(handle, path, room, VOLUME_NAME_DOS) : 0;
     if (got > 0 && got < room) {
         path[os_win_name_of(path) - path] = L'\0';
-        gone = os_win_sibling(path, L"XXXXXXXX.gone", &letters);
+        gone = os_win_sibling(path, L"sft-XXXXXXXX.gone", &letters);
     }
     if (gone) (void)os_win_step_out(handle, gone, letters);
     free(gone);

@@ -29,8 +29,8 @@ GLIBC = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2"}
 LIBRARIES = {
     "manylinux_x86_64": GLIBC | {"ld-linux-x86-64.so.2"},
     "manylinux_aarch64": GLIBC | {"ld-linux-aarch64.so.1"},
-    "musllinux_x86_64": {"libc.so"},
-    "musllinux_aarch64": {"libc.so"},
+    "musllinux_x86_64": {"libc.musl-x86_64.so.1"},
+    "musllinux_aarch64": {"libc.musl-aarch64.so.1"},
 }
 # With the system since Windows 8.
 WINDOWS = {"kernel32.dll", "ntdll.dll", "bcrypt.dll", "shell32.dll", "advapi32.dll", "ws2_32.dll"}

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import time
 
-from world import WINDOWS, Wrong, case, demand, held, hidden, read, scenes, sft, small, write
+from world import DIRECT, Wrong, case, demand, held, hidden, read, scenes, sft, small, write
 
 SCALE = 4 << 20
 RUNS = 8  # of each command
@@ -15,7 +15,7 @@ M = "m.safetensors"
 def killed_at(scene, seconds):
     """Its folder after a death at that time, and whether it had come to its end."""
     folder = scene.fresh_folder()
-    with subprocess.Popen([*WINDOWS, *scene.words], cwd=folder, stdin=subprocess.PIPE,
+    with subprocess.Popen([*DIRECT, *scene.words], cwd=folder, stdin=subprocess.PIPE,
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
         try:
             child.stdin.write(scene.stdin)
@@ -68,20 +68,19 @@ def kill_while_replacing_mapped(folder):
     write(path, old)
     sft(words, folder)
     new = read(path)
-    begin = time.monotonic()
     for _ in range(24):
         for name in os.listdir(folder):
             os.remove(os.path.join(folder, name))
         write(path, old)
         with held("map", path):
-            begin = time.monotonic()
-            with subprocess.Popen([*WINDOWS, *words], cwd=folder, stdout=subprocess.DEVNULL,
+            with subprocess.Popen([*DIRECT, *words], cwd=folder, stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL) as child:
                 time.sleep(rng.uniform(0.05, 0.5))
                 child.kill()
             time.sleep(0.05)
             judge_moved(folder, path, old, new)
-    demand(time.monotonic() - begin < 60, "slow")
+        sft(["repair", "--clean", "."], folder)
+        demand(not hidden(folder), "left", hidden(folder))
 
 
 def judge_moved(folder, path, old, new):
@@ -92,6 +91,26 @@ def judge_moved(folder, path, old, new):
                "a reader is not told:", done.stdout, done.stderr, os.listdir(folder))
         sft(["meta", "recover", M], folder)
     demand(read(path) in (old, new), "neither old nor new")
-    sft(["repair", "--clean", "."], folder)
-    demand(not hidden(folder), "left", hidden(folder))
     sft(["check", M], folder)
+
+
+@case
+def between_two_renames(folder):
+    """The state that step 3a of os_win32_replace.c leaves, made by hand."""
+    path, old = os.path.join(folder, M), small()
+    parked = os.path.join(folder, "." + M + ".sft-0a9v1b2c.old")
+    for spoiled in (False, True):
+        write(parked, old[:-1] if spoiled else old)
+        for words in (["info", M], ["check", M], ["meta", "set", M, "k", "v"]):
+            done = sft(words, folder, status=None)
+            demand(done.returncode and b"meta recover" in done.stdout + done.stderr,
+                   words, "does not tell:", done.stdout, done.stderr)
+        sft(["meta", "recover", M], folder)
+        demand(read(path) == (old[:-1] if spoiled else old) and not hidden(folder),
+               "not recovered:", os.listdir(folder))
+        os.remove(path)
+    write(parked, old)
+    write(path, small(2))  # the new one came; the old one is a leftover
+    sft(["check", M], folder)
+    sft(["repair", "--clean", "."], folder)
+    demand(read(path) == small(2) and not hidden(folder), "left", hidden(folder))

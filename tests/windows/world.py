@@ -17,6 +17,7 @@ from scenes import Wrong, model  # noqa: E402,F401
 BUILD = os.environ.get("SFT_BUILD", os.path.join(ROOT, "build", "mingw"))
 EMULATE = shlex.split(os.environ.get("SFT_EMULATE", ""))
 WINDOWS = scenes.command()
+DIRECT = [word for word in WINDOWS if not word.endswith("start.exe")]  # to be killed
 LINUX = [os.environ.get("SFT_NATIVE", os.path.join(ROOT, "build", "safetensors"))]
 SHARED = os.environ.get("SFT_SHARED", os.path.join(os.path.dirname(ROOT), "shared"))
 LIMIT = 120

@@ -32,10 +32,12 @@
 #   make deb                 packages for Debian in build/deb, and lintian
 #   make deb-test            they build the same twice; install and test them in a fresh Debian 12
 #   make windows-test        the command and the library for Windows, tested under wine
+#   make windows-python-test [TORCH=1]   the Python package in a CPython for Windows, under wine
 #   make macos               build/macos/*.zip: command and libraries for macOS, built here, not run
 #   make macos-test          what is in it; that a second build is the same
 #   make wheels              wheels for Linux, Windows and macOS and the source package, in
 #                            build/wheels, checked
+#   make wheels-test         the checks again; under wine; that a second build is the same
 #   make dist                what a release consists of, in build/dist, with checksums
 #   make dist-test           the source archive builds and installs in a fresh Debian 12
 #   make manifests DOWNLOAD=URL HOMEPAGE=URL   packaging/ filled from build/dist
@@ -49,7 +51,7 @@ SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS)
 .PHONY: windows all demo screenshots build check test python tsan-python bench-python bench-dataset asan msan tsan m32 s390x aarch64 conformance kill \
         writers fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross setup-windows \
         setup-abi abi abi-baseline \
-        deb deb-test wheels dist dist-test manifests test-packages \
+        deb deb-test dist dist-test manifests test-packages \
         test-spark test-spark-all test-engines test-browsers bench-catalog zoo zoo-score docs
 
 all: build
@@ -192,6 +194,17 @@ windows-test: build setup-test
 	@status=0; tools/python.sh tests/run.py windows || status=1; \
 	tools/wine_env.sh --stop; exit $$status
 
+.PHONY: windows-python-test
+windows-python-test:
+	@tools/wine_env.sh
+	@tools/windows_python.sh $(if $(TORCH),--torch)
+	@tools/wheels_env.sh
+	@rm -rf build/windows-python/wheel
+	@build/release/bin/python tools/wheels.py --only cp311-abi3-win_amd64 \
+	    --out build/windows-python/wheel
+	@status=0; tests/windows/python.py --wheel build/windows-python/wheel/*.whl || status=1; \
+	tools/wine_env.sh --stop; exit $$status
+
 .PHONY: macos macos-test
 macos: build
 	@tools/zig_env.sh
@@ -203,11 +216,15 @@ macos-test: build
 	@tools/macos.py --again
 	@python3 tests/macos/check.py
 
-.PHONY: wheels
+.PHONY: wheels wheels-test
 wheels:
 	@tools/wheels_env.sh
 	@rm -rf build/wheels
 	@build/release/bin/python tools/wheels.py
+	@build/release/bin/python tests/wheels/run.py --skip wine,again
+
+wheels-test: setup-cross
+	@tools/wheels_env.sh
 	@build/release/bin/python tests/wheels/run.py
 
 dist: build

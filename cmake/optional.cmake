@@ -15,6 +15,10 @@ if(SFT_ZLIB_SOURCE)
     list(TRANSFORM sft_zlib_sources PREPEND ${SFT_ZLIB_SOURCE}/)
     add_library(sft_zlib OBJECT ${sft_zlib_sources})
     target_compile_options(sft_zlib PRIVATE -fvisibility=hidden -w)
+    if(APPLE)
+        # zutil.h takes it for a Mac of the 1990s and would replace it.
+        target_compile_definitions(sft_zlib PRIVATE fdopen=fdopen)
+    endif()
     target_include_directories(sft_zlib SYSTEM PUBLIC ${SFT_ZLIB_SOURCE})
     set(SFT_ZLIB_OBJECTS $<TARGET_OBJECTS:sft_zlib>)
     list(APPEND SFT_FOUND_DEFINITIONS SFTI_FOUND_ZLIB=1

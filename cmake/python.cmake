@@ -70,10 +70,12 @@ endif()
 if(WIN32)
     target_link_libraries(sft_extension PRIVATE sft_python3)
 elseif(APPLE)
-    set(sft_python_list ${CMAKE_CURRENT_BINARY_DIR}/python.exports)
-    file(CONFIGURE OUTPUT ${sft_python_list} CONTENT "_PyInit__core\n")
-    target_link_options(sft_extension PRIVATE -undefined dynamic_lookup
-                        -Wl,-exported_symbols_list,${sft_python_list})
+    target_link_options(sft_extension PRIVATE -undefined dynamic_lookup)
+    if(CMAKE_CROSSCOMPILING)
+        # zig links no bundles; Python loads libraries as well.
+        set(CMAKE_SHARED_MODULE_CREATE_C_FLAGS -shared)
+        target_link_options(sft_extension PRIVATE -Wl,-install_name,_core.abi3.so)
+    endif()
 else()
     # PyInit__core is all that it shows.
     set(sft_python_map ${CMAKE_CURRENT_SOURCE_DIR}/cmake/python.map)

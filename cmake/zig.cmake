@@ -38,7 +38,8 @@ set(CMAKE_AR ${sft_zig}/ar CACHE FILEPATH "")
 set(CMAKE_RANLIB ${sft_zig}/ranlib CACHE FILEPATH "")
 set(CMAKE_RC_COMPILER ${sft_zig}/rc)
 set(CMAKE_DLLTOOL ${sft_zig}/dlltool CACHE FILEPATH "")
-set(CMAKE_C_FLAGS_INIT "-target ${SFT_ZIG_TARGET}")
+# zig adds -g by itself, and with it the paths of this machine.
+set(CMAKE_C_FLAGS_INIT "-target ${SFT_ZIG_TARGET} -g0")
 # Nothing of this machine is for the target.
 set(CMAKE_FIND_ROOT_PATH /nonexistent)
 foreach(kind PROGRAM LIBRARY INCLUDE PACKAGE)

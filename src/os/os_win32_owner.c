@@ -6,9 +6,10 @@
  * is the user. Where a file system has no owners, all is the user's. */
 #include "os/os_win32.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#define SECURITY_BYTES 1024 /* of a descriptor: owner and list of who may what */
+#define SECURITY_BYTES 1024 /* of most descriptors: owner and list of who may what */
 
 typedef union token_sid {
     TOKEN_USER user;
@@ -100,27 +101,35 @@ static bool others_write(const identity *own, PSID owner, PACL list) {
     return false;
 }
 
-/* A file system without owners says "everyone", or nothing. What cannot be looked at is not the
- * user's own. */
-void os_win_info_owner(HANDLE handle, os_info *out) {
-    union {
-        SECURITY_DESCRIPTOR align;
-        unsigned char bytes[SECURITY_BYTES];
-    } security;
-    const identity *own = identity_of_process();
+/* A file system without owners says "everyone", or nothing. */
+static void info_security(PSECURITY_DESCRIPTOR security, const identity *own, os_info *out) {
     PSID owner = NULL;
     PACL list = NULL;
     BOOL flag, present = FALSE;
-    DWORD len;
-    if (!GetKernelObjectSecurity(handle, OWNER_SECURITY_INFORMATION | DACL_SECURITY_INFORMATION,
-                                 &security, sizeof security, &len)) {
-        bool none = os_win_is_unsupported(GetLastError());
-        out->owner = none ? own->hash : own->hash ^ 0x40000000u;
-        return;
-    }
-    (void)GetSecurityDescriptorOwner(&security, &owner, &flag);
-    (void)GetSecurityDescriptorDacl(&security, &present, &list, &flag);
+    (void)GetSecurityDescriptorOwner(security, &owner, &flag);
+    (void)GetSecurityDescriptorDacl(security, &present, &list, &flag);
     out->owner = owner ? owner_number(own, owner) : own->hash;
     bool open = !present || !list || (owner && others_write(own, owner, list));
     if (open && (out->mode & 0200)) out->mode |= 022;
+}
+
+/* What cannot be looked at is not the user's own. */
+void os_win_info_owner(HANDLE handle, os_info *out) {
+    const SECURITY_INFORMATION wanted = OWNER_SECURITY_INFORMATION | DACL_SECURITY_INFORMATION;
+    union {
+        SECURITY_DESCRIPTOR align;
+        unsigned char bytes[SECURITY_BYTES];
+    } usual;
+    void *security = &usual;
+    const identity *own = identity_of_process();
+    DWORD len = sizeof usual;
+    BOOL known = GetKernelObjectSecurity(handle, wanted, security, len, &len);
+    if (!known && GetLastError() == ERROR_INSUFFICIENT_BUFFER) {
+        security = malloc(len);
+        known = security && GetKernelObjectSecurity(handle, wanted, security, len, &len);
+    }
+    bool none = !known && os_win_is_unsupported(GetLastError());
+    if (known) info_security(security, own, out);
+    else out->owner = none ? own->hash : own->hash ^ 0x40000000u;
+    if (security != &usual) free(security);
 }

@@ -43,6 +43,8 @@ static int read_stream(HANDLE handle, void *into, DWORD len, size_t *got) {
         if (code == ERROR_SUCCESS || code == ERROR_HANDLE_EOF || code == ERROR_BROKEN_PIPE)
             return 0;
         if (code != ERROR_OPERATION_ABORTED) return os_win_errno(code);
+        /* Ctrl-C ends a read of a console before the thread that is told of it has run. */
+        if (!pipe) os_sleep_ms(WAIT_SLICE_MS);
     }
 }
 

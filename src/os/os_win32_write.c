@@ -19,7 +19,7 @@ int os_link_unnamed(int fd, const char *path) {
 }
 
 int os_open_new(const char *path, uint32_t mode, int *fd) {
-    os_win_open how = { GENERIC_READ | GENERIC_WRITE | DELETE, WIN_SHARE_ALL, CREATE_NEW,
+    os_win_open how = { GENERIC_READ | GENERIC_WRITE, WIN_SHARE_ALL, CREATE_NEW,
                      FILE_FLAG_OPEN_REPARSE_POINT | FILE_FLAG_OVERLAPPED,
                      mode & 0200 ? FILE_ATTRIBUTE_NORMAL : FILE_ATTRIBUTE_READONLY };
     wchar_t *wide;

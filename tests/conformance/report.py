@@ -106,6 +106,8 @@ def write(path, readers, results):
     found = tally(results)
     text = HEAD
     text += "## Readers\n\n" + summary(readers, results)
+    text += "What stands out:\n\n" + "".join("* %s: %s\n" % (reader["id"], reader["note"])
+                                             for reader in readers if reader["note"]) + "\n"
     text += ("## Rule by rule\n\nColumns are the readers above. `+3`: accepts three files that it "
              "must not; `−3`: refuses\nthree that it must accept; `≠3`: accepts three and finds "
              "other names, dtypes, shapes, offsets,\nbytes or metadata; `!3`: crashes, hangs or runs "
@@ -120,9 +122,12 @@ def write(path, readers, results):
 def tail():
     return """## Not here
 
-* transformers, diffusers, accelerate, timm, PyTorch's `HuggingFaceStorageReader` and most of the
-  ecosystem read through the official package: its rows are theirs.
-* ComfyUI, llama.cpp's and stable-diffusion.cpp's readers in C++, safetensors-cpp and the crates of
-  candle and burn are in no package of PyPI, npm or Debian that installs without being built;
-  Debian 12 has no reader of safetensors at all.
+* transformers, diffusers, accelerate, timm and PyTorch's `HuggingFaceStorageReader` read through
+  the official package, whose rows are theirs too.
+* What is distributed as source alone: stable-diffusion.cpp, safetensors-cpp, crates (candle and
+  burn use the official one). The converter of llama.cpp is gguf's row, and the C of safetensors.h
+  that of openvino-genai.
+* modelaudit has a parser of its own, but judges more than the format, and brings many packages with it.
+* Debian 12 has no reader of safetensors. npm may have more than these three: its search was not at
+  hand when this was written.
 """

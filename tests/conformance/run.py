@@ -30,7 +30,7 @@ OURS = "libsafetensors"
 def readers():
     with open(os.path.join(HERE, "readers.tsv"), encoding="utf-8") as f:
         rows = [line.rstrip("\n").split("\t") for line in f if not line.startswith("#")]
-    return [dict(zip(("id", "where", "what", "driver", "packages"), row)) for row in rows]
+    return [dict(zip(("id", "where", "what", "driver", "packages", "note"), row)) for row in rows]
 
 
 def install(reader, folder):

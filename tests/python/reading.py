@@ -2,6 +2,7 @@
 import io
 import json
 import struct
+import sys
 
 import numpy as np
 
@@ -13,6 +14,10 @@ NUMPY = {"BOOL": "?", "U8": "u1", "I8": "i1", "I16": "<i2", "U16": "<u2", "F16":
          "I32": "<i4", "U32": "<u4", "F32": "<f4", "C64": "<c8", "F64": "<f8", "I64": "<i8",
          "U64": "<u8"}
 """dtypes that numpy has itself."""
+
+
+MAPS = sys.platform != "win32"
+"""Whether mode="auto" maps."""
 
 
 def pack(tensors, metadata=None, spaces=0, order=None):

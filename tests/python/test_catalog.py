@@ -142,7 +142,7 @@ def test_wrong_types(models, page):
     for paths in ((5, page), (models, 5), (None, page)):
         with pytest.raises(TypeError):
             st.catalog(*paths)
-    for path in ("a\0b", "\ud800"):
+    for path in ("a\0b", "\ud800")[:2 if os.name == "posix" else 1]:
         with pytest.raises(ValueError):
             st.catalog(models, path)
     assert not page.exists()

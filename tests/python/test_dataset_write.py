@@ -160,6 +160,7 @@ def test_too_large_is_infinite_for_the_connector(write, tmp_path):
 # ── docs/dataset.md ──
 
 def test_ten_lines(tmp_path, root):
+    pytest.importorskip("torch")
     section = (root / "docs" / "dataset.md").read_text().split("\n## A dataset in ten lines\n")[1]
     blocks = re.findall(r"^```(\w+)\n(.*?)^```$", section.split("\n## ")[0], re.M | re.S)
     assert [kind for kind, _ in blocks] == ["python", "sh"]

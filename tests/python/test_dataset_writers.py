@@ -24,10 +24,10 @@ WRITERS = 4
 SECONDS = float(os.environ.get("SFT_WRITERS_S", "1.5")) / 3  # there are three kinds
 
 WRITER = """
-import json, os, sys, time
+import json, os, subprocess, sys, time
 import pyarrow as pa
 from libsafetensors import dataset
-seconds, writers, url, storage, errors = (json.loads(text) for text in sys.argv[1:])
+seconds, writers, url, storage, errors = (json.loads(text) for text in sys.argv[1:6])
 
 def write(who):
     if errors:
@@ -47,6 +47,16 @@ def write(who):
         done += 1
         os.write(1, b"done %d\\n" % value)
 
+if sys.argv[6:]:  # a writer where there is no fork
+    begin = float(sys.argv[7])
+    until = begin + seconds
+    time.sleep(max(0, begin - time.time()))
+    write(int(sys.argv[6]))
+    os._exit(0)
+if not hasattr(os, "fork"):
+    begin = str(time.time() + 20)  # when all have started
+    children = [subprocess.Popen([*sys.orig_argv, str(who), begin]) for who in range(writers)]
+    sys.exit(any([child.wait() for child in children]))
 until = time.time() + seconds
 children = []
 for who in range(writers):

@@ -326,15 +326,19 @@ def test_hints_of_reading(tmp_path):
         lambda: _core.open(path.read_bytes() + b"more"))
 
 
-def test_hints_of_writing(tmp_path):
-    st = pytest.importorskip("libsafetensors.numpy")
-    path, link = str(tmp_path / "a.safetensors"), str(tmp_path / "l.safetensors")
-    st.save_file({}, path)
-    os.symlink("a.safetensors", link)
-    assert hint_of(lambda: _core.save_file(path, [], overwrite=False), FileExistsError) == \
-        "overwrite=True replaces it"
+def test_the_hint_of_a_link(tmp_path):
+    link = tmp_path / "l.safetensors"
+    link.symlink_to("a.safetensors")
     assert hint_of(lambda: _core.save_file(link, [], link="refuse"), OSError) == \
         'give the path it leads to, or link="follow"'
+
+
+def test_hints_of_writing(tmp_path):
+    st = pytest.importorskip("libsafetensors.numpy")
+    path = str(tmp_path / "a.safetensors")
+    st.save_file({}, path)
+    assert hint_of(lambda: _core.save_file(path, [], overwrite=False), FileExistsError) == \
+        "overwrite=True replaces it"
     os.link(path, tmp_path / "second")
     assert hint_of(lambda: libsafetensors.edit_metadata(path, {"a": "b"}), OSError) == \
         "force=True changes it all the same"

@@ -1,7 +1,6 @@
 """Memory: what keeps it, what lets it go, and that nothing is lost."""
 import gc
 import io
-import os
 import sys
 import threading
 import weakref
@@ -10,6 +9,7 @@ import pytest
 from reading import ReadAt, aligned, filling, one_of_each, opened, pack
 
 from libsafetensors import SafetensorError, _core
+from written import resident
 
 np = pytest.importorskip("numpy")
 
@@ -29,7 +29,7 @@ def maps_of(path):
         return sum(path in line for line in maps)
 
 
-needs_proc = pytest.mark.skipif(not os.path.exists("/proc/self/maps"), reason="needs /proc")
+needs_proc = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 
 VIEWS = {
     "tensor": lambda file: file["a"],
@@ -208,11 +208,6 @@ def use_all(path, data):
             fail()
         except Exception:
             pass
-
-
-def resident():
-    with open("/proc/self/statm") as statm:
-        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def test_nothing_leaks(path):

@@ -9,6 +9,7 @@ import pytest
 
 import libsafetensors
 from libsafetensors import SafetensorError, safe_open
+from written import resident
 
 np = pytest.importorskip("numpy")
 from libsafetensors.numpy import load, load_file, save, save_file  # noqa: E402
@@ -135,7 +136,7 @@ def test_nothing_of_the_caller_changes(tmp_path):
 def test_views_share_the_map_and_never_reach_the_file(tmp_path):
     save_file({"a": np.arange(1000.0)}, tmp_path / "f")
     before = (tmp_path / "f").read_bytes()
-    with libsafetensors.open(tmp_path / "f") as f:
+    with libsafetensors.open(tmp_path / "f", mode="cow") as f:
         whole, part = f["a"].numpy(), f["a"][10:20].numpy()
         assert f.mapped and np.shares_memory(whole, part)
         whole[15] = -1
@@ -236,7 +237,7 @@ def test_what_was_loaded_survives_its_file(way, harm, tmp_path):
 def test_open_maps_all_the_same(tmp_path):
     path = tmp_path / "x"
     save_file({"x": np.arange(4, dtype="f4")}, path)
-    with libsafetensors.open(path) as file:
+    with libsafetensors.open(path, mode="cow") as file:
         assert file.mapped and np.shares_memory(file.numpy()["x"], file["x"].numpy())
 
 
@@ -248,9 +249,6 @@ def test_one_array_keeps_no_other_alive():
 
 def resident_after(load):
     """How much memory the result of load keeps."""
-    def resident():
-        with open("/proc/self/statm") as facts:
-            return int(facts.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     load()
     before = resident()
     kept = [load() for _ in range(24)]  # what the allocator keeps to itself counts once

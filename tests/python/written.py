@@ -3,6 +3,7 @@ not ours."""
 import gc
 import json
 import struct
+import sys
 
 NAMES = {
     "bool": "BOOL", "uint8": "U8", "int8": "I8", "int16": "I16", "uint16": "U16",
@@ -30,9 +31,22 @@ def tensor_bytes(data, name):
     return region[begin:end]
 
 
+def working_set():
+    import ctypes
+    sizes = (ctypes.c_size_t * 9)()  # PROCESS_MEMORY_COUNTERS: two DWORDs and sizes
+    ctypes.windll.kernel32.GetCurrentProcess.restype = ctypes.c_void_p
+    if not ctypes.windll.kernel32.K32GetProcessMemoryInfo(
+            ctypes.c_void_p(ctypes.windll.kernel32.GetCurrentProcess()), sizes,
+            ctypes.sizeof(sizes)):
+        raise ctypes.WinError()
+    return sizes[2]
+
+
 def resident():
     """Bytes of this process in memory."""
     gc.collect()
+    if sys.platform == "win32":
+        return working_set()
     with open("/proc/self/statm") as f:
         return int(f.read().split()[1]) * 4096
 

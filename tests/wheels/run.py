@@ -29,8 +29,8 @@ GLIBC = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2"}
 LIBRARIES = {
     "manylinux_x86_64": GLIBC | {"ld-linux-x86-64.so.2"},
     "manylinux_aarch64": GLIBC | {"ld-linux-aarch64.so.1"},
-    "musllinux_x86_64": {"libc.so"},
-    "musllinux_aarch64": {"libc.so"},
+    "musllinux_x86_64": {"libc.musl-x86_64.so.1"},
+    "musllinux_aarch64": {"libc.musl-aarch64.so.1"},
 }
 # With the system since Windows 8.
 WINDOWS = {"kernel32.dll", "ntdll.dll", "bcrypt.dll", "shell32.dll", "advapi32.dll", "ws2_32.dll"}
@@ -167,8 +167,8 @@ def again(dist, chosen):
             assert path.read_bytes() == (dist / path.name).read_bytes(), path.name + " differs"
 
 
-ALL = {"complete": complete, "installed": installed.installed, "musl": installed.musl,
-       "arm64": installed.arm64, "wine": installed.wine, "source": installed.source, "again": again}
+ALL = {"complete": [complete], "installed": installed.installed, "musl": installed.musl,
+       "arm64": installed.arm64, "wine": installed.wine, "source": installed.source, "again": [again]}
 
 
 def main():
@@ -180,7 +180,7 @@ def main():
     parser.add_argument("wheels", nargs="*")
     args = parser.parse_args()
     only = set(filter(None, args.only.split(","))) or {*EACH, *ALL}
-    only -= set(args.skip.split(","))
+    only -= set(args.skip.split(",")) | ({"complete"} if args.wheels else set())
     counts = [0, 0, 0]
 
     def run(name, function, *given):
@@ -211,13 +211,9 @@ def main():
         for wheel in chosen:
             if key in only:
                 run("%s %s" % (key, wheel.name), function, wheel)
-    for key, function in ALL.items():
-        if key in only:
-            if isinstance(function, list):
-                for case in function:
-                    run("%s %s" % (key, case.__name__), case, args.dist, chosen)
-            else:
-                run(key, function, args.dist, chosen)
+    for key, cases in ALL.items():
+        for case in cases if key in only else []:
+            run("%s %s" % (key, case.__name__), case, args.dist, chosen)
     print("%d passed, %d failed%s" % (*counts[:2], ", %d skipped" % counts[2] if counts[2] else ""))
     return 1 if counts[1] or not counts[0] else 0
 

@@ -116,10 +116,12 @@ def test(files, options, env):
                  "windows_plugin", "--continue-on-collection-errors", *(windows(os.path.join(TESTS, name)) for name in names),
                  *done, *options], dict(env, SFT_RESULTS=windows(results)), LIMIT)
             out.write(output)
+            out.flush()
             more = results_of(results)
             last = [node for node, (outcome, _) in more.items() if outcome == "begun"]
             for node in last:
                 more[node] = "failed", "the process ended with status %s" % status
+                print("%s: the process ended with status %s" % (node, status), flush=True)
             found.update(more)
             if not last and status not in (0, 1, 5):
                 found[names[0]] = "failed", "ended with status %s: see %s" % (status, log)

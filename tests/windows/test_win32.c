@@ -266,6 +266,25 @@ static void test_left_behind(void **state) {
     check(temp_path(".other.sft-0123abcd.old"), "own");
 }
 
+/* Files that are open somewhere are removed, and do not hold up the others, nor go on for ever. */
+static void test_sweep_open(void **state) {
+    HANDLE held[2];
+    size_t count = 0;
+    (void)state;
+    put(temp_path(".a.sft-000001"), "a");
+    put(temp_path(".b.sft-000002"), "b");
+    put(temp_path(".c.sft-000003"), "c");
+    put(temp_path("own"), "own");
+    held[0] = hold(temp_path(".a.sft-000001"), WIN_SHARE_ALL);
+    held[1] = hold(temp_path(".b.sft-000002"), WIN_SHARE_ALL);
+    assert_int_equal(sft_sweep(temp_dir, false, NULL, NULL, &count, NULL), SFT_OK);
+    assert_true(count >= 3);
+    (void)CloseHandle(held[0]);
+    (void)CloseHandle(held[1]);
+    assert_int_equal(temp_dir_count(), 1);
+    check(temp_path("own"), "own");
+}
+
 static void test_readonly(void **state) {
     int fd;
     (void)state;
@@ -427,10 +446,20 @@ static void test_rest(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_errors), cmocka_unit_test(test_text), cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_plain_names), CASE(test_held), CASE(test_held_and_stopped),
-        CASE(test_put_back), CASE(test_left_behind), CASE(test_readonly), CASE(test_beneath),
-        CASE(test_descriptors), cmocka_unit_test(test_pipe), cmocka_unit_test(test_late_bytes),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_plain_names),
+        CASE(test_held),
+        CASE(test_held_and_stopped),
+        CASE(test_put_back),
+        CASE(test_left_behind),
+        CASE(test_sweep_open),
+        CASE(test_readonly),
+        CASE(test_beneath),
+        CASE(test_descriptors),
+        cmocka_unit_test(test_pipe),
+        cmocka_unit_test(test_late_bytes),
         cmocka_unit_test(test_rest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

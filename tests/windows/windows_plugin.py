@@ -37,8 +37,10 @@ def rows():
 ROWS = rows()
 
 
-def node_of(item):
-    return item.nodeid.rpartition("/")[2]
+def short(node):
+    """A node's name without the folder of its file; parameters may have slashes, too."""
+    path, colons, test = node.partition("::")
+    return path.rpartition("/")[2] + colons + test
 
 
 def tell(node, outcome, reason=""):
@@ -56,7 +58,7 @@ def pytest_ignore_collect(collection_path):
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        node = node_of(item)
+        node = short(item.nodeid)
         found = ROWS.get(node) or ROWS.get(node.partition("[")[0])
         if found and found[0]:
             item.add_marker(pytest.mark.xfail(reason=found[1], strict=True))
@@ -65,7 +67,7 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_runtest_logstart(nodeid):
-    tell(nodeid.rpartition("/")[2], "begun")
+    tell(short(nodeid), "begun")
     faulthandler.dump_traceback_later(LIMIT, exit=True)
 
 
@@ -83,7 +85,7 @@ def reason_of(report):
 
 def pytest_runtest_logreport(report):
     """The call's result, or that of the setup or the teardown if it is worse."""
-    node = report.nodeid.rpartition("/")[2]
+    node = short(report.nodeid)
     if report.failed or report.skipped or (report.when == "call" and OUTCOMES[node] == "begun"):
         if OUTCOMES[node] != "failed":
             tell(node, report.outcome, reason_of(report))
@@ -91,4 +93,4 @@ def pytest_runtest_logreport(report):
 
 def pytest_collectreport(report):
     if report.failed or report.skipped:
-        tell(report.nodeid.rpartition("/")[2], report.outcome, reason_of(report))
+        tell(short(report.nodeid), report.outcome, reason_of(report))

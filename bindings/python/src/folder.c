@@ -90,13 +90,24 @@ static PyObject *names_in(pysft_state *state, const pysft_path *folder) {
     return names;
 }
 
-/* New bytes: the folder's path, a slash and the name. */
-static PyObject *joined(const pysft_path *folder, PyObject *name) {
+/* New bytes: the path of a folder of a server, a slash and the name. */
+static PyObject *joined_url(const pysft_path *folder, const char *name) {
     size_t len = strlen(folder->text);
     bool slash = len > 0 && folder->text[len - 1] == '/';
+    return PyBytes_FromFormat("%s%s%s", folder->text, slash ? "" : "/", name);
+}
+
+/* New bytes: the path of the file of that name in the folder. */
+static PyObject *joined(const pysft_path *folder, PyObject *name) {
+    PyObject *path = NULL;
     pysft_path last;
     if (pysft_path_of(name, &last) < 0) return NULL;
-    PyObject *path = PyBytes_FromFormat("%s%s%s", folder->text, slash ? "" : "/", last.text);
+    if (folder->remote) {
+        path = joined_url(folder, last.text);
+    } else {
+        PyObject *both = Py_BuildValue("(OO)", folder->bytes, last.bytes);
+        path = pysft_import_apply("os.path", "join", both);
+    }
     pysft_path_free(&last);
     return path;
 }

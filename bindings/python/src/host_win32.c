@@ -17,6 +17,13 @@ bool pysft_host_is_stream(const char *path) {
     return strncmp(path, "\\\\.\\", 4) == 0;
 }
 
+const char *pysft_host_base_name(const char *path) {
+    const char *name = path;
+    for (const char *at = path; *at; at++)
+        if (strchr("/\\:", *at)) name = at + 1;
+    return name;
+}
+
 uint64_t pysft_host_process(void) {
     return GetCurrentProcessId();
 }

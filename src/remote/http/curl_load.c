@@ -43,10 +43,14 @@ static void load_curl(void) {
         sfti_path_rule host;
         const char *library;
     } rows[] = {
-        { SFTI_PATHS_POSIX, "/usr/lib/libcurl.4.dylib" }, { SFTI_PATHS_POSIX, "libcurl.so.4" },
-        { SFTI_PATHS_POSIX, "libcurl-gnutls.so.4" },      { SFTI_PATHS_POSIX, "libcurl.so" },
-        { SFTI_PATHS_WINDOWS, "libcurl-x64.dll" },        { SFTI_PATHS_WINDOWS, "libcurl-arm64.dll" },
-        { SFTI_PATHS_WINDOWS, "libcurl-4.dll" },          { SFTI_PATHS_WINDOWS, "libcurl.dll" },
+        { SFTI_PATHS_POSIX, "/usr/lib/libcurl.4.dylib" },
+        { SFTI_PATHS_POSIX, "libcurl.so.4" },
+        { SFTI_PATHS_POSIX, "libcurl-gnutls.so.4" },
+        { SFTI_PATHS_POSIX, "libcurl.so" },
+        { SFTI_PATHS_WINDOWS, "libcurl-x64.dll" },
+        { SFTI_PATHS_WINDOWS, "libcurl-arm64.dll" },
+        { SFTI_PATHS_WINDOWS, "libcurl-4.dll" },
+        { SFTI_PATHS_WINDOWS, "libcurl.dll" },
     };
     bool found = false;
     for (size_t i = 0; i < sizeof rows / sizeof *rows && !found; i++)

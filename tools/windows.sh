@@ -21,5 +21,5 @@ cp "$root/LICENSE" "$out/"
 sed 's/$/\r/' "$root/packaging/windows/README.txt" >"$out/README.txt"
 version=$(sed -n 's/.*SFT_VERSION_STRING "\(.*\)"/\1/p' "$root/include/safetensors.h")
 archive=libsafetensors-$version-windows-${target%%-*}.zip
-python3 "$root/tools/windows_zip.py" "$out" "$root/build/$archive"
-mv "$root/build/$archive" "$out/"
+python3 "$root/tools/zip_folder.py" "$out" "$root/build/$archive"
+mv "$root/build/$archive"{,.sha256} "$out/"

@@ -423,6 +423,22 @@ static void test_late_bytes(void **state) {
 
 /* ── The rest ── */
 
+/* A library of another system's path would be looked for on the current drive. */
+static void test_library_paths(void **state) {
+    wchar_t before[MAX_PATH], folder[MAX_PATH];
+    char path[MAX_PATH + 20];
+    (void)state;
+    assert_true(GetCurrentDirectoryW(MAX_PATH, before) > 0);
+    assert_true(GetSystemDirectoryW(folder, MAX_PATH) > 0);
+    assert_int_equal(os_win_path_text(folder, wcslen(folder), path, MAX_PATH), 0);
+    strcat(path, "/version.dll");
+    assert_true(SetCurrentDirectoryW(folder));
+    assert_non_null(os_library_function(path, "GetFileVersionInfoW"));
+    assert_null(os_library_function(path + 2, "GetFileVersionInfoW"));
+    assert_null(os_library_function("./version.dll", "GetFileVersionInfoW"));
+    assert_true(SetCurrentDirectoryW(before));
+}
+
 static void test_rest(void **state) {
     (void)state;
     assert_non_null(os_library_function("kernel32.dll", "GetTickCount"));
@@ -460,6 +476,7 @@ int main(void) {
         CASE(test_descriptors),
         cmocka_unit_test(test_pipe),
         cmocka_unit_test(test_late_bytes),
+        cmocka_unit_test(test_library_paths),
         cmocka_unit_test(test_rest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,9 +12,16 @@ if(SFT_SHARED)
 endif()
 install(TARGETS ${sft_libraries} EXPORT safetensorsTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(EXPORT safetensorsTargets NAMESPACE safetensors:: DESTINATION ${sft_package})
 
+set(SFT_NEEDS_THREADS "")
+set(sft_threads_flag "")
+if(sft_threads)
+    set(SFT_NEEDS_THREADS "find_dependency(Threads)")
+    set(sft_threads_flag " -pthread")
+endif()
 configure_package_config_file(cmake/safetensorsConfig.cmake.in safetensorsConfig.cmake
                               INSTALL_DESTINATION ${sft_package})
 write_basic_package_version_file(safetensorsConfigVersion.cmake COMPATIBILITY SameMinorVersion)
@@ -25,7 +32,7 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/safetensorsConfig.cmake
 # Paths relative to the .pc file, so that an installed tree can be moved.
 file(RELATIVE_PATH SFT_PC_PREFIX /root/${CMAKE_INSTALL_LIBDIR}/pkgconfig /root)
 string(REGEX REPLACE "/$" "" SFT_PC_PREFIX "${SFT_PC_PREFIX}")
-set(SFT_PC_LIBRARIES ${SFT_FOUND_LIBRARIES})
+set(SFT_PC_LIBRARIES ${SFT_FOUND_LIBRARIES} ${sft_host_libraries})
 set(SFT_PC_REQUIRES "")
 if("ZLIB::ZLIB" IN_LIST SFT_FOUND_LIBRARIES)
     list(REMOVE_ITEM SFT_PC_LIBRARIES ZLIB::ZLIB)
@@ -33,6 +40,7 @@ if("ZLIB::ZLIB" IN_LIST SFT_FOUND_LIBRARIES)
 endif()
 list(TRANSFORM SFT_PC_LIBRARIES PREPEND " -l")
 list(JOIN SFT_PC_LIBRARIES "" SFT_PC_LIBRARIES)
+string(APPEND SFT_PC_LIBRARIES "${sft_threads_flag}")
 configure_file(cmake/safetensors.pc.in safetensors.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/safetensors.pc
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -30,10 +30,11 @@ def judge(program, done, skips):
         found[skips.verdict(program + ":*", done.returncode == 0)] += 1
         return found
     for status, mark, test in lines:
-        if mark == b"# SKIP":
+        name = "%s:%s" % (program, test.decode())
+        if mark == b"# SKIP" and not skips.listed:
             found["skipped"] += 1
         else:
-            found[skips.verdict("%s:%s" % (program, test.decode()), status == b"ok")] += 1
+            found[skips.verdict(name, status == b"ok" and mark == b"-")] += 1
     # A test that never reported is one that took the program down.
     found["failed"] += max(planned - len(lines), 0)
     if found["failed"] == 0 and (planned == 0 or done.returncode != 0 and not found["skipped"]):

@@ -5,8 +5,10 @@
 #     ARCH            amd64, arm64, or source: the upstream sources of the packages
 #     --all           before SUITE: also what the packages depend on
 #
-# Lists and packages are kept in $SFT_CACHE/debian (build/cache/debian). apt verifies all of it by
-# the keys of debian-archive-keyring; that a list is older than a week is accepted.
+# PACKAGE may be PACKAGE=VERSION. Lists and packages are kept in $SFT_CACHE/debian
+# (build/cache/debian). They come from the archive of this machine's apt, or $SFT_DEBIAN_MIRROR. apt
+# verifies all of it by the keys of debian-archive-keyring; that a list is older than a week is
+# accepted.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 all=
@@ -21,13 +23,22 @@ kept=$state/$(echo "$all" "$@" | sha256sum | cut -c1-16)
 stamp="$suite $arch $all $*"
 [[ ! -e $folder/.debian || $(<"$folder/.debian") != "$stamp" ]] || exit 0
 
+# The first archive of Debian that apt knows here.
+find_mirror() {
+    apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' 'Label: Debian' |
+        sed -n 1p
+}
+
 write_configuration() {
     local kind=deb keys=/usr/share/keyrings/debian-archive-keyring.gpg
+    local mirror=${SFT_DEBIAN_MIRROR:-$(find_mirror)}
     [[ -e $keys ]] || { echo "debian_fetch.sh: no $keys" >&2; exit 1; }
+    [[ $mirror ]] || { echo "debian_fetch.sh: apt knows no archive of Debian here: set" \
+        "SFT_DEBIAN_MIRROR to the address of one" >&2; exit 1; }
     [[ $arch != source ]] || kind=deb-src
     mkdir -p "$state"/{lists/partial,archives/partial,apt.conf.d,preferences.d}
     : >"$state/status"
-    echo "$kind [signed-by=$keys] http://deb.debian.org/debian $suite main" >"$state/sources.list"
+    echo "$kind [signed-by=$keys] $mirror $suite main" >"$state/sources.list"
     cat >"$state/apt.conf" <<END
 Dir "$state/";
 Dir::State "$state";

@@ -3,6 +3,7 @@
 # usage: tools/debian_root.sh make FOLDER              replaces FOLDER
 #        tools/debian_root.sh enter FOLDER COMMAND...  runs a command in it
 #        tools/debian_root.sh around FOLDER COMMAND... runs one of this machine, with its mounts
+# Neither passes on the environment of the caller.
 #
 # The sources of packages and apt's settings are those of this machine; what they fetch is kept in
 # $SFT_CACHE (build/cache). Mounts are in a namespace of their own and end with the command.
@@ -66,6 +67,6 @@ case $what in
     make) make_root ;;
     enter) mounted chroot "$folder" env -i HOME=/root TERM=dumb LC_ALL=C.UTF-8 \
         DEBIAN_FRONTEND=noninteractive PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@" ;;
-    around) mounted "$@" ;;
+    around) mounted env -i HOME="$HOME" LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@" ;;
     *) die "no '$what'" ;;
 esac

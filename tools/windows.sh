@@ -9,8 +9,8 @@ out=$root/build/windows
 objects=$root/build/windows-${target%%-*}
 
 "$root/tools/zig_env.sh"
-# The same bytes whatever folder it is built in.
-export CFLAGS="-ffile-prefix-map=$root=. -g0" LDFLAGS=-s
+# The same bytes whatever folder it is built in: without -s objects hold their own names.
+export CFLAGS="-ffile-prefix-map=$root=. -g0 -s" LDFLAGS=-s
 cmake -S "$root" -B "$objects" -G Ninja --log-level=WARNING \
     -DCMAKE_TOOLCHAIN_FILE="$root/cmake/zig.cmake" -DSFT_ZIG_TARGET="$target" \
     -DCMAKE_BUILD_TYPE=Release -DSFT_FOREIGN=ON -DSFT_WERROR=ON >/dev/null
@@ -19,5 +19,7 @@ rm -rf "$out"
 cmake --install "$objects" --prefix "$out" >/dev/null
 cp "$root/LICENSE" "$out/"
 sed 's/$/\r/' "$root/packaging/windows/README.txt" >"$out/README.txt"
-python3 "$root/tools/windows_zip.py" "$out" "$root/build/safetensors-windows-${target%%-*}.zip"
-mv "$root/build/safetensors-windows-${target%%-*}.zip" "$out/"
+version=$(sed -n 's/.*SFT_VERSION_STRING "\(.*\)"/\1/p' "$root/include/safetensors.h")
+archive=libsafetensors-$version-windows-${target%%-*}.zip
+python3 "$root/tools/zip_folder.py" "$out" "$root/build/$archive"
+mv "$root/build/$archive"{,.sha256} "$out/"

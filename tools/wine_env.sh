@@ -10,7 +10,6 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 wine=/usr/lib/wine/wine64
 server=/usr/lib/wine/wineserver64
 folder=$root/build/wine
-cache=${SFT_CACHE:-$root/build/cache}
 export WINEPREFIX=$folder/prefix WINEDEBUG=-all WINEDLLOVERRIDES="mscoree,mshtml="
 
 say() { echo "wine_env.sh: $*" >&2; }

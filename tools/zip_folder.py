@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Write FOLDER and what is in it as OUT.zip, the same bytes for the same files: sorted, dated by
-SOURCE_DATE_EPOCH or 1980, with modes and symbolic links; and OUT.zip.sha256.
+"""Write what is in FOLDER as OUT.zip, within a folder OUT, the same bytes for the same files: sorted,
+dated by SOURCE_DATE_EPOCH or 1980, with modes and symbolic links; and OUT.zip.sha256.
 
 usage: tools/zip_folder.py FOLDER OUT.zip"""
 import hashlib
@@ -11,21 +11,20 @@ import time
 import zipfile
 
 
-def entries(folder):
+def entries(folder, top):
     """(path, name in the archive), sorted."""
-    top = os.path.dirname(os.path.abspath(folder))
     for where, folders, names in os.walk(folder):
         folders.sort()
         links = [name for name in folders if os.path.islink(os.path.join(where, name))]
         for name in sorted(names + links):
             path = os.path.join(where, name)
-            yield path, os.path.relpath(path, top).replace(os.sep, "/")
+            yield path, f"{top}/{os.path.relpath(path, folder).replace(os.sep, '/')}"
 
 
 def write(folder, out):
     when = time.gmtime(max(int(os.environ.get("SOURCE_DATE_EPOCH", 0)), 315532800))[:6]
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for path, name in entries(folder):
+        for path, name in entries(folder, os.path.splitext(os.path.basename(out))[0]):
             info = zipfile.ZipInfo(name, when)
             info.create_system = 3  # Unix: the upper half of external_attr is the mode
             info.compress_type = zipfile.ZIP_DEFLATED

@@ -349,6 +349,9 @@ const cli_command cli_rename_command = {
     "through --strip-prefix, each --regex and --add-prefix, in this order. All renames are applied "
     "together. If two tensors would get the same name, nothing is changed. sshs_legacy_hash, a "
     "digest that covers the names, is dropped from the metadata.\n"
+    "--regex takes POSIX extended regular expressions over UTF-8, with \\w \\W \\s \\S \\b \\B \\< "
+    "\\> besides, and without references to groups in the pattern. The leftmost longest match is "
+    "replaced; no pattern takes more than linear time.\n"
     "For a model with an index, the shards whose tensors are renamed are written under new "
     "names, then the index, then the old shards are removed unless another index in the folder "
     "names them. With -o, OUT is a new file, or for a model with an index a new or empty folder.",

@@ -33,8 +33,8 @@ bool sfti_name_inside(sft_span name) {
         return false;
     if (name.len >= 2 && name.data[1] == ':') return false;
     while (next_name_part(&name, &part)) {
-        bool dots = part.len <= 2 && strspn(part.data, ".") >= part.len;
-        if (dots) return false; /* or empty */
+        if (part.len == 0 || (part.len <= 2 && memcmp(part.data, "..", part.len) == 0))
+            return false;
     }
     return true;
 }

@@ -12,7 +12,8 @@ typedef struct sweep_pass {
     sft_sweep_fn each;
     void *ctx;
     size_t count;
-    char name[256];
+    size_t seen, stays; /* names that were found, and that are listed although removed */
+    char name[256], before[256];
 } sweep_pass;
 
 #define SWEEP_PATH (4096 + 2 + 256)
@@ -56,6 +57,7 @@ static int sweep_entry(void *ctx, const char *name, os_kind kind) {
     if (kind != OS_FILE || len >= sizeof pass->name) return 0;
     if (!is_temporary(name) && !is_replaced(pass, name)) return 0;
     if (!pass->show) {
+        if (pass->seen++ < pass->stays) return 0;
         memcpy(pass->name, name, len + 1);
         return SWEEP_FOUND;
     }
@@ -71,15 +73,22 @@ static sft_code sweep_remove(const char *folder, const sweep_pass *pass, sft_err
     return sfti_io_fail(err, SFT_IO_WRITE, error, "remove a file that an interrupted save left");
 }
 
-/* What is listed does not change while it is listed: one is found, removed, and so on. */
+/* What is listed does not change while it is listed: one is found, removed, and so on. One that is
+ * open somewhere may stay listed until it is closed. */
 static sft_code sweep_all(const char *folder, sweep_pass *pass, sft_error *err) {
     for (;;) {
+        pass->seen = 0;
         int result = os_list(folder, sweep_entry, pass);
         if (result == SWEEP_STOPPED) return sfti_fail_cancelled(err);
         if (result == 0) return SFT_OK;
         if (result != SWEEP_FOUND) {
             return sfti_io_fail(err, SFT_IO_OPEN, result, "list the folder");
         }
+        if (strcmp(pass->name, pass->before) == 0) {
+            pass->stays++;
+            continue;
+        }
+        memcpy(pass->before, pass->name, sizeof pass->name);
         sft_code code = sweep_remove(folder, pass, err);
         if (code != SFT_OK) return code;
         pass->count++;

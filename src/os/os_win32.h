@@ -122,8 +122,8 @@ int os_win_unlink(HANDLE handle);
 DWORD os_win_rename(HANDLE handle, const wchar_t *to, bool posix, DWORD flags);
 /* The last part of a path with backslashes. */
 const wchar_t *os_win_name_of(const wchar_t *path);
-/* FOLDER\.NAME and the ending, which has WIN_SIBLING_LETTERS X from *letters on; to be freed, or
- * NULL. */
+/* FOLDER\.NAME and the ending, which has up to WIN_SIBLING_LETTERS X from *letters on; to be freed,
+ * or NULL. */
 #define WIN_SIBLING_LETTERS 8
 wchar_t *os_win_sibling(const wchar_t *path, const wchar_t *ending, wchar_t **letters);
 /* Rename to a sibling that is not there, with other letters. */

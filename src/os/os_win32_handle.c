@@ -53,11 +53,34 @@ os_win_file *os_win_file_of(int fd) {
     return part && part[i % TABLE_PART].handle ? &part[i % TABLE_PART] : NULL;
 }
 
+/* The Universal C Runtime ends a program that passes what is no descriptor, unless its thread has
+ * said otherwise. */
+#ifdef _UCRT
+_invalid_parameter_handler __cdecl _set_thread_local_invalid_parameter_handler(
+    _invalid_parameter_handler handler);
+
+static void __cdecl pass_by(const wchar_t *what, const wchar_t *function, const wchar_t *file,
+                            unsigned line, uintptr_t unused) {
+    (void)what, (void)function, (void)file, (void)line, (void)unused;
+}
+
+static intptr_t crt_handle(int fd) {
+    _invalid_parameter_handler before = _set_thread_local_invalid_parameter_handler(pass_by);
+    intptr_t handle = _get_osfhandle(fd);
+    (void)_set_thread_local_invalid_parameter_handler(before);
+    return handle;
+}
+#else
+static intptr_t crt_handle(int fd) {
+    return _get_osfhandle(fd);
+}
+#endif
+
 HANDLE os_win_handle(int fd) {
     const os_win_file *file = os_win_file_of(fd);
     if (file) return file->handle;
     if (fd < 0 || fd >= WIN_FIRST_FD) return INVALID_HANDLE_VALUE;
-    intptr_t handle = _get_osfhandle(fd);
+    intptr_t handle = crt_handle(fd);
     return handle == -2 ? INVALID_HANDLE_VALUE : (HANDLE)handle; /* -2: a program without streams */
 }
 
@@ -68,7 +91,7 @@ void os_win_unlock(HANDLE handle) {
 
 int os_close(int fd) {
     os_win_file *file = os_win_file_of(fd);
-    if (!file) return fd >= 0 && fd < WIN_FIRST_FD && _close(fd) == 0 ? 0 : EBADF;
+    if (!file) return os_win_handle(fd) != INVALID_HANDLE_VALUE && _close(fd) == 0 ? 0 : EBADF;
     os_win_file own = *file;
     if (own.locked) os_win_unlock(own.handle);
     AcquireSRWLockExclusive(&table_lock);

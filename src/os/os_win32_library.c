@@ -1,16 +1,25 @@
 /* os.h on Windows: shared libraries that are loaded only when they are needed. */
 #include "os/os_win32.h"
+#include "os/path.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A name alone is looked for where only administrators write: in the system's folder and in the
- * program's own, never in the current one or along PATH. */
+/* "C:/" or "//server/share/". */
+static bool begins_with_root(const char *path) {
+    size_t len = sfti_root_len(path);
+    return len >= 3 && sfti_is_separator(path[len - 1]);
+}
+
+/* A name alone is looked for in the system's folder, the program's own and those that the program
+ * has added (AddDllDirectory), never in the current one or along PATH. A path without a drive is
+ * refused: it depends on the current one, in whose topmost folder anybody may make folders. */
 os_function os_library_function(const char *library, const char *name) {
-    DWORD where = LOAD_LIBRARY_SEARCH_SYSTEM32 | LOAD_LIBRARY_SEARCH_APPLICATION_DIR;
+    DWORD where = LOAD_LIBRARY_SEARCH_DEFAULT_DIRS;
     bool path = strchr(library, '/') || strchr(library, '\\');
     os_function function = NULL;
     wchar_t *wide;
+    if (path && !begins_with_root(library)) return NULL;
     if (path ? os_win_path(library, &wide) : os_win_wide(library, &wide)) return NULL;
     if (path) where = LOAD_LIBRARY_SEARCH_SYSTEM32 | LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR;
     HMODULE module = LoadLibraryExW(wide, NULL, where);

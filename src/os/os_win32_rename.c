@@ -55,10 +55,12 @@ wchar_t *os_win_sibling(const wchar_t *path, const wchar_t *ending, wchar_t **le
 DWORD os_win_step_out(HANDLE handle, wchar_t *sibling, wchar_t *letters) {
     static const char known[] = "0123456789abcdefghijklmnopqrstuv";
     unsigned char bits[WIN_SIBLING_LETTERS];
+    size_t count = wcsspn(letters, L"X");
     DWORD code = ERROR_ALREADY_EXISTS;
     for (int i = 0; i < SIBLING_TRIES && code == ERROR_ALREADY_EXISTS; i++) {
         if (os_random(bits, sizeof bits)) return ERROR_NO_SYSTEM_RESOURCES;
-        for (size_t k = 0; k < sizeof bits; k++) letters[k] = (wchar_t)known[bits[k] % 32];
+        for (size_t k = 0; k < count && k < sizeof bits; k++)
+            letters[k] = (wchar_t)known[bits[k] % 32];
         code = os_win_rename(handle, sibling, false, 0);
     }
     return code;
@@ -104,14 +106,19 @@ int os_win_delete(HANDLE handle) {
     return code == ERROR_SUCCESS ? 0 : os_win_errno(code);
 }
 
-/* Its name is free while it waits to be deleted: .sft-XXXXXXXX.gone has taken its place. */
+#define GONE L".gone.sft-"
+
+/* Its name is free while it waits to be deleted under another one, of a temporary: sft_sweep ends
+ * what a crash interrupts here. */
 static void free_name(HANDLE handle) {
     DWORD room = GetFinalPathNameByHandleW(handle, NULL, 0, VOLUME_NAME_DOS);
     wchar_t *letters, *gone = NULL, *path = room ? malloc(room * sizeof *path) : NULL;
     DWORD got = path ? GetFinalPathNameByHandleW(handle, path, room, VOLUME_NAME_DOS) : 0;
     if (got > 0 && got < room) {
-        path[os_win_name_of(path) - path] = L'\0';
-        gone = os_win_sibling(path, L"sft-XXXXXXXX.gone", &letters);
+        wchar_t *name = path + (os_win_name_of(path) - path);
+        bool has_it = wcsncmp(name, GONE, wcslen(GONE)) == 0;
+        name[0] = L'\0';
+        if (!has_it) gone = os_win_sibling(path, &(GONE L"XXXXXX")[1], &letters);
     }
     if (gone) (void)os_win_step_out(handle, gone, letters);
     free(gone);

@@ -112,9 +112,10 @@ static bool is_folder_at(const wchar_t *path) {
 
 static DWORD replace_once(const wchar_t *from, const wchar_t *to) {
     DWORD code = replace_at_once(from, to);
-    if (code == ERROR_SUCCESS || !(os_win_is_unsupported(code) || is_refused(code))) return code;
-    code = move(from, to, MOVEFILE_REPLACE_EXISTING);
-    if (is_refused(code)) code = replace_by_turns(from, to);
+    if (os_win_is_unsupported(code) || is_refused(code)) {
+        code = move(from, to, MOVEFILE_REPLACE_EXISTING);
+        if (is_refused(code)) code = replace_by_turns(from, to);
+    }
     if (code == ERROR_SUCCESS) delete_left(to);
     return code;
 }

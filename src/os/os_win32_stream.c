@@ -10,6 +10,14 @@ static DWORD most_of_call(size_t len) {
     return (DWORD)(len < most ? len : most);
 }
 
+/* When Ctrl-C ends a read of a console, that succeeds without bytes, as the end of a file does. */
+static DWORD read_once(HANDLE handle, void *into, DWORD len, DWORD *count) {
+    SetLastError(ERROR_SUCCESS);
+    bool ok = ReadFile(handle, into, len, count, NULL);
+    DWORD code = GetLastError();
+    return ok && (*count > 0 || code != ERROR_OPERATION_ABORTED) ? ERROR_SUCCESS : code;
+}
+
 static VOID CALLBACK end_read(PVOID thread, BOOLEAN fired) {
     (void)fired;
     (void)CancelSynchronousIo(thread);
@@ -24,7 +32,7 @@ static DWORD read_sliced(HANDLE handle, void *into, DWORD len, DWORD *count) {
         return GetLastError();
     (void)CreateTimerQueueTimer(&timer, NULL, end_read, thread, WAIT_SLICE_MS, WAIT_SLICE_MS,
                                 WT_EXECUTEINTIMERTHREAD);
-    DWORD code = ReadFile(handle, into, len, count, NULL) ? ERROR_SUCCESS : GetLastError();
+    DWORD code = read_once(handle, into, len, count);
     if (timer) (void)DeleteTimerQueueTimer(NULL, timer, INVALID_HANDLE_VALUE);
     (void)CloseHandle(thread);
     return code;
@@ -37,8 +45,8 @@ static int read_stream(HANDLE handle, void *into, DWORD len, size_t *got) {
         if (os_wait_over()) return EINTR;
         bool pipe = GetFileType(handle) == FILE_TYPE_PIPE;
         bool there = !pipe || (PeekNamedPipe(handle, NULL, 0, NULL, &ready, NULL) && ready > 0);
-        if (there) code = ReadFile(handle, into, len, &count, NULL) ? 0 : GetLastError();
-        else code = read_sliced(handle, into, len, &count);
+        code = there ? read_once(handle, into, len, &count)
+                     : read_sliced(handle, into, len, &count);
         *got = count;
         if (code == ERROR_SUCCESS || code == ERROR_HANDLE_EOF || code == ERROR_BROKEN_PIPE)
             return 0;

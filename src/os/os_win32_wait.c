@@ -91,6 +91,8 @@ bool os_wait_more(uint32_t *ms) {
 
 /* ── Trying again ── */
 
+#define RETRY_MOST_MS 64
+
 static volatile LONG64 retry_count;
 
 uint64_t os_win_retries(void) {
@@ -101,7 +103,11 @@ bool os_win_try_again(os_win_retry *retry) {
     uint64_t now = os_now_ns();
     if (retry->until_ns == 0) retry->until_ns = now + (uint64_t)WIN_RETRY_MS * 1000000;
     if (now >= retry->until_ns) return false;
-    retry->over = !os_wait_more(&retry->ms);
+    retry->ms = retry->ms == 0 ? 1 : retry->ms < RETRY_MOST_MS ? 2 * retry->ms : RETRY_MOST_MS;
+    retry->over = os_wait_over();
+    if (retry->over) return false;
+    os_sleep_ms(retry->ms);
+    retry->over = os_wait_over();
     if (!retry->over) (void)InterlockedIncrement64(&retry_count);
     return !retry->over;
 }

@@ -1,8 +1,17 @@
 """A signal's handler that is called while something else works."""
 import _thread
 import contextlib
+import os
 import signal
 import threading
+
+
+def interrupt():
+    """Ctrl-C for this process, from any thread. On Windows os.kill would only end it."""
+    if hasattr(signal, "setitimer"):
+        os.kill(os.getpid(), signal.SIGINT)
+    else:
+        _thread.interrupt_main(signal.SIGINT)
 
 
 @contextlib.contextmanager

@@ -272,7 +272,7 @@ def test_dlpack_numpy(tmp_path):
 
 def test_dlpack_arguments(tmp_path):
     path, data = build(tmp_path, None)
-    tensor = _core.open(path)["F32"]
+    tensor = _core.open(path, mode="cow")["F32"]
     assert tensor.__dlpack_device__() == (1, 0)
     assert '"dltensor"' in repr(tensor.__dlpack__())
     assert '"dltensor_versioned"' in repr(tensor.__dlpack__(max_version=(1, 0)))
@@ -305,7 +305,7 @@ def test_dlpack_of_read_only_memory(tmp_path):
 def test_buffer_requests(tmp_path):
     import ctypes
     path, data = build(tmp_path, None)
-    tensor = _core.open(path)["F32"]
+    tensor = _core.open(path, mode="cow")["F32"]
     assert ctypes.c_float.from_buffer(tensor).value == struct.unpack("<f", tensor.tobytes()[:4])[0]
     backwards = tensor[::-1]
     with pytest.raises((BufferError, TypeError)):

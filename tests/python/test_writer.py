@@ -45,8 +45,9 @@ def test_same_as_save(tmp_path):
     with _core.Writer(path, TENSORS, {"k": "v"}) as writer:
         assert writer.keys() == ["empty", "b", "a"]
         fill(writer)
-        assert os.listdir(tmp_path) == []
+        assert not path.exists()
     assert path.read_bytes() == _core.save_bytes(SPECS, {"k": "v"})
+    assert os.listdir(tmp_path) == ["x"]
 
 
 def test_any_order_and_any_pieces(tmp_path):

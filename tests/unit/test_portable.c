@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -67,6 +68,20 @@ static void lengths_and_nul(void **state) {
     assert_false(sfti_name_inside((sft_span){ NULL, 0 }));
 }
 
+/* No byte behind a name is read: the sanitizers tell. */
+static void names_without_nul(void **state) {
+    static const char *const outside[] = { ".", "..", "a/.", "a/.." };
+    (void)state;
+    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++) {
+        size_t len = strlen(outside[i]);
+        char *exact = malloc(len);
+        assert_non_null(exact);
+        memcpy(exact, outside[i], len);
+        assert_false(sfti_name_inside((sft_span){ exact, len }));
+        free(exact);
+    }
+}
+
 static void case_folded(void **state) {
     (void)state;
     assert_int_equal(sfti_name_compare_folded(sft_span_cstr("Ab/C"), sft_span_cstr("aB/c")), 0);
@@ -80,6 +95,7 @@ int main(void) {
         cmocka_unit_test(names_that_every_system_takes),
         cmocka_unit_test(names_that_some_do_not_take),
         cmocka_unit_test(lengths_and_nul),
+        cmocka_unit_test(names_without_nul),
         cmocka_unit_test(case_folded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,7 +101,7 @@ def between_two_renames(folder):
     parked = os.path.join(folder, "." + M + ".sft-0a9v1b2c.old")
     for spoiled in (False, True):
         write(parked, old[:-1] if spoiled else old)
-        for words in (["info", M], ["check", M], ["meta", "set", M, "k", "v"]):
+        for words in (["info", M], ["check", M], ["ls", M]):
             done = sft(words, folder, status=None)
             demand(done.returncode and b"meta recover" in done.stdout + done.stderr,
                    words, "does not tell:", done.stdout, done.stderr)
@@ -109,6 +109,9 @@ def between_two_renames(folder):
         demand(read(path) == (old[:-1] if spoiled else old) and not hidden(folder),
                "not recovered:", os.listdir(folder))
         os.remove(path)
+    write(parked, old)
+    sft(["meta", "set", M, "k", "w"], folder)  # the next change does it, too
+    demand(sft(["meta", "get", M, "k"], folder).stdout == b"w\n" and not hidden(folder), "not set")
     write(parked, old)
     write(path, small(2))  # the new one came; the old one is a leftover
     sft(["check", M], folder)

@@ -266,6 +266,25 @@ static void test_left_behind(void **state) {
     check(temp_path(".other.sft-0123abcd.old"), "own");
 }
 
+/* Files that are open somewhere are removed, and do not hold up the others, nor go on for ever. */
+static void test_sweep_open(void **state) {
+    HANDLE held[2];
+    size_t count = 0;
+    (void)state;
+    put(temp_path(".a.sft-000001"), "a");
+    put(temp_path(".b.sft-000002"), "b");
+    put(temp_path(".c.sft-000003"), "c");
+    put(temp_path("own"), "own");
+    held[0] = hold(temp_path(".a.sft-000001"), WIN_SHARE_ALL);
+    held[1] = hold(temp_path(".b.sft-000002"), WIN_SHARE_ALL);
+    assert_int_equal(sft_sweep(temp_dir, false, NULL, NULL, &count, NULL), SFT_OK);
+    assert_true(count >= 3);
+    (void)CloseHandle(held[0]);
+    (void)CloseHandle(held[1]);
+    assert_int_equal(temp_dir_count(), 1);
+    check(temp_path("own"), "own");
+}
+
 static void test_readonly(void **state) {
     int fd;
     (void)state;
@@ -404,6 +423,22 @@ static void test_late_bytes(void **state) {
 
 /* ── The rest ── */
 
+/* A library of another system's path would be looked for on the current drive. */
+static void test_library_paths(void **state) {
+    wchar_t before[MAX_PATH], folder[MAX_PATH];
+    char path[MAX_PATH + 20];
+    (void)state;
+    assert_true(GetCurrentDirectoryW(MAX_PATH, before) > 0);
+    assert_true(GetSystemDirectoryW(folder, MAX_PATH) > 0);
+    assert_int_equal(os_win_path_text(folder, wcslen(folder), path, MAX_PATH), 0);
+    strcat(path, "/version.dll");
+    assert_true(SetCurrentDirectoryW(folder));
+    assert_non_null(os_library_function(path, "GetFileVersionInfoW"));
+    assert_null(os_library_function(path + 2, "GetFileVersionInfoW"));
+    assert_null(os_library_function("./version.dll", "GetFileVersionInfoW"));
+    assert_true(SetCurrentDirectoryW(before));
+}
+
 static void test_rest(void **state) {
     (void)state;
     assert_non_null(os_library_function("kernel32.dll", "GetTickCount"));
@@ -427,10 +462,21 @@ static void test_rest(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_errors), cmocka_unit_test(test_text), cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_plain_names), CASE(test_held), CASE(test_held_and_stopped),
-        CASE(test_put_back), CASE(test_left_behind), CASE(test_readonly), CASE(test_beneath),
-        CASE(test_descriptors), cmocka_unit_test(test_pipe), cmocka_unit_test(test_late_bytes),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_plain_names),
+        CASE(test_held),
+        CASE(test_held_and_stopped),
+        CASE(test_put_back),
+        CASE(test_left_behind),
+        CASE(test_sweep_open),
+        CASE(test_readonly),
+        CASE(test_beneath),
+        CASE(test_descriptors),
+        cmocka_unit_test(test_pipe),
+        cmocka_unit_test(test_late_bytes),
+        cmocka_unit_test(test_library_paths),
         cmocka_unit_test(test_rest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,8 +11,9 @@ from . import _core
 from ._core import SafetensorError
 from ._types import Backend, BytesOptions, Level, Mode, SaveOptions, Unpack
 
-__all__ = ["DEFAULT_BACKEND", "HEADER_NAMES", "bytes_view", "check_metadata", "check_path", "check_target",
-           "check_type", "header_name", "open_bytes", "open_file", "write_bytes", "write_file"]
+__all__ = ["DEFAULT_BACKEND", "HEADER_NAMES", "bytes_view", "check_metadata", "check_path",
+           "check_target", "check_type", "header_name", "open_bytes", "open_file", "write_bytes",
+           "write_file"]
 
 # Their arrays get memory of their own with either backend; only torch shares the map.
 _OWN_MEMORY = ("numpy", "tensorflow", "jax", "mlx", "paddle")

@@ -1,6 +1,8 @@
 /* Converts models and elements to other dtypes. */
 #include "specs.h"
 
+#include "host.h"
+
 #include "safetensors_convert.h"
 
 #include <stdlib.h>
@@ -71,7 +73,7 @@ static bool is_folder_asked(const sft_set *set, const char *output) {
 
 /* The name of the input's index up to ".safetensors.index", which the output's shards keep. */
 static const char *stem_of(const char *index, char buffer[STEM_CAPACITY]) {
-    const char *slash = index ? strrchr(index, '/') : NULL, *name = slash ? slash + 1 : index;
+    const char *name = index ? pysft_host_base_name(index) : NULL;
     const char *end = name ? strstr(name, ".safetensors.index") : NULL;
     if (!end || end == name || end - name >= STEM_CAPACITY) return NULL;
     memcpy(buffer, name, (size_t)(end - name));

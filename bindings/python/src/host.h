@@ -14,6 +14,8 @@ extern const bool pysft_host_commits_maps;
 void pysft_host_ask_huge_pages(char *at, size_t bytes);
 /* Whether a path is of a pipe or a device, which can be read only once. */
 bool pysft_host_is_stream(const char *path);
+/* The last part of a path or a URL. */
+const char *pysft_host_base_name(const char *path);
 /* Number of this process; a child made by fork() has another. */
 uint64_t pysft_host_process(void);
 /* Seconds since some moment, never set back. */

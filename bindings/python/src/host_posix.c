@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "host.h"
 
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -19,6 +20,11 @@ void pysft_host_ask_huge_pages(char *at, size_t bytes) {
 bool pysft_host_is_stream(const char *path) {
     struct stat facts;
     return stat(path, &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode);
+}
+
+const char *pysft_host_base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
 }
 
 uint64_t pysft_host_process(void) {

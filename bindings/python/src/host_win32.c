@@ -12,9 +12,19 @@ void pysft_host_ask_huge_pages(char *at, size_t bytes) {
     (void)at, (void)bytes;
 }
 
-/* Pipes and devices have paths of their own. */
+/* Pipes and devices have paths of their own: \\.\, which may be written with slashes. */
 bool pysft_host_is_stream(const char *path) {
-    return strncmp(path, "\\\\.\\", 4) == 0;
+    static const char form[] = "//./";
+    for (size_t i = 0; i < sizeof form - 1; i++)
+        if (path[i] != form[i] && !(form[i] == '/' && path[i] == '\\')) return false;
+    return true;
+}
+
+const char *pysft_host_base_name(const char *path) {
+    const char *name = path;
+    for (const char *at = path; *at; at++)
+        if (strchr("/\\:", *at)) name = at + 1;
+    return name;
 }
 
 uint64_t pysft_host_process(void) {

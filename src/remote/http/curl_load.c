@@ -37,13 +37,24 @@ static bool take_symbols(const char *library, sfti_curl *out) {
 }
 
 static void load_curl(void) {
-    /* Of macOS first, by its path: a name would be looked for in the current folder there. */
-    static const char *const names[] = { "/usr/lib/libcurl.4.dylib", "libcurl.so.4",
-                                         "libcurl-gnutls.so.4", "libcurl.so", "libcurl-x64.dll",
-                                         "libcurl-arm64.dll", "libcurl-4.dll", "libcurl.dll" };
+    /* Of macOS first, by its path: a name would be looked for in the current folder there. On
+     * Windows anybody may make a folder of that path. */
+    static const struct {
+        sfti_path_rule host;
+        const char *library;
+    } rows[] = {
+        { SFTI_PATHS_POSIX, "/usr/lib/libcurl.4.dylib" },
+        { SFTI_PATHS_POSIX, "libcurl.so.4" },
+        { SFTI_PATHS_POSIX, "libcurl-gnutls.so.4" },
+        { SFTI_PATHS_POSIX, "libcurl.so" },
+        { SFTI_PATHS_WINDOWS, "libcurl-x64.dll" },
+        { SFTI_PATHS_WINDOWS, "libcurl-arm64.dll" },
+        { SFTI_PATHS_WINDOWS, "libcurl-4.dll" },
+        { SFTI_PATHS_WINDOWS, "libcurl.dll" },
+    };
     bool found = false;
-    for (size_t i = 0; i < sizeof names / sizeof *names && !found; i++)
-        found = take_symbols(names[i], &curl_functions);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && !found; i++)
+        found = rows[i].host == os_path_rule() && take_symbols(rows[i].library, &curl_functions);
     curl_works = found && curl_functions.global_init(CURL_GLOBAL_ALL) == CURLE_OK;
 }
 

@@ -12,8 +12,8 @@ Paths come on stdin, one per line; for each a line of JSON goes out:
     {"accept": true, "tensors": [[NAME, DTYPE, SHAPE, DATA], ...], "metadata": {...} or null}
     {"accept": false, "error": CLASS, "text": MESSAGE}
     {"crash": "SIGSEGV" or "time" or "memory" or "panic" or "exit 1", "text": MESSAGE}
-A driver says the first two; this program says the third. What a reader does not
-return, "tensors" or "metadata", is left out. DATA is the SHA-256 of the tensor's bytes, or [begin, end] of a reader
+A driver says the first two; this program says the third. What a reader does not return, "tensors"
+or "metadata", is left out. DATA is the SHA-256 of the tensor's bytes, or [begin, end] of a reader
 that returns offsets only, or null.
 """
 import hashlib

@@ -2,6 +2,9 @@
 #include "os/io.h"
 #include "os/os_win32.h"
 
+#include "base/mem.h"
+#include "journal/journal.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -423,6 +426,34 @@ static void test_late_bytes(void **state) {
 
 /* ── The rest ── */
 
+/* Who holds a file is waited for once, whatever opens it. */
+static void test_held_journal(void **state) {
+    static const unsigned char bytes[] = "journal";
+    char name[SFTI_JOURNAL_PATH];
+    sfti_journal_file journal;
+    sft_allocator alloc = sfti_allocator(NULL);
+    sft_error err = SFT_ERROR_INIT;
+    wchar_t *wide;
+    os_info info;
+    DWORD put_count;
+    (void)state;
+    put(temp_path("model"), "model");
+    assert_int_equal(os_info_path(temp_path("model"), true, &info), 0);
+    assert_true(sfti_journal_path(temp_path("model"), name));
+    assert_int_equal(os_win_path(name, &wide), 0);
+    HANDLE held = CreateFileW(wide, GENERIC_WRITE, 0, NULL, CREATE_NEW, 0, NULL);
+    free(wide);
+    assert_true(held != INVALID_HANDLE_VALUE);
+    assert_true(WriteFile(held, bytes, sizeof bytes, &put_count, NULL));
+    uint64_t begin = os_now_ns();
+    assert_int_equal(sfti_journal_open(temp_path("model"), &info, &alloc, &journal, &err),
+                     SFT_IO_READ);
+    assert_int_equal(err.os_errno, EBUSY);
+    assert_true(os_now_ns() - begin < UINT64_C(2000000) * WIN_RETRY_MS);
+    sfti_journal_close(&journal);
+    assert_true(CloseHandle(held));
+}
+
 /* A library of another system's path would be looked for on the current drive. */
 static void test_library_paths(void **state) {
     wchar_t before[MAX_PATH], folder[MAX_PATH];
@@ -476,6 +507,7 @@ int main(void) {
         CASE(test_descriptors),
         cmocka_unit_test(test_pipe),
         cmocka_unit_test(test_late_bytes),
+        CASE(test_held_journal),
         cmocka_unit_test(test_library_paths),
         cmocka_unit_test(test_rest),
     };

@@ -227,9 +227,10 @@ static void test_held_and_stopped(void **state) {
     assert_int_equal(temp_dir_count(), 2);
 }
 
-/* The old file has stepped out of the way when the new one proves to be held: it comes back. */
-static void test_put_back(void **state) {
+/* The old file does not step out of the way for a new one that is held. */
+static void test_held_fresh(void **state) {
     os_info before, after;
+    wchar_t *folder;
     void *map;
     int fd;
     (void)state;
@@ -239,7 +240,13 @@ static void test_put_back(void **state) {
     assert_int_equal(os_map(fd, 3, false, &map), 0);
     assert_int_equal(os_info_fd(fd, &before), 0);
     HANDLE handle = hold(temp_path("fresh"), FILE_SHARE_READ);
+    assert_int_equal(os_win_path(temp_dir, &folder), 0);
+    HANDLE changes = FindFirstChangeNotificationW(folder, FALSE, FILE_NOTIFY_CHANGE_FILE_NAME);
+    free(folder);
+    assert_true(changes != INVALID_HANDLE_VALUE);
     assert_int_equal(os_rename(temp_path("fresh"), temp_path("file"), false), EBUSY);
+    assert_int_equal(WaitForSingleObject(changes, 100), WAIT_TIMEOUT);
+    assert_true(FindCloseChangeNotification(changes));
     assert_int_equal(os_info_path(temp_path("file"), false, &after), 0);
     assert_true(before.inode == after.inode);
     assert_int_equal(temp_dir_count(), 2);
@@ -347,6 +354,8 @@ static void test_descriptors(void **state) {
     assert_true(os_is_append(crt)); /* it does not stand at its beginning, as after >> */
     assert_int_equal(close(crt), 0);
     assert_int_equal(os_info_fd(-1, &info), EBADF);
+    assert_int_equal(os_info_fd(1500, &info), EBADF);
+    assert_int_equal(os_close(1500), EBADF);
     assert_int_equal(os_info_fd(WIN_FIRST_FD + 70000, &info), EBADF);
 }
 
@@ -499,7 +508,7 @@ int main(void) {
         cmocka_unit_test(test_plain_names),
         CASE(test_held),
         CASE(test_held_and_stopped),
-        CASE(test_put_back),
+        CASE(test_held_fresh),
         CASE(test_left_behind),
         CASE(test_sweep_open),
         CASE(test_readonly),

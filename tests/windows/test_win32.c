@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <io.h>
+#include <sddl.h>
 
 /* ── Text ── */
 
@@ -435,6 +436,25 @@ static void test_late_bytes(void **state) {
 
 /* ── The rest ── */
 
+static void test_system_owners(void **state) {
+    static const struct {
+        const wchar_t *sid;
+        bool is_system;
+    } rows[] = {
+        { L"S-1-5-18", true },      { L"S-1-5-32-544", true },  { L"S-1-5-19", false },
+        { L"S-1-5-32-545", false }, { L"S-1-1-0", false },      { L"S-1-5-80", false },
+        { L"S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464", true },
+        { L"S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478465", false },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        PSID sid;
+        assert_true(ConvertStringSidToSidW(rows[i].sid, &sid));
+        assert_int_equal(os_win_is_system(sid), rows[i].is_system);
+        assert_null(LocalFree(sid));
+    }
+}
+
 /* Who holds a file is waited for once, whatever opens it. */
 static void test_held_journal(void **state) {
     static const unsigned char bytes[] = "journal";
@@ -517,6 +537,7 @@ int main(void) {
         cmocka_unit_test(test_pipe),
         cmocka_unit_test(test_late_bytes),
         CASE(test_held_journal),
+        cmocka_unit_test(test_system_owners),
         cmocka_unit_test(test_library_paths),
         cmocka_unit_test(test_rest),
     };

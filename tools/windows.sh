@@ -9,8 +9,8 @@ out=$root/build/windows
 objects=$root/build/windows-${target%%-*}
 
 "$root/tools/zig_env.sh"
-# The same bytes whatever folder it is built in.
-export CFLAGS="-ffile-prefix-map=$root=. -g0" LDFLAGS=-s
+# The same bytes whatever folder it is built in: without -s objects hold their own names.
+export CFLAGS="-ffile-prefix-map=$root=. -g0 -s" LDFLAGS=-s
 cmake -S "$root" -B "$objects" -G Ninja --log-level=WARNING \
     -DCMAKE_TOOLCHAIN_FILE="$root/cmake/zig.cmake" -DSFT_ZIG_TARGET="$target" \
     -DCMAKE_BUILD_TYPE=Release -DSFT_FOREIGN=ON -DSFT_WERROR=ON >/dev/null

@@ -318,6 +318,7 @@ int os_map(int fd, uint64_t len, bool writable_private, void **out) {
     *out = NULL;
     if (len > SIZE_MAX >> 1) return ENOMEM;
     if (len == 0) return EINVAL;
+    if (file == INVALID_HANDLE_VALUE) return EBADF;
     if (GetFileType(file) != FILE_TYPE_DISK) return ENODEV;
     HANDLE section = CreateFileMappingW(file, NULL,
                                         writable_private ? PAGE_WRITECOPY : PAGE_READONLY, 0, 0,

@@ -118,7 +118,7 @@ static void free_name(HANDLE handle) {
         wchar_t *name = path + (os_win_name_of(path) - path);
         bool has_it = wcsncmp(name, GONE, wcslen(GONE)) == 0;
         name[0] = L'\0';
-        if (!has_it) gone = os_win_sibling(path, GONE L"XXXXXX" + 1, &letters);
+        if (!has_it) gone = os_win_sibling(path, &(GONE L"XXXXXX")[1], &letters);
     }
     if (gone) (void)os_win_step_out(handle, gone, letters);
     free(gone);

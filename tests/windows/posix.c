@@ -18,11 +18,6 @@
 
 enum { WIDE_PATH = 4096 };
 
-/* "Everything is bytes", as elsewhere. */
-__attribute__((constructor)) static void be_binary(void) {
-    for (int fd = 0; fd < 3; fd++) (void)_setmode(fd, _O_BINARY);
-}
-
 static const wchar_t *wide(const char *path, wchar_t *out) {
     if (!MultiByteToWideChar(CP_UTF8, 0, path, -1, out, WIDE_PATH)) abort();
     return out;

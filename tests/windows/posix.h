@@ -1,5 +1,5 @@
-/* What unit tests take from POSIX and Windows lacks: included before every one of them there. What
- * Windows has no form of (fork, FIFOs, limits) skips the test that asks; skips.tsv has them. */
+/* What unit tests take from POSIX and Windows lacks: included before every one of them there.
+ * What Windows has no form of (fork, FIFOs, limits) skips the test that asks; see skips.tsv. */
 #ifndef TESTS_WINDOWS_POSIX_H
 #define TESTS_WINDOWS_POSIX_H
 

@@ -89,3 +89,8 @@ chmod 644 w/m.safetensors
 $SFT merge w/open.safetensors w/m.safetensors -o w/out.safetensors
 $SFT split w/m.safetensors -o w/out --count 2
 stat -c %a w/out.safetensors w/out/*
+# A mode of its own is kept as it is.
+chmod 640 w/m.safetensors
+$SFT add w/m.safetensors y=w/x.npy; $SFT convert w/m.safetensors -o w/kept.safetensors --dtype F16
+$SFT meta set w/m.safetensors k "$(head -c 300 /dev/zero | tr '\0' x)" >out; $SFT rm-tensor w/m.safetensors y
+stat -c %a w/m.safetensors w/kept.safetensors

@@ -7,9 +7,7 @@ for c in "rename sharded --add-prefix x. -o new" "repair sharded -o new"; do
     $SFT $c >out; echo $?; sed 's/updated.*/updated/' out; (cd new && find . | sort); $SFT check new && echo valid; rm -r new
 done
 mkdir empty; $SFT repair sharded -o empty >out; $SFT check empty && echo valid
-cp -r sharded good
 # All of it goes again.
 printf x | dd of=sharded/model-00003-of-00003.safetensors bs=1 seek=9 conv=notrunc 2>/dev/null
 $SFT repair sharded -o new; echo $?; ls -d new 2>/dev/null
-(ulimit -f 16; trap '' XFSZ; $SFT rename good --add-prefix x. -o new); ls -d new 2>/dev/null
 true

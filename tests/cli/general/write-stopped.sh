@@ -23,3 +23,6 @@ P
 done
 ls -A | grep sft-
 true
+# Nor does a file too large leave anything.
+(ulimit -f 16; trap '' XFSZ; $SFT rename sharded --add-prefix x. -o new); ls -d new 2>/dev/null
+true

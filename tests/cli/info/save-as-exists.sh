@@ -1,4 +1,4 @@
-# What is there is kept: --force merges, links and files of others are refused.
+# What is there is kept: --force merges, files of others are refused.
 side=lora/neon-city.json
 cp $side mine.json
 $SFT info --save-as a1111 lora; echo $?
@@ -32,10 +32,3 @@ rm -f lora/neon-city.metadata.json $side
 echo '{"id":"","modelId":"","name":"","trainedWords":[],"skeleton_file":true,"extensions":{"x":1}}' >lora/neon-city.civitai.info
 $SFT info --save-as civitai --force lora >/dev/null; echo $?
 pyjson '"id" in j, "skeleton_file" in j, j["extensions"], j["model"]["name"]' <lora/neon-city.civitai.info
-echo "== links"
-echo precious >precious; rm lora/neon-city.civitai.info
-ln -s ../precious lora/neon-city.json
-ln -s neon-city.safetensors lora/neon-city.metadata.json
-ln -s /nowhere/x lora/neon-city.civitai.info
-for as in civitai lora-manager a1111; do $SFT info --save-as $as --force lora 2>err; echo $?; grep -o "found a symbolic link" err; done
-cat precious; ls -A lora | grep -v preview

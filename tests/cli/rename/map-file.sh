@@ -7,7 +7,7 @@ echo ' {"a b":"tensor.05.i8","tensor.05.i8":"tensor.04.u8"}' | $SFT rename $m --
 $SFT diff $m keep.safetensors; echo $?
 $SFT rename $m --map-file names.tsv --map tensor.21.u64=u --regex 's/^tensor/t/' -o out.safetensors
 $SFT rename $m --add-prefix x. -o none.safetensors --dry-run --json | pyjson '[len(r["renamed"]) for r in j["results"]]'
-cp -r sharded two; $SFT rename two/model.safetensors.index.json --map-file <(printf 'model.norm.weight\tnorm') --json | pyjson '[(r["renamed"], r["changed"]) for r in j["results"]]'
+cp -r sharded two; printf 'model.norm.weight\tnorm' >norm.map; $SFT rename two/model.safetensors.index.json --map-file norm.map --json | pyjson '[(r["renamed"], r["changed"]) for r in j["results"]]'
 echo "# refused"
 $SFT rename $m --map-file names.tsv --map tensor.05.i8=c; echo $?
 printf 'no tab\n' >bad; $SFT rename $m --map-file bad; echo $?

@@ -14,6 +14,6 @@ done
 python3 - <<'P'
 import struct
 h = b'{"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}' + 3 * b"\0"
-open("nul.safetensors", "wb").write(struct.pack("<Q", len(h)) + h + b"wxyz")
+open("zeros.safetensors", "wb").write(struct.pack("<Q", len(h)) + h + b"wxyz")
 P
-$SFT repair nul.safetensors -o fixed-nul.safetensors; $SFT cat fixed-nul.safetensors a
+$SFT repair zeros.safetensors -o fixed-zeros.safetensors; $SFT cat fixed-zeros.safetensors a

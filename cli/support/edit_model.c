@@ -56,18 +56,24 @@ sft_code cli_edit_beneath(cli *c, sfti_arena *arena, const char *index, sft_erro
     return c->edit_open.beneath ? SFT_OK : sfti_fail_memory(err, folder.len + 1);
 }
 
+/* A crash leaves one file without its name. To look for each of those that are not there would list
+ * the folder as often: an index may name 100,000. */
+#define MISSING_SOUGHT 16
+
 sft_code cli_edit_each_named(cli *c, const char *index, cli_edit_fn each, void *ctx,
                              sft_error *err) {
     sft_set_options options = cli_set_options(c);
     sfti_arena arena = { .alloc = c->alloc };
     sft_index *names = NULL;
     sft_code code = sft_index_open(index, &options, &names, err);
-    size_t count = code ? 0 : sft_index_shard_count(names);
+    size_t count = code ? 0 : sft_index_shard_count(names), missing = 0;
+    os_info info;
     sft_span folder = sft_span_cstr(code ? "" : sft_index_folder(names));
     c->edit_open.beneath = folder.data;
     for (size_t i = 0; !code && i < count; i++) {
         const char *name = sft_index_shard_at(names, i);
         char *path = cli_join_path(&arena, folder, name);
+        if (path && os_info_path(path, false, &info) && missing++ >= MISSING_SOUGHT) continue;
         code = path ? each(c, path, ctx, err) : sfti_fail_memory(err, strlen(name));
     }
     c->edit_open.beneath = NULL;

@@ -112,7 +112,7 @@ static sft_code edit_resolve(char path[4096], const char **beneath, const sft_ed
         code = sfti_replaced_recover(path, o->no_sync, state, err);
     if (code != SFT_OK) return code;
     int error = os_info_path(path, false, &info);
-    if (error == ENOENT && sfti_old_fail(path, err)) return SFT_NOT_FOUND;
+    if (error == ENOENT && o->no_recover && sfti_old_fail(path, err)) return SFT_NOT_FOUND;
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     if (info.kind != OS_LINK) return SFT_OK;
     *is_link = o->link == SFT_LINK_REPLACE;

@@ -70,7 +70,7 @@ def build(target, python, system):
     log = folder.with_suffix(folder.suffix + ".log")
     suffix = ".%s-%s.so" % (own, system) if own else ""
     steps = [
-        ["cmake", "-G", "Ninja", "-S", ROOT, "-B", folder, "-DCMAKE_BUILD_TYPE=Release",
+        ["cmake", "--fresh", "-G", "Ninja", "-S", ROOT, "-B", folder, "-DCMAKE_BUILD_TYPE=Release",
          "-DCMAKE_TOOLCHAIN_FILE=%s/cmake/zig.cmake" % ROOT, "-DSFT_ZIG_TARGET=" + target,
          "-DSFT_FOREIGN=ON", "-DSFT_EXTENSION=ON", "-DSFT_ZLIB_SOURCE=%s/zlib" % FILES,
          "-DPython_EXECUTABLE=" + sys.executable,

@@ -4,6 +4,7 @@
 #include "support/files.h"
 #include "support/remote.h"
 
+#include <errno.h>
 #include <string.h>
 
 sft_edit_options cli_edit_options(const cli *c) {
@@ -86,7 +87,10 @@ sft_code cli_edit_each_named(cli *c, const char *index, cli_edit_fn each, void *
 
 static sft_code recover_file(cli *c, const char *path, void *ctx, sft_error *err) {
     sft_edit_options options = cli_edit_options(c);
+    os_info info;
     (void)ctx;
+    /* Opening it tells why; `meta recover` alone gives it back what a replacement has left. */
+    if (os_info_path(path, false, &info) == ENOENT) return SFT_OK;
     /* A shard is never edited through a link. */
     options.link = c->edit_open.beneath ? SFT_LINK_REPLACE : SFT_LINK_FOLLOW;
     sft_code code = sft_edit_recover(path, &options, NULL, err);
@@ -99,7 +103,7 @@ static sft_code recover_shard(cli *c, const char *path, void *ctx, sft_error *er
     size_t used, shown = sizeof text - 1, kept = sizeof err->message - shown - 3;
     sft_code code = recover_file(c, path, ctx, err);
     if (!code || !err) return code;
-    size_t at = sfti_escape(path, strlen(path), text, shown, &used);
+    size_t at = cli_escape(sft_span_cstr(path), text, shown, &used);
     size_t len = strlen(err->message);
     if (len > kept) len = kept;
     while (len > 0 && ((unsigned char)err->message[len] & 0xC0) == 0x80) len--;

@@ -163,8 +163,20 @@ def again(dist, chosen):
                                "--only", asked], text=True, env=env, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT)
         assert done.returncode == 0, done.stdout
-        for path in sorted(out.iterdir()):
-            assert path.read_bytes() == (dist / path.name).read_bytes(), path.name + " differs"
+        differing = [difference(dist / path.name, path) for path in sorted(out.iterdir())
+                     if path.read_bytes() != (dist / path.name).read_bytes()]
+        assert not differing, "; ".join(differing)
+
+
+def difference(one, other):
+    """Where two archives differ."""
+    if one.suffix != ".whl":
+        return one.name
+    with zipfile.ZipFile(one) as first, zipfile.ZipFile(other) as second:
+        names = sorted({*first.namelist(), *second.namelist()})
+        found = [name for name in names if name not in first.namelist()
+                 or name not in second.namelist() or first.read(name) != second.read(name)]
+    return "%s: %s" % (one.name, ", ".join(found) or "dates or compression")
 
 
 ALL = {"complete": [complete], "installed": installed.installed, "musl": installed.musl,

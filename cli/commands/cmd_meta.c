@@ -461,6 +461,8 @@ static const char *clash_of(const cli *c, const struct meta_verb *verb) {
     if (tsv && verb->run != meta_list) return "expected --tsv with list only";
     if (tsv && (c->set.pretty || c->set.to_json))
         return "expected --tsv without --pretty and --to-json, found both";
+    if (c->set.dry_run && verb->run == meta_recover)
+        return "expected recover without --dry-run, found both";
     return NULL;
 }
 

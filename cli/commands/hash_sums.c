@@ -20,7 +20,8 @@ static bool needs_escapes(const char *path) {
     char buffer[512];
     size_t len = strlen(path), used;
     for (size_t at = 0; at < len; at += used) {
-        size_t put = sfti_escape(path + at, len - at, buffer, sizeof buffer, &used);
+        sft_span rest = { path + at, len - at };
+        size_t put = cli_escape(rest, buffer, sizeof buffer, &used);
         if (put != used || memcmp(buffer, path + at, used) != 0) return true;
         if (used == 0) break;
     }

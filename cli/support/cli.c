@@ -59,11 +59,21 @@ void cli_fail_result(cli *c, const char *path, const sft_error *err) {
     error_object(c, path, err);
 }
 
+/* No name on Windows has these characters: one that is not there shows how it was quoted. */
+static void guess_quotes(const char *path, sft_error *err) {
+    if (!path || os_path_rule() != SFTI_PATHS_WINDOWS) return;
+    if (strchr(path, '"')) cli_hint(err, CLI_HINT_QUOTE);
+    else if (strchr(path, '*')) cli_hint(err, CLI_HINT_PATTERN);
+}
+
 void cli_fail_input(cli *c, const char *path, const sft_error *err) {
     sft_error hinted = *err;
     if (err->code == SFT_OUT_OF_ORDER) cli_hint(&hinted, CLI_HINT_FORWARD);
     bool written = c->set.output && path && strcmp(path, c->set.output) == 0;
-    if (err->os_errno == ENOENT && !err->hint && !written) cli_remote_guess(path, &hinted);
+    if (err->os_errno == ENOENT && !err->hint && !written) {
+        cli_remote_guess(path, &hinted);
+        if (!hinted.hint) guess_quotes(path, &hinted);
+    }
     cli_complain(c, path, &hinted);
     error_result(c, path, &hinted);
 }

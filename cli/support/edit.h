@@ -60,7 +60,7 @@ sft_code cli_edit_recover(cli *c, const char *path, sft_error *err);
  * first failure ends it; those before are changed. */
 typedef sft_code (*cli_edit_fn)(cli *c, const char *path, void *ctx, sft_error *err);
 void cli_edit_each(cli *c, const char *path, cli_edit_fn each, void *ctx);
-/* For each file an index names, which need not be there. */
+/* For each file an index names; of those that are not there, the first few. */
 sft_code cli_edit_each_named(cli *c, const char *index, cli_edit_fn each, void *ctx,
                              sft_error *err);
 

@@ -4,6 +4,7 @@
 #include "support/files.h"
 #include "support/remote.h"
 
+#include <errno.h>
 #include <string.h>
 
 sft_edit_options cli_edit_options(const cli *c) {
@@ -56,18 +57,24 @@ sft_code cli_edit_beneath(cli *c, sfti_arena *arena, const char *index, sft_erro
     return c->edit_open.beneath ? SFT_OK : sfti_fail_memory(err, folder.len + 1);
 }
 
+/* A crash leaves one file without its name. To look for each of those that are not there would list
+ * the folder as often: an index may name 100,000. */
+#define MISSING_SOUGHT 16
+
 sft_code cli_edit_each_named(cli *c, const char *index, cli_edit_fn each, void *ctx,
                              sft_error *err) {
     sft_set_options options = cli_set_options(c);
     sfti_arena arena = { .alloc = c->alloc };
     sft_index *names = NULL;
     sft_code code = sft_index_open(index, &options, &names, err);
-    size_t count = code ? 0 : sft_index_shard_count(names);
+    size_t count = code ? 0 : sft_index_shard_count(names), missing = 0;
+    os_info info;
     sft_span folder = sft_span_cstr(code ? "" : sft_index_folder(names));
     c->edit_open.beneath = folder.data;
     for (size_t i = 0; !code && i < count; i++) {
         const char *name = sft_index_shard_at(names, i);
         char *path = cli_join_path(&arena, folder, name);
+        if (path && os_info_path(path, false, &info) && missing++ >= MISSING_SOUGHT) continue;
         code = path ? each(c, path, ctx, err) : sfti_fail_memory(err, strlen(name));
     }
     c->edit_open.beneath = NULL;
@@ -80,7 +87,10 @@ sft_code cli_edit_each_named(cli *c, const char *index, cli_edit_fn each, void *
 
 static sft_code recover_file(cli *c, const char *path, void *ctx, sft_error *err) {
     sft_edit_options options = cli_edit_options(c);
+    os_info info;
     (void)ctx;
+    /* Opening it tells why; `meta recover` alone gives it back what a replacement has left. */
+    if (os_info_path(path, false, &info) == ENOENT) return SFT_OK;
     /* A shard is never edited through a link. */
     options.link = c->edit_open.beneath ? SFT_LINK_REPLACE : SFT_LINK_FOLLOW;
     sft_code code = sft_edit_recover(path, &options, NULL, err);
@@ -93,7 +103,7 @@ static sft_code recover_shard(cli *c, const char *path, void *ctx, sft_error *er
     size_t used, shown = sizeof text - 1, kept = sizeof err->message - shown - 3;
     sft_code code = recover_file(c, path, ctx, err);
     if (!code || !err) return code;
-    size_t at = sfti_escape(path, strlen(path), text, shown, &used);
+    size_t at = cli_escape(sft_span_cstr(path), text, shown, &used);
     size_t len = strlen(err->message);
     if (len > kept) len = kept;
     while (len > 0 && ((unsigned char)err->message[len] & 0xC0) == 0x80) len--;

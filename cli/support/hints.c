@@ -115,7 +115,8 @@ static const hint_row hint_table[] = {
     { SFT_HINT_REMOTE_WAIT, NULL },
     { SFT_HINT_REMOTE_OFFLINE,
       "leave out --offline (and HF_HUB_OFFLINE), or download the file first" },
-    { SFT_HINT_REMOTE_CURL, "install libcurl (Debian: apt-get install libcurl4)" },
+    { SFT_HINT_REMOTE_CURL, "install libcurl (Debian: apt-get install libcurl4; Windows: "
+                            "libcurl-x64.dll beside safetensors.exe)" },
     { SFT_HINT_REMOTE_PUBLIC, "leave out --public-only if you trust whoever gave this URL" },
     { SFT_HINT_REMOTE_NAME, NULL },
     { SFT_HINT_REMOTE_SIGNED, NULL },
@@ -147,6 +148,10 @@ static const hint_row hint_table[] = {
     { CLI_HINT_HUB_URL, "did you mean hf://OWNER/NAME (a URL)?" },
     { CLI_HINT_WEB_URL, "did you mean https://HOST/FILE (a URL)?" },
     { CLI_HINT_URL_READ, "--read reads all of the file and computes it" },
+    { CLI_HINT_PATTERN, "patterns are not expanded in quotes: change to the folder first and leave "
+                        "the quotes out" },
+    { CLI_HINT_QUOTE, "a backslash before a quotation mark makes it part of the name: leave the "
+                      "backslash out" },
     { CLI_HINT_HELP, "\"safetensors help\" lists the commands" },
     { CLI_HINT_HELP_RENAME, "safetensors help rename" },
     { CLI_HINT_HELP_META, "safetensors help meta" },

@@ -146,6 +146,25 @@ sft_sink cli_out_sink(cli_out *out) {
 
 /* ── Escaped text ── */
 
+size_t cli_escape(sft_span text, char *into, size_t cap, size_t *used) {
+    size_t put = 0, read = 0;
+    bool whole = os_path_rule() != SFTI_PATHS_WINDOWS;
+    for (*used = 0; *used < text.len && put < cap; *used += read) {
+        sft_span rest = { text.data + *used, text.len - *used };
+        const char *slash = whole ? NULL : memchr(rest.data, '\\', rest.len);
+        if (slash == rest.data) {
+            into[put++] = '\\';
+            read = 1;
+            continue;
+        }
+        if (slash) rest.len = (size_t)(slash - rest.data);
+        size_t len = sfti_escape(rest.data, rest.len, into + put, cap - put, &read);
+        if (!read) break;
+        put += len;
+    }
+    return put;
+}
+
 /* Printable ASCII without a backslash, as nearly all names are: nothing to escape. Looks at every
  * byte, so that compilers take many at once. */
 static bool is_plain(sft_span text) {
@@ -165,7 +184,7 @@ void cli_escaped(cli_out *out, sft_span text) {
     }
     while (text.len) {
         size_t used = 0;
-        size_t len = sfti_escape(text.data, text.len, buffer, sizeof buffer, &used);
+        size_t len = cli_escape(text, buffer, sizeof buffer, &used);
         if (!used) return;
         cli_put(out, buffer, len);
         text.data += used;
@@ -203,7 +222,7 @@ size_t cli_escaped_width(sft_span text) {
     if (is_plain(text)) return text.len;
     while (text.len) {
         size_t used = 0;
-        size_t len = sfti_escape(text.data, text.len, buffer, sizeof buffer, &used);
+        size_t len = cli_escape(text, buffer, sizeof buffer, &used);
         if (!used) break;
         width += shown_width(buffer, len);
         text.data += used;

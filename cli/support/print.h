@@ -36,7 +36,10 @@ void cli_put(cli_out *out, const void *bytes, size_t len);
 void cli_text(cli_out *out, const char *text);
 /* At most 511 bytes: numbers and fixed words. */
 void cli_printf(cli_out *out, const char *format, ...) SFTI_FORMAT(2, 3);
-/* Bytes from a file or the command line, escaped. */
+/* sfti_escape, except that on Windows, where it separates the parts of a path, a backslash stays as
+ * it is. */
+size_t cli_escape(sft_span text, char *into, size_t cap, size_t *used);
+/* Bytes from a file or the command line, escaped so. */
 void cli_escaped(cli_out *out, sft_span text);
 /* A path escaped, and what follows it. */
 void cli_path(cli_out *out, const char *path, const char *format, ...) SFTI_FORMAT(3, 4);

@@ -115,7 +115,7 @@ static const hint_row hint_table[] = {
     { SFT_HINT_REMOTE_AGAIN, "nothing of the two was mixed: run it again" },
     { SFT_HINT_REMOTE_WAIT, "try again later" },
     { SFT_HINT_REMOTE_OFFLINE, "allow the network, or download the file first" },
-    { SFT_HINT_REMOTE_CURL, "install libcurl (Debian: libcurl4)" },
+    { SFT_HINT_REMOTE_CURL, "install libcurl (Debian: libcurl4; Windows: libcurl-x64.dll)" },
     { SFT_HINT_REMOTE_PUBLIC, "private addresses are refused here on purpose" },
     { SFT_HINT_REMOTE_NAME,
       "expected https://HOST/FILE, hf://OWNER/NAME[@REVISION][/FILE], s3://BUCKET/KEY or "

@@ -13,7 +13,8 @@
 bool sfti_old_name(sft_span name, sft_span *of);
 
 /* How many such files there are of the one at path, 0 if that is there itself or its folder cannot
- * be listed; out is the path of one of them. */
+ * be listed; out is the path of one of them. Lists the folder: not to be asked for each of many
+ * names that a file gives. */
 size_t sfti_old_find(const char *path, char out[SFTI_OLD_PATH]);
 
 /* If there is one, SFT_NOT_FOUND that says so; false: there is none. */

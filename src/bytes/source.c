@@ -290,7 +290,8 @@ sft_code sfti_open_beneath(const char *path, const char *beneath, os_beneath how
         if (err) err->os_errno = error;
         return SFT_IO_NOT_FILE;
     }
-    if (error == ENOENT && sfti_old_fail(path, err)) return SFT_NOT_FOUND;
+    /* Of many that an index names, who opens them looks for one. */
+    if (error == ENOENT && !beneath && sfti_old_fail(path, err)) return SFT_NOT_FOUND;
     return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
 }
 

@@ -41,14 +41,15 @@ static bool sweep_path(const char *folder, sft_span name, char *out, size_t cap)
     return true;
 }
 
-/* A file that was replaced, whose successor is there; else it is the only one. */
+/* A file that was replaced, whose successor is there; else, and where something else has taken its
+ * name, it is the only one. */
 static bool is_replaced(const sweep_pass *pass, const char *name) {
     char path[SWEEP_PATH];
     os_info info;
     sft_span of;
     return sfti_old_name(sft_span_cstr(name), &of)
            && sweep_path(pass->folder, of, path, sizeof path)
-           && os_info_path(path, false, &info) == 0;
+           && os_info_path(path, false, &info) == 0 && info.kind == OS_FILE;
 }
 
 static int sweep_entry(void *ctx, const char *name, os_kind kind) {

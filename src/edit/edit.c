@@ -100,7 +100,9 @@ static sft_code edit_hold(char path[4096], const char **beneath, int *folder, sf
     return SFT_OK;
 }
 
-/* path, as the caller named it, becomes that of what is to be changed. */
+/* path, as the caller named it, becomes that of what is to be changed. With state, for recovery: a
+ * file that a replacement has left under another name gets its own back; an edit refuses instead,
+ * for the file may have been removed since. */
 static sft_code edit_resolve(char path[4096], const char **beneath, const sft_edit_options *o,
                              int *folder, bool *is_link, sft_edit_found *state, sft_error *err) {
     char real[4096];
@@ -108,8 +110,7 @@ static sft_code edit_resolve(char path[4096], const char **beneath, const sft_ed
     bool follows = o->link == SFT_LINK_FOLLOW && !*beneath;
     *is_link = false;
     sft_code code = edit_hold(path, beneath, folder, err);
-    if (code == SFT_OK && !o->no_recover)
-        code = sfti_replaced_recover(path, o->no_sync, state, err);
+    if (code == SFT_OK && state) code = sfti_replaced_recover(path, o->no_sync, state, err);
     if (code != SFT_OK) return code;
     int error = os_info_path(path, false, &info);
     if (error == ENOENT && sfti_old_fail(path, err)) return SFT_NOT_FOUND;
@@ -216,12 +217,11 @@ static sft_code edit_open_whole(sft_edit *edit, sft_error *err) {
 
 static sft_code edit_open_path(sft_edit *edit, const char *path, sft_error *err) {
     const sft_edit_options *o = &edit->options;
-    sft_edit_found state;
     edit->named = path;
     edit->beneath = edit->open.beneath;
     sft_code code = edit_take_path(path, &edit->open, edit->path, err);
     if (code == SFT_OK)
-        code = edit_resolve(edit->path, &edit->beneath, o, &edit->folder, &edit->is_link, &state,
+        code = edit_resolve(edit->path, &edit->beneath, o, &edit->folder, &edit->is_link, NULL,
                             err);
     if (code != SFT_OK) return code;
     return o->no_recover || edit->is_link ? edit_open_model(edit, err)

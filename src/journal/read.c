@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define JR_TRIES 8
+#define JR_OTHER_FILE (-1) /* the name led to another one meanwhile */
 
 /* ── Bytes ── */
 
@@ -88,7 +89,7 @@ static int jr_open(sfti_journal_file *j, const char *name, const os_info *model)
     if (error) return j->foreign && (error == EACCES || error == EPERM) ? 0 : error;
     error = os_info_fd(j->fd, &there);
     if (error || there.kind != OS_FILE) return error;
-    if (there.inode != before.inode || there.device != before.device) return EBUSY;
+    if (there.inode != before.inode || there.device != before.device) return JR_OTHER_FILE;
     j->len = there.size;
     jr_judge_owner(j, &there, model);
     return 0;
@@ -97,12 +98,13 @@ static int jr_open(sfti_journal_file *j, const char *name, const os_info *model)
 static int jr_open_stable(sfti_journal_file *j, const char *name, const os_info *model) {
     char bytes[SFTI_JOURNAL_FIXED];
     size_t got;
-    int error = EBUSY;
-    for (int i = 0; i < JR_TRIES && error == EBUSY; i++) {
+    int error = JR_OTHER_FILE;
+    for (int i = 0; i < JR_TRIES && error == JR_OTHER_FILE; i++) {
         if (j->fd >= 0) (void)os_close(j->fd);
         j->fd = -1;
         error = jr_open(j, name, model);
     }
+    if (error == JR_OTHER_FILE) return EBUSY;
     if (error || j->fd < 0) return error;
     error = sfti_read_all(j->fd, bytes, sizeof bytes, 0, &got);
     if (!error) jr_words(j, bytes, got);

@@ -115,11 +115,14 @@ typedef struct wild_pass {
     bool failed;
 } wild_pass;
 
+/* Whoever named a file "--force" must not have given an option: it becomes "./--force". */
 static bool wild_keep(wild_pass *pass, const char *name, size_t len) {
-    size_t folder = pass->folder.len, all = folder + len + pass->joint.len;
+    bool option = pass->folder.len == 0 && name[0] == '-';
+    sft_span before = option ? sft_span_cstr("./") : pass->folder;
+    size_t folder = before.len, all = folder + len + pass->joint.len;
     char *path = sfti_arena_take(pass->to->arena, all + 1);
     if (path) {
-        memcpy(path, pass->folder.data, folder);
+        memcpy(path, before.data, folder);
         memcpy(path + folder, name, len);
         memcpy(path + folder + len, pass->joint.data, pass->joint.len);
         path[all] = '\0';

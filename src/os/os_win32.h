@@ -103,6 +103,8 @@ DWORD os_win_control(HANDLE handle, DWORD code, const void *in, DWORD in_len, vo
 int os_win_info(HANDLE handle, os_info *out);
 /* Owner and who else may write: out->owner and the write bits of out->mode. */
 void os_win_info_owner(HANDLE handle, os_info *out);
+/* Whose files are the system's: its own, its administrators', its installer's. */
+bool os_win_is_system(PSID sid);
 bool os_win_is_folder(HANDLE handle);
 DWORD os_win_tag(HANDLE handle); /* 0: opened is no reparse point */
 bool os_win_tag_is_link(DWORD tag);

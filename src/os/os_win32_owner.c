@@ -61,15 +61,24 @@ static bool is_own_sid(const identity *own, PSID sid) {
            (own->has_owner && EqualSid(sid, own->owner.owner.Owner));
 }
 
-static bool is_system(PSID sid) {
+/* The service that owns the system's files; others of S-1-5-80 may be anybody's. */
+static bool is_installer(PSID sid) {
+    static const DWORD parts[] = { 80, 956008885, 3418522649, 1831038044, 1853292631, 2271478464 };
+    bool same = *GetSidSubAuthorityCount(sid) == sizeof parts / sizeof *parts;
+    for (DWORD i = 0; same && i < sizeof parts / sizeof *parts; i++)
+        same = *GetSidSubAuthority(sid, i) == parts[i];
+    return same;
+}
+
+bool os_win_is_system(PSID sid) {
     static SID_IDENTIFIER_AUTHORITY nt = SECURITY_NT_AUTHORITY;
     const SID *s = sid;
     if (memcmp(&s->IdentifierAuthority, &nt, sizeof nt) != 0) return false;
     if (s->SubAuthorityCount == 2)
         return s->SubAuthority[0] == SECURITY_BUILTIN_DOMAIN_RID &&
                *GetSidSubAuthority(sid, 1) == DOMAIN_ALIAS_RID_ADMINS;
-    return s->SubAuthorityCount >= 1 && (s->SubAuthority[0] == SECURITY_LOCAL_SYSTEM_RID ||
-                                         s->SubAuthority[0] == 80); /* a service: its installer */
+    if (s->SubAuthorityCount == 1) return s->SubAuthority[0] == SECURITY_LOCAL_SYSTEM_RID;
+    return is_installer(sid);
 }
 
 static bool is_everyone(PSID sid) {
@@ -78,7 +87,7 @@ static bool is_everyone(PSID sid) {
 
 static uint32_t owner_number(const identity *own, PSID sid) {
     if (is_own_sid(own, sid) || is_everyone(sid)) return own->hash;
-    if (is_system(sid)) return 0;
+    if (os_win_is_system(sid)) return 0;
     uint32_t hash = sid_hash(sid);
     return hash == own->hash ? hash ^ 0x80000000u : hash;
 }
@@ -93,9 +102,11 @@ static bool others_write(const identity *own, PSID owner, PACL list) {
         const ACE_HEADER *header = at;
         ACCESS_ALLOWED_ACE *allowed = at;
         PSID sid = &allowed->SidStart;
-        if (header->AceType != ACCESS_ALLOWED_ACE_TYPE || (header->AceFlags & INHERIT_ONLY_ACE))
-            continue;
-        if ((allowed->Mask & change) == 0 || is_own_sid(own, sid) || is_system(sid)) continue;
+        bool allows = header->AceType == ACCESS_ALLOWED_ACE_TYPE ||
+                      header->AceType == ACCESS_ALLOWED_CALLBACK_ACE_TYPE;
+        if (!allows || (header->AceFlags & INHERIT_ONLY_ACE)) continue;
+        bool trusted = is_own_sid(own, sid) || os_win_is_system(sid);
+        if ((allowed->Mask & change) == 0 || trusted) continue;
         if (!EqualSid(sid, owner) && !IsWellKnownSid(sid, WinCreatorOwnerRightsSid)) return true;
     }
     return false;

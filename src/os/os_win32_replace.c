@@ -4,7 +4,8 @@
  *  1  the new file takes the name at once, as POSIX has it: whoever has the old one open keeps it.
  *     The old file or the new one
  *  2  where the file system cannot, it is moved over the old one, if nobody has that open: as 1
- *  3  otherwise the old file steps out of the way:
+ *  3  otherwise the new file is opened, so that nobody can hold it back any more, and the old file
+ *     steps out of the way:
  *     3a the old file is renamed to .NAME.sft-XXXXXXXX.old in its folder: only that, and the new
  *        file under the name it had. `safetensors meta recover` gives it its name back
  *     3b the new file takes the name: the new file, and the old one as .NAME.sft-XXXXXXXX.old
@@ -32,10 +33,14 @@ static const os_win_open to_rename = {
 
 /* ── One rename ── */
 
+static HANDLE open_to_rename(const wchar_t *path) {
+    return CreateFileW(path, to_rename.access, to_rename.share, NULL, to_rename.creation,
+                       to_rename.flags, NULL);
+}
+
 /* Step 1. */
 static DWORD replace_at_once(const wchar_t *from, const wchar_t *to) {
-    HANDLE handle = CreateFileW(from, to_rename.access, to_rename.share, NULL, OPEN_EXISTING,
-                                to_rename.flags, NULL);
+    HANDLE handle = open_to_rename(from);
     if (handle == INVALID_HANDLE_VALUE) return GetLastError();
     DWORD flags = RENAME_REPLACE | RENAME_POSIX;
     DWORD code = os_win_rename(handle, to, true, flags | RENAME_READONLY);
@@ -73,8 +78,7 @@ static void delete_left(const wchar_t *path) {
     for (bool more = find != INVALID_HANDLE_VALUE; more; more = FindNextFileW(find, &found)) {
         if (wcslen(found.cFileName) != len || wcsncmp(found.cFileName, name, stem) != 0) continue;
         memcpy(name, found.cFileName, len * sizeof *name);
-        HANDLE handle = CreateFileW(old, to_rename.access, to_rename.share, NULL, OPEN_EXISTING,
-                                    to_rename.flags, NULL);
+        HANDLE handle = open_to_rename(old);
         if (handle == INVALID_HANDLE_VALUE) continue;
         if (os_win_delete(handle)) hide(handle);
         (void)CloseHandle(handle);
@@ -83,22 +87,27 @@ static void delete_left(const wchar_t *path) {
     free(old);
 }
 
-/* Step 3; what is refused at 3a is told. */
-static DWORD replace_by_turns(const wchar_t *from, const wchar_t *to) {
+/* Steps 3a to 3c. */
+static DWORD take_turns(HANDLE fresh, HANDLE handle, const wchar_t *to) {
     wchar_t *letters, *old = os_win_sibling(to, OLD_ENDING, &letters);
     if (!old) return ERROR_NOT_ENOUGH_MEMORY;
-    HANDLE handle = CreateFileW(to, to_rename.access, to_rename.share, NULL, OPEN_EXISTING,
-                                to_rename.flags, NULL);
-    DWORD code = handle == INVALID_HANDLE_VALUE ? GetLastError()
-                                                : os_win_step_out(handle, old, letters);
-    if (code == ERROR_SUCCESS) {
-        code = move(from, to, 0);
-        bool taken = code == ERROR_ALREADY_EXISTS; /* by another program: the old one is obsolete */
-        if (code != ERROR_SUCCESS && !taken) (void)os_win_rename(handle, to, false, 0);
-        else if (os_win_delete(handle)) hide(handle);
-    }
-    if (handle != INVALID_HANDLE_VALUE) (void)CloseHandle(handle);
+    DWORD code = os_win_step_out(handle, old, letters);
     free(old);
+    if (code != ERROR_SUCCESS) return code;
+    code = os_win_rename(fresh, to, false, 0);
+    bool taken = code == ERROR_ALREADY_EXISTS; /* by another program: the old one is obsolete */
+    if (code != ERROR_SUCCESS && !taken) (void)os_win_rename(handle, to, false, 0);
+    else if (os_win_delete(handle)) hide(handle);
+    return code;
+}
+
+static DWORD replace_by_turns(const wchar_t *from, const wchar_t *to) {
+    HANDLE fresh = open_to_rename(from);
+    if (fresh == INVALID_HANDLE_VALUE) return GetLastError();
+    HANDLE handle = open_to_rename(to);
+    DWORD code = handle == INVALID_HANDLE_VALUE ? GetLastError() : take_turns(fresh, handle, to);
+    if (handle != INVALID_HANDLE_VALUE) (void)CloseHandle(handle);
+    (void)CloseHandle(fresh);
     return code;
 }
 

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "bytes/replaced.h"
 #include "os/io.h"
 #include "os/path.h"
 #include "set/index.h"
@@ -48,8 +49,9 @@ static void set_prefix(sft_error *error, const char *name) {
 
 static void set_explain_shard(sft_error *error, const char *path, bool indexed) {
     if (indexed && error->code == SFT_NOT_FOUND) {
+        bool here = error->os_errno == ENOENT && sfti_old_fail(path, error);
         error->code = SFT_INDEX_SHARD_MISSING;
-        error->hint = SFT_HINT_DOWNLOAD_SHARD;
+        if (!here) error->hint = SFT_HINT_DOWNLOAD_SHARD;
     }
     if (error->os_errno == EMFILE)
         error->hint = SFT_HINT_OPEN_FILES;

@@ -95,6 +95,18 @@ static inline sft_code web_body(web *w, const sft_http_request *request,
     return cut ? sft_error_set(err, SFT_REMOTE_NETWORK, 0, "the connection was cut") : SFT_OK;
 }
 
+/* "bytes=FIRST-LAST"; without sscanf, for that of mingw's C library ends the program where memory
+ * ends. */
+static inline bool web_range(const char *text, uint64_t *first, uint64_t *last) {
+    char *at;
+    if (strncmp(text, "bytes=", 6) != 0) return false;
+    *first = strtoull(text + 6, &at, 10);
+    if (at == text + 6 || *at != '-') return false;
+    text = at + 1;
+    *last = strtoull(text, &at, 10);
+    return at != text;
+}
+
 static inline sft_code web_file(web *w, const sft_http_request *request,
                                 const sft_http_receiver *receiver, const web_answer *a,
                                 sft_error *err) {
@@ -104,7 +116,7 @@ static inline sft_code web_file(web *w, const sft_http_request *request,
     sft_pair headers[4];
     size_t count = 0;
     int status = 200;
-    if (range && !w->no_ranges && sscanf(range, "bytes=%" SCNu64 "-%" SCNu64, &begin, &end) == 2) {
+    if (range && !w->no_ranges && web_range(range, &begin, &end)) {
         end = end + 1 < w->size ? end + 1 : w->size;
         status = begin < w->size ? 206 : 416;
         if (status == 206)

@@ -65,7 +65,8 @@ static void lines_split(void **state) {
     }
 }
 
-/* Patterns of files a.st, b.st, c.txt, .h.st, d/a.st, e/a.st, e/x.st, é.st. */
+/* Patterns of files a.st, b.st, c.txt, .h.st, d/a.st, e/a.st, e/x.st, é.st, and of some that begin
+ * as options do. */
 static void patterns_expand(void **state) {
     static const char *const rows[][2] = {
         { "x *.st", "x|a.st|b.st|\xc3\xa9.st" },
@@ -76,19 +77,23 @@ static void patterns_expand(void **state) {
         { "x --match=*", "x|--match=*" },
         { "x .*.st", "x|.h.st" },
         { "x */a.st", "x|d/a.st|e/a.st" },
-        { "x e/*", "x|e/a.st|e/x.st" },
+        { "x e/*t", "x|e/a.st|e/x.st" },
         { "x ?/*x*", "x|e/x.st" },
         { "x ./b*", "x|./b.st" },
         { "x *b*.*s*t*", "x|b.st" },
         { "x *a", "x|*a" },
         { "x d*/", "x|d/" },
         { "?.st", "?.st" },
+        { "x *.q", "x|./-o.q" },
+        { "x ./*.q */*.q", "x|./-o.q|e/-o.q" },
+        { "x ?d/*", "x|./-d/x" },
     };
     static const char *const files[] = { "a.st", "b.st", "c.txt", ".h.st", "d/a.st", "e/a.st",
-                                         "e/x.st", "\xc3\xa9.st" };
+                                         "e/x.st", "\xc3\xa9.st", "-o.q", "e/-o.q", "-d/x" };
     (void)state;
     (void)temp_subfolder(&temp, "d");
     (void)temp_subfolder(&temp, "e");
+    (void)temp_subfolder(&temp, "-d");
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) (void)temp_text(&temp, files[i], "x");
     temp_must(chdir(temp.path) == 0, "chdir");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -366,6 +366,28 @@ static void shards_and_tensors_missing(void **state) {
     assert_non_null(strstr(err.message, "/bad.safetensors: "));
 }
 
+/* Of a missing shard the set says so; not each open, which would list the folder for each name. */
+static void a_shard_whose_replacement_was_interrupted(void **state) {
+    static const char text[] = "{\"weight_map\":{\"z\":\"gone.safetensors\"}}";
+    sft_error err = SFT_ERROR_INIT;
+    sft_open_options beneath = SFT_OPEN_OPTIONS_INIT;
+    sft_source source;
+    sft_set *set;
+    char shard[sizeof temp.path + 32];
+    (void)state;
+    (void)temp_text(&temp, ".gone.safetensors.sft-0123abcv.old", "x");
+    const char *path = temp_text(&temp, "x.safetensors.index.json", text);
+    assert_int_equal(sft_set_open(path, NULL, &set, &err), SFT_INDEX_SHARD_MISSING);
+    assert_int_equal(err.hint, SFT_HINT_RECOVER);
+    assert_non_null(strstr(err.message, ".gone.safetensors.sft-0123abcv.old"));
+    (void)snprintf(shard, sizeof shard, "%s/gone.safetensors", temp.path);
+    assert_int_equal(sft_source_path(shard, NULL, &source, &err), SFT_NOT_FOUND);
+    assert_int_equal(err.hint, SFT_HINT_RECOVER);
+    beneath.beneath = temp.path;
+    assert_int_equal(sft_source_path(shard, &beneath, &source, &err), SFT_NOT_FOUND);
+    assert_null(strstr(err.message, ".old"));
+}
+
 static void a_tensor_in_two_shards(void **state) {
     sft_error err = SFT_ERROR_INIT;
     const char *list[] = { one_tensor("1.safetensors", "a"), one_tensor("2.safetensors", "a") };
@@ -565,6 +587,7 @@ int main(void) {
         ROW(names_for_every_system),
         ROW(paths_that_only_look_bad),
         ROW(shards_and_tensors_missing),
+        ROW(a_shard_whose_replacement_was_interrupted),
         ROW(a_tensor_in_two_shards),
         ROW(limits_of_an_index),
         ROW(reads_the_names_only),

@@ -158,6 +158,32 @@ def backslashes(folder):
 
 
 @case
+def backslashes_are_shown(folder):
+    """Of paths as they were given, in results and in messages, on a terminal or not."""
+    write(os.path.join(folder, "a folder", M), small())
+    name = "a folder\\" + M
+    for words in (["check", "--explain", name], ["ls", name], ["find", "k=v", "a folder"],
+                  ["meta", "set", name, "title", "x"], ["info", "--list", name]):
+        done = sft(words, folder, status=None)
+        said = (done.stdout + done.stderr).decode()
+        demand("\\\\" not in said, *words, "says", said)
+        demand(words[0] in ("check", "info") or "a folder\\" + M in said, *words, "says", said)
+    done = sft(["check", "none\\" + M], folder, status=None)
+    demand(done.stderr.startswith(b"safetensors: none\\" + M.encode() + b": cannot open"),
+           done.stderr)
+
+
+@case
+def quotes_are_explained(folder):
+    """A pattern in quotes; a backslash that takes a closing quotation mark into a name."""
+    write(os.path.join(folder, "a folder", M), small())
+    done = sft(["check", "a folder\\*.safetensors"], folder, status=None)
+    demand(b"not expanded in quotes" in done.stderr, done.stderr)
+    done = sft(["check", 'a folder" -r'], folder, status=None)
+    demand(b"leave the backslash out" in done.stderr, done.stderr)
+
+
+@case
 def output_is_binary(folder):
     """No \\r\\n, and no end at a byte 0x1a."""
     data = bytes(range(256)) * 2

@@ -2,6 +2,9 @@
 #include "os/io.h"
 #include "os/os_win32.h"
 
+#include "base/mem.h"
+#include "journal/journal.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +15,7 @@
 
 #include <errno.h>
 #include <io.h>
+#include <sddl.h>
 
 /* ── Text ── */
 
@@ -224,9 +228,10 @@ static void test_held_and_stopped(void **state) {
     assert_int_equal(temp_dir_count(), 2);
 }
 
-/* The old file has stepped out of the way when the new one proves to be held: it comes back. */
-static void test_put_back(void **state) {
+/* The old file does not step out of the way for a new one that is held. */
+static void test_held_fresh(void **state) {
     os_info before, after;
+    wchar_t *folder;
     void *map;
     int fd;
     (void)state;
@@ -236,7 +241,13 @@ static void test_put_back(void **state) {
     assert_int_equal(os_map(fd, 3, false, &map), 0);
     assert_int_equal(os_info_fd(fd, &before), 0);
     HANDLE handle = hold(temp_path("fresh"), FILE_SHARE_READ);
+    assert_int_equal(os_win_path(temp_dir, &folder), 0);
+    HANDLE changes = FindFirstChangeNotificationW(folder, FALSE, FILE_NOTIFY_CHANGE_FILE_NAME);
+    free(folder);
+    assert_true(changes != INVALID_HANDLE_VALUE);
     assert_int_equal(os_rename(temp_path("fresh"), temp_path("file"), false), EBUSY);
+    assert_int_equal(WaitForSingleObject(changes, 100), WAIT_TIMEOUT);
+    assert_true(FindCloseChangeNotification(changes));
     assert_int_equal(os_info_path(temp_path("file"), false, &after), 0);
     assert_true(before.inode == after.inode);
     assert_int_equal(temp_dir_count(), 2);
@@ -344,6 +355,8 @@ static void test_descriptors(void **state) {
     assert_true(os_is_append(crt)); /* it does not stand at its beginning, as after >> */
     assert_int_equal(close(crt), 0);
     assert_int_equal(os_info_fd(-1, &info), EBADF);
+    assert_int_equal(os_info_fd(1500, &info), EBADF);
+    assert_int_equal(os_close(1500), EBADF);
     assert_int_equal(os_info_fd(WIN_FIRST_FD + 70000, &info), EBADF);
 }
 
@@ -423,6 +436,53 @@ static void test_late_bytes(void **state) {
 
 /* ── The rest ── */
 
+static void test_system_owners(void **state) {
+    static const struct {
+        const wchar_t *sid;
+        bool is_system;
+    } rows[] = {
+        { L"S-1-5-18", true },      { L"S-1-5-32-544", true },  { L"S-1-5-19", false },
+        { L"S-1-5-32-545", false }, { L"S-1-1-0", false },      { L"S-1-5-80", false },
+        { L"S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464", true },
+        { L"S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478465", false },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        PSID sid;
+        assert_true(ConvertStringSidToSidW(rows[i].sid, &sid));
+        assert_int_equal(os_win_is_system(sid), rows[i].is_system);
+        assert_null(LocalFree(sid));
+    }
+}
+
+/* Who holds a file is waited for once, whatever opens it. */
+static void test_held_journal(void **state) {
+    static const unsigned char bytes[] = "journal";
+    char name[SFTI_JOURNAL_PATH];
+    sfti_journal_file journal;
+    sft_allocator alloc = sfti_allocator(NULL);
+    sft_error err = SFT_ERROR_INIT;
+    wchar_t *wide;
+    os_info info;
+    DWORD put_count;
+    (void)state;
+    put(temp_path("model"), "model");
+    assert_int_equal(os_info_path(temp_path("model"), true, &info), 0);
+    assert_true(sfti_journal_path(temp_path("model"), name));
+    assert_int_equal(os_win_path(name, &wide), 0);
+    HANDLE held = CreateFileW(wide, GENERIC_WRITE, 0, NULL, CREATE_NEW, 0, NULL);
+    free(wide);
+    assert_true(held != INVALID_HANDLE_VALUE);
+    assert_true(WriteFile(held, bytes, sizeof bytes, &put_count, NULL));
+    uint64_t begin = os_now_ns();
+    assert_int_equal(sfti_journal_open(temp_path("model"), &info, &alloc, &journal, &err),
+                     SFT_IO_READ);
+    assert_int_equal(err.os_errno, EBUSY);
+    assert_true(os_now_ns() - begin < UINT64_C(2000000) * WIN_RETRY_MS);
+    sfti_journal_close(&journal);
+    assert_true(CloseHandle(held));
+}
+
 /* A library of another system's path would be looked for on the current drive. */
 static void test_library_paths(void **state) {
     wchar_t before[MAX_PATH], folder[MAX_PATH];
@@ -468,7 +528,7 @@ int main(void) {
         cmocka_unit_test(test_plain_names),
         CASE(test_held),
         CASE(test_held_and_stopped),
-        CASE(test_put_back),
+        CASE(test_held_fresh),
         CASE(test_left_behind),
         CASE(test_sweep_open),
         CASE(test_readonly),
@@ -476,6 +536,8 @@ int main(void) {
         CASE(test_descriptors),
         cmocka_unit_test(test_pipe),
         cmocka_unit_test(test_late_bytes),
+        CASE(test_held_journal),
+        cmocka_unit_test(test_system_owners),
         cmocka_unit_test(test_library_paths),
         cmocka_unit_test(test_rest),
     };

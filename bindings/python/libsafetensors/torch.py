@@ -14,8 +14,8 @@ from typing import Any
 import torch
 
 from . import _core
-from ._files import (DEFAULT_BACKEND, HEADER_NAMES, check_metadata, open_bytes, open_file, write_bytes,
-                     write_file)
+from ._files import (DEFAULT_BACKEND, HEADER_NAMES, check_metadata, open_bytes, open_file,
+                     write_bytes, write_file)
 from ._frameworks import check_device
 # Programs import these from here, as from the official module.
 from ._official import TensorSpec as TensorSpec
@@ -419,7 +419,8 @@ def load_file(filename: Source, device: Any = "cpu", *, backend: Backend = DEFAU
 
     On the CPU they share the memory of the file, mapped privately; backend="pread" reads
     instead, in parallel, and is the default on Windows, where a private map counts in full as
-    memory in use and OSError says that it cannot be made. filename: also a folder or an index.json, or an object with read and seek.
+    memory in use and OSError says that it cannot be made. filename: also a folder or an
+    index.json, or an object with read and seek.
     progress: True or a function of bytes done and total."""
     from ._progress import watch
     check_device(device, "torch")

@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/json_lex.h"
 #include "base/order.h"
+#include "base/portable.h"
 #include "os/io.h"
 
 #include <errno.h>
@@ -87,21 +88,9 @@ static int keep_listed(void *ctx, const char *name, os_kind kind) {
     return 0;
 }
 
-static int folded_letter(char c) {
-    return c >= 'A' && c <= 'Z' ? c + 'a' - 'A' : (unsigned char)c;
-}
-
-static int folded_compare(sft_span a, sft_span b) {
-    for (size_t i = 0; i < a.len && i < b.len; i++) {
-        int order = folded_letter(a.data[i]) - folded_letter(b.data[i]);
-        if (order != 0) return order;
-    }
-    return (a.len > b.len) - (a.len < b.len);
-}
-
 /* 0: one name, to the file system. */
 static int entry_order(const sft_info_folder *folder, sft_span a, sft_span b) {
-    return folder->folds ? folded_compare(a, b) : sfti_bytes_compare(a, b);
+    return folder->folds ? sfti_name_compare_folded(a, b) : sfti_bytes_compare(a, b);
 }
 
 static int compare_entries(const void *ctx, uint32_t a, uint32_t b) {
@@ -111,7 +100,7 @@ static int compare_entries(const void *ctx, uint32_t a, uint32_t b) {
 
 static int compare_folded_entries(const void *ctx, uint32_t a, uint32_t b) {
     const sfti_entry *entries = ctx;
-    int order = folded_compare(entries[a].name, entries[b].name);
+    int order = sfti_name_compare_folded(entries[a].name, entries[b].name);
     return order != 0 ? order : sfti_bytes_compare(entries[a].name, entries[b].name);
 }
 

@@ -1,6 +1,6 @@
 # Bytes are not sent to a terminal unless forced.
 python3 - <<'P'
-import os, pty, subprocess
+import os, pty, re, subprocess
 sft = os.environ["SFT"]
 for extra in ([], ["--to-terminal"]):
     master, slave = pty.openpty()
@@ -11,5 +11,5 @@ for extra in ([], ["--to-terminal"]):
         got = os.read(master, 100)
     except OSError:
         got = b""
-    print(got, child.stderr.read().decode().strip(), child.wait())
+    print(re.sub(rb"\x1b\[\?25[lh]", b"", got), child.stderr.read().decode().strip(), child.wait())
 P

@@ -7,7 +7,8 @@ $SFT repair --clean . --dry-run
 $SFT meta recover $m; echo $?; cmp $m keep; ls -A | grep -F .old
 $SFT meta recover $m
 mv $m $old; $SFT meta recover --json $m | pyjson 'j["results"][0]["recovered"]'
-mv $m $old; $SFT meta set $m k v >/dev/null; $SFT meta get $m k; cp keep $m
+# An edit does not: the file may have been removed since.
+mv $m $old; $SFT meta set $m k v; echo $?; $SFT rename $m --map a=b; ls $m; mv $old $m
 # The index, and a shard of it.
 s=$(ls sharded | grep -m1 00001); cp -r sharded all
 (cd sharded && mv model.safetensors.index.json .model.safetensors.index.json.sft-aaaaaaaa.old && mv $s .$s.sft-bbbbbbbb.old)
@@ -21,3 +22,13 @@ for name in .$m.sft-0123abc.old .$m.sft-0123abcw.old .$m.20240101.old $m.sft-012
 mv real $m; cp keep $old; cp keep .gone.sft-22222222.old
 $SFT repair --clean .; ls -A | grep -F .old
 true
+# What has taken the name is no successor: the only copy stays.
+cp $m .taken.sft-33333333.old; ln -s nowhere taken; $SFT repair --clean .; ls -A | grep -F .old; rm taken
+mkdir taken; $SFT repair --clean .; ls -A | grep -F .old; rmdir taken
+# Nothing is written by --dry-run.
+$SFT meta recover --dry-run taken; echo $?; ls -A | grep -F .old
+# An index may name very many that are not there: 16 are looked for, and the next 16 by another run.
+mkdir many; python3 -c 'import json
+json.dump({"metadata": {}, "weight_map": {f"t{i}": f"s{i}.safetensors" for i in range(20)}}, open("many/m.safetensors.index.json", "w"))'
+for i in $(seq 0 19); do cp $m many/.s$i.safetensors.sft-44444444.old; done
+for run in 1 2; do $SFT meta recover many/m.safetensors.index.json >/dev/null; echo $?; ls many/s* | wc -l; done

@@ -164,15 +164,12 @@ def backslashes(folder):
 
 @case
 def backslashes_are_shown(folder):
-    """Of paths as they were given, in results and in messages, on a terminal or not."""
+    """Of paths as they were given, in results and in messages."""
     write(os.path.join(folder, "a folder", M), small())
     name = "a folder\\" + M
-    for words in (["check", "--explain", name], ["ls", name], ["find", "k=v", "a folder"],
-                  ["meta", "set", name, "title", "x"], ["info", "--list", name]):
-        done = sft(words, folder, status=None)
-        said = (done.stdout + done.stderr).decode()
-        demand("\\\\" not in said, *words, "says", said)
-        demand(words[0] in ("check", "info") or "a folder\\" + M in said, *words, "says", said)
+    for words in (["check", "--explain", name], ["ls", name], ["meta", "set", name, "k", "x"]):
+        said = sft(words, folder).stdout.decode()
+        demand(said.startswith(name), *words, "says", said)
     done = sft(["check", "none\\" + M], folder, status=None)
     demand(done.stderr.startswith(b"safetensors: none\\" + M.encode() + b": cannot open"),
            done.stderr)

@@ -18,6 +18,6 @@ $SFT info --where dataset.sample=3 d; echo $?
 $SFT ls -r d/kv | wc -l; $SFT check d/batch; echo $?
 # A manifest that is damaged, or is no file.
 echo '{' > d/batch/dataset_manifest.json; $SFT info -r -f path d; echo $?
-$SFT info --jsonl d/batch | head -n 1 | pyjson 'sorted(j), j["error"]["code"]'
+$SFT info --jsonl d/batch >lines; head -n 1 lines | pyjson 'sorted(j), j["error"]["code"]'
 : > d/kv/dataset_manifest.json; $SFT info d/kv; echo $?
 rm d/empty/dataset_manifest.json; mkdir d/empty/dataset_manifest.json; $SFT info d/empty; echo $?

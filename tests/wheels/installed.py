@@ -19,7 +19,12 @@ from pythons import pythons  # noqa: E402
 QUICK = ["test_open.py", "test_errors.py", "test_numpy.py", "test_edit.py", "test_stats.py",
          "test_writer.py", "test_tools.py"]
 CORE = ["test_open.py", "test_errors.py", "test_edit.py", "test_numpy.py"]  # quick under qemu too
-NEEDS_TORCH = "test_open.py::test_as_a_mapping"
+# Left out, and why.
+NOT_HERE = {"test_open.py::test_as_a_mapping": "needs torch"}
+NOT_ARM64 = {**NOT_HERE,
+             "test_open.py::test_files_are_not_written_to": "needs ml_dtypes, which Debian has not",
+             "test_open.py::test_reads_where_the_system_does_not_map": "qemu has no RLIMIT_AS",
+             "test_numpy.py::test_what_was_loaded_survives_its_file": "20 s each under qemu"}
 
 
 class Skip(Exception):
@@ -68,9 +73,10 @@ def smoke(python, folder):
     assert run(python, TESTS / "smoke.py", folder, cwd=folder).endswith("ok\n")
 
 
-def suite(python, names):
+def suite(python, names, left_out):
     """Counts of these files of tests/python, which also run the command beside this Python."""
-    output = run(python, "-m", "pytest", "-q", "--deselect", "tests/python/" + NEEDS_TORCH,
+    output = run(python, "-m", "pytest", "-q",
+                 *("--deselect=tests/python/" + name for name in left_out),
                  *("tests/python/" + name for name in names), cwd=ROOT,
                  env={"SFT_COMMAND": str(python.parent / "safetensors")})
     return re.findall(r"^=*\s*(\d+ passed.*?) in ", output, re.MULTILINE)[-1]
@@ -99,7 +105,7 @@ def quick(dist, chosen, folder):
     inside = environment(python, folder / "venv", wheel.path)
     site, = (folder / "venv").glob("lib/python*/site-packages")
     (site / "others.pth").write_text(str(pathlib.Path(others).parents[1]))
-    return suite(inside, QUICK)
+    return suite(inside, QUICK, NOT_HERE)
 
 
 installed = [_smoke_case(python) for python in pythons((3, 11))] + [quick]
@@ -192,7 +198,7 @@ def smoke_arm64(dist, chosen, folder):
 def core_arm64(dist, chosen, folder):
     """The core of tests/python."""
     python = arm64_python(folder / "venv", wanted(chosen, "cp311-abi3-manylinux_aarch64"))
-    return suite(python, CORE)
+    return suite(python, CORE, NOT_ARM64)
 
 
 arm64 = [smoke_arm64, core_arm64]

@@ -26,7 +26,7 @@ RULES = {
     "src/journal": ({"format/", "bytes/", "base/", "os/", CORE}, None),
     "src/file": ({"journal/check.h", "format/", "bytes/", "base/", "os/", CORE}, None),
     "src/edit": ({"file/", "journal/", "format/", "bytes/", "base/", "os/", CORE}, None),
-    "src/set": USERS,
+    "src/set": (USERS[0] | {"bytes/replaced.h"}, None),
     "src/info": USERS,
     "src/hash": (USERS[0] | {"bytes/source.h"}, None),
     "src/convert": USERS,

@@ -137,7 +137,8 @@ static bool apply_rule(rename_run *r, const rule *rule, char **name) {
     sft_span text = sft_span_cstr(*name);
     size_t at = 0;
     bool ok = true, any = false, behind = false, more = true;
-    while (ok && more && sfti_regex_find(rule->regex, text, at, groups)) {
+    /* Each match takes linear time, all of a long name may take hours. */
+    while (ok && more && !cli_is_over(r->c) && sfti_regex_find(rule->regex, text, at, groups)) {
         more = rule->everywhere && groups[0].end < text.len;
         any = true;
         ok = replace_once(rule, text, &at, groups, &behind, &out);
@@ -184,6 +185,7 @@ static sft_code new_name(rename_run *r, sft_span old, sft_span *out, sft_error *
         out->len = made.len;
     }
     sfti_arena_free(&r->scratch);
+    if (cli_is_over(r->c)) return sfti_fail_cancelled(err);
     return fine && out->data ? SFT_OK : sfti_fail_memory(err, old.len);
 }
 
@@ -351,7 +353,7 @@ const cli_command cli_rename_command = {
     "digest that covers the names, is dropped from the metadata.\n"
     "--regex takes POSIX extended regular expressions over UTF-8, with \\w \\W \\s \\S \\b \\B \\< "
     "\\> besides, and without references to groups in the pattern. The leftmost longest match is "
-    "replaced; no pattern takes more than linear time.\n"
+    "replaced; finding one takes linear time, whatever the pattern.\n"
     "For a model with an index, the shards whose tensors are renamed are written under new "
     "names, then the index, then the old shards are removed unless another index in the folder "
     "names them. With -o, OUT is a new file, or for a model with an index a new or empty folder.",

@@ -271,3 +271,10 @@ def test_an_interrupt_ends_the_command(tmp_path):
                     "for i in $(seq 600); do sleep 0.05; done\n" % tmp_path)
     assert "KeyboardInterrupt" in done.stdout
     assert (tmp_path / "ended").exists()
+
+
+def test_words_of_windows_are_quoted():
+    """The command expands patterns outside quotes, which the caller meant as they are."""
+    words = ["C:\\p q\\x.exe", "*.st", 'a"b', 'c\\"d', "e\\", "", "f\\g"]
+    wanted = r'"C:\p q\x.exe" "*.st" "a\"b" "c\\\"d" "e\\" "" "f\g"'
+    assert command.command_line(words) == wanted

@@ -2,7 +2,7 @@
 import json
 import os
 
-from world import Skip, case, demand, hidden, model, read, run, sft, small, write, WINDOWS
+from world import DIRECT, Skip, case, demand, hidden, model, read, run, sft, small, write, WINDOWS
 
 # Names that Windows takes for something else. A file may name none of them.
 HOSTILE = ["nul.safetensors", "NUL", "con", "aux.safetensors", "COM1.safetensors", "lpt9",
@@ -130,14 +130,19 @@ def wildcards_are_expanded(folder):
     """cmd.exe does not."""
     for name in ("a.safetensors", "b.safetensors", "sub/c.safetensors"):
         write(os.path.join(folder, name), small())
-    found = json.loads(sft(["check", "--json", "?.safetensors"], folder).stdout)
+    def found_by(pattern):  # DIRECT: start.exe would put it in quotes
+        return json.loads(run(DIRECT, ["check", "--json", pattern], folder).stdout)
+
+    found = found_by("?.safetensors")
     demand(sorted(r["path"] for r in found["results"]) == ["a.safetensors", "b.safetensors"],
            found["results"])
-    found = json.loads(sft(["check", "--json", "sub/*.safetensors"], folder).stdout)
+    found = found_by("sub/*.safetensors")
     demand([r["path"].replace("\\", "/") for r in found["results"]] == ["sub/c.safetensors"],
            found["results"])
-    done = run(WINDOWS, ["check", "none*.safetensors"], folder)
+    done = run(DIRECT, ["check", "none*.safetensors"], folder)
     demand(done.returncode not in (0, 1) and b"none*.safetensors" in done.stderr, done.stderr)
+    done = run(WINDOWS, ["check", "?.safetensors"], folder)  # in quotes: a name
+    demand(done.returncode not in (0, 1) and b"?.safetensors" in done.stderr, done.stderr)
 
 
 @case
@@ -159,15 +164,12 @@ def backslashes(folder):
 
 @case
 def backslashes_are_shown(folder):
-    """Of paths as they were given, in results and in messages, on a terminal or not."""
+    """Of paths as they were given, in results and in messages."""
     write(os.path.join(folder, "a folder", M), small())
     name = "a folder\\" + M
-    for words in (["check", "--explain", name], ["ls", name], ["find", "k=v", "a folder"],
-                  ["meta", "set", name, "title", "x"], ["info", "--list", name]):
-        done = sft(words, folder, status=None)
-        said = (done.stdout + done.stderr).decode()
-        demand("\\\\" not in said, *words, "says", said)
-        demand(words[0] in ("check", "info") or "a folder\\" + M in said, *words, "says", said)
+    for words in (["check", "--explain", name], ["ls", name], ["meta", "set", name, "k", "x"]):
+        said = sft(words, folder).stdout.decode()
+        demand(said.startswith(name), *words, "says", said)
     done = sft(["check", "none\\" + M], folder, status=None)
     demand(done.stderr.startswith(b"safetensors: none\\" + M.encode() + b": cannot open"),
            done.stderr)

@@ -60,6 +60,14 @@ def hdf5_inputs(arguments: list[str]) -> bool:
     return any(os.path.isfile(word) and reads(word) for word in inputs)
 
 
+def command_line(words: list[str]) -> str:
+    """These words as a command line of Windows, each in quotes: elsewhere the command expands
+    patterns."""
+    import re
+    inner = [re.sub(r'(\\*)"', r'\1\1\\"', word) for word in words]
+    return " ".join('"%s"' % re.sub(r"(\\+)$", r"\1\1", word) for word in inner)
+
+
 def _become(path: str, arguments: list[str]) -> int:
     """Becomes the command, or on Windows, where a process cannot, waits for it. Ctrl-C is for the
     command, which shares the console, to answer."""
@@ -68,7 +76,7 @@ def _become(path: str, arguments: list[str]) -> int:
     import signal
     import subprocess
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return subprocess.call([path, *arguments])
+    return subprocess.call(command_line([path, *arguments]))
 
 
 def main() -> int:

@@ -37,13 +37,14 @@ def _stop(child: subprocess.Popen[bytes]) -> None:
 
 def _run(words: list[str]) -> tuple[str, str]:
     """What the package's own command prints as a result, and its messages."""
-    from .__main__ import find_own_command
+    from .__main__ import command_line, find_own_command
     command = find_own_command()
     if command is None:
         raise FileNotFoundError(errno.ENOENT, "expected the command of this package, found none; "
                                 "pip install --force-reinstall libsafetensors installs it",
                                 "safetensors")
-    with subprocess.Popen([command, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    line = command_line([command, *words]) if os.name == "nt" else [command, *words]
+    with subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, creationflags=_GROUP) as child:
         try:
             out, messages = child.communicate()

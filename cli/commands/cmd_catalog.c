@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct catalog_command {
@@ -137,42 +138,72 @@ static void write_page(catalog_command *run, char **operands, size_t count) {
 
 typedef struct catalog_operand {
     const char *name; /* its real path, or URL */
+    size_t at;        /* its place among the operands */
     bool is_folder;
 } catalog_operand;
 
-/* Whether the models of one are those of another: the same one, or a folder that the other's
- * recursion enters. */
-static bool is_within(const catalog_operand *one, const catalog_operand *other) {
-    size_t len = strlen(other->name);
-    const char *rest = one->name + len;
-    if (strncmp(one->name, other->name, len) != 0) return false;
-    return !*rest || (one->is_folder && *rest == '/' && !strstr(rest, "/."));
+static int compare_operands(const void *a, const void *b) {
+    const catalog_operand *one = a, *other = b;
+    int order = strcmp(one->name, other->name);
+    return order ? order : one->at < other->at ? -1 : 1;
 }
 
-/* Leaves out what is given twice. */
-static sft_code distinct_operands(cli *c, char **operands, size_t *count, sfti_arena *arena,
-                                  sft_error *err) {
+/* Whether one of the sorted operands has this name. */
+static bool is_operand(const catalog_operand *sorted, size_t count, const char *name, size_t len) {
+    size_t low = 0;
+    for (size_t high = count; low < high;) {
+        size_t middle = low + (high - low) / 2;
+        if (strncmp(sorted[middle].name, name, len) < 0) low = middle + 1;
+        else high = middle;
+    }
+    return low < count && strncmp(sorted[low].name, name, len) == 0 && !sorted[low].name[len];
+}
+
+/* Whether the recursion of another operand enters this folder: it is above, and nothing between is
+ * hidden. A root alone ends with a slash. */
+static bool is_within(const catalog_operand *sorted, size_t count, const catalog_operand *one) {
+    const char *name = one->name;
+    for (size_t len = one->is_folder ? strlen(name) : 0; len-- > 0;) {
+        if (name[len] != '/' || !name[len + 1]) continue;
+        if (name[len + 1] == '.') return false;
+        if (is_operand(sorted, count, name, len) || is_operand(sorted, count, name, len + 1))
+            return true;
+    }
+    return false;
+}
+
+static sft_code know_operands(cli *c, char **operands, size_t count, catalog_operand *known,
+                              sfti_arena *arena, sft_error *err) {
     char real[CLI_REAL_SIZE];
     os_info info;
-    size_t kept = 0;
-    catalog_operand *known = sfti_arena_array(arena, *count, sizeof *known);
-    if (!known) return sfti_fail_memory(err, *count * sizeof *known);
-    for (size_t i = 0; i < *count; i++) {
+    for (size_t i = 0; i < count; i++) {
         const char *name = operands[i];
         bool is_local = !cli_is_remote(c, name);
         if (is_local && os_real_path(name, real, sizeof real) == 0) name = real;
+        known[i].at = i;
         known[i].name = sfti_arena_copy(arena, name, strlen(name));
         known[i].is_folder = is_local && os_info_path(name, true, &info) == 0
                           && info.kind == OS_DIR;
         if (!known[i].name) return sfti_fail_memory(err, strlen(name));
     }
+    qsort(known, count, sizeof *known, compare_operands);
+    return SFT_OK;
+}
+
+/* Leaves out what is given twice. */
+static sft_code distinct_operands(cli *c, char **operands, size_t *count, sfti_arena *arena,
+                                  sft_error *err) {
+    size_t kept = 0;
+    catalog_operand *known = sfti_arena_array(arena, *count, sizeof *known);
+    if (!known) return sfti_fail_memory(err, *count * sizeof *known);
+    sft_code code = know_operands(c, operands, *count, known, arena, err);
+    if (code) return code;
     for (size_t i = 0; i < *count; i++) {
-        bool again = false;
-        for (size_t k = 0; k < *count && !again; k++)
-            again = k != i && is_within(&known[i], &known[k])
-                 && (k < i || strcmp(known[i].name, known[k].name) != 0);
-        if (!again) operands[kept++] = operands[i];
+        bool again = i > 0 && strcmp(known[i].name, known[i - 1].name) == 0;
+        if (again || is_within(known, *count, &known[i])) operands[known[i].at] = NULL;
     }
+    for (size_t i = 0; i < *count; i++)
+        if (operands[i]) operands[kept++] = operands[i];
     *count = kept;
     return SFT_OK;
 }

@@ -357,8 +357,8 @@ static void print_group(dup_run *run, const dup_group *group) {
                cli_size_text(group->wasted, buffer));
     for (size_t i = 0; i < group->count; i++) {
         cli_text(&run->c->out, "  ");
-        cli_escaped(&run->c->out,
-                    sft_span_cstr(run->models[run->members[group->first + i]].path));
+        cli_path_text(&run->c->out,
+                      sft_span_cstr(run->models[run->members[group->first + i]].path));
         cli_text(&run->c->out, "\n");
     }
     cli_fit_end(&fit);

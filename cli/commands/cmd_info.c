@@ -62,7 +62,7 @@ static void show_label(cli *c, const cli_model *model, const sft_node *root, boo
     }
     dataset_label(c, model->path, sft_node_get(root, "dataset"));
     cli_text(&c->out, "  more            safetensors dataset ls, verify, gc or compact ");
-    cli_escaped(&c->out, sft_span_cstr(model->path));
+    cli_path_text(&c->out, sft_span_cstr(model->path));
     cli_text(&c->out, "\n");
 }
 

@@ -88,7 +88,7 @@ static void show_line(cli *c, const find_found *found) {
     cli_fit fit;
     cli_fit_begin(&fit, c, 4);
     if (fits) show_fit(c, found);
-    cli_escaped(&c->out, sft_span_cstr(found->path));
+    cli_path_text(&c->out, sft_span_cstr(found->path));
     if (!c->set.paths_only) {
         cli_text(&c->out, "  ");
         cli_escaped_cut(&c->out, found->name, 40);

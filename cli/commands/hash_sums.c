@@ -21,7 +21,7 @@ static bool needs_escapes(const char *path) {
     size_t len = strlen(path), used;
     for (size_t at = 0; at < len; at += used) {
         sft_span rest = { path + at, len - at };
-        size_t put = cli_escape(rest, buffer, sizeof buffer, &used);
+        size_t put = cli_path_escape(rest, buffer, sizeof buffer, &used);
         if (put != used || memcmp(buffer, path + at, used) != 0) return true;
         if (used == 0) break;
     }
@@ -41,7 +41,7 @@ static void put_for_programs(cli_out *out, const char *path) {
 
 /* A terminal obeys what is in a path; a program takes the path as it is. */
 static void put_path(cli_out *out, const char *path, bool seen) {
-    if (seen) cli_escaped(out, sft_span_cstr(path));
+    if (seen) cli_path_text(out, sft_span_cstr(path));
     else put_for_programs(out, path);
 }
 

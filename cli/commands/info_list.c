@@ -291,7 +291,7 @@ void cli_list_add_failed(cli_list *list, const char *path, const sft_error *err)
     sft_span shown = shown_path(list, path);
     cli_capture(out, &text);
     cli_text(out, "x ");
-    used += cli_escaped_ends(out, shown, most / 2, most / 4);
+    used += cli_path_ends(out, shown, most / 2, most / 4);
     cli_text(out, ": ");
     if (used < most) cli_escaped_cut(out, sft_span_cstr(err->message), most - used);
     cli_text(out, "\n");

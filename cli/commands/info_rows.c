@@ -142,7 +142,9 @@ static void measure(cli_list *list, const cli_row *rows, size_t count, bool with
     for (int column = 0; column < LIST_COLUMNS; column++) {
         size_t most = list->columns ? column_rows[column].most : PIPE_COLUMNS, widest = 0;
         for (size_t i = 0; i < count && widest < most; i++) {
-            size_t w = cli_escaped_width(cell(list, &rows[i], column));
+            sft_span text = cell(list, &rows[i], column);
+            bool path = column == LIST_PATH || is_path(list, &rows[i], column);
+            size_t w = path ? cli_path_width(text) : cli_escaped_width(text);
             if (w > widest) widest = w;
         }
         if (!widest || (column == LIST_PATH && !with_path)) continue;
@@ -214,15 +216,15 @@ void cli_rows_begin(cli_list *list, cli_row *rows, size_t count) {
 /* The last part of a path from which on it fits, else both ends of its last: the file's name, or
  * its folder where the name tells nothing. */
 static size_t put_path(cli_out *out, sft_span path, size_t width) {
-    if (cli_escaped_width(path) <= width) return cli_escaped_cut(out, path, width);
+    if (cli_path_width(path) <= width) return cli_path_ends(out, path, width, 0);
     path = without_extension(path);
     sft_span last = sfti_path_name(path);
     if (told_words(last, last) == 0) {
         size_t above = (size_t)(sfti_path_name(sfti_path_above(path)).data - path.data);
         last = (sft_span){ path.data + above, path.len - above };
     }
-    bool whole = cli_escaped_width(last) < width;
-    return cli_escaped_ends(out, whole ? path : last, width, whole ? width : width / 2);
+    bool whole = cli_path_width(last) < width;
+    return cli_path_ends(out, whole ? path : last, width, whole ? width : width / 2);
 }
 
 static size_t put_cell(const cli_list *list, const cli_row *row, int column, size_t width) {

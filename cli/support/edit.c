@@ -96,7 +96,7 @@ static const char *method_words(const cli_edit_result *r) {
 
 static void say_result(cli *c, const cli_edit_result *r) {
     const char *path = c->set.output && r->changed ? c->set.output : r->path;
-    cli_escaped(&c->out, sft_span_cstr(path));
+    cli_path_text(&c->out, sft_span_cstr(path));
     if (!r->changed && c->set.output)
         cli_text(&c->out, ": nothing to change, not written (--copy writes it all the same)");
     else if (!r->changed)

@@ -102,7 +102,7 @@ void cli_printf(cli_out *out, const char *format, ...) {
 
 void cli_path(cli_out *out, const char *path, const char *format, ...) {
     va_list args;
-    cli_escaped(out, sft_span_cstr(path));
+    cli_path_text(out, sft_span_cstr(path));
     va_start(args, format);
     put_format(out, format, args);
     va_end(args);
@@ -146,11 +146,11 @@ sft_sink cli_out_sink(cli_out *out) {
 
 /* ── Escaped text ── */
 
-size_t cli_escape(sft_span text, char *into, size_t cap, size_t *used) {
+size_t cli_path_escape(sft_span path, char *into, size_t cap, size_t *used) {
     size_t put = 0, read = 0;
     bool whole = os_path_rule() != SFTI_PATHS_WINDOWS;
-    for (*used = 0; *used < text.len && put < cap; *used += read) {
-        sft_span rest = { text.data + *used, text.len - *used };
+    for (*used = 0; *used < path.len && put < cap; *used += read) {
+        sft_span rest = { path.data + *used, path.len - *used };
         const char *slash = whole ? NULL : memchr(rest.data, '\\', rest.len);
         if (slash == rest.data) {
             into[put++] = '\\';
@@ -165,6 +165,12 @@ size_t cli_escape(sft_span text, char *into, size_t cap, size_t *used) {
     return put;
 }
 
+typedef size_t escape_fn(sft_span text, char *into, size_t cap, size_t *used);
+
+static size_t text_escape(sft_span text, char *into, size_t cap, size_t *used) {
+    return sfti_escape(text.data, text.len, into, cap, used);
+}
+
 /* Printable ASCII without a backslash, as nearly all names are: nothing to escape. Looks at every
  * byte, so that compilers take many at once. */
 static bool is_plain(sft_span text) {
@@ -176,7 +182,7 @@ static bool is_plain(sft_span text) {
     return other == 0;
 }
 
-void cli_escaped(cli_out *out, sft_span text) {
+static void put_escaped(cli_out *out, sft_span text, escape_fn *escape) {
     char buffer[512];
     if (is_plain(text)) {
         cli_put(out, text.data, text.len);
@@ -184,12 +190,20 @@ void cli_escaped(cli_out *out, sft_span text) {
     }
     while (text.len) {
         size_t used = 0;
-        size_t len = cli_escape(text, buffer, sizeof buffer, &used);
+        size_t len = escape(text, buffer, sizeof buffer, &used);
         if (!used) return;
         cli_put(out, buffer, len);
         text.data += used;
         text.len -= used;
     }
+}
+
+void cli_escaped(cli_out *out, sft_span text) {
+    put_escaped(out, text, text_escape);
+}
+
+void cli_path_text(cli_out *out, sft_span path) {
+    put_escaped(out, path, cli_path_escape);
 }
 
 void cli_fill_spans(cli_out *out, const char *format, const sft_span *spans) {
@@ -216,19 +230,27 @@ static size_t shown_width(const char *text, size_t len) {
     return width;
 }
 
-size_t cli_escaped_width(sft_span text) {
+static size_t escaped_width(sft_span text, escape_fn *escape) {
     char buffer[512];
     size_t width = 0;
     if (is_plain(text)) return text.len;
     while (text.len) {
         size_t used = 0;
-        size_t len = cli_escape(text, buffer, sizeof buffer, &used);
+        size_t len = escape(text, buffer, sizeof buffer, &used);
         if (!used) break;
         width += shown_width(buffer, len);
         text.data += used;
         text.len -= used;
     }
     return width;
+}
+
+size_t cli_escaped_width(sft_span text) {
+    return escaped_width(text, text_escape);
+}
+
+size_t cli_path_width(sft_span path) {
+    return escaped_width(path, cli_path_escape);
 }
 
 static size_t character_bytes(sft_span text) {
@@ -240,11 +262,11 @@ static size_t character_bytes(sft_span text) {
 
 /* Bytes of the longest beginning that fits into columns; marks without a width of their
  * own can't make it endless. */
-static size_t fitting_bytes(sft_span text, size_t columns, size_t *width) {
+static size_t fitting_bytes(sft_span text, size_t columns, escape_fn *escape, size_t *width) {
     sft_span rest = text;
     for (*width = 0; rest.len;) {
         sft_span one = { rest.data, character_bytes(rest) };
-        size_t w = cli_escaped_width(one);
+        size_t w = escaped_width(one, escape);
         if (*width + w > columns || text.len - rest.len > 16 * columns) break;
         *width += w;
         rest.data += one.len;
@@ -254,52 +276,61 @@ static size_t fitting_bytes(sft_span text, size_t columns, size_t *width) {
 }
 
 size_t cli_escaped_cut(cli_out *out, sft_span text, size_t columns) {
-    size_t width, whole = fitting_bytes(text, columns, &width);
+    size_t width, whole = fitting_bytes(text, columns, text_escape, &width);
     if (whole == text.len) {
         cli_escaped(out, text);
         return width;
     }
-    text.len = fitting_bytes(text, columns - 1, &width);
+    text.len = fitting_bytes(text, columns - 1, text_escape, &width);
     cli_escaped(out, text);
     cli_text(out, "\xE2\x80\xA6");
     return width + 1;
 }
 
 /* Bytes of the beginning that can go so that the rest fits into columns. */
-static size_t spare_bytes(sft_span text, size_t width, size_t columns) {
+static size_t spare_bytes(sft_span text, size_t width, size_t columns, escape_fn *escape) {
     sft_span rest = text;
     while (rest.len && width > columns) {
         sft_span one = { rest.data, character_bytes(rest) };
-        width -= cli_escaped_width(one);
+        width -= escaped_width(one, escape);
         rest.data += one.len;
         rest.len -= one.len;
     }
     while (rest.len) { /* marks whose character is gone */
         sft_span one = { rest.data, character_bytes(rest) };
-        if (cli_escaped_width(one)) break;
+        if (escaped_width(one, escape)) break;
         rest.data += one.len;
         rest.len -= one.len;
     }
     return text.len - rest.len;
 }
 
-size_t cli_escaped_ends(cli_out *out, sft_span text, size_t columns, size_t tail) {
-    size_t width = cli_escaped_width(text), head, used;
+static size_t put_ends(cli_out *out, sft_span text, size_t columns, size_t tail,
+                       escape_fn *escape) {
+    size_t width = escaped_width(text, escape), head, used;
     if (width <= columns && text.len <= 16 * columns) {
-        cli_escaped(out, text);
+        put_escaped(out, text, escape);
         return width;
     }
     if (columns == 0) return 0;
     if (tail > columns - 1) tail = columns - 1;
-    head = fitting_bytes(text, columns - 1 - tail, &used);
-    cli_escaped(out, (sft_span){ text.data, head });
+    head = fitting_bytes(text, columns - 1 - tail, escape, &used);
+    put_escaped(out, (sft_span){ text.data, head }, escape);
     cli_text(out, "\xE2\x80\xA6");
     sft_span rest = { text.data + head, text.len - head };
-    size_t gone = spare_bytes(rest, cli_escaped_width(rest), tail);
+    size_t gone = spare_bytes(rest, escaped_width(rest, escape), tail, escape);
     rest = (sft_span){ rest.data + gone, rest.len - gone };
     if (rest.len > 16 * columns) rest.len = 0; /* a flood of marks */
-    cli_escaped(out, rest);
-    return used + 1 + cli_escaped_width(rest);
+    put_escaped(out, rest, escape);
+    return used + 1 + escaped_width(rest, escape);
+}
+
+size_t cli_escaped_ends(cli_out *out, sft_span text, size_t columns, size_t tail) {
+    return put_ends(out, text, columns, tail, text_escape);
+}
+
+size_t cli_path_ends(cli_out *out, sft_span path, size_t columns, size_t tail) {
+    return put_ends(out, path, columns, tail, cli_path_escape);
 }
 
 void cli_cell_guard(cli_out *out, sft_span text) {
@@ -324,7 +355,7 @@ void cli_style_off(cli_out *out, cli_style style) {
 
 void cli_styled(cli_out *out, cli_style style, const char *text) {
     cli_style_on(out, style);
-    cli_escaped(out, sft_span_cstr(text));
+    cli_path_text(out, sft_span_cstr(text));
     cli_style_off(out, style);
 }
 

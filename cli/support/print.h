@@ -36,11 +36,13 @@ void cli_put(cli_out *out, const void *bytes, size_t len);
 void cli_text(cli_out *out, const char *text);
 /* At most 511 bytes: numbers and fixed words. */
 void cli_printf(cli_out *out, const char *format, ...) SFTI_FORMAT(2, 3);
-/* sfti_escape, except that on Windows, where it separates the parts of a path, a backslash stays as
- * it is. */
-size_t cli_escape(sft_span text, char *into, size_t cap, size_t *used);
-/* Bytes from a file or the command line, escaped so. */
+/* Bytes from a file or the command line, escaped. */
 void cli_escaped(cli_out *out, sft_span text);
+/* The same of a path: on Windows, where it separates the parts, a backslash stays as it is. */
+size_t cli_path_escape(sft_span path, char *into, size_t cap, size_t *used);
+void cli_path_text(cli_out *out, sft_span path);
+size_t cli_path_width(sft_span path);
+size_t cli_path_ends(cli_out *out, sft_span path, size_t columns, size_t tail);
 /* A path escaped, and what follows it. */
 void cli_path(cli_out *out, const char *path, const char *format, ...) SFTI_FORMAT(3, 4);
 /* Fixed words with spans in them, escaped: one for each % in the format, of which there is no other
@@ -62,7 +64,7 @@ void cli_quoted(cli_out *out, sft_span text);
 void cli_pad(cli_out *out, size_t spaces);
 void cli_style_on(cli_out *out, cli_style style);
 void cli_style_off(cli_out *out, cli_style style);
-/* Styled text, escaped. */
+/* A path or fixed words, styled and escaped. */
 void cli_styled(cli_out *out, cli_style style, const char *text);
 
 /* Forward sink into out; finish and abandon leave it open. */

@@ -1,4 +1,7 @@
 /* os.h against real files, on every host: what its callers count on. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "os/io.h"
 
 #include <setjmp.h>

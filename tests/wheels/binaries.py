@@ -82,4 +82,5 @@ def check_universal(data, exports):
         # zig cannot hide the library's names there; nobody looks them up in another's extension.
         if exports is not None:
             names = {name.removeprefix("_") for name in part["defined"]}
-            expect("exports", {name for name in names if not name.startswith(("sft_", "_"))}, exports)
+            names = {name for name in names if not name.startswith(("sft_", "_"))}
+            expect("exports", names, exports)

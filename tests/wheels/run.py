@@ -180,7 +180,8 @@ def difference(one, other):
 
 
 ALL = {"complete": [complete], "installed": installed.installed, "musl": installed.musl,
-       "arm64": installed.arm64, "wine": installed.wine, "source": installed.source, "again": [again]}
+       "arm64": installed.arm64, "wine": installed.wine, "source": installed.source,
+       "again": [again]}
 
 
 def main():

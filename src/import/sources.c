@@ -67,17 +67,20 @@ sft_code sfti_import_memory(sfti_import *im, const void *bytes, size_t len,
 
 /* ── Other files ── */
 
+/* As sfti_name_inside, but parts may be empty or "." here, as ONNX writes "./weights". */
 static bool is_name_inside(sft_span name) {
+    const bool windows = os_path_rule() == SFTI_PATHS_WINDOWS;
     const char *why;
     if (name.len == 0 || name.data[0] == '/' || memchr(name.data, '\0', name.len)
         || memchr(name.data, '\\', name.len) || (name.len > 1 && name.data[1] == ':'))
         return false;
-    if (os_path_rule() == SFTI_PATHS_WINDOWS && !sfti_name_portable(name, &why)) return false;
     for (size_t at = 0; at <= name.len;) {
         const char *slash = memchr(name.data + at, '/', name.len - at);
-        size_t part = slash ? (size_t)(slash - name.data) - at : name.len - at;
-        if (part == 2 && memcmp(name.data + at, "..", 2) == 0) return false;
-        at += part + 1;
+        sft_span part = { name.data + at, slash ? (size_t)(slash - name.data) - at : name.len - at };
+        bool dots = part.len <= 2 && memcmp(part.data, "..", part.len) == 0;
+        if (dots && part.len == 2) return false;
+        if (windows && !dots && !sfti_name_portable(part, &why)) return false;
+        at += part.len + 1;
     }
     return true;
 }

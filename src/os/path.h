@@ -32,6 +32,7 @@ static inline bool sfti_folder_copy(const char *path, char *out, size_t cap) {
 /* The last part; empty behind a separator. */
 static inline sft_span sfti_path_name(sft_span path) {
     size_t folder = sfti_rule_folder(os_path_rule(), path);
+    if (folder == 0) return path; /* which may be NULL */
     return (sft_span){ path.data + folder, path.len - folder };
 }
 

@@ -76,7 +76,8 @@ static bool is_name_inside(sft_span name) {
         return false;
     for (size_t at = 0; at <= name.len;) {
         const char *slash = memchr(name.data + at, '/', name.len - at);
-        sft_span part = { name.data + at, slash ? (size_t)(slash - name.data) - at : name.len - at };
+        size_t end = slash ? (size_t)(slash - name.data) : name.len;
+        sft_span part = { name.data + at, end - at };
         bool dots = part.len <= 2 && memcmp(part.data, "..", part.len) == 0;
         if (dots && part.len == 2) return false;
         if (windows && !dots && !sfti_name_portable(part, &why)) return false;

@@ -350,7 +350,6 @@ sft_code sft_edit_recover(const char *path, const sft_edit_options *options,
     if (code == SFT_OK && own.link == SFT_LINK_REPLACE && !beneath) own.link = SFT_LINK_FOLLOW;
     if (code == SFT_OK) code = edit_take_path(path, &how.options, own_path, err);
     sft_edit_found state = SFT_EDIT_CLEAN;
-    own.no_recover = false;
     if (code == SFT_OK)
         code = edit_resolve(own_path, &beneath, &own, &folder, &is_link, &state, err);
     if (code == SFT_OK && found) *found = state;

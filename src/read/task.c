@@ -50,15 +50,50 @@ static sft_code read_scratch(const read_work *w, uint32_t file, uint64_t offset,
     return sft_read_bytes(work_file(w, file)->file, offset, w->scratch, len, w->err);
 }
 
+#define IN_PLACE_LEAST ((size_t)256 << 10)
+
+/* Whether whole pages of the file are read to where they belong: disks write to addresses that
+ * begin a page, and some to any. */
+static bool is_in_place(const read_work *w, uint32_t file, const char *into, size_t len) {
+    bool begins = (uintptr_t)into % SFTI_READ_PAGE == 0;
+    return len >= IN_PLACE_LEAST && (begins || atomic_load(&w->access->direct[file].anywhere));
+}
+
+/* From the beginning of a page of the file on. How many bytes; 0: by way of scratch memory. */
+static size_t read_in_place(const read_work *w, uint32_t file, uint64_t offset, char *into,
+                            size_t len) {
+    const size_t page = SFTI_READ_PAGE;
+    sfti_read_direct *direct = &w->access->direct[file];
+    size_t got = 0;
+    int error = os_pread(direct->fd, into, len & ~(page - 1), offset, &got);
+    if (error == EINVAL && (uintptr_t)into % page) atomic_store(&direct->anywhere, false);
+    return error ? 0 : got & ~(page - 1);
+}
+
+/* One read past the cache, of at most len bytes; *piece: how many. */
+static sft_code read_past(const read_work *w, uint32_t file, uint64_t offset, char *into,
+                          size_t len, size_t *piece) {
+    size_t past = (size_t)(offset % SFTI_READ_PAGE), most = SFTI_READ_SPAN - past;
+    size_t head = past ? SFTI_READ_PAGE - past : 0;
+    const char *at;
+    *piece = 0;
+    if (len > head && is_in_place(w, file, into + head, len - head)) {
+        if (head == 0) *piece = read_in_place(w, file, offset, into, len);
+        else most = head;
+    }
+    if (*piece > 0) return SFT_OK;
+    *piece = len < most ? len : most;
+    sft_code code = read_scratch(w, file, offset, *piece, &at);
+    if (!code) memcpy(into, at, *piece);
+    return code;
+}
+
 static sft_code read_straight(const read_work *w, uint32_t file, uint64_t offset, char *into,
                               size_t len) {
     while (len > 0 && work_is_direct(w, file)) {
-        size_t most = SFTI_READ_SPAN - (size_t)(offset % SFTI_READ_PAGE);
-        size_t piece = len < most ? len : most;
-        const char *at;
-        sft_code code = read_scratch(w, file, offset, piece, &at);
+        size_t piece;
+        sft_code code = read_past(w, file, offset, into, len, &piece);
         if (code) return code;
-        memcpy(into, at, piece);
         offset += piece;
         into += piece;
         len -= piece;

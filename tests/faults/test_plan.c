@@ -200,12 +200,15 @@ static void cold_is_read_directly(void **state) {
     bytes[0] = (unsigned char)(sizeof header - 1);
     memcpy(bytes + 8, header, sizeof header - 1);
     for (size_t i = 8 + sizeof header - 1; i < whole; i++) bytes[i] = (unsigned char)(i * 7 >> 3);
-    for (int cold = 0; cold < 2; cold++) {
+    for (int way = 0; way < 4; way++) { /* cold; to any address */
         sft_file *file;
         sft_read_plan *plan;
         sft_job job = SFT_JOB_INIT;
         size_t direct = 0;
+        bool cold = way > 0;
         os_fake_reset();
+        os_fake_direct_anywhere(way == 2);
+        os_fake_short_reads(way == 3 ? 300000 : 0);
         os_fake_add_file("/t", bytes, whole);
         os_fake_can_direct(true);
         os_fake_cold(cold);
@@ -213,9 +216,11 @@ static void cold_is_read_directly(void **state) {
         sft_read_part part = { file, sft_file_tensor_at(file, 0), NULL, 0, 0 };
         sft_read_block memory = { into, LEN };
         memset(into, 0, LEN);
-        os_fake_fail(0, 0, false);
+        if (way == 2) os_fake_fail_call("os_pread", 4, EIO, false);
+        else os_fake_fail(0, 0, false);
         assert_int_equal(sft_read_plan_new(&part, 1, &memory, 1, NULL, &plan, NULL), SFT_OK);
         assert_int_equal(sft_read_plan_run(plan, &job, NULL), SFT_OK);
+        if (way == 2) assert_true(os_fake_calls() < 60); /* 8 MiB at once */
         for (size_t n = 1; os_fake_call_name(n); n++)
             direct += strcmp(os_fake_call_name(n), "os_open_direct") == 0;
         assert_int_equal(direct, cold);

@@ -95,9 +95,9 @@ class File(Mapping[str, Tensor]):
         integer. TensorNotFoundError for a name or pattern that nothing matches; SafetensorError
         or OSError if reading fails; TypeError for a dtype that needs ml_dtypes."""
     def torch(self, names: Iterable[str] | None = None, progress: _Progress = None, *,
-              device: Any = None, dtype: Any = None) -> dict[str, Any]:
-        """Name -> torch tensor, on the CPU or moved to a device, one at a time; as numpy. device:
-        any that torch knows; None: the CPU."""
+              device: Any = None, dtype: Any = None, copy: bool = False) -> dict[str, Any]:
+        """Name -> torch tensor, on the CPU or on a device; as numpy. device: any that torch knows;
+        None: the CPU. copy=True: each in memory of its own, read now."""
     def ls_json(self, order: _Order = "offset") -> str: ...
     def header(self, shard: int = 0) -> bytes:
         """The JSON of the header as stored, with its spaces at the end. IndexError."""
@@ -171,8 +171,9 @@ class Tensor:
         """A numpy.ndarray of this shape, which keeps its memory: the file's, if it is mapped and
         aligned, writable and private to this process; else a copy made once. dtype: converts,
         and copies unless it is the tensor's. TypeError for a dtype that needs ml_dtypes."""
-    def torch(self, *, device: Any = None, dtype: Any = None) -> Any:
-        """A torch.Tensor; on the CPU (device=None) with the memory that numpy() would share. The
+    def torch(self, *, device: Any = None, dtype: Any = None, copy: bool = False) -> Any:
+        """A torch.Tensor; on the CPU (device=None) with the memory that numpy() would share, or,
+        with copy=True, memory of its own. The
         shape's last dimension is half of this for F4. TypeError for a dtype that torch lacks."""
     def stats(self, *, threads: int = 0, progress: _Progress = None) -> TensorStats:
         """Statistics of the elements, as `safetensors ls --stats` shows them; of a slice, of what

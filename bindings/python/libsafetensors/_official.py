@@ -61,7 +61,8 @@ class safe_open:
         self._framework = known
         self._device = check_device(device, known)
         self._make = maker(known, self._device)
-        self._file = open_file(source, backend, level=level, framework=known)
+        self._file = open_file(source, backend, level=level, framework=known,
+                               shared=self._device is None)
 
     def _open(self) -> _core.File:
         if self._file is None:

@@ -409,7 +409,7 @@ def load(data: Any, *, device: Any = "cpu", dtype: Any = None,
 
 def load_file(filename: Source, device: Any = "cpu", *, backend: Backend = DEFAULT_BACKEND,
               dtype: Any = None, names: Iterable[str] | None = None, progress: Progress = None,
-              ) -> dict[str, torch.Tensor]:
+              copy: bool = False) -> dict[str, torch.Tensor]:
     """Tensors of a file, all or those in names, on a device (any that torch knows). names may be
     patterns: "*", "?", "[a-z]", "[!a-z]".
 
@@ -417,16 +417,16 @@ def load_file(filename: Source, device: Any = "cpu", *, backend: Backend = DEFAU
     converted, floats to a float, integers to an integer; scales of quantised ones are not
     applied.
 
-    On the CPU they share the memory of the file, mapped privately; backend="pread" reads
-    instead, in parallel, and is the default on Windows, where a private map counts in full as
-    memory in use and OSError says that it cannot be made. filename: also a folder or an
-    index.json, or an object with read and seek.
+    On the CPU they share the memory of the file, mapped privately; copy=True and backend="pread"
+    read it into memory of their own instead, in parallel. That is the default on Windows, where
+    a private map counts in full as memory in use and OSError says that it cannot be made.
+    filename: also a folder or an index.json, or an object with read and seek.
     progress: True or a function of bytes done and total."""
     from ._progress import watch
-    check_device(device, "torch")
-    file = open_file(filename, backend, framework="torch")
+    shared = check_device(device, "torch") is None and not copy
+    file = open_file(filename, backend, framework="torch", shared=shared)
     with file, watch(progress, "loading") as tick:
-        return file.torch(names, tick, device=device, dtype=dtype)
+        return file.torch(names, tick, device=device, dtype=dtype, copy=copy)
 
 
 # ── Models ──

@@ -74,10 +74,10 @@ static int pick_named(batch *all, PyObject *given) {
 
 /* ── Copies of tensors whose memory cannot be shared ─────────────────────── */
 
-static bool is_shareable(const batch *all, const pick *one, bool want_writable) {
+static bool is_shareable(const batch *all, const pick *one, pysft_batch_kind kind) {
     bool writable;
     const char *base = pysft_store_base(all->store, one->shard, &writable);
-    if (!base || (want_writable && !writable)) return false;
+    if (!base || kind == PYSFT_TORCH_COPY || (kind == PYSFT_TORCH && !writable)) return false;
     return pysft_is_aligned(one->facts->dtype, base + one->facts->begin);
 }
 
@@ -206,14 +206,14 @@ static int report_end(const batch *all, PyObject *progress) {
     return pysft_job_end(&job, SFT_OK);
 }
 
-static int copy_unshared(batch *all, bool want_writable, PyObject *progress) {
+static int copy_unshared(batch *all, pysft_batch_kind kind, PyObject *progress) {
     uint64_t total = 0;
     size_t count = 0;
     sft_read *reads = NULL;
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < all->count; i++) {
         pick *one = &all->picks[i];
-        if (is_shareable(all, one, want_writable)) continue;
+        if (is_shareable(all, one, kind)) continue;
         if (!reads) reads = PyMem_Malloc(all->count * sizeof *reads);
         if (!reads) PyErr_NoMemory();
         rc = reads ? add_read(one, reads, &count) : -1;
@@ -300,14 +300,15 @@ static PyObject *convert_all(const batch *all, bool torch) {
 }
 #endif
 
-PyObject *pysft_batch(pysft_state *state, pysft_store *store, PyObject *names, bool torch,
-                      PyObject *progress) {
+PyObject *pysft_batch(pysft_state *state, pysft_store *store, PyObject *names,
+                      pysft_batch_kind kind, PyObject *progress) {
     batch all = { state, store, NULL, 0 };
     PyObject *dict = NULL;
+    bool torch = kind != PYSFT_NUMPY;
     bool loaded = torch ? pysft_torch_get(state) != NULL : pysft_numpy_get(state) != NULL;
     if (!loaded) return NULL;
     int rc = names == Py_None ? pick_all(&all) : pick_named(&all, names);
-    if (rc == 0) rc = copy_unshared(&all, torch, progress);
+    if (rc == 0) rc = copy_unshared(&all, kind, progress);
     if (rc == 0) dict = convert_all(&all, torch);
     batch_free(&all);
     return dict;

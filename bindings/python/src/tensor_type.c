@@ -289,27 +289,53 @@ static PyObject *tensor_numpy(PyObject *object, PyObject *args, PyObject *kwargs
     return array;
 }
 
-static PyObject *torch_of(PyObject *object) {
+/* A private copy. */
+static pysft_store *own_copy(PyObject *object, pysft_piece *piece) {
+    pysft_store *block = pysft_store_block(piece->bytes);
+    if (!block) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    piece->store = block;
+    piece->data = pysft_store_bytes(block);
+    piece->strides = NULL;
+    piece->writable = true;
+    if (read_now(object, piece->data, piece->bytes) == 0) return block;
+    pysft_store_drop(block);
+    return NULL;
+}
+
+/* own: over a copy of the elements that is never shared. */
+static PyObject *torch_of(PyObject *object, bool own) {
     TensorObject *self = (TensorObject *)object;
     pysft_state *state = pysft_state_from(object);
     Py_ssize_t strides[SFT_MAX_RANK];
-    pysft_piece piece;
     unsigned want = want_writable | want_forward;
-    if (pysft_tensor_piece(state, self, want, &piece, strides) < 0) return NULL;
-    return pysft_torch_of(state, &piece);
+    pysft_store *block = NULL;
+    pysft_piece piece;
+    if (own) {
+        piece = (pysft_piece){ NULL,       NULL,        true, self->facts->dtype,
+                               self->rank, self->shape, NULL, self->bytes };
+        block = own_copy(object, &piece);
+        if (!block) return NULL;
+    } else if (pysft_tensor_piece(state, self, want, &piece, strides) < 0) {
+        return NULL;
+    }
+    PyObject *tensor = pysft_torch_of(state, &piece);
+    pysft_store_drop(block);
+    return tensor;
 }
 
 static PyObject *tensor_torch(PyObject *object, PyObject *args, PyObject *kwargs) {
-    static char *names[] = { "device", "dtype", NULL };
+    static char *names[] = { "device", "dtype", "copy", NULL };
     PyObject *device = Py_None, *dtype = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OO:torch", names, &device, &dtype))
+    int copy = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOp:torch", names, &device, &dtype, &copy))
         return NULL;
-    PyObject *tensor = torch_of(object);
-    if (tensor && (device != Py_None || dtype != Py_None))
-        pysft_replace(&tensor,
-                      pysft_import_apply(PYSFT_ARRAYS, "torch_as",
-                                         Py_BuildValue("(OOO)", tensor, device, dtype)));
-    return tensor;
+    if (device == Py_None && dtype == Py_None) return torch_of(object, copy != 0);
+    return pysft_import_apply(PYSFT_ARRAYS, "torch_as",
+                              Py_BuildValue("(OOOO)", object, device, dtype,
+                                            copy ? Py_True : Py_False));
 }
 
 static PyObject *tensor_item(PyObject *object, PyObject *none) {
@@ -372,22 +398,6 @@ static int wants_versioned(PyObject *max_version, bool *versioned) {
     if (max_version != Py_None && pysft_two_of(max_version, "max_version", found) < 0) return -1;
     *versioned = found[0] >= 1;
     return 0;
-}
-
-/* A private copy. */
-static pysft_store *own_copy(PyObject *object, pysft_piece *piece) {
-    pysft_store *block = pysft_store_block(piece->bytes);
-    if (!block) {
-        PyErr_NoMemory();
-        return NULL;
-    }
-    piece->store = block;
-    piece->data = pysft_store_bytes(block);
-    piece->strides = NULL;
-    piece->writable = true;
-    if (read_now(object, piece->data, piece->bytes) == 0) return block;
-    pysft_store_drop(block);
-    return NULL;
 }
 
 static PyObject *dlpack_of(PyObject *object, bool versioned, PyObject *copy) {
@@ -471,9 +481,10 @@ static PyMethodDef tensor_methods[] = {
       "made once. dtype: of numpy or torch, or a name, to which it is converted.\n"
       "TypeError for a dtype that needs ml_dtypes, if that is not installed." },
     { "torch", PYSFT_KEYWORDS(tensor_torch),
-      "torch($self, /, *, device=None, dtype=None)\n--\n\n"
+      "torch($self, /, *, device=None, dtype=None, copy=False)\n--\n\n"
       "A torch.Tensor; on the CPU it shares the file's memory if that is possible, else a copy\n"
-      "made once. device: any that torch knows; dtype as for numpy.\n"
+      "made once; copy=True: in memory of its own. device: any that torch knows; dtype as for\n"
+      "numpy.\n"
       "TypeError for a dtype that torch lacks." },
     { "stats", PYSFT_KEYWORDS(pysft_tensor_stats),
       "stats($self, /, *, threads=0, progress=None)\n--\n\n"

@@ -11,10 +11,20 @@
 
 typedef struct sfti_hash_impl sfti_hash_impl;
 
-/* `blocks` blocks of 64 bytes of each of count streams (1 to SFTI_SHA_LANES). */
-#define SFTI_SHA_LANES 4
+/* `blocks` blocks of 64 bytes of each of count streams (1 to those of its kernel). */
+#define SFTI_SHA_LANES 16
 typedef void (*sfti_sha_blocks_fn)(const sfti_hash_impl *impl, uint32_t *const *states,
                                    const uint8_t *const *data, size_t blocks, size_t count);
+
+/* A way to hash several streams at once. cost is the time of one block of each of them, and only
+ * its ratio to the other kernels' costs counts. */
+typedef struct sfti_sha_kernel {
+    sfti_sha_blocks_fn blocks;
+    uint32_t streams, cost;
+} sfti_sha_kernel;
+
+enum { SFTI_SHA_ONE, SFTI_SHA_TWO, SFTI_SHA_FOUR, SFTI_SHA_EIGHT, SFTI_SHA_SIXTEEN,
+       SFTI_SHA_KERNELS };
 
 /* Chaining values of count inputs (1 to impl->lanes) of `blocks` blocks each, stride
  * bytes apart, one behind the other into out. counter grows by step from input to input. */
@@ -38,7 +48,10 @@ enum {
 };
 
 struct sfti_hash_impl {
-    sfti_sha_blocks_fn sha_blocks;
+    sfti_sha_blocks_fn sha_blocks; /* of one stream */
+    sfti_sha_kernel sha[SFTI_SHA_KERNELS]; /* blocks NULL: not on this processor */
+    uint8_t sha_for[SFTI_SHA_LANES + 1];   /* the kernel for so many streams */
+    size_t sha_streams;                    /* as many as are hashed fastest */
     os_function crypto_update; /* SHA256_Update, if libcrypto is in use */
     sfti_blake3_lanes_fn blake3_lanes;
     size_t lanes;
@@ -48,8 +61,16 @@ struct sfti_hash_impl {
 
 void sfti_hash_impl_fill(sfti_hash_impl *impl, unsigned forbid);
 
+/* Fills sha, with costs as measured on a few processors, and what follows from them. */
+void sfti_sha_kernels_fill(sfti_hash_impl *impl, unsigned forbid);
+/* Fills sha_for and sha_streams from the costs. */
+void sfti_sha_choose(sfti_hash_impl *impl);
+/* Chooses by costs measured here: at most 10 ms, once per process. impl forbids nothing. */
+void sfti_sha_trial(sfti_hash_impl *impl);
+
 /* NULL if the processor or the compiler does not support it. */
 sfti_sha_blocks_fn sfti_sha_blocks_x86(void);
+sfti_sha_blocks_fn sfti_sha_blocks_wide(size_t lanes); /* 8 or 16 */
 sfti_sha_blocks_fn sfti_sha_blocks_arm(void);
 sfti_sha_blocks_fn sfti_sha_blocks_crypto(sfti_hash_impl *impl);
 void sfti_sha_blocks_plain(const sfti_hash_impl *impl, uint32_t *const *states,

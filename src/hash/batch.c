@@ -13,7 +13,7 @@
 #define BATCH_SLOTS SFTI_SHA_LANES
 #define BATCH_SLOTS_LEAST 4
 #define BATCH_TRIAL_BYTES (UINT64_C(64) << 20) /* hashed before a trial of kernels */
-#define BATCH_SHARES 4 /* threads that can work on one file */
+#define BATCH_SHARES 8 /* threads that can work on one file */
 #define BATCH_OPENED 64 /* files opened in one go, whose results are then delivered */
 
 /* One file being read. */
@@ -98,7 +98,7 @@ static void batch_model_done(batch *b, sfti_hash_model *model) {
 }
 
 static uint64_t unit_cost(const sfti_hash_unit *unit) {
-    return unit->size == SFT_SIZE_UNKNOWN || unit->is_uncounted ? 0 : unit->size;
+    return unit->size == SFT_SIZE_UNKNOWN || unit->is_uncounted ? 0 : unit->end - unit->begin;
 }
 
 /* Lets threads claim the model's units. */
@@ -179,6 +179,8 @@ static bool batch_claim(batch *b, batch_worker *worker, batch_slot *slot) {
     slot->ended = sfti_pass_begin(&slot->pass, &b->impl, unit->algos, unit->size,
                                      unit->file, unit->digests, &b->work,
                                      &slot->error) != SFT_OK;
+    if (!slot->ended && unit->segments)
+        sfti_pass_share(&slot->pass, unit->segments, unit->begin, unit->end);
     run.len = sfti_pass_next(&slot->pass, SIZE_MAX, &run.offset);
     if (run.len > 0) sft_source_expect(&unit->source, &run, 1);
     worker->busy++;
@@ -241,8 +243,9 @@ static void slot_finish(batch *b, batch_worker *worker, batch_slot *slot) {
     batch_lock(b, &b->state);
     if (slot->error.code && model->error.code == SFT_OK) model->error = slot->error;
     sfti_hashes_merge(slot->unit->into, &found);
-    if (slot->pass.at < unit_cost(slot->unit)) /* bytes that no algorithm needed */
-        b->done += unit_cost(slot->unit) - slot->pass.at;
+    uint64_t read = slot->pass.at > slot->unit->begin ? slot->pass.at - slot->unit->begin : 0;
+    if (read < unit_cost(slot->unit)) /* bytes that no algorithm needed */
+        b->done += unit_cost(slot->unit) - read;
     bool last = ++model->finished == model->unit_count;
     b->active--;
     batch_unlock(b, &b->state);

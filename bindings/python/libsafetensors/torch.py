@@ -25,7 +25,8 @@ from ._official import serialize as serialize
 from ._official import serialize_file as serialize_file
 from ._types import Backend, BytesOptions, Path, Progress, SaveOptions, Source, Target, Unpack
 
-__all__ = ["save", "save_file", "load", "load_file", "save_model", "load_model"]
+__all__ = ["save", "save_file", "load", "load_file", "save_model", "load_model",
+           "release_pinned"]
 
 
 # Dtypes of this version of torch -> name in a header.
@@ -427,6 +428,13 @@ def load_file(filename: Source, device: Any = "cpu", *, backend: Backend = DEFAU
     file = open_file(filename, backend, framework="torch", shared=shared)
     with file, watch(progress, "loading") as tick:
         return file.torch(names, tick, device=device, dtype=dtype, copy=copy)
+
+
+def release_pinned() -> int:
+    """Frees the pinned memory that loading to a device has left for the next load, at most
+    256 MiB; returns how many bytes that was."""
+    from . import _device
+    return _device.release_pinned()
 
 
 # ── Models ──

@@ -8,11 +8,13 @@
 #endif
 
 #include "os/os.h"
+#include "os/os_posix.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -123,6 +125,36 @@ int os_set_direct(int fd, bool direct) {
     (void)fd;
     return direct ? EOPNOTSUPP : 0;
 #endif
+}
+
+int os_open_direct(int fd, int *out) {
+    *out = -1;
+#ifdef O_DIRECT
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    int error = os_posix_open(path, O_RDONLY | O_DIRECT, 0, out);
+    return error == EINVAL || error == ENOENT ? EOPNOTSUPP : error;
+#else
+    (void)fd;
+    return EOPNOTSUPP;
+#endif
+}
+
+/* Since Linux 6.5; the number is that of all architectures but one. */
+#if !defined(SYS_cachestat) && !defined(__alpha__)
+#define SYS_cachestat 451
+#endif
+
+/* Only of files that the caller owns or may write: of others the system tells nothing. */
+int os_cached(int fd, uint64_t offset, uint64_t len, uint64_t *bytes) {
+    struct { uint64_t offset, len; } range = { offset, len };
+    struct { uint64_t cached, dirty, written, evicted, lately; } found;
+    *bytes = 0;
+    if (len == 0) return 0; /* which would mean: to the end */
+    if (syscall(SYS_cachestat, fd, &range, &found, 0u) != 0) return EOPNOTSUPP;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    *bytes = found.cached < len / page ? found.cached * page : len;
+    return 0;
 }
 
 void os_write_back(int fd, uint64_t offset, uint64_t len) {

@@ -160,6 +160,25 @@ int os_set_direct(int fd, bool direct) {
     return 0;
 }
 
+int os_open_direct(int fd, int *out) {
+    HANDLE handle = os_win_handle(fd);
+    *out = -1;
+    if (handle == INVALID_HANDLE_VALUE || GetFileType(handle) != FILE_TYPE_DISK)
+        return EOPNOTSUPP;
+    HANDLE past = ReOpenFile(handle, GENERIC_READ, WIN_SHARE_ALL,
+                             FILE_FLAG_NO_BUFFERING | FILE_FLAG_OVERLAPPED);
+    if (past == INVALID_HANDLE_VALUE)
+        return os_win_is_unsupported(GetLastError()) ? EOPNOTSUPP : os_win_last();
+    return os_win_fd_new(past, false, out);
+}
+
+/* The system does not tell. */
+int os_cached(int fd, uint64_t offset, uint64_t len, uint64_t *bytes) {
+    (void)fd, (void)offset, (void)len;
+    *bytes = 0;
+    return EOPNOTSUPP;
+}
+
 /* The system writes back by itself, and has no hint for it. */
 void os_write_back(int fd, uint64_t offset, uint64_t len) {
     (void)fd, (void)offset, (void)len;

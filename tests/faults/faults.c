@@ -91,6 +91,8 @@ static const struct plausible {
     { "os_open_beneath", { ENOENT, EACCES, EMFILE, EIO, ENOMEM } },
     { "os_info_path", { ENOENT, EACCES, EIO, ELOOP, ENOTDIR } },
     { "os_pread", { EIO, EISDIR, EAGAIN, EACCES } },
+    { "os_open_direct", { EOPNOTSUPP, EMFILE, EACCES } },
+    { "os_cached", { EOPNOTSUPP, EBADF } },
     { "os_read", { EIO, EINTR, EAGAIN } },
     { "os_map", { ENODEV, ENOMEM, EACCES, EPERM, EAGAIN } },
     { "os_real_path", { ENOENT, EACCES, ENAMETOOLONG, ELOOP } },
@@ -248,6 +250,8 @@ static bool is_dispensable(const fault_scene *scene, const fault *f) {
     if (strcmp(f->call, "os_random") == 0) return !scene->writes;
     if (strcmp(f->call, "os_thread_start") == 0) return true;
     if (strcmp(f->call, "os_path_in") == 0) return true;
+    if (strcmp(f->call, "os_open_direct") == 0) return true;
+    if (strcmp(f->call, "os_cached") == 0) return true;
     if (strcmp(f->call, "os_mutex_init") == 0) return !is_import(scene);
     if (strcmp(f->call, "os_cond_init") == 0) return !scene->imports;
     if (strcmp(f->call, "os_close") == 0) return !scene->writes;

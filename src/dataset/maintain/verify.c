@@ -407,7 +407,7 @@ static sft_code verify_open(verification *v) {
     sft_error e = SFT_ERROR_INIT;
     sft_code code = sft_dataset_open(v->storage, &v->alloc, NULL, NULL, &v->dataset, &e);
     if (!code) return SFT_OK;
-    if (code == SFT_MANIFEST_TYPE || code == SFT_MANIFEST_MISSING) {
+    if (code == SFT_MANIFEST_TYPE || code == SFT_MANIFEST_MISSING || code == SFT_DATASET_SHARD) {
         verify_find(v, SFTI_DATASET_MANIFEST, &e);
         return v->code;
     }

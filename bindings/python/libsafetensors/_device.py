@@ -25,7 +25,7 @@ import torch
 from . import _core
 from .torch import _TYPES
 
-__all__ = ["Copy", "CpuDevice", "CudaDevice", "Device", "Load", "Slots", "SLOT_BYTES", "Targets",
+__all__ = ["Copy", "CpuDevice", "CudaDevice", "Destination", "Device", "Load", "Slots", "SLOT_BYTES", "Targets",
            "device_of", "fill", "load", "load_one", "load_small", "release_pinned", "shape_of"]
 
 SLOT_BYTES = 8 << 20
@@ -301,6 +301,19 @@ def _dtype_of(tensor: _core.Tensor) -> torch.dtype:
     return known
 
 
+class Destination(Protocol):
+    """Blocks that a load fills."""
+
+    parts: list[tuple[_core.Tensor, int, int]]
+    sizes: list[int]
+
+    def plan(self) -> _core.ReadPlan: ...
+    def is_made(self, block: int) -> bool:
+        """Whether flat() allocates nothing."""
+    def flat(self, block: int) -> torch.Tensor:
+        """The bytes of a block."""
+
+
 class Targets:
     """Where tensors go: blocks, which are allocated when they are first asked for. A tensor of
     1 MiB or more is a block of its own. Smaller ones share blocks of up to 32 MiB, in the order of
@@ -400,7 +413,7 @@ class Load:
     """A running load of a plan. step() until it returns None, then finish(); close() in every
     case, also after an exception."""
 
-    def __init__(self, device: Device, plan: _core.ReadPlan, targets: Targets,
+    def __init__(self, device: Device, plan: _core.ReadPlan, targets: Destination,
                  threads: int = 0) -> None:
         self._device = device
         self._targets = targets
@@ -506,16 +519,18 @@ class Load:
             self.close()
 
 
-def fill(device: Device, targets: Targets,
-         tick: Callable[[int, int], object] | None = None) -> None:
-    """Reads the tensors of targets to their places. tick: called with bytes done and total."""
+def fill(device: Device, targets: Destination,
+         tick: Callable[[int, int], object] | None = None, warm: bool = True) -> None:
+    """Reads the tensors of targets to their places. tick: called with bytes done and total. warm:
+    whether the device prepares for memory that will be allocated."""
     if not targets.parts:
         return
     plan = targets.plan()
     done, total = 0, plan.wanted
     running = Load(device, plan, targets)
     try:
-        device.room(sum(targets.sizes))
+        if warm:
+            device.room(sum(targets.sizes))
         while (copies := running.step()) is not None:
             done = min(total, done + sum(copy[3] for copy in copies))
             if tick is not None:

@@ -92,6 +92,8 @@ class PrefetchLoader:
         else:
             found = self._stream.take(self._numbers[name])
         del self._left[name]
+        if not self._left and self._stream is not None:
+            self._stream.close()
         return found
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:

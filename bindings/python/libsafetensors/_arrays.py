@@ -3,7 +3,7 @@ names are patterns, when tensors are to be converted, and when a Writer gets mor
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from . import _core
@@ -129,10 +129,12 @@ def moved(tensor: _core.Tensor, target: Any, dtype: Any = None, copy: bool = Fal
 
     What is copied to a device never comes from a private writable map: pinning its pages would
     break copy-on-write for each of them."""
-    found = tensor.torch(copy=copy or target is not None)
-    if target is None and dtype is None:
-        return found
-    return found.to(device=target, dtype=dtype)
+    if target is None:
+        found = tensor.torch(copy=copy)
+    else:
+        from ._device import load_one
+        found = load_one(target, tensor)
+    return found if dtype is None else found.to(dtype)
 
 
 def numpy_arrays(file: _core.File, names: Iterable[str] | None, progress: Progress,
@@ -160,13 +162,48 @@ def torch_tensors(file: _core.File, names: Iterable[str] | None, progress: Progr
     if isinstance(names, str):
         raise TypeError("names: expected an iterable of str, found one str")
     chosen = [file[name] for name in (file if names is None else matching(file, names))]
+    kinds = [kind if wanted is not None and _is_kind(tensor.dtype, wanted) else None
+             for tensor in chosen]
+    if target is not None and chosen and _core.is_local(chosen[0]):
+        found = _loaded(chosen, kinds, target, tick)
+        if found is not None:
+            return found
     total, done, found = sum(tensor.nbytes for tensor in chosen), 0, {}
-    for tensor in chosen:
-        converts = wanted is not None and _is_kind(tensor.dtype, wanted)
-        found[tensor.name] = moved(tensor, target, kind if converts else None, copy)
+    for tensor, one in zip(chosen, kinds):
+        found[tensor.name] = moved(tensor, target, one, copy)
         done += tensor.nbytes
         if tick is not None:
             tick(done, total)
+    return found
+
+
+_CONVERTED = 1 << 30
+"""Bytes that are loaded to a device before they are converted there."""
+
+
+def _loaded(tensors: list[_core.Tensor], kinds: list[Any], target: Any,
+            tick: Callable[[int, int], object] | None) -> dict[str, Any] | None:
+    """The tensors, by name, on a device that _device.py knows; None for others."""
+    from . import _device
+    total, done = sum(tensor.nbytes for tensor in tensors), 0
+    found, first = {}, 0
+
+    def add(here: int, _: int) -> None:
+        if tick is not None:
+            tick(done + here, total)
+    while first < len(tensors):
+        device = _device.device_of(target)
+        if device is None:
+            return None
+        end, size = first, 0
+        while end < len(tensors) and (size < _CONVERTED or not any(kinds)):
+            size += tensors[end].nbytes
+            end += 1
+        group = tensors[first:end]
+        for tensor, one, kind in zip(group, _device.load(device, group, tick=add),
+                                     kinds[first:end]):
+            found[tensor.name] = one if kind is None else one.to(kind)
+        first, done = end, done + size
     return found
 
 

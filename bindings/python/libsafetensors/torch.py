@@ -25,7 +25,8 @@ from ._official import serialize as serialize
 from ._official import serialize_file as serialize_file
 from ._types import Backend, BytesOptions, Path, Progress, SaveOptions, Source, Target, Unpack
 
-__all__ = ["save", "save_file", "load", "load_file", "save_model", "load_model"]
+__all__ = ["save", "save_file", "load", "load_file", "save_model", "load_model",
+           "release_pinned"]
 
 
 # Dtypes of this version of torch -> name in a header.
@@ -429,6 +430,13 @@ def load_file(filename: Source, device: Any = "cpu", *, backend: Backend = DEFAU
         return file.torch(names, tick, device=device, dtype=dtype, copy=copy)
 
 
+def release_pinned() -> int:
+    """Frees the pinned memory that loading to a device has left for the next load, at most
+    256 MiB; returns how many bytes that was."""
+    from . import _device
+    return _device.release_pinned()
+
+
 # ── Models ──
 
 def save_model(model: torch.nn.Module, filename: Path,
@@ -458,11 +466,16 @@ def save_model(model: torch.nn.Module, filename: Path,
 
 def load_model(model: torch.nn.Module, filename: Source, strict: bool = True, device: Any = "cpu",
                *, backend: Backend = DEFAULT_BACKEND) -> tuple[set[str], list[str]]:
-    """Loads a file into a model. Of names that share one tensor in the model, one is enough.
+    """Loads a file into a model: tensors are read straight into parameters and buffers of their
+    dtype and shape, and others are loaded to the device first. Of names that share one tensor in
+    the model, one is enough. After an error while reading, the model's values are unspecified.
 
     Returns the model's names that the file lacks, and the file's names that the model lacks;
     with strict, RuntimeError if there are any."""
-    state = load_file(filename, device, backend=backend)
+    from ._models import read_state
+    place = check_device(device, "torch")
+    with open_file(filename, backend, framework="torch", shared=False) as file:
+        state = read_state(model, file, place)
     aliases = _aliases(model.state_dict(), state)
     missing_list, unexpected = model.load_state_dict(state, strict=False)
     missing, unexpected = set(missing_list), list(unexpected)

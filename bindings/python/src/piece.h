@@ -13,6 +13,8 @@ char *pysft_store_bytes(pysft_store *block);
 /* Start of a shard's data region in memory and whether it is writable; NULL if tensors must be
  * read. */
 char *pysft_store_base(const pysft_store *store, size_t shard, bool *writable);
+/* Whether its files are read by their paths on this machine, so that any thread may read. */
+bool pysft_store_local(const pysft_store *store);
 /* Whether the memory of every shard can be shared. */
 bool pysft_store_mapped(const pysft_store *store);
 /* For tp_traverse of a store's holder: visits the Python object only this store holds. */

@@ -115,6 +115,13 @@ static PyObject *get_offset(PyObject *self, void *closure) {
     return PyLong_FromUnsignedLongLong(((TensorObject *)self)->facts->offset);
 }
 
+static PyObject *get_data_offsets(PyObject *self, void *closure) {
+    const sft_tensor *facts = ((TensorObject *)self)->facts;
+    (void)closure;
+    return Py_BuildValue("(KK)", (unsigned long long)facts->begin,
+                         (unsigned long long)facts->end);
+}
+
 static PyObject *get_shard(PyObject *self, void *closure) {
     (void)closure;
     return PyLong_FromSize_t(((TensorObject *)self)->shard);
@@ -456,6 +463,8 @@ static PyGetSetDef tensor_getset[] = {
     { "size", get_size, NULL, "Number of elements.", NULL },
     { "nbytes", get_nbytes, NULL, "Number of bytes, packed.", NULL },
     { "offset", get_offset, NULL, "First byte in the file, of the whole tensor.", NULL },
+    { "data_offsets", get_data_offsets, NULL,
+      "First byte and end in the data of the file, of the whole tensor.", NULL },
     { "shard", get_shard, NULL, "Index of its file in File.paths.", NULL },
     { "aligned", get_aligned, NULL, "Whether the elements are aligned in the file.", NULL },
     { NULL, NULL, NULL, NULL, NULL },

@@ -3,6 +3,9 @@
 cat >play.py <<'P'
 import os, re, shutil, struct, subprocess, sys, zlib
 
+sys.path.insert(0, os.path.dirname(os.environ["BASH_ENV"]))
+from identity import identity
+
 SFT = os.environ["SFT"]
 HEAD = b'{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
 NAMES = ("m.safetensors", "s/m-00001-of-00002.safetensors", "s/m-00002-of-00002.safetensors")
@@ -14,8 +17,7 @@ def tear(path, bytes):
     """Half the data are the new bytes, half the old ones."""
     with open(path, "wb") as f:
         f.write(bytes[:-8] + b"nnnnoooo")
-    st = os.stat(path)
-    b = b"sft-edit" + struct.pack("<12Q", 2, 1, st.st_dev, st.st_ino, len(bytes), 0,
+    b = b"sft-edit" + struct.pack("<12Q", 2, 1, *identity(path), len(bytes), 0,
                                   len(bytes) - 8, len(bytes) - 8, 1, 8, len(bytes) - 8, 8)
     b += bytes[:-8] * 2 + b"oooooooonnnnnnnn"
     with open("%s/.%s.sft-journal" % (os.path.dirname(path) or ".", os.path.basename(path)), "wb") as f:

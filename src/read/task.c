@@ -128,38 +128,16 @@ static void op_blame(const read_work *w, const sfti_read_op *op) {
 
 /* ── Slices ──────────────────────────────────────────────────────────────── */
 
-#define ROWS_MOST 64 /* of a window */
-
-#define PICK(width)                                                            \
-    for (size_t i = 0; i < count; i++)                                         \
-        memcpy(into + i * (width), from + (ptrdiff_t)i * stride, (width))
-
-/* count runs at equal distances, packed. */
-static void pick_row(char *restrict into, const char *restrict from, ptrdiff_t stride,
-                     size_t count, size_t run) {
-    switch (run) {
-    case 1: PICK(1); return;
-    case 2: PICK(2); return;
-    case 4: PICK(4); return;
-    case 8: PICK(8); return;
-    case 16: PICK(16); return;
-    default: PICK(run); return;
-    }
-}
-
-/* Rows of a slice that one read covers, all in the same chunk. */
-typedef struct row_window {
-    sfti_row rows[ROWS_MOST];
-    size_t count;
+/* Runs of a slice that one read covers, all in the same chunk: bytes [low, high) of the tensor. */
+typedef struct run_window {
     uint64_t low, high, runs;
-} row_window;
+} run_window;
 
 typedef struct slice_read {
     const sfti_read_item *item;
     sft_runs runs;
     uint64_t span;  /* most bytes of a window */
     uint64_t chunk; /* runs that are left of this chunk */
-    sfti_row next;  /* a row that is taken from runs and in no window yet */
     char *into;
 } slice_read;
 
@@ -171,56 +149,51 @@ static uint64_t row_most(const slice_read *s) {
     return (s->span - s->runs.run_bytes) / step + 1;
 }
 
-static bool row_add(row_window *window, const sfti_row *row, uint64_t run, uint64_t span) {
+static bool row_add(run_window *window, const sfti_row *row, uint64_t run, uint64_t span) {
     uint64_t last = row->offset + (uint64_t)row->stride * (row->count - 1);
     uint64_t low = row->offset < last ? row->offset : last;
     uint64_t high = (row->offset < last ? last : row->offset) + run;
-    if (window->count > 0) {
+    if (window->runs > 0) {
         if (window->low < low) low = window->low;
         if (window->high > high) high = window->high;
-        if (high - low > span || window->count == ROWS_MOST) return false;
+        if (high - low > span) return false;
     }
-    window->rows[window->count++] = *row;
-    window->low = low;
-    window->high = high;
-    window->runs += row->count;
+    *window = (run_window){ low, high, window->runs + row->count };
     return true;
 }
 
-/* The next rows, of at most `runs` runs and not beyond the chunk. */
-static void window_fill(slice_read *s, uint64_t runs, row_window *window) {
+/* The next runs, at most `runs` of them and not beyond the chunk. */
+static run_window window_choose(slice_read *s, uint64_t runs) {
+    run_window window = { 0, 0, 0 };
+    sft_runs ahead = s->runs;
     uint64_t most = row_most(s);
+    sfti_row row;
     if (s->chunk == 0) s->chunk = s->item->slice->chunk;
     if (runs > s->chunk) runs = s->chunk;
-    window->count = 0;
-    window->runs = window->low = window->high = 0;
-    while (window->runs < runs) {
-        uint64_t left = runs - window->runs;
-        if (s->next.count == 0)
-            (void)sfti_runs_row(&s->runs, left < most ? left : most, &s->next);
-        if (!row_add(window, &s->next, s->runs.run_bytes, s->span)) break;
-        s->next.count = 0;
+    while (window.runs < runs) {
+        uint64_t left = runs - window.runs;
+        (void)sfti_runs_row(&ahead, left < most ? left : most, &row);
+        if (!row_add(&window, &row, s->runs.run_bytes, s->span)) break;
     }
-    s->chunk -= window->runs;
+    s->chunk -= window.runs;
+    return window;
 }
 
-static sft_code window_read(const read_work *w, slice_read *s, const row_window *window) {
-    uint64_t base = s->item->tensor->offset;
-    size_t run = (size_t)s->runs.run_bytes, len = (size_t)(window->high - window->low);
+static sft_code window_read(const read_work *w, slice_read *s, const run_window *window) {
+    uint64_t offset = s->item->tensor->offset + window->low;
+    size_t len = (size_t)(window->high - window->low);
     uint32_t file = s->item->file;
-    const char *at;
+    sft_code code;
     if (window->runs == 1) {
-        sft_code alone = read_straight(w, file, base + window->low, s->into, len);
-        s->into += len;
-        return alone;
+        sfti_row row;
+        (void)sfti_runs_row(&s->runs, 1, &row);
+        code = read_straight(w, file, offset, s->into, len);
+    } else {
+        const char *at;
+        code = read_scratch(w, file, offset, len, &at);
+        if (!code) sfti_runs_pick(&s->runs, window->runs, at, window->low, s->into);
     }
-    sft_code code = read_scratch(w, file, base + window->low, len, &at);
-    for (size_t i = 0; !code && i < window->count; i++) {
-        const sfti_row *row = &window->rows[i];
-        pick_row(s->into, at + (row->offset - window->low), (ptrdiff_t)row->stride,
-                 (size_t)row->count, run);
-        s->into += run * (size_t)row->count;
-    }
+    s->into += window->runs * s->runs.run_bytes;
     return code;
 }
 
@@ -237,7 +210,6 @@ static sft_code read_slice_piece(const read_work *w, const sfti_read_piece *piec
     uint64_t first = piece->within / slice->run, skip = piece->within % slice->run;
     uint64_t left = piece->len, span = work_is_direct(w, piece->item->file) ? 1 : 4;
     slice_read s = { .item = piece->item, .span = SFTI_READ_SPAN / span };
-    row_window window;
     sft_code code = SFT_OK;
     s.into = piece_into(w, piece);
     sfti_read_slice_runs(slice, first, &s.runs);
@@ -249,7 +221,7 @@ static sft_code read_slice_piece(const read_work *w, const sfti_read_piece *piec
     }
     s.chunk = slice->chunk - first % slice->chunk;
     while (!code && left >= slice->run) {
-        window_fill(&s, left / slice->run, &window);
+        run_window window = window_choose(&s, left / slice->run);
         code = window_read(w, &s, &window);
         left -= window.runs * slice->run;
     }

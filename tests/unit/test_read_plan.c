@@ -184,6 +184,53 @@ static sft_code counting_read(void *ctx, uint64_t offset, void *into, size_t len
 static const sft_source_vtable counting_vtable = { sizeof(sft_source_vtable), counting_read, NULL,
                                                    NULL };
 
+/* ── What is announced ── */
+
+static sft_run announced[4096];
+static size_t announced_count;
+
+static void remember_runs(void *ctx, const sft_run *runs, size_t count) {
+    (void)ctx;
+    for (size_t i = 0; i < count; i++) announced[announced_count++] = runs[i];
+    assert_true(announced_count < 4096);
+}
+
+static sft_code announced_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                               sft_error *err) {
+    bool inside = announced_count == 0; /* the header, before any plan */
+    for (size_t i = 0; i < announced_count; i++)
+        inside |= announced[i].offset <= offset
+                  && offset + len <= announced[i].offset + announced[i].len;
+    assert_true(inside);
+    return sft_source_read(ctx, offset, into, len, got, err);
+}
+
+/* Sources are told of every byte that is read of tensors and slices, before it is read. */
+static void test_announced(void **state) {
+    static const sft_source_vtable vtable = { sizeof vtable, announced_read, NULL, remember_runs };
+    static const read_shape shapes[] = { { 300, 20000 }, { 1, 50000 } };
+    static const char *const slices[] = { NULL, "::-2", ":, 30:900", ":, ::-3", "7:9, 5", NULL };
+    sft_file *file, *plain;
+    plain = read_file_open(read_file_new(&folder, "announced", shapes, 2), SFT_READ);
+    sft_source whole = sft_file_source(plain);
+    (void)state;
+    for (size_t s = 0; s < 6; s++) {
+        sft_source source = { &whole, &vtable, sft_file_size(plain), NULL, false };
+        announced_count = 0;
+        assert_int_equal(sft_open_source(source, NULL, &file, NULL), SFT_OK);
+        read_model *m = read_model_new();
+        read_add(m, plain, s == 5, slices[s], 0, 0);
+        read_finish(m);
+        m->parts[0].file = file;
+        m->parts[0].tensor = sft_file_tensor_at(file, s == 5);
+        run_in_memory(m, NULL, 1);
+        assert_true(announced_count > 0);
+        read_model_free(m);
+        sft_close(file);
+    }
+    sft_close(plain);
+}
+
 /* Total is an upper bound, and within the limit. */
 static void bounds_of(const char *slice, uint64_t most, size_t reads) {
     static const read_shape shapes[] = { { 400, 40000 } };
@@ -448,7 +495,7 @@ int main(void) {
         cmocka_unit_test(test_refused),   cmocka_unit_test(test_empty),
         cmocka_unit_test(test_shrunk),    cmocka_unit_test(test_cancelled),
         cmocka_unit_test(test_incomplete), cmocka_unit_test(test_count),
-        cmocka_unit_test(test_pipe),
+        cmocka_unit_test(test_pipe), cmocka_unit_test(test_announced),
     };
     return cmocka_run_group_tests(tests, folder_begin, folder_end);
 }

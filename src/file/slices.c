@@ -7,46 +7,27 @@
 #define WINDOW_MOST ((uint64_t)256 << 10) /* bytes of one read that covers several runs */
 #define GAP_MOST 4096 /* a gap between runs that costs less than another read */
 
-#define GATHER(width)                                                          \
-    for (size_t i = 0; i < count; i++)                                         \
-        memcpy(dst + i * (width), src + (ptrdiff_t)i * stride, (width))
-
-/* count runs of `run` bytes from src, src + stride, … packed into dst. */
-static void gather(char *restrict dst, const char *restrict src, ptrdiff_t stride,
-                   size_t count, size_t run) {
-    switch (run) {
-    case 1: GATHER(1); return;
-    case 2: GATHER(2); return;
-    case 4: GATHER(4); return;
-    case 8: GATHER(8); return;
-    case 16: GATHER(16); return;
-    default: GATHER(run); return;
-    }
-}
+/* Of a file of the system in the page cache, in nanoseconds: a read, 28 bytes of it or picked out
+ * of the window, a run that is gathered, 5 bytes of it. */
+#define COST_READ 340
+#define COST_GATHERED 30
+#define GAP_LOCAL 9216   /* beyond these, two reads cost less than one and the picking */
+#define RUN_LOCAL 16384
+#define GATHER_LEAST 32  /* runs for which a pipe is worth while */
+#define GATHER_MOST 1024
 
 typedef struct slice_copy {
     const sft_file *file;
     const sft_tensor *tensor;
     sft_runs runs;
+    bool local;       /* a file of the system */
+    bool gathers;     /* which may copy runs out of a map */
     sft_runs ahead;   /* of what is not announced yet */
     size_t announced; /* windows that are announced, and not read yet */
     char *dst;
     char *window; /* scratch, allocated on first use */
     size_t window_size;
 } slice_copy;
-
-static void copy_row(slice_copy *c, const char *tensor_at_zero, const sfti_row *row,
-                     uint64_t first) {
-    size_t run = (size_t)c->runs.run_bytes, count = (size_t)row->count;
-    gather(c->dst, tensor_at_zero + (ptrdiff_t)(row->offset - first), (ptrdiff_t)row->stride,
-           count, run);
-    c->dst += run * count;
-}
-
-static void slice_from_memory(slice_copy *c, const char *tensor) {
-    sfti_row row;
-    while (sfti_runs_row(&c->runs, UINT64_MAX, &row)) copy_row(c, tensor, &row, 0);
-}
 
 /* Bytes of the tensor, [low, high), that hold the next `runs` runs. */
 typedef struct slice_window {
@@ -57,17 +38,18 @@ static uint64_t distance(uint64_t a, uint64_t b) {
     return a < b ? b - a : a - b;
 }
 
-/* Whether reading the gap between two runs costs less than another read. */
-static bool runs_near(uint64_t a, uint64_t b, uint64_t run) {
+/* Whether reading the gap between two runs costs less than another read: a request, where the
+ * source is no file of the system. */
+static bool runs_near(uint64_t a, uint64_t b, uint64_t run, bool local) {
     uint64_t gap = distance(a, b) - run;
-    return gap <= GAP_MOST || gap / 7 < run;
+    return local ? gap <= GAP_LOCAL && run <= RUN_LOCAL : gap <= GAP_MOST || gap / 7 < run;
 }
 
 /* How many runs of a row fit one window; 1 if they are not near each other. */
-static uint64_t row_fits(const sft_runs *runs) {
+static uint64_t row_fits(const sft_runs *runs, bool local) {
     int64_t stride = runs->rank ? runs->stride[0] : 0;
     uint64_t step = stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
-    if (step == 0 || runs->run_bytes > WINDOW_MOST || !runs_near(0, step, runs->run_bytes))
+    if (step == 0 || runs->run_bytes > WINDOW_MOST || !runs_near(0, step, runs->run_bytes, local))
         return 1;
     return (WINDOW_MOST - runs->run_bytes) / step + 1;
 }
@@ -85,11 +67,11 @@ static bool window_add(slice_window *w, const sfti_row *row, uint64_t run, uint6
 }
 
 /* The window of the next runs that are near each other. */
-static slice_window window_plan(sft_runs ahead) {
+static slice_window window_plan(sft_runs ahead, bool local) {
     slice_window w = { 0, 0, 0 };
-    uint64_t run = ahead.run_bytes, last = 0, most = row_fits(&ahead);
+    uint64_t run = ahead.run_bytes, last = 0, most = row_fits(&ahead, local);
     sfti_row row;
-    while (ahead.left > 0 && (w.runs == 0 || runs_near(last, ahead.position, run))) {
+    while (ahead.left > 0 && (w.runs == 0 || runs_near(last, ahead.position, run, local))) {
         (void)sfti_runs_row(&ahead, most, &row);
         if (!window_add(&w, &row, run, &last)) break;
     }
@@ -117,7 +99,7 @@ static bool slice_announce_whole(slice_copy *c) {
     sfti_announcement all = { .count = 0 };
     uint64_t low = UINT64_MAX, high = 0;
     sft_run run;
-    if (c->ahead.left <= SLICE_APART || window_plan(c->ahead).runs > 1) return false;
+    if (c->ahead.left <= SLICE_APART || window_plan(c->ahead, c->local).runs > 1) return false;
     while (sft_runs_next(&c->ahead, &run)) {
         if (run.offset < low) low = run.offset;
         if (run.offset + run.len > high) high = run.offset + run.len;
@@ -133,34 +115,72 @@ static void slice_announce(slice_copy *c) {
     sfti_row row;
     if (c->announced > SLICE_AHEAD / 2 || slice_announce_whole(c)) return;
     for (; c->announced < SLICE_AHEAD && c->ahead.left > 0; c->announced++) {
-        slice_window w = window_plan(c->ahead);
+        slice_window w = window_plan(c->ahead, c->local);
         sfti_announce(&next, &c->file->source, c->tensor->offset + w.low, w.high - w.low);
         for (; w.runs > 0; w.runs -= row.count) (void)sfti_runs_row(&c->ahead, w.runs, &row);
     }
     sfti_announce_end(&next);
 }
 
+static bool gather_pays(const slice_copy *c, const slice_window *w) {
+    return c->gathers && w->runs * (COST_GATHERED + c->runs.run_bytes / 5) <
+                             COST_READ + (w->high - w->low) / 28;
+}
+
+/* Takes runs that cost less so: those of the window w, then of whole windows or, where a run has
+ * no other near it, whole rows. */
+static size_t gather_plan(slice_copy *c, slice_window w, uint64_t *offsets) {
+    bool alone = row_fits(&c->runs, true) == 1;
+    size_t count = 0;
+    sfti_row row;
+    while (count < GATHER_MOST && c->runs.left > 0 && gather_pays(c, &w)) {
+        uint64_t most = alone || w.runs > GATHER_MOST - count ? GATHER_MOST - count : w.runs;
+        do {
+            (void)sfti_runs_row(&c->runs, most, &row);
+            for (uint64_t i = 0; i < row.count; i++)
+                offsets[count++] = c->tensor->offset + row.offset + (uint64_t)row.stride * i;
+            most -= row.count;
+        } while (most > 0 && !alone);
+        w = window_plan(c->runs, true);
+    }
+    return count;
+}
+
+/* What the system has not copied, if any, is read: that tells what is wrong. */
+static sft_code slice_gather(slice_copy *c, slice_window w, sft_error *err) {
+    uint64_t offsets[GATHER_MOST];
+    size_t run = (size_t)c->runs.run_bytes;
+    sft_runs before = c->runs;
+    size_t count = gather_plan(c, w, offsets);
+    size_t done = sfti_source_gather(&c->file->source, offsets, count, run, c->dst);
+    if (done == 0) {
+        c->gathers = false;
+        c->runs = before;
+        return SFT_OK;
+    }
+    sft_code code = SFT_OK;
+    for (; code == SFT_OK && done < count; done++)
+        code = sfti_file_read(c->file, c->tensor, offsets[done], c->dst + done * run, run, err);
+    c->dst += count * run;
+    return code;
+}
+
 /* A single run is read straight into dst, several by way of the window. */
 static sft_code slice_step(slice_copy *c, sft_error *err) {
     if (sfti_source_expects(&c->file->source)) slice_announce(c);
     if (c->announced > 0) c->announced--;
-    slice_window w = window_plan(c->runs);
+    slice_window w = window_plan(c->runs, c->local);
+    if (gather_pays(c, &w)) return slice_gather(c, w, err);
     size_t len = (size_t)(w.high - w.low);
+    sft_code code = w.runs == 1 ? SFT_OK : window_take(c, err);
+    if (code == SFT_OK) code = slice_bytes(c, w.low, w.runs == 1 ? c->dst : c->window, len, err);
+    if (code != SFT_OK) return code;
+    size_t bytes = (size_t)(w.runs * c->runs.run_bytes);
     sfti_row row;
-    if (w.runs == 1) {
-        (void)sfti_runs_row(&c->runs, 1, &row);
-        sft_code alone = slice_bytes(c, row.offset, c->dst, len, err);
-        c->dst += len;
-        return alone;
-    }
-    sft_code code = window_take(c, err);
-    if (code == SFT_OK) code = slice_bytes(c, w.low, c->window, len, err);
-    while (code == SFT_OK && w.runs > 0) { /* the slice has at least as many left */
-        (void)sfti_runs_row(&c->runs, w.runs, &row);
-        copy_row(c, c->window, &row, w.low);
-        w.runs -= row.count;
-    }
-    return code;
+    if (w.runs == 1) (void)sfti_runs_row(&c->runs, 1, &row);
+    else sfti_runs_pick(&c->runs, w.runs, c->window, w.low, c->dst);
+    c->dst += bytes;
+    return SFT_OK;
 }
 
 static sft_code slice_from_source(slice_copy *c, sft_error *err) {
@@ -183,9 +203,11 @@ sft_code sft_slice_read(const sft_file *file, const sft_tensor *tensor, const sf
     c.file = file;
     c.tensor = tensor;
     c.dst = dst;
+    c.local = sfti_source_descriptor(&file->source) >= 0;
+    c.gathers = c.local && c.runs.left >= GATHER_LEAST;
     if (!file->source.base || bytes == 0) return slice_from_source(&c, err);
     const void *view;
     code = sft_view(file, tensor, &view, err);
-    if (code == SFT_OK) slice_from_memory(&c, view);
+    if (code == SFT_OK) sfti_runs_pick(&c.runs, c.runs.left, view, 0, dst);
     return code;
 }

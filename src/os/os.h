@@ -60,6 +60,11 @@ int os_open_direct(int fd, int *out);
 int os_cached(int fd, uint64_t offset, uint64_t len, uint64_t *bytes);
 int os_map(int fd, uint64_t len, bool writable_private, void **out);
 void os_unmap(void *at, uint64_t len);
+/* Copy count runs of len bytes, which lie at those offsets of a map, packed into `into`, by the
+ * system: a page that the file no longer has ends it with EFAULT and without a signal. *got: the
+ * bytes that were copied. EOPNOTSUPP where the system cannot, or not for less than a read each. */
+int os_gather(const void *map, const uint64_t *offsets, size_t count, size_t len, void *into,
+              size_t *got);
 /* Real path of a link or file, into out[cap]; ENAMETOOLONG if it does not fit. */
 int os_real_path(const char *path, char *out, size_t cap);
 /* What a link says, into out[cap]; EINVAL: it is no link. */

@@ -11,6 +11,13 @@ int os_copy_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t l
     return EOPNOTSUPP;
 }
 
+int os_gather(const void *map, const uint64_t *offsets, size_t count, size_t len, void *into,
+              size_t *got) {
+    (void)map, (void)offsets, (void)count, (void)len, (void)into;
+    *got = 0;
+    return EOPNOTSUPP;
+}
+
 int os_insert_range(int fd, uint64_t at, uint64_t len) {
     (void)fd, (void)at, (void)len;
     return EOPNOTSUPP;

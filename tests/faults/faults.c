@@ -95,6 +95,7 @@ static const struct plausible {
     { "os_cached", { EOPNOTSUPP, EBADF } },
     { "os_read", { EIO, EINTR, EAGAIN } },
     { "os_map", { ENODEV, ENOMEM, EACCES, EPERM, EAGAIN } },
+    { "os_gather", { EOPNOTSUPP, EMFILE, EFAULT } },
     { "os_real_path", { ENOENT, EACCES, ENAMETOOLONG, ELOOP } },
     { "os_read_link", { ENOENT, EACCES, EINVAL, EIO } },
     { "os_list", { EACCES, EIO, ENOENT, EMFILE, ENOMEM } },

@@ -284,6 +284,15 @@ int os_map(int fd, uint64_t len, bool writable_private, void **out) {
     return ENOMEM;
 }
 
+int os_gather(const void *map, const uint64_t *offsets, size_t count, size_t len, void *into,
+              size_t *got) {
+    *got = 0;
+    FAKE_CALL();
+    for (size_t i = 0; i < count; i++, *got += len)
+        memcpy((char *)into + *got, (const char *)map + offsets[i], len);
+    return 0;
+}
+
 void os_unmap(void *at, uint64_t len) {
     if (!at) return;
     for (size_t i = 0; i < FAKE_MAPS; i++) {

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "dataset/commit/segments.h"
 #include "dataset_case.h"
+#include "unit/storage_table.h"
 
 static sfti_arena arena;
 
@@ -449,6 +450,122 @@ static void garbage(void **state) {
     holds(2);
 }
 
+/* ── Other writers' guards ── */
+
+static sft_code no_lock(void *ctx, uint64_t wait_ms, sft_error *e) {
+    (void)ctx, (void)wait_ms;
+    return sft_error_set(e, SFT_DATASET_UNGUARDED, 0, "no locks here");
+}
+
+static size_t listed;
+
+static sft_code count_list(void *ctx, const char *folder, sft_stored_fn each, void *each_ctx,
+                           sft_error *e) {
+    listed++;
+    return ds_storage.vtable->list(ctx, folder, each, each_ctx, e);
+}
+
+static void put_on(const sft_storage *s) {
+    sft_dataset_options *o = ds_options("batch_size=4", NULL);
+    sft_commit_options how = SFT_COMMIT_OPTIONS_INIT;
+    sft_commit *c = NULL;
+    sft_error err = SFT_ERROR_INIT;
+    how.mode = SFT_COMMIT_APPEND;
+    if (sft_commit_open(o, s, NULL, &how, &c, &err)) fail_msg("%s", err.message);
+    ds_batch(c, 0, 0, 4, 4);
+    ds_end(c);
+    sft_dataset_options_free(o);
+}
+
+/* Commit files once used stay in use, without a listing; a commit with the lock lists no folder. */
+static void numbered(void **state) {
+    (void)state;
+    sft_storage lockless = ds_storage, locked = ds_storage;
+    storage_own(&lockless)->lock = no_lock;
+    put("segments", SFT_COMMIT_NEW, 4);
+    storage_own(&locked)->list = count_list;
+    listed = 0;
+    put_on(&locked);
+    assert_int_equal(listed, 0);
+    assert_false(head().numbered);
+    put_on(&lockless);
+    assert_true(head().numbered);
+    assert_int_equal(ds_count(SFTI_COMMIT_FILE), 1);
+    put_on(&locked);
+    assert_true(head().numbered);
+    assert_int_equal(ds_count(SFTI_COMMIT_FILE), 2);
+    holds(7);
+    compact(SFT_FORM_SAME, false, "\"segments_after\":1");
+    assert_true(head().numbered);
+    assert_int_equal(ds_count(SFTI_COMMIT_FILE), 3);
+    put("whole", SFT_COMMIT_APPEND, 1);
+    assert_int_equal(ds_count(SFTI_COMMIT_FILE), 4);
+    holds(8);
+}
+
+/* An append reads and writes its own segment, and those that it merges. */
+static size_t opened;
+
+static sft_code count_open(void *ctx, const char *name, sft_source *out, sft_error *e) {
+    opened += strncmp(name, SFTI_SEGMENT_FILE, sizeof SFTI_SEGMENT_FILE - 1) == 0;
+    return ds_storage.vtable->open(ctx, name, out, e);
+}
+
+static void reads_little(void **state) {
+    (void)state;
+    sft_storage s = ds_storage;
+    storage_own(&s)->open = count_open;
+    put("segments", SFT_COMMIT_NEW, 8);
+    char kept[80];
+    (void)snprintf(kept, sizeof kept, "%s", head().segments[0].sha256);
+    static const size_t reads[] = { 0, 0, 1, 0 }; /* 8 1, 8 1 1, 8 3, 8 3 1 */
+    opened = 0;
+    for (size_t i = 0; i < 4; i++) {
+        size_t before = opened;
+        put_on(&s);
+        assert_int_equal(opened - before, reads[i] + (i == 2));
+        assert_string_equal(head().segments[0].sha256, kept);
+    }
+    holds(12);
+}
+
+static int others; /* shards that another commit adds */
+
+/* A segment is gone once the manifest was read: another commit has merged it. */
+static sft_code merge_open(void *ctx, const char *name, sft_source *out, sft_error *e) {
+    if (strncmp(name, SFTI_SEGMENT_FILE, sizeof SFTI_SEGMENT_FILE - 1) == 0 && opened++ == 0)
+        put(NULL, SFT_COMMIT_APPEND, others);
+    return ds_storage.vtable->open(ctx, name, out, e);
+}
+
+static void merged_while_reading(void **state) {
+    (void)state;
+    sft_storage s = ds_storage;
+    sft_dataset *d = NULL;
+    sft_error err = SFT_ERROR_INIT;
+    storage_own(&s)->open = merge_open;
+    put("segments", SFT_COMMIT_NEW, 2);
+    put(NULL, SFT_COMMIT_APPEND, 1);
+    opened = 0;
+    others = 9;
+    if (sft_dataset_open(&s, NULL, NULL, NULL, &d, &err)) fail_msg("%s", err.message);
+    assert_int_equal(sft_dataset_shard_count(d), 12);
+    sft_dataset_close(d);
+    /* The same in a commit without a lock. */
+    storage_own(&s)->lock = no_lock;
+    opened = 0;
+    others = 13;
+    sft_dataset_options *o = ds_options("batch_size=4", NULL);
+    sft_commit_options how = SFT_COMMIT_OPTIONS_INIT;
+    sft_commit *c = NULL;
+    how.mode = SFT_COMMIT_APPEND;
+    if (sft_commit_open(o, &s, NULL, &how, &c, &err)) fail_msg("%s", err.message);
+    for (uint64_t i = 0; i < 20; i++) ds_batch(c, i, 0, 4, 4);
+    ds_end(c);
+    sft_dataset_options_free(o);
+    holds(12 + 13 + 20);
+}
+
 #define SEG_TEST(name) cmocka_unit_test_setup_teardown(name, seg_make, seg_remove)
 
 int main(void) {
@@ -456,6 +573,7 @@ int main(void) {
         SEG_TEST(rule),   SEG_TEST(appends),   SEG_TEST(empty),     SEG_TEST(forms),
         SEG_TEST(shadowed), SEG_TEST(compacts), SEG_TEST(damage),   SEG_TEST(links),
         SEG_TEST(strangers), SEG_TEST(manifests), SEG_TEST(garbage),
+        SEG_TEST(numbered), SEG_TEST(reads_little), SEG_TEST(merged_while_reading),
     };
     return cmocka_run_group_tests_name("segments of manifests", tests, NULL, NULL);
 }

@@ -15,12 +15,12 @@
  * 1. Plan which groups of neighbouring shards become one. Nothing is written.
  * 2. Write the new shards into the folder "_job-<uuid>" (where names cannot be moved, under their
  *    final names). From here on a crash leaves files that no manifest names: gc removes them.
- * 3. Take the guard, move the new shards next to the old ones; so with new segments of the
- *    manifest.
+ * 3. Take the guard, move the new shards next to the old ones, and new segments of the
+ *    manifest, too.
  * 4. Replace the manifest, if it is still the one that was read (commit/swap.c): the commit point.
  *    Readers see the old shards before it, the new ones after it.
- * 5. Remove the old shards and segments, the old index and the folder. A crash leaves some of them to gc; what
- *    cannot be removed is only a warning. */
+ * 5. Remove the old shards and segments, the old index and the folder. A crash leaves some of them
+ *    to gc; what cannot be removed is only a warning. */
 
 /* ── The new manifest ── */
 

@@ -82,10 +82,8 @@ static bool gc_commit_file(const gc_work *g, const sft_stored *object, sft_span 
 
 /* Whether the manifest names a shard or a segment. */
 static bool gc_named(const gc_work *g, const char *name) {
-    if (!sfti_ds_is_segment(sft_span_cstr(name))) return sfti_ds_manifest_names(&g->m, name);
-    for (size_t i = 0; i < g->m.segment_count; i++)
-        if (strcmp(name + sizeof SFTI_SEGMENT_FILE - 1, g->m.segments[i].sha256) == 0) return true;
-    return false;
+    if (sfti_ds_is_segment(sft_span_cstr(name))) return sfti_ds_manifest_segment(&g->m, name);
+    return sfti_ds_manifest_names(&g->m, name);
 }
 
 /* Collects names only; files are opened after the listing. */

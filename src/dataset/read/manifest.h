@@ -76,6 +76,8 @@ bool sfti_ds_sums_add(sfti_ds_sums *sums, const sft_dataset_shard *shard);
 void sfti_ds_manifest_total(sfti_ds_manifest *m);
 /* Whether a shard of this name is among the manifest's: a binary search. */
 bool sfti_ds_manifest_names(const sfti_ds_manifest *manifest, const char *name);
+/* Whether a segment of this file name is among the manifest's. */
+bool sfti_ds_manifest_segment(const sfti_ds_manifest *manifest, const char *name);
 /* For sfti_sort over an array of sfti_ds_shard. */
 int sfti_ds_by_name(const void *shards, uint32_t a, uint32_t b);
 int sfti_ds_by_sample(const void *shards, uint32_t a, uint32_t b);

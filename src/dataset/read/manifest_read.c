@@ -290,6 +290,12 @@ bool sfti_ds_manifest_names(const sfti_ds_manifest *manifest, const char *name) 
     return false;
 }
 
+bool sfti_ds_manifest_segment(const sfti_ds_manifest *m, const char *name) {
+    for (size_t i = 0; i < m->segment_count; i++)
+        if (strcmp(name + sizeof SFTI_SEGMENT_FILE - 1, m->segments[i].sha256) == 0) return true;
+    return false;
+}
+
 sft_code sfti_ds_manifest_sort(sfti_ds_manifest *m, sfti_ds_shard *shards, size_t n,
                                sfti_arena *arena, sft_error *err) {
     bool sorted = true;

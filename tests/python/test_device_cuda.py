@@ -114,7 +114,8 @@ def test_the_order(path, cuda):
     tail = [one for one in log if one[0] in ("record", "wait_event", "wait", "synchronize")][-4:]
     assert tail == [("record", "side", last), ("wait_event", "home", last), ("wait", last),
                     ("synchronize", "side")]
-    assert kinds.count("pin") <= 4
+    # Four slots; each is tried twice, since this memory is not at a page as pinned memory is.
+    assert kinds.count("pin") <= 2 * 4
 
 
 def test_a_slot_is_lent_again_after_its_event(path, cuda):

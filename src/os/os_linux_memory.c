@@ -28,10 +28,10 @@ static size_t large_length(size_t size) {
 
 /* ── Blocks that were given back ──
  * A fresh page is cleared by the system before it is written, which for a header of 12 MB costs
- * more than parsing. So a few blocks are kept for the next file; the system may take their pages
- * meanwhile (MADV_FREE). Who finds the flag set does without them. */
+ * more than parsing. So the last two blocks are kept for the next file; the system may take their
+ * pages meanwhile (MADV_FREE). Who finds the flag set does without them. */
 
-#define KEPT_BLOCKS 4
+#define KEPT_BLOCKS 2
 #define KEPT_LONGEST ((size_t)16 << 20)
 
 static struct {
@@ -59,7 +59,7 @@ static char *kept_take(size_t len) {
     return at;
 }
 
-/* In place of the shortest one if there are as many. */
+/* In place of the shorter one if there are two. */
 static void kept_put(char *at, size_t len) {
     size_t out = 0;
 #ifdef MADV_FREE

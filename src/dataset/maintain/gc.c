@@ -1,11 +1,13 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "dataset/maintain/results.h"
+#include "dataset/read/stream.h"
 #include "os/os.h"
 
 #include <string.h>
 
 #define GC_WAIT_MS 10000
+#define GC_TRIES 100
 
 /* How shards and folders become garbage:
  *
@@ -37,6 +39,7 @@ typedef struct gc_work {
     const sft_storage *storage;
     sfti_arena arena;
     sfti_ds_manifest m;
+    sfti_ds_names names; /* of its shards */
     uint64_t grace_s, now_s;
     bool locked, unlockable;
     gc_item *first, **last;
@@ -83,7 +86,7 @@ static bool gc_commit_file(const gc_work *g, const sft_stored *object, sft_span 
 /* Whether the manifest names a shard or a segment. */
 static bool gc_named(const gc_work *g, const char *name) {
     if (sfti_ds_is_segment(sft_span_cstr(name))) return sfti_ds_manifest_segment(&g->m, name);
-    return sfti_ds_manifest_names(&g->m, name);
+    return sfti_ds_names_has(&g->names, name);
 }
 
 /* Collects names only; files are opened after the listing. */
@@ -146,10 +149,34 @@ static sft_code gc_check_folder(const gc_work *g, gc_item *item, sft_error *err)
 
 /* ── Finding and removing ── */
 
-/* With a manifest that cannot be parsed nothing counts as garbage. */
+static sft_code gc_names(gc_work *g, sft_error *err) {
+    sfti_ds_stream stream = { .storage = g->storage, .m = &g->m,
+                              .texts = { .alloc = g->arena.alloc },
+                              .array = { .alloc = g->arena.alloc } };
+    const sft_dataset_shard *shard = NULL;
+    sfti_ds_names_free(&g->names);
+    g->names = (sfti_ds_names){ .alloc = g->arena.alloc, .m = &g->m };
+    sft_code code = g->m.segmented ? sfti_ds_stream_next(&stream, &shard, err) : SFT_OK;
+    while (!code && shard) {
+        code = sfti_ds_names_add(&g->names, shard->name, err);
+        if (!code) code = sfti_ds_stream_next(&stream, &shard, err);
+    }
+    sfti_ds_stream_close(&stream);
+    return code ? code : sfti_ds_names_sort(&g->names, err);
+}
+
+/* With a manifest that cannot be read nothing counts as garbage. Another commit may merge segments
+ * meanwhile. */
 static sft_code gc_manifest(gc_work *g, sft_error *err) {
     sft_error e = SFT_ERROR_INIT;
-    sft_code code = sfti_ds_manifest_read_all(g->storage, &g->arena, &g->m, &e);
+    sft_code code = SFT_OK;
+    for (int i = 0; i < GC_TRIES; i++) {
+        code = sfti_ds_manifest_read(g->storage, &g->arena, &g->m, &e);
+        if (!code) code = gc_names(g, &e);
+        bool again = code == SFT_DATASET_SHARD &&
+                     sfti_ds_manifest_changed(g->storage, &g->arena.alloc, g->m.text);
+        if (!again) break;
+    }
     g->has_manifest = !code;
     if (!code || code == SFT_MANIFEST_MISSING) return SFT_OK;
     if (err) *err = e;
@@ -228,6 +255,7 @@ sft_code sft_dataset_gc_tree(const sft_storage *storage, uint64_t grace_s, bool 
         code = gc_item_remove(&g, item, remove, err);
     if (!code) code = gc_result(&g, path, tree, err);
     if (g.locked && sfti_can(storage, unlock)) storage->vtable->unlock(storage->ctx);
+    sfti_ds_names_free(&g.names);
     sfti_arena_free(&g.arena);
     return code;
 }

@@ -83,10 +83,12 @@ static bool gc_commit_file(const gc_work *g, const sft_stored *object, sft_span 
            g->now_s - (uint64_t)object->mtime_s > SFTI_COMMIT_FILE_S;
 }
 
-/* Whether the manifest names a shard or a segment. */
-static bool gc_named(const gc_work *g, const char *name) {
+/* Whether the manifest names a shard or a segment. Out of memory it counts as named. */
+static bool gc_named(const gc_work *g, const char *name, sft_code *code, sft_error *err) {
+    bool has = true;
     if (sfti_ds_is_segment(sft_span_cstr(name))) return sfti_ds_manifest_segment(&g->m, name);
-    return sfti_ds_names_has(&g->names, name);
+    *code = sfti_ds_names_has(&g->names, name, &has, err);
+    return has || *code;
 }
 
 /* Collects names only; files are opened after the listing. */
@@ -99,11 +101,14 @@ static bool gc_each(void *ctx, const sft_stored *object) {
     /* Without a manifest, which may have been deleted, no shard counts as garbage. */
     if (part && !g->has_manifest) return true;
     const bool segment = !object->folder && sfti_ds_is_segment(name);
+    sft_code code = SFT_OK;
     if (segment && !g->has_manifest) return true;
     bool garbage = part || segment
-                       ? !gc_named(g, object->name)
+                       ? !gc_named(g, object->name, &code, NULL)
                        : (object->folder ? sfti_ds_is_job(name) : sfti_ds_is_temporary(name)) ||
                               gc_commit_file(g, object, name);
+    g->full = code == SFT_OUT_OF_MEMORY;
+    if (g->full) return false;
     if (!garbage) return true;
     gc_item *item = sfti_arena_take(&g->arena, sizeof *item + len + 1);
     g->full = !item;
@@ -210,9 +215,9 @@ static sft_code gc_find(gc_work *g, bool remove, sft_error *err) {
 /* Step d, for one item. */
 static sft_code gc_item_remove(const gc_work *g, gc_item *item, bool remove, sft_error *err) {
     sft_code code = SFT_OK;
-    item->skipped = item->part && (gc_named(g, item->name) ||
+    item->skipped = item->part && (gc_named(g, item->name, &code, err) ||
                                    !sfti_ds_is_ours(g->storage, item->name));
-    if (item->skipped) return SFT_OK;
+    if (code || item->skipped) return code;
     if (item->folder) code = gc_check_folder(g, item, err);
     if (code || !remove || item->young) return code;
     if (item->folder) code = sfti_ds_job_remove(g->storage, item->name, &item->kept, err);

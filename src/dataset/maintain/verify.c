@@ -297,6 +297,14 @@ static void verify_duplicates(verification *v) {
                        shadowed[i]);
 }
 
+/* Also if there is no memory, which ends the work. */
+static bool verify_names(verification *v, const char *name) {
+    bool has = true;
+    sft_code code = sfti_ds_names_has(&v->names, name, &has, v->code ? NULL : v->err);
+    if (!v->code) v->code = code;
+    return has || code;
+}
+
 static bool verify_orphan(void *ctx, const sft_stored *object) {
     verification *v = ctx;
     uint64_t file, shard;
@@ -304,7 +312,7 @@ static bool verify_orphan(void *ctx, const sft_stored *object) {
     bool part = !object->folder && sfti_ds_shard_parse(name, &file, &shard);
     bool index = strcmp(object->name, SFTI_DATASET_INDEX) == 0;
     bool segment = !object->folder && sfti_ds_is_segment(name);
-    if (part && sfti_ds_names_has(&v->names, object->name)) return true;
+    if (part && verify_names(v, object->name)) return !v->code;
     if (segment && sfti_ds_manifest_segment(v->m, object->name)) return true;
     v->index = v->index || index;
     v->index_folder = v->index_folder || (index && object->folder);
@@ -354,7 +362,7 @@ static bool index_names_shard(verification *v, sft_span name) {
         v->code = sfti_fail_memory(v->err, name.len + 1);
         return true;
     }
-    return sfti_ds_names_has(&v->names, copy);
+    return verify_names(v, copy);
 }
 
 /* Checks one file; false when it needs no further check. */

@@ -104,20 +104,21 @@ sft_code sfti_ds_names_sort(sfti_ds_names *names, sft_error *err) {
     return SFT_OK;
 }
 
-bool sfti_ds_names_has(const sfti_ds_names *names, const char *name) {
+sft_code sfti_ds_names_has(const sfti_ds_names *names, const char *name, bool *has,
+                           sft_error *err) {
     char digest[16];
-    sft_error ignored;
     size_t low = 0, high = names->count;
-    if (!names->m->segmented) return sfti_ds_manifest_names(names->m, name);
-    if (names_digest(names, name, digest, &ignored)) return true;
-    while (low < high) {
+    *has = !names->m->segmented && sfti_ds_manifest_names(names->m, name);
+    if (!names->m->segmented) return SFT_OK;
+    sft_code code = names_digest(names, name, digest, err);
+    while (!code && low < high && !*has) {
         size_t middle = low + (high - low) / 2;
         int order = memcmp(names->digests[names->order[middle]], digest, 16);
-        if (order == 0) return true;
+        *has = order == 0;
         if (order < 0) low = middle + 1;
         else high = middle;
     }
-    return false;
+    return code;
 }
 
 void sfti_ds_names_free(sfti_ds_names *names) {

@@ -36,8 +36,9 @@ typedef struct sfti_ds_names {
 sft_code sfti_ds_names_add(sfti_ds_names *names, const char *name, sft_error *err);
 /* After the last one. SFT_MANIFEST_TYPE: one is there twice. */
 sft_code sfti_ds_names_sort(sfti_ds_names *names, sft_error *err);
-/* Whether the manifest names a shard of this name; out of memory counts as yes. */
-bool sfti_ds_names_has(const sfti_ds_names *names, const char *name);
+/* Whether the manifest names a shard of this name. Fails out of memory only. */
+sft_code sfti_ds_names_has(const sfti_ds_names *names, const char *name, bool *has,
+                           sft_error *err);
 void sfti_ds_names_free(sfti_ds_names *names);
 
 #endif

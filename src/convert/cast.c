@@ -184,6 +184,25 @@ void sfti_cast_begin(sfti_cast *cast, const sfti_cast_kernels *kernels, sft_dtyp
     push_from_wide(cast, kernels, &hub_rows[hub]);
 }
 
+/* Rounding to a byte or less takes more instructions than reading and writing the element. */
+static bool stage_is_light(sfti_cast_fn stage, const sfti_cast_kernels *k) {
+    const sfti_cast_fn rows[][2] = {
+        { k->f16_to_f32, sfti_f16_to_f32 }, { k->bf16_to_f32, sfti_bf16_to_f32 },
+        { k->f32_to_f16, sfti_f32_to_f16 }, { k->f32_to_bf16, sfti_f32_to_bf16 },
+        { k->look_8, sfti_look_8 },         { k->look_16, sfti_look_16 },
+        { k->look_32, sfti_look_32 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (stage == rows[i][0]) return rows[i][0] != rows[i][1];
+    return false;
+}
+
+bool sfti_cast_is_light(const sfti_cast *cast, const sfti_cast_kernels *kernels) {
+    for (size_t s = 0; s < cast->count; s++)
+        if (!stage_is_light(cast->stages[s], kernels)) return false;
+    return true;
+}
+
 /* ── Running ── */
 
 typedef struct cast_buffers {

@@ -65,6 +65,9 @@ bool sfti_cast_has_stages(sft_dtype dtype);
 /* The cast must exist. */
 void sfti_cast_begin(sfti_cast *cast, const sfti_cast_kernels *kernels, sft_dtype from,
                      sft_dtype to, bool saturate);
+/* Whether memory, not the processor, limits the cast: its stages are vector code that does little
+ * with each element. kernels: as they were given to sfti_cast_begin. */
+bool sfti_cast_is_light(const sfti_cast *cast, const sfti_cast_kernels *kernels);
 /* The n elements fill whole bytes on both sides. Returns what a stage returns. */
 uint64_t sfti_cast_run(const sfti_cast *cast, const uint8_t *in, uint8_t *out, uint64_t n);
 /* Fails for the element at index `at` of `in`, element number `element` of the tensor, which the

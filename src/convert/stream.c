@@ -219,6 +219,14 @@ static sft_code stream_begin(sft_conversion *c, sft_error *err) {
     return c->in ? SFT_OK : sfti_fail_memory(err, STREAM_IN);
 }
 
+/* Whether threads that cast ahead save time: the caller writes what it reads here, and that alone
+ * takes longer than reading and casting where memory limits the cast; handing over blocks then
+ * costs more than it saves. */
+static bool pool_gains(const sft_conversion *c) {
+    return c->pool.workers > 0 && c->now.bytes > STREAM_OUT && !c->now.quant
+           && !sfti_cast_is_light(&c->cast, &c->kernels);
+}
+
 static sft_code stream_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
                             sft_error *err) {
     sft_conversion *c = ctx;
@@ -228,7 +236,7 @@ static sft_code stream_read(void *ctx, uint64_t offset, void *into, size_t len, 
     uint64_t at = offset - c->now.begin, left = c->now.bytes - at;
     if (len > left) len = (size_t)left;
     *got = 0;
-    if (at == 0 && c->pool.workers > 0 && c->now.bytes > STREAM_OUT && !c->now.quant) {
+    if (at == 0 && pool_gains(c)) {
         pool_wait(&c->pool);
         pool_open(c);
     }

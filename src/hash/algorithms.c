@@ -6,16 +6,9 @@
 
 /* ── What the processor is best at ── */
 
-static sfti_sha_blocks_fn sha_instructions(void) {
-    sfti_sha_blocks_fn blocks = sfti_sha_blocks_x86();
-    return blocks ? blocks : sfti_sha_blocks_arm();
-}
-
 void sfti_hash_impl_fill(sfti_hash_impl *impl, unsigned forbid) {
-    sfti_sha_blocks_fn sha = forbid & SFTI_HASH_NO_SHA ? NULL : sha_instructions();
     sfti_blake3_lanes_fn blake3 = NULL;
-    if (!sha && !(forbid & SFTI_HASH_NO_CRYPTO)) sha = sfti_sha_blocks_crypto(impl);
-    impl->sha_blocks = sha ? sha : sfti_sha_blocks_plain;
+    sfti_sha_kernels_fill(impl, forbid);
     if (!(forbid & SFTI_HASH_NO_LANES)) {
         blake3 = sfti_blake3_lanes_x86(!(forbid & SFTI_HASH_NO_WIDE), &impl->lanes);
         if (!blake3) blake3 = sfti_blake3_lanes_neon(&impl->lanes);

@@ -6,10 +6,14 @@
 
 #include <string.h>
 
-#define BATCH_BLOCK ((size_t)256 << 10) /* stays in the cache of a core */
+#define BATCH_BUFFER ((size_t)1 << 20) /* of a worker, for a piece of each of its files */
+#define BATCH_BLOCK (BATCH_BUFFER / 4) /* a piece, at most */
+#define BATCH_UNIT ((size_t)4 << 10)
 #define BATCH_THREADS 32
 #define BATCH_SLOTS SFTI_SHA_LANES
-#define BATCH_SHARES 4 /* threads that can work on one file */
+#define BATCH_SLOTS_LEAST 4
+#define BATCH_TRIAL_BYTES (UINT64_C(64) << 20) /* hashed before a trial of kernels */
+#define BATCH_SHARES 8 /* threads that can work on one file */
 #define BATCH_OPENED 64 /* files opened in one go, whose results are then delivered */
 
 /* One file being read. */
@@ -17,7 +21,6 @@ typedef struct batch_slot {
     sfti_hash_model *model; /* NULL: free */
     sfti_hash_unit *unit;
     sfti_pass pass;
-    uint8_t *buffer;
     uint64_t got; /* bytes of this round */
     bool ended;
     sft_error error;
@@ -28,6 +31,9 @@ struct batch;
 typedef struct batch_worker {
     struct batch *batch;
     batch_slot slots[BATCH_SLOTS];
+    uint8_t *buffer;
+    sfti_hash_impl impl; /* the queue's; other kernels than the batch's once is_tried */
+    bool is_tried;
     sfti_sha_queue queue;
     size_t busy;
     os_thread thread;
@@ -92,7 +98,7 @@ static void batch_model_done(batch *b, sfti_hash_model *model) {
 }
 
 static uint64_t unit_cost(const sfti_hash_unit *unit) {
-    return unit->size == SFT_SIZE_UNKNOWN || unit->is_uncounted ? 0 : unit->size;
+    return unit->size == SFT_SIZE_UNKNOWN || unit->is_uncounted ? 0 : unit->end - unit->begin;
 }
 
 /* Lets threads claim the model's units. */
@@ -173,6 +179,8 @@ static bool batch_claim(batch *b, batch_worker *worker, batch_slot *slot) {
     slot->ended = sfti_pass_begin(&slot->pass, &b->impl, unit->algos, unit->size,
                                      unit->file, unit->digests, &b->work,
                                      &slot->error) != SFT_OK;
+    if (!slot->ended && unit->segments)
+        sfti_pass_share(&slot->pass, unit->segments, unit->begin, unit->end);
     run.len = sfti_pass_next(&slot->pass, SIZE_MAX, &run.offset);
     if (run.len > 0) sft_source_expect(&unit->source, &run, 1);
     worker->busy++;
@@ -182,14 +190,13 @@ static bool batch_claim(batch *b, batch_worker *worker, batch_slot *slot) {
 /* ── Reading ── */
 
 /* Reads len bytes, or fewer at the end of the source. */
-static sft_code slot_read(batch_slot *slot, uint64_t at, size_t len, size_t *got) {
+static sft_code slot_read(batch_slot *slot, uint64_t at, uint8_t *into, size_t len, size_t *got) {
     const sft_source *source = &slot->unit->source;
     sft_code code = SFT_OK;
     size_t more = 1;
     for (*got = 0; code == SFT_OK && *got < len && more > 0; *got += more) {
         more = 0;
-        code = sft_source_read(source, at + *got, slot->buffer + *got, len - *got, &more,
-                               &slot->error);
+        code = sft_source_read(source, at + *got, into + *got, len - *got, &more, &slot->error);
     }
     return code;
 }
@@ -200,16 +207,17 @@ static sft_code slot_shrunk(batch_slot *slot, uint64_t at) {
                      (unsigned long long)slot->unit->size, (unsigned long long)at);
 }
 
-/* Reads the next piece; sets `ended` if there is none or the read failed. */
-static void slot_step(batch_slot *slot, sfti_sha_queue *queue) {
+/* Reads the next piece into a buffer of `piece` bytes; sets `ended` if there is none or the read
+ * failed. */
+static void slot_step(batch_slot *slot, sfti_sha_queue *queue, uint8_t *buffer, size_t piece) {
     bool is_stream = slot->unit->size == SFT_SIZE_UNKNOWN;
-    const uint8_t *data = slot->buffer;
+    const uint8_t *data = buffer;
     uint64_t at;
-    size_t len = sfti_pass_next(&slot->pass, BATCH_BLOCK, &at), got = len;
+    size_t len = sfti_pass_next(&slot->pass, piece, &at), got = len;
     slot->got = 0;
     if (is_stream) {
         at = slot->pass.at;
-        len = BATCH_BLOCK;
+        len = piece;
     }
     if (len == 0 || slot->ended) {
         slot->ended = true;
@@ -217,7 +225,7 @@ static void slot_step(batch_slot *slot, sfti_sha_queue *queue) {
     }
     if (slot->unit->source.base) {
         data = (const uint8_t *)slot->unit->source.base + at;
-    } else if (slot_read(slot, at, len, &got) != SFT_OK
+    } else if (slot_read(slot, at, buffer, len, &got) != SFT_OK
                || (got < len && !is_stream && slot_shrunk(slot, at + got))) {
         slot->ended = true;
         return;
@@ -235,8 +243,9 @@ static void slot_finish(batch *b, batch_worker *worker, batch_slot *slot) {
     batch_lock(b, &b->state);
     if (slot->error.code && model->error.code == SFT_OK) model->error = slot->error;
     sfti_hashes_merge(slot->unit->into, &found);
-    if (slot->pass.at < unit_cost(slot->unit)) /* bytes that no algorithm needed */
-        b->done += unit_cost(slot->unit) - slot->pass.at;
+    uint64_t read = slot->pass.at > slot->unit->begin ? slot->pass.at - slot->unit->begin : 0;
+    if (read < unit_cost(slot->unit)) /* bytes that no algorithm needed */
+        b->done += unit_cost(slot->unit) - read;
     bool last = ++model->finished == model->unit_count;
     b->active--;
     batch_unlock(b, &b->state);
@@ -245,21 +254,44 @@ static void slot_finish(batch *b, batch_worker *worker, batch_slot *slot) {
     if (last && !model->is_borrowed) batch_model_done(b, model);
 }
 
+/* Once many streams have been hashed for a while, by the kernels that a trial prefers. */
+static void worker_try_kernels(batch *b, batch_worker *worker) {
+    if (worker->is_tried || worker->busy < BATCH_SLOTS_LEAST) return;
+    batch_lock(b, &b->state);
+    worker->is_tried = b->done >= BATCH_TRIAL_BYTES;
+    batch_unlock(b, &b->state);
+    if (!worker->is_tried) return;
+    batch_lock(b, &b->claim); /* one thread at a time measures */
+    sfti_sha_trial(&worker->impl);
+    batch_unlock(b, &b->claim);
+}
+
+/* As many files as streams are hashed at once; slots past that end with the files they have. */
+static void worker_claim(batch *b, batch_worker *worker) {
+    size_t most = worker->impl.sha_streams;
+    if (most < BATCH_SLOTS_LEAST) most = BATCH_SLOTS_LEAST;
+    for (size_t i = 0; i < most; i++)
+        if (!worker->slots[i].model && !batch_claim(b, worker, &worker->slots[i])) return;
+}
+
 /* Reads one piece of each of the worker's files; false if there is nothing left to do. */
 static bool worker_round(batch *b, batch_worker *worker) {
     uint64_t got = 0;
-    for (size_t i = 0; i < BATCH_SLOTS; i++)
-        if (!worker->slots[i].model && !batch_claim(b, worker, &worker->slots[i])) break;
+    worker_try_kernels(b, worker);
+    worker_claim(b, worker);
     if (worker->busy == 0) { /* those that were opened needed no reading, of the rest one may */
         batch_lock(b, &b->claim);
         bool more = batch_has_more(b);
         batch_unlock(b, &b->claim);
         return more;
     }
+    size_t piece = BATCH_BUFFER / worker->busy / BATCH_UNIT * BATCH_UNIT, at = 0;
+    if (piece > BATCH_BLOCK) piece = BATCH_BLOCK;
     for (size_t i = 0; i < BATCH_SLOTS; i++) {
         if (!worker->slots[i].model) continue;
-        slot_step(&worker->slots[i], &worker->queue);
+        slot_step(&worker->slots[i], &worker->queue, worker->buffer + at, piece);
         got += worker->slots[i].got;
+        at += piece;
     }
     sfti_queue_run(&worker->queue);
     for (size_t i = 0; i < BATCH_SLOTS; i++)
@@ -410,7 +442,7 @@ static sft_code batch_begin(batch *b, const sft_hash_options *options, const sft
 }
 
 static size_t batch_buffers_size(const batch *b) {
-    return b->threads * BATCH_SLOTS * BATCH_BLOCK;
+    return b->threads * BATCH_BUFFER;
 }
 
 static sft_code batch_take_memory(batch *b) {
@@ -425,9 +457,9 @@ static sft_code batch_take_memory(batch *b) {
     memset(b->workers, 0, workers);
     for (size_t t = 0; t < b->threads; t++) {
         b->workers[t].batch = b;
-        b->workers[t].queue.impl = &b->impl;
-        for (size_t i = 0; i < BATCH_SLOTS; i++)
-            b->workers[t].slots[i].buffer = b->buffers + (t * BATCH_SLOTS + i) * BATCH_BLOCK;
+        b->workers[t].impl = b->impl;
+        b->workers[t].queue.impl = &b->workers[t].impl;
+        b->workers[t].buffer = b->buffers + t * BATCH_BUFFER;
     }
     return SFT_OK;
 }

@@ -7,7 +7,7 @@
  * one chaining value on the stack, the largest at the bottom. */
 
 #define B3_BLOCK 64
-#define B3_CHUNK 1024
+#define B3_CHUNK SFTI_BLAKE3_CHUNK
 #define B3_SUBTREE 256 /* chunks hashed at once at most; a power of two */
 
 enum { B3_CHUNK_START = 1, B3_CHUNK_END = 2, B3_PARENT = 4, B3_ROOT = 8 };
@@ -114,7 +114,7 @@ static uint32_t b3_bits(uint64_t x) {
 /* Called once more input follows the first `chunks` chunks: only then are equal subtrees joined,
  * because the last parent made is the root and is finished differently. */
 static void b3_merge(sfti_blake3 *sum, uint64_t chunks) {
-    for (uint32_t depth = b3_bits(chunks); sum->depth > depth; sum->depth--)
+    for (uint32_t depth = b3_bits(chunks - sum->begin); sum->depth > depth; sum->depth--)
         b3_parent(sum->stack[sum->depth - 2], 0, sum->stack[sum->depth - 2]);
 }
 
@@ -130,8 +130,8 @@ static void b3_chunk_begin(sfti_blake3 *sum) {
     sum->block_len = sum->blocks = 0;
 }
 
-void sfti_blake3_begin(sfti_blake3 *sum) {
-    sum->chunks = 0;
+void sfti_blake3_begin(sfti_blake3 *sum, uint64_t chunk) {
+    sum->begin = sum->chunks = chunk;
     sum->depth = 0;
     b3_chunk_begin(sum);
 }
@@ -233,18 +233,52 @@ void sfti_blake3_update(const sfti_hash_impl *impl, sfti_blake3 *sum, const uint
     }
 }
 
-void sfti_blake3_end(const sfti_blake3 *sum, uint8_t out[32]) {
+/* Joins what is on the stack from its top down, as if no more input followed. */
+static void b3_join(const sfti_blake3 *sum, uint32_t root, uint8_t out[32]) {
     uint8_t pair[64];
     uint32_t depth = sum->depth;
     if (depth == 0) {
-        b3_chunk_last(sum, B3_ROOT, out);
+        b3_chunk_last(sum, root, out);
         return;
     }
     if (b3_chunk_len(sum) > 0) b3_chunk_last(sum, 0, pair + 32);
     else memcpy(pair + 32, sum->stack[--depth], 32);
     while (depth-- > 0) {
         memcpy(pair, sum->stack[depth], 32);
-        b3_parent(pair, depth == 0 ? B3_ROOT : 0, pair + 32);
+        b3_parent(pair, depth == 0 ? root : 0, pair + 32);
     }
     memcpy(out, pair + 32, 32);
+}
+
+void sfti_blake3_end(const sfti_blake3 *sum, uint8_t out[32]) {
+    b3_join(sum, B3_ROOT, out);
+}
+
+/* ── Segments ── */
+
+void sfti_segments_feed(sfti_blake3_segments *segments, const sfti_hash_impl *impl,
+                        sfti_blake3 *sum, uint64_t at, const uint8_t *data, size_t len) {
+    while (len > 0) {
+        uint64_t left = segments->bytes - at % segments->bytes;
+        size_t part = len < left ? len : (size_t)left;
+        sfti_blake3_update(impl, sum, data, part);
+        at += part;
+        data += part;
+        len -= part;
+        if (part < left) return;
+        b3_join(sum, 0, segments->values[at / segments->bytes - 1]);
+        sfti_blake3_begin(sum, at / B3_CHUNK);
+    }
+}
+
+void sfti_segments_end(const sfti_blake3_segments *segments, uint8_t out[32]) {
+    const sfti_blake3 *rest = &segments->rest;
+    sfti_blake3 all = *rest;
+    all.begin = 0;
+    all.depth = 0;
+    for (size_t i = 0; i < segments->count; i++) b3_push(&all, segments->values[i], i);
+    if (rest->depth > 0 || b3_chunk_len(rest) > 0) b3_merge(&all, segments->count);
+    memcpy(all.stack[all.depth], rest->stack, sizeof *rest->stack * rest->depth);
+    all.depth += rest->depth;
+    sfti_blake3_end(&all, out);
 }

@@ -9,14 +9,18 @@
 #if defined(SFTI_ARM) || (defined(__x86_64__) && defined(__GNUC__))
 #include <string.h>
 
-/* V_... is what the width in hand calls it. */
+/* V_... is what the width in hand calls it. V_KEEP: v[b] is known last and is added last. */
 
 #define B3X_MIX(a, b, c, d, x, y)                  \
-    v[a] = V_ADD(V_ADD(v[a], v[b]), m[x]);         \
+    v[a] = V_ADD(v[a], m[x]);                      \
+    V_KEEP(v[a]);                                  \
+    v[a] = V_ADD(v[a], v[b]);                      \
     v[d] = V_ROTATE16(V_XOR(v[d], v[a]));          \
     v[c] = V_ADD(v[c], v[d]);                      \
     v[b] = V_ROTATE(V_XOR(v[b], v[c]), 12);        \
-    v[a] = V_ADD(V_ADD(v[a], v[b]), m[y]);         \
+    v[a] = V_ADD(v[a], m[y]);                      \
+    V_KEEP(v[a]);                                  \
+    v[a] = V_ADD(v[a], v[b]);                      \
     v[d] = V_ROTATE8(V_XOR(v[d], v[a]));           \
     v[c] = V_ADD(v[c], v[d]);                      \
     v[b] = V_ROTATE(V_XOR(v[b], v[c]), 7);

@@ -4,6 +4,7 @@
 #include <arm_neon.h>
 
 #define V_ADD vaddq_u32
+#define V_KEEP(x) ((void)(x))
 #define V_XOR veorq_u32
 #define V_ROTATE(x, n) vsriq_n_u32(vshlq_n_u32(x, 32 - (n)), x, n)
 #define V_ROTATE16(x) vreinterpretq_u32_u16(vrev32q_u16(vreinterpretq_u16_u32(x)))

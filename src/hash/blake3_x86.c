@@ -1,43 +1,19 @@
 #include "base/cpu.h"
 #include "hash/blake3_lanes.h"
+#include "hash/turn_x86.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
 
 /* ── Eight ── */
 
-#define B3X_AVX2 __attribute__((target("avx2")))
 #define V_ADD _mm256_add_epi32
+#define V_KEEP TURN_KEEP
 #define V_XOR _mm256_xor_si256
 #define V_ROTATE(x, n) _mm256_or_si256(_mm256_srli_epi32(x, n), _mm256_slli_epi32(x, 32 - (n)))
 #define V_ROTATE16(x) _mm256_shuffle_epi8(x, by16)
 #define V_ROTATE8(x) _mm256_shuffle_epi8(x, by8)
 
-B3X_AVX2 static inline __m256i b3x_load8(const uint8_t *at) {
-    return _mm256_loadu_si256((const __m256i *)(const void *)at);
-}
-
-/* Half a block of eight lanes into eight words. */
-B3X_AVX2 static inline void b3x_turn8(const uint8_t *const in[8], size_t at, __m256i m[8]) {
-    __m256i a[8], b[8];
-    for (int i = 0; i < 8; i += 2) {
-        __m256i even = b3x_load8(in[i] + at), odd = b3x_load8(in[i + 1] + at);
-        a[i] = _mm256_unpacklo_epi32(even, odd);
-        a[i + 1] = _mm256_unpackhi_epi32(even, odd);
-    }
-    for (int i = 0; i < 8; i += 4) {
-        b[i] = _mm256_unpacklo_epi64(a[i], a[i + 2]);
-        b[i + 1] = _mm256_unpackhi_epi64(a[i], a[i + 2]);
-        b[i + 2] = _mm256_unpacklo_epi64(a[i + 1], a[i + 3]);
-        b[i + 3] = _mm256_unpackhi_epi64(a[i + 1], a[i + 3]);
-    }
-    for (int i = 0; i < 4; i++) {
-        m[i] = _mm256_permute2x128_si256(b[i], b[i + 4], 0x20);
-        m[i + 4] = _mm256_permute2x128_si256(b[i], b[i + 4], 0x31);
-    }
-}
-
-B3X_AVX2 static void b3x_lanes8(const sfti_blake3_call *call) {
+TURN_AVX2 static void b3x_lanes8(const sfti_blake3_call *call) {
     const __m256i by16 = _mm256_set_epi8(
         13, 12, 15, 14, 9, 8, 11, 10, 5, 4, 7, 6, 1, 0, 3, 2, 13, 12, 15, 14, 9, 8, 11, 10, 5,
         4, 7, 6, 1, 0, 3, 2);
@@ -51,12 +27,12 @@ B3X_AVX2 static void b3x_lanes8(const sfti_blake3_call *call) {
     b3x_counters(call, 8, low, high);
     for (int w = 0; w < 8; w++) h[w] = _mm256_set1_epi32((int)b3x_iv[w]);
     for (size_t block = 0; block < call->blocks; block++) {
-        b3x_turn8(in, 64 * block, m);
-        b3x_turn8(in, 64 * block + 32, m + 8);
+        turn8(in, 64 * block, m);
+        turn8(in, 64 * block + 32, m + 8);
         for (int w = 0; w < 8; w++) v[w] = h[w];
         for (int w = 0; w < 4; w++) v[8 + w] = _mm256_set1_epi32((int)b3x_iv[w]);
-        v[12] = b3x_load8((const uint8_t *)low);
-        v[13] = b3x_load8((const uint8_t *)high);
+        v[12] = turn_load8(low);
+        v[13] = turn_load8(high);
         v[14] = _mm256_set1_epi32(64);
         v[15] = _mm256_set1_epi32(b3x_flags(call, block));
         B3X_ROUNDS
@@ -68,6 +44,7 @@ B3X_AVX2 static void b3x_lanes8(const sfti_blake3_call *call) {
 }
 
 #undef V_ADD
+#undef V_KEEP
 #undef V_XOR
 #undef V_ROTATE
 #undef V_ROTATE16
@@ -75,42 +52,14 @@ B3X_AVX2 static void b3x_lanes8(const sfti_blake3_call *call) {
 
 /* ── Sixteen ── */
 
-#define B3X_AVX512 __attribute__((target("avx512f")))
 #define V_ADD _mm512_add_epi32
+#define V_KEEP TURN_KEEP
 #define V_XOR _mm512_xor_si512
 #define V_ROTATE(x, n) _mm512_ror_epi32(x, n)
 #define V_ROTATE16(x) _mm512_ror_epi32(x, 16)
 #define V_ROTATE8(x) _mm512_ror_epi32(x, 8)
 
-/* A block of sixteen lanes into sixteen words. */
-B3X_AVX512 static inline void b3x_turn16(const uint8_t *const in[16], size_t at,
-                                         __m512i m[16]) {
-    __m512i a[16], b[16];
-    for (int i = 0; i < 16; i += 2) {
-        __m512i even = _mm512_loadu_si512(in[i] + at), odd = _mm512_loadu_si512(in[i + 1] + at);
-        a[i] = _mm512_unpacklo_epi32(even, odd);
-        a[i + 1] = _mm512_unpackhi_epi32(even, odd);
-    }
-    /* b[4g + w]: words w, w + 4, w + 8, w + 12 of lanes 4g to 4g + 3, a quarter each */
-    for (int i = 0; i < 16; i += 4) {
-        b[i] = _mm512_unpacklo_epi64(a[i], a[i + 2]);
-        b[i + 1] = _mm512_unpackhi_epi64(a[i], a[i + 2]);
-        b[i + 2] = _mm512_unpacklo_epi64(a[i + 1], a[i + 3]);
-        b[i + 3] = _mm512_unpackhi_epi64(a[i + 1], a[i + 3]);
-    }
-    for (int w = 0; w < 4; w++) {
-        __m512i low = _mm512_shuffle_i32x4(b[w], b[w + 4], 0x88);
-        __m512i high = _mm512_shuffle_i32x4(b[w + 8], b[w + 12], 0x88);
-        __m512i low_odd = _mm512_shuffle_i32x4(b[w], b[w + 4], 0xdd);
-        __m512i high_odd = _mm512_shuffle_i32x4(b[w + 8], b[w + 12], 0xdd);
-        m[w] = _mm512_shuffle_i32x4(low, high, 0x88);
-        m[w + 8] = _mm512_shuffle_i32x4(low, high, 0xdd);
-        m[w + 4] = _mm512_shuffle_i32x4(low_odd, high_odd, 0x88);
-        m[w + 12] = _mm512_shuffle_i32x4(low_odd, high_odd, 0xdd);
-    }
-}
-
-B3X_AVX512 static void b3x_lanes16(const sfti_blake3_call *call) {
+TURN_AVX512 static void b3x_lanes16(const sfti_blake3_call *call) {
     const uint8_t *in[16];
     uint32_t low[16], high[16], words[128];
     __m512i h[8], v[16], m[16];
@@ -118,7 +67,7 @@ B3X_AVX512 static void b3x_lanes16(const sfti_blake3_call *call) {
     b3x_counters(call, 16, low, high);
     for (int w = 0; w < 8; w++) h[w] = _mm512_set1_epi32((int)b3x_iv[w]);
     for (size_t block = 0; block < call->blocks; block++) {
-        b3x_turn16(in, 64 * block, m);
+        turn16(in, 64 * block, m);
         for (int w = 0; w < 8; w++) v[w] = h[w];
         for (int w = 0; w < 4; w++) v[8 + w] = _mm512_set1_epi32((int)b3x_iv[w]);
         v[12] = _mm512_loadu_si512(low);
@@ -133,6 +82,7 @@ B3X_AVX512 static void b3x_lanes16(const sfti_blake3_call *call) {
 }
 
 #undef V_ADD
+#undef V_KEEP
 #undef V_XOR
 #undef V_ROTATE
 #undef V_ROTATE16

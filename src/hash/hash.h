@@ -11,10 +11,20 @@
 
 typedef struct sfti_hash_impl sfti_hash_impl;
 
-/* `blocks` blocks of 64 bytes of each of count streams (1 to SFTI_SHA_LANES). */
-#define SFTI_SHA_LANES 4
+/* `blocks` blocks of 64 bytes of each of count streams (1 to those of its kernel). */
+#define SFTI_SHA_LANES 16
 typedef void (*sfti_sha_blocks_fn)(const sfti_hash_impl *impl, uint32_t *const *states,
                                    const uint8_t *const *data, size_t blocks, size_t count);
+
+/* A way to hash several streams at once. cost is the time of one block of each of them, and only
+ * its ratio to the other kernels' costs counts. */
+typedef struct sfti_sha_kernel {
+    sfti_sha_blocks_fn blocks;
+    uint32_t streams, cost;
+} sfti_sha_kernel;
+
+enum { SFTI_SHA_ONE, SFTI_SHA_TWO, SFTI_SHA_FOUR, SFTI_SHA_EIGHT, SFTI_SHA_SIXTEEN,
+       SFTI_SHA_KERNELS };
 
 /* Chaining values of count inputs (1 to impl->lanes) of `blocks` blocks each, stride
  * bytes apart, one behind the other into out. counter grows by step from input to input. */
@@ -38,7 +48,10 @@ enum {
 };
 
 struct sfti_hash_impl {
-    sfti_sha_blocks_fn sha_blocks;
+    sfti_sha_blocks_fn sha_blocks; /* of one stream */
+    sfti_sha_kernel sha[SFTI_SHA_KERNELS]; /* blocks NULL: not on this processor */
+    uint8_t sha_for[SFTI_SHA_LANES + 1];   /* the kernel for so many streams */
+    size_t sha_streams;                    /* as many as are hashed fastest */
     os_function crypto_update; /* SHA256_Update, if libcrypto is in use */
     sfti_blake3_lanes_fn blake3_lanes;
     size_t lanes;
@@ -48,8 +61,16 @@ struct sfti_hash_impl {
 
 void sfti_hash_impl_fill(sfti_hash_impl *impl, unsigned forbid);
 
+/* Fills sha, with costs as measured on a few processors, and what follows from them. */
+void sfti_sha_kernels_fill(sfti_hash_impl *impl, unsigned forbid);
+/* Fills sha_for and sha_streams from the costs. */
+void sfti_sha_choose(sfti_hash_impl *impl);
+/* Chooses by costs measured here: at most 10 ms, once per process. impl forbids nothing. */
+void sfti_sha_trial(sfti_hash_impl *impl);
+
 /* NULL if the processor or the compiler does not support it. */
 sfti_sha_blocks_fn sfti_sha_blocks_x86(void);
+sfti_sha_blocks_fn sfti_sha_blocks_wide(size_t lanes); /* 8 or 16 */
 sfti_sha_blocks_fn sfti_sha_blocks_arm(void);
 sfti_sha_blocks_fn sfti_sha_blocks_crypto(sfti_hash_impl *impl);
 void sfti_sha_blocks_plain(const sfti_hash_impl *impl, uint32_t *const *states,
@@ -87,9 +108,11 @@ void sfti_sha256_end(const sfti_hash_impl *impl, const sfti_sha256 *sum, uint8_t
 /* As zlib's crc32: begin with 0. */
 uint32_t sfti_crc32(const sfti_hash_impl *impl, uint32_t crc, const uint8_t *data, size_t len);
 
+#define SFTI_BLAKE3_CHUNK 1024
 #define SFTI_BLAKE3_DEPTH 55 /* 2^54 chunks of 1 KiB hold 2^64 bytes */
 
 typedef struct sfti_blake3 {
+    uint64_t begin;  /* chunks before the first byte */
     uint64_t chunks; /* before the current one */
     uint32_t cv[8];  /* of the current chunk */
     uint8_t block[64];
@@ -98,10 +121,26 @@ typedef struct sfti_blake3 {
     uint8_t stack[SFTI_BLAKE3_DEPTH][32];
 } sfti_blake3;
 
-void sfti_blake3_begin(sfti_blake3 *sum);
+/* chunk: 0, or where the segment begins that this is the sum of. */
+void sfti_blake3_begin(sfti_blake3 *sum, uint64_t chunk);
 void sfti_blake3_update(const sfti_hash_impl *impl, sfti_blake3 *sum, const uint8_t *data,
                         size_t len);
 void sfti_blake3_end(const sfti_blake3 *sum, uint8_t out[32]);
+
+/* BLAKE3 of one input by several threads, each of which feeds whole segments. */
+typedef struct sfti_blake3_segments {
+    uint64_t bytes; /* of a segment: a power of two, at least 2 KiB */
+    size_t count;   /* whole ones; at least one, and more input than one */
+    uint8_t (*values)[32];
+    sfti_blake3 rest; /* of the bytes after the last whole one */
+} sfti_blake3_segments;
+
+/* Feeds bytes from offset `at` on to a sum that began at a segment, and keeps the value of every
+ * segment that ends. */
+void sfti_segments_feed(sfti_blake3_segments *segments, const sfti_hash_impl *impl,
+                        sfti_blake3 *sum, uint64_t at, const uint8_t *data, size_t len);
+/* The digest, when all values and the rest are there. */
+void sfti_segments_end(const sfti_blake3_segments *segments, uint8_t out[32]);
 
 /* ── SHA-256 streams waiting to be run together ── */
 
@@ -140,6 +179,8 @@ typedef struct sfti_pass {
     bool legacy_is_autov1, crc_on, blake3_on;
     uint32_t crc;
     sfti_blake3 blake3;
+    uint64_t blake3_begin, blake3_end;
+    sfti_blake3_segments *segments; /* NULL: of the whole file */
     /* content: digests of the tensors, in order of the data */
     const sft_file *file;
     size_t tensor;
@@ -153,13 +194,16 @@ typedef struct sfti_pass {
 sft_code sfti_pass_begin(sfti_pass *pass, const sfti_hash_impl *impl, uint32_t algos,
                             uint64_t size, const sft_file *file, uint8_t (*digests)[32],
                             const sft_allocator *alloc, sft_error *err);
+/* BLAKE3 of these bytes only, which begin at a segment. They are all that is asked of this pass. */
+void sfti_pass_share(sfti_pass *pass, sfti_blake3_segments *segments, uint64_t begin,
+                     uint64_t end);
 /* The next bytes needed, at most `most`; 0 if there are none. */
 size_t sfti_pass_next(const sfti_pass *pass, size_t most, uint64_t *at);
 /* The bytes at offset `at`, which sfti_pass_next gave (in a stream: where the last piece ended).
  * They must stay valid until the queue has run, and it must run before the next piece. */
 void sfti_pass_feed(sfti_pass *pass, sfti_sha_queue *queue, uint64_t at,
                        const uint8_t *data, size_t len);
-/* Every hash but the content hash. */
+/* Every hash but the content hash, and BLAKE3 in segments, of which the last pass keeps the rest. */
 void sfti_pass_result(const sfti_pass *pass, sft_hashes *out);
 
 /* The content hash of a set from its tensors' digests, in the set's order. */

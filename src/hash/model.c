@@ -16,19 +16,19 @@
 #define MODEL_CIVITAI_LEAST (UINT64_C(2) << 20)
 #define MODEL_CONTENT SFT_HASH_BIT(SFT_HASH_CONTENT)
 
-/* How the algorithms of one file are shared among threads: SHA-256 of the file and of its parts,
- * algorithms other than SHA-256, SHA-256 of the data, SHA-256 of the tensors. */
+/* How the algorithms of one file are shared among threads: SHA-256 of the file and of its parts, of
+ * the data, of the tensors; CRC-32; BLAKE3, of which each thread takes a range. */
 #define MODEL_OF_DATA (SFT_HASH_BIT(SFT_HASH_AUTOV3) | SFT_HASH_BIT(SFT_HASH_SSHS_MODEL))
-#define MODEL_NO_SHA                                                     \
-    (SFT_HASH_BIT(SFT_HASH_CRC32) | SFT_HASH_BIT(SFT_HASH_CRC32_CIVITAI) \
-     | SFT_HASH_BIT(SFT_HASH_BLAKE3))
-#define MODEL_SHARES 4
+#define MODEL_CRC (SFT_HASH_BIT(SFT_HASH_CRC32) | SFT_HASH_BIT(SFT_HASH_CRC32_CIVITAI))
+#define MODEL_BLAKE3 SFT_HASH_BIT(SFT_HASH_BLAKE3)
+#define MODEL_SHARES 3
 static const uint32_t model_shares[MODEL_SHARES] = {
-    SFT_HASH_ALL & ~(MODEL_OF_DATA | MODEL_CONTENT | MODEL_NO_SHA),
-    MODEL_NO_SHA,
+    SFT_HASH_ALL & ~(MODEL_OF_DATA | MODEL_CONTENT | MODEL_CRC | MODEL_BLAKE3),
     MODEL_OF_DATA,
     MODEL_CONTENT,
 };
+#define MODEL_SEGMENT (UINT64_C(1) << 20) /* of BLAKE3, at least */
+#define MODEL_SEGMENTS 4096
 
 static void *model_take(sfti_hash_model *model, uint64_t count, size_t size) {
     uint64_t bytes;
@@ -121,21 +121,75 @@ static void model_add_unit(sfti_hash_model *model, const sft_source *source, uin
                            sft_hashes *into) {
     if (algos == 0) return;
     model->units[model->unit_count++] =
-        (sfti_hash_unit){ *source, size, file, algos, digests, into, false };
+        (sfti_hash_unit){ *source, size, file, algos, digests, into, false, NULL, 0, size };
+}
+
+/* The units of one file's algorithms, of which the first alone counts as progress. */
+typedef struct model_split {
+    sfti_hash_model *model;
+    const sft_source *source;
+    const sft_file *file;
+    size_t count;
+} model_split;
+
+static sfti_hash_unit *split_add(model_split *split, uint32_t algos) {
+    sfti_hash_model *model = split->model;
+    model_add_unit(model, split->source, model->bytes, split->file, algos, model->digests,
+                   &model->hashes);
+    sfti_hash_unit *unit = &model->units[model->unit_count - 1];
+    unit->is_uncounted = split->count++ > 0;
+    return unit;
 }
 
 /* The last thread gets all shares that are left. */
-static void model_split(sfti_hash_model *model, const sft_source *source, const sft_file *file,
-                        uint32_t missing, size_t threads) {
+static void split_sha(model_split *split, uint32_t missing, size_t threads) {
     for (int i = 0; i < MODEL_SHARES && missing; i++) {
         uint32_t share = missing & model_shares[i];
         if (share == 0) continue;
-        if (model->unit_count + 1 >= threads) share = missing;
-        model_add_unit(model, source, model->bytes, file, share, model->digests,
-                       &model->hashes);
-        model->units[model->unit_count - 1].is_uncounted = model->unit_count > 1;
+        if (split->count + 1 >= threads) share = missing;
+        (void)split_add(split, share);
         missing &= ~share;
     }
+}
+
+/* A range of BLAKE3's segments for each thread; ranges count where nothing is read before them. */
+static void split_blake3(model_split *split, size_t threads) {
+    sfti_hash_model *model = split->model;
+    bool is_counted = split->count == 0;
+    sfti_blake3_segments *segments = model_take(model, 1, sizeof *segments);
+    if (!segments) return;
+    segments->bytes = MODEL_SEGMENT;
+    while (model->bytes / segments->bytes > MODEL_SEGMENTS) segments->bytes *= 2;
+    segments->count = (size_t)(model->bytes / segments->bytes);
+    segments->values = model_take(model, segments->count, sizeof *segments->values);
+    model->segments = segments;
+    for (size_t i = 0; i < threads; i++) {
+        sfti_hash_unit *unit = split_add(split, MODEL_BLAKE3);
+        unit->segments = segments;
+        unit->begin = segments->count * i / threads * segments->bytes;
+        unit->end = i + 1 == threads ? model->bytes
+                                     : segments->count * (i + 1) / threads * segments->bytes;
+        unit->is_uncounted = !is_counted;
+    }
+}
+
+/* On one thread SHA-256 streams are interleaved: two cost 1.3 times as much as one. So they share
+ * one of two threads where the other has something else to do. */
+static void model_split_units(model_split *split, uint32_t missing, size_t threads) {
+    uint32_t other = missing & (MODEL_CRC | MODEL_BLAKE3), sha = missing & ~other;
+    if (threads == 1) {
+        if (missing) (void)split_add(split, missing);
+        return;
+    }
+    split_sha(split, sha, other ? threads - 1 : threads);
+    threads -= split->count;
+    if (threads > 1 && other & MODEL_BLAKE3 && other & MODEL_CRC) {
+        (void)split_add(split, MODEL_CRC & other);
+        other = MODEL_BLAKE3;
+        threads--;
+    }
+    if (threads > 1 && other == MODEL_BLAKE3) split_blake3(split, threads);
+    else if (other) (void)split_add(split, other);
 }
 
 /* The bytes of an import, of which only content is wanted. */
@@ -157,11 +211,12 @@ static void model_list_one(sfti_hash_model *model, const sft_source *source,
     if (model->bytes == SFT_SIZE_UNKNOWN || model->bytes < MODEL_SPLIT_LEAST) threads = 1;
     if (sfti_source_expects(source)) threads = 1; /* it is slow: its bytes are read once */
     if (!file) missing &= ~SFT_HASH_OF_MODEL;
-    model->units = model_take(model, MODEL_SHARES + 1, sizeof *model->units);
+    model->units = model_take(model, MODEL_SHARES + 2 + threads, sizeof *model->units);
     if (model->opened && model->error.code == SFT_OK) model_list_import(model);
     if (missing & MODEL_CONTENT)
         model->digests = model_take(model, sft_file_tensor_count(file) + 1, sizeof *model->digests);
-    if (model->error.code == SFT_OK) model_split(model, source, file, missing, threads);
+    model_split split = { model, source, file, 0 };
+    if (model->error.code == SFT_OK) model_split_units(&split, missing, threads);
 }
 
 /* Lists the units of model->source. */
@@ -408,6 +463,11 @@ void sfti_hash_model_finish(sfti_hash_model *model, const sfti_hash_how *how) {
         const sft_file *file = model->units[0].file;
         (void)sfti_hash_content(how->impl, model->set, file, model->digests, how->alloc,
                                 &model->hashes, &model->error);
+    }
+    if (model->error.code == SFT_OK && model->segments) {
+        uint8_t digest[32];
+        sfti_segments_end(model->segments, digest);
+        sfti_hashes_put(&model->hashes, SFT_HASH_BLAKE3, digest);
     }
     if (model->error.code == SFT_OK) model_check_memos(model);
 }

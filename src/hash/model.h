@@ -14,6 +14,8 @@ typedef struct sfti_hash_unit {
     uint8_t (*digests)[32];
     sft_hashes *into;
     bool is_uncounted; /* another unit reports these bytes as progress */
+    sfti_blake3_segments *segments; /* NULL: all of the file is read */
+    uint64_t begin, end;            /* of the bytes read */
 } sfti_hash_unit;
 
 /* What is put into the cache afterwards if the file has not changed. */
@@ -35,6 +37,7 @@ typedef struct sfti_hash_model {
     sft_set *opened;    /* owned */
     const sft_set *set; /* opened, or the caller's; NULL: one file */
     uint8_t (*digests)[32];
+    sfti_blake3_segments *segments; /* NULL: one unit computes BLAKE3 */
     sfti_hash_unit *units;
     size_t unit_count, claimed, finished;
     sfti_hash_memo *memos;
@@ -66,7 +69,7 @@ void sfti_hash_model_open(sfti_hash_model *model, sft_hash_request request,
 /* The same for a set that is open already. */
 void sfti_hash_model_borrow(sfti_hash_model *model, const sft_set *set, uint32_t algos,
                             const sfti_hash_how *how);
-/* After all units: computes the content hash and checks that the files have not changed. */
+/* After all units: computes the content hash, joins BLAKE3's segments and checks that the files have not changed. */
 void sfti_hash_model_finish(sfti_hash_model *model, const sfti_hash_how *how);
 /* Closes the files; the result stays. */
 void sfti_hash_model_close(sfti_hash_model *model);

@@ -119,7 +119,10 @@ static void whole_begin(sfti_pass *r) {
         part_begin(r, SFTI_OF_AUTOV1, READ_AUTOV1_BEGIN, READ_AUTOV1_END);
     r->crc_on = is_asked(r, SFT_HASH_CRC32) || is_asked(r, SFT_HASH_CRC32_CIVITAI);
     r->blake3_on = is_asked(r, SFT_HASH_BLAKE3);
-    sfti_blake3_begin(&r->blake3);
+    sfti_blake3_begin(&r->blake3, 0);
+    r->blake3_begin = 0;
+    r->blake3_end = r->size;
+    r->segments = NULL;
 }
 
 static sft_code model_begin(sfti_pass *r, const sft_allocator *alloc, sft_error *err) {
@@ -161,6 +164,14 @@ sft_code sfti_pass_begin(sfti_pass *pass, const sfti_hash_impl *impl, uint32_t a
     return code;
 }
 
+void sfti_pass_share(sfti_pass *pass, sfti_blake3_segments *segments, uint64_t begin,
+                     uint64_t end) {
+    pass->segments = segments;
+    pass->at = pass->blake3_begin = begin;
+    pass->blake3_end = end;
+    sfti_blake3_begin(&pass->blake3, begin / SFTI_BLAKE3_CHUNK);
+}
+
 /* ── The next bytes needed ── */
 
 typedef struct pass_need {
@@ -180,7 +191,8 @@ size_t sfti_pass_next(const sfti_pass *pass, size_t most, uint64_t *at) {
     for (int i = 0; i < SFTI_PARTS; i++)
         if (pass->parts[i].on)
             need_add(&need, from, pass->parts[i].begin, pass->parts[i].end);
-    if (pass->crc_on || pass->blake3_on) need_add(&need, from, 0, pass->size);
+    if (pass->crc_on) need_add(&need, from, 0, pass->size);
+    if (pass->blake3_on) need_add(&need, from, pass->blake3_begin, pass->blake3_end);
     if (pass->digests) {
         uint64_t data = sft_file_data_offset(pass->file);
         need_add(&need, from, data, data + sft_file_data_bytes(pass->file));
@@ -231,7 +243,9 @@ void sfti_pass_feed(sfti_pass *pass, sfti_sha_queue *queue, uint64_t at,
     for (int i = 0; i < SFTI_PARTS; i++) feed_part(&pass->parts[i], queue, &piece);
     if (pass->digests) feed_tensors(pass, queue, &piece);
     if (pass->crc_on) pass->crc = sfti_crc32(pass->impl, pass->crc, data, len);
-    if (pass->blake3_on) sfti_blake3_update(pass->impl, &pass->blake3, data, len);
+    if (pass->blake3_on && pass->segments)
+        sfti_segments_feed(pass->segments, pass->impl, &pass->blake3, at, data, len);
+    else if (pass->blake3_on) sfti_blake3_update(pass->impl, &pass->blake3, data, len);
     pass->at = at + len;
 }
 
@@ -275,7 +289,8 @@ void sfti_pass_result(const sfti_pass *pass, sft_hashes *out) {
         put_if_asked(pass, out, SFT_HASH_CRC32, bytes);
         put_if_asked(pass, out, SFT_HASH_CRC32_CIVITAI, back);
     }
-    if (!pass->blake3_on) return;
+    if (pass->segments && pass->blake3_end == pass->size) pass->segments->rest = pass->blake3;
+    if (!pass->blake3_on || pass->segments) return;
     sfti_blake3_end(&pass->blake3, bytes);
     put_if_asked(pass, out, SFT_HASH_BLAKE3, bytes);
 }

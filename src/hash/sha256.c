@@ -121,22 +121,27 @@ typedef struct sha_lanes {
     size_t count;
 } sha_lanes;
 
-/* Hashes as many blocks of every lane as the shortest has; then removes lanes that are done. */
+/* Hashes as many blocks as the shortest has of the lanes that one kernel takes; then removes those
+ * that are done. */
 static void sha_step(const sfti_hash_impl *impl, sha_lanes *lanes) {
-    uint32_t *states[SFTI_SHA_LANES];
-    const uint8_t *data[SFTI_SHA_LANES];
+    const sfti_sha_kernel *kernel = &impl->sha[impl->sha_for[lanes->count]];
+    size_t taken = lanes->count < kernel->streams ? lanes->count : kernel->streams;
+    uint32_t *states[SFTI_SHA_LANES] = { NULL };
+    const uint8_t *data[SFTI_SHA_LANES] = { NULL };
     size_t blocks = SIZE_MAX, kept = 0;
-    for (size_t i = 0; i < lanes->count; i++) {
+    for (size_t i = 0; i < taken; i++) {
         sfti_sha_job *job = lanes->job[i];
         states[i] = job->sum->state;
         data[i] = job->data;
         if (job->len / 64 < blocks) blocks = job->len / 64;
     }
-    impl->sha_blocks(impl, states, data, blocks, lanes->count);
+    kernel->blocks(impl, states, data, blocks, taken);
     for (size_t i = 0; i < lanes->count; i++) {
         sfti_sha_job *job = lanes->job[i];
-        job->data += 64 * blocks;
-        job->len -= 64 * blocks;
+        if (i < taken) {
+            job->data += 64 * blocks;
+            job->len -= 64 * blocks;
+        }
         if (job->len >= 64) lanes->job[kept++] = job;
     }
     lanes->count = kept;

@@ -12,6 +12,7 @@
 #define SHARM_TARGET SFTI_ARM_TARGET("crypto") /* as in gcc's arm_neon.h: AES, SHA-1 and SHA-2 */
 #define SHARM_UNROLL _Pragma("GCC unroll 4")
 #endif
+#define SHARM_STREAMS 4
 /* The same step for every stream: see sha256_x86.c. */
 #define SHARM_EACH SHARM_UNROLL for (size_t i = 0; i < count; i++)
 
@@ -39,8 +40,8 @@
 SHARM_TARGET static inline __attribute__((always_inline)) void
 sharm_streams(uint32_t *const *states, const uint8_t *const *data, size_t blocks,
               const size_t count) {
-    uint32x4_t abcd[SFTI_SHA_LANES], efgh[SFTI_SHA_LANES], m[4][SFTI_SHA_LANES];
-    uint32x4_t abcd_before[SFTI_SHA_LANES], efgh_before[SFTI_SHA_LANES];
+    uint32x4_t abcd[SHARM_STREAMS], efgh[SHARM_STREAMS], m[4][SHARM_STREAMS];
+    uint32x4_t abcd_before[SHARM_STREAMS], efgh_before[SHARM_STREAMS];
     SHARM_EACH {
         abcd[i] = vld1q_u32(states[i]);
         efgh[i] = vld1q_u32(states[i] + 4);

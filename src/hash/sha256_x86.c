@@ -10,6 +10,7 @@
 #else
 #define SHANI_UNROLL _Pragma("GCC unroll 4")
 #endif
+#define SHANI_STREAMS 4
 /* The same step for every stream: a round depends only on its own stream's last one, so the
  * processor runs the streams in parallel. */
 #define SHANI_EACH SHANI_UNROLL for (size_t i = 0; i < count; i++)
@@ -41,8 +42,8 @@ SHANI_TARGET static inline __attribute__((always_inline)) void
 shani_streams(uint32_t *const *states, const uint8_t *const *data, size_t blocks,
               const size_t count) {
     const __m128i order = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
-    __m128i abef[SFTI_SHA_LANES], cdgh[SFTI_SHA_LANES], m[4][SFTI_SHA_LANES];
-    __m128i abef_before[SFTI_SHA_LANES], cdgh_before[SFTI_SHA_LANES];
+    __m128i abef[SHANI_STREAMS], cdgh[SHANI_STREAMS], m[4][SHANI_STREAMS];
+    __m128i abef_before[SHANI_STREAMS], cdgh_before[SHANI_STREAMS];
     SHANI_EACH {
         const __m128i *at = (const __m128i *)(const void *)states[i];
         __m128i low = _mm_shuffle_epi32(_mm_loadu_si128(at), 0xB1);

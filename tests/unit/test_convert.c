@@ -9,6 +9,7 @@
 #include "convert/convert.h"
 #include "unit/make_file.h"
 
+#include <pthread.h>
 #include <stdio.h>
 
 #define MANY 3077 /* elements: blocks, and a rest that fills no vector */
@@ -390,6 +391,69 @@ static void streams_the_same(void **unused) {
     free_file(&f);
 }
 
+/* A file whose reads by other threads than the first are counted. */
+typedef struct watched {
+    const test_file *file;
+    pthread_t first;
+    _Atomic size_t by_others;
+} watched;
+
+static sft_code read_watched(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                             sft_error *err) {
+    watched *w = ctx;
+    (void)err;
+    if (!pthread_equal(pthread_self(), w->first)) w->by_others++;
+    *got = len < w->file->len - offset ? len : (size_t)(w->file->len - offset);
+    memcpy(into, w->file->bytes + offset, *got);
+    return SFT_OK;
+}
+
+static const sft_source_vtable watched_vtable = { sizeof watched_vtable, read_watched, NULL,
+                                                  NULL };
+
+static size_t reads_by_others(const test_file *f, sft_dtype to, uint32_t threads) {
+    watched w = { f, pthread_self(), 0 };
+    sft_source source = { &w, &watched_vtable, f->len, NULL, false };
+    sft_buffer out = { 0 };
+    sft_job job = SFT_JOB_INIT;
+    sft_file *file;
+    sft_set *set;
+    sft_conversion *conversion;
+    job.threads = threads;
+    assert_int_equal(sft_open_source(source, NULL, &file, NULL), SFT_OK);
+    assert_int_equal(sft_set_from_file(file, NULL, &set, NULL), SFT_OK);
+    assert_int_equal(sft_conversion_new(set, to, NULL, &conversion, NULL), SFT_OK);
+    assert_int_equal(sft_conversion_save(conversion, sft_sink_memory(&out), &job, NULL), SFT_OK);
+    sft_conversion_free(conversion);
+    sft_set_close(set);
+    sft_buffer_free(&out);
+    return w.by_others;
+}
+
+/* Threads cast ahead only where the processor, not memory, limits the cast. */
+static void threads_only_where_they_gain(void **unused) {
+    test_file f = long_file();
+    sfti_cast_kernels kernels;
+    sfti_cast cast;
+    (void)unused;
+    sfti_cast_kernels_fill(&kernels, 0);
+    for (int i = 0; i < 3; i++) {
+        static const sft_dtype targets[] = { SFT_BF16, SFT_F16, SFT_F8_E4M3 };
+        sfti_cast_begin(&cast, &kernels, SFT_F32, targets[i], false);
+        bool is_light = sfti_cast_is_light(&cast, &kernels);
+        bool is_vector = kernels.f32_to_bf16 != sfti_f32_to_bf16;
+        assert_int_equal(is_light, is_vector && targets[i] != SFT_F8_E4M3);
+        assert_int_equal(reads_by_others(&f, targets[i], 3) == 0, is_light);
+        assert_int_equal(reads_by_others(&f, targets[i], 1), 0);
+    }
+    sfti_cast_begin(&cast, &kernels, SFT_F32, SFT_F64, false);
+    assert_false(sfti_cast_is_light(&cast, &kernels));
+    sfti_cast_kernels_fill(&kernels, PLAIN);
+    sfti_cast_begin(&cast, &kernels, SFT_BF16, SFT_F16, false);
+    assert_false(sfti_cast_is_light(&cast, &kernels));
+    free_file(&f);
+}
+
 static void names_tensor_and_element(void **unused) {
     test_file f = long_file();
     sft_set *set;
@@ -524,6 +588,7 @@ int main(void) {
         cmocka_unit_test(rounds_to_even),       cmocka_unit_test(rounds_once),
         cmocka_unit_test(packs_small),          cmocka_unit_test(refuses_by_name),
         cmocka_unit_test(refuses_calls),        cmocka_unit_test(keeps_scaled),
+        cmocka_unit_test(threads_only_where_they_gain),
         cmocka_unit_test(streams_the_same),     cmocka_unit_test(names_tensor_and_element),
         cmocka_unit_test(decides_before_writing), cmocka_unit_test(saves_a_shard),
         cmocka_unit_test(new_dtypes_are_refused),

@@ -115,6 +115,155 @@ static void sha_side_by_side(void **state) {
     }
 }
 
+/* Each kernel that this processor has, and those that the other ways leave, used for as many
+ * streams as it takes. */
+static bool force_kernel(sfti_hash_impl *impl, size_t w, size_t kernel) {
+    sfti_hash_impl_fill(impl, ways[w]);
+    if (!impl->sha[kernel].blocks) return false;
+    for (size_t i = 0; i < SFTI_SHA_KERNELS; i++) impl->sha[i].cost = i == kernel ? 1 : 1000;
+    sfti_sha_choose(impl);
+    assert_int_equal(impl->sha_for[SFTI_SHA_LANES], kernel);
+    assert_int_equal(impl->sha_streams, impl->sha[kernel].streams);
+    return true;
+}
+
+/* hashlib: the digest of the digests of the first 0 to 300 bytes. */
+static void sha_kernels_at_every_length(void **state) {
+    enum { LENGTHS = 301 };
+    static sfti_sha256 sums[LENGTHS];
+    static sfti_sha_job jobs[LENGTHS];
+    static uint8_t digests[LENGTHS][32];
+    sfti_hash_impl impl;
+    uint8_t digest[32];
+    size_t seen = 0;
+    (void)state;
+    for (size_t n = 0; n < WAYS * SFTI_SHA_KERNELS; n++) {
+        if (!force_kernel(&impl, n / SFTI_SHA_KERNELS, n % SFTI_SHA_KERNELS)) continue;
+        for (size_t len = 0; len < LENGTHS; len++) {
+            sfti_sha256_begin(&sums[len]);
+            jobs[len] = (sfti_sha_job){ &sums[len], bytes, len };
+        }
+        sfti_sha256_run(&impl, jobs, LENGTHS);
+        for (size_t len = 0; len < LENGTHS; len++)
+            sfti_sha256_end(&impl, &sums[len], digests[len]);
+        sfti_sha256_begin(&sums[0]);
+        sfti_sha256_update(&impl, &sums[0], digests, sizeof digests);
+        sfti_sha256_end(&impl, &sums[0], digest);
+        assert_digest(digest, "b90e35153500e9a471591550ee25a954527c6b4448afff95f7949a2ca93300ce");
+        seen++;
+    }
+    assert_true(seen >= WAYS);
+}
+
+static uint32_t dice;
+
+static size_t roll(size_t below) {
+    dice = dice * 1664525 + 1013904223;
+    return (dice >> 8) % below;
+}
+
+/* One stream of a schedule: where it begins, how long it is, how much of it was fed. */
+typedef struct lane {
+    size_t from, len, fed;
+    sfti_sha256 sum;
+} lane;
+
+/* Streams of different lengths in pieces of different lengths, up to 40 at a time: they begin and
+ * end at different times. */
+static void run_schedule(const sfti_hash_impl *impl, const sfti_hash_impl *plain, lane *lanes,
+                         size_t count) {
+    sfti_sha_job jobs[40];
+    uint8_t found[32], want[32];
+    for (size_t left = count; left > 0;) {
+        size_t used = 0;
+        for (size_t i = 0; i < count; i++) {
+            lane *l = &lanes[i];
+            size_t part = roll(3) ? roll(4000) : roll(130), rest = l->len - l->fed;
+            if (rest == 0 || roll(4) == 0) continue;
+            if (part > rest) part = rest;
+            jobs[used++] = (sfti_sha_job){ &l->sum, bytes + l->from + l->fed, part };
+            l->fed += part;
+            if (part == rest) left--;
+        }
+        sfti_sha256_run(impl, jobs, used);
+    }
+    for (size_t i = 0; i < count; i++) {
+        sfti_sha256_end(impl, &lanes[i].sum, found);
+        sfti_sha256_begin(&lanes[i].sum);
+        sfti_sha256_update(plain, &lanes[i].sum, bytes + lanes[i].from, lanes[i].len);
+        sfti_sha256_end(plain, &lanes[i].sum, want);
+        assert_memory_equal(found, want, 32);
+    }
+}
+
+static void sha_kernels_in_any_schedule(void **state) {
+    static lane lanes[40];
+    sfti_hash_impl impl, plain;
+    (void)state;
+    sfti_hash_impl_fill(&plain, ways[WAYS - 1]);
+    for (uint32_t seed = 1; seed <= 20; seed++) {
+        for (size_t kernel = 0; kernel < SFTI_SHA_KERNELS; kernel++) {
+            size_t count = 1 + seed * 2 % 40;
+            if (!force_kernel(&impl, 0, kernel)) continue;
+            dice = seed;
+            for (size_t i = 0; i < count; i++) {
+                lanes[i] = (lane){ .from = roll(1000), .len = 1 + roll(roll(5) ? 20000 : 70) };
+                sfti_sha256_begin(&lanes[i].sum);
+            }
+            run_schedule(&impl, &plain, lanes, count);
+        }
+    }
+}
+
+/* The fastest by the costs, for as many streams as there are. */
+static void kernels_are_chosen_by_cost(void **state) {
+    sfti_hash_impl impl;
+    (void)state;
+    sfti_hash_impl_fill(&impl, 0);
+    for (uint32_t i = 0; i < SFTI_SHA_KERNELS; i++)
+        impl.sha[i] = (sfti_sha_kernel){ impl.sha_blocks, UINT32_C(1) << i, 100 };
+    sfti_sha_choose(&impl);
+    assert_int_equal(impl.sha_for[1], SFTI_SHA_ONE);
+    assert_int_equal(impl.sha_for[2], SFTI_SHA_TWO);
+    assert_int_equal(impl.sha_for[3], SFTI_SHA_FOUR);
+    assert_int_equal(impl.sha_for[16], SFTI_SHA_SIXTEEN);
+    assert_int_equal(impl.sha_streams, 16);
+    impl.sha[SFTI_SHA_TWO].cost = 131;
+    impl.sha[SFTI_SHA_FOUR].cost = 218;
+    impl.sha[SFTI_SHA_EIGHT].cost = 840;
+    impl.sha[SFTI_SHA_SIXTEEN].cost = 516;
+    sfti_sha_choose(&impl);
+    assert_int_equal(impl.sha_for[2], SFTI_SHA_TWO);
+    assert_int_equal(impl.sha_for[9], SFTI_SHA_FOUR);
+    assert_int_equal(impl.sha_for[10], SFTI_SHA_SIXTEEN);
+    impl.sha[SFTI_SHA_SIXTEEN].cost = 900;
+    sfti_sha_choose(&impl);
+    assert_int_equal(impl.sha_for[16], SFTI_SHA_FOUR);
+    assert_int_equal(impl.sha_streams, 4);
+    impl.sha[SFTI_SHA_SIXTEEN].blocks = impl.sha[SFTI_SHA_TWO].blocks = NULL;
+    impl.sha[SFTI_SHA_FOUR].blocks = NULL;
+    sfti_sha_choose(&impl);
+    assert_int_equal(impl.sha_for[7], SFTI_SHA_ONE);
+    assert_int_equal(impl.sha_streams, 1);
+}
+
+/* A second trial is none: it has the costs of the first. */
+static void a_trial_is_made_once(void **state) {
+    sfti_hash_impl first, again;
+    (void)state;
+    sfti_hash_impl_fill(&first, 0);
+    again = first;
+    sfti_sha_trial(&first);
+    sfti_sha_trial(&again);
+    for (size_t i = 0; i < SFTI_SHA_KERNELS; i++) {
+        if (!first.sha[i].blocks) continue;
+        assert_int_equal(first.sha[i].cost, again.sha[i].cost);
+        assert_true(first.sha[i].cost > 0);
+    }
+    assert_memory_equal(first.sha_for, again.sha_for, sizeof first.sha_for);
+    assert_true(first.sha_streams >= 1 && first.sha_streams <= SFTI_SHA_LANES);
+}
+
 static void queue_runs_when_full(void **state) {
     static uint8_t digests[3 * SFTI_QUEUE_MOST][32];
     static sfti_sha_queue queue;
@@ -163,7 +312,7 @@ static const vector blake3_vectors[] = {
 static void blake3_in_pieces(const sfti_hash_impl *impl, const vector *v, size_t piece) {
     sfti_blake3 sum;
     uint8_t digest[32];
-    sfti_blake3_begin(&sum);
+    sfti_blake3_begin(&sum, 0);
     for (size_t at = 0; at < v->len; at += piece) {
         size_t rest = v->len - at;
         sfti_blake3_update(impl, &sum, bytes + at, rest < piece ? rest : piece);
@@ -192,12 +341,40 @@ static void blake3_goes_on(void **state) {
     size_t at = 0;
     (void)state;
     sfti_hash_impl_fill(&impl, 0);
-    sfti_blake3_begin(&sum);
+    sfti_blake3_begin(&sum, 0);
     for (size_t v = 0; v < BLAKE3_VECTORS; v++) {
         sfti_blake3_update(&impl, &sum, bytes + at, blake3_vectors[v].len - at);
         at = blake3_vectors[v].len;
         sfti_blake3_end(&sum, digest);
         assert_digest(digest, blake3_vectors[v].hex);
+    }
+}
+
+/* Segments in any order, by any number of sums, give the digest of the whole. */
+static void blake3_in_segments(void **state) {
+    static uint8_t values[64][32];
+    sfti_hash_impl impl;
+    (void)state;
+    sfti_hash_impl_fill(&impl, 0);
+    for (size_t v = 0; v < BLAKE3_VECTORS; v++) {
+        size_t len = blake3_vectors[v].len;
+        for (size_t size = 2048; size < len; size *= 2) {
+            sfti_blake3_segments segments = { .bytes = size, .count = len / size,
+                                              .values = values };
+            uint8_t digest[32];
+            if (segments.count > 64) continue;
+            for (size_t i = segments.count + 1; i-- > 0;) {
+                size_t at = i * size, rest = len - at < size ? len - at : size;
+                sfti_blake3 sum;
+                sfti_blake3_begin(&sum, at / SFTI_BLAKE3_CHUNK);
+                sfti_segments_feed(&segments, &impl, &sum, at, bytes + at, rest / 3);
+                at += rest / 3;
+                sfti_segments_feed(&segments, &impl, &sum, at, bytes + at, rest - rest / 3);
+                if (i == segments.count) segments.rest = sum;
+            }
+            sfti_segments_end(&segments, digest);
+            assert_digest(digest, blake3_vectors[v].hex);
+        }
     }
 }
 
@@ -372,9 +549,14 @@ int main(void) {
         cmocka_unit_test(sha_of_vectors),
         cmocka_unit_test(sha_by_libcrypto),
         cmocka_unit_test(sha_side_by_side),
+        cmocka_unit_test(sha_kernels_at_every_length),
+        cmocka_unit_test(sha_kernels_in_any_schedule),
+        cmocka_unit_test(kernels_are_chosen_by_cost),
+        cmocka_unit_test(a_trial_is_made_once),
         cmocka_unit_test(queue_runs_when_full),
         cmocka_unit_test(blake3_of_vectors),
         cmocka_unit_test(blake3_goes_on),
+        cmocka_unit_test(blake3_in_segments),
         cmocka_unit_test(crc_by_instructions),
         cmocka_unit_test(arm_instructions),
         cmocka_unit_test(crc_of_vectors),

@@ -423,6 +423,7 @@ static void manifests(void **state) {
         { HEAD COMMIT ",\"segments\":[],\"shards\":[]}", "expected no field \"shards\"" },
         { HEAD COMMIT ",\"segments\":[" ONE "," ONE "]}", "expected each segment once" },
         { HEAD COMMIT ",\"segments\":[" ONE "],\"total_shards\":3}", "expected 3 shards" },
+        { HEAD COMMIT ",\"segments\":[],\"total_padding\":1}", "expected at most 0 rows of" },
         { HEAD COMMIT ",\"segments\":[{}]}", "expected the field \"sha256\"" },
         { HEAD COMMIT ",\"segments\":[{\"sha256\":\"../../../etc/passwd\"}]}", "64 hexadecimal" },
         { HEAD COMMIT ",\"segments\":[{\"sha256\":\"/123456789abcdef0123456789abcdef"

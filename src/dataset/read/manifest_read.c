@@ -116,6 +116,10 @@ static sft_code manifest_segmented(sfti_ds_manifest *m, sfti_arena *arena, sft_e
                              "expected each segment once, found %s again",
                              m->segments[order[i]].sha256);
     for (size_t i = 0; i < m->segment_count; i++) sfti_total_add(&shards, m->segments[i].shards);
+    if (m->sums.padding > m->sums.rows)
+        return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
+                         "expected at most %llu rows of padding, found %llu",
+                         (unsigned long long)m->sums.rows, (unsigned long long)m->sums.padding);
     if (shards == m->sums.shards) return SFT_OK;
     return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
                      "expected %llu shards in the segments, found %llu",

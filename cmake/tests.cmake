@@ -68,7 +68,7 @@ if(SFT_CMOCKA_INCLUDE AND SFT_CMOCKA_LIBRARY)
         target_link_libraries(object_${name} PRIVATE sft_flags sft_unit_host)
         # The bundle ends with src/set.
         set(beyond FALSE)
-        if(name MATCHES "^test_(hash|info|convert|stats|import|export|dataset|remote|options|torn|vtables)")
+        if(name MATCHES "^test_(hash|info|convert|stats|import|export|dataset|remote|read_|options|torn|vtables)")
             set(beyond TRUE)
         endif()
         foreach(kind static bundle)

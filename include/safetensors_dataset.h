@@ -170,6 +170,13 @@ typedef struct sft_dataset_option {
 /* The rows by position; NULL past the last. Static. @since 0.1 */
 SFT_API const sft_dataset_option *sft_dataset_option_at(size_t i);
 
+/* How a dataset's list of shards is stored. @since 0.2 */
+typedef enum sft_manifest_form {
+    SFT_FORM_SAME = 0,    /* as it is; of a new dataset: whole */
+    SFT_FORM_WHOLE = 1,   /* in dataset_manifest.json, which a commit rewrites */
+    SFT_FORM_SEGMENTS = 2 /* in files of their own, to which an append adds one */
+} sft_manifest_form;
+
 /* Validated options of a write. Immutable; threads may share them. @since 0.1 */
 typedef struct sft_dataset_options sft_dataset_options;
 
@@ -331,7 +338,7 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_open(const sft_storage *storage,
                                                 void *warn_ctx, sft_dataset **out,
                                                 sft_error *err);
 SFT_API void sft_dataset_close(sft_dataset *dataset);
-/* The manifest's text, as it is stored. */
+/* The text of dataset_manifest.json, as it is stored: without shards if they are in segments. */
 SFT_API sft_span sft_dataset_manifest(const sft_dataset *dataset);
 /* The mode; 0 if the manifest does not say (a connector's). @since 0.2 */
 SFT_API sft_dataset_mode sft_dataset_get_mode(const sft_dataset *dataset);
@@ -419,13 +426,16 @@ typedef struct sft_compact_options {
     sft_warn_fn warn;      /* as for sft_commit_publish */
     void *warn_ctx;
     const sft_open_options *open; /* for the shards; NULL = defaults */
+    sft_manifest_form form;       /* of the new manifest */
 } sft_compact_options;
-#define SFT_COMPACT_OPTIONS_INIT { sizeof(sft_compact_options), 0, false, NULL, NULL, NULL }
+#define SFT_COMPACT_OPTIONS_INIT \
+    { sizeof(sft_compact_options), 0, false, NULL, NULL, NULL, SFT_FORM_SAME }
 
 /* Rewrite shards that hold shadowed tensors, or are smaller than target_bytes,
  * without those tensors and combined, as another commit; in batch mode small ones become batches
  * of batch_size rows, or "left" says why not. SFT_DATASET_CHANGED: another commit came first.
- * The index is omitted: "index": null. @since 0.2 */
+ * The index is omitted: "index": null. Segments of the manifest are merged, and one of another
+ * form is converted, even if no shard is rewritten. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_compact_tree(const sft_storage *storage,
                                                         const sft_compact_options *options,
                                                         const char *path, sft_tree *tree,

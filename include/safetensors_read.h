@@ -54,7 +54,9 @@ typedef struct sft_read_plan_options {
     size_t size;
     const sft_allocator *alloc; /* NULL = libc */
     /* Bytes between two pieces of a file that are read along rather than making two reads. 0 =
-     * 64 KiB. What is read is at most max_over_read times what is wanted, in 1/100; 0 = 125. */
+     * 64 KiB. What one read covers is at most max_over_read times what is wanted of it, in 1/100;
+     * 0 = 125. Gaps of at most 4 KiB, the page that the disk reads anyway, are always read along
+     * and not counted. */
     uint32_t max_gap;
     uint32_t max_over_read;
     sft_read_direct direct;
@@ -80,7 +82,8 @@ SFT_API SFT_NODISCARD sft_code sft_read_plan_new(const sft_read_part *parts, siz
 /* NULL is allowed. */
 SFT_API void sft_read_plan_free(sft_read_plan *plan);
 
-/* Bytes of all parts, and bytes that will be read for them. @since 0.2 */
+/* Bytes of all parts, and bytes that will be read for them at most, without what direct reads
+ * add at both ends to be aligned. @since 0.2 */
 SFT_API uint64_t sft_read_plan_wanted(const sft_read_plan *plan);
 SFT_API uint64_t sft_read_plan_total(const sft_read_plan *plan);
 /* Size of the slots that its readers take. @since 0.2 */
@@ -125,10 +128,11 @@ typedef struct sft_filled {
     size_t copy_count;
 } sft_filled;
 
-/* Start threads: 0 = as many as processors, at most 12. They run with signals blocked, never call
- * anything of the caller's but the read of a file's source, which must be thread-safe, and read
- * nothing before they have slots. Close with sft_reader_close. SFT_OUT_OF_MEMORY, SFT_IO_THREAD …
- * @since 0.2 */
+/* A reader of that many threads; 0 = as many as processors, at least 4 and at most 12. A thread
+ * starts when there is a slot for it. Threads run with signals blocked and never call anything of
+ * the caller's but the read of a file's source, which must be thread-safe; if none can be started,
+ * sft_reader_next reads. A source of unknown size is read by one thread. Blocks with a base are
+ * SFT_BAD_ARGUMENT. Close with sft_reader_close, before the plan is freed. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_reader_start(const sft_read_plan *plan, uint32_t threads,
                                                 sft_reader **out, sft_error *err);
 
@@ -136,13 +140,14 @@ SFT_API SFT_NODISCARD sft_code sft_reader_start(const sft_read_plan *plan, uint3
  * that wait use it at once. Slots may be added at any time. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_reader_add(sft_reader *reader, void *memory, sft_error *err);
 
-/* Whether every slot that was added is filled or held by the caller although bytes are left to be
- * read: another one would be used at once. @since 0.2 */
+/* Whether another slot would be used at once: bytes are left to be read, fewer slots are being
+ * filled than there are threads, and no slot is free. @since 0.2 */
 SFT_API bool sft_reader_starved(const sft_reader *reader);
 
 /* Wait for a filled slot, at most `milliseconds` (-1: without limit). Slots come in the order in
- * which they are full, not in that of the plan. out->slot says SFT_SLOT_NONE if the time is over
- * or the function of sft_on_wait ended the wait, and SFT_SLOT_END once everything was handed out.
+ * which they are full, not in that of the plan. out->slot says SFT_SLOT_NONE if the time is over,
+ * the function of sft_on_wait ended the wait, or nothing is read because the caller holds every
+ * slot (or has added none), and SFT_SLOT_END once everything was handed out.
  * The first error of any thread is returned by this and every later call; no slot that was filled
  * after it is handed out. It names the tensor and the byte of the file. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_reader_next(sft_reader *reader, int32_t milliseconds,

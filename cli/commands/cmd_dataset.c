@@ -96,10 +96,19 @@ static sft_code verb_gc(dataset_run *run) {
                                &run->err);
 }
 
+static sft_code parse_form(const char *text, sft_manifest_form *out, sft_error *err) {
+    if (!text) return SFT_OK;
+    *out = strcmp(text, "segments") == 0 ? SFT_FORM_SEGMENTS : SFT_FORM_WHOLE;
+    if (*out == SFT_FORM_SEGMENTS || strcmp(text, "whole") == 0) return SFT_OK;
+    return cli_usage_error(err, "expected whole or segments for --manifest, found \"%s\"", text);
+}
+
 static sft_code verb_compact(dataset_run *run) {
     sft_compact_options options = SFT_COMPACT_OPTIONS_INIT;
     const char *text = run->c->set.target;
     sft_code code = text ? cli_parse_size(text, &options.target_bytes, &run->err) : SFT_OK;
+    if (code) return code;
+    code = parse_form(run->c->set.manifest, &options.form, &run->err);
     if (code) return code;
     options.dry_run = run->c->set.dry_run != 0;
     options.warn = dataset_warn;
@@ -258,6 +267,8 @@ static const cli_option dataset_options[] = {
       "gc: keep what is younger than this (90s, 15m, 24h, 7d; default 24h)" },
     { 0, "target", "SIZE", CLI_WORD, 0, offsetof(cli_settings, target),
       "compact: merge neighbouring shards smaller than this (300MB, 1GiB)" },
+    { 0, "manifest", "FORM", CLI_WORD, 0, offsetof(cli_settings, manifest),
+      "compact: store the list of shards whole or in segments (default: as it is)" },
     { 0, "dry-run", NULL, CLI_FLAG, 1, offsetof(cli_settings, dry_run),
       "compact: print what would be done; write nothing" },
     { 0, "no-sync", NULL, CLI_FLAG, 1, offsetof(cli_settings, no_sync),
@@ -273,6 +284,7 @@ static const cli_example dataset_examples[] = {
     { "safetensors dataset compact --target 300MB --dry-run out/",
       "which shards would be merged?" },
     { "safetensors dataset compact --target 300MB out/", "fewer, larger shards" },
+    { "safetensors dataset compact --manifest segments out/", "for frequent appends" },
     { NULL, NULL },
 };
 
@@ -290,7 +302,9 @@ const cli_command cli_dataset_command = {
     "compact rewrites shards that hold shadowed tensors (a later shard has the same name), and "
     "with --target merges small ones, as a new commit; rows stored as batches are merged into "
     "batches of batch_size rows. The index "
-    "is then left out.",
+    "is then left out. It also merges the segments of a manifest; --manifest segments stores the "
+    "list of shards in segments, so that an append need not rewrite it, and --manifest whole as "
+    "one list, which the Scala connector reads.",
     dataset_examples,
     { dataset_options, cli_match_options, cli_json_options, cli_table_options, cli_reading_options,
       cli_common_options, NULL },

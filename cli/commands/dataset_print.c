@@ -100,6 +100,13 @@ static void info_shards(cli_out *out, const sft_node *result) {
     cli_text(out, "\n");
 }
 
+static void info_segments(cli_out *out, const sft_node *result) {
+    if (sft_node_text(result, "segments").len == 0) return;
+    put_label(out, "manifest");
+    count_of(out, number_of(result, "segments"), "segment");
+    cli_text(out, "\n");
+}
+
 static void info_origin(cli_out *out, const sft_node *result) {
     sft_span generator = sft_node_text(result, "generator"), index = sft_node_text(result, "index");
     put_label(out, "index");
@@ -123,6 +130,7 @@ void dataset_label(cli *c, const char *path, const sft_node *result) {
     info_shards(out, result);
     info_how(out, result);
     info_columns(out, result);
+    info_segments(out, result);
     info_origin(out, result);
 }
 
@@ -227,8 +235,29 @@ static void compact_plan_lines(cli *c, const char *path, const sft_node *result)
     cli_text(out, removed ? " dropped; the index would be removed\n" : " dropped\n");
 }
 
+static void compact_form(cli_out *out, const sft_node *result, const char *key) {
+    if (sft_node_text(result, key).len) count_of(out, number_of(result, key), "segment");
+    else cli_text(out, "one list of shards");
+}
+
+/* Whether the manifest changes its segments. */
+static bool compact_manifest_line(cli *c, const char *path, const sft_node *result) {
+    cli_out *out = &c->out;
+    sft_span before = sft_node_text(result, "segments_before");
+    if (sft_span_equal(before, sft_node_text(result, "segments_after"))) return false;
+    cli_styled(out, CLI_BOLD, path);
+    cli_text(out, sft_node_true(result, "dry_run") ? ": the manifest would go from "
+                                                   : ": manifest: from ");
+    compact_form(out, result, "segments_before");
+    cli_text(out, " to ");
+    compact_form(out, result, "segments_after");
+    cli_text(out, "\n");
+    return true;
+}
+
 void dataset_print_compact(cli *c, const char *path, const sft_node *result) {
     cli_out *out = &c->out;
+    if (compact_manifest_line(c, path, result) && !number_of(result, "rewritten")) return;
     if (number_of(result, "rewritten") && sft_node_true(result, "dry_run")) {
         compact_plan_lines(c, path, result);
         return;

@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "base/json_lex.h"
 #include "base/utf8.h"
-#include "os/os.h"
+#include "os/path.h"
 #include "support/files.h"
 #include "support/hash.h"
 #include "support/hints.h"
@@ -21,7 +21,7 @@ static bool needs_escapes(const char *path) {
     size_t len = strlen(path), used;
     for (size_t at = 0; at < len; at += used) {
         sft_span rest = { path + at, len - at };
-        size_t put = cli_path_escape(rest, buffer, sizeof buffer, &used);
+        size_t put = sfti_path_escape(rest, buffer, sizeof buffer, &used);
         if (put != used || memcmp(buffer, path + at, used) != 0) return true;
         if (used == 0) break;
     }

@@ -1,5 +1,5 @@
 /* Which files an edit is of, and what an interrupted one left. */
-#include "os/os.h"
+#include "os/path.h"
 #include "support/edit.h"
 #include "support/files.h"
 #include "support/remote.h"
@@ -103,7 +103,7 @@ static sft_code recover_shard(cli *c, const char *path, void *ctx, sft_error *er
     size_t used, shown = sizeof text - 1, kept = sizeof err->message - shown - 3;
     sft_code code = recover_file(c, path, ctx, err);
     if (!code || !err) return code;
-    size_t at = cli_path_escape(sft_span_cstr(path), text, shown, &used);
+    size_t at = sfti_path_escape(sft_span_cstr(path), text, shown, &used);
     size_t len = strlen(err->message);
     if (len > kept) len = kept;
     while (len > 0 && ((unsigned char)err->message[len] & 0xC0) == 0x80) len--;

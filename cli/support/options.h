@@ -61,7 +61,7 @@ typedef struct cli_settings {
     const char *connections, *header_cache;
     /* of dataset */
     int remove;
-    const char *grace, *target;
+    const char *grace, *target, *manifest;
 } cli_settings;
 
 #define CLI_SETTINGS_INIT { .level = SFT_LEVEL_DEFAULT }

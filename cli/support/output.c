@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "os/io.h"
+#include "os/path.h"
 #include "support/hints.h"
 #include "support/progress.h"
 #include "support/remote.h"
@@ -16,8 +17,8 @@
 /* Downloads of the Hugging Face hub are links into blobs/, whose files are named by their
  * digest: changing one makes its name a lie. */
 static bool is_hub_blob(const char *real) {
-    const char *slash = strrchr(real, '/');
-    return slash && slash - real >= 6 && memcmp(slash - 6, "/blobs", 6) == 0;
+    sft_span folder = sfti_path_name(sfti_path_above(sft_span_cstr(real)));
+    return folder.len == 5 && memcmp(folder.data, "blobs", 5) == 0;
 }
 
 static sft_code refuse_link(const char *path, sft_error *err) {

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/utf8.h"
-#include "os/os.h"
+#include "os/path.h"
 #include "support/widths.h"
 
 #include <errno.h>
@@ -146,25 +146,6 @@ sft_sink cli_out_sink(cli_out *out) {
 
 /* ── Escaped text ── */
 
-size_t cli_path_escape(sft_span path, char *into, size_t cap, size_t *used) {
-    size_t put = 0, read = 0;
-    bool whole = os_path_rule() != SFTI_PATHS_WINDOWS;
-    for (*used = 0; *used < path.len && put < cap; *used += read) {
-        sft_span rest = { path.data + *used, path.len - *used };
-        const char *slash = whole ? NULL : memchr(rest.data, '\\', rest.len);
-        if (slash == rest.data) {
-            into[put++] = '\\';
-            read = 1;
-            continue;
-        }
-        if (slash) rest.len = (size_t)(slash - rest.data);
-        size_t len = sfti_escape(rest.data, rest.len, into + put, cap - put, &read);
-        if (!read) break;
-        put += len;
-    }
-    return put;
-}
-
 typedef size_t escape_fn(sft_span text, char *into, size_t cap, size_t *used);
 
 static size_t text_escape(sft_span text, char *into, size_t cap, size_t *used) {
@@ -203,7 +184,7 @@ void cli_escaped(cli_out *out, sft_span text) {
 }
 
 void cli_path_text(cli_out *out, sft_span path) {
-    put_escaped(out, path, cli_path_escape);
+    put_escaped(out, path, sfti_path_escape);
 }
 
 void cli_fill_spans(cli_out *out, const char *format, const sft_span *spans) {
@@ -250,7 +231,7 @@ size_t cli_escaped_width(sft_span text) {
 }
 
 size_t cli_path_width(sft_span path) {
-    return escaped_width(path, cli_path_escape);
+    return escaped_width(path, sfti_path_escape);
 }
 
 static size_t character_bytes(sft_span text) {
@@ -330,7 +311,7 @@ size_t cli_escaped_ends(cli_out *out, sft_span text, size_t columns, size_t tail
 }
 
 size_t cli_path_ends(cli_out *out, sft_span path, size_t columns, size_t tail) {
-    return put_ends(out, path, columns, tail, cli_path_escape);
+    return put_ends(out, path, columns, tail, sfti_path_escape);
 }
 
 void cli_cell_guard(cli_out *out, sft_span text) {

@@ -38,8 +38,7 @@ void cli_text(cli_out *out, const char *text);
 void cli_printf(cli_out *out, const char *format, ...) SFTI_FORMAT(2, 3);
 /* Bytes from a file or the command line, escaped. */
 void cli_escaped(cli_out *out, sft_span text);
-/* The same of a path: on Windows, where it separates the parts, a backslash stays as it is. */
-size_t cli_path_escape(sft_span path, char *into, size_t cap, size_t *used);
+/* The same of a path (sfti_path_escape). */
 void cli_path_text(cli_out *out, sft_span path);
 size_t cli_path_width(sft_span path);
 size_t cli_path_ends(cli_out *out, sft_span path, size_t columns, size_t tail);

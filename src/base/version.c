@@ -46,6 +46,6 @@ const char *sft_build_info(void) {
            "max JSON depth: 127\n"
            "stable: safetensors.h, safetensors_convert.h, safetensors_set.h\n"
            "experimental: safetensors_dataset.h, safetensors_hash.h, safetensors_info.h, "
-           "safetensors_import.h, safetensors_remote.h, safetensors_stats.h, "
+           "safetensors_import.h, safetensors_read.h, safetensors_remote.h, safetensors_stats.h, "
            "safetensors_tree.h\n";
 }

@@ -9,6 +9,7 @@
 #include "os/path.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 
 /* ── Shared ── */
@@ -141,6 +142,8 @@ typedef struct fd_source {
     int fd;
     bool owned;
     uint64_t position; /* of a forward source: bytes read so far */
+    uint64_t size;     /* of a positioned one: that of the map */
+    _Atomic(void *) map; /* NULL until something is gathered */
 } fd_source;
 
 static sft_code fd_read_failed(int error, uint64_t offset, sft_error *err) {
@@ -194,6 +197,7 @@ static sft_code read_forward(void *ctx, uint64_t offset, void *into, size_t len,
 static void close_fd_source(void *ctx) {
     fd_source *s = ctx;
     sft_allocator alloc = s->alloc;
+    os_unmap(s->map, s->size);
     if (s->owned) (void)os_close(s->fd);
     sfti_release(&alloc, s, sizeof *s);
 }
@@ -231,10 +235,45 @@ static sft_code wrap_fd(int fd, bool owned, bool beneath, const sft_allocator *a
     s->fd = regular && !owned ? os_positioned(fd) : fd;
     s->owned = owned || s->fd != fd;
     s->position = 0;
+    s->size = info->size;
+    atomic_init(&s->map, NULL);
     sft_source source = { s, regular ? &positioned_source_vtable : &forward_source_vtable,
                           regular ? info->size : SFT_SIZE_UNKNOWN, NULL, false };
     *out = source;
     return SFT_OK;
+}
+
+/* ── Gathering ── */
+
+/* Several threads may come here at once: one of their maps is kept. */
+static void *gather_map(fd_source *s) {
+    void *map = s->map, *fresh;
+    if (map || sizeof map < 8 || os_map(s->fd, s->size, false, &fresh)) return map;
+    if (atomic_compare_exchange_strong(&s->map, &map, fresh)) return fresh;
+    os_unmap(fresh, s->size);
+    return map;
+}
+
+/* 1. Nothing beyond the size at opening is asked for: beyond a map lies other memory.
+ * 2. Only the system reads the map, and knows when the file has no such page any more.
+ * 3. Of the last page that it has, the part behind its end reads as zeros: whether the file was
+ *    long enough is looked at after copying. */
+size_t sfti_source_gather(const sft_source *source, const uint64_t *offsets, size_t count,
+                          size_t len, void *into) {
+    if (sfti_source_descriptor(source) < 0) return 0;
+    fd_source *s = source->ctx;
+    uint64_t end = 0;
+    size_t got = 0;
+    os_info now;
+    for (size_t i = 0; i < count; i++) {
+        if (len > s->size || offsets[i] > s->size - len) return 0;
+        if (offsets[i] + len > end) end = offsets[i] + len;
+    }
+    const void *map = gather_map(s);
+    if (!map) return 0;
+    (void)os_gather(map, offsets, count, len, into, &got);
+    if (os_info_fd(s->fd, &now) || now.size < end) return 0;
+    return got / len;
 }
 
 sft_code sft_source_fd(int fd, const sft_allocator *alloc, sft_source *out, sft_error *err) {

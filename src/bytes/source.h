@@ -42,6 +42,12 @@ sft_code sfti_source_all(const sft_source *source, uint64_t offset, void *into, 
 /* Whether it can be read. */
 bool sfti_source_usable(const sft_source *source);
 
+/* Copy count runs of len bytes at those offsets, packed: by the system, out of a map that nobody
+ * else reads, for less than a read each. Returns how many, from the first on: fewer, and no signal,
+ * if the file has become shorter; 0 if this source or system cannot. */
+size_t sfti_source_gather(const sft_source *source, const uint64_t *offsets, size_t count,
+                          size_t len, void *into);
+
 /* The descriptor behind a source that is read by position, or -1. */
 int sfti_source_descriptor(const sft_source *source);
 

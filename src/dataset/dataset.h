@@ -44,6 +44,7 @@ struct sft_dataset_options {
     uint64_t shard_bytes; /* target, of data and header */
     sfti_tail tail;
     uint64_t keep_old_s;
+    sft_manifest_form form;
 };
 
 /* ── columns.c: options and an Arrow schema, settled ── */
@@ -131,6 +132,13 @@ bool sfti_ds_shard_parse(sft_span name, uint64_t *file, uint64_t *shard);
 #define SFTI_COMMIT_DIGITS 16 /* of the digest in a commit file's name */
 /* Whether a name is a commit file's, and its number. */
 bool sfti_ds_is_commit_file(sft_span name, uint64_t *number);
+#define SFTI_SEGMENT_FILE ".dataset_segment-" /* and its SHA-256 */
+#define SFTI_SEGMENT_FILE_NAME 96
+void sfti_ds_segment_name(const char *sha256, char out[SFTI_SEGMENT_FILE_NAME]);
+/* Whether a name is that of a segment of the manifest. */
+bool sfti_ds_is_segment(sft_span name);
+/* Whether a name is one of a file in the dataset's folder itself. */
+bool sfti_ds_is_bare(sft_span name);
 /* "_job-<uuid>" */
 bool sfti_ds_is_job(sft_span name);
 /* Suffix of the folder to which a commit moves an old index that is a folder. */
@@ -182,6 +190,9 @@ sft_code sfti_ds_read_all(const sft_storage *storage, const char *name, uint64_t
 /* Atomic and durable. */
 sft_code sfti_ds_put(const sft_storage *storage, const char *name, sft_span bytes,
                      sft_error *err);
+/* SHA-256, as hexadecimal digits. */
+sft_code sfti_ds_digest(sft_span bytes, const sft_allocator *alloc, char out[65],
+                        sft_error *err);
 /* The length of the header: the first eight bytes. */
 sft_code sfti_ds_header_bytes(const sft_source *source, uint64_t *out, sft_error *err);
 sft_code sfti_ds_open_shard(const sft_storage *storage, const char *name,
@@ -216,7 +227,7 @@ sft_code sfti_ds_listing_fill(sfti_ds_listing *listing, const sft_storage *stora
  * files that are not ours. */
 sft_code sfti_ds_job_remove(const sft_storage *storage, const char *folder, uint64_t *kept,
                             sft_error *err);
-/* Whether a name is a temporary file of the manifest. */
+/* Whether a name is a temporary file of the manifest or of a segment. */
 bool sfti_ds_is_temporary(sft_span name);
 /* Whether a file in a job's folder is ours. */
 bool sfti_ds_job_owns(const char *folder, const char *name);

@@ -22,7 +22,7 @@ static bool job_named(sft_span name) {
     uint64_t file, shard;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (sft_span_equal(name, sft_span_cstr(names[i]))) return true;
-    return sfti_ds_shard_parse(name, &file, &shard);
+    return sfti_ds_is_segment(name) || sfti_ds_shard_parse(name, &file, &shard);
 }
 
 /* Files of an index that Spark wrote and a commit moved here: parts, checksums and markers. */
@@ -33,7 +33,8 @@ static bool job_sparks(sft_span name) {
 
 bool sfti_ds_is_temporary(sft_span name) {
     sft_span of = job_temporary(name);
-    return of.data != name.data && sft_span_equal(of, sft_span_cstr(SFTI_DATASET_MANIFEST));
+    if (of.data == name.data) return false;
+    return sft_span_equal(of, sft_span_cstr(SFTI_DATASET_MANIFEST)) || sfti_ds_is_segment(of);
 }
 
 bool sfti_ds_job_owns(const char *folder, const char *name) {

@@ -123,6 +123,23 @@ static bool name_digest(sft_span text) {
     return text.len == SFTI_COMMIT_DIGITS;
 }
 
+void sfti_ds_segment_name(const char *sha256, char out[SFTI_SEGMENT_FILE_NAME]) {
+    (void)snprintf(out, SFTI_SEGMENT_FILE_NAME, SFTI_SEGMENT_FILE "%.64s", sha256);
+}
+
+bool sfti_ds_is_segment(sft_span name) {
+    if (!name_starts(&name, SFTI_SEGMENT_FILE) || name.len != 64) return false;
+    for (size_t i = 0; i < name.len; i++)
+        if (!name_hex(name.data[i])) return false;
+    return true;
+}
+
+bool sfti_ds_is_bare(sft_span name) {
+    return name.len && !memchr(name.data, '/', name.len) && !memchr(name.data, '\\', name.len) &&
+           !memchr(name.data, '\0', name.len) && !sft_span_equal(name, sft_span_cstr(".")) &&
+           !sft_span_equal(name, sft_span_cstr(".."));
+}
+
 bool sfti_ds_is_commit_file(sft_span name, uint64_t *number) {
     return name_starts(&name, SFTI_COMMIT_FILE) && name_digits(&name, 1, number) &&
            name_digest(name);

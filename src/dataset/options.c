@@ -162,6 +162,14 @@ static sft_code option_keep_old(option_reader *r) {
     return SFT_OK;
 }
 
+static sft_code option_manifest(option_reader *r) {
+    static const char *const words[] = { "whole", "segments" };
+    unsigned word;
+    sft_code code = option_word(r, words, 2, "whole or segments", &word);
+    if (!code) r->out->form = word ? SFT_FORM_SEGMENTS : SFT_FORM_WHOLE;
+    return code;
+}
+
 /* ── dtype and shapes: one value, or a JSON object of them ── */
 
 static sfti_ds_override *override_of(option_reader *r, sft_span column) {
@@ -320,6 +328,10 @@ static const option_row option_table[] = {
     { { "keep_old", "seconds", "0",
         "on overwrite: keep replaced files this long, for readers still at work", BOTH },
       option_keep_old },
+    { { "manifest", "whole, segments", "whole",
+        "one list of all shards, or segments that appends add to; appends keep what there is",
+        BOTH },
+      option_manifest },
     { { "single_writer", "true, false", "false",
         "guarantees that nobody else commits, for storages that cannot keep commits apart", BOTH },
       option_single },

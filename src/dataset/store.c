@@ -4,6 +4,9 @@
 #include "base/sink.h"
 #include "bytes/source.h"
 #include "dataset/dataset.h"
+#include "safetensors_hash.h"
+
+#include <string.h>
 
 /* ── Conveniences over sft_storage ── */
 
@@ -21,6 +24,19 @@ sft_code sfti_ds_header_bytes(const sft_source *source, uint64_t *out, sft_error
     sft_code code = sfti_source_all(source, 0, bytes, sizeof bytes, err);
     if (!code) *out = sfti_get_u64(bytes);
     return code;
+}
+
+sft_code sfti_ds_digest(sft_span bytes, const sft_allocator *alloc, char out[65],
+                        sft_error *err) {
+    sft_hasher *hasher = NULL;
+    sft_hashes hashes;
+    sft_code code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), alloc, &hasher, err);
+    if (code) return code;
+    if (bytes.len) sft_hasher_update(hasher, bytes.data, bytes.len);
+    sft_hasher_result(hasher, &hashes);
+    memcpy(out, sft_hashes_get(&hashes, SFT_HASH_SHA256), 65);
+    sft_hasher_free(hasher);
+    return SFT_OK;
 }
 
 sft_code sfti_ds_read_all(const sft_storage *storage, const char *name, uint64_t most,

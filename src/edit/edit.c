@@ -35,17 +35,18 @@ static sft_code edit_settle(const sft_edit_options *options, sft_edit_options *o
     return sfti_open_settle(&open, how, err);
 }
 
-static bool is_blob_name(const char *name) {
-    size_t len = strlen(name);
-    if (len != 40 && len != 64) return false;
-    return strspn(name, "0123456789abcdef") == len;
+static bool is_blob_name(sft_span name) {
+    if (name.len != 40 && name.len != 64) return false;
+    for (size_t i = 0; i < name.len; i++)
+        if (!memchr("0123456789abcdef", name.data[i], 16)) return false;
+    return true;
 }
 
 /* Where the Hugging Face cache keeps files under names that are their digests. */
 static bool is_cache_blob(const char *path) {
-    const char *slash = strrchr(path, '/');
-    if (!slash || slash - path < 6 || !is_blob_name(slash + 1)) return false;
-    return memcmp(slash - 6, "/blobs", 6) == 0;
+    sft_span whole = sft_span_cstr(path), folder = sfti_path_name(sfti_path_above(whole));
+    return is_blob_name(sfti_path_name(whole)) && folder.len == 5 &&
+           memcmp(folder.data, "blobs", 5) == 0;
 }
 
 static sft_code edit_refuse_link(const char *real, sft_error *err) {

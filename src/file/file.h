@@ -55,6 +55,18 @@ sft_code sfti_scan_check(const sft_scan *scan, const char *path, const os_info *
  * from one another for sure. */
 const sfti_model *sfti_scan_model(const sft_scan *scan);
 
+static inline uint64_t sfti_tensor_bytes(const sft_tensor *tensor) {
+    return tensor->end - tensor->begin;
+}
+
+sft_code sfti_view_bad_call(sft_error *err);
+sft_code sfti_buffer_mismatch(const sft_tensor *tensor, uint64_t want, size_t len,
+                              sft_error *err);
+
+/* Exactly len bytes of the file. tensor: the one an error is about, or NULL. */
+sft_code sfti_file_read(const sft_file *file, const sft_tensor *tensor, uint64_t offset,
+                        void *into, size_t len, sft_error *err);
+
 /* What sft_diagnose knows. head: the first bytes of the source, head_len of them. */
 typedef struct sfti_evidence {
     const uint8_t *head;

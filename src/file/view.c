@@ -1,4 +1,4 @@
-/* Tensor bytes: borrowed, copied, copied for many tensors at once, copied in slices. */
+/* Tensor bytes: borrowed, copied, copied for many tensors at once. */
 #include "base/announce.h"
 #include "base/checked.h"
 #include "base/job.h"
@@ -11,13 +11,9 @@
 
 /* ── One tensor ──────────────────────────────────────────────────────────── */
 
-static sft_code view_bad_call(sft_error *err) {
+sft_code sfti_view_bad_call(sft_error *err) {
     return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                      "expected a file, a tensor and a place for the result, found NULL");
-}
-
-static uint64_t tensor_bytes(const sft_tensor *tensor) {
-    return tensor->end - tensor->begin;
 }
 
 static sft_code view_absent(const sft_file *file, const sft_tensor *tensor, uint64_t offset,
@@ -37,7 +33,7 @@ static bool view_is_there(const sft_file *file, uint64_t offset, uint64_t len) {
 
 static sft_code view_checked(const sft_file *file, const sft_tensor *tensor, bool mapped,
                              sft_error *err) {
-    uint64_t len = tensor_bytes(tensor);
+    uint64_t len = sfti_tensor_bytes(tensor);
     if (!mapped)
         return sfti_fail_tensor(err, SFT_NOT_MAPPED, tensor->offset, tensor->name,
                                 "expected a file that is mapped in this way, found one that "
@@ -48,13 +44,13 @@ static sft_code view_checked(const sft_file *file, const sft_tensor *tensor, boo
 }
 
 static char *view_address(const sft_file *file, const sft_tensor *tensor) {
-    uint64_t at = tensor_bytes(tensor) ? tensor->offset : 0;
+    uint64_t at = sfti_tensor_bytes(tensor) ? tensor->offset : 0;
     return (char *)(uintptr_t)file->source.base + (size_t)at;
 }
 
 sft_code sft_view(const sft_file *file, const sft_tensor *tensor, const void **out,
                   sft_error *err) {
-    if (!file || !tensor || !out) return view_bad_call(err);
+    if (!file || !tensor || !out) return sfti_view_bad_call(err);
     *out = NULL;
     sft_code code = view_checked(file, tensor, file->source.base != NULL, err);
     if (code == SFT_OK) *out = view_address(file, tensor);
@@ -63,16 +59,15 @@ sft_code sft_view(const sft_file *file, const sft_tensor *tensor, const void **o
 
 sft_code sft_view_writable(const sft_file *file, const sft_tensor *tensor, void **out,
                            sft_error *err) {
-    if (!file || !tensor || !out) return view_bad_call(err);
+    if (!file || !tensor || !out) return sfti_view_bad_call(err);
     *out = NULL;
     sft_code code = view_checked(file, tensor, file->writable, err);
     if (code == SFT_OK) *out = view_address(file, tensor);
     return code;
 }
 
-/* tensor: the one an error is about, or NULL. */
-static sft_code read_exactly(const sft_file *file, const sft_tensor *tensor, uint64_t offset,
-                             void *into, size_t len, sft_error *err) {
+sft_code sfti_file_read(const sft_file *file, const sft_tensor *tensor, uint64_t offset,
+                        void *into, size_t len, sft_error *err) {
     if (len == 0) return SFT_OK;
     if (tensor && !view_is_there(file, offset, len))
         return view_absent(file, tensor, offset, len, err);
@@ -91,7 +86,7 @@ static sft_code borrow_copy(const sft_file *file, const sft_tensor *tensor, sft_
                             sft_error *err) {
     void *copy = sfti_take(&file->alloc, out->len);
     if (!copy) return sfti_fail_memory(err, out->len);
-    sft_code code = read_exactly(file, tensor, tensor->offset, copy, out->len, err);
+    sft_code code = sfti_file_read(file, tensor, tensor->offset, copy, out->len, err);
     if (code != SFT_OK) {
         sfti_release(&file->alloc, copy, out->len);
         return code;
@@ -102,9 +97,9 @@ static sft_code borrow_copy(const sft_file *file, const sft_tensor *tensor, sft_
 
 sft_code sft_borrow(const sft_file *file, const sft_tensor *tensor, sft_loan *out,
                     sft_error *err) {
-    if (!file || !tensor || !out) return view_bad_call(err);
+    if (!file || !tensor || !out) return sfti_view_bad_call(err);
     memset(out, 0, sizeof *out);
-    uint64_t len = tensor_bytes(tensor);
+    uint64_t len = sfti_tensor_bytes(tensor);
     /* A tensor has under 2^64 bits, so under 2^61 bytes: this fails on 32-bit hosts only. */
     if (sfti_never(!sfti_fits_size(len)))
         return sfti_fail_tensor(err, SFT_ADDRESS_SPACE, tensor->offset, tensor->name,
@@ -125,8 +120,8 @@ void sft_return(const sft_file *file, sft_loan *loan) {
     memset(loan, 0, sizeof *loan);
 }
 
-static sft_code buffer_mismatch(const sft_tensor *tensor, uint64_t want, size_t len,
-                                sft_error *err) {
+sft_code sfti_buffer_mismatch(const sft_tensor *tensor, uint64_t want, size_t len,
+                              sft_error *err) {
     return sfti_fail_tensor(err, SFT_BUFFER_SIZE, SFT_NO_OFFSET, tensor->name,
                             "expected a buffer of %llu bytes, found %zu",
                             (unsigned long long)want, len);
@@ -134,22 +129,22 @@ static sft_code buffer_mismatch(const sft_tensor *tensor, uint64_t want, size_t 
 
 static sft_code read_usable(const sft_tensor *tensor, const void *dst, size_t len,
                             sft_error *err) {
-    if (!tensor || (!dst && len)) return view_bad_call(err);
-    if (len == tensor_bytes(tensor)) return SFT_OK;
-    return buffer_mismatch(tensor, tensor_bytes(tensor), len, err);
+    if (!tensor || (!dst && len)) return sfti_view_bad_call(err);
+    if (len == sfti_tensor_bytes(tensor)) return SFT_OK;
+    return sfti_buffer_mismatch(tensor, sfti_tensor_bytes(tensor), len, err);
 }
 
 sft_code sft_read_into(const sft_file *file, const sft_tensor *tensor, void *dst, size_t len,
                        sft_error *err) {
-    if (!file) return view_bad_call(err);
+    if (!file) return sfti_view_bad_call(err);
     sft_code code = read_usable(tensor, dst, len, err);
-    return code == SFT_OK ? read_exactly(file, tensor, tensor->offset, dst, len, err) : code;
+    return code == SFT_OK ? sfti_file_read(file, tensor, tensor->offset, dst, len, err) : code;
 }
 
 sft_code sft_read_bytes(const sft_file *file, uint64_t offset, void *dst, size_t len,
                      sft_error *err) {
     uint64_t end;
-    if (!file || (!dst && len)) return view_bad_call(err);
+    if (!file || (!dst && len)) return sfti_view_bad_call(err);
     if (!sfti_add(offset, len, &end))
         return sfti_fail(err, SFT_BAD_ARGUMENT, offset,
                          "expected an end of at most 2^64 - 1, found more");
@@ -158,7 +153,7 @@ sft_code sft_read_bytes(const sft_file *file, uint64_t offset, void *dst, size_t
                          "expected %zu bytes at offset %llu, found the end of the file at %llu",
                          len, (unsigned long long)offset,
                          (unsigned long long)file->source.size);
-    return read_exactly(file, NULL, offset, dst, len, err);
+    return sfti_file_read(file, NULL, offset, dst, len, err);
 }
 
 /* ── Many tensors ────────────────────────────────────────────────────────── */
@@ -250,7 +245,7 @@ static uint64_t queue_report(read_queue *q, const read_piece *piece, sft_code co
 static uint64_t queue_step(read_queue *q, const read_piece *piece) {
     sft_error error = SFT_ERROR_INIT;
     sft_code code =
-        read_exactly(q->file, piece->tensor, piece->offset, piece->dst, piece->len, &error);
+        sfti_file_read(q->file, piece->tensor, piece->offset, piece->dst, piece->len, &error);
     return queue_report(q, piece, code, &error);
 }
 
@@ -348,7 +343,7 @@ sft_code sft_read_many(const sft_file *file, const sft_read *reads, size_t count
                        const sft_job *job, sft_error *err) {
     sft_job settled;
     uint64_t total;
-    if (!file || (!reads && count)) return view_bad_call(err);
+    if (!file || (!reads && count)) return sfti_view_bad_call(err);
     sft_code code = sfti_take_job(job, &settled, err);
     if (code == SFT_OK) code = reads_check(reads, count, &total, err);
     if (code != SFT_OK || count == 0) return code;
@@ -359,193 +354,5 @@ sft_code sft_read_many(const sft_file *file, const sft_read *reads, size_t count
     if (!order) return sfti_fail_memory(err, bytes);
     code = reads_run(file, reads, count, order, &settled, total, err);
     sfti_release(&file->alloc, order, (size_t)bytes);
-    return code;
-}
-
-/* ── Slices ──────────────────────────────────────────────────────────────── */
-
-#define WINDOW_MOST ((uint64_t)256 << 10) /* bytes of one read that covers several runs */
-#define GAP_MOST 4096 /* a gap between runs that costs less than another read */
-
-#define GATHER(width)                                                          \
-    for (size_t i = 0; i < count; i++)                                         \
-        memcpy(dst + i * (width), src + (ptrdiff_t)i * stride, (width))
-
-/* count runs of `run` bytes from src, src + stride, … packed into dst. */
-static void gather(char *restrict dst, const char *restrict src, ptrdiff_t stride,
-                   size_t count, size_t run) {
-    switch (run) {
-    case 1: GATHER(1); return;
-    case 2: GATHER(2); return;
-    case 4: GATHER(4); return;
-    case 8: GATHER(8); return;
-    case 16: GATHER(16); return;
-    default: GATHER(run); return;
-    }
-}
-
-typedef struct slice_copy {
-    const sft_file *file;
-    const sft_tensor *tensor;
-    sft_runs runs;
-    sft_runs ahead;   /* of what is not announced yet */
-    size_t announced; /* windows that are announced, and not read yet */
-    char *dst;
-    char *window; /* scratch, allocated on first use */
-    size_t window_size;
-} slice_copy;
-
-static void copy_row(slice_copy *c, const char *tensor_at_zero, const sfti_row *row,
-                     uint64_t first) {
-    size_t run = (size_t)c->runs.run_bytes, count = (size_t)row->count;
-    gather(c->dst, tensor_at_zero + (ptrdiff_t)(row->offset - first), (ptrdiff_t)row->stride,
-           count, run);
-    c->dst += run * count;
-}
-
-static void slice_from_memory(slice_copy *c, const char *tensor) {
-    sfti_row row;
-    while (sfti_runs_row(&c->runs, UINT64_MAX, &row)) copy_row(c, tensor, &row, 0);
-}
-
-/* Bytes of the tensor, [low, high), that hold the next `runs` runs. */
-typedef struct slice_window {
-    uint64_t low, high, runs;
-} slice_window;
-
-static uint64_t distance(uint64_t a, uint64_t b) {
-    return a < b ? b - a : a - b;
-}
-
-/* Whether reading the gap between two runs costs less than another read. */
-static bool runs_near(uint64_t a, uint64_t b, uint64_t run) {
-    uint64_t gap = distance(a, b) - run;
-    return gap <= GAP_MOST || gap / 7 < run;
-}
-
-/* How many runs of a row fit one window; 1 if they are not near each other. */
-static uint64_t row_fits(const sft_runs *runs) {
-    int64_t stride = runs->rank ? runs->stride[0] : 0;
-    uint64_t step = stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
-    if (step == 0 || runs->run_bytes > WINDOW_MOST || !runs_near(0, step, runs->run_bytes))
-        return 1;
-    return (WINDOW_MOST - runs->run_bytes) / step + 1;
-}
-
-/* Adds a row unless the window would exceed WINDOW_MOST; *last: where its last run begins. */
-static bool window_add(slice_window *w, const sfti_row *row, uint64_t run, uint64_t *last) {
-    *last = row->offset + (uint64_t)row->stride * (row->count - 1);
-    uint64_t low = row->offset < *last ? row->offset : *last;
-    uint64_t high = (row->offset < *last ? *last : row->offset) + run;
-    if (w->runs > 0 && w->low < low) low = w->low;
-    if (w->runs > 0 && w->high > high) high = w->high;
-    if (w->runs > 0 && high - low > WINDOW_MOST) return false;
-    *w = (slice_window){ low, high, w->runs + row->count };
-    return true;
-}
-
-/* The window of the next runs that are near each other. */
-static slice_window window_plan(sft_runs ahead) {
-    slice_window w = { 0, 0, 0 };
-    uint64_t run = ahead.run_bytes, last = 0, most = row_fits(&ahead);
-    sfti_row row;
-    while (ahead.left > 0 && (w.runs == 0 || runs_near(last, ahead.position, run))) {
-        (void)sfti_runs_row(&ahead, most, &row);
-        if (!window_add(&w, &row, run, &last)) break;
-    }
-    return w;
-}
-
-static sft_code window_take(slice_copy *c, sft_error *err) {
-    uint64_t all = tensor_bytes(c->tensor);
-    if (c->window) return SFT_OK;
-    c->window_size = (size_t)(all < WINDOW_MOST ? all : WINDOW_MOST);
-    c->window = sfti_take(&c->file->alloc, c->window_size);
-    return c->window ? SFT_OK : sfti_fail_memory(err, c->window_size);
-}
-
-static sft_code slice_bytes(const slice_copy *c, uint64_t at, void *into, size_t len,
-                            sft_error *err) {
-    return read_exactly(c->file, c->tensor, c->tensor->offset + at, into, len, err);
-}
-
-#define SLICE_AHEAD 1024 /* windows that are announced at once */
-#define SLICE_APART 10000 /* runs: if more are far apart, all between them is read, too */
-
-/* So many windows would be as many requests: one run, from the first to the last. */
-static bool slice_announce_whole(slice_copy *c) {
-    sfti_announcement all = { .count = 0 };
-    uint64_t low = UINT64_MAX, high = 0;
-    sft_run run;
-    if (c->ahead.left <= SLICE_APART || window_plan(c->ahead).runs > 1) return false;
-    while (sft_runs_next(&c->ahead, &run)) {
-        if (run.offset < low) low = run.offset;
-        if (run.offset + run.len > high) high = run.offset + run.len;
-    }
-    sfti_announce(&all, &c->file->source, c->tensor->offset + low, high - low);
-    sfti_announce_end(&all);
-    return true;
-}
-
-/* The next windows, when half of those that are announced have been read. */
-static void slice_announce(slice_copy *c) {
-    sfti_announcement next = { .count = 0 };
-    sfti_row row;
-    if (c->announced > SLICE_AHEAD / 2 || slice_announce_whole(c)) return;
-    for (; c->announced < SLICE_AHEAD && c->ahead.left > 0; c->announced++) {
-        slice_window w = window_plan(c->ahead);
-        sfti_announce(&next, &c->file->source, c->tensor->offset + w.low, w.high - w.low);
-        for (; w.runs > 0; w.runs -= row.count) (void)sfti_runs_row(&c->ahead, w.runs, &row);
-    }
-    sfti_announce_end(&next);
-}
-
-/* A single run is read straight into dst, several by way of the window. */
-static sft_code slice_step(slice_copy *c, sft_error *err) {
-    if (sfti_source_expects(&c->file->source)) slice_announce(c);
-    if (c->announced > 0) c->announced--;
-    slice_window w = window_plan(c->runs);
-    size_t len = (size_t)(w.high - w.low);
-    sfti_row row;
-    if (w.runs == 1) {
-        (void)sfti_runs_row(&c->runs, 1, &row);
-        sft_code alone = slice_bytes(c, row.offset, c->dst, len, err);
-        c->dst += len;
-        return alone;
-    }
-    sft_code code = window_take(c, err);
-    if (code == SFT_OK) code = slice_bytes(c, w.low, c->window, len, err);
-    while (code == SFT_OK && w.runs > 0) { /* the slice has at least as many left */
-        (void)sfti_runs_row(&c->runs, w.runs, &row);
-        copy_row(c, c->window, &row, w.low);
-        w.runs -= row.count;
-    }
-    return code;
-}
-
-static sft_code slice_from_source(slice_copy *c, sft_error *err) {
-    sft_code code = SFT_OK;
-    while (code == SFT_OK && c->runs.left > 0) code = slice_step(c, err);
-    sfti_release(&c->file->alloc, c->window, c->window_size);
-    return code;
-}
-
-sft_code sft_slice_read(const sft_file *file, const sft_tensor *tensor, const sft_slice *slice,
-                        void *dst, size_t len, sft_error *err) {
-    slice_copy c = { 0 };
-    uint64_t bytes;
-    if (!file || !tensor || !slice || (!dst && len)) return view_bad_call(err);
-    sft_code code = sft_runs_begin(tensor, slice, &c.runs, err);
-    if (code == SFT_OK) code = sft_slice_size(slice, tensor->dtype, NULL, &bytes, err);
-    if (code != SFT_OK) return code;
-    if (bytes != len) return buffer_mismatch(tensor, bytes, len, err);
-    c.ahead = c.runs;
-    c.file = file;
-    c.tensor = tensor;
-    c.dst = dst;
-    if (!file->source.base || bytes == 0) return slice_from_source(&c, err);
-    const void *view;
-    code = sft_view(file, tensor, &view, err);
-    if (code == SFT_OK) slice_from_memory(&c, view);
     return code;
 }

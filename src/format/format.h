@@ -89,5 +89,8 @@ typedef struct sfti_row {
 } sfti_row;
 /* Take what is left of the innermost loop, at most `most` runs; false at the end. */
 bool sfti_runs_row(sft_runs *runs, uint64_t most, sfti_row *out);
+/* Copy the next `count` runs, packed, out of a block that holds the tensor's bytes from `first` on.
+ * There are as many left. */
+void sfti_runs_pick(sft_runs *runs, uint64_t count, const void *block, uint64_t first, void *dst);
 
 #endif

@@ -489,3 +489,34 @@ bool sfti_runs_row(sft_runs *runs, uint64_t most, sfti_row *out) {
     runs_advance(runs, out->count);
     return true;
 }
+
+/* ── Picking ─────────────────────────────────────────────────────────────── */
+
+#define PICK(width) \
+    for (size_t i = 0; i < count; i++) \
+        memcpy(dst + i * (width), src + (ptrdiff_t)i * stride, (width))
+
+/* count runs of `run` bytes from src, src + stride, … packed into dst. */
+static void pick_row(char *restrict dst, const char *restrict src, ptrdiff_t stride,
+                     size_t count, size_t run) {
+    switch (run) {
+    case 1: PICK(1); return;
+    case 2: PICK(2); return;
+    case 4: PICK(4); return;
+    case 8: PICK(8); return;
+    case 16: PICK(16); return;
+    default: PICK(run); return;
+    }
+}
+
+void sfti_runs_pick(sft_runs *runs, uint64_t count, const void *block, uint64_t first,
+                    void *dst) {
+    size_t run = (size_t)runs->run_bytes;
+    char *to = dst;
+    sfti_row row;
+    for (; count > 0 && sfti_runs_row(runs, count, &row); count -= row.count) {
+        const char *from = (const char *)block + (ptrdiff_t)(row.offset - first);
+        pick_row(to, from, (ptrdiff_t)row.stride, (size_t)row.count, run);
+        to += run * (size_t)row.count;
+    }
+}

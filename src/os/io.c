@@ -56,3 +56,22 @@ void sfti_seed_draw(const void *here, uint64_t seed[2]) {
     seed[0] = os_now_ns() ^ (uint64_t)(uintptr_t)here;
     seed[1] = os_now_ns() * UINT64_C(0x9E3779B97F4A7C15) ^ (uint64_t)(uintptr_t)seed;
 }
+
+size_t sfti_path_escape(sft_span path, char *into, size_t cap, size_t *used) {
+    size_t put = 0, read = 0;
+    bool whole = os_path_rule() != SFTI_PATHS_WINDOWS;
+    for (*used = 0; *used < path.len && put < cap; *used += read) {
+        sft_span rest = { path.data + *used, path.len - *used };
+        const char *slash = whole ? NULL : memchr(rest.data, '\\', rest.len);
+        if (slash == rest.data) {
+            into[put++] = '\\';
+            read = 1;
+            continue;
+        }
+        if (slash) rest.len = (size_t)(slash - rest.data);
+        size_t len = sfti_escape(rest.data, rest.len, into + put, cap - put, &read);
+        if (!read) break;
+        put += len;
+    }
+    return put;
+}

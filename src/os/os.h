@@ -52,8 +52,19 @@ int os_info_path(const char *path, bool follow_link, os_info *out);
 /* One read; *got 0 is the end. May return fewer bytes than asked. */
 int os_pread(int fd, void *into, size_t len, uint64_t offset, size_t *got);
 int os_read(int fd, void *into, size_t len, size_t *got);
+/* A descriptor of the same file for os_pread past the page cache: offset, length and memory then
+ * in whole units of 4096, else EINVAL; fewer bytes only at the end of the file. EOPNOTSUPP where
+ * the file system does not. */
+int os_open_direct(int fd, int *out);
+/* How many bytes of [offset, offset + len) the page cache has. EOPNOTSUPP where nobody knows. */
+int os_cached(int fd, uint64_t offset, uint64_t len, uint64_t *bytes);
 int os_map(int fd, uint64_t len, bool writable_private, void **out);
 void os_unmap(void *at, uint64_t len);
+/* Copy count runs of len bytes, which lie at those offsets of a map, packed into `into`, by the
+ * system: a page that the file no longer has ends it with EFAULT and without a signal. *got: the
+ * bytes that were copied. EOPNOTSUPP where the system cannot, or not for less than a read each. */
+int os_gather(const void *map, const uint64_t *offsets, size_t count, size_t len, void *into,
+              size_t *got);
 /* Real path of a link or file, into out[cap]; ENAMETOOLONG if it does not fit. */
 int os_real_path(const char *path, char *out, size_t cap);
 /* What a link says, into out[cap]; EINVAL: it is no link. */

@@ -8,14 +8,61 @@
 #endif
 
 #include "os/os.h"
+#include "os/os_posix.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
+
+/* ── Out of a map ── */
+
+#define PIPE_BYTES ((size_t)64 << 10) /* what a pipe holds as a rule */
+#define PIPE_RUNS 256
+
+/* Into an empty pipe, and out of it again. */
+static int gather_some(const int ends[2], const char *map, const uint64_t *offsets, size_t count,
+                       size_t len, char *into, size_t *got) {
+    struct iovec runs[PIPE_RUNS];
+    size_t first = *got / len, within = *got % len;
+    int n = 0;
+    for (size_t bytes = 0; first + (size_t)n < count && n < PIPE_RUNS && bytes < PIPE_BYTES; n++) {
+        runs[n].iov_base = (void *)(uintptr_t)(map + offsets[first + (size_t)n]);
+        runs[n].iov_len = len;
+        bytes += len;
+    }
+    runs[0].iov_base = (char *)runs[0].iov_base + within;
+    runs[0].iov_len -= within;
+    ssize_t put = writev(ends[1], runs, n);
+    if (put < 0) return errno;
+    for (ssize_t taken; put > 0; put -= taken) {
+        taken = read(ends[0], into + *got, (size_t)put);
+        if (taken < 0) return errno;
+        *got += (size_t)taken;
+    }
+    return 0;
+}
+
+/* Calls that copy several pieces of memory at once, which every sandbox allows: to a pipe. */
+int os_gather(const void *map, const uint64_t *offsets, size_t count, size_t len, void *into,
+              size_t *got) {
+    int ends[2], error = 0;
+    *got = 0;
+    if (len == 0 || count > SIZE_MAX / len) return EINVAL;
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return errno;
+    while (error == 0 && *got < count * len)
+        error = gather_some(ends, map, offsets, count, len, into, got);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    return error;
+}
+
+/* ── Between files and inside them ── */
 
 /* What tells that the system copies not these two files, rather than a failure. */
 static bool is_no_copy(int error) {
@@ -123,6 +170,36 @@ int os_set_direct(int fd, bool direct) {
     (void)fd;
     return direct ? EOPNOTSUPP : 0;
 #endif
+}
+
+int os_open_direct(int fd, int *out) {
+    *out = -1;
+#ifdef O_DIRECT
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    int error = os_posix_open(path, O_RDONLY | O_DIRECT, 0, out);
+    return error == EINVAL || error == ENOENT ? EOPNOTSUPP : error;
+#else
+    (void)fd;
+    return EOPNOTSUPP;
+#endif
+}
+
+/* Since Linux 6.5; the number is that of all architectures but one. */
+#if !defined(SYS_cachestat) && !defined(__alpha__)
+#define SYS_cachestat 451
+#endif
+
+/* Only of files that the caller owns or may write: of others the system tells nothing. */
+int os_cached(int fd, uint64_t offset, uint64_t len, uint64_t *bytes) {
+    struct { uint64_t offset, len; } range = { offset, len };
+    struct { uint64_t cached, dirty, written, evicted, lately; } found;
+    *bytes = 0;
+    if (len == 0) return 0; /* which would mean: to the end */
+    if (syscall(SYS_cachestat, fd, &range, &found, 0u) != 0) return EOPNOTSUPP;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    *bytes = found.cached < len / page ? found.cached * page : len;
+    return 0;
 }
 
 void os_write_back(int fd, uint64_t offset, uint64_t len) {

@@ -122,6 +122,13 @@ int os_copy_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t l
     return from_at > INT64_MAX - len || to_at > INT64_MAX - len ? EFBIG : EOPNOTSUPP;
 }
 
+int os_gather(const void *map, const uint64_t *offsets, size_t count, size_t len, void *into,
+              size_t *got) {
+    (void)map, (void)offsets, (void)count, (void)len, (void)into;
+    *got = 0;
+    return EOPNOTSUPP;
+}
+
 int os_clone_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t len) {
     (void)from, (void)from_at, (void)to, (void)to_at, (void)len;
     return EOPNOTSUPP;
@@ -152,6 +159,31 @@ int os_lease(int fd, bool hold) {
 int os_set_direct(int fd, bool direct) {
     if (fcntl(fd, F_NOCACHE, direct ? 1 : 0) == 0) return 0;
     return is_missing(errno) ? EOPNOTSUPP : errno;
+}
+
+/* By its number: a second open of its own, for the flag is shared by what was duplicated. */
+int os_open_direct(int fd, int *out) {
+    struct stat now, there;
+    char path[64];
+    *out = -1;
+    if (fstat(fd, &now) != 0) return errno;
+    (void)snprintf(path, sizeof path, "/.vol/%lld/%llu", (long long)now.st_dev,
+                   (unsigned long long)now.st_ino);
+    *out = open(path, O_RDONLY | O_CLOEXEC);
+    if (*out < 0) return EOPNOTSUPP;
+    bool same = fstat(*out, &there) == 0 && there.st_dev == now.st_dev
+                && there.st_ino == now.st_ino;
+    if (same && os_set_direct(*out, true) == 0) return 0;
+    (void)close(*out);
+    *out = -1;
+    return EOPNOTSUPP;
+}
+
+/* mincore() would have to map the file, and tells of maps alone. */
+int os_cached(int fd, uint64_t offset, uint64_t len, uint64_t *bytes) {
+    (void)fd, (void)offset, (void)len;
+    *bytes = 0;
+    return EOPNOTSUPP;
 }
 
 /* The system has no call for it. */

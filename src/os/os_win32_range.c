@@ -11,6 +11,13 @@ int os_copy_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t l
     return EOPNOTSUPP;
 }
 
+int os_gather(const void *map, const uint64_t *offsets, size_t count, size_t len, void *into,
+              size_t *got) {
+    (void)map, (void)offsets, (void)count, (void)len, (void)into;
+    *got = 0;
+    return EOPNOTSUPP;
+}
+
 int os_insert_range(int fd, uint64_t at, uint64_t len) {
     (void)fd, (void)at, (void)len;
     return EOPNOTSUPP;
@@ -158,6 +165,25 @@ int os_set_direct(int fd, bool direct) {
         return os_win_is_unsupported(GetLastError()) ? EOPNOTSUPP : os_win_last();
     file->direct = past;
     return 0;
+}
+
+int os_open_direct(int fd, int *out) {
+    HANDLE handle = os_win_handle(fd);
+    *out = -1;
+    if (handle == INVALID_HANDLE_VALUE || GetFileType(handle) != FILE_TYPE_DISK)
+        return EOPNOTSUPP;
+    HANDLE past = ReOpenFile(handle, GENERIC_READ, WIN_SHARE_ALL,
+                             FILE_FLAG_NO_BUFFERING | FILE_FLAG_OVERLAPPED);
+    if (past == INVALID_HANDLE_VALUE)
+        return os_win_is_unsupported(GetLastError()) ? EOPNOTSUPP : os_win_last();
+    return os_win_fd_new(past, false, out);
+}
+
+/* The system does not tell. */
+int os_cached(int fd, uint64_t offset, uint64_t len, uint64_t *bytes) {
+    (void)fd, (void)offset, (void)len;
+    *bytes = 0;
+    return EOPNOTSUPP;
 }
 
 /* The system writes back by itself, and has no hint for it. */

@@ -65,4 +65,7 @@ static inline bool sfti_path_below(sft_span path, sft_span folder, sft_span *res
     return true;
 }
 
+/* sfti_escape of a path: on Windows, where it separates the parts, a backslash stays as it is. */
+size_t sfti_path_escape(sft_span path, char *into, size_t cap, size_t *used);
+
 #endif

@@ -37,7 +37,7 @@ static sft_code set_open_file(const char *path, const sft_open_options *options,
 static void set_prefix(sft_error *error, const char *name) {
     char text[sizeof error->message];
     size_t used, most = sizeof text / 2, len = strlen(error->message);
-    size_t at = sfti_escape(name, strlen(name), text, most, &used);
+    size_t at = sfti_path_escape(sft_span_cstr(name), text, most, &used);
     memcpy(text + at, ": ", 2);
     at += 2;
     if (len > sizeof text - 1 - at) len = sizeof text - 1 - at;

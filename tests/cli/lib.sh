@@ -38,6 +38,11 @@ foreign() {
     python3 "$(dirname "$BASH_ENV")/foreign.py" "$@"
 }
 
+# identity FILE: the numbers by which a journal knows it (identity.py).
+identity() {
+    python3 "$(dirname "$BASH_ENV")/identity.py" "$1"
+}
+
 # page FILE EXPRESSION: what a page of catalog holds (page.py).
 page() {
     python3 "$(dirname "$BASH_ENV")/page.py" "$@"

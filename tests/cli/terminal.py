@@ -2,10 +2,13 @@
 """Run a command whose standard output is a terminal; print what it wrote.
 
   terminal.py COLUMNS COMMAND...
+
+Under wine it is a console without a window: what that shows (tests/windows/start.c).
 """
 import fcntl
 import os
 import pty
+import shlex
 import struct
 import subprocess
 import sys
@@ -13,7 +16,15 @@ import termios
 import tty
 
 
+def console(columns, words):
+    wine, start, *command = shlex.split(os.environ["SFT_COMMAND"])
+    return subprocess.run([wine, start, "--console", columns, *command, *words[1:]],
+                          stdin=subprocess.DEVNULL, check=False).returncode
+
+
 def main():
+    if os.environ.get("SFT_TARGET") == "windows" and sys.argv[2] == os.environ["SFT"]:
+        return console(sys.argv[1], sys.argv[2:])
     master, slave = pty.openpty()
     tty.setraw(slave)
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, int(sys.argv[1]), 0, 0))

@@ -30,21 +30,38 @@ static inline sft_code world_fill(void *ctx, uint64_t offset, void *into, size_t
     return SFT_OK;
 }
 
+/* Rows of two floats, the bytes of which are the row's letter. */
+static inline sft_code world_rows(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                                  sft_error *err) {
+    (void)err;
+    for (size_t i = 0; i < len; i++) ((char *)into)[i] = ((const char *)ctx)[(offset + i) / 8];
+    *got = len;
+    return SFT_OK;
+}
+
+static const sft_source_vtable world_rows_source_vtable = {
+    sizeof(sft_source_vtable), world_rows, NULL, NULL
+};
 static const sft_source_vtable world_fill_source_vtable = {
     sizeof(sft_source_vtable), world_fill, NULL, NULL
 };
 
-/* A shard with a tensor "<letter>__v" for each letter. */
+static bool world_batch; /* mode of the commit */
+
+/* A shard with a tensor "<letter>__v" for each letter; in batch mode a tensor with a row for
+ * each. */
 static inline sft_code world_file(const sft_storage *s, const char *stored, const char *letters,
                                   sft_error *err) {
-    char keys[8][8], samples[4];
+    char keys[8][8], samples[4], rows[8] = { 0 };
+    const uint64_t shape[2] = { strlen(letters), 2 };
     sft_part parts[8];
     sft_sink sink;
     sft_source source = { NULL, &world_fill_source_vtable, UINT64_MAX / 2, NULL, false };
     sft_plan_options options = SFT_PLAN_OPTIONS_INIT;
     size_t count = strlen(letters);
     sft_pair metadata[] = { { sft_span_cstr(SFTI_DATASET_MARK), sft_span_cstr("1") },
-                            { sft_span_cstr("mode"), sft_span_cstr("kv") },
+                            { sft_span_cstr("mode"),
+                              sft_span_cstr(world_batch ? "batch" : "kv") },
                             { sft_span_cstr("samples"), { samples, 1 } } };
     options.alloc = &fault_alloc;
     samples[0] = (char)('0' + count);
@@ -52,6 +69,13 @@ static inline sft_code world_file(const sft_storage *s, const char *stored, cons
         (void)snprintf(keys[i], sizeof keys[0], "%c__v", letters[i]);
         parts[i] = (sft_part){ .spec = { .name = sft_span_cstr(keys[i]), .dtype = SFT_F32,
                                          .rank = 1, .shape = world_two }, .source = &source };
+    }
+    if (world_batch) {
+        memcpy(rows, letters, count);
+        source = (sft_source){ rows, &world_rows_source_vtable, 8 * count, NULL, false };
+        parts[0].spec = (sft_spec){ .name = sft_span_cstr("v"), .dtype = SFT_F32, .rank = 2,
+                                    .shape = shape };
+        count = 1;
     }
     sft_code code = s->vtable->create(s->ctx, stored, false, &sink, err);
     return code ? code : sft_save_parts(parts, count, metadata, 3, &options, sink, NULL, err);
@@ -98,7 +122,8 @@ static inline sft_code world_task(sft_commit *c, const sft_storage *s, uint64_t 
     sfti_ds_job job;
     size_t count = strlen(letters);
     sfti_ds_receipt r = { .partition = partition, .samples = count, .valid_samples = count,
-                          .tensors = count, .columns = &world_column, .column_count = 1 };
+                          .tensors = world_batch ? 1 : count, .columns = &world_column,
+                          .column_count = 1 };
     sft_code code = sfti_ds_job_parse(sft_commit_job(c), &job, err);
     if (!code) code = sfti_ds_uuid(uuid, err);
     if (code) return code;
@@ -114,7 +139,7 @@ static inline sft_code world_task(sft_commit *c, const sft_storage *s, uint64_t 
 /* ── One commit ── */
 
 typedef struct world_commit {
-    const char *mode; /* of duplicates: "fail", "lastWin" */
+    const char *mode; /* of duplicates: "fail", "lastWin"; then words: batch, segments, whole */
     sft_commit_mode how;
     const char *letters; /* of the shards, '|' between */
     bool index, adopt;
@@ -170,10 +195,16 @@ static inline sft_code world_tasks(sft_commit *c, const sft_storage *s, const ch
 
 /* From begin to publish; aborts after a failure, ignoring errors. */
 static inline sft_code world_run(const world_commit *w, sft_error *err) {
-    sft_pair pairs[] = { { sft_span_cstr("name_col"), sft_span_cstr("id") },
-                         { sft_span_cstr("duplicatesStrategy"), sft_span_cstr(w->mode) },
+    const char *form = strstr(w->mode, "segments") ? "segments" : "whole";
+    const bool formed = strstr(w->mode, form) != NULL;
+    world_batch = strstr(w->mode, "batch") != NULL;
+    sft_pair pairs[] = { { sft_span_cstr(world_batch ? "batch_size" : "name_col"),
+                           sft_span_cstr("8") },
+                         { sft_span_cstr("duplicatesStrategy"),
+                           { w->mode, strcspn(w->mode, " ") } },
                          { sft_span_cstr("generate_index"),
-                           sft_span_cstr(w->index ? "true" : "false") } };
+                           sft_span_cstr(w->index ? "true" : "false") },
+                         { sft_span_cstr("manifest"), sft_span_cstr(form) } };
     sft_commit_options how = SFT_COMMIT_OPTIONS_INIT;
     sft_open_options open = SFT_OPEN_OPTIONS_INIT;
     sft_dataset_options *options = NULL;
@@ -184,7 +215,8 @@ static inline sft_code world_run(const world_commit *w, sft_error *err) {
     how.lock_wait_ms = 1;
     how.open = &open;
     open.alloc = &fault_alloc;
-    sft_code code = sft_dataset_options_new(pairs, 3, &fault_alloc, &options, err);
+    sft_code code =
+        sft_dataset_options_new(pairs, formed ? 4 : 3, &fault_alloc, &options, err);
     if (!code) code = sft_storage_local(DS, false, &fault_alloc, &s, err);
     if (!code) code = sft_commit_open(options, &s, NULL, &how, &c, err);
     if (!code) code = world_tasks(c, &s, w->letters, err);
@@ -205,6 +237,28 @@ static inline sft_code world_run(const world_commit *w, sft_error *err) {
 
 /* ── The dataset afterwards ── */
 
+static inline sft_code world_letter(char *letters, size_t *used, char letter) {
+    char *before = memchr(letters, letter, *used);
+    if (before) memmove(before, before + 1, (*used)-- - (size_t)(before - letters) - 1);
+    letters[(*used)++] = letter;
+    return SFT_OK;
+}
+
+/* Those of a shard's tensor, or of its rows. */
+static inline sft_code world_tensor(const sft_file *file, size_t i, char *letters, size_t *used,
+                                    sft_error *err) {
+    const sft_tensor *t = sft_file_tensor_at(file, i);
+    char bytes[64] = { 0 };
+    size_t got = 0;
+    if (t->rank < 2) return world_letter(letters, used, t->name.data[0]);
+    sft_source source = sft_file_source(file);
+    sft_code code =
+        sft_source_read(&source, t->offset, bytes, (size_t)(t->end - t->begin), &got, err);
+    for (size_t k = 0; !code && k < t->shape[0]; k++)
+        code = world_letter(letters, used, bytes[8 * k]);
+    return code;
+}
+
 /* Letters of the tensors that win, in the order of shards; "-" without a dataset. NULL: damaged,
  * see *why. */
 static inline const char *world_letters(const char **why) {
@@ -219,12 +273,8 @@ static inline const char *world_letters(const char **why) {
     for (size_t i = 0; !code && i < sft_dataset_shard_count(d); i++) {
         sft_file *file = NULL;
         code = sft_dataset_shard_open(d, i, NULL, &file, &err);
-        for (size_t k = 0; !code && k < sft_file_tensor_count(file); k++) {
-            char letter = sft_file_tensor_at(file, k)->name.data[0];
-            char *before = memchr(letters, letter, used);
-            if (before) memmove(before, before + 1, used-- - (size_t)(before - letters) - 1);
-            letters[used++] = letter;
-        }
+        for (size_t k = 0; !code && k < sft_file_tensor_count(file); k++)
+            code = world_tensor(file, k, letters, &used, &err);
         sft_close(file);
     }
     letters[used] = '\0';

@@ -91,8 +91,11 @@ static const struct plausible {
     { "os_open_beneath", { ENOENT, EACCES, EMFILE, EIO, ENOMEM } },
     { "os_info_path", { ENOENT, EACCES, EIO, ELOOP, ENOTDIR } },
     { "os_pread", { EIO, EISDIR, EAGAIN, EACCES } },
+    { "os_open_direct", { EOPNOTSUPP, EMFILE, EACCES } },
+    { "os_cached", { EOPNOTSUPP, EBADF } },
     { "os_read", { EIO, EINTR, EAGAIN } },
     { "os_map", { ENODEV, ENOMEM, EACCES, EPERM, EAGAIN } },
+    { "os_gather", { EOPNOTSUPP, EMFILE, EFAULT } },
     { "os_real_path", { ENOENT, EACCES, ENAMETOOLONG, ELOOP } },
     { "os_read_link", { ENOENT, EACCES, EINVAL, EIO } },
     { "os_list", { EACCES, EIO, ENOENT, EMFILE, ENOMEM } },
@@ -248,6 +251,8 @@ static bool is_dispensable(const fault_scene *scene, const fault *f) {
     if (strcmp(f->call, "os_random") == 0) return !scene->writes;
     if (strcmp(f->call, "os_thread_start") == 0) return true;
     if (strcmp(f->call, "os_path_in") == 0) return true;
+    if (strcmp(f->call, "os_open_direct") == 0) return true;
+    if (strcmp(f->call, "os_cached") == 0) return true;
     if (strcmp(f->call, "os_mutex_init") == 0) return !is_import(scene);
     if (strcmp(f->call, "os_cond_init") == 0) return !scene->imports;
     if (strcmp(f->call, "os_close") == 0) return !scene->writes;

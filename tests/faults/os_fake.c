@@ -90,6 +90,7 @@ void os_fake_can(bool clone, bool insert) {
 
 void os_fake_folds_case(bool folds) { fake.folds_case = folds; }
 void os_fake_can_direct(bool can) { fake.can_direct = can; }
+void os_fake_cold(bool cold) { fake.is_cold = cold; }
 void os_fake_direct_unit(size_t unit) { fake.direct_unit = unit; }
 
 void os_fake_watch(void (*watch)(const os_fake_op *op)) { fake.watch = watch; }

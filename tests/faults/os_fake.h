@@ -72,8 +72,9 @@ void os_fake_no_rename(int error);
 void os_fake_can(bool clone, bool insert);
 /* Names that differ by case alone, or by how an "é" is composed, are one, kept as first spelled. */
 void os_fake_folds_case(bool folds);
-/* Write past the page cache: then offset and length in units of 4096. */
+/* Read and write past the page cache: then offset and length in units of 4096. */
 void os_fake_can_direct(bool can);
+void os_fake_cold(bool cold); /* nothing is in the page cache; else, and at first, everything */
 void os_fake_direct_unit(size_t unit); /* instead of 4096, but for the memory; 0: 4096 */
 /* Bytes of file contents that fit on the disk: then ENOSPC. SIZE_MAX at first. */
 void os_fake_disk_space(size_t cap);

@@ -226,7 +226,29 @@ int os_pread(int fd, void *into, size_t len, uint64_t offset, size_t *got) {
     if (!open) return EBADF;
     if (open->node->kind == OS_DIR) return EISDIR;
     if (open->node->kind != OS_FILE) return ESPIPE;
+    if (open->direct && ((uintptr_t)into % 4096 || len % 4096 || offset % 4096)) return EINVAL;
     node_read(open->node, offset, into, len, got);
+    return 0;
+}
+
+int os_open_direct(int fd, int *out) {
+    *out = -1;
+    FAKE_CALL();
+    fake_fd *open = fake_fd_find(fd);
+    if (!open) return EBADF;
+    if (!fake.can_direct) return EOPNOTSUPP;
+    int error = fake_fd_new(open->node, out);
+    if (!error) fake_fd_find(*out)->direct = true;
+    return error;
+}
+
+/* All or nothing. */
+int os_cached(int fd, uint64_t offset, uint64_t len, uint64_t *bytes) {
+    (void)offset;
+    *bytes = 0;
+    FAKE_CALL();
+    if (!fake_fd_find(fd)) return EBADF;
+    *bytes = fake.is_cold ? 0 : len;
     return 0;
 }
 
@@ -260,6 +282,15 @@ int os_map(int fd, uint64_t len, bool writable_private, void **out) {
         return 0;
     }
     return ENOMEM;
+}
+
+int os_gather(const void *map, const uint64_t *offsets, size_t count, size_t len, void *into,
+              size_t *got) {
+    *got = 0;
+    FAKE_CALL();
+    for (size_t i = 0; i < count; i++, *got += len)
+        memcpy((char *)into + *got, (const char *)map + offsets[i], len);
+    return 0;
 }
 
 void os_unmap(void *at, uint64_t len) {

@@ -16,8 +16,11 @@ typedef struct cut_scene {
     const char *old, *fresh;
 } cut_scene;
 
-enum { CUT_NEW, CUT_APPEND, CUT_OVERWRITE, CUT_INDEXED, CUT_COMPACT, CUT_KINDS };
-#define CUT_NAMED 8 /* where there are no unnamed files */
+enum {
+    CUT_NEW, CUT_APPEND, CUT_OVERWRITE, CUT_INDEXED, CUT_COMPACT, CUT_SEGMENTS, CUT_ADDED,
+    CUT_MERGED, CUT_RENEWED, CUT_FORMED, CUT_KINDS
+};
+#define CUT_NAMED 16 /* where there are no unnamed files */
 
 static const cut_scene cuts[CUT_KINDS] = {
     [CUT_NEW] = { { 0 }, { "fail", SFT_COMMIT_NEW, "ab|c", false, false }, "-", "abc" },
@@ -29,7 +32,19 @@ static const cut_scene cuts[CUT_KINDS] = {
                       { "fail", SFT_COMMIT_OVERWRITE, "b", true, false }, "a", "b" },
     [CUT_COMPACT] = { { "lastWin", SFT_COMMIT_NEW, "ab|bc", false, false },
                       { NULL, SFT_COMMIT_NEW, NULL, false, false }, "abc", "abc" },
+    [CUT_SEGMENTS] = { { 0 }, { "fail segments", SFT_COMMIT_NEW, "ab|c", false, false },
+                       "-", "abc" },
+    [CUT_ADDED] = { { "fail batch segments", SFT_COMMIT_NEW, "a|b", false, false },
+                    { "fail batch", SFT_COMMIT_APPEND, "c", false, false }, "ab", "abc" },
+    [CUT_MERGED] = { { "fail batch segments", SFT_COMMIT_NEW, "a", false, false },
+                     { "fail batch", SFT_COMMIT_APPEND, "b|c", false, false }, "a", "abc" },
+    [CUT_RENEWED] = { { "fail segments", SFT_COMMIT_NEW, "a|b", false, false },
+                      { "fail segments", SFT_COMMIT_OVERWRITE, "c", false, false }, "ab", "c" },
+    [CUT_FORMED] = { { "lastWin segments", SFT_COMMIT_NEW, "ab|bc", false, false },
+                     { NULL, SFT_COMMIT_NEW, NULL, false, false }, "abc", "abc" },
 };
+
+static bool cut_compacts(int way) { return way == CUT_COMPACT || way == CUT_FORMED; }
 
 static void set_cut(const crash_scene *scene) {
     const world_commit *before = &cuts[scene->way % CUT_NAMED].before;
@@ -55,7 +70,7 @@ static sft_code run_compact(sft_error *err) {
 
 static sft_code run_cut(const crash_scene *scene, sft_error *err) {
     int way = scene->way % CUT_NAMED;
-    return way == CUT_COMPACT ? run_compact(err) : world_run(&cuts[way].run, err);
+    return cut_compacts(way) ? run_compact(err) : world_run(&cuts[way].run, err);
 }
 
 static void keep_nothing(const crash_scene *scene, bool after) { (void)scene, (void)after; }
@@ -72,7 +87,7 @@ static const char *judge_cut(const crash_scene *scene, bool done) {
     if (!letters) return why;
     bool fresh = strcmp(letters, cut->fresh) == 0;
     if (done && !fresh) return "was committed, and is not there";
-    if (done && scene->way % CUT_NAMED == CUT_COMPACT && !is_compact()) return "was not compacted";
+    if (done && cut_compacts(scene->way % CUT_NAMED) && !is_compact()) return "was not compacted";
     if (!fresh && strcmp(letters, cut->old) != 0) return "neither the old nor the new dataset";
     if (strcmp(letters, "-") == 0) return NULL;
     const char *wrong = world_verify(false);
@@ -90,8 +105,10 @@ static const char *judge_cut(const crash_scene *scene, bool done) {
 
 static const crash_scene scenes[] = {
     SCENE(CUT_NEW), SCENE(CUT_APPEND), SCENE(CUT_OVERWRITE), SCENE(CUT_INDEXED),
-    SCENE(CUT_COMPACT), NAMED(CUT_NEW), NAMED(CUT_APPEND), NAMED(CUT_OVERWRITE),
-    NAMED(CUT_INDEXED), NAMED(CUT_COMPACT),
+    SCENE(CUT_COMPACT), SCENE(CUT_SEGMENTS), SCENE(CUT_ADDED), SCENE(CUT_MERGED),
+    SCENE(CUT_RENEWED), SCENE(CUT_FORMED), NAMED(CUT_NEW), NAMED(CUT_APPEND), NAMED(CUT_OVERWRITE),
+    NAMED(CUT_INDEXED), NAMED(CUT_COMPACT), NAMED(CUT_SEGMENTS), NAMED(CUT_ADDED),
+    NAMED(CUT_MERGED), NAMED(CUT_RENEWED), NAMED(CUT_FORMED),
 };
 #define CUT_SCENES (sizeof scenes / sizeof *scenes)
 

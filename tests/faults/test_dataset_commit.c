@@ -30,6 +30,22 @@ static const commit_scene scenes[] = {
       { "fail", SFT_COMMIT_OVERWRITE, "d", true, false }, "ab", "d", true },
     { "lastWin", { "lastWin", SFT_COMMIT_NEW, "ab|c", false, false },
       { "lastWin", SFT_COMMIT_APPEND, "bc", false, false }, "abc", "abc", false },
+    { "segments", { 0 }, { "fail segments", SFT_COMMIT_NEW, "ab|c", false, false }, "-", "abc",
+      false },
+    { "segments: append", { "fail batch segments", SFT_COMMIT_NEW, "a|b|c", false, false },
+      { "fail batch", SFT_COMMIT_APPEND, "d", false, false }, "abc", "abcd", false },
+    { "segments: merge", { "fail batch segments", SFT_COMMIT_NEW, "a", false, false },
+      { "fail batch", SFT_COMMIT_APPEND, "b|c", false, false }, "a", "abc", false },
+    { "segments: lastWin", { "lastWin segments", SFT_COMMIT_NEW, "a|b|c", false, false },
+      { "lastWin", SFT_COMMIT_APPEND, "bd", false, false }, "abc", "acbd", false },
+    { "segments: overwrite", { "fail segments", SFT_COMMIT_NEW, "a|b", false, false },
+      { "fail segments", SFT_COMMIT_OVERWRITE, "c", false, false }, "ab", "c", false },
+    { "segments: index", { "fail segments", SFT_COMMIT_NEW, "ab", true, false },
+      { "fail", SFT_COMMIT_APPEND, "c", true, false }, "ab", "abc", false },
+    { "into segments", { "fail batch", SFT_COMMIT_NEW, "a", false, false },
+      { "fail batch segments", SFT_COMMIT_APPEND, "b", false, false }, "a", "ab", false },
+    { "out of segments", { "fail batch segments", SFT_COMMIT_NEW, "a", false, false },
+      { "fail batch whole", SFT_COMMIT_APPEND, "b", false, false }, "a", "ab", false },
 };
 
 static void set_scene(const commit_scene *scene) {

@@ -40,12 +40,11 @@ static void run_line(const fault_scene *scene, fault_seen *seen) {
 #define ORPHAN DS "/part-00009-0000-01234567-89ab-4def-8123-456789abcdef.safetensors"
 #define JOB DS "/_job-01234567-89ab-4def-8123-456789abcdef"
 
-static void set_dataset(const fault_scene *scene) {
-    static const world_commit first = { "lastWin", SFT_COMMIT_NEW, "ab|bc|d", false, false };
+static void set_form(const char *mode) {
+    const world_commit first = { mode, SFT_COMMIT_NEW, "ab|bc|d", false, false };
     sft_error err = SFT_ERROR_INIT;
     size_t len;
     static char copy[1 << 12];
-    (void)scene;
     if (world_run(&first, &err)) fail_msg("%s", err.message);
     os_fake_add_file(JOB "/x", "dead", 4);
     os_fake_add_file(DS "/mine.safetensors", "mine", 4);
@@ -53,6 +52,16 @@ static void set_dataset(const fault_scene *scene) {
     assert_true(len <= sizeof copy);
     memcpy(copy, model, len);
     os_fake_add_file(ORPHAN, copy, len); /* with our name, but another's */
+}
+
+static void set_dataset(const fault_scene *scene) {
+    (void)scene;
+    set_form("lastWin");
+}
+
+static void set_segments(const fault_scene *scene) {
+    (void)scene;
+    set_form("lastWin segments");
 }
 
 /* Whatever failed: the dataset is complete, and foreign files remain. */
@@ -73,6 +82,10 @@ static const char *judge(const fault_scene *scene, const fault_seen *seen, bool 
                                .set = set_dataset, .after = judge, .writes = changes, \
                                .believes = true }
 
+#define SEGMENTS(words, changes) { .command = true, .line = "safetensors " words, \
+                                   .run = run_line, .set = set_segments, .after = judge, \
+                                   .writes = changes, .believes = true }
+
 static const fault_scene scenes[] = {
     LINE("dataset info " DS, false),
     LINE("dataset info --json " DS, false),
@@ -85,6 +98,11 @@ static const fault_scene scenes[] = {
     LINE("dataset compact --dry-run --target 1MB " DS, false),
     LINE("dataset compact --target 1MB " DS, true),
     LINE("dataset compact --jsonl --no-sync " DS, true),
+    LINE("dataset compact --manifest segments " DS, true),
+    SEGMENTS("dataset verify " DS, false),
+    SEGMENTS("dataset gc --grace 0 --delete " DS, true),
+    SEGMENTS("dataset compact --target 1MB " DS, true),
+    SEGMENTS("dataset compact --manifest whole " DS, true),
 };
 
 static void commands(void **state) {

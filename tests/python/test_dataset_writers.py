@@ -21,7 +21,8 @@ pa = pytest.importorskip("pyarrow")
 
 HERE = pathlib.Path(__file__).parent
 WRITERS = 4
-SECONDS = float(os.environ.get("SFT_WRITERS_S", "1.5")) / 3  # there are three kinds
+SECONDS = float(os.environ.get("SFT_WRITERS_S", "1.5")) / 6  # there are three kinds, two forms
+forms = pytest.mark.parametrize("form", ["whole", "segments"])
 
 WRITER = """
 import json, os, subprocess, sys, time
@@ -90,8 +91,9 @@ def whole(url, storage, told):
     assert dataset.info(url, **storage)["version"] == len(told)
 
 
-def test_with_locks(tmp_path):
-    whole(str(tmp_path), {}, run(str(tmp_path), {"sync": False}))
+@forms
+def test_with_locks(tmp_path, form):
+    whole(str(tmp_path), {}, run(str(tmp_path), {"sync": False, "manifest": form}))
     assert not list(tmp_path.glob(".dataset_manifest.commit-*"))
 
 
@@ -105,9 +107,10 @@ def lockless(tmp_path_factory):
     return str(library)
 
 
-def test_without_locks(tmp_path, lockless):
+@forms
+def test_without_locks(tmp_path, lockless, form):
     """Which file systems tell in different words."""
-    told = run(str(tmp_path), {"sync": False}, {"LD_PRELOAD": lockless},
+    told = run(str(tmp_path), {"sync": False, "manifest": form}, {"LD_PRELOAD": lockless},
                (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS))
     whole(str(tmp_path), {}, told)
     assert list(tmp_path.glob(".dataset_manifest.commit-*"))
@@ -135,7 +138,8 @@ def server():
         running.wait()
 
 
-def test_in_s3():
+@forms
+def test_in_s3(form):
     pytest.importorskip("moto.server")
     fs = pytest.importorskip("pyarrow.fs")
     if not hasattr(fs, "S3FileSystem"):
@@ -145,5 +149,5 @@ def test_in_s3():
                    "secret_key": "very-secret", "region": "us-east-1"}
         fs.S3FileSystem(**options, allow_bucket_creation=True).create_dir("bucket")
         storage = {"storage." + key: value for key, value in options.items()}
-        told = run("s3://bucket/d", storage)
+        told = run("s3://bucket/d", {**storage, "manifest": form})
         whole("s3://bucket/d", storage, told)

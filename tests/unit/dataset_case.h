@@ -17,6 +17,7 @@
 static sft_storage ds_storage;
 static char ds_warned[4096]; /* messages, a line each */
 static size_t ds_warn_count;
+static const char *ds_form; /* of manifests, unless options say it */
 
 /* ── The folder ── */
 
@@ -78,6 +79,8 @@ static inline sft_dataset_options *ds_options(const char *first, ...) {
         pairs[count++].value = sft_span_cstr(equals + 1);
     }
     va_end(args);
+    if (ds_form)
+        pairs[count++] = (sft_pair){ sft_span_cstr("manifest"), sft_span_cstr(ds_form) };
     if (sft_dataset_options_new(pairs, count, NULL, &options, &err))
         fail_msg("%s", err.message);
     return options;

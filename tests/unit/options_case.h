@@ -8,6 +8,7 @@
 #include "safetensors_convert.h"
 #include "safetensors_import.h"
 #include "safetensors_info.h"
+#include "safetensors_read.h"
 #include "safetensors_remote.h"
 #include "safetensors_stats.h"
 
@@ -121,6 +122,28 @@ static sft_code run_read_many(const void *given) {
     sft_code code = sft_read_many(file, &read, 1, given, &err);
     sft_close(file);
     return code;
+}
+
+static sft_code read_planned(const sft_read_plan_options *options, const sft_job *job) {
+    sft_file *file;
+    sft_read_plan *plan;
+    char bytes[8];
+    sft_read_block block = { bytes, sizeof bytes };
+    assert_int_equal(sft_open(model("m"), NULL, &file, NULL), SFT_OK);
+    sft_read_part part = { file, sft_file_tensor_at(file, 0), NULL, 0, 0 };
+    sft_code code = sft_read_plan_new(&part, 1, &block, 1, options, &plan, &err);
+    if (code == SFT_OK) code = sft_read_plan_run(plan, job, &err);
+    sft_read_plan_free(plan);
+    sft_close(file);
+    return code;
+}
+
+static sft_code run_read_plan_new(const void *given) {
+    return read_planned(given, NULL);
+}
+
+static sft_code run_read_plan_run(const void *given) {
+    return read_planned(NULL, given);
 }
 
 static sft_code run_scan_path(const void *given) {

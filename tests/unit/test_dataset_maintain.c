@@ -865,6 +865,7 @@ static void shown(void **state) {
     finish(&sink, sft_dataset_info_json(d, "d", &sink, &err));
     has("{\"path\":\"d\",\"ok\":true,\"mode\":\"kv\",");
     has("\"name_col\":\"id\",\"kv_separator\":\"__\",\"tail_strategy\":null,\"index\":null,"
+        "\"segments\":null,"
         "\"samples\":6,\"valid_samples\":6,\"padded_samples\":0,");
     has("\"shards\":3,\"tensors\":7,\"shadowed\":1,"
         "\"columns\":{\"v\":{\"dtype\":\"F32\",\"shape\":[2]}}}");

@@ -57,7 +57,7 @@ static void the_table(void **state) {
         { "generate_index", "false", 6 },  { "target_shard_size_mb", "300", 4 },
         { "kv_separator", "__", 4 },       { "tail_strategy", "write", 2 },
         { "rounding", "nearest", 6 },      { "keep_old", "0", 6 },
-        { "single_writer", "false", 6 },
+        { "manifest", "whole", 6 },        { "single_writer", "false", 6 },
     };
     size_t count = sizeof rows / sizeof *rows;
     (void)state;

@@ -474,5 +474,7 @@ int main(void) {
         FOLDER_TEST(neither),       FOLDER_TEST(lock_is_not_all), FOLDER_TEST(many_writers),
         FOLDER_TEST(lock_and_fork), FOLDER_TEST(planted),   FOLDER_TEST(silent_storage),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests_name("whole manifests", tests, NULL, NULL);
+    ds_form = "segments";
+    return failed + cmocka_run_group_tests_name("manifests of segments", tests, NULL, NULL);
 }

@@ -318,7 +318,8 @@ static void slices_everywhere(void **state) {
     } rows[] = { { "U8", 1, { 50, 70, 300 } }, { "F16", 2, { 3, 900, 200 } },
                  { "F32", 4, { 2, 3, 60000 } }, { "F64", 8, { 7, 11, 3000 } },
                  { "U8", 1, { 1000, 1000, 1 } }, { "F64", 8, { 30, 500, 2 } },
-                 { "C64", 8, { 40, 1, 2000 } } };
+                 { "C64", 8, { 40, 1, 2000 } }, { "F32", 4, { 40, 30, 700 } },
+                 { "U16", 2, { 2, 70, 4000 } } };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         char header[256];
         uint64_t size = rows[r].bytes * rows[r].dims[0] * rows[r].dims[1] * rows[r].dims[2];
@@ -331,9 +332,11 @@ static void slices_everywhere(void **state) {
         for (size_t i = 0; i < f.len - f.data; i++)
             f.bytes[f.data + i] = (unsigned char)(i * 2654435761u >> 13);
         test_source s = make_source(&f);
-        sft_file *memory, *source;
+        sft_file *memory, *source, *disk;
+        temp_write("slices", f.bytes, f.len);
         assert_int_equal(sft_open_memory(f.bytes, f.len, NULL, &memory, NULL), SFT_OK);
         assert_int_equal(sft_open_source(source_of(&s, f.len), NULL, &source, NULL), SFT_OK);
+        assert_int_equal(sft_open(temp_path("slices"), NULL, &disk, NULL), SFT_OK);
         const sft_tensor *t = sft_file_find_cstr(memory, "t");
         const sft_tensor *u = sft_file_find_cstr(source, "t");
         unsigned char *slow = malloc(size + 1), *fast = malloc(size + 1);
@@ -351,6 +354,11 @@ static void slices_everywhere(void **state) {
             assert_int_equal(sft_slice_read(source, u, &slice, fast, n, NULL), SFT_OK);
             assert_memory_equal(fast, slow, n);
             assert_int_equal(fast[n], 0xA5);
+            memset(fast, 0xA5, size + 1);
+            assert_int_equal(
+                sft_slice_read(disk, sft_file_find_cstr(disk, "t"), &slice, fast, n, NULL), SFT_OK);
+            assert_memory_equal(fast, slow, n);
+            assert_int_equal(fast[n], 0xA5);
             assert_int_equal(sft_slice_read(source, u, &slice, fast, n + 1, NULL),
                              SFT_BUFFER_SIZE);
         }
@@ -358,6 +366,7 @@ static void slices_everywhere(void **state) {
         free(fast);
         sft_close(memory);
         sft_close(source);
+        sft_close(disk);
         free_file(&f);
     }
 }

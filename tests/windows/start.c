@@ -1,6 +1,12 @@
 /* Starts a program with each word in quotes: start PROGRAM WORD... wine hands words on that have
  * no blanks without quotes, as if the user had typed them so, and patterns of file names would be
- * expanded. Its exit status is the program's. */
+ * expanded. Its exit status is the program's.
+ *
+ *   start --console COLUMNS PROGRAM WORD...
+ *
+ * gives the program a console of that width as its standard output, and copies what the console
+ * holds at the end. It has no window: wine shows one that has in a terminal of Linux, by sequences
+ * of its own. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,22 +31,86 @@ static wchar_t *quote(wchar_t *at, const wchar_t *word) {
     return at;
 }
 
-int main(void) {
-    int count;
-    wchar_t **words = CommandLineToArgvW(GetCommandLineW(), &count);
-    STARTUPINFOW start = { .cb = sizeof start };
+/* The command line of these words. */
+static wchar_t *line_of(wchar_t **words, int count) {
+    wchar_t *line = calloc(2 * wcslen(GetCommandLineW()) + 8 * (size_t)count + 8, sizeof *line);
+    wchar_t *at = line;
+    for (int i = 0; line && i < count; i++) at = quote(at, words[i]);
+    return line;
+}
+
+static int fails(const char *what) {
+    fprintf(stderr, "start: %s: error %lu\n", what, GetLastError());
+    return 125;
+}
+
+static int run(wchar_t *line, DWORD flags, HANDLE out) {
+    STARTUPINFOW start;
     PROCESS_INFORMATION child;
     DWORD status = 125;
-    wchar_t *line = calloc(2 * wcslen(GetCommandLineW()) + 8 * (size_t)count + 8, sizeof *line);
-    if (!words || !line || count < 2) return 125;
-    wchar_t *at = line;
-    for (int i = 1; i < count; i++) at = quote(at, words[i]);
     GetStartupInfoW(&start);
-    if (!CreateProcessW(NULL, line, NULL, NULL, TRUE, 0, NULL, NULL, &start, &child)) {
-        fprintf(stderr, "start: error %lu\n", GetLastError());
-        return 125;
+    if (out) {
+        start.dwFlags = STARTF_USESTDHANDLES;
+        start.hStdInput = GetStdHandle(STD_INPUT_HANDLE);
+        start.hStdOutput = out;
+        start.hStdError = GetStdHandle(STD_ERROR_HANDLE);
     }
+    if (!line || !CreateProcessW(NULL, line, NULL, NULL, TRUE, flags, NULL, NULL, &start, &child))
+        return fails("CreateProcess");
     (void)WaitForSingleObject(child.hProcess, INFINITE);
     (void)GetExitCodeProcess(child.hProcess, &status);
     return (int)status;
+}
+
+/* ── A console ── */
+
+enum { CELLS = 1000, ROWS = 3000 }; /* of its buffer: no line is wrapped, nothing scrolls away */
+
+/* A row without the blanks behind it, in UTF-8. */
+static void print_row(HANDLE console, SHORT row) {
+    wchar_t cells[CELLS];
+    char text[3 * CELLS];
+    DWORD count = 0;
+    if (!ReadConsoleOutputCharacterW(console, cells, CELLS, (COORD){ 0, row }, &count)) return;
+    while (count > 0 && (cells[count - 1] == L' ' || !cells[count - 1])) count--;
+    int size = count == 0 ? 0
+                          : WideCharToMultiByte(CP_UTF8, 0, cells, (int)count, text, sizeof text,
+                                                NULL, NULL);
+    printf("%.*s", size, text);
+}
+
+static int in_console(int columns, wchar_t **words, int count) {
+    SECURITY_ATTRIBUTES inherited = { sizeof inherited, NULL, TRUE };
+    SMALL_RECT window = { 0, 0, (SHORT)(columns - 1), 23 };
+    CONSOLE_SCREEN_BUFFER_INFO info;
+    HANDLE console = CreateFileW(L"CONOUT$", GENERIC_READ | GENERIC_WRITE,
+                                 FILE_SHARE_READ | FILE_SHARE_WRITE, &inherited, OPEN_EXISTING, 0,
+                                 NULL);
+    if (console == INVALID_HANDLE_VALUE) return fails("CONOUT$");
+    if (!SetConsoleScreenBufferSize(console, (COORD){ CELLS, ROWS })) return fails("buffer");
+    if (!SetConsoleWindowInfo(console, TRUE, &window)) return fails("window");
+    int status = run(line_of(words, count), 0, console);
+    if (!GetConsoleScreenBufferInfo(console, &info)) return fails("console");
+    for (SHORT row = 0; row <= info.dwCursorPosition.Y; row++) {
+        print_row(console, row);
+        if (row < info.dwCursorPosition.Y) putchar('\n');
+    }
+    return fflush(stdout) == 0 ? status : 125;
+}
+
+/* Starts this program again, with a console without a window. */
+static int with_console(wchar_t **words, int count) {
+    wchar_t inside[] = L"--in-console";
+    words[1] = inside;
+    return run(line_of(words, count), CREATE_NO_WINDOW, GetStdHandle(STD_OUTPUT_HANDLE));
+}
+
+int main(void) {
+    int count;
+    wchar_t **words = CommandLineToArgvW(GetCommandLineW(), &count);
+    if (!words || count < 2) return 125;
+    if (count > 3 && wcscmp(words[1], L"--console") == 0) return with_console(words, count);
+    if (count > 3 && wcscmp(words[1], L"--in-console") == 0)
+        return in_console(_wtoi(words[2]), words + 3, count - 3);
+    return run(line_of(words + 1, count - 1), 0, NULL);
 }

@@ -18,18 +18,19 @@ if TYPE_CHECKING:
     from . import dataset, remote
     from ._catalog import catalog
     from ._install import install, uninstall
-    from ._official import (TensorSpec, _safe_open_handle, deserialize, safe_open, serialize,
-                            serialize_file)
+    from ._official import (PrefetchLoader, PySafeSlice, TensorMeta, TensorSpec, _safe_open_handle,
+                            deserialize, safe_open, serialize, serialize_file)
     from ._import import Import, import_model, open_import, recognise
     from ._tools import (check, convert, diff, edit_metadata, fits, hash, info, ls, open_set,
                          put, recover, rename_tensors, slice_byte_ranges)
 
 __all__ = [
-    "DTYPES", "File", "Import", "SafetensorError", "Tensor", "TensorNotFoundError", "TensorSpec", "Writer",
-    "__version__", "build_info", "catalog", "check", "convert", "deserialize", "diff",
-    "edit_metadata",
-    "fits", "hash", "import_model", "info", "install", "ls", "open", "open_import", "open_set",
-    "put", "recognise", "recover", "rename_tensors", "safe_open", "serialize", "serialize_file", "slice_byte_ranges", "uninstall",
+    "DTYPES", "File", "Import", "PrefetchLoader", "PySafeSlice", "SafetensorError", "Tensor",
+    "TensorMeta", "TensorNotFoundError", "TensorSpec", "Writer", "__version__", "build_info",
+    "catalog", "check", "convert", "deserialize", "diff", "edit_metadata", "fits", "hash",
+    "import_model", "info", "install", "ls", "open", "open_import", "open_set", "put", "recognise",
+    "recover", "rename_tensors", "safe_open", "serialize", "serialize_file", "slice_byte_ranges",
+    "uninstall",
 ]
 
 # Imported on first use: importing the package takes microseconds, importing typing (as numpy and
@@ -37,7 +38,8 @@ __all__ = [
 _LAZY = {"install": "_install", "uninstall": "_install", "_safe_open_handle": "_official",
          "catalog": "_catalog"}
 _LAZY.update(dict.fromkeys((
-    "TensorSpec", "deserialize", "safe_open", "serialize", "serialize_file"), "_official"))
+    "PrefetchLoader", "PySafeSlice", "TensorMeta", "TensorSpec", "deserialize", "safe_open",
+    "serialize", "serialize_file"), "_official"))
 _LAZY.update(dict.fromkeys(("Import", "import_model", "open_import", "recognise"), "_import"))
 _LAZY.update(dict.fromkeys((
     "check", "convert", "diff", "edit_metadata", "fits", "hash", "info", "ls", "open_set",

@@ -3,14 +3,14 @@ names are patterns, when tensors are to be converted, and when a Writer gets mor
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from . import _core
 from ._files import HEADER_NAMES
 from ._types import Progress
 
-__all__ = ["dtype_name", "matching", "numpy_arrays", "numpy_as", "numpy_dtype", "packed", "plan",
+__all__ = ["dtype_name", "matching", "moved", "numpy_arrays", "numpy_as", "numpy_dtype", "packed", "plan",
            "torch_as", "torch_dtype", "torch_tensors"]
 
 # Name in a header -> name in ml_dtypes, of what numpy itself lacks.
@@ -117,16 +117,24 @@ def numpy_as(array: Any, dtype: Any) -> Any:
     return array.astype(numpy_dtype(dtype), copy=False)
 
 
-def torch_as(tensor: Any, device: Any, dtype: Any) -> Any:
-    """The tensor, converted and moved unless it has the dtype and is on the device already."""
+def torch_as(tensor: _core.Tensor, device: Any, dtype: Any, copy: bool) -> Any:
+    """Tensor.torch with a device or a dtype."""
     from ._frameworks import check_device
-    wanted: dict[str, Any] = {}
-    if dtype is not None:
-        wanted["dtype"] = torch_dtype(dtype)
-    target = check_device(device, "torch")
-    if target is not None:
-        wanted["device"] = target
-    return tensor.to(**wanted) if wanted else tensor
+    wanted = None if dtype is None else torch_dtype(dtype)
+    return moved(tensor, check_device(device, "torch"), wanted, copy)
+
+
+def moved(tensor: _core.Tensor, target: Any, dtype: Any = None, copy: bool = False) -> Any:
+    """A torch tensor on the target (None: the CPU) and of a dtype of torch.
+
+    What is copied to a device never comes from a private writable map: pinning its pages would
+    break copy-on-write for each of them."""
+    if target is None:
+        found = tensor.torch(copy=copy)
+    else:
+        from ._device import load_one
+        found = load_one(target, tensor)
+    return found if dtype is None else found.to(dtype)
 
 
 def numpy_arrays(file: _core.File, names: Iterable[str] | None, progress: Progress,
@@ -142,26 +150,60 @@ def numpy_arrays(file: _core.File, names: Iterable[str] | None, progress: Progre
 
 
 def torch_tensors(file: _core.File, names: Iterable[str] | None, progress: Progress, device: Any,
-                  dtype: Any) -> dict[str, Any]:
+                  dtype: Any, copy: bool) -> dict[str, Any]:
     """File.torch with a device or a dtype: one tensor at a time is read, converted and moved."""
     from ._frameworks import check_device
     tick = progress if callable(progress) else None
     target = check_device(device, "torch")
     wanted = None if dtype is None else _known(dtype)
-    if wanted is not None:
-        torch_dtype(wanted)
-    elif target is None:
-        return file.torch(names, tick)
+    kind = None if wanted is None else torch_dtype(wanted)
+    if target is None and wanted is None:
+        return file.torch(names, tick, copy=copy)
     if isinstance(names, str):
         raise TypeError("names: expected an iterable of str, found one str")
     chosen = [file[name] for name in (file if names is None else matching(file, names))]
+    kinds = [kind if wanted is not None and _is_kind(tensor.dtype, wanted) else None
+             for tensor in chosen]
+    if target is not None and chosen and _core.is_local(chosen[0]):
+        found = _loaded(chosen, kinds, target, tick)
+        if found is not None:
+            return found
     total, done, found = sum(tensor.nbytes for tensor in chosen), 0, {}
-    for tensor in chosen:
-        converted = wanted if wanted and _is_kind(tensor.dtype, wanted) else None
-        found[tensor.name] = torch_as(tensor.torch(), target, converted)
+    for tensor, one in zip(chosen, kinds):
+        found[tensor.name] = moved(tensor, target, one, copy)
         done += tensor.nbytes
         if tick is not None:
             tick(done, total)
+    return found
+
+
+_CONVERTED = 1 << 30
+"""Bytes that are loaded to a device before they are converted there."""
+
+
+def _loaded(tensors: list[_core.Tensor], kinds: list[Any], target: Any,
+            tick: Callable[[int, int], object] | None) -> dict[str, Any] | None:
+    """The tensors, by name, on a device that _device.py knows; None for others."""
+    from . import _device
+    total, done = sum(tensor.nbytes for tensor in tensors), 0
+    found, first = {}, 0
+
+    def add(here: int, _: int) -> None:
+        if tick is not None:
+            tick(done + here, total)
+    while first < len(tensors):
+        device = _device.device_of(target)
+        if device is None:
+            return None
+        end, size = first, 0
+        while end < len(tensors) and (size < _CONVERTED or not any(kinds)):
+            size += tensors[end].nbytes
+            end += 1
+        group = tensors[first:end]
+        for tensor, one, kind in zip(group, _device.load(device, group, tick=add),
+                                     kinds[first:end]):
+            found[tensor.name] = one if kind is None else one.to(kind)
+        first, done = end, done + size
     return found
 
 

@@ -95,9 +95,9 @@ class File(Mapping[str, Tensor]):
         integer. TensorNotFoundError for a name or pattern that nothing matches; SafetensorError
         or OSError if reading fails; TypeError for a dtype that needs ml_dtypes."""
     def torch(self, names: Iterable[str] | None = None, progress: _Progress = None, *,
-              device: Any = None, dtype: Any = None) -> dict[str, Any]:
-        """Name -> torch tensor, on the CPU or moved to a device, one at a time; as numpy. device:
-        any that torch knows; None: the CPU."""
+              device: Any = None, dtype: Any = None, copy: bool = False) -> dict[str, Any]:
+        """Name -> torch tensor, on the CPU or on a device; as numpy. device: any that torch knows;
+        None: the CPU. copy=True: each in memory of its own, read now."""
     def ls_json(self, order: _Order = "offset") -> str: ...
     def header(self, shard: int = 0) -> bytes:
         """The JSON of the header as stored, with its spaces at the end. IndexError."""
@@ -147,6 +147,9 @@ class Tensor:
     def offset(self) -> int:
         """First byte in the file, of the whole tensor."""
     @property
+    def data_offsets(self) -> tuple[int, int]:
+        """First byte and end in the data of the file, of the whole tensor, as in the header."""
+    @property
     def shard(self) -> int: ...
     @property
     def aligned(self) -> bool: ...
@@ -171,9 +174,10 @@ class Tensor:
         """A numpy.ndarray of this shape, which keeps its memory: the file's, if it is mapped and
         aligned, writable and private to this process; else a copy made once. dtype: converts,
         and copies unless it is the tensor's. TypeError for a dtype that needs ml_dtypes."""
-    def torch(self, *, device: Any = None, dtype: Any = None) -> Any:
-        """A torch.Tensor; on the CPU (device=None) with the memory that numpy() would share. The
-        shape's last dimension is half of this for F4. TypeError for a dtype that torch lacks."""
+    def torch(self, *, device: Any = None, dtype: Any = None, copy: bool = False) -> Any:
+        """A torch.Tensor; on the CPU (device=None) with the memory that numpy() would share, or,
+        with copy=True, memory of its own. The shape's last dimension is half of this for F4.
+        TypeError for a dtype that torch lacks."""
     def stats(self, *, threads: int = 0, progress: _Progress = None) -> TensorStats:
         """Statistics of the elements, as `safetensors ls --stats` shows them; of a slice, of what
         it selects. Sums are exact: neither threads nor order change a digit. threads: 0 is one
@@ -183,6 +187,44 @@ class Tensor:
                    dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
+
+# ── Of this package alone: safetensors_read.h ──
+
+@final
+class ReadPlan:
+    """What to read, and where to: parts are (Tensor, block, byte of the block), blocks (address,
+    bytes) with the address 0 for those that are filled from slots. The caller keeps the memory
+    alive. ValueError, SafetensorError."""
+    def __new__(cls, parts: Iterable[tuple[Tensor, int, int]],
+                blocks: Iterable[tuple[int, int]], *, slot_bytes: int = 0,
+                direct: Literal["auto", "never", "always"] = "auto") -> ReadPlan: ...
+    @property
+    def wanted(self) -> int: ...
+    @property
+    def total(self) -> int: ...
+    @property
+    def slot_bytes(self) -> int: ...
+    def run(self, *, threads: int = 0, progress: _Progress = None) -> None:
+        """Reads everything into blocks that all have an address."""
+    def reader(self, *, threads: int = 0) -> Reader: ...
+
+def is_local(tensor: Tensor, /) -> bool:
+    """Whether it is of a file of this machine, so that a Reader may read it."""
+
+@final
+class Reader:
+    """Threads that fill slots with what a ReadPlan wants. One call at a time (RuntimeError)."""
+    def add(self, address: int, /) -> None:
+        """Lends a slot, of slot_bytes bytes at a multiple of 4096. They are numbered from 0."""
+    def starved(self) -> bool:
+        """Whether another slot would be used at once."""
+    def next(self, milliseconds: int = -1,
+             ) -> tuple[int | None, list[tuple[int, int, int, int]]] | None:
+        """A filled slot and its copies, each (block, byte of it, byte of the slot, length);
+        (None, []) at the end; None if there is none in that time, or the caller has all."""
+    def give_back(self, slot: int, /) -> None: ...
+    def close(self) -> None:
+        """Stops the threads; no slot is touched afterwards."""
 
 def open(source: _Source, *, mode: _Mode = "auto", level: _Level = "default",
          legacy: bool = False, header_only: bool = False,
@@ -422,4 +464,5 @@ def dataset_verify(storage: Storage, path: str, deep: bool = False,
                    progress: _Progress = None) -> str: ...
 def dataset_gc(storage: Storage, path: str, grace: int = 86400, delete: bool = False) -> str: ...
 def dataset_compact(storage: Storage, path: str, warnings: list[str], target_bytes: int = 0,
-                    progress: _Progress = None, dry_run: bool = False) -> str: ...
+                    progress: _Progress = None, dry_run: bool = False,
+                    manifest: str | None = None) -> str: ...

@@ -91,26 +91,27 @@ def default_backend(platform: str) -> Backend:
 DEFAULT_BACKEND: Backend = default_backend(sys.platform)
 
 
-def open_mode(backend: str, framework: str, is_path: bool,
-              platform: str = sys.platform) -> Mode:
-    """Mode of _core.open. Only torch gets a mapped file. "auto" reads what cannot be mapped; on
-    Windows it never maps, and "cow" raises where the system refuses."""
-    if backend == "pread" or framework in _OWN_MEMORY:
+def open_mode(backend: str, framework: str, is_path: bool, platform: str = sys.platform,
+              shared: bool = True) -> Mode:
+    """Mode of _core.open. Only torch gets a mapped file, and only where its tensors may share the
+    map: not for a device. "auto" reads what cannot be mapped; on Windows it never maps, and "cow"
+    raises where the system refuses."""
+    if backend == "pread" or framework in _OWN_MEMORY or not shared:
         return "read"
     return "cow" if platform == "win32" and is_path else "auto"
 
 
 def open_file(source: Any, backend: Backend = DEFAULT_BACKEND,
               doing: str = "Error while deserializing header", level: Level = "default",
-              framework: str = "numpy") -> _core.File:
+              framework: str = "numpy", shared: bool = True) -> _core.File:
     """_core.open with the official backends and messages. OSError is the subclass of its
-    errno."""
+    errno. shared: whether tensors may share a map of the file."""
     check_type(backend, str, "backend")
     if backend not in ("mmap", "pread"):
         raise SafetensorError(
             'backend "%s" is invalid (expected one of: "mmap", "pread")' % (backend,))
     is_path = isinstance(source, (str, bytes, os.PathLike)) and not _core.is_url(source)
-    mode = open_mode(backend, framework, is_path)
+    mode = open_mode(backend, framework, is_path, shared=shared)
     try:
         return _core.open(source, mode=mode, level=level)
     except SafetensorError as error:

@@ -70,7 +70,8 @@ def maker(framework: str, device: Any) -> Callable[[_core.Tensor], Any]:
         __import__("torch")
         if device is None:
             return _core.Tensor.torch
-        return lambda tensor: tensor.torch().to(device)
+        from ._arrays import moved
+        return lambda tensor: moved(tensor, device)
     if framework == "tensorflow":
         from tensorflow import convert_to_tensor
         return lambda tensor: convert_to_tensor(tensor.numpy())

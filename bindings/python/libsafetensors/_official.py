@@ -17,11 +17,12 @@ from ._files import (DEFAULT_BACKEND, bytes_view, check_path, check_type, header
                      write_bytes, write_file)
 from ._frameworks import FRAMEWORKS, check_device, maker
 from ._install import OFFICIAL_VERSION
+from ._prefetch import PrefetchLoader, chosen_tensors
 from ._slices import PySafeSlice, integer
 from ._types import Backend, Framework, Level, Order, Path
 
-__all__ = ["SafetensorError", "TensorSpec", "deserialize", "safe_open", "serialize",
-           "serialize_file"]
+__all__ = ["PrefetchLoader", "PySafeSlice", "SafetensorError", "TensorMeta", "TensorSpec",
+           "deserialize", "safe_open", "serialize", "serialize_file"]
 
 __version__ = OFFICIAL_VERSION
 """The release of the official package whose interface this implements."""
@@ -61,7 +62,8 @@ class safe_open:
         self._framework = known
         self._device = check_device(device, known)
         self._make = maker(known, self._device)
-        self._file = open_file(source, backend, level=level, framework=known)
+        self._file = open_file(source, backend, level=level, framework=known,
+                               shared=self._device is None)
 
     def _open(self) -> _core.File:
         if self._file is None:
@@ -109,13 +111,36 @@ class safe_open:
         file = self._open()
         if self._framework == "numpy":
             return file.numpy()
-        if self._framework == "torch" and self._device is None:
-            return file.torch()
+        if self._framework == "torch":
+            return file.torch(device=self._device)
         return {name: self._make(file[name]) for name in file}
 
     def get_slice(self, name: str) -> PySafeSlice:
         """A tensor to be indexed; only what the index selects is read."""
         return PySafeSlice(self._tensor(name), self._framework, self._make)
+
+    def get_tensor_meta(self, name: str) -> TensorMeta:
+        """What the header says of a tensor. SafetensorError if the name is unknown."""
+        return TensorMeta(self._tensor(name))
+
+    def prefetch(self, plan: Mapping[str, Any] | None = None, *, device: Any = None,
+                 threads: int = 8) -> PrefetchLoader:
+        """Starts reading tensors, which the result hands out, each once.
+
+        plan: names, with None for all of a tensor or what slices it (in any dimension); None:
+        all tensors. device: that of this handle, or any that torch knows. threads: that read
+        from the file. Only for framework="pt". SafetensorError, TypeError."""
+        file = self._open()
+        if self._framework != "torch":
+            raise SafetensorError('prefetch is only compatible with framework="pt"')
+        place = self._device if device is None else check_device(device, "torch")
+        tensors = chosen_tensors(file, plan, self._tensor)
+        from ._device import CpuDevice, device_of
+        local = bool(tensors) and _core.is_local(next(iter(tensors.values())))
+        engine = None
+        if local:
+            engine = CpuDevice() if place is None else device_of(place)
+        return PrefetchLoader(tensors, place, engine, threads)
 
     def close(self) -> None:
         """Closes this handle; a second call does nothing."""
@@ -129,6 +154,25 @@ class safe_open:
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
                  trace: TracebackType | None) -> None:
         self.close()
+
+
+class TensorMeta:
+    """A tensor's entry in the header: dtype, shape and data_offsets."""
+
+    __slots__ = ("dtype", "shape", "data_offsets")
+
+    dtype: str
+    shape: list[int]
+    data_offsets: tuple[int, int]
+
+    def __init__(self, tensor: _core.Tensor) -> None:
+        self.dtype = tensor.dtype
+        self.shape = list(tensor.shape)
+        self.data_offsets = tensor.data_offsets
+
+    def __repr__(self) -> str:
+        return "TensorMeta(dtype='%s', shape=%s, data_offsets=%s)" % (
+            self.dtype, self.shape, self.data_offsets)
 
 
 class _safe_open_handle(safe_open):

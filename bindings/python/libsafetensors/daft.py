@@ -118,7 +118,8 @@ class SafetensorsSink(DataSink):
         job, self._job = self._job, None
         manifest = parse(job.commit([one.result for one in write_results]))
         self.manifest = manifest
-        row = {**manifest, "path": job.place.text, "shards": len(manifest["shards"])}
+        shards = manifest["total_shards"] if "segments" in manifest else len(manifest["shards"])
+        row = {**manifest, "path": job.place.text, "shards": shards}
         return MicroPartition.from_pydict({name: [row[name]] for name in _RESULT})
 
     def abort(self) -> None:

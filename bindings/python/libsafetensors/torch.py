@@ -25,7 +25,8 @@ from ._official import serialize as serialize
 from ._official import serialize_file as serialize_file
 from ._types import Backend, BytesOptions, Path, Progress, SaveOptions, Source, Target, Unpack
 
-__all__ = ["save", "save_file", "load", "load_file", "save_model", "load_model"]
+__all__ = ["save", "save_file", "load", "load_file", "save_model", "load_model",
+           "release_pinned"]
 
 
 # Dtypes of this version of torch -> name in a header.
@@ -409,7 +410,7 @@ def load(data: Any, *, device: Any = "cpu", dtype: Any = None,
 
 def load_file(filename: Source, device: Any = "cpu", *, backend: Backend = DEFAULT_BACKEND,
               dtype: Any = None, names: Iterable[str] | None = None, progress: Progress = None,
-              ) -> dict[str, torch.Tensor]:
+              copy: bool = False) -> dict[str, torch.Tensor]:
     """Tensors of a file, all or those in names, on a device (any that torch knows). names may be
     patterns: "*", "?", "[a-z]", "[!a-z]".
 
@@ -417,16 +418,23 @@ def load_file(filename: Source, device: Any = "cpu", *, backend: Backend = DEFAU
     converted, floats to a float, integers to an integer; scales of quantised ones are not
     applied.
 
-    On the CPU they share the memory of the file, mapped privately; backend="pread" reads
-    instead, in parallel, and is the default on Windows, where a private map counts in full as
-    memory in use and OSError says that it cannot be made. filename: also a folder or an
-    index.json, or an object with read and seek.
+    On the CPU they share the memory of the file, mapped privately; copy=True and backend="pread"
+    read it into memory of their own instead, in parallel. That is the default on Windows, where
+    a private map counts in full as memory in use and OSError says that it cannot be made.
+    filename: also a folder or an index.json, or an object with read and seek.
     progress: True or a function of bytes done and total."""
     from ._progress import watch
-    check_device(device, "torch")
-    file = open_file(filename, backend, framework="torch")
+    shared = check_device(device, "torch") is None and not copy
+    file = open_file(filename, backend, framework="torch", shared=shared)
     with file, watch(progress, "loading") as tick:
-        return file.torch(names, tick, device=device, dtype=dtype)
+        return file.torch(names, tick, device=device, dtype=dtype, copy=copy)
+
+
+def release_pinned() -> int:
+    """Frees the pinned memory that loading to a device has left for the next load, at most
+    256 MiB; returns how many bytes that was."""
+    from . import _device
+    return _device.release_pinned()
 
 
 # ── Models ──
@@ -458,11 +466,16 @@ def save_model(model: torch.nn.Module, filename: Path,
 
 def load_model(model: torch.nn.Module, filename: Source, strict: bool = True, device: Any = "cpu",
                *, backend: Backend = DEFAULT_BACKEND) -> tuple[set[str], list[str]]:
-    """Loads a file into a model. Of names that share one tensor in the model, one is enough.
+    """Loads a file into a model: tensors are read straight into parameters and buffers of their
+    dtype and shape, and others are loaded to the device first. Of names that share one tensor in
+    the model, one is enough. After an error while reading, the model's values are unspecified.
 
     Returns the model's names that the file lacks, and the file's names that the model lacks;
     with strict, RuntimeError if there are any."""
-    state = load_file(filename, device, backend=backend)
+    from ._models import read_state
+    place = check_device(device, "torch")
+    with open_file(filename, backend, framework="torch", shared=False) as file:
+        state = read_state(model, file, place)
     aliases = _aliases(model.state_dict(), state)
     missing_list, unexpected = model.load_state_dict(state, strict=False)
     missing, unexpected = set(missing_list), list(unexpected)

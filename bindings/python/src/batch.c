@@ -1,8 +1,7 @@
 /* Reads many tensors at once into a dict of arrays, without a Tensor object for each. */
 #include "piece.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include "safetensors_read.h"
 
 /* One tensor to be converted. */
 typedef struct {
@@ -74,122 +73,63 @@ static int pick_named(batch *all, PyObject *given) {
 
 /* ── Copies of tensors whose memory cannot be shared ─────────────────────── */
 
-static bool is_shareable(const batch *all, const pick *one, bool want_writable) {
+static bool is_shareable(const batch *all, const pick *one, pysft_batch_kind kind) {
     bool writable;
     const char *base = pysft_store_base(all->store, one->shard, &writable);
-    if (!base || (want_writable && !writable)) return false;
+    if (!base || kind == PYSFT_TORCH_COPY || (kind == PYSFT_TORCH && !writable)) return false;
     return pysft_is_aligned(one->facts->dtype, base + one->facts->begin);
 }
 
-static int add_read(pick *one, sft_read *reads, size_t *count) {
+/* What is read, and where to: a block for each tensor. */
+typedef struct {
+    sft_read_part *parts;
+    sft_read_block *blocks;
+    size_t count;
+    uint64_t total;
+} read_rows;
+
+static void rows_free(read_rows *rows) {
+    PyMem_Free(rows->parts);
+    PyMem_Free(rows->blocks);
+}
+
+static int add_read(const batch *all, pick *one, read_rows *rows) {
     uint64_t len = one->facts->end - one->facts->begin;
+    const sft_file *file = sft_set_shard_at(pysft_store_set(all->store), one->shard);
+    if (!rows->parts) rows->parts = PyMem_Malloc(all->count * sizeof *rows->parts);
+    if (!rows->blocks) rows->blocks = PyMem_Malloc(all->count * sizeof *rows->blocks);
     one->block = pysft_store_block(len);
-    if (!one->block) {
+    if (!one->block || !rows->parts || !rows->blocks) {
         PyErr_NoMemory();
         return -1;
     }
-    reads[*count] = (sft_read){ one->facts, pysft_store_bytes(one->block), (size_t)len };
-    ++*count;
+    rows->parts[rows->count] = (sft_read_part){ file, one->facts, NULL, rows->count, 0 };
+    rows->blocks[rows->count++] = (sft_read_block){ pysft_store_bytes(one->block), len };
+    rows->total += len;
     return 0;
 }
 
-#define STAGE ((size_t)256 << 10)
-#define STAGE_SMALL ((size_t)32 << 10)
+#define THREADS_BYTES (UINT64_C(32) << 20) /* below, starting threads costs more than they save */
 
-/* Progress over all shards together. */
-typedef struct {
-    const sft_job *job;
-    uint64_t before, total;
-} shared_job;
-
-static bool shared_tick(void *ctx, uint64_t done, uint64_t total) {
-    const shared_job *shared = ctx;
-    (void)total;
-    return shared->job->tick(shared->job->ctx, shared->before + done, shared->total);
-}
-
-static sft_code read_each(const sft_file *file, const sft_read *reads, size_t count,
-                          shared_job *shared, sft_error *err) {
-    sft_job job = { sizeof job, shared_tick, shared, 1 };
-    sft_code code = count ? sft_read_many(file, reads, count, &job, err) : SFT_OK;
-    for (size_t i = 0; i < count; i++) shared->before += reads[i].len;
+static sft_code read_rows_now(const read_rows *rows, const sft_job *job, sft_error *err) {
+    sft_read_plan_options options = SFT_READ_PLAN_OPTIONS_INIT;
+    sft_read_plan *plan = NULL;
+    sft_code code = sft_read_plan_new(rows->parts, rows->count, rows->blocks, rows->count,
+                                      &options, &plan, err);
+    if (!code) code = sft_read_plan_run(plan, job, err);
+    sft_read_plan_free(plan);
     return code;
 }
 
-/* Counts the small reads that are adjacent in the file and fit one read of STAGE bytes; *bytes
- * is their sum. */
-static size_t count_neighbours(const sft_read *reads, size_t count, size_t *bytes) {
-    size_t n = 0;
-    *bytes = 0;
-    while (n < count && reads[n].len <= STAGE_SMALL && reads[n].len <= STAGE - *bytes) {
-        if (n > 0 && reads[n].tensor->offset != reads[n - 1].tensor->offset + reads[n - 1].len)
-            break;
-        *bytes += reads[n++].len;
-    }
-    return n;
-}
-
-/* If the joint read fails, each is read by itself, so that the error names the tensor. */
-static sft_code read_neighbours(const sft_file *file, const sft_read *reads, size_t count,
-                                size_t bytes, char *stage, shared_job *shared, sft_error *err) {
-    if (sft_read_bytes(file, reads[0].tensor->offset, stage, bytes, err))
-        return read_each(file, reads, count, shared, err);
-    for (size_t i = 0; i < count; i++) {
-        if (reads[i].len) memcpy(reads[i].dst, stage, reads[i].len);
-        stage += reads[i].len;
-    }
-    bool goes_on = shared_tick(shared, bytes, bytes);
-    shared->before += bytes;
-    return goes_on ? SFT_OK : sft_error_set(err, SFT_CANCELLED, 0, "the reading was ended");
-}
-
-/* Without memory for the stage, each tensor is read by itself. */
-static sft_code read_shard(const batch *all, size_t shard, const sft_read *reads, size_t count,
-                           shared_job *shared, sft_error *err) {
-    const sft_file *file = sft_set_shard_at(pysft_store_set(all->store), shard);
-    char *stage = count > 1 && !sft_file_source(file).base ? malloc(STAGE) : NULL;
-    sft_code code = SFT_OK;
-    size_t from = 0, bytes;
-    for (size_t i = 0; stage && code == SFT_OK && i < count;) {
-        size_t n = count_neighbours(reads + i, count - i, &bytes);
-        i += n ? n : 1;
-        if (n < 2) continue;
-        code = read_each(file, reads + from, i - n - from, shared, err);
-        if (code == SFT_OK)
-            code = read_neighbours(file, reads + i - n, n, bytes, stage, shared, err);
-        from = i;
-    }
-    if (code == SFT_OK) code = read_each(file, reads + from, count - from, shared, err);
-    free(stage);
-    return code;
-}
-
-/* reads: one for each pick that needs a copy, in the order of the picks. */
-static sft_code read_shards(const batch *all, const sft_read *reads, shared_job *shared,
-                            sft_error *err) {
-    size_t from = 0, count = 0;
-    for (size_t i = 0; i <= all->count; i++) {
-        bool ends = i == all->count || all->picks[i].shard != all->picks[from].shard;
-        if (ends && count) {
-            sft_code code = read_shard(all, all->picks[from].shard, reads, count, shared, err);
-            if (code != SFT_OK) return code;
-            reads += count;
-            count = 0;
-        }
-        if (ends) from = i;
-        if (i < all->count && all->picks[i].block) count++;
-    }
-    return SFT_OK;
-}
-
-static int read_blocks(batch *all, const sft_read *reads, uint64_t total, PyObject *progress) {
+static int read_blocks(batch *all, const read_rows *rows, PyObject *progress) {
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
     pysft_job job;
     if (pysft_job_begin(&job, progress) < 0) return -1;
-    shared_job shared = { &job.job, 0, total };
+    bool one_thread = rows->total < THREADS_BYTES || !pysft_store_local(all->store);
+    job.job.threads = one_thread ? 1 : 0;
     Py_BEGIN_ALLOW_THREADS
-    code = read_shards(all, reads, &shared, &err);
+    code = read_rows_now(rows, &job.job, &err);
     Py_END_ALLOW_THREADS
     if (pysft_job_end(&job, code) == 0) return 0;
     (void)pysft_raise(all->state, &err, pysft_store_path(all->store));
@@ -206,22 +146,14 @@ static int report_end(const batch *all, PyObject *progress) {
     return pysft_job_end(&job, SFT_OK);
 }
 
-static int copy_unshared(batch *all, bool want_writable, PyObject *progress) {
-    uint64_t total = 0;
-    size_t count = 0;
-    sft_read *reads = NULL;
+static int copy_unshared(batch *all, pysft_batch_kind kind, PyObject *progress) {
+    read_rows rows = { NULL, NULL, 0, 0 };
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < all->count; i++) {
-        pick *one = &all->picks[i];
-        if (is_shareable(all, one, want_writable)) continue;
-        if (!reads) reads = PyMem_Malloc(all->count * sizeof *reads);
-        if (!reads) PyErr_NoMemory();
-        rc = reads ? add_read(one, reads, &count) : -1;
-        total += one->facts->end - one->facts->begin;
-    }
-    if (rc == 0 && count) rc = read_blocks(all, reads, total, progress);
+    for (size_t i = 0; rc == 0 && i < all->count; i++)
+        if (!is_shareable(all, &all->picks[i], kind)) rc = add_read(all, &all->picks[i], &rows);
+    if (rc == 0 && rows.count) rc = read_blocks(all, &rows, progress);
     else if (rc == 0 && progress && progress != Py_None) rc = report_end(all, progress);
-    PyMem_Free(reads);
+    rows_free(&rows);
     return rc;
 }
 
@@ -300,14 +232,15 @@ static PyObject *convert_all(const batch *all, bool torch) {
 }
 #endif
 
-PyObject *pysft_batch(pysft_state *state, pysft_store *store, PyObject *names, bool torch,
-                      PyObject *progress) {
+PyObject *pysft_batch(pysft_state *state, pysft_store *store, PyObject *names,
+                      pysft_batch_kind kind, PyObject *progress) {
     batch all = { state, store, NULL, 0 };
     PyObject *dict = NULL;
+    bool torch = kind != PYSFT_NUMPY;
     bool loaded = torch ? pysft_torch_get(state) != NULL : pysft_numpy_get(state) != NULL;
     if (!loaded) return NULL;
     int rc = names == Py_None ? pick_all(&all) : pick_named(&all, names);
-    if (rc == 0) rc = copy_unshared(&all, torch, progress);
+    if (rc == 0) rc = copy_unshared(&all, kind, progress);
     if (rc == 0) dict = convert_all(&all, torch);
     batch_free(&all);
     return dict;

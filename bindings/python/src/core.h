@@ -42,6 +42,8 @@ typedef enum pysft_type {
     PYSFT_TYPE_COMMIT,
     PYSFT_TYPE_DATASET,
     PYSFT_TYPE_REMOTE,
+    PYSFT_TYPE_PLAN,
+    PYSFT_TYPE_READER,
     PYSFT_TYPE_COUNT
 } pysft_type;
 
@@ -100,6 +102,7 @@ int pysft_shard_add(PyObject *module);   /* ShardWriter */
 int pysft_commit_add(PyObject *module);  /* Commit */
 int pysft_import_add(PyObject *module);  /* open_import, … */
 int pysft_remote_add(PyObject *module);  /* Remote, remote_use */
+int pysft_reader_add(PyObject *module);  /* ReadPlan, Reader */
 int pysft_dataset_add(PyObject *module); /* Dataset, dataset_verify, … */
 /* Release what was loaded of numpy and torch. */
 void pysft_numpy_clear(pysft_state *state);

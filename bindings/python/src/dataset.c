@@ -268,16 +268,19 @@ static PyObject *dataset_gc(PyObject *module, PyObject *args, PyObject *kwargs) 
 
 static PyObject *dataset_compact(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "storage", "path", "warnings", "target_bytes", "progress",
-                             "dry_run", NULL };
+                             "dry_run", "manifest", NULL };
     report_call call = { .progress = NULL };
     sft_compact_options options = SFT_COMPACT_OPTIONS_INIT;
     unsigned long long target = 0;
-    PyObject *warnings;
+    static const char *const forms[] = { "whole", "segments", NULL };
+    PyObject *warnings, *form = Py_None;
     sft_code code;
-    int dry_run = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OsO|KOp:dataset_compact", words, &call.object,
-                                     &call.path, &warnings, &target, &call.progress, &dry_run))
+    int dry_run = 0, chosen = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OsO|KOpO:dataset_compact", words, &call.object,
+                                     &call.path, &warnings, &target, &call.progress, &dry_run,
+                                     &form))
         return NULL;
+    if (form != Py_None && pysft_choice_of(form, "manifest", forms, &chosen) < 0) return NULL;
     if (!PyList_Check(warnings)) {
         PyErr_SetString(PyExc_TypeError, "warnings: expected a list");
         return NULL;
@@ -285,6 +288,7 @@ static PyObject *dataset_compact(PyObject *module, PyObject *args, PyObject *kwa
     if (report_begin(&call, module) < 0) return NULL;
     options.target_bytes = target;
     options.dry_run = dry_run != 0;
+    if (form != Py_None) options.form = chosen ? SFT_FORM_SEGMENTS : SFT_FORM_WHOLE;
     options.warn = pysft_warn_note;
     options.warn_ctx = warnings;
     Py_BEGIN_ALLOW_THREADS
@@ -304,7 +308,7 @@ static PyMethodDef dataset_functions[] = {
       "What `dataset gc --json` prints." },
     { "dataset_compact", PYSFT_KEYWORDS(dataset_compact),
       "dataset_compact($module, /, storage, path, warnings, target_bytes=0,\n"
-      " progress=None, dry_run=False)\n--\n\n"
+      " progress=None, dry_run=False, manifest=None)\n--\n\n"
       "What `dataset compact --json` prints." },
     { NULL, NULL, 0, NULL },
 };

@@ -354,11 +354,12 @@ static PyObject *names_without_patterns(PyObject *object, PyObject *names) {
     return given;
 }
 
-static PyObject *arrays_of(PyObject *object, PyObject *names, PyObject *progress, bool torch) {
+static PyObject *arrays_of(PyObject *object, PyObject *names, PyObject *progress,
+                           pysft_batch_kind kind) {
     PyObject *dict = NULL;
     pysft_store *store = hold(object);
     PyObject *chosen = store ? names_without_patterns(object, names) : NULL;
-    if (chosen) dict = pysft_batch(pysft_state_from(object), store, chosen, torch, progress);
+    if (chosen) dict = pysft_batch(pysft_state_from(object), store, chosen, kind, progress);
     Py_XDECREF(chosen);
     pysft_store_drop(store);
     return dict;
@@ -370,20 +371,23 @@ static PyObject *file_numpy(PyObject *object, PyObject *args, PyObject *kwargs) 
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO$O:numpy", keywords, &names, &progress,
                                      &dtype))
         return NULL;
-    if (dtype == Py_None) return arrays_of(object, names, progress, false);
+    if (dtype == Py_None) return arrays_of(object, names, progress, PYSFT_NUMPY);
     return pysft_import_apply(PYSFT_ARRAYS, "numpy_arrays",
                               Py_BuildValue("(OOOO)", object, names, progress, dtype));
 }
 
 static PyObject *file_torch(PyObject *object, PyObject *args, PyObject *kwargs) {
-    static char *keywords[] = { "names", "progress", "device", "dtype", NULL };
+    static char *keywords[] = { "names", "progress", "device", "dtype", "copy", NULL };
     PyObject *names = Py_None, *progress = Py_None, *device = Py_None, *dtype = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO$OO:torch", keywords, &names, &progress,
-                                     &device, &dtype))
+    int copy = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO$OOp:torch", keywords, &names, &progress,
+                                     &device, &dtype, &copy))
         return NULL;
-    if (device == Py_None && dtype == Py_None) return arrays_of(object, names, progress, true);
+    if (device == Py_None && dtype == Py_None)
+        return arrays_of(object, names, progress, copy ? PYSFT_TORCH_COPY : PYSFT_TORCH);
     return pysft_import_apply(PYSFT_ARRAYS, "torch_tensors",
-                              Py_BuildValue("(OOOOO)", object, names, progress, device, dtype));
+                              Py_BuildValue("(OOOOOO)", object, names, progress, device, dtype,
+                                            copy ? Py_True : Py_False));
 }
 
 /* ── Memory ──────────────────────────────────────────────────────────────── */
@@ -522,9 +526,10 @@ static PyMethodDef file_methods[] = {
       "progress: called with bytes done and total about ten times a second, or None.\n"
       "TensorNotFoundError; SafetensorError or OSError if reading fails." },
     { "torch", PYSFT_KEYWORDS(file_torch),
-      "torch($self, /, names=None, progress=None, *, device=None, dtype=None)\n--\n\n"
-      "Dict of name -> torch tensor, on the CPU or on a device that torch knows, one at a time;\n"
-      "see numpy." },
+      "torch($self, /, names=None, progress=None, *, device=None, dtype=None, copy=False)\n"
+      "--\n\n"
+      "Dict of name -> torch tensor, on the CPU or on a device that torch knows; see numpy.\n"
+      "copy=True: each in memory of its own." },
     { "ls_json", PYSFT_KEYWORDS(file_ls_json),
       "ls_json($self, /, order='offset')\n--\n\nWhat \"safetensors ls --json\" prints." },
     { "header", PYSFT_KEYWORDS(file_header),

@@ -117,6 +117,11 @@ char *pysft_store_base(const pysft_store *store, size_t shard, bool *writable) {
     return memory->base;
 }
 
+bool pysft_store_local(const pysft_store *store) {
+    const opened_set *opened = store->opened;
+    return !opened->owner && !opened->remote && !opened->import;
+}
+
 bool pysft_store_mapped(const pysft_store *store) {
     for (size_t i = 0; i < store->opened->shard_count; i++)
         if (!store->opened->shards[i].base) return false;

@@ -57,6 +57,7 @@ static int core_exec(PyObject *module) {
         pysft_writer_add,  pysft_tools_add,   pysft_convert_add, pysft_edit_add,
         pysft_arrow_add,   pysft_options_add, pysft_storage_add, pysft_shard_add,
         pysft_commit_add,  pysft_dataset_add, pysft_import_add,  pysft_remote_add,
+        pysft_reader_add,
     };
     if (refuse_subinterpreters() < 0) return -1;
     if (add(module, "__version__", PyUnicode_FromString(sft_version())) < 0) return -1;

@@ -13,6 +13,8 @@ char *pysft_store_bytes(pysft_store *block);
 /* Start of a shard's data region in memory and whether it is writable; NULL if tensors must be
  * read. */
 char *pysft_store_base(const pysft_store *store, size_t shard, bool *writable);
+/* Whether its files are read by their paths on this machine, so that any thread may read. */
+bool pysft_store_local(const pysft_store *store);
 /* Whether the memory of every shard can be shared. */
 bool pysft_store_mapped(const pysft_store *store);
 /* For tp_traverse of a store's holder: visits the Python object only this store holds. */
@@ -98,9 +100,11 @@ PyObject *pysft_shape_tuple(const uint64_t *shape, uint32_t rank);
 int pysft_read(pysft_state *state, const pysft_store *store, const sft_tensor *facts,
                size_t shard, const sft_slice *slice, void *into, uint64_t len);
 
+/* What pysft_batch makes; with a copy, none shares the memory of the file. */
+typedef enum pysft_batch_kind { PYSFT_NUMPY, PYSFT_TORCH, PYSFT_TORCH_COPY } pysft_batch_kind;
 /* New dict of name -> numpy array or torch tensor. names: an iterable of str, or None for all;
  * progress: a callable or None. */
-PyObject *pysft_batch(pysft_state *state, pysft_store *store, PyObject *names, bool torch,
-                      PyObject *progress);
+PyObject *pysft_batch(pysft_state *state, pysft_store *store, PyObject *names,
+                      pysft_batch_kind kind, PyObject *progress);
 
 #endif

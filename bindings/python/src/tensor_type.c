@@ -115,6 +115,13 @@ static PyObject *get_offset(PyObject *self, void *closure) {
     return PyLong_FromUnsignedLongLong(((TensorObject *)self)->facts->offset);
 }
 
+static PyObject *get_data_offsets(PyObject *self, void *closure) {
+    const sft_tensor *facts = ((TensorObject *)self)->facts;
+    (void)closure;
+    return Py_BuildValue("(KK)", (unsigned long long)facts->begin,
+                         (unsigned long long)facts->end);
+}
+
 static PyObject *get_shard(PyObject *self, void *closure) {
     (void)closure;
     return PyLong_FromSize_t(((TensorObject *)self)->shard);
@@ -289,27 +296,53 @@ static PyObject *tensor_numpy(PyObject *object, PyObject *args, PyObject *kwargs
     return array;
 }
 
-static PyObject *torch_of(PyObject *object) {
+/* A private copy. */
+static pysft_store *own_copy(PyObject *object, pysft_piece *piece) {
+    pysft_store *block = pysft_store_block(piece->bytes);
+    if (!block) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    piece->store = block;
+    piece->data = pysft_store_bytes(block);
+    piece->strides = NULL;
+    piece->writable = true;
+    if (read_now(object, piece->data, piece->bytes) == 0) return block;
+    pysft_store_drop(block);
+    return NULL;
+}
+
+/* own: over a copy of the elements that is never shared. */
+static PyObject *torch_of(PyObject *object, bool own) {
     TensorObject *self = (TensorObject *)object;
     pysft_state *state = pysft_state_from(object);
     Py_ssize_t strides[SFT_MAX_RANK];
-    pysft_piece piece;
     unsigned want = want_writable | want_forward;
-    if (pysft_tensor_piece(state, self, want, &piece, strides) < 0) return NULL;
-    return pysft_torch_of(state, &piece);
+    pysft_store *block = NULL;
+    pysft_piece piece;
+    if (own) {
+        piece = (pysft_piece){ NULL,       NULL,        true, self->facts->dtype,
+                               self->rank, self->shape, NULL, self->bytes };
+        block = own_copy(object, &piece);
+        if (!block) return NULL;
+    } else if (pysft_tensor_piece(state, self, want, &piece, strides) < 0) {
+        return NULL;
+    }
+    PyObject *tensor = pysft_torch_of(state, &piece);
+    pysft_store_drop(block);
+    return tensor;
 }
 
 static PyObject *tensor_torch(PyObject *object, PyObject *args, PyObject *kwargs) {
-    static char *names[] = { "device", "dtype", NULL };
+    static char *names[] = { "device", "dtype", "copy", NULL };
     PyObject *device = Py_None, *dtype = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OO:torch", names, &device, &dtype))
+    int copy = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOp:torch", names, &device, &dtype, &copy))
         return NULL;
-    PyObject *tensor = torch_of(object);
-    if (tensor && (device != Py_None || dtype != Py_None))
-        pysft_replace(&tensor,
-                      pysft_import_apply(PYSFT_ARRAYS, "torch_as",
-                                         Py_BuildValue("(OOO)", tensor, device, dtype)));
-    return tensor;
+    if (device == Py_None && dtype == Py_None) return torch_of(object, copy != 0);
+    return pysft_import_apply(PYSFT_ARRAYS, "torch_as",
+                              Py_BuildValue("(OOOO)", object, device, dtype,
+                                            copy ? Py_True : Py_False));
 }
 
 static PyObject *tensor_item(PyObject *object, PyObject *none) {
@@ -374,22 +407,6 @@ static int wants_versioned(PyObject *max_version, bool *versioned) {
     return 0;
 }
 
-/* A private copy. */
-static pysft_store *own_copy(PyObject *object, pysft_piece *piece) {
-    pysft_store *block = pysft_store_block(piece->bytes);
-    if (!block) {
-        PyErr_NoMemory();
-        return NULL;
-    }
-    piece->store = block;
-    piece->data = pysft_store_bytes(block);
-    piece->strides = NULL;
-    piece->writable = true;
-    if (read_now(object, piece->data, piece->bytes) == 0) return block;
-    pysft_store_drop(block);
-    return NULL;
-}
-
 static PyObject *dlpack_of(PyObject *object, bool versioned, PyObject *copy) {
     TensorObject *self = (TensorObject *)object;
     pysft_dlpack_dtype type = pysft_dlpack_dtype_of(self->facts->dtype);
@@ -446,6 +463,8 @@ static PyGetSetDef tensor_getset[] = {
     { "size", get_size, NULL, "Number of elements.", NULL },
     { "nbytes", get_nbytes, NULL, "Number of bytes, packed.", NULL },
     { "offset", get_offset, NULL, "First byte in the file, of the whole tensor.", NULL },
+    { "data_offsets", get_data_offsets, NULL,
+      "First byte and end in the data of the file, of the whole tensor.", NULL },
     { "shard", get_shard, NULL, "Index of its file in File.paths.", NULL },
     { "aligned", get_aligned, NULL, "Whether the elements are aligned in the file.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
@@ -471,9 +490,10 @@ static PyMethodDef tensor_methods[] = {
       "made once. dtype: of numpy or torch, or a name, to which it is converted.\n"
       "TypeError for a dtype that needs ml_dtypes, if that is not installed." },
     { "torch", PYSFT_KEYWORDS(tensor_torch),
-      "torch($self, /, *, device=None, dtype=None)\n--\n\n"
+      "torch($self, /, *, device=None, dtype=None, copy=False)\n--\n\n"
       "A torch.Tensor; on the CPU it shares the file's memory if that is possible, else a copy\n"
-      "made once. device: any that torch knows; dtype as for numpy.\n"
+      "made once; copy=True: in memory of its own. device: any that torch knows; dtype as for\n"
+      "numpy.\n"
       "TypeError for a dtype that torch lacks." },
     { "stats", PYSFT_KEYWORDS(pysft_tensor_stats),
       "stats($self, /, *, threads=0, progress=None)\n--\n\n"

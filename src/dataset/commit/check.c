@@ -24,13 +24,12 @@ sft_code sfti_commit_numbers(const sft_commit *c, commit_numbers *out, sft_error
 
 sft_code sfti_commit_first(const sft_commit *c, const sfti_ds_manifest *base, uint64_t *first,
                            sft_error *err) {
-    commit_numbers l;
-    sft_code code = sfti_commit_numbers(c, &l, err);
-    for (size_t i = 0; base && i < base->shard_count; i++) {
-        sft_stored one = { base->shards[i].facts.name, 0, 0, false, 0 };
-        (void)numbers_each(&l, &one);
-    }
+    commit_numbers l = { 0, false };
+    /* A list of segments says it: the folder need not be listed. */
+    bool listed = !base || !base->segmented;
+    sft_code code = listed ? sfti_commit_numbers(c, &l, err) : SFT_OK;
     *first = l.first;
+    if (base && base->sums.next_file > *first) *first = base->sums.next_file;
     return code;
 }
 
@@ -238,7 +237,7 @@ static sft_code list_over(sft_error *err) {
 
 static commit_shard *shard_put(sft_commit *c, const sfti_ds_shard *shard) {
     commit_shard *to = &c->shards[c->shard_count++];
-    *to = (commit_shard){ shard->facts.name, *shard, NULL };
+    *to = (commit_shard){ shard->facts.name, *shard, NULL, shard->facts.shadowed };
     return to;
 }
 
@@ -291,7 +290,7 @@ static sft_code list_receipt(sft_commit *c, const sfti_ds_receipt *r, uint64_t f
     if (!name) return sfti_fail_memory(err, SFTI_DATASET_NAME);
     const sft_dataset_shard facts = { name,     r->bytes,   r->samples, r->valid_samples,
                                       *samples, r->tensors, 0,          r->sha256 };
-    c->shards[c->shard_count++] = (commit_shard){ r->stored.data, { facts, true }, r };
+    c->shards[c->shard_count++] = (commit_shard){ r->stored.data, { facts, true, 0 }, r, 0 };
     return sfti_add(*samples, r->samples, samples) ? SFT_OK : list_over(err);
 }
 
@@ -310,6 +309,7 @@ static sft_code list_all(sft_commit *c, const sfti_ds_receipt **receipts, size_t
     uint64_t samples = 0, first = c->job.first;
     size_t most = count + (append ? c->base.shard_count + l->count : 0);
     sft_code code = SFT_OK;
+    if (c->apart) samples = c->base.sums.rows;
     c->shards = sfti_arena_array(&c->work, most, sizeof *c->shards);
     if (!c->shards) return sfti_fail_memory(err, most * sizeof *c->shards);
     if (append) code = list_forgotten(c, l, &samples, err);

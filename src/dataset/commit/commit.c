@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define LOCK_WAIT_MS 60000
+#define SEGMENT_TRIES 100
 
 /* A commit, with the state that a crash leaves:
  *
@@ -79,9 +80,10 @@ static sft_code begin_orphans(sft_commit *c, sfti_ds_manifest *base, sft_error *
     /* Once we get the guard its former holder has published or moved its shards back. */
     code = sfti_ds_guard_take(&c->swap, c->how.lock_wait_ms, err);
     if (code) return code;
+    code = sfti_ds_guard_settle(&c->swap, NULL, err);
     bool waits = c->swap.guard == SFTI_GUARD_NUMBER;
     sfti_ds_guard_drop(&c->swap);
-    code = begin_manifest(c, base, err);
+    if (!code) code = begin_manifest(c, base, err);
     for (int i = 0; i < ORPHAN_WAITS && waits && found && !code && !c->began_with; i++) {
         os_sleep_ms(ORPHAN_PAUSE_MS);
         code = begin_manifest(c, base, err);
@@ -156,6 +158,7 @@ sft_code sft_commit_open(const sft_dataset_options *options, const sft_storage *
     c->open = open;
     c->how.open = NULL;
     c->swap = (sfti_ds_swap){ .storage = storage, .alloc = own, .single = options->single };
+    c->segments = (sfti_ds_segments){ .alloc = own, .commit = c->job.uuid };
     if (!c->how.lock_wait_ms) c->how.lock_wait_ms = LOCK_WAIT_MS;
     code = begin_checks(c, schema, err);
     c->how.job = (sft_span){ NULL, 0 };
@@ -219,6 +222,28 @@ sft_code sft_commit_add(sft_commit *c, sft_span receipts, sft_error *err) {
 
 /* ── Preparing ── */
 
+/* Whether the shards of the base, which are in segments, need not be read: nothing that is checked
+ * or written depends on them. */
+static bool prepare_apart(const sft_commit *c) {
+    return c->how.mode == SFT_COMMIT_APPEND && c->has_base && c->base.segmented &&
+           c->next.segmented && c->options->mode == SFT_DATASET_BATCH && !c->options->index &&
+           !c->base.index.data;
+}
+
+/* The shards in segments. An overwrite leaves those of a damaged segment to gc. */
+static sft_code prepare_load(sft_commit *c, sft_error *err) {
+    sft_error what = SFT_ERROR_INIT;
+    c->next.segmented = c->options->form == SFT_FORM_SEGMENTS ||
+                        (c->options->form == SFT_FORM_SAME && c->base.segmented &&
+                         c->how.mode == SFT_COMMIT_APPEND);
+    c->apart = prepare_apart(c);
+    if (c->apart) return SFT_OK;
+    sft_code code = sfti_ds_manifest_load(c->storage, &c->work, &c->base, &what);
+    bool broken = code == SFT_DATASET_SHARD || code == SFT_MANIFEST_TYPE;
+    if (!code || (broken && c->how.mode == SFT_COMMIT_OVERWRITE)) return SFT_OK;
+    return sfti_fail_as(err, code, &what);
+}
+
 /* Reads the manifest that is in force now and checks that the commit may replace it. */
 static sft_code prepare_manifest(sft_commit *c, sft_error *err) {
     sft_error other = SFT_ERROR_INIT;
@@ -248,6 +273,9 @@ static sft_code prepare_manifest(sft_commit *c, sft_error *err) {
 static sft_code prepare_wait(sft_commit *c, sft_error *err) {
     sft_error what = SFT_ERROR_INIT;
     sft_code code = prepare_manifest(c, &what);
+    if (code && code != SFT_MANIFEST_MISSING) return sfti_fail_as(err, code, &what);
+    sft_code other = sfti_ds_guard_settle(&c->swap, c->has_base ? &c->base : NULL, err);
+    if (other) return other;
     bool waits = c->swap.guard == SFTI_GUARD_NUMBER && c->how.mode == SFT_COMMIT_APPEND;
     for (int i = 0; i < ORPHAN_WAITS && waits && code == SFT_MANIFEST_MISSING; i++) {
         os_sleep_ms(ORPHAN_PAUSE_MS);
@@ -257,34 +285,57 @@ static sft_code prepare_wait(sft_commit *c, sft_error *err) {
 }
 
 static void prepare_reset(sft_commit *c) {
+    sfti_ds_segments_free(&c->segments);
     sfti_arena_free(&c->work);
     memset(&c->work, 0, sizeof c->work);
     c->work.alloc = c->alloc;
     c->shard_count = 0;
-    c->has_base = c->indexed = c->shadowing = c->wide = false;
+    c->has_base = c->indexed = c->shadowing = c->wide = c->apart = false;
+    c->keep = 0;
     c->base_text = (sft_span){ NULL, 0 };
     memset(&c->base, 0, sizeof c->base);
     memset(&c->next, 0, sizeof c->next);
 }
 
-/* Step 4. */
+bool sfti_commit_overtaken(const sft_commit *c) {
+    sfti_arena arena = { .alloc = c->alloc };
+    sfti_ds_manifest now;
+    sft_error ignored;
+    sft_code code = sfti_ds_manifest_read(c->storage, &arena, &now, &ignored);
+    bool other = !code && !sft_span_equal(now.text, c->base_text);
+    sfti_arena_free(&arena);
+    return other;
+}
+
+static sft_code prepare_once(sft_commit *c, const sft_job *job, sft_error *err) {
+    prepare_reset(c);
+    sft_code code = sfti_ds_guard_take(&c->swap, c->how.lock_wait_ms, err);
+    if (!code) code = prepare_wait(c, err);
+    if (!code) code = prepare_load(c, err);
+    if (!code) code = sfti_commit_columns(c, err);
+    if (!code) code = sfti_commit_gather(c, err);
+    if (!code) code = sfti_commit_count(c, job, err);
+    if (!code) code = sfti_commit_render(c, err);
+    if (!code) c->state = COMMIT_PREPARED;
+    else sfti_ds_guard_drop(&c->swap);
+    return code;
+}
+
+/* Step 4. Without a lock another commit may remove segments while this one reads them. */
 sft_code sft_commit_prepare(sft_commit *c, const sft_job *job, sft_error *err) {
     if (c->state != COMMIT_BEGUN)
         return sfti_fail(err, SFT_OUT_OF_ORDER, SFT_NO_OFFSET,
                          "expected a commit that was not prepared");
     sft_job own;
+    sft_error what = SFT_ERROR_INIT;
     sft_code code = sfti_take_job(job, &own, err);
     if (code) return code;
-    prepare_reset(c);
-    code = sfti_ds_guard_take(&c->swap, c->how.lock_wait_ms, err);
-    if (!code) code = prepare_wait(c, err);
-    if (!code) code = sfti_commit_columns(c, err);
-    if (!code) code = sfti_commit_gather(c, err);
-    if (!code) code = sfti_commit_count(c, &own, err);
-    if (!code) code = sfti_commit_render(c, err);
-    if (!code) c->state = COMMIT_PREPARED;
-    else sfti_ds_guard_drop(&c->swap);
-    return code;
+    for (int i = 0; i < SEGMENT_TRIES; i++) {
+        code = prepare_once(c, &own, &what);
+        bool again = code == SFT_DATASET_SHARD && c->base.segmented && sfti_commit_overtaken(c);
+        if (!again) break;
+    }
+    return code ? sfti_fail_as(err, code, &what) : SFT_OK;
 }
 
 bool sft_commit_indexed(const sft_commit *commit) { return commit->indexed; }
@@ -297,6 +348,7 @@ void sft_commit_close(sft_commit *c) {
     if (!c) return;
     sft_allocator alloc = c->alloc;
     sfti_ds_guard_drop(&c->swap);
+    sfti_ds_segments_free(&c->segments);
     sfti_arena_free(&c->work);
     sfti_arena_free(&c->arena);
     sft_buffer_free(&c->text);

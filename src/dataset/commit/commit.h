@@ -2,6 +2,7 @@
 #ifndef SFTI_DATASET_COMMIT_H
 #define SFTI_DATASET_COMMIT_H
 
+#include "dataset/commit/segments.h"
 #include "dataset/commit/swap.h"
 #include "dataset/read/merge.h"
 
@@ -18,6 +19,7 @@ typedef struct commit_shard {
     const char *stored; /* where it lies now */
     sfti_ds_shard shard;
     const sfti_ds_receipt *receipt; /* NULL: of the existing dataset */
+    uint64_t shadowed_before;
 } commit_shard;
 
 /* A task that dropped all its rows. */
@@ -55,6 +57,9 @@ struct sft_commit {
     size_t shard_count;
     sfti_ds_source *sources; /* the same, for the merge */
     bool indexed, shadowing, wide; /* wide: a dimension needs 64 bits */
+    bool apart; /* the existing shards stay in their segments: `shards` has the new ones only */
+    size_t keep; /* segments of the base that are also the next manifest's */
+    sfti_ds_segments segments; /* the others of the next manifest */
     sfti_ds_manifest next;
     sft_buffer text; /* the manifest to be published */
 };
@@ -78,8 +83,10 @@ sft_code sfti_commit_numbers(const sft_commit *c, commit_numbers *out, sft_error
 /* The highest file number in the manifest or the folder, plus one. */
 sft_code sfti_commit_first(const sft_commit *c, const sfti_ds_manifest *base, uint64_t *first,
                            sft_error *err);
+/* Whether another manifest than the base is in force by now. */
+bool sfti_commit_overtaken(const sft_commit *c);
 sft_code sfti_commit_gather(sft_commit *c, sft_error *err);
-/* manifest.c: shadowed tensors, totals, schema, text. */
+/* manifest.c: shadowed tensors, totals, schema, segments, text. */
 sft_code sfti_commit_count(sft_commit *c, const sft_job *job, sft_error *err);
 sft_code sfti_commit_render(sft_commit *c, sft_error *err);
 sft_code sfti_commit_render_text(sft_commit *c, sft_error *err); /* of c->next */

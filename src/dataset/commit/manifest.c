@@ -52,7 +52,9 @@ static bool entry_copy(sfti_arena *arena, const sfti_ds_row *row, sfti_ds_entry 
 
 static sft_code count_key(commit_counter *n, const sfti_ds_row *row) {
     sfti_ds_manifest *next = &n->c->next;
-    if (n->c->options->mode != SFT_DATASET_KV || n->keys++ >= SFTI_SCHEMA_MOST) return SFT_OK;
+    /* With segments, what is rewritten is kept short. */
+    if (n->c->options->mode != SFT_DATASET_KV || next->segmented) return SFT_OK;
+    if (n->keys++ >= SFTI_SCHEMA_MOST) return SFT_OK;
     sfti_ds_entry *all =
         sfti_arena_grow(&n->c->work, next->entries, next->entry_count, 1, &n->cap, sizeof *all);
     if (!all) return sfti_fail_memory(n->err, sizeof *all);
@@ -91,20 +93,13 @@ sft_code sfti_commit_count(sft_commit *c, const sft_job *job, sft_error *err) {
                                        job, &n.merge, err);
     if (!code) code = count_rows(&n);
     sfti_ds_merge_close(n.merge);
-    c->next.has_schema = n.keys <= SFTI_SCHEMA_MOST;
+    c->next.has_schema = n.keys <= SFTI_SCHEMA_MOST && !c->next.segmented;
     if (!c->next.has_schema) c->next.entry_count = 0;
     c->indexed = c->indexed || c->shadowing;
     return code;
 }
 
 /* ── schema in batch mode: the shape of a full batch ── */
-
-static uint64_t next_batch(const sft_commit *c) {
-    uint64_t most = 0;
-    for (size_t i = 0; i < c->shard_count; i++)
-        if (c->shards[i].shard.facts.samples > most) most = c->shards[i].shard.facts.samples;
-    return most;
-}
 
 static sft_code batch_entry(sft_commit *c, const sfti_ds_column *column, uint64_t rows,
                             sft_error *err) {
@@ -120,11 +115,11 @@ static sft_code batch_entry(sft_commit *c, const sfti_ds_column *column, uint64_
 
 static sft_code batch_schema(sft_commit *c, sft_error *err) {
     size_t count = c->next.column_count;
-    uint64_t rows = next_batch(c);
+    uint64_t rows = c->next.sums.largest;
     c->next.has_schema = count <= SFTI_SCHEMA_MOST;
     c->next.entries = sfti_arena_array(&c->work, count, sizeof *c->next.entries);
     if (!c->next.entries) return sfti_fail_memory(err, count * sizeof *c->next.entries);
-    for (size_t i = 0; c->next.has_schema && c->shard_count && i < count; i++) {
+    for (size_t i = 0; c->next.has_schema && c->next.sums.shards && i < count; i++) {
         const sfti_ds_column *column = &c->next.columns[i];
         sft_code code = SFT_OK;
         if (column->has_dtype && column->has_shape) code = batch_entry(c, column, rows, err);
@@ -133,10 +128,69 @@ static sft_code batch_schema(sft_commit *c, sft_error *err) {
     return SFT_OK;
 }
 
+/* ── Segments ── */
+
+/* Segments of the base from c->keep on are written again: read their shards, unless c->shards has
+ * them. */
+static sft_code segments_read(sft_commit *c, sfti_ds_shard *list, size_t *count, sft_error *err) {
+    sft_code code = SFT_OK;
+    for (size_t i = c->keep; c->apart && !code && i < c->base.segment_count; i++) {
+        const sfti_ds_segment *segment = &c->base.segments[i];
+        sfti_arena array = { .alloc = c->alloc };
+        sfti_ds_shard *shards = NULL;
+        code = sfti_ds_segment_read(c->storage, segment, &c->work, &array, &shards, err);
+        for (size_t k = 0; !code && k < segment->shards; k++) list[(*count)++] = shards[k];
+        sfti_arena_free(&array);
+    }
+    return code;
+}
+
+/* A segment stays only if what it says of its shards is still so. */
+static void segments_unchanged(sft_commit *c) {
+    for (size_t i = 0; i < c->shard_count && !c->shards[i].receipt; i++) {
+        const commit_shard *s = &c->shards[i];
+        if (s->shard.facts.shadowed != s->shadowed_before && s->shard.segment < c->keep)
+            c->keep = s->shard.segment;
+    }
+}
+
+/* The segments of the base that stay, and new ones for all other shards. */
+static sft_code next_segments(sft_commit *c, sft_error *err) {
+    uint64_t most = 0;
+    size_t count = 0, stays = c->how.mode == SFT_COMMIT_APPEND ? c->base.segment_count : 0;
+    for (size_t i = 0; i < c->shard_count; i++) most += c->shards[i].receipt != NULL;
+    c->keep = stays;
+    segments_unchanged(c);
+    for (size_t i = c->keep; i < stays; i++) sfti_total_add(&most, c->base.segments[i].shards);
+    c->keep = sfti_ds_segments_keep(c->base.segments, c->keep, most);
+    for (size_t i = 0; i < c->keep; i++) count += (size_t)c->base.segments[i].shards;
+    most = c->next.sums.shards - count;
+    sfti_ds_shard *list = sfti_arena_array(&c->work, most, sizeof *list);
+    if (!list) return sfti_fail_memory(err, most * sizeof *list);
+    count = 0;
+    sft_code code = segments_read(c, list, &count, err);
+    for (size_t i = 0; !code && i < c->shard_count; i++) {
+        const commit_shard *s = &c->shards[i];
+        if (s->receipt || !c->base.segmented || s->shard.segment >= c->keep)
+            list[count++] = s->shard;
+    }
+    if (!code) code = sfti_ds_segments_make(&c->segments, list, count, &c->work, err);
+    size_t all = c->keep + c->segments.count;
+    sfti_ds_segment *next = code ? NULL : sfti_arena_array(&c->work, all, sizeof *next);
+    if (!next) return code ? code : sfti_fail_memory(err, all * sizeof *next);
+    for (size_t i = 0; i < all; i++)
+        next[i] = i < c->keep ? c->base.segments[i] : c->segments.segment[i - c->keep];
+    c->next.segments = next;
+    c->next.segment_count = all;
+    c->next.numbered = c->base.numbered || c->swap.guard == SFTI_GUARD_NUMBER;
+    return SFT_OK;
+}
+
 /* ── The manifest ── */
 
 static sft_code next_shards(sft_commit *c, sft_error *err) {
     size_t n = c->shard_count;
+    if (c->next.segmented) return next_segments(c, err);
     sfti_ds_shard *shards = sfti_arena_array(&c->work, n, sizeof *shards);
     if (!shards) return sfti_fail_memory(err, n * sizeof *shards);
     for (size_t i = 0; i < n; i++) shards[i] = c->shards[i].shard;
@@ -145,28 +199,18 @@ static sft_code next_shards(sft_commit *c, sft_error *err) {
 
 static bool next_totals(sft_commit *c) {
     sfti_ds_manifest *m = &c->next;
-    uint64_t shadowed = 0, tensors = 0, columns = m->column_count ? m->column_count : 1;
     if (!sfti_add(c->base.version, 1, &m->version)) return false;
     m->dropped = c->how.mode == SFT_COMMIT_APPEND ? c->base.dropped : 0;
-    for (size_t i = 0; i < m->shard_count; i++) {
-        const sft_dataset_shard *s = &m->shards[i].facts;
-        if (!sfti_add(m->total_bytes, s->bytes, &m->total_bytes) ||
-            !sfti_add(m->total_samples, s->samples, &m->total_samples) ||
-            !sfti_add(m->total_valid, s->valid_samples, &m->total_valid) ||
-            !sfti_add(shadowed, s->shadowed, &shadowed) ||
-            !sfti_add(tensors, s->tensors, &tensors))
+    if (c->apart) m->sums = c->base.sums;
+    for (size_t i = 0; i < c->shard_count; i++) {
+        if (!sfti_ds_sums_add(&m->sums, &c->shards[i].shard.facts)) return false;
+        if (c->shards[i].receipt &&
+            !sfti_add(m->dropped, c->shards[i].receipt->dropped, &m->dropped))
             return false;
     }
-    for (size_t i = 0; i < c->shard_count; i++)
-        if (c->shards[i].receipt && !sfti_add(m->dropped, c->shards[i].receipt->dropped,
-                                              &m->dropped))
-            return false;
     for (const commit_drop *d = c->drops; d; d = d->next)
         if (!sfti_add(m->dropped, d->rows, &m->dropped)) return false;
-    /* Rows that a later shard replaces do not count. */
-    uint64_t hidden = shadowed / columns;
-    m->total_samples -= hidden < m->total_samples ? hidden : m->total_samples;
-    m->total_valid -= hidden < m->total_valid ? hidden : m->total_valid;
+    sfti_ds_manifest_total(m);
     return true;
 }
 
@@ -204,12 +248,12 @@ sft_code sfti_commit_render_text(sft_commit *c, sft_error *err) {
 }
 
 sft_code sfti_commit_render(sft_commit *c, sft_error *err) {
+    if (!next_totals(c))
+        return sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
+                         "expected totals within 64 bits, found more");
     sft_code code = SFT_OK;
     if (c->options->mode == SFT_DATASET_BATCH) code = batch_schema(c, err);
     if (!code) code = next_shards(c, err);
-    if (!code && !next_totals(c))
-        code = sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
-                         "expected totals within 64 bits, found more");
     if (code) return code;
     next_options(c);
     return sfti_commit_render_text(c, err);

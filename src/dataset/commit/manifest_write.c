@@ -43,11 +43,40 @@ static void write_how(sfti_json_writer *w, const sfti_ds_manifest *m) {
     if (m->dropped) sfti_json_put_uint(w, "dropped_samples", m->dropped);
 }
 
+/* What a commit needs to know of shards that it does not read. */
+static void write_segments(sfti_json_writer *w, const sfti_ds_manifest *m) {
+    if (m->numbered) sfti_json_put_bool(w, "numbered_commits", true);
+    sfti_json_put_uint(w, "total_shards", m->sums.shards);
+    sfti_json_put_uint(w, "total_rows", m->sums.rows);
+    sfti_json_put_uint(w, "total_padding", m->sums.padding);
+    sfti_json_put_uint(w, "total_tensors", m->sums.tensors);
+    sfti_json_put_uint(w, "total_shadowed", m->sums.shadowed);
+    sfti_json_put_uint(w, "largest_shard", m->sums.largest);
+    sfti_json_put_uint(w, "next_file", m->sums.next_file);
+    sfti_json_key(w, "segments");
+    sfti_json_open(w, '[');
+    for (size_t i = 0; i < m->segment_count; i++) {
+        sfti_json_open(w, '{');
+        sfti_json_put_cstr(w, "sha256", m->segments[i].sha256);
+        sfti_json_put_uint(w, "bytes", m->segments[i].bytes);
+        sfti_json_put_uint(w, "shards", m->segments[i].shards);
+        sfti_json_close(w, '}');
+    }
+    sfti_json_close(w, ']');
+}
+
+static void write_shards(sfti_json_writer *w, const sfti_ds_manifest *m) {
+    sfti_json_key(w, "shards");
+    sfti_json_open(w, '[');
+    for (size_t i = 0; i < m->shard_count; i++) write_shard(w, &m->shards[i].facts);
+    sfti_json_close(w, ']');
+}
+
 sft_code sfti_ds_manifest_write(const sfti_ds_manifest *m, sft_sink *sink, sft_error *err) {
     sfti_json_writer w;
     sfti_json_write(&w, sink, 0, err);
     sfti_json_open(&w, '{');
-    sfti_json_put_text(&w, "format_version", sft_span_cstr("1.0"));
+    sfti_json_put_cstr(&w, "format_version", m->segmented ? "2.0" : "1.0");
     sfti_json_put_text(&w, "safetensors_version", sft_span_cstr("1.0"));
     write_how(&w, m);
     sfti_json_put_uint(&w, "total_samples", m->total_samples);
@@ -55,9 +84,7 @@ sft_code sfti_ds_manifest_write(const sfti_ds_manifest *m, sft_sink *sink, sft_e
     sfti_json_put_uint(&w, "total_bytes", m->total_bytes);
     sfti_ds_put_columns(&w, m->columns, m->column_count);
     if (m->has_schema) write_schema(&w, m);
-    sfti_json_key(&w, "shards");
-    sfti_json_open(&w, '[');
-    for (size_t i = 0; i < m->shard_count; i++) write_shard(&w, &m->shards[i].facts);
-    sfti_json_close(&w, ']');
+    if (m->segmented) write_segments(&w, m);
+    else write_shards(&w, m);
     return sfti_result_end(&w);
 }

@@ -8,8 +8,9 @@
 
 /* Publishing, with the state that a crash leaves:
  *
- * 1. Move each shard from the job's folder next to the others. A crash leaves the old dataset; no
- *    manifest names the moved shards, and gc removes them.
+ * 1. Move each shard from the job's folder next to the others; write new segments of the manifest
+ *    into the job's folder, synced, and move them, too. A crash leaves the old dataset; no manifest
+ *    names the moved files, and gc removes them.
  * 2. Claim: read the manifest again and fail if another commit has replaced it. With numbered
  *    commit files this is the commit point already (swap.c).
  * 3. Move the new index into its place and sync the folder. No file can be moved over a folder, as
@@ -18,11 +19,12 @@
  *    none; readers ignore the index of another commit.
  * 4. Replace the manifest: the commit point. A failure here may have happened after the
  *    replacement, so the manifest is read once more to see which one is in force.
- * 5. Move the new index over an old file. Remove the shards that were replaced, the old index, the
- *    job's folder. A crash leaves some of them to gc; failures are only warnings.
+ * 5. Move the new index over an old file. Remove the shards and segments that were replaced, the
+ *    old index, the job's folder. A crash leaves some of them to gc; failures are only warnings. A
+ *    reader that finds no segment by the manifest that it read reads the manifest again.
  *
- * A failure in 1 to 4 moves the old index back. An append that lost to another commit also moves
- * its shards back, so that it can be prepared again. */
+ * A failure in 1 to 4 moves the old index back and removes the new segments. An append that lost to
+ * another commit also moves its shards back, so that it can be prepared again. */
 
 typedef struct publication {
     sft_commit *c;
@@ -51,9 +53,15 @@ static void publish_clean(const publication *p) {
     sft_commit *c = p->c;
     if (!c->next.index.data && sfti_ds_swap_is_last(&c->swap))
         publish_remove(p, SFTI_DATASET_INDEX, true);
-    bool replaced = c->how.mode == SFT_COMMIT_OVERWRITE && !c->options->keep_old_s;
+    bool overwrites = c->how.mode == SFT_COMMIT_OVERWRITE;
+    bool replaced = overwrites && !c->options->keep_old_s;
     for (size_t i = 0; replaced && i < c->base.shard_count; i++)
         publish_remove(p, c->base.shards[i].facts.name, false);
+    for (size_t i = c->keep; (replaced || !overwrites) && i < c->base.segment_count; i++) {
+        char name[SFTI_SEGMENT_FILE_NAME];
+        sfti_ds_segment_name(c->base.segments[i].sha256, name);
+        publish_remove(p, name, false);
+    }
     if (p->old_moved) publish_remove(p, p->old_name, true);
     if (*c->job_folder) publish_remove(p, c->job_folder, true);
 }
@@ -184,12 +192,16 @@ sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, 
     if (code) return code;
     code = publish_text(c, index, err);
     if (!code) code = publish_shards(c, &own, err);
+    if (!code) code = sfti_ds_segments_put(&c->segments, c->storage, c->job_folder, err);
     if (!code) {
         publish_swap(c);
         code = sfti_ds_swap_run(&c->swap, &steps, &outcome, err);
     }
     publish_state(c, outcome);
-    if (c->state == COMMIT_FAILED) index_restore(&p);
+    if (c->state == COMMIT_FAILED) {
+        index_restore(&p);
+        sfti_ds_segments_remove(&c->segments, c->storage);
+    }
     bool overtaken = code == SFT_DATASET_CHANGED && c->state == COMMIT_FAILED;
     if (overtaken && c->how.mode == SFT_COMMIT_APPEND) publish_move_back(c);
     sfti_ds_guard_drop(&c->swap);
@@ -222,6 +234,7 @@ static sft_code abort_remove(sft_commit *c, const sfti_ds_manifest *now, sft_err
         abort_keep_first(&code, sfti_call(c->storage, remove, name, false, &what), err,
                          &what);
     }
+    sfti_ds_segments_remove(&c->segments, c->storage);
     if (*c->job_folder)
         abort_keep_first(&code, sfti_call(c->storage, remove, c->job_folder, true, &what),
                          err, &what);
@@ -235,7 +248,7 @@ sft_code sft_commit_abort(sft_commit *c, sft_error *err) {
     if (c->state == COMMIT_UNKNOWN) publish_state(c, sfti_ds_swap_check(&c->swap, SFT_OK));
     if (c->state == COMMIT_PUBLISHED || c->state == COMMIT_UNKNOWN) return SFT_OK;
     memset(&now, 0, sizeof now);
-    sft_code code = sfti_ds_manifest_read(c->storage, &arena, &now, &ignored);
+    sft_code code = sfti_ds_manifest_read_all(c->storage, &arena, &now, &ignored);
     /* A manifest that cannot be parsed does not name our shards any more than an old one does. */
     bool known = !code || code == SFT_MANIFEST_MISSING || code == SFT_MANIFEST_TYPE;
     if (code) memset(&now, 0, sizeof now);

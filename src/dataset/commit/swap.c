@@ -1,5 +1,6 @@
 #include "base/error.h"
 #include "dataset/commit/swap.h"
+#include "dataset/read/segment.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +37,12 @@
  *    between 3 and 5, and is killed between replacing and reading again in 5, leaves an older
  *    manifest in force.
  *
- * With commit files in the folder every writer uses them, also those that have the lock. */
+ * With commit files in the folder every writer uses them, also those that have the lock. A manifest
+ * of segments notes that there are some (numbered), from the first such commit on: its writers need
+ * not list the folder.
+ *
+ * What is swapped is SFTI_DATASET_MANIFEST in either form. The segments that it names are in place
+ * and synced before, and are never changed (publish.c). */
 
 /* ── What there is ── */
 
@@ -61,12 +67,12 @@ static bool guard_numbered(void *ctx, const sft_stored *object) {
     return !*found;
 }
 
-/* With a lock: whether other writers of this dataset use commit files. */
-static sft_code guard_mixed(sfti_ds_swap *w, sft_error *err) {
+sft_code sfti_ds_guard_settle(sfti_ds_swap *w, const sfti_ds_manifest *m, sft_error *err) {
     const sft_storage *s = w->storage;
-    bool found = false;
-    if (!sfti_can(s, move_new)) return SFT_OK;
-    sft_code code = sfti_call(s, list, "", guard_numbered, &found, err);
+    bool segmented = m && m->segmented, found = segmented && m->numbered;
+    sft_code code = SFT_OK;
+    if (!w->locked || !sfti_can(s, move_new)) return SFT_OK;
+    if (!segmented) code = sfti_call(s, list, "", guard_numbered, &found, err);
     if (found) w->guard = SFTI_GUARD_NUMBER;
     return code;
 }
@@ -79,11 +85,7 @@ sft_code sfti_ds_guard_take(sfti_ds_swap *w, uint64_t wait_ms, sft_error *err) {
     w->single = w->single || s->single_writer;
     w->locked = !code;
     w->guard = SFTI_GUARD_LOCK;
-    if (!code) {
-        code = guard_mixed(w, err);
-        if (code) sfti_ds_guard_drop(w);
-        return code;
-    }
+    if (!code) return SFT_OK;
     if (code != SFT_DATASET_UNGUARDED) return sfti_fail_as(err, code, &what);
     if (!guard_by_tag(s) && !sfti_can(s, move_new) && !w->single) return guard_none(err);
     w->guard = guard_by_tag(s) ? SFTI_GUARD_PUT_IF
@@ -116,6 +118,9 @@ sfti_ds_outcome sfti_ds_swap_check(const sfti_ds_swap *w, sft_code failed) {
     sft_error ignored;
     sft_code code = sfti_ds_manifest_read(w->storage, &arena, &now, &ignored);
     sfti_ds_outcome outcome = SFTI_SWAP_UNKNOWN;
+    bool other = !code && !swap_is_old(w, now.text) && !swap_ours(w, &now);
+    if (other && w->shard && sfti_ds_manifest_load(w->storage, &arena, &now, &ignored))
+        code = SFT_DATASET_SHARD;
     if (!code && swap_ours(w, &now)) outcome = SFTI_SWAP_DONE;
     else if (failed == SFT_DATASET_CHANGED) outcome = code ? outcome : SFTI_SWAP_FAILED;
     else if (code == SFT_MANIFEST_MISSING || code == SFT_MANIFEST_TYPE) outcome = SFTI_SWAP_FAILED;

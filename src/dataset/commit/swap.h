@@ -39,6 +39,10 @@ typedef enum sfti_ds_outcome {
 sft_code sfti_ds_guard_check(const sft_storage *storage, bool single, sft_error *err);
 /* Take the lock, or choose another guard. To be called before the manifest is read. */
 sft_code sfti_ds_guard_take(sfti_ds_swap *swap, uint64_t wait_ms, sft_error *err);
+/* With the manifest that was read then (NULL: none): with a lock, whether other writers use commit
+ * files. A manifest of segments says it; else the folder is listed. */
+sft_code sfti_ds_guard_settle(sfti_ds_swap *swap, const sfti_ds_manifest *manifest,
+                              sft_error *err);
 void sfti_ds_guard_drop(sfti_ds_swap *swap);
 /* Read the manifest again: SFT_DATASET_CHANGED if it is not the old one. NUMBER: and make the
  * commit file, which is the commit point. *outcome as for sfti_ds_swap_run. */

@@ -15,11 +15,12 @@
  * 1. Plan which groups of neighbouring shards become one. Nothing is written.
  * 2. Write the new shards into the folder "_job-<uuid>" (where names cannot be moved, under their
  *    final names). From here on a crash leaves files that no manifest names: gc removes them.
- * 3. Take the guard, move the new shards next to the old ones.
+ * 3. Take the guard, move the new shards next to the old ones, and new segments of the
+ *    manifest, too.
  * 4. Replace the manifest, if it is still the one that was read (commit/swap.c): the commit point.
  *    Readers see the old shards before it, the new ones after it.
- * 5. Remove the old shards, the old index and the folder. A crash leaves some of them to gc; what
- *    cannot be removed is only a warning. */
+ * 5. Remove the old shards and segments, the old index and the folder. A crash leaves some of them
+ *    to gc; what cannot be removed is only a warning. */
 
 /* ── The new manifest ── */
 
@@ -45,18 +46,35 @@ static sft_code compact_shards(compaction *c) {
 
 static sft_code compact_sums(compaction *c) {
     sfti_ds_manifest *m = &c->next;
-    m->total_samples = m->total_valid = m->total_bytes = 0;
+    m->sums = (sfti_ds_sums){ .next_file = m->sums.next_file };
     for (size_t i = 0; i < c->count; i++) {
         sft_dataset_shard *s = &c->shards[i].facts;
-        s->first_sample = m->total_samples;
+        s->first_sample = m->sums.rows;
         s->shadowed = 0;
-        if (!sfti_add(m->total_samples, s->samples, &m->total_samples) ||
-            !sfti_add(m->total_valid, s->valid_samples, &m->total_valid) ||
-            !sfti_add(m->total_bytes, s->bytes, &m->total_bytes))
+        if (!sfti_ds_sums_add(&m->sums, s))
             return sfti_fail(c->err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
                              "expected totals within 64 bits, found more");
     }
+    sfti_ds_manifest_total(m);
     return SFT_OK;
+}
+
+/* Whether the next manifest has segments. */
+static bool compact_segmented(const compaction *c) {
+    if (c->options.form == SFT_FORM_SAME) return sfti_ds_manifest_of(c->dataset)->segmented;
+    return c->options.form == SFT_FORM_SEGMENTS;
+}
+
+/* As few segments as hold all shards. */
+static sft_code compact_segments(compaction *c) {
+    sfti_ds_manifest *m = &c->next;
+    c->segments = (sfti_ds_segments){ .alloc = c->alloc, .commit = c->uuid };
+    sft_code code =
+        sfti_ds_segments_make(&c->segments, c->shards, c->count, &c->arena, c->err);
+    m->segments = c->segments.segment;
+    m->segment_count = c->segments.count;
+    if (m->mode == SFT_DATASET_KV) m->has_schema = false;
+    return code;
 }
 
 static sft_code compact_manifest(compaction *c) {
@@ -64,7 +82,9 @@ static sft_code compact_manifest(compaction *c) {
     *m = *sfti_ds_manifest_of(c->dataset);
     sft_code code = compact_sums(c);
     if (!code && m->mode == SFT_DATASET_BATCH) code = sfti_compact_batch_schema(c);
-    if (!code) code = sfti_ds_manifest_sort(m, c->shards, c->count, &c->arena, c->err);
+    m->segmented = compact_segmented(c);
+    if (!code && m->segmented) code = compact_segments(c);
+    else if (!code) code = sfti_ds_manifest_sort(m, c->shards, c->count, &c->arena, c->err);
     if (code) return code;
     m->index = (sft_span){ NULL, 0 };
     if (!*m->row_order) memcpy(m->row_order, m->commit, sizeof m->row_order);
@@ -94,6 +114,8 @@ static sft_code compact_move(compaction *c) {
         sft_code code = sfti_call(s, move, from, name, c->err);
         if (code) return code;
     }
+    sft_code code = sfti_ds_segments_put(&c->segments, s, c->folder, c->err);
+    if (code) return code;
     return sfti_can(s, sync_folder) ? sfti_call(s, sync_folder, "", c->err) : SFT_OK;
 }
 
@@ -109,6 +131,12 @@ static void compact_clean(void *ctx) {
     for (size_t g = 0; g < c->group_count; g++)
         for (size_t i = c->groups[g].first; i < c->groups[g].end; i++)
             compact_drop(c, sft_dataset_shard_at(c->dataset, i)->name, false);
+    const sfti_ds_manifest *old = sfti_ds_manifest_of(c->dataset);
+    for (size_t i = 0; i < old->segment_count; i++) {
+        char name[SFTI_SEGMENT_FILE_NAME];
+        sfti_ds_segment_name(old->segments[i].sha256, name);
+        compact_drop(c, name, false);
+    }
     if (sfti_ds_swap_is_last(&c->swap)) compact_drop(c, SFTI_DATASET_INDEX, true);
     if (*c->folder) compact_drop(c, c->folder, true);
 }
@@ -119,6 +147,7 @@ static void compact_undo(const compaction *c) {
         const char *name = compact_new_name(c, i);
         if (name) (void)sfti_call(c->storage, remove, name, false, &ignored);
     }
+    sfti_ds_segments_remove(&c->segments, c->storage);
     if (*c->folder) (void)sfti_call(c->storage, remove, c->folder, true, &ignored);
 }
 
@@ -138,9 +167,12 @@ static sft_code compact_publish(compaction *c) {
     sfti_ds_outcome outcome = SFTI_SWAP_FAILED;
     sft_buffer text = { .alloc = c->alloc };
     sft_sink sink = sft_sink_memory(&text);
-    sft_code code = sfti_ds_manifest_write(&c->next, &sink, c->err);
+    sft_code code = sfti_ds_guard_take(&c->swap, COMPACT_WAIT_MS, c->err);
+    if (!code)
+        code = sfti_ds_guard_settle(&c->swap, sfti_ds_manifest_of(c->dataset), c->err);
+    c->next.numbered = c->next.numbered || c->swap.guard == SFTI_GUARD_NUMBER;
+    if (!code) code = sfti_ds_manifest_write(&c->next, &sink, c->err);
     code = sfti_sink_end(&sink, code, c->err);
-    if (!code) code = sfti_ds_guard_take(&c->swap, COMPACT_WAIT_MS, c->err);
     compact_swap(c, (sft_span){ text.data, text.len });
     if (!code) code = compact_move(c);
     if (!code) code = sfti_ds_swap_run(&c->swap, &steps, &outcome, c->err);
@@ -165,6 +197,18 @@ static sft_code compact_begin(compaction *c) {
     return SFT_OK;
 }
 
+/* Segments of so many shards. */
+static uint64_t compact_least(uint64_t shards) {
+    return shards / SFTI_SEGMENT_SHARDS + (shards % SFTI_SEGMENT_SHARDS != 0);
+}
+
+/* Segments alone are not merged at the expense of an index, which a new commit invalidates. */
+static bool compact_reforms(const compaction *c) {
+    const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
+    if (compact_segmented(c) != m->segmented) return true;
+    return m->segmented && !m->index.data && m->segment_count > compact_least(m->shard_count);
+}
+
 static sft_code compact_plan(compaction *c) {
     sft_code code = sft_dataset_get_mode(c->dataset) == SFT_DATASET_KV
                         ? sfti_compact_kv_plan(c)
@@ -175,13 +219,14 @@ static sft_code compact_plan(compaction *c) {
         c->rewritten += g->end - g->first;
         c->after += g->into - (g->end - g->first);
     }
+    c->reform = !code && compact_reforms(c);
     return code;
 }
 
 static sft_code compact_run(compaction *c) {
     sft_code code = compact_begin(c);
     if (!code) code = compact_plan(c);
-    if (code || c->group_count == 0 || c->options.dry_run) return code;
+    if (code || (c->group_count == 0 && !c->reform) || c->options.dry_run) return code;
     code = sfti_ds_uuid(c->uuid, c->err);
     if (sfti_can(c->storage, move)) sfti_ds_job_folder(c->uuid, c->folder);
     if (code) return code;
@@ -209,11 +254,16 @@ static void compact_groups(const compaction *c, sfti_json_writer *w) {
     sfti_json_close(w, ']');
 }
 
+static uint64_t compact_segments_after(const compaction *c, bool changed) {
+    if (!compact_segmented(c)) return UINT64_MAX;
+    return changed ? compact_least(c->after) : sfti_ds_manifest_of(c->dataset)->segment_count;
+}
+
 static sft_code compact_result(const compaction *c, const char *path, sft_tree *tree,
                                sft_error *err) {
     sfti_json_writer w;
     const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
-    bool changed = c->group_count != 0, dry_run = c->options.dry_run;
+    bool changed = c->group_count != 0 || c->reform, dry_run = c->options.dry_run;
     uint64_t bytes = !changed ? m->total_bytes : dry_run ? UINT64_MAX : c->next.total_bytes;
     sfti_ds_result_begin(&w, tree, path, true, err);
     sfti_json_put_bool(&w, "dry_run", dry_run);
@@ -224,6 +274,8 @@ static sft_code compact_result(const compaction *c, const char *path, sft_tree *
     sfti_json_put_uint(&w, "bytes_before", m->total_bytes);
     sfti_json_put_known(&w, "bytes_after", bytes);
     sfti_json_put_bool(&w, "index_removed", changed && m->index.data);
+    sfti_json_put_known(&w, "segments_before", m->segmented ? m->segment_count : UINT64_MAX);
+    sfti_json_put_known(&w, "segments_after", compact_segments_after(c, changed));
     sfti_json_put_cstr(&w, "left", c->why);
     compact_groups(c, &w);
     return sfti_result_end(&w);
@@ -245,6 +297,7 @@ sft_code sft_dataset_compact_tree(const sft_storage *storage, const sft_compact_
     if (!code) code = compact_run(&c);
     if (!code) code = compact_result(&c, path, tree, err);
     sft_dataset_close(c.dataset);
+    sfti_ds_segments_free(&c.segments);
     sfti_arena_free(&c.arena);
     return code;
 }

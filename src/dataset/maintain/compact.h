@@ -4,6 +4,7 @@
 #ifndef SFTI_DATASET_COMPACT_H
 #define SFTI_DATASET_COMPACT_H
 
+#include "dataset/commit/segments.h"
 #include "dataset/commit/swap.h"
 #include "dataset/write/sink.h"
 
@@ -30,6 +31,8 @@ typedef struct compaction {
     sft_dataset *dataset;
     sfti_ds_swap swap;
     sfti_ds_manifest next;
+    sfti_ds_segments segments; /* all of the next manifest */
+    bool reform;               /* the manifest changes even if no shard does */
     sfti_ds_shard *shards; /* of the next manifest, in the order of samples */
     size_t count;
     compact_keys *shadowed; /* by shard, in the order of samples */

@@ -10,7 +10,8 @@
 /* How shards and folders become garbage:
  *
  * 1. A task writes its shards into the job's folder ("_job-<uuid>"). A crash leaves the folder.
- * 2. A commit moves them next to the others. A crash leaves shards that no manifest names.
+ * 2. A commit moves them next to the others, and new segments of the manifest, too. A crash leaves
+ *    shards and segments that no manifest names.
  * 3. The manifest is replaced. A crash leaves what it replaced, and the folder.
  *
  * So what no manifest names is garbage once its writer is dead. A running job is between 1 and 3,
@@ -27,7 +28,7 @@ typedef struct gc_item {
     struct gc_item *next;
     uint64_t bytes;
     uint64_t kept; /* files in a job's folder that are not ours */
-    bool folder, part, young, timeless;
+    bool folder, part, young, timeless; /* part: a shard or a segment */
     bool skipped, removed; /* skipped: not ours, or named by now */
     char name[];
 } gc_item;
@@ -79,6 +80,12 @@ static bool gc_commit_file(const gc_work *g, const sft_stored *object, sft_span 
            g->now_s - (uint64_t)object->mtime_s > SFTI_COMMIT_FILE_S;
 }
 
+/* Whether the manifest names a shard or a segment. */
+static bool gc_named(const gc_work *g, const char *name) {
+    if (sfti_ds_is_segment(sft_span_cstr(name))) return sfti_ds_manifest_segment(&g->m, name);
+    return sfti_ds_manifest_names(&g->m, name);
+}
+
 /* Collects names only; files are opened after the listing. */
 static bool gc_each(void *ctx, const sft_stored *object) {
     gc_work *g = ctx;
@@ -88,18 +95,21 @@ static bool gc_each(void *ctx, const sft_stored *object) {
     bool part = !object->folder && sfti_ds_shard_parse(name, &file, &shard);
     /* Without a manifest, which may have been deleted, no shard counts as garbage. */
     if (part && !g->has_manifest) return true;
-    bool garbage = part ? !sfti_ds_manifest_names(&g->m, object->name)
-                        : (object->folder ? sfti_ds_is_job(name) : sfti_ds_is_temporary(name)) ||
+    const bool segment = !object->folder && sfti_ds_is_segment(name);
+    if (segment && !g->has_manifest) return true;
+    bool garbage = part || segment
+                       ? !gc_named(g, object->name)
+                       : (object->folder ? sfti_ds_is_job(name) : sfti_ds_is_temporary(name)) ||
                               gc_commit_file(g, object, name);
     if (!garbage) return true;
     gc_item *item = sfti_arena_take(&g->arena, sizeof *item + len + 1);
     g->full = !item;
     if (!item) return false;
-    bool kept = part && g->now_s < g->m.keep_until;
+    bool kept = (part || segment) && g->now_s < g->m.keep_until;
     /* A folder is as old as its contents: see gc_check_folder. */
     bool young = object->folder ? object->mtime_s > 0 && gc_young(g, object->mtime_s)
                                 : gc_young_file(g, object);
-    *item = (gc_item){ NULL, object->bytes, 0, object->folder, part, kept || young,
+    *item = (gc_item){ NULL, object->bytes, 0, object->folder, part || segment, kept || young,
                        object->mtime_s <= 0, false, false };
     memcpy(item->name, object->name, len + 1);
     *g->last = item;
@@ -139,7 +149,7 @@ static sft_code gc_check_folder(const gc_work *g, gc_item *item, sft_error *err)
 /* With a manifest that cannot be parsed nothing counts as garbage. */
 static sft_code gc_manifest(gc_work *g, sft_error *err) {
     sft_error e = SFT_ERROR_INIT;
-    sft_code code = sfti_ds_manifest_read(g->storage, &g->arena, &g->m, &e);
+    sft_code code = sfti_ds_manifest_read_all(g->storage, &g->arena, &g->m, &e);
     g->has_manifest = !code;
     if (!code || code == SFT_MANIFEST_MISSING) return SFT_OK;
     if (err) *err = e;
@@ -173,7 +183,7 @@ static sft_code gc_find(gc_work *g, bool remove, sft_error *err) {
 /* Step d, for one item. */
 static sft_code gc_item_remove(const gc_work *g, gc_item *item, bool remove, sft_error *err) {
     sft_code code = SFT_OK;
-    item->skipped = item->part && (sfti_ds_manifest_names(&g->m, item->name) ||
+    item->skipped = item->part && (gc_named(g, item->name) ||
                                    !sfti_ds_is_ours(g->storage, item->name));
     if (item->skipped) return SFT_OK;
     if (item->folder) code = gc_check_folder(g, item, err);

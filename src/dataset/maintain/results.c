@@ -48,6 +48,7 @@ static void info_how(sfti_json_writer *w, const sfti_ds_manifest *m) {
     sfti_json_put_text(w, "kv_separator", m->separator);
     sfti_json_put_text(w, "tail_strategy", m->tail);
     sfti_json_put_text(w, "index", m->index);
+    sfti_json_put_known(w, "segments", m->segmented ? m->segment_count : UINT64_MAX);
 }
 
 sft_code sft_dataset_info_tree(const sft_dataset *dataset, const char *path, sft_tree *tree,

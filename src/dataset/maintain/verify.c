@@ -249,15 +249,18 @@ static bool verify_orphan(void *ctx, const sft_stored *object) {
     sft_span name = sft_span_cstr(object->name);
     bool part = !object->folder && sfti_ds_shard_parse(name, &file, &shard);
     bool index = strcmp(object->name, SFTI_DATASET_INDEX) == 0;
+    bool segment = !object->folder && sfti_ds_is_segment(name);
     if (part && sfti_ds_manifest_names(v->m, object->name)) return true;
+    if (segment && sfti_ds_manifest_segment(v->m, object->name)) return true;
     v->index = v->index || index;
     v->index_folder = v->index_folder || (index && object->folder);
     /* A connector's manifest names no index. */
     bool stale = index && v->m->ours && !v->m->index.data;
-    if (!part && !stale && !(object->folder && sfti_ds_is_job(name))) return true;
+    if (!part && !segment && !stale && !(object->folder && sfti_ds_is_job(name))) return true;
     sft_error e = SFT_ERROR_INIT;
     (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET, "%s",
                     part ? "the manifest does not name this shard"
+                    : segment ? "the manifest does not name this segment"
                     : stale ? "the manifest names no index" : "a job's folder");
     verify_put(v, &v->orphans, object->name, &e);
     return !v->code;
@@ -407,7 +410,7 @@ static sft_code verify_open(verification *v) {
     sft_error e = SFT_ERROR_INIT;
     sft_code code = sft_dataset_open(v->storage, &v->alloc, NULL, NULL, &v->dataset, &e);
     if (!code) return SFT_OK;
-    if (code == SFT_MANIFEST_TYPE || code == SFT_MANIFEST_MISSING) {
+    if (code == SFT_MANIFEST_TYPE || code == SFT_MANIFEST_MISSING || code == SFT_DATASET_SHARD) {
         verify_find(v, SFTI_DATASET_MANIFEST, &e);
         return v->code;
     }

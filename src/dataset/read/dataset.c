@@ -70,7 +70,7 @@ sft_code sft_dataset_open(const sft_storage *storage, const sft_allocator *alloc
     sft_dataset *d = sfti_take(&own, sizeof *d);
     if (!d) return sfti_fail_memory(err, sizeof *d);
     *d = (sft_dataset){ .alloc = own, .storage = storage, .arena = { .alloc = own } };
-    code = sfti_ds_manifest_read(storage, &d->arena, &d->manifest, err);
+    code = sfti_ds_manifest_read_all(storage, &d->arena, &d->manifest, err);
     if (!code) code = dataset_order(d, err);
     if (!code) code = dataset_orphans(d, warn, warn_ctx, err);
     if (!code) *out = d;

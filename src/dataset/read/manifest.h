@@ -9,7 +9,23 @@
 typedef struct sfti_ds_shard {
     sft_dataset_shard facts; /* strings with NUL, from the arena */
     bool known;              /* it has more than the connector's three fields */
+    uint32_t segment;        /* of the manifest's: the one that lists it */
 } sfti_ds_shard;
+
+/* A file that lists shards (segment.h). Its digest gives its name. */
+typedef struct sfti_ds_segment {
+    char sha256[65];
+    uint64_t bytes, shards;
+} sfti_ds_segment;
+
+/* Sums over all shards. */
+typedef struct sfti_ds_sums {
+    uint64_t shards, bytes;
+    uint64_t rows, padding; /* rows: of all shards, with replaced ones and padding */
+    uint64_t tensors, shadowed;
+    uint64_t largest;   /* rows of the largest shard */
+    uint64_t next_file; /* the highest number of a file, plus one */
+} sfti_ds_sums;
 
 typedef struct sfti_ds_manifest {
     sft_span text;
@@ -26,7 +42,12 @@ typedef struct sfti_ds_manifest {
     uint64_t total_samples, total_valid, total_bytes;
     uint64_t keep_until; /* Unix time until which gc keeps replaced shards, or 0 */
     uint64_t dropped;    /* rows dropped by tail_strategy=drop */
-    size_t shard_count;
+    sfti_ds_sums sums;
+    bool segmented; /* the shards are in segments */
+    bool numbered;  /* segmented: commits are numbered files (commit/swap.c) */
+    size_t segment_count;
+    const sfti_ds_segment *segments; /* in the order of samples */
+    size_t shard_count; /* 0 if they are in segments that were not loaded */
     sfti_ds_shard *shards; /* sorted by name */
     bool has_schema;
     size_t entry_count;
@@ -35,17 +56,28 @@ typedef struct sfti_ds_manifest {
     sfti_ds_column *columns; /* name, has_dtype, dtype, has_shape, rank, shape */
 } sfti_ds_manifest;
 
-/* SFT_MANIFEST_TYPE names the field; a shard_path with a separator or ".." is an error. */
+/* SFT_MANIFEST_TYPE names the field; a shard_path with a separator or ".." is an error. Does not
+ * load segments. */
 sft_code sfti_ds_manifest_parse(sft_span text, sfti_arena *arena, sfti_ds_manifest *out,
                                 sft_error *err);
 sft_code sfti_ds_manifest_write(const sfti_ds_manifest *manifest, sft_sink *sink,
                                 sft_error *err);
 
-/* Give the manifest these shards, sorted by name. */
-sft_code sfti_ds_manifest_sort(sfti_ds_manifest *m, const sfti_ds_shard *shards, size_t n,
+/* Give the manifest these shards, sorted by name: the array itself if it is sorted. */
+sft_code sfti_ds_manifest_sort(sfti_ds_manifest *m, sfti_ds_shard *shards, size_t n,
                                sfti_arena *arena, sft_error *err);
+/* The same with shards that were read: checks that each is there once and that sums fit, which
+ * become the manifest's. */
+sft_code sfti_ds_manifest_take(sfti_ds_manifest *m, sfti_ds_shard *shards, size_t n,
+                               sfti_arena *arena, sft_error *err);
+/* Add a shard to sums; false if they exceed 64 bits. */
+bool sfti_ds_sums_add(sfti_ds_sums *sums, const sft_dataset_shard *shard);
+/* totals of the manifest by its sums: rows that a later shard replaces do not count. */
+void sfti_ds_manifest_total(sfti_ds_manifest *m);
 /* Whether a shard of this name is among the manifest's: a binary search. */
 bool sfti_ds_manifest_names(const sfti_ds_manifest *manifest, const char *name);
+/* Whether a segment of this file name is among the manifest's. */
+bool sfti_ds_manifest_segment(const sfti_ds_manifest *manifest, const char *name);
 /* For sfti_sort over an array of sfti_ds_shard. */
 int sfti_ds_by_name(const void *shards, uint32_t a, uint32_t b);
 int sfti_ds_by_sample(const void *shards, uint32_t a, uint32_t b);
@@ -60,10 +92,13 @@ const sft_storage *sfti_ds_storage_of(const sft_dataset *dataset);
 #define SFTI_MANIFEST_MOST (UINT64_C(1) << 31) /* bytes; a shard takes about 200 */
 #define SFTI_COMMIT_FILE_S 3600 /* a commit file is kept at least this long */
 
-/* The manifest that is in force. SFT_MANIFEST_MISSING. */
+/* The manifest that is in force, without the shards of segments. SFT_MANIFEST_MISSING. */
 sft_code sfti_ds_manifest_read(const sft_storage *storage, sfti_arena *arena,
                                sfti_ds_manifest *out, sft_error *err);
-/* The same; *seen: whether the manifest of this commit was followed on the way. */
+/* The same with all shards. SFT_DATASET_SHARD: a segment is missing or damaged. */
+sft_code sfti_ds_manifest_read_all(const sft_storage *storage, sfti_arena *arena,
+                                   sfti_ds_manifest *out, sft_error *err);
+/* The same without; *seen: whether the manifest of this commit was followed on the way. */
 sft_code sfti_ds_manifest_seek(const sft_storage *storage, sfti_arena *arena,
                                const char *commit, sfti_ds_manifest *out, bool *seen,
                                sft_error *err);

@@ -1,14 +1,14 @@
 #include "base/checked.h"
 #include "base/error.h"
-#include "dataset/read/manifest.h"
+#include "dataset/read/segment.h"
 #include "os/os.h"
-#include "safetensors_hash.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define TORN_TRIES 8
 #define TORN_PAUSE_MS 20
+#define LOAD_TRIES 100
 
 /* ── Commit files ──
  *
@@ -17,19 +17,6 @@
  * complete (the steps are in commit/swap.c). SFTI_DATASET_MANIFEST may be behind, if a writer was
  * killed or is slow: readers follow the files. */
 
-static sft_code commit_digest(sft_span text, const sft_allocator *alloc, char out[65],
-                              sft_error *err) {
-    sft_hasher *hasher = NULL;
-    sft_hashes hashes;
-    sft_code code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), alloc, &hasher, err);
-    if (code) return code;
-    if (text.len) sft_hasher_update(hasher, text.data, text.len);
-    sft_hasher_result(hasher, &hashes);
-    memcpy(out, sft_hashes_get(&hashes, SFT_HASH_SHA256), 65);
-    sft_hasher_free(hasher);
-    return SFT_OK;
-}
-
 sft_code sfti_ds_commit_file(sft_span text, uint64_t version, const sft_allocator *alloc,
                              char out[SFTI_COMMIT_FILE_NAME], sft_error *err) {
     char digest[65] = "none";
@@ -37,7 +24,7 @@ sft_code sfti_ds_commit_file(sft_span text, uint64_t version, const sft_allocato
         return sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
                          "expected a version within 64 bits, found more");
     if (text.data) {
-        sft_code code = commit_digest(text, alloc, digest, err);
+        sft_code code = sfti_ds_digest(text, alloc, digest, err);
         if (code) return code;
     }
     (void)snprintf(out, SFTI_COMMIT_FILE_NAME, SFTI_COMMIT_FILE "%llu-%.*s",
@@ -125,6 +112,23 @@ sft_code sfti_ds_manifest_read(const sft_storage *storage, sfti_arena *arena,
                                sfti_ds_manifest *out, sft_error *err) {
     bool seen;
     return sfti_ds_manifest_seek(storage, arena, NULL, out, &seen, err);
+}
+
+/* A commit that merges segments removes the old ones: a segment may be gone once the manifest that
+ * names it was read. Then the manifest in force is another one. */
+sft_code sfti_ds_manifest_read_all(const sft_storage *storage, sfti_arena *arena,
+                                   sfti_ds_manifest *out, sft_error *err) {
+    sft_span last = { NULL, 0 };
+    sft_error what = SFT_ERROR_INIT;
+    for (uint32_t i = 0;; i++) {
+        sft_code code = sfti_ds_manifest_read(storage, arena, out, err);
+        if (code) return code;
+        bool same = last.data && sft_span_equal(last, out->text);
+        if (i == LOAD_TRIES || same) return sfti_fail_as(err, what.code, &what);
+        code = sfti_ds_manifest_load(storage, arena, out, &what);
+        if (code != SFT_DATASET_SHARD) return code ? sfti_fail_as(err, code, &what) : SFT_OK;
+        last = out->text;
+    }
 }
 
 sft_code sfti_ds_commit_read(const sft_storage *storage, const char *file, sfti_arena *arena,

@@ -6,10 +6,10 @@
 
 #include <string.h>
 
-
 /* Capacities of the arrays: the ctx of sfti_fields. */
 typedef struct manifest_caps {
-    size_t shards, entries, columns;
+    size_t shards, entries, columns, segments;
+    sfti_ds_segment *segment;
 } manifest_caps;
 
 /* ── Shards ── */
@@ -19,10 +19,7 @@ static sft_code shard_path(sfti_fields *r, void *out) {
     sft_span path;
     sft_code code = sfti_fields_text(r, false, &path);
     if (code) return code;
-    bool bare = path.len && !memchr(path.data, '/', path.len) &&
-                !memchr(path.data, '\\', path.len) && strlen(path.data) == path.len &&
-                strcmp(path.data, "..") != 0 && strcmp(path.data, ".") != 0;
-    if (!bare) return sfti_fields_wrong(r, "the name of a file in this folder");
+    if (!sfti_ds_is_bare(path)) return sfti_fields_wrong(r, "the name of a file in this folder");
     s->facts.name = path.data;
     return SFT_OK;
 }
@@ -67,6 +64,62 @@ static sft_code manifest_shards(sfti_fields *r, void *out) {
         m->shard_count++;
     }
     return r->json.type == SFTI_JSON_ARRAY_END ? SFT_OK : sfti_fields_wrong(r, "an object");
+}
+
+/* ── Segments ── */
+
+static sft_code segment_digest(sfti_fields *r, void *out) {
+    sfti_ds_segment *s = out;
+    char name[SFTI_SEGMENT_FILE_NAME];
+    sfti_ds_segment_name(s->sha256, name);
+    return sfti_ds_is_segment(sft_span_cstr(name)) ? SFT_OK
+                                                   : sfti_fields_wrong(r, "64 hexadecimal digits");
+}
+
+#define OF_SEGMENT(member) offsetof(sfti_ds_segment, member)
+static const sfti_field segment_rows[] = {
+    { "sha256", SFTI_FIELD_SHA256, OF_SEGMENT(sha256), true, segment_digest },
+    { "bytes", SFTI_FIELD_UINT, OF_SEGMENT(bytes), true, NULL },
+    { "shards", SFTI_FIELD_UINT, OF_SEGMENT(shards), true, NULL },
+};
+
+static sft_code manifest_segments(sfti_fields *r, void *out) {
+    sfti_ds_manifest *m = out;
+    manifest_caps *caps = r->ctx;
+    if (sfti_json_next(&r->json) != SFTI_JSON_ARRAY) return sfti_fields_wrong(r, "an array");
+    while (sfti_json_next(&r->json) == SFTI_JSON_OBJECT) {
+        sfti_ds_segment *all = sfti_arena_grow(r->arena, caps->segment, m->segment_count, 1,
+                                               &caps->segments, sizeof *all);
+        if (!all) return sfti_fail_memory(r->err, sizeof *all);
+        m->segments = caps->segment = all;
+        sft_code code =
+            sfti_fields_read(r, SFTI_FIELDS(segment_rows), &all[m->segment_count++], NULL);
+        if (code) return code;
+    }
+    return r->json.type == SFTI_JSON_ARRAY_END ? SFT_OK : sfti_fields_wrong(r, "an object");
+}
+
+static int segment_order(const void *ctx, uint32_t a, uint32_t b) {
+    const sfti_ds_segment *all = ctx;
+    return strcmp(all[a].sha256, all[b].sha256);
+}
+
+/* Each segment once, and as many shards as the manifest says. */
+static sft_code manifest_segmented(sfti_ds_manifest *m, sfti_arena *arena, sft_error *err) {
+    uint64_t shards = 0;
+    if (m->segment_count > UINT32_MAX / 2) return sfti_fail_memory(err, SIZE_MAX);
+    const uint32_t *order = sfti_arena_sorted(arena, m->segment_count, segment_order, m->segments);
+    if (!order) return sfti_fail_memory(err, m->segment_count * sizeof *order);
+    for (size_t i = 1; i < m->segment_count; i++)
+        if (segment_order(m->segments, order[i - 1], order[i]) == 0)
+            return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
+                             "expected each segment once, found %s again",
+                             m->segments[order[i]].sha256);
+    for (size_t i = 0; i < m->segment_count; i++) sfti_total_add(&shards, m->segments[i].shards);
+    if (shards == m->sums.shards) return SFT_OK;
+    return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
+                     "expected %llu shards in the segments, found %llu",
+                     (unsigned long long)m->sums.shards, (unsigned long long)shards);
 }
 
 /* ── schema and columns: name → {dtype, shape} ── */
@@ -121,13 +174,33 @@ static sft_code manifest_columns(sfti_fields *r, void *out) {
 
 /* ── The top level ── */
 
+/* 2.x has segments: what reads only 1.x fails here. */
 static sft_code manifest_format(sfti_fields *r, void *out) {
+    sfti_ds_manifest *m = out;
+    sft_span text;
+    sft_code code = sfti_fields_text(r, false, &text);
+    if (code) return code;
+    m->segmented = text.len > 1 && memcmp(text.data, "2.", 2) == 0;
+    if (!m->segmented && (text.len < 2 || memcmp(text.data, "1.", 2) != 0))
+        return sfti_fields_wrong(r, "format_version 1.0 or 2.0");
+    return SFT_OK;
+}
+
+static sft_code manifest_safetensors(sfti_fields *r, void *out) {
     sft_span text;
     sft_code code = sfti_fields_text(r, false, &text);
     (void)out;
     if (!code && (text.len < 2 || memcmp(text.data, "1.", 2) != 0))
-        return sfti_fields_wrong(r, "format_version 1.0");
+        return sfti_fields_wrong(r, "safetensors_version 1.0");
     return code;
+}
+
+static sft_code manifest_numbered(sfti_fields *r, void *out) {
+    sfti_ds_manifest *m = out;
+    sfti_json_type type = sfti_json_next(&r->json);
+    m->numbered = type == SFTI_JSON_TRUE;
+    if (type == SFTI_JSON_TRUE || type == SFTI_JSON_FALSE) return SFT_OK;
+    return sfti_fields_wrong(r, "true or false");
 }
 
 static sft_code manifest_generator(sfti_fields *r, void *out) {
@@ -158,18 +231,27 @@ static sft_code manifest_index(sfti_fields *r, void *out) {
 }
 
 #define OF_MANIFEST(member) offsetof(sfti_ds_manifest, member)
-enum { MANIFEST_VALID };
+enum { MANIFEST_VALID, MANIFEST_SHARDS, MANIFEST_SEGMENTS, MANIFEST_COMMIT };
 static const sfti_field manifest_rows[] = {
     [MANIFEST_VALID] = { "total_valid_samples", SFTI_FIELD_UINT, OF_MANIFEST(total_valid), false,
                          NULL },
+    [MANIFEST_SHARDS] = { "shards", SFTI_FIELD_TAKEN, 0, false, manifest_shards },
+    [MANIFEST_SEGMENTS] = { "segments", SFTI_FIELD_TAKEN, 0, false, manifest_segments },
+    [MANIFEST_COMMIT] = { "commit", SFTI_FIELD_UUID, OF_MANIFEST(commit), false, NULL },
     { "format_version", SFTI_FIELD_TAKEN, 0, true, manifest_format },
-    { "safetensors_version", SFTI_FIELD_TAKEN, 0, true, manifest_format },
+    { "safetensors_version", SFTI_FIELD_TAKEN, 0, true, manifest_safetensors },
     { "total_samples", SFTI_FIELD_UINT, OF_MANIFEST(total_samples), true, NULL },
     { "total_bytes", SFTI_FIELD_UINT, OF_MANIFEST(total_bytes), true, NULL },
-    { "shards", SFTI_FIELD_TAKEN, 0, true, manifest_shards },
+    { "total_shards", SFTI_FIELD_UINT, OF_MANIFEST(sums.shards), false, NULL },
+    { "total_rows", SFTI_FIELD_UINT, OF_MANIFEST(sums.rows), false, NULL },
+    { "total_padding", SFTI_FIELD_UINT, OF_MANIFEST(sums.padding), false, NULL },
+    { "total_tensors", SFTI_FIELD_UINT, OF_MANIFEST(sums.tensors), false, NULL },
+    { "total_shadowed", SFTI_FIELD_UINT, OF_MANIFEST(sums.shadowed), false, NULL },
+    { "largest_shard", SFTI_FIELD_UINT, OF_MANIFEST(sums.largest), false, NULL },
+    { "next_file", SFTI_FIELD_UINT, OF_MANIFEST(sums.next_file), false, NULL },
+    { "numbered_commits", SFTI_FIELD_TAKEN, 0, false, manifest_numbered },
     { "schema", SFTI_FIELD_TAKEN, 0, false, manifest_schema },
     { "generator", SFTI_FIELD_TEXT_NULL, OF_MANIFEST(generator), false, manifest_generator },
-    { "commit", SFTI_FIELD_UUID, OF_MANIFEST(commit), false, NULL },
     { "row_order", SFTI_FIELD_UUID, OF_MANIFEST(row_order), false, NULL },
     { "version", SFTI_FIELD_UINT, OF_MANIFEST(version), false, NULL },
     { "mode", SFTI_FIELD_TAKEN, 0, false, manifest_mode },
@@ -208,54 +290,63 @@ bool sfti_ds_manifest_names(const sfti_ds_manifest *manifest, const char *name) 
     return false;
 }
 
-sft_code sfti_ds_manifest_sort(sfti_ds_manifest *m, const sfti_ds_shard *shards, size_t n,
+bool sfti_ds_manifest_segment(const sfti_ds_manifest *m, const char *name) {
+    for (size_t i = 0; i < m->segment_count; i++)
+        if (strcmp(name + sizeof SFTI_SEGMENT_FILE - 1, m->segments[i].sha256) == 0) return true;
+    return false;
+}
+
+sft_code sfti_ds_manifest_sort(sfti_ds_manifest *m, sfti_ds_shard *shards, size_t n,
                                sfti_arena *arena, sft_error *err) {
-    uint32_t *order = sfti_arena_sorted(arena, n, sfti_ds_by_name, shards);
-    sfti_ds_shard *sorted = sfti_arena_array(arena, n, sizeof *sorted);
-    if (!order || !sorted) return sfti_fail_memory(err, n * sizeof *sorted);
-    for (size_t i = 0; i < n; i++) sorted[i] = shards[order[i]];
-    m->shards = sorted;
+    bool sorted = true;
+    for (size_t i = 1; i < n && sorted; i++)
+        sorted = strcmp(shards[i - 1].facts.name, shards[i].facts.name) <= 0;
+    m->shards = shards;
     m->shard_count = n;
+    if (sorted) return SFT_OK;
+    uint32_t *order = sfti_arena_sorted(arena, n, sfti_ds_by_name, shards);
+    m->shards = sfti_arena_array(arena, n, sizeof *m->shards);
+    if (!order || !m->shards) return sfti_fail_memory(err, n * sizeof *m->shards);
+    for (size_t i = 0; i < n; i++) m->shards[i] = shards[order[i]];
     return SFT_OK;
 }
 
-/* By name, each once. */
-static sft_code manifest_order(const sfti_fields *r, sfti_ds_manifest *m) {
-    if (m->shard_count > UINT32_MAX / 2) return sfti_fields_wrong(r, "fewer shards");
-    sft_code code = sfti_ds_manifest_sort(m, m->shards, m->shard_count, r->arena, r->err);
-    for (size_t i = 1; !code && i < m->shard_count; i++)
-        if (strcmp(m->shards[i - 1].facts.name, m->shards[i].facts.name) == 0)
-            return sfti_fail(r->err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
-                             "expected each shard once, found %s again", m->shards[i].facts.name);
-    return code;
-}
-
-/* Sums over all shards. Once they are checked here other code adds without checks. */
-typedef struct manifest_sums {
-    uint64_t samples, bytes, tensors, shadowed;
-} manifest_sums;
-
-static bool manifest_sum(manifest_sums *sums, const sft_dataset_shard *s) {
-    uint64_t end;
-    return sfti_add(sums->samples, s->samples, &sums->samples) &&
+/* Once sums are checked here other code adds without checks. */
+bool sfti_ds_sums_add(sfti_ds_sums *sums, const sft_dataset_shard *s) {
+    uint64_t file, number, end;
+    if (sfti_ds_shard_parse(sft_span_cstr(s->name), &file, &number) &&
+        file >= sums->next_file && file < UINT64_MAX)
+        sums->next_file = file + 1;
+    if (s->samples > sums->largest) sums->largest = s->samples;
+    return sfti_add(sums->shards, 1, &sums->shards) &&
            sfti_add(sums->bytes, s->bytes, &sums->bytes) &&
+           sfti_add(sums->rows, s->samples, &sums->rows) &&
+           sfti_add(sums->padding, s->samples - s->valid_samples, &sums->padding) &&
            sfti_add(sums->tensors, s->tensors, &sums->tensors) &&
            sfti_add(sums->shadowed, s->shadowed, &sums->shadowed) &&
            sfti_add(s->first_sample, s->samples, &end);
 }
 
+void sfti_ds_manifest_total(sfti_ds_manifest *m) {
+    uint64_t columns = m->column_count ? m->column_count : 1;
+    uint64_t hidden = m->sums.shadowed / columns, valid = m->sums.rows - m->sums.padding;
+    m->total_bytes = m->sums.bytes;
+    m->total_samples = m->sums.rows - (hidden < m->sums.rows ? hidden : m->sums.rows);
+    m->total_valid = valid - (hidden < valid ? hidden : valid);
+}
+
 /* A connector's shards have no first_sample: their samples are in the order of names. */
 static sft_code manifest_number(sfti_ds_manifest *m, sft_error *err) {
-    manifest_sums sums = { 0, 0, 0, 0 };
+    m->sums = (sfti_ds_sums){ .shards = 0 };
     for (size_t i = 0; i < m->shard_count; i++) {
         sft_dataset_shard *s = &m->shards[i].facts;
-        if (!m->ours) s->first_sample = sums.samples;
+        if (!m->ours) s->first_sample = m->sums.rows;
         if (s->valid_samples > s->samples)
             return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
                              "%s: expected at most %llu valid samples, found %llu", s->name,
                              (unsigned long long)s->samples,
                              (unsigned long long)s->valid_samples);
-        if (!manifest_sum(&sums, s))
+        if (!sfti_ds_sums_add(&m->sums, s))
             return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
                              "expected sums of samples, bytes and tensors within 64 bits, found "
                              "more in %s", s->name);
@@ -263,9 +354,39 @@ static sft_code manifest_number(sfti_ds_manifest *m, sft_error *err) {
     return SFT_OK;
 }
 
+sft_code sfti_ds_manifest_take(sfti_ds_manifest *m, sfti_ds_shard *shards, size_t n,
+                               sfti_arena *arena, sft_error *err) {
+    if (n > UINT32_MAX / 2)
+        return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET, "expected fewer shards");
+    sft_code code = sfti_ds_manifest_sort(m, shards, n, arena, err);
+    for (size_t i = 1; !code && i < n; i++)
+        if (strcmp(m->shards[i - 1].facts.name, m->shards[i].facts.name) == 0)
+            return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
+                             "expected each shard once, found %s again", m->shards[i].facts.name);
+    return code ? code : manifest_number(m, err);
+}
+
+/* Which of both forms it is, by format_version. */
+static sft_code manifest_form(sfti_ds_manifest *m, uint32_t seen, sft_error *err) {
+    static const char *const fields[] = { "shards", "segments" };
+    const int wanted = m->segmented ? MANIFEST_SEGMENTS : MANIFEST_SHARDS;
+    const int other = m->segmented ? MANIFEST_SHARDS : MANIFEST_SEGMENTS;
+    if (!(seen >> wanted & 1))
+        return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
+                         "expected the field \"%s\", found none", fields[m->segmented]);
+    if (seen >> other & 1)
+        return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
+                         "expected no field \"%s\" in format_version %s", fields[!m->segmented],
+                         m->segmented ? "2.0" : "1.0");
+    if (m->segmented && !(seen >> MANIFEST_COMMIT & 1))
+        return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
+                         "expected the field \"commit\", found none");
+    return SFT_OK;
+}
+
 sft_code sfti_ds_manifest_parse(sft_span text, sfti_arena *arena, sfti_ds_manifest *out,
                                 sft_error *err) {
-    manifest_caps caps = { 0, 0, 0 };
+    manifest_caps caps = { 0, 0, 0, 0, NULL };
     sfti_fields r = { .arena = arena, .code = SFT_MANIFEST_TYPE, .ctx = &caps, .err = err };
     uint32_t seen;
     memset(out, 0, sizeof *out);
@@ -278,6 +399,11 @@ sft_code sfti_ds_manifest_parse(sft_span text, sfti_arena *arena, sfti_ds_manife
     if (sfti_json_next(&r.json) != SFTI_JSON_END)
         return sfti_fields_wrong(&r, "the end of the manifest");
     if (!(seen >> MANIFEST_VALID & 1)) out->total_valid = out->total_samples;
-    code = manifest_order(&r, out);
-    return code ? code : manifest_number(out, err);
+    code = manifest_form(out, seen, err);
+    if (code) return code;
+    if (!out->segmented)
+        return sfti_ds_manifest_take(out, out->shards, out->shard_count, arena, err);
+    out->ours = true;
+    out->sums.bytes = out->total_bytes;
+    return manifest_segmented(out, arena, err);
 }

@@ -43,14 +43,3 @@ for m in every-dtype.safetensors wanted; do
     $SFT convert $m -o both --in-place --dtype F32; echo $?; $SFT select $m -o both --in-place --keep '*'; echo $?
 done; ls -d both 2>/dev/null
 true
-# An index that is a link: beside what it leads to are files, too.
-mkdir links; cp wanted/* links; ln -sf ../wanted/model.safetensors.index.json links; cp -r wanted real
-i=links/model.safetensors.index.json
-for follow in "" --follow; do
-    for c in "convert $i --in-place --dtype F16" "rename $i --add-prefix x." "rm-tensor $i model.norm.weight"; do
-        $SFT $c $follow 2>&1 | sed "s,$PWD,HERE,"
-    done
-done
-diff -r wanted real && ls links
-ln -s model.safetensors.index.json real/link.safetensors.index.json
-$SFT convert real/link.safetensors.index.json --in-place --dtype BF16 --follow && $SFT check real && readlink real/link.safetensors.index.json

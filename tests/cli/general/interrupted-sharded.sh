@@ -3,12 +3,11 @@ st1='{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
 st2='{"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
 mkdir m
 cat >tear.py <<'P'
-import os, struct, zlib
+import struct, sys, zlib
 name = "m-00002-of-00002.safetensors"
 bytes = open("m/" + name, "rb").read()
 open("m/" + name, "wb").write(bytes[:-4] + b"nnoo")
-st = os.stat("m/" + name)
-b = b"sft-edit" + struct.pack("<12Q", 2, 1, st.st_dev, st.st_ino, len(bytes), 0, len(bytes) - 4,
+b = b"sft-edit" + struct.pack("<12Q", 2, 1, *map(int, sys.argv[1:]), len(bytes), 0, len(bytes) - 4,
                               len(bytes) - 4, 1, 4, len(bytes) - 4, 4)
 b += bytes[:-4] * 2 + b"oooonnnn"
 open("m/." + name + ".sft-journal", "wb").write(b + struct.pack("<Q", zlib.crc32(b)))
@@ -17,7 +16,7 @@ torn() {
     rm -rf m && mkdir m
     st m/m-00001-of-00002.safetensors "$st1" 4; st m/m-00002-of-00002.safetensors "$st2" 4
     echo '{"metadata":{"total_size":8},"weight_map":{"a":"m-00001-of-00002.safetensors","b":"m-00002-of-00002.safetensors"}}' >m/m.safetensors.index.json
-    python3 tear.py
+    python3 tear.py $(identity m/m-00002-of-00002.safetensors)
 }
 i=m/m.safetensors.index.json f=m/m-00002-of-00002.safetensors
 whole() { tail -c 4 m/m-00002*.safetensors; echo; ls -A m | grep -c journal; }

@@ -94,3 +94,9 @@ chmod 640 w/m.safetensors
 $SFT add w/m.safetensors y=w/x.npy; $SFT convert w/m.safetensors -o w/kept.safetensors --dtype F16
 $SFT meta set w/m.safetensors k "$(head -c 300 /dev/zero | tr '\0' x)" >out; $SFT rm-tensor w/m.safetensors y
 stat -c %a w/m.safetensors w/kept.safetensors
+# Of an old file that is replaced, and of files of a model that are written anew.
+m=every-dtype.safetensors s="$SFT select every-dtype.safetensors --keep *f4*"
+chmod 600 $m; $s -o private.safetensors; stat -c %a private.safetensors
+chmod 640 private.safetensors; $s -o private.safetensors --force; stat -c %a private.safetensors
+chmod 640 sharded/*.safetensors
+$SFT add sharded new=w/x.npy; stat -c %a sharded/*-*[0-9a-f].safetensors sharded/*.json | sort | uniq -c

@@ -1,13 +1,12 @@
-# A pipe, device or folder under a shard's or model's name is told at once; one that the user
+# A pipe or device under a shard's or model's name is told at once; one that the user
 # names is waited for, until a signal comes.
 mkdir f
 st f/own.safetensors "$one" 8
 mkfifo f/pipe.safetensors f/free.safetensors
-mkdir f/folder
 ln -s /dev/zero f/zero.safetensors
 ln -s pipe.safetensors f/link.safetensors
-for shard in pipe folder zero link; do
-    name=$shard.safetensors; [ $shard = folder ] && name=folder
+for shard in pipe zero link; do
+    name=$shard.safetensors
     printf '{"weight_map":{"a":"own.safetensors","b":"%s"}}' $name >f/$shard.safetensors.index.json
     for command in ls check "check --json" info hash "cat -m" "meta list --each-shard" \
         "meta set --each-shard --follow" "meta recover" put rm-tensor "repair -o o" dup; do

@@ -3,6 +3,9 @@
 cat >play.py <<'P'
 import os, re, shutil, struct, subprocess, sys, zlib
 
+sys.path.insert(0, os.path.dirname(os.environ["BASH_ENV"]))
+from identity import identity
+
 SFT = os.environ["SFT"]
 HEAD = b'{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
 NAMES = ("m.safetensors", "s/m-00001-of-00002.safetensors", "s/m-00002-of-00002.safetensors")
@@ -14,8 +17,7 @@ def tear(path, bytes):
     """Half the data are the new bytes, half the old ones."""
     with open(path, "wb") as f:
         f.write(bytes[:-8] + b"nnnnoooo")
-    st = os.stat(path)
-    b = b"sft-edit" + struct.pack("<12Q", 2, 1, st.st_dev, st.st_ino, len(bytes), 0,
+    b = b"sft-edit" + struct.pack("<12Q", 2, 1, *identity(path), len(bytes), 0,
                                   len(bytes) - 8, len(bytes) - 8, 1, 8, len(bytes) - 8, 8)
     b += bytes[:-8] * 2 + b"oooooooonnnnnnnn"
     with open("%s/.%s.sft-journal" % (os.path.dirname(path) or ".", os.path.basename(path)), "wb") as f:
@@ -37,7 +39,6 @@ def fresh():
             tear(name, bytes)
     with open("s/m.safetensors.index.json", "w") as f:
         f.write(INDEX)
-    os.symlink("m.safetensors", "link.safetensors")
     with open("whole.safetensors", "wb") as f:
         f.write(struct.pack("<Q", len(HEAD)) + HEAD + b"oooooooo")
     with open("x.npy", "wb") as f:
@@ -52,20 +53,20 @@ def look():
     for folder, _, names in os.walk("."):
         for name in names:
             path = os.path.join(folder, name)
-            found[path] = b"" if os.path.islink(path) else open(path, "rb").read()
+            found[path] = open(path, "rb").read()
     return found
 
 
-M, I, L = "m.safetensors", "s/m.safetensors.index.json", "link.safetensors"
+M, I = "m.safetensors", "s/m.safetensors.index.json"
 READ = [
-    ["info", M], ["info", "s"], ["info", L], ["info", "--hash", "sha256", M], ["info", "--verify", M],
+    ["info", M], ["info", "s"], ["info", "--hash", "sha256", M], ["info", "--verify", M],
     ["info", "--deep", M],
-    ["ls", M], ["ls", I], ["ls", L], ["ls", "-r", "."], ["check", M], ["check", I], ["check", "--deep", M],
-    ["check", L], ["cat", M, "w"], ["cat", I, "v"], ["cat", "--as", "raw", L, "w"],
-    ["hash", M], ["hash", "s"], ["hash", L], ["hash", "--algo", "sha256", M], ["hash", "--algo", "content", M],
+    ["ls", M], ["ls", I], ["ls", "-r", "."], ["check", M], ["check", I], ["check", "--deep", M],
+    ["cat", M, "w"], ["cat", I, "v"], ["cat", "--as", "raw", M, "w"],
+    ["hash", M], ["hash", "s"], ["hash", "--algo", "sha256", M], ["hash", "--algo", "content", M],
     ["hash", "--algo", "autov1", M], ["hash", "-c", "sums"], ["find", "--compute", "00000000", M],
     ["catalog", M, "-o", "../c.html", "--force"], ["catalog", "--model", M, "-o", "out"],
-    ["dup", M, "whole.safetensors"], ["diff", M, "whole.safetensors"], ["diff", "whole.safetensors", L],
+    ["dup", M, "whole.safetensors"], ["diff", M, "whole.safetensors"], ["diff", "whole.safetensors", M],
     ["convert", M, "-o", "out", "--dtype", "F16"], ["convert", I, "-o", "out", "--dtype", "F16"],
     ["split", M, "-o", "out", "--count", "1"], ["split", I, "-o", "out", "--count", "1"],
     ["merge", M, "-o", "out"], ["merge", "s", "-o", "out"],
@@ -75,8 +76,7 @@ READ = [
     ["meta", "scrub", M, "-o", "out"], ["rename", M, "--map", "w=x", "-o", "out"],
     ["rename", M, "--map", "w=x", "--dry-run"],
     ["add", M, "x=x.npy", "-o", "out"], ["put", M, "w", "-o", "out"], ["put", M, "w", "--dry-run"],
-    ["rm-tensor", M, "w", "-o", "out"], ["repair", M, "-o", "out"], ["repair", L, "-o", "out"],
-    ["repair", I, "-o", "out"],
+    ["rm-tensor", M, "w", "-o", "out"], ["repair", M, "-o", "out"], ["repair", I, "-o", "out"],
 ]
 EDIT = [
     ["meta", "set", M, "k", "v"], ["meta", "recover", M], ["rename", M, "--map", "w=x"],

@@ -1,2 +1,2 @@
 mkdir empty
-$SFT hash nope quantised.safetensors empty quantised.safetensors/x
+$SFT hash nope quantised.safetensors empty

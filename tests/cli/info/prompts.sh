@@ -8,7 +8,7 @@ $SFT info --jsonl -f prompts quantised.safetensors
 $SFT info -f a1111,comfy quantised.safetensors; echo "none: $?"
 # Names that would end the tag have no line; words that would open another are left out.
 emb='{"emb_params":{"dtype":"F32","shape":[2,768],"data_offsets":[0,6144]}}'
-for name in easy 'easy negative' 'a>b' 'a:b' $'a\nb' $'a\e[31mb' $'a\u202eb'; do
+for name in easy 'easy negative' $'a\u202eb'; do
     st "$name.safetensors" "$emb" 6144
     $SFT info -f a1111,comfy "./$name.safetensors"
 done

@@ -1,5 +1,6 @@
 """What tests/cli/info/save-as.sh compares: facts, and the keys that programs expect."""
 import json
+import os
 import re
 import sys
 
@@ -71,7 +72,8 @@ def check(kind, stem):
     elif kind == "lora-manager":
         demand(re.fullmatch("[0-9a-f]{64}", found["sha256"]), found["sha256"])
         demand(found["hash_status"] == "completed", found)
-        demand(found["file_path"].startswith("/"), found["file_path"])
+        root = "Z:/" if os.environ.get("SFT_TARGET") == "windows" else "/"
+        demand(found["file_path"].startswith(root), found["file_path"])
         demand(found["file_path"].endswith("/neon-city.safetensors"), found["file_path"])
         demand(found["preview_url"].endswith("/neon-city.preview.png"), found["preview_url"])
         demand(json.loads(found["usage_tips"]) == {"strength": 0.8}, found["usage_tips"])

@@ -1,11 +1,10 @@
 # A journal beside a file whose header is neither the old nor the new one.
 t() { printf '{"%s":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}' $1; }
 st m.safetensors "$(t aazz)" 4
-python3 - "$(t aaaa)" "$(t zzzz)" <<'P'
-import os, struct, sys, zlib
-old, new = (struct.pack("<Q", len(t)) + t.encode() for t in sys.argv[1:])
-st = os.stat("m.safetensors")
-b = b"sft-edit" + struct.pack("<10Q", 2, 1, st.st_dev, st.st_ino, len(old) + 4, 0, len(old), len(new), 0, 0) + old + new
+python3 - "$(t aaaa)" "$(t zzzz)" $(identity m.safetensors) <<'P'
+import struct, sys, zlib
+old, new = (struct.pack("<Q", len(t)) + t.encode() for t in sys.argv[1:3])
+b = b"sft-edit" + struct.pack("<10Q", 2, 1, *map(int, sys.argv[3:]), len(old) + 4, 0, len(old), len(new), 0, 0) + old + new
 open(".m.safetensors.sft-journal", "wb").write(b + struct.pack("<Q", zlib.crc32(b)))
 P
 cp m.safetensors keep; cp .m.safetensors.sft-journal journal

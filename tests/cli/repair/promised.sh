@@ -1,5 +1,4 @@
-# Whatever a hint of check promises of a repair, repair does; and it is promised where padding is
-# NUL. A metadata key is not called a tensor.
+# Whatever a hint of check promises of a repair, repair does. A metadata key is not called a tensor.
 corpus=$(dirname "$BASH_ENV")/../corpus
 cat >promised.py <<'P'
 import glob, json, os, subprocess, sys
@@ -10,8 +9,12 @@ files = sorted(p for d in ("refuse", "compat-only", "not-strict", "legacy", "for
 promised = kept = named = silent = 0
 OTHER = ("--level compat", "--level strict", "--legacy", "different versions")
 for level in ("compat", "default", "strict"):
-    out = subprocess.run([sft, "check", "--json", "--level", level, *files], capture_output=True)
-    for result in json.loads(out.stdout)["results"]:
+    results = []
+    for part in range(0, len(files), 100):  # the words of a command have a limit
+        out = subprocess.run([sft, "check", "--json", "--level", level, *files[part:part + 100]],
+                             capture_output=True)
+        results += json.loads(out.stdout)["results"]
+    for result in results:
         error = result.get("error")
         if not error:
             continue
@@ -42,24 +45,3 @@ for level in ("compat", "default", "strict"):
 print(len(files) > 500, promised > 10, named > 3, promised == kept, silent > 500)
 P
 python3 promised.py "$corpus"
-$SFT check --explain "$corpus/compat-only/R23-same.safetensors" | sed 's,^[^ ]*corpus/,,'
-st nul-then-text.safetensors '{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}   ' 1
-printf '\0\0x' | dd of=nul-then-text.safetensors bs=1 seek=$((8 + 53)) conv=notrunc status=none
-$SFT check nul-then-text.safetensors
-printf '\0\0\0' | dd of=nul-then-text.safetensors bs=1 seek=$((8 + 53)) conv=notrunc status=none
-$SFT check nul-then-text.safetensors
-# NUL padding and damage that repair cannot fix: the hint promises a repair for neither.
-python3 - <<'P'
-import json, os, struct, subprocess
-one = {"dtype": "U8", "shape": [8], "data_offsets": [0, 8]}
-for name, entry, data in (("dtype", dict(one, dtype="Q9"), 8), ("cut", one, 4), ("shape", dict(one, shape=[9]), 8),
-                          ("back", dict(one, data_offsets=[8, 0]), 8), ("tail", one, 9), ("hole", dict(one, data_offsets=[1, 9]), 9)):
-    header = json.dumps({"a": entry}).encode() + bytes(8)
-    with open(name + ".safetensors", "wb") as file:
-        file.write(struct.pack("<Q", len(header)) + header + bytes(data))
-    run = lambda *words: subprocess.run([os.environ["SFT"], *words], capture_output=True, text=True)
-    found = run("check", "--json", name + ".safetensors").stdout
-    done = run("repair", name + ".safetensors", "-o", name + ".out")
-    print(name, "promised:", "safetensors repair" in found, "repaired:", done.returncode == 0)
-P
-$SFT check --explain dtype.safetensors

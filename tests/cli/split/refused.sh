@@ -11,5 +11,5 @@ ls out 2>/dev/null
 mkdir here; $SFT split $m -o here --count 2; ls here | wc -l
 chmod a-w .; [ -w . ] || $SFT split $m -o out 2>/dev/null; chmod u+w .; ls -d out 2>/dev/null
 true
-for name in '' a/b ../b nul a:b 'what?' 'a*' 'con ' $'\xff'; do $SFT split every-dtype.safetensors -o odd --count 2 --name "$name" 2>&1; echo $?; done; ls -d odd 2>/dev/null
+for name in '' a/b ../b nul a:b 'what?' 'a*' 'con '; do $SFT split every-dtype.safetensors -o odd --count 2 --name "$name" 2>&1; echo $?; done; ls -d odd 2>/dev/null
 true

@@ -9,8 +9,8 @@ from .. import _core
 from .._progress import watch
 from .._types import Path, Progress, Unpack, parse
 from ._storage import place_of, storage_options
-from ._types import (CompactResult, DatasetInfo, DatasetTensors, GcResult, StorageOptions,
-                     VerifyResult)
+from ._types import (CompactResult, DatasetInfo, DatasetTensors, GcResult, ManifestForm,
+                     StorageOptions, VerifyResult)
 
 __all__ = ["compact", "gc", "info", "ls", "verify"]
 
@@ -60,16 +60,19 @@ def gc(path: Path, *, delete: bool = False, grace: int = 24 * 60 * 60,
 
 def compact(path: Path, *, target_bytes: int = 0, dry_run: bool = False,
             progress: Progress = None, single_writer: bool = False,
+            manifest: ManifestForm | None = None,
             **storage: Unpack[StorageOptions]) -> CompactResult:
     """Merges shards that have replaced tensors, or are smaller than target_bytes, in a new commit.
-    The index is removed; an append or overwrite can write another. dry_run writes nothing and
-    returns what would be done. single_writer: the caller guarantees that no other process commits
+    The index is removed; an append or overwrite can write another. Segments of the manifest are
+    merged, too; manifest="segments" or "whole" converts it. dry_run writes nothing and returns
+    what would be done. single_writer: the caller guarantees that no other process commits
     at the same time."""
     place = place_of(path, storage_options(storage), single_writer=single_writer)
     warned: list[str] = []
     with watch(progress, "compacting") as tick:
         result: CompactResult = parse(_core.dataset_compact(place.core, place.text, warned,
-                                                            target_bytes, tick, dry_run))
+                                                            target_bytes, tick, dry_run,
+                                                            manifest))
     for text in warned:
         warnings.warn("%s: %s" % (place.text, text), stacklevel=2)
     return result

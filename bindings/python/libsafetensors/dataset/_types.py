@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Callable, Literal, TypedDict, Union
 
 __all__ = ["Adopt", "ColumnFacts", "CompactResult", "DatasetInfo", "DatasetMode", "DatasetTensors",
-           "Engine", "GcResult", "LoaderOptions", "Manifest", "OpenOptions", "ReadOptions",
-           "ShardFacts", "StorageOptions", "VerifyResult", "WriteMode", "WriteOptions"]
+           "Engine", "GcResult", "LoaderOptions", "Manifest", "ManifestForm", "OpenOptions",
+           "ReadOptions", "ShardFacts", "StorageOptions", "VerifyResult", "WriteMode", "WriteOptions"]
 
 DatasetMode = Literal["batch", "kv"]
+ManifestForm = Literal["whole", "segments"]
 WriteMode = Literal["error", "append", "overwrite"]
 Adopt = Union[Literal["listing"], None]
 Engine = Literal["numpy", "torch"]
@@ -66,6 +67,7 @@ class WriteOptions(StorageOptions, total=False):
     tail_strategy: Literal["write", "drop", "pad"] | None
     rounding: Literal["nearest", "truncate"] | None
     keep_old: int | None
+    manifest: ManifestForm | None
     single_writer: bool | None
 
 
@@ -144,8 +146,15 @@ class _ManifestShard(TypedDict, total=False):
     shadowed: int
 
 
+class _Segment(TypedDict):
+    sha256: str
+    bytes: int
+    shards: int
+
+
 class Manifest(TypedDict, total=False):
-    """dataset_manifest.json. One of the Scala connector lacks most fields."""
+    """dataset_manifest.json. One of the Scala connector lacks most fields. With manifest="segments"
+    it has "segments" and the fields above them, not "shards"."""
 
     format_version: str
     safetensors_version: str
@@ -167,6 +176,15 @@ class Manifest(TypedDict, total=False):
     columns: dict[str, ColumnFacts]
     schema: dict[str, ColumnFacts]
     shards: list[_ManifestShard]
+    numbered_commits: bool
+    total_shards: int
+    total_rows: int
+    total_padding: int
+    total_tensors: int
+    total_shadowed: int
+    largest_shard: int
+    next_file: int
+    segments: list[_Segment]
 
 
 class _Result(TypedDict):
@@ -190,6 +208,7 @@ class DatasetInfo(_Located):
     kv_separator: str | None
     tail_strategy: Literal["write", "drop", "pad"] | None
     index: str | None
+    segments: int | None
     samples: int
     valid_samples: int
     padded_samples: int
@@ -286,5 +305,7 @@ class CompactResult(_Located):
     bytes_before: int
     bytes_after: int | None
     index_removed: bool
+    segments_before: int | None
+    segments_after: int | None
     left: str | None
     groups: list[_Group]

@@ -1,0 +1,431 @@
+/* ReadPlan and Reader: safetensors_read.h for _device.py. Private to this package. */
+#include "tensor.h"
+
+#include "safetensors_read.h"
+
+typedef struct {
+    PyObject_HEAD
+    sft_read_plan *plan;
+    PyObject *parts;     /* tuple, whose Tensors keep the files open */
+    const char *path;    /* of the first one, for messages; or NULL */
+} PlanObject;
+
+typedef struct {
+    PyObject_HEAD
+    sft_reader *reader; /* NULL: closed */
+    PyObject *plan;
+    atomic_flag busy;   /* held by every call but close() in tp_dealloc */
+    Py_ssize_t added;   /* slots */
+    bool *is_held;      /* of each: next() returned it, and it was not given back */
+} ReaderObject;
+
+/* ── Plans ───────────────────────────────────────────────────────────────── */
+
+/* What sft_read_plan_new takes. */
+typedef struct {
+    sft_read_part *parts;
+    sft_read_block *blocks;
+    size_t count, block_count;
+} plan_rows;
+
+static int refuse_row(const char *what, PyObject *row) {
+    PyErr_Format(PyExc_TypeError, "expected %s, found %R", what, row);
+    return -1;
+}
+
+static int address_of(PyObject *object, void **out) {
+    uint64_t address;
+    if (pysft_uint_of(object, &address) < 0) return -1;
+    *out = (void *)(uintptr_t)address;
+    return 0;
+}
+
+static int size_of(PyObject *object, size_t *out) {
+    uint64_t number;
+    if (pysft_uint_of(object, &number) < 0) return -1;
+    *out = (size_t)number;
+    return 0;
+}
+
+static int part_of(pysft_state *state, PyObject *row, sft_read_part *out) {
+    bool triple = PyTuple_Check(row) && PyTuple_Size(row) == 3;
+    if (!triple || Py_TYPE(PyTuple_GetItem(row, 0)) != state->types[PYSFT_TYPE_TENSOR])
+        return refuse_row("a tuple of a Tensor, a block and a byte of it", row);
+    const TensorObject *tensor = (TensorObject *)PyTuple_GetItem(row, 0);
+    out->file = sft_set_shard_at(pysft_store_set(tensor->store), tensor->shard);
+    out->tensor = tensor->facts;
+    out->slice = tensor->slice;
+    if (size_of(PyTuple_GetItem(row, 1), &out->block) < 0) return -1;
+    return pysft_uint_of(PyTuple_GetItem(row, 2), &out->at);
+}
+
+static int block_of(PyObject *row, sft_read_block *out) {
+    if (!PyTuple_Check(row) || PyTuple_Size(row) != 2)
+        return refuse_row("a tuple of an address and a number of bytes", row);
+    if (address_of(PyTuple_GetItem(row, 0), &out->base) < 0) return -1;
+    return pysft_uint_of(PyTuple_GetItem(row, 1), &out->bytes);
+}
+
+static int rows_of(pysft_state *state, PyObject *parts, PyObject *blocks, plan_rows *out) {
+    out->count = (size_t)PyTuple_Size(parts);
+    out->block_count = (size_t)PyTuple_Size(blocks);
+    out->parts = PyMem_Calloc(out->count + 1, sizeof *out->parts);
+    out->blocks = PyMem_Calloc(out->block_count + 1, sizeof *out->blocks);
+    if (!out->parts || !out->blocks) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (size_t i = 0; i < out->count; i++)
+        if (part_of(state, PyTuple_GetItem(parts, (Py_ssize_t)i), &out->parts[i]) < 0) return -1;
+    for (size_t i = 0; i < out->block_count; i++)
+        if (block_of(PyTuple_GetItem(blocks, (Py_ssize_t)i), &out->blocks[i]) < 0) return -1;
+    return 0;
+}
+
+static int plan_make(pysft_state *state, PlanObject *self, const plan_rows *rows,
+                     const sft_read_plan_options *options) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_read_plan_new(rows->parts, rows->count, rows->blocks, rows->block_count, options,
+                             &self->plan, &err);
+    Py_END_ALLOW_THREADS
+    if (!code) return 0;
+    (void)pysft_raise(state, &err, self->path);
+    return -1;
+}
+
+static int plan_fill(PlanObject *self, PyObject *parts, PyObject *blocks,
+                     const sft_read_plan_options *options) {
+    pysft_state *state = pysft_state_from((PyObject *)self);
+    plan_rows rows = { NULL, NULL, 0, 0 };
+    PyObject *sizes = PySequence_Tuple(blocks);
+    self->parts = sizes ? PySequence_Tuple(parts) : NULL;
+    int rc = self->parts ? rows_of(state, self->parts, sizes, &rows) : -1;
+    if (rc == 0 && rows.count) {
+        PyObject *first = PyTuple_GetItem(PyTuple_GetItem(self->parts, 0), 0);
+        self->path = pysft_store_path(((TensorObject *)first)->store);
+    }
+    if (rc == 0) rc = plan_make(state, self, &rows, options);
+    PyMem_Free(rows.parts);
+    PyMem_Free(rows.blocks);
+    Py_XDECREF(sizes);
+    return rc;
+}
+
+static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    static char *names[] = { "parts", "blocks", "slot_bytes", "direct", NULL };
+    static const char *const choices[] = { "auto", "never", "always", NULL };
+    PyObject *parts, *blocks, *slot_bytes = NULL, *direct = NULL;
+    sft_read_plan_options options = SFT_READ_PLAN_OPTIONS_INIT;
+    int choice = SFT_READ_DIRECT_AUTO;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$OO:ReadPlan", names, &parts, &blocks,
+                                     &slot_bytes, &direct))
+        return NULL;
+    if (slot_bytes && pysft_uint_of(slot_bytes, &options.slot_bytes) < 0) return NULL;
+    if (direct && pysft_choice_of(direct, "direct", choices, &choice) < 0) return NULL;
+    options.direct = (sft_read_direct)choice;
+    PlanObject *self = (PlanObject *)pysft_object_new(type);
+    if (!self) return NULL;
+    if (plan_fill(self, parts, blocks, &options) == 0) return (PyObject *)self;
+    Py_DECREF(self);
+    return NULL;
+}
+
+static int plan_traverse(PyObject *object, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(((PlanObject *)object)->parts);
+    return 0;
+}
+
+/* No tp_clear: the plan needs its files. Tensors make no cycles. */
+static void plan_dealloc(PyObject *object) {
+    PlanObject *self = (PlanObject *)object;
+    PyObject_GC_UnTrack(object);
+    sft_read_plan_free(self->plan);
+    Py_XDECREF(self->parts);
+    pysft_object_free(object);
+}
+
+static PyObject *plan_wanted(PyObject *object, void *closure) {
+    (void)closure;
+    return PyLong_FromUnsignedLongLong(sft_read_plan_wanted(((PlanObject *)object)->plan));
+}
+
+static PyObject *plan_total(PyObject *object, void *closure) {
+    (void)closure;
+    return PyLong_FromUnsignedLongLong(sft_read_plan_total(((PlanObject *)object)->plan));
+}
+
+static PyObject *plan_slot_bytes(PyObject *object, void *closure) {
+    (void)closure;
+    return PyLong_FromSize_t(sft_read_plan_slot_bytes(((PlanObject *)object)->plan));
+}
+
+static PyObject *plan_run(PyObject *object, PyObject *args, PyObject *kwargs) {
+    static char *names[] = { "threads", "progress", NULL };
+    PlanObject *self = (PlanObject *)object;
+    PyObject *progress = Py_None;
+    int threads = 0;
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    pysft_job job;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$iO:run", names, &threads, &progress)
+        || pysft_job_begin(&job, progress) < 0
+        || pysft_threads_of(threads, &job.job.threads) < 0)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_read_plan_run(self->plan, &job.job, &err);
+    Py_END_ALLOW_THREADS
+    if (pysft_job_end(&job, code) == 0) return Py_NewRef(Py_None);
+    return pysft_raise(pysft_state_from(object), &err, self->path);
+}
+
+static PyObject *plan_reader(PyObject *object, PyObject *args, PyObject *kwargs) {
+    static char *names[] = { "threads", NULL };
+    pysft_state *state = pysft_state_from(object);
+    PlanObject *self = (PlanObject *)object;
+    int threads = 0;
+    uint32_t count;
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$i:reader", names, &threads)
+        || pysft_threads_of(threads, &count) < 0)
+        return NULL;
+    ReaderObject *reader = (ReaderObject *)pysft_object_new(state->types[PYSFT_TYPE_READER]);
+    if (!reader) return NULL;
+    atomic_flag_clear(&reader->busy);
+    reader->plan = Py_NewRef(object);
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_reader_start(self->plan, count, &reader->reader, &err);
+    Py_END_ALLOW_THREADS
+    if (!code) return (PyObject *)reader;
+    Py_DECREF(reader);
+    return pysft_raise(state, &err, self->path);
+}
+
+static PyGetSetDef plan_getset[] = {
+    { "wanted", plan_wanted, NULL, "Bytes of all parts.", NULL },
+    { "total", plan_total, NULL, "Bytes that are read for them at most.", NULL },
+    { "slot_bytes", plan_slot_bytes, NULL, "Size of a slot.", NULL },
+    { NULL, NULL, NULL, NULL, NULL },
+};
+
+static PyMethodDef plan_methods[] = {
+    { "run", PYSFT_KEYWORDS(plan_run),
+      "run($self, /, *, threads=0, progress=None)\n--\n\n"
+      "Read everything into blocks that all have an address." },
+    { "reader", PYSFT_KEYWORDS(plan_reader),
+      "reader($self, /, *, threads=0)\n--\n\nA Reader of the plan." },
+    { NULL, NULL, 0, NULL },
+};
+
+static PyType_Slot plan_slots[] = {
+    { Py_tp_doc, "ReadPlan(parts, blocks, *, slot_bytes=0, direct='auto')\n--\n\n"
+      "What to read, and where to. parts: (Tensor, block, byte of the block); blocks: (address,\n"
+      "bytes), with the address 0 for those that are filled from slots. The caller keeps the\n"
+      "memory alive." },
+    { Py_tp_new, plan_new },
+    { Py_tp_dealloc, plan_dealloc },
+    { Py_tp_traverse, plan_traverse },
+    { Py_tp_getset, plan_getset },
+    { Py_tp_methods, plan_methods },
+    { 0, NULL },
+};
+
+/* ── Readers ─────────────────────────────────────────────────────────────── */
+
+static void close_reader(ReaderObject *self) {
+    sft_reader *reader = self->reader;
+    self->reader = NULL;
+    Py_BEGIN_ALLOW_THREADS
+    sft_reader_close(reader);
+    Py_END_ALLOW_THREADS
+}
+
+static int reader_traverse(PyObject *object, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(((ReaderObject *)object)->plan);
+    return 0;
+}
+
+static void reader_dealloc(PyObject *object) {
+    ReaderObject *self = (ReaderObject *)object;
+    PyObject_GC_UnTrack(object);
+    close_reader(self);
+    Py_XDECREF(self->plan);
+    PyMem_Free(self->is_held);
+    pysft_object_free(object);
+}
+
+/* Begins a call; end it with pysft_leave. */
+static bool enter_open(ReaderObject *self) {
+    if (!pysft_enter(&self->busy, "Reader")) return false;
+    if (self->reader) return true;
+    PyErr_SetString(PyExc_ValueError, "the Reader is closed");
+    pysft_leave(&self->busy);
+    return false;
+}
+
+static int add_slot(ReaderObject *self, void *memory) {
+    size_t size = (size_t)(self->added + 1) * sizeof *self->is_held;
+    bool *is_held = PyMem_Realloc(self->is_held, size);
+    sft_error err = SFT_ERROR_INIT;
+    if (!is_held) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    self->is_held = is_held;
+    if (sft_reader_add(self->reader, memory, &err)) {
+        (void)pysft_raise(pysft_state_from((PyObject *)self), &err, NULL);
+        return -1;
+    }
+    is_held[self->added++] = false;
+    return 0;
+}
+
+static PyObject *reader_add(PyObject *object, PyObject *address) {
+    ReaderObject *self = (ReaderObject *)object;
+    void *memory;
+    if (address_of(address, &memory) < 0 || !enter_open(self)) return NULL;
+    int rc = add_slot(self, memory);
+    pysft_leave(&self->busy);
+    return rc < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *reader_starved(PyObject *object, PyObject *none) {
+    ReaderObject *self = (ReaderObject *)object;
+    (void)none;
+    if (!enter_open(self)) return NULL;
+    bool starved = sft_reader_starved(self->reader);
+    pysft_leave(&self->busy);
+    return PyBool_FromLong(starved);
+}
+
+static PyObject *copies_of(const sft_filled *filled) {
+    PyObject *list = PyList_New((Py_ssize_t)filled->copy_count);
+    for (size_t i = 0; list && i < filled->copy_count; i++) {
+        const sft_read_copy *copy = &filled->copies[i];
+        PyObject *row = Py_BuildValue("(KKKK)", (unsigned long long)copy->block,
+                                      (unsigned long long)copy->at,
+                                      (unsigned long long)copy->from,
+                                      (unsigned long long)copy->len);
+        if (!row || PyList_SetItem(list, (Py_ssize_t)i, row) < 0) Py_CLEAR(list);
+    }
+    return list;
+}
+
+/* (slot, copies); None if none came; (None, []) at the end. */
+static PyObject *filled_row(ReaderObject *self, const sft_filled *filled) {
+    if (filled->slot == SFT_SLOT_NONE) return Py_NewRef(Py_None);
+    if (filled->slot == SFT_SLOT_END) return Py_BuildValue("(O[])", Py_None);
+    self->is_held[filled->slot] = true;
+    PyObject *copies = copies_of(filled);
+    return copies ? Py_BuildValue("(nN)", (Py_ssize_t)filled->slot, copies) : NULL;
+}
+
+static PyObject *next_filled(ReaderObject *self, int32_t milliseconds) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_filled filled;
+    sft_code code;
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_reader_next(self->reader, milliseconds, &filled, &err);
+    Py_END_ALLOW_THREADS
+    if (code)
+        return pysft_raise(pysft_state_from((PyObject *)self), &err,
+                           ((PlanObject *)self->plan)->path);
+    if (PyErr_Occurred() || PyErr_CheckSignals() < 0) return NULL;
+    return filled_row(self, &filled);
+}
+
+static PyObject *reader_next(PyObject *object, PyObject *args, PyObject *kwargs) {
+    static char *names[] = { "milliseconds", NULL };
+    ReaderObject *self = (ReaderObject *)object;
+    int milliseconds = -1;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|i:next", names, &milliseconds)
+        || !enter_open(self))
+        return NULL;
+    PyObject *row = next_filled(self, milliseconds < 0 ? -1 : milliseconds);
+    pysft_leave(&self->busy);
+    return row;
+}
+
+static PyObject *reader_give_back(PyObject *object, PyObject *number) {
+    ReaderObject *self = (ReaderObject *)object;
+    Py_ssize_t slot = PyLong_AsSsize_t(number);
+    if ((slot == -1 && PyErr_Occurred()) || !enter_open(self)) return NULL;
+    bool held = slot >= 0 && slot < self->added && self->is_held[slot];
+    if (held) {
+        self->is_held[slot] = false;
+        sft_reader_give_back(self->reader, (size_t)slot);
+    } else {
+        PyErr_Format(PyExc_ValueError, "expected a slot that next() returned, found %zd", slot);
+    }
+    pysft_leave(&self->busy);
+    return held ? Py_NewRef(Py_None) : NULL;
+}
+
+static PyObject *reader_close(PyObject *object, PyObject *none) {
+    ReaderObject *self = (ReaderObject *)object;
+    (void)none;
+    if (!pysft_enter(&self->busy, "Reader")) return NULL;
+    close_reader(self);
+    pysft_leave(&self->busy);
+    return Py_NewRef(Py_None);
+}
+
+static PyMethodDef reader_methods[] = {
+    { "add", reader_add, METH_O,
+      "add($self, address, /)\n--\n\n"
+      "Lend a slot, of slot_bytes bytes at a multiple of 4096; they are numbered from 0." },
+    { "starved", reader_starved, METH_NOARGS,
+      "starved($self, /)\n--\n\nWhether another slot would be used at once." },
+    { "next", PYSFT_KEYWORDS(reader_next),
+      "next($self, /, milliseconds=-1)\n--\n\n"
+      "A filled slot and its copies, each (block, byte of it, byte of the slot, length); (None,\n"
+      "[]) at the end; None if there is none in that time, or all are with the caller." },
+    { "give_back", reader_give_back, METH_O,
+      "give_back($self, slot, /)\n--\n\nLend a slot again that next() returned." },
+    { "close", reader_close, METH_NOARGS,
+      "close($self, /)\n--\n\nStop the threads; no slot is touched afterwards." },
+    { NULL, NULL, 0, NULL },
+};
+
+static PyType_Slot reader_slots[] = {
+    { Py_tp_doc, "Threads that fill slots with what a ReadPlan wants; made by its reader()." },
+    { Py_tp_dealloc, reader_dealloc },
+    { Py_tp_traverse, reader_traverse },
+    { Py_tp_methods, reader_methods },
+    { 0, NULL },
+};
+
+/* ── The module ──────────────────────────────────────────────────────────── */
+
+static PyObject *is_local(PyObject *module, PyObject *tensor) {
+    if (Py_TYPE(tensor) != pysft_state_of(module)->types[PYSFT_TYPE_TENSOR]) {
+        PyErr_Format(PyExc_TypeError, "expected a Tensor, found %R", Py_TYPE(tensor));
+        return NULL;
+    }
+    return PyBool_FromLong(pysft_store_local(((TensorObject *)tensor)->store));
+}
+
+static PyMethodDef reader_functions[] = {
+    { "is_local", is_local, METH_O,
+      "is_local($module, tensor, /)\n--\n\n"
+      "Whether a Tensor is of a file of this machine, so that a Reader may read it." },
+    { NULL, NULL, 0, NULL },
+};
+
+int pysft_reader_add(PyObject *module) {
+    static PyType_Spec plan = {
+        "libsafetensors._core.ReadPlan", sizeof(PlanObject), 0,
+        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, plan_slots,
+    };
+    static PyType_Spec reader = {
+        "libsafetensors._core.Reader", sizeof(ReaderObject), 0,
+        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, reader_slots,
+    };
+    if (pysft_type_add(module, &plan, PYSFT_TYPE_PLAN) < 0) return -1;
+    if (pysft_type_add(module, &reader, PYSFT_TYPE_READER) < 0) return -1;
+    return PyModule_AddFunctions(module, reader_functions);
+}

@@ -1,0 +1,213 @@
+/* Slices of tensors, copied: from memory or a map, or read. */
+#include "base/announce.h"
+#include "file/file.h"
+
+#include <string.h>
+
+#define WINDOW_MOST ((uint64_t)256 << 10) /* bytes of one read that covers several runs */
+#define GAP_MOST 4096 /* a gap between runs that costs less than another read */
+
+/* Of a file of the system in the page cache, in nanoseconds: a read, 28 bytes of it or picked out
+ * of the window, a run that is gathered, 5 bytes of it. */
+#define COST_READ 340
+#define COST_GATHERED 30
+#define GAP_LOCAL 9216   /* beyond these, two reads cost less than one and the picking */
+#define RUN_LOCAL 16384
+#define GATHER_LEAST 32  /* runs for which a pipe is worth while */
+#define GATHER_MOST 1024
+
+typedef struct slice_copy {
+    const sft_file *file;
+    const sft_tensor *tensor;
+    sft_runs runs;
+    bool local;       /* a file of the system */
+    bool gathers;     /* which may copy runs out of a map */
+    sft_runs ahead;   /* of what is not announced yet */
+    size_t announced; /* windows that are announced, and not read yet */
+    char *dst;
+    char *window; /* scratch, allocated on first use */
+    size_t window_size;
+} slice_copy;
+
+/* Bytes of the tensor, [low, high), that hold the next `runs` runs. */
+typedef struct slice_window {
+    uint64_t low, high, runs;
+} slice_window;
+
+static uint64_t distance(uint64_t a, uint64_t b) {
+    return a < b ? b - a : a - b;
+}
+
+/* Whether reading the gap between two runs costs less than another read: a request, where the
+ * source is no file of the system. */
+static bool runs_near(uint64_t a, uint64_t b, uint64_t run, bool local) {
+    uint64_t gap = distance(a, b) - run;
+    return local ? gap <= GAP_LOCAL && run <= RUN_LOCAL : gap <= GAP_MOST || gap / 7 < run;
+}
+
+/* How many runs of a row fit one window; 1 if they are not near each other. */
+static uint64_t row_fits(const sft_runs *runs, bool local) {
+    int64_t stride = runs->rank ? runs->stride[0] : 0;
+    uint64_t step = stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
+    if (step == 0 || runs->run_bytes > WINDOW_MOST || !runs_near(0, step, runs->run_bytes, local))
+        return 1;
+    return (WINDOW_MOST - runs->run_bytes) / step + 1;
+}
+
+/* Adds a row unless the window would exceed WINDOW_MOST; *last: where its last run begins. */
+static bool window_add(slice_window *w, const sfti_row *row, uint64_t run, uint64_t *last) {
+    *last = row->offset + (uint64_t)row->stride * (row->count - 1);
+    uint64_t low = row->offset < *last ? row->offset : *last;
+    uint64_t high = (row->offset < *last ? *last : row->offset) + run;
+    if (w->runs > 0 && w->low < low) low = w->low;
+    if (w->runs > 0 && w->high > high) high = w->high;
+    if (w->runs > 0 && high - low > WINDOW_MOST) return false;
+    *w = (slice_window){ low, high, w->runs + row->count };
+    return true;
+}
+
+/* The window of the next runs that are near each other. */
+static slice_window window_plan(sft_runs ahead, bool local) {
+    slice_window w = { 0, 0, 0 };
+    uint64_t run = ahead.run_bytes, last = 0, most = row_fits(&ahead, local);
+    sfti_row row;
+    while (ahead.left > 0 && (w.runs == 0 || runs_near(last, ahead.position, run, local))) {
+        (void)sfti_runs_row(&ahead, most, &row);
+        if (!window_add(&w, &row, run, &last)) break;
+    }
+    return w;
+}
+
+static sft_code window_take(slice_copy *c, sft_error *err) {
+    uint64_t all = sfti_tensor_bytes(c->tensor);
+    if (c->window) return SFT_OK;
+    c->window_size = (size_t)(all < WINDOW_MOST ? all : WINDOW_MOST);
+    c->window = sfti_take(&c->file->alloc, c->window_size);
+    return c->window ? SFT_OK : sfti_fail_memory(err, c->window_size);
+}
+
+static sft_code slice_bytes(const slice_copy *c, uint64_t at, void *into, size_t len,
+                            sft_error *err) {
+    return sfti_file_read(c->file, c->tensor, c->tensor->offset + at, into, len, err);
+}
+
+#define SLICE_AHEAD 1024 /* windows that are announced at once */
+#define SLICE_APART 10000 /* runs: if more are far apart, all between them is read, too */
+
+/* So many windows would be as many requests: one run, from the first to the last. */
+static bool slice_announce_whole(slice_copy *c) {
+    sfti_announcement all = { .count = 0 };
+    uint64_t low = UINT64_MAX, high = 0;
+    sft_run run;
+    if (c->ahead.left <= SLICE_APART || window_plan(c->ahead, c->local).runs > 1) return false;
+    while (sft_runs_next(&c->ahead, &run)) {
+        if (run.offset < low) low = run.offset;
+        if (run.offset + run.len > high) high = run.offset + run.len;
+    }
+    sfti_announce(&all, &c->file->source, c->tensor->offset + low, high - low);
+    sfti_announce_end(&all);
+    return true;
+}
+
+/* The next windows, when half of those that are announced have been read. */
+static void slice_announce(slice_copy *c) {
+    sfti_announcement next = { .count = 0 };
+    sfti_row row;
+    if (c->announced > SLICE_AHEAD / 2 || slice_announce_whole(c)) return;
+    for (; c->announced < SLICE_AHEAD && c->ahead.left > 0; c->announced++) {
+        slice_window w = window_plan(c->ahead, c->local);
+        sfti_announce(&next, &c->file->source, c->tensor->offset + w.low, w.high - w.low);
+        for (; w.runs > 0; w.runs -= row.count) (void)sfti_runs_row(&c->ahead, w.runs, &row);
+    }
+    sfti_announce_end(&next);
+}
+
+static bool gather_pays(const slice_copy *c, const slice_window *w) {
+    return c->gathers && w->runs * (COST_GATHERED + c->runs.run_bytes / 5) <
+                             COST_READ + (w->high - w->low) / 28;
+}
+
+/* Takes runs that cost less so: those of the window w, then of whole windows or, where a run has
+ * no other near it, whole rows. */
+static size_t gather_plan(slice_copy *c, slice_window w, uint64_t *offsets) {
+    bool alone = row_fits(&c->runs, true) == 1;
+    size_t count = 0;
+    sfti_row row;
+    while (count < GATHER_MOST && c->runs.left > 0 && gather_pays(c, &w)) {
+        uint64_t most = alone || w.runs > GATHER_MOST - count ? GATHER_MOST - count : w.runs;
+        do {
+            (void)sfti_runs_row(&c->runs, most, &row);
+            for (uint64_t i = 0; i < row.count; i++)
+                offsets[count++] = c->tensor->offset + row.offset + (uint64_t)row.stride * i;
+            most -= row.count;
+        } while (most > 0 && !alone);
+        w = window_plan(c->runs, true);
+    }
+    return count;
+}
+
+/* What the system has not copied, if any, is read: that tells what is wrong. */
+static sft_code slice_gather(slice_copy *c, slice_window w, sft_error *err) {
+    uint64_t offsets[GATHER_MOST];
+    size_t run = (size_t)c->runs.run_bytes;
+    sft_runs before = c->runs;
+    size_t count = gather_plan(c, w, offsets);
+    size_t done = sfti_source_gather(&c->file->source, offsets, count, run, c->dst);
+    if (done == 0) {
+        c->gathers = false;
+        c->runs = before;
+        return SFT_OK;
+    }
+    sft_code code = SFT_OK;
+    for (; code == SFT_OK && done < count; done++)
+        code = sfti_file_read(c->file, c->tensor, offsets[done], c->dst + done * run, run, err);
+    c->dst += count * run;
+    return code;
+}
+
+/* A single run is read straight into dst, several by way of the window. */
+static sft_code slice_step(slice_copy *c, sft_error *err) {
+    if (sfti_source_expects(&c->file->source)) slice_announce(c);
+    if (c->announced > 0) c->announced--;
+    slice_window w = window_plan(c->runs, c->local);
+    if (gather_pays(c, &w)) return slice_gather(c, w, err);
+    size_t len = (size_t)(w.high - w.low);
+    sft_code code = w.runs == 1 ? SFT_OK : window_take(c, err);
+    if (code == SFT_OK) code = slice_bytes(c, w.low, w.runs == 1 ? c->dst : c->window, len, err);
+    if (code != SFT_OK) return code;
+    size_t bytes = (size_t)(w.runs * c->runs.run_bytes);
+    sfti_row row;
+    if (w.runs == 1) (void)sfti_runs_row(&c->runs, 1, &row);
+    else sfti_runs_pick(&c->runs, w.runs, c->window, w.low, c->dst);
+    c->dst += bytes;
+    return SFT_OK;
+}
+
+static sft_code slice_from_source(slice_copy *c, sft_error *err) {
+    sft_code code = SFT_OK;
+    while (code == SFT_OK && c->runs.left > 0) code = slice_step(c, err);
+    sfti_release(&c->file->alloc, c->window, c->window_size);
+    return code;
+}
+
+sft_code sft_slice_read(const sft_file *file, const sft_tensor *tensor, const sft_slice *slice,
+                        void *dst, size_t len, sft_error *err) {
+    slice_copy c = { 0 };
+    uint64_t bytes;
+    if (!file || !tensor || !slice || (!dst && len)) return sfti_view_bad_call(err);
+    sft_code code = sft_runs_begin(tensor, slice, &c.runs, err);
+    if (code == SFT_OK) code = sft_slice_size(slice, tensor->dtype, NULL, &bytes, err);
+    if (code != SFT_OK) return code;
+    if (bytes != len) return sfti_buffer_mismatch(tensor, bytes, len, err);
+    c.ahead = c.runs;
+    c.file = file;
+    c.tensor = tensor;
+    c.dst = dst;
+    c.local = sfti_source_descriptor(&file->source) >= 0;
+    c.gathers = c.local && c.runs.left >= GATHER_LEAST;
+    if (!file->source.base || bytes == 0) return slice_from_source(&c, err);
+    const void *view;
+    code = sft_view(file, tensor, &view, err);
+    if (code == SFT_OK) sfti_runs_pick(&c.runs, c.runs.left, view, 0, dst);
+    return code;
+}

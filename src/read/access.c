@@ -1,0 +1,103 @@
+/* Whether the files of a plan are read past the page cache, and the descriptors for that. */
+#include "base/announce.h"
+#include "base/error.h"
+#include "os/os.h"
+#include "read/read.h"
+
+#define DIRECT_LEAST ((uint64_t)64 << 20) /* bytes wanted of a file */
+
+/* Less than 90 % of what lies between the first byte that is wanted and the last. */
+static bool access_is_cold(const sfti_read_file *file, int fd) {
+    uint64_t cached, len = file->high - file->low;
+    if (file->wanted < DIRECT_LEAST || os_cached(fd, file->low, len, &cached)) return false;
+    return cached < len - len / 10;
+}
+
+static void access_open(const sft_read_plan *plan, const sfti_read_file *file,
+                        sfti_read_direct *out) {
+    int fd = sfti_source_descriptor(&file->source);
+    out->fd = -1;
+    atomic_init(&out->on, false);
+    if (fd < 0 || plan->options.direct == SFT_READ_DIRECT_NEVER) return;
+    if (plan->options.direct == SFT_READ_DIRECT_AUTO && !access_is_cold(file, fd)) return;
+    if (os_open_direct(fd, &out->fd)) out->fd = -1;
+    atomic_store(&out->on, out->fd >= 0);
+}
+
+sft_code sfti_read_access_begin(sfti_read_access *access, const sft_read_plan *plan,
+                                sft_error *err) {
+    const sft_allocator *alloc = &plan->arena.alloc;
+    size_t bytes = plan->file_count * sizeof *access->direct;
+    *access = (sfti_read_access){ plan, NULL };
+    if (plan->options.direct == SFT_READ_DIRECT_NEVER || bytes == 0) return SFT_OK;
+    access->direct = sfti_take(alloc, bytes);
+    if (!access->direct) return sfti_fail_memory(err, bytes);
+    for (size_t i = 0; i < plan->file_count; i++)
+        access_open(plan, &plan->files[i], &access->direct[i]);
+    return SFT_OK;
+}
+
+void sfti_read_access_end(sfti_read_access *access) {
+    if (!access->direct) return;
+    size_t count = access->plan->file_count;
+    for (size_t i = 0; i < count; i++)
+        if (access->direct[i].fd >= 0) (void)os_close(access->direct[i].fd);
+    sfti_release(&access->plan->arena.alloc, access->direct, count * sizeof *access->direct);
+    access->direct = NULL;
+}
+
+bool sfti_read_access_is_direct(const sfti_read_access *access) {
+    for (size_t i = 0; access->direct && i < access->plan->file_count; i++)
+        if (atomic_load(&access->direct[i].on)) return true;
+    return false;
+}
+
+/* ── Announcements ───────────────────────────────────────────────────────── */
+
+#define ANNOUNCED_CHUNKS 1024 /* of a slice: of more, all between the first and the last */
+
+static void announce_slice(sfti_announcement *all, const sft_source *source,
+                           const sfti_read_item *item) {
+    const sfti_read_slice *slice = item->slice;
+    uint64_t low, high, chunks = slice->runs / slice->chunk, base = item->tensor->offset;
+    sfti_read_slice_extent(slice, slice->rank, &low, &high);
+    if (chunks > ANNOUNCED_CHUNKS) {
+        sfti_announce(all, source, base + low, high - low);
+        return;
+    }
+    uint32_t inner = 0;
+    for (uint64_t runs = 1; runs < slice->chunk; inner++) runs *= slice->loops[inner].count;
+    sfti_read_slice_extent(slice, inner, &low, &high);
+    for (uint64_t i = 0; i < chunks; i++) {
+        sft_runs runs;
+        sfti_read_slice_runs(slice, i * slice->chunk, &runs);
+        sfti_announce(all, source, base + runs.position - slice->position + low, high - low);
+    }
+}
+
+void sfti_read_announce(const sft_read_plan *plan) {
+    sfti_announcement all = { .count = 0 };
+    for (size_t i = 0; i < plan->item_count; i++) {
+        const sfti_read_item *item = &plan->items[i];
+        const sft_source *source = &plan->files[item->file].source;
+        if (!sfti_source_expects(source)) continue;
+        if (item->slice) announce_slice(&all, source, item);
+        else sfti_announce(&all, source, item->offset, item->len);
+    }
+    sfti_announce_end(&all);
+}
+
+/* ── Scratch memory ──────────────────────────────────────────────────────── */
+
+bool sfti_read_scratch_take(const sft_allocator *alloc, size_t threads, sfti_read_scratch *out) {
+    out->bytes = threads * SFTI_READ_SCRATCH + SFTI_READ_PAGE;
+    out->memory = sfti_take(alloc, out->bytes);
+    uintptr_t past = (uintptr_t)out->memory % SFTI_READ_PAGE;
+    out->aligned = out->memory ? out->memory + (past ? SFTI_READ_PAGE - past : 0) : NULL;
+    return out->memory != NULL;
+}
+
+void sfti_read_scratch_free(const sft_allocator *alloc, sfti_read_scratch *scratch) {
+    sfti_release(alloc, scratch->memory, scratch->bytes);
+    scratch->memory = NULL;
+}

@@ -1,0 +1,347 @@
+/* Readers: threads that fill slots with the tasks of a plan.
+ *
+ * A slot is free, being filled, full or held by the caller; the mutex guards which.
+ *
+ *   1. sft_reader_add and sft_reader_give_back make it free, and start a thread if none is idle.
+ *   2. A thread takes the free slot and the next task together, and fills the slot without the
+ *      mutex. Nobody else knows of the slot then.
+ *   3. It makes it full, unless the task failed: then the slot is free again, and the error is
+ *      that of the reader from there on.
+ *   4. sft_reader_next hands out the slot that is full the longest, if there is no error.
+ *
+ * Threads end when nothing is left to be taken, and after a while without a free slot; the next
+ * one that is given starts them again. Only the calling thread starts and joins them. */
+#include "base/error.h"
+#include "os/os.h"
+#include "read/read.h"
+
+#include <string.h>
+
+#define READER_THREADS 64
+#define READER_THREADS_LEAST 4
+#define READER_THREADS_USUAL 12
+#define READER_IDLE_MS 500
+#define READER_IDLE_WAITS 10 /* before an idle thread ends */
+#define READER_WAIT_MS 100   /* between two questions of sft_on_wait */
+
+typedef enum slot_state { SLOT_FREE, SLOT_FILLING, SLOT_FULL, SLOT_HELD } slot_state;
+
+typedef struct read_slot {
+    char *memory;
+    sft_read_copy *copies; /* plan->most_copies of them */
+    size_t copy_count;
+    slot_state state;
+    size_t next; /* of the slots that are full, or of those that are free: SFT_SLOT_NONE ends */
+} read_slot;
+
+typedef struct read_thread {
+    sft_reader *reader;
+    os_thread thread;
+    char *scratch;
+    bool started; /* to be joined; the calling thread's */
+    bool runs;    /* guarded by the mutex */
+} read_thread;
+
+/* Slots in the order in which they came. */
+typedef struct slot_queue {
+    size_t first, last, count;
+} slot_queue;
+
+struct sft_reader {
+    const sft_read_plan *plan;
+    sft_allocator alloc;
+    sfti_read_access access;
+    sfti_read_scratch scratch; /* of the threads, and one for the caller's */
+    read_thread threads[READER_THREADS];
+    size_t thread_count; /* most that run */
+    os_mutex mutex;      /* guards what follows */
+    os_cond freed;       /* signalled when a slot is free, and at the end */
+    os_cond filled;      /* signalled when a slot is full, and on an error */
+    read_slot *slots;
+    size_t slot_count, slot_cap;
+    slot_queue free, full;
+    size_t next_task;
+    size_t filling, idle, running; /* slots, threads that wait, threads */
+    bool stop;
+    sft_code code;
+    sft_error error;
+};
+
+/* ── Queues ──────────────────────────────────────────────────────────────── */
+
+static void slots_put(sft_reader *r, slot_queue *queue, size_t slot, slot_state state) {
+    r->slots[slot].state = state;
+    r->slots[slot].next = SFT_SLOT_NONE;
+    if (queue->count++ > 0) r->slots[queue->last].next = slot;
+    else queue->first = slot;
+    queue->last = slot;
+}
+
+static size_t slots_get(sft_reader *r, slot_queue *queue, slot_state state) {
+    size_t slot = queue->first;
+    r->slots[slot].state = state;
+    queue->first = r->slots[slot].next;
+    queue->count--;
+    return slot;
+}
+
+/* ── Filling ─────────────────────────────────────────────────────────────── */
+
+/* With the mutex held. */
+static bool reader_has_more(const sft_reader *r) {
+    return !r->stop && !r->code && r->next_task < r->plan->task_count;
+}
+
+static bool reader_can_fill(const sft_reader *r) {
+    return reader_has_more(r) && r->free.count > 0;
+}
+
+/* With the mutex held, which is given up meanwhile: fill a free slot with the next task. */
+static void reader_fill(sft_reader *r, char *scratch) {
+    size_t slot = slots_get(r, &r->free, SLOT_FILLING), task = r->next_task++;
+    read_slot own = r->slots[slot]; /* the array may move */
+    sft_error error = SFT_ERROR_INIT;
+    r->filling++;
+    os_mutex_unlock(&r->mutex);
+    sft_code code = sfti_read_task(&r->access, task, own.memory, scratch, &error);
+    if (!code) own.copy_count = sfti_read_copies(r->plan, task, own.copies);
+    os_mutex_lock(&r->mutex);
+    r->filling--;
+    r->slots[slot].copy_count = own.copy_count;
+    slots_put(r, code ? &r->free : &r->full, slot, code ? SLOT_FREE : SLOT_FULL);
+    if (code && !r->code) {
+        r->code = code;
+        r->error = error;
+    }
+    if (!reader_has_more(r)) os_cond_wake(&r->freed);
+    os_cond_wake(&r->filled);
+}
+
+static void thread_run(void *ctx) {
+    read_thread *thread = ctx;
+    sft_reader *r = thread->reader;
+    os_mutex_lock(&r->mutex);
+    for (unsigned waits = 0; reader_can_fill(r) || waits < READER_IDLE_WAITS;) {
+        if (!reader_has_more(r)) break;
+        if (reader_can_fill(r)) {
+            reader_fill(r, thread->scratch);
+            waits = 0;
+            continue;
+        }
+        r->idle++;
+        os_cond_wait_for(&r->freed, &r->mutex, READER_IDLE_MS);
+        r->idle--;
+        waits++;
+    }
+    r->running--;
+    thread->runs = false;
+    os_cond_wake(&r->filled);
+    os_mutex_unlock(&r->mutex);
+}
+
+/* With the mutex held, which is given up meanwhile: one more thread if one is of use. */
+static void reader_start_thread(sft_reader *r) {
+    if (!reader_can_fill(r) || r->idle >= r->free.count || r->running == r->thread_count) return;
+    size_t i = 0;
+    while (r->threads[i].runs) i++;
+    read_thread *thread = &r->threads[i];
+    thread->runs = true;
+    r->running++;
+    os_mutex_unlock(&r->mutex);
+    if (thread->started) os_thread_join(&thread->thread);
+    thread->started = os_thread_start(&thread->thread, thread_run, thread) == 0;
+    os_mutex_lock(&r->mutex);
+    if (thread->started) return;
+    thread->runs = false;
+    r->running--;
+}
+
+/* ── Start and end ───────────────────────────────────────────────────────── */
+
+static size_t reader_threads(const sft_read_plan *plan, uint32_t threads) {
+    size_t cpus = os_cpu_count(), usual = cpus > READER_THREADS_USUAL ? READER_THREADS_USUAL : cpus;
+    if (usual < READER_THREADS_LEAST) usual = READER_THREADS_LEAST;
+    size_t most = threads ? threads : usual;
+    if (plan->forward) return 1;
+    return most < READER_THREADS ? most : READER_THREADS;
+}
+
+static sft_code reader_share(sft_reader *r, sft_error *err) {
+    if (os_mutex_init(&r->mutex)) goto no_mutex;
+    if (os_cond_init(&r->freed)) goto no_freed;
+    if (os_cond_init(&r->filled)) goto no_filled;
+    return SFT_OK;
+no_filled:
+    os_cond_free(&r->freed);
+no_freed:
+    os_mutex_free(&r->mutex);
+no_mutex:
+    return sfti_fail_memory(err, sizeof r->mutex);
+}
+
+static void reader_release(sft_reader *r) {
+    sft_allocator alloc = r->alloc;
+    for (size_t i = 0; i < r->slot_count; i++)
+        sfti_release(&alloc, r->slots[i].copies, r->plan->most_copies * sizeof(sft_read_copy));
+    sfti_release(&alloc, r->slots, r->slot_cap * sizeof *r->slots);
+    sfti_read_scratch_free(&alloc, &r->scratch);
+    sfti_read_access_end(&r->access);
+    sfti_release(&alloc, r, sizeof *r);
+}
+
+sft_code sft_reader_start(const sft_read_plan *plan, uint32_t threads, sft_reader **out,
+                          sft_error *err) {
+    if (out) *out = NULL;
+    if (!plan || !out || plan->based > 0)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a plan of blocks without a base and a place for the reader, "
+                         "found %s", plan && out ? "a block with one" : "NULL");
+    const sft_allocator *alloc = &plan->arena.alloc;
+    sft_reader *r = sfti_take(alloc, sizeof *r);
+    if (!r) return sfti_fail_memory(err, sizeof *r);
+    memset(r, 0, sizeof *r);
+    r->plan = plan;
+    r->alloc = *alloc;
+    r->thread_count = reader_threads(plan, threads);
+    sft_code code = sfti_read_access_begin(&r->access, plan, err);
+    if (!code && !sfti_read_scratch_take(alloc, r->thread_count + 1, &r->scratch))
+        code = sfti_fail_memory(err, r->scratch.bytes);
+    if (!code) code = reader_share(r, err);
+    if (code) {
+        reader_release(r);
+        return code;
+    }
+    for (size_t i = 0; i < r->thread_count; i++) {
+        r->threads[i].reader = r;
+        r->threads[i].scratch = sfti_read_scratch_of(&r->scratch, i);
+    }
+    sfti_read_announce(plan);
+    *out = r;
+    return SFT_OK;
+}
+
+void sft_reader_close(sft_reader *reader) {
+    if (!reader) return;
+    os_mutex_lock(&reader->mutex);
+    reader->stop = true;
+    os_cond_wake(&reader->freed);
+    os_mutex_unlock(&reader->mutex);
+    for (size_t i = 0; i < reader->thread_count; i++)
+        if (reader->threads[i].started) os_thread_join(&reader->threads[i].thread);
+    os_cond_free(&reader->filled);
+    os_cond_free(&reader->freed);
+    os_mutex_free(&reader->mutex);
+    reader_release(reader);
+}
+
+/* ── Slots ───────────────────────────────────────────────────────────────── */
+
+static sft_code reader_grow(sft_reader *r, read_slot *slot, sft_error *err) {
+    size_t bytes = r->plan->most_copies * sizeof *slot->copies;
+    slot->copies = bytes ? sfti_take(&r->alloc, bytes) : NULL;
+    if (bytes && !slot->copies) return sfti_fail_memory(err, bytes);
+    read_slot *slots = sfti_grow(&r->alloc, r->slots, r->slot_count, 1, &r->slot_cap,
+                                 sizeof *slots);
+    if (slots) {
+        r->slots = slots;
+        r->slots[r->slot_count] = *slot;
+        slots_put(r, &r->free, r->slot_count++, SLOT_FREE);
+        return SFT_OK;
+    }
+    sfti_release(&r->alloc, slot->copies, bytes);
+    return sfti_fail_memory(err, (r->slot_count + 1) * sizeof *slots);
+}
+
+sft_code sft_reader_add(sft_reader *reader, void *memory, sft_error *err) {
+    if (!reader || !memory || (uintptr_t)memory % SFTI_READ_PAGE)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a reader and memory at a multiple of 4096, found %s",
+                         reader && memory ? "other memory" : "NULL");
+    read_slot slot = { .memory = memory };
+    os_mutex_lock(&reader->mutex);
+    sft_code code = reader_grow(reader, &slot, err);
+    if (!code) {
+        os_cond_wake(&reader->freed);
+        reader_start_thread(reader);
+    }
+    os_mutex_unlock(&reader->mutex);
+    return code;
+}
+
+bool sft_reader_starved(const sft_reader *reader) {
+    sft_reader *r = (sft_reader *)(uintptr_t)reader; /* the mutex alone changes */
+    os_mutex_lock(&r->mutex);
+    bool starved = reader_has_more(r) && r->free.count == 0 && r->filling < r->thread_count;
+    os_mutex_unlock(&r->mutex);
+    return starved;
+}
+
+void sft_reader_give_back(sft_reader *reader, size_t slot) {
+    os_mutex_lock(&reader->mutex);
+    if (slot < reader->slot_count && reader->slots[slot].state == SLOT_HELD) {
+        slots_put(reader, &reader->free, slot, SLOT_FREE);
+        os_cond_wake(&reader->freed);
+        reader_start_thread(reader);
+    }
+    os_mutex_unlock(&reader->mutex);
+}
+
+/* ── The next slot ───────────────────────────────────────────────────────── */
+
+typedef enum next_answer { NEXT_WAIT, NEXT_SLOT, NEXT_END, NEXT_NONE, NEXT_ERROR } next_answer;
+
+/* With the mutex held. */
+static next_answer reader_look(sft_reader *r) {
+    for (;;) {
+        if (r->code) return NEXT_ERROR;
+        if (r->full.count > 0) return NEXT_SLOT;
+        if (r->filling > 0) return NEXT_WAIT;
+        if (!reader_has_more(r)) return NEXT_END;
+        if (r->free.count == 0) return NEXT_NONE;
+        if (r->running > 0) return NEXT_WAIT;
+        reader_start_thread(r); /* all had ended, or could not be started */
+        if (r->running == 0 && reader_can_fill(r))
+            reader_fill(r, sfti_read_scratch_of(&r->scratch, r->thread_count));
+    }
+}
+
+/* With the mutex held, which is given up meanwhile. False: the wait is over. */
+static bool reader_wait(sft_reader *r, int32_t milliseconds, uint64_t begin) {
+    uint64_t most = READER_WAIT_MS;
+    if (milliseconds >= 0) {
+        uint64_t passed = (os_now_ns() - begin) / 1000000, all = (uint64_t)milliseconds;
+        if (passed >= all) return false;
+        if (all - passed < most) most = all - passed;
+    }
+    os_cond_wait_for(&r->filled, &r->mutex, (uint32_t)most);
+    os_mutex_unlock(&r->mutex);
+    bool over = os_wait_over();
+    os_mutex_lock(&r->mutex);
+    return !over || reader_look(r) != NEXT_WAIT;
+}
+
+sft_code sft_reader_next(sft_reader *reader, int32_t milliseconds, sft_filled *out,
+                         sft_error *err) {
+    if (out) *out = (sft_filled){ NULL, SFT_SLOT_NONE, NULL, 0 };
+    if (!reader || !out)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a reader and a place for the slot, found NULL");
+    uint64_t begin = milliseconds > 0 ? os_now_ns() : 0;
+    sft_code code = SFT_OK;
+    os_mutex_lock(&reader->mutex);
+    next_answer answer = reader_look(reader);
+    while (answer == NEXT_WAIT && reader_wait(reader, milliseconds, begin))
+        answer = reader_look(reader);
+    if (answer == NEXT_SLOT) {
+        size_t slot = slots_get(reader, &reader->full, SLOT_HELD);
+        const read_slot *s = &reader->slots[slot];
+        *out = (sft_filled){ s->memory, slot, s->copies, s->copy_count };
+    }
+    if (answer == NEXT_END) out->slot = SFT_SLOT_END;
+    if (answer == NEXT_ERROR) {
+        code = reader->code;
+        if (err) *err = reader->error;
+    }
+    os_mutex_unlock(&reader->mutex);
+    return code;
+}

@@ -1,0 +1,262 @@
+/* Reading the pieces of a task, through the sources of files or past the page cache. */
+#include "base/error.h"
+#include "format/format.h"
+#include "os/os.h"
+#include "read/read.h"
+
+#include <errno.h>
+#include <string.h>
+
+typedef struct read_work {
+    const sfti_read_access *access;
+    char *slot; /* NULL: the blocks' memory */
+    char *scratch;
+    sft_error *err;
+} read_work;
+
+/* ── Bytes of a file ─────────────────────────────────────────────────────── */
+
+static const sfti_read_file *work_file(const read_work *w, uint32_t file) {
+    return &w->access->plan->files[file];
+}
+
+static bool work_is_direct(const read_work *w, uint32_t file) {
+    return w->access->direct && atomic_load(&w->access->direct[file].on);
+}
+
+/* Whole units around [offset, offset + len) into scratch memory; *at: where `offset` is there.
+ * False: read it through the source, which also tells what is wrong. */
+static bool read_direct(const read_work *w, uint32_t file, uint64_t offset, size_t len,
+                        const char **at) {
+    const uint64_t unit = SFTI_READ_PAGE;
+    sfti_read_direct *direct = &w->access->direct[file];
+    size_t before = (size_t)(offset % unit), need = before + len, got = 0, more = 1;
+    size_t whole = (need + (size_t)unit - 1) & ~((size_t)unit - 1);
+    int error = 0;
+    while (got < need && more > 0 && got % unit == 0 && !error) {
+        error = os_pread(direct->fd, w->scratch + got, whole - got, offset - before + got, &more);
+        if (!error) got += more;
+    }
+    if (error == EINVAL || error == EOPNOTSUPP) atomic_store(&direct->on, false);
+    *at = w->scratch + before;
+    return got >= need;
+}
+
+/* At most SFTI_READ_SPAN bytes by way of scratch memory. */
+static sft_code read_scratch(const read_work *w, uint32_t file, uint64_t offset, size_t len,
+                             const char **at) {
+    if (work_is_direct(w, file) && read_direct(w, file, offset, len, at)) return SFT_OK;
+    *at = w->scratch;
+    return sft_read_bytes(work_file(w, file)->file, offset, w->scratch, len, w->err);
+}
+
+static sft_code read_straight(const read_work *w, uint32_t file, uint64_t offset, char *into,
+                              size_t len) {
+    while (len > 0 && work_is_direct(w, file)) {
+        size_t most = SFTI_READ_SPAN - (size_t)(offset % SFTI_READ_PAGE);
+        size_t piece = len < most ? len : most;
+        const char *at;
+        sft_code code = read_scratch(w, file, offset, piece, &at);
+        if (code) return code;
+        memcpy(into, at, piece);
+        offset += piece;
+        into += piece;
+        len -= piece;
+    }
+    if (len == 0) return SFT_OK;
+    return sft_read_bytes(work_file(w, file)->file, offset, into, len, w->err);
+}
+
+/* ── Destinations, errors ────────────────────────────────────────────────── */
+
+static char *piece_into(const read_work *w, const sfti_read_piece *piece) {
+    const sfti_read_item *item = piece->item;
+    if (w->slot) return w->slot + piece->to;
+    const sft_read_block *block = &w->access->plan->blocks[item->block];
+    return (char *)block->base + (size_t)(item->at + piece->within);
+}
+
+/* Names the piece that the error's byte belongs to, or the one before it. */
+static void op_blame(const read_work *w, const sfti_read_op *op) {
+    sfti_read_walk walk = op->first;
+    sfti_read_piece piece = { 0 };
+    const sft_tensor *tensor = NULL;
+    if (!w->err) return;
+    if (w->err->offset == SFT_NO_OFFSET) w->err->offset = op->offset;
+    for (size_t i = 0; i < op->pieces; i++) {
+        (void)sfti_read_walk_next(&walk, &piece);
+        if (tensor && piece.item->offset + piece.within > w->err->offset) break;
+        tensor = piece.item->tensor;
+    }
+    if (tensor && w->err->tensor_len == SFT_NO_TENSOR) sfti_error_tensor(w->err, tensor->name);
+}
+
+/* ── Slices ──────────────────────────────────────────────────────────────── */
+
+#define ROWS_MOST 64 /* of a window */
+
+#define PICK(width)                                                            \
+    for (size_t i = 0; i < count; i++)                                         \
+        memcpy(into + i * (width), from + (ptrdiff_t)i * stride, (width))
+
+/* count runs at equal distances, packed. */
+static void pick_row(char *restrict into, const char *restrict from, ptrdiff_t stride,
+                     size_t count, size_t run) {
+    switch (run) {
+    case 1: PICK(1); return;
+    case 2: PICK(2); return;
+    case 4: PICK(4); return;
+    case 8: PICK(8); return;
+    case 16: PICK(16); return;
+    default: PICK(run); return;
+    }
+}
+
+/* Rows of a slice that one read covers, all in the same chunk. */
+typedef struct row_window {
+    sfti_row rows[ROWS_MOST];
+    size_t count;
+    uint64_t low, high, runs;
+} row_window;
+
+typedef struct slice_read {
+    const sfti_read_item *item;
+    sft_runs runs;
+    uint64_t span;  /* most bytes of a window */
+    uint64_t chunk; /* runs that are left of this chunk */
+    sfti_row next;  /* a row that is taken from runs and in no window yet */
+    char *into;
+} slice_read;
+
+/* Runs of the innermost loop that fit a window. */
+static uint64_t row_most(const slice_read *s) {
+    int64_t stride = s->runs.rank ? s->runs.stride[0] : 0;
+    uint64_t step = stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
+    if (step == 0 || s->runs.run_bytes >= s->span) return 1;
+    return (s->span - s->runs.run_bytes) / step + 1;
+}
+
+static bool row_add(row_window *window, const sfti_row *row, uint64_t run, uint64_t span) {
+    uint64_t last = row->offset + (uint64_t)row->stride * (row->count - 1);
+    uint64_t low = row->offset < last ? row->offset : last;
+    uint64_t high = (row->offset < last ? last : row->offset) + run;
+    if (window->count > 0) {
+        if (window->low < low) low = window->low;
+        if (window->high > high) high = window->high;
+        if (high - low > span || window->count == ROWS_MOST) return false;
+    }
+    window->rows[window->count++] = *row;
+    window->low = low;
+    window->high = high;
+    window->runs += row->count;
+    return true;
+}
+
+/* The next rows, of at most `runs` runs and not beyond the chunk. */
+static void window_fill(slice_read *s, uint64_t runs, row_window *window) {
+    uint64_t most = row_most(s);
+    if (s->chunk == 0) s->chunk = s->item->slice->chunk;
+    if (runs > s->chunk) runs = s->chunk;
+    window->count = 0;
+    window->runs = window->low = window->high = 0;
+    while (window->runs < runs) {
+        uint64_t left = runs - window->runs;
+        if (s->next.count == 0)
+            (void)sfti_runs_row(&s->runs, left < most ? left : most, &s->next);
+        if (!row_add(window, &s->next, s->runs.run_bytes, s->span)) break;
+        s->next.count = 0;
+    }
+    s->chunk -= window->runs;
+}
+
+static sft_code window_read(const read_work *w, slice_read *s, const row_window *window) {
+    uint64_t base = s->item->tensor->offset;
+    size_t run = (size_t)s->runs.run_bytes, len = (size_t)(window->high - window->low);
+    uint32_t file = s->item->file;
+    const char *at;
+    if (window->runs == 1) {
+        sft_code alone = read_straight(w, file, base + window->low, s->into, len);
+        s->into += len;
+        return alone;
+    }
+    sft_code code = read_scratch(w, file, base + window->low, len, &at);
+    for (size_t i = 0; !code && i < window->count; i++) {
+        const sfti_row *row = &window->rows[i];
+        pick_row(s->into, at + (row->offset - window->low), (ptrdiff_t)row->stride,
+                 (size_t)row->count, run);
+        s->into += run * (size_t)row->count;
+    }
+    return code;
+}
+
+/* Part of a run, from its byte `skip` on. */
+static sft_code run_part(const read_work *w, slice_read *s, uint64_t skip, uint64_t len) {
+    uint64_t offset = s->item->tensor->offset + s->runs.position + skip;
+    sft_code code = read_straight(w, s->item->file, offset, s->into, (size_t)len);
+    s->into += len;
+    return code;
+}
+
+static sft_code read_slice_piece(const read_work *w, const sfti_read_piece *piece) {
+    const sfti_read_slice *slice = piece->item->slice;
+    uint64_t first = piece->within / slice->run, skip = piece->within % slice->run;
+    uint64_t left = piece->len, span = work_is_direct(w, piece->item->file) ? 1 : 4;
+    slice_read s = { .item = piece->item, .span = SFTI_READ_SPAN / span };
+    row_window window;
+    sft_code code = SFT_OK;
+    s.into = piece_into(w, piece);
+    sfti_read_slice_runs(slice, first, &s.runs);
+    if (skip > 0) {
+        uint64_t part = slice->run - skip < left ? slice->run - skip : left;
+        code = run_part(w, &s, skip, part);
+        left -= part;
+        sfti_read_slice_runs(slice, ++first, &s.runs);
+    }
+    s.chunk = slice->chunk - first % slice->chunk;
+    while (!code && left >= slice->run) {
+        window_fill(&s, left / slice->run, &window);
+        code = window_read(w, &s, &window);
+        left -= window.runs * slice->run;
+    }
+    return !code && left > 0 ? run_part(w, &s, 0, left) : code;
+}
+
+/* ── Tasks ───────────────────────────────────────────────────────────────── */
+
+static sft_code read_gathered(const read_work *w, const sfti_read_op *op) {
+    sfti_read_walk walk = op->first;
+    sfti_read_piece piece;
+    const char *at;
+    uint32_t file = w->access->plan->items[walk.item].file;
+    sft_code code = read_scratch(w, file, op->offset, (size_t)op->len, &at);
+    for (size_t i = 0; !code && i < op->pieces; i++) {
+        (void)sfti_read_walk_next(&walk, &piece);
+        uint64_t from = piece.item->offset + piece.within - op->offset;
+        memcpy(piece_into(w, &piece), at + from, (size_t)piece.len);
+    }
+    return code;
+}
+
+static sft_code read_op(const read_work *w, const sfti_read_op *op) {
+    sfti_read_walk walk = op->first;
+    sfti_read_piece piece;
+    if (op->kind == SFTI_READ_GATHERED) return read_gathered(w, op);
+    (void)sfti_read_walk_next(&walk, &piece);
+    if (op->kind == SFTI_READ_SLICED) return read_slice_piece(w, &piece);
+    return read_straight(w, piece.item->file, op->offset, piece_into(w, &piece),
+                         (size_t)op->len);
+}
+
+sft_code sfti_read_task(const sfti_read_access *access, size_t task, char *slot, char *scratch,
+                        sft_error *err) {
+    read_work w = { access, slot, scratch, err };
+    sfti_read_walk walk = sfti_read_walk_begin(access->plan, task);
+    sfti_read_op op;
+    while (sfti_read_next_op(&walk, access->direct, &op)) {
+        sft_code code = read_op(&w, &op);
+        if (!code) continue;
+        op_blame(&w, &op);
+        return code;
+    }
+    return SFT_OK;
+}

@@ -1,6 +1,7 @@
 /* Plans into memory: parts of every form against sft_read_into and sft_slice_read, what is read
  * for them, what is refused. */
 #define _GNU_SOURCE
+#include "os/os.h"
 #include "read_case.h"
 
 #include <unistd.h>
@@ -365,6 +366,52 @@ static void test_cancelled(void **state) {
     sft_close(file);
 }
 
+typedef struct pipe_writer {
+    int fd;
+    const char *bytes;
+    size_t len;
+} pipe_writer;
+
+static void write_pipe(void *ctx) {
+    const pipe_writer *w = ctx;
+    for (size_t at = 0, put = 1; at < w->len && put > 0; at += put)
+        if (os_write(w->fd, w->bytes + at, w->len - at, &put)) break;
+    close(w->fd);
+}
+
+/* A pipe is read forward, by one thread, whatever is asked. */
+static void test_pipe(void **state) {
+    static const read_shape shapes[] = { { 1, 10000 }, { 300, 100 }, { 1, 70000 }, { 1, 3 } };
+    sft_file *whole = read_file_open(read_file_new(&folder, "piped", shapes, 4), SFT_READ), *file;
+    size_t len = (size_t)sft_file_size(whole);
+    char *bytes = malloc(len);
+    os_thread thread;
+    int ends[2];
+    (void)state;
+    temp_must(bytes && pipe(ends) == 0, "pipe");
+    assert_int_equal(sft_read_bytes(whole, 0, bytes, len, NULL), SFT_OK);
+    pipe_writer writer = { ends[1], bytes, len };
+    assert_int_equal(os_thread_start(&thread, write_pipe, &writer), 0);
+    assert_int_equal(sft_open_fd(ends[0], NULL, &file, NULL), SFT_OK);
+    read_model *m = read_model_new();
+    read_add(m, whole, 3, NULL, 0, 0);
+    read_add(m, whole, 0, NULL, 0, 1000);
+    read_add(m, whole, 1, "::2, 5:60", 0, 500000);
+    read_add(m, whole, 2, NULL, 1, 7);
+    read_finish(m);
+    for (size_t i = 0; i < m->count; i++) {
+        m->parts[i].tensor = sft_file_find(file, m->parts[i].tensor->name);
+        m->parts[i].file = file;
+    }
+    run_in_memory(m, NULL, 4);
+    read_model_free(m);
+    os_thread_join(&thread);
+    free(bytes);
+    sft_close(file);
+    sft_close(whole);
+    assert_int_equal(close(ends[0]), 0);
+}
+
 /* A file opened without a look at its end. */
 static void test_incomplete(void **state) {
     static const read_shape shapes[] = { { 10, 10 }, { 10, 10 } };
@@ -401,6 +448,7 @@ int main(void) {
         cmocka_unit_test(test_refused),   cmocka_unit_test(test_empty),
         cmocka_unit_test(test_shrunk),    cmocka_unit_test(test_cancelled),
         cmocka_unit_test(test_incomplete), cmocka_unit_test(test_count),
+        cmocka_unit_test(test_pipe),
     };
     return cmocka_run_group_tests(tests, folder_begin, folder_end);
 }

@@ -410,7 +410,7 @@ def load(data: Any, *, device: Any = "cpu", dtype: Any = None,
 
 def load_file(filename: Source, device: Any = "cpu", *, backend: Backend = DEFAULT_BACKEND,
               dtype: Any = None, names: Iterable[str] | None = None, progress: Progress = None,
-              copy: bool = False) -> dict[str, torch.Tensor]:
+              copy: bool = False, pack: bool = True) -> dict[str, torch.Tensor]:
     """Tensors of a file, all or those in names, on a device (any that torch knows). names may be
     patterns: "*", "?", "[a-z]", "[!a-z]".
 
@@ -422,12 +422,16 @@ def load_file(filename: Source, device: Any = "cpu", *, backend: Backend = DEFAU
     read it into memory of their own instead, in parallel. That is the default on Windows, where
     a private map counts in full as memory in use and OSError says that it cannot be made.
     filename: also a folder or an index.json, or an object with read and seek.
+    pack: whether tensors of less than 1 MiB may share blocks of memory on a CUDA device.
     progress: True or a function of bytes done and total."""
+    from ._arrays import torch_tensors
     from ._progress import watch
     shared = check_device(device, "torch") is None and not copy
     file = open_file(filename, backend, framework="torch", shared=shared)
     with file, watch(progress, "loading") as tick:
-        return file.torch(names, tick, device=device, dtype=dtype, copy=copy)
+        if shared or copy:
+            return file.torch(names, tick, device=device, dtype=dtype, copy=copy)
+        return torch_tensors(file, names, tick, device, dtype, copy, pack)
 
 
 def load_group(paths: Any, group: Any = None, *, device: Any = None) -> dict[str, torch.Tensor]:

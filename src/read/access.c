@@ -22,6 +22,7 @@ static void access_open(const sft_read_plan *plan, const sfti_read_file *file,
     if (plan->options.direct == SFT_READ_DIRECT_AUTO && !access_is_cold(file, fd)) return;
     if (os_open_direct(fd, &out->fd)) out->fd = -1;
     atomic_store(&out->on, out->fd >= 0);
+    atomic_init(&out->anywhere, true);
 }
 
 sft_code sfti_read_access_begin(sfti_read_access *access, const sft_read_plan *plan,

@@ -127,6 +127,7 @@ typedef struct sfti_read_op {
 typedef struct sfti_read_direct {
     int fd; /* of its own, or -1 */
     atomic_bool on;
+    atomic_bool anywhere; /* the disk has not refused memory that begins inside a page */
 } sfti_read_direct;
 bool sfti_read_next_op(sfti_read_walk *walk, const sfti_read_direct *direct, sfti_read_op *out);
 

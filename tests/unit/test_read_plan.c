@@ -117,6 +117,57 @@ static void test_many(void **state) {
     for (size_t f = 0; f < 3; f++) sft_close(files[f]);
 }
 
+/* ── How much memory plans take ── */
+
+typedef struct memory_count {
+    size_t now, most, calls;
+} memory_count;
+
+static void *count_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
+    memory_count *count = ctx;
+    count->calls++;
+    count->now += new_size - (ptr ? old_size : 0);
+    if (count->now > count->most) count->most = count->now;
+    if (new_size > 0) return realloc(ptr, new_size);
+    free(ptr);
+    return NULL;
+}
+
+/* 700,000 parts of whole tensors and of slices, in no order: bytes in proportion, and no
+ * allocation for each. */
+static void test_count(void **state) {
+    enum { COUNT = 700000 };
+    static const read_shape shapes[] = { { 30, 4 }, { 5, 5 }, { 1, 3 } };
+    sft_file *file = read_file_open(read_file_new(&folder, "count", shapes, 3), SFT_READ);
+    sft_read_part *parts = calloc(COUNT, sizeof *parts);
+    sft_read_plan_options options = SFT_READ_PLAN_OPTIONS_INIT;
+    memory_count count = { 0 };
+    sft_allocator alloc = { count_resize, &count };
+    sft_read_block block = { NULL, (COUNT + 1) * (uint64_t)120 };
+    sft_slice slice;
+    sft_read_plan *plan;
+    uint64_t wanted = 0;
+    (void)state;
+    temp_must(parts != NULL, "parts");
+    assert_int_equal(sft_slice_parse((const uint64_t[]){ 5, 5 }, 2, sft_span_cstr("::2, 1:3"),
+                                     &slice, NULL), SFT_OK);
+    for (size_t i = 0; i < COUNT; i++) {
+        size_t t = i % 3;
+        parts[i] = (sft_read_part){ file, sft_file_tensor_at(file, t), t == 1 ? &slice : NULL, 0,
+                                    (COUNT - i) * (uint64_t)120 };
+        wanted += read_part_bytes(&parts[i]);
+    }
+    options.alloc = &alloc;
+    assert_int_equal(sft_read_plan_new(parts, COUNT, &block, 1, &options, &plan, NULL), SFT_OK);
+    assert_true(sft_read_plan_wanted(plan) == wanted);
+    assert_true(count.most < COUNT * (size_t)220);
+    assert_true(count.calls < 1000);
+    sft_read_plan_free(plan);
+    assert_int_equal(count.now, 0);
+    free(parts);
+    sft_close(file);
+}
+
 /* ── How much is read ── */
 
 static size_t source_reads;
@@ -349,7 +400,7 @@ int main(void) {
         cmocka_unit_test(test_many),      cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_refused),   cmocka_unit_test(test_empty),
         cmocka_unit_test(test_shrunk),    cmocka_unit_test(test_cancelled),
-        cmocka_unit_test(test_incomplete),
+        cmocka_unit_test(test_incomplete), cmocka_unit_test(test_count),
     };
     return cmocka_run_group_tests(tests, folder_begin, folder_end);
 }

@@ -26,7 +26,7 @@ from ._official import serialize_file as serialize_file
 from ._types import Backend, BytesOptions, Path, Progress, SaveOptions, Source, Target, Unpack
 
 __all__ = ["save", "save_file", "load", "load_file", "save_model", "load_model",
-           "release_pinned"]
+           "load_group", "release_pinned"]
 
 
 # Dtypes of this version of torch -> name in a header.
@@ -428,6 +428,19 @@ def load_file(filename: Source, device: Any = "cpu", *, backend: Backend = DEFAU
     file = open_file(filename, backend, framework="torch", shared=shared)
     with file, watch(progress, "loading") as tick:
         return file.torch(names, tick, device=device, dtype=dtype, copy=copy)
+
+
+def load_group(paths: Any, group: Any = None, *, device: Any = None) -> dict[str, torch.Tensor]:
+    """The tensors of files, on all ranks of a process group of torch.distributed, each of which
+    reads only its share of the bytes; they are exchanged in windows of 256 MiB.
+
+    paths: a file, a folder or an index.json, or a sequence of them, the same on all ranks. group:
+    None is the default group. device: None is the current CUDA device with NCCL, else the CPU.
+
+    All ranks must call it. If one fails, all raise: that one its error, the others
+    RuntimeError."""
+    from . import _group
+    return _group.load_group(paths, group, device=device)
 
 
 def release_pinned() -> int:

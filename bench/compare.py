@@ -2,7 +2,7 @@
 """Compare the library with others, in turns, and print tables.
 
     compare.py [--only header,memory,hostile,process,bytes,slices,info,hash,convert,gguf,torch,remote,
-               save,edit,reshape] [--repeats 9]
+               read,save,edit,reshape] [--repeats 9]
                [--data DIR] [--build DIR] [--cpu] [--write [FILE]]
 
 Contestants of one row run in turns (A B C A B C …); a cell is the median and, in brackets,
@@ -411,8 +411,8 @@ class Bench(Imports, Remote, Writing):
 
 
 SECTIONS = ("header", "memory", "hostile", "process", "bytes", "slices", "info", "hash",
-            "convert", "gguf", "torch", "remote", "save", "edit", "reshape")
-BUSY = SECTIONS[-4:]  # of these the load of the machine is told
+            "convert", "gguf", "torch", "remote", "read", "save", "edit", "reshape")
+BUSY = SECTIONS[-5:]  # of these the load of the machine is told
 
 
 def main():

@@ -54,7 +54,8 @@ class PrefetchLoader:
     that were handed out remain valid."""
 
     def __init__(self, tensors: Mapping[str, _core.Tensor], place: Any,
-                 device: Device | None, threads: int) -> None:
+                 device: Any, threads: int) -> None:
+        """device: a Device of _device.py, or None if each tensor is moved to the place."""
         if not tensors:
             raise SafetensorError("prefetch plan selects no tensors")
         self._lock = threading.RLock()

@@ -1,5 +1,6 @@
 """Loading to a device, over one that is hostile (fake_device.py)."""
 import gc
+import os
 import random
 import signal
 import sys
@@ -476,6 +477,23 @@ def test_meta(path):
     assert {name: (one.shape, one.dtype) for name, one in found.items()} \
         == {name: (one.shape, one.dtype) for name, one in plain.items()}
     assert all(one.is_meta for one in found.values())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="has no fork")
+def test_a_child_of_fork_frees_nothing_of_its_parent(path):
+    """A driver must not be asked in a child. It has no slots, and its own lock."""
+    device = FakeDevice()
+    tensors = tensors_of(path)
+    _device.load(device, tensors)
+    kept = device.slots.count
+    with device.slots._lock:
+        child = os.fork()
+        if not child:
+            slots = device.slots
+            right = slots.count == 0 and not slots._free and len(slots._lost) == kept > 0
+            right = right and slots.release() == 0
+            os._exit(0 if right else 1)
+    assert os.waitpid(child, 0)[1] == 0 and device.slots.count == kept
 
 
 def test_release_pinned():

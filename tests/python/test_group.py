@@ -13,8 +13,9 @@ if not dist.is_available() or not dist.is_gloo_available():
     pytest.skip("no gloo", allow_module_level=True)
 
 import libsafetensors  # noqa: E402
-from libsafetensors import _group  # noqa: E402
-from libsafetensors.torch import save_file  # noqa: E402
+from fake_device import FakeDevice  # noqa: E402
+from libsafetensors import _device, _group  # noqa: E402
+from libsafetensors.torch import load_file, load_group, save_file  # noqa: E402
 from reading import pack  # noqa: E402
 
 RANK = pathlib.Path(__file__).with_name("group_rank.py")
@@ -54,6 +55,34 @@ def test_two_ranks(tmp_path, paths):
 def test_three_ranks_and_failures(tmp_path, paths):
     """One group after another failure: processes are started once, which takes longest."""
     run(tmp_path, 3, "everything", *paths)
+
+
+def test_a_group_of_one_over_a_device(tmp_path, paths, monkeypatch):
+    """Pieces are read ahead through slots of the device."""
+    devices = []
+
+    def device_of(place):
+        devices.append(FakeDevice(len(devices)))
+        return devices[-1]
+    monkeypatch.setattr(_device, "device_of", device_of)
+    monkeypatch.setattr(_group, "WINDOW_BYTES", 1 << 20)
+    dist.init_process_group("gloo", store=dist.FileStore(str(tmp_path / "store"), 1), rank=0,
+                            world_size=1)
+    try:
+        found = load_group(paths)
+        plain = {**load_file(paths[0]), **load_file(paths[1])}
+        assert list(found) == list(plain)
+        assert all(torch.equal(found[name], plain[name]) for name in plain)
+        assert sum(device.calls.get("finish", 0) for device in devices) >= 4
+        # One that fails leaves no slot in use and no copy undone.
+        devices.clear()
+        monkeypatch.setattr(_device.Load, "finish", lambda load: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            load_group(paths)
+        for device in devices:
+            assert not device.pending and device.slots.count == len(device.slots._free)
+    finally:
+        dist.destroy_process_group()
 
 
 # ── Cutting ──

@@ -105,13 +105,12 @@ class _Piece:
         self.sizes = [size]
         self._load: _device.Load | None = None
         device = _device.device_of(place)
-        self._plan = self.plan() if device is None else None
+        self._address = self.memory.data_ptr() if device is None else 0
         if device is not None and self.parts:
             self._load = _device.Load(device, self.plan(), self)
 
     def plan(self) -> _core.ReadPlan:
-        address = self.memory.data_ptr() if self.memory.device.type == "cpu" else 0
-        return _core.ReadPlan(self.parts, [(address, self.sizes[0])],
+        return _core.ReadPlan(self.parts, [(self._address, self.sizes[0])],
                               slot_bytes=_device.SLOT_BYTES)
 
     def is_made(self, block: int) -> bool:
@@ -121,8 +120,8 @@ class _Piece:
         return self.memory
 
     def read(self) -> None:
-        if self._plan is not None and self.parts:
-            self._plan.run()
+        if self._address and self.parts:
+            self.plan().run()
         if self._load is not None:
             while self._load.step() is not None:
                 pass

@@ -1,6 +1,6 @@
 """A contestant in Python, told what to do as worker.h has it:
-worker.py open|json|get FILE, worker.py slice FILE EXPRESSION,
-worker.py gguf FILE, worker.py sha256, worker.py cast|torch FILE DTYPE [OUT], worker.py save OUT BYTES,
+worker.py open|json|get FILE, worker.py slice FILE EXPRESSION, worker.py sha256,
+worker.py gguf FILE, worker.py cast|torch FILE DTYPE [OUT], worker.py save OUT BYTES,
 worker.py rewrite FILE; the last two answer to the name of a mode (bench_serve_modes)."""
 import json
 import os

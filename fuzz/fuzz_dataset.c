@@ -1,7 +1,7 @@
-/* The manifest of a dataset, a segment of one and the receipts of its tasks, as any bytes: the first
- * byte chooses. A manifest that is read is written and read again; what both say is the same, shards
- * stand in order and only name files of the folder itself. A segment is one that a manifest names,
- * with as many shards as the second byte says. */
+/* The manifest of a dataset, a segment of one and the receipts of its tasks, as any bytes: the
+ * first byte chooses. A manifest that is read is written and read again; what both say is the
+ * same, shards stand in order and only name files of the folder itself. A segment is one that a
+ * manifest names, with as many shards as the second byte says. */
 #include "base/utf8.h"
 #include "dataset/read/segment.h"
 #include "fuzz.h"

@@ -334,8 +334,8 @@ typedef struct sft_dataset_shard {
 
 /* Open a dataset. storage must outlive it. SFT_MANIFEST_MISSING, SFT_MANIFEST_TYPE;
  * SFT_DATASET_SHARD: a segment of the manifest is missing or damaged. Memory: about 340 bytes a
- * shard, 530 if the manifest is whole. warn is called with files that a connector's manifest does not name. Close with sft_dataset_close.
- * @since 0.1 */
+ * shard, 530 if the manifest is whole. warn is called with files that a connector's manifest does
+ * not name. Close with sft_dataset_close. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_open(const sft_storage *storage,
                                                 const sft_allocator *alloc, sft_warn_fn warn,
                                                 void *warn_ctx, sft_dataset **out,

@@ -49,7 +49,8 @@ typedef struct sfti_read_item {
 typedef struct sfti_read_file {
     const sft_file *file;
     sft_source source; /* borrowed */
-    uint64_t wanted, low, high; /* bytes, and where they lie */
+    uint64_t wanted;     /* bytes */
+    size_t first, count; /* its items */
 } sfti_read_file;
 
 typedef struct sfti_read_start {

@@ -9,8 +9,8 @@
  *      that of the reader from there on.
  *   4. sft_reader_next hands out the slot that is full the longest, if there is no error.
  *
- * Threads end when nothing is left to be taken, and after a while without a free slot; the next
- * one that is given starts them again. Only the calling thread starts and joins them. */
+ * Threads end when nothing is left to be taken, and after a while in which no slot was free for any
+ * of them; the next one that is given starts them again. Only the calling thread starts and joins them. */
 #include "base/error.h"
 #include "os/os.h"
 #include "read/read.h"
@@ -128,10 +128,11 @@ static void thread_run(void *ctx) {
             waits = 0;
             continue;
         }
+        size_t task = r->next_task;
         r->idle++;
         os_cond_wait_for(&r->freed, &r->mutex, READER_IDLE_MS);
         r->idle--;
-        waits++;
+        waits = r->next_task == task ? waits + 1 : 0;
     }
     r->running--;
     thread->runs = false;

@@ -9,24 +9,29 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from . import _core
-from ._files import (DEFAULT_BACKEND, HEADER_NAMES, check_metadata, open_bytes, open_file,
-                     write_bytes, write_file)
+from ._files import (DEFAULT_BACKEND, HEADER_NAMES, check_metadata, official_name, open_bytes,
+                     open_file, write_bytes, write_file)
 from ._frameworks import check_device
-# Programs import these from here, as from the official module.
-from ._official import TensorSpec as TensorSpec
-from ._official import deserialize as deserialize
-from ._official import safe_open as safe_open
-from ._official import serialize as serialize
-from ._official import serialize_file as serialize_file
 from ._types import Backend, BytesOptions, Path, Progress, SaveOptions, Source, Target, Unpack
+
+if TYPE_CHECKING:
+    from ._official import TensorSpec as TensorSpec
+    from ._official import deserialize as deserialize
+    from ._official import safe_open as safe_open
+    from ._official import serialize as serialize
+    from ._official import serialize_file as serialize_file
 
 __all__ = ["save", "save_file", "load", "load_file", "save_model", "load_model",
            "load_group", "release_pinned"]
+
+
+def __getattr__(name: str) -> Any:
+    return official_name(__name__, name)
 
 
 # Dtypes of this version of torch -> name in a header.
@@ -343,6 +348,7 @@ def _stream(tensors: Mapping[str, torch.Tensor], filename: Target,
 def _flatten_as_ptr(tensors: dict[str, torch.Tensor],
                     keep_alive_buffer: list[Any]) -> dict[str, TensorSpec]:
     """Arguments of serialize; keep_alive_buffer gets the owners of the memory."""
+    from ._official import TensorSpec
     _evaluate_tensors_for_save(tensors)
     specs = {}
     for name, tensor in tensors.items():

@@ -114,7 +114,9 @@ static PyObject *make_named(PyObject *module, const char *name) {
 
 static PyObject *core_getattr(PyObject *module, PyObject *name) {
     PyObject *bytes = PyUnicode_Check(name) ? PyUnicode_AsUTF8String(name) : NULL, *made = NULL;
-    if (bytes) made = make_named(module, PyBytes_AsString(bytes));
+    const char *text = bytes ? PyBytes_AsString(bytes) : "";
+    if (bytes && strlen(text) == (size_t)PyBytes_Size(bytes)) made = make_named(module, text);
+    if (!bytes) PyErr_Clear(); /* no UTF-8: one that is not there, too */
     Py_XDECREF(bytes);
     if (!made && !PyErr_Occurred())
         PyErr_Format(PyExc_AttributeError, "module 'libsafetensors._core' has no attribute %R",
@@ -206,7 +208,7 @@ static PyObject *build_info(PyObject *module, PyObject *none) {
 
 static PyMethodDef core_methods[] = {
     { "__getattr__", core_getattr, METH_O, NULL },
-    { "__dir__", core_dir, METH_NOARGS, NULL },
+    { "__dir__", core_dir, METH_NOARGS, "__dir__($module, /)\n--\n\nAll names." },
     { "build_info", build_info, METH_NOARGS,
       "build_info($module, /)\n--\n\nHow the library was built, one fact per line." },
     { NULL, NULL, 0, NULL },

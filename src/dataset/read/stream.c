@@ -1,5 +1,6 @@
 #include "dataset/read/stream.h"
 
+#include "base/endian.h"
 #include "base/error.h"
 #include "base/order.h"
 
@@ -61,18 +62,33 @@ void sfti_ds_stream_close(sfti_ds_stream *s) {
 
 /* ── Names ── */
 
-/* Half of a SHA-256: two names with the same are not to be found. */
+/* 32 hexadecimal digits, which dashes may separate. */
+static void names_hex(const char *text, char out[16]) {
+    for (size_t i = 0; i < 32; text++) {
+        if (*text == '-') continue;
+        unsigned digit = (unsigned)(*text > '9' ? *text - 'a' + 10 : *text - '0');
+        out[i / 2] = (char)(i % 2 ? (uint8_t)out[i / 2] | digit : digit << 4);
+        i++;
+    }
+}
+
+/* Of our own names the uuid, and FNV-1a of the numbers before it: enough to tell names apart that
+ * were not made to be alike. Of others half of a SHA-256. */
 static sft_code names_digest(const sfti_ds_names *names, const char *name, char out[16],
                              sft_error *err) {
     char digest[65];
-    sft_code code = sfti_ds_digest(sft_span_cstr(name), &names->alloc, digest, err);
-    for (size_t i = 0; !code && i < 16; i++) {
-        uint8_t high = (uint8_t)digest[2 * i], low = (uint8_t)digest[2 * i + 1];
-        high = (uint8_t)(high > '9' ? high - 'a' + 10 : high - '0');
-        low = (uint8_t)(low > '9' ? low - 'a' + 10 : low - '0');
-        out[i] = (char)(high << 4 | low);
+    uint64_t file, shard, sum = UINT64_C(14695981039346656037);
+    const sft_span text = sft_span_cstr(name);
+    if (!sfti_ds_shard_parse(text, &file, &shard)) {
+        sft_code code = sfti_ds_digest(text, &names->alloc, digest, err);
+        if (!code) names_hex(digest, out);
+        return code;
     }
-    return code;
+    const size_t uuid = text.len - strlen(".safetensors") - 36;
+    for (size_t i = 0; i < uuid; i++) sum = (sum ^ (uint8_t)name[i]) * UINT64_C(1099511628211);
+    names_hex(name + uuid, out);
+    sfti_put_u64(out, sfti_get_u64(out) ^ sum);
+    return SFT_OK;
 }
 
 sft_code sfti_ds_names_add(sfti_ds_names *names, const char *name, sft_error *err) {

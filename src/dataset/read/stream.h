@@ -17,9 +17,9 @@ typedef struct sfti_ds_stream {
     sfti_ds_sums sums;
 } sfti_ds_stream;
 
-/* The next shard in the order of samples, valid until the next call; NULL at the end, where the sums
- * are those of the manifest. SFT_DATASET_SHARD: a segment is missing or damaged. SFT_MANIFEST_TYPE:
- * what it says is wrong. */
+/* The next shard in the order of samples, valid until the next call; NULL at the end, where the
+ * sums are those of the manifest. SFT_DATASET_SHARD: a segment is missing or damaged.
+ * SFT_MANIFEST_TYPE: what it says is wrong. */
 sft_code sfti_ds_stream_next(sfti_ds_stream *stream, const sft_dataset_shard **out,
                              sft_error *err);
 void sfti_ds_stream_close(sfti_ds_stream *stream);

@@ -70,7 +70,7 @@ def resumed(path, state, **options):
     return loader
 
 
-SHUFFLES = pytest.mark.parametrize("shuffle", [True, "shards", False])
+SHUFFLES = pytest.mark.parametrize("shuffle", [True, "shards", "blocks", False])
 
 
 # ── Compaction ──

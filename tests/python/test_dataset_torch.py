@@ -62,7 +62,7 @@ def test_it_looks_random():
     assert tenths.min() >= 12 and tenths.max() <= 50
 
 
-@pytest.mark.parametrize("shuffle", [True, "shards", False])
+@pytest.mark.parametrize("shuffle", [True, "shards", "blocks", False])
 def test_an_epoch_has_each_row_once(path, shuffle):
     epochs = []
     source = batches(path, shuffle=shuffle, ends="uneven")
@@ -88,7 +88,7 @@ def test_values_are_those_of_the_rows(path):
 
 # ── Processes ──
 
-@pytest.mark.parametrize("shuffle", [True, "shards", False])
+@pytest.mark.parametrize("shuffle", [True, "shards", "blocks", False])
 @pytest.mark.parametrize("ends", ["drop", "pad", "uneven"])
 def test_any_number_of_workers_delivers_the_same(path, shuffle, ends):
     want = None
@@ -232,7 +232,7 @@ def test_rows_by_name(tmp_path):
 
 @pytest.mark.parametrize("options, words", [
     ({"shuffle": "rows"}, "shuffle"), ({"ends": "cut"}, "ends"), ({"rank": 1}, "both or neither"),
-    ({"rank": 2, "ranks": 2}, "0 to 1")])
+    ({"rank": 2, "ranks": 2}, "0 to 1"), ({"open_shards": 0}, "open_shards")])
 def test_bad_options(path, options, words):
     with pytest.raises(ValueError, match=words):
         batches(path, **options)

@@ -54,6 +54,7 @@ class PrefetchLoader:
 
     def __init__(self, tensors: Mapping[str, _core.Tensor], place: Any,
                  device: Any, threads: int) -> None:
+        """device: a Device of _device.py, or None if each tensor is moved to the place."""
         import threading  # which numpy does without
         if not tensors:
             raise SafetensorError("prefetch plan selects no tensors")

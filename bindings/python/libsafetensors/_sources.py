@@ -7,11 +7,12 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["adapt"]
+__all__ = ["Ranges", "adapt"]
 
 _PIECE = 8 << 20    # of one range of a request
 _BATCH = 32 << 20   # asked for at once
-_RANGES = 64        # so many at most
+_MOST = 64          # so many at most
+_GAP = 1 << 20      # bytes between two ranges that are read rather than asked around
 
 
 class _Native:
@@ -24,7 +25,7 @@ class _Native:
         return self._file.read_at(length, offset)
 
 
-class _Ranges:
+class Ranges:
     """Ranges of one object. What the library announces is fetched several ranges at a time, when
     the first of them is read, and given away as it is read."""
 
@@ -41,11 +42,15 @@ class _Ranges:
         raise NotImplementedError
 
     def expect(self, runs: Sequence[tuple[int, int]]) -> None:
-        """Runs of (offset, bytes) that will be read soon, in this order."""
+        """Runs of (offset, bytes) that will be read soon, in this order. Those that are close are
+        asked for together, those that are expected already only once."""
         with self._lock:
-            for begin, count in runs:
-                for at in range(begin, begin + count, _PIECE):
-                    self._expected.append((at, min(at + _PIECE, begin + count)))
+            known = _joined(sorted([*self._expected, *(
+                (begin, begin + len(data)) for begin, data in self._fetched.items())]), 0, None)
+            new = [(at, min(at + _PIECE, begin + count)) for begin, count in runs if not any(
+                low <= begin and begin + count <= high for low, high in known)
+                for at in range(begin, begin + count, _PIECE)]
+            self._expected.extend(_joined(new, _GAP, _PIECE))
 
     def _kept(self, offset: int, length: int) -> Any:
         """What was fetched already from there on, at most length bytes; or None."""
@@ -67,7 +72,7 @@ class _Ranges:
         for _ in range(at):
             self._expected.popleft()
         total = 0
-        while self._expected and len(batch) < _RANGES:
+        while self._expected and len(batch) < _MOST:
             begin, end = self._expected[0]
             total += end - begin
             if batch and total > _BATCH:
@@ -79,14 +84,28 @@ class _Ranges:
         with self._lock:
             piece = self._kept(offset, length)
             batch = self._batch(offset) if piece is None else []
-            if len(batch) > 1:
+            if len(batch) > 1 or batch and batch[0] != (offset, offset + length):
                 self._fetched = {begin: memoryview(data) for (begin, _), data
                                  in zip(batch, self._get_many(batch))}
                 piece = self._kept(offset, length)
         return self._get(offset, offset + length) if piece is None else piece
 
 
-class _Fsspec(_Ranges):
+def _joined(ranges: Sequence[tuple[int, int]], gap: int,
+            most: int | None) -> list[tuple[int, int]]:
+    """Neighbours in ascending order as one range, of at most so many bytes, if they are no
+    further apart."""
+    joined: list[tuple[int, int]] = []
+    for begin, end in ranges:
+        low, high = joined[-1] if joined else (end, end)
+        if low <= begin <= high + gap and (most is None or max(high, end) - low <= most):
+            joined[-1] = low, max(high, end)
+        else:
+            joined.append((begin, end))
+    return joined
+
+
+class _Fsspec(Ranges):
     """A path of an fsspec file system."""
 
     def __init__(self, system: Any, path: str) -> None:
@@ -103,7 +122,7 @@ class _Fsspec(_Ranges):
         return found
 
 
-class _Obstore(_Ranges):
+class _Obstore(Ranges):
     """A path of a store of obstore, or of anything with its get_range and get_ranges."""
 
     def __init__(self, store: Any, path: str) -> None:

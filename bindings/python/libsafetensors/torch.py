@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ._official import serialize_file as serialize_file
 
 __all__ = ["save", "save_file", "load", "load_file", "save_model", "load_model",
-           "release_pinned"]
+           "load_group", "release_pinned"]
 
 
 def __getattr__(name: str) -> Any:
@@ -416,7 +416,7 @@ def load(data: Any, *, device: Any = "cpu", dtype: Any = None,
 
 def load_file(filename: Source, device: Any = "cpu", *, backend: Backend = DEFAULT_BACKEND,
               dtype: Any = None, names: Iterable[str] | None = None, progress: Progress = None,
-              copy: bool = False) -> dict[str, torch.Tensor]:
+              copy: bool = False, pack: bool = True) -> dict[str, torch.Tensor]:
     """Tensors of a file, all or those in names, on a device (any that torch knows). names may be
     patterns: "*", "?", "[a-z]", "[!a-z]".
 
@@ -428,12 +428,29 @@ def load_file(filename: Source, device: Any = "cpu", *, backend: Backend = DEFAU
     read it into memory of their own instead, in parallel. That is the default on Windows, where
     a private map counts in full as memory in use and OSError says that it cannot be made.
     filename: also a folder or an index.json, or an object with read and seek.
+    pack: whether tensors of less than 1 MiB may share blocks of memory on a CUDA device.
     progress: True or a function of bytes done and total."""
+    from ._arrays import torch_tensors
     from ._progress import watch
     shared = check_device(device, "torch") is None and not copy
     file = open_file(filename, backend, framework="torch", shared=shared)
     with file, watch(progress, "loading") as tick:
-        return file.torch(names, tick, device=device, dtype=dtype, copy=copy)
+        if shared or copy:
+            return file.torch(names, tick, device=device, dtype=dtype, copy=copy)
+        return torch_tensors(file, names, tick, device, dtype, copy, pack)
+
+
+def load_group(paths: Any, group: Any = None, *, device: Any = None) -> dict[str, torch.Tensor]:
+    """The tensors of files, on all ranks of a process group of torch.distributed, each of which
+    reads only its share of the bytes; they are exchanged in windows of 256 MiB.
+
+    paths: a file, a folder or an index.json, or a sequence of them, the same on all ranks. group:
+    None is the default group. device: None is the current CUDA device with NCCL, else the CPU.
+
+    All ranks must call it. If one fails, all raise: that one its error, the others
+    RuntimeError."""
+    from . import _group
+    return _group.load_group(paths, group, device=device)
 
 
 def release_pinned() -> int:

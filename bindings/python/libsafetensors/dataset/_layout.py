@@ -4,7 +4,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
-from typing import Any, Union
+from typing import Any, TypeVar, Union
 
 from .. import _core
 from ._index import Index
@@ -13,6 +13,8 @@ from ._types import ColumnFacts, DatasetMode, Manifest
 
 __all__ = ["BatchLayout", "KeyLayout"]
 
+_Key = TypeVar("_Key")
+_OPENED = 64  # shards opened ahead when one is searched for a key
 _ROW_ORDER = "libsafetensors.row_order"
 
 
@@ -39,6 +41,18 @@ def _fresh(tensor: _core.Tensor) -> Any:
         return shared.clone()
     data = np.frombuffer(memoryview(tensor), np.uint8).copy()
     return torch.from_numpy(data).view(shared.dtype).reshape(shared.shape)
+
+
+def _arrays(shards: Shards, shard: int, tensors: dict[_Key, _core.Tensor], framework: str,
+            copy: bool) -> dict[_Key, Any]:
+    """Arrays of tensors of one shard. Those that are not in memory are read together, in the
+    order of the file."""
+    order = list(tensors)
+    if not shards.file(shard).mapped:
+        order.sort(key=lambda key: tensors[key].byte_ranges()[:1])
+        shards.expect(shard, [one for key in order for one in tensors[key].byte_ranges()])
+    found = {key: _as_array(tensors[key], framework, copy) for key in order}
+    return {key: found[key] for key in tensors}
 
 
 class BatchLayout:
@@ -80,7 +94,8 @@ class BatchLayout:
     def row(self, number: int) -> dict[str, Any]:
         shard = bisect_right(self._begins, number) - 1
         file, at = self.shards.file(shard), number - self._begins[shard]
-        return {name: _as_array(file[name][at], "numpy", True) for name in self.columns}
+        return _arrays(self.shards, shard, {name: file[name][at] for name in self.columns},
+                       "numpy", True)
 
     def named(self, name: str) -> dict[str, Any]:
         raise TypeError("expected the number of a row (only KV datasets have names), found %r"
@@ -99,9 +114,10 @@ class BatchLayout:
 
     def _slice(self, shard: int, numbers: range, framework: str) -> dict[str, Any]:
         file, begin = self.shards.file(shard), self._begins[shard]
-        return {name: _as_array(file[name][numbers.start - begin:numbers.stop - begin],
-                                framework, framework == "torch" and file.mapped)
-                for name in self.columns}
+        slices = {name: file[name][numbers.start - begin:numbers.stop - begin]
+                  for name in self.columns}
+        return _arrays(self.shards, shard, slices, framework,
+                       framework == "torch" and file.mapped)
 
     def _gather(self, numbers: Any, framework: str) -> dict[str, Any]:
         """Gathers rows from any shards, as bytes whatever the dtype."""
@@ -116,13 +132,16 @@ class BatchLayout:
             return self._none(framework)
         order = np.argsort(owner, kind="stable")
         cuts = [0, *(np.flatnonzero(np.diff(owner[order])) + 1).tolist(), len(order)]
-        parts = []
+        parts = {}
         for start, stop in zip(cuts, cuts[1:]):
             places = order[start:stop]
             shard = int(owner[places[0]])
-            parts.append((shard, places, wanted[places] - self._begins[shard]))
-        return {name: self._column(name, len(wanted), parts, framework)
-                for name in self.columns}
+            parts[shard] = places, wanted[places] - self._begins[shard]
+        first = self.shards.file(int(owner[order[0]]))
+        out = {name: np.empty((len(wanted), first[name].nbytes // first[name].shape[0]), np.uint8)
+               for name in self.columns}
+        self.shards.each(lambda shard: _copy_part(self.shards, shard, *parts[shard], out), parts)
+        return {name: _rows_as(first[name], rows, framework) for name, rows in out.items()}
 
     def _none(self, framework: str) -> dict[str, Any]:
         if not any(self._begins):
@@ -130,24 +149,31 @@ class BatchLayout:
         shard = next(i for i, end in enumerate(self._begins[1:]) if end)
         return self._slice(shard, range(self._begins[shard], self._begins[shard]), framework)
 
-    def _column(self, name: str, count: int, parts: Any, framework: str) -> Any:
-        import numpy as np
-        tensor = self.shards.file(parts[0][0])[name]
-        like, shape = _as_array(tensor[0:0], framework, False), tensor.shape[1:]
-        width = tensor.nbytes // tensor.shape[0]
-        out = np.empty((count, width), np.uint8)
-        for shard, places, rows in parts:
-            _copy_rows(self.shards, shard, name, places, rows, out)
-        if framework == "torch":
-            import torch
-            found = torch.from_numpy(out)
-            return (found.view(like.dtype) if width else like.new_empty(0)).reshape(count, *shape)
-        return (out.view(like.dtype) if width else np.empty(0, like.dtype)).reshape(count, *shape)
 
-
-def _copy_rows(shards: Shards, shard: int, name: str, places: Any, rows: Any, out: Any) -> None:
+def _rows_as(tensor: _core.Tensor, rows: Any, framework: str) -> Any:
+    """Bytes of rows as an array of the dtype and shape that they have in this tensor."""
     import numpy as np
-    whole = shards.rows_of(shard, name, len(rows))
+    like, shape = _as_array(tensor[0:0], framework, False), (len(rows), *tensor.shape[1:])
+    if framework == "torch":
+        import torch
+        found = torch.from_numpy(rows)
+        return (found.view(like.dtype) if rows.shape[1] else like.new_empty(0)).reshape(shape)
+    return (rows.view(like.dtype) if rows.shape[1] else np.empty(0, like.dtype)).reshape(shape)
+
+
+def _copy_part(shards: Shards, shard: int, places: Any, rows: Any, out: dict[str, Any]) -> None:
+    """Copies rows of all columns of a shard."""
+    tensors = {name: shards.rows_of(shard, name, len(rows)) for name in out}
+    file = shards.file(shard)
+    shards.expect(shard, [one for name, whole in tensors.items() if whole is None
+                          for first, last in _runs(rows)
+                          for one in file[name][first:last + 1].byte_ranges()])
+    for name, whole in sorted(tensors.items(), key=lambda item: file[item[0]].offset):
+        _copy_rows(shards, shard, name, whole, places, rows, out[name])
+
+
+def _copy_rows(shards: Shards, shard: int, name: str, whole: Any, places: Any, rows: Any,
+               out: Any) -> None:
     tensor = shards.file(shard)[name] if whole is None else None
     width = whole.shape[1] if tensor is None else tensor.nbytes // tensor.shape[0]
     if width != out.shape[1]:
@@ -162,14 +188,22 @@ def _copy_rows(shards: Shards, shard: int, name: str, places: Any, rows: Any, ou
             out[place] = whole[row]
 
 
+def _runs(rows: Any) -> list[tuple[int, int]]:
+    """First and last of each run of consecutive rows, ascending."""
+    import numpy as np
+    found = np.unique(rows)
+    cuts = np.flatnonzero(np.diff(found) > 1)
+    return list(zip(found[np.append(0, cuts + 1)].tolist(),
+                    found[np.append(cuts, len(found) - 1)].tolist()))
+
+
 def _read_rows(tensor: _core.Tensor, places: Any, rows: Any, out: Any) -> None:
     """Reads runs of consecutive rows at once."""
     import numpy as np
     order = np.argsort(rows, kind="stable")
     sorted_rows = rows[order]
-    cuts = [0, *(np.flatnonzero(np.diff(sorted_rows) > 1) + 1).tolist(), len(order)]
-    for start, stop in zip(cuts, cuts[1:]):
-        first, last = int(sorted_rows[start]), int(sorted_rows[stop - 1])
+    for first, last in _runs(rows):
+        start, stop = np.searchsorted(sorted_rows, [first, last + 1]).tolist()
         raw = np.frombuffer(memoryview(tensor[first:last + 1]), np.uint8)
         out[places[order[start:stop]]] = \
             raw.reshape(last + 1 - first, -1)[sorted_rows[start:stop] - first]
@@ -318,14 +352,21 @@ class KeyLayout:
     def bounds(self) -> Iterator[tuple[int, int]]:
         return zip(self.begins(), self.begins()[1:])
 
-    def _row_in(self, shard: int, name: str, framework: str, copy: bool) -> dict[str, Any]:
+    def _rows_of(self, shard: int, names: list[str], framework: str,
+                 copy: bool) -> list[dict[str, Any]]:
         file = self.shards.file(shard)
-        row: dict[str, Any] = {self._name_col: name}
-        for column in self.columns:
-            key = self._key(name, column)
-            if key in file and (self._keys is None or key in self._keys):
-                row[column or "data"] = _as_array(file[key], framework, copy)
-        return row
+        tensors = {(i, column): tensor for i, name in enumerate(names)
+                   for column, tensor in self._tensors(file, name).items()}
+        rows: list[dict[str, Any]] = [{self._name_col: name} for name in names]
+        for (i, column), array in _arrays(self.shards, shard, tensors, framework, copy).items():
+            rows[i][column or "data"] = array
+        return rows
+
+    def _tensors(self, file: _core.File, name: str) -> dict[str, _core.Tensor]:
+        """Those of a row, by column."""
+        keys = {column: self._key(name, column) for column in self.columns}
+        return {column: file[key] for column, key in keys.items()
+                if key in file and (self._keys is None or key in self._keys)}
 
     def _find(self, number: int) -> tuple[int, str]:
         begins = self.begins()
@@ -333,19 +374,22 @@ class KeyLayout:
         return shard, self.names(shard)[number - begins[shard]]
 
     def row(self, number: int) -> dict[str, Any]:
-        return self._row_in(*self._find(number), "numpy", True)
+        shard, name = self._find(number)
+        return self._rows_of(shard, [name], "numpy", True)[0]
 
     def named(self, name: str) -> dict[str, Any]:
         for column in self.columns:
             shard = self._shard_of(self._key(name, column))
             if shard is not None:
-                return self._row_in(shard, name, "numpy", True)
+                return self._rows_of(shard, [name], "numpy", True)[0]
         raise KeyError(name)
 
     def _shard_of(self, key: str) -> int | None:
         """The last shard that has it."""
-        return next((i for i in reversed(self._holding([key])) if key in self.shards.file(i)),
-                    None)
+        holding = self._holding([key])[::-1]
+        if self.shards.place.folder is None and len(holding) > 1:
+            self.shards.each(self.shards.file, holding[:_OPENED])
+        return next((i for i in holding if key in self.shards.file(i)), None)
 
     def _holding(self, keys: Iterable[str]) -> list[int]:
         """The shards that may hold any of these keys."""
@@ -360,12 +404,26 @@ class KeyLayout:
 
     def take(self, numbers: Any, framework: str) -> dict[str, Any]:
         count = self.count()
-        rows = []
+        wanted: list[int] = []
         for number in numbers:
             number = int(number)
             if not -count <= number < count:
                 raise IndexError("expected rows from 0 to %d, found %d" % (count - 1, number))
-            rows.append(self._row_in(*self._find(number % count), framework, False))
+            wanted.append(number % count)
+        by_shard: dict[int, list[int]] = {}
+        for place, number in enumerate(wanted):
+            by_shard.setdefault(bisect_right(self.begins(), number) - 1, []).append(place)
+        rows: list[Any] = [None] * len(wanted)
+
+        def read(shard: int) -> None:
+            names, begin = self.names(shard), self.begins()[shard]
+            here = [names[wanted[place] - begin] for place in by_shard[shard]]
+            for place, row in zip(by_shard[shard], self._rows_of(shard, here, framework, False)):
+                rows[place] = row
+
+        if by_shard:
+            self._hidden_in(next(iter(by_shard)))  # looked up once, before threads need it
+        self.shards.each(read, by_shard)
         return _stacked(rows, framework)
 
 

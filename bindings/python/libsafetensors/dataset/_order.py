@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from itertools import accumulate, chain, groupby, repeat
-from typing import Any
+from typing import Any, Callable
 
 __all__ = ["Order"]
 
@@ -62,16 +62,83 @@ def _spread(value: Any) -> Any:
     return value ^ value >> np.uint64(31)
 
 
+class _Part:
+    """Positions that are ordered together. rows: of places from begin on, the row numbers."""
+
+    __slots__ = ("begin", "end", "rows")
+
+    def __init__(self, begin: int, end: int, rows: Callable[[Any], Any]) -> None:
+        self.begin, self.end, self.rows = begin, end, rows
+
+
+def _in_parts(positions: Any, part_at: Callable[[int], _Part]) -> Any:
+    """Row numbers at these positions, which may continue at the beginning."""
+    import numpy as np
+    out = np.empty(len(positions), np.int64)
+    left = np.arange(len(positions))
+    while left.size:
+        part = part_at(int(positions[left[0]]))
+        here = (positions[left] >= part.begin) & (positions[left] < part.end)
+        out[left[here]] = part.rows(positions[left[here]] - part.begin)
+        left = left[~here]
+    return out
+
+
+class _Blocks:
+    """Mixes rows of up to `width` shards. Block b takes shares of shards b to b + width - 1, so
+    each block closes the first shard of the one before and opens the next; a shard's rows are
+    spread evenly over all blocks in which it is open.
+
+    sizes: rows of each shard, in the epoch's order."""
+
+    def __init__(self, sizes: Any, width: int) -> None:
+        import numpy as np
+        self._sizes = np.asarray(sizes, np.int64)
+        self._starts = np.concatenate([[0], np.cumsum(self._sizes)])
+        self._width = min(width, len(self._sizes))
+        self._count = len(self._sizes) - self._width + 1
+
+    def shares(self, block: int) -> tuple[Any, Any]:
+        """Of each shard open in a block, the first of its rows here and the end of them."""
+        import numpy as np
+        shards = np.arange(block, block + self._width)
+        first = np.maximum(0, shards - self._width + 1)
+        blocks = np.minimum(shards, self._count - 1) + 1 - first
+        sizes = self._sizes[shards]
+        return sizes * (block - first) // blocks, sizes * (block + 1 - first) // blocks
+
+    def _before(self, block: int) -> int:
+        """Rows in earlier blocks."""
+        return int(self._starts[block] + self.shares(block)[0].sum())
+
+    def find(self, position: int) -> tuple[int, int, int]:
+        """The block of a position, where it begins and where it ends."""
+        low, high = 0, self._count
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._before(middle) <= position:
+                low = middle
+            else:
+                high = middle
+        begins, ends = self.shares(low)
+        begin = self._before(low)
+        return low, begin, begin + int((ends - begins).sum())
+
+
 class Order:
-    """The sequence of batches of all ranks. sizes: rows of each shard."""
+    """The sequence of batches of all ranks. sizes: rows of each shard. open_shards: how many
+    are mixed by shuffle="blocks"."""
 
     def __init__(self, count: int, batch_size: int, shuffle: bool | str, seed: int, ends: str,
-                 sizes: list[int]) -> None:
+                 sizes: list[int], open_shards: int = 16) -> None:
         if batch_size < 1:
             raise ValueError("batch_size: expected a number of rows from 1 on, found %d"
                              % batch_size)
-        if shuffle not in (True, False, "shards"):
-            raise ValueError("shuffle: expected True, False or 'shards', found %r" % (shuffle,))
+        if shuffle not in (True, False, "shards", "blocks"):
+            raise ValueError("shuffle: expected True, False, 'shards' or 'blocks', found %r"
+                             % (shuffle,))
+        if open_shards < 1:
+            raise ValueError("open_shards: expected a number from 1 on, found %d" % open_shards)
         if ends not in ("drop", "pad", "uneven"):
             raise ValueError("ends: expected 'drop', 'pad' or 'uneven', found %r" % (ends,))
         self.count = count
@@ -79,9 +146,12 @@ class Order:
         self.shuffle = shuffle
         self.seed = seed
         self.ends = ends
+        self.open_shards = open_shards
         self._begins = [0, *accumulate(sizes)]
         self._turned: tuple[int, int, list[int], list[int]] | None = None
         self._whole: tuple[int, int, Any] | None = None
+        self._blocks: tuple[int, int, _Blocks] | None = None
+        self._block: _Part | None = None
 
     # ── How many ──
 
@@ -111,7 +181,9 @@ class Order:
             return np.arange(begin, end) % self.count
         positions = np.arange(begin, end) % self.count
         if self.shuffle == "shards":
-            return self._by_shards(epoch, positions)
+            return _in_parts(positions, lambda position: self._shard_at(epoch, position))
+        if self.shuffle == "blocks":
+            return _in_parts(positions, lambda position: self._block_at(epoch, position))
         if self.count > _CACHED_ROWS:
             return shuffled(positions, self.count, _key(self.seed, epoch))
         return self._all(epoch)[positions]
@@ -124,7 +196,8 @@ class Order:
         return self._whole[2]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_whole": None, "_turned": None}
+        return {**self.__dict__, "_whole": None, "_turned": None, "_blocks": None,
+                "_block": None}
 
     def _turn(self, epoch: int) -> tuple[list[int], list[int]]:
         """Shards in the epoch's order, and where each begins in it."""
@@ -135,18 +208,46 @@ class Order:
             self._turned = self.seed, epoch, turn, starts
         return self._turned[2], self._turned[3]
 
-    def _by_shards(self, epoch: int, positions: Any) -> Any:
+    def _shard_at(self, epoch: int, position: int) -> _Part:
+        turn, starts = self._turn(epoch)
+        at = bisect_right(starts, position) - 1
+        return _Part(starts[at], starts[at + 1],
+                     lambda places: self._rows_of(epoch, turn[at], places))
+
+    def _rows_of(self, epoch: int, shard: int, places: Any) -> Any:
+        """Rows at these places of a shard's order."""
+        begin, end = self._begins[shard], self._begins[shard + 1]
+        return begin + shuffled(places, end - begin, _key(self.seed, epoch, shard + 1))
+
+    def _block_at(self, epoch: int, position: int) -> _Part:
         import numpy as np
         turn, starts = self._turn(epoch)
-        out = np.empty(len(positions), np.int64)
-        done = 0
-        while done < len(positions):
-            at = bisect_right(starts, int(positions[done])) - 1
-            here = (positions >= starts[at]) & (positions < starts[at + 1])
-            size, begin = starts[at + 1] - starts[at], self._begins[turn[at]]
-            key = _key(self.seed, epoch, turn[at] + 1)
-            out[here] = begin + shuffled(positions[here] - starts[at], size, key)
-            done = int(np.flatnonzero(here)[-1]) + 1
+        if self._blocks is None or self._blocks[:2] != (self.seed, epoch):
+            self._blocks = self.seed, epoch, _Blocks(np.diff(starts), self.open_shards)
+            self._block = None
+        if self._block is None or not self._block.begin <= position < self._block.end:
+            blocks = self._blocks[2]
+            number, begin, end = blocks.find(position)
+            shares, key = blocks.shares(number), _key(self.seed, epoch, 0, number)
+
+            def rows(places: Any) -> Any:
+                return self._mixed_rows(epoch, turn[number:], shares,
+                                        shuffled(places, end - begin, key))
+            if end - begin <= _CACHED_ROWS:
+                rows = rows(np.arange(end - begin)).__getitem__
+            self._block = _Part(begin, end, rows)
+        return self._block
+
+    def _mixed_rows(self, epoch: int, shards: list[int], shares: tuple[Any, Any],
+                    places: Any) -> Any:
+        """Rows at these places of the shares of several shards, one after the other."""
+        import numpy as np
+        begins = np.concatenate([[0], np.cumsum(shares[1] - shares[0])])
+        owner = np.searchsorted(begins, places, side="right") - 1
+        out = np.empty(len(places), np.int64)
+        for i in np.unique(owner).tolist():
+            here = owner == i
+            out[here] = self._rows_of(epoch, shards[i], places[here] - begins[i] + shares[0][i])
         return out
 
     # ── State ──
@@ -156,7 +257,9 @@ class Order:
         state: dict[str, Any] = {
             "seed": self.seed, "rows": self.count, "batch_size": self.batch_size,
             "shuffle": self.shuffle, "ends": self.ends}
-        if self.shuffle == "shards":
+        if self.shuffle == "blocks":
+            state["open_shards"] = self.open_shards
+        if self.shuffle in ("shards", "blocks"):
             sizes = (b - a for a, b in zip(self._begins, self._begins[1:]))
             state["shards"] = [[len([*same]), size] for size, same in groupby(sizes)]
         return state
@@ -170,12 +273,12 @@ class Order:
             if name not in ("seed", "shards") and state[name] != own:
                 raise ValueError("%s: the state is of %r, expected %r"
                                  % (name, state[name], own))
-        if self.shuffle == "shards":
+        if self.shuffle in ("shards", "blocks"):
             sizes = chain.from_iterable(repeat(size, count) for count, size in state["shards"])
             begins = [0, *accumulate(sizes)]
             if begins[-1] != self.count:
                 raise ValueError("shards: the state is of %d rows, expected %d"
                                  % (begins[-1], self.count))
             self._begins = begins
-            self._turned = None
+            self._turned = self._blocks = self._block = None
         self.seed = state["seed"]

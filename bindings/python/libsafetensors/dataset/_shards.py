@@ -5,11 +5,11 @@ import json
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, Callable
 
 from .. import _core
-from ._storage import Place, dataset_error
+from ._storage import Place, dataset_error, in_parallel
 from ._types import DatasetMode, Manifest, ShardFacts
 
 __all__ = ["Shards", "shards_of_files", "shards_of_manifest"]
@@ -35,7 +35,7 @@ class Shards:
     def _fresh(self) -> None:
         self._pid = os.getpid()
         self._lock = threading.Lock()
-        self._open: OrderedDict[int, _core.File] = OrderedDict()
+        self._open: OrderedDict[int, tuple[_core.File, Any]] = OrderedDict()
         self._kept: OrderedDict[tuple[int, str], Any] = OrderedDict()
 
     def __reduce__(self) -> Any:
@@ -52,16 +52,40 @@ class Shards:
         """Shard i, open. A forked process opens its own."""
         if self._pid != os.getpid():
             self._fresh()
-        with self._lock:
-            file = self._open.get(i)
-            if file is None:
-                file = self._open[i] = self._opened(i)
-                if len(self._open) > _MAX_OPEN:
-                    self._open.popitem(last=False)
-            self._open.move_to_end(i)
-            return file
+        return self._file_and_source(i)[0]
 
-    def _opened(self, i: int) -> _core.File:
+    def _file_and_source(self, i: int) -> tuple[_core.File, Any]:
+        with self._lock:
+            found = self._open.get(i)
+            if found is None and self.place.folder is not None:
+                found = self._open[i] = self._opened(i)
+        if found is None:
+            # Without the lock: several may be opened at a time.
+            made = self._opened(i)
+            with self._lock:
+                found = self._open.setdefault(i, made)
+        with self._lock:
+            self._open[i] = found
+            self._open.move_to_end(i)
+            if len(self._open) > _MAX_OPEN:
+                self._open.popitem(last=False)
+        return found
+
+    def expect(self, i: int, ranges: Sequence[tuple[int, int]]) -> None:
+        """Bytes [begin, end) of shard i that will be read soon, in any order: in remote storage,
+        those that are close are asked for together, and several at the same time."""
+        if self.place.folder is None:
+            source = self._file_and_source(i)[1]
+            source.expect([(begin, end - begin) for begin, end in sorted(ranges) if end > begin])
+
+    def each(self, call: Callable[[int], Any], shards: Iterable[int]) -> list[Any]:
+        """Results of call for each of these shards; in remote storage for several at a time."""
+        chosen = list(shards)
+        if self.place.folder is None:
+            return in_parallel(call, chosen)
+        return [call(i) for i in chosen]
+
+    def _opened(self, i: int) -> tuple[_core.File, Any]:
         name, folder = self.name(i), self.place.folder
         try:
             source = self.place.source(name)
@@ -74,7 +98,7 @@ class Shards:
             raise
         size = 8 + len(file.header()) + file.nbytes
         if not self.checked or size == self.facts[i]["bytes"]:
-            return file
+            return file, source
         file.close()
         self._raise_cause(name)
         raise self.error("dataset_shard", "%s: expected %d bytes by the manifest, found %d"

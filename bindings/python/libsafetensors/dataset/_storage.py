@@ -4,13 +4,14 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Callable
 
 from .. import _core
+from .._sources import Ranges
 from ._conditional import conditional
 
-__all__ = ["MANIFEST", "INDEX", "Place", "dataset_error", "place_of", "storage_options"]
+__all__ = ["MANIFEST", "INDEX", "Place", "dataset_error", "in_parallel", "place_of", "storage_options"]
 
 MANIFEST = "dataset_manifest.json"
 INDEX = "_tensor_index.parquet"
@@ -19,6 +20,7 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://|(file):")
 _ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}
 _CLASSES = {"s3": "S3FileSystem", "gs": "GcsFileSystem", "abfs": "AzureFileSystem",
             "hdfs": "HadoopFileSystem"}
+_REQUESTS = 16  # at the same time, of one file or one for each of several
 _BUFFERED = 8 << 20  # bytes of an object kept in memory before its upload starts
 
 
@@ -154,17 +156,31 @@ def listing(fs: Any, root: str) -> Iterator[tuple[str, int, int, bool]]:
                    one.type == FileType.Directory)
 
 
-class _Reader:
-    """Reads an object at any offset."""
+class _Reader(Ranges):
+    """Reads an object at any offset, and ranges that are expected several at a time."""
+
+    size: int
 
     def __init__(self, file: Any, name: str) -> None:
+        super().__init__(file.size())
         self.file = file
         self.name = name
-        self.size = file.size()
 
-    def read_at(self, offset: int, length: int) -> bytes:
-        data: bytes = self.file.read_at(length, offset)
+    def _get(self, begin: int, end: int) -> bytes:
+        data: bytes = self.file.read_at(end - begin, begin)
         return data
+
+    def _get_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        return list(in_parallel(lambda one: self._get(*one), ranges))
+
+
+def in_parallel(call: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """Results of call for each item, which waits for a server, in order."""
+    if len(items) < 2:
+        return [call(item) for item in items]
+    from concurrent.futures import ThreadPoolExecutor
+    with ThreadPoolExecutor(min(_REQUESTS, len(items))) as pool:
+        return list(pool.map(call, items))
 
 
 def reader(fs: Any, path: str) -> _Reader:

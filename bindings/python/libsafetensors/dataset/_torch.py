@@ -66,20 +66,23 @@ class TorchBatches(IterableDataset[Any]):
     batches, so that the order is the same with any number of workers.
 
     shuffle: True shuffles all rows; "shards" shuffles the shards and the rows within each, which
-    reads one file after the other. ends: if rows do not fill the last batch of every rank,
+    reads one file after the other; "blocks" mixes the rows of open_shards shards at any time, in
+    shuffled order, so that no more than these are read at once. ends: if rows do not fill the last batch of every rank,
     "drop" omits them, "pad" continues with the first rows, and "uneven" makes the last batch
     smaller and gives some ranks one batch less. transform: called with each batch."""
 
     def __init__(self, source: Dataset | Path, batch_size: int, *,
-                 shuffle: bool | Literal["shards"] = True, seed: int = 0,
+                 shuffle: bool | Literal["shards", "blocks"] = True, seed: int = 0,
                  rank: int | None = None, ranks: int | None = None, ends: Ends = "drop",
+                 open_shards: int = 16,
                  transform: Callable[[Any], Any] | None = None,
                  **options: Unpack[OpenOptions]) -> None:
         self.dataset = _dataset(source, options)
         self.rank, self.ranks = _ranks(rank, ranks)
         self.transform = transform
         self._order = Order(len(self.dataset), batch_size, shuffle, seed, ends,
-                            [stop - start for start, stop in self.dataset._layout.bounds()])
+                            [stop - start for start, stop in self.dataset._layout.bounds()],
+                            open_shards)
         self._identity = identity(self.dataset)
         # Epoch, and batches (of all ranks) delivered before; shared memory, so that persistent
         # workers see a change.
@@ -143,9 +146,9 @@ class TorchBatches(IterableDataset[Any]):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continues after the batches delivered, with the state's seed; the number of workers or
-        ranks may differ. ValueError, which says what differs, if batch_size, shuffle, ends or
-        keys do, or if the dataset was appended to or overwritten since, or is another one. A
-        compaction keeps states valid."""
+        ranks may differ. ValueError, which says what differs, if batch_size, shuffle,
+        open_shards, ends or keys do, or if the dataset was appended to or overwritten since, or
+        is another one. A compaction keeps states valid."""
         check_identity(self.dataset, self._identity, state)
         self._order.take_over(state)
         own = state.get("yielded", 0)

@@ -225,7 +225,7 @@ wheels:
 
 wheels-test: setup-cross
 	@tools/wheels_env.sh
-	@build/release/bin/python tests/wheels/run.py
+	@SFT_PYTHONS=$$(tools/free_threaded.sh):$(SFT_PYTHONS) build/release/bin/python tests/wheels/run.py
 
 dist: build
 	@tools/dist.py $(if $(COMPLETE),--complete)

@@ -1,5 +1,5 @@
 """A contestant in Python, told what to do as worker.h has it:
-worker.py open|json|get FILE, worker.py slice FILE EXPRESSION,
+worker.py open|json|get FILE, worker.py slice FILE EXPRESSION, worker.py sha256,
 worker.py gguf FILE, worker.py cast|torch FILE DTYPE [OUT], worker.py save OUT BYTES,
 worker.py rewrite FILE; the last two answer to the name of a mode (bench_serve_modes)."""
 import json
@@ -122,6 +122,23 @@ def make_gguf(path):
                        for tensor in GGUFReader(path).tensors)
 
 
+def make_sha256():
+    """The streams of bench_hash.c, by hashlib's OpenSSL."""
+    import hashlib
+    piece = memoryview(b"\1" * (64 << 10))
+
+    def run():
+        total = 0
+        for i in range(16):
+            sum256 = hashlib.sha256()
+            for _ in range(16):
+                sum256.update(piece)
+            digest = sum256.digest()
+            total += digest[0] + i * digest[31]
+        return total
+    return run
+
+
 def sync_file(path):
     """What makes a file durable: its bytes, then its name."""
     for name, flags in ((path, os.O_RDONLY), (os.path.dirname(path) or ".", os.O_DIRECTORY)):
@@ -218,7 +235,8 @@ def serve(run):
 
 if __name__ == "__main__":
     make = {"open": make_open, "json": make_json, "get": make_get, "slice": make_slice,
-            "cast": make_cast, "torch": make_torch, "gguf": make_gguf}
+            "cast": make_cast, "torch": make_torch, "gguf": make_gguf,
+            "sha256": make_sha256}
     many = {"save": make_save, "rewrite": make_rewrite}
     if sys.argv[1] in many:
         many[sys.argv[1]](*sys.argv[2:])

@@ -112,6 +112,28 @@ class Writing:
         return subprocess.run([sys.executable, "-c", "import torch"], check=False,
                               stderr=subprocess.DEVNULL).returncode == 0
 
+    # ── read ──
+
+    def read(self):
+        path = self.whole()
+        modes = ("pread", "direct", "run", "run-fresh", "slots", "discard")
+        body, most = [], os.cpu_count()
+        for threads in sorted({1, 2, min(most, 4), most}):
+            for state in ("warm", "cold"):
+                workers = self.workers(ours=[self.tool("bench_read"), path, str(threads),
+                                             *["cold"] * (state == "cold")])
+                got = self.modes(workers, {mode: ("ours", mode) for mode in modes},
+                                 max(3, self.args.repeats // 2))
+                for worker in workers.values():
+                    worker.close()
+                body.append(["%d, %s" % (threads, state), *[cell(got.get(m)) for m in modes],
+                             ratio(got.get("pread"), got["run"])])
+        return table(["threads, page cache", "`pread`, 8 MiB each, ms", "with `O_DIRECT`, ms",
+                      "`sft_read_plan_run`, ms", "into fresh memory, ms", "by slots, ms",
+                      "by slots, no copies, ms", "pread ÷ run"], body) + (
+            "\n%.1f GB in tensors of 32 MiB, each to a multiple of 512 bytes of one block in huge "
+            "pages. Cold: dropped from the page cache before each run.\n" % (self.size() / 1e9))
+
     # ── edit ──
 
     def edit(self):

@@ -1,8 +1,9 @@
-/* The manifest of a dataset and the receipts of its tasks, as any bytes: the first byte chooses.
- * A manifest that is read is written and read again; what both say is the same, shards stand
- * in order and only name files of the folder itself. */
+/* The manifest of a dataset, a segment of one and the receipts of its tasks, as any bytes: the
+ * first byte chooses. A manifest that is read is written and read again; what both say is the
+ * same, shards stand in order and only name files of the folder itself. A segment is one that a
+ * manifest names, with as many shards as the second byte says. */
 #include "base/utf8.h"
-#include "dataset/read/manifest.h"
+#include "dataset/read/segment.h"
 #include "fuzz.h"
 
 #include <string.h>
@@ -38,6 +39,11 @@ static void check_same(const sfti_ds_manifest *a, const sfti_ds_manifest *b) {
     FUZZ_CHECK(a->total_samples == b->total_samples && a->total_bytes == b->total_bytes);
     FUZZ_CHECK(a->total_valid == b->total_valid && a->dropped == b->dropped);
     FUZZ_CHECK(a->entry_count == b->entry_count && a->column_count == b->column_count);
+    FUZZ_CHECK(a->segmented == b->segmented && a->numbered == b->numbered);
+    FUZZ_CHECK(a->segment_count == b->segment_count && a->sums.rows == b->sums.rows);
+    for (size_t i = 0; i < a->segment_count; i++)
+        FUZZ_CHECK(is_same_text(a->segments[i].sha256, b->segments[i].sha256) &&
+                   a->segments[i].shards == b->segments[i].shards);
     FUZZ_CHECK(a->shard_count == b->shard_count);
     for (size_t i = 0; i < a->shard_count; i++) {
         const sft_dataset_shard *x = &a->shards[i].facts, *y = &b->shards[i].facts;
@@ -69,6 +75,45 @@ static void read_manifest(sft_span text, sfti_arena *arena) {
     if (m.ours && m.commit[0]) write_again(&m, arena);
 }
 
+/* ── A segment, from a storage of one file ── */
+
+static sft_code segment_bytes(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                              sft_error *err) {
+    const sft_span *bytes = ctx;
+    (void)err;
+    if (len) memcpy(into, bytes->data + offset, len);
+    *got = len;
+    return SFT_OK;
+}
+
+static const sft_source_vtable segment_source = { sizeof(sft_source_vtable), segment_bytes, NULL,
+                                                  NULL };
+
+static sft_code segment_open(void *ctx, const char *name, sft_source *out, sft_error *err) {
+    const sft_span *bytes = ctx;
+    (void)err;
+    FUZZ_CHECK(sfti_ds_is_segment(sft_span_cstr(name)));
+    *out = (sft_source){ ctx, &segment_source, bytes->len, NULL, false };
+    return SFT_OK;
+}
+
+static void read_segment(sft_span bytes, size_t shards, sfti_arena *arena) {
+    static const sft_storage_vtable table = { .size = sizeof(sft_storage_vtable),
+                                              .open = segment_open };
+    const sft_storage storage = { &bytes, &table, false };
+    sfti_ds_segment segment = { .bytes = bytes.len, .shards = shards };
+    sfti_ds_shard *all = NULL;
+    sft_error err = SFT_ERROR_INIT;
+    FUZZ_CHECK(!sfti_ds_digest(bytes, &arena->alloc, segment.sha256, &err));
+    sft_code code = sfti_ds_segment_read(&storage, &segment, arena, arena, &all, &err);
+    FUZZ_CHECK(code == err.code && (!code || err.message[0]));
+    for (size_t i = 0; !code && i < shards; i++) {
+        sft_span name = sft_span_cstr(all[i].facts.name);
+        FUZZ_CHECK(sfti_ds_is_bare(name) && sfti_utf8_check(name.data, name.len) == name.len);
+        FUZZ_CHECK(!all[i].facts.sha256 || strlen(all[i].facts.sha256) == 64);
+    }
+}
+
 /* What is read of a job's receipt stays in the folder, or in the job's own. */
 static void check_receipt(const sfti_ds_receipt *r) {
     if (!r->name.data) return;
@@ -98,7 +143,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memset(&arena, 0, sizeof arena);
     arena.alloc = sfti_allocator(NULL);
     sft_span text = { (const char *)data + 1, size - 1 };
-    if (data[0] & 1) read_receipts(text, &arena);
+    if (data[0] == 2 && size > 1)
+        read_segment((sft_span){ text.data + 1, text.len - 1 }, data[1], &arena);
+    else if (data[0] & 1) read_receipts(text, &arena);
     else read_manifest(text, &arena);
     sfti_arena_free(&arena);
     return 0;

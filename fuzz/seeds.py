@@ -307,8 +307,26 @@ def receipt(**other):
     return dict(row, **other)
 
 
+def segment(*names):
+    """As src/dataset/read/segment.h says, of shards of two samples."""
+    count, at, tensors = len(names), 0, ""
+    text = "".join(name + "\0" for name in names).encode()
+    columns = [(name, "U64", [count], 8 * count) for name in (
+        "bytes", "first_sample", "samples", "shadowed", "tensors", "valid_samples")]
+    columns += [("names", "U8", [len(text)], len(text)), ("sha256", "U8", [count, 32], 32 * count)]
+    for name, dtype, shape, size in columns:
+        tensors += ',"%s":%s' % (name, entry(dtype, shape, at, at + size))
+        at += size
+    head = '{"__metadata__":{"commit":"%s","libsafetensors.dataset":"1","mode":"segment"}%s}' % (
+        UUID, tensors)
+    numbers = [[100] * count, range(0, 2 * count, 2), [2] * count, [0] * count, [2] * count,
+               [2] * count]
+    data = b"".join(struct.pack("<%dQ" % count, *row) for row in numbers)
+    return framed(head + " " * (-len(head) % 8), data + text + bytes(range(32)) * count)
+
+
 def datasets():
-    """Manifests behind a zero, receipts behind a one."""
+    """Manifests behind a zero, receipts behind a one, segments behind a two and their number."""
     one, two = shard(0, "ab"), shard(1, "c")
     ours = manifest(one + (2,), two + (1,))
     foreign = json.dumps({
@@ -326,6 +344,17 @@ def datasets():
             "dropped": [dropped], "none": [], "other-job": [receipt(job="x")],
             "outside": [receipt(stored="../" + part(0))]}
     out = {"manifest-" + name: b"\0" + data for name, data in out.items()}
+    file = segment(part(0), part(1))
+    pointer = {"format_version": "2.0", "safetensors_version": "1.0", "commit": UUID, "version": 3,
+               "mode": "batch", "batch_size": 2, "total_samples": 4, "total_bytes": 200,
+               "columns": {}, "numbered_commits": True, "total_shards": 2, "total_rows": 4,
+               "total_padding": 0, "total_tensors": 4, "total_shadowed": 0, "largest_shard": 2,
+               "next_file": 2, "segments": [{"sha256": hashlib.sha256(file).hexdigest(),
+                                             "bytes": len(file), "shards": 2}]}
+    out["manifest-segments"] = b"\0" + json.dumps(pointer).encode()
+    out.update({"segment-two": b"\2\2" + file, "segment-none": b"\2\0" + segment(),
+                "segment-fewer": b"\2\1" + file,
+                "segment-up": b"\2\2" + segment("../" + part(0), part(1))})
     out.update({"receipts-" + name: b"\1" + json.dumps(rows).encode()
                 for name, rows in told.items()})
     return out

@@ -279,7 +279,9 @@ SFT_API SFT_NODISCARD sft_code sft_commit_add(sft_commit *commit, sft_span recei
  * SFT_DATASET_CHANGED); open every shard named by a receipt (SFT_DATASET_SHARD says how many are
  * missing, and the first); and merge all sorted headers for duplicates (SFT_DATASET_DUPLICATE,
  * or shadowed tensors), totals and schema. Nothing visible changes. Ticks the job with bytes of
- * headers. Memory: a few MiB and about 64 KiB an open shard, whatever the number of keys.
+ * headers. Memory: a few MiB and about 64 KiB a shard (of many shards less: 256 MiB or 4 KiB a
+ * shard, whichever is more), whatever the number of keys. In batch mode without an index, an append
+ * to a manifest of segments takes memory for the new shards and those of merged segments only.
  * @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_commit_prepare(sft_commit *commit, const sft_job *job,
                                                   sft_error *err);
@@ -330,9 +332,10 @@ typedef struct sft_dataset_shard {
     const char *sha256; /* hex, or NULL */
 } sft_dataset_shard;
 
-/* Open a dataset. storage must outlive it. SFT_MANIFEST_MISSING, SFT_MANIFEST_TYPE. warn is
- * called with files that a connector's manifest does not name. Close with sft_dataset_close.
- * @since 0.1 */
+/* Open a dataset. storage must outlive it. SFT_MANIFEST_MISSING, SFT_MANIFEST_TYPE;
+ * SFT_DATASET_SHARD: a segment of the manifest is missing or damaged. Memory: about 340 bytes a
+ * shard, 530 if the manifest is whole. warn is called with files that a connector's manifest does
+ * not name. Close with sft_dataset_close. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_open(const sft_storage *storage,
                                                 const sft_allocator *alloc, sft_warn_fn warn,
                                                 void *warn_ctx, sft_dataset **out,

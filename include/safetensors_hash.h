@@ -22,9 +22,9 @@
  *                   one file and for any way to split it into shards
  *
  * autov3, sshs_model, sshs_legacy and content need a valid model; the others take any file.
- * However many algorithms are asked for, the bytes are read once. SHA-256 streams are
- * interleaved where the processor has SHA instructions: autov3 beside sha256, or a second
- * file, costs little or nothing.
+ * However many algorithms are asked for, the bytes are read once by each thread. SHA-256 streams
+ * are hashed side by side, up to sixteen as the processor gains by it: autov3 beside sha256, or
+ * more files, cost less than they would alone.
  *
  * EXPERIMENTAL: may change incompatibly in any release (docs/abi.md).
  * SFT_EXPERIMENTAL_HASH is defined while that is so.

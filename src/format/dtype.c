@@ -55,7 +55,7 @@ bool sft_dtype_parse(sft_span name, sft_dtype *out) {
  * [2^63, 4, 0] overflows, as the official reader has it. */
 static bool count_elements(const uint64_t *shape, uint32_t rank, uint64_t *out) {
     uint64_t product = 1;
-    for (uint32_t d = 0; d < rank; d++)
+    for (uint32_t d = 0; d < rank && product > 0; d++)
         if (!sfti_mul(product, shape[d], &product)) return false;
     *out = product;
     return true;

@@ -125,26 +125,42 @@ static bool read_dims(entry_parser *e, uint64_t *dims, uint64_t cap, uint64_t *c
     return true;
 }
 
+/* How many dimensions follow at most: a digit each, and a comma between two. */
+static uint64_t dims_most(const sfti_json *json) {
+    size_t left = (size_t)(json->end - json->at);
+    const char *close = memchr(json->at, ']', left);
+    return ((close ? (uint64_t)(close - json->at) : left) + 1) / 2;
+}
+
+/* What may be a shape of more dimensions than there may be, for readers that go on all the same:
+ * into its place at once, for counting its dimensions takes as long as reading them. */
+static bool read_long_shape(entry_parser *e, uint64_t most) {
+    uint64_t count, *dims = sfti_arena_array(e->r->arena, most, sizeof *dims);
+    if (!dims) return sfti_report_memory(e->r, most * sizeof *dims);
+    if (!read_dims(e, dims, most, &count)) return false;
+    e->tensor.rank = (uint32_t)count;
+    e->tensor.shape = count > 0 ? dims : NULL;
+    return count <= SFT_MAX_RANK
+           || entry_from_level(e, SFT_LEVEL_DEFAULT, SFT_RANK_TOO_LARGE, "at most 64 dimensions");
+}
+
 static bool read_shape(entry_parser *e) {
     uint64_t few[SFT_MAX_RANK], count, *dims;
     if (e->json.type != SFTI_JSON_ARRAY) return entry_fail(e, SFT_SHAPE_TYPE, "an array");
-    sfti_json place = e->json;
+    bool goes_on = e->r->watch || e->r->limits->level < SFT_LEVEL_DEFAULT;
+    uint64_t most = goes_on ? dims_most(&e->json) : 0;
+    if (most > SFT_MAX_RANK) return read_long_shape(e, most);
     if (!read_dims(e, few, SFT_MAX_RANK, &count)) return false;
     e->tensor.rank = (uint32_t)count; /* a text under 2 GiB has no more */
     e->tensor.shape = NULL;
-    if (count > SFT_MAX_RANK
-        && !entry_from_level(e, SFT_LEVEL_DEFAULT, SFT_RANK_TOO_LARGE, "at most 64 dimensions"))
-        return false;
+    if (count > SFT_MAX_RANK)
+        return entry_from_level(e, SFT_LEVEL_DEFAULT, SFT_RANK_TOO_LARGE, "at most 64 dimensions");
     if (count == 0) return true;
     dims = sfti_arena_array(e->r->arena, count, sizeof *dims);
     if (!dims) return sfti_report_memory(e->r, count * sizeof *dims);
     e->tensor.shape = dims;
-    if (count <= SFT_MAX_RANK) {
-        memcpy(dims, few, (size_t)count * sizeof *dims);
-        return true;
-    }
-    e->json = place;
-    return read_dims(e, dims, count, &count);
+    memcpy(dims, few, (size_t)count * sizeof *dims);
+    return true;
 }
 
 /* ── data_offsets ── */

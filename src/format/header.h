@@ -2,6 +2,7 @@
 #ifndef SFTI_HEADER_H
 #define SFTI_HEADER_H
 
+#include "base/checked.h"
 #include "base/json.h"
 #include "base/json_lex.h"
 #include "format/format.h"
@@ -25,6 +26,7 @@ typedef struct sfti_parser {
     sft_span last_dtype_text, last_end_text;
     uint64_t last_end;
     bool unsorted; /* an entry's offsets lie before those of the entry before it */
+    bool apart;    /* or do not begin where those end, or not as many bytes as the shape asks for */
     struct {
         uint64_t begin, end;
     } before;
@@ -45,12 +47,22 @@ void sfti_remark(sfti_parser *r, const char *note, const char *at, const sft_spa
 
 /* A zeroed record at the end of the tensors, or NULL (reported). */
 sft_tensor *sfti_new_tensor(sfti_parser *r);
+/* Whether shape and dtype ask for the bytes there are, for dtypes of whole bytes; false
+ * also for what only the general check can tell. */
+static inline bool sfti_plain_size(const sft_tensor *t) {
+    uint64_t bits = sft_dtype_describe(t->dtype)->bits;
+    for (uint32_t d = 0; d < t->rank && bits > 0; d++)
+        if (!sfti_mul(bits, t->shape[d], &bits)) return false;
+    return bits % 8 == 0 && bits / 8 == t->end - t->begin;
+}
+
 /* Complete a record whose dtype, shape and offsets are set. */
 static inline void sfti_keep(sfti_parser *r, sft_tensor *t, sft_span name) {
     t->name = name;
     t->offset = sfti_names_hash(name, r->seed);
     if (t->begin < r->before.begin || (t->begin == r->before.begin && t->end < r->before.end))
         r->unsorted = true;
+    if (t->begin != r->before.end || t->end < t->begin || !sfti_plain_size(t)) r->apart = true;
     r->before.begin = t->begin;
     r->before.end = t->end;
 }

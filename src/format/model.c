@@ -119,16 +119,20 @@ static bool take_duplicate(sfti_parser *r, uint32_t earlier, uint32_t later) {
     return true;
 }
 
+/* The hash in the record of a tensor gives way to the offset, which check_tensors sets anew if need
+ * be. */
 static bool index_names(sfti_parser *r, size_t *dead) {
     sfti_tensors *t = &r->model->tensors;
+    uint64_t data = r->model->data_offset;
     *dead = 0;
     if (!sfti_names_begin(&r->model->names, t->count, r->seed, tensor_name, r->model, r->arena))
         return sfti_report_memory(r, t->count * 2 * sizeof(sfti_slot));
     for (uint32_t i = 0; i < t->count; i++) {
-        const sft_tensor *tensor = sfti_tensor_at(t, i);
+        sft_tensor *tensor = sfti_tensor_at(t, i);
         if (t->count - i > PREFETCH)
             sfti_names_prefetch(&r->model->names, sfti_tensor_at(t, i + PREFETCH)->offset);
         uint32_t first = sfti_names_put(&r->model->names, tensor->name, tensor->offset, i);
+        tensor->offset = data + tensor->begin;
         if (first == i) continue;
         ++*dead;
         if (!take_duplicate(r, first, i)) return false;
@@ -216,15 +220,6 @@ static bool report_place(sfti_parser *r, const sft_tensor *t, uint64_t before) {
                          "or more as the end offset");
 }
 
-/* Whether shape and dtype ask for the bytes there are, for dtypes of whole bytes; false
- * also for what only the general check can tell. */
-static inline bool plain_size(const sft_tensor *t) {
-    uint64_t bits = sft_dtype_describe(t->dtype)->bits;
-    for (uint32_t d = 0; d < t->rank; d++)
-        if (!sfti_mul(bits, t->shape[d], &bits)) return false;
-    return bits % 8 == 0 && bits / 8 == t->end - t->begin;
-}
-
 static bool check_size(sfti_parser *r, const sft_tensor *t) {
     sft_error error;
     uint64_t bytes;
@@ -262,14 +257,19 @@ static bool place_tensor(sfti_parser *r, sft_tensor *t) {
                          "or less as the end offset");
 }
 
-static bool check_tensors(sfti_parser *r, uint64_t size) {
+/* Nothing is left to be done for entries of which each was right when it was read. */
+static bool check_tensors(sfti_parser *r, uint64_t size, size_t dead) {
     sfti_tensors *tensors = &r->model->tensors;
-    uint64_t before = 0;
+    uint64_t before = 0, end;
+    if (!r->apart && dead == 0 && sfti_add(r->model->data_offset, r->before.end, &end)) {
+        r->model->data_bytes = r->before.end;
+        return check_end(r, size);
+    }
     for (size_t i = 0; i < tensors->count; i++) {
         sft_tensor *t = sfti_tensor_at(tensors, tensors->order ? tensors->order[i] : i);
         bool placed = t->begin == before && t->end >= before;
         if (!placed && !report_place(r, t, before)) return false;
-        if (t->end >= t->begin && !plain_size(t) && !check_size(r, t)) return false;
+        if (t->end >= t->begin && !sfti_plain_size(t) && !check_size(r, t)) return false;
         if (!place_tensor(r, t)) return false;
         if (t->end > before) before = t->end;
     }
@@ -297,6 +297,6 @@ sft_code sfti_model_read(sft_span text, uint64_t size, const sfti_limits *limits
     sfti_header_read(&r);
     r.limits = limits;
     if (!r.fatal && index_keys(&r) && index_names(&r, &dead) && sort_tensors(&r, dead))
-        check_tensors(&r, size);
+        check_tensors(&r, size, dead);
     return r.first;
 }

@@ -203,7 +203,7 @@ size_t sfti_pass_next(const sfti_pass *pass, size_t most, uint64_t *at);
  * They must stay valid until the queue has run, and it must run before the next piece. */
 void sfti_pass_feed(sfti_pass *pass, sfti_sha_queue *queue, uint64_t at,
                        const uint8_t *data, size_t len);
-/* Every hash but the content hash, and BLAKE3 in segments, of which the last pass keeps the rest. */
+/* Every hash but the content hash and BLAKE3 in segments, of which the last pass keeps the rest. */
 void sfti_pass_result(const sfti_pass *pass, sft_hashes *out);
 
 /* The content hash of a set from its tensors' digests, in the set's order. */

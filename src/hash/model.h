@@ -69,7 +69,8 @@ void sfti_hash_model_open(sfti_hash_model *model, sft_hash_request request,
 /* The same for a set that is open already. */
 void sfti_hash_model_borrow(sfti_hash_model *model, const sft_set *set, uint32_t algos,
                             const sfti_hash_how *how);
-/* After all units: computes the content hash, joins BLAKE3's segments and checks that the files have not changed. */
+/* After all units: computes the content hash, joins BLAKE3's segments and checks that the files
+ * have not changed. */
 void sfti_hash_model_finish(sfti_hash_model *model, const sfti_hash_how *how);
 /* Closes the files; the result stays. */
 void sfti_hash_model_close(sfti_hash_model *model);

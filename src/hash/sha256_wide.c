@@ -152,6 +152,15 @@ shaw_blocks16(const sfti_hash_impl *impl, uint32_t *const *states, const uint8_t
     shaw_end(states, count, 16, words);
 }
 
+#undef W_VECTOR
+#undef W_ADD
+#undef W_SET
+#undef W_SHIFT
+#undef W_ROTATE
+#undef W_XOR3
+#undef W_CHOOSE
+#undef W_MAJORITY
+
 sfti_sha_blocks_fn sfti_sha_blocks_wide(size_t lanes) {
     if (lanes == 8) return sfti_cpu_has(SFTI_CPU_AVX2) ? shaw_blocks8 : NULL;
     return sfti_cpu_has(SFTI_CPU_AVX512F | SFTI_CPU_AVX512BW) ? shaw_blocks16 : NULL;

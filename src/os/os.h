@@ -52,9 +52,9 @@ int os_info_path(const char *path, bool follow_link, os_info *out);
 /* One read; *got 0 is the end. May return fewer bytes than asked. */
 int os_pread(int fd, void *into, size_t len, uint64_t offset, size_t *got);
 int os_read(int fd, void *into, size_t len, size_t *got);
-/* A descriptor of the same file for os_pread past the page cache: offset, length and memory then
- * in whole units of 4096, else EINVAL; fewer bytes only at the end of the file. EOPNOTSUPP where
- * the file system does not. */
+/* A descriptor of the same file for os_pread past the page cache: offset and length then in whole
+ * units of 4096, and memory, too, but for disks that take other addresses; else EINVAL. Fewer bytes
+ * only at the end of the file. EOPNOTSUPP where the file system does not. */
 int os_open_direct(int fd, int *out);
 /* How many bytes of [offset, offset + len) the page cache has. EOPNOTSUPP where nobody knows. */
 int os_cached(int fd, uint64_t offset, uint64_t len, uint64_t *bytes);

@@ -5,6 +5,7 @@
 
 #include "os/os.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -25,8 +26,63 @@ static size_t large_length(size_t size) {
     return (size + unit - 1) / unit * unit;
 }
 
+/* ── Blocks that were given back ──
+ * A fresh page is cleared by the system before it is written, which for a header of 12 MB costs
+ * more than parsing. So the last two blocks are kept for the next file; the system may take their
+ * pages meanwhile (MADV_FREE). Who finds the flag set does without them. */
+
+#define KEPT_BLOCKS 2
+#define KEPT_LONGEST ((size_t)16 << 20)
+
+static struct {
+    char *at;
+    size_t len;
+} kept[KEPT_BLOCKS];
+static atomic_flag kept_busy = ATOMIC_FLAG_INIT;
+
+/* The shortest that is long enough, if less than half of it is too much. */
+static char *kept_take(size_t len) {
+    size_t best = KEPT_BLOCKS, have = len > SIZE_MAX / 2 ? SIZE_MAX : 2 * len;
+    char *at = NULL;
+    if (len > KEPT_LONGEST || atomic_flag_test_and_set(&kept_busy)) return NULL;
+    for (size_t i = 0; i < KEPT_BLOCKS; i++) {
+        if (!kept[i].at || kept[i].len < len || kept[i].len >= have) continue;
+        best = i;
+        have = kept[i].len;
+    }
+    if (best < KEPT_BLOCKS) {
+        at = kept[best].at;
+        kept[best].at = NULL;
+    }
+    atomic_flag_clear(&kept_busy);
+    if (at && have > len) (void)munmap(at + len, have - len);
+    return at;
+}
+
+/* In place of the shorter one if there are two. */
+static void kept_put(char *at, size_t len) {
+    size_t out = 0;
+#ifdef MADV_FREE
+    if (len <= KEPT_LONGEST && madvise(at, len, MADV_FREE) == 0 &&
+        !atomic_flag_test_and_set(&kept_busy)) {
+        for (size_t i = 1; i < KEPT_BLOCKS; i++)
+            if (kept[out].at && (!kept[i].at || kept[i].len < kept[out].len)) out = i;
+        char *before = kept[out].at;
+        size_t before_len = kept[out].len;
+        kept[out].at = at;
+        kept[out].len = len;
+        atomic_flag_clear(&kept_busy);
+        at = before;
+        len = before_len;
+    }
+#endif
+    if (at) (void)munmap(at, len);
+}
+
 static void *large_take(size_t size) {
     size_t len = large_length(size);
+    char *again = kept_take(len);
+    if (again) return again;
     size_t cap = len + HUGE_PAGE;
     char *at = mmap(NULL, cap, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED) return NULL;
@@ -42,7 +98,7 @@ static void *large_take(size_t size) {
 
 static void block_release(void *ptr, size_t size) {
     if (is_large(size)) {
-        (void)munmap(ptr, large_length(size));
+        kept_put(ptr, large_length(size));
     } else {
         free(ptr);
     }

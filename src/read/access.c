@@ -5,12 +5,37 @@
 #include "read/read.h"
 
 #define DIRECT_LEAST ((uint64_t)64 << 20) /* bytes wanted of a file */
+#define CACHED_GAP ((uint64_t)1 << 20)    /* between two pieces that are asked about apart */
 
-/* Less than 90 % of what lies between the first byte that is wanted and the last. */
-static bool access_is_cold(const sfti_read_file *file, int fd) {
-    uint64_t cached, len = file->high - file->low;
-    if (file->wanted < DIRECT_LEAST || os_cached(fd, file->low, len, &cached)) return false;
-    return cached < len - len / 10;
+/* Bytes that were asked about, and those of them in the page cache; [low, high) is to be asked. */
+typedef struct cached_tally {
+    int fd;
+    uint64_t low, high, len, cached;
+} cached_tally;
+
+static bool tally_ask(cached_tally *tally) {
+    uint64_t cached, len = tally->high - tally->low;
+    if (os_cached(tally->fd, tally->low, len, &cached)) return false;
+    tally->len += len;
+    tally->cached += cached;
+    return true;
+}
+
+/* Less than 90 % of what is wanted of the file is cached. */
+static bool access_is_cold(const sft_read_plan *plan, const sfti_read_file *file, int fd) {
+    cached_tally tally = { .fd = fd };
+    if (file->wanted < DIRECT_LEAST) return false;
+    for (size_t i = file->first; i < file->first + file->count; i++) {
+        const sfti_read_item *item = &plan->items[i];
+        uint64_t low = 0, high = item->len;
+        if (item->slice) sfti_read_slice_extent(item->slice, item->slice->rank, &low, &high);
+        high = item->offset + (high - low);
+        bool first = i == file->first, begins = first || item->offset > tally.high + CACHED_GAP;
+        if (begins && !first && !tally_ask(&tally)) return false;
+        if (begins) tally.low = item->offset;
+        if (high > tally.high) tally.high = high;
+    }
+    return tally_ask(&tally) && tally.cached < tally.len - tally.len / 10;
 }
 
 static void access_open(const sft_read_plan *plan, const sfti_read_file *file,
@@ -19,9 +44,10 @@ static void access_open(const sft_read_plan *plan, const sfti_read_file *file,
     out->fd = -1;
     atomic_init(&out->on, false);
     if (fd < 0 || plan->options.direct == SFT_READ_DIRECT_NEVER) return;
-    if (plan->options.direct == SFT_READ_DIRECT_AUTO && !access_is_cold(file, fd)) return;
+    if (plan->options.direct == SFT_READ_DIRECT_AUTO && !access_is_cold(plan, file, fd)) return;
     if (os_open_direct(fd, &out->fd)) out->fd = -1;
     atomic_store(&out->on, out->fd >= 0);
+    atomic_init(&out->anywhere, true);
 }
 
 sft_code sfti_read_access_begin(sfti_read_access *access, const sft_read_plan *plan,

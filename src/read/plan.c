@@ -117,7 +117,7 @@ static sft_code plan_find_files(plan_making *m) {
         const sft_file *file = m->parts[i].file;
         m->first[i] = (uint32_t)plan->file_count;
         plan->files[plan->file_count++] =
-            (sfti_read_file){ file, sft_file_source(file), 0, UINT64_MAX, 0 };
+            (sfti_read_file){ file, sft_file_source(file), 0, 0, 0 };
     }
     return SFT_OK;
 }
@@ -182,8 +182,7 @@ static sft_code part_take(plan_making *m, size_t i) {
     item.block = (uint32_t)part->block;
     item.file = m->first[i];
     sfti_total_add(&file->wanted, item.len);
-    if (item.offset < file->low) file->low = item.offset;
-    if (end > file->high) file->high = end;
+    file->count++;
     if (!sfti_add(plan->wanted, item.len, &plan->wanted))
         return part_fail(m, i, SFT_SIZE_OVERFLOW, "at most 2^64 - 1 bytes in all, found more");
     sfti_total_add(&plan->total, total);
@@ -209,6 +208,8 @@ static sft_code plan_sort(plan_making *m) {
     if (!sorted) return sfti_fail_memory(m->err, bytes);
     for (size_t i = 0; i < plan->item_count; i++) sorted[i] = plan->items[m->order[i]];
     if (bytes) memcpy(plan->items, sorted, bytes);
+    for (size_t i = 1; i < plan->file_count; i++)
+        plan->files[i].first = plan->files[i - 1].first + plan->files[i - 1].count;
     return SFT_OK;
 }
 

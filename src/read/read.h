@@ -49,7 +49,8 @@ typedef struct sfti_read_item {
 typedef struct sfti_read_file {
     const sft_file *file;
     sft_source source; /* borrowed */
-    uint64_t wanted, low, high; /* bytes, and where they lie */
+    uint64_t wanted;     /* bytes */
+    size_t first, count; /* its items */
 } sfti_read_file;
 
 typedef struct sfti_read_start {
@@ -127,6 +128,7 @@ typedef struct sfti_read_op {
 typedef struct sfti_read_direct {
     int fd; /* of its own, or -1 */
     atomic_bool on;
+    atomic_bool anywhere; /* the disk has not refused memory that begins inside a page */
 } sfti_read_direct;
 bool sfti_read_next_op(sfti_read_walk *walk, const sfti_read_direct *direct, sfti_read_op *out);
 

@@ -9,8 +9,8 @@
  *      that of the reader from there on.
  *   4. sft_reader_next hands out the slot that is full the longest, if there is no error.
  *
- * Threads end when nothing is left to be taken, and after a while without a free slot; the next
- * one that is given starts them again. Only the calling thread starts and joins them. */
+ * Threads end when nothing is left to be taken, and after a while in which no slot was free for any
+ * of them; the next one that is given starts them again. Only the calling thread starts and joins them. */
 #include "base/error.h"
 #include "os/os.h"
 #include "read/read.h"
@@ -128,10 +128,11 @@ static void thread_run(void *ctx) {
             waits = 0;
             continue;
         }
+        size_t task = r->next_task;
         r->idle++;
         os_cond_wait_for(&r->freed, &r->mutex, READER_IDLE_MS);
         r->idle--;
-        waits++;
+        waits = r->next_task == task ? waits + 1 : 0;
     }
     r->running--;
     thread->runs = false;
@@ -167,16 +168,19 @@ static size_t reader_threads(const sft_read_plan *plan, uint32_t threads) {
 }
 
 static sft_code reader_share(sft_reader *r, sft_error *err) {
-    if (os_mutex_init(&r->mutex)) goto no_mutex;
-    if (os_cond_init(&r->freed)) goto no_freed;
-    if (os_cond_init(&r->filled)) goto no_filled;
+    int error = os_mutex_init(&r->mutex);
+    if (error) goto no_mutex;
+    if ((error = os_cond_init(&r->freed)) != 0) goto no_freed;
+    if ((error = os_cond_init(&r->filled)) != 0) goto no_filled;
     return SFT_OK;
 no_filled:
     os_cond_free(&r->freed);
 no_freed:
     os_mutex_free(&r->mutex);
 no_mutex:
-    return sfti_fail_memory(err, sizeof r->mutex);
+    (void)sfti_fail_memory(err, sizeof r->mutex);
+    if (err) err->os_errno = error;
+    return SFT_OUT_OF_MEMORY;
 }
 
 static void reader_release(sft_reader *r) {
@@ -187,6 +191,20 @@ static void reader_release(sft_reader *r) {
     sfti_read_scratch_free(&alloc, &r->scratch);
     sfti_read_access_end(&r->access);
     sfti_release(&alloc, r, sizeof *r);
+}
+
+void sft_reader_close(sft_reader *reader) {
+    if (!reader) return;
+    os_mutex_lock(&reader->mutex);
+    reader->stop = true;
+    os_cond_wake(&reader->freed);
+    os_mutex_unlock(&reader->mutex);
+    for (size_t i = 0; i < reader->thread_count; i++)
+        if (reader->threads[i].started) os_thread_join(&reader->threads[i].thread);
+    os_cond_free(&reader->filled);
+    os_cond_free(&reader->freed);
+    os_mutex_free(&reader->mutex);
+    reader_release(reader);
 }
 
 sft_code sft_reader_start(const sft_read_plan *plan, uint32_t threads, sft_reader **out,
@@ -203,12 +221,16 @@ sft_code sft_reader_start(const sft_read_plan *plan, uint32_t threads, sft_reade
     r->plan = plan;
     r->alloc = *alloc;
     r->thread_count = reader_threads(plan, threads);
-    sft_code code = sfti_read_access_begin(&r->access, plan, err);
-    if (!code && !sfti_read_scratch_take(alloc, r->thread_count + 1, &r->scratch))
-        code = sfti_fail_memory(err, r->scratch.bytes);
-    if (!code) code = reader_share(r, err);
+    sft_code code = reader_share(r, err);
     if (code) {
         reader_release(r);
+        return code;
+    }
+    code = sfti_read_access_begin(&r->access, plan, err);
+    if (!code && !sfti_read_scratch_take(alloc, r->thread_count + 1, &r->scratch))
+        code = sfti_fail_memory(err, r->scratch.bytes);
+    if (code) {
+        sft_reader_close(r);
         return code;
     }
     for (size_t i = 0; i < r->thread_count; i++) {
@@ -218,20 +240,6 @@ sft_code sft_reader_start(const sft_read_plan *plan, uint32_t threads, sft_reade
     sfti_read_announce(plan);
     *out = r;
     return SFT_OK;
-}
-
-void sft_reader_close(sft_reader *reader) {
-    if (!reader) return;
-    os_mutex_lock(&reader->mutex);
-    reader->stop = true;
-    os_cond_wake(&reader->freed);
-    os_mutex_unlock(&reader->mutex);
-    for (size_t i = 0; i < reader->thread_count; i++)
-        if (reader->threads[i].started) os_thread_join(&reader->threads[i].thread);
-    os_cond_free(&reader->filled);
-    os_cond_free(&reader->freed);
-    os_mutex_free(&reader->mutex);
-    reader_release(reader);
 }
 
 /* ── Slots ───────────────────────────────────────────────────────────────── */

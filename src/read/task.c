@@ -50,15 +50,50 @@ static sft_code read_scratch(const read_work *w, uint32_t file, uint64_t offset,
     return sft_read_bytes(work_file(w, file)->file, offset, w->scratch, len, w->err);
 }
 
+#define IN_PLACE_LEAST ((size_t)256 << 10)
+
+/* Whether whole pages of the file are read to where they belong: disks write to addresses that
+ * begin a page, and some to any. */
+static bool is_in_place(const read_work *w, uint32_t file, const char *into, size_t len) {
+    bool begins = (uintptr_t)into % SFTI_READ_PAGE == 0;
+    return len >= IN_PLACE_LEAST && (begins || atomic_load(&w->access->direct[file].anywhere));
+}
+
+/* From the beginning of a page of the file on. How many bytes; 0: by way of scratch memory. */
+static size_t read_in_place(const read_work *w, uint32_t file, uint64_t offset, char *into,
+                            size_t len) {
+    const size_t page = SFTI_READ_PAGE;
+    sfti_read_direct *direct = &w->access->direct[file];
+    size_t got = 0;
+    int error = os_pread(direct->fd, into, len & ~(page - 1), offset, &got);
+    if (error == EINVAL && (uintptr_t)into % page) atomic_store(&direct->anywhere, false);
+    return error ? 0 : got & ~(page - 1);
+}
+
+/* One read past the cache, of at most len bytes; *piece: how many. */
+static sft_code read_past(const read_work *w, uint32_t file, uint64_t offset, char *into,
+                          size_t len, size_t *piece) {
+    size_t past = (size_t)(offset % SFTI_READ_PAGE), most = SFTI_READ_SPAN - past;
+    size_t head = past ? SFTI_READ_PAGE - past : 0;
+    const char *at;
+    *piece = 0;
+    if (len > head && is_in_place(w, file, into + head, len - head)) {
+        if (head == 0) *piece = read_in_place(w, file, offset, into, len);
+        else most = head;
+    }
+    if (*piece > 0) return SFT_OK;
+    *piece = len < most ? len : most;
+    sft_code code = read_scratch(w, file, offset, *piece, &at);
+    if (!code) memcpy(into, at, *piece);
+    return code;
+}
+
 static sft_code read_straight(const read_work *w, uint32_t file, uint64_t offset, char *into,
                               size_t len) {
     while (len > 0 && work_is_direct(w, file)) {
-        size_t most = SFTI_READ_SPAN - (size_t)(offset % SFTI_READ_PAGE);
-        size_t piece = len < most ? len : most;
-        const char *at;
-        sft_code code = read_scratch(w, file, offset, piece, &at);
+        size_t piece;
+        sft_code code = read_past(w, file, offset, into, len, &piece);
         if (code) return code;
-        memcpy(into, at, piece);
         offset += piece;
         into += piece;
         len -= piece;
@@ -93,38 +128,16 @@ static void op_blame(const read_work *w, const sfti_read_op *op) {
 
 /* ── Slices ──────────────────────────────────────────────────────────────── */
 
-#define ROWS_MOST 64 /* of a window */
-
-#define PICK(width)                                                            \
-    for (size_t i = 0; i < count; i++)                                         \
-        memcpy(into + i * (width), from + (ptrdiff_t)i * stride, (width))
-
-/* count runs at equal distances, packed. */
-static void pick_row(char *restrict into, const char *restrict from, ptrdiff_t stride,
-                     size_t count, size_t run) {
-    switch (run) {
-    case 1: PICK(1); return;
-    case 2: PICK(2); return;
-    case 4: PICK(4); return;
-    case 8: PICK(8); return;
-    case 16: PICK(16); return;
-    default: PICK(run); return;
-    }
-}
-
-/* Rows of a slice that one read covers, all in the same chunk. */
-typedef struct row_window {
-    sfti_row rows[ROWS_MOST];
-    size_t count;
+/* Runs of a slice that one read covers, all in the same chunk: bytes [low, high) of the tensor. */
+typedef struct run_window {
     uint64_t low, high, runs;
-} row_window;
+} run_window;
 
 typedef struct slice_read {
     const sfti_read_item *item;
     sft_runs runs;
     uint64_t span;  /* most bytes of a window */
     uint64_t chunk; /* runs that are left of this chunk */
-    sfti_row next;  /* a row that is taken from runs and in no window yet */
     char *into;
 } slice_read;
 
@@ -136,56 +149,51 @@ static uint64_t row_most(const slice_read *s) {
     return (s->span - s->runs.run_bytes) / step + 1;
 }
 
-static bool row_add(row_window *window, const sfti_row *row, uint64_t run, uint64_t span) {
+static bool row_add(run_window *window, const sfti_row *row, uint64_t run, uint64_t span) {
     uint64_t last = row->offset + (uint64_t)row->stride * (row->count - 1);
     uint64_t low = row->offset < last ? row->offset : last;
     uint64_t high = (row->offset < last ? last : row->offset) + run;
-    if (window->count > 0) {
+    if (window->runs > 0) {
         if (window->low < low) low = window->low;
         if (window->high > high) high = window->high;
-        if (high - low > span || window->count == ROWS_MOST) return false;
+        if (high - low > span) return false;
     }
-    window->rows[window->count++] = *row;
-    window->low = low;
-    window->high = high;
-    window->runs += row->count;
+    *window = (run_window){ low, high, window->runs + row->count };
     return true;
 }
 
-/* The next rows, of at most `runs` runs and not beyond the chunk. */
-static void window_fill(slice_read *s, uint64_t runs, row_window *window) {
+/* The next runs, at most `runs` of them and not beyond the chunk. */
+static run_window window_choose(slice_read *s, uint64_t runs) {
+    run_window window = { 0, 0, 0 };
+    sft_runs ahead = s->runs;
     uint64_t most = row_most(s);
+    sfti_row row;
     if (s->chunk == 0) s->chunk = s->item->slice->chunk;
     if (runs > s->chunk) runs = s->chunk;
-    window->count = 0;
-    window->runs = window->low = window->high = 0;
-    while (window->runs < runs) {
-        uint64_t left = runs - window->runs;
-        if (s->next.count == 0)
-            (void)sfti_runs_row(&s->runs, left < most ? left : most, &s->next);
-        if (!row_add(window, &s->next, s->runs.run_bytes, s->span)) break;
-        s->next.count = 0;
+    while (window.runs < runs) {
+        uint64_t left = runs - window.runs;
+        (void)sfti_runs_row(&ahead, left < most ? left : most, &row);
+        if (!row_add(&window, &row, s->runs.run_bytes, s->span)) break;
     }
-    s->chunk -= window->runs;
+    s->chunk -= window.runs;
+    return window;
 }
 
-static sft_code window_read(const read_work *w, slice_read *s, const row_window *window) {
-    uint64_t base = s->item->tensor->offset;
-    size_t run = (size_t)s->runs.run_bytes, len = (size_t)(window->high - window->low);
+static sft_code window_read(const read_work *w, slice_read *s, const run_window *window) {
+    uint64_t offset = s->item->tensor->offset + window->low;
+    size_t len = (size_t)(window->high - window->low);
     uint32_t file = s->item->file;
-    const char *at;
+    sft_code code;
     if (window->runs == 1) {
-        sft_code alone = read_straight(w, file, base + window->low, s->into, len);
-        s->into += len;
-        return alone;
+        sfti_row row;
+        (void)sfti_runs_row(&s->runs, 1, &row);
+        code = read_straight(w, file, offset, s->into, len);
+    } else {
+        const char *at;
+        code = read_scratch(w, file, offset, len, &at);
+        if (!code) sfti_runs_pick(&s->runs, window->runs, at, window->low, s->into);
     }
-    sft_code code = read_scratch(w, file, base + window->low, len, &at);
-    for (size_t i = 0; !code && i < window->count; i++) {
-        const sfti_row *row = &window->rows[i];
-        pick_row(s->into, at + (row->offset - window->low), (ptrdiff_t)row->stride,
-                 (size_t)row->count, run);
-        s->into += run * (size_t)row->count;
-    }
+    s->into += window->runs * s->runs.run_bytes;
     return code;
 }
 
@@ -202,7 +210,6 @@ static sft_code read_slice_piece(const read_work *w, const sfti_read_piece *piec
     uint64_t first = piece->within / slice->run, skip = piece->within % slice->run;
     uint64_t left = piece->len, span = work_is_direct(w, piece->item->file) ? 1 : 4;
     slice_read s = { .item = piece->item, .span = SFTI_READ_SPAN / span };
-    row_window window;
     sft_code code = SFT_OK;
     s.into = piece_into(w, piece);
     sfti_read_slice_runs(slice, first, &s.runs);
@@ -214,7 +221,7 @@ static sft_code read_slice_piece(const read_work *w, const sfti_read_piece *piec
     }
     s.chunk = slice->chunk - first % slice->chunk;
     while (!code && left >= slice->run) {
-        window_fill(&s, left / slice->run, &window);
+        run_window window = window_choose(&s, left / slice->run);
         code = window_read(w, &s, &window);
         left -= window.runs * slice->run;
     }

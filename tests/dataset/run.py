@@ -98,7 +98,7 @@ def check_results(folders, validator):
     everything = list(folders.values()) + ["/nowhere", __file__]
     calls = [["info"], ["ls"], ["ls", "--match", "*emb"], ["verify"], ["verify", "--deep"], ["gc"],
              ["gc", "--grace", "0", "--delete"], ["compact"], ["compact", "--target", "1MB"],
-             ["verify", "--deep"]]
+             ["compact", "--manifest", "segments"], ["info"], ["verify", "--deep"]]
     for words in calls:
         for style in ("--json", "--jsonl"):
             _, out = run(*words, style, *everything)
@@ -155,7 +155,8 @@ def main():
         check_results(dict(folders, bad=bad, lost=lost), validator(closed(results)))
         found = manifests(manifest_of(folders["kv"]))
         demand(not found, "manifest of a compacted dataset: %s" % found)
-        demand(manifest_of(folders["kv"])["version"] == 4, "compact did not commit twice")
+        demand(manifest_of(folders["kv"])["version"] == 5, "compact did not commit three times")
+        demand(len(manifest_of(folders["kv"])["segments"]) == 1, "compact made no segment")
         demand(not os.path.exists(os.path.join(folders["kv"], orphan)), "gc left an orphan")
     check_words(results)
     print("%d passed, %d failed" % (sum(checks), len(checks) - sum(checks)))

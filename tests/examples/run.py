@@ -106,6 +106,12 @@ def run_slice(path):
     program("example_slice", path, "x", "[0]", status=1)
 
 
+def run_read(path):
+    expect(program("example_read", path),
+           f"tensor 0 adds up to {sum(MATRIX)}\ntensor 1 adds up to 15\n2 tensors, 1 copies\n", "through slots")
+    program("example_read", path + ".not", status=1)
+
+
 def run_pipe():
     listing = "m\tF32\t[3,4]\t48\nb\tU8\t[2]\t2\ndata not looked at\n"
     expect(program("example_pipe", stdin=SMALL[:START]), listing, "pipe without the data")
@@ -252,6 +258,7 @@ def main():
         run_save(folder)
         run_cancel(path, folder)
         run_slice(path)
+        run_read(path)
         run_pipe()
         run_first(path)
         run_append(folder)
@@ -263,7 +270,7 @@ def main():
     run_demo()
     tried = {"example_cow", "example_save", "example_cancel", "example_slice", "example_pipe",
              "example_first", "example_append", "example_strided", "example_edit",
-             "example_convert", "example_import",
+             "example_convert", "example_import", "example_read",
              "example_remote"}
     for source in sorted(glob.glob(os.path.join(ROOT, "examples", "*.c"))):
         name = os.path.basename(source)[:-2]

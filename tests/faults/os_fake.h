@@ -74,6 +74,7 @@ void os_fake_can(bool clone, bool insert);
 void os_fake_folds_case(bool folds);
 /* Read and write past the page cache: then offset and length in units of 4096. */
 void os_fake_can_direct(bool can);
+void os_fake_direct_anywhere(bool any); /* read to any address; else, and at first, to units */
 void os_fake_cold(bool cold); /* nothing is in the page cache; else, and at first, everything */
 void os_fake_direct_unit(size_t unit); /* instead of 4096, but for the memory; 0: 4096 */
 /* Bytes of file contents that fit on the disk: then ENOSPC. SIZE_MAX at first. */

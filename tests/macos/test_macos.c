@@ -211,6 +211,19 @@ static void test_direct(void **state) {
     assert_int_equal(os_close(fd), 0);
 }
 
+/* By its number; what is cached nobody tells. */
+static void test_open_direct(void **state) {
+    int fd = new_file("a"), direct = 7;
+    uint64_t bytes = 7;
+    (void)state;
+    assert_int_equal(os_open_direct(fd, &direct), EOPNOTSUPP); /* there is no /.vol here */
+    assert_int_equal(direct, -1);
+    assert_int_equal(os_open_direct(-1, &direct), EBADF);
+    assert_int_equal(os_cached(fd, 0, 1, &bytes), EOPNOTSUPP);
+    assert_int_equal(bytes, 0);
+    assert_int_equal(os_close(fd), 0);
+}
+
 static void test_hole(void **state) {
     uint64_t hole = 0;
     size_t put = 0;
@@ -313,7 +326,8 @@ int main(void) {
         IN_DIR(test_sync), IN_DIR(test_sync_plain), IN_DIR(test_preallocate),
         IN_DIR(test_preallocate_fails), IN_DIR(test_rename_new), IN_DIR(test_path_in),
         IN_DIR(test_folds_case),
-        IN_DIR(test_beneath), IN_DIR(test_none), IN_DIR(test_direct), IN_DIR(test_hole),
+        IN_DIR(test_beneath), IN_DIR(test_none), IN_DIR(test_direct), IN_DIR(test_open_direct),
+        IN_DIR(test_hole),
         IN_DIR(test_save), IN_DIR(test_save_plain), IN_DIR(test_rest), IN_DIR(test_resize),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,8 +7,8 @@ torch = pytest.importorskip("torch")
 official = pytest.importorskip("safetensors.torch")
 
 from libsafetensors import SafetensorError, Writer, safe_open  # noqa: E402
-from libsafetensors.torch import (load_file, load_model, save, save_file,  # noqa: E402
-                                  save_model)
+from libsafetensors.torch import (load_file, load_model, release_pinned, save,  # noqa: E402
+                                  save_file, save_model)
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
@@ -167,3 +167,39 @@ def test_the_streaming_writer(tmp_path):
     with Writer(tmp_path / "f", [("x", "BF16", (128, 16))]) as writer:
         writer.write("x", tensor.cpu().view(torch.uint8).numpy())
     assert torch.equal(bits(load_file(tmp_path / "f", device="cuda")["x"]), bits(tensor))
+
+
+def test_large_and_small_tensors_at_once(tmp_path):
+    tensors = {"%d" % i: torch.randn(1 + 997 * i) for i in range(200)}
+    tensors["large"] = torch.randn(64 << 20)
+    save_file(tensors, tmp_path / "f")
+    for _ in range(3):
+        got = load_file(tmp_path / "f", device="cuda")
+        assert all(torch.equal(got[name].cpu(), tensors[name]) for name in tensors)
+        assert all(one.data_ptr() % 512 == 0 for one in got.values())
+    assert release_pinned() > 0 and release_pinned() == 0
+
+
+def test_prefetch(tmp_path):
+    tensors = {"%d" % i: torch.randn(20, 999 * i) for i in range(100)}
+    save_file(tensors, tmp_path / "f")
+    with safe_open(tmp_path / "f", "pt", device="cuda") as f:
+        with f.prefetch() as loader:
+            assert torch.equal(loader.take("77").cpu(), tensors["77"])
+            got = dict(loader)
+        assert all(torch.equal(one.cpu(), tensors[name]) for name, one in got.items())
+        other = torch.cuda.Stream()
+        with f.prefetch({"50": (slice(None), slice(10, 500))}) as loader, torch.cuda.stream(other):
+            part = loader.take("50") + 0
+        other.synchronize()
+        assert torch.equal(part.cpu(), tensors["50"][:, 10:500])
+
+
+def test_parameters_on_the_device(tmp_path):
+    model, other = torch.nn.Linear(3000, 1000).cuda(), torch.nn.Linear(3000, 1000).cuda()
+    save_model(model, tmp_path / "f")
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    load_model(other, tmp_path / "f", device="cuda")
+    assert torch.cuda.max_memory_allocated() == before
+    assert torch.equal(other.weight, model.weight) and torch.equal(other.bias, model.bias)

@@ -89,6 +89,17 @@ def test_write_append_overwrite(s3):
     assert json.loads(store.open_input_file("dataset_manifest.json").read())["version"] == 3
 
 
+def test_segments(s3):
+    url, storage, store = s3
+    dataset.write(table(1, 2), url, batch_size=1, manifest="segments", **storage)
+    made = dataset.write(table(3), url, batch_size=1, mode="append", **storage)
+    assert [one["shards"] for one in made["segments"]] == [2, 1]
+    dataset.write(table(4, 5), url, batch_size=1, mode="append", **storage)
+    assert values(url, storage) == [1, 2, 3, 4, 5] and len(names(store)) == 5 + 2
+    assert dataset.compact(url, manifest="whole", **storage)["segments_after"] is None
+    assert values(url, storage) == [1, 2, 3, 4, 5] and len(names(store)) == 5 + 1
+
+
 def test_rows_by_name_and_their_index(s3):
     url, storage, store = s3
     rows = pa.table({"k": ["a", "b", "c"], "v": [[1.0], [2.0], [3.0]]})

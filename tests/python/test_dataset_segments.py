@@ -1,6 +1,11 @@
 """Datasets whose manifest has segments: written, read and maintained as others are."""
 import json
+import os
+import random
 import shutil
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -29,13 +34,13 @@ def test_batches(tmp_path):
     for i in range(1, 20):
         made = dataset.write(rows(3 * i, 3 * i + 1, 3 * i + 2), tmp_path, mode="append",
                              batch_size=2, columns="x")
-    assert [one["shards"] for one in made["segments"]] == [32, 8]
+    assert [one["shards"] for one in made["segments"]] == [30, 6, 2, 2]
     assert segments(tmp_path) == sorted(".dataset_segment-" + one["sha256"]
                                         for one in made["segments"])
     assert numbers(tmp_path) == list(range(60))
     with dataset.open(tmp_path) as found:
         assert found.manifest == made and len(found.shards) == 40 and int(found[41]["x"]) == 41
-    assert dataset.info(tmp_path)["segments"] == 2
+    assert dataset.info(tmp_path)["segments"] == 4
     assert dataset.verify(tmp_path, deep=True)["ok"]
     assert dataset.gc(tmp_path, grace=0)["garbage"] == []
 
@@ -71,14 +76,6 @@ def test_keys_and_index(tmp_path):
     done = dataset.compact(tmp_path, target_bytes=1 << 20)
     assert done["tensors_dropped"] == 1 and done["segments_after"] == 1
     assert sorted(numbers(tmp_path)) == [0, 1, 2, 3]
-
-
-def test_in_memory(tmp_path):
-    """A pyarrow filesystem, which neither moves nor locks."""
-    pytest.importorskip("pyarrow.fs")
-    url = "mock://d"
-    with pytest.raises(Exception, match="dataset_unguarded|expected a storage with locks"):
-        dataset.write(rows(0), url, batch_size=1, manifest="segments")
 
 
 def test_resumed(tmp_path):
@@ -134,3 +131,40 @@ def test_read_by_any_program(tmp_path):
     metadata = json.loads(data[8:8 + int.from_bytes(data[:8], "little")])["__metadata__"]
     assert metadata == {"commit": made["commit"], "libsafetensors.dataset": "1",
                         "mode": "segment"}
+
+
+APPENDS = """
+import sys, pyarrow as pa
+from libsafetensors import dataset
+i = int(sys.argv[2])
+while True:
+    dataset.write(pa.table({"x": [i]}), sys.argv[1], mode="append", batch_size=1, sync=False)
+    print(i, flush=True)
+    i += 1
+"""
+
+
+def test_killed_while_appending(tmp_path):
+    """What was reported is there, at most one append more, and gc finds the rest."""
+    choose = random.Random(7)
+    dataset.write(pa.table({"x": [0]}), tmp_path, batch_size=1, manifest="segments")
+    for _ in range(5):
+        there = numbers(tmp_path)
+        assert there == list(range(len(there)))
+        running = subprocess.Popen([sys.executable, "-c", APPENDS, tmp_path, str(len(there))],
+                                   stdout=subprocess.PIPE)
+        first = running.stdout.readline()
+        time.sleep(choose.uniform(0, 0.2))
+        running.kill()
+        told = [int(line) for line in first.splitlines() + running.stdout.read().splitlines()]
+        running.wait()
+        running.stdout.close()
+        now = numbers(tmp_path)
+        assert now == list(range(len(now))) and told[-1] + 1 <= len(now) <= told[-1] + 2
+        dataset.gc(tmp_path, delete=True, grace=0)
+        report = dataset.verify(tmp_path, deep=True)
+        assert report["ok"] and report["orphan_count"] == 0
+        with dataset.open(tmp_path) as found:
+            named = {one["name"] for one in found.shards}
+            named |= {".dataset_segment-" + one["sha256"] for one in found.manifest["segments"]}
+        assert set(os.listdir(tmp_path)) == named | {"dataset_manifest.json", ".dataset.lock"}

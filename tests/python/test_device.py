@@ -1,5 +1,6 @@
 """Loading to a device, over one that is hostile (fake_device.py)."""
 import gc
+import os
 import random
 import signal
 import sys
@@ -333,6 +334,29 @@ def test_ctrl_c(path, function):
     check(tensors, _device.load(device, tensors))
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+def test_ctrl_c_again_while_a_load_ends(path):
+    """The second one leaves no step out either."""
+    class Impatient(FakeDevice):
+        def drain(self):
+            if self.calls.get("drain", 0) < 3:
+                self._call("drain")
+                signal.raise_signal(signal.SIGINT)
+            super().drain()
+
+        def copy(self, slot, copies):
+            super().copy(slot, copies)
+            signal.raise_signal(signal.SIGINT)
+
+    tensors = tensors_of(path)
+    for load in (_device.load, lambda device, _: _device.load_small(device, tensors[0])):
+        device = Impatient(late=9)
+        with pytest.raises(KeyboardInterrupt):
+            load(device, tensors)
+        assert device.calls["drain"] == 4 and not device.pending
+        assert device.slots.count == len(device.slots._free) > 0
+
+
 def test_progress_that_raises(path):
     device = FakeDevice()
 
@@ -390,6 +414,10 @@ def test_load_file(path, fake):
     assert len(fake) == 1 and fake[0].calls["finish"] == 1
     some = load_file(path, device="cuda:0", names=["t1[0]", "t3", "t10"])
     assert set(some) == {"t3", "t10"}
+    small = [name for name, one in plain.items() if 0 < one.nbytes < SHARE]
+    assert len({found[name].untyped_storage().data_ptr() for name in small}) == 1
+    apart = load_file(path, device="cuda", pack=False)
+    assert all(one.untyped_storage().nbytes() == one.nbytes for one in apart.values())
 
 
 def test_load_file_converts_in_parts(tmp_path, fake, monkeypatch):
@@ -427,7 +455,8 @@ def test_a_small_tensor_whose_device_fails(path):
         device = FakeDevice(0, (name, 1))
         with pytest.raises(Failure):
             _device.load_small(device, tensor)
-        assert device.slots.count == 0
+        assert name == "drain" or not device.pending
+        assert device.slots.count == len(device.slots._free) == (name not in ("slot", "drain"))
         device.fail = None
         check([tensor], [_device.load_small(device, tensor)])
 
@@ -448,6 +477,23 @@ def test_meta(path):
     assert {name: (one.shape, one.dtype) for name, one in found.items()} \
         == {name: (one.shape, one.dtype) for name, one in plain.items()}
     assert all(one.is_meta for one in found.values())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="has no fork")
+def test_a_child_of_fork_frees_nothing_of_its_parent(path):
+    """A driver must not be asked in a child. It has no slots, and its own lock."""
+    device = FakeDevice()
+    tensors = tensors_of(path)
+    _device.load(device, tensors)
+    kept = device.slots.count
+    with device.slots._lock:
+        child = os.fork()
+        if not child:
+            slots = device.slots
+            right = slots.count == 0 and not slots._free and len(slots._lost) == kept > 0
+            right = right and slots.release() == 0
+            os._exit(0 if right else 1)
+    assert os.waitpid(child, 0)[1] == 0 and device.slots.count == kept
 
 
 def test_release_pinned():

@@ -26,6 +26,7 @@ LOOK = r"""
 import importlib, importlib.metadata, importlib.util, pickle, sys
 import safetensors
 from safetensors import SafetensorError, TensorSpec, safe_open, serialize, _safe_open_handle
+from safetensors import PrefetchLoader, PySafeSlice, TensorMeta  # of 0.9
 import safetensors.numpy
 from safetensors.numpy import save_file, load_file
 import libsafetensors, libsafetensors.numpy

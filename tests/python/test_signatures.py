@@ -159,7 +159,7 @@ def never_a_system_error(value):
             pass
 
 
-FUNCTIONS = [name for name, value in vars(_core).items()
+FUNCTIONS = [name for name, value in ((name, getattr(_core, name)) for name in dir(_core))
              if callable(value) and not name.startswith("__") and not (
                  inspect.isclass(value) and issubclass(value, BaseException))]
 

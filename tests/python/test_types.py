@@ -6,7 +6,7 @@ import re
 import pytest
 
 import libsafetensors as st
-from libsafetensors import _types, dataset
+from libsafetensors import _results, dataset
 from libsafetensors.dataset import _types as dataset_types
 
 PACKAGE = pathlib.Path(st.__file__).parent
@@ -37,7 +37,7 @@ def definitions(root, name):
 def test_results_are_those_of_the_schema(root, name, kind):
     found = definitions(root, name)
     stated = set(found["good"]["properties"])
-    told = keys_of(getattr(_types, kind))
+    told = keys_of(getattr(_results, kind))
     extra = set(found["failed"]["properties"]) | set(found.get("dataset_result", {}).get(
         "properties", ()))
     ours = COMMAND_ONLY if name == "info" else COMMAND_ONLY | {"remote"}
@@ -45,12 +45,13 @@ def test_results_are_those_of_the_schema(root, name, kind):
 
 
 def test_results_have_no_other_keys(path):
-    for result, kind in ((st.ls(path), _types.LsResult), (st.info(path), _types.InfoResult),
-                         (st.check(path), _types.CheckResult), (st.hash(path), _types.HashResult),
-                         (st.diff(path, path), _types.DiffResult),
-                         (st.fits(path, path), _types.FitsResult),
-                         (st.convert(path, path.parent / "out", "F16"), _types.ConvertResult),
-                         (st.edit_metadata(path, {"a": "b"}), _types.EditResult)):
+    for result, kind in ((st.ls(path), _results.LsResult), (st.info(path), _results.InfoResult),
+                         (st.check(path), _results.CheckResult),
+                         (st.hash(path), _results.HashResult),
+                         (st.diff(path, path), _results.DiffResult),
+                         (st.fits(path, path), _results.FitsResult),
+                         (st.convert(path, path.parent / "out", "F16"), _results.ConvertResult),
+                         (st.edit_metadata(path, {"a": "b"}), _results.EditResult)):
         assert set(result) <= keys_of(kind), kind
         assert kind.__required_keys__ <= set(result), kind
 

@@ -44,6 +44,31 @@ def test_append(spark, out):
     assert np.array_equal(holding.stacked(out)["x"], frames.xs(150))
 
 
+def test_segments(spark, out):
+    """The choice is kept by an append; each layout reads both forms."""
+    options = {"batch_size": 10, "columns": "x,n"}
+    write(frame(spark), out, manifest="segments", **options)
+    write(frame(spark, 50, 2, 100), out, "append", **options)
+    told = holding.manifest(out)
+    assert "shards" not in told and told["total_shards"] == 18 and told["version"] == 2
+    assert [one["shards"] for one in told["segments"]] == [12, 6]
+    assert dataset.verify(out, deep=True)["ok"] and dataset.gc(out, grace=0)["garbage"] == []
+    rows = read(spark, out, layout="samples").collect()
+    assert sorted(int(frames.array(row["n"])) for row in rows) == frames.ns(150).tolist()
+    assert len(read(spark, out).collect()) == 18 and lss.count(out) == 150
+    assert read(spark, out, layout="tensors", data=False).count() == 36
+    write(frame(spark, 4, 1, 150), out, "append", manifest="whole", **options)
+    assert holding.whole(out)["total_samples"] == 154
+
+
+def test_segments_of_keys(spark, out):
+    write(frame(spark, 8), out, name_col="name", columns="x", manifest="segments")
+    assert "schema" not in holding.manifest(out)
+    rows = read(spark, out).collect()
+    assert len(rows) == 4 and sorted(rows[0].asDict()) == ["row%d__x" % i for i in range(8)]
+    assert read(spark, out, layout="tensors", keys="row3__x").count() == 1
+
+
 def test_append_makes_a_dataset(spark, out):
     write(frame(spark), out, "append", batch_size=10, columns="x")
     assert holding.whole(out)["version"] == 1

@@ -350,6 +350,26 @@ static void seg_put(const stranger *s, const char *total) {
 
 #define TOTALS "\"total_rows\":8,\"total_tensors\":2,"
 
+/* What verify and gc say, which read segment by segment. */
+static void streamed(const char *message) {
+    char begin[25];
+    sft_buffer out = { .alloc = sfti_allocator(NULL) };
+    sft_sink sink = sft_sink_memory(&out);
+    sft_error err = SFT_ERROR_INIT;
+    bool whole = true;
+    (void)snprintf(begin, sizeof begin, "%s", message);
+    if (sft_dataset_verify_json(&ds_storage, false, NULL, "d", &sink, &whole, NULL, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
+    assert_true(sfti_buffer_put(&out, "", 1));
+    if (whole || !strstr(out.data, begin)) fail_msg("%s", out.data);
+    sink = sft_sink_memory(&out);
+    assert_int_not_equal(sft_dataset_gc_json(&ds_storage, 0, false, "d", &sink, &err), SFT_OK);
+    sft_sink_abandon(&sink);
+    if (!strstr(err.message, begin)) fail_msg("%s", err.message);
+    sft_buffer_free(&out);
+}
+
 static void strangers(void **state) {
     (void)state;
     static const char expected[] = "expected names of files in this folder, found others";
@@ -377,9 +397,11 @@ static void strangers(void **state) {
         sft_code code = sft_dataset_open(&ds_storage, NULL, NULL, NULL, &d, &err);
         assert_true(code == SFT_DATASET_SHARD || code == SFT_MANIFEST_TYPE);
         if (!strstr(err.message, bad[i].message)) fail_msg("%zu: %s", i, err.message);
+        streamed(bad[i].message);
     }
     seg_put(&good, "\"total_rows\":7,\"total_tensors\":2,");
     fails(SFT_MANIFEST_TYPE, "expected totals of the segments' shards, found others");
+    streamed("expected totals of the segments' shards, found others");
     seg_put(&good, TOTALS);
     sft_dataset *d = ds_open();
     assert_int_equal(sft_dataset_shard_count(d), 2);
@@ -401,6 +423,7 @@ static void manifests(void **state) {
         { HEAD COMMIT ",\"segments\":[],\"shards\":[]}", "expected no field \"shards\"" },
         { HEAD COMMIT ",\"segments\":[" ONE "," ONE "]}", "expected each segment once" },
         { HEAD COMMIT ",\"segments\":[" ONE "],\"total_shards\":3}", "expected 3 shards" },
+        { HEAD COMMIT ",\"segments\":[],\"total_padding\":1}", "expected at most 0 rows of" },
         { HEAD COMMIT ",\"segments\":[{}]}", "expected the field \"sha256\"" },
         { HEAD COMMIT ",\"segments\":[{\"sha256\":\"../../../etc/passwd\"}]}", "64 hexadecimal" },
         { HEAD COMMIT ",\"segments\":[{\"sha256\":\"/123456789abcdef0123456789abcdef"

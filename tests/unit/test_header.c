@@ -195,6 +195,33 @@ static void rank_is_bounded_from_default(void **state) {
     }
 }
 
+#define U8(name, dim, begin, end) \
+    "\"" name "\":{\"dtype\":\"U8\",\"shape\":[" dim "],\"data_offsets\":[" begin "," end "]}"
+
+/* Entries that adjoin as they stand, of which one does not count. */
+static void duplicates_leave_gaps(void **state) {
+    (void)state;
+    static const char gap[] = "{" U8("t", "2", "0", "2") "," U8("t", "1", "2", "3") "}";
+    static const char none[] = "{" U8("t", "0", "0", "0") "," U8("u", "1", "0", "1") ","
+                               U8("t", "2", "1", "3") "}";
+    static const char far[] = "{" U8("t", "0", "18446744073709551615", "18446744073709551615") "}";
+    sfti_arena arena;
+    sfti_model m;
+    assert_int_equal(verdict(gap, 3, SFT_LEVEL_COMPAT), SFT_OFFSETS_GAP);
+    assert_int_equal(verdict(gap, 3, SFT_LEVEL_DEFAULT), SFT_TENSOR_DUPLICATE);
+    assert_int_equal(verdict(far, 0, SFT_LEVEL_COMPAT), SFT_OFFSETS_GAP);
+    assert_int_equal(read_text(sft_span_cstr(none), 3, SFT_LEVEL_COMPAT, false, false, &arena, &m,
+                               NULL), SFT_OK);
+    assert_int_equal(m.tensors.count, 2);
+    assert_int_equal(m.data_bytes, 3);
+    for (size_t i = 0; i < 2; i++) {
+        const sft_tensor *t = sfti_model_tensor(&m, i);
+        assert_int_equal(t->begin, i);
+        assert_int_equal(t->offset, 8 + strlen(none) + i);
+    }
+    sfti_arena_free(&arena);
+}
+
 static void model_is_in_offset_order(void **state) {
     (void)state;
     static const char text[] =
@@ -414,6 +441,54 @@ static void offsets_beyond_all(void **state) {
     }
 }
 
+/* A shape of `rank` dimensions, all 1 but every seventh, spelled with `space` behind each. */
+static void spell_shape(char *text, size_t cap, uint32_t rank, const char *space) {
+    size_t n = (size_t)snprintf(text, cap, "{\"t\":{\"dtype\":\"U8\",\"shape\":[");
+    for (uint32_t d = 0; d < rank; d++)
+        n += (size_t)snprintf(text + n, cap - n, "%s%d%s", d ? "," : "", d % 7 ? 1 : 0, space);
+    (void)snprintf(text + n, cap - n, "],\"data_offsets\":[0,0]}}");
+}
+
+static void tally_finding(void *ctx, const sft_error *error) {
+    (void)error;
+    ++*(size_t *)ctx;
+}
+
+/* Who goes on with a shape that is too long has all of it, as short ones with many spaces. */
+static void long_shapes_are_whole(void **state) {
+    (void)state;
+    static const uint32_t ranks[] = { 1, 20, 64, 65, 66, 300 };
+    static char text[4000];
+    const uint64_t seed[2] = { 1, 2 };
+    for (size_t i = 0; i < 3 * sizeof ranks / sizeof *ranks; i++) {
+        uint32_t rank = ranks[i / 3];
+        spell_shape(text, sizeof text, rank, i % 3 == 0 ? "" : i % 3 == 1 ? " " : "     ");
+        for (int watched = 0; watched < 2; watched++) {
+            size_t count = 0;
+            sfti_watch watch = { &count, tally_finding, ignore_note, ignore_entry };
+            sfti_limits limits = { .level = watched ? SFT_LEVEL_DEFAULT : SFT_LEVEL_COMPAT };
+            sfti_arena arena = { .alloc = sfti_allocator(NULL) };
+            sfti_model m;
+            sft_span span = sft_span_cstr(text);
+            sft_code code = sfti_model_read(span, SFTI_PREFIX + span.len, &limits, seed,
+                                            watched ? &watch : NULL, &arena, &m, NULL);
+            assert_int_equal(code, watched && rank > 64 ? SFT_RANK_TOO_LARGE : SFT_OK);
+            assert_int_equal(count, watched && rank > 64);
+            assert_int_equal(m.tensors.count, 1);
+            const sft_tensor *t = sfti_model_tensor(&m, 0);
+            assert_int_equal(t->rank, rank);
+            for (uint32_t d = 0; d < rank; d++) assert_int_equal(t->shape[d], d % 7 ? 1 : 0);
+            sfti_arena_free(&arena);
+        }
+    }
+    assert_int_equal(verdict("{\"t\":{\"dtype\":\"U8\",\"shape\":[", 0, SFT_LEVEL_COMPAT),
+                     SFT_JSON_SYNTAX);
+    spell_shape(text, sizeof text, 100, "");
+    memcpy(strchr(text, '0') + 8, "x", 1);
+    assert_int_equal(verdict(text, 0, SFT_LEVEL_COMPAT), SFT_JSON_SYNTAX);
+    assert_int_equal(verdict(text, 0, SFT_LEVEL_DEFAULT), SFT_JSON_SYNTAX);
+}
+
 static void memory_may_end_anywhere(void **state) {
     (void)state;
     static const char text[] =
@@ -445,6 +520,8 @@ int main(void) {
         cmocka_unit_test(refusals_at_every_level),
         cmocka_unit_test(depth_is_127),
         cmocka_unit_test(rank_is_bounded_from_default),
+        cmocka_unit_test(long_shapes_are_whole),
+        cmocka_unit_test(duplicates_leave_gaps),
         cmocka_unit_test(model_is_in_offset_order),
         cmocka_unit_test(last_duplicate_wins_at_compat),
         cmocka_unit_test(layout_of_2022_by_option),

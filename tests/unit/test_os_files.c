@@ -200,6 +200,35 @@ static void test_direct(void **state) {
     assert_int_equal(os_close(fd), 0);
 }
 
+/* Whole units are read past the cache, the last of them as far as the file goes. */
+static void test_open_direct(void **state) {
+    int fd = make(temp_path("file"), ""), direct;
+    size_t room = 3 * 4096, got = 0;
+    char *block = os_resize(NULL, NULL, 0, room);
+    char *aligned = block + (4096 - (uintptr_t)block % 4096) % 4096;
+    uint64_t cached = 7;
+    (void)state;
+    memset(block, 'd', room);
+    assert_int_equal(sfti_write_all(fd, block, 4096 + 5, 0), 0);
+    assert_int_equal(os_sync(fd), 0);
+    int error = os_open_direct(fd, &direct);
+    if (!error) {
+        memset(aligned, 0, 8192);
+        error = os_pread(direct, aligned, 8192, 0, &got);
+        assert_int_equal(os_close(direct), 0);
+    }
+    if (error) assert_true(error == EOPNOTSUPP || error == EINVAL);
+    else assert_true(got == 4096 + 5 && aligned[0] == 'd' && aligned[got - 1] == 'd');
+    assert_int_equal(sfti_read_all(fd, block, 3, 1, &got), 0); /* the first one is as before */
+    assert_int_equal(got, 3);
+    error = os_cached(fd, 0, 4096 + 5, &cached);
+    if (error) assert_int_equal(error, EOPNOTSUPP);
+    else assert_true(cached <= 4096 + 5);
+    (void)os_resize(NULL, block, room, 0);
+    assert_int_equal(os_close(fd), 0);
+    assert_int_not_equal(os_open_direct(-1, &direct), 0);
+}
+
 /* ── Names ── */
 
 static void test_opening(void **state) {
@@ -585,6 +614,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(test_positions),     CASE(test_threads_read),     CASE(test_stream),
         CASE(test_map),           CASE(test_space),            CASE(test_direct),
+        CASE(test_open_direct),
         CASE(test_opening),       CASE(test_info),             CASE(test_unlinking),
         CASE(test_nameless),
         CASE(test_replace_open),  CASE(test_replace_mapped),   CASE(test_replace_not),

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -28,6 +29,69 @@ static void test_huge_pages(void **state) {
         assert_int_equal((uintptr_t)at % (2u << 20), 0);
         assert_null(os_resize(NULL, at, 2 * sizes[i], 0));
     }
+}
+
+#define MIB ((size_t)1 << 20)
+
+static bool is_mapped(const void *at) {
+    unsigned char resident;
+    return mincore((void *)(uintptr_t)at, 4096, &resident) == 0;
+}
+
+/* Blocks of up to 16 MiB are used again, and two of them kept meanwhile. */
+static void test_kept_blocks(void **state) {
+    (void)state;
+    char *many[6], *at = os_resize(NULL, NULL, 0, 12 * MIB);
+    assert_non_null(at);
+    memset(at, 7, 12 * MIB);
+    assert_null(os_resize(NULL, at, 12 * MIB, 0));
+    assert_ptr_equal(os_resize(NULL, NULL, 0, 8 * MIB), at);
+    assert_false(is_mapped(at + 8 * MIB)); /* its end is given back */
+    memset(at, 8, 8 * MIB);
+    char *other = os_resize(NULL, NULL, 0, 8 * MIB);
+    assert_true(other && other != at);
+    at = os_resize(NULL, at, 8 * MIB, 14 * MIB);
+    assert_non_null(at);
+    for (size_t i = 0; i < 8 * MIB; i++) assert_int_equal(at[i], 8);
+    assert_null(os_resize(NULL, at, 14 * MIB, 0));
+    assert_null(os_resize(NULL, other, 8 * MIB, 0));
+    other = os_resize(NULL, NULL, 0, 2 * MIB); /* they are too long */
+    assert_true(other && other != at);
+    assert_null(os_resize(NULL, other, 2 * MIB, 0));
+    at = os_resize(NULL, NULL, 0, 40 * MIB);
+    assert_non_null(at);
+    assert_null(os_resize(NULL, at, 40 * MIB, 0));
+    assert_false(is_mapped(at));
+    size_t left = 0;
+    for (size_t i = 0; i < 6; i++) assert_non_null(many[i] = os_resize(NULL, NULL, 0, 15 * MIB));
+    for (size_t i = 0; i < 6; i++) assert_null(os_resize(NULL, many[i], 15 * MIB, 0));
+    for (size_t i = 0; i < 6; i++) left += is_mapped(many[i]);
+    assert_int_equal(left, 2);
+}
+
+/* No block is given to two threads. */
+static void take_blocks(void *ctx) {
+    unsigned *wrong = ctx;
+    for (int i = 0; i < 2000; i++) {
+        size_t size = (size_t)(2 + i % 3) * MIB;
+        void *block = os_resize(NULL, NULL, 0, size);
+        volatile uintptr_t *at = block;
+        if (!at) continue;
+        at[0] = at[size / sizeof *at - 1] = (uintptr_t)&at ^ (uintptr_t)i;
+        if (at[0] != ((uintptr_t)&at ^ (uintptr_t)i) || at[size / sizeof *at - 1] != at[0])
+            ++*wrong;
+        (void)os_resize(NULL, block, size, 0);
+    }
+}
+
+static void test_kept_threads(void **state) {
+    os_thread threads[3];
+    unsigned wrong[3] = { 0 };
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(os_thread_start(&threads[i], take_blocks, &wrong[i]), 0);
+    for (int i = 0; i < 3; i++) os_thread_join(&threads[i]);
+    for (int i = 0; i < 3; i++) assert_int_equal(wrong[i], 0);
 }
 
 #define GATHER_FILE ((size_t)1000000)
@@ -106,6 +170,8 @@ static void test_gather_without(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kept_blocks),
+        cmocka_unit_test(test_kept_threads),
         cmocka_unit_test(test_huge_pages),
         cmocka_unit_test(test_gather),
         cmocka_unit_test(test_gather_beyond),

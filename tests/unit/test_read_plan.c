@@ -1,6 +1,7 @@
 /* Plans into memory: parts of every form against sft_read_into and sft_slice_read, what is read
  * for them, what is refused. */
 #define _GNU_SOURCE
+#include "os/os.h"
 #include "read_case.h"
 
 #include <unistd.h>
@@ -117,6 +118,57 @@ static void test_many(void **state) {
     for (size_t f = 0; f < 3; f++) sft_close(files[f]);
 }
 
+/* ── How much memory plans take ── */
+
+typedef struct memory_count {
+    size_t now, most, calls;
+} memory_count;
+
+static void *count_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
+    memory_count *count = ctx;
+    count->calls++;
+    count->now += new_size - (ptr ? old_size : 0);
+    if (count->now > count->most) count->most = count->now;
+    if (new_size > 0) return realloc(ptr, new_size);
+    free(ptr);
+    return NULL;
+}
+
+/* 700,000 parts of whole tensors and of slices, in no order: bytes in proportion, and no
+ * allocation for each. */
+static void test_count(void **state) {
+    enum { COUNT = 700000 };
+    static const read_shape shapes[] = { { 30, 4 }, { 5, 5 }, { 1, 3 } };
+    sft_file *file = read_file_open(read_file_new(&folder, "count", shapes, 3), SFT_READ);
+    sft_read_part *parts = calloc(COUNT, sizeof *parts);
+    sft_read_plan_options options = SFT_READ_PLAN_OPTIONS_INIT;
+    memory_count count = { 0 };
+    sft_allocator alloc = { count_resize, &count };
+    sft_read_block block = { NULL, (COUNT + 1) * (uint64_t)120 };
+    sft_slice slice;
+    sft_read_plan *plan;
+    uint64_t wanted = 0;
+    (void)state;
+    temp_must(parts != NULL, "parts");
+    assert_int_equal(sft_slice_parse((const uint64_t[]){ 5, 5 }, 2, sft_span_cstr("::2, 1:3"),
+                                     &slice, NULL), SFT_OK);
+    for (size_t i = 0; i < COUNT; i++) {
+        size_t t = i % 3;
+        parts[i] = (sft_read_part){ file, sft_file_tensor_at(file, t), t == 1 ? &slice : NULL, 0,
+                                    (COUNT - i) * (uint64_t)120 };
+        wanted += read_part_bytes(&parts[i]);
+    }
+    options.alloc = &alloc;
+    assert_int_equal(sft_read_plan_new(parts, COUNT, &block, 1, &options, &plan, NULL), SFT_OK);
+    assert_true(sft_read_plan_wanted(plan) == wanted);
+    assert_true(count.most < COUNT * (size_t)220);
+    assert_true(count.calls < 1000);
+    sft_read_plan_free(plan);
+    assert_int_equal(count.now, 0);
+    free(parts);
+    sft_close(file);
+}
+
 /* ── How much is read ── */
 
 static size_t source_reads;
@@ -131,6 +183,53 @@ static sft_code counting_read(void *ctx, uint64_t offset, void *into, size_t len
 
 static const sft_source_vtable counting_vtable = { sizeof(sft_source_vtable), counting_read, NULL,
                                                    NULL };
+
+/* ── What is announced ── */
+
+static sft_run announced[4096];
+static size_t announced_count;
+
+static void remember_runs(void *ctx, const sft_run *runs, size_t count) {
+    (void)ctx;
+    for (size_t i = 0; i < count; i++) announced[announced_count++] = runs[i];
+    assert_true(announced_count < 4096);
+}
+
+static sft_code announced_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                               sft_error *err) {
+    bool inside = announced_count == 0; /* the header, before any plan */
+    for (size_t i = 0; i < announced_count; i++)
+        inside |= announced[i].offset <= offset
+                  && offset + len <= announced[i].offset + announced[i].len;
+    assert_true(inside);
+    return sft_source_read(ctx, offset, into, len, got, err);
+}
+
+/* Sources are told of every byte that is read of tensors and slices, before it is read. */
+static void test_announced(void **state) {
+    static const sft_source_vtable vtable = { sizeof vtable, announced_read, NULL, remember_runs };
+    static const read_shape shapes[] = { { 300, 20000 }, { 1, 50000 } };
+    static const char *const slices[] = { NULL, "::-2", ":, 30:900", ":, ::-3", "7:9, 5", NULL };
+    sft_file *file, *plain;
+    plain = read_file_open(read_file_new(&folder, "announced", shapes, 2), SFT_READ);
+    sft_source whole = sft_file_source(plain);
+    (void)state;
+    for (size_t s = 0; s < 6; s++) {
+        sft_source source = { &whole, &vtable, sft_file_size(plain), NULL, false };
+        announced_count = 0;
+        assert_int_equal(sft_open_source(source, NULL, &file, NULL), SFT_OK);
+        read_model *m = read_model_new();
+        read_add(m, plain, s == 5, slices[s], 0, 0);
+        read_finish(m);
+        m->parts[0].file = file;
+        m->parts[0].tensor = sft_file_tensor_at(file, s == 5);
+        run_in_memory(m, NULL, 1);
+        assert_true(announced_count > 0);
+        read_model_free(m);
+        sft_close(file);
+    }
+    sft_close(plain);
+}
 
 /* Total is an upper bound, and within the limit. */
 static void bounds_of(const char *slice, uint64_t most, size_t reads) {
@@ -314,6 +413,52 @@ static void test_cancelled(void **state) {
     sft_close(file);
 }
 
+typedef struct pipe_writer {
+    int fd;
+    const char *bytes;
+    size_t len;
+} pipe_writer;
+
+static void write_pipe(void *ctx) {
+    const pipe_writer *w = ctx;
+    for (size_t at = 0, put = 1; at < w->len && put > 0; at += put)
+        if (os_write(w->fd, w->bytes + at, w->len - at, &put)) break;
+    close(w->fd);
+}
+
+/* A pipe is read forward, by one thread, whatever is asked. */
+static void test_pipe(void **state) {
+    static const read_shape shapes[] = { { 1, 10000 }, { 300, 100 }, { 1, 70000 }, { 1, 3 } };
+    sft_file *whole = read_file_open(read_file_new(&folder, "piped", shapes, 4), SFT_READ), *file;
+    size_t len = (size_t)sft_file_size(whole);
+    char *bytes = malloc(len);
+    os_thread thread;
+    int ends[2];
+    (void)state;
+    temp_must(bytes && pipe(ends) == 0, "pipe");
+    assert_int_equal(sft_read_bytes(whole, 0, bytes, len, NULL), SFT_OK);
+    pipe_writer writer = { ends[1], bytes, len };
+    assert_int_equal(os_thread_start(&thread, write_pipe, &writer), 0);
+    assert_int_equal(sft_open_fd(ends[0], NULL, &file, NULL), SFT_OK);
+    read_model *m = read_model_new();
+    read_add(m, whole, 3, NULL, 0, 0);
+    read_add(m, whole, 0, NULL, 0, 1000);
+    read_add(m, whole, 1, "::2, 5:60", 0, 500000);
+    read_add(m, whole, 2, NULL, 1, 7);
+    read_finish(m);
+    for (size_t i = 0; i < m->count; i++) {
+        m->parts[i].tensor = sft_file_find(file, m->parts[i].tensor->name);
+        m->parts[i].file = file;
+    }
+    run_in_memory(m, NULL, 4);
+    read_model_free(m);
+    os_thread_join(&thread);
+    free(bytes);
+    sft_close(file);
+    sft_close(whole);
+    assert_int_equal(close(ends[0]), 0);
+}
+
 /* A file opened without a look at its end. */
 static void test_incomplete(void **state) {
     static const read_shape shapes[] = { { 10, 10 }, { 10, 10 } };
@@ -349,7 +494,8 @@ int main(void) {
         cmocka_unit_test(test_many),      cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_refused),   cmocka_unit_test(test_empty),
         cmocka_unit_test(test_shrunk),    cmocka_unit_test(test_cancelled),
-        cmocka_unit_test(test_incomplete),
+        cmocka_unit_test(test_incomplete), cmocka_unit_test(test_count),
+        cmocka_unit_test(test_pipe), cmocka_unit_test(test_announced),
     };
     return cmocka_run_group_tests(tests, folder_begin, folder_end);
 }

@@ -1,9 +1,9 @@
 /* Readers: slots filled by threads for a device that copies late, in another order, and has its
  * slots overwritten as soon as they are given back. */
 #define _GNU_SOURCE
+#include "os/os.h"
 #include "read_case.h"
 
-#include <pthread.h>
 #include <unistd.h>
 
 static temp_folder folder;
@@ -73,13 +73,19 @@ static sft_read_plan *plan_of(const read_model *m, uint64_t slot_bytes, sft_read
 typedef struct device {
     read_model *model;
     sft_reader *reader;
-    char *memory[SLOTS];
+    char *memory[SLOTS], *whole[SLOTS];
     size_t slot_bytes, added, held_count, most_held;
     sft_filled held[SLOTS];
     bool *seen[READ_MOST]; /* bytes of blocks that were copied to */
     uint64_t copied;
     size_t copies;
 } device;
+
+static char *slot_new(size_t bytes, char **whole) {
+    *whole = malloc(bytes + 4096);
+    temp_must(*whole != NULL, "slot");
+    return *whole + (4096 - (uintptr_t)*whole % 4096) % 4096;
+}
 
 static device *device_new(read_model *m, const sft_read_plan *plan, size_t most_held) {
     device *d = calloc(1, sizeof *d);
@@ -89,7 +95,7 @@ static device *device_new(read_model *m, const sft_read_plan *plan, size_t most_
     d->most_held = most_held;
     read_wipe(m);
     for (size_t i = 0; i < SLOTS; i++) {
-        temp_must(posix_memalign((void **)&d->memory[i], 4096, d->slot_bytes) == 0, "slot");
+        d->memory[i] = slot_new(d->slot_bytes, &d->whole[i]);
         memset(d->memory[i], 0xDD, d->slot_bytes);
     }
     for (size_t b = 0; b < m->block_count; b++) {
@@ -101,7 +107,7 @@ static device *device_new(read_model *m, const sft_read_plan *plan, size_t most_
 
 static void device_free(device *d) {
     sft_reader_close(d->reader);
-    for (size_t i = 0; i < SLOTS; i++) free(d->memory[i]);
+    for (size_t i = 0; i < SLOTS; i++) free(d->whole[i]);
     for (size_t b = 0; b < d->model->block_count; b++) free(d->seen[b]);
     free(d);
 }
@@ -235,35 +241,43 @@ static void test_no_false_gap(void **state) {
     sft_close(file);
 }
 
-static void *load_in_thread(void *ctx) {
-    const sft_read_plan *plan = ctx;
+typedef struct thread_load {
+    const sft_read_plan *plan;
+    os_thread thread;
+    uint64_t bytes;
+    sft_code code;
+} thread_load;
+
+static void load_in_thread(void *ctx) {
+    thread_load *load = ctx;
     sft_reader *reader;
-    void *slot;
     sft_filled filled;
-    uint64_t bytes = 0;
-    if (posix_memalign(&slot, 4096, sft_read_plan_slot_bytes(plan))) return NULL;
-    if (sft_reader_start(plan, 2, &reader, NULL) || sft_reader_add(reader, slot, NULL)) return NULL;
-    while (!sft_reader_next(reader, 1000, &filled, NULL) && filled.slot != SFT_SLOT_END) {
-        if (filled.slot == SFT_SLOT_NONE) continue;
-        for (size_t c = 0; c < filled.copy_count; c++) bytes += filled.copies[c].len;
-        sft_reader_give_back(reader, filled.slot);
+    char *whole, *slot = slot_new(sft_read_plan_slot_bytes(load->plan), &whole);
+    load->code = sft_reader_start(load->plan, 2, &reader, NULL);
+    if (!load->code) load->code = sft_reader_add(reader, slot, NULL);
+    while (!load->code) {
+        load->code = sft_reader_next(reader, 1000, &filled, NULL);
+        if (load->code || filled.slot == SFT_SLOT_END) break;
+        for (size_t c = 0; c < filled.copy_count; c++) load->bytes += filled.copies[c].len;
+        if (filled.slot != SFT_SLOT_NONE) sft_reader_give_back(reader, filled.slot);
     }
     sft_reader_close(reader);
-    free(slot);
-    return bytes >= sft_read_plan_wanted(plan) ? ctx : NULL;
+    free(whole);
 }
 
 static void test_several_readers(void **state) {
     read_model *m = packed_model(512);
     sft_read_plan *plan = plan_of(m, 1 << 18, SFT_READ_DIRECT_AUTO);
-    pthread_t threads[4];
+    thread_load loads[4];
     (void)state;
-    for (size_t i = 0; i < 4; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, load_in_thread, plan), 0);
     for (size_t i = 0; i < 4; i++) {
-        void *result;
-        assert_int_equal(pthread_join(threads[i], &result), 0);
-        assert_ptr_equal(result, plan);
+        loads[i] = (thread_load){ .plan = plan };
+        assert_int_equal(os_thread_start(&loads[i].thread, load_in_thread, &loads[i]), 0);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        os_thread_join(&loads[i].thread);
+        assert_int_equal(loads[i].code, SFT_OK);
+        assert_true(loads[i].bytes >= sft_read_plan_wanted(plan));
     }
     sft_read_plan_free(plan);
     read_model_free(m);
@@ -349,8 +363,8 @@ static void test_closed(void **state) {
 
 typedef struct gate {
     sft_source whole;
-    pthread_mutex_t mutex;
-    pthread_cond_t opened;
+    os_mutex mutex;
+    os_cond opened;
     size_t reads, fail_at;
     bool closed; /* reads wait */
 } gate;
@@ -358,10 +372,10 @@ typedef struct gate {
 static sft_code gate_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
                           sft_error *err) {
     gate *g = ctx;
-    pthread_mutex_lock(&g->mutex);
+    os_mutex_lock(&g->mutex);
     size_t read = ++g->reads;
-    while (g->closed) pthread_cond_wait(&g->opened, &g->mutex);
-    pthread_mutex_unlock(&g->mutex);
+    while (g->closed) os_cond_wait(&g->opened, &g->mutex);
+    os_mutex_unlock(&g->mutex);
     if (read >= g->fail_at) return sft_error_set(err, SFT_IO_READ, 5, "the source says no");
     return sft_source_read(&g->whole, offset, into, len, got, err);
 }
@@ -371,18 +385,18 @@ static const sft_source_vtable gate_vtable = { sizeof(sft_source_vtable), gate_r
 static sft_file *gate_file(gate *g, const sft_file *file) {
     sft_file *out;
     *g = (gate){ .whole = sft_file_source(file), .fail_at = SIZE_MAX };
-    pthread_mutex_init(&g->mutex, NULL);
-    pthread_cond_init(&g->opened, NULL);
+    assert_int_equal(os_mutex_init(&g->mutex), 0);
+    assert_int_equal(os_cond_init(&g->opened), 0);
     sft_source source = { g, &gate_vtable, sft_file_size(file), NULL, false };
     assert_int_equal(sft_open_source(source, NULL, &out, NULL), SFT_OK);
     return out;
 }
 
 static void gate_set(gate *g, bool closed) {
-    pthread_mutex_lock(&g->mutex);
+    os_mutex_lock(&g->mutex);
     g->closed = closed;
-    pthread_cond_broadcast(&g->opened);
-    pthread_mutex_unlock(&g->mutex);
+    os_cond_wake(&g->opened);
+    os_mutex_unlock(&g->mutex);
 }
 
 static read_model *gate_model(const sft_file *file) {
@@ -410,10 +424,10 @@ static void test_failing(void **state) {
             device *d = device_new(m, plan, 2);
             sft_error err = SFT_ERROR_INIT, again = SFT_ERROR_INIT;
             sft_filled filled;
-            pthread_mutex_lock(&g.mutex);
+            os_mutex_lock(&g.mutex);
             g.reads = 0;
             g.fail_at = fail_at;
-            pthread_mutex_unlock(&g.mutex);
+            os_mutex_unlock(&g.mutex);
             assert_int_equal(sft_reader_start(plan, thread_counts[t], &d->reader, NULL), SFT_OK);
             for (int i = 0; i < 3; i++) device_add(d);
             assert_int_equal(device_run(d, SIZE_MAX, &err), SFT_IO_READ);
@@ -440,10 +454,9 @@ static bool go_on(void *ctx) {
     return !waits_end;
 }
 
-static void *open_later(void *ctx) {
-    usleep(20000);
+static void open_later(void *ctx) {
+    os_sleep_ms(20);
     gate_set(ctx, false);
-    return NULL;
 }
 
 static void test_waits(void **state) {
@@ -453,7 +466,7 @@ static void test_waits(void **state) {
     sft_read_plan *plan = plan_of(m, 65536, SFT_READ_DIRECT_AUTO);
     device *d = device_new(m, plan, 2);
     sft_filled filled;
-    pthread_t opener;
+    os_thread opener;
     (void)state;
     gate_set(&g, true);
     assert_int_equal(sft_reader_start(plan, 2, &d->reader, NULL), SFT_OK);
@@ -470,21 +483,21 @@ static void test_waits(void **state) {
     assert_int_equal(sft_reader_next(d->reader, -1, &filled, NULL), SFT_OK);
     assert_int_equal(filled.slot, SFT_SLOT_NONE);
     waits_end = false;
-    assert_int_equal(pthread_create(&opener, NULL, open_later, &g), 0);
+    assert_int_equal(os_thread_start(&opener, open_later, &g), 0);
     assert_int_equal(device_run(d, SIZE_MAX, NULL), SFT_OK);
     sft_on_wait(NULL, NULL);
     device_drain(d);
     read_compare(m);
-    assert_int_equal(pthread_join(opener, NULL), 0);
+    os_thread_join(&opener);
     /* Closing waits for a read that is under way. */
     device_free(d);
     d = device_new(m, plan, 2);
     gate_set(&g, true);
     assert_int_equal(sft_reader_start(plan, 2, &d->reader, NULL), SFT_OK);
     device_add(d);
-    assert_int_equal(pthread_create(&opener, NULL, open_later, &g), 0);
+    assert_int_equal(os_thread_start(&opener, open_later, &g), 0);
     device_free(d);
-    assert_int_equal(pthread_join(opener, NULL), 0);
+    os_thread_join(&opener);
     sft_read_plan_free(plan);
     read_model_free(m);
     sft_close(file);

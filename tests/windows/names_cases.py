@@ -173,6 +173,11 @@ def backslashes_are_shown(folder):
     done = sft(["check", "none\\" + M], folder, status=None)
     demand(done.stderr.startswith(b"safetensors: none\\" + M.encode() + b": cannot open"),
            done.stderr)
+    index = "a folder\\" + M + ".index.json"
+    write(os.path.join(folder, index.replace("\\", "/")), b'{"weight_map":{"a":"s.safetensors"}}')
+    done = sft(["ls", index], folder, status=2)
+    demand(done.stderr.decode().startswith("safetensors: %s: a folder\\s.safetensors: cannot" % index),
+           done.stderr)
 
 
 @case

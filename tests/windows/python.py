@@ -104,7 +104,9 @@ def test(files, options, env):
     run by another."""
     folder = os.path.join(ROOT, "build", "windows-python")
     results, log = (os.path.join(folder, name) for name in ("results.jsonl", "log"))
-    found, names = {}, [os.path.basename(path) for path in files]
+    rows, names = listed(), [os.path.basename(path) for path in files]
+    found = {name: ("skipped", rows[name]) for name in names if name in rows}
+    names = [name for name in names if name not in rows]
     with open(log, "wb") as out:
         while names:
             if os.path.exists(results):
@@ -113,8 +115,9 @@ def test(files, options, env):
                     for word in ("--deselect", "tests/python/" + node)]
             output, status = run(
                 [WINE, os.path.join(PYTHON, "python.exe"), "-m", "pytest", "-q", "-p",
-                 "windows_plugin", "--continue-on-collection-errors", *(windows(os.path.join(TESTS, name)) for name in names),
-                 *done, *options], dict(env, SFT_RESULTS=windows(results)), LIMIT)
+                 "windows_plugin", "--continue-on-collection-errors",
+                 *(windows(os.path.join(TESTS, name)) for name in names), *done, *options],
+                dict(env, SFT_RESULTS=windows(results)), LIMIT)
             out.write(output)
             out.flush()
             more = results_of(results)
@@ -179,12 +182,17 @@ def main():
     return 1 if count["failed"] or not count["passed"] else 0
 
 
+def listed():
+    """{case: reason} of the list."""
+    with open(os.path.join(HERE, "python_skips.tsv"), encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file if not line.startswith("#")]
+    return {case.lstrip("!"): reason for case, reason in rows}
+
+
 def unused(found):
     """Rows of the list that no test has."""
-    with open(os.path.join(HERE, "python_skips.tsv"), encoding="utf-8") as file:
-        cases = [line.split("\t")[0].lstrip("!") for line in file if not line.startswith("#")]
     nodes = set(found) | {node.partition("[")[0] for node in found}
-    return [case for case in cases if case not in nodes]
+    return [case for case in listed() if case not in nodes]
 
 
 if __name__ == "__main__":

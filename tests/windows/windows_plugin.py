@@ -2,7 +2,7 @@
 
 A row is a test (FILE::TEST, FILE::TEST[PARAMETER]) or a file, and a reason. Listed tests run and
 must fail; those with "!" before them are not run, because they do not end or end the process. A
-listed file is not run.
+listed file is left out by python.py.
 
 The file has a line of JSON for the begin and for the result of each test, so that it tells which
 one a process has ended in.
@@ -47,13 +47,6 @@ def tell(node, outcome, reason=""):
     OUTCOMES[node] = outcome
     with open(os.environ["SFT_RESULTS"], "a", encoding="utf-8") as file:
         file.write(json.dumps([node, outcome, reason]) + "\n")
-
-
-def pytest_ignore_collect(collection_path):
-    if collection_path.name in ROWS:
-        tell(collection_path.name, "skipped", ROWS[collection_path.name][1])
-        return True
-    return None
 
 
 def pytest_collection_modifyitems(items):

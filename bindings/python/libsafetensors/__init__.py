@@ -10,13 +10,13 @@ are imported on first use.
 
 Importing this package imports no framework.
 """
-from ._core import (DTYPES, File, SafetensorError, Tensor, TensorNotFoundError, Writer,
-                    __version__, build_info, open)
+from ._core import SafetensorError, TensorNotFoundError, __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import dataset, remote
     from ._catalog import catalog
+    from ._core import DTYPES, File, Tensor, Writer, build_info, open
     from ._install import install, uninstall
     from ._official import (PrefetchLoader, PySafeSlice, TensorMeta, TensorSpec, _safe_open_handle,
                             deserialize, safe_open, serialize, serialize_file)
@@ -33,29 +33,31 @@ __all__ = [
     "uninstall",
 ]
 
-# Imported on first use: importing the package takes microseconds, importing typing (as numpy and
-# torch do anyway) thousands of them.
-_LAZY = {"install": "_install", "uninstall": "_install", "_safe_open_handle": "_official",
-         "catalog": "_catalog"}
-_LAZY.update(dict.fromkeys((
-    "PrefetchLoader", "PySafeSlice", "TensorMeta", "TensorSpec", "deserialize", "safe_open",
-    "serialize", "serialize_file"), "_official"))
-_LAZY.update(dict.fromkeys(("Import", "import_model", "open_import", "recognise"), "_import"))
-_LAZY.update(dict.fromkeys((
-    "check", "convert", "diff", "edit_metadata", "fits", "hash", "info", "ls", "open_set",
-    "put", "recover", "rename_tensors", "slice_byte_ranges"), "_tools"))
+# Made or imported on first use: importing the package takes microseconds, importing typing (as
+# numpy and torch do anyway) thousands of them.
+_LAZY = {
+    "_catalog": ("catalog",),
+    "_core": ("DTYPES", "File", "Tensor", "Writer", "build_info", "open"),
+    "_import": ("Import", "import_model", "open_import", "recognise"),
+    "_install": ("install", "uninstall"),
+    "_official": ("PrefetchLoader", "PySafeSlice", "TensorMeta", "TensorSpec", "_safe_open_handle",
+                  "deserialize", "safe_open", "serialize", "serialize_file"),
+    "_tools": ("check", "convert", "diff", "edit_metadata", "fits", "hash", "info", "ls",
+               "open_set", "put", "recover", "rename_tensors", "slice_byte_ranges"),
+}
 
 
 def __getattr__(name: str) -> object:
     from importlib import import_module
     if name in ("dataset", "remote"):
         return import_module("." + name, __name__)
-    if name not in _LAZY:
-        raise AttributeError("module %r has no attribute %r" % (__name__, name))
-    value: object = getattr(import_module("." + _LAZY[name], __name__), name)
-    globals()[name] = value
-    return value
+    for module, names in _LAZY.items():
+        if name in names:
+            value: object = getattr(import_module("." + module, __name__), name)
+            globals()[name] = value
+            return value
+    raise AttributeError("module %r has no attribute %r" % (__name__, name))
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_LAZY, "dataset", "remote"})
+    return sorted({*globals(), *__all__, *sum(_LAZY.values(), ()), "dataset", "remote"})

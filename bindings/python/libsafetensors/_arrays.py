@@ -150,8 +150,9 @@ def numpy_arrays(file: _core.File, names: Iterable[str] | None, progress: Progre
 
 
 def torch_tensors(file: _core.File, names: Iterable[str] | None, progress: Progress, device: Any,
-                  dtype: Any, copy: bool) -> dict[str, Any]:
-    """File.torch with a device or a dtype: one tensor at a time is read, converted and moved."""
+                  dtype: Any, copy: bool, pack: bool = True) -> dict[str, Any]:
+    """File.torch with a device or a dtype. pack: whether small tensors on a device may share
+    blocks of memory."""
     from ._frameworks import check_device
     tick = progress if callable(progress) else None
     target = check_device(device, "torch")
@@ -165,7 +166,7 @@ def torch_tensors(file: _core.File, names: Iterable[str] | None, progress: Progr
     kinds = [kind if wanted is not None and _is_kind(tensor.dtype, wanted) else None
              for tensor in chosen]
     if target is not None and chosen and _core.is_local(chosen[0]):
-        found = _loaded(chosen, kinds, target, tick)
+        found = _loaded(chosen, kinds, target, tick, pack)
         if found is not None:
             return found
     total, done, found = sum(tensor.nbytes for tensor in chosen), 0, {}
@@ -182,7 +183,7 @@ _CONVERTED = 1 << 30
 
 
 def _loaded(tensors: list[_core.Tensor], kinds: list[Any], target: Any,
-            tick: Callable[[int, int], object] | None) -> dict[str, Any] | None:
+            tick: Callable[[int, int], object] | None, pack: bool) -> dict[str, Any] | None:
     """The tensors, by name, on a device that _device.py knows; None for others."""
     from . import _device
     total, done = sum(tensor.nbytes for tensor in tensors), 0
@@ -200,8 +201,8 @@ def _loaded(tensors: list[_core.Tensor], kinds: list[Any], target: Any,
             size += tensors[end].nbytes
             end += 1
         group = tensors[first:end]
-        for tensor, one, kind in zip(group, _device.load(device, group, tick=add),
-                                     kinds[first:end]):
+        made = _device.load(device, group, pack=pack, tick=add)
+        for tensor, one, kind in zip(group, made, kinds[first:end]):
             found[tensor.name] = one if kind is None else one.to(kind)
         first, done = end, done + size
     return found

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from . import _core
-from ._types import CatalogResult, Error, Path, parse
+from ._results import CatalogResult, Error
+from ._types import Path, parse
 
 __all__ = ["catalog"]
 

@@ -5,7 +5,7 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, Protocol, SupportsIndex, TypeVar, Union, final, overload
 
-from ._types import ConvertResult, EditResult, TensorStats
+from ._results import ConvertResult, EditResult, TensorStats
 from .dataset._types import ShardFacts
 from .remote import Claims, Exchange, Sums
 
@@ -17,6 +17,7 @@ CODES: dict[str, tuple[int, str, str]]
 """Name of each error code -> (number, sentence, exception class's name)."""
 
 def build_info() -> str: ...
+def __dir__() -> list[str]: ...
 
 class SafetensorError(Exception):
     """An error of the library; str(e) is the path and the message. Its __module__ is

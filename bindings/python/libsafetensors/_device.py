@@ -31,7 +31,8 @@ __all__ = ["Copy", "CpuDevice", "CudaDevice", "Destination", "Device", "Load", "
 SLOT_BYTES = 8 << 20
 _PAGE = 4096
 _FIRST = 4
-"""Slots a load begins with; more are added where enough is left to be read."""
+"""Slots a load begins with; more are added where enough is left to be read, up to so many more
+than there are threads."""
 _WORTH = 16
 """A slot is added only if so many times the bytes of those before it are left to be read: pinning
 one takes as long as several copies."""
@@ -180,7 +181,7 @@ class CudaDevice:
         index = torch.cuda.current_device() if device.index is None else device.index
         self._device = torch.device(device.type, index)
         self._home = torch.cuda.current_stream(self._device)
-        self._stream = torch.cuda.Stream(self._device)
+        self._stream = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
 
     def room(self, size: int) -> None:
         """Makes torch ask the driver once instead of for each tensor."""
@@ -192,7 +193,7 @@ class CudaDevice:
         if unused < size and free > size + size // 16:
             try:
                 torch.empty(size, dtype=torch.uint8, device=self._device)
-            except torch.OutOfMemoryError:
+            except torch.cuda.OutOfMemoryError:
                 pass
 
     def at_home(self) -> AbstractContextManager[Any]:
@@ -212,7 +213,7 @@ class CudaDevice:
                 target[at:at + size].copy_(slot[start:start + size], non_blocking=True)
 
     def record(self) -> Any:
-        event = torch.cuda.Event(blocking=True)
+        event = torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
         event.record(self._stream)
         return event
 
@@ -409,6 +410,31 @@ class Targets:
 
 # ── Loading ──
 
+def _in_spite_of_ctrl_c(end: Callable[[], object]) -> KeyboardInterrupt | None:
+    """Calls what may be called again until no KeyboardInterrupt comes between; the last one."""
+    caught: KeyboardInterrupt | None = None
+    while True:
+        try:
+            end()
+            return caught
+        except KeyboardInterrupt as error:
+            caught = error
+
+
+def _settle(device: Device, slots: list[torch.Tensor]) -> None:
+    """Returns slots, and empties the list, once no copy uses them."""
+    try:
+        caught = _in_spite_of_ctrl_c(device.drain)
+    except BaseException:
+        device.slots.lose(slots)
+        slots.clear()
+        raise
+    while slots:
+        device.slots.give([slots.pop()])
+    if caught is not None:
+        raise caught
+
+
 class Load:
     """A running load of a plan. step() until it returns None, then finish(); close() in every
     case, also after an exception."""
@@ -421,6 +447,7 @@ class Load:
         self._flight: deque[tuple[Any, int]] = deque()
         """Events of the slots whose copies may not be done, the oldest first."""
         self._left = plan.wanted
+        self._most = (threads or min(max(os.cpu_count() or 1, 4), 12)) + _FIRST
         self._reader = plan.reader(threads=threads)
         self._open = True
         for count in range(min(_FIRST, -(-plan.total // SLOT_BYTES))):
@@ -437,7 +464,8 @@ class Load:
 
     def _grow(self) -> bool:
         """Adds a slot if that pays."""
-        worth = self._left > len(self._slots) * SLOT_BYTES * _WORTH
+        count = len(self._slots)
+        worth = count < self._most and self._left > count * SLOT_BYTES * _WORTH
         return worth and self._add_slot(needed=False)
 
     def _give_back(self) -> None:
@@ -487,32 +515,15 @@ class Load:
 
     def close(self) -> None:
         """Ends the load; a second call does nothing. A KeyboardInterrupt is raised afterwards."""
-        caught: KeyboardInterrupt | None = None
-        while self._open:
-            try:
-                self._reader.close()
-                self._end_copies()
-                self._open = False
-            except KeyboardInterrupt as error:
-                caught = error
-            except BaseException:
-                self._open = False
-                raise
+        if not self._open:
+            return
+        caught = _in_spite_of_ctrl_c(self._reader.close)
+        try:
+            _settle(self._device, self._slots)
+        finally:
+            self._open = False
         if caught is not None:
             raise caught
-
-    def _end_copies(self) -> None:
-        slots = self._device.slots
-        try:
-            self._device.drain()
-        except KeyboardInterrupt:
-            raise
-        except BaseException:
-            slots.lose(self._slots)
-            self._slots = []
-            raise
-        while self._slots:
-            slots.give([self._slots.pop()])
 
     def __del__(self) -> None:
         if getattr(self, "_open", False):
@@ -556,17 +567,12 @@ def load_small(device: Device, tensor: _core.Tensor) -> torch.Tensor:
     if slot is None:
         return found
     try:
-        try:
-            tensor.read_into((ctypes.c_char * size).from_address(slot.data_ptr()))
-            device.order()
-            device.copy(slot, [(found.view(-1).view(torch.uint8), 0, 0, size)])
-            device.finish()
-        finally:
-            device.drain()
-    except BaseException:
-        device.slots.lose([slot])
-        raise
-    device.slots.give([slot])
+        tensor.read_into((ctypes.c_char * size).from_address(slot.data_ptr()))
+        device.order()
+        device.copy(slot, [(found.view(-1).view(torch.uint8), 0, 0, size)])
+        device.finish()
+    finally:
+        _settle(device, [slot])
     return found
 
 

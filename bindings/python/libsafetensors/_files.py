@@ -12,11 +12,14 @@ from ._core import SafetensorError
 from ._types import Backend, BytesOptions, Level, Mode, SaveOptions, Unpack
 
 __all__ = ["DEFAULT_BACKEND", "HEADER_NAMES", "bytes_view", "check_metadata", "check_path",
-           "check_target", "check_type", "header_name", "open_bytes", "open_file", "write_bytes",
-           "write_file"]
+           "check_target", "check_type", "header_name", "official_name", "open_bytes", "open_file",
+           "write_bytes", "write_file"]
 
 # Their arrays get memory of their own with either backend; only torch shares the map.
 _OWN_MEMORY = ("numpy", "tensorflow", "jax", "mlx", "paddle")
+
+# What programs import from the official package's modules of frameworks, too.
+_OFFICIAL_NAMES = ("TensorSpec", "deserialize", "safe_open", "serialize", "serialize_file")
 
 # Name of a dtype in numpy and torch -> name in a header, in the order of the error message.
 HEADER_NAMES = {
@@ -56,6 +59,15 @@ def reword(error: SafetensorError, doing: str) -> SafetensorError:
         sentence %= error.tensor
     error.args = (": ".join(part for part in (doing, sentence, str(error)) if part),)
     return error
+
+
+def official_name(module: str, name: str) -> Any:
+    """For __getattr__ of a framework's module: a name of the official top level, which is imported
+    only when it is asked for."""
+    if name not in _OFFICIAL_NAMES:
+        raise AttributeError("module %r has no attribute %r" % (module, name))
+    from . import _official
+    return getattr(_official, name)
 
 
 def check_type(value: Any, kind: type, argument: str) -> None:

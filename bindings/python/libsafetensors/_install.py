@@ -32,6 +32,9 @@ def forward(name: str, into: dict[str, Any]) -> None:
         # `safetensors.torch` exists once it is imported, not because ours is.
         if not dunder and not (name == OFFICIAL and "." + key in _MODULES):
             into[key] = value
+    for key in _OFFICIAL_NAMES:  # which our modules import on first use: a star import takes them
+        if name != OFFICIAL and hasattr(source, key):
+            into[key] = getattr(source, key)
     into["__version__"] = OFFICIAL_VERSION
     into["__doc__"] = source.__doc__
     # The official modules have no __all__: a star import takes every public name. From the

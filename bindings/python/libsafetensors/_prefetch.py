@@ -1,7 +1,6 @@
 """PrefetchLoader: tensors of safe_open.prefetch, which are read while earlier ones are used."""
 from __future__ import annotations
 
-import threading
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -54,7 +53,9 @@ class PrefetchLoader:
     that were handed out remain valid."""
 
     def __init__(self, tensors: Mapping[str, _core.Tensor], place: Any,
-                 device: Device | None, threads: int) -> None:
+                 device: Any, threads: int) -> None:
+        """device: a Device of _device.py, or None if each tensor is moved to the place."""
+        import threading  # which numpy does without
         if not tensors:
             raise SafetensorError("prefetch plan selects no tensors")
         self._lock = threading.RLock()

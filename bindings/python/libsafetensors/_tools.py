@@ -12,9 +12,9 @@ from typing import Any, Literal
 from . import _core
 from ._arrays import dtype_name
 from ._progress import watch
-from ._types import (CheckResult, ConvertResult, DiffResult, EditResult, FitsResult, HashResult,
-                     InfoResult, Level, Link, LsResult, OpenOptions, Order, Path, Progress, Source,
-                     Unpack, parse)
+from ._results import (CheckResult, ConvertResult, DiffResult, EditResult, FitsResult, HashResult,
+                       InfoResult, LsResult)
+from ._types import Level, Link, OpenOptions, Order, Path, Progress, Source, Unpack, parse
 
 __all__ = ["check", "convert", "diff", "edit_metadata", "fits", "hash", "info", "ls", "open_set",
            "put", "recover", "rename_tensors", "slice_byte_ranges"]

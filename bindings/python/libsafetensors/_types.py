@@ -1,4 +1,4 @@
-"""Types of arguments and results."""
+"""Types of arguments."""
 from __future__ import annotations
 
 import sys
@@ -16,10 +16,8 @@ else:
         def __class_getitem__(cls, kind: Any) -> Any:
             return kind
 
-__all__ = ["Backend", "BytesOptions", "CatalogResult", "CheckResult", "ConvertResult", "DiffResult",
-           "EditResult", "FitsResult", "Framework", "HashResult", "InfoResult", "Level", "Link",
-           "LsResult", "Mode", "OpenOptions", "Order", "Path", "Progress", "Readable",
-           "SaveOptions", "Source", "Target", "TensorStats", "Unpack", "parse"]
+__all__ = ["Backend", "BytesOptions", "Framework", "Level", "Link", "Mode", "OpenOptions", "Order",
+           "Path", "Progress", "Readable", "SaveOptions", "Source", "Target", "Unpack", "parse"]
 
 Path = Union[str, PathLike[str]]
 
@@ -49,20 +47,6 @@ Link = Literal["replace", "follow", "refuse"]
 Progress = Union[bool, Callable[[int, Union[int, None]], object], None]
 
 
-class TensorStats(TypedDict):
-    """Result of Tensor.stats(): counts, and statistics of the finite values, None if there are
-    none. min and max of integers are exact integers; a C64 counts as two values."""
-    values: int
-    zeros: int
-    nan: int
-    inf: int
-    min: int | float | None
-    max: int | float | None
-    mean: float | None
-    std: float | None
-    abs_mean: float | None
-
-
 class BytesOptions(TypedDict, total=False):
     """Options of save()."""
 
@@ -89,156 +73,6 @@ class OpenOptions(TypedDict, total=False):
     header_only: bool
     max_header_bytes: int | None
     beneath: Path | None
-
-
-# ── Results, whose fields docs/json.md explains: each has those that apply ──
-
-class Result(TypedDict, total=False):
-    """What all results have."""
-
-    path: str
-    path_bytes: str
-    ok: bool
-
-
-class Error(TypedDict, total=False):
-    """Why a file is not valid, or could not be read."""
-
-    code: str
-    message: str
-    offset: int | None
-    tensor: str | None
-    hint: str | None
-    errno: int | None
-    rule: str | None
-
-
-class TensorFacts(TypedDict, total=False):
-    """A tensor in the result of ls()."""
-
-    name: str
-    dtype: str
-    shape: list[int]
-    data_offsets: list[int]
-    file_offsets: list[int]
-    bytes: int
-    shard: str
-
-
-class LsResult(Result, total=False):
-    """Result of ls()."""
-
-    complete: bool
-    tensors: list[TensorFacts]
-
-
-class InfoResult(Result, total=False):
-    """Result of info()."""
-
-    remote: dict[str, Any]
-    complete: bool
-    file: dict[str, Any]
-    metadata: dict[str, str]
-    metadata_cut: dict[str, int]
-    model: dict[str, Any]
-    adapter: dict[str, Any] | None
-    trigger_words: list[dict[str, Any]]
-    prompts: dict[str, str | None]
-    frequent_tags: list[dict[str, Any]]
-    example_prompts: list[dict[str, Any]]
-    civitai: dict[str, Any] | None
-    links: list[dict[str, Any]]
-    training: dict[str, Any] | None
-    merge: dict[str, Any] | None
-    provenance: dict[str, Any] | None
-    hashes: dict[str, Any]
-    previews: list[dict[str, Any]]
-    sidecars: list[dict[str, Any]]
-    privacy: list[dict[str, Any]]
-    conflicts: list[dict[str, Any]]
-    dataset: dict[str, Any]
-    shards: list[dict[str, Any]]
-    set: dict[str, Any]
-    parts: list[dict[str, Any]]
-    missing: list[str]
-
-
-class CheckResult(Result, total=False):
-    """Result of check()."""
-
-    level: Level
-    error: Error | None
-    findings: list[Error]
-    notes: list[dict[str, Any]]
-    deep: dict[str, int | None] | None
-    shards: list[dict[str, Any]]
-
-
-class CatalogResult(Result, total=False):
-    """Result of catalog()."""
-
-    models: int
-    unreadable: int
-    bytes: int
-    embedded_pictures: int
-    embedded_bytes: int
-
-
-class HashResult(Result, total=False):
-    """Result of hash()."""
-
-    bytes: int | None
-    remembered: bool
-    computed: dict[str, str | None]
-    model_error: Error | None
-    shards: list[dict[str, Any]]
-
-
-class DiffResult(Result, total=False):
-    """Result of diff()."""
-
-    other: dict[str, str]
-    same: bool
-    equal: int
-    close: int
-    max_abs: float | str
-    max_rel: float | str
-    summary: dict[str, float]
-    removed: list[dict[str, Any]]
-    added: list[dict[str, Any]]
-    changed: list[dict[str, Any]]
-    metadata: list[dict[str, Any]]
-
-
-class FitsResult(TypedDict):
-    """Result of fits()."""
-
-    fit: Literal["yes", "likely", "loads", "unknown", "no", "none"]
-    reason: str
-
-
-class ConvertResult(TypedDict):
-    """Result of convert(): tensors by action, and the bytes of all files."""
-
-    cast: int
-    same: int
-    other: int
-    scaled: int
-    scale: int
-    dequantize: int
-    drop: int
-    bytes_before: int
-    bytes_after: int
-
-
-class EditResult(TypedDict, total=False):
-    """Result of edit_metadata(), rename_tensors() and put(); sizes in bytes."""
-
-    method: Literal["none", "in place", "reflink", "insert", "copy"]
-    header_before: int
-    header_after: int
-    spare: int
-    file_after: int
 
 
 def parse(text: str) -> Any:

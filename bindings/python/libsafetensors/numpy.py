@@ -7,20 +7,26 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._files import header_name, open_bytes, open_file, write_bytes, write_file
-# Programs import these from here, as from the official module.
-from ._official import TensorSpec as TensorSpec
-from ._official import deserialize as deserialize
-from ._official import safe_open as safe_open
-from ._official import serialize as serialize
-from ._official import serialize_file as serialize_file
+from ._files import (header_name, official_name, open_bytes, open_file, write_bytes,
+                     write_file)
 from ._types import Backend, BytesOptions, Progress, SaveOptions, Source, Target, Unpack
 
+if TYPE_CHECKING:
+    from ._official import TensorSpec as TensorSpec
+    from ._official import deserialize as deserialize
+    from ._official import safe_open as safe_open
+    from ._official import serialize as serialize
+    from ._official import serialize_file as serialize_file
+
 __all__ = ["save", "save_file", "load", "load_file"]
+
+
+def __getattr__(name: str) -> Any:
+    return official_name(__name__, name)
 
 _TYPES = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "I64": np.int64,
           "U64": np.uint64, "I32": np.int32, "U32": np.uint32, "I16": np.int16,
@@ -86,6 +92,7 @@ def _is_little_endian(tensor: np.ndarray[Any, Any]) -> bool:
 def _flatten(tensor_dict: Mapping[str, np.ndarray[Any, Any]],
              keep_alive_buffer: list[Any]) -> dict[str, TensorSpec]:
     """Arguments of serialize; keep_alive_buffer gets the owners of the memory."""
+    from ._official import TensorSpec
     specs = {}
     for name, array in tensor_dict.items():
         header_name(array.dtype.name)

@@ -9,24 +9,29 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from . import _core
-from ._files import (DEFAULT_BACKEND, HEADER_NAMES, check_metadata, open_bytes, open_file,
-                     write_bytes, write_file)
+from ._files import (DEFAULT_BACKEND, HEADER_NAMES, check_metadata, official_name, open_bytes,
+                     open_file, write_bytes, write_file)
 from ._frameworks import check_device
-# Programs import these from here, as from the official module.
-from ._official import TensorSpec as TensorSpec
-from ._official import deserialize as deserialize
-from ._official import safe_open as safe_open
-from ._official import serialize as serialize
-from ._official import serialize_file as serialize_file
 from ._types import Backend, BytesOptions, Path, Progress, SaveOptions, Source, Target, Unpack
 
+if TYPE_CHECKING:
+    from ._official import TensorSpec as TensorSpec
+    from ._official import deserialize as deserialize
+    from ._official import safe_open as safe_open
+    from ._official import serialize as serialize
+    from ._official import serialize_file as serialize_file
+
 __all__ = ["save", "save_file", "load", "load_file", "save_model", "load_model",
-           "release_pinned"]
+           "load_group", "release_pinned"]
+
+
+def __getattr__(name: str) -> Any:
+    return official_name(__name__, name)
 
 
 # Dtypes of this version of torch -> name in a header.
@@ -343,6 +348,7 @@ def _stream(tensors: Mapping[str, torch.Tensor], filename: Target,
 def _flatten_as_ptr(tensors: dict[str, torch.Tensor],
                     keep_alive_buffer: list[Any]) -> dict[str, TensorSpec]:
     """Arguments of serialize; keep_alive_buffer gets the owners of the memory."""
+    from ._official import TensorSpec
     _evaluate_tensors_for_save(tensors)
     specs = {}
     for name, tensor in tensors.items():
@@ -410,7 +416,7 @@ def load(data: Any, *, device: Any = "cpu", dtype: Any = None,
 
 def load_file(filename: Source, device: Any = "cpu", *, backend: Backend = DEFAULT_BACKEND,
               dtype: Any = None, names: Iterable[str] | None = None, progress: Progress = None,
-              copy: bool = False) -> dict[str, torch.Tensor]:
+              copy: bool = False, pack: bool = True) -> dict[str, torch.Tensor]:
     """Tensors of a file, all or those in names, on a device (any that torch knows). names may be
     patterns: "*", "?", "[a-z]", "[!a-z]".
 
@@ -422,12 +428,29 @@ def load_file(filename: Source, device: Any = "cpu", *, backend: Backend = DEFAU
     read it into memory of their own instead, in parallel. That is the default on Windows, where
     a private map counts in full as memory in use and OSError says that it cannot be made.
     filename: also a folder or an index.json, or an object with read and seek.
+    pack: whether tensors of less than 1 MiB may share blocks of memory on a CUDA device.
     progress: True or a function of bytes done and total."""
+    from ._arrays import torch_tensors
     from ._progress import watch
     shared = check_device(device, "torch") is None and not copy
     file = open_file(filename, backend, framework="torch", shared=shared)
     with file, watch(progress, "loading") as tick:
-        return file.torch(names, tick, device=device, dtype=dtype, copy=copy)
+        if shared or copy:
+            return file.torch(names, tick, device=device, dtype=dtype, copy=copy)
+        return torch_tensors(file, names, tick, device, dtype, copy, pack)
+
+
+def load_group(paths: Any, group: Any = None, *, device: Any = None) -> dict[str, torch.Tensor]:
+    """The tensors of files, on all ranks of a process group of torch.distributed, each of which
+    reads only its share of the bytes; they are exchanged in windows of 256 MiB.
+
+    paths: a file, a folder or an index.json, or a sequence of them, the same on all ranks. group:
+    None is the default group. device: None is the current CUDA device with NCCL, else the CPU.
+
+    All ranks must call it. If one fails, all raise: that one its error, the others
+    RuntimeError."""
+    from . import _group
+    return _group.load_group(paths, group, device=device)
 
 
 def release_pinned() -> int:

@@ -265,10 +265,7 @@ static PyType_Slot stream_slots[] = {
     { 0, NULL },
 };
 
-int pysft_arrow_add(PyObject *module) {
-    static PyType_Spec spec = {
-        "libsafetensors._core.ArrowStream", sizeof(stream_object), 0, Py_TPFLAGS_DEFAULT,
-        stream_slots,
-    };
-    return pysft_type_add(module, &spec, PYSFT_TYPE_STREAM);
-}
+PyType_Spec pysft_stream_spec = {
+    "libsafetensors._core.ArrowStream", sizeof(stream_object), 0, Py_TPFLAGS_DEFAULT,
+    stream_slots,
+};

@@ -8,7 +8,9 @@ typedef struct {
     const sft_tensor *facts;
     size_t shard;
     PyObject *name;
-    pysft_store *block; /* its own copy, or NULL: its bytes are in the store's memory */
+    bool copied;
+    pysft_store *block; /* that its copy is in, or NULL: its bytes are in the store's memory */
+    char *bytes;        /* of the copy */
 } pick;
 
 typedef struct {
@@ -93,20 +95,100 @@ static void rows_free(read_rows *rows) {
     PyMem_Free(rows->blocks);
 }
 
-static int add_read(const batch *all, pick *one, read_rows *rows) {
+static int rows_reserve(read_rows *rows, size_t count) {
+    rows->parts = PyMem_Malloc((count + 1) * sizeof *rows->parts);
+    rows->blocks = PyMem_Malloc((count + 1) * sizeof *rows->blocks);
+    if (rows->parts && rows->blocks) return 0;
+    PyErr_NoMemory();
+    return -1;
+}
+
+static void add_read(const batch *all, const pick *one, read_rows *rows) {
     uint64_t len = one->facts->end - one->facts->begin;
     const sft_file *file = sft_set_shard_at(pysft_store_set(all->store), one->shard);
-    if (!rows->parts) rows->parts = PyMem_Malloc(all->count * sizeof *rows->parts);
-    if (!rows->blocks) rows->blocks = PyMem_Malloc(all->count * sizeof *rows->blocks);
-    one->block = pysft_store_block(len);
-    if (!one->block || !rows->parts || !rows->blocks) {
-        PyErr_NoMemory();
-        return -1;
-    }
     rows->parts[rows->count] = (sft_read_part){ file, one->facts, NULL, rows->count, 0 };
-    rows->blocks[rows->count++] = (sft_read_block){ pysft_store_bytes(one->block), len };
+    rows->blocks[rows->count++] = (sft_read_block){ one->bytes, len };
     rows->total += len;
+}
+
+/* ── Where the copies go ──────────────────────────────────────────────────
+ *
+ * A large tensor has a block of its own. Smaller ones share blocks, because page faults of memory
+ * that is not in huge pages take several times as long as reading the bytes. A shared block is
+ * freed with the last of its tensors, which is why it is not larger, and why the smallest tensors
+ * are in none: what one of them keeps alive is at most 256 times its size. */
+
+#define SHARED_BYTES ((uint64_t)4 << 20)
+#define SHARED_LEAST ((uint64_t)16 << 10)  /* of a tensor in a shared block */
+#define SHARED_MOST ((uint64_t)7 << 18)    /* from here on it has huge pages of its own */
+#define SHARED_STEP ((uint64_t)64)
+
+typedef struct {
+    pysft_store *block; /* NULL: there are too few small tensors */
+    size_t end;         /* the first pick that is not in it */
+    uint64_t used;
+} shared_block;
+
+static uint64_t size_in_block(const pick *one) {
+    return (one->facts->end - one->facts->begin + SHARED_STEP - 1) / SHARED_STEP * SHARED_STEP;
+}
+
+static bool is_small(const pick *one) {
+    uint64_t len = one->facts->end - one->facts->begin;
+    return one->copied && len >= SHARED_LEAST && len < SHARED_MOST;
+}
+
+/* The block of small picks from `first` on. */
+static int share_begin(const batch *all, size_t first, shared_block *shared) {
+    uint64_t bytes = 0;
+    size_t end = first;
+    for (; end < all->count; end++) {
+        if (!is_small(&all->picks[end])) continue;
+        if (bytes + size_in_block(&all->picks[end]) > SHARED_BYTES) break;
+        bytes += size_in_block(&all->picks[end]);
+    }
+    pysft_store_drop(shared->block);
+    *shared = (shared_block){ NULL, end, 0 };
+    if (bytes < SHARED_MOST) return 0;
+    shared->block = pysft_store_block(bytes);
+    return shared->block ? 0 : -1;
+}
+
+static int place_pick(const batch *all, size_t i, shared_block *shared) {
+    pick *one = &all->picks[i];
+    bool small = is_small(one);
+    if (small && i >= shared->end && share_begin(all, i, shared) < 0) return -1;
+    if (small && shared->block) {
+        one->block = pysft_store_hold(shared->block);
+        one->bytes = pysft_store_bytes(one->block) + shared->used;
+        shared->used += size_in_block(one);
+        return 0;
+    }
+    one->block = pysft_store_block(one->facts->end - one->facts->begin);
+    if (!one->block) return -1;
+    one->bytes = pysft_store_bytes(one->block);
     return 0;
+}
+
+/* Finds out which picks are copied, and gives each of them its memory. */
+static int place_copies(batch *all, pysft_batch_kind kind, read_rows *rows) {
+    shared_block shared = { NULL, 0, 0 };
+    size_t count = 0;
+    int rc = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        all->picks[i].copied = !is_shareable(all, &all->picks[i], kind);
+        count += all->picks[i].copied;
+    }
+    if (count == 0) return 0;
+    if (rows_reserve(rows, count) < 0) return -1;
+    for (size_t i = 0; rc == 0 && i < all->count; i++) {
+        if (!all->picks[i].copied) continue;
+        rc = place_pick(all, i, &shared);
+        if (rc == 0) add_read(all, &all->picks[i], rows);
+    }
+    pysft_store_drop(shared.block);
+    if (rc < 0) PyErr_NoMemory();
+    return rc;
 }
 
 #define THREADS_BYTES (UINT64_C(32) << 20) /* below, starting threads costs more than they save */
@@ -148,9 +230,7 @@ static int report_end(const batch *all, PyObject *progress) {
 
 static int copy_unshared(batch *all, pysft_batch_kind kind, PyObject *progress) {
     read_rows rows = { NULL, NULL, 0, 0 };
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < all->count; i++)
-        if (!is_shareable(all, &all->picks[i], kind)) rc = add_read(all, &all->picks[i], &rows);
+    int rc = place_copies(all, kind, &rows);
     if (rc == 0 && rows.count) rc = read_blocks(all, &rows, progress);
     else if (rc == 0 && progress && progress != Py_None) rc = report_end(all, progress);
     rows_free(&rows);
@@ -164,7 +244,7 @@ static pysft_piece piece_of_pick(const batch *all, const pick *one) {
     pysft_piece piece = { one->block, NULL,         true, facts->dtype,
                           facts->rank, facts->shape, NULL, facts->end - facts->begin };
     if (one->block) {
-        piece.data = pysft_store_bytes(one->block);
+        piece.data = one->bytes;
         return piece;
     }
     piece.store = all->store;

@@ -322,10 +322,7 @@ static PyType_Slot commit_slots[] = {
     { 0, NULL },
 };
 
-int pysft_commit_add(PyObject *module) {
-    static PyType_Spec spec = {
-        "libsafetensors._core.Commit", sizeof(commit_object), 0,
-        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, commit_slots,
-    };
-    return pysft_type_add(module, &spec, PYSFT_TYPE_COMMIT);
-}
+PyType_Spec pysft_commit_spec = {
+    "libsafetensors._core.Commit", sizeof(commit_object), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, commit_slots,
+};

@@ -253,17 +253,14 @@ static PyObject *cast(PyObject *module, PyObject *args, PyObject *kwargs) {
 
 /* ── The module ── */
 
-int pysft_convert_add(PyObject *module) {
-    static PyMethodDef functions[] = {
-        { "convert", PYSFT_KEYWORDS(convert),
-          "convert($module, /, path, output, dtype, *, names=None, saturate=False,\n"
-          " overrule_scales=False, overwrite=False, sync=True, threads=1, progress=None,\n"
-          " dequantize=False)\n--\n\n"
-          "Convert a model's floating-point tensors to another dtype." },
-        { "cast", PYSFT_KEYWORDS(cast),
-          "cast($module, /, data, source, target, saturate=False)\n--\n\n"
-          "Convert elements, packed as in a file; returns a bytearray." },
-        { NULL, NULL, 0, NULL },
-    };
-    return PyModule_AddFunctions(module, functions);
-}
+PyMethodDef pysft_convert_functions[] = {
+    { "convert", PYSFT_KEYWORDS(convert),
+      "convert($module, /, path, output, dtype, *, names=None, saturate=False,\n"
+      " overrule_scales=False, overwrite=False, sync=True, threads=1, progress=None,\n"
+      " dequantize=False)\n--\n\n"
+      "Convert a model's floating-point tensors to another dtype." },
+    { "cast", PYSFT_KEYWORDS(cast),
+      "cast($module, /, data, source, target, saturate=False)\n--\n\n"
+      "Convert elements, packed as in a file; returns a bytearray." },
+    { NULL, NULL, 0, NULL },
+};

@@ -29,7 +29,7 @@ static inline void pysft_replace(PyObject **slot, PyObject *value) {
 typedef struct pysft_numpy pysft_numpy;
 typedef struct pysft_torch pysft_torch;
 
-/* The module's heap types, each made by the file of its name. */
+/* The module's heap types, each made when it is first needed. */
 typedef enum pysft_type {
     PYSFT_TYPE_FILE,
     PYSFT_TYPE_TENSOR,
@@ -47,11 +47,19 @@ typedef enum pysft_type {
     PYSFT_TYPE_COUNT
 } pysft_type;
 
+/* How a type is made. */
+typedef struct pysft_type_row {
+    PyType_Spec *spec;
+    int (*register_type)(PyObject *type); /* what else there is to be done, or NULL */
+} pysft_type_row;
+
 /* The module's state. */
 struct pysft_state {
+    PyObject *module;             /* borrowed */
+    const pysft_type_row *rows;   /* by pysft_type */
     PyObject *error;              /* libsafetensors.SafetensorError */
     PyObject *missing;            /* libsafetensors.TensorNotFoundError */
-    PyTypeObject *types[PYSFT_TYPE_COUNT];
+    _Atomic(PyTypeObject *) types[PYSFT_TYPE_COUNT]; /* NULL until made */
     PyObject *dtype_names[SFT_DTYPE_COUNT]; /* str */
     _Atomic(pysft_numpy *) numpy; /* NULL until loaded */
     _Atomic(pysft_torch *) torch;
@@ -65,8 +73,11 @@ pysft_state *pysft_state_of(PyObject *module);
  * NULL. */
 pysft_state *pysft_state_from(PyObject *self);
 
-/* Makes a heap type from a spec and adds it to the module and its state. 0 or -1. */
-int pysft_type_add(PyObject *module, PyType_Spec *spec, pysft_type which);
+/* The type, borrowed, which is made and added to the module if that was not done yet; NULL with an
+ * exception. */
+PyTypeObject *pysft_type_of(pysft_state *state, pysft_type which);
+/* Whether the object is of the type: all are final. */
+bool pysft_is_a(pysft_state *state, PyObject *object, pysft_type which);
 
 /* Members of a type whose objects may be weakly referenced: `field` is a PyObject *, NULL at
  * first, passed to pysft_weakrefs_clear before anything is released. */
@@ -81,29 +92,26 @@ static inline void pysft_weakrefs_clear(PyObject *object, PyObject *weakrefs) {
 PyObject *pysft_object_new(PyTypeObject *type);
 void pysft_object_free(PyObject *object);
 
-/* Each adds one file's part to the module while it is initialised; 0, or -1 with an exception.
- * Called by module.c only. */
+/* Each does one file's part of initialising the module; 0, or -1 with an exception. */
 int pysft_error_add(PyObject *module);
-int pysft_hints_add(PyObject *module);   /* words of err.hint and of "hint" in results */
-int pysft_wait_add(PyObject *module);    /* job.c */
-int pysft_memory_add(PyObject *module);
-int pysft_tensor_add(PyObject *module);
-int pysft_file_add(PyObject *module);
-int pysft_open_add(PyObject *module);
-int pysft_save_add(PyObject *module);    /* save_file, save_bytes */
-int pysft_writer_add(PyObject *module);  /* Writer */
-int pysft_tools_add(PyObject *module);   /* info_json, fits, check_json, ... */
-int pysft_convert_add(PyObject *module); /* convert, cast */
-int pysft_edit_add(PyObject *module);    /* edit, recover */
-int pysft_arrow_add(PyObject *module);   /* ArrowStream */
-int pysft_options_add(PyObject *module); /* DatasetOptions, DATASET_OPTIONS */
-int pysft_storage_add(PyObject *module); /* Storage */
-int pysft_shard_add(PyObject *module);   /* ShardWriter */
-int pysft_commit_add(PyObject *module);  /* Commit */
-int pysft_import_add(PyObject *module);  /* open_import, … */
-int pysft_remote_add(PyObject *module);  /* Remote, remote_use */
-int pysft_reader_add(PyObject *module);  /* ReadPlan, Reader */
-int pysft_dataset_add(PyObject *module); /* Dataset, dataset_verify, … */
+int pysft_hints_add(PyObject *module); /* words of err.hint and of "hint" in results */
+int pysft_wait_add(PyObject *module);  /* job.c */
+
+/* What module.c makes when its name is first asked for. Types: */
+extern PyType_Spec pysft_file_spec, pysft_tensor_spec, pysft_memory_spec, pysft_writer_spec;
+extern PyType_Spec pysft_stream_spec, pysft_options_spec, pysft_storage_spec, pysft_shard_spec;
+extern PyType_Spec pysft_commit_spec, pysft_dataset_spec, pysft_remote_spec, pysft_plan_spec;
+extern PyType_Spec pysft_reader_spec;
+/* isinstance(file, Mapping); match statements take it for one, too. */
+int pysft_file_register(PyObject *type);
+/* Functions: */
+extern PyMethodDef pysft_open_functions[], pysft_save_functions[], pysft_tools_functions[];
+extern PyMethodDef pysft_convert_functions[], pysft_edit_functions[], pysft_dataset_functions[];
+extern PyMethodDef pysft_import_functions[], pysft_remote_functions[], pysft_reader_functions[];
+extern PyMethodDef pysft_transport_functions[]; /* send.c */
+/* DATASET_OPTIONS */
+PyObject *pysft_options_table(pysft_state *state);
+
 /* Release what was loaded of numpy and torch. */
 void pysft_numpy_clear(pysft_state *state);
 void pysft_torch_clear(pysft_state *state);

@@ -299,7 +299,7 @@ static PyObject *dataset_compact(PyObject *module, PyObject *args, PyObject *kwa
     return report_end(&call, code);
 }
 
-static PyMethodDef dataset_functions[] = {
+PyMethodDef pysft_dataset_functions[] = {
     { "dataset_verify", PYSFT_KEYWORDS(dataset_verify),
       "dataset_verify($module, /, storage, path, deep=False, progress=None)\n--\n\n"
       "What `dataset verify --json` prints." },
@@ -313,11 +313,7 @@ static PyMethodDef dataset_functions[] = {
     { NULL, NULL, 0, NULL },
 };
 
-int pysft_dataset_add(PyObject *module) {
-    static PyType_Spec spec = {
-        "libsafetensors._core.Dataset", sizeof(dataset_object), 0,
-        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, dataset_slots,
-    };
-    if (PyModule_AddFunctions(module, dataset_functions) < 0) return -1;
-    return pysft_type_add(module, &spec, PYSFT_TYPE_DATASET);
-}
+PyType_Spec pysft_dataset_spec = {
+    "libsafetensors._core.Dataset", sizeof(dataset_object), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, dataset_slots,
+};

@@ -104,7 +104,7 @@ static bool unnamed_take(pysft_state *state, PyObject *object, int flags, sft_dt
 bool pysft_elements_take(pysft_state *state, PyObject *object, int flags, sft_dtype dtype,
                          sft_span name, Py_buffer *view) {
     memset(view, 0, sizeof *view);
-    if (Py_TYPE(object) == state->types[PYSFT_TYPE_TENSOR]) {
+    if (pysft_is_a(state, object, PYSFT_TYPE_TENSOR)) {
         sft_dtype own = pysft_tensor_dtype(object);
         if (own != dtype)
             return refuse_elements(state, sft_dtype_describe(own)->name, dtype, name);

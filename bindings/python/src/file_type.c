@@ -34,7 +34,8 @@ static bool is_closed(PyObject *self) {
 }
 
 PyObject *pysft_file_new(pysft_state *state, pysft_store *store, PyObject *how) {
-    FileObject *self = PyObject_GC_New(FileObject, state->types[PYSFT_TYPE_FILE]);
+    PyTypeObject *type = pysft_type_of(state, PYSFT_TYPE_FILE);
+    FileObject *self = type ? PyObject_GC_New(FileObject, type) : NULL;
     if (!self) {
         pysft_store_drop(store);
         return NULL;
@@ -576,23 +577,17 @@ static PyType_Slot file_slots[] = {
     { 0, NULL },
 };
 
-static PyType_Spec file_spec = {
+PyType_Spec pysft_file_spec = {
     .name = "libsafetensors._core.File",
     .basicsize = sizeof(FileObject),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = file_slots,
 };
 
-/* isinstance(file, Mapping); match statements take it for one, too. */
-static int register_mapping(PyObject *type) {
+int pysft_file_register(PyObject *type) {
     PyObject *mapping = pysft_import("_collections_abc", "Mapping");
     PyObject *done = mapping ? PyObject_CallMethod(mapping, "register", "O", type) : NULL;
     Py_XDECREF(mapping);
     Py_XDECREF(done);
     return done ? 0 : -1;
-}
-
-int pysft_file_add(PyObject *module) {
-    if (pysft_type_add(module, &file_spec, PYSFT_TYPE_FILE) < 0) return -1;
-    return register_mapping((PyObject *)pysft_state_of(module)->types[PYSFT_TYPE_FILE]);
 }

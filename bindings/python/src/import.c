@@ -189,7 +189,7 @@ static PyObject *core_import_verify(PyObject *module, PyObject *args, PyObject *
     return store ? run_import(pysft_state_of(module), store, NULL, NULL, progress) : NULL;
 }
 
-static PyMethodDef import_methods[] = {
+PyMethodDef pysft_import_functions[] = {
     { "open_import", PYSFT_KEYWORDS(core_open_import),
       "open_import($module, /, path, *, root=None, all=False, skip=False, shared='alias',\n"
       "            quantised='refuse', sparse='refuse', dequantised='F16', as_=None,\n"
@@ -205,7 +205,3 @@ static PyMethodDef import_methods[] = {
       "Compare the records with their checksums." },
     { NULL, NULL, 0, NULL },
 };
-
-int pysft_import_add(PyObject *module) {
-    return PyModule_AddFunctions(module, import_methods);
-}

@@ -33,19 +33,25 @@ struct pysft_store {
 };
 
 #define BLOCK_ALIGNMENT ((size_t)64)
-#define LARGE_BLOCK ((size_t)4 << 20)
 #define HUGE_PAGE ((size_t)2 << 20)
+
+/* How much of a block is to be in huge pages: with small ones, page faults would cost more time
+ * than reading the bytes. The last one may lie beyond the end by an eighth. */
+static size_t huge_bytes(size_t bytes) {
+    size_t rest = bytes % HUGE_PAGE;
+    return bytes - rest + (rest >= HUGE_PAGE / 8 * 7 ? HUGE_PAGE : 0);
+}
 
 pysft_store *pysft_store_block(uint64_t bytes) {
     if (bytes > SIZE_MAX / 2) return NULL;
-    size_t alignment = bytes >= LARGE_BLOCK ? HUGE_PAGE : BLOCK_ALIGNMENT;
-    pysft_store *store = malloc(sizeof *store + (size_t)bytes + alignment);
+    size_t huge = huge_bytes((size_t)bytes);
+    size_t alignment = huge ? HUGE_PAGE : BLOCK_ALIGNMENT;
+    size_t most = huge > bytes ? huge : (size_t)bytes;
+    pysft_store *store = malloc(sizeof *store + most + alignment);
     if (!store) return NULL;
     uintptr_t start = (uintptr_t)(store + 1) + alignment - 1;
     store->bytes = (char *)(start / alignment * alignment);
-    /* With small pages, page faults would cost more time than reading the bytes. */
-    if (bytes >= LARGE_BLOCK)
-        pysft_host_ask_huge_pages(store->bytes, (size_t)bytes / HUGE_PAGE * HUGE_PAGE);
+    if (huge) pysft_host_ask_huge_pages(store->bytes, huge);
     store->opened = NULL;
     atomic_init(&store->refs, 1);
     return store;
@@ -420,7 +426,8 @@ typedef struct {
 PyObject *pysft_memory_new(pysft_state *state, pysft_store *store, char *data, uint64_t len,
                            bool writable) {
     if (len > PY_SSIZE_T_MAX) return PyErr_NoMemory();
-    MemoryObject *self = PyObject_New(MemoryObject, state->types[PYSFT_TYPE_MEMORY]);
+    PyTypeObject *type = pysft_type_of(state, PYSFT_TYPE_MEMORY);
+    MemoryObject *self = type ? PyObject_New(MemoryObject, type) : NULL;
     if (!self) return NULL;
     self->store = pysft_store_hold(store);
     self->data = data;
@@ -449,13 +456,9 @@ static PyType_Slot memory_slots[] = {
     { 0, NULL },
 };
 
-static PyType_Spec memory_spec = {
+PyType_Spec pysft_memory_spec = {
     .name = "libsafetensors._core._Memory",
     .basicsize = sizeof(MemoryObject),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = memory_slots,
 };
-
-int pysft_memory_add(PyObject *module) {
-    return pysft_type_add(module, &memory_spec, PYSFT_TYPE_MEMORY);
-}

@@ -1,5 +1,8 @@
-/* Initialises the module: its state, and what each file adds to it. */
+/* Initialises the module. Its types, functions and tables are made when they are first asked for,
+ * so that importing it takes no longer than it must. */
 #include "core.h"
+
+#include <string.h>
 
 static const char *kind_name(sft_kind kind) {
     switch (kind) {
@@ -12,20 +15,29 @@ static const char *kind_name(sft_kind kind) {
     return "";
 }
 
+static int name_dtypes(pysft_state *state) {
+    for (int i = 0; i < SFT_DTYPE_COUNT; i++) {
+        state->dtype_names[i] = PyUnicode_InternFromString(sft_dtype_describe((sft_dtype)i)->name);
+        if (!state->dtype_names[i]) return -1;
+    }
+    return 0;
+}
+
 static PyObject *dtype_table(pysft_state *state) {
     PyObject *table = PyDict_New();
+    (void)state;
     for (int i = 0; table && i < SFT_DTYPE_COUNT; i++) {
         const sft_dtype_info *row = sft_dtype_describe((sft_dtype)i);
         PyObject *facts = Py_BuildValue("(Is)", (unsigned)row->bits, kind_name(row->kind));
-        state->dtype_names[i] = PyUnicode_InternFromString(row->name);
-        if (!state->dtype_names[i] || pysft_dict_put(table, row->name, facts) < 0) Py_CLEAR(table);
+        if (pysft_dict_put(table, row->name, facts) < 0) Py_CLEAR(table);
     }
     return table;
 }
 
-static PyObject *code_table(void) {
+static PyObject *code_table(pysft_state *state) {
     PyObject *table = PyDict_New();
     const sft_code_info *row;
+    (void)state;
     for (size_t i = 0; table && (row = sft_code_at(i)) != NULL; i++) {
         PyObject *facts =
             Py_BuildValue("(iss)", (int)row->code, row->sentence, pysft_exception(row->code));
@@ -34,12 +46,111 @@ static PyObject *code_table(void) {
     return table;
 }
 
-/* Steals value. */
-static int add(PyObject *module, const char *name, PyObject *value) {
-    int rc = PyModule_AddObjectRef(module, name, value);
-    Py_XDECREF(value);
+/* ── Names that are made when they are first asked for ── */
+
+static const pysft_type_row type_rows[PYSFT_TYPE_COUNT] = {
+    [PYSFT_TYPE_FILE] = { &pysft_file_spec, pysft_file_register },
+    [PYSFT_TYPE_TENSOR] = { &pysft_tensor_spec, NULL },
+    [PYSFT_TYPE_MEMORY] = { &pysft_memory_spec, NULL },
+    [PYSFT_TYPE_WRITER] = { &pysft_writer_spec, NULL },
+    [PYSFT_TYPE_STREAM] = { &pysft_stream_spec, NULL },
+    [PYSFT_TYPE_OPTIONS] = { &pysft_options_spec, NULL },
+    [PYSFT_TYPE_STORAGE] = { &pysft_storage_spec, NULL },
+    [PYSFT_TYPE_SHARD] = { &pysft_shard_spec, NULL },
+    [PYSFT_TYPE_COMMIT] = { &pysft_commit_spec, NULL },
+    [PYSFT_TYPE_DATASET] = { &pysft_dataset_spec, NULL },
+    [PYSFT_TYPE_REMOTE] = { &pysft_remote_spec, NULL },
+    [PYSFT_TYPE_PLAN] = { &pysft_plan_spec, NULL },
+    [PYSFT_TYPE_READER] = { &pysft_reader_spec, NULL },
+};
+
+static PyMethodDef *const function_rows[] = {
+    pysft_open_functions,   pysft_save_functions,   pysft_tools_functions,
+    pysft_convert_functions, pysft_edit_functions,  pysft_dataset_functions,
+    pysft_import_functions, pysft_remote_functions, pysft_transport_functions,
+    pysft_reader_functions,
+};
+
+static const struct {
+    const char *name;
+    PyObject *(*make)(pysft_state *state);
+} table_rows[] = {
+    { "DTYPES", dtype_table },
+    { "CODES", code_table },
+    { "DATASET_OPTIONS", pysft_options_table },
+};
+
+#define ROWS(rows) (sizeof(rows) / sizeof *(rows))
+
+static const char *type_name(size_t type) {
+    return strrchr(type_rows[type].spec->name, '.') + 1;
+}
+
+static bool has_function(const PyMethodDef *functions, const char *name) {
+    while (functions->ml_name && strcmp(functions->ml_name, name) != 0) functions++;
+    return functions->ml_name != NULL;
+}
+
+static PyObject *make_table(PyObject *module, size_t row) {
+    PyObject *table = table_rows[row].make(pysft_state_of(module));
+    if (table && PyModule_AddObjectRef(module, table_rows[row].name, table) < 0) Py_CLEAR(table);
+    return table;
+}
+
+/* NULL without an exception: there is no such name. */
+static PyObject *make_named(PyObject *module, const char *name) {
+    for (size_t i = 0; i < ROWS(table_rows); i++)
+        if (strcmp(table_rows[i].name, name) == 0) return make_table(module, i);
+    for (size_t i = 0; i < PYSFT_TYPE_COUNT; i++)
+        if (strcmp(type_name(i), name) == 0)
+            return Py_XNewRef((PyObject *)pysft_type_of(pysft_state_of(module), (pysft_type)i));
+    for (size_t i = 0; i < ROWS(function_rows); i++)
+        if (has_function(function_rows[i], name)) {
+            if (PyModule_AddFunctions(module, function_rows[i]) < 0) return NULL;
+            return PyObject_GetAttrString(module, name);
+        }
+    return NULL;
+}
+
+static PyObject *core_getattr(PyObject *module, PyObject *name) {
+    PyObject *bytes = PyUnicode_Check(name) ? PyUnicode_AsUTF8String(name) : NULL, *made = NULL;
+    const char *text = bytes ? PyBytes_AsString(bytes) : "";
+    if (bytes && strlen(text) == (size_t)PyBytes_Size(bytes)) made = make_named(module, text);
+    if (!bytes) PyErr_Clear(); /* no UTF-8: one that is not there, too */
+    Py_XDECREF(bytes);
+    if (!made && !PyErr_Occurred())
+        PyErr_Format(PyExc_AttributeError, "module 'libsafetensors._core' has no attribute %R",
+                     name);
+    return made;
+}
+
+static int list_name(PyObject *names, const char *name) {
+    PyObject *text = PyUnicode_FromString(name);
+    int rc = text ? PySet_Add(names, text) : -1;
+    Py_XDECREF(text);
     return rc;
 }
+
+static int list_names(PyObject *names) {
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < ROWS(table_rows); i++)
+        rc = list_name(names, table_rows[i].name);
+    for (size_t i = 0; rc == 0 && i < PYSFT_TYPE_COUNT; i++) rc = list_name(names, type_name(i));
+    for (size_t i = 0; i < ROWS(function_rows); i++)
+        for (const PyMethodDef *row = function_rows[i]; rc == 0 && row->ml_name; row++)
+            rc = list_name(names, row->ml_name);
+    return rc;
+}
+
+static PyObject *core_dir(PyObject *module, PyObject *none) {
+    PyObject *names = PySet_New(PyModule_GetDict(module)), *list = NULL;
+    (void)none;
+    if (names && list_names(names) == 0) list = PySequence_List(names);
+    Py_XDECREF(names);
+    return list;
+}
+
+/* ── The module ── */
 
 /* Our state would be separate per interpreter, but numpy and torch do not support it, nor does
  * releasing tensors from threads unknown to Python. */
@@ -51,21 +162,15 @@ static int refuse_subinterpreters(void) {
 }
 
 static int core_exec(PyObject *module) {
-    static int (*const parts[])(PyObject *) = {
-        pysft_error_add,   pysft_hints_add,   pysft_wait_add,    pysft_memory_add,
-        pysft_tensor_add,  pysft_file_add,    pysft_open_add,    pysft_save_add,
-        pysft_writer_add,  pysft_tools_add,   pysft_convert_add, pysft_edit_add,
-        pysft_arrow_add,   pysft_options_add, pysft_storage_add, pysft_shard_add,
-        pysft_commit_add,  pysft_dataset_add, pysft_import_add,  pysft_remote_add,
-        pysft_reader_add,
-    };
+    pysft_state *state = pysft_state_of(module);
     if (refuse_subinterpreters() < 0) return -1;
-    if (add(module, "__version__", PyUnicode_FromString(sft_version())) < 0) return -1;
-    if (add(module, "DTYPES", dtype_table(pysft_state_of(module))) < 0) return -1;
-    if (add(module, "CODES", code_table()) < 0) return -1;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (parts[i](module) < 0) return -1;
-    return 0;
+    state->module = module;
+    state->rows = type_rows;
+    atomic_flag_clear(&state->remote_busy);
+    if (PyModule_AddStringConstant(module, "__version__", sft_version()) < 0
+        || name_dtypes(state) < 0 || pysft_error_add(module) < 0 || pysft_hints_add(module) < 0)
+        return -1;
+    return pysft_wait_add(module);
 }
 
 static int core_traverse(PyObject *module, visitproc visit, void *arg) {
@@ -74,7 +179,7 @@ static int core_traverse(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(state->error);
     Py_VISIT(state->missing);
     Py_VISIT(state->remote);
-    for (int i = 0; i < PYSFT_TYPE_COUNT; i++) Py_VISIT(state->types[i]);
+    for (int i = 0; i < PYSFT_TYPE_COUNT; i++) Py_VISIT(atomic_load(&state->types[i]));
     return 0;
 }
 
@@ -84,7 +189,7 @@ static int core_clear(PyObject *module) {
     Py_CLEAR(state->error);
     Py_CLEAR(state->missing);
     Py_CLEAR(state->remote);
-    for (int i = 0; i < PYSFT_TYPE_COUNT; i++) Py_CLEAR(state->types[i]);
+    for (int i = 0; i < PYSFT_TYPE_COUNT; i++) Py_XDECREF(atomic_exchange(&state->types[i], NULL));
     for (int i = 0; i < SFT_DTYPE_COUNT; i++) Py_CLEAR(state->dtype_names[i]);
     pysft_numpy_clear(state);
     pysft_torch_clear(state);
@@ -102,6 +207,8 @@ static PyObject *build_info(PyObject *module, PyObject *none) {
 }
 
 static PyMethodDef core_methods[] = {
+    { "__getattr__", core_getattr, METH_O, NULL },
+    { "__dir__", core_dir, METH_NOARGS, "__dir__($module, /)\n--\n\nAll names." },
     { "build_info", build_info, METH_NOARGS,
       "build_info($module, /)\n--\n\nHow the library was built, one fact per line." },
     { NULL, NULL, 0, NULL },

@@ -62,7 +62,7 @@ static PyObject *core_open(PyObject *module, PyObject *args, PyObject *kwargs) {
     return store ? new_file(state, store, source, kwargs) : NULL;
 }
 
-static PyMethodDef open_methods[] = {
+PyMethodDef pysft_open_functions[] = {
     { "open", PYSFT_KEYWORDS(core_open),
       "open($module, /, source, *, mode='auto', level='default', legacy=False,\n"
       "     header_only=False, max_header_bytes=None, beneath=None)\n--\n\n"
@@ -84,7 +84,3 @@ static PyMethodDef open_methods[] = {
       "SafetensorError for an invalid file, OSError from the system, ValueError, TypeError." },
     { NULL, NULL, 0, NULL },
 };
-
-int pysft_open_add(PyObject *module) {
-    return PyModule_AddFunctions(module, open_methods);
-}

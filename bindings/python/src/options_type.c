@@ -7,7 +7,7 @@ typedef struct options_object {
 } options_object;
 
 const sft_dataset_options *pysft_options_of(pysft_state *state, PyObject *object) {
-    if (PyObject_TypeCheck(object, state->types[PYSFT_TYPE_OPTIONS]))
+    if (pysft_is_a(state, object, PYSFT_TYPE_OPTIONS))
         return ((options_object *)object)->options;
     PyErr_Format(PyExc_TypeError, "expected DatasetOptions, found %R", Py_TYPE(object));
     return NULL;
@@ -87,7 +87,8 @@ static PyType_Slot options_slots[] = {
     { 0, NULL },
 };
 
-static PyObject *options_table(void) {
+PyObject *pysft_options_table(pysft_state *state) {
+    (void)state;
     PyObject *table = PyDict_New();
     const sft_dataset_option *row;
     for (size_t i = 0; table && (row = sft_dataset_option_at(i)) != NULL; i++) {
@@ -100,14 +101,7 @@ static PyObject *options_table(void) {
     return table;
 }
 
-int pysft_options_add(PyObject *module) {
-    static PyType_Spec spec = {
-        "libsafetensors._core.DatasetOptions", sizeof(options_object), 0, Py_TPFLAGS_DEFAULT,
-        options_slots,
-    };
-    PyObject *table = options_table();
-    int status = table ? PyModule_AddObjectRef(module, "DATASET_OPTIONS", table) : -1;
-    Py_XDECREF(table);
-    if (status < 0) return -1;
-    return pysft_type_add(module, &spec, PYSFT_TYPE_OPTIONS);
-}
+PyType_Spec pysft_options_spec = {
+    "libsafetensors._core.DatasetOptions", sizeof(options_object), 0, Py_TPFLAGS_DEFAULT,
+    options_slots,
+};

@@ -49,7 +49,7 @@ static int size_of(PyObject *object, size_t *out) {
 
 static int part_of(pysft_state *state, PyObject *row, sft_read_part *out) {
     bool triple = PyTuple_Check(row) && PyTuple_Size(row) == 3;
-    if (!triple || Py_TYPE(PyTuple_GetItem(row, 0)) != state->types[PYSFT_TYPE_TENSOR])
+    if (!triple || !pysft_is_a(state, PyTuple_GetItem(row, 0), PYSFT_TYPE_TENSOR))
         return refuse_row("a tuple of a Tensor, a block and a byte of it", row);
     const TensorObject *tensor = (TensorObject *)PyTuple_GetItem(row, 0);
     out->file = sft_set_shard_at(pysft_store_set(tensor->store), tensor->shard);
@@ -192,7 +192,8 @@ static PyObject *plan_reader(PyObject *object, PyObject *args, PyObject *kwargs)
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$i:reader", names, &threads)
         || pysft_threads_of(threads, &count) < 0)
         return NULL;
-    ReaderObject *reader = (ReaderObject *)pysft_object_new(state->types[PYSFT_TYPE_READER]);
+    PyTypeObject *kind = pysft_type_of(state, PYSFT_TYPE_READER);
+    ReaderObject *reader = kind ? (ReaderObject *)pysft_object_new(kind) : NULL;
     if (!reader) return NULL;
     atomic_flag_clear(&reader->busy);
     reader->plan = Py_NewRef(object);
@@ -402,30 +403,26 @@ static PyType_Slot reader_slots[] = {
 /* ── The module ──────────────────────────────────────────────────────────── */
 
 static PyObject *is_local(PyObject *module, PyObject *tensor) {
-    if (Py_TYPE(tensor) != pysft_state_of(module)->types[PYSFT_TYPE_TENSOR]) {
+    if (!pysft_is_a(pysft_state_of(module), tensor, PYSFT_TYPE_TENSOR)) {
         PyErr_Format(PyExc_TypeError, "expected a Tensor, found %R", Py_TYPE(tensor));
         return NULL;
     }
     return PyBool_FromLong(pysft_store_local(((TensorObject *)tensor)->store));
 }
 
-static PyMethodDef reader_functions[] = {
+PyMethodDef pysft_reader_functions[] = {
     { "is_local", is_local, METH_O,
       "is_local($module, tensor, /)\n--\n\n"
       "Whether a Tensor is of a file of this machine, so that a Reader may read it." },
     { NULL, NULL, 0, NULL },
 };
 
-int pysft_reader_add(PyObject *module) {
-    static PyType_Spec plan = {
-        "libsafetensors._core.ReadPlan", sizeof(PlanObject), 0,
-        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, plan_slots,
-    };
-    static PyType_Spec reader = {
-        "libsafetensors._core.Reader", sizeof(ReaderObject), 0,
-        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, reader_slots,
-    };
-    if (pysft_type_add(module, &plan, PYSFT_TYPE_PLAN) < 0) return -1;
-    if (pysft_type_add(module, &reader, PYSFT_TYPE_READER) < 0) return -1;
-    return PyModule_AddFunctions(module, reader_functions);
-}
+PyType_Spec pysft_plan_spec = {
+    "libsafetensors._core.ReadPlan", sizeof(PlanObject), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, plan_slots,
+};
+
+PyType_Spec pysft_reader_spec = {
+    "libsafetensors._core.Reader", sizeof(ReaderObject), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, reader_slots,
+};

@@ -34,6 +34,5 @@ PyObject *pysft_claim_dict(const sft_remote_claim *claim);
 
 /* A transport written in Python (_remote.Transport): send.c. Close it with its table. 0 or -1. */
 int pysft_transport_python(sft_transport *out);
-extern PyMethodDef pysft_transport_methods[];
 
 #endif

@@ -33,7 +33,7 @@ static pysft_remote *hold(pysft_state *state, PyObject *self) {
 }
 
 static PyObject *make(PyTypeObject *type, pysft_remote *held) {
-    RemoteObject *self = held ? (RemoteObject *)pysft_object_new(type) : NULL;
+    RemoteObject *self = type && held ? (RemoteObject *)pysft_object_new(type) : NULL;
     if (!self) {
         pysft_remote_drop(held);
         return NULL;
@@ -44,7 +44,7 @@ static PyObject *make(PyTypeObject *type, pysft_remote *held) {
 }
 
 PyObject *pysft_remote_object(pysft_state *state, pysft_remote *held) {
-    return make(state->types[PYSFT_TYPE_REMOTE], held);
+    return make(pysft_type_of(state, PYSFT_TYPE_REMOTE), held);
 }
 
 /* ── Making one ── */
@@ -256,7 +256,7 @@ static PyType_Slot remote_slots[] = {
     { 0, NULL },
 };
 
-static PyType_Spec remote_spec = {
+PyType_Spec pysft_remote_spec = {
     .name = "libsafetensors._core.Remote",
     .basicsize = sizeof(RemoteObject),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
@@ -314,10 +314,7 @@ pysft_remote *pysft_remote_default(pysft_state *state) {
 
 static PyObject *remote_use(PyObject *module, PyObject *remote) {
     pysft_state *state = pysft_state_of(module);
-    PyObject *type = (PyObject *)state->types[PYSFT_TYPE_REMOTE];
-    int fits = remote == Py_None ? 1 : PyObject_IsInstance(remote, type);
-    if (fits < 0) return NULL;
-    if (!fits)
+    if (remote != Py_None && !pysft_is_a(state, remote, PYSFT_TYPE_REMOTE))
         return PyErr_Format(PyExc_TypeError, "expected a Remote or None, found %R",
                             Py_TYPE(remote));
     PyObject *old = exchange_default(state, remote == Py_None ? NULL : Py_NewRef(remote));
@@ -329,18 +326,10 @@ static PyObject *is_url(PyObject *module, PyObject *object) {
     return PyBool_FromLong(pysft_is_url(object));
 }
 
-static PyMethodDef remote_functions[] = {
+PyMethodDef pysft_remote_functions[] = {
     { "remote_use", remote_use, METH_O,
       "remote_use($module, remote, /)\n--\n\nBy which URLs are opened; returns the former one." },
     { "is_url", is_url, METH_O,
       "is_url($module, path, /)\n--\n\nWhether it is a str with a URL that is read here." },
     { NULL, NULL, 0, NULL },
 };
-
-int pysft_remote_add(PyObject *module) {
-    pysft_state *state = pysft_state_of(module);
-    atomic_flag_clear(&state->remote_busy);
-    if (pysft_type_add(module, &remote_spec, PYSFT_TYPE_REMOTE) < 0) return -1;
-    if (PyModule_AddFunctions(module, pysft_transport_methods) < 0) return -1;
-    return PyModule_AddFunctions(module, remote_functions);
-}

@@ -141,7 +141,7 @@ static PyObject *transport_go_on(PyObject *module, PyObject *capsule) {
     return PyBool_FromLong(more);
 }
 
-PyMethodDef pysft_transport_methods[] = {
+PyMethodDef pysft_transport_functions[] = {
     { "transport_head", transport_head, METH_VARARGS,
       "transport_head($module, exchange, status, headers, /)\n--\n\n"
       "The status and the headers of an answer; returns whether its body is wanted." },

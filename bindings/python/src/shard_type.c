@@ -164,10 +164,7 @@ static PyType_Slot shard_slots[] = {
     { 0, NULL },
 };
 
-int pysft_shard_add(PyObject *module) {
-    static PyType_Spec spec = {
-        "libsafetensors._core.ShardWriter", sizeof(shard_object), 0,
-        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, shard_slots,
-    };
-    return pysft_type_add(module, &spec, PYSFT_TYPE_SHARD);
-}
+PyType_Spec pysft_shard_spec = {
+    "libsafetensors._core.ShardWriter", sizeof(shard_object), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, shard_slots,
+};

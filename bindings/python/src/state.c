@@ -9,11 +9,28 @@ pysft_state *pysft_state_from(PyObject *self) {
     return PyType_GetModuleState(Py_TYPE(self));
 }
 
-int pysft_type_add(PyObject *module, PyType_Spec *spec, pysft_type which) {
-    PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
-    if (!type) return -1;
-    pysft_state_of(module)->types[which] = type;
-    return PyModule_AddType(module, type);
+static PyTypeObject *make_type(pysft_state *state, const pysft_type_row *row) {
+    PyObject *type = PyType_FromModuleAndSpec(state->module, row->spec, NULL);
+    if (type && row->register_type && row->register_type(type) < 0) Py_CLEAR(type);
+    return (PyTypeObject *)type;
+}
+
+/* Two threads may make one at once: the first stays, and no lock is held while Python's code
+ * runs. */
+PyTypeObject *pysft_type_of(pysft_state *state, pysft_type which) {
+    PyTypeObject *type = atomic_load(&state->types[which]), *none = NULL;
+    if (type) return type;
+    type = make_type(state, &state->rows[which]);
+    if (!type) return NULL;
+    if (!atomic_compare_exchange_strong(&state->types[which], &none, type)) {
+        Py_DECREF(type);
+        return none;
+    }
+    return PyModule_AddType(state->module, type) < 0 ? NULL : type;
+}
+
+bool pysft_is_a(pysft_state *state, PyObject *object, pysft_type which) {
+    return Py_TYPE(object) == atomic_load(&state->types[which]);
 }
 
 PyObject *pysft_import(const char *module, const char *name) {

@@ -97,7 +97,7 @@ PyObject *pysft_storage_raise(pysft_state *state, PyObject *storage, const sft_e
 }
 
 const sft_storage *pysft_storage_of(pysft_state *state, PyObject *object) {
-    if (PyObject_TypeCheck(object, state->types[PYSFT_TYPE_STORAGE]))
+    if (pysft_is_a(state, object, PYSFT_TYPE_STORAGE))
         return &((storage_object *)object)->storage;
     PyErr_Format(PyExc_TypeError, "expected a Storage, found %R", Py_TYPE(object));
     return NULL;
@@ -498,10 +498,7 @@ static PyType_Slot storage_slots[] = {
     { 0, NULL },
 };
 
-int pysft_storage_add(PyObject *module) {
-    static PyType_Spec spec = {
-        "libsafetensors._core.Storage", sizeof(storage_object), 0,
-        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, storage_slots,
-    };
-    return pysft_type_add(module, &spec, PYSFT_TYPE_STORAGE);
-}
+PyType_Spec pysft_storage_spec = {
+    "libsafetensors._core.Storage", sizeof(storage_object), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, storage_slots,
+};

@@ -40,7 +40,8 @@ static int fill_shape(TensorObject *self, const sft_slice *slice) {
 
 PyObject *pysft_tensor_new(pysft_state *state, pysft_store *store, const sft_tensor *facts,
                            size_t shard, const sft_slice *slice) {
-    TensorObject *self = PyObject_GC_New(TensorObject, state->types[PYSFT_TYPE_TENSOR]);
+    PyTypeObject *type = pysft_type_of(state, PYSFT_TYPE_TENSOR);
+    TensorObject *self = type ? PyObject_GC_New(TensorObject, type) : NULL;
     if (!self) return NULL;
     self->store = pysft_store_hold(store);
     self->facts = facts;
@@ -532,13 +533,9 @@ static PyType_Slot tensor_slots[] = {
     { 0, NULL },
 };
 
-static PyType_Spec tensor_spec = {
+PyType_Spec pysft_tensor_spec = {
     .name = "libsafetensors._core.Tensor",
     .basicsize = sizeof(TensorObject),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = tensor_slots,
 };
-
-int pysft_tensor_add(PyObject *module) {
-    return pysft_type_add(module, &tensor_spec, PYSFT_TYPE_TENSOR);
-}

@@ -433,28 +433,25 @@ static PyObject *diff_json(PyObject *module, PyObject *args, PyObject *kwargs) {
 #define FUNCTION(name, text) \
     { #name, PYSFT_KEYWORDS(name), text }
 
-int pysft_tools_add(PyObject *module) {
-    static PyMethodDef functions[] = {
-        FUNCTION(info_json,
-                 "info_json($module, /, source, full=True, deep=False)\n--\n\n"
-                 "Describe a model; returns JSON and what a server says of the file, or None."),
-        FUNCTION(fits,
-                 "fits($module, /, a, b)\n--\n\n"
-                 "Whether two models are used together; returns the verdict and its reason."),
-        FUNCTION(check_json,
-                 "check_json($module, /, path, level='default', deep=False, progress=None)\n"
-                 "--\n\n"
-                 "Check whether a file, or an object with read and seek, is a valid model;\n"
-                 "returns JSON."),
-        FUNCTION(hash_json,
-                 "hash_json($module, /, path, algos='sha256', threads=0, progress=None)\n"
-                 "--\n\n"
-                 "Digests of a file or model, or of an object with read and seek; returns JSON."),
-        FUNCTION(diff_json,
-                 "diff_json($module, /, a, b, atol=None, rtol=None, header=False,\n"
-                 " metadata=True, progress=None)\n--\n\n"
-                 "Compare two models; returns JSON."),
-        { NULL, NULL, 0, NULL },
-    };
-    return PyModule_AddFunctions(module, functions);
-}
+PyMethodDef pysft_tools_functions[] = {
+    FUNCTION(info_json,
+             "info_json($module, /, source, full=True, deep=False)\n--\n\n"
+             "Describe a model; returns JSON and what a server says of the file, or None."),
+    FUNCTION(fits,
+             "fits($module, /, a, b)\n--\n\n"
+             "Whether two models are used together; returns the verdict and its reason."),
+    FUNCTION(check_json,
+             "check_json($module, /, path, level='default', deep=False, progress=None)\n"
+             "--\n\n"
+             "Check whether a file, or an object with read and seek, is a valid model;\n"
+             "returns JSON."),
+    FUNCTION(hash_json,
+             "hash_json($module, /, path, algos='sha256', threads=0, progress=None)\n"
+             "--\n\n"
+             "Digests of a file or model, or of an object with read and seek; returns JSON."),
+    FUNCTION(diff_json,
+             "diff_json($module, /, a, b, atol=None, rtol=None, header=False,\n"
+             " metadata=True, progress=None)\n--\n\n"
+             "Compare two models; returns JSON."),
+    { NULL, NULL, 0, NULL },
+};

@@ -498,10 +498,7 @@ static PyType_Slot writer_slots[] = {
     { 0, NULL },
 };
 
-int pysft_writer_add(PyObject *module) {
-    static PyType_Spec spec = {
-        "libsafetensors._core.Writer", sizeof(writer_object), 0,
-        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, writer_slots,
-    };
-    return pysft_type_add(module, &spec, PYSFT_TYPE_WRITER);
-}
+PyType_Spec pysft_writer_spec = {
+    "libsafetensors._core.Writer", sizeof(writer_object), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, writer_slots,
+};

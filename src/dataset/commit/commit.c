@@ -297,16 +297,6 @@ static void prepare_reset(sft_commit *c) {
     memset(&c->next, 0, sizeof c->next);
 }
 
-bool sfti_commit_overtaken(const sft_commit *c) {
-    sfti_arena arena = { .alloc = c->alloc };
-    sfti_ds_manifest now;
-    sft_error ignored;
-    sft_code code = sfti_ds_manifest_read(c->storage, &arena, &now, &ignored);
-    bool other = !code && !sft_span_equal(now.text, c->base_text);
-    sfti_arena_free(&arena);
-    return other;
-}
-
 static sft_code prepare_once(sft_commit *c, const sft_job *job, sft_error *err) {
     prepare_reset(c);
     sft_code code = sfti_ds_guard_take(&c->swap, c->how.lock_wait_ms, err);
@@ -332,7 +322,8 @@ sft_code sft_commit_prepare(sft_commit *c, const sft_job *job, sft_error *err) {
     if (code) return code;
     for (int i = 0; i < SEGMENT_TRIES; i++) {
         code = prepare_once(c, &own, &what);
-        bool again = code == SFT_DATASET_SHARD && c->base.segmented && sfti_commit_overtaken(c);
+        bool again = code == SFT_DATASET_SHARD && c->base.segmented &&
+                     sfti_ds_manifest_changed(c->storage, &c->alloc, c->base_text);
         if (!again) break;
     }
     return code ? sfti_fail_as(err, code, &what) : SFT_OK;

@@ -83,8 +83,6 @@ sft_code sfti_commit_numbers(const sft_commit *c, commit_numbers *out, sft_error
 /* The highest file number in the manifest or the folder, plus one. */
 sft_code sfti_commit_first(const sft_commit *c, const sfti_ds_manifest *base, uint64_t *first,
                            sft_error *err);
-/* Whether another manifest than the base is in force by now. */
-bool sfti_commit_overtaken(const sft_commit *c);
 sft_code sfti_commit_gather(sft_commit *c, sft_error *err);
 /* manifest.c: shadowed tensors, totals, schema, segments, text. */
 sft_code sfti_commit_count(sft_commit *c, const sft_job *job, sft_error *err);

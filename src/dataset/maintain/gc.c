@@ -1,11 +1,13 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "dataset/maintain/results.h"
+#include "dataset/read/stream.h"
 #include "os/os.h"
 
 #include <string.h>
 
 #define GC_WAIT_MS 10000
+#define GC_TRIES 100
 
 /* How shards and folders become garbage:
  *
@@ -37,6 +39,7 @@ typedef struct gc_work {
     const sft_storage *storage;
     sfti_arena arena;
     sfti_ds_manifest m;
+    sfti_ds_names names; /* of its shards */
     uint64_t grace_s, now_s;
     bool locked, unlockable;
     gc_item *first, **last;
@@ -80,10 +83,12 @@ static bool gc_commit_file(const gc_work *g, const sft_stored *object, sft_span 
            g->now_s - (uint64_t)object->mtime_s > SFTI_COMMIT_FILE_S;
 }
 
-/* Whether the manifest names a shard or a segment. */
-static bool gc_named(const gc_work *g, const char *name) {
+/* Whether the manifest names a shard or a segment. Out of memory it counts as named. */
+static bool gc_named(const gc_work *g, const char *name, sft_code *code, sft_error *err) {
+    bool has = true;
     if (sfti_ds_is_segment(sft_span_cstr(name))) return sfti_ds_manifest_segment(&g->m, name);
-    return sfti_ds_manifest_names(&g->m, name);
+    *code = sfti_ds_names_has(&g->names, name, &has, err);
+    return has || *code;
 }
 
 /* Collects names only; files are opened after the listing. */
@@ -96,11 +101,14 @@ static bool gc_each(void *ctx, const sft_stored *object) {
     /* Without a manifest, which may have been deleted, no shard counts as garbage. */
     if (part && !g->has_manifest) return true;
     const bool segment = !object->folder && sfti_ds_is_segment(name);
+    sft_code code = SFT_OK;
     if (segment && !g->has_manifest) return true;
     bool garbage = part || segment
-                       ? !gc_named(g, object->name)
+                       ? !gc_named(g, object->name, &code, NULL)
                        : (object->folder ? sfti_ds_is_job(name) : sfti_ds_is_temporary(name)) ||
                               gc_commit_file(g, object, name);
+    g->full = code == SFT_OUT_OF_MEMORY;
+    if (g->full) return false;
     if (!garbage) return true;
     gc_item *item = sfti_arena_take(&g->arena, sizeof *item + len + 1);
     g->full = !item;
@@ -146,10 +154,34 @@ static sft_code gc_check_folder(const gc_work *g, gc_item *item, sft_error *err)
 
 /* ── Finding and removing ── */
 
-/* With a manifest that cannot be parsed nothing counts as garbage. */
+static sft_code gc_names(gc_work *g, sft_error *err) {
+    sfti_ds_stream stream = { .storage = g->storage, .m = &g->m,
+                              .texts = { .alloc = g->arena.alloc },
+                              .array = { .alloc = g->arena.alloc } };
+    const sft_dataset_shard *shard = NULL;
+    sfti_ds_names_free(&g->names);
+    g->names = (sfti_ds_names){ .alloc = g->arena.alloc, .m = &g->m };
+    sft_code code = g->m.segmented ? sfti_ds_stream_next(&stream, &shard, err) : SFT_OK;
+    while (!code && shard) {
+        code = sfti_ds_names_add(&g->names, shard->name, err);
+        if (!code) code = sfti_ds_stream_next(&stream, &shard, err);
+    }
+    sfti_ds_stream_close(&stream);
+    return code ? code : sfti_ds_names_sort(&g->names, err);
+}
+
+/* With a manifest that cannot be read nothing counts as garbage. Another commit may merge segments
+ * meanwhile. */
 static sft_code gc_manifest(gc_work *g, sft_error *err) {
     sft_error e = SFT_ERROR_INIT;
-    sft_code code = sfti_ds_manifest_read_all(g->storage, &g->arena, &g->m, &e);
+    sft_code code = SFT_OK;
+    for (int i = 0; i < GC_TRIES; i++) {
+        code = sfti_ds_manifest_read(g->storage, &g->arena, &g->m, &e);
+        if (!code) code = gc_names(g, &e);
+        bool again = code == SFT_DATASET_SHARD &&
+                     sfti_ds_manifest_changed(g->storage, &g->arena.alloc, g->m.text);
+        if (!again) break;
+    }
     g->has_manifest = !code;
     if (!code || code == SFT_MANIFEST_MISSING) return SFT_OK;
     if (err) *err = e;
@@ -183,9 +215,9 @@ static sft_code gc_find(gc_work *g, bool remove, sft_error *err) {
 /* Step d, for one item. */
 static sft_code gc_item_remove(const gc_work *g, gc_item *item, bool remove, sft_error *err) {
     sft_code code = SFT_OK;
-    item->skipped = item->part && (gc_named(g, item->name) ||
+    item->skipped = item->part && (gc_named(g, item->name, &code, err) ||
                                    !sfti_ds_is_ours(g->storage, item->name));
-    if (item->skipped) return SFT_OK;
+    if (code || item->skipped) return code;
     if (item->folder) code = gc_check_folder(g, item, err);
     if (code || !remove || item->young) return code;
     if (item->folder) code = sfti_ds_job_remove(g->storage, item->name, &item->kept, err);
@@ -228,6 +260,7 @@ sft_code sft_dataset_gc_tree(const sft_storage *storage, uint64_t grace_s, bool 
         code = gc_item_remove(&g, item, remove, err);
     if (!code) code = gc_result(&g, path, tree, err);
     if (g.locked && sfti_can(storage, unlock)) storage->vtable->unlock(storage->ctx);
+    sfti_ds_names_free(&g.names);
     sfti_arena_free(&g.arena);
     return code;
 }

@@ -5,6 +5,7 @@
 #include "bytes/source.h"
 #include "dataset/maintain/results.h"
 #include "dataset/read/merge.h"
+#include "dataset/read/stream.h"
 #include "safetensors_hash.h"
 
 #include <stdio.h>
@@ -32,8 +33,11 @@ typedef struct verification {
     sft_open_options open;
     sft_allocator alloc;
     sfti_arena arena;
-    sft_dataset *dataset; /* NULL: its manifest is the finding */
-    const sfti_ds_manifest *m;
+    sfti_ds_manifest manifest; /* without shards that are in segments */
+    const sfti_ds_manifest *m; /* that one; NULL: it is the finding */
+    sfti_ds_names names;       /* of its shards */
+    uint64_t bytes;            /* of the shards, by the manifest */
+    bool listed;               /* all shards were listed */
     verify_list findings, orphans;
     uint64_t done, total; /* bytes */
     uint64_t samples, valid, shadowed, digests, tensors;
@@ -171,12 +175,12 @@ static void verify_marks(verification *v, const sft_dataset_shard *s, const sft_
     verify_find(v, s->name, &e);
 }
 
-static void verify_shard(verification *v, size_t i) {
-    const sft_dataset_shard *s = sft_dataset_shard_at(v->dataset, i);
+static void verify_shard(verification *v, const sft_dataset_shard *s) {
     const bool known = v->m->ours || s->tensors;
     sft_error e = SFT_ERROR_INIT;
     sft_file *file = NULL;
-    if (sft_dataset_shard_open(v->dataset, i, &v->open, &file, &e)) {
+    v->bytes += s->bytes;
+    if (sfti_ds_shard_open(v->storage, v->m, s, &v->open, &file, &e)) {
         v->opened_all = false;
         verify_find(v, s->name, &e);
         return;
@@ -195,11 +199,47 @@ static void verify_shard(verification *v, size_t i) {
 
 /* ── The whole ── */
 
+static sfti_ds_stream verify_stream(const verification *v) {
+    return (sfti_ds_stream){ .storage = v->storage, .m = v->m, .texts = { .alloc = v->alloc },
+                             .array = { .alloc = v->alloc } };
+}
+
+/* A segment that is wrong ends the list of shards: a finding, or another commit replaced it. */
+static void verify_unlisted(verification *v, sft_code code, const sft_error *what) {
+    sft_error e = SFT_ERROR_INIT;
+    bool finding = code == SFT_DATASET_SHARD || code == SFT_MANIFEST_TYPE;
+    if (!finding) {
+        v->code = code;
+        if (v->err) *v->err = *what;
+    } else if (sfti_ds_manifest_changed(v->storage, &v->alloc, v->m->text)) {
+        (void)sfti_fail(&e, SFT_DATASET_CHANGED, SFT_NO_OFFSET,
+                        "replaced by another commit while reading");
+        verify_find(v, SFTI_DATASET_MANIFEST, &e);
+    } else {
+        verify_find(v, SFTI_DATASET_MANIFEST, what);
+    }
+}
+
+static void verify_shards(verification *v) {
+    sfti_ds_stream stream = verify_stream(v);
+    const sft_dataset_shard *s = NULL;
+    sft_error e = SFT_ERROR_INIT;
+    sft_code code = sfti_ds_stream_next(&stream, &s, &e);
+    while (!code && s && !v->code) {
+        code = sfti_ds_names_add(&v->names, s->name, &e);
+        if (!code) verify_shard(v, s);
+        if (!code && !v->code) code = sfti_ds_stream_next(&stream, &s, &e);
+    }
+    sfti_ds_stream_close(&stream);
+    if (!code && !v->code) code = sfti_ds_names_sort(&v->names, &e);
+    if (code) verify_unlisted(v, code, &e);
+    v->listed = !code;
+}
+
 static void verify_totals(verification *v) {
-    uint64_t bytes = 0, columns = v->m->column_count ? v->m->column_count : 1;
+    uint64_t columns = v->m->column_count ? v->m->column_count : 1;
     uint64_t hidden = v->shadowed / columns; /* rows that a later one replaces */
-    for (size_t i = 0; i < v->m->shard_count; i++) bytes += v->m->shards[i].facts.bytes;
-    verify_numbers(v, SFTI_DATASET_MANIFEST, "total_bytes", v->m->total_bytes, bytes);
+    verify_numbers(v, SFTI_DATASET_MANIFEST, "total_bytes", v->m->total_bytes, v->bytes);
     if (v->opened_all) {
         verify_numbers(v, SFTI_DATASET_MANIFEST, "total_samples", v->m->total_samples,
                        v->samples - hidden);
@@ -217,30 +257,52 @@ static sft_code duplicates_count(sfti_ds_merge *merge, uint64_t *shadowed, sft_e
     }
 }
 
+/* Copies what the merge needs of every shard. */
+static sft_code duplicates_sources(verification *v, sfti_ds_source *sources, uint64_t *told,
+                                   sft_error *err) {
+    sfti_ds_stream stream = verify_stream(v);
+    const sft_dataset_shard *s = NULL;
+    sft_code code = sfti_ds_stream_next(&stream, &s, err);
+    for (size_t i = 0; !code && s; i++) {
+        const char *name = sfti_arena_copy(&v->arena, s->name, strlen(s->name));
+        sources[i] = (sfti_ds_source){ name, name };
+        told[i] = s->shadowed;
+        code = name ? sfti_ds_stream_next(&stream, &s, err) : sfti_fail_memory(err, 1);
+    }
+    sfti_ds_stream_close(&stream);
+    return code;
+}
+
 static void verify_duplicates(verification *v) {
-    size_t n = v->m->shard_count;
+    size_t n = (size_t)v->m->sums.shards;
     sft_error e = SFT_ERROR_INIT;
     sfti_ds_merge *merge = NULL;
-    sfti_ds_source *sources = sfti_arena_array(&v->arena, n, sizeof *sources);
-    uint64_t *shadowed = sfti_arena_array(&v->arena, n, sizeof *shadowed);
     if (v->m->mode != SFT_DATASET_KV || !v->opened_all || v->code) return;
-    if (!sources || !shadowed) {
+    sfti_ds_source *sources = sfti_arena_array(&v->arena, n, sizeof *sources);
+    uint64_t *told = sfti_arena_array(&v->arena, n, sizeof *told);
+    uint64_t *shadowed = sfti_arena_array(&v->arena, n, sizeof *shadowed);
+    if (!sources || !told || !shadowed) {
         v->code = sfti_fail_memory(v->err, n * sizeof *sources);
         return;
     }
-    for (size_t i = 0; i < n; i++) {
-        const char *name = sft_dataset_shard_at(v->dataset, i)->name;
-        sources[i] = (sfti_ds_source){ name, name };
-        shadowed[i] = 0;
-    }
-    sft_code code =
-        sfti_ds_merge_open(v->storage, sources, n, &v->open, &v->alloc, v->job, &merge, &e);
+    memset(shadowed, 0, n * sizeof *shadowed);
+    sft_code code = duplicates_sources(v, sources, told, &e);
+    if (!code)
+        code = sfti_ds_merge_open(v->storage, sources, n, &v->open, &v->alloc, v->job, &merge, &e);
     if (!code) code = duplicates_count(merge, shadowed, &e);
     sfti_ds_merge_close(merge);
     if (code) verify_find(v, SFTI_DATASET_MANIFEST, &e);
     for (size_t i = 0; !code && i < n; i++)
-        verify_numbers(v, sources[i].name, "tensors that a later shard has again",
-                       sft_dataset_shard_at(v->dataset, i)->shadowed, shadowed[i]);
+        verify_numbers(v, sources[i].name, "tensors that a later shard has again", told[i],
+                       shadowed[i]);
+}
+
+/* Also if there is no memory, which ends the work. */
+static bool verify_names(verification *v, const char *name) {
+    bool has = true;
+    sft_code code = sfti_ds_names_has(&v->names, name, &has, v->code ? NULL : v->err);
+    if (!v->code) v->code = code;
+    return has || code;
 }
 
 static bool verify_orphan(void *ctx, const sft_stored *object) {
@@ -250,7 +312,7 @@ static bool verify_orphan(void *ctx, const sft_stored *object) {
     bool part = !object->folder && sfti_ds_shard_parse(name, &file, &shard);
     bool index = strcmp(object->name, SFTI_DATASET_INDEX) == 0;
     bool segment = !object->folder && sfti_ds_is_segment(name);
-    if (part && sfti_ds_manifest_names(v->m, object->name)) return true;
+    if (part && verify_names(v, object->name)) return !v->code;
     if (segment && sfti_ds_manifest_segment(v->m, object->name)) return true;
     v->index = v->index || index;
     v->index_folder = v->index_folder || (index && object->folder);
@@ -300,7 +362,7 @@ static bool index_names_shard(verification *v, sft_span name) {
         v->code = sfti_fail_memory(v->err, name.len + 1);
         return true;
     }
-    return sfti_ds_manifest_names(v->m, copy);
+    return verify_names(v, copy);
 }
 
 /* Checks one file; false when it needs no further check. */
@@ -359,11 +421,12 @@ static void verify_index(verification *v) {
 }
 
 static void verify_all(verification *v) {
-    v->m = sfti_ds_manifest_of(v->dataset);
+    v->m = &v->manifest;
+    v->names = (sfti_ds_names){ .alloc = v->alloc, .m = v->m };
     v->opened_all = true;
-    for (size_t i = 0; i < v->m->shard_count; i++)
-        sfti_total_add(&v->total, v->m->shards[i].facts.bytes);
-    for (size_t i = 0; !v->code && i < v->m->shard_count; i++) verify_shard(v, i);
+    v->total = v->m->sums.bytes;
+    verify_shards(v);
+    if (!v->listed) return;
     if (!v->code) verify_totals(v);
     if (!v->code) verify_duplicates(v);
     if (!v->code) verify_listing(v);
@@ -393,7 +456,7 @@ static sft_code verify_result(const verification *v, const char *path, sft_tree 
     sfti_ds_result_begin(&w, tree, path, v->findings.count == 0, err);
     sfti_json_put_bool(&w, "deep", v->deep);
     sfti_json_put_uint(&w, "digests", v->digests);
-    sfti_json_put_uint(&w, "shards", m->shard_count);
+    sfti_json_put_uint(&w, "shards", m->sums.shards);
     sfti_json_put_uint(&w, "bytes", m->total_bytes);
     sfti_json_put_uint(&w, "samples", m->total_samples);
     sfti_json_put_cstr(&w, "commit", *m->commit ? m->commit : NULL);
@@ -408,9 +471,10 @@ static sft_code verify_result(const verification *v, const char *path, sft_tree 
 /* An invalid manifest is a finding; one that cannot be read is an error. */
 static sft_code verify_open(verification *v) {
     sft_error e = SFT_ERROR_INIT;
-    sft_code code = sft_dataset_open(v->storage, &v->alloc, NULL, NULL, &v->dataset, &e);
-    if (!code) return SFT_OK;
-    if (code == SFT_MANIFEST_TYPE || code == SFT_MANIFEST_MISSING || code == SFT_DATASET_SHARD) {
+    sft_code code = sfti_ds_manifest_read(v->storage, &v->arena, &v->manifest, &e);
+    if (!code) verify_all(v);
+    if (!code) return v->code;
+    if (code == SFT_MANIFEST_TYPE || code == SFT_MANIFEST_MISSING) {
         verify_find(v, SFTI_DATASET_MANIFEST, &e);
         return v->code;
     }
@@ -430,10 +494,9 @@ sft_code sft_dataset_verify_tree(const sft_storage *storage, bool deep,
     if (!v.code) v.code = sfti_take_job(job, &own, err);
     if (!v.code) v.code = sfti_take_open(open, &v.open, err);
     if (!v.code) v.code = verify_open(&v);
-    if (!v.code && v.dataset) verify_all(&v);
     if (!v.code) v.code = verify_result(&v, path, tree, err);
     if (whole) *whole = !v.code && v.findings.count == 0;
-    sft_dataset_close(v.dataset);
+    sfti_ds_names_free(&v.names);
     sfti_arena_free(&v.arena);
     return v.code;
 }

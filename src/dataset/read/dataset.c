@@ -113,20 +113,19 @@ const sft_dataset_shard *sft_dataset_shard_at(const sft_dataset *dataset, size_t
 /* ── Shards ── */
 
 /* A shard is not as the manifest says: perhaps the dataset was replaced. */
-static sft_code shard_wrong(const sft_dataset *d, const sft_dataset_shard *s, uint64_t found,
-                            sft_error *err) {
-    sfti_arena arena = { .alloc = d->alloc };
+static sft_code shard_wrong(const sft_storage *storage, const sfti_ds_manifest *m,
+                            const sft_dataset_shard *s, uint64_t found, sft_error *err) {
+    sfti_arena arena = { .alloc = sfti_allocator(NULL) };
     sfti_ds_manifest now;
     sft_error ignored;
-    sft_code code = sfti_ds_manifest_read(d->storage, &arena, &now, &ignored);
-    bool other = !code &&
-                 memcmp(now.commit, d->manifest.commit, sizeof now.commit) != 0;
+    sft_code code = sfti_ds_manifest_read(storage, &arena, &now, &ignored);
+    bool other = !code && memcmp(now.commit, m->commit, sizeof now.commit) != 0;
     uint64_t version = !code ? now.version : 0;
     sfti_arena_free(&arena);
     if (other)
         return sfti_fail(err, SFT_DATASET_CHANGED, SFT_NO_OFFSET,
                          "%s: replaced (version %llu to %llu) while reading", s->name,
-                         (unsigned long long)d->manifest.version, (unsigned long long)version);
+                         (unsigned long long)m->version, (unsigned long long)version);
     if (found == SFT_SIZE_UNKNOWN)
         return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
                          "%s: expected the shard that the manifest names, found none", s->name);
@@ -135,21 +134,25 @@ static sft_code shard_wrong(const sft_dataset *d, const sft_dataset_shard *s, ui
                      (unsigned long long)s->bytes, (unsigned long long)found);
 }
 
+sft_code sfti_ds_shard_open(const sft_storage *storage, const sfti_ds_manifest *m,
+                            const sft_dataset_shard *s, const sft_open_options *options,
+                            sft_file **out, sft_error *err) {
+    sft_source source;
+    *out = NULL;
+    sft_code code = sfti_call(storage, open, s->name, &source, err);
+    if (code == SFT_NOT_FOUND) return shard_wrong(storage, m, s, SFT_SIZE_UNKNOWN, err);
+    if (code) return code;
+    if (source.size == s->bytes) return sft_open_source(source, options, out, err);
+    uint64_t found = source.size;
+    sft_source_close(&source);
+    return shard_wrong(storage, m, s, found, err);
+}
+
 sft_code sft_dataset_shard_open(const sft_dataset *d, size_t i, const sft_open_options *options,
                                 sft_file **out, sft_error *err) {
     const sft_dataset_shard *s = sft_dataset_shard_at(d, i);
-    sft_source source;
     if (!s || !out)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a shard of the dataset, found number %zu", i);
-    *out = NULL;
-    sft_code code = sfti_call(d->storage, open, s->name, &source, err);
-    if (code == SFT_NOT_FOUND) return shard_wrong(d, s, SFT_SIZE_UNKNOWN, err);
-    if (code) return code;
-    if (source.size != s->bytes) {
-        uint64_t found = source.size;
-        sft_source_close(&source);
-        return shard_wrong(d, s, found, err);
-    }
-    return sft_open_source(source, options, out, err);
+    return sfti_ds_shard_open(d->storage, &d->manifest, s, options, out, err);
 }

@@ -72,6 +72,11 @@ sft_code sfti_ds_manifest_take(sfti_ds_manifest *m, sfti_ds_shard *shards, size_
                                sfti_arena *arena, sft_error *err);
 /* Add a shard to sums; false if they exceed 64 bits. */
 bool sfti_ds_sums_add(sfti_ds_sums *sums, const sft_dataset_shard *shard);
+/* The same with what is wrong, also with the shard itself. */
+sft_code sfti_ds_shard_check(sfti_ds_sums *sums, const sft_dataset_shard *shard, sft_error *err);
+/* SFT_MANIFEST_TYPE unless the sums over segments are as the manifest says. */
+sft_code sfti_ds_sums_check(const sfti_ds_sums *found, const sfti_ds_sums *told, sft_error *err);
+sft_code sfti_ds_order_fail(const char *name, sft_error *err);
 /* totals of the manifest by its sums: rows that a later shard replaces do not count. */
 void sfti_ds_manifest_total(sfti_ds_manifest *m);
 /* Whether a shard of this name is among the manifest's: a binary search. */
@@ -84,6 +89,10 @@ int sfti_ds_by_sample(const void *shards, uint32_t a, uint32_t b);
 
 /* ── dataset.c ── */
 
+/* As sft_dataset_shard_open. */
+sft_code sfti_ds_shard_open(const sft_storage *storage, const sfti_ds_manifest *manifest,
+                            const sft_dataset_shard *shard, const sft_open_options *options,
+                            sft_file **out, sft_error *err);
 const sfti_ds_manifest *sfti_ds_manifest_of(const sft_dataset *dataset);
 const sft_storage *sfti_ds_storage_of(const sft_dataset *dataset);
 
@@ -95,7 +104,10 @@ const sft_storage *sfti_ds_storage_of(const sft_dataset *dataset);
 /* The manifest that is in force, without the shards of segments. SFT_MANIFEST_MISSING. */
 sft_code sfti_ds_manifest_read(const sft_storage *storage, sfti_arena *arena,
                                sfti_ds_manifest *out, sft_error *err);
-/* The same with all shards. SFT_DATASET_SHARD: a segment is missing or damaged. */
+/* Whether another manifest than this text is in force by now. */
+bool sfti_ds_manifest_changed(const sft_storage *storage, const sft_allocator *alloc,
+                              sft_span text);
+/* The manifest in force with all shards. SFT_DATASET_SHARD: a segment is missing or damaged. */
 sft_code sfti_ds_manifest_read_all(const sft_storage *storage, sfti_arena *arena,
                                    sfti_ds_manifest *out, sft_error *err);
 /* The same without; *seen: whether the manifest of this commit was followed on the way. */

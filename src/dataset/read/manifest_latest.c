@@ -114,6 +114,17 @@ sft_code sfti_ds_manifest_read(const sft_storage *storage, sfti_arena *arena,
     return sfti_ds_manifest_seek(storage, arena, NULL, out, &seen, err);
 }
 
+bool sfti_ds_manifest_changed(const sft_storage *storage, const sft_allocator *alloc,
+                              sft_span text) {
+    sfti_arena arena = { .alloc = *alloc };
+    sfti_ds_manifest now;
+    sft_error ignored;
+    sft_code code = sfti_ds_manifest_read(storage, &arena, &now, &ignored);
+    bool other = !code && !sft_span_equal(now.text, text);
+    sfti_arena_free(&arena);
+    return other;
+}
+
 /* A commit that merges segments removes the old ones: a segment may be gone once the manifest that
  * names it was read. Then the manifest in force is another one. */
 sft_code sfti_ds_manifest_read_all(const sft_storage *storage, sfti_arena *arena,

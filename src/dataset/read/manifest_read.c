@@ -116,6 +116,10 @@ static sft_code manifest_segmented(sfti_ds_manifest *m, sfti_arena *arena, sft_e
                              "expected each segment once, found %s again",
                              m->segments[order[i]].sha256);
     for (size_t i = 0; i < m->segment_count; i++) sfti_total_add(&shards, m->segments[i].shards);
+    if (m->sums.padding > m->sums.rows)
+        return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
+                         "expected at most %llu rows of padding, found %llu",
+                         (unsigned long long)m->sums.rows, (unsigned long long)m->sums.padding);
     if (shards == m->sums.shards) return SFT_OK;
     return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
                      "expected %llu shards in the segments, found %llu",
@@ -335,21 +339,39 @@ void sfti_ds_manifest_total(sfti_ds_manifest *m) {
     m->total_valid = valid - (hidden < valid ? hidden : valid);
 }
 
+sft_code sfti_ds_shard_check(sfti_ds_sums *sums, const sft_dataset_shard *s, sft_error *err) {
+    if (s->valid_samples > s->samples)
+        return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
+                         "%s: expected at most %llu valid samples, found %llu", s->name,
+                         (unsigned long long)s->samples, (unsigned long long)s->valid_samples);
+    if (sfti_ds_sums_add(sums, s)) return SFT_OK;
+    return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
+                     "expected sums of samples, bytes and tensors within 64 bits, found more in %s",
+                     s->name);
+}
+
+sft_code sfti_ds_sums_check(const sfti_ds_sums *found, const sfti_ds_sums *told, sft_error *err) {
+    if (found->shards == told->shards && found->rows == told->rows &&
+        found->padding == told->padding && found->tensors == told->tensors &&
+        found->shadowed == told->shadowed)
+        return SFT_OK;
+    return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
+                     "expected totals of the segments' shards, found others");
+}
+
+sft_code sfti_ds_order_fail(const char *name, sft_error *err) {
+    return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
+                     "expected shards in the order of samples, found %s after a later one", name);
+}
+
 /* A connector's shards have no first_sample: their samples are in the order of names. */
 static sft_code manifest_number(sfti_ds_manifest *m, sft_error *err) {
     m->sums = (sfti_ds_sums){ .shards = 0 };
     for (size_t i = 0; i < m->shard_count; i++) {
         sft_dataset_shard *s = &m->shards[i].facts;
         if (!m->ours) s->first_sample = m->sums.rows;
-        if (s->valid_samples > s->samples)
-            return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
-                             "%s: expected at most %llu valid samples, found %llu", s->name,
-                             (unsigned long long)s->samples,
-                             (unsigned long long)s->valid_samples);
-        if (!sfti_ds_sums_add(&m->sums, s))
-            return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
-                             "expected sums of samples, bytes and tensors within 64 bits, found "
-                             "more in %s", s->name);
+        sft_code code = sfti_ds_shard_check(&m->sums, s, err);
+        if (code) return code;
     }
     return SFT_OK;
 }

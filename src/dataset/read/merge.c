@@ -8,7 +8,10 @@
 
 #include <string.h>
 
+/* Of a run, but all runs together have about WINDOWS if none has less than WINDOW_LEAST. */
 #define WINDOW (UINT64_C(1) << 16)
+#define WINDOW_LEAST (UINT64_C(1) << 12)
+#define WINDOWS (UINT64_C(1) << 28)
 #define RUNS_MOST 64 /* runs of ascending keys in a shard; with more it is held in memory */
 
 /* A run of a header's entries with ascending keys, read window by window; or a file in memory, in
@@ -237,7 +240,10 @@ static sft_code run_text(sfti_ds_merge *m, uint32_t source, uint64_t data, uint6
     if (!run) return sfti_fail_memory(err, sizeof *run);
     run->at = begin;
     run->end = end;
-    run->cap = (size_t)(end - begin < WINDOW ? end - begin : WINDOW);
+    uint64_t window = WINDOWS / m->source_count;
+    if (window > WINDOW) window = WINDOW;
+    if (window < WINDOW_LEAST) window = WINDOW_LEAST;
+    run->cap = (size_t)(end - begin < window ? end - begin : window);
     run->window = sfti_take(&m->alloc, run->cap);
     return run->window ? SFT_OK : sfti_fail_memory(err, run->cap);
 }

@@ -162,17 +162,11 @@ static sft_code load_check(sfti_ds_manifest *m, sfti_ds_shard *all, sfti_arena *
     const sfti_ds_sums told = m->sums;
     for (size_t i = 1; i < told.shards; i++)
         if (all[i - 1].facts.first_sample > all[i].facts.first_sample)
-            return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
-                             "expected shards in the order of samples, found %s after %s",
-                             all[i].facts.name, all[i - 1].facts.name);
+            return sfti_ds_order_fail(all[i].facts.name, err);
     sft_code code = sfti_ds_manifest_take(m, all, (size_t)told.shards, arena, err);
     if (code) return code;
-    bool same = m->sums.rows == told.rows && m->sums.padding == told.padding &&
-                m->sums.tensors == told.tensors && m->sums.shadowed == told.shadowed;
     if (m->sums.next_file < told.next_file) m->sums.next_file = told.next_file;
-    if (same) return SFT_OK;
-    return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
-                     "expected totals of the segments' shards, found others");
+    return sfti_ds_sums_check(&m->sums, &told, err);
 }
 
 /* The newest segments first: those are merged, and removed, before the others. */

@@ -270,7 +270,7 @@ def _schema_of(opened: Dataset, wanted: list[str] | None) -> dict[str, tuple[str
     stated = manifest.get("schema")
     if stated is not None:
         return {key: (one["dtype"], one["shape"] == []) for key, one in stated.items()}
-    if manifest and wanted is None and "generator" in manifest:
+    if manifest and wanted is None and "generator" in manifest and "segments" not in manifest:
         raise _too_many("over 10,000")
     found: dict[str, tuple[str | None, bool]] = {}
     only = None if wanted is None else set(wanted)

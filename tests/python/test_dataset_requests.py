@@ -1,4 +1,5 @@
-"""How many requests a look-up in remote storage takes, and how many are under way at a time."""
+"""How many requests a look-up in remote storage takes, how many are under way at a time, and in
+which pieces shards are written."""
 import contextlib
 import threading
 import time
@@ -146,6 +147,28 @@ def test_a_large_range_is_asked_for_in_pieces(tmp_path, asked, monkeypatch):
     same(next(far.batches()), next(near.batches()))
     found, most = asked.since()
     assert found == 14 and most > 1
+
+
+def test_shards_are_written_in_large_aligned_pieces(tmp_path, asked, monkeypatch):
+    """Of 2 MiB, whatever the lengths of the batches and the header: the page cache of a folder
+    then has huge pages. The bytes are those of a shard written at once."""
+    pieces, write = {}, _storage._Sink.write
+
+    def counted(self, data):
+        pieces.setdefault(self.path, []).append(len(data))
+        write(self, data)
+    monkeypatch.setattr(_storage._Sink, "write", counted)
+    rows = pa.table({"a": range(700_001), "b": pa.array(range(700_001), pa.int32())})
+    batches = [rows.slice(0, 1), rows.slice(1, 300_000), rows.slice(300_001)]
+    (tmp_path / "far").mkdir()
+    made = dataset.write(batches, "store://" + (tmp_path / "far").as_posix(), batch_size=700_001,
+                         single_writer=True)
+    shard = made["shards"][0]
+    found = pieces[(tmp_path / "far" / shard["shard_path"]).as_posix()]
+    assert sum(found) == shard["bytes"] and set(found[:-1]) == {2 << 20}
+    near = dataset.write(rows, tmp_path / "near", batch_size=700_001)
+    assert near["shards"][0]["sha256"] == shard["sha256"]
+    assert dataset.verify(tmp_path / "far", deep=True)["ok"]
 
 
 def test_a_failure_is_raised_and_the_next_read_asks_again(stacked, asked, monkeypatch):

@@ -92,8 +92,9 @@ SFT_API size_t sft_read_plan_slot_bytes(const sft_read_plan *plan);
 /* Read everything into blocks that all have a base (else SFT_BAD_ARGUMENT), with job->threads
  * threads (at least 4 if that is 0 and files are read past the page cache), the caller's among
  * them; they end before the call does. Memory that was never touched gets its pages from these
- * threads: ask the system for large ones first. Ticks the job with bytes. On failure, the contents of the blocks are unspecified; the error names the tensor and the byte of
- * the file. SFT_IO_SHRUNK: the file was cut short since it was opened. @since 0.2 */
+ * threads: ask the system for large ones first. Ticks the job with bytes. On failure, the contents
+ * of the blocks are unspecified; the error names the tensor and the byte of the file.
+ * SFT_IO_SHRUNK: the file was cut short since it was opened. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_read_plan_run(const sft_read_plan *plan, const sft_job *job,
                                                  sft_error *err);
 

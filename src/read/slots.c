@@ -10,7 +10,7 @@
  *   4. sft_reader_next hands out the slot that is full the longest, if there is no error.
  *
  * Threads end when nothing is left to be taken, and after a while in which no slot was free for any
- * of them; the next one that is given starts them again. Only the calling thread starts and joins them. */
+ * of them; the next slot starts them again. Only the calling thread starts and joins them. */
 #include "base/error.h"
 #include "os/os.h"
 #include "read/read.h"

@@ -52,22 +52,21 @@ static sft_code read_scratch(const read_work *w, uint32_t file, uint64_t offset,
 
 #define IN_PLACE_LEAST ((size_t)256 << 10)
 
-/* Whether whole pages of the file are read to where they belong: disks write to addresses that
- * begin a page, and some to any. */
-static bool is_in_place(const read_work *w, uint32_t file, const char *into, size_t len) {
-    bool begins = (uintptr_t)into % SFTI_READ_PAGE == 0;
-    return len >= IN_PLACE_LEAST && (begins || atomic_load(&w->access->direct[file].anywhere));
-}
-
-/* From the beginning of a page of the file on. How many bytes; 0: by way of scratch memory. */
+/* Whole pages of the file, from the beginning of one on, to where they belong; for disks that
+ * write to the beginning of a page of memory only, to the next one, and moved from there. How many
+ * bytes; 0: by way of scratch memory. */
 static size_t read_in_place(const read_work *w, uint32_t file, uint64_t offset, char *into,
                             size_t len) {
     const size_t page = SFTI_READ_PAGE;
     sfti_read_direct *direct = &w->access->direct[file];
-    size_t got = 0;
-    int error = os_pread(direct->fd, into, len & ~(page - 1), offset, &got);
-    if (error == EINVAL && (uintptr_t)into % page) atomic_store(&direct->anywhere, false);
-    return error ? 0 : got & ~(page - 1);
+    size_t past = (uintptr_t)into % page, got = 0;
+    size_t moved = past && !atomic_load(&direct->anywhere) ? page - past : 0;
+    int error = os_pread(direct->fd, into + moved, (len - moved) & ~(page - 1), offset, &got);
+    if (error == EINVAL && past && !moved) atomic_store(&direct->anywhere, false);
+    got &= ~(page - 1);
+    if (error) return 0;
+    if (moved) memmove(into, into + moved, got);
+    return got;
 }
 
 /* One read past the cache, of at most len bytes; *piece: how many. */
@@ -77,7 +76,7 @@ static sft_code read_past(const read_work *w, uint32_t file, uint64_t offset, ch
     size_t head = past ? SFTI_READ_PAGE - past : 0;
     const char *at;
     *piece = 0;
-    if (len > head && is_in_place(w, file, into + head, len - head)) {
+    if (len >= head + IN_PLACE_LEAST) {
         if (head == 0) *piece = read_in_place(w, file, offset, into, len);
         else most = head;
     }

@@ -10,8 +10,8 @@ from . import _core
 from ._files import HEADER_NAMES
 from ._types import Progress
 
-__all__ = ["dtype_name", "matching", "moved", "numpy_arrays", "numpy_as", "numpy_dtype", "packed", "plan",
-           "torch_as", "torch_dtype", "torch_tensors"]
+__all__ = ["dtype_name", "matching", "moved", "numpy_arrays", "numpy_as", "numpy_dtype", "packed",
+           "plan", "torch_as", "torch_dtype", "torch_tensors"]
 
 # Name in a header -> name in ml_dtypes, of what numpy itself lacks.
 _ML_NAMES = {header: name for name, header in HEADER_NAMES.items()

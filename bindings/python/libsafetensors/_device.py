@@ -25,8 +25,9 @@ import torch
 from . import _core
 from .torch import _TYPES
 
-__all__ = ["Copy", "CpuDevice", "CudaDevice", "Destination", "Device", "Load", "Slots", "SLOT_BYTES", "Targets",
-           "device_of", "fill", "load", "load_one", "load_small", "release_pinned", "shape_of"]
+__all__ = ["Copy", "CpuDevice", "CudaDevice", "Destination", "Device", "Load", "SLOT_BYTES",
+           "Slots", "Targets", "device_of", "fill", "load", "load_one", "load_small",
+           "release_pinned", "shape_of"]
 
 SLOT_BYTES = 8 << 20
 _PAGE = 4096

@@ -149,8 +149,8 @@ def bytes_view(data: Any) -> memoryview:
 
 
 def open_bytes(data: Any) -> _core.File:
-    """Opens a file in memory. Each tensor is copied by itself, so that it is writable and keeps
-    nothing else alive."""
+    """Opens a file in memory. Tensors are copied, so that they are writable and do not keep it
+    alive."""
     view = bytes_view(data)
     try:
         return _core.open(view)

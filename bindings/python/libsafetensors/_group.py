@@ -23,6 +23,8 @@ from ._files import open_file
 __all__ = ["load_group"]
 
 WINDOW_BYTES = 256 << 20
+_LEAST = 64 << 10
+"""What is left of rows that did not fit is not divided further than this."""
 _STEP = 512
 
 _Chunk = tuple[_core.Tensor, int, int, int]
@@ -58,7 +60,7 @@ class _Cutter:
         rows = _rows(tensor)
         one = tensor.nbytes // rows
         count = min(rows - first, most // one)
-        if not count and not any_size:
+        if count < 1 and not any_size:
             return None
         count = max(count, 1)
         chunk = tensor if count == rows else tensor[first:first + count]
@@ -89,7 +91,7 @@ def windows(tensors: Sequence[_core.Tensor],
     all ranks."""
     cutter = _Cutter(tensors)
     while cutter.left:
-        most = max(_STEP, min(WINDOW_BYTES // ranks, -(-cutter.left // ranks)))
+        most = max(_LEAST, min(WINDOW_BYTES // ranks, -(-cutter.left // ranks)))
         pieces = [cutter.piece(most) for _ in range(ranks)]
         yield [chunks for chunks, _ in pieces], -(-max(end for _, end in pieces) // _STEP) * _STEP
 
@@ -190,6 +192,10 @@ def _place(group: Any, device: Any) -> torch.device:
     return place
 
 
+# Its name before torch 2.13.
+_gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
+
+
 class _Exchange:
     """What all ranks do together, window by window."""
 
@@ -237,7 +243,7 @@ class _Exchange:
             _agree(self._group, self._place, error)
             if self._now is None:
                 return
-            dist.all_gather_into_tensor(self._gathered, self._now.memory, group=self._group)
+            _gather(self._gathered, self._now.memory, group=self._group)
             error = _attempt(self._copy)
 
     def close(self) -> None:

@@ -189,7 +189,8 @@ static int core_clear(PyObject *module) {
     Py_CLEAR(state->error);
     Py_CLEAR(state->missing);
     Py_CLEAR(state->remote);
-    for (int i = 0; i < PYSFT_TYPE_COUNT; i++) Py_XDECREF(atomic_exchange(&state->types[i], NULL));
+    for (int i = 0; i < PYSFT_TYPE_COUNT; i++)
+        Py_XDECREF((PyObject *)atomic_exchange(&state->types[i], NULL));
     for (int i = 0; i < SFT_DTYPE_COUNT; i++) Py_CLEAR(state->dtype_names[i]);
     pysft_numpy_clear(state);
     pysft_torch_clear(state);

@@ -150,8 +150,8 @@ def test_a_large_range_is_asked_for_in_pieces(tmp_path, asked, monkeypatch):
 
 
 def test_shards_are_written_in_large_aligned_pieces(tmp_path, asked, monkeypatch):
-    """Of 2 MiB, whatever the lengths of the batches and the header: the page cache of a folder
-    then has huge pages. The bytes are those of a shard written at once."""
+    """Of 512 KiB, whatever the lengths of the batches and the header: the page cache of a folder
+    then has large pages. The bytes are those of a shard written at once."""
     pieces, write = {}, _storage._Sink.write
 
     def counted(self, data):
@@ -165,7 +165,7 @@ def test_shards_are_written_in_large_aligned_pieces(tmp_path, asked, monkeypatch
                          single_writer=True)
     shard = made["shards"][0]
     found = pieces[(tmp_path / "far" / shard["shard_path"]).as_posix()]
-    assert sum(found) == shard["bytes"] and set(found[:-1]) == {2 << 20}
+    assert sum(found) == shard["bytes"] and set(found[:-1]) == {512 << 10}
     near = dataset.write(rows, tmp_path / "near", batch_size=700_001)
     assert near["shards"][0]["sha256"] == shard["sha256"]
     assert dataset.verify(tmp_path / "far", deep=True)["ok"]

@@ -1,84 +1,9 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/options.h"
-#include "hash/model.h"
-#include "os/os.h"
+#include "hash/batch.h"
 
 #include <string.h>
-
-#define BATCH_BUFFER ((size_t)1 << 20) /* of a worker, for a piece of each of its files */
-#define BATCH_BLOCK (BATCH_BUFFER / 4) /* a piece, at most */
-#define BATCH_UNIT ((size_t)4 << 10)
-#define BATCH_THREADS 32
-#define BATCH_SLOTS SFTI_SHA_LANES
-#define BATCH_SLOTS_LEAST 4
-#define BATCH_TRIAL_BYTES (UINT64_C(64) << 20) /* hashed before a trial of kernels */
-#define BATCH_SHARES 8 /* threads that can work on one file */
-#define BATCH_OPENED 64 /* files opened in one go, whose results are then delivered */
-
-/* One file being read. */
-typedef struct batch_slot {
-    sfti_hash_model *model; /* NULL: free */
-    sfti_hash_unit *unit;
-    sfti_pass pass;
-    uint64_t got; /* bytes of this round */
-    bool ended;
-    sft_error error;
-} batch_slot;
-
-struct batch;
-
-typedef struct batch_worker {
-    struct batch *batch;
-    batch_slot slots[BATCH_SLOTS];
-    uint8_t *buffer;
-    sfti_hash_impl impl; /* the queue's; other kernels than the batch's once is_tried */
-    bool is_tried;
-    sfti_sha_queue queue;
-    size_t busy;
-    os_thread thread;
-} batch_worker;
-
-typedef struct batch {
-    sft_allocator alloc; /* the caller's: on the calling thread only */
-    sft_allocator work;  /* for models: libc's if there are threads */
-    sft_hash_options options;
-    sft_open_options open;
-    sft_job job;
-    sfti_hash_impl impl;
-    sfti_hash_how how;
-    const sft_hash_request *requests;
-    size_t count;
-    sft_hash_each_fn each;
-    void *ctx;
-    bool shared;    /* there are threads, and mutexes */
-    os_mutex claim; /* guards next_request and waiting; held while a model is opened */
-    os_mutex state; /* guards what follows, models' results and the cache */
-    os_cond round;  /* signalled when a thread has read a round or has finished */
-    uint64_t rounds;
-    size_t running; /* threads */
-    size_t next_request;
-    sfti_hash_model *waiting; /* open models with unclaimed units */
-    size_t unclaimed;         /* units of those models */
-    size_t active;            /* units in slots */
-    sfti_hash_model **models; /* one per request; NULL: not open yet, or delivered */
-    size_t delivered;
-    uint64_t done, total;
-    bool stop;
-    sft_code code;
-    sft_error *err;
-    size_t threads, worker_count; /* threads that have memory, and those that run */
-    batch_worker *workers; /* the first is the calling thread's */
-    uint8_t *buffers;
-} batch;
-
-static void batch_lock(batch *b, os_mutex *mutex) {
-    if (b->shared) os_mutex_lock(mutex);
-}
-
-static void batch_unlock(batch *b, os_mutex *mutex) {
-    if (b->shared) os_mutex_unlock(mutex);
-}
 
 static void batch_recall(void *ctx, const sfti_hash_key *key, sft_hashes *hashes) {
     batch *b = ctx;
@@ -89,84 +14,11 @@ static void batch_recall(void *ctx, const sfti_hash_key *key, sft_hashes *hashes
 
 /* ── Claiming ── */
 
-static void batch_model_done(batch *b, sfti_hash_model *model) {
-    sfti_hash_model_finish(model, &b->how);
-    sfti_hash_model_close(model);
-    batch_lock(b, &b->state);
-    model->done = true;
-    batch_unlock(b, &b->state);
-}
-
-static uint64_t unit_cost(const sfti_hash_unit *unit) {
-    return unit->size == SFT_SIZE_UNKNOWN || unit->is_uncounted ? 0 : unit->end - unit->begin;
-}
-
-/* Lets threads claim the model's units. */
-static void batch_publish(batch *b, sfti_hash_model *model) {
-    batch_lock(b, &b->state);
-    for (size_t i = 0; i < model->unit_count; i++) b->total += unit_cost(&model->units[i]);
-    b->unclaimed += model->unit_count;
-    batch_unlock(b, &b->state);
-    model->next = b->waiting;
-    b->waiting = model;
-}
-
-static void batch_open_next(batch *b) {
-    sfti_hash_model *model = sfti_take(&b->work, sizeof *model);
-    size_t index = b->next_request++;
-    if (model) {
-        sfti_hash_model_open(model, b->requests[index], &b->how);
-        if (model->error.code) model->unit_count = 0;
-    }
-    batch_lock(b, &b->state);
-    bool was_counted = model && !model->is_many
-                       && !sfti_files_claim(b->open.files, b->requests[index].path);
-    if (was_counted && model->bytes <= b->total) b->total -= model->bytes;
-    b->models[index] = model;
-    if (!model) b->code = sfti_fail_memory(b->err, sizeof *model);
-    batch_unlock(b, &b->state);
-    if (model && model->unit_count > 0) batch_publish(b, model);
-    else if (model) batch_model_done(b, model);
-}
-
-static bool batch_is_over(batch *b) {
-    batch_lock(b, &b->state);
-    bool over = b->stop || b->code != SFT_OK;
-    batch_unlock(b, &b->state);
-    return over;
-}
-
-/* With b->claim held: whether there is a request to open. */
-static bool batch_has_more(batch *b) {
-    return b->next_request < b->count && !batch_is_over(b);
-}
-
-/* Whether a worker with `busy` files should take one more, so that all workers get their share. */
-static bool batch_wants_more(batch *b, size_t busy) {
-    batch_lock(b, &b->state);
-    size_t all = b->unclaimed + b->active + (b->count - b->next_request);
-    batch_unlock(b, &b->state);
-    return busy < (all + b->worker_count - 1) / b->worker_count;
-}
-
-static sfti_hash_unit *batch_take_unit(batch *b, sfti_hash_model **model) {
-    for (size_t i = 0; i < BATCH_OPENED && !b->waiting && batch_has_more(b); i++)
-        batch_open_next(b);
-    *model = b->waiting;
-    if (!*model) return NULL;
-    sfti_hash_unit *unit = &(*model)->units[(*model)->claimed++];
-    if ((*model)->claimed == (*model)->unit_count) b->waiting = (*model)->next;
-    batch_lock(b, &b->state);
-    b->unclaimed--;
-    b->active++;
-    batch_unlock(b, &b->state);
-    return unit;
-}
-
 static bool batch_claim(batch *b, batch_worker *worker, batch_slot *slot) {
     static const sft_error none = SFT_ERROR_INIT;
     batch_lock(b, &b->claim);
-    slot->unit = batch_wants_more(b, worker->busy) ? batch_take_unit(b, &slot->model) : NULL;
+    bool wants = sfti_batch_wants_more(b, worker->busy);
+    slot->unit = wants ? sfti_batch_take_unit(b, &slot->model) : NULL;
     batch_unlock(b, &b->claim);
     if (!slot->unit) {
         slot->model = NULL;
@@ -244,14 +96,14 @@ static void slot_finish(batch *b, batch_worker *worker, batch_slot *slot) {
     if (slot->error.code && model->error.code == SFT_OK) model->error = slot->error;
     sfti_hashes_merge(slot->unit->into, &found);
     uint64_t read = slot->pass.at > slot->unit->begin ? slot->pass.at - slot->unit->begin : 0;
-    if (read < unit_cost(slot->unit)) /* bytes that no algorithm needed */
-        b->done += unit_cost(slot->unit) - read;
+    if (read < batch_unit_cost(slot->unit)) /* bytes that no algorithm needed */
+        b->done += batch_unit_cost(slot->unit) - read;
     bool last = ++model->finished == model->unit_count;
     b->active--;
     batch_unlock(b, &b->state);
     slot->model = NULL;
     worker->busy--;
-    if (last && !model->is_borrowed) batch_model_done(b, model);
+    if (last && !model->is_borrowed) sfti_batch_close(b, model);
 }
 
 /* Once many streams have been hashed for a while, by the kernels that a trial prefers. */
@@ -281,7 +133,8 @@ static bool worker_round(batch *b, batch_worker *worker) {
     worker_claim(b, worker);
     if (worker->busy == 0) { /* those that were opened needed no reading, of the rest one may */
         batch_lock(b, &b->claim);
-        bool more = batch_has_more(b);
+        /* If no other may be opened now, the threads that have some go on. */
+        bool more = sfti_batch_has_more(b) && sfti_batch_may_open(b);
         batch_unlock(b, &b->claim);
         return more;
     }
@@ -310,7 +163,7 @@ static void worker_run(void *ctx) {
     batch *b = worker->batch;
     bool more = true;
     while (more) {
-        more = !batch_is_over(b) && worker_round(b, worker);
+        more = !sfti_batch_is_over(b) && worker_round(b, worker);
         os_mutex_lock(&b->state);
         b->rounds++;
         if (!more) b->running--;
@@ -355,7 +208,7 @@ static bool batch_pulse(batch *b) {
             b->stop = true;
             batch_unlock(b, &b->state);
         }
-        return !batch_is_over(b);
+        return !sfti_batch_is_over(b);
     }
 }
 
@@ -525,7 +378,9 @@ static sft_code batch_check(const sft_hash_request *requests, size_t count, size
 sft_code sft_hash_paths(const sft_hash_request *requests, size_t count,
                         const sft_hash_options *options, sft_hash_each_fn each, void *ctx,
                         const sft_job *job, sft_error *err) {
-    batch b = { .requests = requests, .count = count, .each = each, .ctx = ctx };
+    batch b = {
+        .requests = requests, .count = count, .each = each, .ctx = ctx, .most_opened = SIZE_MAX
+    };
     if ((!requests && count > 0) || !each) return batch_bad_call(err, "NULL");
     size_t files;
     sft_code code = batch_check(requests, count, &files, err);
@@ -570,7 +425,7 @@ static sft_code hash_borrowed(batch *b, const sft_set *set, uint32_t algos, sft_
     sfti_hash_model_borrow(model, set, algos, &b->how);
     sft_code code = model->error.code;
     if (code == SFT_OK && model->unit_count > 0) {
-        batch_publish(b, model);
+        sfti_batch_publish(b, model);
         code = batch_run(b);
     }
     if (code == SFT_OK && model->error.code == SFT_OK)

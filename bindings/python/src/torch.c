@@ -3,6 +3,9 @@
 
 enum { route_unknown = 0, route_direct = 1, route_bytes = 2 };
 
+#define TORCH_MAJOR 2 /* since when dtypes of less than 16 bits may be passed directly */
+#define TORCH_MINOR 9
+
 struct pysft_torch {
     PyObject *from_dlpack;
     atomic_int routes[SFT_DTYPE_COUNT]; /* how each dtype is passed */
@@ -38,10 +41,29 @@ static PyObject *find_from_dlpack(void) {
     return pysft_import("torch.utils.dlpack", "from_dlpack");
 }
 
+/* Whether torch may know the dtypes of torch_names in DLPack. Older ones refuse them, which some
+ * builds do not survive (2.4.1 for Windows, seen under wine), so they are not asked. */
+static int may_know(void) {
+    PyObject *version = pysft_import("torch", "__version__");
+    const char *text = version ? PyUnicode_AsUTF8AndSize(version, NULL) : NULL;
+    int major = 0, minor = 0;
+    if (text) {
+        for (; *text >= '0' && *text <= '9' && major < 1000; text++)
+            major = major * 10 + (*text - '0');
+        if (*text == '.') text++;
+        for (; *text >= '0' && *text <= '9' && minor < 1000; text++)
+            minor = minor * 10 + (*text - '0');
+    }
+    Py_XDECREF(version);
+    if (PyErr_Occurred()) return -1;
+    return major > TORCH_MAJOR || (major == TORCH_MAJOR && minor >= TORCH_MINOR);
+}
+
 pysft_torch *pysft_torch_get(pysft_state *state) {
     pysft_torch *torch = atomic_load(&state->torch), *none = NULL;
     if (torch) return torch;
-    PyObject *from_dlpack = find_from_dlpack();
+    int knows = may_know();
+    PyObject *from_dlpack = knows < 0 ? NULL : find_from_dlpack();
     if (!from_dlpack) return NULL;
     torch = PyMem_Calloc(1, sizeof *torch);
     if (!torch) {
@@ -50,6 +72,8 @@ pysft_torch *pysft_torch_get(pysft_state *state) {
         return NULL;
     }
     torch->from_dlpack = from_dlpack;
+    for (int i = 0; i < SFT_DTYPE_COUNT && !knows; i++)
+        if (torch_names[i]) atomic_init(&torch->routes[i], route_bytes);
     if (atomic_compare_exchange_strong(&state->torch, &none, torch)) return torch;
     torch_free(torch);
     return none;

@@ -526,6 +526,44 @@ static void numbered(void **state) {
     holds(8);
 }
 
+/* Two processes continue one job without a lock: the one that fails removes nothing of the
+ * other's. */
+static void one_job_twice(void **state) {
+    (void)state;
+    sft_storage s = ds_storage;
+    sft_commit_options how = SFT_COMMIT_OPTIONS_INIT;
+    sft_commit *both[2];
+    sft_buffer receipts = { .alloc = sfti_allocator(NULL) };
+    static const uint64_t three[1] = { 3 };
+    const sfti_ds_column column = { .name = { "x", 1 }, .has_dtype = true, .dtype = SFT_F32,
+                                    .has_shape = true, .rank = 1, .shape = three };
+    const ds_tensor tensor = { "x", SFT_F32, 2, { 4, 3 }, 7 };
+    sft_error err = SFT_ERROR_INIT;
+    char job[80];
+    storage_own(&s)->lock = no_lock;
+    put("segments", SFT_COMMIT_NEW, 4);
+    sft_dataset_options *o = ds_options("batch_size=4", NULL);
+    how.mode = SFT_COMMIT_APPEND;
+    assert_int_equal(sft_commit_open(o, &s, NULL, &how, &both[0], &err), SFT_OK);
+    ds_task(both[0], &s, 0, 0, &tensor, 1, 4, 4, false, &column, 1, &receipts);
+    (void)snprintf(job, sizeof job, "%s", sft_commit_job(both[0]).data);
+    how.job = sft_span_cstr(job);
+    assert_int_equal(sft_commit_open(o, &s, NULL, &how, &both[1], &err), SFT_OK);
+    for (int i = 0; i < 2; i++) {
+        sft_span text = { receipts.data, receipts.len };
+        assert_int_equal(sft_commit_add(both[i], text, &err), SFT_OK);
+        if (sft_commit_prepare(both[i], NULL, &err)) fail_msg("%s", err.message);
+    }
+    if (sft_commit_publish(both[0], NULL, ds_warn, NULL, NULL, &err)) fail_msg("%s", err.message);
+    assert_int_not_equal(sft_commit_publish(both[1], NULL, ds_warn, NULL, NULL, &err), SFT_OK);
+    holds(5);
+    assert_int_equal(sft_commit_abort(both[1], &err), SFT_OK);
+    holds(5);
+    for (int i = 0; i < 2; i++) sft_commit_close(both[i]);
+    sft_buffer_free(&receipts);
+    sft_dataset_options_free(o);
+}
+
 /* An append reads and writes its own segment, and those that it merges. */
 static size_t opened;
 
@@ -596,7 +634,7 @@ int main(void) {
         SEG_TEST(rule),   SEG_TEST(appends),   SEG_TEST(empty),     SEG_TEST(forms),
         SEG_TEST(shadowed), SEG_TEST(compacts), SEG_TEST(damage),   SEG_TEST(links),
         SEG_TEST(strangers), SEG_TEST(manifests), SEG_TEST(garbage),
-        SEG_TEST(numbered), SEG_TEST(reads_little), SEG_TEST(merged_while_reading),
+        SEG_TEST(numbered), SEG_TEST(one_job_twice), SEG_TEST(reads_little), SEG_TEST(merged_while_reading),
     };
     return cmocka_run_group_tests_name("segments of manifests", tests, NULL, NULL);
 }

@@ -158,7 +158,8 @@ sft_code sft_commit_open(const sft_dataset_options *options, const sft_storage *
     c->open = open;
     c->how.open = NULL;
     c->swap = (sfti_ds_swap){ .storage = storage, .alloc = own, .single = options->single };
-    c->segments = (sfti_ds_segments){ .alloc = own, .commit = c->job.uuid };
+    c->segments = (sfti_ds_segments){ .alloc = own, .commit = c->job.uuid,
+                                      .attempt = c->attempt };
     if (!c->how.lock_wait_ms) c->how.lock_wait_ms = LOCK_WAIT_MS;
     code = begin_checks(c, schema, err);
     c->how.job = (sft_span){ NULL, 0 };

@@ -60,6 +60,7 @@ struct sft_commit {
     bool apart; /* the existing shards stay in their segments: `shards` has the new ones only */
     size_t keep; /* segments of the base that are also the next manifest's */
     sfti_ds_segments segments; /* the others of the next manifest */
+    char attempt[37]; /* of this writer: another one may continue the same job */
     sfti_ds_manifest next;
     sft_buffer text; /* the manifest to be published */
 };

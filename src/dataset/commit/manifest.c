@@ -174,6 +174,7 @@ static sft_code next_segments(sft_commit *c, sft_error *err) {
         if (s->receipt || !c->base.segmented || s->shard.segment >= c->keep)
             list[count++] = s->shard;
     }
+    if (!code) code = sfti_ds_uuid(c->attempt, err);
     if (!code) code = sfti_ds_segments_make(&c->segments, list, count, &c->work, err);
     size_t all = c->keep + c->segments.count;
     sfti_ds_segment *next = code ? NULL : sfti_arena_array(&c->work, all, sizeof *next);

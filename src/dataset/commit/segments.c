@@ -37,6 +37,7 @@ static sft_code segment_plan(segment_writer *s, const sfti_ds_segments *all) {
     sft_spec specs[COLUMNS];
     const sft_pair metadata[] = {
         { sft_span_cstr(SFTI_DATASET_MARK), sft_span_cstr("1") },
+        { sft_span_cstr("attempt"), sft_span_cstr(all->attempt) },
         { sft_span_cstr("commit"), sft_span_cstr(all->commit) },
         { sft_span_cstr("mode"), sft_span_cstr("segment") },
     };
@@ -49,7 +50,7 @@ static sft_code segment_plan(segment_writer *s, const sfti_ds_segments *all) {
                                  .shape = shapes };
     specs[NAMES] = (sft_spec){ .name = sft_span_cstr("names"), .dtype = SFT_U8, .rank = 1,
                                .shape = names };
-    return sft_plan_new(specs, COLUMNS, metadata, 3, &options, &s->plan, s->err);
+    return sft_plan_new(specs, COLUMNS, metadata, 4, &options, &s->plan, s->err);
 }
 
 static sft_code segment_put(segment_writer *s, size_t column, size_t len) {

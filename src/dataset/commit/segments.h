@@ -4,10 +4,11 @@
 
 #include "dataset/read/segment.h"
 
-/* Zeroed except alloc and commit. */
+/* Zeroed except alloc, commit and attempt. */
 typedef struct sfti_ds_segments {
     sft_allocator alloc;
     const char *commit;
+    const char *attempt; /* a new UUID: the files are this writer's, which may remove them */
     size_t count;
     sfti_ds_segment *segment;
     sft_buffer *bytes; /* of each */

@@ -68,7 +68,8 @@ static bool compact_segmented(const compaction *c) {
 /* As few segments as hold all shards. */
 static sft_code compact_segments(compaction *c) {
     sfti_ds_manifest *m = &c->next;
-    c->segments = (sfti_ds_segments){ .alloc = c->alloc, .commit = c->uuid };
+    c->segments =
+        (sfti_ds_segments){ .alloc = c->alloc, .commit = c->uuid, .attempt = c->uuid };
     sft_code code =
         sfti_ds_segments_make(&c->segments, c->shards, c->count, &c->arena, c->err);
     m->segments = c->segments.segment;

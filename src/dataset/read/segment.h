@@ -7,8 +7,9 @@
  *   sha256   U8 [shards, 32]; zeros: unknown
  *   names    U8 [bytes], each with a NUL after it
  *
- * Its metadata has SFTI_DATASET_MARK, mode "segment" and the commit that wrote it, so that no two
- * commits write the same file. SFTI_DATASET_MANIFEST names the segments with their digests; a
+ * Its metadata has SFTI_DATASET_MARK, mode "segment", the commit that wrote it and a UUID of the
+ * attempt: no two writers write the same file, even of one job, so each may remove its own.
+ * SFTI_DATASET_MANIFEST names the segments with their digests; a
  * segment names no other. */
 #ifndef SFTI_DATASET_SEGMENT_H
 #define SFTI_DATASET_SEGMENT_H

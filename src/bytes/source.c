@@ -245,10 +245,13 @@ static sft_code wrap_fd(int fd, bool owned, bool beneath, const sft_allocator *a
 
 /* ── Gathering ── */
 
-/* Several threads may come here at once: one of their maps is kept. */
+/* Several threads may come here at once: one of their maps is kept. None is made where the system
+ * cannot gather: on Windows nobody could cut or replace the file then. */
 static void *gather_map(fd_source *s) {
     void *map = s->map, *fresh;
-    if (map || sizeof map < 8 || os_map(s->fd, s->size, false, &fresh)) return map;
+    size_t none;
+    if (map || sizeof map < 8 || os_gather(NULL, NULL, 0, 1, NULL, &none)) return map;
+    if (os_map(s->fd, s->size, false, &fresh)) return NULL;
     if (atomic_compare_exchange_strong(&s->map, &map, fresh)) return fresh;
     os_unmap(fresh, s->size);
     return map;

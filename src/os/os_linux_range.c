@@ -197,8 +197,8 @@ int os_cached(int fd, uint64_t offset, uint64_t len, uint64_t *bytes) {
     *bytes = 0;
     if (len == 0) return 0; /* which would mean: to the end */
     if (syscall(SYS_cachestat, fd, &range, &found, 0u) != 0) return EOPNOTSUPP;
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    *bytes = found.cached < len / page ? found.cached * page : len;
+    uint64_t cached = found.cached * (uint64_t)sysconf(_SC_PAGESIZE);
+    *bytes = cached < len ? cached : len;
     return 0;
 }
 

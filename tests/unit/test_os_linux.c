@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,6 +169,23 @@ static void test_gather_without(void **state) {
     gather_end(&g);
 }
 
+/* Of less than a page nothing is cached, either, if nothing of the file is. */
+static void test_cached(void **state) {
+    uint64_t all, part, page = (uint64_t)sysconf(_SC_PAGESIZE);
+    (void)state;
+    gathered g = gather_file();
+    os_unmap(g.map, GATHER_FILE);
+    g.map = NULL;
+    assert_int_equal(fsync(fileno(g.file)), 0);
+    (void)posix_fadvise(fileno(g.file), 0, 0, POSIX_FADV_DONTNEED);
+    int error = os_cached(fileno(g.file), 0, page, &all);
+    assert_int_equal(error, os_cached(fileno(g.file), 0, 100, &part));
+    if (error) assert_int_equal(error, EOPNOTSUPP);
+    else if (all == 0) assert_int_equal(part, 0);
+    else assert_int_equal(part, 100);
+    gather_end(&g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kept_blocks),
@@ -176,6 +194,7 @@ int main(void) {
         cmocka_unit_test(test_gather),
         cmocka_unit_test(test_gather_beyond),
         cmocka_unit_test(test_gather_without),
+        cmocka_unit_test(test_cached),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

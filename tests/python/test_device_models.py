@@ -188,6 +188,14 @@ def test_views_of_one_memory(tmp_path):
     assert model.a[:4].tolist() == [0, 1, 2, 3] and model.b[2:].tolist() == [102, 103, 104, 105]
 
 
+def test_views_of_one_memory_that_do_not_touch_each_other():
+    base = torch.zeros(8)
+    inner, other, apart = base[1:2], base[4:5], torch.zeros(2)
+    assert _models._overlapping([other, apart, base, inner]) == {
+        base.data_ptr(), inner.data_ptr(), other.data_ptr()}
+    assert _models._overlapping([other, apart, inner]) == set()
+
+
 def test_meta_parameters(path):
     with torch.device("meta"):
         model = Model()

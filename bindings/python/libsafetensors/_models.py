@@ -57,9 +57,11 @@ def _overlapping(tensors: Sequence[torch.Tensor]) -> set[int]:
     rows = sorted((str(one.device), one.data_ptr(), one.data_ptr() + one.nbytes)
                   for one in tensors if one.nbytes)
     found: set[int] = set()
-    for before, row in zip(rows, rows[1:]):
-        if before[0] == row[0] and row[1] < before[2]:
-            found.update((before[1], row[1]))
+    farthest = ("", 0, 0)  # of those before: not always the last of them
+    for row in rows:
+        if farthest[0] == row[0] and row[1] < farthest[2]:
+            found.update((farthest[1], row[1]))
+        farthest = max(farthest, row, key=lambda one: (one[0], one[2]))
     return found
 
 

@@ -72,8 +72,10 @@ typedef struct sft_read_plan_options {
 typedef struct sft_read_plan sft_read_plan;
 
 /* Make a plan. Opens and reads nothing; costs O(count log count), and O(1) for each part, also
- * for slices. Free it with sft_read_plan_free. SFT_BAD_ARGUMENT: a tensor that is not the file's,
- * a part that leaves its block or overlaps another; errors of sft_slice_size. @since 0.2 */
+ * for slices. The arrays may be freed afterwards. Free it with sft_read_plan_free.
+ * SFT_BAD_ARGUMENT: a tensor that is not the file's, a part that leaves its block or overlaps
+ * another; SFT_DATA_TRUNCATED: a part lies beyond the end of a file that was opened with
+ * header_only; SFT_OUT_OF_MEMORY; errors of sft_slice_size. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_read_plan_new(const sft_read_part *parts, size_t count,
                                                  const sft_read_block *blocks,
                                                  size_t block_count,
@@ -82,8 +84,9 @@ SFT_API SFT_NODISCARD sft_code sft_read_plan_new(const sft_read_part *parts, siz
 /* NULL is allowed. */
 SFT_API void sft_read_plan_free(sft_read_plan *plan);
 
-/* Bytes of all parts, and bytes that will be read for them at most, without what direct reads
- * add at both ends to be aligned. @since 0.2 */
+/* Bytes of all parts, and bytes that reads through the page cache take for them. Direct reads add
+ * to these: at both ends to be aligned, and in between, as they cover more pieces each (within
+ * max_gap and max_over_read). The plan may not be NULL. @since 0.2 */
 SFT_API uint64_t sft_read_plan_wanted(const sft_read_plan *plan);
 SFT_API uint64_t sft_read_plan_total(const sft_read_plan *plan);
 /* Size of the slots that its readers take. @since 0.2 */
@@ -138,8 +141,9 @@ typedef struct sft_filled {
 SFT_API SFT_NODISCARD sft_code sft_reader_start(const sft_read_plan *plan, uint32_t threads,
                                                 sft_reader **out, sft_error *err);
 
-/* Lend a slot: sft_read_plan_slot_bytes bytes, aligned to 4096 (else SFT_BAD_ARGUMENT). Threads
- * that wait use it at once. Slots may be added at any time. @since 0.2 */
+/* Add a slot: sft_read_plan_slot_bytes bytes, aligned to 4096 (else SFT_BAD_ARGUMENT). Threads
+ * that wait use it at once. Slots may be added at any time; the caller frees their memory, after
+ * sft_reader_close. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_reader_add(sft_reader *reader, void *memory, sft_error *err);
 
 /* Whether another slot would be used at once: bytes are left to be read, fewer slots are being

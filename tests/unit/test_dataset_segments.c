@@ -634,7 +634,8 @@ int main(void) {
         SEG_TEST(rule),   SEG_TEST(appends),   SEG_TEST(empty),     SEG_TEST(forms),
         SEG_TEST(shadowed), SEG_TEST(compacts), SEG_TEST(damage),   SEG_TEST(links),
         SEG_TEST(strangers), SEG_TEST(manifests), SEG_TEST(garbage),
-        SEG_TEST(numbered), SEG_TEST(one_job_twice), SEG_TEST(reads_little), SEG_TEST(merged_while_reading),
+        SEG_TEST(numbered), SEG_TEST(one_job_twice), SEG_TEST(reads_little),
+        SEG_TEST(merged_while_reading),
     };
     return cmocka_run_group_tests_name("segments of manifests", tests, NULL, NULL);
 }

@@ -564,6 +564,44 @@ static void one_job_twice(void **state) {
     sft_dataset_options_free(o);
 }
 
+/* A job that was committed is continued where shards are not moved: nothing is listed twice, or
+ * removed as replaced. */
+static void one_job_again(void **state) {
+    static const char *const forms[] = { "manifest=whole", "manifest=segments" };
+    static const uint64_t three[1] = { 3 };
+    const sfti_ds_column column = { .name = { "x", 1 }, .has_dtype = true, .dtype = SFT_F32,
+                                    .has_shape = true, .rank = 1, .shape = three };
+    const ds_tensor tensor = { "x", SFT_F32, 2, { 4, 3 }, 7 };
+    sft_storage s = ds_storage;
+    sft_buffer receipts = { .alloc = sfti_allocator(NULL) };
+    (void)state;
+    storage_own(&s)->move = NULL;
+    put("segments", SFT_COMMIT_NEW, 4);
+    for (int i = 0; i < 4; i++) {
+        sft_dataset_options *o = ds_options("batch_size=4", forms[i % 2], NULL);
+        sft_commit_options how = SFT_COMMIT_OPTIONS_INIT;
+        sft_error err = SFT_ERROR_INIT;
+        sft_commit *c;
+        char job[80];
+        how.mode = i < 2 ? SFT_COMMIT_APPEND : SFT_COMMIT_OVERWRITE;
+        assert_int_equal(sft_commit_open(o, &s, NULL, &how, &c, &err), SFT_OK);
+        ds_task(c, &s, 0, 0, &tensor, 1, 4, 4, false, &column, 1, &receipts);
+        const sft_span text = { receipts.data, receipts.len };
+        (void)snprintf(job, sizeof job, "%s", sft_commit_job(c).data);
+        assert_int_equal(sft_commit_add(c, text, &err), SFT_OK);
+        ds_end(c);
+        how.job = sft_span_cstr(job);
+        assert_int_equal(sft_commit_open(o, &s, NULL, &how, &c, &err), SFT_OK);
+        assert_int_equal(sft_commit_add(c, text, &err), SFT_OK);
+        assert_int_equal(sft_commit_prepare(c, NULL, &err), SFT_EXISTS);
+        assert_non_null(strstr(err.message, "this job was committed before"));
+        sft_commit_close(c);
+        holds(i < 2 ? 5 + (size_t)i : 1);
+        sft_dataset_options_free(o);
+    }
+    sft_buffer_free(&receipts);
+}
+
 /* An append reads and writes its own segment, and those that it merges. */
 static size_t opened;
 
@@ -634,8 +672,8 @@ int main(void) {
         SEG_TEST(rule),   SEG_TEST(appends),   SEG_TEST(empty),     SEG_TEST(forms),
         SEG_TEST(shadowed), SEG_TEST(compacts), SEG_TEST(damage),   SEG_TEST(links),
         SEG_TEST(strangers), SEG_TEST(manifests), SEG_TEST(garbage),
-        SEG_TEST(numbered), SEG_TEST(one_job_twice), SEG_TEST(reads_little),
-        SEG_TEST(merged_while_reading),
+        SEG_TEST(numbered), SEG_TEST(one_job_twice), SEG_TEST(one_job_again),
+        SEG_TEST(reads_little), SEG_TEST(merged_while_reading),
     };
     return cmocka_run_group_tests_name("segments of manifests", tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@ again and again.
 1. A thread of _core.Reader fills a slot.
 2. Its copies are enqueued on a stream of the load's own, which has waited for the caller's stream,
    since memory that torch hands out may still be in use there.
-3. An event is recorded behind them. Only when it has happened is the slot lent to the reader again.
+3. An event is recorded behind them. Only when it has happened is the slot given back to the reader.
 4. At the end the caller's stream waits for the last event, and the host does once.
 
 Whatever fails, close() does this in order: the threads end, then the stream, then the slots are

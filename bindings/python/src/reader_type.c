@@ -378,7 +378,7 @@ static PyObject *reader_close(PyObject *object, PyObject *none) {
 static PyMethodDef reader_methods[] = {
     { "add", reader_add, METH_O,
       "add($self, address, /)\n--\n\n"
-      "Lend a slot, of slot_bytes bytes at a multiple of 4096; they are numbered from 0." },
+      "Add a slot, of slot_bytes bytes at a multiple of 4096; they are numbered from 0." },
     { "starved", reader_starved, METH_NOARGS,
       "starved($self, /)\n--\n\nWhether another slot would be used at once." },
     { "next", PYSFT_KEYWORDS(reader_next),
@@ -386,7 +386,7 @@ static PyMethodDef reader_methods[] = {
       "A filled slot and its copies, each (block, byte of it, byte of the slot, length); (None,\n"
       "[]) at the end; None if there is none in that time, or all are with the caller." },
     { "give_back", reader_give_back, METH_O,
-      "give_back($self, slot, /)\n--\n\nLend a slot again that next() returned." },
+      "give_back($self, slot, /)\n--\n\nGive back a slot that next() returned." },
     { "close", reader_close, METH_NOARGS,
       "close($self, /)\n--\n\nStop the threads; no slot is touched afterwards." },
     { NULL, NULL, 0, NULL },

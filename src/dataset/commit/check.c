@@ -280,6 +280,16 @@ static const char *list_name(sft_commit *c, const sfti_ds_receipt *r, uint64_t f
     return name;
 }
 
+/* Listed twice, a shard makes the manifest invalid; an overwrite would remove it as an old one. */
+static sft_code list_committed(const sft_commit *c, const char *name, sft_error *err) {
+    bool again = strcmp(c->base.commit, c->job.uuid) == 0
+                 || sfti_ds_manifest_names(&c->base, name);
+    if (!again) return SFT_OK;
+    return sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
+                     "%s: expected a shard that the dataset lacks: this job was committed before",
+                     name);
+}
+
 static sft_code list_receipt(sft_commit *c, const sfti_ds_receipt *r, uint64_t first,
                              uint64_t *samples, sft_error *err) {
     uint64_t file;
@@ -288,6 +298,8 @@ static sft_code list_receipt(sft_commit *c, const sfti_ds_receipt *r, uint64_t f
                          "expected numbers of files within 64 bits, found more");
     const char *name = list_name(c, r, first);
     if (!name) return sfti_fail_memory(err, SFTI_DATASET_NAME);
+    sft_code code = list_committed(c, name, err);
+    if (code) return code;
     const sft_dataset_shard facts = { name,     r->bytes,   r->samples, r->valid_samples,
                                       *samples, r->tensors, 0,          r->sha256 };
     c->shards[c->shard_count++] = (commit_shard){ r->stored.data, { facts, true, 0 }, r, 0 };

@@ -14,7 +14,7 @@
 #define GAP_LOCAL 9216   /* beyond these, two reads cost less than one and the picking */
 #define RUN_LOCAL 16384
 #define GATHER_LEAST 32  /* runs for which a pipe is worth while */
-#define GATHER_MOST 1024
+#define GATHER_MOST 512
 
 typedef struct slice_copy {
     const sft_file *file;

@@ -34,27 +34,34 @@ static size_t large_length(size_t size) {
 #define KEPT_BLOCKS 2
 #define KEPT_LONGEST ((size_t)16 << 20)
 
-static struct {
-    char *at;
+typedef struct kept_block {
+    char *at; /* NULL: none */
     size_t len;
-} kept[KEPT_BLOCKS];
+} kept_block;
+
+static kept_block kept[KEPT_BLOCKS];
 static atomic_flag kept_busy = ATOMIC_FLAG_INIT;
 
-/* The shortest that is long enough, if less than half of it is too much. */
+/* The shortest that is long enough, if less than half of it is too much. If there is none, NULL,
+ * and no block is kept any more. */
 static char *kept_take(size_t len) {
+    kept_block out[KEPT_BLOCKS] = { { NULL, 0 } };
     size_t best = KEPT_BLOCKS, have = len > SIZE_MAX / 2 ? SIZE_MAX : 2 * len;
-    char *at = NULL;
-    if (len > KEPT_LONGEST || atomic_flag_test_and_set(&kept_busy)) return NULL;
+    if (atomic_flag_test_and_set(&kept_busy)) return NULL;
     for (size_t i = 0; i < KEPT_BLOCKS; i++) {
         if (!kept[i].at || kept[i].len < len || kept[i].len >= have) continue;
         best = i;
         have = kept[i].len;
     }
-    if (best < KEPT_BLOCKS) {
-        at = kept[best].at;
-        kept[best].at = NULL;
+    char *at = best < KEPT_BLOCKS ? kept[best].at : NULL;
+    for (size_t i = 0; i < KEPT_BLOCKS; i++) {
+        if (at && i != best) continue;
+        out[i] = kept[i];
+        kept[i].at = NULL;
     }
     atomic_flag_clear(&kept_busy);
+    for (size_t i = 0; i < KEPT_BLOCKS && !at; i++)
+        if (out[i].at) (void)munmap(out[i].at, out[i].len);
     if (at && have > len) (void)munmap(at + len, have - len);
     return at;
 }

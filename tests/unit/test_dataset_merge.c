@@ -38,7 +38,7 @@ typedef struct world {
 } world;
 
 static ds_tensor *world_shard(world *w, const char *name, size_t most) {
-    (void)snprintf(w->names[w->shards], sizeof w->names[0], "%s", name);
+    (void)snprintf(w->names[w->shards], sizeof w->names[0], "%.31s", name);
     w->sources[w->shards] = (sfti_ds_source){ w->names[w->shards], w->names[w->shards] };
     ds_tensor *tensors = calloc(most + 1, sizeof *tensors);
     assert_non_null(tensors);

@@ -28,7 +28,7 @@ static sft_dataset_options *good(const char *mode, const char *value, const char
                                  const char *text) {
     sft_dataset_options *o;
     sft_code code = name ? MAKE(&o, mode, value, name, text) : MAKE(&o, mode, value);
-    if (code) fail_msg("%s=%s: %s", name, text, err.message);
+    if (code) fail_msg("%s=%s: %s", name ? name : "mode", name ? text : value, err.message);
     return o;
 }
 

@@ -280,8 +280,9 @@ SFT_API SFT_NODISCARD sft_code sft_commit_add(sft_commit *commit, sft_span recei
  * a receipt (SFT_DATASET_SHARD says how many are missing, and the first); and merge all sorted
  * headers for duplicates (SFT_DATASET_DUPLICATE, or shadowed tensors), totals and schema.
  * Nothing visible changes. Ticks the job with bytes of headers. Memory: a few MiB and about
- * 64 KiB a shard (of many shards less: 256 MiB or 4 KiB a shard, whichever is more), whatever the number of keys. In batch mode without an index, an append
- * to a manifest of segments takes memory for the new shards and those of merged segments only.
+ * 64 KiB a shard (of many shards less: 256 MiB or 4 KiB a shard, whichever is more), whatever the
+ * number of keys. In batch mode without an index, an append to a manifest of segments takes memory
+ * for the new shards and those of merged segments only.
  * @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_commit_prepare(sft_commit *commit, const sft_job *job,
                                                   sft_error *err);

@@ -164,7 +164,8 @@ SFT_API SFT_NODISCARD sft_code sft_reader_next(sft_reader *reader, int32_t milli
 SFT_API void sft_reader_give_back(sft_reader *reader, size_t slot);
 
 /* Stop and join the threads, at the latest when their current read ends, and free the reader.
- * Afterwards no memory of a slot is touched. NULL is allowed. @since 0.2 */
+ * Afterwards no memory of a slot is touched. NULL is allowed. In a child of fork() only this may be
+ * done with a reader of the parent's (else SFT_BAD_ARGUMENT). @since 0.2 */
 SFT_API void sft_reader_close(sft_reader *reader);
 
 #ifdef __cplusplus

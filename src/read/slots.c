@@ -50,6 +50,7 @@ typedef struct slot_queue {
 struct sft_reader {
     const sft_read_plan *plan;
     sft_allocator alloc;
+    uint64_t process; /* a forked child has neither the threads nor, perhaps, a free mutex */
     sfti_read_access access;
     sfti_read_scratch scratch; /* of the threads, and one for the caller's */
     read_thread threads[READER_THREADS];
@@ -193,8 +194,16 @@ static void reader_release(sft_reader *r) {
     sfti_release(&alloc, r, sizeof *r);
 }
 
+static bool reader_forked(const sft_reader *r) {
+    return r->process != os_process();
+}
+
 void sft_reader_close(sft_reader *reader) {
     if (!reader) return;
+    if (reader_forked(reader)) {
+        reader_release(reader);
+        return;
+    }
     os_mutex_lock(&reader->mutex);
     reader->stop = true;
     os_cond_wake(&reader->freed);
@@ -220,6 +229,7 @@ sft_code sft_reader_start(const sft_read_plan *plan, uint32_t threads, sft_reade
     memset(r, 0, sizeof *r);
     r->plan = plan;
     r->alloc = *alloc;
+    r->process = os_process();
     r->thread_count = reader_threads(plan, threads);
     sft_code code = reader_share(r, err);
     if (code) {
@@ -244,6 +254,11 @@ sft_code sft_reader_start(const sft_read_plan *plan, uint32_t threads, sft_reade
 
 /* ── Slots ───────────────────────────────────────────────────────────────── */
 
+static sft_code reader_fail_forked(sft_error *err) {
+    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                     "expected a reader that this process started, found one from before fork()");
+}
+
 static sft_code reader_grow(sft_reader *r, read_slot *slot, sft_error *err) {
     size_t bytes = r->plan->most_copies * sizeof *slot->copies;
     slot->copies = bytes ? sfti_take(&r->alloc, bytes) : NULL;
@@ -265,6 +280,7 @@ sft_code sft_reader_add(sft_reader *reader, void *memory, sft_error *err) {
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a reader and memory at a multiple of 4096, found %s",
                          reader && memory ? "other memory" : "NULL");
+    if (reader_forked(reader)) return reader_fail_forked(err);
     read_slot slot = { .memory = memory };
     os_mutex_lock(&reader->mutex);
     sft_code code = reader_grow(reader, &slot, err);
@@ -278,6 +294,7 @@ sft_code sft_reader_add(sft_reader *reader, void *memory, sft_error *err) {
 
 bool sft_reader_starved(const sft_reader *reader) {
     sft_reader *r = (sft_reader *)(uintptr_t)reader; /* the mutex alone changes */
+    if (reader_forked(r)) return false;
     os_mutex_lock(&r->mutex);
     bool starved = reader_has_more(r) && r->free.count == 0 && r->filling < r->thread_count;
     os_mutex_unlock(&r->mutex);
@@ -285,6 +302,7 @@ bool sft_reader_starved(const sft_reader *reader) {
 }
 
 void sft_reader_give_back(sft_reader *reader, size_t slot) {
+    if (reader_forked(reader)) return;
     os_mutex_lock(&reader->mutex);
     if (slot < reader->slot_count && reader->slots[slot].state == SLOT_HELD) {
         slots_put(reader, &reader->free, slot, SLOT_FREE);
@@ -334,6 +352,7 @@ sft_code sft_reader_next(sft_reader *reader, int32_t milliseconds, sft_filled *o
     if (!reader || !out)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a reader and a place for the slot, found NULL");
+    if (reader_forked(reader)) return reader_fail_forked(err);
     uint64_t begin = milliseconds > 0 ? os_now_ns() : 0;
     sft_code code = SFT_OK;
     os_mutex_lock(&reader->mutex);

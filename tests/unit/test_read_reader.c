@@ -4,6 +4,7 @@
 #include "os/os.h"
 #include "read_case.h"
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 static temp_folder folder;
@@ -532,6 +533,36 @@ static void test_truncated(void **state) {
     }
 }
 
+/* In a child of fork() there are no threads to wait for. */
+static void test_forked(void **state) {
+    (void)state;
+    read_model *m = packed_model(512);
+    sft_read_plan *plan = plan_of(m, 65536, SFT_READ_DIRECT_NEVER);
+    device *d = device_new(m, plan, 1);
+    assert_int_equal(sft_reader_start(plan, 3, &d->reader, NULL), SFT_OK);
+    device_add(d);
+    pid_t child = fork();
+    if (child == 0) {
+        sft_error err = SFT_ERROR_INIT;
+        sft_filled filled;
+        alarm(20);
+        bool refused = sft_reader_next(d->reader, -1, &filled, &err) == SFT_BAD_ARGUMENT &&
+                       strstr(err.message, "found one from before fork()") &&
+                       !sft_reader_starved(d->reader);
+        sft_reader_give_back(d->reader, 0);
+        sft_reader_close(d->reader);
+        _exit(refused ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(device_run(d, SIZE_MAX, NULL), SFT_OK);
+    device_drain(d);
+    device_free(d);
+    sft_read_plan_free(plan);
+    read_model_free(m);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_packed),       cmocka_unit_test(test_few_copies),
@@ -539,6 +570,7 @@ int main(void) {
         cmocka_unit_test(test_slots),        cmocka_unit_test(test_nothing),
         cmocka_unit_test(test_closed),       cmocka_unit_test(test_failing),
         cmocka_unit_test(test_waits),        cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_forked),
     };
     return cmocka_run_group_tests(tests, folder_begin, folder_end);
 }

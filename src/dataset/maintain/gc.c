@@ -215,7 +215,7 @@ static sft_code gc_find(gc_work *g, bool remove, sft_error *err) {
 /* Step d, for one item. */
 static sft_code gc_item_remove(const gc_work *g, gc_item *item, bool remove, sft_error *err) {
     sft_code code = SFT_OK;
-    item->skipped = item->part && (gc_named(g, item->name, &code, err) ||
+    item->skipped = item->part && (!g->has_manifest || gc_named(g, item->name, &code, err) ||
                                    !sfti_ds_is_ours(g->storage, item->name));
     if (code || item->skipped) return code;
     if (item->folder) code = gc_check_folder(g, item, err);

@@ -126,7 +126,7 @@ def case_model_order(world):
     path, _ = world.model("llm")
     with world.view(path) as view:
         by_name, chosen = view.js(ROWS), view.js(ACTIVE)
-        view.page.select_option(".tree-tools select", "size")
+        view.js("() => { const list = document.querySelector('.tree-tools select'); list.value = 'size'; list.dispatchEvent(new Event('change', { bubbles: true })); }")
         view.settle()
         by_size = view.js(ROWS)
         same(sorted(by_size), sorted(by_name), "rows")

@@ -18,6 +18,7 @@ Files, of random bytes: A, a LoRA of 120 MB; B, 6.9 GB of F16 in 2,515 tensors; 
 """
 import argparse
 import ctypes
+import importlib
 import importlib.util
 import json
 import os
@@ -102,32 +103,34 @@ def total(paths):
 
 # ── Loaders: paths -> dict of tensors on the device ──
 
-def ours(paths):
-    from libsafetensors.torch import load_file
+def load_files(package, paths):
+    load_file = importlib.import_module(package + ".torch").load_file
     return {name: one for path in paths for name, one in load_file(path, device="cuda").items()}
 
 
-def ours_prefetch(paths):
-    from libsafetensors import safe_open
-    found = {}
-    for path in paths:
-        with safe_open(path, "pt", device="cuda") as file, file.prefetch() as loader:
-            found.update(loader)
-    return found
-
-
-def official(paths):
-    from safetensors.torch import load_file
-    return {name: one for path in paths for name, one in load_file(path, device="cuda").items()}
-
-
-def official_prefetch(paths):
-    from safetensors import safe_open
+def prefetch_files(package, paths):
+    safe_open = importlib.import_module(package).safe_open
     found = {}
     for path in paths:
         with safe_open(path, "pt", device="cuda:0") as file, file.prefetch() as loader:
             found.update(iter(loader))
     return found
+
+
+def ours(paths):
+    return load_files("libsafetensors", paths)
+
+
+def ours_prefetch(paths):
+    return prefetch_files("libsafetensors", paths)
+
+
+def official(paths):
+    return load_files("safetensors", paths)
+
+
+def official_prefetch(paths):
+    return prefetch_files("safetensors", paths)
 
 
 def instanttensor(paths):

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The goals of speed, beside what the tables of docs/measured.md show.
+"""The goals of speed, beside what the tables of docs/measured.md show; the few of README.md.
 
-    summary.py [--write | --check] [FILE]
+    summary.py [--write | --check]
 
 A value is a cell of a table, or that divided by another cell; the median with the best in
 brackets where the table has both. "held": by the median; "at best": by the best only.
---write puts the table between its markers in FILE (default docs/measured.md); --check fails
-(exit status 1) if another table stands there.
+--write puts both tables between their markers; --check fails (exit status 1) if others stand
+there.
 """
 import argparse
 import os
@@ -82,6 +82,20 @@ GOALS = [
          At("10,000", "`catalog`, s"), 1.3, False, At("10,000", "`info -r --jsonl`, s")),
 ]
 
+# (task, section, ours, official) of README.md, in milliseconds
+README = [
+    ("open and validate 92,000 tensors (12 MB header)", "header", At("92,000", "ours, ms"),
+     At("92,000", "official, ms")),
+    ("list 1,200 tensors, whole process", "process", At("1,200", "`safetensors ls`, ms"),
+     At("1,200", "Python and `safe_open`, ms")),
+    ("`load_file` of 20,000 small tensors, torch", "python-small", At("torch", "ours, ms", 1),
+     At("torch", "official, ms", 1)),
+    ("change one metadata key of a 2.1 GB file, durable", "edit",
+     At("into the spare bytes", "ours, ms"), At("into the spare bytes", "official and fsync, ms")),
+    ("save 2.1 GB durably (official: and fsync)", "save", At("this library", "durable, ms"),
+     At("official `save_file`", "durable, ms")),
+]
+
 
 def tables(text):
     """[[row, …], …]: the tables of a section, a row being its cells."""
@@ -135,25 +149,43 @@ def row(text, goal):
             today, verdict]
 
 
+def duration(milliseconds):
+    if milliseconds >= 1000:
+        return figure(milliseconds / 1000) + " s"
+    return figure(milliseconds) + " ms"
+
+
+def made(text):
+    """[(file, section, table)]"""
+    goals = table(["task", "compared with", "goal", "measured", ""],
+                  [row(text, goal) for goal in GOALS])
+    lines = [[task, *[duration(numbers(text, section, at)[0]) for at in cells]]
+             for task, section, *cells in README]
+    return [("docs/measured.md", "summary", goals),
+            ("README.md", "readme", table(["", "libsafetensors", "official package 0.8.0"], lines))]
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("file", nargs="?", default=os.path.join(ROOT, "docs", "measured.md"))
     args = parser.parse_args()
-    with open(args.file, encoding="utf-8") as f:
+    with open(os.path.join(ROOT, "docs", "measured.md"), encoding="utf-8") as f:
         text = f.read()
-    made = table(["task", "compared with", "goal", "measured", ""],
-                 [row(text, goal) for goal in GOALS])
-    if args.write:
-        put(args.file, "summary", made)
-    elif not args.check:
-        print(made, end="")
-    elif "<!-- bench summary -->\n%s<!-- end summary -->" % made not in text:
-        print("%s: the summary is not that of its tables; run bench/summary.py --write"
-              % args.file)
-        return 1
-    return 0
+    status = 0
+    for name, section, body in made(text):
+        path = os.path.join(ROOT, name)
+        with open(path, encoding="utf-8") as f:
+            there = "<!-- bench %s -->\n%s<!-- end %s -->" % (section, body, section) in f.read()
+        if args.write:
+            put(path, section, body)
+        elif args.check and not there:
+            print("%s: the table is not that of docs/measured.md; run bench/summary.py --write"
+                  % name)
+            status = 1
+        elif not args.check:
+            print(body)
+    return status
 
 
 if __name__ == "__main__":

@@ -513,6 +513,12 @@ def check_messages():
     demand(len(said) > 300, "found only %d messages" % len(said))
 
 
+def check_summary():
+    done = subprocess.run([sys.executable, os.path.join(ROOT, "bench", "summary.py"), "--check"],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    demand(done.returncode == 0, "measured.md: %s" % done.stdout.decode().strip())
+
+
 def check_suites():
     named = set(re.findall(r"`([a-z-]+)`", read("tests", "README.md")))
     for suite in re.findall(r'^    \("([a-z-]+)", "', read("tests", "run.py"), re.M):
@@ -547,6 +553,7 @@ def main():
     check_pictures()
     check_messages()
     check_suites()
+    check_summary()
     for what in problems:
         print("FAIL", what)
     print("%d passed, %d failed" % (checks - len(problems), len(problems)))

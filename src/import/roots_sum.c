@@ -137,13 +137,12 @@ static void sum_add(sfti_subtree *to, const sfti_subtree *more) {
  * nothing to what is within it, and finishes later, which is how sfti_subtree_enters knows. */
 sft_code sfti_subtrees_count(sfti_subtrees *sums, sfti_value *root) {
     sum_walk walk = { 0 };
-    uint64_t looked = 0;
     sft_code code = is_container(root) && root->sum == 0 ? sum_enter(sums, &walk, root) : SFT_OK;
     while (walk.depth > 0 && !code) {
         sum_frame *frame = &walk.at[walk.depth - 1];
         sfti_subtree *own = &sums->all[frame->value->sum - 1];
         sfti_child child;
-        if (++looked > SFTI_SUBTREE_CHILDREN) {
+        if (++sums->looked > SFTI_SUBTREE_CHILDREN) {
             code = sfti_fail(sfti_import_error(sums->im), SFT_FOREIGN_TABLE, frame->value->at,
                              "expected at most %llu values in containers, found more",
                              (unsigned long long)SFTI_SUBTREE_CHILDREN);

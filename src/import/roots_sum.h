@@ -4,9 +4,11 @@
 
 #include "import/value.h"
 
-/* Values that are looked at, each time in its container: SFT_FOREIGN_TABLE beyond. A pickle can put
- * one list of millions into millions of places. */
+/* Values that are looked at, each container once: SFT_FOREIGN_TABLE beyond. */
 #define SFTI_SUBTREE_CHILDREN ((uint64_t)1 << 26)
+/* And how many more in a walk that enters a container in each of its places: a pickle can put one
+ * list of millions into millions of places. */
+#define SFTI_SUBTREE_AGAIN ((uint64_t)1 << 24)
 
 typedef struct sfti_subtree {
     uint64_t tensors, bytes, values; /* saturating; every place counts */
@@ -17,6 +19,7 @@ typedef struct sfti_subtrees {
     sfti_import *im;
     sfti_subtree *all; /* by value->sum - 1 */
     size_t count, cap;
+    uint64_t looked; /* values, so far */
     uint32_t finished;
 } sfti_subtrees;
 

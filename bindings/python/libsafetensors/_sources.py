@@ -3,6 +3,7 @@ length)`, and `expect(runs)` where several ranges can be asked for at once."""
 from __future__ import annotations
 
 import threading
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
@@ -47,9 +48,9 @@ class Ranges:
         with self._lock:
             known = _joined(sorted([*self._expected, *(
                 (begin, begin + len(data)) for begin, data in self._fetched.items())]), 0, None)
-            new = [(at, min(at + _PIECE, begin + count)) for begin, count in runs if not any(
-                low <= begin and begin + count <= high for low, high in known)
-                for at in range(begin, begin + count, _PIECE)]
+            new = [(at, min(at + _PIECE, begin + count)) for begin, count in runs
+                   if not _holds(known, begin, begin + count)
+                   for at in range(begin, begin + count, _PIECE)]
             self._expected.extend(_joined(new, _GAP, _PIECE))
 
     def _kept(self, offset: int, length: int) -> Any:
@@ -103,6 +104,12 @@ def _joined(ranges: Sequence[tuple[int, int]], gap: int,
         else:
             joined.append((begin, end))
     return joined
+
+
+def _holds(joined: Sequence[tuple[int, int]], begin: int, end: int) -> bool:
+    """Whether one of the ranges, which ascend and do not touch, holds that range."""
+    at = bisect_right(joined, begin, key=lambda held: held[0])
+    return at > 0 and end <= joined[at - 1][1]
 
 
 class _Fsspec(Ranges):

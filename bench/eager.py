@@ -185,6 +185,7 @@ def make(folder, kind, size):
 
 
 def file_of(name, path):
+    """What the loader reads in place of the file."""
     return path + {"`torch.load`": ".pt", "flashpack": ".flashpack"}.get(name, "")
 
 
@@ -266,8 +267,8 @@ class Bench:
 
     def one(self, name, path):
         """(wall, processor time, sum) of a load in a fresh process; milliseconds."""
-        done = subprocess.run([sys.executable, __file__, "work", name, file_of(name, path),
-                               file_of(name, self.small)], capture_output=True, text=True)
+        done = subprocess.run([sys.executable, __file__, "work", name, path, self.small],
+                              capture_output=True, text=True)
         if done.returncode:
             raise SystemExit("%s: %s" % (name, done.stderr.strip().splitlines()[-1]))
         facts = json.loads(done.stdout.splitlines()[-1])

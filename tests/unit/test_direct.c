@@ -52,7 +52,7 @@ static void expect_file(const char *name, size_t len) {
     FILE *file = fopen(temp_path(name), "rb");
     assert_non_null(file);
     assert_int_equal(fread(found, 1, len + 1, file), len);
-    assert_memory_equal(found, bytes, len);
+    assert_int_equal(memcmp(found, bytes, len), 0);
     (void)fclose(file);
     free(found);
 }
@@ -123,7 +123,7 @@ static void test_full(void **state) {
 /* The child has neither the thread nor anything to wait for; the parent goes on. */
 static void test_forked(void **state) {
     (void)state;
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 3; i++) {
         int status = -1;
         sft_sink sink = open_direct("file");
         write_pieces(&sink, 0, 2 * BLOCK, BLOCK);

@@ -14,6 +14,7 @@
 #   make test-browsers       the catalogue's pages in Chromium and in Firefox
 #   make bench               measured against others; docs/measured.md keeps the results
 #   make bench-python        the package beside the official one
+#   make bench-eager         a file into memory, beside other loaders, warm and cold
 #   make bench-catalog       the catalogue's pages: ready, search, scrolling, size, generation
 #   make bench-dataset       datasets beside save_file, load_file and Parquet
 #   make bench-spark         Spark with datasets beside Spark with Parquet
@@ -48,7 +49,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS),600)
 
-.PHONY: windows all demo screenshots build check test python tsan-python bench-python bench-dataset asan msan tsan m32 s390x aarch64 conformance kill \
+.PHONY: windows all demo screenshots build check test python tsan-python bench-python bench-eager bench-dataset asan msan tsan m32 s390x aarch64 conformance kill \
         writers fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross setup-windows \
         setup-abi abi abi-baseline \
         deb deb-test dist dist-test manifests test-packages \
@@ -123,6 +124,11 @@ test-browsers: build
 bench-catalog: build
 	@tools/browser_env.sh
 	@build/browser/bin/python bench/catalog.py --write
+
+bench-eager: python
+	@build/venv/bin/python -m pip --disable-pip-version-check install -q --no-deps --upgrade \
+		--only-binary :all: --target build/eager -r bench/requirements-eager.txt
+	@PYTHONPATH=build/eager build/venv/bin/python bench/eager.py --write
 
 bench-dataset: python
 	@build/venv/bin/python bench/dataset.py --write

@@ -738,8 +738,10 @@ typedef struct sft_path_options {
     bool has_mtime;             /* set the file's modification time to mtime_ns */
     int64_t mtime_ns;           /* nanoseconds since 1970 */
     bool direct;                /* bypass the page cache where possible, for large files that
-                                   nobody reads soon. The sink then takes bytes in order only.
-                                   Not the default: it was measured to be slower */
+                                   nobody reads soon. The sink then takes bytes in order only; a
+                                   thread of its own writes 8 MiB while the next are taken, so
+                                   that an error may be that of bytes given before. Not the
+                                   default: it was measured to be slower */
     /* Some file systems (mounted object stores) cannot rename a file, and publishing fails with
      * SFT_IO_PUBLISH. With this, the old file is then removed and a new one written in its
      * place, copied from the finished hidden file in the same folder. Meanwhile, or after a

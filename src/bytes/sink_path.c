@@ -106,7 +106,7 @@ static int temp_make(path_sink *s, bool link, uint32_t mode) {
 
 static void path_sink_free(path_sink *s) {
     sft_allocator alloc = s->alloc;
-    if (s->direct.buffer) sfti_direct_free(&s->direct);
+    if (s->direct.in_use) sfti_direct_free(&s->direct);
     if (s->fd >= 0) (void)os_close(s->fd);
     if (s->folder_fd >= 0) (void)os_close(s->folder_fd);
     if (s->named) (void)os_unlink(s->temp);
@@ -164,7 +164,7 @@ static sft_code write_path(void *ctx, uint64_t offset, const void *bytes, size_t
 static sft_code direct_failed(path_sink *s, int error, sft_error *err) {
     s->failed = true;
     sft_code code = sfti_io_fail(err, SFT_IO_WRITE, error, "write");
-    if (err) err->offset = s->direct.begin;
+    if (err) err->offset = s->direct.failed_at;
     return code;
 }
 
@@ -316,7 +316,7 @@ static sft_code settle_path(path_sink *s, sft_error *err) {
         return sfti_fail(err, SFT_WRITER_FAILED, SFT_NO_OFFSET,
                          "expected all bytes to be written, found that a write had failed");
     }
-    if (s->direct.buffer) error = sfti_direct_end(&s->direct);
+    if (s->direct.in_use) error = sfti_direct_end(&s->direct);
     if (error) return direct_failed(s, error, err);
     if (s->preallocated > s->end) error = os_truncate(s->fd, s->end);
     if (error) return sfti_io_fail(err, SFT_IO_WRITE, error, "cut the file to its length");

@@ -135,14 +135,27 @@ static char *large_bytes(void) {
     return bytes;
 }
 
-static void save_large(const char *bytes) {
+/* One block of 8 MiB at a time, and no other. */
+static void *resize_once(void *ctx, void *ptr, size_t old_size, size_t new_size) {
+    size_t *large = ctx;
+    bool counts = new_size > (size_t)8 << 20;
+    if (counts && *large > 0) return NULL;
+    *large += counts;
+    *large -= old_size > (size_t)8 << 20;
+    return fault_alloc.resize(fault_alloc.ctx, ptr, old_size, new_size);
+}
+
+static void save_large(const char *bytes, bool one_block) {
     static const uint64_t shape[] = { LARGE };
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
     sft_error err = SFT_ERROR_INIT;
     sft_sink sink;
     sft_source source = sft_source_memory(bytes, LARGE);
     sft_part part = { { { "w", 1 }, SFT_U8, 1, shape }, &source, 0 };
+    size_t large = 0;
+    const sft_allocator small = { resize_once, &large };
     options.direct = true;
+    if (one_block) options.alloc = &small;
     assert_int_equal(sft_sink_path(TARGET, &options, &sink, &err), SFT_OK);
     assert_int_equal(sft_save_parts(&part, 1, NULL, 0, NULL, sink, NULL, &err), SFT_OK);
 }
@@ -173,13 +186,65 @@ static void play_large(void **state) {
         os_fake_short_writes(c->most);
         os_fake_direct_unit(c->unit);
         os_fake_fail(0, 0, false);
-        save_large(bytes);
+        save_large(bytes, false);
         const char *found = os_fake_file(TARGET, &len);
         if (!found || len != HEAD + LARGE || memcmp(found + HEAD, bytes, LARGE) != 0)
             fail_msg("%s: the bytes are not those that were given", c->what);
         if (count_calls("os_set_direct") != c->flags || count_calls("os_pwrite") != c->writes)
             fail_msg("%s: %zu times set, %zu writes", c->what, count_calls("os_set_direct"),
                      count_calls("os_pwrite"));
+    }
+    os_fake_reset();
+    test_free(bytes);
+}
+
+/* Block 2 of 3 is refused: its byte is named, by a later call, and nothing else is written. */
+static void play_refused(void **state) {
+    (void)state;
+    char *bytes = large_bytes();
+    for (int threads = 0; threads < 2; threads++) {
+        sft_path_options options = SFT_PATH_OPTIONS_INIT;
+        sft_error err = SFT_ERROR_INIT;
+        sft_sink sink;
+        options.direct = true;
+        os_fake_reset();
+        fault_world();
+        os_fake_can_direct(true);
+        os_fake_fail(0, 0, false);
+        if (!threads) os_fake_fail_call("os_thread_start", 1, EAGAIN, true);
+        assert_int_equal(sft_sink_path(TARGET, &options, &sink, &err), SFT_OK);
+        assert_int_equal(sft_sink_write(&sink, 0, bytes, (size_t)8 << 20, &err), SFT_OK);
+        os_fake_fail_call("os_pwrite", 1, ENOSPC, false);
+        assert_int_equal(sft_sink_write(&sink, 8 << 20, bytes, (size_t)8 << 20, &err), SFT_OK);
+        assert_int_equal(sft_sink_write(&sink, 16 << 20, bytes, (size_t)1 << 20, &err), SFT_OK);
+        assert_int_equal(sft_sink_finish(&sink, &err), SFT_IO_WRITE);
+        assert_int_equal(err.os_errno, ENOSPC);
+        assert_int_equal(err.offset, 8 << 20);
+        assert_int_equal(count_calls("os_pwrite"), 1);
+        assert_null(os_fake_file(TARGET, &(size_t){ 0 }));
+    }
+    os_fake_reset();
+    test_free(bytes);
+}
+
+/* Neither threads nor a second block change the bytes. */
+static void play_alone(void **state) {
+    (void)state;
+    char *bytes = large_bytes();
+    for (int way = 0; way < 3; way++) {
+        size_t len;
+        os_fake_reset();
+        fault_world();
+        os_fake_can_direct(true);
+        os_fake_fail(0, 0, false);
+        if (way == 1) os_fake_fail_call("os_thread_start", 1, EAGAIN, true);
+        save_large(bytes, way == 2);
+        const char *found = os_fake_file(TARGET, &len);
+        assert_non_null(found);
+        assert_int_equal(len, HEAD + LARGE);
+        assert_memory_equal(found + HEAD, bytes, LARGE);
+        assert_int_equal(count_calls("os_thread_start"), way == 2 ? 0 : 2);
+        assert_int_equal(count_calls("os_pwrite"), 4);
     }
     os_fake_reset();
     test_free(bytes);
@@ -192,6 +257,8 @@ static void play_streams(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(play_streams),
-                                        cmocka_unit_test(play_large) };
+                                        cmocka_unit_test(play_large),
+                                        cmocka_unit_test(play_refused),
+                                        cmocka_unit_test(play_alone) };
     return cmocka_run_group_tests_name("streams over a failing system", tests, NULL, NULL);
 }

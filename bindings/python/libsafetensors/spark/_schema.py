@@ -14,8 +14,8 @@ from .. import _core
 from ..dataset._storage import scheme_of
 
 __all__ = ["READ_OPTIONS", "ROW_FIELDS", "absolute", "binary_field", "checked_field",
-           "element_type", "parse_names", "path_of", "plain_batch", "plain_schema", "split_options", "tensor_type",
-           "parse_bool"]
+           "element_type", "parse_names", "path_of", "plain_batch", "plain_schema",
+           "split_options", "tensor_type", "parse_bool"]
 
 READ_OPTIONS = ("layout", "columns", "use_manifest", "keys", "data", "as", "inferSchema",
                 "pushdown", "partition_mb")

@@ -8,7 +8,8 @@ from .. import _core
 from .._files import HEADER_NAMES
 from ._session import with_hints
 
-__all__ = ["LARGEST", "arr_to_st", "binary_to_numpy", "column_of", "elements", "packed", "st_to_array", "uniform"]
+__all__ = ["LARGEST", "arr_to_st", "binary_to_numpy", "column_of", "elements", "packed",
+           "st_to_array", "uniform"]
 
 _NUMPY = {"I8": "<i1", "U8": "<u1", "I16": "<i2", "U16": "<u2", "I32": "<i4", "U32": "<u4",
           "I64": "<i8", "U64": "<u8", "F32": "<f4", "F64": "<f8"}

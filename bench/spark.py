@@ -75,13 +75,13 @@ def frame(spark, count):
 
 
 def bare_source():
-    """A data source in Python that only returns one batch, again and again."""
+    """A data source in Python that only returns one batch of so many rows, again and again."""
     from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-    parts, batch, width = PARTS, BATCH, WIDTH
+    parts, width = PARTS, WIDTH
 
     class Reader(DataSourceReader):
-        def __init__(self, rows):
-            self.rows = rows
+        def __init__(self, rows, batch, kind):
+            self.rows, self.batch, self.kind = rows, batch, kind
 
         def partitions(self):
             return [InputPartition(part) for part in range(parts)]
@@ -89,8 +89,14 @@ def bare_source():
         def read(self, partition):
             import numpy
             import pyarrow
+            batch = self.batch
             ends = numpy.arange(batch + 1, dtype="i4") * width
-            x = pyarrow.ListArray.from_arrays(ends, numpy.ones(batch * width, "f4"))
+            values = numpy.ones(batch * width, "f4")
+            if self.kind == "binary":
+                x = pyarrow.Array.from_buffers(pyarrow.binary(), batch, [
+                    None, pyarrow.py_buffer(ends * 4), pyarrow.py_buffer(values)])
+            else:
+                x = pyarrow.ListArray.from_arrays(ends, values)
             whole = pyarrow.RecordBatch.from_arrays([x], ["x"])
             for begin in range(0, self.rows // parts, batch):
                 yield whole.slice(0, min(batch, self.rows // parts - begin))
@@ -101,10 +107,11 @@ def bare_source():
             return "bare"
 
         def schema(self):
-            return "x array<float>"
+            return "x " + self.options["kind"]
 
         def reader(self, schema):
-            return Reader(int(self.options["rows"]))
+            return Reader(int(self.options["rows"]), int(self.options["batch"]),
+                          self.options["kind"])
     return Bare
 
 
@@ -113,6 +120,30 @@ def sync_all(folder):
         handle = os.open(path, os.O_RDONLY)
         os.fsync(handle)
         os.close(handle)
+
+
+def as_bytes(batches):
+    """Arrays of floats as binary."""
+    import numpy
+    import pyarrow
+    for batch in batches:
+        values = batch.column(0).flatten()
+        ends = numpy.arange(len(batch) + 1, dtype="i4") * (WIDTH * 4)
+        yield pyarrow.RecordBatch.from_arrays([pyarrow.Array.from_buffers(
+            pyarrow.binary(), len(batch), [None, pyarrow.py_buffer(ends), pyarrow.py_buffer(
+                values.to_numpy())])], ["x"])
+
+
+def numbers(batches):
+    """The greatest number of each batch, by numpy: of arrays, or of their bytes."""
+    import pyarrow
+
+    from libsafetensors.spark import binary_to_numpy
+    for batch in batches:
+        x = batch.column(0)
+        found = binary_to_numpy(x, "F32", [WIDTH]) if not pyarrow.types.is_list(x.type) \
+            else x.flatten().to_numpy()
+        yield pyarrow.RecordBatch.from_arrays([pyarrow.array([found.max().item()])], ["most"])
 
 
 class Modes:
@@ -159,8 +190,14 @@ class Modes:
         write_safetensors(self.frame(what), self.place(mode), **self.options(what, sync))
 
     def write_Parquet(self, what, mode, sync):
-        self.frame(what).write.mode("overwrite").option("compression", "none").parquet(
-            self.place(mode))
+        self.write_rows(self.frame(what), mode, sync)
+
+    def write_bytes(self, what, mode, sync):
+        """Parquet of binary."""
+        self.write_rows(self.frame(what).mapInArrow(as_bytes, "x binary"), mode, sync)
+
+    def write_rows(self, rows, mode, sync):
+        rows.write.mode("overwrite").option("compression", "none").parquet(self.place(mode))
         if sync:
             sync_all(self.place(mode))
 
@@ -177,15 +214,43 @@ class Modes:
     def hashed(self, rows, column):
         return rows.selectExpr("bit_xor(xxhash64(%s)) h" % column).first()["h"]
 
-    def read_arrays(self, what, mode, sync):
+    def taken(self, what, rows):
+        """Of readnumbers, in Python; of read, in the JVM."""
+        if what == "readnumbers":
+            most = rows.mapInArrow(numbers, "most float").selectExpr("max(most) m").first()["m"]
+            return int(most * 2 ** 24)
+        return self.hashed(rows, "x")
+
+    def samples(self, kind):
         rows = self.spark.read.format("safetensors")
-        rows = rows.option("layout", "samples").option("as", "array")
-        return self.hashed(rows.load(self.place("write-source")), "x")
+        rows = rows.option("layout", "samples").option("as", kind)
+        return rows.load(self.place("write-source")).select("x")
+
+    def read_arrays(self, what, mode, sync):
+        return self.taken(what, self.samples("array"))
+
+    def read_binary(self, what, mode, sync):
+        return self.taken(what, self.samples("binary"))
+
+    def read_bytes(self, what, mode, sync):
+        return self.taken(what, self.spark.read.parquet(self.place("write-bytes")))
+
+    def bare(self, batch, kind="array<float>"):
+        self.spark.dataSource.register(bare_source())
+        options = {"rows": self.counts["write"], "batch": batch, "kind": kind}
+        return self.hashed(self.spark.read.format("bare").options(**options).load(), "x") * 0
 
     def read_bare(self, what, mode, sync):
-        self.spark.dataSource.register(bare_source())
-        rows = self.spark.read.format("bare").option("rows", self.counts["write"]).load()
-        return self.hashed(rows, "x") * 0
+        return self.bare(BATCH)
+
+    def read_baresmall(self, what, mode, sync):
+        return self.bare(BATCH // 16)
+
+    def read_barelarge(self, what, mode, sync):
+        return self.bare(BATCH * 8)
+
+    def read_barebinary(self, what, mode, sync):
+        return self.bare(BATCH, "binary")
 
     def read_tensors(self, what, mode, sync):
         rows = self.spark.read.format("safetensors")
@@ -196,6 +261,8 @@ class Modes:
         return self.hashed(rows, "tensor_key, data") * 0
 
     def read_Parquet(self, what, mode, sync):
+        if what == "readnumbers":
+            return self.taken(what, self.spark.read.parquet(self.place("write-Parquet")))
         rows = self.spark.read.parquet(
             self.place("write-Parquet" if what == "read" else "rows-Parquet"))
         return self.hashed(rows, "x" if what == "read" else "key, x") * (what == "read")
@@ -283,23 +350,21 @@ class Bench:
                                       self.keyed * WIDTH * 4 // 10**6))
 
     def read(self):
-        for mode in ("write-source", "write-Parquet", "rows-source", "rows-Parquet"):
+        for mode in ("write-source", "write-Parquet", "write-bytes", "rows-source",
+                     "rows-Parquet"):
             if not glob.glob(os.path.join(self.args.data, mode, "*")):
                 self.worker.run(mode)
-        modes = ["read-arrays", "read-bare", "read-tensors", "read-Parquet", "readrows-tensors",
-                 "readrows-Parquet"]
+        bare = ["read-baresmall", "read-bare", "read-barelarge", "read-barebinary"]
+        ours = [mine for _, mine, _ in READS]
+        modes = list(dict.fromkeys([*ours, *bare, *(theirs for _, _, theirs in READS)]))
         tuned = self.session("tuned")
-        ours = ["read-arrays", "read-tensors", "readrows-tensors"]
         got = self.contest(modes, [("tuned-" + mode, tuned, mode) for mode in ours])
         tuned.close()
-        if got["read-arrays"].sums != got["read-Parquet"].sums:
-            raise SystemExit("read: what was read differs: %s" % {
-                mode: got[mode].sums for mode in modes})
         lines = []
-        for title, mine, theirs in (
-                ("samples as arrays", "read-arrays", "read-Parquet"),
-                ("samples as tensors", "read-tensors", "read-Parquet"),
-                ("by name, as tensors", "readrows-tensors", "readrows-Parquet")):
+        for title, mine, theirs in READS:
+            if got[mine].sums != got[theirs].sums and "tensors" not in mine:
+                raise SystemExit("read: what was read differs: %s" % {
+                    mode: got[mode].sums for mode in modes})
             self.floor(title, got, mine, theirs)
             lines.append([title, cell(got[mine]), cell(got["tuned-" + mine]), cell(got[theirs]),
                           ratio(got[theirs], got[mine]),
@@ -307,13 +372,24 @@ class Bench:
         return table(["", "ours, ms", "ours with settings, ms", "Parquet, ms", "Parquet ÷ ours",
                       "Parquet ÷ ours with settings"], lines) + (
             "\nWith settings: %s. What was written above, warm cache; every byte goes into "
-            "`xxhash64` of its row. Parquet's are arrays of floats throughout; the hashes of the "
-            "first row agree. A data source in Python that hands over the same batch of arrays "
-            "again and again and reads nothing: %s ms, %s of Parquet.\n" % (
+            "`xxhash64` of its row, or goes to a Python task, whose numpy takes the maximum. "
+            "Parquet's are arrays of floats for arrays and tensors, binary for binary; results "
+            "of the same kind agree. A data source in Python that hands over the same batch again "
+            "and again and reads nothing: %s ms for arrays, %s of Parquet (in batches of %d rows; "
+            "%s ms of %d, %s ms of %d), %s ms for binary.\n" % (
                 ", ".join("`%s`" % one for one in [*TUNED, *TUNED_JAVA.split()]),
-                cell(got["read-bare"]), ratio(got["read-Parquet"], got["read-bare"])))
+                cell(got["read-bare"]), ratio(got["read-Parquet"], got["read-bare"]), BATCH,
+                cell(got["read-baresmall"]), BATCH // 16, cell(got["read-barelarge"]), BATCH * 8,
+                cell(got["read-barebinary"])))
 
 
+# What is read, by which mode of ours and of Parquet.
+READS = (("samples as arrays", "read-arrays", "read-Parquet"),
+         ("samples as tensors", "read-tensors", "read-Parquet"),
+         ("samples as binary", "read-binary", "read-bytes"),
+         ("arrays to numpy", "readnumbers-arrays", "readnumbers-Parquet"),
+         ("binary to numpy", "readnumbers-binary", "readnumbers-bytes"),
+         ("by name, as tensors", "readrows-tensors", "readrows-Parquet"))
 SECTIONS = {"write": Bench.write, "rows": Bench.rows_by_name, "read": Bench.read}
 
 

@@ -156,6 +156,36 @@ def test_samples_layout_as_arrays(spark, out):
         sorted(map(tuple, frames.xs().tolist()))
 
 
+def test_samples_layout_as_binary(spark, out):
+    """Bytes, and numbers in tasks; the schema tells of what."""
+    write(frame(spark), out, batch_size=10, columns="x")
+    rows = read(spark, out, layout="samples", **{"as": "binary"})
+    assert rows.dtypes == [("x", "binary")]
+    assert rows.schema["x"].metadata == {"dtype": "F32", "shape": [frames.WIDTH]}
+    assert sorted(bytes(row["x"]) for row in rows.collect()) == sorted(
+        one.tobytes() for one in frames.xs())
+
+    def sums(batches, known=rows.schema["x"].metadata):
+        import pyarrow as pa
+
+        from libsafetensors.spark import binary_to_numpy
+        for batch in batches:
+            x = binary_to_numpy(batch["x"], **known)
+            yield pa.RecordBatch.from_arrays([pa.array(x.sum(axis=1, dtype="f8"))], ["total"])
+
+    got = [row["total"] for row in rows.mapInArrow(sums, "total double").collect()]
+    assert sorted(got) == frames.xs().sum(axis=1, dtype="f8").tolist()
+
+
+@pytest.mark.local
+def test_an_unknown_layout_is_one_sentence(spark, out):
+    write(frame(spark), out, batch_size=10, columns="x")
+    with pytest.raises(Exception, match="layout: expected one of files, samples, tensors, found "
+                       "'binary'; did you mean as=binary[?]") as told:
+        read(spark, out, layout="binary").collect()
+    assert "Traceback" not in str(told.value)
+
+
 def test_samples_layout_leaves_out_padding(spark, out):
     write(frame(spark), out, batch_size=10, columns="n", tail_strategy="pad")
     assert holding.whole(out)["total_samples"] == 120

@@ -247,8 +247,78 @@ def test_nested_arrays(tmp_path):
     assert [row["x"] for row in got] == values.reshape(4, 2, 3).tolist()
 
 
+# ── Bytes instead of arrays ──
+
+def test_samples_as_binary(batches):
+    one = reading(batches, layout="samples", **{"as": "binary"})
+    schema = one.schema()
+    assert schema.simpleString() == "struct<x:binary,n:binary>"
+    assert [field.metadata for field in schema] == [{"dtype": "F32", "shape": [2048]},
+                                                    {"dtype": "I64", "shape": []}]
+    expected = np.arange(1000 * 2048, dtype="<f4").reshape(1000, 2048)
+    rows = all_rows(one)
+    assert len(rows) == 1000 and rows[999]["x"] == expected[999].tobytes()
+    assert [np.frombuffer(row["n"], "<i8")[0] for row in rows] == [*range(1000)]
+    assert all_rows(reading(batches, layout="samples"), given(x=T.BinaryType())) == [
+        {"x": row["x"]} for row in rows]
+    with pytest.raises(ValueError, match="data=false: expected as=tensor, found as=binary"):
+        reading(batches, data=False, **{"as": "binary"})
+
+
+def test_tensors_of_files_as_binary(keyed):
+    one = reading(keyed, keys="k3__x,k25__x", **{"as": "binary"})
+    schema = one.schema()
+    assert [field.metadata for field in schema] == [{"dtype": "F64"}] * 2
+    rows = all_rows(one)
+    assert [row["k3__x"] for row in rows] == [np.float64(3).tobytes(), None]
+    assert [row["k25__x"] for row in rows] == [None, np.float64(25).tobytes()]
+
+
+def test_binary_of_several_dtypes_is_refused(tmp_path):
+    from safetensors.numpy import save_file
+    (tmp_path / "d").mkdir()
+    for name, kind in (("a", "f4"), ("b", "f8")):
+        save_file({"x": np.ones(2, kind)}, tmp_path / "d" / (name + ".safetensors"))
+    one = reading(str(tmp_path / "d"), use_manifest=False, **{"as": "binary"})
+    with pytest.raises(ValueError, match="x: as=binary: expected one dtype, found several"):
+        one.schema()
+
+
+def test_batches_of_binary_are_the_bytes_of_the_file(batches):
+    """Neither reading nor binary_to_numpy copies."""
+    one = reading(batches, layout="samples", columns="x", **{"as": "binary"})
+    schema = one.schema()
+    batch = next(one.batches(schema, one.pieces(schema)[0]))
+    there = _values.binary_to_numpy(batch["x"], "F32", [2048])
+    assert there.shape == (len(batch), 2048) and not there.flags.writeable
+    assert there.ctypes.data == batch["x"].buffers()[2].address
+    part = _values.binary_to_numpy(batch["x"].slice(3, 2), "F32", (32, 64))
+    assert part.ctypes.data == there.ctypes.data + 3 * 2048 * 4
+    np.testing.assert_array_equal(part.reshape(2, 2048), there[3:5])
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()])
+def test_binary_to_numpy(kind):
+    import ml_dtypes
+    column = pa.array([b"\x80\x3f\x00\x40", b"\0\0\0\0"], kind)
+    got = _values.binary_to_numpy(column, "BF16", [2])
+    assert got.dtype == ml_dtypes.bfloat16 and got.astype(float).tolist() == [[1, 2], [0, 0]]
+    assert _values.binary_to_numpy(column, "I32").tolist() == [0x40003f80, 0]
+    assert _values.binary_to_numpy(pa.array([], kind), "F32", [3]).shape == (0, 3)
+    assert _values.binary_to_numpy(pa.array([b"", b""], kind), "F32", [2, 0]).shape == (2, 2, 0)
+    for wrong, dtype, shape, word in (
+            ([b"abcd", None], "F32", [], "without null, found 1"),
+            ([b"abcd", b"abc"], "F32", [1], r"expected 4 bytes for F32 of shape \[1\], found 3 in "
+             "row 1"), ([b"ab"], "F4", [4], "whole bytes, found F4"), ([b"a"], "X", [], "dtype")):
+        with pytest.raises(ValueError, match=word):
+            _values.binary_to_numpy(pa.array(wrong, kind), dtype, shape)
+
+
 @pytest.mark.parametrize("options, word", [
-    ({"layout": "rows"}, "files, samples, tensors"), ({"laiout": "files"}, "layout"),
+    ({"layout": "binary"}, "^layout: expected one of files, samples, tensors, found 'binary'; did "
+     "you mean as=binary[?]$"), ({"as": "samples"}, "did you mean layout=samples[?]$"),
+    ({"as": "bytes"}, "^as: expected one of tensor, array, binary, found 'bytes'$"),
+    ({"layout": "rows"}, "files, samples, tensors, found 'rows'$"), ({"laiout": "files"}, "layout"),
     ({"columns": "y"}, "x, n"), ({"keys": "y"}, "x, n"), ({"data": "no"}, "true or false"),
     ({"partition_mb": "0"}, "1 to"), ({"inferSchema": "false"}, "^inferSchema=false: expected a schema")])
 def test_refused(batches, options, word):

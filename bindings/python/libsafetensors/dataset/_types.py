@@ -80,7 +80,7 @@ class OpenOptions(StorageOptions, total=False):
 
 
 # Options of Spark's data source for reading, "as" among them, which is no name in Python.
-_As = TypedDict("_As", {"as": Literal["tensor", "array"]}, total=False)
+_As = TypedDict("_As", {"as": Literal["tensor", "array", "binary"]}, total=False)
 
 
 class ReadOptions(_As, StorageOptions, total=False):

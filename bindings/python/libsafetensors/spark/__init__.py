@@ -18,14 +18,15 @@ if TYPE_CHECKING:
     from ._functions import arr_to_st, register, st_to_array
     from ._read import count, read
     from ._source import SafetensorsDataSource
+    from ._values import binary_to_numpy
     from ._write import write_safetensors
 
-__all__ = ["SafetensorsDataSource", "arr_to_st", "count", "read", "register", "st_to_array",
-           "write_safetensors"]
+__all__ = ["SafetensorsDataSource", "arr_to_st", "binary_to_numpy", "count", "read", "register",
+           "st_to_array", "write_safetensors"]
 
-_HOMES = {"SafetensorsDataSource": "_source", "arr_to_st": "_functions", "count": "_read",
-          "read": "_read", "register": "_functions", "st_to_array": "_functions",
-          "write_safetensors": "_write"}
+_HOMES = {"SafetensorsDataSource": "_source", "arr_to_st": "_functions",
+          "binary_to_numpy": "_values", "count": "_read", "read": "_read",
+          "register": "_functions", "st_to_array": "_functions", "write_safetensors": "_write"}
 
 
 def __getattr__(name: str) -> Any:

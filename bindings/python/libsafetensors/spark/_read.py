@@ -17,6 +17,7 @@ from ..dataset._types import ReadOptions, StorageOptions
 from ._rows import Piece, file_row, sample_rows, tensor_rows
 from ._schema import (
     ROW_FIELDS,
+    binary_field,
     checked_field,
     element_type,
     parse_names,
@@ -37,10 +38,12 @@ from ._session import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..dataset import Dataset
+    Fact = tuple[str | None, list[int] | None]
 
 __all__ = ["Piece", "Reading", "count", "read"]
 
 LAYOUTS = ("files", "samples", "tensors")
+VALUES = ("tensor", "array", "binary")
 _MAX_KEYS = 2000  # columns of layout=files
 _HEADER = 1 << 16  # least cost of a shard in bytes
 
@@ -59,11 +62,11 @@ class Reading:
         self.data = parse_bool("data", own.get("data", "true"))
         self.infer = parse_bool("inferSchema", own.get("inferschema", "true"))
         self.pushdown = parse_bool("pushdown", own.get("pushdown", "false"))
-        self.arrays = _choice("as", own.get("as", "tensor"), ("tensor", "array")) == "array"
+        self.values = _choice("as", own.get("as", "tensor"), VALUES)
         self.partition_bytes = _megabytes("partition_mb", own.get("partition_mb", "64"))
         self.files: set[str] | None = None  # from a pushed filter
-        if self.arrays and not self.data:
-            raise ValueError("data=false: expected as=tensor, found as=array")
+        if self.values != "tensor" and not self.data:
+            raise ValueError("data=false: expected as=tensor, found as=%s" % self.values)
 
     def opened(self, keys: Iterable[str] | None = None) -> Dataset:
         storage: dict[str, Any] = dict(self.storage)
@@ -82,29 +85,32 @@ class Reading:
                 [name for name in ROW_FIELDS if self.data or name != "data"])])
         with self.opened() as opened:
             facts = self._samples(opened) if self.layout == "samples" else self._files(opened)
-        return T.StructType([T.StructField(name, self._type(name, *fact), self.layout == "files")
-                             for name, fact in facts.items()])
+        return T.StructType([self._field(name, *fact) for name, fact in facts.items()])
 
-    def _type(self, name: str, dtype: str | None, plain: bool) -> T.DataType:
-        if not self.arrays:
-            return tensor_type(self.data)
+    def _field(self, name: str, dtype: str | None, shape: list[int] | None) -> T.StructField:
+        nullable = self.layout == "files"
+        if self.values == "tensor":
+            return T.StructField(name, tensor_type(self.data), nullable)
+        if self.values == "binary":
+            return binary_field(name, dtype, None if nullable else shape, nullable)
         element = element_type(name, dtype)
-        return element if plain else T.ArrayType(element, False)
+        return T.StructField(name, element if shape == [] else T.ArrayType(element, False),
+                             nullable)
 
     def _chosen(self, names: list[str]) -> list[str]:
         if self.columns is None:
             return names
         return _known("columns", self.columns, names)
 
-    def _samples(self, opened: Dataset) -> dict[str, tuple[str | None, bool]]:
+    def _samples(self, opened: Dataset) -> dict[str, Fact]:
         _need_batches(opened)
         there = opened.schema
         names = self._chosen(list(there))
         if self.keys is not None:
             names = [name for name in names if name in _known("keys", self.keys, list(there))]
-        return {name: (there[name]["dtype"], there[name]["shape"] == []) for name in names}
+        return {name: (there[name]["dtype"], there[name]["shape"]) for name in names}
 
-    def _files(self, opened: Dataset) -> dict[str, tuple[str | None, bool]]:
+    def _files(self, opened: Dataset) -> dict[str, Fact]:
         wanted = self.columns or self.keys
         if wanted and opened.mode == "kv" and "schema" not in (opened.manifest or {}):
             with self.opened(wanted) as fewer:  # an index says which shards they are in
@@ -228,7 +234,11 @@ def _planned(path: str) -> Iterator[None]:
 
 def _choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
     if value.lower() not in allowed:
-        raise ValueError("%s: expected one of %s, found %r" % (name, ", ".join(allowed), value))
+        others = [("layout", LAYOUTS), ("as", VALUES)]
+        meant = ["; did you mean %s=%s?" % (other, value.lower()) for other, values in others
+                 if value.lower() in values]
+        raise ValueError("%s: expected one of %s, found %r%s"
+                         % (name, ", ".join(allowed), value, "".join(meant)))
     return value.lower()
 
 
@@ -264,22 +274,22 @@ def _used(opened: Dataset) -> Iterable[int]:
     return numbers
 
 
-def _schema_of(opened: Dataset, wanted: list[str] | None) -> dict[str, tuple[str | None, bool]]:
-    """Key -> dtype (None if it varies), and whether the shape is []."""
+def _schema_of(opened: Dataset, wanted: list[str] | None) -> dict[str, Fact]:
+    """Key -> dtype (None if it varies), and a shape, which may be that of one tensor only."""
     manifest = opened.manifest or {}
     stated = manifest.get("schema")
     if stated is not None:
-        return {key: (one["dtype"], one["shape"] == []) for key, one in stated.items()}
+        return {key: (one["dtype"], one["shape"]) for key, one in stated.items()}
     if manifest and wanted is None and "generator" in manifest and "segments" not in manifest:
         raise _too_many("over 10,000")
-    found: dict[str, tuple[str | None, bool]] = {}
+    found: dict[str, Fact] = {}
     only = None if wanted is None else set(wanted)
     for i in _used(opened):
         file = opened._shards.file(i)
         for key in file.keys() if only is None else only.intersection(file.keys()):
             tensor = file[key]
             same = found.get(key, (tensor.dtype,))[0] == tensor.dtype
-            found[key] = (tensor.dtype if same else None, tensor.ndim == 0)
+            found[key] = (tensor.dtype if same else None, list(tensor.shape))
         if only is None and len(found) > _MAX_KEYS:
             raise _too_many("%d and more" % len(found))
     return found

@@ -13,9 +13,9 @@ from pyspark.sql import types as T
 from .. import _core
 from ..dataset._storage import scheme_of
 
-__all__ = ["READ_OPTIONS", "ROW_FIELDS", "absolute", "checked_field", "element_type",
-           "parse_names", "path_of", "plain_batch", "plain_schema", "split_options", "tensor_type",
-           "parse_bool"]
+__all__ = ["READ_OPTIONS", "ROW_FIELDS", "absolute", "binary_field", "checked_field",
+           "element_type", "parse_names", "path_of", "plain_batch", "plain_schema",
+           "split_options", "tensor_type", "parse_bool"]
 
 READ_OPTIONS = ("layout", "columns", "use_manifest", "keys", "data", "as", "inferSchema",
                 "pushdown", "partition_mb")
@@ -107,6 +107,17 @@ def element_type(column: str, dtype: str | None) -> T.DataType:
     return found
 
 
+def binary_field(column: str, dtype: str | None, shape: list[int] | None,
+                 nullable: bool) -> T.StructField:
+    """Column of the bytes of tensors; its metadata tells their dtype, and the shape unless it
+    varies."""
+    if dtype is None:
+        raise ValueError("%s: as=binary: expected one dtype, found several; use as=tensor"
+                         % column)
+    known = {"dtype": dtype, **({} if shape is None else {"shape": shape})}
+    return T.StructField(column, T.BinaryType(), nullable, known)
+
+
 def tensor_type(data: bool = True) -> T.StructType:
     fields = [T.StructField("data", T.BinaryType(), False)] if data else []
     return T.StructType([*fields,
@@ -143,11 +154,11 @@ def checked_field(field: T.StructField, layout: str) -> None:
     else:
         while isinstance(kind, T.ArrayType):
             kind = kind.elementType
-        fits = isinstance(kind, _NUMBERS)
+        fits = isinstance(kind, _NUMBERS) or isinstance(field.dataType, T.BinaryType)
     if not fits:
         expected = "file_name, tensor_key, dtype: string, shape: array<bigint>, data: binary" \
             if layout == "tensors" else "a struct of data: binary, shape: array<int>, dtype: " \
-            "string, or arrays of numbers"
+            "string, arrays of numbers, or binary"
         raise ValueError("%s: expected %s, found %s"
                          % (field.name, expected, field.dataType.simpleString()))
 

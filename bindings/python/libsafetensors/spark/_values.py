@@ -8,7 +8,8 @@ from .. import _core
 from .._files import HEADER_NAMES
 from ._session import with_hints
 
-__all__ = ["LARGEST", "arr_to_st", "column_of", "elements", "packed", "st_to_array", "uniform"]
+__all__ = ["LARGEST", "arr_to_st", "binary_to_numpy", "column_of", "elements", "packed",
+           "st_to_array", "uniform"]
 
 _NUMPY = {"I8": "<i1", "U8": "<u1", "I16": "<i2", "U16": "<u2", "I32": "<i4", "U32": "<u4",
           "I64": "<i8", "U64": "<u8", "F32": "<f4", "F64": "<f8"}
@@ -133,7 +134,7 @@ def uniform(kind: Any, rows: int, width: int, values: Any) -> Any:
 
 def column_of(name: str, tensor: _core.Tensor, rows: int, shape: Sequence[int],
               kind: Any) -> Any:
-    """A tensor as rows of this shape: tensor structs, arrays or plain numbers."""
+    """A tensor as rows of this shape: tensor structs, bytes, arrays or plain numbers."""
     import pyarrow as pa
     fields = [kind.field(i) for i in range(kind.num_fields)] if pa.types.is_struct(kind) else []
     bare = bool(fields) and all(field.name != "data" for field in fields)
@@ -143,20 +144,26 @@ def column_of(name: str, tensor: _core.Tensor, rows: int, shape: Sequence[int],
     if fields:
         return pa.StructArray.from_arrays(
             [_part(field, tensor, rows, shape) for field in fields], fields=fields)
+    if pa.types.is_binary(kind):
+        return _bytes_of_rows(tensor, rows, kind)
     try:
         return _arrays(tensor, rows, shape, kind)
     except ValueError as error:
         raise ValueError("%s: %s" % (name, error)) from None
 
 
+def _bytes_of_rows(tensor: _core.Tensor, rows: int, kind: Any) -> Any:
+    width, rest = divmod(tensor.nbytes, rows) if rows else (0, 0)
+    if rest:
+        raise ValueError("%s: expected rows of whole bytes, found %s of shape %s"
+                         % (tensor.name, tensor.dtype, list(tensor.shape)))
+    return uniform(kind, rows, width, memoryview(tensor))
+
+
 def _part(field: Any, tensor: _core.Tensor, rows: int, shape: Sequence[int]) -> Any:
     import pyarrow as pa
     if field.name == "data":
-        width, rest = divmod(tensor.nbytes, rows) if rows else (0, 0)
-        if rest:
-            raise ValueError("%s: expected rows of whole bytes, found %s of shape %s"
-                             % (tensor.name, tensor.dtype, list(tensor.shape)))
-        return uniform(field.type, rows, width, memoryview(tensor))
+        return _bytes_of_rows(tensor, rows, field.type)
     if field.name == "dtype":
         return pa.repeat(tensor.dtype, rows).cast(field.type)
     try:
@@ -321,6 +328,34 @@ def st_to_array(tensors: Any, kind: Any, exact: bool = True) -> Any:
         return pa.ListArray.from_arrays(pa.array(ends), found)
 
     return _spread(_by_dtype(names, make), rows, total)
+
+
+def binary_to_numpy(column: Any, dtype: str, shape: Sequence[int] = ()) -> Any:
+    """numpy array of [rows, *shape] over the bytes of a column that was read with as=binary: an
+    Arrow array, as of a batch in mapInArrow or an argument of an arrow_udf. It is not a copy, and
+    cannot be written. dtype and shape: those of a row, which the metadata of the column's field
+    tells. ValueError for null, or a row of another size."""
+    import math
+
+    import numpy as np
+    import pyarrow.compute as pc
+
+    from .._arrays import numpy_dtype
+    if _bits(dtype) % 8:
+        raise ValueError("dtype: expected one whose elements are whole bytes, found " + dtype)
+    kind = numpy_dtype(dtype)
+    if column.null_count:
+        raise ValueError("binary_to_numpy: expected a column without null, found %d"
+                         % column.null_count)
+    width = math.prod(shape) * kind.itemsize
+    sizes = np.asarray(pc.binary_length(column), np.int64)
+    wrong = np.flatnonzero(sizes != width)
+    if len(wrong):
+        raise ValueError("binary_to_numpy: expected %d bytes for %s of shape %s, found %d in row "
+                         "%d of the batch" % (width, dtype, list(shape), sizes[wrong[0]], wrong[0]))
+    if not width * len(column):
+        return np.zeros((len(column), *shape), kind)
+    return np.frombuffer(_bytes_of(column), kind).reshape(len(column), *shape)
 
 
 def _bytes_of(data: Any) -> Any:

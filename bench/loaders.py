@@ -2,13 +2,15 @@
 """Compare TorchBatches with the loaders of MosaicML Streaming, WebDataset, HF datasets and Lance,
 on the same rows in the format of each (loaders_sides.py), and measure how each one mixes rows.
 
-    loaders.py [--only wide,narrow,mixing] [--part 1.0] [--repeats 5] [--data DIR] [--write [FILE]]
+    loaders.py [--only wide,narrow,mixing] [--part 1.0] [--repeats 5] [--cpu] [--data DIR]
+               [--write [FILE]]
 
 Run it by build/loaders/bin/python (make bench-loaders). Each loader is a process with
 num_workers=0; they take turns, in a new order each round, with what they read in the page cache.
 The loop sums every value, and a run fails if the sums of two loaders differ or if a resumed epoch
-does not continue with the batch that it should. --part: a part of the full size. Floor, by the
-best (exit status 1 when missed): TorchBatches is not slower than the fastest of the others.
+does not continue with the batch that it should. --part: a part of the full size. --cpu:
+processor time, of all threads, instead of time. Floor, by the best (exit status 1 when missed):
+TorchBatches is not slower than the fastest of the others.
 """
 import argparse
 import importlib.metadata
@@ -20,6 +22,7 @@ import time
 from contest import Worker, few, machine, put, table, take_modes
 from loaders_sides import (SIDES, Plan, order_of_faces, order_of_mosaic, order_of_ours,
                            order_of_web)
+from worker import now
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RIVALS = {"MosaicML": "mosaicml-streaming", "WebDataset": "webdataset", "HF datasets": "datasets",
@@ -33,8 +36,8 @@ MODES = {"stored": "in order", "mixed": "rows of %d shards mixed", "full": "all 
 
 def plans(part):
     return {
-        "wide": Plan("wide", int(32 * part) * 1024, 4096, 4096, 256, 4),
-        "narrow": Plan("narrow", int(64 * part) * 1024, 16, 8192, 256, 4),
+        "wide": Plan("wide", int(16 * part) * 1024, 4096, 2048, 256, 4),
+        "narrow": Plan("narrow", int(32 * part) * 1024, 16, 4096, 256, 4),
     }
 
 
@@ -78,13 +81,8 @@ class Turns:
         return summed(self.side.take([row]) for row in random_rows(self.plan, SINGLE))
 
     def prepare(self):
-        """A state after half of an epoch, and the sum of the batch that comes then."""
-        half = self.plan.count // self.plan.batch // 2
-        self.state = self.side.half("mixed")
-        for i, batch in enumerate(self.side.epoch("mixed")):
-            if i == half:
-                self.next = checked(batch)
-                return
+        self.state, batch = self.side.half("mixed")
+        self.next = checked(batch)
 
     def resume(self):
         """1: continues with that batch; 0: with another one."""
@@ -106,9 +104,9 @@ def serve(side, plan, part, folder):
         mode = line.strip()
         if mode == "resume" and turns.state is None and hasattr(turns.side, "resume"):
             turns.prepare()
-        start = time.perf_counter_ns()
+        start = now()
         total = turns.run(mode)
-        print("%d %d" % (time.perf_counter_ns() - start, -1 if total is None else total),
+        print("%d %d" % (now() - start, -1 if total is None else total),
               file=answers, flush=True)
 
 
@@ -253,6 +251,7 @@ def main():
     parser.add_argument("--only", default=",".join(SECTIONS))
     parser.add_argument("--part", type=float, default=1.0)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--cpu", action="store_true")
     parser.add_argument("--data", default=os.path.join(ROOT, "build", "bench", "loaders"))
     parser.add_argument("--write", nargs="?", const=os.path.join(ROOT, "docs", "measured.md"))
     args = parser.parse_args()
@@ -260,6 +259,9 @@ def main():
     if set(chosen) - set(SECTIONS):
         parser.error("no section " + ", ".join(sorted(set(chosen) - set(SECTIONS))))
     os.makedirs(args.data, exist_ok=True)
+    os.environ.pop("BENCH_CPU", None)
+    if args.cpu:
+        os.environ["BENCH_CPU"] = "1"
     versions = ", ".join("%s %s" % (name, importlib.metadata.version(package))
                          for name, package in RIVALS.items())
     bench = Bench(args)
@@ -270,7 +272,8 @@ def main():
         print("## %s\n\n%s" % (name, text), flush=True)
         if args.write:
             put(args.write, "loaders-" + name, "Measured on %s, %s, with %s, by `bench/loaders.py "
-                "--only %s`.\n\n" % (time.strftime("%Y-%m-%d"), machine(), versions, name) + text)
+                "--only %s%s`.\n\n" % (time.strftime("%Y-%m-%d"), machine(), versions, name,
+                                       " --cpu" * args.cpu) + text)
     for line in bench.missed:
         print("missed: " + line)
     return 1 if bench.missed else 0

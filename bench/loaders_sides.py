@@ -5,7 +5,8 @@ as batches of torch tensors by its own means. Every one has
     Side(plan, folder)                  opens what was written
     epoch(how)                          batches {"x", "label"}; how: "stored", "mixed" or "full"
     take(numbers)                       a batch of these rows
-    half(how), resume(how, state)       a state after half of an epoch; batches from there
+    half(how), resume(how, state)       a state after half of an epoch and the batch that comes
+                                        then; batches from there
 
 and leaves out what it cannot do. Settings are the fastest that its documentation offers for one
 process (num_workers=0); "mixed" is its own shuffle of plan.open_shards shards or as many rows."""
@@ -46,6 +47,16 @@ class Plan:
         return [(at, min(at + self.each, self.count)) for at in range(0, self.count, self.each)]
 
 
+def halved(plan, batches, state):
+    """What half() returns: the state after half of these batches, and the next one."""
+    half = plan.count // plan.batch // 2
+    for i, batch in enumerate(batches, 1):
+        if i == half:
+            found = state()
+        elif i > half:
+            return found, batch
+
+
 def tensors_of(source, batch_size, **options):
     """A DataLoader of one process."""
     from torch.utils.data import DataLoader
@@ -81,9 +92,7 @@ class Ours:
 
     def half(self, how):
         loader = self.loader(how, self.data)
-        for i, _ in enumerate(loader, 1):
-            if i == len(loader) // 2:
-                return loader.state_dict()
+        return halved(self.plan, loader, loader.state_dict)
 
     def resume(self, how, state):
         loader = self.loader(how, self.folder)
@@ -111,6 +120,9 @@ def import_streaming():
         stand_in("transformers.tokenization_utils_base", BatchEncoding=type("Batch", (), {}))
         stand_in("transformers.feature_extraction_utils", BatchFeature=type("Batch", (), {}))
     import streaming
+    for name in [name for name in sys.modules if name.partition(".")[0] == "transformers"]:
+        if not hasattr(sys.modules[name], "__file__"):
+            del sys.modules[name]  # datasets looks for it
     return streaming
 
 
@@ -160,10 +172,8 @@ class Mosaic:
         return default_collate(self.data[list(numbers)])
 
     def half(self, how):
-        loader = self.epoch(how)
-        for i, _ in enumerate(loader, 1):
-            if i == self.plan.count // self.plan.batch // 2:
-                return loader.state_dict()
+        loader = self.loader(self.opened(how))
+        return halved(self.plan, loader, loader.state_dict)
 
     def resume(self, how, state):
         loader = self.loader(self.opened(how))
@@ -259,9 +269,7 @@ class Faces:
 
     def half(self, how):
         made = self.streamed()
-        for i, _ in enumerate(made.iter(self.plan.batch), 1):
-            if i == self.plan.count // self.plan.batch // 2:
-                return made.state_dict()
+        return halved(self.plan, made.iter(self.plan.batch), made.state_dict)
 
     def resume(self, how, state):
         made = self.streamed()
@@ -342,13 +350,6 @@ def order_of_web(_, shards, each, width):
 def order_of_faces(_, shards, each, width):
     import datasets
     import numpy
-
-    def rows(firsts):
-        for first in firsts:
-            for row in range(first, first + each):
-                yield {"row": row}
-    made = datasets.IterableDataset.from_generator(
-        rows, gen_kwargs={"firsts": [i * each for i in range(shards)]})
-    return numpy.fromiter((one["row"] for one in made.shuffle(
-        seed=SEED, buffer_size=width * each)), "i8")
-
+    made = datasets.Dataset.from_dict({"row": numpy.arange(shards * each)})
+    made = made.to_iterable_dataset(num_shards=shards).shuffle(seed=SEED, buffer_size=width * each)
+    return numpy.fromiter((one["row"] for one in made), "i8")

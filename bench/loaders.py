@@ -237,8 +237,9 @@ def mixture(order):
 def mixing():
     rows = [[title, *mixture(order(how, SHARDS, EACH, width))]
             for title, order, how, width in MIXED]
-    return table(["order", "shards per batch", "distance of neighbours", "same shard as the row before",
-                  "shards begun and not finished, at most"], rows) + (
+    return table(["order", "shards per batch", "distance of neighbours",
+                  "same shard as the row before", "shards begun and not finished, at most"],
+                 rows) + (
         "\nAn epoch of %d shards of %s rows, batches of %d, one process.\n"
         % (SHARDS, format(EACH, ","), BATCH))
 

@@ -17,6 +17,7 @@
 #   make bench-eager         a file into memory, beside other loaders, warm and cold
 #   make bench-catalog       the catalogue's pages: ready, search, scrolling, size, generation
 #   make bench-dataset       datasets beside save_file, load_file and Parquet
+#   make bench-loaders       TorchBatches beside MosaicML Streaming, WebDataset, HF and Lance
 #   make bench-spark         Spark with datasets beside Spark with Parquet
 #   make tsan-python         the extension under ThreadSanitizer
 #   make conformance        other readers on tests/corpus, installed one by one; docs/conformance.md
@@ -49,7 +50,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS),600)
 
-.PHONY: windows all demo screenshots build check test python tsan-python bench-python bench-eager bench-dataset asan msan tsan m32 s390x aarch64 conformance kill \
+.PHONY: windows all demo screenshots build check test python tsan-python bench-python bench-eager bench-dataset bench-loaders asan msan tsan m32 s390x aarch64 conformance kill \
         writers fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross setup-windows \
         setup-abi abi abi-baseline \
         deb deb-test dist dist-test manifests test-packages \
@@ -132,6 +133,10 @@ bench-eager: python
 
 bench-dataset: python
 	@build/venv/bin/python bench/dataset.py --write
+
+bench-loaders: setup-build
+	@tools/loaders_env.sh
+	@build/loaders/bin/python bench/loaders.py --write
 
 bench-spark: setup-build
 	@tools/spark_env.sh

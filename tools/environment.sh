@@ -1,6 +1,6 @@
 # Make a Python environment of pinned packages and this clone's own package, built from it. Does
-# only what is not done already. Sourced by venv.sh, spark_env.sh, engines_env.sh and
-# zoo_env.sh, which set
+# only what is not done already. Sourced by venv.sh, spark_env.sh, engines_env.sh,
+# loaders_env.sh and zoo_env.sh, which set
 #
 #   name       of the folders: build/$name, and of its wheels
 #   locks      files of requirements, from the root; every package is named in them

@@ -219,6 +219,24 @@ def test_map_style(path):
     assert [int(value) for value in (doubled[1], doubled[50])] == [2, 100]
 
 
+def test_one_row_owns_its_memory(path):
+    """Like many: it may be written to, and the file does not change."""
+    source = dataset.open(path)
+    for number in (0, 9, 10, ROWS - 1, -1):
+        alone, many = source.take([number], "torch"), source.take([number] * 2, "torch")
+        assert alone.keys() == many.keys()
+        for name in alone:
+            assert alone[name].shape == (1, *many[name].shape[1:])
+            assert alone[name].dtype == many[name].dtype
+            assert torch.equal(alone[name][0], many[name][0])
+            alone[name].zero_()
+        assert torch.equal(source.take([number] * 2, "torch")["c"], many["c"])
+        assert source.take((np.int64(number),), "torch")["c"].tolist() == many["c"].tolist()[:1]
+    for number in (ROWS, -ROWS - 1):
+        with pytest.raises(IndexError, match="expected rows from 0 to %d" % (ROWS - 1)):
+            source.take([number], "torch")
+
+
 def test_rows_by_name(tmp_path):
     table = pa.table({"k": list("abcdef"), "v": [[1.0], [2.0], [3.0], [4.0], [5.0, 6.0], [7.0]]})
     dataset.write(table, tmp_path, name_col="k")

@@ -148,6 +148,8 @@ class Bench:
     def judged(self, title, results):
         """The fastest of the others, as a ratio to ours."""
         others = {side: got for side, got in results.items() if got and side != "ours"}
+        if not others or not results.get("ours"):
+            return "–"
         best = min(others, key=lambda side: min(others[side].samples))
         ours, other = results["ours"], others[best]
         found = min(other.samples) / min(ours.samples)

@@ -162,7 +162,7 @@ static sft_code visit(roots_walk *w, const sfti_value *from, const sfti_child *c
 }
 
 static sft_code walk_tensors(roots_walk *w) {
-    uint64_t most = w->sums.looked + SFTI_SUBTREE_AGAIN;
+    uint64_t most = sfti_subtree_most(w->im);
     sft_code code = enter_container(w, w->choice.root);
     while (w->depth > 0 && !code) {
         roots_frame *frame = &w->at[w->depth - 1];

@@ -4,11 +4,11 @@
 
 #include "import/value.h"
 
-/* Values that are looked at, each container once: SFT_FOREIGN_TABLE beyond. */
-#define SFTI_SUBTREE_CHILDREN ((uint64_t)1 << 26)
-/* And how many more in a walk that enters a container in each of its places: a pickle can put one
- * list of millions into millions of places. */
+/* Values that are looked at in containers: so many more than the file has bytes, and at most
+ * SFTI_SUBTREE_CHILDREN; SFT_FOREIGN_TABLE beyond. A pickle can put one list of millions, or one
+ * state of objects, into millions of places. */
 #define SFTI_SUBTREE_AGAIN ((uint64_t)1 << 24)
+#define SFTI_SUBTREE_CHILDREN ((uint64_t)1 << 26)
 
 typedef struct sfti_subtree {
     uint64_t tensors, bytes, values; /* saturating; every place counts */
@@ -19,7 +19,6 @@ typedef struct sfti_subtrees {
     sfti_import *im;
     sfti_subtree *all; /* by value->sum - 1 */
     size_t count, cap;
-    uint64_t looked; /* values, so far */
     uint32_t finished;
 } sfti_subtrees;
 
@@ -34,6 +33,8 @@ typedef struct sfti_child {
 /* Child i of a container, in file order; false past the last, and of what is none. */
 bool sfti_value_child(const sfti_value *value, uint64_t i, sfti_child *out);
 
+/* How many values may be looked at in all. */
+uint64_t sfti_subtree_most(const sfti_import *im);
 /* Count all that hangs beneath a value. */
 sft_code sfti_subtrees_count(sfti_subtrees *sums, sfti_value *root);
 /* Of any value that was reached then. */

@@ -103,7 +103,7 @@ SUITES = [
     ("install", "test", 600, [PY, "tests/install/run.py"], "tests/install/run.py"),
     ("packaging", "test", 180, [PY, "tests/packaging/run.py"], "tests/packaging/run.py"),
     ("warnings", "test", 900, [PY, "tests/no_warnings.py"], "tests/no_warnings.py"),
-    ("faults", "test asan coverage windows", 1200, [PY, "tests/unit.py", "faults"],
+    ("faults", "test asan coverage windows", 2400, [PY, "tests/unit.py", "faults"],
      "tests/faults/CMakeLists.txt"),
     ("macos", "test", 300, [PY, "tests/unit.py", "macos"], "tests/macos/CMakeLists.txt"),
     ("macos-cli", "test", 600,
@@ -154,7 +154,7 @@ SUITES = [
     ("official", "test", 900, [VENV, "tests/compat/official_suite.py"],
      "tests/compat/official_suite.py"),
     ("mutate", "test", 900, [PY, "tests/mutate.py"], "tests/mutate.py"),
-    ("asan", "test", 2400, [PY, "tests/run.py", "asan", "--only", "unit,corpus,faults"],
+    ("asan", "test", 4500, [PY, "tests/run.py", "asan", "--only", "unit,corpus,faults"],
      "tests/run.py"),
 ]
 

@@ -89,10 +89,12 @@ def system(*words):
 
 
 def fill(path, space):
-    """A file that leaves `space` bytes free on the disk, to a block."""
+    """A file that leaves `space` bytes free on the disk, to a block. Twice, because ext4 frees
+    blocks of removed files later."""
     fd = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
     try:
-        for size in (1 << 20, 4096, 512):
+        for size in (1 << 20, 4096, 512) * 2:
+            os.sync()
             try:
                 while os.write(fd, b"\xff" * size):
                     os.fsync(fd)

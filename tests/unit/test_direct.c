@@ -20,6 +20,13 @@
 
 static unsigned char *bytes;
 
+/* Before anything is open. */
+static void need_fork(void) {
+#ifdef _WIN32
+    skip();
+#endif
+}
+
 static int make_bytes(void **state) {
     (void)state;
     bytes = malloc(MOST);
@@ -123,6 +130,7 @@ static void test_full(void **state) {
 /* The child has neither the thread nor anything to wait for; the parent goes on. */
 static void test_forked(void **state) {
     (void)state;
+    need_fork();
     for (int i = 0; i < 3; i++) {
         int status = -1;
         sft_sink sink = open_direct("file");
@@ -146,6 +154,7 @@ static void test_forked(void **state) {
 static void test_child_finishes(void **state) {
     int status = -1;
     (void)state;
+    need_fork();
     sft_sink sink = open_direct("child");
     write_pieces(&sink, 0, 2 * BLOCK, BLOCK);
     pid_t child = fork();

@@ -15,7 +15,6 @@ processor time of `info -r --jsonl`; 64 MB and 2 KB a model of
 memory. Frames count as their ratio to the empty page's where that is slower than 60 a second.
 """
 
-import argparse
 import os
 import shutil
 import statistics
@@ -30,8 +29,9 @@ import browser  # noqa: E402
 import folder as folders  # noqa: E402
 import pages  # noqa: E402
 import pictures  # noqa: E402
+from sections import load_since, options, publish, status_of  # noqa: E402
 import synthetic  # noqa: E402
-from compare import machine, put, table  # noqa: E402
+from contest import table  # noqa: E402
 
 COMMAND = os.path.join(os.environ.get("SFT_BUILD", os.path.join(ROOT, "build")), "safetensors")
 QUERIES = [
@@ -257,35 +257,12 @@ SECTIONS = ("generation", "page")
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument("--only", default=",".join(SECTIONS))
-    parser.add_argument("--models", default="10000,50000")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--data", default=os.path.join(ROOT, "build", "bench", "catalog"))
-    parser.add_argument("--write", nargs="?", const=os.path.join(ROOT, "docs", "measured.md"))
-    args = parser.parse_args()
-    chosen = args.only.split(",")
-    if set(chosen) - set(SECTIONS):
-        parser.error("no section " + ", ".join(sorted(set(chosen) - set(SECTIONS))))
-    os.makedirs(args.data, exist_ok=True)
+    args = options(__doc__, SECTIONS, "catalog", 5, more=[("--models", "10000,50000")])
     bench = Bench(args)
-    for name in SECTIONS:
-        if name not in chosen:
-            continue
+    for name in args.chosen:
         before = os.getloadavg()[0]
-        text = getattr(bench, name)()
-        text += f"\nLoad average {before:.1f} before, {os.getloadavg()[0]:.1f} after.\n"
-        print(f"## {name}\n\n{text}", flush=True)
-        if args.write:
-            put(
-                args.write,
-                "catalog-" + name,
-                f"Measured on {time.strftime('%Y-%m-%d')}, {machine()}, by `bench/catalog.py --only {name}`.\n\n"
-                + text,
-            )
-    for line in bench.missed:
-        print("missed: " + line)
-    return 1 if bench.missed else 0
+        publish(args, "catalog", name, getattr(bench, name)() + load_since(before))
+    return status_of(bench.missed)
 
 
 if __name__ == "__main__":

@@ -22,22 +22,20 @@ huggingface_hub are compared with where Python has them.
 --cpu takes processor time instead of wall time: for busy machines.
 --write puts each table between its markers in FILE (default docs/measured.md).
 """
-import argparse
 import json
 import os
 import statistics
 import subprocess
 import sys
-import time
 
-from contest import (Result, cell, compete, few, has_program, header_bytes, machine, put, ratio,
-                     run_process, table, take_turns, tensor_names)
+from contest import (Result, cell, compete, few, has_program, header_bytes, ratio, run_process,
+                     table, take_turns, tensor_names)
 from imports import Imports
 from remote import Remote
+from sections import ROOT, count_processor_time, load_since, options, publish, status_of
 from writing import Writing
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(HERE)
 COUNTS = (300, 1200, 18867, 92000, 700000)
 FLOOR_COUNT, FLOOR_RATIO, FLOOR_MEMORY, FLOOR_HASH = 92000, 10.0, 2.0, 0.95
 FLOOR_CAST, FLOOR_COPY = 2.0, 1.3
@@ -416,45 +414,24 @@ BUSY = SECTIONS[-5:]  # of these the load of the machine is told
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument("--only", default=",".join(SECTIONS))
-    parser.add_argument("--repeats", type=int, default=9)
-    parser.add_argument("--build", default=os.path.join(ROOT, "build"))
-    parser.add_argument("--data", default=None)
-    parser.add_argument("--cpu", action="store_true")
-    parser.add_argument("--write", nargs="?", const=os.path.join(ROOT, "docs", "measured.md"))
-    args = parser.parse_args()
-    args.data = args.data or os.path.join(args.build, "bench", "data")
-    unknown = set(args.only.split(",")) - set(SECTIONS)
-    if unknown:
-        parser.error("no section " + ", ".join(sorted(unknown)))
-    if args.cpu:
-        os.environ["BENCH_CPU"] = "1"
+    args = options(__doc__, SECTIONS, "data", 9, cpu=True,
+                   more=[("--build", os.path.join(ROOT, "build"))])
+    count_processor_time(args.cpu)
     subprocess.run([sys.executable, os.path.join(HERE, "gen.py"), args.data], check=True)
     bench = Bench(args)
     if not bench.official:
         print("the official package and numpy are missing: no comparison with them")
-    stamp = "Measured on %s, %s.\n\n" % (time.strftime("%Y-%m-%d"), machine())
-    for name in SECTIONS:
-        if name not in args.only.split(","):
-            continue
-        load = os.getloadavg()[0]
+    for name in args.chosen:
+        before = os.getloadavg()[0]
         text = getattr(bench, name)()
         if name in BUSY:
-            text += ("\nOther work on the machine: load average %.1f before, %.1f after.\n"
-                     % (load, os.getloadavg()[0]))
-        print("## %s\n\n%s" % (name, text), flush=True)
-        if args.write:
-            command = "`bench/compare.py --only %s%s`" % (name, " --cpu" * args.cpu)
-            command += " (processor time)" * args.cpu
-            put(args.write, name, stamp.replace(".\n", ", by " + command + ".\n", 1) + text)
+            text += load_since(before)
+        publish(args, "compare", name, text, args.cpu)
     for line in bench.notes:
         print("left out: " + line)
     for line in bench.held:
         print("held: " + line)
-    for line in bench.missed:
-        print("missed: " + line)
-    return 1 if bench.missed else 0
+    return status_of(bench.missed)
 
 
 if __name__ == "__main__":

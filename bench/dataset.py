@@ -9,17 +9,14 @@ Run it by build/venv/bin/python (make bench-dataset), which has all three. --par
 full size. Cells, ratios and --write as in compare.py. Floor, by the best (exit status 1 when
 missed): not slower than Parquet, nor than save_file with the same digests, nor load_file.
 """
-import argparse
 import glob
 import hashlib
 import os
 import sys
-import time
 
-from compare import Result, cell, compete, machine, put, ratio, table
+from contest import Result, cell, compete, ratio, table
+from sections import count_processor_time, options, publish, status_of
 from worker import serve
-
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 ROWS, KEYED, WIDTH, BATCH = 1_000_000, 200_000, 512, 8192
 WHO = ("ours", "official", "Parquet")
@@ -210,34 +207,12 @@ SECTIONS = ("write", "rows", "read")
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument("--only", default=",".join(SECTIONS))
-    parser.add_argument("--part", type=float, default=1.0)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--cpu", action="store_true")
-    parser.add_argument("--data", default=os.path.join(ROOT, "build", "bench", "dataset"))
-    parser.add_argument("--write", nargs="?", const=os.path.join(ROOT, "docs", "measured.md"))
-    args = parser.parse_args()
-    chosen = args.only.split(",")
-    if set(chosen) - set(SECTIONS):
-        parser.error("no section " + ", ".join(sorted(set(chosen) - set(SECTIONS))))
-    os.makedirs(args.data, exist_ok=True)
-    os.environ.pop("BENCH_CPU", None)
-    if args.cpu:
-        os.environ["BENCH_CPU"] = "1"
+    args = options(__doc__, SECTIONS, "dataset", 5, part=True, cpu=True)
+    count_processor_time(args.cpu)
     bench = Bench(args)
-    for name in SECTIONS:
-        if name not in chosen:
-            continue
-        text = getattr(bench, name)()
-        print("## %s\n\n%s" % (name, text), flush=True)
-        if args.write:
-            put(args.write, "dataset-" + name, "Measured on %s, %s, by `bench/dataset.py --only "
-                "%s%s`.\n\n" % (time.strftime("%Y-%m-%d"), machine(), name,
-                               " --cpu" * args.cpu) + text)
-    for line in bench.missed:
-        print("missed: " + line)
-    return 1 if bench.missed else 0
+    for name in args.chosen:
+        publish(args, "dataset", name, getattr(bench, name)(), args.cpu)
+    return status_of(bench.missed)
 
 
 if __name__ == "__main__":

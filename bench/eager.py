@@ -14,7 +14,6 @@ through it, what copying costs.
 Floors, by the median (exit status 1 when missed): warm, twice as fast as the faster way of the
 official package into memory of the process; cold, 0.95 of the disk.
 """
-import argparse
 import ctypes
 import importlib.util
 import itertools
@@ -28,9 +27,9 @@ import threading
 import time
 
 import gen
-from contest import Result, cell, few, machine, put, ratio, shuffled, table
+from contest import Result, cell, few, ratio, shuffled, table
+from sections import options, publish, status_of
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SIZE, MIB = 2 << 30, 1 << 20
 KINDS = {"few": (16, "16 tensors of 128 MiB"), "many": (16384, "16,384 tensors of 128 KiB")}
 FLOOR_WARM, FLOOR_COLD = 2.0, 0.95
@@ -377,29 +376,11 @@ SECTIONS = ("load", "share")
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument("--only", default=",".join(SECTIONS))
-    parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--size", type=int, default=SIZE)
-    parser.add_argument("--data", default=os.path.join(ROOT, "build", "bench", "eager"))
-    parser.add_argument("--write", nargs="?", const=os.path.join(ROOT, "docs", "measured.md"))
-    args = parser.parse_args()
-    chosen = args.only.split(",")
-    if set(chosen) - set(SECTIONS):
-        parser.error("no section " + ", ".join(sorted(set(chosen) - set(SECTIONS))))
-    os.makedirs(args.data, exist_ok=True)
+    args = options(__doc__, SECTIONS, "eager", 7, more=[("--size", SIZE)])
     bench = Bench(args)
-    for name in SECTIONS:
-        if name not in chosen:
-            continue
-        text = getattr(bench, name)()
-        print("## %s\n\n%s" % (name, text), flush=True)
-        if args.write:
-            put(args.write, "eager-" + name, "Measured on %s, %s, by `bench/eager.py --only %s`."
-                "\n\n%s" % (time.strftime("%Y-%m-%d"), machine(), name, text))
-    for line in bench.missed:
-        print("missed: " + line)
-    return 1 if bench.missed else 0
+    for name in args.chosen:
+        publish(args, "eager", name, getattr(bench, name)())
+    return status_of(bench.missed)
 
 
 if __name__ == "__main__":

@@ -12,19 +12,17 @@ does not continue with the batch that it should. --part: a part of the full size
 processor time, of all threads, instead of time. Floor, by the best (exit status 1 when missed):
 TorchBatches is not slower than the fastest of the others.
 """
-import argparse
 import importlib.metadata
 import os
 import shutil
 import sys
-import time
 
-from contest import Worker, few, machine, put, table, take_modes
+from contest import Worker, few, table, take_modes
 from loaders_sides import (SIDES, Plan, order_of_faces, order_of_mosaic, order_of_ours,
                            order_of_web)
+from sections import count_processor_time, options, publish, status_of
 from worker import now
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RIVALS = {"MosaicML": "mosaicml-streaming", "WebDataset": "webdataset", "HF datasets": "datasets",
           "Lance": "pylance"}
 TAKEN = 16  # batches of random rows
@@ -250,36 +248,14 @@ SECTIONS = ("wide", "narrow", "mixing")
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument("--only", default=",".join(SECTIONS))
-    parser.add_argument("--part", type=float, default=1.0)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--cpu", action="store_true")
-    parser.add_argument("--data", default=os.path.join(ROOT, "build", "bench", "loaders"))
-    parser.add_argument("--write", nargs="?", const=os.path.join(ROOT, "docs", "measured.md"))
-    args = parser.parse_args()
-    chosen = args.only.split(",")
-    if set(chosen) - set(SECTIONS):
-        parser.error("no section " + ", ".join(sorted(set(chosen) - set(SECTIONS))))
-    os.makedirs(args.data, exist_ok=True)
-    os.environ.pop("BENCH_CPU", None)
-    if args.cpu:
-        os.environ["BENCH_CPU"] = "1"
+    args = options(__doc__, SECTIONS, "loaders", 5, part=True, cpu=True)
+    count_processor_time(args.cpu)
     versions = ", ".join("%s %s" % (name, importlib.metadata.version(package))
                          for name, package in RIVALS.items())
     bench = Bench(args)
-    for name in SECTIONS:
-        if name not in chosen:
-            continue
-        text = getattr(bench, name)()
-        print("## %s\n\n%s" % (name, text), flush=True)
-        if args.write:
-            put(args.write, "loaders-" + name, "Measured on %s, %s, with %s, by `bench/loaders.py "
-                "--only %s%s`.\n\n" % (time.strftime("%Y-%m-%d"), machine(), versions, name,
-                                       " --cpu" * args.cpu) + text)
-    for line in bench.missed:
-        print("missed: " + line)
-    return 1 if bench.missed else 0
+    for name in args.chosen:
+        publish(args, "loaders", name, getattr(bench, name)(), args.cpu, versions)
+    return status_of(bench.missed)
 
 
 if __name__ == "__main__":

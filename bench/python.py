@@ -14,19 +14,16 @@ numpy's floor is half of torch's for a reason: a file that is cut short or overw
 take the program down with it, as a map does (SIGBUS), so that load_file of numpy copies, as the
 official one does. torch's maps there, and so does ours.
 """
-import argparse
 import array
 import json
 import os
 import struct
 import sys
-import time
 import zlib
 
-from contest import Result, cell, compete, few, machine, put, ratio, run_process, table
+from contest import Result, cell, compete, few, ratio, run_process, table
+from sections import count_processor_time, options, publish, status_of
 from worker import serve
-
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 COUNTS = (1000, 20000, 100000)
 LARGE = 2 << 30
@@ -269,34 +266,13 @@ SECTIONS = ("small", "large", "slices", "save", "import")
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument("--only", default=",".join(SECTIONS))
-    parser.add_argument("--repeats", type=int, default=9)
-    parser.add_argument("--cpu", action="store_true")
-    parser.add_argument("--data", default=os.path.join(ROOT, "build", "bench", "python"))
-    parser.add_argument("--write", nargs="?", const=os.path.join(ROOT, "docs", "measured.md"))
-    args = parser.parse_args()
-    chosen = args.only.split(",")
-    if set(chosen) - set(SECTIONS):
-        parser.error("no section " + ", ".join(sorted(set(chosen) - set(SECTIONS))))
-    os.makedirs(args.data, exist_ok=True)
+    args = options(__doc__, SECTIONS, "python", 9, cpu=True)
     bench = Bench(args)
-    for name in SECTIONS:
-        if name not in chosen:
-            continue
+    for name in args.chosen:
         cpu = args.cpu and name != "save"
-        os.environ.pop("BENCH_CPU", None)
-        if cpu:
-            os.environ["BENCH_CPU"] = "1"
-        text = getattr(bench, name + "_" * (name == "import"))()
-        print("## %s\n\n%s" % (name, text), flush=True)
-        if args.write:
-            put(args.write, "python-" + name, "Measured on %s, %s, by `bench/python.py --only %s%s`"
-                "%s.\n\n" % (time.strftime("%Y-%m-%d"), machine(), name, " --cpu" * cpu,
-                           " (processor time)" * cpu) + text)
-    for line in bench.missed:
-        print("missed: " + line)
-    return 1 if bench.missed else 0
+        count_processor_time(cpu)
+        publish(args, "python", name, getattr(bench, name + "_" * (name == "import"))(), cpu)
+    return status_of(bench.missed)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ Run it by build/spark/bin/python (make bench-spark). The frame is held in Spark'
 and --write as in compare.py. Floor, by the best (exit status 1 when missed): not slower than
 Parquet that is synced where ours is.
 """
-import argparse
 import glob
 import os
 import shutil
@@ -19,9 +18,8 @@ import tempfile
 import time
 import traceback
 
-from contest import Worker, cell, machine, put, ratio, table, take_modes
-
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+from contest import Worker, cell, ratio, table, take_modes
+from sections import load_since, options, publish, status_of
 
 ROWS, KEYED, WIDTH, BATCH, PARTS = 1_000_000, 200_000, 512, 8192, 8
 
@@ -394,35 +392,15 @@ SECTIONS = {"write": Bench.write, "rows": Bench.rows_by_name, "read": Bench.read
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument("--only", default=",".join(SECTIONS))
-    parser.add_argument("--part", type=float, default=1.0)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--memory", default="8g")
-    parser.add_argument("--data", default=os.path.join(ROOT, "build", "bench", "spark"))
-    parser.add_argument("--write", nargs="?", const=os.path.join(ROOT, "docs", "measured.md"))
-    args = parser.parse_args()
-    chosen = args.only.split(",")
-    if set(chosen) - set(SECTIONS):
-        parser.error("no section " + ", ".join(sorted(set(chosen) - set(SECTIONS))))
-    args.data = os.path.abspath(args.data)
-    shutil.rmtree(args.data, ignore_errors=True)
+    args = options(__doc__, SECTIONS, "spark", 5, part=True, more=[("--memory", "8g")])
+    shutil.rmtree(args.data)
     os.makedirs(args.data)
     before = os.getloadavg()[0]
     bench = Bench(args)
-    for name in SECTIONS:
-        if name not in chosen:
-            continue
-        text = SECTIONS[name](bench)
-        text += "\nLoad average %.1f before, %.1f after.\n" % (before, os.getloadavg()[0])
-        print("## %s\n\n%s" % (name, text), flush=True)
-        if args.write:
-            put(args.write, "spark-" + name, "Measured on %s, %s, by `bench/spark.py --only "
-                "%s`.\n\n" % (time.strftime("%Y-%m-%d"), machine(), name) + text)
+    for name in args.chosen:
+        publish(args, "spark", name, SECTIONS[name](bench) + load_since(before))
     bench.worker.close()
-    for line in bench.missed:
-        print("missed: " + line)
-    return 1 if bench.missed else 0
+    return status_of(bench.missed)
 
 
 if __name__ == "__main__":

@@ -162,16 +162,13 @@ static sft_code visit(roots_walk *w, const sfti_value *from, const sfti_child *c
 }
 
 static sft_code walk_tensors(roots_walk *w) {
-    uint64_t most = sfti_subtree_most(w->im);
     sft_code code = enter_container(w, w->choice.root);
     while (w->depth > 0 && !code) {
         roots_frame *frame = &w->at[w->depth - 1];
         sfti_child child;
         w->name_len = frame->name_len;
-        if (++w->looked > most)
-            return sfti_fail(sfti_import_error(w->im), SFT_FOREIGN_TABLE, frame->value->at,
-                             "expected at most %llu values in containers, found more",
-                             (unsigned long long)most);
+        code = sfti_subtree_look(w->im, frame->value, &w->looked);
+        if (code) return code;
         if (sfti_value_child(frame->value, frame->next++, &child))
             code = visit(w, frame->value, &child);
         else w->depth--;

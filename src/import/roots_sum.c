@@ -133,27 +133,29 @@ static void sum_add(sfti_subtree *to, const sfti_subtree *more) {
     sfti_total_add(&to->values, more->values);
 }
 
-uint64_t sfti_subtree_most(const sfti_import *im) {
+sft_code sfti_subtree_look(sfti_import *im, const sfti_value *container, uint64_t *looked) {
     uint64_t most = SFTI_SUBTREE_AGAIN;
     sfti_total_add(&most, sfti_import_input(im)->size);
-    return most < SFTI_SUBTREE_CHILDREN ? most : SFTI_SUBTREE_CHILDREN;
+    if (most > SFTI_SUBTREE_CHILDREN) most = SFTI_SUBTREE_CHILDREN;
+    if (++*looked <= most) return SFT_OK;
+    return sfti_fail(sfti_import_error(im), SFT_FOREIGN_TABLE, container->at,
+                     "expected at most %llu values in containers, found more",
+                     (unsigned long long)most);
 }
 
 /* Depth first. A container whose parts are being counted already contains itself: it adds
  * nothing to what is within it, and finishes later, which is how sfti_subtree_enters knows. */
 sft_code sfti_subtrees_count(sfti_subtrees *sums, sfti_value *root) {
     sum_walk walk = { 0 };
-    uint64_t looked = 0, most = sfti_subtree_most(sums->im);
+    uint64_t looked = 0;
     sft_code code = is_container(root) && root->sum == 0 ? sum_enter(sums, &walk, root) : SFT_OK;
     while (walk.depth > 0 && !code) {
         sum_frame *frame = &walk.at[walk.depth - 1];
         sfti_subtree *own = &sums->all[frame->value->sum - 1];
         sfti_child child;
-        if (++looked > most) {
-            code = sfti_fail(sfti_import_error(sums->im), SFT_FOREIGN_TABLE, frame->value->at,
-                             "expected at most %llu values in containers, found more",
-                             (unsigned long long)most);
-        } else if (!sfti_value_child(frame->value, frame->next, &child)) {
+        code = sfti_subtree_look(sums->im, frame->value, &looked);
+        if (code) break;
+        if (!sfti_value_child(frame->value, frame->next, &child)) {
             own->finished = ++sums->finished;
             if (--walk.depth > 0)
                 sum_add(&sums->all[walk.at[walk.depth - 1].value->sum - 1], own);

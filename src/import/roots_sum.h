@@ -33,8 +33,8 @@ typedef struct sfti_child {
 /* Child i of a container, in file order; false past the last, and of what is none. */
 bool sfti_value_child(const sfti_value *value, uint64_t i, sfti_child *out);
 
-/* How many values may be looked at in all. */
-uint64_t sfti_subtree_most(const sfti_import *im);
+/* Counts one more look into a container; SFT_FOREIGN_TABLE for one too many in all. */
+sft_code sfti_subtree_look(sfti_import *im, const sfti_value *container, uint64_t *looked);
 /* Count all that hangs beneath a value. */
 sft_code sfti_subtrees_count(sfti_subtrees *sums, sfti_value *root);
 /* Of any value that was reached then. */

@@ -180,6 +180,13 @@ const char *os_env(const char *name);
  * where the system has them, for fresh 4 KiB pages cost more than parsing. */
 void *os_resize(void *ctx, void *ptr, size_t old_size, size_t new_size);
 
+/* Huge pages, for memory that is about to be filled for the first time. os_huge_ask wants them
+ * for [at, at + len), whole ones; os_huge_quick makes the one at `at` and tells whether that was
+ * quicker than small ones are. False where the system has none. */
+#define OS_HUGE_PAGE ((size_t)2 << 20)
+bool os_huge_ask(char *at, size_t len);
+bool os_huge_quick(char *at);
+
 /* Threads: started with all signals blocked, on a stack of OS_THREAD_STACK bytes, whatever the
  * limit of the process is (the system's default where the program's own thread-local variables
  * leave no room in that). What runs on one keeps its buffers elsewhere. */

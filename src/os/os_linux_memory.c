@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 /* A smaller one would fill less than three quarters of a huge page. */
 #define LARGE_BLOCK ((size_t)3 << 19)
-#define HUGE_PAGE ((size_t)2 << 20)
 
 static bool is_large(size_t size) {
     return size >= LARGE_BLOCK && size <= SIZE_MAX / 2;
@@ -21,8 +21,8 @@ static bool is_large(size_t size) {
 /* Bytes mapped for a large block: whole huge pages if the last is at least half full,
  * else small pages at the end. Depends on the size alone, for resizing knows no more. */
 static size_t large_length(size_t size) {
-    size_t tail = size % HUGE_PAGE;
-    size_t unit = tail >= HUGE_PAGE / 2 ? HUGE_PAGE : 4096 * 16;
+    size_t tail = size % OS_HUGE_PAGE;
+    size_t unit = tail >= OS_HUGE_PAGE / 2 ? OS_HUGE_PAGE : 4096 * 16;
     return (size + unit - 1) / unit * unit;
 }
 
@@ -86,20 +86,47 @@ static void kept_put(char *at, size_t len) {
     if (at) (void)munmap(at, len);
 }
 
+bool os_huge_ask(char *at, size_t len) {
+#ifdef MADV_HUGEPAGE
+    return madvise(at, len, MADV_HUGEPAGE) == 0;
+#else
+    (void)at, (void)len;
+    return false;
+#endif
+}
+
+static uint64_t thread_ns(void) {
+    struct timespec now = { 0, 0 };
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Of memory that the system has at hand, 2 MiB cost 0.25 ms as a huge page and 1.1 ms as small
+ * ones. A host that took the system's free memory back (free page reporting) has to find it again:
+ * then a huge page costs 6 ms, while small ones still come from memory that is at hand. */
+#define HUGE_SLOW_NS 1500000
+
+bool os_huge_quick(char *at) {
+    if (!os_huge_ask(at, OS_HUGE_PAGE)) return false;
+    uint64_t begin = thread_ns();
+    *(volatile char *)at = 0;
+    return thread_ns() - begin < HUGE_SLOW_NS;
+}
+
 static void *large_take(size_t size) {
     size_t len = large_length(size);
     char *again = kept_take(len);
     if (again) return again;
-    size_t cap = len + HUGE_PAGE;
+    size_t cap = len + OS_HUGE_PAGE;
     char *at = mmap(NULL, cap, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED) return NULL;
-    size_t before = (HUGE_PAGE - (uintptr_t)at % HUGE_PAGE) % HUGE_PAGE;
+    size_t before = (OS_HUGE_PAGE - (uintptr_t)at % OS_HUGE_PAGE) % OS_HUGE_PAGE;
     size_t after = cap - before - len;
     if (before > 0) (void)munmap(at, before);
     if (after > 0) (void)munmap(at + before + len, after);
-#ifdef MADV_HUGEPAGE
-    (void)madvise(at + before, len, MADV_HUGEPAGE);
-#endif
+    if (len > OS_HUGE_PAGE && os_huge_quick(at + before))
+        (void)os_huge_ask(at + before + OS_HUGE_PAGE, len - OS_HUGE_PAGE);
+    else if (len <= OS_HUGE_PAGE) (void)os_huge_ask(at + before, len);
     return at + before;
 }
 

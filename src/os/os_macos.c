@@ -217,6 +217,16 @@ void *os_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
     return NULL;
 }
 
+bool os_huge_ask(char *at, size_t len) {
+    (void)at, (void)len;
+    return false;
+}
+
+bool os_huge_quick(char *at) {
+    (void)at;
+    return false;
+}
+
 int os_cond_init(os_cond *cond) {
     return pthread_cond_init((pthread_cond_t *)(void *)cond, NULL);
 }

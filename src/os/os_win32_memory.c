@@ -62,3 +62,14 @@ void *os_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
     block_release(ptr, old_size);
     return fresh;
 }
+
+/* Its large pages are for programs with a privilege. */
+bool os_huge_ask(char *at, size_t len) {
+    (void)at, (void)len;
+    return false;
+}
+
+bool os_huge_quick(char *at) {
+    (void)at;
+    return false;
+}

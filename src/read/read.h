@@ -155,6 +155,14 @@ bool sfti_read_access_is_direct(const sfti_read_access *access);
 sft_code sfti_read_task(const sfti_read_access *access, size_t task, char *slot, char *scratch,
                         sft_error *err);
 
+/* How quick huge pages of fresh memory are, for all threads of a run. */
+typedef struct sfti_read_fresh {
+    atomic_uint rest; /* tasks that go without */
+    atomic_uint last; /* how many went without after the last one that was slow; 0: it was not */
+} sfti_read_fresh;
+/* Asks for those that the task will fill, if the plan's blocks are fresh. */
+void sfti_read_fresh_task(sfti_read_fresh *fresh, const sft_read_plan *plan, size_t task);
+
 /* Scratch memory for some threads. */
 typedef struct sfti_read_scratch {
     char *memory, *aligned;

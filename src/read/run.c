@@ -12,6 +12,7 @@
 typedef struct plan_run {
     sfti_read_access access;
     sfti_read_scratch scratch;
+    sfti_read_fresh fresh;
     bool shared; /* the mutex is in use */
     os_mutex mutex;
     size_t next; /* task */
@@ -60,6 +61,7 @@ static uint64_t run_report(plan_run *run, uint64_t bytes, sft_code code, const s
 
 static uint64_t run_step(plan_run *run, size_t task, char *scratch) {
     sft_error error = SFT_ERROR_INIT;
+    sfti_read_fresh_task(&run->fresh, run->access.plan, task);
     sft_code code = sfti_read_task(&run->access, task, NULL, scratch, &error);
     uint64_t bytes = code ? 0 : task_wanted(run->access.plan, task);
     return run_report(run, bytes, code, &error);

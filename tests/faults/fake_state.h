@@ -60,6 +60,8 @@ typedef struct fake_state {
     size_t calls, allocations, failed, log_count;
     const char *log[FAKE_LOG];
     size_t short_reads, short_writes, disk_space, direct_unit;
+    bool huge_quick;
+    size_t huge_bytes;
     bool no_unnamed, can_clone, can_insert, can_direct, direct_anywhere, is_cold, folds_case;
     int no_rename; /* errno */
     void (*watch)(const os_fake_op *op);

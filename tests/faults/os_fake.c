@@ -90,6 +90,8 @@ void os_fake_can(bool clone, bool insert) {
 
 void os_fake_folds_case(bool folds) { fake.folds_case = folds; }
 void os_fake_can_direct(bool can) { fake.can_direct = can; }
+void os_fake_huge(bool quick) { fake.huge_quick = quick; }
+size_t os_fake_huge_bytes(void) { return fake.huge_bytes; }
 void os_fake_direct_anywhere(bool any) { fake.direct_anywhere = any; }
 void os_fake_cold(bool cold) { fake.is_cold = cold; }
 void os_fake_direct_unit(size_t unit) { fake.direct_unit = unit; }

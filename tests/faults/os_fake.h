@@ -74,6 +74,8 @@ void os_fake_can(bool clone, bool insert);
 void os_fake_folds_case(bool folds);
 /* Read and write past the page cache: then offset and length in units of 4096. */
 void os_fake_can_direct(bool can);
+/* Whether huge pages are quick; after a reset they are not. */
+void os_fake_huge(bool quick);
 void os_fake_direct_anywhere(bool any); /* read to any address; else, and at first, to units */
 void os_fake_cold(bool cold); /* nothing is in the page cache; else, and at first, everything */
 void os_fake_direct_unit(size_t unit); /* instead of 4096, but for the memory; 0: 4096 */
@@ -122,5 +124,6 @@ size_t os_fake_mutexes(void);
 int os_fake_raised(void);    /* signal of the last os_raise, 0 without one */
 size_t os_fake_syncs(void);  /* files and folders synced */
 size_t os_fake_reads(void);  /* os_pread and os_read calls */
+size_t os_fake_huge_bytes(void); /* asked for in huge pages */
 
 #endif

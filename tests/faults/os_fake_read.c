@@ -436,6 +436,18 @@ void *os_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
     return block + 1;
 }
 
+bool os_huge_ask(char *at, size_t len) {
+    if ((uintptr_t)at % OS_HUGE_PAGE || len % OS_HUGE_PAGE) abort();
+    fake.huge_bytes += len;
+    return true;
+}
+
+bool os_huge_quick(char *at) {
+    (void)os_huge_ask(at, OS_HUGE_PAGE);
+    *at = 0;
+    return fake.huge_quick;
+}
+
 int os_thread_start(os_thread *thread, void (*run)(void *ctx), void *ctx) {
     (void)thread;
     FAKE_CALL();

@@ -1,6 +1,7 @@
 /* Plans run in memory and through slots over a system of which the nth allocation or call fails;
  * through the page cache and past it. */
 #include "faults.h"
+#include "os/os.h"
 #include "safetensors_read.h"
 
 #include <setjmp.h>
@@ -10,6 +11,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -187,19 +189,29 @@ static void small_is_not_asked(void **state) {
     os_fake_reset();
 }
 
+/* A file of one tensor of len bytes, of which byte i is i * 7 >> 3 in the file; freed by the
+ * caller. */
+static unsigned char *add_large(size_t len, size_t *whole) {
+    char header[128];
+    int text = snprintf(header, sizeof header, "{\"t\":{\"dtype\":\"U8\",\"shape\":[%zu],"
+                        "\"data_offsets\":[0,%zu]}}", len, len);
+    fault_need(text > 0 && text < 128);
+    *whole = 8 + (size_t)text + len;
+    unsigned char *bytes = calloc(1, *whole);
+    fault_need(bytes != NULL);
+    bytes[0] = (unsigned char)text;
+    memcpy(bytes + 8, header, (size_t)text);
+    for (size_t i = 8 + (size_t)text; i < *whole; i++) bytes[i] = (unsigned char)(i * 7 >> 3);
+    return bytes;
+}
+
 /* A file of 80 MiB: past the cache if that has less than 90 % of it. */
 static void cold_is_read_directly(void **state) {
-    static const char header[] = "{\"t\":{\"dtype\":\"U8\",\"shape\":[83886080],"
-                                 "\"data_offsets\":[0,83886080]}}";
     enum { LEN = 83886080 };
-    size_t whole = 8 + sizeof header - 1 + LEN;
-    unsigned char *bytes = malloc(whole), *into = malloc(LEN);
+    size_t whole;
+    unsigned char *bytes = add_large(LEN, &whole), *into = malloc(LEN);
     (void)state;
-    fault_need(bytes && into);
-    memset(bytes, 0, 8);
-    bytes[0] = (unsigned char)(sizeof header - 1);
-    memcpy(bytes + 8, header, sizeof header - 1);
-    for (size_t i = 8 + sizeof header - 1; i < whole; i++) bytes[i] = (unsigned char)(i * 7 >> 3);
+    fault_need(into != NULL);
     for (int way = 0; way < 4; way++) { /* cold; to any address */
         sft_file *file;
         sft_read_plan *plan;
@@ -234,12 +246,62 @@ static void cold_is_read_directly(void **state) {
     free(bytes);
 }
 
+/* Loads one tensor of 64 MiB to that distance from a huge page; how many huge pages were asked
+ * for. */
+static size_t pages_asked(const unsigned char *bytes, size_t whole, size_t past, bool fresh) {
+    enum { LEN = 64 << 20 };
+    char *memory = malloc(LEN + 2 * OS_HUGE_PAGE);
+    char *page = memory + (OS_HUGE_PAGE - (uintptr_t)memory % OS_HUGE_PAGE) % OS_HUGE_PAGE;
+    sft_read_plan_options options = SFT_READ_PLAN_OPTIONS_INIT;
+    sft_read_plan *plan;
+    sft_file *file;
+    fault_need(memory != NULL);
+    options.fresh = fresh;
+    os_fake_add_file("/t", bytes, whole);
+    assert_int_equal(sft_open("/t", NULL, &file, NULL), SFT_OK);
+    sft_read_part part = { file, sft_file_tensor_at(file, 0), NULL, 0, 0 };
+    sft_read_block block_of = { page + past, LEN };
+    assert_int_equal(sft_read_plan_new(&part, 1, &block_of, 1, &options, &plan, NULL), SFT_OK);
+    assert_int_equal(sft_read_plan_run(plan, NULL, NULL), SFT_OK);
+    assert_memory_equal(page + past, bytes + whole - LEN, LEN);
+    sft_read_plan_free(plan);
+    sft_close(file);
+    free(memory);
+    return os_fake_huge_bytes() / OS_HUGE_PAGE;
+}
+
+/* Fresh memory is asked for in huge pages: all of it while they are quick, now and then while they
+ * are slow. */
+static void huge_pages_while_quick(void **state) {
+    static const struct {
+        bool quick;
+        size_t past;
+        bool fresh;
+        size_t least, most;
+    } rows[] = {
+        { true, 0, true, 32, 32 }, { true, 4096 * 5, true, 31, 31 }, { true, 0, false, 0, 0 },
+        { false, 0, true, 2, 6 },  { false, 1 << 20, true, 2, 6 },
+    };
+    size_t whole;
+    unsigned char *bytes = add_large(64 << 20, &whole);
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        os_fake_reset();
+        os_fake_huge(rows[i].quick);
+        size_t asked = pages_asked(bytes, whole, rows[i].past, rows[i].fresh);
+        assert_in_range(asked, rows[i].least, rows[i].most);
+    }
+    os_fake_reset();
+    free(bytes);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(play_loads),
         cmocka_unit_test(same_bytes),
         cmocka_unit_test(small_is_not_asked),
         cmocka_unit_test(cold_is_read_directly),
+        cmocka_unit_test(huge_pages_while_quick),
     };
     return cmocka_run_group_tests_name("plans over a failing system", tests, NULL, NULL);
 }

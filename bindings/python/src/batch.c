@@ -82,20 +82,12 @@ static bool is_shareable(const batch *all, const pick *one, pysft_batch_kind kin
     return pysft_is_aligned(one->facts->dtype, base + one->facts->begin);
 }
 
-/* What is read, and where to: a block for each tensor. */
-typedef struct {
-    sft_read_part *parts;
-    sft_read_block *blocks;
-    size_t count;
-    uint64_t total;
-} read_rows;
-
-static void rows_free(read_rows *rows) {
+static void rows_free(pysft_fill *rows) {
     PyMem_Free(rows->parts);
     PyMem_Free(rows->blocks);
 }
 
-static int rows_reserve(read_rows *rows, size_t count) {
+static int rows_reserve(pysft_fill *rows, size_t count) {
     rows->parts = PyMem_Malloc((count + 1) * sizeof *rows->parts);
     rows->blocks = PyMem_Malloc((count + 1) * sizeof *rows->blocks);
     if (rows->parts && rows->blocks) return 0;
@@ -103,12 +95,21 @@ static int rows_reserve(read_rows *rows, size_t count) {
     return -1;
 }
 
-static void add_read(const batch *all, const pick *one, read_rows *rows) {
-    uint64_t len = one->facts->end - one->facts->begin;
+/* A new block of that many bytes. */
+static pysft_store *add_block(pysft_fill *rows, uint64_t bytes) {
+    uint64_t room;
+    pysft_store *block = pysft_store_fresh_block(bytes, &room);
+    if (!block) return NULL;
+    rows->blocks[rows->block_count++] = (sft_read_block){ pysft_store_bytes(block), room };
+    return block;
+}
+
+/* To byte `at` of that block. */
+static void add_read(const batch *all, pick *one, pysft_fill *rows, size_t block, uint64_t at) {
     const sft_file *file = sft_set_shard_at(pysft_store_set(all->store), one->shard);
-    rows->parts[rows->count] = (sft_read_part){ file, one->facts, NULL, rows->count, 0 };
-    rows->blocks[rows->count++] = (sft_read_block){ one->bytes, len };
-    rows->total += len;
+    one->bytes = (char *)rows->blocks[block].base + at;
+    rows->parts[rows->part_count++] = (sft_read_part){ file, one->facts, NULL, block, at };
+    rows->total += one->facts->end - one->facts->begin;
 }
 
 /* ── Where the copies go ──────────────────────────────────────────────────
@@ -125,6 +126,7 @@ static void add_read(const batch *all, const pick *one, read_rows *rows) {
 
 typedef struct {
     pysft_store *block; /* NULL: there are too few small tensors */
+    size_t number;      /* of the block */
     size_t end;         /* the first pick that is not in it */
     uint64_t used;
 } shared_block;
@@ -139,7 +141,7 @@ static bool is_small(const pick *one) {
 }
 
 /* The block of small picks from `first` on. */
-static int share_begin(const batch *all, size_t first, shared_block *shared) {
+static int share_begin(const batch *all, size_t first, pysft_fill *rows, shared_block *shared) {
     uint64_t bytes = 0;
     size_t end = first;
     for (; end < all->count; end++) {
@@ -148,31 +150,31 @@ static int share_begin(const batch *all, size_t first, shared_block *shared) {
         bytes += size_in_block(&all->picks[end]);
     }
     pysft_store_drop(shared->block);
-    *shared = (shared_block){ NULL, end, 0 };
+    *shared = (shared_block){ NULL, rows->block_count, end, 0 };
     if (bytes < SHARED_MOST) return 0;
-    shared->block = pysft_store_block(bytes);
+    shared->block = add_block(rows, bytes);
     return shared->block ? 0 : -1;
 }
 
-static int place_pick(const batch *all, size_t i, shared_block *shared) {
+static int place_pick(const batch *all, size_t i, pysft_fill *rows, shared_block *shared) {
     pick *one = &all->picks[i];
     bool small = is_small(one);
-    if (small && i >= shared->end && share_begin(all, i, shared) < 0) return -1;
+    if (small && i >= shared->end && share_begin(all, i, rows, shared) < 0) return -1;
     if (small && shared->block) {
         one->block = pysft_store_hold(shared->block);
-        one->bytes = pysft_store_bytes(one->block) + shared->used;
+        add_read(all, one, rows, shared->number, shared->used);
         shared->used += size_in_block(one);
         return 0;
     }
-    one->block = pysft_store_block(one->facts->end - one->facts->begin);
+    one->block = add_block(rows, one->facts->end - one->facts->begin);
     if (!one->block) return -1;
-    one->bytes = pysft_store_bytes(one->block);
+    add_read(all, one, rows, rows->block_count - 1, 0);
     return 0;
 }
 
 /* Finds out which picks are copied, and gives each of them its memory. */
-static int place_copies(batch *all, pysft_batch_kind kind, read_rows *rows) {
-    shared_block shared = { NULL, 0, 0 };
+static int place_copies(batch *all, pysft_batch_kind kind, pysft_fill *rows) {
+    shared_block shared = { NULL, 0, 0, 0 };
     size_t count = 0;
     int rc = 0;
     for (size_t i = 0; i < all->count; i++) {
@@ -181,37 +183,20 @@ static int place_copies(batch *all, pysft_batch_kind kind, read_rows *rows) {
     }
     if (count == 0) return 0;
     if (rows_reserve(rows, count) < 0) return -1;
-    for (size_t i = 0; rc == 0 && i < all->count; i++) {
-        if (!all->picks[i].copied) continue;
-        rc = place_pick(all, i, &shared);
-        if (rc == 0) add_read(all, &all->picks[i], rows);
-    }
+    for (size_t i = 0; rc == 0 && i < all->count; i++)
+        if (all->picks[i].copied) rc = place_pick(all, i, rows, &shared);
     pysft_store_drop(shared.block);
     if (rc < 0) PyErr_NoMemory();
     return rc;
 }
 
-#define THREADS_BYTES (UINT64_C(32) << 20) /* below, starting threads costs more than they save */
-
-static sft_code read_rows_now(const read_rows *rows, const sft_job *job, sft_error *err) {
-    sft_read_plan_options options = SFT_READ_PLAN_OPTIONS_INIT;
-    sft_read_plan *plan = NULL;
-    sft_code code = sft_read_plan_new(rows->parts, rows->count, rows->blocks, rows->count,
-                                      &options, &plan, err);
-    if (!code) code = sft_read_plan_run(plan, job, err);
-    sft_read_plan_free(plan);
-    return code;
-}
-
-static int read_blocks(batch *all, const read_rows *rows, PyObject *progress) {
+static int read_blocks(const batch *all, const pysft_fill *rows, PyObject *progress) {
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
     pysft_job job;
     if (pysft_job_begin(&job, progress) < 0) return -1;
-    bool one_thread = rows->total < THREADS_BYTES || !pysft_store_local(all->store);
-    job.job.threads = one_thread ? 1 : 0;
     Py_BEGIN_ALLOW_THREADS
-    code = read_rows_now(rows, &job.job, &err);
+    code = pysft_fill_blocks(all->store, rows, &job.job, &err);
     Py_END_ALLOW_THREADS
     if (pysft_job_end(&job, code) == 0) return 0;
     (void)pysft_raise(all->state, &err, pysft_store_path(all->store));
@@ -229,9 +214,9 @@ static int report_end(const batch *all, PyObject *progress) {
 }
 
 static int copy_unshared(batch *all, pysft_batch_kind kind, PyObject *progress) {
-    read_rows rows = { NULL, NULL, 0, 0 };
+    pysft_fill rows = { NULL, NULL, 0, 0, 0 };
     int rc = place_copies(all, kind, &rows);
-    if (rc == 0 && rows.count) rc = read_blocks(all, &rows, progress);
+    if (rc == 0 && rows.part_count) rc = read_blocks(all, &rows, progress);
     else if (rc == 0 && progress && progress != Py_None) rc = report_end(all, progress);
     rows_free(&rows);
     return rc;

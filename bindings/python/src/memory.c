@@ -42,7 +42,7 @@ static size_t huge_bytes(size_t bytes) {
     return bytes - rest + (rest >= HUGE_PAGE / 8 * 7 ? HUGE_PAGE : 0);
 }
 
-pysft_store *pysft_store_block(uint64_t bytes) {
+pysft_store *pysft_store_fresh_block(uint64_t bytes, uint64_t *room) {
     if (bytes > SIZE_MAX / 2) return NULL;
     size_t huge = huge_bytes((size_t)bytes);
     size_t alignment = huge ? HUGE_PAGE : BLOCK_ALIGNMENT;
@@ -51,9 +51,17 @@ pysft_store *pysft_store_block(uint64_t bytes) {
     if (!store) return NULL;
     uintptr_t start = (uintptr_t)(store + 1) + alignment - 1;
     store->bytes = (char *)(start / alignment * alignment);
-    if (huge) pysft_host_ask_huge_pages(store->bytes, huge);
     store->opened = NULL;
     atomic_init(&store->refs, 1);
+    *room = most;
+    return store;
+}
+
+pysft_store *pysft_store_block(uint64_t bytes) {
+    uint64_t room;
+    pysft_store *store = pysft_store_fresh_block(bytes, &room);
+    size_t huge = store ? huge_bytes((size_t)bytes) : 0;
+    if (huge) pysft_host_ask_huge_pages(store->bytes, huge);
     return store;
 }
 

@@ -8,6 +8,9 @@
 
 /* A block of `bytes` writable bytes, aligned to 64; NULL without an exception. No GIL. */
 pysft_store *pysft_store_block(uint64_t bytes);
+/* The same, to be filled by a plan that asks for huge pages by itself (sft_read_plan_options,
+ * fresh); *room: all bytes there are from the block's address on, for that. */
+pysft_store *pysft_store_fresh_block(uint64_t bytes, uint64_t *room);
 /* Address of a block's bytes. */
 char *pysft_store_bytes(pysft_store *block);
 /* Start of a shard's data region in memory and whether it is writable; NULL if tensors must be
@@ -99,6 +102,22 @@ PyObject *pysft_shape_tuple(const uint64_t *shape, uint32_t rank);
 /* Reads a whole tensor, or a slice of it, into exactly len bytes; checks signals. */
 int pysft_read(pysft_state *state, const pysft_store *store, const sft_tensor *facts,
                size_t shard, const sft_slice *slice, void *into, uint64_t len);
+
+/* The same into a new block; NULL with an exception. */
+pysft_store *pysft_read_block(pysft_state *state, const pysft_store *store,
+                              const sft_tensor *facts, size_t shard, const sft_slice *slice,
+                              uint64_t bytes);
+
+/* Parts of the store's files, and the fresh blocks they are read into. */
+typedef struct pysft_fill {
+    struct sft_read_part *parts;
+    struct sft_read_block *blocks;
+    size_t part_count, block_count;
+    uint64_t total; /* bytes of the parts */
+} pysft_fill;
+/* Reads them, by several threads if they are worth it. No GIL. */
+sft_code pysft_fill_blocks(const pysft_store *store, const pysft_fill *fill, sft_job *job,
+                           sft_error *err);
 
 /* What pysft_batch makes; with a copy, none shares the memory of the file. */
 typedef enum pysft_batch_kind { PYSFT_NUMPY, PYSFT_TORCH, PYSFT_TORCH_COPY } pysft_batch_kind;

@@ -1,4 +1,5 @@
 /* The bytes of a Tensor: shared memory or a copy; and the buffer protocol. */
+#include "safetensors_read.h"
 #include "tensor.h"
 
 bool pysft_is_aligned(sft_dtype dtype, const char *data) {
@@ -30,21 +31,66 @@ int pysft_read(pysft_state *state, const pysft_store *store, const sft_tensor *f
     return -1;
 }
 
+#define THREADS_BYTES (UINT64_C(32) << 20) /* below, starting threads costs more than they save */
+#define FRESH_BYTES (UINT64_C(2) << 20)    /* below, there are no huge pages to be asked for */
+
+sft_code pysft_fill_blocks(const pysft_store *store, const pysft_fill *fill, sft_job *job,
+                           sft_error *err) {
+    sft_read_plan_options options = SFT_READ_PLAN_OPTIONS_INIT;
+    sft_read_plan *plan = NULL;
+    bool one_thread = fill->total < THREADS_BYTES || !pysft_store_local(store);
+    job->threads = one_thread ? 1 : 0;
+    options.fresh = true;
+    sft_code code = sft_read_plan_new(fill->parts, fill->part_count, fill->blocks,
+                                      fill->block_count, &options, &plan, err);
+    if (!code) code = sft_read_plan_run(plan, job, err);
+    sft_read_plan_free(plan);
+    return code;
+}
+
+/* A whole tensor. */
+static int fill_block(pysft_state *state, const pysft_store *store, const sft_tensor *facts,
+                      size_t shard, sft_read_block block) {
+    const sft_file *file = sft_set_shard_at(pysft_store_set(store), shard);
+    sft_read_part part = { file, facts, NULL, 0, 0 };
+    pysft_fill fill = { &part, &block, 1, 1, facts->end - facts->begin };
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    pysft_job job;
+    if (pysft_job_begin(&job, NULL) < 0) return -1;
+    Py_BEGIN_ALLOW_THREADS
+    code = pysft_fill_blocks(store, &fill, &job.job, &err);
+    Py_END_ALLOW_THREADS
+    if (pysft_job_end(&job, code) == 0) return 0;
+    (void)pysft_raise(state, &err, pysft_store_path(store));
+    return -1;
+}
+
+pysft_store *pysft_read_block(pysft_state *state, const pysft_store *store,
+                              const sft_tensor *facts, size_t shard, const sft_slice *slice,
+                              uint64_t bytes) {
+    bool fresh = !slice && bytes >= FRESH_BYTES && pysft_store_local(store);
+    uint64_t room = bytes;
+    pysft_store *block = fresh ? pysft_store_fresh_block(bytes, &room) : pysft_store_block(bytes);
+    if (!block) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    char *into = pysft_store_bytes(block);
+    int rc = fresh ? fill_block(state, store, facts, shard, (sft_read_block){ into, room })
+                   : pysft_read(state, store, facts, shard, slice, into, bytes);
+    if (rc == 0) return block;
+    pysft_store_drop(block);
+    return NULL;
+}
+
 /* Borrowed from the tensor. */
 static pysft_store *packed_copy(pysft_state *state, TensorObject *self) {
     pysft_store *made = atomic_load(&self->packed), *none = NULL;
     if (made) return made;
-    made = pysft_store_block(self->bytes);
-    if (!made) {
-        PyErr_NoMemory();
-        return NULL;
-    }
-    char *into = pysft_store_bytes(made);
-    if (pysft_read(state, self->store, self->facts, self->shard, self->slice, into,
-                   self->bytes) < 0) {
-        pysft_store_drop(made);
-        return NULL;
-    }
+    made = pysft_read_block(state, self->store, self->facts, self->shard, self->slice,
+                            self->bytes);
+    if (!made) return NULL;
     if (atomic_compare_exchange_strong(&self->packed, &none, made)) return made;
     pysft_store_drop(made);
     return none;

@@ -299,18 +299,15 @@ static PyObject *tensor_numpy(PyObject *object, PyObject *args, PyObject *kwargs
 
 /* A private copy. */
 static pysft_store *own_copy(PyObject *object, pysft_piece *piece) {
-    pysft_store *block = pysft_store_block(piece->bytes);
-    if (!block) {
-        PyErr_NoMemory();
-        return NULL;
-    }
+    TensorObject *self = (TensorObject *)object;
+    pysft_store *block = pysft_read_block(pysft_state_from(object), self->store, self->facts,
+                                          self->shard, self->slice, piece->bytes);
+    if (!block) return NULL;
     piece->store = block;
     piece->data = pysft_store_bytes(block);
     piece->strides = NULL;
     piece->writable = true;
-    if (read_now(object, piece->data, piece->bytes) == 0) return block;
-    pysft_store_drop(block);
-    return NULL;
+    return block;
 }
 
 /* own: over a copy of the elements that is never shared. */

@@ -156,7 +156,8 @@ static const sft_sink_vtable hash_sink_vtable = {
 };
 
 sft_code sfti_sum_sink(sft_sink inner, sfti_shard_sum *sum, sfti_finish_queue *queue,
-                       uint32_t threads, const sft_allocator *alloc, sft_sink *out, sft_error *err) {
+                       uint32_t threads, const sft_allocator *alloc, sft_sink *out,
+                       sft_error *err) {
     hash_sink *s = sfti_take(alloc, sizeof *s);
     sft_code code = s ? SFT_OK : sfti_fail_memory(err, sizeof *s);
     if (s) {

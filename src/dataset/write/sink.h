@@ -26,6 +26,7 @@ typedef struct sfti_shard_sum {
  * failure. Its finish fills *sum and gives inner to the queue (NULL: finishes inner). threads: of
  * a job; with more than one, large writes are hashed beside writing. */
 sft_code sfti_sum_sink(sft_sink inner, sfti_shard_sum *sum, sfti_finish_queue *queue,
-                       uint32_t threads, const sft_allocator *alloc, sft_sink *out, sft_error *err);
+                       uint32_t threads, const sft_allocator *alloc, sft_sink *out,
+                       sft_error *err);
 
 #endif

@@ -220,13 +220,18 @@ def serve_modes(modes, prepare):
         print("%.1f 0" % (now() - start), flush=True)
 
 
-def serve(run):
+def serve(run, prepare=None):
+    """prepare comes before each run, and is not measured."""
+    if prepare:
+        prepare()
     before, start = peak_rss(), now()
     run()
     once = now() - start
     print("memory %d %d" % (before, peak_rss()), flush=True)
-    loops = 1 if once >= 10_000_000 else min(1000, 10_000_000 // (once + 1) + 1)
+    loops = 1 if prepare or once >= 10_000_000 else min(1000, 10_000_000 // (once + 1) + 1)
     for _ in sys.stdin:
+        if prepare:
+            prepare()
         start = now()
         for _ in range(loops):
             total = run()

@@ -13,7 +13,7 @@
 #define JOB "01234567-89ab-4cde-8f01-23456789abcd"
 #define JOB_TEXT JOB ":0"
 
-enum { LARGE = 700000 };
+enum { LARGE = 900000 };
 static int16_t large[LARGE];
 
 /* ── Batches: a number, bits, a list, a tensor, a key ── */
@@ -67,8 +67,8 @@ static const struct {
     { { { "name_col", "id" }, { "duplicatesStrategy", "lastWin" }, { "dtype", "BF16" },
         { "rounding", "truncate" } } },
     { { { "name_col", "id" } } },
-    { { { "batch_size", "600000" } } },
-    { { { "batch_size", "700000" }, { "dtype", "I8" } } },
+    { { { "batch_size", "850000" } } },
+    { { { "batch_size", "900000" }, { "dtype", "I8" } } },
 };
 
 static sft_code make_options(const fault_scene *scene, sft_dataset_options **out, sft_error *err) {

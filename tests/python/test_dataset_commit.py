@@ -400,6 +400,8 @@ def test_misuse():
     with pytest.raises(TypeError, match="expected a Storage"):
         _core.Commit(options, Folder())
     commit = _core.Commit(options, storage)
+    with pytest.raises(ValueError, match="expected threads to be 0"):
+        _core.ShardWriter(options, storage, commit.job, 0, table().schema, threads=-1)
     with pytest.raises(SafetensorError, match="prepared"):
         commit.publish()
     writer = _core.ShardWriter(options, storage, commit.job, 0, table().schema)

@@ -601,3 +601,23 @@ def test_without_pyarrow(tmp_path):
     done = subprocess.run([sys.executable, "-c", WITHOUT, tmp_path / "d"], capture_output=True,
                           text=True, timeout=120)
     assert done.stdout == "ok\n", done.stderr
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_large_shards_have_their_digest(tmp_path, threads):
+    """Large writes are hashed by a second thread, short ones and the ends are not."""
+    import hashlib
+    from libsafetensors import _core
+    table = pa.table({"x": np.arange(1_500_000, dtype=np.int64)})
+    options = _core.DatasetOptions({"batch_size": "1200000"})
+    storage = _core.Storage(str(tmp_path / "d"), sync=False)
+    commit = _core.Commit(options, storage, table.schema)
+    writer = _core.ShardWriter(options, storage, commit.job, 0, table.schema, threads=threads)
+    writer.append(table.to_batches()[0])
+    receipts = json.loads(writer.close())
+    digests = {one["sha256"] for one in receipts}
+    found = {hashlib.sha256(path.read_bytes()).hexdigest()
+             for path in (tmp_path / "d").rglob("part-*.safetensors")}
+    commit.abort()
+    commit.close()
+    assert len(found) == 2 and found == digests

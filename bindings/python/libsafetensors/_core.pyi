@@ -408,9 +408,10 @@ class Storage:
 @final
 class ShardWriter:
     """Rows of one task on their way into shards. job: Commit.job; partition: number of the
-    task's part, which orders the dataset."""
+    task's part, which orders the dataset. threads: 0 for one per processor; with more than one,
+    rows are hashed beside writing."""
     def __new__(cls, options: DatasetOptions, storage: Storage, job: str, partition: int,
-                schema: _Schema) -> ShardWriter: ...
+                schema: _Schema, *, threads: int = 1) -> ShardWriter: ...
     def append(self, batch: _Batch, progress: _Progress = None) -> None: ...
     def close(self, progress: _Progress = None) -> str:
         """Receipts, as Commit.add takes them."""

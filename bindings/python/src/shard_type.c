@@ -9,6 +9,7 @@ typedef struct shard_object {
     pysft_task task;
     sft_shard_writer *writer; /* NULL: closed or abandoned */
     PyObject *like; /* of the rows' schema: pysft_schema_like */
+    uint32_t threads; /* of its jobs */
 } shard_object;
 
 static bool shard_enter(shard_object *self) {
@@ -37,16 +38,19 @@ static int shard_open(shard_object *self, sft_span job, uint64_t partition,
 }
 
 static PyObject *shard_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    static char *words[] = { "options", "storage", "job", "partition", "schema", NULL };
+    static char *words[] = { "options", "storage", "job", "partition", "schema", "threads", NULL };
     PyObject *options, *storage, *text, *given, *keep = NULL;
     unsigned long long partition;
+    uint32_t threads;
+    int asked = 1;
     sft_span job;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOKO:ShardWriter", words, &options,
-                                     &storage, &text, &partition, &given) ||
-        pysft_span_of(text, "job", &job) < 0)
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOKO|$i:ShardWriter", words, &options,
+                                     &storage, &text, &partition, &given, &asked) ||
+        pysft_span_of(text, "job", &job) < 0 || pysft_threads_of(asked, &threads) < 0)
         return NULL;
     const struct ArrowSchema *schema = pysft_schema_of(given, &keep);
     shard_object *self = schema ? (shard_object *)pysft_task_new(type, options, storage) : NULL;
+    if (self) self->threads = threads;
     int status = self ? shard_open(self, job, partition, schema) : -1;
     Py_XDECREF(keep);
     if (status == 0) return (PyObject *)self;
@@ -64,6 +68,7 @@ static PyObject *shard_put(shard_object *self, struct ArrowArray *array, PyObjec
         array->release(array);
         return NULL;
     }
+    job.job.threads = self->threads;
     Py_BEGIN_ALLOW_THREADS
     code = sft_shard_writer_append(self->writer, array, &job.job, &err);
     Py_END_ALLOW_THREADS
@@ -95,6 +100,7 @@ static PyObject *shard_end(shard_object *self, PyObject *progress) {
     pysft_job job;
     memset(&receipts, 0, sizeof receipts);
     if (pysft_job_begin(&job, progress) < 0) return NULL;
+    job.job.threads = self->threads;
     self->writer = NULL;
     Py_BEGIN_ALLOW_THREADS
     code = sft_shard_writer_finish(writer, &receipts, &job.job, &err);
@@ -154,7 +160,7 @@ static PyMethodDef shard_methods[] = {
 };
 
 static PyType_Slot shard_slots[] = {
-    { Py_tp_doc, "ShardWriter(options, storage, job, partition, schema)\n--\n\n"
+    { Py_tp_doc, "ShardWriter(options, storage, job, partition, schema, *, threads=1)\n--\n\n"
       "Writes the rows of one task as shards." },
     { Py_tp_new, shard_new },
     { Py_tp_dealloc, pysft_task_dealloc },

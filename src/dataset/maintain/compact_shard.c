@@ -21,7 +21,7 @@ sft_code sfti_compact_save(compaction *c, const sft_part *parts, size_t count, c
         metadata[pairs++] = (sft_pair){ sft_span_cstr("valid_samples"), sft_span_cstr(whole) };
     if (order.len > 0) metadata[pairs++] = (sft_pair){ sft_span_cstr(SFTI_DATASET_ORDER), order };
     sft_code code = sfti_call(c->storage, create, stored, false, &sink, c->err);
-    if (!code) code = sfti_sum_sink(sink, sum, NULL, &c->alloc, &sink, c->err);
+    if (!code) code = sfti_sum_sink(sink, sum, NULL, c->job->threads, &c->alloc, &sink, c->err);
     return code ? code : sft_save_parts(parts, count, metadata, pairs, NULL, sink, c->job, c->err);
 }
 

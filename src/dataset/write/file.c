@@ -60,7 +60,8 @@ static sft_code file_create(shard_file *f, sft_error *err) {
     sft_code code =
         sfti_call(storage, create, f->receipt.stored.data, false, &sink, err);
     if (code) return code;
-    code = sfti_sum_sink(sink, &f->sum, &f->w->unfinished, &f->w->alloc, &sink, err);
+    code = sfti_sum_sink(sink, &f->sum, &f->w->unfinished, f->job.threads, &f->w->alloc, &sink,
+                         err);
     return code ? code : sft_writer_begin(f->plan, sink, &f->out, err);
 }
 

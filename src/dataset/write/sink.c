@@ -1,5 +1,6 @@
 #include "base/error.h"
 #include "dataset/write/sink.h"
+#include "os/os.h"
 #include "safetensors_hash.h"
 
 #include <string.h>
@@ -8,6 +9,7 @@
  * which readers map with a seventh of the page faults. For 2 MiB at once, the system may have to
  * move memory about first, which costs more than it gains. */
 #define SINK_PIECE ((size_t)512 << 10)
+#define SINK_BESIDE (2 * SINK_PIECE) /* worth a thread */
 
 /* ── Finishing later ── */
 
@@ -47,16 +49,44 @@ typedef struct hash_sink {
     sfti_shard_sum *sum;
     uint64_t at; /* bytes forwarded: a multiple of SINK_PIECE until the end */
     size_t used;
+    uint32_t threads;
+    const char *beside; /* what the second thread hashes */
+    size_t beside_len;
     char buffer[SINK_PIECE];
 } hash_sink;
 
-/* Hashed bytes are still in the processor's cache when written; hashing in a second thread is
- * slower. */
-static sft_code hash_forward(hash_sink *s, const char *bytes, size_t len, sft_error *err) {
-    sft_hasher_update(s->hasher, bytes, len);
+static sft_code hash_put(hash_sink *s, const char *bytes, size_t len, sft_error *err) {
     sft_code code = sft_sink_write(&s->inner, s->at, bytes, len, err);
     s->at += len;
     return code;
+}
+
+/* Hashed bytes are still in the processor's cache when written. */
+static sft_code hash_forward(hash_sink *s, const char *bytes, size_t len, sft_error *err) {
+    sft_hasher_update(s->hasher, bytes, len);
+    return hash_put(s, bytes, len, err);
+}
+
+/* ── Hashing on a second thread ── */
+
+static void hash_beside(void *ctx) {
+    const hash_sink *s = ctx;
+    sft_hasher_update(s->hasher, s->beside, s->beside_len);
+}
+
+/* Whole pieces, hashed by a thread while they are written. It ends with the call. False where
+ * there is none: nothing is done. */
+static bool hash_together(hash_sink *s, const char *bytes, size_t len, sft_code *code,
+                          sft_error *err) {
+    os_thread thread;
+    if (s->threads < 2 || len < SINK_BESIDE) return false;
+    s->beside = bytes;
+    s->beside_len = len;
+    if (os_thread_start(&thread, hash_beside, s)) return false;
+    for (size_t at = 0; !*code && at < len; at += SINK_PIECE)
+        *code = hash_put(s, bytes + at, SINK_PIECE, err);
+    os_thread_join(&thread);
+    return true;
 }
 
 static sft_code hash_flush(hash_sink *s, sft_error *err) {
@@ -72,7 +102,10 @@ static sft_code hash_write(void *ctx, uint64_t offset, const void *bytes, size_t
     (void)offset; /* always the next byte: the sink cannot seek */
     for (const char *next = bytes; !code && len > 0;) {
         size_t some = SINK_PIECE - s->used < len ? SINK_PIECE - s->used : len;
-        if (some == SINK_PIECE) {
+        size_t whole = s->used ? 0 : len - len % SINK_PIECE;
+        if (hash_together(s, next, whole, &code, err)) {
+            some = whole;
+        } else if (some == SINK_PIECE) {
             code = hash_forward(s, next, some, err);
         } else {
             memcpy(s->buffer + s->used, next, some);
@@ -123,7 +156,8 @@ static const sft_sink_vtable hash_sink_vtable = {
 };
 
 sft_code sfti_sum_sink(sft_sink inner, sfti_shard_sum *sum, sfti_finish_queue *queue,
-                       const sft_allocator *alloc, sft_sink *out, sft_error *err) {
+                       uint32_t threads, const sft_allocator *alloc, sft_sink *out,
+                       sft_error *err) {
     hash_sink *s = sfti_take(alloc, sizeof *s);
     sft_code code = s ? SFT_OK : sfti_fail_memory(err, sizeof *s);
     if (s) {
@@ -132,6 +166,7 @@ sft_code sfti_sum_sink(sft_sink inner, sfti_shard_sum *sum, sfti_finish_queue *q
         s->inner = inner;
         s->sum = sum;
         s->queue = queue;
+        s->threads = threads ? threads : os_cpu_count();
         code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), alloc, &s->hasher, err);
     }
     if (!code) {

@@ -23,8 +23,10 @@ typedef struct sfti_shard_sum {
 } sfti_shard_sum;
 
 /* A sink that buffers small writes and hashes what it forwards to inner. Owns inner, also on
- * failure. Its finish fills *sum and gives inner to the queue (NULL: finishes inner). */
+ * failure. Its finish fills *sum and gives inner to the queue (NULL: finishes inner). threads: of
+ * a job; with more than one, large writes are hashed beside writing. */
 sft_code sfti_sum_sink(sft_sink inner, sfti_shard_sum *sum, sfti_finish_queue *queue,
-                       const sft_allocator *alloc, sft_sink *out, sft_error *err);
+                       uint32_t threads, const sft_allocator *alloc, sft_sink *out,
+                       sft_error *err);
 
 #endif

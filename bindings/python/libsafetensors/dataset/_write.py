@@ -163,7 +163,7 @@ def write(batches: Any, path: Path, *, mode: WriteMode = "error", progress: Prog
 
 def _run(commit: _core.Commit, options: _core.DatasetOptions, place: Any, rows: _Rows,
          append: bool, tick: Any) -> None:
-    writer = _core.ShardWriter(options, place.core, commit.job, 0, rows.schema)
+    writer = _core.ShardWriter(options, place.core, commit.job, 0, rows.schema, threads=0)
     try:
         for batch in rows:
             writer.append(batch, tick)

@@ -7,12 +7,14 @@
 #define WINDOW_MOST ((uint64_t)256 << 10) /* bytes of one read that covers several runs */
 #define GAP_MOST 4096 /* a gap between runs that costs less than another read */
 
-/* Of a file of the system in the page cache, in nanoseconds: a read, 28 bytes of it or picked out
- * of the window, a run that is gathered, 5 bytes of it. */
+/* Of a file of the system in the page cache, in nanoseconds: a read; bytes of a gap that is read
+ * along, and of a run picked out of the window, which a nanosecond takes; a run that is gathered,
+ * and bytes of it. */
 #define COST_READ 340
+#define READ_BYTES 28
+#define PICK_BYTES 40
 #define COST_GATHERED 30
-#define GAP_LOCAL 9216   /* beyond these, two reads cost less than one and the picking */
-#define RUN_LOCAL 16384
+#define GATHER_BYTES 5
 #define GATHER_LEAST 32  /* runs for which a pipe is worth while */
 #define GATHER_MOST 512
 
@@ -31,7 +33,7 @@ typedef struct slice_copy {
 
 /* Whether reading the gap between two runs costs less than another read. */
 static bool near_locally(uint64_t gap, uint64_t run) {
-    return gap <= GAP_LOCAL && run <= RUN_LOCAL;
+    return gap <= WINDOW_MOST && gap / READ_BYTES + run / PICK_BYTES <= COST_READ;
 }
 
 /* The other read is a request. */
@@ -91,8 +93,8 @@ static void slice_announce(slice_copy *c) {
 }
 
 static bool gather_pays(const slice_copy *c, const sfti_window *w) {
-    return c->gathers && w->runs * (COST_GATHERED + c->runs.run_bytes / 5) <
-                             COST_READ + (w->high - w->low) / 28;
+    return c->gathers && w->runs * (COST_GATHERED + c->runs.run_bytes / GATHER_BYTES) <
+                             COST_READ + (w->high - w->low) / READ_BYTES;
 }
 
 /* Takes runs that cost less so: those of the window w, then of whole windows or, where a run has

@@ -102,7 +102,7 @@ typedef struct sfti_window {
  * them belong in one; NULL: all do. */
 typedef struct sfti_window_rule {
     uint64_t span;
-    bool (*near)(uint64_t gap, uint64_t run);
+    bool (*joins)(uint64_t gap, uint64_t run);
 } sfti_window_rule;
 
 /* How many runs of the innermost loop fit in a window. */

@@ -6,7 +6,7 @@ static uint64_t window_distance(uint64_t a, uint64_t b) {
 }
 
 static bool runs_near(const sfti_window_rule *rule, uint64_t a, uint64_t b, uint64_t run) {
-    return !rule->near || rule->near(window_distance(a, b) - run, run);
+    return !rule->joins || rule->joins(window_distance(a, b) - run, run);
 }
 
 uint64_t sfti_window_row(const sft_runs *runs, const sfti_window_rule *rule) {

@@ -53,16 +53,16 @@ static sft_runs random_runs(uint64_t *shape) {
 
 /* What `count` runs cover, by taking them one by one, and whether each is near the one before. */
 static sfti_window cover(sft_runs *runs, uint64_t count, const sfti_window_rule *rule,
-                         bool *near) {
+                         bool *joined) {
     sfti_window w = { UINT64_MAX, 0, count };
     uint64_t before = 0;
     sfti_row row;
-    *near = true;
+    *joined = true;
     for (uint64_t i = 0; i < count; i++, before = row.offset) {
         assert_true(sfti_runs_row(runs, 1, &row));
-        uint64_t far = row.offset < before ? before - row.offset : row.offset - before;
-        if (i > 0 && rule->near && !rule->near(far - runs->run_bytes, runs->run_bytes))
-            *near = false;
+        uint64_t apart = row.offset < before ? before - row.offset : row.offset - before;
+        if (i > 0 && rule->joins && !rule->joins(apart - runs->run_bytes, runs->run_bytes))
+            *joined = false;
         if (row.offset < w.low) w.low = row.offset;
         if (row.offset + runs->run_bytes > w.high) w.high = row.offset + runs->run_bytes;
     }
@@ -73,31 +73,31 @@ static sfti_window cover(sft_runs *runs, uint64_t count, const sfti_window_rule 
 static void check_end(sft_runs runs, sfti_window w, const sfti_window_rule *rule, uint64_t most) {
     sft_runs after = runs;
     sfti_row row;
-    bool near;
-    (void)cover(&after, w.runs, rule, &near);
+    bool joined;
+    (void)cover(&after, w.runs, rule, &joined);
     if (after.left == 0 || w.runs == most) return;
     uint64_t piece = sfti_window_row(&runs, rule), left = most - w.runs;
     assert_true(sfti_runs_row(&after, piece < left ? piece : left, &row));
-    sfti_window more = cover(&runs, w.runs + row.count, rule, &near);
-    assert_true(!near || more.high - more.low > rule->span);
+    sfti_window more = cover(&runs, w.runs + row.count, rule, &joined);
+    assert_true(!joined || more.high - more.low > rule->span);
 }
 
 static void windows_cover_their_runs(void **state) {
-    static const struct { bool (*near)(uint64_t, uint64_t); } rules[] = { { NULL }, { near_12 },
+    static const struct { bool (*joins)(uint64_t, uint64_t); } rules[] = { { NULL }, { near_12 },
                                                                           { never_near } };
     (void)state;
     for (int round = 0; round < 30000; round++) {
         uint64_t shape[4], most = random_below(3) ? UINT64_MAX : 1 + random_below(6);
-        sfti_window_rule rule = { 1 + random_below(200), rules[random_below(3)].near };
+        sfti_window_rule rule = { 1 + random_below(200), rules[random_below(3)].joins };
         sft_runs runs = random_runs(shape);
         while (runs.left > 0) {
-            bool near;
+            bool joined;
             sfti_window w = sfti_window_next(&runs, &rule, most);
             check_end(runs, w, &rule, most);
-            sfti_window all = cover(&runs, w.runs, &rule, &near);
+            sfti_window all = cover(&runs, w.runs, &rule, &joined);
             assert_true(w.runs >= 1 && w.runs <= most);
             assert_memory_equal(&w, &all, sizeof w);
-            assert_true(near);
+            assert_true(joined);
             assert_true(w.runs == 1 || w.high - w.low <= rule.span);
         }
         assert_int_equal(sfti_window_next(&runs, &rule, most).runs, 0);

@@ -11,10 +11,10 @@
  * along, and of a run picked out of the window, which a nanosecond takes; a run that is gathered,
  * and bytes of it. */
 #define COST_READ 340
-#define READ_BYTES 28
-#define PICK_BYTES 40
+#define GAP_RATE 28
+#define PICK_RATE 40
 #define COST_GATHERED 30
-#define GATHER_BYTES 5
+#define GATHER_RATE 5
 #define GATHER_LEAST 32  /* runs for which a pipe is worth while */
 #define GATHER_MOST 512
 
@@ -33,7 +33,7 @@ typedef struct slice_copy {
 
 /* Whether reading the gap between two runs costs less than another read. */
 static bool near_locally(uint64_t gap, uint64_t run) {
-    return gap <= WINDOW_MOST && gap / READ_BYTES + run / PICK_BYTES <= COST_READ;
+    return gap <= WINDOW_MOST && gap / GAP_RATE + run / PICK_RATE <= COST_READ;
 }
 
 /* The other read is a request. */
@@ -93,8 +93,8 @@ static void slice_announce(slice_copy *c) {
 }
 
 static bool gather_pays(const slice_copy *c, const sfti_window *w) {
-    return c->gathers && w->runs * (COST_GATHERED + c->runs.run_bytes / GATHER_BYTES) <
-                             COST_READ + (w->high - w->low) / READ_BYTES;
+    return c->gathers && w->runs * (COST_GATHERED + c->runs.run_bytes / GATHER_RATE) <
+                             COST_READ + (w->high - w->low) / GAP_RATE;
 }
 
 /* Takes runs that cost less so: those of the window w, then of whole windows or, where a run has

@@ -12,7 +12,7 @@
  * and bytes of it. */
 #define COST_READ 340
 #define GAP_RATE 28
-#define PICK_RATE 40
+#define PICK_RATE 32
 #define COST_GATHERED 30
 #define GATHER_RATE 5
 #define GATHER_LEAST 32  /* runs for which a pipe is worth while */

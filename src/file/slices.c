@@ -7,12 +7,14 @@
 #define WINDOW_MOST ((uint64_t)256 << 10) /* bytes of one read that covers several runs */
 #define GAP_MOST 4096 /* a gap between runs that costs less than another read */
 
-/* Of a file of the system in the page cache, in nanoseconds: a read, 28 bytes of it or picked out
- * of the window, a run that is gathered, 5 bytes of it. */
+/* Of a file of the system in the page cache, in nanoseconds: a read; bytes of a gap that is read
+ * along, and of a run picked out of the window, which a nanosecond takes; a run that is gathered,
+ * and bytes of it. */
 #define COST_READ 340
+#define GAP_RATE 28
+#define PICK_RATE 32
 #define COST_GATHERED 30
-#define GAP_LOCAL 9216   /* beyond these, two reads cost less than one and the picking */
-#define RUN_LOCAL 16384
+#define GATHER_RATE 5
 #define GATHER_LEAST 32  /* runs for which a pipe is worth while */
 #define GATHER_MOST 512
 
@@ -29,53 +31,21 @@ typedef struct slice_copy {
     size_t window_size;
 } slice_copy;
 
-/* Bytes of the tensor, [low, high), that hold the next `runs` runs. */
-typedef struct slice_window {
-    uint64_t low, high, runs;
-} slice_window;
-
-static uint64_t distance(uint64_t a, uint64_t b) {
-    return a < b ? b - a : a - b;
+/* Whether reading the gap between two runs costs less than another read. */
+static bool near_locally(uint64_t gap, uint64_t run) {
+    return gap <= WINDOW_MOST && gap / GAP_RATE + run / PICK_RATE <= COST_READ;
 }
 
-/* Whether reading the gap between two runs costs less than another read: a request, where the
- * source is no file of the system. */
-static bool runs_near(uint64_t a, uint64_t b, uint64_t run, bool local) {
-    uint64_t gap = distance(a, b) - run;
-    return local ? gap <= GAP_LOCAL && run <= RUN_LOCAL : gap <= GAP_MOST || gap / 7 < run;
+/* The other read is a request. */
+static bool near_remotely(uint64_t gap, uint64_t run) {
+    return gap <= GAP_MOST || gap / 7 < run;
 }
 
-/* How many runs of a row fit one window; 1 if they are not near each other. */
-static uint64_t row_fits(const sft_runs *runs, bool local) {
-    int64_t stride = runs->rank ? runs->stride[0] : 0;
-    uint64_t step = stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
-    if (step == 0 || runs->run_bytes > WINDOW_MOST || !runs_near(0, step, runs->run_bytes, local))
-        return 1;
-    return (WINDOW_MOST - runs->run_bytes) / step + 1;
-}
+static const sfti_window_rule local_rule = { WINDOW_MOST, near_locally };
+static const sfti_window_rule remote_rule = { WINDOW_MOST, near_remotely };
 
-/* Adds a row unless the window would exceed WINDOW_MOST; *last: where its last run begins. */
-static bool window_add(slice_window *w, const sfti_row *row, uint64_t run, uint64_t *last) {
-    *last = row->offset + (uint64_t)row->stride * (row->count - 1);
-    uint64_t low = row->offset < *last ? row->offset : *last;
-    uint64_t high = (row->offset < *last ? *last : row->offset) + run;
-    if (w->runs > 0 && w->low < low) low = w->low;
-    if (w->runs > 0 && w->high > high) high = w->high;
-    if (w->runs > 0 && high - low > WINDOW_MOST) return false;
-    *w = (slice_window){ low, high, w->runs + row->count };
-    return true;
-}
-
-/* The window of the next runs that are near each other. */
-static slice_window window_plan(sft_runs ahead, bool local) {
-    slice_window w = { 0, 0, 0 };
-    uint64_t run = ahead.run_bytes, last = 0, most = row_fits(&ahead, local);
-    sfti_row row;
-    while (ahead.left > 0 && (w.runs == 0 || runs_near(last, ahead.position, run, local))) {
-        (void)sfti_runs_row(&ahead, most, &row);
-        if (!window_add(&w, &row, run, &last)) break;
-    }
-    return w;
+static sfti_window window_plan(const slice_copy *c, const sft_runs *runs) {
+    return sfti_window_next(runs, c->local ? &local_rule : &remote_rule, UINT64_MAX);
 }
 
 static sft_code window_take(slice_copy *c, sft_error *err) {
@@ -99,7 +69,7 @@ static bool slice_announce_whole(slice_copy *c) {
     sfti_announcement all = { .count = 0 };
     uint64_t low = UINT64_MAX, high = 0;
     sft_run run;
-    if (c->ahead.left <= SLICE_APART || window_plan(c->ahead, c->local).runs > 1) return false;
+    if (c->ahead.left <= SLICE_APART || window_plan(c, &c->ahead).runs > 1) return false;
     while (sft_runs_next(&c->ahead, &run)) {
         if (run.offset < low) low = run.offset;
         if (run.offset + run.len > high) high = run.offset + run.len;
@@ -115,22 +85,22 @@ static void slice_announce(slice_copy *c) {
     sfti_row row;
     if (c->announced > SLICE_AHEAD / 2 || slice_announce_whole(c)) return;
     for (; c->announced < SLICE_AHEAD && c->ahead.left > 0; c->announced++) {
-        slice_window w = window_plan(c->ahead, c->local);
+        sfti_window w = window_plan(c, &c->ahead);
         sfti_announce(&next, &c->file->source, c->tensor->offset + w.low, w.high - w.low);
         for (; w.runs > 0; w.runs -= row.count) (void)sfti_runs_row(&c->ahead, w.runs, &row);
     }
     sfti_announce_end(&next);
 }
 
-static bool gather_pays(const slice_copy *c, const slice_window *w) {
-    return c->gathers && w->runs * (COST_GATHERED + c->runs.run_bytes / 5) <
-                             COST_READ + (w->high - w->low) / 28;
+static bool gather_pays(const slice_copy *c, const sfti_window *w) {
+    return c->gathers && w->runs * (COST_GATHERED + c->runs.run_bytes / GATHER_RATE) <
+                             COST_READ + (w->high - w->low) / GAP_RATE;
 }
 
 /* Takes runs that cost less so: those of the window w, then of whole windows or, where a run has
  * no other near it, whole rows. */
-static size_t gather_plan(slice_copy *c, slice_window w, uint64_t *offsets) {
-    bool alone = row_fits(&c->runs, true) == 1;
+static size_t gather_plan(slice_copy *c, sfti_window w, uint64_t *offsets) {
+    bool alone = sfti_window_row(&c->runs, &local_rule) == 1;
     size_t count = 0;
     sfti_row row;
     while (count < GATHER_MOST && c->runs.left > 0 && gather_pays(c, &w)) {
@@ -141,13 +111,13 @@ static size_t gather_plan(slice_copy *c, slice_window w, uint64_t *offsets) {
                 offsets[count++] = c->tensor->offset + row.offset + (uint64_t)row.stride * i;
             most -= row.count;
         } while (most > 0 && !alone);
-        w = window_plan(c->runs, true);
+        w = window_plan(c, &c->runs);
     }
     return count;
 }
 
 /* What the system has not copied, if any, is read: that tells what is wrong. */
-static sft_code slice_gather(slice_copy *c, slice_window w, sft_error *err) {
+static sft_code slice_gather(slice_copy *c, sfti_window w, sft_error *err) {
     uint64_t offsets[GATHER_MOST];
     size_t run = (size_t)c->runs.run_bytes;
     sft_runs before = c->runs;
@@ -169,7 +139,7 @@ static sft_code slice_gather(slice_copy *c, slice_window w, sft_error *err) {
 static sft_code slice_step(slice_copy *c, sft_error *err) {
     if (sfti_source_expects(&c->file->source)) slice_announce(c);
     if (c->announced > 0) c->announced--;
-    slice_window w = window_plan(c->runs, c->local);
+    sfti_window w = window_plan(c, &c->runs);
     if (gather_pays(c, &w)) return slice_gather(c, w, err);
     size_t len = (size_t)(w.high - w.low);
     sft_code code = w.runs == 1 ? SFT_OK : window_take(c, err);

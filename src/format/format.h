@@ -93,4 +93,21 @@ bool sfti_runs_row(sft_runs *runs, uint64_t most, sfti_row *out);
  * There are as many left. */
 void sfti_runs_pick(sft_runs *runs, uint64_t count, const void *block, uint64_t first, void *dst);
 
+/* Bytes [low, high) of a tensor, which one read takes: they hold the next `runs` runs. */
+typedef struct sfti_window {
+    uint64_t low, high, runs;
+} sfti_window;
+
+/* The most bytes of a window, unless a single run is longer, and whether runs with a gap between
+ * them belong in one; NULL: all do. */
+typedef struct sfti_window_rule {
+    uint64_t span;
+    bool (*joins)(uint64_t gap, uint64_t run);
+} sfti_window_rule;
+
+/* How many runs of the innermost loop fit in a window. */
+uint64_t sfti_window_row(const sft_runs *runs, const sfti_window_rule *rule);
+/* The window of the next runs, at most `most` of them; empty at the end. */
+sfti_window sfti_window_next(const sft_runs *runs, const sfti_window_rule *rule, uint64_t most);
+
 #endif

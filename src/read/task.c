@@ -127,58 +127,23 @@ static void op_blame(const read_work *w, const sfti_read_op *op) {
 
 /* ── Slices ──────────────────────────────────────────────────────────────── */
 
-/* Runs of a slice that one read covers, all in the same chunk: bytes [low, high) of the tensor. */
-typedef struct run_window {
-    uint64_t low, high, runs;
-} run_window;
-
 typedef struct slice_read {
     const sfti_read_item *item;
     sft_runs runs;
-    uint64_t span;  /* most bytes of a window */
+    sfti_window_rule rule;
     uint64_t chunk; /* runs that are left of this chunk */
     char *into;
 } slice_read;
 
-/* Runs of the innermost loop that fit a window. */
-static uint64_t row_most(const slice_read *s) {
-    int64_t stride = s->runs.rank ? s->runs.stride[0] : 0;
-    uint64_t step = stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
-    if (step == 0 || s->runs.run_bytes >= s->span) return 1;
-    return (s->span - s->runs.run_bytes) / step + 1;
-}
-
-static bool row_add(run_window *window, const sfti_row *row, uint64_t run, uint64_t span) {
-    uint64_t last = row->offset + (uint64_t)row->stride * (row->count - 1);
-    uint64_t low = row->offset < last ? row->offset : last;
-    uint64_t high = (row->offset < last ? last : row->offset) + run;
-    if (window->runs > 0) {
-        if (window->low < low) low = window->low;
-        if (window->high > high) high = window->high;
-        if (high - low > span) return false;
-    }
-    *window = (run_window){ low, high, window->runs + row->count };
-    return true;
-}
-
 /* The next runs, at most `runs` of them and not beyond the chunk. */
-static run_window window_choose(slice_read *s, uint64_t runs) {
-    run_window window = { 0, 0, 0 };
-    sft_runs ahead = s->runs;
-    uint64_t most = row_most(s);
-    sfti_row row;
+static sfti_window window_choose(slice_read *s, uint64_t runs) {
     if (s->chunk == 0) s->chunk = s->item->slice->chunk;
-    if (runs > s->chunk) runs = s->chunk;
-    while (window.runs < runs) {
-        uint64_t left = runs - window.runs;
-        (void)sfti_runs_row(&ahead, left < most ? left : most, &row);
-        if (!row_add(&window, &row, s->runs.run_bytes, s->span)) break;
-    }
+    sfti_window window = sfti_window_next(&s->runs, &s->rule, runs < s->chunk ? runs : s->chunk);
     s->chunk -= window.runs;
     return window;
 }
 
-static sft_code window_read(const read_work *w, slice_read *s, const run_window *window) {
+static sft_code window_read(const read_work *w, slice_read *s, const sfti_window *window) {
     uint64_t offset = s->item->tensor->offset + window->low;
     size_t len = (size_t)(window->high - window->low);
     uint32_t file = s->item->file;
@@ -208,7 +173,7 @@ static sft_code read_slice_piece(const read_work *w, const sfti_read_piece *piec
     const sfti_read_slice *slice = piece->item->slice;
     uint64_t first = piece->within / slice->run, skip = piece->within % slice->run;
     uint64_t left = piece->len, span = work_is_direct(w, piece->item->file) ? 1 : 4;
-    slice_read s = { .item = piece->item, .span = SFTI_READ_SPAN / span };
+    slice_read s = { .item = piece->item, .rule = { SFTI_READ_SPAN / span, NULL } };
     sft_code code = SFT_OK;
     s.into = piece_into(w, piece);
     sfti_read_slice_runs(slice, first, &s.runs);
@@ -220,7 +185,7 @@ static sft_code read_slice_piece(const read_work *w, const sfti_read_piece *piec
     }
     s.chunk = slice->chunk - first % slice->chunk;
     while (!code && left >= slice->run) {
-        run_window window = window_choose(&s, left / slice->run);
+        sfti_window window = window_choose(&s, left / slice->run);
         code = window_read(w, &s, &window);
         left -= window.runs * slice->run;
     }

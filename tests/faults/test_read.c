@@ -3,6 +3,7 @@
 #include "bytes/source.h"
 #include "faults.h"
 #include "hash/hash.h"
+#include "unit/make_file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -467,9 +468,40 @@ static void columns_are_gathered(void **state) {
     }
 }
 
+static size_t count_reads(const sft_file *file, const char *text) {
+    fault_seen seen = { .err = SFT_ERROR_INIT };
+    size_t reads = 0;
+    os_fake_fail(0, 0, false);
+    assert_int_equal(see_slice(&seen, file, sft_file_tensor_at(file, 0), text), SFT_OK);
+    for (size_t call = 1; call <= os_fake_calls(); call++)
+        reads += strcmp(os_fake_call_name(call), "os_pread") == 0;
+    return reads;
+}
+
+/* A gap is read along where that costs less than another read. */
+static void gaps_are_read_where_that_pays(void **state) {
+    (void)state;
+    static const struct { const char *text; size_t reads; } cases[] = {
+        { "[:, 100:116]", 1 }, { "[:, :4096]", 1 }, { "[::-1, 50:4100]", 1 }, { "[:, :8191]", 1 },
+        { "[::2, :1000]", 5 }, { "[::2, :8000]", 5 }, { "[:, ::5]", 1 },
+    };
+    test_file f = make_file("{\"t\":{\"dtype\":\"U8\",\"shape\":[10,8192],"
+                            "\"data_offsets\":[0,81920]}}", NULL, 81920);
+    sft_file *file = NULL;
+    fault_world();
+    os_fake_add_file("/m/wide.safetensors", f.bytes, f.len);
+    assert_int_equal(sft_open("/m/wide.safetensors", NULL, &file, NULL), SFT_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(count_reads(file, cases[i].text), cases[i].reads);
+    sft_close(file);
+    os_fake_reset();
+    free_file(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_are_gathered),
+        cmocka_unit_test(gaps_are_read_where_that_pays),
         cmocka_unit_test(auto_reads_what_it_cannot_map),
         cmocka_unit_test(out_of_memory_while_opening),
         cmocka_unit_test(wrong_library_is_not_used),

@@ -141,7 +141,8 @@ def numbers(batches):
         x = batch.column(0)
         found = binary_to_numpy(x, "F32", [WIDTH]) if not pyarrow.types.is_list(x.type) \
             else x.flatten().to_numpy()
-        yield pyarrow.RecordBatch.from_arrays([pyarrow.array([found.max().item()])], ["most"])
+        most = pyarrow.array([found.max().item()], pyarrow.float32())
+        yield pyarrow.RecordBatch.from_arrays([most], ["most"])
 
 
 class Modes:

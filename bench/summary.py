@@ -25,6 +25,8 @@ At = namedtuple("At", "row column below", defaults=(0,))
 Goal = namedtuple("Goal", "task rival section at floor least per", defaults=(True, None))
 
 MANY = "`hash` of many, one thread"
+FEW, SMALL = "16 tensors of 128 MiB", "16,384 tensors of 128 KiB"
+COLD = 9  # rows of a file before those that are not cached
 GOALS = [
     Goal("open a header of 92,000 tensors", "official package", "header",
          At("92,000", "official, ms", 1), 15.0),
@@ -54,6 +56,14 @@ GOALS = [
     Goal("20,000 tensors of a PyTorch file, listed", "torch", "torch",
          At("list 20,000 tensors", "torch ÷ ours"), 10.0),
     Goal("1 GiB from a server", "curl, 8 ranges", "remote", At("", "curl ÷ ours"), 0.9),
+    Goal("load 2 GB into memory of its own, cached", "official package, a map and copies",
+         "eager-load", At(FEW, "÷ ours", 2), 2.0),
+    Goal("load 2 GB into memory of its own, cached", "official package, `backend=\"pread\"`",
+         "eager-load", At(FEW, "÷ ours", 3), 2.0),
+    Goal("16,384 tensors of 128 KiB so", "official package, a map and copies", "eager-load",
+         At(SMALL, "÷ ours", 2), 2.0),
+    Goal("load 2 GB that is not cached", "plain reads with `O_DIRECT`", "eager-load",
+         At(FEW, "of the ceiling", COLD), 0.95),
     Goal("save 2 GB, durable", "official package and fsync", "save",
          At("official `save_file`", "durable ÷ ours"), 1.5),
     Goal("change one key of a file of 2 GB, durable", "load, save, fsync", "edit",
@@ -72,6 +82,10 @@ GOALS = [
          At("no sync", "save_file ÷ ours"), 1.0),
     Goal("a dataset read in batches", "`load_file`", "dataset-read",
          At("batches", "load_file ÷ ours"), 1.0),
+    *[Goal("batches for training, " + how, "the fastest of four loaders", "loaders-wide",
+           At(how, "fastest other ÷ ours"), 1.0)
+      for how in ("in order", "all rows shuffled", "random rows, 256 at a time",
+                  "resumed: ms until a batch")],
     Goal("Spark writes batches", "Parquet", "spark-write",
          At("no sync", "Parquet ÷ data source"), 1.0),
     Goal("Spark reads samples as arrays", "Parquet", "spark-read",

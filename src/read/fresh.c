@@ -8,9 +8,8 @@
 
 #define FRESH_FEWEST 4u
 #define FRESH_MOST 64u
-#define FRESH_GAP 4096 /* between parts of a block that lie next to each other */
 
-/* Bytes [low, high) of a block, in memory. */
+/* Bytes [low, high) of a block, in memory: the task's own, for os_huge_quick writes to one. */
 typedef struct fresh_span {
     uintptr_t low, high, end; /* end: of the block */
 } fresh_span;
@@ -58,7 +57,7 @@ void sfti_read_fresh_task(sfti_read_fresh *fresh, const sft_read_plan *plan, siz
     while (more && sfti_read_walk_next(&walk, &piece)) {
         const sft_read_block *block = &plan->blocks[piece.item->block];
         uintptr_t base = (uintptr_t)block->base, low = base + piece.item->at + piece.within;
-        if (low < span.high || low - span.high > FRESH_GAP) {
+        if (low != span.high || low == base) {
             more = fresh_ask(fresh, &span, &tried);
             span = (fresh_span){ low, low, base + block->bytes };
         }

@@ -295,6 +295,66 @@ static void huge_pages_while_quick(void **state) {
     free(bytes);
 }
 
+enum { CUT_LEN = 8 << 20, CUT_BEFORE = (512 << 10) - 50, CUT_SMALL = 100, CUT_OTHER = 2 << 20 };
+
+/* Fills the block: CUT_BEFORE bytes of /large, CUT_SMALL of /other, the rest of /large, the rest of
+ * /other. What is of /other is read first, by tasks of its own. */
+static void load_cut(char *base) {
+    static const char *const paths[] = { "/other", "/large", "/large", "/other" };
+    static const char *const texts[] = { "0:100", "0:524238", "524238:", "100:" };
+    static const uint64_t places[] = { CUT_BEFORE, 0, CUT_BEFORE + CUT_SMALL, CUT_LEN + CUT_SMALL };
+    sft_read_plan_options options = SFT_READ_PLAN_OPTIONS_INIT;
+    sft_job job = SFT_JOB_INIT;
+    sft_read_block cut = { base, CUT_LEN + CUT_OTHER };
+    sft_read_part cuts[4];
+    sft_slice of[4];
+    sft_file *files[2];
+    sft_read_plan *plan;
+    options.fresh = true;
+    job.threads = 1;
+    for (size_t i = 0; i < 2; i++) fault_need(!sft_open(paths[i], NULL, &files[i], NULL));
+    for (size_t i = 0; i < 4; i++) {
+        const sft_file *file = files[i == 1 || i == 2];
+        const sft_tensor *tensor = sft_file_tensor_at(file, 0);
+        sft_span text = sft_span_cstr(texts[i]);
+        assert_int_equal(sft_slice_parse(tensor->shape, 1, text, &of[i], NULL), SFT_OK);
+        cuts[i] = (sft_read_part){ file, tensor, &of[i], 0, places[i] };
+    }
+    assert_int_equal(sft_read_plan_new(cuts, 4, &cut, 1, &options, &plan, NULL), SFT_OK);
+    assert_int_equal(sft_read_plan_run(plan, &job, NULL), SFT_OK);
+    sft_read_plan_free(plan);
+    for (size_t i = 0; i < 2; i++) sft_close(files[i]);
+}
+
+/* A huge page begins in the midst of the small part of /other, which is filled by then: the page
+ * that is tried loses a byte, and that must be one of the task's own. */
+static void tried_page_keeps_others_bytes(void **state) {
+    size_t whole, other_whole;
+    unsigned char *bytes = add_large(CUT_LEN, &whole);
+    unsigned char *other = add_large(CUT_OTHER, &other_whole);
+    char *memory = malloc(CUT_LEN + CUT_OTHER + 2 * OS_HUGE_PAGE);
+    (void)state;
+    fault_need(memory != NULL);
+    char *page = memory + (2 * OS_HUGE_PAGE - (uintptr_t)memory % OS_HUGE_PAGE);
+    char *base = page - CUT_BEFORE - CUT_SMALL / 2;
+    const unsigned char *data = bytes + whole - CUT_LEN, *small = other + other_whole - CUT_OTHER;
+    assert_int_not_equal(small[CUT_SMALL / 2], 0);
+    os_fake_reset();
+    os_fake_huge(true);
+    os_fake_add_file("/large", bytes, whole);
+    os_fake_add_file("/other", other, other_whole);
+    load_cut(base);
+    assert_true(os_fake_huge_bytes() > 0);
+    assert_memory_equal(base, data, CUT_BEFORE);
+    assert_memory_equal(base + CUT_BEFORE, small, CUT_SMALL);
+    assert_memory_equal(base + CUT_BEFORE + CUT_SMALL, data + CUT_BEFORE, CUT_LEN - CUT_BEFORE);
+    assert_memory_equal(base + CUT_LEN + CUT_SMALL, small + CUT_SMALL, CUT_OTHER - CUT_SMALL);
+    os_fake_reset();
+    free(memory);
+    free(other);
+    free(bytes);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(play_loads),
@@ -302,6 +362,7 @@ int main(void) {
         cmocka_unit_test(small_is_not_asked),
         cmocka_unit_test(cold_is_read_directly),
         cmocka_unit_test(huge_pages_while_quick),
+        cmocka_unit_test(tried_page_keeps_others_bytes),
     };
     return cmocka_run_group_tests_name("plans over a failing system", tests, NULL, NULL);
 }

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """The goals of speed, beside what the tables of docs/measured.md show; the few of README.md.
 
-    summary.py [--write | --check]
+    summary.py [--write | --check | --against REVISION]
 
 A value is a cell of a table, or that divided by another cell; the median with the best in
 brackets where the table has both. "held": by the median; "at best": by the best only.
 --write puts both tables between their markers; --check fails (exit status 1) if others stand
-there.
+there. --against prints the goals by which the tables of that revision of Git were better, by the
+median and by the best, and by more than a tenth; exit status 1 if there are any.
 """
 import argparse
 import os
 import re
+import subprocess
 import sys
 from collections import namedtuple
 
@@ -179,13 +181,41 @@ def made(text):
             ("README.md", "readme", table(["", "libsafetensors", "official package 0.8.0"], lines))]
 
 
+def worse(before, text):
+    """[[task, compared with, before, now]] of the goals that are worse than in `before`."""
+    found = []
+    for goal in GOALS:
+        try:
+            old, new = value(before, goal), value(text, goal)
+        except SystemExit:  # a table that was not there
+            continue
+        pairs = [(a, b) if goal.least else (b, a) for a, b in zip(old, new)
+                 if a is not None and b is not None]
+        if all(better > 1.1 * less for better, less in pairs):
+            found.append([goal.task, goal.rival, *[figure(median) + "×" for median in
+                                                   (old[0], new[0])]])
+    return found
+
+
+def compare(revision, text):
+    before = subprocess.run(["git", "show", revision + ":docs/measured.md"], cwd=ROOT, check=True,
+                            stdout=subprocess.PIPE).stdout.decode()
+    rows = worse(before, text)
+    if rows:
+        print(table(["worse", "compared with", revision, "now"], rows))
+    return 1 if rows else 0
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--against", metavar="REVISION")
     args = parser.parse_args()
     with open(os.path.join(ROOT, "docs", "measured.md"), encoding="utf-8") as f:
         text = f.read()
+    if args.against:
+        return compare(args.against, text)
     status = 0
     for name, section, body in made(text):
         path = os.path.join(ROOT, name)

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "dataset/commit/segments.h"
 #include "dataset_case.h"
+#include "make_file.h"
 #include "unit/storage_table.h"
 
 static sfti_arena arena;
@@ -221,6 +222,52 @@ static void compacts(void **state) {
     put(NULL, SFT_COMMIT_APPEND, 1);
     holds(8);
     assert_string_equal(ds_warned, "");
+}
+
+/* ── Memory, by docs/dataset.md ── */
+
+typedef struct peaks {
+    size_t append, open;
+} peaks;
+
+/* Of one append to a new dataset of so many shards, and of opening it. */
+static peaks peaks_of(const char *form, int shards) {
+    test_memory memory = { 0, 0, 0, 0 };
+    const sft_allocator counted = { resize_test_memory, &memory };
+    const sft_pair four = { sft_span_cstr("batch_size"), sft_span_cstr("4") };
+    sft_dataset_options *o = NULL;
+    sft_dataset *d = NULL;
+    sft_error err = SFT_ERROR_INIT;
+    peaks got;
+    put(form, SFT_COMMIT_OVERWRITE, shards);
+    if (sft_dataset_options_new(&four, 1, &counted, &o, &err)) fail_msg("%s", err.message);
+    sft_commit *c = ds_begin(o, SFT_COMMIT_APPEND);
+    ds_batch(c, 0, 0, 4, 4);
+    ds_end(c);
+    got.append = memory.peak;
+    sft_dataset_options_free(o);
+    assert_int_equal(memory.held, 0);
+    memory.peak = 0;
+    if (sft_dataset_open(&ds_storage, &counted, ds_warn, NULL, &d, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(sft_dataset_shard_count(d), (size_t)shards + 1);
+    sft_dataset_close(d);
+    got.open = memory.peak;
+    return got;
+}
+
+/* An append to segments takes no more memory where there is more; that of a whole manifest, and
+ * opening, take the bytes a shard that are promised, and a fifth for tables that grow by steps. */
+static void memory_grows(void **state) {
+    enum { FEW = 100, MANY = 500, MORE = (MANY - FEW) * 6 / 5 };
+    (void)state;
+    put("whole", SFT_COMMIT_NEW, 1);
+    peaks whole[] = { peaks_of("whole", FEW), peaks_of("whole", MANY) };
+    peaks segments[] = { peaks_of("segments", FEW), peaks_of("segments", MANY) };
+    assert_in_range(whole[1].append - whole[0].append, MORE * 1000, MORE * 2100);
+    assert_in_range(whole[1].open - whole[0].open, MORE * 200, MORE * 530);
+    assert_in_range(segments[1].append, 1, segments[0].append + 4096);
+    assert_in_range(segments[1].open - segments[0].open, MORE * 100, MORE * 340);
 }
 
 /* ── Damage ── */
@@ -670,7 +717,8 @@ static void merged_while_reading(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         SEG_TEST(rule),   SEG_TEST(appends),   SEG_TEST(empty),     SEG_TEST(forms),
-        SEG_TEST(shadowed), SEG_TEST(compacts), SEG_TEST(damage),   SEG_TEST(links),
+        SEG_TEST(shadowed), SEG_TEST(compacts), SEG_TEST(memory_grows),
+        SEG_TEST(damage), SEG_TEST(links),
         SEG_TEST(strangers), SEG_TEST(manifests), SEG_TEST(garbage),
         SEG_TEST(numbered), SEG_TEST(one_job_twice), SEG_TEST(one_job_again),
         SEG_TEST(reads_little), SEG_TEST(merged_while_reading),

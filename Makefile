@@ -3,6 +3,8 @@
 #   make build               build/safetensors, build/libsafetensors.{a,so}
 #   make check               the working loop: 90 seconds, no network once set up
 #   make test                everything: at most 30 minutes
+#   make test-long           what make test has a part of, whole: imports, Ray Data and Daft, a
+#                            failing system under ASan
 #   make python              the package, built into build/venv with what its tests need
 #   make asan msan tsan m32 s390x aarch64   the tests under sanitizers and on other machines
 #   make kill                thousands of runs of commands that are killed while they write
@@ -54,7 +56,7 @@ SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS)
         writers fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross setup-windows \
         setup-abi abi abi-baseline \
         deb deb-test dist dist-test manifests test-packages \
-        test-spark test-spark-all test-engines test-browsers bench-catalog zoo zoo-score docs
+        test-spark test-spark-all test-long test-engines test-browsers bench-catalog zoo zoo-score docs
 
 all: build
 
@@ -91,6 +93,10 @@ test-spark-all: setup-build
 	    tools/spark_env.sh $$named && \
 	    $$folder/bin/python -m pytest -q tests/spark || status=1; \
 	done; exit $$status
+
+test-long: setup-build setup-test
+	@status=0; tools/python.sh tests/run.py long || status=1; \
+	tools/python.sh tests/run.py asan --only faults || status=1; exit $$status
 
 test-engines: setup-build
 	@tools/engines_env.sh

@@ -48,6 +48,7 @@ TARGETS = {
     "aarch64": ("aarch64", "build/aarch64", "all tests fuzzers", {
         "SFT_EMULATE": "qemu-aarch64 -L /usr/aarch64-linux-gnu"}),
     "windows": ("windows", "build/mingw", "all tests", WINE),
+    "long": ("release", "build", "all tests", {}),  # of which `test` has a part
 }
 
 # The environment with this clone's package: tools/venv.sh, which `make python` runs too.
@@ -68,8 +69,7 @@ SAYING = threading.Lock()
 RUNNING = set()
 
 # A limit is for what hangs: three times what the suite takes on two processors that do nothing
-# else, or more where a busy machine needs it. None is over 40 minutes: with one suite that
-# hangs, `test` (15 to 18 minutes) still ends within the hour.
+# else, or more where a busy machine needs it.
 # cmocka is there neither for MemorySanitizer nor for other machines.
 # name, targets, limit in seconds, command ({build}: the build folder), what must be there
 # (else: skipped)
@@ -133,7 +133,7 @@ SUITES = [
      "tests/compat/roundtrip.py"),
     ("import", "check test asan coverage", 600, [PY, "tests/import/run.py"],
      "tests/import/run.py"),
-    ("venv", "test", 1200, ["tools/venv.sh", "--count"], "tools/venv.sh"),
+    ("venv", "test long", 1200, ["tools/venv.sh", "--count"], "tools/venv.sh"),
     ("python", "test", 900,
      [VENV, "-m", "pytest", "-q", "tests/python", "--ignore=tests/python/test_package.py"], VENV),
     ("remote-honest", "test", 300, [VENV, "tests/remote/hub_honest.py"], VENV),
@@ -142,20 +142,22 @@ SUITES = [
     ("remote-names", "test", 300, [VENV, "tests/remote/hub_names_cases.py"], VENV),
     ("import-hostile", "check test", 600, [PY, "tests/import/hostile.py"],
      "tests/import/hostile.py"),
-    ("import-full", "test", 1200, [VENV, "tests/import/run.py", "--full"], VENV),
+    ("import-full", "long", 1200, [VENV, "tests/import/run.py", "--full"], VENV),
     ("package", "test", 600, [VENV, "-m", "pytest", "-q", "tests/python/test_package.py"], VENV),
     ("spark-env", "test", 1200, ["tools/spark_env.sh", "--count"], "tools/spark_env.sh"),
     ("spark", "test", 1500, [SPARK, "-m", "pytest", "-q", "tests/spark"], SPARK),
-    ("engines-env", "test", 1200, ["tools/engines_env.sh", "--count"], "tools/engines_env.sh"),
-    ("engines", "test", 600, [ENGINES, "-m", "pytest", "-q", "tests/engines"], ENGINES),
+    ("engines-env", "test long", 1200, ["tools/engines_env.sh", "--count"], "tools/engines_env.sh"),
+    ("engines", "test", 600, [ENGINES, "-m", "pytest", "-q", "tests/engines", "-k",
+                              "docs or batches or modes or names or failing_row"], ENGINES),
+    ("engines-full", "long", 1200, [ENGINES, "-m", "pytest", "-q", "tests/engines"], ENGINES),
     ("browser-env", "test", 600, ["tools/browser_env.sh", "--count"], "tools/browser_env.sh"),
     ("page-unit", "test", 300, [BROWSER, "tests/page/unit.py"], BROWSER),
     ("page", "test", 900, [BROWSER, "tests/page/run.py"], BROWSER),
     ("official", "test", 900, [VENV, "tests/compat/official_suite.py"],
      "tests/compat/official_suite.py"),
     ("mutate", "test", 900, [PY, "tests/mutate.py"], "tests/mutate.py"),
-    ("asan", "test", 4500, [PY, "tests/run.py", "asan", "--only", "unit,corpus,faults"],
-     "tests/run.py"),
+    ("asan", "test", 2700, ["env", "FAULTS_EVERY=8", PY, "tests/run.py", "asan", "--only",
+                            "unit,corpus,faults"], "tests/run.py"),
 ]
 
 CLOSING = re.compile(rb"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.M)

@@ -17,7 +17,7 @@ from skips import Skips  # noqa: E402
 
 PLAN = re.compile(rb"^\s*1\.\.(\d+)$", re.M)
 TOLD = re.compile(rb"^# \d+ scenes: .*$", re.M)  # what the fault tests have tried
-LIMIT = 600  # seconds of one program
+LIMIT = 1800  # seconds of one program
 LINE = re.compile(rb"^\s*(not ok|ok) \d+ (-|# SKIP) (\S*)[^\r\n]*$", re.M)
 
 

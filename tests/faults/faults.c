@@ -423,8 +423,21 @@ static size_t nth_of_name(const fault_plan *plan, size_t n) {
     return nth;
 }
 
+/* Where only every so many points are to fail (FAULTS_EVERY), others from scene to scene. */
+static size_t points_every = 1, points_turn;
+
+static void choose_points(void) {
+    const char *text = getenv("FAULTS_EVERY");
+    unsigned long every = text ? strtoul(text, NULL, 10) : 1;
+    points_every = every > 0 ? every : 1;
+    points_turn = 0;
+}
+
+static bool is_left_out(size_t n) { return (n + points_turn) % points_every != 0; }
+
 static void fail_memory(const fault_scene *scene, fault_plan *plan) {
     for (size_t n = 1; n <= plan->allocations; n++) {
+        if (is_left_out(n)) continue;
         fault once = { .memory = true, .nth = n, .error = ENOMEM, .call = "memory" };
         fault on = once;
         on.span = EVERYTHING;
@@ -463,12 +476,14 @@ static void read_shortly(const fault_scene *scene, fault_plan *plan) {
 }
 
 static void fail_calls(const fault_scene *scene, fault_plan *plan) {
-    for (size_t n = 1; n <= plan->calls; n++) fail_call(scene, plan, n);
+    for (size_t n = 1; n <= plan->calls; n++)
+        if (!is_left_out(n)) fail_call(scene, plan, n);
 }
 
 /* A command that is stopped ends with 128 and the signal, having cleaned up. */
 static void stop_command(const fault_scene *scene, fault_plan *plan) {
     for (size_t n = 1; n <= plan->all_calls; n++) {
+        if (is_left_out(n)) continue;
         fault f = { .stop = n };
         const char *wrong = play(scene, &f, &seen);
         if (!wrong && seen.status != 128 + STOP_SIGNAL) wrong = "expected 128 and the signal";
@@ -501,7 +516,8 @@ bool fault_play(const fault_scene *scenes, size_t count, size_t least_allocation
     static fault_plan plan;
     size_t allocations = 0, calls = 0, runs = 0;
     failures = 0;
-    for (size_t i = 0; i < count; i++) {
+    choose_points();
+    for (size_t i = 0; i < count; i++, points_turn++) {
         if (!play_scene(&scenes[i], &plan)) continue;
         allocations += plan.allocations;
         calls += plan.calls;

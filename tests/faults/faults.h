@@ -76,7 +76,8 @@ void fault_world(void);
 const void *fault_model(size_t *len); /* the bytes of /m/a.safetensors */
 
 /* Plays all scenes in all ways and prints what it did; false if any failed. least_...: of
- * all points, so that scenes cannot silently come to nothing. */
+ * all points, so that scenes cannot silently come to nothing. With FAULTS_EVERY=n in the
+ * environment one point of n fails, others in each scene. */
 bool fault_play(const fault_scene *scenes, size_t count, size_t least_allocations,
                 size_t least_calls);
 

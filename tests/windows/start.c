@@ -44,6 +44,18 @@ static int fails(const char *what) {
     return 125;
 }
 
+/* Now and then, of thousands of starts on a busy machine, wine has none to give: an internal error
+ * before the program runs. */
+static bool create(wchar_t *line, DWORD flags, STARTUPINFOW *start, PROCESS_INFORMATION *child) {
+    for (int tries = 0; tries < 5; tries++) {
+        if (CreateProcessW(NULL, line, NULL, NULL, TRUE, flags, NULL, NULL, start, child))
+            return true;
+        if (GetLastError() != ERROR_INTERNAL_ERROR) return false;
+        Sleep(200);
+    }
+    return false;
+}
+
 static int run(wchar_t *line, DWORD flags, HANDLE out) {
     STARTUPINFOW start;
     PROCESS_INFORMATION child;
@@ -55,8 +67,7 @@ static int run(wchar_t *line, DWORD flags, HANDLE out) {
         start.hStdOutput = out;
         start.hStdError = GetStdHandle(STD_ERROR_HANDLE);
     }
-    if (!line || !CreateProcessW(NULL, line, NULL, NULL, TRUE, flags, NULL, NULL, &start, &child))
-        return fails("CreateProcess");
+    if (!line || !create(line, flags, &start, &child)) return fails("CreateProcess");
     (void)WaitForSingleObject(child.hProcess, INFINITE);
     (void)GetExitCodeProcess(child.hProcess, &status);
     return (int)status;

@@ -197,7 +197,7 @@ typedef bool (*sft_hash_each_fn)(void *ctx, const sft_hash_result *result);
 /* Hash many files, with job->threads threads and several files at a time on each, which is
  * faster even on one thread. A file that cannot be read is a result with an error, not a failure
  * of the call. SFT_IO_SHRUNK: a file shrank while it was read. Ticks the job with bytes of all
- * files; the total is what is known so far. Memory: 1 MiB a thread, and the headers of the files
+ * files; the total is what is known so far. Memory: 2 MiB a thread, and the headers of the files
  * being read. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_hash_paths(const sft_hash_request *requests, size_t count,
                                               const sft_hash_options *options,

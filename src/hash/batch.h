@@ -5,8 +5,8 @@
 #include "hash/model.h"
 #include "os/os.h"
 
-#define BATCH_BUFFER ((size_t)1 << 20) /* of a worker, for a piece of each of its files */
-#define BATCH_BLOCK (BATCH_BUFFER / 4) /* a piece, at most */
+#define BATCH_BUFFER ((size_t)2 << 20)
+#define BATCH_BLOCK (BATCH_BUFFER / 8) /* a piece, at most */
 #define BATCH_UNIT ((size_t)4 << 10)
 #define BATCH_THREADS 32
 #define BATCH_SLOTS SFTI_SHA_LANES

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compare the Python package with the official one, in turns, and print tables.
 
-    python.py [--only small,large,slices,save,import] [--repeats 9] [--cpu]
+    python.py [--only small,large,again,slices,save,import] [--repeats 9] [--cpu]
               [--data DIR] [--write [FILE]]
 
 Run it by build/venv/bin/python (make bench-python), which has both packages. Cells, ratios and
@@ -69,6 +69,13 @@ def large(folder):
     return path
 
 
+def lora(folder):
+    path = os.path.join(folder, "lora.safetensors")
+    write(path, [("lora_unet_%d.lora_%s.weight" % (i // 2, "up" if i % 2 else "down"),
+                  [3072, 16] if i % 2 else [16, 3072]) for i in range(528)])
+    return path
+
+
 def matrix(folder):
     path = os.path.join(folder, "rows.safetensors")
     write(path, [("embed.weight", [131072, 1024])])
@@ -112,6 +119,20 @@ def make_load(who, framework, path, consume=""):
     return lambda: eat(module.load_file(path), framework)
 
 
+def make_again(who, framework, path, how):
+    """Loads as an application does that goes from one LoRA to the next."""
+    module = modules(who, framework)[1]
+    with open(path, "rb") as file:
+        data = file.read()
+
+    def cast():
+        import torch
+        return {name: t.to(torch.float16) for name, t in module.load_file(path).items()}
+    load = {"pread": lambda: module.load_file(path, backend="pread"),
+            "bytes": lambda: module.load(data), "cast": cast}[how]
+    return lambda: int(1000 * sum(float(t.reshape(-1)[-1]) for t in load().values()))
+
+
 def make_slice(who, framework, path, expression, backend):
     package = modules(who, framework)[0]
     index = eval("_[%s]" % expression, {"_": Index()})
@@ -150,7 +171,7 @@ def make_save(who, framework, path, out, sync):
     return ours if who == "ours" else official
 
 
-WORK = {"load": make_load, "slice": make_slice, "save": make_save}
+WORK = {"load": make_load, "again": make_again, "slice": make_slice, "save": make_save}
 
 
 # ── Tables ──
@@ -207,6 +228,19 @@ class Bench:
             "\n`load_file` of 2.1 GB in 256 tensors, warm cache, one thread; summed by numpy as "
             "64-bit words.\n")
 
+    def again(self):
+        rows, path = [], lora(self.args.data)
+        for title, framework, how in (
+                ('`load_file(…, backend="pread")`', "torch", "pread"),
+                ("`load(bytes)`", "torch", "bytes"), ("`load(bytes)`", "numpy", "bytes"),
+                ("`load_file` and `.to(torch.float16)`", "torch", "cast")):
+            got = self.duel("again", "%s, %s" % (title, framework), FLOOR_ANY, framework, path,
+                            how)
+            rows.append([title, framework, *map(cell, got), ratio(got[1], got[0])])
+        return table(["", "", "ours, ms", "official, ms", "official ÷ ours"], rows) + (
+            "\nA LoRA of 104 MB in 528 tensors (F32), loaded again and again in one process, "
+            "warm cache; letting go of the tensors is counted.\n")
+
     def slices(self):
         rows, path = [], matrix(self.args.data)
         for framework in FLOORS:
@@ -262,7 +296,7 @@ class Bench:
             "name only.\n")
 
 
-SECTIONS = ("small", "large", "slices", "save", "import")
+SECTIONS = ("small", "large", "again", "slices", "save", "import")
 
 
 def main():

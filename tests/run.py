@@ -61,6 +61,8 @@ ENGINES = "build/engines/bin/python"
 # The one with playwright, and a Chromium beside it: tools/browser_env.sh.
 BROWSER = "build/browser/bin/python"
 
+PYTEST = ["-m", "pytest", "-q", "--durations=20"]
+
 # Suites of these programs run in parallel to the others: they wait for networks and for the
 # processes that they start.
 PARALLEL = {"tools/venv.sh", VENV, "tools/spark_env.sh", SPARK, "tools/engines_env.sh", ENGINES,
@@ -135,7 +137,7 @@ SUITES = [
      "tests/import/run.py"),
     ("venv", "test long", 1200, ["tools/venv.sh", "--count"], "tools/venv.sh"),
     ("python", "test", 900,
-     [VENV, "-m", "pytest", "-q", "tests/python", "--ignore=tests/python/test_package.py"], VENV),
+     [VENV, *PYTEST, "tests/python", "--ignore=tests/python/test_package.py"], VENV),
     ("remote-honest", "test", 300, [VENV, "tests/remote/hub_honest.py"], VENV),
     ("remote-sign", "test", 60, [VENV, "tests/remote/sign_cases.py"], VENV),
     ("remote-s3", "test", 300, [VENV, "tests/remote/s3_cases.py"], VENV),
@@ -143,13 +145,13 @@ SUITES = [
     ("import-hostile", "check test", 600, [PY, "tests/import/hostile.py"],
      "tests/import/hostile.py"),
     ("import-full", "long", 1200, [VENV, "tests/import/run.py", "--full"], VENV),
-    ("package", "test", 600, [VENV, "-m", "pytest", "-q", "tests/python/test_package.py"], VENV),
+    ("package", "test", 600, [VENV, *PYTEST, "tests/python/test_package.py"], VENV),
     ("spark-env", "test", 1200, ["tools/spark_env.sh", "--count"], "tools/spark_env.sh"),
-    ("spark", "test", 1500, [SPARK, "-m", "pytest", "-q", "tests/spark"], SPARK),
+    ("spark", "test", 1500, [SPARK, *PYTEST, "tests/spark"], SPARK),
     ("engines-env", "test long", 1200, ["tools/engines_env.sh", "--count"], "tools/engines_env.sh"),
-    ("engines", "test", 600, [ENGINES, "-m", "pytest", "-q", "tests/engines", "-k",
+    ("engines", "test", 600, [ENGINES, *PYTEST, "tests/engines", "-k",
                               "docs or batches or modes or names or failing_row"], ENGINES),
-    ("engines-full", "long", 1200, [ENGINES, "-m", "pytest", "-q", "tests/engines"], ENGINES),
+    ("engines-full", "long", 1200, [ENGINES, *PYTEST, "tests/engines"], ENGINES),
     ("browser-env", "test", 600, ["tools/browser_env.sh", "--count"], "tools/browser_env.sh"),
     ("page-unit", "test", 300, [BROWSER, "tests/page/unit.py"], BROWSER),
     ("page", "test", 900, [BROWSER, "tests/page/run.py"], BROWSER),
@@ -161,7 +163,7 @@ SUITES = [
 ]
 
 CLOSING = re.compile(rb"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.M)
-PYTEST = re.compile(rb"^=*\s*(\d+ (?:passed|failed|skipped|error|xfailed|xpassed|deselected).*) in [\d.]+s",
+PYTEST_CLOSING = re.compile(rb"^=*\s*(\d+ (?:passed|failed|skipped|error|xfailed|xpassed|deselected).*) in [\d.]+s",
                     re.M)
 
 
@@ -170,7 +172,7 @@ def counts(output):
     closing = CLOSING.findall(output)
     if closing:
         return tuple(int(n or 0) for n in closing[-1])
-    summary = PYTEST.findall(output)
+    summary = PYTEST_CLOSING.findall(output)
     if not summary:
         return None
 

@@ -191,8 +191,9 @@ def worse(before, text):
     """[[task, compared with, before, now]] of the goals that are worse than in `before`."""
     found = []
     for goal in GOALS:
+        new = value(text, goal)
         try:
-            old, new = value(before, goal), value(text, goal)
+            old = value(before, goal)
         except SystemExit:  # a table that was not there
             continue
         pairs = [(a, b) if goal.least else (b, a) for a, b in zip(old, new)

@@ -3,8 +3,8 @@
 #   make build               build/safetensors, build/libsafetensors.{a,so}
 #   make check               the working loop: 90 seconds, no network once set up
 #   make test                all suites, the longest in part: at most 30 minutes
-#   make test-long           what make test has a part of, whole: imports, Ray Data and Daft, a
-#                            failing system under ASan
+#   make test-long           what make test leaves out of imports, Ray Data and Daft, Spark, Python
+#                            and a failing system, also under ASan
 #   make python              the package, built into build/venv with what its tests need
 #   make asan msan tsan m32 s390x aarch64   the tests under sanitizers and on other machines
 #   make kill                thousands of runs of commands that are killed while they write

@@ -35,7 +35,7 @@ QEMU = "qemu-s390x -L /usr/s390x-linux-gnu"
 # target: (preset, build folder, targets to build, environment)
 TARGETS = {
     "check": ("release", "build", "all tests examples", {}),
-    "test": ("release", "build", "all tests examples fuzzers benches", {}),
+    "test": ("release", "build", "all tests examples fuzzers benches", {"FAULTS_EVERY": "3"}),
     "asan": ("asan", "build/asan", "all tests examples fuzzers", {
         "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=1",
         "UBSAN_OPTIONS": "print_stacktrace=1"}),
@@ -62,6 +62,7 @@ ENGINES = "build/engines/bin/python"
 BROWSER = "build/browser/bin/python"
 
 PYTEST = ["-m", "pytest", "-q", "--durations=20"]
+SHORT, LONG = ["-m", "not long"], ["-m", "long"]
 
 # Suites of these programs run in parallel to the others: they wait for networks and for the
 # processes that they start.
@@ -104,8 +105,8 @@ SUITES = [
      "tests/examples/run.py"),
     ("install", "test", 600, [PY, "tests/install/run.py"], "tests/install/run.py"),
     ("packaging", "test", 180, [PY, "tests/packaging/run.py"], "tests/packaging/run.py"),
-    ("warnings", "test", 900, [PY, "tests/no_warnings.py"], "tests/no_warnings.py"),
-    ("faults", "test asan coverage windows", 2400, [PY, "tests/unit.py", "faults"],
+    ("warnings", "long", 900, [PY, "tests/no_warnings.py"], "tests/no_warnings.py"),
+    ("faults", "test long asan coverage windows", 2400, [PY, "tests/unit.py", "faults"],
      "tests/faults/CMakeLists.txt"),
     ("macos", "test", 300, [PY, "tests/unit.py", "macos"], "tests/macos/CMakeLists.txt"),
     ("macos-cli", "test", 600,
@@ -136,8 +137,9 @@ SUITES = [
     ("import", "check test asan coverage", 600, [PY, "tests/import/run.py"],
      "tests/import/run.py"),
     ("venv", "test long", 1200, ["tools/venv.sh", "--count"], "tools/venv.sh"),
-    ("python", "test", 900,
-     [VENV, *PYTEST, "tests/python", "--ignore=tests/python/test_package.py"], VENV),
+    ("python", "test", 1800,
+     [VENV, *PYTEST, *SHORT, "tests/python", "--ignore=tests/python/test_package.py"], VENV),
+    ("python-long", "long", 1200, [VENV, *PYTEST, *LONG, "tests/python"], VENV),
     ("remote-honest", "test", 300, [VENV, "tests/remote/hub_honest.py"], VENV),
     ("remote-sign", "test", 60, [VENV, "tests/remote/sign_cases.py"], VENV),
     ("remote-s3", "test", 300, [VENV, "tests/remote/s3_cases.py"], VENV),
@@ -145,9 +147,10 @@ SUITES = [
     ("import-hostile", "check test", 600, [PY, "tests/import/hostile.py"],
      "tests/import/hostile.py"),
     ("import-full", "long", 1200, [VENV, "tests/import/run.py", "--full"], VENV),
-    ("package", "test", 600, [VENV, *PYTEST, "tests/python/test_package.py"], VENV),
-    ("spark-env", "test", 1200, ["tools/spark_env.sh", "--count"], "tools/spark_env.sh"),
-    ("spark", "test", 1500, [SPARK, *PYTEST, "tests/spark"], SPARK),
+    ("package", "test", 900, [VENV, *PYTEST, *SHORT, "tests/python/test_package.py"], VENV),
+    ("spark-env", "test long", 1200, ["tools/spark_env.sh", "--count"], "tools/spark_env.sh"),
+    ("spark", "test", 1500, [SPARK, *PYTEST, *SHORT, "tests/spark"], SPARK),
+    ("spark-long", "long", 900, [SPARK, *PYTEST, *LONG, "tests/spark"], SPARK),
     ("engines-env", "test long", 1200, ["tools/engines_env.sh", "--count"], "tools/engines_env.sh"),
     ("engines", "test", 600, [ENGINES, *PYTEST, "tests/engines", "-k",
                               "docs or batches or modes or names or failing_row"], ENGINES),
@@ -239,7 +242,7 @@ def report(name, seconds, limit, result, output, log):
 
 def build(target, env, logs):
     preset, _, goals, _ = TARGETS[target]
-    script = (f"cmake --preset {preset} --log-level=WARNING && "
+    script = (f"cmake --preset {preset} -DSFT_WERROR=ON --log-level=WARNING && "
               f"cmake --build --preset {preset} --target {goals}")
     begin = time.monotonic()
     log = os.path.join(logs, "build.log")

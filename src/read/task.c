@@ -24,6 +24,14 @@ static bool work_is_direct(const read_work *w, uint32_t file) {
     return w->access->direct && atomic_load(&w->access->direct[file].on);
 }
 
+/* A disk writes past the processor, which older systems do not count as use of memory that its
+ * owner had given up (MADV_FREE): they would take it with the bytes that were read. So each page
+ * is written to before. */
+static void touch_pages(char *at, size_t len) {
+    for (size_t i = 0; i < len; i += SFTI_READ_PAGE) *(volatile char *)(at + i) = 0;
+    if (len > 0) *(volatile char *)(at + len - 1) = 0;
+}
+
 /* Whole units around [offset, offset + len) into scratch memory; *at: where `offset` is there.
  * False: read it through the source, which also tells what is wrong. */
 static bool read_direct(const read_work *w, uint32_t file, uint64_t offset, size_t len,
@@ -33,6 +41,7 @@ static bool read_direct(const read_work *w, uint32_t file, uint64_t offset, size
     size_t before = (size_t)(offset % unit), need = before + len, got = 0, more = 1;
     size_t whole = (need + (size_t)unit - 1) & ~((size_t)unit - 1);
     int error = 0;
+    touch_pages(w->scratch, whole);
     while (got < need && more > 0 && got % unit == 0 && !error) {
         error = os_pread(direct->fd, w->scratch + got, whole - got, offset - before + got, &more);
         if (!error) got += more;
@@ -61,7 +70,9 @@ static size_t read_in_place(const read_work *w, uint32_t file, uint64_t offset, 
     sfti_read_direct *direct = &w->access->direct[file];
     size_t past = (uintptr_t)into % page, got = 0;
     size_t moved = past && !atomic_load(&direct->anywhere) ? page - past : 0;
-    int error = os_pread(direct->fd, into + moved, (len - moved) & ~(page - 1), offset, &got);
+    size_t whole = (len - moved) & ~(page - 1);
+    touch_pages(into + moved, whole);
+    int error = os_pread(direct->fd, into + moved, whole, offset, &got);
     if (error == EINVAL && past && !moved) atomic_store(&direct->anywhere, false);
     got &= ~(page - 1);
     if (error) return 0;

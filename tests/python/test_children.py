@@ -130,8 +130,14 @@ def seen(tmp_path, model, start, method, way, *flags, **more):
     return json.loads(line.partition(" ")[2])
 
 
-@pytest.mark.parametrize("way", ["dropin", "install"])
-@pytest.mark.parametrize("start, method", CASES)
+def long_where_torch_is_started(start, method, way):
+    """All but one start of torch's children, each of which takes seconds."""
+    alike = start in ("loader", "torch_spawn") and (method, way) != ("spawn", "dropin")
+    return pytest.param(start, method, way, marks=[pytest.mark.long] if alike else [])
+
+
+@pytest.mark.parametrize("start, method, way", [
+    long_where_torch_is_started(*case, way) for case in CASES for way in ("dropin", "install")])
 def test_children_have_ours(tmp_path, model, start, method, way):
     if start in ("loader", "torch_spawn"):
         pytest.importorskip("torch")

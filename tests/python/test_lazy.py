@@ -17,7 +17,8 @@ def told(program):
 def test_importing_makes_only_the_exceptions():
     found = told("import libsafetensors as st\n"
                  "print(*[n for n in vars(st._core) if not n.startswith('_')])\n")
-    assert set(found) == {"SafetensorError", "TensorNotFoundError", "build_info"}
+    assert set(found) == {"SafetensorError", "TensorNotFoundError", "build_info",
+                          "release_memory"}
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch"])

@@ -155,6 +155,7 @@ def test_one_wheel_works_under(python, built, tmp_path):
     assert run(inside, HERE / "smoke.py", tmp_path, cwd=tmp_path).endswith("ok\n")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("python", OWN, ids=str)
 def test_the_same_sources_build_for(python, built, tmp_path):
     if not python.headers:

@@ -80,6 +80,7 @@ def test_a_killed_task_is_tried_again(spark, old, flags, mode, who):
     assert read(spark, old, layout="samples").count() == told["total_samples"]
 
 
+@pytest.mark.long
 @pytest.mark.source
 @pytest.mark.cluster
 def test_a_task_that_is_killed_each_time(spark, old, flags):

@@ -232,6 +232,7 @@ except Exception as error:
 """
 
 
+@pytest.mark.long
 def test_another_short_name(spark_home, out):
     """A session of its own, since the name is the environment's."""
     done = subprocess.run([sys.executable, "-c", ANOTHER, out], capture_output=True, text=True,

@@ -17,7 +17,7 @@ from faults import ran, side_by_side, stalled
 
 import libsafetensors.spark as lss
 
-pytestmark = pytest.mark.speculating
+pytestmark = [pytest.mark.speculating, pytest.mark.long]
 
 
 def noted(flags, name):

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import dataset, remote
     from ._catalog import catalog
-    from ._core import DTYPES, File, Tensor, Writer, build_info, open
+    from ._core import DTYPES, File, Tensor, Writer, build_info, open, release_memory
     from ._install import install, uninstall
     from ._official import (PrefetchLoader, PySafeSlice, TensorMeta, TensorSpec, _safe_open_handle,
                             deserialize, safe_open, serialize, serialize_file)
@@ -29,15 +29,15 @@ __all__ = [
     "TensorMeta", "TensorNotFoundError", "TensorSpec", "Writer", "__version__", "build_info",
     "catalog", "check", "convert", "deserialize", "diff", "edit_metadata", "fits", "hash",
     "import_model", "info", "install", "ls", "open", "open_import", "open_set", "put", "recognise",
-    "recover", "rename_tensors", "safe_open", "serialize", "serialize_file", "slice_byte_ranges",
-    "uninstall",
+    "recover", "release_memory", "rename_tensors", "safe_open", "serialize", "serialize_file",
+    "slice_byte_ranges", "uninstall",
 ]
 
 # Made or imported on first use: importing the package takes microseconds, importing typing (as
 # numpy and torch do anyway) thousands of them.
 _LAZY = {
     "_catalog": ("catalog",),
-    "_core": ("DTYPES", "File", "Tensor", "Writer", "build_info", "open"),
+    "_core": ("DTYPES", "File", "Tensor", "Writer", "build_info", "open", "release_memory"),
     "_import": ("Import", "import_model", "open_import", "recognise"),
     "_install": ("install", "uninstall"),
     "_official": ("PrefetchLoader", "PySafeSlice", "TensorMeta", "TensorSpec", "_safe_open_handle",

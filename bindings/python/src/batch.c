@@ -98,8 +98,10 @@ static int rows_reserve(pysft_fill *rows, size_t count) {
 /* A new block of that many bytes. */
 static pysft_store *add_block(pysft_fill *rows, uint64_t bytes) {
     uint64_t room;
-    pysft_store *block = pysft_store_fresh_block(bytes, &room);
+    bool fresh;
+    pysft_store *block = pysft_store_fresh_block(bytes, &room, &fresh);
     if (!block) return NULL;
+    rows->fresh |= fresh;
     rows->blocks[rows->block_count++] = (sft_read_block){ pysft_store_bytes(block), room };
     return block;
 }
@@ -214,7 +216,7 @@ static int report_end(const batch *all, PyObject *progress) {
 }
 
 static int copy_unshared(batch *all, pysft_batch_kind kind, PyObject *progress) {
-    pysft_fill rows = { NULL, NULL, 0, 0, 0 };
+    pysft_fill rows = { NULL, NULL, 0, 0, 0, false };
     int rc = place_copies(all, kind, &rows);
     if (rc == 0 && rows.part_count) rc = read_blocks(all, &rows, progress);
     else if (rc == 0 && progress && progress != Py_None) rc = report_end(all, progress);

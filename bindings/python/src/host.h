@@ -12,6 +12,14 @@ extern const bool pysft_host_commits_maps;
 
 /* Asks for large pages; at and bytes are multiples of one. */
 void pysft_host_ask_huge_pages(char *at, size_t bytes);
+/* Whether the next three do anything. */
+extern const bool pysft_host_lends;
+/* Fresh memory from a multiple of 2 MiB on, of a multiple of 64 KiB; NULL: there is none. */
+char *pysft_host_map(size_t bytes);
+/* Part of such memory. */
+void pysft_host_unmap(char *at, size_t bytes);
+/* Lets the system take pages of such memory until they are written to; false: it cannot. */
+bool pysft_host_lend(char *at, size_t bytes);
 /* Whether a path is of a pipe or a device, which can be read only once. */
 bool pysft_host_is_stream(const char *path);
 /* The last part of a path or a URL. */

@@ -12,6 +12,23 @@ void pysft_host_ask_huge_pages(char *at, size_t bytes) {
     (void)at, (void)bytes;
 }
 
+/* What the system could be lent (MEM_RESET) would still count against the commit limit. */
+const bool pysft_host_lends = false;
+
+char *pysft_host_map(size_t bytes) {
+    (void)bytes;
+    return NULL;
+}
+
+void pysft_host_unmap(char *at, size_t bytes) {
+    (void)at, (void)bytes;
+}
+
+bool pysft_host_lend(char *at, size_t bytes) {
+    (void)at, (void)bytes;
+    return false;
+}
+
 /* Pipes and devices have paths of their own: \\.\, which may be written with slashes. */
 bool pysft_host_is_stream(const char *path) {
     static const char form[] = "//./";

@@ -3,6 +3,7 @@
 #include "piece.h"
 
 #include "host.h"
+#include "kept.h"
 #include "remote.h"
 #include "safetensors_import.h"
 
@@ -29,7 +30,8 @@ typedef struct {
 struct pysft_store {
     atomic_size_t refs;
     opened_set *opened; /* NULL: a block */
-    char *bytes;        /* of a block, in the same allocation */
+    char *bytes;        /* of a block: in the same allocation, or kept.c's */
+    size_t kept;        /* bytes of kept.c, or 0 */
 };
 
 #define BLOCK_ALIGNMENT ((size_t)64)
@@ -42,25 +44,54 @@ static size_t huge_bytes(size_t bytes) {
     return bytes - rest + (rest >= HUGE_PAGE / 8 * 7 ? HUGE_PAGE : 0);
 }
 
-pysft_store *pysft_store_fresh_block(uint64_t bytes, uint64_t *room) {
-    if (bytes > SIZE_MAX / 2) return NULL;
-    size_t huge = huge_bytes((size_t)bytes);
-    size_t alignment = huge ? HUGE_PAGE : BLOCK_ALIGNMENT;
-    size_t most = huge > bytes ? huge : (size_t)bytes;
-    pysft_store *store = malloc(sizeof *store + most + alignment);
+/* A store before so many bytes. */
+static pysft_store *store_new(size_t bytes) {
+    pysft_store *store = bytes <= SIZE_MAX / 2 ? malloc(sizeof *store + bytes) : NULL;
     if (!store) return NULL;
-    uintptr_t start = (uintptr_t)(store + 1) + alignment - 1;
-    store->bytes = (char *)(start / alignment * alignment);
-    store->opened = NULL;
+    *store = (pysft_store){ .bytes = (char *)(store + 1) };
     atomic_init(&store->refs, 1);
-    *room = most;
+    return store;
+}
+
+static pysft_store *kept_block_new(size_t len, bool *again) {
+    pysft_store *store = store_new(0);
+    char *bytes = store ? pysft_kept_take(len, again) : NULL;
+    if (!bytes) {
+        free(store);
+        return NULL;
+    }
+    store->bytes = bytes;
+    store->kept = len;
+    return store;
+}
+
+/* *room: all its bytes. *again: they were another block's. */
+static pysft_store *block_new(size_t bytes, uint64_t *room, bool *again) {
+    size_t huge = huge_bytes(bytes), most = huge > bytes ? huge : bytes;
+    size_t alignment = huge ? HUGE_PAGE : BLOCK_ALIGNMENT, len = pysft_kept_length(most);
+    *again = false;
+    *room = len ? len : most;
+    if (len) return kept_block_new(len, again);
+    pysft_store *store = store_new(most + alignment);
+    if (!store) return NULL;
+    uintptr_t start = (uintptr_t)store->bytes + alignment - 1;
+    store->bytes = (char *)(start / alignment * alignment);
+    return store;
+}
+
+pysft_store *pysft_store_fresh_block(uint64_t bytes, uint64_t *room, bool *fresh) {
+    bool again;
+    if (bytes > SIZE_MAX / 2) return NULL;
+    pysft_store *store = block_new((size_t)bytes, room, &again);
+    *fresh = !again;
     return store;
 }
 
 pysft_store *pysft_store_block(uint64_t bytes) {
     uint64_t room;
-    pysft_store *store = pysft_store_fresh_block(bytes, &room);
-    size_t huge = store ? huge_bytes((size_t)bytes) : 0;
+    bool fresh;
+    pysft_store *store = pysft_store_fresh_block(bytes, &room, &fresh);
+    size_t huge = store && fresh ? huge_bytes((size_t)bytes) : 0;
     if (huge) pysft_host_ask_huge_pages(store->bytes, huge);
     return store;
 }
@@ -101,6 +132,7 @@ void pysft_store_drop(pysft_store *store) {
     } else if (store->opened) {
         opened_free(store->opened);
     }
+    if (store->kept) pysft_kept_give(store->bytes, store->kept);
     free(store);
 }
 

@@ -1,6 +1,7 @@
 /* Initialises the module. Its types, functions and tables are made when they are first asked for,
  * so that importing it takes no longer than it must. */
 #include "core.h"
+#include "kept.h"
 
 #include <string.h>
 
@@ -207,11 +208,25 @@ static PyObject *build_info(PyObject *module, PyObject *none) {
     return PyUnicode_FromString(sft_build_info());
 }
 
+static PyObject *release_memory(PyObject *module, PyObject *none) {
+    size_t bytes;
+    (void)module;
+    (void)none;
+    Py_BEGIN_ALLOW_THREADS
+    bytes = pysft_kept_release();
+    Py_END_ALLOW_THREADS
+    return PyLong_FromSize_t(bytes);
+}
+
 static PyMethodDef core_methods[] = {
     { "__getattr__", core_getattr, METH_O, NULL },
     { "__dir__", core_dir, METH_NOARGS, "__dir__($module, /)\n--\n\nAll names." },
     { "build_info", build_info, METH_NOARGS,
       "build_info($module, /)\n--\n\nHow the library was built, one fact per line." },
+    { "release_memory", release_memory, METH_NOARGS,
+      "release_memory($module, /)\n--\n\nFrees memory of tensors that are gone, which is kept "
+      "for the next load: at most 128 MiB, which the system may take when it needs memory. Returns "
+      "how many bytes that was. Any thread may call it." },
     { NULL, NULL, 0, NULL },
 };
 

@@ -9,8 +9,9 @@
 /* A block of `bytes` writable bytes, aligned to 64; NULL without an exception. No GIL. */
 pysft_store *pysft_store_block(uint64_t bytes);
 /* The same, to be filled by a plan that asks for huge pages by itself (sft_read_plan_options,
- * fresh); *room: all bytes there are from the block's address on, for that. */
-pysft_store *pysft_store_fresh_block(uint64_t bytes, uint64_t *room);
+ * fresh); *room: all bytes there are from the block's address on, for that; *fresh: whether it is
+ * to ask. */
+pysft_store *pysft_store_fresh_block(uint64_t bytes, uint64_t *room, bool *fresh);
 /* Address of a block's bytes. */
 char *pysft_store_bytes(pysft_store *block);
 /* Start of a shard's data region in memory and whether it is writable; NULL if tensors must be
@@ -108,12 +109,13 @@ pysft_store *pysft_read_block(pysft_state *state, const pysft_store *store,
                               const sft_tensor *facts, size_t shard, const sft_slice *slice,
                               uint64_t bytes);
 
-/* Parts of the store's files, and the fresh blocks they are read into. */
+/* Parts of the store's files, and the blocks they are read into. */
 typedef struct pysft_fill {
     struct sft_read_part *parts;
     struct sft_read_block *blocks;
     size_t part_count, block_count;
     uint64_t total; /* bytes of the parts */
+    bool fresh;     /* some blocks are; asking for huge pages in the others changes nothing */
 } pysft_fill;
 /* Reads them, by several threads if they are worth it. No GIL. */
 sft_code pysft_fill_blocks(const pysft_store *store, const pysft_fill *fill, sft_job *job,

@@ -40,7 +40,7 @@ sft_code pysft_fill_blocks(const pysft_store *store, const pysft_fill *fill, sft
     sft_read_plan *plan = NULL;
     bool one_thread = fill->total < THREADS_BYTES || !pysft_store_local(store);
     job->threads = one_thread ? 1 : 0;
-    options.fresh = true;
+    options.fresh = fill->fresh;
     sft_code code = sft_read_plan_new(fill->parts, fill->part_count, fill->blocks,
                                       fill->block_count, &options, &plan, err);
     if (!code) code = sft_read_plan_run(plan, job, err);
@@ -50,10 +50,10 @@ sft_code pysft_fill_blocks(const pysft_store *store, const pysft_fill *fill, sft
 
 /* A whole tensor. */
 static int fill_block(pysft_state *state, const pysft_store *store, const sft_tensor *facts,
-                      size_t shard, sft_read_block block) {
+                      size_t shard, sft_read_block block, bool fresh) {
     const sft_file *file = sft_set_shard_at(pysft_store_set(store), shard);
     sft_read_part part = { file, facts, NULL, 0, 0 };
-    pysft_fill fill = { &part, &block, 1, 1, facts->end - facts->begin };
+    pysft_fill fill = { &part, &block, 1, 1, facts->end - facts->begin, fresh };
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
     pysft_job job;
@@ -69,16 +69,18 @@ static int fill_block(pysft_state *state, const pysft_store *store, const sft_te
 pysft_store *pysft_read_block(pysft_state *state, const pysft_store *store,
                               const sft_tensor *facts, size_t shard, const sft_slice *slice,
                               uint64_t bytes) {
-    bool fresh = !slice && bytes >= FRESH_BYTES && pysft_store_local(store);
+    bool planned = !slice && bytes >= FRESH_BYTES && pysft_store_local(store), fresh = false;
     uint64_t room = bytes;
-    pysft_store *block = fresh ? pysft_store_fresh_block(bytes, &room) : pysft_store_block(bytes);
+    pysft_store *block = planned ? pysft_store_fresh_block(bytes, &room, &fresh)
+                                 : pysft_store_block(bytes);
     if (!block) {
         PyErr_NoMemory();
         return NULL;
     }
     char *into = pysft_store_bytes(block);
-    int rc = fresh ? fill_block(state, store, facts, shard, (sft_read_block){ into, room })
-                   : pysft_read(state, store, facts, shard, slice, into, bytes);
+    sft_read_block all = { into, room };
+    int rc = planned ? fill_block(state, store, facts, shard, all, fresh)
+                     : pysft_read(state, store, facts, shard, slice, into, bytes);
     if (rc == 0) return block;
     pysft_store_drop(block);
     return NULL;

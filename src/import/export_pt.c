@@ -77,7 +77,7 @@ static void pt_number(pt_pickle *p, uint64_t value) {
         op[1] = 'J'; /* BININT */
         pt_put(p, op + 1, 5);
     } else {
-        size_t len = 8 + (value >> 63);
+        size_t len = value >> 63 ? 9 : 8;
         while (value >> (8 * len - 9) == 0) len--; /* the highest bit is the sign */
         op[0] = 0x8a; /* LONG1 */
         op[1] = (uint8_t)len;

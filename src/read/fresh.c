@@ -56,12 +56,13 @@ void sfti_read_fresh_task(sfti_read_fresh *fresh, const sft_read_plan *plan, siz
     if (!plan->options.fresh || fresh_rests(fresh)) return;
     while (more && sfti_read_walk_next(&walk, &piece)) {
         const sft_read_block *block = &plan->blocks[piece.item->block];
-        uintptr_t base = (uintptr_t)block->base, low = base + piece.item->at + piece.within;
+        uintptr_t base = (uintptr_t)block->base; /* in memory: its sizes are size_t */
+        uintptr_t low = base + (uintptr_t)(piece.item->at + piece.within);
         if (low != span.high || low == base) {
             more = fresh_ask(fresh, &span, &tried);
-            span = (fresh_span){ low, low, base + block->bytes };
+            span = (fresh_span){ low, low, base + (uintptr_t)block->bytes };
         }
-        span.high = low + piece.len;
+        span.high = low + (uintptr_t)piece.len;
     }
     if (more) (void)fresh_ask(fresh, &span, &tried);
 }

@@ -242,7 +242,9 @@ def report(name, seconds, limit, result, output, log):
 
 def build(target, env, logs):
     preset, _, goals, _ = TARGETS[target]
-    script = (f"cmake --preset {preset} -DSFT_WERROR=ON --log-level=WARNING && "
+    # Without optimisation gcc warns of its own intrinsics.
+    strict = "OFF" if target == "coverage" else "ON"
+    script = (f"cmake --preset {preset} -DSFT_WERROR={strict} --log-level=WARNING && "
               f"cmake --build --preset {preset} --target {goals}")
     begin = time.monotonic()
     log = os.path.join(logs, "build.log")

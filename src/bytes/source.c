@@ -11,6 +11,9 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 /* ── Shared ── */
 
@@ -79,6 +82,42 @@ sft_source sft_source_memory(const void *bytes, size_t len) {
     const void *base = len > 0 ? bytes : "";
     sft_source source = { (void *)(uintptr_t)base, &memory_source_vtable, len, base, false };
     return source;
+}
+
+#if defined(__SSE2__)
+/* `to` and len are multiples of 16 and 64. */
+static void stream_lines(char *to, const char *from, size_t len) {
+    for (size_t i = 0; i < len; i += 64) {
+        __m128i a = _mm_loadu_si128((const __m128i *)(const void *)(from + i));
+        __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(from + i + 16));
+        __m128i c = _mm_loadu_si128((const __m128i *)(const void *)(from + i + 32));
+        __m128i d = _mm_loadu_si128((const __m128i *)(const void *)(from + i + 48));
+        _mm_stream_si128((__m128i *)(void *)(to + i), a);
+        _mm_stream_si128((__m128i *)(void *)(to + i + 16), b);
+        _mm_stream_si128((__m128i *)(void *)(to + i + 32), c);
+        _mm_stream_si128((__m128i *)(void *)(to + i + 48), d);
+    }
+    _mm_sfence();
+}
+#endif
+
+bool sfti_source_stream(const sft_source *source, uint64_t offset, void *into, size_t len) {
+#if defined(__SSE2__)
+    if (source->vtable != &memory_source_vtable) return false;
+    if (len > source->size || offset > source->size - len) return false;
+    const char *from = (const char *)source->ctx + offset;
+    char *to = into;
+    size_t head = (16 - (uintptr_t)to % 16) % 16;
+    if (head > len) head = len;
+    size_t lines = (len - head) & ~(size_t)63;
+    memcpy(to, from, head);
+    stream_lines(to + head, from + head, lines);
+    memcpy(to + head + lines, from + head + lines, len - head - lines);
+    return true;
+#else
+    (void)source, (void)offset, (void)into, (void)len;
+    return false;
+#endif
 }
 
 typedef struct map_source {

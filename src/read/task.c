@@ -1,5 +1,6 @@
 /* Reading the pieces of a task, through the sources of files or past the page cache. */
 #include "base/error.h"
+#include "bytes/source.h"
 #include "format/format.h"
 #include "os/os.h"
 #include "read/read.h"
@@ -98,6 +99,20 @@ static sft_code read_past(const read_work *w, uint32_t file, uint64_t offset, ch
     return code;
 }
 
+#define STREAM_ALL ((uint64_t)32 << 20) /* of a plan: more than the caches hold */
+#define STREAM_LEAST ((size_t)16 << 10)
+
+static sft_code read_buffered(const read_work *w, uint32_t file, uint64_t offset, char *into,
+                              size_t len) {
+    const sft_file *from = work_file(w, file)->file;
+    bool large = w->access->plan->wanted >= STREAM_ALL && len >= STREAM_LEAST && !w->slot;
+    if (large) {
+        sft_source source = sft_file_source(from);
+        if (sfti_source_stream(&source, offset, into, len)) return SFT_OK;
+    }
+    return sft_read_bytes(from, offset, into, len, w->err);
+}
+
 static sft_code read_straight(const read_work *w, uint32_t file, uint64_t offset, char *into,
                               size_t len) {
     while (len > 0 && work_is_direct(w, file)) {
@@ -108,8 +123,7 @@ static sft_code read_straight(const read_work *w, uint32_t file, uint64_t offset
         into += piece;
         len -= piece;
     }
-    if (len == 0) return SFT_OK;
-    return sft_read_bytes(work_file(w, file)->file, offset, into, len, w->err);
+    return len == 0 ? SFT_OK : read_buffered(w, file, offset, into, len);
 }
 
 /* ── Destinations, errors ────────────────────────────────────────────────── */

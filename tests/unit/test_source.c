@@ -196,9 +196,34 @@ static void test_no_memory(void **state) {
 
 #define IN_DIR(test) cmocka_unit_test_setup_teardown(test, temp_dir_make, temp_dir_remove)
 
+/* Every byte of the span is copied and no other, wherever the two begin. */
+static void test_streamed_memory(void **state) {
+    enum { LEN = 700, MOST = 64 };
+    char from[LEN], to[LEN + 2 * MOST], same[LEN + 2 * MOST];
+    (void)state;
+    for (size_t i = 0; i < LEN; i++) from[i] = (char)(i * 7 + i / 256);
+    sft_source source = sft_source_memory(from, LEN), other = source;
+    if (!sfti_source_stream(&source, 0, to, 1)) skip();
+    for (size_t at = 0; at < MOST; at++) {
+        for (size_t len = 0; len < LEN - at; len += 1 + len / 2) {
+            memset(to, 1, sizeof to);
+            memset(same, 1, sizeof same);
+            memcpy(same + at, from + MOST - at, len <= LEN - MOST ? len : LEN - MOST);
+            assert_true(sfti_source_stream(&source, MOST - at, to + at,
+                                           len <= LEN - MOST ? len : LEN - MOST));
+            assert_memory_equal(to, same, sizeof to);
+        }
+    }
+    assert_false(sfti_source_stream(&source, 1, to, LEN));
+    assert_false(sfti_source_stream(&source, LEN + 1, to, 0));
+    assert_false(sfti_source_stream(&source, UINT64_MAX, to, 2));
+    other.vtable = NULL;
+    assert_false(sfti_source_stream(&other, 0, to, 1));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory), IN_DIR(test_file), IN_DIR(test_not_a_file),
+        cmocka_unit_test(test_memory), cmocka_unit_test(test_streamed_memory), IN_DIR(test_file), IN_DIR(test_not_a_file),
         IN_DIR(test_fd_stays), cmocka_unit_test(test_pipe), IN_DIR(test_map),
         IN_DIR(test_no_memory),
     };

@@ -65,14 +65,17 @@ static pysft_store *kept_block_new(size_t len, bool *again) {
     return store;
 }
 
-/* *room: all its bytes. *again: they were another block's. */
+/* *room: all its bytes. *again: they were another block's. The allocator may have memory when
+ * the system makes no more maps. */
 static pysft_store *block_new(size_t bytes, uint64_t *room, bool *again) {
     size_t huge = huge_bytes(bytes), most = huge > bytes ? huge : bytes;
     size_t alignment = huge ? HUGE_PAGE : BLOCK_ALIGNMENT, len = pysft_kept_length(most);
     *again = false;
     *room = len ? len : most;
-    if (len) return kept_block_new(len, again);
-    pysft_store *store = store_new(most + alignment);
+    pysft_store *store = len ? kept_block_new(len, again) : NULL;
+    if (store) return store;
+    *room = most;
+    store = store_new(most + alignment);
     if (!store) return NULL;
     uintptr_t start = (uintptr_t)store->bytes + alignment - 1;
     store->bytes = (char *)(start / alignment * alignment);

@@ -8,9 +8,9 @@
  * holds at the end. It has no window: wine shows one that has in a terminal of Linux, by sequences
  * of its own.
  *
- *   start --break FILE PROGRAM WORD...
+ *   start --ctrl-c FILE PROGRAM WORD...
  *
- * gives it a console, too, and types Ctrl-Break there once FILE exists. */
+ * gives it a console, too, and types Ctrl-C there once FILE exists. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,15 +120,20 @@ static int in_console(int columns, wchar_t **words, int count) {
     return fflush(stdout) == 0 ? status : 125;
 }
 
-/* The program is a group of its own, which the event is for: not for this one. */
-static int in_break(const wchar_t *sign, wchar_t **words, int count) {
+static BOOL WINAPI pass_by(DWORD event) {
+    (void)event;
+    return TRUE;
+}
+
+/* The event is for all that the console belongs to, this program included. */
+static int in_ctrl_c(const wchar_t *sign, wchar_t **words, int count) {
     PROCESS_INFORMATION child;
     bool typed = false;
-    if (!begin(line_of(words, count), CREATE_NEW_PROCESS_GROUP, NULL, &child))
-        return fails("CreateProcess");
+    if (!begin(line_of(words, count), 0, NULL, &child)) return fails("CreateProcess");
+    if (!SetConsoleCtrlHandler(pass_by, TRUE)) return fails("SetConsoleCtrlHandler");
     while (WaitForSingleObject(child.hProcess, 1) == WAIT_TIMEOUT) {
         if (typed || GetFileAttributesW(sign) == INVALID_FILE_ATTRIBUTES) continue;
-        typed = GenerateConsoleCtrlEvent(CTRL_BREAK_EVENT, child.dwProcessId);
+        typed = GenerateConsoleCtrlEvent(CTRL_C_EVENT, 0);
         if (!typed) return fails("GenerateConsoleCtrlEvent");
     }
     return status_of(&child);
@@ -144,13 +149,13 @@ int main(void) {
     int count;
     wchar_t **words = CommandLineToArgvW(GetCommandLineW(), &count);
     if (!words || count < 2) return 125;
-    wchar_t console[] = L"--in-console", at_break[] = L"--in-break";
+    wchar_t console[] = L"--in-console", ctrl_c[] = L"--in-ctrl-c";
     if (count > 3 && wcscmp(words[1], L"--console") == 0)
         return with_console(console, words, count);
-    if (count > 3 && wcscmp(words[1], L"--break") == 0)
-        return with_console(at_break, words, count);
-    if (count > 3 && wcscmp(words[1], at_break) == 0)
-        return in_break(words[2], words + 3, count - 3);
+    if (count > 3 && wcscmp(words[1], L"--ctrl-c") == 0)
+        return with_console(ctrl_c, words, count);
+    if (count > 3 && wcscmp(words[1], ctrl_c) == 0)
+        return in_ctrl_c(words[2], words + 3, count - 3);
     if (count > 3 && wcscmp(words[1], L"--in-console") == 0)
         return in_console(_wtoi(words[2]), words + 3, count - 3);
     return run(line_of(words + 1, count - 1), 0, NULL);

@@ -288,27 +288,11 @@ int os_positioned(int fd) {
     return os_win_fd_new(again, false, &own) ? fd : own;
 }
 
-static size_t most_at_once(size_t len) {
-    const size_t most = (size_t)1 << 30;
-    return len < most ? len : most;
-}
-
 int os_pread(int fd, void *into, size_t len, uint64_t offset, size_t *got) {
     const os_win_file *file = os_win_file_of(fd);
-    HANDLE handle = file && file->direct ? file->direct : os_win_handle(fd);
-    DWORD count = 0;
     *got = 0;
-    len = most_at_once(len);
     if (file && file->folder) return EISDIR;
-    if (offset > (uint64_t)INT64_MAX - len) return EOVERFLOW;
-    OVERLAPPED o = { .Offset = (DWORD)offset, .OffsetHigh = (DWORD)(offset >> 32),
-                     .hEvent = os_win_event_take() };
-    if (!o.hEvent) return ENOMEM;
-    BOOL ok = ReadFile(handle, into, (DWORD)len, &count, &o);
-    DWORD code = os_win_io_end(handle, &o, ok, &count);
-    os_win_event_give(o.hEvent);
-    *got = count;
-    return code == ERROR_SUCCESS || code == ERROR_HANDLE_EOF ? 0 : os_win_errno(code);
+    return os_win_transfer(fd, false, into, len, offset, got);
 }
 
 /* What the disk cannot read later is an exception of the system's in whoever reads the view

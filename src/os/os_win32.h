@@ -42,6 +42,9 @@ typedef struct os_win_retry {
     bool over; /* a signal came: EINTR */
 } os_win_retry;
 bool os_win_is_held(DWORD code); /* shared or locked otherwise */
+/* ERROR_ACCESS_DENIED, which they say of a plain file that is to be written or removed; else, of a
+ * folder or a read-only file, it stays. */
+bool os_win_is_denied_a_while(DWORD access, DWORD attributes);
 /* Sleep before one more try; false when there is to be none. */
 bool os_win_try_again(os_win_retry *retry);
 /* How often that was true since the process began; for tests. */
@@ -89,6 +92,7 @@ typedef struct os_win_open {
 } os_win_open;
 #define WIN_STATUS_DELETED ((NTSTATUS)0xC0000056) /* once the last handle is closed */
 /* With retries. */
+int os_win_transfer(int fd, bool put, void *bytes, size_t len, uint64_t offset, size_t *done);
 int os_win_open_path(const wchar_t *path, const os_win_open *how, HANDLE *out);
 
 /* An event for one call, from a few that are kept. */
@@ -118,7 +122,7 @@ int os_win_link_text(HANDLE handle, char *out, size_t cap);
 
 /* The handles have DELETE and FILE_WRITE_ATTRIBUTES. */
 int os_win_delete(HANDLE handle);
-/* The same, and the name is free at once. */
+/* The same with retries, and the name is free at once. */
 int os_win_unlink(HANDLE handle);
 /* posix: flags are those of FileRenameInfoEx; else nothing is replaced. */
 DWORD os_win_rename(HANDLE handle, const wchar_t *to, bool posix, DWORD flags);

@@ -32,6 +32,17 @@ static NTSTATUS part_once(HANDLE at, UNICODE_STRING *name, const os_win_open *ho
                         FILE_OPEN, options, NULL, 0);
 }
 
+/* Whether it is denied for a moment only. */
+static bool part_may_pass(HANDLE at, UNICODE_STRING *name, DWORD access) {
+    static const os_win_open look = { FILE_READ_ATTRIBUTES, WIN_SHARE_ALL, 0, 0, 0 };
+    FILE_BASIC_INFO basic;
+    HANDLE part;
+    if (!os_win_is_denied_a_while(access, 0) || part_once(at, name, &look, &part) < 0) return false;
+    BOOL ok = GetFileInformationByHandleEx(part, FileBasicInfo, &basic, sizeof basic);
+    (void)CloseHandle(part);
+    return ok && os_win_is_denied_a_while(access, basic.FileAttributes);
+}
+
 /* EINVAL: no plain name. */
 static int open_part(HANDLE at, const char *part, const os_win_open *how, HANDLE *out) {
     os_win_retry retry = { 0 };
@@ -46,7 +57,8 @@ static int open_part(HANDLE at, const char *part, const os_win_open *how, HANDLE
         NTSTATUS status = part_once(at, &name, how, out);
         if (status >= 0) break;
         error = status == WIN_STATUS_DELETED ? ENOENT : os_win_errno_status(status);
-        if (error != EBUSY) break;
+        bool passes = error == EBUSY || (error == EACCES && part_may_pass(at, &name, how->access));
+        if (!passes) break;
         if (os_win_try_again(&retry)) error = 0;
         else if (retry.over) error = EINTR;
     }

@@ -139,7 +139,45 @@ DWORD os_win_control(HANDLE handle, DWORD code, const void *in, DWORD in_len, vo
     return error;
 }
 
+/* ── Bytes at an offset ── */
+
+static DWORD transfer_once(HANDLE handle, bool put, void *bytes, DWORD len, uint64_t offset,
+                           DWORD *count) {
+    OVERLAPPED o = { .Offset = (DWORD)offset, .OffsetHigh = (DWORD)(offset >> 32),
+                     .hEvent = os_win_event_take() };
+    *count = 0;
+    if (!o.hEvent) return ERROR_NOT_ENOUGH_MEMORY;
+    BOOL ok = put ? WriteFile(handle, bytes, len, count, &o)
+                  : ReadFile(handle, bytes, len, count, &o);
+    DWORD code = os_win_io_end(handle, &o, ok, count);
+    os_win_event_give(o.hEvent);
+    return code;
+}
+
+int os_win_transfer(int fd, bool put, void *bytes, size_t len, uint64_t offset, size_t *done) {
+    const size_t most = (size_t)1 << 30;
+    const os_win_file *file = os_win_file_of(fd);
+    HANDLE handle = file && file->direct ? file->direct : os_win_handle(fd);
+    os_win_retry retry = { 0 };
+    *done = 0;
+    if (len > most) len = most;
+    if (offset > (uint64_t)INT64_MAX - len) return put ? EFBIG : EOVERFLOW;
+    for (;;) {
+        DWORD count;
+        DWORD code = transfer_once(handle, put, bytes, (DWORD)len, offset, &count);
+        *done = count;
+        if (code == ERROR_SUCCESS || (code == ERROR_HANDLE_EOF && !put)) return 0;
+        if (code != ERROR_LOCK_VIOLATION) return os_win_errno(code);
+        if (!os_win_try_again(&retry)) return retry.over ? EINTR : os_win_errno(code);
+    }
+}
+
 /* ── Opening ── */
+
+bool os_win_is_denied_a_while(DWORD access, DWORD attributes) {
+    const DWORD never = FILE_ATTRIBUTE_DIRECTORY | FILE_ATTRIBUTE_READONLY;
+    return (access & (GENERIC_WRITE | DELETE)) && !(attributes & never);
+}
 
 int os_win_open_path(const wchar_t *path, const os_win_open *how, HANDLE *out) {
     os_win_retry retry = { 0 };
@@ -148,10 +186,15 @@ int os_win_open_path(const wchar_t *path, const os_win_open *how, HANDLE *out) {
                            how->flags | how->attributes, NULL);
         if (*out != INVALID_HANDLE_VALUE) return 0;
         DWORD code = GetLastError();
-        bool dying = code == ERROR_ACCESS_DENIED && RtlGetLastNtStatus() == WIN_STATUS_DELETED;
+        bool denied = code == ERROR_ACCESS_DENIED;
+        bool dying = denied && RtlGetLastNtStatus() == WIN_STATUS_DELETED;
         if (dying && how->creation == OPEN_EXISTING) return ENOENT;
-        if (!dying && !os_win_is_held(code)) return os_win_errno(code);
-        if (!os_win_try_again(&retry)) return retry.over ? EINTR : EBUSY;
+        bool passes = dying || os_win_is_held(code);
+        if (denied && !dying) /* what is not there has all attributes */
+            passes = os_win_is_denied_a_while(how->access, GetFileAttributesW(path));
+        if (!passes) return os_win_errno(code);
+        if (!os_win_try_again(&retry))
+            return retry.over ? EINTR : dying ? EBUSY : os_win_errno(code);
     }
 }
 

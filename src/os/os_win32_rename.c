@@ -125,11 +125,19 @@ static void free_name(HANDLE handle) {
     free(path);
 }
 
-int os_win_unlink(HANDLE handle) {
+static DWORD unlink_once(HANDLE handle) {
     DWORD code = delete_at_once(handle);
-    if (os_win_is_unsupported(code)) {
-        free_name(handle);
-        code = delete_later(handle);
+    if (!os_win_is_unsupported(code)) return code;
+    free_name(handle);
+    return delete_later(handle);
+}
+
+int os_win_unlink(HANDLE handle) {
+    os_win_retry retry = { 0 };
+    for (;;) {
+        DWORD code = unlink_once(handle);
+        if (code == ERROR_SUCCESS) return 0;
+        if (code != ERROR_ACCESS_DENIED && !os_win_is_held(code)) return os_win_errno(code);
+        if (!os_win_try_again(&retry)) return retry.over ? EINTR : os_win_errno(code);
     }
-    return code == ERROR_SUCCESS ? 0 : os_win_errno(code);
 }

@@ -37,23 +37,8 @@ int os_open_new(const char *path, uint32_t mode, int *fd) {
 /* ── Bytes ── */
 
 int os_pwrite(int fd, const void *from, size_t len, uint64_t offset, size_t *put) {
-    const size_t most = (size_t)1 << 30;
-    const os_win_file *file = os_win_file_of(fd);
-    HANDLE handle = file && file->direct ? file->direct : os_win_handle(fd);
-    DWORD count = 0;
-    *put = 0;
-    if (len > most) len = most;
-    if (offset > (uint64_t)INT64_MAX - len) return EFBIG;
-    OVERLAPPED o = { .Offset = (DWORD)offset, .OffsetHigh = (DWORD)(offset >> 32),
-                     .hEvent = os_win_event_take() };
-    if (!o.hEvent) return ENOMEM;
-    BOOL ok = WriteFile(handle, from, (DWORD)len, &count, &o);
-    DWORD code = os_win_io_end(handle, &o, ok, &count);
-    os_win_event_give(o.hEvent);
-    if (code != ERROR_SUCCESS) return os_win_errno(code);
-    if (count == 0 && len > 0) return ENOSPC;
-    *put = count;
-    return 0;
+    int error = os_win_transfer(fd, true, (void *)(uintptr_t)from, len, offset, put);
+    return !error && *put == 0 && len > 0 ? ENOSPC : error;
 }
 
 static int set_end(HANDLE handle, uint64_t len) {

@@ -127,7 +127,7 @@ def locks_of_two_processes(folder):
 
 @case
 def denial_is_told_soon(folder):
-    """A file that nobody else may open: some tries, then an error, within two seconds."""
+    """A file that nobody else may open: some tries, then an error, within two seconds a call."""
     path = write(os.path.join(folder, M), small())
     for words in (["info", M], ["check", M], ["meta", "set", M, "k", "w"], ["hash", M]):
         usual = seconds(sft, words, folder)[0]

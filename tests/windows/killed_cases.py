@@ -5,7 +5,8 @@ import signal
 import subprocess
 import time
 
-from world import DIRECT, Wrong, case, demand, held, hidden, read, scenes, sft, small, write
+from world import DIRECT, WINDOWS, Wrong, case, demand, held, hidden, read, scenes, sft, small, \
+    write
 
 SCALE = 4 << 20
 RUNS = 8  # of each command
@@ -55,6 +56,52 @@ def scene_case(row):
 
 for _row in scenes.SCENES:
     scene_case(_row)
+
+
+# ── Ctrl-C ──
+
+STOPPED = 0xC000013A & 255  # the exit status that cmd and PowerShell know, as Linux sees it
+STOPS = 12  # tries to be in time
+
+
+def has_temporary(folder):
+    return any(name.startswith(".") for _, _, names in os.walk(folder) for name in names)
+
+
+def stopped_at_work(scene):
+    """Its folder after a Ctrl-C that is typed once there is a temporary file; its status."""
+    folder, sign = scene.fresh_folder(), os.path.join(scene.scratch, "sign")
+    if os.path.exists(sign):
+        os.remove(sign)
+    words = [*WINDOWS[:-1], "--ctrl-c", sign, WINDOWS[-1], *scene.words]
+    with subprocess.Popen(words, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE) as child:
+        while child.poll() is None and not has_temporary(folder):
+            time.sleep(0.001)
+        write(sign, b"")
+        said = child.communicate(timeout=scenes.LIMIT)[1]
+    return folder, child.returncode, said
+
+
+def stop_case(name):
+    def one(folder):
+        row = next(row for row in scenes.SCENES if row[0] == name)
+        scene = scenes.Scene(row, scenes.make_models(64 << 20), folder)
+        stopped = 0
+        for _ in range(STOPS):
+            where, status, said = stopped_at_work(scene)
+            demand(status in (0, STOPPED), "exit", status, said)
+            scene.judge_exact(where, status != 0, True)
+            stopped += status != 0 and scenes.look(where) == scene.old
+            if stopped:
+                return
+        raise Wrong("not stopped in time, %d times" % STOPS)
+    one.__name__ = "stop_" + name.replace("-", "_")
+    return case(one)
+
+
+for _name in ("convert-over", "safe"):
+    stop_case(_name)
 
 
 @case

@@ -18,6 +18,7 @@ from skips import Skips  # noqa: E402
 import held_cases  # noqa: E402,F401
 import killed_cases  # noqa: E402,F401
 import names_cases  # noqa: E402,F401
+import remote_cases  # noqa: E402,F401
 import same_cases  # noqa: E402,F401
 
 

@@ -6,7 +6,11 @@
  *
  * gives the program a console of that width as its standard output, and copies what the console
  * holds at the end. It has no window: wine shows one that has in a terminal of Linux, by sequences
- * of its own. */
+ * of its own.
+ *
+ *   start --ctrl-c FILE PROGRAM WORD...
+ *
+ * gives it a console, too, and types Ctrl-C there once FILE exists. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,10 +60,8 @@ static bool create(wchar_t *line, DWORD flags, STARTUPINFOW *start, PROCESS_INFO
     return false;
 }
 
-static int run(wchar_t *line, DWORD flags, HANDLE out) {
+static bool begin(wchar_t *line, DWORD flags, HANDLE out, PROCESS_INFORMATION *child) {
     STARTUPINFOW start;
-    PROCESS_INFORMATION child;
-    DWORD status = 125;
     GetStartupInfoW(&start);
     if (out) {
         start.dwFlags = STARTF_USESTDHANDLES;
@@ -67,10 +69,19 @@ static int run(wchar_t *line, DWORD flags, HANDLE out) {
         start.hStdOutput = out;
         start.hStdError = GetStdHandle(STD_ERROR_HANDLE);
     }
-    if (!line || !create(line, flags, &start, &child)) return fails("CreateProcess");
-    (void)WaitForSingleObject(child.hProcess, INFINITE);
-    (void)GetExitCodeProcess(child.hProcess, &status);
+    return line && create(line, flags, &start, child);
+}
+
+static int status_of(const PROCESS_INFORMATION *child) {
+    DWORD status = 125;
+    (void)WaitForSingleObject(child->hProcess, INFINITE);
+    (void)GetExitCodeProcess(child->hProcess, &status);
     return (int)status;
+}
+
+static int run(wchar_t *line, DWORD flags, HANDLE out) {
+    PROCESS_INFORMATION child;
+    return begin(line, flags, out, &child) ? status_of(&child) : fails("CreateProcess");
 }
 
 /* ── A console ── */
@@ -109,9 +120,27 @@ static int in_console(int columns, wchar_t **words, int count) {
     return fflush(stdout) == 0 ? status : 125;
 }
 
+static BOOL WINAPI pass_by(DWORD event) {
+    (void)event;
+    return TRUE;
+}
+
+/* The event is for all that the console belongs to, this program included. */
+static int in_ctrl_c(const wchar_t *sign, wchar_t **words, int count) {
+    PROCESS_INFORMATION child;
+    bool typed = false;
+    if (!begin(line_of(words, count), 0, NULL, &child)) return fails("CreateProcess");
+    if (!SetConsoleCtrlHandler(pass_by, TRUE)) return fails("SetConsoleCtrlHandler");
+    while (WaitForSingleObject(child.hProcess, 1) == WAIT_TIMEOUT) {
+        if (typed || GetFileAttributesW(sign) == INVALID_FILE_ATTRIBUTES) continue;
+        typed = GenerateConsoleCtrlEvent(CTRL_C_EVENT, 0);
+        if (!typed) return fails("GenerateConsoleCtrlEvent");
+    }
+    return status_of(&child);
+}
+
 /* Starts this program again, with a console without a window. */
-static int with_console(wchar_t **words, int count) {
-    wchar_t inside[] = L"--in-console";
+static int with_console(wchar_t *inside, wchar_t **words, int count) {
     words[1] = inside;
     return run(line_of(words, count), CREATE_NO_WINDOW, GetStdHandle(STD_OUTPUT_HANDLE));
 }
@@ -120,7 +149,13 @@ int main(void) {
     int count;
     wchar_t **words = CommandLineToArgvW(GetCommandLineW(), &count);
     if (!words || count < 2) return 125;
-    if (count > 3 && wcscmp(words[1], L"--console") == 0) return with_console(words, count);
+    wchar_t console[] = L"--in-console", ctrl_c[] = L"--in-ctrl-c";
+    if (count > 3 && wcscmp(words[1], L"--console") == 0)
+        return with_console(console, words, count);
+    if (count > 3 && wcscmp(words[1], L"--ctrl-c") == 0)
+        return with_console(ctrl_c, words, count);
+    if (count > 3 && wcscmp(words[1], ctrl_c) == 0)
+        return in_ctrl_c(words[2], words + 3, count - 3);
     if (count > 3 && wcscmp(words[1], L"--in-console") == 0)
         return in_console(_wtoi(words[2]), words + 3, count - 3);
     return run(line_of(words + 1, count - 1), 0, NULL);

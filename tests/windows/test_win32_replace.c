@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "unit/temp_dir.h"
+#include "windows/import_call.h"
 
 #include <errno.h>
 
@@ -45,11 +46,7 @@ static BOOL WINAPI call(HANDLE handle, FILE_INFO_BY_HANDLE_CLASS kind, void *inf
 }
 
 static void set_call(set_information function) {
-    DWORD before;
-    void *place = &__imp_SetFileInformationByHandle;
-    assert_true(VirtualProtect(place, sizeof function, PAGE_READWRITE, &before));
-    memcpy(place, &function, sizeof function);
-    assert_true(VirtualProtect(place, sizeof function, before, &before));
+    set_import(&__imp_SetFileInformationByHandle, &function, sizeof function);
 }
 
 /* ── A file that is mapped, and one to replace it ── */

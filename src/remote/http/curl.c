@@ -15,6 +15,7 @@
 #define STALL_BYTES_A_SECOND 64 /* slower than that is stalled */
 #define ORIGINS 4
 #define CURL_TOO_LARGE 100 /* CURLE_TOO_LARGE, of 8.6 and later */
+#define CURL_NATIVE_CA 16L /* CURLSSLOPT_NATIVE_CA, of 7.71 and later */
 
 /* ── Sessions ── */
 
@@ -292,6 +293,8 @@ static void set_options(curl_exchange *x, void *headers) {
     if (request->ca_file) {
         lib->easy_setopt(easy, CURLOPT_CAINFO, request->ca_file);
         lib->easy_setopt(easy, CURLOPT_CAPATH, (const char *)NULL);
+    } else if (os_path_rule() == SFTI_PATHS_WINDOWS) { /* where OpenSSL has no file of its own */
+        lib->easy_setopt(easy, CURLOPT_SSL_OPTIONS, CURL_NATIVE_CA);
     }
     if (strcmp(request->method, "POST") == 0) {
         lib->easy_setopt(easy, CURLOPT_POST, 1L);

@@ -17,6 +17,7 @@
     X(CURLOPT_TIMEOUT_MS, 155)                                                                    \
     X(CURLOPT_CONNECTTIMEOUT_MS, 156)                                                             \
     X(CURLOPT_PROTOCOLS, 181)                                                                     \
+    X(CURLOPT_SSL_OPTIONS, 216)                                                                   \
     X(CURLOPT_PATH_AS_IS, 234)                                                                    \
     X(CURLOPT_SUPPRESS_CONNECT_HEADERS, 265)                                                      \
     X(CURLOPT_WRITEDATA, 10001)                                                                   \

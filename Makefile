@@ -48,6 +48,7 @@
 #   make test-packages       Conan and vcpkg build from packaging/; bill of materials validated
 #   make clean
 SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
 PREFIX ?= /usr/local
 DESTDIR ?=
 SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS),600)
@@ -242,7 +243,8 @@ wheels:
 
 wheels-test: setup-cross
 	@tools/wheels_env.sh
-	@SFT_PYTHONS=$$(tools/free_threaded.sh):$(SFT_PYTHONS) build/release/bin/python tests/wheels/run.py
+	@python=$$(tools/free_threaded.sh); \
+	SFT_PYTHONS=$$python:$(SFT_PYTHONS) build/release/bin/python tests/wheels/run.py
 
 dist: build
 	@tools/dist.py $(if $(COMPLETE),--complete)

@@ -297,7 +297,7 @@ def vcpkg(work, out):
                      "tools/libsafetensors/safetensors", "include/safetensors.h"):
             check(os.path.exists(os.path.join(package, path)), f"{linkage}: {path}")
         build = os.path.join(here, "consumer")
-        ok, text = run("bash", "-euc",
+        ok, text = run("bash", "-euo", "pipefail", "-c",
                        f"cmake -S '{out}/conan/test_package' -B '{build}' -G Ninja "
                        f"-DCMAKE_PREFIX_PATH='{package}' && cmake --build '{build}' && "
                        f"'{build}/test_package'")

@@ -141,28 +141,27 @@ def pkg_config(folder):
     says(program, dll=True)
 
 
-def find_package(folder, toolchain):
-    """Builds the program with both libraries by find_package; its folder."""
+def find_package(folder, toolchain, *more):
+    """Finds the package by CMake; the folder in which the program is built with both libraries."""
     build = os.path.join(folder, "cmake")
-    tool("cmake", "-S", INSTALL, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={TREE}",
-         "-DCMAKE_FIND_ROOT_PATH_MODE_PACKAGE=BOTH", *toolchain)
+    tool("cmake", "-S", INSTALL, "-B", build, "-G", "Ninja", *more,
+         "-DCMAKE_TOOLCHAIN_FILE=" + os.path.join(ROOT, "cmake", toolchain))
     return build
 
 
 def cmake_mingw(folder):
     """By find_package and mingw-w64, with the DLL. The static library is of the UCRT, which this
     compiler does not link."""
-    build = find_package(folder, [
-        "-DCMAKE_TOOLCHAIN_FILE=" + os.path.join(ROOT, "cmake", "mingw.cmake")])
+    build = find_package(folder, "mingw.cmake", f"-DCMAKE_PREFIX_PATH={TREE}")
     tool("cmake", "--build", build, "--target", "consumer_shared")
     says(os.path.join(build, "consumer_shared.exe"), dll=True)
 
 
 def cmake_zig(folder):
-    """By find_package and the compiler of the zip, with both libraries."""
-    build = find_package(folder, [
-        "-DCMAKE_TOOLCHAIN_FILE=" + os.path.join(ROOT, "cmake", "zig.cmake"),
-        "-DSFT_ZIG_TARGET=x86_64-windows-gnu"])
+    """By find_package and the compiler of the zip, with both libraries. Its toolchain looks for
+    packages nowhere: the folder is named."""
+    build = find_package(folder, "zig.cmake", "-DSFT_ZIG_TARGET=x86_64-windows-gnu",
+                         f"-Dsafetensors_DIR={TREE}/lib/cmake/safetensors")
     tool("cmake", "--build", build)
     says(os.path.join(build, "consumer_static.exe"), dll=False)
     says(os.path.join(build, "consumer_shared.exe"), dll=True)
@@ -170,7 +169,7 @@ def cmake_zig(folder):
 
 def again(folder):
     """Made once more in another folder, without caches: the same bytes."""
-    macos.copy_sources(folder, "packaging")
+    macos.copy_sources(folder, "packaging", "tests")
     plain = {name: "" for name in ("CMAKE_C_COMPILER_LAUNCHER", "CMAKE_CXX_COMPILER_LAUNCHER")}
     tool(os.path.join(folder, "tools", "windows.sh"), cwd=folder, **plain,
          SFT_CACHE=os.environ.get("SFT_CACHE") or os.path.join(ROOT, "build", "cache"))

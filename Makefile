@@ -35,7 +35,7 @@
 #   make bundle              build/bundle/safetensors.{h,c}: the library as two files
 #   make deb                 packages for Debian in build/deb, and lintian
 #   make deb-test            they build the same twice; install and test them in a fresh Debian 12
-#   make windows-test        the command and the library for Windows, tested under wine
+#   make windows-test        the command, the library and the zip for Windows, tested under wine
 #   make windows-python-test [TORCH=1]   the Python package in a CPython for Windows, under wine
 #   make macos               build/macos/*.zip: command and libraries for macOS, built here, not run
 #   make macos-test          what is in it; that a second build is the same
@@ -48,6 +48,7 @@
 #   make test-packages       Conan and vcpkg build from packaging/; bill of materials validated
 #   make clean
 SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
 PREFIX ?= /usr/local
 DESTDIR ?=
 SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS),600)
@@ -206,7 +207,7 @@ deb-test: deb
 	@tools/deb_test.sh
 
 .PHONY: windows-test
-windows-test: build setup-test
+windows-test: build setup-test windows
 	@tools/wine_env.sh
 	@status=0; tools/python.sh tests/run.py windows || status=1; \
 	tools/wine_env.sh --stop; exit $$status
@@ -242,7 +243,8 @@ wheels:
 
 wheels-test: setup-cross
 	@tools/wheels_env.sh
-	@SFT_PYTHONS=$$(tools/free_threaded.sh):$(SFT_PYTHONS) build/release/bin/python tests/wheels/run.py
+	@python=$$(tools/free_threaded.sh); \
+	SFT_PYTHONS=$$python:$(SFT_PYTHONS) build/release/bin/python tests/wheels/run.py
 
 dist: build
 	@tools/dist.py $(if $(COMPLETE),--complete)

@@ -115,6 +115,7 @@ SUITES = [
      "tests/macos/CMakeLists.txt"),
     ("kill", "test kill", 900, [PY, "tests/faults/kill/run.py"], "tests/faults/kill/run.py"),
     ("windows", "windows", 900, [PY, "tests/windows/run.py"], "tests/windows/run.py"),
+    ("zip", "windows", 2400, [PY, "tests/windows/zip.py"], "tests/windows/zip.py"),
     ("disk", "test", 600, [PY, "tests/faults/disk/run.py"], "tests/faults/disk/run.py"),
     ("attack", "test", 600, [PY, "tests/attack/run.py"], "tests/attack/run.py"),
     ("replay", "test asan msan coverage m32 s390x aarch64", 600, [PY, "fuzz/run.py", "--replay"],

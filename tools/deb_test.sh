@@ -15,14 +15,14 @@ tools/debian_root.sh make "$fresh"
 "${inside[@]}" apt-get -qq update
 
 step "apt install, without anything recommended"
-cp build/deb/*.deb "$fresh/tmp"
-"${inside[@]}" bash -euc 'cd /tmp
+cp build/deb/*.deb tests/install/use.sh "$fresh/tmp"
+"${inside[@]}" bash -euo pipefail -c 'cd /tmp
 rm ./*-dbgsym_*
 apt-get -qq install -y --no-install-recommends ./libsafetensors*.deb ./safetensors_*.deb \
     ./python3-libsafetensors_*.deb >/dev/null
-safetensors --version | head -1
+sh use.sh safetensors
 python3 -c "import libsafetensors; print(libsafetensors.__version__)"
-python3 -m libsafetensors --version | head -1'
+sh use.sh python3 -m libsafetensors'
 
 step "autopkgtest"
 log=build/autopkgtest
@@ -34,7 +34,7 @@ cat "$log/summary"
 [[ $(grep -c ' PASS' "$log/summary") == $(grep -c '^Tests:' packaging/debian/tests/control) ]]
 
 step "apt purge"
-"${inside[@]}" bash -euc '
+"${inside[@]}" bash -euo pipefail -c '
 apt-get -qq purge -y safetensors python3-libsafetensors libsafetensors-dev libsafetensors0.2 >/dev/null
 left=$(find /usr /etc /var/lib/dpkg/info -name "*safetensors*")
 [[ -z $left ]] || { echo "left: $left"; exit 1; }'

@@ -54,7 +54,7 @@ make_root() {
 
 # usage: mounted SCRIPT ARG...: in a mount namespace where the root has /proc, /dev and /sys.
 mounted() {
-    unshare --mount --propagation private bash -euc '
+    unshare --mount --propagation private bash -euo pipefail -c '
         folder=$1
         shift
         mount -t proc proc "$folder/proc"
@@ -66,7 +66,8 @@ mounted() {
 case $what in
     make) make_root ;;
     enter) mounted chroot "$folder" env -i HOME=/root TERM=dumb LC_ALL=C.UTF-8 \
-        DEBIAN_FRONTEND=noninteractive PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@" ;;
+        DEBIAN_FRONTEND=noninteractive \
+        PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@" ;;
     around) mounted env -i HOME="$HOME" LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@" ;;
     *) die "no '$what'" ;;
 esac

@@ -12,25 +12,27 @@ step() { echo "dist_test: $*"; }
 
 step "a fresh Debian with a compiler, CMake and Ninja"
 tools/debian_root.sh make "$fresh"
-"${inside[@]}" bash -euc 'apt-get -qq update
+"${inside[@]}" bash -euo pipefail -c 'apt-get -qq update
 apt-get -qq install -y --no-install-recommends gcc libc6-dev cmake ninja-build pkg-config >/dev/null'
 mkdir "$fresh/dist"
 cp build/dist/*.tar.gz "$fresh/dist"
+cp tests/install/use.sh "$fresh/dist"
 
 step "build and install the source archive"
 # shellcheck disable=SC2016
-"${inside[@]}" bash -euc 'cd /dist
+"${inside[@]}" bash -euo pipefail -c 'cd /dist
 tar -xzf libsafetensors-*-source.tar.gz
 cd libsafetensors-*[0-9]/
 { cmake --preset release && cmake --build --preset release &&
   cmake --install build --prefix /usr/local; } >/dist/log 2>&1 || { tail -40 /dist/log; exit 1; }
-safetensors --version | head -1
+sh /dist/use.sh safetensors
 ldconfig
-cc -std=c11 tests/install/consumer.c $(pkg-config --cflags --libs safetensors) -o /dist/program
+flags=$(pkg-config --cflags --libs safetensors)
+cc -std=c11 tests/install/consumer.c $flags -o /dist/program
 /dist/program'
 
 step "compile the two-file form"
-"${inside[@]}" bash -euc 'cd /dist
+"${inside[@]}" bash -euo pipefail -c 'cd /dist
 tar -xzf libsafetensors-*-bundle.tar.gz
 cd libsafetensors-*-bundle/
 cc -std=c11 -O1 -Wall -Wextra -Werror -pthread -I. \

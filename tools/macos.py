@@ -92,13 +92,17 @@ def pack(root, out):
     return archive
 
 
+def copy_sources(copy, *more):
+    """What is built for another system, for a second build in the folder."""
+    for name in SOURCES + list(more):
+        path = os.path.join(ROOT, name)
+        (shutil.copytree if os.path.isdir(path) else shutil.copy)(path, os.path.join(copy, name))
+
+
 def again(archive):
     """The same from a copy of the sources elsewhere."""
     with tempfile.TemporaryDirectory(prefix="sft-macos-") as copy:
-        for name in SOURCES:
-            path = os.path.join(ROOT, name)
-            (shutil.copytree if os.path.isdir(path) else shutil.copy)(
-                path, os.path.join(copy, name))
+        copy_sources(copy)
         for name in ("CMAKE_C_COMPILER_LAUNCHER", "CMAKE_CXX_COMPILER_LAUNCHER"):
             os.environ.pop(name, None)
         run(copy, "tools/zig_env.sh", SFT_CACHE=os.environ.get("SFT_CACHE") or

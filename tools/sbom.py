@@ -6,6 +6,8 @@ usage: tools/sbom.py FILE.spdx.json
 """
 import hashlib
 import json
+import os
+import re
 import sys
 import time
 import uuid
@@ -13,11 +15,14 @@ import uuid
 sys.dont_write_bytecode = True
 import source_archive
 
+# What tools/wheels.py compiles into the wheels; tools/wheels_env.sh fetches it.
+ZLIB = os.path.join(source_archive.ROOT, "build", "release-files", "zlib", "zlib.h")
 # name, package URL, licence, how it is used. Only zlib is included in something that is released.
 LIBRARIES = [
     ("zlib", "pkg:generic/zlib", "Zlib", "OPTIONAL_DEPENDENCY_OF",
      "reads compressed workflows in PNG and compressed .npz; linked where it is there. Wheels "
-     "contain it, built from Debian 12's source package (SFT_ZLIB_SOURCE)"),
+     "contain it, built from Debian 12's source package (SFT_ZLIB_SOURCE); the version, if one "
+     "is told, is theirs"),
     ("libcurl", "pkg:generic/curl", "curl", "OPTIONAL_DEPENDENCY_OF",
      "loaded when a URL is read, if it is there"),
     ("libcrypto", "pkg:generic/openssl", "Apache-2.0", "OPTIONAL_DEPENDENCY_OF",
@@ -46,6 +51,14 @@ def verification_code(files):
     return hashlib.sha1("".join(sums).encode(), usedforsecurity=False).hexdigest()
 
 
+def bundled(header=ZLIB):
+    """Versions of libraries that were compiled into wheels here: none before `make wheels`."""
+    if not os.path.exists(header):
+        return {}
+    with open(header, encoding="ascii") as file:
+        return {"zlib": re.search(r'^#define ZLIB_VERSION "([^"]+)"', file.read(), re.M).group(1)}
+
+
 def package(name, version, licence, comment, url):
     entry = {"SPDXID": f"SPDXRef-Package-{name}", "name": name, "downloadLocation": "NOASSERTION",
              "filesAnalyzed": False, "licenseConcluded": licence, "licenseDeclared": licence,
@@ -53,6 +66,11 @@ def package(name, version, licence, comment, url):
              "externalRefs": [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
                                "referenceLocator": url}]}
     return {**entry, **({"versionInfo": version} if version else {})}
+
+
+def library(name, url, licence, _, comment):
+    version = bundled().get(name)
+    return package(name, version, licence, comment, f"{url}@{version}" if version else url)
 
 
 def document():
@@ -74,8 +92,7 @@ def document():
         "creationInfo": {
             "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(source_archive.timestamp())),
             "creators": [AUTHORS, f"Tool: libsafetensors-sbom-{version}"]},
-        "packages": [ours] + [package(name, None, licence, comment, url)
-                              for name, url, licence, _, comment in LIBRARIES],
+        "packages": [ours] + [library(*row) for row in LIBRARIES],
         "files": files,
         "relationships": [{"spdxElementId": of, "relationshipType": kind, "relatedSpdxElement": to}
                           for of, kind, to in relations],

@@ -33,7 +33,8 @@ mkdir -p "$folder"
 [[ -e $WINEPREFIX/made ]] || make_prefix
 # The server keeps what processes share: without it each start takes a second.
 "$server" --persistent=600 2>/dev/null || true
-echo "tested under $("$wine" --version), which is no Windows:" \
-    "$("$wine" cmd /c ver </dev/null | tr -d '\r' | grep Windows);" \
-    "$(x86_64-w64-mingw32-gcc-win32 --version | head -1); $("$root/tools/cmocka.sh" --version)"
+windows=$("$wine" cmd /c ver </dev/null | tr -d '\r' | grep Windows)
+compiler=$(x86_64-w64-mingw32-gcc-win32 --version | sed -n 1p)
+echo "tested under $("$wine" --version), which is no Windows: $windows; $compiler;" \
+    "$("$root/tools/cmocka.sh" --version)"
 [[ ${1:-} != --count ]] || echo "1 passed, 0 failed"

@@ -24,7 +24,7 @@ def check(ok, what, text=""):
 
 
 def sh(script, env=None):
-    done = subprocess.run(["bash", "-euc", script], stdout=subprocess.PIPE,
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, check=False,
                           env=dict(os.environ, **(env or {})))
     return done.returncode == 0, done.stdout
@@ -124,7 +124,8 @@ def main():
         libdir = os.path.dirname(glob.glob(prefix + "/lib*/**/libsafetensors.a", recursive=True)[0])
         env = {"PKG_CONFIG_PATH": os.path.join(libdir, "pkgconfig"), "LD_LIBRARY_PATH": libdir}
         shutil.copy(SOURCE, work)
-        pc = "eval cc -std=c11 -o a.out consumer.c $(pkg-config --cflags --libs {} safetensors)"
+        pc = ("flags=$(pkg-config --cflags --libs {} safetensors); "
+              "eval cc -std=c11 -o a.out consumer.c \"$flags\"")
         try_program("pkg-config, shared", f"cd '{work}'; {pc.format('')}; ./a.out", env)
         try_program("pkg-config, static", f"cd '{work}'; " +
                     pc.format("--static").replace("-o a.out", "-static -o a.out") + "; ./a.out",

@@ -170,6 +170,14 @@ def check_sbom(work, full):
         check(name in read(source), f"{source} loads {name}")
     packages = {package["name"] for package in document["packages"][1:]}
     check(packages == set(loaded) | {"zlib"}, "libraries of the bill of materials", str(packages))
+    header = os.path.join(work, "zlib.h")
+    check(sbom.bundled(header) == {}, "no version of a zlib that is not there")
+    with open(header, "w", encoding="ascii") as file:
+        file.write('/* zlib.h */\n#define ZLIB_VERSION "1.2.99.f"\n#define ZLIB_VERNUM 0x1299\n')
+    check(sbom.bundled(header) == {"zlib": "1.2.99.f"}, "version of the zlib in wheels")
+    told = {package["name"]: package.get("versionInfo") for package in document["packages"][1:]}
+    check({name: version for name, version in told.items() if version} == sbom.bundled(),
+          "versions of bundled libraries", str(told))
     sbom.write(path + ".again")
     with open(path + ".again", encoding="utf-8") as file:
         check(file.read() == text, "the bill of materials is the same twice")
@@ -297,7 +305,7 @@ def vcpkg(work, out):
                      "tools/libsafetensors/safetensors", "include/safetensors.h"):
             check(os.path.exists(os.path.join(package, path)), f"{linkage}: {path}")
         build = os.path.join(here, "consumer")
-        ok, text = run("bash", "-euc",
+        ok, text = run("bash", "-euo", "pipefail", "-c",
                        f"cmake -S '{out}/conan/test_package' -B '{build}' -G Ninja "
                        f"-DCMAKE_PREFIX_PATH='{package}' && cmake --build '{build}' && "
                        f"'{build}/test_package'")

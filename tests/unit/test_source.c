@@ -222,9 +222,9 @@ static void test_streamed_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory), cmocka_unit_test(test_streamed_memory), IN_DIR(test_file),
-        IN_DIR(test_not_a_file), IN_DIR(test_fd_stays), cmocka_unit_test(test_pipe), IN_DIR(test_map),
-        IN_DIR(test_no_memory),
+        cmocka_unit_test(test_memory), cmocka_unit_test(test_streamed_memory),
+        IN_DIR(test_file), IN_DIR(test_not_a_file), IN_DIR(test_fd_stays),
+        cmocka_unit_test(test_pipe), IN_DIR(test_map), IN_DIR(test_no_memory),
     };
     return cmocka_run_group_tests_name("source", tests, NULL, NULL);
 }

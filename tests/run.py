@@ -243,7 +243,7 @@ def report(name, seconds, limit, result, output, log):
 
 def build(target, env, logs):
     preset, _, goals, _ = TARGETS[target]
-    # Without optimisation gcc warns of its own intrinsics.
+    # Without optimisation gcc warns of its own intrinsics, and frames are larger.
     strict = "OFF" if target == "coverage" else "ON"
     script = (f"cmake --preset {preset} -DSFT_WERROR={strict} --log-level=WARNING && "
               f"cmake --build --preset {preset} --target {goals}")

@@ -39,8 +39,8 @@ sft_code sfti_source_map(int fd, uint64_t size, bool writable_private,
 sft_code sfti_source_all(const sft_source *source, uint64_t offset, void *into, size_t len,
                          sft_error *err);
 
-/* Copies bytes of memory past the processor's caches, which saves reading what is overwritten, if
- * they are more than the caches hold. False, and nothing is copied: not memory (a map is not), or
+/* Copies bytes of memory past the processor's caches, which saves reading what is overwritten:
+ * for more than the caches hold. False, and nothing is copied: not memory (a map is not), or
  * this processor has no way. */
 bool sfti_source_stream(const sft_source *source, uint64_t offset, void *into, size_t len);
 

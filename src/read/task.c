@@ -99,7 +99,7 @@ static sft_code read_past(const read_work *w, uint32_t file, uint64_t offset, ch
     return code;
 }
 
-#define STREAM_ALL ((uint64_t)32 << 20) /* of a plan: more than the caches hold */
+#define STREAM_ALL ((uint64_t)32 << 20) /* of a plan: what most caches hold is less */
 #define STREAM_LEAST ((size_t)16 << 10)
 
 static sft_code read_buffered(const read_work *w, uint32_t file, uint64_t offset, char *into,

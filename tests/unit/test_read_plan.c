@@ -49,6 +49,19 @@ static void run_all_ways(read_model *m) {
     run_in_memory(m, &options, 2);
 }
 
+/* The file's bytes in memory, from an odd address on. */
+static sft_file *open_in_memory(const char *path, char **memory) {
+    const size_t most = (size_t)64 << 20;
+    sft_file *file = NULL;
+    *memory = malloc(most + 1);
+    FILE *stream = fopen(path, "rb");
+    assert_true(*memory && stream);
+    size_t len = fread(*memory + 1, 1, most, stream);
+    assert_true(len > 0 && len < most && fclose(stream) == 0);
+    assert_int_equal(sft_open_memory(*memory + 1, len, NULL, &file, NULL), SFT_OK);
+    return file;
+}
+
 /* ── What is read ── */
 
 static void test_whole(void **state) {
@@ -64,6 +77,27 @@ static void test_whole(void **state) {
     run_all_ways(m);
     read_model_free(m);
     sft_close(file);
+}
+
+/* So much that it is copied past the caches. */
+static void test_large_memory(void **state) {
+    static const read_shape shapes[] = { { 3000, 4001 }, { 1, 17001 }, { 33, 1 }, { 1, 3000000 },
+                                         { 2501, 4000 }, { 1, 9 }, { 5000, 2003 } };
+    char *memory;
+    const char *path = read_file_new(&folder, "large", shapes, 7);
+    sft_file *file = open_in_memory(path, &memory);
+    read_model *m = read_model_new();
+    uint64_t at = 3;
+    (void)state;
+    for (size_t i = 7; i-- > 0;) at += read_part_bytes(read_add(m, file, i, NULL, 0, at)) + i;
+    at += read_part_bytes(read_add(m, file, 0, ":, 1:", 0, at));
+    read_finish(m);
+    assert_true(at > (uint64_t)32 << 20);
+    run_in_memory(m, NULL, 1);
+    run_in_memory(m, NULL, 4);
+    read_model_free(m);
+    sft_close(file);
+    free(memory);
 }
 
 static void test_slices(void **state) {
@@ -496,6 +530,7 @@ int main(void) {
         cmocka_unit_test(test_shrunk),    cmocka_unit_test(test_cancelled),
         cmocka_unit_test(test_incomplete), cmocka_unit_test(test_count),
         cmocka_unit_test(test_pipe), cmocka_unit_test(test_announced),
+        cmocka_unit_test(test_large_memory),
     };
     return cmocka_run_group_tests(tests, folder_begin, folder_end);
 }

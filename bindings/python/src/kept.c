@@ -2,7 +2,7 @@
  * tensor needs any more are kept for the next load.
  *
  * There is no lock: a child of fork() could not release what another thread of its parent held.
- *   1. A slot's block belongs to whoever exchanged it for nothing.
+ *   1. A slot's block belongs to whoever exchanged it for nothing, or for another.
  *   2. kept_bytes counts a block from before it is put into a slot until after it was taken out.
  *      It is put there only by who then saw at most KEPT_ALL, so there are never more. */
 #include "kept.h"
@@ -18,11 +18,14 @@
 #define KEPT_MOST ((size_t)32 << 20)
 #define KEPT_UNIT ((size_t)64 << 10) /* of lengths: a page, whatever the machine's size is */
 #define ALIGNMENT ((size_t)2 << 20)
+/* The system makes 65,530 maps for a process, and a block may take two. */
+#define MAPPED_MOST ((size_t)8192)
 
 /* Address and length in units in one number, for blocks begin at a multiple of 2 MiB. 0: none. */
 typedef uintptr_t kept_block;
 
 static _Atomic(kept_block) kept[KEPT_SLOTS];
+static atomic_size_t mapped; /* blocks, kept or in use */
 static atomic_size_t kept_bytes;
 static atomic_size_t kept_next; /* slot of the next block: most often, the oldest one's */
 
@@ -39,7 +42,17 @@ static char *block_start(kept_block block) {
 }
 
 static void block_free(kept_block block) {
-    if (block) pysft_host_unmap(block_start(block), block_length(block));
+    if (!block) return;
+    pysft_host_unmap(block_start(block), block_length(block));
+    atomic_fetch_sub(&mapped, 1);
+}
+
+static char *block_map(size_t len) {
+    bool few = atomic_fetch_add(&mapped, 1) < MAPPED_MOST;
+    char *at = few ? pysft_host_map(len) : NULL;
+    if (few && !at && pysft_kept_release() > 0) at = pysft_host_map(len);
+    if (!at) atomic_fetch_sub(&mapped, 1);
+    return at;
 }
 
 static kept_block slot_take(size_t slot) {
@@ -73,13 +86,12 @@ char *pysft_kept_take(size_t len, bool *again) {
     if (*again && found > len) pysft_host_unmap(block_start(block) + len, found - len);
     if (*again) return block_start(block);
     block_free(block); /* another thread's, put there since */
-    char *fresh = pysft_host_map(len);
-    return fresh || pysft_kept_release() == 0 ? fresh : pysft_host_map(len);
+    return block_map(len);
 }
 
 void pysft_kept_give(char *at, size_t len) {
     if (!pysft_host_lend(at, len)) {
-        pysft_host_unmap(at, len);
+        block_free(block_of(at, len));
         return;
     }
     size_t all = atomic_fetch_add(&kept_bytes, len) + len;

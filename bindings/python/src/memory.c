@@ -65,8 +65,8 @@ static pysft_store *kept_block_new(size_t len, bool *again) {
     return store;
 }
 
-/* *room: all its bytes. *again: they were another block's. The allocator may have memory when
- * the system makes no more maps. */
+/* *room: all its bytes. *again: they were another block's. The allocator has
+ * memory where kept.c makes no more maps. */
 static pysft_store *block_new(size_t bytes, uint64_t *room, bool *again) {
     size_t huge = huge_bytes(bytes), most = huge > bytes ? huge : bytes;
     size_t alignment = huge ? HUGE_PAGE : BLOCK_ALIGNMENT, len = pysft_kept_length(most);

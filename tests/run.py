@@ -162,7 +162,7 @@ SUITES = [
     ("official", "test", 900, [VENV, "tests/compat/official_suite.py"],
      "tests/compat/official_suite.py"),
     ("mutate", "test", 900, [PY, "tests/mutate.py"], "tests/mutate.py"),
-    ("asan", "test", 2700, ["env", "FAULTS_EVERY=8", PY, "tests/run.py", "asan", "--only",
+    ("asan", "test", 2700, ["env", "FAULTS_EVERY=16", PY, "tests/run.py", "asan", "--only",
                             "unit,corpus,faults"], "tests/run.py"),
 ]
 

@@ -32,7 +32,8 @@ from places import flags, out  # noqa: E402, F401
 pyspark.cloudpickle.register_pickle_by_value(faults)
 
 MASTERS = {"local": "local[2]", "cluster": "local-cluster[2,1,1024]", "speculating": None}
-EACH = ("local", "cluster")  # the sessions of a test without a mark
+# The sessions of a test without a mark.
+EACH = (pytest.param("local", marks=pytest.mark.long), "cluster")
 
 # Enough for tests of a few megabytes; no network.
 SETTINGS = {

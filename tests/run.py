@@ -68,6 +68,8 @@ SHORT, LONG = ["-m", "not long"], ["-m", "long"]
 # processes that they start.
 PARALLEL = {"tools/venv.sh", VENV, "tools/spark_env.sh", SPARK, "tools/engines_env.sh", ENGINES,
             "tools/browser_env.sh", BROWSER}
+# So do these, for the two to end at the same time.
+SECOND = {"convert", "import-hostile", "mutate"}
 SAYING = threading.Lock()
 RUNNING = set()
 
@@ -330,7 +332,8 @@ def main():
     begin = time.monotonic()
     results = []
     if args.no_build or build(args.target, env, logs):
-        both = [[row for row in chosen if (row[3][0] in PARALLEL) is parallel]
+        both = [[row for row in chosen
+                 if (row[3][0] in PARALLEL or row[0] in SECOND) is parallel]
                 for parallel in (False, True)]
         lanes = [threading.Thread(target=lane, daemon=True,
                                   args=(rows, env, logs, args.verbose, results)) for rows in both]

@@ -254,9 +254,11 @@ def build(target, env, logs):
     status, output = run(["bash", "-c", script], 900, env, log)
     result = (1, 0, 0, preset) if status == 0 else (0, 1, 0, f"exit {status}")
     report("build", time.monotonic() - begin, 900, result, output, log)
-    # Counts of earlier runs would be added to.
-    for path in glob.glob(os.path.join(env["SFT_BUILD"], "**", "*.gcda"), recursive=True):
-        os.remove(path)
+    # Counts of earlier runs would be added to. (Other build folders may hold wine's, which leads
+    # to everything.)
+    if target == "coverage":
+        for path in glob.glob(os.path.join(env["SFT_BUILD"], "**", "*.gcda"), recursive=True):
+            os.remove(path)
     return status == 0
 
 

@@ -28,7 +28,6 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PY = sys.executable
 WINE = {  # tools/wine_env.sh
     "SFT_EMULATE": "/usr/lib/wine/wine64", "WINEDEBUG": "-all",
-    "WINEPREFIX": os.path.join(ROOT, "build", "wine", "prefix"),
     "SFT_VERDICT": os.path.join(ROOT, "build", "mingw", "tests", "verdict.exe")}
 QEMU = "qemu-s390x -L /usr/s390x-linux-gnu"
 
@@ -270,6 +269,8 @@ def environment(target):
     env.update(extra)
     command = [env["SFT_EMULATE"], f"{env['SFT_BUILD']}/safetensors"]
     if target == "windows":
+        env["WINEPREFIX"] = subprocess.check_output(
+            [os.path.join(ROOT, "tools", "wine_env.sh"), "--prefix"], text=True).strip()
         command[1:] = [f"{env['SFT_BUILD']}/tests/start.exe", command[1] + ".exe"]
     env["SFT_COMMAND"] = " ".join(filter(None, command))
     for name in ("NO_COLOR", "CLICOLOR_FORCE", "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "DESTDIR"):

@@ -1,8 +1,11 @@
 #!/bin/bash
-# Make build/wine: wine's prefix, and cmocka built for Windows, for `make windows-test`. Installs
-# Debian's wine and the compiler for Windows. Does only what is not done already.
-# usage: tools/wine_env.sh [--count | --stop]
+# Make wine's prefix for this clone, and build/wine: cmocka built for Windows, for
+# `make windows-test`. Installs Debian's wine and the compiler for Windows. Does only what is not
+# done already. The prefix is not in the clone: its drive z: is a link to /, which whoever goes
+# through a folder with its links (builds of source packages do) would follow.
+# usage: tools/wine_env.sh [--count | --stop | --prefix]
 #   --count   close with "N passed, N failed", for tests/run.py
+#   --prefix  tell where the prefix is, and do nothing
 #   --stop    end wine's server, which stays for ten minutes after a run otherwise
 # SFT_CACHE is the folder of what is fetched (build/cache); several clones can share it.
 set -euo pipefail
@@ -10,19 +13,25 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 wine=/usr/lib/wine/wine64
 server=/usr/lib/wine/wineserver64
 folder=$root/build/wine
-export WINEPREFIX=$folder/prefix WINEDEBUG=-all WINEDLLOVERRIDES="mscoree,mshtml="
+cache=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/libsafetensors
+export WINEPREFIX=${WINEPREFIX:-$cache/wine-$(sha256sum <<<"$root" | cut -c1-16)} WINEDEBUG=-all WINEDLLOVERRIDES="mscoree,mshtml="
 
 say() { echo "wine_env.sh: $*" >&2; }
 
 # The default prefix says Windows 7.
 make_prefix() {
-    rm -rf "$WINEPREFIX"
+    rm -rf "$WINEPREFIX" "$folder/prefix"
+    mkdir -p "$(dirname "$WINEPREFIX")"
     "$wine" wineboot --init </dev/null >"$folder/wineboot.log" 2>&1
     "$wine" reg add 'HKCU\Software\Wine' /v Version /d win10 /f </dev/null >>"$folder/wineboot.log"
     "$server" --wait
     touch "$WINEPREFIX/made"
 }
 
+if [[ ${1:-} == --prefix ]]; then
+    echo "$WINEPREFIX"
+    exit 0
+fi
 if [[ ${1:-} == --stop ]]; then
     [[ ! -e $WINEPREFIX/made ]] || "$server" --kill || true
     exit 0

@@ -64,8 +64,10 @@ def environment():
     env = {key: value for key, value in os.environ.items()
            if not key.startswith(("PYTHON", "PYENV"))}
     shared = env.get("SFT_SHARED") or os.path.join(os.path.dirname(ROOT), "shared")
-    env.update(WINEPREFIX=env.get("WINEPREFIX", os.path.join(ROOT, "build", "wine", "prefix")),
-               WINEDEBUG="-all", SFT_SHARED=windows(shared), PYTHONPATH=windows(HERE),
+    prefix = subprocess.check_output([os.path.join(ROOT, "tools", "wine_env.sh"), "--prefix"],
+                                     text=True).strip()
+    env.update(WINEPREFIX=prefix, WINEDEBUG="-all", SFT_SHARED=windows(shared),
+               PYTHONPATH=windows(HERE),
                PYTHONPYCACHEPREFIX=windows(os.path.join(ROOT, "build/windows-python/cache")),
                PYTHONUTF8="1", SFT_TARGET="windows")
     return env

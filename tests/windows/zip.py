@@ -37,7 +37,8 @@ TREE = os.path.join(HOLDS, NAME)
 os.environ.setdefault("SFT_BUILD", os.path.join(ROOT, "build", "mingw"))
 os.environ.setdefault("SFT_EMULATE", "/usr/lib/wine/wine64")
 os.environ.setdefault("WINEDEBUG", "-all")
-os.environ.setdefault("WINEPREFIX", os.path.join(ROOT, "build", "wine", "prefix"))
+os.environ["WINEPREFIX"] = subprocess.check_output(
+    [os.path.join(ROOT, "tools", "wine_env.sh"), "--prefix"], text=True).strip()
 os.environ["SFT_COMMAND"] = shlex.join(
     [*shlex.split(os.environ["SFT_EMULATE"]),
      os.path.join(os.environ["SFT_BUILD"], "tests", "start.exe"),

@@ -260,10 +260,10 @@ static const cli_option cat_options[] = {
 
 static const cli_example cat_examples[] = {
     { "safetensors cat model.safetensors lm_head.weight", "all values" },
-    { "safetensors cat model.safetensors 'w[0, :8]'", "eight values of the first row" },
-    { "safetensors cat model.safetensors 'w[::-1, ..., -1]'", "NumPy slice syntax" },
+    { "safetensors cat model.safetensors \"w[0, :8]\"", "eight values of the first row" },
+    { "safetensors cat model.safetensors \"w[::-1, ..., -1]\"", "NumPy slice syntax" },
     { "safetensors cat --as npy model.safetensors w >w.npy", "for numpy.load" },
-    { "safetensors cat hf://openai-community/gpt2/model.safetensors 'wte.weight[0]'",
+    { "safetensors cat hf://openai-community/gpt2/model.safetensors \"wte.weight[0]\"",
       "of a URL, only the bytes asked for" },
     { NULL, NULL },
 };

@@ -474,7 +474,7 @@ static const cli_example convert_examples[] = {
     { "safetensors convert training.ckpt --list", "which branches does it have?" },
     { "safetensors convert model.safetensors -o half.safetensors --dtype BF16", "half the bytes" },
     { "safetensors convert model.safetensors -o small.safetensors --dtype F8_E4M3 --match "
-      "'*.mlp.*.weight'",
+      "\"*.mlp.*.weight\"",
       "some tensors only" },
     { "safetensors convert model.safetensors -o plain.safetensors --dequantize",
       "values instead of scaled F8, MXFP4, GPTQ or AWQ" },

@@ -279,7 +279,7 @@ static const cli_option dataset_options[] = {
 static const cli_example dataset_examples[] = {
     { "safetensors dataset info out/", "samples, shards, columns" },
     { "safetensors dataset verify --deep out/", "is every byte as written?" },
-    { "safetensors dataset ls --match 'user_42__*' out/", "which shard holds a tensor" },
+    { "safetensors dataset ls --match \"user_42__*\" out/", "which shard holds a tensor" },
     { "safetensors dataset gc --delete out/", "remove what failed jobs left" },
     { "safetensors dataset compact --target 300MB --dry-run out/",
       "which shards would be merged?" },

@@ -261,7 +261,7 @@ static const cli_example diff_examples[] = {
       "is the merged file the same model as the shards?" },
     { "safetensors diff a.safetensors b.safetensors --atol 1e-6 --rtol 1e-3",
       "ignore small differences" },
-    { "safetensors diff a.safetensors b.safetensors --match '*.bias'", "only the biases" },
+    { "safetensors diff a.safetensors b.safetensors --match \"*.bias\"", "only the biases" },
     { "safetensors diff --tsv a.safetensors b.safetensors | sort -t$'\\t' -gk12",
       "the greatest differences last" },
     { "safetensors diff --header a.safetensors b.safetensors", "fast, whatever the size" },

@@ -385,10 +385,10 @@ static const cli_option ls_options[] = {
 static const cli_example ls_examples[] = {
     { "safetensors ls model.safetensors", "every tensor, in file order" },
     { "safetensors ls --sort size model.safetensors", "largest first" },
-    { "safetensors ls --match '*.bias' model.safetensors", "only the biases" },
+    { "safetensors ls --match \"*.bias\" model.safetensors", "only the biases" },
     { "safetensors ls --tree model.safetensors", "grouped by module, with totals" },
     { "safetensors ls --fold model.safetensors", "equal layers as one" },
-    { "safetensors ls --stats --match '*.weight' model.safetensors", "what the values are like" },
+    { "safetensors ls --stats --match \"*.weight\" model.safetensors", "what the values are like" },
     { "safetensors ls --sort size -n 10 --dtype fp32 model.safetensors",
       "the ten largest tensors of that dtype" },
     { "safetensors ls --fold --md model.safetensors", "for a model card" },

@@ -519,7 +519,7 @@ static const cli_example meta_examples[] = {
     { "safetensors meta set model.safetensors modelspec.title \"Neon City\"",
       "fast, whatever the size of the file" },
     { "safetensors meta set model.safetensors notes=@notes.txt", "the text of a file" },
-    { "safetensors meta rm model.safetensors 'ss_*'", "remove all keys of kohya's scripts" },
+    { "safetensors meta rm model.safetensors \"ss_*\"", "remove all keys of kohya's scripts" },
     { "safetensors meta scrub -r ~/loras -o clean/", "changed copies of every model in a tree" },
     { "safetensors meta scrub lora.safetensors --keep ss_tag_frequency",
       "remove paths, folder names, session ids, workflows" },

@@ -339,7 +339,7 @@ static const cli_example rename_examples[] = {
       "the names another program expects" },
     { "safetensors rename model.safetensors --map embed.weight=wte.weight", "one tensor" },
     { "safetensors rename model.safetensors --map-file names.json", "every name in a list" },
-    { "safetensors rename model.safetensors --regex 's/^layers\\.([0-9]+)/blocks.\\1/' --dry-run",
+    { "safetensors rename model.safetensors --regex \"s/^layers\\.([0-9]+)/blocks.\\1/\" --dry-run",
       "which names would change" },
     { NULL, NULL },
 };

@@ -7,7 +7,7 @@
 static const cli_example rm_tensor_examples[] = {
     { "safetensors rm-tensor model.safetensors model_ema.decay model_ema.num_updates",
       "remove two tensors" },
-    { "safetensors rm-tensor model.safetensors -o lean.safetensors 'extra[0]'",
+    { "safetensors rm-tensor model.safetensors -o lean.safetensors \"extra[0]\"",
       "FILE itself is not changed; names are literal" },
     { NULL, NULL },
 };

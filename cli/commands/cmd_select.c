@@ -167,12 +167,12 @@ static const cli_option select_options[] = {
 };
 
 static const cli_example select_examples[] = {
-    { "safetensors select model.safetensors -o text.safetensors --keep 'text_model.*'",
+    { "safetensors select model.safetensors -o text.safetensors --keep \"text_model.*\"",
       "only the text encoder" },
-    { "safetensors select model.safetensors --in-place --drop 'vae.*'", "remove the VAE" },
-    { "safetensors select model.safetensors -o lean.safetensors --drop '*.ema' --drop '*_ema'",
+    { "safetensors select model.safetensors --in-place --drop \"vae.*\"", "remove the VAE" },
+    { "safetensors select model.safetensors -o lean.safetensors --drop \"*.ema\" --drop \"*_ema\"",
       "without weights that only training needs" },
-    { "safetensors select hf://Qwen/Qwen3-4B -o layer0.safetensors --keep 'model.layers.0.*'",
+    { "safetensors select hf://Qwen/Qwen3-4B -o layer0.safetensors --keep \"model.layers.0.*\"",
       "one layer of a repository; nothing else is downloaded" },
     { NULL, NULL },
 };

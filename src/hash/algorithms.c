@@ -53,13 +53,23 @@ size_t sft_hash_digits(sft_hash_algo algo) {
     return (unsigned)algo < SFT_HASH_COUNT ? algo_rows[algo].digits : 0;
 }
 
+/* In any case: people write SHA256 and AutoV2. */
+static bool algo_called(sft_span word, const char *name) {
+    size_t at = 0;
+    for (; at < word.len && name[at]; at++) {
+        char c = word.data[at];
+        if ((c >= 'A' && c <= 'Z' ? c | 0x20 : c) != name[at]) return false;
+    }
+    return at == word.len && !name[at];
+}
+
 static sft_code algo_word(sft_span word, uint32_t *algos, sft_error *err) {
-    if (sft_span_equal(word, sft_span_cstr("all"))) {
+    if (algo_called(word, "all")) {
         *algos |= SFT_HASH_ALL;
         return SFT_OK;
     }
     for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
-        if (!sft_span_equal(word, sft_span_cstr(algo_rows[i].name))) continue;
+        if (!algo_called(word, algo_rows[i].name)) continue;
         *algos |= SFT_HASH_BIT(i);
         return SFT_OK;
     }

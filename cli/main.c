@@ -56,6 +56,11 @@ static sft_code check_operands(const cli_command *command, char **operands, size
                            count == 1 ? "" : "s");
 }
 
+/* Help as programs of Windows are asked for it; no file there has such a name. */
+static bool asks_for_help(char **words, size_t count) {
+    return count == 1 && os_path_rule() == SFTI_PATHS_WINDOWS && strcmp(words[0], "/?") == 0;
+}
+
 static void run_command(cli *c, const cli_command *command, int argc, char **argv) {
     sft_error err = SFT_ERROR_INIT;
     size_t count = 0;
@@ -67,7 +72,7 @@ static void run_command(cli *c, const cli_command *command, int argc, char **arg
     }
     cli_out_color(&c->out, c->set.color);
     cli_out_color(&c->err, c->set.color);
-    if (!code && c->set.help) {
+    if (!code && (c->set.help || asks_for_help(argv, count))) {
         cli_command_help(&c->out, command);
         return;
     }
@@ -98,14 +103,18 @@ static void run_command(cli *c, const cli_command *command, int argc, char **arg
 
 static bool looks_like_path(const char *word) {
     os_info info;
-    return word[0] == '-' || strpbrk(word, "./\\") || os_info_path(word, true, &info) == 0;
+    return word[0] == '-' || strpbrk(word, "./\\") || os_info_path(word, true, &info) == 0
+           || cli_lacks_extension(word);
 }
 
 static void unknown_command(cli *c, const char *word) {
     sft_error err = SFT_ERROR_INIT;
     cli_guess guess;
-    cli_usage_error(&err, "expected a command or a file, found \"%s\"%s", word,
-                    cli_command_guess(c->commands, word, &guess));
+    if (strcmp(word, "self-test") == 0)
+        cli_usage_error(&err, "self-test: expected one FOLDER, in which it may write");
+    else
+        cli_usage_error(&err, "expected a command or a file, found \"%s\"%s", word,
+                        cli_command_guess(c->commands, word, &guess));
     cli_refuse_usage(c, &err);
 }
 
@@ -143,7 +152,8 @@ static void dispatch(cli *c, int argc, char **argv) {
         run_command(c, command, argc - 2, argv + 2);
     } else if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
         show_version(c);
-    } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+    } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0
+               || asks_for_help(argv + 1, (size_t)argc - 1)) {
         cli_overview(&c->out, c->groups, false);
     } else if (argc == 3 && generate(c, word, argv[2])) {
         return;

@@ -300,7 +300,8 @@ void cli_self_test(cli *c, const char *folder) {
     }
     t.c = c;
     t.folder = made;
-    cli_printf(&c->out, "safetensors self-test, to be sent as it is\n%s\n", sft_build_info());
+    cli_printf(&c->out, "safetensors self-test, to be sent as it is\nversion: %s\n%s\n",
+               sft_version(), sft_build_info());
     try_all(&t);
     cli_printf(&c->out, "%-32s %s, %u columns; %u processors\n", "standard output",
                os_is_terminal(1) ? "a terminal" : "no terminal",

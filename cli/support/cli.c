@@ -59,21 +59,37 @@ void cli_fail_result(cli *c, const char *path, const sft_error *err) {
     error_object(c, path, err);
 }
 
-/* No name on Windows has these characters: one that is not there shows how it was quoted. */
+/* How a path that is not there was quoted: no name on Windows has " or *, few begin with '. */
 static void guess_quotes(const char *path, sft_error *err) {
-    if (!path || os_path_rule() != SFTI_PATHS_WINDOWS) return;
+    if (os_path_rule() != SFTI_PATHS_WINDOWS) return;
     if (strchr(path, '"')) cli_hint(err, CLI_HINT_QUOTE);
     else if (strchr(path, '*')) cli_hint(err, CLI_HINT_PATTERN);
+    else if (path[0] == '\'' || (path[0] && path[strlen(path) - 1] == '\''))
+        cli_hint(err, CLI_HINT_SINGLE_QUOTE);
+}
+
+bool cli_lacks_extension(const char *path) {
+    static const char ending[] = ".safetensors";
+    char whole[4096];
+    os_info info;
+    size_t len = strlen(path);
+    if (len > sizeof whole - sizeof ending) return false;
+    memcpy(whole, path, len);
+    memcpy(whole + len, ending, sizeof ending);
+    return os_info_path(whole, true, &info) == 0;
+}
+
+static void guess_name(const char *path, sft_error *err) {
+    cli_remote_guess(path, err);
+    if (!err->hint) guess_quotes(path, err);
+    if (!err->hint && cli_lacks_extension(path)) cli_hint(err, CLI_HINT_EXTENSION);
 }
 
 void cli_fail_input(cli *c, const char *path, const sft_error *err) {
     sft_error hinted = *err;
     if (err->code == SFT_OUT_OF_ORDER) cli_hint(&hinted, CLI_HINT_FORWARD);
     bool written = c->set.output && path && strcmp(path, c->set.output) == 0;
-    if (err->os_errno == ENOENT && !err->hint && !written) {
-        cli_remote_guess(path, &hinted);
-        if (!hinted.hint) guess_quotes(path, &hinted);
-    }
+    if (err->os_errno == ENOENT && !err->hint && !written && path) guess_name(path, &hinted);
     cli_complain(c, path, &hinted);
     error_result(c, path, &hinted);
 }

@@ -62,6 +62,8 @@ void cli_complain(cli *c, const char *path, const sft_error *err);
 void cli_refuse(cli *c, const char *path, const sft_error *err);
 /* Complain, and the result object of a model that could not be read. */
 void cli_fail_input(cli *c, const char *path, const sft_error *err);
+/* Whether a file has this name with .safetensors at its end. */
+bool cli_lacks_extension(const char *path);
 /* The same for a result that was begun and of which nothing is written yet. */
 void cli_fail_result(cli *c, const char *path, const sft_error *err);
 

@@ -150,6 +150,8 @@ static const hint_row hint_table[] = {
     { CLI_HINT_URL_READ, "--read reads all of the file and computes it" },
     { CLI_HINT_PATTERN, "patterns are not expanded in quotes: change to the folder first and leave "
                         "the quotes out" },
+    { CLI_HINT_SINGLE_QUOTE, "in cmd.exe only double quotation marks keep words together" },
+    { CLI_HINT_EXTENSION, "did you mean this name with .safetensors?" },
     { CLI_HINT_QUOTE, "a backslash before a quotation mark makes it part of the name: leave the "
                       "backslash out" },
     { CLI_HINT_HELP, "\"safetensors help\" lists the commands" },

@@ -188,6 +188,16 @@ def quotes_are_explained(folder):
     demand(b"not expanded in quotes" in done.stderr, done.stderr)
     done = sft(["check", 'a folder" -r'], folder, status=None)
     demand(b"leave the backslash out" in done.stderr, done.stderr)
+    for path in ("'a", "folder'"):
+        done = sft(["check", path], folder, status=None)
+        demand(b"only double quotation marks" in done.stderr, done.stderr)
+
+
+@case
+def help_is_asked_for_as_there(folder):
+    """/? alone, and after a command."""
+    demand(sft(["/?"], folder).stdout == sft(["--help"], folder).stdout, "/? is not --help")
+    demand(sft(["ls", "/?"], folder).stdout == sft(["help", "ls"], folder).stdout, "ls /?")
 
 
 @case

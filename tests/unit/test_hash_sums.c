@@ -496,6 +496,8 @@ static void lists_are_parsed(void **state) {
     assert_int_equal(algos, SFT_HASH_BIT(SFT_HASH_SHA256));
     assert_int_equal(sft_hash_parse(sft_span_cstr("crc32,content,crc32"), &algos, NULL), SFT_OK);
     assert_int_equal(algos, SFT_HASH_BIT(SFT_HASH_CRC32) | SFT_HASH_BIT(SFT_HASH_CONTENT));
+    assert_int_equal(sft_hash_parse(sft_span_cstr("SHA256,AutoV2"), &algos, NULL), SFT_OK);
+    assert_int_equal(algos, SFT_HASH_BIT(SFT_HASH_SHA256) | SFT_HASH_BIT(SFT_HASH_AUTOV2));
     assert_int_equal(sft_hash_parse(sft_span_cstr("all"), &algos, NULL), SFT_OK);
     assert_int_equal(algos, SFT_HASH_ALL);
     for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
@@ -509,7 +511,7 @@ static void lists_are_parsed(void **state) {
 }
 
 static void bad_lists_are_refused(void **state) {
-    static const char *const bad[] = { "", ",", "sha256,", ",sha256", "SHA256", "sha", "sha256 " };
+    static const char *const bad[] = { "", ",", "sha256,", ",sha256", "SHA-256", "sha", "sha256 " };
     uint32_t algos;
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

@@ -76,8 +76,8 @@ typedef enum sft_hash_algo {
 SFT_API const char *sft_hash_name(sft_hash_algo algo);
 /* Number of hexadecimal digits of its digests; 0 for a value outside the enum. @since 0.1 */
 SFT_API size_t sft_hash_digits(sft_hash_algo algo);
-/* Parse a list such as "sha256,autov3", or "all", into bits. SFT_BAD_ARGUMENT names the word
- * that is not an algorithm. @since 0.1 */
+/* Parse a list such as "sha256,autov3", or "all", into bits; the case of letters does not matter.
+ * SFT_BAD_ARGUMENT names the word that is not an algorithm. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_hash_parse(sft_span list, uint32_t *algos, sft_error *err);
 
 /* Digests of one file or model: which were requested, and the text of those that are known. A

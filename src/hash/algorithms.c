@@ -1,5 +1,6 @@
 #include "base/error.h"
 #include "base/number.h"
+#include "base/portable.h"
 #include "hash/hash.h"
 
 #include <string.h>
@@ -55,12 +56,7 @@ size_t sft_hash_digits(sft_hash_algo algo) {
 
 /* In any case: people write SHA256 and AutoV2. */
 static bool algo_called(sft_span word, const char *name) {
-    size_t at = 0;
-    for (; at < word.len && name[at]; at++) {
-        char c = word.data[at];
-        if ((c >= 'A' && c <= 'Z' ? c | 0x20 : c) != name[at]) return false;
-    }
-    return at == word.len && !name[at];
+    return sfti_name_compare_folded(word, sft_span_cstr(name)) == 0;
 }
 
 static sft_code algo_word(sft_span word, uint32_t *algos, sft_error *err) {

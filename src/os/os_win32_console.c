@@ -43,6 +43,25 @@ static void console_begin(void) {
     (void)atexit(console_restore);
 }
 
+/* A double click, or files dropped on the program: the window is its own and closes with it, so
+ * that nobody could read what it says. Explorer gives no word, or whole paths. A planned task may
+ * have a window, too, but names a command, and is not to wait for anybody. */
+static bool is_from_explorer(int argc, char **argv) {
+    DWORD mode, processes[2];
+    bool whole_path = argc > 1 && argv[1][0] && argv[1][1] == ':';
+    return (argc == 1 || whole_path) && GetConsoleProcessList(processes, 2) == 1
+        && GetConsoleMode(GetStdHandle(STD_INPUT_HANDLE), &mode)
+        && GetConsoleMode(GetStdHandle(STD_OUTPUT_HANDLE), &mode);
+}
+
+static void wait_for_enter(void) {
+    static const wchar_t words[] = L"\r\n(Enter closes this window.)";
+    wchar_t key;
+    DWORD count;
+    (void)WriteConsoleW(console_handle(0), words, sizeof words / sizeof *words - 1, &count, NULL);
+    (void)ReadConsoleW(GetStdHandle(STD_INPUT_HANDLE), &key, 1, &count, NULL);
+}
+
 bool os_terminal_escapes(int fd) {
     DWORD mode;
     return GetConsoleMode(os_win_handle(fd), &mode) ? (mode & VIRTUAL_TERMINAL) != 0
@@ -76,5 +95,7 @@ static int words_take(int *argc, char ***argv) {
 
 int os_program_begin(int *argc, char ***argv) {
     console_begin();
-    return words_take(argc, argv);
+    int code = words_take(argc, argv);
+    if (code == 0 && is_from_explorer(*argc, *argv)) (void)atexit(wait_for_enter);
+    return code;
 }

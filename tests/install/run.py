@@ -76,6 +76,18 @@ def check_files(prefix):
                   f"docs/{name}, which help names, installed")
 
 
+def check_links(prefix):
+    """No link of the documents leads to what is not installed."""
+    pages = glob.glob(prefix + "/share/doc/**/*.md", recursive=True)
+    check(len(pages) > 20, "documents installed", pages)
+    for path in pages:
+        with open(path, encoding="utf-8") as file:
+            links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)\s]*)?\)", file.read())
+        gone = [link for link in links
+                if not os.path.exists(os.path.join(os.path.dirname(path), link))]
+        check(not gone, f"links of {os.path.basename(path)}, installed", gone)
+
+
 def everything_said(prefix, overview):
     """The help of all commands."""
     names = re.findall(r"^  ([a-z-]+)  +[^ ]", overview, re.M)
@@ -121,6 +133,7 @@ def main():
             return finish()
         os.rename(first, prefix)
         check_files(prefix)
+        check_links(prefix)
         libdir = os.path.dirname(glob.glob(prefix + "/lib*/**/libsafetensors.a", recursive=True)[0])
         env = {"PKG_CONFIG_PATH": os.path.join(libdir, "pkgconfig"), "LD_LIBRARY_PATH": libdir}
         shutil.copy(SOURCE, work)

@@ -20,6 +20,7 @@ import killed_cases  # noqa: E402,F401
 import names_cases  # noqa: E402,F401
 import remote_cases  # noqa: E402,F401
 import same_cases  # noqa: E402,F401
+import start_cases  # noqa: E402,F401
 
 
 def run_case(row):

@@ -10,7 +10,12 @@
  *
  *   start --ctrl-c FILE PROGRAM WORD...
  *
- * gives it a console, too, and types Ctrl-C there once FILE exists. */
+ * gives it a console, too, and types Ctrl-C there once FILE exists.
+ *
+ *   start --alone PROGRAM WORD...
+ *
+ * gives it a console of its own, as Explorer does, types Enter when it waits there for input,
+ * and copies what it holds then. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,11 +94,11 @@ static int run(wchar_t *line, DWORD flags, HANDLE out) {
 enum { CELLS = 1000, ROWS = 3000 }; /* of its buffer: no line is wrapped, nothing scrolls away */
 
 /* A row without the blanks behind it, in UTF-8. */
-static void print_row(HANDLE console, SHORT row) {
+static void print_row(HANDLE console, SHORT row, SHORT width) {
     wchar_t cells[CELLS];
     char text[3 * CELLS];
-    DWORD count = 0;
-    if (!ReadConsoleOutputCharacterW(console, cells, CELLS, (COORD){ 0, row }, &count)) return;
+    DWORD count = (DWORD)(width < CELLS ? width : CELLS);
+    if (!ReadConsoleOutputCharacterW(console, cells, count, (COORD){ 0, row }, &count)) return;
     while (count > 0 && (cells[count - 1] == L' ' || !cells[count - 1])) count--;
     int size = count == 0 ? 0
                           : WideCharToMultiByte(CP_UTF8, 0, cells, (int)count, text, sizeof text,
@@ -101,22 +106,29 @@ static void print_row(HANDLE console, SHORT row) {
     printf("%.*s", size, text);
 }
 
+static HANDLE open_console(const wchar_t *name, SECURITY_ATTRIBUTES *inherited) {
+    return CreateFileW(name, GENERIC_READ | GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_WRITE,
+                       inherited, OPEN_EXISTING, 0, NULL);
+}
+
+static void print_rows(HANDLE console) {
+    CONSOLE_SCREEN_BUFFER_INFO info;
+    if (!GetConsoleScreenBufferInfo(console, &info)) return;
+    for (SHORT row = 0; row <= info.dwCursorPosition.Y; row++) {
+        print_row(console, row, info.dwSize.X);
+        if (row < info.dwCursorPosition.Y) putchar('\n');
+    }
+}
+
 static int in_console(int columns, wchar_t **words, int count) {
     SECURITY_ATTRIBUTES inherited = { sizeof inherited, NULL, TRUE };
     SMALL_RECT window = { 0, 0, (SHORT)(columns - 1), 23 };
-    CONSOLE_SCREEN_BUFFER_INFO info;
-    HANDLE console = CreateFileW(L"CONOUT$", GENERIC_READ | GENERIC_WRITE,
-                                 FILE_SHARE_READ | FILE_SHARE_WRITE, &inherited, OPEN_EXISTING, 0,
-                                 NULL);
+    HANDLE console = open_console(L"CONOUT$", &inherited);
     if (console == INVALID_HANDLE_VALUE) return fails("CONOUT$");
     if (!SetConsoleScreenBufferSize(console, (COORD){ CELLS, ROWS })) return fails("buffer");
     if (!SetConsoleWindowInfo(console, TRUE, &window)) return fails("window");
     int status = run(line_of(words, count), 0, console);
-    if (!GetConsoleScreenBufferInfo(console, &info)) return fails("console");
-    for (SHORT row = 0; row <= info.dwCursorPosition.Y; row++) {
-        print_row(console, row);
-        if (row < info.dwCursorPosition.Y) putchar('\n');
-    }
+    print_rows(console);
     return fflush(stdout) == 0 ? status : 125;
 }
 
@@ -139,6 +151,26 @@ static int in_ctrl_c(const wchar_t *sign, wchar_t **words, int count) {
     return status_of(&child);
 }
 
+/* While this program is there, the console is not the other's own: it looks after a while. */
+static int alone(wchar_t **words, int count) {
+    PROCESS_INFORMATION child;
+    STARTUPINFOW start = { .cb = sizeof start };
+    wchar_t *line = line_of(words, count);
+    if (!line || !create(line, CREATE_NO_WINDOW, &start, &child)) return fails("CreateProcess");
+    if (WaitForSingleObject(child.hProcess, 5000) == WAIT_OBJECT_0) return status_of(&child);
+    (void)FreeConsole();
+    if (!AttachConsole(child.dwProcessId)) return fails("AttachConsole");
+    HANDLE in = open_console(L"CONIN$", NULL), out = open_console(L"CONOUT$", NULL);
+    INPUT_RECORD enter = { .EventType = KEY_EVENT };
+    enter.Event.KeyEvent = (KEY_EVENT_RECORD){ .bKeyDown = TRUE, .wRepeatCount = 1,
+                                               .wVirtualKeyCode = VK_RETURN,
+                                               .uChar.UnicodeChar = L'\r' };
+    DWORD typed;
+    print_rows(out);
+    if (!WriteConsoleInputW(in, &enter, 1, &typed)) return fails("WriteConsoleInput");
+    return fflush(stdout) == 0 ? status_of(&child) : 125;
+}
+
 /* Starts this program again, with a console without a window. */
 static int with_console(wchar_t *inside, wchar_t **words, int count) {
     words[1] = inside;
@@ -150,6 +182,7 @@ int main(void) {
     wchar_t **words = CommandLineToArgvW(GetCommandLineW(), &count);
     if (!words || count < 2) return 125;
     wchar_t console[] = L"--in-console", ctrl_c[] = L"--in-ctrl-c";
+    if (count > 2 && wcscmp(words[1], L"--alone") == 0) return alone(words + 2, count - 2);
     if (count > 3 && wcscmp(words[1], L"--console") == 0)
         return with_console(console, words, count);
     if (count > 3 && wcscmp(words[1], L"--ctrl-c") == 0)

@@ -90,7 +90,11 @@ void os_win_unlock(HANDLE handle);
 typedef struct os_win_open {
     DWORD access, share, creation, flags, attributes;
 } os_win_open;
+/* What ERROR_ACCESS_DENIED may stand for. */
+NTSYSAPI NTSTATUS NTAPI RtlGetLastNtStatus(void);
 #define WIN_STATUS_DELETED ((NTSTATUS)0xC0000056) /* once the last handle is closed */
+#define WIN_STATUS_IN_USE ((NTSTATUS)0xC0000121)  /* STATUS_CANNOT_DELETE: it is mapped */
+#define WIN_STATUS_GONE ((NTSTATUS)0xC0000123)    /* STATUS_FILE_DELETED: by another program */
 /* With retries. */
 int os_win_transfer(int fd, bool put, void *bytes, size_t len, uint64_t offset, size_t *done);
 int os_win_open_path(const wchar_t *path, const os_win_open *how, HANDLE *out);

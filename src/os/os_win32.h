@@ -42,8 +42,8 @@ typedef struct os_win_retry {
     bool over; /* a signal came: EINTR */
 } os_win_retry;
 bool os_win_is_held(DWORD code); /* shared or locked otherwise */
-/* ERROR_ACCESS_DENIED, which they say of a plain file that is to be written or removed; else, of a
- * folder or a read-only file, it stays. */
+/* Whether ERROR_ACCESS_DENIED may pass. A scanner causes it for a moment where a plain file is
+ * opened to be written or removed; of a folder or a read-only file it is final. */
 bool os_win_is_denied_a_while(DWORD access, DWORD attributes);
 /* Sleep before one more try; false when there is to be none. */
 bool os_win_try_again(os_win_retry *retry);

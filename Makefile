@@ -261,4 +261,5 @@ test-packages: build
 	@build/packaging/bin/python tests/packaging/run.py --full
 
 clean:
-	rm -rf build
+	tools/wine_env.sh --stop
+	rm -rf build "$$(tools/wine_env.sh --prefix)"

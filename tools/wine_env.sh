@@ -14,7 +14,8 @@ wine=/usr/lib/wine/wine64
 server=/usr/lib/wine/wineserver64
 folder=$root/build/wine
 cache=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/libsafetensors
-export WINEPREFIX=$cache/wine-$(sha256sum <<<"$root" | cut -c1-16) WINEDEBUG=-all WINEDLLOVERRIDES="mscoree,mshtml="
+clone=$(sha256sum <<<"$root" | cut -c1-16)
+export WINEPREFIX=$cache/wine-$clone WINEDEBUG=-all WINEDLLOVERRIDES="mscoree,mshtml="
 
 say() { echo "wine_env.sh: $*" >&2; }
 

@@ -110,6 +110,20 @@ static int trial_mapped(trial *t) {
     return error;
 }
 
+static int trial_remove_mapped(trial *t) {
+    os_info info;
+    void *map = NULL;
+    int fd, error = trial_write(trial_path(t, 0, "file"), 'o');
+    if (!error) error = os_open_read(t->path[0], &fd);
+    if (error) return error;
+    error = os_map(fd, 8, false, &map);
+    if (!error) error = os_unlink(t->path[0]);
+    if (!error && os_info_path(t->path[0], false, &info) != ENOENT) error = EEXIST;
+    if (map) os_unmap(map, 8);
+    (void)os_close(fd);
+    return error;
+}
+
 static int trial_read_only(trial *t) {
     int fd, error = trial_write(trial_path(t, 0, "file"), 'o');
     if (!error) error = os_open_write(t->path[0], &fd);
@@ -233,6 +247,7 @@ static const struct {
     { "paths of 400 characters", trial_long },
     { "replace a file that is open", trial_open },
     { "replace a file that is mapped", trial_mapped },
+    { "remove a file that is mapped", trial_remove_mapped },
     { "replace a read-only file", trial_read_only },
     { "no replacing unless asked", trial_no_clobber },
     { "files without a name", trial_unnamed },

@@ -42,8 +42,8 @@ typedef struct os_win_retry {
     bool over; /* a signal came: EINTR */
 } os_win_retry;
 bool os_win_is_held(DWORD code); /* shared or locked otherwise */
-/* ERROR_ACCESS_DENIED, which they say of a plain file that is to be written or removed; else, of a
- * folder or a read-only file, it stays. */
+/* Whether ERROR_ACCESS_DENIED may pass. A scanner causes it for a moment where a plain file is
+ * opened to be written or removed; of a folder or a read-only file it is final. */
 bool os_win_is_denied_a_while(DWORD access, DWORD attributes);
 /* Sleep before one more try; false when there is to be none. */
 bool os_win_try_again(os_win_retry *retry);
@@ -90,7 +90,11 @@ void os_win_unlock(HANDLE handle);
 typedef struct os_win_open {
     DWORD access, share, creation, flags, attributes;
 } os_win_open;
+/* What ERROR_ACCESS_DENIED may stand for. */
+NTSYSAPI NTSTATUS NTAPI RtlGetLastNtStatus(void);
 #define WIN_STATUS_DELETED ((NTSTATUS)0xC0000056) /* once the last handle is closed */
+#define WIN_STATUS_IN_USE ((NTSTATUS)0xC0000121)  /* STATUS_CANNOT_DELETE: it is mapped */
+#define WIN_STATUS_GONE ((NTSTATUS)0xC0000123)    /* STATUS_FILE_DELETED: by another program */
 /* With retries. */
 int os_win_transfer(int fd, bool put, void *bytes, size_t len, uint64_t offset, size_t *done);
 int os_win_open_path(const wchar_t *path, const os_win_open *how, HANDLE *out);

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-NTSYSAPI NTSTATUS NTAPI RtlGetLastNtStatus(void);
-
 /* ── Descriptors ── */
 
 #define TABLE_PART 256

@@ -77,19 +77,31 @@ static void clear_readonly(HANDLE handle) {
     (void)SetFileInformationByHandle(handle, FileBasicInfo, &basic, sizeof basic);
 }
 
+/* A file that is mapped is refused by ERROR_USER_MAPPED_FILE. */
+static DWORD set_disposition(HANDLE handle, DWORD how) {
+    if (SetFileInformationByHandle(handle, DISPOSITION_EX, &how, sizeof how)) return ERROR_SUCCESS;
+    DWORD code = GetLastError();
+    NTSTATUS status = code == ERROR_ACCESS_DENIED ? RtlGetLastNtStatus() : 0;
+    if (status == WIN_STATUS_IN_USE) return ERROR_USER_MAPPED_FILE;
+    return status == WIN_STATUS_GONE ? ERROR_FILE_NOT_FOUND : code;
+}
+
 static DWORD delete_at_once(HANDLE handle) {
-    DWORD how = DISPOSITION_DELETE | DISPOSITION_POSIX | DISPOSITION_READONLY;
-    if (SetFileInformationByHandle(handle, DISPOSITION_EX, &how, sizeof how)) return ERROR_SUCCESS;
-    if (!os_win_is_unsupported(GetLastError())) return GetLastError();
-    how = DISPOSITION_DELETE | DISPOSITION_POSIX;
+    DWORD how = DISPOSITION_DELETE | DISPOSITION_POSIX;
+    DWORD code = set_disposition(handle, how | DISPOSITION_READONLY);
+    if (!os_win_is_unsupported(code)) return code;
     clear_readonly(handle);
-    if (SetFileInformationByHandle(handle, DISPOSITION_EX, &how, sizeof how)) return ERROR_SUCCESS;
-    return GetLastError();
+    return set_disposition(handle, how);
+}
+
+static bool is_for_later(DWORD code) {
+    return os_win_is_unsupported(code) || code == ERROR_USER_MAPPED_FILE;
 }
 
 /* Once all have closed it. A mapped file resists, but not if it is to go as it is closed. */
 static DWORD delete_later(HANDLE handle) {
     FILE_DISPOSITION_INFO old = { .DeleteFile = TRUE };
+    clear_readonly(handle);
     if (SetFileInformationByHandle(handle, FileDispositionInfo, &old, sizeof old))
         return ERROR_SUCCESS;
     DWORD code = GetLastError();
@@ -102,34 +114,40 @@ static DWORD delete_later(HANDLE handle) {
 
 int os_win_delete(HANDLE handle) {
     DWORD code = delete_at_once(handle);
-    if (os_win_is_unsupported(code)) code = delete_later(handle);
+    if (is_for_later(code)) code = delete_later(handle);
     return code == ERROR_SUCCESS ? 0 : os_win_errno(code);
 }
 
 #define GONE L".gone.sft-"
 
 /* Its name is free while it waits to be deleted under another one, of a temporary: sft_sweep ends
- * what a crash interrupts here. */
-static void free_name(HANDLE handle) {
+ * what a crash interrupts here. The path that it had, to be freed; NULL: it has it still. */
+static wchar_t *free_name(HANDLE handle) {
     DWORD room = GetFinalPathNameByHandleW(handle, NULL, 0, VOLUME_NAME_DOS);
     wchar_t *letters, *gone = NULL, *path = room ? malloc(room * sizeof *path) : NULL;
     DWORD got = path ? GetFinalPathNameByHandleW(handle, path, room, VOLUME_NAME_DOS) : 0;
     if (got > 0 && got < room) {
-        wchar_t *name = path + (os_win_name_of(path) - path);
+        wchar_t *name = path + (os_win_name_of(path) - path), first = name[0];
         bool has_it = wcsncmp(name, GONE, wcslen(GONE)) == 0;
         name[0] = L'\0';
         if (!has_it) gone = os_win_sibling(path, &(GONE L"XXXXXX")[1], &letters);
+        name[0] = first;
     }
-    if (gone) (void)os_win_step_out(handle, gone, letters);
+    bool moved = gone && os_win_step_out(handle, gone, letters) == ERROR_SUCCESS;
     free(gone);
+    if (moved) return path;
     free(path);
+    return NULL;
 }
 
 static DWORD unlink_once(HANDLE handle) {
     DWORD code = delete_at_once(handle);
-    if (!os_win_is_unsupported(code)) return code;
-    free_name(handle);
-    return delete_later(handle);
+    if (!is_for_later(code)) return code;
+    wchar_t *had = free_name(handle);
+    code = delete_later(handle);
+    if (had && code != ERROR_SUCCESS) (void)os_win_rename(handle, had, false, 0);
+    free(had);
+    return code;
 }
 
 int os_win_unlink(HANDLE handle) {

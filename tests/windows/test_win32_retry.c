@@ -25,12 +25,14 @@ typedef __typeof__(&NtCreateFile) nt_create_file;
 typedef __typeof__(&ReadFile) read_file;
 typedef __typeof__(&WriteFile) write_file;
 typedef __typeof__(&SetFileInformationByHandle) set_information;
+typedef __typeof__(&ReOpenFile) reopen_file;
 
 extern create_file __imp_CreateFileW;
 extern nt_create_file __imp_NtCreateFile;
 extern read_file __imp_ReadFile;
 extern write_file __imp_WriteFile;
 extern set_information __imp_SetFileInformationByHandle;
+extern reopen_file __imp_ReOpenFile;
 
 /* ── Calls that are refused ── */
 
@@ -40,12 +42,14 @@ static struct {
     read_file read;
     write_file write;
     set_information set;
+    reopen_file reopen;
 } real;
 
 static struct {
     uint32_t left; /* refusals to come */
     DWORD access;  /* which opens are refused */
     NTSTATUS status;
+    bool later; /* also the removal once all have closed the file */
 } refuse;
 
 static bool is_refused(void) {
@@ -81,8 +85,15 @@ static BOOL WINAPI own_write(HANDLE file, const void *from, DWORD len, DWORD *pu
 }
 
 static BOOL WINAPI own_set(HANDLE file, FILE_INFO_BY_HANDLE_CLASS kind, void *info, DWORD len) {
-    if (kind == DISPOSITION_EX && is_refused()) return FALSE;
+    bool removes = kind == DISPOSITION_EX || (kind == FileDispositionInfo && refuse.later);
+    if (removes && is_refused()) return FALSE;
     return real.set(file, kind, info, len);
+}
+
+static HANDLE WINAPI own_reopen(HANDLE file, DWORD access, DWORD share, DWORD flags) {
+    bool removes = (flags & FILE_FLAG_DELETE_ON_CLOSE) && refuse.later;
+    if (removes && is_refused()) return INVALID_HANDLE_VALUE;
+    return real.reopen(file, access, share, flags);
 }
 
 #define SET_IMPORT(name, function) \
@@ -94,6 +105,7 @@ static int end(void **state) {
     if (real.read) SET_IMPORT(ReadFile, real.read);
     if (real.write) SET_IMPORT(WriteFile, real.write);
     if (real.set) SET_IMPORT(SetFileInformationByHandle, real.set);
+    if (real.reopen) SET_IMPORT(ReOpenFile, real.reopen);
     memset(&real, 0, sizeof real);
     memset(&refuse, 0, sizeof refuse);
     return temp_dir_remove(state);
@@ -111,6 +123,13 @@ static void refuse_bytes(void) {
     real.write = __imp_WriteFile;
     SET_IMPORT(ReadFile, own_read);
     SET_IMPORT(WriteFile, own_write);
+}
+
+static void refuse_removals(void) {
+    real.set = __imp_SetFileInformationByHandle;
+    real.reopen = __imp_ReOpenFile;
+    SET_IMPORT(SetFileInformationByHandle, own_set);
+    SET_IMPORT(ReOpenFile, own_reopen);
 }
 
 static void refuse_next(uint32_t count, DWORD access, NTSTATUS status) {
@@ -209,8 +228,7 @@ static void test_denied_at_once(void **state) {
 static void test_removal(void **state) {
     (void)state;
     put("file", 0644);
-    real.set = __imp_SetFileInformationByHandle;
-    SET_IMPORT(SetFileInformationByHandle, own_set);
+    refuse_removals();
     refuse_next(FOR_GOOD, 0, DENIED);
     check_refused(unlink_path, "file", EACCES, 2, 64);
     refuse_next(1, 0, CRC_ERROR);
@@ -218,6 +236,43 @@ static void test_removal(void **state) {
     refuse_next(2, 0, DENIED);
     check_refused(unlink_path, "file", 0, 2, 2);
     assert_int_equal(temp_dir_count(), 0);
+}
+
+/* It goes once it is unmapped, and its name at once. */
+static void test_removal_of_mapped(void **state) {
+    os_info info;
+    void *map;
+    int fd;
+    (void)state;
+    put("file", 0644);
+    assert_int_equal(os_open_read(temp_path("file"), &fd), 0);
+    assert_int_equal(os_map(fd, 5, false, &map), 0);
+    refuse_removals();
+    refuse_next(FOR_GOOD, 0, WIN_STATUS_IN_USE);
+    check_refused(unlink_path, "file", 0, 0, 0);
+    assert_int_equal(os_info_path(temp_path("file"), false, &info), ENOENT);
+    os_unmap(map, 5);
+    assert_int_equal(os_close(fd), 0);
+    refuse_next(0, 0, 0);
+    put("read-only", 0444);
+    refuse_next(FOR_GOOD, 0, WIN_STATUS_IN_USE);
+    check_refused(unlink_path, "read-only", 0, 0, 0);
+    assert_int_equal(temp_dir_count(), 0);
+}
+
+/* What is not removed keeps its name. */
+static void test_removal_in_vain(void **state) {
+    os_info info;
+    (void)state;
+    put("file", 0644);
+    refuse_removals();
+    refuse.later = true;
+    refuse_next(FOR_GOOD, 0, WIN_STATUS_IN_USE);
+    check_refused(unlink_path, "file", EACCES, 2, 64);
+    assert_int_equal(os_info_path(temp_path("file"), false, &info), 0);
+    assert_int_equal(temp_dir_count(), 1);
+    refuse_next(1, 0, WIN_STATUS_GONE);
+    check_refused(unlink_path, "file", ENOENT, 0, 0);
 }
 
 /* ── Bytes ── */
@@ -281,7 +336,8 @@ static void test_locked_for_good(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(test_denied_a_while), CASE(test_denied_for_good), CASE(test_denied_at_once),
-        CASE(test_removal),        CASE(test_locked_bytes),    CASE(test_locked_for_good),
+        CASE(test_removal),        CASE(test_removal_of_mapped), CASE(test_removal_in_vain),
+        CASE(test_locked_bytes),   CASE(test_locked_for_good),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -137,7 +137,8 @@ def pkg_config(folder):
     told = tool("pkg-config", "--modversion", "safetensors", **folders).strip()
     demand(told == macos.version(), "pkg-config has version", told)
     tool("bash", "-euo", "pipefail", "-c", "flags=$(pkg-config --cflags --libs safetensors); "
-         'eval "x86_64-w64-mingw32-gcc-win32 -std=c11 -Wall -Wextra -Werror -o $1 $2 $flags"',
+         'eval "flags=($flags)"; '
+         'x86_64-w64-mingw32-gcc-win32 -std=c11 -Wall -Wextra -Werror -o "$1" "$2" "${flags[@]}"',
          "bash", program, os.path.join(INSTALL, "consumer.c"), **folders)
     says(program, dll=True)
 

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -105,9 +104,3 @@ def folder():
         yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)
-
-
-def seconds(function, *args, **more):
-    begin = time.monotonic()
-    result = function(*args, **more)
-    return time.monotonic() - begin, result

@@ -54,6 +54,18 @@ def devices_are_no_models(folder):
 
 
 @case
+def devices_in_a_folder(folder):
+    """Names of devices, which a folder of another system may list: nothing waits for a device."""
+    write(os.path.join(folder, "m", M), small())
+    for name in ("com1.safetensors", "aux.safetensors", "con.safetensors", "com1.pt"):
+        write(os.path.join(folder, "m", name), small())
+    for words in (["hash"], ["hash", "--algo", "content"], ["check"], ["info"], ["dup"]):
+        done = sft([*words, "-r", "m"], folder, status=2)
+        demand(b"aux.safetensors: expected a file, found a device" in done.stderr,
+               words, done.stderr)
+
+
+@case
 def long_paths(folder):
     """Beyond 260 characters of a path and 248 of a folder; relative to a long folder, too."""
     deep = folder

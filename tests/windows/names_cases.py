@@ -1,4 +1,5 @@
 """Names: of devices and streams, long ones, those of other scripts."""
+import hashlib
 import json
 import os
 
@@ -63,6 +64,26 @@ def devices_in_a_folder(folder):
         done = sft([*words, "-r", "m"], folder, status=2)
         demand(b"aux.safetensors: expected a file, found a device" in done.stderr,
                words, done.stderr)
+
+
+@case
+def lists_name_no_shares(folder):
+    """A list of digests may come from anybody: no line of it leads to another computer."""
+    content = small()
+    write(os.path.join(folder, M), content)
+    here = folder.replace("/", "\\")
+    inside = [M, ".\\" + M, "Z:%s\\%s" % (here, M), "\\\\?\\Z:%s\\%s" % (here, M)]
+    beyond = ["\\\\server\\share\\a", "//server/share/a", "\\/server/share/a", "\\\\.\\pipe\\a",
+              "\\\\?\\UNC\\server\\share\\a", "\\\\?\\GLOBALROOT\\Device\\Mup\\server\\share\\a",
+              "\\\\.\\UNC\\server\\share\\a", "\\??\\UNC\\server\\share\\a"]
+    digest = hashlib.sha256(content).hexdigest()
+    lines = "".join("%s  %s\n" % (digest, name) for name in inside + beyond)
+    for words in (["sums"], ["-"]):
+        write(os.path.join(folder, "sums"), lines.encode())
+        done = sft(["hash", "-c", *words], folder, status=2, stdin=lines.encode())
+        told = b"expected a file, found one of a network share"
+        demand(done.stdout.count(b": OK") == len(inside), done.stdout, done.stderr)
+        demand(done.stderr.count(told) == len(beyond), done.stdout, done.stderr)
 
 
 @case

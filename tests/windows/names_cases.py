@@ -109,6 +109,20 @@ def long_paths(folder):
 
 
 @case
+def long_names(folder):
+    """Where the old file must step aside, its name with an ending must fit; if not, it stays."""
+    content = small()
+    for stem, fits in ((225, True), (226, False), (243, False)):
+        name = "n" * stem + ".safetensors"
+        path = write(os.path.join(folder, name), content)
+        done = sft(["meta", "set", "--safe", name, "k", "new"], folder,
+                   status=0 if fits else 2)
+        demand(fits or b"File name too long" in done.stderr, stem, done.stderr)
+        demand((read(path) == content) != fits, stem, "changed, or not")
+    demand(not hidden(folder), hidden(folder))
+
+
+@case
 def folders_of_long_paths(folder):
     """A set of files below such a folder, written there anew."""
     deep = folder

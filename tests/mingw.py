@@ -14,7 +14,8 @@ sys.dont_write_bytecode = True
 import exports
 
 ROOT = exports.ROOT
-SYSTEM = {"advapi32.dll", "bcrypt.dll", "kernel32.dll", "msvcrt.dll", "ntdll.dll", "shell32.dll",
+# Which Windows takes from its own folder always (KnownDLLs): none is taken from beside the program.
+SYSTEM = {"advapi32.dll", "kernel32.dll", "msvcrt.dll", "ntdll.dll", "shell32.dll",
           "ws2_32.dll"}
 # Bits of DllCharacteristics: high-entropy addresses, relocatable, no execution of data.
 HARDENED = 0x20 | 0x40 | 0x100

@@ -1,8 +1,11 @@
 /* hash: compute digests of models, and compare them with a list. */
 #include "commands/commands.h"
+
+#include "base/portable.h"
 #include "commands/hash_claims.h"
 #include "commands/hash_sums.h"
 #include "os/io.h"
+#include "os/path.h"
 #include "support/hash.h"
 #include "support/remote.h"
 
@@ -206,21 +209,41 @@ static bool each_claimed(void *ctx, const sft_hash_result *result) {
     return !cli_is_over(run->c);
 }
 
+/* "\\host\share", "\\.\pipe\x", "\??\UNC\host": beyond this computer's files. "\\?\C:" is not. */
+static bool is_beyond_drives(const char *path) {
+    if (os_path_rule() != SFTI_PATHS_WINDOWS || !sfti_is_separator(path[0])) return false;
+    bool share = sfti_is_separator(path[1]), system = strncmp(path + 1, "??", 2) == 0;
+    bool drive = share && path[2] == '?' && sfti_is_separator(path[3]) && path[4]
+              && path[5] == ':';
+    return system || (share && !drive);
+}
+
+/* For such a path Windows tells that computer who the user is. The share that the list lies on has
+ * been told. */
+static bool is_of_other_share(const char *path, const char *list) {
+    sft_span root = { path, sfti_root_len(path) }, own = { list, sfti_root_len(list) };
+    return is_beyond_drives(path) && sfti_name_compare_folded(root, own) != 0;
+}
+
 /* A list may come from anybody: what has no end, or waits, is not read. */
-static void leave_out_pipes(cli *c, cli_sums *sums) {
+static const char *unread_kind(const char *path, const char *list) {
+    os_info info;
+    if (is_of_other_share(path, list)) return "one of a network share, or a device";
+    bool is_read = os_info_path(path, true, &info) != 0 || info.kind == OS_FILE
+                || info.kind == OS_DIR;
+    return is_read ? NULL : "a pipe, device or socket";
+}
+
+static void leave_out_unread(cli *c, cli_sums *sums) {
     size_t kept = 0;
     for (size_t i = 0; i < sums->path_count; i++) {
-        const char *path = sums->paths[i].ask.path;
+        const char *path = sums->paths[i].ask.path, *found = unread_kind(path, c->set.sums);
         sft_error err = SFT_ERROR_INIT;
-        os_info info;
-        bool is_read = os_info_path(path, true, &info) != 0 || info.kind == OS_FILE
-                    || info.kind == OS_DIR;
-        if (is_read) {
+        if (!found) {
             sums->paths[kept++] = sums->paths[i];
             continue;
         }
-        sfti_fail(&err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
-                  "expected a file, found a pipe, device or socket");
+        sfti_fail(&err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found %s", found);
         cli_fail_input(c, path, &err);
     }
     sums->path_count = kept;
@@ -228,7 +251,7 @@ static void leave_out_pipes(cli *c, cli_sums *sums) {
 
 static void verify_sums(hash_run *run, cli_sums *sums) {
     sft_error err = SFT_ERROR_INIT;
-    leave_out_pipes(run->c, sums);
+    leave_out_unread(run->c, sums);
     sft_hash_request *asks = sfti_arena_take(&sums->arena, (sums->path_count + 1) * sizeof *asks);
     sft_code code = asks ? SFT_OK : sfti_fail_memory(&err, sums->path_count);
     for (size_t i = 0; asks && i < sums->path_count; i++) asks[i] = sums->paths[i].ask;

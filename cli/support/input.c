@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/json_lex.h"
 #include "base/order.h"
+#include "base/portable.h"
 #include "os/io.h"
 #include "os/path.h"
 #include "safetensors_import.h"
@@ -107,10 +108,19 @@ static bool add_no_file(walk *w, const char *path, os_kind kind) {
     return add_found(w, CLI_FILE, path) && block_input(w, &w->first->input, &err);
 }
 
+/* Windows opens a device for such a name ("con.sft"), which a folder of other systems may list. */
+static bool may_be_device(const char *name, os_kind kind) {
+    const char *why;
+    return kind == OS_FILE && os_path_rule() == SFTI_PATHS_WINDOWS
+        && !sfti_name_portable(sft_span_cstr(name), &why);
+}
+
 /* A link counts as what it leads to; a dangling one is kept, to be reported. */
-static os_kind kind_behind(const char *path, os_kind kind) {
+static os_kind kind_behind(const char *path, const char *name, os_kind kind) {
     os_info info;
-    if (kind != OS_LINK || os_info_path(path, true, &info) != 0) return kind;
+    bool device = may_be_device(name, kind);
+    if (kind != OS_LINK && !device) return kind;
+    if (os_info_path(path, true, &info) != 0) return device ? OS_OTHER : kind;
     return info.kind;
 }
 
@@ -150,7 +160,7 @@ static int visit_other(walk *w, const char *name, os_kind kind) {
     char *path = cli_join_path(w->arena, sft_span_cstr(w->now->path), name);
     if (!path) return ENOMEM;
     bool remote = sfti_files_claim(w->files, path);
-    bool is_file = remote || kind_behind(path, kind) == OS_FILE;
+    bool is_file = remote || kind_behind(path, name, kind) == OS_FILE;
     if (is_later_part(text)) return 0;
     if (!is_file || (!remote && !is_import(w, path))) {
         count_passed(w, name);
@@ -173,7 +183,7 @@ static int visit_entry(void *ctx, const char *name, os_kind kind) {
     if (!is_model_name(name)) return visit_other(w, name, kind);
     path = cli_join_path(w->arena, sft_span_cstr(w->now->path), name);
     if (!path) return ENOMEM;
-    if (!sfti_files_claim(w->files, path)) kind = kind_behind(path, kind);
+    if (!sfti_files_claim(w->files, path)) kind = kind_behind(path, name, kind);
     if (kind == OS_DIR) return 0;
     if (kind == OS_PIPE || kind == OS_OTHER) return add_no_file(w, path, kind) ? 0 : ENOMEM;
     return add_found(w, sft_path_is_index(name) ? CLI_INDEX : CLI_FILE, path) ? 0 : ENOMEM;

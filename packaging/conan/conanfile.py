@@ -67,4 +67,4 @@ class LibsafetensorsConan(ConanFile):
         if self.settings.os in ("Linux", "FreeBSD"):
             self.cpp_info.system_libs = ["pthread", "dl"]
         if self.settings.os == "Windows":
-            self.cpp_info.system_libs = ["bcrypt", "ntdll"]
+            self.cpp_info.system_libs = ["ntdll"]

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #define OLD_ENDING L".sft-XXXXXXXX.old"
+#define OLD_NAME_MOST ((size_t)255) /* of file systems, in UTF-16 */
 
 /* Of FileRenameInfoEx, as in <winbase.h>, which older ones lack. */
 #define RENAME_REPLACE 0x01u
@@ -89,6 +90,8 @@ static void delete_left(const wchar_t *path) {
 
 /* Steps 3a to 3c. */
 static DWORD take_turns(HANDLE fresh, HANDLE handle, const wchar_t *to) {
+    size_t len = 1 + wcslen(os_win_name_of(to)) + wcslen(OLD_ENDING);
+    if (len > OLD_NAME_MOST) return ERROR_FILENAME_EXCED_RANGE;
     wchar_t *letters, *old = os_win_sibling(to, OLD_ENDING, &letters);
     if (!old) return ERROR_NOT_ENOUGH_MEMORY;
     DWORD code = os_win_step_out(handle, old, letters);

@@ -110,8 +110,26 @@ const char *os_env(const char *name) {
 
 /* ── The machine ── */
 
+typedef NTSTATUS(WINAPI *random_call)(BCRYPT_ALG_HANDLE algorithm, PUCHAR into, ULONG len,
+                                      ULONG flags);
+
+static random_call random_bytes;
+static INIT_ONCE random_once = INIT_ONCE_STATIC_INIT;
+
+/* Not linked: of the libraries used it alone is none that Windows takes from its own folder
+ * always (KnownDLLs), and one beside the program would be taken. */
+static BOOL CALLBACK find_random(PINIT_ONCE once, PVOID ctx, PVOID *out) {
+    (void)once, (void)ctx, (void)out;
+    HMODULE module = LoadLibraryExW(L"bcrypt.dll", NULL, LOAD_LIBRARY_SEARCH_SYSTEM32);
+    FARPROC found = module ? GetProcAddress(module, "BCryptGenRandom") : NULL;
+    if (found) memcpy(&random_bytes, &found, sizeof found);
+    return TRUE;
+}
+
 int os_random(void *into, size_t len) {
-    NTSTATUS status = BCryptGenRandom(NULL, into, (ULONG)len, BCRYPT_USE_SYSTEM_PREFERRED_RNG);
+    (void)InitOnceExecuteOnce(&random_once, find_random, NULL, NULL);
+    if (!random_bytes) return EIO;
+    NTSTATUS status = random_bytes(NULL, into, (ULONG)len, BCRYPT_USE_SYSTEM_PREFERRED_RNG);
     return status >= 0 ? 0 : EIO;
 }
 

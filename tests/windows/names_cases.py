@@ -1,4 +1,5 @@
 """Names: of devices and streams, long ones, those of other scripts."""
+import hashlib
 import json
 import os
 
@@ -54,6 +55,38 @@ def devices_are_no_models(folder):
 
 
 @case
+def devices_in_a_folder(folder):
+    """Names of devices, which a folder of another system may list: nothing waits for a device."""
+    write(os.path.join(folder, "m", M), small())
+    for name in ("com1.safetensors", "aux.safetensors", "con.safetensors", "com1.pt"):
+        write(os.path.join(folder, "m", name), small())
+    for words in (["hash"], ["hash", "--algo", "content"], ["check"], ["info"], ["dup"]):
+        done = sft([*words, "-r", "m"], folder, status=2)
+        demand(b"aux.safetensors: expected a file, found a device" in done.stderr,
+               words, done.stderr)
+
+
+@case
+def lists_name_no_shares(folder):
+    """A list of digests may come from anybody: no line of it leads to another computer."""
+    content = small()
+    write(os.path.join(folder, M), content)
+    here = folder.replace("/", "\\")
+    inside = [M, ".\\" + M, "Z:%s\\%s" % (here, M), "\\\\?\\Z:%s\\%s" % (here, M)]
+    beyond = ["\\\\server\\share\\a", "//server/share/a", "\\/server/share/a", "\\\\.\\pipe\\a",
+              "\\\\?\\UNC\\server\\share\\a", "\\\\?\\GLOBALROOT\\Device\\Mup\\server\\share\\a",
+              "\\\\.\\UNC\\server\\share\\a", "\\??\\UNC\\server\\share\\a"]
+    digest = hashlib.sha256(content).hexdigest()
+    lines = "".join("%s  %s\n" % (digest, name) for name in inside + beyond)
+    for words in (["sums"], ["-"]):
+        write(os.path.join(folder, "sums"), lines.encode())
+        done = sft(["hash", "-c", *words], folder, status=2, stdin=lines.encode())
+        told = b"expected a file, found one of a network share"
+        demand(done.stdout.count(b": OK") == len(inside), done.stdout, done.stderr)
+        demand(done.stderr.count(told) == len(beyond), done.stdout, done.stderr)
+
+
+@case
 def long_paths(folder):
     """Beyond 260 characters of a path and 248 of a folder; relative to a long folder, too."""
     deep = folder
@@ -73,6 +106,20 @@ def long_paths(folder):
     sft(["check", "-r", "."], folder)
     demand(sorted(os.listdir(deep)) == sorted(["page.html", os.path.basename(path)]),
            os.listdir(deep))
+
+
+@case
+def long_names(folder):
+    """Where the old file must step aside, its name with an ending must fit; if not, it stays."""
+    content = small()
+    for stem, fits in ((225, True), (226, False), (243, False)):
+        name = "n" * stem + ".safetensors"
+        path = write(os.path.join(folder, name), content)
+        done = sft(["meta", "set", "--safe", name, "k", "new"], folder,
+                   status=0 if fits else 2)
+        demand(fits or b"File name too long" in done.stderr, stem, done.stderr)
+        demand((read(path) == content) != fits, stem, "changed, or not")
+    demand(not hidden(folder), hidden(folder))
 
 
 @case

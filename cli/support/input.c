@@ -189,16 +189,19 @@ static int visit_entry(void *ctx, const char *name, os_kind kind) {
     return add_found(w, sft_path_is_index(name) ? CLI_INDEX : CLI_FILE, path) ? 0 : ENOMEM;
 }
 
+#define DEPTH_UNKNOWN 64 /* folders within one another, of a share that does not number them */
+
 /* Whether the folder is one of those it lies in. */
 static bool is_loop(folder *f) {
     os_info info;
+    unsigned depth = 0;
     if (os_info_path(f->path, true, &info) != 0) return false;
     f->device = info.device;
     f->inode = info.inode;
-    for (folder *up = f->parent; up; up = up->parent) {
-        if (up->device == f->device && up->inode == f->inode) return true;
+    for (folder *up = f->parent; up; up = up->parent, depth++) {
+        if (up->device == f->device && up->inode == f->inode && f->inode) return true;
     }
-    return false;
+    return !f->inode && depth >= DEPTH_UNKNOWN;
 }
 
 static bool is_except(const walk *w, const folder *f) {

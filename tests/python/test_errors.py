@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 import sys
+import traceback
 
 import pytest
 from reading import ReadAt, aligned, pack
@@ -324,6 +325,16 @@ def test_hints_of_reading(tmp_path):
         assert "keys()" in hint_of(lambda: file["b"], KeyError)
     assert 'the command "safetensors repair"' in hint_of(
         lambda: _core.open(path.read_bytes() + b"more"))
+
+
+def test_tracebacks_show_the_hint_once(tmp_path):
+    path = tmp_path / "a.safetensors"
+    path.write_bytes(pack({"a": ("F32", (2,), bytes(8))}))
+    for work in (lambda: _core.open("ftp://host/m.safetensors"), lambda: _core.open(path)["b"]):
+        error = raised(Exception, work)
+        assert "".join(traceback.format_exception_only(error)).count(error.hint) == 1
+    error = raised(OSError, lambda: _core.open(tmp_path / "none.safetensors"))
+    assert error.hint is None and not hasattr(error, "__notes__")
 
 
 def test_the_hint_of_a_link(tmp_path):

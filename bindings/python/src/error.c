@@ -11,7 +11,7 @@ static const char error_doc[] =
     "An error of the library. str() is the path and the message.\n\n"
     "code: name of the error code as in docs/errors.md, such as \"data_truncated\".\n"
     "offset (byte of the file), tensor (its name), errno, path: None if unknown.\n"
-    "hint: what to try next, or None.\n\n"
+    "hint: what to try next, or None; tracebacks show it below the message.\n\n"
     "Codes for which docs/errors.md names a built-in exception raise that one (OSError: the\n"
     "subclass of its errno) with the same attributes.";
 
@@ -194,10 +194,20 @@ static int set_field(PyObject *exc, const char *name, PyObject *value) {
     return rc;
 }
 
+/* A note, which tracebacks show below the message. */
+static int set_hint(PyObject *exc, const sft_error *err) {
+    const char *hint = sft_hint_text(err->hint);
+    if (!hint) return set_field(exc, "hint", Py_NewRef(Py_None));
+    if (set_field(exc, "hint", PyUnicode_FromString(hint)) < 0) return -1;
+    if (strstr(err->message, hint)) return 0;
+    PyObject *done = PyObject_CallMethod(exc, "add_note", "s", hint);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
 static int set_fields(PyObject *exc, const sft_error *err, PyObject *path, PyObject *tensor,
                       int number) {
     const sft_code_info *row = sft_code_describe(err->code);
-    const char *hint = sft_hint_text(err->hint);
     PyObject *offset = err->offset == SFT_NO_OFFSET ? Py_NewRef(Py_None)
                                                     : PyLong_FromUnsignedLongLong(err->offset);
     if (set_field(exc, "offset", offset) < 0) return -1;
@@ -206,7 +216,7 @@ static int set_fields(PyObject *exc, const sft_error *err, PyObject *path, PyObj
     if (set_field(exc, "path", Py_NewRef(path)) < 0) return -1;
     PyObject *value = number ? PyLong_FromLong(number) : Py_NewRef(Py_None);
     if (set_field(exc, "errno", value) < 0) return -1;
-    return set_field(exc, "hint", hint ? PyUnicode_FromString(hint) : Py_NewRef(Py_None));
+    return set_hint(exc, err);
 }
 
 PyObject *pysft_raise(pysft_state *state, const sft_error *given, const char *path) {

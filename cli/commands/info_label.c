@@ -210,6 +210,7 @@ static void base_section(cli *c, const sft_node *root) {
     } else {
         cli_escaped_cut(&c->out, file, 64);
         architecture = cli_architecture_words(architecture);
+        if (cli_is_unsure(root, "model.architecture")) architecture.len = 0; /* in the title */
         if (label.len >= architecture.len
             && memcmp(label.data, architecture.data, architecture.len) == 0)
             architecture.len = 0; /* "SDXL 1.0" says SDXL */

@@ -278,6 +278,12 @@ nerf_image_embedder.embedder.0.bias BF16 64
                            " F16 1280,1\nlora_unet_middle_block_1_transformer_blocks_{0-9}"
                            "_attn2_to_k.on_input BOOL -"),
     "llama": Model(llama()),
+    "mistral-native": Model("tok_embeddings.weight BF16 32768,4096\noutput.weight BF16 32768,4096\n"
+                            "layers.{0-31}.attention.w{q|o}.weight BF16 4096,4096\n"
+                            "layers.{0-31}.attention.w{k|v}.weight BF16 1024,4096\n"
+                            "layers.{0-31}.feed_forward.w{1|3}.weight BF16 14336,4096\n"
+                            "layers.{0-31}.{attention|ffn}_norm.weight BF16 4096\n"
+                            "norm.weight BF16 4096"),
     "qwen2": Model(llama(28, 3584, 512, 152064, bias=True)),
     "qwen3": Model(llama(28, 1024, 1024, 151936, False, extra=
                          "model.layers.{0-N}.self_attn.{q|k}_norm.weight BF16 128\n")),

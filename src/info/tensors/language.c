@@ -209,6 +209,10 @@ const sfti_signature sfti_language_rows[] = {
     { "language_model", "opt", 60,
       "decoder.layers.#.self_attn.k_proj.weight ; decoder.embed_positions.weight ; "
       "!encoder.*" },
+    /* as Meta and Mistral publish theirs (consolidated.safetensors) */
+    { "language_model", NULL, 60,
+      "tok_embeddings.weight ; layers.#.attention.wq.weight ; layers.#.feed_forward.w1.weight ; "
+      "output.weight" },
     /* attention alone, as in a shard or a file of what was quantised */
     { "language_model", NULL, 60,
       "layers.#.self_attn.q_proj.weight ; ^model.layers.#.self_attn.k_proj.weight ; "

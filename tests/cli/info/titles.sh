@@ -12,3 +12,5 @@ list worked a b c d
 mkdir p
 st p/x.safetensors '{"base_model.unilora_theta_d":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}' 16
 $SFT info p | head -1
+# a guess is in the title, not beside the declared base
+$SFT info producers/simpletuner | grep -E '^pytorch|for|base model'

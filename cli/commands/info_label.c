@@ -76,9 +76,11 @@ static void count_phrase(cli_out *out, uint64_t count) {
         { UINT64_C(1000000000000), "T" }, { 1000000000, "B" }, { 1000000, "M" },
     };
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        uint64_t tenth = units[i].unit / 10, tenths = count / tenth + (count % tenth >= tenth / 2);
-        if (tenths < 10) continue;
-        cli_printf(out, "%" PRIu64, tenths / 10);
+        uint64_t unit = units[i].unit, tenth = unit / 10;
+        uint64_t whole = count / unit + (count % unit >= unit / 2);
+        uint64_t tenths = count / tenth + (count % tenth >= tenth / 2);
+        if (count < unit - unit / 2000) continue; /* 999.5M is 1B */
+        cli_printf(out, "%" PRIu64, tenths < 1000 ? tenths / 10 : whole);
         if (tenths < 1000 && tenths % 10) cli_printf(out, ".%" PRIu64, tenths % 10);
         cli_printf(out, "%s parameters", units[i].letter);
         return;
@@ -208,6 +210,7 @@ static void base_section(cli *c, const sft_node *root) {
     } else {
         cli_escaped_cut(&c->out, file, 64);
         architecture = cli_architecture_words(architecture);
+        if (cli_is_unsure(root, "model.architecture")) architecture.len = 0; /* in the title */
         if (label.len >= architecture.len
             && memcmp(label.data, architecture.data, architecture.len) == 0)
             architecture.len = 0; /* "SDXL 1.0" says SDXL */
@@ -320,6 +323,14 @@ static void format_line(cli *c, const cli_model *model, const sft_node *root) {
     cli_text(&c->out, "; not run\n");
 }
 
+/* Facts of one shard are not the model's. */
+static void shard_line(cli *c, const sft_node *root) {
+    sft_span shard = sft_node_text(root, "set.shard"), of = sft_node_text(root, "set.of");
+    if (!shard.len || !of.len) return;
+    cli_label_key(c, "shard");
+    cli_fill(&c->out, "% of %: the facts are of this file alone\n", shard, of);
+}
+
 /* ── The label ── */
 
 void cli_label(cli *c, const cli_model *model, const sft_node *root, bool with_path) {
@@ -331,6 +342,7 @@ void cli_label(cli *c, const cli_model *model, const sft_node *root, bool with_p
         return;
     }
     format_line(c, model, root);
+    shard_line(c, root);
     fact_line(c, "version", root, "model.version_name");
     kind_line(c, root);
     guess_lines(c, root);

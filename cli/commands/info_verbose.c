@@ -135,6 +135,13 @@ static void tag_line(cli *c, const sft_node *tags) {
     cli_flow_end(&flow);
 }
 
+static void pasted_line(cli *c, const char *key, sft_span text) {
+    if (!text.len) return;
+    cli_label_key(c, key);
+    cli_pasted(&c->out, text);
+    cli_text(&c->out, "\n");
+}
+
 static void use_group(cli *c, const sft_node *root) {
     static const char *const lists[] = { "trigger_words", "frequent_tags", "example_prompts" };
     bool any = sft_node_text(root, "prompts.a1111").len > 0;
@@ -145,8 +152,8 @@ static void use_group(cli *c, const sft_node *root) {
     if (!any) return;
     heading(c, "use");
     trigger_lines(c, sft_node_get(root, "trigger_words"));
-    cli_line_text(c, "a1111", sft_node_text(root, "prompts.a1111"));
-    cli_line_text(c, "comfy", sft_node_text(root, "prompts.comfy"));
+    pasted_line(c, "a1111", sft_node_text(root, "prompts.a1111"));
+    pasted_line(c, "comfy", sft_node_text(root, "prompts.comfy"));
     for (const sft_node *one = cli_first(root, "model"); one; one = one->next)
         if (tells_use(one)) member_lines(c, one);
     tag_line(c, sft_node_get(root, "frequent_tags"));

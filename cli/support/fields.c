@@ -200,8 +200,7 @@ void cli_field_text(cli_out *out, sft_span text) {
     }
 }
 
-/* Backslashes as they are, for they escape brackets of a prompt; what moves a cursor escaped. */
-static void pasted_text(cli_out *out, sft_span text) {
+void cli_pasted(cli_out *out, sft_span text) {
     while (text.len) {
         const char *slash = memchr(text.data, '\\', text.len);
         size_t len = slash ? (size_t)(slash - text.data) : text.len;
@@ -224,7 +223,7 @@ static bool put_value(void *ctx, sft_span text) {
     line_take *line = ctx;
     if (line->count++) cli_text(line->out, line->between);
     else if (line->csv_safe) cli_cell_guard(line->out, text);
-    if (line->is_pasted) pasted_text(line->out, text);
+    if (line->is_pasted) cli_pasted(line->out, text);
     else cli_field_text(line->out, text);
     return true;
 }

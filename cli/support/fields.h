@@ -33,6 +33,9 @@ void cli_field_values(cli *c, const sft_node *root, sft_span name, cli_value_fn 
  * Returns how many were not null. */
 size_t cli_fields_line(cli *c, const sft_node *root, const cli_fields *fields,
                        bool csv_safe);
+/* What is for a prompt: backslashes as they are, for they escape brackets there; what moves a
+ * cursor is escaped. */
+void cli_pasted(cli_out *out, sft_span text);
 void cli_fields_header(cli_out *out, const cli_fields *fields);
 /* Tab, line end and backslash as \t \n \r \\, the rest of what moves a cursor as \xHH. */
 void cli_field_text(cli_out *out, sft_span text);

@@ -102,7 +102,9 @@ static const id_words kind_names[] = {
     { "adalora", "AdaLoRA" }, { "vera", "VeRA" }, { "xlora", "X-LoRA" },
     { "vblora", "VB-LoRA" }, { "randlora", "RandLoRA" }, { "fourierft", "FourierFT" },
     { "hra", "HRA" }, { "shira", "SHiRA" }, { "miss", "MiSS" }, { "c3a", "C3A" },
-    { "road", "RoAd" }, { "full", "full-weight" }, { "mixed", "mixed" },
+    { "road", "RoAd" }, { "unilora", "Uni-LoRA" }, { "gralora", "GraLoRA" }, { "hira", "HiRA" },
+    { "delora", "DeLoRA" }, { "waveft", "WaveFT" }, { "tinylora", "TinyLoRA" },
+    { "full", "full-weight" }, { "mixed", "mixed" },
     { "ln_tuning", "layer norm" }, { "prefix_tuning", "prefix tuning" },
     { "prompt_tuning", "prompt tuning" }, { "p_tuning", "p-tuning" },
 };

@@ -20,7 +20,7 @@ static const hint_row hint_table[] = {
                              "larger header" },
     { SFT_HINT_NEWER_VERSION, "a newer version may know this dtype" },
     { SFT_HINT_DO_NOT_TRUST, "do not trust this model" },
-    { SFT_HINT_DOWNLOAD_SHARD, "download the missing shard" },
+    { SFT_HINT_DOWNLOAD_SHARD, "download what is missing" },
     { SFT_HINT_VERSIONS_DIFFER, "index and shards are of different versions" },
     { SFT_HINT_READ_AS_TEXT, "this is no safetensors file; read it as text to see why" },
     { SFT_HINT_GIT_LFS, "fetch the file with Git LFS" },

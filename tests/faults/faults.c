@@ -306,7 +306,7 @@ static const char *judge_json(const char *line) {
 }
 
 static bool is_shard_missing(void) {
-    return strstr(seen.text, "missing shard") || strstr(seen.text, "this shard");
+    return strstr(seen.text, "what is missing") || strstr(seen.text, "this shard");
 }
 
 /* A folder or a file beside a model that cannot be read is told in the model's label, which

@@ -125,6 +125,10 @@ joint_blocks.{0-12}.x_block.attn2.qkv.weight F16 4608,1536
     "flux.dev": Model(flux_model()),
     "flux.schnell": Model(flux_model(guidance=False)),
     "flux.fill": Model(flux_model(384)),
+    "flux.lite": Model(flux_model(double=8)),
+    "flux.lite-plain": Model(flux_model(guidance=False, double=8)),
+    "flux.narrow": Model([(n, d, [1536 if size == 3072 else size for size in shape], v)
+                          for n, d, shape, v in flux_model()]),
     "flux.control": Model(flux_model(128)),
     "flux.checkpoint": Model(Model(flux_model(), None, LDM).rows
                              + Model(CLIP_L, None, "text_encoders.clip_l.transformer.").rows
@@ -172,6 +176,10 @@ nerf_image_embedder.embedder.0.bias BF16 64
     "wan.14b-i2v-2.2": Model(wan(5120, 36)),
     "wan.flf2v": Model(wan(5120, 36, 16, "img_emb.proj.0.bias BF16 1280\n"
                                          "img_emb.emb_pos BF16 1,514,1280")),
+    "wan.few-layers": Model([r for r in wan(5120) if "blocks.39." not in r[0]]),
+    "wan.vace-alone": Model("vace_patch_embedding.weight BF16 5120,96,1,2,2\n"
+                            "vace_blocks.{0-7}.after_proj.weight BF16 5120,5120\n"
+                            "vace_blocks.{0-7}.self_attn.{q|k|v|o}.weight BF16 5120,5120"),
     "wan.5b": Model(wan(3072, 48, 48)),
     "wan.vace": Model(wan(5120, 16, 16, "vace_patch_embedding.weight BF16 5120,96,1,2,2\n"
                                         "vace_blocks.0.after_proj.bias BF16 5120")),
@@ -258,7 +266,24 @@ nerf_image_embedder.embedder.0.bias BF16 64
                            "transformer_blocks.0.attention_blocks.0.pos_encoder.pe F16 1,24,320\n"
                            "up_blocks.{0-3}.motion_modules.0.temporal_transformer.norm.bias"
                            " F16 320"),
+    "motion-module.diffusers": Model("down_blocks.{0-3}.motion_modules.0.proj_in.weight F16 320,320\n"
+                                     "up_blocks.{0-3}.motion_modules.0.proj_in.weight F16 320,320\n"
+                                     "down_blocks.{0-3}.motion_modules.0.transformer_blocks.0.attn1"
+                                     ".to_{q|k|v}.weight F16 320,320"),
+    "motion-lora": Model("down_blocks.{0-3}.motion_modules.0.temporal_transformer.transformer_blocks"
+                         ".0.attention_blocks.{0|1}.processor.to_q_lora.down.weight F16 32,320\n"
+                         "down_blocks.{0-3}.motion_modules.0.temporal_transformer.transformer_blocks"
+                         ".0.attention_blocks.{0|1}.processor.to_q_lora.up.weight F16 320,32"),
+    "ldm-names.ia3": Model("lora_unet_middle_block_1_transformer_blocks_{0-9}_attn2_to_k.weight"
+                           " F16 1280,1\nlora_unet_middle_block_1_transformer_blocks_{0-9}"
+                           "_attn2_to_k.on_input BOOL -"),
     "llama": Model(llama()),
+    "mistral-native": Model("tok_embeddings.weight BF16 32768,4096\noutput.weight BF16 32768,4096\n"
+                            "layers.{0-31}.attention.w{q|o}.weight BF16 4096,4096\n"
+                            "layers.{0-31}.attention.w{k|v}.weight BF16 1024,4096\n"
+                            "layers.{0-31}.feed_forward.w{1|3}.weight BF16 14336,4096\n"
+                            "layers.{0-31}.{attention|ffn}_norm.weight BF16 4096\n"
+                            "norm.weight BF16 4096"),
     "qwen2": Model(llama(28, 3584, 512, 152064, bias=True)),
     "qwen3": Model(llama(28, 1024, 1024, 151936, False, extra=
                          "model.layers.{0-N}.self_attn.{q|k}_norm.weight BF16 128\n")),

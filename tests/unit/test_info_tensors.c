@@ -32,7 +32,7 @@
 #define GUIDED "guidance_in.in_layer.weight[3072,256] "
 #define WAN(dim, in, out) \
     "head.modulation[1,2," dim "] head.head.weight[" out "," dim "] " \
-    "patch_embedding.weight[" dim "," in ",1,2,2] blocks.0.ffn.0.weight[8960," dim "] "
+    "patch_embedding.weight[" dim "," in ",1,2,2] blocks.{0-39}.ffn.0.weight[8960," dim "] "
 #define LLAMA(l) \
     "model.layers.{0-" l "}.self_attn.q_proj.weight[4096,4096] " \
     "model.layers.{0-" l "}.self_attn.k_proj.weight[1024,4096] " \
@@ -127,17 +127,18 @@ static const tensor_case tensor_cases[] = {
       "diffusion_model flux.1-schnell -" },
     { FLUX("384") GUIDED, "diffusion_model flux.1-dev fill", FLUX("128") GUIDED,
       "diffusion_model flux.1-dev control" },
-    { LDM "double_blocks.0.img_attn.norm.key_norm.weight[128] " LDM GUIDED
+    { LDM "double_blocks.{0-18}.img_attn.norm.key_norm.weight[128] " LDM "single_blocks.37.x[1] "
+      LDM "img_in.bias[3072] " LDM GUIDED
       "vae.decoder.conv_in.weight[512,16,3,3] vae.decoder.mid.block_1.norm1.weight[512]",
       "checkpoint flux.1-dev -",
       LDM "double_blocks.0.img_attn.norm.query_norm.weight[128] " LDM GUIDED,
       "diffusion_model - -" },
-    { "single_transformer_blocks.0.attn.norm_k.weight[128] "
-      "transformer_blocks.0.attn.norm_added_k.weight[128] x_embedder.weight[3072,64] "
+    { "single_transformer_blocks.{0-37}.attn.norm_k.weight[128] "
+      "transformer_blocks.{0-18}.attn.norm_added_k.weight[128] x_embedder.weight[3072,64] "
       "time_text_embed.guidance_embedder.linear_1.weight[3072,256]",
       "diffusion_model flux.1-dev -",
-      "single_transformer_blocks.0.attn.norm_k.weight[128] "
-      "transformer_blocks.0.attn.norm_added_k.weight[128] x_embedder.weight[3072,64] "
+      "single_transformer_blocks.{0-37}.attn.norm_k.weight[128] "
+      "transformer_blocks.{0-18}.attn.norm_added_k.weight[128] x_embedder.weight[3072,64] "
       "time_text_embed.timestep_embedder.linear_1.weight[3072,256]",
       "diffusion_model flux.1-schnell -" },
     { "single_transformer_blocks.0.attn.norm_k.weight[128] "

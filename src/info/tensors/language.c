@@ -209,6 +209,10 @@ const sfti_signature sfti_language_rows[] = {
     { "language_model", "opt", 60,
       "decoder.layers.#.self_attn.k_proj.weight ; decoder.embed_positions.weight ; "
       "!encoder.*" },
+    /* as Meta and Mistral publish theirs (consolidated.safetensors) */
+    { "language_model", NULL, 60,
+      "tok_embeddings.weight ; layers.#.attention.wq.weight ; layers.#.feed_forward.w1.weight ; "
+      "output.weight" },
     /* attention alone, as in a shard or a file of what was quantised */
     { "language_model", NULL, 60,
       "layers.#.self_attn.q_proj.weight ; ^model.layers.#.self_attn.k_proj.weight ; "
@@ -321,9 +325,11 @@ static uint64_t rows_of(const sfti_view *view, const sft_tensor *tensor) {
     return gptq || tensor->shape[1] > UINT64_MAX / 8 ? tensor->shape[1] : tensor->shape[1] * 8;
 }
 
+/* A norm over all heads at once, as in OLMo 2, is as wide as the query. */
 static uint64_t head_size(const sfti_view *view, const char *architecture, uint64_t hidden) {
     const sft_tensor *norm = language_tensor(view, "layers.#.self_attn.q_norm.weight");
-    if (norm && norm->rank == 1) return norm->shape[0];
+    uint64_t q = rows_of(view, language_tensor(view, "layers.#.self_attn.q_proj.weight"));
+    if (norm && norm->rank == 1) return norm->shape[0] != q ? norm->shape[0] : 0;
     const sft_tensor *rotary = language_tensor(
         view, "layers.#.self_attn.rotary_emb.inv_freq | layers.#.attention.rotary_emb.inv_freq");
     if (rotary && rotary->rank == 1 && strcmp(architecture, "gpt-neox") != 0

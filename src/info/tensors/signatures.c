@@ -14,9 +14,19 @@
     "single_transformer_blocks.#.attn.norm_k.weight ; " \
     "transformer_blocks.#.attn.norm_added_k.weight ; !controlnet_* ; " \
     "!context_embedder.token_refiner.* ; "
+/* The layers and the width of FLUX.1 as published: smaller ones have its names, too. */
+#define FLUX_LDM_WIDTH FLUX_LDM "img_in.bias[3072] | img_in.weight[3072,*] ; "
+#define FLUX_LDM_WHOLE FLUX_LDM_WIDTH "double_blocks.18.* ; single_blocks.37.* ; "
+#define FLUX_DIFFUSERS_WIDTH FLUX_DIFFUSERS "x_embedder.bias[3072] | x_embedder.weight[3072,*] ; "
+#define FLUX_BLOCKS "transformer_blocks.18.* ; single_transformer_blocks.37.* ; "
 #define FLUX_NUNCHAKU \
     "single_transformer_blocks.#.qkv_proj.weight ; " \
     "transformer_blocks.#.qkv_proj_context.weight ; "
+/* Not one that LoRAs for motion modules change. */
+#define MOTION \
+    "down_blocks.0.motion_modules.0.temporal_transformer.* ; " \
+    "!down_blocks.0.motion_modules.0.temporal_transformer.transformer_blocks.0." \
+    "attention_blocks.0.processor.* ; "
 #define WAN "head.modulation ; "
 #define WAN_DIFFUSERS \
     "condition_embedder.time_embedder.linear_1.weight ; patch_embedding.weight ; " \
@@ -95,11 +105,12 @@ const sfti_signature sfti_special_rows[] = {
       "body.0.in_conv.weight | body.0.block1.weight ; conv_in.weight[*,192|64,*,*]" },
 
     { "motion_module", "sdxl", 100,
-      "down_blocks.0.motion_modules.0.temporal_transformer.* ; "
-      "up_blocks.2.motion_modules.0.* ; !up_blocks.3.*" },
-    { "motion_module", "sd-1", 100,
-      "down_blocks.0.motion_modules.0.temporal_transformer.* ; up_blocks.3.*" },
-    { "motion_module", NULL, 100, "down_blocks.0.motion_modules.0.temporal_transformer.*" },
+      MOTION "up_blocks.2.motion_modules.0.* ; !up_blocks.3.*" },
+    { "motion_module", "sd-1", 100, MOTION "up_blocks.3.*" },
+    { "motion_module", NULL, 100, MOTION "down_blocks.*" },
+    { "motion_module", NULL, 100, /* of diffusers */
+      "down_blocks.0.motion_modules.0.proj_in.weight ; "
+      "up_blocks.0.motion_modules.0.proj_in.weight ; !conv_in.weight ; !controlnet_*" },
     { NULL, NULL, 0, NULL },
 };
 
@@ -235,16 +246,20 @@ const sfti_signature sfti_denoiser_rows[] = {
       FLUX_LDM "txt_in.weight[*,3584] ; !vector_in.*" },
     { "diffusion_model", "lens", 100,
       "transformer_blocks.0.attn.norm_added_q.weight ; transformer_blocks.0.img_mlp.w1.weight" },
-    { "diffusion_model", "flux.1-dev", 100, FLUX_LDM "guidance_in.in_layer.weight" },
-    { "diffusion_model", "flux.1-schnell", 100,
-      FLUX_LDM "img_in.weight ; vector_in.* ; !guidance_in.*" },
-    { "diffusion_model", "flux.1", 60, FLUX_LDM "!guidance_in.*" },
+    { "diffusion_model", "flux.1-dev", 100, FLUX_LDM_WHOLE "guidance_in.in_layer.weight" },
+    { "diffusion_model", "flux.1-schnell", 100, FLUX_LDM_WHOLE "vector_in.* ; !guidance_in.*" },
+    { "diffusion_model", "flux.1", 100, FLUX_LDM_WIDTH "vector_in.*" },
+    { "diffusion_model", "flux.1", 60, FLUX_LDM "!distilled_guidance_layer.*" },
     { "diffusion_model", "flux.1-dev", 100,
-      FLUX_DIFFUSERS "time_text_embed.guidance_embedder.linear_1.weight ; "
-                     "!context_embedder.proj_in.weight" },
+      FLUX_DIFFUSERS_WIDTH FLUX_BLOCKS "time_text_embed.guidance_embedder.linear_1.weight ; "
+                                       "!context_embedder.proj_in.weight" },
     { "diffusion_model", "flux.1-schnell", 100,
-      FLUX_DIFFUSERS "x_embedder.weight ; time_text_embed.* ; "
-                     "!time_text_embed.guidance_embedder.*" },
+      FLUX_DIFFUSERS_WIDTH FLUX_BLOCKS "time_text_embed.* ; "
+                                       "!time_text_embed.guidance_embedder.*" },
+    { "diffusion_model", "flux.1", 100,
+      FLUX_DIFFUSERS_WIDTH "time_text_embed.* ; !context_embedder.proj_in.weight" },
+    { "diffusion_model", "flux.1", 60,
+      FLUX_DIFFUSERS "x_embedder.weight ; time_text_embed.* ; !context_embedder.proj_in.weight" },
     { "diffusion_model", "longcat-image", 100,
       FLUX_DIFFUSERS "time_embed.timestep_embedder.linear_1.weight ; "
                      "context_embedder.weight[*,3584]" },
@@ -258,11 +273,11 @@ const sfti_signature sfti_denoiser_rows[] = {
                      "!time_embed.text_embedder.*" },
     { "diffusion_model", "flux.1", 60, FLUX_DIFFUSERS "!time_text_embed.* ; !time_embed.*" },
     { "diffusion_model", "flux.1-dev", 100,
-      FLUX_NUNCHAKU "time_text_embed.guidance_embedder.linear_1.weight" },
+      FLUX_NUNCHAKU FLUX_BLOCKS "time_text_embed.guidance_embedder.linear_1.weight" },
     { "diffusion_model", "flux.1-schnell", 100,
-      FLUX_NUNCHAKU "x_embedder.weight ; time_text_embed.* ; "
-                    "!time_text_embed.guidance_embedder.*" },
-    { "diffusion_model", "flux.1", 60, FLUX_NUNCHAKU "!time_text_embed.*" },
+      FLUX_NUNCHAKU FLUX_BLOCKS "x_embedder.weight ; time_text_embed.* ; "
+                                "!time_text_embed.guidance_embedder.*" },
+    { "diffusion_model", "flux.1", 60, FLUX_NUNCHAKU "x_embedder.weight | !time_text_embed.*" },
     /* Qwen-Image and what resembles it */
     { "diffusion_model", "mage-flow", 100, "txt_norm.weight[2560] ; transformer_blocks.*" },
     { "diffusion_model", "qwen-image", 100,
@@ -472,9 +487,9 @@ const sfti_variant sfti_variant_rows[] = {
     { "hunyuan-video", "i2v", "img_in.proj.weight[*,32|33,*,*,*]" },
     { "qwen-image", "edit", "__index_timestep_zero__ | ^__index_timestep_zero__" },
     { "qwen-image", "layered", "time_text_embed.addition_t_embedding.weight" },
-    { "wan*", "1.3b", "patch_embedding.weight[1536,*,*,*,*]" },
-    { "wan*", "14b", "patch_embedding.weight[5120,*,*,*,*]" },
-    { "wan*", "5b", "patch_embedding.weight[3072,*,*,*,*]" },
+    { "wan*", "1.3b", "patch_embedding.weight[1536,*,*,*,*] ; blocks.29.*" },
+    { "wan*", "14b", "patch_embedding.weight[5120,*,*,*,*] ; blocks.39.*" },
+    { "wan*", "5b", "patch_embedding.weight[3072,*,*,*,*] ; blocks.29.*" },
     { "wan*", "ti2v", "head.head.weight[192,*] | proj_out.weight[192,*]" },
     { "wan*", "t2v", "patch_embedding.weight[*,16,*,*,*] ; " WAN_PLAIN },
     { "wan*", "i2v",

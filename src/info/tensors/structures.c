@@ -25,7 +25,8 @@
     "blocks_#_attn | blocks_#_self_attn | blocks_#_cross_attn | blocks_#_self_attention | " \
     "blocks_#_attention_img_qkv | ^double_stream_blocks_#_block_attn1 | " \
     "layers_#_attention_to_ | layers_#_attn_to_ | layers_#_self_attn_to_ | " \
-    "layers_#_self_attention_to_ | layers_#_attn1_to_ ; !down_block | input_blocks_# ; " \
+    "layers_#_self_attention_to_ | layers_#_attn1_to_ ; " \
+    "!down_block | input_blocks_# | middle_block_# | output_blocks_# ; " \
     "!temporal_attn ; "
 
 #define SIGHT "vision | visual | image_ | pixel | patch_embed | patch_conv"
@@ -92,7 +93,8 @@ const sfti_structure sfti_structure_rows[] = {
       "patch_embed | patch_embedding ; "
       "blocks_#_attn | layers_#_attn | layer_#_attention | layers_#_attention | "
       "layers_#_self_attn | resblocks_#_attn | blocks_#_self_attn | blocks_#_attention ; "
-      "!queries_keys_values ; !network_#_ ; !timestep | time_embed | t_embedder ; !" LANGUAGE,
+      "!queries_keys_values ; !network_#_ ; !timestep | time_embed | t_embedder | vace_ ; "
+      "!" LANGUAGE,
       MODELS },
     { "swin-like", NULL, "relative_position_bias_table ; attn_qkv$ | attention_self_query",
       MODELS },

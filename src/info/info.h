@@ -473,6 +473,8 @@ sft_span sfti_resolution(sft_info *info, sft_span text);
  * "flux.1-dev"); the nearest that both are or belong to, NULL if there is none, or one is. */
 bool sfti_architecture_within(sft_span child, sft_span parent); /* or the same */
 const char *sfti_architecture_parent(sft_span name); /* NULL: none */
+/* Whether a model of it can have tensors of this family, as far as is known. */
+bool sfti_architecture_may_have(sft_span name, sft_span family);
 bool sfti_related_architectures(sft_span a, sft_span b);
 const char *sfti_common_architecture(const char *a, const char *b);
 

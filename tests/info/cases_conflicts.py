@@ -2,7 +2,7 @@
 import json
 
 from compose import Model, peft
-from parts import flux_bfl, flux_kohya, flux_model, sd1_lora, sd1_unet, sdxl_lora, sdxl_unet
+from parts import flux_bfl, flux_kohya, flux_model, llama, sd1_lora, sd1_unet, sdxl_lora, sdxl_unet
 
 J = json.dumps
 SHA = "0123456789abcdef" * 4
@@ -35,6 +35,9 @@ CASES = {
         "modelspec.architecture": "stable-diffusion-xl-v1-base/lora"}),
     "architecture.child": Model(flux_kohya(), {"modelspec.architecture": "flux-1-dev/lora"}),
     "architecture.sidecar": xl(x__civitai__info=info(baseModel="SD 1.5")),
+    "architecture.family": {"x.safetensors": Model(llama()), "config.json": {"model_type": "bert"}},
+    "architecture.family-near": {"x.safetensors": Model(llama()),
+                                 "config.json": {"model_type": "mixtral"}},
     "architecture.pony": xl({"ss_base_model_version": "sdxl_base_v1-0"},
                             x__civitai__info=info(baseModel="Pony")),
     "base_model": xl(x__civitai__info=info(baseModel="Pony"),

@@ -216,6 +216,44 @@ static const struct conflict_row { sft_fact field; agree_fn agree; } conflict_ro
     { SFT_FACT_PREDICTION_TYPE, same_text },
 };
 
+/* ── Conflicts with the family of the tensors ── */
+
+#define DOUBTED 50 /* what tensors contradict is less than what they make guess */
+
+static const sfti_fact *measured_family(const sft_info *info) {
+    const sfti_fact *fact = info->facts[SFT_FACT_FAMILY];
+    while (fact && (fact->trust < 100 || !sfti_is(fact->source, "tensors"))) fact = fact->next;
+    return fact;
+}
+
+static bool is_of_others(const sfti_fact *fact, const sfti_fact *family) {
+    return family && fact->value.type == SFTI_TEXT && is_claim(fact)
+        && !sfti_architecture_may_have(fact->value.text, family->value.text);
+}
+
+/* "bert", declared of tensors that only models like Llama have. */
+static void doubt_architectures(sft_info *info) {
+    const sfti_fact *family = measured_family(info);
+    for (sfti_fact *fact = info->facts[SFT_FACT_ARCHITECTURE]; fact; fact = fact->next)
+        if (is_of_others(fact, family) && fact->trust > DOUBTED) fact->trust = DOUBTED;
+}
+
+/* Not where tensors show the architecture: it is compared itself. */
+static void find_family_conflict(sft_info *info) {
+    const sfti_fact *family = measured_family(info);
+    sfti_fact *told = info->facts[SFT_FACT_ARCHITECTURE], *seen;
+    bool any = false;
+    for (const sfti_fact *fact = told; fact; fact = fact->next) {
+        if (is_claim(fact) && sfti_is(fact->source, "tensors")) return;
+        any |= is_of_others(fact, family);
+    }
+    if (!any) return;
+    seen = new_fact(info, family->value, family->source, family->trust);
+    if (!seen) return;
+    seen->next = told;
+    SFTI_PUSH(info, &info->conflicts, sfti_conflict, .field = "architecture", .facts = seen);
+}
+
 /* ── Conflicts with what tensors show of an adapter ── */
 
 static bool has_rank(const char *type) {
@@ -324,6 +362,7 @@ static void mark_adapter(sft_info *info) {
 }
 
 void sfti_info_resolve(sft_info *info) {
+    doubt_architectures(info);
     for (int i = 0; i < SFT_FACT_COUNT; i++) {
         info->facts[i] = sorted_facts(info->facts[i], i == SFT_FACT_ARCHITECTURE);
         if (i == SFT_FACT_VARIANT) join_variants(info);
@@ -336,6 +375,7 @@ void sfti_info_resolve(sft_info *info) {
     info->declared_rank = sorted_facts(info->declared_rank, false);
     info->declared_alpha = sorted_facts(info->declared_alpha, false);
     take_alpha(info);
+    find_family_conflict(info);
     for (size_t i = 0; i < SFTI_COUNT(conflict_rows); i++)
         find_conflict(info, sft_fact_name(conflict_rows[i].field),
                       info->facts[conflict_rows[i].field], conflict_rows[i].agree);

@@ -333,6 +333,9 @@ def test_tracebacks_show_the_hint_once(tmp_path):
     for work in (lambda: _core.open("ftp://host/m.safetensors"), lambda: _core.open(path)["b"]):
         error = raised(Exception, work)
         assert "".join(traceback.format_exception_only(error)).count(error.hint) == 1
+    with libsafetensors.safe_open(str(path), "np") as file:
+        error = raised(KeyError, lambda: file.get_tensor("b"))
+    assert "".join(traceback.format_exception_only(error)).count(error.hint) == 1
     error = raised(OSError, lambda: _core.open(tmp_path / "none.safetensors"))
     assert error.hint is None and not hasattr(error, "__notes__")
 

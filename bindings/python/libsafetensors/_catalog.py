@@ -73,6 +73,8 @@ def _raise(error: Error, path: str) -> NoReturn:
     raised.code, raised.path, raised.offset, raised.errno = code, path, offset, number
     raised.tensor = error.get("tensor")
     raised.hint = "overwrite=True replaces it" if code == "exists" else hint
+    if raised.hint:
+        raised.add_note(raised.hint)
     raise raised
 
 

@@ -79,6 +79,8 @@ class safe_open:
             again = TensorNotFoundError("File does not contain tensor %s" % name)
             again.code, again.tensor = "tensor_not_found", name
             again.hint = getattr(error, "hint", None)
+            if again.hint:
+                again.add_note(again.hint)
             raise again from None
 
     def __len__(self) -> int:

@@ -99,6 +99,7 @@ def with_hints() -> Iterator[None]:
         hint = getattr(error, "hint", None)
         if hint and hint not in str(error):
             error.args = ("%s (%s)" % (error, hint),)
+            error.__notes__ = [note for note in getattr(error, "__notes__", []) if note != hint]
         if _in_worker():
             # Read when Spark passes on the error, after which this process exits.
             os.environ["SPARK_HIDE_TRACEBACK"] = "1"

@@ -109,7 +109,7 @@ const char *sfti_common_architecture(const char *a, const char *b) {
 /* ── Layers ── */
 
 /* Families (structures.c) of language models, of which no model of one row has those of another. */
-static const char *const layer_rows[][3] = {
+static const char *const family_groups[][3] = {
     { "llama-like", "moe-llama-like", "mla-like" },
     { "bert-like", "", "" },
     { "bart-like", "", "" },
@@ -119,7 +119,7 @@ static const char *const layer_rows[][3] = {
 };
 
 /* Architectures, all of whose models have these. */
-static const char *const layered_rows[][2] = {
+static const char *const grouped_rows[][2] = {
     { "llama", "llama-like" }, { "mixtral", "llama-like" }, { "qwen2", "llama-like" },
     { "qwen2-moe", "llama-like" }, { "qwen3", "llama-like" }, { "qwen3-moe", "llama-like" },
     { "gemma", "llama-like" }, { "gemma-2", "llama-like" }, { "phi-3", "llama-like" },
@@ -128,18 +128,18 @@ static const char *const layered_rows[][2] = {
     { "gpt-2", "gpt-2-like" }, { "mamba", "mamba-like" },
 };
 
-static size_t layer_row(sft_span family) {
-    size_t row = 0;
-    while (row < SFTI_COUNT(layer_rows) && !SFTI_ONE_OF(family, layer_rows[row], sfti_is)) row++;
-    return row;
+static size_t group_of(sft_span family) {
+    size_t group = 0, count = SFTI_COUNT(family_groups);
+    while (group < count && !SFTI_ONE_OF(family, family_groups[group], sfti_is)) group++;
+    return group;
 }
 
 bool sfti_architecture_may_have(sft_span name, sft_span family) {
-    size_t found = layer_row(family);
-    for (size_t i = 0; i < SFTI_COUNT(layered_rows); i++) {
-        if (!sfti_architecture_within(name, sft_span_cstr(layered_rows[i][0]))) continue;
-        return found == SFTI_COUNT(layer_rows)
-            || layer_row(sft_span_cstr(layered_rows[i][1])) == found;
+    size_t found = group_of(family);
+    for (size_t i = 0; i < SFTI_COUNT(grouped_rows); i++) {
+        if (!sfti_architecture_within(name, sft_span_cstr(grouped_rows[i][0]))) continue;
+        return found == SFTI_COUNT(family_groups)
+            || group_of(sft_span_cstr(grouped_rows[i][1])) == found;
     }
     return true;
 }

@@ -81,14 +81,23 @@ def hidden(folder):
     return sorted(name for name in os.listdir(folder) if name.startswith("."))
 
 
+def holder(how, path):
+    """The process that has the file. Now and then, on a busy machine, wine does not start one."""
+    for _ in range(5):
+        child = subprocess.Popen([*EMULATE, os.path.join(BUILD, "tests", "hold.exe"), how, path],
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        if child.stdout.readline().strip() == b"held":
+            return child
+        child.communicate()
+    raise Wrong("hold %s does not hold %s" % (how, path))
+
+
 @contextlib.contextmanager
 def held(how, path):
     """Another process under wine has the file; yields a list that gets what it saw last."""
     seen = []
-    with subprocess.Popen([*EMULATE, os.path.join(BUILD, "tests", "hold.exe"), how, path],
-                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+    with holder(how, path) as child:
         try:
-            demand(child.stdout.readline().strip() == b"held", "hold", how, "does not hold", path)
             yield seen
         finally:
             try:

@@ -53,7 +53,7 @@ endif()
 if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/docs)
     install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}
             FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png" PATTERN "*.json")
-    install(FILES LICENSE SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+    install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
     install(CODE "set(docs \"${CMAKE_INSTALL_DOCDIR}\")")
     install(SCRIPT cmake/installed_docs.cmake)
 endif()

@@ -163,8 +163,10 @@ class Scene:
         if done.returncode:
             raise Wrong("exit %d: %s" % (done.returncode, done.stderr.decode()))
         self.new = look(folder)
-        if self.new == self.old or any(map(is_hidden, self.new)):
-            raise Wrong("the command changes nothing, or leaves a hidden file")
+        if self.new == self.old:
+            raise Wrong("the command changes nothing: %s" % done.stderr.decode())
+        if any(map(is_hidden, self.new)):
+            raise Wrong("the command leaves %s" % " ".join(filter(is_hidden, self.new)))
 
     def fresh_folder(self):
         folder = os.path.join(self.scratch, "work")

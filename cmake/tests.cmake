@@ -1,9 +1,10 @@
 # What only the project itself builds. Nothing here is part of `all`: name a target.
 #   tests      unit tests, against the library and against the two-file bundle
 #   examples   examples/*.c
+#   short_tests   of them the unit tests against the library, those with faults, and verdict
 #   fuzzers, benches   filled by fuzz/ and bench/
 # Other folders add their own: add_dependencies(tests my_target).
-foreach(group tests examples fuzzers benches)
+foreach(group tests short_tests examples fuzzers benches)
     add_custom_target(${group})
 endforeach()
 
@@ -86,6 +87,7 @@ if(SFT_CMOCKA_INCLUDE AND SFT_CMOCKA_LIBRARY)
                 add_dependencies(tests ${program})
             endif()
         endforeach()
+        add_dependencies(short_tests static_${name})
         add_test(NAME ${name} COMMAND static_${name}
                  WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
         string(APPEND sft_unit_list "tests/unit/${name}${CMAKE_EXECUTABLE_SUFFIX}\n")

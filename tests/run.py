@@ -29,15 +29,19 @@ PY = sys.executable
 WINE = {  # tools/wine_env.sh
     "SFT_EMULATE": "/usr/lib/wine/wine64", "WINEDEBUG": "-all",
     "SFT_VERDICT": os.path.join(ROOT, "build", "mingw", "tests", "verdict.exe")}
+ASAN = {
+    "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=1",
+    "UBSAN_OPTIONS": "print_stacktrace=1"}
 QEMU = "qemu-s390x -L /usr/s390x-linux-gnu"
 
 # target: (preset, build folder, targets to build, environment)
 TARGETS = {
     "check": ("release", "build", "all tests examples", {}),
-    "test": ("release", "build", "all tests examples fuzzers benches", {"FAULTS_EVERY": "3"}),
-    "asan": ("asan", "build/asan", "all tests examples fuzzers", {
-        "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=1",
-        "UBSAN_OPTIONS": "print_stacktrace=1"}),
+    "test": ("release", "build", "all tests examples fuzzers benches", {"FAULTS_EVERY": "5"}),
+    "asan": ("asan", "build/asan", "all tests examples fuzzers", ASAN),
+    # the part in `test`
+    "asan-short": ("asan", "build/asan", "safetensors_command short_tests",
+                   dict(ASAN, SFT_TARGET="asan", FAULTS_EVERY="32")),
     "msan": ("msan", "build/msan", "all tests fuzzers", {"MSAN_OPTIONS": "allocator_may_return_null=1"}),
     "tsan": ("tsan", "build/tsan", "all tests", {"TSAN_OPTIONS": "halt_on_error=1"}),
     "kill": ("release", "build", "all", {}),
@@ -83,12 +87,12 @@ SUITES = [
     ("exports", "check test", 60, [PY, "tests/exports.py"], "tests/exports.py"),
     ("abi", "check test", 60, [PY, "tests/abi/run.py"], "tests/abi/run.py"),
     ("docs", "check test", 120, [PY, "tests/docs.py"], "tests/docs.py"),
-    ("unit", "check test asan tsan coverage windows", 900, [PY, "tests/unit.py", "unit"], "tests/unit.py"),
+    ("unit", "check test asan asan-short tsan coverage windows", 900, [PY, "tests/unit.py", "unit"], "tests/unit.py"),
     ("unit-bundle", "test asan", 600, [PY, "tests/unit.py", "unit-bundle"], "tests/unit.py"),
     ("kernels", "aarch64", 900,
      [PY, "tests/unit.py", "unit", "test_convert,test_hash,test_cpu,test_json,test_number"],
      "tests/unit.py"),
-    ("corpus", "check test asan msan coverage m32 s390x aarch64 windows", 600, [PY, "tests/corpus/run.py"],
+    ("corpus", "check test asan asan-short msan coverage m32 s390x aarch64 windows", 600, [PY, "tests/corpus/run.py"],
      "tests/corpus/run.py"),
     ("conformance", "check test", 120, [PY, "tests/conformance/host_cases.py"],
      "tests/conformance/host_cases.py"),
@@ -107,7 +111,7 @@ SUITES = [
     ("install", "test", 600, [PY, "tests/install/run.py"], "tests/install/run.py"),
     ("packaging", "test", 180, [PY, "tests/packaging/run.py"], "tests/packaging/run.py"),
     ("warnings", "long", 900, [PY, "tests/no_warnings.py"], "tests/no_warnings.py"),
-    ("faults", "test long asan coverage windows", 2400, [PY, "tests/unit.py", "faults"],
+    ("faults", "test long asan asan-short coverage windows", 2400, [PY, "tests/unit.py", "faults"],
      "tests/faults/CMakeLists.txt"),
     ("macos", "test", 300, [PY, "tests/unit.py", "macos"], "tests/macos/CMakeLists.txt"),
     ("macos-cli", "test", 600,
@@ -153,18 +157,15 @@ SUITES = [
     ("spark-env", "test long", 1200, ["tools/spark_env.sh", "--count"], "tools/spark_env.sh"),
     ("spark", "test", 1500, [SPARK, *PYTEST, *SHORT, "tests/spark"], SPARK),
     ("spark-long", "long", 900, [SPARK, *PYTEST, *LONG, "tests/spark"], SPARK),
-    ("engines-env", "test long", 1200, ["tools/engines_env.sh", "--count"], "tools/engines_env.sh"),
-    ("engines", "test", 600, [ENGINES, *PYTEST, "tests/engines", "-k",
-                              "docs or batches or modes or names or failing_row"], ENGINES),
-    ("engines-full", "long", 1200, [ENGINES, *PYTEST, "tests/engines"], ENGINES),
+    ("engines-env", "long", 1200, ["tools/engines_env.sh", "--count"], "tools/engines_env.sh"),
+    ("engines", "long", 1200, [ENGINES, *PYTEST, "tests/engines"], ENGINES),
     ("browser-env", "test", 600, ["tools/browser_env.sh", "--count"], "tools/browser_env.sh"),
     ("page-unit", "test", 300, [BROWSER, "tests/page/unit.py"], BROWSER),
     ("page", "test", 900, [BROWSER, "tests/page/run.py"], BROWSER),
     ("official", "test", 900, [VENV, "tests/compat/official_suite.py"],
      "tests/compat/official_suite.py"),
     ("mutate", "test", 900, [PY, "tests/mutate.py"], "tests/mutate.py"),
-    ("asan", "test", 2700, ["env", "FAULTS_EVERY=16", PY, "tests/run.py", "asan", "--only",
-                            "unit,corpus,faults"], "tests/run.py"),
+    ("asan", "test", 2700, [PY, "tests/run.py", "asan-short"], "tests/run.py"),
 ]
 
 CLOSING = re.compile(rb"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.M)

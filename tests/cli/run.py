@@ -30,6 +30,8 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "windows"))
 from skips import Skips  # noqa: E402
 
 LIMIT = 300 if os.environ.get("SFT_EMULATE") else 60  # seconds
+# What the Linux loader says of wine itself, now and then, when wine ends.
+LOADER = b"Inconsistency detected by ld.so: dl-fini.c"
 UNWANTED = ("NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR", "TERM", "COLUMNS", "BASH_ENV", "ENV")
 
 
@@ -71,29 +73,40 @@ def environment(sft, models):
 
 
 def of_the_command(stderr):
-    """Without what the Linux loader says of wine itself, now and then, when wine ends."""
+    """Without what is of wine."""
     if not os.environ.get("SFT_EMULATE"):
         return stderr
-    return b"".join(line for line in stderr.splitlines(True)
-                    if not line.startswith(b"Inconsistency detected by ld.so: dl-fini.c"))
+    return b"".join(line for line in stderr.splitlines(True) if not line.startswith(LOADER))
 
 
-def run_case(name, env, skips):
+def run_once(name, env):
     """The output of a case: (stdout, stderr, exit), each bytes."""
-    if skips.not_run(name):
-        return b"", b"", b"not run\n"
     scratch = tempfile.mkdtemp(prefix="sft-cli-")
     try:
         shutil.copytree(env["MODELS"], scratch, dirs_exist_ok=True)
         done = subprocess.run(["bash", os.path.join(HERE, name + ".sh")], cwd=scratch,
                               env=dict(env, HOME=scratch), stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT)
-        return done.stdout, of_the_command(done.stderr), b"%d\n" % done.returncode
+        return done.stdout, done.stderr, b"%d\n" % done.returncode
     except subprocess.TimeoutExpired:
         return b"", b"", b"killed after %d s\n" % LIMIT
     finally:
         subprocess.run(["chmod", "-R", "u+rwx", scratch], check=False)
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def run_case(name, env, skips):
+    """Its output without what is of wine. Where that made it another than expected, the case
+    runs again, at most twice; the last time counts."""
+    if skips.not_run(name):
+        return b"", b"", b"not run\n"
+    for _ in range(3):
+        out, said, status = run_once(name, env)
+        got = out, of_the_command(said), status
+        if got[1] == said or got == expected(name):
+            break
+        print("%s again: %s" % (name, said.decode("utf-8", "backslashreplace")), flush=True)
+    return got
 
 
 PARTS = (("stdout", b""), ("stderr", b""), ("exit", b"0\n"))

@@ -534,9 +534,13 @@ def test_interrupted(tmp_path):
     dataset.write(table(1), tmp_path, batch_size=1)
     running = subprocess.Popen([sys.executable, "-c", FOREVER, tmp_path],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert running.stdout.readline().strip() == b"going"
-    running.send_signal(signal.SIGINT)
-    told = running.communicate(timeout=60)[1]
+    try:
+        assert running.stdout.readline().strip() == b"going"
+        running.send_signal(signal.SIGINT)
+        told = running.communicate(timeout=60)[1]
+    finally:
+        running.kill()
+        running.wait()
     assert b"KeyboardInterrupt" in told
     assert values(tmp_path) == [1] and len(inside(tmp_path)) == 2
 

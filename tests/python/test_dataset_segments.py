@@ -149,7 +149,7 @@ def test_killed_while_appending(tmp_path):
     """What was reported is there, at most one append more, and gc finds the rest."""
     choose = random.Random(7)
     dataset.write(pa.table({"x": [0]}), tmp_path, batch_size=1, manifest="segments")
-    for _ in range(5):
+    for _ in range(3):
         there = numbers(tmp_path)
         assert there == list(range(len(there)))
         running = subprocess.Popen([sys.executable, "-c", APPENDS, tmp_path, str(len(there))],

@@ -77,16 +77,23 @@ static bool begin(wchar_t *line, DWORD flags, HANDLE out, PROCESS_INFORMATION *c
     return line && create(line, flags, &start, child);
 }
 
-static int status_of(const PROCESS_INFORMATION *child) {
+/* Of what the system ended, the test shall know why: a shell sees eight bits of it. */
+static void tell_end(DWORD status) {
+    if (status < 0xC0000000 || status == (DWORD)STATUS_CONTROL_C_EXIT) return;
+    fprintf(stderr, "start: the program was ended, status %08lx\n", status);
+}
+
+static DWORD status_of(const PROCESS_INFORMATION *child) {
     DWORD status = 125;
     (void)WaitForSingleObject(child->hProcess, INFINITE);
     (void)GetExitCodeProcess(child->hProcess, &status);
-    return (int)status;
+    tell_end(status);
+    return status;
 }
 
 static int run(wchar_t *line, DWORD flags, HANDLE out) {
     PROCESS_INFORMATION child;
-    return begin(line, flags, out, &child) ? status_of(&child) : fails("CreateProcess");
+    return begin(line, flags, out, &child) ? (int)status_of(&child) : fails("CreateProcess");
 }
 
 /* ── A console ── */
@@ -148,7 +155,7 @@ static int in_ctrl_c(const wchar_t *sign, wchar_t **words, int count) {
         typed = GenerateConsoleCtrlEvent(CTRL_C_EVENT, 0);
         if (!typed) return fails("GenerateConsoleCtrlEvent");
     }
-    return status_of(&child);
+    return (int)status_of(&child);
 }
 
 /* While this program is there, the console is not the other's own: it looks after a while. */
@@ -157,7 +164,7 @@ static int alone(wchar_t **words, int count) {
     STARTUPINFOW start = { .cb = sizeof start };
     wchar_t *line = line_of(words, count);
     if (!line || !create(line, CREATE_NO_WINDOW, &start, &child)) return fails("CreateProcess");
-    if (WaitForSingleObject(child.hProcess, 5000) == WAIT_OBJECT_0) return status_of(&child);
+    if (WaitForSingleObject(child.hProcess, 5000) == WAIT_OBJECT_0) return (int)status_of(&child);
     (void)FreeConsole();
     if (!AttachConsole(child.dwProcessId)) return fails("AttachConsole");
     HANDLE in = open_console(L"CONIN$", NULL), out = open_console(L"CONOUT$", NULL);
@@ -168,7 +175,7 @@ static int alone(wchar_t **words, int count) {
     DWORD typed;
     print_rows(out);
     if (!WriteConsoleInputW(in, &enter, 1, &typed)) return fails("WriteConsoleInput");
-    return fflush(stdout) == 0 ? status_of(&child) : 125;
+    return fflush(stdout) == 0 ? (int)status_of(&child) : 125;
 }
 
 /* Starts this program again, with a console without a window. */

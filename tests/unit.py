@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Run the cmocka programs listed in $SFT_BUILD/tests/<group>.txt, one path a line,
-relative to the build folder. usage: tests/unit.py GROUP [NAME-PART[,NAME-PART...]...]
+relative to the build folder. usage: tests/unit.py GROUP [[!]NAME-PART[,NAME-PART...]...]
 
-A program runs if each argument has a part that is in its name."""
+A program runs if each argument has a part that is in its name, or, after "!", none."""
 import concurrent.futures
 import os
 import re
@@ -43,11 +43,15 @@ def judge(program, done, skips):
     return found
 
 
+def is_meant(program, argument):
+    parts = argument.removeprefix("!").split(",")
+    return any(part in program for part in parts) != argument.startswith("!")
+
+
 def main():
     build = os.environ.get("SFT_BUILD", os.path.join(ROOT, "build"))
     with open(os.path.join(build, "tests", sys.argv[1] + ".txt"), encoding="utf-8") as file:
-        programs = [p for p in file.read().split() if all(any(part in p for part in a.split(","))
-                                                  for a in sys.argv[2:])]
+        programs = [p for p in file.read().split() if all(is_meant(p, a) for a in sys.argv[2:])]
     env = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP")
     emulate = shlex.split(env.get("SFT_EMULATE", ""))
     skips = Skips(sys.argv[1])

@@ -68,15 +68,17 @@ static bool quoted_words(sft_span *text) {
     return false;
 }
 
-/* Up to the end of the line or sentence. */
+/* Up to the end of the line or sentence; empty where that is too far for words, so that the
+ * search costs the same at each introduction. */
 static sft_span plain_words(sft_span text) {
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.data[i];
-        bool last = i + 1 == text.len || strchr(" \t\r\n", text.data[i + 1]) != NULL;
-        if (c != '\n' && c != '\r' && c != ';' && c != '<' && !(c == '.' && last)) continue;
-        text.len = i;
-        break;
+    size_t end = 0;
+    for (; end < text.len; end++) {
+        char c = text.data[end];
+        bool last = end + 1 == text.len || strchr(" \t\r\n", text.data[end + 1]) != NULL;
+        if (c == '\n' || c == '\r' || c == ';' || c == '<' || (c == '.' && last)) break;
+        if (end > 2 * WORDS_MOST) return (sft_span){ text.data, 0 };
     }
+    text.len = end;
     while (text.len > 0 && strchr(" \t.,*_`\"'", text.data[text.len - 1])) text.len--;
     return text;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The command's answer to "what is this file?", for models that the cases build.
 
-  tests/info/run.py [--keep DIR] [GROUP[:CASE]…]      groups, and samples, hostile
+  tests/info/run.py [--keep DIR] [GROUP[:CASE]…]      groups, and samples, hostile, long
 
 Every case of make.py is written into a folder of its own and given to `info --json`; its
 result must hold the facts of expected/GROUP.facts, which were written from the contract,
@@ -23,6 +23,7 @@ sys.path.insert(0, HERE)
 
 import facts  # noqa: E402
 import hostile  # noqa: E402
+import long  # noqa: E402
 import make  # noqa: E402
 import samples  # noqa: E402
 import shape  # noqa: E402
@@ -153,7 +154,7 @@ def main():
     parser.add_argument("cases", nargs="*")
     given = parser.parse_args()
     folder = given.keep or tempfile.mkdtemp(prefix="info-")
-    known = {"samples", "hostile"}
+    known = {"samples", "hostile", "long"}
     for group, name, *_ in make.cases():
         known |= {group, "%s:%s" % (group, name)}
     unknown = [name for name in given.cases if name not in known]
@@ -166,6 +167,8 @@ def main():
             samples.run(folder, tally, check, judge, answer)
         if not given.cases or "hostile" in given.cases:
             hostile.check(folder, tally, run)
+        if not given.cases or "long" in given.cases:
+            long.check(folder, tally, run)
     finally:
         if not given.keep:
             shutil.rmtree(folder, ignore_errors=True)

@@ -9,7 +9,7 @@ import pytest
 
 import holding
 
-pytestmark = pytest.mark.source
+pytestmark = [pytest.mark.source, pytest.mark.long]
 
 TOLD = """
 status = spark.sparkContext._jsc.sc().getExecutorMemoryStatus()

@@ -8,7 +8,7 @@
 #define WORD_SHARE 0.9
 #define PHRASE_WORDS 12
 #define PHRASE_TRIES 16
-#define JUDGED_MOST_WORDS 10000
+#define JUDGED_MOST_WORDS 1000
 #define VOCABULARY ((size_t)1 << 20)
 
 /* ── Words of a caption ── */

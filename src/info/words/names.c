@@ -88,11 +88,16 @@ bool sfti_lists_word(sft_span text, sft_span word) {
     return false;
 }
 
+#define DECLARED_READ_MOST ((size_t)64 << 10) /* bytes compared with one word */
+
 bool sfti_is_declared(sft_info *info, sft_span word) {
-    for (const sfti_trigger *trigger = info->triggers.first; trigger; trigger = trigger->next)
-        if (trigger->trust >= SFTI_WORD_TRUST
-            && (sfti_same_word(trigger->text, word) || sfti_lists_word(trigger->text, word)))
+    size_t left = DECLARED_READ_MOST;
+    for (const sfti_trigger *trigger = info->triggers.first; trigger; trigger = trigger->next) {
+        if (trigger->trust < SFTI_WORD_TRUST || trigger->text.len > left) continue;
+        left -= trigger->text.len;
+        if (sfti_same_word(trigger->text, word) || sfti_lists_word(trigger->text, word))
             return true;
+    }
     return false;
 }
 

@@ -9,7 +9,7 @@
 #define TRUST_MOST 79
 #define TRUST_LEAST 60
 #define KEPT_MOST 16
-#define JUDGED_MOST 10000 /* real files have a handful */
+#define JUDGED_MOST 1000 /* real files have a handful */
 
 /* ── What is told of a tag ── */
 

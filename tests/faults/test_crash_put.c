@@ -117,7 +117,7 @@ static const crash_scene recoveries[] = {
 
 static void play_scenes(void **state) {
     (void)state;
-    size_t distinct = crash_play_all(scenes, COUNT(scenes), 1500);
+    size_t distinct = crash_play_all(scenes, COUNT(scenes), 4000);
     assert_true(distinct >= 10000);
     assert_true(crash_play_all(recoveries, COUNT(recoveries), 4000) > 0);
 }

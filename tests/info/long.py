@@ -14,26 +14,26 @@ def repeated(text):
     return text * (BYTES // len(text))
 
 
-def counted(form, most):
-    return "".join(form % n for n in range(most // (len(form) + 3)))
+def counted(form):
+    return "".join(form % n for n in range(BYTES // (len(form) + 3)))
 
 
-def tags(most):
-    return json.dumps({"10_a": {"tag%d" % n: 10 for n in range(most // 14)}})
+def tags():
+    return json.dumps({"10_a": {"tag%d" % n: 10 for n in range(BYTES // 14)}})
 
 
 def cases():
     """(name, metadata)"""
-    words = counted("word%d, ", BYTES)
+    words = counted("word%d, ")
     yield "introductions", {key: repeated("trigger:a ") for key in
                             ("ss_training_comment", "modelspec.description", "modelspec.usage_hint")}
-    yield "one introduction a line", {"ss_training_comment": counted("trigger: word%d;\n", BYTES)}
+    yield "one introduction a line", {"ss_training_comment": counted("trigger: word%d;\n")}
     yield "words of architecture and base", {
         "model_class": words, "ss_base_model_version": words, "modelspec.title": words}
     yield "many declared words, many tags", {
-        "modelspec.trigger_phrase": words, "ss_training_comment": counted("trigger: w%d;\n", BYTES),
-        "ss_tag_frequency": tags(BYTES)}
-    yield "airs", {"ss_training_comment": counted("urn:air:sdxl:lora:civitai:%d ", BYTES)}
+        "modelspec.trigger_phrase": words, "ss_training_comment": counted("trigger: w%d;\n"),
+        "ss_tag_frequency": tags()}
+    yield "airs", {"ss_training_comment": counted("urn:air:sdxl:lora:civitai:%d ")}
 
 
 def check(folder, tally, run):

@@ -8,7 +8,6 @@
 #define WORD_SHARE 0.9
 #define PHRASE_WORDS 12
 #define PHRASE_TRIES 16
-#define JUDGED_MOST_WORDS 1000
 #define VOCABULARY ((size_t)1 << 20)
 
 /* ── Words of a caption ── */
@@ -136,7 +135,7 @@ static sft_span shared_phrase(const sfti_tags *tags, uint64_t captions) {
 
 static void frequent_words(sfti_tags *tags, const word_count *words, uint64_t captions) {
     sfti_candidates named = { .count = 0 }, all = { .count = 0 };
-    for (size_t i = 0, judged = 0; i < words->count && judged < JUDGED_MOST_WORDS; i++) {
+    for (size_t i = 0, judged = 0; i < words->count && judged < SFTI_JUDGED_MOST; i++) {
         const word_row *row = &words->rows[i];
         sfti_candidate one = { row->text, { "", 0 }, WORD_TRUST,
                                sfti_share(row->count, captions), i, true, false };

@@ -9,7 +9,6 @@
 #define TRUST_MOST 79
 #define TRUST_LEAST 60
 #define KEPT_MOST 16
-#define JUDGED_MOST 1000 /* real files have a handful */
 
 /* ── What is told of a tag ── */
 
@@ -60,7 +59,7 @@ static int with_bonus(const tag_judge *judge, sfti_candidate *one, uint64_t tota
 
 static void judge_candidate(tag_judge *judge, sfti_candidate *one, uint64_t total,
                             uint64_t images) {
-    if (one->text.len > SFTI_WORD_MOST || judge->judged == JUDGED_MOST) return;
+    if (one->text.len > SFTI_WORD_MOST || judge->judged == SFTI_JUDGED_MOST) return;
     if (sfti_is_generic_tag(one->text)) return;
     judge->judged++;
     one->trust = with_bonus(judge, one, total);

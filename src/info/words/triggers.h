@@ -88,6 +88,8 @@ sft_span sfti_prompt_of(sft_info *info, sft_span text);
 
 /* Words below that trust are not listed. */
 #define SFTI_WORD_TRUST 60
+/* So many tags or words of captions are judged; real files have a handful. */
+#define SFTI_JUDGED_MOST 1000
 /* A backslash that frees the bracket after it. */
 bool sfti_frees_bracket(sft_span text, size_t i);
 /* Letters lower-cased, escaped brackets freed, '_' as a space: equal keys are one word.
@@ -96,7 +98,7 @@ size_t sfti_word_key(sft_span text, char *out);
 bool sfti_same_word(sft_span a, sft_span b);
 /* Whether a word is one of a list with commas. */
 bool sfti_lists_word(sft_span text, sft_span word);
-/* Whether a word is declared, alone or as one of a list. */
+/* Whether a word is declared, alone or as one of a list: in the first 64 KB of what is. */
 bool sfti_is_declared(sft_info *info, sft_span word);
 /* Whether a word of it, of three letters or more and not everyone's, is a word of
  * ss_output_name or of a folder's name. */

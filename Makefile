@@ -50,6 +50,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 PREFIX ?= /usr/local
+# Not every shell expands a ~ in an argument.
+override PREFIX := $(patsubst ~/%,$(HOME)/%,$(PREFIX))
 DESTDIR ?=
 SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS),600)
 
@@ -187,7 +189,10 @@ abi: build setup-abi
 abi-baseline: setup-build setup-abi
 	@tools/python.sh tests/abi/run.py --baseline
 
-install: build
+# The prefix first: a build takes minutes.
+install:
+	@tools/install_prefix.sh "$(DESTDIR)$(PREFIX)"
+	@$(MAKE) --no-print-directory build
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
 
 windows: setup-build

@@ -11,6 +11,7 @@ pytest run. It gets:
   SFT_EMULATE  the emulator alone, or empty: put it before any program of SFT_BUILD
   SFT_SHARED   the folder of shared test data, absolute; it may not exist
   SFT_TARGET   the target's name
+  SFT_LIMIT    the suite's limit in seconds, of which limits inside the suite are shares
 and runs in the repository's root. A suite that reaches its limit is killed and has failed.
 Suites of the environments with third-party packages run in sequence, in parallel to the others.
 """
@@ -87,6 +88,7 @@ SUITES = [
     ("exports", "check test", 60, [PY, "tests/exports.py"], "tests/exports.py"),
     ("abi", "check test", 60, [PY, "tests/abi/run.py"], "tests/abi/run.py"),
     ("docs", "check test", 120, [PY, "tests/docs.py"], "tests/docs.py"),
+    ("front", "check test", 180, [PY, "tests/front.py"], "tests/front.py"),
     ("unit", "check test asan asan-short tsan coverage windows", 900, [PY, "tests/unit.py", "unit"], "tests/unit.py"),
     ("unit-bundle", "test asan", 600, [PY, "tests/unit.py", "unit-bundle"], "tests/unit.py"),
     ("kernels", "aarch64", 900,
@@ -301,7 +303,7 @@ def suite(row, env, logs, verbose):
     started = time.monotonic()
     log = os.path.join(logs, name + ".log")
     words = [word.replace("{build}", env["SFT_BUILD"]) for word in command]
-    status, output = run(words, limit, env, log)
+    status, output = run(words, limit, dict(env, SFT_LIMIT=str(limit)), log)
     result = judge(status, output)
     with SAYING:
         report(name, time.monotonic() - started, limit, result, output, log)

@@ -3,7 +3,7 @@
 and shapes of tensors, sidecars of several programs and drawn pictures. None of it exists elsewhere,
 and the tensors are zeros in sparse files, which take no space on most file systems.
 
-usage: tools/collection.py FOLDER
+usage: tools/collection.py FOLDER [--no-pictures]
 """
 import hashlib
 import json
@@ -386,7 +386,7 @@ def write_model(path, rows, metadata):
     Model(rows, metadata).write(path)
 
 
-def write_lora(folder, i, line):
+def write_lora(folder, i, line, pictures):
     fields = line.split("|")
     name, base, rank, scene, colours, level, words, _, _ = fields
     build, place = SPECS[base]
@@ -394,7 +394,8 @@ def write_lora(folder, i, line):
     at = os.path.join(folder, "loras", place, stem)
     digest = hashlib.sha256(name.encode()).hexdigest()
     write_model(at + ".safetensors", build(int(rank)), training(i, fields))
-    keep(at + ".preview.png", picture(scene, int(colours)))
+    if pictures:
+        keep(at + ".preview.png", picture(scene, int(colours)))
     if i % 3 == 1:
         keep(at + ".metadata.json", {
             "file_name": stem, "model_name": name, "base_model": base, "sha256": digest,
@@ -409,16 +410,19 @@ def write_lora(folder, i, line):
 
 
 def main(words):
+    pictures = "--no-pictures" not in words
+    words = [word for word in words if word != "--no-pictures"]
     if len(words) != 1 or words[0].startswith("-"):
         print(__doc__.split("\n\n")[1].strip(), file=sys.stderr)
         return 2
     folder = words[0]
     for i, line in enumerate(LORAS):
-        write_lora(folder, i, line)
+        write_lora(folder, i, line, pictures)
     for name, scene, colours in (("dreamfields_v5", "mountains", 0), ("inkwell_v2", "scales", 7)):
         at = os.path.join(folder, "checkpoints", name)
         write_model(at + ".safetensors", checkpoint(0), {"modelspec.title": name.replace("_", " ")})
-        keep(at + ".preview.png", picture(scene, colours))
+        if pictures:
+            keep(at + ".preview.png", picture(scene, colours))
     write_model(os.path.join(folder, "vae", "soft-colours.safetensors"), vae(0), {"format": "pt"})
     for name, vectors in (("clean-hands", 8), ("low-quality-neg", 16)):
         write_model(os.path.join(folder, "embeddings", name + ".safetensors"), embedding(vectors), {})

@@ -40,11 +40,13 @@ fetch() {
 }
 
 make_root() {
-    local kept=$cache/debian-$release.tar
+    local kept=$cache/debian-$release.tar new
     if [[ ! -s $kept || -n $(find "$kept" -mtime +7) ]]; then
         mkdir -p "$cache"
-        fetch "$kept.new.tar"
-        mv "$kept.new.tar" "$kept"
+        new=$(mktemp -d "$cache/new-XXXXXX")
+        fetch "$new/debian.tar"
+        mv "$new/debian.tar" "$kept"
+        rmdir "$new"
     fi
     rm -rf --one-file-system "$folder"
     mkdir -p "$folder"

@@ -1,29 +1,47 @@
 #!/bin/bash
-# What the command says about the example models, or about yours: a label, the tensors, the
-# verdict; of the examples a list first, then what it does to a copy of one, and at last a page for
-# a browser of them and of made-up models with pictures.
+# What the command says about a folder of made-up models, then about the example models, or about
+# yours: a label, the tensors, the verdict; what it does to a copy of one, and at last a page for a
+# browser of all of them with pictures. Each line after a $ can be pasted into a shell in the clone
+# in which `safetensors` is found.
 # usage: tools/demo.sh [MODEL]
 set -uo pipefail
+shopt -s extglob
 cd "$(dirname "$0")/.."
 build=${SFT_BUILD:-build}
 command=$build/safetensors
 models=("$@")
 [[ ${#models[@]} -gt 0 ]] || models=(
     examples/models/lora/neon-city.safetensors
-    examples/models/sharded/model.safetensors.index.json
-    examples/models/quantised.safetensors
-    examples/models/every-dtype.safetensors)
+    examples/models/sharded/model.safetensors.index.json)
+
+# A line to paste: words with special characters in quotes.
+type_line() {
+    local word
+    printf '\n$'
+    for word in "$@"; do
+        [[ $word == +([[:alnum:]_./=:-]) ]] || word=${word@Q}
+        printf ' %s' "$word"
+    done
+    echo
+}
 
 show() {
-    printf '\n$ safetensors %s\n' "$*"
+    type_line safetensors "$@"
     "$command" "$@"
     local status=$?
     [[ $status -eq 0 ]] || failed=1
     [[ $1 != check || $status -ne 0 ]] || echo "(nothing to say: all is well)"
 }
 
-failed=0
-[[ $# -gt 0 ]] || show info -r examples/models
+# The made-up models, with pictures; each folder of them but one is without a fault.
+collect() {
+    [[ -e $demo/models ]] || { rm -rf "$demo/new" && mkdir -p "$demo" &&
+        python3 tools/collection.py "$demo/new" && mv "$demo/new" "$demo/models"; }
+}
+
+failed=0 demo=${build#"$PWD/"}/demo
+[[ $# -gt 0 ]] || { collect && show info -r "$demo"/models/loras/{flux,illustrious,pony,sd15}; } ||
+    failed=1
 for model in "${models[@]}"; do
     show info "$model"
     show ls "$model"
@@ -37,27 +55,22 @@ change() {
     cp examples/models/lora/neon-city.safetensors "$scratch/city.safetensors"
     [[ $command == /* ]] || command=$PWD/$command
     cd "$scratch" || return 1
-    printf '\n$ cp examples/models/lora/neon-city.safetensors city.safetensors\n'
+    type_line cp examples/models/lora/neon-city.safetensors city.safetensors
     show meta set city.safetensors modelspec.title "Neon City II"
-    show convert city.safetensors -o small.safetensors --dtype F8_E4M3
-    show info small.safetensors
+    show convert city.safetensors -o large.safetensors --dtype F32
+    show info large.safetensors
     cd / && rm -rf "$scratch"
 }
 
 # Status 1: one of the made-up models is a download that was cut short.
 browse() {
-    local folder=${build#"$PWD/"}/demo folders=(examples/models)
-    local title="Example models"
-    [[ -e $folder/models ]] || { rm -rf "$folder/new" &&
-        python3 tools/collection.py "$folder/new" && mv "$folder/new" "$folder/models"; }
-    [[ ! -e $folder/models ]] || folders+=("$folder/models")
-    mkdir -p "$folder"
-    printf '\n$ safetensors catalog %s --title "%s" -o %s/catalogue.html --force\n' \
-        "${folders[*]}" "$title" "$folder"
-    "$command" catalog "${folders[@]}" --title "$title" -o "$folder/catalogue.html" --force
+    local words=(catalog examples/models "$demo/models" --title "Example models"
+                 -o "$demo/catalogue.html" --force)
+    type_line safetensors "${words[@]}"
+    "$command" "${words[@]}"
     [[ $? -le 1 ]] || failed=1
-    [[ $folder == /* ]] || folder=$PWD/$folder
-    printf '\nA browser shows it: file://%s/catalogue.html\n' "$folder"
+    [[ $demo == /* ]] || demo=$PWD/$demo
+    printf '\nA browser shows it: file://%s/catalogue.html\n' "$demo"
 }
 
 [[ $# -gt 0 ]] || (change; exit $failed) || failed=1

@@ -11,7 +11,7 @@
 #
 # Third-party wheels are kept outside the clone, in a folder named by the lock files, so that a
 # second environment is made without a network; what another environment has fetched is not
-# fetched again.
+# fetched again. Of two clones that need the same wheels at once, the second waits for the first.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 sources=(CMakeLists.txt pyproject.toml LICENSE cmake src include cli page bindings/python)
@@ -43,9 +43,15 @@ find_python() {
 }
 
 fetch_wheels() {
-    local near=() folder where=--dest
+    local near=() folder where=--dest lock
     mkdir -p "$cache"
-    for folder in "$cache"/*/; do near+=(--find-links "$folder"); done
+    exec {lock}>"$wheels.lock"
+    ! command -v flock >/dev/null || flock "$lock"
+    [[ ! -d $wheels ]] || { exec {lock}>&-; return; }
+    # Complete folders only: what is being fetched (new-*) holds wheels that are half written.
+    for folder in "$cache"/wheels-*/; do
+        [[ ! -d $folder ]] || near+=(--find-links "$folder")
+    done
     new=$(mktemp -d "$cache/new-XXXXXX")
     trap 'rm -rf "$new" "$venv"' EXIT
     mkdir "$new/wheels" "$new/tmp"
@@ -63,6 +69,7 @@ fetch_wheels() {
     # Atomic: a rename. If another process was first, its copy is used.
     mv -T "$new/wheels" "$wheels" 2>/dev/null || [[ -d $wheels ]]
     rm -rf "$new"
+    exec {lock}>&-
     trap 'rm -rf "$venv"' EXIT
 }
 

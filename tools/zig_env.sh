@@ -3,7 +3,7 @@
 # Windows, macOS and any Linux. build/zig/{cc,ar,ranlib,rc,dlltool} are what cmake/zig.cmake calls;
 # build/zig/zig is the whole.
 #
-# SFT_CACHE (build/cache) holds the wheel, the unpacked compiler and what it has compiled of its own
+# SFT_CACHE (build/cache) holds the unpacked compiler and what it has compiled of its own
 # C libraries; clones may share it.
 # usage: tools/zig_env.sh [--count]     --count: close with "N passed, N failed", for tests/run.py
 set -euo pipefail
@@ -23,17 +23,16 @@ fetch_zig() {
     [[ ! -x $zig/ziglang/zig ]] || return 0
     new=$(mktemp -d "$cache/new-XXXXXX")
     trap 'rm -rf "$new"' EXIT
-    mkdir -p "$cache/wheels"
     python3 -m pip --disable-pip-version-check download --quiet --no-deps --only-binary :all: \
-        --retries 5 --find-links "$cache/wheels" --dest "$cache/wheels" "ziglang==$version" || {
+        --retries 5 --dest "$new/wheel" "ziglang==$version" || {
         echo "zig_env.sh: cannot fetch ziglang $version: that needs PyPI, or another index in" \
             "pip's configuration, once, and 600 MB in $cache" >&2
         exit 1
     }
-    python3 -m zipfile -e "$(ls "$cache/wheels/ziglang-$version"-*.whl)" "$new"
-    chmod +x "$new/ziglang/zig"
+    python3 -m zipfile -e "$new/wheel/ziglang-$version"-*.whl "$new/zig"
+    chmod +x "$new/zig/ziglang/zig"
     # Atomic: a rename. If another process was first, its copy is used.
-    mv -T "$new" "$zig" 2>/dev/null || [[ -x $zig/ziglang/zig ]]
+    mv -T "$new/zig" "$zig" 2>/dev/null || [[ -x $zig/ziglang/zig ]]
     rm -rf "$new"
     trap - EXIT
 }

@@ -48,7 +48,7 @@ class View:
             viewport={"width": width, "height": height}, offline=True, **options
         )
         self.context.grant_permissions(["clipboard-read", "clipboard-write"])
-        self.context.set_default_timeout(30000)
+        self.context.set_default_timeout(pages.ACTION_S * 1000)
         self.path = os.path.abspath(path)
         self.folder = os.path.dirname(self.path)
         self.page = self.context.new_page()
@@ -107,17 +107,12 @@ class View:
         self.js("() => navigator.clipboard.writeText('nothing was copied')")
 
     def wait_clipboard(self, expected):
-        """The clipboard once it has what is expected, or what it has after ten seconds."""
+        """The clipboard once it has what is expected, or what it has at the end of pages.ACTION_S."""
         return self.soon(self.clipboard, lambda found: found == expected)
 
     def soon(self, look, fits):
-        """What look gives once that fits, or after ten seconds."""
-        for wait in [5] * 20 + [50] * 200:
-            found = look()
-            if fits(found):
-                break
-            self.page.wait_for_timeout(wait)
-        return found
+        """What look gives once that fits, or at the end of pages.ACTION_S."""
+        return pages.soon(look, fits, lambda s: self.page.wait_for_timeout(s * 1000))
 
     def fragment(self):
         return urllib.parse.unquote_plus(self.js("() => location.hash.slice(1)"))

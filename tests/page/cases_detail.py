@@ -265,9 +265,11 @@ def case_detail_facts(world):
 def case_detail_pictures(world):
     """What is hidden is not loaded until it is shown, and again after a change; nothing is loaded from elsewhere."""
     with world.view(detail(world, "pictures")) as view:
-        view.js("() => new Promise((done) => setTimeout(done, 150))")
+        shown = {"0%20%23.png", "2%20%23.png", "gone.png"}
+        view.soon(view.pictures, shown.issubset)
+        view.js("() => new Promise((done) => setTimeout(done, 150))")  # nothing more
         loaded = {url for url in view.pictures() if not url.startswith("data:")}
-        same(loaded, {"0%20%23.png", "2%20%23.png", "gone.png"}, "loaded")
+        same(loaded, shown, "loaded")
         view.press(".")
         same(view.text(HIDDEN + " .picture-hidden"), "hidden: rated R", "words")
         view.page.locator(HIDDEN + " button").focus()

@@ -79,7 +79,7 @@ class Browser:
         )
         self.socket, self.number, self.events = None, 0, []
         self.socket = websocket.create_connection(
-            self.address() + "/session", suppress_origin=True, timeout=30
+            self.address() + "/session", suppress_origin=True, timeout=pages.ACTION_S
         )
         self.send("session.new", capabilities={})
         self.send(
@@ -93,7 +93,8 @@ class Browser:
         )
 
     def address(self):
-        for _ in range(300):
+        end = time.monotonic() + pages.ACTION_S
+        while time.monotonic() < end:
             with open(self.log.name, encoding="utf-8", errors="replace") as text:
                 said = text.read()
             found = re.search(r"BiDi listening on (ws://\S+)", said)
@@ -211,11 +212,7 @@ class View(browser.View):
         self.settle()
 
     def until(self, code, value=None):
-        for _ in range(600):
-            if self.js(code, value):
-                return
-            time.sleep(0.05)
-        raise AssertionError(f"not within 30 s: {code}")
+        assert pages.soon(lambda: self.js(code, value), bool), f"not within its time: {code}"
 
     def click(self, selector, nth=0):
         at = self.js(
@@ -254,13 +251,7 @@ class View(browser.View):
         """Nothing: writing to the clipboard takes a click."""
 
     def wait_clipboard(self, expected):
-        found = None
-        for _ in range(10):
-            found = self.clipboard()
-            if found == expected:
-                break
-            time.sleep(0.05)
-        return found
+        return pages.soon(self.clipboard, lambda found: found == expected)
 
     @property
     def requests(self):

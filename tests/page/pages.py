@@ -20,7 +20,10 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
+# Seconds for what a test waits for: a share of its suite's limit, so that a busy machine has time.
+ACTION_S = int(os.environ.get("SFT_LIMIT", "900")) / 3
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 PAGE = os.path.join(ROOT, "page")
@@ -31,6 +34,17 @@ POLICY = (
     "img-src 'self' file: data:; media-src 'self' file: data:; base-uri 'none'; "
     "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
+
+
+def soon(look, fits, pause=time.sleep):
+    """What look gives once that fits, or at the end of ACTION_S."""
+    begin = time.monotonic()
+    while True:
+        found = look()
+        waited = time.monotonic() - begin
+        if fits(found) or waited > ACTION_S:
+            return found
+        pause(0.005 if waited < 0.1 else 0.05)
 
 
 def listed():

@@ -94,7 +94,7 @@ class World:
             stderr=subprocess.PIPE,
             text=True,
             check=False,
-            timeout=300,
+            timeout=pages.ACTION_S,
         )
         return done.returncode, done.stdout, done.stderr
 

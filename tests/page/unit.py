@@ -249,7 +249,7 @@ def test_contract():
 def test_node():
     """The unit tests by node's own runner."""
     tests = sorted(glob.glob(os.path.join(pages.HERE, "unit", "*.test.mjs")))
-    said = run([NODE, "--test", "--test-reporter=tap", *tests], timeout=240)
+    said = run([NODE, "--test", "--test-reporter=tap", *tests], timeout=pages.ACTION_S * 2.5)
     count = int(re.search(r"^# pass (\d+)", said, re.M).group(1))
     assert count >= 20, said
     print(f"    {count} tests")

@@ -59,7 +59,7 @@ def test_interrupt_ends_a_wait(folder, call):
         time.sleep(0.7)
         assert child.poll() is None, child.stdout.read()
         child.send_signal(signal.SIGINT)
-        said, _ = child.communicate(timeout=10)
+        said, _ = child.communicate(timeout=100)
     finally:
         child.kill()
         for fd in hold:
@@ -79,7 +79,7 @@ def test_a_handler_that_does_not_raise_goes_on(folder):
         assert child.stdout.readline() == "handled\n"
         with open(folder / "p", "wb") as out:
             out.write(data)
-        assert child.communicate(timeout=10)[0] == "b'abc'\nreturned\n"
+        assert child.communicate(timeout=100)[0] == "b'abc'\nreturned\n"
     finally:
         child.kill()
 
@@ -92,8 +92,8 @@ def test_one_writer_is_enough(folder):
                                data.hex()], cwd=folder)
     child = program("print(libsafetensors.open('p')['w'].tobytes())", folder)
     try:
-        assert child.communicate(timeout=10)[0] == "begins\nb'abc'\nreturned\n"
-        assert writer.wait(timeout=10) == 0
+        assert child.communicate(timeout=100)[0] == "begins\nb'abc'\nreturned\n"
+        assert writer.wait(timeout=100) == 0
     finally:
         child.kill()
         writer.kill()

@@ -221,7 +221,26 @@ bool sfti_ds_listing_put(sfti_ds_listing *listing, const char *folder, const cha
 sft_code sfti_ds_listing_fill(sfti_ds_listing *listing, const sft_storage *storage,
                               const char *folder, sft_stored_fn each, void *ctx, sft_error *err);
 
-/* ── job_folder.c ── */
+/* ── removal.c ── */
+
+/* Whether a file is a shard or a segment that we wrote, by its name and by its __metadata__. */
+bool sfti_ds_is_ours(const sft_storage *storage, const char *name);
+
+/* Removes what a replaced manifest named, where that is ours; errors are warnings. Zeroed except
+ * storage, warn (may be NULL) and warn_ctx. */
+typedef struct sfti_ds_removal {
+    const sft_storage *storage;
+    sft_warn_fn warn;
+    void *warn_ctx;
+    size_t kept; /* files that are not ours */
+    char first[SFTI_SEGMENT_FILE_NAME];
+} sfti_ds_removal;
+void sfti_ds_removal_of(sfti_ds_removal *r, const char *name); /* a shard or a segment */
+/* An index: a file, or a folder as which Spark writes it, with what is Spark's in it. */
+void sfti_ds_removal_index(const sfti_ds_removal *r, const char *name);
+/* The caller's own job's folder with all in it; "": none. */
+void sfti_ds_removal_job(const sfti_ds_removal *r, const char *folder);
+void sfti_ds_removal_end(const sfti_ds_removal *r); /* warns of files that stay */
 
 /* Remove our files from a job's folder, then the folder if it is empty. *kept (if not NULL) counts
  * files that are not ours. */
@@ -229,7 +248,7 @@ sft_code sfti_ds_job_remove(const sft_storage *storage, const char *folder, uint
                             sft_error *err);
 /* Whether a name is a temporary file of the manifest or of a segment. */
 bool sfti_ds_is_temporary(sft_span name);
-/* Whether a file in a job's folder is ours. */
+/* Whether a file in a job's folder, or in an index that is a folder, is ours. */
 bool sfti_ds_job_owns(const char *folder, const char *name);
 
 #endif

@@ -61,6 +61,21 @@ def test_append_that_disagrees(tmp_path, other, options):
     assert inside(tmp_path) == before
 
 
+def test_overwrite_leaves_what_a_hostile_manifest_names(tmp_path):
+    """tests/unit/test_dataset_hostile.c has all kinds of names, and compactions."""
+    made = dataset.write(table(1), tmp_path, batch_size=1)
+    for name in ("thesis.docx", ".bashrc", "dataset_manifest.json"):
+        made["shards"].append({"shard_path": name, "samples_count": 0, "bytes": 1})
+        if not (tmp_path / name).exists():
+            (tmp_path / name).write_bytes(b"mine")
+    (tmp_path / "dataset_manifest.json").write_text(json.dumps(made))
+    with pytest.warns(UserWarning, match="3 files that the replaced manifest named .*first"):
+        dataset.write(table(4), tmp_path, batch_size=1, mode="overwrite")
+    assert (tmp_path / "thesis.docx").read_bytes() == (tmp_path / ".bashrc").read_bytes() == b"mine"
+    assert values(tmp_path) == [4]
+    assert not (tmp_path / made["shards"][0]["shard_path"]).exists()
+
+
 def test_overwrite_leaves_what_is_not_ours(tmp_path):
     dataset.write(table(1, 2, 3), tmp_path, batch_size=1, generate_index=True)
     (tmp_path / "mine.safetensors").write_bytes(b"not ours")

@@ -164,8 +164,11 @@ def test_ours_that_it_forgot(tmp_path):
 def test_an_index_that_is_a_folder_is_replaced(tmp_path):
     import pyarrow.parquet as pq
     connector.write(tmp_path, connector.batches(), index=True)
-    made = dataset.write(pa.table({"a": [1]}), tmp_path, mode="overwrite", batch_size=1,
-                         generate_index=True)
+    theirs = sorted(tmp_path.glob("part-*"))
+    with pytest.warns(UserWarning, match="3 files that the replaced manifest named"):
+        made = dataset.write(pa.table({"a": [1]}), tmp_path, mode="overwrite", batch_size=1,
+                             generate_index=True)
+    assert all(one.exists() for one in theirs)
     table = pq.read_table(tmp_path / "_tensor_index.parquet")
     assert table.column("tensor_key").to_pylist() == ["a"]
     assert table.schema.metadata[b"commit"].decode() == made["commit"]

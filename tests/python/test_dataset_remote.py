@@ -89,6 +89,20 @@ def test_write_append_overwrite(s3):
     assert json.loads(store.open_input_file("dataset_manifest.json").read())["version"] == 3
 
 
+def test_overwrite_leaves_what_is_not_ours(s3):
+    url, storage, store = s3
+    made = dataset.write(table(1), url, batch_size=1, generate_index=True, **storage)
+    for name in ("thesis.docx", "dataset_manifest.json"):
+        made["shards"].append({"shard_path": name, "samples_count": 0, "bytes": 1})
+    for name, data in (("dataset_manifest.json", json.dumps(made).encode()), ("thesis.docx", b"x")):
+        with store.open_output_stream(name) as out:
+            out.write(data)
+    with pytest.warns(UserWarning, match="2 files that the replaced manifest named"):
+        dataset.write(table(4), url, batch_size=1, mode="overwrite", **storage)
+    assert values(url, storage) == [4]
+    assert len(names(store)) == 3 and "thesis.docx" in names(store)
+
+
 def test_segments(s3):
     url, storage, store = s3
     dataset.write(table(1, 2), url, batch_size=1, manifest="segments", **storage)

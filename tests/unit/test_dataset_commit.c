@@ -785,7 +785,7 @@ static void fails_before(void **state) {
             make_kv(o, SFT_COMMIT_OVERWRITE, "a", 1);
             if (folder) {
                 assert_int_equal(mkdir(temp_path(SFTI_DATASET_INDEX), 0777), 0);
-                temp_write(SFTI_DATASET_INDEX "/part-0", "old", 3);
+                temp_write(SFTI_DATASET_INDEX "/part-0.parquet", "old", 3);
             } else {
                 temp_write(SFTI_DATASET_INDEX, "old", 3);
             }
@@ -803,7 +803,8 @@ static void fails_before(void **state) {
             failing.call = NULL;
             assert_int_equal(sft_commit_abort(c, &err), SFT_OK);
             sft_commit_close(c);
-            assert_true(temp_read(folder ? SFTI_DATASET_INDEX "/part-0" : SFTI_DATASET_INDEX,
+            assert_true(temp_read(folder ? SFTI_DATASET_INDEX "/part-0.parquet"
+                                         : SFTI_DATASET_INDEX,
                                   text, 15) == 3);
             assert_string_equal(text, "old");
             sft_dataset *d = ds_open();
@@ -891,6 +892,7 @@ static void fails_after(void **state) {
         if (nth % 2) ds_kv(c, 1, 0, "d"); /* the next commit replaces two again, or one */
         assert_int_equal(prepare(c), SFT_OK);
         ds_warn_count = 0;
+        if (nth == 1) temp_write(SFTI_DATASET_INDEX, "x", 1);
         failing.call = "remove";
         failing.nth = nth == 4 ? 3 : nth; /* index, shards, the job's folder */
         assert_int_equal(publish(c, NULL), SFT_OK);

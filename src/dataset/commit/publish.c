@@ -44,26 +44,23 @@ static void publish_warn(const publication *p, const sft_error *what) {
     if (p->warn) p->warn(p->warn_ctx, what);
 }
 
-static void publish_remove(const publication *p, const char *name, bool folder) {
-    sft_error what = SFT_ERROR_INIT;
-    if (sfti_call(p->c->storage, remove, name, folder, &what)) publish_warn(p, &what);
-}
-
 static void publish_clean(const publication *p) {
     sft_commit *c = p->c;
+    sfti_ds_removal r = { .storage = c->storage, .warn = p->warn, .warn_ctx = p->warn_ctx };
     if (!c->next.index.data && sfti_ds_swap_is_last(&c->swap))
-        publish_remove(p, SFTI_DATASET_INDEX, true);
+        sfti_ds_removal_index(&r, SFTI_DATASET_INDEX);
     bool overwrites = c->how.mode == SFT_COMMIT_OVERWRITE;
     bool replaced = overwrites && !c->options->keep_old_s;
     for (size_t i = 0; replaced && i < c->base.shard_count; i++)
-        publish_remove(p, c->base.shards[i].facts.name, false);
+        sfti_ds_removal_of(&r, c->base.shards[i].facts.name);
     for (size_t i = c->keep; (replaced || !overwrites) && i < c->base.segment_count; i++) {
         char name[SFTI_SEGMENT_FILE_NAME];
         sfti_ds_segment_name(c->base.segments[i].sha256, name);
-        publish_remove(p, name, false);
+        sfti_ds_removal_of(&r, name);
     }
-    if (p->old_moved) publish_remove(p, p->old_name, true);
-    if (*c->job_folder) publish_remove(p, c->job_folder, true);
+    if (p->old_moved) sfti_ds_removal_index(&r, p->old_name);
+    sfti_ds_removal_job(&r, c->job_folder);
+    sfti_ds_removal_end(&r);
 }
 
 /* ── Steps 1 and 3 ── */

@@ -120,26 +120,23 @@ static sft_code compact_move(compaction *c) {
     return sfti_can(s, sync_folder) ? sfti_call(s, sync_folder, "", c->err) : SFT_OK;
 }
 
-static void compact_drop(const compaction *c, const char *name, bool folder) {
-    sft_error what = SFT_ERROR_INIT;
-    if (sfti_call(c->storage, remove, name, folder, &what) && c->options.warn)
-        c->options.warn(c->options.warn_ctx, &what);
-}
-
 /* After the commit point: nothing fails. */
 static void compact_clean(void *ctx) {
     const compaction *c = ctx;
+    sfti_ds_removal r = { .storage = c->storage, .warn = c->options.warn,
+                          .warn_ctx = c->options.warn_ctx };
     for (size_t g = 0; g < c->group_count; g++)
         for (size_t i = c->groups[g].first; i < c->groups[g].end; i++)
-            compact_drop(c, sft_dataset_shard_at(c->dataset, i)->name, false);
+            sfti_ds_removal_of(&r, sft_dataset_shard_at(c->dataset, i)->name);
     const sfti_ds_manifest *old = sfti_ds_manifest_of(c->dataset);
     for (size_t i = 0; i < old->segment_count; i++) {
         char name[SFTI_SEGMENT_FILE_NAME];
         sfti_ds_segment_name(old->segments[i].sha256, name);
-        compact_drop(c, name, false);
+        sfti_ds_removal_of(&r, name);
     }
-    if (sfti_ds_swap_is_last(&c->swap)) compact_drop(c, SFTI_DATASET_INDEX, true);
-    if (*c->folder) compact_drop(c, c->folder, true);
+    if (sfti_ds_swap_is_last(&c->swap)) sfti_ds_removal_index(&r, SFTI_DATASET_INDEX);
+    sfti_ds_removal_job(&r, c->folder);
+    sfti_ds_removal_end(&r);
 }
 
 static void compact_undo(const compaction *c) {

@@ -19,6 +19,7 @@ typedef struct compact_group {
     size_t first, end;
     uint64_t into; /* by as many */
     uint64_t rows; /* batch mode: without padding */
+    uint64_t held; /* batch mode: with padding */
 } compact_group;
 
 typedef struct compaction {

@@ -65,7 +65,7 @@ static bool rebatch_small(const compaction *c, size_t i) {
  * that saves the most. */
 static void rebatch_run(compaction *c, size_t i, size_t end) {
     uint64_t size = sfti_ds_manifest_of(c->dataset)->batch_size, lack = 0, fewer = 0;
-    compact_group g = { i, i, 0, 0 };
+    compact_group g = { .first = i, .end = i };
     while (i < end && rebatch_missing(c, i) == 0) i++;
     for (g.first = i; i < end; i++) {
         uint64_t next = 0;
@@ -76,8 +76,10 @@ static void rebatch_run(compaction *c, size_t i, size_t end) {
         g.end = i + 1;
     }
     if (!fewer) return;
-    for (size_t k = g.first; k < g.end; k++)
+    for (size_t k = g.first; k < g.end; k++) {
         g.rows += sft_dataset_shard_at(c->dataset, k)->valid_samples;
+        g.held += sft_dataset_shard_at(c->dataset, k)->samples;
+    }
     g.into = g.rows / size + (g.rows % size != 0);
     c->groups[c->group_count++] = g;
 }
@@ -270,10 +272,13 @@ static sft_code rebatch_parts(rebatch_out *o, uint64_t first, uint64_t samples) 
     return SFT_OK;
 }
 
+/* A batch is padded only if the files that it replaces have as many rows, which rebatch_check has
+ * compared with their headers: a manifest alone cannot make a compaction write more than twice what
+ * it reads. */
 static sft_code rebatch_shard(rebatch_out *o, size_t number, uint64_t first, uint64_t valid) {
     compaction *c = o->rows->c;
     const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
-    bool pad = sft_span_equal(m->tail, sft_span_cstr("pad"));
+    bool pad = sft_span_equal(m->tail, sft_span_cstr("pad")) && m->batch_size <= o->rows->g->held;
     uint64_t samples = pad ? m->batch_size : valid;
     sft_span none = { NULL, 0 };
     sfti_shard_sum sum;

@@ -88,7 +88,8 @@ static void plan_add(compaction *c, size_t first, size_t end) {
         shadowed += c->shadowed[i].count;
     }
     if (end == first + 1 && !shadowed) return;
-    c->groups[c->group_count++] = (compact_group){ first, end, tensors > shadowed, 0 };
+    c->groups[c->group_count++] =
+        (compact_group){ .first = first, .end = end, .into = tensors > shadowed };
     c->dropped += shadowed;
 }
 

@@ -46,19 +46,7 @@ typedef struct gc_work {
     bool full, has_manifest;
 } gc_work;
 
-/* ── What is ours ── */
-
-bool sfti_ds_is_ours(const sft_storage *storage, const char *name) {
-    sft_open_options options = SFT_OPEN_OPTIONS_INIT;
-    sft_file *file = NULL;
-    sft_error ignored;
-    sft_span mark;
-    options.header_only = true; /* a truncated shard counts, too */
-    if (sfti_ds_open_shard(storage, name, &options, &file, &ignored)) return false;
-    bool ours = sft_file_metadata_get_cstr(file, SFTI_DATASET_MARK, &mark);
-    sft_close(file);
-    return ours;
-}
+/* ── What is garbage ── */
 
 /* A file without a time may have been written just now; without a grace period nothing is young. */
 static bool gc_young(const gc_work *g, int64_t time_s) {

@@ -12,7 +12,4 @@ void sfti_ds_result_begin(sfti_json_writer *w, sft_tree *tree, const char *path,
 /* Write the tree as JSON if code is SFT_OK. Always frees the tree. */
 sft_code sfti_ds_result_render(sft_tree *tree, sft_code code, sft_sink *sink, sft_error *err);
 
-/* Whether a listed object is a shard that we wrote, by name and __metadata__. */
-bool sfti_ds_is_ours(const sft_storage *storage, const char *name);
-
 #endif

@@ -8,7 +8,7 @@ struct sft_dataset_replaced {
     sft_span *names; /* of the tensors of all shards, shard by shard */
     bool *is;
     size_t *first; /* number of each shard's first tensor, and of the end */
-    size_t shards;
+    size_t shards, cap;
 };
 
 static int replaced_order(const void *ctx, uint32_t a, uint32_t b) {
@@ -17,28 +17,39 @@ static int replaced_order(const void *ctx, uint32_t a, uint32_t b) {
     return way ? way : a < b ? -1 : a > b;
 }
 
+/* Adds the names of a shard's tensors. The manifest's count is believed once the file has it. */
 static sft_code replaced_names(sft_dataset_replaced *r, const sft_dataset *dataset, size_t shard,
                                const sft_open_options *open, sft_error *err) {
     sft_file *file = NULL;
-    size_t count = r->first[shard + 1] - r->first[shard];
+    const sft_dataset_shard *facts = sft_dataset_shard_at(dataset, shard);
+    size_t first = r->first[shard], count = 0;
     sft_code code = sft_dataset_shard_open(dataset, shard, open, &file, err);
-    if (!code && sft_file_tensor_count(file) != count)
+    if (!code) count = sft_file_tensor_count(file);
+    if (!code && facts->tensors != count)
         code = sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
-                         "%s: tensors: expected %zu by the manifest, found %zu",
-                         sft_dataset_shard_at(dataset, shard)->name, count,
-                         sft_file_tensor_count(file));
+                         "%s: tensors: expected %llu by the manifest, found %zu", facts->name,
+                         (unsigned long long)facts->tensors, count);
+    if (!code && count >= UINT32_MAX / 4 - first) code = sfti_fail_memory(err, SIZE_MAX);
+    sft_span *names = code ? NULL : sfti_arena_grow(&r->arena, r->names, first, count, &r->cap,
+                                                    sizeof *names);
+    if (!code && !names) code = sfti_fail_memory(err, count * sizeof *names);
+    if (!code) r->names = names;
     for (size_t i = 0; !code && i < count; i++) {
         sft_span name = sft_file_tensor_at(file, i)->name;
         char *copy = sfti_arena_copy(&r->arena, name.data, name.len);
         if (!copy) code = sfti_fail_memory(err, name.len);
-        r->names[r->first[shard] + i] = (sft_span){ copy, name.len };
+        r->names[first + i] = (sft_span){ copy, name.len };
     }
+    r->first[shard + 1] = first + count;
     sft_close(file);
     return code;
 }
 
 static sft_code replaced_mark(sft_dataset_replaced *r, sft_error *err) {
     size_t count = r->first[r->shards];
+    r->is = sfti_arena_array(&r->arena, count, sizeof *r->is);
+    if (!r->is) return sfti_fail_memory(err, count);
+    for (size_t i = 0; i < count; i++) r->is[i] = false;
     sfti_arena work = { .alloc = r->arena.alloc };
     const uint32_t *order = sfti_arena_sorted(&work, count, replaced_order, r->names);
     for (size_t i = 1; order && i < count; i++)
@@ -50,23 +61,13 @@ static sft_code replaced_mark(sft_dataset_replaced *r, sft_error *err) {
 static sft_code replaced_fill(sft_dataset_replaced *r, const sft_dataset *dataset,
                               const sft_open_options *open, sft_error *err) {
     size_t shards = sft_dataset_shard_count(dataset);
-    uint64_t count = 0, shadowed = 0;
+    bool shadowed = false;
+    for (size_t i = 0; i < shards; i++)
+        shadowed = shadowed || sft_dataset_shard_at(dataset, i)->shadowed;
+    if (!shadowed) return SFT_OK;
     r->first = sfti_arena_array(&r->arena, (uint64_t)shards + 1, sizeof *r->first);
     if (!r->first) return sfti_fail_memory(err, shards * sizeof *r->first);
-    for (size_t i = 0; i < shards; i++) {
-        const sft_dataset_shard *shard = sft_dataset_shard_at(dataset, i);
-        r->first[i] = (size_t)count;
-        shadowed += shard->shadowed != 0;
-        if (shard->tensors >= UINT32_MAX / 4 - count)
-            return sfti_fail_memory(err, SIZE_MAX);
-        count += shard->tensors;
-    }
-    r->first[shards] = (size_t)count;
-    if (!shadowed) return SFT_OK;
-    r->names = sfti_arena_array(&r->arena, count, sizeof *r->names);
-    r->is = sfti_arena_array(&r->arena, count, sizeof *r->is);
-    if (!r->names || !r->is) return sfti_fail_memory(err, (size_t)count * sizeof *r->names);
-    for (size_t i = 0; i < count; i++) r->is[i] = false;
+    r->first[0] = 0;
     for (r->shards = 0; r->shards < shards; r->shards++) {
         sft_code code = replaced_names(r, dataset, r->shards, open, err);
         if (code) return code;

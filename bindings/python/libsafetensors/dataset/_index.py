@@ -110,10 +110,17 @@ def _sync(path: str) -> None:
 
 
 def _clear_folder(fs: Any, path: str) -> None:
-    """Removes the folder that Spark writes as an index: the new file could not replace it."""
-    from pyarrow.fs import FileType
-    if fs.get_file_info(path).type == FileType.Directory:
-        fs.delete_dir(path)
+    """Removes the folder that Spark writes as an index: the new file could not replace it. One
+    with other files than Spark's stays, and is an error."""
+    from pyarrow.fs import FileSelector, FileType
+    if fs.get_file_info(path).type != FileType.Directory:
+        return
+    for one in fs.get_file_info(FileSelector(path)):
+        if one.type != FileType.File or not one.base_name.startswith("_") and \
+                not one.base_name.endswith((".parquet", ".crc")):
+            raise OSError("%s is a folder with other files than an index has, such as %s"
+                          % (path, one.base_name))
+    fs.delete_dir(path)
 
 
 class Index:

@@ -5,7 +5,24 @@
 #include <stdio.h>
 #include <string.h>
 
+/* What commits, compactions, aborts and gc remove is decided here, on any storage. A listing only
+ * proposes names, and so does a manifest, which anybody may have written. */
+
 /* ── Whose a file is ── */
+
+bool sfti_ds_is_ours(const sft_storage *storage, const char *name) {
+    sft_open_options options = SFT_OPEN_OPTIONS_INIT;
+    sft_file *file = NULL;
+    sft_error ignored;
+    sft_span mark, text = sft_span_cstr(name);
+    uint64_t number, shard;
+    if (!sfti_ds_shard_parse(text, &number, &shard) && !sfti_ds_is_segment(text)) return false;
+    options.header_only = true; /* a truncated shard counts, too */
+    if (sfti_ds_open_shard(storage, name, &options, &file, &ignored)) return false;
+    bool ours = sft_file_metadata_get_cstr(file, SFTI_DATASET_MARK, &mark);
+    sft_close(file);
+    return ours;
+}
 
 /* src/bytes/sink_path.c names a file ".<name>.sft-<letters>" until it is complete. */
 static sft_span job_temporary(sft_span name) {
@@ -39,11 +56,55 @@ bool sfti_ds_is_temporary(sft_span name) {
 
 bool sfti_ds_job_owns(const char *folder, const char *name) {
     sft_span whole = sft_span_cstr(name);
-    bool index = sfti_ds_ends(sft_span_cstr(folder), SFTI_JOB_INDEX);
+    bool index = sfti_ds_ends(sft_span_cstr(folder), SFTI_JOB_INDEX) ||
+                 strcmp(folder, SFTI_DATASET_INDEX) == 0;
     return job_named(job_temporary(whole)) || (index && job_sparks(whole));
 }
 
-/* ── Removing ── */
+/* ── Files that a manifest named ── */
+
+static bool removal_is_there(const sft_storage *s, const char *name) {
+    sft_source source;
+    sft_error ignored;
+    sft_code code = sfti_call(s, open, name, &source, &ignored);
+    if (!code) sft_source_close(&source);
+    return code != SFT_NOT_FOUND;
+}
+
+void sfti_ds_removal_of(sfti_ds_removal *r, const char *name) {
+    sft_error what = SFT_ERROR_INIT;
+    if (sfti_ds_is_ours(r->storage, name)) {
+        if (sfti_call(r->storage, remove, name, false, &what) && r->warn)
+            r->warn(r->warn_ctx, &what);
+    } else if (r->warn && removal_is_there(r->storage, name) && r->kept++ == 0) {
+        (void)snprintf(r->first, sizeof r->first, "%s", name);
+    }
+}
+
+void sfti_ds_removal_job(const sfti_ds_removal *r, const char *folder) {
+    sft_error what = SFT_ERROR_INIT;
+    if (*folder && sfti_call(r->storage, remove, folder, true, &what) && r->warn)
+        r->warn(r->warn_ctx, &what);
+}
+
+void sfti_ds_removal_index(const sfti_ds_removal *r, const char *name) {
+    sft_error what = SFT_ERROR_INIT;
+    sft_code code = sfti_call(r->storage, remove, name, false, &what);
+    if (code) code = sfti_ds_job_remove(r->storage, name, NULL, &what);
+    if (code && r->warn) r->warn(r->warn_ctx, &what);
+}
+
+void sfti_ds_removal_end(const sfti_ds_removal *r) {
+    sft_error what = SFT_ERROR_INIT;
+    if (!r->kept) return;
+    (void)sfti_fail(&what, SFT_DATASET_SHARD, SFT_NO_OFFSET,
+                    "%zu files that the replaced manifest named are no shards of libsafetensors by "
+                    "name and header, and stay: first %s",
+                    r->kept, r->first);
+    r->warn(r->warn_ctx, &what);
+}
+
+/* ── Folders of jobs ── */
 
 typedef struct job_files {
     const char *folder;

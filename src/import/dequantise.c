@@ -17,9 +17,9 @@ static void swap_all(uint8_t *bytes, size_t count) {
 /* Elements [first, first + count), count at most AT_ONCE. */
 static sft_code numbers(const sfti_dequantise *how, uint64_t first, size_t count, uint8_t *out,
                         sft_error *err) {
-    uint8_t stored[AT_ONCE * 4];
+    uint8_t stored[AT_ONCE * 4]; /* no dtype that is taken is wider */
     double values[AT_ONCE];
-    size_t size = how->dtype == SFT_I32 ? 4 : 1, got;
+    size_t size = sft_dtype_describe(how->dtype)->bits / 8, got;
     sft_code code = sft_source_read(how->from, how->begin + first * size, stored, count * size,
                                     &got, err);
     if (!code && got < count * size)
@@ -54,6 +54,10 @@ static sft_code dequantise_read(void *ctx, uint64_t offset, void *into, size_t l
     }
     *got = len;
     return SFT_OK;
+}
+
+bool sfti_dequantise_takes(sft_dtype dtype) {
+    return dtype == SFT_U8 || dtype == SFT_I8 || dtype == SFT_I32;
 }
 
 sft_code sfti_dequantise_source(sfti_import *im, const sfti_dequantise *how,

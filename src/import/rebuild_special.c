@@ -39,13 +39,14 @@ static sft_code quantised_parts(sfti_rebuild *r, const sfti_value *how, sfti_val
     return SFT_OK;
 }
 
-/* All numbers of a packed tensor, as doubles. *out NULL: it is not packed, or too short. */
+/* All numbers of a packed tensor, as doubles. *out NULL: it is not packed, too short, or complex,
+ * which is two doubles. */
 static sft_code load_numbers(sfti_rebuild *r, const sfti_value *value, const sfti_item *item,
                              uint64_t count, double **out) {
     uint8_t *bytes;
     uint64_t elements, need;
     *out = NULL;
-    if (item->strides || item->swap ||
+    if (item->strides || item->swap || item->dtype == SFT_C64 ||
         sft_shape_size(item->dtype, item->shape, item->rank, &elements, &need, NULL) ||
         elements != count || need > item->stored)
         return SFT_OK;
@@ -118,7 +119,8 @@ sft_code sfti_rebuild_quantised(sfti_rebuild *r, sfti_value *value, const sfti_v
     sft_code code = sfti_rebuild_plain(r, parts[0], &place, false);
     if (!code) code = quantised_parts(r, args->u.items[4], parts + 1, &count);
     if (code || parts[0]->kind == SFTI_VALUE_NONE) return code;
-    if (parts[0]->kind == SFTI_VALUE_REFUSED || count == 0)
+    if (parts[0]->kind != SFTI_VALUE_TENSOR || count == 0
+        || !sfti_dequantise_takes(parts[0]->u.item->dtype))
         return sfti_rebuild_refuse(r, value, SFT_FOREIGN_OBJECT, SFT_HINT_NONE, 0,
                                    "expected integers with scale and zero point, found others");
     if (how == SFT_IMPORT_SPECIAL_PARTS)

@@ -182,6 +182,50 @@ def storages(ctx):
     refused(ctx, path, "foreign_syntax")
 
 
+KINDS = {"FloatStorage": 4, "HalfStorage": 2, "BFloat16Storage": 2, "LongStorage": 8,
+         "DoubleStorage": 8, "IntStorage": 4, "ShortStorage": 2, "CharStorage": 1,
+         "ByteStorage": 1, "BoolStorage": 1, "ComplexFloatStorage": 8, "QInt8Storage": 1,
+         "QUInt8Storage": 1, "QInt32Storage": 4}
+INTEGERS = {"IntStorage": "<i4", "QInt32Storage": "<i4", "CharStorage": "i1", "QInt8Storage": "i1",
+            "ByteStorage": "u1", "QUInt8Storage": "u1"}
+
+
+def quantised(kind, how, count=4):
+    return (name("torch._utils", "_rebuild_qtensor") +
+            values([storage(kind=kind, count=count), integer(0), integers((count,)),
+                    integers((1,)), values(how), b"\x89", name("collections", "OrderedDict"),
+                    b")R"]) + b"R")
+
+
+def quantised_storages(ctx):
+    """A quantised tensor over each kind of storage, its scales of each kind: values of integers
+    of 8 and 32 bits, never of other elements."""
+    path = os.path.join(ctx.folder, "q.pt")
+    scheme = name("torch", "per_tensor_affine")
+    rows = name("torch", "per_channel_affine")
+    for kind, size in KINDS.items():
+        data = (b"\1\x02\x83\4" * 8)[:4 * size]
+        whole = quantised(kind, [scheme, b"G" + struct.pack(">d", 0.5), integer(3)])
+        zipped(path, pickled(mapping(w=whole)), {"0": data})
+        for options in "quantised=values", "quantised=parts":
+            if kind not in INTEGERS:
+                refused(ctx, path, "foreign_object", options)
+                continue
+            found, _ = taken(ctx, path, options)
+            codes = struct.unpack("<4" + {"<i4": "i", "i1": "b", "u1": "B"}[INTEGERS[kind]], data)
+            wanted = {"w": struct.pack("<4f", *((code - 3) * 0.5 for code in codes))}
+            assert found == wanted or (options[-5:] == "parts" and found["w.int_repr"] == data)
+        scales = tensor(key="1", kind=kind)
+        whole = quantised("QInt8Storage", [rows, scales, tensor(key="2", kind="LongStorage"),
+                                           integer(0)])
+        zipped(path, pickled(mapping(w=whole)),
+               {"0": b"\1\2\3\4", "1": bytes(4 * size), "2": bytes(32)})
+        if kind == "ComplexFloatStorage":
+            refused(ctx, path, "foreign_object", "quantised=values")
+        else:
+            assert taken(ctx, path, "quantised=values")[0] == {"w": bytes(16)}, kind
+
+
 def places(ctx):
     path = os.path.join(ctx.folder, "p.pt")
     big = (1 << 63) - 1
@@ -433,8 +477,8 @@ def mutated(ctx, seed):
 
 def cases(ctx):
     ctx.slow = bool(os.environ.get("SFT_EMULATE")) or "asan" in ctx.dump[-1]
-    for function in [calls, storages, places, bombs, graph_of_all, keys, truncated, records,
-                     legacy_files, tar_files]:
+    for function in [calls, storages, quantised_storages, places, bombs, graph_of_all, keys,
+                     truncated, records, legacy_files, tar_files]:
         yield function.__name__, functools.partial(function, ctx)
     for seed in range(20 if ctx.full else 2):
         yield f"mutated {seed}", functools.partial(mutated, ctx, seed)

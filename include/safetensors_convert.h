@@ -69,10 +69,12 @@ typedef struct sft_convert_options {
      * the target dtype, a float, and what they were computed from is not written. All others are
      * left alone; match selects among the quantised ones. @since 0.2 */
     bool dequantize;
+    /* With dequantize: as in sft_open_options, for config.json beside the model. @since 0.2 */
+    const sft_files *files;
 } sft_convert_options;
 
 #define SFT_CONVERT_OPTIONS_INIT \
-    { sizeof(sft_convert_options), false, false, NULL, NULL, 0, NULL, false }
+    { sizeof(sft_convert_options), false, false, NULL, NULL, 0, NULL, false, NULL }
 
 /* What happens to a tensor, and why. @since 0.2 */
 typedef enum sft_convert_action {
@@ -89,9 +91,11 @@ typedef enum sft_convert_action {
 typedef struct sft_conversion sft_conversion;
 
 /* Plan the conversion of every tensor of the set, which must outlive it. SFT_CAST_DTYPE names a
- * tensor that was requested and cannot be cast, SFT_SIZE_PARTIAL_BYTE one whose elements would
- * not fill whole bytes. Cost: linear in tensors; no data is read. Free with sft_conversion_free.
- * @since 0.1 */
+ * tensor that was requested and cannot be cast, or whose values cannot be computed because of how
+ * it is stored or of what is declared of it; SFT_SIZE_PARTIAL_BYTE names one whose elements would
+ * not fill whole bytes. Cost: linear in tensors; no data is read but, with dequantize, the
+ * declarations: small tensors NAME.comfy_quant, and config.json and quantize_config.json beside
+ * the model. Free with sft_conversion_free. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_conversion_new(const sft_set *set, sft_dtype to,
                                                   const sft_convert_options *options,
                                                   sft_conversion **out, sft_error *err);

@@ -52,6 +52,7 @@ static sft_code plan_casts(convert_run *run, sft_error *err) {
     options.saturate = set->saturate != 0;
     options.scaled = set->cast_scaled != 0;
     options.dequantize = set->dequantize != 0;
+    options.files = run->c->open.files;
     options.alloc = &run->c->alloc;
     bool matches = cli_is_matching(set);
     if (matches) options.match = is_matched;
@@ -411,12 +412,12 @@ static sft_code convert_model(convert_run *run, sft_error *err) {
     return convert_opened(run, err);
 }
 
-/* The file is read, and is not what it should be, or has what OUT's format lacks: the answer is
- * no. */
+/* The file is read, and is not what it should be, or has what OUT's format lacks or what nobody
+ * here can compute: the answer is no. */
 static bool is_refusal(const cli *c, sft_code code) {
     return (code >= SFT_FOREIGN_SYNTAX && code <= SFT_FOREIGN_OPAQUE && code != SFT_FOREIGN_BRANCH)
            || (code >= SFT_FOREIGN_OUTPUT && code <= SFT_FOREIGN_NESTING)
-           || (code == SFT_CAST_DTYPE && convert_is_export(c));
+           || (code == SFT_CAST_DTYPE && (convert_is_export(c) || c->set.dequantize));
 }
 
 static void convert_one(cli *c, const char *input, void *ctx) {
@@ -452,7 +453,7 @@ static const cli_option convert_options[] = {
       "the new dtype: BF16, F16, F32, F8_E4M3, ...; " CLI_DTYPE_HELP },
     { 0, "dequantize", NULL, CLI_FLAG, 1, offsetof(cli_settings, dequantize),
       "compute the values of quantised tensors (scaled F8, MXFP4, GPTQ, AWQ) instead, by default "
-      "as BF16; drop their scales and leave all other tensors alone" },
+      "as BF16; drop their scales and declarations and leave all other tensors alone" },
     { 0, "cast-scaled", NULL, CLI_FLAG, 1, offsetof(cli_settings, cast_scaled),
       "cast tensors with a scale, and the scales, too: their values then mean nothing" },
     { 0, "saturate", NULL, CLI_FLAG, 1, offsetof(cli_settings, saturate),
@@ -498,7 +499,8 @@ const cli_command cli_convert_command = {
     "Tensors that come with a scale (weight_scale_inv, scale_weight, ...) and these scales are "
     "not converted, with a warning: without the scale the values mean nothing. --dequantize "
     "computes their values (docs/convert.md describes each layout); an unknown layout is an "
-    "error. --cast-scaled casts them anyway, with a warning.\n"
+    "error, and so is one that is declared (comfy_quant, _quantization_metadata, "
+    "quantization_config) and not known. --cast-scaled casts them anyway, with a warning.\n"
     "IN may be in another format, which is told from its contents: PyTorch (.pt, .pth, .ckpt, "
     ".bin, also a folder with pytorch_model.bin.index.json), TorchScript, NumPy (.npy, .npz), "
     "GGUF, ONNX, Flax (.msgpack), Paddle (.pdparams), TensorFlow (.index, SavedModel). Nothing "
@@ -523,7 +525,8 @@ const cli_command cli_convert_command = {
       cli_reading_options, cli_remote_options, cli_network_options, cli_common_options },
     { "OUT was written",
       "--match found no tensor, a model in another format breaks a rule of it or holds what "
-      "safetensors does not, or the format of OUT lacks a dtype; nothing was written",
+      "safetensors does not, the format of OUT lacks a dtype, or the values of a quantised tensor "
+      "cannot be computed; nothing was written",
       "IN could not be read, a value does not fit DTYPE, OUT could not be written, or a usage "
       "error" },
     1, SIZE_MAX, run_convert, CLI_URLS_COPY,

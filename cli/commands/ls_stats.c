@@ -36,6 +36,7 @@ sft_code ls_values_find(ls_listing *l, sft_error *err) {
     options.dequantize = true;
     options.match = is_chosen;
     options.match_ctx = l;
+    options.files = l->c->open.files;
     options.alloc = &l->c->alloc;
     return sft_conversion_new(l->set, SFT_F32, &options, &l->values, err);
 }

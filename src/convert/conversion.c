@@ -33,7 +33,8 @@ static sft_convert_action decide(const sft_conversion *c, const sft_tensor *tens
     sft_convert_action action = SFT_CONVERT_CAST;
     if (!is_wanted(c, tensor)) return SFT_CONVERT_OTHER;
     if (tensor->dtype == c->to) return SFT_CONVERT_SAME;
-    row->overruled = sfti_scale_find(c->set, tensor, &action) && c->options.scaled;
+    row->overruled = sfti_scale_find(c->set, &c->declared, tensor, &action)
+                     && c->options.scaled;
     return row->overruled ? SFT_CONVERT_CAST : action;
 }
 
@@ -44,7 +45,13 @@ static sft_code decide_quantised(sft_conversion *c, size_t i, sft_convert_action
     const sft_match_fn match = c->options.match;
     *action = SFT_CONVERT_OTHER;
     c->quants[i] = NULL;
-    owner = sfti_scale_find(c->set, tensor, action);
+    sfti_declared_layer *layer = sfti_declared_of(&c->declared, tensor->name, NULL);
+    bool declared = layer && layer->weight == tensor;
+    owner = sfti_scale_find(c->set, &c->declared, tensor, action);
+    if (!owner && declared && (!match || match(c->options.match_ctx, tensor)))
+        return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, tensor->name,
+                                "expected quantised values, as which it is declared, found %s",
+                                sft_dtype_describe(tensor->dtype)->name);
     if (!owner) return SFT_OK;
     if (*action == SFT_CONVERT_SCALED) owner = tensor;
     bool wanted = !match || match(c->options.match_ctx, owner);
@@ -55,7 +62,8 @@ static sft_code decide_quantised(sft_conversion *c, size_t i, sft_convert_action
     }
     *action = *action == SFT_CONVERT_SCALED ? SFT_CONVERT_DEQUANTIZE : SFT_CONVERT_DROP;
     if (*action == SFT_CONVERT_DROP) return SFT_OK;
-    return sfti_quant_find(c->set, i, &c->arena, &c->quants[i], err);
+    if (declared) layer->taken = true;
+    return sfti_quant_find(c->set, &c->declared, i, &c->arena, &c->quants[i], err);
 }
 
 /* Size of the tensor once it is cast. */
@@ -110,6 +118,59 @@ static sft_code fill_row(sft_conversion *c, size_t i, sft_error *err) {
     return SFT_OK;
 }
 
+/* ── Declarations that end ── */
+
+/* Whether tensors whose names begin so are dequantised, and no quantised one is left. */
+static bool are_all_taken(const sft_conversion *c, sft_span prefix) {
+    size_t taken = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        const sft_tensor *tensor = sft_set_tensor_at(c->set, i);
+        sft_convert_action action = SFT_CONVERT_OTHER;
+        if (tensor->name.len < prefix.len
+            || (prefix.len > 0 && memcmp(tensor->name.data, prefix.data, prefix.len) != 0))
+            continue;
+        taken += c->rows[i].action == SFT_CONVERT_DEQUANTIZE;
+        if (c->rows[i].action != SFT_CONVERT_DEQUANTIZE && sfti_quant_has(tensor)
+            && sfti_scale_find(c->set, &c->declared, tensor, &action)
+            && action == SFT_CONVERT_SCALED)
+            return false;
+    }
+    return taken > 0;
+}
+
+/* "scaled_fp8": all F8 with a scale beneath its prefix are what the old ComfyUI format has. It
+ * goes once none of them is left. */
+static void drop_marker(sft_conversion *c, size_t marker) {
+    const sft_tensor *tensor = sft_set_tensor_at(c->set, marker);
+    const char *end = "scaled_fp8";
+    size_t len = strlen(end);
+    if (tensor->name.len < len || c->rows[marker].action != SFT_CONVERT_OTHER) return;
+    size_t prefix = tensor->name.len - len;
+    if (memcmp(tensor->name.data + prefix, end, len) != 0
+        || (prefix > 0 && tensor->name.data[prefix - 1] != '.'))
+        return;
+    if (!are_all_taken(c, (sft_span){ tensor->name.data, prefix })) return;
+    c->rows[marker].action = SFT_CONVERT_DROP;
+    c->by_action[SFT_CONVERT_OTHER]--;
+    c->by_action[SFT_CONVERT_DROP]++;
+    c->bytes_after -= tensor->end - tensor->begin;
+}
+
+/* The value of a metadata pair that is written: *value NULL for its own. False when out of memory;
+ * an empty value is left out. */
+static bool lasting_value(const sft_conversion *c, sft_pair pair, sfti_arena *arena,
+                          const sft_span **value) {
+    static const sft_span none = { "", 0 };
+    *value = NULL;
+    if (!c->quants) return true;
+    if (sft_span_equal(pair.key, sft_span_cstr("quantization_config")) && are_all_taken(c, none))
+        *value = &none;
+    if (!sft_span_equal(pair.key, sft_span_cstr(SFTI_DECLARED_KEY))) return true;
+    sft_span *rest = sfti_arena_take(arena, sizeof *rest);
+    *value = rest;
+    return rest && sfti_declared_rest(&c->declared, c->set, pair.value, arena, rest);
+}
+
 /* ── Metadata of all shards ── */
 
 static bool is_key_before(const sft_conversion *c, size_t shard, sft_span key) {
@@ -132,7 +193,10 @@ static unsigned stale_digests(const sft_conversion *c, size_t first, size_t end)
 
 static sft_pair converted_pair(const void *conversion, size_t i) {
     const sft_conversion *c = conversion;
-    return sft_file_metadata_at(sft_set_shard_at(c->set, c->picks[i].shard), c->picks[i].pair);
+    const sfti_convert_pick *pick = &c->picks[i];
+    sft_pair pair = sft_file_metadata_at(sft_set_shard_at(c->set, pick->shard), pick->pair);
+    if (pick->value) pair.value = *pick->value;
+    return pair;
 }
 
 static sft_code gather_metadata(sft_conversion *c, sft_error *err) {
@@ -149,9 +213,13 @@ static sft_code gather_metadata(sft_conversion *c, sft_error *err) {
         const sft_file *file = sft_set_shard_at(c->set, s);
         c->dropped |= sfti_digests_in(file, stale);
         for (size_t i = 0; i < sft_file_metadata_count(file); i++) {
-            sft_span key = sft_file_metadata_at(file, i).key;
-            if (sfti_digest_key_of(key) & stale || is_key_before(c, s, key)) continue;
-            c->picks[c->metadata_count++] = (sfti_convert_pick){ (uint32_t)s, (uint32_t)i };
+            sft_pair pair = sft_file_metadata_at(file, i);
+            const sft_span *value;
+            if (sfti_digest_key_of(pair.key) & stale || is_key_before(c, s, pair.key)) continue;
+            if (!lasting_value(c, pair, &c->arena, &value))
+                return sfti_fail_memory(err, pair.value.len);
+            if (value && value->len == 0) continue;
+            c->picks[c->metadata_count++] = (sfti_convert_pick){ (uint32_t)s, (uint32_t)i, value };
         }
     }
     return SFT_OK;
@@ -173,10 +241,11 @@ static sft_code decide_all(sft_conversion *c, sft_error *err) {
     }
     for (size_t s = 0; s < shards; s++) c->files[s] = sft_file_source(sft_set_shard_at(c->set, s));
     c->rows[0].begin = 0;
-    for (size_t i = 0; i < c->count; i++) {
-        sft_code code = fill_row(c, i, err);
-        if (code != SFT_OK) return code;
-    }
+    sft_code code = sfti_declared_read(c->set, c->options.dequantize, c->options.files, &c->arena,
+                                       &c->declared, err);
+    for (size_t i = 0; code == SFT_OK && i < c->count; i++) code = fill_row(c, i, err);
+    if (code != SFT_OK) return code;
+    for (size_t i = 0; c->quants && i < c->count; i++) drop_marker(c, i);
     c->source.ctx = c;
     c->source.size = c->rows[c->count].begin;
     c->source.vtable = &sfti_convert_source;
@@ -230,7 +299,8 @@ sft_convert_action sft_conversion_action(const sft_conversion *conversion, size_
     sft_convert_action action = (sft_convert_action)conversion->rows[i].action;
     sft_convert_action found = action;
     if (scale && action >= SFT_CONVERT_SCALED)
-        *scale = sfti_scale_find(conversion->set, sft_set_tensor_at(conversion->set, i), &found);
+        *scale = sfti_scale_find(conversion->set, &conversion->declared,
+                                 sft_set_tensor_at(conversion->set, i), &found);
     return action;
 }
 
@@ -372,6 +442,20 @@ sft_code sft_conversion_save_set(sft_conversion *conversion, const char *folder,
     return code;
 }
 
+/* Metadata of one shard, the declaration's with another value. */
+typedef struct shard_pairs {
+    sfti_kept_pairs kept;
+    const sft_span *value;
+} shard_pairs;
+
+static sft_pair shard_pair(const void *ctx, size_t i) {
+    const shard_pairs *pairs = ctx;
+    sft_pair pair = sfti_kept_pair(&pairs->kept, i);
+    if (pairs->value && sft_span_equal(pair.key, sft_span_cstr(SFTI_DECLARED_KEY)))
+        pair.value = *pairs->value;
+    return pair;
+}
+
 sft_code sft_conversion_save_shard(sft_conversion *conversion, size_t shard, sft_sink sink,
                                    const sft_job *job, sft_error *err) {
     sft_plan_options plan = plan_options_of(conversion);
@@ -382,14 +466,25 @@ sft_code sft_conversion_save_shard(sft_conversion *conversion, size_t shard, sft
                          "expected a shard of the set, found a higher number");
     }
     sfti_arena work = { .alloc = conversion->alloc };
-    sfti_kept_pairs kept;
+    shard_pairs pairs = { .value = NULL };
+    sfti_kept_pairs *kept = &pairs.kept;
     unsigned stale = stale_digests(conversion, shard, shard + 1);
-    sft_code code = sfti_kept_pairs_of(file, stale, &work, &kept, err);
+    sft_code code = sfti_kept_pairs_of(file, stale, &work, kept, err);
+    size_t lasting = 0;
+    for (size_t i = 0; !code && i < kept->count; i++) {
+        const sft_span *value;
+        if (!lasting_value(conversion, sfti_kept_pair(kept, i), &work, &value))
+            code = sfti_fail_memory(err, kept->count);
+        else if (value && value->len > 0)
+            pairs.value = value;
+        if (!code && (!value || value->len > 0)) kept->at[lasting++] = kept->at[i];
+    }
+    kept->count = lasting;
     plan.has_metadata = sft_file_has_metadata(file);
-    plan.pair_at = sfti_kept_pair;
-    plan.pair_ctx = &kept;
+    plan.pair_at = shard_pair;
+    plan.pair_ctx = &pairs;
     if (code) sft_sink_abandon(&sink);
-    else code = save_file(conversion, shard, kept.count, &plan, sink, job, err);
+    else code = save_file(conversion, shard, kept->count, &plan, sink, job, err);
     sfti_arena_free(&work);
     return code;
 }

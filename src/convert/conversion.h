@@ -56,6 +56,7 @@ typedef struct sfti_cast_workers {
 /* Metadata pair `pair` of a shard. */
 typedef struct sfti_convert_pick {
     uint32_t shard, pair;
+    const sft_span *value; /* another one, or NULL */
 } sfti_convert_pick;
 
 struct sft_conversion {
@@ -66,6 +67,7 @@ struct sft_conversion {
     sft_convert_options options;
     size_t count;
     sfti_converted *rows;   /* of the set's tensors, and where the last one ends */
+    sfti_declared declared;
     sfti_quant **quants;    /* of the set's tensors; NULL without dequantize */
     sfti_dequant dequant;
     sft_source source;      /* of all cast bytes */

@@ -4,6 +4,7 @@
 #ifndef SFTI_CONVERT_H
 #define SFTI_CONVERT_H
 
+#include "convert/declared.h"
 #include "safetensors_convert.h"
 
 typedef struct sfti_cast sfti_cast;
@@ -123,9 +124,9 @@ size_t sfti_i64_to_bool(const sfti_cast *cast, const uint8_t *in, uint8_t *out, 
 
 /* ── Scales ── */
 
-/* The tensor that this one belongs with: its scale, or the tensor that it scales or accompanies.
- * NULL, with *action unchanged, if there is none. */
-const sft_tensor *sfti_scale_find(const sft_set *set, const sft_tensor *tensor,
-                                    sft_convert_action *action);
+/* The tensor that this one belongs with: its scale (or what declares it to be quantised), or the
+ * tensor that it scales or accompanies. NULL, with *action unchanged, if there is none. */
+const sft_tensor *sfti_scale_find(const sft_set *set, const sfti_declared *declared,
+                                  const sft_tensor *tensor, sft_convert_action *action);
 
 #endif

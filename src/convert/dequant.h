@@ -3,8 +3,7 @@
 #ifndef SFTI_DEQUANT_H
 #define SFTI_DEQUANT_H
 
-#include "base/mem.h"
-#include "safetensors_set.h"
+#include "convert/declared.h"
 
 typedef enum sfti_quant_kind {
     SFTI_QUANT_SCALED, /* each block of elements has a factor */
@@ -37,10 +36,11 @@ typedef struct sfti_quant {
 /* Whether a tensor with a scale can be quantised at all, by its dtype: floats of more than 8 bits
  * only have a neighbour of such a name. */
 bool sfti_quant_has(const sft_tensor *tensor);
-/* Recognises tensor i of the set and checks that everything it needs has the right shape. *out is
- * NULL if it is not quantised. SFT_CAST_DTYPE: it is, in an unknown layout. */
-sft_code sfti_quant_find(const sft_set *set, size_t i, sfti_arena *arena, sfti_quant **out,
-                         sft_error *err);
+/* Recognises tensor i of the set, by what is declared before its name and shape, and checks that
+ * everything it needs has the right shape. *out is NULL if it is not quantised. SFT_CAST_DTYPE: it
+ * is, in an unknown layout. */
+sft_code sfti_quant_find(const sft_set *set, const sfti_declared *declared, size_t i,
+                         sfti_arena *arena, sfti_quant **out, sft_error *err);
 
 /* What is kept while one tensor is read. All zero but alloc: empty. */
 typedef struct sfti_dequant {

@@ -36,7 +36,7 @@ static bool has_kind(sfti_quant_part part, sft_kind kind) {
 }
 
 static void quant_shape(sfti_quant *q, uint32_t rank, const uint64_t *shape) {
-    memcpy(q->shape, shape, rank * sizeof *shape);
+    if (rank > 0) memcpy(q->shape, shape, rank * sizeof *shape);
     q->spec.rank = rank;
     q->spec.shape = q->shape;
     q->matrices = q->rows = q->columns = q->elements = 1;
@@ -77,7 +77,9 @@ static bool blocks_fit(sfti_quant *q) {
 /* Names of scales of tensors that keep their own name, and of what else changes values. */
 static const char *const quant_scales[] = { "_scale_inv", "_scale", ".scale_weight" };
 static const char *const quant_others[] = { "_scale_inv", "_scale", ".scale_weight", "_scale_2",
-                                            "_global_scale", "_zero_point", ".biases" };
+                                            "_global_scale", "_zero_point", "_g_idx", "_zeros",
+                                            "_s_rel", "_s_channel", "_codebook", "_correction",
+                                            ".pre_quant_scale", ".biases" };
 
 /* The tensor of this name for M.weight or, unless it begins with a dot, for any other name. */
 static sfti_quant_part find_named(const sft_set *set, sft_span name, const char *end) {
@@ -97,7 +99,47 @@ static sft_code refuse_others(const sft_set *set, const sfti_quant *q, sft_error
     return SFT_OK;
 }
 
-static sft_code find_scaled(const sft_set *set, sfti_quant *q, sft_error *err) {
+/* Scales of powers of two for blocks of 32 are also stored in tiles of 128 rows and 4 columns,
+ * padded to whole ones. Whether their shape is that of such tiles, whatever else it is, too. */
+static bool may_be_tiled(const sfti_quant *q) {
+    const sft_tensor *t = q->packed.tensor, *s = q->scales.tensor;
+    if (s->dtype != SFT_F8_E8M0 || t->rank < 2 || s->rank != t->rank || q->elements == 0)
+        return false;
+    const uint64_t *shape = t->shape + t->rank - 2, *scales = s->shape + s->rank - 2;
+    return scales[0] % 128 == 0 && scales[0] / 128 == (shape[0] - 1) / 128 + 1
+        && scales[1] % 4 == 0 && scales[1] / 4 == (shape[1] - 1) / 128 + 1;
+}
+
+static bool is_single(const sft_tensor *tensor) {
+    for (uint32_t d = 0; d < tensor->rank; d++)
+        if (tensor->shape[d] != 1) return false;
+    return true;
+}
+
+/* Of a declared format, which is one that sfti_declared_find knows. */
+static sft_code check_declared(const sfti_quant *q, const sfti_declared_layer *layer,
+                               const sfti_declared_format *format, sft_error *err) {
+    static const struct { const char *name; sft_dtype dtype; } dtypes[] = {
+        { "float8_e4m3fn", SFT_F8_E4M3 }, { "float8_e5m2", SFT_F8_E5M2 },
+        { "int8_tensorwise", SFT_I8 },
+    };
+    const sft_tensor *t = q->packed.tensor, *s = q->scales.tensor;
+    bool fits = false;
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+        fits = fits || (t->dtype == dtypes[i].dtype
+                        && sft_span_equal(format->name, sft_span_cstr(dtypes[i].name)));
+    fits = fits && s && sft_dtype_describe(s->dtype)->bits >= 16;
+    if (fits && !is_single(s))
+        fits = t->dtype == SFT_I8 && format->per_row && t->rank > 0 && s->rank > 0
+            && s->shape[0] == t->shape[0] && (s->rank == 1 || (s->rank == 2 && s->shape[1] == 1));
+    if (fits && !layer->odd) return SFT_OK;
+    return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
+                            "expected the tensors of \"%.*s\", as which it is declared, found %s",
+                            SFTI_CLIP(format->name, 100), fits ? "more" : "others");
+}
+
+/* told: a quantization_config has a method whose scales are in rows. */
+static sft_code find_scaled(const sft_set *set, sfti_quant *q, bool told, sft_error *err) {
     const sft_tensor *t = q->packed.tensor;
     q->kind = SFTI_QUANT_SCALED;
     q->bits = sft_dtype_describe(t->dtype)->bits;
@@ -105,6 +147,10 @@ static sft_code find_scaled(const sft_set *set, sfti_quant *q, sft_error *err) {
     quant_shape(q, t->rank, t->shape);
     if (!has_kind(q->scales, SFT_KIND_FLOAT) || !blocks_fit(q))
         return quant_refuse(q, "one factor a tensor, row or block in the scale", err);
+    if (!told && may_be_tiled(q))
+        return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, q->packed.tensor->name,
+                                "expected a quantization_config, for by their shape the scales of "
+                                "blocks may be in rows or in tiles, found none");
     return refuse_others(set, q, err);
 }
 
@@ -214,30 +260,47 @@ static bool is_gptq(const sft_set *set, sfti_quant *q) {
     return q->scales.tensor != NULL;
 }
 
-bool sfti_quant_has(const sft_tensor *tensor) {
-    const sft_dtype_info *info = sft_dtype_describe(tensor->dtype);
-    return info->kind == SFT_KIND_INT || info->kind == SFT_KIND_UINT ||
-           (info->kind == SFT_KIND_FLOAT && info->bits <= 8);
+static sft_code find_layout(const sft_set *set, const sfti_declared *declared, sfti_arena *arena,
+                            sfti_quant *q, sft_error *err) {
+    const sft_tensor *tensor = q->packed.tensor;
+    const sfti_declared_layer *layer = sfti_declared_of(declared, tensor->name, NULL);
+    sfti_declared_format format;
+    sft_code code = SFT_OK;
+    if (tensor->rank > SFT_MAX_RANK) return quant_refuse(q, "at most 64 dimensions", err);
+    if (layer && layer->weight == tensor) {
+        code = sfti_declared_find(layer, arena, &format, err);
+        (void)is_scaled(set, q);
+        if (!code) code = check_declared(q, layer, &format, err);
+        if (!code) code = find_scaled(set, q, true, err);
+    } else if (is_gptq(set, q)) {
+        code = find_gptq(q, arena, err);
+    } else if (is_mxfp4(set, q)) {
+        code = find_mxfp4(q, err);
+    } else if (is_scaled(set, q)) {
+        code = find_scaled(set, q, declared->method != NULL, err);
+    } else {
+        return quant_refuse(q, "scaled floats of 8 bits, MXFP4, GPTQ or AWQ", err);
+    }
+    if (code || !declared->kinds || declared->kinds >> q->kind & 1) return code;
+    return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, tensor->name,
+                            "expected what the quantization_config's \"%s\" stores, found another "
+                            "layout", declared->method);
 }
 
-sft_code sfti_quant_find(const sft_set *set, size_t i, sfti_arena *arena, sfti_quant **out,
-                         sft_error *err) {
+sft_code sfti_quant_find(const sft_set *set, const sfti_declared *declared, size_t i,
+                         sfti_arena *arena, sfti_quant **out, sft_error *err) {
     const sft_tensor *tensor = sft_set_tensor_at(set, i);
     sft_convert_action action = SFT_CONVERT_OTHER;
-    sft_code code;
     *out = NULL;
-    if (!sfti_scale_find(set, tensor, &action) || action != SFT_CONVERT_SCALED) return SFT_OK;
+    if (!sfti_scale_find(set, declared, tensor, &action) || action != SFT_CONVERT_SCALED)
+        return SFT_OK;
     sfti_quant *q = sfti_arena_take(arena, sizeof *q);
     if (!q) return sfti_fail_memory(err, sizeof *q);
     memset(q, 0, sizeof *q);
     q->packed = (sfti_quant_part){ tensor,
                                    sft_set_shard_at(set, sft_set_tensor_shard(set, i)) };
-    if (tensor->rank > SFT_MAX_RANK) code = quant_refuse(q, "at most 64 dimensions", err);
-    else if (is_gptq(set, q)) code = find_gptq(q, arena, err);
-    else if (is_mxfp4(set, q)) code = find_mxfp4(q, err);
-    else if (is_scaled(set, q)) code = find_scaled(set, q, err);
-    else code = quant_refuse(q, "scaled floats of 8 bits, MXFP4, GPTQ or AWQ", err);
+    sft_code code = find_layout(set, declared, arena, q, err);
     if (!code) *out = q;
-    else if (err) err->hint = SFT_HINT_CHOOSE_TENSORS;
+    else if (code == SFT_CAST_DTYPE) sfti_hint(err, SFT_HINT_CHOOSE_TENSORS);
     return code;
 }

@@ -1,5 +1,6 @@
 #include "base/error.h"
 #include "convert/convert.h"
+#include "convert/dequant.h"
 
 #include <string.h>
 
@@ -18,6 +19,7 @@ static const scale_row scale_rows[] = {
     { "_packed", "_scale", false },      /* compressed-tensors, packed */
     { "_blocks", "_scales", false },     /* MXFP4 as gpt-oss has it */
     { "", ".absmax", false },            /* bitsandbytes, 4 bits */
+    { "", "_s_rel", true },              /* ComfyUI, codes of 4 bits */
     { ".weight", ".SCB", true },         /* bitsandbytes, 8 bits */
     { ".qweight", ".scales", true },     /* GPTQ, AWQ */
     { ".weight", ".scales", true },      /* MLX */
@@ -28,6 +30,11 @@ static const scale_row scale_rows[] = {
 static const scale_row companion_rows[] = {
     { "", "_scale_2", false },
     { "", "_global_scale", false },
+    { "", "_s_channel", false },
+    { "", "_codebook", false },
+    { "", "_correction", false },
+    { "", "_zeros", false },
+    { ".weight", ".pre_quant_scale", false },
     { ".weight", ".input_scale", false },
     { ".weight", ".scale_input", false },
     { ".weight", ".output_scale", false },
@@ -58,6 +65,12 @@ static bool has_narrow_dtype(const sft_tensor *tensor) {
     return info->bits <= 8 || info->kind == SFT_KIND_INT || info->kind == SFT_KIND_UINT;
 }
 
+bool sfti_quant_has(const sft_tensor *tensor) {
+    const sft_dtype_info *info = sft_dtype_describe(tensor->dtype);
+    return info->kind == SFT_KIND_INT || info->kind == SFT_KIND_UINT ||
+           (info->kind == SFT_KIND_FLOAT && info->bits <= 8);
+}
+
 static const sft_tensor *scale_of(const sft_set *set, const sft_tensor *tensor) {
     for (size_t i = 0; i < sizeof scale_rows / sizeof *scale_rows; i++) {
         const scale_row *row = &scale_rows[i];
@@ -83,9 +96,25 @@ static const sft_tensor *owner_of(const sft_set *set, const sft_tensor *tensor) 
     return NULL;
 }
 
-const sft_tensor *sfti_scale_find(const sft_set *set, const sft_tensor *tensor,
-                                    sft_convert_action *action) {
-    const sft_tensor *found = scale_of(set, tensor);
+/* In a layer that is declared to be quantised, and is, all but the bias belongs to the weight. */
+static const sft_tensor *declared_scale(const sft_set *set, const sfti_declared *declared,
+                                        const sft_tensor *tensor, sft_convert_action *action) {
+    sft_span leaf;
+    const sfti_declared_layer *layer = sfti_declared_of(declared, tensor->name, &leaf);
+    if (!layer || !layer->weight || !sfti_quant_has(layer->weight)
+        || sft_span_equal(leaf, sft_span_cstr("bias")))
+        return NULL;
+    *action = tensor == layer->weight ? SFT_CONVERT_SCALED : SFT_CONVERT_SCALE;
+    if (tensor != layer->weight) return layer->weight;
+    const sft_tensor *scale = scale_of(set, tensor);
+    return scale ? scale : layer->marker ? layer->marker : tensor;
+}
+
+const sft_tensor *sfti_scale_find(const sft_set *set, const sfti_declared *declared,
+                                  const sft_tensor *tensor, sft_convert_action *action) {
+    const sft_tensor *found = declared_scale(set, declared, tensor, action);
+    if (found) return found;
+    found = scale_of(set, tensor);
     if (found) {
         *action = SFT_CONVERT_SCALED;
         return found;

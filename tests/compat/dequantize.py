@@ -92,6 +92,29 @@ def per_block(random):
              "e": scaled(e, spread(u, e.shape, (1, 128, 128)))})
 
 
+def marked(text):
+    return np.frombuffer(json.dumps(text).encode(), np.uint8)
+
+
+def comfy(random):
+    """ComfyUI's own formats whose values are products, new and old, with what declares them."""
+    files, values = {"scaled_fp8": np.zeros(2, E4M3)}, {}
+    for name, dtype, shape, form in (
+            ("a", E4M3, (), {"format": "float8_e4m3fn", "full_precision_matrix_mult": True}),
+            ("b", E5M2, (1,), {"format": "float8_e5m2"}),
+            ("c", np.int8, (), {"format": "int8_tensorwise", "convrot": False}),
+            ("d", np.int8, (96, 1), {"format": "int8_tensorwise", "per_row": True}),
+            ("e", np.int8, (96, 1), {"format": "int8_tensorwise", "params": {"per_row": True}})):
+        w, s = codes(random, (96, 130), dtype), factors(random, shape)
+        files.update({name + ".weight": w, name + ".weight_scale": s,
+                      name + ".comfy_quant": marked(form), name + ".bias": factors(random, (96,))})
+        values[name + ".weight"] = scaled(w, s)
+    w, s = codes(random, (7, 9), E4M3), factors(random, (1,))
+    files.update({"old.weight": w, "old.scale_weight": s, "old.scale_input": s})
+    values["old.weight"] = scaled(w, s)
+    return files, values
+
+
 def mxfp4(random):
     """As transformers' convert_moe_packed_tensors: the low nibble first, then transposed."""
     files, values = {}, {}
@@ -161,7 +184,7 @@ def large(random):
             {"a.weight": (plain * scales[of].astype(np.float32)).T})
 
 
-CASES = (per_tensor, per_row, per_block, mxfp4, gptq, awq, large)
+CASES = (per_tensor, per_row, per_block, comfy, mxfp4, gptq, awq, large)
 KEPT = {"norm.weight": np.arange(5, dtype="f4"), "positions": np.arange(3, dtype="i8"),
         "plain_scale": np.ones(2, "f4"), "plain": np.ones(2, "f4")}
 

@@ -169,6 +169,7 @@ static PyObject *convert(PyObject *module, PyObject *args, PyObject *kwargs) {
     bool ready = pysft_output_of(output, &call.output) == 0;
     if (ready) call.store = pysft_model_open(call.state, path);
     ready = ready && call.store;
+    if (ready) call.options.files = pysft_store_files(call.store);
     ready = ready
             && pysft_inherit(pysft_store_files(call.store)
                                  ? NULL : sft_set_shard_path(pysft_store_set(call.store), 0),

@@ -1,0 +1,317 @@
+#include "convert/declared.h"
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/utf8.h"
+#include "os/io.h"
+
+#include <string.h>
+
+#define MARKER ".comfy_quant"
+#define MARKER_MOST 65536 /* bytes */
+
+/* ── A format ── */
+
+static bool is_declared_word(sft_span text, const char *const *words, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (sft_span_equal(text, sft_span_cstr(words[i]))) return true;
+    return false;
+}
+
+/* What stands in ComfyUI's objects and does not change how values are computed. */
+static const char *const idle_keys[] = { "full_precision_matrix_mult", "full_precision_mm",
+                                         "orig_dtype", "orig_shape", "format_version" };
+
+/* Text, or an object, in which "params" may hold the rest. False: neither, or no JSON. */
+static bool read_format(sft_span text, sfti_arena *arena, sfti_declared_format *out) {
+    sfti_json json;
+    bool turned = false, grouped = false;
+    *out = (sfti_declared_format){ { "", 0 }, { "", 0 }, false };
+    sfti_json_begin(&json, text.data, text.len);
+    if (sfti_json_next(&json) == SFTI_JSON_STRING) {
+        out->name = sfti_json_string(&json, arena);
+        return out->name.data && sfti_json_next(&json) == SFTI_JSON_END;
+    }
+    if (json.type != SFTI_JSON_OBJECT) return false;
+    while (sfti_json_next(&json) == SFTI_JSON_KEY || json.type == SFTI_JSON_OBJECT_END) {
+        if (json.type == SFTI_JSON_OBJECT_END) continue;
+        sft_span key = sfti_json_string(&json, arena);
+        if (!key.data) return false;
+        sfti_json_type type = sfti_json_next(&json);
+        bool is_bool = type == SFTI_JSON_TRUE || type == SFTI_JSON_FALSE;
+        if (type == SFTI_JSON_OBJECT && sft_span_equal(key, sft_span_cstr("params"))) continue;
+        if (type == SFTI_JSON_STRING && sft_span_equal(key, sft_span_cstr("format"))) {
+            sft_span name = sfti_json_string(&json, arena);
+            if (!name.data) return false;
+            if (out->name.len > 0 && !sft_span_equal(name, out->name)) out->unknown = name;
+            else out->name = name;
+        } else if (is_bool && sft_span_equal(key, sft_span_cstr("per_row"))) {
+            out->per_row = type == SFTI_JSON_TRUE;
+        } else if (type == SFTI_JSON_FALSE && sft_span_equal(key, sft_span_cstr("convrot"))) {
+            turned = true; /* told not to be */
+        } else if (sft_span_equal(key, sft_span_cstr("convrot_groupsize"))) {
+            grouped = true;
+        } else if (!is_declared_word(key, idle_keys, sizeof idle_keys / sizeof *idle_keys)) {
+            out->unknown = key;
+        }
+        if (sfti_json_skip(&json) == SFTI_JSON_ERROR) return false;
+    }
+    if (grouped && !turned && out->unknown.len == 0) out->unknown = sft_span_cstr("convrot");
+    return json.type == SFTI_JSON_END;
+}
+
+static sft_code fail_declared(const sfti_declared_layer *layer, sft_span found, sft_error *err) {
+    sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET,
+                     layer->weight ? layer->weight->name : layer->name,
+                     "expected a declared format that is known (float8_e4m3fn, float8_e5m2, "
+                     "int8_tensorwise), found \"%.*s\"", SFTI_CLIP(found, 200));
+    sfti_hint(err, SFT_HINT_CHOOSE_TENSORS);
+    return SFT_CAST_DTYPE;
+}
+
+static sft_code check_format(const sfti_declared_layer *layer, const sfti_declared_format *format,
+                             sft_error *err) {
+    static const char *const known[] = { "float8_e4m3fn", "float8_e5m2", "int8_tensorwise" };
+    if (!is_declared_word(format->name, known, sizeof known / sizeof *known))
+        return fail_declared(layer, format->name, err);
+    if (format->unknown.len == 0) return SFT_OK;
+    sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET,
+                     layer->weight ? layer->weight->name : layer->name,
+                     "expected \"%.*s\" and nothing that changes values, found \"%.*s\" declared "
+                     "too", SFTI_CLIP(format->name, 100), SFTI_CLIP(format->unknown, 100));
+    sfti_hint(err, SFT_HINT_CHOOSE_TENSORS);
+    return SFT_CAST_DTYPE;
+}
+
+sft_code sfti_declared_find(const sfti_declared_layer *layer, sfti_arena *arena,
+                            sfti_declared_format *out, sft_error *err) {
+    const sft_tensor *m = layer->marker;
+    *out = layer->format;
+    if (layer->twice) return fail_declared(layer, sft_span_cstr("two formats"), err);
+    if (m) {
+        uint64_t size = m->end - m->begin;
+        char *text = size <= MARKER_MOST ? sfti_arena_take(arena, (size_t)size) : NULL;
+        if (size <= MARKER_MOST && !text) return sfti_fail_memory(err, size);
+        sft_code code = text ? sft_read_bytes(layer->file, m->offset, text, (size_t)size, err)
+                             : SFT_OK;
+        if (code) return code;
+        if (!text || sfti_utf8_check(text, (size_t)size) < size
+            || !read_format((sft_span){ text, (size_t)size }, arena, out))
+            return sfti_fail_tensor(err, SFT_CAST_DTYPE, m->offset, m->name,
+                                    "expected a format in JSON, found other bytes");
+        if (layer->told && (!sft_span_equal(out->name, layer->format.name)
+                            || out->per_row != layer->format.per_row))
+            return fail_declared(layer, layer->format.name, err);
+        if (out->unknown.len == 0) out->unknown = layer->format.unknown;
+    }
+    return check_format(layer, out, err);
+}
+
+/* ── Layers ── */
+
+static sft_span name_of_layer(const void *ctx, uint32_t entry) {
+    return ((const sfti_declared *)ctx)->layers[entry].name;
+}
+
+/* The layer of that name, which may be new; it has room. */
+static sfti_declared_layer *put_layer(sfti_declared *d, sft_span name) {
+    uint32_t at = (uint32_t)d->count;
+    d->layers[at] = (sfti_declared_layer){ .name = name };
+    uint32_t found = sfti_names_put(&d->names, name, sfti_names_hash(name, d->names.seed), at);
+    d->count += found == at;
+    return &d->layers[found];
+}
+
+sfti_declared_layer *sfti_declared_of(const sfti_declared *declared, sft_span tensor,
+                                      sft_span *leaf) {
+    size_t dot = tensor.len;
+    if (declared->count == 0) return NULL;
+    while (dot > 0 && tensor.data[dot - 1] != '.') dot--;
+    if (dot == 0) return NULL;
+    uint32_t found = sfti_names_find(&declared->names, (sft_span){ tensor.data, dot - 1 });
+    if (found == SFTI_NO_NAME) return NULL;
+    if (leaf) *leaf = (sft_span){ tensor.data + dot, tensor.len - dot };
+    return &declared->layers[found];
+}
+
+static bool marks_layer(sft_span name) {
+    size_t len = strlen(MARKER);
+    return name.len > len && memcmp(name.data + name.len - len, MARKER, len) == 0;
+}
+
+/* Each member of "layers" of the metadata's value: the bytes of the member, the name and the
+ * value. False at the end, or when it is no such JSON, which json->type tells. */
+typedef struct layer_walk {
+    sfti_json json;
+    bool inside;
+    size_t open, close; /* what stands between the braces of "layers" */
+    size_t begin, end;
+    sft_span name, value;
+} layer_walk;
+
+static bool next_layer(layer_walk *walk, sfti_arena *arena) {
+    sfti_json *json = &walk->json;
+    while (sfti_json_next(json) == SFTI_JSON_OBJECT || json->type == SFTI_JSON_KEY
+           || json->type == SFTI_JSON_OBJECT_END) {
+        if (json->type == SFTI_JSON_OBJECT_END && walk->inside) {
+            walk->inside = false;
+            walk->close = json->start;
+        }
+        if (json->type != SFTI_JSON_KEY) continue;
+        walk->begin = json->start;
+        walk->name = sfti_json_string(json, arena);
+        if (!walk->name.data) return false;
+        bool layers = !walk->inside && sft_span_equal(walk->name, sft_span_cstr("layers"));
+        sfti_json_type type = sfti_json_next(json);
+        if (layers && (walk->open || type != SFTI_JSON_OBJECT)) return false;
+        if (layers) {
+            walk->inside = true;
+            walk->open = (size_t)(json->at - json->begin);
+            continue;
+        }
+        size_t start = json->start;
+        if (sfti_json_skip(json) == SFTI_JSON_ERROR) return false;
+        walk->end = (size_t)(json->at - json->begin);
+        walk->value = (sft_span){ json->begin + start, walk->end - start };
+        if (walk->inside) return true;
+    }
+    return false;
+}
+
+/* The weight of a layer as the metadata name it, which may leave the usual prefix out. */
+static sft_code find_weight(const sft_set *set, sft_span layer, sfti_arena *arena, sft_span *name,
+                            const sft_tensor **weight, sft_error *err) {
+    static const char *const prefixes[] = { "", "model.diffusion_model.", "diffusion_model." };
+    *weight = NULL;
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes && !*weight; i++) {
+        size_t prefix = strlen(prefixes[i]), whole = prefix + layer.len;
+        char *text = sfti_arena_take(arena, whole + strlen(".weight"));
+        if (!text) return sfti_fail_memory(err, whole);
+        memcpy(text, prefixes[i], prefix);
+        if (layer.len > 0) memcpy(text + prefix, layer.data, layer.len);
+        memcpy(text + whole, ".weight", strlen(".weight"));
+        *name = (sft_span){ text, whole };
+        *weight = sft_set_find(set, (sft_span){ text, whole + strlen(".weight") }, NULL);
+    }
+    if (!*weight) *name = layer;
+    return SFT_OK;
+}
+
+static bool same_format(const sfti_declared_format *a, const sfti_declared_format *b) {
+    return sft_span_equal(a->name, b->name) && a->per_row == b->per_row
+        && sft_span_equal(a->unknown, b->unknown);
+}
+
+/* Layers of one value of SFTI_DECLARED_KEY. */
+static sft_code read_layers(sfti_declared *d, const sft_set *set, sft_span value, bool values,
+                            sfti_arena *arena, sft_error *err) {
+    layer_walk walk = { .inside = false };
+    sfti_declared_format format;
+    sfti_json_begin(&walk.json, value.data, value.len);
+    while (next_layer(&walk, arena)) {
+        const sft_tensor *weight;
+        sft_span name;
+        bool good = read_format(walk.value, arena, &format);
+        sft_code code = find_weight(set, walk.name, arena, &name, &weight, err);
+        if (code) return code;
+        sfti_declared_layer *layer = put_layer(d, name);
+        layer->weight = weight;
+        if (!good) format.unknown = sft_span_cstr("no format");
+        if (layer->told && !same_format(&layer->format, &format)) layer->twice = true;
+        layer->told = true;
+        layer->format = format;
+        if (values && !weight) code = check_format(layer, &format, err);
+        if (code) return code;
+    }
+    if ((walk.json.type == SFTI_JSON_END && walk.open) || !values) return SFT_OK;
+    return sfti_fail(err, SFT_CAST_DTYPE, SFT_NO_OFFSET,
+                     "expected layers in JSON in the metadata's " SFTI_DECLARED_KEY
+                     ", found another text");
+}
+
+/* How many members of "layers" there are. */
+static size_t count_layers(sft_span value, sfti_arena *arena) {
+    layer_walk walk = { .inside = false };
+    size_t count = 0;
+    sfti_json_begin(&walk.json, value.data, value.len);
+    while (next_layer(&walk, arena)) count++;
+    return count;
+}
+
+/* Tensors of the layers: their weights, and those whose meaning is not known. */
+static void look_at_tensors(sfti_declared *d, const sft_set *set) {
+    static const char *const known[] = { "weight", "bias", "comfy_quant", "weight_scale",
+                                         "scale_weight", "input_scale", "scale_input" };
+    for (size_t i = 0; d->count > 0 && i < sft_set_tensor_count(set); i++) {
+        const sft_tensor *tensor = sft_set_tensor_at(set, i);
+        sft_span leaf;
+        sfti_declared_layer *layer = sfti_declared_of(d, tensor->name, &leaf);
+        if (!layer) continue;
+        if (sft_span_equal(leaf, sft_span_cstr("weight"))) layer->weight = tensor;
+        else if (!is_declared_word(leaf, known, sizeof known / sizeof *known)) layer->odd = tensor;
+    }
+}
+
+static bool declared_value(const sft_set *set, size_t shard, sft_span *value) {
+    return sft_file_metadata_get(sft_set_shard_at(set, shard), sft_span_cstr(SFTI_DECLARED_KEY),
+                                 value);
+}
+
+sft_code sfti_declared_read(const sft_set *set, bool values, const sft_files *files,
+                            sfti_arena *arena, sfti_declared *out, sft_error *err) {
+    size_t most = 0, tensors = sft_set_tensor_count(set);
+    sft_span value;
+    uint64_t seed[2];
+    sft_code code = SFT_OK;
+    memset(out, 0, sizeof *out);
+    for (size_t i = 0; i < tensors; i++) most += marks_layer(sft_set_tensor_at(set, i)->name);
+    for (size_t s = 0; s < sft_set_shard_count(set); s++)
+        if (declared_value(set, s, &value)) most += count_layers(value, arena);
+    sfti_seed_draw(out, seed);
+    out->layers = sfti_arena_array(arena, (uint64_t)most + 1, sizeof *out->layers);
+    if (!out->layers || most >= SFTI_NO_NAME
+        || !sfti_names_begin(&out->names, most, seed, name_of_layer, out, arena))
+        return sfti_fail_memory(err, most * sizeof *out->layers);
+    for (size_t i = 0; i < tensors; i++) {
+        const sft_tensor *tensor = sft_set_tensor_at(set, i);
+        if (!marks_layer(tensor->name)) continue;
+        sft_span name = { tensor->name.data, tensor->name.len - strlen(MARKER) };
+        sfti_declared_layer *layer = put_layer(out, name);
+        layer->marker = tensor;
+        layer->file = sft_set_shard_at(set, sft_set_tensor_shard(set, i));
+    }
+    for (size_t s = 0; !code && s < sft_set_shard_count(set); s++)
+        if (declared_value(set, s, &value))
+            code = read_layers(out, set, value, values, arena, err);
+    if (!code) look_at_tensors(out, set);
+    if (!code && values) code = sfti_declared_config(set, files, arena, out, err);
+    return code;
+}
+
+bool sfti_declared_rest(const sfti_declared *declared, const sft_set *set, sft_span value,
+                        sfti_arena *arena, sft_span *out) {
+    layer_walk walk = { .inside = false };
+    char *text = sfti_arena_take(arena, value.len);
+    size_t used = 0, taken = 0;
+    *out = value;
+    if (!text) return false;
+    sfti_json_begin(&walk.json, value.data, value.len);
+    while (next_layer(&walk, arena)) {
+        const sft_tensor *weight;
+        sft_span name;
+        if (find_weight(set, walk.name, arena, &name, &weight, NULL)) return false;
+        uint32_t found = sfti_names_find(&declared->names, name);
+        if (!weight || found == SFTI_NO_NAME || declared->layers[found].taken) {
+            taken += weight != NULL;
+            continue;
+        }
+        if (used == 0) memcpy(text, value.data, used = walk.open);
+        else text[used++] = ',';
+        memcpy(text + used, value.data + walk.begin, walk.end - walk.begin);
+        used += walk.end - walk.begin;
+    }
+    if (taken == 0) return true;
+    if (used > 0) memcpy(text + used, value.data + walk.close, value.len - walk.close);
+    *out = (sft_span){ text, used > 0 ? used + value.len - walk.close : 0 };
+    return true;
+}

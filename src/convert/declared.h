@@ -1,0 +1,64 @@
+/* What a model says itself of how its tensors are quantised: ComfyUI's "NAME.comfy_quant" tensors
+ * and metadata key "_quantization_metadata", and the quantization_config of transformers, in
+ * config.json or in the metadata. It counts before names and shapes do. */
+#ifndef SFTI_DECLARED_H
+#define SFTI_DECLARED_H
+
+#include "base/mem.h"
+#include "base/names.h"
+#include "safetensors_set.h"
+
+/* A format as ComfyUI spells it. */
+typedef struct sfti_declared_format {
+    sft_span name;    /* "float8_e4m3fn"; empty: none is told */
+    sft_span unknown; /* what is told besides and may change values; empty: nothing */
+    bool per_row;
+} sfti_declared_format;
+
+/* Tensors NAME.weight, NAME.weight_scale, ... */
+typedef struct sfti_declared_layer {
+    sft_span name;
+    const sft_tensor *weight; /* NULL: there is none */
+    const sft_tensor *marker; /* NAME.comfy_quant, or NULL */
+    const sft_file *file;     /* that the marker is in */
+    const sft_tensor *odd;    /* one whose meaning is not known, or NULL */
+    bool told;                /* by the metadata, in `format` */
+    bool twice;               /* there, in two ways */
+    bool taken;               /* its values are computed, so that its declaration ends */
+    sfti_declared_format format;
+} sfti_declared_layer;
+
+typedef struct sfti_declared {
+    sfti_declared_layer *layers;
+    size_t count;
+    sfti_names names;
+    const char *method; /* of a quantization_config, as sfti_declared_config knows it; or NULL */
+    unsigned kinds;     /* bits of sfti_quant_kind that it stores; 0: nothing is told */
+} sfti_declared;
+
+#define SFTI_DECLARED_KEY "_quantization_metadata"
+
+/* values: they are to be computed, and a declaration that cannot be read, or of a method that is
+ * not known, is an error; else only the layers are found. files: as in sft_open_options. */
+sft_code sfti_declared_read(const sft_set *set, bool values, const sft_files *files,
+                            sfti_arena *arena, sfti_declared *out, sft_error *err);
+/* The layer that a tensor of this name is in, or NULL; *leaf (may be NULL): the rest of its
+ * name. */
+sfti_declared_layer *sfti_declared_of(const sfti_declared *declared, sft_span tensor,
+                                      sft_span *leaf);
+/* The format of a layer, from wherever it is told. SFT_CAST_DTYPE: it is not known, or is told in
+ * two ways. */
+sft_code sfti_declared_find(const sfti_declared_layer *layer, sfti_arena *arena,
+                            sfti_declared_format *out, sft_error *err);
+/* A value of SFTI_DECLARED_KEY without the layers that are taken; *out empty: none is left. False
+ * when out of memory. */
+bool sfti_declared_rest(const sfti_declared *declared, const sft_set *set, sft_span value,
+                        sfti_arena *arena, sft_span *out);
+
+/* ── quantization_config (method.c) ── */
+
+/* Beside the model, and in its metadata. */
+sft_code sfti_declared_config(const sft_set *set, const sft_files *files, sfti_arena *arena,
+                              sfti_declared *out, sft_error *err);
+
+#endif

@@ -31,6 +31,7 @@ typedef struct onnx_frame {
     onnx_kind kind;
     uint64_t at, end;
     sft_span output; /* of the node */
+    uint32_t seen;   /* a bit for each number of a message that it has once */
 } onnx_frame;
 
 typedef struct onnx_walk {
@@ -59,7 +60,6 @@ static const struct onnx_inside {
 };
 
 static const struct onnx_inside *inside_of(onnx_kind in, const sfti_wire_field *field) {
-    if (field->type != SFTI_WIRE_BYTES) return NULL;
     for (size_t i = 0; i < sizeof insides / sizeof *insides; i++)
         if (insides[i].in == in && insides[i].number == field->number) return &insides[i];
     return NULL;
@@ -69,6 +69,14 @@ static bool is_tensor(const onnx_frame *frame, uint64_t number) {
     if (frame->kind == ONNX_GRAPH) return number == GRAPH_INITIALIZER;
     return frame->kind == ONNX_ATTRIBUTE
            && (number == ATTRIBUTE_TENSOR || number == ATTRIBUTE_TENSORS);
+}
+
+/* A message that is there twice is one to the readers of protocol buffers, with the fields of
+ * both. */
+static bool is_single(const onnx_frame *frame, uint64_t number) {
+    return (frame->kind == ONNX_MODEL && number == MODEL_GRAPH)
+           || (frame->kind == ONNX_ATTRIBUTE
+               && (number == ATTRIBUTE_TENSOR || number == ATTRIBUTE_GRAPH));
 }
 
 /* The name of a node's constant: that of its output, for the tensor has none. */
@@ -82,7 +90,7 @@ static sft_code onnx_enter(onnx_walk *w, onnx_kind kind, const sfti_wire_field *
     if (w->depth == ONNX_DEPTH)
         return sfti_fail(sfti_import_error(w->im), SFT_FOREIGN_NESTING, field->at,
                          "expected at most %d levels of messages, found more", ONNX_DEPTH);
-    w->frames[w->depth++] = (onnx_frame){ kind, field->begin, field->end, { NULL, 0 } };
+    w->frames[w->depth++] = (onnx_frame){ .kind = kind, .at = field->begin, .end = field->end };
     return SFT_OK;
 }
 
@@ -100,8 +108,14 @@ static sft_code take_tensor(onnx_walk *w, const sfti_wire_field *field) {
 static sft_code take_field(onnx_walk *w, const sfti_wire_field *field) {
     onnx_frame *frame = &w->frames[w->depth - 1];
     const struct onnx_inside *inside = inside_of(frame->kind, field);
-    if (field->type == SFTI_WIRE_BYTES && is_tensor(frame, field->number))
-        return take_tensor(w, field);
+    if (field->type != SFTI_WIRE_BYTES) return SFT_OK; /* of no message that is entered */
+    if (is_single(frame, field->number)) {
+        if (frame->seen >> field->number & 1)
+            return sfti_fail(sfti_import_error(w->im), SFT_FOREIGN_AMBIGUOUS, field->at,
+                             "expected a graph or tensor once, found it again");
+        frame->seen |= UINT32_C(1) << field->number;
+    }
+    if (is_tensor(frame, field->number)) return take_tensor(w, field);
     if (frame->kind == ONNX_GRAPH && field->number == GRAPH_SPARSE)
         return sfti_import_refuse(w->im, (sft_span){ "sparse_initializer", 18 },
                                   field->end - field->begin, SFT_FOREIGN_OBJECT, field->at,
@@ -133,7 +147,7 @@ sft_code sfti_read_onnx(sfti_import *im) {
     memset(w, 0, sizeof *w);
     w->im = im;
     w->all = sfti_import_options(im)->all;
-    w->frames[0] = (onnx_frame){ ONNX_MODEL, 0, source->size, { NULL, 0 } };
+    w->frames[0] = (onnx_frame){ .kind = ONNX_MODEL, .end = source->size };
     w->depth = 1;
     sft_code code = sfti_wire_open(im, source, 0, source->size, &w->wire);
     if (!code) code = walk_model(w);

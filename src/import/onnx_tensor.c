@@ -16,12 +16,11 @@
 
 #define TENSOR_NAME_MOST 65536
 
-/* TensorProto.DataType; field: where the typed elements are (0: nowhere), width: of an element of
- * that field, 0: a varint each. */
+/* TensorProto.DataType; field: where the typed elements are, 0: nowhere. */
 typedef struct onnx_type {
     uint64_t number;
     sft_dtype dtype;
-    uint8_t field, width;
+    uint8_t field;
 } onnx_type;
 
 #define FLOATS 4
@@ -31,17 +30,14 @@ typedef struct onnx_type {
 #define UNSIGNED 11
 
 static const onnx_type onnx_types[] = {
-    { 1, SFT_F32, FLOATS, 4 },          { 2, SFT_U8, INTS, 0 },
-    { 3, SFT_I8, INTS, 0 },             { 4, SFT_U16, INTS, 0 },
-    { 5, SFT_I16, INTS, 0 },            { 6, SFT_I32, INTS, 0 },
-    { 7, SFT_I64, LONGS, 0 },           { 9, SFT_BOOL, INTS, 0 },
-    { 10, SFT_F16, INTS, 0 },           { 11, SFT_F64, DOUBLES, 8 },
-    { 12, SFT_U32, UNSIGNED, 0 },       { 13, SFT_U64, UNSIGNED, 0 },
-    { 14, SFT_C64, FLOATS, 4 },         { 16, SFT_BF16, INTS, 0 },
-    { 17, SFT_F8_E4M3, INTS, 0 },       { 18, SFT_F8_E4M3FNUZ, INTS, 0 },
-    { 19, SFT_F8_E5M2, INTS, 0 },       { 20, SFT_F8_E5M2FNUZ, INTS, 0 },
-    { 23, SFT_F4, INTS, 0 },            { 24, SFT_F8_E8M0, INTS, 0 },
-    { 27, SFT_F6_E2M3, 0, 0 },          { 28, SFT_F6_E3M2, 0, 0 },
+    { 1, SFT_F32, FLOATS },          { 2, SFT_U8, INTS },         { 3, SFT_I8, INTS },
+    { 4, SFT_U16, INTS },            { 5, SFT_I16, INTS },        { 6, SFT_I32, INTS },
+    { 7, SFT_I64, LONGS },           { 9, SFT_BOOL, INTS },       { 10, SFT_F16, INTS },
+    { 11, SFT_F64, DOUBLES },        { 12, SFT_U32, UNSIGNED },   { 13, SFT_U64, UNSIGNED },
+    { 14, SFT_C64, FLOATS },         { 16, SFT_BF16, INTS },      { 17, SFT_F8_E4M3, INTS },
+    { 18, SFT_F8_E4M3FNUZ, INTS },   { 19, SFT_F8_E5M2, INTS },   { 20, SFT_F8_E5M2FNUZ, INTS },
+    { 23, SFT_F4, INTS },            { 24, SFT_F8_E8M0, INTS },   { 27, SFT_F6_E2M3, 0 },
+    { 28, SFT_F6_E3M2, 0 },
 };
 
 static const char *const onnx_type_names[] = {
@@ -51,21 +47,51 @@ static const char *const onnx_type_names[] = {
     "FLOAT4E2M1", "FLOAT8E8M0", "UINT2", "INT2",
 };
 
+/* Fields of a TensorProto that mean something here. Numbers that are repeated may be packed. Of a
+ * field that is there once a protocol buffer's reader takes the last, another the first; one of
+ * another type some pass over, and some read. */
+static const struct tensor_field {
+    uint8_t number, type;
+    bool once;
+    const char *name;
+} tensor_fields[] = {
+    { TENSOR_DIMS, SFTI_WIRE_VARINT, false, "dims" },
+    { TENSOR_TYPE, SFTI_WIRE_VARINT, true, "data_type" },
+    { TENSOR_SEGMENT, SFTI_WIRE_BYTES, true, "segment" },
+    { FLOATS, SFTI_WIRE_32, false, "float_data" },
+    { INTS, SFTI_WIRE_VARINT, false, "int32_data" },
+    { TENSOR_STRINGS, SFTI_WIRE_BYTES, false, "string_data" },
+    { LONGS, SFTI_WIRE_VARINT, false, "int64_data" },
+    { TENSOR_NAME, SFTI_WIRE_BYTES, true, "name" },
+    { TENSOR_RAW, SFTI_WIRE_BYTES, true, "raw_data" },
+    { DOUBLES, SFTI_WIRE_64, false, "double_data" },
+    { UNSIGNED, SFTI_WIRE_VARINT, false, "uint64_data" },
+    { TENSOR_EXTERNAL, SFTI_WIRE_BYTES, false, "external_data" },
+    { TENSOR_LOCATION, SFTI_WIRE_VARINT, true, "data_location" },
+};
+
+static const struct tensor_field *tensor_field_of(uint64_t number) {
+    for (size_t i = 0; i < sizeof tensor_fields / sizeof *tensor_fields; i++)
+        if (tensor_fields[i].number == number) return &tensor_fields[i];
+    return NULL;
+}
+
 /* A TensorProto while it is read. */
 typedef struct onnx_tensor {
     sfti_import *im;
     sfti_wire wire;
-    uint64_t at; /* of its field */
-    sft_span name;
+    uint64_t at, begin, end; /* of its field, and of the message in it */
+    sft_span name;           /* of its own */
+    uint32_t seen;           /* a bit for each number of a field */
     uint64_t type;
     uint64_t shape[SFT_MAX_RANK];
     uint32_t rank;
-    bool too_many, negative, has_raw, has_segment, is_external;
+    bool too_many, negative, is_external;
     uint64_t raw, raw_end;
-    sft_span location, offset, length;
+    sft_span location, offset, length; /* data NULL: not given */
     uint64_t typed; /* number of the field with typed elements, 0: none */
-    uint64_t typed_begin, typed_end; /* if it is one packed field */
     uint64_t typed_fields;
+    uint64_t typed_begin, typed_end; /* of its contents, if it is packed */
 } onnx_tensor;
 
 static void add_dim(onnx_tensor *t, uint64_t size) {
@@ -89,25 +115,37 @@ static sft_code take_dims(onnx_tensor *t, const sfti_wire_field *field) {
     return SFT_OK;
 }
 
+static sft_code tensor_ambiguous(onnx_tensor *t, uint64_t at, const char *what) {
+    return sfti_fail_tensor(sfti_import_error(t->im), SFT_FOREIGN_AMBIGUOUS, at, t->name,
+                            "expected %s once, found it again", what);
+}
+
 /* StringStringEntryProto. Keys that mean nothing here are passed over. */
 static sft_code take_external(onnx_tensor *t, const sfti_wire_field *field) {
     sfti_wire pair = sfti_wire_inside(&t->wire, field->begin, field->end);
     sfti_wire_field part;
-    sft_span key = { "", 0 }, value = { "", 0 };
+    sft_span texts[2] = { { NULL, 0 }, { NULL, 0 } }; /* key, value */
     bool more;
     for (;;) {
         sft_code code = sfti_wire_next(&pair, &part, &more);
         if (code) return code;
         if (!more) break;
         uint64_t at = pair.at;
-        if (part.number == 1) code = sfti_wire_text(&pair, &part, TENSOR_NAME_MOST, &key);
-        if (part.number == 2) code = sfti_wire_text(&pair, &part, TENSOR_NAME_MOST, &value);
+        if (part.number > 2) continue;
+        sft_span *text = &texts[part.number - 1];
+        if (text->data) return tensor_ambiguous(t, part.at, "a key or value of external_data");
+        code = sfti_wire_text(&pair, &part, TENSOR_NAME_MOST, text);
         if (code) return code;
         pair = sfti_wire_inside(&pair, at, field->end);
     }
-    if (sft_span_equal(key, sft_span_cstr("location"))) t->location = value;
-    if (sft_span_equal(key, sft_span_cstr("offset"))) t->offset = value;
-    if (sft_span_equal(key, sft_span_cstr("length"))) t->length = value;
+    const struct { const char *key; sft_span *into; } keys[] = {
+        { "location", &t->location }, { "offset", &t->offset }, { "length", &t->length },
+    };
+    for (size_t i = 0; texts[0].data && i < sizeof keys / sizeof *keys; i++) {
+        if (!sft_span_equal(texts[0], sft_span_cstr(keys[i].key))) continue;
+        if (keys[i].into->data) return tensor_ambiguous(t, field->at, keys[i].key);
+        *keys[i].into = texts[1].data ? texts[1] : (sft_span){ "", 0 };
+    }
     return SFT_OK;
 }
 
@@ -118,40 +156,49 @@ static sft_code take_typed(onnx_tensor *t, const sfti_wire_field *field) {
                                 (unsigned long long)t->typed, (unsigned long long)field->number);
     t->typed = field->number;
     t->typed_fields++;
-    t->typed_begin = field->type == SFTI_WIRE_BYTES ? field->begin : 0;
-    t->typed_end = field->type == SFTI_WIRE_BYTES ? field->end : 0;
+    t->typed_begin = field->begin;
+    t->typed_end = field->end;
+    return SFT_OK;
+}
+
+static sft_code check_tensor_field(onnx_tensor *t, const sfti_wire_field *field,
+                                   const struct tensor_field *row) {
+    bool packed = field->type == SFTI_WIRE_BYTES && !row->once;
+    if (field->type != row->type && !packed)
+        return sfti_fail_tensor(sfti_import_error(t->im), SFT_FOREIGN_SYNTAX, field->at, t->name,
+                                "expected %s of wire type %d, found %d", row->name, row->type,
+                                (int)field->type);
+    if (row->once && t->seen >> row->number & 1)
+        return tensor_ambiguous(t, field->at, row->name);
+    t->seen |= UINT32_C(1) << row->number;
     return SFT_OK;
 }
 
 static sft_code take_tensor_field(onnx_tensor *t, const sfti_wire_field *field) {
-    switch (field->number) {
+    const struct tensor_field *row = tensor_field_of(field->number);
+    sft_code code = row ? check_tensor_field(t, field, row) : SFT_OK;
+    if (code || !row) return code;
+    switch (row->number) {
     case TENSOR_DIMS: return take_dims(t, field);
     case TENSOR_TYPE: t->type = field->value; return SFT_OK;
-    case TENSOR_SEGMENT: t->has_segment = true; return SFT_OK;
-    case TENSOR_NAME:
-        return t->name.data ? SFT_OK : sfti_wire_text(&t->wire, field, TENSOR_NAME_MOST, &t->name);
+    case TENSOR_NAME: return sfti_wire_text(&t->wire, field, TENSOR_NAME_MOST, &t->name);
     case TENSOR_RAW:
-        if (t->has_raw || field->type != SFTI_WIRE_BYTES)
-            return sfti_fail_tensor(sfti_import_error(t->im), SFT_FOREIGN_AMBIGUOUS, field->at,
-                                    t->name, "expected raw_data once, found it again");
-        t->has_raw = true;
         t->raw = field->begin;
         t->raw_end = field->end;
         return SFT_OK;
-    case TENSOR_EXTERNAL:
-        return field->type == SFTI_WIRE_BYTES ? take_external(t, field) : SFT_OK;
+    case TENSOR_EXTERNAL: return take_external(t, field);
     case TENSOR_LOCATION: t->is_external = field->value == 1; return SFT_OK;
-    case FLOATS: case INTS: case LONGS: case DOUBLES: case UNSIGNED: return take_typed(t, field);
-    default: return SFT_OK;
+    case TENSOR_SEGMENT: return SFT_OK; /* seen */
+    default: return take_typed(t, field);
     }
 }
 
 /* Each field is read through the one buffer, so the position is kept apart. */
-static sft_code onnx_read(onnx_tensor *t, uint64_t begin, uint64_t end) {
+static sft_code onnx_read(onnx_tensor *t) {
     sfti_wire_field field;
     bool more = true;
-    for (uint64_t at = begin;;) {
-        t->wire = sfti_wire_inside(&t->wire, at, end);
+    for (uint64_t at = t->begin;;) {
+        t->wire = sfti_wire_inside(&t->wire, at, t->end);
         sft_code code = sfti_wire_next(&t->wire, &field, &more);
         if (code || !more) return code;
         at = t->wire.at;
@@ -162,21 +209,24 @@ static sft_code onnx_read(onnx_tensor *t, uint64_t begin, uint64_t end) {
 
 /* ── Elements ── */
 
+/* A decimal number of external_data, 0 if it is not given. */
 static sft_code onnx_digits(onnx_tensor *t, sft_span text, uint64_t *out) {
+    bool good = text.len > 0 || !text.data;
     *out = 0;
-    for (size_t i = 0; i < text.len; i++) {
+    for (size_t i = 0; good && i < text.len; i++) {
         unsigned digit = (unsigned)(unsigned char)text.data[i] - '0';
-        if (digit > 9 || !sfti_mul(*out, 10, out) || !sfti_add(*out, digit, out))
-            return sfti_fail_tensor(sfti_import_error(t->im), SFT_FOREIGN_SYNTAX, t->at, t->name,
-                                    "expected a number of onnx_digits for external data, found "
-                                    "\"%.*s\"", SFTI_CLIP(text, 40));
+        good = digit <= 9 && sfti_mul(*out, 10, out) && sfti_add(*out, digit, out);
     }
-    return SFT_OK;
+    if (good) return SFT_OK;
+    return sfti_fail_tensor(sfti_import_error(t->im), SFT_FOREIGN_SYNTAX, t->at, t->name,
+                            "expected digits for the offset and length of external data, found "
+                            "\"%.*s\"", SFTI_CLIP(text, 40));
 }
 
 static sft_code external_item(onnx_tensor *t, sfti_item *item) {
     uint64_t offset, length;
-    sft_code code = sfti_import_file(t->im, t->location, &item->source);
+    sft_span location = t->location.data ? t->location : (sft_span){ "", 0 };
+    sft_code code = sfti_import_file(t->im, location, &item->source);
     if (!code) code = onnx_digits(t, t->offset, &offset);
     if (!code) code = onnx_digits(t, t->length, &length);
     if (code) {
@@ -184,105 +234,48 @@ static sft_code external_item(onnx_tensor *t, sfti_item *item) {
         return code;
     }
     if (offset > item->source->size
-        || (t->length.len > 0 && length > item->source->size - offset))
+        || (t->length.data && length > item->source->size - offset))
         return sfti_fail_tensor(sfti_import_error(t->im), SFT_FOREIGN_TRUNCATED, t->at, t->name,
                                 "expected external data within %llu bytes, found bytes %llu to "
                                 "%llu", (unsigned long long)item->source->size,
                                 (unsigned long long)offset, (unsigned long long)(offset + length));
     item->begin = offset;
-    item->stored = t->length.len > 0 ? length : item->source->size - offset;
+    item->stored = t->length.data ? length : item->source->size - offset;
     return SFT_OK;
 }
 
-/* Numbers of a typed field, one after another, to elements of the dtype. */
-typedef struct onnx_numbers {
-    uint8_t *out;
-    uint64_t have, most; /* bytes */
-    unsigned width;
-} onnx_numbers;
-
-static sft_code onnx_put(onnx_tensor *t, onnx_numbers *n, uint64_t value) {
-    if (n->most - n->have < n->width)
-        return sfti_fail_tensor(sfti_import_error(t->im), SFT_FOREIGN_SIZE, t->at, t->name,
-                                "expected as many elements as the shape has, found more");
-    for (unsigned i = 0; i < n->width; i++) n->out[n->have++] = (uint8_t)(value >> 8 * i);
-    return SFT_OK;
-}
-
-static sft_code put_packed(onnx_tensor *t, onnx_numbers *n, const onnx_type *type,
-                           const sfti_wire_field *field) {
-    sfti_wire packed = sfti_wire_inside(&t->wire, field->begin, field->end);
-    if (type->width && (field->end - field->begin) % type->width != 0)
-        return sfti_fail_tensor(sfti_import_error(t->im), SFT_FOREIGN_SIZE, field->at, t->name,
-                                "expected whole elements, found %llu bytes",
-                                (unsigned long long)(field->end - field->begin));
-    while (packed.at < packed.end) {
-        uint64_t value = 0;
-        sft_code code = SFT_OK;
-        if (type->width) {
-            uint8_t bytes[8] = { 0 };
-            code = sfti_import_read(t->im, packed.source, packed.at, bytes, type->width);
-            value = sfti_get_u64(bytes);
-            packed.at += type->width;
-        } else {
-            code = sfti_wire_varint(&packed, &value);
-        }
-        if (!code) code = onnx_put(t, n, value);
-        if (code) return code;
-    }
-    return SFT_OK;
-}
-
-/* Reads the message once more: elements may be in several fields, packed or not. */
-static sft_code put_all(onnx_tensor *t, onnx_numbers *n, const onnx_type *type, uint64_t begin,
-                        uint64_t end) {
-    sfti_wire_field field;
-    bool more = true;
-    for (uint64_t at = begin;;) {
-        t->wire = sfti_wire_inside(&t->wire, at, end);
-        sft_code code = sfti_wire_next(&t->wire, &field, &more);
-        if (code || !more) return code;
-        at = t->wire.at;
-        if (field.number != type->field) continue;
-        code = field.type == SFTI_WIRE_BYTES ? put_packed(t, n, type, &field)
-                                             : onnx_put(t, n, field.value);
-        if (code) return code;
-    }
-}
-
-static sft_code typed_item(onnx_tensor *t, const onnx_type *type, uint64_t begin, uint64_t end,
-                           sfti_item *item) {
+static sft_code typed_item(onnx_tensor *t, const onnx_type *type, sfti_item *item) {
     unsigned bits = sft_dtype_describe(type->dtype)->bits;
+    uint64_t bytes, count;
     if (type->field == 0)
-        return sfti_import_refuse(t->im, t->name, end - begin, SFT_FOREIGN_KIND, t->at,
+        return sfti_import_refuse(t->im, t->name, t->end - t->begin, SFT_FOREIGN_KIND, t->at,
                                   "expected elements of 6 bits in raw_data, found them one by "
                                   "one");
     if (t->typed != type->field)
         return sfti_fail_tensor(sfti_import_error(t->im), SFT_FOREIGN_SYNTAX, t->at, t->name,
                                 "expected elements in field %u, found field %llu", type->field,
                                 (unsigned long long)t->typed);
-    if (type->width && t->typed_fields == 1 && t->typed_end > 0) { /* as they stand */
-        item->source = t->wire.source;
-        item->begin = t->typed_begin;
+    sfti_wire_type wire_type = (sfti_wire_type)tensor_field_of(type->field)->type;
+    if (wire_type != SFTI_WIRE_VARINT && t->typed_fields == 1 && t->typed_end > 0) {
+        item->begin = t->typed_begin; /* as they stand */
         item->stored = t->typed_end - t->typed_begin;
         return SFT_OK;
     }
-    uint64_t bytes;
+    unsigned width = wire_type == SFTI_WIRE_32 ? 4 : bits < 8 ? 1 : bits / 8;
     sft_code code = sft_shape_size(type->dtype, t->shape, t->rank, NULL, &bytes,
                                    sfti_import_error(t->im));
     if (code) return code;
-    /* An element has a byte at least, so a shape that asks for more is not filled. */
-    if (bytes / (bits < 8 ? 1 : bits / 8) > end - begin)
+    /* An element has a byte at least. */
+    if (bytes / width > t->end - t->begin)
         return sfti_fail_tensor(sfti_import_error(t->im), SFT_FOREIGN_SIZE, t->at, t->name,
                                 "expected %llu bytes of elements, found a field of fewer",
                                 (unsigned long long)bytes);
-    onnx_numbers n = { sfti_arena_array(sfti_import_arena(t->im), bytes, 1), 0, bytes,
-                       type->width ? type->width : bits < 8 ? 1 : bits / 8 };
-    if (!n.out) return sfti_fail_memory(sfti_import_error(t->im), bytes);
-    code = put_all(t, &n, type, begin, end);
-    if (code) return code;
-    item->stored = n.have;
-    return sfti_import_memory(t->im, n.out, (size_t)n.have, &item->source);
+    sfti_wire message = sfti_wire_inside(&t->wire, t->begin, t->end);
+    code = sfti_onnx_numbers(t->im, &message, t->typed, wire_type, width, bytes / width, &count,
+                             &item->source);
+    if (code) sfti_error_tensor(sfti_import_error(t->im), t->name);
+    else item->stored = count * width;
+    return code;
 }
 
 /* ── All together ── */
@@ -308,10 +301,10 @@ static sft_code check_tensor(onnx_tensor *t, bool *usable, uint64_t bytes) {
                                   "expected %s, found %s",
                                   t->too_many ? "at most 64 dimensions" : "sizes of 0 or more",
                                   t->too_many ? "more" : "a negative one");
-    if (t->has_segment)
+    if (t->seen >> TENSOR_SEGMENT & 1)
         return sfti_import_refuse(t->im, t->name, bytes, SFT_FOREIGN_KIND, t->at,
                                   "expected a whole tensor, found a segment of one");
-    if (t->is_external + t->has_raw + (t->typed != 0) > 1)
+    if (t->is_external + (t->seen >> TENSOR_RAW & 1) + (t->typed != 0) > 1)
         return sfti_fail_tensor(sfti_import_error(t->im), SFT_FOREIGN_AMBIGUOUS, t->at, t->name,
                                 "expected elements in one place, found raw, typed or external "
                                 "ones side by side");
@@ -319,12 +312,28 @@ static sft_code check_tensor(onnx_tensor *t, bool *usable, uint64_t bytes) {
     return SFT_OK;
 }
 
+/* Elements in the model are as many as the shape has; external ones may have no length, and then
+ * the file may go on. */
+static sft_code check_length(onnx_tensor *t, const sfti_item *item, bool *usable) {
+    uint64_t need;
+    if (t->is_external && !t->length.data) return SFT_OK;
+    if (sft_shape_size(item->dtype, item->shape, item->rank, NULL, &need, NULL)
+        || item->stored <= need)
+        return SFT_OK; /* it is compared when it is added */
+    *usable = false;
+    return sfti_import_refuse(t->im, t->name, item->stored, SFT_FOREIGN_SIZE, t->at,
+                              "expected %llu bytes for this shape, found %llu",
+                              (unsigned long long)need, (unsigned long long)item->stored);
+}
+
 sft_code sfti_onnx_tensor(sfti_import *im, const sfti_wire *wire, const sfti_wire_field *field,
                           sft_span name) {
-    onnx_tensor t = { .im = im, .wire = *wire, .at = field->at, .name = name };
+    onnx_tensor t = { .im = im, .wire = *wire, .at = field->at, .begin = field->begin,
+                      .end = field->end };
     uint64_t bytes = field->end - field->begin;
     bool usable;
-    sft_code code = onnx_read(&t, field->begin, field->end);
+    sft_code code = onnx_read(&t);
+    if (name.data) t.name = name;
     if (!t.name.data) t.name = (sft_span){ "", 0 };
     if (!code) code = check_tensor(&t, &usable, bytes);
     if (code || !usable) return code;
@@ -338,11 +347,12 @@ sft_code sfti_onnx_tensor(sfti_import *im, const sfti_wire *wire, const sfti_wir
     if (t.is_external) {
         code = external_item(&t, &item);
     } else if (t.typed) {
-        code = typed_item(&t, type, field->begin, field->end, &item);
+        code = typed_item(&t, type, &item);
         if (!code && !type->field) return SFT_OK; /* left out */
     } else {
         item.begin = t.raw;
         item.stored = t.raw_end - t.raw;
     }
-    return code ? code : sfti_import_add(im, &item);
+    if (!code) code = check_length(&t, &item, &usable);
+    return code || !usable ? code : sfti_import_add(im, &item);
 }

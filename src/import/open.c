@@ -138,10 +138,19 @@ void sft_import_close(sft_import *import) {
     sfti_release(&alloc, import, sizeof *import);
 }
 
+void sfti_import_allow(sfti_import *im) {
+    uint64_t most;
+    if (!sfti_mul(im->input_bytes, SFTI_MEMORY_TIMES, &most) ||
+        !sfti_add(most, SFTI_MEMORY_BASE, &most))
+        most = UINT64_MAX;
+    im->arena.most = most;
+}
+
 static sft_code take_input(sft_import *im, sft_source source) {
     sft_code code = sfti_import_own(im, &source, &im->input);
     if (code) return code;
     im->input_bytes = im->input->size;
+    sfti_import_allow(im);
     if (im->input->size != SFT_SIZE_UNKNOWN) return SFT_OK;
     return sfti_fail(im->err, SFT_FOREIGN_KIND, SFT_NO_OFFSET,
                      "expected a file, whose end can be read first, found a pipe");
@@ -178,7 +187,14 @@ static sft_code open_input(sft_import *im, sft_import **out) {
     if (error) return sfti_io_fail(im->err, SFT_OUT_OF_MEMORY, error, "create a mutex");
     sft_code code = read_input(im);
     if (!code) code = sfti_import_settle(im);
+    if (code == SFT_OUT_OF_MEMORY && im->arena.is_full)
+        code = sfti_fail(im->err, SFT_FOREIGN_TABLE, SFT_NO_OFFSET,
+                         "expected a table of contents that needs at most %llu bytes of memory, "
+                         "for %llu of input, found one that needs more",
+                         (unsigned long long)im->arena.most,
+                         (unsigned long long)im->input_bytes);
     im->err = NULL;
+    im->arena.most = 0;
     if (!code) *out = im;
     return code;
 }

@@ -144,6 +144,7 @@ sft_code sfti_import_file(sfti_import *im, sft_span name, const sft_source **out
     sft_code code = open_named(im, name, &opened);
     if (code) return code;
     sfti_total_add(&im->input_bytes, opened.size);
+    sfti_import_allow(im);
     char *kept = sfti_arena_copy(&im->arena, name.data, name.len);
     if (!kept) {
         sft_source_close(&opened);

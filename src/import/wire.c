@@ -67,8 +67,22 @@ static sft_code wire_fixed(sfti_wire *wire, size_t len, uint64_t *out) {
     return SFT_OK;
 }
 
+sft_code sfti_wire_number(sfti_wire *wire, sfti_wire_type type, uint64_t *out) {
+    if (type == SFTI_WIRE_VARINT) return sfti_wire_varint(wire, out);
+    return wire_fixed(wire, type == SFTI_WIRE_64 ? 8 : 4, out);
+}
+
+/* Readers differ in what they make of a tag or length in more bytes than 32 bits need. */
+static sft_code wire_varint32(sfti_wire *wire, uint64_t *out) {
+    uint64_t begin = wire->at;
+    sft_code code = sfti_wire_varint(wire, out);
+    if (code || wire->at - begin <= 5) return code;
+    return sfti_fail(sfti_import_error(wire->im), SFT_FOREIGN_SYNTAX, begin,
+                     "expected a tag or length of at most 5 bytes, found a longer one");
+}
+
 static sft_code wire_bytes(sfti_wire *wire, sfti_wire_field *out) {
-    sft_code code = sfti_wire_varint(wire, &out->value);
+    sft_code code = wire_varint32(wire, &out->value);
     if (code) return code;
     if (out->value > wire->end - wire->at) return wire_short(wire, out->at, "a field's bytes");
     out->begin = wire->at;
@@ -81,15 +95,15 @@ sft_code sfti_wire_next(sfti_wire *wire, sfti_wire_field *out, bool *more) {
     *out = (sfti_wire_field){ .at = wire->at };
     *more = wire->at < wire->end;
     if (!*more) return SFT_OK;
-    sft_code code = sfti_wire_varint(wire, &tag);
+    sft_code code = wire_varint32(wire, &tag);
     if (code) return code;
     out->number = tag >> 3;
     out->type = (sfti_wire_type)(tag & 7);
     if (out->number == 0 || out->number >= UINT64_C(1) << 29) out->type = (sfti_wire_type)7;
     switch (out->type) {
-    case SFTI_WIRE_VARINT: return sfti_wire_varint(wire, &out->value);
-    case SFTI_WIRE_64: return wire_fixed(wire, 8, &out->value);
-    case SFTI_WIRE_32: return wire_fixed(wire, 4, &out->value);
+    case SFTI_WIRE_VARINT:
+    case SFTI_WIRE_64:
+    case SFTI_WIRE_32: return sfti_wire_number(wire, out->type, &out->value);
     case SFTI_WIRE_BYTES: return wire_bytes(wire, out);
     }
     return sfti_fail(sfti_import_error(wire->im), SFT_FOREIGN_SYNTAX, out->at,

@@ -48,6 +48,8 @@ sft_code sfti_wire_next(sfti_wire *wire, sfti_wire_field *out, bool *more);
 sft_code sfti_wire_byte(sfti_wire *wire, uint8_t *out);
 /* A number of at most 64 bits at wire->at. */
 sft_code sfti_wire_varint(sfti_wire *wire, uint64_t *out);
+/* The same of any type but BYTES. */
+sft_code sfti_wire_number(sfti_wire *wire, sfti_wire_type type, uint64_t *out);
 /* The contents of a BYTES field as text in the arena, at most `most` bytes. */
 sft_code sfti_wire_text(sfti_wire *wire, const sfti_wire_field *field, uint64_t most,
                         sft_span *out);

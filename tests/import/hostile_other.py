@@ -224,6 +224,14 @@ def flax(shape=b"\x91\4", dtype=b"\xa7float32", data=b"\xc4\x10" + bytes(16), co
     return b"\xc7" + bytes([len(body), code]) + body
 
 
+def name_of(i):
+    """Short names, each another."""
+    name = b""
+    while i or not name:
+        name, i = bytes([97 + i % 26]) + name, i // 26
+    return name
+
+
 def msgpacks():
     good = b"\x81\xa1w" + flax()
     yield "good", good

@@ -73,7 +73,7 @@ static bool is_tensor(const onnx_frame *frame, uint64_t number) {
 
 /* A message that is there twice is one to the readers of protocol buffers, with the fields of
  * both. */
-static bool is_single(const onnx_frame *frame, uint64_t number) {
+static bool is_one_message(const onnx_frame *frame, uint64_t number) {
     return (frame->kind == ONNX_MODEL && number == MODEL_GRAPH)
            || (frame->kind == ONNX_ATTRIBUTE
                && (number == ATTRIBUTE_TENSOR || number == ATTRIBUTE_GRAPH));
@@ -109,7 +109,7 @@ static sft_code take_field(onnx_walk *w, const sfti_wire_field *field) {
     onnx_frame *frame = &w->frames[w->depth - 1];
     const struct onnx_inside *inside = inside_of(frame->kind, field);
     if (field->type != SFTI_WIRE_BYTES) return SFT_OK; /* of no message that is entered */
-    if (is_single(frame, field->number)) {
+    if (is_one_message(frame, field->number)) {
         if (frame->seen >> field->number & 1)
             return sfti_fail(sfti_import_error(w->im), SFT_FOREIGN_AMBIGUOUS, field->at,
                              "expected a graph or tensor once, found it again");

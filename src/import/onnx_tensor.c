@@ -187,7 +187,12 @@ static sft_code take_tensor_field(onnx_tensor *t, const sfti_wire_field *field) 
         t->raw_end = field->end;
         return SFT_OK;
     case TENSOR_EXTERNAL: return take_external(t, field);
-    case TENSOR_LOCATION: t->is_external = field->value == 1; return SFT_OK;
+    case TENSOR_LOCATION:
+        t->is_external = field->value == 1;
+        if (field->value <= 1) return SFT_OK;
+        return sfti_fail_tensor(sfti_import_error(t->im), SFT_FOREIGN_SYNTAX, field->at, t->name,
+                                "expected data_location 0 or 1, found %llu",
+                                (unsigned long long)field->value);
     case TENSOR_SEGMENT: return SFT_OK; /* seen */
     default: return take_typed(t, field);
     }

@@ -138,14 +138,6 @@ void sft_import_close(sft_import *import) {
     sfti_release(&alloc, import, sizeof *import);
 }
 
-void sfti_import_allow(sfti_import *im) {
-    uint64_t most;
-    if (!sfti_mul(im->input_bytes, SFTI_MEMORY_TIMES, &most) ||
-        !sfti_add(most, SFTI_MEMORY_BASE, &most))
-        most = UINT64_MAX;
-    im->arena.most = most;
-}
-
 static sft_code take_input(sft_import *im, sft_source source) {
     sft_code code = sfti_import_own(im, &source, &im->input);
     if (code) return code;

@@ -43,6 +43,14 @@ sft_code sfti_import_load(sfti_import *im, const sft_source *source, uint64_t of
 
 /* ── Sources that the import holds ── */
 
+void sfti_import_allow(sfti_import *im) {
+    uint64_t most;
+    if (!sfti_mul(im->input_bytes, SFTI_MEMORY_TIMES, &most) ||
+        !sfti_add(most, SFTI_MEMORY_BASE, &most))
+        most = UINT64_MAX;
+    im->arena.most = most;
+}
+
 static sft_code hold(sfti_import *im, sft_source source, sft_span name, const sft_source **out) {
     sfti_held *held = sfti_arena_take(&im->arena, sizeof *held);
     if (!held) {

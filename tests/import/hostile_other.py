@@ -200,8 +200,21 @@ def onnxes():
             "typed-many": onnx_tensor(kind=7, rest=field(7, b"\1" * 90)), "typed-cut": onnx_tensor(kind=7, rest=field(7, b"\x80")),
             "varint-11": onnx_tensor(kind=7, rest=field(7, b"\xff" * 10 + b"\1")), "no-name": onnx_tensor(b""),
             "name-not-utf8": onnx_tensor(b"\xff"), "name-100000": onnx_tensor(b"n" * 100000), "segment": onnx_tensor(rest=field(3, b"\1") + field(9, bytes(16))),
-            "none": onnx_tensor(rest=b"")}.items():
+            "none": onnx_tensor(rest=b""), "name-twice": onnx_tensor() + field(8, b"v"),
+            "type-twice": onnx_tensor() + field(2, 6, 0), "type-wire": onnx_tensor() + field(2, b"\1"),
+            "name-wire": onnx_tensor() + field(8, 1, 0), "typed-wire": onnx_tensor(dims=(1,), rest=field(4, 1, 0)),
+            "dims-wire": onnx_tensor() + b"\x0d" + bytes(4), "segment-wire": onnx_tensor() + field(3, 1, 0),
+            "location-2": onnx_tensor() + field(14, 2, 0), "location-twice": onnx_tensor() + field(14, 0, 0) * 2,
+            "tag-6-bytes": onnx_tensor() + b"\xf2\x80\x80\x80\x80\x00\1a",
+            "int64-32-mib": onnx_tensor(dims=(2**25,), kind=7, rest=field(7, b"\1" * 2**25)),
+            "float-twice-32-mib": onnx_tensor(dims=(2**23,), rest=field(4, bytes(2**24)) * 2)}.items():
         yield what, {"m.onnx": onnx(tensor)}
+    for key in (b"location", b"offset", b"length"):
+        more = field(13, field(1, key) + field(2, b"0"))
+        yield f"external/{key.decode()}-twice", {"m.onnx": onnx(external(b"w.bin", b"0", b"16", more=more)), **data}
+    yield "external/key-twice", {"m.onnx": onnx(external(b"w.bin", more=field(13, field(1, b"offset") + field(1, b"x") + field(2, b"4")))), **data}
+    yield "external/length-long", {"m.onnx": onnx(external(b"w.bin", b"0", b"16", dims=(3,))), **data}
+    yield "tiny-200000", {"m.onnx": onnx(*(field(2, 2, 0) + field(8, name_of(i)) + field(9, b"\0") for i in range(200000)))}
     yield "twice", {"m.onnx": onnx(onnx_tensor(), onnx_tensor())}
     yield "two-graphs", {"m.onnx": onnx() + onnx()[14:]}
     yield "sparse", {"m.onnx": onnx(graph=field(15, field(1, onnx_tensor())))}

@@ -382,7 +382,7 @@ static sft_code read_within(const char *text, size_t size, bool slow, const sfti
     static _Alignas(8) char buffer[1 << 16];
     const uint64_t seed[2] = { 11, 22 };
     const sfti_limits limits = { .level = SFT_LEVEL_COMPAT, .slow = slow };
-    sfti_arena arena = { { refuse_resize, NULL }, NULL, buffer, buffer + size, 0 };
+    sfti_arena arena = { .alloc = { refuse_resize, NULL }, .at = buffer, .end = buffer + size };
     assert_true(size <= sizeof buffer);
     return sfti_model_read(sft_span_cstr(text), SFT_SIZE_UNKNOWN, &limits, seed, watch, &arena,
                            model, err);
@@ -401,8 +401,8 @@ static void decoded_names_have_no_place(void **state) {
     const uint64_t seed[2] = { 1, 2 };
     const sfti_limits limits = { .level = SFT_LEVEL_DEFAULT };
     for (int i = 0; i < 2; i++) {
-        sfti_arena arena = { { refuse_resize, NULL }, NULL, memory.buffer,
-                             memory.buffer + sizeof memory.buffer, 0 };
+        sfti_arena arena = { .alloc = { refuse_resize, NULL }, .at = memory.buffer,
+                             .end = memory.buffer + sizeof memory.buffer };
         const sft_span span = { places[i], sizeof text - 1 };
         sft_error err = SFT_ERROR_INIT;
         sfti_model m;

@@ -131,7 +131,7 @@ static sfti_fact *add_fact(sft_info *info, sft_fact field, const sfti_value *val
     sfti_fact **link = place_for(info, field, value, source);
     sfti_fact *fact = link ? sfti_info_take(info, sizeof *fact) : NULL;
     if (!fact) return NULL;
-    *fact = (sfti_fact){ *value, source, trust, NULL, false };
+    *fact = (sfti_fact){ *value, source, trust, NULL, false, false };
     *link = fact;
     return fact;
 }

@@ -29,7 +29,7 @@ void sfti_info_declare(sft_info *info, sfti_fact **list, sft_span number, sft_sp
         if (++count > 16) return;
     sfti_fact *fact = sfti_info_take(info, sizeof *fact);
     if (!fact) return;
-    *fact = (sfti_fact){ sfti_number_value(number), source, trust, NULL, false };
+    *fact = (sfti_fact){ sfti_number_value(number), source, trust, NULL, false, false };
     *list = fact;
 }
 

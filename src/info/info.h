@@ -43,6 +43,7 @@ typedef struct sfti_fact {
     int trust;       /* 0 to 100 */
     struct sfti_fact *next;
     bool as_written; /* an architecture that is not in our words */
+    bool excluded;   /* declared, of tensors that no such model has */
 } sfti_fact;
 
 /* A growing list of records of one type, in chunks; see sfti_info_push. */
@@ -252,6 +253,7 @@ struct sft_info {
     int negative;           /* embedding: 0, 1, or -1 = null */
     bool has_llm;
     struct { uint64_t layers, hidden, heads, kv_heads, vocab; } llm; /* 0 = null */
+    uint64_t blocks;        /* what architectures the blocks are of: tensors/blocks.c */
     sfti_list evidence;     /* sfti_note.text: "name [3072,64]", at most 8 */
     struct { int credit, derivatives, relicense; sfti_list commercial; bool known; } permissions;
 
@@ -476,6 +478,8 @@ const char *sfti_architecture_parent(sft_span name); /* NULL: none */
 /* Whether a model of it can have tensors of this family, as far as is known. */
 bool sfti_architecture_may_have(sft_span name, sft_span family);
 bool sfti_related_architectures(sft_span a, sft_span b);
+/* Whether the tensors are of blocks or layers that no model of this architecture has (blocks.c). */
+bool sfti_tensors_exclude(const sft_info *info, sft_span architecture);
 const char *sfti_common_architecture(const char *a, const char *b);
 
 #endif

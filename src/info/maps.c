@@ -161,8 +161,9 @@ static const struct map_spec { const char *prefix, *architecture, *variant; } ma
     { "flux-2-dev", "flux.2-dev", NULL }, { "flux.2-dev", "flux.2-dev", NULL },
     { "flux-2", "flux.2", NULL }, { "flux.2", "flux.2", NULL },
     { "chroma-radiance", "chroma-radiance", NULL }, { "chroma", "chroma", NULL },
-    { "lumina-2", "lumina-2", NULL }, { "lumina", "lumina-2", NULL },
-    { "hunyuan-image", "hunyuan-image-2.1", NULL },
+    { "lumina-2", "lumina-2", NULL }, { "lumina-next", "lumina-next", NULL },
+    { "lumina-mgpt", NULL, NULL }, { "lumina", "lumina-2", NULL },
+    { "hunyuan-image-3", NULL, NULL }, { "hunyuan-image", "hunyuan-image-2.1", NULL },
     { "hunyuan-video-1.5", "hunyuan-video-1.5", NULL },
     { "hunyuan-video-1_5", "hunyuan-video-1.5", NULL },
     { "hunyuan-video", "hunyuan-video", NULL }, { "framepack", "hunyuan-video", NULL },
@@ -176,8 +177,9 @@ static const struct map_spec { const char *prefix, *architecture, *variant; } ma
     { "krea-2", "krea-2", NULL }, { "lightricks-ltx-video-2", "ltx-2", NULL },
     { "lightricks-ltx-video", "ltx-video", NULL }, { "auraflow", "auraflow", NULL },
     { "omnigen-2", "omnigen-2", NULL }, { "nvidia-cosmos-1", "cosmos-1", NULL },
-    { "nvidia-cosmos-predict2", "cosmos-predict2", NULL }, { "nvidia-sana", "sana", NULL },
-    { "sana", "sana", NULL },
+    { "nvidia-cosmos-predict2", "cosmos-predict2", NULL },
+    { "nvidia-sana-video", "sana-video", NULL }, { "nvidia-sana", "sana", NULL },
+    { "sana-video", "sana-video", NULL }, { "sana", "sana", NULL },
     { "pixart-ms-sigma", "pixart-sigma", NULL }, { "pixart-sigma", "pixart-sigma", NULL },
     { "pixart-alpha", "pixart-alpha", NULL }, { "genmo-mochi", "mochi", NULL },
     { "ovis", "ovis-image", NULL }, { "longcat-image", "longcat-image", NULL },
@@ -231,6 +233,8 @@ static const char *const map_civitai_rows[][2] = {
 
 const char *sfti_map_civitai_base(sft_span text) {
     text = sfti_trim(text);
+    if (sfti_find_byte(text, '/').data) return NULL; /* a repository, whatever its owner is called */
+    if (sfti_starts_with(text, "Qwen-") && !sfti_starts_with(text, "Qwen-Image")) return NULL;
     if (sfti_starts_with(text, "Playground v2.5")) return "playground-2.5";
     return SFTI_MAPPED(text, map_civitai_rows, map_begins);
 }

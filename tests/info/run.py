@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The command's answer to "what is this file?", for models that the cases build.
 
-  tests/info/run.py [--keep DIR] [GROUP[:CASE]…]      groups, and samples, hostile, long
+  tests/info/run.py [--keep DIR] [GROUP[:CASE]…]      groups, and samples, hostile, long,
+                                                     excluded
 
 Every case of make.py is written into a folder of its own and given to `info --json`; its
 result must hold the facts of expected/GROUP.facts, which were written from the contract,
@@ -21,6 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, HERE)
 
+import excluded  # noqa: E402
 import facts  # noqa: E402
 import hostile  # noqa: E402
 import long  # noqa: E402
@@ -154,7 +156,7 @@ def main():
     parser.add_argument("cases", nargs="*")
     given = parser.parse_args()
     folder = given.keep or tempfile.mkdtemp(prefix="info-")
-    known = {"samples", "hostile", "long"}
+    known = {"samples", "hostile", "long", "excluded"}
     for group, name, *_ in make.cases():
         known |= {group, "%s:%s" % (group, name)}
     unknown = [name for name in given.cases if name not in known]
@@ -169,6 +171,8 @@ def main():
             hostile.check(folder, tally, run)
         if not given.cases or "long" in given.cases:
             long.check(folder, tally, run)
+        if not given.cases or "excluded" in given.cases:
+            excluded.check(folder, tally, run)
     finally:
         if not given.keep:
             shutil.rmtree(folder, ignore_errors=True)

@@ -44,7 +44,7 @@ static void cut_facts(sfti_fact *list) {
 
 static sfti_fact *new_fact(sft_info *info, sfti_value value, sft_span source, int trust) {
     sfti_fact *fact = sfti_info_take(info, sizeof *fact);
-    if (fact) *fact = (sfti_fact){ value, source, trust, NULL, false };
+    if (fact) *fact = (sfti_fact){ value, source, trust, NULL, false, false };
     return fact;
 }
 
@@ -58,7 +58,7 @@ static void prefer_child(sfti_fact **first) {
         return;
     for (sfti_fact **link = &measured->next; *link; link = &(*link)->next) {
         sfti_fact *child = *link;
-        if (child->value.type != SFTI_TEXT || child->trust < CHILD_LEAST
+        if (child->value.type != SFTI_TEXT || child->excluded || child->trust < CHILD_LEAST
             || sfti_is(child->source, "tensors")
             || sft_span_equal(child->value.text, measured->value.text)
             || !sfti_architecture_within(child->value.text, measured->value.text))
@@ -201,6 +201,8 @@ static bool is_claim(const sfti_fact *fact) {
 
 static void find_conflict(sft_info *info, const char *field, const sfti_fact *facts,
                           agree_fn agree) {
+    for (const sfti_conflict *one = info->conflicts.first; one; one = one->next)
+        if (strcmp(one->field, field) == 0) return;
     for (const sfti_fact *a = facts; a; a = a->next)
         for (const sfti_fact *b = a->next; b; b = b->next) {
             if (!is_claim(a) || !is_claim(b) || agree(a->value.text, b->value.text)) continue;
@@ -236,6 +238,47 @@ static void doubt_architectures(sft_info *info) {
     const sfti_fact *family = measured_family(info);
     for (sfti_fact *fact = info->facts[SFT_FACT_ARCHITECTURE]; fact; fact = fact->next)
         if (is_of_others(fact, family) && fact->trust > DOUBTED) fact->trust = DOUBTED;
+}
+
+/* Of an adapter or a denoiser: what its blocks exclude, or what is no relation of what its tensors
+ * surely are. */
+static bool is_excluded(const sft_info *info, const sfti_fact *measured, sft_span name) {
+    if (info->blocks == 0 || name.len == 0) return false;
+    return sfti_tensors_exclude(info, name)
+        || (measured && !sfti_related_architectures(measured->value.text, name));
+}
+
+/* What is excluded stands below a guess; a base model that says the same, with what was found to be
+ * another file's; a variant from the same source is gone. */
+static void exclude_architectures(sft_info *info) {
+    const int least = CLAIM_LEAST - 1;
+    const sfti_fact *measured = info->facts[SFT_FACT_ARCHITECTURE];
+    while (measured && !(sfti_is(measured->source, "tensors") && is_claim(measured)))
+        measured = measured->next;
+    for (sfti_fact *fact = info->facts[SFT_FACT_ARCHITECTURE]; fact; fact = fact->next) {
+        if (fact->as_written || !is_claim(fact) || sfti_is(fact->source, "tensors")) continue;
+        fact->excluded = is_excluded(info, measured, fact->value.text);
+        if (!fact->excluded) continue;
+        if (!measured && fact->trust > DOUBTED) fact->trust = DOUBTED;
+        for (sfti_fact **link = &info->facts[SFT_FACT_VARIANT]; *link;)
+            if (sft_span_equal((*link)->source, fact->source)) *link = (*link)->next;
+            else link = &(*link)->next;
+        for (sfti_fact *base = info->facts[SFT_FACT_BASE_MODEL]; base; base = base->next)
+            if (sft_span_equal(base->source, fact->source) && is_claim(base)) base->trust = least;
+    }
+    for (sfti_fact *base = info->facts[SFT_FACT_BASE_MODEL]; base; base = base->next) {
+        const char *meant = is_claim(base) ? label_base(base->value.text) : NULL;
+        if (is_excluded(info, measured, sft_span_cstr(meant ? meant : ""))) base->trust = least;
+    }
+}
+
+/* Of no architecture at all rather than of one that is excluded. */
+static void find_excluded_conflict(sft_info *info) {
+    sfti_fact **first = &info->facts[SFT_FACT_ARCHITECTURE], *told = *first;
+    while (told && !told->excluded) told = told->next;
+    if (!told) return;
+    SFTI_PUSH(info, &info->conflicts, sfti_conflict, .field = "architecture", .facts = *first);
+    if ((*first)->excluded) *first = NULL;
 }
 
 /* Not where tensors show the architecture: it is compared itself. */
@@ -363,6 +406,7 @@ static void mark_adapter(sft_info *info) {
 
 void sfti_info_resolve(sft_info *info) {
     doubt_architectures(info);
+    exclude_architectures(info);
     for (int i = 0; i < SFT_FACT_COUNT; i++) {
         info->facts[i] = sorted_facts(info->facts[i], i == SFT_FACT_ARCHITECTURE);
         if (i == SFT_FACT_VARIANT) join_variants(info);
@@ -376,6 +420,7 @@ void sfti_info_resolve(sft_info *info) {
     info->declared_alpha = sorted_facts(info->declared_alpha, false);
     take_alpha(info);
     find_family_conflict(info);
+    find_excluded_conflict(info);
     for (size_t i = 0; i < SFTI_COUNT(conflict_rows); i++)
         find_conflict(info, sft_fact_name(conflict_rows[i].field),
                       info->facts[conflict_rows[i].field], conflict_rows[i].agree);

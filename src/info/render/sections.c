@@ -151,7 +151,8 @@ static void put_trigger(sfti_json_writer *w, const sfti_trigger *trigger) {
     (void)sfti_put_open(w, "others", '[', true);
     const sfti_trigger *other = trigger->others;
     for (size_t n = 0; other && n < SAME_MOST; other = other->next, n++) {
-        sfti_fact fact = { sfti_text_value(other->text), other->source, other->trust, NULL, false };
+        sfti_fact fact = { sfti_text_value(other->text), other->source, other->trust, NULL, false,
+                           false };
         sfti_json_open(w, '{');
         sfti_put_candidate(w, &fact);
         sfti_json_close(w, '}');

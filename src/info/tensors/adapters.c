@@ -134,6 +134,7 @@ static void tell_adapter(sfti_adapter_scan *scan) {
                              is_flux_control(scan) ? "control_lora" : "adapter", 100);
     const char *architecture = sfti_forms_target(scan->forms);
     (void)sfti_forms_family(scan->forms, true);
+    sfti_blocks_of_forms(scan->forms);
     bool language = is_language(architecture)
                  || (scan->shared > 0 && scan->modules == 0);
     tell_numbers(scan);

@@ -135,6 +135,9 @@ bool sfti_structure_holds(const sfti_structure *row, const sfti_forms *forms, bo
 const char *sfti_forms_family(const sfti_forms *forms, bool adapter);
 /* Whether the names show more than a model of that kind has: another tower, another head. */
 bool sfti_forms_exceed(const sfti_forms *forms, const char *kind);
+/* Which blocks are seen, into info->blocks (blocks.c): of an adapter, or of a model's denoiser. */
+void sfti_blocks_of_forms(const sfti_forms *forms);
+void sfti_blocks_of_model(const sfti_view *at);
 /* Leaf names and blocks into info->adapter. */
 void sfti_forms_lists(const sfti_forms *forms);
 

@@ -8,12 +8,15 @@
 /* ── Sources ── */
 
 /* own is a sidecar, which a source names alone or with a place in it, or a prefix of keys. */
-static bool is_own(const cli_saving *saving, sft_span source) {
-    sft_span own = saving->own;
+static bool is_from(sft_span source, sft_span own) {
     if (own.len == 0 || source.len < own.len) return false;
     if (memcmp(source.data, own.data, own.len) != 0) return false;
     bool is_prefix = own.data[own.len - 1] == '.';
     return is_prefix || source.len == own.len || source.data[own.len] == ':';
+}
+
+static bool is_own(const cli_saving *saving, sft_span source) {
+    return is_from(source, saving->own) || is_from(source, saving->without);
 }
 
 static bool is_known(const cli_saving *saving, const sft_node *fact) {

@@ -3,6 +3,7 @@
 #ifndef CLI_INFO_FACTS_H
 #define CLI_INFO_FACTS_H
 
+#include "base/derived.h"
 #include "commands/info_sidecar.h"
 #include "safetensors_tree.h"
 
@@ -16,7 +17,8 @@ typedef struct cli_saving {
     sfti_arena arena;
     uint64_t least; /* trust */
     sft_span own;   /* how sources begin that are that place: what they tell stays as it is */
-    sft_span old;   /* the JSON object that is there, or empty */
+    sft_span old;   /* the JSON object that is there without what an export wrote, or empty */
+    sft_span without; /* a source that is left out: what is then missing is from there */
     size_t count;   /* facts written */
     bool is_full;   /* memory ran out */
 } cli_saving;

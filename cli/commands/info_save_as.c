@@ -1,6 +1,7 @@
 #include "commands/info_save_as.h"
 
 #include "base/error.h"
+#include "commands/info_derived.h"
 #include "commands/info_export.h"
 #include "support/edit.h"
 #include "support/files.h"
@@ -127,7 +128,8 @@ static void say_nothing_known(cli_saving *saving) {
 /* ── A sidecar ── */
 
 typedef struct save_texts {
-    sft_buffer known, defaults, base, merged;
+    sft_buffer known, defaults, marked, base, merged;
+    sfti_derived was, now; /* of known, as it was written last, and as it is */
 } save_texts;
 
 static sft_code render(cli_saving *saving, void (*put)(cli_saving *, sfti_json_writer *),
@@ -145,13 +147,54 @@ static sft_span span_of(const sft_buffer *text) {
     return (sft_span){ text->data, text->len };
 }
 
-/* What is known over what is there over what the program expects. */
-static sft_code merge(const cli_sidecar_format *format, const cli_sidecar *there,
+static sft_code render_known(cli_saving *saving, void *ctx, sft_buffer *out, sft_error *err) {
+    const cli_sidecar_format *format = ctx;
+    return render(saving, format->known, out, err);
+}
+
+/* What is known, and the mark that says of what it is derived. */
+static sft_code mark(cli_saving *saving, const cli_sidecar_format *format, save_texts *texts,
+                     sft_error *err) {
+    sft_buffer origins = { .alloc = saving->c->alloc };
+    sft_sink sink = sft_sink_memory(&texts->marked);
+    sfti_json_writer w;
+    sft_code code = cli_derive(saving, render_known, (void *)format, &origins, &texts->now, err);
+    sfti_json_write(&w, &sink, 0, err);
+    sfti_json_open(&w, '{');
+    sfti_json_key(&w, SFTI_DERIVED);
+    sfti_json_open(&w, '{');
+    sfti_json_key(&w, "derived");
+    sfti_json_raw(&w, span_of(&origins));
+    sfti_json_close(&w, '}');
+    sfti_json_close(&w, '}');
+    sft_code done = code ? SFT_OK : sfti_json_done(&w);
+    sft_buffer_free(&origins);
+    return code ? code : done;
+}
+
+/* What was known when it was written last, and is no longer. */
+static bool is_stale(const save_texts *texts) {
+    for (size_t i = 0; i < texts->was.count; i++) {
+        size_t j = 0;
+        while (j < texts->now.count && texts->now.digests[j] != texts->was.digests[i]) j++;
+        if (j == texts->now.count) return true;
+    }
+    return false;
+}
+
+/* What is known over what others wrote over what the program expects, and the mark. */
+static sft_code merge(const cli_saving *saving, const cli_sidecar_format *format,
                       save_texts *texts, sft_error *err) {
-    sft_code code = cli_merge_text(span_of(&texts->defaults), there->object, format->keep,
+    sft_buffer all = { .alloc = saving->c->alloc };
+    sft_code code = cli_merge_text(span_of(&texts->defaults), saving->old, format->keep,
                                    &texts->base, err);
-    return code ? code : cli_merge_text(span_of(&texts->base), span_of(&texts->known),
-                                        format->keep, &texts->merged, err);
+    if (!code)
+        code = cli_merge_text(span_of(&texts->base), span_of(&texts->known), format->keep, &all,
+                              err);
+    if (!code)
+        code = cli_merge_text(span_of(&texts->marked), span_of(&all), NULL, &texts->merged, err);
+    sft_buffer_free(&all);
+    return code;
 }
 
 /* The entry of the result object, NULL for none. */
@@ -185,7 +228,8 @@ static sft_code check_there(const cli_saving *saving, const cli_sidecar_format *
                          "expected a sidecar of %s, found a file of another kind",
                          format->program);
         cli_hint(err, CLI_HINT_MOVE_AWAY);
-    } else if (cli_is(sft_node_text(entry, "match"), "differs")) {
+    } else if (there->object.data == saving->old.data
+               && cli_is(sft_node_text(entry, "match"), "differs")) {
         code = sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
                          "expected a sidecar of this model, found another model's digest in it");
         cli_hint(err, CLI_HINT_MOVE_AWAY);
@@ -227,10 +271,13 @@ static sft_code save_text(cli_saving *saving, const cli_sidecar_format *format,
     sft_code code = render(saving, format->known, &texts->known, err);
     if (!code) code = render(saving, format->defaults, &texts->defaults, err);
     if (!code && saving->is_full) code = sfti_fail_memory(err, texts->known.len);
-    bool is_done = saving->count == 0 || (there->object.len > 0
-                   && cli_raw_covers(there->object, span_of(&texts->known)));
+    if (!code) code = mark(saving, format, texts, err);
+    bool is_done = !is_stale(texts)
+                && (saving->count == 0
+                    || (there->object.len > 0
+                        && cli_raw_covers(there->object, span_of(&texts->known))));
     if (!code && !is_done) code = check_there(saving, format, there, err);
-    if (!code && !is_done) code = merge(format, there, texts, err);
+    if (!code && !is_done) code = merge(saving, format, texts, err);
     if (!code && !is_done) code = list_changes(saving, texts, there->object, &what, err);
     if (!code && !is_done && !c->set.dry_run)
         code = cli_write_beside(c, saving->model, NULL, there->path, span_of(&texts->merged),
@@ -244,7 +291,8 @@ static sft_code save_sidecar(cli_saving *saving, cli_sidecar *there, sft_error *
     cli *c = saving->c;
     const cli_sidecar_format *format = cli_sidecar_format_of(c->set.save_as);
     save_texts texts = { .known.alloc = c->alloc, .defaults.alloc = c->alloc,
-                         .base.alloc = c->alloc, .merged.alloc = c->alloc };
+                         .marked.alloc = c->alloc, .base.alloc = c->alloc,
+                         .merged.alloc = c->alloc };
     sft_code code = cli_sidecar_open(c, saving->model, &saving->arena, format->suffix, there, err);
     if (!code) {
         sft_span name = cli_name_of(there->path);
@@ -253,11 +301,12 @@ static sft_code save_sidecar(cli_saving *saving, cli_sidecar *there, sft_error *
         else saving->own = (sft_span){ own, name.len + sizeof "sidecar:" - 1 };
         if (own) memcpy(own, "sidecar:", sizeof "sidecar:" - 1);
         if (own) memcpy(own + sizeof "sidecar:" - 1, name.data, name.len);
-        saving->old = there->object;
     }
+    if (!code) code = cli_underive(saving, there->object, &texts.was, &saving->old, err);
     if (!code) code = save_text(saving, format, there, &texts, err);
     sft_buffer_free(&texts.known);
     sft_buffer_free(&texts.defaults);
+    sft_buffer_free(&texts.marked);
     sft_buffer_free(&texts.base);
     sft_buffer_free(&texts.merged);
     cli_sidecar_close(there);
@@ -274,6 +323,7 @@ static sft_code set_keys(cli_saving *saving, const cli_spec *spec, sft_error *er
     if (code) return code;
     for (size_t i = 0; !code && i < spec->count; i++)
         code = sft_edit_set(edit, spec->pairs[i].key, spec->pairs[i].value, err);
+    if (!code) code = sft_edit_set(edit, sft_span_cstr(SFTI_DERIVED_HEADER), spec->mark, err);
     if (!code) code = cli_edit_finish(c, saving->model->path, edit, &report, err);
     sft_edit_close(edit);
     return code;
@@ -282,10 +332,10 @@ static sft_code set_keys(cli_saving *saving, const cli_spec *spec, sft_error *er
 static sft_code save_header(cli_saving *saving, sft_error *err) {
     cli_spec spec;
     saving->own = sft_span_cstr("header:modelspec.");
-    cli_spec_begin(saving, &spec);
+    sft_code code = cli_spec_begin(saving, &spec, err);
     saved what = { .path = saving->model->path, .items = spec.pairs, .count = spec.count,
                    .kept = spec.kept, .kept_count = spec.kept_count };
-    sft_code code = saving->is_full ? sfti_fail_memory(err, sizeof spec) : SFT_OK;
+    if (!code && saving->is_full) code = sfti_fail_memory(err, sizeof spec);
     if (!code && spec.count > 0) code = set_keys(saving, &spec, err);
     if (!code) say_saved(saving, &what);
     return code;
@@ -304,7 +354,7 @@ void cli_save_model(cli *c, const cli_model *model, uint64_t least) {
     cli_sidecar there = { .path = NULL };
     sft_error err = SFT_ERROR_INIT;
     sft_code code = SFT_OK;
-    saving.own = saving.old = (sft_span){ "", 0 };
+    saving.own = saving.old = saving.without = (sft_span){ "", 0 };
     if (!is_one_file(model))
         code = sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a model in one file for --save-as, found several files");

@@ -36,14 +36,18 @@ const cli_sidecar_format *cli_sidecar_format_of(int save_as);
 
 /* ── The header (info_save_spec.c) ── */
 
-#define CLI_SPEC_MOST 24
+#define CLI_SPEC_MOST 25
 typedef struct cli_spec {
     sft_pair pairs[CLI_SPEC_MOST]; /* to be set */
     sft_span kept[CLI_SPEC_MOST];  /* keys that have another value, which stays */
     size_t count, kept_count;
+    sfti_derived was; /* what was written last: such values are ours to replace */
+    sfti_derived still; /* of that, what is from files that are still there */
+    bool is_all;      /* pairs that the header has already, too */
+    sft_span mark;    /* the origins of what is written and of what stays as it was written */
 } cli_spec;
 
-/* What is known as modelspec keys, against those that the header has. */
-void cli_spec_begin(cli_saving *saving, cli_spec *spec);
+/* What is known as modelspec keys, against those that the header has, and the mark of it. */
+sft_code cli_spec_begin(cli_saving *saving, cli_spec *spec, sft_error *err);
 
 #endif

@@ -1,4 +1,6 @@
 /* What is known as the keys of ModelSpec, and of SwarmUI beside them. */
+#include "base/error.h"
+#include "commands/info_derived.h"
 #include "commands/info_save_as.h"
 #include "support/nodes.h"
 #include "support/words.h"
@@ -11,7 +13,17 @@ static bool header_value(const cli_saving *saving, sft_span key, sft_span *out) 
     return sft_file_metadata_get(sft_set_shard_at(saving->model->set, 0), key, out);
 }
 
-/* A key that has another value keeps it, but with --force. */
+static bool is_ours(const sfti_derived *was, cli_saving *saving, sft_span key, sft_span value) {
+    char *pointer = sfti_arena_take(&saving->arena, key.len + 1);
+    saving->is_full = saving->is_full || !pointer;
+    if (!pointer) return false;
+    *pointer = '/';
+    memcpy(pointer + 1, key.data, key.len);
+    sft_span place = { pointer, key.len + 1 };
+    return sfti_derived_has(was, sfti_derived_digest(place, SFTI_JSON_STRING, value));
+}
+
+/* A key that has another value keeps it, but with --force, or where that was written so. */
 static void put_pair(cli_saving *saving, cli_spec *spec, const char *name, sft_span value) {
     sft_span there;
     size_t len = strlen(name);
@@ -23,8 +35,11 @@ static void put_pair(cli_saving *saving, cli_spec *spec, const char *name, sft_s
     memcpy(text + sizeof prefix - 1, name, len + 1);
     sft_span key = { text, sizeof prefix - 1 + len };
     bool has = header_value(saving, key, &there);
-    if (has && sft_span_equal(there, value)) return;
-    if (has && !saving->c->set.force) spec->kept[spec->kept_count++] = key;
+    if (has && sft_span_equal(there, value)
+        && !(spec->is_all && is_ours(&spec->was, saving, key, value)))
+        return;
+    if (has && !saving->c->set.force && !is_ours(&spec->was, saving, key, there))
+        spec->kept[spec->kept_count++] = key;
     else spec->pairs[spec->count++] = (sft_pair){ key, value };
 }
 
@@ -56,12 +71,16 @@ static void put_weights(cli_saving *saving, cli_spec *spec) {
     put_pair(saving, spec, "hash_sha256", (sft_span){ text, 66 });
 }
 
+static bool will_be_set(const cli_spec *spec, sft_span key) {
+    for (size_t i = 0; i < spec->count; i++)
+        if (sft_span_equal(spec->pairs[i].key, key)) return true;
+    return false;
+}
+
 static bool will_have(const cli_saving *saving, const cli_spec *spec, const char *key) {
     sft_span value;
     if (header_value(saving, sft_span_cstr(key), &value)) return true;
-    for (size_t i = 0; i < spec->count; i++)
-        if (cli_is(spec->pairs[i].key, key)) return true;
-    return false;
+    return will_be_set(spec, sft_span_cstr(key));
 }
 
 /* It says that the rest is complete. */
@@ -75,7 +94,7 @@ static void put_marker(cli_saving *saving, cli_spec *spec) {
     if (complete) put_pair(saving, spec, "sai_model_spec", sft_span_cstr("1.0.1"));
 }
 
-void cli_spec_begin(cli_saving *saving, cli_spec *spec) {
+static void known_keys(cli_saving *saving, cli_spec *spec) {
     static const struct spec_row { const char *key, *fact; } rows[] = {
         { "title", "model.name" }, { "description", "model.description" },
         { "author", "model.author" }, { "date", "model.date" },
@@ -84,7 +103,6 @@ void cli_spec_begin(cli_saving *saving, cli_spec *spec) {
         { "encoder_layer", "model.clip_skip" }, { "language", "model.language" },
     };
     const char *implementation = cli_modelspec_implementation(saving);
-    memset(spec, 0, sizeof *spec);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         put_pair(saving, spec, rows[i].key, joined(saving, rows[i].fact));
     put_pair(saving, spec, "architecture", cli_modelspec_architecture(saving));
@@ -99,4 +117,71 @@ void cli_spec_begin(cli_saving *saving, cli_spec *spec) {
                  cli_known_text(saving, "model.preferred_weight"));
     put_weights(saving, spec);
     put_marker(saving, spec);
+}
+
+/* ── The mark ── */
+
+typedef struct spec_marking {
+    const cli_spec *spec;
+    cli_spec whole; /* all that is known */
+} spec_marking;
+
+/* All keys that are known and ours, and those that were and stay although nobody tells them now. */
+static sft_code render_keys(cli_saving *saving, void *ctx, sft_buffer *out, sft_error *err) {
+    const spec_marking *marking = ctx;
+    cli_spec spec = { .was = marking->spec->was, .is_all = true };
+    const sft_file *file = sft_set_shard_at(saving->model->set, 0);
+    sft_sink sink = sft_sink_memory(out);
+    sfti_json_writer w;
+    known_keys(saving, &spec);
+    sfti_json_write(&w, &sink, 0, err);
+    sfti_json_open(&w, '{');
+    for (size_t i = 0; i < spec.count; i++) {
+        sfti_json_key_span(&w, spec.pairs[i].key);
+        sfti_json_span(&w, spec.pairs[i].value);
+    }
+    for (size_t i = 0; i < sft_file_metadata_count(file); i++) {
+        sft_pair pair = sft_file_metadata_at(file, i);
+        if (will_be_set(&marking->whole, pair.key)
+            || !is_ours(&marking->spec->still, saving, pair.key, pair.value))
+            continue;
+        sfti_json_key_span(&w, pair.key);
+        sfti_json_span(&w, pair.value);
+    }
+    sfti_json_close(&w, '}');
+    return sfti_json_done(&w);
+}
+
+static bool is_beside(void *ctx, sft_span origin) {
+    const cli_saving *saving = ctx;
+    const sft_node *one = cli_first(saving->root, "sidecars");
+    for (; one; one = one->next) {
+        sft_span path = sft_node_text(one, "path");
+        if (path.len < origin.len) continue;
+        sft_span tail = { path.data + path.len - origin.len, origin.len };
+        char before = path.len > origin.len ? tail.data[-1] : '/';
+        if (sft_span_equal(tail, origin) && (before == '/' || before == '\\')) return true;
+    }
+    return false;
+}
+
+sft_code cli_spec_begin(cli_saving *saving, cli_spec *spec, sft_error *err) {
+    sft_buffer origins = { .alloc = saving->c->alloc };
+    sfti_derived now;
+    sft_span old;
+    memset(spec, 0, sizeof *spec);
+    if (header_value(saving, sft_span_cstr(SFTI_DERIVED_HEADER), &old)
+        && (!sfti_derived_read(old, &saving->arena, NULL, NULL, &spec->was)
+            || !sfti_derived_read(old, &saving->arena, is_beside, saving, &spec->still)))
+        return sfti_fail_memory(err, old.len);
+    known_keys(saving, spec);
+    if (spec->count == 0) return SFT_OK;
+    spec_marking marking = { spec, { .was = spec->was, .is_all = true } };
+    known_keys(saving, &marking.whole);
+    sft_code code = cli_derive(saving, render_keys, &marking, &origins, &now, err);
+    char *text = code ? NULL : sfti_arena_copy(&saving->arena, origins.data, origins.len);
+    if (text) spec->mark = (sft_span){ text, origins.len };
+    else if (!code) code = sfti_fail_memory(err, origins.len);
+    sft_buffer_free(&origins);
+    return code;
 }

@@ -10,6 +10,7 @@
 #ifndef SFTI_INFO_H
 #define SFTI_INFO_H
 
+#include "base/derived.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "safetensors_hash.h"
@@ -129,6 +130,7 @@ typedef struct sfti_sidecar {
     sfti_list hashes;    /* sfti_claim: of every file it tells of */
     sfti_list demoted;   /* match.c: trusts before the match lowered them */
     bool gave_permissions, gave_level;
+    bool exported;       /* by us: what is as it was written is no fact */
     sfti_list images;      /* sfti_image */
     sft_span preview_name; /* a preview it names, or empty, and its level */
     uint32_t preview_level;
@@ -253,6 +255,7 @@ struct sft_info {
     int negative;           /* embedding: 0, 1, or -1 = null */
     bool has_llm;
     struct { uint64_t layers, hidden, heads, kv_heads, vocab; } llm; /* 0 = null */
+    sfti_derived derived;   /* of the text that is being read */
     uint64_t blocks;        /* what architectures the blocks are of: tensors/blocks.c */
     sfti_list evidence;     /* sfti_note.text: "name [3072,64]", at most 8 */
     struct { int credit, derivatives, relicense; sfti_list commercial; bool known; } permissions;

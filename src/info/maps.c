@@ -233,7 +233,7 @@ static const char *const map_civitai_rows[][2] = {
 
 const char *sfti_map_civitai_base(sft_span text) {
     text = sfti_trim(text);
-    if (sfti_find_byte(text, '/').data) return NULL; /* a repository, whatever its owner is called */
+    if (sfti_find_byte(text, '/').data) return NULL; /* a repository: OWNER/NAME */
     if (sfti_starts_with(text, "Qwen-") && !sfti_starts_with(text, "Qwen-Image")) return NULL;
     if (sfti_starts_with(text, "Playground v2.5")) return "playground-2.5";
     return SFTI_MAPPED(text, map_civitai_rows, map_begins);

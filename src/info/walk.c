@@ -163,6 +163,15 @@ static bool text_of_event(walk_state *state) {
     return walk->text.data != NULL;
 }
 
+/* Whether it is as an export wrote it. */
+static bool is_derived(const sfti_cursor *walk) {
+    sfti_json_type type = walk->json.type;
+    if (walk->info->derived.count == 0 || type == SFTI_JSON_OBJECT || type == SFTI_JSON_ARRAY)
+        return false;
+    return sfti_derived_has(&walk->info->derived,
+                            sfti_derived_digest(sft_span_cstr(walk->pointer), type, walk->text));
+}
+
 /* Hand the value to every row whose pattern ends here; a row that read a container on
  * ends that. */
 static void take_value(walk_state *state, const uint64_t *alive) {
@@ -173,6 +182,7 @@ static void take_value(walk_state *state, const uint64_t *alive) {
         if (!(alive[i / 64] >> (i % 64) & 1)) continue;
         if (component(walk->rows[i].pattern, state->level)) continue;
         if (!ready && !text_of_event(state)) return;
+        if (!ready && is_derived(walk)) return;
         ready = true;
         walk->rows[i].take(walk, &walk->rows[i]);
         if (walk->info->code) return;

@@ -14,7 +14,8 @@ enum {
     SEEN_SWARM = 64,
     SEEN_MATRIX = 128,
     SEEN_DESCRIPTION = 256,
-    SEEN_CONFIG = 512    /* a model's configuration */
+    SEEN_CONFIG = 512,   /* a model's configuration */
+    SEEN_LABEL = 1024    /* info --json of ours */
 };
 
 static void see_keys(sfti_cursor *at, const sfti_row *row) {
@@ -28,6 +29,7 @@ static void see_keys(sfti_cursor *at, const sfti_row *row) {
         break;
     case SEEN_MODEL_ID: *seen |= number ? SEEN_MODEL_ID : 0; break;
     case SEEN_SKELETON: *seen |= at->json.type == SFTI_JSON_TRUE ? SEEN_SKELETON : 0; break;
+    case SEEN_LABEL: *seen |= sfti_is(at->text, "info") ? SEEN_LABEL : 0; break;
     case SEEN_CONTENT: *seen |= sfti_at_text(at) ? SEEN_CONTENT : 0; break;
     default: *seen |= row->field;
     }
@@ -55,13 +57,18 @@ static bool classify_keys(sft_info *info, sfti_sidecar *sidecar, sft_span text, 
         { "/modelspec.architecture", see_keys, SEEN_SWARM, 0, NULL },
         { "/modelspec.trigger_phrase", see_keys, SEEN_SWARM, 0, NULL },
         { "/ModelName", see_keys, SEEN_MATRIX, 0, NULL },
+        { "/command", see_keys, SEEN_LABEL, 0, NULL },
         { "/_class_name", see_keys, SEEN_CONFIG, 0, NULL },
         { "/architectures", see_keys, SEEN_CONFIG, 0, NULL },
         { "/model_type", see_keys, SEEN_CONFIG, 0, NULL },
         { "/peft_type", see_keys, SEEN_CONFIG, 0, NULL },
     };
+    sfti_derived derived = info->derived;
     *seen = 0;
-    return sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(rows), seen);
+    info->derived.count = 0; /* what it is does not depend on who wrote it */
+    bool fine = sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(rows), seen);
+    info->derived = derived;
+    return fine;
 }
 
 static void read_civitai(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
@@ -82,6 +89,7 @@ static void read_as(sft_info *info, sfti_sidecar *sidecar, sft_span text, const 
 static void read_plain_json(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
     int seen;
     if (!classify_keys(info, sidecar, text, &seen)) return;
+    if (seen & SEEN_LABEL) return; /* all of it is derived */
     if (seen & SEEN_VERSIONS || (seen & SEEN_ID && seen & SEEN_MODEL_ID))
         read_as(info, sidecar, text, "civitai.json", read_civitai);
     else if (seen & SEEN_SWARM) read_as(info, sidecar, text, "swarm.json", sfti_read_swarm);

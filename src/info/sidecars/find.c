@@ -21,15 +21,27 @@ typedef struct found_files {
     uint64_t previews;
 } found_files;
 
+/* Whether a file that derived values are from is still beside the model. */
+static bool is_origin_there(void *ctx, sft_span origin) {
+    const sft_info_folder *folder = ctx;
+    return sfti_folder_at(folder, origin) != NULL;
+}
+
 static void read_sidecar(sft_info *info, const sidecar_folder *place, const sfti_sidecar_row *row,
                          sft_span name) {
-    sft_span text;
+    sft_span text, origins;
     sft_span path = sfti_sidecar_path(info, place->path, name);
     sfti_sidecar *sidecar = info->code ? NULL : sfti_sidecar_new(info, path, row->kind);
     if (!sidecar) return;
     sidecar->source = sfti_info_join(info, "sidecar:", name);
     if (info->code || !sfti_sidecar_text(info, path, name, &text, &sidecar->error)) return;
-    row->read(info, sidecar, text);
+    sidecar->exported = sfti_derived_find(text, &origins);
+    if (sidecar->exported
+        && !sfti_derived_read(origins, &info->arena, is_origin_there, (void *)place->folder,
+                              &info->derived))
+        info->code = SFT_OUT_OF_MEMORY;
+    if (!info->code) row->read(info, sidecar, text);
+    info->derived.count = 0;
 }
 
 static void read_named_by_model(sft_info *info, const sidecar_folder *place,

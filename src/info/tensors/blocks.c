@@ -36,7 +36,8 @@ static const struct block_row {
       "nucleus-moe-image glm-image longcat-image ovis-image bria cogview-3 cogview4 motif-video "
       "minimax-h3 ace-step" },
     { "blocks", NULL,
-      "wan cosmos mochi pixart-alpha hunyuan-dit wuerstchen-prior prx sana sana-wm hunyuan-3d vit" },
+      "wan cosmos mochi pixart-alpha hunyuan-dit wuerstchen-prior prx sana sana-wm hunyuan-3d "
+      "vit" },
     { "layers noise_refiner context_refiner", NULL,
       "z-image lumina-2 lumina-next omnigen omnigen-2 ace-step cosmos-3 ernie-image bria-fibo-2 "
       "auraflow " DECODERS },
@@ -80,10 +81,6 @@ static bool row_has(const struct block_row *row, sft_span architecture) {
     return false;
 }
 
-static void blocks_note(sft_info *info, size_t row) {
-    info->blocks |= UINT64_C(1) << row;
-}
-
 void sfti_blocks_of_forms(const sfti_forms *forms) {
     char clause[64];
     for (size_t i = 0; i < SFTI_COUNT(block_rows); i++) {
@@ -94,7 +91,7 @@ void sfti_blocks_of_forms(const sfti_forms *forms) {
             snprintf(clause, sizeof clause, "^%.*s_", (int)top.len, top.data);
             seen = sfti_forms_hold(forms, clause);
         }
-        if (seen) blocks_note(forms->info, i);
+        if (seen) forms->info->blocks |= UINT64_C(1) << i;
     }
 }
 
@@ -104,7 +101,7 @@ void sfti_blocks_of_model(const sfti_view *at) {
         sft_span rest = sft_span_cstr(block_rows[i].tops ? block_rows[i].tops : ""), top;
         while (block_rows[i].tops && sfti_next_piece(&rest, ' ', &top)) {
             snprintf(begin, sizeof begin, "%.*s.", (int)top.len, top.data);
-            if (sfti_view_any(at, begin)) blocks_note(at->info, i);
+            if (sfti_view_any(at, begin)) at->info->blocks |= UINT64_C(1) << i;
         }
     }
 }

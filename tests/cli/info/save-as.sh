@@ -20,6 +20,11 @@ for as in civitai lora-manager a1111; do
     a1111) rm $as/neon-city.civitai.info;;
     *) rm $as/neon-city.json $as/neon-city.civitai.info;;
     esac
+    case $as in
+    civitai) python3 "$lib" unmarked $as/neon-city.civitai.info;;
+    a1111) python3 "$lib" unmarked $as/neon-city.json;;
+    *) python3 "$lib" unmarked $as/neon-city.metadata.json;;
+    esac
     $SFT info --json $as/neon-city.safetensors | pyjson '[(s["path"], s["kind"], s["error"]) for s in j["results"][0]["sidecars"]]'
     facts $as >after
     python3 "$lib" same $as before after

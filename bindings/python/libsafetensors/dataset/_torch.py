@@ -2,6 +2,8 @@
 processes."""
 from __future__ import annotations
 
+import os
+import warnings
 from typing import Any, Callable, Iterator, Literal
 
 import torch
@@ -57,6 +59,52 @@ class TorchDataset(_MapDataset[Any]):
         check_identity(self.dataset, identity(self.dataset), state)
 
 
+_WORKERS = 1024  # at most, of a DataLoader
+_SEED = (1 << 32) - 1
+
+
+def _signed(seed: int) -> int:
+    """The 64 bits of a seed that count, for a tensor."""
+    return (seed + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+class _Rounds:
+    """Numbers the iterations of a DataLoader's workers, in shared memory. All workers of one
+    iteration get the same number, whatever became of the workers of an earlier one: a process
+    that is reused begins every iteration and counts; a new one takes the number of other new ones
+    with the base seed of this iteration, or the next number if it is the first.
+
+    Each worker writes its own slots only: number << 32 | seed of its last iteration, of the last
+    one that it began as a new process, and of the one before that."""
+
+    def __init__(self) -> None:
+        self._slots = torch.zeros((_WORKERS, 3), dtype=torch.int64)
+        self._slots.share_memory_()  # type: ignore[no-untyped-call]
+        self._mine: tuple[int, int] | None = None  # process and number
+
+    def last(self) -> int:
+        return int((self._slots >> 32).max())
+
+    def begin(self, worker: Any) -> int:
+        """Number of the iteration that this worker begins."""
+        if worker.id >= _WORKERS:
+            raise ValueError("num_workers: expected at most %d, found %d"
+                             % (_WORKERS, worker.num_workers))
+        slots, seed = self._slots[worker.id], (worker.seed - worker.id) & _SEED
+        if self._mine is not None and self._mine[0] == os.getpid():
+            number = self._mine[1] + 1
+        else:
+            own = int(slots[0]) >> 32
+            begun = [slot >> 32 for slot in self._slots[:, 1:].flatten().tolist()
+                     if slot & _SEED == seed and slot >> 32 > own]
+            number = max(begun) if begun else self.last() + 1
+            slots[2] = slots[1].item()
+            slots[1] = number << 32 | seed
+        slots[0] = number << 32 | seed
+        self._mine = os.getpid(), number
+        return number
+
+
 class TorchBatches(IterableDataset[Any]):
     """Batches of one rank: pass it to a DataLoader with batch_size=None, or use loader(), whose
     state can be saved in the middle of an epoch.
@@ -65,11 +113,16 @@ class TorchBatches(IterableDataset[Any]):
     only: batch i belongs to rank i % ranks, and worker w of W yields every W-th of a rank's
     batches, so that the order is the same with any number of workers.
 
+    Each iteration is the next epoch, from 0 on, with workers, persistent or not, and without,
+    also after one that was left early; set_epoch chooses another. Ranks agree if each begins as
+    many iterations, or calls set_epoch before each.
+
     shuffle: True shuffles all rows; "shards" shuffles the shards and the rows within each, which
     reads one file after the other; "blocks" mixes the rows of open_shards shards at any time, in
     shuffled order, so that no more than these are read at once. ends: if rows do not fill the last batch of every rank,
-    "drop" omits them, "pad" continues with the first rows, and "uneven" makes the last batch
-    smaller and gives some ranks one batch less. transform: called with each batch."""
+    "drop" omits them (all rows of a dataset that is too small for one batch a rank: a warning
+    says so), "pad" continues with the first rows, and "uneven" makes the last batch smaller and
+    gives some ranks one batch less. transform: called with each batch."""
 
     def __init__(self, source: Dataset | Path, batch_size: int, *,
                  shuffle: bool | Literal["shards", "blocks"] = True, seed: int = 0,
@@ -83,32 +136,43 @@ class TorchBatches(IterableDataset[Any]):
         self._order = Order(len(self.dataset), batch_size, shuffle, seed, ends,
                             [stop - start for start, stop in self.dataset._layout.bounds()],
                             open_shards)
+        if ends == "drop" and 0 < len(self.dataset) < batch_size * self.ranks:
+            warnings.warn("%s: %d rows fill no batch of %d for each of %d ranks: with ends=\"drop\" "
+                          "there are none" % (self.dataset.path, len(self.dataset), batch_size,
+                                              self.ranks), stacklevel=2)
         self._identity = identity(self.dataset)
-        # Epoch, and batches (of all ranks) delivered before; shared memory, so that persistent
-        # workers see a change.
-        self._place = torch.zeros(2, dtype=torch.int64)
+        # Epoch, batches (of all ranks) delivered before, the last round before this epoch, and
+        # the seed; shared memory, so that workers see a change, and later workers a state that
+        # these load.
+        self._place = torch.tensor([0, 0, 0, _signed(seed)])
         self._place.share_memory_()  # type: ignore[no-untyped-call]
-        # The same and what this process has yielded since, in a worker with its own state.
-        self._own: tuple[int, int, int] | None = None
+        self._rounds = _Rounds()
+        # Of the last iteration in this process: epoch, batches delivered before, and how many of
+        # its batches this process has yielded.
+        self._now: tuple[int, int] | None = None
         self._yielded = 0
+        self._restored: int | None = None  # a worker's state: its round
 
     @property
     def epoch(self) -> int:
-        return int(self._place[0])
+        """The epoch under way, else the next one; with workers of a DataLoader that is not
+        loader() the one begun last."""
+        epoch, _, base, _ = self._place.tolist()
+        begun: int = epoch + max(0, self._rounds.last() - base - 1)
+        return begun
 
     def set_epoch(self, epoch: int) -> None:
-        """Starts the next iteration at the first batch of this epoch."""
+        """The next iteration starts at the first batch of this epoch. Not needed for epochs one
+        after the other. To be called between iterations, in the process that iterates."""
         self._begin(epoch, 0)
 
     def _begin(self, epoch: int, delivered: int) -> None:
-        self._place[:] = torch.tensor([epoch, delivered])
-        self._own = None
+        self._set_place(epoch, delivered, self._rounds.last())
+        self._now = None
         self._yielded = 0
 
-    def _begun(self) -> tuple[int, int, int]:
-        """Epoch, batches delivered before, and how many of its batches this process skips."""
-        epoch, delivered = self._place.tolist()
-        return self._own or (epoch, delivered, 0)
+    def _set_place(self, epoch: int, delivered: int, base: int) -> None:
+        self._place[:] = torch.tensor([epoch, delivered, base, _signed(self._order.seed)])
 
     def __len__(self) -> int:
         """Batches of this rank in an epoch."""
@@ -116,28 +180,54 @@ class TorchBatches(IterableDataset[Any]):
 
     def __iter__(self) -> Iterator[Any]:
         worker = get_worker_info()
-        mine, workers = (worker.id, worker.num_workers) if worker else (0, 1)
-        epoch, begun, skipped = self._begun()
-        self._yielded = skipped
-        steps = self._order.steps(begun, self.rank, self.ranks)
-        for step in range(mine + skipped * workers, steps, workers):
-            numbers = self._order.batch(epoch, begun + self.rank + step * self.ranks)
+        if worker is None:
+            return self._alone()
+        # Now, not with the first batch: each worker begins each iteration, even one that is left
+        # before it is asked for any.
+        number, self._restored = self._restored, None
+        skipped = self._yielded
+        if number is None:
+            skipped = self._yielded = 0
+            number = self._rounds.begin(worker)
+        epoch, begun, base, seed = self._place.tolist()
+        if seed != _signed(self._order.seed):
+            self._order.seed = seed
+        rounds = max(0, number - base - 1)
+        self._now = epoch + rounds, 0 if rounds else begun
+        return self._batches(*self._now, worker.id + skipped * worker.num_workers,
+                             worker.num_workers)
+
+    def _alone(self) -> Iterator[Any]:
+        if self._now is not None or self._rounds.last() > int(self._place[2]):
+            self.set_epoch(self.epoch + 1)
+        epoch, begun = self._place.tolist()[:2]
+        self._now = epoch, begun
+        self._yielded = 0
+        yield from self._batches(epoch, begun, 0, 1)
+        self.set_epoch(epoch + 1)
+
+    def _batches(self, epoch: int, begun: int, first: int, step: int) -> Iterator[Any]:
+        for i in range(first, self._order.steps(begun, self.rank, self.ranks), step):
+            numbers = self._order.batch(epoch, begun + self.rank + i * self.ranks)
             batch = self.dataset.take(numbers, "torch")
             self._yielded += 1
             yield batch if self.transform is None else self.transform(batch)
-        self._own = None
-        if worker is None:
-            self.set_epoch(epoch + 1)
 
     # ── State ──
 
     def state_dict(self) -> dict[str, Any]:
         """Identity of the rows, parameters of their order, and batches delivered by this process.
         In a worker of a StatefulDataLoader it is the worker's, valid for the same number of
-        workers."""
-        epoch, begun, skipped = self._begun()
-        own = max(self._yielded, skipped)
+        workers. RuntimeError if workers of another loader have yielded since: only loader() and
+        a StatefulDataLoader know how many batches arrived."""
+        epoch, begun, base, _ = self._place.tolist()
+        epoch, begun = self._now or (epoch, begun)
+        own = self._yielded
         if get_worker_info() is None:
+            if self._rounds.last() > base:
+                raise RuntimeError("expected the state of loader() or of a StatefulDataLoader: "
+                                   "workers have yielded the batches, and this process does not "
+                                   "know how many arrived")
             begun, own = begun + own * self.ranks, 0
         return {**self._parameters(), "epoch": epoch, "delivered": begun, "yielded": own}
 
@@ -152,12 +242,16 @@ class TorchBatches(IterableDataset[Any]):
         check_identity(self.dataset, self._identity, state)
         self._order.take_over(state)
         own = state.get("yielded", 0)
-        if get_worker_info() is None:
+        worker = get_worker_info()
+        if worker is None:
             if own:
                 raise ValueError("expected the state of a whole loader, found a worker's")
             self._begin(state["epoch"], state["delivered"])
         else:
-            self._own = state["epoch"], state["delivered"], own
+            # All workers write the same.
+            self._restored = self._rounds.begin(worker)
+            self._set_place(state["epoch"], state["delivered"], self._restored - 1)
+            self._now = state["epoch"], state["delivered"]
             self._yielded = own
 
     def loader(self, **options: Unpack[LoaderOptions]) -> Loader:
@@ -181,9 +275,9 @@ def _ranks(rank: int | None, ranks: int | None) -> tuple[int, int]:
 
 
 class Loader(DataLoader[Any]):
-    """DataLoader of TorchBatches. Each iteration is an epoch, or the rest of one after
-    load_state_dict; state_dict may be called at any batch. It counts batches given to the loop,
-    not those that workers have prefetched."""
+    """DataLoader of TorchBatches. Each iteration is the next epoch, also after one that was left
+    early, or after load_state_dict the rest of one; state_dict may be called at any batch. It
+    counts batches given to the loop, not those that workers have prefetched."""
 
     def __init__(self, batches: TorchBatches, **options: Unpack[LoaderOptions]) -> None:
         if options.pop("batch_size", None) is not None:  # type: ignore[typeddict-item]
@@ -193,36 +287,38 @@ class Loader(DataLoader[Any]):
             # Clients of object stores do not survive a fork.
             options.setdefault("multiprocessing_context", "spawn")
         self._delivered = 0
+        self._left = False  # an iteration was begun, and not ended
         super().__init__(batches, batch_size=None, **options)
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
         batches: TorchBatches = self.dataset  # type: ignore[assignment]
-        epoch = batches.epoch
-        self._delivered = 0
+        if self._left:
+            self.set_epoch(self.epoch + 1)
+        epoch = self.epoch
+        self._delivered, self._left = 0, True
         for batch in super().__iter__():
             self._delivered += 1
             yield batch
-        batches.set_epoch(epoch + 1)
-        self._delivered = 0
+        self.set_epoch(epoch + 1)
 
     @property
     def epoch(self) -> int:
         """Epoch of the next batch."""
-        batches: TorchBatches = self.dataset  # type: ignore[assignment]
-        return batches.epoch
+        return int(self.dataset._place[0])  # type: ignore[attr-defined]
 
     def set_epoch(self, epoch: int) -> None:
+        """As of TorchBatches."""
         self.dataset.set_epoch(epoch)  # type: ignore[attr-defined]
-        self._delivered = 0
+        self._delivered, self._left = 0, False
 
     def state_dict(self) -> dict[str, Any]:
         batches: TorchBatches = self.dataset  # type: ignore[assignment]
-        epoch, begun, _ = batches._begun()
+        epoch, begun = batches._place.tolist()[:2]
         return {**batches._parameters(), "epoch": epoch,
                 "delivered": begun + self._delivered * batches.ranks}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.dataset.load_state_dict(state)  # type: ignore[attr-defined]
-        self._delivered = 0
+        self._delivered, self._left = 0, False
         # Persistent workers still have the old order.
         self._iterator = None

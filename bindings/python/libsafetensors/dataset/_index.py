@@ -19,6 +19,7 @@ from ._types import Manifest
 __all__ = ["Index", "find_index", "publish", "write_index"]
 
 _GROUP = 1 << 18  # rows
+_PIECE = 1 << 16  # rows read at a time
 _RETRY_SECONDS = 60.0  # of an append that other commits precede
 
 
@@ -129,14 +130,16 @@ class Index:
     def __init__(self, data: Any) -> None:
         self._data = data  # pyarrow.dataset.Dataset
 
-    def _rows(self, columns: list[str], where: Any) -> list[dict[str, Any]] | None:
-        """None if the file has been removed: the shards have the same information."""
+    def _rows(self, columns: list[str], where: Any = None) -> set[tuple[Any, ...]] | None:
+        """Different values of these columns, read piece by piece: a small file can claim any number
+        of equal rows. None if it has been removed: the shards have the same information."""
+        found: set[tuple[Any, ...]] = set()
         try:
-            rows: list[dict[str, Any]] = self._data.to_table(columns=columns,
-                                                             filter=where).to_pylist()
+            for batch in self._data.to_batches(columns=columns, filter=where, batch_size=_PIECE):
+                found.update(zip(*(column.to_pylist() for column in batch.columns)))
         except FileNotFoundError:
             return None
-        return rows
+        return found
 
     def shadowed(self) -> set[tuple[str, str]] | None:
         """(file, key) of all tensors replaced by later ones of the same key; None if the index
@@ -144,21 +147,18 @@ class Index:
         import pyarrow.dataset as pd
         if "shadowed" not in self._data.schema.names:
             return None
-        rows = self._rows(["file_name", "tensor_key"], pd.field("shadowed"))
-        if rows is None:
-            return None
-        return {(row["file_name"], row["tensor_key"]) for row in rows}
+        rows: Any = self._rows(["file_name", "tensor_key"], pd.field("shadowed"))
+        return rows
 
-    def files_of(self, keys: Iterable[str]) -> set[str] | None:
-        """Names of the shards that hold any of these keys; None if unknown."""
+    def places_of(self, keys: Iterable[str]) -> set[tuple[str, str]] | None:
+        """(file, key) of these keys; None if unknown."""
         import pyarrow.dataset as pd
-        rows = self._rows(["file_name"], pd.field("tensor_key").isin(list(keys)))
-        return None if rows is None else {row["file_name"] for row in rows}
+        rows: Any = self._rows(["file_name", "tensor_key"],
+                               pd.field("tensor_key").isin(list(keys)))
+        return rows
 
     def files(self) -> set[str]:
-        import pyarrow.compute as pc
-        column = self._data.to_table(columns=["file_name"]).column(0)
-        return set(pc.unique(column).to_pylist())
+        return {name for name, in self._rows(["file_name"]) or ()}
 
 
 def _of_files(path: str) -> bool:

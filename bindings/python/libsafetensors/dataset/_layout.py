@@ -11,7 +11,7 @@ from ._index import Index
 from ._shards import Shards
 from ._types import ColumnFacts, DatasetMode, Manifest
 
-__all__ = ["BatchLayout", "KeyLayout"]
+__all__ = ["BatchLayout", "KeyLayout", "MissingKeys"]
 
 _Key = TypeVar("_Key")
 _OPENED = 64  # shards opened ahead when one is searched for a key
@@ -55,6 +55,14 @@ def _arrays(shards: Shards, shard: int, tensors: dict[_Key, _core.Tensor], frame
     return {key: found[key] for key in tensors}
 
 
+class MissingKeys(KeyError):
+    """missing: those of the keys asked for that the dataset lacks."""
+
+    def __init__(self, text: str, missing: list[str]) -> None:
+        super().__init__(text)
+        self.missing = missing
+
+
 class BatchLayout:
     """One tensor per column and file, its rows along the first dimension."""
 
@@ -68,8 +76,8 @@ class BatchLayout:
         if keys is not None:
             missing = sorted(keys - set(self._schema))
             if missing:
-                raise KeyError("keys: expected columns of the dataset (%s), found %s"
-                               % (", ".join(self._schema), ", ".join(missing)))
+                raise MissingKeys("keys: expected columns of the dataset (%s), found %s"
+                                  % (", ".join(self._schema), ", ".join(missing)), missing)
             self._schema = {name: self._schema[name] for name in self._schema if name in keys}
         self.columns = list(self._schema)
         self._begins = _starts(one["valid_samples"] for one in shards.facts)
@@ -236,12 +244,33 @@ class KeyLayout:
         self._hidden: dict[int, set[str]] | None = None
         self._shadowed = any(one["shadowed"] for one in shards.facts)
         self._used = list(range(len(shards)))
+        self._unseen = set(keys or ())
         if keys is not None:
-            self._used = self._holding(keys)
+            self._use(keys, manifest)
         self._begins: list[int] | None = None
         columns = manifest.get("columns")
         self._schema = self._looked_up() if columns is None else columns
         self.columns = list(self._schema)
+
+    def _use(self, keys: frozenset[str], manifest: Manifest) -> None:
+        """Selects the shards that hold these keys. If neither an index nor the manifest lists all
+        keys, missing ones are found once the shards have been read."""
+        found = self._index.places_of(keys) if self._index is not None else None
+        if found is not None:
+            files = {file for file, _ in found}
+            self._used = [i for i in self._used if self.shards.name(i) in files]
+            self._unseen -= {key for _, key in found}
+            self._check_seen()
+        elif "generator" in manifest and "schema" in manifest:
+            self._unseen -= manifest["schema"].keys()
+            self._check_seen()
+
+    def _check_seen(self) -> None:
+        if self._unseen:
+            missing = sorted(self._unseen)
+            more = ", …" if len(missing) > 5 else ""
+            raise MissingKeys("keys: expected names of tensors of the dataset, found %s%s"
+                              % (", ".join(missing[:5]), more), missing)
 
     def _looked_up(self) -> dict[str, ColumnFacts]:
         """Columns of a dataset whose manifest lacks them: what follows the separator in the
@@ -322,6 +351,7 @@ class KeyLayout:
         present = set(self.shards.file(shard).keys()) - self._hidden_in(shard)
         if self._keys is not None:
             present &= self._keys
+            self._unseen -= present
         elif self.columns and all(self.columns):
             return sorted(self._whole_rows(present))
         return sorted({self._split_known(key)[0] for key in present})
@@ -354,6 +384,7 @@ class KeyLayout:
             self._begins = _starts(
                 0 if i not in used else one["valid_samples"] if counted else len(self.names(i))
                 for i, one in enumerate(self.shards.facts))
+            self._check_seen()
         return self._begins
 
     def count(self) -> int:
@@ -403,8 +434,11 @@ class KeyLayout:
 
     def _holding(self, keys: Iterable[str]) -> list[int]:
         """The shards that may hold any of these keys."""
-        files = self._index.files_of(keys) if self._index is not None else None
-        return [i for i in self._used if files is None or self.shards.name(i) in files]
+        found = self._index.places_of(keys) if self._index is not None else None
+        if found is None:
+            return self._used
+        files = {file for file, _ in found}
+        return [i for i in self._used if self.shards.name(i) in files]
 
     def tensor(self, key: str) -> _core.Tensor:
         shard = self._shard_of(key)

@@ -8,6 +8,7 @@ from typing import Any
 from .. import _core
 from .._progress import watch
 from .._types import Path, Progress, Unpack, parse
+from ._read import names_of
 from ._storage import place_of, storage_options
 from ._types import (CompactResult, DatasetInfo, DatasetTensors, GcResult, ManifestForm,
                      StorageOptions, VerifyResult)
@@ -30,12 +31,13 @@ def info(path: Path, **storage: Unpack[StorageOptions]) -> DatasetInfo:
     return described
 
 
-def ls(path: Path, *, keys: Iterable[str] | None = None,
+def ls(path: Path, *, keys: str | Iterable[str] | None = None,
        **storage: Unpack[StorageOptions]) -> DatasetTensors:
-    """Lists every tensor of every shard, or those in keys. Reads the shards' headers. A shard
-    that cannot be read ends the list: "ok" is False and "error" says why."""
+    """Lists every tensor of every shard, or those in keys (a list, or text separated by commas).
+    Reads the shards' headers. A shard that cannot be read ends the list: "ok" is False and
+    "error" says why."""
     dataset, text = _opened(path, storage)
-    listed: DatasetTensors = parse(dataset.ls_json(text, keys))
+    listed: DatasetTensors = parse(dataset.ls_json(text, names_of(keys)))
     return listed
 
 

@@ -15,7 +15,7 @@ from ._shards import Shards, shards_of_files, shards_of_manifest
 from ._storage import MANIFEST, Place, place_of, storage_options
 from ._types import ColumnFacts, DatasetMode, Engine, Manifest, ShardFacts, StorageOptions
 
-__all__ = ["Dataset", "open"]
+__all__ = ["Dataset", "names_of", "open"]
 
 
 def open(path: Path, *, use_manifest: bool = True, keys: str | Iterable[str] | None = None,
@@ -25,19 +25,24 @@ def open(path: Path, *, use_manifest: bool = True, keys: str | Iterable[str] | N
     path: its folder or URL ("storage.…" options as for write); also a single .safetensors file,
     or a folder with an index.json. use_manifest=False reads all .safetensors files of the
     folder. keys: only these tensors (a list, or text separated by commas): columns in batch
-    mode, full tensor names in KV mode, where an index says which files to open. mode: for files
-    that do not state it.
+    mode, full tensor names in KV mode, where an index says which files to open; KeyError for one
+    that the dataset lacks, from open, or in KV mode without an index and without a schema in the
+    manifest from len and the first row. mode: for files that do not state it.
 
     Reads the manifest and, for keys or replaced tensors, the index; shards are opened when rows of
     them are asked for, and closed by close(). FileNotFoundError (manifest_missing);
     SafetensorError (manifest_type). A missing shard, or one of another size, raises on first use
     (dataset_shard, dataset_changed)."""
     place = place_of(path, storage_options(storage))
-    wanted = None
-    if keys is not None:
-        names = keys.split(",") if isinstance(keys, str) else keys
-        wanted = frozenset(name.strip() if isinstance(keys, str) else name for name in names)
-    return Dataset(*_found(place, use_manifest), wanted, mode)
+    return Dataset(*_found(place, use_manifest), names_of(keys), mode)
+
+
+def names_of(keys: str | Iterable[str] | None) -> frozenset[str] | None:
+    """Names in a list, or in a text separated by commas."""
+    if keys is None:
+        return None
+    return frozenset(name.strip() for name in keys.split(",")) if isinstance(keys, str) \
+        else frozenset(keys)
 
 
 def _found(place: Place, use_manifest: bool) -> tuple[Shards, Manifest | None]:

@@ -11,6 +11,7 @@ from pyspark.sql import types as T
 from .. import dataset
 from .._core import SafetensorError
 from .._types import Unpack
+from ..dataset._layout import MissingKeys
 from ..dataset._shards import Shards
 from ..dataset._storage import dataset_error, place_of
 from ..dataset._types import ReadOptions, StorageOptions
@@ -46,6 +47,7 @@ LAYOUTS = ("files", "samples", "tensors")
 VALUES = ("tensor", "array", "binary")
 _MAX_KEYS = 2000  # columns of layout=files
 _HEADER = 1 << 16  # least cost of a shard in bytes
+_MAX_PIECES = 1 << 20
 
 
 class Reading:
@@ -65,12 +67,20 @@ class Reading:
         self.values = _choice("as", own.get("as", "tensor"), VALUES)
         self.partition_bytes = _megabytes("partition_mb", own.get("partition_mb", "64"))
         self.files: set[str] | None = None  # from a pushed filter
+        self.pushed = False  # keys, too: there may be no such key
         if self.values != "tensor" and not self.data:
             raise ValueError("data=false: expected as=tensor, found as=%s" % self.values)
 
     def opened(self, keys: Iterable[str] | None = None) -> Dataset:
         storage: dict[str, Any] = dict(self.storage)
         return dataset.open(self.path, use_manifest=self.use_manifest, keys=keys, **storage)
+
+    def opened_with(self, keys: Iterable[str]) -> Dataset:
+        """With those of the keys that the dataset has."""
+        try:
+            return self.opened(keys)
+        except MissingKeys as error:
+            return self.opened([key for key in keys if key not in error.missing])
 
     # ── Schema ──
 
@@ -113,7 +123,7 @@ class Reading:
     def _files(self, opened: Dataset) -> dict[str, Fact]:
         wanted = self.columns or self.keys
         if wanted and opened.mode == "kv" and "schema" not in (opened.manifest or {}):
-            with self.opened(wanted) as fewer:  # an index says which shards they are in
+            with self.opened_with(wanted) as fewer:  # an index says which shards they are in
                 there = _schema_of(fewer, wanted)
         else:
             there = _schema_of(opened, wanted)
@@ -135,7 +145,7 @@ class Reading:
             checked_field(field, self.layout)
         wanted = self._wanted(schema)
         try:
-            opened = self.opened(wanted)
+            opened = self.opened_with(wanted) if self.pushed and wanted else self.opened(wanted)
         except KeyError as error:  # of columns, in batch mode
             text = str(error.args[0]).replace("keys:", self._asked() + ":", 1)
             raise ValueError(text) from None
@@ -166,6 +176,7 @@ class Reading:
         """(bytes, piece); large shards are split if rows can be read by themselves."""
         shards = opened._shards
         layout: Any = opened._layout
+        pieces = 0
         for i in _used(opened):
             facts = shards.facts[i]
             if self.files is not None and facts["name"] not in self.files:
@@ -178,6 +189,10 @@ class Reading:
                 yield size + _HEADER, Piece(facts, shards.version, 0, 0, hidden)
                 continue
             cuts = min(max(1, -(-size // self.partition_bytes)), max(rows, 1))
+            pieces += cuts
+            if pieces > _MAX_PIECES:
+                raise ValueError("%s: expected at most %d parts of partition_mb MiB, found more by "
+                                 "the bytes in the manifest" % (facts["name"], _MAX_PIECES))
             for cut in range(cuts):
                 start, stop = rows * cut // cuts, rows * (cut + 1) // cuts
                 if stop > start:
@@ -320,12 +335,15 @@ def count(path: str, *, use_manifest: bool = True, **storage: Unpack[StorageOpti
     return len(dataset.open(path_on_driver(str(path)), use_manifest=use_manifest, **storage))
 
 
-def read(spark: Any, path: str, *, columns: Iterable[str] | None = None, schema: Any = None,
-         **options: Unpack[ReadOptions]) -> Any:
-    """A DataFrame of a dataset. columns: only these are read. schema: an argument of .schema();
+def read(spark: Any, path: str, *, columns: str | Iterable[str] | None = None,
+         schema: Any = None, **options: Unpack[ReadOptions]) -> Any:
+    """A DataFrame of a dataset. columns: only these are read; a list, or text separated by commas
+    as in the option of this name. schema: an argument of .schema();
     None infers it. options: those of the data source."""
     import json
-    given: dict[str, Any] = {} if columns is None else {"columns": json.dumps(list(columns))}
+    given: dict[str, Any] = {}
+    if columns is not None:
+        given["columns"] = columns if isinstance(columns, str) else json.dumps(list(columns))
     more: Mapping[str, Any] = options
     for name, value in more.items():
         plain = isinstance(value, (str, bool, int))

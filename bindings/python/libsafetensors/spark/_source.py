@@ -117,6 +117,7 @@ class FilteringReader(Reader):
             values = _equals(one)
             if values is not None and one.attribute == ("tensor_key",):
                 known = self.reading.keys
+                self.reading.pushed = True
                 self.reading.keys = [key for key in values if known is None or key in known]
             elif values is not None and one.attribute == ("file_name",):
                 files = self.reading.files

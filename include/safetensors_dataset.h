@@ -321,6 +321,15 @@ SFT_API const char *sft_commit_job_folder(const sft_commit *commit);
 SFT_API SFT_NODISCARD sft_code sft_commit_abort(sft_commit *commit, sft_error *err);
 /* Unlock and free a commit; removes nothing. NULL is ignored. @since 0.1 */
 SFT_API void sft_commit_close(sft_commit *commit);
+/* Say that a job (the text of sft_commit_job) is still under way, so that gc keeps its files
+ * although they are older than its grace period: writes the small file `.alive` in the job's
+ * folder, anew, on any storage. To be called every few minutes by each process that works for the
+ * job, from any thread with a storage of its own, until its work is done; not needed while a job
+ * is younger than the grace period. sft_commit_publish and sft_commit_abort remove the file with
+ * the job's folder; on storages that cannot move, gc does once it is old. SFT_BAD_ARGUMENT;
+ * failures may be ignored, and the next call tries again. @since 0.2 */
+SFT_API SFT_NODISCARD sft_code sft_commit_renew(const sft_storage *storage, sft_span job,
+                                                sft_error *err);
 
 /* ── Reading ─────────────────────────────────────────────────────────────── */
 
@@ -413,7 +422,8 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_verify_json(const sft_storage *storag
                                                        bool *whole, const sft_job *job,
                                                        sft_error *err);
 /* List what is ours, named by no manifest, and older than grace_s seconds (what has no time is
- * not, unless grace_s is 0): folders of dead jobs, replaced and orphaned shards. With remove,
+ * not, unless grace_s is 0): folders of dead jobs, replaced and orphaned shards. The files of a
+ * job under way stay, see sft_commit_renew. With remove,
  * remove it, but never a file that is not ours, nor a folder that holds one. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_gc_tree(const sft_storage *storage, uint64_t grace_s,
                                                    bool remove, const char *path,

@@ -122,6 +122,8 @@ const char *sfti_ds_mode_name(sft_dataset_mode mode);
 /* "_job-<uuid>" of a uuid of 36 characters */
 #define SFTI_JOB_FOLDER 48
 void sfti_ds_job_folder(const char *uuid, char out[SFTI_JOB_FOLDER]);
+/* In a job's folder, on any storage: as old as the last sft_commit_renew. */
+#define SFTI_JOB_ALIVE ".alive"
 /* "<folder>/<name>", or the name alone where folder is "" */
 #define SFTI_STORED_NAME (SFTI_DATASET_NAME + SFTI_JOB_FOLDER)
 void sfti_ds_stored_name(const char *folder, const char *name, char out[SFTI_STORED_NAME]);

@@ -35,7 +35,8 @@ static sft_span job_temporary(sft_span name) {
 }
 
 static bool job_named(sft_span name) {
-    static const char *const names[] = { SFTI_DATASET_INDEX, SFTI_DATASET_MANIFEST };
+    static const char *const names[] = { SFTI_DATASET_INDEX, SFTI_DATASET_MANIFEST,
+                                         SFTI_JOB_ALIVE };
     uint64_t file, shard;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (sft_span_equal(name, sft_span_cstr(names[i]))) return true;

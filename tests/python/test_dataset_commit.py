@@ -1,4 +1,5 @@
 """Modes of writing, files after a failure, storages that are objects, and concurrent commits."""
+import contextlib
 import json
 import os
 import pathlib
@@ -74,6 +75,31 @@ def test_overwrite_leaves_what_a_hostile_manifest_names(tmp_path):
     assert (tmp_path / "thesis.docx").read_bytes() == (tmp_path / ".bashrc").read_bytes() == b"mine"
     assert values(tmp_path) == [4]
     assert not (tmp_path / made["shards"][0]["shard_path"]).exists()
+
+
+def test_a_job_older_than_the_grace_of_gc(tmp_path, monkeypatch):
+    from libsafetensors.dataset import _alive
+    monkeypatch.setattr(_alive, "_SECONDS", 0.02)
+
+    def wait_for(mark):
+        until = time.monotonic() + 60
+        while not mark() and time.monotonic() < until:
+            time.sleep(0.01)
+
+    def batches():
+        yield table(1)
+        yield table(2)
+        wait_for(lambda: [*tmp_path.glob("_job-*/.alive")])
+        old = time.time() - 100_000
+        for one in [*tmp_path.glob("_job-*/*"), *tmp_path.glob("_job-*")]:
+            with contextlib.suppress(FileNotFoundError):
+                os.utime(one, (old, old))
+        wait_for(lambda: any(one.stat().st_mtime > old + 1000
+                             for one in tmp_path.glob("_job-*/.alive")))
+        assert not any(one["removed"] for one in dataset.gc(tmp_path, delete=True)["garbage"])
+        yield table(3)
+    dataset.write(batches(), tmp_path, batch_size=1)
+    assert values(tmp_path) == [1, 2, 3] and not [*tmp_path.glob("_job-*")]
 
 
 def test_overwrite_leaves_what_is_not_ours(tmp_path):

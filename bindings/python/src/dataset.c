@@ -266,6 +266,22 @@ static PyObject *dataset_gc(PyObject *module, PyObject *args, PyObject *kwargs) 
     return report_end(&call, code);
 }
 
+static PyObject *dataset_renew(PyObject *module, PyObject *args) {
+    report_call call = { .progress = NULL };
+    sft_span job;
+    Py_ssize_t len = 0;
+    sft_code code;
+    if (!PyArg_ParseTuple(args, "Os#:dataset_renew", &call.object, &job.data, &len) ||
+        report_begin(&call, module) < 0)
+        return NULL;
+    job.len = (size_t)len;
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_commit_renew(call.storage, job, &call.err);
+    code = pysft_sink_end(&call.sink, code, &call.err);
+    Py_END_ALLOW_THREADS
+    return report_end(&call, code);
+}
+
 static PyObject *dataset_compact(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "storage", "path", "warnings", "target_bytes", "progress",
                              "dry_run", "manifest", NULL };
@@ -306,6 +322,9 @@ PyMethodDef pysft_dataset_functions[] = {
     { "dataset_gc", PYSFT_KEYWORDS(dataset_gc),
       "dataset_gc($module, /, storage, path, grace=86400, delete=False)\n--\n\n"
       "What `dataset gc --json` prints." },
+    { "dataset_renew", dataset_renew, METH_VARARGS,
+      "dataset_renew($module, storage, job, /)\n--\n\n"
+      "Says that a job is still under way." },
     { "dataset_compact", PYSFT_KEYWORDS(dataset_compact),
       "dataset_compact($module, /, storage, path, warnings, target_bytes=0,\n"
       " progress=None, dry_run=False, manifest=None)\n--\n\n"

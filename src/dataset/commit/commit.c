@@ -172,6 +172,18 @@ sft_span sft_commit_job(const sft_commit *commit) { return sft_span_cstr(commit-
 
 const char *sft_commit_job_folder(const sft_commit *commit) { return commit->job_folder; }
 
+sft_code sft_commit_renew(const sft_storage *storage, sft_span job, sft_error *err) {
+    static const char text[] = "libsafetensors\n";
+    char folder[SFTI_JOB_FOLDER], name[SFTI_STORED_NAME];
+    sfti_ds_job parsed;
+    sft_code code = sfti_ds_storage_check(storage, err);
+    if (!code) code = sfti_ds_job_parse(job, &parsed, err);
+    if (code) return code;
+    sfti_ds_job_folder(parsed.uuid, folder);
+    sfti_ds_stored_name(folder, SFTI_JOB_ALIVE, name);
+    return sfti_ds_put(storage, name, sft_span_cstr(text), err);
+}
+
 /* ── Receipts ── */
 
 static sft_code commit_place(const sft_commit *c, const sfti_ds_receipt *r, sft_error *err) {

@@ -17,12 +17,22 @@
  * 3. The manifest is replaced. A crash leaves what it replaced, and the folder.
  *
  * So what no manifest names is garbage once its writer is dead. A running job is between 1 and 3,
- * and only its files' age distinguishes it from a dead one. Removing therefore
+ * and only its files' age distinguishes it from a dead one. A job that may outlast the grace period
+ * therefore
+ *
+ * i.  writes SFTI_JOB_ALIVE in its folder, by each of its processes, every few minutes, also where
+ *     names cannot be moved and its shards lie elsewhere. Each write replaces the whole file, so a
+ *     crash leaves the last one or none, and its age is by the storage's own clock;
+ * ii. ends: a commit or abort removes the folder. Where names cannot be moved it stays, as after a
+ *     crash, until it is old and step d removes it.
+ *
+ * Removing therefore
  *
  * a. takes the commit lock, so that no commit is between 2 and 3 (without a lock, the age of a
  *    shard is that of its content or of its name, whichever is newer: moving sets the latter);
  * b. reads the manifest, then lists the folder;
- * c. without a lock, reads the manifest again: what it names by now stays;
+ * c. without a lock, reads the manifest again: what it names by now stays. If a folder is young and
+ *    names cannot be moved, so do all shards, because any may be of its job;
  * d. removes one item after another. A crash leaves some garbage to the next run. */
 
 /* A shard, folder, temporary or commit file that no manifest names. */
@@ -200,6 +210,21 @@ static sft_code gc_find(gc_work *g, bool remove, sft_error *err) {
     return code || g->locked ? code : gc_manifest(g, err);
 }
 
+/* Step c, where names cannot be moved. */
+static sft_code gc_living(gc_work *g, sft_error *err) {
+    bool living = false;
+    if (sfti_can(g->storage, move)) return SFT_OK;
+    for (gc_item *item = g->first; item; item = item->next) {
+        if (!item->folder) continue;
+        sft_code code = gc_check_folder(g, item, err);
+        if (code) return code;
+        living = living || item->young;
+    }
+    for (gc_item *item = g->first; living && item; item = item->next)
+        item->young = item->young || item->part;
+    return SFT_OK;
+}
+
 /* Step d, for one item. */
 static sft_code gc_item_remove(const gc_work *g, gc_item *item, bool remove, sft_error *err) {
     sft_code code = SFT_OK;
@@ -244,6 +269,7 @@ sft_code sft_dataset_gc_tree(const sft_storage *storage, uint64_t grace_s, bool 
     g.arena.alloc = sfti_allocator(NULL);
     sft_code code = sfti_ds_storage_check(storage, err);
     if (!code) code = gc_find(&g, remove, err);
+    if (!code) code = gc_living(&g, err);
     for (gc_item *item = g.first; !code && item; item = item->next)
         code = gc_item_remove(&g, item, remove, err);
     if (!code) code = gc_result(&g, path, tree, err);

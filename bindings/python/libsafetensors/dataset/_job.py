@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .. import _core
+from ._alive import Alive
 from ._index import publish
 from ._storage import Place, dataset_error
 from ._types import WriteMode
@@ -59,6 +60,10 @@ class Job:
 
     def write(self, batches: Iterable[Any], partition: int) -> str:
         """Writes the rows of one task; returns its receipts, "" for no rows."""
+        with Alive(self.place, self.job):
+            return self._written(batches, partition)
+
+    def _written(self, batches: Iterable[Any], partition: int) -> str:
         writer = None
         try:
             for batch in batches:
@@ -80,7 +85,8 @@ class Job:
         tasks' files are removed."""
         commit = self._begun(self.job)
         try:
-            manifest, warned = self._publish(commit, receipts)
+            with Alive(self.place, self.job, last=True):
+                manifest, warned = self._publish(commit, receipts)
         except BaseException:
             with contextlib.suppress(Exception):
                 commit.abort()

@@ -10,6 +10,7 @@ from typing import Any
 from .. import _core
 from .._progress import watch
 from .._types import Path, Progress, Unpack, parse
+from ._alive import Alive
 from ._index import publish
 from ._storage import place_of, storage_options
 from ._types import Adopt, Manifest, WriteMode, WriteOptions
@@ -149,7 +150,7 @@ def write(batches: Any, path: Path, *, mode: WriteMode = "error", progress: Prog
     commit = _core.Commit(checked, place.core, rows.schema, how=mode,
                           adopt_listing=adopt == "listing")
     try:
-        with watch(progress, "writing") as tick:
+        with watch(progress, "writing") as tick, Alive(place, commit.job, last=True):
             _run(commit, checked, place, rows, mode == "append", tick)
         manifest = commit.manifest
     except BaseException:

@@ -159,6 +159,8 @@ SUITES = [
     ("remote-names", "test", 300, [VENV, "tests/remote/hub_names_cases.py"], VENV),
     ("import-hostile", "check test", 600, [PY, "tests/import/hostile.py"],
      "tests/import/hostile.py"),
+    ("readers", "test", 300, [VENV, "tests/differential/run.py", "--count", "1000"], VENV),
+    ("readers-long", "long", 3600, [VENV, "tests/differential/run.py", "--count", "100000"], VENV),
     ("import-full", "long", 1200, [VENV, "tests/import/run.py", "--full"], VENV),
     ("package", "test", 900, [VENV, *PYTEST, *SHORT, "tests/python/test_package.py"], VENV),
     ("spark-env", "test long", 1200, ["tools/spark_env.sh", "--count"], "tools/spark_env.sh"),

@@ -307,7 +307,7 @@ sft_code sfti_read_msgpack(sfti_import *im) {
     if (r->wire.at < r->wire.end)
         return sfti_fail(sfti_import_error(im), SFT_FOREIGN_SYNTAX, r->wire.at,
                          "expected the end of the file behind the value, found more");
-    return sfti_roots_import(im, r->root);
+    return sfti_roots_import(im, r->root, NULL);
 }
 
 /* ── Recognition: there is no magic number. A map whose first key is a name, and a value ── */

@@ -20,9 +20,9 @@ typedef struct global_row {
 
 static const global_row rows[] = {
     { "collections", "OrderedDict", SFTI_MEANS_MAP },
-    { "collections", "defaultdict", SFTI_MEANS_MAP },
-    { "collections", "Counter", SFTI_MEANS_MAP },
-    { "collections", "UserDict", SFTI_MEANS_MAP },
+    { "collections", "defaultdict", SFTI_MEANS_DEFAULT_MAP },
+    { "collections", "Counter", SFTI_MEANS_COUNTER },
+    { "collections", "UserDict", SFTI_MEANS_USER_MAP },
     { "collections", "deque", SFTI_MEANS_LIST },
     { "builtins", "dict", SFTI_MEANS_MAP },
     { "builtins", "list", SFTI_MEANS_LIST },
@@ -71,7 +71,7 @@ static const global_row rows[] = {
     { "ml_dtypes", "float8_e8m0fnu", SFTI_MEANS_TORCH_DTYPE },
 
     { "torch._utils", "_rebuild_tensor", SFTI_MEANS_TENSOR },
-    { "torch._utils", "_rebuild_tensor_v2", SFTI_MEANS_TENSOR },
+    { "torch._utils", "_rebuild_tensor_v2", SFTI_MEANS_TENSOR_V2 },
     { "torch._utils", "_rebuild_tensor_v3", SFTI_MEANS_TENSOR_V3 },
     { "torch._utils", "_rebuild_parameter", SFTI_MEANS_PARAMETER },
     { "torch._utils", "_rebuild_parameter_v2", SFTI_MEANS_PARAMETER },
@@ -92,8 +92,8 @@ static const global_row rows[] = {
     { "torch._utils", "_rebuild_nested_tensor", SFTI_MEANS_NO_BYTES },
     { "torch", "Size", SFTI_MEANS_TUPLE },
     { "torch", "device", SFTI_MEANS_VALUE },
-    { "torch", "Tensor", SFTI_MEANS_VALUE },
-    { "torch._tensor", "Tensor", SFTI_MEANS_VALUE },
+    { "torch", "Tensor", SFTI_MEANS_TENSOR_CLASS },
+    { "torch._tensor", "Tensor", SFTI_MEANS_TENSOR_CLASS },
     { "torch", "per_tensor_affine", SFTI_MEANS_VALUE },
     { "torch", "per_tensor_symmetric", SFTI_MEANS_VALUE },
     { "torch", "per_channel_affine", SFTI_MEANS_VALUE },
@@ -108,7 +108,7 @@ static const global_row rows[] = {
     { "torch.jit._pickle", "build_doublelist", SFTI_MEANS_LIST },
     { "torch.jit._pickle", "build_boollist", SFTI_MEANS_LIST },
     { "torch.jit._pickle", "build_tensorlist", SFTI_MEANS_LIST },
-    { "torch.jit._pickle", "restore_type_tag", SFTI_MEANS_LIST },
+    { "torch.jit._pickle", "restore_type_tag", SFTI_MEANS_TAGGED },
 };
 
 static bool storage_module(sft_span module) {
@@ -121,17 +121,31 @@ static bool storage_module(sft_span module) {
     return false;
 }
 
+/* "FloatTensor" of torch, torch.cuda, torch.sparse: its class. */
+static bool is_tensor_class(sft_span module, sft_span name) {
+    return name.len > 6 && memcmp(name.data + name.len - 6, "Tensor", 6) == 0 &&
+           (storage_module(module) || sfti_span_is(module, "torch.sparse") ||
+            sfti_span_is(module, "torch.cuda.sparse"));
+}
+
+sft_span sfti_global_module(sft_span module) {
+    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
+        if (renamed[i].told && sfti_span_is(module, renamed[i].old))
+            return sft_span_cstr(renamed[i].now);
+    return module;
+}
+
 void sfti_global_settle(sfti_global *global) {
     sft_span module = global->module, name = global->name;
-    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++) {
-        if (!sfti_span_is(global->module, renamed[i].old)) continue;
-        module = sft_span_cstr(renamed[i].now);
-        if (renamed[i].told) global->module = module;
-    }
+    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
+        if (sfti_span_is(global->module, renamed[i].old))
+            module = sft_span_cstr(renamed[i].now);
     for (size_t i = 0; i < sizeof rows / sizeof *rows && !global->meaning; i++)
         if (sfti_span_is(module, rows[i].module) && sfti_span_is(name, rows[i].name))
             global->meaning = rows[i].meaning;
     if (global->meaning == SFTI_MEANS_TORCH_DTYPE) global->dtype = sfti_torch_dtype_named(name);
+    if (!global->meaning && is_tensor_class(module, name))
+        global->meaning = SFTI_MEANS_TENSOR_CLASS;
     if (global->meaning || !storage_module(module)) return;
     if ((global->dtype = sfti_torch_dtype_of_storage(name))) global->meaning = SFTI_MEANS_STORAGE;
     else if (sfti_span_is(module, "torch") && (global->dtype = sfti_torch_dtype_named(name)))

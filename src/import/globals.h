@@ -10,9 +10,13 @@ typedef enum sfti_meaning {
     /* plain values */
     SFTI_MEANS_VALUE, /* known, and of no use: a device, a layout */
     SFTI_MEANS_MAP,
+    SFTI_MEANS_COUNTER, /* a map, but of a list it would count the items */
+    SFTI_MEANS_DEFAULT_MAP, /* (factory, items) */
+    SFTI_MEANS_USER_MAP, /* a map that is "data" in its state */
     SFTI_MEANS_LIST,  /* of its argument */
     SFTI_MEANS_TUPLE, /* the same; Paddle: (name, array) */
     SFTI_MEANS_SET,
+    SFTI_MEANS_TAGGED, /* TorchScript's: the list or dict that is its first argument */
     SFTI_MEANS_CLASS, /* copyreg's: an object of the class that is its first argument */
     SFTI_MEANS_ENCODE, /* _codecs.encode(text, "latin1"): bytes */
     SFTI_MEANS_BYTES,  /* bytes(): none */
@@ -23,7 +27,8 @@ typedef enum sfti_meaning {
     SFTI_MEANS_SCALAR,
     SFTI_MEANS_NUMPY_DTYPE,
     /* PyTorch */
-    SFTI_MEANS_TENSOR, /* _rebuild_tensor and _rebuild_tensor_v2 */
+    SFTI_MEANS_TENSOR, /* _rebuild_tensor, and its successors */
+    SFTI_MEANS_TENSOR_V2,
     SFTI_MEANS_TENSOR_V3,
     SFTI_MEANS_PARAMETER, /* the tensor that is its first argument */
     SFTI_MEANS_FROM_TYPE,
@@ -31,11 +36,14 @@ typedef enum sfti_meaning {
     SFTI_MEANS_QUANTISED,
     SFTI_MEANS_SPARSE,
     SFTI_MEANS_NO_BYTES,  /* a tensor that has none in the file */
+    SFTI_MEANS_TENSOR_CLASS, /* torch.FloatTensor: a call of it is not read */
     SFTI_MEANS_STORAGE,   /* with a dtype */
     SFTI_MEANS_TORCH_DTYPE,
     SFTI_MEANS_LAYOUT     /* of a sparse tensor */
 } sfti_meaning;
 
+/* The name of a module today, of one of Python 2 that the report does not tell; else itself. */
+sft_span sfti_global_module(sft_span module);
 /* Give a global its meaning, if it has one. */
 void sfti_global_settle(sfti_global *global);
 

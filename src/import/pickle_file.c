@@ -49,7 +49,6 @@ sft_code sfti_read_pickle(sfti_import *im) {
     sft_code code = load_text(im, &input);
     if (!code) code = sfti_pickle_read(&input, &values, &pickle, sfti_import_error(im));
     if (code) goto done;
-    sfti_rebuild_globals(&pickle);
     if (!has_arrays(&pickle)) {
         code = sfti_fail(sfti_import_error(im), SFT_FOREIGN_KIND, 0,
                          "expected a pickle of arrays or tensors, found one without");
@@ -60,7 +59,7 @@ sft_code sfti_read_pickle(sfti_import *im) {
                                  source->size - pickle.end, "bytes behind the pickle");
     if (!code) code = sfti_rebuild_all(&rebuild, &pickle);
     if (!code) code = sfti_paddle_join(im, pickle.root);
-    if (!code) code = sfti_roots_import(im, pickle.root);
+    if (!code) code = sfti_roots_import(im, pickle.root, &rebuild.states);
 done:
     sfti_arena_free(&values);
     return code;

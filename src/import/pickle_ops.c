@@ -1,6 +1,7 @@
 #include "import/pickle_ops.h"
 
 #include "base/endian.h"
+#include "import/globals.h"
 #include "import/pickle_text.h"
 
 #include <string.h>
@@ -196,6 +197,28 @@ static sft_code run_since(sfti_machine *m) {
     return push_items(m, (sfti_value_kind)m->op->detail, items, count);
 }
 
+/* What a call takes the contents of may not change behind it: a loader, which runs the opcodes one
+ * by one, has copied them. As deep as arguments are looked at; each container once a level. */
+static void hold(sfti_value *value, uint8_t levels) {
+    bool items = value->kind >= SFTI_VALUE_LIST && value->kind <= SFTI_VALUE_MAP;
+    if ((!items && value->kind != SFTI_VALUE_OBJECT) || value->held >= levels) return;
+    value->held = levels;
+    for (uint32_t i = 0; items && levels > 1 && i < value->count; i++)
+        hold(value->u.items[i], levels - 1);
+}
+#define HELD_LEVELS 4 /* ((size, …), …): the tuple, a list in it, a pair in that, its parts */
+
+static bool takes_contents(uint8_t meaning) {
+    return (meaning >= SFTI_MEANS_MAP && meaning <= SFTI_MEANS_TAGGED) ||
+           (meaning >= SFTI_MEANS_ARRAY && meaning <= SFTI_MEANS_NO_BYTES);
+}
+
+static sft_code check_unheld(sfti_machine *m, const sfti_value *value) {
+    if (!value->held) return SFT_OK;
+    return sfti_machine_fail(m, SFT_FOREIGN_AMBIGUOUS, "a container or object of its own",
+                             "one that a call has taken its contents from");
+}
+
 /* The part of an object that holds what is appended to it, or set in it. */
 static sfti_value *object_part(sfti_machine *m, sfti_value *object, sfti_value_kind kind) {
     sfti_value **part = kind == SFTI_VALUE_MAP ? &object->u.object->pairs
@@ -210,6 +233,8 @@ static sft_code add_items(sfti_machine *m, sfti_value_kind kind, sfti_value **it
                           size_t count) {
     sfti_value *to = sfti_machine_top(m);
     if (!to) return m->err->code;
+    sft_code code = check_unheld(m, to);
+    if (code) return code;
     if (to->kind == SFTI_VALUE_OBJECT && kind != SFTI_VALUE_SET) to = object_part(m, to, kind);
     if (!to) return m->err->code;
     if (to->kind != kind)
@@ -262,8 +287,9 @@ static bool can_be_called(const sfti_value *value) {
 
 /* REDUCE, NEWOBJ and NEWOBJ_EX: an object that names what a loader would call. */
 static sft_code run_object(sfti_machine *m) {
-    sfti_value *keywords = m->op->detail ? sfti_machine_pop(m) : NULL;
-    if (m->op->detail && !keywords) return m->err->code;
+    bool has_keywords = m->op->detail > 1;
+    sfti_value *keywords = has_keywords ? sfti_machine_pop(m) : NULL;
+    if (has_keywords && !keywords) return m->err->code;
     sfti_value *args = sfti_machine_pop(m), *callee = args ? sfti_machine_pop(m) : NULL;
     if (!callee) return m->err->code;
     if (args->kind != SFTI_VALUE_TUPLE)
@@ -277,11 +303,13 @@ static sft_code run_object(sfti_machine *m) {
                                  sfti_value_kind_name(callee->kind));
     sfti_value *value = sfti_machine_value(m, SFTI_VALUE_OBJECT);
     sfti_object *object = value ? sfti_arena_take(m->arena, sizeof *object) : NULL;
-    if (!object) return sfti_fail_memory(m->err, sizeof *object);
+    if (!object) return value ? sfti_fail_memory(m->err, sizeof *object) : m->err->code;
     *object = (sfti_object){ .callee = callee, .args = args, .keywords = keywords,
                              .value = value };
     value->u.object = object;
+    value->raw = m->op->detail > 0;
     if (callee->kind == SFTI_VALUE_GLOBAL) callee->u.global->calls++;
+    if (takes_contents(sfti_value_meaning(callee))) hold(args, HELD_LEVELS);
     if (m->last) m->last->next = object;
     else m->out.first = object;
     m->last = object;
@@ -297,6 +325,9 @@ static sft_code run_build(sfti_machine *m) {
     if (to->u.object->state)
         return sfti_machine_fail(m, SFT_FOREIGN_OPCODE, "an object without a state",
                                  "one that has one");
+    sft_code code = check_unheld(m, to);
+    if (code) return code;
+    hold(state, 1);
     to->u.object->state = state;
     return SFT_OK;
 }
@@ -394,8 +425,8 @@ const sfti_opcode sfti_opcodes[256] = {
     [0x63] = { "GLOBAL", run_global, SFTI_ARG_LINES, 0 },
     [0x93] = { "STACK_GLOBAL", run_stack_global, SFTI_ARG_NONE, 0 },
     [0x52] = { "REDUCE", run_object, SFTI_ARG_NONE, 0 },
-    [0x81] = { "NEWOBJ", run_object, SFTI_ARG_NONE, 0 },
-    [0x92] = { "NEWOBJ_EX", run_object, SFTI_ARG_NONE, 1 },
+    [0x81] = { "NEWOBJ", run_object, SFTI_ARG_NONE, 1 },
+    [0x92] = { "NEWOBJ_EX", run_object, SFTI_ARG_NONE, 2 },
     [0x62] = { "BUILD", run_build, SFTI_ARG_NONE, 0 },
     [0x51] = { "BINPERSID", run_outside, SFTI_ARG_NONE, 0 },
     [0x50] = { "PERSID", run_outside_line, SFTI_ARG_LINE, 0 },

@@ -2,6 +2,7 @@
 
 #include "base/names.h"
 #include "base/utf8.h"
+#include "import/globals.h"
 
 #include <string.h>
 
@@ -192,6 +193,7 @@ static sft_code global_make(sfti_machine *m, sft_span module, sft_span name,
     *global = (sfti_global){ .module = module, .name = name };
     global->value = (sfti_value){ .kind = SFTI_VALUE_GLOBAL, .at = m->op_at };
     global->value.u.global = global;
+    sfti_global_settle(global);
     m->out.globals = grown;
     m->out.globals[m->out.global_count++] = global;
     slot_put(m, (uint32_t)m->out.global_count - 1);
@@ -200,6 +202,7 @@ static sft_code global_make(sfti_machine *m, sft_span module, sft_span name,
 }
 
 sft_code sfti_machine_global(sfti_machine *m, sft_span module, sft_span name) {
+    module = sfti_global_module(module);
     sfti_global *global = global_find(m, module, name);
     sft_code code = global ? SFT_OK : global_make(m, module, name, &global);
     if (code) return code;

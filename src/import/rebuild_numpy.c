@@ -35,7 +35,7 @@ static bool dtype_named(const sfti_value *name, numpy_dtype *out) {
     }
     if (name->kind != SFTI_VALUE_TEXT || !name->u.text) return false;
     sft_span text = { name->u.text, name->count };
-    if (text.len > 1 && strchr("<>|=", text.data[0])) text.data++, text.len--;
+    if (text.len > 1 && text.data[0] && strchr("<>|=", text.data[0])) text.data++, text.len--;
     *out = (numpy_dtype){ .refused = text };
     for (size_t i = 0; i < sizeof numpy_codes / sizeof *numpy_codes; i++)
         if (sfti_span_is(text, numpy_codes[i].text))

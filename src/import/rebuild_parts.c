@@ -68,6 +68,17 @@ bool sfti_rebuild_sizes(sfti_rebuild *r, const sfti_value *list, uint64_t **out)
     return true;
 }
 
+sft_code sfti_rebuild_attributes(sfti_rebuild *r, sfti_value *state) {
+    sfti_value *list = &r->states;
+    if (state->count == 0) return SFT_OK;
+    sfti_value **items = sfti_arena_grow(sfti_import_arena(r->im), list->u.items, list->count, 1,
+                                         &r->states_cap, sizeof *items);
+    if (!items) return sfti_fail_memory(sfti_import_error(r->im), sizeof *items);
+    list->u.items = items;
+    items[list->count++] = state;
+    return SFT_OK;
+}
+
 sfti_value *sfti_rebuild_value(sfti_rebuild *r, sfti_value_kind kind, uint64_t at) {
     sfti_value *value = sfti_arena_take(sfti_import_arena(r->im), sizeof *value);
     if (value) *value = (sfti_value){ .kind = (uint8_t)kind, .at = at };

@@ -26,6 +26,8 @@ sft_code sfti_rebuild_memory(sfti_rebuild *r, sfti_value *value, sft_dtype dtype
 /* Numbers of a tuple or list, none of them negative, into the arena; false: it is something
  * else. NULL and no memory: *out is NULL and err set. */
 bool sfti_rebuild_sizes(sfti_rebuild *r, const sfti_value *list, uint64_t **out);
+/* Attributes that a state sets: tensors among them are reported. */
+sft_code sfti_rebuild_attributes(sfti_rebuild *r, sfti_value *state);
 /* A map without items, and a name with its value for it. */
 sfti_value *sfti_rebuild_value(sfti_rebuild *r, sfti_value_kind kind, uint64_t at);
 sft_code sfti_rebuild_map(sfti_rebuild *r, sfti_value *value, const char *const *names,
@@ -36,10 +38,11 @@ sft_code sfti_rebuild_array(sfti_rebuild *r, sfti_value *value);
 sft_code sfti_rebuild_buffer(sfti_rebuild *r, sfti_value *value);
 sft_code sfti_rebuild_scalar(sfti_rebuild *r, sfti_value *value);
 
-/* PyTorch: a tensor of (storage, offset, size, strides, …), with a dtype of its own in version 3;
+/* PyTorch: a tensor of (storage, offset, size, strides), and in version 2 (…, requires_grad,
+ * hooks[, flags]), in version 3 (…, requires_grad, hooks, dtype[, flags]);
  * anything that its functions make; those that are not plain. */
 sft_code sfti_rebuild_plain(sfti_rebuild *r, sfti_value *value, const sfti_value *args,
-                            bool has_dtype);
+                            unsigned version);
 sft_code sfti_rebuild_torch(sfti_rebuild *r, sfti_value *value, const sfti_value *args,
                             uint8_t meaning);
 sft_code sfti_rebuild_quantised(sfti_rebuild *r, sfti_value *value, const sfti_value *args);

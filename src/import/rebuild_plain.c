@@ -9,19 +9,21 @@ typedef struct tensor_args {
     bool conj, neg;
 } tensor_args;
 
-/* {"conj": True} and {"neg": True}: what PyTorch does lazily. False: something else is there. */
+/* {"conj": True} and {"neg": True}: what PyTorch does lazily. False: something else is there, such
+ * as {"conj": False}, which PyTorch takes for True. */
 static bool take_flags(const sfti_value *flags, tensor_args *out) {
     if (!flags || flags->kind == SFTI_VALUE_NONE) return true;
     if (flags->kind != SFTI_VALUE_MAP) return false;
+    bool told[2] = { false, false };
     for (uint32_t i = 0; i + 1 < flags->count; i += 2) {
         const sfti_value *on = flags->u.items[i + 1];
-        if (on->kind != SFTI_VALUE_BOOL) return false;
-        if (!on->u.truth) continue;
-        if (sfti_value_is(flags->u.items[i], "conj")) out->conj = true;
-        else if (sfti_value_is(flags->u.items[i], "neg")) out->neg = true;
-        else return false;
+        bool conj = sfti_value_is(flags->u.items[i], "conj");
+        if (on->kind != SFTI_VALUE_BOOL || !on->u.truth || told[conj]) return false;
+        if (!conj && !sfti_value_is(flags->u.items[i], "neg")) return false;
+        told[conj] = true;
+        *(conj ? &out->conj : &out->neg) = true;
     }
-    return true;
+    return !out->conj || out->dtype->dtype == SFT_C64 || out->dtype->kind == SFTI_TORCH_NONE;
 }
 
 /* storage, offset, size, stride. False: they are something else; *code set: a failure. */
@@ -91,11 +93,14 @@ static sft_code tensor_make(sfti_rebuild *r, sfti_value *value, tensor_args *t) 
     return SFT_OK;
 }
 
-/* v1: 4 arguments; v2: + requires_grad, hooks, and flags; v3: + the dtype before the flags. */
 sft_code sfti_rebuild_plain(sfti_rebuild *r, sfti_value *value, const sfti_value *args,
-                            bool has_dtype) {
+                            unsigned version) {
     tensor_args t = { 0 };
     sft_code code;
+    bool has_dtype = version == 3;
+    uint32_t least = version == 1 ? 4 : 4 + version;
+    if (args->count < least || args->count > least + (version > 1)) return SFT_OK;
+    if (version > 1 && args->u.items[4]->kind != SFTI_VALUE_BOOL) return SFT_OK;
     if (!take_place(r, args, &t, &code) || code) return code;
     const sfti_value *dtype = has_dtype ? sfti_value_item(args, 6) : NULL;
     if (has_dtype) {
@@ -106,6 +111,10 @@ sft_code sfti_rebuild_plain(sfti_rebuild *r, sfti_value *value, const sfti_value
                                        dtype ? sfti_value_kind_name(dtype->kind) : "none");
         t.dtype = dtype->u.global->dtype;
     }
+    if (has_dtype && r->storages->big_endian && t.storage->dtype->kind != SFTI_TORCH_UNTYPED)
+        return sfti_rebuild_refuse(r, value, SFT_FOREIGN_DTYPE, SFT_HINT_NONE, 0,
+                                   "expected an untyped storage of big-endian elements, found one "
+                                   "of a dtype, by which some readers would swap them");
     if (!has_dtype && t.dtype->kind == SFTI_TORCH_UNTYPED)
         return sfti_rebuild_refuse(r, value, SFT_FOREIGN_DTYPE, SFT_HINT_NONE, 0,
                                    "expected a storage of a dtype, found an untyped one");

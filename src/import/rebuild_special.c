@@ -116,7 +116,7 @@ sft_code sfti_rebuild_quantised(sfti_rebuild *r, sfti_value *value, const sfti_v
     sfti_value place = *args;
     place.count = 4;
     if (!(parts[0] = sfti_rebuild_value(r, SFTI_VALUE_NONE, value->at))) return SFT_OUT_OF_MEMORY;
-    sft_code code = sfti_rebuild_plain(r, parts[0], &place, false);
+    sft_code code = sfti_rebuild_plain(r, parts[0], &place, 1);
     if (!code) code = quantised_parts(r, args->u.items[4], parts + 1, &count);
     if (code || parts[0]->kind == SFTI_VALUE_NONE) return code;
     if (parts[0]->kind != SFTI_VALUE_TENSOR || count == 0

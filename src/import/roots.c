@@ -154,6 +154,11 @@ static sft_code visit(roots_walk *w, const sfti_value *from, const sfti_child *c
         sfti_total_add(&w->others, sum.values);
         return SFT_OK;
     }
+    if (from->kind == SFTI_VALUE_SET)
+        return sfti_import_refuse(w->im, (sft_span){ w->name, w->name_len }, sum.bytes,
+                                  SFT_FOREIGN_AMBIGUOUS, from->at,
+                                  "expected tensors in a list or dict, found them in a set, which "
+                                  "has no order");
     bool has;
     sft_code code = name_child(w, child, &has);
     if (code) return code;
@@ -293,6 +298,17 @@ static sft_code report(roots_walk *w, const sfti_value *whole) {
     return code ? code : report_values(w);
 }
 
+static sft_code report_hidden(roots_walk *w, sfti_value *hidden) {
+    sft_code code = sfti_subtrees_count(&w->sums, hidden);
+    if (!code && w->sums.keys > 0)
+        code = sfti_import_leave(w->im, SFT_IMPORT_LEFT_VALUE, (sft_span){ "", 0 }, w->sums.keys,
+                                 0, "tensors that are keys of dicts");
+    sfti_subtree sum = sfti_subtree_of(&w->sums, hidden);
+    if (code || hidden->sum == 0 || sum.tensors == 0) return code;
+    return sfti_import_leave(w->im, SFT_IMPORT_LEFT_VALUE, (sft_span){ "", 0 }, sum.tensors,
+                             sum.bytes, "tensors in attributes of dicts and tensors");
+}
+
 static sft_code check_count(roots_walk *w) {
     uint64_t tensors = sfti_subtree_of(&w->sums, w->choice.root).tensors;
     if (tensors <= MOST_TENSORS) return SFT_OK;
@@ -301,7 +317,7 @@ static sft_code check_count(roots_walk *w) {
                      (unsigned long long)MOST_TENSORS, (unsigned long long)tensors);
 }
 
-sft_code sfti_roots_import(sfti_import *im, sfti_value *root) {
+sft_code sfti_roots_import(sfti_import *im, sfti_value *root, sfti_value *hidden) {
     const char *separator = sfti_import_options(im)->separator;
     roots_walk w = { .im = im, .sums = { .im = im },
                      .separator = sft_span_cstr(separator ? separator : ".") };
@@ -311,6 +327,7 @@ sft_code sfti_roots_import(sfti_import *im, sfti_value *root) {
     if (!code) code = w.choice.root->sum != 0 ? walk_tensors(&w) : import_one(&w);
     w.looked = 0;
     if (!code) code = report(&w, root);
+    if (!code && hidden) code = report_hidden(&w, hidden);
     const sft_allocator *alloc = &sfti_import_arena(im)->alloc;
     sfti_release(alloc, w.at, w.cap * sizeof *w.at);
     sfti_release(alloc, w.name, w.name_cap);

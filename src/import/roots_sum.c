@@ -1,5 +1,8 @@
 #include "import/roots_sum.h"
 
+#include "base/names.h"
+#include "os/io.h"
+
 #include <string.h>
 
 /* ── Children ── */
@@ -102,6 +105,84 @@ bool sfti_subtree_enters(const sfti_subtrees *sums, const sfti_value *from,
     return sums->all[child->sum - 1].finished < sums->all[from->sum - 1].finished;
 }
 
+/* ── Keys ── */
+
+/* Numbers that Python takes for one key: 1, 1.0 and True. */
+static bool key_number(const sfti_value *key, int64_t *out) {
+    double real = key->kind == SFTI_VALUE_FLOAT ? key->u.real : 0.5;
+    if (key->kind == SFTI_VALUE_INT) *out = key->u.integer;
+    else if (key->kind == SFTI_VALUE_BOOL) *out = key->u.truth;
+    else if (real >= -0x1p62 && real <= 0x1p62 && (double)(int64_t)real == real)
+        *out = (int64_t)real;
+    else return false;
+    return true;
+}
+
+static bool same_key(const sfti_value *a, const sfti_value *b) {
+    int64_t x, y;
+    if (a->kind == SFTI_VALUE_TEXT && b->kind == SFTI_VALUE_TEXT)
+        return a->u.text && b->u.text && a->count == b->count &&
+               memcmp(a->u.text, b->u.text, a->count) == 0;
+    return key_number(a, &x) && key_number(b, &y) && x == y;
+}
+
+static size_t key_hash(const sfti_subtrees *sums, const sfti_value *key) {
+    int64_t number;
+    if (key->kind == SFTI_VALUE_TEXT)
+        return key->u.text ? (size_t)sfti_names_hash((sft_span){ key->u.text, key->count },
+                                                     sums->seed) : 0;
+    if (!key_number(key, &number)) return 0;
+    return (size_t)sfti_names_hash((sft_span){ (const char *)&number, sizeof number }, sums->seed);
+}
+
+static sft_code key_twice(sfti_subtrees *sums, const sfti_value *key) {
+    sft_span text = { "of a number", 11 };
+    if (key->kind == SFTI_VALUE_TEXT) text = (sft_span){ key->u.text, key->count };
+    return sfti_fail(sfti_import_error(sums->im), SFT_FOREIGN_AMBIGUOUS, key->at,
+                     "expected every key of a dict once, found \"%.*s\" twice",
+                     SFTI_CLIP(text, 200));
+}
+
+static bool key_counts(const sfti_value *key) {
+    int64_t number;
+    return (key->kind == SFTI_VALUE_TEXT && key->u.text) || key_number(key, &number);
+}
+
+/* A loader keeps the last value of a key, and other readers the first. */
+static sft_code check_keys(sfti_subtrees *sums, const sfti_value *map) {
+    const sft_allocator *alloc = &sfti_import_arena(sums->im)->alloc;
+    size_t pairs = map->count / 2, slots = 16;
+    uint32_t few[64], *table = few;
+    while (slots < 2 * pairs) slots *= 2;
+    if (slots > 64 && !(table = sfti_take(alloc, slots * sizeof *table)))
+        return sfti_fail_memory(sfti_import_error(sums->im), slots * sizeof *table);
+    memset(table, 0, slots * sizeof *table);
+    sft_code code = SFT_OK;
+    for (uint32_t i = 0; i < pairs && !code; i++) {
+        const sfti_value *key = map->u.items[2 * (size_t)i];
+        sums->keys += key->kind == SFTI_VALUE_TENSOR || key->kind == SFTI_VALUE_REFUSED;
+        if (!key_counts(key)) continue;
+        size_t slot = key_hash(sums, key) & (slots - 1);
+        for (; table[slot] != 0 && !code; slot = (slot + 1) & (slots - 1))
+            if (same_key(map->u.items[2 * (size_t)(table[slot] - 1)], key))
+                code = key_twice(sums, key);
+        table[slot] = i + 1;
+    }
+    if (table != few) sfti_release(alloc, table, slots * sizeof *table);
+    return code;
+}
+
+static sft_code check_container(sfti_subtrees *sums, const sfti_value *value) {
+    if (value->kind == SFTI_VALUE_MAP) return check_keys(sums, value);
+    if (value->kind != SFTI_VALUE_OBJECT) return SFT_OK;
+    const sfti_value *pairs = value->u.object->pairs;
+    const sfti_value *attributes = object_attributes(value->u.object);
+    sft_code code = pairs ? check_keys(sums, pairs) : SFT_OK;
+    return code || !attributes ? code : check_keys(sums, attributes);
+}
+
+/* ── The walk ── */
+
 typedef struct sum_frame {
     sfti_value *value;
     uint64_t next; /* child */
@@ -114,6 +195,8 @@ typedef struct sum_walk {
 
 static sft_code sum_enter(sfti_subtrees *sums, sum_walk *walk, sfti_value *value) {
     const sft_allocator *alloc = &sfti_import_arena(sums->im)->alloc;
+    sft_code code = check_container(sums, value);
+    if (code) return code;
     sum_frame *frames = sfti_grow(alloc, walk->at, walk->depth, 1, &walk->cap, sizeof *frames);
     if (!frames) return sfti_fail_memory(sfti_import_error(sums->im), sizeof *frames);
     walk->at = frames;
@@ -148,6 +231,7 @@ sft_code sfti_subtree_look(sfti_import *im, const sfti_value *container, uint64_
 sft_code sfti_subtrees_count(sfti_subtrees *sums, sfti_value *root) {
     sum_walk walk = { 0 };
     uint64_t looked = 0;
+    if (sums->count == 0) sfti_seed_draw(sums, sums->seed);
     sft_code code = is_container(root) && root->sum == 0 ? sum_enter(sums, &walk, root) : SFT_OK;
     while (walk.depth > 0 && !code) {
         sum_frame *frame = &walk.at[walk.depth - 1];

@@ -17,6 +17,8 @@ typedef struct sfti_subtree {
 
 typedef struct sfti_subtrees {
     sfti_import *im;
+    uint64_t seed[2]; /* of keys' hashes */
+    uint64_t keys;    /* that are tensors themselves */
     sfti_subtree *all; /* by value->sum - 1 */
     size_t count, cap;
     uint32_t finished;
@@ -35,7 +37,7 @@ bool sfti_value_child(const sfti_value *value, uint64_t i, sfti_child *out);
 
 /* Counts one more look into a container; SFT_FOREIGN_TABLE for one too many in all. */
 sft_code sfti_subtree_look(sfti_import *im, const sfti_value *container, uint64_t *looked);
-/* Count all that hangs beneath a value. */
+/* Count all that hangs beneath a value. SFT_FOREIGN_AMBIGUOUS: a map has a key twice. */
 sft_code sfti_subtrees_count(sfti_subtrees *sums, sfti_value *root);
 /* Of any value that was reached then. */
 sfti_subtree sfti_subtree_of(const sfti_subtrees *sums, const sfti_value *value);

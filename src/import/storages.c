@@ -28,7 +28,7 @@ static sft_code bad_id(const sfti_storages *storages, const sfti_value *id, cons
 /* The members of an id, in a storage that is not yet located. */
 static sft_code storage_parse(const sfti_storages *storages, const sfti_value *id,
                               sfti_storage *out) {
-    if (id->kind != SFTI_VALUE_TUPLE || id->count < 5 || id->count > 6)
+    if (id->kind != SFTI_VALUE_TUPLE || id->count < 5 || id->count > (storages->views ? 6 : 5))
         return bad_id(storages, id, sfti_value_kind_name(id->kind));
     sfti_value **items = id->u.items;
     if (!sfti_value_is(items[0], "storage")) return bad_id(storages, id, "another kind of id");

@@ -21,6 +21,7 @@ struct sfti_storages {
     size_t count;
     sfti_names names;
     bool big_endian;
+    bool views; /* ids may have a sixth member: a part of the storage */
     /* Find the bytes of a storage that is used for the first time: source, begin. Its size was
      * computed; that of the record must be the same. */
     sft_code (*locate)(sfti_storages *storages, sfti_storage *storage);

@@ -140,7 +140,7 @@ static sft_code read_facts(sfti_import *im, sfti_arena *values, uint64_t *at) {
  * whatever the facts say: the writer converts them. */
 sft_code sfti_read_torch_legacy(sfti_import *im) {
     sfti_pickle object, keys;
-    sfti_storages storages = { .locate = declare_storage };
+    sfti_storages storages = { .locate = declare_storage, .views = true };
     sfti_arena values = { .alloc = sfti_import_arena(im)->alloc };
     uint64_t at = 0;
     sft_code code = read_facts(im, &values, &at);
@@ -148,7 +148,6 @@ sft_code sfti_read_torch_legacy(sfti_import *im) {
     if (!code) code = next_pickle(im, &values, &at, &keys);
     if (!code) code = sfti_storages_begin(&storages, im, object.outside_count);
     if (code) goto done;
-    sfti_rebuild_globals(&object);
     code = declare_all(&storages, &object);
     if (!code) code = place_all(&storages, keys.root, at);
     if (!code) code = sfti_torch_import(im, &object, sfti_import_input(im), &storages);

@@ -107,7 +107,6 @@ static sft_code tar_pickle(tar_reader *t, sfti_pickle *out) {
     sft_code code = sfti_pickle_read(&input, sfti_import_arena(t->im), out,
                                      sfti_import_error(t->im));
     if (code) return code;
-    sfti_rebuild_globals(out);
     t->at = out->end;
     return SFT_OK;
 }

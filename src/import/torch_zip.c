@@ -39,7 +39,7 @@ static void announce_small_records(const sfti_import *im, const sfti_zip *zip) {
     sfti_announce_end(&all);
 }
 
-/* Small records of text, without white space at their end. */
+/* Small records of text. */
 static sft_code torch_text(sfti_import *im, const sfti_zip_entry *entry, sft_span *out) {
     uint8_t *bytes;
     if (entry->size > 64)
@@ -49,7 +49,6 @@ static sft_code torch_text(sfti_import *im, const sfti_zip_entry *entry, sft_spa
     sft_code code = sfti_zip_load(im, sfti_import_input(im), entry, &bytes);
     if (code) return code;
     *out = (sft_span){ (const char *)bytes, (size_t)entry->size };
-    while (out->len > 0 && strchr("\r\n \t", out->data[out->len - 1])) out->len--;
     return SFT_OK;
 }
 
@@ -63,9 +62,10 @@ static sft_code check_version(sfti_import *im, const sfti_zip *zip) {
     sft_code code = torch_text(im, entry, &text);
     if (code) return code;
     unsigned version = 0;
-    for (size_t i = 0; i < text.len && i < 4; i++) {
+    if (text.len > 0 && text.data[text.len - 1] == '\n') text.len--;
+    for (size_t i = 0; i < text.len; i++) {
         unsigned digit = (unsigned char)text.data[i] - (unsigned)'0';
-        version = digit > 9 ? 10000 : version * 10 + digit;
+        version = digit > 9 || version > 1000 ? 10000 : version * 10 + digit;
     }
     if (version >= 1 && version <= 10) return SFT_OK;
     return sfti_fail(sfti_import_error(im), SFT_FOREIGN_KIND, entry->begin,

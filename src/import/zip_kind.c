@@ -47,7 +47,7 @@ static bool matches(const char *pattern, sft_span name) {
         if (*pattern == '*') {
             back = ++pattern;
             back_at = at;
-        } else if (*pattern == name.data[at]) {
+        } else if (*pattern && *pattern == name.data[at]) { /* a NUL ends no name */
             pattern++;
             at++;
         } else if (back) {

@@ -106,7 +106,8 @@ def difference(ours, theirs, report):  # pylint: disable=unused-argument
         if value[:2] != theirs[name][:2]:
             return f"{name!r}: {value[:2]}, the library {theirs[name][:2]}"
         if value[2] != theirs[name][2]:
-            return f"{name!r}: bytes {value[2][:24].hex()}, the library {theirs[name][2][:24].hex()}"
+            return f"{name!r}: bytes {value[2][:24].hex()}, " \
+                   f"the library {theirs[name][2][:24].hex()}"
     return None
 
 

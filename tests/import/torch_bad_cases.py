@@ -302,8 +302,104 @@ def keys(ctx):
     for key in [b"", b"__metadata__", b"\xff", b"\xed\xa0\x80", b"a\xc3"]:
         zipped(path, pickled(b"}" + text(key) + tensor() + b"s"))
         refused(ctx, path, "foreign_name")
-    zipped(path, pickled(b"}" + (text("w") + tensor() + b"s") * 2))
+    zipped(path, pickled(b"}" + text("a") + b"}" + text("b") + tensor() + b"ss" + text("a.b") +
+                         tensor() + b"s"))
     refused(ctx, path, "foreign_name")
+
+
+def call(module, attribute, *args, how=b"R"):
+    return name(module, attribute) + values(args) + how
+
+
+def two_readers(ctx):
+    """What PyTorch sees differently is refused, or read as PyTorch reads it."""
+    path = os.path.join(ctx.folder, "r.pt")
+    ordered = functools.partial(call, "collections", "OrderedDict")
+    pair = values([text("b"), tensor(offset=0, size=(2,))])
+    hooks = name("collections", "OrderedDict") + b")R"
+    plain = values([storage(), integer(0), integers((4,)), integers((1,)), b"\x89", hooks])
+    v2 = name("torch._utils", "_rebuild_tensor_v2")
+    new_state = values([storage(), integer(2), integers((2,)), integers((1,))])
+    data = mapping(data=tensor(size=(2,)))
+
+    def parameter(state):
+        return call("torch._utils", "_rebuild_parameter_with_state", tensor(), b"\x89", hooks,
+                    state)
+
+    def typed(state):
+        return call("torch._tensor", "_rebuild_from_type_v2", v2, name("torch", "Tensor"), plain,
+                    state)
+    for what, code, value in [
+            ("key twice, then None", "foreign_ambiguous", b"}" + text("w") + tensor() + b"s" +
+             text("w") + b"Ns"),
+            ("keys 1 and True", "foreign_ambiguous", b"}K\1" + tensor() + b"s\x88Ns"),
+            ("keys 1 and 1.0", "foreign_ambiguous", b"}K\1" + tensor() + b"sG" +
+             struct.pack(">d", 1) + b"Ns"),
+            ("many keys, one twice", "foreign_ambiguous", b"}(" + b"".join(
+                text(f"k{i}") + b"N" for i in range(999)) + text("k5") + tensor() + b"u"),
+            ("key twice in pairs", "foreign_ambiguous", ordered(b"](" + pair + pair + b"e")),
+            ("key twice, behind", "foreign_ambiguous",
+             ordered(b"](" + pair + b"e") + text("b") + b"Ns"),
+            ("state with data", "foreign_object", mapping(w=parameter(data))),
+            ("state with slots", "foreign_object", mapping(w=parameter(b"}" + data + b"\x86"))),
+            ("type with data", "foreign_object", mapping(w=typed(data))),
+            ("BUILD on a tensor", "foreign_object", mapping(w=tensor() + new_state + b"b")),
+            ("BUILD on a parameter", "foreign_object",
+             mapping(w=call("torch.nn", "Parameter", tensor()) + new_state + b"b")),
+            ("tensors of a class", "foreign_object",
+             mapping(v=tensor(), w=call("torch", "FloatTensor") + new_state + b"b")),
+            ("a call of a call", "foreign_object", mapping(v=tensor(), w=ordered() +
+                                                           values([tensor()]) + b"R")),
+            ("few arguments", "foreign_object", mapping(v=tensor(), w=call(
+                "torch._utils", "_rebuild_tensor_v2", storage(), integer(0), integers((4,)),
+                integers((1,))))),
+            ("dtype converted", "foreign_dtype", mapping(w=call(
+                "torch._utils", "_rebuild_device_tensor_from_cpu_tensor", tensor(),
+                name("torch", "float16"), text("cpu"), b"\x89"))),
+            ("conj False", "foreign_object", mapping(w=v2 + plain[:-1] + mapping(conj=b"\x89") +
+                                                     b"tR")),
+            ("changed behind a call", "foreign_ambiguous", mapping(
+                d=ordered(b"]q\1"), l=b"h\1" + pair + b"a")),
+            ("changed size", "foreign_ambiguous", mapping(
+                w=v2 + values([storage(), integer(0), b"](K\2eq\1", integers((1,)), b"\x89",
+                               hooks]) + b"R", l=b"h\1K\2a")),
+            ("counted", "foreign_object", mapping(w=call(
+                "collections", "Counter", b"](" + pair + b"e"))),
+            ("a set", "foreign_ambiguous", mapping(w=call(
+                "builtins", "set", b"](" + tensor() + tensor(size=(2,)) + b"e"))),
+            ("size of tensors", "foreign_object",
+             mapping(w=call("torch", "Size", values([text("x"), tensor()])))),
+    ]:
+        zipped(path, pickled(value))
+        try:
+            refused(ctx, path, code)
+        except AssertionError as error:
+            raise AssertionError(what) from error
+    whole, half = bytes(range(16)), bytes(range(8))
+    for value, found in [
+            (ordered(b"](" + pair + b"e") + text("c") + tensor() + b"s", {"b": half, "c": whole}),
+            (ordered(b"](](" + text("b") + tensor() + b"ee"), {"b": whole}),
+            (ordered(values([b"](" + text("b") + tensor() + b"e"])), {"b": whole}),
+            (ordered(b"](" + pair + b"e", how=b"\x81") + text("c") + tensor() + b"s", {"c": whole}),
+            (mapping(w=parameter(mapping(tag=b"K\1"))), {"w": whole}),
+            (mapping(w=typed(b"N")), {"w": whole}),
+            (mapping(w=call("torch.nn", "Parameter", tensor()) + b"\x89N" + hooks + b"\x87b"),
+             {"w": whole}),
+    ]:
+        zipped(path, pickled(value))
+        assert taken(ctx, path)[0] == found, (value, taken(ctx, path))
+    # what no name leads to is said
+    for value in [mapping(w=parameter(mapping(tag=tensor(size=(2,))))),
+                  ordered() + text("w") + tensor() + b"s" + mapping(x=tensor()) + b"b"]:
+        zipped(path, pickled(value))
+        tensors, report = taken(ctx, path)
+        assert tensors == {"w": whole}
+        assert any("attributes" in left["text"] for left in report["left_out"]), report
+    for order in (b"big\n", b"little ", b"big\0"):
+        zipped(path, pickled(mapping(w=tensor())), byteorder=order)
+        refused(ctx, path, "foreign_syntax")
+    zipped(path, pickled(mapping(w=tensor())), version=b"00011")
+    refused(ctx, path, "foreign_kind")
 
 
 def truncated(ctx):
@@ -478,7 +574,7 @@ def mutated(ctx, seed):
 def cases(ctx):
     ctx.slow = bool(os.environ.get("SFT_EMULATE")) or "asan" in ctx.dump[-1]
     for function in [calls, storages, quantised_storages, places, bombs, graph_of_all, keys,
-                     truncated, records, legacy_files, tar_files]:
+                     two_readers, truncated, records, legacy_files, tar_files]:
         yield function.__name__, functools.partial(function, ctx)
     for seed in range(20 if ctx.full else 2):
         yield f"mutated {seed}", functools.partial(mutated, ctx, seed)

@@ -1,5 +1,6 @@
 /* meta: show and edit metadata in place. */
 #include "commands/commands.h"
+#include "commands/meta_label.h"
 #include "commands/meta_show.h"
 #include "commands/meta_stream.h"
 #include "commands/meta_values.h"
@@ -29,7 +30,9 @@ typedef struct meta_change {
     const sft_span *missing; /* the first key that is not there, or NULL */
     sft_span *rewritten; /* keys that scrub has left something of */
     size_t rewritten_count;
-    const char **reasons, **rewritten_reasons; /* of scrub */
+    sft_span *kept;            /* by scrub, although they may tell of people */
+    size_t kept_count;
+    const char **reasons, **rewritten_reasons, **kept_reasons; /* of scrub */
 } meta_change;
 
 static sft_code scrub_arrays(meta_change *change, size_t count, sft_error *err) {
@@ -38,8 +41,10 @@ static sft_code scrub_arrays(meta_change *change, size_t count, sft_error *err) 
     change->rewritten = sfti_arena_array(arena, count, sizeof *change->rewritten);
     change->reasons = sfti_arena_array(arena, count, sizeof(char *));
     change->rewritten_reasons = sfti_arena_array(arena, count, sizeof(char *));
+    change->kept = sfti_arena_array(arena, count, sizeof *change->kept);
+    change->kept_reasons = sfti_arena_array(arena, count, sizeof(char *));
     bool fine = change->listed && change->rewritten && change->reasons
-                && change->rewritten_reasons;
+                && change->rewritten_reasons && change->kept && change->kept_reasons;
     return fine ? SFT_OK : sfti_fail_memory(err, count * sizeof *change->listed);
 }
 
@@ -52,6 +57,10 @@ static sft_code ask_scrub(cli *c, sft_edit *edit, meta_change *change, sft_error
         cli_scrubbed found;
         if (!meta_scrub_pair(c, pair.key, pair.value, &change->arena, &found))
             return sfti_fail_memory(err, pair.value.len);
+        const char *kept = found.reason && !found.value.data
+                         ? NULL : meta_kept_reason(pair.key, pair.value);
+        if (kept) change->kept_reasons[change->kept_count] = kept;
+        if (kept) change->kept[change->kept_count++] = pair.key;
         if (!found.reason) continue;
         if (found.value.data) {
             code = sft_edit_set(edit, pair.key, found.value, err);
@@ -109,13 +118,13 @@ static sft_code ask_pairs(sft_edit *edit, meta_change *change, sft_error *err) {
     return code;
 }
 
-static sft_code say_change(cli *c, const char *path, const meta_change *change,
+static sft_code say_change(cli *c, const char *path, meta_change *change,
                            const sft_edit_report *report, sft_error *err) {
     char sha256[SFT_HASH_TEXT_SIZE] = "";
     bool changed = report->method != SFT_EDIT_NONE || (c->set.output && c->set.copy);
+    const char *result_path = c->set.output && changed ? c->set.output : path;
     if (change->is_scrub && !c->set.dry_run) {
-        const char *result = c->set.output && changed ? c->set.output : path;
-        sft_code code = meta_sha256(c, result, sha256, err);
+        sft_code code = meta_sha256(c, result_path, sha256, err);
         if (code) return code;
     }
     cli_edit_result result = { .path = path, .report = report, .changed = changed,
@@ -125,6 +134,14 @@ static sft_code say_change(cli *c, const char *path, const meta_change *change,
                                .rewritten_reasons = change->rewritten_reasons,
                                .sha256 = *sha256 ? sha256 : NULL };
     if (change->is_scrub || change->listed_count > 0) result.what = "removed";
+    if (change->is_scrub) {
+        result.kept = change->kept;
+        result.kept_count = change->kept_count;
+        result.kept_reasons = change->kept_reasons;
+        meta_beside(c, path, &change->arena, &result);
+    } else if (!change->is_rm && !c->set.dry_run) {
+        meta_still_shown(c, result_path, change->pairs, change->count, &change->arena, &result);
+    }
     cli_edit_say(c, &result);
     return SFT_OK;
 }
@@ -141,7 +158,7 @@ static sft_code change_file(cli *c, const char *path, void *ctx, sft_error *err)
     meta_change *change = ctx;
     sft_edit *edit;
     sft_edit_report report;
-    change->listed_count = change->rewritten_count = 0;
+    change->listed_count = change->rewritten_count = change->kept_count = 0;
     change->missing = NULL;
     sft_code code = cli_edit_open(c, path, &edit, err);
     if (code) return code;
@@ -540,7 +557,10 @@ const cli_command cli_meta_command = {
     "identify you or your machine: values with absolute paths, e-mail addresses, names of users, "
     "folders and machines, session ids, secrets, whole configurations and workflows, images that "
     "contain any of these. Tag counts are kept, with numbers in place of folder names. It prints "
-    "what it removes and why, and the new SHA-256 of the file. Tensors are not touched; in the "
+    "what it removes and why, what it keeps although it may tell of you (author, names, pictures, "
+    "comments, times, tags), the sidecars and previews beside the file, which it does not touch, "
+    "and the new SHA-256 of the file. set says so where info goes on showing another value, from "
+    "a sidecar, say. Tensors are not touched; in the "
     "header only the changed text is. If a key that begins with ss_ changes, sshs_legacy_hash, a "
     "digest that covers these keys, is dropped unless it is set, too.\n"
     "A change that fits the padding of the header is written in place, under a journal next to "

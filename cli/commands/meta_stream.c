@@ -1,6 +1,7 @@
 #include "commands/meta_stream.h"
 
 #include "base/digest_keys.h"
+#include "commands/meta_label.h"
 #include "commands/meta_show.h"
 #include "commands/meta_values.h"
 #include "support/edit.h"
@@ -45,6 +46,9 @@ static sft_code change_pair(stream_run *r, sft_pair pair, sft_error *err) {
     if (sfti_is_training_key(pair.key) && (goes || !sft_span_equal(pair.value, before)))
         r->stale |= SFTI_DIGESTS_OF_NAMES;
     bool told = goes || found.reason;
+    const char *kept = r->ask->is_scrub && !goes ? meta_kept_reason(pair.key, pair.value) : NULL;
+    if (kept && !cli_is_json(c)) cli_fill(&c->out, "kept %", pair.key);
+    if (kept && !cli_is_json(c)) cli_printf(&c->out, ": %s\n", kept);
     if (!told || cli_is_json(c)) return SFT_OK;
     cli_fill(&c->out, goes ? "removed %" : "rewritten %", pair.key);
     if (found.reason) cli_printf(&c->out, ": %s", found.reason);

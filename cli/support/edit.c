@@ -84,6 +84,42 @@ static void say_list(cli *c, const char *what, const sft_span *keys, size_t coun
     }
 }
 
+/* "sidecar:x.json:/model/name" is in x.json, "header:KEY" in KEY. */
+static sft_span source_words(sft_span source) {
+    static const char *const begins[] = { "sidecar:", "header:" };
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+        size_t len = strlen(begins[i]);
+        if (source.len < len || memcmp(source.data, begins[i], len) != 0) continue;
+        source = (sft_span){ source.data + len, source.len - len };
+        const char *end = source.len ? memchr(source.data, ':', source.len) : NULL;
+        if (end && end[1] == '/') source.len = (size_t)(end - source.data);
+        break;
+    }
+    return source;
+}
+
+static void say_still(cli *c, const cli_edit_result *r) {
+    for (size_t i = 0; i < r->still_count; i++) {
+        cli_fill(&c->out, "  info still shows % ", r->still[i].field);
+        cli_text(&c->out, "\"");
+        cli_escaped_cut(&c->out, r->still[i].value, 60);
+        cli_fill(&c->out, "\", from %\n", source_words(r->still[i].source));
+    }
+}
+
+static void say_left(cli *c, const cli_edit_result *r) {
+    for (size_t i = 0; i < r->kept_count; i++) {
+        cli_text(&c->out, "kept ");
+        cli_escaped(&c->out, r->kept[i]);
+        cli_printf(&c->out, ": %s\n", r->kept_reasons[i]);
+    }
+    for (size_t i = 0; i < r->beside_count; i++) {
+        cli_text(&c->out, "not touched ");
+        cli_path_text(&c->out, r->beside[i]);
+        cli_text(&c->out, ": beside the file\n");
+    }
+}
+
 static const char *method_words(const cli_edit_result *r) {
     if (!r->report) return " (index rewritten)";
     switch (r->report->method) {
@@ -144,6 +180,22 @@ static void write_renamed(sfti_json_writer *w, const cli_edit_result *r) {
     sfti_json_close(w, ']');
 }
 
+static void write_left(sfti_json_writer *w, const cli_edit_result *r) {
+    if (r->still) sfti_json_key(w, "still_shown");
+    if (r->still) sfti_json_open(w, '[');
+    for (size_t i = 0; i < r->still_count; i++) {
+        sfti_json_open(w, '{');
+        sfti_json_put_text(w, "key", r->still[i].key);
+        sfti_json_put_text(w, "field", r->still[i].field);
+        sfti_json_put_text(w, "value", r->still[i].value);
+        sfti_json_put_text(w, "source", r->still[i].source);
+        sfti_json_close(w, '}');
+    }
+    if (r->still) sfti_json_close(w, ']');
+    if (r->kept) write_keys(w, "kept", r->kept, r->kept_count);
+    if (r->beside) write_keys(w, "beside", r->beside, r->beside_count);
+}
+
 static void write_result(cli *c, sfti_json_writer *w, const cli_edit_result *r) {
     sfti_json_put_cstr(w, "output", r->changed ? c->set.output : NULL);
     sfti_json_put_bool(w, "changed", r->changed);
@@ -153,6 +205,7 @@ static void write_result(cli *c, sfti_json_writer *w, const cli_edit_result *r) 
     if (r->rewritten) write_keys(w, "rewritten", r->rewritten, r->rewritten_count);
     if (r->renamed) write_renamed(w, r);
     if (r->sha256) sfti_json_put_cstr(w, "sha256", r->sha256);
+    write_left(w, r);
     if (c->dropped && r->changed) cli_put_dropped(c, w);
     c->dropped = 0;
 }
@@ -165,7 +218,9 @@ void cli_edit_say(cli *c, const cli_edit_result *result) {
         say_list(c, result->what, result->listed, result->listed_count, result->reasons);
         say_list(c, "rewritten", result->rewritten, result->rewritten_count,
                  result->rewritten_reasons);
+        say_left(c, result);
         say_result(c, result);
+        say_still(c, result);
         if (result->changed) cli_say_dropped(c, c->set.output ? c->set.output : result->path);
         c->dropped = 0;
         return;

@@ -15,6 +15,11 @@ sft_code cli_edit_open(cli *c, const char *path, sft_edit **out, sft_error *err)
 sft_code cli_edit_finish(cli *c, const char *path, sft_edit *edit, sft_edit_report *report,
                          sft_error *err);
 
+/* A key that was set, of which info shows another value. */
+typedef struct cli_edit_still {
+    sft_span key, field, value, source;
+} cli_edit_still;
+
 /* What a change came to. */
 typedef struct cli_edit_result {
     const char *path;
@@ -31,6 +36,13 @@ typedef struct cli_edit_result {
     const sft_pair *renamed;    /* old and new names; NULL: no list */
     size_t renamed_count;
     const char *sha256; /* of the file, NULL when it was not computed */
+    const cli_edit_still *still; /* NULL: not asked */
+    size_t still_count;
+    const sft_span *kept; /* keys that may tell of people and stay; NULL: no list */
+    size_t kept_count;
+    const char *const *kept_reasons;
+    const sft_span *beside; /* paths of files that were not looked into; NULL: no list */
+    size_t beside_count;
 } cli_edit_result;
 
 /* "PATH: updated in place; ...", or the result object of --json. */

@@ -170,6 +170,8 @@ static sft_code read_digest_options(info_run *run, char **operands, size_t count
         && (c->set.save || c->set.updates || (c->set.dry_run && !c->set.save_as)))
         code = cli_usage_error(err, "expected --online with --%s", c->set.save ? "save"
                                : c->set.updates ? "updates" : "dry-run");
+    if (!code && c->set.same_base && !c->set.updates)
+        code = cli_usage_error(err, "expected --updates with --same-base");
     if (!code && c->set.online && c->set.offline && !c->set.dry_run)
         code = cli_usage_error(err, "expected --online or --offline, found both");
     if (!code && c->set.updates && (c->set.save || c->set.save_as || c->set.fields
@@ -317,6 +319,8 @@ static const cli_option info_options[] = {
 static const cli_option info_online_options[] = {
     { 0, "updates", NULL, CLI_FLAG, 1, AT(updates),
       "with --online: report newer versions, deleted models and changed permissions" },
+    { 0, "same-base", NULL, CLI_FLAG, 1, AT(same_base),
+      "with --updates: only versions for the same base model" },
     { 0, "save", NULL, CLI_FLAG, 1, AT(save),
       "with --online: save the answers as NAME.civitai.info and the first image as NAME.preview" },
     { 0, "dry-run", NULL, CLI_FLAG, 1, AT(dry_run),
@@ -380,7 +384,9 @@ const cli_command cli_info_command = {
     "--updates asks CivitAI whether newer versions exist, whether the model or version was "
     "deleted, and whether the permissions differ from those that a sidecar "
     "records. Where a sidecar records the CivitAI ids, the model's id is sent instead of digests, "
-    "fifty in a request, and nothing is hashed.\n"
+    "fifty in a request, and nothing is hashed. Of a newer version that is another file of the "
+    "same folder, by the ids or the SHA-256 in a sidecar or by its own SHA-256, it says that you "
+    "have it.\n"
     "--save-as writes what is known for another program: as a sidecar next to the model, or with "
     "modelspec as keys of the header. Only facts with a trust of at least 60 (--min-trust) are "
     "written, and digests only if --hash or --online computes them: never a guess from a file "

@@ -1,5 +1,6 @@
 #include "commands/info_online.h"
 
+#include "commands/info_have.h"
 #include "os/os.h"
 #include "support/remote.h"
 
@@ -27,6 +28,7 @@ bool cli_online_open(cli_online *online, cli *c, sft_hash_cache *cache) {
 }
 
 void cli_online_close(cli_online *online) {
+    cli_have_free(online);
     if (online->c) cli_civitai_close(&online->site);
 }
 

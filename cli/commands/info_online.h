@@ -25,6 +25,7 @@ typedef struct cli_online {
     cli_civitai site;
     sft_hash_cache *cache; /* or NULL */
     char mark[SFT_HASH_MARK_SIZE]; /* what unknown files are remembered by; "": they are not */
+    struct cli_have *have; /* info_have.c */
     bool again;            /* hashing those that are pending */
     /* --dry-run: */
     uint64_t files, remembered, claimed, hashed, skipped, bytes, posts, gets, pages, singles;

@@ -1,4 +1,5 @@
 /* info --updates: what became of a model on CivitAI since it was downloaded. */
+#include "commands/info_have.h"
 #include "commands/info_online.h"
 #include "support/nodes.h"
 #include "support/raw.h"
@@ -16,6 +17,7 @@
 typedef struct newer {
     uint64_t id;
     sft_span date, name, base; /* or empty */
+    sft_span have;             /* the path of a file beside the model that is this version */
     sft_span entry;            /* what the server says of it, while it is at hand */
 } newer;
 
@@ -35,7 +37,7 @@ typedef struct cli_update {
     sft_span mode;
     bool is_known, is_answered, is_model_gone, is_version_gone;
     newer newer[NEWER_MOST]; /* newest first */
-    size_t kept, total;
+    size_t kept, total, had;
     bool is_compared;        /* permissions are recorded and told */
     change changes[3];
     size_t change_count;
@@ -107,7 +109,8 @@ static void keep_newer(cli_update *update, uint64_t id, sft_span version) {
     update->newer[at] = (newer){ .id = id, .date = date, .entry = version };
 }
 
-static void copy_newer(cli_model *model, newer *one) {
+static void copy_newer(cli_online *online, cli_model *model, newer *one) {
+    one->have = cli_have_version(online, model, one->id, one->entry);
     char *date = sfti_arena_copy(&model->arena, one->date.data, one->date.len);
     one->date = (sft_span){ date ? date : "", date ? one->date.len : 0 };
     one->name = copy_text(model, one->entry, "name");
@@ -119,21 +122,34 @@ static bool is_published(sft_span version) {
     return !cli_raw_string(version, "status", &status) || cli_is(status, "Published");
 }
 
-static void find_newer(cli_model *model, cli_update *update, sft_span told) {
-    sft_span own, versions, date = { "", 0 };
+/* Whether --same-base passes over it: it names another base model than this version. */
+static bool is_other_base(const cli *c, sft_span version, sft_span base) {
+    sft_span other;
+    return c->set.same_base && base.len > 0 && cli_raw_string(version, "baseModel", &other)
+        && !cli_same_letters(other, base);
+}
+
+static void find_newer(cli_online *online, cli_model *model, cli_update *update, sft_span told) {
+    sft_span own, versions, date = { "", 0 }, base = { "", 0 };
     cli_raw one;
     uint64_t id;
     const sft_node *root = sft_tree_root(model->tree);
-    if (cli_civitai_version_of(told, update->version_id, &own)) date = date_of(own);
+    bool has_own = cli_civitai_version_of(told, update->version_id, &own);
+    if (has_own) date = date_of(own);
     else date = sft_node_text(root, "civitai.published_at");
+    if (!has_own || !cli_raw_string(own, "baseModel", &base))
+        base = sft_node_text(root, "model.base_model");
     if (!is_time(date)) date = (sft_span){ "", 0 };
     if (!cli_raw_member(told, "modelVersions", &versions)) return;
     for (cli_raw_begin(&one, versions); cli_raw_next(&one);)
         if (cli_raw_uint(one.value, "id", &id) && id != update->version_id
-            && is_published(one.value)
+            && is_published(one.value) && !is_other_base(online->c, one.value, base)
             && is_newer(id, date_of(one.value), update->version_id, date))
             keep_newer(update, id, one.value);
-    for (size_t i = 0; i < update->kept; i++) copy_newer(model, &update->newer[i]);
+    for (size_t i = 0; i < update->kept; i++) {
+        copy_newer(online, model, &update->newer[i]);
+        update->had += update->newer[i].have.len > 0;
+    }
 }
 
 /* ── Permissions ── */
@@ -234,7 +250,7 @@ void cli_update_learn(cli_online *online, cli_model *model, const cli_ask *ask) 
     if (cli_render_model(online->c, model)) return;
     model->err.code = SFT_OK;
     update->mode = copy_text(model, ask->model, "mode");
-    find_newer(model, update, ask->model);
+    find_newer(online, model, update, ask->model);
     compare_permissions(model, update, ask->model);
 }
 
@@ -244,13 +260,18 @@ static bool is_changed(const cli_update *update) {
     return update->change_count > 0 || update->is_use_changed;
 }
 
+/* Whether a newer version is not in the folder. */
+static bool is_missing(const cli_update *update) {
+    return update->total > update->had;
+}
+
 static const char *status_of(const cli_update *update) {
     if (!update) return "unknown";
     if (!update->is_answered) return "unanswered";
     if (!update->is_known) return "unknown";
     if (update->is_model_gone) return "deleted";
     if (update->is_version_gone) return "removed";
-    return update->total > 0 ? "newer" : "current";
+    return is_missing(update) ? "newer" : "current";
 }
 
 static void put_uses(sfti_json_writer *w, const char *key, const uses *all) {
@@ -295,6 +316,7 @@ static void put_newer(sfti_json_writer *w, const cli_update *update) {
         sfti_json_put_text(w, "name", one->name.len ? one->name : none);
         sfti_json_put_text(w, "base_model", one->base.len ? one->base : none);
         sfti_json_put_text(w, "published_at", one->date.len ? one->date : none);
+        sfti_json_put_text(w, "have", one->have.len ? one->have : none);
         sfti_json_close(w, '}');
     }
     sfti_json_close(w, ']');
@@ -326,7 +348,9 @@ static void begin_line(cli *c, const cli_model *model) {
 
 static void show_newer(cli *c, const cli_online *online, const cli_model *model,
                        const cli_update *update) {
-    const newer *one = &update->newer[0];
+    size_t at = 0;
+    while (is_missing(update) && at + 1 < update->kept && update->newer[at].have.len > 0) at++;
+    const newer *one = &update->newer[at];
     sft_span day = { one->date.data, one->date.len ? 10 : 0 };
     if (update->total == 0) return;
     begin_line(c, model);
@@ -335,7 +359,14 @@ static void show_newer(cli *c, const cli_online *online, const cli_model *model,
     if (day.len > 0) cli_fill(&c->out, " of %", day);
     if (one->base.len > 0) cli_text(&c->out, " for ");
     cli_escaped_cut(&c->out, one->base, 40);
-    if (update->total > 1) cli_printf(&c->out, ", and %zu more", update->total - 1);
+    if (one->have.len > 0) {
+        cli_text(&c->out, ": you have it, ");
+        cli_path_text(&c->out, one->have);
+        cli_text(&c->out, "\n");
+        return;
+    }
+    if (update->total - update->had > 1)
+        cli_printf(&c->out, ", and %zu more", update->total - update->had - 1);
     cli_text(&c->out, ": ");
     cli_path(&c->out, online->site.url, "/models/%" PRIu64 "?modelVersionId=%" PRIu64 "\n",
              update->model_id, one->id);
@@ -408,7 +439,7 @@ void cli_update_show(const cli_online *online, const cli_model *model,
     counts->unknown += !update || (update->is_answered && !update->is_known);
     counts->deleted += known && update->is_model_gone;
     counts->removed += known && !update->is_model_gone && update->is_version_gone;
-    counts->newer += known && update->total > 0;
+    counts->newer += known && is_missing(update);
     counts->changed += known && is_changed(update);
     if (cli_is_json(c)) show_json(c, model, update);
     else show_human(c, online, model, update);

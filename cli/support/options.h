@@ -45,7 +45,7 @@ typedef struct cli_settings {
     cli_words keep, drop;
     const char *max_size, *count, *stem, *atol, *rtol, *clean;
     int header_only, no_metadata;
-    int online, dry_run, save, save_as, updates;
+    int online, dry_run, save, save_as, updates, same_base;
     const char *min_trust;
     const char *civitai_url, *proxy, *timeout, *connect_timeout, *retries;
     const char *hash;

@@ -753,14 +753,53 @@ def updates_newer(w):
     same((found["status"], found["newer_count"]), ("newer", 2))
     same(found["newer"], [
         {"version_id": 9, "name": "v3 \u00e9\x1b[31m", "base_model": "Flux.1 D",
-         "published_at": "2024-09-01T10:00:00.000Z"},
+         "published_at": "2024-09-01T10:00:00.000Z", "have": None},
         {"version_id": 6, "name": "re-upload", "base_model": "SDXL 1.0",
-         "published_at": "2024-06-01T10:00:00.000Z"}])
+         "published_at": "2024-06-01T10:00:00.000Z", "have": None}])
     said = w.info("--updates", wanted=1)
     holds("newer version v3 \u00e9" in said and "\x1b" not in said, repr(said))
     holds("of 2024-09-01 for Flux.1 D, and 1 more: %s/models/70?modelVersionId=9" % w.site.url
           in said, said)
     holds("1 model, 1 with a newer version" in said, said)
+
+
+@case
+def updates_had(w):
+    """A newer version that lies beside: by the ids, by the digest of a sidecar, by its own."""
+    w.site.add(w.model())
+    side(w)
+    second = w.model("second.safetensors")
+    size = second["size"] / 1024
+    w.site.publish(9, files=[{"name": "f", "sizeKB": size,
+                              "hashes": {"SHA256": second["sha256"].upper()}}])
+    neon = [w.path("neon.safetensors")]
+
+    def told(*options, wanted=0):
+        found = json.loads(w.info("--updates", "--json", *options, wanted=wanted, names=neon))
+        return found["results"][0]["updates"]
+    found = told()
+    same((found["status"], found["newer"][0]["have"]), ("current", w.path("second.safetensors")))
+    said = w.info("--updates", names=neon)
+    holds("newer version v3 of 2024-09-01 for SDXL 1.0: you have it, " in said, said)
+    holds(said.endswith("all current\n"), said)
+    w.site.publish(10, name="v4", date="2024-10-01T10:00:00.000Z")
+    w.site.publish(11, name="v5", date="2024-11-01T10:00:00.000Z", base="Flux.1 D")
+    found = told(wanted=1)
+    same([(n["name"], bool(n["have"])) for n in found["newer"]],
+         [("v5", False), ("v4", False), ("v3", True)])
+    said = w.info("--updates", wanted=1, names=neon)
+    holds("newer version v5 of 2024-11-01 for Flux.1 D, and 1 more: " in said, said)
+    same([n["name"] for n in told("--same-base", wanted=1)["newer"]], ["v4", "v3"])
+    w.model("third.safetensors")
+    side(w, "third", version_id=10)
+    same(told("--same-base")["status"], "current")
+    os.remove(w.path("second.safetensors"))
+    same([(n["name"], bool(n["have"])) for n in told("--same-base", wanted=1)["newer"]],
+         [("v4", True), ("v3", False)])
+    w.model("second.safetensors")
+    side(w, "second", version_id=1, model_id=2)
+    w.write("second.metadata.json", {"sha256": second["sha256"], "size": second["size"]})
+    same(told("--same-base")["newer"][1]["have"], w.path("second.safetensors"))
 
 
 @case

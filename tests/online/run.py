@@ -910,8 +910,9 @@ def updates_batches(w):
         w.site.add({"sha256": "%064x" % i, "autov3": "%012x" % i}, 1000 + i, 100 + i // 2)
     for i in range(60):
         w.site.models[100 + i]["modelVersions"] = [{"id": 1000 + 2 * i}, {"id": 1001 + 2 * i}]
-    found = updates(w, wanted=1)
+    found = updates(w)
     same([f["newer_count"] for f in found], [1, 0] * 60)
+    holds(all(f["newer"][0]["have"] for f in found[::2]), "each is in the folder")
     same(len(w.site.log), 2)
 
 

@@ -20,9 +20,9 @@ typedef struct sfti_pickle {
     uint64_t end; /* byte behind STOP */
 } sfti_pickle;
 
-/* Read one pickle; its globals have their meaning (globals.h). Values live in the arena; texts, too,
- * unless the input is in memory; bytes stay where they are. SFT_FOREIGN_OPCODE: an opcode that is
- * not read, or that does not find what it needs; SFT_FOREIGN_SYNTAX: an argument that breaks a rule;
+/* Read one pickle; its globals have their meaning (globals.h). Values live in the arena; texts,
+ * too, unless the input is in memory; bytes stay where they are. SFT_FOREIGN_OPCODE: an opcode that
+ * is not read, or does not find what it needs; SFT_FOREIGN_SYNTAX: an argument that breaks a rule;
  * SFT_FOREIGN_AMBIGUOUS: a container changes behind a call that took its contents;
  * SFT_FOREIGN_TRUNCATED: no STOP; SFT_FOREIGN_TABLE: over a limit. Cost: linear in the bytes read,
  * which do not include long texts and bytes. */

@@ -199,12 +199,12 @@ static sft_code run_since(sfti_machine *m) {
 
 /* What a call takes the contents of may not change behind it: a loader, which runs the opcodes one
  * by one, has copied them. As deep as arguments are looked at; each container once a level. */
-static void hold(sfti_value *value, uint8_t levels) {
+static void hold_contents(sfti_value *value, uint8_t levels) {
     bool items = value->kind >= SFTI_VALUE_LIST && value->kind <= SFTI_VALUE_MAP;
     if ((!items && value->kind != SFTI_VALUE_OBJECT) || value->held >= levels) return;
     value->held = levels;
     for (uint32_t i = 0; items && levels > 1 && i < value->count; i++)
-        hold(value->u.items[i], levels - 1);
+        hold_contents(value->u.items[i], levels - 1);
 }
 #define HELD_LEVELS 4 /* ((size, …), …): the tuple, a list in it, a pair in that, its parts */
 
@@ -309,7 +309,7 @@ static sft_code run_object(sfti_machine *m) {
     value->u.object = object;
     value->raw = m->op->detail > 0;
     if (callee->kind == SFTI_VALUE_GLOBAL) callee->u.global->calls++;
-    if (takes_contents(sfti_value_meaning(callee))) hold(args, HELD_LEVELS);
+    if (takes_contents(sfti_value_meaning(callee))) hold_contents(args, HELD_LEVELS);
     if (m->last) m->last->next = object;
     else m->out.first = object;
     m->last = object;
@@ -327,7 +327,7 @@ static sft_code run_build(sfti_machine *m) {
                                  "one that has one");
     sft_code code = check_unheld(m, to);
     if (code) return code;
-    hold(state, 1);
+    hold_contents(state, 1);
     to->u.object->state = state;
     return SFT_OK;
 }

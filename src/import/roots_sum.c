@@ -108,7 +108,7 @@ bool sfti_subtree_enters(const sfti_subtrees *sums, const sfti_value *from,
 /* ── Keys ── */
 
 /* Numbers that Python takes for one key: 1, 1.0 and True. */
-static bool key_number(const sfti_value *key, int64_t *out) {
+static bool number_of_key(const sfti_value *key, int64_t *out) {
     double real = key->kind == SFTI_VALUE_FLOAT ? key->u.real : 0.5;
     if (key->kind == SFTI_VALUE_INT) *out = key->u.integer;
     else if (key->kind == SFTI_VALUE_BOOL) *out = key->u.truth;
@@ -123,7 +123,7 @@ static bool same_key(const sfti_value *a, const sfti_value *b) {
     if (a->kind == SFTI_VALUE_TEXT && b->kind == SFTI_VALUE_TEXT)
         return a->u.text && b->u.text && a->count == b->count &&
                memcmp(a->u.text, b->u.text, a->count) == 0;
-    return key_number(a, &x) && key_number(b, &y) && x == y;
+    return number_of_key(a, &x) && number_of_key(b, &y) && x == y;
 }
 
 static size_t key_hash(const sfti_subtrees *sums, const sfti_value *key) {
@@ -131,7 +131,7 @@ static size_t key_hash(const sfti_subtrees *sums, const sfti_value *key) {
     if (key->kind == SFTI_VALUE_TEXT)
         return key->u.text ? (size_t)sfti_names_hash((sft_span){ key->u.text, key->count },
                                                      sums->seed) : 0;
-    if (!key_number(key, &number)) return 0;
+    if (!number_of_key(key, &number)) return 0;
     return (size_t)sfti_names_hash((sft_span){ (const char *)&number, sizeof number }, sums->seed);
 }
 
@@ -145,7 +145,7 @@ static sft_code key_twice(sfti_subtrees *sums, const sfti_value *key) {
 
 static bool key_counts(const sfti_value *key) {
     int64_t number;
-    return (key->kind == SFTI_VALUE_TEXT && key->u.text) || key_number(key, &number);
+    return (key->kind == SFTI_VALUE_TEXT && key->u.text) || number_of_key(key, &number);
 }
 
 /* A loader keeps the last value of a key, and other readers the first. */

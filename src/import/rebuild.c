@@ -169,7 +169,8 @@ static sft_code refuse_object(sfti_rebuild *r, sfti_value *value, uint8_t meanin
     const sfti_global *global = object->callee->u.global;
     return sfti_rebuild_refuse(r, value, SFT_FOREIGN_OBJECT, SFT_HINT_NONE, 0,
                                "expected a tensor or dict, found an object of %.*s.%.*s that is "
-                               "not read", SFTI_CLIP(global->module, 80), SFTI_CLIP(global->name, 80));
+                               "not read", SFTI_CLIP(global->module, 80),
+                               SFTI_CLIP(global->name, 80));
 }
 
 static sft_code rebuild_meaning(sfti_rebuild *r, sfti_value *value, uint8_t meaning) {

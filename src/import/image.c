@@ -83,7 +83,7 @@ static const sft_source_vtable image_source_vtable = {
 static sft_code plan_image(sfti_import *im, image *m, sft_error *err) {
     size_t count = im->parts.count;
     sft_plan_options options = SFT_PLAN_OPTIONS_INIT;
-    options.alloc = &im->alloc;
+    options.alloc = &im->budget.own;
     sft_spec *specs = sfti_arena_array(&im->arena, count, sizeof *specs);
     m->part_at = sfti_arena_array(&im->arena, count, sizeof *m->part_at);
     if (!specs || !m->part_at) return sfti_fail_memory(err, count * sizeof *specs);
@@ -108,7 +108,7 @@ sft_code sft_import_set(sft_import *import, const char *path, sft_set **out, sft
         return code;
     }
     sft_open_options options = SFT_OPEN_OPTIONS_INIT;
-    options.alloc = &import->alloc;
+    options.alloc = &import->budget.own;
     sft_source source = { m, &image_source_vtable, sft_plan_total(m->plan), NULL, false };
     code = sft_open_source(source, &options, &file, err);
     return code ? code : sft_set_from_file(file, path, out, err);

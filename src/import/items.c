@@ -131,7 +131,7 @@ static bool list_reserve(sfti_import *im, void *list, size_t more, size_t each) 
 sft_code sfti_import_expect(sfti_import *im, uint64_t tensors) {
     size_t more = tensors < (1 << 18) ? (size_t)tensors : 1 << 18; /* the rest as they come */
     if (more <= im->items.cap - im->items.count) return SFT_OK;
-    if (more > MANY_TENSORS && more * TENSOR_BYTES < im->arena.most - im->arena.bytes)
+    if (more > MANY_TENSORS && more * TENSOR_BYTES < (im->budget.most - im->budget.used) / 2)
         (void)sfti_arena_reserve(&im->arena, more * TENSOR_BYTES);
     bool has = list_reserve(im, &im->items, more, sizeof *im->items.at) &&
                list_reserve(im, &im->records, more, sizeof *im->records.at) &&

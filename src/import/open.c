@@ -113,6 +113,20 @@ static sft_code check_import_options(sft_import_options *own, sft_error *err) {
                      "expected F16, BF16 or F32 for what is dequantised, found another dtype");
 }
 
+static void *budget_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
+    sfti_budget *b = ctx;
+    const sft_allocator *own = &b->own;
+    if (b->most == 0) return own->resize(own->ctx, ptr, old_size, new_size);
+    uint64_t rest = b->used > old_size ? b->used - old_size : 0;
+    if (new_size > old_size && (rest > b->most || new_size > b->most - rest)) {
+        b->is_full = true;
+        return NULL;
+    }
+    void *at = own->resize(own->ctx, ptr, old_size, new_size);
+    if (at || new_size == 0) b->used = rest + new_size;
+    return at;
+}
+
 static sft_code import_new(const sft_import_options *options, sft_import **out, sft_error *err) {
     sft_import_options own;
     *out = NULL;
@@ -122,15 +136,15 @@ static sft_code import_new(const sft_import_options *options, sft_import **out, 
     sft_allocator alloc = sfti_allocator(own.alloc);
     sft_import *im = sfti_take(&alloc, sizeof *im);
     if (!im) return sfti_fail_memory(err, sizeof *im);
-    *im = (sft_import){ .arena = { .alloc = alloc }, .alloc = alloc, .options = own, .err = err,
-                        .shards = 1 };
+    *im = (sft_import){ .budget = { .own = alloc }, .options = own, .err = err, .shards = 1 };
+    im->alloc = im->arena.alloc = (sft_allocator){ budget_resize, &im->budget };
     *out = im;
     return SFT_OK;
 }
 
 void sft_import_close(sft_import *import) {
     if (!import) return;
-    sft_allocator alloc = import->alloc;
+    sft_allocator alloc = import->budget.own;
     for (sfti_held *held = import->held; held; held = held->next) sft_source_close(&held->source);
     if (import->work.in) (void)os_resize(NULL, import->work.in, 2 * SFTI_WORK_BYTES, 0);
     if (import->work.has_mutex) os_mutex_free(&import->work.mutex);
@@ -179,14 +193,14 @@ static sft_code open_input(sft_import *im, sft_import **out) {
     if (error) return sfti_io_fail(im->err, SFT_OUT_OF_MEMORY, error, "create a mutex");
     sft_code code = read_input(im);
     if (!code) code = sfti_import_settle(im);
-    if (code == SFT_OUT_OF_MEMORY && im->arena.is_full)
+    if (code == SFT_OUT_OF_MEMORY && im->budget.is_full)
         code = sfti_fail(im->err, SFT_FOREIGN_TABLE, SFT_NO_OFFSET,
                          "expected a table of contents that needs at most %llu bytes of memory, "
                          "for %llu of input, found one that needs more",
-                         (unsigned long long)im->arena.most,
+                         (unsigned long long)im->budget.most,
                          (unsigned long long)im->input_bytes);
     im->err = NULL;
-    im->arena.most = 0;
+    im->budget.most = 0;
     if (!code) *out = im;
     return code;
 }

@@ -48,7 +48,7 @@ void sfti_import_allow(sfti_import *im) {
     if (!sfti_mul(im->input_bytes, SFTI_MEMORY_TIMES, &most) ||
         !sfti_add(most, SFTI_MEMORY_BASE, &most))
         most = UINT64_MAX;
-    im->arena.most = most;
+    im->budget.most = most;
 }
 
 static sft_code hold(sfti_import *im, sft_source source, sft_span name, const sft_source **out) {

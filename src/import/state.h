@@ -38,9 +38,18 @@ typedef struct sfti_workspace {
 } sfti_workspace;
 #define SFTI_WORK_BYTES ((size_t)16 << 20)
 
+/* The caller's allocator, which counts while an import is opened: the values of a pickle, its stack
+ * and what else is built on the way, not only what stays. */
+typedef struct sfti_budget {
+    sft_allocator own;
+    uint64_t used, most; /* most 0: nothing is counted any more */
+    bool is_full;        /* more was asked for, and refused */
+} sfti_budget;
+
 struct sft_import {
     sfti_arena arena;
-    sft_allocator alloc;
+    sft_allocator alloc; /* by the budget */
+    sfti_budget budget;
     sft_import_options options;
     const char *folder; /* of its path, with a slash, or ""; NULL: a source, which has none */
     sft_span name;      /* of its path, without the folder */

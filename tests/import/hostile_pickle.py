@@ -323,7 +323,7 @@ def bombs():
     items = LIST + b"q\0" + MARK + NONE * n + b"e0"
     sets = LIST + MARK + (name("builtins", "set") + b"h\0\x85R") * n + b"e"
     yield "bomb/items-in-sets", torch(PROTO + items + state(("w", tensor()), ("x", sets)) + STOP)
-    attributes = DICT + b"q\0" + MARK + (number(1) + NONE) * n + b"u0"
+    attributes = DICT + b"q\0" + MARK + b"".join(number(i) + NONE for i in range(n)) + b"u0"
     objects = LIST + MARK + (name("a", "B") + b")Rh\0b") * n + b"e"
     yield "bomb/one-state", torch(PROTO + attributes + state(("w", tensor()), ("x", objects)) + STOP)
     mixed = LIST + b"q\0" + MARK + NONE * n + tensor() + b"e0"
@@ -343,6 +343,9 @@ def bombs():
     yield "bomb/branches", torch(PROTO + tensor() + b"q\0" + b"0" + DICT + MARK + text("model") + state(("w", b"h\0")) + b"".join(
         text(f"b{i}") + state(("w", b"h\0")) for i in range(30000)) + b"u" + STOP)
     yield "bomb/numbers", torch(PROTO + state(("w", tensor()), ("x", LIST + MARK + b"M\1\2" * 1000000 + b"e")) + STOP)
+    yield "bomb/lists", torch(PROTO + MARK + b"]" * 9000000 + b"l0" + state(("w", tensor())) + STOP, method=8)
+    yield "bomb/shared-names", torch(PROTO + tensor() + b"q\0" + b"0" + MARK + b"h\0" * 100000 + b"lq\1" + b"0" + state(
+        ("w", tensor()), *((f"x{i}", b"h\1") for i in range(30))) + STOP)
     yield "bomb/memo", torch(PROTO + b"".join(NONE + b"r" + struct.pack("<I", 3 * i) + b"0" for i in range(1000)) + state(("w", tensor())) + STOP)
 
 

@@ -180,12 +180,15 @@ static int finish_output(cli *c) {
 }
 
 int sft_cli_main(int argc, char **argv) {
+    static char result[64 << 10]; /* what models tell in few writes */
     cli c = { .commands = all_commands, .groups = all_groups, .set = CLI_SETTINGS_INIT,
               .open = SFT_OPEN_OPTIONS_INIT, .alloc = { os_resize, NULL } };
     sft_on_hint(cli_hint_words);
     os_watch_signals();
     os_ignore_broken_pipe();
     cli_out_begin(&c.out, 1);
+    c.out.bytes = result;
+    c.out.size = sizeof result;
     cli_out_begin(&c.err, 2);
     dispatch(&c, argc, argv);
     cli_remote_close(&c);

@@ -816,7 +816,8 @@ typedef struct sft_open_options {
       NULL, NULL }
 
 /* Open a file and validate its header. On success close *out with sft_close. Tensor data is not
- * read. A file that breaks a rule gives the code of the first rule it breaks.
+ * read. A file that breaks a rule gives the code of the first rule it breaks, as sft_diagnose then
+ * has it: SFT_FOUND_* if it is something else. A pipe cannot be looked at again.
  *
  * SFT_IO_MAP: the system refuses to map the file (SFT_MAP, SFT_MAP_COW). SFT_EDIT_INTERRUPTED:
  * the journal of an edit lies beside the file (or beside the target of a link), and the file is
@@ -1128,7 +1129,8 @@ SFT_API sft_scan_entry sft_scan_entry_at(const sft_scan *scan, size_t i);
 /* The level at which the file was scanned. @since 0.1 */
 SFT_API sft_level sft_scan_level(const sft_scan *scan);
 
-/* Find out what a file really is after sft_open failed with *error: looks at the start of the
+/* Find out what a file really is after opening it failed with *error, which all functions that open
+ * a model have done already unless it was a pipe: looks at the start of the
  * source and, if it recognises another format, an incomplete download or NUL padding, replaces
  * code, message and hint. Reads at most 4 KiB. @since 0.1 */
 SFT_API void sft_diagnose(const sft_source *source, sft_error *error);

@@ -27,7 +27,7 @@ RULES = {
     "src/file": ({"journal/check.h", "format/", "bytes/", "base/", "os/", CORE}, None),
     "src/edit": ({"file/", "journal/", "format/", "bytes/", "base/", "os/", CORE}, None),
     "src/set": (USERS[0] | {"bytes/replaced.h"}, None),
-    "src/info": USERS,
+    "src/info": (USERS[0] | {"bytes/source.h"}, None),
     "src/hash": (USERS[0] | {"bytes/source.h"}, None),
     "src/convert": USERS,
     "src/stats": (USERS[0] | {"bytes/source.h"}, None),

@@ -100,6 +100,7 @@ SUITES = [
      "tests/conformance/host_cases.py"),
     ("cli", "check test asan coverage windows", 900, [PY, "tests/cli/run.py"],
      "tests/cli/run.py"),
+    ("cold", "check test", 300, [PY, "tests/cold.py"], "tests/cold.py"),
     ("info", "check test asan coverage", 600, [PY, "tests/info/run.py"], "tests/info/run.py"),
     ("zoo", "test", 600, [PY, "tests/zoo/run.py"], "tests/zoo/run.py"),
     ("online", "test asan coverage", 600, [PY, "tests/online/run.py"], "tests/online/run.py"),

@@ -20,6 +20,8 @@ void cli_out_begin(cli_out *out, int fd) {
     out->capture = NULL;
     out->lost = false;
     out->used = 0;
+    out->size = sizeof out->buffer;
+    out->bytes = out->buffer;
 }
 
 static bool env_is_set(const char *name) {
@@ -55,7 +57,7 @@ static void write_all(cli_out *out, const char *bytes, size_t len) {
 }
 
 int cli_flush(cli_out *out) {
-    write_all(out, out->buffer, out->used);
+    write_all(out, out->bytes, out->used);
     out->used = 0;
     return out->error;
 }
@@ -73,11 +75,11 @@ bool cli_captured(cli_out *out) {
 }
 
 void cli_put(cli_out *out, const void *bytes, size_t len) {
-    if (len > sizeof out->buffer - out->used) cli_flush(out);
-    if (len > sizeof out->buffer) {
+    if (len > out->size - out->used) cli_flush(out);
+    if (len > out->size) {
         write_all(out, bytes, len);
     } else if (len) {
-        memcpy(out->buffer + out->used, bytes, len);
+        memcpy(out->bytes + out->used, bytes, len);
         out->used += len;
     }
 }

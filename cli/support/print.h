@@ -15,7 +15,8 @@ typedef struct cli_out {
     size_t columns;
     sft_buffer *capture; /* NULL: to the descriptor */
     bool lost;           /* that is out of memory */
-    size_t used;
+    size_t used, size;
+    char *bytes;       /* what waits: used of size of them; buffer, or the program's own */
     char buffer[4096]; /* small: two of them are on the stack, for nothing may fail here */
 } cli_out;
 

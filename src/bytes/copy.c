@@ -111,7 +111,7 @@ sft_code sfti_copy_into(const sft_source *from, uint64_t begin, uint64_t end,
     copy_run run = { .from = from, .begin = begin, .to = to, .at = at, .job = *job,
                      .fd = -1, .alloc = alloc };
     /* If the offsets differ within a page, the kernel's copy takes 1.5 times as long as ours. */
-    if ((begin ^ at) % COPY_PAGE == 0) run.fd = sfti_source_descriptor(from);
+    if ((begin ^ at) % COPY_PAGE == 0) run.fd = sfti_source_streamed(from);
     sft_code code = copy_check(from, begin, &end, err);
     run.end = end;
     return code == SFT_OK ? copy_pieces(&run, err) : code;

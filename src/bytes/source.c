@@ -176,12 +176,19 @@ void sft_on_wait(bool (*go_on)(void *ctx), void *ctx) {
     os_on_wait(go_on, ctx);
 }
 
+#define FIRST_PAGE 4096
+
+/* What is to be read, and whether the system knows. */
+typedef enum read_habit { READ_AHEAD, READ_APART_UNTOLD, READ_APART } read_habit;
+
 typedef struct fd_source {
     sft_allocator alloc;
     int fd;
     bool owned;
     uint64_t position; /* of a forward source: bytes read so far */
     uint64_t size;     /* of a positioned one: that of the map */
+    atomic_int habit;  /* of a positioned one: read_habit */
+    _Atomic uint64_t next, run; /* while apart: the end of the last read, the bytes up to there */
     _Atomic(void *) map; /* NULL until something is gathered */
 } fd_source;
 
@@ -191,9 +198,31 @@ static sft_code fd_read_failed(int error, uint64_t offset, sft_error *err) {
     return code;
 }
 
+static void ahead_again(fd_source *s) {
+    if (atomic_exchange(&s->habit, READ_AHEAD) == READ_APART) os_read_apart(s->fd, false);
+}
+
+/* The system need not know of what is read to the end, as small files are. A header begins in the
+ * first page, and is no run however long it is. Threads may mix up runs: they are a guess. */
+static void note_read(fd_source *s, uint64_t offset, size_t len) {
+    const memory_order any = memory_order_relaxed;
+    int untold = READ_APART_UNTOLD;
+    if (offset < s->size && len < s->size - offset
+        && atomic_compare_exchange_strong(&s->habit, &untold, READ_APART))
+        os_read_apart(s->fd, true);
+    uint64_t run = offset == atomic_load_explicit(&s->next, any)
+                       ? atomic_load_explicit(&s->run, any) : 0;
+    run = offset < FIRST_PAGE ? 0 : run + len;
+    atomic_store_explicit(&s->next, offset + len, any);
+    atomic_store_explicit(&s->run, run, any);
+    if (run >= SFTI_READ_LONG) ahead_again(s);
+}
+
 static sft_code read_positioned(void *ctx, uint64_t offset, void *into, size_t len,
                                 size_t *got, sft_error *err) {
-    const fd_source *s = ctx;
+    fd_source *s = ctx;
+    if (atomic_load_explicit(&s->habit, memory_order_relaxed) != READ_AHEAD)
+        note_read(s, offset, len);
     int error = sfti_read_all(s->fd, into, len, offset, got);
     return error ? fd_read_failed(error, offset + *got, err) : SFT_OK;
 }
@@ -259,10 +288,23 @@ int sfti_source_descriptor(const sft_source *source) {
     return source->vtable != &positioned_source_vtable ? -1 : ((const fd_source *)source->ctx)->fd;
 }
 
+int sfti_source_streamed(const sft_source *source) {
+    int fd = sfti_source_descriptor(source);
+    if (fd >= 0) ahead_again(source->ctx);
+    return fd;
+}
+
+void sfti_source_apart(const sft_source *source) {
+    if (sfti_source_descriptor(source) < 0) return;
+    fd_source *s = source->ctx;
+    atomic_store_explicit(&s->run, 0, memory_order_relaxed);
+    int ahead = READ_AHEAD;
+    if (s->owned) (void)atomic_compare_exchange_strong(&s->habit, &ahead, READ_APART_UNTOLD);
+}
+
+/* A descriptor of the caller's keeps what he told the system of his reads. */
 static sft_code wrap_fd(int fd, bool owned, bool beneath, const sft_allocator *alloc,
-                        sft_source *out, os_info *info, sft_error *err) {
-    int error = os_info_fd(fd, info);
-    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the open file");
+                        sft_source *out, const os_info *info, sft_error *err) {
     /* A device named by a path may never end; a pipe that a file names may never begin. */
     bool endless = (owned && info->kind == OS_OTHER) || (beneath && info->kind != OS_FILE);
     if (info->kind == OS_DIR || endless) return not_a_file(info->kind, err);
@@ -276,6 +318,9 @@ static sft_code wrap_fd(int fd, bool owned, bool beneath, const sft_allocator *a
     s->position = 0;
     s->size = info->size;
     atomic_init(&s->map, NULL);
+    atomic_init(&s->next, 0);
+    atomic_init(&s->run, 0);
+    atomic_init(&s->habit, owned && regular ? READ_APART_UNTOLD : READ_AHEAD);
     sft_source source = { s, regular ? &positioned_source_vtable : &forward_source_vtable,
                           regular ? info->size : SFT_SIZE_UNKNOWN, NULL, false };
     *out = source;
@@ -318,6 +363,15 @@ size_t sfti_source_gather(const sft_source *source, const uint64_t *offsets, siz
     return got / len;
 }
 
+/* Unless as many pages are in memory already, as after the last time. */
+void sfti_source_soon(const sft_source *source, const uint64_t *offsets, size_t count, size_t len) {
+    uint64_t cached, span = count ? offsets[count - 1] + len - offsets[0] : 0;
+    int fd = sfti_source_descriptor(source);
+    if (fd < 0 || count == 0) return;
+    if (os_cached(fd, offsets[0], span, &cached) == 0 && cached / FIRST_PAGE >= count) return;
+    for (size_t i = 0; i < count; i++) os_read_soon(fd, offsets[i], len);
+}
+
 sft_code sft_source_fd(int fd, const sft_allocator *alloc, sft_source *out, sft_error *err) {
     os_info info;
     if (!out) {
@@ -325,6 +379,8 @@ sft_code sft_source_fd(int fd, const sft_allocator *alloc, sft_source *out, sft_
                          "expected a place for the source, found NULL");
     }
     memset(out, 0, sizeof *out);
+    int error = os_info_fd(fd, &info);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the open file");
     return wrap_fd(fd, false, false, alloc, out, &info, err);
 }
 
@@ -349,19 +405,27 @@ static sft_code not_beneath(sft_error *err) {
                      "expected a path that begins with the folder it lies beneath, found another");
 }
 
-sft_code sfti_open_beneath(const char *path, const char *beneath, os_beneath how, int *fd,
-                           sft_error *err) {
+/* info, if given, becomes what was opened. */
+static sft_code open_and_look(const char *path, const char *beneath, os_beneath how, int *fd,
+                              os_info *info, sft_error *err) {
     size_t len = beneath ? strlen(beneath) : 0;
     int error;
     *fd = -1;
     if (len > 0 && strncmp(path, beneath, len) != 0) return not_beneath(err);
     const char *name = path + len;
-    if (!beneath)
-        error = how == OS_BENEATH_READ ? os_open_read(path, fd)
-                                       : os_open_no_link(path, how == OS_BENEATH_WRITE, fd);
-    else {
+    if (!beneath && how == OS_BENEATH_READ) {
+        error = info ? os_open_look(path, fd, info) : os_open_read(path, fd);
+        info = NULL;
+    } else if (!beneath) {
+        error = os_open_no_link(path, how == OS_BENEATH_WRITE, fd);
+    } else {
         while (len > 0 && sfti_is_separator(*name)) name++;
         error = os_open_beneath(beneath, name, how, fd);
+    }
+    if (error == 0 && info) {
+        error = os_info_fd(*fd, info);
+        if (error) (void)os_close(*fd);
+        if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the open file");
     }
     if (error == 0) return SFT_OK;
     if (beneath && (error == EXDEV || (error == ELOOP && how != OS_BENEATH_READ)))
@@ -374,6 +438,11 @@ sft_code sfti_open_beneath(const char *path, const char *beneath, os_beneath how
     /* Of many that an index names, who opens them looks for one. */
     if (error == ENOENT && !beneath && sfti_old_fail(path, err)) return SFT_NOT_FOUND;
     return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
+}
+
+sft_code sfti_open_beneath(const char *path, const char *beneath, os_beneath how, int *fd,
+                           sft_error *err) {
+    return open_and_look(path, beneath, how, fd, NULL, err);
 }
 
 /* The file of sft_files, whose table is the program's: what it opens is checked. */
@@ -412,7 +481,7 @@ sft_code sfti_source_open(const char *path, const sft_open_options *how, sft_sou
         if (info) *info = here;
         return code;
     }
-    sft_code code = sfti_open_beneath(path, how->beneath, OS_BENEATH_READ, &opened, err);
+    sft_code code = open_and_look(path, how->beneath, OS_BENEATH_READ, &opened, &here, err);
     if (code != SFT_OK) return code;
     code = wrap_fd(opened, true, how->beneath != NULL, how->alloc, out, &here, err);
     if (code != SFT_OK) {

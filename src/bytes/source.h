@@ -12,6 +12,14 @@
 sft_code sfti_open_beneath(const char *path, const char *beneath, os_beneath how, int *fd,
                            sft_error *err);
 
+/* Reads of a path's file begin apart, as os_read_apart has it: a header and what is picked by it
+ * are read exactly. From a long read on, or several that follow one another, the system reads
+ * ahead as it does by itself. */
+#define SFTI_READ_LONG ((uint64_t)128 << 10)
+
+/* What is read next is small and lies apart again. Of no use to other sources. */
+void sfti_source_apart(const sft_source *source);
+
 /* Open a path as a source that owns its descriptor (close closes it and frees), by the alloc,
  * beneath and files of how; NULL: the system's file.
  *   regular file              positioned reads, size known, safe for many threads
@@ -53,8 +61,14 @@ bool sfti_source_usable(const sft_source *source);
 size_t sfti_source_gather(const sft_source *source, const uint64_t *offsets, size_t count,
                           size_t len, void *into);
 
+/* To be called before pages of sfti_source_gather that lie apart: those that are not in memory are
+ * brought in together, and no others. Offsets rise. */
+void sfti_source_soon(const sft_source *source, const uint64_t *offsets, size_t count, size_t len);
+
 /* The descriptor behind a source that is read by position, or -1. */
 int sfti_source_descriptor(const sft_source *source);
+/* The same, for long reads. */
+int sfti_source_streamed(const sft_source *source);
 
 /* Hand bytes [begin, begin + len) of a descriptor to a sink at `at` within the system, up to
  * *put of them. False, and nothing is done, where the sink has no descriptor of its own or

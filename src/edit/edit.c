@@ -167,17 +167,12 @@ static sft_code edit_open_fd(sft_edit *edit, sft_error *err) {
     return SFT_OK;
 }
 
-/* Why it did not open may be an edit, or that it is something else. */
+/* Why it did not open may be an edit. */
 static sft_code edit_open_failed(sft_edit *edit, sft_code code, sft_error *err) {
     static const sft_span none = { NULL, 0 };
-    sft_source source;
-    if (code < 100 || code >= 180) return code;
+    if (code < 100 || code >= 300) return code;
     sft_code told = sfti_journal_check(edit->path, &edit->info, none, &edit->alloc, NULL, err);
-    if (told != SFT_OK || !err) return told != SFT_OK ? told : code;
-    if (sft_source_fd(edit->fd, &edit->alloc, &source, NULL) != SFT_OK) return code;
-    sft_diagnose(&source, err);
-    sft_source_close(&source);
-    return err->code;
+    return told != SFT_OK ? told : code;
 }
 
 static sft_code edit_open_model(sft_edit *edit, sft_error *err) {

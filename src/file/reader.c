@@ -151,6 +151,7 @@ static sft_code map_source_of(const sft_file *file, int fd, bool writable, sft_s
 static sft_code file_map(sft_file *file, int fd, sft_mode mode, sft_error *err) {
     sft_source map;
     if (mode == SFT_READ) return SFT_OK;
+    (void)sfti_source_streamed(&file->source);
     sft_code code = map_source_of(file, fd, mode == SFT_MAP_COW, &map,
                                   mode == SFT_AUTO ? NULL : err);
     if (code != SFT_OK) return mode == SFT_AUTO ? SFT_OK : code;
@@ -158,38 +159,6 @@ static sft_code file_map(sft_file *file, int fd, sft_mode mode, sft_error *err) 
     file->source = map;
     file->writable = mode == SFT_MAP_COW;
     return SFT_OK;
-}
-
-/* Takes the source, whatever comes of it. fd: to map, or -1. info, if given and wanted, becomes
- * that of after the header was read. */
-static sft_code file_open(sft_source source, int fd, bool in_place, const sfti_open *how,
-                          os_info *info, sft_file **out, sft_error *err) {
-    sft_file *file = sfti_take(&how->alloc, sizeof *file);
-    if (!file) {
-        sft_source_close(&source);
-        return sfti_fail_memory(err, sizeof *file);
-    }
-    memset(file, 0, sizeof *file);
-    file->alloc = how->alloc;
-    file->arena.alloc = how->alloc;
-    file->source = source;
-    file->level = how->limits.level;
-    sft_code code = file_read_header(file, in_place, how, err);
-    if (code == SFT_OK && info && fd >= 0 && how->options.listed_s && os_info_fd(fd, info))
-        info->mtime_ns = INT64_MAX;
-    if (code == SFT_OK && fd >= 0) code = file_map(file, fd, how->options.mode, err);
-    if (code == SFT_OK) *out = file;
-    else sft_close(file);
-    return code;
-}
-
-static sft_code open_begin(const sft_open_options *options, sfti_open *how, sft_file **out,
-                           sft_error *err) {
-    if (!out)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a place for the file, found NULL");
-    *out = NULL;
-    return sfti_open_settle(options, how, err);
 }
 
 /* No edit has written to the file since the folder was listed without its journal: whoever
@@ -202,11 +171,53 @@ static bool file_is_quiet(const os_info *info, const sfti_open *how) {
     return (uint64_t)seconds < how->options.listed_s - day;
 }
 
+/* Takes the source, whatever comes of it. fd: to map, or -1. info, if given and wanted, becomes
+ * that of after the header was read. */
+static sft_code file_open(sft_source source, int fd, bool in_place, const sfti_open *how,
+                          os_info *info, sft_file **out, sft_error *err) {
+    sft_file *file = sfti_take(&how->alloc, sizeof *file);
+    if (!file) {
+        sft_source_close(&source);
+        return sfti_fail_memory(err, sizeof *file);
+    }
+    sft_error own = SFT_ERROR_INIT;
+    if (!err) err = &own; /* the code, too, is what a diagnosis makes of it */
+    memset(file, 0, sizeof *file);
+    file->alloc = how->alloc;
+    file->arena.alloc = how->alloc;
+    file->source = source;
+    file->level = how->limits.level;
+    sft_code code = file_read_header(file, in_place, how, err);
+    if (code == SFT_OK && info && fd >= 0 && file_is_quiet(info, how) && os_info_fd(fd, info))
+        info->mtime_ns = INT64_MAX;
+    if (code == SFT_OK && fd >= 0) code = file_map(file, fd, how->options.mode, err);
+    if (code == SFT_OK) {
+        *out = file;
+        return SFT_OK;
+    }
+    bool is_about_bytes = code >= SFT_HEADER_TOO_SMALL && code <= SFT_DATA_TRAILING;
+    if (is_about_bytes && file->source.size != SFT_SIZE_UNKNOWN) { /* no pipe, which is read once */
+        sft_diagnose(&file->source, err);
+        code = err->code;
+    }
+    sft_close(file);
+    return code;
+}
+
+static sft_code open_begin(const sft_open_options *options, sfti_open *how, sft_file **out,
+                           sft_error *err) {
+    if (!out)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a place for the file, found NULL");
+    *out = NULL;
+    return sfti_open_settle(options, how, err);
+}
+
 /* Whether what was opened, or failed to, is in the middle of an edit. */
 static sft_code file_unedited(const char *path, const os_info *info, const sfti_open *how,
                               sft_code code, sft_file **file, sft_error *err) {
     sft_span text = { NULL, 0 };
-    if (code != SFT_OK && (code < 100 || code >= 180)) return code;
+    if (code != SFT_OK && (code < 100 || code >= 300)) return code;
     if (info->kind != OS_FILE || (code == SFT_OK && file_is_quiet(info, how))) return code;
     if (*file) text = sft_file_header(*file);
     sft_error own = SFT_ERROR_INIT;

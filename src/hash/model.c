@@ -108,7 +108,6 @@ static void model_open_header(sfti_hash_model *model, const sfti_hash_how *how) 
     sft_code code = sft_open_source(borrowed, &options, &model->file, &err);
     if (code == SFT_OK) return;
     if (is_about_model(code)) {
-        sft_diagnose(&model->source, &err);
         model->model_error = err;
         model_open_import(model, how);
     } else {

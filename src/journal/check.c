@@ -104,8 +104,8 @@ static sft_code check_by_path(const journal_query *q, const sft_allocator *alloc
     char real[4096];
     os_info name;
     sft_code code = check_at_path(*q, q->path, alloc, err);
-    if (code != SFT_OK || os_info_path(q->path, false, &name) || name.kind != OS_LINK)
-        return code;
+    if (code != SFT_OK || q->info->is_no_link) return code;
+    if (os_info_path(q->path, false, &name) || name.kind != OS_LINK) return SFT_OK;
     if (os_real_path(q->path, real, sizeof real)) return SFT_OK;
     return check_at_path(*q, real, alloc, err);
 }

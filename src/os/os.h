@@ -35,12 +35,15 @@ typedef struct os_info {
     int64_t mtime_ns; /* last change of the bytes, which anyone who may write can set back */
     int64_t ctime_ns; /* last change of bytes, name or attributes, set by the system alone */
     uint32_t block; /* bytes of a block of its file system, for whole ones; 0 unknown */
+    bool is_no_link; /* os_open_look found it under its path itself; false: unknown */
 } os_info;
 
 /* ── Reading ── */
 /* Never blocks on a FIFO: what is not a regular file is still opened, see os_info. Waits for
  * who has a lease on a regular file. */
 int os_open_read(const char *path, int *fd);
+/* The same with os_info_fd, for less than both cost. On failure nothing is open. */
+int os_open_look(const char *path, int *fd, os_info *info);
 /* The same, or os_open_write, but never through a link at the end of the path: ELOOP. */
 int os_open_no_link(const char *path, bool writable, int *fd);
 int os_close(int fd);
@@ -58,6 +61,11 @@ int os_read(int fd, void *into, size_t len, size_t *got);
 int os_open_direct(int fd, int *out);
 /* How many bytes of [offset, offset + len) the page cache has. EOPNOTSUPP where nobody knows. */
 int os_cached(int fd, uint64_t offset, uint64_t len, uint64_t *bytes);
+/* Reads of this open file are small and lie apart, and the system brings in nothing besides; false:
+ * what follows a read is likely to be read, as at first. A hint. */
+void os_read_apart(int fd, bool apart);
+/* Let the system begin to bring in bytes, and do not wait. A hint. */
+void os_read_soon(int fd, uint64_t offset, uint64_t len);
 int os_map(int fd, uint64_t len, bool writable_private, void **out);
 void os_unmap(void *at, uint64_t len);
 /* Copy count runs of len bytes, which lie at those offsets of a map, packed into `into`, by the

@@ -202,6 +202,15 @@ int os_cached(int fd, uint64_t offset, uint64_t len, uint64_t *bytes) {
     return 0;
 }
 
+void os_read_apart(int fd, bool apart) {
+    (void)posix_fadvise(fd, 0, 0, apart ? POSIX_FADV_RANDOM : POSIX_FADV_NORMAL);
+}
+
+void os_read_soon(int fd, uint64_t offset, uint64_t len) {
+    if (offset > INT64_MAX || len > INT64_MAX - offset) return;
+    (void)posix_fadvise(fd, (off_t)offset, (off_t)len, POSIX_FADV_WILLNEED);
+}
+
 void os_write_back(int fd, uint64_t offset, uint64_t len) {
 #ifdef SYNC_FILE_RANGE_WRITE
     if (offset > INT64_MAX || len > INT64_MAX - offset) return;

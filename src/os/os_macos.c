@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -184,6 +185,16 @@ int os_cached(int fd, uint64_t offset, uint64_t len, uint64_t *bytes) {
     (void)fd, (void)offset, (void)len;
     *bytes = 0;
     return EOPNOTSUPP;
+}
+
+void os_read_apart(int fd, bool apart) {
+    (void)fcntl(fd, F_RDAHEAD, apart ? 0 : 1);
+}
+
+void os_read_soon(int fd, uint64_t offset, uint64_t len) {
+    if (offset > INT64_MAX || len > INT_MAX) return;
+    struct radvisory part = { (off_t)offset, (int)len };
+    (void)fcntl(fd, F_RDADVISE, &part);
 }
 
 /* The system has no call for it. */

@@ -112,24 +112,34 @@ static int open_unheld(const char *path, int flags, int *fd) {
     return error;
 }
 
-static int open_read(const char *path, int flags, int *fd) {
-    struct stat st;
+static int open_read(const char *path, int flags, int *fd, os_info *info) {
     int error = open_unheld(path, O_RDONLY | flags, fd);
     if (error) return error;
-    if (fstat(*fd, &st) == 0 && !S_ISREG(st.st_mode)) {
+    error = os_info_fd(*fd, info);
+    if (!error && info->kind != OS_FILE) {
         int now = fcntl(*fd, F_GETFL);
         if (now >= 0) (void)fcntl(*fd, F_SETFL, now & ~O_NONBLOCK);
     }
-    return 0;
+    if (error) (void)close(*fd);
+    if (error) *fd = -1;
+    return error;
+}
+
+int os_open_look(const char *path, int *fd, os_info *info) {
+    int error = open_read(path, O_NOFOLLOW, fd, info);
+    info->is_no_link = !error;
+    return error == ELOOP ? open_read(path, 0, fd, info) : error;
 }
 
 int os_open_read(const char *path, int *fd) {
-    return open_read(path, 0, fd);
+    os_info info;
+    return open_read(path, 0, fd, &info);
 }
 
 int os_open_no_link(const char *path, bool writable, int *fd) {
+    os_info info;
     return writable ? open_unheld(path, O_RDWR | O_NOFOLLOW, fd)
-                    : open_read(path, O_NOFOLLOW, fd);
+                    : open_read(path, O_NOFOLLOW, fd, &info);
 }
 
 /* Linux has freed the descriptor even when it was interrupted. */

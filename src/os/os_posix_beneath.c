@@ -203,10 +203,21 @@ static int open_hub(int root, const char *folder, const char *name, int flags, i
     return EXDEV;
 }
 
+/* A name in the folder itself, which is no link, lies beneath it. */
+static bool open_plain(const char *folder, const char *name, int flags, int *fd) {
+    char path[SFTI_WALK_PATH];
+    if (!*name || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        return false;
+    if (*folder && sfti_walk_join(folder, strlen(folder), name, path, sizeof path)) return false;
+    return open_at(AT_FDCWD, *folder ? path : name, flags | O_NOFOLLOW, fd) == 0;
+}
+
 int os_open_beneath(const char *folder, const char *name, os_beneath how, int *fd) {
     int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-    int root, error = open_folder(folder, &root);
+    bool reads = how == OS_BENEATH_READ || how == OS_BENEATH_OWN;
     *fd = -1;
+    if (reads && open_plain(folder, name, flags | O_RDONLY, fd)) return 0;
+    int root, error = open_folder(folder, &root);
     if (error) return error;
     if (how == OS_BENEATH_FOLDER && !*name) {
         *fd = root;

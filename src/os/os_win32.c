@@ -32,6 +32,15 @@ int os_open_read(const char *path, int *fd) {
     return open_file(path, false, 0, fd);
 }
 
+int os_open_look(const char *path, int *fd, os_info *info) {
+    int error = os_open_read(path, fd);
+    if (error) return error;
+    error = os_info_fd(*fd, info);
+    if (error) (void)os_close(*fd);
+    if (error) *fd = -1;
+    return error;
+}
+
 int os_open_write(const char *path, int *fd) {
     return open_file(path, true, 0, fd);
 }

@@ -186,6 +186,15 @@ int os_cached(int fd, uint64_t offset, uint64_t len, uint64_t *bytes) {
     return EOPNOTSUPP;
 }
 
+/* It asks for that when a file is opened, and for good. */
+void os_read_apart(int fd, bool apart) {
+    (void)fd, (void)apart;
+}
+
+void os_read_soon(int fd, uint64_t offset, uint64_t len) {
+    (void)fd, (void)offset, (void)len;
+}
+
 /* The system writes back by itself, and has no hint for it. */
 void os_write_back(int fd, uint64_t offset, uint64_t len) {
     (void)fd, (void)offset, (void)len;

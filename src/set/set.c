@@ -13,26 +13,6 @@
 
 /* ── One file ── */
 
-/* Replaces the error by one that names the format the file really has. */
-static void set_diagnose(const char *path, const sft_open_options *options, sft_error *error) {
-    sft_class cls = sft_code_describe(error->code)->cls;
-    sft_source source;
-    bool contents = cls == SFT_CLASS_INVALID || error->code == SFT_HEADER_TOO_LARGE;
-    if (!contents || error->code == SFT_INDEX_PATH) return;
-    if (sft_source_path(path, options, &source, NULL)) return;
-    /* A pipe cannot be read again. */
-    if (source.size != SFT_SIZE_UNKNOWN) sft_diagnose(&source, error);
-    sft_source_close(&source);
-}
-
-static sft_code set_open_file(const char *path, const sft_open_options *options,
-                              sft_file **out, sft_error *error) {
-    sft_code code = sft_open(path, options, out, error);
-    if (!code) return SFT_OK;
-    set_diagnose(path, options, error);
-    return error->code;
-}
-
 /* Prefixes the message, which is escaped already, with "name: ". */
 static void set_prefix(sft_error *error, const char *name) {
     char text[sizeof error->message];
@@ -111,7 +91,7 @@ static sft_code set_open_shards(sft_set *set, const sft_open_options *options, s
         sfti_files_expect(options->files, set->paths, set->shard_count, options->beneath);
     for (size_t i = 0; i < set->shard_count; i++) {
         sft_error error = SFT_ERROR_INIT;
-        if (!set_open_file(set->paths[i], options, &set->files[i], &error)) continue;
+        if (!sft_open(set->paths[i], options, &set->files[i], &error)) continue;
         set_explain_shard(&error, set->paths[i], set->index_path != NULL);
         return set_give(err, &error);
     }
@@ -292,7 +272,7 @@ sft_code sft_set_open(const char *path, const sft_set_options *options, sft_set 
         sfti_index_release(&index);
         return code;
     }
-    code = set_open_file(path, &all.open, &file, &refused);
+    code = sft_open(path, &all.open, &file, &refused);
     if (!code) return sft_set_from_file(file, path, out, err);
 
     if (!set_is_contents(code)) return set_give(err, &refused);

@@ -35,6 +35,15 @@ int os_open_read(const char *path, int *fd) {
     return fake_fd_new(node, fd);
 }
 
+/* As two calls: each can fail. */
+int os_open_look(const char *path, int *fd, os_info *info) {
+    int error = os_open_read(path, fd);
+    if (!error) error = os_info_fd(*fd, info);
+    if (error && *fd >= 0) (void)os_close(*fd);
+    if (error) *fd = -1;
+    return error;
+}
+
 int os_open_no_link(const char *path, bool writable, int *fd) {
     fake_node *node;
     *fd = -1;

@@ -192,6 +192,14 @@ void os_unlock(int fd) {
 
 uint64_t os_process(void) { return 1; }
 
+void os_read_apart(int fd, bool apart) {
+    (void)fd, (void)apart;
+}
+
+void os_read_soon(int fd, uint64_t offset, uint64_t len) {
+    (void)fd, (void)offset, (void)len;
+}
+
 void os_write_back(int fd, uint64_t offset, uint64_t len) {
     (void)fd, (void)offset, (void)len;
 }

@@ -32,7 +32,8 @@ typedef struct fstore {
     off_t offset, length, allocated;
 } fstore;
 
-enum { PREALLOCATE = 42, NO_CACHE = 48, FULL_SYNC = 51, CONTIGUOUS = 2, ALL = 4, FROM_END = 3 };
+enum { PREALLOCATE = 42, READ_ADVISE = 44, READ_AHEAD = 45, NO_CACHE = 48, FULL_SYNC = 51,
+       CONTIGUOUS = 2, ALL = 4, FROM_END = 3 };
 
 /* Blocks behind those that the file has; its size stays. */
 static int reserve(int fd, const fstore *blocks) {
@@ -51,9 +52,14 @@ int shim_fcntl(int fd, int command, ...) {
     va_list rest;
     va_start(rest, command);
     const fstore *blocks = command == PREALLOCATE ? va_arg(rest, const fstore *) : NULL;
-    int value = blocks || command == FULL_SYNC || command == F_GETFL ? 0 : va_arg(rest, int);
+    const int64_t *part = command == READ_ADVISE ? va_arg(rest, const int64_t *) : NULL;
+    bool alone = command == FULL_SYNC || command == F_GETFL;
+    int value = blocks || part || alone ? 0 : va_arg(rest, int);
     va_end(rest);
     if (blocks) return reserve(fd, blocks);
+    if (part) shim.advised = *part;
+    if (command == READ_AHEAD) shim.read_ahead_now = value;
+    if (part || command == READ_AHEAD) return 0;
     if (command == FULL_SYNC) {
         shim.full_syncs++;
         return answer(shim.full_sync) ? -1 : fsync(fd);

@@ -211,6 +211,22 @@ static void test_direct(void **state) {
     assert_int_equal(os_close(fd), 0);
 }
 
+static void test_advice(void **state) {
+    int fd = new_file("a");
+    (void)state;
+    shim.read_ahead_now = 7;
+    os_read_apart(fd, true);
+    assert_int_equal(shim.read_ahead_now, 0);
+    os_read_apart(fd, false);
+    assert_int_equal(shim.read_ahead_now, 1);
+    os_read_soon(fd, 12288, 8);
+    assert_int_equal(shim.advised, 12288);
+    os_read_soon(fd, 4096, UINT64_MAX);
+    os_read_soon(fd, UINT64_MAX, 8);
+    assert_int_equal(shim.advised, 12288);
+    assert_int_equal(os_close(fd), 0);
+}
+
 /* By its number; what is cached nobody tells. */
 static void test_open_direct(void **state) {
     int fd = new_file("a"), direct = 7;
@@ -326,7 +342,8 @@ int main(void) {
         IN_DIR(test_sync), IN_DIR(test_sync_plain), IN_DIR(test_preallocate),
         IN_DIR(test_preallocate_fails), IN_DIR(test_rename_new), IN_DIR(test_path_in),
         IN_DIR(test_folds_case),
-        IN_DIR(test_beneath), IN_DIR(test_none), IN_DIR(test_direct), IN_DIR(test_open_direct),
+        IN_DIR(test_beneath), IN_DIR(test_none), IN_DIR(test_direct), IN_DIR(test_advice),
+        IN_DIR(test_open_direct),
         IN_DIR(test_hole),
         IN_DIR(test_save), IN_DIR(test_save_plain), IN_DIR(test_rest), IN_DIR(test_resize),
     };

@@ -10,15 +10,26 @@
 
 #include "unit/make_file.h"
 
-#include <stdio.h>
+#include "safetensors_set.h"
 
-/* Open bytes, expect failure, and diagnose it as a command would. */
-static sft_error diagnosed(const void *bytes, size_t len, sft_code before) {
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Open bytes, and expect failure, which is diagnosed: the same way of a source, and no better by
+ * a second diagnosis. */
+static sft_error diagnosed(const void *bytes, size_t len, sft_code code) {
     sft_source source = sft_source_memory(bytes, len);
     sft_file *file;
-    sft_error err = SFT_ERROR_INIT;
-    assert_int_equal(sft_open_memory(bytes, len, NULL, &file, &err), before);
-    sft_diagnose(&source, &err);
+    sft_error err = SFT_ERROR_INIT, other = SFT_ERROR_INIT;
+    assert_int_equal(sft_open_memory(bytes, len, NULL, &file, &err), code);
+    assert_int_equal(sft_open_memory(bytes, len, NULL, &file, NULL), code);
+    assert_int_equal(sft_open_source(source, NULL, &file, &other), code);
+    assert_string_equal(other.message, err.message);
+    sft_diagnose(&source, &other);
+    assert_int_equal(other.code, code);
+    assert_string_equal(other.message, err.message);
     return err;
 }
 
@@ -73,17 +84,48 @@ static const struct {
 static void other_formats(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
-        sft_source source = sft_source_memory(foreign[i].bytes, foreign[i].len);
-        sft_file *file;
-        sft_error err = SFT_ERROR_INIT;
-        sft_code code = sft_open_memory(foreign[i].bytes, foreign[i].len, NULL, &file, &err);
-        assert_int_not_equal(code, SFT_OK);
-        sft_diagnose(&source, &err);
+        sft_error err = diagnosed(foreign[i].bytes, foreign[i].len, foreign[i].code);
         if (err.code != foreign[i].code || !strstr(err.message, foreign[i].words))
             fail_msg("row %zu: code %d: %s", i, (int)err.code, err.message);
         assert_int_equal(err.offset, 0);
         assert_int_equal(err.hint, sft_code_describe(err.code)->hint);
         assert_int_equal(strncmp(err.message, "expected a header length, found ", 32), 0);
+    }
+}
+
+/* All functions that open a file by its path or descriptor say the same. */
+static void by_path_and_descriptor(void **state) {
+    static const char index[] = "{\"metadata\":{},\"weight_map\":{\"a\":\"b.safetensors\"}}";
+    static const char html[] = "<!DOCTYPE html><html><body>Sign in</body></html>";
+    const struct { const char *bytes; sft_code code; } rows[] = {
+        { LFS "4219876543\n", SFT_FOUND_GIT_LFS }, { html, SFT_FOUND_HTML },
+        { index, SFT_FOUND_INDEX },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char path[] = "/tmp/sft-diagnose-XXXXXX";
+        sft_error err[5] = { SFT_ERROR_INIT, SFT_ERROR_INIT, SFT_ERROR_INIT, SFT_ERROR_INIT,
+                             SFT_ERROR_INIT };
+        sft_file *file;
+        sft_edit *edit;
+        sft_scan *scan;
+        const char *paths[] = { path };
+        sft_set *set;
+        int fd = mkstemp(path);
+        assert_true(fd >= 0);
+        assert_int_equal(write(fd, rows[i].bytes, strlen(rows[i].bytes)), strlen(rows[i].bytes));
+        assert_int_equal(sft_open(path, NULL, &file, &err[0]), rows[i].code);
+        assert_int_equal(sft_open_fd(fd, NULL, &file, &err[1]), rows[i].code);
+        assert_int_equal(sft_edit_open(path, NULL, &edit, &err[2]), rows[i].code);
+        assert_int_equal(sft_scan_open(path, NULL, &scan, &err[3]), SFT_OK);
+        assert_int_equal(sft_scan_error(scan)->code, rows[i].code);
+        err[3] = *sft_scan_error(scan);
+        sft_scan_close(scan);
+        assert_int_equal(sft_set_open_list(paths, 1, NULL, &set, &err[4]), rows[i].code);
+        for (int k = 1; k < 4; k++) assert_string_equal(err[k].message, err[0].message);
+        assert_non_null(strstr(err[4].message, err[0].message));
+        (void)close(fd);
+        (void)unlink(path);
     }
 }
 
@@ -93,7 +135,7 @@ static void hdf5_after_a_user_block(void **state) {
         char bytes[4096];
         memset(bytes, 0xAB, sizeof bytes);
         memcpy(bytes + at, "\x89HDF\r\n\x1A\n", 8);
-        sft_error err = diagnosed(bytes, sizeof bytes, SFT_HEADER_TOO_LARGE);
+        sft_error err = diagnosed(bytes, sizeof bytes, SFT_FOUND_HDF5);
         assert_int_equal(err.code, SFT_FOUND_HDF5);
     }
 }
@@ -290,6 +332,7 @@ static void at_most_4_kib_are_read(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(other_formats),
+        cmocka_unit_test(by_path_and_descriptor),
         cmocka_unit_test(hdf5_after_a_user_block),
         cmocka_unit_test(text_and_nothing),
         cmocka_unit_test(cut_downloads),

@@ -326,10 +326,6 @@ static int open_buffer(pysft_state *state, opened_set *opened, PyObject *source,
     Py_BEGIN_ALLOW_THREADS
     code = sft_open_memory(opened->view.buf, len, &options, &file, &err);
     if (code == SFT_OK) code = sft_set_from_file(file, NULL, &opened->set, &err);
-    else if (code < SFT_OUT_OF_MEMORY) {
-        sft_source memory = sft_source_memory(opened->view.buf, len);
-        sft_diagnose(&memory, &err);
-    }
     Py_END_ALLOW_THREADS
     if (code == SFT_OK)
         return fill_shards(opened, given->mode == PYSFT_MAP, !opened->view.readonly);

@@ -3,11 +3,13 @@
 
 #include "base/announce.h"
 #include "base/number.h"
+#include "bytes/source.h"
 
 #include <string.h>
 
 #define ALPHA_SAMPLES 8
 #define ALPHA_BLOCK 65536
+#define ALPHA_GATHER 16 /* blocks: what is no longer than so many is read by them */
 #define ALPHA_GAP 4096 /* bytes read for nothing, rather than read again */
 
 /* ── Values and how often they occur ── */
@@ -110,12 +112,37 @@ static void announce_alphas(const alpha_reader *reader, const sft_tensor **alpha
     sfti_announce_end(&all);
 }
 
-static void read_alphas(const sft_info *info, alpha_reader *reader, const sft_tensor **alphas,
+/* All of them out of a map at once, where the system copies from one: then true. What it did not
+ * copy is read. */
+static bool gather_alphas(sft_info *info, alpha_reader *reader, const sft_tensor **alphas,
+                          size_t count, sfti_tally *values) {
+    const sft_tensor *first = alphas[0];
+    size_t size = (size_t)(first->end - first->begin);
+    double value;
+    for (size_t i = 0; i < count; i++)
+        if (alphas[i]->dtype != first->dtype || size == 0 || size > 8) return false;
+    uint64_t *offsets = sfti_info_take(info, count * sizeof *offsets);
+    unsigned char *bytes = sfti_info_take(info, count * size);
+    if (!offsets || !bytes) return false;
+    for (size_t i = 0; i < count; i++) offsets[i] = alphas[i]->offset;
+    sft_source source = sft_file_source(reader->file);
+    sfti_source_soon(&source, offsets, count, size);
+    size_t got = sfti_source_gather(&source, offsets, count, size, bytes);
+    for (size_t i = 0; got > 0 && i < count; i++)
+        if (i < got ? scalar_value(first, bytes + i * size, &value)
+                    : alpha_read(reader, alphas[i], 0, &value))
+            sfti_tally_put(values, value);
+    return got > 0;
+}
+
+static void read_alphas(sft_info *info, alpha_reader *reader, const sft_tensor **alphas,
                         size_t count, sfti_tally *values, bool *sampled) {
     uint64_t end = alphas[count - 1]->offset + (alphas[count - 1]->end - alphas[count - 1]->begin);
     bool all = info->options.deep || count <= ALPHA_SAMPLES
             || end - alphas[0]->offset <= ALPHA_BLOCK;
+    sft_source source = sft_file_source(reader->file);
     double value;
+    sfti_source_apart(&source);
     if (!all) announce_alphas(reader, alphas, count, ALPHA_SAMPLES);
     for (size_t i = 0; !all && i < ALPHA_SAMPLES; i++)
         if (alpha_read(reader, alphas[i * (count - 1) / (ALPHA_SAMPLES - 1)], 0, &value))
@@ -123,6 +150,9 @@ static void read_alphas(const sft_info *info, alpha_reader *reader, const sft_te
     *sampled = !all && values->count == 1;
     if (*sampled) return;
     memset(values, 0, sizeof *values);
+    if (end - alphas[0]->offset > ALPHA_GATHER * ALPHA_BLOCK
+        && gather_alphas(info, reader, alphas, count, values))
+        return;
     announce_alphas(reader, alphas, count, count);
     for (size_t i = 0; i < count; i++)
         if (alpha_read(reader, alphas[i], near_end(alphas, i, count), &value))

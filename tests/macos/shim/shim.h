@@ -5,6 +5,7 @@
 #define SHIM_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 typedef struct shim_state {
     /* errno values of macOS that these calls fail with; 0: they work */
@@ -13,7 +14,9 @@ typedef struct shim_state {
     bool volumes;   /* whether /.vol/DEVICE/NUMBER leads to folders */
     bool folds;     /* whether the volume, as most, is not case-sensitive */
     /* calls so far */
-    int full_syncs, syncs, contiguous_tries, preallocate_tries, no_cache_now, longest_random;
+    int full_syncs, syncs, contiguous_tries, preallocate_tries, no_cache_now, read_ahead_now,
+        longest_random;
+    int64_t advised; /* the offset */
 } shim_state;
 
 extern shim_state shim;

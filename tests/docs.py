@@ -11,6 +11,7 @@
   links               of every page lead somewhere; docs/pictures are what tools/pictures.py draws
   commands            in blocks of a page lack nothing but their files
   messages            one condition, one text: those of one code do not differ in small words only
+  docs/design.md      names what tools/bundle.py puts together
   tests/README.md     names every suite of tests/run.py; the programs of its cases can be run
 """
 import fnmatch
@@ -519,6 +520,15 @@ def check_summary():
     demand(done.returncode == 0, "measured.md: %s" % done.stdout.decode().strip())
 
 
+def check_bundle():
+    told = re.search(r"^`tools/bundle.py` concatenates (.*?) into `safetensors.c`, and (.*?) into "
+                     r"`safetensors.h`", read("docs", "design.md"), re.M)
+    for part, name in zip(told.groups() if told else ("", ""), ("LAYERS", "PUBLIC")):
+        listed = re.search(r"^%s = \[(.*)\]" % name, read("tools", "bundle.py"), re.M).group(1)
+        demand(re.findall(r"[a-z_.]+", part.replace(" and ", " ")) == re.findall(r"[a-z_.]+", listed),
+               "design.md has other contents of the bundle than %s of bundle.py" % name)
+
+
 def check_suites():
     named = set(re.findall(r"`([a-z-]+)`", read("tests", "README.md")))
     for suite in re.findall(r'^    \("([a-z-]+)", "', read("tests", "run.py"), re.M):
@@ -553,6 +563,7 @@ def main():
     check_pictures()
     check_messages()
     check_suites()
+    check_bundle()
     check_summary()
     for what in problems:
         print("FAIL", what)

@@ -196,8 +196,8 @@ static sft_code file_open(sft_source source, int fd, bool in_place, const sfti_o
         return SFT_OK;
     }
     bool is_about_bytes = code >= SFT_HEADER_TOO_SMALL && code <= SFT_DATA_TRAILING;
-    if (is_about_bytes && file->source.size != SFT_SIZE_UNKNOWN) { /* no pipe, which is read once */
-        sft_diagnose(&file->source, err);
+    if (is_about_bytes) {
+        sft_diagnose(&file->source, err); /* of a pipe nothing can be read again */
         code = err->code;
     }
     sft_close(file);

@@ -55,6 +55,8 @@ sft_code sfti_read_access_begin(sfti_read_access *access, const sft_read_plan *p
     const sft_allocator *alloc = &plan->arena.alloc;
     size_t bytes = plan->file_count * sizeof *access->direct;
     *access = (sfti_read_access){ plan, NULL };
+    for (size_t i = 0; i < plan->file_count; i++)
+        (void)sfti_source_streamed(&plan->files[i].source);
     if (plan->options.direct == SFT_READ_DIRECT_NEVER || bytes == 0) return SFT_OK;
     access->direct = sfti_take(alloc, bytes);
     if (!access->direct) return sfti_fail_memory(err, bytes);

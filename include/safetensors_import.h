@@ -260,7 +260,8 @@ typedef struct sft_export_options {
  * bytes, except that a sink that is not seekable gets checksums of large arrays behind them. The
  * sink is finished, or abandoned on failure. SFT_CAST_DTYPE names a tensor whose dtype the other
  * library does not have (BF16 and 8-bit floats for NumPy; F4 and F6 for both), SFT_FOREIGN_NAME one
- * whose name an archive cannot hold; SFT_TENSOR_DUPLICATE. Ticks the job with the bytes of tensors.
+ * whose name an archive cannot hold, or of NumPy's one that unpacks outside of a folder or that
+ * numpy.load takes for another; SFT_TENSOR_DUPLICATE. Ticks the job with the bytes of tensors.
  * Memory: 2 MiB and, for each tensor, what the directory says of it. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_export_npz(const sft_part *parts, size_t count,
                                               const sft_export_options *options, sft_sink sink,

@@ -516,7 +516,8 @@ const cli_command cli_convert_command = {
     "removed unless another index in the folder names them. Metadata is kept; digests of the old "
     "data (sshs_model_hash, sshs_legacy_hash, modelspec.hash_*) are dropped. Needs only a few MiB "
     "of memory, whatever the size of the tensors; OUT is written atomically.\n"
-    "Several models, or those of a tree with -r, go into the folder OUT/ under their names. "
+    "Several models, or those of a tree with -r, go into the folder OUT/ under their names, in "
+    "which '_' takes the place of what cannot stand in names on every system (nul, x:y). "
     "A model in which no tensor is cast is not written unless --copy is given "
     "or IN is a URL.",
     convert_examples,

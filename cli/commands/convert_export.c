@@ -45,5 +45,6 @@ sft_code convert_export(cli *c, const cli_output *out, const sft_part *parts, si
     code = export_kind_of(c)->write(parts, count, &options, sink, &job, err);
     cli_progress_end(&progress);
     if (code == SFT_CAST_DTYPE) cli_hint(err, CLI_HINT_EXPORT_DTYPE);
+    if (code == SFT_FOREIGN_NAME) cli_hint(err, CLI_HINT_EXPORT_NAME);
     return code;
 }

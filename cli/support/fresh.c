@@ -160,19 +160,28 @@ sft_code cli_fresh_options(const cli_fresh *fresh, const char *old, sft_path_opt
 typedef struct name_search {
     cli_fresh *f;
     const char *shard;
+    const os_info *file; /* what it leads to; NULL: names alone are compared */
     bool named;
     sft_code code;
     sft_error *err;
 } name_search;
 
-static sft_code index_names_shard(cli_fresh *f, const char *path, const char *shard, bool *named,
-                                  sft_error *err) {
-    sft_set_options options = cli_set_options(f->c);
+/* A name may lead to the shard by a link, of its own or of a folder in it. */
+static bool leads_to(const name_search *n, const char *name) {
+    os_info info;
+    if (strcmp(name, n->shard) == 0) return true;
+    const char *path = n->file ? cli_join_path(&n->f->arena, fresh_folder_of(n->f), name) : NULL;
+    return path && os_info_path(path, true, &info) == 0 && info.device == n->file->device
+           && info.inode == n->file->inode;
+}
+
+static sft_code index_names_shard(name_search *n, const char *path) {
+    sft_set_options options = cli_set_options(n->f->c);
     sft_index *names = NULL;
-    sft_code code = sft_index_open(path, &options, &names, err);
+    sft_code code = sft_index_open(path, &options, &names, n->err);
     if (code) return code;
-    for (size_t i = 0; i < sft_index_shard_count(names); i++)
-        *named = *named || strcmp(sft_index_shard_at(names, i), shard) == 0;
+    for (size_t i = 0; !n->named && i < sft_index_shard_count(names); i++)
+        n->named = leads_to(n, sft_index_shard_at(names, i));
     sft_index_close(names);
     return SFT_OK;
 }
@@ -181,14 +190,18 @@ static int look_at_index(void *ctx, const char *name, os_kind kind) {
     name_search *n = ctx;
     if (!sft_path_is_index(name) || kind == OS_DIR) return 0;
     char *path = cli_join_path(&n->f->arena, fresh_folder_of(n->f), name);
-    n->code = path ? index_names_shard(n->f, path, n->shard, &n->named, n->err)
+    n->code = path ? index_names_shard(n, path)
                    : sfti_fail_memory(n->err, strlen(name));
     return n->code ? EIO : 0;
 }
 
 static sft_code remove_old_shard(cli_fresh *f, const char *folder, const char *shard,
                                  sft_error *err) {
-    name_search n = { f, shard, false, SFT_OK, err };
+    os_info info;
+    const char *path = cli_join_path(&f->arena, fresh_folder_of(f), shard);
+    if (!path) return sfti_fail_memory(err, strlen(shard));
+    bool known = os_info_path(path, true, &info) == 0;
+    name_search n = { .f = f, .shard = shard, .file = known ? &info : NULL, .err = err };
     int error = os_list(folder, look_at_index, &n);
     if (n.code || n.named) return n.code;
     if (error)
@@ -216,11 +229,11 @@ void cli_fresh_undo(const cli_fresh *fresh) {
 /* After a failure: whether the new index is there, only not synced. It may be the old one
  * tomorrow, so that all shards stay. */
 static bool is_published(cli_fresh *f, sft_code code) {
-    bool named = false;
     const char *after = NULL;
     for (size_t i = 0; !after && i < f->count; i++) after = f->names[i].value.data;
     if (code != SFT_IO_SYNC || !after) return false;
-    return index_names_shard(f, f->index, after, &named, NULL) || named;
+    name_search n = { .f = f, .shard = after };
+    return index_names_shard(&n, f->index) || n.named;
 }
 
 void cli_fresh_settle(cli_fresh *fresh, sft_code code) {

@@ -137,6 +137,7 @@ static const hint_row hint_table[] = {
     { CLI_HINT_REDIRECT, "redirect it with > FILE, or use --to-terminal" },
     { CLI_HINT_AS_RAW, "--as raw gives its bytes" },
     { CLI_HINT_EXPORT_DTYPE, "--dtype F32 writes its values" },
+    { CLI_HINT_EXPORT_NAME, "safetensors rename gives it another name; a .pt holds any" },
     { CLI_HINT_ONLINE_OVER, "nothing more is asked online" },
     { CLI_HINT_MERGE, "--force adds what is known and keeps the rest" },
     { CLI_HINT_MOVE_AWAY, "move it away first" },

@@ -1,5 +1,6 @@
 #include "support/many.h"
 
+#include "base/portable.h"
 #include "os/io.h"
 #include "os/path.h"
 #include "support/files.h"
@@ -76,7 +77,15 @@ static bool is_renamed(const many *m, const char *path, sft_span name) {
     return may && !cli_ends_with(name, ".safetensors") && !cli_ends_with(name, ".sft");
 }
 
+/* Of what was found in a folder of this system, what every other one takes, too: no device
+ * ("nul.ckpt"), no stream ("x:y"). Names that are portable stay. */
 static const char *join(many *m, sft_span name) {
+    char safe[256];
+    const char *why;
+    if (!sfti_name_portable(name, &why)) {
+        cli_safe_name(name, sizeof safe - 1, safe);
+        name = sft_span_cstr(safe);
+    }
     char *copy = sfti_arena_copy(&m->arena, name.data, name.len);
     return copy ? cli_join_path(&m->arena, sft_span_cstr(m->folder), copy) : NULL;
 }

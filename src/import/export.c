@@ -17,11 +17,10 @@ static sft_span name_of_part(const void *ctx, uint32_t i) {
 }
 
 static sft_code check_export_parts(sfti_export *x, const sft_part *parts, size_t count) {
-    sfti_names names;
     uint64_t seed[2];
     sfti_seed_draw(x, seed);
     if (count >= SFTI_NO_NAME
-        || !sfti_names_begin(&names, count, seed, name_of_part, parts, &x->arena))
+        || !sfti_names_begin(&x->names, count, seed, name_of_part, parts, &x->arena))
         return sfti_fail_memory(x->err, count * sizeof(sfti_slot));
     for (uint32_t i = 0; i < count; i++) {
         sft_span name = parts[i].spec.name;
@@ -35,7 +34,7 @@ static sft_code check_export_parts(sfti_export *x, const sft_part *parts, size_t
             return sfti_fail_tensor(x->err, SFT_RANK_TOO_LARGE, SFT_NO_OFFSET, name,
                                     "expected at most %d dimensions, found %u", SFT_MAX_RANK,
                                     parts[i].spec.rank);
-        if (sfti_names_put(&names, name, sfti_names_hash(name, seed), i) != i)
+        if (sfti_names_put(&x->names, name, sfti_names_hash(name, seed), i) != i)
             return sfti_fail_tensor(x->err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, name,
                                     "expected each name once, found it twice");
     }

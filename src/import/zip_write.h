@@ -3,6 +3,7 @@
 #define SFTI_ZIP_WRITE_H
 
 #include "base/mem.h"
+#include "base/names.h"
 #include "import/import.h"
 
 /* Two layouts, to the byte those of the libraries that read them. */
@@ -34,6 +35,7 @@ typedef struct sfti_export {
     sfti_arena arena;
     sft_export_options options;
     sft_job job;
+    sfti_names names; /* of the parts */
     sfti_zip_member *members;
     size_t count;
     sft_error *err;

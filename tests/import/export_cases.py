@@ -102,17 +102,21 @@ def large(ctx):
 
 
 def names(ctx):
-    keys = ["é 中", "a/b", "../x", "A", "a", "model.layers.0.weight", "x" * 5000, "\n", "'"]
+    keys = ["é 中", "a/b", "..x", "a/...", "x.npy", "A", "a", "model.layers.0.weight", "x" * 5000, "\n", "'"]
     arrays = {key: np.full(3, i, "f4") for i, key in enumerate(keys)}
     export(ctx, arrays, "m.npz")
     compare_numpy(path_of(ctx, "m.npz"), arrays)
     export(ctx, arrays, "m.pt")
     compare_torch(path_of(ctx, "m.pt"), arrays)
-    # An archive cannot hold this name; PyTorch's keys are in the pickle.
-    files.write(path_of(ctx, "in.safetensors"), {"a\0b": np.zeros(2)})
-    files.refuse_as(ctx, path_of(ctx, "in.safetensors"), "n.npz", "foreign_name")
-    export(ctx, {"a\0b": np.zeros(2)}, "m.pt")
-    compare_torch(path_of(ctx, "m.pt"), {"a\0b": np.zeros(2)})
+    # An archive cannot hold these names, or unpacks them elsewhere; PyTorch's keys are in the pickle.
+    for bad in (["a\0b"], ["../x"], ["../../x"], ["/abs"], ["a/../b"], ["a/./b"], ["./a"], ["a//b"],
+                ["/"], ["..\\x"], ["a\\b"], ["\\\\host\\x"], ["C:x"], ["c:/x"], ["x" * 60001],
+                ["a", "a.npy"], ["a.npy", "a.npy.npy"]):
+        arrays = {name: np.zeros(2) for name in bad}
+        files.write(path_of(ctx, "in.safetensors"), arrays)
+        files.refuse_as(ctx, path_of(ctx, "in.safetensors"), "n.npz", "foreign_name")
+        export(ctx, arrays, "m.pt")
+        compare_torch(path_of(ctx, "m.pt"), arrays)
 
 
 def sizes(ctx):

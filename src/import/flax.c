@@ -1,4 +1,5 @@
 /* Flax checkpoints: MessagePack maps whose leaves are arrays, as flax.serialization writes them. */
+#include "base/order.h"
 #include "import/msgpack.h"
 #include "import/roots.h"
 
@@ -24,7 +25,7 @@ typedef struct flax_read {
     sfti_arena *arena;
     sfti_wire wire;
     flax_frame frames[DEPTH_MOST];
-    size_t depth;
+    size_t depth, lists; /* of the frames, and those of lists */
     uint64_t values;
     sfti_value *root;
 } flax_read;
@@ -121,9 +122,15 @@ static sft_code flax_array(flax_read *r, const sfti_msgpack *ext, sfti_value *va
         return array_fail(r, ext->at);
     item->begin = part.begin;
     item->stored = part.len;
+    uint64_t need;
     for (size_t i = 0; i < sizeof flax_dtypes / sizeof *flax_dtypes; i++) {
         if (!sft_span_equal(dtype, sft_span_cstr(flax_dtypes[i].name))) continue;
         item->dtype = flax_dtypes[i].dtype;
+        if (!sft_shape_size(item->dtype, item->shape, item->rank, NULL, &need, NULL)
+            && need < part.len)
+            return sfti_fail(flax_error(r), SFT_FOREIGN_SIZE, ext->at,
+                             "expected %llu bytes for this shape, found %llu",
+                             (unsigned long long)need, (unsigned long long)part.len);
         value->kind = SFTI_VALUE_TENSOR;
         value->u.item = item;
         return SFT_OK;
@@ -172,6 +179,7 @@ static sft_code join_chunks(flax_read *r, sfti_value *map) {
         || shape->count / 2 > SFT_MAX_RANK || chunks->count == 0)
         return chunks_fail(r, map);
     uint32_t rank = shape->count / 2, count = chunks->count / 2;
+    uint64_t need;
     sfti_item *item = sfti_arena_take(r->arena, sizeof *item);
     uint64_t *sizes = sfti_arena_array(r->arena, rank, sizeof *sizes);
     sfti_piece *pieces = sfti_arena_array(r->arena, count, sizeof *pieces);
@@ -185,8 +193,11 @@ static sft_code join_chunks(flax_read *r, sfti_value *map) {
     }
     for (uint32_t i = 0; i < count; i++) {
         const sfti_value *chunk = numbered(chunks, i);
-        if (!chunk || chunk->kind != SFTI_VALUE_TENSOR
-            || (i > 0 && chunk->u.item->dtype != item->dtype))
+        if (!chunk || chunk->kind != SFTI_VALUE_TENSOR || chunk->u.item->rank != 1
+            || chunk->u.item->source != r->wire.source
+            || (i > 0 && chunk->u.item->dtype != item->dtype)
+            || sft_shape_size(chunk->u.item->dtype, chunk->u.item->shape, 1, NULL, &need, NULL)
+            || need != chunk->u.item->stored)
             return chunks_fail(r, map);
         item->dtype = chunk->u.item->dtype;
         pieces[i] = (sfti_piece){ chunk->u.item->source, chunk->u.item->begin,
@@ -195,6 +206,8 @@ static sft_code join_chunks(flax_read *r, sfti_value *map) {
     sft_code code = sfti_import_joined(r->im, pieces, count, &item->source);
     if (code) return code;
     item->stored = item->source->size;
+    if (sft_shape_size(item->dtype, sizes, rank, NULL, &need, NULL) || need != item->stored)
+        return chunks_fail(r, map);
     map->kind = SFTI_VALUE_TENSOR;
     map->u.item = item;
     return SFT_OK;
@@ -267,14 +280,50 @@ static sft_code open_frame(flax_read *r, sfti_value *value, uint64_t items) {
         return sfti_fail(flax_error(r), SFT_FOREIGN_NESTING, value->at,
                          "expected at most %d levels, found more", DEPTH_MOST);
     r->frames[r->depth++] = (flax_frame){ value, items };
+    r->lists += value->kind == SFTI_VALUE_LIST;
     return SFT_OK;
 }
 
-/* Those that are full. */
+static int compare_map_keys(const void *ctx, uint32_t x, uint32_t y) {
+    sfti_value *const *items = ctx;
+    const sfti_value *a = items[2 * x], *b = items[2 * y];
+    if (a->kind != b->kind) return (int)a->kind - (int)b->kind;
+    if (a->kind == SFTI_VALUE_INT)
+        return (a->u.integer > b->u.integer) - (a->u.integer < b->u.integer);
+    return sfti_bytes_compare((sft_span){ a->u.text, a->count }, (sft_span){ b->u.text, b->count });
+}
+
+/* Of a key that is there twice some readers take the first value, others the last; and of other
+ * kinds than these some are equal to others (1, 1.0 and true are one key in Python). */
+static sft_code check_keys(flax_read *r, const sfti_value *map) {
+    uint32_t count = map->count / 2;
+    for (uint32_t i = 0; i < count; i++) {
+        const sfti_value *key = map->u.items[2 * i];
+        if (key->kind != SFTI_VALUE_TEXT && key->kind != SFTI_VALUE_INT)
+            return sfti_fail(flax_error(r), SFT_FOREIGN_SYNTAX, key->at,
+                             "expected text or a whole number as key, found %s",
+                             sfti_value_kind_name(key->kind));
+    }
+    uint32_t *order = count > 1 ? sfti_arena_sorted(r->arena, count, compare_map_keys,
+                                                    map->u.items) : NULL;
+    if (count > 1 && !order) return sfti_fail_memory(flax_error(r), count * sizeof *order);
+    for (uint32_t i = 1; i < count; i++)
+        if (compare_map_keys(map->u.items, order[i - 1], order[i]) == 0)
+            return sfti_fail(flax_error(r), SFT_FOREIGN_AMBIGUOUS,
+                             map->u.items[2 * order[i]]->at,
+                             "expected each key of a map once, found it again");
+    return SFT_OK;
+}
+
+/* Those that are full. Chunks are only joined in maps of maps, as flax.serialization does. */
 static sft_code close_frames(flax_read *r) {
     while (r->depth > 0 && r->frames[r->depth - 1].left == 0) {
         sfti_value *value = r->frames[--r->depth].value;
-        sft_code code = member(value, chunked) ? join_chunks(r, value) : SFT_OK;
+        bool is_map = value->kind == SFTI_VALUE_MAP;
+        if (!is_map) r->lists--;
+        sft_code code = is_map ? check_keys(r, value) : SFT_OK;
+        if (!code && is_map && r->lists == 0 && member(value, chunked))
+            code = join_chunks(r, value);
         if (code) return code;
     }
     return SFT_OK;

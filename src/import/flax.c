@@ -1,5 +1,4 @@
 /* Flax checkpoints: MessagePack maps whose leaves are arrays, as flax.serialization writes them. */
-#include "base/order.h"
 #include "import/msgpack.h"
 #include "import/roots.h"
 
@@ -175,7 +174,7 @@ static sft_code chunks_fail(const flax_read *r, const sfti_value *map) {
 
 static sft_code join_chunks(flax_read *r, sfti_value *map) {
     const sfti_value *shape = member(map, "shape"), *chunks = member(map, "chunks");
-    if (!shape || !chunks || shape->kind != SFTI_VALUE_MAP || chunks->kind != SFTI_VALUE_MAP
+    if (!shape || !chunks || map->count != 6 || shape->kind != SFTI_VALUE_MAP || chunks->kind != SFTI_VALUE_MAP
         || shape->count / 2 > SFT_MAX_RANK || chunks->count == 0)
         return chunks_fail(r, map);
     uint32_t rank = shape->count / 2, count = chunks->count / 2;
@@ -284,34 +283,15 @@ static sft_code open_frame(flax_read *r, sfti_value *value, uint64_t items) {
     return SFT_OK;
 }
 
-static int compare_map_keys(const void *ctx, uint32_t x, uint32_t y) {
-    sfti_value *const *items = ctx;
-    const sfti_value *a = items[2 * x], *b = items[2 * y];
-    if (a->kind != b->kind) return (int)a->kind - (int)b->kind;
-    if (a->kind == SFTI_VALUE_INT)
-        return (a->u.integer > b->u.integer) - (a->u.integer < b->u.integer);
-    return sfti_bytes_compare((sft_span){ a->u.text, a->count }, (sft_span){ b->u.text, b->count });
-}
-
-/* Of a key that is there twice some readers take the first value, others the last; and of other
- * kinds than these some are equal to others (1, 1.0 and true are one key in Python). */
-static sft_code check_keys(flax_read *r, const sfti_value *map) {
-    uint32_t count = map->count / 2;
-    for (uint32_t i = 0; i < count; i++) {
-        const sfti_value *key = map->u.items[2 * i];
+/* Other keys than these may be equal without being the same: 1, 1.0 and true are one key in Python. */
+static sft_code check_key_kinds(flax_read *r, const sfti_value *map) {
+    for (uint32_t i = 0; i < map->count; i += 2) {
+        const sfti_value *key = map->u.items[i];
         if (key->kind != SFTI_VALUE_TEXT && key->kind != SFTI_VALUE_INT)
             return sfti_fail(flax_error(r), SFT_FOREIGN_SYNTAX, key->at,
                              "expected text or a whole number as key, found %s",
                              sfti_value_kind_name(key->kind));
     }
-    uint32_t *order = count > 1 ? sfti_arena_sorted(r->arena, count, compare_map_keys,
-                                                    map->u.items) : NULL;
-    if (count > 1 && !order) return sfti_fail_memory(flax_error(r), count * sizeof *order);
-    for (uint32_t i = 1; i < count; i++)
-        if (compare_map_keys(map->u.items, order[i - 1], order[i]) == 0)
-            return sfti_fail(flax_error(r), SFT_FOREIGN_AMBIGUOUS,
-                             map->u.items[2 * order[i]]->at,
-                             "expected each key of a map once, found it again");
     return SFT_OK;
 }
 
@@ -321,7 +301,7 @@ static sft_code close_frames(flax_read *r) {
         sfti_value *value = r->frames[--r->depth].value;
         bool is_map = value->kind == SFTI_VALUE_MAP;
         if (!is_map) r->lists--;
-        sft_code code = is_map ? check_keys(r, value) : SFT_OK;
+        sft_code code = is_map ? check_key_kinds(r, value) : SFT_OK;
         if (!code && is_map && r->lists == 0 && member(value, chunked))
             code = join_chunks(r, value);
         if (code) return code;

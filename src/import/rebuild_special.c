@@ -2,6 +2,7 @@
 #include "base/number.h"
 #include "import/dequantise.h"
 #include "import/rebuild_parts.h"
+#include "import/sparse.h"
 
 #include <string.h>
 
@@ -167,12 +168,11 @@ static sft_code sparse_parts(sfti_rebuild *r, sfti_value *value, const sparse_la
     return code ? code : sfti_rebuild_map(r, value, names, parts, layout->indices + 2);
 }
 
-/* Place the rows of values, whose indices must ascend: so a coalesced tensor is stored, and so no
- * place has two values. */
-static sft_code place_rows(sfti_rebuild *r, const sfti_value *value, const double *indices,
-                           uint64_t rows, uint32_t sparse, const uint64_t *shape,
-                           uint64_t row_bytes, const uint8_t *values, uint8_t *out) {
-    uint64_t before = 0;
+/* Where the rows of values are, whose indices must ascend: so a coalesced tensor is stored, and so
+ * no place has two values. */
+static sft_code sparse_places(sfti_rebuild *r, const sfti_value *value, const double *indices,
+                              uint64_t rows, uint32_t sparse, const uint64_t *shape,
+                              uint64_t *places) {
     for (uint64_t row = 0; row < rows; row++) {
         uint64_t at = 0;
         bool within = true;
@@ -181,12 +181,11 @@ static sft_code place_rows(sfti_rebuild *r, const sfti_value *value, const doubl
             within = within && index >= 0 && index < (double)shape[d];
             if (within) at = at * shape[d] + (uint64_t)index;
         }
-        if (!within || (row > 0 && at <= before))
+        if (!within || (row > 0 && at <= places[row - 1]))
             return sfti_fail(sfti_import_error(r->im), SFT_FOREIGN_SYNTAX, value->at,
                              "expected indices of a sparse tensor within its shape and in "
                              "order, found others");
-        before = at;
-        memcpy(out + at * row_bytes, values + row * row_bytes, (size_t)row_bytes);
+        places[row] = at;
     }
     return SFT_OK;
 }
@@ -197,7 +196,6 @@ static sft_code sparse_values(sfti_rebuild *r, sfti_value *value, sfti_value **i
     const sfti_item *where = items[0]->u.item, *what = items[1]->u.item;
     uint64_t limit = sfti_import_options(r->im)->max_output, bytes, rows, size, dense = 1;
     double *indices;
-    uint8_t *values;
     *done = false;
     if (limit == 0) limit = (uint64_t)1 << 30;
     if (where->rank != 2 || what->rank == 0 || what->strides || what->swap) return SFT_OK;
@@ -218,19 +216,24 @@ static sft_code sparse_values(sfti_rebuild *r, sfti_value *value, sfti_value **i
         size > what->stored)
         return SFT_OK;
     sft_code code = load_numbers(r, value, where, sparse * rows, &indices);
-    if (!code && indices) code = sfti_import_load(r->im, what->source, what->begin, size, &values);
     if (code || !indices) return code;
-    uint8_t *out = sfti_arena_array(sfti_import_arena(r->im), bytes, 1);
-    if (!out) return sfti_fail_memory(sfti_import_error(r->im), bytes);
-    memset(out, 0, (size_t)bytes);
-    code = rows == 0 ? SFT_OK
-                     : place_rows(r, value, indices, rows, (uint32_t)sparse, shape, size / rows,
-                                  values, out);
+    uint64_t *places = sfti_arena_array(sfti_import_arena(r->im), rows, sizeof *places);
+    if (!places) return sfti_fail_memory(sfti_import_error(r->im), rows * sizeof *places);
+    code = sparse_places(r, value, indices, rows, (uint32_t)sparse, shape, places);
     if (code) return code;
+    const sfti_sparse from = { what->source, what->begin, rows, rows ? size / rows : 0, places };
+    const sft_source *source;
+    code = sfti_sparse_source(r->im, &from, bytes, &source);
+    sfti_item *item = code ? NULL : sfti_rebuild_tensor(r, value);
+    if (!item) return code ? code : SFT_OUT_OF_MEMORY;
+    item->dtype = what->dtype;
+    item->shape = shape;
+    item->rank = rank;
+    item->stored = bytes;
+    item->source = source;
+    item->note = "sparse";
     *done = true;
-    code = sfti_rebuild_memory(r, value, what->dtype, shape, rank, out, (size_t)bytes);
-    if (!code) value->u.item->note = "sparse";
-    return code;
+    return SFT_OK;
 }
 
 sft_code sfti_rebuild_sparse(sfti_rebuild *r, sfti_value *value, const sfti_value *args) {

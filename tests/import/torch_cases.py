@@ -346,6 +346,19 @@ def sparse(ctx):
     large = torch.sparse_coo_tensor(torch.tensor([[5], [5]]), torch.ones(1), (1 << 20, 1 << 20))
     save({"w": large.coalesce()}, path)
     refused(ctx, path, "foreign_output", "sparse=values")
+    wide = torch.sparse_coo_tensor(torch.tensor([[3, 9]]), torch.randn(2, 5000), (20, 5000))
+    rows = torch.arange(0, 9000, 7)
+    many = torch.sparse_coo_tensor(rows[None], torch.randn(len(rows), 3), (9000, 3))
+    save({"w": wide.coalesce(), "m": many.coalesce()}, path)
+    same(one(ctx, path, "sparse=values")[0], {"w": wide.to_dense(), "m": many.to_dense()})
+    # Zeros take no memory.
+    empty = torch.sparse_coo_tensor(torch.tensor([[5]]), torch.ones(1), (1 << 27,))
+    save({"w": empty.coalesce()}, path)
+    with subprocess.Popen([*ctx.command, "convert", path, "--sparse", "dense", "--list"],
+                          stdout=subprocess.DEVNULL) as child:
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+    assert child.returncode == 0 and usage.ru_maxrss < 256 << 10, usage.ru_maxrss
 
 
 def without_dtype(ctx):

@@ -363,6 +363,7 @@ typedef enum sft_hint {
     SFT_HINT_REMOTE_SIGNED = 88,
     SFT_HINT_REMOTE_LOGIN = 89,
     SFT_HINT_REMOTE_LIMIT = 90,
+    SFT_HINT_LOSSY = 91,
 
     SFT_HINT_PROGRAM = 0x10000 /* from here on a program's own numbers; the library sets none */
 } sft_hint;

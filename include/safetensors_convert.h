@@ -71,10 +71,13 @@ typedef struct sft_convert_options {
     bool dequantize;
     /* With dequantize: as in sft_open_options, for config.json beside the model. @since 0.2 */
     const sft_files *files;
+    /* Cast an adapter's tensors to a float of at most 8 bits, too, in which many of its values
+     * become zero, and also scalars that are matched. @since 0.2 */
+    bool lossy;
 } sft_convert_options;
 
 #define SFT_CONVERT_OPTIONS_INIT \
-    { sizeof(sft_convert_options), false, false, NULL, NULL, 0, NULL, false, NULL }
+    { sizeof(sft_convert_options), false, false, NULL, NULL, 0, NULL, false, NULL, false }
 
 /* What happens to a tensor, and why. @since 0.2 */
 typedef enum sft_convert_action {
@@ -84,7 +87,10 @@ typedef enum sft_convert_action {
     SFT_CONVERT_SCALED = 3, /* its values are to be multiplied by a scale */
     SFT_CONVERT_SCALE = 4,  /* is such a scale, or belongs to one */
     SFT_CONVERT_DEQUANTIZE = 5, /* its values are computed */
-    SFT_CONVERT_DROP = 6        /* is not written: those values were computed from it */
+    SFT_CONVERT_DROP = 6,       /* is not written: those values were computed from it */
+    /* A scalar that a float of no more bits could change: of rank 0, of rank 1 and at most 16
+     * elements (into at most 8 bits), alpha, dora_scale or another magnitude of an adapter. */
+    SFT_CONVERT_KEPT = 7
 } sft_convert_action;
 
 /* A conversion that has been planned. One thread at a time. @since 0.1 */
@@ -92,10 +98,11 @@ typedef struct sft_conversion sft_conversion;
 
 /* Plan the conversion of every tensor of the set, which must outlive it. SFT_CAST_DTYPE names a
  * tensor that was requested and cannot be cast, or whose values cannot be computed because of how
- * it is stored or of what is declared of it; SFT_SIZE_PARTIAL_BYTE names one whose elements would
- * not fill whole bytes. Cost: linear in tensors; no data is read but, with dequantize, the
- * declarations: small tensors NAME.comfy_quant, and config.json and quantize_config.json beside
- * the model. Free with sft_conversion_free. @since 0.1 */
+ * it is stored or of what is declared of it; with the hint SFT_HINT_LOSSY the model is an adapter,
+ * the dtype a float of at most 8 bits, and options.lossy not set. SFT_SIZE_PARTIAL_BYTE names one
+ * whose elements would not fill whole bytes. Cost: linear in tensors; no data is read but, with
+ * dequantize, the declarations: small tensors NAME.comfy_quant, and config.json and
+ * quantize_config.json beside the model. Free with sft_conversion_free. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_conversion_new(const sft_set *set, sft_dtype to,
                                                   const sft_convert_options *options,
                                                   sft_conversion **out, sft_error *err);
@@ -124,6 +131,21 @@ SFT_API uint64_t sft_conversion_count(const sft_conversion *conversion, sft_conv
 /* Bytes of all tensors before and after the conversion. @since 0.2 */
 SFT_API uint64_t sft_conversion_bytes_before(const sft_conversion *conversion);
 SFT_API uint64_t sft_conversion_bytes_after(const sft_conversion *conversion);
+
+/* What a cast to fewer bits lost. Only finite values that were not zero before count. */
+typedef enum sft_convert_loss {
+    SFT_LOSS_ZERO = 0,      /* became zero */
+    SFT_LOSS_INFINITE = 1,  /* became an infinity or NaN */
+    SFT_LOSS_SATURATED = 2, /* became the greatest (or least) value, being beyond it */
+    SFT_LOSS_OF = 3         /* all that were not zero; 0 also where a cast can lose nothing */
+} sft_convert_loss;
+
+/* How many values of tensor i, or of all for SIZE_MAX, the conversion has lost so far: exact once
+ * it is saved, and each value counts once, however often it is saved or read. 0 past the last, for
+ * a value outside the enum, and for elements that a part was read from out of order. Infinities
+ * that become the greatest value count as saturated. Costs O(1), of all O(tensors). @since 0.2 */
+SFT_API uint64_t sft_conversion_lost(const sft_conversion *conversion, size_t i,
+                                     sft_convert_loss what);
 
 /* Write all tensors as one file. The sink is finished, or abandoned on failure. Metadata are
  * kept (of several shards: all keys, the first value of each), except for digests of the old

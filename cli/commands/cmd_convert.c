@@ -2,6 +2,7 @@
 #include "commands/commands.h"
 #include "commands/convert_export.h"
 #include "commands/convert_import.h"
+#include "commands/convert_lost.h"
 #include "convert/dropped.h"
 #include "safetensors_convert.h"
 #include "support/dtypes.h"
@@ -52,6 +53,7 @@ static sft_code plan_casts(convert_run *run, sft_error *err) {
     options.saturate = set->saturate != 0;
     options.scaled = set->cast_scaled != 0;
     options.dequantize = set->dequantize != 0;
+    options.lossy = set->lossy != 0;
     options.files = run->c->open.files;
     options.alloc = &run->c->alloc;
     bool matches = cli_is_matching(set);
@@ -128,9 +130,17 @@ static sft_code list_written(convert_run *run, bool folder, const char *path,
     return SFT_OK;
 }
 
-static void put_import(void *ctx, sfti_json_writer *w) {
+/* Members of a result: what was lost, if anything was cast, and the import. */
+static void put_more(void *ctx, sfti_json_writer *w) {
     const convert_run *run = ctx;
-    cli_put_import(run->c, w, run->input, run->c->import);
+    if (run->conversion && !run->c->set.dry_run)
+        convert_put_lost(run->parts.sets[0], run->conversion, w);
+    if (run->c->import) cli_put_import(run->c, w, run->input, run->c->import);
+}
+
+static void warn_of_losses(const convert_run *run) {
+    if (!run->c->set.dry_run)
+        convert_warn_lost(run->c, run->input, run->parts.sets[0], run->conversion, run->to);
 }
 
 static sft_code say_conversion(convert_run *run, bool folder, const char *path, sft_error *err) {
@@ -144,9 +154,10 @@ static sft_code say_conversion(convert_run *run, bool folder, const char *path, 
     written.cast = sft_conversion_count(run->conversion, SFT_CONVERT_CAST)
                    + sft_conversion_count(run->conversion, SFT_CONVERT_DEQUANTIZE);
     written.bytes_before = sft_conversion_bytes_before(run->conversion);
-    if (run->c->import) written.more = put_import;
+    written.more = put_more;
     written.ctx = run;
     cli_say_written(run->c, &written);
+    warn_of_losses(run);
     return SFT_OK;
 }
 
@@ -241,7 +252,10 @@ static sft_code convert_set_in_place(convert_run *run, sft_error *err) {
     how.ctx = run;
     how.same_elements = true;
     how.dtype = run->to;
-    return cli_rewrite_set(run->c, &run->parts, &how, err);
+    how.more = put_more;
+    sft_code code = cli_rewrite_set(run->c, &run->parts, &how, err);
+    if (!code) warn_of_losses(run);
+    return code;
 }
 
 /* ── All ways ── */
@@ -346,7 +360,7 @@ static void say_exported(convert_run *run, const char *path) {
     written.output = path;
     written.files = &file;
     written.file_count = 1;
-    if (run->c->import) written.more = put_import;
+    written.more = put_more;
     written.ctx = run;
     cli_say_written(run->c, &written);
 }
@@ -414,8 +428,11 @@ static sft_code convert_model(convert_run *run, sft_error *err) {
 
 /* The file is read, and is not what it should be, or has what OUT's format lacks or what nobody
  * here can compute: the answer is no. */
-static bool is_refusal(const cli *c, sft_code code) {
-    return (code >= SFT_FOREIGN_SYNTAX && code <= SFT_FOREIGN_OPAQUE && code != SFT_FOREIGN_BRANCH)
+static bool is_refusal(const cli *c, const sft_error *err) {
+    sft_code code = err->code;
+    return err->hint == SFT_HINT_LOSSY
+           || (code >= SFT_FOREIGN_SYNTAX && code <= SFT_FOREIGN_OPAQUE
+               && code != SFT_FOREIGN_BRANCH)
            || (code >= SFT_FOREIGN_OUTPUT && code <= SFT_FOREIGN_NESTING)
            || (code == SFT_CAST_DTYPE && (convert_is_export(c) || c->set.dequantize));
 }
@@ -428,7 +445,7 @@ static void convert_one(cli *c, const char *input, void *ctx) {
     run.parts.arena.alloc = c->alloc;
     sft_code code = convert_model(&run, &err);
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, run.input, &err);
-    else if (is_refusal(c, code)) cli_refuse(c, run.parts.path, &err);
+    else if (is_refusal(c, &err)) cli_refuse(c, run.parts.path, &err);
     else if (code) cli_fail_input(c, run.parts.path, &err);
     sft_conversion_free(run.conversion);
     cli_parts_free(&run.parts);
@@ -456,6 +473,9 @@ static const cli_option convert_options[] = {
       "as BF16; drop their scales and declarations and leave all other tensors alone" },
     { 0, "cast-scaled", NULL, CLI_FLAG, 1, offsetof(cli_settings, cast_scaled),
       "cast tensors with a scale, and the scales, too: their values then mean nothing" },
+    { 0, "lossy", NULL, CLI_FLAG, 1, offsetof(cli_settings, lossy),
+      "cast an adapter to 8 bits or fewer, too, in which many of its values become zero; with "
+      "--match also scalars" },
     { 0, "saturate", NULL, CLI_FLAG, 1, offsetof(cli_settings, saturate),
       "clamp values that are too large to the greatest value; NaN becomes 0 in integers" },
     { 0, "threads", "N", CLI_WORD, 0, offsetof(cli_settings, threads),
@@ -495,7 +515,10 @@ const cli_command cli_convert_command = {
     "(all integer tensors if it is an integer dtype); the others stay as they are. Values are "
     "rounded once, to the nearest; docs/convert.md has a table for every dtype. A value that "
     "does not fit an integer dtype is an error unless --saturate is given; NaN is always an error "
-    "for F4 and F6.\n"
+    "for F4 and F6. What became zero, infinite or saturated is counted: a warning names the "
+    "tensors that lost more than 1 % of their values, --json has the figures. Adapters (LoRA and "
+    "the like) are not cast to 8 bits or fewer unless --lossy is given; their alpha and "
+    "dora_scale, tensors of rank 0, and into 8 bits those of up to 16 elements, keep their dtype.\n"
     "Tensors that come with a scale (weight_scale_inv, scale_weight, ...) and these scales are "
     "not converted, with a warning: without the scale the values mean nothing. --dequantize "
     "computes their values (docs/convert.md describes each layout); an unknown layout is an "

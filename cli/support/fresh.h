@@ -71,6 +71,7 @@ typedef struct cli_rewrite {
     bool same_elements; /* the index's total_parameters still holds */
     uint32_t dtype;     /* of convert, with the two below: see cli_written */
     uint64_t cast, bytes_before;
+    void (*more)(void *ctx, sfti_json_writer *w); /* of cli_written, or NULL; ctx as above */
 } cli_rewrite;
 
 #define CLI_REWRITE_INIT { .dtype = SFT_DTYPE_COUNT }

@@ -122,6 +122,7 @@ static const hint_row hint_table[] = {
     { SFT_HINT_REMOTE_SIGNED, NULL },
     { SFT_HINT_REMOTE_LOGIN, NULL },
     { SFT_HINT_REMOTE_LIMIT, NULL },
+    { SFT_HINT_LOSSY, "--dtype BF16 or F16 keeps its values; --lossy casts it all the same" },
 
     { CLI_HINT_RECURSIVE, "-r looks into its folders too" },
     { CLI_HINT_NEW_FOLDER, "give the path it leads to, or a new folder with -o" },

@@ -25,7 +25,7 @@ typedef struct cli_settings {
     int fold, stats, histogram, dequantize;
     const char *limit, *depth;
     int deep, explain;
-    int as, force, replace, cast_scaled, terminal;
+    int as, force, replace, cast_scaled, lossy, terminal;
     int quiet, status_only; /* of hash -c */
     int pretty, copy;
     int full, longer, paths_only, nul, all;

@@ -160,6 +160,8 @@ static sft_code print_rewrite(set_rewrite *r, sft_error *err) {
     written.dtype = r->how->dtype;
     written.cast = r->how->cast;
     written.bytes_before = r->how->bytes_before;
+    written.more = r->how->more;
+    written.ctx = r->how->ctx;
     cli_say_written(r->c, &written);
     return SFT_OK;
 }

@@ -125,6 +125,7 @@ static const hint_row hint_table[] = {
       "if the server wants a user, write https://USER:PASSWORD@HOST/FILE" },
     { SFT_HINT_REMOTE_LIMIT,
       "try again after that time; a token raises the limit of the Hugging Face Hub" },
+    { SFT_HINT_LOSSY, "16 bits keep its values; the convert options can allow fewer" },
 };
 
 /* As sft_on_wait's: of the process, set before other threads use the library. */

@@ -132,6 +132,31 @@ A256 static size_t a256_f32_to_small(const sfti_cast *cast, const uint8_t *in, u
     return i + sfti_f32_to_small(cast, in + 4 * i, out + i, n - i);
 }
 
+A256 static void a256_f32_bounds(const uint8_t *in, size_t n, uint32_t tiny, uint32_t over,
+                                 uint32_t counts[3]) {
+    const __m256i zero = _mm256_setzero_si256(), above = A256_ALL(tiny), below = A256_ALL(over);
+    __m256i zeros = zero, large = zero, small = zero; /* as negative counts */
+    uint32_t lanes[3][8], all = 0;
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8, all += 8) {
+        __m256i a = _mm256_and_si256(a256_load(in + 4 * i), A256_ALL(0x7fffffff));
+        zeros = _mm256_add_epi32(zeros, _mm256_cmpeq_epi32(a, zero));
+        large = _mm256_add_epi32(large, _mm256_cmpgt_epi32(a, above));
+        small = _mm256_add_epi32(small, _mm256_cmpgt_epi32(below, a));
+    }
+    _mm256_storeu_si256((__m256i *)(void *)lanes[0], zeros);
+    _mm256_storeu_si256((__m256i *)(void *)lanes[1], large);
+    _mm256_storeu_si256((__m256i *)(void *)lanes[2], small);
+    sfti_f32_bounds(in + 4 * i, n - i, tiny, over, counts);
+    for (size_t k = 0; k < 8; k++) {
+        counts[0] -= lanes[0][k];
+        counts[1] += lanes[1][k];
+        counts[2] += lanes[2][k];
+    }
+    counts[1] += all;
+    counts[2] += all;
+}
+
 #undef A256
 #undef A256_ALL
 #undef A256_AT
@@ -144,6 +169,7 @@ bool sfti_cast_kernels_avx2(sfti_cast_kernels *kernels) {
     kernels->f32_to_bf16 = a256_f32_to_bf16;
     kernels->f32_to_f16 = a256_f32_to_f16;
     kernels->f32_to_small = a256_f32_to_small;
+    kernels->f32_bounds = a256_f32_bounds;
     return true;
 }
 

@@ -143,6 +143,7 @@ void sfti_cast_kernels_fill(sfti_cast_kernels *kernels, unsigned forbid) {
     kernels->look_8 = sfti_look_8;
     kernels->look_16 = sfti_look_16;
     kernels->look_32 = sfti_look_32;
+    kernels->f32_bounds = sfti_f32_bounds;
     if (!(forbid & SFTI_CAST_NO_AVX2)) (void)sfti_cast_kernels_avx2(kernels);
     if (!(forbid & SFTI_CAST_NO_AVX512))
         (void)sfti_cast_kernels_avx512(kernels, !(forbid & SFTI_CAST_NO_VBMI));
@@ -173,6 +174,7 @@ void sfti_cast_begin(sfti_cast *cast, const sfti_cast_kernels *kernels, sft_dtyp
     cast->to = to;
     cast->saturate = saturate;
     cast->count = 0;
+    cast->losses.kind = 0;
     set_target(cast);
     if (from == to) return;
     cast_hub hub = hub_of(from);
@@ -210,8 +212,9 @@ typedef struct cast_buffers {
 } cast_buffers;
 
 static size_t run_block(const sfti_cast *cast, cast_buffers *buffers, const uint8_t *in,
-                        uint8_t *out, size_t n) {
+                        uint8_t *out, size_t n, sfti_losses *losses) {
     for (size_t s = 0; s < cast->count; s++) {
+        if (losses && s == cast->losses.stage) sfti_losses_count(cast, in, n, losses);
         uint8_t *to = s + 1 == cast->count ? out : buffers->buffer[s & 1];
         size_t good = cast->stages[s](cast, in, to, n);
         if (good < n) return good;
@@ -220,7 +223,8 @@ static size_t run_block(const sfti_cast *cast, cast_buffers *buffers, const uint
     return n;
 }
 
-uint64_t sfti_cast_run(const sfti_cast *cast, const uint8_t *in, uint8_t *out, uint64_t n) {
+uint64_t sfti_cast_run(const sfti_cast *cast, const uint8_t *in, uint8_t *out, uint64_t n,
+                       sfti_losses *losses) {
     uint32_t from = sft_dtype_describe(cast->from)->bits, to = sft_dtype_describe(cast->to)->bits;
     cast_buffers buffers;
     if (cast->count == 0) {
@@ -230,7 +234,7 @@ uint64_t sfti_cast_run(const sfti_cast *cast, const uint8_t *in, uint8_t *out, u
     for (uint64_t at = 0; at < n; at += SFTI_CAST_BLOCK) {
         size_t block = n - at < SFTI_CAST_BLOCK ? (size_t)(n - at) : SFTI_CAST_BLOCK;
         size_t good = run_block(cast, &buffers, in + (size_t)(at / 8) * from,
-                                out + (size_t)(at / 8) * to, block);
+                                out + (size_t)(at / 8) * to, block, losses);
         if (good < block) return at + good;
     }
     return n;
@@ -269,7 +273,7 @@ static uint64_t hub_value(const sfti_cast *cast, const uint8_t *in, uint64_t at,
     sfti_cast_kernels_fill(&kernels, SFTI_CAST_PORTABLE);
     sfti_cast_begin(&to_hub, &kernels, cast->from, hub, false);
     (void)sfti_cast_run(&to_hub, in + (size_t)((at - place) / group) * (group * bits / 8), wide,
-                        group);
+                        group, NULL);
     return sfti_get_u64(wide + 8 * place);
 }
 
@@ -328,7 +332,7 @@ sft_code sft_cast(sft_dtype from, const void *in, sft_dtype to, void *out, uint6
     if (code != SFT_OK) return code;
     sfti_cast_kernels_fill(&kernels, 0);
     sfti_cast_begin(&cast, &kernels, from, to, own.saturate);
-    uint64_t good = sfti_cast_run(&cast, in, out, count);
+    uint64_t good = sfti_cast_run(&cast, in, out, count, NULL);
     if (good == count) return SFT_OK;
     if (element) *element = good;
     return sfti_cast_refuse(&cast, in, good, good, err);

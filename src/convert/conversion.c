@@ -4,6 +4,7 @@
 #include "base/digest_keys.h"
 #include "base/options.h"
 #include "convert/dropped.h"
+#include "safetensors_info.h"
 
 #include <string.h>
 
@@ -28,6 +29,26 @@ static bool is_wanted(const sft_conversion *c, const sft_tensor *tensor) {
     return from == to || (is_integer(from) && is_integer(to));
 }
 
+/* Scalars that a narrower float would change, and that a model is wrong as a whole by. */
+static bool keeps_dtype(const sft_conversion *c, const sft_tensor *tensor) {
+    static const char *const ends[] = { ".alpha", ".dora_scale", ".lora_magnitude_vector",
+                                        ".lora_magnitude_vector.weight", ".rescale" };
+    const sft_dtype_info *from = sft_dtype_describe(tensor->dtype);
+    const sft_dtype_info *to = sft_dtype_describe(c->to);
+    if (from->kind != SFT_KIND_FLOAT || to->kind != SFT_KIND_FLOAT || to->bits > from->bits
+        || (c->options.match && c->options.lossy))
+        return false;
+    if (tensor->rank == 0 || (to->bits <= 8 && tensor->rank == 1 && tensor->shape[0] <= 16))
+        return true;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        size_t len = strlen(ends[i]);
+        if (tensor->name.len > len
+            && memcmp(tensor->name.data + tensor->name.len - len, ends[i], len) == 0)
+            return true;
+    }
+    return false;
+}
+
 static sft_convert_action decide(const sft_conversion *c, const sft_tensor *tensor,
                                sfti_converted *row) {
     sft_convert_action action = SFT_CONVERT_CAST;
@@ -35,7 +56,8 @@ static sft_convert_action decide(const sft_conversion *c, const sft_tensor *tens
     if (tensor->dtype == c->to) return SFT_CONVERT_SAME;
     row->overruled = sfti_scale_find(c->set, &c->declared, tensor, &action)
                      && c->options.scaled;
-    return row->overruled ? SFT_CONVERT_CAST : action;
+    if (row->overruled) return SFT_CONVERT_CAST;
+    return action == SFT_CONVERT_CAST && keeps_dtype(c, tensor) ? SFT_CONVERT_KEPT : action;
 }
 
 /* The same with dequantize: finds the layout of tensor i. */
@@ -97,7 +119,7 @@ static sft_code fill_row(sft_conversion *c, size_t i, sft_error *err) {
     uint64_t before = tensor->end - tensor->begin, bytes = before;
     sft_convert_action action;
     sft_code code = SFT_OK;
-    row->overruled = false;
+    *row = (sfti_converted){ .begin = row->begin };
     if (c->quants) code = decide_quantised(c, i, &action, err);
     else action = decide(c, tensor, row);
     if (code != SFT_OK) return code;
@@ -252,6 +274,32 @@ static sft_code decide_all(sft_conversion *c, sft_error *err) {
     return gather_metadata(c, err);
 }
 
+/* Adapters are small differences: most of their values are below what 8 bits can tell from zero.
+ * Models are called adapters where info calls them so. */
+static sft_code check_lossy(const sft_conversion *c, sft_error *err) {
+    const sft_dtype_info *to = sft_dtype_describe(c->to);
+    sft_info_options options = SFT_INFO_OPTIONS_INIT;
+    sft_info *info;
+    sft_span kind;
+    if (c->options.lossy || to->kind != SFT_KIND_FLOAT || to->bits > 8
+        || c->by_action[SFT_CONVERT_CAST] == 0)
+        return SFT_OK;
+    options.header_only = true;
+    options.alloc = &c->alloc;
+    sft_code code = sft_info_open(c->set, NULL, NULL, &options, &info, err);
+    if (code != SFT_OK) return code;
+    if (sft_info_fact(info, SFT_FACT_KIND, &kind, NULL, NULL)
+        && (sft_span_equal(kind, sft_span_cstr("adapter"))
+            || sft_span_equal(kind, sft_span_cstr("control_lora")))) {
+        code = sfti_fail(err, SFT_CAST_DTYPE, SFT_NO_OFFSET,
+                         "expected a dtype of at least 16 bits for an adapter, whose values are "
+                         "small, found %s, in which many of them become zero", to->name);
+        sfti_hint(err, SFT_HINT_LOSSY);
+    }
+    sft_info_close(info);
+    return code;
+}
+
 static SFTI_OPTIONS_TAKE(conversion_take, sft_convert_options, SFT_CONVERT_OPTIONS_INIT, alloc)
 
 sft_code sft_conversion_new(const sft_set *set, sft_dtype to, const sft_convert_options *options,
@@ -279,6 +327,7 @@ sft_code sft_conversion_new(const sft_set *set, sft_dtype to, const sft_convert_
     c->options.alloc = &c->alloc;
     sfti_cast_kernels_fill(&c->kernels, 0);
     code = decide_all(c, err);
+    if (code == SFT_OK) code = check_lossy(c, err);
     if (code == SFT_OK) *out = c;
     else sft_conversion_free(c);
     return code;
@@ -298,7 +347,7 @@ sft_convert_action sft_conversion_action(const sft_conversion *conversion, size_
     if (i >= conversion->count) return SFT_CONVERT_OTHER;
     sft_convert_action action = (sft_convert_action)conversion->rows[i].action;
     sft_convert_action found = action;
-    if (scale && action >= SFT_CONVERT_SCALED)
+    if (scale && action >= SFT_CONVERT_SCALED && action <= SFT_CONVERT_DROP)
         *scale = sfti_scale_find(conversion->set, &conversion->declared,
                                  sft_set_tensor_at(conversion->set, i), &found);
     return action;
@@ -318,6 +367,24 @@ bool sft_conversion_overrules(const sft_conversion *conversion, size_t i) {
 
 uint64_t sft_conversion_count(const sft_conversion *conversion, sft_convert_action action) {
     return (unsigned)action < SFTI_CONVERT_ACTIONS ? conversion->by_action[action] : 0;
+}
+
+static uint64_t loss_of(const sfti_losses *lost, sft_convert_loss what) {
+    switch (what) {
+    case SFT_LOSS_ZERO: return lost->zeros;
+    case SFT_LOSS_INFINITE: return lost->infinite;
+    case SFT_LOSS_SATURATED: return lost->saturated;
+    case SFT_LOSS_OF: return lost->nonzero;
+    default: return 0;
+    }
+}
+
+uint64_t sft_conversion_lost(const sft_conversion *conversion, size_t i, sft_convert_loss what) {
+    uint64_t sum = 0;
+    if (i < conversion->count) return loss_of(&conversion->rows[i].lost, what);
+    for (size_t k = 0; i == SIZE_MAX && k < conversion->count; k++)
+        sum += loss_of(&conversion->rows[k].lost, what);
+    return sum;
 }
 
 uint64_t sft_conversion_bytes_before(const sft_conversion *conversion) {

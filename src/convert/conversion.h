@@ -9,7 +9,7 @@
 #include "convert/dequant.h"
 #include "os/os.h"
 
-#define SFTI_CONVERT_ACTIONS 7
+#define SFTI_CONVERT_ACTIONS 8
 
 /* What happens to one tensor of the set. The cast bytes of all tensors form one source, in which
  * this tensor has [begin, begin of the next row). */
@@ -17,6 +17,8 @@ typedef struct sfti_converted {
     uint64_t begin;
     uint8_t action; /* sft_convert_action */
     bool overruled;
+    uint64_t counted; /* elements, from the first on, of which `lost` tells */
+    sfti_losses lost;
 } sfti_converted;
 
 /* The tensor whose cast bytes are being read. */
@@ -24,6 +26,7 @@ typedef struct sfti_convert_now {
     const sft_tensor *tensor; /* NULL: none yet */
     const sft_file *file;
     const sfti_quant *quant;  /* NULL: its elements are cast */
+    sfti_converted *row;
     uint64_t begin;           /* of its bytes in the source */
     uint64_t elements, bytes; /* once cast */
 } sfti_convert_now;
@@ -36,6 +39,7 @@ typedef struct sfti_convert_slot {
     size_t bytes;        /* of `out`, once cast */
     uint8_t *in, *out;   /* buffers */
     sft_error err;       /* code SFT_OK: `out` is filled */
+    sfti_losses lost;
     os_thread thread;
     bool running;
 } sfti_convert_slot;

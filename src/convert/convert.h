@@ -13,11 +13,17 @@ typedef struct sfti_cast sfti_cast;
  * element that the target cannot represent. */
 typedef size_t (*sfti_cast_fn)(const sfti_cast *cast, const uint8_t *in, uint8_t *out, size_t n);
 
+/* How many of n F32 at `in` are zero, at most `tiny`, at least `over`, by the bits of their
+ * magnitude. */
+typedef void (*sfti_bounds_fn)(const uint8_t *in, size_t n, uint32_t tiny, uint32_t over,
+                               uint32_t counts[3]);
+
 /* Stages with variants for some processors. */
 typedef struct sfti_cast_kernels {
     sfti_cast_fn f16_to_f32, bf16_to_f32;
     sfti_cast_fn f32_to_f16, f32_to_bf16, f32_to_small;
     sfti_cast_fn look_8, look_16, look_32;
+    sfti_bounds_fn f32_bounds;
 } sfti_cast_kernels;
 
 /* Variants a test can disable. */
@@ -51,6 +57,21 @@ const sfti_float *sfti_float_of(sft_dtype dtype);
 #define SFTI_CAST_STAGES 5
 #define SFTI_CAST_BLOCK 512 /* elements; a multiple of 8; 16 bytes of stack for each */
 
+/* What a cast lost: of `nonzero` finite values. */
+typedef struct sfti_losses {
+    uint64_t nonzero, zeros, infinite, saturated;
+} sfti_losses;
+
+/* How it is counted: from what goes into one stage (loss.c). */
+typedef struct sfti_losses_plan {
+    size_t stage;
+    uint32_t tiny, over;
+    sfti_bounds_fn bounds;
+    uint8_t kind;    /* 0: nothing can be lost, or nobody counts */
+    bool clamps;     /* what is too large becomes the greatest */
+    uint8_t of[256]; /* codes */
+} sfti_losses_plan;
+
 struct sfti_cast {
     sft_dtype from, to;
     bool saturate;
@@ -59,6 +80,7 @@ struct sfti_cast {
     sfti_cast_fn stages[SFTI_CAST_STAGES];
     uint32_t out_bits[SFTI_CAST_STAGES]; /* of an element after each stage */
     uint16_t table[256];                 /* for the look_... stages */
+    sfti_losses_plan losses;
 };
 
 /* Whether the dtype can be cast from and to; for a number outside the enum, false. */
@@ -69,14 +91,24 @@ void sfti_cast_begin(sfti_cast *cast, const sfti_cast_kernels *kernels, sft_dtyp
 /* Whether memory, not the processor, limits the cast: its stages are vector code that does little
  * with each element. kernels: as they were given to sfti_cast_begin. */
 bool sfti_cast_is_light(const sfti_cast *cast, const sfti_cast_kernels *kernels);
-/* The n elements fill whole bytes on both sides. Returns what a stage returns. */
-uint64_t sfti_cast_run(const sfti_cast *cast, const uint8_t *in, uint8_t *out, uint64_t n);
+/* The n elements fill whole bytes on both sides. Returns what a stage returns. losses: what is lost
+ * is added, of a cast that sfti_losses_begin has had; or NULL. */
+uint64_t sfti_cast_run(const sfti_cast *cast, const uint8_t *in, uint8_t *out, uint64_t n,
+                       sfti_losses *losses);
+/* After sfti_cast_begin, with the same kernels: losses will be counted. */
+void sfti_losses_begin(sfti_cast *cast, const sfti_cast_kernels *kernels);
+/* Of n elements that go into cast->losses.stage. */
+void sfti_losses_count(const sfti_cast *cast, const uint8_t *in, size_t n, sfti_losses *losses);
+void sfti_losses_add(sfti_losses *sum, const sfti_losses *more);
 /* Fails for the element at index `at` of `in`, element number `element` of the tensor, which the
  * target cannot represent. */
 sft_code sfti_cast_refuse(const sfti_cast *cast, const uint8_t *in, uint64_t at,
                           uint64_t element, sft_error *err);
 
 /* ── Stages in portable C ── */
+
+void sfti_f32_bounds(const uint8_t *in, size_t n, uint32_t tiny, uint32_t over,
+                     uint32_t counts[3]);
 
 size_t sfti_f16_to_f32(const sfti_cast *cast, const uint8_t *in, uint8_t *out, size_t n);
 size_t sfti_bf16_to_f32(const sfti_cast *cast, const uint8_t *in, uint8_t *out, size_t n);

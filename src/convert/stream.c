@@ -21,11 +21,11 @@ static uint32_t bits_before(const sft_conversion *c) {
 
 /* Computes and casts count values from `first` on. */
 static sft_code value_piece(sft_conversion *c, uint64_t first, size_t count, uint8_t *in,
-                            uint8_t *out, sft_error *err) {
+                            uint8_t *out, sfti_losses *lost, sft_error *err) {
     const sft_tensor *tensor = c->now.tensor;
     sft_code code = sfti_dequant_read(&c->dequant, first, count, in, err);
     if (code != SFT_OK) return code;
-    uint64_t good = sfti_cast_run(&c->cast, in, out, count);
+    uint64_t good = sfti_cast_run(&c->cast, in, out, count, lost);
     if (good == count) return SFT_OK;
     code = sfti_cast_refuse(&c->cast, in, good, first + good, err);
     if (err) {
@@ -37,15 +37,15 @@ static sft_code value_piece(sft_conversion *c, uint64_t first, size_t count, uin
 
 /* Casts count elements from `first`, a multiple of 8, on; `in` holds as many. */
 static sft_code cast_piece(sft_conversion *c, uint64_t first, size_t count, uint8_t *in,
-                           uint8_t *out, sft_error *err) {
+                           uint8_t *out, sfti_losses *lost, sft_error *err) {
     const sft_tensor *tensor = c->now.tensor;
-    if (c->now.quant) return value_piece(c, first, count, in, out, err);
+    if (c->now.quant) return value_piece(c, first, count, in, out, lost, err);
     uint32_t bits = stream_bits(tensor->dtype);
     uint64_t at = tensor->offset + first / 8 * bits;
     size_t bytes = (size_t)((uint64_t)count * bits / 8);
     sft_code code = sft_read_bytes(c->now.file, at, in, bytes, err);
     if (code == SFT_OK) {
-        uint64_t good = sfti_cast_run(&c->cast, in, out, count);
+        uint64_t good = sfti_cast_run(&c->cast, in, out, count, lost);
         if (good == count) return SFT_OK;
         code = sfti_cast_refuse(&c->cast, in, good, first + good, err);
         if (err) err->offset = at + good * bits / 8;
@@ -55,16 +55,35 @@ static sft_code cast_piece(sft_conversion *c, uint64_t first, size_t count, uint
 }
 
 static sft_code cast_stretch(sft_conversion *c, uint64_t first, uint64_t count, uint8_t *in,
-                             uint8_t *out, sft_error *err) {
+                             uint8_t *out, sfti_losses *lost, sft_error *err) {
     size_t most = STREAM_IN / bits_before(c) * 8;
     for (uint64_t done = 0; done < count;) {
         size_t piece = count - done < most ? (size_t)(count - done) : most;
         sft_code code = cast_piece(c, first + done, piece, in,
-                                   out + (size_t)(done / 8 * stream_bits(c->to)), err);
+                                   out + (size_t)(done / 8 * stream_bits(c->to)), lost, err);
         if (code != SFT_OK) return code;
         done += piece;
     }
     return SFT_OK;
+}
+
+/* Losses of elements from `first` on, each of which counts once, however often it is read: in the
+ * order of the tensor. */
+static void take_losses(sft_conversion *c, uint64_t first, uint64_t count,
+                        const sfti_losses *lost) {
+    sfti_converted *row = c->now.row;
+    if (first != row->counted) return;
+    sfti_losses_add(&row->lost, lost);
+    row->counted += count;
+}
+
+/* A stretch on the calling thread. */
+static sft_code cast_here(sft_conversion *c, uint64_t first, uint64_t count, uint8_t *out,
+                          sft_error *err) {
+    sfti_losses lost = { 0, 0, 0, 0 };
+    sft_code code = cast_stretch(c, first, count, c->in, out, &lost, err);
+    if (code == SFT_OK) take_losses(c, first, count, &lost);
+    return code;
 }
 
 /* A read that begins or ends within a group of eight elements: casts the whole group. */
@@ -74,7 +93,7 @@ static sft_code cast_corner(sft_conversion *c, uint64_t offset, uint8_t *into, s
     uint32_t bits = stream_bits(c->to); /* bytes of eight elements */
     uint64_t first = offset / bits * 8, left = c->now.elements - first;
     size_t skip = (size_t)(offset % bits), have = bits - skip;
-    sft_code code = cast_stretch(c, first, left < 8 ? left : 8, c->in, eight, err);
+    sft_code code = cast_here(c, first, left < 8 ? left : 8, eight, err);
     if (code != SFT_OK) return code;
     *done = have < len ? have : len;
     memcpy(into, eight + skip, *done);
@@ -94,7 +113,7 @@ static sft_code read_alone(sft_conversion *c, uint64_t offset, uint8_t *into, si
         } else {
             uint64_t first = at / bits * 8, count = (uint64_t)part / bits * 8;
             if (at + part == c->now.bytes) count = c->now.elements - first;
-            code = cast_stretch(c, first, count, c->in, into + done, err);
+            code = cast_here(c, first, count, into + done, err);
         }
         if (code != SFT_OK) return code;
         done += part;
@@ -106,7 +125,8 @@ static sft_code read_alone(sft_conversion *c, uint64_t offset, uint8_t *into, si
 
 static void run_slot(void *ctx) {
     sfti_convert_slot *slot = ctx;
-    (void)cast_stretch(slot->of, slot->first, slot->count, slot->in, slot->out, &slot->err);
+    (void)cast_stretch(slot->of, slot->first, slot->count, slot->in, slot->out, &slot->lost,
+                       &slot->err);
 }
 
 static void join_batch(sfti_cast_workers *pool, size_t batch) {
@@ -130,6 +150,7 @@ static void start_batch(sft_conversion *c, size_t batch) {
         slot->count = left < most ? left : most;
         slot->bytes = (size_t)(slot->count * stream_bits(c->to) / 8);
         slot->err = none;
+        slot->lost = (sfti_losses){ 0, 0, 0, 0 };
         pool->next += slot->count;
         slot->running = os_thread_start(&slot->thread, run_slot, slot) == 0;
         if (!slot->running) run_slot(slot);
@@ -174,6 +195,7 @@ static sft_code read_ahead(sft_conversion *c, uint8_t *into, size_t len, sft_err
         pool->at += part;
         pool->used += part;
         if (pool->used < slot->bytes) continue;
+        take_losses(c, slot->first, slot->count, &slot->lost);
         pool->slot++;
         pool->used = 0;
     }
@@ -201,7 +223,8 @@ static void choose_tensor(sft_conversion *c, uint64_t offset) {
     pool_wait(&c->pool);
     now->tensor = sft_set_tensor_at(c->set, i);
     now->file = sft_set_shard_at(c->set, sft_set_tensor_shard(c->set, i));
-    now->begin = c->rows[i].begin;
+    now->row = &c->rows[i];
+    now->begin = now->row->begin;
     now->quant = c->quants ? c->quants[i] : NULL;
     sft_spec spec = sft_part_of(now->tensor, NULL).spec;
     if (now->quant) spec = now->quant->spec;
@@ -210,6 +233,7 @@ static void choose_tensor(sft_conversion *c, uint64_t offset) {
     if (now->quant) sfti_dequant_begin(&c->dequant, now->quant);
     sfti_cast_begin(&c->cast, &c->kernels, now->quant ? SFT_F32 : now->tensor->dtype, c->to,
                     c->options.saturate);
+    sfti_losses_begin(&c->cast, &c->kernels);
 }
 
 /* Of a conversion that is not saved, but read from. */

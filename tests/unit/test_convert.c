@@ -76,7 +76,7 @@ static uint64_t cast_as(unsigned forbid, sft_dtype from, sft_dtype to, bool satu
     sfti_cast cast;
     sfti_cast_kernels_fill(&kernels, forbid);
     sfti_cast_begin(&cast, &kernels, from, to, saturate);
-    return sfti_cast_run(&cast, in, out, n);
+    return sfti_cast_run(&cast, in, out, n, NULL);
 }
 
 static void compare_variants(sft_dtype from, sft_dtype to, bool saturate, size_t n) {
@@ -316,6 +316,98 @@ static void keeps_scaled(void **unused) {
 /* 5,000,004 elements of F32, small numbers: more than two slots of each target. */
 #define LONG_COUNT 5000004u
 
+/* ── What is lost ── */
+
+static double double_at(sft_dtype dtype, const uint8_t *at, size_t i) {
+    size_t bits = sft_dtype_describe(dtype)->bits;
+    uint8_t group[64];
+    double values[8];
+    size_t first = i / 8 * 8;
+    memcpy(group, at + first * bits / 8, bits); /* bytes of eight elements */
+    assert_int_equal(sft_cast(dtype, group, SFT_F64, values, 8, NULL, NULL, NULL), SFT_OK);
+    return values[i % 8];
+}
+
+/* From before and after alone: the least magnitudes that are too large for dtypes that clamp. */
+static double too_large(sft_dtype to) {
+    switch (to) {
+    case SFT_F4: return 7;
+    case SFT_F6_E2M3: return 7.75;
+    case SFT_F6_E3M2: return 30;
+    case SFT_F16: return 65520;
+    case SFT_BF16: return 0x1.ffp127;
+    case SFT_F32: return 0x1.ffffffp127;
+    case SFT_F8_E5M2: return 61440;
+    case SFT_F8_E4M3: return 464.00000000000006;
+    case SFT_F8_E4M3FNUZ: return 248;
+    case SFT_F8_E5M2FNUZ: return 61440;
+    default: return 1e300;
+    }
+}
+
+/* n is a multiple of 8. */
+static void count_lost(sft_dtype from, const uint8_t *in, sft_dtype to, const uint8_t *out,
+                       size_t n, bool saturate, sfti_losses *sum) {
+    bool clamps = saturate || to == SFT_F4 || to == SFT_F6_E2M3 || to == SFT_F6_E3M2;
+    for (size_t i = 0; i < n; i++) {
+        double x = double_at(from, in, i), y = double_at(to, out, i);
+        double size = x < 0 ? -x : x;
+        bool finite = size - size == 0, is_finite = y - y == 0;
+        bool infinite = finite && !is_finite, zero = finite && size > 0 && is_finite && y == 0;
+        bool saturated = size == size && is_finite && clamps
+                      && (size >= too_large(to) || size - size != 0);
+        sum->zeros += zero;
+        sum->infinite += infinite;
+        sum->saturated += saturated;
+        sum->nonzero += (finite && size > 0) || saturated;
+    }
+}
+
+#define LOST_COUNT 1000
+
+static void counts_what_is_lost(void **unused) {
+    static const sft_dtype sources[] = { SFT_F32, SFT_F64, SFT_BF16, SFT_F16, SFT_F8_E5M2,
+                                         SFT_F8_E4M3, SFT_F8_E4M3FNUZ, SFT_F8_E8M0, SFT_F6_E3M2,
+                                         SFT_I32, SFT_I64 };
+    static const sft_dtype targets[] = { SFT_F32, SFT_BF16, SFT_F16, SFT_F8_E5M2, SFT_F8_E4M3,
+                                         SFT_F8_E4M3FNUZ, SFT_F8_E5M2FNUZ, SFT_F6_E2M3,
+                                         SFT_F6_E3M2, SFT_F4 };
+    static const unsigned kernels_of[] = { 0, PLAIN };
+    uint8_t in[LOST_COUNT * 8 + 8], out[LOST_COUNT * 8];
+    size_t counted = 0;
+    (void)unused;
+    for (size_t f = 0; f < sizeof sources / sizeof *sources; f++)
+        for (size_t t = 0; t < sizeof targets / sizeof *targets; t++)
+            for (unsigned way = 0; way < 4; way++) {
+                bool saturate = way & 1;
+                sfti_losses want = { 0, 0, 0, 0 }, found = want;
+                sfti_cast_kernels kernels;
+                sfti_cast cast;
+                fill_inputs(sources[f], in, LOST_COUNT);
+                if (sources[f] == SFT_F32 && way / 2) no_nan(in, LOST_COUNT);
+                sfti_cast_kernels_fill(&kernels, kernels_of[way / 2]);
+                sfti_cast_begin(&cast, &kernels, sources[f], targets[t], saturate);
+                sfti_losses_begin(&cast, &kernels);
+                if (sfti_cast_run(&cast, in, out, LOST_COUNT, &found) < LOST_COUNT) continue;
+                count_lost(sources[f], in, targets[t], out, LOST_COUNT, saturate, &want);
+                uint64_t all = want.zeros + want.infinite + want.saturated;
+                if (found.zeros != want.zeros || found.infinite != want.infinite
+                    || found.saturated != want.saturated
+                    || (all > 0 && found.nonzero != want.nonzero))
+                    fail_msg("%s to %s%s: %llu %llu %llu of %llu, not %llu %llu %llu of %llu",
+                             sft_dtype_describe(sources[f])->name,
+                             sft_dtype_describe(targets[t])->name, saturate ? " saturated" : "",
+                             (unsigned long long)found.zeros, (unsigned long long)found.infinite,
+                             (unsigned long long)found.saturated,
+                             (unsigned long long)found.nonzero, (unsigned long long)want.zeros,
+                             (unsigned long long)want.infinite,
+                             (unsigned long long)want.saturated,
+                             (unsigned long long)want.nonzero);
+                counted += all > 0;
+            }
+    assert_true(counted > 100);
+}
+
 static test_file long_file(void) {
     char header[256];
     snprintf(header, sizeof header,
@@ -340,7 +432,8 @@ static bool count_ticks(void *ctx, uint64_t done, uint64_t total) {
 }
 
 /* One tensor through a file that is only read, with so many threads. */
-static sft_buffer convert_long(const test_file *f, sft_dtype to, uint32_t threads) {
+static sft_buffer convert_long(const test_file *f, sft_dtype to, uint32_t threads,
+                               uint64_t *lost) {
     test_source source = make_source(f);
     test_memory memory = { 0 };
     sft_allocator alloc = { resize_test_memory, &memory };
@@ -361,6 +454,12 @@ static sft_buffer convert_long(const test_file *f, sft_dtype to, uint32_t thread
     assert_int_equal(sft_conversion_new(set, to, &options, &conversion, NULL), SFT_OK);
     if (sft_conversion_save(conversion, sft_sink_memory(&out), &job, &err))
         fail_msg("%s", err.message);
+    for (int what = SFT_LOSS_ZERO; lost && what <= SFT_LOSS_OF; what++)
+        lost[what] = sft_conversion_lost(conversion, 0, (sft_convert_loss)what);
+    if (lost) {
+        assert_int_equal(sft_conversion_lost(conversion, SIZE_MAX, SFT_LOSS_OF), lost[SFT_LOSS_OF]);
+        assert_int_equal(sft_conversion_lost(conversion, 1, SFT_LOSS_OF), 0);
+    }
     sft_conversion_free(conversion);
     sft_set_close(set);
     assert_int_equal(memory.held, 0);
@@ -380,7 +479,14 @@ static void streams_the_same(void **unused) {
         assert_int_equal(sft_cast(SFT_F32, f.bytes + f.data, targets[t], want, LONG_COUNT, NULL,
                                   NULL, NULL), SFT_OK);
         for (uint32_t threads = 1; threads <= 3; threads++) {
-            sft_buffer got = convert_long(&f, targets[t], threads);
+            uint64_t lost[4];
+            sfti_losses sum = { 0, 0, 0, 0 };
+            sft_buffer got = convert_long(&f, targets[t], threads, lost);
+            count_lost(SFT_F32, f.bytes + f.data, targets[t], want, LONG_COUNT, false, &sum);
+            assert_int_equal(lost[SFT_LOSS_ZERO], sum.zeros);
+            assert_int_equal(lost[SFT_LOSS_SATURATED], sum.saturated);
+            assert_int_equal(lost[SFT_LOSS_INFINITE], sum.infinite);
+            assert_int_equal(lost[SFT_LOSS_OF], targets[t] == SFT_F64 ? 0 : sum.nonzero);
             assert_true(got.len > bytes);
             assert_memory_equal(got.data + got.len - bytes, want, bytes);
             sft_buffer_free(&got);
@@ -492,7 +598,7 @@ static bool take_c(void *ctx, const sft_tensor *tensor) {
 static void decides_before_writing(void **unused) {
     test_file f = make_file(
         "{\"c\":{\"dtype\":\"C64\",\"shape\":[1],\"data_offsets\":[0,8]},"
-        "\"w\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[8,20]}}", NULL, 20);
+        "\"w\":{\"dtype\":\"F32\",\"shape\":[1,3],\"data_offsets\":[8,20]}}", NULL, 20);
     sft_set *set = set_of(&f);
     sft_convert_options options = SFT_CONVERT_OPTIONS_INIT;
     sft_conversion *conversion;
@@ -594,6 +700,7 @@ int main(void) {
         cmocka_unit_test(decides_before_writing), cmocka_unit_test(saves_a_shard),
         cmocka_unit_test(new_dtypes_are_refused),
         cmocka_unit_test(casts_end_at_their_target),
+        cmocka_unit_test(counts_what_is_lost),
     };
     return cmocka_run_group_tests_name("convert", tests, NULL, NULL);
 }

@@ -148,6 +148,15 @@ class FitsResult(TypedDict):
     reason: str
 
 
+class LostValues(TypedDict):
+    """Values that were not zero, and those of them that a cast made something else."""
+
+    values: int
+    zero: int
+    infinite: int
+    saturated: int
+
+
 class ConvertResult(TypedDict):
     """Result of convert(): tensors by action, and the bytes of all files."""
 
@@ -158,8 +167,10 @@ class ConvertResult(TypedDict):
     scale: int
     dequantize: int
     drop: int
+    kept: int
     bytes_before: int
     bytes_after: int
+    lost: LostValues
 
 
 class EditResult(TypedDict, total=False):

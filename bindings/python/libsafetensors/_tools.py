@@ -110,24 +110,27 @@ def diff(a: Path, b: Path, *, atol: float | None = None, rtol: float | None = No
 def convert(path: Path, output: Path, dtype: Any, *, names: Iterable[str] | None = None,
             saturate: bool = False, overrule_scales: bool = False, overwrite: bool = False,
             sync: bool = True, threads: int = 1, progress: Progress = None,
-            dequantize: bool = False) -> ConvertResult:
+            dequantize: bool = False, lossy: bool = False) -> ConvertResult:
     """Writes a model with its tensors converted to dtype ("BF16", "F8_E4M3", or a dtype of numpy or
     torch): the floats if dtype is one, the integers if it is one; with names exactly those.
     saturate: values out of range become the greatest finite one, not an infinity or a NaN.
     overrule_scales: convert also tensors with a scale, and the scales. dequantize: compute the
     values of quantised tensors instead (docs/convert.md), drop their scales, and leave all others
-    alone. threads: 0 is one per processor; each takes about 2.5 MiB of memory. overwrite: replace
+    alone. lossy: cast an adapter to 8 bits or fewer, too, in which many of its values become
+    zero, and scalars that names has. threads: 0 is one per processor; each takes about 2.5 MiB of memory. overwrite: replace
     an existing output, atomically. sync=False does not wait for the disk. Metadata are kept, except
     for digests of the old data (sshs_model_hash, sshs_legacy_hash, modelspec.hash_*).
 
-    Returns the number of tensors by action, and the bytes before and after. ValueError
+    Returns the number of tensors by action ("kept": scalars that keep their dtype), the bytes
+    before and after, and "lost": of how many "values" that were not zero how many became "zero",
+    "infinite" or "saturated". ValueError
     (cast_value) for a value that the dtype has no place for, such as a NaN in F4; TypeError
     (cast_dtype); SafetensorError for an invalid file; FileExistsError; OSError. Nothing is
     written if it raises."""
     with watch(progress, "converting") as tick:
         return _core.convert(path, output, dtype_name(dtype), names=names, saturate=saturate,
                              overrule_scales=overrule_scales, overwrite=overwrite, sync=sync,
-                             threads=threads, progress=tick, dequantize=dequantize)
+                             threads=threads, progress=tick, dequantize=dequantize, lossy=lossy)
 
 
 def edit_metadata(path: Path, set: Mapping[str, str] | None = None,

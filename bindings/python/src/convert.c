@@ -113,16 +113,25 @@ static unsigned long long action_count(const sft_conversion *conversion,
     return sft_conversion_count(conversion, action);
 }
 
+static unsigned long long lost_count(const sft_conversion *conversion, sft_convert_loss what) {
+    return sft_conversion_lost(conversion, SIZE_MAX, what);
+}
+
 static PyObject *totals_dict(const sft_conversion *c) {
-    return Py_BuildValue("{sK,sK,sK,sK,sK,sK,sK,sK,sK}", "cast", action_count(c, SFT_CONVERT_CAST),
+    return Py_BuildValue("{sK,sK,sK,sK,sK,sK,sK,sK,sK,sK,s{sK,sK,sK,sK}}",
+                         "cast", action_count(c, SFT_CONVERT_CAST),
                          "same", action_count(c, SFT_CONVERT_SAME),
                          "other", action_count(c, SFT_CONVERT_OTHER),
                          "scaled", action_count(c, SFT_CONVERT_SCALED),
                          "scale", action_count(c, SFT_CONVERT_SCALE),
                          "dequantize", action_count(c, SFT_CONVERT_DEQUANTIZE),
                          "drop", action_count(c, SFT_CONVERT_DROP),
+                         "kept", action_count(c, SFT_CONVERT_KEPT),
                          "bytes_before", (unsigned long long)sft_conversion_bytes_before(c),
-                         "bytes_after", (unsigned long long)sft_conversion_bytes_after(c));
+                         "bytes_after", (unsigned long long)sft_conversion_bytes_after(c), "lost",
+                         "values", lost_count(c, SFT_LOSS_OF), "zero", lost_count(c, SFT_LOSS_ZERO),
+                         "infinite", lost_count(c, SFT_LOSS_INFINITE),
+                         "saturated", lost_count(c, SFT_LOSS_SATURATED));
 }
 
 /* Errors about the input are reported with its path, others with the output's. */
@@ -150,20 +159,23 @@ static PyObject *run_convert(convert_call *call, uint32_t threads, PyObject *pro
 
 static PyObject *convert(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "path", "output", "dtype", "names", "saturate", "overrule_scales",
-                             "overwrite", "sync", "threads", "progress", "dequantize", NULL };
+                             "overwrite", "sync", "threads", "progress", "dequantize", "lossy",
+                             NULL };
     PyObject *path, *output, *dtype, *names = NULL, *progress = NULL, *done = NULL;
     int saturate = 0, overrule = 0, overwrite = 0, sync = 1, asked = 1, dequantize = 0;
+    int lossy = 0;
     uint32_t threads;
     convert_call call = { .state = pysft_state_of(module), .options = SFT_CONVERT_OPTIONS_INIT,
                           .path = SFT_PATH_OPTIONS_INIT };
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|$OppppiOp:convert", words, &path, &output,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|$OppppiOpp:convert", words, &path, &output,
                                      &dtype, &names, &saturate, &overrule, &overwrite, &sync,
-                                     &asked, &progress, &dequantize)
+                                     &asked, &progress, &dequantize, &lossy)
         || pysft_threads_of(asked, &threads) < 0 || pysft_dtype_of(dtype, &call.to) < 0)
         return NULL;
     call.options.saturate = saturate != 0;
     call.options.scaled = overrule != 0;
     call.options.dequantize = dequantize != 0;
+    call.options.lossy = lossy != 0;
     call.path.no_sync = !sync;
     call.path.no_clobber = !overwrite;
     bool ready = pysft_output_of(output, &call.output) == 0;
@@ -258,7 +270,7 @@ PyMethodDef pysft_convert_functions[] = {
     { "convert", PYSFT_KEYWORDS(convert),
       "convert($module, /, path, output, dtype, *, names=None, saturate=False,\n"
       " overrule_scales=False, overwrite=False, sync=True, threads=1, progress=None,\n"
-      " dequantize=False)\n--\n\n"
+      " dequantize=False, lossy=False)\n--\n\n"
       "Convert a model's floating-point tensors to another dtype." },
     { "cast", PYSFT_KEYWORDS(cast),
       "cast($module, /, data, source, target, saturate=False)\n--\n\n"

@@ -129,6 +129,7 @@ static const hint_row hint_table[] = {
     { SFT_HINT_REMOTE_SIGNED, NULL },
     { SFT_HINT_REMOTE_LOGIN, NULL },
     { SFT_HINT_REMOTE_LIMIT, NULL },
+    { SFT_HINT_LOSSY, "\"BF16\" or \"F16\" keeps its values; lossy=True casts it all the same" },
 
     { PYSFT_HINT_URL, "of URLs, those of https, hf, s3 and gs are read: download the file, or hand "
                       "over fsspec.open(url)" },

@@ -214,7 +214,7 @@ static bool takes_contents(uint8_t meaning) {
 }
 
 static sft_code check_unheld(sfti_machine *m, const sfti_value *value) {
-    if (!value->held) return SFT_OK;
+    if (!value->held || value->kind == SFTI_VALUE_TUPLE) return SFT_OK;
     return sfti_machine_fail(m, SFT_FOREIGN_AMBIGUOUS, "a container or object of its own",
                              "one that a call has taken its contents from");
 }

@@ -34,7 +34,8 @@ typedef struct walk {
     sfti_arena *arena;
     size_t *passed;
     cli_inputs *out;
-    const sft_files *files; /* or NULL */
+    const sft_open_options *open;
+    const sft_files *files; /* its, or NULL */
     cli_depth depth;
     int others; /* CLI_AND_OTHERS, CLI_ELSE_OTHERS or 0 */
     bool enter; /* folders of the folder now walked */
@@ -55,15 +56,11 @@ static bool is_model_name(const char *name) {
            sft_path_is_index(name);
 }
 
-const char *const cli_other_formats[CLI_OTHER_FORMATS] = {
-    ".ckpt", ".pt", ".pth", ".bin", ".gguf", ".onnx", ".npz", ".msgpack", ".pdparams", ".h5",
-};
-
 #define TORCH_INDEX ".bin.index.json"
 
 static void count_passed(walk *w, const char *name) {
-    for (size_t i = 0; i < CLI_OTHER_FORMATS; i++)
-        w->passed[i] += cli_ends_with(sft_span_cstr(name), cli_other_formats[i]);
+    size_t format = cli_other_format(sft_span_cstr(name));
+    if (format < CLI_OTHER_FORMATS) w->passed[format]++;
 }
 
 /* ── The walk ── */
@@ -124,35 +121,17 @@ static os_kind kind_behind(const char *path, const char *name, os_kind kind) {
     return info.kind;
 }
 
-/* Parts of a GGUF model after the first: it stands for all. */
-static bool is_later_part(sft_span name) {
-    const char *of = NULL;
-    if (!cli_ends_with(name, ".gguf")) return false;
-    for (size_t i = 0; i + 4 < name.len; i++)
-        if (memcmp(name.data + i, "-of-", 4) == 0) of = name.data + i;
-    return of && of - name.data >= 5 && memcmp(of - 5, "00001", 5) != 0;
-}
-
-/* Pickles hold anything: only opening tells whether there are tensors. */
-static bool is_import(const walk *w, const char *path) {
+/* Where others count only for want of models, they must be sound. */
+static bool is_other(const walk *w, const char *path) {
     sft_import_format format;
-    sft_import *import = NULL;
-    sft_import_options options = SFT_IMPORT_OPTIONS_INIT;
-    options.alloc = &w->arena->alloc;
-    options.skip = true;
-    if (sft_import_recognise(path, w->files, &format, NULL)) return false;
-    if (format != SFT_IMPORT_PICKLE) return format != SFT_IMPORT_NONE;
-    sft_code code = sft_import_open(path, &options, &import, NULL);
-    sft_import_close(import);
-    return code != SFT_FOREIGN_KIND;
+    if (w->others == CLI_AND_OTHERS) return cli_is_other_model(path, w->open);
+    return !sft_import_recognise(path, w->files, &format, NULL) && format
+        && cli_is_other_model(path, w->open);
 }
 
-/* A model in another format, told by its contents once its name speaks for it. */
 static int visit_other(walk *w, const char *name, os_kind kind) {
     sft_span text = sft_span_cstr(name);
-    bool named = cli_ends_with(text, TORCH_INDEX);
-    for (size_t i = 0; i < CLI_OTHER_FORMATS; i++)
-        named |= cli_ends_with(text, cli_other_formats[i]);
+    bool named = cli_other_format(text) < CLI_OTHER_FORMATS || cli_ends_with(text, TORCH_INDEX);
     if (!named || !w->others || strncmp(name, "._", 2) == 0) {
         count_passed(w, name);
         return 0;
@@ -160,12 +139,15 @@ static int visit_other(walk *w, const char *name, os_kind kind) {
     char *path = cli_join_path(w->arena, sft_span_cstr(w->now->path), name);
     if (!path) return ENOMEM;
     bool remote = sfti_files_claim(w->files, path);
-    bool is_file = remote || kind_behind(path, name, kind) == OS_FILE;
-    if (is_later_part(text)) return 0;
-    if (!is_file || (!remote && !is_import(w, path))) {
+    if (!remote) kind = kind_behind(path, name, kind);
+    if (cli_is_later_part(path, w->files)) return 0;
+    bool lost = kind != OS_FILE && kind != OS_DIR && w->others == CLI_AND_OTHERS
+             && cli_is_model_name(text);
+    if (!remote && !lost && (kind != OS_FILE || !is_other(w, path))) {
         count_passed(w, name);
         return 0;
     }
+    if (lost && kind != OS_LINK) return add_no_file(w, path, kind) ? 0 : ENOMEM;
     if (!add_found(w, CLI_FILE, path)) return ENOMEM;
     w->first->is_other = true;
     w->first->is_guess = remote;
@@ -375,9 +357,7 @@ static bool settle_guesses(walk *w) {
     expect_files(w, paths, count);
     for (found **at = &w->first; *at;) {
         found *f = *at;
-        sft_import_format format;
-        if (f->is_guess && (sft_import_recognise(f->input.path, w->files, &format, NULL)
-                            || !format)) {
+        if (f->is_guess && !is_other(w, f->input.path)) {
             count_passed(w, cli_name_of(f->input.path).data);
             *at = f->next;
             w->count--;
@@ -562,7 +542,8 @@ sft_code cli_inputs_expand_but(const char *operand, cli_depth depth, const char 
     out->arena.alloc = sfti_allocator(options->open->alloc);
     w.arena = &out->arena;
     w.out = out;
-    w.files = out->files = options->open->files;
+    w.open = options->open;
+    w.files = out->files = w.open->files;
     w.passed = out->passed;
     if (expand_operand(operand, options, &w, out)) return SFT_OK;
     return sfti_fail_memory(err, sizeof(found));

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "safetensors_set.h"
+#include "support/formats.h"
 
 typedef enum cli_input_kind {
     CLI_FILE,
@@ -23,10 +24,6 @@ typedef struct cli_input {
 static inline bool cli_input_is_path(const cli_input *input) {
     return input->kind == CLI_FILE || input->kind == CLI_INDEX;
 }
-
-/* Formats of other models, by the ends of their files' names. */
-#define CLI_OTHER_FORMATS 10
-extern const char *const cli_other_formats[CLI_OTHER_FORMATS];
 
 /* A remote folder that was listed. */
 typedef struct cli_listed {
@@ -48,8 +45,8 @@ typedef struct cli_inputs {
  * folder with a model_index.json). */
 typedef enum cli_depth { CLI_ONE_LEVEL = 0, CLI_ALL_LEVELS = 1, CLI_WITH_PARTS = 2 } cli_depth;
 
-/* Added to a depth: models in other formats (import.h) count too, if their names end so and their
- * contents are so; or only where no model in safetensors was found. */
+/* Added to a depth: models in other formats (formats.h) count too, broken ones as well; or sound
+ * ones, only where no model in safetensors was found. */
 #define CLI_AND_OTHERS 4
 #define CLI_ELSE_OTHERS 8
 

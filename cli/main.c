@@ -96,6 +96,7 @@ static void run_command(cli *c, const cli_command *command, int argc, char **arg
         return;
     }
     command->run(c, argv, count);
+    cli_tell_unread(c);
     cli_results_end(c);
 }
 

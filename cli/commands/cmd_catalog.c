@@ -59,7 +59,8 @@ static void add_model(void *ctx, cli_model *model) {
     }
     if (!whole) {
         cli_progress_end(&run->progress);
-        cli_refuse(c, model->path, &model->err);
+        if (model->input->is_found) cli_fail_found(c, model->input, model->path, &model->err);
+        else cli_refuse(c, model->path, &model->err);
         hide_quotes(run, model);
         run->broken++;
     }
@@ -88,10 +89,16 @@ static sft_code write_list(catalog_command *run, char **operands, size_t count) 
     return run->code;
 }
 
+/* Without the cards of those that could not be read. */
+static size_t count_models(const catalog_command *run) {
+    bool cards = run->compute.where.count == 0;
+    return run->run.c->set.model ? 1 : run->list.rows.count - (cards ? run->broken : 0);
+}
+
 static void say_page(const catalog_command *run) {
     cli *c = run->run.c;
     char size[CLI_NUMBER_SIZE];
-    size_t models = run->list.rows.count, pictures = run->run.pictures.count;
+    size_t models = count_models(run), pictures = run->run.pictures.count;
     bool is_list = !c->set.model;
     cli_path(&c->out, run->output.path, ": ");
     if (is_list) cli_printf(&c->out, "%zu model%s, ", models, models == 1 ? "" : "s");
@@ -108,7 +115,7 @@ static void say_page_json(const catalog_command *run) {
     cli *c = run->run.c;
     cli_object object;
     sfti_json_writer *w = cli_object_begin(&object, c, run->output.path);
-    sfti_json_put_uint(w, "models", c->set.model ? 1 : run->list.rows.count);
+    sfti_json_put_uint(w, "models", count_models(run));
     sfti_json_put_uint(w, "unreadable", run->broken);
     sfti_json_put_uint(w, "bytes", run->run.page.at);
     sfti_json_put_uint(w, "embedded_pictures", run->run.pictures.count);
@@ -127,7 +134,7 @@ static void write_page(catalog_command *run, char **operands, size_t count) {
         code = sfti_sink_end(&run->run.sink, code, &run->err);
     }
     if (code && !run->is_empty) cli_status(c, CLI_FAILED);
-    if (run->is_empty && run->compute.where.count && !run->broken) cli_refuse(c, NULL, &run->err);
+    if (run->is_empty && run->compute.where.count) cli_refuse(c, NULL, &run->err);
     else if (run->is_empty) cli_complain(c, NULL, &run->err);
     else if (code) cli_fail_input(c, path, &run->err);
     else if (cli_is_json(c)) say_page_json(run);
@@ -292,6 +299,7 @@ static void run_catalog(cli *c, char **operands, size_t count) {
     run->run.c = c;
     run->err = err;
     c->set.recursive = 1;
+    c->counts_unread = true;
     sfti_arena arena = { .alloc = c->alloc };
     sft_code code = begin_catalog(run, operands, &count, &arena);
     sfti_arena_free(&arena);
@@ -349,7 +357,7 @@ const cli_command cli_catalog_command = {
     "where it is, or use --embed. What lies outside of the folders is never linked to. Thumbnails "
     "in headers are in the page if they are no larger than --embed allows. Pictures over 64 MiB or "
     "with more than 134 million pixels are not shown.\n"
-    "A model that cannot be read is a card with the reason; with --where it is only reported. As "
+    "A model that cannot be read is a card with the reason; with --where it is only counted. As "
     "long as nothing changes, the same command writes the same bytes.\n"
     CLI_WHERE_ABOUT "\n"
     "--hash computes digests; models with the same content digest or SHA-256 are marked as copies, "
@@ -359,10 +367,11 @@ const cli_command cli_catalog_command = {
     "map, and with --deep the statistics of each, and for modules of a LoRA the Frobenius norm of "
     "their product times alpha / rank.",
     catalog_examples,
-    { catalog_options, cli_output_options, cli_hash_run_options, cli_online_options,
-      cli_json_options, cli_reading_options, cli_remote_options, cli_network_options,
-      cli_common_options },
-    { "the page was written", "it was written, but some models could not be read; no model matches "
-      "--where", "the page was not written, the server did not answer, or a usage error" },
+    { catalog_options, cli_unread_options, cli_output_options, cli_hash_run_options,
+      cli_online_options, cli_json_options, cli_reading_options, cli_remote_options,
+      cli_network_options, cli_common_options },
+    { "the page was written", "it was written, but a model that was named could not be read; no "
+      "model matches --where", "the page was not written, or no model could be read, the server "
+      "did not answer, or a usage error" },
     0, SIZE_MAX, run_catalog, CLI_URLS_ALL,
 };

@@ -200,7 +200,7 @@ static bool look_at(dup_run *run, dup_model *model, const cli_input *input) {
         make_key(run, model, DUP_FILE, put_size, &info.size, &err);
     }
     sft_set_close(set);
-    if (err.code) cli_fail_input(run->c, input->path, &err);
+    if (err.code) cli_fail_found(run->c, input, input->path, &err);
     return !err.code;
 }
 
@@ -456,9 +456,10 @@ static void mark_again(const dup_run *run, dup_place *places, uint32_t *order,
 
 static void look_at_input(dup_run *run, const cli_input *input, int error) {
     sft_error err = SFT_ERROR_INIT;
+    run->c->tried++;
     if (error && cli_input_is_path(input)) {
         sfti_io_fail(&err, SFT_IO_OPEN, error, "open");
-        cli_fail_input(run->c, input->path, &err);
+        cli_fail_found(run->c, input, input->path, &err);
     } else if (cli_input_is_path(input)) {
         run->count += look_at(run, &run->models[run->count], input);
     } else if (input->kind == CLI_STDIN) {
@@ -485,6 +486,7 @@ static void run_dup(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     cli_input_list inputs;
     c->others = CLI_AND_OTHERS;
+    c->counts_unread = true;
     cli_hash_run_begin(&run.hashing, c, "dup");
     if (cli_list_inputs(c, operands, count, &inputs, &err)) cli_complain(c, NULL, &err);
     else if (run.hashing.usable && look_at_all(&run, &inputs) && hash_candidates(&run))
@@ -512,9 +514,10 @@ const cli_command cli_dup_command = {
     "read. A file with several names (links) counts once. A file that is not a valid model is "
     "compared as a file. Nothing is changed.",
     dup_examples,
-    { cli_hash_run_options, cli_input_options, cli_json_options, cli_table_options,
-      cli_reading_options, cli_remote_options, cli_network_options, cli_common_options },
+    { cli_unread_options, cli_hash_run_options, cli_input_options, cli_json_options,
+      cli_table_options, cli_reading_options, cli_remote_options, cli_network_options,
+      cli_common_options },
     { "there are no duplicates", "there are duplicates",
-      "a model could not be read, or a usage error" },
+      CLI_UNREAD_STATUS ", or a usage error" },
     1, SIZE_MAX, run_dup, CLI_URLS_ALL,
 };

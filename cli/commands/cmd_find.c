@@ -311,6 +311,7 @@ static void run_find(cli *c, char **operands, size_t count) {
     }
     if (run.is_hex && c->set.compute) run.digests.wanted = wanted_digests;
     run.digests.answer = take_digests;
+    c->counts_unread = true;
     run.digests.ctx = &run;
     if (with) cli_each_model(c, &with, 1, &run.models, NULL, each_fits, &run);
     else find_all(&run);
@@ -367,8 +368,9 @@ const cli_command cli_find_command = {
     "digests of "
     "the file trained on, and the sizes of layers that are named alike; it reads no tensor data.",
     find_examples,
-    { find_options, cli_hash_run_options, cli_input_options, cli_json_options, cli_reading_options,
-      cli_remote_options, cli_network_options, cli_common_options },
-    { "a model was found", "no model was found", "a model could not be read, or a usage error" },
+    { find_options, cli_unread_options, cli_hash_run_options, cli_input_options, cli_json_options,
+      cli_reading_options, cli_remote_options, cli_network_options, cli_common_options },
+    { "a model was found", "no model was found",
+      CLI_UNREAD_STATUS ", or a usage error" },
     1, SIZE_MAX, run_find, CLI_URLS_OWN,
 };

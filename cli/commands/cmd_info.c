@@ -131,22 +131,12 @@ static bool is_list(const info_run *run) {
         && !set->verbose && !set->save_as && !set->updates && !cli_compute_only_counts(run->c);
 }
 
-/* In a list on a terminal a row says it, which does not wrap. */
-static void fail_model(info_run *run, const cli_model *model) {
-    run->unreadable++;
-    if (!is_list(run) || !run->list.columns || model->err.code == SFT_OK) {
-        cli_fail_model(run->c, model);
-        return;
-    }
-    cli_status(run->c, CLI_FAILED);
-    cli_list_add_failed(&run->list, model->path, &model->err);
-}
-
 static void each_info(void *ctx, cli_model *model) {
     info_run *run = ctx;
     cli *c = run->c;
     if (!cli_compute_has_tree(&run->compute, model)) {
-        fail_model(run, model);
+        run->unreadable++;
+        cli_fail_model(c, model);
         return;
     }
     if (cli_compute_only_counts(c)) return;
@@ -219,7 +209,7 @@ static void total_line(const info_run *run) {
                    cli_size_text(run->bytes, buffer));
         if (run->list.wrong)
             cli_printf(&c->out, ", %zu with conflicts (!: see info FILE)", run->list.wrong);
-        if (run->unreadable) cli_printf(&c->out, ", %zu unreadable (see check)", run->unreadable);
+        if (run->unreadable) cli_printf(&c->out, ", %zu unreadable", run->unreadable);
         cli_text(&c->out, "\n");
         if (run->pickles)
             cli_printf(&c->out, "%zu pickle%s would call code when loaded (see info FILE)\n",
@@ -265,6 +255,7 @@ static void run_info(cli *c, char **operands, size_t count) {
         cli_refuse_usage(c, &err);
         return;
     }
+    c->counts_unread = true;
     bool usable = cli_compute_begin(&run.compute, count == 1 ? operands[0] : "info");
     bool counts = cli_compute_only_counts(c);
     cli_list_begin(&run.list, c, operands, count);
@@ -285,7 +276,7 @@ static void run_info(cli *c, char **operands, size_t count) {
 static const cli_option info_options[] = {
     { 'v', "verbose", NULL, CLI_FLAG, 1, AT(verbose),
       "every fact with its sources, in groups: identity, use, training, files, provenance, "
-      "metadata" },
+      "metadata; also lists models in folders that cannot be read" },
     { 0, "long", NULL, CLI_FLAG, 1, AT(longer), "full labels even for several models" },
     { 0, "sort", "path|name|date|size|base|rank", CLI_CHOICE, 0, AT(sort),
       "order of models; dates: newest first, sizes (in bytes) and ranks: largest first; unknown "
@@ -406,11 +397,11 @@ const cli_command cli_info_command = {
     { info_options, cli_save_options, cli_online_options, info_online_options,
       cli_hash_run_options, cli_input_options, cli_json_options, cli_reading_options,
       cli_remote_options, cli_network_options, cli_common_options },
-    { "every model was read",
+    { "every model that was named was read, and of those in folders at least one",
       "no model has any of the -f facts, or there is no workflow; with --verify, a digest "
       "differs from the recorded one without a known cause; with --updates, a model has a newer "
       "version, was deleted or has other permissions",
-      "a model could not be read, a sidecar exists or could not be written, the server did not "
+      CLI_UNREAD_STATUS ", a sidecar exists or could not be written, the server did not "
       "answer, or a usage error" },
     0, SIZE_MAX, run_info, CLI_URLS_ALL,
 };

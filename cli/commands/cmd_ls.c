@@ -296,7 +296,7 @@ static void ls_input(cli *c, const cli_input *input) {
     sft_error err = SFT_ERROR_INIT;
     sft_set *set = NULL;
     if (cli_open_model(c, input, &set, &err)) {
-        cli_fail_input(c, input->path, &err);
+        cli_fail_found(c, input, input->path, &err);
         return;
     }
     int key = wants_tree(c) || c->set.fold ? (int)tree_key : c->set.sort;
@@ -338,6 +338,7 @@ static sft_code check_usage(const cli *c, sft_error *err) {
 
 static void run_ls(cli *c, char **operands, size_t count) {
     c->others = CLI_ELSE_OTHERS;
+    c->counts_unread = true;
     sft_error err = SFT_ERROR_INIT;
     if (check_usage(c, &err)) {
         cli_fail_usage(c, &err);
@@ -349,7 +350,7 @@ static void run_ls(cli *c, char **operands, size_t count) {
 
 static const cli_option ls_options[] = {
     { 'v', "verbose", NULL, CLI_FLAG, 1, offsetof(cli_settings, verbose),
-      "also show sizes in bytes" },
+      "also show sizes in bytes, and list models in folders that cannot be read" },
     { 0, "sort", "offset|name|size", CLI_CHOICE, 0, offsetof(cli_settings, sort),
       "order: as in the file, by name (2 before 10), largest first" },
     { 0, "reverse", NULL, CLI_FLAG, 1, offsetof(cli_settings, reverse),
@@ -414,7 +415,8 @@ const cli_command cli_ls_command = {
     ls_examples,
     { ls_options, cli_match_options, cli_input_options, cli_json_options, cli_reading_options,
       cli_remote_options, cli_network_options, cli_common_options },
-    { "every model was read", "--match and --dtype found no tensor",
-      "a model could not be read, or a usage error" },
+    { "every model that was named was read, and of those in folders at least one",
+      "--match and --dtype found no tensor",
+      CLI_UNREAD_STATUS ", or a usage error" },
     1, SIZE_MAX, run_ls, CLI_URLS_ALL,
 };

@@ -174,7 +174,7 @@ static sft_code change_file(cli *c, const char *path, void *ctx, sft_error *err)
 /* The metadata of an index; what may be private in it is found as in a file. */
 static sft_code scrub_index(cli *c, const char *path, meta_change *change, sft_error *err) {
     meta_pairs pairs;
-    cli_input input = { CLI_INDEX, path, NULL };
+    cli_input input = { CLI_INDEX, path, NULL, false };
     sft_code code = meta_read(c, &input, &pairs, err);
     change->pairs = sfti_arena_array(&change->arena, pairs.count, sizeof *change->pairs);
     change->count = 0;
@@ -574,9 +574,9 @@ const cli_command cli_meta_command = {
     "change, nothing is written unless --copy is given or FILE is a URL.",
     meta_examples,
     { meta_options, cli_editing_options, cli_output_options, cli_writing_options, cli_input_options,
-      cli_json_options, cli_reading_options, cli_remote_options, cli_network_options,
-      cli_common_options },
+      cli_unread_options, cli_json_options, cli_reading_options, cli_remote_options,
+      cli_network_options, cli_common_options },
     { "done, also if there was nothing to change", "a key does not exist (get, rm)",
-      "a file could not be read or written, or a usage error" },
+      "a file could not be read or written (with list: " CLI_UNREAD_STATUS "), or a usage error" },
     1, SIZE_MAX, run_meta, CLI_URLS_OWN,
 };

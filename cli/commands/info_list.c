@@ -249,16 +249,9 @@ static void begin_rows(cli_list *list) {
     list->begun = true;
 }
 
-/* The columns are decided by rows that have cells. */
-static bool has_cells(const cli_list *list) {
-    for (size_t i = 0; i < list->count; i++)
-        if (!list->rows[i].is_failed) return true;
-    return false;
-}
-
 /* Rows that need not be held any longer. */
 static void print_rows(cli_list *list) {
-    if (!list->begun && has_cells(list)) begin_rows(list);
+    if (!list->begun) begin_rows(list);
     for (size_t i = 0; i < list->count; i++) cli_row_print(list, &list->rows[i]);
     forget_rows(list);
     if (list->columns) cli_flush(&list->c->out);
@@ -282,29 +275,6 @@ static void added_row(cli_list *list, const cli_row *row) {
     list->wrong += row->is_wrong;
     if (list->holds) cli_progress_count(&list->progress, list->count, 0);
     else if (list->begun || list->count == LIST_SAMPLE) print_rows(list);
-}
-
-void cli_list_add_failed(cli_list *list, const char *path, const sft_error *err) {
-    cli_out *out = &list->c->out;
-    sft_buffer text = { .alloc = list->c->alloc };
-    size_t most = list->columns > 12 ? list->columns : 12, used = 4;
-    sft_span shown = shown_path(list, path);
-    cli_capture(out, &text);
-    cli_text(out, "x ");
-    used += cli_path_ends(out, shown, most / 2, most / 4);
-    cli_text(out, ": ");
-    if (used < most) cli_escaped_cut(out, sft_span_cstr(err->message), most - used);
-    cli_text(out, "\n");
-    cli_row *row = cli_captured(out) ? new_row(list) : NULL;
-    list->failed = !row;
-    if (row) {
-        for (int i = 0; i < LIST_COLUMNS; i++) row->cells[i] = (sft_span){ "", 0 };
-        row->is_text = row->is_failed = true;
-        row->text = copied(list, (sft_span){ text.data, text.len });
-        row->tie = small_letters(list, sft_span_cstr(path));
-    }
-    sft_buffer_free(&text);
-    added_row(list, row);
 }
 
 void cli_list_add(cli_list *list, const cli_model *model, const sft_node *root, sft_span text,

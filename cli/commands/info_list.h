@@ -46,7 +46,6 @@ typedef struct cli_row {
     uint64_t bytes, number;       /* number: what numbers are sorted by */
     bool is_text, is_known;       /* is_known: has the value that is sorted by */
     bool is_wrong, needs_path;
-    bool is_failed;               /* is_text, of a model that could not be read */
 } cli_row;
 
 typedef struct cli_list {
@@ -70,8 +69,6 @@ void cli_list_begin(cli_list *list, cli *c, char **operands, size_t count);
 /* One model more; text (rendered) is printed beneath its row, or with is_text instead of it. */
 void cli_list_add(cli_list *list, const cli_model *model, const sft_node *root, sft_span text,
                   bool is_text);
-/* On a terminal: a line, no longer than it is wide, for a model that could not be read. */
-void cli_list_add_failed(cli_list *list, const char *path, const sft_error *err);
 /* Print what was held back. */
 void cli_list_end(cli_list *list);
 

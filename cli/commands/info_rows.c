@@ -199,7 +199,7 @@ static void head_line(const cli_list *list) {
 }
 
 void cli_rows_begin(cli_list *list, cli_row *rows, size_t count) {
-    if (count == 0 || (rows->is_text && !rows->is_failed)) return;
+    if (count == 0 || rows->is_text) return;
     mark_equals(list, rows, count, compare_names);
     mark_equals(list, rows, count, compare_files);
     measure(list, rows, count, true);

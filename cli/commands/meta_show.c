@@ -88,7 +88,7 @@ static void list_input(cli *c, const cli_input *input) {
     sft_error err = SFT_ERROR_INIT;
     meta_pairs pairs;
     if (meta_read(c, input, &pairs, &err)) {
-        cli_fail_input(c, input->path, &err);
+        cli_fail_found(c, input, input->path, &err);
     } else if (c->set.format == CLI_TSV) {
         tsv_list(c, input->path, &pairs);
     } else if (cli_is_json(c) || c->set.to_json) {
@@ -111,6 +111,7 @@ static bool are_several(const cli *c, char **operands, size_t count) {
 
 void meta_list(cli *c, char **operands, size_t count) {
     c->several = are_several(c, operands, count);
+    c->counts_unread = true;
     cli_each_input(c, operands, count, list_input);
 }
 
@@ -188,7 +189,7 @@ static sft_code get_keys(cli *c, const cli_input *input, char **keys, size_t cou
 void meta_get(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     sfti_arena arena = { .alloc = c->alloc };
-    cli_input input = { CLI_FILE, operands[0], NULL };
+    cli_input input = { CLI_FILE, operands[0], NULL, false };
     sft_code code = SFT_OK;
     if (strcmp(operands[0], "-") == 0) input.kind = CLI_STDIN;
     else code = cli_edit_operand(c, &arena, operands[0], &input.path, &err);

@@ -85,13 +85,52 @@ static void guess_name(const char *path, sft_error *err) {
     if (!err->hint && cli_lacks_extension(path)) cli_hint(err, CLI_HINT_EXTENSION);
 }
 
-void cli_fail_input(cli *c, const char *path, const sft_error *err) {
+static sft_error with_hint(const cli *c, const char *path, const sft_error *err) {
     sft_error hinted = *err;
     if (err->code == SFT_OUT_OF_ORDER) cli_hint(&hinted, CLI_HINT_FORWARD);
     bool written = c->set.output && path && strcmp(path, c->set.output) == 0;
     if (err->os_errno == ENOENT && !err->hint && !written && path) guess_name(path, &hinted);
+    return hinted;
+}
+
+void cli_fail_input(cli *c, const char *path, const sft_error *err) {
+    sft_error hinted = with_hint(c, path, err);
     cli_complain(c, path, &hinted);
     error_result(c, path, &hinted);
+}
+
+void cli_complain_found(cli *c, const cli_input *input, const char *path, const sft_error *err) {
+    bool counts = c->counts_unread && input->is_found && !cli_is_remote(c, path)
+               && err->code != SFT_OUT_OF_MEMORY && err->code != SFT_EDIT_INTERRUPTED
+               && err->os_errno != EMFILE && err->os_errno != ENFILE;
+    if (!counts) cli_complain(c, path, err);
+    if (!counts || is_quiet(c, err)) return;
+    size_t size = strlen(path) + 1;
+    c->unread++;
+    if (c->unread == 1 && !c->set.verbose) c->unread_path = sfti_take(&c->alloc, size);
+    if (c->unread == 1) c->unread_err = *err;
+    if (c->unread == 1 && c->unread_path) memcpy(c->unread_path, path, size);
+    if (c->set.verbose) cli_warn(c, path, err);
+}
+
+void cli_fail_found(cli *c, const cli_input *input, const char *path, const sft_error *err) {
+    sft_error hinted = with_hint(c, path, err);
+    cli_complain_found(c, input, path, &hinted);
+    error_result(c, path, &hinted);
+}
+
+void cli_tell_unread(cli *c) {
+    if (c->unread && c->unread >= c->tried) cli_status(c, CLI_FAILED);
+    if (c->unread == 1 && c->unread_path && !cli_is_over(c)) {
+        cli_warn(c, c->unread_path, &c->unread_err);
+    } else if (c->unread > 1 && !c->set.verbose && !cli_is_over(c)) {
+        cli_flush(&c->out);
+        cli_styled(&c->err, CLI_RED, "safetensors:");
+        cli_printf(&c->err, " %zu of %zu models could not be read (-v lists them)\n", c->unread,
+                   c->tried);
+    }
+    if (c->unread_path) sfti_release(&c->alloc, c->unread_path, strlen(c->unread_path) + 1);
+    c->unread_path = NULL;
 }
 
 void cli_refuse(cli *c, const char *path, const sft_error *err) {
@@ -215,7 +254,7 @@ void cli_report_input(cli *c, const cli_input *input) {
     sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET,
               "expected models (*.safetensors, *.sft or an index) in this folder, found none");
     if (!c->set.recursive) cli_hint(&err, CLI_HINT_RECURSIVE);
-    cli_fail_input(c, input->path, input->err ? input->err : &err);
+    cli_fail_found(c, input, input->path, input->err ? input->err : &err);
 }
 
 void cli_count_passed(cli *c, const cli_inputs *inputs) {
@@ -244,6 +283,7 @@ static void each_of_operand(cli *c, const char *operand, cli_each_fn each) {
         cli_count_passed(c, &inputs);
         for (size_t i = 0; i < inputs.count && !cli_is_over(c); i++) {
             const cli_input *input = inputs.items[i];
+            c->tried++;
             bool is_model = input->kind != CLI_EMPTY && input->kind != CLI_BLOCKED;
             (is_model ? each : cli_report_input)(c, input);
         }

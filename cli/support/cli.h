@@ -29,6 +29,10 @@ typedef struct cli {
     unsigned dropped; /* digests (base/digest_keys.h) that the result does not record */
     size_t passed[CLI_OTHER_FORMATS]; /* files of other formats in the folders so far */
     size_t changed, unchanged; /* models that were, or would be, written, and that need not be */
+    bool counts_unread; /* models in folders that cannot be read are counted rather than told */
+    size_t tried, unread; /* models so far, and those of them */
+    sft_error unread_err; /* the first's */
+    char *unread_path;    /* with its path; NULL: there is none, or it was told */
     int others; /* whether folders are looked through for other formats: CLI_AND_OTHERS … */
     bool imports; /* the settings say how other formats are imported */
     bool no_imports; /* a model in another format is refused: the command changes what is there */
@@ -62,6 +66,15 @@ void cli_complain(cli *c, const char *path, const sft_error *err);
 void cli_refuse(cli *c, const char *path, const sft_error *err);
 /* Complain, and the result object of a model that could not be read. */
 void cli_fail_input(cli *c, const char *path, const sft_error *err);
+/* The same of an input; where unread ones are counted (c->counts_unread) one that a folder was
+ * found to hold is told with -v only, and is no failure of the command. What the file is not to
+ * blame for is: network, memory, an edit that was interrupted. */
+void cli_fail_found(cli *c, const cli_input *input, const char *path, const sft_error *err);
+/* Without the result object. */
+void cli_complain_found(cli *c, const cli_input *input, const char *path, const sft_error *err);
+/* At the end, in a line: how many there were, of one its error. The status becomes 2 if no model
+ * could be read. */
+void cli_tell_unread(cli *c);
 /* Whether a file has this name with .safetensors at its end. */
 bool cli_lacks_extension(const char *path);
 /* The same for a result that was begun and of which nothing is written yet. */

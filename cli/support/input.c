@@ -68,7 +68,7 @@ static void count_passed(walk *w, const char *name) {
 static bool add_found(walk *w, cli_input_kind kind, const char *path) {
     found *f = sfti_arena_take(w->arena, sizeof *f);
     if (!f || !path) return false;
-    *f = (found){ w->first, { kind, path, NULL }, false, false, false };
+    *f = (found){ w->first, { kind, path, NULL, false }, false, false, false };
     w->first = f;
     w->count++;
     return true;
@@ -526,7 +526,10 @@ static bool expand_operand(const char *operand, const sft_set_options *options, 
     } else {
         ok = add_found(w, sft_path_is_index(operand) ? CLI_INDEX : CLI_FILE, operand);
     }
-    return ok && keep_models(w, options, out) && expect_models(w, out);
+    ok = ok && keep_models(w, options, out);
+    for (size_t i = 0; ok && i < out->count; i++)
+        out->items[i]->is_found = out->items[i]->path != operand;
+    return ok && expect_models(w, out);
 }
 
 sft_code cli_inputs_expand(const char *operand, cli_depth depth, const sft_set_options *options,

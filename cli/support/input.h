@@ -18,6 +18,7 @@ typedef struct cli_input {
     cli_input_kind kind;
     const char *path;
     const sft_error *err; /* CLI_BLOCKED only, else NULL */
+    bool is_found;        /* in a folder; else its path is what was named */
 } cli_input;
 
 /* Whether it is a path that was not looked into yet. */

@@ -167,7 +167,7 @@ static sft_code list_operands(many *m, char **operands, size_t count, sft_error 
     if (!inputs || !m->items) return sfti_fail_memory(err, count);
     for (size_t i = 0; i < count; i++) {
         bool is_set = sft_path_is_index(operands[i]) || is_folder(m->c, operands[i]);
-        inputs[i] = (cli_input){ is_set ? CLI_INDEX : CLI_FILE, operands[i], NULL };
+        inputs[i] = (cli_input){ is_set ? CLI_INDEX : CLI_FILE, operands[i], NULL, false };
         m->items[i] = &inputs[i];
     }
     m->count = count;

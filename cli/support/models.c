@@ -385,6 +385,7 @@ static void deliver_model(void *ctx, cli_model *model) {
     sft_set_options options = cli_set_options(hand->c);
     if (model->err.code == SFT_INDEX_SHARD_MISSING && !model->missing)
         (void)cli_find_missing(model, &options, &hand->all->models.arena);
+    hand->c->tried++;
     if (!cli_is_over(hand->c)) hand->each(hand->ctx, model);
     release_model(hand->c, model);
 }
@@ -489,9 +490,9 @@ void cli_fail_model(cli *c, const cli_model *model) {
     if (none && !model->is_dataset) {
         cli_report_input(c, model->input);
     } else if (!cli_is_json(c) || model->missing_count == 0) {
-        cli_fail_input(c, model->path, &model->err);
+        cli_fail_found(c, model->input, model->path, &model->err);
     } else {
-        cli_complain(c, model->path, &model->err);
+        cli_complain_found(c, model->input, model->path, &model->err);
         (void)cli_result_begin(c);
         error_with_missing(c, model);
         cli_result_end(c, model->path, SFT_OK, NULL);

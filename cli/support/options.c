@@ -25,6 +25,12 @@ const cli_option cli_reading_options[] = {
     END,
 };
 
+const cli_option cli_unread_options[] = {
+    { 'v', "verbose", NULL, CLI_FLAG, 1, offsetof(cli_settings, verbose),
+      "list models in folders that cannot be read" },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
 const cli_option cli_input_options[] = {
     { 'r', "recursive", NULL, CLI_FLAG, 1, AT(recursive), "search folders recursively" },
     END,

@@ -128,10 +128,14 @@ typedef struct cli_group {
     "with --tsv: put an apostrophe before values that a spreadsheet would run as formulas (those " \
     "that begin with = + - @ or a double quote)"
 
+/* When the status of a command that counts unread models (cli.h) is 2. */
+#define CLI_UNREAD_STATUS "a model that was named, or every one in the folders, could not be read"
+
 /* Shared tables, each ended by a row without name. */
 extern const cli_option cli_common_options[];  /* --help --version --color */
 extern const cli_option cli_reading_options[]; /* --level --legacy */
 extern const cli_option cli_input_options[];   /* -r */
+extern const cli_option cli_unread_options[];  /* -v, for them */
 extern const cli_option cli_json_options[];    /* --json --jsonl */
 extern const cli_option cli_table_options[];   /* --tsv --csv-safe */
 extern const cli_option cli_output_options[];  /* -o, also to standard output: output.h */

@@ -76,14 +76,14 @@ const MARKS = [[FLAG.code, 'code', 'a loader of its format would run code'], [FL
  * @param {number} width in px, of the words
  */
 export function fillCard(item, catalog, i, isRow, width) {
-    const { rows } = catalog, error = rows.error[i], base = baseText(rows, i), size = rows.bytes[i] >= 0 && sizeText(rows.bytes[i]);
-    item.classList.toggle('broken', error !== undefined);
+    const { rows } = catalog, fault = rows.fault[i], base = baseText(rows, i), size = rows.bytes[i] >= 0 && sizeText(rows.bytes[i]);
+    item.classList.toggle('broken', !!fault);
     const picture = pictureBox(rows.preview[i], { alt: rows.name[i], lazy: false, source: catalog.picture }),
         open = el('button.card-name', { tabindex: -1, dir: 'auto', title: visible(catalog.path(i)) }, visible(catalog.name(i))),
-        badge = base && el('span.badge', { title: base, dir: 'auto', 'data-hue': rows.base[i] < 0 ? 7 : Math.min(rows.base[i], 7) }, base);
+        badge = fault ? el('span.badge.bad.fault', { title: visible(rows.error[i]) }, icon(/** @type {any} */ (fault[0])), el('span.cut', fault[1])) : base && el('span.badge', { title: base, dir: 'auto', 'data-hue': rows.base[i] < 0 ? 7 : Math.min(rows.base[i], 7) }, base);
     /* "LoRA r16": without the base model that the badge names. */
     const what = visible(base ? rows.what[i].replace(/ for\s[^,]*$/, '') : rows.what[i]),
-        words = el('span.card-words', error === undefined ? wordChips(rows, i, width) : el('span.card-error.cut', { title: visible(error) }, visible(error))),
+        words = el('span.card-words', wordChips(rows, i, width)),
         marked = MARKS.filter(([flag]) => flag ? rows.flags[i] & flag : rows.copies[i] >= 0)
             .map(([, name, title]) => el('span.card-mark', { title, role: 'img', label: title }, icon(name))),
         marks = marked.length > 0 && el('span.card-marks', marked);
@@ -95,7 +95,7 @@ export function fillCard(item, catalog, i, isRow, width) {
 /** Text of a model for a line in print. @param {import('./data.js').Catalog} catalog @param {number} i */
 export function printCells(catalog, i) {
     const { rows } = catalog;
-    return [catalog.name(i), catalog.path(i), baseText(rows, i), rows.what[i], rows.error[i] ?? rows.words[i].map(clean).join(', '),
+    return [catalog.name(i), catalog.path(i), baseText(rows, i), rows.what[i], rows.fault[i]?.[1] ?? rows.words[i].map(clean).join(', '),
         rows.bytes[i] >= 0 ? sizeText(rows.bytes[i]) : ''].map(visible);
 }
 

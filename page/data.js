@@ -83,6 +83,7 @@ export function openCatalog(read = (id) => document.getElementById(id)?.textCont
     for (let i = 0; i < count; i++)
         if (typeof columns.what[i] === 'number') columns.what[i] = columns.what[columns.what[i]] ?? '';
     rows.error ??= {};
+    rows.fault ??= {};
 
     /** Blocks that were parsed lately. @type {Map<string, any>} */
     const kept = new Map();

@@ -118,7 +118,7 @@ function start(catalog) {
     }
 
     append(document.body, [top.element, el('div.page', side, el('main', active.element, top.listHead, grid.element, empty)), drawer, browser.element,
-        el('footer.page-foot', foreign(rows.generator), ` · ${plural(count, 'model')} in `, foreign(roots), rows.newest && ` · newest file of ${rows.newest}`)]);
+        el('footer.page-foot', foreign(rows.generator), ` · ${plural(count - Object.keys(rows.fault).length, 'model')} in `, foreign(roots), rows.newest && ` · newest file of ${rows.newest}`)]);
     const showPrefs = () => { top.showPrefs(); grid.setDensity(prefs.density); };
     onPrefs(showPrefs);
     wide.addEventListener('change', placeFilters);

@@ -49,7 +49,7 @@ function describe(button, words, key, name) {
 
 /** @param {App} app @param {() => void} openFilters */
 export function makeTop(app, openFilters) {
-    const { rows, count } = app.catalog,
+    const { rows, count } = app.catalog, unread = Object.keys(rows.fault).length,
         setOrder = (/** @type {string} */ order, /** @type {boolean} */ reverse) => app.change({ order, reverse }),
         input = el('input.search-input', {
             type: 'search', id: 'search', autocomplete: 'off', spellcheck: 'false', label: 'Search', placeholder: 'Search names, words, tags, descriptions …',
@@ -105,7 +105,8 @@ export function makeTop(app, openFilters) {
             clear.hidden = !state.q;
             let bytes = 0;
             for (let i = 0; i < count; i++) if (mask[i]) bytes += Math.max(0, rows.bytes[i]);
-            fill(result, el('b', total === count ? plural(count, 'model') : `${total.toLocaleString('en')} of ${plural(count, 'model')}`), el('span.muted', ` · ${sizeText(bytes)}`));
+            fill(result, el('b', total === count ? plural(count - unread, 'model') : `${total.toLocaleString('en')} of ${plural(count, 'model')}`),
+                el('span.muted', total === count && unread && `, ${unread} unreadable`, ` · ${sizeText(bytes)}`));
             fill(badge, active || '');
             filters.ariaLabel = active ? `Filters ${active} in use` : 'Filters';
             order.value = state.order;

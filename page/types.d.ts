@@ -65,6 +65,8 @@ interface Rows {
     picture_count: number[];
     /** Of broken models, the sentence. Keys are row numbers. */
     error: Record<string, string>;
+    /** Likewise what a card says of them: the name of an icon, and two words ("cut short"). */
+    fault: Record<string, Entry>;
 }
 
 /** Details of up to `block` models. Facts are [value, source, trust, others]; sources are numbers

@@ -287,6 +287,7 @@ sft_code rows_add(catalog_rows *rows, const cli_model *model, const catalog_pict
         || !(broken ? take_failure : take_facts)(rows, row, model)
         || !take_preview(rows, row, pictures, count)) return sfti_fail_memory(err, sizeof *row);
     take_times(rows, row, model);
+    if (broken) row->fault = catalog_fault_of(&model->err, row->bytes);
     row->number = (uint32_t)rows->count;
     rows->rows[rows->count++] = row;
     return SFT_OK;

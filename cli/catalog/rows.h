@@ -4,6 +4,7 @@
 #define CATALOG_ROWS_H
 
 #include "catalog/dict.h"
+#include "catalog/faults.h"
 #include "catalog/html.h"
 #include "catalog/pictures.h"
 
@@ -37,6 +38,7 @@ enum {
 
 typedef struct catalog_row {
     sft_span name, file, date, error;
+    const catalog_fault *fault; /* of one that could not be read */
     uint32_t number;
     uint32_t in[ROWS_DICTS]; /* numbers in the dictionaries */
     uint32_t *tags;

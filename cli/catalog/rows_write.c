@@ -233,6 +233,23 @@ static void put_errors(const row_writer *to) {
     sfti_json_close(to->w, '}');
 }
 
+static void put_faults(const row_writer *to) {
+    char number[24];
+    sfti_json_key(to->w, "fault");
+    sfti_json_open(to->w, '{');
+    for (size_t i = 0; i < to->rows->count; i++) {
+        const catalog_fault *fault = to->rows->rows[i]->fault;
+        if (!fault) continue;
+        snprintf(number, sizeof number, "%zu", i);
+        sfti_json_key(to->w, number);
+        sfti_json_open(to->w, '[');
+        sfti_json_cstr(to->w, fault->id);
+        sfti_json_cstr(to->w, fault->label);
+        sfti_json_close(to->w, ']');
+    }
+    sfti_json_close(to->w, '}');
+}
+
 static sft_code put_rows(const row_writer *to, const char *title, size_t block, sft_error *err) {
     const catalog_rows *rows = to->rows;
     sfti_json_writer *w = to->w;
@@ -255,6 +272,7 @@ static sft_code put_rows(const row_writer *to, const char *title, size_t block, 
     sfti_json_close(w, '}');
     put_columns(to);
     put_errors(to);
+    put_faults(to);
     sfti_json_close(w, '}');
     return SFT_OK;
 }
@@ -280,7 +298,7 @@ static void put_table_row(const catalog_rows *rows, html_page *page, const catal
     html_markup(page, "</bdi>");
     put_cell(page, base == DICT_NONE ? (sft_span){ "", 0 } : bases[base].text);
     html_markup(page, "<td>");
-    if (row->flags & ROW_BROKEN) html_text(page, row->error);
+    if (row->fault) html_text(page, sft_span_cstr(row->fault->label));
     for (size_t i = 0; i < row->word_count && i < ROW_WORDS; i++) {
         html_markup(page, i ? ", <bdi>" : "<bdi>");
         html_text(page, row->words[i]);

@@ -147,10 +147,16 @@ def case_command_hostile(world):
 
 
 def case_command_broken(world):
-    """A file that cannot be read is a card with the reason."""
+    """A file that cannot be read is a card with the reason in two words; the detail has the sentence."""
     with world.view(world.real_hostile, "#is=broken") as view:
         same(view.js(NAMES), ["cut <b>off<b>"], "broken models")
-        assert "byte" in view.text(".card .card-error"), view.text(".card .card-error")
+        for density in ("large", "medium", "small", "list"):
+            view.js("(to) => document.querySelector('.grid').dataset.density = to", density)
+            same(view.text(".card .fault"), "cut short", f"the mark of {density} cards")
+            assert view.page.locator(".card .fault .icon").is_visible(), density
+        assert "byte" not in view.text(".card"), view.text(".card")
+        view.click(".card .card-name")
+        assert "byte" in view.text("[data-note=error]"), view.text("[data-note=error]")
 
 
 def case_command_noscript(world):

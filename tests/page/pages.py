@@ -103,7 +103,7 @@ def table(rows, more):
             rows["name"][i],
             (folder + "/" if folder else "") + rows["file"][i],
             base,
-            rows["error"].get(str(i), words),
+            rows["fault"].get(str(i), ["", words])[1],
         ]
         lines.append("<tr>" + "".join(f"<td>{html.escape(shown(cell))}" for cell in cells))
     return f"<noscript><table>{head}\n" + "\n".join(lines) + "</table></noscript>\n"

@@ -108,7 +108,7 @@ class World:
     def real_hostile(self):
         """One of a folder whose every text is of the corpus; a file of it is broken."""
         folders.hostile(os.path.join(self.folder, "real-hostile"))
-        return self.catalog("real-hostile", "real-hostile.html", {1})
+        return self.catalog("real-hostile", "real-hostile.html", {0})
 
     def catalog(self, folder, page, status, *options):
         code, _, said = self.command("catalog", folder, "-o", page, *options)

@@ -126,6 +126,7 @@ def columns(models, title="Models", roots=("models",)):
         for i, one in enumerate(models)
         if "error" in one["info"]
     }
+    rows["fault"] = {i: ["cut", "cut short"] for i in rows["error"]}
     blocks = []
     for first in range(0, len(models), BLOCK):
         sources = []

@@ -39,7 +39,9 @@ def path_of(options: Mapping[str, str]) -> str:
                              % len(paths))
         path = paths[0]
     if not path:
-        raise ValueError("path: expected the folder or URL of a dataset, found none")
+        raise ValueError("path: expected the folder or URL of a dataset, found none; a table of "
+                         "Spark's catalog (saveAsTable, USING) gives a Python data source neither "
+                         "its path nor its options: read its folder with load(path)")
     return absolute(path)
 
 

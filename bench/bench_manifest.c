@@ -51,7 +51,7 @@ static sft_code shard_read(void *ctx, uint64_t offset, void *into, size_t len, s
 }
 
 static const sft_source_vtable shard_vtable = {
-    sizeof(sft_source_vtable), shard_read, NULL, NULL
+    sizeof(sft_source_vtable), shard_read, NULL, NULL, NULL
 };
 
 static sft_code bench_open(void *ctx, const char *name, sft_source *out, sft_error *e) {

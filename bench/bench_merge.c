@@ -53,7 +53,7 @@ static void shard_name(char out[160], const char *folder, unsigned shard) {
 }
 
 static const sft_source_vtable zeros_source_vtable = {
-    sizeof(sft_source_vtable), zeros, NULL, NULL
+    sizeof(sft_source_vtable), zeros, NULL, NULL, NULL
 };
 
 /* Keys of all shards lie among one another: a number times something odd, modulo 2^32. */

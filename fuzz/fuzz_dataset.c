@@ -86,8 +86,9 @@ static sft_code segment_bytes(void *ctx, uint64_t offset, void *into, size_t len
     return SFT_OK;
 }
 
-static const sft_source_vtable segment_source = { sizeof(sft_source_vtable), segment_bytes, NULL,
-                                                  NULL };
+static const sft_source_vtable segment_source = {
+    .size = sizeof(sft_source_vtable), .read = segment_bytes
+};
 
 static sft_code segment_open(void *ctx, const char *name, sft_source *out, sft_error *err) {
     const sft_span *bytes = ctx;

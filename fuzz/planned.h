@@ -22,7 +22,7 @@ static inline sft_code read_planned(void *ctx, uint64_t offset, void *into, size
 }
 
 static const sft_source_vtable planned_source_vtable = {
-    sizeof(sft_source_vtable), read_planned, NULL, NULL
+    sizeof(sft_source_vtable), read_planned, NULL, NULL, NULL
 };
 
 /* The plan must outlive the set. */

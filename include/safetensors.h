@@ -560,6 +560,9 @@ typedef struct sft_source_vtable {
      * for sources whose reads take long. Several announcements follow one another. May be called
      * by any thread if read may. @since 0.2 */
     void (*expect)(void *ctx, const sft_run *runs, size_t count);
+    /* Permission bits of the file that the bytes come from, of several those common to all;
+     * 0: not known, as of memory and servers. @since 0.2 */
+    uint32_t (*mode)(void *ctx);
 } sft_source_vtable;
 
 /* A source of bytes, passed by value. Never grows; its table does. size is the whole length, or
@@ -583,6 +586,11 @@ SFT_API SFT_NODISCARD sft_code sft_source_read(const sft_source *source, uint64_
 /* Tell a source which bytes will be read soon, in the order of reading. Does nothing if its table
  * lacks expect. @since 0.2 */
 SFT_API void sft_source_expect(const sft_source *source, const sft_run *runs, size_t count);
+
+/* Permission bits of the file that the bytes come from, when it was opened; of several files the
+ * common ones, 0600 if there are none. 0: not known (memory, a pipe, a server), or the table lacks
+ * mode. For sft_sink_limit_mode. Thread-safe. @since 0.2 */
+SFT_API uint32_t sft_source_mode(const sft_source *source);
 
 /* Close a source, unless it is borrowed, and zero it. A zeroed source is ignored. @since 0.2 */
 SFT_API void sft_source_close(sft_source *source);
@@ -663,6 +671,9 @@ typedef struct sft_sink_vtable {
                          sft_error *err);
     sft_code (*finish)(void *ctx, sft_error *err); /* all written: publish */
     void (*abandon)(void *ctx);                    /* leave nothing behind */
+    /* The result gets no permission bits for others than its owner that mode lacks. May be called
+     * several times, until finish. @since 0.2 */
+    sft_code (*limit_mode)(void *ctx, uint32_t mode, sft_error *err);
 } sft_sink_vtable;
 
 /* A sink of bytes, passed by value. Never grows; its table does. Use the functions below rather
@@ -683,6 +694,13 @@ SFT_API SFT_NODISCARD sft_code sft_sink_write(const sft_sink *sink, uint64_t off
                                               const void *bytes, size_t len, sft_error *err);
 SFT_API SFT_NODISCARD sft_code sft_sink_finish(const sft_sink *sink, sft_error *err);
 SFT_API void sft_sink_abandon(const sft_sink *sink);
+/* Let nobody but the owner do with the result what mode does not allow: what a private file holds
+ * stays private. mode is that of what is written (sft_source_mode); 0 limits nothing. sft_copy,
+ * sft_writer_copy, sft_save_parts and all that is written from open models and imports does this by
+ * itself. Nothing happens, and SFT_OK is returned, if the table lacks limit_mode. Call it before
+ * sft_sink_finish. SFT_IO_WRITE. @since 0.2 */
+SFT_API SFT_NODISCARD sft_code sft_sink_limit_mode(const sft_sink *sink, uint32_t mode,
+                                                   sft_error *err);
 
 /* Bytes from a memory sink, owned by the caller. Free them with sft_buffer_free. A zeroed struct
  * is an empty buffer that uses libc's allocator. Never grows. @since 0.1 */
@@ -1391,6 +1409,13 @@ SFT_API SFT_NODISCARD sft_code sft_edit_rename(sft_edit *edit, sft_span from, sf
  * unknown, the functions below return it, and nothing is changed. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_edit_put(sft_edit *edit, sft_span tensor,
                                             const sft_source *source, sft_error *err);
+
+/* Let nobody but the owner do with the file, changed or written anew, what mode does not allow
+ * (sft_sink_limit_mode): that of a file from which something was set. 0 limits nothing.
+ * sft_edit_put does it by itself. A file that is changed where it is loses these bits before
+ * anything is written; SFT_IO_WRITE, and nothing changes, if they cannot be taken away.
+ * @since 0.2 */
+SFT_API void sft_edit_limit_mode(sft_edit *edit, uint32_t mode);
 
 /* Say what sft_edit_apply would do. Changes nothing; whether blocks can be shared or inserted is
  * tried with an unnamed file in the folder. SFT_EDIT_INSERT becomes SFT_EDIT_COPY if another

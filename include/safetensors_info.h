@@ -190,6 +190,12 @@ SFT_API SFT_NODISCARD sft_code sft_info_open_components(const sft_info_component
                                                         const sft_info_options *options,
                                                         sft_info **out, sft_error *err);
 
+/* Permission bits (sft_path_options.mode, sft_sink_limit_mode) for a file made of what the info
+ * tells, so that nothing becomes readable that was not: those common to the model's files
+ * (sft_set_output_mode), its components' and every file beside them that was read. 0600 if there
+ * are none, 0 if none of them is a file. @since 0.2 */
+SFT_API uint32_t sft_info_output_mode(const sft_info *info);
+
 /* Whether two models are used together, one of them a checkpoint or another whole model, the other
  * an adapter, embedding, ControlNet, VAE or the like: by architecture, base model, prediction, the
  * file it was trained on, and the sizes of layers. @since 0.2 */

@@ -129,6 +129,7 @@ SUITES = [
     ("zip", "windows", 2400, [PY, "tests/windows/zip.py"], "tests/windows/zip.py"),
     ("disk", "test", 600, [PY, "tests/faults/disk/run.py"], "tests/faults/disk/run.py"),
     ("attack", "test", 600, [PY, "tests/attack/run.py"], "tests/attack/run.py"),
+    ("modes", "check test", 300, [PY, "tests/attack/modes.py"], "tests/attack/modes.py"),
     ("replay", "test asan msan coverage m32 s390x aarch64", 600, [PY, "fuzz/run.py", "--replay"],
      "fuzz/run.py"),
     ("hostile", "test asan msan", 600, ["{build}/tests/hostile"], "tests/hostile/hostile.c"),

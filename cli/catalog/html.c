@@ -166,7 +166,7 @@ static sft_code write_block(void *ctx, uint64_t offset, const void *bytes, size_
     return page->code;
 }
 
-static const sft_sink_vtable block_table = { sizeof block_table, NULL, write_block, NULL, NULL };
+static const sft_sink_vtable block_table = { .size = sizeof block_table, .write = write_block };
 
 sfti_json_writer *html_block_begin(html_page *page, const char *id) {
     page->block = (sft_sink){ page, &block_table, false };

@@ -203,7 +203,9 @@ static void take_model(void *ctx, cli_model *model) {
         *page->err = model->input->err ? *model->input->err : model->err;
         page->code = page->err->code;
     } else {
-        page->code = write_model(page, model);
+        page->code = sft_sink_limit_mode(&page->run->sink, cli_output_mode_of_model(model),
+                                         page->err);
+        if (!page->code) page->code = write_model(page, model);
     }
 }
 

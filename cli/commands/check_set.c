@@ -50,7 +50,7 @@ static sft_code append_at(void *ctx, uint64_t offset, const void *bytes, size_t 
 }
 
 static const sft_sink_vtable append_sink_vtable = {
-    sizeof(sft_sink_vtable), NULL, append_at, NULL, NULL
+    sizeof(sft_sink_vtable), NULL, append_at, NULL, NULL, NULL
 };
 
 static void shard_json(verdict *v, const char *path, const sft_scan *scan,

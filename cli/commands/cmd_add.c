@@ -1,4 +1,5 @@
 /* add: add tensors from NumPy files. */
+#include "base/files.h"
 #include "commands/add_npy.h"
 #include "commands/commands.h"
 #include "support/fresh.h"
@@ -102,7 +103,7 @@ static sft_code add_to_model(add_run *a, char **operands, size_t count, sft_erro
     if (!code) code = add_arrays(a, operands + 1, count - 1, err);
     if (code) return code;
     for (size_t i = 0; i < a->array_count && !out.in_place; i++)
-        cli_output_restrict(&out.options.mode, a->arrays[i].mode);
+        sfti_mode_common(&out.options.mode, a->arrays[i].mode);
     a->path = out.path;
     if (here) {
         cli_rewrite how = CLI_REWRITE_INIT;

@@ -65,6 +65,8 @@ static void add_model(void *ctx, cli_model *model) {
         run->broken++;
     }
     if (whole || !run->compute.where.count)
+        run->code = sft_sink_limit_mode(&run->run.sink, cli_output_mode_of_model(model), &run->err);
+    if (!run->code && (whole || !run->compute.where.count))
         run->code = catalog_list_add(&run->list, model, &run->err);
 }
 

@@ -23,7 +23,7 @@ static sft_code read_input(void *ctx, uint64_t offset, void *into, size_t len, s
 }
 
 static const sft_source_vtable input_source_vtable = {
-    sizeof(sft_source_vtable), read_input, NULL, NULL
+    sizeof(sft_source_vtable), read_input, NULL, NULL, NULL
 };
 
 static sft_code open_input(cli *c, put_input *in, sft_source *out, sft_error *err) {

@@ -1,6 +1,7 @@
 #include "commands/info_export.h"
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/sink.h"
 #include "os/io.h"
 #include "support/files.h"
@@ -42,11 +43,9 @@ const char *cli_picture_suffix(const char *media_type) {
 
 /* What all that it comes from, and what it replaces, may do; 0: by umask. */
 static uint32_t export_mode(const cli_model *model, const char *beside, const char *path) {
-    uint32_t mode = model->set ? sft_set_output_mode(model->set, NULL) : 0;
-    for (size_t i = 0; model->is_pipeline && i < model->count; i++)
-        cli_output_restrict(&mode, cli_output_mode_of(model->inputs[i]->path));
-    cli_output_restrict(&mode, cli_output_mode_of(beside));
-    if (mode) cli_output_restrict(&mode, cli_output_mode_of(path));
+    uint32_t mode = cli_output_mode_of_model(model);
+    sfti_mode_common(&mode, cli_output_mode_of(beside));
+    if (mode) sfti_mode_common(&mode, cli_output_mode_of(path));
     return mode;
 }
 

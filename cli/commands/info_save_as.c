@@ -7,6 +7,7 @@
 #include "support/files.h"
 #include "support/hints.h"
 #include "support/nodes.h"
+#include "support/output.h"
 #include "support/words.h"
 
 #include <string.h>
@@ -324,6 +325,7 @@ static sft_code set_keys(cli_saving *saving, const cli_spec *spec, sft_error *er
     for (size_t i = 0; !code && i < spec->count; i++)
         code = sft_edit_set(edit, spec->pairs[i].key, spec->pairs[i].value, err);
     if (!code) code = sft_edit_set(edit, sft_span_cstr(SFTI_DERIVED_HEADER), spec->mark, err);
+    sft_edit_limit_mode(edit, cli_output_mode_of_model(saving->model));
     if (!code) code = cli_edit_finish(c, saving->model->path, edit, &report, err);
     sft_edit_close(edit);
     return code;

@@ -1,4 +1,5 @@
 #include "base/digest_keys.h"
+#include "base/files.h"
 #include "os/os.h"
 #include "support/edit.h"
 #include "support/files.h"
@@ -51,6 +52,7 @@ static sft_code save_shard(set_rename *r, size_t shard, char *path, const char *
     open.beneath = r->fresh.folder;
     options.open = &open;
     sft_code code = cli_fresh_options(&r->fresh, old, &to, err);
+    if (r->c->set.output) sfti_mode_common(&to.mode, sft_set_output_mode(r->set, NULL));
     if (!code) code = sft_edit_open(old, &options, &edit, err);
     if (!code) code = ask_shard(r, shard, edit, err);
     if (!code) code = sft_edit_save(edit, at, &to, job, NULL, err);
@@ -97,6 +99,7 @@ static sft_code rewrite_index(const set_rename *r, const char *to, bool dry_run,
     changes.dry_run = dry_run;
     options.no_clobber = to != NULL;
     options.link = r->c->set.follow ? SFT_LINK_FOLLOW : SFT_LINK_REFUSE;
+    if (to) options.mode = sft_set_output_mode(r->set, NULL);
     return sft_index_rewrite(r->index, &changes, to, &options, changed, err);
 }
 

@@ -1,3 +1,4 @@
+#include "base/files.h"
 #include "base/order.h"
 #include "base/sink.h"
 #include "commands/repair.h"
@@ -462,8 +463,9 @@ static sft_code write_index(repair_model *m, sft_error *err) {
     *m->path = path;
     sft_code code = cli_fresh_options(&m->fresh, old, &options, err);
     if (code) return code;
-    for (size_t i = 0; !m->index && i < m->count; i++)
-        cli_output_restrict(&options.mode, cli_output_mode_of(input_path(m, i)));
+    bool is_new = !m->index || m->c->set.output;
+    for (size_t i = 0; is_new && i < m->count; i++)
+        sfti_mode_common(&options.mode, cli_output_mode_of(input_path(m, i)));
     code = m->index ? correct_index(m, path, &options, err)
                     : write_new_index(m, path, &options, err);
     if (code != SFT_EXISTS) cli_fresh_written(&m->fresh, path);

@@ -43,6 +43,8 @@ typedef struct cli {
     bool in_result;     /* a result was begun, of a path that may be remote */
     bool held;          /* its last brace is written by cli_result_end */
     bool tells_reading; /* results of URLs say whether their data were read */
+    uint32_t read_mode; /* common to the files that options and operands named for what they say
+                           (cli_read_file); 0: not known */
     const char *blame; /* what the failure of an edit is about, if not its input; or NULL */
     bool wants_metadata; /* trees of facts have the pairs of the header too */
     sft_open_options edit_open; /* the same for edits; beneath: folder of the index whose shards

@@ -1,5 +1,6 @@
 #include "support/edit.h"
 
+#include "base/files.h"
 #include "edit/dropped.h"
 #include "os/os.h"
 #include "support/files.h"
@@ -66,6 +67,7 @@ static sft_code change_file(cli *c, const char *path, sft_edit *edit, sft_edit_r
 
 sft_code cli_edit_finish(cli *c, const char *path, sft_edit *edit, sft_edit_report *report,
                          sft_error *err) {
+    sft_edit_limit_mode(edit, c->read_mode);
     sft_code code = c->set.output ? save_edit(c, path, edit, report, err)
                                   : change_file(c, path, edit, report, err);
     c->dropped = code ? 0 : sfti_edit_dropped(edit);
@@ -240,6 +242,8 @@ sft_code cli_edit_index(cli *c, const char *path, const sft_index_changes *chang
     cli_output out;
     sft_code code = begin_edit(&out, c, path, err);
     if (code) return code;
+    if (out.in_place && c->read_mode) out.options.mode = cli_output_mode_of(path);
+    if (out.options.mode) sfti_mode_common(&out.options.mode, c->read_mode);
     return sft_index_rewrite(path, changes, out.in_place ? NULL : out.path, &out.options, changed,
                              err);
 }

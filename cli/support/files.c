@@ -1,5 +1,6 @@
 #include "support/files.h"
 
+#include "base/files.h"
 #include "base/portable.h"
 #include "base/utf8.h"
 #include "os/io.h"
@@ -127,10 +128,15 @@ sft_code cli_read_beside(cli *c, int fd, uint64_t most, sft_buffer *out, sft_err
 sft_code cli_read_file(cli *c, const char *path, uint64_t most, sft_buffer *out,
                        sft_error *err) {
     int fd;
+    os_info info;
+    bool is_stdin = strcmp(path, "-") == 0;
     *out = (sft_buffer){ NULL, 0, 0, c->alloc };
-    if (strcmp(path, "-") == 0) return cli_read_fd(c, 0, most, out, err);
-    int error = os_open_read(path, &fd);
+    int error = is_stdin ? 0 : os_open_read(path, &fd);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
+    if (is_stdin) fd = 0;
+    if (!os_info_fd(fd, &info) && info.kind == OS_FILE)
+        sfti_mode_common(&c->read_mode, info.mode & 0777 ? info.mode : 0600);
+    if (is_stdin) return cli_read_fd(c, fd, most, out, err);
     sft_code code = cli_read_fd(c, fd, most, out, err);
     (void)os_close(fd);
     return code;

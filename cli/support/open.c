@@ -73,8 +73,12 @@ static sft_code kept_read_at(void *ctx, uint64_t offset, void *into, size_t len,
     return code;
 }
 
+static uint32_t kept_mode(void *ctx) {
+    return sft_source_mode(&((const kept_input *)ctx)->inner);
+}
+
 static const sft_source_vtable kept_source_vtable = {
-    sizeof(sft_source_vtable), kept_read_at, kept_close, NULL
+    sizeof(sft_source_vtable), kept_read_at, kept_close, NULL, kept_mode
 };
 
 /* A source over standard input with one user; the caller is the second. */

@@ -1,6 +1,7 @@
 #include "support/output.h"
 
 #include "base/checked.h"
+#include "base/files.h"
 #include "os/io.h"
 #include "os/path.h"
 #include "support/hints.h"
@@ -10,6 +11,7 @@
 #include "support/written.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ── What stands there ── */
@@ -70,16 +72,23 @@ static sft_code check_target(const cli *c, const char *path, bool in_place, bool
 
 /* ── Mode and time ── */
 
-void cli_output_restrict(uint32_t *mode, uint32_t other) {
-    if (other == 0) return;
-    *mode = *mode ? *mode & other : other;
-    if (*mode == 0) *mode = 0600;
-}
-
 uint32_t cli_output_mode_of(const char *path) {
     os_info info;
     if (!path || os_info_path(path, true, &info) || info.kind != OS_FILE) return 0;
-    return info.mode & 0777;
+    return info.mode & 0777 ? info.mode & 0777 : 0600;
+}
+
+uint32_t cli_output_mode_of_model(const cli_model *model) {
+    char manifest[4096];
+    uint32_t mode = model->info ? sft_info_output_mode(model->info) : 0;
+    if (model->set) sfti_mode_common(&mode, sft_set_output_mode(model->set, NULL));
+    sfti_mode_common(&mode, cli_output_mode_of(model->input->path));
+    for (size_t i = 0; model->inputs && i < model->count; i++)
+        sfti_mode_common(&mode, cli_output_mode_of(model->inputs[i]->path));
+    int len = snprintf(manifest, sizeof manifest, "%s/dataset_manifest.json", model->path);
+    if (model->is_dataset && len > 0 && (size_t)len < sizeof manifest)
+        sfti_mode_common(&mode, cli_output_mode_of(manifest));
+    return mode;
 }
 
 static sft_code take_input_facts(const cli *c, const char *input, bool in_place,
@@ -92,7 +101,7 @@ static sft_code take_input_facts(const cli *c, const char *input, bool in_place,
     int error = os_info_path(input, true, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     if (info.kind != OS_FILE) return SFT_OK;
-    if (!in_place) cli_output_restrict(&options->mode, info.mode & 0777);
+    if (!in_place) sfti_mode_common(&options->mode, info.mode & 0777 ? info.mode & 0777 : 0600);
     options->has_mtime = c->set.keep_mtime != 0;
     options->mtime_ns = info.mtime_ns;
     return SFT_OK;
@@ -169,6 +178,7 @@ sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
     out->in_place = !c->set.output;
     out->stream = false;
+    out->c = c;
     out->input = input;
     out->path = out->blame = out->in_place ? input : c->set.output;
     sft_code code = cli_output_agrees(c, err);
@@ -194,7 +204,9 @@ sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target
 
 sft_code cli_output_sink(const cli_output *out, sft_sink *sink, sft_error *err) {
     if (out->stream) return sft_sink_callback(write_stream, NULL, out->options.alloc, sink, err);
-    return sft_sink_path(out->path, &out->options, sink, err);
+    sft_code code = sft_sink_path(out->path, &out->options, sink, err);
+    if (!code) code = sft_sink_limit_mode(sink, out->c->read_mode, err);
+    return code;
 }
 
 static void say_file(cli *c, const cli_output *out, const cli_parts *parts) {

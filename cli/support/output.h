@@ -5,6 +5,7 @@
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H
 
+#include "support/models.h"
 #include "support/parts.h"
 #include "support/sizes.h"
 
@@ -22,6 +23,7 @@ typedef struct cli_output {
     const char *blame; /* of a failed beginning: the path it is about */
     bool in_place;     /* no -o: the input is replaced */
     bool stream;       /* -o -: one stream to standard output, not atomic */
+    const cli *c;
     sft_path_options options; /* for sft_sink_path(path): all the rules above */
 } cli_output;
 
@@ -63,11 +65,10 @@ sft_code cli_output_mtime(const cli *c, const char *path, int64_t *out, sft_erro
  * write all files that the models are in; with --keep-mtime it gets the time of the youngest. */
 sft_code cli_output_sources(const cli *c, const cli_parts *parts, cli_output *out,
                             sft_error *err);
-/* Take away from *mode (0: not known yet) what a further source does not have (0: unknown). Never
- * becomes 0 again: 0600 is left where they have nothing in common. */
-void cli_output_restrict(uint32_t *mode, uint32_t other);
-/* Permission bits of a file, for that; 0 when path is none, or NULL. */
+/* Permission bits of a file, for sfti_mode_common; 0 when path is none, or NULL. */
 uint32_t cli_output_mode_of(const char *path);
+/* Those common to all files that were read for what is known of a model, readable or not. */
+uint32_t cli_output_mode_of_model(const cli_model *model);
 /* Of an index by its path: how its name begins, or NULL. */
 #define CLI_STEM_SIZE 256
 const char *cli_index_stem(const char *index, char buffer[CLI_STEM_SIZE]);

@@ -1,3 +1,4 @@
+#include "base/files.h"
 #include "os/io.h"
 #include "support/files.h"
 #include "support/output.h"
@@ -55,7 +56,7 @@ sft_code cli_output_mtime(const cli *c, const char *path, int64_t *out, sft_erro
 static uint32_t parts_mode(const cli_parts *parts) {
     uint32_t mode = 0;
     for (size_t i = 0; i < parts->set_count; i++)
-        cli_output_restrict(&mode, sft_set_output_mode(parts->sets[i], NULL));
+        sfti_mode_common(&mode, sft_set_output_mode(parts->sets[i], NULL));
     return mode;
 }
 
@@ -63,7 +64,7 @@ sft_code cli_output_sources(const cli *c, const cli_parts *parts, cli_output *ou
                             sft_error *err) {
     int64_t youngest = INT64_MIN, time = 0;
     sft_code code = SFT_OK;
-    if (!out->in_place) cli_output_restrict(&out->options.mode, parts_mode(parts));
+    if (!out->in_place) sfti_mode_common(&out->options.mode, parts_mode(parts));
     if (!c->set.keep_mtime) return SFT_OK;
     for (size_t i = 0; !code && i < parts->path_count; i++) {
         code = cli_output_mtime(c, parts->paths[i], &time, err);

@@ -83,8 +83,9 @@ static void named_expect(void *ctx, const sft_run *runs, size_t count) {
     sft_source_expect(&named->inner, runs, count);
 }
 
-static const sft_source_vtable named_source_vtable = { sizeof(sft_source_vtable), named_read, NULL,
-                                                       named_expect };
+static const sft_source_vtable named_source_vtable = {
+    .size = sizeof(sft_source_vtable), .read = named_read, .expect = named_expect
+};
 
 static sft_code name_source(cli_parts *p, const char *path, sft_source *source, sft_error *err) {
     named_source *named = sfti_arena_take(&p->arena, sizeof *named);

@@ -139,7 +139,7 @@ static void out_abandon(void *ctx) {
 }
 
 static const sft_sink_vtable out_sink_vtable = {
-    sizeof(sft_sink_vtable), NULL, out_write_at, out_finish, out_abandon
+    sizeof(sft_sink_vtable), NULL, out_write_at, out_finish, out_abandon, NULL
 };
 
 sft_sink cli_out_sink(cli_out *out) {

@@ -4,6 +4,14 @@
 
 #include "safetensors.h"
 
+/* Restricts permission bits (0: not known) to those that another file has, too (0: not known);
+ * 0600 if none are left. */
+static inline void sfti_mode_common(uint32_t *mode, uint32_t other) {
+    if (other == 0) return;
+    *mode = *mode ? *mode & other & 0777 : other & 0777;
+    if (*mode == 0) *mode = 0600;
+}
+
 /* Whether a path is theirs rather than the system's. */
 bool sfti_files_claim(const sft_files *files, const char *path);
 /* The same of a path beneath a folder, of which a file names the rest. Beneath the current folder

@@ -114,6 +114,7 @@ sft_code sfti_copy_into(const sft_source *from, uint64_t begin, uint64_t end,
     if ((begin ^ at) % COPY_PAGE == 0) run.fd = sfti_source_streamed(from);
     sft_code code = copy_check(from, begin, &end, err);
     run.end = end;
+    if (code == SFT_OK) code = sft_sink_limit_mode(to, sft_source_mode(from), err);
     return code == SFT_OK ? copy_pieces(&run, err) : code;
 }
 

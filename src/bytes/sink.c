@@ -47,6 +47,11 @@ void sft_sink_abandon(const sft_sink *sink) {
     if (SFTI_CAN(sink, sft_sink_vtable, abandon)) sink->vtable->abandon(sink->ctx);
 }
 
+sft_code sft_sink_limit_mode(const sft_sink *sink, uint32_t mode, sft_error *err) {
+    if (mode == 0 || !SFTI_CAN(sink, sft_sink_vtable, limit_mode)) return SFT_OK;
+    return sink->vtable->limit_mode(sink->ctx, mode, err);
+}
+
 /* ── Memory ── */
 
 void sft_buffer_free(sft_buffer *buffer) {
@@ -93,7 +98,7 @@ static void abandon_memory(void *ctx) {
 }
 
 static const sft_sink_vtable memory_sink_vtable = {
-    sizeof(sft_sink_vtable), expect_memory, write_memory, finish_nothing, abandon_memory
+    sizeof(sft_sink_vtable), expect_memory, write_memory, finish_nothing, abandon_memory, NULL
 };
 
 sft_sink sft_sink_memory(sft_buffer *buffer) {
@@ -158,11 +163,11 @@ static sft_code finish_fd_sink(void *ctx, sft_error *err) {
 }
 
 static const sft_sink_vtable positioned_sink_vtable = {
-    sizeof(sft_sink_vtable), NULL, write_positioned, finish_fd_sink, abandon_fd_sink
+    sizeof(sft_sink_vtable), NULL, write_positioned, finish_fd_sink, abandon_fd_sink, NULL
 };
 
 static const sft_sink_vtable forward_sink_vtable = {
-    sizeof(sft_sink_vtable), NULL, write_forward, finish_fd_sink, abandon_fd_sink
+    sizeof(sft_sink_vtable), NULL, write_forward, finish_fd_sink, abandon_fd_sink, NULL
 };
 
 bool sfti_fd_pass(const sft_sink *sink, uint64_t at, int from, uint64_t begin, uint64_t len,
@@ -227,7 +232,7 @@ static sft_code finish_callback(void *ctx, sft_error *err) {
 }
 
 static const sft_sink_vtable callback_sink_vtable = {
-    sizeof(sft_sink_vtable), NULL, write_callback, finish_callback, abandon_callback
+    sizeof(sft_sink_vtable), NULL, write_callback, finish_callback, abandon_callback, NULL
 };
 
 sft_code sft_sink_callback(sft_write_fn write, void *ctx, const sft_allocator *alloc,
@@ -296,8 +301,14 @@ static void abandon_tee(void *ctx) {
     sfti_release(&alloc, tee, sizeof *tee);
 }
 
+static sft_code limit_tee(void *ctx, uint32_t mode, sft_error *err) {
+    tee_sink *tee = ctx;
+    sft_code code = sft_sink_limit_mode(&tee->first, mode, err);
+    return code ? code : sft_sink_limit_mode(&tee->second, mode, err);
+}
+
 static const sft_sink_vtable tee_sink_vtable = {
-    sizeof(sft_sink_vtable), expect_tee, write_tee, finish_tee, abandon_tee
+    sizeof(sft_sink_vtable), expect_tee, write_tee, finish_tee, abandon_tee, limit_tee
 };
 
 sft_code sft_sink_tee(sft_sink first, sft_sink second, const sft_allocator *alloc,

@@ -32,6 +32,7 @@ typedef struct path_sink {
     bool named;    /* temp exists */
     bool replaces; /* there was an old file when we began */
     bool failed;   /* bytes are missing: never publish */
+    uint32_t limit; /* bits that the file may have: what limit_path left of 0777 */
     uint64_t preallocated, end;
     uint64_t fresh, fresh_end; /* written, and the disk has not been told to begin with it */
     sfti_direct direct;
@@ -102,6 +103,11 @@ static int temp_make(path_sink *s, bool link, uint32_t mode) {
     return error;
 }
 
+/* What file systems say that have no other names for a file. */
+static bool no_renaming(int error) {
+    return error == ENOSYS || error == EPERM || error == EOPNOTSUPP || error == EXDEV;
+}
+
 /* ── Ends ── */
 
 static void path_sink_free(path_sink *s) {
@@ -115,6 +121,23 @@ static void path_sink_free(path_sink *s) {
 
 static void abandon_path(void *ctx) {
     path_sink_free(ctx);
+}
+
+/* Where the file has more bits than it may, and the system keeps none of them for itself (EPERM of
+ * a file of our own, as on a memory card), nobody's choice is overruled. */
+static sft_code limit_path(void *ctx, uint32_t mode, sft_error *err) {
+    path_sink *s = ctx;
+    uint32_t limit = s->limit & (mode | 0700);
+    os_info info;
+    if (limit == s->limit) return SFT_OK;
+    int error = os_info_fd(s->fd, &info);
+    if (!error && (info.mode & 0777 & ~limit)) error = os_set_mode(s->fd, info.mode & limit);
+    if (error && !no_renaming(error)) {
+        s->failed = true;
+        return sfti_io_fail(err, SFT_IO_WRITE, error, "set the mode of the file");
+    }
+    s->limit = limit;
+    return SFT_OK;
 }
 
 static sft_code expect_path(void *ctx, uint64_t total, sft_error *err) {
@@ -183,11 +206,6 @@ static sft_code write_direct(void *ctx, uint64_t offset, const void *bytes, size
 }
 
 /* ── Publishing ── */
-
-/* What file systems say that have no other names for a file. */
-static bool no_renaming(int error) {
-    return error == ENOSYS || error == EPERM || error == EOPNOTSUPP || error == EXDEV;
-}
 
 static sft_code publish_failed(int error, sft_error *err) {
     sft_code code;
@@ -403,11 +421,11 @@ static int sink_open_folder(path_sink *s) {
 }
 
 static const sft_sink_vtable direct_sink_vtable = {
-    sizeof(sft_sink_vtable), expect_path, write_direct, finish_path, abandon_path
+    sizeof(sft_sink_vtable), expect_path, write_direct, finish_path, abandon_path, limit_path
 };
 
 static const sft_sink_vtable path_sink_vtable = {
-    sizeof(sft_sink_vtable), expect_path, write_path, finish_path, abandon_path
+    sizeof(sft_sink_vtable), expect_path, write_path, finish_path, abandon_path, limit_path
 };
 
 bool sfti_path_pass(const sft_sink *sink, uint64_t at, int from, uint64_t begin, uint64_t len,
@@ -439,6 +457,7 @@ static sft_code begin_path(const char *target, const sft_path_options *options, 
     if (!s) return sfti_fail_memory(err, sizeof *s + 3 * (uint64_t)strlen(target));
     s->options = *options;
     s->replaces = replaces;
+    s->limit = 0777;
     int error = open_temp(s, options->mode != 0 ? options->mode : old_mode);
     if (error) {
         path_sink_free(s);

@@ -17,6 +17,10 @@
 
 /* ── Shared ── */
 
+uint32_t sft_source_mode(const sft_source *source) {
+    return SFTI_CAN(source, sft_source_vtable, mode) ? source->vtable->mode(source->ctx) : 0;
+}
+
 sft_code sft_source_read(const sft_source *source, uint64_t offset, void *into, size_t len,
                          size_t *got, sft_error *err) {
     *got = 0;
@@ -75,7 +79,7 @@ static sft_code read_memory(void *ctx, uint64_t offset, void *into, size_t len, 
 }
 
 static const sft_source_vtable memory_source_vtable = {
-    sizeof(sft_source_vtable), read_memory, NULL, NULL
+    sizeof(sft_source_vtable), read_memory, NULL, NULL, NULL
 };
 
 sft_source sft_source_memory(const void *bytes, size_t len) {
@@ -124,6 +128,7 @@ typedef struct map_source {
     sft_allocator alloc;
     void *base;
     uint64_t size;
+    uint32_t mode;
 } map_source;
 
 static sft_code read_map(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
@@ -139,11 +144,15 @@ static void close_map(void *ctx) {
     sfti_release(&alloc, map, sizeof *map);
 }
 
+static uint32_t mode_map(void *ctx) {
+    return ((const map_source *)ctx)->mode;
+}
+
 static const sft_source_vtable map_source_vtable = {
-    sizeof(sft_source_vtable), read_map, close_map, NULL
+    sizeof(sft_source_vtable), read_map, close_map, NULL, mode_map
 };
 
-sft_code sfti_source_map(int fd, uint64_t size, bool writable_private,
+sft_code sfti_source_map(int fd, uint64_t size, bool writable_private, uint32_t mode,
                          const sft_allocator *alloc, sft_source *out, sft_error *err) {
     memset(out, 0, sizeof *out);
     if (!sfti_fits_size(size)) {
@@ -160,6 +169,7 @@ sft_code sfti_source_map(int fd, uint64_t size, bool writable_private,
     if (!map) return sfti_fail_memory(err, sizeof *map);
     map->alloc = a;
     map->size = size;
+    map->mode = mode;
     int error = os_map(fd, size, writable_private, &map->base);
     if (error) {
         sfti_release(&a, map, sizeof *map);
@@ -189,6 +199,7 @@ typedef struct fd_source {
     uint64_t size;     /* of a positioned one: that of the map */
     atomic_int habit;  /* of a positioned one: read_habit */
     _Atomic uint64_t next, run; /* while apart: the end of the last read, the bytes up to there */
+    uint32_t mode;     /* when it was opened; not 0 */
     _Atomic(void *) map; /* NULL until something is gathered */
 } fd_source;
 
@@ -276,12 +287,16 @@ static sft_code not_a_file(os_kind kind, sft_error *err) {
                      found[kind]);
 }
 
+static uint32_t mode_fd_source(void *ctx) {
+    return ((const fd_source *)ctx)->mode;
+}
+
 static const sft_source_vtable positioned_source_vtable = {
-    sizeof(sft_source_vtable), read_positioned, close_fd_source, NULL
+    sizeof(sft_source_vtable), read_positioned, close_fd_source, NULL, mode_fd_source
 };
 
 static const sft_source_vtable forward_source_vtable = {
-    sizeof(sft_source_vtable), read_forward, close_fd_source, NULL
+    sizeof(sft_source_vtable), read_forward, close_fd_source, NULL, NULL
 };
 
 int sfti_source_descriptor(const sft_source *source) {
@@ -317,6 +332,7 @@ static sft_code wrap_fd(int fd, bool owned, bool beneath, const sft_allocator *a
     s->owned = owned || s->fd != fd;
     s->position = 0;
     s->size = info->size;
+    s->mode = info->mode & 0777 ? info->mode & 0777 : 0600;
     atomic_init(&s->map, NULL);
     atomic_init(&s->next, 0);
     atomic_init(&s->run, 0);

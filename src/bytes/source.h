@@ -33,12 +33,13 @@ void sfti_source_apart(const sft_source *source);
 sft_code sfti_source_open(const char *path, const sft_open_options *how, sft_source *out, int *fd,
                           os_info *info, sft_error *err);
 
-/* Map the first `size` bytes of a descriptor: a source with base set. Writing through
+/* Map the first `size` bytes of a descriptor: a source with base set, of a file with that mode
+ * (0: not known). Writing through
  * base is allowed if writable_private, and stays in this map. close unmaps and frees;
  * the descriptor stays the caller's and may be closed at once. size 0 gives a source
  * with a non-NULL base and no map. SFT_IO_MAP when the system refuses,
  * SFT_ADDRESS_SPACE when this host cannot address so much. */
-sft_code sfti_source_map(int fd, uint64_t size, bool writable_private,
+sft_code sfti_source_map(int fd, uint64_t size, bool writable_private, uint32_t mode,
                          const sft_allocator *alloc, sft_source *out, sft_error *err);
 
 /* Exactly len bytes, or SFT_IO_SHRUNK. This and sft_source_read are the ways to read any source:

@@ -127,7 +127,7 @@ static sft_code check_strided(sft_dtype dtype, const uint64_t *shape, uint32_t r
 }
 
 static const sft_source_vtable strided_source_vtable = {
-    sizeof(sft_source_vtable), read_strided, close_strided, NULL
+    sizeof(sft_source_vtable), read_strided, close_strided, NULL, NULL
 };
 
 sft_code sft_source_strided(sft_dtype dtype, const uint64_t *shape, uint32_t rank,

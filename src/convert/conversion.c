@@ -322,6 +322,7 @@ sft_code sft_conversion_new(const sft_set *set, sft_dtype to, const sft_convert_
     memset(c, 0, sizeof *c);
     c->alloc = c->arena.alloc = c->dequant.alloc = alloc;
     c->set = set;
+    c->mode = sft_set_output_mode(set, NULL);
     c->to = to;
     c->options = own;
     c->options.alloc = &c->alloc;

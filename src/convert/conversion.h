@@ -67,6 +67,7 @@ struct sft_conversion {
     sfti_arena arena;
     sft_allocator alloc;
     const sft_set *set;
+    uint32_t mode; /* sft_set_output_mode */
     sft_dtype to;
     sft_convert_options options;
     size_t count;

@@ -299,8 +299,12 @@ static void stream_expect(void *ctx, const sft_run *runs, size_t count) {
     sfti_announce_end(&all);
 }
 
+static uint32_t stream_mode(void *ctx) {
+    return ((const sft_conversion *)ctx)->mode;
+}
+
 const sft_source_vtable sfti_convert_source = {
-    sizeof(sft_source_vtable), stream_read, NULL, stream_expect
+    sizeof(sft_source_vtable), stream_read, NULL, stream_expect, stream_mode
 };
 
 /* ── Beginning and end ── */

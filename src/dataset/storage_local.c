@@ -125,6 +125,18 @@ static int local_make_folders(const local_store *s, char *path) {
 
 /* ── Objects ── */
 
+/* What tells of the dataset is for no more people than its manifest. */
+static sft_code local_limit(const local_store *s, const char *name, const sft_sink *sink,
+                            sft_error *err) {
+    os_info manifest;
+    if (sfti_ds_ends(sft_span_cstr(name), ".safetensors")) return SFT_OK;
+    char *path = local_join(s, s->folder, SFTI_DATASET_MANIFEST);
+    if (!path) return sfti_fail_memory(err, strlen(s->folder));
+    int failed = os_info_path(path, true, &manifest);
+    local_path_free(s, path);
+    return failed ? SFT_OK : sft_sink_limit_mode(sink, manifest.mode & 0777, err);
+}
+
 static sft_code local_create(void *ctx, const char *name, bool replace, sft_sink *out,
                              sft_error *err) {
     const local_store *s = ctx;
@@ -141,6 +153,9 @@ static sft_code local_create(void *ctx, const char *name, bool replace, sft_sink
     if (failed) code = local_fail(err, SFT_IO_WRITE, failed, "make the dataset's folder");
     if (!code) code = sft_sink_path(path, &options, out, err);
     local_path_free(s, path);
+    if (code) return code;
+    code = local_limit(s, name, out, err);
+    if (code) sft_sink_abandon(out);
     return code;
 }
 

@@ -44,6 +44,7 @@ struct sft_edit {
     uint64_t patch_bytes;
     int fd; /* for reading; -1 once it had to be closed */
     os_info info;
+    uint32_t limit; /* bits that the result may have; 0: all */
     sft_file *file;
     bool is_link; /* path is a link, to become a file of its own */
     bool applied;

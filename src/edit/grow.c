@@ -94,7 +94,8 @@ static sft_code replace_file(sft_edit *edit, const replacement *r, const sft_job
     }
     sft_code code = sft_sink_path(r->path, &options, &sink, err);
     if (code != SFT_OK) return code;
-    code = fill_new_file(edit, r, &sink, job, method, err);
+    code = sft_sink_limit_mode(&sink, edit->limit, err);
+    if (code == SFT_OK) code = fill_new_file(edit, r, &sink, job, method, err);
     if (code == SFT_OK && *method != SFT_EDIT_INSERT && r->is_target)
         code = sfti_edit_same(edit, err);
     if (code == SFT_OK && *method != SFT_EDIT_INSERT) return sft_sink_finish(&sink, err);

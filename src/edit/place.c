@@ -150,10 +150,14 @@ sft_code sfti_edit_journalled(sft_edit *edit, const sfti_target *target,
                              edit->info.device, edit->info.inode, edit->info.size, head->grown,
                              { target->old_head, target->old_len }, { head->data, head->len },
                              edit->patches, edit->patch_count, edit->patch_bytes, target->fd };
+    uint32_t mode = edit->info.mode & 0777 & (edit->limit ? edit->limit | 0700 : 0777);
     *unable = false;
     p.journal.fd = -1;
-    sft_code code = sfti_journal_write(edit->path, &journal, edit->info.mode,
-                                       edit->options.no_sync, &edit->alloc, job, err);
+    int error = mode == (edit->info.mode & 0777) ? 0 : os_set_mode(target->fd, mode);
+    if (error)
+        return sfti_io_fail(err, SFT_IO_WRITE, error, "make the file as private as what it gets");
+    sft_code code = sfti_journal_write(edit->path, &journal, mode, edit->options.no_sync,
+                                       &edit->alloc, job, err);
     if (code == SFT_OK) code = place_open(&p, err);
     if (code == SFT_OK && head->grown) code = place_insert(&p, unable, err);
     if (code == SFT_OK) code = place_head(&p, err);

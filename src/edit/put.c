@@ -1,4 +1,5 @@
 #include "base/checked.h"
+#include "base/files.h"
 #include "base/order.h"
 #include "edit/edit.h"
 
@@ -23,7 +24,12 @@ sft_code sft_edit_put(sft_edit *edit, sft_span tensor, const sft_source *source,
     *put = (sfti_put){ edit->puts, patch };
     edit->puts = put;
     edit->put_count++;
+    sft_edit_limit_mode(edit, sft_source_mode(source));
     return SFT_OK;
+}
+
+void sft_edit_limit_mode(sft_edit *edit, uint32_t mode) {
+    sfti_mode_common(&edit->limit, mode);
 }
 
 /* ── Settling ── */

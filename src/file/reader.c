@@ -137,7 +137,8 @@ static sft_code map_source_of(const sft_file *file, int fd, bool writable, sft_s
     if (file->source.size == SFT_SIZE_UNKNOWN)
         return sfti_fail(err, SFT_IO_MAP, SFT_NO_OFFSET,
                          "expected a regular file to map, found a pipe or device");
-    sft_code code = sfti_source_map(fd, file->source.size, writable, &file->alloc, out, err);
+    sft_code code = sfti_source_map(fd, file->source.size, writable,
+                                    sft_source_mode(&file->source), &file->alloc, out, err);
     if (code != SFT_OK) return code;
     int error = os_info_fd(fd, &now);
     if (error == 0 && now.size >= file->source.size) return SFT_OK;

@@ -68,6 +68,18 @@ static void announce_parts(const part_save *save) {
     sfti_announce_end(&all);
 }
 
+/* Before the first byte, and again before publishing, for sources that learn of files meanwhile. */
+static sft_code limit_parts(const part_save *save, const sft_sink *sink, sft_error *err) {
+    const sft_source *last = NULL;
+    sft_code code = SFT_OK;
+    for (size_t i = 0; i < save->count && code == SFT_OK; i++) {
+        const sft_source *source = save->parts[i].source;
+        if (source != last) code = sft_sink_limit_mode(sink, sft_source_mode(source), err);
+        last = source;
+    }
+    return code;
+}
+
 static sft_code write_parts(part_save *save, sft_sink sink, sft_error *err) {
     sfti_stages stages;
     sft_writer *writer;
@@ -83,6 +95,7 @@ static sft_code write_parts(part_save *save, sft_sink sink, sft_error *err) {
         (void)name_part(part, code, err);
         stages.done += bytes;
     }
+    if (code == SFT_OK) code = limit_parts(save, &sink, err);
     if (code == SFT_OK) return sft_writer_finish(writer, err);
     sft_writer_abandon(writer);
     return code;
@@ -103,6 +116,7 @@ sft_code sft_save_parts(const sft_part *parts, size_t count, const sft_pair *met
         if (!save.order) code = sfti_fail_memory(err, order_bytes);
     }
     if (code == SFT_OK) code = plan_parts(&save, metadata, metadata_count, &own, err);
+    if (code == SFT_OK) code = limit_parts(&save, &sink, err);
     if (code == SFT_OK) code = write_parts(&save, sink, err);
     else sft_sink_abandon(&sink);
     sft_plan_free(save.plan);

@@ -104,7 +104,7 @@ static sft_code read_scan_bytes(void *ctx, uint64_t offset, void *into, size_t l
 }
 
 static const sft_source_vtable scan_bytes_source_vtable = {
-    sizeof(sft_source_vtable), read_scan_bytes, NULL, NULL
+    sizeof(sft_source_vtable), read_scan_bytes, NULL, NULL, NULL
 };
 
 /* A source that ends within the head has a known size, even if it is a pipe. */

@@ -119,8 +119,12 @@ static void expect_codec(void *ctx, const sft_run *runs, size_t count) {
     sfti_announce_end(&all);
 }
 
+static uint32_t mode_codec(void *ctx) {
+    return sft_source_mode(((const codec_source *)ctx)->from);
+}
+
 static const sft_source_vtable codec_source_vtable = {
-    sizeof(sft_source_vtable), read_codec, NULL, expect_codec
+    sizeof(sft_source_vtable), read_codec, NULL, expect_codec, mode_codec
 };
 
 sft_code sfti_codec_source(sfti_import *im, const sfti_item *item, sft_dtype to,

@@ -60,9 +60,14 @@ bool sfti_dequantise_takes(sft_dtype dtype) {
     return dtype == SFT_U8 || dtype == SFT_I8 || dtype == SFT_I32;
 }
 
+static uint32_t dequantise_mode(void *ctx) {
+    return sft_source_mode(((const sfti_dequantise *)ctx)->from);
+}
+
 sft_code sfti_dequantise_source(sfti_import *im, const sfti_dequantise *how,
                                 const sft_source **out) {
-    static const sft_source_vtable table = { sizeof table, dequantise_read, NULL, NULL };
+    static const sft_source_vtable table = { sizeof table, dequantise_read, NULL, NULL,
+                                             dequantise_mode };
     sfti_dequantise *kept = sfti_arena_take(sfti_import_arena(im), sizeof *kept);
     if (!kept) return sfti_fail_memory(sfti_import_error(im), sizeof *kept);
     *kept = *how;

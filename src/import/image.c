@@ -76,8 +76,12 @@ static void close_image(void *ctx) {
     sft_import_close(m->im); /* which holds the image, too */
 }
 
+static uint32_t mode_image(void *ctx) {
+    return sfti_import_mode(((const image *)ctx)->im);
+}
+
 static const sft_source_vtable image_source_vtable = {
-    sizeof(sft_source_vtable), read_image, close_image, expect_image
+    sizeof(sft_source_vtable), read_image, close_image, expect_image, mode_image
 };
 
 static sft_code plan_image(sfti_import *im, image *m, sft_error *err) {

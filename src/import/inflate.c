@@ -218,8 +218,12 @@ static void expect_inflated(void *ctx, const sft_run *runs, size_t count) {
     if (count > 0 && runs->offset == 0) sft_source_expect(of->by->archive, &run, run.len > 0);
 }
 
+static uint32_t mode_inflated(void *ctx) {
+    return sft_source_mode(((const inflated *)ctx)->by->archive);
+}
+
 static const sft_source_vtable inflated_source_vtable = {
-    sizeof(sft_source_vtable), read_inflated, NULL, expect_inflated
+    sizeof(sft_source_vtable), read_inflated, NULL, expect_inflated, mode_inflated
 };
 
 sft_code sfti_inflate_source(sfti_import *im, sfti_inflater *inflater, const sfti_deflated *bytes,
@@ -251,7 +255,7 @@ static void close_inflater(void *ctx) {
 }
 
 static const sft_source_vtable inflater_vtable = {
-    sizeof(sft_source_vtable), read_nothing, close_inflater, NULL
+    sizeof(sft_source_vtable), read_nothing, close_inflater, NULL, NULL
 };
 
 sft_code sfti_inflater_new(sfti_import *im, const sft_source *archive, sfti_inflater **out) {

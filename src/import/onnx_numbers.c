@@ -77,8 +77,12 @@ static sft_code read_numbers(void *ctx, uint64_t offset, void *into, size_t len,
     return code;
 }
 
+static uint32_t mode_numbers(void *ctx) {
+    return sft_source_mode(((const onnx_numbers *)ctx)->from);
+}
+
 static const sft_source_vtable onnx_numbers_vtable = {
-    sizeof(sft_source_vtable), read_numbers, NULL, NULL
+    sizeof(sft_source_vtable), read_numbers, NULL, NULL, mode_numbers
 };
 
 sft_code sfti_onnx_numbers(sfti_import *im, const sfti_wire *message, uint64_t field,

@@ -64,8 +64,12 @@ static void expect_checked(void *ctx, const sft_run *runs, size_t count) {
     sfti_announce_end(&all);
 }
 
+static uint32_t mode_checked(void *ctx) {
+    return sft_source_mode(((const checked *)ctx)->record->source);
+}
+
 static const sft_source_vtable checked_source_vtable = {
-    sizeof(sft_source_vtable), read_checked, NULL, expect_checked
+    sizeof(sft_source_vtable), read_checked, NULL, expect_checked, mode_checked
 };
 
 /* ── Which records ── */
@@ -201,7 +205,8 @@ sft_code sft_import_save(const sft_import *import, sft_sink sink, const sft_plan
         sft_sink_abandon(&sink);
         return SFT_OUT_OF_MEMORY;
     }
-    sft_code code = verify_parts(s, true, NULL, err);
+    sft_code code = sft_sink_limit_mode(&sink, sfti_import_mode(import), err);
+    if (!code) code = verify_parts(s, true, NULL, err);
     if (code) sft_sink_abandon(&sink);
     else
         code = sft_save_parts(s->parts, import->parts.count, import->metadata.at,

@@ -41,6 +41,13 @@ sft_code sfti_import_load(sfti_import *im, const sft_source *source, uint64_t of
     return code;
 }
 
+uint32_t sfti_import_mode(const sft_import *im) {
+    uint32_t mode = 0;
+    for (const sfti_held *held = im->held; held; held = held->next)
+        sfti_mode_common(&mode, sft_source_mode(&held->source));
+    return mode;
+}
+
 /* ── Sources that the import holds ── */
 
 void sfti_import_allow(sfti_import *im) {
@@ -224,8 +231,16 @@ static void expect_joined(void *ctx, const sft_run *runs, size_t count) {
     sfti_announce_end(&all);
 }
 
+static uint32_t mode_joined(void *ctx) {
+    const joined_pieces *j = ctx;
+    uint32_t mode = 0;
+    for (size_t i = 0; i < j->count; i++)
+        sfti_mode_common(&mode, sft_source_mode(j->pieces[i].source));
+    return mode;
+}
+
 static const sft_source_vtable joined_source_vtable = {
-    sizeof(sft_source_vtable), read_joined, NULL, expect_joined
+    sizeof(sft_source_vtable), read_joined, NULL, expect_joined, mode_joined
 };
 
 sft_code sfti_import_joined(sfti_import *im, const sfti_piece *pieces, size_t count,

@@ -96,6 +96,8 @@ sft_code sfti_codec_source(sfti_import *im, const sfti_item *item, sft_dtype to,
 /* Open a path, by the options. */
 sft_code sfti_import_path(sfti_import *im, const char *path, const char *beneath,
                           sft_source *out);
+/* Permission bits common to all files that were opened (sft_source_mode). */
+uint32_t sfti_import_mode(const sft_import *im);
 /* These files will be opened next (sfti_import_file). */
 void sfti_import_announce(sfti_import *im, const sft_span *names, size_t count);
 

@@ -299,8 +299,12 @@ static void expect_view(void *ctx, const sft_run *runs, size_t count) {
     sfti_announce_end(&all);
 }
 
+static uint32_t mode_view(void *ctx) {
+    return sft_source_mode(((const view_source *)ctx)->from);
+}
+
 static const sft_source_vtable view_source_vtable = {
-    sizeof(sft_source_vtable), read_view, NULL, expect_view
+    sizeof(sft_source_vtable), read_view, NULL, expect_view, mode_view
 };
 
 /* Dimensions of one element are none; a tensor of one element has one dimension. */

@@ -309,6 +309,9 @@ sft_code sfti_zip_write(sfti_zip_member *members, size_t count, sfti_zip_layout 
     sft_code code = SFT_OK;
     if (!z.buffer || !z.header) code = sfti_fail_memory(err, ZIP_BUFFER);
     if (!code) code = out_plan(&z, members, count);
+    for (size_t i = 0; !code && i < count; i++)
+        if (members[i].part)
+            code = sft_sink_limit_mode(&sink, sft_source_mode(members[i].part->source), err);
     for (size_t i = 0; !code && i < count; i++) code = write_member(&z, &members[i]);
     if (!code) code = write_directory(&z, members, count);
     sfti_arena_free(&arena);

@@ -234,6 +234,7 @@ struct sft_info {
     /* folder without its last slash, "." if none; stem without suffix */
     sft_span path, folder, stem;
     bool one_model;              /* files of the folder speak for this model (rule 7) */
+    uint32_t mode;               /* common to the files beside the model; 0: none was read */
 
     sfti_fact *facts[SFT_FACT_COUNT];
     sfti_list triggers, tags, claims, links, civitai, prompts, previews, sidecars, notes;

@@ -128,6 +128,17 @@ void sft_info_close(sft_info *info) {
     }
 }
 
+uint32_t sft_info_output_mode(const sft_info *info) {
+    uint32_t mode = info->mode;
+    if (info->set) sfti_mode_common(&mode, sft_set_output_mode(info->set, NULL));
+    for (size_t i = 0; i < info->part_count; i++) {
+        const sft_info_component *part = &info->parts[i];
+        if (part->set) sfti_mode_common(&mode, sft_set_output_mode(part->set, NULL));
+        if (part->info) sfti_mode_common(&mode, part->info->mode);
+    }
+    return mode;
+}
+
 /* ── Digests ── */
 
 /* Copies of digests in info's arena. */

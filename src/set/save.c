@@ -85,19 +85,22 @@ static const char *save_path(set_save *s, uint32_t i) {
 void sfti_mode_restrict(uint32_t *mode, const char *path) {
     os_info info;
     if (!path || os_info_path(path, true, &info) || info.kind != OS_FILE) return;
-    *mode = *mode ? *mode & info.mode & 0777 : info.mode & 0777;
-    if (*mode == 0) *mode = 0600;
+    sfti_mode_common(mode, info.mode & 0777 ? info.mode & 0777 : 0600);
 }
 
 static void restrict_to(uint32_t *mode, const sft_set *set, const char *path) {
-    if (!sfti_files_claim(set->from, path)) sfti_mode_restrict(mode, path);
+    if (path && !sfti_files_claim(set->from, path)) sfti_mode_restrict(mode, path);
 }
 
 uint32_t sft_set_output_mode(const sft_set *set, const char *path) {
     uint32_t mode = 0;
-    if (set->index_path) restrict_to(&mode, set, set->index_path);
-    for (size_t i = 0; i < set->shard_count; i++)
-        if (set->paths[i]) restrict_to(&mode, set, set->paths[i]);
+    restrict_to(&mode, set, set->index_path);
+    for (size_t i = 0; i < set->shard_count; i++) {
+        restrict_to(&mode, set, set->paths[i]);
+        if (!set->files[i]) continue;
+        sft_source source = sft_file_source(set->files[i]);
+        sfti_mode_common(&mode, sft_source_mode(&source));
+    }
     if (mode) sfti_mode_restrict(&mode, path);
     return mode;
 }

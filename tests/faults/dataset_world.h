@@ -40,10 +40,10 @@ static inline sft_code world_rows(void *ctx, uint64_t offset, void *into, size_t
 }
 
 static const sft_source_vtable world_rows_source_vtable = {
-    sizeof(sft_source_vtable), world_rows, NULL, NULL
+    sizeof(sft_source_vtable), world_rows, NULL, NULL, NULL
 };
 static const sft_source_vtable world_fill_source_vtable = {
-    sizeof(sft_source_vtable), world_fill, NULL, NULL
+    sizeof(sft_source_vtable), world_fill, NULL, NULL, NULL
 };
 
 static bool world_batch; /* mode of the commit */

@@ -332,7 +332,7 @@ static sft_code read_all(const char *path, bool map, sft_error *err) {
     code = sfti_source_all(&source, 0, buffer, sizeof buffer, err);
     if (code == SFT_OK) assert_memory_equal(buffer, "0123456789", 10);
     if (code == SFT_OK && map) {
-        code = sfti_source_map(fd, source.size, true, &alloc, &mapped, err);
+        code = sfti_source_map(fd, source.size, true, 0, &alloc, &mapped, err);
         if (code == SFT_OK) assert_memory_equal(mapped.base, "0123456789", 10);
         if (code == SFT_OK) sft_source_close(&mapped);
     }

@@ -68,7 +68,7 @@ static sft_code read_pipe(void *ctx, uint64_t offset, void *into, size_t len, si
 }
 
 static const sft_source_vtable pipe_source_vtable = {
-    sizeof(sft_source_vtable), read_pipe, NULL, NULL
+    sizeof(sft_source_vtable), read_pipe, NULL, NULL, NULL
 };
 
 static sft_code ask_bytes(const fault_scene *scene, sft_edit *edit, sft_error *err) {

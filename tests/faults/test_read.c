@@ -55,7 +55,7 @@ static void close_own(void *ctx) {
 }
 
 static const sft_source_vtable own_source_vtable = {
-    sizeof(sft_source_vtable), read_own, close_own, NULL
+    sizeof(sft_source_vtable), read_own, close_own, NULL, NULL
 };
 
 static sft_source own_source(const fault_scene *scene) {

@@ -61,7 +61,7 @@ static sft_code read_header(void *ctx, uint64_t offset, void *into, size_t len, 
 }
 
 static const sft_source_vtable header_source_vtable = {
-    sizeof(sft_source_vtable), read_header, NULL, NULL
+    sizeof(sft_source_vtable), read_header, NULL, NULL, NULL
 };
 
 static sft_source source_of(hostile *h, const text *header) {

@@ -167,7 +167,7 @@ static sft_code read_bytes(void *ctx, uint64_t offset, void *into, size_t len, s
 }
 
 static const sft_source_vtable bytes_source_vtable = {
-    sizeof(sft_source_vtable), read_bytes, NULL, NULL
+    sizeof(sft_source_vtable), read_bytes, NULL, NULL, NULL
 };
 
 static sft_source bytes_source(verdict_bytes *bytes, bool known) {

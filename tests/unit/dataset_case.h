@@ -105,7 +105,7 @@ static inline sft_code ds_fill(void *ctx, uint64_t offset, void *into, size_t le
 }
 
 static const sft_source_vtable ds_fill_source_vtable = {
-    sizeof(sft_source_vtable), ds_fill, NULL, NULL
+    sizeof(sft_source_vtable), ds_fill, NULL, NULL, NULL
 };
 
 /* A file in the storage; samples NULL: without our mark. */

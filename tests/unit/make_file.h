@@ -70,7 +70,7 @@ static inline test_source make_source(const test_file *f) {
 }
 
 static const sft_source_vtable test_source_source_vtable = {
-    sizeof(sft_source_vtable), read_test_source, close_test_source, NULL
+    sizeof(sft_source_vtable), read_test_source, close_test_source, NULL, NULL
 };
 
 static inline sft_source source_of(test_source *s, uint64_t size) {

@@ -65,7 +65,7 @@ static inline void mem_runs(void *ctx, const sft_run *runs, size_t count) {
 }
 
 static const sft_source_vtable mem_source_vtable = {
-    sizeof(sft_source_vtable), mem_read, mem_close, mem_runs
+    sizeof(sft_source_vtable), mem_read, mem_close, mem_runs, NULL
 };
 
 static inline bool mem_claims(void *ctx, const char *path) {

@@ -515,8 +515,9 @@ static sft_code read_watched(void *ctx, uint64_t offset, void *into, size_t len,
     return SFT_OK;
 }
 
-static const sft_source_vtable watched_vtable = { sizeof watched_vtable, read_watched, NULL,
-                                                  NULL };
+static const sft_source_vtable watched_vtable = {
+    .size = sizeof watched_vtable, .read = read_watched
+};
 
 static size_t reads_by_others(const test_file *f, sft_dtype to, uint32_t threads) {
     watched w = { f, &this_thread, 0 };

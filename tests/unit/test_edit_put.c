@@ -372,7 +372,7 @@ static sft_code read_and_change(void *ctx, uint64_t offset, void *into, size_t l
 }
 
 static const sft_source_vtable and_change_source_vtable = {
-    sizeof(sft_source_vtable), read_and_change, NULL, NULL
+    sizeof(sft_source_vtable), read_and_change, NULL, NULL, NULL
 };
 
 static void test_changed_meanwhile(void **state) {

@@ -215,8 +215,9 @@ static sft_code counting_read(void *ctx, uint64_t offset, void *into, size_t len
     return sft_source_read(ctx, offset, into, len, got, err);
 }
 
-static const sft_source_vtable counting_vtable = { sizeof(sft_source_vtable), counting_read, NULL,
-                                                   NULL };
+static const sft_source_vtable counting_vtable = {
+    .size = sizeof(sft_source_vtable), .read = counting_read
+};
 
 /* ── What is announced ── */
 
@@ -241,7 +242,9 @@ static sft_code announced_read(void *ctx, uint64_t offset, void *into, size_t le
 
 /* Sources are told of every byte that is read of tensors and slices, before it is read. */
 static void test_announced(void **state) {
-    static const sft_source_vtable vtable = { sizeof vtable, announced_read, NULL, remember_runs };
+    static const sft_source_vtable vtable = {
+    .size = sizeof vtable, .read = announced_read, .expect = remember_runs
+};
     static const read_shape shapes[] = { { 300, 20000 }, { 1, 50000 } };
     static const char *const slices[] = { NULL, "::-2", ":, 30:900", ":, ::-3", "7:9, 5", NULL };
     sft_file *file, *plain;

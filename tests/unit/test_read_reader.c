@@ -381,7 +381,8 @@ static sft_code gate_read(void *ctx, uint64_t offset, void *into, size_t len, si
     return sft_source_read(&g->whole, offset, into, len, got, err);
 }
 
-static const sft_source_vtable gate_vtable = { sizeof(sft_source_vtable), gate_read, NULL, NULL };
+static const sft_source_vtable gate_vtable = { .size = sizeof(sft_source_vtable),
+    .read = gate_read };
 
 static sft_file *gate_file(gate *g, const sft_file *file) {
     sft_file *out;

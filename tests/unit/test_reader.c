@@ -208,7 +208,7 @@ static void from_source(void **state) {
     assert_string_equal(err.message, "the test says so");
     assert_int_equal(err.os_errno, 5);
     assert_int_equal(s.closed, 3);
-    static const sft_source_vtable mute = { sizeof mute, NULL, close_test_source, NULL };
+    static const sft_source_vtable mute = { sizeof mute, NULL, close_test_source, NULL, NULL };
     sft_source useless = { &s, &mute, 8, f.bytes, false };
     assert_int_equal(sft_open_source(useless, NULL, &file, NULL), SFT_BAD_ARGUMENT);
     assert_int_equal(s.closed, 4);

@@ -169,7 +169,8 @@ static sft_code pipe_read(void *ctx, uint64_t offset, void *into, size_t len, si
     return SFT_OK;
 }
 
-static const sft_source_vtable pipe_vtable = { sizeof(sft_source_vtable), pipe_read, NULL, NULL };
+static const sft_source_vtable pipe_vtable = { .size = sizeof(sft_source_vtable),
+    .read = pipe_read };
 
 static void info_of_a_pipe(void **state) {
     pipe_bytes p = { "\x02\0\0\0\0\0\0\0{}", 10 };

@@ -135,7 +135,7 @@ static sft_code read_plain(void *ctx, uint64_t offset, void *into, size_t len, s
 }
 
 static const sft_source_vtable plain_source_vtable = {
-    sizeof(sft_source_vtable), read_plain, NULL, NULL
+    sizeof(sft_source_vtable), read_plain, NULL, NULL, NULL
 };
 
 /* Through memory and within the system: the same bytes, ticked often enough. */

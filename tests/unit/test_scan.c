@@ -370,7 +370,7 @@ static void bad_calls(void **state) {
     assert_int_equal(sft_scan_open(temp_path("none"), &o, &scan, NULL), SFT_BAD_ARGUMENT);
     sft_source mute = source_of(&s, f.len);
     static const sft_source_vtable no_reading = {
-        sizeof no_reading, NULL, close_test_source, NULL
+        sizeof no_reading, NULL, close_test_source, NULL, NULL
     };
     mute.vtable = &no_reading;
     assert_int_equal(sft_scan_open_source(mute, NULL, &scan, NULL), SFT_BAD_ARGUMENT);

@@ -156,11 +156,11 @@ static void test_map(void **state) {
     (void)state;
     temp_write("file", "0123456789", 10);
     int fd = open(temp_path("file"), O_RDONLY);
-    assert_int_equal(sfti_source_map(fd, 10, false, NULL, &source, &err), SFT_OK);
+    assert_int_equal(sfti_source_map(fd, 10, false, 0, NULL, &source, &err), SFT_OK);
     assert_memory_equal(source.base, "0123456789", 10);
     assert_int_equal(source.size, 10);
     sft_source_close(&source);
-    assert_int_equal(sfti_source_map(fd, 10, true, NULL, &source, &err), SFT_OK);
+    assert_int_equal(sfti_source_map(fd, 10, true, 0, NULL, &source, &err), SFT_OK);
     assert_int_equal(close(fd), 0);
     ((char *)(uintptr_t)source.base)[0] = 'X';
     assert_int_equal(sfti_source_all(&source, 0, buffer, 2, &err), SFT_OK);
@@ -168,12 +168,12 @@ static void test_map(void **state) {
     sft_source_close(&source);
     assert_int_equal(temp_read("file", buffer, sizeof buffer), 8);
     assert_memory_equal(buffer, "01234567", 8);
-    assert_int_equal(sfti_source_map(-1, 0, false, NULL, &source, &err), SFT_OK);
+    assert_int_equal(sfti_source_map(-1, 0, false, 0, NULL, &source, &err), SFT_OK);
     assert_non_null(source.base);
     sft_source_close(&source);
-    assert_int_equal(sfti_source_map(-1, 10, false, NULL, &source, &err), SFT_IO_MAP);
+    assert_int_equal(sfti_source_map(-1, 10, false, 0, NULL, &source, &err), SFT_IO_MAP);
     assert_int_equal(err.os_errno, EBADF);
-    assert_int_equal(sfti_source_map(-1, UINT64_MAX, false, NULL, &source, &err),
+    assert_int_equal(sfti_source_map(-1, UINT64_MAX, false, 0, NULL, &source, &err),
                      SFT_ADDRESS_SPACE);
 }
 
@@ -190,7 +190,7 @@ static void test_no_memory(void **state) {
     assert_null(source.vtable);
     int fd = open(temp_path("file"), O_RDONLY);
     assert_int_equal(sft_source_fd(fd, &none, &source, &err), SFT_OUT_OF_MEMORY);
-    assert_int_equal(sfti_source_map(fd, 10, false, &none, &source, &err), SFT_OUT_OF_MEMORY);
+    assert_int_equal(sfti_source_map(fd, 10, false, 0, &none, &source, &err), SFT_OUT_OF_MEMORY);
     assert_int_equal(close(fd), 0);
 }
 

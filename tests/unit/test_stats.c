@@ -138,7 +138,8 @@ static sft_code forward_read(void *ctx, uint64_t offset, void *into, size_t len,
     return SFT_OK;
 }
 
-static const sft_source_vtable forward_vtable = { sizeof forward_vtable, forward_read, NULL, NULL };
+static const sft_source_vtable forward_vtable = { .size = sizeof(sft_source_vtable),
+    .read = forward_read };
 
 static void test_sources(void **state) {
     sft_error err = SFT_ERROR_INIT;

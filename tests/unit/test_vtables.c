@@ -50,7 +50,7 @@ static void count_runs(void *ctx, const sft_run *runs, size_t count) {
 /* What a source will be asked for is told to a table that has expect. */
 static void expecting_sources(void **state) {
     const sft_run runs[] = { { 0, 1 }, { 2, 2 } };
-    sft_source_vtable table = { sizeof table, read_abcd, NULL, count_runs };
+    sft_source_vtable table = { sizeof table, read_abcd, NULL, count_runs, NULL };
     sft_source source = { NULL, &table, 4, NULL, false };
     (void)state;
     calls = 0;
@@ -70,7 +70,7 @@ static void expecting_sources(void **state) {
 /* Of a table that ends before close, close is not called. */
 static void shorter_sources(void **state) {
     sft_source_vtable table = { offsetof(sft_source_vtable, close), read_abcd, count_close,
-                                NULL };
+                                NULL, NULL };
     sft_source source = { NULL, &table, 4, NULL, false };
     sft_error err = SFT_ERROR_INIT;
     char into[4];
@@ -97,7 +97,7 @@ static void longer_sources(void **state) {
     struct {
         sft_source_vtable known;
         void (*newer)(void);
-    } table = { { sizeof table, read_abcd, count_close, NULL }, NULL };
+    } table = { { sizeof table, read_abcd, count_close, NULL, NULL }, NULL };
     sft_source source = { NULL, &table.known, 4, NULL, false }, copy = source;
     char into[4];
     size_t got;
@@ -113,7 +113,8 @@ static void longer_sources(void **state) {
 }
 
 static void shorter_sinks(void **state) {
-    sft_sink_vtable table = { sizeof table, count_expect, count_write, count_finish, count_close };
+    sft_sink_vtable table = { sizeof table, count_expect, count_write, count_finish, count_close,
+                              NULL };
     sft_sink sink = { NULL, &table, true };
     (void)state;
     calls = 0;

@@ -260,12 +260,14 @@ class Writer:
                 tensors: Iterable[tuple[str, Any, Sequence[int]]] | Mapping[str, Any] | None = None,
                 metadata: Mapping[str, str] | None = None, *, sync: bool = True, align: int = 8,
                 keep_order: bool = False, header_room: int = 0, overwrite: bool = True,
-                link: _Link = "replace") -> Writer:
+                link: _Link = "replace", limit_mode: int = 0) -> Writer:
         """target: a path, or an object with write(bytes). With an object, tensors are written in
         the order of the plan; without tensors it must be able to seek, because the header at
         the start of the file is written last. tensors: rows of name, dtype and shape; or a
         mapping of names to tensors (ours, numpy's, torch's), whose dtypes and shapes count, or
-        to tuples of both. A dtype is a header's name, or one of numpy or torch."""
+        to tuples of both. A dtype is a header's name, or one of numpy or torch. limit_mode:
+        permission bits, those of the file that the data come from: others than the owner of the
+        new file get none that these lack; 0 limits nothing."""
     def add(self, name: str, dtype: Any, shape: Sequence[int]) -> None:
         """A tensor after the others; only of a Writer made without tensors. SafetensorError for a
         name that is there, or a dtype that the format lacks."""

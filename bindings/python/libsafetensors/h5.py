@@ -320,6 +320,7 @@ class File:
                  max_output: int | None = None) -> None:
         self._path = os.fspath(path)
         self._stream: BinaryIO = _open_file(self._path)
+        self._mode = os.fstat(self._stream.fileno()).st_mode & 0o777 or 0o600
         self._h5: Any = None
         try:
             self._h5py = _import_h5py()
@@ -546,7 +547,8 @@ def convert(path: Path, output: Path, *, all: bool = False, skip: bool = False,
     FileExistsError."""
     with open(path, all=all, skip=skip, max_output=max_output) as file:
         plan = [(tensor.name, tensor.dtype, tensor.shape) for tensor in file.tensors.values()]
-        with _core.Writer(output, plan, sync=sync, overwrite=overwrite) as writer:
+        with _core.Writer(output, plan, sync=sync, overwrite=overwrite,
+                          limit_mode=file._mode) as writer:
             for name in writer.keys():
                 for piece in file.tensors[name].pieces():
                     writer.write(name, piece)

@@ -55,8 +55,13 @@ static void abandon_gather(void *ctx) {
     free(sink);
 }
 
+static sft_code limit_gathered(void *ctx, uint32_t mode, sft_error *err) {
+    gather_sink *sink = ctx;
+    return sft_sink_limit_mode(&sink->to, mode, err);
+}
+
 static const sft_sink_vtable gather_sink_vtable = {
-    sizeof(sft_sink_vtable), expect_all, gather, finish_gather, abandon_gather
+    sizeof(sft_sink_vtable), expect_all, gather, finish_gather, abandon_gather, limit_gathered
 };
 
 sft_sink pysft_sink_gather(sft_sink to) {

@@ -169,7 +169,7 @@ static void object_expect(void *ctx, const sft_run *runs, size_t count) {
 }
 
 static const sft_source_vtable object_source_vtable = {
-    sizeof(sft_source_vtable), object_read_at, object_close, object_expect
+    sizeof(sft_source_vtable), object_read_at, object_close, object_expect, NULL
 };
 
 PyObject *pysft_source_object(const sft_source *source) {

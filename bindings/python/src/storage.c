@@ -194,7 +194,7 @@ static PyObject *ask_target(storage_object *self, const char *method, const char
 }
 
 static const sft_sink_vtable piece_sink_vtable = {
-    sizeof(sft_sink_vtable), NULL, sink_write, sink_finish, sink_abandon
+    sizeof(sft_sink_vtable), NULL, sink_write, sink_finish, sink_abandon, NULL
 };
 
 static sft_code object_create(void *ctx, const char *name, bool replace, sft_sink *out,
@@ -232,8 +232,12 @@ static void piece_close(void *ctx) {
     callback_end(&v);
 }
 
+static uint32_t piece_mode(void *ctx) {
+    return sft_source_mode(&((const object_piece *)ctx)->source);
+}
+
 static const sft_source_vtable piece_source_vtable = {
-    sizeof(sft_source_vtable), piece_read, piece_close, NULL
+    sizeof(sft_source_vtable), piece_read, piece_close, NULL, piece_mode
 };
 
 static sft_code object_open(void *ctx, const char *name, sft_source *out, sft_error *err) {

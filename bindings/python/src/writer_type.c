@@ -106,6 +106,7 @@ typedef struct writer_call {
     sft_plan_options plan;
     sft_path_options path;
     uint64_t header_room;
+    uint32_t limit_mode; /* 0: none */
     bool seeks; /* the target object can seek */
 } writer_call;
 
@@ -134,7 +135,7 @@ static int note_plan(writer_object *self) {
 }
 
 static const sft_sink_vtable object_sink_vtable = {
-    sizeof(sft_sink_vtable), NULL, write_at_object, finish_object, abandon_object
+    sizeof(sft_sink_vtable), NULL, write_at_object, finish_object, abandon_object, NULL
 };
 
 static sft_code open_sink(writer_object *self, const writer_call *call, sft_sink *out,
@@ -144,7 +145,9 @@ static sft_code open_sink(writer_object *self, const writer_call *call, sft_sink
         return SFT_OK;
     }
     if (self->target) return sft_sink_callback(pysft_target_write, self->target, NULL, out, err);
-    return sft_sink_path(self->path.text, &call->path, out, err);
+    sft_code code = sft_sink_path(self->path.text, &call->path, out, err);
+    if (code == SFT_OK) code = sft_sink_limit_mode(out, call->limit_mode, err);
+    return code;
 }
 
 /* No GIL. */
@@ -214,14 +217,15 @@ static int begin_writer(writer_object *self, writer_call *call, PyObject *target
 
 static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "target", "tensors", "metadata", "sync", "align", "keep_order",
-                             "header_room", "overwrite", "link", NULL };
+                             "header_room", "overwrite", "link", "limit_mode", NULL };
     PyObject *target, *tensors = NULL, *metadata = NULL, *link = NULL;
     int sync = 1, align = 8, keep_order = 0, overwrite = 1;
+    unsigned limit = 0;
     long long reserved = 0;
     writer_call call = { .plan = SFT_PLAN_OPTIONS_INIT, .path = SFT_PATH_OPTIONS_INIT };
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OO$pipLpO:Writer", words, &target, &tensors,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OO$pipLpOI:Writer", words, &target, &tensors,
                                      &metadata, &sync, &align, &keep_order, &reserved, &overwrite,
-                                     &link)
+                                     &link, &limit)
         || pysft_link_of(link, &call.path.link) < 0)
         return NULL;
     if (reserved < 0) return PyErr_Format(PyExc_ValueError, "expected header_room to be 0 or more");
@@ -234,6 +238,7 @@ static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     call.path.no_sync = !sync;
     call.path.no_clobber = !overwrite;
     call.header_room = (uint64_t)reserved;
+    call.limit_mode = limit;
     int status = begin_writer(self, &call, target, tensors, metadata);
     pysft_specs_drop(&call.specs);
     pysft_pairs_free(&call.metadata);
@@ -479,7 +484,8 @@ static PyMemberDef writer_members[] = PYSFT_WEAKREFS(writer_object, weakrefs);
 
 static PyType_Slot writer_slots[] = {
     { Py_tp_doc, "Writer(target, tensors=None, metadata=None, *, sync=True, align=8,\n"
-      " keep_order=False, header_room=0, overwrite=True, link='replace')\n--\n\n"
+      " keep_order=False, header_room=0, overwrite=True, link='replace',\n"
+      " limit_mode=0)\n--\n\n"
       "Writes a file piece by piece; it appears complete at finish(), or not at all.\n\n"
       "target: a path, or an object with write(bytes). tensors: tuples of name, dtype and shape,\n"
       "or a dict of names to tensors or to (dtype, shape), which make the header; None: space is\n"

@@ -1,5 +1,6 @@
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "bytes/source.h"
 #include "dataset/maintain/compact.h"
 
@@ -110,6 +111,7 @@ typedef struct rebatch_rows {
     size_t column_count;
     uint64_t *starts;  /* rows before each shard; last: all rows */
     uint64_t *offsets; /* of the tensor of each shard and column */
+    uint32_t mode;     /* common to the files of all shards; 0: not known */
     struct rebatch_file {
         bool open;
         size_t shard;
@@ -158,6 +160,8 @@ static sft_code rebatch_check(rebatch_rows *b, size_t n) {
             code = rebatch_shard_wrong(b, i, b->columns[k].name, c->err);
     }
     b->starts[n + 1] = b->starts[n] + s->valid_samples;
+    sft_source source = sft_file_source(file);
+    sfti_mode_common(&b->mode, sft_source_mode(&source));
     sft_close(file);
     return code;
 }
@@ -249,8 +253,12 @@ typedef struct rebatch_out {
     uint64_t *shapes; /* SFT_MAX_RANK + 1 each */
 } rebatch_out;
 
+static uint32_t rebatch_mode(void *ctx) {
+    return ((const rebatch_column *)ctx)->rows->mode;
+}
+
 static const sft_source_vtable rebatch_source_vtable = {
-    sizeof(sft_source_vtable), rebatch_read, NULL, NULL
+    sizeof(sft_source_vtable), rebatch_read, NULL, NULL, rebatch_mode
 };
 
 static sft_code rebatch_parts(rebatch_out *o, uint64_t first, uint64_t samples) {

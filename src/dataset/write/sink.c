@@ -151,8 +151,13 @@ static sft_code hash_finish(void *ctx, sft_error *err) {
     return code;
 }
 
+static sft_code hash_limit(void *ctx, uint32_t mode, sft_error *err) {
+    hash_sink *s = ctx;
+    return sft_sink_limit_mode(&s->inner, mode, err);
+}
+
 static const sft_sink_vtable hash_sink_vtable = {
-    sizeof(sft_sink_vtable), hash_expect, hash_write, hash_finish, hash_abandon
+    sizeof(sft_sink_vtable), hash_expect, hash_write, hash_finish, hash_abandon, hash_limit
 };
 
 sft_code sfti_sum_sink(sft_sink inner, sfti_shard_sum *sum, sfti_finish_queue *queue,

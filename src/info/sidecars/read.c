@@ -1,6 +1,7 @@
 /* Reads files next to a model. */
 #include "info/sidecars/sidecars.h"
 
+#include "base/files.h"
 #include "base/utf8.h"
 
 #include <string.h>
@@ -45,6 +46,7 @@ bool sfti_sidecar_file(sft_info *info, sft_span path, sft_span name, uint64_t mo
     sft_code code = sft_source_path(path.data, &how, &source, &failed);
     if (!code) { /* beneath a folder all are regular files */
         *size = source.size;
+        sfti_mode_common(&info->mode, sft_source_mode(&source));
         (void)read_source(info, &source, most, out, &failed);
         sft_source_close(&source);
     }

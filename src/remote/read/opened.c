@@ -263,8 +263,13 @@ static void user_source_close(void *ctx) {
     sfti_release(&opened->remote->alloc, given, sizeof *given);
 }
 
+static uint32_t user_source_mode(void *ctx) {
+    return sft_source_mode(&((const user_source *)ctx)->inner);
+}
+
 static const sft_source_vtable user_source_vtable = {
-    sizeof(sft_source_vtable), user_source_read, user_source_close, user_source_expect
+    sizeof(sft_source_vtable), user_source_read, user_source_close, user_source_expect,
+    user_source_mode
 };
 
 /* Takes the source, also on failure. */

@@ -274,7 +274,7 @@ static void source_close(void *ctx) {
 }
 
 static const sft_source_vtable remote_source_vtable = {
-    sizeof(sft_source_vtable), source_read, source_close, source_expect
+    sizeof(sft_source_vtable), source_read, source_close, source_expect, NULL
 };
 
 /* ── Opening ── */

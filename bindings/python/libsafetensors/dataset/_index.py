@@ -96,9 +96,18 @@ def write_index(commit: _core.Commit, place: Place) -> str:
             with contextlib.suppress(Exception):
                 place.fs.delete_dir(posixpath.dirname(path))
         raise
-    if place.folder is not None and place.sync:
-        _sync(path)
+    if place.folder is not None:
+        _limit_mode(path, os.path.join(place.folder, "dataset_manifest.json"))
+        if place.sync:
+            _sync(path)
     return INDEX
+
+
+def _limit_mode(path: str, manifest: str) -> None:
+    """The index tells of the dataset: for no more people than its manifest."""
+    with contextlib.suppress(FileNotFoundError):
+        allowed = os.stat(manifest).st_mode | 0o700
+        os.chmod(path, os.stat(path).st_mode & allowed & 0o777)
 
 
 def _sync(path: str) -> None:

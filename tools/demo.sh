@@ -67,8 +67,7 @@ browse() {
     local words=(catalog examples/models "$demo/models" --title "Example models"
                  -o "$demo/catalogue.html" --force)
     type_line safetensors "${words[@]}"
-    "$command" "${words[@]}"
-    [[ $? -le 1 ]] || failed=1
+    "$command" "${words[@]}" || failed=1
     [[ $demo == /* ]] || demo=$PWD/$demo
     printf '\nA browser shows it: file://%s/catalogue.html\n' "$demo"
 }

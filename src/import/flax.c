@@ -174,7 +174,8 @@ static sft_code chunks_fail(const flax_read *r, const sfti_value *map) {
 
 static sft_code join_chunks(flax_read *r, sfti_value *map) {
     const sfti_value *shape = member(map, "shape"), *chunks = member(map, "chunks");
-    if (!shape || !chunks || map->count != 6 || shape->kind != SFTI_VALUE_MAP || chunks->kind != SFTI_VALUE_MAP
+    if (!shape || !chunks || map->count != 6 || shape->kind != SFTI_VALUE_MAP
+        || chunks->kind != SFTI_VALUE_MAP
         || shape->count / 2 > SFT_MAX_RANK || chunks->count == 0)
         return chunks_fail(r, map);
     uint32_t rank = shape->count / 2, count = chunks->count / 2;
@@ -283,7 +284,7 @@ static sft_code open_frame(flax_read *r, sfti_value *value, uint64_t items) {
     return SFT_OK;
 }
 
-/* Other keys than these may be equal without being the same: 1, 1.0 and true are one key in Python. */
+/* Other keys than these may be equal without being the same: 1, 1.0 and true are one in Python. */
 static sft_code check_key_kinds(flax_read *r, const sfti_value *map) {
     for (uint32_t i = 0; i < map->count; i += 2) {
         const sfti_value *key = map->u.items[i];

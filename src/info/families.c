@@ -67,6 +67,7 @@ static bool same_id(sft_span a, sft_span b) {
 
 /* A name in full; up to an underscore, "vit_" of "vit_base_patch16"; "resnet#" of "resnet18". */
 static bool family_fits(sft_span name, const char *child) {
+    if (name.len == 0 || name.data[0] != *child) return false;
     size_t len = strlen(child);
     char last = child[len - 1];
     if (last == '_') return name.len > len && sfti_begins(name, child);

@@ -106,12 +106,12 @@ void sfti_blocks_of_model(const sfti_view *at) {
     }
 }
 
+/* A row that was seen lacks it, and another row has it. */
 bool sfti_tensors_exclude(const sft_info *info, sft_span architecture) {
-    bool known = false, lacks = false;
-    for (size_t i = 0; info->blocks && i < SFTI_COUNT(block_rows); i++) {
-        bool has = row_has(&block_rows[i], architecture);
-        known = known || has;
-        lacks = lacks || (!has && info->blocks >> i & 1);
-    }
-    return known && lacks;
+    bool lacks = false, known = false;
+    for (size_t i = 0; info->blocks >> i && !lacks; i++)
+        lacks = info->blocks >> i & 1 && !row_has(&block_rows[i], architecture);
+    for (size_t i = 0; lacks && i < SFTI_COUNT(block_rows) && !known; i++)
+        known = row_has(&block_rows[i], architecture);
+    return known;
 }

@@ -103,11 +103,6 @@ static int temp_make(path_sink *s, bool link, uint32_t mode) {
     return error;
 }
 
-/* What file systems say that have no other names for a file. */
-static bool no_renaming(int error) {
-    return error == ENOSYS || error == EPERM || error == EOPNOTSUPP || error == EXDEV;
-}
-
 /* ── Ends ── */
 
 static void path_sink_free(path_sink *s) {
@@ -123,16 +118,23 @@ static void abandon_path(void *ctx) {
     path_sink_free(ctx);
 }
 
-/* Where the file has more bits than it may, and the system keeps none of them for itself (EPERM of
- * a file of our own, as on a memory card), nobody's choice is overruled. */
+/* A file system without modes says so, or gives what we made an owner of its own choice, as a
+ * memory card's does that is mounted for everyone. */
+static bool has_no_modes(int error, const os_info *info) {
+    return error == ENOSYS || error == EOPNOTSUPP || (error == EPERM && info->owner != os_user());
+}
+
 static sft_code limit_path(void *ctx, uint32_t mode, sft_error *err) {
     path_sink *s = ctx;
     uint32_t limit = s->limit & (mode | 0700);
     os_info info;
     if (limit == s->limit) return SFT_OK;
     int error = os_info_fd(s->fd, &info);
-    if (!error && (info.mode & 0777 & ~limit)) error = os_set_mode(s->fd, info.mode & limit);
-    if (error && !no_renaming(error)) {
+    if (!error && (info.mode & 0777 & ~limit)) {
+        error = os_set_mode(s->fd, info.mode & limit);
+        if (has_no_modes(error, &info)) error = 0;
+    }
+    if (error) {
         s->failed = true;
         return sfti_io_fail(err, SFT_IO_WRITE, error, "set the mode of the file");
     }
@@ -206,6 +208,11 @@ static sft_code write_direct(void *ctx, uint64_t offset, const void *bytes, size
 }
 
 /* ── Publishing ── */
+
+/* What file systems say that have no other names for a file. */
+static bool no_renaming(int error) {
+    return error == ENOSYS || error == EPERM || error == EOPNOTSUPP || error == EXDEV;
+}
 
 static sft_code publish_failed(int error, sft_error *err) {
     sft_code code;

@@ -196,9 +196,9 @@ static sft_code file_open(sft_source source, int fd, bool in_place, const sfti_o
         *out = file;
         return SFT_OK;
     }
-    bool is_about_bytes = code >= SFT_HEADER_TOO_SMALL && code <= SFT_DATA_TRAILING;
-    if (is_about_bytes) {
-        sft_diagnose(&file->source, err); /* of a pipe nothing can be read again */
+    /* Of a pipe nothing can be read again; a source of others' may fail without a word in err. */
+    if (file->source.size != SFT_SIZE_UNKNOWN && err->code == code) {
+        sft_diagnose(&file->source, err);
         code = err->code;
     }
     sft_close(file);

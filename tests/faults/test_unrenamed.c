@@ -203,11 +203,36 @@ static void test_commands(void **state) {
     }
 }
 
+/* A mode that cannot be set: where files have modes nothing is published that was to be private.
+ * What has no modes says so, or gives the file an owner of its own choice. */
+static void test_private(void **state) {
+    static const int errors[] = { EPERM, EACCES, EIO, ENOSYS, EOPNOTSUPP };
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        sft_error err = SFT_ERROR_INIT;
+        sft_sink sink;
+        int error = errors[i / 2];
+        bool of_another = i & 1;
+        bool fine = error == ENOSYS || error == EOPNOTSUPP || (error == EPERM && of_another);
+        set_store(false, true, 0);
+        assert_int_equal(sft_sink_path("/dir/target", NULL, &sink, &err), SFT_OK);
+        os_fake_set_user(of_another ? 1001 : 1000);
+        os_fake_fail_call("os_set_mode", 1, error, false);
+        assert_int_equal(sft_sink_limit_mode(&sink, 0600, &err), fine ? SFT_OK : SFT_IO_WRITE);
+        if (!fine) assert_int_equal(err.os_errno, error);
+        if (!fine) assert_int_equal(sft_sink_finish(&sink, &err), SFT_WRITER_FAILED);
+        else assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
+        assert_int_equal(os_fake_count_files(), fine);
+        assert_int_equal(os_fake_open_fds(), 0);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused),     cmocka_unit_test(test_other_failure),
         cmocka_unit_test(test_written_over), cmocka_unit_test(test_renamed),
         cmocka_unit_test(test_failures),      cmocka_unit_test(test_commands),
+        cmocka_unit_test(test_private),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

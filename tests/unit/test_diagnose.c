@@ -311,6 +311,26 @@ static void errors_of_other_sources(void **state) {
     free_file(&f);
 }
 
+static sft_code fail_silently(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                              sft_error *err) {
+    (void)ctx, (void)offset, (void)into, (void)len, (void)got, (void)err;
+    return SFT_HEADER_TOO_SMALL;
+}
+
+/* A source of the caller's whose failure leaves no word in the error. */
+static void silent_sources(void **state) {
+    static const sft_source_vtable vtable = { sizeof vtable, fail_silently, NULL, NULL, NULL };
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        sft_source source = { NULL, &vtable, 64, NULL, false };
+        sft_error err = SFT_ERROR_INIT;
+        sft_file *file;
+        assert_int_equal(sft_open_source(source, NULL, &file, i ? &err : NULL),
+                         SFT_HEADER_TOO_SMALL);
+        assert_null(file);
+    }
+}
+
 static void at_most_4_kib_are_read(void **state) {
     (void)state;
     test_file f = make_file(T8, NULL, 100008);
@@ -342,6 +362,7 @@ int main(void) {
         cmocka_unit_test(framing_is_tried_first),
         cmocka_unit_test(other_errors_are_left_alone),
         cmocka_unit_test(errors_of_other_sources),
+        cmocka_unit_test(silent_sources),
         cmocka_unit_test(at_most_4_kib_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,14 +52,66 @@ assert "safetensors" in importlib.metadata.packages_distributions()
 assert pickle.loads(pickle.dumps(SafetensorError("x"))).args == ("x",)
 importlib.reload(safetensors)
 assert safetensors.safe_open is safe_open
-star = {}
+star, names = {}, {"SafetensorError", "TensorSpec", "deserialize", "numpy", "safe_open",
+                   "serialize", "serialize_file"}
 exec("from safetensors import *", star)
-assert set(star) - {"__builtins__"} == {"SafetensorError", "TensorSpec", "deserialize",
-                                        "safe_open", "serialize", "serialize_file"}, star.keys()
+assert set(star) - {"__builtins__"} == names, star.keys()
+assert {one for one in dir(safetensors) if one[0] != "_"} == names, dir(safetensors)
+assert {one for one in vars(safetensors) if one[0] != "_"} == names
 exec("from safetensors.numpy import *", star)
 assert star["safe_open"] is safe_open and star["load_file"] is load_file and "open" not in star
 print("ok")
 """
+
+
+NAMES = r"""
+import sys, warnings
+warnings.simplefilter("ignore")
+if sys.argv[1] == "ours":
+    import libsafetensors
+    libsafetensors.install(children=False)
+import safetensors, safetensors.flax, safetensors.numpy, safetensors.torch
+for module in (safetensors, safetensors.flax, safetensors.numpy, safetensors.torch):
+    star = {}
+    exec("from %s import *" % module.__name__, star)
+    print(module.__name__, *sorted(star), "/", *(one for one in dir(module) if one[0] != "_"), "/",
+          *(one for one in vars(module) if one[0] != "_"))
+"""
+
+
+@pytest.mark.skipif(not OFFICIAL, reason="compares with the official package 0.8.0")
+def test_names_are_all_there():
+    pytest.importorskip("torch")
+    pytest.importorskip("flax")
+    ours, official = (call(sys.executable, "-c", NAMES, whose).splitlines()
+                      for whose in ("ours", "official"))
+    for mine, theirs in zip(ours, official, strict=True):
+        name = theirs.split()[0]
+        for have, want in zip(mine.split("/"), theirs.split("/"), strict=True):
+            assert set(want.split()) <= set(have.split()), name
+            if name == "safetensors":
+                assert set(want.split()) == set(have.split())
+
+
+@pytest.mark.parametrize("kind", [os.fsencode, lambda path: bytearray(os.fsencode(path))])
+def test_paths_of_bytes(tmp_path, kind):
+    torch = pytest.importorskip("torch")
+    from libsafetensors import numpy as ours, torch as with_torch
+    path = tmp_path / "a.safetensors"
+    arrays, model = {"a": np.zeros(2)}, torch.nn.Linear(1, 1)
+    ours.save_file(arrays, path)
+    before, given = path.read_bytes(), kind(path)
+    for use in (lambda: ours.load_file(given), lambda: with_torch.load_file(given),
+                lambda: with_torch.load_model(model, given),
+                lambda: libsafetensors.safe_open(given, "np"),
+                lambda: ours.save_file(arrays, given), lambda: with_torch.save_file({}, given),
+                lambda: with_torch.save_model(model, given),
+                lambda: libsafetensors.serialize_file({}, given)):
+        with pytest.raises(TypeError, match="argument 'filename': "):
+            use()
+    assert path.read_bytes() == before
+    with open(os.fsencode(path), "rb") as file:  # its name is bytes
+        assert libsafetensors._safe_open_handle(file, "np").keys() == ["a"]
 
 
 def test_install():

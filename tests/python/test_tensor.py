@@ -1,6 +1,9 @@
 """Tensors: facts, the buffer protocol, numpy, torch, DLPack; every dtype, every source."""
+import hashlib
+import io
 import pathlib
 import struct
+import zlib
 
 import pytest
 from reading import BITS, NUMPY, WAYS, WHOLE, aligned, filling, one_of_each, opened, pack
@@ -17,7 +20,7 @@ ML = {"BF16": "bfloat16", "F8_E5M2": "float8_e5m2", "F8_E4M3": "float8_e4m3fn",
       "F8_E8M0": "float8_e8m0fnu", "F8_E4M3FNUZ": "float8_e4m3fnuz",
       "F8_E5M2FNUZ": "float8_e5m2fnuz", "F4": "float4_e2m1fn", "F6_E2M3": "float6_e2m3fn",
       "F6_E3M2": "float6_e3m2fn"}
-FORMATS = {"BOOL": "?", "I8": "b", "I16": "h", "U16": "H", "F16": "e", "BF16": "H", "I32": "i",
+FORMATS = {"BOOL": "?", "U8": "B", "I8": "b", "I16": "h", "U16": "H", "F16": "e", "I32": "i",
            "U32": "I", "F32": "f", "C64": "Zf", "F64": "d", "I64": "q", "U64": "Q"}
 
 
@@ -33,14 +36,20 @@ def build(tmp_path, spaces):
 def test_buffer(tmp_path, way, spaces):
     file = opened(way, *build(tmp_path, spaces))
     for name, (dtype, shape, raw) in TENSORS.items():
-        tensor, bits = file[name], BITS[dtype]
-        view = memoryview(tensor)
-        assert view.tobytes() == raw and bytes(tensor) == raw and view.nbytes == len(raw)
-        assert view.shape == (shape if bits >= 8 else (len(raw),))
-        assert view.format == FORMATS.get(dtype, "B") and view.c_contiguous
-        assert view.itemsize == max(bits // 8, 1)
+        tensor = file[name]
         lent = way in ("map", "lent", "mmap") and tensor.aligned
-        assert view.readonly == lent
+        assert bytes(tensor) == raw
+        if dtype in FORMATS:
+            view = memoryview(tensor)
+            assert view.tobytes() == raw and view.nbytes == len(raw)
+            assert view.shape == shape and view.itemsize == BITS[dtype] // 8
+            assert view.format == FORMATS[dtype] and view.c_contiguous
+            assert view.readonly == lent
+        else:
+            with pytest.raises(BufferError, match="no format for %s: " % dtype):
+                memoryview(tensor)
+        plain = np.frombuffer(tensor, np.uint8)
+        assert plain.tobytes() == raw and plain.flags.writeable == (not lent)
         into = bytearray(len(raw))
         tensor.read_into(into)
         assert into == raw
@@ -134,7 +143,10 @@ def test_numpy_without_ml_dtypes(monkeypatch):
         "    try: make()\n"
         "    except TypeError as error: assert 'ml_dtypes' in str(error) and 'BF16' in str(error)\n"
         "    else: raise SystemExit('made')\n"
-        "assert memoryview(file['BF16']).format == 'H'\n"
+        "for take in (numpy.asarray, numpy.mean, lambda one: numpy.allclose(one, one)):\n"
+        "    try: take(file['BF16'])\n"
+        "    except TypeError as error: assert 'ml_dtypes' in str(error) and 'BF16' in str(error)\n"
+        "    else: raise SystemExit('taken for integers')\n"
         "print('fine')\n")
     import os
     data = pack({"BF16": TENSORS["BF16"]})
@@ -156,6 +168,85 @@ def test_array_protocol():
     assert tensor.__array__(np.dtype("i4"), copy=False).dtype == np.int32
     with pytest.raises(ValueError):
         tensor.__array__(np.dtype("f8"), copy=False)
+
+
+# ── What takes a tensor for its values, or for its bytes ──
+
+def as_numpy(tensor):
+    return tensor.numpy().astype(np.complex64 if tensor.dtype == "C64" else np.float64)
+
+
+def by_jax(tensor):
+    jax = pytest.importorskip("jax")
+    with jax.enable_x64(True):
+        return np.asarray(jax.numpy.asarray(tensor))
+
+
+def by_torch(tensor):
+    torch = pytest.importorskip("torch")
+    found = torch.as_tensor(tensor)
+    if "float4" in str(found.dtype):
+        raise TypeError("two elements in one of torch")
+    kind = torch.complex64 if found.is_complex() else torch.float64
+    return found.to(kind).numpy()
+
+
+VALUES = {"asarray": np.asarray, "array": np.array, "stack": lambda one: np.stack([one])[0],
+          "copy": np.copy, "join": lambda one: np.concatenate([one]),
+          "astype": lambda one: np.asarray(one, np.complex64 if one.dtype == "C64" else np.float64),
+          "memoryview": memoryview, "jax": by_jax, "torch": by_torch,
+          "dlpack": np.from_dlpack,
+          "pandas": lambda one: pytest.importorskip("pandas").DataFrame(np.asarray(one)).to_numpy()}
+BYTES = {"bytes": bytes, "hashlib": lambda one: hashlib.sha256(one).digest(),
+         "join": lambda one: b"".join([one]), "frombuffer": lambda one: np.frombuffer(one, "u1"),
+         "write": lambda one: io.BytesIO().write(one), "crc": zlib.crc32,
+         "struct": lambda one: struct.unpack_from("<2B", one)}
+REFUSALS = (TypeError, ValueError, BufferError, RuntimeError, NotImplementedError)
+
+
+def ones(dtype, bits):
+    """Bytes of (2, 4) ones and twos, each value as the dtype writes it."""
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    kind = np.dtype(NUMPY[dtype] if dtype in NUMPY else getattr(ml_dtypes, ML[dtype]))
+    array = np.array([1, 2, 2, 1, 1, 1, 2, 2]).astype(kind)
+    if bits >= 8:
+        return array.tobytes()
+    each = np.unpackbits(array.view(np.uint8)[:, None], axis=1, count=bits, bitorder="little")
+    return np.packbits(each.reshape(-1), bitorder="little").tobytes()
+
+
+@pytest.mark.parametrize("cut", [None, np.s_[1:], np.s_[:, ::2]], ids=str)
+def test_values_are_right_or_refused(cut):
+    file = _core.open(pack({name: (name, (2, 4), ones(name, bits))
+                            for name, bits in BITS.items()}), mode="map")
+    taken = set()
+    for name, bits in BITS.items():
+        if bits < 8 and isinstance(cut, tuple):
+            continue  # no run of whole bytes
+        tensor = file[name] if cut is None else file[name][cut]
+        want, raw = as_numpy(tensor), tensor.tobytes()
+        for way, take in VALUES.items():
+            try:
+                found = np.asarray(take(tensor))
+            except REFUSALS:
+                continue
+            taken.add((way, name))
+            assert found.shape == want.shape, (way, name)
+            np.testing.assert_array_equal(found.astype(want.dtype), want, "%s %s" % (way, name))
+        for way, take in BYTES.items():
+            found, wanted = take(tensor), take(raw)
+            same = np.array_equal(found, wanted) if way == "frombuffer" else found == wanted
+            assert same, (way, name)
+    assert {("asarray", "BF16"), ("asarray", "F8_E4M3"), ("memoryview", "F32")} <= taken
+    assert not {("memoryview", "BF16"), ("memoryview", "F8_E8M0")} & taken
+
+
+def test_means_of_bfloat16():
+    pytest.importorskip("ml_dtypes")
+    tensor = _core.open(pack({"w": ("BF16", (2,), b"\xc0\x3f\x00\x40")}))["w"]
+    assert np.mean(tensor) == 1.75 and np.allclose(tensor, [1.5, 2]) and np.max(tensor) == 2
+    with pytest.raises(BufferError):
+        bytearray(tensor)
 
 
 def test_empty_files_and_names():

@@ -412,3 +412,17 @@ def test_exceptions_of_seek_are_raised():
         writer.write("a", b"a")
         writer.finish()
     writer.abandon()
+
+
+def test_write_before_add(tmp_path):
+    adding, planned = tmp_path / "a.safetensors", tmp_path / "b.safetensors"
+    with _core.Writer(adding) as writer:
+        with pytest.raises(_core.TensorNotFoundError, match="'x'.*call add.name, dtype, shape. f"):
+            writer.write("x", b"ab")
+        writer.add("x", "U8", (2,))
+        writer.write("x", b"ab")
+    with _core.Writer(planned, {"x": ("U8", (2,))}) as writer:
+        with pytest.raises(_core.TensorNotFoundError, match="expected a tensor of the plan"):
+            writer.write("y", b"ab")
+        writer.write("x", b"ab")
+    assert adding.read_bytes()[-2:] == planned.read_bytes()[-2:] == b"ab"

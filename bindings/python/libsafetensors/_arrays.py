@@ -243,7 +243,7 @@ def packed(data: Any, dtype: str) -> Any:
         return _bytes_of(data, dtype)
     if isinstance(data, memoryview):
         return memoryview(data.tobytes()).cast(data.format)  # type: ignore[call-overload]
-    if hasattr(data, "__array__"):
+    if hasattr(data, "__array__") and not isinstance(data, _core.Tensor):
         import numpy as np
         array = np.asarray(data)
         return array if array.flags.c_contiguous else np.ascontiguousarray(array)

@@ -85,7 +85,9 @@ def check_target(filename: Any) -> None:
 
 
 def check_path(filename: Any) -> None:
-    """TypeError unless filename is a path."""
+    """TypeError unless filename is a path; bytes are none, as in the official package."""
+    if isinstance(filename, bytes):
+        check_type(filename, str, "filename")
     if not isinstance(filename, (str, bytes, os.PathLike)):
         hint = ""
         if hasattr(filename, "fs") and hasattr(filename, "open"):
@@ -118,6 +120,8 @@ def open_file(source: Any, backend: Backend = DEFAULT_BACKEND,
               framework: str = "numpy", shared: bool = True) -> _core.File:
     """_core.open with the official backends and messages. OSError is the subclass of its
     errno. shared: whether tensors may share a map of the file."""
+    if isinstance(source, (bytes, bytearray)):
+        check_path(source)
     check_type(backend, str, "backend")
     if backend not in ("mmap", "pread"):
         raise SafetensorError(

@@ -16,6 +16,10 @@ OFFICIAL = "safetensors"
 OFFICIAL_VERSION = "0.8.0"
 _OFFICIAL_NAMES = ("SafetensorError", "TensorSpec", "deserialize", "safe_open", "serialize",
                    "serialize_file")
+# What its modules import, and those of them that import its numpy module.
+_TYPING = ("Any", "Dict", "List", "Optional", "Set", "Tuple", "Union")
+_OVER_NUMPY = (OFFICIAL + ".flax", OFFICIAL + ".tensorflow", OFFICIAL + ".mlx",
+               OFFICIAL + ".paddle")
 # Module of the official package -> ours.
 _MODULES = {"": "", ".numpy": ".numpy", ".torch": ".torch", ".flax": ".flax",
             ".tensorflow": ".tensorflow", ".mlx": ".mlx", ".paddle": ".paddle",
@@ -27,20 +31,27 @@ def forward(name: str, into: dict[str, Any]) -> None:
     ours later are looked up on demand."""
     from importlib import import_module
     source = import_module(__package__ + _MODULES[name[len(OFFICIAL):]])
-    for key, value in vars(source).items():
-        dunder = key.startswith("__") and key.endswith("__")
-        # `safetensors.torch` exists once it is imported, not because ours is.
-        if not dunder and not (name == OFFICIAL and "." + key in _MODULES):
-            into[key] = value
-    for key in _OFFICIAL_NAMES:  # which our modules import on first use: a star import takes them
-        if name != OFFICIAL and hasattr(source, key):
-            into[key] = getattr(source, key)
+    # The official modules have no __all__: a star import takes every public name. From the
+    # package it must not take ours, such as open and hash; from the others it takes what they
+    # import, too.
+    if name == OFFICIAL:
+        for key in [one for one in into if one[0] != "_" and "." + one not in _MODULES]:
+            del into[key]
+        into.update((key, getattr(source, key)) for key in (*_OFFICIAL_NAMES, "_safe_open_handle"))
+    else:
+        import typing
+        into.update((key, getattr(typing, key)) for key in _TYPING)
+        into.update((key, value) for key, value in vars(source).items()
+                    if not (key.startswith("__") and key.endswith("__")))
+        into["os"] = os
+        into["safe_open"] = getattr(import_module(__package__), "safe_open")
+        for key in _OFFICIAL_NAMES:  # which our modules import on first use
+            if hasattr(source, key):
+                into[key] = getattr(source, key)
+        if name in _OVER_NUMPY:
+            into["numpy"] = import_module(OFFICIAL + ".numpy")
     into["__version__"] = OFFICIAL_VERSION
     into["__doc__"] = source.__doc__
-    # The official modules have no __all__: a star import takes every public name. From the
-    # package it must not take ours, such as open and hash.
-    if name == OFFICIAL:
-        into["__all__"] = list(_OFFICIAL_NAMES)
 
     def look_up(key: str) -> Any:
         if key.startswith("__") or name == OFFICIAL and "." + key in _MODULES:

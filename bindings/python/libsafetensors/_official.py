@@ -48,8 +48,6 @@ class safe_open:
     def __init__(self, filename: Path, framework: Framework, device: Any = "cpu", *,
                  backend: Backend = DEFAULT_BACKEND, level: Level = "default") -> None:
         check_path(filename)
-        if isinstance(filename, bytes):
-            check_type(filename, str, "filename")
         self._begin(filename, framework, device, backend, level)
 
     def _begin(self, source: Any, framework: Framework, device: Any, backend: Backend,
@@ -187,7 +185,7 @@ class _safe_open_handle(safe_open):
                  backend: Backend = DEFAULT_BACKEND) -> None:
         name = getattr(f, "name", None)
         named = isinstance(name, (str, bytes, os.PathLike)) and os.path.exists(name)
-        self._begin(name if named else f, framework, device, backend)
+        self._begin(os.fsdecode(name) if named else f, framework, device, backend)
 
 
 # ── Writing ──

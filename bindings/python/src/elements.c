@@ -108,6 +108,7 @@ bool pysft_elements_take(pysft_state *state, PyObject *object, int flags, sft_dt
         sft_dtype own = pysft_tensor_dtype(object);
         if (own != dtype)
             return refuse_elements(state, sft_dtype_describe(own)->name, dtype, name);
+        return PyObject_GetBuffer(object, view, flags & ~PyBUF_FORMAT) == 0;
     }
     if (PyObject_GetBuffer(object, view, flags | PyBUF_FORMAT) < 0) {
         memset(view, 0, sizeof *view);

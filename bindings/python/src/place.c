@@ -100,18 +100,17 @@ static pysft_store *packed_copy(pysft_state *state, TensorObject *self) {
 
 /* ── Pieces ──────────────────────────────────────────────────────────────── */
 
-/* Sets the first element and the strides of a slice in memory. */
-static void place_slice(const TensorObject *self, pysft_piece *piece, Py_ssize_t *strides) {
+/* Sets the strides of a slice in memory, and returns where its first element is in the tensor. */
+static Py_ssize_t place_slice(const TensorObject *self, Py_ssize_t *strides) {
     const sft_slice *slice = self->slice;
-    Py_ssize_t step = (Py_ssize_t)sft_dtype_describe(piece->dtype)->bits / 8, at = 0;
+    Py_ssize_t step = (Py_ssize_t)sft_dtype_describe(self->facts->dtype)->bits / 8, at = 0;
     uint32_t next = self->rank;
     for (uint32_t d = slice->rank; d-- > 0;) {
         at += (Py_ssize_t)slice->range[d].start * step;
         if (!(slice->dropped >> d & 1)) strides[--next] = (Py_ssize_t)slice->range[d].step * step;
         step *= (Py_ssize_t)self->facts->shape[d];
     }
-    piece->data += at;
-    piece->strides = strides;
+    return at;
 }
 
 /* Whether the strides are those of packed elements; dimensions of size 1 do not count. */
@@ -138,7 +137,10 @@ static bool piece_in_place(const TensorObject *self, unsigned want, pysft_piece 
     out->store = self->store;
     out->data = base + self->facts->begin;
     if (self->slice && is_small(out->dtype)) return false;
-    if (self->slice && self->elements) place_slice(self, out, strides);
+    if (self->slice && self->elements) {
+        out->data += place_slice(self, strides);
+        out->strides = strides;
+    }
     if (!pysft_is_aligned(out->dtype, out->data)) return false;
     if (strides_packed(out)) out->strides = NULL;
     if (want & want_packed && out->strides) return false;
@@ -167,43 +169,42 @@ enum { format_skip = 0 };
 enum { format_skip = 1 }; /* native order needs no sign */
 #endif
 
+/* NULL: the format has no letter for the elements. */
 static const char *format_of(sft_dtype dtype) {
     static const char *const table[SFT_DTYPE_COUNT] = {
-        [SFT_BOOL] = "<?",        [SFT_F4] = "<B",          [SFT_F6_E2M3] = "<B",
-        [SFT_F6_E3M2] = "<B",     [SFT_U8] = "<B",          [SFT_I8] = "<b",
-        [SFT_F8_E5M2] = "<B",     [SFT_F8_E4M3] = "<B",     [SFT_F8_E8M0] = "<B",
-        [SFT_F8_E4M3FNUZ] = "<B", [SFT_F8_E5M2FNUZ] = "<B", [SFT_I16] = "<h",
-        [SFT_U16] = "<H",         [SFT_F16] = "<e",         [SFT_BF16] = "<H",
-        [SFT_I32] = "<i",         [SFT_U32] = "<I",         [SFT_F32] = "<f",
-        [SFT_C64] = "<Zf",        [SFT_F64] = "<d",         [SFT_I64] = "<q",
-        [SFT_U64] = "<Q",
+        [SFT_BOOL] = "<?", [SFT_U8] = "<B",  [SFT_I8] = "<b",  [SFT_I16] = "<h", [SFT_U16] = "<H",
+        [SFT_F16] = "<e",  [SFT_I32] = "<i", [SFT_U32] = "<I", [SFT_F32] = "<f", [SFT_C64] = "<Zf",
+        [SFT_F64] = "<d",  [SFT_I64] = "<q", [SFT_U64] = "<Q",
     };
-    return table[dtype] + format_skip;
+    return table[dtype] ? table[dtype] + format_skip : NULL;
 }
 
 static bool asks(int flags, int what) {
     return (flags & what) == what;
 }
 
-/* Allocates shape and strides in one block, owned by view->internal. */
-static int fill_dims(Py_buffer *view, const pysft_piece *piece) {
-    uint32_t rank = is_small(piece->dtype) ? 1 : piece->rank;
-    Py_ssize_t *dims = PyMem_Malloc((2 * (size_t)rank + 1) * sizeof *dims);
-    Py_ssize_t step = view->itemsize;
-    if (!dims) {
+/* Shape, strides of packed elements and strides in place, `rank` each, in one block that the
+ * tensor keeps: a view of it needs no release, so that numpy.frombuffer asks for plain bytes and
+ * not, through a memoryview, for a format. NULL: MemoryError. */
+static Py_ssize_t *dims_of(TensorObject *self, const pysft_piece *piece, uint32_t rank) {
+    Py_ssize_t *made = atomic_load(&self->dims), *none = NULL;
+    bool small = is_small(piece->dtype);
+    Py_ssize_t step = small ? 1 : (Py_ssize_t)sft_dtype_describe(piece->dtype)->bits / 8;
+    if (made) return made;
+    made = PyMem_Malloc((3 * (size_t)rank + 1) * sizeof *made);
+    if (!made) {
         PyErr_NoMemory();
-        return -1;
+        return NULL;
     }
     for (uint32_t d = rank; d-- > 0;) {
-        dims[d] = is_small(piece->dtype) ? view->len : (Py_ssize_t)piece->shape[d];
-        dims[rank + d] = piece->strides ? piece->strides[d] : step;
-        step = (Py_ssize_t)((size_t)step * (size_t)dims[d]);
+        made[d] = small ? (Py_ssize_t)piece->bytes : (Py_ssize_t)piece->shape[d];
+        made[rank + d] = made[2 * rank + d] = step;
+        step = (Py_ssize_t)((size_t)step * (size_t)made[d]);
     }
-    view->internal = dims;
-    view->ndim = (int)rank;
-    view->shape = dims;
-    view->strides = dims + rank;
-    return 0;
+    if (self->slice && !small) (void)place_slice(self, made + 2 * (size_t)rank);
+    if (atomic_compare_exchange_strong(&self->dims, &none, made)) return made;
+    PyMem_Free(made);
+    return none;
 }
 
 static int refuse_buffer(Py_buffer *view, const char *why) {
@@ -219,19 +220,19 @@ static bool fortran_too(const pysft_piece *piece) {
 }
 
 static int fill_view(TensorObject *self, Py_buffer *view, int flags, const pysft_piece *piece) {
+    const sft_dtype_info *info = sft_dtype_describe(piece->dtype);
+    uint32_t rank = is_small(piece->dtype) ? 1 : piece->rank;
     if (piece->rank > SFT_MAX_RANK)
         return refuse_buffer(view, "a buffer has at most 64 dimensions");
+    Py_ssize_t *dims = dims_of(self, piece, rank);
+    if (!dims) return -1;
     *view = (Py_buffer){ .buf = piece->data, .len = (Py_ssize_t)piece->bytes };
     view->readonly = !piece->writable;
-    view->itemsize = (Py_ssize_t)((sft_dtype_describe(piece->dtype)->bits + 7) / 8);
-    if (is_small(piece->dtype)) view->itemsize = 1;
-    if (fill_dims(view, piece) < 0) return -1;
+    view->itemsize = is_small(piece->dtype) ? 1 : (Py_ssize_t)info->bits / 8;
+    view->ndim = asks(flags, PyBUF_ND) ? (int)rank : 1;
+    if (asks(flags, PyBUF_ND)) view->shape = dims;
+    if (asks(flags, PyBUF_STRIDES)) view->strides = dims + (piece->strides ? 2 : 1) * (size_t)rank;
     if (asks(flags, PyBUF_FORMAT)) view->format = (char *)(uintptr_t)format_of(piece->dtype);
-    if (!asks(flags, PyBUF_STRIDES)) view->strides = NULL;
-    if (!asks(flags, PyBUF_ND)) {
-        view->shape = NULL;
-        view->ndim = 1;
-    }
     view->obj = Py_NewRef((PyObject *)self);
     return 0;
 }
@@ -244,6 +245,15 @@ int pysft_tensor_buffer(PyObject *object, Py_buffer *view, int flags) {
     bool packed = !asks(flags, PyBUF_STRIDES) || asks(flags, PyBUF_C_CONTIGUOUS) ||
                   asks(flags, PyBUF_F_CONTIGUOUS) || asks(flags, PyBUF_ANY_CONTIGUOUS);
     view->obj = NULL;
+    /* Consumers that ask for a format would take other numbers for the values; numpy, refused,
+     * calls __array__. */
+    if (asks(flags, PyBUF_FORMAT) && !format_of(self->facts->dtype)) {
+        PyErr_Format(PyExc_BufferError,
+                     "a buffer has no format for %s: numpy() and torch() give its values, "
+                     "tobytes() and numpy.frombuffer(tensor, 'u1') its bytes",
+                     sft_dtype_describe(self->facts->dtype)->name);
+        return -1;
+    }
     if (pysft_tensor_piece(state, self, packed ? want_packed : 0, &piece, strides) < 0) return -1;
     bool copied = piece.store != self->store;
     if (copied && packed && self->slice && pysft_store_mapped(self->store)) piece.writable = false;
@@ -252,9 +262,4 @@ int pysft_tensor_buffer(PyObject *object, Py_buffer *view, int flags) {
     if (asks(flags, PyBUF_WRITABLE) && !piece.writable)
         return refuse_buffer(view, "the memory must not be written to");
     return fill_view(self, view, flags, &piece);
-}
-
-void pysft_tensor_buffer_release(PyObject *object, Py_buffer *view) {
-    (void)object;
-    PyMem_Free(view->internal);
 }

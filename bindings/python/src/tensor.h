@@ -15,6 +15,7 @@ typedef struct {
     uint64_t *own_shape;
     uint64_t elements, bytes;
     _Atomic(pysft_store *) packed; /* copy, made on first use */
+    _Atomic(Py_ssize_t *) dims;    /* of its buffers, made on first use */
     PyObject *weakrefs;
 } TensorObject;
 
@@ -33,8 +34,7 @@ int pysft_tensor_piece(pysft_state *state, TensorObject *self, unsigned want, py
 /* Tensor.stats(). */
 PyObject *pysft_tensor_stats(PyObject *object, PyObject *args, PyObject *kwargs);
 
-/* Slots of the buffer protocol. */
+/* The slot of the buffer protocol. BufferError if a format is asked for and the dtype has none. */
 int pysft_tensor_buffer(PyObject *object, Py_buffer *view, int flags);
-void pysft_tensor_buffer_release(PyObject *object, Py_buffer *view);
 
 #endif

@@ -51,6 +51,7 @@ PyObject *pysft_tensor_new(pysft_state *state, pysft_store *store, const sft_ten
     self->elements = self->bytes = 0;
     self->weakrefs = NULL;
     atomic_init(&self->packed, NULL);
+    atomic_init(&self->dims, NULL);
     if (fill_shape(self, slice) == 0 && fill_sizes(state, self) == 0) {
         PyObject_GC_Track(self);
         return (PyObject *)self;
@@ -73,6 +74,7 @@ static void tensor_dealloc(PyObject *object) {
     pysft_weakrefs_clear(object, self->weakrefs);
     pysft_store_drop(atomic_load(&self->packed));
     pysft_store_drop(self->store);
+    PyMem_Free(atomic_load(&self->dims));
     PyMem_Free(self->slice);
     PyMem_Free(self->own_shape);
     PyObject_GC_Del(object);
@@ -497,6 +499,7 @@ static PyMethodDef tensor_methods[] = {
       "stats($self, /, *, threads=0, progress=None)\n--\n\n"
       "Statistics of the elements: counts of values, zeros, nan and inf; min, max, mean, std and\n"
       "abs_mean of the finite ones, None if there are none. Sums are exact." },
+    { "__bytes__", tensor_tobytes, METH_NOARGS, "__bytes__($self, /)\n--\n\nAs tobytes." },
     { "__array__", PYSFT_KEYWORDS(tensor_array),
       "__array__($self, /, dtype=None, copy=None)\n--\n\nFor numpy." },
     { "__dlpack__", PYSFT_KEYWORDS(tensor_dlpack),
@@ -513,7 +516,9 @@ static PyType_Slot tensor_slots[] = {
     { Py_tp_doc, "One tensor of a file, or a slice of one; made by a File.\n\n"
       "Facts cost nothing; bytes are read on demand. Exports the buffer protocol and DLPack:\n"
       "the memory of a mapped file, writable and private to this process, or a copy made\n"
-      "once. Indexing gives another Tensor and reads nothing. Threads may share it." },
+      "once. BufferError for a buffer with a format, as memoryview asks for, of BF16 and floats\n"
+      "of 8 bits and less, which have none. Indexing gives another Tensor and reads nothing.\n"
+      "Threads may share it." },
     { Py_tp_dealloc, tensor_dealloc },
     { Py_tp_traverse, tensor_traverse },
     { Py_tp_repr, tensor_repr },
@@ -526,7 +531,6 @@ static PyType_Slot tensor_slots[] = {
     { Py_mp_length, tensor_len },
     { Py_mp_subscript, tensor_subscript },
     { Py_bf_getbuffer, pysft_tensor_buffer },
-    { Py_bf_releasebuffer, pysft_tensor_buffer_release },
     { 0, NULL },
 };
 

@@ -284,7 +284,9 @@ static int find_number(writer_object *self, PyObject *name, sft_span span, size_
     }
     if (!PyErr_Occurred()) {
         pysft_error_tensor(&err, SFT_TENSOR_NOT_FOUND, span,
-                           "expected a tensor that is to be written, found another name");
+                           self->plan ? "expected a tensor of the plan, found another name"
+                                      : "expected a tensor that was added, found another name: "
+                                        "call add(name, dtype, shape) first");
         raise_failure(self, &err);
     }
     return -1;

@@ -39,7 +39,7 @@ def _fresh(tensor: _core.Tensor) -> Any:
     shared = tensor.torch()
     if shared.nbytes != tensor.nbytes or not tensor.nbytes:
         return shared.clone()
-    data = np.frombuffer(memoryview(tensor), np.uint8).copy()
+    data = np.frombuffer(tensor, np.uint8).copy()
     return torch.from_numpy(data).view(shared.dtype).reshape(shared.shape)
 
 
@@ -222,7 +222,7 @@ def _read_rows(tensor: _core.Tensor, places: Any, rows: Any, out: Any) -> None:
     sorted_rows = rows[order]
     for first, last in _runs(rows):
         start, stop = np.searchsorted(sorted_rows, [first, last + 1]).tolist()
-        raw = np.frombuffer(memoryview(tensor[first:last + 1]), np.uint8)
+        raw = np.frombuffer(tensor[first:last + 1], np.uint8)
         out[places[order[start:stop]]] = \
             raw.reshape(last + 1 - first, -1)[sorted_rows[start:stop] - first]
 

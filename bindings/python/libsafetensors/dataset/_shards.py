@@ -143,7 +143,7 @@ class Shards:
         if rest:
             raise ValueError("%s: expected rows of whole bytes, found %s of shape %s"
                              % (key, tensor.dtype, list(tensor.shape)))
-        data: Any = memoryview(tensor) if file.mapped else bytes(memoryview(tensor))
+        data: Any = tensor if file.mapped else tensor.tobytes()
         return np.frombuffer(data, np.uint8).reshape(tensor.shape[0], width)
 
     def _keep(self, which: tuple[int, str], rows: Any) -> None:

@@ -25,7 +25,7 @@ def elements(dtype: str, data: Any) -> Any:
     """All elements as an Arrow array of the Spark type of the dtype."""
     import numpy as np
     import pyarrow as pa
-    empty = memoryview(data).nbytes == 0
+    empty = pa.py_buffer(data).size == 0
     if dtype in _SMALL:
         data, dtype = _core.cast(data, dtype, "F32"), "F32"
     if dtype == "BOOL":
@@ -157,7 +157,7 @@ def _bytes_of_rows(tensor: _core.Tensor, rows: int, kind: Any) -> Any:
     if rest:
         raise ValueError("%s: expected rows of whole bytes, found %s of shape %s"
                          % (tensor.name, tensor.dtype, list(tensor.shape)))
-    return uniform(kind, rows, width, memoryview(tensor))
+    return uniform(kind, rows, width, tensor)
 
 
 def _part(field: Any, tensor: _core.Tensor, rows: int, shape: Sequence[int]) -> Any:
@@ -181,7 +181,7 @@ def _arrays(tensor: _core.Tensor, rows: int, shape: Sequence[int], kind: Any) ->
     while pa.types.is_list(leaf):
         levels.append(leaf)
         leaf = leaf.value_type
-    found = _as_type(elements(tensor.dtype, memoryview(tensor)), leaf)
+    found = _as_type(elements(tensor.dtype, tensor), leaf)
     widths = list(shape)
     if len(levels) == 1:
         widths = [len(found) // rows if rows else 0]

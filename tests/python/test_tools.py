@@ -327,8 +327,9 @@ def test_convert(model, tmp_path):
     os.chmod(model, 0o600)
     counts = _core.convert(model, out, "F16")
     assert counts == {"cast": 1, "same": 0, "other": 1, "scaled": 0, "scale": 0,
-                      "dequantize": 0, "drop": 0, "bytes_before": 48,
-                      "bytes_after": 36}
+                      "dequantize": 0, "drop": 0, "kept": 0, "bytes_before": 48,
+                      "bytes_after": 36, "lost": {"values": 5, "zero": 0, "infinite": 0,
+                                                  "saturated": 0}}
     data = out.read_bytes()
     assert tensor_bytes(data, "w") == np.arange(6, dtype=np.float16).tobytes()
     assert parse(data)[1] == {"modelspec.title": "A title"}
@@ -336,6 +337,59 @@ def test_convert(model, tmp_path):
     with pytest.raises(FileExistsError):
         _core.convert(model, out, "F16")
     assert _core.convert(model, out, "I32", names=iter(["n"]), overwrite=True)["cast"] == 1
+
+
+def test_convert_counts_lost_values(tmp_path):
+    path, out = tmp_path / "a.safetensors", tmp_path / "b.safetensors"
+    _core.save_file(path, [spec_of("w", np.array([1e5, 0, 1, 1e-9, -2], np.float32))])
+    lost = {"values": 4, "zero": 1, "infinite": 1, "saturated": 0}
+    assert libsafetensors.convert(path, out, "F16")["lost"] == lost
+    lost = {"values": 4, "zero": 1, "infinite": 0, "saturated": 1}
+    assert libsafetensors.convert(path, out, "F16", saturate=True, overwrite=True)["lost"] == lost
+    assert np.array_equal(libsafetensors.open(out)["w"].numpy(), [65504, 0, 1, 0, -2])
+
+
+def test_convert_of_an_adapter(tmp_path):
+    path, out = tmp_path / "lora.safetensors", tmp_path / "out.safetensors"
+    alpha = "lora_unet_a.alpha"
+    small = np.full((16, 4), 2.0 ** -11, np.float32)
+    _core.save_file(path, [spec_of("lora_unet_a.lora_up.weight", small),
+                           spec_of("lora_unet_a.lora_down.weight", np.ones((4, 16), np.float32)),
+                           spec_of(alpha, np.float32(17))])
+    with pytest.raises(TypeError, match="at least 16 bits for an adapter") as raised:
+        libsafetensors.convert(path, out, "F8_E4M3")
+    assert raised.value.code == "cast_dtype" and "lossy=True" in raised.value.hint
+    assert not out.exists()
+    counts = libsafetensors.convert(path, out, "F8_E4M3", lossy=True)
+    assert (counts["cast"], counts["kept"]) == (2, 1)
+    assert counts["lost"] == {"values": 128, "zero": 64, "infinite": 0, "saturated": 0}
+    assert libsafetensors.open(out)[alpha].dtype == "F32"
+    for lossy, dtype in ((False, "F32"), (True, "F16")):  # 17 in F16 is 17
+        made = libsafetensors.convert(path, out, "F16", names=[alpha], lossy=lossy, overwrite=True)
+        tensor = libsafetensors.open(out)[alpha]
+        assert (tensor.dtype, tensor.item(), made["kept"]) == (dtype, 17, int(not lossy))
+
+
+@pytest.mark.parametrize("declared", [{"format": "mxfp8"}, {"format": "convrot_w4a4"},
+                                      {"format": "asym_w4a8_int8"},
+                                      {"format": "int8_tensorwise", "convrot": True}], ids=str)
+@pytest.mark.parametrize("where", ["tensor", "header"])
+def test_dequantize_refuses_what_is_declared_and_not_known(tmp_path, declared, where):
+    path, out = tmp_path / "q.safetensors", tmp_path / "out.safetensors"
+    tensors = [spec_of("a.weight", np.ones((4, 4), np.int8)),
+               spec_of("a.weight_scale", np.ones(4, np.float32))]
+    metadata = None
+    if where == "tensor":
+        text = json.dumps(declared).encode()
+        tensors.append(spec_of("a.comfy_quant", np.frombuffer(text, np.uint8)))
+    else:
+        metadata = {"_quantization_metadata": json.dumps({"layers": {"a": declared}})}
+    _core.save_file(path, tensors, metadata)
+    named = "convrot" if "convrot" in declared else declared["format"]
+    with pytest.raises(TypeError, match="'a.weight': .*found \"%s\"" % named) as raised:
+        libsafetensors.convert(path, out, "F16", dequantize=True)
+    assert raised.value.code == "cast_dtype" and raised.value.tensor == "a.weight"
+    assert not out.exists()
 
 
 def test_convert_leaves_out_digests_of_the_data(model, tmp_path):

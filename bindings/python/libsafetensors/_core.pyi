@@ -132,7 +132,9 @@ class File(Mapping[str, Tensor]):
 class Tensor:
     """One tensor of a file, or a slice of one: facts cost nothing, bytes are read on demand.
     Exports the buffer protocol and DLPack: the memory of a mapped file, writable and private
-    to this process, or, if it is not mapped or not aligned, a copy made once."""
+    to this process, or, if it is not mapped or not aligned, a copy made once. BufferError for a
+    buffer with a format, as memoryview asks for, of BF16 and floats of 8 bits and less, which have
+    none."""
     @property
     def name(self) -> str: ...
     @property
@@ -184,6 +186,7 @@ class Tensor:
         """Statistics of the elements, as `safetensors ls --stats` shows them; of a slice, of what
         it selects. Sums are exact: neither threads nor order change a digit. threads: 0 is one
         per processor."""
+    def __bytes__(self) -> bytes: ...
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: ...
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
                    dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any: ...

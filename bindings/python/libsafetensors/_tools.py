@@ -117,15 +117,16 @@ def convert(path: Path, output: Path, dtype: Any, *, names: Iterable[str] | None
     overrule_scales: convert also tensors with a scale, and the scales. dequantize: compute the
     values of quantised tensors instead (docs/convert.md), drop their scales, and leave all others
     alone. lossy: cast an adapter to 8 bits or fewer, too, in which many of its values become
-    zero, and scalars that names has. threads: 0 is one per processor; each takes about 2.5 MiB of memory. overwrite: replace
-    an existing output, atomically. sync=False does not wait for the disk. Metadata are kept, except
-    for digests of the old data (sshs_model_hash, sshs_legacy_hash, modelspec.hash_*).
+    zero, and scalars that names has. threads: 0 is one per processor; each takes about 2.5 MiB of
+    memory. overwrite: replace an existing output, atomically. sync=False does not wait for the
+    disk. Metadata are kept, except for digests of the old data (sshs_model_hash,
+    sshs_legacy_hash, modelspec.hash_*).
 
     Returns the number of tensors by action ("kept": scalars that keep their dtype), the bytes
     before and after, and "lost": of how many "values" that were not zero how many became "zero",
-    "infinite" or "saturated". ValueError
-    (cast_value) for a value that the dtype has no place for, such as a NaN in F4; TypeError
-    (cast_dtype); SafetensorError for an invalid file; FileExistsError; OSError. Nothing is
+    "infinite" or "saturated". ValueError (cast_value) for a value that the dtype has no place
+    for, such as a NaN in F4; TypeError (cast_dtype); SafetensorError for an invalid file or one
+    quantised in a way that is not known; FileExistsError; OSError. Nothing is
     written if it raises."""
     with watch(progress, "converting") as tick:
         return _core.convert(path, output, dtype_name(dtype), names=names, saturate=saturate,

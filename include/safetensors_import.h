@@ -121,7 +121,7 @@ SFT_API SFT_NODISCARD sft_code sft_import_recognise(const char *path, const sft_
 /* Read the table of contents of a file, or of a folder that holds one model (a SavedModel, an
  * index of PyTorch shards). Other files that it names (ONNX's external data, shards) are opened
  * beneath its folder only. SFT_FOREIGN_KIND: recognised, but not read. Cost: linear in the table;
- * no tensor is read. Memory: at most 64 MiB and six times the bytes of the file and of those it
+ * no tensor is read. Memory: at most 256 MiB and six times the bytes of the file and of those it
  * names; a table that needs more is SFT_FOREIGN_TABLE. Reading tensors that are computed takes
  * buffers of 32 MiB besides. Close with sft_import_close. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_import_open(const char *path, const sft_import_options *options,

@@ -31,10 +31,6 @@ struct sfti_block {
 static sfti_block *arena_block(sfti_arena *arena, size_t payload) {
     uint64_t size;
     if (!sfti_add(payload, sizeof(sfti_block), &size) || !sfti_fits_size(size)) return NULL;
-    if (arena->most && (arena->bytes > arena->most || size > arena->most - arena->bytes)) {
-        arena->is_full = true;
-        return NULL;
-    }
     sfti_block *block = sfti_take(&arena->alloc, (size_t)size);
     if (!block) return NULL;
     block->size = (size_t)size;

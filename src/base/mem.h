@@ -22,8 +22,6 @@ typedef struct sfti_arena {
     sfti_block *last;
     char *at, *end;
     uint64_t bytes; /* got from the allocator */
-    uint64_t most;  /* that it may get; 0: no limit */
-    bool is_full;   /* that limit was met, and what was asked for is NULL */
 } sfti_arena;
 
 /* The part of sfti_arena_take that asks the allocator. */

@@ -121,9 +121,9 @@ sft_code sfti_machine_append(sfti_machine *m, sfti_value *to, sfti_value *const 
         return sfti_machine_fail(m, SFT_FOREIGN_TABLE, "at most 4294967295 items", "more");
     size_t cap = to->cap;
     if (count == 0) return SFT_OK;
-    if (count > cap - to->count && cap == 0 && count > 16) { /* often all that it will have */
-        to->u.items = sfti_arena_array(m->arena, count, sizeof *items);
-        cap = count;
+    if (cap == 0) { /* often all that it will have; of many small ones room is most of all */
+        cap = count < 2 ? 2 : count;
+        to->u.items = sfti_arena_array(m->arena, cap, sizeof *items);
     } else {
         to->u.items = sfti_arena_grow(m->arena, to->u.items, to->count, count, &cap,
                                       sizeof *items);

@@ -79,7 +79,7 @@ struct sft_import {
 /* After input_bytes grew: what a file says takes at most as much memory as its bytes six times, and
  * SFTI_MEMORY_BASE; more is SFT_FOREIGN_TABLE. Not counted: the workspace. */
 void sfti_import_allow(sfti_import *im);
-#define SFTI_MEMORY_BASE ((uint64_t)64 << 20)
+#define SFTI_MEMORY_BASE ((uint64_t)256 << 20)
 #define SFTI_MEMORY_TIMES 6
 
 /* Room for one more in a list of the import; NULL: SFT_OUT_OF_MEMORY, told. */

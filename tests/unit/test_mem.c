@@ -43,20 +43,6 @@ static void arena_gives_back_all(void **state) {
     assert_int_equal(c.out, 0);
 }
 
-static void arena_has_a_limit(void **state) {
-    (void)state;
-    counter c = { 0, 0, SIZE_MAX };
-    sfti_arena arena = { .alloc = { count_resize, &c }, .most = 10000 };
-    while (sfti_arena_take(&arena, 100)) assert_true(arena.bytes <= arena.most);
-    assert_true(arena.is_full);
-    assert_true(c.out > 8000 && c.out <= 10000);
-    assert_null(sfti_arena_take(&arena, SIZE_MAX - 100));
-    arena.most = 0;
-    assert_non_null(sfti_arena_take(&arena, 100000));
-    sfti_arena_free(&arena);
-    assert_int_equal(c.out, 0);
-}
-
 static void arena_can_fail(void **state) {
     (void)state;
     counter c = { 0, 0, 1 };
@@ -127,7 +113,6 @@ static void integers_are_little_endian(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arena_gives_back_all),
-        cmocka_unit_test(arena_has_a_limit),
         cmocka_unit_test(arena_can_fail),
         cmocka_unit_test(buffer_grows),
         cmocka_unit_test(sums_and_products_are_checked),

@@ -75,7 +75,7 @@ static const global_row rows[] = {
     { "torch._utils", "_rebuild_tensor_v3", SFTI_MEANS_TENSOR_V3 },
     { "torch._utils", "_rebuild_parameter", SFTI_MEANS_PARAMETER },
     { "torch._utils", "_rebuild_parameter_v2", SFTI_MEANS_PARAMETER },
-    { "torch._utils", "_rebuild_parameter_with_state", SFTI_MEANS_PARAMETER },
+    { "torch._utils", "_rebuild_parameter_with_state", SFTI_MEANS_PARAMETER_STATE },
     { "torch.nn", "Parameter", SFTI_MEANS_PARAMETER },
     { "torch.nn", "Buffer", SFTI_MEANS_PARAMETER },
     { "torch.autograd.variable", "Variable", SFTI_MEANS_PARAMETER },

@@ -30,7 +30,8 @@ typedef enum sfti_meaning {
     SFTI_MEANS_TENSOR, /* _rebuild_tensor, and its successors */
     SFTI_MEANS_TENSOR_V2,
     SFTI_MEANS_TENSOR_V3,
-    SFTI_MEANS_PARAMETER, /* the tensor that is its first argument */
+    SFTI_MEANS_PARAMETER, /* the tensor that is its first argument, of at most three */
+    SFTI_MEANS_PARAMETER_STATE, /* the same, of four: the last is a state */
     SFTI_MEANS_FROM_TYPE,
     SFTI_MEANS_DEVICE,    /* a tensor or array, then a dtype */
     SFTI_MEANS_QUANTISED,

@@ -62,12 +62,14 @@ static sft_code rebuild_from_type(sfti_rebuild *r, sfti_value *value, const sfti
     return code || args->count < 4 ? code : take_attributes(r, value, args->u.items[3]);
 }
 
-/* (tensor, …), and a state behind two others. */
-static sft_code rebuild_parameter(sfti_rebuild *r, sfti_value *value, const sfti_value *args) {
+/* (tensor, …), and a state behind two others, if the function takes one. */
+static sft_code rebuild_parameter(sfti_rebuild *r, sfti_value *value, const sfti_value *args,
+                                  bool with_state) {
     const sfti_value *gradient = sfti_value_item(args, 1);
-    if (args->count == 0 || (gradient && gradient->kind != SFTI_VALUE_BOOL)) return SFT_OK;
+    bool taken = with_state ? args->count == 4 : args->count > 0 && args->count < 4;
+    if (!taken || (gradient && gradient->kind != SFTI_VALUE_BOOL)) return SFT_OK;
     sft_code code = same_as(value, args->u.items[0]);
-    return code || args->count < 4 ? code : take_attributes(r, value, args->u.items[3]);
+    return code || !with_state ? code : take_attributes(r, value, args->u.items[3]);
 }
 
 static sft_code rebuild_no_bytes(sfti_rebuild *r, sfti_value *value) {
@@ -85,7 +87,9 @@ sft_code sfti_rebuild_torch(sfti_rebuild *r, sfti_value *value, const sfti_value
     case SFTI_MEANS_TENSOR: return sfti_rebuild_plain(r, value, args, 1);
     case SFTI_MEANS_TENSOR_V2: return sfti_rebuild_plain(r, value, args, 2);
     case SFTI_MEANS_TENSOR_V3: return sfti_rebuild_plain(r, value, args, 3);
-    case SFTI_MEANS_PARAMETER: return rebuild_parameter(r, value, args);
+    case SFTI_MEANS_PARAMETER:
+    case SFTI_MEANS_PARAMETER_STATE:
+        return rebuild_parameter(r, value, args, meaning == SFTI_MEANS_PARAMETER_STATE);
     case SFTI_MEANS_DEVICE: return same_dtype(r, value, args);
     case SFTI_MEANS_FROM_TYPE: return rebuild_from_type(r, value, args);
     case SFTI_MEANS_QUANTISED: return sfti_rebuild_quantised(r, value, args);

@@ -184,6 +184,8 @@ def allowed(why, data, report):  # pylint: disable=unused-argument
     words = str(why)
     if isinstance(why, UnicodeDecodeError):
         return "text that is no name need not be UTF-8"
+    if isinstance(why, ValueError) and "array is too big" in words:
+        return "no elements, in sizes that NumPy does not have"
     if "code must be 0~127" in words:
         return "extensions of other types are not looked at"
     if isinstance(why, (msgpack.ExtraData, TypeError, ValueError)) and COMPLEX.search(data):

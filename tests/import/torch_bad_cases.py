@@ -343,6 +343,12 @@ def two_readers(ctx):
             ("state with data", "foreign_object", mapping(w=parameter(data))),
             ("state with slots", "foreign_object", mapping(w=parameter(b"}" + data + b"\x86"))),
             ("type with data", "foreign_object", mapping(w=typed(data))),
+            ("state of no parts", "foreign_object", mapping(w=parameter(b")"))),
+            ("state that is not taken", "foreign_object", mapping(w=call(
+                "torch._utils", "_rebuild_parameter", tensor(), b"\x89", hooks, mapping()))),
+            ("more than a state", "foreign_object", mapping(w=call(
+                "torch._utils", "_rebuild_parameter_with_state", tensor(), b"\x89", hooks,
+                mapping(), b"N"))),
             ("BUILD on a tensor", "foreign_object", mapping(w=tensor() + new_state + b"b")),
             ("BUILD on a parameter", "foreign_object",
              mapping(w=call("torch.nn", "Parameter", tensor()) + new_state + b"b")),

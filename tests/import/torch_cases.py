@@ -122,18 +122,36 @@ def big_endian(ctx, begin, count):
         same(read(row[2]), tensors)
 
 
+def deflate(path):
+    with zipfile.ZipFile(path) as archive:
+        records = {info.filename: archive.read(info) for info in archive.infolist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in records.items():
+            archive.writestr(name, data)
+
+
 def deflated(ctx):
     """The same archives with every record compressed, as some tools pack them again."""
     path = os.path.join(ctx.folder, "d.pt")
     for seed in range(40):
         tree, tensors = make.random_checkpoint(make.seeded(seed))
         save(tree, path, pickle_protocol=4)
-        with zipfile.ZipFile(path) as archive:
-            records = {info.filename: archive.read(info) for info in archive.infolist()}
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, data in records.items():
-                archive.writestr(name, data)
+        deflate(path)
         same(one(ctx, path, "shared=copy")[0], tensors)
+
+
+def beside_tensors(ctx):
+    """What checkpoints hold besides takes more memory than their bytes six times."""
+    path = os.path.join(ctx.folder, "b.pt")
+    base = torch.arange(60000.)
+    for tree in [{"losses": [0] * 4_000_000, "w": base},
+                 {"pairs": [[i] for i in range(800_000)], "w": base}]:
+        save(tree, path)
+        deflate(path)
+        same(one(ctx, path)[0], {"w": base})
+    save({str(i): base[i] for i in range(len(base))}, path)
+    deflate(path)
+    assert len(one(ctx, path, "shared=copy")[0]) == len(base)
 
 
 # ── Aliases ──
@@ -444,5 +462,5 @@ def cases(ctx):
     for function in [aliases, branches, dotted_keys, scalars, single_tensor, torchscript,
                      foreign_calls, foreign_tensors, deflated, subclasses,
                      quantised, sparse, without_dtype,
-                     plain_pickles, paddle]:
+                     plain_pickles, paddle, beside_tensors]:
         yield function.__name__, functools.partial(function, ctx)

@@ -185,9 +185,10 @@ static bool lasting_value(const sft_conversion *c, sft_pair pair, sfti_arena *ar
     static const sft_span none = { "", 0 };
     *value = NULL;
     if (!c->quants) return true;
-    if (sft_span_equal(pair.key, sft_span_cstr("quantization_config")) && are_all_taken(c, none))
-        *value = &none;
-    if (!sft_span_equal(pair.key, sft_span_cstr(SFTI_DECLARED_KEY))) return true;
+    bool declares = sft_span_equal(pair.key, sft_span_cstr(SFTI_DECLARED_KEY));
+    if (!declares && !sft_span_equal(pair.key, sft_span_cstr("quantization_config"))) return true;
+    if (are_all_taken(c, none)) *value = &none;
+    if (!declares || *value) return true;
     sft_span *rest = sfti_arena_take(arena, sizeof *rest);
     *value = rest;
     return rest && sfti_declared_rest(&c->declared, c->set, pair.value, arena, rest);

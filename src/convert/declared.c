@@ -181,7 +181,8 @@ static bool next_layer(layer_walk *walk, sfti_arena *arena) {
 /* The weight of a layer as the metadata name it, which may leave the usual prefix out. */
 static sft_code find_weight(const sft_set *set, sft_span layer, sfti_arena *arena, sft_span *name,
                             const sft_tensor **weight, sft_error *err) {
-    static const char *const prefixes[] = { "", "model.diffusion_model.", "diffusion_model." };
+    static const char *const prefixes[] = { "", "model.diffusion_model.", "diffusion_model.",
+                                            "net.", "transformer.", "unet." };
     *weight = NULL;
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes && !*weight; i++) {
         size_t prefix = strlen(prefixes[i]), whole = prefix + layer.len;
@@ -220,8 +221,6 @@ static sft_code read_layers(sfti_declared *d, const sft_set *set, sft_span value
         if (layer->told && !same_format(&layer->format, &format)) layer->twice = true;
         layer->told = true;
         layer->format = format;
-        if (values && !weight) code = check_format(layer, &format, err);
-        if (code) return code;
     }
     if ((walk.json.type == SFTI_JSON_END && walk.open) || !values) return SFT_OK;
     return sfti_fail(err, SFT_CAST_DTYPE, SFT_NO_OFFSET,
@@ -257,6 +256,17 @@ static bool declared_value(const sft_set *set, size_t shard, sft_span *value) {
                                  value);
 }
 
+/* Whether any tensor's dtype is one that codes are stored in: a folder's config.json may belong to
+ * another model. */
+static bool may_be_quantised(const sft_set *set) {
+    for (size_t i = 0; i < sft_set_tensor_count(set); i++) {
+        const sft_dtype_info *info = sft_dtype_describe(sft_set_tensor_at(set, i)->dtype);
+        bool whole = info->kind == SFT_KIND_INT || info->kind == SFT_KIND_UINT;
+        if (whole ? info->bits <= 32 : info->kind == SFT_KIND_FLOAT && info->bits <= 8) return true;
+    }
+    return false;
+}
+
 sft_code sfti_declared_read(const sft_set *set, bool values, const sft_files *files,
                             sfti_arena *arena, sfti_declared *out, sft_error *err) {
     size_t most = 0, tensors = sft_set_tensor_count(set);
@@ -284,7 +294,13 @@ sft_code sfti_declared_read(const sft_set *set, bool values, const sft_files *fi
         if (declared_value(set, s, &value))
             code = read_layers(out, set, value, values, arena, err);
     if (!code) look_at_tensors(out, set);
-    if (!code && values) code = sfti_declared_config(set, files, arena, out, err);
+    for (size_t i = 0; !code && values && i < out->count; i++) {
+        const sfti_declared_layer *layer = &out->layers[i];
+        sfti_declared_format format;
+        if (!layer->weight) code = sfti_declared_find(layer, arena, &format, err);
+    }
+    if (!code && values && may_be_quantised(set))
+        code = sfti_declared_config(set, files, arena, out, err);
     return code;
 }
 

@@ -49,12 +49,16 @@ static void quant_shape(sfti_quant *q, uint32_t rank, const uint64_t *shape) {
 
 /* ── Factors for blocks ── */
 
-/* How many elements of a dimension share a factor if there are `factors`; 0: no such layout. */
+/* How many elements of a dimension share a factor if there are `factors`; 0: no such layout, or
+ * blocks of equal size and those of a power of two, the last one cut, have as many. */
 static uint64_t block_of(uint64_t dimension, uint64_t factors) {
     if (factors == dimension || factors == 0) return factors > 0;
     if (factors == 1) return dimension;
     if ((dimension - 1) / QUANT_BLOCK + 1 == factors) return QUANT_BLOCK;
-    return dimension % factors == 0 ? dimension / factors : 0;
+    uint64_t block = dimension / factors, power = 1;
+    while (power < block) power *= 2;
+    bool alone = power == block || (dimension - 1) / power + 1 != factors;
+    return dimension % factors == 0 && alone ? block : 0;
 }
 
 /* A scalar is for all; one factor a row may lack the last dimension. */

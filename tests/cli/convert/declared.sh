@@ -64,6 +64,7 @@ quant mx '{"format": "float8_e4m3fn"}'
 quant plain '{"format": "float8_e4m3fn"}'
 quant "{**f8, 'a.weight_twist': one}" '{"format": "float8_e4m3fn"}'
 quant "{**f8, 'a.pre_quant_scale': one}" '{"format": "float8_e4m3fn"}'
+quant "{k.replace('a.', 'b.'): v for k, v in i8.items()}" '{"format": "int8_tensorwise", "convrot": True}'
 echo == in the metadata
 head() { model "$1" "{'_quantization_metadata': json.dumps($2), 'k': 'v'}"; try; }
 head mx '{"layers": {"a": {"format": "mxfp8"}}}'
@@ -72,6 +73,9 @@ head "{'model.diffusion_model.' + k: v for k, v in mx.items()}" '{"layers": {"a"
 head f8 '{"layers": {"gone": "nvfp4"}}'
 head f8 '{"layers": {"gone": "float8_e4m3fn", "a": "float8_e4m3fn"}}'
 head f8 '{"layers": ["a"]}'
+head "{'net.' + k: v for k, v in f8.items()}" '{"layers": {"a": "float8_e4m3fn"}}'
+head "{'net.' + k: v for k, v in i8.items()}" '{"layers": {"a": "float8_e4m3fn"}}'
+head "{'model.net.' + k: v for k, v in f8.items()}" '{"layers": {"a": "float8_e4m3fn"}}'
 head "{**f8, 'a.comfy_quant': [{'format': 'float8_e4m3fn'}]}" '{"layers": {"a": "int8_tensorwise"}}'
 model f8 "{'_quantization_metadata': '{\"layers\": {\"a\": {\"format\": \"float8_e4m3fn\"}, \"a\": {\"format\": \"mxfp8\"}}}'}"; try
 model f8 "{'_quantization_metadata': '{\"layers\": {\"a'}"; try
@@ -86,6 +90,8 @@ model mx; try
 model "{**mx, 'a.weight': ('F8_E4M3', [128, 96])}"; try
 model "{**mx, 'a.weight': ('F8_E4M3', [96, 128]), 'a.weight_scale': ('F8_E8M0', [96, 4])}"; try
 model w4a8; try
+model "{'a.weight': ('F8_E4M3', [96, 100]), 'a.weight_scale': ('F32', [2, 2])}"; try
+model "{'a.weight': ('F8_E4M3', [96, 256]), 'a.weight_scale': ('F32', [1, 4])}"; try
 echo == quantization_config
 config() {
     model "$1"; echo "$2" >config.json; try
@@ -103,6 +109,7 @@ config 'gptq()' '{"quantization_config": {"quant_method": "gptq", "checkpoint_fo
 config 'gptq()' '{"quantization_config": {"quant_method": "awq", "version": "gemm"}}'
 config 'gptq()' '{"model_type": "llama", "quantization_config": null}'
 config 'gptq()' '{"quantization_config": '
+config plain '{"quantization_config": {"quant_method": "hqq"}}'
 model 'gptq()'; echo '{"bits": 4, "checkpoint_format": "gptq_v2"}' >quantize_config.json; try; rm quantize_config.json
 echo == a cast leaves all of a declared layer alone
 model "{**w4a8, 'a.comfy_quant': [{'format': 'asym_w4a8_int8'}], 'a.bias': ('F32', [4])}"

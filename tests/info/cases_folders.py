@@ -37,7 +37,7 @@ CASES = {
     "pipeline": PIPE,
     "hidden": {"d/x.safetensors": Model(sdxl_lora(4, 4)), "d/._x.safetensors": b"\0\5\x16\7" * 9,
                "d/.cache/y.safetensors": Model("a F32 1"), "d/notes.txt": "notes",
-               "d/model.ckpt": b"neither", "d/z.sft": Model("a F32 1"),
+               "d/model.bin": b"neither", "d/z.sft": Model("a F32 1"),
                "d/Y.SAFETENSORS": Model("a F32 1")},
     "hidden.by-name": {"._x.safetensors": b"\0\5\x16\7\0\2\0\0Mac OS X        ",
                        "x.safetensors": Model("a F32 1")},

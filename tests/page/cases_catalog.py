@@ -8,7 +8,12 @@ FOCUSED = "() => document.activeElement.closest('.card')?.querySelector('.card-n
 POSITION = (
     "() => Number(document.activeElement.closest('.card')?.getAttribute('aria-posinset') ?? 0)"
 )
-TOTAL = "() => Number(document.querySelector('.result-count b').textContent.replace(/ of .*/, '').replace(/\\D/g, ''))"
+# Cards: the models, and what could not be read.
+TOTAL = """() => {
+    const place = document.querySelector('.result-count'), read = (text) => Number(text.replace(/\\D/g, ''));
+    return read(place.querySelector('b').textContent.replace(/ of .*/, ''))
+        + read(/, ([\\d,]+) unreadable/.exec(place.textContent)?.[1] ?? '');
+}"""
 
 
 def both(case):
@@ -55,6 +60,10 @@ def case_load(world):
     with world.view(path) as view:
         same(view.js("() => document.title"), rows["title"], "title")
         same(view.js(TOTAL), 500, "models")
+        broken = len(rows.get("fault", {}))
+        assert broken and view.text(".result-count").startswith(
+            f"{500 - broken} models, {broken} unreadable"
+        ), view.text(".result-count")
         names = view.js(NAMES)
         order = by_name(rows)
         same(names, [rows["name"][i] for i in order[: len(names)]], "names")

@@ -11,7 +11,7 @@ import corpus
 import folder
 import run
 import unit
-from cases_catalog import NAMES, TOTAL, both, same
+from cases_catalog import CARD, NAMES, TOTAL, both, same
 from cases_injection import all_names, visible
 
 BLOCK = re.compile(r'<script type="application/json" id="([\w-]+)">(.*?)</script>', re.S)
@@ -152,10 +152,10 @@ def case_command_broken(world):
         same(view.js(NAMES), ["cut <b>off<b>"], "broken models")
         for density in ("large", "medium", "small", "list"):
             view.js("(to) => document.querySelector('.grid').dataset.density = to", density)
-            same(view.text(".card .fault"), "cut short", f"the mark of {density} cards")
-            assert view.page.locator(".card .fault .icon").is_visible(), density
-        assert "byte" not in view.text(".card"), view.text(".card")
-        view.click(".card .card-name")
+            same(view.text(f"{CARD} .fault"), "cut short", f"the mark of {density} cards")
+            assert view.page.locator(f"{CARD} .fault .icon").is_visible(), density
+        assert "byte" not in view.text(CARD), view.text(CARD)
+        view.click(f"{CARD} .card-name")
         assert "byte" in view.text("[data-note=error]"), view.text("[data-note=error]")
 
 

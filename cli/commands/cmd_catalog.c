@@ -136,7 +136,8 @@ static void write_page(catalog_command *run, char **operands, size_t count) {
         code = sfti_sink_end(&run->run.sink, code, &run->err);
     }
     if (code && !run->is_empty) cli_status(c, CLI_FAILED);
-    if (run->is_empty && run->compute.where.count) cli_refuse(c, NULL, &run->err);
+    bool none_fits = run->is_empty && run->compute.where.count && run->broken < run->seen;
+    if (none_fits) cli_refuse(c, NULL, &run->err);
     else if (run->is_empty) cli_complain(c, NULL, &run->err);
     else if (code) cli_fail_input(c, path, &run->err);
     else if (cli_is_json(c)) say_page_json(run);

@@ -123,11 +123,11 @@ void cli_tell_unread(cli *c) {
     if (c->unread && c->unread >= c->tried) cli_status(c, CLI_FAILED);
     if (c->unread == 1 && c->unread_path && !cli_is_over(c)) {
         cli_warn(c, c->unread_path, &c->unread_err);
-    } else if (c->unread > 1 && !c->set.verbose && !cli_is_over(c)) {
+    } else if (c->unread && !c->set.verbose && !cli_is_over(c)) {
         cli_flush(&c->out);
         cli_styled(&c->err, CLI_RED, "safetensors:");
-        cli_printf(&c->err, " %zu of %zu models could not be read (-v lists them)\n", c->unread,
-                   c->tried);
+        cli_printf(&c->err, " %zu of %zu model%s could not be read (-v lists them)\n", c->unread,
+                   c->tried, c->tried == 1 ? "" : "s");
     }
     if (c->unread_path) sfti_release(&c->alloc, c->unread_path, strlen(c->unread_path) + 1);
     c->unread_path = NULL;

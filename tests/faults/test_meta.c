@@ -140,6 +140,9 @@ static const char *judge_shards(const fault_scene *scene, const fault_seen *seen
     .writes = true, .set = set_world, .after = judge_model, .path = model }
 #define CLONED(model, text) { .command = true, .run = fault_run, .line = "safetensors " text, \
     .writes = true, .set = set_world, .after = judge_model, .path = model, .way = 1 }
+/* Lists what lies beside the model. */
+#define SCRUBS(model, text) { .command = true, .run = fault_run, .line = "safetensors " text, \
+    .writes = true, .beside = true, .set = set_world, .after = judge_model, .path = model }
 /* File by file: each is the old or the new one. */
 #define EACH(text) { .command = true, .run = fault_run, .line = "safetensors " text, \
     .writes = true, .set = set_shards, .after = judge_shards, .path = INDEX }
@@ -161,7 +164,7 @@ static const fault_scene metas[] = {
     ON(A, "meta set --from-json /in.json " A),
     ON(A, "meta set --thumbnail /in.png --jsonl " A),
     ON(A, "meta set " A " k v -o /dir/o.safetensors"),
-    ON(A, "meta scrub " A " --keep format"),
+    SCRUBS(A, "meta scrub " A " --keep format"),
     ON(A, "meta recover " A),
 };
 

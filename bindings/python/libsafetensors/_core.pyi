@@ -347,9 +347,9 @@ def import_verify(capsule: object, *, progress: _Progress = None) -> None: ...
 def convert(path: _Path, output: _Path, dtype: str, *, names: Iterable[str] | None = None,
             saturate: bool = False, overrule_scales: bool = False, overwrite: bool = False,
             sync: bool = True, threads: int = 1, progress: _Progress = None,
-            dequantize: bool = False) -> ConvertResult:
+            dequantize: bool = False, lossy: bool = False) -> ConvertResult:
     """Returns the number of tensors by action ("cast", "same", "other", "scaled", "scale",
-    "dequantize", "drop"), and "bytes_before", "bytes_after". A model of several files becomes a
+    "dequantize", "drop", "kept"), "lost" (of LostValues), and "bytes_before", "bytes_after". A model of several files becomes a
     folder, unless output ends in .safetensors or .sft."""
 def cast(data: Any, source: str, target: str, saturate: bool = False) -> bytearray: ...
 def edit(path: _Path, *, set: Mapping[str, str] | None = None, remove: Iterable[str] = (),

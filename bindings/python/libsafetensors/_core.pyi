@@ -349,8 +349,8 @@ def convert(path: _Path, output: _Path, dtype: str, *, names: Iterable[str] | No
             sync: bool = True, threads: int = 1, progress: _Progress = None,
             dequantize: bool = False, lossy: bool = False) -> ConvertResult:
     """Returns the number of tensors by action ("cast", "same", "other", "scaled", "scale",
-    "dequantize", "drop", "kept"), "lost" (of LostValues), and "bytes_before", "bytes_after". A model of several files becomes a
-    folder, unless output ends in .safetensors or .sft."""
+    "dequantize", "drop", "kept"), "lost" (of LostValues), and "bytes_before", "bytes_after". A model of
+    several files becomes a folder, unless output ends in .safetensors or .sft."""
 def cast(data: Any, source: str, target: str, saturate: bool = False) -> bytearray: ...
 def edit(path: _Path, *, set: Mapping[str, str] | None = None, remove: Iterable[str] = (),
          rename: Mapping[str, str] | None = None, output: _Path | None = None,

@@ -18,6 +18,7 @@ bool sfti_ds_is_ours(const sft_storage *storage, const char *name) {
     uint64_t number, shard;
     if (!sfti_ds_shard_parse(text, &number, &shard) && !sfti_ds_is_segment(text)) return false;
     options.header_only = true; /* a truncated shard counts, too */
+    options.level = SFT_LEVEL_COMPAT; /* a dataset may be read at any level */
     if (sfti_ds_open_shard(storage, name, &options, &file, &ignored)) return false;
     bool ours = sft_file_metadata_get_cstr(file, SFTI_DATASET_MARK, &mark);
     sft_close(file);

@@ -220,8 +220,9 @@ SFT_API SFT_NODISCARD sft_code sft_shard_writer_begin(const sft_dataset_options 
 /* Append a batch of rows, a struct array of the schema. The batch is moved: its release is NULL
  * afterwards, on failure, too. It is kept by reference until its rows are in a file, for at most
  * one shard. After a failure the writer can only be abandoned. SFT_ROW_VALUE, SFT_ROW_SHAPE,
- * SFT_ROW_NULL and SFT_ROW_KEY name column and row, counted from this writer's first. Ticks the
- * job while files are written. @since 0.1 */
+ * SFT_ROW_NULL and SFT_ROW_KEY name column and row, counted from this writer's first.
+ * SFT_DATASET_DISAGREES: a dtype or shape is not the one of the dataset that is appended to. Ticks
+ * the job while files are written. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_shard_writer_append(sft_shard_writer *writer,
                                                        struct ArrowArray *batch,
                                                        const sft_job *job, sft_error *err);
@@ -268,7 +269,8 @@ SFT_API SFT_NODISCARD sft_code sft_commit_open(const sft_dataset_options *option
                                                const sft_commit_options *how, sft_commit **out,
                                                sft_error *err);
 /* Text that tasks need for sft_shard_writer_begin: the job's uuid and, on append, the number of
- * its first file. Plain ASCII; lives as long as the commit. @since 0.1 */
+ * its first file and the dataset's columns, with which a task compares its first rows. UTF-8,
+ * with a NUL after it; lives as long as the commit. @since 0.1 */
 SFT_API sft_span sft_commit_job(const sft_commit *commit);
 /* Add the receipts of a finished task: a JSON array from sft_shard_writer_finish. Adding the
  * same one twice counts once. SFT_DATASET_RECEIPT: not of this job. @since 0.1 */

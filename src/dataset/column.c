@@ -1,3 +1,4 @@
+#include "base/error.h"
 #include "base/result.h"
 #include "dataset/dataset.h"
 
@@ -54,6 +55,46 @@ bool sfti_ds_column_holds(const sfti_ds_column *c, const sft_tensor *t) {
     if (c->has_dtype && c->dtype != t->dtype) return false;
     if (!c->has_shape) return true;
     return t->rank > 0 && sfti_ds_shape_same(t->shape + 1, t->rank - 1, c->shape, c->rank);
+}
+
+/* ── Whether rows fit the existing dataset ── */
+
+sft_code sfti_ds_column_alone(sft_error *err, sft_span name, bool there) {
+    return sfti_fail(err, SFT_DATASET_DISAGREES, SFT_NO_OFFSET,
+                     there ? "expected the column %.*s as in the dataset, found none"
+                           : "expected only columns of the dataset, found %.*s",
+                     (int)name.len, name.data);
+}
+
+sft_code sfti_ds_column_agrees(const sfti_ds_column *is, const sfti_ds_column *was,
+                               sft_error *err) {
+    char want[SFTI_SHAPE_TEXT], have[SFTI_SHAPE_TEXT];
+    if (is->has_dtype && was->has_dtype && is->dtype != was->dtype)
+        return sfti_fail(err, SFT_DATASET_DISAGREES, SFT_NO_OFFSET,
+                         "column %.*s: expected %s as in the dataset, found %s",
+                         (int)is->name.len, is->name.data, sft_dtype_describe(was->dtype)->name,
+                         sft_dtype_describe(is->dtype)->name);
+    if (!is->has_shape || !was->has_shape) return SFT_OK;
+    if (sfti_ds_shape_same(is->shape, is->rank, was->shape, was->rank)) return SFT_OK;
+    sfti_ds_shape_text(was->shape, was->rank, want);
+    sfti_ds_shape_text(is->shape, is->rank, have);
+    return sfti_fail(err, SFT_DATASET_DISAGREES, SFT_NO_OFFSET,
+                     "column %.*s: expected samples of shape %s as in the dataset, found %s",
+                     (int)is->name.len, is->name.data, want, have);
+}
+
+sft_code sfti_ds_columns_agree(const sfti_ds_column *base, size_t base_count,
+                               const sfti_ds_column *columns, size_t count, sft_error *err) {
+    for (size_t i = 0; i < count; i++) {
+        const sfti_ds_column *was = sfti_ds_column_find(base, base_count, columns[i].name);
+        sft_code code = was ? sfti_ds_column_agrees(&columns[i], was, err)
+                            : sfti_ds_column_alone(err, columns[i].name, false);
+        if (code) return code;
+    }
+    for (size_t i = 0; i < base_count; i++)
+        if (!sfti_ds_column_find(columns, count, base[i].name))
+            return sfti_ds_column_alone(err, base[i].name, true);
+    return SFT_OK;
 }
 
 /* ── As JSON ── */

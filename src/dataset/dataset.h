@@ -102,6 +102,14 @@ bool sfti_ds_columns_same(const sfti_ds_column *a, const sfti_ds_column *b, size
 void sfti_ds_column_join(sfti_ds_column *to, const sfti_ds_column *other);
 /* Whether a tensor, whose first dimension is samples, has the column's dtype and shape. */
 bool sfti_ds_column_holds(const sfti_ds_column *c, const sft_tensor *t);
+/* SFT_DATASET_DISAGREES where dtypes or shapes, both known, differ. was: of the dataset. */
+sft_code sfti_ds_column_agrees(const sfti_ds_column *is, const sfti_ds_column *was,
+                               sft_error *err);
+/* The same for all columns, which must have the same names. */
+sft_code sfti_ds_columns_agree(const sfti_ds_column *base, size_t base_count,
+                               const sfti_ds_column *columns, size_t count, sft_error *err);
+/* Fails: only the dataset (there), or only the rows have this column. */
+sft_code sfti_ds_column_alone(sft_error *err, sft_span name, bool there);
 /* "dtype" and "shape" of a column, each null where rows differ. */
 void sfti_ds_put_column(sfti_json_writer *w, const sfti_ds_column *column);
 /* "columns": an object with one of these for each. */
@@ -148,10 +156,12 @@ bool sfti_ds_is_job(sft_span name);
 /* A random uuid (version 4), with NUL. */
 sft_code sfti_ds_uuid(char out[37], sft_error *err);
 
-/* The text of sft_commit_job, parsed: the job's uuid and its first file number. */
+/* The text of sft_commit_job, parsed. */
 typedef struct sfti_ds_job {
     char uuid[37];
-    uint64_t first;
+    uint64_t first;   /* file number */
+    sft_span id;      /* the text before the columns, which receipts repeat */
+    sft_span columns; /* of the dataset that is appended to, as in a receipt; empty: none */
 } sfti_ds_job;
 sft_code sfti_ds_job_parse(sft_span text, sfti_ds_job *out, sft_error *err);
 
@@ -172,6 +182,11 @@ typedef struct sfti_ds_receipt {
 
 sft_code sfti_ds_receipt_write(const sfti_ds_receipt *receipt, sft_span job,
                                sft_buffer *out, sft_error *err); /* one object, appended */
+/* "columns" of a receipt as a text of their own, appended. */
+sft_code sfti_ds_columns_write(const sfti_ds_column *columns, size_t count, sft_buffer *out,
+                               sft_error *err);
+sft_code sfti_ds_columns_read(sft_span text, sfti_arena *arena, const sfti_ds_column **out,
+                              size_t *count, sft_error *err);
 /* An array of receipts; SFT_DATASET_RECEIPT unless all are of the given job. */
 sft_code sfti_ds_receipts_read(sft_span text, sft_span job, sfti_arena *arena,
                                sfti_ds_receipt **out, size_t *count, sft_error *err);

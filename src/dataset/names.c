@@ -99,19 +99,21 @@ void sfti_ds_stored_name(const char *folder, const char *name, char out[SFTI_STO
     (void)snprintf(out, SFTI_STORED_NAME, "%s%s%s", folder, *folder ? "/" : "", name);
 }
 
-/* "<uuid>:<number>" */
+/* "<uuid>:<number>", and ":<columns>" of a dataset that is appended to */
 sft_code sfti_ds_job_parse(sft_span text, sfti_ds_job *out, sft_error *err) {
     uint64_t first = 0;
     sft_span rest = { NULL, 0 };
     bool good = text.len > UUID_LEN + 1 && name_uuid(text.data) && text.data[UUID_LEN] == ':';
     if (good) rest = (sft_span){ text.data + UUID_LEN + 1, text.len - UUID_LEN - 1 };
-    if (!good || !sfti_ds_number(rest, &first))
+    if (!good || !sfti_ds_digits(&rest, 1, &first) || (rest.len && rest.data[0] != ':'))
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected the text of sft_commit_job, found \"%.*s\"",
                          SFTI_CLIP(text, 60));
     memcpy(out->uuid, text.data, UUID_LEN);
     out->uuid[UUID_LEN] = '\0';
     out->first = first;
+    out->id = (sft_span){ text.data, text.len - rest.len };
+    out->columns = (sft_span){ rest.data + (rest.len > 0), rest.len - (rest.len > 0) };
     return SFT_OK;
 }
 

@@ -40,19 +40,37 @@ static void receipt_facts(sfti_json_writer *w, const sfti_ds_receipt *r, sft_spa
     sfti_json_put_text(w, "sha256", sft_span_cstr(r->sha256));
 }
 
-sft_code sfti_ds_receipt_write(const sfti_ds_receipt *r, sft_span job, sft_buffer *out,
+static void receipt_put_columns(sfti_json_writer *w, const sfti_ds_column *columns,
+                                size_t count) {
+    sfti_json_open(w, '[');
+    for (size_t i = 0; i < count; i++) receipt_column(w, &columns[i]);
+    sfti_json_close(w, ']');
+}
+
+sft_code sfti_ds_columns_write(const sfti_ds_column *columns, size_t count, sft_buffer *out,
                                sft_error *err) {
     sft_sink sink;
     sfti_json_writer w;
     sft_code code = sft_sink_callback(receipt_append, out, &out->alloc, &sink, err);
     if (code) return code;
     sfti_json_write(&w, &sink, 0, err);
+    receipt_put_columns(&w, columns, count);
+    return sfti_sink_end(&sink, sfti_json_done(&w), err);
+}
+
+sft_code sfti_ds_receipt_write(const sfti_ds_receipt *r, sft_span job, sft_buffer *out,
+                               sft_error *err) {
+    sft_sink sink;
+    sfti_json_writer w;
+    sfti_ds_job of;
+    sft_code code = sfti_ds_job_parse(job, &of, err);
+    if (!code) code = sft_sink_callback(receipt_append, out, &out->alloc, &sink, err);
+    if (code) return code;
+    sfti_json_write(&w, &sink, 0, err);
     sfti_json_open(&w, '{');
-    receipt_facts(&w, r, job);
+    receipt_facts(&w, r, of.id);
     sfti_json_key(&w, "columns");
-    sfti_json_open(&w, '[');
-    for (size_t i = 0; i < r->column_count; i++) receipt_column(&w, &r->columns[i]);
-    sfti_json_close(&w, ']');
+    receipt_put_columns(&w, r->columns, r->column_count);
     sfti_json_close(&w, '}');
     return sfti_sink_end(&sink, sfti_json_done(&w), err);
 }
@@ -69,8 +87,7 @@ static size_t receipt_count(const sfti_json *at) {
     return count;
 }
 
-static sft_code receipt_columns(sfti_fields *r, void *out) {
-    sfti_ds_receipt *receipt = out;
+static sft_code receipt_take_columns(sfti_fields *r, const sfti_ds_column **out, size_t *of) {
     if (sfti_json_next(&r->json) != SFTI_JSON_ARRAY) return sfti_fields_wrong(r, "an array");
     size_t count = receipt_count(&r->json);
     sfti_ds_column *all = sfti_arena_array(r->arena, count, sizeof *all);
@@ -82,9 +99,23 @@ static sft_code receipt_columns(sfti_fields *r, void *out) {
         if (!code) code = sfti_fields_column(r, &entry, &all[i]);
         if (code) return code;
     }
-    receipt->columns = all;
-    receipt->column_count = count;
+    *out = all;
+    *of = count;
     return sfti_json_next(&r->json) == SFTI_JSON_ARRAY_END ? SFT_OK : sfti_fields_wrong(r, "']'");
+}
+
+static sft_code receipt_columns(sfti_fields *r, void *out) {
+    sfti_ds_receipt *receipt = out;
+    return receipt_take_columns(r, &receipt->columns, &receipt->column_count);
+}
+
+sft_code sfti_ds_columns_read(sft_span text, sfti_arena *arena, const sfti_ds_column **out,
+                              size_t *count, sft_error *err) {
+    sfti_fields r = { .arena = arena, .code = SFT_BAD_ARGUMENT, .strict = true, .err = err };
+    sft_code code = sfti_fields_begin(&r, text);
+    if (!code) code = receipt_take_columns(&r, out, count);
+    if (code || sfti_json_next(&r.json) == SFTI_JSON_END) return code;
+    return sfti_fields_wrong(&r, "the end of the columns");
 }
 
 static sft_code receipt_job(sfti_fields *r, void *out) {
@@ -128,9 +159,11 @@ static bool receipt_names_good(const sfti_ds_receipt *r, sft_span job) {
 
 sft_code sfti_ds_receipts_read(sft_span text, sft_span job, sfti_arena *arena,
                                sfti_ds_receipt **out, size_t *count, sft_error *err) {
-    sfti_fields r = { .arena = arena, .code = SFT_DATASET_RECEIPT, .strict = true, .ctx = &job,
+    sfti_ds_job of;
+    sfti_fields r = { .arena = arena, .code = SFT_DATASET_RECEIPT, .strict = true, .ctx = &of.id,
                       .err = err };
-    sft_code code = sfti_fields_begin(&r, text);
+    sft_code code = sfti_ds_job_parse(job, &of, err);
+    if (!code) code = sfti_fields_begin(&r, text);
     if (code) return code;
     if (sfti_json_next(&r.json) != SFTI_JSON_ARRAY) return sfti_fields_wrong(&r, "an array");
     *count = receipt_count(&r.json);

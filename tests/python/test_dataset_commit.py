@@ -12,6 +12,8 @@ import time
 import pytest
 
 from libsafetensors import SafetensorError, _core, dataset
+from libsafetensors.dataset._job import Job
+from libsafetensors.dataset._storage import place_of
 
 pa = pytest.importorskip("pyarrow")
 
@@ -60,6 +62,41 @@ def test_append_that_disagrees(tmp_path, other, options):
         dataset.write(pa.table(other), tmp_path, mode="append", **options)
     assert caught.value.code == "dataset_disagrees"
     assert inside(tmp_path) == before
+
+
+@pytest.mark.parametrize("mode", [{"batch_size": 4}, {"name_col": "id", "columns": ["x"]}])
+@pytest.mark.parametrize("old, new", [([0.5] * 2, [0.5] * 3),
+                                      (pa.array([[0.5] * 2] * 4, pa.list_(pa.float32())),
+                                       [0.5] * 2)])
+def test_rows_that_disagree_are_told_at_the_first_batch(tmp_path, mode, old, new):
+    """What the schema does not tell (lengths of lists) is compared before more rows are asked for,
+    by one process and by each task."""
+    def rows(value, first=0):
+        value = [value] * 4 if isinstance(value, list) else value
+        return pa.table({"id": [str(first + i) for i in range(4)], "x": value})
+
+    first = rows(old)
+    more = {"columns": ["x"], **mode}
+    dataset.write(first, tmp_path / "d", **more)
+    before = inside(tmp_path / "d")
+    taken = []
+
+    def batches():
+        for i in range(50):
+            taken.append(i)
+            yield rows(new, 4 * i + 4)
+
+    with pytest.raises(ValueError, match="as in the dataset") as caught:
+        dataset.write(batches(), tmp_path / "d", mode="append", **more)
+    assert caught.value.code == "dataset_disagrees" and len(taken) <= 2
+    task = Job(more, place_of(tmp_path / "d"), None, "append", False)
+    taken.clear()
+    with pytest.raises(ValueError, match="as in the dataset"):
+        task.write((table.to_batches()[0] for table in batches()), 3)
+    assert len(taken) == 1
+    task.abort([None])
+    assert inside(tmp_path / "d") == before
+    assert len(dataset.open(tmp_path / "d")) == 4
 
 
 def test_overwrite_leaves_what_a_hostile_manifest_names(tmp_path):

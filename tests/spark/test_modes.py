@@ -86,6 +86,27 @@ def test_append_that_disagrees_leaves_the_old(spark, out):
     holding.swept(out)
 
 
+@pytest.mark.local
+def test_append_that_disagrees_is_told_at_the_first_rows(spark, out):
+    """The schema does not tell the length of lists: a task compares its first rows, and does not
+    come to the last ones, which fit no shard at all."""
+    write(frame(spark, width=2), out, batch_size=10, columns="x")
+    before = holding.snapshot(out)
+
+    def batches(parts):
+        import pyarrow as pa
+        for _ in parts:
+            for width in (3, 3, 3, 4):
+                rows = pa.array([[0.5] * width] * 5, pa.list_(pa.float32()))
+                yield pa.RecordBatch.from_arrays([rows], ["x"])
+
+    rows = spark.range(1, numPartitions=1).mapInArrow(batches, "x array<float>")
+    with pytest.raises(Exception, match=r"samples of shape \[2\] as in the dataset"):
+        write(rows, out, "append", batch_size=20, columns="x")
+    assert holding.snapshot(out) == before
+    holding.swept(out)
+
+
 def test_overwrite(spark, out):
     write(frame(spark), out, batch_size=10, columns="x", generate_index=True)
     before = set(holding.shards(out))

@@ -14,51 +14,6 @@ static sft_code agree_fail(sft_error *err, const char *what, sft_span name, cons
 
 static const char *agree_text(sft_span text) { return text.data ? text.data : "none"; }
 
-static sft_code agree_shape(sft_error *err, const sfti_ds_column *is, uint32_t rank,
-                            const uint64_t *shape) {
-    char want[SFTI_SHAPE_TEXT], have[SFTI_SHAPE_TEXT];
-    sfti_ds_shape_text(shape, rank, want);
-    sfti_ds_shape_text(is->shape, is->rank, have);
-    return sfti_fail(err, SFT_DATASET_DISAGREES, SFT_NO_OFFSET,
-                     "column %.*s: expected samples of shape %s as in the dataset, found %s",
-                     (int)is->name.len, is->name.data, want, have);
-}
-
-static sft_code agree_name(sft_error *err, sft_span name, bool there) {
-    return sfti_fail(err, SFT_DATASET_DISAGREES, SFT_NO_OFFSET,
-                     there ? "expected the column %.*s as in the dataset, found none"
-                           : "expected only columns of the dataset, found %.*s",
-                     (int)name.len, name.data);
-}
-
-static const char *agree_dtype(const sfti_ds_column *c) {
-    return sft_dtype_describe(c->dtype)->name;
-}
-
-static sft_code agree_column(const sfti_ds_column *is, const sfti_ds_column *was,
-                             sft_error *err) {
-    if (is->has_dtype && was->has_dtype && is->dtype != was->dtype)
-        return agree_fail(err, "column", is->name, agree_dtype(was), agree_dtype(is));
-    if (!is->has_shape || !was->has_shape) return SFT_OK;
-    if (sfti_ds_shape_same(is->shape, is->rank, was->shape, was->rank)) return SFT_OK;
-    return agree_shape(err, is, was->rank, was->shape);
-}
-
-static sft_code agree_columns(const sfti_ds_manifest *base, const sfti_ds_column *columns,
-                              size_t count, sft_error *err) {
-    for (size_t i = 0; i < count; i++) {
-        const sfti_ds_column *was =
-            sfti_ds_column_find(base->columns, base->column_count, columns[i].name);
-        sft_code code = was ? agree_column(&columns[i], was, err)
-                            : agree_name(err, columns[i].name, false);
-        if (code) return code;
-    }
-    for (size_t i = 0; i < base->column_count; i++)
-        if (!sfti_ds_column_find(columns, count, base->columns[i].name))
-            return agree_name(err, base->columns[i].name, true);
-    return SFT_OK;
-}
-
 /* ── A connector's manifest has only keys ── */
 
 static bool key_of_column(const sft_commit *c, sft_span key, sft_span column) {
@@ -80,16 +35,39 @@ sfti_ds_column *sfti_commit_column(const sft_commit *c, sfti_ds_column *columns,
     return found;
 }
 
-/* In batch mode the keys are the columns, with the samples as first dimension. */
+/* In batch mode the keys are the columns, with the samples as first dimension. False: the dtype is
+ * none that we know. */
+static bool agree_as_column(const sfti_ds_entry *was, sfti_ds_column *out) {
+    *out = (sfti_ds_column){ .name = was->key, .has_shape = was->rank > 0 };
+    if (was->rank) out->rank = was->rank - 1, out->shape = was->shape + 1;
+    out->has_dtype = sft_dtype_parse(was->dtype, &out->dtype);
+    return out->has_dtype;
+}
+
 static sft_code agree_entry(const sfti_ds_entry *was, const sfti_ds_column *is,
                             sft_error *err) {
-    if (is->has_dtype && !sft_span_equal(was->dtype, sft_span_cstr(agree_dtype(is))))
-        return agree_fail(err, "column", is->name, was->dtype.data, agree_dtype(is));
-    if (!is->has_shape) return SFT_OK;
-    if (was->rank == 0)
+    sfti_ds_column column;
+    bool known = agree_as_column(was, &column);
+    if (is->has_shape && was->rank == 0)
         return agree_fail(err, "column", is->name, "a tensor without samples", "samples");
-    if (sfti_ds_shape_same(was->shape + 1, was->rank - 1, is->shape, is->rank)) return SFT_OK;
-    return agree_shape(err, is, was->rank - 1, was->shape + 1);
+    if (is->has_dtype && !known)
+        return agree_fail(err, "column", is->name, was->dtype.data,
+                          sft_dtype_describe(is->dtype)->name);
+    return sfti_ds_column_agrees(is, &column, err);
+}
+
+sft_code sfti_commit_known(sft_commit *c, const sfti_ds_manifest *base,
+                           const sfti_ds_column **out, size_t *count, sft_error *err) {
+    *out = base->columns;
+    *count = base->column_count;
+    if (base->ours || c->options->mode != SFT_DATASET_BATCH) return SFT_OK;
+    sfti_ds_column *all = sfti_arena_array(&c->arena, base->entry_count, sizeof *all);
+    if (!all) return sfti_fail_memory(err, base->entry_count * sizeof *all);
+    for (size_t i = 0; i < base->entry_count; i++)
+        (void)agree_as_column(&base->entries[i], &all[i]);
+    *out = all;
+    *count = base->entry_count;
+    return SFT_OK;
 }
 
 static sft_code agree_keys(const sft_commit *c, const sfti_ds_manifest *base,
@@ -99,7 +77,7 @@ static sft_code agree_keys(const sft_commit *c, const sfti_ds_manifest *base,
         const sfti_ds_column *is = NULL;
         for (size_t k = 0; k < count && !is; k++)
             if (key_of_column(c, base->entries[i].key, columns[k].name)) is = &columns[k];
-        if (!is) return agree_name(err, base->entries[i].key, true);
+        if (!is) return sfti_ds_column_alone(err, base->entries[i].key, true);
         sft_code code = batch ? agree_entry(&base->entries[i], is, err) : SFT_OK;
         if (code) return code;
     }
@@ -107,7 +85,7 @@ static sft_code agree_keys(const sft_commit *c, const sfti_ds_manifest *base,
         bool was = false;
         for (size_t i = 0; i < base->entry_count && !was; i++)
             was = sft_span_equal(base->entries[i].key, columns[k].name);
-        if (!was) return agree_name(err, columns[k].name, false);
+        if (!was) return sfti_ds_column_alone(err, columns[k].name, false);
     }
     return SFT_OK;
 }
@@ -128,7 +106,9 @@ sft_code sfti_commit_agree(const sft_commit *c, const sfti_ds_manifest *base,
                               o->separator.data);
     }
     if (count == 0) return SFT_OK;
-    if (base->ours) return base->column_count ? agree_columns(base, columns, count, err) : SFT_OK;
+    if (base->ours && base->column_count == 0) return SFT_OK;
+    if (base->ours)
+        return sfti_ds_columns_agree(base->columns, base->column_count, columns, count, err);
     return agree_keys(c, base, columns, count, err);
 }
 

@@ -92,18 +92,36 @@ static sft_code begin_orphans(sft_commit *c, sfti_ds_manifest *base, sft_error *
     return code || c->began_with || !found ? code : orphans_fail(err);
 }
 
+/* The columns are for the tasks, whose first rows tell whether they fit. */
+static sft_code begin_job_text(sft_commit *c, const sfti_ds_manifest *base, sft_error *err) {
+    const sfti_ds_column *columns;
+    size_t count;
+    char id[64];
+    int len = snprintf(id, sizeof id, "%s:%llu", c->job.uuid, (unsigned long long)c->job.first);
+    sft_code code = sfti_commit_known(c, base, &columns, &count, err);
+    if (code) return code;
+    if (!sfti_buffer_put(&c->job_text, id, (size_t)len)) return sfti_fail_memory(err, sizeof id);
+    if (c->how.mode != SFT_COMMIT_APPEND || count == 0) return SFT_OK;
+    if (!sfti_buffer_put(&c->job_text, ":", 1)) return sfti_fail_memory(err, 1);
+    return sfti_ds_columns_write(columns, count, &c->job_text, err);
+}
+
 static sft_code begin_job(sft_commit *c, const sfti_ds_manifest *base, sft_error *err) {
+    const sft_span given = c->how.job;
     sft_code code = SFT_OK;
-    if (c->how.job.len) {
-        code = sfti_ds_job_parse(c->how.job, &c->job, err);
+    if (given.len) {
+        code = sfti_ds_job_parse(given, &c->job, err);
+        if (!code && !sfti_buffer_put(&c->job_text, given.data, given.len))
+            code = sfti_fail_memory(err, given.len);
     } else {
         code = sfti_ds_uuid(c->job.uuid, err);
         if (!code && c->how.mode == SFT_COMMIT_APPEND)
             code = sfti_commit_first(c, base, &c->job.first, err);
+        if (!code) code = begin_job_text(c, base, err);
     }
+    if (!code && !sfti_buffer_put(&c->job_text, "", 1)) code = sfti_fail_memory(err, 1);
     if (code) return code;
-    (void)snprintf(c->job_text, sizeof c->job_text, "%s:%llu", c->job.uuid,
-                   (unsigned long long)c->job.first);
+    c->job_text.len--; /* the NUL */
     if (sfti_can(c->storage, move)) sfti_ds_job_folder(c->job.uuid, c->job_folder);
     return SFT_OK;
 }
@@ -152,6 +170,7 @@ sft_code sft_commit_open(const sft_dataset_options *options, const sft_storage *
     if (!c) return sfti_fail_memory(err, sizeof *c);
     memset(c, 0, sizeof *c);
     c->alloc = c->arena.alloc = c->work.alloc = c->text.alloc = own;
+    c->job_text.alloc = own;
     c->options = options;
     c->storage = storage;
     c->how = own_how;
@@ -168,7 +187,9 @@ sft_code sft_commit_open(const sft_dataset_options *options, const sft_storage *
     return code;
 }
 
-sft_span sft_commit_job(const sft_commit *commit) { return sft_span_cstr(commit->job_text); }
+sft_span sft_commit_job(const sft_commit *commit) {
+    return (sft_span){ commit->job_text.data, commit->job_text.len };
+}
 
 const char *sft_commit_job_folder(const sft_commit *commit) { return commit->job_folder; }
 
@@ -356,6 +377,7 @@ void sft_commit_close(sft_commit *c) {
     sfti_arena_free(&c->work);
     sfti_arena_free(&c->arena);
     sft_buffer_free(&c->text);
+    sft_buffer_free(&c->job_text);
     sfti_release(&alloc, c->receipts, c->receipt_cap * sizeof *c->receipts);
     sfti_release(&alloc, c, sizeof *c);
 }

@@ -39,7 +39,7 @@ struct sft_commit {
     /* from the beginning on */
     sfti_arena arena;
     sfti_ds_job job;
-    char job_text[64];
+    sft_buffer job_text;
     char job_folder[SFTI_JOB_FOLDER]; /* "" where names cannot be moved */
     bool began_with;     /* a manifest was there */
     sft_span began_text;
@@ -74,6 +74,9 @@ typedef struct commit_numbers {
 /* agree.c */
 sft_code sfti_commit_agree(const sft_commit *c, const sfti_ds_manifest *base,
                            const sfti_ds_column *columns, size_t count, sft_error *err);
+/* Columns that rows must fit, as far as the manifest of a dataset tells; in the commit's arena. */
+sft_code sfti_commit_known(sft_commit *c, const sfti_ds_manifest *base,
+                           const sfti_ds_column **out, size_t *count, sft_error *err);
 /* Column of a tensor by its key; NULL when there is none. */
 sfti_ds_column *sfti_commit_column(const sft_commit *c, sfti_ds_column *columns, size_t count,
                                    sft_span key);

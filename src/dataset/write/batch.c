@@ -48,7 +48,11 @@ static sft_code batch_column(sft_shard_writer *w, size_t k, shard_held *held, ui
         sft_code code = sfti_shard_values(w, k, held, row + done, most, &v, err);
         if (code) return code;
         c->ask = batch_ask(most, v.rows);
-        if (!c->begun) batch_first(c, &v);
+        if (!c->begun) {
+            batch_first(c, &v);
+            code = sfti_shard_agrees(c, c->dtype, c->rank, c->shape + 1, err);
+            if (code) return code;
+        }
         if (!batch_fits(c, &v)) return batch_differs(c, &v, w->rows + row + done, err);
         if (!sfti_pieces_put(&c->pieces, v.piece, &w->alloc))
             return sfti_fail_memory(err, sizeof v.piece);

@@ -93,6 +93,8 @@ static sft_code kv_read_value(sft_shard_writer *w, kv_row *r, size_t k, uint64_t
     sft_code code = sfti_shard_values(w, k, r->held, i, 1, v, err);
     if (code) return code;
     sft_dtype dtype = kv_dtype(c, v);
+    code = sfti_shard_agrees(c, dtype, v->rank, v->shape, err);
+    if (code) return code;
     if (sft_shape_size(dtype, v->shape, v->rank, NULL, &v->bytes, &inner))
         return sfti_shard_row_fail(err, SFT_ROW_SHAPE, c->asked->name, r->row, &inner);
     if (kv_reserved(w, r->key, c->asked->name))

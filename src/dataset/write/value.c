@@ -71,6 +71,13 @@ sft_code sfti_shard_check(sft_shard_writer *w, const struct ArrowArray *batch, s
 
 /* ── Values ── */
 
+sft_code sfti_shard_agrees(const shard_column *c, sft_dtype dtype, uint32_t rank,
+                           const uint64_t *shape, sft_error *err) {
+    sfti_ds_column is = { .name = c->asked->name, .has_dtype = true, .has_shape = true,
+                          .dtype = dtype, .rank = rank, .shape = shape };
+    return c->was ? sfti_ds_column_agrees(&is, c->was, err) : SFT_OK;
+}
+
 static sft_code value_shape_fail(const shard_value *v, const sfti_ds_column *asked,
                                  sft_error *err) {
     char want[SFTI_SHAPE_TEXT], have[SFTI_SHAPE_TEXT];

@@ -40,17 +40,30 @@ static sft_code open_columns(sft_shard_writer *w, const struct ArrowSchema *sche
 }
 
 static sft_code open_job(sft_shard_writer *w, sft_span job, sft_error *err) {
-    sft_code code = sfti_ds_job_parse(job, &w->job, err);
+    char *text = sfti_arena_take(&w->arena, job.len);
+    if (!text) return sfti_fail_memory(err, job.len);
+    if (job.len) memcpy(text, job.data, job.len);
+    w->job_text = (sft_span){ text, job.len };
+    sft_code code = sfti_ds_job_parse(w->job_text, &w->job, err);
     if (code) return code;
     if (!sfti_add(w->job.first, w->partition, &w->file))
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected numbers of partitions within 64 bits, found %llu",
                          (unsigned long long)w->partition);
-    char *text = sfti_arena_take(&w->arena, job.len);
-    if (!text) return sfti_fail_memory(err, job.len);
-    memcpy(text, job.data, job.len);
-    w->job_text = (sft_span){ text, job.len };
     return sfti_ds_uuid(w->uuid, err);
+}
+
+/* Whether the rows fit the dataset that is appended to, as far as the schema tells. */
+static sft_code open_agrees(sft_shard_writer *w, sft_error *err) {
+    const sfti_ds_column *was = NULL;
+    size_t count = 0;
+    if (w->job.columns.len == 0) return SFT_OK;
+    sft_code code = sfti_ds_columns_read(w->job.columns, &w->arena, &was, &count, err);
+    if (!code)
+        code = sfti_ds_columns_agree(was, count, w->columns.column, w->columns.count, err);
+    for (size_t k = 0; !code && k < w->columns.count; k++)
+        w->column[k].was = sfti_ds_column_find(was, count, w->columns.column[k].name);
+    return code;
 }
 
 static void shard_free(sft_shard_writer *w) {
@@ -101,6 +114,7 @@ sft_code sft_shard_writer_begin(const sft_dataset_options *options, const sft_st
     if (!w) return sfti_fail_memory(err, sizeof *w);
     code = open_job(w, job, err);
     if (!code) code = open_columns(w, schema, err);
+    if (!code) code = open_agrees(w, err);
     if (!code) *out = w;
     else shard_free(w);
     return code;

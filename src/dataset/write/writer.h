@@ -50,6 +50,7 @@ sft_code sfti_ds_cast(sft_dtype from, const void *in, sft_dtype to, void *out, u
 
 typedef struct shard_column {
     const sfti_ds_column *asked;
+    const sfti_ds_column *was; /* of the dataset that is appended to; NULL: none or unknown */
     sfti_arrow_type type;     /* PLAIN, ARRAY */
     sfti_arrow_tensor tensor; /* TENSOR */
     uint64_t elements;        /* of the shape asked for */
@@ -149,6 +150,9 @@ void sfti_shard_element(sft_error *inner, uint64_t element);
 /* At most `most` rows of column k from row `row` of the batch on, as sfti_arrow_elements. */
 sft_code sfti_shard_values(sft_shard_writer *w, size_t k, shard_held *held, uint64_t row,
                            uint64_t most, shard_value *out, sft_error *err);
+/* Whether rows with this dtype in the file fit the dataset that is appended to. */
+sft_code sfti_shard_agrees(const shard_column *c, sft_dtype dtype, uint32_t rank,
+                           const uint64_t *shape, sft_error *err);
 /* Check a batch before its first row is read. */
 sft_code sfti_shard_check(sft_shard_writer *w, const struct ArrowArray *batch, sft_error *err);
 

@@ -43,7 +43,7 @@ static bool entry_copy(sfti_arena *arena, const sfti_ds_row *row, sfti_ds_entry 
     char *key = sfti_arena_copy(arena, row->key.data, row->key.len);
     uint64_t *shape = sfti_arena_array(arena, row->rank, sizeof *shape);
     if (!key || !shape) return false;
-    memcpy(shape, row->shape, row->rank * sizeof *shape);
+    if (row->rank) memcpy(shape, row->shape, row->rank * sizeof *shape);
     *out = (sfti_ds_entry){ { key, row->key.len },
                             sft_span_cstr(sft_dtype_describe(row->dtype)->name), row->rank,
                             shape };

@@ -12,17 +12,6 @@
 
 /* ── Origins ── */
 
-/* What is compared with the file, or guards what is seen of it, is read whoever wrote it. */
-static bool is_marked(sft_span pointer) {
-    static const char *const unmarked[] = {
-        "/sha256", "/autov3", "/size", "/nsfw", "/nsfwLevel", "/preview_nsfw_level",
-    };
-    if (pointer.len > 7 && memcmp(pointer.data, "/files/", 7) == 0) return false;
-    for (size_t i = 0; i < sizeof unmarked / sizeof *unmarked; i++)
-        if (cli_ends_with(pointer, unmarked[i])) return false;
-    return true;
-}
-
 typedef struct origins {
     sft_span names[ORIGINS_MOST];
     sfti_derived left[ORIGINS_MOST]; /* what is known without it */
@@ -138,7 +127,7 @@ sft_code cli_derive(cli_saving *saving, cli_derived_render *render, void *ctx, s
     sfti_leaves_begin(&leaves, whole, &saving->arena);
     while (count < all->count && sfti_leaves_next(&leaves, &digest)) {
         sft_span pointer = { leaves.pointer, leaves.lens[leaves.json.depth] };
-        if (is_marked(pointer))
+        if (sfti_derived_may(pointer))
             list[count++] = (marked){ digest, needed(saving, &from, digest), false };
     }
     for (size_t i = 0; i < count; i++) all->digests[i] = list[i].digest; /* of those alone */

@@ -54,6 +54,21 @@ bool sfti_derived_has(const sfti_derived *set, uint64_t digest) {
     return low < set->count && set->digests[low] == digest;
 }
 
+bool sfti_derived_may(sft_span pointer) {
+    static const char *const unmarked[] = {
+        "/sha256", "/autov3", "/size", "/nsfw", "/nsfwLevel", "/preview_nsfw_level",
+    };
+    size_t skip = pointer.len > 8 && memcmp(pointer.data, "/civitai", 8) == 0 ? 8 : 0;
+    if (pointer.len > skip + 7 && memcmp(pointer.data + skip, "/files/", 7) == 0) return false;
+    for (size_t i = 0; i < sizeof unmarked / sizeof *unmarked; i++) {
+        size_t len = strlen(unmarked[i]);
+        if (pointer.len >= len
+            && memcmp(pointer.data + pointer.len - len, unmarked[i], len) == 0)
+            return false;
+    }
+    return true;
+}
+
 /* Digests as they came, sorted into *out. */
 static bool put_sorted(const uint64_t *digests, size_t count, sfti_arena *arena,
                        sfti_derived *out) {

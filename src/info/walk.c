@@ -168,8 +168,9 @@ static bool is_derived(const sfti_cursor *walk) {
     sfti_json_type type = walk->json.type;
     if (walk->info->derived.count == 0 || type == SFTI_JSON_OBJECT || type == SFTI_JSON_ARRAY)
         return false;
-    return sfti_derived_has(&walk->info->derived,
-                            sfti_derived_digest(sft_span_cstr(walk->pointer), type, walk->text));
+    sft_span pointer = sft_span_cstr(walk->pointer);
+    return sfti_derived_may(pointer)
+        && sfti_derived_has(&walk->info->derived, sfti_derived_digest(pointer, type, walk->text));
 }
 
 /* Hand the value to every row whose pattern ends here; a row that read a container on

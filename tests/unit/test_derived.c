@@ -132,6 +132,20 @@ static void only_digests_count(void **state) {
     assert_int_equal(count_read("{\"model\":[\"0000000000000001\"", NULL), 1);
 }
 
+/* What guards or is compared is read, whatever a stranger's mark says. */
+static void some_values_are_never_marked(void **state) {
+    (void)state;
+    static const char *const never[] = {
+        "/sha256", "/nsfw", "/model/nsfw", "/images/0/nsfwLevel", "/files/0/hashes/SHA256",
+        "/civitai/files/0/sizeKB", "/size", "/preview_nsfw_level",
+    };
+    static const char *const may[] = { "", "/", "/name", "/files", "/model/name", "/civitai/name" };
+    for (size_t i = 0; i < sizeof never / sizeof *never; i++)
+        assert_false(sfti_derived_may(sft_span_cstr(never[i])));
+    for (size_t i = 0; i < sizeof may / sizeof *may; i++)
+        assert_true(sfti_derived_may(sft_span_cstr(may[i])));
+}
+
 /* More digests than a mark may have: those that fit. */
 static void marks_have_a_limit(void **state) {
     (void)state;
@@ -148,7 +162,8 @@ static void marks_have_a_limit(void **state) {
 static void the_mark_is_a_member(void **state) {
     (void)state;
     static const struct { const char *text, *origins; } rows[] = {
-        { "{\"a\":{\"libsafetensors\":1},\"libsafetensors\":{\"x\":1,\"derived\":{\"m\":[]}},\"b\":",
+        { "{\"a\":{\"libsafetensors\":1},"
+          "\"libsafetensors\":{\"x\":1,\"derived\":{\"m\":[]}},\"b\":",
           "{\"m\":[]}" },
         { "{\"libsafetensors\":{\"derived\":7}}", "7" },
         { "{\"libsafetensors\":{}}", NULL }, { "{\"libsafetensors\":[\"derived\",{}]}", NULL },
@@ -170,6 +185,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(deep_and_broken_text_ends, set_up, tear_down),
         cmocka_unit_test_setup_teardown(origins_must_all_be_there, set_up, tear_down),
         cmocka_unit_test_setup_teardown(only_digests_count, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(some_values_are_never_marked, set_up, tear_down),
         cmocka_unit_test_setup_teardown(marks_have_a_limit, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_mark_is_a_member, set_up, tear_down),
     };

@@ -3,3 +3,4 @@
 lib=$(dirname "$BASH_ENV")/info/save_as_loop.py
 python3 "$lib" loop
 python3 "$lib" others
+python3 "$lib" forged

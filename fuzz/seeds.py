@@ -157,6 +157,17 @@ def lora(layer, rank=6, width=11):
             tensor(layer + ".lora_up.weight", width, rank), tensor(layer + ".alpha")]
 
 
+def mark(*values):
+    """A mark of an export, of strings at pointers."""
+    digests = []
+    for pointer, text in values:
+        digest = 0xCBF29CE484222325
+        for byte in (pointer + "s" + text).encode():
+            digest = (digest ^ byte) * 0x100000001B3 % 2 ** 64
+        digests.append("%016x" % digest)
+    return {"model": digests[:1], "x.json/x.txt": digests[1:]}
+
+
 def infos():
     """Metadata of several producers, and tensors of a few models."""
     city = neon_city()["__metadata__"]
@@ -197,6 +208,9 @@ def infos():
                        tensor("model.embed_tokens.weight", 30, 20)),
         "first-scripts": pairs(tensor("unet:0:up", 4, 11), tensor("unet:0:down", 11, 4),
                                ("<krk>".encode(), b"x"), ("unet:0:rank".encode(), b"4")),
+        "derived": pairs(*kohya, **{"modelspec.title": "T", "modelspec.author": "A",
+            "libsafetensors.derived": json.dumps(mark(("/modelspec.title", "T"),
+                                                      ("/modelspec.author", "A")))}),
         "embedding": pairs(tensor("emb_params", 5, 14), tensor("clip_l", 5, 14)),
     }
     return out
@@ -262,6 +276,11 @@ def besides():
     for place, name in enumerate(places[1:], 1):
         beside = texts.get(name, texts[".civitai.info"])
         out["%02d%s" % (place, name.replace("/", "-"))] = bytes([place]) + beside
+        if name == ".metadata.json":
+            marks = mark(("/model_name", "T"), ("/base_model", "Pony"))
+            out["derived" + name] = bytes([place]) + json.dumps({
+                "model_name": "T", "base_model": "Pony",
+                "libsafetensors": {"derived": marks}}).encode()
     return out
 
 

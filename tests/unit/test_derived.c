@@ -117,7 +117,8 @@ static void origins_must_all_be_there(void **state) {
     assert_int_equal(count_read(text, a), 2);
     assert_int_equal(count_read(text, both), 4);
     assert_int_equal(count_read(text, NULL), 4);
-    assert_int_equal(count_read("{\"\":[\"0000000000000001\"],\"/\":[\"0000000000000001\"]}", a), 0);
+    assert_int_equal(count_read("{\"\":[\"0000000000000001\"]}", a), 0);
+    assert_int_equal(count_read("{\"/\":[\"0000000000000001\"]}", a), 0);
 }
 
 static void only_digests_count(void **state) {
@@ -125,7 +126,8 @@ static void only_digests_count(void **state) {
     static const char *const rows[] = {
         "", "null", "[]", "7", "{\"model\":7}", "{\"model\":\"0000000000000001\"}",
         "{\"model\":[1,null,\"\",\"1\",\"000000000000000g\",\"00000000000000001\"]}",
-        "{\"model\":{\"model\":\"\\u0030000000000000001\"}}", "{\"model\":[[\"0000000000000001\"]]}",
+        "{\"model\":{\"model\":\"\\u0030000000000000001\"}}",
+        "{\"model\":[[\"0000000000000001\"]]}",
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_int_equal(count_read(rows[i], NULL), 0);

@@ -697,8 +697,9 @@ SFT_API void sft_sink_abandon(const sft_sink *sink);
 /* Let nobody but the owner do with the result what mode does not allow: what a private file holds
  * stays private. mode is that of what is written (sft_source_mode); 0 limits nothing. sft_copy,
  * sft_writer_copy, sft_save_parts and all that is written from open models and imports does this by
- * itself. Nothing happens, and SFT_OK is returned, if the table lacks limit_mode. Call it before
- * sft_sink_finish. SFT_IO_WRITE. @since 0.2 */
+ * itself. Nothing happens, and SFT_OK is returned, if the table lacks limit_mode or the file system
+ * has no modes. Call it before sft_sink_finish. SFT_IO_WRITE if the mode cannot be set: then a sink
+ * of a path publishes nothing. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_sink_limit_mode(const sft_sink *sink, uint32_t mode,
                                                    sft_error *err);
 

@@ -110,8 +110,8 @@ static sft_code add_to_model(add_run *a, char **operands, size_t count, sft_erro
         how.touched = a->touched;
         return cli_rewrite_set(c, &a->parts, &how, err);
     }
-    cli_parts_tell(c, &a->parts);
-    return cli_output_parts(&out, c, &a->parts, err);
+    code = cli_parts_tell(c, &a->parts, err);
+    return code ? code : cli_output_parts(&out, c, &a->parts, err);
 }
 
 static void run_add(cli *c, char **operands, size_t count) {

@@ -48,7 +48,8 @@ static sft_code merge_models(cli *c, char **operands, size_t count, cli_output *
     if (!code) code = cli_output_sources(c, parts, out, err);
     if (code) return code;
     parts->path = out->path;
-    cli_parts_tell(c, parts);
+    code = cli_parts_tell(c, parts, err);
+    if (code) return code;
     tell_all_missing(c, parts);
     code = cli_output_parts(out, c, parts, err);
     if (code == SFT_TENSOR_DUPLICATE)
@@ -81,7 +82,8 @@ const cli_command cli_merge_command = {
     "Writes all tensors of all inputs to one file, byte for byte, in the order of the official "
     "writer. IN is a file, an index (all its shards) or a folder (all models in it). Two tensors "
     "of the same name are an error. The metadata of all files is combined; if several files have a "
-    "key, the value of the first is kept, and a note says so. Digests of the old data "
+    "key, the value of the first is kept, and a note says so; different declarations of quantised "
+    "layers (_quantization_metadata) are an error. Digests of the old data "
     "(sshs_model_hash, sshs_legacy_hash, modelspec.hash_*) are dropped.\n"
     "OUT is written atomically.",
     merge_examples,

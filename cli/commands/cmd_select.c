@@ -132,7 +132,8 @@ static sft_code select_model(const selection *s, const char *operand, cli_parts 
     if (several && here) return select_in_place(c, parts, err);
     parts->path = c->set.output ? c->set.output : input;
     if (several && c->set.output && !cli_output_is_file(c)) return select_set(c, parts, err);
-    cli_parts_tell(c, parts);
+    code = cli_parts_tell(c, parts, err);
+    if (code) return code;
     return select_file(c, input, s->names ? CLI_TARGET_EDIT : CLI_TARGET_EITHER, parts, err);
 }
 

@@ -31,8 +31,8 @@ static sft_code split_model(cli *c, char **operands, cli_parts *parts, sft_error
     code = sft_cut_parts(parts->parts, parts->count, max_bytes, parts->shard, &shards, err);
     if (code) return code;
     parts->path = c->set.output;
-    cli_parts_tell(c, parts);
-    return cli_output_set(c, parts, shards, err);
+    code = cli_parts_tell(c, parts, err);
+    return code ? code : cli_output_set(c, parts, shards, err);
 }
 
 static void run_split(cli *c, char **operands, size_t count) {

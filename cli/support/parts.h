@@ -33,6 +33,7 @@ typedef struct cli_parts {
     size_t metadata_count;
     bool has_metadata;  /* even if there are no pairs */
     size_t conflicts;   /* keys of which a later value was not taken */
+    bool two_declared;  /* "_quantization_metadata" is among them */
     bool changed;       /* some parts come from elsewhere */
     bool untold;        /* the command itself says what was written */
     const char *path;   /* of the model that failed, or NULL */
@@ -61,7 +62,7 @@ sft_code cli_parts_drop_digests(cli *c, cli_parts *parts, bool one_file, sft_err
 sft_plan_options cli_parts_plan(const cli *c, const cli_parts *parts);
 /* Bytes of a tensor; 0 where its shape asks for more than there can be. */
 uint64_t cli_spec_bytes(const sft_spec *spec);
-/* Tell on stderr of metadata that were not taken. */
-void cli_parts_tell(cli *c, const cli_parts *parts);
+/* Tell on stderr of metadata that were not taken. An error if they say how tensors are to be read. */
+sft_code cli_parts_tell(cli *c, const cli_parts *parts, sft_error *err);
 
 #endif

@@ -99,6 +99,25 @@ def test_rows_that_disagree_are_told_at_the_first_batch(tmp_path, mode, old, new
     assert len(dataset.open(tmp_path / "d")) == 4
 
 
+@pytest.mark.parametrize("told", ["9" * 30, "x", "-1", "4"])
+def test_samples_that_a_file_lacks(tmp_path, told):
+    """Without a manifest a shard's own number of rows is bounded by its tensors."""
+    for mode, keys in ({"batch_size": 3}, ["x"]), ({"name_col": "id"}, ["x"]):
+        folder = tmp_path / next(iter(mode))
+        made = dataset.write(pa.table({"id": ["a", "b", "c"], "x": [[1.5]] * 3}), folder,
+                             columns=keys, **mode)
+        shard = folder / made["shards"][0]["shard_path"]
+        assert len(dataset.open(folder, use_manifest=False)) == 3
+        data = shard.read_bytes()
+        head = json.loads(data[8:8 + int.from_bytes(data[:8], "little")])
+        head["__metadata__"]["samples"] = told
+        text = json.dumps(head).encode()
+        shard.write_bytes(len(text).to_bytes(8, "little") + text
+                          + data[8 + int.from_bytes(data[:8], "little"):])
+        with pytest.raises(ValueError, match="expected samples of at most 3"):
+            dataset.open(folder, use_manifest=False)
+
+
 def test_overwrite_leaves_what_a_hostile_manifest_names(tmp_path):
     """tests/unit/test_dataset_hostile.c has all kinds of names, and compactions."""
     made = dataset.write(table(1), tmp_path, batch_size=1)

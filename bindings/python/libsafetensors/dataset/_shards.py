@@ -5,7 +5,7 @@ import json
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Callable
 
 from .. import _core
@@ -186,6 +186,15 @@ def shards_of_manifest(place: Place, dataset: _core.Dataset) -> tuple[Shards, Ma
     return Shards(place, dataset.shards(), True, manifest.get("version")), manifest
 
 
+def _counted(name: str, metadata: Mapping[str, str], key: str, default: int, most: int) -> int:
+    """A number of rows that a file says, of which it has at most so many."""
+    text = metadata.get(key, str(default))
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= most):
+        raise ValueError("%s: __metadata__: expected %s of at most %d, found %.40r"
+                         % (name, key, most, text))
+    return int(text)
+
+
 def shards_of_files(place: Place, names: list[str]) -> Shards:
     """Files without a manifest; the number of rows is in our metadata, or is the first
     dimension."""
@@ -199,8 +208,11 @@ def shards_of_files(place: Place, names: list[str]) -> Shards:
         keys = file.keys()
         rows = file[keys[0]].shape[0] if keys and file[keys[0]].ndim else len(keys)
         if metadata.get("libsafetensors.dataset") == "1":
-            rows = int(metadata.get("samples", rows))
-        valid = int(metadata.get("valid_samples", rows)) if "samples" in metadata else rows
+            rows = len(keys) if metadata.get("mode") == "kv" else rows
+            rows = _counted(one["name"], metadata, "samples", rows, rows)
+            valid = _counted(one["name"], metadata, "valid_samples", rows, rows)
+        else:
+            valid = rows
         one["samples"], one["valid_samples"] = rows, valid
         one["first_sample"], one["tensors"] = first, len(keys)
         first += rows

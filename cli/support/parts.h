@@ -62,7 +62,7 @@ sft_code cli_parts_drop_digests(cli *c, cli_parts *parts, bool one_file, sft_err
 sft_plan_options cli_parts_plan(const cli *c, const cli_parts *parts);
 /* Bytes of a tensor; 0 where its shape asks for more than there can be. */
 uint64_t cli_spec_bytes(const sft_spec *spec);
-/* Tell on stderr of metadata that were not taken. An error if they say how tensors are to be read. */
+/* Tell on stderr of metadata that were not taken. An error if they say how tensors are read. */
 sft_code cli_parts_tell(cli *c, const cli_parts *parts, sft_error *err);
 
 #endif

@@ -16,3 +16,8 @@ $SFT merge sharded -o three.safetensors
 rm sharded/model-00002-of-00003.safetensors
 $SFT merge sharded every-dtype.safetensors -o four.safetensors; echo $?
 $SFT merge a.safetensors -o - | wc -c; echo $?; $SFT merge a.safetensors -o /dev/null; echo $?
+# Declarations of quantised layers, by which a layer is read: one for all.
+st qa.safetensors '{"__metadata__":{"_quantization_metadata":"{\"layers\":{\"a\":{\"format\":\"mxfp8\"}}}"},"a.weight":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}' 1
+st qb.safetensors '{"__metadata__":{"_quantization_metadata":"{\"layers\":{\"b\":{\"format\":\"mxfp8\"}}}"},"b.weight":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}' 1
+$SFT merge qa.safetensors qb.safetensors -o qab.safetensors; echo $?; ls qab.safetensors 2>/dev/null
+$SFT merge qa.safetensors a.safetensors -o qa2.safetensors; echo $?

@@ -196,10 +196,9 @@ static bool lasting_value(const sft_conversion *c, sft_pair pair, sfti_arena *ar
 
 /* ── Metadata of all shards ── */
 
-static bool is_key_before(const sft_conversion *c, size_t shard, sft_span key) {
-    sft_span value;
+static bool is_key_before(const sft_conversion *c, size_t shard, sft_span key, sft_span *value) {
     for (size_t s = 0; s < shard; s++)
-        if (sft_file_metadata_get(sft_set_shard_at(c->set, s), key, &value)) return true;
+        if (sft_file_metadata_get(sft_set_shard_at(c->set, s), key, value)) return true;
     return false;
 }
 
@@ -238,7 +237,15 @@ static sft_code gather_metadata(sft_conversion *c, sft_error *err) {
         for (size_t i = 0; i < sft_file_metadata_count(file); i++) {
             sft_pair pair = sft_file_metadata_at(file, i);
             const sft_span *value;
-            if (sfti_digest_key_of(pair.key) & stale || is_key_before(c, s, pair.key)) continue;
+            sft_span before;
+            if (sfti_digest_key_of(pair.key) & stale) continue;
+            if (is_key_before(c, s, pair.key, &before)) {
+                if (sft_span_equal(pair.key, sft_span_cstr(SFTI_DECLARED_KEY))
+                    && !sft_span_equal(pair.value, before)
+                    && !(c->quants && are_all_taken(c, (sft_span){ "", 0 })))
+                    c->two_declared = true;
+                continue;
+            }
             if (!lasting_value(c, pair, &c->arena, &value))
                 return sfti_fail_memory(err, pair.value.len);
             if (value && value->len == 0) continue;
@@ -434,6 +441,11 @@ static sft_code converted_parts(const sft_conversion *c, size_t shard, sfti_aren
     size_t most = shard == ALL_SHARDS ? c->count
                                       : sft_file_tensor_count(sft_set_shard_at(c->set, shard));
     *count = 0;
+    if (shard == ALL_SHARDS && c->two_declared)
+        return sfti_fail(err, SFT_CAST_DTYPE, SFT_NO_OFFSET,
+                         "expected one declaration of quantised layers (" SFTI_DECLARED_KEY
+                         ") in all shards, found different ones: without its own, a layer would be "
+                         "read wrong");
     *parts = sfti_arena_array(work, most, sizeof **parts);
     if (!*parts) return sfti_fail_memory(err, most * sizeof **parts);
     for (size_t i = 0; i < c->count; i++)

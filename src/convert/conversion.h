@@ -81,6 +81,7 @@ struct sft_conversion {
     size_t metadata_count;
     unsigned dropped;         /* those digests */
     bool has_metadata;
+    bool two_declared;        /* shards declare their quantised layers otherwise, and some remain */
     uint64_t by_action[SFTI_CONVERT_ACTIONS]; /* tensors of each */
     uint64_t bytes_before, bytes_after;
     sfti_cast_kernels kernels;

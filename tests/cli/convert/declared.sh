@@ -115,3 +115,16 @@ echo == a cast leaves all of a declared layer alone
 model "{**w4a8, 'a.comfy_quant': [{'format': 'asym_w4a8_int8'}], 'a.bias': ('F32', [4])}"
 $SFT convert m.safetensors -o o.safetensors --force --dtype bf16
 $SFT ls --tsv o.safetensors | cut -f 2,3 | tail -n +2 | sort
+# Shards that declare their own layers become one file only where no declaration is left.
+python3 - <<'P'
+import json, runpy, sys
+m = runpy.run_path("make.py")
+for i, n in enumerate("ab"):
+    m["save"]("s-0000%d-of-00002.safetensors" % (i + 1), {n + ".weight": ("F8_E4M3", [4, 4]), n + ".weight_scale": m["one"]},
+              {"_quantization_metadata": json.dumps({"layers": {n: {"format": "float8_e4m3fn"}}})})
+json.dump({"metadata": {}, "weight_map": {n + end: "s-0000%d-of-00002.safetensors" % (i + 1)
+          for i, n in enumerate("ab") for end in (".weight", ".weight_scale")}}, open("s.safetensors.index.json", "w"))
+P
+$SFT convert s.safetensors.index.json -o joined.safetensors --dtype bf16; echo $?; ls joined.safetensors 2>/dev/null
+$SFT convert s.safetensors.index.json -o joined.safetensors --dequantize --dtype f32; echo $?
+$SFT info --json joined.safetensors | pyjson 'j["results"][0].get("metadata")'

@@ -80,9 +80,11 @@ def test_stale_index(tmp_path):
     others = [(connector.name(7), 2, connector.rows(2)[1][2])]
     connector.write(tmp_path, others)
     with pytest.warns(UserWarning, match="_tensor_index.parquet is of other shards"):
-        found = dataset.open(tmp_path, keys="row2__id,row0__id")
+        found = dataset.open(tmp_path, keys="row2__id")
     assert [row["name"] for row in found] == ["row2"]
     assert len(dataset.open(tmp_path)) == 2
+    with pytest.warns(UserWarning), pytest.raises(KeyError, match="row0__id"):
+        dataset.open(tmp_path, keys="row2__id,row0__id")[0]
     told = dataset.verify(tmp_path)
     assert told["ok"]
     assert [(one["shard"], one["message"]) for one in told["orphans"]] == \

@@ -11,6 +11,9 @@ from libsafetensors import SafetensorError, _core
 
 np = pytest.importorskip("numpy")
 
+# dtypes for which a buffer has a format
+LETTERS = {"BOOL", "U8", "I8", "U16", "I16", "F16", "U32", "I32", "F32", "U64", "I64", "F64", "C64"}
+
 SIZES = {1: "u1", 2: "<u2", 4: "<u4", 8: "<u8"}
 
 
@@ -58,7 +61,12 @@ def check(file, data, name, raw, shape, index, again):
     assert tensor.shape == want.shape and tensor.size == want.size
     assert tensor.nbytes == want.nbytes
     assert tensor.tobytes() == want.tobytes()
-    assert memoryview(tensor).tobytes() == want.tobytes()
+    assert bytes(tensor) == want.tobytes()
+    if tensor.dtype in LETTERS:
+        assert memoryview(tensor).tobytes() == want.tobytes()
+    else:
+        with pytest.raises(BufferError, match=tensor.dtype):
+            memoryview(tensor)
     assert b"".join(data[a:b] for a, b in tensor.byte_ranges()) == want.tobytes()
     ranges = tensor.byte_ranges()
     assert all(a < b for a, b in ranges)
@@ -147,8 +155,10 @@ def test_small_floats(tmp_path, dtype, way):
     row = 8 * BITS[dtype] // 8
     rows = [raw[i * row:(i + 1) * row] for i in range(4)]
     tensor = file["x"][::-2]
-    assert tensor.tobytes() == bytes(memoryview(tensor)) == rows[3] + rows[1]
-    assert tensor.shape == (2, 8) and memoryview(tensor).shape == (2 * row,)
+    assert tensor.tobytes() == bytes(tensor) == rows[3] + rows[1]
+    assert tensor.shape == (2, 8) and np.frombuffer(tensor, "u1").shape == (2 * row,)
+    with pytest.raises(BufferError, match=dtype):
+        memoryview(tensor)
     assert file["x"][2, :4].tobytes() == rows[2][:row // 2]
     with pytest.raises(SafetensorError) as caught:
         file["x"][0, :1]

@@ -33,11 +33,13 @@ def forward(name: str, into: dict[str, Any]) -> None:
     source = import_module(__package__ + _MODULES[name[len(OFFICIAL):]])
     # The official modules have no __all__: a star import takes every public name. From the
     # package it must not take ours, such as open and hash; from the others it takes what they
-    # import, too.
+    # import, too. The package's names are imported on first use: what install() imports, every
+    # child process does.
     if name == OFFICIAL:
+        into["__all__"] = list(_OFFICIAL_NAMES)
+        into["__dir__"] = lambda: sorted({*into, *_OFFICIAL_NAMES})
         for key in [one for one in into if one[0] != "_" and "." + one not in _MODULES]:
             del into[key]
-        into.update((key, getattr(source, key)) for key in (*_OFFICIAL_NAMES, "_safe_open_handle"))
     else:
         import typing
         into.update((key, getattr(typing, key)) for key in _TYPING)

@@ -21,6 +21,7 @@ def test_a_key_that_is_nowhere(path):
     for keys in (["typo"], ["a__v", "typo"], "a__v,typo", ["a"], ""):
         with pytest.raises(KeyError, match="keys: expected names of tensors of the dataset, found"):
             len(dataset.open(path, keys=keys))
+    assert list(dataset.open(path, keys=[])) == []
     with pytest.raises(KeyError, match="typo0, typo1, typo2, typo3, typo4, …"):
         next(iter(dataset.open(path, keys=["typo%d" % i for i in range(9)])))
 

@@ -162,8 +162,10 @@ class Index:
     def places_of(self, keys: Iterable[str]) -> set[tuple[str, str]] | None:
         """(file, key) of these keys; None if unknown."""
         import pyarrow.dataset as pd
-        rows: Any = self._rows(["file_name", "tensor_key"],
-                               pd.field("tensor_key").isin(list(keys)))
+        chosen = list(keys)
+        if not chosen:  # of which Arrow does not know that they are texts
+            return set()
+        rows: Any = self._rows(["file_name", "tensor_key"], pd.field("tensor_key").isin(chosen))
         return rows
 
     def files(self) -> set[str]:

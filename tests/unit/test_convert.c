@@ -320,12 +320,13 @@ static void keeps_scaled(void **unused) {
 
 static double double_at(sft_dtype dtype, const uint8_t *at, size_t i) {
     size_t bits = sft_dtype_describe(dtype)->bits;
-    uint8_t group[64];
-    double values[8];
-    size_t first = i / 8 * 8;
-    memcpy(group, at + first * bits / 8, bits); /* bytes of eight elements */
-    assert_int_equal(sft_cast(dtype, group, SFT_F64, values, 8, NULL, NULL, NULL), SFT_OK);
-    return values[i % 8];
+    uint8_t group[8];
+    double values[4];
+    size_t some = bits < 8 ? 4 : 1; /* elements that fill whole bytes: 2 to 8 of them */
+    size_t first = i / some * some;
+    memcpy(group, at + first * bits / 8, some * bits / 8);
+    assert_int_equal(sft_cast(dtype, group, SFT_F64, values, some, NULL, NULL, NULL), SFT_OK);
+    return values[i % some];
 }
 
 /* From before and after alone: the least magnitudes that are too large for dtypes that clamp. */
@@ -345,7 +346,7 @@ static double too_large(sft_dtype to) {
     }
 }
 
-/* n is a multiple of 8. */
+/* n is a multiple of 4. */
 static void count_lost(sft_dtype from, const uint8_t *in, sft_dtype to, const uint8_t *out,
                        size_t n, bool saturate, sfti_losses *sum) {
     bool clamps = saturate || to == SFT_F4 || to == SFT_F6_E2M3 || to == SFT_F6_E3M2;

@@ -1,10 +1,12 @@
-"""Names that select tensors: a list, or text separated by commas; one that is nowhere is an error."""
+"""Names that select tensors: a list, or text separated by commas; one that is nowhere is an error.
+Numbers of rows that strangers wrote: compared with the tensors that are read."""
 import json
 
 import numpy as np
 import pytest
 
-from libsafetensors import dataset
+from libsafetensors import SafetensorError, dataset
+from libsafetensors.numpy import save_file
 
 pa = pytest.importorskip("pyarrow")
 
@@ -73,3 +75,66 @@ class Watched:
 
     def to_batches(self, **options):
         return self.data.to_batches(**options)
+
+
+# ── Numbers of rows ──
+
+def miscounted(folder, rows, *shards, **how):
+    """A dataset whose manifest says so many rows of its last shard."""
+    for one in shards:
+        made = dataset.write(one, folder, mode="append", **how)
+    more = rows - made["shards"][-1]["samples_count"]
+    made["shards"][-1].update(samples_count=rows, valid_samples=rows)
+    made.update(total_samples=made["total_samples"] + more,
+                total_valid_samples=made["total_valid_samples"] + more)
+    (folder / "dataset_manifest.json").write_text(json.dumps(made))
+    return folder
+
+
+READS = {"row": lambda d: d[-1], "rows": list, "take": lambda d: d.take([len(d) - 1, 0]),
+         "slice": lambda d: d.take(range(len(d) - 1, len(d))),
+         "batches": lambda d: list(d.batches(2))}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+@pytest.mark.parametrize("rows", [1, 3, 1 << 20])
+def test_rows_that_a_batch_has_not(tmp_path, rows, read):
+    """A slice of fewer rows was a short batch, without an error."""
+    one = pa.table({"x": [1.5, 2.5], "y": [1, 2]})
+    path = miscounted(tmp_path, rows, one, one, batch_size=2)
+    with pytest.raises(SafetensorError, match="expected %d rows, found shape .2." % rows) as caught:
+        read(dataset.open(path))
+    assert caught.value.code == "dataset_shard"
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_rows_that_a_file_of_keys_has_not(tmp_path, rows):
+    one, two = ({"k": [name, name * 2], "x": [1.5, 2.5]} for name in "ab")
+    path = miscounted(tmp_path, rows, pa.table(one), pa.table(two), name_col="k")
+    for read in READS.values():
+        with pytest.raises(SafetensorError, match="expected %d rows, found 2" % rows) as caught:
+            read(dataset.open(path))
+        assert caught.value.code == "dataset_shard"
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (1, 2)])
+def test_tensors_of_other_rows_without_a_manifest(tmp_path, shape):
+    save_file({"x": np.zeros(2), "y": np.zeros(2)}, tmp_path / "a.safetensors")
+    save_file({"x": np.zeros(2), "y": np.zeros(shape)}, tmp_path / "b.safetensors")
+    opened = dataset.open(tmp_path, use_manifest=False, mode="batch")
+    assert opened[1]["x"] == 0
+    for read in READS.values():
+        with pytest.raises(SafetensorError, match="b.safetensors: y: expected 2 rows"):
+            read(opened)
+
+
+def test_sparks_rows_of_samples(tmp_path):
+    """Without Spark: what one of its tasks reads of a shard."""
+    from libsafetensors.dataset._shards import shards_of_files
+    from libsafetensors.dataset._storage import place_of
+    rows = pytest.importorskip("libsafetensors.spark._rows", exc_type=ImportError)
+    save_file({"x": np.zeros(2), "y": np.float64(0)}, tmp_path / "a.safetensors")
+    shards = shards_of_files(place_of(tmp_path), ["a.safetensors"])
+    piece = rows.Piece(shards.facts[0], None, 0, 3, frozenset())
+    with pytest.raises(SafetensorError, match="y: expected 2 rows, found shape "):
+        list(rows.sample_rows(shards, 0, piece, pa.schema([("x", "double"), ("y", "double")])))

@@ -81,6 +81,15 @@ class BatchLayout:
             self._schema = {name: self._schema[name] for name in self._schema if name in keys}
         self.columns = list(self._schema)
         self._begins = _starts(one["valid_samples"] for one in shards.facts)
+        self._compared: set[int] = set()
+
+    def _file(self, shard: int) -> _core.File:
+        """Its rows are compared once: those of the same version of a dataset do not change."""
+        if shard in self._compared:
+            return self.shards.file(shard)
+        file = self.shards.stacked(shard, self.columns)
+        self._compared.add(shard)
+        return file
 
     def _looked_up(self) -> dict[str, ColumnFacts]:
         filled = [i for i, one in enumerate(self.shards.facts) if one["samples"]]
@@ -101,7 +110,7 @@ class BatchLayout:
 
     def row(self, number: int) -> dict[str, Any]:
         shard = bisect_right(self._begins, number) - 1
-        file, at = self.shards.file(shard), number - self._begins[shard]
+        file, at = self._file(shard), number - self._begins[shard]
         return _arrays(self.shards, shard, {name: file[name][at] for name in self.columns},
                        "numpy", True)
 
@@ -131,7 +140,7 @@ class BatchLayout:
         return range(number, number + 1) if 0 <= number < self.count() else numbers
 
     def _slice(self, shard: int, numbers: range, framework: str) -> dict[str, Any]:
-        file, begin = self.shards.file(shard), self._begins[shard]
+        file, begin = self._file(shard), self._begins[shard]
         slices = {name: file[name][numbers.start - begin:numbers.stop - begin]
                   for name in self.columns}
         return _arrays(self.shards, shard, slices, framework,
@@ -155,10 +164,15 @@ class BatchLayout:
             places = order[start:stop]
             shard = int(owner[places[0]])
             parts[shard] = places, wanted[places] - self._begins[shard]
-        first = self.shards.file(int(owner[order[0]]))
+        first = self._file(int(owner[order[0]]))
         out = {name: np.empty((len(wanted), first[name].nbytes // first[name].shape[0]), np.uint8)
                for name in self.columns}
-        self.shards.each(lambda shard: _copy_part(self.shards, shard, *parts[shard], out), parts)
+
+        def copy(shard: int) -> None:
+            self._file(shard)
+            _copy_part(self.shards, shard, *parts[shard], out)
+
+        self.shards.each(copy, parts)
         return {name: _rows_as(first[name], rows, framework) for name, rows in out.items()}
 
     def _none(self, framework: str) -> dict[str, Any]:
@@ -325,7 +339,12 @@ class KeyLayout:
         """Names of a shard's rows, sorted; of a compacted shard, in the order before."""
         found = self._names.get(shard)
         if found is None:
-            found = self._names[shard] = self._in_order(shard, self._rows_in(shard))
+            found = self._in_order(shard, self._rows_in(shard))
+            counted = self.shards.facts[shard]["valid_samples"]
+            if self._is_counted() and len(found) != counted:
+                raise self.shards.error("dataset_shard", "%s: expected %d rows, found %d"
+                                        % (self.shards.name(shard), counted, len(found)))
+            self._names[shard] = found
         return found
 
     def _in_order(self, shard: int, names: list[str]) -> list[str]:

@@ -120,6 +120,17 @@ class Shards:
             raise self.error("dataset_changed",
                              "%s: replaced%s while reading" % (name, versions))
 
+    def stacked(self, i: int, names: Iterable[str]) -> _core.File:
+        """Shard i, open, whose tensors of these names have as many rows as it is said to have:
+        a slice of fewer would be a short batch without an error."""
+        file, rows = self.file(i), self.facts[i]["samples"]
+        for name in names:
+            shape = file[name].shape
+            if not shape or shape[0] != rows:
+                raise self.error("dataset_shard", "%s: %s: expected %d rows, found shape %s"
+                                 % (self.name(i), name, rows, list(shape)))
+        return file
+
     def rows_of(self, i: int, key: str, wanted: int) -> Any:
         """A tensor's rows as bytes, shape [rows, bytes of one]: the memory of a mapped file, or
         a copy that is cached. None if it is too large for the cache, or if reading the wanted

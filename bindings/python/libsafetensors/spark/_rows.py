@@ -51,6 +51,7 @@ def sample_rows(shards: Shards, i: int, piece: Piece, kinds: Any) -> Iterator[Co
     for name in kinds.names:
         if name not in file:
             raise KeyError("%s: expected a tensor %s, found none" % (shards.name(i), name))
+    shards.stacked(i, kinds.names)
     tensors = [file[name] for name in kinds.names]
     width = sum(tensor.nbytes // max(1, tensor.shape[0]) for tensor in tensors)
     step = min(_BATCH_ROWS, max(1, _BATCH_BYTES // max(1, width)))

@@ -29,7 +29,7 @@ def absolute(path: str) -> str:
     return os.path.abspath(path) if scheme_of(path) is None else path
 
 
-def path_of(options: Mapping[str, str]) -> str:
+def path_of(options: Mapping[str, str], writing: bool = False) -> str:
     """The one path in options with lower-case names."""
     path = options.get("path")
     if path is None and "paths" in options:
@@ -41,7 +41,9 @@ def path_of(options: Mapping[str, str]) -> str:
     if not path:
         raise ValueError("path: expected the folder or URL of a dataset, found none; a table of "
                          "Spark's catalog (saveAsTable, USING) gives a Python data source neither "
-                         "its path nor its options: read its folder with load(path)")
+                         "its path nor its options: %s"
+                         % ("write with save(path)" if writing
+                            else "read its folder with load(path)"))
     return absolute(path)
 
 

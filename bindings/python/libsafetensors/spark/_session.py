@@ -15,7 +15,7 @@ from typing import Any
 from .._core import SafetensorError
 
 __all__ = ["activate", "check_workers", "speed_up_tasks", "with_hints", "path_on_driver",
-           "source_name"]
+           "source_name", "within_command"]
 
 _NEEDED = "import pyarrow, libsafetensors._core"
 _PYTHON = "spark.sql.execution.pyspark.python"
@@ -110,6 +110,19 @@ def _in_worker() -> bool:
     """Whether Spark started this process to plan or run tasks."""
     spec = getattr(sys.modules["__main__"], "__spec__", None)
     return spec is not None and spec.name.startswith("pyspark.")
+
+
+def within_command() -> bool:
+    """Whether the job of this task is part of another command, as that of a new table of the
+    catalog is (saveAsTable), but not that of save(path). The same options are passed for both.
+    Batches of a stream are always part of one."""
+    from pyspark import TaskContext
+    context = TaskContext.get()
+    if context is None or context.getLocalProperty("sql.streaming.queryId"):
+        return False
+    own, root = (context.getLocalProperty("spark.sql.execution." + name)
+                 for name in ("id", "root.id"))
+    return None not in (own, root) and own != root
 
 
 def speed_up_tasks() -> None:

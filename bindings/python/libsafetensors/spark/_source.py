@@ -1,6 +1,7 @@
 """The data source that Spark calls, over _write and _read."""
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from ._session import with_hints, source_name
+from ._session import source_name, with_hints, within_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ class SafetensorsDataSource(DataSource):
         from ._schema import path_of
         from ._write import job_of
         given = {name.lower(): value for name, value in self._given().items()}
-        return Writer(job_of(given, path_of(given), to_arrow_schema(schema), overwrite))
+        path = path_of(given, writing=True)
+        return Writer(job_of(given, path, to_arrow_schema(schema), overwrite))
 
 
 # ── Writing ──
@@ -65,6 +67,7 @@ class Receipts(WriterCommitMessage):
     """What one task wrote."""
 
     text: str
+    of_table: bool = False
 
 
 class Writer(DataSourceArrowWriter):
@@ -73,11 +76,15 @@ class Writer(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
         from ._write import write_rows
-        return Receipts(write_rows(self.job, iterator))
+        return Receipts(write_rows(self.job, iterator), within_command())
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         with with_hints():
             self.job.commit(_texts(one for one in messages if one is not None))
+        if any(isinstance(one, Receipts) and one.of_table for one in messages):
+            warnings.warn("the dataset is written, but a table of Spark's catalog (saveAsTable) "
+                          "cannot be read: read its folder with spark.read.format(%r).load(path)"
+                          % source_name(), RuntimeWarning, stacklevel=2)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         self.job.abort(_texts(messages))

@@ -138,3 +138,35 @@ def test_sparks_rows_of_samples(tmp_path):
     piece = rows.Piece(shards.facts[0], None, 0, 3, frozenset())
     with pytest.raises(SafetensorError, match="y: expected 2 rows, found shape "):
         list(rows.sample_rows(shards, 0, piece, pa.schema([("x", "double"), ("y", "double")])))
+
+
+# ── The mark of a job ──
+
+def test_links_in_the_place_of_a_jobs_mark(tmp_path):
+    """A job's folder, or its mark, that is a link: what it leads to stays."""
+    from libsafetensors import _core
+    from libsafetensors.dataset._alive import Alive
+    from libsafetensors.dataset._storage import place_of
+    folder, other = tmp_path / "d", tmp_path / "other"
+    dataset.write(pa.table({"x": [1.5]}), folder, batch_size=1)
+    other.mkdir()
+    (other / ".alive").write_bytes(b"mine")
+    job = "01234567-89ab-4cde-8f01-23456789abcd"
+    place = place_of(folder)
+    (folder / ("_job-" + job)).symlink_to(other, target_is_directory=True)
+    alive = Alive(place, job + ":0", last=True)
+    with alive:
+        alive._renewed = True
+    with pytest.raises(OSError, match="symbolic link"):
+        _core.dataset_renew(place.core, job + ":0")
+    dataset.gc(folder, delete=True, grace=0)
+    assert (other / ".alive").read_bytes() == b"mine"
+
+    (folder / ("_job-" + job)).unlink()
+    (folder / ("_job-" + job)).mkdir()
+    (folder / ("_job-" + job) / ".alive").symlink_to(other / ".alive")
+    _core.dataset_renew(place.core, job + ":0")
+    assert (other / ".alive").read_bytes() == b"mine"
+    dataset.gc(folder, delete=True, grace=0)
+    assert [one.name for one in other.iterdir()] == [".alive"]
+    assert not (folder / ("_job-" + job)).exists() and len(dataset.open(folder)) == 1

@@ -53,6 +53,6 @@ class Alive:
         with contextlib.suppress(Exception):
             if self._place.folder is None:
                 self._place.fs.delete_file(name)
-            else:
+            elif not os.path.islink(os.path.dirname(name)):  # another folder's, as in the core
                 os.unlink(name)
                 os.rmdir(os.path.dirname(name))

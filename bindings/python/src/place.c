@@ -201,7 +201,7 @@ static Py_ssize_t *dims_of(TensorObject *self, const pysft_piece *piece, uint32_
         made[rank + d] = made[2 * rank + d] = step;
         step = (Py_ssize_t)((size_t)step * (size_t)made[d]);
     }
-    if (self->slice && !small) (void)place_slice(self, made + 2 * (size_t)rank);
+    if (self->slice && self->elements && !small) (void)place_slice(self, made + 2 * (size_t)rank);
     if (atomic_compare_exchange_strong(&self->dims, &none, made)) return made;
     PyMem_Free(made);
     return none;

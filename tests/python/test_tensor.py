@@ -393,6 +393,15 @@ def test_dlpack_of_read_only_memory(tmp_path):
         tensor.__dlpack__(copy=False)
 
 
+def test_buffers_of_nothing_in_dimensions_of_any_length():
+    """Their strides would be more than 2^63; UBSan."""
+    header = b'{"x":{"dtype":"F32","shape":[0,1099511627776,1099511627776],"data_offsets":[0,0]}}'
+    tensor = _core.open(struct.pack("<Q", len(header)) + header)["x"]
+    for one in (tensor, tensor[:], tensor[:, ::2, 1]):
+        view = memoryview(one)
+        assert view.shape == tuple(one.shape) and view.nbytes == 0 and view.tobytes() == b""
+
+
 def test_buffer_requests(tmp_path):
     import ctypes
     path, data = build(tmp_path, None)

@@ -54,23 +54,25 @@ static sft_code ask_scrub(cli *c, sft_edit *edit, meta_change *change, sft_error
     sft_code code = scrub_arrays(change, count, err);
     for (size_t i = 0; !code && i < count; i++) {
         sft_pair pair = sft_file_metadata_at(file, i);
+        sfti_arena work = { .alloc = c->alloc }; /* the edit keeps a copy */
         cli_scrubbed found;
-        if (!meta_scrub_pair(c, pair.key, pair.value, &change->arena, &found))
-            return sfti_fail_memory(err, pair.value.len);
+        if (!meta_scrub_pair(c, pair.key, pair.value, &work, &found))
+            code = sfti_fail_memory(err, pair.value.len);
+        if (code) found.reason = NULL;
         const char *kept = found.reason && !found.value.data
                          ? NULL : meta_kept_reason(pair.key, pair.value);
         if (kept) change->kept_reasons[change->kept_count] = kept;
         if (kept) change->kept[change->kept_count++] = pair.key;
-        if (!found.reason) continue;
-        if (found.value.data) {
+        if (found.reason && found.value.data) {
             code = sft_edit_set(edit, pair.key, found.value, err);
             change->rewritten_reasons[change->rewritten_count] = found.reason;
             change->rewritten[change->rewritten_count++] = pair.key;
-        } else {
+        } else if (found.reason) {
             code = sft_edit_remove(edit, pair.key, err);
             change->reasons[change->listed_count] = found.reason;
             change->listed[change->listed_count++] = pair.key;
         }
+        sfti_arena_free(&work);
     }
     return code;
 }
@@ -116,6 +118,15 @@ static sft_code ask_pairs(sft_edit *edit, meta_change *change, sft_error *err) {
                                 : remove_keys(edit, change, &pair->key, err);
     }
     return code;
+}
+
+/* Keys, when the file that they lie in is closed. */
+static sft_code keep_keys(meta_change *change, sft_span *keys, size_t count, sft_error *err) {
+    for (size_t i = 0; i < count; i++) {
+        keys[i].data = sfti_arena_copy(&change->arena, keys[i].data, keys[i].len);
+        if (!keys[i].data) return sfti_fail_memory(err, keys[i].len);
+    }
+    return SFT_OK;
 }
 
 static sft_code say_change(cli *c, const char *path, meta_change *change,
@@ -164,10 +175,17 @@ static sft_code change_file(cli *c, const char *path, void *ctx, sft_error *err)
     if (code) return code;
     code = change->is_scrub ? ask_scrub(c, edit, change, err) : ask_pairs(edit, change, err);
     if (!code) code = cli_edit_finish(c, path, edit, &report, err);
-    if (!code) code = say_change(c, path, change, &report, err);
-    if (!code && change->is_rm && change->missing)
-        tell_missing(c, path, sft_edit_file(edit), *change->missing);
+    if (!code) code = keep_keys(change, change->listed, change->listed_count, err);
+    if (!code) code = keep_keys(change, change->rewritten, change->rewritten_count, err);
+    if (!code) code = keep_keys(change, change->kept, change->kept_count, err);
+    if (!code && change->is_rm) {
+        code = say_change(c, path, change, &report, err);
+        if (!code && change->missing)
+            tell_missing(c, path, sft_edit_file(edit), *change->missing);
+    }
     sft_edit_close(edit);
+    /* A label takes memory of its own. */
+    if (!code && !change->is_rm) code = say_change(c, path, change, &report, err);
     return code;
 }
 

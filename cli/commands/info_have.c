@@ -46,32 +46,22 @@ static int list_file(void *ctx, const char *name, os_kind kind) {
 
 /* What sidecars record of a file, and its length. */
 static void learn_file(cli *c, have_file *file) {
-    sft_set_options options = cli_set_options(c);
-    sft_info_options how = SFT_INFO_OPTIONS_INIT;
-    sft_error err = SFT_ERROR_INIT;
-    sft_set *set = NULL;
-    sft_info *info = NULL;
-    sft_tree *tree = NULL;
+    cli_told label;
     os_info at;
     uint64_t trust = 0;
     sft_span sha256;
-    how.alloc = &c->alloc;
     if (!os_info_path(file->path, true, &at)) file->bytes = at.size;
-    sft_code code = sft_set_open(file->path, &options, &set, &err);
-    if (!code) code = sft_info_open(set, file->path, NULL, &how, &info, &err);
-    if (!code) code = sft_tree_new(&c->alloc, &tree, &err);
-    if (!code) code = sft_info_tree(info, file->path, SFT_NO_METADATA, tree, &err);
-    if (!code) {
-        const sft_node *ids = sft_node_get(sft_tree_root(tree), "civitai");
+    cli_told_open(c, file->path, &label);
+    if (label.tree) {
+        const sft_node *ids = sft_node_get(sft_tree_root(label.tree), "civitai");
         if (!sft_node_uint(ids, "trust", &trust) || trust < HAVE_TRUST
             || !sft_node_uint(ids, "version_id", &file->version_id))
             file->version_id = 0;
-        if (sft_info_sized_hash(info, "sha256", &sha256) && sha256.len < sizeof file->sha256)
+        if (sft_info_sized_hash(label.info, "sha256", &sha256)
+            && sha256.len < sizeof file->sha256)
             memcpy(file->sha256, sha256.data, sha256.len);
     }
-    sft_tree_free(tree);
-    sft_info_close(info);
-    sft_set_close(set);
+    cli_told_close(&label);
 }
 
 static struct cli_have *folder_of(cli_online *online, const cli_model *model) {

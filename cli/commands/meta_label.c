@@ -1,8 +1,7 @@
 #include "commands/meta_label.h"
 
 #include "commands/meta_scrub.h"
-#include "safetensors_info.h"
-#include "safetensors_tree.h"
+#include "support/models.h"
 #include "support/nodes.h"
 #include "support/words.h"
 
@@ -10,28 +9,6 @@
 
 #define STILL_MOST 32
 #define BESIDE_MOST 64
-
-/* ── Looking ── */
-
-/* The facts of a file as info tells them; NULL where it cannot. */
-static sft_tree *label_of(cli *c, const char *path) {
-    sft_set_options options = cli_set_options(c);
-    sft_info_options how = SFT_INFO_OPTIONS_INIT;
-    sft_error err = SFT_ERROR_INIT;
-    sft_set *set = NULL;
-    sft_info *info = NULL;
-    sft_tree *tree = NULL;
-    how.alloc = &c->alloc;
-    sft_code code = sft_set_open(path, &options, &set, &err);
-    if (!code) code = sft_info_open(set, path, NULL, &how, &info, &err);
-    if (!code) code = sft_tree_new(&c->alloc, &tree, &err);
-    if (!code) code = sft_info_tree(info, path, SFT_NO_METADATA, tree, &err);
-    sft_info_close(info);
-    sft_set_close(set);
-    if (!code) return tree;
-    sft_tree_free(tree);
-    return NULL;
-}
 
 static sft_span keep_text(sfti_arena *arena, sft_span text) {
     char *copy = sfti_arena_copy(arena, text.data ? text.data : "", text.len);
@@ -73,9 +50,10 @@ static sft_span value_text(sfti_arena *arena, const sft_node *value) {
 void meta_still_shown(cli *c, const char *path, const sft_pair *pairs, size_t count,
                       sfti_arena *arena, cli_edit_result *result) {
     cli_edit_still *list = sfti_arena_array(arena, STILL_MOST, sizeof *list);
-    sft_tree *tree = list ? label_of(c, path) : NULL;
-    const sft_node *fact = tree ? cli_first(sft_tree_root(tree), "model") : NULL;
+    cli_told label = { NULL, NULL, NULL };
     size_t found = 0;
+    if (list) cli_told_open(c, path, &label);
+    const sft_node *fact = label.tree ? cli_first(sft_tree_root(label.tree), "model") : NULL;
     for (; fact; fact = fact->next) {
         const sft_node *value = sft_node_get(fact, "value"), *other = cli_first(fact, "others");
         sft_span source = sft_node_text(fact, "source");
@@ -91,7 +69,7 @@ void meta_still_shown(cli *c, const char *path, const sft_pair *pairs, size_t co
                                                   keep_text(arena, source) };
             }
     }
-    sft_tree_free(tree);
+    cli_told_close(&label);
     result->still = list;
     result->still_count = found;
 }
@@ -101,15 +79,16 @@ void meta_still_shown(cli *c, const char *path, const sft_pair *pairs, size_t co
 void meta_beside(cli *c, const char *path, sfti_arena *arena, cli_edit_result *result) {
     static const char *const lists[] = { "sidecars", "previews" };
     sft_span *paths = sfti_arena_array(arena, BESIDE_MOST, sizeof *paths);
-    sft_tree *tree = paths ? label_of(c, path) : NULL;
+    cli_told label = { NULL, NULL, NULL };
     size_t count = 0;
-    for (size_t i = 0; tree && i < sizeof lists / sizeof *lists; i++) {
-        const sft_node *one = cli_first(sft_tree_root(tree), lists[i]);
+    if (paths) cli_told_open(c, path, &label);
+    for (size_t i = 0; label.tree && i < sizeof lists / sizeof *lists; i++) {
+        const sft_node *one = cli_first(sft_tree_root(label.tree), lists[i]);
         for (; one && count < BESIDE_MOST; one = one->next)
             if (sft_node_text(one, "path").len > 0)
                 paths[count++] = keep_text(arena, sft_node_text(one, "path"));
     }
-    sft_tree_free(tree);
+    cli_told_close(&label);
     result->beside = paths;
     result->beside_count = count;
 }

@@ -184,6 +184,26 @@ sft_code cli_render_model(cli *c, cli_model *model) {
     return code;
 }
 
+void cli_told_open(cli *c, const char *path, cli_told *out) {
+    sft_set_options options = cli_set_options(c);
+    sft_info_options how = SFT_INFO_OPTIONS_INIT;
+    sft_error err = SFT_ERROR_INIT;
+    memset(out, 0, sizeof *out);
+    how.alloc = &c->alloc;
+    sft_code code = sft_set_open(path, &options, &out->set, &err);
+    if (!code) code = sft_info_open(out->set, path, NULL, &how, &out->info, &err);
+    if (!code) code = sft_tree_new(&c->alloc, &out->tree, &err);
+    if (!code) code = sft_info_tree(out->info, path, SFT_NO_METADATA, out->tree, &err);
+    if (code) cli_told_close(out);
+}
+
+void cli_told_close(cli_told *label) {
+    sft_tree_free(label->tree);
+    sft_info_close(label->info);
+    sft_set_close(label->set);
+    memset(label, 0, sizeof *label);
+}
+
 static sft_code label_json(cli *c, cli_model *model, sft_sink *sink) {
     return sft_info_json(model->info, model->path, c->set.full != 0, sink, &model->err);
 }

@@ -37,6 +37,16 @@ typedef struct cli_model {
     void *found;            /* the command's own */
 } cli_model;
 
+/* What info says of one more model, while another is worked on. */
+typedef struct cli_told {
+    sft_set *set;
+    sft_info *info;
+    sft_tree *tree; /* NULL: it cannot be told; info is NULL too, then */
+} cli_told;
+
+void cli_told_open(cli *c, const char *path, cli_told *out);
+void cli_told_close(cli_told *label);
+
 /* What digests are of: a file, an index, each component of a pipeline, each shard of a set
  * without an index and the set itself. */
 size_t cli_unit_count(const cli_model *model);

@@ -158,9 +158,6 @@ static int compare_pick_keys(const void *parts, uint32_t a, uint32_t b) {
     return sfti_bytes_compare(cli_parts_pair(parts, a).key, cli_parts_pair(parts, b).key);
 }
 
-/* ComfyUI's declaration of quantised layers; a layer that lacks its own is read wrong. */
-#define DECLARED_KEY "_quantization_metadata"
-
 /* Of each key the first pick. */
 static sft_code settle_picks(cli_parts *p, sft_error *err) {
     size_t count = p->metadata_count;
@@ -178,7 +175,7 @@ static sft_code settle_picks(cli_parts *p, sft_error *err) {
             else if (!sfti_digest_key_of(one.key) /* one that is dropped is no conflict */
                      && !sft_span_equal(one.value, other.value)) {
                 p->conflicts++;
-                p->two_declared |= sft_span_equal(one.key, sft_span_cstr(DECLARED_KEY));
+                p->two_declared |= sft_span_equal(one.key, sft_span_cstr(SFTI_DECLARED_KEY));
             }
         }
         p->metadata_count = 0;
@@ -301,7 +298,7 @@ void cli_parts_free(cli_parts *parts) {
 sft_code cli_parts_tell(cli *c, const cli_parts *parts, sft_error *err) {
     if (parts->two_declared)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected one declaration of quantised layers (" DECLARED_KEY
+                         "expected one declaration of quantised layers (" SFTI_DECLARED_KEY
                          "), found different ones in the files: without its own, a layer would be "
                          "read wrong; convert --dequantize the files first");
     if (parts->conflicts == 0) return SFT_OK;

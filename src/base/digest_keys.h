@@ -1,4 +1,5 @@
-/* Metadata keys that record a digest of their own file: stale once what they cover changes. */
+/* Metadata keys that speak of their own file's data: digests, stale once what they cover changes,
+ * and ComfyUI's declaration of quantised layers. */
 #ifndef SFTI_DIGEST_KEYS_H
 #define SFTI_DIGEST_KEYS_H
 
@@ -10,6 +11,9 @@ typedef enum sfti_digest_key {
     SFTI_DIGEST_SSHS_LEGACY = 2, /* of the data, the tensors' names and the keys of training */
     SFTI_DIGEST_MODELSPEC = 4    /* of the data */
 } sfti_digest_key;
+
+/* A quantised layer that it lacks is read as plain numbers. */
+#define SFTI_DECLARED_KEY "_quantization_metadata"
 
 /* Those that a change makes stale: of the data, or of names and keys of training. */
 #define SFTI_DIGESTS_OF_DATA                                                                      \

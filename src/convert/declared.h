@@ -36,8 +36,6 @@ typedef struct sfti_declared {
     unsigned kinds;     /* bits of sfti_quant_kind that it stores; 0: nothing is told */
 } sfti_declared;
 
-#define SFTI_DECLARED_KEY "_quantization_metadata"
-
 /* values: they are to be computed, and a declaration that cannot be read, or of a method that is
  * not known, is an error; else only the layers are found. files: as in sft_open_options. */
 sft_code sfti_declared_read(const sft_set *set, bool values, const sft_files *files,

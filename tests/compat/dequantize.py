@@ -18,9 +18,11 @@ import tempfile
 
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "import"))
 try:
     import ml_dtypes
     import numpy as np
+    from plain import read_plain
 except ImportError as error:
     print("dequantize: %s: see tests/requirements.txt" % error)
     print("0 passed, 0 failed, 1 skipped")
@@ -202,17 +204,6 @@ def save(path, tensors):
         file.write(struct.pack("<Q", len(text)) + text + b"".join(parts))
 
 
-def load(path):
-    """{name: (dtype, shape, bytes)}"""
-    with open(path, "rb") as file:
-        data = file.read()
-    size = struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:8 + size])
-    header.pop("__metadata__", None)
-    return {n: (e["dtype"], e["shape"], data[8 + size:][slice(*e["data_offsets"])])
-            for n, e in header.items()}
-
-
 def convert(*arguments):
     subprocess.run([*COMMAND, "convert", "--dequantize", *arguments], check=True,
                    stdout=subprocess.DEVNULL)
@@ -248,7 +239,7 @@ def check(case, folder):
     problems, passed = [], 0
     for dtype in TARGETS:
         convert(model, "-o", out, "--dtype", dtype, "--force")
-        bad = unlike(load(out), dtype, values)
+        bad = unlike(read_plain(out)[0], dtype, values)
         problems += ["%s to %s: %s" % (case.__name__, dtype, b) for b in bad]
         passed += not bad
     if case is large:
@@ -263,7 +254,7 @@ def check(case, folder):
         json.dump({"metadata": {}, "weight_map": halves}, file)
     for threads in ("1", "3"):
         convert(index, "-o", out, "--force", "--threads", threads)
-        bad = unlike(load(out), "BF16", values)
+        bad = unlike(read_plain(out)[0], "BF16", values)
         problems += ["%s in shards: %s" % (case.__name__, b) for b in bad]
         passed += not bad
     apart = os.path.join(folder, "apart-" + case.__name__)
@@ -271,7 +262,7 @@ def check(case, folder):
     found = {}
     for name in os.listdir(apart):
         if name.endswith(".safetensors"):
-            found.update(load(os.path.join(apart, name)))
+            found.update(read_plain(os.path.join(apart, name))[0])
     bad = unlike(found, "BF16", values)
     problems += ["%s into shards: %s" % (case.__name__, b) for b in bad]
     return passed + (not bad), problems

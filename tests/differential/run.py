@@ -51,7 +51,9 @@ DUMP = shlex.split(os.environ.get("SFT_DUMP")
 VENV = os.path.join(ROOT, "build", "venv", "bin", "python")
 OUR_MEMORY, ITS_MEMORY = 4 << 30, 16 << 30  # of address space
 MOST_SHOWN = 20
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "import")]
+
+from plain import read_plain  # noqa: E402
 
 
 class Skip(Exception):
@@ -78,23 +80,11 @@ class Ours:
         if not line:
             return None, None
         report = json.loads(line)
-        return report, None if "error" in report else safetensors(out)
+        return report, None if "error" in report else read_plain(out)[0]
 
     def close(self):
         self.child.stdin.close()
         return self.child.wait()
-
-
-def safetensors(path):
-    """{name: (dtype, shape, bytes)}"""
-    with open(path, "rb") as file:
-        data = file.read()
-    start = 8 + int.from_bytes(data[:8], "little")
-    header = json.loads(data[8:start])
-    header.pop("__metadata__", None)
-    return {name: (t["dtype"], t["shape"],
-                   data[start + t["data_offsets"][0]:start + t["data_offsets"][1]])
-            for name, t in header.items()}
 
 
 def difference(ours, theirs, report):  # pylint: disable=unused-argument

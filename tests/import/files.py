@@ -7,6 +7,8 @@ import subprocess
 import ml_dtypes
 import numpy as np
 
+from plain import read_plain
+
 DTYPES = {"BOOL": np.bool_, "I8": np.int8, "U8": np.uint8, "I16": np.int16, "U16": np.uint16,
           "F16": np.float16, "BF16": ml_dtypes.bfloat16, "I32": np.int32, "U32": np.uint32,
           "F32": np.float32, "C64": np.complex64, "I64": np.int64, "U64": np.uint64,
@@ -18,14 +20,9 @@ NAMES = {np.dtype(kind): name for name, kind in DTYPES.items()}
 
 def read(path):
     """{name: array} and metadata of a safetensors file."""
-    with open(path, "rb") as file:
-        raw = file.read()
-    length = struct.unpack("<Q", raw[:8])[0]
-    header = json.loads(raw[8:8 + length])
-    metadata = header.pop("__metadata__", {})
-    data = np.frombuffer(raw, np.uint8)[8 + length:]
-    return {name: data[slice(*t["data_offsets"])]
-            .view(DTYPES[t["dtype"]]).reshape(t["shape"]) for name, t in header.items()}, metadata
+    tensors, metadata = read_plain(path)
+    return {name: np.frombuffer(data, DTYPES[dtype]).reshape(shape)
+            for name, (dtype, shape, data) in tensors.items()}, metadata
 
 
 def write(path, arrays):
@@ -60,13 +57,8 @@ def convert_and_say(ctx, path, *options):
 def convert_raw(ctx, path, *options):
     """{name: (shape, bytes)} and metadata of the file that the command makes of it."""
     convert_and_say(ctx, path, *options)
-    with open(os.path.join(ctx.folder, "out.safetensors"), "rb") as file:
-        raw = file.read()
-    length = struct.unpack("<Q", raw[:8])[0]
-    header = json.loads(raw[8:8 + length])
-    metadata, data = header.pop("__metadata__", {}), raw[8 + length:]
-    return {name: (t["shape"], data[slice(*t["data_offsets"])])
-            for name, t in header.items()}, metadata
+    tensors, metadata = read_plain(os.path.join(ctx.folder, "out.safetensors"))
+    return {name: (shape, data) for name, (_, shape, data) in tensors.items()}, metadata
 
 
 def refuse(ctx, path, code, *options):

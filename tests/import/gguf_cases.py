@@ -3,10 +3,8 @@
 Values of all block types bit for bit, NaN as NaN: of 2,000 random blocks a type, of 1,000,000 with
 ctx.full. ctx.command: the words of the command; ctx.folder: an empty folder.
 """
-import json
 import os
 import re
-import struct
 import subprocess
 import zlib
 
@@ -14,6 +12,8 @@ import ml_dtypes
 import numpy as np
 from gguf import GGUFEndian, GGUFWriter, quants
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType as Type
+
+from files import read
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DTYPES = {"F32": np.float32, "F16": np.float16, "BF16": ml_dtypes.bfloat16, "F64": np.float64,
@@ -63,16 +63,6 @@ def refuse(ctx, path, says):
                           text=True)
     assert done.returncode in (1, 2) and says in done.stderr, (done.returncode, done.stderr)
     assert not os.path.exists(out), "something was written"
-
-
-def read(path):
-    with open(path, "rb") as file:
-        raw = file.read()
-    length = struct.unpack("<Q", raw[:8])[0]
-    header = json.loads(raw[8:8 + length])
-    metadata = header.pop("__metadata__", {})
-    return {name: np.frombuffer(raw[8 + length:], np.uint8)[slice(*t["data_offsets"])]
-            .view(DTYPES[t["dtype"]]).reshape(t["shape"]) for name, t in header.items()}, metadata
 
 
 def same(found, expected):

@@ -11,6 +11,8 @@ import tarfile
 import time
 import zipfile
 
+from plain import read_plain
+
 MAGIC = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
 
 
@@ -104,13 +106,8 @@ def taken(ctx, path, options="-"):
     """{name: bytes} and the report."""
     report, _ = dump(ctx, path, options)
     assert "error" not in report, report
-    with open(os.path.join(ctx.folder, "out.safetensors"), "rb") as file:
-        data = file.read()
-    start = 8 + int.from_bytes(data[:8], "little")
-    header = json.loads(data[8:start])
-    header.pop("__metadata__", None)
-    return {key: data[start + t["data_offsets"][0]:start + t["data_offsets"][1]]
-            for key, t in header.items()}, report
+    tensors, _ = read_plain(os.path.join(ctx.folder, "out.safetensors"))
+    return {key: data for key, (_, _, data) in tensors.items()}, report
 
 
 # ── Cases ──

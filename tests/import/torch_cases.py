@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 import torch_make as make
+from plain import read_plain
 
 warnings.filterwarnings("ignore")
 QUICK, FULL, AT_ONCE = 200, 2400, 100
@@ -28,7 +29,7 @@ def one(ctx, path, options="-", out=True):
     out = os.path.join(ctx.folder, "out.safetensors") if out else None
     (report,) = dump(ctx, [(options, path, out)])
     assert "error" not in report, report
-    return read(out), report
+    return read_plain(out)[0], report
 
 
 def refused(ctx, path, code, options="-", says=""):
@@ -37,18 +38,6 @@ def refused(ctx, path, code, options="-", says=""):
     assert report.get("error") == code and says in report["message"], report
     assert not os.path.exists(out)
     return report
-
-
-def read(path):
-    """{name: (dtype, shape, bytes)} of a safetensors file."""
-    with open(path, "rb") as file:
-        data = file.read()
-    start = 8 + int.from_bytes(data[:8], "little")
-    header = json.loads(data[8:start])
-    header.pop("__metadata__", None)
-    return {name: (t["dtype"], t["shape"],
-                   data[start + t["data_offsets"][0]:start + t["data_offsets"][1]])
-            for name, t in header.items()}
 
 
 def same(found, tensors):
@@ -97,7 +86,7 @@ def random_files(ctx, begin, count):
         wanted.append(dict(make.flat(tree)) if whole else tensors)
     for row, report, tensors in zip(rows, dump(ctx, rows), wanted):
         assert "error" not in report, (row, report)
-        same(read(row[2]), tensors)
+        same(read_plain(row[2])[0], tensors)
         known = {"argparse"}
         assert {g["module"] for g in report["globals"]} <= known, report["globals"]
 
@@ -119,7 +108,7 @@ def big_endian(ctx, begin, count):
     assert rows
     for row, report, tensors in zip(rows, dump(ctx, rows), wanted):
         assert "error" not in report, (row, report)
-        same(read(row[2]), tensors)
+        same(read_plain(row[2])[0], tensors)
 
 
 def deflate(path):

@@ -1,5 +1,9 @@
 """Datasets for torch: the order of batches, in any number of processes and ranks."""
+import copy
 import itertools
+import sys
+import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +14,7 @@ pa = pytest.importorskip("pyarrow")
 torch = pytest.importorskip("torch")
 
 from libsafetensors.dataset._order import shuffled  # noqa: E402
+from libsafetensors.dataset._torch import _Rounds  # noqa: E402
 
 ROWS = 103
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
@@ -131,6 +136,34 @@ def test_resumed_with_other_workers(path, first, then):
         resumed.load_state_dict(state)
         assert seen + numbers(resumed) == want[0]
         assert numbers(resumed) == want[1]
+
+
+def test_workers_that_begin_at_once_begin_the_same_iteration():
+    """Threads stand for new processes; whichever looks first, all get one number."""
+    rounds, workers, found = _Rounds(), 3, []
+    gate = threading.Barrier(workers)
+
+    def work(number):
+        mine = []
+        for iteration in range(300):
+            each = copy.copy(rounds)
+            gate.wait()
+            mine.append(each.begin(SimpleNamespace(id=number, num_workers=workers,
+                                                   seed=1000 * iteration + number)))
+            gate.wait()
+        found.append(mine)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(workers)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert found == [list(range(1, 301))] * workers
 
 
 # ── Ranks ──

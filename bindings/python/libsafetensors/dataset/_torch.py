@@ -94,10 +94,11 @@ class _Rounds:
         if self._mine is not None and self._mine[0] == os.getpid():
             number = self._mine[1] + 1
         else:
-            own = int(slots[0]) >> 32
-            begun = [slot >> 32 for slot in self._slots[:, 1:].flatten().tolist()
+            # One look at all slots: another worker may begin this iteration at any moment.
+            own, rows = int(slots[0]) >> 32, self._slots.tolist()
+            begun = [slot >> 32 for row in rows for slot in row[1:]
                      if slot & _SEED == seed and slot >> 32 > own]
-            number = max(begun) if begun else self.last() + 1
+            number = max(begun) if begun else (max(map(max, rows)) >> 32) + 1
             slots[2] = slots[1].item()
             slots[1] = number << 32 | seed
         slots[0] = number << 32 | seed

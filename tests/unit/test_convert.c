@@ -313,6 +313,28 @@ static void keeps_scaled(void **unused) {
     free_file(&f);
 }
 
+/* Shapes of rank 0 have no place in memory, which UBSan sees where they are copied. */
+static void dequantises_scalars(void **unused) {
+    test_file f = make_file(
+        "{\"s\":{\"dtype\":\"F8_E4M3\",\"shape\":[],\"data_offsets\":[0,1]},"
+        "\"s_scale\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[1,5]}}",
+        "\x3c\0\0\x20\x40", 5); /* 1.5 by 2.5 */
+    sft_set *set = set_of(&f);
+    sft_convert_options options = SFT_CONVERT_OPTIONS_INIT;
+    sft_conversion *conversion;
+    sft_buffer out = { 0 };
+    (void)unused;
+    options.dequantize = true;
+    assert_int_equal(sft_conversion_new(set, SFT_F32, &options, &conversion, NULL), SFT_OK);
+    assert_int_equal(sft_conversion_save(conversion, sft_sink_memory(&out), NULL, NULL), SFT_OK);
+    assert_true(out.len > 4);
+    assert_memory_equal(out.data + out.len - 4, "\0\0\x70\x40", 4);
+    sft_buffer_free(&out);
+    sft_conversion_free(conversion);
+    sft_set_close(set);
+    free_file(&f);
+}
+
 /* 5,000,004 elements of F32, small numbers: more than two slots of each target. */
 #define LONG_COUNT 5000004u
 
@@ -697,6 +719,7 @@ int main(void) {
         cmocka_unit_test(rounds_to_even),       cmocka_unit_test(rounds_once),
         cmocka_unit_test(packs_small),          cmocka_unit_test(refuses_by_name),
         cmocka_unit_test(refuses_calls),        cmocka_unit_test(keeps_scaled),
+        cmocka_unit_test(dequantises_scalars),
         cmocka_unit_test(threads_only_where_they_gain),
         cmocka_unit_test(streams_the_same),     cmocka_unit_test(names_tensor_and_element),
         cmocka_unit_test(decides_before_writing), cmocka_unit_test(saves_a_shard),

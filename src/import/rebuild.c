@@ -190,7 +190,8 @@ static sft_code rebuild_meaning(sfti_rebuild *r, sfti_value *value, uint8_t mean
     case SFTI_MEANS_USER_MAP: return become_map(r, value, meaning);
     case SFTI_MEANS_TAGGED:
         if (object->args->count > 0 && object->args->u.items[0]->kind == SFTI_VALUE_MAP)
-            return become_both(r, value, SFTI_VALUE_MAP, object->args->u.items[0], &no_items);
+            return become_both(r, value, SFTI_VALUE_MAP, object->args->u.items[0],
+                               object->pairs ? object->pairs : &no_items);
         return become_items(r, value, SFTI_VALUE_LIST);
     case SFTI_MEANS_LIST: return become_items(r, value, SFTI_VALUE_LIST);
     case SFTI_MEANS_SET: return become_items(r, value, SFTI_VALUE_SET);
@@ -205,15 +206,19 @@ static sft_code rebuild_meaning(sfti_rebuild *r, sfti_value *value, uint8_t mean
 }
 
 /* What is set in a value behind the call that made it: items, in dicts, lists and objects of
- * unknown classes; attributes, which are kept for the report. A pickle that sets items in a tensor
- * was not made by a writer, and a state may replace its contents: only (requires_grad, …, hooks) of
- * a parameter is known to do nothing. */
+ * unknown classes; attributes, which are kept for the report. A pickle that sets items in a tensor,
+ * or by number in a list, was not made by a writer, and a state may replace a tensor's contents:
+ * only (requires_grad, …, hooks) of a parameter is known to do nothing. */
 static sft_code check_set(sfti_rebuild *r, sfti_value *value, const sfti_object *object,
                           uint8_t meaning) {
     bool tensor = value->kind == SFTI_VALUE_TENSOR;
-    if (tensor && (object->pairs || object->list))
+    bool items = value->kind >= SFTI_VALUE_LIST && value->kind <= SFTI_VALUE_MAP;
+    bool sets = object->pairs && value->kind != SFTI_VALUE_MAP;
+    bool appends = object->list && value->kind != SFTI_VALUE_LIST;
+    if ((tensor || items) && (sets || appends))
         return sfti_fail(sfti_import_error(r->im), SFT_FOREIGN_OPCODE, value->at,
-                         "expected a tensor, found one in which the pickle sets items");
+                         "expected %s, found one in which the pickle %s",
+                         sfti_value_kind_name(value->kind), sets ? "sets items" : "appends items");
     const sfti_value *state = object->state;
     if (!state || value->kind == SFTI_VALUE_OBJECT) return SFT_OK;
     bool plain = meaning == SFTI_MEANS_PARAMETER && state->kind == SFTI_VALUE_TUPLE &&

@@ -372,6 +372,13 @@ def two_readers(ctx):
                 "builtins", "set", b"](" + tensor() + tensor(size=(2,)) + b"e"))),
             ("size of tensors", "foreign_object",
              mapping(w=call("torch", "Size", values([text("x"), tensor()])))),
+            ("appended to a dict", "foreign_opcode",
+             mapping(v=tensor(), d=ordered() + tensor(size=(2,)) + b"a")),
+            ("appended to a tuple", "foreign_opcode",
+             mapping(d=call("builtins", "tuple", values([tensor()])) + tensor(size=(2,)) + b"a")),
+            ("set in a list by number", "foreign_opcode",
+             mapping(d=call("collections", "deque", values([tensor()])) + b"K\0" +
+                     tensor(size=(2,)) + b"s")),
     ]:
         zipped(path, pickled(value))
         try:
@@ -385,6 +392,8 @@ def two_readers(ctx):
             (ordered(values([b"](" + text("b") + tensor() + b"e"])), {"b": whole}),
             (ordered(b"](" + pair + b"e", how=b"\x81") + text("c") + tensor() + b"s", {"c": whole}),
             (mapping(w=parameter(mapping(tag=b"K\1"))), {"w": whole}),
+            (call("torch.jit._pickle", "restore_type_tag", mapping(v=tensor()), text("Dict")) +
+             text("w") + tensor(size=(2,)) + b"s", {"v": whole, "w": half}),
             (mapping(w=typed(b"N")), {"w": whole}),
             (mapping(w=call("torch.nn", "Parameter", tensor()) + b"\x89N" + hooks + b"\x87b"),
              {"w": whole}),

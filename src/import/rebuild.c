@@ -41,7 +41,8 @@ static sft_code become_items(sfti_rebuild *r, sfti_value *value, sfti_value_kind
     return become_both(r, value, kind, from, object->list ? object->list : &no_items);
 }
 
-/* The pairs of a list, tuple or set, as a map in *out; false: they are others. */
+/* The pairs of a list, tuple or set, as a map in *out; false: they are others, or keys are such as
+ * no dict has. */
 static sft_code pairs_of(sfti_rebuild *r, const sfti_value *given, sfti_value *out, bool *are) {
     sft_code code = sfti_rebuild_copy(r, given, given->count);
     sfti_value **items = code ? NULL : sfti_arena_array(sfti_import_arena(r->im),
@@ -51,7 +52,9 @@ static sft_code pairs_of(sfti_rebuild *r, const sfti_value *given, sfti_value *o
     for (uint32_t i = 0; *are && i < given->count; i++) {
         const sfti_value *pair = given->u.items[i];
         *are = (pair->kind == SFTI_VALUE_TUPLE || pair->kind == SFTI_VALUE_LIST) &&
-               pair->count == 2;
+               pair->count == 2 && (pair->u.items[0]->kind < SFTI_VALUE_LIST ||
+                                    pair->u.items[0]->kind > SFTI_VALUE_MAP ||
+                                    pair->u.items[0]->kind == SFTI_VALUE_TUPLE);
         if (!*are) break;
         items[2 * i] = pair->u.items[0];
         items[2 * i + 1] = pair->u.items[1];
@@ -159,9 +162,12 @@ static sft_code refuse_object(sfti_rebuild *r, sfti_value *value, uint8_t meanin
     const sfti_object *object = value->u.object;
     bool tensor = meaning == SFTI_MEANS_ARRAY || meaning == SFTI_MEANS_BUFFER ||
                   (meaning >= SFTI_MEANS_TENSOR && meaning <= SFTI_MEANS_TENSOR_CLASS);
+    bool items = object->pairs || object->list;
     bool container = meaning >= SFTI_MEANS_MAP && meaning <= SFTI_MEANS_TAGGED &&
-                     (object->pairs || object->list || object->state);
-    if (!tensor && !container && !holds_tensor(object->args, 0)) return SFT_OK;
+                     (items || object->state);
+    bool known = meaning != SFTI_FOREIGN && meaning != SFTI_MEANS_CLASS; /* and has no items */
+    if (!tensor && !container && !(known && items) && !holds_tensor(object->args, 0))
+        return SFT_OK;
     if (object->callee->kind != SFTI_VALUE_GLOBAL)
         return sfti_rebuild_refuse(r, value, SFT_FOREIGN_OBJECT, SFT_HINT_NONE, 0,
                                    "expected a tensor, found a call of %s with tensors",

@@ -53,13 +53,15 @@ static sft_code same_dtype(sfti_rebuild *r, sfti_value *value, const sfti_value 
 
 /* (function, type, arguments, state): the function is called, and the result made a `type`. */
 static sft_code rebuild_from_type(sfti_rebuild *r, sfti_value *value, const sfti_value *args) {
-    if (args->count < 3) return SFT_OK;
+    if (args->count != 4) return SFT_OK;
     const sfti_value *function = args->u.items[0], *inner = args->u.items[2];
     uint8_t meaning = sfti_value_meaning(function);
-    if (function->kind != SFTI_VALUE_GLOBAL || inner->kind != SFTI_VALUE_TUPLE) return SFT_OK;
+    if (function->kind != SFTI_VALUE_GLOBAL || inner->kind != SFTI_VALUE_TUPLE ||
+        args->u.items[1]->kind != SFTI_VALUE_GLOBAL)
+        return SFT_OK;
     if (meaning == SFTI_MEANS_FROM_TYPE) return SFT_OK; /* of itself: no loader's writer does */
     sft_code code = sfti_rebuild_torch(r, value, inner, meaning);
-    return code || args->count < 4 ? code : take_attributes(r, value, args->u.items[3]);
+    return code ? code : take_attributes(r, value, args->u.items[3]);
 }
 
 /* (tensor, …), and a state behind two others, if the function takes one. */

@@ -177,6 +177,8 @@ static sft_code zip_read_row(zip_reader *z, size_t *offset, sfti_zip_entry *e) {
         || !take_wide(&wide, sfti_get_u32(row + 42), &e->begin) || wide.left > 0)
         return zip_fail(z, SFT_FOREIGN_AMBIGUOUS, at + ZIP_CENTRAL_LEN + name, e, "expected a "
                         "ZIP64 field of just those values that do not fit");
+    if (sfti_get_u32(row + 38) & ZIP_FOLDER && e->size > 0) /* of which PyTorch reads no bytes */
+        return zip_fail(z, SFT_FOREIGN_AMBIGUOUS, at + 38, e, "expected a folder without bytes");
     sft_code code = zip_check_name(z, e, flags);
     if (!code) code = zip_check_method(z, e, flags, method);
     if (!code) code = zip_check_sizes(z, e);

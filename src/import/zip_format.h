@@ -13,6 +13,7 @@
 
 #define ZIP_LOCAL_LEN 30
 #define ZIP_CENTRAL_LEN 46
+#define ZIP_FOLDER 0x10 /* of an entry's attributes, as DOS has them */
 #define ZIP_END_LEN 22
 #define ZIP_END64_LEN 56
 #define ZIP_LOCATOR64_LEN 20

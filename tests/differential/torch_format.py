@@ -1,14 +1,18 @@
 """PyTorch's archives and streams against torch.load(weights_only=True), which reads what its
 mutable objects are at each opcode: programs of opcodes, not only what a pickler writes."""
+import collections
 import io
 import os
+import pickle
 import pickletools
 import struct
 import sys
+import types
 import warnings
 import zipfile
 
 import torch
+from torch import _weights_only_unpickler
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "import"))
@@ -516,9 +520,9 @@ def take(tree, path, above, found):
         take(value, f"{path}.{key}" if path else str(key), above | {id(tree)}, found)
 
 
-def read(path):
+def read(path, **options):
     try:
-        tree = torch.load(path, weights_only=True, map_location="cpu")
+        tree = torch.load(path, map_location="cpu", **(options or {"weights_only": True}))
     finally:
         torch._utils._sparse_tensors_to_validate.clear()  # pylint: disable=protected-access
     found = Tensors()
@@ -535,32 +539,117 @@ def same(ours, theirs, report):
     return difference(ours, theirs, report)
 
 
-# Why it is right to read what PyTorch refuses: words of its message, and the reason.
+class Broken:
+    """What a call that fails should have made."""
+
+    def __init__(self, *args):
+        pass
+
+    append = extend = __setitem__ = __init__
+
+
+class Foreign(dict):
+    """An object of a class that is not known: it has the items that are set in it."""
+
+    def __init__(self, *args):  # pylint: disable=unused-argument
+        super().__init__()
+
+
+def set_attributes(tensor, state):
+    """As PyTorch does, but for those that do not fit."""
+    for part in state if isinstance(state, tuple) else (state,):
+        for name_, value in (part or {}).items():
+            attempt(setattr, tensor, name_, value)
+    return tensor
+
+
+def attempt(function, *args):
+    try:
+        return function(*args)
+    except Exception:  # pylint: disable=broad-exception-caught
+        return Broken()
+
+
+class Forgiving(pickle._Unpickler):  # pylint: disable=protected-access
+    """PyTorch's restricted reader, but it goes on where a call fails."""
+    dispatch = dict(pickle._Unpickler.dispatch)  # pylint: disable=protected-access
+
+    def find_class(self, module, word):
+        return ALLOWED.get(f"{module}.{word}", Foreign)
+
+    def make(self, function, args):
+        """A parameter needs no gradient for its values, and a tensor no class that is not known."""
+        if function in (torch.nn.Parameter, torch._utils._rebuild_parameter):
+            return torch.nn.Parameter(args[0], False)
+        if function is FROM_TYPE and args[1] is Foreign:
+            args = (args[0], torch.Tensor, *args[2:])
+        if function in CONTAINERS and any(isinstance(value, Foreign) for value in args):
+            return Broken()
+        known = function is Foreign or any(function is value for value in ALLOWED.values())
+        return function(*args) if known else Broken()
+
+    def load_reduce(self):
+        args = self.stack.pop()
+        self.stack[-1] = attempt(self.make, self.stack[-1], args)
+
+    def load_newobj(self):
+        args, kind = self.stack.pop(), self.stack[-1]
+        if any(kind is container for container in CONTAINERS):
+            args = ()  # __new__ alone, which takes anything
+        self.stack[-1] = attempt(self.make, kind, args)
+
+    def load_build(self):
+        """A state that does not fit a tensor leaves nothing of it that is sure."""
+        state, made = self.stack.pop(), self.stack[-1]
+        if isinstance(made, torch.Tensor):
+            change = made.set_ if type(made) is torch.Tensor else None
+            done = attempt(change, *state) if change else attempt(made.__setstate__, state)
+            self.stack[-1] = done if isinstance(done, Broken) else made
+        elif isinstance(made, Foreign):
+            for part in state if isinstance(state, tuple) else (state,):
+                attempt(made.update, part)
+        elif isinstance(made, collections.OrderedDict):
+            attempt(made.__dict__.update, state)
+
+    def load_setitem(self):
+        value, key = self.stack.pop(), self.stack.pop()
+        attempt(self.stack[-1].__setitem__, key, value)
+
+    def load_setitems(self):
+        items = self.pop_mark()
+        for key, value in zip(items[::2], items[1::2]):
+            attempt(self.stack[-1].__setitem__, key, value)
+
+    dispatch.update({pickle.REDUCE[0]: load_reduce, pickle.NEWOBJ[0]: load_newobj,
+                     pickle.BUILD[0]: load_build, pickle.SETITEM[0]: load_setitem,
+                     pickle.SETITEMS[0]: load_setitems})
+
+
+ALLOWED = _weights_only_unpickler._get_allowed_globals()  # pylint: disable=protected-access
+FROM_TYPE = torch._tensor._rebuild_from_type_v2  # pylint: disable=protected-access
+CONTAINERS = (collections.OrderedDict, collections.Counter)
+PICKLE = types.SimpleNamespace(__name__="forgiving", Unpickler=Forgiving,
+                               load=lambda file, **options: Forgiving(file, **options).load())
+
+
+def forgiving(path):
+    """The tensors that are left where what fails is left out."""
+    strict = torch._utils._set_obj_state  # pylint: disable=protected-access
+    torch._utils._set_obj_state = set_attributes  # pylint: disable=protected-access
+    try:
+        return read(path, weights_only=False, pickle_module=PICKLE)
+    finally:
+        torch._utils._set_obj_state = strict  # pylint: disable=protected-access
+
+
+# Why it is right to read what neither reader does: words of PyTorch's message, and the reason.
 REASONS = (
     ("Unsupported operand", "an opcode that the restricted reader does not know"),
     ("Unsupported global", "a global that the restricted reader does not know: it is reported"),
     ("whose module", "a global that the restricted reader does not know: it is reported"),
-    ("torch.Size() takes", "a call that fails, and makes no tensor"),
-    ("Invalid serialized state: ()", "a broken tensor in arguments that are not looked at"),
-    ("object is not iterable", "a call that fails, and makes no tensor"),
-    ("dictionary update sequence", "a call that fails, and makes no tensor"),
-    ("encode() argument", "a call that fails, and makes no tensor"),
-    ("can't encode character", "a call that fails, and makes no tensor"),
-    ("values to unpack", "a call that fails, and makes no tensor"),
-    ("need more than 1 value to unpack", "a call that fails, and makes no tensor"),
-    ("expected at most 1 arguments, got", "a call that fails, and makes no tensor"),
-    ("X is not a type object", "a call of what is not a class, and makes no tensor"),
-    ("Trying to call reduce for", "a call of what is not a function, and makes no tensor"),
-    ("Can only create new object", "a call of what is not a function, and makes no tensor"),
     ("persistent_load id must be", "an id that no tensor uses"),
     ("failed locating file data/", "a storage without bytes has no record"),
-    ("unhashable type", "keys or items that Python cannot compare"),
-    ("attempting to assign a gradient", "attributes that do not fit"),
-    ("assigned grad expected", "attributes that do not fit"),
-    ("can require gradients", "attributes that do not fit"),
-    ("requires_grad must be a bool", "attributes that do not fit"),
     ("codec can't decode", "text that is no name"),
-    ("unknown encoding", "a call that fails, and makes no tensor"),
     ("UntypedStorage' has no attribute 'dtype'", "a stream that PyTorch writes and does not read"),
     ("(expected 5, got 4)", "an id of a stream without a view"),
 )

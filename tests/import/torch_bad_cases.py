@@ -372,6 +372,16 @@ def two_readers(ctx):
                 "builtins", "set", b"](" + tensor() + tensor(size=(2,)) + b"e"))),
             ("size of tensors", "foreign_object",
              mapping(w=call("torch", "Size", values([text("x"), tensor()])))),
+            ("set in bytes", "foreign_object",
+             mapping(v=tensor(), d=call("_codecs", "encode", text("x"), text("latin1")) +
+                     text("w") + tensor() + b"s")),
+            ("five arguments of four", "foreign_object", mapping(v=tensor(), w=call(
+                "torch._tensor", "_rebuild_from_type_v2", v2, name("torch", "Tensor"), plain,
+                b"N", b"N"))),
+            ("a text for a class", "foreign_object", mapping(v=tensor(), w=call(
+                "torch._tensor", "_rebuild_from_type_v2", v2, text("Tensor"), plain, b"N"))),
+            ("a list for a key", "foreign_object",
+             mapping(v=tensor(), d=ordered(b"](]" + tensor() + b"\x86e"))),
             ("appended to a dict", "foreign_opcode",
              mapping(v=tensor(), d=ordered() + tensor(size=(2,)) + b"a")),
             ("appended to a tuple", "foreign_opcode",

@@ -64,6 +64,8 @@ HOSTILE = [
      archive(torch(Entry("m/data/a", b"1234"), Entry("m/data/A", b"5678")))),
     ("a local header of another name", "foreign_ambiguous", "local header",
      archive(pair(local={"name": b"c.npy"}))),
+    ("a folder with bytes, of which torch reads none", "foreign_ambiguous", "without bytes",
+     archive(torch(Entry("m/data/0", b"1234", attributes=0x10)))),
     ("two top folders", "foreign_ambiguous", "one folder",
      archive(torch(Entry("n/data/0", b"1234")))),
     ("an entry beside the folder", "foreign_ambiguous", "one folder",

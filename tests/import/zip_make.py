@@ -23,7 +23,7 @@ class Entry:
         self.extra = self.central_extra = b""
         self.tail = None  # instead of a descriptor
         self.before = b""  # bytes before the local header
-        self.disk = 0
+        self.disk = self.attributes = 0
         for key, value in other.items():
             setattr(self, key, value)
 
@@ -51,7 +51,7 @@ class Entry:
         f = self.fields({"at": at, **self.central})
         return struct.pack("<IHHHHHHIIIHHHHHII", 0x02014b50, 20, 20, f["flags"], f["method"], 0,
                            0x21, f["crc"], f["csize"], f["usize"], len(f["name"]),
-                           len(self.central_extra), 0, self.disk, 0, 0, f["at"]) \
+                           len(self.central_extra), 0, self.disk, 0, self.attributes, f["at"]) \
             + f["name"] + self.central_extra
 
 

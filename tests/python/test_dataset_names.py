@@ -107,6 +107,20 @@ def test_rows_that_a_batch_has_not(tmp_path, rows, read):
     assert caught.value.code == "dataset_shard"
 
 
+@pytest.mark.parametrize("rows", [2**63 - 1, 2**63, 2**64 - 3])
+@pytest.mark.parametrize("how", [{"batch_size": 2}, {"name_col": "k"}])
+def test_more_rows_than_python_counts(tmp_path, rows, how):
+    """They were an OverflowError."""
+    one, two = ({"k": [name, name * 2], "x": [1.5, 2.5]} for name in "ab")
+    if "batch_size" in how:
+        del one["k"], two["k"]
+    path = miscounted(tmp_path, rows, pa.table(one), pa.table(two), **how)
+    for read in [len, *READS.values()]:
+        with pytest.raises(SafetensorError, match="(total_samples|samples_count)") as caught:
+            read(dataset.open(path))
+        assert caught.value.code == "manifest_type"
+
+
 @pytest.mark.parametrize("rows", [1, 3])
 def test_rows_that_a_file_of_keys_has_not(tmp_path, rows):
     one, two = ({"k": [name, name * 2], "x": [1.5, 2.5]} for name in "ab")

@@ -344,6 +344,12 @@ sft_code sfti_ds_shard_check(sfti_ds_sums *sums, const sft_dataset_shard *s, sft
         return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
                          "%s: expected at most %llu valid samples, found %llu", s->name,
                          (unsigned long long)s->samples, (unsigned long long)s->valid_samples);
+    uint64_t end;
+    if (!sfti_add(s->first_sample, s->samples, &end) || end > INT64_MAX
+        || !sfti_add(sums->rows, s->samples, &end) || end > INT64_MAX)
+        return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
+                         "%s: expected a samples_count that ends before sample 2^63, found %llu",
+                         s->name, (unsigned long long)s->samples);
     if (sfti_ds_sums_add(sums, s)) return SFT_OK;
     return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
                      "expected sums of samples, bytes and tensors within 64 bits, found more in %s",
@@ -406,6 +412,20 @@ static sft_code manifest_form(sfti_ds_manifest *m, uint32_t seen, sft_error *err
     return SFT_OK;
 }
 
+/* Rows are numbered by signed numbers in other languages. */
+static sft_code manifest_counts(const sfti_ds_manifest *m, sft_error *err) {
+    const struct { const char *name; uint64_t count; } all[] = {
+        { "total_samples", m->total_samples }, { "total_valid_samples", m->total_valid },
+        { "total_rows", m->sums.rows },
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].count > INT64_MAX)
+            return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
+                             "%s: expected a number below 2^63, found %llu", all[i].name,
+                             (unsigned long long)all[i].count);
+    return SFT_OK;
+}
+
 sft_code sfti_ds_manifest_parse(sft_span text, sfti_arena *arena, sfti_ds_manifest *out,
                                 sft_error *err) {
     manifest_caps caps = { 0, 0, 0, 0, NULL };
@@ -421,7 +441,8 @@ sft_code sfti_ds_manifest_parse(sft_span text, sfti_arena *arena, sfti_ds_manife
     if (sfti_json_next(&r.json) != SFTI_JSON_END)
         return sfti_fields_wrong(&r, "the end of the manifest");
     if (!(seen >> MANIFEST_VALID & 1)) out->total_valid = out->total_samples;
-    code = manifest_form(out, seen, err);
+    code = manifest_counts(out, err);
+    if (!code) code = manifest_form(out, seen, err);
     if (code) return code;
     if (!out->segmented)
         return sfti_ds_manifest_take(out, out->shards, out->shard_count, arena, err);

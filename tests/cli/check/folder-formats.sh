@@ -23,6 +23,16 @@ done >named
 sed -n 's/^1 //p' named | sort >wrong; sort -o found found
 comm -23 found wrong # told, but fine when named
 comm -13 found wrong | sed 's/.*\(\.[a-z0-9]*\)$/\1/' | sort | uniq -c | sed 's/^ *//'
+# A pickle is sound if it ends.
+mkdir pickles
+python3 - <<'P'
+import pickle
+for protocol in (2, 4):
+    whole = pickle.dumps({"epoch": list(range(300)), "b": "x" * 200}, protocol)
+    open(f"pickles/{protocol}.pt", "wb").write(whole)
+    open(f"pickles/cut{protocol}.pt", "wb").write(whole[:150])
+P
+$SFT check -r pickles; echo $?
 # No models: sound files of another kind, and lists of folders that Python reads.
 mkdir -p sound/lib/site-packages; echo "import os" >sound/lib/site-packages/a.pth
 python3 - <<'P'

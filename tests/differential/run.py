@@ -20,7 +20,7 @@ A format is a module NAME_format.py of this folder, with
                      raises whatever the library refuses with, or Skip for what cannot be compared
   allowed(why, data, report)
                      a reason in words why it is right to read what the library refuses with the
-                     words `why`; None: it is not
+                     exception `why`; None: it is not
   forgiving(path)    optional: as read, of a file that read refuses: it goes on where a call fails,
                      and what it reads must be the same; raises what it cannot go on behind
   same(ours, theirs, report)
@@ -123,15 +123,15 @@ def judge(module, ours, folder, data):
     same = getattr(module, "same", difference)
     if theirs is not None:
         return "both", same(tensors, theirs, report)
-    why = f"the library refuses with {type(why).__name__}: {why}"
+    words = f"the library refuses with {type(why).__name__}: {str(why)[:300]}"
     try:
         found = same(tensors, module.forgiving(path), report)
-        return "only ours: the same without what fails", f"{found}; {why[:300]}" if found else None
+        return "only ours: the same without what fails", f"{found}; {words}" if found else None
     except Skip as error:
         return f"skipped: {error}", None
     except Exception:  # pylint: disable=broad-exception-caught
         reason = module.allowed(why, data, report)
-        return f"only ours: {reason}", None if reason else f"read, but {why[:300]}"
+        return f"only ours: {reason}", None if reason else f"read, but {words}"
 
 
 def case_of(module, name, seed, i):

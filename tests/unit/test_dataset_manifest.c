@@ -388,7 +388,8 @@ static void sums(void **state) {
                            "\"tensors\":1,\"shadowed\":1}]}", rows[i]);
         sft_span span = { text, (size_t)len };
         assert_int_equal(sfti_ds_manifest_parse(span, &arena, &m, &e), SFT_MANIFEST_TYPE);
-        if (!strstr(e.message, "within 64 bits")) fail_msg("%s", e.message);
+        if (!strstr(e.message, "within 64 bits") && !strstr(e.message, "samples_count"))
+            fail_msg("%s", e.message);
         sfti_arena_free(&arena);
     }
 }

@@ -433,7 +433,7 @@ static void strangers(void **state) {
         { NULL, "a|b|", 3, { 0, 4 }, "expected its numbers, found others" },
         { "dtype", "a|b|", 2, { 0, 4 }, "expected its numbers, found others" },
         { "column", "a|b|", 2, { 0, 4 }, "expected names of files in this folder, found none" },
-        { NULL, "a|b|", 2, { 0, UINT64_MAX }, "within 64 bits" },
+        { NULL, "a|b|", 2, { 0, UINT64_MAX }, "samples_count" },
         { NULL, "a|b|", 70000, { 0, 4 }, "expected at most 65,536 shards in a segment" },
     };
     stranger good = { NULL, "a|b|", 2, { 0, 4 }, NULL };

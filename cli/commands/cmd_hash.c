@@ -6,6 +6,7 @@
 #include "commands/hash_sums.h"
 #include "os/io.h"
 #include "os/path.h"
+#include "support/files.h"
 #include "support/hash.h"
 #include "support/remote.h"
 
@@ -13,14 +14,15 @@
 #include <string.h>
 
 #define STDIN_PIECE ((size_t)256 << 10)
+#define INDEX_MOST SFT_MAX_HEADER_BYTES
 
 typedef struct hash_run {
     cli *c;
     cli_hash_run hashing;
     uint32_t algos;
     bool is_all;   /* asked for by "all": what a file cannot have is not missed */
-    size_t offset; /* of this batch among the inputs */
     const cli_sums *sums;
+    size_t offset; /* of this batch among the paths of sums */
     uint64_t differ;
 } hash_run;
 
@@ -194,7 +196,7 @@ static void print_claim(hash_run *run, const sft_hash_result *result,
 
 static bool each_claimed(void *ctx, const sft_hash_result *result) {
     hash_run *run = ctx;
-    const cli_sums_of *of = &run->sums->paths[result->index];
+    const cli_sums_of *of = &run->sums->paths[run->offset + result->index];
     const sft_hash_claim *claims = run->sums->claims + of->first;
     cli_hash_run_quiet(&run->hashing);
     if (result->error) {
@@ -249,6 +251,26 @@ static void leave_out_unread(cli *c, cli_sums *sums) {
     sums->path_count = kept;
 }
 
+/* A list of a repository names its index among the files, and means that file. */
+static void verify_text(hash_run *run, const sft_hash_request *ask) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_hash_result result = { .path = ask->path };
+    sft_hasher *hasher = NULL;
+    sft_buffer text;
+    sft_code code = cli_read_file(run->c, ask->path, INDEX_MOST, &text, &err);
+    if (!code) code = sft_hasher_new(ask->algos, &run->c->alloc, &hasher, &err);
+    if (code) {
+        result.error = &err;
+    } else {
+        sft_hasher_update(hasher, text.data, text.len);
+        sft_hasher_result(hasher, &result.hashes);
+        result.bytes = text.len;
+    }
+    (void)each_claimed(run, &result);
+    sft_hasher_free(hasher);
+    sft_buffer_free(&text);
+}
+
 static void verify_sums(hash_run *run, cli_sums *sums) {
     sft_error err = SFT_ERROR_INIT;
     leave_out_unread(run->c, sums);
@@ -256,9 +278,16 @@ static void verify_sums(hash_run *run, cli_sums *sums) {
     sft_code code = asks ? SFT_OK : sfti_fail_memory(&err, sums->path_count);
     for (size_t i = 0; asks && i < sums->path_count; i++) asks[i] = sums->paths[i].ask;
     run->sums = sums;
-    if (!code)
-        code = sft_hash_paths(asks, sums->path_count, &run->hashing.options, each_claimed, run,
-                              &run->hashing.job, &err);
+    for (size_t i = 0; !code && i < sums->path_count && !cli_is_over(run->c);) {
+        size_t count = 0;
+        run->offset = i;
+        while (i + count < sums->path_count && !sums->paths[i + count].is_text) count++;
+        if (count > 0)
+            code = sft_hash_paths(asks + i, count, &run->hashing.options, each_claimed, run,
+                                  &run->hashing.job, &err);
+        else verify_text(run, &asks[i]);
+        i += count ? count : 1;
+    }
     if (code) cli_complain(run->c, NULL, &err);
     if (run->differ == 0) return;
     cli_status(run->c, CLI_NO);
@@ -377,9 +406,9 @@ const cli_command cli_hash_command = {
     "safetensors. - is standard input.\n"
     "Of a URL, sha256 and autov2 are shown as the server claims them, and no data is read; "
     "--read reads the whole file and computes.\n"
-    "With -c, the lines of a file are compared; a bare HEX of 64, 12 or 10 digits is sha256, "
-    "autov3 or autov2, any other is of the kind that --algo names. Unreadable lines are reported "
-    "and change "
+    "With -c, the lines of a file are compared. A line for an index is compared with the index "
+    "file itself, except for content. A bare HEX of 64, 12 or 10 digits is sha256, autov3 or "
+    "autov2, any other is of the kind that --algo names. Unreadable lines are reported and change "
     "the exit status only if there are no others. Files are read even if --cache knows them.",
     hash_examples,
     { hash_options, cli_hash_run_options, cli_input_options, cli_json_options, cli_reading_options,

@@ -4,6 +4,7 @@
 #include "base/json_lex.h"
 #include "base/utf8.h"
 #include "os/path.h"
+#include "safetensors_set.h"
 #include "support/files.h"
 #include "support/hash.h"
 #include "support/hints.h"
@@ -166,9 +167,11 @@ static bool parse_sum(sft_span text, unsigned algo, sum_line *out) {
 
 static void add_sum(cli_sums *sums, const sum_line *line, const char *path) {
     cli_sums_of *last = sums->path_count ? &sums->paths[sums->path_count - 1] : NULL;
-    if (!last || strcmp(last->ask.path, path) != 0) {
+    bool is_text = sft_path_is_index(path) && line->algo != SFT_HASH_CONTENT
+                && !cli_is_url(path);
+    if (!last || strcmp(last->ask.path, path) != 0 || last->is_text != is_text) {
         last = &sums->paths[sums->path_count++];
-        *last = (cli_sums_of){ { path, 0 }, sums->claim_count, 0 };
+        *last = (cli_sums_of){ { path, 0 }, sums->claim_count, 0, is_text };
     }
     last->ask.algos |= SFT_HASH_BIT(line->algo);
     last->count++;

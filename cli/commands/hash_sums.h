@@ -19,6 +19,7 @@ void cli_sum_line(cli *c, const char *path, sft_hash_algo algo, const char *hex,
 typedef struct cli_sums_of {
     sft_hash_request ask;
     size_t first, count; /* claims */
+    bool is_text;        /* the path is an index, and they are of that file, not of its model */
 } cli_sums_of;
 
 #define CLI_SUMS_TOLD 8

@@ -217,10 +217,51 @@ static void say_cut(sft_error *error, uint64_t size, uint64_t expected, const ch
     unsigned long long share = per_mille(missing, expected);
     sfti_error_text(error,
                     "expected %s%llu bytes, found %llu: the download is cut short by %s%llu "
-                    "bytes (%s%llu.%llu %%)",
+                    "byte%s (%s%llu.%llu %%)",
                     least, (unsigned long long)expected, (unsigned long long)size, least,
-                    (unsigned long long)missing, share ? "" : "under ",
+                    (unsigned long long)missing, missing == 1 ? "" : "s", share ? "" : "under ",
                     share ? share / 10 : 0, share ? share % 10 : 1);
+}
+
+/* Where the object that begins at byte `at` of the head ends, if it does and something other than
+ * white space follows it; else 0. A header cut short has no such end. */
+static size_t object_end(const sfti_evidence *e, size_t at) {
+    size_t depth = 0;
+    bool quoted = false;
+    for (; at < e->head_len; at++) {
+        uint8_t c = e->head[at];
+        if (quoted && c == '\\') at++;
+        else if (c == '"') quoted = !quoted;
+        else if (!quoted && (c == '{' || c == '[')) depth++;
+        else if (!quoted && (c == '}' || c == ']') && --depth == 0) break;
+    }
+    size_t end = at + 1;
+    while (++at < e->head_len)
+        if (!is_blank_byte(e->head[at])) return end;
+    return 0;
+}
+
+/* The file ends before the header that its first 8 bytes announce: it is cut short, unless what
+ * is there shows that they announce none. */
+static void say_short_header(const sfti_evidence *e, sft_error *error) {
+    unsigned long long n = sfti_get_u64(e->head);
+    size_t at = SFTI_PREFIX;
+    if (e->size == SFT_SIZE_UNKNOWN || n <= e->size - SFTI_PREFIX) return;
+    while (at < e->head_len && is_blank_byte(e->head[at])) at++;
+    if (at < e->head_len && e->head[at] != '{') {
+        sfti_error_text(error, "expected a header of %llu bytes that begins with \"{\", found byte "
+                        "0x%02x", n, e->head[at]);
+        error->offset = at;
+        return;
+    }
+    size_t end = object_end(e, at);
+    if (end == 0) {
+        say_cut(error, e->size, SFTI_PREFIX + n, "at least ");
+        return;
+    }
+    sfti_error_text(error, "expected a header of %llu bytes, found its end after %zu: the header "
+                    "length is wrong", n, end - SFTI_PREFIX);
+    error->offset = end;
 }
 
 /* How many of the bytes from `at` on are zero; `most` are looked at, *looked says how many. */
@@ -264,7 +305,7 @@ static void say_trailing(const sfti_evidence *e, sft_error *error) {
 static bool say_damage(const sfti_evidence *e, sft_error *error) {
     uint64_t n;
     if (!head_is_framed(e, &n)) return false;
-    if (error->code == SFT_HEADER_TRUNCATED) say_cut(error, e->size, SFTI_PREFIX + n, "at least ");
+    if (error->code == SFT_HEADER_TRUNCATED) say_short_header(e, error);
     if (error->code == SFT_DATA_TRUNCATED) say_cut(error, e->size, error->needed, "");
     if (error->code == SFT_JSON_TRAILING) say_padding(e, n, error);
     if (error->code == SFT_DATA_TRAILING) say_trailing(e, error);
@@ -278,7 +319,7 @@ static bool worth_diagnosis(sft_code code) {
     return code >= SFT_HEADER_TOO_SMALL && code <= SFT_DATA_TRAILING;
 }
 
-/* The frame is a plausible length but nothing of the header is there to confirm it. */
+/* The frame is a plausible length that no object confirms. */
 static bool cut_in_frame(const sfti_evidence *e, const sft_error *error) {
     return error->code == SFT_HEADER_TRUNCATED && e->head_len >= SFTI_PREFIX;
 }
@@ -287,8 +328,7 @@ void sfti_diagnose(const sfti_evidence *evidence, sft_error *error) {
     if (!worth_diagnosis(error->code) || say_damage(evidence, error)) return;
     const struct foreign_row *row = foreign_find(evidence);
     if (row) say_foreign(evidence, row, error);
-    else if (cut_in_frame(evidence, error))
-        say_cut(error, evidence->size, SFTI_PREFIX + sfti_get_u64(evidence->head), "at least ");
+    else if (cut_in_frame(evidence, error)) say_short_header(evidence, error);
     else if (error->code <= SFT_HEADER_NOT_OBJECT) say_unknown(evidence, error);
 }
 

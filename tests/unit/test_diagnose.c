@@ -176,14 +176,50 @@ static void cut_downloads(void **state) {
             diagnosed(f.bytes, len, header ? SFT_HEADER_TRUNCATED : SFT_DATA_TRUNCATED);
         size_t whole = header ? 8 + n : 16 + n, missing = whole - len;
         snprintf(words, sizeof words,
-                 "expected %s%zu bytes, found %zu: the download is cut short by %s%zu bytes "
+                 "expected %s%zu bytes, found %zu: the download is cut short by %s%zu byte%s "
                  "(%zu.%zu %%)",
                  header ? "at least " : "", whole, len, header ? "at least " : "", missing,
-                 missing * 1000 / whole / 10, missing * 1000 / whole % 10);
+                 missing == 1 ? "" : "s", missing * 1000 / whole / 10, missing * 1000 / whole % 10);
         assert_string_equal(err.message, words);
         assert_int_equal(err.code, header ? SFT_HEADER_TRUNCATED : SFT_DATA_TRUNCATED);
     }
     free_file(&f);
+}
+
+/* What the file holds shows that its first 8 bytes are wrong: no download was cut short. */
+static void wrong_lengths(void **state) {
+    (void)state;
+    static const struct {
+        const char *header; /* of a file that ends with it, and says 255 */
+        size_t len;
+        const char *message; /* NULL: cut short */
+        uint64_t offset;
+    } rows[] = {
+        { "\0\0\0\0\0\0\0\0", 8,
+          "expected a header of 255 bytes that begins with \"{\", found byte 0x00", 8 },
+        { " \n[1]", 5,
+          "expected a header of 255 bytes that begins with \"{\", found byte 0x5b", 10 },
+        { "{}  \0\0", 6,
+          "expected a header of 255 bytes, found its end after 2: the header length is wrong", 10 },
+        { " {\"}\\\"\":[{}]} x", 15,
+          "expected a header of 255 bytes, found its end after 13: the header length is wrong",
+          21 },
+        { "", 0, NULL, 8 },
+        { " ", 1, NULL, 9 },
+        { "{\"a}", 4, NULL, 12 },
+        { "{\"a\":[]}", 8, NULL, 16 },
+        { "{\"a\":[]} \n ", 11, NULL, 19 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char bytes[64] = { '\xff' };
+        memcpy(bytes + 8, rows[i].header, rows[i].len);
+        sft_error err = diagnosed(bytes, 8 + rows[i].len, SFT_HEADER_TRUNCATED);
+        assert_int_equal(err.code, SFT_HEADER_TRUNCATED);
+        assert_int_equal(err.hint, SFT_HINT_DOWNLOAD_AGAIN);
+        assert_int_equal(err.offset, rows[i].offset);
+        if (rows[i].message) assert_string_equal(err.message, rows[i].message);
+        else assert_non_null(strstr(err.message, "the download is cut short by at least"));
+    }
 }
 
 static void little_missing_of_much(void **state) {
@@ -196,7 +232,7 @@ static void little_missing_of_much(void **state) {
     f = make_file("{\"t\":{\"dtype\":\"U8\",\"shape\":[9000],\"data_offsets\":[0,9000]}}", NULL,
                   8999);
     err = diagnosed(f.bytes, f.len, SFT_DATA_TRUNCATED);
-    assert_non_null(strstr(err.message, "cut short by 1 bytes (under 0.1 %)"));
+    assert_non_null(strstr(err.message, "cut short by 1 byte (under 0.1 %)"));
     free_file(&f);
 }
 
@@ -356,6 +392,7 @@ int main(void) {
         cmocka_unit_test(hdf5_after_a_user_block),
         cmocka_unit_test(text_and_nothing),
         cmocka_unit_test(cut_downloads),
+        cmocka_unit_test(wrong_lengths),
         cmocka_unit_test(little_missing_of_much),
         cmocka_unit_test(nul_padding),
         cmocka_unit_test(trailing_bytes),

@@ -196,7 +196,7 @@ static void a_pipe_is_read_to_its_end(void **state) {
             sft_code code = extra < 0 ? SFT_DATA_TRUNCATED : SFT_DATA_TRAILING;
             assert_int_equal(e ? e->code : SFT_OK, extra ? code : SFT_OK);
             assert_int_equal(s.closed, 1);
-            if (extra < 0) assert_non_null(strstr(e->message, "cut short by 1 bytes"));
+            if (extra < 0) assert_non_null(strstr(e->message, "cut short by 1 byte "));
             sft_scan_close(scan);
             free_file(&f);
         }

@@ -63,7 +63,8 @@ static void dtype_line(cli *c, const sft_dtype_sum *sum, uint64_t all, bool firs
                cli_count_text(sum->parameters, count), cli_size_text(sum->bytes, size));
     share_words(c, sum->bytes, all);
     if (c->set.verbose) {
-        cli_printf(&c->out, "  (%" PRIu64 " in %" PRIu64 " bytes)", sum->parameters, sum->bytes);
+        cli_printf(&c->out, "  (%" PRIu64 " in %" PRIu64 " byte%s)", sum->parameters, sum->bytes,
+                   sum->bytes == 1 ? "" : "s");
     }
     cli_text(&c->out, "\n");
 }

@@ -133,6 +133,14 @@ static void rank_line(cli *c, const sft_node *root) {
     cli_fill(&c->out, "%–%, mostly %\n", least, most, sft_node_text(root, "adapter.rank.mode"));
 }
 
+/* Tokens of a prompt that an embedding takes the place of. */
+static void vectors_line(cli *c, const sft_node *root) {
+    sft_span vectors = sft_node_text(root, "model.vectors");
+    if (!vectors.len) return;
+    cli_label_key(c, "vectors");
+    cli_fill(&c->out, "%\n", vectors);
+}
+
 /* Where tensors tell only how a model is built. */
 static void family_line(cli *c, const sft_node *root) {
     sft_span family = sft_node_text(root, "model.family");
@@ -348,6 +356,7 @@ void cli_label(cli *c, const cli_model *model, const sft_node *root, bool with_p
     guess_lines(c, root);
     family_line(c, root);
     rank_line(c, root);
+    vectors_line(c, root);
     weights_line(c, root);
     use_sections(c, root);
     base_section(c, root);

@@ -73,6 +73,11 @@ void cli_line_one(cli *c, const char *key, sft_span text) {
 
 /* ── Parts of a line ── */
 
+/* With -v what may be copied, as digests and addresses, is whole. */
+static size_t part_columns(const cli *c) {
+    return c->set.verbose ? SIZE_MAX / 64 : 60;
+}
+
 cli_out *cli_phrase_next(cli_phrase *phrase) {
     if (phrase->count++ == 0) cli_label_key(phrase->c, phrase->key);
     else cli_text(&phrase->c->out, ", ");
@@ -83,7 +88,7 @@ void cli_phrase_part(cli_phrase *phrase, const char *before, sft_span text, cons
     if (!text.len) return;
     cli_out *out = cli_phrase_next(phrase);
     cli_text(out, before);
-    cli_escaped_cut(out, text, 60);
+    cli_escaped_cut(out, text, part_columns(phrase->c));
     cli_text(out, after);
 }
 
@@ -96,10 +101,10 @@ void cli_line_list(cli *c, const sft_node *list, const char *key, const char *te
     for (const sft_node *one = list ? list->first : NULL; one; one = one->next) {
         sft_span beside = sft_node_text(one, more);
         cli_label_key(c, one == list->first ? key : "");
-        cli_escaped_cut(&c->out, sft_node_text(one, text), 60);
+        cli_escaped_cut(&c->out, sft_node_text(one, text), part_columns(c));
         if (beside.len) {
             cli_text(&c->out, "  ");
-            cli_escaped_cut(&c->out, beside, 60);
+            cli_escaped_cut(&c->out, beside, part_columns(c));
         }
         cli_text(&c->out, "\n");
     }

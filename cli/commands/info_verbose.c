@@ -19,9 +19,12 @@ static void member_key(cli *c, const sft_node *node) {
     cli_label_key(c, key);
 }
 
+/* Null, or nothing but nulls. */
 static bool is_empty(const sft_node *node) {
+    const sft_node *one = node->first;
     bool holds = node->type == SFT_NODE_LIST || node->type == SFT_NODE_OBJECT;
-    return node->type == SFT_NODE_NULL || (holds && !node->first);
+    while (one && one->type == SFT_NODE_NULL) one = one->next;
+    return node->type == SFT_NODE_NULL || (holds && !one);
 }
 
 static bool holds_scalars(const sft_node *node) {
@@ -189,6 +192,17 @@ static void files_group(cli *c, const cli_model *model, const sft_node *root) {
     cli_label_digests(c, root, false);
 }
 
+/* Two sources may claim the same. */
+static void claim_lines(cli *c, const sft_node *claims) {
+    for (const sft_node *one = claims ? claims->first : NULL; one; one = one->next) {
+        cli_label_key(c, one == claims->first ? "recorded" : "");
+        cli_fill(&c->out, "%  %", sft_node_text(one, "algo"), sft_node_text(one, "value"));
+        cli_style_on(&c->out, CLI_DIM);
+        cli_fill(&c->out, "  [%]\n", sft_node_text(one, "source"));
+        cli_style_off(&c->out, CLI_DIM);
+    }
+}
+
 static void provenance_group(cli *c, const sft_node *root) {
     static const char *const keys[] = { "civitai", "links", "merge", "provenance", "privacy",
                                         "hashes.recorded" };
@@ -201,7 +215,7 @@ static void provenance_group(cli *c, const sft_node *root) {
     cli_line_list(c, sft_node_get(root, "links"), "links", "url", "source");
     cli_line_merge(c, root);
     all_members(c, sft_node_get(root, "provenance"));
-    cli_line_list(c, sft_node_find(root, "hashes.recorded"), "recorded", "algo", "value");
+    claim_lines(c, sft_node_find(root, "hashes.recorded"));
     cli_line_list(c, sft_node_get(root, "privacy"), "private", "key", "what");
 }
 

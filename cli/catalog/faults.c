@@ -36,11 +36,14 @@ const catalog_fault *catalog_fault_of(const sft_error *err, uint64_t bytes) {
     static const catalog_fault empty = { "file", "empty" }, cut = { "cut", "cut short" },
                                denied = { "hidden", "no access" }, gone = { "help", "gone" },
                                unfilled = { "cut", "never filled" },
+                               damaged = { "warn", "damaged" },
                                unknown = { "warn", "unreadable" };
     if (bytes == 0 && err->code < 300) return &empty;
     if (err->needed) return &cut;
     if (err->os_errno == EACCES || err->os_errno == EPERM) return &denied;
     if (err->os_errno == ENOENT && err->code != SFT_INDEX_SHARD_MISSING) return &gone;
+    if (err->code == SFT_HEADER_TRUNCATED && bytes != SFT_SIZE_UNKNOWN && err->offset < bytes)
+        return &damaged; /* its length is wrong */
     if (err->code == SFT_JSON_SYNTAX && err->hint == SFT_HINT_DOWNLOAD_AGAIN) return &unfilled;
     for (size_t i = 0; i < sizeof fault_table / sizeof *fault_table; i++)
         if (err->code >= fault_table[i].first && err->code <= fault_table[i].last)

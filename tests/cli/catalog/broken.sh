@@ -8,3 +8,8 @@ page c.html 'rows["error"]'
 page c.html '[one.get("error", {}).get("code") for one in more]'
 page c.html 're.search("<tr><td><bdi>bad.*", text)[0]'
 $SFT catalog m/bad.safetensors -o d.html --json | sed -E 's/"bytes":[0-9]+,"emb/"bytes":N,"emb/'; echo ${PIPESTATUS[0]}
+
+# A header length that is wrong is no file cut short.
+mkdir w; printf '\x40\0\0\0\0\0\0\0{}\0' >w/long.safetensors; printf '\x40\0\0\0\0\0\0\0{}' >w/cut.safetensors
+catalog w -o w.html
+page w.html 'rows["name"], rows["fault"]'

@@ -78,31 +78,12 @@ static bool copy_folders(folder_copy *f) {
     }
 }
 
-/* Keys that are numbers from 1 on are no names: then the text is as good as it is. */
-static bool is_numbered(sft_span text) {
-    sfti_json json;
-    uint64_t number = 0;
-    sfti_json_begin(&json, text.data, text.len);
-    if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return false;
-    while (sfti_json_next(&json) == SFTI_JSON_KEY) {
-        uint64_t value = 0;
-        for (size_t i = 0; i < json.text.len; i++) {
-            char c = json.text.data[i];
-            if (c < '0' || c > '9' || i > 8) return false;
-            value = value * 10 + (uint64_t)(c - '0');
-        }
-        if (value != ++number) return false;
-        (void)sfti_json_skip(&json);
-    }
-    return json.type == SFTI_JSON_OBJECT_END;
-}
-
 bool cli_scrub_folders(sft_span text, bool whole, sfti_arena *arena, sft_span *out) {
     folder_copy f;
     sft_buffer made = { .alloc = arena->alloc };
     sft_sink sink = sft_sink_memory(&made);
     *out = text;
-    if (whole && is_numbered(text)) return true;
+    if (whole && sfti_json_is_numbered(text)) return true;
     memset(&f, 0, sizeof f);
     f.arena = arena;
     f.memory = true;

@@ -276,6 +276,24 @@ static char json_escape_char(char c) {
     }
 }
 
+bool sfti_json_is_numbered(sft_span text) {
+    sfti_json json;
+    uint64_t number = 0;
+    sfti_json_begin(&json, text.data, text.len);
+    if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return false;
+    while (sfti_json_next(&json) == SFTI_JSON_KEY) {
+        uint64_t value = 0;
+        for (size_t i = 0; i < json.text.len; i++) {
+            char c = json.text.data[i];
+            if (c < '0' || c > '9' || i > 8) return false;
+            value = value * 10 + (uint64_t)(c - '0');
+        }
+        if (value != ++number) return false;
+        (void)sfti_json_skip(&json);
+    }
+    return json.type == SFTI_JSON_OBJECT_END;
+}
+
 size_t sfti_json_decode(sft_span text, char *out) {
     const char *p = text.data, *end = p + text.len;
     char *to = out;

@@ -5,3 +5,5 @@ $SFT meta scrub s.safetensors | sed 's/^sha256.*/sha256 X/'; $SFT meta list s.sa
 [ "sha256 $(sha256sum <s.safetensors | cut -d' ' -f1)" = "$($SFT meta scrub s.safetensors | tail -1)" ] && echo right digest
 $SFT meta scrub t.safetensors --keep 'ss_*' --keep note --json | pyjson 'j["results"][0]["removed"], len(j["results"][0]["sha256"])'
 $SFT meta list t.safetensors | head -4
+# What scrub made of the names of folders is private no more; t keeps them.
+$SFT info --json s.safetensors t.safetensors | pyjson '[r["privacy"] for r in j["results"]]'

@@ -394,6 +394,8 @@ const char *sfti_mapped(sft_span text, const char *const (*rows)[2], size_t coun
 /* A file's name that programs give to any model: "model", "adapter_model.fp16",
  * "pytorch_lora_weights_rank4", "checkpoint-500", "model-00001-of-00003". */
 bool sfti_generic_stem(sft_span stem);
+/* Whether a stem may be called a name: "x" and "model" may not. */
+bool sfti_telling_stem(sft_span stem);
 /* A letter, a digit or part of a character beyond ASCII; the next run of such bytes. */
 bool sfti_word_byte(char c);
 bool sfti_next_word(sft_span *rest, sft_span *word, bool (*in_word)(char c));

@@ -220,3 +220,9 @@ bool sfti_generic_stem(sft_span stem) {
         stem = shorter;
     }
 }
+
+bool sfti_telling_stem(sft_span stem) {
+    size_t letters = 0;
+    for (size_t i = 0; i < stem.len; i++) letters += sfti_word_byte(stem.data[i]);
+    return letters >= 3 && !sfti_generic_stem(stem);
+}

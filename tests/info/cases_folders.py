@@ -46,6 +46,8 @@ CASES = {
                   "d/README.md": "---\ninstance_prompt: zzfox\nlicense: mit\n---\n"},
     "one-lora": {"d/one.safetensors": Model(sdxl_lora(4, 4)),
                  "d/README.md": "---\ninstance_prompt: zzfox\nlicense: mit\n---\n"},
+    "named-file": {"night-fox/foxes_v2.safetensors": Model("a F32 1")},
+    "named-file.near": {"night-fox/v2.safetensors": Model("a F32 1")},
     "shelf": {"loras/one.safetensors": Model(sdxl_lora(4, 4))},
     "text-encoder-folder": {"text_encoder/model.safetensors": Model(llama(4)),
                             "text_encoder/config.json": CONFIG},

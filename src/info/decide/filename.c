@@ -149,18 +149,11 @@ static bool fits_family(const sft_info *info, const char *family) {
     return kind && sfti_is(kind->value.text, family);
 }
 
-/* Whether a stem may be called a name: "x" and "model" are none. */
-static bool telling_stem(sft_span stem) {
-    size_t letters = 0;
-    for (size_t i = 0; i < stem.len; i++) letters += sfti_word_byte(stem.data[i]);
-    return letters >= 3 && !sfti_generic_stem(stem);
-}
-
 void sfti_info_file_name(sft_info *info) {
     sft_span source = sft_span_cstr("filename");
     if (info->stem.len == 0) return;
     bool embedding = info->vectors > 0 && !sfti_generic_stem(info->stem);
-    int trust = embedding ? 85 : telling_stem(info->stem) ? 45 : 30;
+    int trust = embedding ? 85 : sfti_telling_stem(info->stem) ? 45 : 30;
     sfti_info_add_text(info, SFT_FACT_NAME, info->stem, source, trust);
     for (size_t i = 0; i < SFTI_COUNT(name_rows); i++) {
         const name_row *row = &name_rows[i];

@@ -144,7 +144,8 @@ static void folder_facts(sft_info *info, const sidecar_folder *place) {
         sfti_info_add_text(info, SFT_FACT_REPO, repo, source, 90);
         if (!place->folder->inner || shelf_name(name)) name = sfti_path_name(repo);
     }
-    if (place->speaks && !shelf_name(name))
+    bool file_is_named = info->part_count == 0 && sfti_telling_stem(info->stem);
+    if (place->speaks && !file_is_named && !shelf_name(name))
         sfti_info_add_text(info, SFT_FACT_NAME, sfti_info_copy(info, name), source, 40);
 }
 

@@ -366,6 +366,25 @@ static bool scan_sort(sft_scan *scan) {
     return true;
 }
 
+static sft_level level_of(const sft_error *error) {
+    return sft_code_describe(error->code)->level;
+}
+
+static void drop_level(sft_error *error) {
+    if (error->hint == SFT_HINT_LEVEL_COMPAT) error->hint = SFT_HINT_BROKEN_WRITER;
+}
+
+/* If every level refuses one finding, no hint offers another level. */
+static void scan_levels(sft_scan *scan) {
+    sft_finding *findings = scan->findings.items;
+    bool never = scan->error.code != SFT_OK && level_of(&scan->error) == SFT_LEVEL_COMPAT;
+    for (size_t i = 0; i < scan->findings.count; i++)
+        never = never || level_of(&findings[i].error) == SFT_LEVEL_COMPAT;
+    if (!never) return;
+    drop_level(&scan->error);
+    for (size_t i = 0; i < scan->findings.count; i++) drop_level(&findings[i].error);
+}
+
 static bool promises_repair(sft_hint hint) {
     return hint == SFT_HINT_REPAIR || hint == SFT_HINT_REPAIR_PADDING;
 }
@@ -410,6 +429,7 @@ static sft_code scan_inside(sft_scan *scan, sft_source *source, scan_bytes *b, s
         note_polyglots(scan, b, tail);
     }
     if (!scan_sort(scan) || scan->out_of_memory) return sfti_fail_memory(err, sizeof *scan);
+    scan_levels(scan);
     scan_promise(scan, source->size);
     return SFT_OK;
 }

@@ -80,7 +80,8 @@ void cli_deep_line(cli *c, const char *path, const sft_set *set, const sft_deep_
                    bool always) {
     if (!always && !deep->nan && !deep->inf) return;
     cli_styled(&c->out, CLI_BOLD, path);
-    cli_printf(&c->out, ": among %" PRIu64 " values: ", deep->values);
+    cli_printf(&c->out, ": among %" PRIu64 " value%s: ", deep->values,
+               deep->values == 1 ? "" : "s");
     deep_count(c, set, "NaN", deep->nan, deep->tensors_with_nan, deep->first_nan_tensor);
     cli_text(&c->out, ", ");
     deep_count(c, set, "infinite", deep->inf, deep->tensors_with_inf, deep->first_inf_tensor);

@@ -63,7 +63,8 @@ static void diff_values(cli_out *out, const sft_diff_tensor *t, bool tolerance) 
         cli_text(out, t->what & SFT_DIFF_DTYPE ? ": values equal" : ": bytes differ, values equal");
         return;
     }
-    cli_printf(out, ": %" PRIu64 " of %" PRIu64 " values differ", t->differing, t->values);
+    cli_printf(out, ": %" PRIu64 " of %" PRIu64 " value%s differ%s", t->differing, t->values,
+               t->values == 1 ? "" : "s", t->differing == 1 ? "s" : "");
     if (tolerance) cli_printf(out, ", %" PRIu64 " beyond the tolerance", t->beyond);
     if (t->nan) cli_printf(out, ", %" PRIu64 " by NaN", t->nan);
     cli_printf(out, ", max abs %.6g, max rel %.6g", t->max_abs, t->max_rel);
@@ -121,10 +122,11 @@ static void print_diff(cli *c, const sft_diff *diff) {
         print_tensor(c, sft_diff_tensor_at(diff, i));
     for (size_t i = 0; i < sft_diff_pair_count(diff); i++)
         print_pair(&c->out, sft_diff_pair_at(diff, i));
-    if (sft_diff_within_tolerance_count(diff) > 0 && c->set.verbose) {
-        cli_printf(&c->out, "%" PRIu64 " tensors are equal within the tolerance, max abs %.6g, "
+    uint64_t within = sft_diff_within_tolerance_count(diff);
+    if (within > 0 && c->set.verbose) {
+        cli_printf(&c->out, "%" PRIu64 " tensor%s equal within the tolerance, max abs %.6g, "
                             "max rel %.6g\n",
-                   sft_diff_within_tolerance_count(diff), sft_diff_max_abs(diff),
+                   within, within == 1 ? " is" : "s are", sft_diff_max_abs(diff),
                    sft_diff_max_rel(diff));
     }
     if (!sft_diff_same(diff) || c->set.verbose) print_summary(&c->out, diff);

@@ -293,8 +293,9 @@ static void verify_sums(hash_run *run, cli_sums *sums) {
     cli_status(run->c, CLI_NO);
     if (run->c->set.status_only) return;
     cli_flush(&run->c->out);
-    cli_printf(&run->c->err, "safetensors: %" PRIu64 " of %zu digests differ\n", run->differ,
-               sums->claim_count);
+    cli_printf(&run->c->err, "safetensors: %" PRIu64 " of %zu digest%s differ%s\n", run->differ,
+               sums->claim_count, sums->claim_count == 1 ? "" : "s",
+               run->differ == 1 ? "s" : "");
 }
 
 /* A warning, as sha256sum has it: what the other lines say decides the exit status. */

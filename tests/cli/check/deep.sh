@@ -10,6 +10,8 @@ $SFT check --deep f.safetensors
 echo $?
 $SFT check --deep --explain f.safetensors quantised.safetensors
 $SFT check --deep --json f.safetensors | pyjson 'j["results"][0]["ok"], j["results"][0]["deep"]'
+st one.safetensors '{"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}}   ' 4
+$SFT check --deep --explain one.safetensors
 $SFT check --deep sharded
 cat f.safetensors | $SFT check --deep -
 echo $?

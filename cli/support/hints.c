@@ -15,7 +15,7 @@ static const hint_row hint_table[] = {
     { SFT_HINT_LEVEL_COMPAT, "--level compat accepts what the official package accepts" },
     { SFT_HINT_LEVEL_STRICT, "only --level strict refuses this" },
     { SFT_HINT_LEGACY, "--legacy reads it" },
-    { SFT_HINT_HEADER_LIMIT, "this is probably no safetensors file" },
+    { SFT_HINT_HEADER_LIMIT, "this is probably not a safetensors file" },
     { SFT_HINT_NEWER_VERSION, NULL },
     { SFT_HINT_DO_NOT_TRUST, NULL },
     { SFT_HINT_DOWNLOAD_SHARD, NULL },

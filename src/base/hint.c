@@ -16,13 +16,13 @@ static const hint_row hint_table[] = {
     { SFT_HINT_LEVEL_COMPAT, "level compat accepts what the official package accepts" },
     { SFT_HINT_LEVEL_STRICT, "only level strict refuses this" },
     { SFT_HINT_LEGACY, "the open options can allow this layout" },
-    { SFT_HINT_HEADER_LIMIT, "this is probably no safetensors file; the open options can allow a "
-                             "larger header" },
+    { SFT_HINT_HEADER_LIMIT, "this is probably not a safetensors file; the open options can "
+                             "allow a larger header" },
     { SFT_HINT_NEWER_VERSION, "a newer version may know this dtype" },
     { SFT_HINT_DO_NOT_TRUST, "do not trust this model" },
     { SFT_HINT_DOWNLOAD_SHARD, "download what is missing" },
     { SFT_HINT_VERSIONS_DIFFER, "index and shards are of different versions" },
-    { SFT_HINT_READ_AS_TEXT, "this is no safetensors file; read it as text to see why" },
+    { SFT_HINT_READ_AS_TEXT, "this is not a safetensors file; read it as text to see why" },
     { SFT_HINT_GIT_LFS, "fetch the file with Git LFS" },
     { SFT_HINT_XET, "fetch the file with a client that knows Xet" },
     { SFT_HINT_WEB_PAGE, "the download was answered by a web page (login, error); open it in a "

@@ -16,7 +16,7 @@ static const hint_row hint_table[] = {
     { SFT_HINT_LEVEL_COMPAT, "level=\"compat\" accepts what the official package accepts" },
     { SFT_HINT_LEVEL_STRICT, "only level=\"strict\" refuses this" },
     { SFT_HINT_LEGACY, "legacy=True reads it" },
-    { SFT_HINT_HEADER_LIMIT, "this is probably no safetensors file; max_header_bytes allows a "
+    { SFT_HINT_HEADER_LIMIT, "this is probably not a safetensors file; max_header_bytes allows a "
                              "larger header" },
     { SFT_HINT_NEWER_VERSION, NULL },
     { SFT_HINT_DO_NOT_TRUST, NULL },

@@ -149,6 +149,16 @@ static void family_line(cli *c, const sft_node *root) {
     cli_fill(&c->out, "% (not told apart by its tensors)\n", family);
 }
 
+static void part_lines(cli *c, const sft_node *components) {
+    for (const sft_node *one = components->first; one; one = one->next) {
+        sft_span id = sft_node_text(one, "architecture");
+        cli_label_key(c, one == components->first ? "parts" : "");
+        cli_escaped(&c->out, sft_node_text(one, "part"));
+        if (id.len) cli_fill(&c->out, "  %", cli_architecture_words(id));
+        cli_text(&c->out, "\n");
+    }
+}
+
 /* ── How it is used ── */
 
 static void trigger_section(cli *c, const sft_node *root) {
@@ -369,8 +379,7 @@ void cli_label(cli *c, const cli_model *model, const sft_node *root, bool with_p
     cli_line_text(c, "about", sft_node_text(root, "model.description"));
     note_sections(c, root);
     preview_section(c, root);
-    if (sft_node_count(components) > 1)
-        cli_line_list(c, components, "parts", "part", "architecture");
+    if (sft_node_count(components) > 1) part_lines(c, components);
     sidecar_sections(c, root);
     cli_line_conflicts(c, root);
     if (is_known(root)) cli_line_file(c, root);

@@ -12,3 +12,6 @@ for d in p "-r p" p/ "-r ." q; do
 done
 $SFT info --json p | pyjson '[r["file"]["tensors"] for r in j["results"]], [c["part"] for c in j["results"][1]["model"]["components"]]'
 $SFT info --long p
+# The parts of one file, in the words of the title.
+st siglip.safetensors '{"text_model.embeddings.token_embedding.weight":{"dtype":"F16","shape":[2,1152],"data_offsets":[2304,6912]},"vision_model.head.probe":{"dtype":"F16","shape":[1,1,1152],"data_offsets":[0,2304]}}' 6912
+$SFT siglip.safetensors

@@ -353,7 +353,7 @@ static void print_group(dup_run *run, const dup_group *group) {
     cli_fit fit;
     cli_fit_begin(&fit, run->c, 4);
     cli_styled(&run->c->out, CLI_BOLD, says[group->by]);
-    cli_printf(&run->c->out, ": %zu, %s wasted\n", group->count,
+    cli_printf(&run->c->out, ": %zu models, %s wasted\n", group->count,
                cli_size_text(group->wasted, buffer));
     for (size_t i = 0; i < group->count; i++) {
         cli_text(&run->c->out, "  ");

@@ -1,6 +1,7 @@
 /* What a file that failed to open really is. */
 #include "base/checked.h"
 #include "base/endian.h"
+#include "base/json.h"
 #include "file/file.h"
 
 #include <string.h>
@@ -226,17 +227,12 @@ static void say_cut(sft_error *error, uint64_t size, uint64_t expected, const ch
 /* Where the object that begins at byte `at` of the head ends, if it does and something other than
  * white space follows it; else 0. A header cut short has no such end. */
 static size_t object_end(const sfti_evidence *e, size_t at) {
-    size_t depth = 0;
-    bool quoted = false;
-    for (; at < e->head_len; at++) {
-        uint8_t c = e->head[at];
-        if (quoted && c == '\\') at++;
-        else if (c == '"') quoted = !quoted;
-        else if (!quoted && (c == '{' || c == '[')) depth++;
-        else if (!quoted && (c == '}' || c == ']') && --depth == 0) break;
-    }
-    size_t end = at + 1;
-    while (++at < e->head_len)
+    sfti_json json;
+    sfti_json_begin(&json, (const char *)e->head + at, e->head_len - at);
+    if (sfti_json_next(&json) != SFTI_JSON_OBJECT || sfti_json_skip(&json) != SFTI_JSON_OBJECT_END)
+        return 0;
+    size_t end = at + json.start + 1;
+    for (at = end; at < e->head_len; at++)
         if (!is_blank_byte(e->head[at])) return end;
     return 0;
 }

@@ -27,9 +27,9 @@ endif()
 find_package(PkgConfig QUIET)
 # Where package managers keep zlib out of the system's folders, find_package knows the place.
 option(SFT_ZLIB_PACKAGE "Find zlib by find_package(ZLIB), as vcpkg and Conan provide it" OFF)
-# libcrypto is not linked but loaded by src/hash, where the processor has no SHA instructions that
+# libcrypto is not linked but loaded by src/model/hash, where the processor has no SHA instructions that
 # we know: linking would cost every start of the command half a millisecond.
-foreach(row libcrypto,CRYPTO,${CMAKE_DL_LIBS},hash zlib,ZLIB,z,hash)
+foreach(row libcrypto,CRYPTO,${CMAKE_DL_LIBS},model/hash zlib,ZLIB,z,model/hash)
     string(REPLACE "," ";" row "${row}")
     list(GET row 0 module)
     list(GET row 1 name)

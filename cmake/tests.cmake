@@ -61,13 +61,13 @@ if(SFT_CMOCKA_INCLUDE AND SFT_CMOCKA_LIBRARY)
     foreach(source ${sft_units})
         get_filename_component(name ${source} NAME_WE)
         add_library(object_${name} OBJECT EXCLUDE_FROM_ALL ${source})
-        target_include_directories(object_${name} PRIVATE include src tests
+        target_include_directories(object_${name} PRIVATE include ${SFT_FOLDERS} tests
                                    ${SFT_CMOCKA_INCLUDE})
         target_compile_options(object_${name} PRIVATE ${SFT_WARNINGS})
         target_compile_definitions(object_${name} PRIVATE
                                    SFT_TEST_INCLUDE="${CMAKE_CURRENT_SOURCE_DIR}/include")
         target_link_libraries(object_${name} PRIVATE sft_flags sft_unit_host)
-        # The bundle ends with src/set; kept.c is the Python package's.
+        # The bundle ends with src/model/set; kept.c is the Python package's.
         set(beyond FALSE)
         if(name STREQUAL "test_kept" OR
            name MATCHES "^test_(hash|info|convert|stats|import|export|dataset|remote|read_|options|torn|vtables)")

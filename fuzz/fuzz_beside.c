@@ -1,7 +1,7 @@
 /* The files beside a model, as any bytes: the first byte chooses what reads the rest, one of
  * the sidecars, README.md and config.json and the like, a picture, base64 of one, or the
  * tags of a training. Then the label is made, and must be JSON. No file is opened. */
-#include "info/sidecars/sidecars.h"
+#include "label/sidecars/sidecars.h"
 #include "planned.h"
 
 static sft_span copy_text(const uint8_t *data, size_t size) {

@@ -66,7 +66,7 @@ def imports():
 def import_dictionary():
     """What formats are spelled with."""
     words = re.findall(r'"([^"\\\n]{3,40})"', open(os.path.join(
-        HERE, "..", "src", "import", "globals.c"), encoding="utf-8").read())
+        HERE, "..", "src", "formats", "pickle", "globals.c"), encoding="utf-8").read())
     words += ["weight_map", "pytorch_model.bin", "data.pkl", "byteorder", "version",
               "general.alignment", "split.count", "__msgpack_chunked_array__", "chunks", "shape",
               "float32", "location", "storages", "tensors", "pickle", "ustar", "descr",

@@ -128,10 +128,10 @@ def slices():
 
 
 def rows(*tables):
-    """The names of the files that the tables of src/info read, in their order."""
+    """The names of the files that the tables of src/label read, in their order."""
     row = re.compile(r'^    \{ (?:NULL|"([\w/]+)"), "([^"]+)", "[^"]+", \w+ \},', re.M)
     out = [stem + suffix for table in tables
-           for stem, suffix in row.findall(source("..", "src", "info", "sidecars", table))]
+           for stem, suffix in row.findall(source("..", "src", "label", "sidecars", table))]
     assert len(out) > 20, "the tables of sidecars are spelled otherwise"
     return out
 
@@ -584,13 +584,13 @@ def links():
 
 
 def dictionary():
-    """Keys and words that the tables of src/info know."""
+    """Keys and words that the tables of src/label know."""
     words = set()
-    for path in glob.glob(os.path.join(HERE, "..", "src", "info", "**", "*.c"), recursive=True):
+    for path in glob.glob(os.path.join(HERE, "..", "src", "label", "**", "*.c"), recursive=True):
         if os.path.basename(os.path.dirname(path)) != "render":
             words |= set(re.findall(r'^ +\{ "([A-Za-z0-9_./*:<>-]{3,60})",', source(path), re.M))
     words = {part for word in words for part in word.split("/") if len(part) > 2}
-    assert len(words) > 600, "the tables of src/info are spelled otherwise"
+    assert len(words) > 600, "the tables of src/label are spelled otherwise"
     return "".join('"%s"\n' % word for word in sorted(words))
 
 

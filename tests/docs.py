@@ -109,7 +109,7 @@ def check_errors(rows):
 
 # ── Hints ──
 
-HINT_TABLES = (("src", "base", "hint.c"), ("cli", "support", "hints.c"),
+HINT_TABLES = (("src", "core", "base", "hint.c"), ("cli", "support", "hints.c"),
                ("bindings", "python", "src", "hints.c"))
 
 
@@ -144,7 +144,7 @@ def check_hints():
         demand([name for name, _ in table] == names, "%s: not each hint once, in order: %s" %
                ("/".join(path), sorted(set(names) ^ {name for name, _ in table})))
     for name, words in tables[0]:
-        demand(words, "src/base/hint.c has no words for %s" % name)
+        demand(words, "src/core/base/hint.c has no words for %s" % name)
     text = read("docs", "errors.md").splitlines()
     own = [dict(table) for table in tables]
     for name in names:
@@ -198,7 +198,7 @@ def check_texts():
     count = 0
     for path in sorted(glob.glob("src/**/*.[ch]", root_dir=ROOT, recursive=True) +
                        glob.glob("include/*.h", root_dir=ROOT)):
-        if path.startswith(("src/import/", "src/base/npy.c")):
+        if path.startswith(("src/formats/", "src/core/base/npy.c")):
             continue  # their literals are what other programs' files say
         code = re.sub(r"/\*.*?\*/|^[ \t]*#[ \t]*include[^\n]*", " ", read(path), flags=re.S | re.M)
         for found in re.findall(r'(?:"(?:\\.|[^"\\\n])*"\s*)+', code):
@@ -270,14 +270,14 @@ def check_notes():
            sorted(told ^ listed))
     used = set()
     for folder in ("file", "format"):
-        for name in os.listdir(os.path.join(ROOT, "src", folder)):
+        for name in os.listdir(os.path.join(ROOT, "src", "core", folder)):
             if name.endswith(".c"):
-                used |= {n for n in listed if '"%s"' % n in read("src", folder, name)}
+                used |= {n for n in listed if '"%s"' % n in read("src", "core", folder, name)}
     demand(used == listed, "notes never made: %s" % sorted(listed - used))
 
 
 def check_fixes():
-    rows = re.search(r"repair_rows\[\] = \{(.*?)^\};", read("src", "file", "repairs.c"),
+    rows = re.search(r"repair_rows\[\] = \{(.*?)^\};", read("src", "core", "file", "repairs.c"),
                      re.S | re.M).group(1)
     made = set(re.findall(r'"(\w+)",\s*"', rows)) - {"NULL"}
     made -= set(re.findall(r'SFT_OK, "(\w+)", "', rows)) - set(re.findall(
@@ -285,7 +285,7 @@ def check_fixes():
     manual = read("docs", "repair.md")
     of_models = manual.index("## A model in several files")
     listed = set(re.findall(r"^\| `(\w+)` \|", manual[:of_models], re.M))
-    demand(made == listed, "fixes of src/file/repairs.c and of docs/repair.md differ: %s" %
+    demand(made == listed, "fixes of src/core/file/repairs.c and of docs/repair.md differ: %s" %
            sorted(made ^ listed))
 
 
@@ -293,21 +293,21 @@ def check_dtypes():
     rows = re.findall(r"^\| `(\w+)` \| (\d+) \|", read("docs", "format.md"), re.M)
     demand([(n, int(b)) for n, b in rows] == make.DTYPES, "dtypes of docs/format.md")
     for name in ("dtype.c",):
-        found = re.findall(r'\{ "(\w+)", (\d+), SFT_KIND', read("src", "format", name))
-        demand([(n, int(b)) for n, b in found] == make.DTYPES, "dtypes of src/format/" + name)
+        found = re.findall(r'\{ "(\w+)", (\d+), SFT_KIND', read("src", "core", "format", name))
+        demand([(n, int(b)) for n, b in found] == make.DTYPES, "dtypes of src/core/format/" + name)
 
 
 # ── Words of labels ──
 
 def check_vocabularies():
-    """Ids that the tables of src/info give are in docs/json-vocabularies.md."""
+    """Ids that the tables of src/label give are in docs/json-vocabularies.md."""
     section = read("docs", "json-vocabularies.md").split("## Vocabularies")[1]
     known = set(re.findall(r"`([^`]+)`", section))
-    tables = "".join(read("src", "info", "tensors", name)
+    tables = "".join(read("src", "label", "tensors", name)
                      for name in ("signatures.c", "parts.c", "others.c", "language.c"))
     kinds = re.search(r"^\| `kind` \|.*$", read("docs", "json-info.md"), re.M).group(0)
     rows = re.findall(r'^    \{ "(\w+)", "([a-z0-9.-]+)", \d+', tables, re.M)
-    demand(len(rows) > 100, "no signatures are found in src/info")
+    demand(len(rows) > 100, "no signatures are found in src/label")
     for kind, architecture in rows:
         demand("`%s`" % kind in kinds, "docs/json-info.md has no kind " + kind)
         demand(architecture in known,
@@ -315,14 +315,14 @@ def check_vocabularies():
     variants = re.search(r"sfti_variant_rows\[\].*?^};", tables, re.M | re.S).group(0)
     for variant in re.findall(r'^    \{ "[^"]+", "([a-z0-9.-]+)",', variants, re.M):
         demand(variant in known, "docs/json-vocabularies.md has no variant " + variant)
-    structures = read("src", "info", "tensors", "structures.c")
+    structures = read("src", "label", "tensors", "structures.c")
     for family in re.findall(r'^    \{ "([\w-]+)", (?:"\w+"|NULL),', structures, re.M):
         demand(family in known, "docs/json-vocabularies.md has no family " + family)
-    forms = read("src", "info", "tensors", "forms.c")
+    forms = read("src", "label", "tensors", "forms.c")
     formats = re.search(r"format_names\[FORMATS\] = \{(.*?)\}", forms, re.S).group(1)
     for name in re.findall(r'"(\w+)"', formats):
         demand(name in known, "docs/json-vocabularies.md has no adapter format " + name)
-    sizes = read("src", "info", "tensors", "quantisation.c")
+    sizes = read("src", "label", "tensors", "quantisation.c")
     names = re.search(r"precision_names\[SFT_DTYPE_COUNT\] = \{(.*?)\}", sizes, re.S).group(1)
     for name in re.findall(r'"(\w+)"', names):
         demand(name in known, "docs/json-vocabularies.md has no precision " + name)
@@ -331,7 +331,7 @@ def check_vocabularies():
 
 def check_values(section, kinds):
     """The vocabularies of sft_fact_values are those of the pages on JSON."""
-    lists = dict(re.findall(r"value_(\w+)\[\] = \{(.*?)NULL", read("src", "info", "values.c"),
+    lists = dict(re.findall(r"value_(\w+)\[\] = \{(.*?)NULL", read("src", "label", "values.c"),
                             re.S))
     have = {name: re.findall(r'"([^"]+)"', text) for name, text in lists.items()}
     rows = {of: re.findall(r"`([^`]+)`", ids)
@@ -346,10 +346,10 @@ def check_values(section, kinds):
             "quantisations": [name for name in rows["`quantization`"]
                               if not re.search("N|TYPE", name)],
             "predictions": re.findall(r"`([^`]+)`", prediction)[1:]}
-    demand(set(have) == set(want), "src/info/values.c has lists of %s" % ", ".join(have))
+    demand(set(have) == set(want), "src/label/values.c has lists of %s" % ", ".join(have))
     for name, values in want.items():
         for value in sorted(set(values) ^ set(have.get(name, []))):
-            place = "src/info/values.c" if value in values else "docs/json-*.md"
+            place = "src/label/values.c" if value in values else "docs/json-*.md"
             demand(False, "%s lacks %s of the %s" % (place, value, name))
 
 

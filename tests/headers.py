@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Each header compiles alone: public ones as C11 and C++17, ours as C11. Options structs are
-what src/base/options.h says, and tests/unit/test_options.c has a row for each function that
+what src/core/base/options.h says, and tests/unit/test_options.c has a row for each function that
 takes one."""
 import glob
 import os
@@ -80,7 +80,7 @@ STABLE = ["safetensors.h", "safetensors_convert.h", "safetensors_set.h"]
 def promises():
     """What is wrong with what headers say of themselves, and how many things were looked at."""
     bad, looked = [], 0
-    info = text_of("src/base/version.c")
+    info = text_of("src/core/base/version.c")
     told = {word: set(re.findall(r"safetensors\w*\.h", "".join(re.findall(
         rf'"{word}: ((?:[^;"\\]|"\s+")*)', info)))) for word in ("stable", "experimental")}
     for path in sorted(glob.glob("include/*.h")):
@@ -128,7 +128,8 @@ def main():
                 jobs += [(c, language, standard, path[len("include/"):], []) for c in compilers]
     for path in sorted(glob.glob("src/**/*.h", recursive=True)):
         compiler = MINGW if "/os_win32" in path else "gcc"
-        jobs.append((compiler, "c", "c11", path[len("src/"):], ["-Isrc"]))
+        jobs.append((compiler, "c", "c11", path[len("src/"):],
+                     ["-Isrc", "-Isrc/core", "-Isrc/model"]))
     totals = {True: 0, False: 0, None: 0}
     for job in jobs:
         totals[compiles(*job) if shutil.which(job[0]) else None] += 1

@@ -15,24 +15,33 @@ PUBLIC = {CORE, SET, TREE, "safetensors_info.h", "safetensors_hash.h", "safetens
           "safetensors_dataset.h", "safetensors_stats.h", "safetensors_import.h",
           "safetensors_read.h", "safetensors_remote.h", "safetensors.hpp"}
 
+# Headers are included from these, so that a layer is called as its folder in them.
+ROOTS = ("src/core/", "src/model/", "src/", "include/")
+
+
+def included_as(path):
+    """How sources include a file."""
+    return next((path.removeprefix(root) for root in ROOTS if path.startswith(root)), path)
+
+
 # folder: (layers and headers of ours it may include, system headers or None for any).
 # A folder may always include itself. This is the table of docs/design.md.
 USERS = ({"base/", "os/"} | PUBLIC, None)
 RULES = {
-    "src/base": ({CORE, TREE, "os/cpu.h"}, None),
-    "src/os": ({"base/", CORE}, None),
-    "src/bytes": ({"os/", "base/", CORE}, None),
-    "src/format": ({"base/", CORE}, FREESTANDING | {"string.h"}),
-    "src/journal": ({"format/", "bytes/", "base/", "os/", CORE}, None),
-    "src/file": ({"journal/check.h", "format/", "bytes/", "base/", "os/", CORE}, None),
-    "src/edit": ({"file/", "journal/", "format/", "bytes/", "base/", "os/", CORE}, None),
-    "src/set": (USERS[0] | {"bytes/replaced.h"}, None),
-    "src/info": (USERS[0] | {"bytes/source.h"}, None),
-    "src/hash": (USERS[0] | {"bytes/source.h"}, None),
-    "src/convert": USERS,
-    "src/stats": (USERS[0] | {"bytes/source.h"}, None),
-    "src/read": (USERS[0] | {"bytes/source.h", "format/"}, None),
-    "src/import": (USERS[0] | {"bytes/source.h"}, None),
+    "src/core/base": ({CORE, TREE, "os/cpu.h"}, None),
+    "src/core/os": ({"base/", CORE}, None),
+    "src/core/bytes": ({"os/", "base/", CORE}, None),
+    "src/core/format": ({"base/", CORE}, FREESTANDING | {"string.h"}),
+    "src/model/journal": ({"format/", "bytes/", "base/", "os/", CORE}, None),
+    "src/core/file": ({"journal/check.h", "format/", "bytes/", "base/", "os/", CORE}, None),
+    "src/model/edit": ({"file/", "journal/", "format/", "bytes/", "base/", "os/", CORE}, None),
+    "src/model/set": (USERS[0] | {"bytes/replaced.h"}, None),
+    "src/label": (USERS[0] | {"bytes/source.h"}, None),
+    "src/model/hash": (USERS[0] | {"bytes/source.h"}, None),
+    "src/model/convert": USERS,
+    "src/model/stats": (USERS[0] | {"bytes/source.h"}, None),
+    "src/model/read": (USERS[0] | {"bytes/source.h", "format/"}, None),
+    "src/formats": (USERS[0] | {"bytes/source.h"}, None),
     "src/remote": (USERS[0] | {"bytes/source.h"}, None),
     "src/dataset": (USERS[0] | {"bytes/source.h"}, None),
     "cli/support": ({"support/", "edit/dropped.h", "remote/http/url.h", "base/", "os/"} | PUBLIC,
@@ -46,16 +55,16 @@ RULES = {
     "bindings/python": (PUBLIC, None),
     "bench": (PUBLIC | {"hash/hash.h"}, None),  # bench_hash.c runs the kernels one by one
     "examples": (PUBLIC, None),
-    "fuzz": ({"base/", "format/", "info/", "dataset/", "journal/", "remote/", "faults.h", "fake_state.h"}
+    "fuzz": ({"base/", "format/", "label/", "dataset/", "journal/", "remote/", "faults.h", "fake_state.h"}
              | PUBLIC, None),
 }
 # Folders whose files, those of sub-folders included, call one another in one direction only.
-RANKED = ["src/base", "src/os", "src/bytes", "src/format", "src/journal", "src/file", "src/edit",
-          "src/set", "src/info", "src/hash", "src/convert", "src/stats", "src/read", "src/import", "src/remote",
-          "src/dataset",
-          "cli",
-          "bindings/python/src"]
-# The files of a host that CMakeLists.txt builds: src/os/os_<one of these>*.c
+RANKED = ["src/core/base", "src/core/os", "src/core/bytes", "src/core/format", "src/core/file",
+          "src/model/journal", "src/model/edit", "src/model/set", "src/model/convert",
+          "src/model/stats", "src/model/read", "src/model/hash", "src/formats", "src/label",
+          "src/remote", "src/dataset", "cli", "bindings/python/src"]
+FOLDED = ["src/formats"]  # and their sub-folders, too
+# The files of a host that CMakeLists.txt builds: src/core/os/os_<one of these>*.c
 HOSTS = [("posix", "linux"), ("posix", "macos"), ("win32",)]
 HOST_FILE = re.compile(r"/os_([a-z0-9]+)[a-z0-9_]*\.[ch]$")
 CIRCLES = set()  # folders that still have circles: none
@@ -66,10 +75,10 @@ BANNED = {
     "src": r"printf|vprintf|fprintf|vfprintf|puts|fputs|putchar|perror|exit|_exit|abort|assert"
            r"|getenv|secure_getenv|signal|sigaction|raise|system|popen|strtol|strtoul|strtoull"
            r"|strtod|scanf|sscanf|rand|srand|setlocale|localtime|gmtime|strerror",
-    "src/format": r"malloc|calloc|realloc|free|time|clock",
+    "src/core/format": r"malloc|calloc|realloc|free|time|clock",
 }
 ALLOWED = {
-    "src/os": {"getenv", "signal", "sigaction", "raise", "strerror"},
+    "src/core/os": {"getenv", "signal", "sigaction", "raise", "strerror"},
 }
 PLATFORM = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b.*\b(_WIN32|_MSC_VER|__linux__|__unix__"
                       r"|__APPLE__|__FreeBSD__|_POSIX_\w+|__ANDROID__)\b", re.M)
@@ -115,7 +124,7 @@ def includes(text):
 
 def check_includes():
     for folder, (ours, system) in RULES.items():
-        layer = folder.removeprefix("src/") + "/"
+        layer = included_as(folder) + "/"
         for path in find(f"{folder}/**/*.c", f"{folder}/**/*.h"):
             for mark, name in includes(read(path)):
                 known = name in PUBLIC
@@ -135,7 +144,7 @@ def check_includes():
 
 def check_acyclic():
     headers = find("include/*.h", "src/**/*.h")
-    named = {p.removeprefix("src/").removeprefix("include/"): p for p in headers}
+    named = {included_as(p): p for p in headers}
     edges = {p: [named[n] for _, n in includes(read(p)) if n in named] for p in headers}
     done, path = set(), []
 
@@ -194,10 +203,10 @@ def circles(uses):
 
 
 def units():
-    """Each folder of RANKED with its files; src/os once for each host."""
+    """Each folder of RANKED with its files; src/core/os once for each host."""
     for folder in RANKED:
         paths = find(f"{folder}/**/*.c")
-        for host in HOSTS if folder == "src/os" else [None]:
+        for host in HOSTS if folder == "src/core/os" else [None]:
             yield folder, [p for p in paths if not host or not HOST_FILE.search(p)
                            or HOST_FILE.search(p)[1] in host]
 
@@ -223,17 +232,32 @@ def check_ranks():
         check(True, folder, "")
 
 
+def check_folders():
+    """The folders of FOLDED call one another in one direction, and so do the files beside them."""
+    for top in FOLDED:
+        paths = find(f"{top}/**/*.c")
+        home = {p: os.path.dirname(p) for p in paths}
+        owner = {name: home[p] for p in paths for name in global_names(read(p))}
+        uses = {folder: set() for folder in home.values()}
+        for path in paths:
+            words = set(re.findall(r"\b\w+\b", bare(read(path))))
+            uses[home[path]] |= {owner[w] for w in words if w in owner} - {home[path]}
+        for group in circles(uses):
+            check(False, top, f"folders use one another: {', '.join(group)}")
+        check(True, top, "")
+
+
 def check_calls():
     """An internal function is used by its own folder and by those that may include its folder,
     whatever header declares it."""
     owner = {name: path for path in find("src/**/*.c") for name in global_names(read(path))
              if name.startswith("sfti_")}
     for path in find("src/**/*.c"):
-        layer = "/".join(path.split("/")[:2])
+        layer = next(folder for folder in RULES if path.startswith(folder + "/"))
         ours = RULES[layer][0]
         for name in sorted(set(re.findall(r"\bsfti_\w+", bare(read(path)))) & set(owner)):
-            home = owner[name].removeprefix("src/")
-            allowed = home.startswith(layer.removeprefix("src/") + "/") or any(
+            home = included_as(owner[name])
+            allowed = home.startswith(included_as(layer) + "/") or any(
                 home.startswith(o) or home.removesuffix(".c") == o.removesuffix(".h") for o in ours)
             check(allowed, path, f"may not use {name} of {owner[name]}")
 
@@ -301,9 +325,9 @@ def check_words():
                 allowed = next((a for f, a in ALLOWED.items() if path.startswith(f)), set())
                 for word in re.findall(rf"(?<![\w.>])({words})\s*\(", code):
                     check(word in allowed, path, f"{word}() is banned here")
-        if path.startswith(("src", "cli")) and not path.startswith("src/os"):
+        if path.startswith(("src", "cli")) and not path.startswith("src/core/os"):
             found = PLATFORM.search(code)
-            check(not found, path, f"platform conditional {found and found.group(1)} outside src/os")
+            check(not found, path, f"platform conditional {found and found.group(1)} outside src/core/os")
         check("\t" not in text, path, "has a tab")
         check(text.endswith("\n") and not text.endswith("\n\n"), path, "ends without one newline")
         for number, line in enumerate(text.splitlines(), 1):
@@ -341,7 +365,7 @@ def check_texts():
 
 
 def main():
-    for part in (check_includes, check_acyclic, check_ranks, check_calls, check_unique,
+    for part in (check_includes, check_acyclic, check_ranks, check_folders, check_calls, check_unique,
                  check_words, check_public,
                  check_texts):
         part()

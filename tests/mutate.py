@@ -27,9 +27,9 @@ import driver
 import make
 
 # Where checks are made, and calls that report a failure: what they return when there is none.
-FILES = ["src/format/header.c", "src/format/parser.c", "src/format/entry.c",
-         "src/format/metadata.c",
-         "src/format/model.c", "src/format/dtype.c", "src/base/json_lex.h", "src/base/json.c"]
+FILES = ["src/core/format/header.c", "src/core/format/parser.c", "src/core/format/entry.c",
+         "src/core/format/metadata.c",
+         "src/core/format/model.c", "src/core/format/dtype.c", "src/core/base/json_lex.h", "src/core/base/json.c"]
 CALLS = {"sfti_fail": "SFT_OK", "sfti_fail_at": "SFT_OK", "sfti_fail_tensor": "SFT_OK",
          "sfti_report_at": "true", "sfti_report_entry": "true", "sfti_lex_fail": "true",
          "entry_fail": "true", "entry_from_level": "true", "metadata_fail": "true",
@@ -203,7 +203,8 @@ def build(folder):
                     for name in names
                     if name.endswith(".c") and not name.startswith(("os_win32", "os_macos"))]
     compiler = os.environ.get("CC", "cc")
-    base = [compiler, "-std=c11", "-O1", "-w", "-Iinclude", "-Isrc", "-include", "mutant.h", "-c"]
+    base = [compiler, "-std=c11", "-O1", "-w", "-Iinclude", "-Isrc", "-Isrc/core", "-Isrc/model",
+            "-include", "mutant.h", "-c"]
 
     def one(job):
         number, source = job

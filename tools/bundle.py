@@ -11,13 +11,14 @@ import re
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-LAYERS = ["base", "os", "bytes", "format", "journal", "file", "edit", "set"]
+LAYERS = ["core/base", "core/os", "core/bytes", "core/format", "model/journal", "core/file", "model/edit",
+          "model/set"]
 PUBLIC = ["safetensors.h", "safetensors_tree.h", "safetensors_set.h"]
 # Files of one host only: the condition of each.
-HOSTS = {"src/os/os_posix": "!defined(_WIN32)",
-         "src/os/os_linux": "!defined(_WIN32) && !defined(__APPLE__)",
-         "src/os/os_macos": "defined(__APPLE__)",
-         "src/os/os_win32": "defined(_WIN32)"}
+HOSTS = {"src/core/os/os_posix": "!defined(_WIN32)",
+         "src/core/os/os_linux": "!defined(_WIN32) && !defined(__APPLE__)",
+         "src/core/os/os_macos": "defined(__APPLE__)",
+         "src/core/os/os_win32": "defined(_WIN32)"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+(?:"([^"]+)"|<([^>]+)>).*$')
 FEATURE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(_[A-Z_]*(?:SOURCE|BITS))\b(.*)$", re.M)
 
@@ -47,7 +48,7 @@ def public_header():
 
 
 def resolve(name, base):
-    for folder in ("src", "include", base):
+    for folder in ("src", "src/core", "src/model", "include", base):
         path = os.path.normpath(os.path.join(folder, name))
         if os.path.exists(os.path.join(ROOT, path)):
             return path

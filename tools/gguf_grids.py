@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Write src/import/gguf_grids.c from the tables of the Python package gguf (MIT; version 0.19.0).
+"""Write src/formats/gguf/gguf_grids.c from the tables of the Python package gguf (MIT; version 0.19.0).
 
-usage: python3 tools/gguf_grids.py > src/import/gguf_grids.c     (with gguf and numpy installed)
+usage: python3 tools/gguf_grids.py > src/formats/gguf/gguf_grids.c     (with gguf and numpy installed)
 """
 import numpy as np
 from gguf import quants
@@ -28,7 +28,7 @@ HEAD = """\
  *   DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING
  *   FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
  *   SOFTWARE. */
-#include "import/gguf.h"
+#include "formats/gguf/gguf.h"
 """
 GRIDS = [("iq2_xxs", quants.IQ2_XXS), ("iq2_xs", quants.IQ2_XS), ("iq2_s", quants.IQ2_S),
          ("iq3_xxs", quants.IQ3_XXS), ("iq3_s", quants.IQ3_S), ("iq1", quants.IQ1_S)]

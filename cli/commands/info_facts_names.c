@@ -1,5 +1,5 @@
 /* What other programs call our ids. Only what follows for certain: an SDXL file may be Pony's, so
- * that no CivitAI label follows from its tensors. The reverse of src/info/maps.c and declared.c;
+ * that no CivitAI label follows from its tensors. The reverse of src/label/maps.c and declared.c;
  * tests/cli/info/save-as-names.sh reads each row back. */
 #include "commands/info_facts.h"
 #include "support/nodes.h"

@@ -1,5 +1,5 @@
 /* Sidecars of other programs: the keys of each, with the types they have there. Their readers are
- * src/info/sidecars. */
+ * src/label/sidecars. */
 #include "commands/info_save_as.h"
 
 #include "os/os.h"

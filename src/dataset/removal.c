@@ -25,7 +25,7 @@ bool sfti_ds_is_ours(const sft_storage *storage, const char *name) {
     return ours;
 }
 
-/* src/bytes/sink_path.c names a file ".<name>.sft-<letters>" until it is complete. */
+/* src/core/bytes/sink_path.c names a file ".<name>.sft-<letters>" until it is complete. */
 static sft_span job_temporary(sft_span name) {
     static const char mark[] = ".sft-";
     if (name.len < 2 || name.data[0] != '.') return name;

@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-read -ra cc <<<"${CC:-cc} -std=c11 ${CFLAGS:--O1 -g} -Iinclude -Isrc -Ifuzz"
+read -ra cc <<<"${CC:-cc} -std=c11 ${CFLAGS:--O1 -g} -Iinclude -Isrc -Isrc/core -Isrc/model -Ifuzz"
 read -ra run <<<"${RUN:-}"
 for source in src/*/*.c src/*/*/*.c; do
     "${cc[@]}" -c "$source" -o "$out/$(tr / _ <<<"${source%.c}").o"

@@ -1,4 +1,5 @@
-/* src/os/os_macos.c over shim/: what it does when the calls of macOS work, and when they do not. */
+/* src/core/os/os_macos.c over shim/: what it does when the calls of macOS work, and when they do
+ * not. */
 #define _GNU_SOURCE
 #include "os/io.h"
 #include "os/os_posix.h"

@@ -165,7 +165,7 @@ def check_sbom(work, full):
     with open(os.path.join(ROOT, "LICENSE"), "rb") as file:
         check(named.get("./LICENSE") == hashlib.sha256(file.read()).hexdigest(), "hash of LICENSE")
     check(len(named) == sum(1 for _ in source_archive.files()), "every file has its hash")
-    loaded = {"libcurl": "src/remote/http/curl_load.c", "libcrypto": "src/hash/sha256_crypto.c"}
+    loaded = {"libcurl": "src/remote/http/curl_load.c", "libcrypto": "src/model/hash/sha256_crypto.c"}
     for name, source in loaded.items():
         check(name in read(source), f"{source} loads {name}")
     packages = {package["name"] for package in document["packages"][1:]}

@@ -2,7 +2,7 @@
  * A line of standard input is a path; for each row that holds, a line of standard output: the
  * path, the table, what the row claims, its trust, its clauses. With --list every row is told,
  * once, and no path is read. */
-#include "info/tensors/adapters.h"
+#include "label/tensors/adapters.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 #ifndef BESIDE_CASE_H
 #define BESIDE_CASE_H
 
-#include "info/sidecars/sidecars.h"
+#include "label/sidecars/sidecars.h"
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -6,7 +6,7 @@
 #ifndef COMPOSE_H
 #define COMPOSE_H
 
-#include "info/info.h"
+#include "label/info.h"
 
 #include <stdio.h>
 #include <stdlib.h>

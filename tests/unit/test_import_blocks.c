@@ -1,7 +1,7 @@
 /* Blocks of GGUF: values as gguf-py computes them, and the same from every variant. */
 #include "base/crc32.h"
 #include "base/endian.h"
-#include "import/gguf.h"
+#include "formats/gguf/gguf.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

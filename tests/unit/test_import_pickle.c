@@ -1,5 +1,5 @@
-#include "import/pickle.h"
-#include "import/pickle_text.h"
+#include "formats/pickle/pickle.h"
+#include "formats/pickle/pickle_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

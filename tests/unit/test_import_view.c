@@ -1,7 +1,7 @@
 /* Sources of tensors that stand at strides, big-endian or under flags: compared with elements taken
  * one by one, over random boxes, ranges of any length, and blocks larger than the workspace. */
 #define _GNU_SOURCE
-#include "import/state.h"
+#include "formats/parts/state.h"
 #include "os/os.h"
 
 #include <setjmp.h>

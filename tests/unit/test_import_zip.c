@@ -3,9 +3,9 @@
 #define _GNU_SOURCE
 #include "base/crc32.h"
 #include "base/endian.h"
-#include "import/inflate.h"
-#include "import/state.h"
-#include "import/zip.h"
+#include "formats/zip/inflate.h"
+#include "formats/parts/state.h"
+#include "formats/zip/zip.h"
 #include "os/os.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* Digests that were computed: sidecars held against them, trust lowered and restored, claims
  * that agree and that do not. */
 #define _GNU_SOURCE
-#include "info/sidecars/sidecars.h"
+#include "label/sidecars/sidecars.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

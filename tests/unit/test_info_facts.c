@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "info/info.h"
+#include "label/info.h"
 
 static sft_info info;
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "info/info.h"
+#include "label/info.h"
 
 #define SHA "1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"
 #define SHB "abababababababababababababababababababababababababababababababab"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "info/info.h"
+#include "label/info.h"
 
 static sft_info info;
 

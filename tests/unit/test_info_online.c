@@ -1,7 +1,7 @@
 /* Answers of a server as facts: their source, trust and match, beside a sidecar and digests;
  * recorded digests with a size that fits; what a cache remembers of a file. */
 #define _GNU_SOURCE
-#include "info/sidecars/sidecars.h"
+#include "label/sidecars/sidecars.h"
 #include "safetensors_hash.h"
 
 #include <setjmp.h>

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "digests.h"
-#include "info/info.h"
+#include "label/info.h"
 
 static sft_set *set;
 static sft_buffer file_bytes, json;

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "compose.h"
-#include "info/tensors/adapters.h"
+#include "label/tensors/adapters.h"
 
 static sft_span s(const char *text) { return sft_span_cstr(text); }
 

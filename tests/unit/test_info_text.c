@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "info/info.h"
+#include "label/info.h"
 
 static sft_span s(const char *text) { return sft_span_cstr(text); }
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "info/words/triggers.h"
+#include "label/words/triggers.h"
 
 /* ── A model of nothing but metadata ── */
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "info/cursor.h"
+#include "label/cursor.h"
 
 static sft_info info;
 static char seen[4096]; /* "pointer=text;" of all that was taken */

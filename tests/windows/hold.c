@@ -29,7 +29,7 @@ static const struct how {
     { "lock", FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, false, true },
 };
 
-/* As info_identity of src/os/os_win32.c has them. */
+/* As info_identity of src/core/os/os_win32.c has them. */
 static bool identity(HANDLE file) {
     FILE_ID_INFO id;
     BY_HANDLE_FILE_INFORMATION old;

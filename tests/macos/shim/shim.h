@@ -1,4 +1,4 @@
-/* What macOS has and Linux has not, so that src/os/os_macos.c runs on Linux: its calls do what
+/* What macOS has and Linux has not, so that src/core/os/os_macos.c runs on Linux: its calls do what
  * macOS documents, or fail as the test asks, and are counted. shim/ comes before the system's
  * headers; each header there adds its part to the system's own. */
 #ifndef SHIM_H

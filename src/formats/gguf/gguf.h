@@ -1,0 +1,77 @@
+/* Types of GGUF's tensors: ggml's, by number. */
+#ifndef SFTI_IMPORT_GGUF_H
+#define SFTI_IMPORT_GGUF_H
+
+#include "formats/parts/import.h"
+
+typedef struct sfti_gguf_type {
+    sfti_codec codec;   /* of plain elements: without unpack, of one element */
+    sft_dtype dtype;    /* of plain elements */
+    const char *refused; /* NULL: it is read */
+} sfti_gguf_type;
+
+/* The type of that number; one of stored bytes 0 is refused, its size unknown. */
+const sfti_gguf_type *sfti_gguf_type_of(uint32_t number);
+/* How it is unpacked by this processor: the codec's function, or a faster one. */
+typedef void (*sfti_gguf_unpack)(const uint8_t *in, float *out, size_t count);
+sfti_gguf_unpack sfti_gguf_fastest(uint32_t number);
+/* The variant for AVX2; NULL if there is none, or the processor has no AVX2. */
+sfti_gguf_unpack sfti_gguf_avx2(uint32_t number);
+
+/* ── Blocks in portable C ──
+ * Everything but one addition is exact in F32, so that fused and separate operations agree. */
+
+void sfti_gguf_q1_0(const uint8_t *in, float *out, size_t count);
+void sfti_gguf_q2_0(const uint8_t *in, float *out, size_t count);
+void sfti_gguf_q4_0(const uint8_t *in, float *out, size_t count);
+void sfti_gguf_q4_1(const uint8_t *in, float *out, size_t count);
+void sfti_gguf_q5_0(const uint8_t *in, float *out, size_t count);
+void sfti_gguf_q5_1(const uint8_t *in, float *out, size_t count);
+void sfti_gguf_q8_0(const uint8_t *in, float *out, size_t count);
+void sfti_gguf_q2_k(const uint8_t *in, float *out, size_t count);
+void sfti_gguf_q3_k(const uint8_t *in, float *out, size_t count);
+void sfti_gguf_q4_k(const uint8_t *in, float *out, size_t count);
+void sfti_gguf_q5_k(const uint8_t *in, float *out, size_t count);
+void sfti_gguf_q6_k(const uint8_t *in, float *out, size_t count);
+void sfti_gguf_tq1_0(const uint8_t *in, float *out, size_t count);
+void sfti_gguf_tq2_0(const uint8_t *in, float *out, size_t count);
+void sfti_gguf_mxfp4(const uint8_t *in, float *out, size_t count);
+void sfti_gguf_nvfp4(const uint8_t *in, float *out, size_t count);
+void sfti_gguf_iq1_s(const uint8_t *in, float *out, size_t count);
+void sfti_gguf_iq1_m(const uint8_t *in, float *out, size_t count);
+void sfti_gguf_iq2_xxs(const uint8_t *in, float *out, size_t count);
+void sfti_gguf_iq2_xs(const uint8_t *in, float *out, size_t count);
+void sfti_gguf_iq2_s(const uint8_t *in, float *out, size_t count);
+void sfti_gguf_iq3_xxs(const uint8_t *in, float *out, size_t count);
+void sfti_gguf_iq3_s(const uint8_t *in, float *out, size_t count);
+void sfti_gguf_iq4_nl(const uint8_t *in, float *out, size_t count);
+void sfti_gguf_iq4_xs(const uint8_t *in, float *out, size_t count);
+
+/* ── What blocks consist of ── */
+
+/* An F16 of two bytes as F32. */
+float sfti_gguf_half(const uint8_t *at);
+/* The scale of MXFP4, and of 16 elements of NVFP4; their 4-bit codes are twice the values. */
+float sfti_gguf_e8m0(uint8_t code);
+float sfti_gguf_ue4m3(uint8_t code);
+extern const int8_t sfti_gguf_e2m1[16];
+extern const int8_t sfti_gguf_iq4[16];
+/* Scale and minimum j (0 to 7) of the 12 bytes of Q4_K and Q5_K. */
+void sfti_gguf_scale_k4(const uint8_t *packed, unsigned j, uint8_t *scale, uint8_t *minimum);
+/* The 16 scales of Q3_K, of its 12 bytes. */
+void sfti_gguf_scales_q3_k(const uint8_t *packed, int8_t scales[16]);
+/* The one scale of IQ1_M, in four parts. */
+float sfti_gguf_scale_iq1_m(const uint8_t *scales);
+/* Eight signs, of which seven are stored: their number is even. */
+uint8_t sfti_gguf_signs(uint32_t code);
+
+/* Grids: rows of 8 values in 2 bits each, or of 4 in 4 bits, the first one lowest. They are
+ * indexes into the values of the kind. */
+extern const uint16_t sfti_gguf_iq2_xxs_grid[256], sfti_gguf_iq2_xs_grid[512];
+extern const uint16_t sfti_gguf_iq2_s_grid[1024];
+extern const uint16_t sfti_gguf_iq3_xxs_grid[256], sfti_gguf_iq3_s_grid[512];
+extern const uint16_t sfti_gguf_iq1_grid[2048];
+extern const int8_t sfti_gguf_iq1_values[8], sfti_gguf_iq2_values[8];
+extern const int8_t sfti_gguf_iq3_xxs_values[8], sfti_gguf_iq3_s_values[8];
+
+#endif

@@ -1,0 +1,256 @@
+#include "formats/gguf/gguf_pairs.h"
+
+#include "base/number.h"
+#include "base/order.h"
+#include "base/utf8.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MOST_PAIRS 65536    /* a tokenizer's arrays are one pair each */
+#define MOST_KEY 65535      /* bytes, by the format's specification */
+#define MOST_STRING (1 << 20) /* bytes of a string that becomes metadata */
+#define MOST_NESTING 64
+
+enum { VALUE_UNSIGNED, VALUE_SIGNED, VALUE_FLOAT, VALUE_BOOL, VALUE_STRING, VALUE_ARRAY };
+
+typedef struct value_type {
+    const char *name;
+    uint8_t bytes; /* 0: not of fixed size */
+    uint8_t kind;
+} value_type;
+
+/* By number. */
+static const value_type value_types[] = {
+    { "u8", 1, VALUE_UNSIGNED },  { "i8", 1, VALUE_SIGNED },   { "u16", 2, VALUE_UNSIGNED },
+    { "i16", 2, VALUE_SIGNED },   { "u32", 4, VALUE_UNSIGNED }, { "i32", 4, VALUE_SIGNED },
+    { "f32", 4, VALUE_FLOAT },    { "bool", 1, VALUE_BOOL },   { "string", 0, VALUE_STRING },
+    { "array", 0, VALUE_ARRAY },  { "u64", 8, VALUE_UNSIGNED }, { "i64", 8, VALUE_SIGNED },
+    { "f64", 8, VALUE_FLOAT },
+};
+#define VALUE_TYPES (sizeof value_types / sizeof *value_types)
+
+typedef struct gguf_key {
+    sft_span name;
+    uint64_t at;
+} gguf_key;
+
+typedef struct pair_reader {
+    sfti_gguf_cursor *c;
+    sfti_import *im;
+    bool report;
+    gguf_key *keys;
+    sfti_gguf_pairs *out;
+} pair_reader;
+
+static sft_code read_type(pair_reader *r, const value_type **out) {
+    uint64_t at = r->c->at;
+    uint32_t number;
+    sft_code code = sfti_gguf_u32(r->c, &number);
+    if (code) return code;
+    if (number >= VALUE_TYPES)
+        return sfti_fail(sfti_import_error(r->im), SFT_FOREIGN_SYNTAX, at,
+                         "expected a type of value from 0 to 12, found %u", number);
+    *out = &value_types[number];
+    return SFT_OK;
+}
+
+/* ── Scalars ── */
+
+static double float_value(uint64_t bits, size_t bytes) {
+    return sfti_float_value(sfti_float_form_of(bytes == 4 ? SFT_F32 : SFT_F64), bits);
+}
+
+static size_t scalar_text(const value_type *type, uint64_t bits, char out[SFTI_DOUBLE_SIZE + 1]) {
+    uint64_t sign = UINT64_C(1) << (8 * type->bytes - 1);
+    bool negative = type->kind == VALUE_SIGNED && (bits & sign);
+    if (type->kind == VALUE_FLOAT) return sfti_double_text(float_value(bits, type->bytes), out);
+    if (type->kind == VALUE_BOOL) return (size_t)snprintf(out, 6, "%s", bits ? "true" : "false");
+    if (!negative) return sfti_uint_text(bits, 0, out);
+    out[0] = '-';
+    return 1 + sfti_uint_text(0 - ((bits ^ sign) - sign), 0, out + 1);
+}
+
+static sft_code put_pair(pair_reader *r, sft_span key, sft_span value) {
+    static const char prefix[] = "gguf.";
+    char *name = sfti_arena_array(sfti_import_arena(r->im), sizeof prefix + key.len, 1);
+    if (!name) return sfti_fail_memory(sfti_import_error(r->im), key.len);
+    memcpy(name, prefix, sizeof prefix - 1);
+    memcpy(name + sizeof prefix - 1, key.data, key.len);
+    name[sizeof prefix - 1 + key.len] = '\0';
+    return sfti_import_meta(r->im, name, value);
+}
+
+/* Keys that the reader itself needs. */
+static sft_code note_scalar(pair_reader *r, sft_span key, const value_type *type, uint64_t value,
+                            uint64_t at) {
+    sfti_gguf_pairs *out = r->out;
+    bool whole = type->kind == VALUE_UNSIGNED || type->kind == VALUE_SIGNED;
+    if (whole && sft_span_equal(key, sft_span_cstr("split.no"))) out->split_number = value;
+    if (whole && sft_span_equal(key, sft_span_cstr("split.count")))
+        out->split_count = value ? value : 1;
+    if (whole && sft_span_equal(key, sft_span_cstr("split.tensors.count")))
+        out->split_tensors = value;
+    if (!sft_span_equal(key, sft_span_cstr("general.alignment"))) return SFT_OK;
+    if (type->kind != VALUE_UNSIGNED || type->bytes != 4)
+        return sfti_fail(sfti_import_error(r->im), SFT_FOREIGN_SYNTAX, at,
+                         "expected general.alignment as u32, found %s", type->name);
+    if (value == 0 || (value & (value - 1)) != 0)
+        return sfti_fail(sfti_import_error(r->im), SFT_FOREIGN_SYNTAX, at,
+                         "expected a power of two as general.alignment, found %llu",
+                         (unsigned long long)value);
+    out->alignment = value;
+    return SFT_OK;
+}
+
+static sft_code read_scalar(pair_reader *r, sft_span key, const value_type *type) {
+    char text[SFTI_DOUBLE_SIZE + 1];
+    uint64_t value, at = r->c->at;
+    sft_code code = sfti_gguf_number(r->c, type->bytes, &value);
+    if (code) return code;
+    if (type->kind == VALUE_BOOL && value > 1)
+        return sfti_fail(sfti_import_error(r->im), SFT_FOREIGN_SYNTAX, at,
+                         "expected 0 or 1 as bool, found %llu", (unsigned long long)value);
+    code = note_scalar(r, key, type, value, at);
+    if (code || !r->report) return code;
+    return put_pair(r, key, (sft_span){ text, scalar_text(type, value, text) });
+}
+
+/* ── Strings and arrays ── */
+
+static sft_code leave_value(pair_reader *r, sft_span key, uint64_t count, uint64_t bytes,
+                            const char *what) {
+    if (!r->report) return SFT_OK;
+    return sfti_import_leave(r->im, SFT_IMPORT_LEFT_VALUE, key, count ? count : 1, bytes, what);
+}
+
+static sft_code read_string(pair_reader *r, sft_span key) {
+    uint64_t at = r->c->at;
+    sft_span text;
+    sft_code code = sfti_gguf_string(r->c, r->report ? MOST_STRING : 0, &text);
+    if (code || !r->report) return code;
+    if (sft_span_equal(key, sft_span_cstr("general.architecture"))) r->out->is_model = true;
+    if (!text.data) return leave_value(r, key, 1, r->c->at - at - 8, "a string of over 1 MiB");
+    if (sfti_utf8_check(text.data, text.len) < text.len)
+        return leave_value(r, key, 1, text.len, "a string that is not UTF-8");
+    return put_pair(r, key, text);
+}
+
+static sft_code skip_strings(pair_reader *r, uint64_t count) {
+    sft_span none;
+    sft_code code = SFT_OK;
+    while (!code && count--) code = sfti_gguf_string(r->c, 0, &none);
+    return code;
+}
+
+/* Arrays of arrays are skipped without recursion: left[depth] arrays are still to come at each
+ * depth. *type and *count: of the outermost. */
+static sft_code skip_array(pair_reader *r, const value_type **type, uint64_t *count) {
+    uint64_t left[MOST_NESTING] = { 1 }, n, bytes;
+    const value_type *of = NULL;
+    sft_code code = SFT_OK;
+    size_t depth = 0;
+    bool outermost = true;
+    while (!code) {
+        while (depth > 0 && left[depth] == 0) depth--;
+        if (left[depth] == 0) return SFT_OK;
+        left[depth]--;
+        uint64_t at = r->c->at;
+        code = read_type(r, &of);
+        if (!code) code = sfti_gguf_number(r->c, 8, &n);
+        if (code) return code;
+        if (outermost) *type = of, *count = n, outermost = false;
+        if (of->kind == VALUE_STRING) {
+            code = skip_strings(r, n);
+        } else if (of->kind == VALUE_ARRAY) {
+            if (++depth == MOST_NESTING)
+                return sfti_fail(sfti_import_error(r->im), SFT_FOREIGN_NESTING, at,
+                                 "expected arrays nested less than %d deep, found more",
+                                 MOST_NESTING);
+            left[depth] = n;
+        } else {
+            code = sfti_gguf_skip(r->c, sfti_mul(n, of->bytes, &bytes) ? bytes : UINT64_MAX);
+        }
+    }
+    return code;
+}
+
+static sft_code leave_array(pair_reader *r, sft_span key) {
+    char what[40];
+    const value_type *type = NULL;
+    uint64_t at = r->c->at, count = 0;
+    sft_code code = skip_array(r, &type, &count);
+    if (code) return code;
+    (void)snprintf(what, sizeof what, "an array of %s", type->name);
+    return leave_value(r, key, count, r->c->at - at, what);
+}
+
+/* ── Keys ── */
+
+static sft_code read_key(pair_reader *r, gguf_key *key) {
+    const char *wrong = NULL;
+    key->at = r->c->at;
+    sft_code code = sfti_gguf_string(r->c, MOST_KEY, &key->name);
+    if (code) return code;
+    sft_span name = key->name;
+    if (!name.data) wrong = "a longer one";
+    else if (name.len == 0) wrong = "an empty one";
+    else if (memchr(name.data, '\0', name.len)) wrong = "one with a NUL";
+    else if (sfti_utf8_check(name.data, name.len) < name.len) wrong = "bytes that are not UTF-8";
+    if (!wrong) return SFT_OK;
+    return sfti_fail(sfti_import_error(r->im), SFT_FOREIGN_SYNTAX, key->at,
+                     "expected a key of 1 to %d bytes, found %s", MOST_KEY, wrong);
+}
+
+static sft_code read_pair(pair_reader *r, gguf_key *key) {
+    const value_type *type = NULL;
+    sft_code code = read_key(r, key);
+    if (!code) code = read_type(r, &type);
+    if (code) return code;
+    if (type->kind == VALUE_STRING || type->kind == VALUE_ARRAY) {
+        if (sft_span_equal(key->name, sft_span_cstr("general.alignment")))
+            return sfti_fail(sfti_import_error(r->im), SFT_FOREIGN_SYNTAX, key->at,
+                             "expected general.alignment as u32, found %s", type->name);
+    }
+    if (type->kind == VALUE_STRING) return read_string(r, key->name);
+    if (type->kind == VALUE_ARRAY) return leave_array(r, key->name);
+    return read_scalar(r, key->name, type);
+}
+
+static int compare_pair_keys(const void *ctx, uint32_t a, uint32_t b) {
+    const gguf_key *keys = ctx;
+    return sfti_bytes_compare(keys[a].name, keys[b].name);
+}
+
+static sft_code check_unique(pair_reader *r, size_t count) {
+    uint32_t *order = sfti_arena_sorted(sfti_import_arena(r->im), count, compare_pair_keys,
+                                        r->keys);
+    if (!order) return sfti_fail_memory(sfti_import_error(r->im), count * sizeof *order);
+    for (size_t i = 1; i < count; i++) {
+        const gguf_key *key = &r->keys[order[i]];
+        if (!sft_span_equal(key->name, r->keys[order[i - 1]].name)) continue;
+        return sfti_fail(sfti_import_error(r->im), SFT_FOREIGN_AMBIGUOUS, key->at,
+                         "expected each key once, found \"%.*s\" twice", SFTI_CLIP(key->name, 200));
+    }
+    return SFT_OK;
+}
+
+sft_code sfti_gguf_read_pairs(sfti_gguf_cursor *c, uint64_t count, bool report,
+                              sfti_gguf_pairs *out) {
+    pair_reader r = { .c = c, .im = c->im, .report = report, .out = out };
+    size_t cap = 0;
+    *out = (sfti_gguf_pairs){ .alignment = 32, .split_count = 1, .split_tensors = UINT64_MAX };
+    if (count > MOST_PAIRS)
+        return sfti_fail(sfti_import_error(c->im), SFT_FOREIGN_TABLE, c->at - 8,
+                         "expected at most %d key-value pairs, found %llu", MOST_PAIRS,
+                         (unsigned long long)count);
+    for (size_t i = 0; i < count; i++) {
+        gguf_key *keys = sfti_arena_grow(sfti_import_arena(c->im), r.keys, i, 1, &cap,
+                                         sizeof *keys);
+        if (!keys) return sfti_fail_memory(sfti_import_error(c->im), sizeof *keys);
+        r.keys = keys;
+        sft_code code = read_pair(&r, &keys[i]);
+        if (code) return code;
+    }
+    return check_unique(&r, (size_t)count);
+}

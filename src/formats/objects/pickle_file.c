@@ -1,0 +1,67 @@
+#include "formats/objects/paddle.h"
+#include "formats/objects/rebuild.h"
+#include "formats/parts/roots.h"
+
+#include <string.h>
+
+/* A pickle of protocol 2 or newer, cut or whole; or of a dict or list in protocol 0 or 1, that ends
+ * with its STOP where the file does. */
+bool sfti_is_pickle(sfti_import *im, const uint8_t *head, size_t len) {
+    static const char *const old[] = { "(dp", "(lp", "}q", "]q", "(dq", "(lq" };
+    static const char first[] = "}](c\x95)N\x8c\x8dXU";
+    uint64_t size = sfti_import_input(im)->size;
+    uint8_t last;
+    bool is = false;
+    if (len >= 4 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5)
+        return memchr(first, head[2], sizeof first - 1) != NULL;
+    for (size_t i = 0; i < sizeof old / sizeof *old; i++)
+        is = is || (len >= 4 && memcmp(head, old[i], strlen(old[i])) == 0);
+    return is && !sfti_import_read(im, sfti_import_input(im), size - 1, &last, 1) && last == '.';
+}
+
+/* Texts of protocol 0 are lines of any length, with escapes: such a file is read as a whole. */
+#define TEXT_PICKLE_BYTES ((uint64_t)256 << 20)
+
+static sft_code load_text(sfti_import *im, sfti_pickle_input *input) {
+    uint8_t *bytes;
+    sft_code code = sfti_import_load(im, input->source, 0, 1, &bytes);
+    if (code || bytes[0] == 0x80 || input->end > TEXT_PICKLE_BYTES) return code;
+    code = sfti_import_load(im, input->source, 0, input->end, &bytes);
+    input->bytes = bytes;
+    return code;
+}
+
+static bool has_arrays(const sfti_pickle *pickle) {
+    for (size_t i = 0; i < pickle->global_count; i++) {
+        uint8_t meaning = pickle->globals[i]->meaning;
+        if (meaning == SFTI_MEANS_ARRAY || meaning == SFTI_MEANS_BUFFER ||
+            (meaning >= SFTI_MEANS_TENSOR && meaning <= SFTI_MEANS_NO_BYTES))
+            return true;
+    }
+    return false;
+}
+
+sft_code sfti_read_pickle(sfti_import *im) {
+    const sft_source *source = sfti_import_input(im);
+    sfti_pickle_input input = { source, 0, source->size, NULL };
+    sfti_rebuild rebuild = { .im = im, .source = source };
+    sfti_pickle pickle;
+    sfti_arena values = { .alloc = sfti_import_arena(im)->alloc };
+    sft_code code = load_text(im, &input);
+    if (!code) code = sfti_pickle_read(&input, &values, &pickle, sfti_import_error(im));
+    if (code) goto done;
+    if (!has_arrays(&pickle)) {
+        code = sfti_fail(sfti_import_error(im), SFT_FOREIGN_KIND, 0,
+                         "expected a pickle of arrays or tensors, found one without");
+        goto done;
+    }
+    if (pickle.end != source->size)
+        code = sfti_import_leave(im, SFT_IMPORT_LEFT_RECORD, (sft_span){ "", 0 }, 1,
+                                 source->size - pickle.end, "bytes behind the pickle");
+    if (!code) code = sfti_rebuild_all(&rebuild, &pickle);
+    if (!code) code = sfti_paddle_join(im, pickle.root);
+    if (!code) code = sfti_roots_import(im, pickle.root, &rebuild.states);
+done:
+    sfti_arena_free(&values);
+    return code;
+}

@@ -1,0 +1,51 @@
+/* The parts of rebuild.c, by where objects come from. Each turns an object into what it stands
+ * for, or refuses it; an object of another form than expected stays what it is. */
+#ifndef SFTI_REBUILD_PARTS_H
+#define SFTI_REBUILD_PARTS_H
+
+#include "formats/objects/rebuild.h"
+
+/* Argument i of an object; NULL past the last. */
+static inline sfti_value *sfti_object_arg(const sfti_value *object, uint32_t i) {
+    return sfti_value_item(object->u.object->args, i);
+}
+
+/* What a pickle says once it can mention often, for a byte or two each. So whatever is copied at a
+ * mention, values or bytes, is counted here, and refused where it comes to more than the file and
+ * the pickle have bytes: SFT_FOREIGN_TABLE. */
+sft_code sfti_rebuild_copy(sfti_rebuild *r, const sfti_value *value, uint64_t count);
+/* The value becomes a tensor; its item, zeroed but for `at`, or NULL. */
+sfti_item *sfti_rebuild_tensor(sfti_rebuild *r, sfti_value *value);
+/* The value becomes a refusal. */
+sft_code sfti_rebuild_refuse(sfti_rebuild *r, sfti_value *value, sft_code code, sft_hint hint,
+                             uint64_t bytes, const char *format, ...) SFTI_FORMAT(6, 7);
+/* The value becomes a tensor of bytes in memory. */
+sft_code sfti_rebuild_memory(sfti_rebuild *r, sfti_value *value, sft_dtype dtype,
+                             const uint64_t *shape, uint32_t rank, const void *bytes,
+                             size_t len);
+/* Numbers of a tuple or list, none of them negative, into the arena; false: it is something
+ * else. NULL and no memory: *out is NULL and err set. */
+bool sfti_rebuild_sizes(sfti_rebuild *r, const sfti_value *list, uint64_t **out);
+/* Attributes that a state sets: tensors among them are reported. */
+sft_code sfti_rebuild_attributes(sfti_rebuild *r, sfti_value *state);
+/* A map without items, and a name with its value for it. */
+sfti_value *sfti_rebuild_value(sfti_rebuild *r, sfti_value_kind kind, uint64_t at);
+sft_code sfti_rebuild_map(sfti_rebuild *r, sfti_value *value, const char *const *names,
+                          sfti_value *const *values, uint32_t count);
+
+/* NumPy */
+sft_code sfti_rebuild_array(sfti_rebuild *r, sfti_value *value);
+sft_code sfti_rebuild_buffer(sfti_rebuild *r, sfti_value *value);
+sft_code sfti_rebuild_scalar(sfti_rebuild *r, sfti_value *value);
+
+/* PyTorch: a tensor of (storage, offset, size, strides), and in version 2 (…, requires_grad,
+ * hooks[, flags]), in version 3 (…, requires_grad, hooks, dtype[, flags]);
+ * anything that its functions make; those that are not plain. */
+sft_code sfti_rebuild_plain(sfti_rebuild *r, sfti_value *value, const sfti_value *args,
+                            unsigned version);
+sft_code sfti_rebuild_torch(sfti_rebuild *r, sfti_value *value, const sfti_value *args,
+                            uint8_t meaning);
+sft_code sfti_rebuild_quantised(sfti_rebuild *r, sfti_value *value, const sfti_value *args);
+sft_code sfti_rebuild_sparse(sfti_rebuild *r, sfti_value *value, const sfti_value *args);
+
+#endif

@@ -1,0 +1,263 @@
+#include "base/endian.h"
+#include "base/number.h"
+#include "formats/objects/dequantise.h"
+#include "formats/objects/rebuild_parts.h"
+#include "formats/objects/sparse.h"
+
+#include <string.h>
+
+/* ── Quantised: integers with a scale ── */
+
+static sfti_value *number_tensor(sfti_rebuild *r, const sfti_value *number) {
+    static const uint64_t no_shape[1] = { 0 };
+    sfti_value *value = sfti_rebuild_value(r, SFTI_VALUE_NONE, number->at);
+    uint8_t *bytes = sfti_arena_take(sfti_import_arena(r->im), 8);
+    uint64_t bits = (uint64_t)number->u.integer;
+    if (!value || !bytes) return NULL;
+    if (number->kind == SFTI_VALUE_FLOAT) memcpy(&bits, &number->u.real, 8);
+    sfti_put_u64(bytes, bits);
+    sft_dtype dtype = number->kind == SFTI_VALUE_FLOAT ? SFT_F64 : SFT_I64;
+    return sfti_rebuild_memory(r, value, dtype, no_shape, 0, bytes, 8) ? NULL : value;
+}
+
+/* (scheme, scale, zero point) or (scheme, scales, zero points, axis), as tensors in that order.
+ * *count 0: they are something else. */
+static sft_code quantised_parts(sfti_rebuild *r, const sfti_value *how, sfti_value **parts,
+                                uint32_t *count) {
+    *count = 0;
+    if (how->kind != SFTI_VALUE_TUPLE || how->count < 3) return SFT_OK;
+    sfti_value **items = how->u.items;
+    bool whole = how->count == 3 && items[1]->kind == SFTI_VALUE_FLOAT &&
+                 items[2]->kind == SFTI_VALUE_INT;
+    bool channels = how->count == 4 && items[1]->kind == SFTI_VALUE_TENSOR &&
+                    items[2]->kind == SFTI_VALUE_TENSOR && items[3]->kind == SFTI_VALUE_INT;
+    if (!whole && !channels) return SFT_OK;
+    parts[0] = whole ? number_tensor(r, items[1]) : items[1];
+    parts[1] = whole ? number_tensor(r, items[2]) : items[2];
+    parts[2] = channels ? number_tensor(r, items[3]) : NULL;
+    if (!parts[0] || !parts[1] || (channels && !parts[2])) return SFT_OUT_OF_MEMORY;
+    *count = whole ? 2 : 3;
+    return SFT_OK;
+}
+
+/* All numbers of a packed tensor, as doubles. *out NULL: it is not packed, too short, or complex,
+ * which is two doubles. */
+static sft_code load_numbers(sfti_rebuild *r, const sfti_value *value, const sfti_item *item,
+                             uint64_t count, double **out) {
+    uint8_t *bytes;
+    uint64_t elements, need;
+    *out = NULL;
+    if (item->strides || item->swap || item->dtype == SFT_C64 ||
+        sft_shape_size(item->dtype, item->shape, item->rank, &elements, &need, NULL) ||
+        elements != count || need > item->stored)
+        return SFT_OK;
+    sft_code code = sfti_rebuild_copy(r, value, count);
+    if (!code) code = sfti_import_load(r->im, item->source, item->begin, need, &bytes);
+    if (code) return code;
+    double *numbers = sfti_arena_array(sfti_import_arena(r->im), count, sizeof *numbers);
+    if (!numbers) return sfti_fail_memory(sfti_import_error(r->im), count * sizeof *numbers);
+    sfti_to_doubles(item->dtype, bytes, 0, (size_t)count, numbers);
+    *out = numbers;
+    return SFT_OK;
+}
+
+static sft_code quantised_values(sfti_rebuild *r, sfti_value *value, const sfti_item *integers,
+                                 sfti_value *const *parts, uint32_t count) {
+    sfti_dequantise how = { .from = integers->source, .begin = integers->begin,
+                            .dtype = integers->dtype, .swap = integers->swap, .inner = 1 };
+    uint32_t size = sft_dtype_describe(integers->dtype)->bits / 8;
+    const uint64_t *axis = NULL;
+    sft_code code;
+    how.elements = integers->stored / size;
+    how.channels = 1;
+    if (count == 3) {
+        int64_t at = 0;
+        uint8_t bytes[8];
+        code = sfti_import_read(r->im, parts[2]->u.item->source, 0, bytes, 8);
+        if (code) return code;
+        at = (int64_t)sfti_get_u64(bytes);
+        if (at < 0 || at >= integers->rank || integers->strides)
+            return sfti_rebuild_refuse(r, value, SFT_FOREIGN_OBJECT, SFT_HINT_IMPORT_QUANTISED, 0,
+                                       "expected packed channels with scales, found others");
+        axis = &integers->shape[at];
+        how.channels = *axis;
+        for (uint32_t d = (uint32_t)at + 1; d < integers->rank; d++)
+            if (!sfti_mul(how.inner, integers->shape[d], &how.inner)) how.inner = 0;
+    }
+    code = load_numbers(r, value, parts[0]->u.item, how.channels, &how.scales);
+    if (!code) code = load_numbers(r, value, parts[1]->u.item, how.channels, &how.zeros);
+    if (code) return code;
+    if (!how.scales || !how.zeros || how.inner == 0 || how.channels == 0)
+        return sfti_rebuild_refuse(r, value, SFT_FOREIGN_OBJECT, SFT_HINT_IMPORT_QUANTISED, 0,
+                                   "expected a scale and a zero point for each channel");
+    const sft_source *source;
+    code = sfti_dequantise_source(r->im, &how, &source);
+    sfti_item *item = code ? NULL : sfti_rebuild_tensor(r, value);
+    if (!item) return code ? code : SFT_OUT_OF_MEMORY;
+    *item = *integers;
+    item->dtype = SFT_F32;
+    item->source = source;
+    item->begin = 0;
+    item->stored = how.elements * 4;
+    item->swap = 0;
+    item->storage = 0;
+    item->note = "dequantised";
+    return SFT_OK;
+}
+
+sft_code sfti_rebuild_quantised(sfti_rebuild *r, sfti_value *value, const sfti_value *args) {
+    static const char *const names[] = { "int_repr", "scale", "zero_point", "axis" };
+    sft_import_special how = sfti_import_options(r->im)->quantised;
+    sfti_value *parts[4];
+    uint32_t count;
+    if (args->count < 5) return SFT_OK;
+    if (how == SFT_IMPORT_SPECIAL_REFUSE)
+        return sfti_rebuild_refuse(r, value, SFT_FOREIGN_OBJECT, SFT_HINT_IMPORT_QUANTISED, 0,
+                                   "expected plain elements, found a quantised tensor");
+    sfti_value place = *args;
+    place.count = 4;
+    if (!(parts[0] = sfti_rebuild_value(r, SFTI_VALUE_NONE, value->at))) return SFT_OUT_OF_MEMORY;
+    sft_code code = sfti_rebuild_plain(r, parts[0], &place, 1);
+    if (!code) code = quantised_parts(r, args->u.items[4], parts + 1, &count);
+    if (code || parts[0]->kind == SFTI_VALUE_NONE) return code;
+    if (parts[0]->kind != SFTI_VALUE_TENSOR || count == 0
+        || !sfti_dequantise_takes(parts[0]->u.item->dtype))
+        return sfti_rebuild_refuse(r, value, SFT_FOREIGN_OBJECT, SFT_HINT_NONE, 0,
+                                   "expected integers with scale and zero point, found others");
+    if (how == SFT_IMPORT_SPECIAL_PARTS)
+        return sfti_rebuild_map(r, value, names, parts, count + 1);
+    return quantised_values(r, value, parts[0]->u.item, parts + 1, count);
+}
+
+/* ── Sparse ── */
+
+typedef struct sparse_layout {
+    const char *name, *parts[3];
+    uint32_t indices;
+} sparse_layout;
+
+static const sparse_layout layouts[] = {
+    { "torch.sparse_coo", { "indices", "values", "shape" }, 1 },
+    { "torch.sparse_csr", { "crow_indices", "col_indices", "values" }, 2 },
+    { "torch.sparse_csc", { "ccol_indices", "row_indices", "values" }, 2 },
+    { "torch.sparse_bsr", { "crow_indices", "col_indices", "values" }, 2 },
+    { "torch.sparse_bsc", { "ccol_indices", "row_indices", "values" }, 2 },
+};
+
+static const sparse_layout *layout_of(const sfti_value *value) {
+    if (value->kind != SFTI_VALUE_OBJECT || sfti_value_meaning(value) != SFTI_MEANS_LAYOUT)
+        return NULL;
+    const sfti_value *name = sfti_object_arg(value, 0);
+    for (size_t i = 0; name && i < sizeof layouts / sizeof *layouts; i++)
+        if (sfti_value_is(name, layouts[i].name)) return &layouts[i];
+    return NULL;
+}
+
+static sft_code sparse_parts(sfti_rebuild *r, sfti_value *value, const sparse_layout *layout,
+                             sfti_value **items, const uint64_t *shape, uint32_t rank) {
+    const char *names[4] = { layout->parts[0], layout->parts[1], layout->parts[2], "shape" };
+    sfti_value *parts[4] = { items[0], items[1], items[2], NULL };
+    uint64_t *length = sfti_arena_array(sfti_import_arena(r->im), 1, sizeof *length);
+    uint8_t *bytes = sfti_arena_array(sfti_import_arena(r->im), rank, 8);
+    sfti_value *sizes = sfti_rebuild_value(r, SFTI_VALUE_NONE, value->at);
+    if (!length || !bytes || !sizes) return sfti_fail_memory(sfti_import_error(r->im), rank);
+    for (uint32_t d = 0; d < rank; d++) sfti_put_u64(bytes + 8 * (size_t)d, shape[d]);
+    *length = rank;
+    sft_code code = sfti_rebuild_memory(r, sizes, SFT_I64, length, 1, bytes, 8 * (size_t)rank);
+    parts[layout->indices + 1] = sizes;
+    return code ? code : sfti_rebuild_map(r, value, names, parts, layout->indices + 2);
+}
+
+/* Where the rows of values are, whose indices must ascend: so a coalesced tensor is stored, and so
+ * no place has two values. */
+static sft_code sparse_places(sfti_rebuild *r, const sfti_value *value, const double *indices,
+                              uint64_t rows, uint32_t sparse, const uint64_t *shape,
+                              uint64_t *places) {
+    for (uint64_t row = 0; row < rows; row++) {
+        uint64_t at = 0;
+        bool within = true;
+        for (uint32_t d = 0; d < sparse; d++) {
+            double index = indices[d * rows + row];
+            within = within && index >= 0 && index < (double)shape[d];
+            if (within) at = at * shape[d] + (uint64_t)index;
+        }
+        if (!within || (row > 0 && at <= places[row - 1]))
+            return sfti_fail(sfti_import_error(r->im), SFT_FOREIGN_SYNTAX, value->at,
+                             "expected indices of a sparse tensor within its shape and in "
+                             "order, found others");
+        places[row] = at;
+    }
+    return SFT_OK;
+}
+
+/* The dense form of a coalesced COO tensor; others are refused. *done false: this is another. */
+static sft_code sparse_values(sfti_rebuild *r, sfti_value *value, sfti_value **items,
+                              const uint64_t *shape, uint32_t rank, bool *done) {
+    const sfti_item *where = items[0]->u.item, *what = items[1]->u.item;
+    uint64_t limit = sfti_import_options(r->im)->max_output, bytes, rows, size, dense = 1;
+    double *indices;
+    *done = false;
+    if (limit == 0) limit = (uint64_t)1 << 30;
+    if (where->rank != 2 || what->rank == 0 || what->strides || what->swap) return SFT_OK;
+    uint64_t sparse = where->shape[0];
+    rows = where->shape[1];
+    if (sparse > rank || what->rank != rank - sparse + 1 || what->shape[0] != rows) return SFT_OK;
+    for (uint32_t d = 1; d < what->rank; d++) {
+        if (what->shape[d] != shape[sparse + d - 1]) return SFT_OK;
+        if (!sfti_mul(dense, what->shape[d], &dense)) return SFT_OK;
+    }
+    bool fits = !sft_shape_size(what->dtype, shape, rank, NULL, &bytes, NULL);
+    if (fits) sfti_total_add(&r->dense, bytes);
+    if (!fits || r->dense > limit)
+        return sfti_fail(sfti_import_error(r->im), SFT_FOREIGN_OUTPUT, value->at,
+                         "expected sparse tensors that are at most %llu bytes if dense, found "
+                         "larger ones", (unsigned long long)limit);
+    if (sft_shape_size(what->dtype, what->shape, what->rank, NULL, &size, NULL) ||
+        size > what->stored)
+        return SFT_OK;
+    sft_code code = load_numbers(r, value, where, sparse * rows, &indices);
+    if (code || !indices) return code;
+    uint64_t *places = sfti_arena_array(sfti_import_arena(r->im), rows, sizeof *places);
+    if (!places) return sfti_fail_memory(sfti_import_error(r->im), rows * sizeof *places);
+    code = sparse_places(r, value, indices, rows, (uint32_t)sparse, shape, places);
+    if (code) return code;
+    const sfti_sparse from = { what->source, what->begin, rows, rows ? size / rows : 0, places };
+    const sft_source *source;
+    code = sfti_sparse_source(r->im, &from, bytes, &source);
+    sfti_item *item = code ? NULL : sfti_rebuild_tensor(r, value);
+    if (!item) return code ? code : SFT_OUT_OF_MEMORY;
+    item->dtype = what->dtype;
+    item->shape = shape;
+    item->rank = rank;
+    item->stored = bytes;
+    item->source = source;
+    item->note = "sparse";
+    *done = true;
+    return SFT_OK;
+}
+
+sft_code sfti_rebuild_sparse(sfti_rebuild *r, sfti_value *value, const sfti_value *args) {
+    sft_import_special how = sfti_import_options(r->im)->sparse;
+    uint64_t *shape;
+    bool done = false;
+    if (args->count < 2 || args->u.items[1]->kind != SFTI_VALUE_TUPLE) return SFT_OK;
+    if (how == SFT_IMPORT_SPECIAL_REFUSE)
+        return sfti_rebuild_refuse(r, value, SFT_FOREIGN_OBJECT, SFT_HINT_IMPORT_SPARSE, 0,
+                                   "expected plain elements, found a sparse tensor");
+    const sparse_layout *layout = layout_of(args->u.items[0]);
+    const sfti_value *data = args->u.items[1];
+    if (!layout || data->count < layout->indices + 2) return SFT_OK;
+    for (uint32_t i = 0; i <= layout->indices; i++)
+        if (data->u.items[i]->kind != SFTI_VALUE_TENSOR) return SFT_OK;
+    const sfti_value *sizes = data->u.items[layout->indices + 1];
+    if (!sfti_rebuild_sizes(r, sizes, &shape)) return SFT_OK;
+    if (!shape) return SFT_OUT_OF_MEMORY;
+    if (how == SFT_IMPORT_SPECIAL_PARTS)
+        return sparse_parts(r, value, layout, data->u.items, shape, sizes->count);
+    sft_code code = layout == &layouts[0] ? sparse_values(r, value, data->u.items, shape,
+                                                          sizes->count, &done)
+                                          : SFT_OK;
+    if (code || done) return code;
+    return sfti_rebuild_refuse(r, value, SFT_FOREIGN_OBJECT, SFT_HINT_IMPORT_SPARSE, 0,
+                               "expected a sparse tensor in coordinates, found another layout");
+}

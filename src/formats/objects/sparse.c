@@ -1,0 +1,65 @@
+#include "formats/objects/sparse.h"
+
+#include "formats/parts/state.h"
+
+#include <string.h>
+
+#define PIECE ((size_t)8192)
+
+/* The first row that ends behind the byte. */
+static uint64_t first_row(const sfti_sparse *s, uint64_t offset) {
+    uint64_t low = 0, high = s->rows, row = offset / s->row_bytes;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (s->places[middle] < row) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+/* Values of rows that follow one another are read in pieces. */
+static sft_code read_sparse(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                            sft_error *err) {
+    const sfti_sparse *s = ctx;
+    uint8_t piece[PIECE];
+    uint64_t have = 0, had = 0, size = s->row_bytes, all = s->rows * size;
+    memset(into, 0, len);
+    *got = 0;
+    for (uint64_t row = size ? first_row(s, offset) : s->rows; row < s->rows; row++) {
+        uint64_t at = s->places[row] * size, skip = at < offset ? offset - at : 0;
+        if (at >= offset + len) break;
+        while (skip < size && at + skip < offset + len) {
+            uint64_t from = row * size + skip, some = size - skip;
+            if (from < have || from >= had) {
+                have = from;
+                had = all - from < PIECE ? all : from + PIECE;
+                sft_code code = sfti_import_exact(s->from, s->begin + have, piece,
+                                                  (size_t)(had - have), err);
+                if (code) return code;
+            }
+            if (some > had - from) some = had - from;
+            if (some > offset + len - at - skip) some = offset + len - at - skip;
+            memcpy((char *)into + (at + skip - offset), piece + (from - have), (size_t)some);
+            skip += some;
+        }
+    }
+    *got = len;
+    return SFT_OK;
+}
+
+static uint32_t sparse_mode(void *ctx) {
+    return sft_source_mode(((const sfti_sparse *)ctx)->from);
+}
+
+static const sft_source_vtable sparse_source_vtable = {
+    sizeof(sft_source_vtable), read_sparse, NULL, NULL, sparse_mode
+};
+
+sft_code sfti_sparse_source(sfti_import *im, const sfti_sparse *sparse, uint64_t bytes,
+                            const sft_source **out) {
+    sfti_sparse *kept = sfti_arena_take(&im->arena, sizeof *kept);
+    if (!kept) return sfti_fail_memory(im->err, sizeof *kept);
+    *kept = *sparse;
+    sft_source source = { kept, &sparse_source_vtable, bytes, NULL, false };
+    return sfti_import_own(im, &source, out);
+}

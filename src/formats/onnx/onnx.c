@@ -1,0 +1,187 @@
+/* ONNX: a protocol buffer whose graph has tensors, inside the file or in files beside it. Fields
+ * and types: onnx/onnx.proto, docs/ExternalData.md of the ONNX repository. */
+#include "formats/onnx/onnx.h"
+
+#include <string.h>
+
+/* ── The model ── */
+
+#define MODEL_GRAPH 7
+#define MODEL_FUNCTIONS 25
+#define GRAPH_NODE 1
+#define GRAPH_INITIALIZER 5
+#define GRAPH_SPARSE 15
+#define NODE_OUTPUT 2
+#define NODE_ATTRIBUTE 5
+#define FUNCTION_NODE 7
+#define ATTRIBUTE_TENSOR 5
+#define ATTRIBUTE_GRAPH 6
+#define ATTRIBUTE_TENSORS 10
+#define ATTRIBUTE_GRAPHS 11
+
+#define ONNX_DEPTH 64
+#define ONNX_NAME_MOST 65536
+
+/* A message that is read, and those around it. */
+typedef enum onnx_kind {
+    ONNX_MODEL, ONNX_GRAPH, ONNX_FUNCTION, ONNX_NODE, ONNX_ATTRIBUTE
+} onnx_kind;
+
+typedef struct onnx_frame {
+    onnx_kind kind;
+    uint64_t at, end;
+    sft_span output; /* of the node */
+    uint32_t seen;   /* a bit for each number of a message that it has once */
+} onnx_frame;
+
+typedef struct onnx_walk {
+    sfti_import *im;
+    sfti_wire wire;
+    onnx_frame frames[ONNX_DEPTH];
+    size_t depth;
+    bool all;             /* constants in nodes, subgraphs and functions, too */
+    uint64_t nested;      /* that are left out otherwise */
+    uint64_t nested_bytes;
+} onnx_walk;
+
+/* What a field of a message is, if it is to be entered. */
+static const struct onnx_inside {
+    onnx_kind in;
+    uint64_t number;
+    onnx_kind kind;
+} insides[] = {
+    { ONNX_MODEL, MODEL_GRAPH, ONNX_GRAPH },
+    { ONNX_MODEL, MODEL_FUNCTIONS, ONNX_FUNCTION },
+    { ONNX_GRAPH, GRAPH_NODE, ONNX_NODE },
+    { ONNX_FUNCTION, FUNCTION_NODE, ONNX_NODE },
+    { ONNX_NODE, NODE_ATTRIBUTE, ONNX_ATTRIBUTE },
+    { ONNX_ATTRIBUTE, ATTRIBUTE_GRAPH, ONNX_GRAPH },
+    { ONNX_ATTRIBUTE, ATTRIBUTE_GRAPHS, ONNX_GRAPH },
+};
+
+static const struct onnx_inside *inside_of(onnx_kind in, const sfti_wire_field *field) {
+    for (size_t i = 0; i < sizeof insides / sizeof *insides; i++)
+        if (insides[i].in == in && insides[i].number == field->number) return &insides[i];
+    return NULL;
+}
+
+static bool is_tensor(const onnx_frame *frame, uint64_t number) {
+    if (frame->kind == ONNX_GRAPH) return number == GRAPH_INITIALIZER;
+    return frame->kind == ONNX_ATTRIBUTE
+           && (number == ATTRIBUTE_TENSOR || number == ATTRIBUTE_TENSORS);
+}
+
+/* A message that is there twice is one to the readers of protocol buffers, with the fields of
+ * both. */
+static bool is_one_message(const onnx_frame *frame, uint64_t number) {
+    return (frame->kind == ONNX_MODEL && number == MODEL_GRAPH)
+           || (frame->kind == ONNX_ATTRIBUTE
+               && (number == ATTRIBUTE_TENSOR || number == ATTRIBUTE_GRAPH));
+}
+
+/* The name of a node's constant: that of its output, for the tensor has none. */
+static sft_span outer_name(const onnx_walk *w) {
+    for (size_t d = w->depth; d-- > 0;)
+        if (w->frames[d].kind == ONNX_NODE) return w->frames[d].output;
+    return (sft_span){ NULL, 0 };
+}
+
+static sft_code onnx_enter(onnx_walk *w, onnx_kind kind, const sfti_wire_field *field) {
+    if (w->depth == ONNX_DEPTH)
+        return sfti_fail(sfti_import_error(w->im), SFT_FOREIGN_NESTING, field->at,
+                         "expected at most %d levels of messages, found more", ONNX_DEPTH);
+    w->frames[w->depth++] = (onnx_frame){ .kind = kind, .at = field->begin, .end = field->end };
+    return SFT_OK;
+}
+
+/* The first graph is the model; tensors of other places only with `all`. */
+static sft_code take_tensor(onnx_walk *w, const sfti_wire_field *field) {
+    bool outer = w->depth == 2 && w->frames[1].kind == ONNX_GRAPH;
+    if (outer || w->all)
+        return sfti_onnx_tensor(w->im, &w->wire, field, outer ? (sft_span){ NULL, 0 }
+                                                              : outer_name(w));
+    w->nested++;
+    sfti_total_add(&w->nested_bytes, field->end - field->begin);
+    return SFT_OK;
+}
+
+static sft_code take_field(onnx_walk *w, const sfti_wire_field *field) {
+    onnx_frame *frame = &w->frames[w->depth - 1];
+    const struct onnx_inside *inside = inside_of(frame->kind, field);
+    if (field->type != SFTI_WIRE_BYTES) return SFT_OK; /* of no message that is entered */
+    if (is_one_message(frame, field->number)) {
+        if (frame->seen >> field->number & 1)
+            return sfti_fail(sfti_import_error(w->im), SFT_FOREIGN_AMBIGUOUS, field->at,
+                             "expected a graph or tensor once, found it again");
+        frame->seen |= UINT32_C(1) << field->number;
+    }
+    if (is_tensor(frame, field->number)) return take_tensor(w, field);
+    if (frame->kind == ONNX_GRAPH && field->number == GRAPH_SPARSE)
+        return sfti_import_refuse(w->im, (sft_span){ "sparse_initializer", 18 },
+                                  field->end - field->begin, SFT_FOREIGN_OBJECT, field->at,
+                                  "expected dense tensors, found a sparse one");
+    if (frame->kind == ONNX_NODE && field->number == NODE_OUTPUT && !frame->output.data)
+        return sfti_wire_text(&w->wire, field, ONNX_NAME_MOST, &frame->output);
+    return inside ? onnx_enter(w, inside->kind, field) : SFT_OK;
+}
+
+static sft_code walk_model(onnx_walk *w) {
+    while (w->depth > 0) {
+        onnx_frame *frame = &w->frames[w->depth - 1];
+        sfti_wire_field field;
+        bool more;
+        w->wire = sfti_wire_inside(&w->wire, frame->at, frame->end);
+        sft_code code = sfti_wire_next(&w->wire, &field, &more);
+        frame->at = w->wire.at;
+        if (!code && more) code = take_field(w, &field);
+        else w->depth--;
+        if (code) return code;
+    }
+    return SFT_OK;
+}
+
+sft_code sfti_read_onnx(sfti_import *im) {
+    const sft_source *source = sfti_import_input(im);
+    onnx_walk *w = sfti_arena_take(sfti_import_arena(im), sizeof *w);
+    if (!w) return sfti_fail_memory(sfti_import_error(im), sizeof *w);
+    memset(w, 0, sizeof *w);
+    w->im = im;
+    w->all = sfti_import_options(im)->all;
+    w->frames[0] = (onnx_frame){ .kind = ONNX_MODEL, .end = source->size };
+    w->depth = 1;
+    sft_code code = sfti_wire_open(im, source, 0, source->size, &w->wire);
+    if (!code) code = walk_model(w);
+    if (code || w->nested == 0) return code;
+    return sfti_import_leave(im, SFT_IMPORT_LEFT_BRANCH, sft_span_cstr("nodes"), w->nested,
+                             w->nested_bytes, "constants of nodes and subgraphs");
+}
+
+/* ── Recognition: there is no magic number ── */
+
+/* Fields of a ModelProto, and whether each is a message or text. */
+static bool is_model_field(const sfti_wire_field *field) {
+    static const uint64_t texts =
+        1u << 2 | 1u << 3 | 1u << 4 | 1u << 6 | 1u << 7 | 1u << 8 | 1u << 14 | 1u << 20 | 1u << 25
+        | 1u << 26;
+    if (field->number > 26) return false;
+    if (field->number == 1 || field->number == 5) return field->type == SFTI_WIRE_VARINT;
+    return field->type == SFTI_WIRE_BYTES && (texts >> field->number & 1);
+}
+
+bool sfti_is_onnx(sfti_import *im, const uint8_t *head, size_t len) {
+    const sft_source *source = sfti_import_input(im);
+    sfti_wire wire;
+    sfti_wire_field field;
+    bool more = true, has_graph = false, has_version = false;
+    if (len < 8 || (head[0] & 7) == 3 || (head[0] & 7) == 4) return false;
+    if (sfti_wire_open(im, source, 0, source->size, &wire)) return false;
+    for (size_t fields = 0; fields < 100000; fields++) {
+        if (sfti_wire_next(&wire, &field, &more) || !more) break;
+        if (!is_model_field(&field)) return false;
+        has_graph |= field.number == MODEL_GRAPH;
+        has_version |= field.number == 1 && field.value > 0 && field.value < 1000;
+    }
+    /* A cut file has the version and the beginning of the graph. */
+    if (!more) return has_graph && has_version;
+    return has_version && field.number == MODEL_GRAPH && field.type == SFTI_WIRE_BYTES;
+}

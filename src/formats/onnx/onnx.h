@@ -1,0 +1,17 @@
+#ifndef SFTI_ONNX_H
+#define SFTI_ONNX_H
+
+#include "formats/parts/wire.h"
+
+/* Add the TensorProto of a field, under its own name or, if it has none or is in a node, this one
+ * (data not NULL). */
+sft_code sfti_onnx_tensor(sfti_import *im, const sfti_wire *wire, const sfti_wire_field *field,
+                          sft_span name);
+
+/* The numbers in the fields `field` of the message at *message, of a type, as elements of `width`
+ * bytes, little-endian: *count of them. At most `most` can be read. */
+sft_code sfti_onnx_numbers(sfti_import *im, const sfti_wire *message, uint64_t field,
+                           sfti_wire_type type, unsigned width, uint64_t most, uint64_t *count,
+                           const sft_source **out);
+
+#endif

@@ -1,0 +1,257 @@
+#include "formats/parts/roots_sum.h"
+
+#include "base/names.h"
+#include "os/io.h"
+
+#include <string.h>
+
+/* ── Children ── */
+
+static bool key_is(const sfti_value *key, const char *text) {
+    return key->kind == SFTI_VALUE_TEXT && key->u.text && key->count == strlen(text) &&
+           memcmp(key->u.text, text, key->count) == 0;
+}
+
+/* How torch.nn.Module keeps what state_dict shows without a level of its own. */
+static bool key_silent(const sfti_value *key) {
+    return key_is(key, "_parameters") || key_is(key, "_buffers") || key_is(key, "_modules");
+}
+
+static bool item_child(const sfti_value *list, uint64_t i, sfti_child *out) {
+    if (i >= list->count) return false;
+    *out = (sfti_child){ NULL, (uint32_t)i, list->u.items[i], false };
+    return true;
+}
+
+static bool pair_child(const sfti_value *map, uint64_t i, bool module, sfti_child *out) {
+    if (i >= map->count / 2) return false;
+    const sfti_value *key = map->u.items[2 * i];
+    *out = (sfti_child){ key, 0, map->u.items[2 * i + 1], module && key_silent(key) };
+    return true;
+}
+
+/* Attributes of an object: its state is a dict, or (dict or None, dict of slots). */
+static const sfti_value *object_attributes(const sfti_object *object) {
+    const sfti_value *state = object->state;
+    if (state && state->kind == SFTI_VALUE_TUPLE && state->count == 2) {
+        const sfti_value *slots = state->u.items[1];
+        state = state->u.items[0]->kind == SFTI_VALUE_MAP ? state->u.items[0] : slots;
+    }
+    return state && state->kind == SFTI_VALUE_MAP ? state : NULL;
+}
+
+/* Items that were set in an object, those appended to it, its attributes. */
+static bool object_child(const sfti_object *object, uint64_t i, sfti_child *out) {
+    if (object->pairs) {
+        if (pair_child(object->pairs, i, false, out)) return true;
+        i -= object->pairs->count / 2;
+    }
+    if (object->list) {
+        if (item_child(object->list, i, out)) return true;
+        i -= object->list->count;
+    }
+    const sfti_value *attributes = object_attributes(object);
+    return attributes && pair_child(attributes, i, true, out);
+}
+
+bool sfti_value_child(const sfti_value *value, uint64_t i, sfti_child *out) {
+    switch ((sfti_value_kind)value->kind) {
+    case SFTI_VALUE_MAP: return pair_child(value, i, false, out);
+    case SFTI_VALUE_LIST:
+    case SFTI_VALUE_TUPLE:
+    case SFTI_VALUE_SET: return item_child(value, i, out);
+    case SFTI_VALUE_OBJECT: return object_child(value->u.object, i, out);
+    default: return false;
+    }
+}
+
+static bool is_container(const sfti_value *value) {
+    sfti_child child;
+    return sfti_value_child(value, 0, &child);
+}
+
+/* ── Counting ── */
+
+uint64_t sfti_item_bytes(const sfti_item *item) {
+    uint64_t bytes = 0;
+    if (item->codec) return item->stored;
+    return sft_shape_size(item->dtype, item->shape, item->rank, NULL, &bytes, NULL)
+               ? UINT64_MAX : bytes;
+}
+
+bool sfti_value_scalar(const sfti_import *im, const sfti_value *value) {
+    return sfti_import_options(im)->scalars &&
+           (value->kind == SFTI_VALUE_BOOL || value->kind == SFTI_VALUE_INT ||
+            value->kind == SFTI_VALUE_FLOAT);
+}
+
+static sfti_subtree leaf_sum(const sfti_import *im, const sfti_value *value) {
+    if (sfti_value_scalar(im, value))
+        return (sfti_subtree){ 1, value->kind == SFTI_VALUE_BOOL ? 1 : 8, 0, 0 };
+    if (value->kind == SFTI_VALUE_TENSOR)
+        return (sfti_subtree){ 1, sfti_item_bytes(value->u.item), 0, 0 };
+    if (value->kind == SFTI_VALUE_REFUSED)
+        return (sfti_subtree){ 1, value->u.refusal->bytes, 0, 0 };
+    return (sfti_subtree){ 0, 0, 1, 0 };
+}
+
+sfti_subtree sfti_subtree_of(const sfti_subtrees *sums, const sfti_value *value) {
+    return value->sum != 0 ? sums->all[value->sum - 1] : leaf_sum(sums->im, value);
+}
+
+bool sfti_subtree_enters(const sfti_subtrees *sums, const sfti_value *from,
+                         const sfti_value *child) {
+    if (child->sum == 0 || from->sum == 0) return true;
+    return sums->all[child->sum - 1].finished < sums->all[from->sum - 1].finished;
+}
+
+/* ── Keys ── */
+
+/* Numbers that Python takes for one key: 1, 1.0 and True. */
+static bool number_of_key(const sfti_value *key, int64_t *out) {
+    double real = key->kind == SFTI_VALUE_FLOAT ? key->u.real : 0.5;
+    if (key->kind == SFTI_VALUE_INT) *out = key->u.integer;
+    else if (key->kind == SFTI_VALUE_BOOL) *out = key->u.truth;
+    else if (real >= -0x1p62 && real <= 0x1p62 && (double)(int64_t)real == real)
+        *out = (int64_t)real;
+    else return false;
+    return true;
+}
+
+static bool same_key(const sfti_value *a, const sfti_value *b) {
+    int64_t x, y;
+    if (a->kind == SFTI_VALUE_TEXT && b->kind == SFTI_VALUE_TEXT)
+        return a->u.text && b->u.text && a->count == b->count &&
+               memcmp(a->u.text, b->u.text, a->count) == 0;
+    return number_of_key(a, &x) && number_of_key(b, &y) && x == y;
+}
+
+static size_t key_hash(const sfti_subtrees *sums, const sfti_value *key) {
+    int64_t number;
+    if (key->kind == SFTI_VALUE_TEXT)
+        return key->u.text ? (size_t)sfti_names_hash((sft_span){ key->u.text, key->count },
+                                                     sums->seed) : 0;
+    if (!number_of_key(key, &number)) return 0;
+    return (size_t)sfti_names_hash((sft_span){ (const char *)&number, sizeof number }, sums->seed);
+}
+
+static sft_code key_twice(sfti_subtrees *sums, const sfti_value *key) {
+    sft_span text = { "of a number", 11 };
+    if (key->kind == SFTI_VALUE_TEXT) text = (sft_span){ key->u.text, key->count };
+    return sfti_fail(sfti_import_error(sums->im), SFT_FOREIGN_AMBIGUOUS, key->at,
+                     "expected every key of a dict once, found \"%.*s\" twice",
+                     SFTI_CLIP(text, 200));
+}
+
+static bool key_counts(const sfti_value *key) {
+    int64_t number;
+    return (key->kind == SFTI_VALUE_TEXT && key->u.text) || number_of_key(key, &number);
+}
+
+/* A loader keeps the last value of a key, and other readers the first. */
+static sft_code check_keys(sfti_subtrees *sums, const sfti_value *map) {
+    const sft_allocator *alloc = &sfti_import_arena(sums->im)->alloc;
+    size_t pairs = map->count / 2, slots = 16;
+    uint32_t few[64], *table = few;
+    while (slots < 2 * pairs) slots *= 2;
+    if (slots > 64 && !(table = sfti_take(alloc, slots * sizeof *table)))
+        return sfti_fail_memory(sfti_import_error(sums->im), slots * sizeof *table);
+    memset(table, 0, slots * sizeof *table);
+    sft_code code = SFT_OK;
+    for (uint32_t i = 0; i < pairs && !code; i++) {
+        const sfti_value *key = map->u.items[2 * (size_t)i];
+        sums->keys += key->kind == SFTI_VALUE_TENSOR || key->kind == SFTI_VALUE_REFUSED;
+        if (!key_counts(key)) continue;
+        size_t slot = key_hash(sums, key) & (slots - 1);
+        for (; table[slot] != 0 && !code; slot = (slot + 1) & (slots - 1))
+            if (same_key(map->u.items[2 * (size_t)(table[slot] - 1)], key))
+                code = key_twice(sums, key);
+        table[slot] = i + 1;
+    }
+    if (table != few) sfti_release(alloc, table, slots * sizeof *table);
+    return code;
+}
+
+static sft_code check_container(sfti_subtrees *sums, const sfti_value *value) {
+    if (value->kind == SFTI_VALUE_MAP) return check_keys(sums, value);
+    if (value->kind != SFTI_VALUE_OBJECT) return SFT_OK;
+    const sfti_value *pairs = value->u.object->pairs;
+    const sfti_value *attributes = object_attributes(value->u.object);
+    sft_code code = pairs ? check_keys(sums, pairs) : SFT_OK;
+    return code || !attributes ? code : check_keys(sums, attributes);
+}
+
+/* ── The walk ── */
+
+typedef struct sum_frame {
+    sfti_value *value;
+    uint64_t next; /* child */
+} sum_frame;
+
+typedef struct sum_walk {
+    sum_frame *at;
+    size_t depth, cap;
+} sum_walk;
+
+static sft_code sum_enter(sfti_subtrees *sums, sum_walk *walk, sfti_value *value) {
+    const sft_allocator *alloc = &sfti_import_arena(sums->im)->alloc;
+    sft_code code = check_container(sums, value);
+    if (code) return code;
+    sum_frame *frames = sfti_grow(alloc, walk->at, walk->depth, 1, &walk->cap, sizeof *frames);
+    if (!frames) return sfti_fail_memory(sfti_import_error(sums->im), sizeof *frames);
+    walk->at = frames;
+    sfti_subtree *all = sfti_arena_grow(sfti_import_arena(sums->im), sums->all, sums->count, 1,
+                                    &sums->cap, sizeof *all);
+    if (!all) return sfti_fail_memory(sfti_import_error(sums->im), sizeof *all);
+    sums->all = all;
+    sums->all[sums->count++] = (sfti_subtree){ 0 };
+    value->sum = (uint32_t)sums->count;
+    frames[walk->depth++] = (sum_frame){ value, 0 };
+    return SFT_OK;
+}
+
+static void sum_add(sfti_subtree *to, const sfti_subtree *more) {
+    sfti_total_add(&to->tensors, more->tensors);
+    sfti_total_add(&to->bytes, more->bytes);
+    sfti_total_add(&to->values, more->values);
+}
+
+sft_code sfti_subtree_look(sfti_import *im, const sfti_value *container, uint64_t *looked) {
+    uint64_t most = SFTI_SUBTREE_AGAIN;
+    sfti_total_add(&most, sfti_import_input(im)->size);
+    if (most > SFTI_SUBTREE_CHILDREN) most = SFTI_SUBTREE_CHILDREN;
+    if (++*looked <= most) return SFT_OK;
+    return sfti_fail(sfti_import_error(im), SFT_FOREIGN_TABLE, container->at,
+                     "expected at most %llu values in containers, found more",
+                     (unsigned long long)most);
+}
+
+/* Depth first. A container whose parts are being counted already contains itself: it adds
+ * nothing to what is within it, and finishes later, which is how sfti_subtree_enters knows. */
+sft_code sfti_subtrees_count(sfti_subtrees *sums, sfti_value *root) {
+    sum_walk walk = { 0 };
+    uint64_t looked = 0;
+    if (sums->count == 0) sfti_seed_draw(sums, sums->seed);
+    sft_code code = is_container(root) && root->sum == 0 ? sum_enter(sums, &walk, root) : SFT_OK;
+    while (walk.depth > 0 && !code) {
+        sum_frame *frame = &walk.at[walk.depth - 1];
+        sfti_subtree *own = &sums->all[frame->value->sum - 1];
+        sfti_child child;
+        code = sfti_subtree_look(sums->im, frame->value, &looked);
+        if (code) break;
+        if (!sfti_value_child(frame->value, frame->next, &child)) {
+            own->finished = ++sums->finished;
+            if (--walk.depth > 0)
+                sum_add(&sums->all[walk.at[walk.depth - 1].value->sum - 1], own);
+        } else if (child.value->sum == 0 && is_container(child.value)) {
+            frame->next++;
+            code = sum_enter(sums, &walk, child.value);
+        } else {
+            sfti_subtree of = sfti_subtree_of(sums, child.value);
+            frame->next++;
+            if (child.value->sum == 0 || of.finished > 0) sum_add(own, &of);
+        }
+    }
+    sfti_release(&sfti_import_arena(sums->im)->alloc, walk.at, walk.cap * sizeof *walk.at);
+    return code;
+}

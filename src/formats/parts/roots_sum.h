@@ -1,0 +1,52 @@
+/* What hangs beneath each value of a tree, counted once for each. */
+#ifndef SFTI_ROOTS_SUM_H
+#define SFTI_ROOTS_SUM_H
+
+#include "formats/parts/value.h"
+
+/* Values that are looked at in containers: so many more than the file has bytes, and at most
+ * SFTI_SUBTREE_CHILDREN; SFT_FOREIGN_TABLE beyond. A pickle can put one list of millions, or one
+ * state of objects, into millions of places. */
+#define SFTI_SUBTREE_AGAIN ((uint64_t)1 << 24)
+#define SFTI_SUBTREE_CHILDREN ((uint64_t)1 << 26)
+
+typedef struct sfti_subtree {
+    uint64_t tensors, bytes, values; /* saturating; every place counts */
+    uint32_t finished; /* as how manieth: 0 while its parts are being counted */
+} sfti_subtree;
+
+typedef struct sfti_subtrees {
+    sfti_import *im;
+    uint64_t seed[2]; /* of keys' hashes */
+    uint64_t keys;    /* that are tensors themselves */
+    sfti_subtree *all; /* by value->sum - 1 */
+    size_t count, cap;
+    uint32_t finished;
+} sfti_subtrees;
+
+/* One thing within a container: its key (NULL: an index), and the value. */
+typedef struct sfti_child {
+    const sfti_value *key;
+    uint32_t index;
+    sfti_value *value;
+    bool silent; /* a level that names do not show: _parameters and _modules of a module */
+} sfti_child;
+
+/* Child i of a container, in file order; false past the last, and of what is none. */
+bool sfti_value_child(const sfti_value *value, uint64_t i, sfti_child *out);
+
+/* Counts one more look into a container; SFT_FOREIGN_TABLE for one too many in all. */
+sft_code sfti_subtree_look(sfti_import *im, const sfti_value *container, uint64_t *looked);
+/* Count all that hangs beneath a value. SFT_FOREIGN_AMBIGUOUS: a map has a key twice. */
+sft_code sfti_subtrees_count(sfti_subtrees *sums, sfti_value *root);
+/* Of any value that was reached then. */
+sfti_subtree sfti_subtree_of(const sfti_subtrees *sums, const sfti_value *value);
+/* Whether a child may be entered from its container: not if it contains that in turn. */
+bool sfti_subtree_enters(const sfti_subtrees *sums, const sfti_value *from,
+                         const sfti_value *child);
+/* Whether it is a number that is wanted as a tensor. */
+bool sfti_value_scalar(const sfti_import *im, const sfti_value *value);
+/* Bytes that a tensor has in the result. */
+uint64_t sfti_item_bytes(const sfti_item *item);
+
+#endif

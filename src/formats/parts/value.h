@@ -1,0 +1,88 @@
+/* What a file says, as a tree of values, whatever it is written in. Nothing is called to make one:
+ * an object is the name of what a loader would call, and its arguments. Values hang together as a
+ * graph: one may stand in many places, and in itself. */
+#ifndef SFTI_VALUE_H
+#define SFTI_VALUE_H
+
+#include "formats/parts/import.h"
+
+typedef enum sfti_value_kind {
+    SFTI_VALUE_NONE = 0,
+    SFTI_VALUE_BOOL,
+    SFTI_VALUE_INT,
+    SFTI_VALUE_NUMBER, /* one that is not kept: wider than 64 bits, or decimal text */
+    SFTI_VALUE_FLOAT,
+    SFTI_VALUE_TEXT,
+    SFTI_VALUE_BYTES,
+    SFTI_VALUE_LIST,
+    SFTI_VALUE_TUPLE,
+    SFTI_VALUE_SET,
+    SFTI_VALUE_MAP,
+    SFTI_VALUE_OBJECT,  /* something called, as yet, or for ever, without a meaning */
+    SFTI_VALUE_GLOBAL,  /* a name of Python */
+    SFTI_VALUE_OUTSIDE, /* of a pickle: something that its writer keeps elsewhere */
+    SFTI_VALUE_TENSOR,
+    SFTI_VALUE_REFUSED  /* a tensor that cannot be carried */
+} sfti_value_kind;
+
+typedef struct sfti_value sfti_value;
+typedef struct sfti_object sfti_object;
+typedef struct sfti_global sfti_global;
+typedef struct sfti_refusal sfti_refusal;
+
+struct sfti_value {
+    uint8_t kind; /* sfti_value_kind */
+    bool raw;     /* of a text: bytes of Python 2, which need not be text; of bytes: they were
+                     text and are in memory, as u.item says; of an object: NEWOBJ made it, by
+                     the class's __new__ alone */
+    bool escaped; /* of a text: `at` is no place of its bytes */
+    uint8_t held; /* of a container: a call took its contents, to that many levels; the pickle
+                     may not change it any more, which loaders would see or not see */
+    uint32_t count; /* items; of a map keys and values; of a text bytes */
+    uint64_t at;    /* byte of the file: of a text or bytes its first one */
+    union {
+        bool truth;
+        int64_t integer;
+        double real;
+        const char *text; /* NULL: too long to be kept in memory */
+        uint64_t length;  /* of bytes, which stay in the file */
+        sfti_value **items;
+        sfti_object *object;
+        sfti_global *global;
+        sfti_value *outside;
+        sfti_item *item; /* without a name */
+        const sfti_refusal *refusal;
+    } u;
+    uint32_t cap; /* of items */
+    uint32_t sum; /* roots.c: which of its sums; 0: none yet */
+};
+
+/* What a loader would make by a call. Subclasses of dict and list get items afterwards. */
+struct sfti_object {
+    sfti_value *callee, *args;
+    sfti_value *keywords;     /* NULL: none */
+    sfti_value *state;        /* NULL: none */
+    sfti_value *pairs, *list; /* a map and a list; NULL: none */
+    sfti_value *value;        /* that it was made for, and may not be any more */
+    sfti_object *next;        /* that was made next */
+};
+
+struct sfti_global {
+    sft_span module, name;
+    uint64_t named, calls;
+    uint8_t meaning;                      /* sfti_meaning of globals.h; 0: foreign */
+    const struct sfti_torch_dtype *dtype; /* of a storage or dtype */
+    sfti_value value;                     /* itself, as a value */
+};
+
+struct sfti_refusal {
+    sft_code code;
+    sft_hint hint;  /* SFT_HINT_NONE: the code's */
+    uint64_t bytes; /* that the tensor would have; 0: not known */
+    const char *text;
+};
+
+/* What a kind of value is called in messages: "a list". */
+const char *sfti_value_kind_name(uint8_t kind);
+
+#endif

@@ -1,0 +1,72 @@
+/* Names of Python that have a meaning here: what their calls make, as a table. */
+#ifndef SFTI_GLOBALS_H
+#define SFTI_GLOBALS_H
+
+#include "formats/pickle/torch_dtype.h"
+#include "formats/parts/value.h"
+
+typedef enum sfti_meaning {
+    SFTI_FOREIGN = 0, /* none: the report names it */
+    /* plain values */
+    SFTI_MEANS_VALUE, /* known, and of no use: a device, a layout */
+    SFTI_MEANS_MAP,
+    SFTI_MEANS_COUNTER, /* a map, but of a list it would count the items */
+    SFTI_MEANS_DEFAULT_MAP, /* (factory, items) */
+    SFTI_MEANS_USER_MAP, /* a map that is "data" in its state */
+    SFTI_MEANS_LIST,  /* of its argument */
+    SFTI_MEANS_TUPLE, /* the same; Paddle: (name, array) */
+    SFTI_MEANS_SET,
+    SFTI_MEANS_TAGGED, /* TorchScript's: the list or dict that is its first argument */
+    SFTI_MEANS_CLASS, /* copyreg's: an object of the class that is its first argument */
+    SFTI_MEANS_ENCODE, /* _codecs.encode(text, "latin1"): bytes */
+    SFTI_MEANS_BYTES,  /* bytes(): none */
+    SFTI_MEANS_EVAL,   /* Paddle's eval("data", {"data": array}), and nothing else */
+    /* NumPy */
+    SFTI_MEANS_ARRAY, /* _reconstruct, with a state */
+    SFTI_MEANS_BUFFER, /* _frombuffer(bytes, dtype, shape, order) */
+    SFTI_MEANS_SCALAR,
+    SFTI_MEANS_NUMPY_DTYPE,
+    /* PyTorch */
+    SFTI_MEANS_TENSOR, /* _rebuild_tensor, and its successors */
+    SFTI_MEANS_TENSOR_V2,
+    SFTI_MEANS_TENSOR_V3,
+    SFTI_MEANS_PARAMETER, /* the tensor that is its first argument, of at most three */
+    SFTI_MEANS_PARAMETER_STATE, /* the same, of four: the last is a state */
+    SFTI_MEANS_FROM_TYPE,
+    SFTI_MEANS_DEVICE,    /* a tensor or array, then a dtype */
+    SFTI_MEANS_QUANTISED,
+    SFTI_MEANS_SPARSE,
+    SFTI_MEANS_NO_BYTES,  /* a tensor that has none in the file */
+    SFTI_MEANS_TENSOR_CLASS, /* torch.FloatTensor: a call of it is not read */
+    SFTI_MEANS_STORAGE,   /* with a dtype */
+    SFTI_MEANS_TORCH_DTYPE,
+    SFTI_MEANS_LAYOUT     /* of a sparse tensor */
+} sfti_meaning;
+
+/* The name of a module today, of one of Python 2 that the report does not tell; else itself. */
+sft_span sfti_global_module(sft_span module);
+/* Give a global its meaning, if it has one. */
+void sfti_global_settle(sfti_global *global);
+
+static inline bool sfti_span_is(sft_span span, const char *text) {
+    return sft_span_equal(span, sft_span_cstr(text));
+}
+
+/* A value that is exactly this text. */
+static inline bool sfti_value_is(const sfti_value *value, const char *text) {
+    return value->kind == SFTI_VALUE_TEXT && value->u.text &&
+           sfti_span_is((sft_span){ value->u.text, value->count }, text);
+}
+
+/* Item i of a list or tuple; NULL past the last. */
+static inline sfti_value *sfti_value_item(const sfti_value *list, uint32_t i) {
+    return i < list->count ? list->u.items[i] : NULL;
+}
+
+/* Meaning of a global, or of what an object would call. */
+static inline uint8_t sfti_value_meaning(const sfti_value *value) {
+    if (value->kind == SFTI_VALUE_OBJECT) value = value->u.object->callee;
+    return value->kind == SFTI_VALUE_GLOBAL ? value->u.global->meaning : SFTI_FOREIGN;
+}
+
+#endif

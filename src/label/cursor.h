@@ -1,0 +1,104 @@
+/* Rows over a cursor: how every convention of producers is read. A table has one row a value; the
+ * cursor stands on one value after the other of a JSON or YAML text, or on one pair of
+ * __metadata__, and hands it to the rows whose pattern fits its place.
+ *
+ *   "/files/ * /name"  a JSON pointer without blanks; "*" is any index or key
+ *   "ss_seed"         the value of a key of __metadata__
+ *   "ot_config:/seed" a place in the JSON text that is the value of a key
+ */
+#ifndef SFTI_CURSOR_H
+#define SFTI_CURSOR_H
+
+#include "label/info.h"
+
+typedef struct sfti_cursor sfti_cursor;
+typedef struct sfti_row {
+    const char *pattern;
+    void (*take)(sfti_cursor *at, const struct sfti_row *row);
+    int field; /* an sft_fact, an sfti_training_key or what take makes of it */
+    int trust;
+    const char *word; /* for take */
+} sfti_row;
+
+#define SFTI_ROWS(table) (table), SFTI_COUNT(table)
+
+struct sfti_cursor {
+    sft_info *info;
+    sft_span source;     /* "sidecar:x.json" or "header:KEY" */
+    const sfti_row *rows;
+    size_t row_count;
+    void *ctx;           /* the caller's */
+    sfti_json json;      /* its last event is the value's first; of a pair and of YAML: STRING */
+    sft_span text;       /* STRING: unescaped; else as spelled */
+    sft_span key;        /* an array's index lives as long as the visit only */
+    bool member;         /* key is of an object, not an index */
+    int64_t index;       /* the innermost array index, or -1; 0 for a pair */
+    char pointer[256];   /* of the value, JSON pointer; "" for a pair */
+};
+
+/* Walk a JSON text, which must live as long as info; false if it is not JSON (then nothing
+ * is taken) or larger than limits allow. NaN and Infinity, which Python writes, are read as
+ * null. At an object or array a row may read on in at->json, or return: the walk goes on. */
+bool sfti_info_walk(sft_info *info, sft_span text, sft_span source, const sfti_row *rows,
+                    size_t row_count, void *ctx);
+/* The same of the value of a key of __metadata__; false too if it is not there. */
+bool sfti_walk_key(sft_info *info, const char *key, const sfti_row *rows, size_t row_count,
+                   void *ctx);
+/* "sidecar:x.json:/model/name": the current place as a source; of a pair "header:KEY", of what
+ * was asked online "online:civitai" alone. */
+sft_span sfti_cursor_source(sfti_cursor *at);
+/* The same of what it stands in, so many steps up. */
+sft_span sfti_cursor_source_above(sfti_cursor *at, int steps);
+/* A string that is no placeholder; a number; a number above 0, also one in a string, else 0;
+ * 1 for true, 0 for false, -1 for anything else. */
+bool sfti_at_text(const sfti_cursor *at);
+bool sfti_at_number(const sfti_cursor *at);
+uint64_t sfti_at_uint(const sfti_cursor *at);
+int sfti_at_bool(const sfti_cursor *at);
+/* A fact told here; NULL is none. */
+void sfti_put_here(sfti_cursor *at, sft_fact field, const char *text, int trust);
+
+/* ── Takes (takes.c): of lists, the first few hundred elements ── */
+
+/* field: the sft_fact, trust: its trust. */
+void sfti_take_fact(sfti_cursor *at, const sfti_row *row);   /* scalars */
+void sfti_take_number(sfti_cursor *at, const sfti_row *row); /* also in a string */
+void sfti_take_weight(sfti_cursor *at, const sfti_row *row); /* the same, but 0 */
+void sfti_take_bool(sfti_cursor *at, const sfti_row *row);
+void sfti_take_item(sfti_cursor *at, const sfti_row *row);   /* element of a list fact */
+void sfti_take_commas(sfti_cursor *at, const sfti_row *row);
+void sfti_take_html(sfti_cursor *at, const sfti_row *row);
+void sfti_take_size(sfti_cursor *at, const sfti_row *row);   /* "512, 512" */
+/* Text people wrote, and its links. word "words": trigger words in it, too; "plain": HTML only
+ * where a tag is closed. */
+void sfti_take_prose(sfti_cursor *at, const sfti_row *row);
+
+/* Facts that are settled by what they read: trust. */
+void sfti_take_prediction(sfti_cursor *at, const sfti_row *row);
+void sfti_take_spec(sfti_cursor *at, const sfti_row *row);      /* modelspec.architecture */
+void sfti_take_class(sfti_cursor *at, const sfti_row *row);     /* field 1: kind, too */
+void sfti_take_base_file(sfti_cursor *at, const sfti_row *row); /* what it was trained on */
+void sfti_take_declared(sfti_cursor *at, const sfti_row *row);  /* field 0: rank, 1: alpha */
+
+/* field: sfti_training_key; of take_train_word word is the value. */
+void sfti_take_train(sfti_cursor *at, const sfti_row *row);
+void sfti_take_train_size(sfti_cursor *at, const sfti_row *row);
+void sfti_take_train_word(sfti_cursor *at, const sfti_row *row);
+
+/* Records. */
+void sfti_take_trigger(sfti_cursor *at, const sfti_row *row); /* trust; group = index */
+void sfti_take_claim(sfti_cursor *at, const sfti_row *row);   /* word: algo */
+void sfti_take_note(sfti_cursor *at, const sfti_row *row);
+void sfti_take_links(sfti_cursor *at, const sfti_row *row);   /* field 1: they claim no ids */
+void sfti_take_preview(sfti_cursor *at, const sfti_row *row); /* base64 */
+void sfti_take_private(sfti_cursor *at, const sfti_row *row); /* word: what; not of "{}" */
+void sfti_take_negative(sfti_cursor *at, const sfti_row *row);
+void sfti_take_switch(sfti_cursor *at, const sfti_row *row);  /* field 0: DoRA, 1: rsLoRA */
+
+/* Into the struct that ctx points to; field: offset of a sft_span (the first one stays), of a
+ * uint64_t, of an int as sfti_at_bool. */
+void sfti_take_slot(sfti_cursor *at, const sfti_row *row);
+void sfti_take_slot_uint(sfti_cursor *at, const sfti_row *row);
+void sfti_take_slot_bool(sfti_cursor *at, const sfti_row *row);
+
+#endif

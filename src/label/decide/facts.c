@@ -1,0 +1,438 @@
+#include "label/info.h"
+
+#include "base/order.h"
+#include "label/tensors/adapters.h"
+
+#include <string.h>
+
+#define OTHERS_MOST 16
+#define VARIANTS_MOST 16
+#define CHILD_LEAST 41 /* a hint is no declaration */
+#define CLAIM_LEAST 11 /* below it stands what was found to be another file's */
+#define GUESS_MOST 79  /* what tensors show of several models contradicts none of them */
+
+/* ── Order ── */
+
+/* Of architectures that are trusted alike, ours go before what is told as written, and children
+ * before their parents. */
+static bool says_more(const sfti_fact *a, const sfti_fact *b) {
+    if (a->as_written != b->as_written) return b->as_written;
+    return !sft_span_equal(a->value.text, b->value.text)
+        && sfti_architecture_within(a->value.text, b->value.text);
+}
+
+/* Best first; of equals the one collected first. */
+static sfti_fact *sorted_facts(sfti_fact *list, bool architectures) {
+    sfti_fact *sorted = NULL;
+    while (list) {
+        sfti_fact *one = list, **link = &sorted;
+        list = list->next;
+        while (*link && ((*link)->trust > one->trust
+                         || ((*link)->trust == one->trust
+                             && !(architectures && says_more(one, *link)))))
+            link = &(*link)->next;
+        one->next = *link;
+        *link = one;
+    }
+    return sorted;
+}
+
+static void cut_facts(sfti_fact *list) {
+    for (size_t n = 0; list; list = list->next)
+        if (n++ == OTHERS_MOST) list->next = NULL;
+}
+
+static sfti_fact *new_fact(sft_info *info, sfti_value value, sft_span source, int trust) {
+    sfti_fact *fact = sfti_info_take(info, sizeof *fact);
+    if (fact) *fact = (sfti_fact){ value, source, trust, NULL, false, false };
+    return fact;
+}
+
+/* ── Children ── */
+
+/* What tensors show is true of the parent's children too: one that is declared stands first, with
+ * the trust of who declares it. A file's name declares nothing. */
+static void prefer_child(sfti_fact **first) {
+    sfti_fact *measured = *first;
+    if (!measured || measured->value.type != SFTI_TEXT || !sfti_is(measured->source, "tensors"))
+        return;
+    for (sfti_fact **link = &measured->next; *link; link = &(*link)->next) {
+        sfti_fact *child = *link;
+        if (child->value.type != SFTI_TEXT || child->excluded || child->trust < CHILD_LEAST
+            || sfti_is(child->source, "tensors")
+            || sft_span_equal(child->value.text, measured->value.text)
+            || !sfti_architecture_within(child->value.text, measured->value.text))
+            continue;
+        *link = child->next;
+        child->next = measured;
+        *first = child;
+        return;
+    }
+}
+
+/* ── Variants ── */
+
+/* Of each row at most one can be true: which is told by the best candidate. What stands in
+ * no row is a row of its own. */
+static const char *const variant_rows[][10] = {
+    { "1.3b", "2b", "5b", "13b", "14b", NULL },
+    { "high-noise", "low-noise", NULL },
+    { "t2v", "i2v", "ti2v", "flf2v", "vace", "s2v", "animate", "camera", "humo", NULL },
+};
+
+static size_t variant_row(sft_span word) {
+    size_t count = SFTI_COUNT(variant_rows);
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; variant_rows[i][j]; j++)
+            if (sfti_is(word, variant_rows[i][j])) return i;
+    return count;
+}
+
+typedef struct variants {
+    sft_span words[VARIANTS_MOST];
+    size_t count;
+    const sfti_fact *weakest;
+} variants;
+
+static bool excluded(const variants *all, sft_span word) {
+    size_t row = variant_row(word), free_row = SFTI_COUNT(variant_rows);
+    for (size_t i = 0; i < all->count; i++) {
+        if (sft_span_equal(all->words[i], word)) return true;
+        if (row != free_row && variant_row(all->words[i]) == row) return true;
+    }
+    return all->count == VARIANTS_MOST;
+}
+
+static void add_variants(variants *all, const sfti_fact *fact) {
+    sft_span rest = fact->value.text, word;
+    if (fact->value.type != SFTI_TEXT || fact->trust < CLAIM_LEAST) return;
+    while (sfti_next_piece(&rest, '+', &word)) {
+        word = sfti_trim(word);
+        if (word.len == 0 || excluded(all, word)) continue;
+        size_t at = all->count++;
+        for (; at > 0 && sfti_bytes_compare(all->words[at - 1], word) > 0; at--)
+            all->words[at] = all->words[at - 1];
+        all->words[at] = word;
+        all->weakest = fact;
+    }
+}
+
+static sft_span joined(sft_info *info, const sft_span *words, size_t count, const char *between) {
+    size_t gap = strlen(between), len = 0;
+    for (size_t i = 0; i < count; i++) len += words[i].len + gap;
+    char *out = sfti_info_take(info, len + 1);
+    if (!out) return (sft_span){ "", 0 };
+    len = 0;
+    for (size_t i = 0; i < count; i++) {
+        memcpy(out + len, between, i ? gap : 0);
+        len += i ? gap : 0;
+        if (words[i].len > 0) memcpy(out + len, words[i].data, words[i].len);
+        len += words[i].len;
+    }
+    return (sft_span){ out, len };
+}
+
+/* "14b+i2v": one value of all that can be true together, as sure as its weakest part. */
+static void join_variants(sft_info *info) {
+    sfti_fact **first = &info->facts[SFT_FACT_VARIANT];
+    variants all = { .count = 0 };
+    for (const sfti_fact *fact = *first; fact; fact = fact->next) add_variants(&all, fact);
+    if (all.count < 2) return;
+    sft_span text = joined(info, all.words, all.count, "+");
+    if (sft_span_equal(text, (*first)->value.text)) return;
+    sfti_fact *fact = new_fact(info, sfti_text_value(text), all.weakest->source,
+                               all.weakest->trust);
+    if (!fact) return;
+    fact->next = *first;
+    *first = fact;
+}
+
+/* ── Conflicts ── */
+
+typedef bool (*agree_fn)(sft_span a, sft_span b);
+
+static bool same_text(sft_span a, sft_span b) {
+    return sft_span_equal(a, b);
+}
+
+static const char *label_base(sft_span label) {
+    const char *architecture = sfti_map_civitai_base(label);
+    return architecture ? architecture : sfti_map_base_version(label);
+}
+
+/* Labels that are the architecture itself: every other label of it is its child. */
+static bool is_root_label(sft_span label) {
+    static const char *const roots[] = {
+        "SD 1.4", "SD 1.5", "SD 2.0", "SD 2.0 768", "SD 2.1", "SD 2.1 768", "SDXL 0.9",
+        "SDXL 1.0", "SDXL", "SD 3", "SD 3.5", "Flux.1 D", "Flux.1 S", "Flux.2 D", "Wan Video",
+        "Hunyuan Video", "Qwen", "LTXV", "Other",
+    };
+    return SFTI_ONE_OF(label, roots, sfti_is);
+}
+
+/* What says nothing that is known does not contradict either. */
+static bool labels_agree(sft_span a, sft_span b) {
+    const char *x = label_base(a), *y = label_base(b);
+    if (sft_span_equal(a, b) || !x || !y) return true;
+    if (!sfti_related_architectures(sft_span_cstr(x), sft_span_cstr(y))) return false;
+    return strcmp(x, y) != 0 || is_root_label(a) || is_root_label(b);
+}
+
+static bool kinds_agree(sft_span a, sft_span b) {
+    static const char *const families[][2] = {
+        { "checkpoint", "diffusion_model" }, { "checkpoint", "pipeline" },
+        { "adapter", "control_lora" }, { "controlnet", "control_lora" },
+        { "language_model", "text_encoder" }, { "vision_model", "image_encoder" },
+        { "vision_model", "detector" },
+    };
+    if (sft_span_equal(a, b) || sfti_is(a, "unknown") || sfti_is(b, "unknown")) return true;
+    for (size_t i = 0; i < SFTI_COUNT(families); i++)
+        if ((sfti_is(a, families[i][0]) && sfti_is(b, families[i][1]))
+            || (sfti_is(a, families[i][1]) && sfti_is(b, families[i][0])))
+            return true;
+    return false;
+}
+
+static bool is_claim(const sfti_fact *fact) {
+    int least = sfti_is(fact->source, "tensors") ? GUESS_MOST + 1 : CLAIM_LEAST;
+    return fact->trust >= least && fact->value.type != SFTI_LIST
+        && !sfti_is(fact->source, "filename");
+}
+
+static void find_conflict(sft_info *info, const char *field, const sfti_fact *facts,
+                          agree_fn agree) {
+    for (const sfti_conflict *one = info->conflicts.first; one; one = one->next)
+        if (strcmp(one->field, field) == 0) return;
+    for (const sfti_fact *a = facts; a; a = a->next)
+        for (const sfti_fact *b = a->next; b; b = b->next) {
+            if (!is_claim(a) || !is_claim(b) || agree(a->value.text, b->value.text)) continue;
+            SFTI_PUSH(info, &info->conflicts, sfti_conflict, .field = field, .facts = facts);
+            return;
+        }
+}
+
+static const struct conflict_row { sft_fact field; agree_fn agree; } conflict_rows[] = {
+    { SFT_FACT_ARCHITECTURE, sfti_related_architectures },
+    { SFT_FACT_KIND, kinds_agree },
+    { SFT_FACT_BASE_MODEL, labels_agree },
+    { SFT_FACT_PREDICTION_TYPE, same_text },
+};
+
+/* ── Conflicts with the family of the tensors ── */
+
+#define DOUBTED 50 /* what tensors contradict is less than what they make guess */
+
+static const sfti_fact *measured_family(const sft_info *info) {
+    const sfti_fact *fact = info->facts[SFT_FACT_FAMILY];
+    while (fact && (fact->trust < 100 || !sfti_is(fact->source, "tensors"))) fact = fact->next;
+    return fact;
+}
+
+static bool is_of_others(const sfti_fact *fact, const sfti_fact *family) {
+    return family && fact->value.type == SFTI_TEXT && is_claim(fact)
+        && !sfti_architecture_may_have(fact->value.text, family->value.text);
+}
+
+/* "bert", declared of tensors that only models like Llama have. */
+static void doubt_architectures(sft_info *info) {
+    const sfti_fact *family = measured_family(info);
+    for (sfti_fact *fact = info->facts[SFT_FACT_ARCHITECTURE]; fact; fact = fact->next)
+        if (is_of_others(fact, family) && fact->trust > DOUBTED) fact->trust = DOUBTED;
+}
+
+/* Of an adapter or a denoiser: what its blocks exclude, or what is no relation of what its tensors
+ * surely are. */
+static bool is_excluded(const sft_info *info, const sfti_fact *measured, sft_span name) {
+    if (info->blocks == 0 || name.len == 0) return false;
+    return sfti_tensors_exclude(info, name)
+        || (measured && !sfti_related_architectures(measured->value.text, name));
+}
+
+/* What is excluded stands below a guess; a base model that says the same, with what was found to be
+ * another file's; a variant from the same source is gone. */
+static void exclude_architectures(sft_info *info) {
+    const int least = CLAIM_LEAST - 1;
+    const sfti_fact *measured = info->facts[SFT_FACT_ARCHITECTURE];
+    while (measured && !(sfti_is(measured->source, "tensors") && is_claim(measured)))
+        measured = measured->next;
+    for (sfti_fact *fact = info->facts[SFT_FACT_ARCHITECTURE]; fact; fact = fact->next) {
+        if (fact->as_written || !is_claim(fact) || sfti_is(fact->source, "tensors")) continue;
+        fact->excluded = is_excluded(info, measured, fact->value.text);
+        if (!fact->excluded) continue;
+        if (!measured && fact->trust > DOUBTED) fact->trust = DOUBTED;
+        for (sfti_fact **link = &info->facts[SFT_FACT_VARIANT]; *link;)
+            if (sft_span_equal((*link)->source, fact->source)) *link = (*link)->next;
+            else link = &(*link)->next;
+        for (sfti_fact *base = info->facts[SFT_FACT_BASE_MODEL]; base; base = base->next)
+            if (sft_span_equal(base->source, fact->source) && is_claim(base)) base->trust = least;
+    }
+    for (sfti_fact *base = info->facts[SFT_FACT_BASE_MODEL]; base; base = base->next) {
+        const char *meant = is_claim(base) ? label_base(base->value.text) : NULL;
+        if (is_excluded(info, measured, sft_span_cstr(meant ? meant : ""))) base->trust = least;
+    }
+}
+
+/* Of no architecture at all rather than of one that is excluded. */
+static void find_excluded_conflict(sft_info *info) {
+    sfti_fact **first = &info->facts[SFT_FACT_ARCHITECTURE], *told = *first;
+    while (told && !told->excluded) told = told->next;
+    if (!told) return;
+    SFTI_PUSH(info, &info->conflicts, sfti_conflict, .field = "architecture", .facts = *first);
+    if ((*first)->excluded) *first = NULL;
+}
+
+/* Not where tensors show the architecture: it is compared itself. */
+static void find_family_conflict(sft_info *info) {
+    const sfti_fact *family = measured_family(info);
+    sfti_fact *told = info->facts[SFT_FACT_ARCHITECTURE], *seen;
+    bool any = false;
+    for (const sfti_fact *fact = told; fact; fact = fact->next) {
+        if (is_claim(fact) && sfti_is(fact->source, "tensors")) return;
+        any |= is_of_others(fact, family);
+    }
+    if (!any) return;
+    seen = new_fact(info, family->value, family->source, family->trust);
+    if (!seen) return;
+    seen->next = told;
+    SFTI_PUSH(info, &info->conflicts, sfti_conflict, .field = "architecture", .facts = seen);
+}
+
+/* ── Conflicts with what tensors show of an adapter ── */
+
+static bool has_rank(const char *type) {
+    static const char *const types[] = { "lora", "locon", "loha", "glora", "mixed" };
+    return type && SFTI_ONE_OF(sft_span_cstr(type), types, sfti_is);
+}
+
+/* Several ranks in one file are told as the commonest; a declared one within them agrees. */
+static bool within(const sfti_bounds *range, sft_span number, uint64_t also) {
+    double value;
+    if (!sfti_parse_double(number, &value) || value <= 0) return true;
+    return (value >= range->min && value <= range->max) || (also && value == (double)also);
+}
+
+static void find_range_conflict(sft_info *info, const char *field, const sfti_bounds *range,
+                                sfti_fact *told, uint64_t also) {
+    if (!range->known || !has_rank(info->adapter.type)) return;
+    for (const sfti_fact *fact = told; fact; fact = fact->next) {
+        if (fact->trust < CLAIM_LEAST || within(range, fact->value.text, also)) continue;
+        char digits[SFTI_DECIMALS_SIZE];
+        sft_span mode = { digits, sfti_decimals(range->mode > 0 ? range->mode : 0, digits) };
+        sfti_fact *seen = new_fact(info, sfti_number_value(sfti_info_copy(info, mode)),
+                                   sft_span_cstr("tensors"), 100);
+        if (!seen) return;
+        seen->next = told;
+        SFTI_PUSH(info, &info->conflicts, sfti_conflict, .field = field, .facts = seen);
+        return;
+    }
+}
+
+/* ── Alpha that no tensor holds ── */
+
+/* PEFT writes it into its configuration; what other trainers tell of it is no part of how
+ * a file without alpha tensors is used. */
+static void take_alpha(sft_info *info) {
+    sfti_adapter *adapter = &info->adapter;
+    if (!adapter->rank.known || (adapter->alpha.known && !adapter->alpha_assumed)) return;
+    for (const sfti_fact *fact = info->declared_alpha; fact; fact = fact->next) {
+        double alpha;
+        if (!sfti_starts_with(fact->source, "sidecar:")
+            && !sfti_starts_with(fact->source, "header:lora_adapter_metadata"))
+            continue;
+        if (!sfti_parse_double(fact->value.text, &alpha) || !(alpha > 0)) continue;
+        adapter->alpha = (sfti_bounds){ true, alpha, alpha, alpha };
+        adapter->alpha_assumed = false;
+        sfti_adapter_scale(info);
+        return;
+    }
+}
+
+/* ── CivitAI ── */
+
+static void find_id_conflict(sft_info *info, const char *field, bool version) {
+    sfti_fact *facts = NULL;
+    for (const sfti_civitai *one = info->civitai.first; one; one = one->next) {
+        uint64_t id = version ? one->version_id : one->model_id;
+        if (id == 0) continue;
+        sft_span text = sfti_info_text(info, "%llu", (unsigned long long)id);
+        sfti_fact *fact = new_fact(info, sfti_number_value(text), one->source, one->trust);
+        if (!fact) return;
+        fact->next = facts;
+        facts = fact;
+    }
+    facts = sorted_facts(facts, false);
+    cut_facts(facts);
+    find_conflict(info, field, facts, same_text);
+}
+
+/* Best first; the best takes what it lacks from others that mean the same model. */
+static void order_civitai(sft_info *info) {
+    sfti_civitai *list = info->civitai.first, *sorted = NULL;
+    for (size_t n = 0; list && n < OTHERS_MOST * 4; n++) {
+        sfti_civitai *one = list, **link = &sorted;
+        list = list->next;
+        while (*link && (*link)->trust >= one->trust) link = &(*link)->next;
+        one->next = *link;
+        *link = one;
+    }
+    info->civitai.first = sorted;
+    for (sfti_civitai *other = sorted ? sorted->next : NULL; other; other = other->next) {
+        bool same = sorted->model_id == other->model_id
+                 || (sorted->version_id && sorted->version_id == other->version_id);
+        if (!same && sorted->model_id && other->model_id) continue;
+        if (!same || other->trust < CLAIM_LEAST) continue;
+        if (sorted->model_id == 0) sorted->model_id = other->model_id;
+        if (sorted->version_id == 0) sorted->version_id = other->version_id;
+        if (sorted->air.len == 0 && sorted->version_id == other->version_id)
+            sorted->air = other->air;
+        if (sorted->published_at.len == 0) sorted->published_at = other->published_at;
+    }
+}
+
+/* ── All ── */
+
+/* Lists have their text for sft_info_fact. */
+static void tell_list(sft_info *info, sfti_fact *fact) {
+    if (!fact || fact->value.type != SFTI_LIST) return;
+    fact->value.text = joined(info, fact->value.items, fact->value.count, ", ");
+}
+
+/* What is declared an adapter is one, whatever its tensors are called. */
+static void mark_adapter(sft_info *info) {
+    const sfti_fact *kind = info->facts[SFT_FACT_KIND];
+    if (kind && (sfti_is(kind->value.text, "adapter") || sfti_is(kind->value.text, "control_lora")))
+        info->adapter.present = true;
+}
+
+void sfti_info_resolve(sft_info *info) {
+    doubt_architectures(info);
+    exclude_architectures(info);
+    for (int i = 0; i < SFT_FACT_COUNT; i++) {
+        info->facts[i] = sorted_facts(info->facts[i], i == SFT_FACT_ARCHITECTURE);
+        if (i == SFT_FACT_VARIANT) join_variants(info);
+        if (i == SFT_FACT_ARCHITECTURE || i == SFT_FACT_QUANTIZATION)
+            prefer_child(&info->facts[i]);
+        cut_facts(info->facts[i]);
+        tell_list(info, info->facts[i]);
+    }
+    mark_adapter(info);
+    info->declared_rank = sorted_facts(info->declared_rank, false);
+    info->declared_alpha = sorted_facts(info->declared_alpha, false);
+    take_alpha(info);
+    find_family_conflict(info);
+    find_excluded_conflict(info);
+    for (size_t i = 0; i < SFTI_COUNT(conflict_rows); i++)
+        find_conflict(info, sft_fact_name(conflict_rows[i].field),
+                      info->facts[conflict_rows[i].field], conflict_rows[i].agree);
+    find_range_conflict(info, "adapter.rank", &info->adapter.rank, info->declared_rank,
+                        info->adapter.conv_rank);
+    find_range_conflict(info, "adapter.alpha", &info->adapter.alpha, info->declared_alpha, 0);
+    sfti_info_civitai_links(info);
+    find_id_conflict(info, "civitai.model_id", false);
+    find_id_conflict(info, "civitai.version_id", true);
+    order_civitai(info);
+    for (size_t i = 0; i < SFTI_COUNT(info->weight_bounds); i++)
+        info->weight_bounds[i] = sorted_facts(info->weight_bounds[i], false);
+    sfti_info_words(info);
+    if (!info->code) sfti_info_prompts(info);
+}

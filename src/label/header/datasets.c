@@ -1,0 +1,290 @@
+#include "label/header/header.h"
+
+#include "base/checked.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define DATASETS_MOST 256
+#define BUCKETS_MOST 1024
+
+/* One entry of ss_datasets. */
+typedef struct data_set {
+    struct data_set *next;
+    uint64_t width, height, images, regular, batch, repeats;
+    sft_span folder;
+    size_t parts;
+} data_set;
+
+/* One of its subsets: what waits until all of it is read. */
+typedef struct data_part {
+    struct data_part *next;
+    data_set *set;
+    sfti_dataset *record;
+    sft_span class_source, prefix, prefix_source;
+} data_part;
+
+/* What one walk gathers. */
+typedef struct data_sets {
+    sfti_list sets, parts;
+    sfti_bucket *bucket;  /* at hand, or NULL */
+    uint64_t width;       /* of the bucket */
+    sfti_dataset *record; /* of the part or folder at hand, or NULL */
+} data_sets;
+
+static sfti_dataset *new_record(sft_info *info, int regularisation) {
+    if (info->datasets.count >= DATASETS_MOST) return NULL;
+    info->has_training = true;
+    return SFTI_PUSH(info, &info->datasets, sfti_dataset, .images = UINT64_MAX,
+                     .repeats = UINT64_MAX, .regularisation = regularisation);
+}
+
+static sft_span size_text(sft_info *info, uint64_t width, uint64_t height) {
+    sft_span none = { "", 0 };
+    if (width == 0 || width > 1000000 || height > 1000000) return none;
+    return sfti_info_text(info, "%llux%llu", (unsigned long long)width,
+                          (unsigned long long)(height ? height : width));
+}
+
+/* row->field: where in a struct, which may be NULL, a whole number goes. */
+static void put_number(const sfti_cursor *at, const sfti_row *row, void *into) {
+    if (into && at->json.type == SFTI_JSON_UINT)
+        *(uint64_t *)(void *)((char *)into + row->field) = at->json.value;
+}
+
+/* ── Buckets ── */
+
+static void begin_bucket(sfti_cursor *at, const sfti_row *row) {
+    data_sets *data = at->ctx;
+    (void)row;
+    data->bucket = NULL;
+    data->width = 0;
+    if (at->json.type == SFTI_JSON_OBJECT && at->info->buckets.count < BUCKETS_MOST)
+        data->bucket = SFTI_PUSH(at->info, &at->info->buckets, sfti_bucket, .count = 0);
+}
+
+static void bucket_width(sfti_cursor *at, const sfti_row *row) {
+    put_number(at, row, at->ctx);
+}
+
+static void bucket_height(sfti_cursor *at, const sfti_row *row) {
+    data_sets *data = at->ctx;
+    (void)row;
+    if (data->bucket) data->bucket->resolution = size_text(at->info, data->width, sfti_at_uint(at));
+}
+
+static void bucket_count(sfti_cursor *at, const sfti_row *row) {
+    put_number(at, row, ((data_sets *)at->ctx)->bucket);
+}
+
+#define BUCKET_ROWS(place) \
+    { place "/*", begin_bucket, 0, 0, NULL }, \
+    { place "/*/resolution/0", bucket_width, (int)offsetof(data_sets, width), 0, NULL }, \
+    { place "/*/resolution/1", bucket_height, 0, 0, NULL }, \
+    { place "/*/count", bucket_count, (int)offsetof(sfti_bucket, count), 0, NULL }
+
+static const sfti_row bucket_rows[] = { BUCKET_ROWS("/buckets") };
+
+/* ── ss_dataset_dirs, ss_reg_dataset_dirs ── */
+
+/* row->field: regularisation */
+static void begin_folder(sfti_cursor *at, const sfti_row *row) {
+    data_sets *data = at->ctx;
+    bool object = at->json.type == SFTI_JSON_OBJECT;
+    data->record = object ? new_record(at->info, row->field) : NULL;
+    if (data->record) data->record->folder = sfti_info_copy(at->info, at->key);
+}
+
+static void record_number(sfti_cursor *at, const sfti_row *row) {
+    put_number(at, row, ((data_sets *)at->ctx)->record);
+}
+
+#define RECORD(member) (int)offsetof(sfti_dataset, member)
+#define FOLDER_ROWS(regularisation) \
+    { "/*", begin_folder, regularisation, 0, NULL }, \
+    { "/*/img_count", record_number, RECORD(images), 0, NULL }, \
+    { "/*/n_repeats", record_number, RECORD(repeats), 0, NULL }
+
+static const sfti_row folder_rows[] = { FOLDER_ROWS(0) };
+static const sfti_row regular_rows[] = { FOLDER_ROWS(1) };
+
+/* ── ss_datasets ── */
+
+static void begin_set(sfti_cursor *at, const sfti_row *row) {
+    data_sets *data = at->ctx;
+    (void)row;
+    if (at->json.type == SFTI_JSON_OBJECT && data->sets.count < DATASETS_MOST)
+        SFTI_PUSH(at->info, &data->sets, data_set, .repeats = UINT64_MAX);
+}
+
+static void set_number(sfti_cursor *at, const sfti_row *row) {
+    put_number(at, row, ((data_sets *)at->ctx)->sets.last);
+}
+
+static void set_folder(sfti_cursor *at, const sfti_row *row) {
+    data_set *set = ((data_sets *)at->ctx)->sets.last;
+    (void)row;
+    if (set && at->json.type == SFTI_JSON_STRING) set->folder = sfti_leaf_name(at->text);
+}
+
+static void begin_part(sfti_cursor *at, const sfti_row *row) {
+    data_sets *data = at->ctx;
+    (void)row;
+    data->record = NULL;
+    data_set *set = data->sets.last;
+    if (at->json.type != SFTI_JSON_OBJECT || !set) return;
+    data->record = new_record(at->info, -1);
+    if (!data->record) return;
+    set->parts++;
+    SFTI_PUSH(at->info, &data->parts, data_part, .set = set, .record = data->record);
+}
+
+/* The part at hand if a text is told of it, else NULL. */
+static data_part *part_told(const sfti_cursor *at) {
+    const data_sets *data = at->ctx;
+    return data->record && sfti_at_text(at) ? data->parts.last : NULL;
+}
+
+static void part_folder(sfti_cursor *at, const sfti_row *row) {
+    data_part *part = part_told(at);
+    (void)row;
+    if (part) part->record->folder = sfti_leaf_name(at->text);
+}
+
+static void part_class(sfti_cursor *at, const sfti_row *row) {
+    data_part *part = part_told(at);
+    (void)row;
+    if (!part) return;
+    part->record->class_tokens = at->text;
+    part->class_source = sfti_cursor_source(at);
+}
+
+static void part_prefix(sfti_cursor *at, const sfti_row *row) {
+    data_part *part = part_told(at);
+    (void)row;
+    if (!part) return;
+    part->prefix = at->text;
+    part->prefix_source = sfti_cursor_source(at);
+}
+
+static void part_regular(sfti_cursor *at, const sfti_row *row) {
+    const data_sets *data = at->ctx;
+    (void)row;
+    if (data->record && sfti_at_bool(at) >= 0) data->record->regularisation = sfti_at_bool(at);
+}
+
+#define SET(member) (int)offsetof(data_set, member)
+
+static const sfti_row set_rows[] = {
+    { "/*", begin_set, 0, 0, NULL },
+    { "/*/resolution", set_number, SET(width), 0, NULL },
+    { "/*/resolution", set_number, SET(height), 0, NULL },
+    { "/*/resolution/0", set_number, SET(width), 0, NULL },
+    { "/*/resolution/1", set_number, SET(height), 0, NULL },
+    { "/*/num_train_images", set_number, SET(images), 0, NULL },
+    { "/*/num_train_items", set_number, SET(images), 0, NULL },
+    { "/*/num_reg_images", set_number, SET(regular), 0, NULL },
+    { "/*/batch_size_per_device", set_number, SET(batch), 0, NULL },
+    { "/*/num_repeats", set_number, SET(repeats), 0, NULL },
+    { "/*/image_directory", set_folder, 0, 0, NULL },
+    { "/*/video_directory", set_folder, 0, 0, NULL },
+    { "/*/subsets/*", begin_part, 0, 0, NULL },
+    { "/*/subsets/*/img_count", record_number, RECORD(images), 0, NULL },
+    { "/*/subsets/*/num_repeats", record_number, RECORD(repeats), 0, NULL },
+    { "/*/subsets/*/image_dir", part_folder, 0, 0, NULL },
+    { "/*/subsets/*/metadata_file", part_folder, 0, 0, NULL },
+    { "/*/subsets/*/class_tokens", part_class, 0, 0, NULL },
+    { "/*/subsets/*/caption_prefix", part_prefix, 0, 0, NULL },
+    { "/*/subsets/*/is_reg", part_regular, 0, 0, NULL },
+    BUCKET_ROWS("/*/bucket_info/buckets"),
+};
+
+/* ── When all is read ── */
+
+static sft_span without_commas(sft_span text) {
+    text = sfti_trim(text);
+    while (text.len > 0 && text.data[text.len - 1] == ',') text.len--, text = sfti_trim(text);
+    return text;
+}
+
+static void end_parts(sft_info *info, const data_sets *data) {
+    int group = 0;
+    for (const data_part *part = data->parts.first; part; part = part->next) {
+        const sfti_dataset *record = part->record;
+        part->record->resolution = size_text(info, part->set->width, part->set->height);
+        if (record->regularisation == 1) continue;
+        if (record->class_tokens.len > 0)
+            sfti_info_trigger_in(info, record->class_tokens, part->class_source, 80, group++,
+                                 record->folder);
+        if (part->prefix.len > 0)
+            sfti_info_trigger_in(info, without_commas(part->prefix), part->prefix_source, 75,
+                                 group++, record->folder);
+    }
+}
+
+/* musubi-tuner's sets have no subsets. */
+static void end_sets(sft_info *info, const data_sets *data) {
+    for (const data_set *set = data->sets.first; set; set = set->next) {
+        if (set->parts > 0 || (set->folder.len == 0 && set->repeats == UINT64_MAX)) continue;
+        sfti_dataset *record = new_record(info, -1);
+        if (!record) return;
+        record->folder = set->folder;
+        record->repeats = set->repeats;
+        record->resolution = size_text(info, set->width, set->height);
+    }
+}
+
+static void train_sum(sft_info *info, sfti_training_key key, uint64_t sum) {
+    if (sum > 0 && sum < UINT64_MAX) sfti_info_train_uint(info, key, sum);
+}
+
+static void sum_sets(sft_info *info, const data_sets *data) {
+    uint64_t images = 0, regular = 0;
+    const data_set *first = data->sets.first, *largest = first;
+    for (const data_set *set = first; set; set = set->next) {
+        if (!sfti_add(images, set->images, &images)) images = 0;
+        if (!sfti_add(regular, set->regular, &regular)) regular = 0;
+        if (set->width < 1000000 && set->height < 1000000
+            && set->width * set->height > largest->width * largest->height)
+            largest = set;
+    }
+    if (!first) return;
+    train_sum(info, TRAIN_IMAGES_WITH_REPEATS, images);
+    train_sum(info, TRAIN_REGULARISATION_IMAGES, regular);
+    train_sum(info, TRAIN_BATCH_SIZE, first->batch);
+    sft_span size = size_text(info, largest->width, largest->height);
+    sfti_info_train(info, TRAIN_RESOLUTION, sfti_text_value(size));
+    sfti_info_add_text(info, SFT_FACT_RESOLUTION, size, sft_span_cstr("header:ss_datasets"), 70);
+}
+
+/* Whether an earlier record is of the same folder: another resolution of the same images. */
+static bool counted(const sft_info *info, const sfti_dataset *record) {
+    for (const sfti_dataset *other = info->datasets.first; other != record; other = other->next)
+        if (other->folder.len > 0 && sft_span_equal(other->folder, record->folder)) return true;
+    return false;
+}
+
+static void count_set_images(sft_info *info) {
+    uint64_t sum = 0;
+    for (const sfti_dataset *record = info->datasets.first; record; record = record->next)
+        if (record->regularisation != 1 && record->images != UINT64_MAX
+            && !counted(info, record) && !sfti_add(sum, record->images, &sum))
+            return;
+    train_sum(info, TRAIN_IMAGES, sum);
+}
+
+void sfti_kohya_datasets(sft_info *info) {
+    data_sets data;
+    memset(&data, 0, sizeof data);
+    if (sfti_walk_key(info, "ss_datasets", SFTI_ROWS(set_rows), &data)) {
+        end_parts(info, &data);
+        end_sets(info, &data);
+        sum_sets(info, &data);
+    }
+    if (info->datasets.count == 0)
+        (void)sfti_walk_key(info, "ss_dataset_dirs", SFTI_ROWS(folder_rows), &data);
+    (void)sfti_walk_key(info, "ss_reg_dataset_dirs", SFTI_ROWS(regular_rows), &data);
+    (void)sfti_walk_key(info, "ss_bucket_info", SFTI_ROWS(bucket_rows), &data);
+    if (info->buckets.count > 0) info->has_training = true;
+    count_set_images(info);
+}

@@ -1,0 +1,128 @@
+/* Keys without a convention, and what no key should tell. */
+#include "label/header/header.h"
+
+#include <string.h>
+
+/* ── Keys ── */
+
+/* The first of two spellings of a key that holds a number; 0 when there is none. */
+static uint64_t number_of(const sft_info *info, const char *a, const char *b) {
+    sft_span text;
+    uint64_t id = 0;
+    bool told = sfti_info_metadata(info, a, &text) || sfti_info_metadata(info, b, &text);
+    return told && sfti_parse_uint(text, &id) ? id : 0;
+}
+
+/* Model and version are one claim, the model key's. */
+static void take_id(sfti_cursor *at, const sfti_row *row) {
+    uint64_t model = number_of(at->info, "civitai_model_id", "modelId");
+    uint64_t version = number_of(at->info, "civitai_version_id", "modelVersionId");
+    if (row->field == 0 || model == 0)
+        (void)sfti_info_civitai(at->info, model, version, at->source, row->trust);
+}
+
+static void take_base(sfti_cursor *at, const sfti_row *row) {
+    if (sfti_map_civitai_base(at->text)) sfti_take_fact(at, row);
+    else sfti_take_base_file(at, row);
+}
+
+static const sfti_row generic_rows[] = {
+    { "trigger_word", sfti_take_trigger, 0, 90, NULL },
+    { "trigger_words", sfti_take_trigger, 0, 90, NULL },
+    { "trigger word", sfti_take_trigger, 0, 90, NULL },
+    { "trigger words", sfti_take_trigger, 0, 90, NULL },
+    { "trigger", sfti_take_trigger, 0, 90, NULL },
+    { "trigger_phrase", sfti_take_trigger, 0, 90, NULL },
+    { "activation_text", sfti_take_trigger, 0, 90, NULL },
+    { "activation text", sfti_take_trigger, 0, 90, NULL },
+    { "instance_prompt", sfti_take_trigger, 0, 90, NULL },
+    { "trained_words", sfti_take_trigger, 0, 90, NULL },
+    { "trainedWords", sfti_take_trigger, 0, 90, NULL },
+    { "keywords", sfti_take_trigger, 0, 90, NULL },
+    { "title", sfti_take_fact, SFT_FACT_NAME, 75, NULL },
+    { "name", sfti_take_fact, SFT_FACT_NAME, 75, NULL },
+    { "model_name", sfti_take_fact, SFT_FACT_NAME, 75, NULL },
+    { "description", sfti_take_prose, SFT_FACT_DESCRIPTION, 60, "words" },
+    { "author", sfti_take_prose, SFT_FACT_AUTHOR, 60, NULL },
+    { "creator", sfti_take_prose, SFT_FACT_AUTHOR, 60, NULL },
+    { "license", sfti_take_prose, SFT_FACT_LICENSE, 60, NULL },
+    { "tags", sfti_take_commas, SFT_FACT_TAGS, 60, NULL },
+    { "usage_hint", sfti_take_prose, SFT_FACT_USAGE_HINT, 60, "words" },
+    { "base_model", take_base, SFT_FACT_BASE_MODEL, 60, NULL },
+    { "baseModel", take_base, SFT_FACT_BASE_MODEL, 60, NULL },
+    { "civitai_model_id", take_id, 0, 60, NULL },
+    { "modelId", take_id, 0, 60, NULL },
+    { "civitai_version_id", take_id, 1, 60, NULL },
+    { "modelVersionId", take_id, 1, 60, NULL },
+    { "air", sfti_take_links, 0, 0, NULL },
+    { "source", sfti_take_links, 0, 0, NULL },
+    { "url", sfti_take_links, 0, 0, NULL },
+    { "thumbnail", sfti_take_preview, 0, 0, NULL },
+    { "preview_image", sfti_take_preview, 0, 0, NULL },
+    { "resolution", sfti_take_size, SFT_FACT_RESOLUTION, 60, NULL },
+    { "prediction_type", sfti_take_prediction, 0, 60, NULL },
+    { "language", sfti_take_commas, SFT_FACT_LANGUAGE, 60, NULL },
+    { "comment", sfti_take_private, 0, 0, "comment" },
+};
+const sfti_key_table sfti_generic_keys = { "", SFTI_ROWS(generic_rows), true };
+
+/* ── Paths that tell of somebody's machine ── */
+
+static bool path_start(sft_span text, size_t at) {
+    char before = at > 0 ? text.data[at - 1] : ' ';
+    return before == '\0' || !!strchr(" \t\r\n\"'=,;([{<>|`", before);
+}
+
+/* A name after "home/" and the like that stands for a person. */
+static bool names_user(sft_span rest, const char *folder) {
+    static const char *const nobody[] = { "public", "shared", "user", "default" };
+    size_t len = 0;
+    if (!sfti_skip(&rest, folder)) return false;
+    while (rest.len > 0 && (*rest.data == '/' || *rest.data == '\\')) rest = sfti_from(rest, 1);
+    while (len < rest.len && !strchr("/\\\" \t\r\n',", rest.data[len])) len++;
+    rest.len = len;
+    return len > 0 && !SFTI_ONE_OF(rest, nobody, sfti_same_letters);
+}
+
+static bool unix_path(sft_span rest, bool *user) {
+    static const char *const roots[] = { "/home/", "/users/", "/root/", "/mnt/", "/media/",
+                                         "/data/", "/workspace/", "/content/", "/kaggle/",
+                                         "/opt/", "/tmp/", "/var/", "/srv/", "/volumes/",
+                                         "/app/", "/storage/" };
+    for (size_t i = 0; i < SFTI_COUNT(roots); i++) {
+        if (!sfti_starts_with(rest, roots[i])) continue;
+        *user = *user || (i < 2 && names_user(rest, roots[i]));
+        return true;
+    }
+    return false;
+}
+
+static bool drive_path(sft_span rest, bool *user) {
+    char drive = (char)(*rest.data | 0x20);
+    if (drive < 'a' || drive > 'z' || (rest.data[2] != '\\' && rest.data[2] != '/')) return false;
+    size_t skip = rest.data[2] == rest.data[3] ? 4 : 3;
+    *user = *user || names_user(sfti_from(rest, skip), "users");
+    return rest.data[2] == '\\' || skip == 3;
+}
+
+static size_t next_byte(sft_span text, size_t i, char byte) {
+    const char *at = i < text.len ? memchr(text.data + i, byte, text.len - i) : NULL;
+    return at ? (size_t)(at - text.data) : text.len;
+}
+
+void sfti_private_paths(sfti_cursor *pair) {
+    sft_span text = pair->text;
+    bool path = false, user = false;
+    size_t slash = next_byte(text, 0, '/'), colon = next_byte(text, 1, ':');
+    while (!user) {
+        size_t i = slash < colon ? slash : colon - 1; /* a path's first byte */
+        if (text.len < 4 || i + 3 >= text.len) break;
+        sft_span rest = sfti_from(text, i);
+        if (path_start(text, i) && (i == slash ? unix_path(rest, &user) : drive_path(rest, &user)))
+            path = true;
+        if (slash == i) slash = next_byte(text, i + 1, '/');
+        if (colon == i + 1) colon = next_byte(text, i + 2, ':');
+    }
+    if (path) sfti_info_private(pair->info, pair->key, "path");
+    if (user) sfti_info_private(pair->info, pair->key, "user");
+}

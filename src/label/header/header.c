@@ -1,0 +1,107 @@
+#include "label/header/header.h"
+#include "label/sidecars/sidecars.h"
+
+#include <string.h>
+
+/* ── A pair and its rows ── */
+
+/* Whether a row's key, which ends at ':' or the end, is the pair's without the prefix. */
+static bool key_fits(const sfti_key_table *family, const char *pattern, sft_span name) {
+    if (family->any_case) return sfti_same_letters(name, pattern);
+    if (name.len == 0 || *name.data != *pattern) return false;
+    size_t len = strcspn(pattern, ":");
+    return len == name.len && memcmp(pattern, name.data, len) == 0;
+}
+
+static bool take_pair(sfti_cursor *pair, const sfti_key_table *family) {
+    size_t prefix = strlen(family->prefix);
+    bool taken = false;
+    if (!sfti_begins(pair->key, family->prefix)) return false;
+    sft_span name = sfti_from(pair->key, prefix);
+    for (size_t i = 0; i < family->count; i++) {
+        const sfti_row *row = &family->rows[i];
+        if (!key_fits(family, row->pattern, name)) continue;
+        if (!taken) pair->source = sfti_info_join(pair->info, "header:", pair->key);
+        taken = true;
+        if (!strchr(row->pattern, ':')) {
+            row->take(pair, row);
+            continue;
+        }
+        /* The rows of places in this key's value stand one after the other. */
+        size_t inside = i;
+        while (i + 1 < family->count && key_fits(family, family->rows[i + 1].pattern, name)) i++;
+        (void)sfti_info_walk(pair->info, pair->text, pair->source, row, i - inside + 1, NULL);
+    }
+    return taken;
+}
+
+/* The first LoRA scripts: "<s1>": "<embed>" is a learned word. */
+static void learned_word(const sfti_cursor *pair) {
+    sft_span key = pair->key;
+    if (key.len < 3 || *key.data != '<' || key.data[key.len - 1] != '>') return;
+    if (!sfti_is(pair->text, "<embed>")) return;
+    sfti_info_trigger(pair->info, key, sfti_info_join(pair->info, "header:", key), 90, -1);
+}
+
+/* ── The pass ── */
+
+static bool is_header_origin(void *ctx, sft_span origin) {
+    const sft_info *info = ctx;
+    return info->listed && sfti_folder_at(info->listed, origin);
+}
+
+/* Keys that --save-as modelspec wrote, of what is still told where it is from. */
+static void derived_pairs(sft_info *info, sfti_derived *derived) {
+    sft_span origins;
+    derived->count = 0;
+    if (sfti_info_metadata(info, SFTI_DERIVED_HEADER, &origins)
+        && !sfti_derived_read(origins, &info->arena, is_header_origin, info, derived))
+        info->code = SFT_OUT_OF_MEMORY;
+}
+
+static bool is_derived_pair(sft_info *info, const sfti_derived *derived, sft_pair pair) {
+    if (derived->count == 0) return false;
+    sft_span pointer = sfti_info_join(info, "/", pair.key);
+    return !info->code
+        && sfti_derived_has(derived, sfti_derived_digest(pointer, SFTI_JSON_STRING, pair.value));
+}
+
+static void header_pairs(sft_info *info, const sft_file *file) {
+    const sfti_key_table *families[] = {
+        &sfti_kohya_keys, &sfti_modelspec_keys, &sfti_trainer_keys, &sfti_ssmd_keys,
+        &sfti_merge_keys, &sfti_graph_keys, &sfti_gguf_keys, &sfti_bare_keys,
+        &sfti_generic_keys,
+    };
+    sfti_cursor pair;
+    sfti_derived derived;
+    sft_span version;
+    bool spec = sfti_info_metadata(info, "sai_model_spec", &version);
+    size_t pairs = sft_file_metadata_count(file);
+    derived_pairs(info, &derived);
+    memset(&pair, 0, sizeof pair);
+    pair.info = info;
+    pair.json.type = SFTI_JSON_STRING;
+    for (size_t i = 0; i < pairs && !info->code; i++) {
+        sft_pair one = sft_file_metadata_at(file, i);
+        pair.key = one.key;
+        pair.text = one.value;
+        if (sfti_is_placeholder(one.value)) continue;
+        sfti_private_paths(&pair);
+        if (is_derived_pair(info, &derived, one)) continue;
+        learned_word(&pair);
+        for (size_t f = 0; f < SFTI_COUNT(families); f++)
+            if ((families[f] != &sfti_bare_keys || spec) && take_pair(&pair, families[f])) break;
+    }
+}
+
+void sfti_info_header(sft_info *info) {
+    size_t shards = sft_set_shard_count(info->set);
+    for (size_t i = 0; i < shards && !info->code; i++) {
+        const sft_file *file = sft_set_shard_at(info->set, i);
+        if (sft_file_metadata_count(file) == 0) continue;
+        header_pairs(info, file);
+        sfti_kohya_finish(info);
+        sfti_merges_finish(info);
+        return;
+    }
+}

@@ -1,0 +1,183 @@
+#include "label/header/header.h"
+
+#include <string.h>
+
+/* ── Single keys ── */
+
+static void take_time(sfti_cursor *at, const sfti_row *row) {
+    double seconds;
+    if (!sfti_parse_double(at->text, &seconds)) return;
+    sft_span date = sfti_iso_of_epoch(at->info, seconds);
+    sfti_info_train(at->info, (sfti_training_key)row->field, sfti_text_value(date));
+    if (row->field == TRAIN_FINISHED_AT)
+        sfti_info_add_text(at->info, SFT_FACT_DATE, date, at->source, row->trust);
+}
+
+static void take_base_version(sfti_cursor *at, const sfti_row *row) {
+    sft_span text = sfti_trim(at->text);
+    sfti_info_declared_base(at->info, sfti_map_base_version(text), text, at->source, row->trust);
+    if (sfti_same_letters(text, "sd_v1_v") || sfti_same_letters(text, "sd_v2_v"))
+        sfti_put_here(at, SFT_FACT_PREDICTION_TYPE, "v", row->trust);
+}
+
+static void take_v2(sfti_cursor *at, const sfti_row *row) {
+    bool yes = sfti_same_letters(sfti_trim(at->text), "true");
+    sfti_put_here(at, SFT_FACT_ARCHITECTURE, yes ? "sd-2" : NULL, row->trust);
+}
+
+static void take_module(sfti_cursor *at, const sfti_row *row) {
+    sft_span module = sfti_trim(at->text), version;
+    if (sfti_contains(module, "lllite") || sfti_contains(module, "control_net")) return;
+    sfti_put_here(at, SFT_FACT_KIND, "adapter", row->trust);
+    if (!sfti_info_metadata(at->info, "ss_base_model_version", &version))
+        sfti_put_here(at, SFT_FACT_ARCHITECTURE, sfti_map_network_module(module), row->trust);
+}
+
+/* A number, or a list of numbers as Python spells it. */
+static void take_rates(sfti_cursor *at, const sfti_row *row) {
+    sft_span text = sfti_trim(at->text), piece, items[8];
+    size_t count = 0;
+    if (text.len < 2 || (*text.data != '[' && *text.data != '(')) {
+        sfti_take_train(at, row);
+        return;
+    }
+    text = (sft_span){ text.data + 1, text.len - 2 };
+    while (count < SFTI_COUNT(items) && sfti_next_piece(&text, ',', &piece))
+        if (sfti_is_number(sfti_trim(piece))) items[count++] = sfti_trim(piece);
+    sft_span *kept = count ? sfti_info_take(at->info, count * sizeof *kept) : NULL;
+    if (!kept) return;
+    memcpy(kept, items, count * sizeof *kept);
+    sfti_info_train(at->info, (sfti_training_key)row->field,
+                    (sfti_value){ SFTI_LIST, { "", 0 }, kept, count });
+}
+
+/* trust: its digits */
+static void take_hash(sfti_cursor *at, const sfti_row *row) {
+    sft_span hex;
+    if (sfti_info_hash(at->info, at->text, (size_t)row->trust, &hex))
+        sfti_info_train(at->info, (sfti_training_key)row->field, sfti_text_value(hex));
+}
+
+static void take_sentence(sfti_cursor *at, const sfti_row *row) {
+    sfti_info_trigger_sentence(at->info, at->text, at->source, row->trust);
+}
+
+/* The arguments as they stand, if they are an object. */
+static void take_arguments(sfti_cursor *at, const sfti_row *row) {
+    if (at->json.type != SFTI_JSON_OBJECT) return;
+    sft_span text = { at->json.begin, (size_t)(at->json.end - at->json.begin) };
+    sfti_info_train(at->info, (sfti_training_key)row->field, sfti_text_value(text));
+    sfti_json_skip(&at->json);
+}
+
+static void take_tensor_hash(sfti_cursor *at, const sfti_row *row) {
+    sft_span text;
+    const char *known = NULL;
+    if (sfti_info_metadata(at->info, "ss_network_module", &text)
+        && sfti_starts_with(text, "lycoris"))
+        known = "LyCORIS module order";
+    if (sfti_info_metadata(at->info, "software", &text) && sfti_contains(text, "ai-toolkit"))
+        known = "ai-toolkit before conversion";
+    sfti_info_claim(at->info, row->word, at->text, at->source, known);
+}
+
+static const sfti_row kohya_rows[] = {
+    { "ss_session_id", sfti_take_train, TRAIN_SESSION_ID, 0, NULL },
+    { "ss_session_id", sfti_take_private, 0, 0, "session" },
+    { "ss_training_started_at", take_time, TRAIN_STARTED_AT, 0, NULL },
+    { "ss_training_finished_at", take_time, TRAIN_FINISHED_AT, 80, NULL },
+    { "ss_output_name", sfti_take_fact, SFT_FACT_NAME, 70, NULL },
+    { "ss_training_comment", sfti_take_train, TRAIN_COMMENT, 0, NULL },
+    { "ss_training_comment", sfti_take_private, 0, 0, "comment" },
+    { "ss_training_comment", sfti_take_links, 0, 0, NULL },
+    { "ss_training_comment", take_sentence, 0, 70, NULL },
+    { "ss_learning_rate", sfti_take_train, TRAIN_LEARNING_RATE, 0, NULL },
+    { "ss_unet_lr", sfti_take_train, TRAIN_UNET_LR, 0, NULL },
+    { "ss_text_encoder_lr", take_rates, TRAIN_TEXT_ENCODER_LR, 0, NULL },
+    { "ss_num_train_images", sfti_take_train, TRAIN_IMAGES_WITH_REPEATS, 0, NULL },
+    { "ss_num_train_items", sfti_take_train, TRAIN_IMAGES_WITH_REPEATS, 0, NULL },
+    { "ss_num_reg_images", sfti_take_train, TRAIN_REGULARISATION_IMAGES, 0, NULL },
+    { "ss_num_epochs", sfti_take_train, TRAIN_EPOCHS, 0, NULL },
+    { "ss_epoch", sfti_take_train, TRAIN_EPOCH, 0, NULL },
+    { "ss_steps", sfti_take_train, TRAIN_STEP, 0, NULL },
+    { "ss_max_train_steps", sfti_take_train, TRAIN_STEPS, 0, NULL },
+    { "ss_total_batch_size", sfti_take_train, TRAIN_BATCH_SIZE, 0, NULL },
+    { "ss_lr_scheduler", sfti_take_train, TRAIN_SCHEDULER, 0, NULL },
+    { "ss_mixed_precision", sfti_take_train, TRAIN_MIXED_PRECISION, 0, NULL },
+    { "ss_optimizer", sfti_take_train, TRAIN_OPTIMIZER, 0, NULL },
+    { "ss_seed", sfti_take_train, TRAIN_SEED, 0, NULL },
+    { "ss_noise_offset", sfti_take_train, TRAIN_NOISE_OFFSET, 0, NULL },
+    { "ss_clip_skip", sfti_take_train, TRAIN_CLIP_SKIP, 0, NULL },
+    { "ss_clip_skip", sfti_take_number, SFT_FACT_CLIP_SKIP, 70, NULL },
+    { "ss_resolution", sfti_take_train_size, TRAIN_RESOLUTION, 0, NULL },
+    { "ss_resolution", sfti_take_size, SFT_FACT_RESOLUTION, 70, NULL },
+    { "ss_v2", take_v2, 0, 75, NULL },
+    { "ss_base_model_version", take_base_version, 0, 75, NULL },
+    { "ss_network_module", sfti_take_train, TRAIN_NETWORK_MODULE, 0, NULL },
+    { "ss_network_module", take_module, 0, 75, NULL },
+    { "ss_network_dim", sfti_take_declared, 0, 75, NULL },
+    { "ss_network_alpha", sfti_take_declared, 1, 75, NULL },
+    { "ss_network_args:", take_arguments, TRAIN_NETWORK_ARGS, 0, NULL },
+    { "ss_sd_model_name", sfti_take_train, TRAIN_BASE_FILE, 0, NULL },
+    { "ss_sd_model_name", sfti_take_base_file, 0, 75, NULL },
+    { "ss_sd_model_hash", take_hash, TRAIN_BASE_AUTOV1, 8, NULL },
+    { "ss_new_sd_model_hash", take_hash, TRAIN_BASE_SHA256, 64, NULL },
+    { "ss_vae_name", sfti_take_train, TRAIN_VAE_FILE, 0, NULL },
+    { "ss_vae_hash", take_hash, TRAIN_VAE_AUTOV1, 8, NULL },
+    { "ss_new_vae_hash", take_hash, TRAIN_VAE_SHA256, 64, NULL },
+    { "ss_sd_scripts_commit_hash", sfti_take_train_word, TRAIN_TOOL, 0, "sd-scripts" },
+    { "ss_sd_scripts_commit_hash", sfti_take_train, TRAIN_TOOL_VERSION, 0, NULL },
+    { "ss_tag_frequency", sfti_take_private, 0, 0, "folder-names" },
+    { "ss_dataset_dirs", sfti_take_private, 0, 0, "folder-names" },
+    { "ss_reg_dataset_dirs", sfti_take_private, 0, 0, "folder-names" },
+    { "ss_datasets", sfti_take_private, 0, 0, "folder-names" },
+    { "sshs_model_hash", take_tensor_hash, 0, 0, "sshs_model" },
+    { "sshs_legacy_hash", take_tensor_hash, 0, 0, "sshs_legacy" },
+};
+const sfti_key_table sfti_kohya_keys = { "", SFTI_ROWS(kohya_rows), false };
+
+/* ── What needs several keys ── */
+
+static void duration(sft_info *info) {
+    sft_span from, to;
+    double started, finished;
+    if (sfti_info_metadata(info, "ss_training_started_at", &from)
+        && sfti_info_metadata(info, "ss_training_finished_at", &to)
+        && sfti_parse_double(from, &started) && sfti_parse_double(to, &finished)
+        && started >= 1 && finished >= started && finished - started <= 1e10)
+        sfti_info_train_uint(info, TRAIN_DURATION_S, (uint64_t)(finished - started));
+}
+
+static void batch_size(sft_info *info) {
+    sft_span text;
+    uint64_t device, steps = 1;
+    if (!sfti_info_metadata(info, "ss_batch_size_per_device", &text)
+        || !sfti_parse_uint(text, &device))
+        return;
+    if (sfti_info_metadata(info, "ss_gradient_accumulation_steps", &text))
+        sfti_parse_uint(text, &steps);
+    if (device <= 1000000 && steps <= 1000000)
+        sfti_info_train_uint(info, TRAIN_BATCH_SIZE, device * steps);
+}
+
+/* Only sd-scripts and musubi-tuner write ss_network_module while they train; musubi-tuner
+ * counts items, and its base versions have names of their own. */
+static void tool(sft_info *info) {
+    sft_span text;
+    if (!sfti_info_metadata(info, "ss_network_module", &text)
+        || (!sfti_info_metadata(info, "ss_training_started_at", &text)
+            && !sfti_info_metadata(info, "ss_epoch", &text)
+            && !sfti_info_metadata(info, "ss_session_id", &text)
+            && !sfti_info_metadata(info, "ss_datasets", &text)))
+        return;
+    bool musubi = sfti_info_metadata(info, "ss_num_train_items", &text);
+    text = sft_span_cstr(musubi ? "musubi-tuner" : "sd-scripts");
+    sfti_info_train(info, TRAIN_TOOL, sfti_text_value(text));
+}
+
+void sfti_kohya_finish(sft_info *info) {
+    duration(info);
+    batch_size(info);
+    tool(info);
+    sfti_kohya_datasets(info);
+}

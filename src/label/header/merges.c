@@ -1,0 +1,167 @@
+#include "label/header/header.h"
+
+#include <string.h>
+
+#define MERGE_SOURCES 64
+
+/* ── Sources ── */
+
+static sfti_merge_source *find_source(const sft_info *info, sft_span sha256) {
+    sfti_merge_source *source = info->merge_sources.first;
+    while (source && !sft_span_equal(source->sha256, sha256)) source = source->next;
+    return source;
+}
+
+static sfti_merge_source *merge_source(sft_info *info, sft_span sha256) {
+    sfti_merge_source *source = sha256.len > 0 ? find_source(info, sha256) : NULL;
+    if (source || info->merge_sources.count >= MERGE_SOURCES) return source;
+    info->has_merge = true;
+    return SFTI_PUSH(info, &info->merge_sources, sfti_merge_source, .sha256 = sha256);
+}
+
+/* ── sd_merge_models: {sha256: {name, legacy_hash, …}}, ancestors among them ── */
+
+static void model_open(sfti_cursor *at, const sfti_row *row) {
+    sfti_merge_source **current = at->ctx;
+    sft_span hex;
+    (void)row;
+    *current = NULL;
+    if (at->json.type == SFTI_JSON_OBJECT && sfti_info_hash(at->info, at->key, 64, &hex))
+        *current = merge_source(at->info, hex);
+}
+
+static void model_name(sfti_cursor *at, const sfti_row *row) {
+    sfti_merge_source *model = *(sfti_merge_source **)at->ctx;
+    (void)row;
+    if (model && sfti_at_text(at)) model->name = sfti_leaf_name(at->text);
+}
+
+static void model_hash(sfti_cursor *at, const sfti_row *row) {
+    sfti_merge_source *model = *(sfti_merge_source **)at->ctx;
+    sft_span hex;
+    (void)row;
+    if (model && sfti_at_text(at) && sfti_info_hash(at->info, at->text, 8, &hex))
+        model->autov1 = hex;
+}
+
+static const sfti_row model_rows[] = {
+    { "/*", model_open, 0, 0, NULL },
+    { "/*/name", model_name, 0, 0, NULL },
+    { "/*/legacy_hash", model_hash, 0, 0, NULL },
+};
+
+static void merge_models(sfti_cursor *at, const sfti_row *row) {
+    sfti_merge_source *current = NULL;
+    (void)row;
+    sfti_info_walk(at->info, at->text, at->source, SFTI_ROWS(model_rows), &current);
+}
+
+/* ── sd_merge_recipe ── */
+
+typedef struct recipe {
+    sft_span models[3]; /* hashes of A, B and C */
+    sft_span weight;    /* of B */
+} recipe;
+
+static const char *const recipe_types[][2] = {
+    { "webui", "webui" }, { "sd-webui-supermerger", "supermerger" }, { "SDNext", "sdnext" },
+    { "Neo", "forge-neo" }, { "merge-models-chattiori", "chattiori" },
+};
+
+static void recipe_whole(sfti_cursor *at, const sfti_row *row) {
+    (void)row;
+    if (at->json.type != SFTI_JSON_OBJECT) return;
+    at->info->merge_recipe = (sft_span){ at->json.begin,
+                                         (size_t)(at->json.end - at->json.begin) };
+    at->info->has_merge = true;
+}
+
+static void recipe_tool(sfti_cursor *at, const sfti_row *row) {
+    (void)row;
+    if (!sfti_at_text(at)) return;
+    const char *tool = SFTI_MAPPED(at->text, recipe_types, sfti_same_letters);
+    at->info->merge_tool = tool ? sft_span_cstr(tool) : at->text;
+}
+
+static void recipe_method(sfti_cursor *at, const sfti_row *row) {
+    (void)row;
+    if (sfti_at_text(at) && at->info->merge_method.len == 0) at->info->merge_method = at->text;
+}
+
+/* row->field: which of the models */
+static void recipe_model(sfti_cursor *at, const sfti_row *row) {
+    recipe *told = at->ctx;
+    if (sfti_at_text(at)) sfti_info_hash(at->info, at->text, 64, &told->models[row->field]);
+}
+
+static void recipe_weight(sfti_cursor *at, const sfti_row *row) {
+    (void)row;
+    if (sfti_at_number(at)) ((recipe *)at->ctx)->weight = at->text;
+}
+
+static const sfti_row recipe_rows[] = {
+    { "", recipe_whole, 0, 0, NULL },
+    { "/type", recipe_tool, 0, 0, NULL },
+    { "/interp_method", recipe_method, 0, 0, NULL },
+    { "/merge_mode", recipe_method, 0, 0, NULL },
+    { "/merge_method", recipe_method, 0, 0, NULL },
+    { "/mode", recipe_method, 0, 0, NULL },
+    { "/custom_name", sfti_take_fact, SFT_FACT_NAME, 85, NULL },
+    { "/primary_model_hash", recipe_model, 0, 0, NULL },
+    { "/secondary_model_hash", recipe_model, 1, 0, NULL },
+    { "/tertiary_model_hash", recipe_model, 2, 0, NULL },
+    { "/model_a", recipe_model, 0, 0, NULL },
+    { "/model_b", recipe_model, 1, 0, NULL },
+    { "/model_c", recipe_model, 2, 0, NULL },
+    { "/multiplier", recipe_weight, 0, 0, NULL },
+    { "/base_alpha", recipe_weight, 0, 0, NULL },
+    { "/alpha", recipe_weight, 0, 0, NULL },
+};
+
+static void merge_recipe(sfti_cursor *at, const sfti_row *row) {
+    recipe told;
+    (void)row;
+    memset(&told, 0, sizeof told);
+    sfti_info_walk(at->info, at->text, at->source, SFTI_ROWS(recipe_rows), &told);
+    for (size_t i = 0; i < SFTI_COUNT(told.models); i++) {
+        if (told.models[i].len == 0) continue;
+        sfti_merge_source *source = merge_source(at->info, told.models[i]);
+        if (source && i == 1) source->weight = told.weight;
+    }
+}
+
+static const sfti_row merge_rows[] = {
+    { "sd_merge_models", merge_models, 0, 0, NULL },
+    { "sd_merge_recipe", merge_recipe, 0, 0, NULL },
+};
+const sfti_key_table sfti_merge_keys = { "", SFTI_ROWS(merge_rows), false };
+
+/* ── supermerger's LoRAs: sshs_cp0 and so on, sshs_ratio ── */
+
+static const sfti_row merged_rows[] = { { "/ss_output_name", sfti_take_slot, 0, 0, NULL } };
+
+/* Number n of a list in Python's or any other spelling of numbers between commas. */
+static sft_span nth_number(sft_span text, size_t n) {
+    sft_span none = { "", 0 }, piece;
+    for (size_t i = 0; sfti_next_piece(&text, ',', &piece); i++) {
+        if (i != n) continue;
+        while (piece.len > 0 && strchr("[( \"'", *piece.data)) piece = sfti_from(piece, 1);
+        while (piece.len > 0 && strchr("]) \"'", piece.data[piece.len - 1])) piece.len--;
+        return sfti_is_number(piece) ? piece : none;
+    }
+    return none;
+}
+
+void sfti_merges_finish(sft_info *info) {
+    for (unsigned n = 0; n < MERGE_SOURCES && !info->code; n++) {
+        sft_span name = { "", 0 }, none = { "", 0 }, text;
+        sft_span key = sfti_info_text(info, "sshs_cp%u", n);
+        if (key.len == 0 || !sfti_info_metadata(info, key.data, &text)) return;
+        (void)sfti_walk_key(info, key.data, SFTI_ROWS(merged_rows), &name);
+        sfti_merge_source *source = merge_source(info, none);
+        if (!source) continue;
+        source->name = name;
+        if (sfti_info_metadata(info, "sshs_ratio", &text)) source->weight = nth_number(text, n);
+        info->merge_tool = sft_span_cstr("supermerger");
+    }
+}

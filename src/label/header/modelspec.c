@@ -1,0 +1,163 @@
+#include "label/header/header.h"
+
+#include "base/json_lex.h"
+
+#include <string.h>
+
+static bool present(const sft_info *info, const char *key) {
+    sft_span value;
+    return sfti_info_metadata(info, key, &value);
+}
+
+/* ── Titles ── */
+
+/* "LoRA@1690000000": a title for want of one. */
+static bool stamped(sft_span title) {
+    static const char *const marks[] = { "LoRA@", "TextualInversion@", "Checkpoint@" };
+    for (size_t i = 0; i < SFTI_COUNT(marks); i++)
+        if (sfti_begins(title, marks[i]) && title.len > strlen(marks[i]))
+            return sfti_lex_digit(title.data[strlen(marks[i])]);
+    return false;
+}
+
+/* "prefix_00001_" and "prefix 1": how ComfyUI calls what it saves. */
+static bool counted_title(sft_span title) {
+    size_t digits = 0;
+    if (sfti_ends_with(title, "_")) title.len--;
+    while (digits < title.len && sfti_lex_digit(title.data[title.len - 1 - digits])) digits++;
+    return digits > 0 && digits < title.len
+        && strchr(" _", title.data[title.len - 1 - digits]) != NULL;
+}
+
+/* "SDXL", "FluxDev", "v1": nothing but names of bases and numbers. */
+static bool names_base(sft_span word) {
+    static const char *const bases[] = {
+        "stable", "diffusion", "sdxl", "sd", "xl", "flux", "dev", "schnell", "base", "wan", "qwen",
+        "image", "video", "hunyuan", "pixart", "alpha", "sigma", "sana", "chroma", "hidream",
+        "full", "z", "model", "my", "large", "medium",
+    };
+    for (bool found = true; word.len > 0 && found;) {
+        found = false;
+        for (size_t i = 0; i < SFTI_COUNT(bases) && !found; i++)
+            found = sfti_skip(&word, bases[i]);
+    }
+    return word.len == 0 || sfti_lex_digit(word.data[word.len > 1 && (*word.data | 0x20) == 'v']);
+}
+
+/* "SDXL 1.0 LoRA": the base and what was trained, by a trainer that was told no title. */
+static bool template_title(sft_span title) {
+    static const char *const made[] = { "lora", "lycoris", "lokr", "loha", "embedding",
+                                        "checkpoint", "finetune" };
+    sft_span word;
+    bool last = false;
+    while (sfti_next_word(&title, &word, sfti_word_byte)) {
+        if (last) return false;
+        last = SFTI_ONE_OF(word, made, sfti_same_letters);
+        if (!last && !names_base(word)) return false;
+    }
+    return last;
+}
+
+static bool by_onetrainer(const sft_info *info) {
+    return present(info, "ot_branch") || present(info, "ot_revision") || present(info, "ot_config");
+}
+
+static bool graph_under(const sft_info *info, const char *key) {
+    sft_span value;
+    return sfti_info_metadata(info, key, &value) && sfti_starts_with(sfti_trim(value), "{");
+}
+
+static bool by_comfyui(const sft_info *info) {
+    return graph_under(info, "prompt") || graph_under(info, "workflow")
+        || present(info, "modelspec.predict_key");
+}
+
+static void spec_title(sfti_cursor *at, const sfti_row *row) {
+    sft_span title = sfti_trim(at->text);
+    bool weak = by_onetrainer(at->info) || (by_comfyui(at->info) && counted_title(title))
+             || template_title(title);
+    if (stamped(title)) return;
+    sfti_info_add_text(at->info, SFT_FACT_NAME, title, at->source, weak ? 40 : row->trust);
+}
+
+/* ── Others ── */
+
+static void spec_hash(sfti_cursor *at, const sfti_row *row) {
+    sfti_info_claim(at->info, row->word, at->text, at->source,
+                    by_onetrainer(at->info) ? "OneTrainer name order" : NULL);
+}
+
+static void spec_date(sfti_cursor *at, const sfti_row *row) {
+    sfti_info_add_text(at->info, SFT_FACT_DATE, sfti_iso_date(at->info, at->text), at->source,
+                       row->trust);
+}
+
+static const char *const spec_formats[][2] = {
+    { "gptq-4bit", "gptq-4bit" }, { "gptq-8bit", "gptq-8bit" }, { "gptq-3bit", "gptq-3bit" },
+    { "gptq-2bit", "gptq-2bit" }, { "awq-4bit", "awq-4bit" }, { "bnb-nf4", "bnb-nf4" },
+    { "bnb-fp4", "bnb-fp4" }, { "bnb-int8", "bnb-int8" }, { "bnb_nf4", "bnb-nf4" },
+    { "bnb_fp4", "bnb-fp4" }, { "fp8_scaled", "fp8-scaled" }, { "nunchaku-fp4", "svdquant-fp4" },
+    { "nunchaku", "svdquant-int4" }, { "nvfp4", "nvfp4" }, { "mxfp8", "mxfp8" },
+};
+
+static void spec_quantization(sfti_cursor *at, const sfti_row *row) {
+    sfti_put_here(at, SFT_FACT_QUANTIZATION,
+                  SFTI_MAPPED(sfti_trim(at->text), spec_formats, sfti_starts_with), row->trust);
+}
+
+/* "sd-scripts/48d368fa…" */
+static void spec_tool(sfti_cursor *at, const sfti_row *row) {
+    static const char *const tools[] = { "sd-scripts", "musubi-tuner", "ai-toolkit",
+                                         "onetrainer", "simpletuner" };
+    sft_span name = sfti_trim(at->text), version = sfti_find_byte(name, '/');
+    (void)row;
+    if (!version.data) return;
+    name.len -= version.len;
+    version = sfti_from(version, 1);
+    for (size_t i = 0; i < SFTI_COUNT(tools); i++) {
+        if (!sfti_same_letters(name, tools[i])) continue;
+        sfti_info_train(at->info, TRAIN_TOOL, sfti_text_value(sft_span_cstr(tools[i])));
+        if (!sfti_same_letters(version, "unknown"))
+            sfti_info_train(at->info, TRAIN_TOOL_VERSION, sfti_text_value(version));
+    }
+}
+
+static void spec_merged(sfti_cursor *at, const sfti_row *row) {
+    sft_span rest = at->text, piece;
+    sft_info *info = at->info;
+    (void)row;
+    while (info->merge_sources.count < 64 && sfti_next_piece(&rest, ',', &piece)) {
+        piece = sfti_trim(piece);
+        if (sfti_is_placeholder(piece)) continue;
+        SFTI_PUSH(info, &info->merge_sources, sfti_merge_source, .name = piece);
+        info->has_merge = true;
+    }
+}
+
+static const sfti_row spec_rows[] = {
+    { "architecture", sfti_take_spec, 0, 80, NULL },
+    { "title", spec_title, 0, 85, NULL },
+    { "resolution", sfti_take_size, SFT_FACT_RESOLUTION, 85, NULL },
+    { "data_format", spec_quantization, 0, 80, NULL },
+    { "special_format", spec_quantization, 0, 80, NULL },
+    { "description", sfti_take_prose, SFT_FACT_DESCRIPTION, 85, "words" },
+    { "author", sfti_take_prose, SFT_FACT_AUTHOR, 85, NULL },
+    { "date", spec_date, 0, 85, NULL },
+    { "hash_sha256", spec_hash, 0, 0, "sshs_model" },
+    { "implementation_version", spec_tool, 0, 0, NULL },
+    { "license", sfti_take_prose, SFT_FACT_LICENSE, 85, NULL },
+    { "usage_hint", sfti_take_prose, SFT_FACT_USAGE_HINT, 85, "words" },
+    { "thumbnail", sfti_take_preview, 0, 0, NULL },
+    { "preview_image", sfti_take_preview, 0, 0, NULL },
+    { "tags", sfti_take_commas, SFT_FACT_TAGS, 85, NULL },
+    { "merged_from", spec_merged, 0, 0, NULL },
+    { "trigger_phrase", sfti_take_trigger, 0, 90, NULL },
+    { "prediction_type", sfti_take_prediction, 0, 85, NULL },
+    { "predict_key", sfti_take_prediction, 0, 85, NULL },
+    { "encoder_layer", sfti_take_number, SFT_FACT_CLIP_SKIP, 85, NULL },
+    { "is_negative_embedding", sfti_take_negative, 0, 0, NULL },
+    { "language", sfti_take_commas, SFT_FACT_LANGUAGE, 85, NULL },
+    { "lora_default_weight", sfti_take_weight, SFT_FACT_PREFERRED_WEIGHT, 80, NULL },
+};
+const sfti_key_table sfti_modelspec_keys = { "modelspec.", SFTI_ROWS(spec_rows), false };
+const sfti_key_table sfti_bare_keys = { "", SFTI_ROWS(spec_rows), false };

@@ -1,0 +1,116 @@
+#include "label/header/header.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define LOADERS_MOST 256
+#define LOADER_NAMES 4
+
+/* One node of a graph: what it loads. */
+typedef struct loader_node {
+    sft_span type, names[LOADER_NAMES], model, clip;
+    size_t count;
+    size_t numbers; /* widgets after the name */
+} loader_node;
+
+static bool names_model(sft_span text) {
+    static const char *const ends[] = { ".safetensors", ".sft", ".ckpt", ".pt", ".pth", ".bin",
+                                        ".gguf" };
+    return text.len <= 1024 && SFTI_ONE_OF(text, ends, sfti_ends_with);
+}
+
+/* Nodes of ComfyUI that merge models; their names tell the way. */
+static void note_merge(sft_info *info, sft_span type) {
+    if (!sfti_starts_with(type, "ModelMerge") || info->merge_method.len > 0) return;
+    info->has_merge = true;
+    info->merge_method = type;
+    info->merge_tool = sft_span_cstr("comfyui");
+}
+
+static void put_loader(sft_info *info, loader_node *node) {
+    if (node->type.len > 0) note_merge(info, node->type);
+    for (size_t i = 0; i < node->count && info->loaders.count < LOADERS_MOST; i++)
+        SFTI_PUSH(info, &info->loaders, sfti_loader, .type = node->type, .name = node->names[i],
+                  .strength_model = node->model, .strength_clip = node->clip);
+    memset(node, 0, sizeof *node);
+}
+
+static void node_begin(sfti_cursor *at, const sfti_row *row) {
+    (void)row;
+    put_loader(at->info, at->ctx);
+}
+
+/* row->field: where in a node */
+static void node_text(sfti_cursor *at, const sfti_row *row) {
+    if (at->json.type == SFTI_JSON_STRING)
+        *(sft_span *)(void *)((char *)at->ctx + row->field) = at->text;
+}
+
+static void node_number(sfti_cursor *at, const sfti_row *row) {
+    if (sfti_at_number(at)) *(sft_span *)(void *)((char *)at->ctx + row->field) = at->text;
+}
+
+static void node_name(sfti_cursor *at, const sfti_row *row) {
+    loader_node *node = at->ctx;
+    (void)row;
+    if (at->json.type == SFTI_JSON_STRING && node->count < LOADER_NAMES && names_model(at->text))
+        node->names[node->count++] = at->text;
+}
+
+/* Widgets have no names: after a LoRA's come its strengths. */
+static void node_widget(sfti_cursor *at, const sfti_row *row) {
+    loader_node *node = at->ctx;
+    node_name(at, row);
+    if (!sfti_at_number(at) || node->count == 0 || !sfti_contains(node->type, "lora")) return;
+    if (node->numbers == 0) node->model = at->text;
+    if (node->numbers == 1) node->clip = at->text;
+    node->numbers++;
+}
+
+#define NODE(member) (int)offsetof(loader_node, member)
+
+static const sfti_row prompt_rows[] = {
+    { "/*", node_begin, 0, 0, NULL },
+    { "/*/class_type", node_text, NODE(type), 0, NULL },
+    { "/*/inputs/strength_model", node_number, NODE(model), 0, NULL },
+    { "/*/inputs/strength_clip", node_number, NODE(clip), 0, NULL },
+    { "/*/inputs/*", node_name, 0, 0, NULL },
+    { "/*/inputs/*/lora", node_name, 0, 0, NULL },
+};
+
+static const sfti_row workflow_rows[] = {
+    { "/nodes/*", node_begin, 0, 0, NULL },
+    { "/nodes/*/type", node_text, NODE(type), 0, NULL },
+    { "/nodes/*/widgets_values/*", node_widget, 0, 0, NULL },
+};
+
+static void loaders_of(sfti_cursor *at, const sfti_row *rows, size_t count, bool *found) {
+    loader_node node;
+    sft_span text = sfti_trim(at->text);
+    memset(&node, 0, sizeof node);
+    if (text.len == 0 || *text.data != '{') return;
+    if (!sfti_info_walk(at->info, text, at->source, rows, count, &node)) return;
+    put_loader(at->info, &node);
+    *found = at->info->has_provenance = true;
+    sfti_info_private(at->info, at->key, "workflow");
+    sfti_info_scan_text(at->info, at->text, at->source, true);
+}
+
+static void prompt_graph(sfti_cursor *at, const sfti_row *row) {
+    (void)row;
+    loaders_of(at, SFTI_ROWS(prompt_rows), &at->info->has_prompt_graph);
+}
+
+/* The same nodes as the prompt's, so loaders only where there is no prompt. */
+static void workflow_graph(sfti_cursor *at, const sfti_row *row) {
+    sft_span prompt;
+    (void)row;
+    bool alone = !sfti_info_metadata(at->info, "prompt", &prompt);
+    loaders_of(at, workflow_rows, alone ? SFTI_COUNT(workflow_rows) : 0, &at->info->has_workflow);
+}
+
+static const sfti_row graph_rows[] = {
+    { "prompt", prompt_graph, 0, 0, NULL },
+    { "workflow", workflow_graph, 0, 0, NULL },
+};
+const sfti_key_table sfti_graph_keys = { "", SFTI_ROWS(graph_rows), false };

@@ -1,0 +1,491 @@
+/* What is collected about one model while its tensors, header and sidecars are read, and what the
+ * label is rendered from. Inside src/label only.
+ *
+ * Order of work (open.c): tensors/, header/, CivitAI's answer, sidecars/, the file's name,
+ * then sfti_info_resolve (decide/: precedence and conflicts; words/: trigger words), then render/.
+ *
+ * Everything collected lives in the arena. A function that can run out of memory records it
+ * in `code` and does nothing from then on; the caller looks once, at the end.
+ */
+#ifndef SFTI_INFO_H
+#define SFTI_INFO_H
+
+#include "base/derived.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "safetensors_hash.h"
+#include "safetensors_info.h"
+
+#include <string.h>
+
+#define SFTI_COUNT(table) (sizeof(table) / sizeof *(table))
+
+/* ── Values ── */
+
+typedef enum sfti_value_type {
+    SFTI_TEXT = 0, /* text, unescaped UTF-8 */
+    SFTI_NUMBER,   /* text is a JSON number as spelled */
+    SFTI_BOOL,     /* text is "true" or "false" */
+    SFTI_LIST      /* items, texts */
+} sfti_value_type;
+
+typedef struct sfti_value {
+    sfti_value_type type;
+    sft_span text;
+    const sft_span *items;
+    size_t count;
+} sfti_value;
+
+/* One candidate for a field. Candidates of a field stand in order of trust after
+ * sfti_info_resolve; the first is the value, the next at most 16 are its others. */
+typedef struct sfti_fact {
+    sfti_value value;
+    sft_span source; /* "header:ss_output_name", "sidecar:x.json:/description", "tensors" */
+    int trust;       /* 0 to 100 */
+    struct sfti_fact *next;
+    bool as_written; /* an architecture that is not in our words */
+    bool excluded;   /* declared, of tensors that no such model has */
+} sfti_fact;
+
+/* A growing list of records of one type, in chunks; see sfti_info_push. */
+typedef struct sfti_list {
+    void *first, *last;
+    size_t count;
+} sfti_list;
+
+/* ── Records ── */
+
+typedef struct sfti_trigger {
+    struct sfti_trigger *next;
+    sft_span text;   /* one declared element, or one inferred word */
+    sft_span source;
+    sft_span folder; /* of the data set, or empty */
+    int trust;
+    int group;       /* index within its source, or -1 */
+    double coverage; /* 0 to 1, or -1 */
+    sft_span prompt; /* text as it is pasted; from sfti_info_words on */
+    struct sfti_trigger *others; /* equal words from elsewhere, merged into this one */
+} sfti_trigger;
+
+typedef struct sfti_tag {
+    struct sfti_tag *next;
+    sft_span text;
+    uint64_t count;
+    double coverage;
+} sfti_tag;
+
+typedef struct sfti_claim { /* a recorded hash of this file */
+    struct sfti_claim *next;
+    const char *algo; /* "sha256", "autov1", "autov2", "autov3", "sshs_model", "sshs_legacy",
+                         "crc32", "crc32_civitai", "blake3" */
+    sft_span value;   /* lower-case hex, without 0x */
+    sft_span source;
+    const char *known; /* why a mismatch is expected ("LyCORIS module order"), or NULL */
+} sfti_claim;
+
+typedef struct sfti_link {
+    struct sfti_link *next;
+    sft_span url, source;
+    uint64_t model_id, version_id; /* 0 = none */
+    bool only_link; /* never an id: from a workflow, or after "trained on" and the like */
+} sfti_link;
+
+typedef struct sfti_civitai { /* one claim of ids; 0 = not told */
+    struct sfti_civitai *next;
+    uint64_t model_id, version_id;
+    sft_span source, air, published_at;
+    int trust;
+} sfti_civitai;
+
+typedef struct sfti_prompt {
+    struct sfti_prompt *next;
+    sft_span positive, negative, seed, steps, sampler, cfg, source; /* empty = null */
+} sfti_prompt;
+
+typedef struct sfti_preview {
+    struct sfti_preview *next;
+    sft_span path;    /* of a file in the folder; empty for an embedded one */
+    sft_span source;  /* "header:ssmd_cover_images:/0", "sidecar:x.png" */
+    const char *media_type;
+    uint64_t bytes;
+    uint32_t width, height; /* 0 = unknown */
+    uint32_t nsfw_level;    /* CivitAI's bits, 0 = unknown */
+    sft_span data;    /* decoded bytes of an embedded one, else empty */
+} sfti_preview;
+
+typedef struct sfti_image { /* of a site, as a sidecar lists it; 0 = not told */
+    struct sfti_image *next;
+    uint32_t width, height, level, old_level;
+    bool video;
+} sfti_image;
+
+typedef struct sfti_sidecar {
+    struct sfti_sidecar *next;
+    sft_span path;      /* as found, folder included */
+    const char *kind;   /* "civitai.info", "metadata.json", "a1111.json", … (docs/json-info.md) */
+    const char *match;  /* "sha256", "weights", "differs", "size", "size-differs" or NULL */
+    sft_span error;     /* why it could not be used, or empty */
+    uint64_t size_claim; /* recorded size of the model in bytes, 0 = none */
+    sft_span source;     /* "sidecar:NAME": what begins the sources of all it told */
+    sfti_list hashes;    /* sfti_claim: of every file it tells of */
+    sfti_list demoted;   /* match.c: trusts before the match lowered them */
+    bool gave_permissions, gave_level;
+    bool exported;       /* by us: what is as it was written is no fact */
+    sfti_list images;      /* sfti_image */
+    sft_span preview_name; /* a preview it names, or empty, and its level */
+    uint32_t preview_level;
+} sfti_sidecar;
+
+typedef struct sfti_note { struct sfti_note *next; sft_span text, source; } sfti_note;
+typedef struct sfti_private {
+    struct sfti_private *next;
+    sft_span key;
+    const char *what;
+} sfti_private;
+
+typedef struct sfti_component {
+    struct sfti_component *next;
+    const char *part; /* "unet", "transformer", "text_encoder", "vae", … */
+    const char *architecture; /* or NULL */
+    const char *dtype;        /* name, or "mixed" */
+    uint64_t bytes, parameters;
+} sfti_component;
+
+typedef struct sfti_dataset {
+    struct sfti_dataset *next;
+    sft_span folder, class_tokens, resolution; /* empty = null */
+    uint64_t images, repeats;                  /* UINT64_MAX = null */
+    int regularisation;                        /* 0, 1, or -1 = null */
+} sfti_dataset;
+
+typedef struct sfti_bucket {
+    struct sfti_bucket *next;
+    sft_span resolution;
+    uint64_t count;
+} sfti_bucket;
+typedef struct sfti_merge_source {
+    struct sfti_merge_source *next;
+    sft_span name, sha256, autov1, weight; /* empty = null */
+} sfti_merge_source;
+typedef struct sfti_loader {
+    struct sfti_loader *next;
+    sft_span type, name, strength_model, strength_clip;
+} sfti_loader;
+
+/* ── Training: one slot per key of the JSON, the first to be set wins ── */
+
+typedef enum sfti_training_key {
+    TRAIN_TOOL, TRAIN_TOOL_VERSION, TRAIN_STARTED_AT, TRAIN_FINISHED_AT, TRAIN_DURATION_S,
+    TRAIN_EPOCH, TRAIN_EPOCHS, TRAIN_STEP, TRAIN_STEPS, TRAIN_IMAGES,
+    TRAIN_IMAGES_WITH_REPEATS, TRAIN_REGULARISATION_IMAGES, TRAIN_BATCH_SIZE,
+    TRAIN_LEARNING_RATE, TRAIN_UNET_LR, TRAIN_TEXT_ENCODER_LR, TRAIN_OPTIMIZER,
+    TRAIN_SCHEDULER, TRAIN_RESOLUTION, TRAIN_NETWORK_MODULE, TRAIN_NETWORK_ARGS, TRAIN_SEED,
+    TRAIN_CLIP_SKIP, TRAIN_MIXED_PRECISION, TRAIN_NOISE_OFFSET, TRAIN_COMMENT,
+    TRAIN_SESSION_ID, TRAIN_BASE_FILE, TRAIN_BASE_SHA256, TRAIN_BASE_AUTOV1, TRAIN_VAE_FILE,
+    TRAIN_VAE_SHA256, TRAIN_VAE_AUTOV1, TRAIN_KEYS
+} sfti_training_key; /* NETWORK_ARGS: text is the JSON object as it stands */
+
+/* Name in the JSON and type of each (collect.c); those from BASE_FILE and VAE_FILE on are members
+ * of "base" and "vae". */
+typedef struct sfti_training_slot { const char *name; sfti_value_type type; } sfti_training_slot;
+extern const sfti_training_slot sfti_training_slots[TRAIN_KEYS];
+
+/* ── What tensors say of an adapter ── */
+
+typedef struct sfti_bounds {
+    bool known;
+    double min, max, mode;
+} sfti_bounds;
+
+typedef struct sfti_adapter {
+    bool present;
+    const char *type, *format; /* docs/json-info.md; NULL = unknown */
+    bool dora, rslora;
+    sfti_bounds rank, alpha;
+    bool alpha_sampled;
+    double scale;              /* negative = null */
+    uint64_t conv_rank;        /* 0 = null */
+    uint64_t modules;
+    sfti_list components;      /* sfti_component */
+    sfti_list targets;         /* sfti_note.text: leaf module names, sorted, at most 64 */
+    sfti_list blocks;          /* sfti_note.text: "double_blocks.0-18" */
+    bool alpha_assumed;        /* no alpha tensor: the rank, until somebody says more */
+} sfti_adapter;
+
+/* Digests that were computed: of `asked` (bits) those that could be told, else empty. */
+typedef struct sfti_digests {
+    uint32_t asked;
+    sft_span text[SFT_HASH_COUNT];
+} sfti_digests;
+
+/* ── The collection ── */
+
+typedef struct sfti_conflict {
+    struct sfti_conflict *next;
+    const char *field;
+    const sfti_fact *facts;
+} sfti_conflict;
+
+struct sft_info {
+    sfti_arena arena;
+    sft_code code; /* of the first failure that ends the work (memory, cancelled) */
+    const sft_set *set;
+    sft_info_options options;
+    /* folder without its last slash, "." if none; stem without suffix */
+    sft_span path, folder, stem;
+    bool one_model;              /* files of the folder speak for this model (rule 7) */
+    uint32_t mode;               /* common to the files beside the model; 0: none was read */
+
+    sfti_fact *facts[SFT_FACT_COUNT];
+    sfti_list triggers, tags, claims, links, civitai, prompts, previews, sidecars, notes;
+    sfti_list privates;
+    sfti_list components, conflicts, datasets, buckets, merge_sources, loaders;
+    sfti_value training[TRAIN_KEYS];
+    bool has_training, has_merge, has_provenance, has_workflow, has_prompt_graph;
+    sft_span merge_tool, merge_method, merge_recipe; /* recipe: JSON text */
+    sfti_adapter adapter;
+    sfti_fact *declared_rank, *declared_alpha; /* NUMBERs that header and files tell */
+    sfti_fact *weight_bounds[2]; /* the same: least and most preferred weight */
+    sft_span a1111, comfy;  /* lines for a prompt; empty = null */
+    double rating;          /* negative = null */
+    int64_t nsfw_level;     /* -1 = null */
+    uint64_t parameters;    /* quantisation-aware */
+    const char *precision;  /* "fp16", …, or NULL */
+    const char *size;       /* "full", "pruned" or NULL */
+    uint64_t vectors;       /* of an embedding, 0 = null */
+    int negative;           /* embedding: 0, 1, or -1 = null */
+    bool has_llm;
+    struct { uint64_t layers, hidden, heads, kv_heads, vocab; } llm; /* 0 = null */
+    sfti_derived derived;   /* of the text that is being read */
+    uint64_t blocks;        /* what architectures the blocks are of: tensors/blocks.c */
+    sfti_list evidence;     /* sfti_note.text: "name [3072,64]", at most 8 */
+    struct { int credit, derivatives, relicense; sfti_list commercial; bool known; } permissions;
+
+    const sfti_trigger **ordered; /* triggers.count of them, best first */
+    sft_info_folder *own_folder;  /* listed by sft_info_open; NULL: the caller's, or none */
+    uint64_t shard, shard_of;     /* of a shard opened alone ("…-00001-of-00003"), else 0 */
+    sft_span shard_index;         /* the index in its folder, or empty */
+    const struct sft_info_component *parts; /* of a folder of components */
+    size_t part_count;
+    sfti_digests computed;
+    const sft_info_folder *listed; /* the folder that was looked into, or NULL */
+    sft_info *older; /* what was collected before digests were computed; owns texts */
+    sft_span answer; /* of CivitAI, JSON text; empty: not asked */
+    struct sfti_sidecar *online; /* the answer as a sidecar, or NULL */
+};
+
+/* A value of __metadata__, of the first shard that has it; false when there is none or it is a
+ * placeholder. */
+bool sfti_info_metadata(const sft_info *info, const char *key, sft_span *out);
+
+/* ── Collecting (collect.c) ── */
+
+/* A copy of a record at the end of a list; its first member is the link. NULL when out of memory.
+ * SFTI_PUSH(info, &info->notes, sfti_note, .text = text) */
+void *sfti_info_push(sft_info *info, sfti_list *list, const void *record, size_t bytes);
+#define SFTI_PUSH(info, list, type, ...) \
+    ((type *)sfti_info_push(info, list, &(type){ __VA_ARGS__ }, sizeof(type)))
+/* Memory of the arena; NULL when out of memory, which info->code then says. */
+void *sfti_info_take(sft_info *info, size_t bytes);
+void *sfti_info_take_zeroed(sft_info *info, size_t bytes);
+/* printf into the arena; empty span when out of memory. */
+sft_span sfti_info_text(sft_info *info, const char *format, ...);
+sft_span sfti_info_copy(sft_info *info, sft_span text);
+sfti_value sfti_text_value(sft_span text);
+sfti_value sfti_number_value(sft_span text);
+sfti_value sfti_bool_value(bool value);
+/* before and text, joined in the arena ("header:" and a key). */
+sft_span sfti_info_join(sft_info *info, const char *before, sft_span text);
+
+/* Add a candidate; placeholders ("", None, null, NOFILE, … FM §1.0) are no facts. The same
+ * value from the same source is kept once. */
+void sfti_info_add(sft_info *info, sft_fact field, sfti_value value, sft_span source, int trust);
+void sfti_info_add_text(sft_info *info, sft_fact field, sft_span text, sft_span source,
+                        int trust);
+/* The same of a literal; NULL is no fact. */
+void sfti_info_add_cstr(sft_info *info, sft_fact field, const char *text, sft_span source,
+                        int trust);
+/* An architecture in words that are not ours. */
+void sfti_info_add_written(sft_info *info, sft_span text, sft_span source, int trust);
+/* A comma list as a LIST fact, blanks stripped. */
+void sfti_info_add_commas(sft_info *info, sft_fact field, sft_span text, sft_span source,
+                          int trust);
+/* One more item of the LIST fact of that source; no item twice. */
+void sfti_info_add_item(sft_info *info, sft_fact field, sft_span text, sft_span source,
+                        int trust);
+/* The first value of a slot stays. Numbers are taken from texts too (Python writes all as
+ * text); what is no number is none for a slot of numbers. */
+void sfti_info_train(sft_info *info, sfti_training_key key, sfti_value value);
+void sfti_info_train_uint(sft_info *info, sfti_training_key key, uint64_t value);
+void sfti_info_trigger(sft_info *info, sft_span text, sft_span source, int trust, int group);
+/* The same with the data set's folder; NULL when it is no word, or out of memory. */
+sfti_trigger *sfti_info_trigger_in(sft_info *info, sft_span text, sft_span source, int trust,
+                                   int group, sft_span folder);
+/* Hex of that many digits, lower case, without 0x, copied; false for anything else and for
+ * placeholders (a hash of nothing, zeros). */
+bool sfti_info_hash(sft_info *info, sft_span text, size_t digits, sft_span *out);
+/* Hex digits of an algorithm's hash; 0 for what is none. */
+size_t sfti_claim_digits(const char *algo);
+/* Lower-cases, strips 0x, refuses what is no hash of that algorithm or a placeholder. */
+void sfti_info_claim(sft_info *info, const char *algo, sft_span value, sft_span source,
+                     const char *known);
+void sfti_info_private(sft_info *info, sft_span key, const char *what);
+/* Rank, alpha or a bound of the weight as told (&info->declared_rank); no number, no effect. */
+void sfti_info_declare(sft_info *info, sfti_fact **list, sft_span number, sft_span source,
+                       int trust);
+/* A preview whose bytes are base64 text, and what a PNG's text chunks tell; at most 16. */
+void sfti_info_preview(sft_info *info, sft_span base64, sft_span source);
+/* The file or repo it was trained on; "pony", "illustrious", "noobai" in it are a base_model
+ * of trust 40. */
+void sfti_info_base_checkpoint(sft_info *info, sft_span text, sft_span source, int trust);
+/* What a declared architecture of trainers says: architecture (or NULL), variant, base_model; a
+ * text that is not known is the base_model as written. */
+void sfti_info_declared_base(sft_info *info, const char *architecture, sft_span text,
+                             sft_span source, int trust);
+/* A class of diffusers or transformers, as written where it is not known. One that stands for many
+ * architectures counts only where nothing else tells. */
+void sfti_info_declared_class(sft_info *info, sft_span name, sft_span source, int trust);
+/* CivitAI's label of a base model, and its type of a model. */
+void sfti_info_declared_label(sft_info *info, sft_span label, sft_span source, int trust);
+void sfti_info_declared_kind(sft_info *info, sft_span type, sft_span source, int trust);
+/* Words after "trigger word(s):", "trigger word is", "use `x` to trigger" in a text. */
+void sfti_info_trigger_sentence(sft_info *info, sft_span text, sft_span source, int trust);
+/* What sfti_info_scan_text found, made a claim of trust 50 if all texts name one model. */
+void sfti_info_civitai_links(sft_info *info);
+void sfti_info_note(sft_info *info, sft_span text, sft_span source);
+bool sfti_is_placeholder(sft_span text);
+/* The best candidate so far, or NULL. */
+const sfti_fact *sfti_info_best(const sft_info *info, sft_fact field);
+
+/* Text helpers (text.c): trimmed; equal or found without regard to ASCII case; the next
+ * piece of a list up to a separator (false at the end); decimal digits to a number. */
+sft_span sfti_trim(sft_span text);
+bool sfti_same_letters(sft_span a, const char *b);
+bool sfti_contains(sft_span text, const char *lower_case);
+bool sfti_next_piece(sft_span *rest, char separator, sft_span *piece);
+bool sfti_parse_uint(sft_span text, uint64_t *out);
+bool sfti_parse_double(sft_span text, double *out); /* Python's float, no inf or nan */
+bool sfti_starts_with(sft_span text, const char *prefix);
+bool sfti_ends_with(sft_span text, const char *suffix);
+/* The same byte for byte. Mostly the first letter decides. */
+static inline bool sfti_is(sft_span text, const char *other) {
+    return sft_span_equal(text, sft_span_cstr(other));
+}
+
+static inline bool sfti_begins(sft_span text, const char *prefix) {
+    if (*prefix == 0) return true;
+    if (text.len == 0 || *text.data != *prefix) return false;
+    size_t len = strlen(prefix);
+    return text.len >= len && memcmp(text.data, prefix, len) == 0;
+}
+
+static inline bool sfti_ends(sft_span text, const char *suffix) {
+    size_t len = strlen(suffix);
+    return text.len >= len && (len == 0 || text.data[text.len - len] == *suffix)
+        && memcmp(text.data + text.len - len, suffix, len) == 0;
+}
+/* Whether one of a list fits the text; what stands next to the first that does, or NULL. */
+typedef bool sfti_text_fits(sft_span text, const char *word);
+bool sfti_one_of(sft_span text, const char *const *list, size_t count, sfti_text_fits *fits);
+#define SFTI_ONE_OF(text, list, fits) sfti_one_of(text, list, SFTI_COUNT(list), fits)
+const char *sfti_mapped(sft_span text, const char *const (*rows)[2], size_t count,
+                        sfti_text_fits *fits);
+#define SFTI_MAPPED(text, rows, fits) sfti_mapped(text, rows, SFTI_COUNT(rows), fits)
+/* A file's name that programs give to any model: "model", "adapter_model.fp16",
+ * "pytorch_lora_weights_rank4", "checkpoint-500", "model-00001-of-00003". */
+bool sfti_generic_stem(sft_span stem);
+/* Whether a stem may be called a name: "x" and "model" may not. */
+bool sfti_telling_stem(sft_span stem);
+/* A letter, a digit or part of a character beyond ASCII; the next run of such bytes. */
+bool sfti_word_byte(char c);
+bool sfti_next_word(sft_span *rest, sft_span *word, bool (*in_word)(char c));
+bool sfti_is_number(sft_span text); /* as JSON spells numbers */
+/* At most six decimals, no trailing zeros; 0 for what is 1e12 or larger, or no number. */
+#define SFTI_DECIMALS_SIZE 48
+size_t sfti_decimals(double value, char buffer[SFTI_DECIMALS_SIZE]);
+/* The rest of text from the first such place on; data NULL when there is none. */
+sft_span sfti_find_letters(sft_span text, const char *lower_case);
+sft_span sfti_find_byte(sft_span text, char byte);
+/* The text from byte n on, which it has; cut off a prefix, in any case, if it is there. */
+sft_span sfti_from(sft_span text, size_t n);
+bool sfti_skip(sft_span *text, const char *prefix);
+/* The last part of a path, after either slash ("a/b.safetensors"). */
+sft_span sfti_leaf_name(sft_span text);
+/* HTML to plain text as model-info.md says. */
+sft_span sfti_plain_text(sft_info *info, sft_span html);
+
+/* ── The parts ── */
+
+/* scale again, after rank, alpha or rslora changed. */
+void sfti_adapter_scale(sft_info *info);
+/* What the file's name hints at (filename.c): its name, last of all candidates. */
+void sfti_info_file_name(sft_info *info);
+void sfti_info_tensors(sft_info *info); /* kind, architecture, adapter, components, … */
+void sfti_info_header(sft_info *info);  /* __metadata__ */
+void sfti_info_online(sft_info *info);  /* CivitAI's answer, before the sidecars */
+void sfti_info_claims(sft_info *info);  /* those of the options */
+bool sfti_is_given_claim(const sft_info *info, const sfti_claim *claim);
+void sfti_info_sidecars(sft_info *info, const sft_info_folder *folder); /* sidecars, README, … */
+/* Match the sidecars again, now that digests are computed, and lower or restore the trust of what
+ * they told (model-info.md §1.4). sfti_info_resolve must follow. */
+void sfti_info_match_sidecars(sft_info *info, const sfti_digests *digests);
+/* The same, if the trust of all that sidecars told stays; else false, and nothing is done. */
+bool sfti_info_match_again(sft_info *info, const sfti_digests *digests);
+/* Why a digest may be another than the claim says; NULL: nobody knows. */
+const char *sfti_claim_known(const sft_info *info, const sfti_claim *claim);
+/* Whether a CRC-32 of eight digits is another, or its bytes in the other order: CivitAI has
+ * written both. */
+bool sfti_same_crc(sft_span a, sft_span b);
+void sfti_info_resolve(sft_info *info); /* precedence, conflicts, triggers */
+void sfti_info_words(sft_info *info);   /* trigger words from ss_tag_frequency and merging */
+void sfti_info_prompts(sft_info *info); /* a1111 and comfy, after the words */
+/* URLs, AIRs and ids in a text; only_link for texts that never claim ids. */
+void sfti_info_scan_text(sft_info *info, sft_span text, sft_span source, bool only_link);
+/* A claim of ids, once per source; NULL when it is not new, or there are too many. */
+sfti_civitai *sfti_info_civitai(sft_info *info, uint64_t model_id, uint64_t version_id,
+                                sft_span source, int trust);
+/* Model and version ids of a page's address, 0 for one it has not; false if it has none. */
+bool sfti_civitai_address(sft_span url, uint64_t *model_id, uint64_t *version_id);
+/* An image's type and size by its first bytes; NULL if it is none that is known. */
+const char *sfti_image_type(sft_span bytes, uint32_t *width, uint32_t *height);
+/* Text chunks of a PNG (parameters, prompt, workflow) as example prompts. */
+void sfti_info_png_text(sft_info *info, sft_span png, sft_span source);
+/* base64, with or without a data: URL before it; false if it is none. */
+bool sfti_base64(sft_info *info, sft_span text, sft_span *out, uint64_t most);
+
+/* Maps of vocabularies (maps.c): what producers call architectures, to ours; NULL unknown. */
+const char *sfti_map_base_version(sft_span ss_base_model_version);
+const char *sfti_map_modelspec(sft_span architecture, const char **kind, const char **variant);
+const char *sfti_map_civitai_base(sft_span base_model); /* "Pony" -> "sdxl" */
+/* A class of diffusers or transformers: the kind that its name tells, and whether it is known;
+ * a known class of many architectures has none. */
+bool sfti_map_class_name(sft_span name, const char **architecture, const char **kind);
+const char *sfti_map_network_module(sft_span ss_network_module);
+const char *sfti_map_onetrainer(sft_span model_type, const char **variant);
+/* model_type of config.json; false for one that is not known. */
+bool sfti_map_model_type(sft_span type, const char **architecture, const char **kind);
+/* A tag of a model card that names a model, and CivitAI's label of its base, if it has one. */
+const char *sfti_map_tag(sft_span tag, const char **label);
+/* "v_prediction" -> "v"; NULL unknown. */
+const char *sfti_map_prediction(sft_span text);
+/* What a base version or architecture of trainers changes in use ("kontext", "edit"), and
+ * the label of it ("Flux.1 Kontext", or NULL: the text as it stands); NULL for none. */
+const char *sfti_map_derivative(sft_span text, const char **label);
+/* Times: seconds since 1970 to "2023-07-22T04:26:40Z"; a date or time in ISO 8601 to UTC
+ * without fractions, one without a zone stays so. Empty for what is none. */
+sft_span sfti_iso_of_epoch(sft_info *info, double seconds);
+sft_span sfti_iso_date(sft_info *info, sft_span text);
+/* "512,512", "(512, 512)", "512x768", "[512, 512]", "512" to "512x512"; empty if none. */
+sft_span sfti_resolution(sft_info *info, sft_span text);
+/* Parents (families.c). Whether one architecture is the other, or its parent ("flux.1" of
+ * "flux.1-dev"); the nearest that both are or belong to, NULL if there is none, or one is. */
+bool sfti_architecture_within(sft_span child, sft_span parent); /* or the same */
+const char *sfti_architecture_parent(sft_span name); /* NULL: none */
+/* Whether a model of it can have tensors of this family, as far as is known. */
+bool sfti_architecture_may_have(sft_span name, sft_span family);
+bool sfti_related_architectures(sft_span a, sft_span b);
+/* Whether the tensors are of blocks or layers that no model of this architecture has (blocks.c). */
+bool sfti_tensors_exclude(const sft_info *info, sft_span architecture);
+const char *sfti_common_architecture(const char *a, const char *b);
+
+#endif

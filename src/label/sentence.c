@@ -1,0 +1,135 @@
+#include "label/info.h"
+
+#include <string.h>
+
+#define WORDS_MOST 200
+#define WORDS_READ_MOST ((size_t)1 << 20)
+
+/* What introduces trigger words in prose; the longest of those that begin alike first. */
+static const char *const introductions[] = {
+    "trigger words", "trigger word(s)", "trigger word", "triggerwords", "triggerword",
+    "trigger phrases", "trigger phrase", "trigger tokens", "trigger token", "trigger tags",
+    "trigger tag", "trigger prompt", "triggers", "trigger", "activation words",
+    "activation word", "activation tokens", "activation token", "activation tags",
+    "activation tag", "activation text", "activation phrase", "activation keyword",
+};
+
+static const char *const refusals[] = {
+    "no ", "not ", "none", "n/a", "nothing", "needed", "required", "optional", "unnecessary",
+    "unknown", "in the ", "see ", "below", "above", "listed",
+};
+
+static bool letter(char c) {
+    return ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || (unsigned char)c >= 0x80;
+}
+
+static sft_span skip_marks(sft_span text, const char *marks) {
+    while (text.len > 0 && *text.data != '\0' && strchr(marks, *text.data))
+        text = sfti_from(text, 1);
+    return text;
+}
+
+static bool skip_word(sft_span *text, const char *word) {
+    size_t len = strlen(word);
+    if (!sfti_starts_with(*text, word) || (text->len > len && letter(text->data[len])))
+        return false;
+    *text = sfti_from(*text, len);
+    return true;
+}
+
+/* After an introduction: ":", "=", "is", "are"; then the words begin. */
+static bool skip_verb(sft_span *text) {
+    static const char *const verbs[] = { "is", "are" };
+    bool verb = false;
+    *text = skip_marks(*text, " \t*_`)");
+    for (size_t i = 0; i < 2 && !verb; i++) verb = skip_word(text, verbs[i]);
+    *text = skip_marks(*text, " \t*_)");
+    if (text->len > 0 && (*text->data == ':' || *text->data == '=')) {
+        verb = true;
+        *text = skip_marks(*text, ":=");
+    }
+    *text = skip_marks(*text, " \t*_");
+    return verb;
+}
+
+/* Up to the closing quote, if the text begins with an opening one. */
+static bool quoted_words(sft_span *text) {
+    static const char *const quotes[] = { "\"", "`", "'", "\xE2\x80\x9C", NULL };
+    static const char *const ends[] = { "\"", "`", "'", "\xE2\x80\x9D" };
+    for (size_t i = 0; quotes[i]; i++) {
+        if (!sfti_starts_with(*text, quotes[i])) continue;
+        sft_span inside = { text->data + strlen(quotes[i]), text->len - strlen(quotes[i]) };
+        if (inside.len > WORDS_MOST + 4) inside.len = WORDS_MOST + 4;
+        sft_span end = sfti_find_letters(inside, ends[i]);
+        if (!end.data) return false;
+        *text = (sft_span){ inside.data, inside.len - end.len };
+        return true;
+    }
+    return false;
+}
+
+/* Up to the end of the line or sentence; empty where that is too far for words, so that the
+ * search costs the same at each introduction. */
+static sft_span plain_words(sft_span text) {
+    size_t end = 0;
+    for (; end < text.len; end++) {
+        char c = text.data[end];
+        bool last = end + 1 == text.len || strchr(" \t\r\n", text.data[end + 1]) != NULL;
+        if (c == '\n' || c == '\r' || c == ';' || c == '<' || (c == '.' && last)) break;
+        if (end > 2 * WORDS_MOST) return (sft_span){ text.data, 0 };
+    }
+    text.len = end;
+    while (text.len > 0 && strchr(" \t.,*_`\"'", text.data[text.len - 1])) text.len--;
+    return text;
+}
+
+static void put_words(sft_info *info, sft_span text, sft_span source, int trust) {
+    bool quoted = quoted_words(&text);
+    if (!quoted) text = plain_words(text);
+    if (text.len == 0 || text.len > WORDS_MOST || sfti_contains(text, "http")) return;
+    if (!quoted && SFTI_ONE_OF(text, refusals, sfti_starts_with)) return;
+    sfti_info_trigger(info, text, source, trust, -1);
+}
+
+/* At a "t" or "a": the bytes of an introduction with its verb, or 0; *words what follows. */
+static size_t introduction(sft_span rest, sft_span *words) {
+    for (size_t i = 0; i < SFTI_COUNT(introductions); i++) {
+        size_t len = strlen(introductions[i]);
+        if (!sfti_starts_with(rest, introductions[i])) continue;
+        if (rest.len > len && letter(rest.data[len])) continue;
+        *words = (sft_span){ rest.data + len, rest.len - len };
+        return skip_verb(words) ? len : 0;
+    }
+    return 0;
+}
+
+/* "use `x` to trigger": the words, data NULL when it is not that. */
+static sft_span used_to_trigger(sft_span rest) {
+    sft_span none = { NULL, 0 }, words;
+    if (!skip_word(&rest, "use")) return none;
+    words = rest = skip_marks(rest, " ");
+    if (!quoted_words(&words)) return none;
+    size_t past = (size_t)(words.data + words.len - rest.data);
+    rest = (sft_span){ rest.data + past, rest.len - past };
+    rest = skip_marks(rest, " `\"'\xE2\x80\x9D");
+    return sfti_starts_with(rest, "to trigger") ? words : none;
+}
+
+void sfti_info_trigger_sentence(sft_info *info, sft_span text, sft_span source, int trust) {
+    if (text.len > WORDS_READ_MOST) text.len = WORDS_READ_MOST;
+    for (size_t i = 0; i + 4 < text.len && !info->code; i++) {
+        sft_span rest = { text.data + i, text.len - i }, words;
+        char c = (char)(*rest.data | 0x20);
+        if ((c != 't' && c != 'a' && c != 'u') || (i > 0 && letter(rest.data[-1]))) continue;
+        if (c == 'u') {
+            words = used_to_trigger(rest);
+            if (words.data && words.len > 0)
+                sfti_info_trigger(info, words, source, trust, -1);
+            continue;
+        }
+        size_t len = introduction(rest, &words);
+        if (len == 0) continue;
+        put_words(info, words, source, trust);
+        i += len - 1;
+    }
+}

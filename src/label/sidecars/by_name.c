@@ -1,0 +1,229 @@
+/* Files that name no model but speak for the only one in their folder. */
+#include "label/sidecars/sidecars.h"
+
+#include <string.h>
+
+#define HUB_TRUST 90
+
+/* ── config.json of transformers and diffusers ── */
+
+typedef struct hub_config {
+    const char *architecture, *kind;
+    sft_span name, class_source;
+    sft_span model_type, type_source;
+    sft_span timm, timm_source;
+    uint64_t layers, hidden, heads, kv_heads, vocab;
+    uint64_t cross_attention, latent_channels, in_channels;
+    int guidance;       /* guidance_embeds: 0, 1, -1 not told */
+    int tied;           /* tie_word_embeddings likewise */
+    bool known;         /* the class */
+    bool head;          /* a class that ends in words */
+} hub_config;
+
+static void hub_take_class(sfti_cursor *at, const sfti_row *row) {
+    hub_config *config = at->ctx;
+    (void)row;
+    if (!sfti_at_text(at)) return;
+    config->head = config->head || sfti_contains(at->text, "causallm")
+                || sfti_contains(at->text, "lmhead")
+                || sfti_contains(at->text, "conditionalgeneration");
+    if (config->name.len > 0) return;
+    config->name = sfti_trim(at->text);
+    config->known = sfti_map_class_name(at->text, &config->architecture, &config->kind);
+    config->class_source = sfti_cursor_source(at);
+}
+
+static void hub_take_type(sfti_cursor *at, const sfti_row *row) {
+    hub_config *config = at->ctx;
+    sfti_take_slot(at, row);
+    if (row->word) config->timm_source = sfti_cursor_source(at);
+    else config->type_source = sfti_cursor_source(at);
+}
+
+#define HUB_AT(member) ((int)offsetof(hub_config, member))
+
+static const sfti_row hub_config_rows[] = {
+    { "/_class_name", hub_take_class, 0, 0, NULL },
+    { "/model_class", hub_take_class, 0, 0, NULL },
+    { "/architectures/*", hub_take_class, 0, 0, NULL },
+    { "/model_type", hub_take_type, HUB_AT(model_type), 0, NULL },
+    { "/architecture", hub_take_type, HUB_AT(timm), 0, "timm" },
+    { "/num_hidden_layers", sfti_take_slot_uint, HUB_AT(layers), 0, NULL },
+    { "/hidden_size", sfti_take_slot_uint, HUB_AT(hidden), 0, NULL },
+    { "/num_attention_heads", sfti_take_slot_uint, HUB_AT(heads), 0, NULL },
+    { "/num_key_value_heads", sfti_take_slot_uint, HUB_AT(kv_heads), 0, NULL },
+    { "/vocab_size", sfti_take_slot_uint, HUB_AT(vocab), 0, NULL },
+    { "/cross_attention_dim", sfti_take_slot_uint, HUB_AT(cross_attention), 0, NULL },
+    { "/latent_channels", sfti_take_slot_uint, HUB_AT(latent_channels), 0, NULL },
+    { "/in_channels", sfti_take_slot_uint, HUB_AT(in_channels), 0, NULL },
+    { "/guidance_embeds", sfti_take_slot_bool, HUB_AT(guidance), 0, NULL },
+    { "/tie_word_embeddings", sfti_take_slot_bool, HUB_AT(tied), 0, NULL },
+};
+
+/* ── What a configuration says ── */
+
+/* Classes that several architectures share, told apart by a number. */
+static const struct hub_number {
+    const char *kind;
+    size_t at;
+    uint64_t value;
+    const char *architecture;
+} hub_numbers[] = {
+    { "diffusion_model", offsetof(hub_config, cross_attention), 768, "sd-1" },
+    { "diffusion_model", offsetof(hub_config, cross_attention), 1024, "sd-2" },
+    { "diffusion_model", offsetof(hub_config, cross_attention), 1280, "sdxl-refiner" },
+    { "diffusion_model", offsetof(hub_config, cross_attention), 2048, "sdxl" },
+    { "vae", offsetof(hub_config, latent_channels), 4, "vae-sd" },
+    { "vae", offsetof(hub_config, latent_channels), 16, "vae-flux" },
+};
+
+static void hub_refine(hub_config *config) {
+    const char *guided[] = { "flux.1-schnell", "flux.1-dev" };
+    bool flux = config->architecture && strcmp(config->architecture, "flux.1") == 0;
+    if (flux && config->guidance >= 0 && config->kind
+        && strcmp(config->kind, "diffusion_model") == 0)
+        config->architecture = guided[config->guidance];
+    for (size_t i = 0; i < SFTI_COUNT(hub_numbers) && !config->architecture && config->kind; i++) {
+        uint64_t value;
+        memcpy(&value, (const char *)config + hub_numbers[i].at, sizeof value);
+        if (strcmp(config->kind, hub_numbers[i].kind) == 0 && value == hub_numbers[i].value)
+            config->architecture = hub_numbers[i].architecture;
+    }
+}
+
+static bool hub_decoder(const char *architecture) {
+    static const char *const decoders[] = {
+        "llama", "mistral", "mixtral", "qwen2", "qwen2-moe", "qwen3", "qwen3-moe", "gemma",
+        "gemma-2", "gemma-3", "phi", "phi-3", "deepseek-v3",
+    };
+    return architecture && SFTI_ONE_OF(sft_span_cstr(architecture), decoders, sfti_is);
+}
+
+/* A class that stands for one architecture says more than the type; the type more than the
+ * model's name in a class. */
+static void hub_by_type(hub_config *config) {
+    const char *architecture, *kind;
+    if (!sfti_map_model_type(config->model_type, &architecture, &kind)) return;
+    if (!config->known || !config->architecture) config->architecture = architecture;
+    if (config->kind || (hub_decoder(architecture) && !config->head && config->tied != 1)) return;
+    config->kind = kind;
+}
+
+/* A decoder without a head, of which nothing says that it has one, encodes. */
+static void hub_headless(const sft_info *info, hub_config *config) {
+    const sfti_fact *kind = sfti_info_best(info, SFT_FACT_KIND);
+    if (config->head || config->tied == 1 || !kind || !hub_decoder(config->architecture)) return;
+    if (kind->trust <= 70 && sfti_is(kind->value.text, "language_model"))
+        config->kind = "text_encoder";
+}
+
+/* What is not known is given as written. */
+static void hub_architecture(sft_info *info, const hub_config *config) {
+    sft_span source = config->name.len > 0 ? config->class_source : config->type_source;
+    if (config->architecture)
+        sfti_info_add_cstr(info, SFT_FACT_ARCHITECTURE, config->architecture, source, HUB_TRUST);
+    else if (config->model_type.len > 0)
+        sfti_info_add_written(info, config->model_type, config->type_source, HUB_TRUST);
+    else if (config->name.len > 0)
+        sfti_info_declared_class(info, config->name, source, HUB_TRUST);
+    else sfti_info_add_written(info, config->timm, config->timm_source, HUB_TRUST);
+}
+
+static void hub_put(uint64_t *slot, uint64_t value, bool replace) {
+    if (value > 0 && (*slot == 0 || replace)) *slot = value;
+}
+
+static void hub_sizes(sft_info *info, const hub_config *config) {
+    const sfti_fact *kind = sfti_info_best(info, SFT_FACT_KIND);
+    bool llm = kind && sfti_is(kind->value.text, "language_model");
+    if (!info->has_llm && !(llm && config->layers > 0 && config->hidden > 0)) return;
+    info->has_llm = true;
+    hub_put(&info->llm.layers, config->layers, false);
+    hub_put(&info->llm.hidden, config->hidden, false);
+    hub_put(&info->llm.vocab, config->vocab, false);
+    /* From tensors, heads are a guess. */
+    hub_put(&info->llm.heads, config->heads, true);
+    hub_put(&info->llm.kv_heads, config->kv_heads > 0 ? config->kv_heads : config->heads, true);
+}
+
+static bool hub_read(sft_info *info, sfti_sidecar *sidecar, sft_span text, hub_config *config) {
+    memset(config, 0, sizeof *config);
+    config->guidance = config->tied = -1;
+    return sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(hub_config_rows), config);
+}
+
+/* An adapter's folder may hold its base's configuration: that is no word on its kind. */
+static void read_config(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
+    hub_config config;
+    if (!hub_read(info, sidecar, text, &config)) return;
+    hub_by_type(&config);
+    hub_refine(&config);
+    hub_headless(info, &config);
+    hub_architecture(info, &config);
+    if (info->adapter.present) return;
+    sft_span source = config.name.len > 0 ? config.class_source : config.type_source;
+    sfti_info_add_cstr(info, SFT_FACT_KIND, config.kind, source, HUB_TRUST);
+    if (config.kind && strcmp(config.kind, "diffusion_model") == 0 && config.in_channels == 9)
+        sfti_info_add_cstr(info, SFT_FACT_VARIANT, "inpaint", source, HUB_TRUST);
+    sfti_config_quantization(info, sidecar, text);
+    hub_sizes(info, &config);
+}
+
+/* A pipeline's file in its root is one of its models: no kind. */
+static void read_model_index(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
+    hub_config config;
+    if (!hub_read(info, sidecar, text, &config) || config.name.len == 0) return;
+    sfti_info_declared_class(info, config.name, config.class_source, HUB_TRUST);
+}
+
+/* Nunchaku's old folder: {"model_class": "Flux", …}. */
+static void read_comfy_config(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
+    static const char *const classes[][2] = {
+        { "Flux", "flux.1" }, { "FluxInpaint", "flux.1" }, { "FluxSchnell", "flux.1-schnell" },
+    };
+    static const sfti_row rows[] = { { "/model_class", sfti_take_slot, 0, 0, NULL } };
+    sft_span name = { "", 0 };
+    if (!sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(rows), &name)) return;
+    sft_span source = sfti_info_text(info, "%.*s:/model_class", (int)sidecar->source.len,
+                                     sidecar->source.data);
+    const char *architecture = SFTI_MAPPED(name, classes, sfti_same_letters);
+    if (!architecture) return;
+    sfti_info_add_cstr(info, SFT_FACT_ARCHITECTURE, architecture, source, HUB_TRUST);
+    sfti_info_add_cstr(info, SFT_FACT_KIND, "diffusion_model", source, HUB_TRUST);
+}
+
+/* ── scheduler_config.json ── */
+
+static void hub_take_scheduler(sfti_cursor *at, const sfti_row *row) {
+    bool *told = at->ctx;
+    const char *type = NULL;
+    if (!sfti_at_text(at)) return;
+    if (row->word) type = sfti_map_prediction(at->text);
+    else if (!*told && sfti_starts_with(at->text, "FlowMatch")) type = "flow";
+    else if (!*told && sfti_starts_with(at->text, "EDM")) type = "edm";
+    if (!type) return;
+    *told = true;
+    sfti_info_add_cstr(at->info, SFT_FACT_PREDICTION_TYPE, type, sfti_cursor_source(at), HUB_TRUST);
+}
+
+static void read_scheduler(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
+    static const sfti_row first[] = { { "/prediction_type", hub_take_scheduler, 0, 0, "" } };
+    static const sfti_row second[] = { { "/_class_name", hub_take_scheduler, 0, 0, NULL } };
+    bool told = false;
+    if (sfti_sidecar_walk(info, sidecar, text, first, 1, &told))
+        (void)sfti_sidecar_walk(info, sidecar, text, second, 1, &told);
+}
+
+/* ── The table ── */
+
+const sfti_sidecar_row sfti_hub_rows[] = {
+    { "README", ".md", "readme", sfti_read_readme },
+    { "readme", ".md", "readme", sfti_read_readme },
+    { "adapter_config", ".json", "adapter_config.json", sfti_read_adapter_config },
+    { "config", ".json", "config.json", read_config },
+    { "model_index", ".json", "model_index.json", read_model_index },
+    { "scheduler_config", ".json", "scheduler_config.json", read_scheduler },
+    { "scheduler/scheduler_config", ".json", "scheduler_config.json", read_scheduler },
+    { "comfy_config", ".json", "comfy_config.json", read_comfy_config },
+};
+const size_t sfti_hub_row_count = SFTI_COUNT(sfti_hub_rows);

@@ -1,0 +1,157 @@
+#include "label/sidecars/sidecars.h"
+
+#include <string.h>
+
+/* ── What a JSON file is, by its keys ── */
+
+enum {
+    SEEN_A1111 = 1,      /* a key only A1111, Forge and their helpers write */
+    SEEN_ID = 2,         /* a number */
+    SEEN_MODEL_ID = 4,   /* a number */
+    SEEN_VERSIONS = 8,
+    SEEN_SKELETON = 16,  /* it says so, or its id is an empty text */
+    SEEN_CONTENT = 32,   /* something of a version other than ids */
+    SEEN_SWARM = 64,
+    SEEN_MATRIX = 128,
+    SEEN_DESCRIPTION = 256,
+    SEEN_CONFIG = 512,   /* a model's configuration */
+    SEEN_LABEL = 1024    /* info --json of ours */
+};
+
+static void see_keys(sfti_cursor *at, const sfti_row *row) {
+    int *seen = at->ctx;
+    bool number = sfti_at_uint(at) > 0;
+    switch (row->field) {
+    case SEEN_ID:
+        if (at->json.type == SFTI_JSON_STRING && sfti_trim(at->text).len == 0)
+            *seen |= SEEN_SKELETON;
+        if (number) *seen |= SEEN_ID;
+        break;
+    case SEEN_MODEL_ID: *seen |= number ? SEEN_MODEL_ID : 0; break;
+    case SEEN_SKELETON: *seen |= at->json.type == SFTI_JSON_TRUE ? SEEN_SKELETON : 0; break;
+    case SEEN_LABEL: *seen |= sfti_is(at->text, "info") ? SEEN_LABEL : 0; break;
+    case SEEN_CONTENT: *seen |= sfti_at_text(at) ? SEEN_CONTENT : 0; break;
+    default: *seen |= row->field;
+    }
+}
+
+static bool classify_keys(sft_info *info, sfti_sidecar *sidecar, sft_span text, int *seen) {
+    static const sfti_row rows[] = {
+        { "/activation text", see_keys, SEEN_A1111, 0, NULL },
+        { "/preferred weight", see_keys, SEEN_A1111, 0, NULL },
+        { "/negative text", see_keys, SEEN_A1111, 0, NULL },
+        { "/sd version", see_keys, SEEN_A1111, 0, NULL },
+        { "/sd_version_str", see_keys, SEEN_A1111, 0, NULL },
+        { "/notes", see_keys, SEEN_A1111, 0, NULL },
+        { "/modelVersionId", see_keys, SEEN_A1111, 0, NULL },
+        { "/vae_te", see_keys, SEEN_A1111, 0, NULL },
+        { "/description", see_keys, SEEN_DESCRIPTION, 0, NULL },
+        { "/id", see_keys, SEEN_ID, 0, NULL },
+        { "/modelId", see_keys, SEEN_MODEL_ID, 0, NULL },
+        { "/modelVersions", see_keys, SEEN_VERSIONS, 0, NULL },
+        { "/skeleton_file", see_keys, SEEN_SKELETON, 0, NULL },
+        { "/trainedWords/*", see_keys, SEEN_CONTENT, 0, NULL },
+        { "/baseModel", see_keys, SEEN_CONTENT, 0, NULL },
+        { "/model/name", see_keys, SEEN_CONTENT, 0, NULL },
+        { "/modelspec.title", see_keys, SEEN_SWARM, 0, NULL },
+        { "/modelspec.architecture", see_keys, SEEN_SWARM, 0, NULL },
+        { "/modelspec.trigger_phrase", see_keys, SEEN_SWARM, 0, NULL },
+        { "/ModelName", see_keys, SEEN_MATRIX, 0, NULL },
+        { "/command", see_keys, SEEN_LABEL, 0, NULL },
+        { "/_class_name", see_keys, SEEN_CONFIG, 0, NULL },
+        { "/architectures", see_keys, SEEN_CONFIG, 0, NULL },
+        { "/model_type", see_keys, SEEN_CONFIG, 0, NULL },
+        { "/peft_type", see_keys, SEEN_CONFIG, 0, NULL },
+    };
+    sfti_derived derived = info->derived;
+    *seen = 0;
+    info->derived.count = 0; /* what it is does not depend on who wrote it */
+    bool fine = sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(rows), seen);
+    info->derived = derived;
+    return fine;
+}
+
+static void read_civitai(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
+    int seen;
+    if (!classify_keys(info, sidecar, text, &seen)) return;
+    if (seen & SEEN_SKELETON || !(seen & (SEEN_ID | SEEN_MODEL_ID | SEEN_CONTENT | SEEN_VERSIONS)))
+        sfti_sidecar_fail(info, sidecar, "a skeleton: its writer knew no such model");
+    else if (seen & SEEN_VERSIONS) sfti_read_civitai_model(info, sidecar, text);
+    else sfti_read_civitai_version(info, sidecar, text, "");
+}
+
+static void read_as(sft_info *info, sfti_sidecar *sidecar, sft_span text, const char *kind,
+                    sfti_sidecar_reader *read) {
+    sidecar->kind = kind;
+    read(info, sidecar, text);
+}
+
+static void read_plain_json(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
+    int seen;
+    if (!classify_keys(info, sidecar, text, &seen)) return;
+    if (seen & SEEN_LABEL) return; /* all of it is derived */
+    if (seen & SEEN_VERSIONS || (seen & SEEN_ID && seen & SEEN_MODEL_ID))
+        read_as(info, sidecar, text, "civitai.json", read_civitai);
+    else if (seen & SEEN_SWARM) read_as(info, sidecar, text, "swarm.json", sfti_read_swarm);
+    else if (seen & SEEN_MATRIX)
+        read_as(info, sidecar, text, "cm-info.json", sfti_read_stability_matrix);
+    else if (seen & SEEN_A1111 || (seen & SEEN_DESCRIPTION && !(seen & SEEN_CONFIG)))
+        read_as(info, sidecar, text, "a1111.json", sfti_read_a1111);
+    else sfti_sidecar_fail(info, sidecar, "expected keys of a sidecar, found none that is known");
+}
+
+/* ── Plain text ── */
+
+static void read_text(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
+    text = sfti_trim(text);
+    sfti_info_note(info, text, sidecar->source);
+    sfti_info_scan_text(info, text, sidecar->source, false);
+    bool line = !sfti_find_byte(text, '\n').data && !sfti_find_byte(text, '\r').data;
+    if (line && text.len <= 300 && !sfti_contains(text, "://"))
+        sfti_info_trigger(info, text, sidecar->source, 70, 0);
+}
+
+static void read_description(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
+    sfti_info_add_text(info, SFT_FACT_DESCRIPTION, sfti_plain_text(info, text), sidecar->source,
+                       90);
+    sfti_info_scan_text(info, text, sidecar->source, false);
+}
+
+static void read_sha256(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
+    sft_span hex;
+    text = sfti_trim(text);
+    for (size_t i = 0; i < text.len; i++)
+        if (strchr(" \n\r\t", text.data[i])) text.len = i;
+    if (!sfti_info_hash(info, text, 64, &hex)) {
+        sfti_sidecar_fail(info, sidecar, "expected 64 hexadecimal digits");
+        return;
+    }
+    sfti_info_claim(info, "sha256", hex, sidecar->source, NULL);
+    sfti_sidecar_hash(info, sidecar, "sha256", hex, sidecar->source);
+}
+
+static void read_yaml(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
+    static const sfti_row rows[] = {
+        { "/model/params/parameterization", sfti_take_prediction, 0, 90, NULL },
+    };
+    sfti_info_yaml(info, text, sidecar->source, SFTI_ROWS(rows), NULL);
+}
+
+/* ── The table: what is read first tells the versions of what comes after ── */
+
+const sfti_sidecar_row sfti_sidecar_rows[] = {
+    { NULL, ".civitai.info", "civitai.info", read_civitai },
+    { NULL, ".metadata.json", "metadata.json", sfti_read_lora_manager },
+    { NULL, ".cm-info.json", "cm-info.json", sfti_read_stability_matrix },
+    { NULL, ".json", "json", read_plain_json },
+    { NULL, ".api_info.json", "api_info.json", read_civitai },
+    { NULL, ".swarm.json", "swarm.json", sfti_read_swarm },
+    { NULL, ".safetensors.rgthree-info.json", "rgthree-info.json", sfti_read_rgthree },
+    { NULL, ".sft.rgthree-info.json", "rgthree-info.json", sfti_read_rgthree },
+    { NULL, ".recipe.json", "recipe.json", sfti_read_recipe },
+    { NULL, ".txt", "txt", read_text },
+    { NULL, ".description.txt", "description.txt", read_description },
+    { NULL, ".sha256", "sha256", read_sha256 },
+    { NULL, ".yaml", "yaml", read_yaml },
+};
+const size_t sfti_sidecar_row_count = SFTI_COUNT(sfti_sidecar_rows);

@@ -1,0 +1,305 @@
+/* Sidecars that are answers of CivitAI's interface: one version, or a model with versions. */
+#include "label/sidecars/sidecars.h"
+
+#include <string.h>
+
+#define API_FILES 64 /* of one sidecar that are looked at */
+#define API_ROWS 160
+#define API_HASHES 6
+
+/* ── What one walk gathers ── */
+
+typedef struct api_hash {
+    const char *algo;
+    sft_span value, source;
+} api_hash;
+
+typedef struct api_file {
+    api_hash hashes[API_HASHES];
+    size_t count;
+    int score; /* how well it fits this file; -1: none */
+    bool vae;
+} api_file;
+
+typedef struct api_state {
+    sfti_sidecar_walked side;
+    size_t files;
+    api_file file, best;
+    sft_span type, type_source;
+} api_state;
+
+static void api_take_type(sfti_cursor *at, const sfti_row *row) {
+    api_state *api = at->ctx;
+    (void)row;
+    if (at->json.type != SFTI_JSON_STRING || api->type.len > 0) return;
+    api->type = at->text;
+    api->type_source = sfti_cursor_source(at);
+}
+
+static void api_take_level(sfti_cursor *at, const sfti_row *row) {
+    sfti_sidecar_walked *side = at->ctx;
+    (void)row;
+    if (at->json.type != SFTI_JSON_UINT || at->info->nsfw_level >= 0) return;
+    if (at->json.value > INT32_MAX) return;
+    at->info->nsfw_level = (int64_t)at->json.value;
+    side->sidecar->gave_level = true;
+}
+
+/* ── Permissions ── */
+
+/* Whether this sidecar is the one that tells them: the first. */
+static bool api_may(sfti_cursor *at) {
+    sft_info *info = at->info;
+    sfti_sidecar *sidecar = ((sfti_sidecar_walked *)at->ctx)->sidecar;
+    if (info->permissions.known) return sidecar->gave_permissions;
+    info->permissions.credit = info->permissions.derivatives = info->permissions.relicense = -1;
+    info->permissions.known = true;
+    sidecar->gave_permissions = true;
+    return true;
+}
+
+enum { MAY_OMIT_CREDIT, MAY_DERIVE, MAY_RELICENSE };
+
+static void api_take_may(sfti_cursor *at, const sfti_row *row) {
+    int yes = sfti_at_bool(at);
+    if (yes < 0 || !api_may(at)) return;
+    switch (row->field) {
+    case MAY_OMIT_CREDIT: at->info->permissions.credit = !yes; break;
+    case MAY_DERIVE: at->info->permissions.derivatives = yes; break;
+    default: at->info->permissions.relicense = yes;
+    }
+}
+
+static void api_put_use(sft_info *info, sft_span use) {
+    sfti_list *list = &info->permissions.commercial;
+    use = sfti_trim(use);
+    if (sfti_is_placeholder(use) || list->count == 16) return;
+    for (const sfti_note *note = list->first; note; note = note->next)
+        if (sft_span_equal(note->text, use)) return;
+    SFTI_PUSH(info, list, sfti_note, .text = use);
+}
+
+/* "Sell", ["Image", "Sell"] or "{Image,Sell}". */
+static void api_take_use(sfti_cursor *at, const sfti_row *row) {
+    sft_span text = sfti_trim(at->text), piece;
+    (void)row;
+    if (at->json.type == SFTI_JSON_ARRAY) (void)api_may(at);
+    if (at->json.type != SFTI_JSON_STRING || !api_may(at)) return;
+    if (text.len >= 2 && *text.data == '{') text = (sft_span){ text.data + 1, text.len - 2 };
+    while (sfti_next_piece(&text, ',', &piece)) api_put_use(at->info, piece);
+}
+
+/* ── Files: the hashes of the one that fits best are claims ── */
+
+static void api_end_file(api_state *api) {
+    if (api->file.score > api->best.score) api->best = api->file;
+    api->file.score = -1;
+    api->file.count = 0;
+}
+
+static void api_take_file(sfti_cursor *at, const sfti_row *row) {
+    api_state *api = at->ctx;
+    (void)row;
+    api_end_file(api);
+    if (api->files++ >= API_FILES) return;
+    api->file.score = 0;
+    api->file.vae = false;
+}
+
+/* The size told here in KiB, in bytes; 0 for none. */
+static uint64_t api_size(const sfti_cursor *at) {
+    double kilobytes;
+    bool told = sfti_parse_double(at->text, &kilobytes) && kilobytes > 0 && kilobytes <= 1e15;
+    return told ? (uint64_t)(kilobytes * 1024 + 0.5) : 0;
+}
+
+enum { FILE_NAME, FILE_SIZE, FILE_TYPE, FILE_PRIMARY };
+
+static void api_take_file_fact(sfti_cursor *at, const sfti_row *row) {
+    api_state *api = at->ctx;
+    bool text = at->json.type == SFTI_JSON_STRING;
+    if (api->file.score < 0) return;
+    switch (row->field) {
+    case FILE_NAME:
+        if (text && sfti_sidecar_own_name(at->info, at->text)) api->file.score += 8;
+        break;
+    case FILE_SIZE:
+        sfti_sidecar_size(at->info, api->side.sidecar, api_size(at));
+        if (sfti_sidecar_size_fits(at->info, api_size(at))) api->file.score += 16;
+        break;
+    case FILE_TYPE:
+        if (text && sfti_contains(at->text, "model")) api->file.score += 2;
+        api->file.vae = text && sfti_same_letters(at->text, "VAE");
+        break;
+    default:
+        if (sfti_at_bool(at) == 1) api->file.score += 1;
+    }
+}
+
+static void api_take_hash(sfti_cursor *at, const sfti_row *row) {
+    api_state *api = at->ctx;
+    if (!sfti_at_text(at) || api->file.score < 0 || api->file.count == API_HASHES) return;
+    sft_span source = sfti_cursor_source(at);
+    api->file.hashes[api->file.count++] = (api_hash){ row->word, at->text, source };
+    sfti_sidecar_hash(at->info, api->side.sidecar, row->word, at->text, source);
+}
+
+/* ── Tables ── */
+
+#define AT_WALKED(member) ((int)offsetof(sfti_sidecar_walked, member))
+
+/* Members of a model, but its versions; a version tells some of them of its model. */
+#define MODEL_ROWS(place) \
+    { place "/name", sfti_take_fact, SFT_FACT_NAME, 95, NULL }, \
+    { place "/description", sfti_take_html, SFT_FACT_DESCRIPTION, 90, NULL }, \
+    { place "/type", api_take_type, 0, 70, NULL }, \
+    { place "/nsfw", sfti_take_bool, SFT_FACT_NSFW, 95, NULL }, \
+    { place "/tags/*", sfti_take_item, SFT_FACT_TAGS, 95, NULL }, \
+    { place "/creator/username", sfti_take_fact, SFT_FACT_AUTHOR, 95, NULL }, \
+    { place "/allowNoCredit", api_take_may, MAY_OMIT_CREDIT, 95, NULL }, \
+    { place "/allowDerivatives", api_take_may, MAY_DERIVE, 95, NULL }, \
+    { place "/allowDifferentLicense", api_take_may, MAY_RELICENSE, 95, NULL }, \
+    { place "/allowCommercialUse", api_take_use, 0, 95, NULL }, \
+    { place "/allowCommercialUse/*", api_take_use, 0, 95, NULL }
+
+static const sfti_row api_model_rows[] = {
+    { "/id", sfti_sidecar_take_id, 0, 90, NULL },
+    MODEL_ROWS(""),
+};
+
+static const sfti_row api_version_rows[] = {
+    { "/id", sfti_sidecar_take_id, 1, 90, NULL },
+    { "/modelId", sfti_sidecar_take_id, 0, 90, NULL },
+    { "/name", sfti_take_fact, SFT_FACT_VERSION_NAME, 95, NULL },
+    { "/description", sfti_take_html, SFT_FACT_VERSION_DESCRIPTION, 90, NULL },
+    { "/baseModel", sfti_sidecar_take_base, 0, 70, NULL },
+    { "/trainedWords/*", sfti_take_trigger, 0, 95, NULL },
+    { "/air", sfti_take_slot, AT_WALKED(air), 90, NULL },
+    { "/publishedAt", sfti_take_slot, AT_WALKED(published_at), 90, NULL },
+    { "/nsfwLevel", api_take_level, 0, 95, NULL },
+    { "/clipSkip", sfti_take_fact, SFT_FACT_CLIP_SKIP, 95, NULL },
+    { "/creator/username", sfti_take_fact, SFT_FACT_AUTHOR, 95, NULL },
+    MODEL_ROWS("/model"),
+    { "/files/*", api_take_file, 0, 0, NULL },
+    { "/files/*/name", api_take_file_fact, FILE_NAME, 0, NULL },
+    { "/files/*/sizeKB", api_take_file_fact, FILE_SIZE, 0, NULL },
+    { "/files/*/type", api_take_file_fact, FILE_TYPE, 0, NULL },
+    { "/files/*/primary", api_take_file_fact, FILE_PRIMARY, 0, NULL },
+    { "/files/*/hashes/SHA256", api_take_hash, 0, 0, "sha256" },
+    { "/files/*/hashes/AutoV1", api_take_hash, 0, 0, "autov1" },
+    { "/files/*/hashes/AutoV2", api_take_hash, 0, 0, "autov2" },
+    { "/files/*/hashes/AutoV3", api_take_hash, 0, 0, "autov3" },
+    { "/files/*/hashes/CRC32", api_take_hash, 0, 0, "crc32_civitai" },
+    { "/files/*/hashes/BLAKE3", api_take_hash, 0, 0, "blake3" },
+    SFTI_PROMPT_ROW("/images/*/meta/prompt", positive, 2),
+    SFTI_PROMPT_ROW("/images/*/meta/negativePrompt", negative, 2),
+    SFTI_PROMPT_ROW("/images/*/meta/seed", seed, 2),
+    SFTI_PROMPT_ROW("/images/*/meta/steps", steps, 2),
+    SFTI_PROMPT_ROW("/images/*/meta/sampler", sampler, 2),
+    SFTI_PROMPT_ROW("/images/*/meta/cfgScale", cfg, 2),
+    SFTI_IMAGE_ROWS,
+};
+
+/* ── A version ── */
+
+/* Rows with a place before their patterns; how many were made. */
+static size_t put_rows(sft_info *info, sfti_row *out, const char *place, const sfti_row *rows,
+                       size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        out[i] = rows[i];
+        if (*place) out[i].pattern = sfti_info_text(info, "%s%s", place, rows[i].pattern).data;
+    }
+    return info->code ? 0 : count;
+}
+
+static void read_answer(sft_info *info, sfti_sidecar *sidecar, sft_span text,
+                        const sfti_row *rows, size_t count) {
+    api_state api;
+    memset(&api, 0, sizeof api);
+    api.side.sidecar = sidecar;
+    api.side.id_source = sidecar->source;
+    api.file.score = api.best.score = -1;
+    if (!sfti_info_walk(info, text, sidecar->source, rows, count, &api)) return;
+    api_end_file(&api);
+    for (size_t i = 0; info->online != sidecar && i < api.best.count; i++)
+        sfti_info_claim(info, api.best.hashes[i].algo, api.best.hashes[i].value,
+                        api.best.hashes[i].source, NULL);
+    sfti_sidecar_ids(info, &api.side);
+    if (api.best.vae) api.type = sft_span_cstr("VAE");
+    if (api.type.len > 0) sfti_info_declared_kind(info, api.type, api.type_source, 70);
+}
+
+void sfti_read_civitai_version(sft_info *info, sfti_sidecar *sidecar, sft_span text,
+                               const char *place) {
+    sfti_row rows[API_ROWS];
+    size_t count = put_rows(info, rows, place, SFTI_ROWS(api_version_rows));
+    read_answer(info, sidecar, text, rows, count);
+}
+
+/* ── A model: which of its versions is this file? ── */
+
+typedef struct api_choice {
+    uint64_t known;     /* version id told by another sidecar, or 0 */
+    int64_t at;         /* version at hand */
+    uint64_t versions;
+    int score, best;
+    int64_t chosen;     /* -1: none */
+    bool tie;
+} api_choice;
+
+static void api_weigh(api_choice *choice) {
+    if (choice->at < 0 || choice->score < choice->best) return;
+    choice->tie = choice->score == choice->best;
+    choice->best = choice->score;
+    choice->chosen = choice->at;
+}
+
+static void choose_version(sfti_cursor *at, const sfti_row *row) {
+    api_choice *choice = at->ctx;
+    (void)row;
+    api_weigh(choice);
+    choice->at = at->index;
+    choice->score = 0;
+    choice->versions++;
+}
+
+enum { CHOOSE_ID = 4, CHOOSE_SIZE = 2, CHOOSE_NAME = 1 };
+
+static void choose_by(sfti_cursor *at, const sfti_row *row) {
+    api_choice *choice = at->ctx;
+    bool fits = false;
+    switch (row->field) {
+    case CHOOSE_ID: fits = choice->known > 0 && sfti_at_uint(at) == choice->known; break;
+    case CHOOSE_SIZE: fits = sfti_sidecar_size_fits(at->info, api_size(at)); break;
+    default: fits = sfti_at_text(at) && sfti_sidecar_own_name(at->info, at->text);
+    }
+    if (fits) choice->score |= row->field;
+}
+
+/* Index of the version this file is of, or -1. */
+static int64_t api_choose(sft_info *info, sft_span text, sft_span source) {
+    static const sfti_row rows[] = {
+        { "/modelVersions/*", choose_version, 0, 0, NULL },
+        { "/modelVersions/*/id", choose_by, CHOOSE_ID, 0, NULL },
+        { "/modelVersions/*/files/*/name", choose_by, CHOOSE_NAME, 0, NULL },
+        { "/modelVersions/*/files/*/sizeKB", choose_by, CHOOSE_SIZE, 0, NULL },
+    };
+    api_choice choice = { 0, -1, 0, 0, 0, -1, false };
+    for (const sfti_civitai *claim = info->civitai.first; claim; claim = claim->next)
+        if (claim->trust >= 90 && claim->version_id > 0) choice.known = claim->version_id;
+    if (!sfti_info_walk(info, text, source, SFTI_ROWS(rows), &choice)) return -1;
+    api_weigh(&choice);
+    if (choice.versions == 1) return 0;
+    return choice.best > 0 && !choice.tie ? choice.chosen : -1;
+}
+
+void sfti_read_civitai_model(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
+    sfti_row rows[API_ROWS];
+    int64_t version = api_choose(info, text, sidecar->source);
+    size_t count = put_rows(info, rows, "", SFTI_ROWS(api_model_rows));
+    if (version >= 0) {
+        sft_span place = sfti_info_text(info, "/modelVersions/%lld", (long long)version);
+        count += put_rows(info, rows + count, place.data, SFTI_ROWS(api_version_rows));
+    }
+    read_answer(info, sidecar, text, rows, count);
+}

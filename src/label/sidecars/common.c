@@ -1,0 +1,115 @@
+/* What one sidecar tells, whoever wrote it: takes and endings that its tables share. */
+#include "label/sidecars/sidecars.h"
+
+#include <string.h>
+
+#define SIDECAR_HASHES 1024 /* of one sidecar */
+#define SIDECAR_PROMPTS 10
+
+sfti_sidecar *sfti_sidecar_new(sft_info *info, sft_span path, const char *kind) {
+    return SFTI_PUSH(info, &info->sidecars, sfti_sidecar, .path = path, .kind = kind,
+                     .error = { "", 0 }, .source = { "", 0 });
+}
+
+void sfti_sidecar_fail(sft_info *info, sfti_sidecar *sidecar, const char *why) {
+    if (!info->code && sidecar->error.len == 0) sidecar->error = sft_span_cstr(why);
+}
+
+bool sfti_sidecar_walk(sft_info *info, sfti_sidecar *sidecar, sft_span text, const sfti_row *rows,
+                    size_t row_count, void *ctx) {
+    if (sfti_info_walk(info, text, sidecar->source, rows, row_count, ctx)) return true;
+    sfti_sidecar_fail(info, sidecar, "expected JSON, found text that is none");
+    return false;
+}
+
+/* ── What it records of the file ── */
+
+uint64_t sfti_sidecar_file_size(const sft_info *info) {
+    if (!info->set || sft_set_shard_count(info->set) != 1) return 0;
+    uint64_t size = sft_file_size(sft_set_shard_at(info->set, 0));
+    return size == SFT_SIZE_UNKNOWN ? 0 : size;
+}
+
+bool sfti_sidecar_size_fits(const sft_info *info, uint64_t bytes) {
+    uint64_t size = sfti_sidecar_file_size(info);
+    if (size == 0 || bytes == 0) return false;
+    return (size > bytes ? size - bytes : bytes - size) <= 1024;
+}
+
+void sfti_sidecar_size(const sft_info *info, sfti_sidecar *sidecar, uint64_t bytes) {
+    if (bytes == 0 || sfti_sidecar_size_fits(info, sidecar->size_claim)) return;
+    if (sidecar->size_claim == 0 || sfti_sidecar_size_fits(info, bytes))
+        sidecar->size_claim = bytes;
+}
+
+bool sfti_sidecar_own_name(const sft_info *info, sft_span name) {
+    name = sfti_path_name(sfti_trim(name));
+    return name.len > 0 && sft_span_equal(name, sfti_path_name(info->path));
+}
+
+void sfti_sidecar_hash(sft_info *info, sfti_sidecar *sidecar, const char *algo, sft_span value,
+                    sft_span source) {
+    sft_span hex;
+    size_t digits = strcmp(algo, "autov1") == 0 ? 0 : sfti_claim_digits(algo);
+    if (sidecar->hashes.count >= SIDECAR_HASHES) return;
+    if (sfti_info_hash(info, value, digits, &hex))
+        SFTI_PUSH(info, &sidecar->hashes, sfti_claim, .algo = algo, .value = hex,
+                  .source = source);
+}
+
+void sfti_sidecar_take_hash(sfti_cursor *at, const sfti_row *row) {
+    sfti_sidecar_walked *side = at->ctx;
+    sfti_take_claim(at, row);
+    if (sfti_at_text(at))
+        sfti_sidecar_hash(at->info, side->sidecar, row->word, at->text, sfti_cursor_source(at));
+}
+
+void sfti_sidecar_take_size(sfti_cursor *at, const sfti_row *row) {
+    (void)row;
+    sfti_sidecar_size(at->info, ((sfti_sidecar_walked *)at->ctx)->sidecar, sfti_at_uint(at));
+}
+
+/* ── Ids ── */
+
+void sfti_sidecar_take_id(sfti_cursor *at, const sfti_row *row) {
+    sfti_sidecar_walked *side = at->ctx;
+    uint64_t id = sfti_at_uint(at), *slot = row->field ? &side->version_id : &side->model_id;
+    if (id == 0) return;
+    if (*slot == 0) *slot = id;
+    if (side->id_source.len == 0 || row->field == 1) side->id_source = sfti_cursor_source(at);
+}
+
+void sfti_sidecar_ids(sft_info *info, const sfti_sidecar_walked *side) {
+    if (side->origin.len > 0 && !sfti_same_letters(side->origin, "Civitai")) return;
+    sfti_civitai *claim = sfti_info_civitai(info, side->model_id, side->version_id,
+                                            side->id_source, 90);
+    if (!claim) return;
+    claim->air = side->air;
+    claim->published_at = sfti_iso_date(info, side->published_at);
+}
+
+/* ── Base model, kind, prompts ── */
+
+void sfti_sidecar_take_base(sfti_cursor *at, const sfti_row *row) {
+    if (sfti_at_text(at))
+        sfti_info_declared_label(at->info, at->text, sfti_cursor_source(at), row->trust);
+}
+
+void sfti_sidecar_take_kind(sfti_cursor *at, const sfti_row *row) {
+    if (sfti_at_text(at))
+        sfti_info_declared_kind(at->info, at->text, sfti_cursor_source(at), row->trust);
+}
+
+void sfti_sidecar_take_prompt(sfti_cursor *at, const sfti_row *row) {
+    sfti_sidecar_walked *side = at->ctx;
+    if (!sfti_at_number(at) && !sfti_at_text(at)) return;
+    if (!side->prompt || side->prompt_index != at->index) {
+        if (side->prompts == SIDECAR_PROMPTS) return;
+        side->prompt = SFTI_PUSH(at->info, &at->info->prompts, sfti_prompt,
+                                 .source = sfti_cursor_source_above(at, row->trust));
+        if (!side->prompt) return;
+        side->prompt_index = at->index;
+        side->prompts++;
+    }
+    *(sft_span *)(void *)((char *)side->prompt + row->field) = at->text;
+}

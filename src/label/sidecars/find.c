@@ -1,0 +1,221 @@
+#include "label/sidecars/sidecars.h"
+
+#include "base/files.h"
+
+#include <string.h>
+
+#define SIDECAR_PATH 4096
+#define SIDECAR_ROWS 32
+
+/* ── Finding ── */
+
+/* One folder to look in: the path's own, or that of the link's target. */
+typedef struct sidecar_folder {
+    const sft_info_folder *folder;
+    sft_span path, stem;
+    bool speaks; /* rule 7 */
+} sidecar_folder;
+
+typedef struct found_files {
+    bool sidecars[SIDECAR_ROWS], hub[SIDECAR_ROWS];
+    uint64_t previews;
+} found_files;
+
+/* Whether a file that derived values are from is still beside the model. */
+static bool is_origin_there(void *ctx, sft_span origin) {
+    const sft_info_folder *folder = ctx;
+    return sfti_folder_at(folder, origin) != NULL;
+}
+
+static void read_sidecar(sft_info *info, const sidecar_folder *place, const sfti_sidecar_row *row,
+                         sft_span name) {
+    sft_span text, origins;
+    sft_span path = sfti_sidecar_path(info, place->path, name);
+    sfti_sidecar *sidecar = info->code ? NULL : sfti_sidecar_new(info, path, row->kind);
+    if (!sidecar) return;
+    sidecar->source = sfti_info_join(info, "sidecar:", name);
+    if (info->code || !sfti_sidecar_text(info, path, name, &text, &sidecar->error)) return;
+    sidecar->exported = sfti_derived_find(text, &origins);
+    if (sidecar->exported
+        && !sfti_derived_read(origins, &info->arena, is_origin_there, (void *)place->folder,
+                              &info->derived))
+        info->code = SFT_OUT_OF_MEMORY;
+    if (!info->code) row->read(info, sidecar, text);
+    info->derived.count = 0;
+}
+
+static void read_named_by_model(sft_info *info, const sidecar_folder *place,
+                                found_files *found) {
+    for (size_t i = 0; i < sfti_sidecar_row_count; i++) {
+        const sfti_sidecar_row *row = &sfti_sidecar_rows[i];
+        const sfti_entry *entry = NULL;
+        if (!found->sidecars[i]) entry = sfti_folder_find(place->folder, place->stem, row->suffix);
+        if (!entry || info->code) continue;
+        found->sidecars[i] = true;
+        read_sidecar(info, place, row, entry->name);
+    }
+}
+
+static bool hub_kind_found(const found_files *found, const char *kind) {
+    for (size_t i = 0; i < sfti_hub_row_count; i++)
+        if (found->hub[i] && strcmp(sfti_hub_rows[i].kind, kind) == 0) return true;
+    return false;
+}
+
+/* The name of a row's file; one in a folder within is there if that folder is. */
+static sft_span hub_name(sft_info *info, const sidecar_folder *place, const sfti_sidecar_row *row) {
+    const char *slash = strchr(row->stem, '/');
+    sft_span none = { NULL, 0 };
+    if (slash) {
+        sft_span inner = { row->stem, (size_t)(slash - row->stem) };
+        if (!sfti_folder_at(place->folder, inner)) return none;
+        return sfti_info_text(info, "%s%s", row->stem, row->suffix);
+    }
+    const sfti_entry *entry = sfti_folder_find(place->folder, sft_span_cstr(row->stem),
+                                               row->suffix);
+    return entry ? entry->name : none;
+}
+
+static void read_named_by_itself(sft_info *info, const sidecar_folder *place,
+                                 found_files *found) {
+    for (size_t i = 0; i < sfti_hub_row_count && place->speaks; i++) {
+        const sfti_sidecar_row *row = &sfti_hub_rows[i];
+        if (info->code || hub_kind_found(found, row->kind)) continue;
+        sft_span name = hub_name(info, place, row);
+        if (!name.data || info->code) continue;
+        found->hub[i] = true;
+        read_sidecar(info, place, row, name);
+    }
+}
+
+/* Files that are not the system's are fetched together. */
+static void announce_place(sft_info *info, const sidecar_folder *place) {
+    const char *paths[2 * SIDECAR_ROWS];
+    found_files found = { .previews = 0 };
+    size_t count = 0;
+    sft_span folder = sfti_sidecar_path(info, place->path, (sft_span){ "", 0 });
+    if (info->code || !sfti_files_claim(info->options.files, folder.data)) return;
+    for (size_t i = 0; i < sfti_sidecar_row_count + sfti_hub_row_count && !info->code; i++) {
+        size_t hub = i - sfti_sidecar_row_count;
+        sft_span name = { NULL, 0 };
+        if (i < sfti_sidecar_row_count) {
+            const sfti_entry *entry = sfti_folder_find(place->folder, place->stem,
+                                                       sfti_sidecar_rows[i].suffix);
+            if (entry) name = entry->name;
+        } else if (place->speaks && !hub_kind_found(&found, sfti_hub_rows[hub].kind)) {
+            name = hub_name(info, place, &sfti_hub_rows[hub]);
+            found.hub[hub] = name.data != NULL;
+        }
+        if (name.data) paths[count++] = sfti_sidecar_path(info, place->path, name).data;
+    }
+    if (!info->code && count > 1)
+        sfti_files_expect(info->options.files, paths, count, folder.data);
+}
+
+static void read_place(sft_info *info, const sidecar_folder *place, found_files *found) {
+    announce_place(info, place);
+    read_named_by_model(info, place, found);
+    read_named_by_itself(info, place, found);
+    sfti_info_previews(info, place->folder, place->path, place->stem, &found->previews);
+}
+
+/* ── The folder's own name ── */
+
+/* Folders that programs keep models of a kind in, and parts of a pipeline: no names. */
+static bool shelf_name(sft_span name) {
+    static const char *const shelves[] = {
+        "models", "model", "checkpoints", "checkpoint", "stable-diffusion", "lora", "loras",
+        "lycoris", "embeddings", "textual_inversion", "vae", "vae_approx", "controlnet", "unet",
+        "diffusion_models", "text_encoders", "text_encoder", "text_encoder_2", "text_encoder_3",
+        "transformer", "transformer_2", "scheduler", "tokenizer", "image_encoder", "clip",
+        "clip_vision", "upscale_models", "esrgan", "hypernetworks", "ipadapter", "prior",
+        "decoder", "downloads", "download", "desktop", "documents", "output", "outputs", "tmp",
+        "temp", "home", "root", "snapshots", "blobs", "safety_checker", "feature_extractor",
+    };
+    return name.len == 0 || SFTI_ONE_OF(name, shelves, sfti_same_letters)
+        || (name.len > 11 && sfti_starts_with(name, "checkpoint-"));
+}
+
+static void folder_facts(sft_info *info, const sidecar_folder *place) {
+    sft_span source = sft_span_cstr("folder"), name = place->folder->name;
+    sft_span repo = place->folder->repo;
+    if (repo.len > 0) {
+        repo = sfti_info_copy(info, repo);
+        sfti_info_add_text(info, SFT_FACT_REPO, repo, source, 90);
+        if (!place->folder->inner || shelf_name(name)) name = sfti_path_name(repo);
+    }
+    bool file_is_named = info->part_count == 0 && sfti_telling_stem(info->stem);
+    if (place->speaks && !file_is_named && !shelf_name(name))
+        sfti_info_add_text(info, SFT_FACT_NAME, sfti_info_copy(info, name), source, 40);
+}
+
+/* ── Links ── */
+
+static bool hex_name(sft_span name) {
+    for (size_t i = 0; i < name.len; i++)
+        if (!strchr("0123456789abcdef", name.data[i]) || !name.data[i]) return false;
+    return name.len == 64 || name.len == 40;
+}
+
+static sft_info_folder *list_other_folder(sft_info *info, sft_span path) {
+    sft_info_folder *folder = NULL;
+    sft_error error = SFT_ERROR_INIT;
+    sft_span name = sfti_info_text(info, "%.*s", (int)path.len, path.data);
+    if (info->code) return NULL;
+    sft_code code = sfti_folder_open(name.data, info->options.files, false, info->options.alloc,
+                                     &folder, &error);
+    if (code == SFT_OUT_OF_MEMORY) info->code = code;
+    if (!code || info->code) return folder;
+    sfti_sidecar *record = sfti_sidecar_new(info, name, "folder");
+    if (record) record->error = sfti_info_text(info, "%s", error.message);
+    return NULL;
+}
+
+static void read_link_target(sft_info *info, const char *target, found_files *found) {
+    sft_span whole = sft_span_cstr(target), name = sfti_path_name(whole);
+    if (whole.len == name.len) return;
+    sft_span path = { target, whole.len - name.len - (whole.len > name.len + 1) };
+    sft_info_folder *folder = list_other_folder(info, path);
+    if (!folder) return;
+    sidecar_folder place = { folder, sfti_info_copy(info, path), sfti_stem(name), false };
+    place.speaks = sfti_folder_speaks(folder, info, place.stem);
+    read_place(info, &place, found);
+    sft_info_folder_close(folder);
+}
+
+/* A model that is a link: its target's name in a Hub cache is its SHA-256; else the sidecars of
+ * the target count too. */
+static void follow_link(sft_info *info, const sft_info_folder *folder, found_files *found) {
+    char target[SIDECAR_PATH];
+    const sfti_entry *entry = folder ? sfti_folder_at(folder, sfti_path_name(info->path)) : NULL;
+    if (!entry || entry->kind != OS_LINK) return;
+    sft_span path = sfti_info_text(info, "%.*s", (int)info->path.len, info->path.data);
+    int failed = info->code ? 0 : os_real_path(path.data, target, sizeof target);
+    if (failed) {
+        sfti_sidecar *record = sfti_sidecar_new(info, path, "folder");
+        if (record) (void)sfti_sidecar_failed(info, failed, "follow this link", &record->error);
+    }
+    if (failed || info->code) return;
+    sft_span name = sfti_path_name(sft_span_cstr(target));
+    bool alone = info->set && sft_set_shard_count(info->set) == 1;
+    if (!hex_name(name)) read_link_target(info, target, found);
+    else if (name.len == 64 && alone)
+        sfti_info_claim(info, "sha256", name, sft_span_cstr("filename"), NULL);
+}
+
+void sfti_info_sidecars(sft_info *info, const sft_info_folder *folder) {
+    sft_info_folder *own = NULL;
+    found_files found;
+    memset(&found, 0, sizeof found);
+    if (info->code || info->options.header_only || info->path.len == 0) return;
+    if (!folder) folder = own = list_other_folder(info, info->folder);
+    if (folder) {
+        sidecar_folder place = { folder, info->folder, sfti_folder_stem(folder, info), false };
+        place.speaks = info->one_model = sfti_folder_speaks(folder, info, info->stem);
+        folder_facts(info, &place);
+        read_place(info, &place, &found);
+        follow_link(info, folder, &found);
+    }
+    sft_info_folder_close(own);
+    sfti_info_match_sidecars(info, &info->computed);
+}

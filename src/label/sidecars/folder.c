@@ -1,0 +1,377 @@
+#include "label/sidecars/sidecars.h"
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/json_lex.h"
+#include "base/order.h"
+#include "base/portable.h"
+#include "os/io.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define FOLDER_PATH_SIZE 4096
+
+/* ── Names ── */
+
+static bool folder_model_name(sft_span name) {
+    return sfti_ends_with(name, ".safetensors") || sfti_ends_with(name, ".sft");
+}
+
+sft_span sfti_stem(sft_span name) {
+    if (sfti_ends_with(name, ".safetensors")) name.len -= strlen(".safetensors");
+    else if (sfti_ends_with(name, ".sft")) name.len -= strlen(".sft");
+    else
+        for (size_t i = name.len; i > 1; i--)
+            if (name.data[i - 1] == '.') return (sft_span){ name.data, i - 1 };
+    return name;
+}
+
+/* Digits from i on; their count. */
+static size_t digits_at(sft_span text, size_t i) {
+    size_t n = 0;
+    while (i + n < text.len && sfti_lex_digit(text.data[i + n])) n++;
+    return n;
+}
+
+bool sfti_shard_number(sft_span name, size_t *begin, size_t *total, size_t *end) {
+    for (size_t i = 0; i + 6 < name.len; i++) {
+        size_t n = name.data[i] == '-' ? digits_at(name, i + 1) : 0;
+        size_t of = i + 1 + n;
+        if (n == 0 || name.len - of < 5 || memcmp(name.data + of, "-of-", 4) != 0) continue;
+        size_t m = digits_at(name, of + 4);
+        if (m == 0) continue;
+        *begin = i;
+        *total = of;
+        *end = of + 4 + m;
+        return true;
+    }
+    return false;
+}
+
+/* Whether two model files are shards of one model, by their names. */
+static bool same_model(sft_span a, sft_span b) {
+    size_t a_begin, a_total, a_end, b_begin, b_total, b_end;
+    if (sft_span_equal(a, b)) return true;
+    if (!sfti_shard_number(a, &a_begin, &a_total, &a_end)) return false;
+    if (!sfti_shard_number(b, &b_begin, &b_total, &b_end)) return false;
+    if (a_begin != b_begin || memcmp(a.data, b.data, a_begin) != 0) return false;
+    return sft_span_equal(sfti_from(a, a_total), sfti_from(b, b_total));
+}
+
+/* ── Listing ── */
+
+typedef struct folder_listing {
+    sfti_arena *arena;
+    sfti_entry *entries;
+    size_t count, cap;
+    bool full; /* memory ran out */
+    bool journals; /* an edit is being made, or was interrupted */
+} folder_listing;
+
+static int keep_listed(void *ctx, const char *name, os_kind kind) {
+    folder_listing *listing = ctx;
+    size_t len = strlen(name);
+    if (name[0] == '.' && sfti_ends_with((sft_span){ name, len }, ".sft-journal"))
+        listing->journals = true;
+    if (name[0] == '.' && name[1] == '_') return 0;
+    if (kind != OS_FILE && kind != OS_LINK && kind != OS_DIR) return 0;
+    sfti_entry *entries = sfti_arena_grow(listing->arena, listing->entries, listing->count, 1,
+                                          &listing->cap, sizeof *entries);
+    char *copy = sfti_arena_copy(listing->arena, name, len);
+    if (!entries || !copy || listing->count == UINT32_MAX) {
+        listing->full = true;
+        return ENOMEM;
+    }
+    entries[listing->count++] = (sfti_entry){ { copy, len }, kind };
+    listing->entries = entries;
+    return 0;
+}
+
+/* 0: one name, to the file system. */
+static int entry_order(const sft_info_folder *folder, sft_span a, sft_span b) {
+    return folder->folds ? sfti_name_compare_folded(a, b) : sfti_bytes_compare(a, b);
+}
+
+static int compare_entries(const void *ctx, uint32_t a, uint32_t b) {
+    const sfti_entry *entries = ctx;
+    return sfti_bytes_compare(entries[a].name, entries[b].name);
+}
+
+static int compare_folded_entries(const void *ctx, uint32_t a, uint32_t b) {
+    const sfti_entry *entries = ctx;
+    int order = sfti_name_compare_folded(entries[a].name, entries[b].name);
+    return order != 0 ? order : sfti_bytes_compare(entries[a].name, entries[b].name);
+}
+
+static bool sort_entries(sft_info_folder *folder, const folder_listing *listing) {
+    const uint32_t *order = sfti_arena_sorted(
+        &folder->arena, listing->count, folder->folds ? compare_folded_entries : compare_entries,
+        listing->entries);
+    sfti_entry *sorted = sfti_arena_array(&folder->arena, listing->count, sizeof *sorted);
+    if (!order || !sorted) return false;
+    for (size_t i = 0; i < listing->count; i++) sorted[i] = listing->entries[order[i]];
+    folder->entries = sorted;
+    folder->count = listing->count;
+    return true;
+}
+
+/* SVDQuant's old way: one model in two files and a config. */
+static bool nunchaku_pair(const sft_info_folder *folder) {
+    static const char *const names[] = { "comfy_config.json", "transformer_blocks.safetensors",
+                                         "unquantized_layers.safetensors" };
+    for (size_t i = 0; i < SFTI_COUNT(names); i++)
+        if (!sfti_folder_at(folder, sft_span_cstr(names[i]))) return false;
+    return folder->files == 2;
+}
+
+static void count_models(sft_info_folder *folder) {
+    const sfti_entry *first = NULL;
+    for (size_t i = 0; i < folder->count; i++) {
+        const sfti_entry *entry = &folder->entries[i];
+        if (entry->kind == OS_DIR || !folder_model_name(entry->name)) continue;
+        folder->files++;
+        if (!first) first = entry;
+        else if (!same_model(first->name, entry->name)) folder->many = true;
+    }
+    if (nunchaku_pair(folder)) folder->many = false;
+}
+
+/* ── Hub caches ── */
+
+/* "ORG--NAME" with its first double hyphen as a slash. */
+static sft_span repo_of(sfti_arena *arena, sft_span name) {
+    sft_span none = { "", 0 };
+    char *copy = sfti_arena_take(arena, name.len + 1);
+    size_t i = 0;
+    if (!copy) return none;
+    while (i + 1 < name.len && !(name.data[i] == '-' && name.data[i + 1] == '-')) i++;
+    if (i + 1 >= name.len) i = name.len;
+    memcpy(copy, name.data, i);
+    if (i == name.len) return (sft_span){ copy, i };
+    copy[i] = '/';
+    memcpy(copy + i + 1, name.data + i + 2, name.len - i - 2);
+    return (sft_span){ copy, name.len - 1 };
+}
+
+/* "ORG/NAME" from "…/models--ORG--NAME/snapshots/REV…"; empty if it is no such path. */
+static sft_span hub_repo(sfti_arena *arena, sft_span path) {
+    static const char mark[] = "models--";
+    sft_span before = { "", 0 }, name;
+    while (sfti_next_piece(&path, '/', &name)) {
+        if (name.len == 0) continue;
+        if (sfti_is(name, "snapshots") && sfti_begins(before, mark) && before.len >= sizeof mark)
+            return repo_of(arena, sfti_from(before, sizeof mark - 1));
+        before = name;
+    }
+    return (sft_span){ "", 0 };
+}
+
+/* "ORG/NAME" from "hf://[models/]ORG/NAME[@REV]…"; empty if it is no such path. data NULL: no
+ * memory. */
+static sft_span hub_url_repo(sfti_arena *arena, sft_span path) {
+    sft_span none = { "", 0 }, org, name;
+    if (!sfti_skip(&path, "hf://")) return none;
+    (void)sfti_skip(&path, "models/");
+    if (!sfti_next_piece(&path, '/', &org) || !sfti_next_piece(&path, '/', &name)) return none;
+    if (sfti_is(org, "datasets") || sfti_is(org, "spaces") || sfti_is(org, "kernels")
+        || sfti_is(org, "buckets"))
+        return none;
+    const char *rev = memchr(name.data, '@', name.len);
+    if (rev) name.len = (size_t)(rev - name.data);
+    sft_span repo = { org.data, (size_t)(name.data + name.len - org.data) };
+    if (org.len == 0 || name.len == 0) return none;
+    return (sft_span){ sfti_arena_copy(arena, repo.data, repo.len), repo.len };
+}
+
+/* Whether more follows "hf://[models/]ORG/NAME[@REV]". */
+static bool is_inner(sft_span path) {
+    sft_span org, name;
+    if (!sfti_skip(&path, "hf://")) return false;
+    (void)sfti_skip(&path, "models/");
+    bool both = sfti_next_piece(&path, '/', &org) && sfti_next_piece(&path, '/', &name);
+    return both && path.len > 0 && !sfti_ends(name, "@refs");
+}
+
+static bool folder_names(sft_info_folder *folder, const char *path) {
+    char buffer[FOLDER_PATH_SIZE];
+    sft_span real = sft_span_cstr(os_real_path(path, buffer, sizeof buffer) ? path : buffer);
+    sft_span name = sfti_path_name(real);
+    folder->repo = hub_repo(&folder->arena, real);
+    if (folder->repo.len == 0) folder->repo = hub_repo(&folder->arena, sft_span_cstr(path));
+    folder->name = (sft_span){ sfti_arena_copy(&folder->arena, name.data, name.len), name.len };
+    return folder->name.data != NULL;
+}
+
+/* ── Opening ── */
+
+static sft_code folder_keep(sft_info_folder *folder, const folder_listing *listing,
+                            sft_error *err) {
+    if (listing->full || !sort_entries(folder, listing))
+        return sfti_fail_memory(err, folder->arena.bytes);
+    count_models(folder);
+    return SFT_OK;
+}
+
+static sft_code folder_fill(sft_info_folder *folder, const char *path, sft_error *err) {
+    folder_listing listing = { .arena = &folder->arena };
+    uint64_t now = os_time_s();
+    int error = os_list(path, keep_listed, &listing);
+    if (error && !listing.full) return sfti_io_fail(err, SFT_IO_OPEN, error, "list the folder");
+    if (!folder_names(folder, path)) return sfti_fail_memory(err, folder->arena.bytes);
+    folder->listed_s = listing.journals ? 0 : now;
+    folder->folds = os_folds_case(path);
+    return folder_keep(folder, &listing, err);
+}
+
+static bool keep_claimed(void *ctx, const sft_listed *entry) {
+    return keep_listed(ctx, entry->name, entry->folder ? OS_DIR : OS_FILE) == 0;
+}
+
+/* A folder that files claim. Not listed, it may hold any number of models. */
+static sft_code folder_fill_claimed(sft_info_folder *folder, const char *path,
+                                    const sft_files *files, bool list, sft_error *err) {
+    folder_listing listing = { .arena = &folder->arena };
+    sft_span name = sft_span_cstr(path);
+    while (name.len > 0 && name.data[name.len - 1] == '/') name.len--;
+    folder->many = true;
+    folder->repo = hub_url_repo(&folder->arena, name);
+    if (!folder->repo.data) return sfti_fail_memory(err, folder->arena.bytes);
+    if (!list || !sfti_files_can_list(files)) return SFT_OK;
+    folder->inner = is_inner(name);
+    name = sfti_path_name(name);
+    folder->name = (sft_span){ sfti_arena_copy(&folder->arena, name.data, name.len), name.len };
+    if (!folder->name.data) return sfti_fail_memory(err, folder->arena.bytes);
+    sft_code code = sfti_files_list(files, path, keep_claimed, &listing, err);
+    if (code) return code;
+    folder->many = false;
+    return folder_keep(folder, &listing, err);
+}
+
+sft_code sfti_folder_open(const char *path, const sft_files *files, bool list,
+                          const sft_allocator *alloc, sft_info_folder **out, sft_error *err) {
+    sft_allocator from = sfti_allocator(alloc);
+    *out = NULL;
+    if (!path || !*path) path = ".";
+    sft_info_folder *folder = sfti_take(&from, sizeof *folder);
+    if (!folder) return sfti_fail_memory(err, sizeof *folder);
+    memset(folder, 0, sizeof *folder);
+    folder->alloc = from;
+    folder->arena.alloc = from;
+    folder->repo = folder->name = (sft_span){ "", 0 };
+    sft_code code = sfti_files_claim(files, path)
+                        ? folder_fill_claimed(folder, path, files, list, err)
+                        : folder_fill(folder, path, err);
+    if (code) sft_info_folder_close(folder);
+    else *out = folder;
+    return code;
+}
+
+sft_code sft_info_folder_open(const char *path, const sft_files *files,
+                              const sft_allocator *alloc, sft_info_folder **out, sft_error *err) {
+    return sfti_folder_open(path, files, true, alloc, out, err);
+}
+
+void sft_info_folder_close(sft_info_folder *folder) {
+    if (!folder) return;
+    sft_allocator from = folder->alloc;
+    sfti_arena_free(&folder->arena);
+    sfti_release(&from, folder, sizeof *folder);
+}
+
+uint64_t sft_info_folder_listed(const sft_info_folder *folder, const char *path) {
+    const sfti_entry *entry = sfti_folder_at(folder, sfti_path_name(sft_span_cstr(path)));
+    return entry && entry->kind == OS_FILE ? folder->listed_s : 0;
+}
+
+/* ── Finding ── */
+
+/* Order of a name against stem + first. */
+static int compare_begin(const sft_info_folder *folder, sft_span name, sft_span stem,
+                         char first) {
+    sft_span begin = { name.data, name.len < stem.len ? name.len : stem.len };
+    int order = entry_order(folder, begin, stem);
+    if (order != 0) return order;
+    if (name.len == stem.len) return -1;
+    return entry_order(folder, (sft_span){ name.data + stem.len, 1 }, (sft_span){ &first, 1 });
+}
+
+/* The first entry that is not before stem + first. */
+static size_t lower_bound(const sft_info_folder *folder, sft_span stem, char first) {
+    size_t low = 0, high = folder->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare_begin(folder, folder->entries[middle].name, stem, first) < 0) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+const sfti_entry *sfti_folder_at(const sft_info_folder *folder, sft_span name) {
+    if (name.len == 0) return NULL;
+    sft_span begin = { name.data, name.len - 1 };
+    char last = name.data[name.len - 1];
+    const sfti_entry *found = NULL;
+    for (size_t i = lower_bound(folder, begin, last); i < folder->count; i++) {
+        const sfti_entry *entry = &folder->entries[i];
+        if (entry_order(folder, entry->name, name) != 0) break;
+        if (!found || sft_span_equal(entry->name, name)) found = entry;
+    }
+    return found;
+}
+
+sft_span sfti_folder_stem(const sft_info_folder *folder, sft_info *info) {
+    char real[FOLDER_PATH_SIZE];
+    sft_span name = sfti_path_name(info->path);
+    if (sfti_folder_at(folder, name) || !sft_span_equal(sfti_stem(name), info->stem))
+        return info->stem;
+    sft_span path = sfti_info_text(info, "%.*s", (int)info->path.len, info->path.data);
+    if (info->code || os_real_path(path.data, real, sizeof real)) return info->stem;
+    const sfti_entry *entry = sfti_folder_at(folder, sfti_path_name(sft_span_cstr(real)));
+    return entry ? sfti_stem(entry->name) : info->stem;
+}
+
+/* 2: named stem + suffix exactly, 1: but for the suffix's case, 0: not. */
+static int suffix_fits(const sfti_entry *entry, sft_span stem, const char *suffix, size_t len) {
+    if (entry->kind == OS_DIR || entry->name.len != stem.len + len) return 0;
+    if (!sfti_ends_with(entry->name, suffix)) return 0;
+    return memcmp(entry->name.data + stem.len, suffix, len) == 0 ? 2 : 1;
+}
+
+const sfti_entry *sfti_folder_find(const sft_info_folder *folder, sft_span stem,
+                                   const char *suffix) {
+    const sfti_entry *found = NULL;
+    size_t len = strlen(suffix), i = lower_bound(folder, stem, *suffix);
+    for (; i < folder->count; i++) {
+        const sfti_entry *entry = &folder->entries[i];
+        if (compare_begin(folder, entry->name, stem, *suffix) != 0) break;
+        int fits = suffix_fits(entry, stem, suffix, len);
+        if (fits == 2) return entry;
+        if (fits == 1 && !found) found = entry;
+    }
+    return found;
+}
+
+/* ── Rule 7 ── */
+
+static bool generic_stem(sft_span stem) {
+    static const char *const generic[] = { "model", "adapter_model", "pytorch_lora_weights",
+                                           "diffusion_pytorch_model", "pytorch_model",
+                                           "consolidated", "ip_adapter", "adapters" };
+    return SFTI_ONE_OF(stem, generic, sfti_starts_with);
+}
+
+/* Whether every model file of the folder is a shard of this set. */
+static bool all_shards(const sft_info_folder *folder, const sft_set *set) {
+    size_t count = set ? sft_set_shard_count(set) : 0, found = 0;
+    if (count < 2 || count < folder->files) return false;
+    for (size_t i = 0; i < count; i++) {
+        const char *path = sft_set_shard_path(set, i);
+        found += path && sfti_folder_at(folder, sfti_path_name(sft_span_cstr(path)));
+    }
+    return found == folder->files;
+}
+
+bool sfti_folder_speaks(const sft_info_folder *folder, const sft_info *info, sft_span stem) {
+    return generic_stem(stem) || !folder->many || all_shards(folder, info->set);
+}

@@ -1,0 +1,274 @@
+#include "label/sidecars/sidecars.h"
+
+#include "base/utf8.h"
+
+#include <string.h>
+
+#define README_BASES 16
+#define README_WORDS 16
+#define README_FRONT ((size_t)1 << 20)
+#define README_TEXT ((size_t)64 << 10)
+
+enum { CARD_LICENSE, CARD_LICENSE_NAME };
+
+typedef struct readme_card {
+    sfti_sidecar_walked side; /* its prompts */
+    sft_span license[2], license_source[2];
+    sft_span bases[README_BASES], base_source;
+    size_t base_count;
+} readme_card;
+
+/* ── Front matter ── */
+
+static void card_license(sfti_cursor *at, const sfti_row *row) {
+    readme_card *card = at->ctx;
+    if (sfti_is_placeholder(at->text)) return;
+    card->license[row->field] = at->text;
+    card->license_source[row->field] = sfti_cursor_source(at);
+}
+
+static void card_base(sfti_cursor *at, const sfti_row *row) {
+    readme_card *card = at->ctx;
+    (void)row;
+    if (card->base_count == README_BASES || sfti_is_placeholder(at->text)) return;
+    if (card->base_count == 0)
+        card->base_source = sfti_info_text(at->info, "%.*s:/base_model", (int)at->source.len,
+                                           at->source.data);
+    card->bases[card->base_count++] = sfti_trim(at->text);
+}
+
+/* A tag that says what the file is. */
+static void card_tag(sfti_cursor *at, const sfti_row *row) {
+    if (!sfti_same_letters(at->text, row->word)) return;
+    sfti_info_add_text(at->info, SFT_FACT_KIND, sft_span_cstr("adapter"),
+                       sfti_cursor_source(at), row->trust);
+}
+
+/* "base_model:adapter:acme/fox-xl", as the Hub shows what base_model says. */
+static void card_base_tag(sfti_cursor *at, const sfti_row *row) {
+    static const char *const relations[] = { "adapter:", "finetune:", "quantized:", "merge:" };
+    sft_span base = sfti_trim(at->text);
+    if (!sfti_skip(&base, row->word)) return;
+    for (size_t i = 0; i < SFTI_COUNT(relations); i++) (void)sfti_skip(&base, relations[i]);
+    sfti_info_base_checkpoint(at->info, base, sfti_cursor_source(at), row->trust);
+}
+
+/* A tag that names a model; many are loose, so that it counts only where nothing else tells. */
+static void card_model_tag(sfti_cursor *at, const sfti_row *row) {
+    const sfti_fact *best = sfti_info_best(at->info, SFT_FACT_ARCHITECTURE);
+    if (best && best->trust >= row->trust) return;
+    const char *label, *architecture = sfti_map_tag(at->text, &label);
+    sfti_put_here(at, SFT_FACT_ARCHITECTURE, architecture, row->trust);
+    sfti_put_here(at, SFT_FACT_BASE_MODEL, label, row->trust);
+}
+
+static void card_widget(sfti_cursor *at, const sfti_row *row) {
+    if (!sfti_same_letters(sfti_trim(at->text), "-")) sfti_sidecar_take_prompt(at, row);
+}
+
+static void card_tool(sfti_cursor *at, const sfti_row *row) {
+    if (sfti_same_letters(at->text, row->word))
+        sfti_info_train(at->info, TRAIN_TOOL, sfti_text_value(sft_span_cstr(row->word)));
+}
+
+static const sfti_row card_rows[] = {
+    { "/license", card_license, CARD_LICENSE, 70, NULL },
+    { "/license_name", card_license, CARD_LICENSE_NAME, 70, NULL },
+    { "/base_model", card_base, 0, 70, NULL },
+    { "/base_model/*", card_base, 0, 70, NULL },
+    { "/base_model_relation", card_tag, 0, 60, "adapter" },
+    { "/instance_prompt", sfti_take_trigger, 0, 85, NULL },
+    { "/tags/*", sfti_take_item, SFT_FACT_TAGS, 70, NULL },
+    { "/tags/*", card_tag, 0, 60, "lora" },
+    { "/tags/*", card_tool, 0, 0, "simpletuner" },
+    { "/tags/*", card_tool, 0, 0, "ai-toolkit" },
+    { "/tags/*", card_tag, 0, 60, "template:sd-lora" },
+    { "/tags/*", card_base_tag, 0, 70, "base_model:" },
+    { "/tags/*", card_model_tag, 0, 60, NULL },
+    { "/language", sfti_take_fact, SFT_FACT_LANGUAGE, 70, NULL },
+    { "/language/*", sfti_take_item, SFT_FACT_LANGUAGE, 70, NULL },
+    { "/model_name", sfti_take_fact, SFT_FACT_NAME, 80, NULL },
+    { "/description", sfti_take_fact, SFT_FACT_DESCRIPTION, 70, NULL },
+    { "/widget/*/text", card_widget, (int)offsetof(sfti_prompt, positive), 1, NULL },
+    { "/widget/*/parameters/negative_prompt", card_widget, (int)offsetof(sfti_prompt, negative),
+      2, NULL },
+};
+
+static void card_finish(sft_info *info, const readme_card *card) {
+    bool other = card->license[CARD_LICENSE].len == 0
+              || sfti_same_letters(sfti_trim(card->license[CARD_LICENSE]), "other");
+    int which = other && card->license[CARD_LICENSE_NAME].len > 0 ? CARD_LICENSE_NAME
+                                                                  : CARD_LICENSE;
+    if (card->license[which].len > 0)
+        sfti_info_add_text(info, SFT_FACT_LICENSE, card->license[which],
+                           card->license_source[which], 70);
+    if (card->base_count == 1 && sfti_map_civitai_base(card->bases[0]))
+        sfti_info_declared_label(info, card->bases[0], card->base_source, 60);
+    else if (card->base_count == 1)
+        sfti_info_base_checkpoint(info, card->bases[0], card->base_source, 70);
+    for (size_t i = 0; card->base_count > 1 && i < card->base_count; i++)
+        sfti_info_add_item(info, SFT_FACT_BASE_CHECKPOINT, card->bases[i], card->base_source,
+                           70);
+}
+
+static bool fence(sft_span line) {
+    if (line.len > 0 && line.data[line.len - 1] == '\r') line.len--;
+    while (line.len > 3 && line.data[line.len - 1] == ' ') line.len--;
+    return line.len == 3 && memcmp(line.data, "---", 3) == 0;
+}
+
+/* The text between the fences, *body what comes after; empty without front matter. */
+static sft_span front_matter(sft_span text, sft_span *body) {
+    sft_span none = { "", 0 }, rest = text, line;
+    *body = text;
+    if (!sfti_next_piece(&rest, '\n', &line) || !fence(line)) return none;
+    const char *begin = rest.data;
+    while (sfti_next_piece(&rest, '\n', &line)) {
+        if (!fence(line)) continue;
+        *body = rest;
+        size_t len = (size_t)(line.data - begin);
+        return (sft_span){ begin, len < README_FRONT ? len : README_FRONT };
+    }
+    return none;
+}
+
+/* ── Body ── */
+
+/* A heading's text; empty for other lines. */
+static sft_span card_heading(sft_span line) {
+    size_t n = 0;
+    line = sfti_trim(line);
+    while (n < line.len && line.data[n] == '#') n++;
+    if (n == 0 || n > 6 || n == line.len || line.data[n] != ' ') return (sft_span){ "", 0 };
+    sft_span text = sfti_trim((sft_span){ line.data + n, line.len - n });
+    while (text.len > 0 && (text.data[text.len - 1] == ':' || text.data[text.len - 1] == '#'))
+        text.len--;
+    return sfti_trim(text);
+}
+
+/* The text under the first heading that is one of the names, up to the next heading. */
+static sft_span section(sft_span body, const char *const *names, size_t count) {
+    sft_span line, found = { "", 0 };
+    bool in = false;
+    while (sfti_next_piece(&body, '\n', &line)) {
+        sft_span title = card_heading(line);
+        if (in && title.len > 0) {
+            found.len = (size_t)(line.data - found.data);
+            return found;
+        }
+        for (size_t i = 0; i < count && !in && title.len > 0; i++)
+            in = sfti_same_letters(title, names[i]);
+        if (in && title.len > 0) found.data = body.data;
+    }
+    if (in) found.len = (size_t)(body.data + body.len - found.data);
+    return found;
+}
+
+typedef struct readme_words {
+    sft_info *info;
+    sft_span source;
+    int group;
+} readme_words;
+
+static void put_card_word(readme_words *words, sft_span text) {
+    text = sfti_trim(text);
+    while (text.len > 1 && strchr("*\"'`", *text.data)
+           && text.data[text.len - 1] == *text.data)
+        text = sfti_trim((sft_span){ text.data + 1, text.len - 2 });
+    if (text.len == 0 || text.len > 200 || words->group == README_WORDS) return;
+    sfti_info_trigger(words->info, text, words->source, 70, words->group++);
+}
+
+/* Every `word` in a text; false if there is none. */
+static bool backquoted_words(readme_words *words, sft_span text) {
+    int before = words->group;
+    while (text.len > 0) {
+        sft_span begin = sfti_find_byte(text, '`');
+        if (!begin.data) break;
+        sft_span rest = { begin.data + 1, begin.len - 1 };
+        sft_span end = sfti_find_byte(rest, '`');
+        if (!end.data) break;
+        put_card_word(words, (sft_span){ rest.data, rest.len - end.len });
+        text = (sft_span){ end.data + 1, end.len - 1 };
+    }
+    return words->group > before;
+}
+
+static bool no_word(sft_span text) {
+    return sfti_contains(text, "no trigger") || sfti_contains(text, "not need")
+        || sfti_contains(text, "no specific") || sfti_same_letters(text, "n/a")
+        || sfti_is_placeholder(text);
+}
+
+/* "You should use X to trigger the image generation." in one line. */
+static bool standard_sentence(readme_words *words, sft_span line) {
+    sft_span use = sfti_find_letters(line, "you should use ");
+    if (!use.data) return false;
+    use = (sft_span){ use.data + 15, use.len - 15 };
+    sft_span to = sfti_find_letters(use, " to trigger");
+    if (!to.data) return false;
+    sft_span text = { use.data, use.len - to.len };
+    if (!backquoted_words(words, text) && !no_word(sfti_trim(text))) put_card_word(words, text);
+    return true;
+}
+
+static bool list_item(sft_span line, sft_span *text) {
+    line = sfti_trim(line);
+    if (line.len < 3 || !strchr("-*+", *line.data) || line.data[1] != ' ') return false;
+    *text = (sft_span){ line.data + 2, line.len - 2 };
+    return true;
+}
+
+/* A section that names its words without the sentence: in backquotes, as a list, or as one
+ * short line that is no sentence. */
+static void trigger_section(readme_words *words, sft_span text) {
+    sft_span rest, line, item, only = { "", 0 };
+    sft_span code = sfti_find_letters(text, "```");
+    size_t lines = 0;
+    bool any = false;
+    if (code.data) text.len -= code.len;
+    rest = text;
+    while (sfti_next_piece(&rest, '\n', &line)) any = standard_sentence(words, line) || any;
+    if (any || no_word(sfti_trim(text)) || backquoted_words(words, text)) return;
+    while (sfti_next_piece(&text, '\n', &line)) {
+        line = sfti_trim(line);
+        if (list_item(line, &item)) {
+            put_card_word(words, item);
+            any = true;
+        } else if (line.len > 0) {
+            only = line;
+            lines++;
+        }
+    }
+    if (!any && lines == 1 && only.len <= 60 && only.data[only.len - 1] != '.'
+        && *only.data != '<' && *only.data != '!')
+        put_card_word(words, only);
+}
+
+static void readme_body(sft_info *info, sft_span body, sft_span source) {
+    static const char *const triggers[] = { "trigger words", "trigger word", "triggers",
+                                            "trigger phrase", "trigger phrases" };
+    static const char *const about[] = { "model description", "description" };
+    readme_words words = { info, source, 0 };
+    sft_span line, rest = body;
+    sft_span text = section(body, triggers, SFTI_COUNT(triggers));
+    if (text.len > 0) trigger_section(&words, text);
+    while (words.group == 0 && text.len == 0 && sfti_next_piece(&rest, '\n', &line))
+        (void)standard_sentence(&words, line);
+    text = sfti_trim(section(body, about, SFTI_COUNT(about)));
+    if (text.len > README_TEXT) text.len = README_TEXT;
+    while (text.len > 0 && sfti_utf8_check(text.data, text.len) != text.len) text.len--;
+    if (text.len > 0 && !sfti_contains(text, "[more information needed]"))
+        sfti_info_add_text(info, SFT_FACT_DESCRIPTION, sfti_plain_text(info, text), source, 70);
+    sfti_info_scan_text(info, body, source, false);
+}
+
+void sfti_read_readme(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
+    readme_card card;
+    sft_span body;
+    memset(&card, 0, sizeof card);
+    sft_span front = front_matter(text, &body);
+    sfti_info_yaml(info, front, sidecar->source, SFTI_ROWS(card_rows), &card);
+    card_finish(info, &card);
+    readme_body(info, body, sidecar->source);
+}

@@ -1,0 +1,178 @@
+/* The files next to a model: finding them (find.c), reading them (read.c), comparing the hashes
+ * they record (match.c). A kind of file is a row in by_stem.c (files named after the model) or
+ * by_name.c (config.json and the like); common.c has what their readers share. */
+#ifndef SFTI_SIDECARS_H
+#define SFTI_SIDECARS_H
+
+#include "label/cursor.h"
+#include "os/os.h"
+#include "os/path.h"
+
+#include <stddef.h>
+
+/* ── Folders (folder.c) ── */
+
+typedef struct sfti_entry {
+    sft_span name; /* NUL-terminated too */
+    os_kind kind;  /* OS_FILE, OS_LINK or OS_DIR */
+} sfti_entry;
+
+struct sft_info_folder {
+    sft_allocator alloc;
+    sfti_arena arena;
+    const sfti_entry *entries; /* by bytes of the name, of the name in lower case if it folds */
+    size_t count;
+    size_t files;     /* model files */
+    bool many;        /* they belong to more than one model */
+    sft_span name;    /* last component of the real path, or empty */
+    sft_span repo;    /* of a Hub cache, "ORG/NAME", or empty */
+    bool inner;       /* by a URL of the Hub: a folder in a repository */
+    bool folds;       /* the file system finds names in any case */
+    uint64_t listed_s; /* seconds since 1970; 0: the journal of an edit is among them */
+};
+
+/* sft_info_folder_open; list false: a folder that files claim is not listed, and has no entries. */
+sft_code sfti_folder_open(const char *path, const sft_files *files, bool list,
+                          const sft_allocator *alloc, sft_info_folder **out, sft_error *err);
+
+/* The entry named stem + suffix, the suffix in any case but as spelled if there is one;
+ * NULL when there is none. Folders are found only by sfti_folder_at. Where the file system finds
+ * names in any case, these do. */
+const sfti_entry *sfti_folder_find(const sft_info_folder *folder, sft_span stem,
+                                   const char *suffix);
+/* The entry of exactly that name, or NULL. */
+const sfti_entry *sfti_folder_at(const sft_info_folder *folder, sft_span name);
+/* The stem of a model as its folder spells it, which is not always as a path does: the case, or
+ * the composition of letters, may be another where the file system does not mind. */
+sft_span sfti_folder_stem(const sft_info_folder *folder, sft_info *info);
+/* Whether README, config.json and the like speak of this model (rule 7): its file's name is
+ * generic, or the folder holds no other model. */
+bool sfti_folder_speaks(const sft_info_folder *folder, const sft_info *info, sft_span stem);
+/* File name of a path, and a file name without .safetensors or .sft (else its last suffix). */
+sft_span sfti_stem(sft_span name);
+
+/* Where "-00001-of-00003" stands in a name: *begin its hyphen, *total behind the first number,
+ * *end behind it all. */
+bool sfti_shard_number(sft_span name, size_t *begin, size_t *total, size_t *end);
+
+/* ── Reading ── */
+
+/* The first `most` bytes of a regular file into the arena, *size its whole length. path ends
+ * with name, and through no link does it leave the folder before that. False
+ * with *error (a text) when it cannot be read; out of memory is in info->code. */
+bool sfti_sidecar_file(sft_info *info, sft_span path, sft_span name, uint64_t most, sft_span *out,
+                      uint64_t *size, sft_span *error);
+
+/* The whole of a text file, UTF-8, without a byte order mark. */
+bool sfti_sidecar_text(sft_info *info, sft_span path, sft_span name, sft_span *out,
+                      sft_span *error);
+/* folder_path/name, NUL-terminated; name alone for the folder ".". */
+sft_span sfti_sidecar_path(sft_info *info, sft_span folder_path, sft_span name);
+/* Tell in *out what could not be done; false. */
+bool sfti_sidecar_failed(sft_info *info, int error, const char *what, sft_span *out);
+
+/* One kind of file. read is given its whole text, takes facts whose source begins as
+ * sidecar->source, and sets sidecar->error (and takes none) when it is broken or a skeleton; it
+ * may correct sidecar->kind. */
+typedef void sfti_sidecar_reader(sft_info *info, sfti_sidecar *sidecar, sft_span text);
+typedef struct sfti_sidecar_row {
+    const char *stem;   /* NULL: the model's */
+    const char *suffix; /* any case */
+    const char *kind;
+    sfti_sidecar_reader *read;
+} sfti_sidecar_row;
+
+extern const sfti_sidecar_row sfti_sidecar_rows[]; /* by_stem.c */
+extern const size_t sfti_sidecar_row_count;
+extern const sfti_sidecar_row sfti_hub_rows[];     /* by_name.c */
+extern const size_t sfti_hub_row_count;
+
+/* ── What a sidecar tells (common.c) ── */
+
+/* What one walk gathers: ctx of the takes below. */
+typedef struct sfti_sidecar_walked {
+    sfti_sidecar *sidecar;
+    uint64_t model_id, version_id;
+    sft_span id_source, air, published_at;
+    sft_span origin;      /* where the ids are from: "Civitai", … or empty, which is the same */
+    sfti_prompt *prompt;  /* at hand */
+    int64_t prompt_index;
+    size_t prompts;
+    sfti_image *image;    /* at hand */
+    int64_t image_index;
+} sfti_sidecar_walked;
+
+/* A record of a file, told with its error if it cannot be used. */
+sfti_sidecar *sfti_sidecar_new(sft_info *info, sft_span path, const char *kind);
+void sfti_sidecar_fail(sft_info *info, sfti_sidecar *sidecar, const char *why);
+/* sfti_info_walk; text that is not JSON is the sidecar's error. */
+bool sfti_sidecar_walk(sft_info *info, sfti_sidecar *sidecar, sft_span text, const sfti_row *rows,
+                    size_t row_count, void *ctx);
+/* A hash this sidecar records, for its match; algo as sfti_claim's. */
+void sfti_sidecar_hash(sft_info *info, sfti_sidecar *sidecar, const char *algo, sft_span value,
+                    sft_span source);
+/* A size it records: of several, one that fits stays. */
+void sfti_sidecar_size(const sft_info *info, sfti_sidecar *sidecar, uint64_t bytes);
+/* Bytes of the one file, or 0 for a set of many or a file of unknown size. */
+uint64_t sfti_sidecar_file_size(const sft_info *info);
+bool sfti_sidecar_size_fits(const sft_info *info, uint64_t bytes);
+/* A file name in a sidecar that is the model's. */
+bool sfti_sidecar_own_name(const sft_info *info, sft_span name);
+/* After the walk: the ids are a claim. */
+void sfti_sidecar_ids(sft_info *info, const sfti_sidecar_walked *side);
+
+void sfti_sidecar_take_id(sfti_cursor *at, const sfti_row *row);   /* field 0: model, 1: version */
+void sfti_sidecar_take_base(sfti_cursor *at, const sfti_row *row); /* CivitAI's label: trust */
+void sfti_sidecar_take_kind(sfti_cursor *at, const sfti_row *row); /* CivitAI's type: trust */
+void sfti_sidecar_take_hash(sfti_cursor *at, const sfti_row *row); /* word: algo */
+void sfti_sidecar_take_size(sfti_cursor *at, const sfti_row *row);
+/* field: where in an sfti_prompt; trust: how many steps below the prompt's place it stands. */
+void sfti_sidecar_take_prompt(sfti_cursor *at, const sfti_row *row);
+#define SFTI_PROMPT_ROW(pattern, member, steps) \
+    { pattern, sfti_sidecar_take_prompt, (int)offsetof(sfti_prompt, member), steps, NULL }
+
+/* ── Content levels (levels.c) ── */
+
+enum { SFTI_IMAGE_TYPE, SFTI_IMAGE_WIDTH, SFTI_IMAGE_HEIGHT, SFTI_IMAGE_LEVEL, SFTI_IMAGE_OLD };
+
+void sfti_sidecar_take_image(sfti_cursor *at, const sfti_row *row);
+#define SFTI_IMAGE_ROWS \
+    { "/images/*/type", sfti_sidecar_take_image, SFTI_IMAGE_TYPE, 0, NULL }, \
+    { "/images/*/width", sfti_sidecar_take_image, SFTI_IMAGE_WIDTH, 0, NULL }, \
+    { "/images/*/height", sfti_sidecar_take_image, SFTI_IMAGE_HEIGHT, 0, NULL }, \
+    { "/images/*/nsfwLevel", sfti_sidecar_take_image, SFTI_IMAGE_LEVEL, 0, NULL }, \
+    { "/images/*/nsfw", sfti_sidecar_take_image, SFTI_IMAGE_OLD, 0, NULL }
+/* field: SFTI_IMAGE_LEVEL of the preview it names, else the path of that. */
+void sfti_sidecar_take_preview(sfti_cursor *at, const sfti_row *row);
+/* After matching: of sidecars that are not of another file. */
+void sfti_info_preview_levels(sft_info *info);
+
+/* ── Readers ── */
+
+/* Of what CivitAI answers (civitai_api.c): a version, which stands at a JSON pointer within
+ * the text ("" or "/civitai"), or a model with its versions. */
+void sfti_read_civitai_version(sft_info *info, sfti_sidecar *sidecar, sft_span text,
+                               const char *place);
+sfti_sidecar_reader sfti_read_civitai_model;
+/* Of what other programs write (managers.c). */
+sfti_sidecar_reader sfti_read_a1111, sfti_read_lora_manager, sfti_read_stability_matrix,
+               sfti_read_swarm, sfti_read_rgthree, sfti_read_recipe;
+sfti_sidecar_reader sfti_read_readme;
+sfti_sidecar_reader sfti_read_adapter_config, sfti_config_quantization;
+
+/* ── YAML (yaml.c) ── */
+
+/* Hand every scalar of a small, plain YAML text to the rows whose pattern fits its place,
+ * as the event SFTI_JSON_STRING: nested maps and lists, plain, quoted and block scalars,
+ * lists in brackets. What it does not know (anchors, tags, maps in braces) is passed over.
+ * Linear, at most 16 deep. */
+void sfti_info_yaml(sft_info *info, sft_span text, sft_span source, const sfti_row *rows,
+                    size_t row_count, void *ctx);
+
+/* ── Previews (previews.c) ── */
+
+/* Images and films named after the model. found: bits of patterns already met. */
+void sfti_info_previews(sft_info *info, const sft_info_folder *folder, sft_span folder_path,
+                        sft_span stem, uint64_t *found);
+
+#endif

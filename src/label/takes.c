@@ -1,0 +1,195 @@
+#include "label/cursor.h"
+
+#include <string.h>
+
+#define ELEMENTS_MOST 500 /* of a list: none of a file that means well is longer */
+
+static void put_text(sfti_cursor *at, const sfti_row *row, sft_span text) {
+    sfti_info_add_text(at->info, (sft_fact)row->field, text, sfti_cursor_source(at), row->trust);
+}
+
+static bool scalar(const sfti_cursor *at, sfti_value *out) {
+    if (at->json.type == SFTI_JSON_STRING) *out = sfti_text_value(at->text);
+    else if (sfti_at_number(at)) *out = sfti_number_value(at->text);
+    else if (sfti_at_bool(at) >= 0) *out = sfti_bool_value(sfti_at_bool(at) == 1);
+    else return false;
+    return true;
+}
+
+/* ── Facts ── */
+
+void sfti_take_fact(sfti_cursor *at, const sfti_row *row) {
+    sfti_value value;
+    if (scalar(at, &value))
+        sfti_info_add(at->info, (sft_fact)row->field, value, sfti_cursor_source(at), row->trust);
+}
+
+void sfti_take_number(sfti_cursor *at, const sfti_row *row) {
+    sft_span text = sfti_trim(at->text);
+    if ((!sfti_at_number(at) && at->json.type != SFTI_JSON_STRING) || !sfti_is_number(text)) return;
+    sfti_info_add(at->info, (sft_fact)row->field, sfti_number_value(text),
+                  sfti_cursor_source(at), row->trust);
+}
+
+void sfti_take_weight(sfti_cursor *at, const sfti_row *row) {
+    double weight;
+    if (sfti_parse_double(at->text, &weight) && weight != 0) sfti_take_number(at, row);
+}
+
+void sfti_take_bool(sfti_cursor *at, const sfti_row *row) {
+    if (sfti_at_bool(at) >= 0) sfti_take_fact(at, row);
+}
+
+void sfti_take_item(sfti_cursor *at, const sfti_row *row) {
+    if (at->index < ELEMENTS_MOST && sfti_at_text(at))
+        sfti_info_add_item(at->info, (sft_fact)row->field, at->text,
+                           sfti_cursor_source_above(at, 1), row->trust);
+}
+
+void sfti_take_commas(sfti_cursor *at, const sfti_row *row) {
+    if (sfti_at_text(at))
+        sfti_info_add_commas(at->info, (sft_fact)row->field, at->text, sfti_cursor_source(at),
+                             row->trust);
+}
+
+void sfti_take_html(sfti_cursor *at, const sfti_row *row) {
+    if (sfti_at_text(at)) put_text(at, row, sfti_plain_text(at->info, at->text));
+}
+
+void sfti_take_size(sfti_cursor *at, const sfti_row *row) {
+    put_text(at, row, sfti_resolution(at->info, at->text));
+}
+
+void sfti_take_prose(sfti_cursor *at, const sfti_row *row) {
+    sft_span text = at->text, source;
+    if (!sfti_at_text(at)) return;
+    bool html = !row->word || strcmp(row->word, "plain") != 0 || sfti_contains(text, "</")
+             || sfti_contains(text, "<br");
+    if (html) text = sfti_plain_text(at->info, text);
+    put_text(at, row, text);
+    source = sfti_cursor_source(at);
+    sfti_info_scan_text(at->info, at->text, source, false);
+    if (row->word && strcmp(row->word, "words") == 0)
+        sfti_info_trigger_sentence(at->info, text, source, 70);
+}
+
+void sfti_take_prediction(sfti_cursor *at, const sfti_row *row) {
+    if (sfti_at_text(at))
+        sfti_put_here(at, SFT_FACT_PREDICTION_TYPE, sfti_map_prediction(at->text), row->trust);
+}
+
+void sfti_take_spec(sfti_cursor *at, const sfti_row *row) {
+    const char *kind, *variant;
+    sft_span id = sfti_trim(at->text);
+    if (!sfti_at_text(at)) return;
+    const char *architecture = sfti_map_modelspec(id, &kind, &variant);
+    id.len -= sfti_find_byte(id, '/').len;
+    sfti_put_here(at, SFT_FACT_KIND, kind, row->trust);
+    bool vae = kind && strcmp(kind, "vae") == 0; /* then id is what it was made for */
+    if (architecture || vae)
+        sfti_info_declared_base(at->info, architecture, id, sfti_cursor_source(at), row->trust);
+    else sfti_info_add_written(at->info, id, sfti_cursor_source(at), row->trust);
+    sfti_put_here(at, SFT_FACT_VARIANT, variant, row->trust);
+}
+
+void sfti_take_class(sfti_cursor *at, const sfti_row *row) {
+    const char *architecture, *kind;
+    if (!sfti_at_text(at)) return;
+    sfti_info_declared_class(at->info, at->text, sfti_cursor_source(at), row->trust);
+    (void)sfti_map_class_name(at->text, &architecture, &kind);
+    if (row->field == 1) sfti_put_here(at, SFT_FACT_KIND, kind, row->trust);
+}
+
+void sfti_take_base_file(sfti_cursor *at, const sfti_row *row) {
+    if (sfti_at_text(at))
+        sfti_info_base_checkpoint(at->info, at->text, sfti_cursor_source(at), row->trust);
+}
+
+void sfti_take_declared(sfti_cursor *at, const sfti_row *row) {
+    sft_info *info = at->info;
+    if (sfti_at_number(at) || sfti_at_text(at))
+        sfti_info_declare(info, row->field ? &info->declared_alpha : &info->declared_rank, at->text,
+                          sfti_cursor_source(at), row->trust);
+}
+
+/* ── Training ── */
+
+void sfti_take_train(sfti_cursor *at, const sfti_row *row) {
+    sfti_value value;
+    if (scalar(at, &value)) sfti_info_train(at->info, (sfti_training_key)row->field, value);
+}
+
+void sfti_take_train_size(sfti_cursor *at, const sfti_row *row) {
+    sfti_info_train(at->info, (sfti_training_key)row->field,
+                    sfti_text_value(sfti_resolution(at->info, at->text)));
+}
+
+void sfti_take_train_word(sfti_cursor *at, const sfti_row *row) {
+    sfti_info_train(at->info, (sfti_training_key)row->field,
+                    sfti_text_value(sft_span_cstr(row->word)));
+}
+
+/* ── Records ── */
+
+void sfti_take_trigger(sfti_cursor *at, const sfti_row *row) {
+    if (at->index < ELEMENTS_MOST && sfti_at_text(at))
+        sfti_info_trigger(at->info, at->text, sfti_cursor_source(at), row->trust, (int)at->index);
+}
+
+void sfti_take_claim(sfti_cursor *at, const sfti_row *row) {
+    if (sfti_at_text(at))
+        sfti_info_claim(at->info, row->word, at->text, sfti_cursor_source(at), NULL);
+}
+
+void sfti_take_note(sfti_cursor *at, const sfti_row *row) {
+    (void)row;
+    if (sfti_at_text(at)) sfti_info_note(at->info, at->text, sfti_cursor_source(at));
+}
+
+void sfti_take_links(sfti_cursor *at, const sfti_row *row) {
+    if (sfti_at_text(at))
+        sfti_info_scan_text(at->info, at->text, sfti_cursor_source(at), row->field == 1);
+}
+
+void sfti_take_preview(sfti_cursor *at, const sfti_row *row) {
+    (void)row;
+    if (sfti_at_text(at)) sfti_info_preview(at->info, at->text, sfti_cursor_source(at));
+}
+
+void sfti_take_private(sfti_cursor *at, const sfti_row *row) {
+    sft_span text = sfti_trim(at->text);
+    bool empty = sft_span_equal(text, sft_span_cstr("[]")) || sfti_json_is_numbered(text);
+    if (!empty) sfti_info_private(at->info, at->key, row->word);
+}
+
+void sfti_take_negative(sfti_cursor *at, const sfti_row *row) {
+    int told = sfti_at_bool(at);
+    (void)row;
+    if (sfti_at_text(at) && sfti_same_letters(sfti_trim(at->text), "true")) told = 1;
+    if (sfti_at_text(at) && sfti_same_letters(sfti_trim(at->text), "false")) told = 0;
+    if (told >= 0) at->info->negative = told;
+}
+
+void sfti_take_switch(sfti_cursor *at, const sfti_row *row) {
+    if (sfti_at_bool(at) == 1)
+        *(row->field ? &at->info->adapter.rslora : &at->info->adapter.dora) = true;
+}
+
+/* ── Slots ── */
+
+static void *slot_at(const sfti_cursor *at, const sfti_row *row) {
+    return (char *)at->ctx + row->field;
+}
+
+void sfti_take_slot(sfti_cursor *at, const sfti_row *row) {
+    sft_span *slot = slot_at(at, row);
+    if (sfti_at_text(at) && slot->len == 0) *slot = sfti_trim(at->text);
+}
+
+void sfti_take_slot_uint(sfti_cursor *at, const sfti_row *row) {
+    *(uint64_t *)slot_at(at, row) = sfti_at_uint(at);
+}
+
+void sfti_take_slot_bool(sfti_cursor *at, const sfti_row *row) {
+    if (sfti_at_bool(at) >= 0) *(int *)slot_at(at, row) = sfti_at_bool(at);
+}

@@ -1,0 +1,154 @@
+/* Adapters: what is told of one. */
+#include "label/tensors/adapters.h"
+
+#include <string.h>
+
+static const char *type_of(const sfti_adapter_scan *scan) {
+    static const char *const names[SFTI_ADAPTER_TYPES] = {
+        "lora", "loha", "lokr", "glora", "ia3", "oft", "boft", "full", NULL
+    };
+    int only = -1;
+    for (int i = 0; i < SFTI_ADAPTER_TYPES; i++) {
+        if (scan->of_type[i] == 0 || i == SFTI_TYPE_FULL) continue;
+        if (only >= 0) return "mixed";
+        only = i;
+    }
+    if (only == SFTI_TYPE_LORA && scan->lora) return scan->lora;
+    if (only == SFTI_TYPE_LORA && scan->conv_ranks.any) return "locon";
+    if (only >= 0 && only != SFTI_TYPE_OTHER) return names[only];
+    return only < 0 && scan->of_type[SFTI_TYPE_FULL] > 0 ? "full" : scan->other;
+}
+
+static bool type_has_alpha(const sfti_adapter_scan *scan) {
+    return scan->of_type[SFTI_TYPE_LORA] + scan->of_type[SFTI_TYPE_LOHA]
+             + scan->of_type[SFTI_TYPE_LOKR] + scan->of_type[SFTI_TYPE_GLORA] > 0;
+}
+
+static void tell_numbers(const sfti_adapter_scan *scan) {
+    sft_info *info = scan->view->info;
+    sfti_adapter *adapter = &info->adapter;
+    bool peft = adapter->format && strcmp(adapter->format, "peft") == 0;
+    bool mlx = adapter->format && strcmp(adapter->format, "mlx") == 0;
+    adapter->rank = sfti_tally_range(&scan->ranks);
+    if (scan->conv_ranks.any)
+      adapter->conv_rank = (uint64_t)sfti_tally_range(&scan->conv_ranks).mode;
+    adapter->modules = scan->modules;
+    if (scan->alphas > 0 && type_has_alpha(scan) && !info->options.header_only
+        && !info->options.no_data)
+        sfti_adapter_alphas(info, scan->alphas);
+    if (scan->alphas == 0 && type_has_alpha(scan) && !peft && !mlx && adapter->rank.known) {
+        adapter->alpha = adapter->rank;
+        adapter->alpha_assumed = true;
+    }
+    sfti_adapter_scale(info);
+    if (adapter->alpha_assumed) adapter->scale = 1;
+}
+
+static void tell_components(const sfti_adapter_scan *scan, const char *architecture,
+                            bool language) {
+    static const char *const parts[SFTI_ADAPTER_PARTS] = { NULL, "text_encoder", "text_encoder",
+                                                   "text_encoder_2", "text_encoder_3" };
+    sft_info *info = scan->view->info;
+    const char *main_part = architecture ? sfti_denoiser_part(architecture) : NULL;
+    if (!architecture)
+        main_part = sfti_forms_hold(scan->forms, "^down_blocks_ | ^up_blocks_ | ^mid_block_ | "
+                                                 "^input_blocks_ | ^output_blocks_ | ^#$")
+                        ? "unet" : "transformer";
+    for (int i = 0; i < SFTI_ADAPTER_PARTS && !language; i++)
+        sfti_add_component(info, &info->adapter.components, parts[i] ? parts[i] : main_part,
+                           i == SFTI_PART_MAIN ? architecture : NULL, &scan->parts[i]);
+}
+
+/* bundle_emb.<token>.<encoder>: the token is between the first and the last dots, or what
+ * A1111 adds. */
+static sft_span bundled_token(sft_span name) {
+    static const char *const ends[] = { ".clip_l", ".clip_g", ".t5", ".t5_out", ".clip_l_out",
+                                        ".clip_g_out", ".qwen", ".emb_params" };
+    sft_span token = sfti_from(name, strlen("bundle_emb."));
+    for (size_t i = 0; i + 17 <= token.len; i++)
+        if (memcmp(token.data + i, ".string_to_param.", 17) == 0)
+        return (sft_span){ token.data, i };
+    for (size_t i = 0; i < SFTI_COUNT(ends); i++)
+        if (sfti_ends(token, ends[i])) return (sft_span){ token.data, token.len - strlen(ends[i]) };
+    while (token.len > 0 && token.data[token.len - 1] != '.') token.len--;
+    if (token.len > 0) token.len--;
+    return token;
+}
+
+static void tell_tokens(const sfti_adapter_scan *scan) {
+    sft_info *info = scan->view->info;
+    size_t from, to;
+    sfti_view whole = sfti_view_after(scan->view, "", "");
+    if (sfti_view_range(&whole, "bundle_emb.", &from, &to))
+        for (size_t i = from; i < to && i < from + 256; i++)
+            sfti_add_token(info, bundled_token(sfti_view_at(&whole, i)->name),
+                           sft_span_cstr("tensors"));
+    if (sfti_view_range(&whole, "<", &from, &to))
+        for (size_t i = from; i < to && i < from + 256; i++) {
+            const sft_tensor *tensor = sfti_view_at(&whole, i);
+            if (tensor->rank <= 2 && sfti_ends(tensor->name, ">"))
+                sfti_add_token(info, tensor->name, sft_span_cstr("tensors"));
+        }
+}
+
+/* The first scripts name learned tokens in the metadata too. */
+static void tell_metadata_tokens(const sfti_adapter_scan *scan) {
+    sft_info *info = scan->view->info;
+    const sft_file *file = sft_set_shard_at(info->set, 0);
+    size_t count = file && scan->first_scripts ? sft_file_metadata_count(file) : 0;
+    for (size_t i = 0; i < count; i++) {
+        sft_pair pair = sft_file_metadata_at(file, i);
+        if (!sfti_begins(pair.key, "<") || !sfti_ends(pair.key, ">") || pair.key.len < 3) continue;
+        sfti_add_token(info, pair.key,
+                       sfti_info_text(info, "header:%.*s", (int)(pair.key.len & 255),
+                                      pair.key.data));
+    }
+}
+
+static bool is_language(const char *architecture) {
+    for (const sfti_signature *row = sfti_language_rows; architecture && row->kind; row++)
+        if (row->architecture && strcmp(row->architecture, architecture) == 0) return true;
+    return architecture && strcmp(architecture, "t5-seq2seq") == 0;
+}
+
+static void tell_language(const sfti_forms *forms, sft_info *info) {
+    const sfti_form *query = sfti_forms_find(forms, "layers_#_self_attn_q_proj[in>=1]");
+    info->has_llm = query != NULL;
+    if (query) info->llm.hidden = query->in;
+}
+
+/* FLUX.1's own control LoRAs bring norms of their own and a wider input. */
+static bool is_flux_control(const sfti_adapter_scan *scan) {
+    return sfti_forms_hold(scan->forms, "^img_in$")
+        && sfti_view_find(scan->view, "double_blocks.0.img_attn.norm.key_norm.scale");
+}
+
+static void tell_adapter(sfti_adapter_scan *scan) {
+    sft_info *info = scan->view->info;
+    info->adapter.present = true;
+    info->adapter.dora = scan->dora;
+    info->adapter.type = type_of(scan);
+    info->adapter.format = sfti_forms_format(scan->forms);
+    if (!sfti_info_best(info, SFT_FACT_KIND))
+        sfti_add_tensor_fact(info, SFT_FACT_KIND,
+                             is_flux_control(scan) ? "control_lora" : "adapter", 100);
+    const char *architecture = sfti_forms_target(scan->forms);
+    (void)sfti_forms_family(scan->forms, true);
+    sfti_blocks_of_forms(scan->forms);
+    bool language = is_language(architecture)
+                 || (scan->shared > 0 && scan->modules == 0);
+    tell_numbers(scan);
+    sfti_adapter_sum(scan);
+    tell_components(scan, architecture, language);
+    if (language) tell_language(scan->forms, info);
+    sfti_forms_lists(scan->forms);
+    tell_tokens(scan);
+    tell_metadata_tokens(scan);
+}
+
+bool sfti_info_adapter(const sfti_view *view, const sfti_quant *quant) {
+    bool control = sfti_info_best(view->info, SFT_FACT_KIND) != NULL;
+    sfti_adapter_scan *scan = sfti_adapter_scan_of(view, quant, control);
+    if (scan) tell_adapter(scan);
+    return scan != NULL;
+}

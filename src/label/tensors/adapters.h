@@ -1,0 +1,179 @@
+/* What adapters.c, which reads the tensors of an adapter, and targets.c, which tells what
+ * model it is for, share. */
+#ifndef SFTI_ADAPTERS_H
+#define SFTI_ADAPTERS_H
+
+#include "label/tensors/signatures.h"
+
+typedef enum sfti_part {
+    SFTI_PART_MAIN = 0, /* the denoiser, or the language model */
+    SFTI_PART_TE,       /* lora_te_: the one encoder of SD 1 and 2 */
+    SFTI_PART_TE1,
+    SFTI_PART_TE2,
+    SFTI_PART_TE3,
+    SFTI_ADAPTER_PARTS
+} sfti_part;
+
+/* Values and how often each occurs. */
+#define SFTI_TALLY 256
+typedef struct sfti_tally {
+    size_t count;
+    struct { double value; uint64_t times; } rows[SFTI_TALLY];
+    double min, max;
+    bool any;
+} sfti_tally;
+void sfti_tally_put(sfti_tally *tally, double value);
+/* mode: the most frequent; of several the lowest. */
+sfti_bounds sfti_tally_range(const sfti_tally *tally);
+/* Read alpha scalars (most of them at most) into info->adapter: those of
+ * the first file that has any. What cannot be read stays unknown. */
+void sfti_adapter_alphas(sft_info *info, uint64_t most);
+
+/* One adapted layer. */
+typedef struct sfti_module {
+    sft_span name;            /* tensor name without its suffix */
+    const sft_tensor *tensor; /* the first of it */
+    const sft_tensor *pair;   /* of a LoRA: the other one */
+    uint64_t in, out;         /* sizes of the layer, 0 = not to be seen */
+    uint64_t rank;            /* 0 = none */
+    bool conv;                /* a kernel larger than 1 */
+    size_t at;                /* the tensor, in order of name */
+    uint8_t prefix;           /* of the tensor's name, as sfti_forms_prefixes has it */
+} sfti_module;
+
+/* Where the numbers of a layer's name stand. */
+#define SFTI_NUMBERS 8
+typedef struct sfti_numbers {
+    struct { uint32_t at, len; } places[SFTI_NUMBERS];
+    uint32_t count; /* SFTI_NUMBERS + 1: more */
+    uint32_t inner; /* that after transformer_blocks, from 1 on, or 0 */
+} sfti_numbers;
+
+/* Layers that differ in their numbers only. */
+typedef struct sfti_form {
+    sft_span text;    /* "double_blocks_#_img_attn_qkv": without prefix, dots as '_' */
+    sft_span raw;     /* the name of one, without prefix */
+    sfti_part part;
+    uint64_t in, out; /* of the first */
+    uint64_t highest; /* first number in the names, the largest */
+    uint64_t lowest;  /* and the smallest */
+    uint64_t times;   /* tensors */
+    uint64_t inner;   /* the number after transformer_blocks, the largest */
+    const sft_tensor *tensor;
+    uint64_t letters; /* pairs of letters that text or raw have: what a pattern needs */
+    sfti_numbers numbers; /* of raw */
+    uint16_t next;    /* index + 1 of the form that was met after it, the last time */
+} sfti_form;
+
+#define SFTI_FORMS 1024
+#define SFTI_FAMILIES 32
+#define SFTI_FAMILY_NUMBERS 512
+
+/* Which blocks of a name are adapted: "double_blocks", and a bit a number. */
+typedef struct sfti_blocks {
+    sft_span name;
+    uint64_t bits[SFTI_FAMILY_NUMBERS / 64];
+    bool numbered;
+} sfti_blocks;
+
+typedef struct sfti_forms {
+    sft_info *info;
+    size_t count;
+    size_t families;
+    const sft_tensor *first;
+    uint32_t formats; /* bits of prefixes seen, private to forms.c */
+    sfti_form *last;  /* the last that was met */
+    uint16_t slots[SFTI_FORMS * 2]; /* index + 1 */
+    /* those counted: memory that is not used is not touched */
+    sfti_blocks family[SFTI_FAMILIES];
+    sfti_form forms[SFTI_FORMS];
+} sfti_forms;
+
+/* Empty; NULL when out of memory. */
+sfti_forms *sfti_forms_new(sft_info *info);
+/* The known prefix of each tensor's name, in order of name, 0 for none; NULL when out of memory. */
+const uint8_t *sfti_forms_prefixes(const sfti_view *view);
+/* Which part such a prefix stands for. */
+sfti_part sfti_forms_part(uint8_t prefix);
+/* Note the format that a tensor's name shows. */
+void sfti_forms_begin(sfti_forms *forms, const sft_tensor *tensor);
+/* A bit for each pair of bytes that follow one another in a text, of letters alone: a text that
+ * another is part of has its bits. */
+uint64_t sfti_letter_pairs(sft_span text);
+/* Take a module in; what is beyond the tables is left out. */
+void sfti_forms_put(sfti_forms *forms, const sfti_module *module);
+/* Every tensor of a model but biases, by its name without ".weight"; NULL when out of memory. */
+sfti_forms *sfti_forms_of(const sfti_view *view);
+/* "kohya", …, or NULL. */
+const char *sfti_forms_format(const sfti_forms *forms);
+/* A model by the layers that adapters adapt; the table (targets.c) ends with a NULL. */
+typedef struct sfti_target {
+    const char *architecture;
+    int trust;
+    const char *clauses;
+} sfti_target;
+extern const sfti_target sfti_target_rows[];
+/* A family by its layers, and the kind that such models mostly are; the table (structures.c) ends
+ * with a NULL. Of an adapter less is to be seen: some layers and nothing else. */
+typedef struct sfti_structure {
+    const char *family, *kind, *clauses;
+    unsigned of; /* SFTI_OF_MODELS, SFTI_OF_ADAPTERS or both */
+    int trust;
+} sfti_structure;
+#define SFTI_OF_MODELS 1u
+#define SFTI_OF_ADAPTERS 2u
+extern const sfti_structure sfti_structure_rows[];
+/* Architecture, variant and evidence as facts; returns the architecture or NULL. */
+const char *sfti_forms_target(const sfti_forms *forms);
+/* Whether clauses like those of the target rows hold; the first form that one alternative fits. */
+bool sfti_forms_hold(const sfti_forms *forms, const char *clauses);
+const sfti_form *sfti_forms_find(const sfti_forms *forms, const char *clause);
+/* Whether a row of families holds for the forms of an adapter, or of a model. */
+bool sfti_structure_holds(const sfti_structure *row, const sfti_forms *forms, bool adapter);
+/* The family as a fact, by the first row that holds (structures.c); the kind that such models
+ * mostly are, or NULL. */
+const char *sfti_forms_family(const sfti_forms *forms, bool adapter);
+/* Whether the names show more than a model of that kind has: another tower, another head. */
+bool sfti_forms_exceed(const sfti_forms *forms, const char *kind);
+/* Which blocks are seen, into info->blocks (blocks.c): of an adapter, or of a model's denoiser. */
+void sfti_blocks_of_forms(const sfti_forms *forms);
+void sfti_blocks_of_model(const sfti_view *at);
+/* Leaf names and blocks into info->adapter. */
+void sfti_forms_lists(const sfti_forms *forms);
+
+/* ── Tensors of an adapter, by the ends of their names (modules.c) ── */
+
+typedef enum sfti_adapter_type {
+    SFTI_TYPE_LORA = 0, SFTI_TYPE_LOHA, SFTI_TYPE_LOKR, SFTI_TYPE_GLORA, SFTI_TYPE_IA3,
+    SFTI_TYPE_OFT, SFTI_TYPE_BOFT, SFTI_TYPE_FULL,
+    SFTI_TYPE_OTHER, /* another PEFT type: see its name */
+    SFTI_ADAPTER_TYPES
+} sfti_adapter_type;
+
+typedef struct sfti_adapter_scan {
+    const sfti_view *view;
+    const sfti_quant *quant;
+    sfti_forms *forms;        /* once there is a module */
+    sfti_suffixes suffixes;   /* private */
+    const uint8_t *prefix_of; /* of each tensor, once there is a module */
+    size_t at;                /* the tensor that is looked at */
+    uint64_t of_type[SFTI_ADAPTER_TYPES];
+    uint64_t modules, tensors, alphas, convs, shared;
+    bool dora, first_scripts; /* the ":down" of the first LoRA scripts */
+    const char *lora, *other; /* a kind of LoRA; a PEFT method */
+    sfti_tally ranks, conv_ranks;
+    sfti_sums parts[SFTI_ADAPTER_PARTS];
+} sfti_adapter_scan;
+
+/* Takes every tensor in; NULL when it is no adapter or memory is out. named: it is called one. */
+sfti_adapter_scan *sfti_adapter_scan_of(const sfti_view *view, const sfti_quant *quant,
+                                        bool named);
+/* Fills parts. */
+void sfti_adapter_sum(sfti_adapter_scan *scan);
+/* Ends of the names of an adapter's tensors. */
+void sfti_adapter_suffixes(sfti_suffixes *suffixes);
+/* The layer that a tensor is the first of; false if it is none. The view may be without names. */
+bool sfti_adapter_layer(const sfti_view *view, const sfti_suffixes *suffixes,
+                        const sft_tensor *tensor, sfti_module *out);
+
+#endif

@@ -1,0 +1,111 @@
+/* Textual inversion: a few vectors that stand for a word. */
+#include "label/tensors/signatures.h"
+
+#include <string.h>
+
+#define EMBEDDING_TENSORS 16 /* more than that is something else */
+#define EMBEDDING_VECTORS 4096
+
+/* Which encoder of text a tensor is for. */
+typedef enum embedding_slot {
+    SLOT_NONE = -1, SLOT_PLAIN = 0, SLOT_L, SLOT_G, SLOT_T5, SLOTS
+} embedding_slot;
+
+static const struct { const char *name; embedding_slot slot; } embedding_names[] = {
+    { "emb_params", SLOT_PLAIN }, { "string_to_param.*", SLOT_PLAIN },
+    { "*", SLOT_PLAIN },          { "learned_embeds", SLOT_PLAIN },
+    { "clip_l", SLOT_L },         { "clip_g", SLOT_G },
+    { "text_encoders_0", SLOT_L }, { "text_encoders_1", SLOT_G },
+    { "t5", SLOT_T5 },            { "t5xxl", SLOT_T5 },
+};
+
+static const uint64_t embedding_widths[SLOTS] = { 0, 768, 1280, 4096 };
+
+/* Which encoders have vectors, and of what width (0: any), by what that is. */
+static const struct {
+    uint32_t slots;
+    uint64_t width;
+    const char *architecture;
+} embedding_rows[] = {
+    { 1u << SLOT_PLAIN, 768, "sd-1" },
+    { 1u << SLOT_PLAIN, 1024, "sd-2" },
+    { 1u << SLOT_PLAIN, 1280, "sdxl" },
+    { 1u << SLOT_L | 1u << SLOT_G, 0, "sdxl" },
+    { 1u << SLOT_L | 1u << SLOT_G | 1u << SLOT_T5, 0, "sd-3" },
+    { 1u << SLOT_L | 1u << SLOT_T5, 0, "flux.1" },
+};
+
+static bool is_token(sft_span name) {
+    return name.len > 2 && *name.data == '<' && name.data[name.len - 1] == '>';
+}
+
+static embedding_slot slot_of(const sfti_view *view, const sft_tensor *tensor, bool *named) {
+    const sft_info *info = view->info;
+    *named = true;
+    for (size_t i = 0; i < SFTI_COUNT(embedding_names); i++)
+        if (sfti_is(tensor->name, embedding_names[i].name)) return embedding_names[i].slot;
+    if (is_token(tensor->name)) return SLOT_PLAIN;
+    *named = false; /* a lone tensor called as the file is */
+    if (view->count == 1 && info->stem.len > 0 && sft_span_equal(tensor->name, info->stem))
+        return SLOT_PLAIN;
+    return SLOT_NONE;
+}
+
+/* Rows of vectors as wide as encoders of text have them; 0 if it is none. */
+static uint64_t vectors_of(const sft_tensor *tensor, embedding_slot slot) {
+    if (tensor->rank < 1 || tensor->rank > 2) return 0;
+    if (sft_dtype_describe(tensor->dtype)->kind != SFT_KIND_FLOAT) return 0;
+    uint64_t width = tensor->shape[tensor->rank - 1];
+    uint64_t rows = tensor->rank == 2 ? tensor->shape[0] : 1;
+    if (rows > EMBEDDING_VECTORS) return 0;
+    if (slot == SLOT_PLAIN) return width == 768 || width == 1024 || width == 1280 ? rows : 0;
+    return width == embedding_widths[slot] ? rows : 0;
+}
+
+void sfti_add_token(sft_info *info, sft_span token, sft_span source) {
+    size_t count = 0;
+    for (const sfti_trigger *t = info->triggers.first; t && count < 64; t = t->next, count++)
+        if (t->trust == 90 && sft_span_equal(t->text, token)) return;
+    if (count < 64 && token.len > 0 && token.len <= 256)
+        sfti_info_trigger(info, token, source, 90, -1);
+}
+
+static void tell_embedding(const sfti_view *view, uint32_t slots, uint64_t width, int trust) {
+    sft_info *info = view->info;
+    sfti_add_tensor_fact(info, SFT_FACT_KIND, "embedding", trust);
+    for (size_t i = 0; i < SFTI_COUNT(embedding_rows); i++)
+        if (embedding_rows[i].slots == slots
+            && (embedding_rows[i].width == 0 || embedding_rows[i].width == width))
+            sfti_add_tensor_fact(info, SFT_FACT_ARCHITECTURE, embedding_rows[i].architecture,
+                                 trust);
+    for (size_t i = 0; i < view->count; i++) {
+        const sft_tensor *tensor = sfti_view_at(view, i);
+        sfti_add_evidence(info, tensor);
+        if (is_token(tensor->name))
+            sfti_add_token(info, tensor->name, sft_span_cstr("tensors"));
+    }
+    if (info->stem.len > 0 && !sfti_generic_stem(info->stem))
+        sfti_info_trigger(info, info->stem, sft_span_cstr("filename"), 85, -1);
+}
+
+bool sfti_info_embedding(const sfti_view *view) {
+    uint32_t slots = 0;
+    uint64_t width = 0, vectors = 0;
+    bool all_named = true;
+    if (view->count == 0 || view->count > EMBEDDING_TENSORS) return false;
+    for (size_t i = 0; i < view->count; i++) {
+        const sft_tensor *tensor = sfti_view_at(view, i);
+        bool named;
+        embedding_slot slot = slot_of(view, tensor, &named);
+        uint64_t rows = slot == SLOT_NONE ? 0 : vectors_of(tensor, slot);
+        if (rows == 0) return false;
+        if (!named) all_named = false;
+        if (slot == SLOT_PLAIN && width && width != tensor->shape[tensor->rank - 1]) return false;
+        if (slot == SLOT_PLAIN) width = tensor->shape[tensor->rank - 1];
+        slots |= 1u << (unsigned)slot;
+        if (rows > vectors) vectors = rows;
+    }
+    view->info->vectors = vectors;
+    tell_embedding(view, slots, width, all_named ? 100 : 70);
+    return true;
+}

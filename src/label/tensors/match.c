@@ -1,0 +1,422 @@
+#include "label/tensors/signatures.h"
+
+#include "base/number.h"
+#include "base/order.h"
+
+#include <string.h>
+
+#define MATCH_NUMBERS 128 /* what "#" stands for: 0 to 127 */
+#define MATCH_VARIANTS 8
+
+/* ── Names ── */
+
+#define TAIL 8
+#define TAIL_WORDS 64
+
+/* The bit of what a name ends with before "weight" and what stands for it; bit 0 where that is too
+ * short to tell. */
+static unsigned tail_bit(sft_span name) {
+    static const char *const ends[] = { "_packed", "weight", "q" };
+    uint64_t tail;
+    for (size_t i = 0; i < SFTI_COUNT(ends); i++)
+        if (sfti_ends(name, ends[i])) name.len -= strlen(ends[i]);
+    if (name.len < TAIL) return 0;
+    memcpy(&tail, name.data + (name.len - TAIL), TAIL);
+    return (unsigned)(tail * UINT64_C(0x9E3779B97F4A7C15) >> 52);
+}
+
+static bool set_tails(sfti_view *view) {
+    uint64_t *tails = sfti_info_take_zeroed(view->info, TAIL_WORDS * sizeof *tails);
+    if (!tails) return false;
+    tails[0] = 1;
+    for (size_t i = 0; i < view->count; i++) {
+        unsigned bit = tail_bit(sfti_view_at(view, i)->name);
+        tails[bit / 64] |= UINT64_C(1) << bit % 64;
+    }
+    view->tails = tails;
+    return true;
+}
+
+/* Whether some name may end so: most that are asked for have an end that none has. */
+static bool may_end(const sfti_view *view, sft_span end) {
+    unsigned bit = tail_bit(end);
+    return view->tails[bit / 64] >> bit % 64 & 1;
+}
+
+bool sfti_view_open(sft_info *info, sfti_view *view) {
+    size_t count = sft_set_tensor_count(info->set);
+    uint32_t *order = sfti_info_take(info, count * sizeof *order + 1);
+    const sft_tensor **by_name = sfti_info_take(info, count * sizeof *by_name + 1);
+    *view = (sfti_view){ .info = info, .by_name = by_name, .count = count };
+    if (!info->code) info->code = sft_set_order(info->set, SFT_ORDER_NAME, order, NULL);
+    for (size_t i = 0; !info->code && i < count; i++)
+        by_name[i] = sft_set_tensor_at(info->set, order[i]);
+    return !info->code && set_tails(view);
+}
+
+sfti_view sfti_view_after(const sfti_view *view, const char *prefix, const char *more) {
+    sfti_view after = *view;
+    size_t a = strlen(prefix), b = strlen(more);
+    if (a + b >= sizeof after.prefix) {
+        after.count = 0;
+        return after;
+    }
+    memcpy(after.prefix, prefix, a);
+    memcpy(after.prefix + a, more, b + 1);
+    return after;
+}
+
+/* prefix + name into the buffer; the whole length, or 0 if it does not fit. */
+static size_t full_name(const char *prefix, sft_span name, char *buffer, size_t size) {
+    size_t len = strlen(prefix);
+    if (len + name.len >= size) return 0;
+    memcpy(buffer, prefix, len);
+    memcpy(buffer + len, name.data, name.len);
+    return len + name.len;
+}
+
+static const sft_tensor *find_name(const sfti_view *view, const char *prefix, sft_span name) {
+    static const char packed[] = "_packed";
+    char buffer[512];
+    if (!may_end(view, name)) return NULL;
+    size_t len = full_name(prefix, name, buffer, sizeof buffer - sizeof packed);
+    if (len == 0 || view->count == 0) return NULL;
+    const sft_set *set = view->info->set;
+    const sft_tensor *found = sft_set_find(set, (sft_span){ buffer, len }, NULL);
+    sft_span whole = { buffer, len };
+    if (found || !sfti_ends(whole, ".weight")) return found;
+    memcpy(buffer + len, packed, sizeof packed - 1);
+    found = sft_set_find(set, (sft_span){ buffer, len + sizeof packed - 1 }, NULL);
+    if (found) return found;
+    memcpy(buffer + len - 6, "qweight", 7);
+    return sft_set_find(set, (sft_span){ buffer, len + 1 }, NULL);
+}
+
+const sft_tensor *sfti_view_find(const sfti_view *view, const char *name) {
+    return find_name(view, view->prefix, sft_span_cstr(name));
+}
+
+const sft_tensor *sfti_view_sibling(const sfti_view *view, sft_span begin, const char *end) {
+    char buffer[600];
+    size_t len = strlen(end);
+    if (begin.len + len > sizeof buffer) return NULL;
+    memcpy(buffer, begin.data, begin.len);
+    memcpy(buffer + begin.len, end, len);
+    return sft_set_find(view->info->set, (sft_span){ buffer, begin.len + len }, NULL);
+}
+
+#define NEAR_STEPS 8
+
+/* Names that begin alike stand together. */
+const sft_tensor *sfti_view_near(const sfti_view *view, size_t i, sft_span begin,
+                                 const char *end) {
+    sft_span wanted = sft_span_cstr(end);
+    int from = sfti_bytes_compare(sfti_from(sfti_view_at(view, i)->name, begin.len), wanted);
+    for (int n = 0; n < NEAR_STEPS; n++) {
+        const sft_tensor *tensor = sfti_view_at(view, i);
+        sft_span name = tensor->name, head = { name.data, begin.len };
+        if (name.len < begin.len || (n > 0 && !sft_span_equal(head, begin))) return NULL;
+        int order = sfti_bytes_compare(sfti_from(name, begin.len), wanted);
+        if (order == 0) return tensor;
+        if (from < 0 ? order > 0 || ++i == view->count : order < 0 || i-- == 0) return NULL;
+    }
+    return sfti_view_sibling(view, begin, end);
+}
+
+/* First place whose name is not before the text; with past, not before all that begin so. */
+static size_t place_of(const sfti_view *view, sft_span text, bool past) {
+    size_t low = 0, high = view->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        sft_span name = sfti_view_at(view, middle)->name;
+        sft_span head = { name.data, name.len < text.len ? name.len : text.len };
+        int order = sfti_bytes_compare(past ? head : name, text);
+        if (order < 0 || (past && order == 0)) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+static bool range_of(const sfti_view *view, const char *prefix, sft_span begin, size_t *from,
+                     size_t *to) {
+    char buffer[512];
+    size_t len = full_name(prefix, begin, buffer, sizeof buffer);
+    *from = *to = 0;
+    if (len == 0 && begin.len + strlen(prefix) > 0) return false;
+    *from = place_of(view, (sft_span){ buffer, len }, false);
+    *to = place_of(view, (sft_span){ buffer, len }, true);
+    return *to > *from;
+}
+
+bool sfti_view_range(const sfti_view *view, const char *begin, size_t *from, size_t *to) {
+    return range_of(view, view->prefix, sft_span_cstr(begin), from, to);
+}
+
+/* The first name that begins so, or NULL. */
+static const sft_tensor *first_of(const sfti_view *view, const char *prefix, sft_span begin) {
+    char buffer[512];
+    size_t len = full_name(prefix, begin, buffer, sizeof buffer);
+    if (len == 0 && begin.len + strlen(prefix) > 0) return NULL;
+    size_t at = place_of(view, (sft_span){ buffer, len }, false);
+    if (at == view->count) return NULL;
+    const sft_tensor *tensor = sfti_view_at(view, at);
+    bool begins = tensor->name.len >= len && memcmp(tensor->name.data, buffer, len) == 0;
+    return begins ? tensor : NULL;
+}
+
+bool sfti_view_any(const sfti_view *view, const char *begin) {
+    return first_of(view, view->prefix, sft_span_cstr(begin)) != NULL;
+}
+
+uint8_t *sfti_view_rows(const sfti_view *view, const void *rows, size_t stride, size_t count) {
+    uint8_t *row_of = sfti_info_take_zeroed(view->info, view->count + 1);
+    for (size_t i = 0; row_of && i < count; i++) {
+        const char *const *begin = (const void *)((const char *)rows + i * stride);
+        size_t from, to;
+        (void)range_of(view, "", sft_span_cstr(*begin), &from, &to);
+        for (; from < to; from++)
+            if (row_of[from] == 0) row_of[from] = (uint8_t)(i + 1);
+    }
+    return row_of;
+}
+
+/* ── Shapes ── */
+
+bool sfti_is_packed(const sft_tensor *tensor) {
+    bool bytes = tensor->dtype == SFT_U8 || tensor->dtype == SFT_I32
+              || tensor->dtype == SFT_U32;
+    return (bytes && tensor->rank >= 1) || sfti_ends(tensor->name, ".qweight");
+}
+
+bool sfti_size_fits(sft_span wanted, uint64_t size) {
+    sft_span piece;
+    if (wanted.len == 1 && *wanted.data == '*') return true;
+    while (sfti_next_piece(&wanted, '|', &piece)) {
+        uint64_t value;
+        if (sfti_parse_uint(piece, &value) && value == size) return true;
+    }
+    return false;
+}
+
+static bool shape_fits(sft_span wanted, const sft_tensor *tensor) {
+    uint32_t at = 0;
+    sft_span piece;
+    while (sfti_next_piece(&wanted, ',', &piece)) {
+        if (piece.len == 3 && memcmp(piece.data, "...", 3) == 0) {
+            if (tensor->rank == 0) return false;
+            at = tensor->rank - 1;
+            continue;
+        }
+        if (at >= tensor->rank || !sfti_size_fits(piece, tensor->shape[at])) return false;
+        at++;
+    }
+    return at == tensor->rank;
+}
+
+static sfti_truth tensor_fits(const sft_tensor *tensor, sft_span shape) {
+    if (!tensor) return SFTI_FALSE;
+    if (shape.len == 0) return SFTI_TRUE;
+    if (sfti_is_packed(tensor)) return SFTI_HIDDEN;
+    return shape_fits(shape, tensor) ? SFTI_TRUE : SFTI_FALSE;
+}
+
+/* ── Clauses ── */
+
+/* The text before the mark, which has a space on both sides; *rest becomes what follows. */
+static sft_span cut_clause(sft_span *rest, char mark) {
+    sft_span piece = *rest;
+    const char *at = rest->len ? rest->data + 1 : NULL, *end = rest->data + rest->len;
+    while (at && (at = memchr(at, mark, (size_t)(end - at))) && at[-1] != ' ') at++;
+    if (at) piece.len = (size_t)(at - 1 - rest->data);
+    *rest = at ? sfti_from(*rest, piece.len + 3) : (sft_span){ NULL, 0 };
+    return piece;
+}
+
+static void match_remember(sfti_evidence *evidence, const sft_tensor *tensor) {
+    if (!evidence || !tensor || evidence->count == SFTI_EVIDENCE) return;
+    for (size_t i = 0; i < evidence->count; i++)
+        if (evidence->tensors[i] == tensor) return;
+    evidence->tensors[evidence->count++] = tensor;
+}
+
+/* A name with "#": the numbers one after the other. */
+static sfti_truth numbered_fits(const sfti_view *view, const char *prefix, sft_span name,
+                           sft_span shape, const sft_tensor **found) {
+    const char *hash = memchr(name.data, '#', name.len);
+    sft_span before = { name.data, (size_t)(hash - name.data) };
+    size_t after = name.len - before.len - 1, from, to;
+    sfti_truth best = SFTI_FALSE;
+    char buffer[256];
+    if (!may_end(view, sfti_from(name, before.len + 1))) return SFTI_FALSE;
+    if (name.len + SFTI_UINT_SIZE > sizeof buffer || !range_of(view, prefix, before, &from, &to))
+        return SFTI_FALSE;
+    memcpy(buffer, name.data, before.len);
+    for (unsigned n = 0; n < MATCH_NUMBERS && best != SFTI_TRUE; n++) {
+        size_t len = before.len + sfti_uint_text(n, 1, buffer + before.len);
+        memcpy(buffer + len, hash + 1, after);
+        const sft_tensor *tensor = find_name(view, prefix, (sft_span){ buffer, len + after });
+        sfti_truth so = tensor_fits(tensor, shape);
+        if (so > best) best = so, *found = tensor;
+    }
+    return best;
+}
+
+static sfti_truth name_fits(const void *ctx, sft_span text, const sft_tensor **found) {
+    const sfti_view *view = ctx;
+    const char *prefix = view->prefix;
+    sft_span name = text, shape = { NULL, 0 };
+    if (*name.data == '^') name.data++, name.len--, prefix = "";
+    const char *bracket = memchr(name.data, '[', name.len);
+    if (bracket) {
+        shape.data = bracket + 1;
+        shape.len = name.len - (size_t)(bracket - name.data) - 2;
+        name.len = (size_t)(bracket - name.data);
+    }
+    if (name.data[name.len - 1] == '*') {
+        name.len--;
+        *found = first_of(view, prefix, name);
+        return *found ? SFTI_TRUE : SFTI_FALSE;
+    }
+    if (memchr(name.data, '#', name.len)) return numbered_fits(view, prefix, name, shape, found);
+    *found = find_name(view, prefix, name);
+    return tensor_fits(*found, shape);
+}
+
+static sfti_truth clause_fits(const void *ctx, sfti_alternative *fits, sft_span clause,
+                              sfti_evidence *evidence) {
+    bool not = *clause.data == '!';
+    sfti_truth best = SFTI_FALSE;
+    if (not) clause.data++, clause.len--;
+    const sft_tensor *seen = NULL;
+    while (clause.len > 0 && best != SFTI_TRUE) {
+        const sft_tensor *found = NULL;
+        sfti_truth so = fits(ctx, cut_clause(&clause, '|'), &found);
+        if (so > best) best = so, seen = found;
+    }
+    if (not) return best == SFTI_TRUE ? SFTI_FALSE : best == SFTI_FALSE ? SFTI_TRUE : SFTI_HIDDEN;
+    if (best != SFTI_FALSE) match_remember(evidence, seen);
+    return best;
+}
+
+bool sfti_hold(const void *ctx, sfti_alternative *fits, const char *clauses,
+               sfti_evidence *evidence, bool *packed) {
+    sft_span rest = sft_span_cstr(clauses);
+    if (evidence) evidence->count = 0;
+    if (packed) *packed = false;
+    while (rest.len > 0) {
+        sfti_truth so = clause_fits(ctx, fits, cut_clause(&rest, ';'), evidence);
+        if (so == SFTI_FALSE || (so == SFTI_HIDDEN && !packed)) return false;
+        if (so == SFTI_HIDDEN) *packed = true;
+    }
+    return true;
+}
+
+bool sfti_clauses_hold(const sfti_view *view, const char *clauses, sfti_evidence *evidence,
+                       bool *packed) {
+    return sfti_hold(view, name_fits, clauses, evidence, packed);
+}
+
+/* ── Rows ── */
+
+/* What packed tensors let one see: what all rows that may hold have in common. */
+static bool match_hidden(const sfti_view *view, const sfti_signature *rows, sfti_matched *out) {
+    bool packed;
+    sfti_evidence evidence;
+    for (const sfti_signature *row = rows; row->kind; row++) {
+        if (!sfti_clauses_hold(view, row->clauses, &evidence, &packed)) continue;
+        if (!out->kind)
+            *out = (sfti_matched){ row->kind, row->architecture, 60, evidence };
+        else if (strcmp(out->kind, row->kind) == 0)
+            out->architecture = sfti_common_architecture(out->architecture, row->architecture);
+    }
+    return out->kind != NULL;
+}
+
+/* First row that holds. Failing that, the rows that hold as far as packed tensors let one
+ * see: their architecture at 60 if all are related, else none. */
+static bool match_rows(const sfti_view *view, const sfti_signature *rows, sfti_matched *out) {
+    bool hidden = false, packed;
+    memset(out, 0, sizeof *out);
+    for (const sfti_signature *row = rows; row->kind; row++) {
+        if (!sfti_clauses_hold(view, row->clauses, &out->evidence, &packed)) continue;
+        if (packed) {
+            hidden = true;
+            break;
+        }
+        out->kind = row->kind;
+        out->architecture = row->architecture;
+        out->trust = row->trust;
+        return true;
+    }
+    out->evidence.count = 0;
+    return hidden && match_hidden(view, rows, out);
+}
+
+bool sfti_match_after(const sfti_view *view, const char *before, const char *const *prefixes,
+                      size_t count, const sfti_signature *rows, sfti_matched *out,
+                      sfti_view *at) {
+    for (size_t i = 0; i < count; i++) {
+        *at = sfti_view_after(view, before, prefixes[i]);
+        if (sfti_view_any(at, "") && match_rows(at, rows, out)) return true;
+    }
+    return false;
+}
+
+/* Sorted, each once, joined by "+". */
+static sft_span sorted_variants(sft_info *info, const char **variants, size_t count) {
+    sft_span joined = { "", 0 };
+    for (size_t i = 1; i < count; i++)
+        for (size_t j = i; j > 0 && strcmp(variants[j - 1], variants[j]) > 0; j--) {
+            const char *swap = variants[j];
+            variants[j] = variants[j - 1];
+            variants[j - 1] = swap;
+        }
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0 && strcmp(variants[i - 1], variants[i]) == 0) continue;
+        joined = sfti_info_text(info, "%.*s%s%s", (int)joined.len, joined.data,
+                                joined.len ? "+" : "", variants[i]);
+    }
+    return joined;
+}
+
+bool sfti_architecture_fits(const char *pattern, const char *architecture) {
+    size_t len = strlen(pattern);
+    if (pattern[len - 1] != '*') return strcmp(pattern, architecture) == 0;
+    return strncmp(pattern, architecture, len - 1) == 0;
+}
+
+void sfti_add_variants(sft_info *info, const void *ctx, sfti_alternative *fits,
+                       const sfti_variant *rows, const char *architecture) {
+    const char *found[MATCH_VARIANTS];
+    size_t count = 0;
+    for (; architecture && rows->architecture && count < MATCH_VARIANTS; rows++)
+        if (sfti_architecture_fits(rows->architecture, architecture)
+            && sfti_hold(ctx, fits, rows->clauses, NULL, NULL))
+            found[count++] = rows->variant;
+    sfti_info_add_text(info, SFT_FACT_VARIANT, sorted_variants(info, found, count),
+                       sft_span_cstr("tensors"), 100);
+}
+
+void sfti_match_variants(const sfti_view *view, const char *architecture) {
+    sfti_add_variants(view->info, view, name_fits, sfti_variant_rows, architecture);
+}
+
+/* ── Telling ── */
+
+void sfti_add_evidence(sft_info *info, const sft_tensor *tensor) {
+    char shape[128];
+    size_t used = 0;
+    if (!tensor || info->evidence.count >= SFTI_EVIDENCE) return;
+    for (uint32_t i = 0; i < tensor->rank && used + 24 < sizeof shape; i++) {
+        if (i > 0) shape[used++] = ',';
+        used += sfti_uint_text(tensor->shape[i], 1, shape + used);
+    }
+    size_t len = tensor->name.len < 512 ? tensor->name.len : 512;
+    sft_span text = sfti_info_text(info, "%.*s [%.*s]", (int)len, tensor->name.data, (int)used,
+                                   shape);
+    SFTI_PUSH(info, &info->evidence, sfti_note, .text = text);
+}
+
+void sfti_add_tensor_fact(sft_info *info, sft_fact fact, const char *value, int trust) {
+    sfti_info_add_cstr(info, fact, value, sft_span_cstr("tensors"), trust);
+}

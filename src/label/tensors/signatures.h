@@ -1,0 +1,191 @@
+/* What tensor names and shapes tell: rows that describe a model, and how they are tried.
+ *
+ * A row's clauses are one text. Clauses are separated by " ; " and all must hold; a clause
+ * may be alternatives separated by " | ". One alternative:
+ *   name            a tensor of that name, after the view's prefix
+ *   name[3072,64]   of that shape; "*" is any size, "9|8" either; "[...,768]" looks at the
+ *                   last dimension only
+ *   layers.#.x      "#" is any number below 128
+ *   body.*          some name begins so
+ *   ^name           the prefix of the view is not put before it
+ *   !clause         none of the alternatives holds
+ * Where NAME.weight is missing, NAME.qweight stands for it. A shape asked of a packed tensor
+ * (quantised, its shape is not the model's) is not known: the row then counts as seen only
+ * in the second pass of sfti_match_after.
+ */
+#ifndef SFTI_SIGNATURES_H
+#define SFTI_SIGNATURES_H
+
+#include "label/info.h"
+
+typedef struct sfti_signature {
+    const char *kind;         /* NULL ends a table */
+    const char *architecture; /* NULL: told by nothing */
+    int trust;                /* of the architecture: 100 where no other class of the zoo fits,
+                                 60 where this one is by far the commonest of several: tests/zoo */
+    const char *clauses;
+} sfti_signature;
+
+typedef struct sfti_variant {
+    const char *architecture; /* "wan*": it, and what begins so; NULL ends a table */
+    const char *variant;
+    const char *clauses;
+} sfti_variant;
+
+/* A model's names in order, seen after a prefix. */
+typedef struct sfti_view {
+    sft_info *info;
+    const sft_tensor *const *by_name; /* count tensors of the set */
+    size_t count;
+    const uint64_t *tails; /* a bit for the end of each name (match.c) */
+    char prefix[160];
+} sfti_view;
+
+#define SFTI_EVIDENCE 8
+typedef struct sfti_evidence {
+    const sft_tensor *tensors[SFTI_EVIDENCE];
+    size_t count;
+} sfti_evidence;
+
+typedef struct sfti_matched {
+    const char *kind, *architecture; /* kind NULL: nothing */
+    int trust;
+    sfti_evidence evidence;
+} sfti_matched;
+
+/* Sort the names; false when out of memory (told in info->code). */
+bool sfti_view_open(sft_info *info, sfti_view *view);
+/* The same names after another prefix, cut to nothing that fits if too long. */
+sfti_view sfti_view_after(const sfti_view *view, const char *prefix, const char *more);
+/* prefix + name, or prefix + NAME.qweight for NAME.weight; NULL when there is none. */
+const sft_tensor *sfti_view_find(const sfti_view *view, const char *name);
+/* The tensor called begin + end, whatever the prefix. */
+const sft_tensor *sfti_view_sibling(const sfti_view *view, sft_span begin, const char *end);
+/* Tensors, in order of name, whose names begin with prefix + begin: [*from, *to). */
+bool sfti_view_range(const sfti_view *view, const char *begin, size_t *from, size_t *to);
+bool sfti_view_any(const sfti_view *view, const char *begin);
+static inline const sft_tensor *sfti_view_at(const sfti_view *view, size_t i) {
+    return view->by_name[i];
+}
+/* The same, where the tensor at i begins so: most stand near it. */
+const sft_tensor *sfti_view_near(const sfti_view *view, size_t i, sft_span begin, const char *end);
+/* For each tensor, in order of name, the first row of a table, whose rows begin with a text, that
+ * its name begins with: from 1 on, 0 for none. NULL when out of memory. */
+uint8_t *sfti_view_rows(const sfti_view *view, const void *rows, size_t stride, size_t count);
+
+/* Whether its shape is that of packed bytes. */
+bool sfti_is_packed(const sft_tensor *tensor);
+/* Whether one alternative of a clause holds for what ctx is, and *found, the tensor that shows it.
+ * SFTI_HIDDEN: a packed tensor lets nobody see. */
+typedef enum sfti_truth { SFTI_FALSE = 0, SFTI_HIDDEN, SFTI_TRUE } sfti_truth;
+typedef sfti_truth sfti_alternative(const void *ctx, sft_span text, const sft_tensor **found);
+
+/* Whether all clauses hold; *packed (if not NULL) counts shapes that could not be asked as
+ * held, and says so. */
+bool sfti_hold(const void *ctx, sfti_alternative *fits, const char *clauses,
+               sfti_evidence *evidence, bool *packed);
+/* The same of the names a view shows. */
+bool sfti_clauses_hold(const sfti_view *view, const char *clauses, sfti_evidence *evidence,
+                       bool *packed);
+/* The same after each of the prefixes, which follow one more; *at is the view that saw it. */
+bool sfti_match_after(const sfti_view *view, const char *before, const char *const *prefixes,
+                      size_t count, const sfti_signature *rows, sfti_matched *out,
+                      sfti_view *at);
+/* Of the language of clauses: whether a size is one of "9|8", or any for "*"; whether an
+ * architecture is meant by "wan*". */
+bool sfti_size_fits(sft_span wanted, uint64_t size);
+bool sfti_architecture_fits(const char *pattern, const char *architecture);
+/* All variants of an architecture that hold as one fact, joined by "+" in order of letters; the
+ * same with sfti_variant_rows for the names a view shows. */
+void sfti_add_variants(sft_info *info, const void *ctx, sfti_alternative *fits,
+                       const sfti_variant *rows, const char *architecture);
+void sfti_match_variants(const sfti_view *view, const char *architecture);
+
+/* "double_blocks.0.img_attn.proj.weight [3072,3072]" to info->evidence, at most 8. */
+void sfti_add_evidence(sft_info *info, const sft_tensor *tensor);
+/* A fact with the source "tensors". */
+void sfti_add_tensor_fact(sft_info *info, sft_fact fact, const char *value, int trust);
+
+/* Rows, each table ended by a NULL. */
+extern const sfti_signature sfti_special_rows[];   /* signatures.c: tried before adapters */
+extern const sfti_signature sfti_denoiser_rows[];
+extern const sfti_variant sfti_variant_rows[];
+extern const sfti_signature sfti_vae_rows[];       /* parts.c */
+extern const sfti_signature sfti_encoder_rows[];   /* of text */
+extern const sfti_signature sfti_image_rows[];     /* of images */
+extern const sfti_signature sfti_other_rows[];     /* others.c */
+extern const sfti_signature sfti_language_rows[];  /* language.c */
+
+typedef enum sfti_table_id {
+    SFTI_SPECIAL = 0, SFTI_DENOISERS, SFTI_VAES, SFTI_IMAGES, SFTI_ENCODERS, SFTI_OTHERS,
+    SFTI_LANGUAGE, SFTI_TABLES
+} sfti_table_id;
+
+/* Rows, and what stands before the names that they tell of. */
+typedef struct sfti_table {
+    const sfti_signature *rows;
+    const char *const *prefixes;
+    size_t prefix_count;
+} sfti_table;
+extern const sfti_table sfti_tables[SFTI_TABLES]; /* tables.c */
+
+/* Tries a table's rows after before and each of its prefixes; *at is the view that saw it. */
+bool sfti_match_table(const sfti_view *view, const char *before, sfti_table_id id,
+                      sfti_matched *out, sfti_view *at);
+/* Layers, hidden size and the like into info->llm, as far as shapes tell them. */
+void sfti_language_sizes(const sfti_view *at, const char *architecture);
+
+/* ── Rows by the end of a name (suffixes.c) ── */
+
+#define SFTI_SUFFIXES 255
+
+/* Of a table whose rows have their end at the same place: two bytes at least, and no end of
+ * ".weight" nor that and one byte. */
+typedef struct sfti_suffixes {
+    const sft_span *end; /* of the first row */
+    size_t stride;
+    uint8_t first[512];      /* private */
+    uint8_t next[SFTI_SUFFIXES]; /* private */
+} sfti_suffixes;
+
+void sfti_suffixes_open(sfti_suffixes *suffixes, const sft_span *end, size_t stride, size_t count);
+/* The first row, of those after one (0: of all), whose end the name has: its number from 1 on, or
+ * 0. */
+size_t sfti_suffixes_find(const sfti_suffixes *suffixes, sft_span name, size_t after);
+
+/* ── Sizes of components (quantisation.c) ── */
+
+typedef struct sfti_quant {
+    const char *id;      /* "gptq-4bit", …, or NULL */
+    uint32_t marks;      /* private */
+    uint32_t bits;       /* of a packed weight, 0 if there are none */
+    sfti_suffixes suffixes;      /* private */
+} sfti_quant;
+
+/* Sums of some tensors. */
+typedef struct sfti_sums {
+    uint64_t tensors, bytes, parameters;
+    uint64_t by_dtype[SFT_DTYPE_COUNT]; /* bytes */
+} sfti_sums;
+
+sfti_quant sfti_quantisation(const sfti_view *view);
+/* Scales and the like count nothing, packed weights what they stand for. */
+uint64_t sfti_quant_parameters(const sfti_quant *quant, const sft_tensor *tensor);
+void sfti_sum(sfti_sums *sums, const sfti_quant *quant, const sft_tensor *tensor);
+void sfti_sum_all(sfti_sums *sums, const sfti_sums *more);
+const char *sfti_precision(const sfti_sums *sums, const sfti_quant *quant);
+
+/* Push a component with the sums. */
+void sfti_add_component(sft_info *info, sfti_list *list, const char *part,
+                        const char *architecture, const sfti_sums *sums);
+/* "unet" or "transformer", by the architecture. */
+const char *sfti_denoiser_part(const char *architecture);
+
+/* ── Other kinds (adapters.c, embeddings.c); false if it is none ── */
+
+bool sfti_info_adapter(const sfti_view *view, const sfti_quant *quant);
+bool sfti_info_embedding(const sfti_view *view);
+/* A learned token, once, at 90. */
+void sfti_add_token(sft_info *info, sft_span token, sft_span source);
+
+#endif

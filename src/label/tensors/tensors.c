@@ -1,0 +1,344 @@
+/* What the tensors are: kind, architecture, variant, components, sizes. */
+#include "label/tensors/adapters.h"
+
+#include <string.h>
+
+/* ── Components: the tensors that begin so are that part ── */
+
+typedef enum component_rows { OF_NONE = 0, OF_VAE, OF_TEXT, OF_IMAGE } component_rows;
+
+static const struct component_row {
+    const char *prefix, *part;
+    component_rows rows;
+} component_table[] = {
+    { "model_ema.", "ema", OF_NONE },
+    { "first_stage_model.", "vae", OF_VAE },
+    { "vae.", "vae", OF_VAE },
+    { "cond_stage_model.", "text_encoder", OF_TEXT },
+    { "conditioner.embedders.0.open_clip.model.visual.", "image_encoder", OF_IMAGE },
+    { "conditioner.embedders.0.", "text_encoder", OF_TEXT },
+    { "conditioner.embedders.1.", "text_encoder_2", OF_TEXT },
+    { "text_encoders.clip_l.", "text_encoder", OF_TEXT },
+    { "text_encoders.clip_g.", "text_encoder_2", OF_TEXT },
+    { "text_encoders.t5xxl.", "text_encoder_3", OF_TEXT },
+    { "text_encoders.", "text_encoder", OF_TEXT },
+    { "text_encoder_3.", "text_encoder_3", OF_TEXT },
+    { "text_encoder_2.", "text_encoder_2", OF_TEXT },
+    { "text_encoder.", "text_encoder", OF_TEXT },
+    { "image_encoder.", "image_encoder", OF_IMAGE },
+    { "clip_vision.", "image_encoder", OF_IMAGE },
+    { "embedder.", "image_encoder", OF_IMAGE },
+};
+#define COMPONENT_ROWS (SFTI_COUNT(component_table))
+
+/* Sums of each row, and of all else. */
+typedef struct component_sums {
+    sfti_sums rows[COMPONENT_ROWS], rest, all;
+} component_sums;
+
+static void sum_components(const sfti_view *view, const sfti_quant *quant,
+                           component_sums *sums) {
+    const uint8_t *row_of = sfti_view_rows(view, component_table, sizeof component_table[0],
+                                           COMPONENT_ROWS);
+    for (size_t i = 0; row_of && i < view->count; i++)
+        sfti_sum(row_of[i] ? &sums->rows[row_of[i] - 1] : &sums->rest, quant,
+                 sfti_view_at(view, i));
+    sums->all = sums->rest;
+    for (size_t i = 0; i < COMPONENT_ROWS; i++)
+        if (sums->rows[i].tensors > 0) sfti_sum_all(&sums->all, &sums->rows[i]);
+}
+
+/* ── What a component is ── */
+
+/* Wrappers that stand between a component's prefix and the names of its tensors. */
+static const char *const wrappers[] = { "", "transformer.", "model.", "transformer.model.",
+                                        "model.transformer." };
+
+static bool match_wrapped(const sfti_view *view, const sfti_signature *rows, sfti_matched *out) {
+    sfti_view at;
+    return sfti_match_after(view, view->prefix, wrappers, SFTI_COUNT(wrappers), rows, out, &at);
+}
+
+/* Whether a row before the one for any encoder takes it. */
+static bool has_row_of_its_own(sft_span name) {
+    return sfti_begins(name, "text_encoders.clip_l.") || sfti_begins(name, "text_encoders.clip_g.")
+        || sfti_begins(name, "text_encoders.t5xxl.");
+}
+
+/* The component's own name may follow: text_encoders.t5xxl.transformer. */
+static sfti_view named_component(const sfti_view *view, const char *prefix) {
+    char name[160];
+    sfti_view at = sfti_view_after(view, prefix, "");
+    size_t from, to, len = strlen(prefix);
+    if (strcmp(prefix, "text_encoders.") != 0 || !sfti_view_range(&at, "", &from, &to)) return at;
+    while (from + 1 < to && has_row_of_its_own(sfti_view_at(view, from)->name)) from++;
+    sft_span whole = sfti_view_at(view, from)->name;
+    const char *dot = memchr(whole.data + len, '.', whole.len - len);
+    if (!dot || (size_t)(dot - whole.data) + 1 >= sizeof name) return at;
+    memcpy(name, whole.data, (size_t)(dot - whole.data) + 1);
+    name[dot - whole.data + 1] = 0;
+    return sfti_view_after(view, name, "");
+}
+
+static bool match_open_clip(const sfti_view *view, sfti_matched *out) {
+    sfti_view at = sfti_view_after(view, "conditioner.embedders.0.open_clip.model.", "");
+    return match_wrapped(&at, sfti_image_rows, out);
+}
+
+static bool match_component(const sfti_view *view, const struct component_row *row,
+                            sfti_matched *out) {
+    sfti_view at = named_component(view, row->prefix), seen;
+    if (row->rows == OF_VAE) return match_wrapped(&at, sfti_vae_rows, out);
+    if (row->rows == OF_IMAGE)
+        return match_wrapped(&at, sfti_image_rows, out)
+            || match_open_clip(&at, out);
+    return row->rows == OF_TEXT
+        && (match_wrapped(&at, sfti_encoder_rows, out)
+            || sfti_match_table(&at, at.prefix, SFTI_LANGUAGE, out, &seen));
+}
+
+/* T5 with CLIP-L alone is the second encoder, as FLUX.1 has it. */
+static const char *component_part(const component_sums *sums, size_t row) {
+    const char *part = component_table[row].part;
+    if (strcmp(component_table[row].prefix, "text_encoders.t5xxl.") != 0) return part;
+    bool l = sums->rows[row - 2].tensors > 0, g = sums->rows[row - 1].tensors > 0;
+    return g ? part : l ? "text_encoder_2" : "text_encoder";
+}
+
+static void add_components(const sfti_view *view, const component_sums *sums) {
+    sft_info *info = view->info;
+    for (size_t i = 0; i < COMPONENT_ROWS; i++) {
+        sfti_matched matched = { 0 };
+        if (sums->rows[i].tensors == 0) continue;
+        bool found = match_component(view, &component_table[i], &matched);
+        sfti_add_component(info, &info->components, component_part(sums, i),
+                           found ? matched.architecture : NULL, &sums->rows[i]);
+    }
+}
+
+/* ── Facts ── */
+
+static void add_evidence_of(sft_info *info, const sfti_evidence *evidence) {
+    for (size_t i = 0; i < evidence->count; i++) sfti_add_evidence(info, evidence->tensors[i]);
+}
+
+static void add_matched(sft_info *info, const char *kind, const sfti_matched *matched) {
+    sfti_add_tensor_fact(info, SFT_FACT_KIND, kind, 100);
+    sfti_add_tensor_fact(info, SFT_FACT_ARCHITECTURE, matched->architecture, matched->trust);
+    add_evidence_of(info, &matched->evidence);
+}
+
+/* Tensors that are there to say how the model was trained. */
+static const struct { const char *name, *also, *prediction; } marker_rows[] = {
+    { "v_pred", NULL, "v" },
+    { "edm_vpred.sigma_max", NULL, "edm-v" },
+    { "edm_mean", "edm_std", "edm" },
+    { "__x0__", NULL, "x0" },
+};
+
+static void add_prediction(const sfti_view *view) {
+    const sfti_view whole = sfti_view_after(view, "", "");
+    for (size_t i = 0; i < SFTI_COUNT(marker_rows); i++) {
+        const sft_tensor *marker = sfti_view_find(&whole, marker_rows[i].name);
+        if (!marker) marker = sfti_view_find(view, marker_rows[i].name);
+        if (!marker) continue;
+        if (marker_rows[i].also && !sfti_view_find(&whole, marker_rows[i].also)
+            && !sfti_view_find(view, marker_rows[i].also))
+            continue;
+        sfti_add_tensor_fact(view->info, SFT_FACT_PREDICTION_TYPE, marker_rows[i].prediction, 95);
+        sfti_add_evidence(view->info, marker);
+        return;
+    }
+}
+
+/* ── Denoisers ── */
+
+static bool match_denoiser(const sfti_view *view, sfti_matched *out, sfti_view *at) {
+    static const char *const called[] = { "model.diffusion_model.", "diffusion_model." };
+    if (sfti_match_table(view, "", SFTI_DENOISERS, out, at)) return true;
+    for (size_t i = 0; i < SFTI_COUNT(called); i++) { /* not known, but called so */
+        *at = sfti_view_after(view, called[i], "");
+        memset(out, 0, sizeof *out);
+        if (!sfti_view_any(at, "")) continue;
+        out->kind = "diffusion_model";
+        return true;
+    }
+    return false;
+}
+
+static bool has_part(const component_sums *sums, component_rows rows) {
+    for (size_t i = 0; i < COMPONENT_ROWS; i++)
+        if (component_table[i].rows == rows && sums->rows[i].tensors > 0) return true;
+    return false;
+}
+
+static const char *unknown_part(const sfti_view *at, const sfti_matched *matched) {
+    bool unet = !matched->architecture
+             && (sfti_view_any(at, "input_blocks.") || sfti_view_any(at, "down_blocks."));
+    return unet ? "unet" : sfti_denoiser_part(matched->architecture);
+}
+
+static bool info_denoiser(const sfti_view *view, const component_sums *sums) {
+    sft_info *info = view->info;
+    sfti_matched matched;
+    sfti_view at;
+    if (!match_denoiser(view, &matched, &at)) return false;
+    bool whole = has_part(sums, OF_TEXT) || has_part(sums, OF_VAE);
+    add_matched(info, whole ? "checkpoint" : matched.kind, &matched);
+    sfti_match_variants(&at, matched.architecture);
+    sfti_blocks_of_model(&at);
+    add_prediction(&at);
+    sfti_add_component(info, &info->components, unknown_part(&at, &matched),
+                       matched.architecture, &sums->rest);
+    add_components(view, sums);
+    if (sums->rows[0].tensors > 0) info->size = "full";
+    else if (whole && strcmp(at.prefix, "model.diffusion_model.") == 0) info->size = "pruned";
+    return true;
+}
+
+/* ── Everything that stands alone ── */
+
+static const char *part_of_kind(const char *kind) {
+    static const char *const parts[] = { "vae", "text_encoder", "image_encoder" };
+    for (size_t i = 0; i < SFTI_COUNT(parts); i++)
+        if (strcmp(kind, parts[i]) == 0) return parts[i];
+    return NULL;
+}
+
+/* Both towers of CLIP and its kin, each with its bytes. */
+static void add_towers(const sfti_view *at, const sfti_quant *quant, const char *architecture) {
+    sft_info *info = at->info;
+    sfti_sums text = { 0 }, image = { 0 };
+    size_t from, to;
+    bool towers = sfti_view_range(at, "text_model.", &from, &to);
+    for (size_t i = 0; i < at->count; i++) {
+        bool in_text = towers && i >= from && i < to;
+        sfti_sum(in_text ? &text : &image, quant, sfti_view_at(at, i));
+    }
+    sfti_add_component(info, &info->components, "image_encoder", architecture, &image);
+    sfti_add_component(info, &info->components, "text_encoder", architecture, &text);
+}
+
+static bool info_alone(const sfti_view *view, const component_sums *sums,
+                       const sfti_quant *quant, const sfti_forms *forms) {
+    static const sfti_table_id tables[] = { SFTI_VAES, SFTI_IMAGES, SFTI_ENCODERS, SFTI_OTHERS };
+    sft_info *info = view->info;
+    sfti_matched matched;
+    sfti_view at;
+    for (size_t i = 0; i < SFTI_COUNT(tables); i++) {
+        if (!sfti_match_table(view, "", tables[i], &matched, &at)
+            || sfti_forms_exceed(forms, matched.kind))
+            continue;
+        const char *part = part_of_kind(matched.kind);
+        add_matched(info, matched.kind, &matched);
+        if (tables[i] == SFTI_IMAGES) add_towers(&at, quant, matched.architecture);
+        else if (part)
+            sfti_add_component(info, &info->components, part, matched.architecture, &sums->all);
+        if (tables[i] == SFTI_ENCODERS && matched.architecture
+            && strcmp(matched.architecture, "t5-seq2seq") == 0)
+            sfti_language_sizes(&at, matched.architecture);
+        return true;
+    }
+    return false;
+}
+
+/* Parts of a checkpoint without its denoiser: text encoders, say, as one file. */
+static bool info_parts(const sfti_view *view, const component_sums *sums,
+                       const sfti_forms *forms) {
+    sft_info *info = view->info;
+    const char *kind = NULL;
+    sfti_matched matched = { 0 };
+    size_t known = 0, parts = 0;
+    for (size_t i = 0; i < COMPONENT_ROWS; i++) {
+        if (sums->rows[i].tensors == 0 || component_table[i].rows == OF_NONE) continue;
+        parts++;
+        if (!match_component(view, &component_table[i], &matched)) continue;
+        const char *is = component_table[i].rows == OF_VAE    ? "vae"
+                       : component_table[i].rows == OF_IMAGE ? "image_encoder"
+                                                             : "text_encoder";
+        if ((kind && strcmp(kind, is) != 0) || sfti_forms_exceed(forms, is)) return false;
+        kind = is;
+        known++;
+        add_evidence_of(info, &matched.evidence);
+    }
+    if (!kind || known < parts || sums->rest.tensors > sums->all.tensors / 2) return false;
+    sfti_add_tensor_fact(info, SFT_FACT_KIND, kind, 100);
+    if (parts == 1)
+        sfti_add_tensor_fact(info, SFT_FACT_ARCHITECTURE, matched.architecture, matched.trust);
+    add_components(view, sums);
+    return true;
+}
+
+/* ── Language models, and those that serve as encoders of text ── */
+
+static bool in_encoder_folder(const sft_info *info) {
+    sft_span last = sfti_leaf_name(info->folder);
+    return sfti_begins(last, "text_encoder") || sfti_is(last, "clip");
+}
+
+static bool info_language(const sfti_view *view, const component_sums *sums,
+                          const sfti_forms *forms) {
+    sft_info *info = view->info;
+    sfti_matched matched;
+    sfti_view at;
+    if (!sfti_match_table(view, view->prefix, SFTI_LANGUAGE, &matched, &at)
+        || sfti_forms_exceed(forms, matched.kind))
+        return false;
+    bool encoder = in_encoder_folder(info);
+    bool head = sfti_view_any(view, "lm_head.") || sfti_view_any(view, "language_model.lm_head.")
+             || sfti_view_any(view, "embed_out.");
+    if (encoder) sfti_add_tensor_fact(info, SFT_FACT_KIND, "text_encoder", 100);
+    sfti_add_tensor_fact(info, SFT_FACT_KIND, "language_model", head && !encoder ? 100 : 70);
+    sfti_add_tensor_fact(info, SFT_FACT_ARCHITECTURE, matched.architecture, matched.trust);
+    add_evidence_of(info, &matched.evidence);
+    if (encoder)
+        sfti_add_component(info, &info->components, "text_encoder", matched.architecture,
+                           &sums->all);
+    sfti_language_sizes(&at, matched.architecture);
+    return true;
+}
+
+/* ── Controls, IP-Adapters and the like ── */
+
+static bool info_special(const sfti_view *view) {
+    sfti_matched matched;
+    sfti_view at;
+    if (!sfti_match_table(view, "", SFTI_SPECIAL, &matched, &at)) return false;
+    add_matched(view->info, matched.kind, &matched);
+    return true;
+}
+
+static bool is_control_lora(const sft_info *info) {
+    const sfti_fact *kind = sfti_info_best(info, SFT_FACT_KIND);
+    return kind && sfti_is(kind->value.text, "control_lora");
+}
+
+/* What is none of all this is unknown: below every other reading. */
+static void info_kind(const sfti_view *view, const component_sums *sums,
+                      const sfti_quant *quant) {
+    sft_info *info = view->info;
+    if (info_special(view)) {
+        if (is_control_lora(info)) (void)sfti_info_adapter(view, quant);
+        return;
+    }
+    if (sfti_info_adapter(view, quant) || sfti_info_embedding(view)) return;
+    const sfti_forms *forms = sfti_forms_of(view);
+    if (!forms) return;
+    bool known = info_denoiser(view, sums) || info_alone(view, sums, quant, forms)
+              || info_parts(view, sums, forms) || info_language(view, sums, forms);
+    const char *kind = sfti_forms_family(forms, false);
+    if (!known) sfti_add_tensor_fact(info, SFT_FACT_KIND, kind, 60);
+    if (!known) sfti_add_tensor_fact(info, SFT_FACT_KIND, "unknown", 0);
+}
+
+void sfti_info_tensors(sft_info *info) {
+    sfti_view view;
+    component_sums *sums = sfti_info_take_zeroed(info, sizeof *sums);
+    if (!sums || !sfti_view_open(info, &view)) return;
+    sfti_quant quant = sfti_quantisation(&view);
+    sum_components(&view, &quant, sums);
+    info->parameters = sums->all.parameters;
+    info->precision = sfti_precision(&sums->all, &quant);
+    sfti_add_tensor_fact(info, SFT_FACT_QUANTIZATION, quant.id, 100);
+    info_kind(&view, sums, &quant);
+}

@@ -524,8 +524,9 @@ def check_bundle():
     told = re.search(r"^`tools/bundle.py` concatenates (.*?) into `safetensors.c`, and (.*?) into "
                      r"`safetensors.h`", read("docs", "design.md"), re.M)
     for part, name in zip(told.groups() if told else ("", ""), ("LAYERS", "PUBLIC")):
-        listed = re.search(r"^%s = \[(.*)\]" % name, read("tools", "bundle.py"), re.M).group(1)
-        demand(re.findall(r"[a-z_.]+", part.replace(" and ", " ")) == re.findall(r"[a-z_.]+", listed),
+        listed = re.search(r"^%s = \[([^]]*)\]" % name, read("tools", "bundle.py"), re.M).group(1)
+        demand(re.findall(r"[a-z_./]+", part.replace(" and ", " ")) ==
+               re.findall(r"[a-z_./]+", listed),
                "design.md has other contents of the bundle than %s of bundle.py" % name)
 
 

@@ -7,8 +7,8 @@ int _CRT_glob = 0;
 
 int main(int argc, char **argv) {
     /* Without memory for its words the program has those that it was given. */
-    (void)os_program_begin(&argc, &argv);
+    (void)sfti_os_program_begin(&argc, &argv);
     int status = sft_cli_main(argc, argv);
-    if (status > 128) os_raise(status - 128);
+    if (status > 128) sfti_os_raise(status - 128);
     return status;
 }

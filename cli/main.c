@@ -58,7 +58,7 @@ static sft_code check_operands(const cli_command *command, char **operands, size
 
 /* Help as programs of Windows are asked for it; no file there has such a name. */
 static bool asks_for_help(char **words, size_t count) {
-    return count == 1 && os_path_rule() == SFTI_PATHS_WINDOWS && strcmp(words[0], "/?") == 0;
+    return count == 1 && sfti_os_path_rule() == SFTI_PATHS_WINDOWS && strcmp(words[0], "/?") == 0;
 }
 
 static void run_command(cli *c, const cli_command *command, int argc, char **argv) {
@@ -104,7 +104,7 @@ static void run_command(cli *c, const cli_command *command, int argc, char **arg
 
 static bool looks_like_path(const char *word) {
     os_info info;
-    return word[0] == '-' || strpbrk(word, "./\\") || os_info_path(word, true, &info) == 0
+    return word[0] == '-' || strpbrk(word, "./\\") || sfti_os_info_path(word, true, &info) == 0
            || cli_lacks_extension(word);
 }
 
@@ -173,20 +173,20 @@ static int finish_output(cli *c) {
     if (error && error != EPIPE) {
         c->out.error = 0;
         cli_printf(&c->err, "safetensors: cannot write the result: %s\n",
-                   os_error_text(error, buffer, sizeof buffer));
+                   sfti_os_error_text(error, buffer, sizeof buffer));
         cli_status(c, CLI_FAILED);
     }
     cli_flush(&c->err);
-    return os_stop_signal() ? 128 + os_stop_signal() : c->status;
+    return sfti_os_stop_signal() ? 128 + sfti_os_stop_signal() : c->status;
 }
 
 int sft_cli_main(int argc, char **argv) {
     static char result[64 << 10]; /* what models tell in few writes */
     cli c = { .commands = all_commands, .groups = all_groups, .set = CLI_SETTINGS_INIT,
-              .open = SFT_OPEN_OPTIONS_INIT, .alloc = { os_resize, NULL } };
+              .open = SFT_OPEN_OPTIONS_INIT, .alloc = { sfti_os_resize, NULL } };
     sft_on_hint(cli_hint_words);
-    os_watch_signals();
-    os_ignore_broken_pipe();
+    sfti_os_watch_signals();
+    sfti_os_ignore_broken_pipe();
     cli_out_begin(&c.out, 1);
     c.out.bytes = result;
     c.out.size = sizeof result;

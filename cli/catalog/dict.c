@@ -23,7 +23,7 @@ static bool grow_entries(catalog_dict *dict) {
     uint64_t seed[2] = { 0, 0 };
     size_t capacity = dict->capacity ? 2 * dict->capacity : ENTRIES_FIRST;
     dict_entry *entries = sfti_arena_array(dict->arena, capacity, sizeof *entries);
-    if (!entries || capacity > UINT32_MAX / 2 || os_random(seed, sizeof seed)) return false;
+    if (!entries || capacity > UINT32_MAX / 2 || sfti_os_random(seed, sizeof seed)) return false;
     if (dict->count) memcpy(entries, dict->entries, dict->count * sizeof *entries);
     sfti_arena_free(&dict->table);
     dict->table = (sfti_arena){ .alloc = dict->arena->alloc };

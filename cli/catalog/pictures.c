@@ -61,7 +61,7 @@ static sft_code embed_file(catalog_pictures *all, const char *path, sfti_arena *
     int fd;
     if (cli_open_beside(path, &fd)) return SFT_OK;
     sft_code code = cli_read_beside(all->c, fd, all->most, &bytes, NULL);
-    os_close(fd);
+    sfti_os_close(fd);
     if (!code) {
         size_t before = all->count;
         code = embed(all, (sft_span){ bytes.data, bytes.len }, arena, picture, err);

@@ -14,7 +14,7 @@
 static bool add_root(catalog_places *places, const char *operand) {
     char real[CLI_REAL_SIZE];
     os_info info;
-    bool is_folder = os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR;
+    bool is_folder = sfti_os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR;
     sft_span folder = is_folder ? sfti_path_trimmed(sft_span_cstr(operand))
                                 : sfti_path_above(sft_span_cstr(operand));
     for (size_t i = 0; i < places->count; i++)
@@ -22,7 +22,7 @@ static bool add_root(catalog_places *places, const char *operand) {
     char *path = folder.len ? sfti_arena_copy(&places->arena, folder.data, folder.len)
                             : sfti_arena_copy(&places->arena, ".", 1);
     if (!path) return false;
-    if (os_real_path(path, real, sizeof real)) real[0] = 0; /* what is not there has no files */
+    if (sfti_os_real_path(path, real, sizeof real)) real[0] = 0; /* not there: no files */
     char *copy = sfti_arena_copy(&places->arena, real, strlen(real));
     if (!copy) return false;
     places->roots[places->count++] =
@@ -73,7 +73,7 @@ sft_code places_begin(catalog_places *places, cli *c, char **operands, size_t co
     }
     tell_apart(places);
     if (!sfti_folder_copy(output, folder, sizeof folder)
-        || os_real_path(folder, real, sizeof real)) return SFT_OK;
+        || sfti_os_real_path(folder, real, sizeof real)) return SFT_OK;
     places->page = sfti_arena_copy(&places->arena, real, strlen(real));
     return places->page ? SFT_OK : sfti_fail_memory(err, strlen(real));
 }
@@ -106,7 +106,7 @@ bool places_named(catalog_places *places, const char *path, char out[CLI_REAL_SI
     if (!name.len || !sfti_folder_copy(path, folder, sizeof folder)) return false;
     if (strcmp(folder, places->folder) != 0 || !places->real[0]) {
         places->real[0] = 0;
-        if (os_real_path(folder, places->real, sizeof places->real)) return false;
+        if (sfti_os_real_path(folder, places->real, sizeof places->real)) return false;
         memcpy(places->folder, folder, strlen(folder) + 1);
     }
     size_t len = strlen(places->real);
@@ -120,8 +120,8 @@ bool places_named(catalog_places *places, const char *path, char out[CLI_REAL_SI
 
 bool places_real(catalog_places *places, const char *path, char out[CLI_REAL_SIZE]) {
     os_info info;
-    if (os_info_path(path, false, &info)) return false;
-    if (info.kind == OS_LINK) return os_real_path(path, out, CLI_REAL_SIZE) == 0;
+    if (sfti_os_info_path(path, false, &info)) return false;
+    if (info.kind == OS_LINK) return sfti_os_real_path(path, out, CLI_REAL_SIZE) == 0;
     return places_named(places, path, out);
 }
 

@@ -112,7 +112,7 @@ static bool take_place(catalog_rows *rows, catalog_row *row, const cli_model *mo
 
 static void take_time(catalog_row *row, const char *path) {
     os_info info;
-    if (os_info_path(path, true, &info) || info.kind != OS_FILE) return;
+    if (sfti_os_info_path(path, true, &info) || info.kind != OS_FILE) return;
     int64_t day = info.mtime_ns >= 0 ? info.mtime_ns / DAY_NS : -1;
     if (day > row->modified) row->modified = day;
     if (row->flags & ROW_BROKEN) row->bytes = info.size;

@@ -30,7 +30,7 @@ sft_code cli_npy_open(cli *c, const char *path, cli_npy *out, sft_error *err) {
     if (code && (err->hint == SFT_HINT_IMPORT_SKIP || err->hint == SFT_HINT_IMPORT_AS))
         err->hint = SFT_HINT_NONE; /* options of convert */
     if (code) return code;
-    if (os_info_path(path, true, &info) == 0) out->mode = info.mode & 0777;
+    if (sfti_os_info_path(path, true, &info) == 0) out->mode = info.mode & 0777;
     return npy_take(out, err);
 }
 

@@ -185,7 +185,7 @@ static sft_code check_form(const selection *s, sft_error *err) {
     const char *dtype = sft_dtype_describe(s->tensor->dtype)->name;
     bool binary = set->as == CLI_AS_RAW || set->as == CLI_AS_NPY;
     int hint;
-    if (binary && !set->terminal && os_is_terminal(1)) {
+    if (binary && !set->terminal && sfti_os_is_terminal(1)) {
         cli_usage_error(err, "expected a file or a pipe for binary output, found a terminal");
         hint = CLI_HINT_REDIRECT;
     } else if (set->as == CLI_AS_NPY && !sfti_npy_code(s->tensor->dtype)) {

@@ -189,10 +189,10 @@ static sft_code know_operands(cli *c, char **operands, size_t count, catalog_ope
     for (size_t i = 0; i < count; i++) {
         const char *name = operands[i];
         bool is_local = !cli_is_remote(c, name);
-        if (is_local && os_real_path(name, real, sizeof real) == 0) name = real;
+        if (is_local && sfti_os_real_path(name, real, sizeof real) == 0) name = real;
         known[i].at = i;
         known[i].name = sfti_arena_copy(arena, name, strlen(name));
-        known[i].is_folder = is_local && os_info_path(name, true, &info) == 0
+        known[i].is_folder = is_local && sfti_os_info_path(name, true, &info) == 0
                           && info.kind == OS_DIR;
         if (!known[i].name) return sfti_fail_memory(err, strlen(name));
     }
@@ -240,7 +240,7 @@ static sft_code check_there(catalog_command *run, char **operands, size_t count)
     os_info info;
     for (size_t i = 0; i < count; i++) {
         int error = cli_is_remote(run->run.c, operands[i])
-                  ? 0 : os_info_path(operands[i], true, &info);
+                  ? 0 : sfti_os_info_path(operands[i], true, &info);
         if (error) {
             run->blame = operands[i];
             return sfti_io_fail(&run->err, SFT_IO_OPEN, error, "open");
@@ -256,12 +256,12 @@ static sft_code check_replaced(const cli_output *output, sft_error *err) {
     os_info info;
     size_t got = 0;
     int fd;
-    if (output->stream || os_info_path(output->path, true, &info) != 0 || info.kind != OS_FILE)
+    if (output->stream || sfti_os_info_path(output->path, true, &info) != 0 || info.kind != OS_FILE)
         return SFT_OK;
-    int error = os_open_read(output->path, &fd);
+    int error = sfti_os_open_read(output->path, &fd);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     error = sfti_read_all(fd, found, sizeof found, 0, &got);
-    os_close(fd);
+    sfti_os_close(fd);
     if (error) return sfti_io_fail(err, SFT_IO_READ, error, "read");
     if (got == 0 || (got == sizeof found && memcmp(found, start, got) == 0)) return SFT_OK;
     return cli_usage_error(err, "expected a page to replace, found another file: %s",

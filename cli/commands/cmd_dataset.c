@@ -30,7 +30,7 @@ typedef void (*dataset_print_fn)(cli *c, const char *path, const sft_node *resul
 
 static sft_code folder_there(const char *path, sft_error *err) {
     os_info info;
-    int error = os_info_path(path, true, &info);
+    int error = sfti_os_info_path(path, true, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     if (info.kind == OS_DIR) return SFT_OK;
     return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,

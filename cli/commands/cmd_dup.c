@@ -159,7 +159,7 @@ static bool is_file_of_no_model(const cli_input *input, const sft_error *err, os
     sft_class cls = sft_code_describe(err->code)->cls;
     bool none = cls == SFT_CLASS_INVALID || cls == SFT_CLASS_UNSUPPORTED
              || (cls == SFT_CLASS_LIMIT && err->code != SFT_OUT_OF_MEMORY);
-    return none && input->kind == CLI_FILE && os_info_path(input->path, true, info) == 0
+    return none && input->kind == CLI_FILE && sfti_os_info_path(input->path, true, info) == 0
         && info->kind == OS_FILE;
 }
 
@@ -176,7 +176,7 @@ static void look_at_set(dup_run *run, dup_model *model, const sft_set *set, sft_
 static void look_at_import(dup_run *run, dup_model *model, const cli_input *input,
                            const sft_set *set, sft_error *err) {
     os_info info;
-    if (os_info_path(input->path, true, &info) == 0 && info.kind == OS_FILE) {
+    if (sfti_os_info_path(input->path, true, &info) == 0 && info.kind == OS_FILE) {
         model->bytes = info.size;
         make_key(run, model, DUP_FILE, put_size, &info.size, err);
     }
@@ -442,7 +442,7 @@ static void mark_again(const dup_run *run, dup_place *places, uint32_t *order,
     os_info info;
     for (size_t i = 0; i < inputs->count; i++) {
         bool remote = cli_is_remote(run->c, inputs->items[i]->path);
-        int error = remote ? 0 : os_info_path(inputs->items[i]->path, true, &info);
+        int error = remote ? 0 : sfti_os_info_path(inputs->items[i]->path, true, &info);
         if (remote) places[i] = (dup_place){ UINT64_MAX, i, 0, false };
         else if (error) places[i].error = error;
         else places[i] = (dup_place){ info.device, info.inode, 0, false };

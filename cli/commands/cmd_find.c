@@ -242,7 +242,7 @@ static bool takes_word(const cli *c, const char *operand) {
     os_info info;
     return (c->set.where.count == 0 && !c->set.fits)
         || (strcmp(operand, "-") != 0 && !cli_is_url(operand)
-            && os_info_path(operand, true, &info) != 0);
+            && sfti_os_info_path(operand, true, &info) != 0);
 }
 
 static sft_code read_find(find_run *run, char **operands, size_t count, sft_error *err) {

@@ -99,9 +99,9 @@ static sft_code read_stdin(cli *c, sft_hasher *hasher, uint64_t *bytes, sft_erro
     if (!buffer) return sfti_fail_memory(err, STDIN_PIECE);
     sft_code code = SFT_OK;
     while (code == SFT_OK && got > 0) {
-        int error = os_read(0, buffer, STDIN_PIECE, &got);
+        int error = sfti_os_read(0, buffer, STDIN_PIECE, &got);
         if (error)
-            code = sfti_io_fail(err, os_stop_signal() ? SFT_CANCELLED : SFT_IO_READ, error,
+            code = sfti_io_fail(err, sfti_os_stop_signal() ? SFT_CANCELLED : SFT_IO_READ, error,
                                 "read standard input");
         else sft_hasher_update(hasher, buffer, got);
         *bytes += error ? 0 : got;
@@ -213,7 +213,7 @@ static bool each_claimed(void *ctx, const sft_hash_result *result) {
 
 /* "\\host\share", "\\.\pipe\x", "\??\UNC\host": beyond this computer's files. "\\?\C:" is not. */
 static bool is_beyond_drives(const char *path) {
-    if (os_path_rule() != SFTI_PATHS_WINDOWS || !sfti_is_separator(path[0])) return false;
+    if (sfti_os_path_rule() != SFTI_PATHS_WINDOWS || !sfti_is_separator(path[0])) return false;
     bool share = sfti_is_separator(path[1]), system = strncmp(path + 1, "??", 2) == 0;
     bool drive = share && path[2] == '?' && sfti_is_separator(path[3]) && path[4]
               && path[5] == ':';
@@ -231,7 +231,7 @@ static bool is_of_other_share(const char *path, const char *list) {
 static const char *unread_kind(const char *path, const char *list) {
     os_info info;
     if (is_of_other_share(path, list)) return "one of a network share, or a device";
-    bool is_read = os_info_path(path, true, &info) != 0 || info.kind == OS_FILE
+    bool is_read = sfti_os_info_path(path, true, &info) != 0 || info.kind == OS_FILE
                 || info.kind == OS_DIR;
     return is_read ? NULL : "a pipe, device or socket";
 }

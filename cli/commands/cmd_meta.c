@@ -353,7 +353,7 @@ static size_t count_models(char **operands, size_t count) {
         sft_span word = sft_span_cstr(operands[i]);
         bool named = cli_ends_with(word, ".safetensors") || cli_ends_with(word, ".sft")
                   || sft_path_is_index(operands[i]) || sft_remote_is_url(operands[i]);
-        if (!named && (os_info_path(operands[i], true, &info) || info.kind != OS_DIR)) break;
+        if (!named && (sfti_os_info_path(operands[i], true, &info) || info.kind != OS_DIR)) break;
     }
     return i;
 }
@@ -474,7 +474,7 @@ static const struct meta_verb *verb_without_name(const cli *c, const char *word)
     os_info info;
     if (c->set.from_json || c->set.thumbnail) return verb_named("set");
     bool is_file = strcmp(word, "-") == 0 || strpbrk(word, "./\\")
-                || os_info_path(word, true, &info) == 0;
+                || sfti_os_info_path(word, true, &info) == 0;
     return c->set.to_json || is_file ? verb_named("list") : NULL;
 }
 

@@ -17,7 +17,7 @@ static sft_code read_input(void *ctx, uint64_t offset, void *into, size_t len, s
                            sft_error *err) {
     const put_input *in = ctx;
     sft_code code = sft_source_read(&in->inner, offset, into, len, got, err);
-    if (code && os_stop_signal())
+    if (code && sfti_os_stop_signal())
         return sfti_fail_cancelled(err);
     return code;
 }

@@ -47,7 +47,7 @@ static void put_path(cli_out *out, const char *path, bool seen) {
 }
 
 void cli_sum_line(cli *c, const char *path, sft_hash_algo algo, const char *hex, bool named) {
-    bool seen = os_is_terminal(c->out.fd);
+    bool seen = sfti_os_is_terminal(c->out.fd);
     if (seen ? needs_escapes(path) : path[strcspn(path, "\\\n\r")] != '\0')
         cli_text(&c->out, "\\");
     if (named) cli_printf(&c->out, "%s (", sft_hash_name(algo));

@@ -120,7 +120,7 @@ static void tell_failure(cli_civitai *site, const char *url, int status, sft_err
     if (status == 0 || site->failures == FAILURES_MOST) site->is_over = true;
     if (err->code == SFT_CANCELLED) return;
     cli_hint(err, site->is_over ? CLI_HINT_ONLINE_OVER : SFT_HINT_NONE);
-    if (os_terminal_escapes(2)) cli_text(&site->c->err, "\r\x1b[K");
+    if (sfti_os_terminal_escapes(2)) cli_text(&site->c->err, "\r\x1b[K");
     cli_complain(site->c, url, err);
 }
 
@@ -129,7 +129,7 @@ static bool exchange(cli_civitai *site, sft_remote_request *request, int *status
                      sft_buffer *answer) {
     sft_error err = SFT_ERROR_INIT;
     *status = 0;
-    if (site->is_over || os_stop_signal()) return false;
+    if (site->is_over || sfti_os_stop_signal()) return false;
     request->total_ms = site->total_ms;
     request->same_host = true;
     if (sft_remote_fetch(site->remote, request, status, answer, &err) == SFT_OK) return true;

@@ -84,7 +84,7 @@ static sft_code read_hash_list(cli_compute *run, sft_error *err) {
     os_info info;
     if (!list) return SFT_OK;
     sft_code code = sft_hash_parse(sft_span_cstr(list), &run->algos, err);
-    if (!code || os_info_path(list, true, &info) != 0) return code;
+    if (!code || sfti_os_info_path(list, true, &info) != 0) return code;
     return cli_usage_error(err, "expected --hash LIST of algorithms, found the file \"%s\": "
                            "try --hash all %s", list, list);
 }

@@ -104,7 +104,7 @@ static bool read_picture(cli *c, const char *path, sft_buffer *bytes) {
     error = cli_open_beside(path, &fd);
     sft_code code = error ? sfti_io_fail(&err, SFT_IO_OPEN, error, "open")
                           : cli_read_beside(c, fd, SFT_SIZE_UNKNOWN, bytes, &err);
-    if (!error) os_close(fd);
+    if (!error) sfti_os_close(fd);
     if (code) cli_complain(c, path, &err);
     return code == SFT_OK;
 }

@@ -50,7 +50,7 @@ static void learn_file(cli *c, have_file *file) {
     os_info at;
     uint64_t trust = 0;
     sft_span sha256;
-    if (!os_info_path(file->path, true, &at)) file->bytes = at.size;
+    if (!sfti_os_info_path(file->path, true, &at)) file->bytes = at.size;
     cli_told_open(c, file->path, &label);
     if (label.tree) {
         const sft_node *ids = sft_node_get(sft_tree_root(label.tree), "civitai");
@@ -81,7 +81,7 @@ static struct cli_have *folder_of(cli_online *online, const cli_model *model) {
         cli_have_free(online);
         return NULL;
     }
-    (void)os_list(len ? have->folder : ".", list_file, have);
+    (void)sfti_os_list(len ? have->folder : ".", list_file, have);
     for (have_file *file = have->files; file; file = file->next) learn_file(online->c, file);
     return have;
 }

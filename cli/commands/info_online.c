@@ -40,7 +40,7 @@ static bool is_single_file(const cli_model *model) {
 }
 
 static bool is_remembered_unknown(const cli_online *online, const char *path) {
-    uint64_t then, now = os_time_s();
+    uint64_t then, now = sfti_os_time_s();
     return online->cache && *online->mark
         && sft_hash_cache_marked(online->cache, path, online->mark, &then) && then <= now
         && now - then < WEEK;
@@ -94,7 +94,7 @@ void cli_online_count(cli_online *online, const cli_model *model, const char *pa
         online->skipped += lookup->is_skipped;
         online->claimed += !algos && lookup->is_claimed && !lookup->is_skipped;
     }
-    if (!algos || !path || os_info_path(path, true, &info)) return;
+    if (!algos || !path || sfti_os_info_path(path, true, &info)) return;
     if (is_in_cache(online, path, algos)) {
         online->remembered++;
     } else {
@@ -167,7 +167,7 @@ static void ask_by_sha256(cli_online *online, cli_model *models, size_t count, c
 /* One by one takes its time. */
 static void show_asking(const cli_online *online, size_t done, size_t count) {
     cli_out *err = &online->c->err;
-    if (!os_terminal_escapes(2)) return;
+    if (!sfti_os_terminal_escapes(2)) return;
     cli_text(err, "\r\x1b[K");
     if (done < count) {
         cli_path(err, online->site.url, ": asking for file %zu of %zu", done + 1, count);
@@ -184,7 +184,7 @@ static void ask_by_autov3(cli_online *online, cli_model *models, size_t count) {
             cli_civitai_by_hash(&online->site, &lookup->ask, lookup->ask.autov3);
         bool computed = (sft_hashes_known(&lookup->hashes) & CLI_ONLINE_ALGOS) == CLI_ONLINE_ALGOS;
         if (lookup->ask.state == CLI_ASK_UNKNOWN && computed && online->cache && *online->mark)
-            sft_hash_cache_mark(online->cache, models[i].path, online->mark, os_time_s());
+            sft_hash_cache_mark(online->cache, models[i].path, online->mark, sfti_os_time_s());
     }
     show_asking(online, count, count);
 }

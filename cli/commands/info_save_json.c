@@ -116,7 +116,7 @@ static sft_span full_path(cli_saving *saving, const char *path) {
     if (at.len >= sizeof folder) return sft_span_cstr(path);
     memcpy(folder, at.len ? at.data : is_root ? "/" : ".", at.len ? at.len : 1);
     folder[at.len ? at.len : 1] = '\0';
-    if (os_real_path(folder, real, sizeof real)) return sft_span_cstr(path);
+    if (sfti_os_real_path(folder, real, sizeof real)) return sft_span_cstr(path);
     char *full = cli_join_path(&saving->arena, sft_span_cstr(real), name.data);
     saving->is_full = saving->is_full || !full;
     return sft_span_cstr(full ? full : path);
@@ -332,7 +332,7 @@ static void default_manager(cli_saving *saving, sfti_json_writer *w) {
     uint64_t bytes = 0;
     os_info info = { .mtime_ns = 0 };
     (void)sft_node_uint(saving->root, "file.bytes", &bytes);
-    if (os_info_path(saving->model->path, true, &info)) info.mtime_ns = 0;
+    if (sfti_os_info_path(saving->model->path, true, &info)) info.mtime_ns = 0;
     uint64_t ns = info.mtime_ns > 0 ? (uint64_t)info.mtime_ns : 0;
     snprintf(modified, sizeof modified, "%" PRIu64 ".%06" PRIu64, ns / 1000000000,
              ns % 1000000000 / 1000);

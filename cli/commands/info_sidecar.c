@@ -43,7 +43,7 @@ sft_code cli_sidecar_open(cli *c, const cli_model *model, sfti_arena *arena, con
     if (error == ENOENT || error == EXDEV || error == ELOOP) return SFT_OK;
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     sft_code code = cli_read_beside(c, fd, OLD_MOST, &out->text, err);
-    os_close(fd);
+    sfti_os_close(fd);
     if (!code) out->object = json_object(&out->text);
     return code;
 }

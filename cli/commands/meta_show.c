@@ -105,7 +105,7 @@ static void list_input(cli *c, const cli_input *input) {
 static bool are_several(const cli *c, char **operands, size_t count) {
     os_info info;
     bool folder = cli_is_remote_folder(c, operands[0])
-               || (os_info_path(operands[0], true, &info) == 0 && info.kind == OS_DIR);
+               || (sfti_os_info_path(operands[0], true, &info) == 0 && info.kind == OS_DIR);
     return count > 1 || folder || c->set.recursive;
 }
 
@@ -120,7 +120,7 @@ void meta_list(cli *c, char **operands, size_t count) {
 /* To a terminal escaped; to a program as it is. */
 static void show_value(cli *c, sft_span value) {
     if (is_pretty(c, value)) cli_pretty(&c->out, value, 0);
-    else if (os_is_terminal(1)) cli_escaped(&c->out, value);
+    else if (sfti_os_is_terminal(1)) cli_escaped(&c->out, value);
     else cli_put(&c->out, value.data, value.len);
     cli_text(&c->out, "\n");
 }
@@ -205,7 +205,7 @@ static void show_header(cli *c, const sft_file *file) {
     sft_span text = sft_file_header(file);
     while (text.len > 0 && text.data[text.len - 1] == ' ') text.len--;
     if (c->set.pretty) cli_pretty(&c->out, text, 0);
-    else if (os_is_terminal(1)) cli_escaped(&c->out, text);
+    else if (sfti_os_is_terminal(1)) cli_escaped(&c->out, text);
     else cli_put(&c->out, text.data, text.len);
     cli_text(&c->out, "\n");
 }

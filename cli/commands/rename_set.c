@@ -166,9 +166,9 @@ static sft_code rename_to_folder(set_rename *r, const char *folder, sft_error *e
     code = write_folder(r, folder, index, err);
     if (!code) code = cli_settle_folder(r->c, folder, made, err);
     if (!code) return code;
-    (void)os_unlink(index);
+    (void)sfti_os_unlink(index);
     cli_fresh_undo(&r->fresh);
-    if (made) (void)os_remove_folder(folder);
+    if (made) (void)sfti_os_remove_folder(folder);
     return code;
 }
 

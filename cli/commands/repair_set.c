@@ -58,7 +58,7 @@ static sft_code model_memory(sft_error *err) { return sfti_fail_memory(err, size
 bool cli_repairs_set(const char *operand) {
     os_info info;
     return sft_path_is_index(operand)
-           || (os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR);
+           || (sfti_os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR);
 }
 
 /* ── Which files ── */
@@ -483,7 +483,7 @@ static sft_code rewrite_model(repair_model *m, sft_error *err) {
     if (!code) code = cli_settle_folder(m->c, m->c->set.output, made, err);
     if (!code) return SFT_OK;
     cli_fresh_undo(&m->fresh);
-    if (made) (void)os_remove_folder(m->c->set.output);
+    if (made) (void)sfti_os_remove_folder(m->c->set.output);
     return code;
 }
 

@@ -12,7 +12,7 @@ void cli_status(cli *c, int status) {
 }
 
 bool cli_is_over(const cli *c) {
-    return c->out.error != 0 || os_stop_signal() != 0;
+    return c->out.error != 0 || sfti_os_stop_signal() != 0;
 }
 
 /* ── Messages ── */
@@ -61,7 +61,7 @@ void cli_fail_result(cli *c, const char *path, const sft_error *err) {
 
 /* How a path that is not there was quoted: no name on Windows has " or *, few begin with '. */
 static void guess_quotes(const char *path, sft_error *err) {
-    if (os_path_rule() != SFTI_PATHS_WINDOWS) return;
+    if (sfti_os_path_rule() != SFTI_PATHS_WINDOWS) return;
     if (strchr(path, '"')) cli_hint(err, CLI_HINT_QUOTE);
     else if (strchr(path, '*')) cli_hint(err, CLI_HINT_PATTERN);
     else if (path[0] == '\'' || (path[0] && path[strlen(path) - 1] == '\''))
@@ -76,7 +76,7 @@ bool cli_lacks_extension(const char *path) {
     if (len > sizeof whole - sizeof ending) return false;
     memcpy(whole, path, len);
     memcpy(whole + len, ending, sizeof ending);
-    return os_info_path(whole, true, &info) == 0;
+    return sfti_os_info_path(whole, true, &info) == 0;
 }
 
 static void guess_name(const char *path, sft_error *err) {

@@ -1,5 +1,5 @@
 /* The command: what its files share. One `cli` lives for one call of sft_cli_main; there
- * are no globals. Memory comes from os_resize, output goes through print.h. */
+ * are no globals. Memory comes from sfti_os_resize, output goes through print.h. */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 

@@ -36,14 +36,14 @@ static uint64_t unit_bytes(const cli_model *model) {
     os_info info;
     for (size_t i = 0; i < cli_unit_count(model); i++) {
         const char *path = cli_unit_path(model, i);
-        if (path && os_info_path(path, true, &info) == 0 && info.kind == OS_FILE)
+        if (path && sfti_os_info_path(path, true, &info) == 0 && info.kind == OS_FILE)
             bytes += info.size;
     }
     return bytes;
 }
 
 void cli_digests_count(cli_digests *digests, const cli_model *models, size_t count) {
-    if (!os_terminal_escapes(2)) return;
+    if (!sfti_os_terminal_escapes(2)) return;
     for (size_t i = 0; i < count; i++) digests->after += unit_bytes(&models[i]);
 }
 

@@ -41,7 +41,7 @@ sft_code cli_edit_operand(cli *c, sfti_arena *arena, const char *operand, const 
         return cli_usage_error(err, "expected a file to be changed, found standard input");
     bool folder = cli_is_remote(c, operand)
                       ? cli_is_remote_folder(c, operand)
-                      : os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR;
+                      : sfti_os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR;
     if (!folder) return SFT_OK;
     sft_code code = cli_inputs_expand(operand, CLI_ONE_LEVEL, &options, &in, err);
     if (!code) code = folder_operand(&in, arena, path, err);
@@ -74,7 +74,7 @@ sft_code cli_edit_each_named(cli *c, const char *index, cli_edit_fn each, void *
     for (size_t i = 0; !code && i < count; i++) {
         const char *name = sft_index_shard_at(names, i);
         char *path = cli_join_path(&arena, folder, name);
-        if (path && os_info_path(path, false, &info) && missing++ >= MISSING_SOUGHT) continue;
+        if (path && sfti_os_info_path(path, false, &info) && missing++ >= MISSING_SOUGHT) continue;
         code = path ? each(c, path, ctx, err) : sfti_fail_memory(err, strlen(name));
     }
     c->edit_open.beneath = NULL;
@@ -90,7 +90,7 @@ static sft_code recover_file(cli *c, const char *path, void *ctx, sft_error *err
     os_info info;
     (void)ctx;
     /* Opening it tells why; `meta recover` alone gives it back what a replacement has left. */
-    if (os_info_path(path, false, &info) == ENOENT) return SFT_OK;
+    if (sfti_os_info_path(path, false, &info) == ENOENT) return SFT_OK;
     /* A shard is never edited through a link. */
     options.link = c->edit_open.beneath ? SFT_LINK_REPLACE : SFT_LINK_FOLLOW;
     sft_code code = sft_edit_recover(path, &options, NULL, err);

@@ -82,7 +82,7 @@ int cli_open_beside(const char *path, int *fd) {
     if (len >= sizeof folder) return ENAMETOOLONG;
     memcpy(folder, path, len);
     folder[len] = '\0';
-    return os_open_beneath(folder, name, OS_BENEATH_READ, fd);
+    return sfti_os_open_beneath(folder, name, OS_BENEATH_READ, fd);
 }
 
 /* Of a source without a size no more than shows that it is too long: a device has no end. */
@@ -116,7 +116,7 @@ sft_code cli_read_fd(cli *c, int fd, uint64_t most, sft_buffer *out, sft_error *
 
 sft_code cli_read_beside(cli *c, int fd, uint64_t most, sft_buffer *out, sft_error *err) {
     os_info info;
-    int error = os_info_fd(fd, &info);
+    int error = sfti_os_info_fd(fd, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     if (info.kind == OS_FILE) return cli_read_fd(c, fd, most, out, err);
     return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found %s",
@@ -131,14 +131,14 @@ sft_code cli_read_file(cli *c, const char *path, uint64_t most, sft_buffer *out,
     os_info info;
     bool is_stdin = strcmp(path, "-") == 0;
     *out = (sft_buffer){ NULL, 0, 0, c->alloc };
-    int error = is_stdin ? 0 : os_open_read(path, &fd);
+    int error = is_stdin ? 0 : sfti_os_open_read(path, &fd);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     if (is_stdin) fd = 0;
-    if (!os_info_fd(fd, &info) && info.kind == OS_FILE)
+    if (!sfti_os_info_fd(fd, &info) && info.kind == OS_FILE)
         sfti_mode_common(&c->read_mode, info.mode & 0777 ? info.mode : 0600);
     if (is_stdin) return cli_read_fd(c, fd, most, out, err);
     sft_code code = cli_read_fd(c, fd, most, out, err);
-    (void)os_close(fd);
+    (void)sfti_os_close(fd);
     return code;
 }
 

@@ -8,8 +8,8 @@
 #include <string.h>
 
 size_t cli_columns(cli_out *out) {
-    if (!out->measured && os_is_terminal(out->fd)) {
-        out->columns = os_terminal_columns(out->fd);
+    if (!out->measured && sfti_os_is_terminal(out->fd)) {
+        out->columns = sfti_os_terminal_columns(out->fd);
         if (out->columns == 0) out->columns = 80;
     }
     out->measured = true;

@@ -36,11 +36,11 @@ sft_code cli_fresh_own_index(const char *index, sft_error *err) {
     char real[4096], beside[4096] = ".", folder[4096];
     size_t len = sfti_folder_len(index);
     os_info info;
-    if (os_info_path(index, false, &info) || info.kind != OS_LINK) return SFT_OK;
+    if (sfti_os_info_path(index, false, &info) || info.kind != OS_LINK) return SFT_OK;
     if (len >= sizeof beside) return SFT_OK;
     if (len > 0) memcpy(beside, index, len), beside[len] = '\0';
-    int error = os_real_path(index, real, sizeof real);
-    if (!error) error = os_real_path(beside, folder, sizeof folder);
+    int error = sfti_os_real_path(index, real, sizeof real);
+    if (!error) error = sfti_os_real_path(beside, folder, sizeof folder);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
     size_t where = sfti_folder_len(real);
     if (where > 1) where--; /* its slash */
@@ -52,7 +52,7 @@ sft_code cli_fresh_own_index(const char *index, sft_error *err) {
 }
 
 static void fresh_let_go(cli_fresh *fresh) {
-    if (fresh->holds) (void)os_close(fresh->held);
+    if (fresh->holds) (void)sfti_os_close(fresh->held);
     fresh->holds = false;
 }
 
@@ -85,7 +85,7 @@ static char *fresh_shard_name(cli_fresh *f, const char *name) {
     char tail[24];
     const char *dot = strrchr(name, '.'), *slash = strrchr(name, '/');
     size_t stem = dot && (!slash || dot > slash) ? (size_t)(dot - name) : strlen(name);
-    if (os_random(&bits, sizeof bits)) return NULL;
+    if (sfti_os_random(&bits, sizeof bits)) return NULL;
     if (stem > 9 && is_hex_tail(name + stem - 9)) stem -= 9;
     tail[0] = '-';
     sfti_hex_text(bits, 8, tail + 1);
@@ -120,10 +120,10 @@ sft_code cli_fresh_check(cli_fresh *fresh, const char *path, const char **at, sf
     if (len >= sizeof above) return fresh_no_folder(ENAMETOOLONG, err);
     memcpy(above, name, len);
     above[len] = '\0';
-    int error = os_open_beneath(fresh->folder, above, OS_BENEATH_FOLDER, &fresh->held);
+    int error = sfti_os_open_beneath(fresh->folder, above, OS_BENEATH_FOLDER, &fresh->held);
     fresh->holds = error == 0;
     if (error) return fresh_no_folder(error, err);
-    if (os_path_in(fresh->held, slash + 1, held, sizeof held)) return SFT_OK;
+    if (sfti_os_path_in(fresh->held, slash + 1, held, sizeof held)) return SFT_OK;
     *at = cli_join_path(&fresh->arena, sft_span_cstr(""), held);
     return *at ? SFT_OK : sfti_fail_memory(err, strlen(held));
 }
@@ -141,7 +141,7 @@ sft_code cli_fresh_options(const cli_fresh *fresh, const char *old, sft_path_opt
     const cli_settings *set = &fresh->c->set;
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
     os_info info;
-    int error = os_info_path(old, true, &info);
+    int error = sfti_os_info_path(old, true, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     options.no_sync = set->no_sync != 0;
     options.in_place_unsafe = set->in_place_unsafe != 0;
@@ -171,7 +171,7 @@ static bool leads_to(const name_search *n, const char *name) {
     os_info info;
     if (strcmp(name, n->shard) == 0) return true;
     const char *path = n->file ? cli_join_path(&n->f->arena, fresh_folder_of(n->f), name) : NULL;
-    return path && os_info_path(path, true, &info) == 0 && info.device == n->file->device
+    return path && sfti_os_info_path(path, true, &info) == 0 && info.device == n->file->device
            && info.inode == n->file->inode;
 }
 
@@ -200,13 +200,13 @@ static sft_code remove_old_shard(cli_fresh *f, const char *folder, const char *s
     os_info info;
     const char *path = cli_join_path(&f->arena, fresh_folder_of(f), shard);
     if (!path) return sfti_fail_memory(err, strlen(shard));
-    bool known = os_info_path(path, true, &info) == 0;
+    bool known = sfti_os_info_path(path, true, &info) == 0;
     name_search n = { .f = f, .shard = shard, .file = known ? &info : NULL, .err = err };
-    int error = os_list(folder, look_at_index, &n);
+    int error = sfti_os_list(folder, look_at_index, &n);
     if (n.code || n.named) return n.code;
     if (error)
         return sfti_io_fail(err, SFT_IO_OPEN, error, "list the folder");
-    error = os_unlink_beneath(f->folder, shard);
+    error = sfti_os_unlink_beneath(f->folder, shard);
     return error ? sfti_io_fail(err, SFT_IO_WRITE, error, "remove the old shard")
                  : SFT_OK;
 }
@@ -222,8 +222,8 @@ static void remove_old(cli_fresh *f) {
 }
 
 void cli_fresh_undo(const cli_fresh *fresh) {
-    for (size_t i = 0; i < fresh->written_count; i++) (void)os_unlink(fresh->written[i]);
-    for (fresh_folder *f = fresh->made; f; f = f->before) (void)os_remove_folder(f->path);
+    for (size_t i = 0; i < fresh->written_count; i++) (void)sfti_os_unlink(fresh->written[i]);
+    for (fresh_folder *f = fresh->made; f; f = f->before) (void)sfti_os_remove_folder(f->path);
 }
 
 /* After a failure: whether the new index is there, only not synced. It may be the old one
@@ -251,9 +251,9 @@ static int any_entry(void *ctx, const char *name, os_kind kind) {
 
 sft_code cli_make_folder(const char *path, bool *made, sft_error *err) {
     bool taken = false;
-    int error = os_make_folder(path, 0777);
+    int error = sfti_os_make_folder(path, 0777);
     *made = error == 0;
-    if (error == EEXIST) error = os_list(path, any_entry, &taken) == 1 || taken ? EEXIST : 0;
+    if (error == EEXIST) error = sfti_os_list(path, any_entry, &taken) == 1 || taken ? EEXIST : 0;
     if (!error) return SFT_OK;
     if (error == EEXIST) {
         sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
@@ -274,7 +274,7 @@ static sft_code make_one_folder(cli_fresh *fresh, const char *path, size_t len, 
     if (!folder) return sfti_fail_memory(err, len);
     memcpy(folder->path, path, len);
     folder->path[len] = '\0';
-    int error = os_make_folder(folder->path, 0777);
+    int error = sfti_os_make_folder(folder->path, 0777);
     if (error == EEXIST) return SFT_OK;
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "create the folder of a shard");
     folder->before = fresh->made;

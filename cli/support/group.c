@@ -237,8 +237,8 @@ bool cli_group_inputs(cli_models *models, const cli_inputs *inputs, bool found) 
 
 /* A file that may not be read is there. */
 static bool is_shard_there(const char *folder, const char *name) {
-    int fd, error = os_open_beneath(folder, name, OS_BENEATH_READ, &fd);
-    if (!error) os_close(fd);
+    int fd, error = sfti_os_open_beneath(folder, name, OS_BENEATH_READ, &fd);
+    if (!error) sfti_os_close(fd);
     return !error || error == EACCES;
 }
 

@@ -9,7 +9,7 @@
 
 /* Narrower on a terminal that is. */
 static size_t help_columns(const cli_out *out) {
-    size_t columns = os_is_terminal(out->fd) ? os_terminal_columns(out->fd) : 0;
+    size_t columns = sfti_os_is_terminal(out->fd) ? sfti_os_terminal_columns(out->fd) : 0;
     if (columns == 0 || columns > HELP_COLUMNS) return HELP_COLUMNS;
     return columns < HELP_LEAST ? HELP_LEAST : columns;
 }

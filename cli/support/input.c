@@ -108,7 +108,7 @@ static bool add_no_file(walk *w, const char *path, os_kind kind) {
 /* Windows opens a device for such a name ("con.sft"), which a folder of other systems may list. */
 static bool may_be_device(const char *name, os_kind kind) {
     const char *why;
-    return kind == OS_FILE && os_path_rule() == SFTI_PATHS_WINDOWS
+    return kind == OS_FILE && sfti_os_path_rule() == SFTI_PATHS_WINDOWS
         && !sfti_name_portable(sft_span_cstr(name), &why);
 }
 
@@ -117,7 +117,7 @@ static os_kind kind_behind(const char *path, const char *name, os_kind kind) {
     os_info info;
     bool device = may_be_device(name, kind);
     if (kind != OS_LINK && !device) return kind;
-    if (os_info_path(path, true, &info) != 0) return device ? OS_OTHER : kind;
+    if (sfti_os_info_path(path, true, &info) != 0) return device ? OS_OTHER : kind;
     return info.kind;
 }
 
@@ -177,7 +177,7 @@ static int visit_entry(void *ctx, const char *name, os_kind kind) {
 static bool is_loop(folder *f) {
     os_info info;
     unsigned depth = 0;
-    if (os_info_path(f->path, true, &info) != 0) return false;
+    if (sfti_os_info_path(f->path, true, &info) != 0) return false;
     f->device = info.device;
     f->inode = info.inode;
     for (folder *up = f->parent; up; up = up->parent, depth++) {
@@ -218,7 +218,7 @@ static bool folder_has(const cli_inputs *inputs, sft_span folder, const char *na
     os_info info;
     char *path = cli_join_path(arena, folder, name);
     return path && !sfti_files_claim(inputs->files, path)
-        && os_info_path(path, true, &info) == 0 && info.kind == OS_FILE;
+        && sfti_os_info_path(path, true, &info) == 0 && info.kind == OS_FILE;
 }
 
 bool cli_is_pipeline(const cli_inputs *inputs, sft_span folder, sfti_arena *arena) {
@@ -293,7 +293,7 @@ static bool walk_folders(walk *w) {
         }
         if (is_loop(w->now) || is_except(w, w->now)) continue;
         w->enter = is_entered(w);
-        int error = os_list(w->now->path, visit_entry, w);
+        int error = sfti_os_list(w->now->path, visit_entry, w);
         if (error == ENOMEM) return false;
         if (error && !add_blocked_folder(w, w->now->path, error)) return false;
     }
@@ -508,7 +508,7 @@ bool cli_is_folder_url(const char *name) {
 static bool is_folder_operand(const walk *w, const char *operand) {
     os_info info;
     if (sfti_files_claim(w->files, operand)) return cli_is_folder_url(operand);
-    return os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR;
+    return sfti_os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR;
 }
 
 static bool expand_operand(const char *operand, const sft_set_options *options, walk *w,
@@ -540,7 +540,7 @@ sft_code cli_inputs_expand(const char *operand, cli_depth depth, const sft_set_o
 sft_code cli_inputs_expand_but(const char *operand, cli_depth depth, const char *except,
                                const sft_set_options *options, cli_inputs *out, sft_error *err) {
     walk w = { .depth = (cli_depth)((int)depth & 3), .others = (int)depth & ~3 };
-    w.has_except = except && os_info_path(except, true, &w.except) == 0;
+    w.has_except = except && sfti_os_info_path(except, true, &w.except) == 0;
     memset(out, 0, sizeof *out);
     out->arena.alloc = sfti_allocator(options->open->alloc);
     w.arena = &out->arena;

@@ -30,7 +30,7 @@ static bool is_folder(const cli *c, const char *path) {
     if (strcmp(path, "-") == 0) return false;
     if (cli_is_remote(c, path)) return cli_is_folder_url(path);
     if (len > 0 && sfti_is_separator(path[len - 1])) return true;
-    return os_info_path(path, true, &info) == 0 && info.kind == OS_DIR;
+    return sfti_os_info_path(path, true, &info) == 0 && info.kind == OS_DIR;
 }
 
 /* The name of a result: its input's or, of a model with an index, that of its folder. */
@@ -127,8 +127,8 @@ static sft_code name_outputs(many *m, sft_error *err) {
 
 static sft_code make_folder(const many *m, sft_error *err) {
     os_info info;
-    if (m->c->set.dry_run || os_info_path(m->folder, true, &info) == 0) return SFT_OK;
-    int error = os_make_folder(m->folder, 0777);
+    if (m->c->set.dry_run || sfti_os_info_path(m->folder, true, &info) == 0) return SFT_OK;
+    int error = sfti_os_make_folder(m->folder, 0777);
     return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "make the folder") : SFT_OK;
 }
 

@@ -231,12 +231,12 @@ void cli_print_model_json(cli *c, cli_model *model) {
 static void prepare_model(cli *c, cli_model *model) {
     bool is_model = model->input->kind <= CLI_STDIN;
     model->arena.alloc = c->alloc;
-    if (model->is_dataset && !os_stop_signal()) {
+    if (model->is_dataset && !sfti_os_stop_signal()) {
         if (cli_dataset_tree(c, model->path, &model->tree, &model->err) == SFT_OK)
             model->err.code = SFT_OK;
         return;
     }
-    if (!is_model || os_stop_signal()) return;
+    if (!is_model || sfti_os_stop_signal()) return;
     if (model->missing_count > 0) {
         shards_missing(model);
         return;
@@ -282,9 +282,9 @@ typedef struct model_queue {
 static void work(void *ctx) {
     model_queue *all = ctx;
     for (;;) {
-        os_mutex_lock(&all->mutex);
+        sfti_os_mutex_lock(&all->mutex);
         size_t i = all->next < all->count ? all->next++ : all->count;
-        os_mutex_unlock(&all->mutex);
+        sfti_os_mutex_unlock(&all->mutex);
         if (i == all->count) return;
         prepare_model(all->c, &all->models[i]);
     }
@@ -296,15 +296,15 @@ static void prepare_models(cli *c, cli_model *models, size_t count, size_t threa
     size_t running = 0;
     model_queue all = { .c = c, .models = models, .count = count };
     if (threads > count) threads = count;
-    if (threads < 2 || os_mutex_init(&all.mutex)) {
+    if (threads < 2 || sfti_os_mutex_init(&all.mutex)) {
         for (size_t i = 0; i < count; i++) prepare_model(c, &models[i]);
         return;
     }
-    while (running + 1 < threads && os_thread_start(&started[running], work, &all) == 0)
+    while (running + 1 < threads && sfti_os_thread_start(&started[running], work, &all) == 0)
         running++;
     work(&all);
-    for (size_t i = 0; i < running; i++) os_thread_join(&started[i]);
-    os_mutex_free(&all.mutex);
+    for (size_t i = 0; i < running; i++) sfti_os_thread_join(&started[i]);
+    sfti_os_mutex_free(&all.mutex);
 }
 
 /* ── All ── */
@@ -416,7 +416,7 @@ static void keep_model(void *ctx, cli_model *model) {
 
 static size_t threads_of(const cli_digests *digests) {
     size_t asked = digests ? digests->hashing.job.threads : 0;
-    size_t threads = asked ? asked : os_cpu_count();
+    size_t threads = asked ? asked : sfti_os_cpu_count();
     return threads < THREADS_MOST ? threads : THREADS_MOST;
 }
 

@@ -25,7 +25,7 @@ static bool is_hub_blob(const char *real) {
 
 static sft_code refuse_link(const char *path, sft_error *err) {
     char real[CLI_REAL_SIZE];
-    int error = os_real_path(path, real, sizeof real);
+    int error = sfti_os_real_path(path, real, sizeof real);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
     sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
               "expected a file, found a symbolic link to %s", real);
@@ -49,7 +49,7 @@ static sft_code refuse_existing(sft_error *err) {
 static sft_code check_target(const cli *c, const char *path, bool in_place, bool *there,
                              uint32_t *mode, sft_error *err) {
     os_info info;
-    int error = os_info_path(path, false, &info);
+    int error = sfti_os_info_path(path, false, &info);
     *there = error != ENOENT;
     if (error == ENOENT && !in_place) return SFT_OK;
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
@@ -63,7 +63,7 @@ static sft_code check_target(const cli *c, const char *path, bool in_place, bool
     }
     if (!in_place && !c->set.force) return refuse_existing(err);
     if (info.kind == OS_LINK && !c->set.follow) return refuse_link(path, err);
-    if (info.kind == OS_LINK) error = os_info_path(path, true, &info);
+    if (info.kind == OS_LINK) error = sfti_os_info_path(path, true, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
     if (info.kind == OS_FILE) *mode = info.mode & 0777;
     bool shared = info.kind == OS_FILE && info.links > 1;
@@ -74,7 +74,7 @@ static sft_code check_target(const cli *c, const char *path, bool in_place, bool
 
 uint32_t cli_output_mode_of(const char *path) {
     os_info info;
-    if (!path || os_info_path(path, true, &info) || info.kind != OS_FILE) return 0;
+    if (!path || sfti_os_info_path(path, true, &info) || info.kind != OS_FILE) return 0;
     return info.mode & 0777 ? info.mode & 0777 : 0600;
 }
 
@@ -98,7 +98,7 @@ static sft_code take_input_facts(const cli *c, const char *input, bool in_place,
     if (is_stdin && c->set.keep_mtime) return cli_output_no_time(err);
     if (input && cli_is_remote(c, input)) return cli_output_no_mtime(c, err);
     if (!input || is_stdin) return SFT_OK;
-    int error = os_info_path(input, true, &info);
+    int error = sfti_os_info_path(input, true, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     if (info.kind != OS_FILE) return SFT_OK;
     if (!in_place) sfti_mode_common(&options->mode, info.mode & 0777 ? info.mode & 0777 : 0600);
@@ -129,7 +129,7 @@ static sft_code begin_stream(cli_output *out, cli *c, sft_error *err) {
     out->stream = true;
     out->options = (sft_path_options)SFT_PATH_OPTIONS_INIT;
     out->options.alloc = &c->alloc;
-    if (c->set.terminal || c->set.dry_run || !os_is_terminal(1)) return SFT_OK;
+    if (c->set.terminal || c->set.dry_run || !sfti_os_is_terminal(1)) return SFT_OK;
     cli_usage_error(err, "expected a file or a pipe for binary output, found a terminal");
     cli_hint(err, CLI_HINT_REDIRECT);
     return SFT_BAD_ARGUMENT;
@@ -140,7 +140,7 @@ static sft_code write_stream(void *ctx, const void *bytes, size_t len, sft_error
     (void)ctx;
     for (const char *at = bytes; len > 0;) {
         size_t put = 0;
-        int error = os_write(1, at, len, &put);
+        int error = sfti_os_write(1, at, len, &put);
         if (!error && put == 0) error = EIO;
         if (error) return sfti_io_fail(err, SFT_IO_WRITE, error, "write");
         at += put;

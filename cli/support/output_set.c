@@ -47,7 +47,7 @@ sft_code cli_output_mtime(const cli *c, const char *path, int64_t *out, sft_erro
     if (!c->set.keep_mtime) return SFT_OK;
     if (strcmp(path, "-") == 0) return cli_output_no_time(err);
     if (cli_is_remote(c, path)) return cli_output_no_mtime(c, err);
-    int error = os_info_path(path, true, &info);
+    int error = sfti_os_info_path(path, true, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     *out = info.mtime_ns;
     return SFT_OK;

@@ -29,7 +29,7 @@ static size_t skip_space(sft_span text, size_t at) {
 }
 
 void cli_pretty(cli_out *out, sft_span text, size_t indent) {
-    bool seen = os_is_terminal(out->fd);
+    bool seen = sfti_os_is_terminal(out->fd);
     size_t spaces = indent;
     for (size_t at = skip_space(text, 0); at < text.len; at = skip_space(text, at)) {
         char c = text.data[at];

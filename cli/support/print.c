@@ -25,16 +25,16 @@ void cli_out_begin(cli_out *out, int fd) {
 }
 
 static bool env_is_set(const char *name) {
-    const char *value = os_env(name);
+    const char *value = sfti_os_env(name);
     return value && value[0];
 }
 
 static bool color_wanted(int fd) {
-    const char *force = os_env("CLICOLOR_FORCE"), *term = os_env("TERM");
+    const char *force = sfti_os_env("CLICOLOR_FORCE"), *term = sfti_os_env("TERM");
     if (env_is_set("NO_COLOR")) return false;
     if (force && force[0] && strcmp(force, "0") != 0) return true;
     if (term && strcmp(term, "dumb") == 0) return false;
-    return os_terminal_escapes(fd);
+    return sfti_os_terminal_escapes(fd);
 }
 
 void cli_out_color(cli_out *out, int when) {
@@ -48,7 +48,7 @@ static void write_all(cli_out *out, const char *bytes, size_t len) {
     }
     while (len && !out->error) {
         size_t put = 0;
-        out->error = os_write(out->fd, bytes, len, &put);
+        out->error = sfti_os_write(out->fd, bytes, len, &put);
         if (!out->error && put == 0) out->error = EIO;
         if (out->error) return;
         bytes += put;

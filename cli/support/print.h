@@ -1,4 +1,4 @@
-/* Output: buffered bytes to a descriptor through os_write, text from files escaped,
+/* Output: buffered bytes to a descriptor through sfti_os_write, text from files escaped,
  * sizes for people, colour. Nothing fails half-way: the first failed write is kept and
  * what follows does nothing. */
 #ifndef CLI_PRINT_H

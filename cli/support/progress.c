@@ -23,8 +23,8 @@ static void show_progress(cli_progress *p, uint64_t done, uint64_t total, uint64
 
 /* Whether it is time for a new line; *now is what it is. */
 static bool is_due(cli_progress *p, uint64_t *now) {
-    *now = os_now_ns();
-    if (*now - p->started < SECOND || *now - p->shown < SECOND / 5 || !os_terminal_escapes(2))
+    *now = sfti_os_now_ns();
+    if (*now - p->started < SECOND || *now - p->shown < SECOND / 5 || !sfti_os_terminal_escapes(2))
         return false;
     p->shown = *now;
     return true;
@@ -38,7 +38,7 @@ static bool on_tick(void *ctx, uint64_t done, uint64_t total) {
         total = p->all;
     }
     if (is_due(p, &now)) show_progress(p, done, total, now - p->started);
-    return os_stop_signal() == 0;
+    return sfti_os_stop_signal() == 0;
 }
 
 void cli_progress_count(cli_progress *p, size_t count, size_t of) {
@@ -52,7 +52,7 @@ void cli_progress_count(cli_progress *p, size_t count, size_t of) {
 
 sft_job cli_progress_begin(cli_progress *p, cli *c, const char *path) {
     sft_job job = SFT_JOB_INIT;
-    *p = (cli_progress){ c, path, os_now_ns(), 0, 0, 0 };
+    *p = (cli_progress){ c, path, sfti_os_now_ns(), 0, 0, 0 };
     job.tick = on_tick;
     job.ctx = p;
     return job;

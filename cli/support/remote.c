@@ -63,7 +63,7 @@ static bool has_scheme(const char *word) {
 bool cli_is_url(const char *word) {
     os_info info;
     if (sft_remote_is_url(word)) return true;
-    return has_scheme(word) && os_info_path(word, false, &info) != 0;
+    return has_scheme(word) && sfti_os_info_path(word, false, &info) != 0;
 }
 
 static bool begins(const char *text, const char *with) {
@@ -88,12 +88,12 @@ static bool is_repository(const char *path) {
         file |= cli_ends_with(sft_span_cstr(name), cli_other_formats[i]);
     memcpy(owner, path, len);
     owner[len] = '\0';
-    return !file && os_info_path(owner, true, &info) != 0;
+    return !file && sfti_os_info_path(owner, true, &info) != 0;
 }
 
 void cli_remote_guess(const char *path, sft_error *err) {
     os_info info;
-    if (!path || os_info_path(path, false, &info) == 0) return;
+    if (!path || sfti_os_info_path(path, false, &info) == 0) return;
     bool web = begins(path, "www.") || begins(path, "huggingface.co/") || begins(path, "hf.co/");
     bool hub = begins(path, "hf:") && !begins(path, "hf://");
     if (web) cli_hint(err, CLI_HINT_WEB_URL);
@@ -139,7 +139,7 @@ static sft_code read_numbers(const cli_settings *set, sft_remote_options *out, s
 
 static const char *environment(void *ctx, const char *name) {
     (void)ctx;
-    return os_env(name);
+    return sfti_os_env(name);
 }
 
 /* On any thread: a line is written at once, and c->err is left alone. */

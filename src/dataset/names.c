@@ -67,7 +67,7 @@ bool sfti_ds_is_job(sft_span name) {
 
 sft_code sfti_ds_uuid(char out[37], sft_error *err) {
     uint8_t b[16];
-    int failed = os_random(b, sizeof b);
+    int failed = sfti_os_random(b, sizeof b);
     if (failed) return sfti_io_fail(err, SFT_IO_READ, failed, "get random bytes");
     b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
     b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);

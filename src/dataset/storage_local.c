@@ -40,14 +40,15 @@ static bool local_name_good(const char *name) {
         if (!slash) break;
         at = slash;
     }
-    return os_path_rule() != SFTI_PATHS_WINDOWS || sfti_name_portable(sft_span_cstr(name), &why);
+    return sfti_os_path_rule() != SFTI_PATHS_WINDOWS ||
+           sfti_name_portable(sft_span_cstr(name), &why);
 }
 
 static void local_path_free(const local_store *s, char *path) {
     if (path) sfti_release(&s->alloc, path, strlen(path) + 1);
 }
 
-/* For failures of os_open_beneath and os_unlink_beneath. */
+/* For failures of sfti_os_open_beneath and sfti_os_unlink_beneath. */
 static sft_code local_beneath_fail(sft_error *err, sft_code code, int failed, const char *what) {
     if (failed != EXDEV && failed != ELOOP) return local_fail(err, code, failed, what);
     code = failed == EXDEV ? SFT_INDEX_PATH : SFT_IS_LINK;
@@ -67,8 +68,8 @@ static sft_code local_no_links(const local_store *s, const char *name, size_t le
     if (!above) return sfti_fail_memory(err, len + 1);
     memcpy(above, name, len);
     above[len] = '\0';
-    int failed = os_open_beneath(s->folder, above, OS_BENEATH_FOLDER, &fd);
-    if (failed == 0) os_close(fd);
+    int failed = sfti_os_open_beneath(s->folder, above, OS_BENEATH_FOLDER, &fd);
+    if (failed == 0) sfti_os_close(fd);
     sfti_release(&s->alloc, above, len + 1);
     bool gone = failed == 0 || failed == ENOENT;
     return gone ? SFT_OK : local_beneath_fail(err, SFT_IO_OPEN, failed, "open a folder");
@@ -102,9 +103,9 @@ static sft_code local_path(const local_store *s, const char *name, char **out, s
 
 static int local_make_folder(const local_store *s, char *path) {
     os_info info;
-    int failed = os_info_path(path, true, &info);
+    int failed = sfti_os_info_path(path, true, &info);
     if (failed != ENOENT) return failed;
-    failed = os_make_folder(path, 0777);
+    failed = sfti_os_make_folder(path, 0777);
     if (failed) return failed == EEXIST ? 0 : failed;
     /* The name of a folder must survive a power failure too. */
     return s->no_sync ? 0 : sfti_sync_parent(path);
@@ -132,7 +133,7 @@ static sft_code local_limit(const local_store *s, const char *name, const sft_si
     if (sfti_ds_ends(sft_span_cstr(name), ".safetensors")) return SFT_OK;
     char *path = local_join(s, s->folder, SFTI_DATASET_MANIFEST);
     if (!path) return sfti_fail_memory(err, strlen(s->folder));
-    int failed = os_info_path(path, true, &manifest);
+    int failed = sfti_os_info_path(path, true, &manifest);
     local_path_free(s, path);
     return failed ? SFT_OK : sft_sink_limit_mode(sink, manifest.mode & 0777, err);
 }
@@ -166,13 +167,14 @@ static bool local_foreign_commit(const local_store *s, const char *name, const o
     os_info folder, manifest;
     uint64_t number;
     int fd = -1;
-    if (!sfti_ds_is_commit_file(sft_span_cstr(name), &number) || file->owner == os_user())
+    if (!sfti_ds_is_commit_file(sft_span_cstr(name), &number) || file->owner == sfti_os_user())
         return false;
-    if (os_info_path(s->folder, true, &folder) || !(folder.mode & OS_MODE_STICKY)) return false;
+    if (sfti_os_info_path(s->folder, true, &folder)) return false;
+    if (!(folder.mode & OS_MODE_STICKY)) return false;
     if (file->owner == folder.owner) return false;
-    int failed = os_open_beneath(s->folder, SFTI_DATASET_MANIFEST, OS_BENEATH_READ, &fd);
-    if (failed == 0) failed = os_info_fd(fd, &manifest);
-    if (fd >= 0) os_close(fd);
+    int failed = sfti_os_open_beneath(s->folder, SFTI_DATASET_MANIFEST, OS_BENEATH_READ, &fd);
+    if (failed == 0) failed = sfti_os_info_fd(fd, &manifest);
+    if (fd >= 0) sfti_os_close(fd);
     return failed || file->owner != manifest.owner;
 }
 
@@ -208,7 +210,7 @@ static sft_code local_rename(const local_store *s, const char *from, const char 
     char *old = NULL, *new = NULL;
     sft_code code = local_path(s, from, &old, err);
     if (!code) code = local_path(s, to, &new, err);
-    *failed = !code ? os_rename(old, new, no_clobber) : 0;
+    *failed = !code ? sfti_os_rename(old, new, no_clobber) : 0;
     local_path_free(s, old);
     local_path_free(s, new);
     if (*failed) code = local_fail(err, SFT_IO_PUBLISH, *failed, "move the file into place");
@@ -237,7 +239,7 @@ static sft_code local_settle(void *ctx, const char *folder, sft_error *err) {
     if (s->no_sync) return SFT_OK;
     sft_code code = local_path(s, folder, &path, err);
     if (code) return code;
-    int failed = os_sync_folder(path);
+    int failed = sfti_os_sync_folder(path);
     local_path_free(s, path);
     return failed && !sfti_no_folder_sync(failed)
                ? local_fail(err, SFT_IO_SYNC, failed, "sync the dataset's folder")
@@ -264,7 +266,7 @@ static int local_each(void *ctx, const char *name, os_kind kind) {
         l->code = sfti_fail_memory(l->err, strlen(name));
         return ENOMEM;
     }
-    int failed = os_info_path(path, false, &info);
+    int failed = sfti_os_info_path(path, false, &info);
     local_path_free(l->store, path);
     if (failed) return failed == ENOENT ? 0 : failed; /* it may go meanwhile */
     sft_stored found = { name, info.kind == OS_DIR ? 0 : info.size,
@@ -279,7 +281,7 @@ static sft_code local_list(void *ctx, const char *folder, sft_stored_fn each, vo
     sft_code code = local_path(ctx, folder, &l.folder, err);
     if (code) return code;
     code = local_no_links(ctx, folder, strlen(folder), err);
-    int failed = code ? 0 : os_list(l.folder, local_each, &l);
+    int failed = code ? 0 : sfti_os_list(l.folder, local_each, &l);
     local_path_free(ctx, l.folder);
     if (code || l.code) return code ? code : l.code;
     if (failed == 0 || failed == ENOENT || failed == ECANCELED) return SFT_OK;
@@ -304,14 +306,14 @@ static int local_file_each(void *ctx, const char *name, os_kind kind) {
  * unchanged. */
 static int local_remove_folder(const local_store *s, const char *path, const char *folder) {
     local_files f = { .folder = folder, .files = { .arena = { .alloc = s->alloc } } };
-    int failed = os_list(path, local_file_each, &f);
+    int failed = sfti_os_list(path, local_file_each, &f);
     if (failed == 0 && f.nested) failed = ENOTEMPTY;
     for (const sfti_ds_listed *one = f.files.first; one && failed == 0; one = one->next) {
-        failed = os_unlink_beneath(s->folder, one->name);
+        failed = sfti_os_unlink_beneath(s->folder, one->name);
         if (failed == ENOENT) failed = 0;
     }
     sfti_arena_free(&f.files.arena);
-    return failed ? failed : os_remove_folder(path);
+    return failed ? failed : sfti_os_remove_folder(path);
 }
 
 static sft_code local_remove(void *ctx, const char *name, bool folder, sft_error *err) {
@@ -320,10 +322,11 @@ static sft_code local_remove(void *ctx, const char *name, bool folder, sft_error
     char *path = NULL;
     sft_code code = local_path(s, name, &path, err);
     if (code) return code;
-    int failed = os_info_path(path, false, &info);
+    int failed = sfti_os_info_path(path, false, &info);
     if (failed == 0) {
         bool inside = folder && info.kind == OS_DIR;
-        failed = inside ? local_remove_folder(s, path, name) : os_unlink_beneath(s->folder, name);
+        failed = inside ? local_remove_folder(s, path, name)
+                        : sfti_os_unlink_beneath(s->folder, name);
     }
     local_path_free(s, path);
     if (failed == 0 || failed == ENOENT) return SFT_OK;
@@ -338,27 +341,27 @@ static sft_code local_lock_open(const local_store *s, int *fd, sft_error *err) {
     sft_code code = local_path(s, LOCK_NAME, &path, err);
     if (code) return code;
     int failed = local_make_folders(s, path);
-    if (failed == 0) failed = os_open_beneath(s->folder, LOCK_NAME, OS_BENEATH_WRITE, fd);
+    if (failed == 0) failed = sfti_os_open_beneath(s->folder, LOCK_NAME, OS_BENEATH_WRITE, fd);
     if (failed == ENOENT) {
-        failed = os_open_new(path, 0666, fd);
+        failed = sfti_os_open_new(path, 0666, fd);
         if (failed == EEXIST)
-            failed = os_open_beneath(s->folder, LOCK_NAME, OS_BENEATH_WRITE, fd);
+            failed = sfti_os_open_beneath(s->folder, LOCK_NAME, OS_BENEATH_WRITE, fd);
     }
     local_path_free(s, path);
     if (failed) return local_beneath_fail(err, SFT_IO_OPEN, failed, "open the dataset's lock");
-    failed = os_info_fd(*fd, &info);
+    failed = sfti_os_info_fd(*fd, &info);
     if (failed == 0 && info.kind == OS_FILE) return SFT_OK;
-    os_close(*fd);
+    sfti_os_close(*fd);
     if (failed) return local_fail(err, SFT_IO_OPEN, failed, "look at the dataset's lock");
     return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
                      "expected the dataset's lock to be a file, found something else");
 }
 
 static int local_lock_wait(int fd, uint64_t wait_ms) {
-    int failed = os_lock(fd);
+    int failed = sfti_os_lock(fd);
     for (uint64_t waited = 0; failed == EAGAIN && waited < wait_ms; waited += LOCK_PAUSE_MS) {
-        os_sleep_ms(LOCK_PAUSE_MS);
-        failed = os_lock(fd);
+        sfti_os_sleep_ms(LOCK_PAUSE_MS);
+        failed = sfti_os_lock(fd);
     }
     return failed;
 }
@@ -371,10 +374,10 @@ static sft_code local_lock(void *ctx, uint64_t wait_ms, sft_error *err) {
     int failed = local_lock_wait(fd, wait_ms);
     if (failed == 0) {
         s->lock_fd = fd;
-        s->locked_by = os_process();
+        s->locked_by = sfti_os_process();
         return SFT_OK;
     }
-    os_close(fd);
+    sfti_os_close(fd);
     if (failed == EOPNOTSUPP || failed == ENOLCK)
         return sfti_fail(err, SFT_DATASET_UNGUARDED, SFT_NO_OFFSET,
                          "expected a file system with locks, found one without");
@@ -388,8 +391,8 @@ static void local_unlock(void *ctx) {
     local_store *s = ctx;
     int fd = s->lock_fd;
     s->lock_fd = -1; /* before unlocking: a waiting thread may take it at once */
-    if (fd >= 0 && s->locked_by == os_process()) os_unlock(fd);
-    if (fd >= 0) os_close(fd);
+    if (fd >= 0 && s->locked_by == sfti_os_process()) sfti_os_unlock(fd);
+    if (fd >= 0) sfti_os_close(fd);
 }
 
 /* ── The store ── */

@@ -146,8 +146,8 @@ void sft_import_close(sft_import *import) {
     if (!import) return;
     sft_allocator alloc = import->budget.own;
     for (sfti_held *held = import->held; held; held = held->next) sft_source_close(&held->source);
-    if (import->work.in) (void)os_resize(NULL, import->work.in, 2 * SFTI_WORK_BYTES, 0);
-    if (import->work.has_mutex) os_mutex_free(&import->work.mutex);
+    if (import->work.in) (void)sfti_os_resize(NULL, import->work.in, 2 * SFTI_WORK_BYTES, 0);
+    if (import->work.has_mutex) sfti_os_mutex_free(&import->work.mutex);
     sfti_arena_free(&import->arena);
     sfti_release(&alloc, import, sizeof *import);
 }
@@ -188,7 +188,7 @@ static sft_code read_torch_index(sfti_import *im) {
 }
 
 static sft_code open_input(sft_import *im, sft_import **out) {
-    int error = os_mutex_init(&im->work.mutex);
+    int error = sfti_os_mutex_init(&im->work.mutex);
     im->work.has_mutex = error == 0;
     if (error) return sfti_io_fail(im->err, SFT_OUT_OF_MEMORY, error, "create a mutex");
     sft_code code = read_input(im);
@@ -246,12 +246,12 @@ static sft_code fail_folder(const sft_import *im) {
 /* *path becomes the file that stands for a folder. */
 static sft_code enter_folder(sft_import *im, const char **path) {
     os_info info;
-    if (im->is_claimed || os_info_path(*path, true, &info) != 0 || info.kind != OS_DIR)
+    if (im->is_claimed || sfti_os_info_path(*path, true, &info) != 0 || info.kind != OS_DIR)
         return SFT_OK;
     for (size_t i = 0; i < FOLDER_FILES; i++) {
         const char *file = join(im, *path, folder_files[i]);
         if (!file) return SFT_OUT_OF_MEMORY;
-        if (os_info_path(file, true, &info) != 0 || info.kind != OS_FILE) continue;
+        if (sfti_os_info_path(file, true, &info) != 0 || info.kind != OS_FILE) continue;
         *path = file;
         return SFT_OK;
     }

@@ -25,12 +25,12 @@ sft_span sfti_remote_small_file(sfti_arena *arena, const char *path, size_t most
     os_info info;
     size_t got = 0;
     int fd;
-    if (os_open_read(path, &fd)) return none;
+    if (sfti_os_open_read(path, &fd)) return none;
     char *text = NULL;
-    if (!os_info_fd(fd, &info) && info.kind == OS_FILE && info.size <= most)
+    if (!sfti_os_info_fd(fd, &info) && info.kind == OS_FILE && info.size <= most)
         text = sfti_arena_take(arena, (size_t)info.size + 1);
     int error = text ? sfti_read_all(fd, text, (size_t)info.size, 0, &got) : 0;
-    (void)os_close(fd);
+    (void)sfti_os_close(fd);
     if (!text || error) return none;
     text[got] = '\0';
     return (sft_span){ text, got };

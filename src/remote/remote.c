@@ -156,18 +156,18 @@ sft_code sft_remote_open(const sft_remote_options *options, sft_remote **out, sf
     if (!remote) return sfti_fail_memory(err, sizeof *remote);
     memset(remote, 0, sizeof *remote);
     remote->alloc = remote->arena.alloc = alloc;
-    remote->process = os_process();
+    remote->process = sfti_os_process();
     remote->options = taken;
     if (taken.transport) remote->transport = *taken.transport;
     remote->files = (sft_files){ remote, &remote_files_vtable };
-    if (os_mutex_init(&remote->mutex)) goto no_mutex;
-    if (os_mutex_init(&remote->log)) goto no_log;
+    if (sfti_os_mutex_init(&remote->mutex)) goto no_mutex;
+    if (sfti_os_mutex_init(&remote->log)) goto no_log;
     code = remote_begin(remote, err);
     if (code) sft_remote_close(remote);
     else *out = remote;
     return code;
 no_log:
-    os_mutex_free(&remote->mutex);
+    sfti_os_mutex_free(&remote->mutex);
 no_mutex:
     sfti_release(&alloc, remote, sizeof *remote);
     return sfti_fail_memory(err, sizeof *remote);
@@ -185,8 +185,8 @@ void sft_remote_close(sft_remote *remote) {
     }
     if (remote->own_transport && SFTI_CAN(&remote->transport, sft_transport_vtable, close))
         remote->transport.vtable->close(remote->transport.ctx);
-    os_mutex_free(&remote->log);
-    os_mutex_free(&remote->mutex);
+    sfti_os_mutex_free(&remote->log);
+    sfti_os_mutex_free(&remote->mutex);
     sfti_arena_free(&remote->arena);
     sfti_release(&alloc, remote, sizeof *remote);
 }
@@ -204,8 +204,8 @@ bool sft_remote_is_folder(const char *name) {
 }
 
 sft_remote_sums sft_remote_sums_of(sft_remote *remote) {
-    os_mutex_lock(&remote->mutex);
+    sfti_os_mutex_lock(&remote->mutex);
     sft_remote_sums sums = remote->sums;
-    os_mutex_unlock(&remote->mutex);
+    sfti_os_mutex_unlock(&remote->mutex);
     return sums;
 }

@@ -102,7 +102,7 @@ int fake_node_resize(fake_node *node, size_t len);
 fake_name *fake_name_find(const char *path);
 void fake_name_add(const char *path, fake_node *node);
 void fake_name_remove(fake_name *name);
-/* os_unlink of a path as fake_path_resolve gives it, not counted. */
+/* sfti_os_unlink of a path as fake_path_resolve gives it, not counted. */
 int fake_unlink(const char *full);
 
 /* The absolute path behind `path`, every folder of which must be there. The last name

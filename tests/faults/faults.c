@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const sft_allocator fault_alloc = { os_resize, NULL };
+const sft_allocator fault_alloc = { sfti_os_resize, NULL };
 
 /* ── malloc's family, linked with --wrap: part of the system while a scene runs ── */
 /* (os_fake.c is compiled to call the real one.) */
@@ -84,52 +84,52 @@ static const struct plausible {
     const char *call;
     int errors[6];
 } plausible[] = {
-    { "os_open_read", { ENOENT, EACCES, EMFILE, EIO, ELOOP, ENOMEM } },
-    { "os_close", { EIO, EINTR, ENOSPC } },
-    { "os_path_in", { EOPNOTSUPP, ENAMETOOLONG } },
-    { "os_info_fd", { EIO, EBADF, ENOMEM } },
-    { "os_open_beneath", { ENOENT, EACCES, EMFILE, EIO, ENOMEM } },
-    { "os_info_path", { ENOENT, EACCES, EIO, ELOOP, ENOTDIR } },
-    { "os_pread", { EIO, EISDIR, EAGAIN, EACCES } },
-    { "os_open_direct", { EOPNOTSUPP, EMFILE, EACCES } },
-    { "os_cached", { EOPNOTSUPP, EBADF } },
-    { "os_read", { EIO, EINTR, EAGAIN } },
-    { "os_map", { ENODEV, ENOMEM, EACCES, EPERM, EAGAIN } },
-    { "os_gather", { EOPNOTSUPP, EMFILE, EFAULT } },
-    { "os_real_path", { ENOENT, EACCES, ENAMETOOLONG, ELOOP } },
-    { "os_read_link", { ENOENT, EACCES, EINVAL, EIO } },
-    { "os_list", { EACCES, EIO, ENOENT, EMFILE, ENOMEM } },
-    { "os_open_unnamed", { EOPNOTSUPP, EACCES, EROFS, ENOSPC, EMFILE } },
-    { "os_open_new", { EACCES, EROFS, ENOSPC, EMFILE, EEXIST } },
-    { "os_link_unnamed", { EIO, ENOSPC, EACCES, ENOENT, EPERM } },
-    { "os_pwrite", { ENOSPC, EIO, EDQUOT, EFBIG } },
-    { "os_write", { ENOSPC, EIO, EPIPE, EAGAIN, EBADF } },
-    { "os_preallocate", { EOPNOTSUPP, ENOSPC, EIO, EFBIG } },
-    { "os_truncate", { EIO, ENOSPC } },
-    { "os_copy_range", { EOPNOTSUPP, EIO, ENOSPC } },
-    { "os_open_write", { EACCES, EROFS, ETXTBSY, EMFILE, EIO } },
-    { "os_clone_range", { EOPNOTSUPP, EIO, ENOSPC } },
-    { "os_insert_range", { EOPNOTSUPP, EIO, ENOSPC } },
-    { "os_collapse_range", { EOPNOTSUPP, EIO } },
-    { "os_find_hole", { EOPNOTSUPP, EIO } },
-    { "os_lease", { EAGAIN, EOPNOTSUPP } },
-    { "os_lock", { EAGAIN, EOPNOTSUPP } },
-    { "os_set_direct", { EOPNOTSUPP, EIO } },
-    { "os_set_mtime", { EPERM, EIO } },
-    { "os_make_folder", { EACCES, ENOSPC, EROFS, EEXIST } },
-    { "os_remove_folder", { EACCES, EIO, EBUSY } },
-    { "os_set_mode", { EPERM, EIO } },
-    { "os_sync", { EIO, ENOSPC, EDQUOT } },
-    { "os_open_folder", { EMFILE, EINVAL, EACCES, EIO } },
-    { "os_open_no_link", { ENOENT, EACCES, EMFILE, EIO, ELOOP, EROFS } },
-    { "os_sync_folder", { EIO, EINVAL, EOPNOTSUPP, EACCES } },
-    { "os_rename", { EIO, EACCES, ENOSPC, EROFS, ENOSYS, EPERM } },
-    { "os_unlink_beneath", { EIO, EACCES, EBUSY } },
-    { "os_unlink", { EIO, EACCES, EBUSY } },
-    { "os_random", { EIO, ENOSYS, EAGAIN } },
-    { "os_thread_start", { EAGAIN, ENOMEM, EPERM } },
-    { "os_mutex_init", { ENOMEM, EAGAIN } },
-    { "os_cond_init", { ENOMEM, EAGAIN } },
+    { "sfti_os_open_read", { ENOENT, EACCES, EMFILE, EIO, ELOOP, ENOMEM } },
+    { "sfti_os_close", { EIO, EINTR, ENOSPC } },
+    { "sfti_os_path_in", { EOPNOTSUPP, ENAMETOOLONG } },
+    { "sfti_os_info_fd", { EIO, EBADF, ENOMEM } },
+    { "sfti_os_open_beneath", { ENOENT, EACCES, EMFILE, EIO, ENOMEM } },
+    { "sfti_os_info_path", { ENOENT, EACCES, EIO, ELOOP, ENOTDIR } },
+    { "sfti_os_pread", { EIO, EISDIR, EAGAIN, EACCES } },
+    { "sfti_os_open_direct", { EOPNOTSUPP, EMFILE, EACCES } },
+    { "sfti_os_cached", { EOPNOTSUPP, EBADF } },
+    { "sfti_os_read", { EIO, EINTR, EAGAIN } },
+    { "sfti_os_map", { ENODEV, ENOMEM, EACCES, EPERM, EAGAIN } },
+    { "sfti_os_gather", { EOPNOTSUPP, EMFILE, EFAULT } },
+    { "sfti_os_real_path", { ENOENT, EACCES, ENAMETOOLONG, ELOOP } },
+    { "sfti_os_read_link", { ENOENT, EACCES, EINVAL, EIO } },
+    { "sfti_os_list", { EACCES, EIO, ENOENT, EMFILE, ENOMEM } },
+    { "sfti_os_open_unnamed", { EOPNOTSUPP, EACCES, EROFS, ENOSPC, EMFILE } },
+    { "sfti_os_open_new", { EACCES, EROFS, ENOSPC, EMFILE, EEXIST } },
+    { "sfti_os_link_unnamed", { EIO, ENOSPC, EACCES, ENOENT, EPERM } },
+    { "sfti_os_pwrite", { ENOSPC, EIO, EDQUOT, EFBIG } },
+    { "sfti_os_write", { ENOSPC, EIO, EPIPE, EAGAIN, EBADF } },
+    { "sfti_os_preallocate", { EOPNOTSUPP, ENOSPC, EIO, EFBIG } },
+    { "sfti_os_truncate", { EIO, ENOSPC } },
+    { "sfti_os_copy_range", { EOPNOTSUPP, EIO, ENOSPC } },
+    { "sfti_os_open_write", { EACCES, EROFS, ETXTBSY, EMFILE, EIO } },
+    { "sfti_os_clone_range", { EOPNOTSUPP, EIO, ENOSPC } },
+    { "sfti_os_insert_range", { EOPNOTSUPP, EIO, ENOSPC } },
+    { "sfti_os_collapse_range", { EOPNOTSUPP, EIO } },
+    { "sfti_os_find_hole", { EOPNOTSUPP, EIO } },
+    { "sfti_os_lease", { EAGAIN, EOPNOTSUPP } },
+    { "sfti_os_lock", { EAGAIN, EOPNOTSUPP } },
+    { "sfti_os_set_direct", { EOPNOTSUPP, EIO } },
+    { "sfti_os_set_mtime", { EPERM, EIO } },
+    { "sfti_os_make_folder", { EACCES, ENOSPC, EROFS, EEXIST } },
+    { "sfti_os_remove_folder", { EACCES, EIO, EBUSY } },
+    { "sfti_os_set_mode", { EPERM, EIO } },
+    { "sfti_os_sync", { EIO, ENOSPC, EDQUOT } },
+    { "sfti_os_open_folder", { EMFILE, EINVAL, EACCES, EIO } },
+    { "sfti_os_open_no_link", { ENOENT, EACCES, EMFILE, EIO, ELOOP, EROFS } },
+    { "sfti_os_sync_folder", { EIO, EINVAL, EOPNOTSUPP, EACCES } },
+    { "sfti_os_rename", { EIO, EACCES, ENOSPC, EROFS, ENOSYS, EPERM } },
+    { "sfti_os_unlink_beneath", { EIO, EACCES, EBUSY } },
+    { "sfti_os_unlink", { EIO, EACCES, EBUSY } },
+    { "sfti_os_random", { EIO, ENOSYS, EAGAIN } },
+    { "sfti_os_thread_start", { EAGAIN, ENOMEM, EPERM } },
+    { "sfti_os_mutex_init", { ENOMEM, EAGAIN } },
+    { "sfti_os_cond_init", { ENOMEM, EAGAIN } },
 };
 
 static const int *plausible_errors(const char *call, size_t *count) {
@@ -182,7 +182,7 @@ static void forget(fault_seen *s) {
 static const char *left_behind(void) {
     if (os_fake_open_fds()) return "descriptors are left open";
     if (os_fake_maps()) return "maps are left";
-    if (os_fake_blocks()) return "blocks of os_resize are left";
+    if (os_fake_blocks()) return "blocks of sfti_os_resize are left";
     if (os_fake_mutexes()) return "mutexes are left";
     return held ? "blocks of malloc are left" : NULL;
 }
@@ -205,7 +205,7 @@ static const char *play(const fault_scene *scene, const fault *f, fault_seen *in
     run_allocations = os_fake_allocations();
     if (into->overflow) return "the scene says more than there is room for";
     if (f->nth && !failed) return "nothing failed: the run differs from the first";
-    bool unlinks = f->nth && !f->memory && strncmp(f->call, "os_unlink", 9) == 0;
+    bool unlinks = f->nth && !f->memory && strncmp(f->call, "sfti_os_unlink", 9) == 0;
     bool lasting = f->nth && !f->memory && (f->span != ONCE || unlinks);
     const char *wrong = scene->after ? scene->after(scene, into, lasting) : NULL;
     return wrong ? wrong : left_behind();
@@ -230,7 +230,7 @@ static const char *judge_system_code(const fault *f) {
     if (f->error == EEXIST && seen.status == SFT_EXISTS) return NULL;
     if (f->error == EAGAIN && seen.status == SFT_EDIT_BUSY) return NULL;
     if (f->error == ENOMEM && seen.status == SFT_OUT_OF_MEMORY) return NULL;
-    bool lockless = strcmp(f->call, "os_lock") == 0 && f->error == EOPNOTSUPP;
+    bool lockless = strcmp(f->call, "sfti_os_lock") == 0 && f->error == EOPNOTSUPP;
     if (lockless && seen.status == SFT_EDIT_BUSY) return NULL;
     return "expected a code of class io";
 }
@@ -248,21 +248,21 @@ static bool is_import(const fault_scene *scene) {
  * random numbers, for names that nobody can guess.) */
 static bool is_dispensable(const fault_scene *scene, const fault *f) {
     if (f->memory || f->span == EVERYTHING) return false;
-    if (strcmp(f->call, "os_random") == 0) return !scene->writes;
-    if (strcmp(f->call, "os_thread_start") == 0) return true;
-    if (strcmp(f->call, "os_path_in") == 0) return true;
-    if (strcmp(f->call, "os_open_direct") == 0) return true;
-    if (strcmp(f->call, "os_cached") == 0) return true;
-    if (strcmp(f->call, "os_mutex_init") == 0) return !is_import(scene);
-    if (strcmp(f->call, "os_cond_init") == 0) return !scene->imports;
-    if (strcmp(f->call, "os_close") == 0) return !scene->writes;
-    if (strcmp(f->call, "os_copy_range") == 0) return true;
-    if (strcmp(f->call, "os_preallocate") == 0) return f->error == EOPNOTSUPP;
-    if (strcmp(f->call, "os_open_unnamed") == 0) return f->error == EOPNOTSUPP;
-    if (strcmp(f->call, "os_sync_folder") == 0)
+    if (strcmp(f->call, "sfti_os_random") == 0) return !scene->writes;
+    if (strcmp(f->call, "sfti_os_thread_start") == 0) return true;
+    if (strcmp(f->call, "sfti_os_path_in") == 0) return true;
+    if (strcmp(f->call, "sfti_os_open_direct") == 0) return true;
+    if (strcmp(f->call, "sfti_os_cached") == 0) return true;
+    if (strcmp(f->call, "sfti_os_mutex_init") == 0) return !is_import(scene);
+    if (strcmp(f->call, "sfti_os_cond_init") == 0) return !scene->imports;
+    if (strcmp(f->call, "sfti_os_close") == 0) return !scene->writes;
+    if (strcmp(f->call, "sfti_os_copy_range") == 0) return true;
+    if (strcmp(f->call, "sfti_os_preallocate") == 0) return f->error == EOPNOTSUPP;
+    if (strcmp(f->call, "sfti_os_open_unnamed") == 0) return f->error == EOPNOTSUPP;
+    if (strcmp(f->call, "sfti_os_sync_folder") == 0)
         return f->error == EINVAL || f->error == EOPNOTSUPP;
-    if (strcmp(f->call, "os_open_folder") == 0) return f->error == EINVAL;
-    return strcmp(f->call, "os_map") == 0 && scene->mode == SFT_AUTO;
+    if (strcmp(f->call, "sfti_os_open_folder") == 0) return f->error == EINVAL;
+    return strcmp(f->call, "sfti_os_map") == 0 && scene->mode == SFT_AUTO;
 }
 
 static const char *judge_call(const fault_scene *scene, const fault *f) {
@@ -273,8 +273,8 @@ static const char *judge_call(const fault_scene *scene, const fault *f) {
     if (!seen.err.message[0]) return "there is no message";
     sft_class cls = sft_code_describe(seen.err.code)->cls;
     if (scene->refused && is_family(cls)) return NULL;
-    bool mutex = scene->imports && (strcmp(f->call, "os_mutex_init") == 0 ||
-                                    strcmp(f->call, "os_cond_init") == 0);
+    bool mutex = scene->imports && (strcmp(f->call, "sfti_os_mutex_init") == 0 ||
+                                    strcmp(f->call, "sfti_os_cond_init") == 0);
     if (!f->memory && !mutex) return judge_system_code(f);
     return seen.status == SFT_OUT_OF_MEMORY ? NULL : "expected out_of_memory";
 }
@@ -333,7 +333,7 @@ static const char *judge_command(const fault_scene *scene, const fault *f) {
     bool same_out = seen.status == wanted.status && is_same_text();
     bool same_err = seen.err_len == wanted.err_len
                     && memcmp(seen.err_text, wanted.err_text, seen.err_len) == 0;
-    bool writes = !f->memory && (f->span == EVERYTHING || strcmp(f->call, "os_write") == 0);
+    bool writes = !f->memory && (f->span == EVERYTHING || strcmp(f->call, "sfti_os_write") == 0);
     bool ends_early = seen.len <= wanted.len && memcmp(seen.text, wanted.text, seen.len) == 0;
     if (same_out && (same_err || writes)) return NULL;
     /* After the point of no return there are warnings only. */
@@ -341,7 +341,7 @@ static const char *judge_command(const fault_scene *scene, const fault *f) {
     if (is_dispensable(scene, f)) return "could have been done without";
     if (writes && f->error == EPIPE && ends_early) return NULL; /* ends quietly */
     /* Where blocks are not shared they are copied, and it says so. */
-    if (!f->memory && strcmp(f->call, "os_clone_range") == 0 && seen.status == wanted.status)
+    if (!f->memory && strcmp(f->call, "sfti_os_clone_range") == 0 && seen.status == wanted.status)
         return NULL;
     /* The system says that a shard is not there: believed. */
     if (seen.status == 1 && f->error == ENOENT && is_shard_missing()) return NULL;
@@ -402,7 +402,7 @@ typedef struct fault_plan {
 } fault_plan;
 
 static bool is_memory_name(const char *name) {
-    static const char *const names[] = { "os_resize", "malloc", "calloc", "realloc" };
+    static const char *const names[] = { "sfti_os_resize", "malloc", "calloc", "realloc" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strcmp(names[i], name) == 0) return true;
     }

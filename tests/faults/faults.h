@@ -9,7 +9,7 @@
 #include "os_fake.h"
 #include "safetensors_set.h"
 
-/* Everything from os_resize: counted and failed by os_fake. */
+/* Everything from sfti_os_resize: counted and failed by os_fake. */
 extern const sft_allocator fault_alloc;
 
 /* What a scene did, to be compared. */

@@ -19,7 +19,7 @@ void os_fake_add_link(const char *path, const char *target);
 void os_fake_add_pipe(const char *path, const void *bytes, size_t len);
 void os_fake_set_mode(const char *path, uint32_t mode);
 void os_fake_set_owner(const char *path, uint32_t user);
-/* Who calls from now on (os_user), and owns what is made; 1000 after a reset. */
+/* Who calls from now on (sfti_os_user), and owns what is made; 1000 after a reset. */
 void os_fake_set_user(uint32_t user);
 /* Cut or lengthen (with zeros) a file, as another process would. */
 void os_fake_set_size(const char *path, size_t len);
@@ -46,12 +46,12 @@ void os_fake_set_library(os_function function);
 void os_fake_fail(size_t nth, int error, bool forever);
 /* Nothing fails any more; what was counted stays. */
 void os_fake_heal(void);
-/* The same among the calls of one name ("os_pread") only. */
+/* The same among the calls of one name ("sfti_os_pread") only. */
 void os_fake_fail_call(const char *name, size_t nth, int error, bool forever);
 /* The same among the allocations only, and among all calls but those. */
 void os_fake_fail_memory(size_t nth, bool forever);
 void os_fake_fail_system(size_t nth, int error, bool forever);
-/* Count an allocation that goes past os_resize (malloc's family, when a test catches it);
+/* Count an allocation that goes past sfti_os_resize (malloc's family, when a test catches it);
  * false when it is to fail. name is kept. */
 bool os_fake_allocate(const char *name);
 /* Calls since the last os_fake_reset or os_fake_fail, how many of them were allocations,
@@ -81,7 +81,7 @@ void os_fake_cold(bool cold); /* nothing is in the page cache; else, and at firs
 void os_fake_direct_unit(size_t unit); /* instead of 4096, but for the memory; 0: 4096 */
 /* Bytes of file contents that fit on the disk: then ENOSPC. SIZE_MAX at first. */
 void os_fake_disk_space(size_t cap);
-/* os_stop_signal answers `signal` from the nth counted call on. */
+/* sfti_os_stop_signal answers `signal` from the nth counted call on. */
 void os_fake_stop_at(size_t nth, int signal);
 
 /* ── What is done to the disk ── */
@@ -119,11 +119,11 @@ void os_fake_each_folder(void (*each)(void *ctx, const char *path), void *ctx);
 /* ── What is left ── */
 size_t os_fake_open_fds(void); /* without 0, 1, 2 */
 size_t os_fake_maps(void);
-size_t os_fake_blocks(void); /* of os_resize */
+size_t os_fake_blocks(void); /* of sfti_os_resize */
 size_t os_fake_mutexes(void);
-int os_fake_raised(void);    /* signal of the last os_raise, 0 without one */
+int os_fake_raised(void);    /* signal of the last sfti_os_raise, 0 without one */
 size_t os_fake_syncs(void);  /* files and folders synced */
-size_t os_fake_reads(void);  /* os_pread and os_read calls */
+size_t os_fake_reads(void);  /* sfti_os_pread and sfti_os_read calls */
 size_t os_fake_huge_bytes(void); /* asked for in huge pages */
 
 #endif

@@ -26,7 +26,7 @@ static void info_of_node(const fake_node *node, os_info *out) {
     out->block = fake.can_clone || fake.can_insert ? 64 : 4096;
 }
 
-int os_open_read(const char *path, int *fd) {
+int sfti_os_open_read(const char *path, int *fd) {
     fake_node *node;
     *fd = -1;
     FAKE_CALL();
@@ -36,15 +36,15 @@ int os_open_read(const char *path, int *fd) {
 }
 
 /* As two calls: each can fail. */
-int os_open_look(const char *path, int *fd, os_info *info) {
-    int error = os_open_read(path, fd);
-    if (!error) error = os_info_fd(*fd, info);
-    if (error && *fd >= 0) (void)os_close(*fd);
+int sfti_os_open_look(const char *path, int *fd, os_info *info) {
+    int error = sfti_os_open_read(path, fd);
+    if (!error) error = sfti_os_info_fd(*fd, info);
+    if (error && *fd >= 0) (void)sfti_os_close(*fd);
     if (error) *fd = -1;
     return error;
 }
 
-int os_open_no_link(const char *path, bool writable, int *fd) {
+int sfti_os_open_no_link(const char *path, bool writable, int *fd) {
     fake_node *node;
     *fd = -1;
     FAKE_CALL();
@@ -54,7 +54,7 @@ int os_open_no_link(const char *path, bool writable, int *fd) {
     return error ? error : fake_fd_new(node, fd);
 }
 
-int os_open_folder(const char *folder, int *fd) {
+int sfti_os_open_folder(const char *folder, int *fd) {
     fake_node *node;
     *fd = -1;
     FAKE_CALL();
@@ -63,7 +63,7 @@ int os_open_folder(const char *folder, int *fd) {
     return error ? error : fake_fd_new(node, fd);
 }
 
-int os_open_write(const char *path, int *fd) {
+int sfti_os_open_write(const char *path, int *fd) {
     fake_node *node;
     *fd = -1;
     FAKE_CALL();
@@ -135,7 +135,7 @@ static int beneath_read(const char *full, size_t base, fake_node **node) {
     return beneath_hub(full, base, node);
 }
 
-int os_open_beneath(const char *folder, const char *name, os_beneath how, int *fd) {
+int sfti_os_open_beneath(const char *folder, const char *name, os_beneath how, int *fd) {
     char base[FAKE_PATH], full[FAKE_PATH];
     fake_node *node = NULL;
     *fd = -1;
@@ -153,7 +153,7 @@ int os_open_beneath(const char *folder, const char *name, os_beneath how, int *f
     return error ? error : fake_fd_new(node, fd);
 }
 
-int os_unlink_beneath(const char *folder, const char *name) {
+int sfti_os_unlink_beneath(const char *folder, const char *name) {
     char base[FAKE_PATH], full[FAKE_PATH];
     FAKE_CALL();
     int error = beneath_paths(folder, name, base, full);
@@ -161,28 +161,28 @@ int os_unlink_beneath(const char *folder, const char *name) {
     return error ? error : fake_unlink(full);
 }
 
-bool os_wait_over(void) {
-    return os_stop_signal() || (fake.go_on && !fake.go_on(fake.go_on_ctx));
+bool sfti_os_wait_over(void) {
+    return sfti_os_stop_signal() || (fake.go_on && !fake.go_on(fake.go_on_ctx));
 }
 
-bool os_wait_more(uint32_t *ms) {
+bool sfti_os_wait_more(uint32_t *ms) {
     *ms += 1;
-    return !os_wait_over();
+    return !sfti_os_wait_over();
 }
 
 /* There is no network. */
-int os_socket_open(int family, int type, int protocol, int *fd) {
+int sfti_os_socket_open(int family, int type, int protocol, int *fd) {
     (void)family, (void)type, (void)protocol;
     *fd = -1;
     return EAFNOSUPPORT;
 }
 
-size_t os_socket_address(const void *sockaddr, size_t len, uint8_t out[16]) {
+size_t sfti_os_socket_address(const void *sockaddr, size_t len, uint8_t out[16]) {
     (void)sockaddr, (void)len, (void)out;
     return 0;
 }
 
-int os_path_in(int folder, const char *name, char *out, size_t cap) {
+int sfti_os_path_in(int folder, const char *name, char *out, size_t cap) {
     FAKE_CALL();
     const fake_fd *open = fake_fd_find(folder);
     const char *path = "";
@@ -193,7 +193,7 @@ int os_path_in(int folder, const char *name, char *out, size_t cap) {
     return len > 0 && (size_t)len < cap ? 0 : ENAMETOOLONG;
 }
 
-int os_close(int fd) {
+int sfti_os_close(int fd) {
     int error = fake_call(__func__);
     fake_fd *open = fake_fd_find(fd);
     if (!open) abort();
@@ -202,7 +202,7 @@ int os_close(int fd) {
     return error;
 }
 
-int os_info_fd(int fd, os_info *out) {
+int sfti_os_info_fd(int fd, os_info *out) {
     FAKE_CALL();
     const fake_fd *open = fake_fd_find(fd);
     if (!open) return EBADF;
@@ -210,7 +210,7 @@ int os_info_fd(int fd, os_info *out) {
     return 0;
 }
 
-int os_info_path(const char *path, bool follow_link, os_info *out) {
+int sfti_os_info_path(const char *path, bool follow_link, os_info *out) {
     fake_node *node;
     FAKE_CALL();
     int error = fake_path_find(path, follow_link, &node);
@@ -218,7 +218,7 @@ int os_info_path(const char *path, bool follow_link, os_info *out) {
     return error;
 }
 
-int os_positioned(int fd) { return fd; }
+int sfti_os_positioned(int fd) { return fd; }
 
 static void node_read(const fake_node *node, uint64_t offset, void *into, size_t len,
                       size_t *got) {
@@ -228,7 +228,7 @@ static void node_read(const fake_node *node, uint64_t offset, void *into, size_t
     fake.reads++;
 }
 
-int os_pread(int fd, void *into, size_t len, uint64_t offset, size_t *got) {
+int sfti_os_pread(int fd, void *into, size_t len, uint64_t offset, size_t *got) {
     *got = 0;
     FAKE_CALL();
     const fake_fd *open = fake_fd_find(fd);
@@ -241,7 +241,7 @@ int os_pread(int fd, void *into, size_t len, uint64_t offset, size_t *got) {
     return 0;
 }
 
-int os_open_direct(int fd, int *out) {
+int sfti_os_open_direct(int fd, int *out) {
     *out = -1;
     FAKE_CALL();
     fake_fd *open = fake_fd_find(fd);
@@ -253,7 +253,7 @@ int os_open_direct(int fd, int *out) {
 }
 
 /* All or nothing. */
-int os_cached(int fd, uint64_t offset, uint64_t len, uint64_t *bytes) {
+int sfti_os_cached(int fd, uint64_t offset, uint64_t len, uint64_t *bytes) {
     (void)offset;
     *bytes = 0;
     FAKE_CALL();
@@ -262,19 +262,19 @@ int os_cached(int fd, uint64_t offset, uint64_t len, uint64_t *bytes) {
     return 0;
 }
 
-int os_read(int fd, void *into, size_t len, size_t *got) {
+int sfti_os_read(int fd, void *into, size_t len, size_t *got) {
     *got = 0;
     FAKE_CALL();
     fake_fd *open = fake_fd_find(fd);
     if (!open) return EBADF;
     if (open->node->kind == OS_DIR) return EISDIR;
-    if (os_wait_over()) return EINTR;
+    if (sfti_os_wait_over()) return EINTR;
     node_read(open->node, open->at, into, len, got);
     open->at += *got;
     return 0;
 }
 
-int os_map(int fd, uint64_t len, bool writable_private, void **out) {
+int sfti_os_map(int fd, uint64_t len, bool writable_private, void **out) {
     (void)writable_private;
     *out = NULL;
     FAKE_CALL();
@@ -294,8 +294,8 @@ int os_map(int fd, uint64_t len, bool writable_private, void **out) {
     return ENOMEM;
 }
 
-int os_gather(const void *map, const uint64_t *offsets, size_t count, size_t len, void *into,
-              size_t *got) {
+int sfti_os_gather(const void *map, const uint64_t *offsets, size_t count, size_t len, void *into,
+                   size_t *got) {
     *got = 0;
     FAKE_CALL();
     for (size_t i = 0; i < count; i++, *got += len)
@@ -303,7 +303,7 @@ int os_gather(const void *map, const uint64_t *offsets, size_t count, size_t len
     return 0;
 }
 
-void os_unmap(void *at, uint64_t len) {
+void sfti_os_unmap(void *at, uint64_t len) {
     if (!at) return;
     for (size_t i = 0; i < FAKE_MAPS; i++) {
         if (fake.maps[i].at != at || fake.maps[i].len != len) continue;
@@ -320,7 +320,7 @@ size_t os_fake_maps(void) {
     return count;
 }
 
-int os_real_path(const char *path, char *out, size_t cap) {
+int sfti_os_real_path(const char *path, char *out, size_t cap) {
     char full[FAKE_PATH];
     fake_node *node;
     FAKE_CALL();
@@ -335,12 +335,12 @@ int os_real_path(const char *path, char *out, size_t cap) {
     return 0;
 }
 
-bool os_folds_case(const char *folder) {
+bool sfti_os_folds_case(const char *folder) {
     (void)folder;
     return fake.folds_case;
 }
 
-int os_read_link(const char *path, char *out, size_t cap) {
+int sfti_os_read_link(const char *path, char *out, size_t cap) {
     fake_node *node;
     FAKE_CALL();
     int error = fake_path_find(path, false, &node);
@@ -353,8 +353,8 @@ int os_read_link(const char *path, char *out, size_t cap) {
 
 /* ── os.h: folders ── */
 
-int os_list(const char *path, int (*each)(void *ctx, const char *name, os_kind kind),
-            void *ctx) {
+int sfti_os_list(const char *path, int (*each)(void *ctx, const char *name, os_kind kind),
+                 void *ctx) {
     char full[FAKE_PATH];
     fake_node *node;
     FAKE_CALL();
@@ -375,7 +375,7 @@ int os_list(const char *path, int (*each)(void *ctx, const char *name, os_kind k
 
 /* ── os.h: the rest ── */
 
-int os_random(void *into, size_t len) {
+int sfti_os_random(void *into, size_t len) {
     FAKE_CALL();
     for (size_t i = 0; i < len; i++) {
         fake.random = fake.random * 6364136223846793005u + 1442695040888963407u;
@@ -384,39 +384,39 @@ int os_random(void *into, size_t len) {
     return 0;
 }
 
-uint64_t os_now_ns(void) { return ++fake.clock; }
-uint64_t os_time_s(void) { return UINT64_C(1700000000) + ++fake.clock; }
-void os_sleep_ms(uint32_t ms) { fake.clock += ms; }
-uint32_t os_user(void) { return fake.user; }
+uint64_t sfti_os_now_ns(void) { return ++fake.clock; }
+uint64_t sfti_os_time_s(void) { return UINT64_C(1700000000) + ++fake.clock; }
+void sfti_os_sleep_ms(uint32_t ms) { fake.clock += ms; }
+uint32_t sfti_os_user(void) { return fake.user; }
 
-uint32_t os_cpu_count(void) { return 4; }
+uint32_t sfti_os_cpu_count(void) { return 4; }
 
-unsigned os_arm_instructions(void) { return 0; }
+unsigned sfti_os_arm_instructions(void) { return 0; }
 
-os_function os_library_function(const char *library, const char *name) {
+os_function sfti_os_library_function(const char *library, const char *name) {
     (void)library;
     (void)name;
     return fake.library_function;
 }
 
-const char *os_error_text(int error, char *buffer, size_t len) {
+const char *sfti_os_error_text(int error, char *buffer, size_t len) {
     (void)snprintf(buffer, len, "error %d", error);
     return buffer;
 }
 
-bool os_is_terminal(int fd) {
+bool sfti_os_is_terminal(int fd) {
     return fd >= 0 && fd < 3 && fake.columns[fd] > 0;
 }
 
-bool os_terminal_escapes(int fd) {
-    return os_is_terminal(fd);
+bool sfti_os_terminal_escapes(int fd) {
+    return sfti_os_is_terminal(fd);
 }
 
-uint32_t os_terminal_columns(int fd) {
+uint32_t sfti_os_terminal_columns(int fd) {
     return fd >= 0 && fd < 3 ? fake.columns[fd] : 0;
 }
 
-const char *os_env(const char *name) {
+const char *sfti_os_env(const char *name) {
     for (size_t i = 0; i < FAKE_ENV && fake.env[i][0]; i++) {
         if (strcmp(fake.env[i][0], name) == 0) return fake.env[i][1];
     }
@@ -429,7 +429,7 @@ typedef union fake_block {
     max_align_t align;
 } fake_block;
 
-void *os_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
+void *sfti_os_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
     fake_block *block = ptr ? (fake_block *)ptr - 1 : NULL;
     (void)ctx;
     if ((block ? block->size : 0) != old_size) abort();
@@ -445,55 +445,55 @@ void *os_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
     return block + 1;
 }
 
-bool os_huge_ask(char *at, size_t len) {
+bool sfti_os_huge_ask(char *at, size_t len) {
     if ((uintptr_t)at % OS_HUGE_PAGE || len % OS_HUGE_PAGE) abort();
     fake.huge_bytes += len;
     return true;
 }
 
-bool os_huge_quick(char *at) {
-    (void)os_huge_ask(at, OS_HUGE_PAGE);
+bool sfti_os_huge_quick(char *at) {
+    (void)sfti_os_huge_ask(at, OS_HUGE_PAGE);
     *at = 0;
     return fake.huge_quick;
 }
 
-int os_thread_start(os_thread *thread, void (*run)(void *ctx), void *ctx) {
+int sfti_os_thread_start(os_thread *thread, void (*run)(void *ctx), void *ctx) {
     (void)thread;
     FAKE_CALL();
     run(ctx);
     return 0;
 }
 
-void os_thread_join(os_thread *thread) {
+void sfti_os_thread_join(os_thread *thread) {
     (void)thread;
 }
 
-int os_mutex_init(os_mutex *mutex) {
+int sfti_os_mutex_init(os_mutex *mutex) {
     FAKE_CALL();
     memset(mutex, 0, sizeof *mutex);
     fake.mutexes++;
     return 0;
 }
 
-void os_mutex_lock(os_mutex *mutex) {
+void sfti_os_mutex_lock(os_mutex *mutex) {
     if (mutex->buffer[0]++ != 0) abort();
 }
 
-void os_mutex_unlock(os_mutex *mutex) {
+void sfti_os_mutex_unlock(os_mutex *mutex) {
     if (mutex->buffer[0]-- != 1) abort();
 }
 
-void os_mutex_free(os_mutex *mutex) {
+void sfti_os_mutex_free(os_mutex *mutex) {
     (void)mutex;
     fake.mutexes--;
 }
 
-void os_once(bool *done, void (*run)(void)) {
+void sfti_os_once(bool *done, void (*run)(void)) {
     if (!*done) run();
     *done = true;
 }
 
-int os_cond_init(os_cond *cond) {
+int sfti_os_cond_init(os_cond *cond) {
     FAKE_CALL();
     memset(cond, 0, sizeof *cond);
     fake.mutexes++;
@@ -501,45 +501,45 @@ int os_cond_init(os_cond *cond) {
 }
 
 /* With one thread nobody could ever end the waiting. */
-void os_cond_wait(os_cond *cond, os_mutex *mutex) {
+void sfti_os_cond_wait(os_cond *cond, os_mutex *mutex) {
     (void)cond;
     (void)mutex;
     abort();
 }
 
 /* It ends at once, as if the time were over. */
-void os_cond_wait_for(os_cond *cond, os_mutex *mutex, uint32_t ms) {
+void sfti_os_cond_wait_for(os_cond *cond, os_mutex *mutex, uint32_t ms) {
     (void)cond;
     (void)mutex;
     (void)ms;
 }
 
-void os_cond_wake(os_cond *cond) {
+void sfti_os_cond_wake(os_cond *cond) {
     (void)cond;
 }
 
-void os_cond_free(os_cond *cond) {
+void sfti_os_cond_free(os_cond *cond) {
     (void)cond;
     fake.mutexes--;
 }
 
-sfti_path_rule os_path_rule(void) {
+sfti_path_rule sfti_os_path_rule(void) {
     return SFTI_PATHS_POSIX;
 }
 
-void os_watch_signals(void) {}
+void sfti_os_watch_signals(void) {}
 
-void os_on_wait(bool (*go_on)(void *ctx), void *ctx) {
+void sfti_os_on_wait(bool (*go_on)(void *ctx), void *ctx) {
     fake.go_on = go_on;
     fake.go_on_ctx = ctx;
 }
 
-int os_stop_signal(void) {
+int sfti_os_stop_signal(void) {
     return fake.stop_at > 0 && fake.calls >= fake.stop_at ? fake.stop_signal : 0;
 }
 
-void os_raise(int signal) {
+void sfti_os_raise(int signal) {
     fake.raised = signal;
 }
 
-void os_ignore_broken_pipe(void) {}
+void sfti_os_ignore_broken_pipe(void) {}

@@ -20,7 +20,7 @@ static fake_node *file_new(uint32_t mode) {
     return node;
 }
 
-int os_open_unnamed(const char *folder, uint32_t mode, int *fd) {
+int sfti_os_open_unnamed(const char *folder, uint32_t mode, int *fd) {
     fake_node *node;
     *fd = -1;
     FAKE_CALL();
@@ -31,7 +31,7 @@ int os_open_unnamed(const char *folder, uint32_t mode, int *fd) {
     return fake_fd_new(file_new(mode), fd);
 }
 
-int os_open_new(const char *path, uint32_t mode, int *fd) {
+int sfti_os_open_new(const char *path, uint32_t mode, int *fd) {
     char full[FAKE_PATH];
     *fd = -1;
     FAKE_CALL();
@@ -45,7 +45,7 @@ int os_open_new(const char *path, uint32_t mode, int *fd) {
     return 0;
 }
 
-int os_link_unnamed(int fd, const char *path) {
+int sfti_os_link_unnamed(int fd, const char *path) {
     char full[FAKE_PATH];
     FAKE_CALL();
     if (fake.no_rename) return fake.no_rename;
@@ -80,7 +80,7 @@ static int node_set_size(fake_node *node, size_t len) {
     return error;
 }
 
-int os_pwrite(int fd, const void *from, size_t len, uint64_t offset, size_t *put) {
+int sfti_os_pwrite(int fd, const void *from, size_t len, uint64_t offset, size_t *put) {
     *put = 0;
     FAKE_CALL();
     const fake_fd *open = fake_fd_find(fd);
@@ -91,7 +91,7 @@ int os_pwrite(int fd, const void *from, size_t len, uint64_t offset, size_t *put
     return node_write(open->node, offset, from, len, put);
 }
 
-int os_write(int fd, const void *from, size_t len, size_t *put) {
+int sfti_os_write(int fd, const void *from, size_t len, size_t *put) {
     *put = 0;
     FAKE_CALL();
     fake_fd *open = fake_fd_find(fd);
@@ -101,7 +101,7 @@ int os_write(int fd, const void *from, size_t len, size_t *put) {
     return error;
 }
 
-int os_preallocate(int fd, uint64_t len) {
+int sfti_os_preallocate(int fd, uint64_t len) {
     FAKE_CALL();
     const fake_fd *open = fake_fd_find(fd);
     if (!open) return EBADF;
@@ -109,7 +109,7 @@ int os_preallocate(int fd, uint64_t len) {
     return len > open->node->len ? node_set_size(open->node, (size_t)len) : 0;
 }
 
-int os_truncate(int fd, uint64_t len) {
+int sfti_os_truncate(int fd, uint64_t len) {
     FAKE_CALL();
     const fake_fd *open = fake_fd_find(fd);
     if (!open) return EBADF;
@@ -123,7 +123,7 @@ static bool is_whole_blocks(const fake_node *node, uint64_t from, uint64_t to, u
     return from % 64 == 0 && to % 64 == 0 && ends && from + len <= node->len;
 }
 
-int os_clone_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t len) {
+int sfti_os_clone_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t len) {
     size_t put = 0, short_writes = fake.short_writes;
     FAKE_CALL();
     const fake_fd *in = fake_fd_find(from), *out = fake_fd_find(to);
@@ -135,7 +135,7 @@ int os_clone_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t 
     return error;
 }
 
-int os_insert_range(int fd, uint64_t at, uint64_t len) {
+int sfti_os_insert_range(int fd, uint64_t at, uint64_t len) {
     FAKE_CALL();
     const fake_fd *open = fake_fd_find(fd);
     if (!open) return EBADF;
@@ -150,7 +150,7 @@ int os_insert_range(int fd, uint64_t at, uint64_t len) {
     return 0;
 }
 
-int os_collapse_range(int fd, uint64_t at, uint64_t len) {
+int sfti_os_collapse_range(int fd, uint64_t at, uint64_t len) {
     FAKE_CALL();
     const fake_fd *open = fake_fd_find(fd);
     if (!open) return EBADF;
@@ -163,20 +163,20 @@ int os_collapse_range(int fd, uint64_t at, uint64_t len) {
     return error;
 }
 
-int os_find_hole(int fd, uint64_t at, uint64_t *out) {
+int sfti_os_find_hole(int fd, uint64_t at, uint64_t *out) {
     FAKE_CALL();
     (void)fd, (void)at, (void)out;
     return EOPNOTSUPP;
 }
 
-int os_lease(int fd, bool hold) {
+int sfti_os_lease(int fd, bool hold) {
     FAKE_CALL();
     const fake_fd *open = fake_fd_find(fd);
     if (!open) return EBADF;
     return hold && open->node->opens > 1 ? EAGAIN : 0;
 }
 
-int os_lock(int fd) {
+int sfti_os_lock(int fd) {
     FAKE_CALL();
     const fake_fd *open = fake_fd_find(fd);
     if (!open) return EBADF;
@@ -185,26 +185,26 @@ int os_lock(int fd) {
     return 0;
 }
 
-void os_unlock(int fd) {
+void sfti_os_unlock(int fd) {
     const fake_fd *open = fake_fd_find(fd);
     if (open && open->node->locked_by == fd) open->node->locked_by = 0;
 }
 
-uint64_t os_process(void) { return 1; }
+uint64_t sfti_os_process(void) { return 1; }
 
-void os_read_apart(int fd, bool apart) {
+void sfti_os_read_apart(int fd, bool apart) {
     (void)fd, (void)apart;
 }
 
-void os_read_soon(int fd, uint64_t offset, uint64_t len) {
+void sfti_os_read_soon(int fd, uint64_t offset, uint64_t len) {
     (void)fd, (void)offset, (void)len;
 }
 
-void os_write_back(int fd, uint64_t offset, uint64_t len) {
+void sfti_os_write_back(int fd, uint64_t offset, uint64_t len) {
     (void)fd, (void)offset, (void)len;
 }
 
-int os_set_direct(int fd, bool direct) {
+int sfti_os_set_direct(int fd, bool direct) {
     FAKE_CALL();
     fake_fd *open = fake_fd_find(fd);
     if (!open) return EBADF;
@@ -213,8 +213,8 @@ int os_set_direct(int fd, bool direct) {
     return 0;
 }
 
-int os_copy_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t len,
-                  uint64_t *done) {
+int sfti_os_copy_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t len,
+                       uint64_t *done) {
     size_t put = 0;
     *done = 0;
     FAKE_CALL();
@@ -229,7 +229,7 @@ int os_copy_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t l
     return error;
 }
 
-int os_set_mtime(int fd, int64_t mtime_ns) {
+int sfti_os_set_mtime(int fd, int64_t mtime_ns) {
     FAKE_CALL();
     const fake_fd *open = fake_fd_find(fd);
     if (!open) return EBADF;
@@ -238,7 +238,7 @@ int os_set_mtime(int fd, int64_t mtime_ns) {
     return 0;
 }
 
-int os_make_folder(const char *path, uint32_t mode) {
+int sfti_os_make_folder(const char *path, uint32_t mode) {
     char full[FAKE_PATH];
     FAKE_CALL();
     int error = path_free(path, full);
@@ -250,7 +250,7 @@ int os_make_folder(const char *path, uint32_t mode) {
     return 0;
 }
 
-int os_remove_folder(const char *path) {
+int sfti_os_remove_folder(const char *path) {
     char full[FAKE_PATH];
     FAKE_CALL();
     int error = fake_path_resolve(path, false, full);
@@ -268,7 +268,7 @@ int os_remove_folder(const char *path) {
     return 0;
 }
 
-int os_set_mode(int fd, uint32_t mode) {
+int sfti_os_set_mode(int fd, uint32_t mode) {
     FAKE_CALL();
     const fake_fd *open = fake_fd_find(fd);
     if (!open) return EBADF;
@@ -285,7 +285,7 @@ static const char *path_of_node(const fake_node *node) {
     return "";
 }
 
-int os_sync(int fd) {
+int sfti_os_sync(int fd) {
     FAKE_CALL();
     const fake_fd *open = fake_fd_find(fd);
     if (!open) return EBADF;
@@ -297,7 +297,7 @@ int os_sync(int fd) {
     return 0;
 }
 
-int os_sync_folder(const char *folder) {
+int sfti_os_sync_folder(const char *folder) {
     fake_node *node;
     FAKE_CALL();
     int error = fake_path_find(folder, true, &node);
@@ -310,7 +310,7 @@ int os_sync_folder(const char *folder) {
     return 0;
 }
 
-int os_rename(const char *from, const char *to, bool no_clobber) {
+int sfti_os_rename(const char *from, const char *to, bool no_clobber) {
     char source[FAKE_PATH], target[FAKE_PATH];
     FAKE_CALL();
     if (fake.no_rename) return fake.no_rename;
@@ -339,14 +339,14 @@ int fake_unlink(const char *full) {
     return 0;
 }
 
-int os_unlink(const char *path) {
+int sfti_os_unlink(const char *path) {
     char full[FAKE_PATH];
     FAKE_CALL();
     int error = fake_path_resolve(path, false, full);
     return error ? error : fake_unlink(full);
 }
 
-bool os_is_append(int fd) {
+bool sfti_os_is_append(int fd) {
     (void)fd;
     return false;
 }

@@ -125,7 +125,7 @@ static void set_recovery(const crash_scene *scene) {
     keep(scene, false);
     os_fake_short_writes(9);
     for (size_t nth = 1; !os_fake_exists(JOURNAL); nth++) {
-        os_fake_fail_call("os_pwrite", nth, 5, true);
+        os_fake_fail_call("sfti_os_pwrite", nth, 5, true);
         assert_int_not_equal(edit_target(scene->way, &err), SFT_OK);
         os_fake_fail(0, 0, false);
         if (!os_fake_exists(JOURNAL)) continue;
@@ -133,7 +133,7 @@ static void set_recovery(const crash_scene *scene) {
         os_fake_reset();
         set_edit(scene);
         os_fake_short_writes(9);
-        os_fake_fail_call("os_pwrite", nth + 2, 5, true);
+        os_fake_fail_call("sfti_os_pwrite", nth + 2, 5, true);
         assert_int_not_equal(edit_target(scene->way, &err), SFT_OK);
         os_fake_fail(0, 0, false);
         assert_true(os_fake_exists(JOURNAL));
@@ -143,12 +143,12 @@ static void set_recovery(const crash_scene *scene) {
 
 /* ── Blocks come in, and then the disk is full: they go again ── */
 
-/* Calls of os_pwrite before the blocks come in. */
+/* Calls of sfti_os_pwrite before the blocks come in. */
 static size_t writes_before_insert(void) {
     size_t writes = 0;
     for (size_t n = 1; os_fake_call_name(n); n++) {
-        if (strcmp(os_fake_call_name(n), "os_insert_range") == 0) return writes;
-        writes += strcmp(os_fake_call_name(n), "os_pwrite") == 0;
+        if (strcmp(os_fake_call_name(n), "sfti_os_insert_range") == 0) return writes;
+        writes += strcmp(os_fake_call_name(n), "sfti_os_pwrite") == 0;
     }
     fail_msg("no blocks came in");
     return 0;
@@ -175,7 +175,7 @@ static void keep_full(const crash_scene *scene, bool after) {
 }
 
 static sft_code run_full(const crash_scene *scene, sft_error *err) {
-    os_fake_fail_call("os_pwrite", full_at, 28 /* ENOSPC */, false);
+    os_fake_fail_call("sfti_os_pwrite", full_at, 28 /* ENOSPC */, false);
     sft_code code = edit_target(scene->way, err);
     os_fake_fail(0, 0, false);
     if (code != SFT_IO_WRITE || os_fake_exists(JOURNAL) || !is_kept(&old)) return SFT_IO_SYNC;

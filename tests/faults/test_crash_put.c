@@ -77,7 +77,7 @@ static void cut_put(const crash_scene *scene, size_t nth) {
     set_put(scene);
     crash_keep(scene, false);
     os_fake_short_writes(100);
-    os_fake_fail_call("os_pwrite", nth, 5, true);
+    os_fake_fail_call("sfti_os_pwrite", nth, 5, true);
     assert_int_not_equal(put_target(MIXED, &err), SFT_OK);
     os_fake_fail(0, 0, false);
     os_fake_short_writes(0);

@@ -133,11 +133,11 @@ static void out_of_memory_in_every_call(void **state) {
     sft_source source;
     sft_storage s = storage_begin();
     (void)state;
-    os_fake_fail_call("os_open_beneath", 1, ENOMEM, true);
+    os_fake_fail_call("sfti_os_open_beneath", 1, ENOMEM, true);
     assert_int_equal(s.vtable->open(s.ctx, "one.safetensors", &source, &err), SFT_OUT_OF_MEMORY);
     assert_int_equal(err.code, SFT_OUT_OF_MEMORY);
     assert_int_equal(s.vtable->lock(s.ctx, 0, &err), SFT_OUT_OF_MEMORY);
-    os_fake_fail_call("os_unlink_beneath", 1, ENOMEM, true);
+    os_fake_fail_call("sfti_os_unlink_beneath", 1, ENOMEM, true);
     assert_int_equal(s.vtable->remove(s.ctx, "one.safetensors", false, &err), SFT_OUT_OF_MEMORY);
     storage_end(&s);
 }
@@ -152,7 +152,7 @@ static void what_opening_says(void **state) {
         sft_error err = SFT_ERROR_INIT;
         sft_source source;
         sft_storage s = storage_begin();
-        os_fake_fail_call("os_open_beneath", 1, rows[i].error, true);
+        os_fake_fail_call("sfti_os_open_beneath", 1, rows[i].error, true);
         assert_int_equal(s.vtable->open(s.ctx, "one.safetensors", &source, &err), rows[i].code);
         assert_int_equal(err.code, rows[i].code);
         storage_end(&s);
@@ -167,7 +167,7 @@ static void folders_that_cannot_be_synced(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         sft_error err = SFT_ERROR_INIT;
         sft_storage s = storage_begin();
-        os_fake_fail_call("os_sync_folder", 1, rows[i].error, true);
+        os_fake_fail_call("sfti_os_sync_folder", 1, rows[i].error, true);
         assert_int_equal(s.vtable->sync_folder(s.ctx, "", &err), rows[i].code);
         storage_end(&s);
     }

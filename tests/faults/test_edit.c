@@ -161,7 +161,7 @@ static void break_edit(const fault_scene *scene, size_t nth, fault_seen *seen) {
     fault_world();
     set_scene(scene);
     os_fake_short_writes(5);
-    os_fake_fail_call("os_pwrite", nth, EIO, true);
+    os_fake_fail_call("sfti_os_pwrite", nth, EIO, true);
     run_edit(scene, seen);
     os_fake_fail(0, 0, false);
     assert_int_not_equal(seen->status, SFT_OK);

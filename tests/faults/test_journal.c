@@ -177,7 +177,7 @@ static void test_lockless(void **state) {
         for (int how = 0; how < 2; how++) {
             tear(OWNER, 0644, OWNER, 0644);
             os_fake_set_user(OWNER);
-            os_fake_fail_call("os_lock", 1, EOPNOTSUPP, true);
+            os_fake_fail_call("sfti_os_lock", 1, EOPNOTSUPP, true);
             sft_code code = how ? sft_edit_open(TARGET, &options, &edit, &err)
                                 : sft_edit_recover(TARGET, &options, NULL, &err);
             os_fake_heal();
@@ -198,10 +198,10 @@ static void test_unreadable(void **state) {
     sft_file *file = NULL;
     (void)state;
     tear_row(&rows[7]);
-    os_fake_fail_call("os_open_no_link", 1, 13 /* EACCES */, false);
+    os_fake_fail_call("sfti_os_open_no_link", 1, 13 /* EACCES */, false);
     assert_int_equal(sft_open(TARGET, NULL, &file, &err), SFT_OK);
     sft_close(file);
-    os_fake_fail_call("os_open_no_link", 2, 13, false);
+    os_fake_fail_call("sfti_os_open_no_link", 2, 13, false);
     assert_int_equal(sft_edit_recover(TARGET, NULL, NULL, &err), SFT_EDIT_INTERRUPTED);
     os_fake_heal();
     expect_foreign(&err, ANOTHER);

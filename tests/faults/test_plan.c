@@ -156,8 +156,8 @@ static void same_bytes(void **state) {
             for (int threads = 0; threads < 2; threads++) {
                 fault_world();
                 begin_load(&loads[i]);
-                if (threads) os_fake_fail_call("os_thread_start", 1, EAGAIN, true);
-                else if (refusals[r]) os_fake_fail_call("os_pread", 3, refusals[r], false);
+                if (threads) os_fake_fail_call("sfti_os_thread_start", 1, EAGAIN, true);
+                else if (refusals[r]) os_fake_fail_call("sfti_os_pread", 3, refusals[r], false);
                 sft_code code = load(&loads[i], &err);
                 bool past = loads[i].mode == SFT_READ_DIRECT_ALWAYS;
                 if (threads || !refusals[r] || past) assert_int_equal(code, SFT_OK);
@@ -182,7 +182,7 @@ static void small_is_not_asked(void **state) {
     os_fake_can_direct(true);
     os_fake_cold(true);
     assert_int_equal(open_all(&err), SFT_OK);
-    os_fake_fail_call("os_cached", 1, EBADF, true);
+    os_fake_fail_call("sfti_os_cached", 1, EBADF, true);
     assert_int_equal(load(&scene, &err), SFT_OK);
     assert_int_equal(os_fake_failed(), 0);
     for (size_t f = 0; f < 3; f++) sft_close(opened[f]);
@@ -228,13 +228,13 @@ static void cold_is_read_directly(void **state) {
         sft_read_part part = { file, sft_file_tensor_at(file, 0), NULL, 0, 0 };
         sft_read_block memory = { into, LEN };
         memset(into, 0, LEN);
-        if (way == 2) os_fake_fail_call("os_pread", 4, EIO, false);
+        if (way == 2) os_fake_fail_call("sfti_os_pread", 4, EIO, false);
         else os_fake_fail(0, 0, false);
         assert_int_equal(sft_read_plan_new(&part, 1, &memory, 1, NULL, &plan, NULL), SFT_OK);
         assert_int_equal(sft_read_plan_run(plan, &job, NULL), SFT_OK);
         if (way == 2) assert_true(os_fake_calls() < 60); /* 8 MiB at once */
         for (size_t n = 1; os_fake_call_name(n); n++)
-            direct += strcmp(os_fake_call_name(n), "os_open_direct") == 0;
+            direct += strcmp(os_fake_call_name(n), "sfti_os_open_direct") == 0;
         assert_int_equal(direct, cold);
         assert_memory_equal(into, bytes + whole - LEN, LEN);
         sft_read_plan_free(plan);

@@ -26,12 +26,12 @@ static int fd_given = -1;
 static int times_closed;
 
 static void open_given(const fault_scene *scene) {
-    if (os_open_read(scene->path, &fd_given) != 0) fail();
+    if (sfti_os_open_read(scene->path, &fd_given) != 0) fail();
 }
 
 static const char *close_given(const fault_scene *scene, const fault_seen *seen, bool lasting) {
     (void)scene, (void)seen, (void)lasting;
-    (void)os_close(fd_given);
+    (void)sfti_os_close(fd_given);
     return NULL;
 }
 
@@ -41,7 +41,7 @@ static sft_code read_own(void *ctx, uint64_t offset, void *into, size_t len, siz
     *got = 0;
     while (*got < len) {
         size_t piece = 0;
-        int error = os_pread(fd_given, (char *)into + *got, len - *got, offset + *got, &piece);
+        int error = sfti_os_pread(fd_given, (char *)into + *got, len - *got, offset + *got, &piece);
         if (error) return sft_error_set(err, SFT_IO_READ, error, "the source says no");
         if (piece == 0) break;
         *got += piece;
@@ -359,7 +359,7 @@ static void auto_reads_what_it_cannot_map(void **state) {
         sft_error err = SFT_ERROR_INIT;
         sft_file *file = NULL;
         fault_world();
-        os_fake_fail_call("os_map", 1, errors[i], true);
+        os_fake_fail_call("sfti_os_map", 1, errors[i], true);
         assert_int_equal(sft_open("/m/a.safetensors", &options, &file, &err), SFT_OK);
         assert_false(sft_file_is_mapped(file));
         sft_close(file);
@@ -375,7 +375,8 @@ static void auto_reads_what_it_cannot_map(void **state) {
 
 /* A system without memory is not a file that cannot be opened. */
 static void out_of_memory_while_opening(void **state) {
-    static const char *const calls[] = { "os_open_read", "os_info_fd", "os_open_beneath" };
+    static const char *const calls[] = { "sfti_os_open_read", "sfti_os_info_fd",
+                                          "sfti_os_open_beneath" };
     (void)state;
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         sft_open_options options = SFT_OPEN_OPTIONS_INIT;
@@ -445,7 +446,7 @@ static void play_diagnoses(void **state) {
 /* A column comes out of a map by a few calls; without one, by a few reads of all columns. */
 static void columns_are_gathered(void **state) {
     (void)state;
-    static const char *const without[] = { NULL, "os_map", "os_gather" };
+    static const char *const without[] = { NULL, "sfti_os_map", "sfti_os_gather" };
     for (size_t i = 0; i < sizeof without / sizeof *without; i++) {
         fault_seen seen = { .err = SFT_ERROR_INIT };
         sft_file *file = NULL;
@@ -456,9 +457,9 @@ static void columns_are_gathered(void **state) {
         else os_fake_fail(0, 0, false);
         assert_int_equal(see_slice(&seen, file, sft_file_tensor_at(file, 0), "[:, 3]"), SFT_OK);
         for (calls = 1; calls <= os_fake_calls(); calls++) {
-            reads += strcmp(os_fake_call_name(calls), "os_pread") == 0;
-            gathers += strcmp(os_fake_call_name(calls), "os_gather") == 0;
-            maps += strcmp(os_fake_call_name(calls), "os_map") == 0;
+            reads += strcmp(os_fake_call_name(calls), "sfti_os_pread") == 0;
+            gathers += strcmp(os_fake_call_name(calls), "sfti_os_gather") == 0;
+            maps += strcmp(os_fake_call_name(calls), "sfti_os_map") == 0;
         }
         assert_int_equal(reads, without[i] ? 2 : 0);
         assert_int_equal(gathers, without[i] ? 1 : 2); /* the first asks whether the system can */
@@ -474,7 +475,7 @@ static size_t count_reads(const sft_file *file, const char *text) {
     os_fake_fail(0, 0, false);
     assert_int_equal(see_slice(&seen, file, sft_file_tensor_at(file, 0), text), SFT_OK);
     for (size_t call = 1; call <= os_fake_calls(); call++)
-        reads += strcmp(os_fake_call_name(call), "os_pread") == 0;
+        reads += strcmp(os_fake_call_name(call), "sfti_os_pread") == 0;
     return reads;
 }
 

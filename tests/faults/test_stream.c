@@ -190,9 +190,10 @@ static void play_large(void **state) {
         const char *found = os_fake_file(TARGET, &len);
         if (!found || len != HEAD + LARGE || memcmp(found + HEAD, bytes, LARGE) != 0)
             fail_msg("%s: the bytes are not those that were given", c->what);
-        if (count_calls("os_set_direct") != c->flags || count_calls("os_pwrite") != c->writes)
-            fail_msg("%s: %zu times set, %zu writes", c->what, count_calls("os_set_direct"),
-                     count_calls("os_pwrite"));
+        if (count_calls("sfti_os_set_direct") != c->flags ||
+            count_calls("sfti_os_pwrite") != c->writes)
+            fail_msg("%s: %zu times set, %zu writes", c->what, count_calls("sfti_os_set_direct"),
+                     count_calls("sfti_os_pwrite"));
     }
     os_fake_reset();
     test_free(bytes);
@@ -211,16 +212,16 @@ static void play_refused(void **state) {
         fault_world();
         os_fake_can_direct(true);
         os_fake_fail(0, 0, false);
-        if (!threads) os_fake_fail_call("os_thread_start", 1, EAGAIN, true);
+        if (!threads) os_fake_fail_call("sfti_os_thread_start", 1, EAGAIN, true);
         assert_int_equal(sft_sink_path(TARGET, &options, &sink, &err), SFT_OK);
         assert_int_equal(sft_sink_write(&sink, 0, bytes, (size_t)8 << 20, &err), SFT_OK);
-        os_fake_fail_call("os_pwrite", 1, ENOSPC, false);
+        os_fake_fail_call("sfti_os_pwrite", 1, ENOSPC, false);
         assert_int_equal(sft_sink_write(&sink, 8 << 20, bytes, (size_t)8 << 20, &err), SFT_OK);
         assert_int_equal(sft_sink_write(&sink, 16 << 20, bytes, (size_t)1 << 20, &err), SFT_OK);
         assert_int_equal(sft_sink_finish(&sink, &err), SFT_IO_WRITE);
         assert_int_equal(err.os_errno, ENOSPC);
         assert_int_equal(err.offset, 8 << 20);
-        assert_int_equal(count_calls("os_pwrite"), 1);
+        assert_int_equal(count_calls("sfti_os_pwrite"), 1);
         assert_null(os_fake_file(TARGET, &(size_t){ 0 }));
     }
     os_fake_reset();
@@ -237,14 +238,14 @@ static void play_alone(void **state) {
         fault_world();
         os_fake_can_direct(true);
         os_fake_fail(0, 0, false);
-        if (way == 1) os_fake_fail_call("os_thread_start", 1, EAGAIN, true);
+        if (way == 1) os_fake_fail_call("sfti_os_thread_start", 1, EAGAIN, true);
         save_large(bytes, way == 2);
         const char *found = os_fake_file(TARGET, &len);
         assert_non_null(found);
         assert_int_equal(len, HEAD + LARGE);
         assert_memory_equal(found + HEAD, bytes, LARGE);
-        assert_int_equal(count_calls("os_thread_start"), way == 2 ? 0 : 2);
-        assert_int_equal(count_calls("os_pwrite"), 4);
+        assert_int_equal(count_calls("sfti_os_thread_start"), way == 2 ? 0 : 2);
+        assert_int_equal(count_calls("sfti_os_pwrite"), 4);
     }
     os_fake_reset();
     test_free(bytes);

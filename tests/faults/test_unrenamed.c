@@ -93,7 +93,7 @@ static void test_written_over(void **state) {
         assert_int_equal(write_target(true, !old_file, &err), SFT_OK);
         assert_true(target_is("new file"));
         assert_int_equal(os_fake_count_files(), 1);
-        assert_int_equal(os_info_path("/dir/target", false, &info), 0);
+        assert_int_equal(sfti_os_info_path("/dir/target", false, &info), 0);
         if (old_file) assert_int_equal(info.mode, 0640);
     }
     set_store(true, true, ENOSYS);
@@ -108,7 +108,7 @@ static void test_renamed(void **state) {
     sft_error err = SFT_ERROR_INIT;
     (void)state;
     set_store(true, true, 0);
-    os_fake_fail_call("os_unlink", 1, EIO, true);
+    os_fake_fail_call("sfti_os_unlink", 1, EIO, true);
     assert_int_equal(write_target(true, false, &err), SFT_OK);
     assert_true(target_is("new file"));
 }
@@ -156,7 +156,7 @@ static void test_failures(void **state) {
                 sft_code code = write_target(true, false, &err);
                 size_t failed = os_fake_failed();
                 os_fake_heal();
-                bool unlinking = failed > 0 && strcmp(os_fake_call_name(n), "os_unlink") == 0;
+                bool unlinking = failed > 0 && strcmp(os_fake_call_name(n), "sfti_os_unlink") == 0;
                 expect_whole(old_file, code, &err, forever || unlinking);
                 assert_int_equal(os_fake_open_fds(), 0);
                 if (failed == 0) break;
@@ -217,7 +217,7 @@ static void test_private(void **state) {
         set_store(false, true, 0);
         assert_int_equal(sft_sink_path("/dir/target", NULL, &sink, &err), SFT_OK);
         os_fake_set_user(of_another ? 1001 : 1000);
-        os_fake_fail_call("os_set_mode", 1, error, false);
+        os_fake_fail_call("sfti_os_set_mode", 1, error, false);
         assert_int_equal(sft_sink_limit_mode(&sink, 0600, &err), fine ? SFT_OK : SFT_IO_WRITE);
         if (!fine) assert_int_equal(err.os_errno, error);
         if (!fine) assert_int_equal(sft_sink_finish(&sink, &err), SFT_WRITER_FAILED);

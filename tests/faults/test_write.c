@@ -66,7 +66,7 @@ static void set_sinks(const fault_scene *scene) {
     os_fake_short_writes(100);
     if (scene->path) os_fake_add_file(TARGET, "old", 3);
     fd_given = -1;
-    if (scene->way == TO_FILE && os_open_new("/dir/opened", 0666, &fd_given) != 0) fail();
+    if (scene->way == TO_FILE && sfti_os_open_new("/dir/opened", 0666, &fd_given) != 0) fail();
     files_before = os_fake_count_files();
 }
 
@@ -81,7 +81,7 @@ static const char *judge_target(const fault_scene *scene, const fault_seen *seen
     bool path = scene->way == TO_PATH || scene->way == TO_NAMED_PATH || scene->way >= TO_TEE;
     bool there = os_fake_exists(TARGET), fresh = there && !is_old();
     size_t most = files_before + (fresh && !scene->path);
-    if (fd_given >= 0) (void)os_close(fd_given);
+    if (fd_given >= 0) (void)sfti_os_close(fd_given);
     if (!path) return NULL;
     if (seen->status == SFT_OK && !fresh) return "success, and no file";
     if (seen->status != SFT_OK && fresh) return "failure, and a new file";

@@ -56,7 +56,7 @@ typedef struct web_answer {
 
 static inline web_answer web_decide(web *w, const sft_http_request *request) {
     const char *range = web_header(request, "range"), *sign = strstr(request->url, "?sig=");
-    os_mutex_lock(&w->mutex);
+    sfti_os_mutex_lock(&w->mutex);
     web_answer a = { .nth = ++w->requests, .status = w->status };
     if (a.nth <= WEB_LOG) {
         (void)snprintf(w->log[a.nth - 1].url, sizeof w->log[0].url, "%s", request->url);
@@ -74,7 +74,7 @@ static inline web_answer web_decide(web *w, const sft_http_request *request) {
     } else if (sign && w->expires_after) {
         if (++w->uses[strtoul(sign + 5, NULL, 10) % WEB_SIGNS] > w->expires_after) a.status = 403;
     }
-    os_mutex_unlock(&w->mutex);
+    sfti_os_mutex_unlock(&w->mutex);
     return a;
 }
 
@@ -86,9 +86,9 @@ static inline sft_code web_body(web *w, const sft_http_request *request,
         size_t piece = end - at < 65536 ? (size_t)(end - at) : 65536;
         if (request->go_on && !request->go_on(request->go_on_ctx))
             return sft_error_set(err, SFT_CANCELLED, 0, "cancelled");
-        os_mutex_lock(&w->mutex);
+        sfti_os_mutex_lock(&w->mutex);
         w->sent += piece;
-        os_mutex_unlock(&w->mutex);
+        sfti_os_mutex_unlock(&w->mutex);
         if (!receiver->body(receiver->ctx, bytes + at, piece)) return SFT_OK;
         at += piece;
     }
@@ -140,10 +140,10 @@ static inline sft_code web_send(void *ctx, const sft_http_request *request,
     web_answer a = web_decide(w, request);
     sft_pair headers[2] = { web_pair("content-length", "0"), web_pair("location", a.location) };
     sft_code code = SFT_OK;
-    if (w->delay_ms) os_sleep_ms(w->delay_ms);
+    if (w->delay_ms) sfti_os_sleep_ms(w->delay_ms);
     while (w->stuck && !code) {
-        os_sleep_ms(5);
-        bool on = !os_wait_over() && (!request->go_on || request->go_on(request->go_on_ctx));
+        sfti_os_sleep_ms(5);
+        bool on = !sfti_os_wait_over() && (!request->go_on || request->go_on(request->go_on_ctx));
         if (!on) code = sft_error_set(err, SFT_CANCELLED, 0, "cancelled");
     }
     if (code) goto done;
@@ -152,9 +152,9 @@ static inline sft_code web_send(void *ctx, const sft_http_request *request,
         (void)receiver->head(receiver->ctx, a.status, headers, a.status == 302 ? 2 : 1);
     else code = web_file(w, request, receiver, &a, err);
 done:
-    os_mutex_lock(&w->mutex);
+    sfti_os_mutex_lock(&w->mutex);
     w->at_once--;
-    os_mutex_unlock(&w->mutex);
+    sfti_os_mutex_unlock(&w->mutex);
     return code;
 }
 
@@ -162,10 +162,10 @@ done:
 static inline void web_wait(web *w, size_t least) {
     bool reached = false;
     for (int i = 0; i < 2000 && !reached; i++) {
-        os_mutex_lock(&w->mutex);
+        sfti_os_mutex_lock(&w->mutex);
         reached = w->requests >= least;
-        os_mutex_unlock(&w->mutex);
-        if (!reached) os_sleep_ms(1);
+        sfti_os_mutex_unlock(&w->mutex);
+        if (!reached) sfti_os_sleep_ms(1);
     }
 }
 

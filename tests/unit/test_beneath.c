@@ -1,4 +1,4 @@
-/* os_open_beneath by openat2 and, with that forbidden, part by part: the same answers. */
+/* sfti_os_open_beneath by openat2 and, with that forbidden, part by part: the same answers. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -137,24 +137,24 @@ static const name_row rows[] = {
 
 static void check_rows(const char *by) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        int fd, error = os_open_beneath(rows[i].folder, rows[i].name, rows[i].how, &fd);
+        int fd, error = sfti_os_open_beneath(rows[i].folder, rows[i].name, rows[i].how, &fd);
         if (error != rows[i].error)
             fail_msg("%s: %s in %s, %d: expected %d, found %d", by, rows[i].name, rows[i].folder,
                      (int)rows[i].how, rows[i].error, error);
         if (error) assert_int_equal(fd, -1);
-        else assert_int_equal(os_close(fd), 0);
+        else assert_int_equal(sfti_os_close(fd), 0);
     }
 }
 
 static void check_unlinking(void) {
     put_file("f/a/b/gone");
-    assert_int_equal(os_unlink_beneath("f", "a/b/gone"), 0);
+    assert_int_equal(sfti_os_unlink_beneath("f", "a/b/gone"), 0);
     assert_int_equal(access("f/a/b/gone", F_OK), -1);
-    assert_int_equal(os_unlink_beneath("f", "out/x"), ELOOP);
-    assert_int_equal(os_unlink_beneath("f", "in/x"), ELOOP);
-    assert_int_equal(os_unlink_beneath("f", "a/b/gone"), ENOENT);
+    assert_int_equal(sfti_os_unlink_beneath("f", "out/x"), ELOOP);
+    assert_int_equal(sfti_os_unlink_beneath("f", "in/x"), ELOOP);
+    assert_int_equal(sfti_os_unlink_beneath("f", "a/b/gone"), ENOENT);
     assert_int_equal(symlink("../home/x", "f/link"), 0);
-    assert_int_equal(os_unlink_beneath("f", "link"), 0); /* the link itself */
+    assert_int_equal(sfti_os_unlink_beneath("f", "link"), 0); /* the link itself */
     assert_int_equal(access("home/x", F_OK), 0);
 }
 
@@ -162,21 +162,21 @@ static void check_unlinking(void) {
 static void check_path_in(void) {
     char path[64], cut[8];
     int folder, fd;
-    assert_int_equal(os_open_beneath("f", "a/b", OS_BENEATH_FOLDER, &folder), 0);
-    assert_int_equal(os_path_in(folder, "x", path, sizeof path), 0);
-    assert_int_equal(os_path_in(folder, "x", cut, sizeof cut), ENAMETOOLONG);
+    assert_int_equal(sfti_os_open_beneath("f", "a/b", OS_BENEATH_FOLDER, &folder), 0);
+    assert_int_equal(sfti_os_path_in(folder, "x", path, sizeof path), 0);
+    assert_int_equal(sfti_os_path_in(folder, "x", cut, sizeof cut), ENAMETOOLONG);
     assert_int_equal(rename("f/a/b", "elsewhere"), 0);
     assert_int_equal(symlink("../../home", "f/a/b"), 0);
-    assert_int_equal(os_open_no_link(path, false, &fd), 0);
+    assert_int_equal(sfti_os_open_no_link(path, false, &fd), 0);
     struct stat here, there;
     assert_int_equal(fstat(fd, &here), 0);
     assert_int_equal(stat("elsewhere/x", &there), 0);
     assert_int_equal(here.st_ino, there.st_ino);
-    assert_int_equal(os_close(fd), 0);
+    assert_int_equal(sfti_os_close(fd), 0);
     assert_int_equal(unlink("f/a/b"), 0);
     assert_int_equal(rename("elsewhere", "f/a/b"), 0);
-    assert_int_equal(os_close(folder), 0);
-    assert_int_equal(os_path_in(folder, "x", path, sizeof path), EBADF);
+    assert_int_equal(sfti_os_close(folder), 0);
+    assert_int_equal(sfti_os_path_in(folder, "x", path, sizeof path), EBADF);
 }
 
 /* ── A leased file ── */
@@ -204,12 +204,12 @@ static void check_lease(int until_pipe, int expected) {
         if (fcntl(leased, F_SETLEASE, F_WRLCK) != 0) skip();
         waits = 0;
         waits_until_pipe = until_pipe;
-        os_on_wait(while_waiting, NULL);
-        int error = how ? os_open_read("f/leased", &fd)
-                        : os_open_beneath("f", "leased", OS_BENEATH_READ, &fd);
-        os_on_wait(NULL, NULL);
+        sfti_os_on_wait(while_waiting, NULL);
+        int error = how ? sfti_os_open_read("f/leased", &fd)
+                        : sfti_os_open_beneath("f", "leased", OS_BENEATH_READ, &fd);
+        sfti_os_on_wait(NULL, NULL);
         assert_int_equal(error, expected);
-        if (!error) assert_int_equal(os_close(fd), 0);
+        if (!error) assert_int_equal(sfti_os_close(fd), 0);
         assert_true(waits > 0);
         close(leased);
     }

@@ -24,7 +24,7 @@
 #define LARGE ((size_t)900000)
 #define LARGE_TEXT "900000"
 
-static const sft_allocator system_alloc = { os_resize, NULL };
+static const sft_allocator system_alloc = { sfti_os_resize, NULL };
 
 /* ── Names ── */
 
@@ -139,7 +139,7 @@ static size_t tear_large(size_t len, const char *header, size_t *journal_len) {
 static void open_and_change(sfti_journal_file *j, size_t journal_len) {
     static unsigned char text[JOURNAL_SIZE];
     os_info info;
-    assert_int_equal(os_info_path(temp_path(FILE_NAME), false, &info), 0);
+    assert_int_equal(sfti_os_info_path(temp_path(FILE_NAME), false, &info), 0);
     assert_int_equal(sfti_journal_open(temp_path(FILE_NAME), &info, &system_alloc, j, NULL), 0);
     assert_int_equal(j->state, SFTI_JOURNAL_SOUND);
     assert_int_equal(sfti_journal_verify(j, true, NULL), SFT_OK);

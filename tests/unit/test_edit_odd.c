@@ -464,8 +464,8 @@ static void expect_one_letter(void) {
 /* Where files must have names while they are written, who is killed leaves one. */
 static void sweep_named(void) {
     int fd = -1;
-    int error = os_open_unnamed(temp_dir, 0600, &fd);
-    if (!error) assert_int_equal(os_close(fd), 0);
+    int error = sfti_os_open_unnamed(temp_dir, 0600, &fd);
+    if (!error) assert_int_equal(sfti_os_close(fd), 0);
     else assert_int_equal(error, EOPNOTSUPP);
     if (error) assert_int_equal(sft_sweep(temp_dir, false, NULL, NULL, NULL, NULL), SFT_OK);
 }

@@ -25,13 +25,13 @@ static uint64_t draw(uint64_t below) {
 static void begin(sft_import *im, sft_error *err) {
     *im = (sft_import){ .arena = { .alloc = sfti_allocator(NULL) }, .alloc = sfti_allocator(NULL),
                         .err = err };
-    assert_int_equal(os_mutex_init(&im->work.mutex), 0);
+    assert_int_equal(sfti_os_mutex_init(&im->work.mutex), 0);
 }
 
 static void end(sft_import *im) {
     for (sfti_held *held = im->held; held; held = held->next) sft_source_close(&held->source);
-    if (im->work.in) (void)os_resize(NULL, im->work.in, 2 * SFTI_WORK_BYTES, 0);
-    os_mutex_free(&im->work.mutex);
+    if (im->work.in) (void)sfti_os_resize(NULL, im->work.in, 2 * SFTI_WORK_BYTES, 0);
+    sfti_os_mutex_free(&im->work.mutex);
     sfti_arena_free(&im->arena);
 }
 

@@ -153,9 +153,9 @@ static void test_threads(void **state) {
     os_thread threads[3];
     if (!*state) skip();
     for (size_t i = 0; i < 3; i++)
-        assert_int_equal(os_thread_start(&threads[i], read_all, *state), 0);
+        assert_int_equal(sfti_os_thread_start(&threads[i], read_all, *state), 0);
     read_all(*state);
-    for (size_t i = 0; i < 3; i++) os_thread_join(&threads[i]);
+    for (size_t i = 0; i < 3; i++) sfti_os_thread_join(&threads[i]);
 }
 
 static sft_code read_as(deflated_case *c, sfti_deflated bytes, size_t len) {

@@ -185,8 +185,8 @@ static void test_threads(void **state) {
     os_thread threads[THREADS];
     (void)state;
     for (size_t i = 0; i < THREADS; i++)
-        assert_int_equal(os_thread_start(&threads[i], take_and_give, NULL), 0);
-    for (size_t i = 0; i < THREADS; i++) os_thread_join(&threads[i]);
+        assert_int_equal(sfti_os_thread_start(&threads[i], take_and_give, NULL), 0);
+    for (size_t i = 0; i < THREADS; i++) sfti_os_thread_join(&threads[i]);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)

@@ -22,13 +22,13 @@ static void test_huge_pages(void **state) {
     static const size_t sizes[] = { 1572864, 1572865, 4194304, 5242880, 6300000, 20000000 };
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        void *at = os_resize(NULL, NULL, 0, sizes[i]);
+        void *at = sfti_os_resize(NULL, NULL, 0, sizes[i]);
         assert_non_null(at);
         assert_int_equal((uintptr_t)at % (2u << 20), 0);
-        at = os_resize(NULL, at, sizes[i], 2 * sizes[i]);
+        at = sfti_os_resize(NULL, at, sizes[i], 2 * sizes[i]);
         assert_non_null(at);
         assert_int_equal((uintptr_t)at % (2u << 20), 0);
-        assert_null(os_resize(NULL, at, 2 * sizes[i], 0));
+        assert_null(sfti_os_resize(NULL, at, 2 * sizes[i], 0));
     }
 }
 
@@ -42,30 +42,31 @@ static bool is_mapped(const void *at) {
 /* Blocks of up to 16 MiB are used again, and two of them kept meanwhile. */
 static void test_kept_blocks(void **state) {
     (void)state;
-    char *many[6], *at = os_resize(NULL, NULL, 0, 12 * MIB);
+    char *many[6], *at = sfti_os_resize(NULL, NULL, 0, 12 * MIB);
     assert_non_null(at);
     memset(at, 7, 12 * MIB);
-    assert_null(os_resize(NULL, at, 12 * MIB, 0));
-    assert_ptr_equal(os_resize(NULL, NULL, 0, 8 * MIB), at);
+    assert_null(sfti_os_resize(NULL, at, 12 * MIB, 0));
+    assert_ptr_equal(sfti_os_resize(NULL, NULL, 0, 8 * MIB), at);
     assert_false(is_mapped(at + 8 * MIB)); /* its end is given back */
     memset(at, 8, 8 * MIB);
-    char *other = os_resize(NULL, NULL, 0, 8 * MIB);
+    char *other = sfti_os_resize(NULL, NULL, 0, 8 * MIB);
     assert_true(other && other != at);
-    at = os_resize(NULL, at, 8 * MIB, 14 * MIB);
+    at = sfti_os_resize(NULL, at, 8 * MIB, 14 * MIB);
     assert_non_null(at);
     for (size_t i = 0; i < 8 * MIB; i++) assert_int_equal(at[i], 8);
-    assert_null(os_resize(NULL, at, 14 * MIB, 0));
-    assert_null(os_resize(NULL, other, 8 * MIB, 0));
-    other = os_resize(NULL, NULL, 0, 2 * MIB); /* they are too long */
+    assert_null(sfti_os_resize(NULL, at, 14 * MIB, 0));
+    assert_null(sfti_os_resize(NULL, other, 8 * MIB, 0));
+    other = sfti_os_resize(NULL, NULL, 0, 2 * MIB); /* they are too long */
     assert_true(other && other != at);
-    assert_null(os_resize(NULL, other, 2 * MIB, 0));
-    at = os_resize(NULL, NULL, 0, 40 * MIB);
+    assert_null(sfti_os_resize(NULL, other, 2 * MIB, 0));
+    at = sfti_os_resize(NULL, NULL, 0, 40 * MIB);
     assert_non_null(at);
-    assert_null(os_resize(NULL, at, 40 * MIB, 0));
+    assert_null(sfti_os_resize(NULL, at, 40 * MIB, 0));
     assert_false(is_mapped(at));
     size_t left = 0;
-    for (size_t i = 0; i < 6; i++) assert_non_null(many[i] = os_resize(NULL, NULL, 0, 15 * MIB));
-    for (size_t i = 0; i < 6; i++) assert_null(os_resize(NULL, many[i], 15 * MIB, 0));
+    for (size_t i = 0; i < 6; i++)
+        assert_non_null(many[i] = sfti_os_resize(NULL, NULL, 0, 15 * MIB));
+    for (size_t i = 0; i < 6; i++) assert_null(sfti_os_resize(NULL, many[i], 15 * MIB, 0));
     for (size_t i = 0; i < 6; i++) left += is_mapped(many[i]);
     assert_int_equal(left, 2);
 }
@@ -75,13 +76,13 @@ static void take_blocks(void *ctx) {
     unsigned *wrong = ctx;
     for (int i = 0; i < 2000; i++) {
         size_t size = (size_t)(2 + i % 3) * MIB;
-        void *block = os_resize(NULL, NULL, 0, size);
+        void *block = sfti_os_resize(NULL, NULL, 0, size);
         volatile uintptr_t *at = block;
         if (!at) continue;
         at[0] = at[size / sizeof *at - 1] = (uintptr_t)&at ^ (uintptr_t)i;
         if (at[0] != ((uintptr_t)&at ^ (uintptr_t)i) || at[size / sizeof *at - 1] != at[0])
             ++*wrong;
-        (void)os_resize(NULL, block, size, 0);
+        (void)sfti_os_resize(NULL, block, size, 0);
     }
 }
 
@@ -90,8 +91,8 @@ static void test_kept_threads(void **state) {
     unsigned wrong[3] = { 0 };
     (void)state;
     for (int i = 0; i < 3; i++)
-        assert_int_equal(os_thread_start(&threads[i], take_blocks, &wrong[i]), 0);
-    for (int i = 0; i < 3; i++) os_thread_join(&threads[i]);
+        assert_int_equal(sfti_os_thread_start(&threads[i], take_blocks, &wrong[i]), 0);
+    for (int i = 0; i < 3; i++) sfti_os_thread_join(&threads[i]);
     for (int i = 0; i < 3; i++) assert_int_equal(wrong[i], 0);
 }
 
@@ -110,12 +111,12 @@ static gathered gather_file(void) {
     for (size_t i = 0; i < GATHER_FILE; i++) g.bytes[i] = (unsigned char)(i * 2654435761u >> 11);
     assert_int_equal(fwrite(g.bytes, 1, GATHER_FILE, g.file), GATHER_FILE);
     assert_int_equal(fflush(g.file), 0);
-    assert_int_equal(os_map(fileno(g.file), GATHER_FILE, false, &g.map), 0);
+    assert_int_equal(sfti_os_map(fileno(g.file), GATHER_FILE, false, &g.map), 0);
     return g;
 }
 
 static void gather_end(gathered *g) {
-    os_unmap(g->map, GATHER_FILE);
+    sfti_os_unmap(g->map, GATHER_FILE);
     (void)fclose(g->file);
     free(g->bytes);
     free(g->out);
@@ -130,7 +131,7 @@ static void test_gather(void **state) {
         size_t len = lengths[k], got = 0;
         for (size_t i = 0; i < 300; i++) g.offsets[i] = i * 999331 % (GATHER_FILE - len + 1);
         g.offsets[7] = GATHER_FILE - len;
-        assert_int_equal(os_gather(g.map, g.offsets, 300, len, g.out, &got), 0);
+        assert_int_equal(sfti_os_gather(g.map, g.offsets, 300, len, g.out, &got), 0);
         assert_int_equal(got, 300 * len);
         for (size_t i = 0; i < 300; i++)
             assert_memory_equal(g.out + i * len, g.bytes + g.offsets[i], len);
@@ -145,7 +146,7 @@ static void test_gather_beyond(void **state) {
     size_t got = 99;
     assert_int_equal(ftruncate(fileno(g.file), 409600), 0);
     for (size_t i = 0; i < 300; i++) g.offsets[i] = 3000 * i + 7;
-    assert_int_equal(os_gather(g.map, g.offsets, 300, 100, g.out, &got), EFAULT);
+    assert_int_equal(sfti_os_gather(g.map, g.offsets, 300, 100, g.out, &got), EFAULT);
     assert_true(got <= 137 * 100); /* the last of them ends at byte 408,107 */
     for (size_t i = 0; i < got / 100; i++)
         assert_memory_equal(g.out + i * 100, g.bytes + g.offsets[i], 100);
@@ -161,11 +162,11 @@ static void test_gather_without(void **state) {
     none = before;
     none.rlim_cur = 3;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-    int error = os_gather(g.map, g.offsets, 300, 10, g.out, &got);
+    int error = sfti_os_gather(g.map, g.offsets, 300, 10, g.out, &got);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     assert_int_equal(error, EMFILE);
     assert_int_equal(got, 0);
-    assert_int_equal(os_gather(g.map, g.offsets, SIZE_MAX, 10, g.out, &got), EINVAL);
+    assert_int_equal(sfti_os_gather(g.map, g.offsets, SIZE_MAX, 10, g.out, &got), EINVAL);
     gather_end(&g);
 }
 
@@ -174,12 +175,12 @@ static void test_cached(void **state) {
     uint64_t all, part, page = (uint64_t)sysconf(_SC_PAGESIZE);
     (void)state;
     gathered g = gather_file();
-    os_unmap(g.map, GATHER_FILE);
+    sfti_os_unmap(g.map, GATHER_FILE);
     g.map = NULL;
     assert_int_equal(fsync(fileno(g.file)), 0);
     (void)posix_fadvise(fileno(g.file), 0, 0, POSIX_FADV_DONTNEED);
-    int error = os_cached(fileno(g.file), 0, page, &all);
-    assert_int_equal(error, os_cached(fileno(g.file), 0, 100, &part));
+    int error = sfti_os_cached(fileno(g.file), 0, page, &all);
+    assert_int_equal(error, sfti_os_cached(fileno(g.file), 0, 100, &part));
     if (error) assert_int_equal(error, EOPNOTSUPP);
     else if (all == 0) assert_int_equal(part, 0);
     else assert_int_equal(part, 100);

@@ -459,7 +459,7 @@ typedef struct pipe_writer {
 static void write_pipe(void *ctx) {
     const pipe_writer *w = ctx;
     for (size_t at = 0, put = 1; at < w->len && put > 0; at += put)
-        if (os_write(w->fd, w->bytes + at, w->len - at, &put)) break;
+        if (sfti_os_write(w->fd, w->bytes + at, w->len - at, &put)) break;
     close(w->fd);
 }
 
@@ -475,7 +475,7 @@ static void test_pipe(void **state) {
     temp_must(bytes && pipe(ends) == 0, "pipe");
     assert_int_equal(sft_read_bytes(whole, 0, bytes, len, NULL), SFT_OK);
     pipe_writer writer = { ends[1], bytes, len };
-    assert_int_equal(os_thread_start(&thread, write_pipe, &writer), 0);
+    assert_int_equal(sfti_os_thread_start(&thread, write_pipe, &writer), 0);
     assert_int_equal(sft_open_fd(ends[0], NULL, &file, NULL), SFT_OK);
     read_model *m = read_model_new();
     read_add(m, whole, 3, NULL, 0, 0);
@@ -489,7 +489,7 @@ static void test_pipe(void **state) {
     }
     run_in_memory(m, NULL, 4);
     read_model_free(m);
-    os_thread_join(&thread);
+    sfti_os_thread_join(&thread);
     free(bytes);
     sft_close(file);
     sft_close(whole);

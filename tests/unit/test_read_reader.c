@@ -273,10 +273,10 @@ static void test_several_readers(void **state) {
     (void)state;
     for (size_t i = 0; i < 4; i++) {
         loads[i] = (thread_load){ .plan = plan };
-        assert_int_equal(os_thread_start(&loads[i].thread, load_in_thread, &loads[i]), 0);
+        assert_int_equal(sfti_os_thread_start(&loads[i].thread, load_in_thread, &loads[i]), 0);
     }
     for (size_t i = 0; i < 4; i++) {
-        os_thread_join(&loads[i].thread);
+        sfti_os_thread_join(&loads[i].thread);
         assert_int_equal(loads[i].code, SFT_OK);
         assert_true(loads[i].bytes >= sft_read_plan_wanted(plan));
     }
@@ -373,10 +373,10 @@ typedef struct gate {
 static sft_code gate_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
                           sft_error *err) {
     gate *g = ctx;
-    os_mutex_lock(&g->mutex);
+    sfti_os_mutex_lock(&g->mutex);
     size_t read = ++g->reads;
-    while (g->closed) os_cond_wait(&g->opened, &g->mutex);
-    os_mutex_unlock(&g->mutex);
+    while (g->closed) sfti_os_cond_wait(&g->opened, &g->mutex);
+    sfti_os_mutex_unlock(&g->mutex);
     if (read >= g->fail_at) return sft_error_set(err, SFT_IO_READ, 5, "the source says no");
     return sft_source_read(&g->whole, offset, into, len, got, err);
 }
@@ -387,18 +387,18 @@ static const sft_source_vtable gate_vtable = { .size = sizeof(sft_source_vtable)
 static sft_file *gate_file(gate *g, const sft_file *file) {
     sft_file *out;
     *g = (gate){ .whole = sft_file_source(file), .fail_at = SIZE_MAX };
-    assert_int_equal(os_mutex_init(&g->mutex), 0);
-    assert_int_equal(os_cond_init(&g->opened), 0);
+    assert_int_equal(sfti_os_mutex_init(&g->mutex), 0);
+    assert_int_equal(sfti_os_cond_init(&g->opened), 0);
     sft_source source = { g, &gate_vtable, sft_file_size(file), NULL, false };
     assert_int_equal(sft_open_source(source, NULL, &out, NULL), SFT_OK);
     return out;
 }
 
 static void gate_set(gate *g, bool closed) {
-    os_mutex_lock(&g->mutex);
+    sfti_os_mutex_lock(&g->mutex);
     g->closed = closed;
-    os_cond_wake(&g->opened);
-    os_mutex_unlock(&g->mutex);
+    sfti_os_cond_wake(&g->opened);
+    sfti_os_mutex_unlock(&g->mutex);
 }
 
 static read_model *gate_model(const sft_file *file) {
@@ -426,10 +426,10 @@ static void test_failing(void **state) {
             device *d = device_new(m, plan, 2);
             sft_error err = SFT_ERROR_INIT, again = SFT_ERROR_INIT;
             sft_filled filled;
-            os_mutex_lock(&g.mutex);
+            sfti_os_mutex_lock(&g.mutex);
             g.reads = 0;
             g.fail_at = fail_at;
-            os_mutex_unlock(&g.mutex);
+            sfti_os_mutex_unlock(&g.mutex);
             assert_int_equal(sft_reader_start(plan, thread_counts[t], &d->reader, NULL), SFT_OK);
             for (int i = 0; i < 3; i++) device_add(d);
             assert_int_equal(device_run(d, SIZE_MAX, &err), SFT_IO_READ);
@@ -457,7 +457,7 @@ static bool go_on(void *ctx) {
 }
 
 static void open_later(void *ctx) {
-    os_sleep_ms(20);
+    sfti_os_sleep_ms(20);
     gate_set(ctx, false);
 }
 
@@ -485,21 +485,21 @@ static void test_waits(void **state) {
     assert_int_equal(sft_reader_next(d->reader, -1, &filled, NULL), SFT_OK);
     assert_int_equal(filled.slot, SFT_SLOT_NONE);
     waits_end = false;
-    assert_int_equal(os_thread_start(&opener, open_later, &g), 0);
+    assert_int_equal(sfti_os_thread_start(&opener, open_later, &g), 0);
     assert_int_equal(device_run(d, SIZE_MAX, NULL), SFT_OK);
     sft_on_wait(NULL, NULL);
     device_drain(d);
     read_compare(m);
-    os_thread_join(&opener);
+    sfti_os_thread_join(&opener);
     /* Closing waits for a read that is under way. */
     device_free(d);
     d = device_new(m, plan, 2);
     gate_set(&g, true);
     assert_int_equal(sft_reader_start(plan, 2, &d->reader, NULL), SFT_OK);
     device_add(d);
-    assert_int_equal(os_thread_start(&opener, open_later, &g), 0);
+    assert_int_equal(sfti_os_thread_start(&opener, open_later, &g), 0);
     device_free(d);
-    os_thread_join(&opener);
+    sfti_os_thread_join(&opener);
     sft_read_plan_free(plan);
     read_model_free(m);
     sft_close(file);

@@ -62,10 +62,10 @@ typedef struct server {
 } server;
 
 static size_t note_request(server *s, uint64_t begin, uint64_t end, const void *into) {
-    os_mutex_lock(&s->pool->mutex);
+    sfti_os_mutex_lock(&s->pool->mutex);
     uint64_t held = s->blocks->bytes;
-    os_mutex_unlock(&s->pool->mutex);
-    os_mutex_lock(&s->mutex);
+    sfti_os_mutex_unlock(&s->pool->mutex);
+    sfti_os_mutex_lock(&s->mutex);
     size_t nth = ++s->asked;
     if (held > s->held_most) s->held_most = held;
     if (nth <= ASKED_MOST) {
@@ -74,7 +74,7 @@ static size_t note_request(server *s, uint64_t begin, uint64_t end, const void *
     }
     s->bytes += end - begin;
     if (++s->at_once > s->at_once_most) s->at_once_most = s->at_once;
-    os_mutex_unlock(&s->mutex);
+    sfti_os_mutex_unlock(&s->mutex);
     return nth;
 }
 
@@ -83,16 +83,16 @@ static sft_code serve(void *ctx, uint64_t begin, uint64_t end, void *into,
     server *s = ctx;
     sft_code code = SFT_OK;
     size_t nth = note_request(s, begin, end, into);
-    if (s->delay_ms) os_sleep_ms(s->delay_ms);
-    while (s->stuck && (!go_on || go_on(go_on_ctx)) && !os_wait_over()) os_sleep_ms(5);
+    if (s->delay_ms) sfti_os_sleep_ms(s->delay_ms);
+    while (s->stuck && (!go_on || go_on(go_on_ctx)) && !sfti_os_wait_over()) sfti_os_sleep_ms(5);
     if (s->stuck || (go_on && !go_on(go_on_ctx))) code = SFT_CANCELLED;
     else if (s->fail_at && (nth == s->fail_at || (s->forever && nth > s->fail_at)))
         code = s->fail_code;
     else fill_bytes(into, begin, end);
     if (code) (void)sft_error_set(err, code, 0, "the request fails");
-    os_mutex_lock(&s->mutex);
+    sfti_os_mutex_lock(&s->mutex);
     s->at_once--;
-    os_mutex_unlock(&s->mutex);
+    sfti_os_mutex_unlock(&s->mutex);
     return code;
 }
 
@@ -101,7 +101,7 @@ static server *server_new(uint32_t connections) {
     assert_non_null(s);
     s->alloc = sfti_allocator(NULL);
     s->fail_code = SFT_REMOTE_NETWORK;
-    assert_int_equal(os_mutex_init(&s->mutex), 0);
+    assert_int_equal(sfti_os_mutex_init(&s->mutex), 0);
     assert_int_equal(sfti_pool_new(&s->alloc, connections, &s->pool, NULL), SFT_OK);
     assert_int_equal(sfti_blocks_new(&s->alloc, s->pool, &s->blocks, NULL), SFT_OK);
     return s;
@@ -118,7 +118,7 @@ static void server_end(server *s) {
     assert_int_equal(s->at_once, 0);
     sfti_pool_free(s->pool);
     sfti_blocks_free(s->blocks);
-    os_mutex_free(&s->mutex);
+    sfti_os_mutex_free(&s->mutex);
     free(s);
 }
 
@@ -126,10 +126,10 @@ static void server_end(server *s) {
 static void wait_for(server *s, const size_t *count, size_t least) {
     bool reached = false;
     for (int i = 0; i < 2000 && !reached; i++) {
-        os_mutex_lock(&s->mutex);
+        sfti_os_mutex_lock(&s->mutex);
         reached = *count >= least;
-        os_mutex_unlock(&s->mutex);
-        if (!reached) os_sleep_ms(1);
+        sfti_os_mutex_unlock(&s->mutex);
+        if (!reached) sfti_os_sleep_ms(1);
     }
     assert_true(reached);
 }
@@ -517,7 +517,7 @@ static uint64_t stop_at;
 
 static bool go_on_until(void *ctx) {
     (void)ctx;
-    return os_now_ns() < stop_at;
+    return sfti_os_now_ns() < stop_at;
 }
 
 /* Who waits for a block that does not come is told to stop, and the end waits for nothing. */
@@ -532,15 +532,15 @@ static void test_stop(void **state) {
         sft_error err = SFT_ERROR_INIT;
         s->stuck = true;
         stream_open(&stream, s, 128 * KIB, 80 * MIB);
-        uint64_t begin = os_now_ns();
+        uint64_t begin = sfti_os_now_ns();
         stop_at = begin + 100000000;
-        os_on_wait(go_on_until, NULL);
+        sfti_os_on_wait(go_on_until, NULL);
         sfti_stream_expect(&stream, &run, 1);
         assert_int_equal(sfti_stream_read(&stream, MIB, bytes, lens[i], &err), SFT_CANCELLED);
         assert_int_equal(err.code, SFT_CANCELLED);
         sfti_stream_end(&stream);
-        os_on_wait(NULL, NULL);
-        assert_true(os_now_ns() - begin < UINT64_C(2000000000));
+        sfti_os_on_wait(NULL, NULL);
+        assert_true(sfti_os_now_ns() - begin < UINT64_C(2000000000));
         server_end(s);
     }
 }
@@ -575,7 +575,7 @@ static sft_code fetch_last(void *ctx, uint64_t begin, uint64_t end, void *into,
                            bool (*go_on)(void *ctx), void *go_on_ctx, sft_error *err) {
     last_fetch *last = ctx;
     if (begin > MIB) return serve(last->server, begin, end, into, go_on, go_on_ctx, err);
-    while (go_on(go_on_ctx)) os_sleep_ms(1);
+    while (go_on(go_on_ctx)) sfti_os_sleep_ms(1);
     last->code = sfti_stream_read(last->other, 40 * MIB, last->bytes, 100, NULL);
     return sft_error_set(err, SFT_CANCELLED, 0, "cancelled");
 }
@@ -593,11 +593,11 @@ static void test_end_makes_way(void **state) {
     last.other = &other;
     sfti_stream_expect(&closed, &run, 1);
     for (int i = 0; i < 2000 && !ready; i++) {
-        os_sleep_ms(1);
-        os_mutex_lock(&s->pool->mutex);
+        sfti_os_sleep_ms(1);
+        sfti_os_mutex_lock(&s->pool->mutex);
         ready = closed.first && closed.first->next
              && closed.first->next->state == SFTI_BLOCK_READY;
-        os_mutex_unlock(&s->pool->mutex);
+        sfti_os_mutex_unlock(&s->pool->mutex);
     }
     assert_true(ready);
     sfti_stream_end(&closed);
@@ -624,10 +624,10 @@ static void test_failures_make_way(void **state) {
     stream_open(&other, s, 128 * KIB, 80 * MIB);
     sfti_stream_expect(&failed, &run, 1);
     for (int i = 0; i < 2000 && !ended; i++) {
-        os_sleep_ms(1);
-        os_mutex_lock(&s->pool->mutex);
+        sfti_os_sleep_ms(1);
+        sfti_os_mutex_lock(&s->pool->mutex);
         ended = s->blocks->under_way == 0;
-        os_mutex_unlock(&s->pool->mutex);
+        sfti_os_mutex_unlock(&s->pool->mutex);
     }
     assert_true(ended);
     s->fail_at = 0;
@@ -683,9 +683,9 @@ static void play_threads(uint32_t connections, bool announces, bool fails) {
     for (size_t i = 0; i < 2; i++) stream_open(&streams[i], s, 128 * KIB, 80 * MIB);
     for (size_t i = 0; i < 6; i++) {
         readers[i] = (reader){ &streams[i % 2], i + 1, announces, fails, 0 };
-        assert_int_equal(os_thread_start(&threads[i], read_at_random, &readers[i]), 0);
+        assert_int_equal(sfti_os_thread_start(&threads[i], read_at_random, &readers[i]), 0);
     }
-    for (size_t i = 0; i < 6; i++) os_thread_join(&threads[i]);
+    for (size_t i = 0; i < 6; i++) sfti_os_thread_join(&threads[i]);
     for (size_t i = 0; i < 6; i++) assert_int_equal(readers[i].wrong, 0);
     assert_true(s->held_most <= SFTI_BLOCKS_MOST);
     for (size_t i = 0; i < 2; i++) sfti_stream_end(&streams[i]);

@@ -40,9 +40,9 @@ typedef struct server {
 } server;
 
 static bool is_stopped(server *s) {
-    os_mutex_lock(&s->mutex);
+    sfti_os_mutex_lock(&s->mutex);
     bool stop = s->stop;
-    os_mutex_unlock(&s->mutex);
+    sfti_os_mutex_unlock(&s->mutex);
     return stop;
 }
 
@@ -63,10 +63,10 @@ static void send_all(int fd, const char *bytes, size_t len) {
 }
 
 static void note_request(server *s, const char *request) {
-    os_mutex_lock(&s->mutex);
+    sfti_os_mutex_lock(&s->mutex);
     s->requests++;
     snprintf(s->request, sizeof s->request, "%s", request);
-    os_mutex_unlock(&s->mutex);
+    sfti_os_mutex_unlock(&s->mutex);
 }
 
 /* A head, and the body whose length it tells. */
@@ -93,7 +93,7 @@ static void serve_connection(server *s, int fd) {
     memset(xs, 'x', sizeof xs);
     while (take_request(s, fd)) {
         for (uint32_t waited = 0; waited < s->pause_ms && !is_stopped(s); waited += 10)
-            os_sleep_ms(10);
+            sfti_os_sleep_ms(10);
         send_all(fd, s->answer, strlen(s->answer));
         for (size_t left = s->repeat; left > 0 && !is_stopped(s);) {
             size_t piece = left < sizeof xs ? left : sizeof xs;
@@ -110,9 +110,9 @@ static void serve(void *ctx) {
     while (is_readable(s, s->fd)) {
         int fd = accept(s->fd, NULL, NULL);
         if (fd < 0) break;
-        os_mutex_lock(&s->mutex);
+        sfti_os_mutex_lock(&s->mutex);
         s->connections++;
-        os_mutex_unlock(&s->mutex);
+        sfti_os_mutex_unlock(&s->mutex);
         serve_connection(s, fd);
     }
 }
@@ -120,38 +120,38 @@ static void serve(void *ctx) {
 static void start_server(server *s) {
     struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
     socklen_t len = sizeof at;
-    assert_int_equal(os_mutex_init(&s->mutex), 0);
+    assert_int_equal(sfti_os_mutex_init(&s->mutex), 0);
     s->fd = socket(AF_INET, SOCK_STREAM, 0);
     assert_true(s->fd >= 0);
     assert_int_equal(bind(s->fd, (struct sockaddr *)&at, sizeof at), 0);
     assert_int_equal(listen(s->fd, 8), 0);
     assert_int_equal(getsockname(s->fd, (struct sockaddr *)&at, &len), 0);
     s->port = ntohs(at.sin_port);
-    assert_int_equal(os_thread_start(&s->thread, serve, s), 0);
+    assert_int_equal(sfti_os_thread_start(&s->thread, serve, s), 0);
 }
 
 /* The mutex stays: what was asked for is looked at afterwards, too. */
 static void stop_server(server *s) {
-    os_mutex_lock(&s->mutex);
+    sfti_os_mutex_lock(&s->mutex);
     s->stop = true;
-    os_mutex_unlock(&s->mutex);
-    os_thread_join(&s->thread);
+    sfti_os_mutex_unlock(&s->mutex);
+    sfti_os_thread_join(&s->thread);
     close(s->fd);
 }
 
 /* The last request. */
 static const char *request_of(server *s) {
     static char request[sizeof s->request];
-    os_mutex_lock(&s->mutex);
+    sfti_os_mutex_lock(&s->mutex);
     memcpy(request, s->request, sizeof request);
-    os_mutex_unlock(&s->mutex);
+    sfti_os_mutex_unlock(&s->mutex);
     return request;
 }
 
 static unsigned count_of(server *s, const unsigned *count) {
-    os_mutex_lock(&s->mutex);
+    sfti_os_mutex_lock(&s->mutex);
     unsigned n = *count;
-    os_mutex_unlock(&s->mutex);
+    sfti_os_mutex_unlock(&s->mutex);
     return n;
 }
 
@@ -353,9 +353,9 @@ static void test_stalled(void **state) {
     sft_error err;
     sft_http_request request = { .stall_ms = 300 };
     start_server(&s);
-    uint64_t began = os_now_ns();
+    uint64_t began = sfti_os_now_ns();
     assert_int_equal(ask(&s, "/f", &request, &t, &err), SFT_REMOTE_NETWORK);
-    assert_true(os_now_ns() - began < UINT64_C(4000000000));
+    assert_true(sfti_os_now_ns() - began < UINT64_C(4000000000));
     stop_server(&s);
     assert_non_null(strstr(err.message, "stalled for 1 s, after 3 bytes"));
 }
@@ -384,9 +384,9 @@ static void test_cancelled(void **state) {
     sft_error err;
     sft_http_request request = { 0 };
     start_server(&s);
-    os_on_wait(never_on, NULL);
+    sfti_os_on_wait(never_on, NULL);
     assert_int_equal(ask(&s, "/f", &request, &t, &err), SFT_CANCELLED);
-    os_on_wait(NULL, NULL);
+    sfti_os_on_wait(NULL, NULL);
     request.go_on = never_on;
     assert_int_equal(ask(&s, "/f", &request, &t, &err), SFT_CANCELLED);
     stop_server(&s);
@@ -446,7 +446,7 @@ static void test_fork(void **state) {
         transport.vtable->close(transport.ctx);
         _exit(0);
     }
-    os_sleep_ms(100);
+    sfti_os_sleep_ms(100);
     assert_int_equal(ask(&s, "/3", &request, &t, &err), SFT_OK);
     assert_int_equal(count_of(&s, &s.connections), 1);
     stop_server(&s);

@@ -142,8 +142,8 @@ static world *new_world(const step *steps) {
     w->remote.options = (sft_remote_options)SFT_REMOTE_OPTIONS_INIT;
     w->remote.options.retries = 1;
     w->remote.transport = (sft_transport){ &w->script, &script_table };
-    assert_int_equal(os_mutex_init(&w->remote.mutex), 0);
-    assert_int_equal(os_mutex_init(&w->remote.log), 0);
+    assert_int_equal(sfti_os_mutex_init(&w->remote.mutex), 0);
+    assert_int_equal(sfti_os_mutex_init(&w->remote.log), 0);
     w->scheme.name = "test";
     w->target.remote = &w->remote;
     w->target.scheme = &w->scheme;
@@ -153,8 +153,8 @@ static world *new_world(const step *steps) {
 }
 
 static void free_world(world *w) {
-    os_mutex_free(&w->remote.mutex);
-    os_mutex_free(&w->remote.log);
+    sfti_os_mutex_free(&w->remote.mutex);
+    sfti_os_mutex_free(&w->remote.log);
     sfti_arena_free(&w->target.arena);
     free(w);
 }
@@ -888,9 +888,9 @@ static void test_no_retries(void **state) {
     sfti_fetch_free(&fetch);
     free_world(w);
     w = new_world(busy);
-    os_on_wait(no_further, NULL);
+    sfti_os_on_wait(no_further, NULL);
     assert_int_equal(fetch_range(w, &fetch, &err), SFT_CANCELLED);
-    os_on_wait(NULL, NULL);
+    sfti_os_on_wait(NULL, NULL);
     sfti_fetch_free(&fetch);
     free_world(w);
 }
@@ -1002,9 +1002,9 @@ static void test_wait_beyond_total(void **state) {
     sfti_ask ask = { .most = 9, .total_ms = 2000 };
     sfti_answer answer;
     sft_error err = SFT_ERROR_INIT;
-    const uint64_t begin = os_now_ns();
+    const uint64_t begin = sfti_os_now_ns();
     assert_int_equal(sfti_http_ask(&w->target, &ask, &body, &answer, &err), SFT_REMOTE_BUSY);
-    assert_true(os_now_ns() - begin < UINT64_C(1000000000));
+    assert_true(sfti_os_now_ns() - begin < UINT64_C(1000000000));
     assert_int_equal(w->script.sent, 1);
     sfti_answer_free(&answer);
     sft_buffer_free(&body);

@@ -126,14 +126,14 @@ static void remote_begin(sft_remote *remote, const hub_variable *variables) {
     remote->alloc = remote->arena.alloc = sfti_allocator(NULL);
     remote->options = options;
     remote->options.environment = hub_variable_of;
-    assert_int_equal(os_mutex_init(&remote->mutex), 0);
+    assert_int_equal(sfti_os_mutex_init(&remote->mutex), 0);
     if (sfti_hub_open(remote, &err)) fail_msg("%s", err.message);
 }
 
 static void remote_end(sft_remote *remote) {
     sfti_hub_close(remote);
     sfti_arena_free(&remote->arena);
-    os_mutex_free(&remote->mutex);
+    sfti_os_mutex_free(&remote->mutex);
 }
 
 static sft_code target_begin(sft_remote *remote, const char *name, sfti_target *target,

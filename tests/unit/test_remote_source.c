@@ -41,13 +41,13 @@ static web *web_new(uint64_t size) {
     w->bytes = file_bytes;
     w->size = size;
     w->etag = "\"one\"";
-    assert_int_equal(os_mutex_init(&w->mutex), 0);
+    assert_int_equal(sfti_os_mutex_init(&w->mutex), 0);
     return w;
 }
 
 static void web_free(web *w) {
     assert_int_equal(w->at_once, 0);
-    os_mutex_free(&w->mutex);
+    sfti_os_mutex_free(&w->mutex);
     free(w);
 }
 
@@ -208,9 +208,9 @@ static void test_threads(void **state) {
     assert_int_equal(open_source(remote, URL, &source, NULL), SFT_OK);
     for (size_t i = 0; i < 6; i++) {
         readers[i] = (random_reader){ &source, i + 1, 0 };
-        assert_int_equal(os_thread_start(&threads[i], read_at_random, &readers[i]), 0);
+        assert_int_equal(sfti_os_thread_start(&threads[i], read_at_random, &readers[i]), 0);
     }
-    for (size_t i = 0; i < 6; i++) os_thread_join(&threads[i]);
+    for (size_t i = 0; i < 6; i++) sfti_os_thread_join(&threads[i]);
     for (size_t i = 0; i < 6; i++) assert_int_equal(readers[i].wrong, 0);
     assert_true(w->at_once_most <= 3);
     sft_source_close(&source);
@@ -403,7 +403,7 @@ static uint64_t stop_at;
 
 static bool go_on_until(void *ctx) {
     (void)ctx;
-    return os_now_ns() < stop_at;
+    return sfti_os_now_ns() < stop_at;
 }
 
 static void test_stop(void **state) {
@@ -419,16 +419,16 @@ static void test_stop(void **state) {
         const sft_files *files = sft_remote_files(remote);
         assert_int_equal(open_source(remote, URL, &source, NULL), SFT_OK);
         w->stuck = true;
-        uint64_t begin = os_now_ns();
+        uint64_t begin = sfti_os_now_ns();
         stop_at = begin + 100000000;
-        os_on_wait(go_on_until, NULL);
+        sfti_os_on_wait(go_on_until, NULL);
         sft_source_expect(&source, &run, 1);
         files->vtable->expect(files->ctx, more, 2, NULL);
         assert_int_equal(read_source(&source, MIB, lens[i], &err), SFT_CANCELLED);
         sft_source_close(&source);
         sft_remote_close(remote);
-        os_on_wait(NULL, NULL);
-        assert_true(os_now_ns() - begin < UINT64_C(2000000000));
+        sfti_os_on_wait(NULL, NULL);
+        assert_true(sfti_os_now_ns() - begin < UINT64_C(2000000000));
         web_free(w);
     }
 }

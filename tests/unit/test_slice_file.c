@@ -37,9 +37,9 @@ static sft_file *open_matrix(bool header_only) {
 
 static void cut_matrix(uint64_t size) {
     int fd;
-    assert_int_equal(os_open_write(temp_path("m"), &fd), 0);
-    assert_int_equal(os_truncate(fd, size), 0);
-    assert_int_equal(os_close(fd), 0);
+    assert_int_equal(sfti_os_open_write(temp_path("m"), &fd), 0);
+    assert_int_equal(sfti_os_truncate(fd, size), 0);
+    assert_int_equal(sfti_os_close(fd), 0);
 }
 
 /* Reads the slice and compares it with the definition, run by run. *end: of its last byte in the
@@ -179,10 +179,10 @@ static void threads_share_a_file(void **state) {
         slicer slicers[3];
         for (size_t i = 0; i < 3; i++) {
             slicers[i] = (slicer){ file, f.bytes + f.data, i * 131 + (size_t)round, 0 };
-            assert_int_equal(os_thread_start(&threads[i], slice_columns, &slicers[i]), 0);
+            assert_int_equal(sfti_os_thread_start(&threads[i], slice_columns, &slicers[i]), 0);
         }
         for (size_t i = 0; i < 3; i++) {
-            os_thread_join(&threads[i]);
+            sfti_os_thread_join(&threads[i]);
             assert_int_equal(slicers[i].wrong, 0);
         }
         sft_close(file);

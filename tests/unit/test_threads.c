@@ -89,9 +89,9 @@ static void share(sft_mode mode) {
     assert_int_equal(sft_open(make_file(), &options, &file, NULL), SFT_OK);
     for (size_t i = 0; i < THREADS; i++) {
         readers[i] = (reader){file, i * TENSORS / THREADS, 0};
-        assert_int_equal(os_thread_start(&threads[i], read_all, &readers[i]), 0);
+        assert_int_equal(sfti_os_thread_start(&threads[i], read_all, &readers[i]), 0);
     }
-    for (size_t i = 0; i < THREADS; i++) os_thread_join(&threads[i]);
+    for (size_t i = 0; i < THREADS; i++) sfti_os_thread_join(&threads[i]);
     for (size_t i = 0; i < THREADS; i++) assert_int_equal(readers[i].wrong, 0);
     sft_close(file);
 }

@@ -57,7 +57,7 @@ static void fill(struct posix_stat *out, const os_info *info) {
 
 static int info_of(const char *path, bool follow, struct posix_stat *out) {
     os_info info;
-    int error = os_info_path(path, follow, &info);
+    int error = sfti_os_info_path(path, follow, &info);
     if (!error) fill(out, &info);
     return answer(error);
 }
@@ -136,7 +136,7 @@ char *mkdtemp(char *pattern) {
     uint32_t digits;
     char *at = pattern + strlen(pattern) - 6;
     for (int tries = 0; tries < 100; tries++) {
-        if (os_random(&digits, sizeof digits)) return NULL;
+        if (sfti_os_random(&digits, sizeof digits)) return NULL;
         (void)snprintf(at, 7, "%06x", (unsigned)(digits & 0xffffff));
         if (posix_mkdir(pattern, 0700) == 0) return pattern;
     }
@@ -161,7 +161,7 @@ int pipe(int ends[2]) { return _pipe(ends, 65536, _O_BINARY | _O_NOINHERIT); }
 
 char *realpath(const char *path, char *out) {
     char *into = out ? out : malloc(PATH_MAX);
-    int error = into ? os_real_path(path, into, PATH_MAX) : ENOMEM;
+    int error = into ? sfti_os_real_path(path, into, PATH_MAX) : ENOMEM;
     if (!error) return into;
     if (!out) free(into);
     errno = error;
@@ -252,7 +252,7 @@ int nftw(const char *path, int (*each)(const char *, const struct posix_stat *, 
     struct posix_stat st;
     struct FTW at = { 0, 0 };
     int result = posix_lstat(path, &st);
-    if (result == 0 && S_ISDIR(st.st_mode)) (void)os_list(path, keep_name, &all);
+    if (result == 0 && S_ISDIR(st.st_mode)) (void)sfti_os_list(path, keep_name, &all);
     for (size_t i = 0; result == 0 && i < all.count; i++)
         result = nftw(all.names[i], each, depth, flags);
     free(all.names);

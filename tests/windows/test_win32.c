@@ -35,13 +35,15 @@ static void test_errors(void **state) {
     char text[128], small[6];
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        assert_int_equal(os_win_errno(rows[i].code), rows[i].error);
-        assert_true(strlen(os_error_text(rows[i].error, text, sizeof text)) > 5);
+        assert_int_equal(sfti_os_win_errno(rows[i].code), rows[i].error);
+        assert_true(strlen(sfti_os_error_text(rows[i].error, text, sizeof text)) > 5);
     }
-    assert_string_equal(os_error_text(ENOENT, text, sizeof text), "No such file or directory");
-    assert_string_equal(os_error_text(EOPNOTSUPP, text, sizeof text), "Operation not supported");
-    assert_string_equal(os_error_text(0x10000 + 60001, text, sizeof text), "system error 60001");
-    assert_true(strlen(os_error_text(0x10000 + 225, small, sizeof small)) < sizeof small);
+    assert_string_equal(sfti_os_error_text(ENOENT, text, sizeof text), "No such file or directory");
+    assert_string_equal(sfti_os_error_text(EOPNOTSUPP, text, sizeof text),
+                        "Operation not supported");
+    assert_string_equal(sfti_os_error_text(0x10000 + 60001, text, sizeof text),
+                        "system error 60001");
+    assert_true(strlen(sfti_os_error_text(0x10000 + 225, small, sizeof small)) < sizeof small);
 }
 
 static void test_text(void **state) {
@@ -63,39 +65,39 @@ static void test_text(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         size_t len = strlen(rows[i].text);
-        assert_int_equal(os_win_wide(rows[i].text, &wide), 0);
+        assert_int_equal(sfti_os_win_wide(rows[i].text, &wide), 0);
         assert_int_equal(wcscmp(wide, rows[i].wide), 0);
-        assert_int_equal(os_win_narrow(wide, wcslen(wide), back, sizeof back), len);
+        assert_int_equal(sfti_os_win_narrow(wide, wcslen(wide), back, sizeof back), len);
         assert_string_equal(back, rows[i].text);
-        assert_int_equal(os_win_narrow(wide, wcslen(wide), back, len), len);
+        assert_int_equal(sfti_os_win_narrow(wide, wcslen(wide), back, len), len);
         free(wide);
     }
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_int_equal(os_win_wide(wrong[i], &wide), EILSEQ);
+        assert_int_equal(sfti_os_win_wide(wrong[i], &wide), EILSEQ);
 }
 
 static void test_paths(void **state) {
     char text[512], name[301];
     wchar_t *wide;
     (void)state;
-    assert_int_equal(os_win_path("a/b\\c", &wide), 0);
+    assert_int_equal(sfti_os_win_path("a/b\\c", &wide), 0);
     assert_int_equal(wcscmp(wide, L"a\\b\\c"), 0);
     free(wide);
     memset(name, 'n', 300);
     name[300] = '\0';
-    assert_int_equal(os_win_path(name, &wide), 0); /* relative, and long as a whole */
+    assert_int_equal(sfti_os_win_path(name, &wide), 0); /* relative, and long as a whole */
     assert_int_equal(wcsncmp(wide, L"\\\\?\\", 4), 0);
     assert_int_equal(wide[5], L':');
     free(wide);
     (void)snprintf(text, sizeof text, "//server/share/%s", name);
-    assert_int_equal(os_win_path(text, &wide), 0);
+    assert_int_equal(sfti_os_win_path(text, &wide), 0);
     assert_int_equal(wcsncmp(wide, L"\\\\?\\UNC\\server\\share\\n", 22), 0);
     assert_int_equal(wcslen(wide), 8 + strlen(text) - 2);
-    assert_int_equal(os_win_path_text(wide, wcslen(wide), name, sizeof name), ENAMETOOLONG);
+    assert_int_equal(sfti_os_win_path_text(wide, wcslen(wide), name, sizeof name), ENAMETOOLONG);
     free(wide);
-    assert_int_equal(os_win_path_text(L"\\\\?\\UNC\\s\\t\\u", 13, text, sizeof text), 0);
+    assert_int_equal(sfti_os_win_path_text(L"\\\\?\\UNC\\s\\t\\u", 13, text, sizeof text), 0);
     assert_string_equal(text, "//s/t/u");
-    assert_int_equal(os_win_path_text(L"\\\\?\\C:\\x", 8, text, sizeof text), 0);
+    assert_int_equal(sfti_os_win_path_text(L"\\\\?\\C:\\x", 8, text, sizeof text), 0);
     assert_string_equal(text, "C:/x");
 }
 
@@ -108,34 +110,34 @@ static void test_plain_names(void **state) {
                                              L"a?", L"a\\b", L"a/b", L"a\x01", L"\"", L"a|b" };
     (void)state;
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
-        assert_true(os_win_name_is_plain(plain[i], wcslen(plain[i])));
+        assert_true(sfti_os_win_name_is_plain(plain[i], wcslen(plain[i])));
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        assert_false(os_win_name_is_plain(others[i], wcslen(others[i])));
+        assert_false(sfti_os_win_name_is_plain(others[i], wcslen(others[i])));
 }
 
 /* ── Files ── */
 
 static void put(const char *path, const char *bytes) {
     int fd = -1;
-    assert_int_equal(os_open_new(path, 0644, &fd), 0);
+    assert_int_equal(sfti_os_open_new(path, 0644, &fd), 0);
     assert_int_equal(sfti_write_all(fd, bytes, strlen(bytes), 0), 0);
-    assert_int_equal(os_close(fd), 0);
+    assert_int_equal(sfti_os_close(fd), 0);
 }
 
 static void check(const char *path, const char *bytes) {
     char found[64];
     size_t got = 0;
     int fd = -1;
-    assert_int_equal(os_open_read(path, &fd), 0);
+    assert_int_equal(sfti_os_open_read(path, &fd), 0);
     assert_int_equal(sfti_read_all(fd, found, sizeof found, 0, &got), 0);
     assert_int_equal(got, strlen(bytes));
     assert_memory_equal(found, bytes, got);
-    assert_int_equal(os_close(fd), 0);
+    assert_int_equal(sfti_os_close(fd), 0);
 }
 
 static HANDLE hold(const char *path, DWORD share) {
     wchar_t *wide;
-    assert_int_equal(os_win_path(path, &wide), 0);
+    assert_int_equal(sfti_os_win_path(path, &wide), 0);
     HANDLE handle = CreateFileW(wide, GENERIC_READ, share, NULL, OPEN_EXISTING, 0, NULL);
     free(wide);
     assert_true(handle != INVALID_HANDLE_VALUE);
@@ -148,19 +150,19 @@ typedef struct held_file {
 } held_file;
 
 static void release_later(void *ctx) {
-    os_sleep_ms(200);
+    sfti_os_sleep_ms(200);
     (void)CloseHandle(((held_file *)ctx)->handle);
 }
 
 static void hold_a_while(held_file *held, const char *path, DWORD share) {
     held->handle = hold(path, share);
-    assert_int_equal(os_thread_start(&held->thread, release_later, held), 0);
+    assert_int_equal(sfti_os_thread_start(&held->thread, release_later, held), 0);
 }
 
 /* What goes on for good ends soon; what passes is waited for. */
 static void check_retries(uint64_t began, uint64_t before, bool for_good) {
-    double seconds = (double)(os_now_ns() - began) / 1e9;
-    assert_true(os_win_retries() > before);
+    double seconds = (double)(sfti_os_now_ns() - began) / 1e9;
+    assert_true(sfti_os_win_retries() > before);
     assert_true(seconds < 2.5);
     assert_true(seconds > (for_good ? 1.5 : 0.05));
 }
@@ -172,36 +174,36 @@ static void test_held(void **state) {
     put(temp_path("file"), "old");
     put(temp_path("fresh"), "fresh");
     HANDLE handle = hold(temp_path("file"), FILE_SHARE_READ); /* and nobody may remove it */
-    uint64_t before = os_win_retries(), began = os_now_ns();
-    assert_int_equal(os_rename(temp_path("fresh"), temp_path("file"), false), EBUSY);
+    uint64_t before = sfti_os_win_retries(), began = sfti_os_now_ns();
+    assert_int_equal(sfti_os_rename(temp_path("fresh"), temp_path("file"), false), EBUSY);
     check_retries(began, before, true);
     check(temp_path("file"), "old");
     check(temp_path("fresh"), "fresh");
     assert_int_equal(temp_dir_count(), 2);
-    before = os_win_retries(), began = os_now_ns();
-    assert_int_equal(os_unlink(temp_path("file")), EBUSY);
+    before = sfti_os_win_retries(), began = sfti_os_now_ns();
+    assert_int_equal(sfti_os_unlink(temp_path("file")), EBUSY);
     check_retries(began, before, true);
     (void)CloseHandle(handle);
     handle = hold(temp_path("file"), 0);
-    before = os_win_retries(), began = os_now_ns();
-    assert_int_equal(os_open_read(temp_path("file"), &fd), EBUSY);
+    before = sfti_os_win_retries(), began = sfti_os_now_ns();
+    assert_int_equal(sfti_os_open_read(temp_path("file"), &fd), EBUSY);
     check_retries(began, before, true);
-    before = os_win_retries(), began = os_now_ns();
-    assert_int_equal(os_open_beneath(temp_dir, "file", OS_BENEATH_READ, &fd), EBUSY);
+    before = sfti_os_win_retries(), began = sfti_os_now_ns();
+    assert_int_equal(sfti_os_open_beneath(temp_dir, "file", OS_BENEATH_READ, &fd), EBUSY);
     check_retries(began, before, true);
     (void)CloseHandle(handle);
 
     hold_a_while(&held, temp_path("file"), 0);
-    before = os_win_retries(), began = os_now_ns();
-    assert_int_equal(os_open_read(temp_path("file"), &fd), 0);
+    before = sfti_os_win_retries(), began = sfti_os_now_ns();
+    assert_int_equal(sfti_os_open_read(temp_path("file"), &fd), 0);
     check_retries(began, before, false);
-    assert_int_equal(os_close(fd), 0);
-    os_thread_join(&held.thread);
+    assert_int_equal(sfti_os_close(fd), 0);
+    sfti_os_thread_join(&held.thread);
     hold_a_while(&held, temp_path("file"), FILE_SHARE_READ);
-    before = os_win_retries(), began = os_now_ns();
-    assert_int_equal(os_rename(temp_path("fresh"), temp_path("file"), false), 0);
+    before = sfti_os_win_retries(), began = sfti_os_now_ns();
+    assert_int_equal(sfti_os_rename(temp_path("fresh"), temp_path("file"), false), 0);
     check_retries(began, before, false);
-    os_thread_join(&held.thread);
+    sfti_os_thread_join(&held.thread);
     check(temp_path("file"), "fresh");
     assert_int_equal(temp_dir_count(), 1);
 }
@@ -217,12 +219,12 @@ static void test_held_and_stopped(void **state) {
     put(temp_path("file"), "old");
     put(temp_path("fresh"), "fresh");
     HANDLE handle = hold(temp_path("file"), 0);
-    uint64_t began = os_now_ns();
-    os_on_wait(stop_at_once, &calls);
-    assert_int_equal(os_open_read(temp_path("file"), &fd), EINTR);
-    assert_int_equal(os_rename(temp_path("fresh"), temp_path("file"), false), EINTR);
-    os_on_wait(NULL, NULL);
-    assert_true(os_now_ns() - began < 1000000000);
+    uint64_t began = sfti_os_now_ns();
+    sfti_os_on_wait(stop_at_once, &calls);
+    assert_int_equal(sfti_os_open_read(temp_path("file"), &fd), EINTR);
+    assert_int_equal(sfti_os_rename(temp_path("fresh"), temp_path("file"), false), EINTR);
+    sfti_os_on_wait(NULL, NULL);
+    assert_true(sfti_os_now_ns() - began < 1000000000);
     assert_int_equal(calls, 2);
     (void)CloseHandle(handle);
     assert_int_equal(temp_dir_count(), 2);
@@ -237,23 +239,23 @@ static void test_held_fresh(void **state) {
     (void)state;
     put(temp_path("file"), "old");
     put(temp_path("fresh"), "fresh");
-    assert_int_equal(os_open_read(temp_path("file"), &fd), 0);
-    assert_int_equal(os_map(fd, 3, false, &map), 0);
-    assert_int_equal(os_info_fd(fd, &before), 0);
+    assert_int_equal(sfti_os_open_read(temp_path("file"), &fd), 0);
+    assert_int_equal(sfti_os_map(fd, 3, false, &map), 0);
+    assert_int_equal(sfti_os_info_fd(fd, &before), 0);
     HANDLE handle = hold(temp_path("fresh"), FILE_SHARE_READ);
-    assert_int_equal(os_win_path(temp_dir, &folder), 0);
+    assert_int_equal(sfti_os_win_path(temp_dir, &folder), 0);
     HANDLE changes = FindFirstChangeNotificationW(folder, FALSE, FILE_NOTIFY_CHANGE_FILE_NAME);
     free(folder);
     assert_true(changes != INVALID_HANDLE_VALUE);
-    assert_int_equal(os_rename(temp_path("fresh"), temp_path("file"), false), EBUSY);
+    assert_int_equal(sfti_os_rename(temp_path("fresh"), temp_path("file"), false), EBUSY);
     assert_int_equal(WaitForSingleObject(changes, 100), WAIT_TIMEOUT);
     assert_true(FindCloseChangeNotification(changes));
-    assert_int_equal(os_info_path(temp_path("file"), false, &after), 0);
+    assert_int_equal(sfti_os_info_path(temp_path("file"), false, &after), 0);
     assert_true(before.inode == after.inode);
     assert_int_equal(temp_dir_count(), 2);
     (void)CloseHandle(handle);
-    os_unmap(map, 3);
-    assert_int_equal(os_close(fd), 0);
+    sfti_os_unmap(map, 3);
+    assert_int_equal(sfti_os_close(fd), 0);
 }
 
 /* Old files that somebody had mapped go with the next replacement; other names are left alone. */
@@ -266,11 +268,11 @@ static void test_left_behind(void **state) {
     put(temp_path(".file.sft-0123abcde.old"), "own");
     put(temp_path(".other.sft-0123abcd.old"), "own");
     put(temp_path("fresh"), "fresh");
-    assert_int_equal(os_open_read(temp_path("file"), &fd), 0);
-    assert_int_equal(os_map(fd, 3, false, &map), 0);
-    assert_int_equal(os_rename(temp_path("fresh"), temp_path("file"), false), 0);
-    os_unmap(map, 3);
-    assert_int_equal(os_close(fd), 0);
+    assert_int_equal(sfti_os_open_read(temp_path("file"), &fd), 0);
+    assert_int_equal(sfti_os_map(fd, 3, false, &map), 0);
+    assert_int_equal(sfti_os_rename(temp_path("fresh"), temp_path("file"), false), 0);
+    sfti_os_unmap(map, 3);
+    assert_int_equal(sfti_os_close(fd), 0);
     check(temp_path("file"), "fresh");
     assert_int_equal(temp_dir_count(), 3);
     check(temp_path(".file.sft-0123abcde.old"), "own");
@@ -299,11 +301,11 @@ static void test_sweep_open(void **state) {
 static void test_readonly(void **state) {
     int fd;
     (void)state;
-    assert_int_equal(os_open_new(temp_path("file"), 0444, &fd), 0);
+    assert_int_equal(sfti_os_open_new(temp_path("file"), 0444, &fd), 0);
     assert_int_equal(sfti_write_all(fd, "new", 3, 0), 0); /* who makes it may write to it */
-    assert_int_equal(os_close(fd), 0);
+    assert_int_equal(sfti_os_close(fd), 0);
     check(temp_path("file"), "new");
-    assert_int_equal(os_unlink(temp_path("file")), 0);
+    assert_int_equal(sfti_os_unlink(temp_path("file")), 0);
     assert_int_equal(temp_dir_count(), 0);
 }
 
@@ -313,18 +315,18 @@ static void test_beneath(void **state) {
                                          "file ", "folder./in", "folder\\in", "fil?", "c:file" };
     int fd;
     (void)state;
-    assert_int_equal(os_make_folder(temp_path("folder"), 0755), 0);
+    assert_int_equal(sfti_os_make_folder(temp_path("folder"), 0755), 0);
     put(temp_path("file"), "file");
     put(temp_path("folder/in"), "in");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        int error = os_open_beneath(temp_dir, names[i], OS_BENEATH_READ, &fd);
+        int error = sfti_os_open_beneath(temp_dir, names[i], OS_BENEATH_READ, &fd);
         if (error != EINVAL && error != EXDEV)
             fail_msg("%s: expected it to be refused, found %d", names[i], error);
     }
-    assert_int_equal(os_open_beneath(temp_dir, "folder/in", OS_BENEATH_READ, &fd), 0);
-    assert_int_equal(os_close(fd), 0);
-    assert_int_equal(os_unlink_beneath(temp_dir, "file:stream"), EINVAL);
-    assert_int_equal(os_unlink_beneath(temp_dir, "folder/in"), 0);
+    assert_int_equal(sfti_os_open_beneath(temp_dir, "folder/in", OS_BENEATH_READ, &fd), 0);
+    assert_int_equal(sfti_os_close(fd), 0);
+    assert_int_equal(sfti_os_unlink_beneath(temp_dir, "file:stream"), EINVAL);
+    assert_int_equal(sfti_os_unlink_beneath(temp_dir, "folder/in"), 0);
 }
 
 /* Descriptors of the C library are taken as they are, and not closed. */
@@ -336,28 +338,28 @@ static void test_descriptors(void **state) {
     put(temp_path("file"), "0123456789");
     int crt = posix_open(temp_path("file"), O_RDWR | O_BINARY);
     assert_true(crt >= 0 && crt < WIN_FIRST_FD);
-    assert_int_equal(os_info_fd(crt, &info), 0);
+    assert_int_equal(sfti_os_info_fd(crt, &info), 0);
     assert_int_equal(info.size, 10);
-    assert_int_equal(os_pread(crt, buffer, 4, 3, &got), 0);
+    assert_int_equal(sfti_os_pread(crt, buffer, 4, 3, &got), 0);
     assert_memory_equal(buffer, "3456", 4);
     assert_int_equal(lseek(crt, 1, SEEK_SET), 1);
-    int own = os_positioned(crt);
+    int own = sfti_os_positioned(crt);
     assert_true(own >= WIN_FIRST_FD);
-    assert_int_equal(os_pread(own, buffer, 4, 5, &got), 0);
+    assert_int_equal(sfti_os_pread(own, buffer, 4, 5, &got), 0);
     assert_memory_equal(buffer, "5678", 4);
     assert_int_equal(lseek(crt, 0, SEEK_CUR), 1);
-    assert_int_equal(os_positioned(own), own);
-    assert_int_equal(os_close(own), 0);
+    assert_int_equal(sfti_os_positioned(own), own);
+    assert_int_equal(sfti_os_close(own), 0);
     assert_int_equal(lseek(crt, 0, SEEK_SET), 0);
-    assert_false(os_is_append(crt));
-    assert_int_equal(os_read(crt, buffer, 2, &got), 0);
+    assert_false(sfti_os_is_append(crt));
+    assert_int_equal(sfti_os_read(crt, buffer, 2, &got), 0);
     assert_memory_equal(buffer, "01", 2);
-    assert_true(os_is_append(crt)); /* it does not stand at its beginning, as after >> */
+    assert_true(sfti_os_is_append(crt)); /* it does not stand at its beginning, as after >> */
     assert_int_equal(close(crt), 0);
-    assert_int_equal(os_info_fd(-1, &info), EBADF);
-    assert_int_equal(os_info_fd(1500, &info), EBADF);
-    assert_int_equal(os_close(1500), EBADF);
-    assert_int_equal(os_info_fd(WIN_FIRST_FD + 70000, &info), EBADF);
+    assert_int_equal(sfti_os_info_fd(-1, &info), EBADF);
+    assert_int_equal(sfti_os_info_fd(1500, &info), EBADF);
+    assert_int_equal(sfti_os_close(1500), EBADF);
+    assert_int_equal(sfti_os_info_fd(WIN_FIRST_FD + 70000, &info), EBADF);
 }
 
 /* ── Streams ── */
@@ -380,29 +382,29 @@ static void test_pipe(void **state) {
     int in, out, calls = 0;
     (void)state;
     make_pipe(&in, &out);
-    assert_int_equal(os_info_fd(in, &info), 0);
+    assert_int_equal(sfti_os_info_fd(in, &info), 0);
     assert_int_equal(info.kind, OS_PIPE);
-    assert_false(os_is_terminal(in));
-    assert_int_equal(os_write(out, "bytes", 5, &put_bytes), 0);
+    assert_false(sfti_os_is_terminal(in));
+    assert_int_equal(sfti_os_write(out, "bytes", 5, &put_bytes), 0);
     assert_int_equal(put_bytes, 5);
-    assert_int_equal(os_read(in, buffer, sizeof buffer, &got), 0);
+    assert_int_equal(sfti_os_read(in, buffer, sizeof buffer, &got), 0);
     assert_int_equal(got, 5);
-    uint64_t began = os_now_ns();
-    os_on_wait(stop_at_third, &calls);
-    assert_int_equal(os_read(in, buffer, sizeof buffer, &got), EINTR);
-    os_on_wait(NULL, NULL);
-    assert_true(os_now_ns() - began < 1000000000);
+    uint64_t began = sfti_os_now_ns();
+    sfti_os_on_wait(stop_at_third, &calls);
+    assert_int_equal(sfti_os_read(in, buffer, sizeof buffer, &got), EINTR);
+    sfti_os_on_wait(NULL, NULL);
+    assert_true(sfti_os_now_ns() - began < 1000000000);
     assert_int_equal(calls, 3);
-    assert_int_equal(os_write(out, "more", 4, &put_bytes), 0);
-    assert_int_equal(os_read(in, buffer, sizeof buffer, &got), 0);
+    assert_int_equal(sfti_os_write(out, "more", 4, &put_bytes), 0);
+    assert_int_equal(sfti_os_read(in, buffer, sizeof buffer, &got), 0);
     assert_int_equal(got, 4);
     assert_int_equal(close(out), 0);
-    assert_int_equal(os_read(in, buffer, sizeof buffer, &got), 0);
+    assert_int_equal(sfti_os_read(in, buffer, sizeof buffer, &got), 0);
     assert_int_equal(got, 0);
     assert_int_equal(close(in), 0);
     make_pipe(&in, &out);
     assert_int_equal(close(in), 0);
-    assert_int_equal(os_write(out, "lost", 4, &put_bytes), EPIPE);
+    assert_int_equal(sfti_os_write(out, "lost", 4, &put_bytes), EPIPE);
     assert_int_equal(close(out), 0);
 }
 
@@ -413,8 +415,8 @@ typedef struct late_writer {
 
 static void write_later(void *ctx) {
     size_t put_bytes;
-    os_sleep_ms(250);
-    (void)os_write(((late_writer *)ctx)->out, "late", 4, &put_bytes);
+    sfti_os_sleep_ms(250);
+    (void)sfti_os_write(((late_writer *)ctx)->out, "late", 4, &put_bytes);
 }
 
 /* The timer that looks whether to go on takes nothing away. */
@@ -425,9 +427,9 @@ static void test_late_bytes(void **state) {
     int in;
     (void)state;
     make_pipe(&in, &writer.out);
-    assert_int_equal(os_thread_start(&writer.thread, write_later, &writer), 0);
-    assert_int_equal(os_read(in, buffer, sizeof buffer, &got), 0);
-    os_thread_join(&writer.thread);
+    assert_int_equal(sfti_os_thread_start(&writer.thread, write_later, &writer), 0);
+    assert_int_equal(sfti_os_read(in, buffer, sizeof buffer, &got), 0);
+    sfti_os_thread_join(&writer.thread);
     assert_int_equal(got, 4);
     assert_memory_equal(buffer, "late", 4);
     assert_int_equal(close(in), 0);
@@ -450,7 +452,7 @@ static void test_system_owners(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         PSID sid;
         assert_true(ConvertStringSidToSidW(rows[i].sid, &sid));
-        assert_int_equal(os_win_is_system(sid), rows[i].is_system);
+        assert_int_equal(sfti_os_win_is_system(sid), rows[i].is_system);
         assert_null(LocalFree(sid));
     }
 }
@@ -467,18 +469,18 @@ static void test_held_journal(void **state) {
     DWORD put_count;
     (void)state;
     put(temp_path("model"), "model");
-    assert_int_equal(os_info_path(temp_path("model"), true, &info), 0);
+    assert_int_equal(sfti_os_info_path(temp_path("model"), true, &info), 0);
     assert_true(sfti_journal_path(temp_path("model"), name));
-    assert_int_equal(os_win_path(name, &wide), 0);
+    assert_int_equal(sfti_os_win_path(name, &wide), 0);
     HANDLE held = CreateFileW(wide, GENERIC_WRITE, 0, NULL, CREATE_NEW, 0, NULL);
     free(wide);
     assert_true(held != INVALID_HANDLE_VALUE);
     assert_true(WriteFile(held, bytes, sizeof bytes, &put_count, NULL));
-    uint64_t begin = os_now_ns();
+    uint64_t begin = sfti_os_now_ns();
     assert_int_equal(sfti_journal_open(temp_path("model"), &info, &alloc, &journal, &err),
                      SFT_IO_READ);
     assert_int_equal(err.os_errno, EBUSY);
-    assert_true(os_now_ns() - begin < UINT64_C(2000000) * WIN_RETRY_MS);
+    assert_true(sfti_os_now_ns() - begin < UINT64_C(2000000) * WIN_RETRY_MS);
     sfti_journal_close(&journal);
     assert_true(CloseHandle(held));
 }
@@ -490,31 +492,31 @@ static void test_library_paths(void **state) {
     (void)state;
     assert_true(GetCurrentDirectoryW(MAX_PATH, before) > 0);
     assert_true(GetSystemDirectoryW(folder, MAX_PATH) > 0);
-    assert_int_equal(os_win_path_text(folder, wcslen(folder), path, MAX_PATH), 0);
+    assert_int_equal(sfti_os_win_path_text(folder, wcslen(folder), path, MAX_PATH), 0);
     strcat(path, "/version.dll");
     assert_true(SetCurrentDirectoryW(folder));
-    assert_non_null(os_library_function(path, "GetFileVersionInfoW"));
-    assert_null(os_library_function(path + 2, "GetFileVersionInfoW"));
-    assert_null(os_library_function("./version.dll", "GetFileVersionInfoW"));
+    assert_non_null(sfti_os_library_function(path, "GetFileVersionInfoW"));
+    assert_null(sfti_os_library_function(path + 2, "GetFileVersionInfoW"));
+    assert_null(sfti_os_library_function("./version.dll", "GetFileVersionInfoW"));
     assert_true(SetCurrentDirectoryW(before));
 }
 
 static void test_rest(void **state) {
     (void)state;
-    assert_non_null(os_library_function("kernel32.dll", "GetTickCount"));
-    assert_null(os_library_function("kernel32.dll", "NoSuchFunction"));
-    assert_null(os_library_function("no_such_library.dll", "GetTickCount"));
+    assert_non_null(sfti_os_library_function("kernel32.dll", "GetTickCount"));
+    assert_null(sfti_os_library_function("kernel32.dll", "NoSuchFunction"));
+    assert_null(sfti_os_library_function("no_such_library.dll", "GetTickCount"));
     assert_true(SetEnvironmentVariableW(L"SFT_TEST", L"w\u00e9rt"));
-    const char *first = os_env("SFT_TEST");
+    const char *first = sfti_os_env("SFT_TEST");
     assert_string_equal(first, "w\xc3\xa9rt");
-    assert_ptr_equal(os_env("SFT_TEST"), first);
+    assert_ptr_equal(sfti_os_env("SFT_TEST"), first);
     assert_true(SetEnvironmentVariableW(L"SFT_TEST", L"other"));
-    assert_string_equal(os_env("SFT_TEST"), "other");
+    assert_string_equal(sfti_os_env("SFT_TEST"), "other");
     assert_string_equal(first, "w\xc3\xa9rt");
-    assert_true(os_user() != 0);
+    assert_true(sfti_os_user() != 0);
     uint8_t address[16];
     static const unsigned char v4[16] = { 2, 0, 0, 80, 127, 0, 0, 1 };
-    assert_int_equal(os_socket_address(v4, sizeof v4, address), 4);
+    assert_int_equal(sfti_os_socket_address(v4, sizeof v4, address), 4);
     assert_memory_equal(address, "\x7f\0\0\1", 4);
 }
 

@@ -1,5 +1,5 @@
-/* os_rename on Windows, step 3: what is left when the new file does not get the name. A call that
- * fails there is one of SetFileInformationByHandle, which this program has its own of. */
+/* sfti_os_rename on Windows, step 3: what is left when the new file does not get the name. A call
+ * that fails there is one of SetFileInformationByHandle, which this program has its own of. */
 #include "os/io.h"
 #include "os/os_win32.h"
 
@@ -59,18 +59,18 @@ static struct {
 
 static void put(const char *path, const char *content) {
     int fd;
-    assert_int_equal(os_open_new(path, 0644, &fd), 0);
+    assert_int_equal(sfti_os_open_new(path, 0644, &fd), 0);
     assert_int_equal(sfti_write_all(fd, content, strlen(content), 0), 0);
-    assert_int_equal(os_close(fd), 0);
+    assert_int_equal(sfti_os_close(fd), 0);
 }
 
 static void check(const char *path, const char *content) {
     char found[16] = "";
     size_t got;
     int fd;
-    assert_int_equal(os_open_read(path, &fd), 0);
+    assert_int_equal(sfti_os_open_read(path, &fd), 0);
     assert_int_equal(sfti_read_all(fd, found, sizeof found - 1, 0, &got), 0);
-    assert_int_equal(os_close(fd), 0);
+    assert_int_equal(sfti_os_close(fd), 0);
     assert_string_equal(found, content);
 }
 
@@ -79,9 +79,9 @@ static int begin(void **state) {
     memset(&renames, 0, sizeof renames);
     put(temp_path("file"), "old");
     put(temp_path("fresh"), "fresh");
-    assert_int_equal(os_open_read(temp_path("file"), &old.fd), 0);
-    assert_int_equal(os_map(old.fd, 3, false, &old.map), 0);
-    assert_int_equal(os_info_fd(old.fd, &old.info), 0);
+    assert_int_equal(sfti_os_open_read(temp_path("file"), &old.fd), 0);
+    assert_int_equal(sfti_os_map(old.fd, 3, false, &old.map), 0);
+    assert_int_equal(sfti_os_info_fd(old.fd, &old.info), 0);
     real_call = __imp_SetFileInformationByHandle;
     set_call(call);
     return 0;
@@ -89,8 +89,8 @@ static int begin(void **state) {
 
 static int end(void **state) {
     set_call(real_call);
-    os_unmap(old.map, 3);
-    assert_int_equal(os_close(old.fd), 0);
+    sfti_os_unmap(old.map, 3);
+    assert_int_equal(sfti_os_close(old.fd), 0);
     return temp_dir_remove(state);
 }
 
@@ -100,12 +100,12 @@ static void fail_at(size_t i, unsigned at, DWORD code) {
 }
 
 static int replace(void) {
-    return os_rename(temp_path("fresh"), temp_path("file"), false);
+    return sfti_os_rename(temp_path("fresh"), temp_path("file"), false);
 }
 
 static void check_as_before(void) {
     os_info now;
-    assert_int_equal(os_info_path(temp_path("file"), false, &now), 0);
+    assert_int_equal(sfti_os_info_path(temp_path("file"), false, &now), 0);
     assert_true(now.inode == old.info.inode && now.device == old.info.device);
     check(temp_path("file"), "old");
     check(temp_path("fresh"), "fresh");
@@ -126,11 +126,11 @@ static void test_put_back(void **state) {
 
 /* The same, and all of it once more: what holds the new file passes. */
 static void test_put_back_and_again(void **state) {
-    uint64_t before = os_win_retries();
+    uint64_t before = sfti_os_win_retries();
     (void)state;
     fail_at(0, 2, ERROR_ACCESS_DENIED);
     assert_int_equal(replace(), 0);
-    assert_int_equal(os_win_retries(), before + 1);
+    assert_int_equal(sfti_os_win_retries(), before + 1);
     assert_int_equal(renames.count, 5);
     check(temp_path("file"), "fresh");
     assert_memory_equal(old.map, "old", 3);
@@ -153,7 +153,7 @@ static void test_not_put_back(void **state) {
     fail_at(0, 2, ERROR_DISK_FULL);
     fail_at(1, 3, ERROR_DISK_FULL);
     assert_int_equal(replace(), ENOSPC);
-    assert_int_equal(os_open_read(temp_path("file"), &fd), ENOENT);
+    assert_int_equal(sfti_os_open_read(temp_path("file"), &fd), ENOENT);
     check(temp_path("fresh"), "fresh");
     assert_memory_equal(old.map, "old", 3);
     assert_int_equal(temp_dir_count(), 2);

@@ -142,31 +142,31 @@ static void refuse_next(uint32_t count, DWORD access, NTSTATUS status) {
 
 static void put(const char *name, uint32_t mode) {
     int fd;
-    assert_int_equal(os_open_new(temp_path(name), mode, &fd), 0);
+    assert_int_equal(sfti_os_open_new(temp_path(name), mode, &fd), 0);
     assert_int_equal(sfti_write_all(fd, "bytes", 5, 0), 0);
-    assert_int_equal(os_close(fd), 0);
+    assert_int_equal(sfti_os_close(fd), 0);
 }
 
 static int open_to_write(const char *name) {
     int fd;
-    int error = os_open_write(temp_path(name), &fd);
-    if (!error) assert_int_equal(os_close(fd), 0);
+    int error = sfti_os_open_write(temp_path(name), &fd);
+    if (!error) assert_int_equal(sfti_os_close(fd), 0);
     return error;
 }
 
 static int open_beneath(const char *name) {
     int fd;
-    int error = os_open_beneath(temp_dir, name, OS_BENEATH_WRITE, &fd);
-    if (!error) assert_int_equal(os_close(fd), 0);
+    int error = sfti_os_open_beneath(temp_dir, name, OS_BENEATH_WRITE, &fd);
+    if (!error) assert_int_equal(sfti_os_close(fd), 0);
     return error;
 }
 
 static int unlink_path(const char *name) {
-    return os_unlink(temp_path(name));
+    return sfti_os_unlink(temp_path(name));
 }
 
 static int unlink_beneath(const char *name) {
-    return os_unlink_beneath(temp_dir, name);
+    return sfti_os_unlink_beneath(temp_dir, name);
 }
 
 static int (*const changes[])(const char *name) = { open_to_write, open_beneath, unlink_path,
@@ -175,9 +175,9 @@ static int (*const changes[])(const char *name) = { open_to_write, open_beneath,
 
 static void check_refused(int (*change)(const char *name), const char *name, int error,
                           uint64_t least, uint64_t most) {
-    uint64_t before = os_win_retries();
+    uint64_t before = sfti_os_win_retries();
     assert_int_equal(change(name), error);
-    uint64_t tries = os_win_retries() - before;
+    uint64_t tries = sfti_os_win_retries() - before;
     if (tries < least || tries > most) fail_msg("%s: tried %u times more", name, (unsigned)tries);
 }
 
@@ -189,7 +189,7 @@ static void test_denied_a_while(void **state) {
         put("file", 0644);
         refuse_next(3, GENERIC_WRITE | DELETE, DENIED);
         check_refused(changes[i], "file", 0, 3, 3);
-        (void)os_unlink(temp_path("file"));
+        (void)sfti_os_unlink(temp_path("file"));
     }
     assert_int_equal(temp_dir_count(), 0);
 }
@@ -209,7 +209,7 @@ static void test_denied_at_once(void **state) {
     (void)state;
     put("file", 0644);
     put("read-only", 0444);
-    assert_int_equal(os_make_folder(temp_path("folder"), 0755), 0);
+    assert_int_equal(sfti_os_make_folder(temp_path("folder"), 0755), 0);
     refuse_opens();
     refuse_next(FOR_GOOD, GENERIC_WRITE | DELETE, DENIED);
     for (size_t i = 0; i < CHANGES; i++) {
@@ -218,10 +218,10 @@ static void test_denied_at_once(void **state) {
         check_refused(changes[i], "no-file", EACCES, 0, 0);
     }
     refuse_next(FOR_GOOD, GENERIC_READ, DENIED);
-    uint64_t before = os_win_retries();
-    assert_int_equal(os_open_read(temp_path("file"), &fd), EACCES);
-    assert_int_equal(os_open_beneath(temp_dir, "file", OS_BENEATH_READ, &fd), EACCES);
-    assert_int_equal(os_win_retries(), before);
+    uint64_t before = sfti_os_win_retries();
+    assert_int_equal(sfti_os_open_read(temp_path("file"), &fd), EACCES);
+    assert_int_equal(sfti_os_open_beneath(temp_dir, "file", OS_BENEATH_READ, &fd), EACCES);
+    assert_int_equal(sfti_os_win_retries(), before);
 }
 
 /* The file is open, and its removal is refused. */
@@ -245,14 +245,14 @@ static void test_removal_of_mapped(void **state) {
     int fd;
     (void)state;
     put("file", 0644);
-    assert_int_equal(os_open_read(temp_path("file"), &fd), 0);
-    assert_int_equal(os_map(fd, 5, false, &map), 0);
+    assert_int_equal(sfti_os_open_read(temp_path("file"), &fd), 0);
+    assert_int_equal(sfti_os_map(fd, 5, false, &map), 0);
     refuse_removals();
     refuse_next(FOR_GOOD, 0, WIN_STATUS_IN_USE);
     check_refused(unlink_path, "file", 0, 0, 0);
-    assert_int_equal(os_info_path(temp_path("file"), false, &info), ENOENT);
-    os_unmap(map, 5);
-    assert_int_equal(os_close(fd), 0);
+    assert_int_equal(sfti_os_info_path(temp_path("file"), false, &info), ENOENT);
+    sfti_os_unmap(map, 5);
+    assert_int_equal(sfti_os_close(fd), 0);
     refuse_next(0, 0, 0);
     put("read-only", 0444);
     refuse_next(FOR_GOOD, 0, WIN_STATUS_IN_USE);
@@ -269,7 +269,7 @@ static void test_removal_in_vain(void **state) {
     refuse.later = true;
     refuse_next(FOR_GOOD, 0, WIN_STATUS_IN_USE);
     check_refused(unlink_path, "file", EACCES, 2, 64);
-    assert_int_equal(os_info_path(temp_path("file"), false, &info), 0);
+    assert_int_equal(sfti_os_info_path(temp_path("file"), false, &info), 0);
     assert_int_equal(temp_dir_count(), 1);
     refuse_next(1, 0, WIN_STATUS_GONE);
     check_refused(unlink_path, "file", ENOENT, 0, 0);
@@ -283,25 +283,25 @@ static void test_locked_bytes(void **state) {
     int fd;
     (void)state;
     put("file", 0644);
-    assert_int_equal(os_open_write(temp_path("file"), &fd), 0);
+    assert_int_equal(sfti_os_open_write(temp_path("file"), &fd), 0);
     refuse_bytes();
-    uint64_t before = os_win_retries();
+    uint64_t before = sfti_os_win_retries();
     refuse_next(3, 0, LOCKED);
-    assert_int_equal(os_pread(fd, found, sizeof found, 1, &done), 0);
+    assert_int_equal(sfti_os_pread(fd, found, sizeof found, 1, &done), 0);
     assert_int_equal(done, 4);
     assert_memory_equal(found, "ytes", 4);
     refuse_next(2, 0, LOCKED);
-    assert_int_equal(os_pwrite(fd, "B", 1, 0, &done), 0);
+    assert_int_equal(sfti_os_pwrite(fd, "B", 1, 0, &done), 0);
     assert_int_equal(done, 1);
-    assert_int_equal(os_win_retries(), before + 5);
+    assert_int_equal(sfti_os_win_retries(), before + 5);
     refuse_next(1, 0, CRC_ERROR);
-    assert_int_equal(os_pread(fd, found, 1, 0, &done), EIO);
+    assert_int_equal(sfti_os_pread(fd, found, 1, 0, &done), EIO);
     refuse_next(1, 0, DENIED);
-    assert_int_equal(os_pwrite(fd, "C", 1, 0, &done), EACCES);
-    assert_int_equal(os_win_retries(), before + 5);
-    assert_int_equal(os_pread(fd, found, sizeof found, 0, &done), 0);
+    assert_int_equal(sfti_os_pwrite(fd, "C", 1, 0, &done), EACCES);
+    assert_int_equal(sfti_os_win_retries(), before + 5);
+    assert_int_equal(sfti_os_pread(fd, found, sizeof found, 0, &done), 0);
     assert_memory_equal(found, "Bytes", 5);
-    assert_int_equal(os_close(fd), 0);
+    assert_int_equal(sfti_os_close(fd), 0);
 }
 
 static bool stop_at_once(void *ctx) {
@@ -315,20 +315,20 @@ static void test_locked_for_good(void **state) {
     int fd, calls = 0;
     (void)state;
     put("file", 0644);
-    assert_int_equal(os_open_write(temp_path("file"), &fd), 0);
+    assert_int_equal(sfti_os_open_write(temp_path("file"), &fd), 0);
     refuse_bytes();
     refuse_next(FOR_GOOD, 0, LOCKED);
-    uint64_t before = os_win_retries();
-    assert_int_equal(os_pread(fd, found, 1, 0, &done), EBUSY);
-    assert_true(os_win_retries() - before >= 2 && os_win_retries() - before <= 64);
+    uint64_t before = sfti_os_win_retries();
+    assert_int_equal(sfti_os_pread(fd, found, 1, 0, &done), EBUSY);
+    assert_true(sfti_os_win_retries() - before >= 2 && sfti_os_win_retries() - before <= 64);
     assert_int_equal(done, 0);
-    os_on_wait(stop_at_once, &calls);
-    assert_int_equal(os_pread(fd, found, 1, 0, &done), EINTR);
-    assert_int_equal(os_pwrite(fd, "x", 1, 0, &done), EINTR);
-    os_on_wait(NULL, NULL);
+    sfti_os_on_wait(stop_at_once, &calls);
+    assert_int_equal(sfti_os_pread(fd, found, 1, 0, &done), EINTR);
+    assert_int_equal(sfti_os_pwrite(fd, "x", 1, 0, &done), EINTR);
+    sfti_os_on_wait(NULL, NULL);
     assert_int_equal(calls, 2);
     refuse_next(0, 0, 0);
-    assert_int_equal(os_close(fd), 0);
+    assert_int_equal(sfti_os_close(fd), 0);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, temp_dir_make, end)

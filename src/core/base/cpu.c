@@ -62,7 +62,7 @@ bool sfti_cpu_has(unsigned wanted) {
 #elif defined(__aarch64__)
 
 bool sfti_cpu_has(unsigned wanted) {
-    unsigned has = os_arm_instructions(), found = 0;
+    unsigned has = sfti_os_arm_instructions(), found = 0;
     if (has & OS_ARM_SHA2) found |= SFTI_CPU_ARM_SHA2;
     if (has & OS_ARM_CRC32) found |= SFTI_CPU_ARM_CRC32;
     return (found & wanted) == wanted;

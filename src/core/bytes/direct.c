@@ -18,7 +18,7 @@ static bool block_new(const sfti_direct *d, sfti_direct_block *block) {
 
 static int direct_plain(sfti_direct *d) {
     d->plain = true;
-    return os_set_direct(d->fd, false);
+    return sfti_os_set_direct(d->fd, false);
 }
 
 /* Bytes [from, to) of the block. Where the system refuses one, or takes a part only, the rest of
@@ -26,7 +26,7 @@ static int direct_plain(sfti_direct *d) {
 static int block_put(sfti_direct *d, const sfti_direct_block *block, size_t from, size_t to) {
     for (size_t done = from; done < to;) {
         size_t put = 0;
-        int error = os_pwrite(d->fd, block->at + done, to - done, block->begin + done, &put);
+        int error = sfti_os_pwrite(d->fd, block->at + done, to - done, block->begin + done, &put);
         if (!error && put == 0) error = EIO;
         d->failed_at = block->begin + done;
         if (error && (error != EINVAL || d->plain)) return error;
@@ -47,7 +47,7 @@ static void direct_work(void *ctx) {
 
 /* Waits for the block that is being written. A child of fork() writes its copy of it again. */
 static int direct_settle(sfti_direct *d) {
-    if (d->writing && d->process == os_process()) os_thread_join(&d->thread);
+    if (d->writing && d->process == sfti_os_process()) sfti_os_thread_join(&d->thread);
     else if (d->writing) direct_work(d);
     d->writing = false;
     if (!d->error) d->error = d->blocks[!d->turn].error;
@@ -66,8 +66,8 @@ static int direct_turn(sfti_direct *d) {
         next = full;
     } else {
         d->turn = !d->turn;
-        d->process = os_process();
-        d->writing = os_thread_start(&d->thread, direct_work, d) == 0;
+        d->process = sfti_os_process();
+        d->writing = sfti_os_thread_start(&d->thread, direct_work, d) == 0;
         if (!d->writing) direct_work(d);
     }
     next->begin = end;
@@ -79,16 +79,16 @@ static int direct_turn(sfti_direct *d) {
 
 bool sfti_direct_begin(sfti_direct *d, int fd, const sft_allocator *alloc) {
     memset(d, 0, sizeof *d);
-    if (os_set_direct(fd, true)) return false;
+    if (sfti_os_set_direct(fd, true)) return false;
     d->alloc = *alloc;
     d->fd = fd;
     d->in_use = block_new(d, &d->blocks[0]);
-    if (!d->in_use) (void)os_set_direct(fd, false);
+    if (!d->in_use) (void)sfti_os_set_direct(fd, false);
     return d->in_use;
 }
 
 void sfti_direct_free(sfti_direct *d) {
-    if (d->writing && d->process == os_process()) os_thread_join(&d->thread);
+    if (d->writing && d->process == sfti_os_process()) sfti_os_thread_join(&d->thread);
     for (int i = 0; i < 2; i++)
         sfti_release(&d->alloc, d->blocks[i].memory, DIRECT_SIZE + DIRECT_UNIT);
     memset(d, 0, sizeof *d);

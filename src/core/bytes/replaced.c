@@ -41,11 +41,11 @@ size_t sfti_old_find(const char *path, char out[SFTI_OLD_PATH]) {
     size_t folder = sfti_folder_len(path);
     old_pass pass = { .name = sft_span_cstr(path + folder), .out = out + folder };
     if (folder + 1 >= SFTI_OLD_PATH || !pass.name.len) return 0;
-    if (os_info_path(path, false, &info) != ENOENT) return 0;
+    if (sfti_os_info_path(path, false, &info) != ENOENT) return 0;
     pass.room = SFTI_OLD_PATH - folder;
     memcpy(out, folder ? path : ".", folder ? folder : 1);
     out[folder ? folder : 1] = '\0';
-    if (os_list(out, old_entry, &pass) != 0) return 0;
+    if (sfti_os_list(out, old_entry, &pass) != 0) return 0;
     memcpy(out, path, folder);
     return pass.count;
 }

@@ -1,5 +1,5 @@
 /* What is left where a replacement was interrupted and the old file had to step out of the way
- * first, as os_rename has it on Windows: .NAME.sft-XXXXXXXX.old, and no NAME. */
+ * first, as sfti_os_rename has it on Windows: .NAME.sft-XXXXXXXX.old, and no NAME. */
 #ifndef SFTI_REPLACED_H
 #define SFTI_REPLACED_H
 

@@ -126,8 +126,8 @@ static sft_code write_positioned(void *ctx, uint64_t offset, const void *bytes, 
     const fd_sink *sink = ctx;
     for (size_t done = 0; done < len;) {
         size_t put = 0;
-        int error = os_pwrite(sink->fd, (const char *)bytes + done, len - done,
-                              offset + done, &put);
+        int error = sfti_os_pwrite(sink->fd, (const char *)bytes + done, len - done,
+                                   offset + done, &put);
         if (!error && put == 0) error = EIO;
         if (error) return fd_write_failed(error, offset + done, err);
         done += put;
@@ -141,7 +141,7 @@ static sft_code write_forward(void *ctx, uint64_t offset, const void *bytes, siz
     if (offset != sink->position) return out_of_order(sink->position, offset, err);
     for (size_t done = 0; done < len;) {
         size_t put = 0;
-        int error = os_write(sink->fd, (const char *)bytes + done, len - done, &put);
+        int error = sfti_os_write(sink->fd, (const char *)bytes + done, len - done, &put);
         if (!error && put == 0) error = EIO;
         if (error) return fd_write_failed(error, sink->position, err);
         done += put;
@@ -175,14 +175,14 @@ bool sfti_fd_pass(const sft_sink *sink, uint64_t at, int from, uint64_t begin, u
     *put = 0;
     if (sink->vtable != &positioned_sink_vtable) return false;
     const fd_sink *s = sink->ctx;
-    return os_copy_range(from, begin, s->fd, at, len, put) == 0 && *put > 0;
+    return sfti_os_copy_range(from, begin, s->fd, at, len, put) == 0 && *put > 0;
 }
 
 sft_code sft_sink_fd(int fd, const sft_allocator *alloc, sft_sink *out, sft_error *err) {
     os_info info;
     if (!out) return no_place(err);
     memset(out, 0, sizeof *out);
-    int error = os_info_fd(fd, &info);
+    int error = sfti_os_info_fd(fd, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the open file");
     if (info.kind == OS_DIR) {
         return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
@@ -194,7 +194,7 @@ sft_code sft_sink_fd(int fd, const sft_allocator *alloc, sft_sink *out, sft_erro
     state->alloc = a;
     state->fd = fd;
     state->position = 0;
-    bool seekable = info.kind == OS_FILE && !os_is_append(fd);
+    bool seekable = info.kind == OS_FILE && !sfti_os_is_append(fd);
     sft_sink sink = { state, seekable ? &positioned_sink_vtable : &forward_sink_vtable, seekable };
     *out = sink;
     return SFT_OK;

@@ -82,7 +82,7 @@ static path_sink *path_sink_new(const char *target, const sft_allocator *alloc) 
 static int temp_rename_letters(path_sink *s) {
     static const char letters[] = "0123456789abcdefghijklmnopqrstuv";
     unsigned char bits[TEMP_LETTERS];
-    int error = os_random(bits, sizeof bits);
+    int error = sfti_os_random(bits, sizeof bits);
     if (error) return error;
     for (size_t i = 0; i < TEMP_LETTERS; i++) {
         s->temp[s->temp_stem + i] = letters[bits[i] % 32];
@@ -97,7 +97,8 @@ static int temp_make(path_sink *s, bool link, uint32_t mode) {
     for (int i = 0; i < TEMP_TRIES && error == EEXIST; i++) {
         error = temp_rename_letters(s);
         if (error) return error;
-        error = link ? os_link_unnamed(s->fd, s->temp) : os_open_new(s->temp, mode, &s->fd);
+        error = link ? sfti_os_link_unnamed(s->fd, s->temp)
+                     : sfti_os_open_new(s->temp, mode, &s->fd);
     }
     s->named = error == 0;
     return error;
@@ -108,9 +109,9 @@ static int temp_make(path_sink *s, bool link, uint32_t mode) {
 static void path_sink_free(path_sink *s) {
     sft_allocator alloc = s->alloc;
     if (s->direct.in_use) sfti_direct_free(&s->direct);
-    if (s->fd >= 0) (void)os_close(s->fd);
-    if (s->folder_fd >= 0) (void)os_close(s->folder_fd);
-    if (s->named) (void)os_unlink(s->temp);
+    if (s->fd >= 0) (void)sfti_os_close(s->fd);
+    if (s->folder_fd >= 0) (void)sfti_os_close(s->folder_fd);
+    if (s->named) (void)sfti_os_unlink(s->temp);
     sfti_release(&alloc, s, s->bytes);
 }
 
@@ -121,7 +122,8 @@ static void abandon_path(void *ctx) {
 /* A file system without modes says so, or gives what we made an owner of its own choice, as a
  * memory card's does that is mounted for everyone. */
 static bool has_no_modes(int error, const os_info *info) {
-    return error == ENOSYS || error == EOPNOTSUPP || (error == EPERM && info->owner != os_user());
+    return error == ENOSYS || error == EOPNOTSUPP ||
+           (error == EPERM && info->owner != sfti_os_user());
 }
 
 static sft_code limit_path(void *ctx, uint32_t mode, sft_error *err) {
@@ -129,9 +131,9 @@ static sft_code limit_path(void *ctx, uint32_t mode, sft_error *err) {
     uint32_t limit = s->limit & (mode | 0700);
     os_info info;
     if (limit == s->limit) return SFT_OK;
-    int error = os_info_fd(s->fd, &info);
+    int error = sfti_os_info_fd(s->fd, &info);
     if (!error && (info.mode & 0777 & ~limit)) {
-        error = os_set_mode(s->fd, info.mode & limit);
+        error = sfti_os_set_mode(s->fd, info.mode & limit);
         if (has_no_modes(error, &info)) error = 0;
     }
     if (error) {
@@ -144,7 +146,7 @@ static sft_code limit_path(void *ctx, uint32_t mode, sft_error *err) {
 
 static sft_code expect_path(void *ctx, uint64_t total, sft_error *err) {
     path_sink *s = ctx;
-    int error = os_preallocate(s->fd, total);
+    int error = sfti_os_preallocate(s->fd, total);
     if (error == EOPNOTSUPP) return SFT_OK;
     if (error) {
         s->failed = true;
@@ -162,7 +164,7 @@ static void path_written(path_sink *s, uint64_t offset, uint64_t len) {
     if (offset != s->fresh_end) s->fresh = offset;
     s->fresh_end = end;
     if (end - s->fresh < WRITE_BACK && end != s->preallocated) return;
-    os_write_back(s->fd, s->fresh, end - s->fresh);
+    sfti_os_write_back(s->fd, s->fresh, end - s->fresh);
     s->fresh = end;
 }
 
@@ -171,8 +173,8 @@ static sft_code write_path(void *ctx, uint64_t offset, const void *bytes, size_t
     path_sink *s = ctx;
     for (size_t done = 0; done < len;) {
         size_t put = 0;
-        int error = os_pwrite(s->fd, (const char *)bytes + done, len - done, offset + done,
-                              &put);
+        int error = sfti_os_pwrite(s->fd, (const char *)bytes + done, len - done, offset + done,
+                                   &put);
         if (!error && put == 0) error = EIO;
         if (error) {
             s->failed = true;
@@ -225,7 +227,7 @@ static sft_code publish_failed(int error, sft_error *err) {
         char buffer[128];
         code = sfti_fail(err, SFT_IO_PUBLISH, SFT_NO_OFFSET,
                          "expected a file system that lets a file take another's name, found one "
-                         "that does not: %s", os_error_text(error, buffer, sizeof buffer));
+                         "that does not: %s", sfti_os_error_text(error, buffer, sizeof buffer));
         sfti_hint(err, SFT_HINT_OBJECT_STORE);
     }
     if (err) err->os_errno = error;
@@ -236,10 +238,10 @@ static sft_code publish_failed(int error, sft_error *err) {
  * temporary name first and is then renamed. */
 static int publish_unnamed(path_sink *s) {
     int error = EEXIST;
-    if (!s->replaces || s->options.no_clobber) error = os_link_unnamed(s->fd, s->target);
+    if (!s->replaces || s->options.no_clobber) error = sfti_os_link_unnamed(s->fd, s->target);
     if (error != EEXIST || s->options.no_clobber) return error;
     error = temp_make(s, true, 0);
-    if (!error) error = os_rename(s->temp, s->target, false);
+    if (!error) error = sfti_os_rename(s->temp, s->target, false);
     if (!error) s->named = false;
     return error;
 }
@@ -248,15 +250,15 @@ static int publish_unnamed(path_sink *s) {
  * before the rename is the best there is. */
 static int rename_temp(path_sink *s) {
     os_info info;
-    int error = os_rename(s->temp, s->target, s->options.no_clobber);
+    int error = sfti_os_rename(s->temp, s->target, s->options.no_clobber);
     if (!s->options.no_clobber || !no_renaming(error)) return error;
-    int there = os_info_path(s->target, false, &info);
+    int there = sfti_os_info_path(s->target, false, &info);
     if (there != ENOENT) return there ? error : EEXIST;
-    return os_rename(s->temp, s->target, false);
+    return sfti_os_rename(s->temp, s->target, false);
 }
 
 static int publish_named(path_sink *s) {
-    int error = os_close(s->fd);
+    int error = sfti_os_close(s->fd);
     s->fd = -1;
     if (!error) error = rename_temp(s);
     if (!error) s->named = false;
@@ -282,29 +284,29 @@ static int over_bytes(const path_sink *s, int from, int to, char *buffer) {
  * no longer there. */
 static int over_target(path_sink *s, bool *gone) {
     os_info info;
-    int from = -1, to = -1, error = os_open_read(s->temp, &from);
+    int from = -1, to = -1, error = sfti_os_open_read(s->temp, &from);
     bool old = s->replaces && !s->options.no_clobber;
     char *buffer = sfti_take(&s->alloc, OVER_BLOCK);
     if (!error && !buffer) error = ENOMEM;
-    if (!error) error = os_info_fd(from, &info);
-    if (!error && old) error = os_unlink(s->target);
+    if (!error) error = sfti_os_info_fd(from, &info);
+    if (!error && old) error = sfti_os_unlink(s->target);
     *gone = old && !error;
-    if (!error) error = os_open_new(s->target, info.mode & 0600, &to);
+    if (!error) error = sfti_os_open_new(s->target, info.mode & 0600, &to);
     if (error) goto done;
 
     error = over_bytes(s, from, to, buffer);
     if (!error) { /* a mode that cannot be set leaves the file less accessible, never more */
-        error = os_set_mode(to, info.mode & 0777);
+        error = sfti_os_set_mode(to, info.mode & 0777);
         if (no_renaming(error)) error = 0;
     }
-    if (!error && s->options.has_mtime) error = os_set_mtime(to, s->options.mtime_ns);
-    if (!error && !s->options.no_sync) error = os_sync(to);
-    int closed = os_close(to);
+    if (!error && s->options.has_mtime) error = sfti_os_set_mtime(to, s->options.mtime_ns);
+    if (!error && !s->options.no_sync) error = sfti_os_sync(to);
+    int closed = sfti_os_close(to);
     if (!error) error = closed;
-    if (error && os_unlink(s->target)) *gone = true;
+    if (error && sfti_os_unlink(s->target)) *gone = true;
 done:
     sfti_release(&s->alloc, buffer, OVER_BLOCK);
-    if (from >= 0) (void)os_close(from);
+    if (from >= 0) (void)sfti_os_close(from);
     return error;
 }
 
@@ -319,7 +321,7 @@ static sft_code publish_over(path_sink *s, sft_error *err) {
     s->named = false; /* it stays */
     sfti_fail(err, SFT_IO_PUBLISH, SFT_NO_OFFSET,
               "cannot write over the file: %s; what it should be is whole in %s beside it",
-              os_error_text(error, text, sizeof text), s->temp + sfti_folder_len(s->temp));
+              sfti_os_error_text(error, text, sizeof text), s->temp + sfti_folder_len(s->temp));
     if (err) err->os_errno = error;
     return SFT_IO_PUBLISH;
 }
@@ -328,9 +330,9 @@ static sft_code publish_over(path_sink *s, sft_error *err) {
  * stays and is whole, so that this is no failure. */
 static sft_code settle_folder(path_sink *s, sft_error *err) {
     bool fresh = !s->replaces || s->options.no_clobber;
-    int error = s->folder_fd >= 0 ? os_sync(s->folder_fd) : 0;
+    int error = s->folder_fd >= 0 ? sfti_os_sync(s->folder_fd) : 0;
     if (error == 0 || sfti_no_folder_sync(error)) return SFT_OK;
-    if (!fresh || os_unlink(s->target) != 0) return SFT_OK;
+    if (!fresh || sfti_os_unlink(s->target) != 0) return SFT_OK;
     return sfti_io_fail(err, SFT_IO_SYNC, error, "sync the folder of the published file");
 }
 
@@ -343,11 +345,11 @@ static sft_code settle_path(path_sink *s, sft_error *err) {
     }
     if (s->direct.in_use) error = sfti_direct_end(&s->direct);
     if (error) return direct_failed(s, error, err);
-    if (s->preallocated > s->end) error = os_truncate(s->fd, s->end);
+    if (s->preallocated > s->end) error = sfti_os_truncate(s->fd, s->end);
     if (error) return sfti_io_fail(err, SFT_IO_WRITE, error, "cut the file to its length");
-    if (s->options.has_mtime) error = os_set_mtime(s->fd, s->options.mtime_ns);
+    if (s->options.has_mtime) error = sfti_os_set_mtime(s->fd, s->options.mtime_ns);
     if (error) return sfti_io_fail(err, SFT_IO_WRITE, error, "set the time of the last change");
-    if (!s->options.no_sync) error = os_sync(s->fd);
+    if (!s->options.no_sync) error = sfti_os_sync(s->fd);
     if (error) return sfti_io_fail(err, SFT_IO_SYNC, error, "sync the file");
     return SFT_OK;
 }
@@ -377,10 +379,10 @@ static sft_code look_at_target(const char *path, bool *replaces, uint32_t *mode,
     os_info info;
     *replaces = false;
     *mode = NO_MODE;
-    int error = os_info_path(path, false, &info);
+    int error = sfti_os_info_path(path, false, &info);
     if (error == ENOENT) return SFT_OK;
     *replaces = error == 0;
-    if (!error && info.kind == OS_LINK) error = os_info_path(path, true, &info);
+    if (!error && info.kind == OS_LINK) error = sfti_os_info_path(path, true, &info);
     if (error == ENOENT || error == ELOOP) return SFT_OK;
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file to be replaced");
     *mode = info.mode & 0777;
@@ -396,10 +398,10 @@ static sft_code resolve_link(const char *path, sft_link_policy policy, char *buf
     os_info info;
     *target = path;
     if (policy == SFT_LINK_REPLACE) return SFT_OK;
-    int error = os_info_path(path, false, &info);
+    int error = sfti_os_info_path(path, false, &info);
     if (error == ENOENT || (!error && info.kind != OS_LINK)) return SFT_OK;
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file to be replaced");
-    error = os_real_path(path, buffer, len);
+    error = sfti_os_real_path(path, buffer, len);
     if (policy == SFT_LINK_REFUSE) {
         return sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
                          "expected a file, found a symbolic link to %s",
@@ -414,15 +416,15 @@ static sft_code resolve_link(const char *path, sft_link_policy policy, char *buf
 static int open_temp(path_sink *s, uint32_t mode) {
     uint32_t first = mode != NO_MODE ? mode & 0600 : 0666;
     int error = EOPNOTSUPP;
-    if (!s->options.in_place_unsafe) error = os_open_unnamed(s->folder, first, &s->fd);
+    if (!s->options.in_place_unsafe) error = sfti_os_open_unnamed(s->folder, first, &s->fd);
     if (error == EOPNOTSUPP) error = temp_make(s, false, first);
     if (error || mode == NO_MODE) return error;
-    return os_set_mode(s->fd, mode);
+    return sfti_os_set_mode(s->fd, mode);
 }
 
 static int sink_open_folder(path_sink *s) {
     if (s->options.no_sync || s->options.no_sync_folder) return 0;
-    int error = os_open_folder(s->folder, &s->folder_fd);
+    int error = sfti_os_open_folder(s->folder, &s->folder_fd);
     if (error) s->folder_fd = -1;
     return sfti_no_folder_sync(error) ? 0 : error;
 }
@@ -440,7 +442,7 @@ bool sfti_path_pass(const sft_sink *sink, uint64_t at, int from, uint64_t begin,
     *put = 0;
     if (sink->vtable != &path_sink_vtable) return false;
     path_sink *s = sink->ctx;
-    if (os_copy_range(from, begin, s->fd, at, len, put) || *put == 0) return false;
+    if (sfti_os_copy_range(from, begin, s->fd, at, len, put) || *put == 0) return false;
     path_written(s, at, *put);
     return true;
 }
@@ -448,7 +450,7 @@ bool sfti_path_pass(const sft_sink *sink, uint64_t at, int from, uint64_t begin,
 bool sfti_path_clone(const sft_sink *sink, uint64_t at, int from, uint64_t begin, uint64_t len) {
     path_sink *s = sink->ctx;
     if (sink->vtable != &path_sink_vtable) return false;
-    if (os_clone_range(from, begin, s->fd, at, len)) return false;
+    if (sfti_os_clone_range(from, begin, s->fd, at, len)) return false;
     if (at + len > s->end) s->end = at + len;
     return true;
 }

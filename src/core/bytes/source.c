@@ -140,7 +140,7 @@ static sft_code read_map(void *ctx, uint64_t offset, void *into, size_t len, siz
 static void close_map(void *ctx) {
     map_source *map = ctx;
     sft_allocator alloc = map->alloc;
-    os_unmap(map->base, map->size);
+    sfti_os_unmap(map->base, map->size);
     sfti_release(&alloc, map, sizeof *map);
 }
 
@@ -170,7 +170,7 @@ sft_code sfti_source_map(int fd, uint64_t size, bool writable_private, uint32_t 
     map->alloc = a;
     map->size = size;
     map->mode = mode;
-    int error = os_map(fd, size, writable_private, &map->base);
+    int error = sfti_os_map(fd, size, writable_private, &map->base);
     if (error) {
         sfti_release(&a, map, sizeof *map);
         return sfti_io_fail(err, SFT_IO_MAP, error, "map the file");
@@ -183,7 +183,7 @@ sft_code sfti_source_map(int fd, uint64_t size, bool writable_private, uint32_t 
 /* ── Descriptors ── */
 
 void sft_on_wait(bool (*go_on)(void *ctx), void *ctx) {
-    os_on_wait(go_on, ctx);
+    sfti_os_on_wait(go_on, ctx);
 }
 
 #define FIRST_PAGE 4096
@@ -210,7 +210,7 @@ static sft_code fd_read_failed(int error, uint64_t offset, sft_error *err) {
 }
 
 static void ahead_again(fd_source *s) {
-    if (atomic_exchange(&s->habit, READ_AHEAD) == READ_APART) os_read_apart(s->fd, false);
+    if (atomic_exchange(&s->habit, READ_AHEAD) == READ_APART) sfti_os_read_apart(s->fd, false);
 }
 
 /* The system need not know of what is read to the end, as small files are. A header begins in the
@@ -220,7 +220,7 @@ static void note_read(fd_source *s, uint64_t offset, size_t len) {
     int untold = READ_APART_UNTOLD;
     if (offset < s->size && len < s->size - offset
         && atomic_compare_exchange_strong(&s->habit, &untold, READ_APART))
-        os_read_apart(s->fd, true);
+        sfti_os_read_apart(s->fd, true);
     uint64_t run = offset == atomic_load_explicit(&s->next, any)
                        ? atomic_load_explicit(&s->run, any) : 0;
     run = offset < FIRST_PAGE ? 0 : run + len;
@@ -242,7 +242,7 @@ static sft_code read_next(fd_source *s, void *into, size_t len, size_t *got, sft
     *got = 0;
     while (*got < len) {
         size_t piece = 0;
-        int error = os_read(s->fd, (char *)into + *got, len - *got, &piece);
+        int error = sfti_os_read(s->fd, (char *)into + *got, len - *got, &piece);
         if (error) return fd_read_failed(error, s->position, err);
         if (piece == 0) break;
         *got += piece;
@@ -276,8 +276,8 @@ static sft_code read_forward(void *ctx, uint64_t offset, void *into, size_t len,
 static void close_fd_source(void *ctx) {
     fd_source *s = ctx;
     sft_allocator alloc = s->alloc;
-    os_unmap(s->map, s->size);
-    if (s->owned) (void)os_close(s->fd);
+    sfti_os_unmap(s->map, s->size);
+    if (s->owned) (void)sfti_os_close(s->fd);
     sfti_release(&alloc, s, sizeof *s);
 }
 
@@ -328,7 +328,7 @@ static sft_code wrap_fd(int fd, bool owned, bool beneath, const sft_allocator *a
     if (!s) return sfti_fail_memory(err, sizeof *s);
     s->alloc = a;
     bool regular = info->kind == OS_FILE;
-    s->fd = regular && !owned ? os_positioned(fd) : fd;
+    s->fd = regular && !owned ? sfti_os_positioned(fd) : fd;
     s->owned = owned || s->fd != fd;
     s->position = 0;
     s->size = info->size;
@@ -350,10 +350,10 @@ static sft_code wrap_fd(int fd, bool owned, bool beneath, const sft_allocator *a
 static void *gather_map(fd_source *s) {
     void *map = s->map, *fresh;
     size_t none;
-    if (map || sizeof map < 8 || os_gather(NULL, NULL, 0, 1, NULL, &none)) return map;
-    if (os_map(s->fd, s->size, false, &fresh)) return NULL;
+    if (map || sizeof map < 8 || sfti_os_gather(NULL, NULL, 0, 1, NULL, &none)) return map;
+    if (sfti_os_map(s->fd, s->size, false, &fresh)) return NULL;
     if (atomic_compare_exchange_strong(&s->map, &map, fresh)) return fresh;
-    os_unmap(fresh, s->size);
+    sfti_os_unmap(fresh, s->size);
     return map;
 }
 
@@ -374,8 +374,8 @@ size_t sfti_source_gather(const sft_source *source, const uint64_t *offsets, siz
     }
     const void *map = gather_map(s);
     if (!map) return 0;
-    (void)os_gather(map, offsets, count, len, into, &got);
-    if (os_info_fd(s->fd, &now) || now.size < end) return 0;
+    (void)sfti_os_gather(map, offsets, count, len, into, &got);
+    if (sfti_os_info_fd(s->fd, &now) || now.size < end) return 0;
     return got / len;
 }
 
@@ -384,8 +384,8 @@ void sfti_source_soon(const sft_source *source, const uint64_t *offsets, size_t 
     uint64_t cached, span = count ? offsets[count - 1] + len - offsets[0] : 0;
     int fd = sfti_source_descriptor(source);
     if (fd < 0 || count == 0) return;
-    if (os_cached(fd, offsets[0], span, &cached) == 0 && cached / FIRST_PAGE >= count) return;
-    for (size_t i = 0; i < count; i++) os_read_soon(fd, offsets[i], len);
+    if (sfti_os_cached(fd, offsets[0], span, &cached) == 0 && cached / FIRST_PAGE >= count) return;
+    for (size_t i = 0; i < count; i++) sfti_os_read_soon(fd, offsets[i], len);
 }
 
 sft_code sft_source_fd(int fd, const sft_allocator *alloc, sft_source *out, sft_error *err) {
@@ -395,7 +395,7 @@ sft_code sft_source_fd(int fd, const sft_allocator *alloc, sft_source *out, sft_
                          "expected a place for the source, found NULL");
     }
     memset(out, 0, sizeof *out);
-    int error = os_info_fd(fd, &info);
+    int error = sfti_os_info_fd(fd, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the open file");
     return wrap_fd(fd, false, false, alloc, out, &info, err);
 }
@@ -430,17 +430,17 @@ static sft_code open_and_look(const char *path, const char *beneath, os_beneath 
     if (len > 0 && strncmp(path, beneath, len) != 0) return not_beneath(err);
     const char *name = path + len;
     if (!beneath && how == OS_BENEATH_READ) {
-        error = info ? os_open_look(path, fd, info) : os_open_read(path, fd);
+        error = info ? sfti_os_open_look(path, fd, info) : sfti_os_open_read(path, fd);
         info = NULL;
     } else if (!beneath) {
-        error = os_open_no_link(path, how == OS_BENEATH_WRITE, fd);
+        error = sfti_os_open_no_link(path, how == OS_BENEATH_WRITE, fd);
     } else {
         while (len > 0 && sfti_is_separator(*name)) name++;
-        error = os_open_beneath(beneath, name, how, fd);
+        error = sfti_os_open_beneath(beneath, name, how, fd);
     }
     if (error == 0 && info) {
-        error = os_info_fd(*fd, info);
-        if (error) (void)os_close(*fd);
+        error = sfti_os_info_fd(*fd, info);
+        if (error) (void)sfti_os_close(*fd);
         if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the open file");
     }
     if (error == 0) return SFT_OK;
@@ -501,7 +501,7 @@ sft_code sfti_source_open(const char *path, const sft_open_options *how, sft_sou
     if (code != SFT_OK) return code;
     code = wrap_fd(opened, true, how->beneath != NULL, how->alloc, out, &here, err);
     if (code != SFT_OK) {
-        (void)os_close(opened);
+        (void)sfti_os_close(opened);
         return code;
     }
     if (fd) *fd = opened;

@@ -49,7 +49,7 @@ static bool is_replaced(const sweep_pass *pass, const char *name) {
     sft_span of;
     return sfti_old_name(sft_span_cstr(name), &of)
            && sweep_path(pass->folder, of, path, sizeof path)
-           && os_info_path(path, false, &info) == 0 && info.kind == OS_FILE;
+           && sfti_os_info_path(path, false, &info) == 0 && info.kind == OS_FILE;
 }
 
 static int sweep_entry(void *ctx, const char *name, os_kind kind) {
@@ -69,7 +69,7 @@ static int sweep_entry(void *ctx, const char *name, os_kind kind) {
 static sft_code sweep_remove(const char *folder, const sweep_pass *pass, sft_error *err) {
     char path[SWEEP_PATH];
     bool fits = sweep_path(folder, sft_span_cstr(pass->name), path, sizeof path);
-    int error = fits ? os_unlink(path) : ENAMETOOLONG;
+    int error = fits ? sfti_os_unlink(path) : ENAMETOOLONG;
     if (!error || error == ENOENT) return SFT_OK;
     return sfti_io_fail(err, SFT_IO_WRITE, error, "remove a file that an interrupted save left");
 }
@@ -79,7 +79,7 @@ static sft_code sweep_remove(const char *folder, const sweep_pass *pass, sft_err
 static sft_code sweep_all(const char *folder, sweep_pass *pass, sft_error *err) {
     for (;;) {
         pass->seen = 0;
-        int result = os_list(folder, sweep_entry, pass);
+        int result = sfti_os_list(folder, sweep_entry, pass);
         if (result == SWEEP_STOPPED) return sfti_fail_cancelled(err);
         if (result == 0) return SFT_OK;
         if (result != SWEEP_FOUND) {

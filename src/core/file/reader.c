@@ -22,7 +22,7 @@ sft_code sfti_open_settle(const sft_open_options *options, sfti_open *out, sft_e
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a mode from 0 to 3 in the open options, found %u",
                          (unsigned)o->mode);
-    out->alloc = o->alloc && o->alloc->resize ? *o->alloc : (sft_allocator){ os_resize, NULL };
+    out->alloc = o->alloc && o->alloc->resize ? *o->alloc : (sft_allocator){ sfti_os_resize, NULL };
     out->limits.level = o->level;
     out->limits.legacy = o->legacy;
     out->limits.max_header_bytes =
@@ -140,7 +140,7 @@ static sft_code map_source_of(const sft_file *file, int fd, bool writable, sft_s
     sft_code code = sfti_source_map(fd, file->source.size, writable,
                                     sft_source_mode(&file->source), &file->alloc, out, err);
     if (code != SFT_OK) return code;
-    int error = os_info_fd(fd, &now);
+    int error = sfti_os_info_fd(fd, &now);
     if (error == 0 && now.size >= file->source.size) return SFT_OK;
     sft_source_close(out);
     if (error) return sfti_io_fail(err, SFT_IO_MAP, error, "look at the mapped file");
@@ -189,7 +189,7 @@ static sft_code file_open(sft_source source, int fd, bool in_place, const sfti_o
     file->source = source;
     file->level = how->limits.level;
     sft_code code = file_read_header(file, in_place, how, err);
-    if (code == SFT_OK && info && fd >= 0 && file_is_quiet(info, how) && os_info_fd(fd, info))
+    if (code == SFT_OK && info && fd >= 0 && file_is_quiet(info, how) && sfti_os_info_fd(fd, info))
         info->mtime_ns = INT64_MAX;
     if (code == SFT_OK && fd >= 0) code = file_map(file, fd, how->options.mode, err);
     if (code == SFT_OK) {

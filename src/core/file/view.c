@@ -188,11 +188,11 @@ typedef struct read_piece {
 } read_piece;
 
 static void queue_lock(read_queue *q) {
-    if (q->shared) os_mutex_lock(&q->mutex);
+    if (q->shared) sfti_os_mutex_lock(&q->mutex);
 }
 
 static void queue_unlock(read_queue *q) {
-    if (q->shared) os_mutex_unlock(&q->mutex);
+    if (q->shared) sfti_os_mutex_unlock(&q->mutex);
 }
 
 /* Extends the piece by what is left of the next read if that continues the piece, in the file and
@@ -274,7 +274,7 @@ static void queue_work_asking(read_queue *q, const sft_job *job, uint64_t total)
 }
 
 static uint32_t queue_threads(const read_queue *q, const sft_job *job, uint64_t total) {
-    uint32_t threads = job->threads ? job->threads : os_cpu_count();
+    uint32_t threads = job->threads ? job->threads : sfti_os_cpu_count();
     uint64_t pieces = total / PIECE_LEAST + 1;
     if (q->file->source.size == SFT_SIZE_UNKNOWN) return 1; /* read forward only */
     if (threads > THREADS_MOST) threads = THREADS_MOST;
@@ -285,15 +285,15 @@ static uint32_t queue_threads(const read_queue *q, const sft_job *job, uint64_t 
 static void queue_run(read_queue *q, const sft_job *job, uint64_t total) {
     os_thread threads[THREADS_MOST];
     uint32_t wanted = queue_threads(q, job, total), started = 0;
-    q->shared = wanted > 1 && os_mutex_init(&q->mutex) == 0;
+    q->shared = wanted > 1 && sfti_os_mutex_init(&q->mutex) == 0;
     uint64_t share = q->shared ? PIECE_MOST / wanted : PIECE_MOST;
     q->piece = share > PIECE_LEAST ? share : PIECE_LEAST;
     while (q->shared && started + 1 < wanted &&
-           os_thread_start(&threads[started], queue_work, q) == 0)
+           sfti_os_thread_start(&threads[started], queue_work, q) == 0)
         started++;
     queue_work_asking(q, job, total);
-    while (started > 0) os_thread_join(&threads[--started]);
-    if (q->shared) os_mutex_free(&q->mutex);
+    while (started > 0) sfti_os_thread_join(&threads[--started]);
+    if (q->shared) sfti_os_mutex_free(&q->mutex);
     q->shared = false;
     if (wanted > 1 && q->code == SFT_OK) (void)queue_ask(q, job, q->done, total);
 }

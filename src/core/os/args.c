@@ -85,7 +85,8 @@ static bool is_wild(sft_span part) {
 
 static bool wild_same(char a, char b) {
     sft_span one = { &a, 1 }, other = { &b, 1 };
-    return os_path_rule() == SFTI_PATHS_WINDOWS ? !sfti_name_compare_folded(one, other) : a == b;
+    return sfti_os_path_rule() == SFTI_PATHS_WINDOWS ? !sfti_name_compare_folded(one, other)
+                                                     : a == b;
 }
 
 /* The last star takes one character more wherever what is behind it does not match. */
@@ -144,12 +145,12 @@ static bool wild_step(wild_pass *pass, const char *folder) {
     pass->folder = sft_span_cstr(folder);
     if (is_wild(pass->part)) {
         /* What cannot be listed has none. */
-        (void)os_list(*folder ? folder : ".", wild_entry, pass);
+        (void)sfti_os_list(*folder ? folder : ".", wild_entry, pass);
         return !pass->failed;
     }
     size_t before = pass->to->count;
     if (!wild_keep(pass, pass->part.data, pass->part.len)) return false;
-    if (os_info_path(pass->to->words[before], true, &info) != 0) pass->to->count = before;
+    if (sfti_os_info_path(pass->to->words[before], true, &info) != 0) pass->to->count = before;
     return true;
 }
 

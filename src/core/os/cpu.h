@@ -6,6 +6,6 @@
 enum { OS_ARM_SHA2 = 1, OS_ARM_CRC32 = 2 };
 
 /* 0 on other processors. */
-unsigned os_arm_instructions(void);
+unsigned sfti_os_arm_instructions(void);
 
 #endif

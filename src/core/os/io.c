@@ -9,7 +9,7 @@ sft_code sfti_io_fail(sft_error *err, sft_code code, int os_errno, const char *w
     if (code == SFT_IO_OPEN && os_errno == ENOENT) code = SFT_NOT_FOUND;
     if (code == SFT_IO_OPEN && os_errno == ENOMEM) code = SFT_OUT_OF_MEMORY;
     sfti_fail(err, code, SFT_NO_OFFSET, "cannot %s: %s", what,
-              os_error_text(os_errno, buffer, sizeof buffer));
+              sfti_os_error_text(os_errno, buffer, sizeof buffer));
     if (err) err->os_errno = os_errno;
     return code;
 }
@@ -18,7 +18,7 @@ int sfti_read_all(int fd, void *into, size_t len, uint64_t offset, size_t *got) 
     *got = 0;
     while (*got < len) {
         size_t piece = 0;
-        int error = os_pread(fd, (char *)into + *got, len - *got, offset + *got, &piece);
+        int error = sfti_os_pread(fd, (char *)into + *got, len - *got, offset + *got, &piece);
         if (error || piece == 0) return error;
         *got += piece;
     }
@@ -28,7 +28,7 @@ int sfti_read_all(int fd, void *into, size_t len, uint64_t offset, size_t *got) 
 int sfti_write_all(int fd, const void *bytes, size_t len, uint64_t offset) {
     for (size_t done = 0; done < len;) {
         size_t put = 0;
-        int error = os_pwrite(fd, (const char *)bytes + done, len - done, offset + done, &put);
+        int error = sfti_os_pwrite(fd, (const char *)bytes + done, len - done, offset + done, &put);
         if (error || put == 0) return error ? error : EIO;
         done += put;
     }
@@ -42,24 +42,24 @@ bool sfti_no_folder_sync(int error) {
 int sfti_sync_parent(const char *path) {
     char folder[4608];
     sft_span whole = sfti_path_trimmed(sft_span_cstr(path));
-    size_t len = sfti_rule_folder(os_path_rule(), whole);
+    size_t len = sfti_rule_folder(sfti_os_path_rule(), whole);
     if (len == 0) path = "./", len = 2;
     if (len >= sizeof folder) return 0;
     memcpy(folder, path, len);
     folder[len] = '\0';
-    int error = os_sync_folder(folder);
+    int error = sfti_os_sync_folder(folder);
     return sfti_no_folder_sync(error) ? 0 : error;
 }
 
 void sfti_seed_draw(const void *here, uint64_t seed[2]) {
-    if (os_random(seed, 2 * sizeof *seed) == 0) return;
-    seed[0] = os_now_ns() ^ (uint64_t)(uintptr_t)here;
-    seed[1] = os_now_ns() * UINT64_C(0x9E3779B97F4A7C15) ^ (uint64_t)(uintptr_t)seed;
+    if (sfti_os_random(seed, 2 * sizeof *seed) == 0) return;
+    seed[0] = sfti_os_now_ns() ^ (uint64_t)(uintptr_t)here;
+    seed[1] = sfti_os_now_ns() * UINT64_C(0x9E3779B97F4A7C15) ^ (uint64_t)(uintptr_t)seed;
 }
 
 size_t sfti_path_escape(sft_span path, char *into, size_t cap, size_t *used) {
     size_t put = 0, read = 0;
-    bool whole = os_path_rule() != SFTI_PATHS_WINDOWS;
+    bool whole = sfti_os_path_rule() != SFTI_PATHS_WINDOWS;
     for (*used = 0; *used < path.len && put < cap; *used += read) {
         sft_span rest = { path.data + *used, path.len - *used };
         const char *slash = whole ? NULL : memchr(rest.data, '\\', rest.len);

@@ -20,7 +20,7 @@
 
 /* ── Files ── */
 
-int os_preallocate(int fd, uint64_t len) {
+int sfti_os_preallocate(int fd, uint64_t len) {
     if (len == 0) return 0;
     if (len > INT64_MAX) return EFBIG;
     int rc;
@@ -31,7 +31,7 @@ int os_preallocate(int fd, uint64_t len) {
     return errno == ENOSYS ? EOPNOTSUPP : errno;
 }
 
-int os_sync(int fd) {
+int sfti_os_sync(int fd) {
     int rc;
     do {
         rc = fsync(fd);
@@ -39,7 +39,7 @@ int os_sync(int fd) {
     return rc == 0 ? 0 : errno;
 }
 
-int os_kernel_rename_new(const char *from, const char *to) {
+int sfti_os_kernel_rename_new(const char *from, const char *to) {
 #ifdef SYS_renameat2
     const unsigned no_replace = 1;
     if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, no_replace) == 0) return 0;
@@ -56,18 +56,18 @@ typedef struct kernel_how {
     uint64_t flags, mode, resolve;
 } kernel_how;
 
-int os_kernel_beneath(int root, const char *name, int flags, bool links, int *fd) {
+int sfti_os_kernel_beneath(int root, const char *name, int flags, bool links, int *fd) {
     const uint64_t no_magic = 0x02, no_links = 0x04, beneath = 0x08;
     kernel_how how = { (uint64_t)flags, 0, no_magic | beneath | (links ? 0 : no_links) };
     long n;
     do {
         n = syscall(SYS_openat2, root, name, &how, sizeof how);
-    } while (n < 0 && errno == EINTR && !os_stop_signal());
+    } while (n < 0 && errno == EINTR && !sfti_os_stop_signal());
     *fd = n < 0 ? -1 : (int)n;
     return n < 0 ? errno : 0;
 }
 #else
-int os_kernel_beneath(int root, const char *name, int flags, bool links, int *fd) {
+int sfti_os_kernel_beneath(int root, const char *name, int flags, bool links, int *fd) {
     (void)root, (void)name, (void)flags, (void)links;
     *fd = -1;
     return ENOSYS;
@@ -75,14 +75,14 @@ int os_kernel_beneath(int root, const char *name, int flags, bool links, int *fd
 #endif
 
 /* What a mount or a folder of ext4 may do besides is not asked for: names are bytes. */
-bool os_folds_case(const char *folder) {
+bool sfti_os_folds_case(const char *folder) {
     (void)folder;
     return false;
 }
 
 /* ── The rest ── */
 
-int os_random(void *into, size_t len) {
+int sfti_os_random(void *into, size_t len) {
     char *at = into;
     while (len > 0) {
         size_t piece = len < 256 ? len : 256;
@@ -96,7 +96,7 @@ int os_random(void *into, size_t len) {
     return 0;
 }
 
-uint32_t os_cpu_count(void) {
+uint32_t sfti_os_cpu_count(void) {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0) {
         return (uint32_t)CPU_COUNT(&set);
@@ -105,7 +105,7 @@ uint32_t os_cpu_count(void) {
     return n > 0 ? (uint32_t)n : 1;
 }
 
-int os_cond_init(os_cond *cond) {
+int sfti_os_cond_init(os_cond *cond) {
     pthread_condattr_t attr;
     int error = pthread_condattr_init(&attr);
     if (error) return error;
@@ -115,7 +115,7 @@ int os_cond_init(os_cond *cond) {
     return error;
 }
 
-void os_cond_wait_for(os_cond *cond, os_mutex *mutex, uint32_t ms) {
+void sfti_os_cond_wait_for(os_cond *cond, os_mutex *mutex, uint32_t ms) {
     struct timespec end;
     (void)clock_gettime(CLOCK_MONOTONIC, &end);
     end.tv_sec += (time_t)(ms / 1000);

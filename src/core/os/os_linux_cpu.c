@@ -6,7 +6,7 @@
 /* Bits of AT_HWCAP: a part of the kernel's interface, but not in every libc's headers. */
 enum { LINUX_ARM_SHA2 = 1 << 6, LINUX_ARM_CRC32 = 1 << 7 };
 
-unsigned os_arm_instructions(void) {
+unsigned sfti_os_arm_instructions(void) {
     unsigned long has = getauxval(AT_HWCAP);
     unsigned found = 0;
     if (has & LINUX_ARM_SHA2) found |= OS_ARM_SHA2;
@@ -16,7 +16,7 @@ unsigned os_arm_instructions(void) {
 
 #else
 
-unsigned os_arm_instructions(void) {
+unsigned sfti_os_arm_instructions(void) {
     return 0;
 }
 

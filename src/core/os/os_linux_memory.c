@@ -86,7 +86,7 @@ static void kept_put(char *at, size_t len) {
     if (at) (void)munmap(at, len);
 }
 
-bool os_huge_ask(char *at, size_t len) {
+bool sfti_os_huge_ask(char *at, size_t len) {
 #ifdef MADV_HUGEPAGE
     return madvise(at, len, MADV_HUGEPAGE) == 0;
 #else
@@ -106,8 +106,8 @@ static uint64_t thread_ns(void) {
  * then a huge page costs 6 ms, while small ones still come from memory that is at hand. */
 #define HUGE_SLOW_NS 1500000
 
-bool os_huge_quick(char *at) {
-    if (!os_huge_ask(at, OS_HUGE_PAGE)) return false;
+bool sfti_os_huge_quick(char *at) {
+    if (!sfti_os_huge_ask(at, OS_HUGE_PAGE)) return false;
     uint64_t begin = thread_ns();
     *(volatile char *)at = 0;
     return thread_ns() - begin < HUGE_SLOW_NS;
@@ -124,9 +124,9 @@ static void *large_take(size_t size) {
     size_t after = cap - before - len;
     if (before > 0) (void)munmap(at, before);
     if (after > 0) (void)munmap(at + before + len, after);
-    if (len > OS_HUGE_PAGE && os_huge_quick(at + before))
-        (void)os_huge_ask(at + before + OS_HUGE_PAGE, len - OS_HUGE_PAGE);
-    else if (len <= OS_HUGE_PAGE) (void)os_huge_ask(at + before, len);
+    if (len > OS_HUGE_PAGE && sfti_os_huge_quick(at + before))
+        (void)sfti_os_huge_ask(at + before + OS_HUGE_PAGE, len - OS_HUGE_PAGE);
+    else if (len <= OS_HUGE_PAGE) (void)sfti_os_huge_ask(at + before, len);
     return at + before;
 }
 
@@ -147,7 +147,7 @@ static bool large_shrink(void *ptr, size_t old_size, size_t new_size) {
     return true;
 }
 
-void *os_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
+void *sfti_os_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
     (void)ctx;
     bool was_large = ptr && is_large(old_size), large = is_large(new_size);
     if (new_size == 0) {

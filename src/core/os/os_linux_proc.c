@@ -20,10 +20,10 @@ static void proc_name(int fd, char *out, size_t cap) {
 }
 
 /* Without /proc an unnamed file could never get its name, so there is none then. */
-int os_open_unnamed(const char *folder, uint32_t mode, int *fd) {
+int sfti_os_open_unnamed(const char *folder, uint32_t mode, int *fd) {
 #ifdef O_TMPFILE
     char name[40];
-    int error = os_posix_open(folder, O_TMPFILE | O_RDWR, mode, fd);
+    int error = sfti_os_posix_open(folder, O_TMPFILE | O_RDWR, mode, fd);
     if (error == EISDIR || error == ENOSYS || error == EINVAL) return EOPNOTSUPP;
     if (error) return error;
     proc_name(*fd, name, sizeof name);
@@ -37,13 +37,13 @@ int os_open_unnamed(const char *folder, uint32_t mode, int *fd) {
     return EOPNOTSUPP;
 }
 
-int os_link_unnamed(int fd, const char *path) {
+int sfti_os_link_unnamed(int fd, const char *path) {
     char name[40];
     proc_name(fd, name, sizeof name);
     return linkat(AT_FDCWD, name, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
 }
 
-int os_path_in(int folder, const char *name, char *out, size_t cap) {
+int sfti_os_path_in(int folder, const char *name, char *out, size_t cap) {
     struct stat open_one, there;
     char name_of[40];
     proc_name(folder, name_of, sizeof name_of);

@@ -49,8 +49,8 @@ static int gather_some(const int ends[2], const char *map, const uint64_t *offse
 }
 
 /* Calls that copy several pieces of memory at once, which every sandbox allows: to a pipe. */
-int os_gather(const void *map, const uint64_t *offsets, size_t count, size_t len, void *into,
-              size_t *got) {
+int sfti_os_gather(const void *map, const uint64_t *offsets, size_t count, size_t len, void *into,
+                   size_t *got) {
     int ends[2], error = 0;
     *got = 0;
     if (len == 0 || count > SIZE_MAX / len) return EINVAL;
@@ -70,8 +70,8 @@ static bool is_no_copy(int error) {
            error == EPERM || error == EBADF;
 }
 
-int os_copy_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t len,
-                  uint64_t *done) {
+int sfti_os_copy_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t len,
+                       uint64_t *done) {
     *done = 0;
     len = len < (uint64_t)1 << 30 ? len : (uint64_t)1 << 30;
     if (from_at > INT64_MAX - len || to_at > INT64_MAX - len) return EFBIG;
@@ -90,7 +90,7 @@ int os_copy_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t l
 #endif
 }
 
-int os_clone_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t len) {
+int sfti_os_clone_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t len) {
 #ifdef FICLONERANGE
     struct file_clone_range range = { from, from_at, len, to_at };
     int rc;
@@ -116,26 +116,26 @@ static int shift_blocks(int fd, int how, uint64_t at, uint64_t len) {
     return is_no_copy(errno) ? EOPNOTSUPP : errno;
 }
 
-int os_insert_range(int fd, uint64_t at, uint64_t len) {
+int sfti_os_insert_range(int fd, uint64_t at, uint64_t len) {
     return shift_blocks(fd, FALLOC_FL_INSERT_RANGE, at, len);
 }
 
-int os_collapse_range(int fd, uint64_t at, uint64_t len) {
+int sfti_os_collapse_range(int fd, uint64_t at, uint64_t len) {
     return shift_blocks(fd, FALLOC_FL_COLLAPSE_RANGE, at, len);
 }
 #else
-int os_insert_range(int fd, uint64_t at, uint64_t len) {
+int sfti_os_insert_range(int fd, uint64_t at, uint64_t len) {
     (void)fd, (void)at, (void)len;
     return EOPNOTSUPP;
 }
 
-int os_collapse_range(int fd, uint64_t at, uint64_t len) {
+int sfti_os_collapse_range(int fd, uint64_t at, uint64_t len) {
     (void)fd, (void)at, (void)len;
     return EOPNOTSUPP;
 }
 #endif
 
-int os_find_hole(int fd, uint64_t at, uint64_t *out) {
+int sfti_os_find_hole(int fd, uint64_t at, uint64_t *out) {
 #ifdef SEEK_HOLE
     off_t hole = at <= INT64_MAX ? lseek(fd, (off_t)at, SEEK_HOLE) : -1;
     if (hole < 0) return errno == EINVAL ? EOPNOTSUPP : errno;
@@ -148,7 +148,7 @@ int os_find_hole(int fd, uint64_t at, uint64_t *out) {
 }
 
 /* The signal that tells the holder of somebody waiting is made one that does nothing. */
-int os_lease(int fd, bool hold) {
+int sfti_os_lease(int fd, bool hold) {
 #ifdef F_SETLEASE
     if (hold && fcntl(fd, F_SETSIG, SIGURG) != 0) return EOPNOTSUPP;
     if (fcntl(fd, F_SETLEASE, hold ? F_WRLCK : F_UNLCK) == 0) return 0;
@@ -159,7 +159,7 @@ int os_lease(int fd, bool hold) {
 #endif
 }
 
-int os_set_direct(int fd, bool direct) {
+int sfti_os_set_direct(int fd, bool direct) {
 #ifdef O_DIRECT
     int flags = fcntl(fd, F_GETFL);
     if (flags < 0) return errno;
@@ -172,12 +172,12 @@ int os_set_direct(int fd, bool direct) {
 #endif
 }
 
-int os_open_direct(int fd, int *out) {
+int sfti_os_open_direct(int fd, int *out) {
     *out = -1;
 #ifdef O_DIRECT
     char path[64];
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    int error = os_posix_open(path, O_RDONLY | O_DIRECT, 0, out);
+    int error = sfti_os_posix_open(path, O_RDONLY | O_DIRECT, 0, out);
     return error == EINVAL || error == ENOENT ? EOPNOTSUPP : error;
 #else
     (void)fd;
@@ -191,7 +191,7 @@ int os_open_direct(int fd, int *out) {
 #endif
 
 /* Only of files that the caller owns or may write: of others the system tells nothing. */
-int os_cached(int fd, uint64_t offset, uint64_t len, uint64_t *bytes) {
+int sfti_os_cached(int fd, uint64_t offset, uint64_t len, uint64_t *bytes) {
     struct { uint64_t offset, len; } range = { offset, len };
     struct { uint64_t cached, dirty, written, evicted, lately; } found;
     *bytes = 0;
@@ -202,16 +202,16 @@ int os_cached(int fd, uint64_t offset, uint64_t len, uint64_t *bytes) {
     return 0;
 }
 
-void os_read_apart(int fd, bool apart) {
+void sfti_os_read_apart(int fd, bool apart) {
     (void)posix_fadvise(fd, 0, 0, apart ? POSIX_FADV_RANDOM : POSIX_FADV_NORMAL);
 }
 
-void os_read_soon(int fd, uint64_t offset, uint64_t len) {
+void sfti_os_read_soon(int fd, uint64_t offset, uint64_t len) {
     if (offset > INT64_MAX || len > INT64_MAX - offset) return;
     (void)posix_fadvise(fd, (off_t)offset, (off_t)len, POSIX_FADV_WILLNEED);
 }
 
-void os_write_back(int fd, uint64_t offset, uint64_t len) {
+void sfti_os_write_back(int fd, uint64_t offset, uint64_t len) {
 #ifdef SYNC_FILE_RANGE_WRITE
     if (offset > INT64_MAX || len > INT64_MAX - offset) return;
     (void)sync_file_range(fd, (off_t)offset, (off_t)len, SYNC_FILE_RANGE_WRITE);

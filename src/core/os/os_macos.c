@@ -25,13 +25,13 @@ static bool is_missing(int error) {
 /* ── Files ── */
 
 /* There are none: a file gets its temporary name when it is made. */
-int os_open_unnamed(const char *folder, uint32_t mode, int *fd) {
+int sfti_os_open_unnamed(const char *folder, uint32_t mode, int *fd) {
     (void)folder, (void)mode;
     *fd = -1;
     return EOPNOTSUPP;
 }
 
-int os_link_unnamed(int fd, const char *path) {
+int sfti_os_link_unnamed(int fd, const char *path) {
     (void)fd, (void)path;
     return EOPNOTSUPP;
 }
@@ -53,7 +53,7 @@ static int reserve_blocks(int fd, off_t len) {
     return is_missing(error) ? EOPNOTSUPP : error;
 }
 
-int os_preallocate(int fd, uint64_t len) {
+int sfti_os_preallocate(int fd, uint64_t len) {
     struct stat st;
     if (len == 0) return 0;
     if (len > INT64_MAX) return EFBIG;
@@ -69,7 +69,7 @@ int os_preallocate(int fd, uint64_t len) {
 
 /* fsync leaves bytes in the cache of the drive; F_FULLFSYNC does not, but some file systems, those
  * of networks above all, have fsync alone. */
-int os_sync(int fd) {
+int sfti_os_sync(int fd) {
     int rc;
     do {
         rc = fcntl(fd, F_FULLFSYNC);
@@ -83,20 +83,20 @@ int os_sync(int fd) {
     return is_missing(errno) ? EOPNOTSUPP : errno;
 }
 
-int os_kernel_rename_new(const char *from, const char *to) {
+int sfti_os_kernel_rename_new(const char *from, const char *to) {
     if (renamex_np(from, to, RENAME_EXCL) == 0) return 0;
     return is_missing(errno) ? EOPNOTSUPP : errno;
 }
 
 /* O_NOFOLLOW_ANY and O_RESOLVE_BENEATH would serve, but systems that lack them ignore them. */
-int os_kernel_beneath(int root, const char *name, int flags, bool links, int *fd) {
+int sfti_os_kernel_beneath(int root, const char *name, int flags, bool links, int *fd) {
     (void)root, (void)name, (void)flags, (void)links;
     *fd = -1;
     return ENOSYS;
 }
 
 /* Folders have a second path, of their volume and number, on volumes that keep numbers. */
-int os_path_in(int folder, const char *name, char *out, size_t cap) {
+int sfti_os_path_in(int folder, const char *name, char *out, size_t cap) {
     struct stat open_one, there;
     char numbers[64];
     if (fstat(folder, &open_one) != 0) return errno;
@@ -110,60 +110,60 @@ int os_path_in(int folder, const char *name, char *out, size_t cap) {
 }
 
 /* Each volume is formatted one way or the other. */
-bool os_folds_case(const char *folder) {
+bool sfti_os_folds_case(const char *folder) {
     return pathconf(folder, _PC_CASE_SENSITIVE) == 0;
 }
 
 /* ── Ranges ── */
 
-int os_copy_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t len,
-                  uint64_t *done) {
+int sfti_os_copy_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t len,
+                       uint64_t *done) {
     (void)from, (void)to;
     *done = 0;
     return from_at > INT64_MAX - len || to_at > INT64_MAX - len ? EFBIG : EOPNOTSUPP;
 }
 
-int os_gather(const void *map, const uint64_t *offsets, size_t count, size_t len, void *into,
-              size_t *got) {
+int sfti_os_gather(const void *map, const uint64_t *offsets, size_t count, size_t len, void *into,
+                   size_t *got) {
     (void)map, (void)offsets, (void)count, (void)len, (void)into;
     *got = 0;
     return EOPNOTSUPP;
 }
 
-int os_clone_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t len) {
+int sfti_os_clone_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t len) {
     (void)from, (void)from_at, (void)to, (void)to_at, (void)len;
     return EOPNOTSUPP;
 }
 
-int os_insert_range(int fd, uint64_t at, uint64_t len) {
+int sfti_os_insert_range(int fd, uint64_t at, uint64_t len) {
     (void)fd, (void)at, (void)len;
     return EOPNOTSUPP;
 }
 
-int os_collapse_range(int fd, uint64_t at, uint64_t len) {
+int sfti_os_collapse_range(int fd, uint64_t at, uint64_t len) {
     (void)fd, (void)at, (void)len;
     return EOPNOTSUPP;
 }
 
-int os_find_hole(int fd, uint64_t at, uint64_t *out) {
+int sfti_os_find_hole(int fd, uint64_t at, uint64_t *out) {
     off_t hole = at <= INT64_MAX ? lseek(fd, (off_t)at, SEEK_HOLE) : -1;
     if (hole < 0) return is_missing(errno) ? EOPNOTSUPP : errno;
     *out = (uint64_t)hole;
     return 0;
 }
 
-int os_lease(int fd, bool hold) {
+int sfti_os_lease(int fd, bool hold) {
     (void)fd, (void)hold;
     return EOPNOTSUPP;
 }
 
-int os_set_direct(int fd, bool direct) {
+int sfti_os_set_direct(int fd, bool direct) {
     if (fcntl(fd, F_NOCACHE, direct ? 1 : 0) == 0) return 0;
     return is_missing(errno) ? EOPNOTSUPP : errno;
 }
 
 /* By its number: a second open of its own, for the flag is shared by what was duplicated. */
-int os_open_direct(int fd, int *out) {
+int sfti_os_open_direct(int fd, int *out) {
     struct stat now, there;
     char path[64];
     *out = -1;
@@ -174,37 +174,37 @@ int os_open_direct(int fd, int *out) {
     if (*out < 0) return EOPNOTSUPP;
     bool same = fstat(*out, &there) == 0 && there.st_dev == now.st_dev
                 && there.st_ino == now.st_ino;
-    if (same && os_set_direct(*out, true) == 0) return 0;
+    if (same && sfti_os_set_direct(*out, true) == 0) return 0;
     (void)close(*out);
     *out = -1;
     return EOPNOTSUPP;
 }
 
 /* mincore() would have to map the file, and tells of maps alone. */
-int os_cached(int fd, uint64_t offset, uint64_t len, uint64_t *bytes) {
+int sfti_os_cached(int fd, uint64_t offset, uint64_t len, uint64_t *bytes) {
     (void)fd, (void)offset, (void)len;
     *bytes = 0;
     return EOPNOTSUPP;
 }
 
-void os_read_apart(int fd, bool apart) {
+void sfti_os_read_apart(int fd, bool apart) {
     (void)fcntl(fd, F_RDAHEAD, apart ? 0 : 1);
 }
 
-void os_read_soon(int fd, uint64_t offset, uint64_t len) {
+void sfti_os_read_soon(int fd, uint64_t offset, uint64_t len) {
     if (offset > INT64_MAX || len > INT_MAX) return;
     struct radvisory part = { (off_t)offset, (int)len };
     (void)fcntl(fd, F_RDADVISE, &part);
 }
 
 /* The system has no call for it. */
-void os_write_back(int fd, uint64_t offset, uint64_t len) {
+void sfti_os_write_back(int fd, uint64_t offset, uint64_t len) {
     (void)fd, (void)offset, (void)len;
 }
 
 /* ── The rest ── */
 
-int os_random(void *into, size_t len) {
+int sfti_os_random(void *into, size_t len) {
     char *at = into;
     while (len > 0) {
         size_t piece = len < 256 ? len : 256; /* the most that it gives */
@@ -215,35 +215,35 @@ int os_random(void *into, size_t len) {
     return 0;
 }
 
-uint32_t os_cpu_count(void) {
+uint32_t sfti_os_cpu_count(void) {
     long n = sysconf(_SC_NPROCESSORS_ONLN);
     return n > 0 ? (uint32_t)n : 1;
 }
 
 /* Its malloc takes large blocks from the system by itself; there are no huge pages to ask for. */
-void *os_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
+void *sfti_os_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
     (void)ctx, (void)old_size;
     if (new_size > 0) return realloc(ptr, new_size);
     free(ptr);
     return NULL;
 }
 
-bool os_huge_ask(char *at, size_t len) {
+bool sfti_os_huge_ask(char *at, size_t len) {
     (void)at, (void)len;
     return false;
 }
 
-bool os_huge_quick(char *at) {
+bool sfti_os_huge_quick(char *at) {
     (void)at;
     return false;
 }
 
-int os_cond_init(os_cond *cond) {
+int sfti_os_cond_init(os_cond *cond) {
     return pthread_cond_init((pthread_cond_t *)(void *)cond, NULL);
 }
 
 /* Relative, for its conditions know the calendar's clock alone, which may be set. */
-void os_cond_wait_for(os_cond *cond, os_mutex *mutex, uint32_t ms) {
+void sfti_os_cond_wait_for(os_cond *cond, os_mutex *mutex, uint32_t ms) {
     struct timespec span = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
     (void)pthread_cond_timedwait_relative_np((pthread_cond_t *)(void *)cond,
                                              (pthread_mutex_t *)(void *)mutex, &span);

@@ -1,6 +1,6 @@
 #include "os/cpu.h"
 
-unsigned os_arm_instructions(void) {
+unsigned sfti_os_arm_instructions(void) {
 #if defined(__aarch64__)
     return OS_ARM_SHA2 | OS_ARM_CRC32; /* every processor that macOS runs on */
 #else

@@ -24,7 +24,7 @@
 
 /* ── Looking ── */
 
-sfti_path_rule os_path_rule(void) {
+sfti_path_rule sfti_os_path_rule(void) {
     return SFTI_PATHS_POSIX;
 }
 
@@ -50,14 +50,14 @@ static void info_of_stat(const struct stat *st, os_info *out) {
     out->block = st->st_blksize > 0 ? (uint32_t)st->st_blksize : 0;
 }
 
-int os_info_fd(int fd, os_info *out) {
+int sfti_os_info_fd(int fd, os_info *out) {
     struct stat st;
     if (fstat(fd, &st) != 0) return errno;
     info_of_stat(&st, out);
     return 0;
 }
 
-int os_info_path(const char *path, bool follow_link, os_info *out) {
+int sfti_os_info_path(const char *path, bool follow_link, os_info *out) {
     struct stat st;
     int rc = follow_link ? stat(path, &st) : lstat(path, &st);
     if (rc != 0) return errno;
@@ -65,7 +65,7 @@ int os_info_path(const char *path, bool follow_link, os_info *out) {
     return 0;
 }
 
-int os_real_path(const char *path, char *out, size_t cap) {
+int sfti_os_real_path(const char *path, char *out, size_t cap) {
     char *real = realpath(path, NULL);
     if (!real) return errno;
     size_t len = strlen(real);
@@ -75,7 +75,7 @@ int os_real_path(const char *path, char *out, size_t cap) {
     return error;
 }
 
-int os_read_link(const char *path, char *out, size_t cap) {
+int sfti_os_read_link(const char *path, char *out, size_t cap) {
     ssize_t n = readlink(path, out, cap);
     if (n < 0) return errno;
     if ((size_t)n >= cap) return ENAMETOOLONG;
@@ -85,10 +85,10 @@ int os_read_link(const char *path, char *out, size_t cap) {
 
 /* ── Opening and reading ── */
 
-int os_posix_open(const char *path, int flags, uint32_t mode, int *fd) {
+int sfti_os_posix_open(const char *path, int flags, uint32_t mode, int *fd) {
     do {
         *fd = open(path, flags | O_CLOEXEC, (mode_t)mode);
-    } while (*fd < 0 && errno == EINTR && !os_stop_signal());
+    } while (*fd < 0 && errno == EINTR && !sfti_os_stop_signal());
     return *fd < 0 ? errno : 0;
 }
 
@@ -104,10 +104,10 @@ static bool is_leased(const char *path, int error) {
  * one that takes a leased file's name while we wait for that. */
 static int open_unheld(const char *path, int flags, int *fd) {
     uint32_t ms = 0;
-    int error = os_posix_open(path, flags | O_NONBLOCK | O_NOCTTY, 0, fd);
+    int error = sfti_os_posix_open(path, flags | O_NONBLOCK | O_NOCTTY, 0, fd);
     while (error && is_leased(path, error)) {
-        if (!os_wait_more(&ms)) return EINTR;
-        error = os_posix_open(path, flags | O_NONBLOCK | O_NOCTTY, 0, fd);
+        if (!sfti_os_wait_more(&ms)) return EINTR;
+        error = sfti_os_posix_open(path, flags | O_NONBLOCK | O_NOCTTY, 0, fd);
     }
     return error;
 }
@@ -115,7 +115,7 @@ static int open_unheld(const char *path, int flags, int *fd) {
 static int open_read(const char *path, int flags, int *fd, os_info *info) {
     int error = open_unheld(path, O_RDONLY | flags, fd);
     if (error) return error;
-    error = os_info_fd(*fd, info);
+    error = sfti_os_info_fd(*fd, info);
     if (!error && info->kind != OS_FILE) {
         int now = fcntl(*fd, F_GETFL);
         if (now >= 0) (void)fcntl(*fd, F_SETFL, now & ~O_NONBLOCK);
@@ -125,29 +125,29 @@ static int open_read(const char *path, int flags, int *fd, os_info *info) {
     return error;
 }
 
-int os_open_look(const char *path, int *fd, os_info *info) {
+int sfti_os_open_look(const char *path, int *fd, os_info *info) {
     int error = open_read(path, O_NOFOLLOW, fd, info);
     info->is_no_link = !error;
     return error == ELOOP ? open_read(path, 0, fd, info) : error;
 }
 
-int os_open_read(const char *path, int *fd) {
+int sfti_os_open_read(const char *path, int *fd) {
     os_info info;
     return open_read(path, 0, fd, &info);
 }
 
-int os_open_no_link(const char *path, bool writable, int *fd) {
+int sfti_os_open_no_link(const char *path, bool writable, int *fd) {
     os_info info;
     return writable ? open_unheld(path, O_RDWR | O_NOFOLLOW, fd)
                     : open_read(path, O_NOFOLLOW, fd, &info);
 }
 
 /* Linux has freed the descriptor even when it was interrupted. */
-int os_close(int fd) {
+int sfti_os_close(int fd) {
     return close(fd) == 0 || errno == EINTR ? 0 : errno;
 }
 
-int os_positioned(int fd) {
+int sfti_os_positioned(int fd) {
     return fd;
 }
 
@@ -160,7 +160,7 @@ static bool beyond_offsets(size_t len, uint64_t offset) {
     return offset > (uint64_t)INT64_MAX - len;
 }
 
-int os_pread(int fd, void *into, size_t len, uint64_t offset, size_t *got) {
+int sfti_os_pread(int fd, void *into, size_t len, uint64_t offset, size_t *got) {
     ssize_t n;
     *got = 0;
     len = most_at_once(len);
@@ -173,7 +173,7 @@ int os_pread(int fd, void *into, size_t len, uint64_t offset, size_t *got) {
     return 0;
 }
 
-int os_map(int fd, uint64_t len, bool writable_private, void **out) {
+int sfti_os_map(int fd, uint64_t len, bool writable_private, void **out) {
     int access_kind = writable_private ? PROT_READ | PROT_WRITE : PROT_READ;
     int flags = writable_private ? MAP_PRIVATE | MAP_NORESERVE : MAP_SHARED;
     *out = NULL;
@@ -184,7 +184,7 @@ int os_map(int fd, uint64_t len, bool writable_private, void **out) {
     return 0;
 }
 
-void os_unmap(void *at, uint64_t len) {
+void sfti_os_unmap(void *at, uint64_t len) {
     if (at) (void)munmap(at, (size_t)len);
 }
 
@@ -208,8 +208,8 @@ static bool dot_name(const char *name) {
     return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
 }
 
-int os_list(const char *path, int (*each)(void *ctx, const char *name, os_kind kind),
-            void *ctx) {
+int sfti_os_list(const char *path, int (*each)(void *ctx, const char *name, os_kind kind),
+                 void *ctx) {
     int result = 0;
     DIR *folder = opendir(path);
     if (!folder) return errno;
@@ -229,15 +229,15 @@ int os_list(const char *path, int (*each)(void *ctx, const char *name, os_kind k
 
 /* ── Writing ── */
 
-int os_open_new(const char *path, uint32_t mode, int *fd) {
-    return os_posix_open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode, fd);
+int sfti_os_open_new(const char *path, uint32_t mode, int *fd) {
+    return sfti_os_posix_open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode, fd);
 }
 
-int os_open_write(const char *path, int *fd) {
+int sfti_os_open_write(const char *path, int *fd) {
     return open_unheld(path, O_RDWR, fd);
 }
 
-int os_pwrite(int fd, const void *from, size_t len, uint64_t offset, size_t *put) {
+int sfti_os_pwrite(int fd, const void *from, size_t len, uint64_t offset, size_t *put) {
     ssize_t n;
     *put = 0;
     len = most_at_once(len);
@@ -251,7 +251,7 @@ int os_pwrite(int fd, const void *from, size_t len, uint64_t offset, size_t *put
     return 0;
 }
 
-int os_truncate(int fd, uint64_t len) {
+int sfti_os_truncate(int fd, uint64_t len) {
     int rc;
     if (len > INT64_MAX) return EFBIG;
     do {
@@ -260,11 +260,11 @@ int os_truncate(int fd, uint64_t len) {
     return rc == 0 ? 0 : errno;
 }
 
-int os_set_mode(int fd, uint32_t mode) {
+int sfti_os_set_mode(int fd, uint32_t mode) {
     return fchmod(fd, (mode_t)(mode & 07777)) == 0 ? 0 : errno;
 }
 
-int os_set_mtime(int fd, int64_t mtime_ns) {
+int sfti_os_set_mtime(int fd, int64_t mtime_ns) {
     int64_t seconds = mtime_ns / 1000000000, rest = mtime_ns % 1000000000;
     if (rest < 0) {
         rest += 1000000000;
@@ -274,7 +274,7 @@ int os_set_mtime(int fd, int64_t mtime_ns) {
     return futimens(fd, times) == 0 ? 0 : errno;
 }
 
-int os_lock(int fd) {
+int sfti_os_lock(int fd) {
     int rc;
     do {
         rc = flock(fd, LOCK_EX | LOCK_NB);
@@ -283,26 +283,26 @@ int os_lock(int fd) {
     return errno == EWOULDBLOCK ? EAGAIN : EOPNOTSUPP;
 }
 
-void os_unlock(int fd) { (void)flock(fd, LOCK_UN); }
+void sfti_os_unlock(int fd) { (void)flock(fd, LOCK_UN); }
 
-int os_open_folder(const char *folder, int *fd) {
-    return os_posix_open(folder, O_RDONLY | O_DIRECTORY, 0, fd);
+int sfti_os_open_folder(const char *folder, int *fd) {
+    return sfti_os_posix_open(folder, O_RDONLY | O_DIRECTORY, 0, fd);
 }
 
-int os_sync_folder(const char *folder) {
+int sfti_os_sync_folder(const char *folder) {
     int fd;
-    int error = os_open_folder(folder, &fd);
+    int error = sfti_os_open_folder(folder, &fd);
     if (error) return error;
-    error = os_sync(fd);
+    error = sfti_os_sync(fd);
     (void)close(fd);
     return error;
 }
 
-int os_make_folder(const char *path, uint32_t mode) {
+int sfti_os_make_folder(const char *path, uint32_t mode) {
     return mkdir(path, (mode_t)mode) == 0 ? 0 : errno;
 }
 
-int os_remove_folder(const char *path) {
+int sfti_os_remove_folder(const char *path) {
     return rmdir(path) == 0 ? 0 : errno;
 }
 
@@ -312,37 +312,37 @@ static int rename_by_link(const char *from, const char *to) {
     return unlink(from) == 0 ? 0 : errno;
 }
 
-int os_rename(const char *from, const char *to, bool no_clobber) {
+int sfti_os_rename(const char *from, const char *to, bool no_clobber) {
     if (!no_clobber) return rename(from, to) == 0 ? 0 : errno;
-    int error = os_kernel_rename_new(from, to);
+    int error = sfti_os_kernel_rename_new(from, to);
     return error == EOPNOTSUPP ? rename_by_link(from, to) : error;
 }
 
-int os_unlink(const char *path) {
+int sfti_os_unlink(const char *path) {
     return unlink(path) == 0 ? 0 : errno;
 }
 
-bool os_is_append(int fd) {
+bool sfti_os_is_append(int fd) {
     int flags = fcntl(fd, F_GETFL);
     return flags >= 0 && (flags & O_APPEND) != 0;
 }
 
 /* ── The rest ── */
 
-uint64_t os_now_ns(void) {
+uint64_t sfti_os_now_ns(void) {
     struct timespec now = { 0, 0 };
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-uint64_t os_time_s(void) {
+uint64_t sfti_os_time_s(void) {
     time_t now = time(NULL);
     return now > 0 ? (uint64_t)now : 0;
 }
 
-uint64_t os_process(void) { return (uint64_t)getpid(); }
+uint64_t sfti_os_process(void) { return (uint64_t)getpid(); }
 
-uint32_t os_user(void) {
+uint32_t sfti_os_user(void) {
     return (uint32_t)geteuid();
 }
 
@@ -358,32 +358,32 @@ static const char *error_text_pointer(const char *text, char *buffer, size_t len
     return text;
 }
 
-const char *os_error_text(int error, char *buffer, size_t len) {
+const char *sfti_os_error_text(int error, char *buffer, size_t len) {
     if (len == 0) return "";
     buffer[0] = 0;
     return _Generic(strerror_r(error, buffer, len), int: error_text_int,
                     char *: error_text_pointer)(strerror_r(error, buffer, len), buffer, len);
 }
 
-bool os_is_terminal(int fd) {
+bool sfti_os_is_terminal(int fd) {
     return isatty(fd) == 1;
 }
 
-bool os_terminal_escapes(int fd) {
-    return os_is_terminal(fd);
+bool sfti_os_terminal_escapes(int fd) {
+    return sfti_os_is_terminal(fd);
 }
 
-int os_program_begin(int *argc, char ***argv) {
+int sfti_os_program_begin(int *argc, char ***argv) {
     (void)argc, (void)argv;
     return 0;
 }
 
-uint32_t os_terminal_columns(int fd) {
+uint32_t sfti_os_terminal_columns(int fd) {
     struct winsize size;
     memset(&size, 0, sizeof size);
     return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-const char *os_env(const char *name) {
+const char *sfti_os_env(const char *name) {
     return getenv(name);
 }

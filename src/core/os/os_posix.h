@@ -12,12 +12,12 @@
 #endif
 
 /* open(), not inherited by other programs, and again after signals that nobody watches. */
-int os_posix_open(const char *path, int flags, uint32_t mode, int *fd);
-/* os_open_beneath in an open folder with the flags of open(), by one call of the system; links
+int sfti_os_posix_open(const char *path, int flags, uint32_t mode, int *fd);
+/* sfti_os_open_beneath in an open folder with the flags of open(), by one call of the system; links
  * are followed or ELOOP. ENOSYS where the system has no such call. */
-int os_kernel_beneath(int root, const char *name, int flags, bool links, int *fd);
+int sfti_os_kernel_beneath(int root, const char *name, int flags, bool links, int *fd);
 /* Rename to a name that nothing has; EEXIST. EOPNOTSUPP where the system or the file system has no
  * such call. */
-int os_kernel_rename_new(const char *from, const char *to);
+int sfti_os_kernel_rename_new(const char *from, const char *to);
 
 #endif

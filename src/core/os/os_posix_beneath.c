@@ -30,7 +30,7 @@
 static int open_at(int at, const char *name, int flags, int *fd) {
     do {
         *fd = openat(at, name, flags);
-    } while (*fd < 0 && errno == EINTR && !os_stop_signal());
+    } while (*fd < 0 && errno == EINTR && !sfti_os_stop_signal());
     return *fd < 0 ? errno : 0;
 }
 
@@ -107,7 +107,7 @@ static int walk_beneath(int root, const char *name, int flags, bool links, int *
 
 /* Sandboxes answer EPERM for calls that they do not know. */
 static int open_once(int root, const char *name, int flags, bool links, int *fd) {
-    int error = os_kernel_beneath(root, name, flags, links, fd);
+    int error = sfti_os_kernel_beneath(root, name, flags, links, fd);
     if (error != ENOSYS && error != EPERM && error != EOPNOTSUPP) return error;
     return walk_beneath(root, name, flags, links, fd);
 }
@@ -129,7 +129,7 @@ static int open_in(int root, const char *name, int flags, bool links, int *fd) {
     while (error == EAGAIN) {
         bool leased = is_regular(root, name, links);
         if (!leased && ++tries > BENEATH_TRIES) return error;
-        if (leased && !os_wait_more(&ms)) return EINTR;
+        if (leased && !sfti_os_wait_more(&ms)) return EINTR;
         error = open_once(root, name, flags, links, fd);
     }
     return error;
@@ -178,7 +178,7 @@ static int real_parent(const char *folder, const char *name, char *real, size_t 
     int error = sfti_walk_join(folder, strlen(folder), name, path, sizeof path);
     if (error) return error;
     path[strlen(folder) + 1 + len] = '\0';
-    return os_real_path(path, real, cap);
+    return sfti_os_real_path(path, real, cap);
 }
 
 /* A link that leads out of the folder: from a snapshot to a blob of the same cache, which may
@@ -212,7 +212,7 @@ static bool open_plain(const char *folder, const char *name, int flags, int *fd)
     return open_at(AT_FDCWD, *folder ? path : name, flags | O_NOFOLLOW, fd) == 0;
 }
 
-int os_open_beneath(const char *folder, const char *name, os_beneath how, int *fd) {
+int sfti_os_open_beneath(const char *folder, const char *name, os_beneath how, int *fd) {
     int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
     bool reads = how == OS_BENEATH_READ || how == OS_BENEATH_OWN;
     *fd = -1;
@@ -231,7 +231,7 @@ int os_open_beneath(const char *folder, const char *name, os_beneath how, int *f
     return error;
 }
 
-int os_unlink_beneath(const char *folder, const char *name) {
+int sfti_os_unlink_beneath(const char *folder, const char *name) {
     const char *last;
     int root, at, error = open_folder(folder, &root);
     if (error) return error;

@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-os_function os_library_function(const char *library, const char *name) {
+os_function sfti_os_library_function(const char *library, const char *name) {
     os_function function = NULL;
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     void *found = handle ? dlsym(handle, name) : NULL;
@@ -17,7 +17,7 @@ os_function os_library_function(const char *library, const char *name) {
 
 #else
 
-os_function os_library_function(const char *library, const char *name) {
+os_function sfti_os_library_function(const char *library, const char *name) {
     (void)library, (void)name;
     return NULL;
 }

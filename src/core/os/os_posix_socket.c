@@ -11,14 +11,14 @@
 #include <string.h>
 #include <sys/socket.h>
 
-int os_socket_open(int family, int type, int protocol, int *fd) {
+int sfti_os_socket_open(int family, int type, int protocol, int *fd) {
     *fd = socket(family, type, protocol);
     if (*fd < 0) return errno;
     (void)fcntl(*fd, F_SETFD, FD_CLOEXEC);
     return 0;
 }
 
-size_t os_socket_address(const void *sockaddr, size_t len, uint8_t out[16]) {
+size_t sfti_os_socket_address(const void *sockaddr, size_t len, uint8_t out[16]) {
     struct sockaddr any;
     struct sockaddr_in v4;
     struct sockaddr_in6 v6;

@@ -32,7 +32,7 @@ static int thread_create(thread_start *start) {
     return error == EINVAL ? pthread_create(&start->thread, NULL, thread_main, start) : error;
 }
 
-int os_thread_start(os_thread *thread, void (*run)(void *ctx), void *ctx) {
+int sfti_os_thread_start(os_thread *thread, void (*run)(void *ctx), void *ctx) {
     sigset_t all, old;
     thread->handle[0] = NULL;
     thread_start *start = malloc(sizeof *start);
@@ -51,7 +51,7 @@ int os_thread_start(os_thread *thread, void (*run)(void *ctx), void *ctx) {
     return 0;
 }
 
-void os_thread_join(os_thread *thread) {
+void sfti_os_thread_join(os_thread *thread) {
     thread_start *start = thread->handle[0];
     if (!start) return;
     (void)pthread_join(start->thread, NULL);
@@ -61,23 +61,23 @@ void os_thread_join(os_thread *thread) {
 
 _Static_assert(sizeof(pthread_mutex_t) <= sizeof(os_mutex), "os_mutex holds it");
 
-int os_mutex_init(os_mutex *mutex) {
+int sfti_os_mutex_init(os_mutex *mutex) {
     return pthread_mutex_init((pthread_mutex_t *)(void *)mutex, NULL);
 }
 
-void os_mutex_lock(os_mutex *mutex) {
+void sfti_os_mutex_lock(os_mutex *mutex) {
     (void)pthread_mutex_lock((pthread_mutex_t *)(void *)mutex);
 }
 
-void os_mutex_unlock(os_mutex *mutex) {
+void sfti_os_mutex_unlock(os_mutex *mutex) {
     (void)pthread_mutex_unlock((pthread_mutex_t *)(void *)mutex);
 }
 
-void os_mutex_free(os_mutex *mutex) {
+void sfti_os_mutex_free(os_mutex *mutex) {
     (void)pthread_mutex_destroy((pthread_mutex_t *)(void *)mutex);
 }
 
-void os_once(bool *done, void (*run)(void)) {
+void sfti_os_once(bool *done, void (*run)(void)) {
     static pthread_mutex_t one_of_all = PTHREAD_MUTEX_INITIALIZER;
     (void)pthread_mutex_lock(&one_of_all);
     if (!*done) run();
@@ -87,14 +87,14 @@ void os_once(bool *done, void (*run)(void)) {
 
 _Static_assert(sizeof(pthread_cond_t) <= sizeof(os_cond), "os_cond holds it");
 
-void os_cond_wait(os_cond *cond, os_mutex *mutex) {
+void sfti_os_cond_wait(os_cond *cond, os_mutex *mutex) {
     (void)pthread_cond_wait((pthread_cond_t *)(void *)cond, (pthread_mutex_t *)(void *)mutex);
 }
 
-void os_cond_wake(os_cond *cond) {
+void sfti_os_cond_wake(os_cond *cond) {
     (void)pthread_cond_broadcast((pthread_cond_t *)(void *)cond);
 }
 
-void os_cond_free(os_cond *cond) {
+void sfti_os_cond_free(os_cond *cond) {
     (void)pthread_cond_destroy((pthread_cond_t *)(void *)cond);
 }

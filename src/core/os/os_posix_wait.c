@@ -25,7 +25,7 @@ static bool try_again(int error) {
     return error == EINTR && !stop_signal_seen;
 }
 
-void os_watch_signals(void) {
+void sfti_os_watch_signals(void) {
     static const int watched[] = { SIGINT, SIGTERM, SIGHUP };
     struct sigaction act, old;
     memset(&act, 0, sizeof act);
@@ -38,11 +38,11 @@ void os_watch_signals(void) {
     }
 }
 
-int os_stop_signal(void) {
+int sfti_os_stop_signal(void) {
     return (int)stop_signal_seen;
 }
 
-void os_raise(int signal_number) {
+void sfti_os_raise(int signal_number) {
     sigset_t set;
     (void)signal(signal_number, SIG_DFL);
     (void)raise(signal_number);
@@ -52,12 +52,12 @@ void os_raise(int signal_number) {
 }
 
 /* A file over the size limit is, like a broken pipe, an errno and no signal. */
-void os_ignore_broken_pipe(void) {
+void sfti_os_ignore_broken_pipe(void) {
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN);
 }
 
-void os_sleep_ms(uint32_t ms) {
+void sfti_os_sleep_ms(uint32_t ms) {
     struct timespec span = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
     (void)nanosleep(&span, NULL);
 }
@@ -71,14 +71,14 @@ static pthread_mutex_t wait_mutex = PTHREAD_MUTEX_INITIALIZER;
 static bool (*wait_go_on)(void *ctx);
 static void *wait_ctx;
 
-void os_on_wait(bool (*go_on)(void *ctx), void *ctx) {
+void sfti_os_on_wait(bool (*go_on)(void *ctx), void *ctx) {
     (void)pthread_mutex_lock(&wait_mutex);
     wait_go_on = go_on;
     wait_ctx = ctx;
     (void)pthread_mutex_unlock(&wait_mutex);
 }
 
-bool os_wait_over(void) {
+bool sfti_os_wait_over(void) {
     if (stop_signal_seen) return true;
     (void)pthread_mutex_lock(&wait_mutex);
     bool (*go_on)(void *ctx) = wait_go_on;
@@ -89,11 +89,11 @@ bool os_wait_over(void) {
 
 #define TRY_MOST_MS 20
 
-bool os_wait_more(uint32_t *ms) {
-    if (os_wait_over()) return false;
+bool sfti_os_wait_more(uint32_t *ms) {
+    if (sfti_os_wait_over()) return false;
     *ms = *ms == 0 ? 1 : *ms < TRY_MOST_MS / 2 ? 2 * *ms : TRY_MOST_MS;
-    os_sleep_ms(*ms);
-    return !os_wait_over();
+    sfti_os_sleep_ms(*ms);
+    return !sfti_os_wait_over();
 }
 
 /* Sleep until fd is ready. Before a read it also waits for the first writer of a FIFO,
@@ -105,7 +105,7 @@ static int wait_ready(int fd, short events) {
     for (;;) {
         int ready = poll(&wait, 1, WAIT_SLICE_MS);
         if (ready > 0 || (ready < 0 && errno != EINTR)) return 0;
-        if (os_wait_over()) return EINTR;
+        if (sfti_os_wait_over()) return EINTR;
     }
 }
 
@@ -114,7 +114,7 @@ static size_t most_of_call(size_t len) {
     return len < most ? len : most;
 }
 
-int os_read(int fd, void *into, size_t len, size_t *got) {
+int sfti_os_read(int fd, void *into, size_t len, size_t *got) {
     *got = 0;
     for (;;) {
         int error = wait_ready(fd, POLLIN);
@@ -126,11 +126,11 @@ int os_read(int fd, void *into, size_t len, size_t *got) {
         }
         error = errno;
         if (error != EAGAIN && error != EINTR) return error;
-        if (error == EINTR && os_wait_over()) return EINTR;
+        if (error == EINTR && sfti_os_wait_over()) return EINTR;
     }
 }
 
-int os_write(int fd, const void *from, size_t len, size_t *put) {
+int sfti_os_write(int fd, const void *from, size_t len, size_t *put) {
     *put = 0;
     for (;;) {
         ssize_t n = write(fd, from, most_of_call(len));

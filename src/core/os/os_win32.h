@@ -27,11 +27,11 @@
 
 /* An error of the system as an errno; what has none is WIN_ERROR_BASE more than it was. */
 #define WIN_ERROR_BASE 0x10000
-int os_win_errno(DWORD code);
-int os_win_errno_status(NTSTATUS status);
-int os_win_last(void);
+int sfti_os_win_errno(DWORD code);
+int sfti_os_win_errno_status(NTSTATUS status);
+int sfti_os_win_last(void);
 /* The system does not know such a call, or not for this file. */
-bool os_win_is_unsupported(DWORD code);
+bool sfti_os_win_is_unsupported(DWORD code);
 
 /* Scanners of viruses and indexers hold files for a moment: who finds one held tries again, for
  * WIN_RETRY_MS in all. */
@@ -41,27 +41,27 @@ typedef struct os_win_retry {
     uint32_t ms;
     bool over; /* a signal came: EINTR */
 } os_win_retry;
-bool os_win_is_held(DWORD code); /* shared or locked otherwise */
+bool sfti_os_win_is_held(DWORD code); /* shared or locked otherwise */
 /* Whether ERROR_ACCESS_DENIED may pass. A scanner causes it for a moment where a plain file is
  * opened to be written or removed; of a folder or a read-only file it is final. */
-bool os_win_is_denied_a_while(DWORD access, DWORD attributes);
+bool sfti_os_win_is_denied_a_while(DWORD access, DWORD attributes);
 /* Sleep before one more try; false when there is to be none. */
-bool os_win_try_again(os_win_retry *retry);
+bool sfti_os_win_try_again(os_win_retry *retry);
 /* How often that was true since the process began; for tests. */
-uint64_t os_win_retries(void);
+uint64_t sfti_os_win_retries(void);
 
 /* ── Text and paths ── */
 
 /* UTF-8 in which surrogates may stand alone, as they may in names of files. */
-int os_win_wide(const char *text, wchar_t **out); /* to be freed; EILSEQ */
+int sfti_os_win_wide(const char *text, wchar_t **out); /* to be freed; EILSEQ */
 /* Bytes of it without the NUL; out holds it if that is less than cap. */
-size_t os_win_narrow(const wchar_t *wide, size_t count, char *out, size_t cap);
+size_t sfti_os_win_narrow(const wchar_t *wide, size_t count, char *out, size_t cap);
 /* A path for the system: with backslashes, and with \\?\ where it is long. To be freed. */
-int os_win_path(const char *path, wchar_t **out);
+int sfti_os_win_path(const char *path, wchar_t **out);
 /* The same the other way: without \\?\, with slashes. */
-int os_win_path_text(const wchar_t *wide, size_t count, char *out, size_t cap);
+int sfti_os_win_path_text(const wchar_t *wide, size_t count, char *out, size_t cap);
 /* A name that cannot stand for another one: no device, no stream, no ending that is dropped. */
-bool os_win_name_is_plain(const wchar_t *name, size_t count);
+bool sfti_os_win_name_is_plain(const wchar_t *name, size_t count);
 
 /* ── Descriptors ── */
 
@@ -74,18 +74,18 @@ bool os_win_name_is_plain(const wchar_t *name, size_t count);
 typedef struct os_win_file {
     HANDLE handle;
     HANDLE direct; /* the same file past the cache, or NULL */
-    uint64_t at;   /* of os_read and os_write */
+    uint64_t at;   /* of sfti_os_read and sfti_os_write */
     bool folder, locked;
 } os_win_file;
 
 /* Takes the handle, which is closed if there is no room: EMFILE, ENOMEM. */
-int os_win_fd_new(HANDLE handle, bool folder, int *fd);
-os_win_file *os_win_file_of(int fd); /* NULL: none of ours */
-HANDLE os_win_handle(int fd);     /* INVALID_HANDLE_VALUE: there is none */
+int sfti_os_win_fd_new(HANDLE handle, bool folder, int *fd);
+os_win_file *sfti_os_win_file_of(int fd); /* NULL: none of ours */
+HANDLE sfti_os_win_handle(int fd);     /* INVALID_HANDLE_VALUE: there is none */
 
 /* Locks forbid others to read what is locked: a byte far behind all data. */
 #define WIN_LOCK_AT ((uint64_t)1 << 62)
-void os_win_unlock(HANDLE handle);
+void sfti_os_win_unlock(HANDLE handle);
 
 typedef struct os_win_open {
     DWORD access, share, creation, flags, attributes;
@@ -96,47 +96,47 @@ NTSYSAPI NTSTATUS NTAPI RtlGetLastNtStatus(void);
 #define WIN_STATUS_IN_USE ((NTSTATUS)0xC0000121)  /* STATUS_CANNOT_DELETE: it is mapped */
 #define WIN_STATUS_GONE ((NTSTATUS)0xC0000123)    /* STATUS_FILE_DELETED: by another program */
 /* With retries. */
-int os_win_transfer(int fd, bool put, void *bytes, size_t len, uint64_t offset, size_t *done);
-int os_win_open_path(const wchar_t *path, const os_win_open *how, HANDLE *out);
+int sfti_os_win_transfer(int fd, bool put, void *bytes, size_t len, uint64_t offset, size_t *done);
+int sfti_os_win_open_path(const wchar_t *path, const os_win_open *how, HANDLE *out);
 
 /* An event for one call, from a few that are kept. */
-HANDLE os_win_event_take(void);
-void os_win_event_give(HANDLE event);
+HANDLE sfti_os_win_event_take(void);
+void sfti_os_win_event_give(HANDLE event);
 
 /* What a call on a handle that may be one of an asynchronous file has told. */
-DWORD os_win_io_end(HANDLE handle, OVERLAPPED *o, BOOL ok, DWORD *count);
-DWORD os_win_control(HANDLE handle, DWORD code, const void *in, DWORD in_len, void *out,
+DWORD sfti_os_win_io_end(HANDLE handle, OVERLAPPED *o, BOOL ok, DWORD *count);
+DWORD sfti_os_win_control(HANDLE handle, DWORD code, const void *in, DWORD in_len, void *out,
                   DWORD out_len, DWORD *count);
 
-int os_win_info(HANDLE handle, os_info *out);
+int sfti_os_win_info(HANDLE handle, os_info *out);
 /* Owner and who else may write: out->owner and the write bits of out->mode. */
-void os_win_info_owner(HANDLE handle, os_info *out);
+void sfti_os_win_info_owner(HANDLE handle, os_info *out);
 /* Whose files are the system's: its own, its administrators', its installer's. */
-bool os_win_is_system(PSID sid);
-bool os_win_is_folder(HANDLE handle);
-DWORD os_win_tag(HANDLE handle); /* 0: opened is no reparse point */
-bool os_win_tag_is_link(DWORD tag);
+bool sfti_os_win_is_system(PSID sid);
+bool sfti_os_win_is_folder(HANDLE handle);
+DWORD sfti_os_win_tag(HANDLE handle); /* 0: opened is no reparse point */
+bool sfti_os_win_tag_is_link(DWORD tag);
 /* Opened as it stands in its folder, but no link: opened again if its bytes are elsewhere, which
  * only such an open fetches. */
-int os_win_open_through(const os_win_open *how, HANDLE *handle);
+int sfti_os_win_open_through(const os_win_open *how, HANDLE *handle);
 /* What the link says that is open here; EINVAL: it is none. */
-int os_win_link_text(HANDLE handle, char *out, size_t cap);
+int sfti_os_win_link_text(HANDLE handle, char *out, size_t cap);
 
 /* ── Names ── */
 
 /* The handles have DELETE and FILE_WRITE_ATTRIBUTES. */
-int os_win_delete(HANDLE handle);
+int sfti_os_win_delete(HANDLE handle);
 /* The same with retries, and the name is free at once. */
-int os_win_unlink(HANDLE handle);
+int sfti_os_win_unlink(HANDLE handle);
 /* posix: flags are those of FileRenameInfoEx; else nothing is replaced. */
-DWORD os_win_rename(HANDLE handle, const wchar_t *to, bool posix, DWORD flags);
+DWORD sfti_os_win_rename(HANDLE handle, const wchar_t *to, bool posix, DWORD flags);
 /* The last part of a path with backslashes. */
-const wchar_t *os_win_name_of(const wchar_t *path);
+const wchar_t *sfti_os_win_name_of(const wchar_t *path);
 /* FOLDER\.NAME and the ending, which has up to WIN_SIBLING_LETTERS X from *letters on; to be freed,
  * or NULL. */
 #define WIN_SIBLING_LETTERS 8
-wchar_t *os_win_sibling(const wchar_t *path, const wchar_t *ending, wchar_t **letters);
+wchar_t *sfti_os_win_sibling(const wchar_t *path, const wchar_t *ending, wchar_t **letters);
 /* Rename to a sibling that is not there, with other letters. */
-DWORD os_win_step_out(HANDLE handle, wchar_t *sibling, wchar_t *letters);
+DWORD sfti_os_win_step_out(HANDLE handle, wchar_t *sibling, wchar_t *letters);
 
 #endif

@@ -37,10 +37,11 @@ static bool part_may_pass(HANDLE at, UNICODE_STRING *name, DWORD access) {
     static const os_win_open look = { FILE_READ_ATTRIBUTES, WIN_SHARE_ALL, 0, 0, 0 };
     FILE_BASIC_INFO basic;
     HANDLE part;
-    if (!os_win_is_denied_a_while(access, 0) || part_once(at, name, &look, &part) < 0) return false;
+    if (!sfti_os_win_is_denied_a_while(access, 0)) return false;
+    if (part_once(at, name, &look, &part) < 0) return false;
     BOOL ok = GetFileInformationByHandleEx(part, FileBasicInfo, &basic, sizeof basic);
     (void)CloseHandle(part);
-    return ok && os_win_is_denied_a_while(access, basic.FileAttributes);
+    return ok && sfti_os_win_is_denied_a_while(access, basic.FileAttributes);
 }
 
 /* EINVAL: no plain name. */
@@ -48,18 +49,18 @@ static int open_part(HANDLE at, const char *part, const os_win_open *how, HANDLE
     os_win_retry retry = { 0 };
     wchar_t *wide;
     *out = NULL;
-    int error = os_win_wide(part, &wide);
+    int error = sfti_os_win_wide(part, &wide);
     if (error) return error;
     size_t count = wcslen(wide);
-    error = !os_win_name_is_plain(wide, count) ? EINVAL : count > 255 ? ENAMETOOLONG : 0;
+    error = !sfti_os_win_name_is_plain(wide, count) ? EINVAL : count > 255 ? ENAMETOOLONG : 0;
     UNICODE_STRING name = { (USHORT)(count * sizeof *wide), (USHORT)(count * sizeof *wide), wide };
     while (!error) {
         NTSTATUS status = part_once(at, &name, how, out);
         if (status >= 0) break;
-        error = status == WIN_STATUS_DELETED ? ENOENT : os_win_errno_status(status);
+        error = status == WIN_STATUS_DELETED ? ENOENT : sfti_os_win_errno_status(status);
         bool passes = error == EBUSY || (error == EACCES && part_may_pass(at, &name, how->access));
         if (!passes) break;
-        if (os_win_try_again(&retry)) error = 0;
+        if (sfti_os_win_try_again(&retry)) error = 0;
         else if (retry.over) error = EINTR;
     }
     free(wide);
@@ -74,9 +75,9 @@ static int open_part(HANDLE at, const char *part, const os_win_open *how, HANDLE
 /* The part is open: if it is a link, that is followed as text. */
 static int walk_link(sfti_walk *w, HANDLE part, const char *rest, bool links) {
     char target[SFTI_WALK_PATH];
-    DWORD tag = os_win_tag(part);
-    if (tag == 0 || !os_win_tag_is_link(tag)) return 0;
-    int error = links ? os_win_link_text(part, target, sizeof target) : ELOOP;
+    DWORD tag = sfti_os_win_tag(part);
+    if (tag == 0 || !sfti_os_win_tag_is_link(tag)) return 0;
+    int error = links ? sfti_os_win_link_text(part, target, sizeof target) : ELOOP;
     if (!error) error = is_whole_path(target) ? EXDEV : sfti_walk_splice(w, target, rest);
     return error ? error : WALK_AGAIN;
 }
@@ -92,7 +93,7 @@ static int walk_step(sfti_walk *w, HANDLE *at, char *slash, bool links) {
         return error;
     }
     *slash = '/';
-    if (!error && !os_win_is_folder(next)) error = ENOTDIR;
+    if (!error && !sfti_os_win_is_folder(next)) error = ENOTDIR;
     if (error && next) (void)CloseHandle(next);
     if (error) return error;
     (void)CloseHandle(*at);
@@ -105,8 +106,8 @@ static int walk_last(sfti_walk *w, HANDLE at, const os_win_open *how, bool links
     int error = open_part(at, w->at, how, out);
     if (error) return error;
     if (how != &as_gone) error = walk_link(w, *out, "", links);
-    if (!error && how != &as_gone) error = os_win_open_through(how, out);
-    bool folder = !error && os_win_is_folder(*out);
+    if (!error && how != &as_gone) error = sfti_os_win_open_through(how, out);
+    bool folder = !error && sfti_os_win_is_folder(*out);
     if (!error && !folder && (how == &as_folder || how == &as_held)) error = ENOTDIR;
     if (folder && (how == &as_write || how == &as_gone)) error = EISDIR;
     if (error) (void)CloseHandle(*out);
@@ -118,7 +119,7 @@ static int walk_once(sfti_walk *w, HANDLE root, const os_win_open *how, bool lin
     HANDLE at, process = GetCurrentProcess();
     int error = 0;
     if (!DuplicateHandle(process, root, process, &at, 0, FALSE, DUPLICATE_SAME_ACCESS))
-        return os_win_last();
+        return sfti_os_win_last();
     w->at = w->text;
     while (!error && strchr(w->at, '/')) error = walk_step(w, &at, strchr(w->at, '/'), links);
     if (!error) error = walk_last(w, at, how, links, out);
@@ -143,13 +144,13 @@ static int open_in(HANDLE root, const char *name, const os_win_open *how, bool l
 static int open_root(const char *folder, const os_win_open *how, HANDLE *out) {
     os_win_open own = *how;
     wchar_t *wide;
-    int error = os_win_path(*folder ? folder : ".", &wide);
+    int error = sfti_os_win_path(*folder ? folder : ".", &wide);
     if (error) return error;
     own.creation = OPEN_EXISTING;
     own.flags = FILE_FLAG_BACKUP_SEMANTICS;
-    error = os_win_open_path(wide, &own, out);
+    error = sfti_os_win_open_path(wide, &own, out);
     free(wide);
-    if (error || os_win_is_folder(*out)) return error;
+    if (error || sfti_os_win_is_folder(*out)) return error;
     (void)CloseHandle(*out);
     return ENOTDIR;
 }
@@ -163,7 +164,7 @@ static int open_parent(HANDLE root, const char *name, HANDLE *at, const char **l
     *last = slash ? slash + 1 : name;
     if (!slash)
         return DuplicateHandle(process, root, process, at, 0, FALSE, DUPLICATE_SAME_ACCESS)
-                   ? 0 : os_win_last();
+                   ? 0 : sfti_os_win_last();
     if ((size_t)(slash - name) >= sizeof above) return ENAMETOOLONG;
     memcpy(above, name, (size_t)(slash - name));
     above[slash - name] = '\0';
@@ -179,7 +180,7 @@ static int follow_hub(HANDLE at, const char *last, char link[SFTI_WALK_PATH],
     target[0] = '/'; /* for a whole path, which begins with a drive */
     int error = open_part(at, last, &as_folder, &part);
     if (error) return error;
-    error = os_win_link_text(part, target + 1, sizeof target - 1);
+    error = sfti_os_win_link_text(part, target + 1, sizeof target - 1);
     (void)CloseHandle(part);
     if (!error) error = sfti_walk_join(link, strlen(link), last, link, SFTI_WALK_PATH);
     if (error) return error;
@@ -198,7 +199,7 @@ static int real_parent(const char *folder, const char *name, char *real, size_t 
     if (error) return error;
     path[strlen(folder) + 1 + len] = '\0';
     real[0] = '/';
-    return os_real_path(path, real + 1, cap - 1);
+    return sfti_os_real_path(path, real + 1, cap - 1);
 }
 
 /* A link that leads out of the folder: from a snapshot to a blob of the same cache, which may
@@ -224,7 +225,7 @@ static int open_hub(HANDLE root, const char *folder, const char *name, HANDLE *o
     return EXDEV;
 }
 
-int os_open_beneath(const char *folder, const char *name, os_beneath how, int *fd) {
+int sfti_os_open_beneath(const char *folder, const char *name, os_beneath how, int *fd) {
     const os_win_open *as = how == OS_BENEATH_FOLDER  ? &as_held
                          : how == OS_BENEATH_WRITE ? &as_write
                                                    : &as_read;
@@ -233,14 +234,14 @@ int os_open_beneath(const char *folder, const char *name, os_beneath how, int *f
     *fd = -1;
     int error = open_root(folder, itself ? &as_held : &as_folder, &root);
     if (error) return error;
-    if (itself) return os_win_fd_new(root, true, fd);
+    if (itself) return sfti_os_win_fd_new(root, true, fd);
     error = open_in(root, name, as, how == OS_BENEATH_READ, &found);
     if (error == EXDEV && how == OS_BENEATH_READ) error = open_hub(root, folder, name, &found);
     (void)CloseHandle(root);
-    return error ? error : os_win_fd_new(found, os_win_is_folder(found), fd);
+    return error ? error : sfti_os_win_fd_new(found, sfti_os_win_is_folder(found), fd);
 }
 
-int os_unlink_beneath(const char *folder, const char *name) {
+int sfti_os_unlink_beneath(const char *folder, const char *name) {
     const char *last;
     HANDLE root, at, found;
     int error = open_root(folder, &as_folder, &root);
@@ -251,7 +252,7 @@ int os_unlink_beneath(const char *folder, const char *name) {
     error = open_in(at, last, &as_gone, false, &found);
     (void)CloseHandle(at);
     if (error) return error;
-    error = os_win_unlink(found);
+    error = sfti_os_win_unlink(found);
     (void)CloseHandle(found);
     return error;
 }

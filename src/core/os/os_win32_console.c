@@ -62,14 +62,14 @@ static void wait_for_enter(void) {
     (void)ReadConsoleW(GetStdHandle(STD_INPUT_HANDLE), &key, 1, &count, NULL);
 }
 
-bool os_terminal_escapes(int fd) {
+bool sfti_os_terminal_escapes(int fd) {
     DWORD mode;
-    return GetConsoleMode(os_win_handle(fd), &mode) ? (mode & VIRTUAL_TERMINAL) != 0
-                                                    : os_is_terminal(fd);
+    return GetConsoleMode(sfti_os_win_handle(fd), &mode) ? (mode & VIRTUAL_TERMINAL) != 0
+                                                    : sfti_os_is_terminal(fd);
 }
 
 /* What shells know as ended by Ctrl-C. */
-void os_raise(int signal_number) {
+void sfti_os_raise(int signal_number) {
     (void)signal_number;
     console_restore();
     ExitProcess(0xC000013Au);
@@ -86,14 +86,14 @@ static int words_take(int *argc, char ***argv) {
     size_t count = wcslen(wide), cap = 3 * count + 1; /* bytes of a code unit in UTF-8 */
     char *line = sfti_arena_take(&arena, cap);
     if (!line) return ENOMEM;
-    (void)os_win_narrow(wide, count, line, cap);
+    (void)sfti_os_win_narrow(wide, count, line, cap);
     if (!sfti_args_split(&args, line) || !sfti_args_expand(&args)) return ENOMEM;
     *argc = (int)args.count;
     *argv = args.words;
     return 0;
 }
 
-int os_program_begin(int *argc, char ***argv) {
+int sfti_os_program_begin(int *argc, char ***argv) {
     console_begin();
     int code = words_take(argc, argv);
     if (code == 0 && is_from_explorer(*argc, *argv)) (void)atexit(wait_for_enter);

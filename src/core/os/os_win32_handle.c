@@ -35,7 +35,7 @@ static int table_take(HANDLE handle, bool folder, int *fd) {
     return EMFILE;
 }
 
-int os_win_fd_new(HANDLE handle, bool folder, int *fd) {
+int sfti_os_win_fd_new(HANDLE handle, bool folder, int *fd) {
     *fd = -1;
     AcquireSRWLockExclusive(&table_lock);
     int error = table_take(handle, folder, fd);
@@ -44,7 +44,7 @@ int os_win_fd_new(HANDLE handle, bool folder, int *fd) {
     return error;
 }
 
-os_win_file *os_win_file_of(int fd) {
+os_win_file *sfti_os_win_file_of(int fd) {
     size_t i = (size_t)fd - WIN_FIRST_FD;
     if (fd < WIN_FIRST_FD || i >= (size_t)TABLE_PART * TABLE_PARTS) return NULL;
     os_win_file *part = fd_table[i / TABLE_PART];
@@ -74,30 +74,30 @@ static intptr_t crt_handle(int fd) {
 }
 #endif
 
-HANDLE os_win_handle(int fd) {
-    const os_win_file *file = os_win_file_of(fd);
+HANDLE sfti_os_win_handle(int fd) {
+    const os_win_file *file = sfti_os_win_file_of(fd);
     if (file) return file->handle;
     if (fd < 0 || fd >= WIN_FIRST_FD) return INVALID_HANDLE_VALUE;
     intptr_t handle = crt_handle(fd);
     return handle == -2 ? INVALID_HANDLE_VALUE : (HANDLE)handle; /* -2: a program without streams */
 }
 
-void os_win_unlock(HANDLE handle) {
+void sfti_os_win_unlock(HANDLE handle) {
     OVERLAPPED o = { .Offset = (DWORD)WIN_LOCK_AT, .OffsetHigh = (DWORD)(WIN_LOCK_AT >> 32) };
     (void)UnlockFileEx(handle, 0, 1, 0, &o);
 }
 
-int os_close(int fd) {
-    os_win_file *file = os_win_file_of(fd);
-    if (!file) return os_win_handle(fd) != INVALID_HANDLE_VALUE && _close(fd) == 0 ? 0 : EBADF;
+int sfti_os_close(int fd) {
+    os_win_file *file = sfti_os_win_file_of(fd);
+    if (!file) return sfti_os_win_handle(fd) != INVALID_HANDLE_VALUE && _close(fd) == 0 ? 0 : EBADF;
     os_win_file own = *file;
-    if (own.locked) os_win_unlock(own.handle);
+    if (own.locked) sfti_os_win_unlock(own.handle);
     AcquireSRWLockExclusive(&table_lock);
     memset(file, 0, sizeof *file);
     if ((size_t)fd - WIN_FIRST_FD < table_first) table_first = (size_t)fd - WIN_FIRST_FD;
     ReleaseSRWLockExclusive(&table_lock);
     if (own.direct) (void)CloseHandle(own.direct);
-    return CloseHandle(own.handle) ? 0 : os_win_last();
+    return CloseHandle(own.handle) ? 0 : sfti_os_win_last();
 }
 
 /* ── Calls that may go on after they return ── */
@@ -106,7 +106,7 @@ int os_close(int fd) {
 
 static PVOID volatile events[EVENTS];
 
-HANDLE os_win_event_take(void) {
+HANDLE sfti_os_win_event_take(void) {
     for (size_t i = 0; i < EVENTS; i++) {
         HANDLE event = events[i] ? InterlockedExchangePointer(&events[i], NULL) : NULL;
         if (event) return event;
@@ -114,26 +114,26 @@ HANDLE os_win_event_take(void) {
     return CreateEventW(NULL, TRUE, FALSE, NULL);
 }
 
-void os_win_event_give(HANDLE event) {
+void sfti_os_win_event_give(HANDLE event) {
     for (size_t i = 0; i < EVENTS; i++)
         if (!InterlockedCompareExchangePointer(&events[i], event, NULL)) return;
     (void)CloseHandle(event);
 }
 
-DWORD os_win_io_end(HANDLE handle, OVERLAPPED *o, BOOL ok, DWORD *count) {
+DWORD sfti_os_win_io_end(HANDLE handle, OVERLAPPED *o, BOOL ok, DWORD *count) {
     if (!ok && GetLastError() != ERROR_IO_PENDING) return GetLastError();
     return GetOverlappedResult(handle, o, count, TRUE) ? ERROR_SUCCESS : GetLastError();
 }
 
-DWORD os_win_control(HANDLE handle, DWORD code, const void *in, DWORD in_len, void *out,
+DWORD sfti_os_win_control(HANDLE handle, DWORD code, const void *in, DWORD in_len, void *out,
                   DWORD out_len, DWORD *count) {
-    OVERLAPPED o = { .hEvent = os_win_event_take() };
+    OVERLAPPED o = { .hEvent = sfti_os_win_event_take() };
     *count = 0;
     if (!o.hEvent) return ERROR_NOT_ENOUGH_MEMORY;
     BOOL ok = DeviceIoControl(handle, code, (void *)(uintptr_t)in, in_len, out, out_len, count,
                               &o);
-    DWORD error = os_win_io_end(handle, &o, ok, count);
-    os_win_event_give(o.hEvent);
+    DWORD error = sfti_os_win_io_end(handle, &o, ok, count);
+    sfti_os_win_event_give(o.hEvent);
     return error;
 }
 
@@ -142,20 +142,20 @@ DWORD os_win_control(HANDLE handle, DWORD code, const void *in, DWORD in_len, vo
 static DWORD transfer_once(HANDLE handle, bool put, void *bytes, DWORD len, uint64_t offset,
                            DWORD *count) {
     OVERLAPPED o = { .Offset = (DWORD)offset, .OffsetHigh = (DWORD)(offset >> 32),
-                     .hEvent = os_win_event_take() };
+                     .hEvent = sfti_os_win_event_take() };
     *count = 0;
     if (!o.hEvent) return ERROR_NOT_ENOUGH_MEMORY;
     BOOL ok = put ? WriteFile(handle, bytes, len, count, &o)
                   : ReadFile(handle, bytes, len, count, &o);
-    DWORD code = os_win_io_end(handle, &o, ok, count);
-    os_win_event_give(o.hEvent);
+    DWORD code = sfti_os_win_io_end(handle, &o, ok, count);
+    sfti_os_win_event_give(o.hEvent);
     return code;
 }
 
-int os_win_transfer(int fd, bool put, void *bytes, size_t len, uint64_t offset, size_t *done) {
+int sfti_os_win_transfer(int fd, bool put, void *bytes, size_t len, uint64_t offset, size_t *done) {
     const size_t most = (size_t)1 << 30;
-    const os_win_file *file = os_win_file_of(fd);
-    HANDLE handle = file && file->direct ? file->direct : os_win_handle(fd);
+    const os_win_file *file = sfti_os_win_file_of(fd);
+    HANDLE handle = file && file->direct ? file->direct : sfti_os_win_handle(fd);
     os_win_retry retry = { 0 };
     *done = 0;
     if (len > most) len = most;
@@ -165,19 +165,19 @@ int os_win_transfer(int fd, bool put, void *bytes, size_t len, uint64_t offset, 
         DWORD code = transfer_once(handle, put, bytes, (DWORD)len, offset, &count);
         *done = count;
         if (code == ERROR_SUCCESS || (code == ERROR_HANDLE_EOF && !put)) return 0;
-        if (code != ERROR_LOCK_VIOLATION) return os_win_errno(code);
-        if (!os_win_try_again(&retry)) return retry.over ? EINTR : os_win_errno(code);
+        if (code != ERROR_LOCK_VIOLATION) return sfti_os_win_errno(code);
+        if (!sfti_os_win_try_again(&retry)) return retry.over ? EINTR : sfti_os_win_errno(code);
     }
 }
 
 /* ── Opening ── */
 
-bool os_win_is_denied_a_while(DWORD access, DWORD attributes) {
+bool sfti_os_win_is_denied_a_while(DWORD access, DWORD attributes) {
     const DWORD never = FILE_ATTRIBUTE_DIRECTORY | FILE_ATTRIBUTE_READONLY;
     return (access & (GENERIC_WRITE | DELETE)) && !(attributes & never);
 }
 
-int os_win_open_path(const wchar_t *path, const os_win_open *how, HANDLE *out) {
+int sfti_os_win_open_path(const wchar_t *path, const os_win_open *how, HANDLE *out) {
     os_win_retry retry = { 0 };
     for (;;) {
         *out = CreateFileW(path, how->access, how->share, NULL, how->creation,
@@ -187,16 +187,16 @@ int os_win_open_path(const wchar_t *path, const os_win_open *how, HANDLE *out) {
         bool denied = code == ERROR_ACCESS_DENIED;
         bool dying = denied && RtlGetLastNtStatus() == WIN_STATUS_DELETED;
         if (dying && how->creation == OPEN_EXISTING) return ENOENT;
-        bool passes = dying || os_win_is_held(code);
+        bool passes = dying || sfti_os_win_is_held(code);
         if (denied && !dying) /* what is not there has all attributes */
-            passes = os_win_is_denied_a_while(how->access, GetFileAttributesW(path));
-        if (!passes) return os_win_errno(code);
-        if (!os_win_try_again(&retry))
-            return retry.over ? EINTR : dying ? EBUSY : os_win_errno(code);
+            passes = sfti_os_win_is_denied_a_while(how->access, GetFileAttributesW(path));
+        if (!passes) return sfti_os_win_errno(code);
+        if (!sfti_os_win_try_again(&retry))
+            return retry.over ? EINTR : dying ? EBUSY : sfti_os_win_errno(code);
     }
 }
 
-DWORD os_win_tag(HANDLE handle) {
+DWORD sfti_os_win_tag(HANDLE handle) {
     FILE_ATTRIBUTE_TAG_INFO tag;
     if (!GetFileInformationByHandleEx(handle, FileAttributeTagInfo, &tag, sizeof tag)) return 0;
     return tag.FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT ? tag.ReparseTag : 0;
@@ -204,21 +204,21 @@ DWORD os_win_tag(HANDLE handle) {
 
 /* Those that stand for another name: symbolic links, junctions. A file that is kept elsewhere (in
  * a cloud, compressed) is a file. */
-bool os_win_tag_is_link(DWORD tag) {
+bool sfti_os_win_tag_is_link(DWORD tag) {
     return (tag & 0x20000000u) != 0;
 }
 
-bool os_win_is_folder(HANDLE handle) {
+bool sfti_os_win_is_folder(HANDLE handle) {
     FILE_BASIC_INFO basic;
     return GetFileInformationByHandleEx(handle, FileBasicInfo, &basic, sizeof basic) &&
            (basic.FileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
 }
 
-int os_win_open_through(const os_win_open *how, HANDLE *handle) {
+int sfti_os_win_open_through(const os_win_open *how, HANDLE *handle) {
     const DWORD flags = FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OVERLAPPED;
-    if (os_win_tag(*handle) == 0) return 0;
+    if (sfti_os_win_tag(*handle) == 0) return 0;
     HANDLE whole = ReOpenFile(*handle, how->access, how->share, flags);
-    if (whole == INVALID_HANDLE_VALUE) return os_win_last();
+    if (whole == INVALID_HANDLE_VALUE) return sfti_os_win_last();
     (void)CloseHandle(*handle);
     *handle = whole;
     return 0;
@@ -254,22 +254,23 @@ static int link_target(const reparse_data *data, size_t bytes, char *out, size_t
         if (!path) return ENOMEM;
         memcpy(path, wide, count * sizeof *path);
         path[1] = L'\\';
-        int error = os_win_path_text(path, count, out, cap);
+        int error = sfti_os_win_path_text(path, count, out, cap);
         free(path);
         return error;
     }
-    return os_win_path_text(wide, count, out, cap);
+    return sfti_os_win_path_text(wide, count, out, cap);
 }
 
-int os_win_link_text(HANDLE handle, char *out, size_t cap) {
+int sfti_os_win_link_text(HANDLE handle, char *out, size_t cap) {
     DWORD got;
     reparse_data *data = malloc(MAXIMUM_REPARSE_DATA_BUFFER_SIZE);
     if (!data) return ENOMEM;
-    DWORD code = os_win_control(handle, FSCTL_GET_REPARSE_POINT, NULL, 0, data,
+    DWORD code = sfti_os_win_control(handle, FSCTL_GET_REPARSE_POINT, NULL, 0, data,
                              MAXIMUM_REPARSE_DATA_BUFFER_SIZE, &got);
     int error = EINVAL;
-    if (code != ERROR_SUCCESS) error = os_win_is_unsupported(code) ? EINVAL : os_win_errno(code);
-    else if (os_win_tag_is_link(data->tag)) error = link_target(data, got, out, cap);
+    if (code != ERROR_SUCCESS)
+        error = sfti_os_win_is_unsupported(code) ? EINVAL : sfti_os_win_errno(code);
+    else if (sfti_os_win_tag_is_link(data->tag)) error = link_target(data, got, out, cap);
     free(data);
     return error;
 }

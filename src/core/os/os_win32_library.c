@@ -14,13 +14,13 @@ static bool begins_with_root(const char *path) {
 /* A name alone is looked for in the system's folder, the program's own and those that the program
  * has added (AddDllDirectory), never in the current one or along PATH. A path without a drive is
  * refused: it depends on the current one, in whose topmost folder anybody may make folders. */
-os_function os_library_function(const char *library, const char *name) {
+os_function sfti_os_library_function(const char *library, const char *name) {
     DWORD where = LOAD_LIBRARY_SEARCH_DEFAULT_DIRS;
     bool path = strchr(library, '/') || strchr(library, '\\');
     os_function function = NULL;
     wchar_t *wide;
     if (path && !begins_with_root(library)) return NULL;
-    if (path ? os_win_path(library, &wide) : os_win_wide(library, &wide)) return NULL;
+    if (path ? sfti_os_win_path(library, &wide) : sfti_os_win_wide(library, &wide)) return NULL;
     if (path) where = LOAD_LIBRARY_SEARCH_SYSTEM32 | LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR;
     HMODULE module = LoadLibraryExW(wide, NULL, where);
     free(wide);

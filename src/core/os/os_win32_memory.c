@@ -47,7 +47,7 @@ static bool large_adapt(char *ptr, size_t old_size, size_t new_size) {
     return room && VirtualAlloc(ptr + have, want - have, MEM_COMMIT, PAGE_READWRITE);
 }
 
-void *os_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
+void *sfti_os_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
     (void)ctx;
     bool was_large = ptr && is_large(old_size), large = is_large(new_size);
     if (new_size == 0) {
@@ -64,12 +64,12 @@ void *os_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
 }
 
 /* Its large pages are for programs with a privilege. */
-bool os_huge_ask(char *at, size_t len) {
+bool sfti_os_huge_ask(char *at, size_t len) {
     (void)at, (void)len;
     return false;
 }
 
-bool os_huge_quick(char *at) {
+bool sfti_os_huge_quick(char *at) {
     (void)at;
     return false;
 }

@@ -1,6 +1,6 @@
 /* Who owns a file on Windows, and who else may write to it.
  *
- * An owner is a security identifier there, an os_info has 32 bits: os_user() is a hash of the
+ * An owner is a security identifier there, an os_info has 32 bits: sfti_os_user() is a hash of the
  * user's own, and that of others differs from it always, 0 the system and its administrators. A
  * file that an administrator's process makes belongs to all administrators: in such a process that
  * is the user. Where a file system has no owners, all is the user's. */
@@ -52,7 +52,7 @@ static const identity *identity_of_process(void) {
     return &own_identity;
 }
 
-uint32_t os_user(void) {
+uint32_t sfti_os_user(void) {
     return identity_of_process()->hash;
 }
 
@@ -70,7 +70,7 @@ static bool is_installer(PSID sid) {
     return same;
 }
 
-bool os_win_is_system(PSID sid) {
+bool sfti_os_win_is_system(PSID sid) {
     static SID_IDENTIFIER_AUTHORITY nt = SECURITY_NT_AUTHORITY;
     const SID *s = sid;
     if (memcmp(&s->IdentifierAuthority, &nt, sizeof nt) != 0) return false;
@@ -87,7 +87,7 @@ static bool is_everyone(PSID sid) {
 
 static uint32_t owner_number(const identity *own, PSID sid) {
     if (is_own_sid(own, sid) || is_everyone(sid)) return own->hash;
-    if (os_win_is_system(sid)) return 0;
+    if (sfti_os_win_is_system(sid)) return 0;
     uint32_t hash = sid_hash(sid);
     return hash == own->hash ? hash ^ 0x80000000u : hash;
 }
@@ -105,7 +105,7 @@ static bool others_write(const identity *own, PSID owner, PACL list) {
         bool allows = header->AceType == ACCESS_ALLOWED_ACE_TYPE ||
                       header->AceType == ACCESS_ALLOWED_CALLBACK_ACE_TYPE;
         if (!allows || (header->AceFlags & INHERIT_ONLY_ACE)) continue;
-        bool trusted = is_own_sid(own, sid) || os_win_is_system(sid);
+        bool trusted = is_own_sid(own, sid) || sfti_os_win_is_system(sid);
         if ((allowed->Mask & change) == 0 || trusted) continue;
         if (!EqualSid(sid, owner) && !IsWellKnownSid(sid, WinCreatorOwnerRightsSid)) return true;
     }
@@ -125,7 +125,7 @@ static void info_security(PSECURITY_DESCRIPTOR security, const identity *own, os
 }
 
 /* What cannot be looked at is not the user's own. */
-void os_win_info_owner(HANDLE handle, os_info *out) {
+void sfti_os_win_info_owner(HANDLE handle, os_info *out) {
     const SECURITY_INFORMATION wanted = OWNER_SECURITY_INFORMATION | DACL_SECURITY_INFORMATION;
     union {
         SECURITY_DESCRIPTOR align;
@@ -139,7 +139,7 @@ void os_win_info_owner(HANDLE handle, os_info *out) {
         security = malloc(len);
         known = security && GetKernelObjectSecurity(handle, wanted, security, len, &len);
     }
-    bool none = !known && os_win_is_unsupported(GetLastError());
+    bool none = !known && sfti_os_win_is_unsupported(GetLastError());
     if (known) info_security(security, own, out);
     else out->owner = none ? own->hash : own->hash ^ 0x40000000u;
     if (security != &usual) free(security);

@@ -4,26 +4,26 @@
 #include <errno.h>
 #include <string.h>
 
-int os_copy_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t len,
-                  uint64_t *done) {
+int sfti_os_copy_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t len,
+                       uint64_t *done) {
     (void)from, (void)from_at, (void)to, (void)to_at, (void)len;
     *done = 0;
     return EOPNOTSUPP;
 }
 
-int os_gather(const void *map, const uint64_t *offsets, size_t count, size_t len, void *into,
-              size_t *got) {
+int sfti_os_gather(const void *map, const uint64_t *offsets, size_t count, size_t len, void *into,
+                   size_t *got) {
     (void)map, (void)offsets, (void)count, (void)len, (void)into;
     *got = 0;
     return EOPNOTSUPP;
 }
 
-int os_insert_range(int fd, uint64_t at, uint64_t len) {
+int sfti_os_insert_range(int fd, uint64_t at, uint64_t len) {
     (void)fd, (void)at, (void)len;
     return EOPNOTSUPP;
 }
 
-int os_collapse_range(int fd, uint64_t at, uint64_t len) {
+int sfti_os_collapse_range(int fd, uint64_t at, uint64_t len) {
     (void)fd, (void)at, (void)len;
     return EOPNOTSUPP;
 }
@@ -53,27 +53,28 @@ static int clone_pieces(HANDLE from, uint64_t from_at, HANDLE to, uint64_t to_at
                                     .to_at.QuadPart = (LONGLONG)(to_at + done),
                                     .len.QuadPart = (LONGLONG)piece };
         DWORD none;
-        DWORD code = os_win_control(to, DUPLICATE_EXTENTS, &range, sizeof range, NULL, 0, &none);
+        DWORD code =
+            sfti_os_win_control(to, DUPLICATE_EXTENTS, &range, sizeof range, NULL, 0, &none);
         if (code != ERROR_SUCCESS)
-            return code == ERROR_DISK_FULL || code == ERROR_IO_DEVICE ? os_win_errno(code)
+            return code == ERROR_DISK_FULL || code == ERROR_IO_DEVICE ? sfti_os_win_errno(code)
                                                                       : EOPNOTSUPP;
     }
     return 0;
 }
 
 /* The target has its length first, and the last block of `from` goes over as a whole one. */
-int os_clone_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t len) {
-    HANDLE source = os_win_handle(from), target = os_win_handle(to);
+int sfti_os_clone_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t len) {
+    HANDLE source = sfti_os_win_handle(from), target = sfti_os_win_handle(to);
     FILE_END_OF_FILE_INFO end = { .EndOfFile.QuadPart = (LONGLONG)(to_at + len) };
     uint64_t size = file_size(target);
     os_info info;
     if (to_at > INT64_MAX - len || from_at > INT64_MAX - len) return EFBIG;
-    if (os_win_info(source, &info) || info.block == 0) return EOPNOTSUPP;
+    if (sfti_os_win_info(source, &info) || info.block == 0) return EOPNOTSUPP;
     if (from_at % info.block || to_at % info.block) return EOPNOTSUPP;
     if (len % info.block && from_at + len != info.size) return EOPNOTSUPP;
     bool longer = size < to_at + len;
     if (longer && !SetFileInformationByHandle(target, FileEndOfFileInfo, &end, sizeof end))
-        return os_win_last();
+        return sfti_os_win_last();
     uint64_t whole = (len + info.block - 1) / info.block * info.block;
     int error = clone_pieces(source, from_at, target, to_at, whole);
     if (!error || !longer) return error;
@@ -85,18 +86,19 @@ int os_clone_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t 
 /* ── Holes ── */
 
 /* Ranges that are there, in order, from `at` on: the first byte that none of them covers. */
-int os_find_hole(int fd, uint64_t at, uint64_t *out) {
-    HANDLE handle = os_win_handle(fd);
+int sfti_os_find_hole(int fd, uint64_t at, uint64_t *out) {
+    HANDLE handle = sfti_os_win_handle(fd);
     FILE_ALLOCATED_RANGE_BUFFER ask, found[16];
     uint64_t size = file_size(handle);
     while (at < size) {
         DWORD bytes;
         ask.FileOffset.QuadPart = (LONGLONG)at;
         ask.Length.QuadPart = (LONGLONG)(size - at);
-        DWORD code = os_win_control(handle, FSCTL_QUERY_ALLOCATED_RANGES, &ask, sizeof ask, found,
-                                 sizeof found, &bytes);
+        DWORD code =
+            sfti_os_win_control(handle, FSCTL_QUERY_ALLOCATED_RANGES, &ask, sizeof ask, found,
+                                sizeof found, &bytes);
         if (code != ERROR_SUCCESS && code != ERROR_MORE_DATA)
-            return os_win_is_unsupported(code) ? EOPNOTSUPP : os_win_errno(code);
+            return sfti_os_win_is_unsupported(code) ? EOPNOTSUPP : sfti_os_win_errno(code);
         uint64_t before = at;
         for (size_t i = 0; i < bytes / sizeof *found; i++) {
             uint64_t begin = (uint64_t)found[i].FileOffset.QuadPart;
@@ -114,44 +116,44 @@ int os_find_hole(int fd, uint64_t at, uint64_t *out) {
 /* The system has nothing that makes others wait. What comes near it, to open a file and share it
  * with nobody, is refused while this process has it open itself, as a locked file is; and what a
  * lease is for, blocks put in between others, no file system here can do. */
-int os_lease(int fd, bool hold) {
+int sfti_os_lease(int fd, bool hold) {
     (void)fd, (void)hold;
     return EOPNOTSUPP;
 }
 
-int os_lock(int fd) {
-    os_win_file *file = os_win_file_of(fd);
-    HANDLE handle = os_win_handle(fd);
+int sfti_os_lock(int fd) {
+    os_win_file *file = sfti_os_win_file_of(fd);
+    HANDLE handle = sfti_os_win_handle(fd);
     DWORD none;
     OVERLAPPED o = { .Offset = (DWORD)WIN_LOCK_AT, .OffsetHigh = (DWORD)(WIN_LOCK_AT >> 32),
-                     .hEvent = os_win_event_take() };
+                     .hEvent = sfti_os_win_event_take() };
     if (file && file->locked) {
-        if (o.hEvent) os_win_event_give(o.hEvent);
+        if (o.hEvent) sfti_os_win_event_give(o.hEvent);
         return 0;
     }
     if (!o.hEvent) return ENOMEM;
     BOOL ok = LockFileEx(handle, LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &o);
-    DWORD code = os_win_io_end(handle, &o, ok, &none);
-    os_win_event_give(o.hEvent);
+    DWORD code = sfti_os_win_io_end(handle, &o, ok, &none);
+    sfti_os_win_event_give(o.hEvent);
     if (file) file->locked = code == ERROR_SUCCESS;
     if (code == ERROR_SUCCESS) return 0;
     return code == ERROR_LOCK_VIOLATION || code == ERROR_IO_PENDING ? EAGAIN : EOPNOTSUPP;
 }
 
-void os_unlock(int fd) {
-    os_win_file *file = os_win_file_of(fd);
-    os_win_unlock(os_win_handle(fd));
+void sfti_os_unlock(int fd) {
+    os_win_file *file = sfti_os_win_file_of(fd);
+    sfti_os_win_unlock(sfti_os_win_handle(fd));
     if (file) file->locked = false;
 }
 
-uint64_t os_process(void) {
+uint64_t sfti_os_process(void) {
     return GetCurrentProcessId();
 }
 
 /* ── Past the cache ── */
 
-int os_set_direct(int fd, bool direct) {
-    os_win_file *file = os_win_file_of(fd);
+int sfti_os_set_direct(int fd, bool direct) {
+    os_win_file *file = sfti_os_win_file_of(fd);
     if (!file || file->folder) return direct ? EOPNOTSUPP : 0;
     if (direct == (file->direct != NULL)) return 0;
     if (!direct) {
@@ -162,40 +164,40 @@ int os_set_direct(int fd, bool direct) {
     HANDLE past = ReOpenFile(file->handle, GENERIC_READ | GENERIC_WRITE, WIN_SHARE_ALL,
                              FILE_FLAG_NO_BUFFERING | FILE_FLAG_OVERLAPPED);
     if (past == INVALID_HANDLE_VALUE)
-        return os_win_is_unsupported(GetLastError()) ? EOPNOTSUPP : os_win_last();
+        return sfti_os_win_is_unsupported(GetLastError()) ? EOPNOTSUPP : sfti_os_win_last();
     file->direct = past;
     return 0;
 }
 
-int os_open_direct(int fd, int *out) {
-    HANDLE handle = os_win_handle(fd);
+int sfti_os_open_direct(int fd, int *out) {
+    HANDLE handle = sfti_os_win_handle(fd);
     *out = -1;
     if (handle == INVALID_HANDLE_VALUE || GetFileType(handle) != FILE_TYPE_DISK)
         return EOPNOTSUPP;
     HANDLE past = ReOpenFile(handle, GENERIC_READ, WIN_SHARE_ALL,
                              FILE_FLAG_NO_BUFFERING | FILE_FLAG_OVERLAPPED);
     if (past == INVALID_HANDLE_VALUE)
-        return os_win_is_unsupported(GetLastError()) ? EOPNOTSUPP : os_win_last();
-    return os_win_fd_new(past, false, out);
+        return sfti_os_win_is_unsupported(GetLastError()) ? EOPNOTSUPP : sfti_os_win_last();
+    return sfti_os_win_fd_new(past, false, out);
 }
 
 /* The system does not tell. */
-int os_cached(int fd, uint64_t offset, uint64_t len, uint64_t *bytes) {
+int sfti_os_cached(int fd, uint64_t offset, uint64_t len, uint64_t *bytes) {
     (void)fd, (void)offset, (void)len;
     *bytes = 0;
     return EOPNOTSUPP;
 }
 
 /* It asks for that when a file is opened, and for good. */
-void os_read_apart(int fd, bool apart) {
+void sfti_os_read_apart(int fd, bool apart) {
     (void)fd, (void)apart;
 }
 
-void os_read_soon(int fd, uint64_t offset, uint64_t len) {
+void sfti_os_read_soon(int fd, uint64_t offset, uint64_t len) {
     (void)fd, (void)offset, (void)len;
 }
 
 /* The system writes back by itself, and has no hint for it. */
-void os_write_back(int fd, uint64_t offset, uint64_t len) {
+void sfti_os_write_back(int fd, uint64_t offset, uint64_t len) {
     (void)fd, (void)offset, (void)len;
 }

@@ -15,7 +15,7 @@
 /* ── Renaming ── */
 
 /* By handle: the path is whole, for a relative one would be looked up elsewhere. */
-DWORD os_win_rename(HANDLE handle, const wchar_t *to, bool posix, DWORD flags) {
+DWORD sfti_os_win_rename(HANDLE handle, const wchar_t *to, bool posix, DWORD flags) {
     DWORD count = GetFullPathNameW(to, 0, NULL, NULL);
     size_t bytes = sizeof(FILE_RENAME_INFO) + count * sizeof(wchar_t);
     FILE_RENAME_INFO *info = calloc(1, bytes);
@@ -32,13 +32,13 @@ DWORD os_win_rename(HANDLE handle, const wchar_t *to, bool posix, DWORD flags) {
 
 /* ── Names nobody has ── */
 
-const wchar_t *os_win_name_of(const wchar_t *path) {
+const wchar_t *sfti_os_win_name_of(const wchar_t *path) {
     const wchar_t *slash = wcsrchr(path, L'\\'), *drive = wcsrchr(path, L':');
     return slash ? slash + 1 : drive ? drive + 1 : path;
 }
 
-wchar_t *os_win_sibling(const wchar_t *path, const wchar_t *ending, wchar_t **letters) {
-    size_t folder = (size_t)(os_win_name_of(path) - path), name = wcslen(path) - folder;
+wchar_t *sfti_os_win_sibling(const wchar_t *path, const wchar_t *ending, wchar_t **letters) {
+    size_t folder = (size_t)(sfti_os_win_name_of(path) - path), name = wcslen(path) - folder;
     size_t rest = wcslen(ending) + 1;
     wchar_t *made = malloc((folder + 1 + name + rest) * sizeof *made);
     if (!made) return NULL;
@@ -52,16 +52,16 @@ wchar_t *os_win_sibling(const wchar_t *path, const wchar_t *ending, wchar_t **le
 
 #define SIBLING_TRIES 16
 
-DWORD os_win_step_out(HANDLE handle, wchar_t *sibling, wchar_t *letters) {
+DWORD sfti_os_win_step_out(HANDLE handle, wchar_t *sibling, wchar_t *letters) {
     static const char known[] = "0123456789abcdefghijklmnopqrstuv";
     unsigned char bits[WIN_SIBLING_LETTERS];
     size_t count = wcsspn(letters, L"X");
     DWORD code = ERROR_ALREADY_EXISTS;
     for (int i = 0; i < SIBLING_TRIES && code == ERROR_ALREADY_EXISTS; i++) {
-        if (os_random(bits, sizeof bits)) return ERROR_NO_SYSTEM_RESOURCES;
+        if (sfti_os_random(bits, sizeof bits)) return ERROR_NO_SYSTEM_RESOURCES;
         for (size_t k = 0; k < count && k < sizeof bits; k++)
             letters[k] = (wchar_t)known[bits[k] % 32];
-        code = os_win_rename(handle, sibling, false, 0);
+        code = sfti_os_win_rename(handle, sibling, false, 0);
     }
     return code;
 }
@@ -89,13 +89,13 @@ static DWORD set_disposition(HANDLE handle, DWORD how) {
 static DWORD delete_at_once(HANDLE handle) {
     DWORD how = DISPOSITION_DELETE | DISPOSITION_POSIX;
     DWORD code = set_disposition(handle, how | DISPOSITION_READONLY);
-    if (!os_win_is_unsupported(code)) return code;
+    if (!sfti_os_win_is_unsupported(code)) return code;
     clear_readonly(handle);
     return set_disposition(handle, how);
 }
 
 static bool is_for_later(DWORD code) {
-    return os_win_is_unsupported(code) || code == ERROR_USER_MAPPED_FILE;
+    return sfti_os_win_is_unsupported(code) || code == ERROR_USER_MAPPED_FILE;
 }
 
 /* Once all have closed it. A mapped file resists, but not if it is to go as it is closed. */
@@ -112,10 +112,10 @@ static DWORD delete_later(HANDLE handle) {
     return ERROR_SUCCESS;
 }
 
-int os_win_delete(HANDLE handle) {
+int sfti_os_win_delete(HANDLE handle) {
     DWORD code = delete_at_once(handle);
     if (is_for_later(code)) code = delete_later(handle);
-    return code == ERROR_SUCCESS ? 0 : os_win_errno(code);
+    return code == ERROR_SUCCESS ? 0 : sfti_os_win_errno(code);
 }
 
 #define GONE L".gone.sft-"
@@ -127,13 +127,13 @@ static wchar_t *free_name(HANDLE handle) {
     wchar_t *letters, *gone = NULL, *path = room ? malloc(room * sizeof *path) : NULL;
     DWORD got = path ? GetFinalPathNameByHandleW(handle, path, room, VOLUME_NAME_DOS) : 0;
     if (got > 0 && got < room) {
-        wchar_t *name = path + (os_win_name_of(path) - path), first = name[0];
+        wchar_t *name = path + (sfti_os_win_name_of(path) - path), first = name[0];
         bool has_it = wcsncmp(name, GONE, wcslen(GONE)) == 0;
         name[0] = L'\0';
-        if (!has_it) gone = os_win_sibling(path, &(GONE L"XXXXXX")[1], &letters);
+        if (!has_it) gone = sfti_os_win_sibling(path, &(GONE L"XXXXXX")[1], &letters);
         name[0] = first;
     }
-    bool moved = gone && os_win_step_out(handle, gone, letters) == ERROR_SUCCESS;
+    bool moved = gone && sfti_os_win_step_out(handle, gone, letters) == ERROR_SUCCESS;
     free(gone);
     if (moved) return path;
     free(path);
@@ -145,17 +145,18 @@ static DWORD unlink_once(HANDLE handle) {
     if (!is_for_later(code)) return code;
     wchar_t *had = free_name(handle);
     code = delete_later(handle);
-    if (had && code != ERROR_SUCCESS) (void)os_win_rename(handle, had, false, 0);
+    if (had && code != ERROR_SUCCESS) (void)sfti_os_win_rename(handle, had, false, 0);
     free(had);
     return code;
 }
 
-int os_win_unlink(HANDLE handle) {
+int sfti_os_win_unlink(HANDLE handle) {
     os_win_retry retry = { 0 };
     for (;;) {
         DWORD code = unlink_once(handle);
         if (code == ERROR_SUCCESS) return 0;
-        if (code != ERROR_ACCESS_DENIED && !os_win_is_held(code)) return os_win_errno(code);
-        if (!os_win_try_again(&retry)) return retry.over ? EINTR : os_win_errno(code);
+        if (code != ERROR_ACCESS_DENIED && !sfti_os_win_is_held(code))
+            return sfti_os_win_errno(code);
+        if (!sfti_os_win_try_again(&retry)) return retry.over ? EINTR : sfti_os_win_errno(code);
     }
 }

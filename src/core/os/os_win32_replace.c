@@ -1,4 +1,4 @@
-/* os_rename on Windows, where a file that is open or mapped resists.
+/* sfti_os_rename on Windows, where a file that is open or mapped resists.
  *
  * Steps; each is taken where the one before is refused, and what a crash leaves:
  *  1  the new file takes the name at once, as POSIX has it: whoever has the old one open keeps it.
@@ -44,8 +44,8 @@ static DWORD replace_at_once(const wchar_t *from, const wchar_t *to) {
     HANDLE handle = open_to_rename(from);
     if (handle == INVALID_HANDLE_VALUE) return GetLastError();
     DWORD flags = RENAME_REPLACE | RENAME_POSIX;
-    DWORD code = os_win_rename(handle, to, true, flags | RENAME_READONLY);
-    if (os_win_is_unsupported(code)) code = os_win_rename(handle, to, true, flags);
+    DWORD code = sfti_os_win_rename(handle, to, true, flags | RENAME_READONLY);
+    if (sfti_os_win_is_unsupported(code)) code = sfti_os_win_rename(handle, to, true, flags);
     (void)CloseHandle(handle);
     return code;
 }
@@ -55,7 +55,8 @@ static DWORD move(const wchar_t *from, const wchar_t *to, DWORD flags) {
 }
 
 static bool is_refused(DWORD code) {
-    return code == ERROR_ACCESS_DENIED || code == ERROR_USER_MAPPED_FILE || os_win_is_held(code);
+    return code == ERROR_ACCESS_DENIED || code == ERROR_USER_MAPPED_FILE ||
+           sfti_os_win_is_held(code);
 }
 
 /* ── The old file out of the way ── */
@@ -70,9 +71,9 @@ static void hide(HANDLE handle) {
 /* Step 3c of earlier replacements of this name, whose old files somebody had open then. */
 static void delete_left(const wchar_t *path) {
     WIN32_FIND_DATAW found;
-    wchar_t *letters, *old = os_win_sibling(path, OLD_ENDING, &letters);
+    wchar_t *letters, *old = sfti_os_win_sibling(path, OLD_ENDING, &letters);
     if (!old) return;
-    wchar_t *name = (wchar_t *)(uintptr_t)os_win_name_of(old);
+    wchar_t *name = (wchar_t *)(uintptr_t)sfti_os_win_name_of(old);
     size_t len = wcslen(name), stem = (size_t)(letters - name);
     for (size_t i = 0; i < WIN_SIBLING_LETTERS; i++) letters[i] = L'?';
     HANDLE find = FindFirstFileExW(old, FindExInfoBasic, &found, FindExSearchNameMatch, NULL, 0);
@@ -81,7 +82,7 @@ static void delete_left(const wchar_t *path) {
         memcpy(name, found.cFileName, len * sizeof *name);
         HANDLE handle = open_to_rename(old);
         if (handle == INVALID_HANDLE_VALUE) continue;
-        if (os_win_delete(handle)) hide(handle);
+        if (sfti_os_win_delete(handle)) hide(handle);
         (void)CloseHandle(handle);
     }
     if (find != INVALID_HANDLE_VALUE) (void)FindClose(find);
@@ -90,17 +91,17 @@ static void delete_left(const wchar_t *path) {
 
 /* Steps 3a to 3c. */
 static DWORD take_turns(HANDLE fresh, HANDLE handle, const wchar_t *to) {
-    size_t len = 1 + wcslen(os_win_name_of(to)) + wcslen(OLD_ENDING);
+    size_t len = 1 + wcslen(sfti_os_win_name_of(to)) + wcslen(OLD_ENDING);
     if (len > OLD_NAME_MOST) return ERROR_FILENAME_EXCED_RANGE;
-    wchar_t *letters, *old = os_win_sibling(to, OLD_ENDING, &letters);
+    wchar_t *letters, *old = sfti_os_win_sibling(to, OLD_ENDING, &letters);
     if (!old) return ERROR_NOT_ENOUGH_MEMORY;
-    DWORD code = os_win_step_out(handle, old, letters);
+    DWORD code = sfti_os_win_step_out(handle, old, letters);
     free(old);
     if (code != ERROR_SUCCESS) return code;
-    code = os_win_rename(fresh, to, false, 0);
+    code = sfti_os_win_rename(fresh, to, false, 0);
     bool taken = code == ERROR_ALREADY_EXISTS; /* by another program: the old one is obsolete */
-    if (code != ERROR_SUCCESS && !taken) (void)os_win_rename(handle, to, false, 0);
-    else if (os_win_delete(handle)) hide(handle);
+    if (code != ERROR_SUCCESS && !taken) (void)sfti_os_win_rename(handle, to, false, 0);
+    else if (sfti_os_win_delete(handle)) hide(handle);
     return code;
 }
 
@@ -124,7 +125,7 @@ static bool is_folder_at(const wchar_t *path) {
 
 static DWORD replace_once(const wchar_t *from, const wchar_t *to) {
     DWORD code = replace_at_once(from, to);
-    if (os_win_is_unsupported(code) || is_refused(code)) {
+    if (sfti_os_win_is_unsupported(code) || is_refused(code)) {
         code = move(from, to, MOVEFILE_REPLACE_EXISTING);
         if (is_refused(code)) code = replace_by_turns(from, to);
     }
@@ -139,16 +140,16 @@ static int rename_wide(const wchar_t *from, const wchar_t *to, bool no_clobber) 
         DWORD code = no_clobber ? move(from, to, 0) : replace_once(from, to);
         bool again = is_refused(code) || (code == ERROR_ALREADY_EXISTS && !no_clobber);
         if (code == ERROR_SUCCESS) return 0;
-        if (!again) return os_win_errno(code);
-        if (!os_win_try_again(&retry)) return retry.over ? EINTR : os_win_errno(code);
+        if (!again) return sfti_os_win_errno(code);
+        if (!sfti_os_win_try_again(&retry)) return retry.over ? EINTR : sfti_os_win_errno(code);
     }
 }
 
-int os_rename(const char *from, const char *to, bool no_clobber) {
+int sfti_os_rename(const char *from, const char *to, bool no_clobber) {
     wchar_t *wide_from, *wide_to;
-    int error = os_win_path(from, &wide_from);
+    int error = sfti_os_win_path(from, &wide_from);
     if (error) return error;
-    error = os_win_path(to, &wide_to);
+    error = sfti_os_win_path(to, &wide_to);
     if (!error) {
         error = rename_wide(wide_from, wide_to, no_clobber);
         free(wide_to);

@@ -12,15 +12,15 @@
 #define QUERY_ACCESS 8
 
 /* Opened for that, or standing behind its first byte, as a shell's ">>" leaves it. */
-bool os_is_append(int fd) {
+bool sfti_os_is_append(int fd) {
     IO_STATUS_BLOCK io;
     ACCESS_MASK access = 0;
     LARGE_INTEGER at = { .QuadPart = 0 };
-    HANDLE handle = os_win_handle(fd);
+    HANDLE handle = sfti_os_win_handle(fd);
     NTSTATUS status = NtQueryInformationFile(handle, &io, &access, sizeof access,
                                              (FILE_INFORMATION_CLASS)QUERY_ACCESS);
     if (status >= 0 && (access & FILE_APPEND_DATA) && !(access & FILE_WRITE_DATA)) return true;
-    if (os_win_file_of(fd)) return false;
+    if (sfti_os_win_file_of(fd)) return false;
     status = NtQueryInformationFile(handle, &io, &at, sizeof at,
                                     (FILE_INFORMATION_CLASS)QUERY_POSITION);
     return status >= 0 && at.QuadPart > 0;
@@ -43,15 +43,15 @@ static bool is_pty_pipe(HANDLE handle) {
     return ours && wcsstr(text, L"-pty");
 }
 
-bool os_is_terminal(int fd) {
+bool sfti_os_is_terminal(int fd) {
     DWORD mode;
-    HANDLE handle = os_win_handle(fd);
+    HANDLE handle = sfti_os_win_handle(fd);
     return GetConsoleMode(handle, &mode) || is_pty_pipe(handle);
 }
 
-uint32_t os_terminal_columns(int fd) {
+uint32_t sfti_os_terminal_columns(int fd) {
     CONSOLE_SCREEN_BUFFER_INFO screen;
-    if (!GetConsoleScreenBufferInfo(os_win_handle(fd), &screen)) return 0;
+    if (!GetConsoleScreenBufferInfo(sfti_os_win_handle(fd), &screen)) return 0;
     int columns = screen.srWindow.Right - screen.srWindow.Left + 1;
     return columns > 0 ? (uint32_t)columns : 0;
 }
@@ -70,7 +70,7 @@ static variable *variables;
 
 static wchar_t *variable_read(const char *name) {
     wchar_t *wide, *value = NULL;
-    if (os_win_wide(name, &wide)) return NULL;
+    if (sfti_os_win_wide(name, &wide)) return NULL;
     DWORD room = GetEnvironmentVariableW(wide, NULL, 0);
     if (room > 0) value = malloc(room * sizeof *value);
     DWORD got = value ? GetEnvironmentVariableW(wide, value, room) : 0;
@@ -82,12 +82,12 @@ static wchar_t *variable_read(const char *name) {
 
 /* One per name and value. */
 static const char *variable_keep(const char *name, const wchar_t *wide) {
-    size_t name_len = strlen(name) + 1, len = os_win_narrow(wide, wcslen(wide), NULL, 0) + 1;
+    size_t name_len = strlen(name) + 1, len = sfti_os_win_narrow(wide, wcslen(wide), NULL, 0) + 1;
     variable *made = malloc(sizeof *made + name_len + len);
     if (!made) return NULL;
     made->value = made->name + name_len;
     memcpy(made->name, name, name_len);
-    (void)os_win_narrow(wide, wcslen(wide), made->value, len);
+    (void)sfti_os_win_narrow(wide, wcslen(wide), made->value, len);
     for (const variable *v = variables; v; v = v->next) {
         if (strcmp(v->name, name) != 0 || strcmp(v->value, made->value) != 0) continue;
         free(made);
@@ -98,7 +98,7 @@ static const char *variable_keep(const char *name, const wchar_t *wide) {
     return made->value;
 }
 
-const char *os_env(const char *name) {
+const char *sfti_os_env(const char *name) {
     wchar_t *wide = variable_read(name);
     if (!wide) return NULL;
     AcquireSRWLockExclusive(&variable_lock);
@@ -126,7 +126,7 @@ static BOOL CALLBACK find_random(PINIT_ONCE once, PVOID ctx, PVOID *out) {
     return TRUE;
 }
 
-int os_random(void *into, size_t len) {
+int sfti_os_random(void *into, size_t len) {
     (void)InitOnceExecuteOnce(&random_once, find_random, NULL, NULL);
     if (!random_bytes) return EIO;
     NTSTATUS status = random_bytes(NULL, into, (ULONG)len, BCRYPT_USE_SYSTEM_PREFERRED_RNG);
@@ -134,7 +134,7 @@ int os_random(void *into, size_t len) {
 }
 
 /* Of the group that the process runs in, unless it may run in all of several. */
-uint32_t os_cpu_count(void) {
+uint32_t sfti_os_cpu_count(void) {
     DWORD_PTR own = 0, all = 0;
     uint32_t count = 0;
     if (GetActiveProcessorGroupCount() > 1) return GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);

@@ -12,19 +12,19 @@ typedef SOCKET(WSAAPI *socket_function)(int family, int type, int protocol,
 
 /* Whoever connects has loaded and begun the system's library; a program that does not, need not
  * have it. No handle of Windows has more than 32 bits. */
-int os_socket_open(int family, int type, int protocol, int *fd) {
-    os_function found = os_library_function("ws2_32.dll", "WSASocketW");
+int sfti_os_socket_open(int family, int type, int protocol, int *fd) {
+    os_function found = sfti_os_library_function("ws2_32.dll", "WSASocketW");
     socket_function open_socket = (socket_function)found;
     *fd = -1;
     if (!open_socket) return EOPNOTSUPP;
     SOCKET made = open_socket(family, type, protocol, NULL, 0,
                               WSA_FLAG_OVERLAPPED | WSA_FLAG_NO_HANDLE_INHERIT);
-    if (made == INVALID_SOCKET) return os_win_last();
+    if (made == INVALID_SOCKET) return sfti_os_win_last();
     *fd = (int)made;
     return 0;
 }
 
-size_t os_socket_address(const void *sockaddr, size_t len, uint8_t out[16]) {
+size_t sfti_os_socket_address(const void *sockaddr, size_t len, uint8_t out[16]) {
     struct sockaddr any;
     struct sockaddr_in v4;
     struct sockaddr_in6 v6;

@@ -42,7 +42,7 @@ static DWORD read_sliced(HANDLE handle, void *into, DWORD len, DWORD *count) {
 static int read_stream(HANDLE handle, void *into, DWORD len, size_t *got) {
     for (;;) {
         DWORD ready = 0, count = 0, code;
-        if (os_wait_over()) return EINTR;
+        if (sfti_os_wait_over()) return EINTR;
         bool pipe = GetFileType(handle) == FILE_TYPE_PIPE;
         bool there = !pipe || (PeekNamedPipe(handle, NULL, 0, NULL, &ready, NULL) && ready > 0);
         code = there ? read_once(handle, into, len, &count)
@@ -50,9 +50,9 @@ static int read_stream(HANDLE handle, void *into, DWORD len, size_t *got) {
         *got = count;
         if (code == ERROR_SUCCESS || code == ERROR_HANDLE_EOF || code == ERROR_BROKEN_PIPE)
             return 0;
-        if (code != ERROR_OPERATION_ABORTED) return os_win_errno(code);
+        if (code != ERROR_OPERATION_ABORTED) return sfti_os_win_errno(code);
         /* Ctrl-C ends a read of a console before the thread that is told of it has run. */
-        if (!pipe) os_sleep_ms(WAIT_SLICE_MS);
+        if (!pipe) sfti_os_sleep_ms(WAIT_SLICE_MS);
     }
 }
 
@@ -60,46 +60,46 @@ static int read_stream(HANDLE handle, void *into, DWORD len, size_t *got) {
 static DWORD wait_io(HANDLE handle, OVERLAPPED *o, DWORD *count) {
     bool over = false;
     while (!over && WaitForSingleObject(o->hEvent, WAIT_SLICE_MS) == WAIT_TIMEOUT)
-        over = os_wait_over();
+        over = sfti_os_wait_over();
     if (over) (void)CancelIoEx(handle, o);
     return GetOverlappedResult(handle, o, count, TRUE) ? ERROR_SUCCESS : GetLastError();
 }
 
 static DWORD stream_call(os_win_file *file, void *bytes, DWORD len, bool writing, DWORD *count) {
     OVERLAPPED o = { .Offset = (DWORD)file->at, .OffsetHigh = (DWORD)(file->at >> 32),
-                     .hEvent = os_win_event_take() };
+                     .hEvent = sfti_os_win_event_take() };
     if (!o.hEvent) return ERROR_NOT_ENOUGH_MEMORY;
     BOOL ok = writing ? WriteFile(file->handle, bytes, len, count, &o)
                       : ReadFile(file->handle, bytes, len, count, &o);
     DWORD code = ok ? ERROR_SUCCESS : GetLastError();
     if (ok || code == ERROR_IO_PENDING) code = wait_io(file->handle, &o, count);
-    os_win_event_give(o.hEvent);
+    sfti_os_win_event_give(o.hEvent);
     file->at += *count;
     return code;
 }
 
-int os_read(int fd, void *into, size_t len, size_t *got) {
-    os_win_file *file = os_win_file_of(fd);
+int sfti_os_read(int fd, void *into, size_t len, size_t *got) {
+    os_win_file *file = sfti_os_win_file_of(fd);
     DWORD count = 0;
     *got = 0;
-    if (os_wait_over()) return EINTR;
-    if (!file) return read_stream(os_win_handle(fd), into, most_of_call(len), got);
+    if (sfti_os_wait_over()) return EINTR;
+    if (!file) return read_stream(sfti_os_win_handle(fd), into, most_of_call(len), got);
     if (file->folder) return EISDIR;
     DWORD code = stream_call(file, into, most_of_call(len), false, &count);
     *got = count;
     bool end = code == ERROR_HANDLE_EOF || code == ERROR_BROKEN_PIPE;
-    return code == ERROR_SUCCESS || end ? 0 : os_win_errno(code);
+    return code == ERROR_SUCCESS || end ? 0 : sfti_os_win_errno(code);
 }
 
-int os_write(int fd, const void *from, size_t len, size_t *put) {
-    os_win_file *file = os_win_file_of(fd);
+int sfti_os_write(int fd, const void *from, size_t len, size_t *put) {
+    os_win_file *file = sfti_os_win_file_of(fd);
     DWORD count = 0, code = ERROR_SUCCESS;
     void *bytes = (void *)(uintptr_t)from;
     *put = 0;
     if (file) code = stream_call(file, bytes, most_of_call(len), true, &count);
-    else if (!WriteFile(os_win_handle(fd), bytes, most_of_call(len), &count, NULL))
+    else if (!WriteFile(sfti_os_win_handle(fd), bytes, most_of_call(len), &count, NULL))
         code = GetLastError();
     *put = count;
-    if (code != ERROR_SUCCESS) return os_win_errno(code);
+    if (code != ERROR_SUCCESS) return sfti_os_win_errno(code);
     return count == 0 && len > 0 ? ENOSPC : 0;
 }

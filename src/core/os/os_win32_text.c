@@ -68,27 +68,27 @@ static const error_pair error_pairs[] = {
     { ERROR_NOT_A_REPARSE_POINT, EINVAL },
 };
 
-int os_win_errno(DWORD code) {
+int sfti_os_win_errno(DWORD code) {
     for (size_t i = 0; i < sizeof error_pairs / sizeof *error_pairs; i++)
         if (error_pairs[i].code == code) return error_pairs[i].error;
     return code == 0 ? EIO : WIN_ERROR_BASE + (int)(code & 0xffff);
 }
 
-int os_win_errno_status(NTSTATUS status) {
-    return os_win_errno(RtlNtStatusToDosError(status));
+int sfti_os_win_errno_status(NTSTATUS status) {
+    return sfti_os_win_errno(RtlNtStatusToDosError(status));
 }
 
-int os_win_last(void) {
-    return os_win_errno(GetLastError());
+int sfti_os_win_last(void) {
+    return sfti_os_win_errno(GetLastError());
 }
 
-bool os_win_is_unsupported(DWORD code) {
+bool sfti_os_win_is_unsupported(DWORD code) {
     return code == ERROR_INVALID_FUNCTION || code == ERROR_NOT_SUPPORTED ||
            code == ERROR_INVALID_PARAMETER || code == ERROR_CALL_NOT_IMPLEMENTED ||
            code == ERROR_INVALID_LEVEL;
 }
 
-bool os_win_is_held(DWORD code) {
+bool sfti_os_win_is_held(DWORD code) {
     return code == ERROR_SHARING_VIOLATION || code == ERROR_LOCK_VIOLATION;
 }
 
@@ -135,12 +135,12 @@ static const char *system_text(DWORD code, char *buffer, size_t len) {
                   FORMAT_MESSAGE_MAX_WIDTH_MASK;
     DWORD count = FormatMessageW(flags, NULL, code, 0, wide, 200, NULL);
     while (count > 0 && (wide[count - 1] == L' ' || wide[count - 1] == L'.')) count--;
-    size_t bytes = count > 0 ? os_win_narrow(wide, count, buffer, len) : 0;
+    size_t bytes = count > 0 ? sfti_os_win_narrow(wide, count, buffer, len) : 0;
     if (bytes == 0 || bytes >= len) (void)snprintf(buffer, len, "system error %u", (unsigned)code);
     return buffer;
 }
 
-const char *os_error_text(int error, char *buffer, size_t len) {
+const char *sfti_os_error_text(int error, char *buffer, size_t len) {
     if (len == 0) return "";
     if (error >= WIN_ERROR_BASE) return system_text((DWORD)(error - WIN_ERROR_BASE), buffer, len);
     for (size_t i = 0; i < sizeof error_texts / sizeof *error_texts; i++)
@@ -167,7 +167,7 @@ static uint32_t text_next(const unsigned char **at) {
     return longer ? UINT32_MAX : c;
 }
 
-int os_win_wide(const char *text, wchar_t **out) {
+int sfti_os_win_wide(const char *text, wchar_t **out) {
     const unsigned char *at = (const unsigned char *)text;
     size_t count = 0;
     wchar_t *wide = malloc((strlen(text) + 1) * sizeof *wide);
@@ -201,7 +201,7 @@ static size_t put_character(uint32_t c, char *out, size_t at, size_t cap) {
     return len;
 }
 
-size_t os_win_narrow(const wchar_t *wide, size_t count, char *out, size_t cap) {
+size_t sfti_os_win_narrow(const wchar_t *wide, size_t count, char *out, size_t cap) {
     size_t len = 0;
     for (size_t i = 0; i < count; i++) {
         uint32_t c = wide[i];
@@ -235,7 +235,7 @@ static int path_long(const wchar_t *path, DWORD count, wchar_t **out) {
     DWORD got = GetFullPathNameW(path, count, whole + before, NULL);
     if (got == 0 || got >= count) {
         free(whole);
-        return got == 0 ? os_win_last() : ENAMETOOLONG;
+        return got == 0 ? sfti_os_win_last() : ENAMETOOLONG;
     }
     /* A relative path in a folder of a share has become one of that share. */
     bool shared = begins_with(whole + before, L"\\\\");
@@ -251,11 +251,11 @@ static int path_long(const wchar_t *path, DWORD count, wchar_t **out) {
     return 0;
 }
 
-int os_win_path(const char *path, wchar_t **out) {
+int sfti_os_win_path(const char *path, wchar_t **out) {
     wchar_t *wide;
     *out = NULL;
     if (!*path) return ENOENT;
-    int error = os_win_wide(path, &wide);
+    int error = sfti_os_win_wide(path, &wide);
     if (error) return error;
     for (wchar_t *c = wide; *c; c++)
         if (*c == L'/') *c = L'\\';
@@ -268,16 +268,16 @@ int os_win_path(const char *path, wchar_t **out) {
     return error;
 }
 
-sfti_path_rule os_path_rule(void) {
+sfti_path_rule sfti_os_path_rule(void) {
     return SFTI_PATHS_WINDOWS;
 }
 
-int os_win_path_text(const wchar_t *wide, size_t count, char *out, size_t cap) {
+int sfti_os_win_path_text(const wchar_t *wide, size_t count, char *out, size_t cap) {
     size_t skip = 0, len;
     bool unc = count >= 8 && wcsncmp(wide, long_unc, 8) == 0;
     if (unc) skip = 6;
     else if (count >= 6 && wcsncmp(wide, long_prefix, 4) == 0 && wide[5] == L':') skip = 4;
-    len = os_win_narrow(wide + skip, count - skip, out, cap);
+    len = sfti_os_win_narrow(wide + skip, count - skip, out, cap);
     if (len >= cap) return ENAMETOOLONG;
     if (unc) out[0] = '/';
     for (size_t i = 0; i < len; i++)
@@ -312,7 +312,7 @@ static bool is_device(const wchar_t *name, size_t count) {
     return digit && (is_name(name, 3, "COM") || is_name(name, 3, "LPT"));
 }
 
-bool os_win_name_is_plain(const wchar_t *name, size_t count) {
+bool sfti_os_win_name_is_plain(const wchar_t *name, size_t count) {
     if (count == 0 || name[count - 1] == L'.' || name[count - 1] == L' ') return false;
     for (size_t i = 0; i < count; i++)
         if (name[i] < 32 || wcschr(L"\\/:*?\"<>|", name[i])) return false;

@@ -17,7 +17,7 @@ static unsigned __stdcall thread_main(void *at) {
     return 0;
 }
 
-int os_thread_start(os_thread *thread, void (*run)(void *ctx), void *ctx) {
+int sfti_os_thread_start(os_thread *thread, void (*run)(void *ctx), void *ctx) {
     thread->handle[0] = NULL;
     thread_start *start = malloc(sizeof *start);
     if (!start) return ENOMEM;
@@ -33,7 +33,7 @@ int os_thread_start(os_thread *thread, void (*run)(void *ctx), void *ctx) {
     return 0;
 }
 
-void os_thread_join(os_thread *thread) {
+void sfti_os_thread_join(os_thread *thread) {
     thread_start *start = thread->handle[0];
     if (!start) return;
     (void)WaitForSingleObject(start->thread, INFINITE);
@@ -48,24 +48,24 @@ static SRWLOCK *lock_of(os_mutex *mutex) {
     return (SRWLOCK *)(void *)mutex;
 }
 
-int os_mutex_init(os_mutex *mutex) {
+int sfti_os_mutex_init(os_mutex *mutex) {
     InitializeSRWLock(lock_of(mutex));
     return 0;
 }
 
-void os_mutex_lock(os_mutex *mutex) {
+void sfti_os_mutex_lock(os_mutex *mutex) {
     AcquireSRWLockExclusive(lock_of(mutex));
 }
 
-void os_mutex_unlock(os_mutex *mutex) {
+void sfti_os_mutex_unlock(os_mutex *mutex) {
     ReleaseSRWLockExclusive(lock_of(mutex));
 }
 
-void os_mutex_free(os_mutex *mutex) {
+void sfti_os_mutex_free(os_mutex *mutex) {
     (void)mutex;
 }
 
-void os_once(bool *done, void (*run)(void)) {
+void sfti_os_once(bool *done, void (*run)(void)) {
     static SRWLOCK one_of_all = SRWLOCK_INIT;
     AcquireSRWLockExclusive(&one_of_all);
     if (!*done) run();
@@ -79,23 +79,23 @@ static CONDITION_VARIABLE *variable_of(os_cond *cond) {
     return (CONDITION_VARIABLE *)(void *)cond;
 }
 
-int os_cond_init(os_cond *cond) {
+int sfti_os_cond_init(os_cond *cond) {
     InitializeConditionVariable(variable_of(cond));
     return 0;
 }
 
-void os_cond_wait(os_cond *cond, os_mutex *mutex) {
+void sfti_os_cond_wait(os_cond *cond, os_mutex *mutex) {
     (void)SleepConditionVariableSRW(variable_of(cond), lock_of(mutex), INFINITE, 0);
 }
 
-void os_cond_wait_for(os_cond *cond, os_mutex *mutex, uint32_t ms) {
+void sfti_os_cond_wait_for(os_cond *cond, os_mutex *mutex, uint32_t ms) {
     (void)SleepConditionVariableSRW(variable_of(cond), lock_of(mutex), ms, 0);
 }
 
-void os_cond_wake(os_cond *cond) {
+void sfti_os_cond_wake(os_cond *cond) {
     WakeAllConditionVariable(variable_of(cond));
 }
 
-void os_cond_free(os_cond *cond) {
+void sfti_os_cond_free(os_cond *cond) {
     (void)cond;
 }

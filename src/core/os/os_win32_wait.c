@@ -3,7 +3,7 @@
 
 /* ── Time ── */
 
-uint64_t os_now_ns(void) {
+uint64_t sfti_os_now_ns(void) {
     LARGE_INTEGER now, hertz;
     (void)QueryPerformanceCounter(&now);
     (void)QueryPerformanceFrequency(&hertz);
@@ -11,7 +11,7 @@ uint64_t os_now_ns(void) {
     return t / f * 1000000000u + t % f * 1000000000u / f;
 }
 
-uint64_t os_time_s(void) {
+uint64_t sfti_os_time_s(void) {
     FILETIME now;
     GetSystemTimeAsFileTime(&now);
     uint64_t ticks = (uint64_t)now.dwHighDateTime << 32 | now.dwLowDateTime;
@@ -40,20 +40,20 @@ static BOOL WINAPI remember_event(DWORD event) {
     return TRUE;
 }
 
-void os_watch_signals(void) {
+void sfti_os_watch_signals(void) {
     if (InterlockedExchange(&stop_watched, 1)) return;
     stop_event = CreateEventW(NULL, TRUE, FALSE, NULL);
     if (stop_event) (void)SetConsoleCtrlHandler(remember_event, TRUE);
 }
 
-int os_stop_signal(void) {
+int sfti_os_stop_signal(void) {
     return (int)InterlockedCompareExchange(&stop_number, 0, 0);
 }
 
 /* A write to a pipe that is closed is an error here, and no signal. */
-void os_ignore_broken_pipe(void) {}
+void sfti_os_ignore_broken_pipe(void) {}
 
-void os_sleep_ms(uint32_t ms) {
+void sfti_os_sleep_ms(uint32_t ms) {
     if (stop_event) (void)WaitForSingleObject(stop_event, ms);
     else Sleep(ms);
 }
@@ -64,15 +64,15 @@ static SRWLOCK wait_lock = SRWLOCK_INIT;
 static bool (*wait_go_on)(void *ctx);
 static void *wait_ctx;
 
-void os_on_wait(bool (*go_on)(void *ctx), void *ctx) {
+void sfti_os_on_wait(bool (*go_on)(void *ctx), void *ctx) {
     AcquireSRWLockExclusive(&wait_lock);
     wait_go_on = go_on;
     wait_ctx = ctx;
     ReleaseSRWLockExclusive(&wait_lock);
 }
 
-bool os_wait_over(void) {
-    if (os_stop_signal()) return true;
+bool sfti_os_wait_over(void) {
+    if (sfti_os_stop_signal()) return true;
     AcquireSRWLockExclusive(&wait_lock);
     bool (*go_on)(void *ctx) = wait_go_on;
     void *ctx = wait_ctx;
@@ -82,11 +82,11 @@ bool os_wait_over(void) {
 
 #define TRY_MOST_MS 20
 
-bool os_wait_more(uint32_t *ms) {
-    if (os_wait_over()) return false;
+bool sfti_os_wait_more(uint32_t *ms) {
+    if (sfti_os_wait_over()) return false;
     *ms = *ms == 0 ? 1 : *ms < TRY_MOST_MS / 2 ? 2 * *ms : TRY_MOST_MS;
-    os_sleep_ms(*ms);
-    return !os_wait_over();
+    sfti_os_sleep_ms(*ms);
+    return !sfti_os_wait_over();
 }
 
 /* ── Trying again ── */
@@ -95,19 +95,19 @@ bool os_wait_more(uint32_t *ms) {
 
 static volatile LONG64 retry_count;
 
-uint64_t os_win_retries(void) {
+uint64_t sfti_os_win_retries(void) {
     return (uint64_t)InterlockedCompareExchange64(&retry_count, 0, 0);
 }
 
-bool os_win_try_again(os_win_retry *retry) {
-    uint64_t now = os_now_ns();
+bool sfti_os_win_try_again(os_win_retry *retry) {
+    uint64_t now = sfti_os_now_ns();
     if (retry->until_ns == 0) retry->until_ns = now + (uint64_t)WIN_RETRY_MS * 1000000;
     if (now >= retry->until_ns) return false;
     retry->ms = retry->ms == 0 ? 1 : retry->ms < RETRY_MOST_MS ? 2 * retry->ms : RETRY_MOST_MS;
-    retry->over = os_wait_over();
+    retry->over = sfti_os_wait_over();
     if (retry->over) return false;
-    os_sleep_ms(retry->ms);
-    retry->over = os_wait_over();
+    sfti_os_sleep_ms(retry->ms);
+    retry->over = sfti_os_wait_over();
     if (!retry->over) (void)InterlockedIncrement64(&retry_count);
     return !retry->over;
 }

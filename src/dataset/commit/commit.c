@@ -85,7 +85,7 @@ static sft_code begin_orphans(sft_commit *c, sfti_ds_manifest *base, sft_error *
     sfti_ds_guard_drop(&c->swap);
     if (!code) code = begin_manifest(c, base, err);
     for (int i = 0; i < ORPHAN_WAITS && waits && found && !code && !c->began_with; i++) {
-        os_sleep_ms(ORPHAN_PAUSE_MS);
+        sfti_os_sleep_ms(ORPHAN_PAUSE_MS);
         code = begin_manifest(c, base, err);
         if (!code && !c->began_with) code = orphans_found(c, &found, err);
     }
@@ -312,7 +312,7 @@ static sft_code prepare_wait(sft_commit *c, sft_error *err) {
     if (other) return other;
     bool waits = c->swap.guard == SFTI_GUARD_NUMBER && c->how.mode == SFT_COMMIT_APPEND;
     for (int i = 0; i < ORPHAN_WAITS && waits && code == SFT_MANIFEST_MISSING; i++) {
-        os_sleep_ms(ORPHAN_PAUSE_MS);
+        sfti_os_sleep_ms(ORPHAN_PAUSE_MS);
         code = prepare_manifest(c, &what);
     }
     return code ? sfti_fail_as(err, code, &what) : SFT_OK;

@@ -217,7 +217,7 @@ static bool next_totals(sft_commit *c) {
 
 /* The time until which gc keeps what this commit or an earlier one replaced. */
 static uint64_t next_keep(const sft_commit *c) {
-    uint64_t now = os_time_s(), until = c->base.keep_until > now ? c->base.keep_until : 0;
+    uint64_t now = sfti_os_time_s(), until = c->base.keep_until > now ? c->base.keep_until : 0;
     uint64_t keep = c->how.mode == SFT_COMMIT_OVERWRITE && c->has_base ? c->options->keep_old_s : 0;
     if (keep && !sfti_add(now, keep, &keep)) keep = UINT64_MAX;
     return keep > until ? keep : until;

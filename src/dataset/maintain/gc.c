@@ -265,7 +265,7 @@ static sft_code gc_result(const gc_work *g, const char *path, sft_tree *tree, sf
 
 sft_code sft_dataset_gc_tree(const sft_storage *storage, uint64_t grace_s, bool remove,
                              const char *path, sft_tree *tree, sft_error *err) {
-    gc_work g = { .storage = storage, .grace_s = grace_s, .now_s = os_time_s() };
+    gc_work g = { .storage = storage, .grace_s = grace_s, .now_s = sfti_os_time_s() };
     g.arena.alloc = sfti_allocator(NULL);
     sft_code code = sfti_ds_storage_check(storage, err);
     if (!code) code = gc_find(&g, remove, err);

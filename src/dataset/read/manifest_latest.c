@@ -50,7 +50,7 @@ static sft_code latest_object(const sft_storage *storage, sfti_arena *arena,
     sft_span last = { NULL, 0 };
     sft_code code = SFT_OK;
     for (uint32_t i = 0; i < TORN_TRIES; i++) {
-        if (i) os_sleep_ms(TORN_PAUSE_MS * (i - 1));
+        if (i) sfti_os_sleep_ms(TORN_PAUSE_MS * (i - 1));
         code = latest_read(storage, SFTI_DATASET_MANIFEST, arena, out, err);
         bool torn = code == SFT_IO_SHRUNK || code == SFT_MANIFEST_TYPE;
         bool same = out->text.data && last.data && sft_span_equal(out->text, last);

@@ -385,7 +385,7 @@ sft_code sfti_kv_end(sft_shard_writer *w, const sft_job *job, sft_error *err) {
 sft_code sfti_kv_begin(sft_shard_writer *w, const struct ArrowSchema *schema, sft_error *err) {
     shard_kv *kv = &w->kv;
     size_t n = w->columns.count;
-    int failed = os_random(kv->seed, sizeof kv->seed);
+    int failed = sfti_os_random(kv->seed, sizeof kv->seed);
     kv->arena.alloc = w->alloc;
     kv->names_arena.alloc = w->alloc;
     if (failed) return sfti_io_fail(err, SFT_IO_READ, failed, "get random bytes");

@@ -82,10 +82,10 @@ static bool hash_together(hash_sink *s, const char *bytes, size_t len, sft_code 
     if (s->threads < 2 || len < SINK_BESIDE) return false;
     s->beside = bytes;
     s->beside_len = len;
-    if (os_thread_start(&thread, hash_beside, s)) return false;
+    if (sfti_os_thread_start(&thread, hash_beside, s)) return false;
     for (size_t at = 0; !*code && at < len; at += SINK_PIECE)
         *code = hash_put(s, bytes + at, SINK_PIECE, err);
-    os_thread_join(&thread);
+    sfti_os_thread_join(&thread);
     return true;
 }
 
@@ -171,7 +171,7 @@ sft_code sfti_sum_sink(sft_sink inner, sfti_shard_sum *sum, sfti_finish_queue *q
         s->inner = inner;
         s->sum = sum;
         s->queue = queue;
-        s->threads = threads ? threads : os_cpu_count();
+        s->threads = threads ? threads : sfti_os_cpu_count();
         code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), alloc, &s->hasher, err);
     }
     if (!code) {

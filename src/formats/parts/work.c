@@ -2,11 +2,11 @@
 
 sft_code sfti_work_begin(sfti_import *im, sft_error *err) {
     sfti_workspace *work = &im->work;
-    os_mutex_lock(&work->mutex);
+    sfti_os_mutex_lock(&work->mutex);
     if (work->in) return SFT_OK;
-    uint8_t *both = os_resize(NULL, NULL, 0, 2 * SFTI_WORK_BYTES);
+    uint8_t *both = sfti_os_resize(NULL, NULL, 0, 2 * SFTI_WORK_BYTES);
     if (!both) {
-        os_mutex_unlock(&work->mutex);
+        sfti_os_mutex_unlock(&work->mutex);
         return sfti_fail_memory(err, 2 * SFTI_WORK_BYTES);
     }
     work->in = both;
@@ -15,5 +15,5 @@ sft_code sfti_work_begin(sfti_import *im, sft_error *err) {
 }
 
 void sfti_work_end(sfti_import *im) {
-    os_mutex_unlock(&im->work.mutex);
+    sfti_os_mutex_unlock(&im->work.mutex);
 }

@@ -204,9 +204,9 @@ static sft_code read_inflated(void *ctx, uint64_t offset, void *into, size_t len
     const inflated *of = ctx;
     *got = 0;
     if (len == 0) return SFT_OK;
-    os_mutex_lock(&of->by->mutex);
+    sfti_os_mutex_lock(&of->by->mutex);
     sft_code code = read_turn(of, offset, into, len, err);
-    os_mutex_unlock(&of->by->mutex);
+    sfti_os_mutex_unlock(&of->by->mutex);
     if (!code) *got = len;
     return code;
 }
@@ -251,7 +251,7 @@ static void close_inflater(void *ctx) {
         sfti_release(&by->alloc, by->slots[i].in, INFLATE_IN);
     }
     sfti_release(&by->alloc, by->skipped, INFLATE_SKIP);
-    os_mutex_free(&by->mutex);
+    sfti_os_mutex_free(&by->mutex);
 }
 
 static const sft_source_vtable inflater_vtable = {
@@ -267,7 +267,7 @@ sft_code sfti_inflater_new(sfti_import *im, const sft_source *archive, sfti_infl
     by->archive = archive;
     by->alloc = arena->alloc;
     sfti_crc32_begin(&by->table);
-    if (os_mutex_init(&by->mutex) != 0)
+    if (sfti_os_mutex_init(&by->mutex) != 0)
         return sfti_fail_memory(sfti_import_error(im), sizeof by->mutex);
     sft_source source = { by, &inflater_vtable, 0, NULL, false };
     return sfti_import_own(im, &source, &kept);

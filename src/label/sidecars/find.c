@@ -190,7 +190,7 @@ static void follow_link(sft_info *info, const sft_info_folder *folder, found_fil
     const sfti_entry *entry = folder ? sfti_folder_at(folder, sfti_path_name(info->path)) : NULL;
     if (!entry || entry->kind != OS_LINK) return;
     sft_span path = sfti_info_text(info, "%.*s", (int)info->path.len, info->path.data);
-    int failed = info->code ? 0 : os_real_path(path.data, target, sizeof target);
+    int failed = info->code ? 0 : sfti_os_real_path(path.data, target, sizeof target);
     if (failed) {
         sfti_sidecar *record = sfti_sidecar_new(info, path, "folder");
         if (record) (void)sfti_sidecar_failed(info, failed, "follow this link", &record->error);

@@ -195,7 +195,7 @@ static bool is_inner(sft_span path) {
 
 static bool folder_names(sft_info_folder *folder, const char *path) {
     char buffer[FOLDER_PATH_SIZE];
-    sft_span real = sft_span_cstr(os_real_path(path, buffer, sizeof buffer) ? path : buffer);
+    sft_span real = sft_span_cstr(sfti_os_real_path(path, buffer, sizeof buffer) ? path : buffer);
     sft_span name = sfti_path_name(real);
     folder->repo = hub_repo(&folder->arena, real);
     if (folder->repo.len == 0) folder->repo = hub_repo(&folder->arena, sft_span_cstr(path));
@@ -215,12 +215,12 @@ static sft_code folder_keep(sft_info_folder *folder, const folder_listing *listi
 
 static sft_code folder_fill(sft_info_folder *folder, const char *path, sft_error *err) {
     folder_listing listing = { .arena = &folder->arena };
-    uint64_t now = os_time_s();
-    int error = os_list(path, keep_listed, &listing);
+    uint64_t now = sfti_os_time_s();
+    int error = sfti_os_list(path, keep_listed, &listing);
     if (error && !listing.full) return sfti_io_fail(err, SFT_IO_OPEN, error, "list the folder");
     if (!folder_names(folder, path)) return sfti_fail_memory(err, folder->arena.bytes);
     folder->listed_s = listing.journals ? 0 : now;
-    folder->folds = os_folds_case(path);
+    folder->folds = sfti_os_folds_case(path);
     return folder_keep(folder, &listing, err);
 }
 
@@ -326,7 +326,7 @@ sft_span sfti_folder_stem(const sft_info_folder *folder, sft_info *info) {
     if (sfti_folder_at(folder, name) || !sft_span_equal(sfti_stem(name), info->stem))
         return info->stem;
     sft_span path = sfti_info_text(info, "%.*s", (int)info->path.len, info->path.data);
-    if (info->code || os_real_path(path.data, real, sizeof real)) return info->stem;
+    if (info->code || sfti_os_real_path(path.data, real, sizeof real)) return info->stem;
     const sfti_entry *entry = sfti_folder_at(folder, sfti_path_name(sft_span_cstr(real)));
     return entry ? sfti_stem(entry->name) : info->stem;
 }

@@ -19,7 +19,7 @@ sft_span sfti_sidecar_path(sft_info *info, sft_span folder_path, sft_span name) 
 bool sfti_sidecar_failed(sft_info *info, int error, const char *what, sft_span *out) {
     char text[128];
     *out = sfti_info_text(info, "cannot %s: %s", what,
-                          os_error_text(error, text, sizeof text));
+                          sfti_os_error_text(error, text, sizeof text));
     return false;
 }
 

@@ -45,7 +45,7 @@ static bool take_tables(sfti_tags *tags, sft_span text) {
     tags->folders = sfti_arena_take(arena, tags->folder_cap * sizeof *tags->folders);
     tags->pairs = sfti_arena_take(arena, tags->pair_cap * sizeof *tags->pairs);
     tags->rows = sfti_arena_take(arena, tags->pair_cap * sizeof *tags->rows);
-    if (os_random(tags->seed, sizeof tags->seed)) tags->seed[0] = tags->seed[1] = 1;
+    if (sfti_os_random(tags->seed, sizeof tags->seed)) tags->seed[0] = tags->seed[1] = 1;
     if (tags->folders && tags->pairs && tags->rows
         && sfti_names_begin(&tags->folder_names, tags->folder_cap, tags->seed, folder_name_at,
                             tags, arena)

@@ -132,7 +132,7 @@ static void run_slot(void *ctx) {
 static void join_batch(sfti_cast_workers *pool, size_t batch) {
     for (size_t i = 0; i < pool->count[batch]; i++) {
         sfti_convert_slot *slot = &pool->slots[batch * pool->workers + i];
-        if (slot->running) os_thread_join(&slot->thread);
+        if (slot->running) sfti_os_thread_join(&slot->thread);
         slot->running = false;
     }
 }
@@ -152,7 +152,7 @@ static void start_batch(sft_conversion *c, size_t batch) {
         slot->err = none;
         slot->lost = (sfti_losses){ 0, 0, 0, 0 };
         pool->next += slot->count;
-        slot->running = os_thread_start(&slot->thread, run_slot, slot) == 0;
+        slot->running = sfti_os_thread_start(&slot->thread, run_slot, slot) == 0;
         if (!slot->running) run_slot(slot);
     }
 }
@@ -328,7 +328,7 @@ static sft_code pool_begin(sft_conversion *c, size_t workers, sft_error *err) {
 }
 
 sft_code sfti_convert_begin(sft_conversion *c, const sft_job *job, sft_error *err) {
-    size_t threads = job->threads ? job->threads : os_cpu_count();
+    size_t threads = job->threads ? job->threads : sfti_os_cpu_count();
     sfti_convert_end(c); /* what reading from its parts has left */
     if (threads > STREAM_WORKERS) threads = STREAM_WORKERS;
     if (threads == 0) threads = 1;

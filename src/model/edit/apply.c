@@ -69,7 +69,7 @@ sft_code sft_edit_apply(sft_edit *edit, const sft_job *job, sft_edit_report *rep
 static uint32_t save_mode(const sft_edit *edit, const char *path) {
     os_info there;
     uint32_t mode = edit->info.mode & 0777;
-    if (os_info_path(path, true, &there) == 0 && there.kind == OS_FILE) mode &= there.mode;
+    if (sfti_os_info_path(path, true, &there) == 0 && there.kind == OS_FILE) mode &= there.mode;
     return mode ? mode : 0600;
 }
 
@@ -104,14 +104,14 @@ static sft_edit_method probe_methods(const sft_edit *edit) {
     sft_edit_method method = SFT_EDIT_COPY;
     int fd;
     if (!sfti_folder_copy(edit->path, folder, sizeof folder) ||
-        os_open_unnamed(folder, 0600, &fd))
+        sfti_os_open_unnamed(folder, 0600, &fd))
         return SFT_EDIT_COPY;
-    if (edit->info.size >= block && os_clone_range(edit->fd, 0, fd, 0, block) == 0)
+    if (edit->info.size >= block && sfti_os_clone_range(edit->fd, 0, fd, 0, block) == 0)
         method = SFT_EDIT_REFLINK;
-    else if (edit->fd >= 0 && sfti_edit_inserts(edit) && os_preallocate(fd, 2 * block) == 0 &&
-             os_insert_range(fd, 0, block) == 0)
+    else if (edit->fd >= 0 && sfti_edit_inserts(edit) && sfti_os_preallocate(fd, 2 * block) == 0 &&
+             sfti_os_insert_range(fd, 0, block) == 0)
         method = SFT_EDIT_INSERT;
-    (void)os_close(fd);
+    (void)sfti_os_close(fd);
     return method;
 }
 

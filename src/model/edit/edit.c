@@ -80,7 +80,7 @@ static sft_code edit_open_folder(const char *path, const char *beneath, int *fd,
         folder[len - 1] = '\0';
         return sfti_open_beneath(folder, beneath, OS_BENEATH_FOLDER, fd, err);
     }
-    int error = os_open_beneath(folder, "", OS_BENEATH_FOLDER, fd);
+    int error = sfti_os_open_beneath(folder, "", OS_BENEATH_FOLDER, fd);
     return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "open") : SFT_OK;
 }
 
@@ -91,11 +91,11 @@ static sft_code edit_hold(char path[4096], const char **beneath, int *folder, sf
     char held[4096];
     sft_code code = edit_open_folder(path, *beneath, folder, err);
     if (code != SFT_OK) return code;
-    if (os_path_in(*folder, path + sfti_folder_len(path), held, sizeof held) == 0) {
+    if (sfti_os_path_in(*folder, path + sfti_folder_len(path), held, sizeof held) == 0) {
         memcpy(path, held, strlen(held) + 1);
         *beneath = NULL;
     } else {
-        (void)os_close(*folder);
+        (void)sfti_os_close(*folder);
         *folder = -1;
     }
     return SFT_OK;
@@ -113,17 +113,17 @@ static sft_code edit_resolve(char path[4096], const char **beneath, const sft_ed
     sft_code code = edit_hold(path, beneath, folder, err);
     if (code == SFT_OK && state) code = sfti_replaced_recover(path, o->no_sync, state, err);
     if (code != SFT_OK) return code;
-    int error = os_info_path(path, false, &info);
+    int error = sfti_os_info_path(path, false, &info);
     if (error == ENOENT && sfti_old_fail(path, err)) return SFT_NOT_FOUND;
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     if (info.kind != OS_LINK) return SFT_OK;
     *is_link = o->link == SFT_LINK_REPLACE;
     if (*is_link) return SFT_OK;
-    error = os_real_path(path, real, sizeof real);
+    error = sfti_os_real_path(path, real, sizeof real);
     if (!follows) return edit_refuse_link(error ? "what cannot be reached" : real, err);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
     memcpy(path, real, strlen(real) + 1);
-    if (*folder >= 0) (void)os_close(*folder);
+    if (*folder >= 0) (void)sfti_os_close(*folder);
     *folder = -1;
     return edit_hold(path, beneath, folder, err);
 }
@@ -151,7 +151,7 @@ static sft_edit *edit_new(const sft_edit_options *options, const sfti_open *how)
 static sft_code open_linked(const sft_edit *edit, int *fd, os_info *info, sft_error *err) {
     const char *beneath = edit->open.beneath, *path = beneath ? edit->named : edit->path;
     sft_code code = sfti_open_beneath(path, beneath, OS_BENEATH_READ, fd, err);
-    int error = code == SFT_OK ? os_info_fd(*fd, info) : 0;
+    int error = code == SFT_OK ? sfti_os_info_fd(*fd, info) : 0;
     return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "open") : code;
 }
 
@@ -186,7 +186,7 @@ static sft_code edit_open_model(sft_edit *edit, sft_error *err) {
 
 static void edit_shut(sft_edit *edit) {
     sft_close(edit->file);
-    if (edit->fd >= 0) (void)os_close(edit->fd);
+    if (edit->fd >= 0) (void)sfti_os_close(edit->fd);
     edit->file = NULL;
     edit->fd = -1;
 }
@@ -201,7 +201,7 @@ static sft_code edit_open_whole(sft_edit *edit, sft_error *err) {
         if (code == SFT_OK) code = edit_open_model(edit, err);
         bool torn = code == SFT_EDIT_INTERRUPTED || (code >= 100 && code < 180);
         if (again || !torn || edit->fd < 0) return code;
-        int error = os_lock(edit->fd);
+        int error = sfti_os_lock(edit->fd);
         edit_shut(edit);
         if (error != EAGAIN) continue;
         sfti_fail(err, SFT_EDIT_BUSY, SFT_NO_OFFSET,
@@ -246,7 +246,7 @@ void sft_edit_close(sft_edit *edit) {
     if (!edit) return;
     sft_allocator alloc = edit->alloc;
     edit_shut(edit);
-    if (edit->folder >= 0) (void)os_close(edit->folder);
+    if (edit->folder >= 0) (void)sfti_os_close(edit->folder);
     sfti_arena_free(&edit->arena);
     sfti_release(&alloc, edit, sizeof *edit);
 }
@@ -353,6 +353,6 @@ sft_code sft_edit_recover(const char *path, const sft_edit_options *options,
     if (code == SFT_OK && !is_link) /* no edit of it went through a link */
         code = sfti_journal_recover(own_path, beneath, own.force, own.no_sync, &how.alloc, found,
                                     err);
-    if (folder >= 0) (void)os_close(folder);
+    if (folder >= 0) (void)sfti_os_close(folder);
     return code;
 }

@@ -116,11 +116,11 @@ sft_code sfti_edit_new_file(sft_edit *edit, const char *path, const sft_path_opt
 static sft_code insert_blocks(sft_edit *edit, const sfti_target *target,
                               const sfti_new_head *head, bool *unable, sft_error *err) {
     *unable = true;
-    if (edit->fd >= 0) (void)os_close(edit->fd);
+    if (edit->fd >= 0) (void)sfti_os_close(edit->fd);
     edit->fd = -1;
-    if (os_lease(target->fd, true)) return SFT_IO_WRITE;
+    if (sfti_os_lease(target->fd, true)) return SFT_IO_WRITE;
     sft_code code = sfti_edit_journalled(edit, target, head, NULL, unable, err);
-    (void)os_lease(target->fd, false);
+    (void)sfti_os_lease(target->fd, false);
     return code;
 }
 

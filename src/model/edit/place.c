@@ -27,7 +27,7 @@ typedef struct overwrite {
 } overwrite;
 
 static int place_sync(const overwrite *p) {
-    return p->edit->options.no_sync ? 0 : os_sync(p->target->fd);
+    return p->edit->options.no_sync ? 0 : sfti_os_sync(p->target->fd);
 }
 
 /* The bytes that differ, of the old head or the new, and of the data. */
@@ -43,7 +43,7 @@ static int place_bytes(const overwrite *p, bool old) {
 
 static int place_time(const overwrite *p) {
     const sft_edit *edit = p->edit;
-    return edit->options.keep_mtime ? os_set_mtime(p->target->fd, edit->info.mtime_ns) : 0;
+    return edit->options.keep_mtime ? sfti_os_set_mtime(p->target->fd, edit->info.mtime_ns) : 0;
 }
 
 /* Whether the file still has all its old bytes: they could not be written back, but no new byte was
@@ -62,7 +62,8 @@ static bool restore(const overwrite *p) {
     if (p->inserted == 0)
         return (place_bytes(p, true) == 0 && place_sync(p) == 0) || is_untouched(p);
     return sfti_write_all(fd, p->target->old_head, p->target->old_len, p->inserted) == 0 &&
-           place_sync(p) == 0 && os_collapse_range(fd, 0, p->inserted) == 0 && place_sync(p) == 0;
+           place_sync(p) == 0 && sfti_os_collapse_range(fd, 0, p->inserted) == 0 &&
+           place_sync(p) == 0;
 }
 
 /* After a failure: the journal is removed only once the disk has the old bytes again. */
@@ -98,7 +99,7 @@ static sft_code place_head(const overwrite *p, sft_error *err) {
  * and the caller may replace the file instead. */
 static sft_code place_insert(overwrite *p, bool *unable, sft_error *err) {
     os_info now;
-    int error = os_insert_range(p->target->fd, 0, p->head->grown);
+    int error = sfti_os_insert_range(p->target->fd, 0, p->head->grown);
     p->may_undo = false;
     if (!error) {
         error = place_sync(p);
@@ -110,7 +111,7 @@ static sft_code place_insert(overwrite *p, bool *unable, sft_error *err) {
         return code;
     }
     sft_code code = sfti_io_fail(err, SFT_IO_WRITE, error, "insert space before the data");
-    if (error != EOPNOTSUPP && (os_info_fd(p->target->fd, &now) != 0 ||
+    if (error != EOPNOTSUPP && (sfti_os_info_fd(p->target->fd, &now) != 0 ||
                                 now.size != p->edit->info.size)) {
         place_undo(p, err);
         return code;
@@ -153,7 +154,7 @@ sft_code sfti_edit_journalled(sft_edit *edit, const sfti_target *target,
     uint32_t mode = edit->info.mode & 0777 & (edit->limit ? edit->limit | 0700 : 0777);
     *unable = false;
     p.journal.fd = -1;
-    int error = mode == (edit->info.mode & 0777) ? 0 : os_set_mode(target->fd, mode);
+    int error = mode == (edit->info.mode & 0777) ? 0 : sfti_os_set_mode(target->fd, mode);
     if (error)
         return sfti_io_fail(err, SFT_IO_WRITE, error, "make the file as private as what it gets");
     sft_code code = sfti_journal_write(edit->path, &journal, mode, edit->options.no_sync,

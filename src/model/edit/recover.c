@@ -29,7 +29,7 @@ static sft_code recovery_refuse(const char *what, sft_error *err) {
 static sft_code refuse_half_inserted(const recovery *m, sft_error *err) {
     uint64_t size = m->journal.word[SFTI_JW_SIZE], grown = m->journal.word[SFTI_JW_GROWN];
     uint64_t hole = size;
-    (void)os_find_hole(m->fd, 0, &hole);
+    (void)sfti_os_find_hole(m->fd, 0, &hole);
     if (hole > size) hole = size;
     sfti_fail(err, SFT_EDIT_INTERRUPTED, SFT_NO_OFFSET,
               "expected %llu bytes inserted before the header, found the header in its place "
@@ -80,7 +80,7 @@ static sft_code check_identity(const recovery *m, sft_error *err) {
 
 /* Without locks nobody can tell an interrupted edit from one that goes on. */
 static sft_code recovery_lock(recovery *m, sft_error *err) {
-    int error = os_lock(m->fd);
+    int error = sfti_os_lock(m->fd);
     bool held = error == EAGAIN;
     m->gone = !held && sfti_journal_is_gone(&m->journal);
     if (error == 0 || m->gone || (!held && m->force)) return SFT_OK;
@@ -97,14 +97,14 @@ static sft_code recover_file(recovery *m, sft_edit_found *found, sft_error *err)
     sft_code code = check_identity(m, err);
     if (code == SFT_OK) code = recovery_lock(m, err);
     if (code != SFT_OK || m->gone) return code;
-    int error = os_info_fd(m->fd, &m->info); /* of now, that it is locked */
+    int error = sfti_os_info_fd(m->fd, &m->info); /* of now, that it is locked */
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
     code = sfti_journal_verify(&m->journal, true, err);
     if (code != SFT_OK) return code;
     if (m->journal.state != SFTI_JOURNAL_SOUND) return sfti_journal_refuse(&m->journal, err);
     code = recovery_complete(m, found, err);
     if (code != SFT_OK) return code;
-    error = m->no_sync ? 0 : os_sync(m->fd);
+    error = m->no_sync ? 0 : sfti_os_sync(m->fd);
     return error ? sfti_io_fail(err, SFT_IO_SYNC, error, "sync the file") : SFT_OK;
 }
 
@@ -148,8 +148,8 @@ sft_code sfti_journal_recover(const char *path, const char *beneath, bool force,
     if (code != SFT_OK) return code;
     code = sfti_journal_open(path, &m.info, alloc, &m.journal, err);
     if (code == SFT_OK) code = recover_by_journal(&m, &state, err);
-    os_unlock(m.fd);
-    (void)os_close(m.fd);
+    sfti_os_unlock(m.fd);
+    (void)sfti_os_close(m.fd);
     sfti_journal_close(&m.journal);
     if (code == SFT_OK && found) *found = state;
     return code;
@@ -167,7 +167,7 @@ static sft_code replaced_refuse(const char *old, const char *found, sft_error *e
 
 /* What was planted must not take the name: a link, another's file, one with further names. */
 static const char *replaced_fault(const os_info *old, const os_info *folder) {
-    bool own = old->owner == os_user() || old->owner == folder->owner;
+    bool own = old->owner == sfti_os_user() || old->owner == folder->owner;
     if (old->kind != OS_FILE) return "something that is no file";
     if (!own) return "a file of another user";
     return old->links > 1 ? "a file with several names" : NULL;
@@ -178,8 +178,8 @@ static sft_code replaced_check(const char *path, const char *old, size_t count, 
     os_info info, above;
     if (count > 1) return replaced_refuse(old, "several", err);
     int error = sfti_folder_copy(path, folder, sizeof folder) ? 0 : ENAMETOOLONG;
-    if (!error) error = os_info_path(folder, true, &above);
-    if (!error) error = os_info_path(old, false, &info);
+    if (!error) error = sfti_os_info_path(folder, true, &above);
+    if (!error) error = sfti_os_info_path(old, false, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at a file that was replaced");
     const char *fault = replaced_fault(&info, &above);
     return fault ? replaced_refuse(old, fault, err) : SFT_OK;
@@ -197,7 +197,7 @@ sft_code sfti_replaced_recover(const char *path, bool no_sync, sft_edit_found *f
     if (count == 0) return SFT_OK;
     sft_code code = replaced_check(path, old, count, err);
     if (code) return code;
-    int error = os_rename(old, path, true);
+    int error = sfti_os_rename(old, path, true);
     if (error == EEXIST) return SFT_OK;
     if (!error) *found = SFT_EDIT_OLD;
     if (!error && !no_sync) error = sfti_sync_parent(path);

@@ -9,7 +9,7 @@ static sft_code open_swapped(const char *found, sft_error *err) {
 }
 
 static sft_code open_as_seen(int fd, const os_info *seen, os_info *info, sft_error *err) {
-    int error = os_info_fd(fd, info);
+    int error = sfti_os_info_fd(fd, info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
     bool same = seen->inode == info->inode && seen->device == info->device;
     return same ? SFT_OK : open_swapped("another", err);
@@ -19,14 +19,14 @@ sft_code sfti_edit_open_file(const char *path, const char *beneath, bool writabl
                              os_info *info, sft_error *err) {
     os_info seen;
     *fd = -1;
-    int error = os_info_path(path, false, &seen);
+    int error = sfti_os_info_path(path, false, &seen);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
     if (seen.kind == OS_LINK) return open_swapped("a symbolic link", err);
     os_beneath how = writable ? OS_BENEATH_WRITE : OS_BENEATH_OWN;
     sft_code code = sfti_open_beneath(path, beneath, how, fd, err);
     if (code == SFT_OK) code = open_as_seen(*fd, &seen, info, err);
     if (code == SFT_OK) return SFT_OK;
-    if (*fd >= 0) (void)os_close(*fd);
+    if (*fd >= 0) (void)sfti_os_close(*fd);
     *fd = -1;
     return code;
 }
@@ -46,7 +46,7 @@ static bool is_as_opened(const sft_edit *edit, const os_info *now) {
 
 sft_code sfti_edit_same(const sft_edit *edit, sft_error *err) {
     os_info now;
-    int error = os_info_path(edit->path, edit->is_link, &now);
+    int error = sfti_os_info_path(edit->path, edit->is_link, &now);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file again");
     return is_as_opened(edit, &now) ? SFT_OK : edit_busy("that it was changed since", err);
 }
@@ -56,7 +56,7 @@ static sft_code target_head(sfti_target *target, sft_error *err) {
     for (size_t at = 0; at < target->old_len;) {
         size_t got = 0, left = target->old_len - at;
         size_t want = left < sizeof piece ? left : sizeof piece;
-        int error = os_pread(target->fd, piece, want, at, &got);
+        int error = sfti_os_pread(target->fd, piece, want, at, &got);
         if (error) return sfti_io_fail(err, SFT_IO_READ, error, "read the header again");
         if (got == 0 || memcmp(piece, target->old_head + at, got) != 0)
             return edit_busy("another header", err);
@@ -67,13 +67,13 @@ static sft_code target_head(sfti_target *target, sft_error *err) {
 
 static sft_code target_check(const sft_edit *edit, sfti_target *target, sft_error *err) {
     os_info now;
-    int error = os_lock(target->fd);
+    int error = sfti_os_lock(target->fd);
     if (error == EAGAIN) {
         sft_code code = edit_busy("another program that changes it", err);
         if (err) err->os_errno = error;
         return code;
     }
-    error = os_info_fd(target->fd, &now);
+    error = sfti_os_info_fd(target->fd, &now);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
     if (!is_as_opened(edit, &now)) return edit_busy("that it was changed since", err);
     sft_code code = sfti_edit_same(edit, err);
@@ -81,8 +81,8 @@ static sft_code target_check(const sft_edit *edit, sfti_target *target, sft_erro
 }
 
 void sfti_target_close(sft_edit *edit, sfti_target *target) {
-    if (target->fd >= 0) os_unlock(target->fd);
-    if (target->fd >= 0) (void)os_close(target->fd);
+    if (target->fd >= 0) sfti_os_unlock(target->fd);
+    if (target->fd >= 0) (void)sfti_os_close(target->fd);
     sfti_release(&edit->alloc, target->old_head, target->old_len);
 }
 
@@ -91,7 +91,7 @@ static sft_code target_open_fd(const sft_edit *edit, sfti_target *target, sft_er
     os_info info;
     if (!edit->is_link)
         return sfti_edit_open_file(edit->path, edit->beneath, true, &target->fd, &info, err);
-    int error = os_open_write(edit->path, &target->fd);
+    int error = sfti_os_open_write(edit->path, &target->fd);
     if (error) target->fd = -1;
     return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "open the file for writing") : SFT_OK;
 }

@@ -164,11 +164,11 @@ static void worker_run(void *ctx) {
     bool more = true;
     while (more) {
         more = !sfti_batch_is_over(b) && worker_round(b, worker);
-        os_mutex_lock(&b->state);
+        sfti_os_mutex_lock(&b->state);
         b->rounds++;
         if (!more) b->running--;
-        os_cond_wake(&b->round);
-        os_mutex_unlock(&b->state);
+        sfti_os_cond_wake(&b->round);
+        sfti_os_mutex_unlock(&b->state);
     }
 }
 
@@ -216,23 +216,23 @@ static bool batch_pulse(batch *b) {
 static void batch_wait(batch *b) {
     uint64_t seen = 0;
     for (bool more = true; more;) {
-        os_mutex_lock(&b->state);
-        while (b->running > 0 && b->rounds == seen) os_cond_wait(&b->round, &b->state);
+        sfti_os_mutex_lock(&b->state);
+        while (b->running > 0 && b->rounds == seen) sfti_os_cond_wait(&b->round, &b->state);
         seen = b->rounds;
         more = b->running > 0;
-        os_mutex_unlock(&b->state);
+        sfti_os_mutex_unlock(&b->state);
         (void)batch_pulse(b);
     }
 }
 
 static bool batch_start(batch *b, batch_worker *worker) {
-    os_mutex_lock(&b->state);
+    sfti_os_mutex_lock(&b->state);
     b->running++;
-    os_mutex_unlock(&b->state);
-    if (os_thread_start(&worker->thread, worker_run, worker) == 0) return true;
-    os_mutex_lock(&b->state);
+    sfti_os_mutex_unlock(&b->state);
+    if (sfti_os_thread_start(&worker->thread, worker_run, worker) == 0) return true;
+    sfti_os_mutex_lock(&b->state);
     b->running--;
-    os_mutex_unlock(&b->state);
+    sfti_os_mutex_unlock(&b->state);
     return false;
 }
 
@@ -242,7 +242,7 @@ static void batch_go(batch *b) {
     while (batch_pulse(b) && worker_round(b, &b->workers[0]))
         continue;
     if (started > 1) batch_wait(b);
-    for (size_t i = 1; i < started; i++) os_thread_join(&b->workers[i].thread);
+    for (size_t i = 1; i < started; i++) sfti_os_thread_join(&b->workers[i].thread);
     (void)batch_pulse(b);
     if (b->stop && b->code == SFT_OK)
         b->code = sfti_fail_cancelled(b->err);
@@ -256,7 +256,7 @@ static SFTI_OPTIONS_TAKE(hash_take, sft_hash_options, SFT_HASH_OPTIONS_INIT, cac
 static bool batch_look(const batch *b, size_t i, os_info *info) {
     const char *path = b->requests[i].path;
     return !sft_path_is_index(path) && !sfti_files_claim(b->open.files, path)
-           && os_info_path(path, true, info) == 0;
+           && sfti_os_info_path(path, true, info) == 0;
 }
 
 /* Whether a read may block for long, as of a pipe. Only the calling thread reads then, so that a
@@ -275,7 +275,7 @@ static sft_code batch_begin(batch *b, const sft_hash_options *options, const sft
     if (code == SFT_OK) code = sfti_take_open(b->options.open, &b->open, err);
     if (code == SFT_OK) code = sfti_take_job(job, &b->job, err);
     if (code != SFT_OK) return code;
-    b->threads = b->job.threads ? b->job.threads : os_cpu_count();
+    b->threads = b->job.threads ? b->job.threads : sfti_os_cpu_count();
     if (b->threads > BATCH_THREADS) b->threads = BATCH_THREADS;
     if (files < BATCH_THREADS && b->threads > BATCH_SHARES * files)
         b->threads = BATCH_SHARES * files;
@@ -334,12 +334,12 @@ static void batch_count_bytes(batch *b) {
 }
 
 static bool batch_share(batch *b) {
-    if (os_mutex_init(&b->claim) != 0) return false;
-    if (os_mutex_init(&b->state) == 0) {
-        if (os_cond_init(&b->round) == 0) return true;
-        os_mutex_free(&b->state);
+    if (sfti_os_mutex_init(&b->claim) != 0) return false;
+    if (sfti_os_mutex_init(&b->state) == 0) {
+        if (sfti_os_cond_init(&b->round) == 0) return true;
+        sfti_os_mutex_free(&b->state);
     }
-    os_mutex_free(&b->claim);
+    sfti_os_mutex_free(&b->claim);
     return false;
 }
 
@@ -351,9 +351,9 @@ static sft_code batch_run(batch *b) {
     batch_count_bytes(b);
     batch_go(b);
     if (b->shared) {
-        os_cond_free(&b->round);
-        os_mutex_free(&b->state);
-        os_mutex_free(&b->claim);
+        sfti_os_cond_free(&b->round);
+        sfti_os_mutex_free(&b->state);
+        sfti_os_mutex_free(&b->claim);
     }
     b->shared = false;
     return b->code;

@@ -73,11 +73,11 @@ typedef struct batch {
 } batch;
 
 static inline void batch_lock(batch *b, os_mutex *mutex) {
-    if (b->shared) os_mutex_lock(mutex);
+    if (b->shared) sfti_os_mutex_lock(mutex);
 }
 
 static inline void batch_unlock(batch *b, os_mutex *mutex) {
-    if (b->shared) os_mutex_unlock(mutex);
+    if (b->shared) sfti_os_mutex_unlock(mutex);
 }
 
 static inline uint64_t batch_unit_cost(const sfti_hash_unit *unit) {

@@ -10,7 +10,7 @@
 
 static const sfti_cache_entry *cache_known(const sft_hash_cache *cache, const char *path) {
     os_info info;
-    if (os_info_path(path, true, &info) || info.kind != OS_FILE) return NULL;
+    if (sfti_os_info_path(path, true, &info) || info.kind != OS_FILE) return NULL;
     sfti_hash_key key = sfti_hash_key_of(&info);
     return sfti_cache_find(cache, &key);
 }
@@ -27,7 +27,7 @@ void sft_hash_cache_mark(sft_hash_cache *cache, const char *path, const char *na
                          uint64_t time) {
     os_info info;
     if (strlen(name) >= SFT_HASH_MARK_SIZE) return;
-    if (os_info_path(path, true, &info) || info.kind != OS_FILE) return;
+    if (sfti_os_info_path(path, true, &info) || info.kind != OS_FILE) return;
     sfti_hash_key key = sfti_hash_key_of(&info);
     sfti_cache_entry *entry = sfti_cache_entry_of(cache, &key);
     if (!entry) return;

@@ -183,7 +183,7 @@ static sft_code cache_check_kind(os_kind kind, sft_error *err) {
 
 /* Whoever can write to a cache decides which digests are trusted. */
 static sft_code cache_check_owner(const os_info *info, sft_error *err) {
-    if (info->owner != os_user() && info->owner != 0)
+    if (info->owner != sfti_os_user() && info->owner != 0)
         return cache_refuse(err, SFT_IO_OPEN, "a file that belongs to another user",
                             SFT_HINT_CACHE_OWNER);
     if (info->mode & 022)
@@ -216,17 +216,17 @@ static sft_code cache_check_first(cache_file *file, sft_error *err) {
 static sft_code cache_open_file(const char *path, cache_file *out, sft_error *err) {
     os_info seen, info;
     *out = (cache_file){ .fd = -1 };
-    int error = os_info_path(path, false, &seen);
+    int error = sfti_os_info_path(path, false, &seen);
     if (error == ENOENT) return SFT_OK;
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the cache");
     sft_code code = cache_check_kind(seen.kind, err);
     if (code != SFT_OK) return code;
-    error = os_open_read(path, &out->fd);
+    error = sfti_os_open_read(path, &out->fd);
     if (error) {
         out->fd = -1;
         return sfti_io_fail(err, SFT_IO_OPEN, error, "open the cache");
     }
-    error = os_info_fd(out->fd, &info);
+    error = sfti_os_info_fd(out->fd, &info);
     if (error) code = sfti_io_fail(err, SFT_IO_OPEN, error, "look at the cache");
     else if (info.device != seen.device || info.inode != seen.inode)
         code = cache_refuse(err, SFT_IO_OPEN, "one file, then another", SFT_HINT_NONE);
@@ -234,7 +234,7 @@ static sft_code cache_open_file(const char *path, cache_file *out, sft_error *er
     out->size = error ? 0 : info.size;
     if (code == SFT_OK) code = cache_check_first(out, err);
     if (code == SFT_OK) return SFT_OK;
-    os_close(out->fd);
+    sfti_os_close(out->fd);
     out->fd = -1;
     return code;
 }
@@ -260,7 +260,7 @@ static sft_code cache_read(sft_hash_cache *cache, sft_error *err) {
     sft_code code = cache_open_file(cache->path, &file, err);
     if (code != SFT_OK || file.fd < 0) return code;
     if (file.size > 0 && !file.older) code = cache_read_lines(cache, &file, err);
-    os_close(file.fd);
+    sfti_os_close(file.fd);
     return code;
 }
 
@@ -353,7 +353,7 @@ sft_code sft_hash_cache_save(sft_hash_cache *cache, sft_error *err) {
     options.mode = file.fd < 0 ? 0600 : 0;
     options.link = SFT_LINK_REFUSE;
     options.alloc = &cache->alloc;
-    if (file.fd >= 0) os_close(file.fd);
+    if (file.fd >= 0) sfti_os_close(file.fd);
     code = cache_write(cache, &options, err);
     if (code == SFT_OK) cache->changed = false;
     return code;

@@ -228,14 +228,14 @@ static void model_use_source(sfti_hash_model *model, const sfti_hash_how *how) {
 }
 
 static void model_open_fd(sfti_hash_model *model, const sfti_hash_how *how) {
-    int error = os_open_read(model->request.path, &model->fd);
+    int error = sfti_os_open_read(model->request.path, &model->fd);
     os_info info;
     if (error) {
         model->fd = -1;
         sfti_io_fail(&model->error, SFT_IO_OPEN, error, "open this file");
         return;
     }
-    error = os_info_fd(model->fd, &info);
+    error = sfti_os_info_fd(model->fd, &info);
     if (error) {
         sfti_io_fail(&model->error, SFT_IO_OPEN, error, "look at this file");
         return;
@@ -264,7 +264,7 @@ static void model_open_claimed(sfti_hash_model *model, const sfti_hash_how *how)
 
 static void model_open_file(sfti_hash_model *model, const sfti_hash_how *how) {
     os_info info;
-    int error = os_info_path(model->request.path, true, &info);
+    int error = sfti_os_info_path(model->request.path, true, &info);
     if (error) {
         sfti_io_fail(&model->error, SFT_IO_OPEN, error, "open this file");
         return;
@@ -313,7 +313,7 @@ static void set_recall(sfti_hash_model *model, const sfti_hash_how *how) {
     for (size_t i = 0; i < model->shard_count; i++) {
         sft_source source = sft_file_source(sft_set_shard_at(model->set, i));
         int fd = sfti_source_descriptor(&source);
-        if (fd < 0 || os_info_fd(fd, &info) != 0) {
+        if (fd < 0 || sfti_os_info_fd(fd, &info) != 0) {
             all = false;
             continue;
         }
@@ -446,8 +446,8 @@ static void model_check_memos(sfti_hash_model *model) {
     for (size_t i = 0; i < model->memo_count; i++) {
         sfti_hash_memo *memo = &model->memos[i];
         if (memo->path || memo->fd >= 0) {
-            bool there = (memo->path ? os_info_path(memo->path, true, &info)
-                                     : os_info_fd(memo->fd, &info)) == 0;
+            bool there = (memo->path ? sfti_os_info_path(memo->path, true, &info)
+                                     : sfti_os_info_fd(memo->fd, &info)) == 0;
             sfti_hash_key key = there ? sfti_hash_key_of(&info) : memo->key;
             memo->valid = memo->valid && there && is_same_key(&key, &memo->key);
             all = all && memo->valid;
@@ -475,7 +475,7 @@ void sfti_hash_model_close(sfti_hash_model *model) {
     sft_source_close(&model->source);
     sft_close(model->file);
     sft_set_close(model->opened);
-    if (model->fd >= 0) os_close(model->fd);
+    if (model->fd >= 0) sfti_os_close(model->fd);
     memset(&model->source, 0, sizeof model->source);
     model->file = NULL;
     model->opened = NULL;

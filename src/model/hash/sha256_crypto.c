@@ -45,7 +45,7 @@ static bool crypto_agrees(const sfti_hash_impl *impl) {
 }
 
 sfti_sha_blocks_fn sfti_sha_blocks_crypto(sfti_hash_impl *impl) {
-    impl->crypto_update = os_library_function(CRYPTO_LIBRARY, "SHA256_Update");
+    impl->crypto_update = sfti_os_library_function(CRYPTO_LIBRARY, "SHA256_Update");
     return impl->crypto_update && crypto_agrees(impl) ? crypto_blocks : NULL;
 }
 

@@ -74,17 +74,17 @@ static uint64_t trial_run(const sfti_hash_impl *impl, const sfti_sha_kernel *ker
         states[i] = words[i];
         data[i] = zeros;
     }
-    uint64_t begin = os_now_ns();
+    uint64_t begin = sfti_os_now_ns();
     kernel->blocks(impl, states, data, TRIAL_BLOCKS, kernel->streams);
-    return os_now_ns() - begin;
+    return sfti_os_now_ns() - begin;
 }
 
 /* The kernels take turns, so that a change of the clock's rate meets all of them; the best time
  * counts, since whatever else the machine does makes times longer. */
 static void trial_measure(const sfti_hash_impl *impl, uint32_t *costs) {
-    uint64_t begin = os_now_ns();
+    uint64_t begin = sfti_os_now_ns();
     for (int round = 0; round < TRIAL_ROUNDS; round++) {
-        if (round > 0 && os_now_ns() - begin >= TRIAL_NS) return;
+        if (round > 0 && sfti_os_now_ns() - begin >= TRIAL_NS) return;
         for (size_t i = 0; i < SFTI_SHA_KERNELS; i++) {
             if (!impl->sha[i].blocks) continue;
             uint64_t time = trial_run(impl, &impl->sha[i]);

@@ -39,14 +39,14 @@ static sft_code report_interrupted(const journal_query *q, bool ours, sft_error 
 static sft_code compare_with_file(journal_query *q, sfti_journal_verdict *v, bool *same,
                                   sft_error *err) {
     os_info now;
-    int fd, error = os_open_read(q->path, &fd);
+    int fd, error = sfti_os_open_read(q->path, &fd);
     *same = false;
     if (error == ENOENT) return SFT_OK;
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
-    error = os_info_fd(fd, &now);
+    error = sfti_os_info_fd(fd, &now);
     *same = !error && now.inode == q->info->inode && now.device == q->info->device;
     if (*same) error = sfti_journal_compare(&q->journal, fd, q->info->size, q->header, v);
-    (void)os_close(fd);
+    (void)sfti_os_close(fd);
     return error ? sfti_io_fail(err, SFT_IO_READ, error, "read what an edit changes") : SFT_OK;
 }
 
@@ -105,8 +105,8 @@ static sft_code check_by_path(const journal_query *q, const sft_allocator *alloc
     os_info name;
     sft_code code = check_at_path(*q, q->path, alloc, err);
     if (code != SFT_OK || q->info->is_no_link) return code;
-    if (os_info_path(q->path, false, &name) || name.kind != OS_LINK) return SFT_OK;
-    if (os_real_path(q->path, real, sizeof real)) return SFT_OK;
+    if (sfti_os_info_path(q->path, false, &name) || name.kind != OS_LINK) return SFT_OK;
+    if (sfti_os_real_path(q->path, real, sizeof real)) return SFT_OK;
     return check_at_path(*q, real, alloc, err);
 }
 
@@ -123,7 +123,7 @@ sft_code sft_edit_check(const char *path, const sft_allocator *alloc, sft_error 
     journal_query q = { .path = path, .info = &info };
     if (!path)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a path, found NULL");
-    int error = os_info_path(path, true, &info);
+    int error = sfti_os_info_path(path, true, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
     return info.kind == OS_FILE ? check_by_path(&q, &own, err) : SFT_OK;
 }

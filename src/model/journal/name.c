@@ -39,10 +39,10 @@ bool sfti_journal_path(const char *path, char out[SFTI_JOURNAL_PATH]) {
 /* What stands where the journal would; the errno. */
 int sfti_journal_there(const char *path, os_info *there) {
     char name[SFTI_JOURNAL_PATH];
-    return sfti_journal_path(path, name) ? os_info_path(name, false, there) : ENOENT;
+    return sfti_journal_path(path, name) ? sfti_os_info_path(name, false, there) : ENOENT;
 }
 
 int sfti_journal_remove(const char *path) {
     char name[SFTI_JOURNAL_PATH];
-    return sfti_journal_path(path, name) ? os_unlink(name) : 0;
+    return sfti_journal_path(path, name) ? sfti_os_unlink(name) : 0;
 }

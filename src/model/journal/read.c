@@ -69,7 +69,7 @@ static void jr_words(sfti_journal_file *j, const char *bytes, size_t len) {
 static void jr_judge_owner(sfti_journal_file *j, const os_info *there, const os_info *model) {
     j->owner = there->owner;
     j->foreign = NULL;
-    bool known = there->owner == os_user() || there->owner == model->owner;
+    bool known = there->owner == sfti_os_user() || there->owner == model->owner;
     bool open = (there->mode & 022) != 0 && (model->mode & 02) == 0;
     if (!known) j->foreign = "one of another user";
     else if (open) j->foreign = "one that others may write to";
@@ -79,15 +79,15 @@ static void jr_judge_owner(sfti_journal_file *j, const os_info *there, const os_
 
 static int jr_open(sfti_journal_file *j, const char *name, const os_info *model) {
     os_info before, there;
-    int error = os_info_path(name, false, &before);
+    int error = sfti_os_info_path(name, false, &before);
     jr_be(j, SFTI_JOURNAL_ALIEN, "something else");
     if (error || before.kind != OS_FILE) return error;
     jr_judge_owner(j, &before, model);
     if (j->stranger) return 0; /* not opened: its owner could block us with a lease */
-    error = os_open_no_link(name, false, &j->fd);
+    error = sfti_os_open_no_link(name, false, &j->fd);
     if (error) j->fd = -1;
     if (error) return j->foreign && (error == EACCES || error == EPERM) ? 0 : error;
-    error = os_info_fd(j->fd, &there);
+    error = sfti_os_info_fd(j->fd, &there);
     if (error || there.kind != OS_FILE) return error;
     if (there.inode != before.inode || there.device != before.device) return JR_OTHER_FILE;
     j->len = there.size;
@@ -100,7 +100,7 @@ static int jr_open_stable(sfti_journal_file *j, const char *name, const os_info 
     size_t got;
     int error = JR_OTHER_FILE;
     for (int i = 0; i < JR_TRIES && error == JR_OTHER_FILE; i++) {
-        if (j->fd >= 0) (void)os_close(j->fd);
+        if (j->fd >= 0) (void)sfti_os_close(j->fd);
         j->fd = -1;
         error = jr_open(j, name, model);
     }
@@ -131,7 +131,7 @@ sft_code sfti_journal_open(const char *path, const os_info *model, const sft_all
 }
 
 void sfti_journal_close(sfti_journal_file *j) {
-    if (j->fd >= 0) (void)os_close(j->fd);
+    if (j->fd >= 0) (void)sfti_os_close(j->fd);
     sfti_release(&j->alloc, j->buffers, sizeof *j->buffers);
     sfti_journal_seal_free(j);
     j->fd = -1;
@@ -140,7 +140,7 @@ void sfti_journal_close(sfti_journal_file *j) {
 
 bool sfti_journal_is_gone(const sfti_journal_file *j) {
     os_info info;
-    return j->fd >= 0 && os_info_fd(j->fd, &info) == 0 && info.links == 0;
+    return j->fd >= 0 && sfti_os_info_fd(j->fd, &info) == 0 && info.links == 0;
 }
 
 /* ── Verifying ── */

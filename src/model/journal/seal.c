@@ -73,7 +73,7 @@ sft_code sfti_journal_seal_begin(sfti_journal_file *j, sft_error *err) {
     memset(seal, 0, (size_t)bytes);
     seal->bytes = (size_t)bytes;
     j->seal = seal;
-    int error = os_random(seal->key, sizeof seal->key);
+    int error = sfti_os_random(seal->key, sizeof seal->key);
     return error ? sfti_io_fail(err, SFT_IO_READ, error, "draw a random key") : SFT_OK;
 }
 

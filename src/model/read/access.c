@@ -15,7 +15,7 @@ typedef struct cached_tally {
 
 static bool tally_ask(cached_tally *tally) {
     uint64_t cached, len = tally->high - tally->low;
-    if (os_cached(tally->fd, tally->low, len, &cached)) return false;
+    if (sfti_os_cached(tally->fd, tally->low, len, &cached)) return false;
     tally->len += len;
     tally->cached += cached;
     return true;
@@ -45,7 +45,7 @@ static void access_open(const sft_read_plan *plan, const sfti_read_file *file,
     atomic_init(&out->on, false);
     if (fd < 0 || plan->options.direct == SFT_READ_DIRECT_NEVER) return;
     if (plan->options.direct == SFT_READ_DIRECT_AUTO && !access_is_cold(plan, file, fd)) return;
-    if (os_open_direct(fd, &out->fd)) out->fd = -1;
+    if (sfti_os_open_direct(fd, &out->fd)) out->fd = -1;
     atomic_store(&out->on, out->fd >= 0);
     atomic_init(&out->anywhere, true);
 }
@@ -69,7 +69,7 @@ void sfti_read_access_end(sfti_read_access *access) {
     if (!access->direct) return;
     size_t count = access->plan->file_count;
     for (size_t i = 0; i < count; i++)
-        if (access->direct[i].fd >= 0) (void)os_close(access->direct[i].fd);
+        if (access->direct[i].fd >= 0) (void)sfti_os_close(access->direct[i].fd);
     sfti_release(&access->plan->arena.alloc, access->direct, count * sizeof *access->direct);
     access->direct = NULL;
 }

@@ -1,15 +1,15 @@
 /* Huge pages for blocks of fresh memory, as long as they are quick.
  *
- * Whether the next one is quick changes within one load (os_huge_quick). So a task tries one before
- * it asks for the rest of its own, and after a slow one some tasks go without: 4, then 8 and so
- * on. */
+ * Whether the next one is quick changes within one load (sfti_os_huge_quick). So a task tries one
+ * before it asks for the rest of its own, and after a slow one some tasks go without: 4, then 8 and
+ * so on. */
 #include "os/os.h"
 #include "read/read.h"
 
 #define FRESH_FEWEST 4u
 #define FRESH_MOST 64u
 
-/* Bytes [low, high) of a block, in memory: the task's own, for os_huge_quick writes to one. */
+/* Bytes [low, high) of a block, in memory: the task's own, for sfti_os_huge_quick writes to one. */
 typedef struct fresh_span {
     uintptr_t low, high, end; /* end: of the block */
 } fresh_span;
@@ -39,13 +39,13 @@ static bool fresh_ask(sfti_read_fresh *fresh, const fresh_span *span, bool *trie
     if (past > 0 && span->end - end >= page) end += page;
     if (end == begin) return true;
     if (!*tried) {
-        bool quick = os_huge_quick((char *)begin);
+        bool quick = sfti_os_huge_quick((char *)begin);
         *tried = true;
         fresh_learn(fresh, quick);
         if (!quick) return false;
         begin += page;
     }
-    return begin == end || os_huge_ask((char *)begin, end - begin);
+    return begin == end || sfti_os_huge_ask((char *)begin, end - begin);
 }
 
 void sfti_read_fresh_task(sfti_read_fresh *fresh, const sft_read_plan *plan, size_t task) {

@@ -23,11 +23,11 @@ typedef struct plan_run {
 } plan_run;
 
 static void run_lock(plan_run *run) {
-    if (run->shared) os_mutex_lock(&run->mutex);
+    if (run->shared) sfti_os_mutex_lock(&run->mutex);
 }
 
 static void run_unlock(plan_run *run) {
-    if (run->shared) os_mutex_unlock(&run->mutex);
+    if (run->shared) sfti_os_mutex_unlock(&run->mutex);
 }
 
 static bool run_take(plan_run *run, size_t *task) {
@@ -97,7 +97,7 @@ static void run_work_asking(plan_run *run, const sft_job *job) {
 
 static size_t run_threads(const plan_run *run, const sft_job *job) {
     const sft_read_plan *plan = run->access.plan;
-    size_t threads = job->threads ? job->threads : os_cpu_count();
+    size_t threads = job->threads ? job->threads : sfti_os_cpu_count();
     if (plan->forward) return 1;
     if (!job->threads && threads < RUN_DIRECT_THREADS && sfti_read_access_is_direct(&run->access))
         threads = RUN_DIRECT_THREADS;
@@ -109,13 +109,13 @@ static size_t run_threads(const plan_run *run, const sft_job *job) {
 static void run_go(plan_run *run, const sft_job *job, size_t wanted) {
     os_thread threads[RUN_THREADS];
     size_t started = 0;
-    run->shared = wanted > 1 && os_mutex_init(&run->mutex) == 0;
+    run->shared = wanted > 1 && sfti_os_mutex_init(&run->mutex) == 0;
     while (run->shared && started + 1 < wanted
-           && os_thread_start(&threads[started], run_work, run) == 0)
+           && sfti_os_thread_start(&threads[started], run_work, run) == 0)
         started++;
     run_work_asking(run, job);
-    while (started > 0) os_thread_join(&threads[--started]);
-    if (run->shared) os_mutex_free(&run->mutex);
+    while (started > 0) sfti_os_thread_join(&threads[--started]);
+    if (run->shared) sfti_os_mutex_free(&run->mutex);
     run->shared = false;
     if (wanted > 1 && !run->code) (void)run_ask(run, job, run->done);
 }

@@ -103,10 +103,10 @@ static void reader_fill(sft_reader *r, char *scratch) {
     read_slot own = r->slots[slot]; /* the array may move */
     sft_error error = SFT_ERROR_INIT;
     r->filling++;
-    os_mutex_unlock(&r->mutex);
+    sfti_os_mutex_unlock(&r->mutex);
     sft_code code = sfti_read_task(&r->access, task, own.memory, scratch, &error);
     if (!code) own.copy_count = sfti_read_copies(r->plan, task, own.copies);
-    os_mutex_lock(&r->mutex);
+    sfti_os_mutex_lock(&r->mutex);
     r->filling--;
     r->slots[slot].copy_count = own.copy_count;
     slots_put(r, code ? &r->free : &r->full, slot, code ? SLOT_FREE : SLOT_FULL);
@@ -114,14 +114,14 @@ static void reader_fill(sft_reader *r, char *scratch) {
         r->code = code;
         r->error = error;
     }
-    if (!reader_has_more(r)) os_cond_wake(&r->freed);
-    os_cond_wake(&r->filled);
+    if (!reader_has_more(r)) sfti_os_cond_wake(&r->freed);
+    sfti_os_cond_wake(&r->filled);
 }
 
 static void thread_run(void *ctx) {
     read_thread *thread = ctx;
     sft_reader *r = thread->reader;
-    os_mutex_lock(&r->mutex);
+    sfti_os_mutex_lock(&r->mutex);
     for (unsigned waits = 0; reader_can_fill(r) || waits < READER_IDLE_WAITS;) {
         if (!reader_has_more(r)) break;
         if (reader_can_fill(r)) {
@@ -131,14 +131,14 @@ static void thread_run(void *ctx) {
         }
         size_t task = r->next_task;
         r->idle++;
-        os_cond_wait_for(&r->freed, &r->mutex, READER_IDLE_MS);
+        sfti_os_cond_wait_for(&r->freed, &r->mutex, READER_IDLE_MS);
         r->idle--;
         waits = r->next_task == task ? waits + 1 : 0;
     }
     r->running--;
     thread->runs = false;
-    os_cond_wake(&r->filled);
-    os_mutex_unlock(&r->mutex);
+    sfti_os_cond_wake(&r->filled);
+    sfti_os_mutex_unlock(&r->mutex);
 }
 
 /* With the mutex held, which is given up meanwhile: one more thread if one is of use. */
@@ -149,10 +149,10 @@ static void reader_start_thread(sft_reader *r) {
     read_thread *thread = &r->threads[i];
     thread->runs = true;
     r->running++;
-    os_mutex_unlock(&r->mutex);
-    if (thread->started) os_thread_join(&thread->thread);
-    thread->started = os_thread_start(&thread->thread, thread_run, thread) == 0;
-    os_mutex_lock(&r->mutex);
+    sfti_os_mutex_unlock(&r->mutex);
+    if (thread->started) sfti_os_thread_join(&thread->thread);
+    thread->started = sfti_os_thread_start(&thread->thread, thread_run, thread) == 0;
+    sfti_os_mutex_lock(&r->mutex);
     if (thread->started) return;
     thread->runs = false;
     r->running--;
@@ -161,7 +161,8 @@ static void reader_start_thread(sft_reader *r) {
 /* ── Start and end ───────────────────────────────────────────────────────── */
 
 static size_t reader_threads(const sft_read_plan *plan, uint32_t threads) {
-    size_t cpus = os_cpu_count(), usual = cpus > READER_THREADS_USUAL ? READER_THREADS_USUAL : cpus;
+    size_t cpus = sfti_os_cpu_count();
+    size_t usual = cpus > READER_THREADS_USUAL ? READER_THREADS_USUAL : cpus;
     if (usual < READER_THREADS_LEAST) usual = READER_THREADS_LEAST;
     size_t most = threads ? threads : usual;
     if (plan->forward) return 1;
@@ -169,15 +170,15 @@ static size_t reader_threads(const sft_read_plan *plan, uint32_t threads) {
 }
 
 static sft_code reader_share(sft_reader *r, sft_error *err) {
-    int error = os_mutex_init(&r->mutex);
+    int error = sfti_os_mutex_init(&r->mutex);
     if (error) goto no_mutex;
-    if ((error = os_cond_init(&r->freed)) != 0) goto no_freed;
-    if ((error = os_cond_init(&r->filled)) != 0) goto no_filled;
+    if ((error = sfti_os_cond_init(&r->freed)) != 0) goto no_freed;
+    if ((error = sfti_os_cond_init(&r->filled)) != 0) goto no_filled;
     return SFT_OK;
 no_filled:
-    os_cond_free(&r->freed);
+    sfti_os_cond_free(&r->freed);
 no_freed:
-    os_mutex_free(&r->mutex);
+    sfti_os_mutex_free(&r->mutex);
 no_mutex:
     (void)sfti_fail_memory(err, sizeof r->mutex);
     if (err) err->os_errno = error;
@@ -195,7 +196,7 @@ static void reader_release(sft_reader *r) {
 }
 
 static bool reader_forked(const sft_reader *r) {
-    return r->process != os_process();
+    return r->process != sfti_os_process();
 }
 
 void sft_reader_close(sft_reader *reader) {
@@ -204,15 +205,15 @@ void sft_reader_close(sft_reader *reader) {
         reader_release(reader);
         return;
     }
-    os_mutex_lock(&reader->mutex);
+    sfti_os_mutex_lock(&reader->mutex);
     reader->stop = true;
-    os_cond_wake(&reader->freed);
-    os_mutex_unlock(&reader->mutex);
+    sfti_os_cond_wake(&reader->freed);
+    sfti_os_mutex_unlock(&reader->mutex);
     for (size_t i = 0; i < reader->thread_count; i++)
-        if (reader->threads[i].started) os_thread_join(&reader->threads[i].thread);
-    os_cond_free(&reader->filled);
-    os_cond_free(&reader->freed);
-    os_mutex_free(&reader->mutex);
+        if (reader->threads[i].started) sfti_os_thread_join(&reader->threads[i].thread);
+    sfti_os_cond_free(&reader->filled);
+    sfti_os_cond_free(&reader->freed);
+    sfti_os_mutex_free(&reader->mutex);
     reader_release(reader);
 }
 
@@ -229,7 +230,7 @@ sft_code sft_reader_start(const sft_read_plan *plan, uint32_t threads, sft_reade
     memset(r, 0, sizeof *r);
     r->plan = plan;
     r->alloc = *alloc;
-    r->process = os_process();
+    r->process = sfti_os_process();
     r->thread_count = reader_threads(plan, threads);
     sft_code code = reader_share(r, err);
     if (code) {
@@ -282,34 +283,34 @@ sft_code sft_reader_add(sft_reader *reader, void *memory, sft_error *err) {
                          reader && memory ? "other memory" : "NULL");
     if (reader_forked(reader)) return reader_fail_forked(err);
     read_slot slot = { .memory = memory };
-    os_mutex_lock(&reader->mutex);
+    sfti_os_mutex_lock(&reader->mutex);
     sft_code code = reader_grow(reader, &slot, err);
     if (!code) {
-        os_cond_wake(&reader->freed);
+        sfti_os_cond_wake(&reader->freed);
         reader_start_thread(reader);
     }
-    os_mutex_unlock(&reader->mutex);
+    sfti_os_mutex_unlock(&reader->mutex);
     return code;
 }
 
 bool sft_reader_starved(const sft_reader *reader) {
     sft_reader *r = (sft_reader *)(uintptr_t)reader; /* the mutex alone changes */
     if (reader_forked(r)) return false;
-    os_mutex_lock(&r->mutex);
+    sfti_os_mutex_lock(&r->mutex);
     bool starved = reader_has_more(r) && r->free.count == 0 && r->filling < r->thread_count;
-    os_mutex_unlock(&r->mutex);
+    sfti_os_mutex_unlock(&r->mutex);
     return starved;
 }
 
 void sft_reader_give_back(sft_reader *reader, size_t slot) {
     if (reader_forked(reader)) return;
-    os_mutex_lock(&reader->mutex);
+    sfti_os_mutex_lock(&reader->mutex);
     if (slot < reader->slot_count && reader->slots[slot].state == SLOT_HELD) {
         slots_put(reader, &reader->free, slot, SLOT_FREE);
-        os_cond_wake(&reader->freed);
+        sfti_os_cond_wake(&reader->freed);
         reader_start_thread(reader);
     }
-    os_mutex_unlock(&reader->mutex);
+    sfti_os_mutex_unlock(&reader->mutex);
 }
 
 /* ── The next slot ───────────────────────────────────────────────────────── */
@@ -335,14 +336,14 @@ static next_answer reader_look(sft_reader *r) {
 static bool reader_wait(sft_reader *r, int32_t milliseconds, uint64_t begin) {
     uint64_t most = READER_WAIT_MS;
     if (milliseconds >= 0) {
-        uint64_t passed = (os_now_ns() - begin) / 1000000, all = (uint64_t)milliseconds;
+        uint64_t passed = (sfti_os_now_ns() - begin) / 1000000, all = (uint64_t)milliseconds;
         if (passed >= all) return false;
         if (all - passed < most) most = all - passed;
     }
-    os_cond_wait_for(&r->filled, &r->mutex, (uint32_t)most);
-    os_mutex_unlock(&r->mutex);
-    bool over = os_wait_over();
-    os_mutex_lock(&r->mutex);
+    sfti_os_cond_wait_for(&r->filled, &r->mutex, (uint32_t)most);
+    sfti_os_mutex_unlock(&r->mutex);
+    bool over = sfti_os_wait_over();
+    sfti_os_mutex_lock(&r->mutex);
     return !over || reader_look(r) != NEXT_WAIT;
 }
 
@@ -353,9 +354,9 @@ sft_code sft_reader_next(sft_reader *reader, int32_t milliseconds, sft_filled *o
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a reader and a place for the slot, found NULL");
     if (reader_forked(reader)) return reader_fail_forked(err);
-    uint64_t begin = milliseconds > 0 ? os_now_ns() : 0;
+    uint64_t begin = milliseconds > 0 ? sfti_os_now_ns() : 0;
     sft_code code = SFT_OK;
-    os_mutex_lock(&reader->mutex);
+    sfti_os_mutex_lock(&reader->mutex);
     next_answer answer = reader_look(reader);
     while (answer == NEXT_WAIT && reader_wait(reader, milliseconds, begin))
         answer = reader_look(reader);
@@ -369,6 +370,6 @@ sft_code sft_reader_next(sft_reader *reader, int32_t milliseconds, sft_filled *o
         code = reader->code;
         if (err) *err = reader->error;
     }
-    os_mutex_unlock(&reader->mutex);
+    sfti_os_mutex_unlock(&reader->mutex);
     return code;
 }

@@ -44,7 +44,8 @@ static bool read_direct(const read_work *w, uint32_t file, uint64_t offset, size
     int error = 0;
     touch_pages(w->scratch, whole);
     while (got < need && more > 0 && got % unit == 0 && !error) {
-        error = os_pread(direct->fd, w->scratch + got, whole - got, offset - before + got, &more);
+        error = sfti_os_pread(direct->fd, w->scratch + got, whole - got, offset - before + got,
+                              &more);
         if (!error) got += more;
     }
     if (error == EINVAL || error == EOPNOTSUPP) atomic_store(&direct->on, false);
@@ -73,7 +74,7 @@ static size_t read_in_place(const read_work *w, uint32_t file, uint64_t offset, 
     size_t moved = past && !atomic_load(&direct->anywhere) ? page - past : 0;
     size_t whole = (len - moved) & ~(page - 1);
     touch_pages(into + moved, whole);
-    int error = os_pread(direct->fd, into + moved, whole, offset, &got);
+    int error = sfti_os_pread(direct->fd, into + moved, whole, offset, &got);
     if (error == EINVAL && past && !moved) atomic_store(&direct->anywhere, false);
     got &= ~(page - 1);
     if (error) return 0;

@@ -84,7 +84,7 @@ static const char *save_path(set_save *s, uint32_t i) {
 
 void sfti_mode_restrict(uint32_t *mode, const char *path) {
     os_info info;
-    if (!path || os_info_path(path, true, &info) || info.kind != OS_FILE) return;
+    if (!path || sfti_os_info_path(path, true, &info) || info.kind != OS_FILE) return;
     sfti_mode_common(mode, info.mode & 0777 ? info.mode & 0777 : 0600);
 }
 
@@ -266,11 +266,11 @@ static int save_any_entry(void *ctx, const char *name, os_kind kind) {
 /* Creates the folder, or checks that it is empty. */
 static sft_code save_begin(set_save *s, sft_error *err) {
     bool found = false;
-    int error = os_make_folder(s->folder, 0777);
+    int error = sfti_os_make_folder(s->folder, 0777);
     s->made = error == 0;
     if (s->made) return SFT_OK;
     if (error != EEXIST) return sfti_io_fail(err, SFT_IO_OPEN, error, "make the folder");
-    error = os_list(s->folder, save_any_entry, &found);
+    error = sfti_os_list(s->folder, save_any_entry, &found);
     if (found || error == ENOTDIR) {
         sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET, "expected a new or empty folder, found %s",
                   found ? "files in it" : "a file");
@@ -288,8 +288,8 @@ static sft_code save_sync_parent(set_save *s, sft_error *err) {
 }
 
 static void save_undo(set_save *s) {
-    while (s->published > 0) (void)os_unlink(save_path(s, --s->published));
-    if (s->made) (void)os_remove_folder(s->folder);
+    while (s->published > 0) (void)sfti_os_unlink(save_path(s, --s->published));
+    if (s->made) (void)sfti_os_remove_folder(s->folder);
 }
 
 /* ── All together ── */

@@ -21,7 +21,7 @@ sft_code sfti_set_path_fail(sft_error *err) {
 }
 
 sft_allocator sfti_set_allocator(const sft_allocator *alloc) {
-    sft_allocator system = { os_resize, NULL };
+    sft_allocator system = { sfti_os_resize, NULL };
     return alloc && alloc->resize ? *alloc : system;
 }
 

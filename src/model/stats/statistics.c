@@ -63,11 +63,11 @@ typedef struct stats_run {
 } stats_run;
 
 static void stats_lock(stats_run *run) {
-    if (run->shared) os_mutex_lock(&run->mutex);
+    if (run->shared) sfti_os_mutex_lock(&run->mutex);
 }
 
 static void stats_unlock(stats_run *run) {
-    if (run->shared) os_mutex_unlock(&run->mutex);
+    if (run->shared) sfti_os_mutex_unlock(&run->mutex);
 }
 
 /* ── Claiming ── */
@@ -210,18 +210,18 @@ static bool stats_tick(stats_run *run, uint64_t done) {
 static void stats_threads(stats_run *run, stats_worker *workers, size_t threads) {
     size_t started = 1;
     uint64_t done = 0;
-    run->shared = threads > 1 && os_mutex_init(&run->mutex) == 0;
+    run->shared = threads > 1 && sfti_os_mutex_init(&run->mutex) == 0;
     for (size_t i = 0; i < threads; i++) {
         workers[i].run = run;
         memset(&workers[i].bins, 0, sizeof workers[i].bins);
     }
     while (run->shared && started < threads &&
-           os_thread_start(&workers[started].thread, stats_work, &workers[started]) == 0)
+           sfti_os_thread_start(&workers[started].thread, stats_work, &workers[started]) == 0)
         started++;
     bool go_on = stats_tick(run, 0);
     while (go_on && stats_step(&workers[0], &done)) go_on = stats_tick(run, done);
-    while (started > 1) os_thread_join(&workers[--started].thread);
-    if (run->shared) os_mutex_free(&run->mutex);
+    while (started > 1) sfti_os_thread_join(&workers[--started].thread);
+    if (run->shared) sfti_os_mutex_free(&run->mutex);
     run->shared = false;
     if (threads > 1 && !run->code) (void)stats_tick(run, run->done);
 }
@@ -278,7 +278,7 @@ static void stats_announce(const stats_run *run) {
 }
 
 static size_t stats_thread_count(const stats_run *run) {
-    size_t threads = run->job->threads ? run->job->threads : os_cpu_count();
+    size_t threads = run->job->threads ? run->job->threads : sfti_os_cpu_count();
     uint64_t pieces = run->total / STATS_PIECE + 1;
     if (threads > STATS_THREADS) threads = STATS_THREADS;
     return threads < pieces ? threads : (size_t)pieces;

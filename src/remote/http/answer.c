@@ -244,7 +244,7 @@ static int64_t seconds_until(uint64_t value, bool absolute, int64_t now) {
 static int64_t wait_asked_for(const header_reader *r) {
     uint64_t seconds;
     int64_t at, wait = r->limit_s, other = -1;
-    int64_t now = r->answer->date_s > 0 ? r->answer->date_s : (int64_t)os_time_s();
+    int64_t now = r->answer->date_s > 0 ? r->answer->date_s : (int64_t)sfti_os_time_s();
     if (r->retry_after.data && sfti_text_uint(r->retry_after, &seconds))
         other = seconds_until(seconds, false, now);
     else if (r->retry_after.data && sfti_http_date(r->retry_after, &at))

@@ -58,10 +58,10 @@ static void note_origin(curl_session *session, uint64_t origin) {
 /* An idle one, if possible one that has been at that origin. */
 static curl_session *take_idle(curl_pool *pool, bool public_only, uint64_t origin) {
     curl_session **found = NULL;
-    os_mutex_lock(&pool->mutex);
+    sfti_os_mutex_lock(&pool->mutex);
     /* A child of fork() must not touch the connections of its parent, not even to close them. */
-    if (pool->process != os_process()) pool->idle = NULL;
-    pool->process = os_process();
+    if (pool->process != sfti_os_process()) pool->idle = NULL;
+    pool->process = sfti_os_process();
     for (curl_session **at = &pool->idle; *at; at = &(*at)->next) {
         if ((*at)->public_only != public_only) continue;
         if (!found) found = at;
@@ -71,7 +71,7 @@ static curl_session *take_idle(curl_pool *pool, bool public_only, uint64_t origi
     }
     curl_session *session = found ? *found : NULL;
     if (found) *found = session->next;
-    os_mutex_unlock(&pool->mutex);
+    sfti_os_mutex_unlock(&pool->mutex);
     return session;
 }
 
@@ -95,10 +95,10 @@ static curl_session *take_session(curl_pool *pool, const sft_http_request *reque
 
 static void give_session(curl_pool *pool, curl_session *session) {
     pool->lib->easy_reset(session->easy); /* the connections stay */
-    os_mutex_lock(&pool->mutex);
+    sfti_os_mutex_lock(&pool->mutex);
     session->next = pool->idle;
     pool->idle = session;
-    os_mutex_unlock(&pool->mutex);
+    sfti_os_mutex_unlock(&pool->mutex);
 }
 
 /* ── One exchange ── */
@@ -220,10 +220,10 @@ static int take_progress(void *ctx, int64_t a, int64_t b, int64_t c, int64_t sen
     curl_exchange *x = ctx;
     const uint64_t stall_ms = (uint64_t)as_milliseconds(x->request->stall_ms);
     (void)a, (void)b, (void)c, (void)sent;
-    x->cancelled = os_wait_over()
+    x->cancelled = sfti_os_wait_over()
                 || (x->request->go_on && !x->request->go_on(x->request->go_on_ctx));
     if (x->cancelled) return 1;
-    uint64_t now = os_now_ns();
+    uint64_t now = sfti_os_now_ns();
     if (!is_connected(x) || x->window_ns == 0) {
         x->window_ns = now;
         x->arrived = 0;
@@ -247,12 +247,12 @@ static int open_public_socket(void *ctx, int purpose, const curl_address *to) {
     uint8_t address[16];
     int fd;
     (void)purpose;
-    size_t len = os_socket_address(to->sockaddr, to->len, address);
+    size_t len = sfti_os_socket_address(to->sockaddr, to->len, address);
     if (!sfti_address_is_public(address, len)) {
         x->private = true;
         return -1;
     }
-    return os_socket_open(to->family, to->type, to->protocol, &fd) ? -1 : fd;
+    return sfti_os_socket_open(to->family, to->type, to->protocol, &fd) ? -1 : fd;
 }
 
 static void set_functions(curl_exchange *x, char *text) {
@@ -293,7 +293,7 @@ static void set_options(curl_exchange *x, void *headers) {
     if (request->ca_file) {
         lib->easy_setopt(easy, CURLOPT_CAINFO, request->ca_file);
         lib->easy_setopt(easy, CURLOPT_CAPATH, (const char *)NULL);
-    } else if (os_path_rule() == SFTI_PATHS_WINDOWS) { /* where OpenSSL has no file of its own */
+    } else if (sfti_os_path_rule() == SFTI_PATHS_WINDOWS) { /* OpenSSL has no file there */
         lib->easy_setopt(easy, CURLOPT_SSL_OPTIONS, CURL_NATIVE_CA);
     }
     if (strcmp(request->method, "POST") == 0) {
@@ -343,7 +343,7 @@ static bool is_head_too_large(const curl_exchange *x, int code) {
 
 static sft_code end_exchange(curl_exchange *x, int code, const char *text, sft_error *err) {
     if (code == CURLE_OK || x->unwanted) return SFT_OK;
-    if (x->cancelled || os_wait_over()) return sfti_fail_cancelled(err);
+    if (x->cancelled || sfti_os_wait_over()) return sfti_fail_cancelled(err);
     if (x->no_memory) return sfti_fail_memory(err, x->lines.len);
     if (is_head_too_large(x, code))
         return sfti_fail(err, SFT_REMOTE_STATUS, SFT_NO_OFFSET,
@@ -392,13 +392,13 @@ static sft_code send_by_curl(void *ctx, const sft_http_request *request,
 static void close_curl(void *ctx) {
     curl_pool *pool = ctx;
     sft_allocator alloc = pool->alloc;
-    bool ours = pool->process == os_process();
+    bool ours = pool->process == sfti_os_process();
     for (curl_session *session = pool->idle, *next; session; session = next) {
         next = session->next;
         if (ours) pool->lib->easy_cleanup(session->easy);
         sfti_release(&alloc, session, sizeof *session);
     }
-    os_mutex_free(&pool->mutex);
+    sfti_os_mutex_free(&pool->mutex);
     sfti_release(&alloc, pool, sizeof *pool);
 }
 
@@ -412,8 +412,8 @@ sft_code sft_transport_curl(const sft_allocator *given, sft_transport *out, sft_
                          "expected libcurl for requests, found none that works on this machine");
     curl_pool *pool = sfti_take(&alloc, sizeof *pool);
     if (!pool) return sfti_fail_memory(err, sizeof *pool);
-    *pool = (curl_pool){ .lib = lib, .alloc = alloc, .process = os_process() };
-    if (os_mutex_init(&pool->mutex)) {
+    *pool = (curl_pool){ .lib = lib, .alloc = alloc, .process = sfti_os_process() };
+    if (sfti_os_mutex_init(&pool->mutex)) {
         sfti_release(&alloc, pool, sizeof *pool);
         return sfti_fail_memory(err, sizeof pool->mutex);
     }

@@ -138,7 +138,7 @@ static sft_code fail_connect(const sfti_curl_failure *f, const char *place, sft_
     char reason[128] = "", proxy[SERVER_PLACE_SIZE] = "", text[128];
     if (f->os_error > 0)
         (void)snprintf(reason, sizeof reason, ": %s",
-                       os_error_text((int)f->os_error, text, sizeof text));
+                       sfti_os_error_text((int)f->os_error, text, sizeof text));
     if (f->request->proxy) sfti_url_show(f->request->proxy, proxy, sizeof proxy);
     return sfti_fail(err, SFT_REMOTE_NETWORK, SFT_NO_OFFSET, "no connection to %s%s%s%s", place,
                      *proxy ? " by the proxy " : "", proxy, reason);

@@ -23,13 +23,13 @@ static const struct curl_symbol { const char *name; size_t at; } curl_symbols[] 
     { "curl_slist_free_all", offsetof(sfti_curl, slist_free_all) },
 };
 
-/* Of the process: as os_once() has filled it. */
+/* Of the process: as sfti_os_once() has filled it. */
 static sfti_curl curl_functions;
 static bool curl_is_loaded, curl_works;
 
 static bool take_symbols(const char *library, sfti_curl *out) {
     for (size_t i = 0; i < sizeof curl_symbols / sizeof *curl_symbols; i++) {
-        os_function found = os_library_function(library, curl_symbols[i].name);
+        os_function found = sfti_os_library_function(library, curl_symbols[i].name);
         if (!found) return false;
         memcpy((char *)out + curl_symbols[i].at, &found, sizeof found);
     }
@@ -54,12 +54,13 @@ static void load_curl(void) {
     };
     bool found = false;
     for (size_t i = 0; i < sizeof rows / sizeof *rows && !found; i++)
-        found = rows[i].host == os_path_rule() && take_symbols(rows[i].library, &curl_functions);
+        found = rows[i].host == sfti_os_path_rule() &&
+                take_symbols(rows[i].library, &curl_functions);
     curl_works = found && curl_functions.global_init(CURL_GLOBAL_ALL) == CURLE_OK;
 }
 
 const sfti_curl *sfti_curl_load(void) {
-    os_once(&curl_is_loaded, load_curl);
+    sfti_os_once(&curl_is_loaded, load_curl);
     return curl_works ? &curl_functions : NULL;
 }
 

@@ -220,7 +220,7 @@ static sft_code next_step(sfti_exchange *x, sft_error *err) {
 
 sft_code sfti_exchange_run(sfti_exchange *x, sft_error *err) {
     x->arena.alloc = x->failure.alloc = x->remote->alloc;
-    x->began_ns = os_now_ns();
+    x->began_ns = sfti_os_now_ns();
     begin_again(x, x->url);
     for (;;) {
         sft_error found = SFT_ERROR_INIT;

@@ -51,13 +51,13 @@ static const char *proxy_for(const sft_remote *remote, const sfti_url *url) {
 /* The one that was given, or libcurl from now on. */
 static sft_code take_transport(sft_remote *remote, sft_transport *out, sft_error *err) {
     sft_code code = SFT_OK;
-    os_mutex_lock(&remote->mutex);
+    sfti_os_mutex_lock(&remote->mutex);
     if (!remote->transport.vtable) {
         code = sft_transport_curl(&remote->alloc, &remote->transport, err);
         remote->own_transport = !code;
     }
     *out = remote->transport;
-    os_mutex_unlock(&remote->mutex);
+    sfti_os_mutex_unlock(&remote->mutex);
     return code;
 }
 
@@ -131,26 +131,26 @@ static void take_failure(sfti_exchange *x) {
 static void tell_exchange(const sfti_exchange *x, sft_exchange *told) {
     sft_remote *remote = x->remote;
     char shown[SHOWN_SIZE * 4];
-    os_mutex_lock(&remote->mutex);
+    sfti_os_mutex_lock(&remote->mutex);
     remote->sums.requests++;
     remote->sums.bytes += x->bytes;
     remote->sums.retries += x->is_retry;
-    os_mutex_unlock(&remote->mutex);
+    sfti_os_mutex_unlock(&remote->mutex);
     if (!remote->options.on_exchange) return;
     sfti_exchange_show(x, x->at, x->hop_count > 0, shown, sizeof shown);
     told->url = shown;
     told->status = x->answer->status;
     told->bytes = x->bytes;
     told->attempt = x->tries + 1;
-    os_mutex_lock(&remote->log);
+    sfti_os_mutex_lock(&remote->log);
     remote->options.on_exchange(remote->options.exchange_ctx, told);
-    os_mutex_unlock(&remote->log);
+    sfti_os_mutex_unlock(&remote->log);
 }
 
 /* ── One request ── */
 
 uint64_t sfti_exchange_left_ms(const sfti_exchange *x) {
-    uint64_t spent = (os_now_ns() - x->began_ns) / 1000000;
+    uint64_t spent = (sfti_os_now_ns() - x->began_ns) / 1000000;
     if (x->total_ms == 0) return UINT64_MAX;
     return spent < x->total_ms ? x->total_ms - spent : 0;
 }
@@ -158,7 +158,7 @@ uint64_t sfti_exchange_left_ms(const sfti_exchange *x) {
 static sft_code send_request(sfti_exchange *x, const sfti_url *url, const sfti_headers *headers,
                              sft_error *err) {
     const sft_remote_options *options = &x->remote->options;
-    const uint64_t began = os_now_ns(), left = sfti_exchange_left_ms(x);
+    const uint64_t began = sfti_os_now_ns(), left = sfti_exchange_left_ms(x);
     sft_transport transport;
     sft_code code = take_transport(x->remote, &transport, err);
     if (code) return code;
@@ -174,7 +174,7 @@ static sft_code send_request(sfti_exchange *x, const sfti_url *url, const sfti_h
     sft_http_receiver receiver = { x, take_head, take_bytes };
     sft_exchange told = { .method = request.method, .begin = x->begin, .end = x->end };
     told.code = transport.vtable->send(transport.ctx, &request, &receiver, err);
-    told.ms = (os_now_ns() - began) / 1000000;
+    told.ms = (sfti_os_now_ns() - began) / 1000000;
     tell_exchange(x, &told);
     return told.code;
 }
@@ -194,7 +194,7 @@ static sft_code authorize(sfti_exchange *x, sfti_headers *headers, sft_error *er
     sfti_target *target = x->target;
     const size_t before = headers->count;
     if (!target || !target->scheme || !target->scheme->authorize) return SFT_OK;
-    sft_code code = target->scheme->authorize(target, x->at, os_time_s(), headers, err);
+    sft_code code = target->scheme->authorize(target, x->at, sfti_os_time_s(), headers, err);
     x->authorized = headers->count > before;
     for (size_t i = before; !code && i < headers->count; i++)
         if (!keep_secret(x, headers->at[i].value)) code = sfti_fail_memory(err, 0);

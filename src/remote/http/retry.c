@@ -20,15 +20,15 @@ uint64_t sfti_retry_delay(unsigned tries, int64_t asked_s, bool lost) {
     uint64_t wait = DELAY_LOST_MS;
     if (tries > 0)
         wait = (uint64_t)DELAY_FIRST_MS << (tries <= DELAY_DOUBLINGS ? tries - 1 : DELAY_DOUBLINGS);
-    if (os_random(&chance, sizeof chance)) chance = 0;
+    if (sfti_os_random(&chance, sizeof chance)) chance = 0;
     return wait + wait / 2 * (chance & 0xffff) / 0xffff;
 }
 
 sft_code sfti_http_wait(uint64_t ms, sft_error *err) {
-    const uint64_t until = os_now_ns() + ms * 1000000;
+    const uint64_t until = sfti_os_now_ns() + ms * 1000000;
     uint32_t step = 0;
-    if (os_wait_over()) return sfti_fail_cancelled(err);
-    while (os_now_ns() < until)
-        if (!os_wait_more(&step)) return sfti_fail_cancelled(err);
+    if (sfti_os_wait_over()) return sfti_fail_cancelled(err);
+    while (sfti_os_now_ns() < until)
+        if (!sfti_os_wait_more(&step)) return sfti_fail_cancelled(err);
     return SFT_OK;
 }

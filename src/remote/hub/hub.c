@@ -154,9 +154,9 @@ static bool take_learnt(sfti_target *target, const hub_target *own, const sfti_a
     bool same = size && (!digest || !cached.sha256[0] || strcmp(digest, cached.sha256) == 0);
     const char *path = NULL;
     if (found && same) {
-        os_mutex_lock(&remote->mutex);
+        sfti_os_mutex_lock(&remote->mutex);
         path = sfti_arena_copy(&remote->arena, cached.path, strlen(cached.path));
-        os_mutex_unlock(&remote->mutex);
+        sfti_os_mutex_unlock(&remote->mutex);
     }
     sfti_arena_free(&scratch);
     cached.path = path;
@@ -175,11 +175,11 @@ static bool hub_learn(sfti_target *target, const char *url, const sfti_answer *a
     if (digest) memcpy(target->sha256, digest, sizeof target->sha256);
     if (!sfti_hub_is_commit(answer->commit)) return false;
     sfti_hub_pin(remote, own->repo, answer->commit);
-    os_mutex_lock(&remote->mutex);
+    sfti_os_mutex_lock(&remote->mutex);
     bool first = !own->learnt;
     own->learnt = true;
     learn_commit(target, own, answer->commit);
-    os_mutex_unlock(&remote->mutex);
+    sfti_os_mutex_unlock(&remote->mutex);
     return first && take_learnt(target, own, answer);
 }
 

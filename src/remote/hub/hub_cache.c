@@ -22,7 +22,7 @@ static const char *repo_folder(const sfti_hub *hub, const sfti_hub_name *name,
 
 static bool is_kind(const char *path, os_kind kind) {
     os_info info;
-    return os_info_path(path, true, &info) == 0 && info.kind == kind;
+    return sfti_os_info_path(path, true, &info) == 0 && info.kind == kind;
 }
 
 /* ── Files ── */
@@ -31,28 +31,28 @@ static bool is_kind(const char *path, os_kind kind) {
 static void read_blob_name(const char *link, char sha256[65]) {
     static const char blobs[] = "blobs/";
     char target[CACHE_PATH_MOST];
-    if (os_read_link(link, target, sizeof target)) return;
+    if (sfti_os_read_link(link, target, sizeof target)) return;
     const char *slash = strrchr(target, '/');
     size_t len = slash ? (size_t)(slash + 1 - target) : 0, n = sizeof blobs - 1;
     if (len < n || memcmp(slash + 1 - n, blobs, n) != 0 || !sfti_hub_is_hex(slash + 1, 64)) return;
     memcpy(sha256, slash + 1, 65);
 }
 
-/* Find the bytes of a file of a snapshot: os_open_beneath says whether they may be read, and the
- * real path is believed to name the same file only if it does. An errno. */
+/* Find the bytes of a file of a snapshot: sfti_os_open_beneath says whether they may be read, and
+ * the real path is believed to name the same file only if it does. An errno. */
 static int find_blob(const char *snapshot, const char *path, sfti_arena *arena,
                      sfti_hub_cached *out) {
     char real[CACHE_PATH_MOST];
     os_info info, there;
     const char *const texts[] = { snapshot, "/", path, NULL };
     const char *link = sfti_hub_join(arena, texts);
-    int fd, error = link ? os_open_beneath(snapshot, path, OS_BENEATH_READ, &fd) : ENOMEM;
+    int fd, error = link ? sfti_os_open_beneath(snapshot, path, OS_BENEATH_READ, &fd) : ENOMEM;
     if (error) return error;
-    error = os_info_fd(fd, &info);
-    (void)os_close(fd);
+    error = sfti_os_info_fd(fd, &info);
+    (void)sfti_os_close(fd);
     if (!error && info.kind != OS_FILE) error = EISDIR;
-    if (!error) error = os_real_path(link, real, sizeof real);
-    if (!error) error = os_info_path(real, false, &there);
+    if (!error) error = sfti_os_real_path(link, real, sizeof real);
+    if (!error) error = sfti_os_info_path(real, false, &there);
     if (!error && (there.device != info.device || there.inode != info.inode)) error = EXDEV;
     if (error) return error;
     out->path = sfti_arena_copy(arena, real, strlen(real));
@@ -75,8 +75,8 @@ static bool is_snapshot(const char *repo, const char *snapshot) {
     if (len >= sizeof parent) return false;
     memcpy(parent, snapshot, len);
     parent[len] = '\0';
-    return os_info_path(parent, false, &info) == 0 && info.kind == OS_DIR
-        && os_info_path(snapshot, false, &info) == 0 && info.kind == OS_DIR;
+    return sfti_os_info_path(parent, false, &info) == 0 && info.kind == OS_DIR
+        && sfti_os_info_path(snapshot, false, &info) == 0 && info.kind == OS_DIR;
 }
 
 bool sfti_hub_cached_at(const sfti_hub *hub, const sfti_hub_name *name, const char *commit,
@@ -141,7 +141,7 @@ static sft_code fail_blob(const sfti_hub_name *name, const char *snapshot, int e
     if (error == EISDIR)
         return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found a folder");
     if (error != ENOENT && error != ENOTDIR) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
-    bool broken = os_info_path(link, false, &info) == 0 && info.kind == OS_LINK;
+    bool broken = sfti_os_info_path(link, false, &info) == 0 && info.kind == OS_LINK;
     return fail_uncached(err, name, broken ? "its blob is missing"
                                            : "there is no such file of this revision");
 }
@@ -174,7 +174,7 @@ typedef struct cached_folder {
     size_t count, cap;
 } cached_folder;
 
-/* Folders, and files that can be opened: os_list's function, an errno. */
+/* Folders, and files that can be opened: sfti_os_list's function, an errno. */
 static int take_entry(void *ctx, const char *name, os_kind kind) {
     cached_folder *folder = ctx;
     const char *const texts[] = { folder->path, *folder->path ? "/" : "", name, NULL };
@@ -199,7 +199,7 @@ static int compare_cached(const void *ctx, uint32_t a, uint32_t b) {
 
 static sft_code tell_folder(cached_folder *folder, const char *path, sft_listed_fn each,
                             void *each_ctx, sft_error *err) {
-    int error = os_list(path, take_entry, folder);
+    int error = sfti_os_list(path, take_entry, folder);
     if (error == ENOMEM) return sfti_fail_memory(err, CACHE_PATH_MOST);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "list the folder");
     uint32_t *order = sfti_arena_sorted(folder->arena, folder->count, compare_cached,
@@ -222,9 +222,9 @@ sft_code sfti_hub_cached_list(const sfti_hub *hub, const sfti_hub_name *name, sf
     if (!path) return sfti_fail_memory(err, strlen(repo.snapshot));
     if (is_kind(path, OS_FILE))
         return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a folder, found a file");
-    if (os_open_beneath(repo.snapshot, name->path, OS_BENEATH_FOLDER, &fd))
+    if (sfti_os_open_beneath(repo.snapshot, name->path, OS_BENEATH_FOLDER, &fd))
         return fail_uncached(err, name, "there is no such folder of this revision");
-    (void)os_close(fd);
+    (void)sfti_os_close(fd);
     cached_folder folder = { .arena = arena, .snapshot = repo.snapshot, .path = name->path };
     return tell_folder(&folder, path, each, each_ctx, err);
 }

@@ -29,7 +29,7 @@ static sfti_hub_repo *new_repo(sft_remote *remote, const sfti_hub_name *name,
 sfti_hub_repo *sfti_hub_repo_of(sft_remote *remote, const sfti_hub_name *name) {
     sfti_hub *hub = sfti_hub_of(remote);
     const char *revision = name->revision ? name->revision : "main";
-    os_mutex_lock(&remote->mutex);
+    sfti_os_mutex_lock(&remote->mutex);
     sfti_hub_repo *repo = hub->repos;
     while (repo && (repo->name.type != name->type || strcmp(repo->name.id, name->id) != 0 ||
                     strcmp(repo->name.revision, revision) != 0))
@@ -38,43 +38,43 @@ sfti_hub_repo *sfti_hub_repo_of(sft_remote *remote, const sfti_hub_name *name) {
         repo->next = hub->repos;
         hub->repos = repo;
     }
-    os_mutex_unlock(&remote->mutex);
+    sfti_os_mutex_unlock(&remote->mutex);
     return repo;
 }
 
 bool sfti_hub_pinned(sft_remote *remote, const sfti_hub_repo *repo, char out[65]) {
-    os_mutex_lock(&remote->mutex);
+    sfti_os_mutex_lock(&remote->mutex);
     memcpy(out, repo->commit, sizeof repo->commit);
-    os_mutex_unlock(&remote->mutex);
+    sfti_os_mutex_unlock(&remote->mutex);
     return out[0] != '\0';
 }
 
 void sfti_hub_pin(sft_remote *remote, sfti_hub_repo *repo, const char *commit) {
-    os_mutex_lock(&remote->mutex);
+    sfti_os_mutex_lock(&remote->mutex);
     if (!repo->commit[0] && sfti_hub_is_commit(commit))
         memcpy(repo->commit, commit, strlen(commit) + 1);
-    os_mutex_unlock(&remote->mutex);
+    sfti_os_mutex_unlock(&remote->mutex);
 }
 
 /* ── Listings ── */
 
 const sfti_hub_listing *sfti_hub_listed(sft_remote *remote, const sfti_hub_repo *repo) {
-    os_mutex_lock(&remote->mutex);
+    sfti_os_mutex_lock(&remote->mutex);
     const sfti_hub_listing *listing = repo->listing;
-    os_mutex_unlock(&remote->mutex);
+    sfti_os_mutex_unlock(&remote->mutex);
     return listing;
 }
 
 const sfti_hub_listing *sfti_hub_keep(sft_remote *remote, sfti_hub_repo *repo,
                                       sfti_hub_listing *listing) {
-    os_mutex_lock(&remote->mutex);
+    sfti_os_mutex_lock(&remote->mutex);
     sfti_hub_listing *kept = repo->listing;
     if (!kept && (kept = sfti_arena_take(&remote->arena, sizeof *kept)) != NULL) {
         *kept = *listing;
         *listing = (sfti_hub_listing){ .arena = { .alloc = remote->alloc } };
         repo->listing = kept;
     }
-    os_mutex_unlock(&remote->mutex);
+    sfti_os_mutex_unlock(&remote->mutex);
     sfti_arena_free(&listing->arena);
     return kept;
 }

@@ -4,9 +4,9 @@
 static bool is_stream_open(void *ctx) {
     const sfti_stream *stream = ctx;
     os_mutex *mutex = &stream->blocks->pool->mutex;
-    os_mutex_lock(mutex);
+    sfti_os_mutex_lock(mutex);
     bool open = !stream->closing;
-    os_mutex_unlock(mutex);
+    sfti_os_mutex_unlock(mutex);
     return open;
 }
 
@@ -17,7 +17,7 @@ static void ahead_run(void *ctx) {
     sfti_stream *stream = block->stream;
     sfti_blocks *blocks = stream->blocks;
     sfti_pool *pool = blocks->pool;
-    os_mutex_lock(&pool->mutex);
+    sfti_os_mutex_lock(&pool->mutex);
     block->refs++;
     sfti_block_fetch(block, is_stream_open, stream);
     blocks->under_way--;
@@ -27,7 +27,7 @@ static void ahead_run(void *ctx) {
     }
     sfti_block_unref(block);
     sfti_ahead_schedule(blocks);
-    os_mutex_unlock(&pool->mutex);
+    sfti_os_mutex_unlock(&pool->mutex);
     sfti_pool_start(pool);
 }
 

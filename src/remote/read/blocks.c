@@ -232,11 +232,11 @@ void sfti_block_fetch(sfti_block *block, bool (*go_on)(void *ctx), void *go_on_c
     sfti_stream *stream = block->stream;
     sfti_pool *pool = stream->blocks->pool;
     block->error = none;
-    os_mutex_unlock(&pool->mutex);
+    sfti_os_mutex_unlock(&pool->mutex);
     sft_code code = stream->fetch(stream->ctx, block->begin, block->end, block->data, go_on,
                                   go_on_ctx, &block->error);
-    os_mutex_lock(&pool->mutex);
+    sfti_os_mutex_lock(&pool->mutex);
     block->state = code ? SFTI_BLOCK_FAILED : SFTI_BLOCK_READY;
     block->error.code = code;
-    os_cond_wake(&pool->done);
+    sfti_os_cond_wake(&pool->done);
 }

@@ -41,9 +41,9 @@ sft_code sfti_block_await(sfti_block *block, sft_error *err) {
 
 void sfti_block_copy(sfti_block *block, uint64_t begin, uint64_t end, char *into) {
     os_mutex *mutex = &block->stream->blocks->pool->mutex;
-    os_mutex_unlock(mutex);
+    sfti_os_mutex_unlock(mutex);
     memcpy(into, block->data + (begin - block->begin), (size_t)(end - begin));
-    os_mutex_lock(mutex);
+    sfti_os_mutex_lock(mutex);
     block->used = block->stream->blocks->tick;
     if (end == block->end && !block->page) block->spent = true;
     /* It may have been announced more than once, and is read once. */
@@ -55,9 +55,9 @@ void sfti_block_copy(sfti_block *block, uint64_t begin, uint64_t end, char *into
 static bool fan_goes_on(void *ctx) {
     const fan_read *fan = ctx;
     os_mutex *mutex = &fan->stream->blocks->pool->mutex;
-    os_mutex_lock(mutex);
+    sfti_os_mutex_lock(mutex);
     bool on = !fan->code;
-    os_mutex_unlock(mutex);
+    sfti_os_mutex_unlock(mutex);
     return on;
 }
 
@@ -79,10 +79,10 @@ static void fan_work(fan_read *fan) {
     sft_error error = SFT_ERROR_INIT;
     uint64_t begin, end;
     while (fan_claim(fan, &begin, &end)) {
-        os_mutex_unlock(mutex);
+        sfti_os_mutex_unlock(mutex);
         sft_code code = stream->fetch(stream->ctx, begin, end, fan->into + (begin - fan->base),
                                       fan_goes_on, fan, &error);
-        os_mutex_lock(mutex);
+        sfti_os_mutex_lock(mutex);
         if (!code || fan->code) continue;
         fan->code = code;
         fan->error = error;
@@ -92,11 +92,11 @@ static void fan_work(fan_read *fan) {
 static void fan_task(void *ctx) {
     fan_read *fan = ctx;
     sfti_pool *pool = fan->stream->blocks->pool;
-    os_mutex_lock(&pool->mutex);
+    sfti_os_mutex_lock(&pool->mutex);
     fan_work(fan);
     fan->ended++;
-    os_cond_wake(&pool->done);
-    os_mutex_unlock(&pool->mutex);
+    sfti_os_cond_wake(&pool->done);
+    sfti_os_mutex_unlock(&pool->mutex);
 }
 
 /* ── The read ── */
@@ -164,9 +164,9 @@ static sft_code fan_copy_block(fan_read *fan, sfti_block *block, uint64_t end, s
     if (!block->gone) sfti_block_drop(block);
     if (block->error.code != SFT_CANCELLED)
         return sfti_fail_as(err, block->error.code, &block->error);
-    os_mutex_unlock(mutex);
+    sfti_os_mutex_unlock(mutex);
     code = stream->fetch(stream->ctx, from, to, into, fan_goes_on, fan, err);
-    os_mutex_lock(mutex);
+    sfti_os_mutex_lock(mutex);
     return code;
 }
 
@@ -201,9 +201,9 @@ sft_code sfti_fan_read(sfti_stream *stream, uint64_t *at, uint64_t end, char *in
     if (!sfti_spans_any(&stream->plan)) sfti_stream_unplan(stream);
     fan_share(&fan);
     if (fan.task_count > 0) {
-        os_mutex_unlock(&pool->mutex);
+        sfti_os_mutex_unlock(&pool->mutex);
         sfti_pool_start(pool);
-        os_mutex_lock(&pool->mutex);
+        sfti_os_mutex_lock(&pool->mutex);
     }
     fan_work(&fan);
     fan_copy(&fan, end);

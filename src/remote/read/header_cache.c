@@ -34,15 +34,15 @@ static sft_code head_folder_refuse(sft_error *err, const char *found) {
 }
 
 static bool is_own(const os_info *info) {
-    return (info->owner == os_user() || info->owner == 0) && !(info->mode & 022);
+    return (info->owner == sfti_os_user() || info->owner == 0) && !(info->mode & 022);
 }
 
 sft_code sfti_header_cache_open(const char *folder, sft_error *err) {
     os_info info;
-    int error = os_make_folder(folder, 0700);
+    int error = sfti_os_make_folder(folder, 0700);
     if (error && error != EEXIST)
         return sfti_io_fail(err, SFT_IO_WRITE, error, "make the folder of cached headers");
-    error = os_info_path(folder, false, &info);
+    error = sfti_os_info_path(folder, false, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the folder of cached headers");
     if (info.kind == OS_LINK) return head_folder_refuse(err, "a symbolic link");
     if (info.kind != OS_DIR) return head_folder_refuse(err, "a file");
@@ -119,14 +119,14 @@ static bool head_read(const sft_remote *remote, const char *path, char **bytes, 
     os_info info;
     int fd;
     *bytes = NULL;
-    if (os_open_no_link(path, false, &fd)) return false;
-    bool ok = !os_info_fd(fd, &info) && info.kind == OS_FILE && is_own(&info)
+    if (sfti_os_open_no_link(path, false, &fd)) return false;
+    bool ok = !sfti_os_info_fd(fd, &info) && info.kind == OS_FILE && is_own(&info)
               && info.size >= HEAD_BEFORE && info.size <= HEAD_MOST;
     *len = ok ? (size_t)info.size : 0;
     if (ok) *bytes = sfti_take(&remote->alloc, *len);
     size_t got = 0;
     ok = *bytes && !sfti_read_all(fd, *bytes, *len, 0, &got) && got == *len;
-    (void)os_close(fd);
+    (void)sfti_os_close(fd);
     if (!ok) sfti_release(&remote->alloc, *bytes, *len);
     return ok;
 }
@@ -183,7 +183,7 @@ static char *put_field(char *at, const char *text, size_t cap) {
 /* A file of a stranger is left as it is. */
 static bool head_may_write(const char *path) {
     os_info info;
-    int error = os_info_path(path, false, &info);
+    int error = sfti_os_info_path(path, false, &info);
     return error == ENOENT || (!error && info.kind == OS_FILE && is_own(&info));
 }
 

@@ -185,10 +185,10 @@ static sft_code name_hub_page(sft_remote *remote, const char *url, const char **
     const char *found = NULL;
     sft_code code = sfti_hub_from_web(sfti_hub_endpoint(remote), url, &arena, &found, err);
     if (!code && found) {
-        os_mutex_lock(&remote->mutex);
+        sfti_os_mutex_lock(&remote->mutex);
         const named_url *named = named_by_name(remote, found);
         if (!named) named = named_add(remote, found, found);
-        os_mutex_unlock(&remote->mutex);
+        sfti_os_mutex_unlock(&remote->mutex);
         if (named) *name = named->name;
         else code = sfti_fail_memory(err, strlen(found) + 1);
     }
@@ -214,20 +214,20 @@ static sft_code name_find_or_add(sft_remote *remote, sfti_scheme_id id, const ch
                                  const char **name, sft_error *err) {
     sfti_url parts;
     bool web = id == SFTI_SCHEME_WEB;
-    os_mutex_lock(&remote->mutex);
+    sfti_os_mutex_lock(&remote->mutex);
     const named_url *named = named_by_name(remote, url); /* it may have been named before */
     if (!named) named = named_by_url(remote, url);
-    os_mutex_unlock(&remote->mutex);
+    sfti_os_mutex_unlock(&remote->mutex);
     if (named) *name = named->name;
     if (named) return SFT_OK;
     if (web && !sfti_url_parse(url, &parts)) return name_refuse_web(url, err);
     sft_code code = web ? name_hub_page(remote, url, name, err) : SFT_OK;
     if (code || *name) return code;
-    os_mutex_lock(&remote->mutex);
+    sfti_os_mutex_lock(&remote->mutex);
     named = named_by_url(remote, url);
     if (!named && web) named = name_web(remote, url, &parts);
     else if (!named) named = named_add(remote, url, url);
-    os_mutex_unlock(&remote->mutex);
+    sfti_os_mutex_unlock(&remote->mutex);
     if (!named) return sfti_fail_memory(err, strlen(url));
     *name = named->name;
     return SFT_OK;
@@ -308,7 +308,7 @@ const char *sfti_remote_url(sft_remote *remote, const char *name) {
     sfti_scheme_id id;
     size_t folder = 0;
     bool web = sfti_scheme_of(name, &id) && id == SFTI_SCHEME_WEB, ok = true;
-    os_mutex_lock(&remote->mutex);
+    sfti_os_mutex_lock(&remote->mutex);
     const named_url *named = named_by_name(remote, name);
     if (!named && !web) named = named_add(remote, name, name);
     if (!named && web) {
@@ -317,7 +317,7 @@ const char *sfti_remote_url(sft_remote *remote, const char *name) {
         else ok = sfti_url_encode(&url, sft_span_cstr(name), keep) && sfti_buffer_put(&url, "", 1);
         if (ok) named = named_add(remote, name, url.data);
     }
-    os_mutex_unlock(&remote->mutex);
+    sfti_os_mutex_unlock(&remote->mutex);
     sft_buffer_free(&url);
     return named ? named->url : NULL;
 }

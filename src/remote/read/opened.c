@@ -111,9 +111,9 @@ static sft_code opened_check_beneath(const char *name, const char *beneath, sft_
 
 static bool is_opened_wanted(void *ctx) {
     struct sfti_opened *opened = ctx;
-    os_mutex_lock(opened_mutex(opened));
+    sfti_os_mutex_lock(opened_mutex(opened));
     bool wanted = !opened->closing;
-    os_mutex_unlock(opened_mutex(opened));
+    sfti_os_mutex_unlock(opened_mutex(opened));
     return wanted;
 }
 
@@ -126,7 +126,7 @@ static void opened_run(void *ctx) {
     sft_source source;
     sft_code code = sfti_remote_source(remote, file->name, is_opened_wanted, opened, &source,
                                        &claim, &error);
-    os_mutex_lock(opened_mutex(opened));
+    sfti_os_mutex_lock(opened_mutex(opened));
     file->ahead = code ? AHEAD_FAILED : AHEAD_READY;
     file->code = code;
     if (!code) {
@@ -136,8 +136,8 @@ static void opened_run(void *ctx) {
     } else if ((file->error = sfti_take(&remote->alloc, sizeof error))) {
         *file->error = error;
     }
-    os_cond_wake(&remote->pool->done);
-    os_mutex_unlock(opened_mutex(opened));
+    sfti_os_cond_wake(&remote->pool->done);
+    sfti_os_mutex_unlock(opened_mutex(opened));
 }
 
 /* With the mutex held: give the pool as many as may be open at once. */
@@ -155,7 +155,7 @@ static void opened_schedule(struct sfti_opened *opened) {
 void sfti_opened_expect(sft_remote *remote, const char *const *names, size_t count,
                         const char *beneath) {
     struct sfti_opened *opened = remote->opened;
-    os_mutex_lock(opened_mutex(opened));
+    sfti_os_mutex_lock(opened_mutex(opened));
     for (size_t i = 0; i < count; i++) {
         if (beneath && opened_check_beneath(names[i], beneath, NULL)) continue;
         opened_file *file = opened_find_or_add(opened, names[i]);
@@ -167,7 +167,7 @@ void sfti_opened_expect(sft_remote *remote, const char *const *names, size_t cou
         opened->later_last = file;
     }
     opened_schedule(opened);
-    os_mutex_unlock(opened_mutex(opened));
+    sfti_os_mutex_unlock(opened_mutex(opened));
     sfti_pool_start(remote->pool);
 }
 
@@ -232,7 +232,7 @@ static void user_source_expect(void *ctx, const sft_run *runs, size_t count) {
 static sft_source opened_drop_kept(struct sfti_opened *opened, bool all) {
     sft_source old = { NULL, NULL, 0, NULL, false };
     opened_file *file = opened->kept;
-    if (!file || (!all && os_now_ns() - opened->kept_ns < KEPT_NS)) return old;
+    if (!file || (!all && sfti_os_now_ns() - opened->kept_ns < KEPT_NS)) return old;
     old = file->source;
     file->ahead = AHEAD_NONE;
     opened->kept = NULL;
@@ -245,7 +245,7 @@ static void user_source_close(void *ctx) {
     opened_file *file = given->file;
     struct sfti_opened *opened = file->opened;
     sft_source old = { NULL, NULL, 0, NULL, false };
-    os_mutex_lock(opened_mutex(opened));
+    sfti_os_mutex_lock(opened_mutex(opened));
     if (!atomic_load(&given->used) && !opened->closing) {
         old = opened_drop_kept(opened, true);
         if (file->ahead == AHEAD_NONE) {
@@ -253,11 +253,11 @@ static void user_source_close(void *ctx) {
             file->source = given->inner;
             given->inner = (sft_source){ NULL, NULL, 0, NULL, false };
             opened->kept = file;
-            opened->kept_ns = os_now_ns();
+            opened->kept_ns = sfti_os_now_ns();
             opened->ahead++;
         }
     }
-    os_mutex_unlock(opened_mutex(opened));
+    sfti_os_mutex_unlock(opened_mutex(opened));
     sft_source_close(&old);
     sft_source_close(&given->inner);
     sfti_release(&opened->remote->alloc, given, sizeof *given);
@@ -297,31 +297,31 @@ sft_code sfti_opened_open(sft_remote *remote, const char *name, const char *bene
     memset(out, 0, sizeof *out);
     sft_code code = beneath ? opened_check_beneath(name, beneath, err) : SFT_OK;
     if (code) return code;
-    os_mutex_lock(opened_mutex(opened));
+    sfti_os_mutex_lock(opened_mutex(opened));
     sft_source old = opened_drop_kept(opened, false);
     opened_file *file = opened_find_or_add(opened, name);
     code = file ? opened_take(file, &taken, out, err) : sfti_fail_memory(err, sizeof *file);
-    os_mutex_unlock(opened_mutex(opened));
+    sfti_os_mutex_unlock(opened_mutex(opened));
     sft_source_close(&old);
     sfti_pool_start(remote->pool);
     if (code) return code;
     if (taken) return file->claim.local ? SFT_OK : give_source(file, out, err);
     code = sfti_remote_source(remote, name, NULL, NULL, out, &claim, err);
     if (code) return code;
-    os_mutex_lock(opened_mutex(opened));
+    sfti_os_mutex_lock(opened_mutex(opened));
     file->claim = claim;
     file->known = true;
-    os_mutex_unlock(opened_mutex(opened));
+    sfti_os_mutex_unlock(opened_mutex(opened));
     return claim.local ? SFT_OK : give_source(file, out, err);
 }
 
 bool sft_remote_claims(sft_remote *remote, const char *name, sft_remote_claim *out) {
     struct sfti_opened *opened = remote->opened;
-    os_mutex_lock(opened_mutex(opened));
+    sfti_os_mutex_lock(opened_mutex(opened));
     const opened_file *file = opened_find(opened, name);
     bool known = file && file->known;
     if (known) *out = file->claim;
-    os_mutex_unlock(opened_mutex(opened));
+    sfti_os_mutex_unlock(opened_mutex(opened));
     return known;
 }
 
@@ -330,10 +330,10 @@ bool sft_remote_claims(sft_remote *remote, const char *name, sft_remote_claim *o
 static void opened_file_free(opened_file *file) {
     struct sfti_opened *opened = file->opened;
     sfti_pool *pool = opened->remote->pool;
-    os_mutex_lock(&pool->mutex);
+    sfti_os_mutex_lock(&pool->mutex);
     while (file->ahead == AHEAD_PENDING && !sfti_pool_take_back(pool, &file->task))
-        os_cond_wait_for(&pool->done, &pool->mutex, 100);
-    os_mutex_unlock(&pool->mutex);
+        sfti_os_cond_wait_for(&pool->done, &pool->mutex, 100);
+    sfti_os_mutex_unlock(&pool->mutex);
     if (file->ahead == AHEAD_READY) sft_source_close(&file->source);
     sfti_release(&opened->remote->alloc, file->error, sizeof *file->error);
     sfti_release(&opened->remote->alloc, file, sizeof *file + file->name_size);
@@ -342,10 +342,10 @@ static void opened_file_free(opened_file *file) {
 void sfti_opened_free(struct sfti_opened *opened) {
     if (!opened) return;
     sft_allocator alloc = opened->remote->alloc;
-    os_mutex_lock(opened_mutex(opened));
+    sfti_os_mutex_lock(opened_mutex(opened));
     opened->closing = true;
     opened->later = NULL;
-    os_mutex_unlock(opened_mutex(opened));
+    sfti_os_mutex_unlock(opened_mutex(opened));
     for (size_t i = 0; i < OPENED_SLOTS; i++) {
         while (opened->slots[i]) {
             opened_file *file = opened->slots[i];

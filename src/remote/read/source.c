@@ -124,17 +124,17 @@ static sft_code source_fetch(void *ctx, uint64_t begin, uint64_t end, void *into
     sfti_answer same;
     sfti_fetch fetch = { .begin = begin, .end = end, .into = into, .same = &same,
                          .go_on = go_on, .go_on_ctx = go_on_ctx };
-    os_mutex_lock(source_mutex(s));
+    sfti_os_mutex_lock(source_mutex(s));
     same = s->first;
     fetch.same_url = s->first_url;
     fetch.url = s->final_url;
-    os_mutex_unlock(source_mutex(s));
+    sfti_os_mutex_unlock(source_mutex(s));
     sft_code code = fetch_once(s, &fetch, err);
     if (!code) code = fetch_check(s, &fetch, err);
     if (!code) {
-        os_mutex_lock(source_mutex(s));
+        sfti_os_mutex_lock(source_mutex(s));
         (void)source_learn(s, &fetch);
-        os_mutex_unlock(source_mutex(s));
+        sfti_os_mutex_unlock(source_mutex(s));
     }
     sfti_fetch_free(&fetch);
     return code;
@@ -172,19 +172,19 @@ static sft_code whole_read(remote_source *s, sft_error *err) {
     char *whole = NULL;
     sft_code code = whole_refuse(s, err);
     if (code) return code;
-    os_mutex_lock(&pool->mutex);
+    sfti_os_mutex_lock(&pool->mutex);
     while (!code && s->whole_busy)
         if (!sfti_pool_wait(pool)) code = sfti_fail_cancelled(err);
     if (!code && !s->whole) {
         s->whole_busy = true;
-        os_mutex_unlock(&pool->mutex);
+        sfti_os_mutex_unlock(&pool->mutex);
         code = whole_fetch(s, &whole, err);
-        os_mutex_lock(&pool->mutex);
+        sfti_os_mutex_lock(&pool->mutex);
         s->whole = whole;
         s->whole_busy = false;
-        os_cond_wake(&pool->done);
+        sfti_os_cond_wake(&pool->done);
     }
-    os_mutex_unlock(&pool->mutex);
+    sfti_os_mutex_unlock(&pool->mutex);
     return code;
 }
 

@@ -23,18 +23,18 @@ void sfti_stream_begin(sfti_stream *stream, sfti_blocks *blocks, uint64_t begin,
 
 void sfti_stream_expect(sfti_stream *stream, const sft_run *runs, size_t count) {
     sfti_pool *pool = stream->blocks->pool;
-    os_mutex_lock(&pool->mutex);
+    sfti_os_mutex_lock(&pool->mutex);
     sfti_spans_add(&stream->plan, runs, count, stream->begin, stream->end);
     sfti_stream_plan(stream);
     sfti_ahead_schedule(stream->blocks);
-    os_mutex_unlock(&pool->mutex);
+    sfti_os_mutex_unlock(&pool->mutex);
     sfti_pool_start(pool);
 }
 
 void sfti_stream_end(sfti_stream *stream) {
     sfti_blocks *blocks = stream->blocks;
     sfti_pool *pool = blocks->pool;
-    os_mutex_lock(&pool->mutex);
+    sfti_os_mutex_lock(&pool->mutex);
     stream->closing = true;
     sfti_stream_unplan(stream);
     sfti_spans_clear(&stream->plan);
@@ -42,13 +42,13 @@ void sfti_stream_end(sfti_stream *stream) {
         sfti_block *block = stream->first;
         if (sfti_pool_take_back(pool, &block->task)) blocks->under_way--;
         else if (block->state == SFTI_BLOCK_PENDING) {
-            os_cond_wait_for(&pool->done, &pool->mutex, 100);
+            sfti_os_cond_wait_for(&pool->done, &pool->mutex, 100);
             continue;
         }
         sfti_block_drop(block);
     }
     sfti_ahead_schedule(blocks);
-    os_mutex_unlock(&pool->mutex);
+    sfti_os_mutex_unlock(&pool->mutex);
     sfti_pool_start(pool);
 }
 
@@ -98,9 +98,9 @@ static void stream_start(sfti_stream *stream) {
     sfti_pool *pool = stream->blocks->pool;
     sfti_ahead_schedule(stream->blocks);
     if (pool->queued <= pool->idle) return;
-    os_mutex_unlock(&pool->mutex);
+    sfti_os_mutex_unlock(&pool->mutex);
     sfti_pool_start(pool);
-    os_mutex_lock(&pool->mutex);
+    sfti_os_mutex_lock(&pool->mutex);
 }
 
 static void stream_forget_oldest_page(sfti_blocks *blocks) {
@@ -193,13 +193,13 @@ sft_code sfti_stream_read(sfti_stream *stream, uint64_t offset, void *into, size
     uint64_t at = offset, end = offset + len;
     sft_code code = SFT_OK;
     if (len == 0) return SFT_OK;
-    os_mutex_lock(&blocks->pool->mutex);
+    sfti_os_mutex_lock(&blocks->pool->mutex);
     stream->used = ++blocks->tick;
     tail_follow(stream, offset, end);
     while (!code && at < end)
         code = stream_step(stream, &at, end, (char *)into + (at - offset), err);
     sfti_ahead_schedule(blocks);
-    os_mutex_unlock(&blocks->pool->mutex);
+    sfti_os_mutex_unlock(&blocks->pool->mutex);
     sfti_pool_start(blocks->pool);
     return code;
 }

@@ -145,18 +145,18 @@ static bool is_region(const char *text) {
 
 static const char *region_of(sft_remote *remote, const object *own) {
     const char *found = NULL;
-    os_mutex_lock(&remote->mutex);
+    sfti_os_mutex_lock(&remote->mutex);
     struct bucket_region *at = own->store->regions;
     while (at && !sft_span_equal(at->bucket, own->bucket)) at = at->next;
     if (at) found = at->region;
-    os_mutex_unlock(&remote->mutex);
+    sfti_os_mutex_unlock(&remote->mutex);
     return found ? found : own->store->region;
 }
 
 /* Remember a region for all targets of the bucket. Without memory it is learnt again. */
 static void learn_region(sft_remote *remote, const object *own, const char *region) {
     if (!is_region(region)) return;
-    os_mutex_lock(&remote->mutex);
+    sfti_os_mutex_lock(&remote->mutex);
     struct bucket_region *at = own->store->regions;
     while (at && !sft_span_equal(at->bucket, own->bucket)) at = at->next;
     const char *copy = at && strcmp(at->region, region) == 0
@@ -168,7 +168,7 @@ static void learn_region(sft_remote *remote, const object *own, const char *regi
         if (at->bucket.data) own->store->regions = at;
     }
     if (at && copy) at->region = copy;
-    os_mutex_unlock(&remote->mutex);
+    sfti_os_mutex_unlock(&remote->mutex);
 }
 
 /* "...; the region 'a' is wrong; expecting 'b'", as S3 and those like it say it. */
@@ -203,10 +203,10 @@ static bool move_region(sfti_target *target, const sfti_answer *answer) {
     told_region(answer, told);
     learn_region(target->remote, own, told);
     const char *now = region_of(target->remote, own);
-    os_mutex_lock(&target->remote->mutex);
+    sfti_os_mutex_lock(&target->remote->mutex);
     bool moves = !own->settled && now && (!own->region || strcmp(now, own->region) != 0);
     if (moves) own->region = now;
-    os_mutex_unlock(&target->remote->mutex);
+    sfti_os_mutex_unlock(&target->remote->mutex);
     return (moves || !is_signed_for(own, target->url)) && place_object(target);
 }
 
@@ -291,9 +291,9 @@ sft_code sfti_object_authorize(sfti_target *target, const char *url, uint64_t no
                    ? SFT_OK : sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                                         "the access token cannot be sent: expected plain text");
     if (!store->keys.id) return SFT_OK;
-    os_mutex_lock(&target->remote->mutex);
+    sfti_os_mutex_lock(&target->remote->mutex);
     int64_t skew = store->skew_s;
-    os_mutex_unlock(&target->remote->mutex);
+    sfti_os_mutex_unlock(&target->remote->mutex);
     sfti_sign_request request = { store->keys, own->region ? own->region : "us-east-1", "s3",
                                   "GET", url, now_s + (uint64_t)skew };
     return sfti_sign(&request, headers, err);
@@ -303,9 +303,9 @@ bool sfti_object_learn(sfti_target *target, const char *url, const sfti_answer *
     object *own = target->own;
     (void)url;
     if (answer->status >= 200 && answer->status < 300) {
-        os_mutex_lock(&target->remote->mutex);
+        sfti_os_mutex_lock(&target->remote->mutex);
         own->settled = true;
-        os_mutex_unlock(&target->remote->mutex);
+        sfti_os_mutex_unlock(&target->remote->mutex);
     } else if (*answer->region) {
         learn_region(target->remote, own, answer->region);
     }
@@ -346,9 +346,9 @@ static void explain_clock(sfti_target *target, const sfti_answer *answer, bool *
                           sft_error *err) {
     const object *own = target->own;
     if (answer->date_s > 0) {
-        os_mutex_lock(&target->remote->mutex);
-        own->store->skew_s = answer->date_s - (int64_t)os_time_s();
-        os_mutex_unlock(&target->remote->mutex);
+        sfti_os_mutex_lock(&target->remote->mutex);
+        own->store->skew_s = answer->date_s - (int64_t)sfti_os_time_s();
+        sfti_os_mutex_unlock(&target->remote->mutex);
         *again = true;
     }
     (void)sfti_fail(err, SFT_REMOTE_DENIED, SFT_NO_OFFSET,

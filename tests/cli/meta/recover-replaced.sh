@@ -1,4 +1,4 @@
-# A crash between the two renames of a replacement, as os_rename has them on Windows.
+# A crash between the two renames of a replacement, as sfti_os_rename has them on Windows.
 m=every-dtype.safetensors; cp $m keep; old=.$m.sft-0123abcv.old
 mv $m $old
 $SFT info $m; echo $?

@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""Measures how finely the code is cut, and what a call goes through.
+
+    tools/stairs.py                 lines of each part; functions; those with one caller by folder
+    tools/stairs.py --list FOLDER   the short static functions of a folder that have one caller
+    tools/stairs.py --calls         functions entered by whole tasks, built at -O0 in build/stairs
+
+A short one-caller function is static, has under 8 lines between its braces, and is called at one
+place; what stands in a table has no caller. A task's functions are counted by -finstrument-functions: each once, and how
+deep they were nested.
+"""
+import argparse
+import collections
+import glob
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PARTS = {"src": "src", "cli": "cli", "bindings": "bindings", "page": "page", "include": "include"}
+KINDS = (".c", ".h", ".py", ".pyi", ".js", ".css")
+SHORT = 8
+HEAD = re.compile(r"^(?!typedef|return|else|#)((?:[A-Za-z_][\w \t*]*?[ *])?)(\w+)\(", re.M)
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def sources(*folders):
+    names = subprocess.run(["git", "-C", ROOT, "ls-files", *folders], capture_output=True, text=True,
+                           check=True).stdout.split()
+    return [n for n in names if n.endswith(KINDS) and os.path.exists(os.path.join(ROOT, n))]
+
+
+def bare(text):
+    """The text without comments and with empty strings, line for line."""
+    def blank(match):
+        found = match.group()
+        return found if found[0] not in "/\"'" else "\n" * found.count("\n") + found[0] * 2 * (
+            found[0] != "/")
+    return re.sub(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", blank, text,
+                  flags=re.S)
+
+
+def functions(text):
+    """(name, whether static, first line, lines) of each function defined in a bare text."""
+    for match in HEAD.finditer(text):
+        depth, at = 0, match.end() - 1
+        while at < len(text):
+            depth += {"(": 1, ")": -1}.get(text[at], 0)
+            at += 1
+            if not depth:
+                break
+        body = re.compile(r"\s*\{").match(text, at)
+        end = body and text.find("\n}", at)
+        if end and end > 0 and match.group(1).strip():
+            first = text.count("\n", 0, match.start()) + 1
+            yield (match.group(2), "static" in match.group(1), first,
+                   text.count("\n", match.start(), end + 1) + 1)
+
+
+def short_ones(path):
+    text = bare(read(path))
+    for name, static, line, lines in functions(text):
+        calls = len(re.findall(rf"\b{name}\(", text)) - 1
+        if static and lines - 2 < SHORT and calls == len(re.findall(rf"\b{name}\b", text)) - 1 == 1:
+            yield path, line, name, lines
+
+
+def report_static(listed):
+    total = 0
+    for part, folder in PARTS.items():
+        lines = sum(read(p).count("\n") for p in sources(folder))
+        total += lines
+        print(f"{lines:8,} lines  {part}")
+    print(f"{total:8,} lines together\n")
+    sizes, short, folders = [], collections.Counter(), collections.Counter()
+    for path in sources("src", "cli", "bindings"):
+        if path.endswith(".c"):
+            folder = os.path.dirname(path)
+            found = [lines for *_, lines in functions(bare(read(path)))]
+            sizes += found
+            folders[folder] += len(found)
+            for _, line, name, lines in short_ones(path):
+                short[folder] += 1
+                if listed and path.startswith(listed):
+                    print(f"{path}:{line}: {name}, {lines} lines")
+    for folder in sorted(folders) if not listed else []:
+        print(f"{short[folder]:6} of {folders[folder]:4} functions  {folder}")
+    print(f"{len(sizes):,} functions, median {statistics.median(sizes):g} lines; "
+          f"{sum(short.values()):,} static ones under {SHORT} lines with one caller")
+
+
+COUNTER = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#define SEEN 65536
+#define QUIET __attribute__((no_instrument_function))
+static void *seen[SEEN];
+static int count, deepest, started;
+static _Thread_local int depth;
+QUIET static void told(void) {
+    const char *path = getenv("STAIRS_OUT");
+    FILE *file = path ? fopen(path, "w") : NULL;
+    if (!file) return;
+    fprintf(file, "%d %d\n", count, deepest);
+    for (int i = 0; i < SEEN; i++) if (seen[i]) fprintf(file, "%p\n", seen[i]);
+    fclose(file);
+}
+QUIET void stairs_begin(void) { started = 1; depth = 0; atexit(told); }
+QUIET void __cyg_profile_func_enter(void *at, void *from) {
+    (void)from;
+    if (!started) { if (getenv("STAIRS_ALL")) stairs_begin(); else return; }
+    if (started == 2) return;
+    if (++depth > deepest) deepest = depth;
+    size_t slot = ((size_t)at >> 2) % SEEN;
+    while (seen[slot] && seen[slot] != at) slot = (slot + 1) % SEEN;
+    if (!seen[slot]) { seen[slot] = at; count++; }
+}
+QUIET void __cyg_profile_func_exit(void *at, void *from) { (void)at; (void)from; depth--; }
+QUIET void stairs_end(void) { started = 2; }
+"""
+OPENER = r"""
+#include <safetensors.h>
+void stairs_begin(void); void stairs_end(void);
+int main(int argc, char **argv) {
+    sft_file *file;
+    (void)argc;
+    stairs_begin();
+    sft_code code = sft_open(argv[1], NULL, &file, NULL);
+    stairs_end();
+    sft_close(file);
+    return code != SFT_OK;
+}
+"""
+
+
+def run(*words, **more):
+    subprocess.run(words, check=True, **more)
+
+
+def entered(program, words, whole, folder):
+    out = os.path.join(folder, "out")
+    env = dict(os.environ, STAIRS_OUT=out, **({"STAIRS_ALL": "1"} if whole else {}))
+    subprocess.run([program, *words], env=env, cwd=folder, stdout=subprocess.DEVNULL, check=True)
+    with open(out) as file:
+        count, deepest = map(int, file.readline().split())
+        places = file.read().split()
+    found = subprocess.run(["addr2line", "-e", program], input="\n".join(places),
+                           capture_output=True, text=True, check=True).stdout
+    files = {line.split(":")[0] for line in found.split("\n") if line}
+    return count, len(files), deepest
+
+
+def report_calls():
+    build = os.path.join(ROOT, "build", "stairs")
+    os.makedirs(build, exist_ok=True)
+    for name, text in ("counter.c", COUNTER), ("opener.c", OPENER):
+        with open(os.path.join(build, name), "w") as file:
+            file.write(text)
+    run("cc", "-c", "counter.c", "-o", "counter.o", cwd=build)
+    flags = "-O0 -g -finstrument-functions -no-pie"
+    run("cmake", "-S", ROOT, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug", "-Wno-dev",
+        f"-DCMAKE_C_FLAGS={flags} -fno-pie", f"-DCMAKE_EXE_LINKER_FLAGS=-no-pie {build}/counter.o",
+        "-DBUILD_SHARED_LIBS=OFF", stdout=subprocess.DEVNULL)
+    run("cmake", "--build", build, "--target", "safetensors_command", stdout=subprocess.DEVNULL)
+    library = next(iter(glob.glob(os.path.join(build, "libsafetensors.a"))))
+    run("cc", *flags.split(), "-I", os.path.join(ROOT, "include"), "opener.c", "counter.o", library,
+        "-lm", "-lpthread", "-ldl", "-o", "opener", cwd=build)
+    command, opener = os.path.join(build, "safetensors"), os.path.join(build, "opener")
+    with tempfile.TemporaryDirectory() as folder:
+        small = os.path.join(folder, "small.safetensors")
+        header = b'{"__metadata__":{"a":"b"},"lora_unet_x.lora_down.weight":{"dtype":"F16",' \
+                 b'"shape":[2,2],"data_offsets":[0,8]}}'
+        header += b" " * (-len(header) % 8)
+        with open(small, "wb") as file:
+            file.write(len(header).to_bytes(8, "little") + header + bytes(8))
+        rows = [("sft_open of a small file", opener, [small], False),
+                ("meta set in place", command, ["meta", "set", small, "a", "c"], True),
+                ("info of one LoRA", command, ["info", small], True)]
+        for what, program, words, whole in rows:
+            print("%-28s %4d functions in %3d files, %2d deep" % (
+                what, *entered(program, words, whole, folder)))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--list", metavar="FOLDER")
+    parser.add_argument("--calls", action="store_true")
+    args = parser.parse_args()
+    if args.calls:
+        report_calls()
+    else:
+        report_static(args.list)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -261,10 +261,11 @@ static bool same_but_coverage(const verdict_text *whole, const verdict_text *par
 }
 
 /* What a file is instead is not looked for where the bytes may be gone, as in a pipe: the length of
- * the header is what is wrong. */
+ * the header, or of the file, is what is wrong. */
 static bool same_if_gone(const verdict_text *whole, const verdict_text *part) {
     if (whole->len > 6 && memcmp(whole->data, "found_", 6) == 0)
-        return text_is(part, "header_too_large") || text_is(part, "header_truncated");
+        return text_is(part, "header_too_large") || text_is(part, "header_truncated") ||
+               text_is(part, "header_too_small");
     return same_but_coverage(whole, part);
 }
 

@@ -39,13 +39,13 @@ if(SFT_PYTHON)
                           ARCHIVE_OUTPUT_DIRECTORY ${sft_bundle})
 endif()
 
-# ── Unit tests: tests/unit/test_<module>.c, one program each ─────────────────
+# ── Unit tests: tests/unit/<folder of src>/test_<module>.c, one program each ─────────────────
 # build/tests/unit.txt and unit-bundle.txt list the programs for tests/unit.py.
 if(NOT CMAKE_CROSSCOMPILING AND NOT SFT_FOREIGN)
     find_path(SFT_CMOCKA_INCLUDE cmocka.h)
     find_library(SFT_CMOCKA_LIBRARY cmocka)
 endif()
-file(GLOB sft_units CONFIGURE_DEPENDS tests/unit/test_*.c)
+file(GLOB_RECURSE sft_units CONFIGURE_DEPENDS tests/unit/test_*.c)
 if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")
     list(FILTER sft_units EXCLUDE REGEX "/test_(beneath|os_linux)\\.c$")
 endif()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Each header compiles alone: public ones as C11 and C++17, ours as C11. Options structs are
-what src/core/base/options.h says, and tests/unit/test_options.c has a row for each function that
+what src/core/base/options.h says, and tests/unit/core/base/test_options.c has a row for each function that
 takes one."""
 import glob
 import os
@@ -64,9 +64,9 @@ def options():
                 wanted |= {(name, t)} | {(name, n) for n in nested[t]}
     # Of these options only what is not the plan's is looked at, as the header says.
     wanted.discard(("sft_conversion_save_set", "sft_plan_options"))
-    rows = re.findall(r"^    ROW\((\w+), (\w+), \w+\),$", text_of("tests/unit/test_options.c"), re.M)
-    bad += [f"no row of {n} with {t} in tests/unit/test_options.c" for n, t in wanted - set(rows)]
-    bad += [f"tests/unit/test_options.c: {n} takes no {t}" for n, t in set(rows) - wanted]
+    rows = re.findall(r"^    ROW\((\w+), (\w+), \w+\),$", text_of("tests/unit/core/base/test_options.c"), re.M)
+    bad += [f"no row of {n} with {t} in tests/unit/core/base/test_options.c" for n, t in wanted - set(rows)]
+    bad += [f"tests/unit/core/base/test_options.c: {n} takes no {t}" for n, t in set(rows) - wanted]
     ours = "\n".join(text_of(p) for p in sorted(glob.glob("src/**/*.c", recursive=True)))
     bad += [f"{t}: no SFTI_OPTIONS_TAKE in src" for t in types
             if not re.search(rf"SFTI_OPTIONS_TAKE\(\w+, {t},", ours)]

@@ -107,8 +107,8 @@ def values(ctx, kind, dtype, count):
 
 
 def unit_checksums(ctx):
-    """The table of tests/unit/test_import_blocks.c is gguf-py's."""
-    with open(os.path.join(ROOT, "tests/unit/test_import_blocks.c"), encoding="utf-8") as file:
+    """The table of tests/unit/formats/test_import_blocks.c is gguf-py's."""
+    with open(os.path.join(ROOT, "tests/unit/formats/test_import_blocks.c"), encoding="utf-8") as file:
         table = re.findall(r"\{ (\d+), (0x[0-9a-f]{8}) \}, /\* (\w+) \*/", file.read())
     assert [int(n) for n, _, _ in table] == [int(t) for t in block_types()]
     for number, crc, name in table:

@@ -119,7 +119,7 @@ def test_samples_that_a_file_lacks(tmp_path, told):
 
 
 def test_overwrite_leaves_what_a_hostile_manifest_names(tmp_path):
-    """tests/unit/test_dataset_hostile.c has all kinds of names, and compactions."""
+    """tests/unit/dataset/test_dataset_hostile.c has all kinds of names, and compactions."""
     made = dataset.write(table(1), tmp_path, batch_size=1)
     for name in ("thesis.docx", ".bashrc", "dataset_manifest.json"):
         made["shards"].append({"shard_path": name, "samples_count": 0, "bytes": 1})

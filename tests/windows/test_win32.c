@@ -1,4 +1,4 @@
-/* os.h on Windows: what no other host has. tests/unit/test_os_files.c has the rest. */
+/* os.h on Windows: what no other host has. tests/unit/core/os/test_os_files.c has the rest. */
 #include "os/io.h"
 #include "os/os_win32.h"
 

@@ -1,0 +1,160 @@
+/* What is packed how, what sizes are behind it, and what a language model's shapes tell. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "unit/compose.h"
+
+#define K ".transformer_blocks.0.attn2.to_k.weight"
+#define GUIDED "guidance_in.in_layer.weight[3072,256] "
+#define LLAMA(l) \
+    "model.layers.{0-" l "}.self_attn.q_proj.weight[4096,4096] " \
+    "model.layers.{0-" l "}.self_attn.k_proj.weight[1024,4096] " \
+    "model.layers.{0-" l "}.mlp.gate_proj.weight[14336,4096] " \
+    "model.layers.{0-" l "}.input_layernorm.weight[4096] " \
+    "model.embed_tokens.weight[128256,4096] model.norm.weight[4096] "
+
+static void expect_facts(const char *tensors, const char *expected) {
+    char got[256];
+    composed *made = compose(tensors);
+    if (strcmp(compose_facts(&made->info, got, sizeof got), expected) != 0)
+        fail_msg("%s: expected %s, found %s", tensors, expected, got);
+    compose_end(made);
+}
+
+static void precision_is_what_most_bytes_are(void **state) {
+    static const struct { const char *tensors, *precision; } cases[] = {
+        { "a[1000] b:F32[10]", "fp16" },     { "a[100] b:F32[100]", "mixed" },
+        { "a:BF16[100]", "bf16" },           { "a:F32[100] b:I64[2]", "fp32" },
+        { "a.weight:F8_E4M3[100,1]", "fp8" }, { "a:F64[4]", "fp64" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        composed *made = compose(cases[i].tensors);
+        assert_string_equal(made->info.precision, cases[i].precision);
+        compose_end(made);
+    }
+}
+
+/* ── Quantisation ── */
+
+static void quantisation_and_true_parameters(void **state) {
+    static const struct { const char *tensors, *id; uint64_t parameters; } cases[] = {
+        { "a.weight:U8[2048,1] a.weight.absmax:U8[64] a.weight.quant_map:F32[16] "
+          "a.weight.quant_state.bitsandbytes__nf4:U8[90]", "bnb-nf4", 4096 },
+        { "a.weight:U8[2048,1] a.weight.quant_state.bitsandbytes__fp4:U8[90]", "bnb-fp4", 4096 },
+        { "a.weight:U8[2048,1] a.weight.absmax:U8[64]", "-", 2112 },
+        { "a.weight:I8[64,64] a.SCB:F32[64]", "bnb-int8", 4096 },
+        { "a.qweight:I32[8,64] a.qzeros:I32[1,8] a.scales[1,64] a.g_idx:I32[64]", "gptq-4bit",
+        4096 },
+        { "a.qweight:I32[16,64] a.qzeros:I32[1,16] a.scales[1,64] a.g_idx:I32[64]",
+        "gptq-8bit", 4096 },
+        { "a.qweight:I32[64,8] a.qzeros:I32[1,8] a.scales[1,64]", "awq-4bit", 4096 },
+        { "a.qweight:I32[64,8]", "-", 512 },
+        { "a.qweight:I8[64,32] a.wscales[1,64] a.smooth_factor[64]", "svdquant-int4", 4096 },
+        { "a.qweight:I8[64,32] a.wtscale[1] a.wscales:F8_E4M3[4,64]", "svdquant-fp4", 4096 },
+        { "a.weight:U8[64,32] a.weight_scale:F8_E4M3[64,4] a.weight_scale_2:F32[]", "nvfp4", 4096 },
+        { "a.weight_packed:I32[64,8] a.weight_scale:BF16[64,1] a.weight_shape:I64[2]",
+          "compressed-tensors", 4096 },
+        { "a.weight:F8_E4M3[64,64] a.weight_scale_inv:F32[1,1]", "fp8-block", 4096 },
+        { "a.weight:F8_E4M3[64,64] a.scale_weight:F32[] scaled_fp8:F8_E4M3[2]", "fp8-scaled",
+        4096 },
+        { "a.weight:F8_E4M3[64,64] a.weight_scale:F32[]", "fp8-scaled", 4096 },
+        { "a.weight:F8_E4M3[64,64] a.weight_scale:U8[64,2]", "mxfp8", 4096 },
+        { "a.weight:F8_E4M3[64,64] a.bias[64]", "fp8", 4160 },
+        { "a.weight:F8_E4M3[4,4] b.weight[64,64]", "-", 4112 },
+        { "a.weight:I8[64,64] a.weight_scale:F32[64,1]", "int8", 4096 },
+        { "m.mlp.experts.gate_up_proj_blocks:U8[2,4,16] m.mlp.experts.gate_up_proj_scales:U8[2,4]",
+          "mxfp4", 256 },
+        { "a.weight:U32[64,8] a.scales[64,1] a.biases[64,1]", "mlx-4bit", 4096 },
+        { "model.embed_tokens.weight:U32[10,16] model.embed_tokens.scales[10,1] "
+          "model.embed_tokens.biases[10,1] model.norm.weight[64]", "mlx-8bit", 704 },
+        { "a.weight[64,64] a.biases[64,1]", "-", 4160 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char got[64];
+        composed *made = compose(cases[i].tensors);
+        compose_fact(&made->info, SFT_FACT_QUANTIZATION, got, sizeof got);
+        if (strcmp(got, cases[i].id) != 0 || made->info.parameters != cases[i].parameters)
+            fail_msg("%s: %s %llu", cases[i].tensors, got,
+                     (unsigned long long)made->info.parameters);
+        compose_end(made);
+    }
+}
+
+/* A packed shape is no shape: the family only, never a wrong member of it. */
+static void packed_shapes_decide_nothing(void **state) {
+    (void)state;
+    expect_facts("input_blocks.0.0.weight[320,4,3,3] input_blocks.1.1" K ":U8[122880,1]",
+                 "diffusion_model - -");
+    expect_facts("double_blocks.{0-18}.img_attn.norm.key_norm.scale[128] single_blocks.37.x[1] "
+                 "img_in.weight:U8[98304,1] img_in.bias[3072] " GUIDED,
+                 "diffusion_model flux.1-dev -");
+    expect_facts("head.modulation[1,2,5120] head.head.weight:U8[9,1] "
+                 "patch_embedding.weight:U8[9,1] blocks.0.x[1]", "diffusion_model wan@60 -");
+    expect_facts("single_transformer_blocks.{0-37}.qkv_proj.qweight:I8[9216,1536] "
+                 "single_transformer_blocks.0.qkv_proj.wscales[48,9216] "
+                 "single_transformer_blocks.0.qkv_proj.lora_down[3072,32] "
+                 "single_transformer_blocks.0.qkv_proj.lora_up[9216,32] "
+                 "transformer_blocks.{0-18}.qkv_proj_context.qweight:I8[9216,1536] "
+                 "x_embedder.weight[1,1] "
+                 "time_text_embed.guidance_embedder.linear_1.weight[3072,256]",
+                 "diffusion_model flux.1-dev -");
+}
+
+/* ── Language models ── */
+
+static void sizes_of_language_models(void **state) {
+    static const struct { const char *tensors; uint64_t sizes[5]; } cases[] = {
+        { LLAMA("31"), { 32, 4096, 32, 8, 128256 } },
+        { "model.layers.{0-23}.self_attn.q_proj.weight[896,896] "
+          "model.layers.{0-23}.self_attn.k_proj.weight[128,896] "
+          "model.layers.0.self_attn.q_proj.bias[1] "
+          "model.layers.0.self_attn.k_proj.bias[1] model.layers.0.mlp.gate_proj.weight[1,1] "
+          "model.embed_tokens.weight[151936,896]", { 24, 896, 14, 2, 151936 } },
+        { "model.layers.{0-27}.self_attn.q_proj.weight[2048,1024] "
+          "model.layers.{0-27}.self_attn.k_proj.weight[1024,1024] "
+          "model.layers.0.self_attn.q_norm.weight[128] model.layers.0.input_layernorm.weight[1024] "
+          "model.layers.0.mlp.gate_proj.weight[1,1] model.embed_tokens.weight[151936,1024]",
+          { 28, 1024, 16, 8, 151936 } },
+        { "h.{0-11}.attn.c_attn.weight[768,2304] h.0.mlp.c_fc.weight[1,1] wte.weight[50257,768]",
+          { 12, 768, 12, 12, 50257 } },
+        { "model.layers.{0-31}.self_attn.qkv_proj.weight[9216,3072] "
+        "model.layers.0.mlp.gate_up_proj.weight[1,1] "
+          "model.embed_tokens.weight[32064,3072]", { 32, 3072, 32, 32, 32064 } },
+        { "bert.embeddings.word_embeddings.weight[30522,768] "
+          "bert.encoder.layer.{0-11}.attention.self.query.weight[768,768] "
+          "bert.encoder.layer.{0-11}.attention.self.key.weight[768,768]",
+          { 12, 768, 12, 12, 30522 } },
+        { "model.layers.{0-9}.self_attn.q_proj.weight[3000,3000] "
+        "model.layers.0.self_attn.k_proj.weight[3000,3000] "
+          "model.layers.0.mlp.gate_proj.weight[1,1] model.layers.0.input_layernorm.weight[3000]",
+          { 10, 0, 0, 0, 0 } },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        composed *made = compose(cases[i].tensors);
+        const sft_info *info = &made->info;
+        uint64_t got[5] = { info->llm.layers, info->llm.hidden, info->llm.heads,
+                            info->llm.kv_heads, info->llm.vocab };
+        assert_true(info->has_llm);
+        for (int k = 0; k < 5; k++)
+            if (got[k] != cases[i].sizes[k])
+                fail_msg("case %zu size %d: %llu", i, k, (unsigned long long)got[k]);
+        compose_end(made);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(precision_is_what_most_bytes_are),
+        cmocka_unit_test(quantisation_and_true_parameters),
+        cmocka_unit_test(packed_shapes_decide_nothing),
+        cmocka_unit_test(sizes_of_language_models),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -91,7 +91,8 @@ void sfti_take_claim(sfti_cursor *at, const sfti_row *row);   /* word: algo */
 void sfti_take_note(sfti_cursor *at, const sfti_row *row);
 void sfti_take_links(sfti_cursor *at, const sfti_row *row);   /* field 1: they claim no ids */
 void sfti_take_preview(sfti_cursor *at, const sfti_row *row); /* base64 */
-void sfti_take_private(sfti_cursor *at, const sfti_row *row); /* word: what; not of "{}" */
+void sfti_take_private(sfti_cursor *at, const sfti_row *row); /* word: what; not of "{}", and with field
+                                                                 1 not of numbered folders */
 void sfti_take_negative(sfti_cursor *at, const sfti_row *row);
 void sfti_take_switch(sfti_cursor *at, const sfti_row *row);  /* field 0: DoRA, 1: rsLoRA */
 

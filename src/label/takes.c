@@ -158,8 +158,10 @@ void sfti_take_preview(sfti_cursor *at, const sfti_row *row) {
 
 void sfti_take_private(sfti_cursor *at, const sfti_row *row) {
     sft_span text = sfti_trim(at->text);
-    bool empty = sft_span_equal(text, sft_span_cstr("[]")) || sfti_json_is_numbered(text);
-    if (!empty) sfti_info_private(at->info, at->key, row->word);
+    bool empty = sft_span_equal(text, sft_span_cstr("{}"))
+              || sft_span_equal(text, sft_span_cstr("[]"));
+    bool numbered = row->field && sfti_json_is_numbered(text);
+    if (!empty && !numbered) sfti_info_private(at->info, at->key, row->word);
 }
 
 void sfti_take_negative(sfti_cursor *at, const sfti_row *row) {

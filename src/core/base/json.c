@@ -291,7 +291,7 @@ bool sfti_json_is_numbered(sft_span text) {
         if (value != ++number) return false;
         (void)sfti_json_skip(&json);
     }
-    return json.type == SFTI_JSON_OBJECT_END;
+    return json.type == SFTI_JSON_OBJECT_END && sfti_json_next(&json) == SFTI_JSON_END;
 }
 
 size_t sfti_json_decode(sft_span text, char *out) {

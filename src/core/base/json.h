@@ -54,8 +54,8 @@ sfti_json_type sfti_json_skip(sfti_json *json);
 /* After ARRAY: take plain integers without events, all but the last at most. The first cap
  * of them go to out; how many there were. Then go on with sfti_json_next. */
 uint64_t sfti_json_uints(sfti_json *json, uint64_t *out, uint64_t cap);
-/* Whether text is an object whose keys are 1, 2, 3 and so on, as a scrub puts them in the place of
- * names, or that has none. */
+/* Whether text is an object, and nothing behind it, whose keys are 1, 2, 3 and so on, as a scrub
+ * puts them in the place of names, or that has none. */
 bool sfti_json_is_numbered(sft_span text);
 /* Unescape text into out (at least text.len bytes); returns the bytes written. */
 size_t sfti_json_decode(sft_span text, char *out);

@@ -7,3 +7,7 @@ $SFT meta scrub t.safetensors --keep 'ss_*' --keep note --json | pyjson 'j["resu
 $SFT meta list t.safetensors | head -4
 # What scrub made of the names of folders is private no more; t keeps them.
 $SFT info --json s.safetensors t.safetensors | pyjson '[r["privacy"] for r in j["results"]]'
+# Numbers are no names only where folders are, and only if nothing stands behind them.
+st n.safetensors '{"__metadata__":{"comment":"{\"1\":\"me\"}","ot_config":"{\"1\":0}","ss_datasets":"{\"1\":{\"image_dir\":\"me\"}}","ss_dataset_dirs":"{\"1\":{}}{\"10_me\":{}}","ss_reg_dataset_dirs":"{\"1\":{}}"},"w":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}' 1
+$SFT info --json n.safetensors | pyjson '[(p["key"], p["what"]) for p in j["results"][0]["privacy"]]'
+$SFT meta scrub n.safetensors | sed 's/^sha256.*/sha256 X/'; $SFT meta list n.safetensors

@@ -166,6 +166,21 @@ def test_workers_that_begin_at_once_begin_the_same_iteration():
     assert found == [list(range(1, 301))] * workers
 
 
+def test_more_workers_with_the_same_base_seed_begin_another_iteration():
+    rounds = _Rounds()
+
+    def begin(numbers, workers):
+        return [copy.copy(rounds).begin(SimpleNamespace(id=number, num_workers=workers,
+                                                        seed=7 + number)) for number in numbers]
+
+    assert begin([0, 1], 2) == [1, 1]
+    assert begin([3, 2, 0, 1], 4) == [2] * 4  # the new ones first
+    assert begin([1, 0], 2) == [3, 3]
+    assert begin([2, 3, 1, 0], 4) == [4] * 4
+    assert begin([0], 1) == [5]
+    assert begin([1, 0], 2) == [6, 6]
+
+
 # ── Ranks ──
 
 def by_ranks(path, ranks, state=None, most=None, **options):

@@ -90,7 +90,10 @@ class _Rounds:
         if worker.id >= _WORKERS:
             raise ValueError("num_workers: expected at most %d, found %d"
                              % (_WORKERS, worker.num_workers))
-        slots, seed = self._slots[worker.id], (worker.seed - worker.id) & _SEED
+        # A base seed may come again with more workers, of which those that are new would take the
+        # number of the earlier iteration.
+        seed = (worker.seed - worker.id + worker.num_workers * 0x9e3779b1) & _SEED
+        slots = self._slots[worker.id]
         if self._mine is not None and self._mine[0] == os.getpid():
             number = self._mine[1] + 1
         else:

@@ -121,6 +121,25 @@ def test_more_rows_than_python_counts(tmp_path, rows, how):
         assert caught.value.code == "manifest_type"
 
 
+@pytest.mark.parametrize("form", ["whole", "segments"])
+@pytest.mark.parametrize("where", [{"samples_count": 2**63 - 2, "valid_samples": 2**63 - 2},
+                                   {"first_sample": 2**63 - 3}])
+def test_an_append_beyond_the_rows_that_are_read(tmp_path, form, where):
+    """It was written, and no reader took the manifest."""
+    one = pa.table({"x": [1.5, 2.5]})
+    dataset.write(one, tmp_path, batch_size=2)
+    file = tmp_path / "dataset_manifest.json"
+    made = json.loads(file.read_text())
+    made["shards"][0].update(where)
+    made.update(dict.fromkeys(("total_samples", "total_valid_samples"),
+                              made["shards"][0]["samples_count"]))
+    file.write_text(json.dumps(made))
+    rows = len(dataset.open(tmp_path))
+    with pytest.raises(SafetensorError, match="samples below 2.63"):
+        dataset.write(one, tmp_path, batch_size=2, mode="append", manifest=form)
+    assert len(dataset.open(tmp_path)) == rows
+
+
 @pytest.mark.parametrize("rows", [1, 3])
 def test_rows_that_a_file_of_keys_has_not(tmp_path, rows):
     one, two = ({"k": [name, name * 2], "x": [1.5, 2.5]} for name in "ab")

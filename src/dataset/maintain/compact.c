@@ -53,7 +53,7 @@ static sft_code compact_sums(compaction *c) {
         s->shadowed = 0;
         if (!sfti_ds_sums_add(&m->sums, s))
             return sfti_fail(c->err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
-                             "expected totals within 64 bits, found more");
+                             "expected samples below 2^63 and totals within 64 bits, found more");
     }
     sfti_ds_manifest_total(m);
     return SFT_OK;

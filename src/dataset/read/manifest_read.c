@@ -328,7 +328,8 @@ bool sfti_ds_sums_add(sfti_ds_sums *sums, const sft_dataset_shard *s) {
            sfti_add(sums->padding, s->samples - s->valid_samples, &sums->padding) &&
            sfti_add(sums->tensors, s->tensors, &sums->tensors) &&
            sfti_add(sums->shadowed, s->shadowed, &sums->shadowed) &&
-           sfti_add(s->first_sample, s->samples, &end);
+           sfti_add(s->first_sample, s->samples, &end) &&
+           end <= INT64_MAX && sums->rows <= INT64_MAX; /* as sfti_ds_shard_check wants it */
 }
 
 void sfti_ds_manifest_total(sfti_ds_manifest *m) {

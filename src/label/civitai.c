@@ -1,3 +1,4 @@
+/* CivitAI's links in a model's texts: the addresses of its pages and the ids in them. */
 #include "label/info.h"
 
 #include "base/json_lex.h"

@@ -1,3 +1,4 @@
+/* Candidates for the facts of a label: their memory, their texts, and how they are added. */
 #include "label/info.h"
 
 #include "base/json_lex.h"

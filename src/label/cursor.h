@@ -58,7 +58,7 @@ int sfti_at_bool(const sfti_cursor *at);
 /* A fact told here; NULL is none. */
 void sfti_put_here(sfti_cursor *at, sft_fact field, const char *text, int trust);
 
-/* ── Takes (takes.c): of lists, the first few hundred elements ── */
+/* ── Takes (row_takes.c): of lists, the first few hundred elements ── */
 
 /* field: the sft_fact, trust: its trust. */
 void sfti_take_fact(sfti_cursor *at, const sfti_row *row);   /* scalars */
@@ -91,8 +91,7 @@ void sfti_take_claim(sfti_cursor *at, const sfti_row *row);   /* word: algo */
 void sfti_take_note(sfti_cursor *at, const sfti_row *row);
 void sfti_take_links(sfti_cursor *at, const sfti_row *row);   /* field 1: they claim no ids */
 void sfti_take_preview(sfti_cursor *at, const sfti_row *row); /* base64 */
-void sfti_take_private(sfti_cursor *at, const sfti_row *row); /* word: what; not of "{}", and with field
-                                                                 1 not of numbered folders */
+void sfti_take_private(sfti_cursor *at, const sfti_row *row); /* word: what; field 1: of folders */
 void sfti_take_negative(sfti_cursor *at, const sfti_row *row);
 void sfti_take_switch(sfti_cursor *at, const sfti_row *row);  /* field 0: DoRA, 1: rsLoRA */
 

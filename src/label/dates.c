@@ -1,3 +1,4 @@
+/* Dates as ISO 8601: from seconds and days, and checked where they come as text. */
 #include "label/info.h"
 
 #include "base/calendar.h"

@@ -72,7 +72,7 @@ static const char *const civitai_labels[][2] = {
     { "Wan Video 2.2 T2V-A14B", "14b+t2v" },
 };
 
-/* Of these a base model says what they are used with, not what they are. */
+/* Whether the model is of a kind whose base model says what it is used with, not what it is. */
 static bool is_part(const sft_info *info) {
     static const char *const parts[] = { "text_encoder", "language_model", "image_encoder", "vae",
                                          "upscaler", "detector", "vision_model", "audio_model" };

@@ -1,3 +1,4 @@
+/* Which architecture descends from which, and what two of them have in common. */
 #include "label/info.h"
 
 #include "base/json_lex.h"

@@ -1,3 +1,4 @@
+/* Whether one model is used with another, and why. Tests: test_info_fits.c. */
 #include "label/fits.h"
 
 #include "base/error.h"

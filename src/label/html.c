@@ -1,3 +1,4 @@
+/* Plain text of HTML as CivitAI's descriptions and model cards use it. Tests: test_info_text.c. */
 #include "label/info.h"
 
 #include "base/json_lex.h"

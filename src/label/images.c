@@ -1,3 +1,4 @@
+/* Type and size of an image, of its first bytes or a data URL. Tests: test_info_images.c. */
 #include "label/info.h"
 
 #include <string.h>

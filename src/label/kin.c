@@ -58,8 +58,8 @@ sfti_kin sfti_architecture_kin(sft_span a, sft_span b) {
 
 /* ── VAEs and text encoders ── */
 
-/* Of an architecture and its children, unless they have a row of their own: it stands before. An
- * architecture without a row is not known. */
+/* The VAEs and text encoders of an architecture and its children. A child with a row of its own
+ * stands before; an architecture without a row is not known. */
 static const struct kin_parts { const char *architecture, *vaes, *encoders; } kin_parts[] = {
     { "sd-1", "vae-sd", "clip-l" }, { "sd-2", "vae-sd", "clip-h" },
     { "kolors", "vae-sd", NULL }, { "playground-2.5", "vae-sd", "clip-l clip-g" },

@@ -1,3 +1,5 @@
+/* sft_info_open: collects from tensors, header, online answers, sidecars and the file's
+ * name in this order, then decides. */
 #include "base/error.h"
 #include "base/files.h"
 #include "base/options.h"

@@ -1,3 +1,4 @@
+/* Texts in a PNG: prompts and settings that generators write. Tests: test_info_images.c. */
 #include "label/cursor.h"
 
 #include "base/utf8.h"

@@ -1,3 +1,4 @@
+/* Trigger words that a sentence of a description or a card introduces. */
 #include "label/info.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Words in texts, compared without regard to case. */
 #include "label/info.h"
 
 #include "base/json_lex.h"

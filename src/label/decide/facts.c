@@ -1,3 +1,4 @@
+/* Which candidate is a fact: by trust, by what excludes it, with the conflicts that are left. */
 #include "label/info.h"
 
 #include "base/order.h"
@@ -13,7 +14,7 @@
 
 /* ── Order ── */
 
-/* Of architectures that are trusted alike, ours go before what is told as written, and children
+/* Architectures that are trusted alike: ours go before what is told as written, and children
  * before their parents. */
 static bool says_more(const sfti_fact *a, const sfti_fact *b) {
     if (a->as_written != b->as_written) return b->as_written;
@@ -72,8 +73,8 @@ static void prefer_child(sfti_fact **first) {
 
 /* ── Variants ── */
 
-/* Of each row at most one can be true: which is told by the best candidate. What stands in
- * no row is a row of its own. */
+/* Variants that exclude one another share a row; the best candidate tells which is true. What
+ * stands in no row is a row of its own. */
 static const char *const variant_rows[][10] = {
     { "1.3b", "2b", "5b", "13b", "14b", NULL },
     { "high-noise", "low-noise", NULL },
@@ -240,7 +241,7 @@ static void doubt_architectures(sft_info *info) {
         if (is_of_others(fact, family) && fact->trust > DOUBTED) fact->trust = DOUBTED;
 }
 
-/* Of an adapter or a denoiser: what its blocks exclude, or what is no relation of what its tensors
+/* What the blocks of an adapter or a denoiser exclude, or what is no relation of what its tensors
  * surely are. */
 static bool is_excluded(const sft_info *info, const sfti_fact *measured, sft_span name) {
     if (info->blocks == 0 || name.len == 0) return false;
@@ -272,7 +273,7 @@ static void exclude_architectures(sft_info *info) {
     }
 }
 
-/* Of no architecture at all rather than of one that is excluded. */
+/* An architecture that is excluded is not told: rather none at all. */
 static void find_excluded_conflict(sft_info *info) {
     sfti_fact **first = &info->facts[SFT_FACT_ARCHITECTURE], *told = *first;
     while (told && !told->excluded) told = told->next;

@@ -1,3 +1,4 @@
+/* ss_datasets of kohya's scripts: folders, buckets and subsets of the training data. */
 #include "label/header/header.h"
 
 #include "base/checked.h"

@@ -1,6 +1,5 @@
+/* What a GGUF declares of itself: keys that were kept as gguf.KEY. */
 #include "label/header/header.h"
-
-/* What a GGUF declares, as gguf.KEY. */
 
 /* general.architecture of llama.cpp and ComfyUI-GGUF. The first names code, not a model: what it
  * calls llama may be a Mistral, so that trust is low. */

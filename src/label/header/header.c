@@ -1,3 +1,5 @@
+/* Each pair of __metadata__ goes to the tables of rows that know its key. Tests:
+ * test_info_header.c. */
 #include "label/header/header.h"
 #include "label/sidecars/sidecars.h"
 

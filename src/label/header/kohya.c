@@ -1,3 +1,4 @@
+/* Keys ss_* of kohya's scripts, as rows. */
 #include "label/header/header.h"
 
 #include <string.h>

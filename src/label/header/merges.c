@@ -1,3 +1,4 @@
+/* Models that a merge was made of: sd_merge_models, sd_merge_recipe and their like. */
 #include "label/header/header.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Keys modelspec.* of Stability's model specification, as rows. */
 #include "label/header/header.h"
 
 #include "base/json_lex.h"

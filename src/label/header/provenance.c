@@ -1,3 +1,4 @@
+/* A ComfyUI workflow in a header: the models that its loaders name. */
 #include "label/header/header.h"
 
 #include <stddef.h>

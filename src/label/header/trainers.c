@@ -1,3 +1,4 @@
+/* Keys of other trainers and tools, as rows. */
 #include "label/header/header.h"
 
 #include <stddef.h>
@@ -90,7 +91,7 @@ static void layer_format(sfti_cursor *at, const sfti_row *row) {
 
 static const sfti_row layer_rows[] = { { "/layers/*/format", layer_format, 0, 0, NULL } };
 
-/* Of several formats, what most layers have. */
+/* The format that most layers have, where there are several. */
 static void comfy_quantization(sfti_cursor *at, const sfti_row *row) {
     uint64_t counts[SFTI_COUNT(layer_formats)] = { 0 };
     size_t most = 0;

@@ -1,3 +1,4 @@
+/* Members of a record from a table, as JSON or into a tree. */
 #include "label/render/render.h"
 
 #include <stddef.h>

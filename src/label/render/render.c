@@ -1,3 +1,4 @@
+/* sft_info_json and sft_info_tree: the whole label. Tests: test_info_render.c. */
 #include "base/error.h"
 #include "base/tree.h"
 #include "label/render/render.h"

@@ -1,3 +1,4 @@
+/* The records of a label, a table of members for each. */
 #include "base/number.h"
 #include "label/render/render.h"
 

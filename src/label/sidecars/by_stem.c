@@ -1,3 +1,4 @@
+/* Sidecars that are named after the model: which reader takes which suffix. */
 #include "label/sidecars/sidecars.h"
 
 #include <string.h>

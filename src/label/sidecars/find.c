@@ -1,3 +1,4 @@
+/* Finds the sidecars of a model in its folder's listing and reads each once. */
 #include "label/sidecars/sidecars.h"
 
 #include "base/files.h"

@@ -1,3 +1,4 @@
+/* A folder's listing, sorted, in which the files of one model are found by its stem. */
 #include "label/sidecars/sidecars.h"
 
 #include "base/error.h"

@@ -1,3 +1,4 @@
+/* Images beside a model: their type and size. */
 #include "label/sidecars/sidecars.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Model cards: README.md with YAML at its top. */
 #include "label/sidecars/sidecars.h"
 
 #include "base/utf8.h"

@@ -149,12 +149,12 @@ void sfti_info_preview_levels(sft_info *info);
 
 /* ── Readers ── */
 
-/* Of what CivitAI answers (civitai_api.c): a version, which stands at a JSON pointer within
+/* Readers of what CivitAI answers (civitai_api.c): a version, which stands at a JSON pointer within
  * the text ("" or "/civitai"), or a model with its versions. */
 void sfti_read_civitai_version(sft_info *info, sfti_sidecar *sidecar, sft_span text,
                                const char *place);
 sfti_sidecar_reader sfti_read_civitai_model;
-/* Of what other programs write (managers.c). */
+/* Readers of what other programs write (managers.c). */
 sfti_sidecar_reader sfti_read_a1111, sfti_read_lora_manager, sfti_read_stability_matrix,
                sfti_read_swarm, sfti_read_rgthree, sfti_read_recipe;
 sfti_sidecar_reader sfti_read_readme;

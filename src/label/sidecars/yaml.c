@@ -1,3 +1,4 @@
+/* A subset of YAML as model cards use it: maps, lists, scalars. Tests: test_info_text.c. */
 #include "label/sidecars/sidecars.h"
 
 #include "base/json_lex.h"

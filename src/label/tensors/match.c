@@ -1,3 +1,4 @@
+/* Names and shapes of a model against the clauses of a row. Tests: test_info_tensors.c. */
 #include "label/tensors/signatures.h"
 
 #include "base/number.h"

@@ -19,7 +19,7 @@ typedef enum adapter_role {
 #define BEGINNING(text, role, method) \
     { { text, sizeof(text) - 1 }, SFTI_ADAPTER_TYPES, ROLE_##role, method, 0, 0 }
 
-/* Of a PEFT method a row a module is enough: all else in its files begins with "base_model.". */
+/* A PEFT method needs one row a module: all else in its files begins with "base_model.". */
 static const struct adapter_suffix {
     sft_span end;
     sfti_adapter_type type;

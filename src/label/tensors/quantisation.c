@@ -268,7 +268,7 @@ static const char *const precision_names[SFT_DTYPE_COUNT] = {
     [SFT_F64] = "fp64", [SFT_I64] = "int64", [SFT_U64] = "uint64",
 };
 
-/* Of schemes whose dtype says nothing. */
+/* The precision of schemes whose dtype says nothing. */
 static const char *const precision_rows[][2] = {
     { "bnb-nf4", "nf4" },       { "bnb-fp4", "fp4" },       { "bnb-int8", "int8" },
     { "svdquant-int4", "int4" }, { "svdquant-fp4", "fp4" }, { "nvfp4", "fp4" },

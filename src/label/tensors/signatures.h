@@ -91,7 +91,7 @@ bool sfti_clauses_hold(const sfti_view *view, const char *clauses, sfti_evidence
 bool sfti_match_after(const sfti_view *view, const char *before, const char *const *prefixes,
                       size_t count, const sfti_signature *rows, sfti_matched *out,
                       sfti_view *at);
-/* Of the language of clauses: whether a size is one of "9|8", or any for "*"; whether an
+/* Two words of the language of clauses: whether a size is one of "9|8", or any for "*"; whether an
  * architecture is meant by "wan*". */
 bool sfti_size_fits(sft_span wanted, uint64_t size);
 bool sfti_architecture_fits(const char *pattern, const char *architecture);
@@ -139,7 +139,7 @@ void sfti_language_sizes(const sfti_view *at, const char *architecture);
 
 #define SFTI_SUFFIXES 255
 
-/* Of a table whose rows have their end at the same place: two bytes at least, and no end of
+/* A table whose rows have their end at the same place: two bytes at least, and no end of
  * ".weight" nor that and one byte. */
 typedef struct sfti_suffixes {
     const sft_span *end; /* of the first row */

@@ -8,14 +8,14 @@ static const char *const denoiser_prefixes[] = {
     "model.model.", "model.", "base_model.model.", "dit.", "module.",
 };
 
-/* Of a component that stands alone. */
+/* What the names of a component that stands alone may begin with. */
 static const char *const alone_prefixes[] = {
     "", "model.", "first_stage_model.", "vae.", "text_encoder.", "cond_stage_model.",
     "conditioner.embedders.0.", "image_encoder.", "module.", "vit.", "dinov2.", "swin.",
     "wav2vec2.", "hubert.", "params_ema.", "params.", "encoder.",
 };
 
-/* Of one that is no part of a diffusion model. */
+/* What the names of a model that is no part of a diffusion model may begin with. */
 static const char *const other_prefixes[] = {
     "", "model.", "module.", "vit.", "dinov2.", "swin.", "wav2vec2.", "hubert.", "params_ema.",
     "params.", "encoder.", "convnext.", "convnextv2.", "dinov2_with_registers.", "efficientnet.",

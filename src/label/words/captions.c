@@ -1,3 +1,4 @@
+/* Words that most captions of a training share. */
 #include "label/words/triggers.h"
 
 #include <string.h>

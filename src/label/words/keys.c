@@ -1,3 +1,4 @@
+/* Two spellings of one word have the same key. */
 #include "label/words/triggers.h"
 
 #include "base/utf8.h"

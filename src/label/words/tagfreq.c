@@ -1,3 +1,4 @@
+/* ss_tag_frequency: how often the captions of each folder have a tag. */
 #include "label/words/triggers.h"
 
 #include "os/os.h"

@@ -1,3 +1,4 @@
+/* Which tags of a training are trigger words, judged by how often they stand where. */
 #include "label/words/triggers.h"
 
 #include <string.h>

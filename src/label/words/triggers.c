@@ -1,3 +1,4 @@
+/* The trigger words of a label, cleaned, ordered and cut. Tests: test_info_triggers.c. */
 #include "label/words/triggers.h"
 
 #include "base/order.h"

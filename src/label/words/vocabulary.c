@@ -1,3 +1,4 @@
+/* Words that are never a model's own: common tags, nouns of classes, versions. */
 #include "label/words/triggers.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Common takes of rows: what a value becomes. */
 #include "label/cursor.h"
 
 #include <string.h>

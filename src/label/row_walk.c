@@ -1,3 +1,5 @@
+/* Walks a JSON text once and hands each value to the rows whose pattern fits. Tests:
+ * test_info_walk.c. */
 #include "label/cursor.h"
 
 #include "base/number.h"

@@ -3,6 +3,7 @@
 #include "base/tree.h"
 #include "os/os.h"
 #include "os/path.h"
+#include "os/workers.h"
 #include "support/files.h"
 #include "support/dataset.h"
 #include "support/group.h"
@@ -276,35 +277,22 @@ typedef struct model_queue {
     cli *c;
     cli_model *models;
     size_t next, count;
-    os_mutex mutex;
 } model_queue;
 
-static void work(void *ctx) {
-    model_queue *all = ctx;
-    for (;;) {
-        sfti_os_mutex_lock(&all->mutex);
-        size_t i = all->next < all->count ? all->next++ : all->count;
-        sfti_os_mutex_unlock(&all->mutex);
-        if (i == all->count) return;
-        prepare_model(all->c, &all->models[i]);
-    }
+static bool prepare_step(sfti_workers *workers, size_t thread, uint64_t *done, sft_error *err) {
+    model_queue *all = workers->ctx;
+    (void)thread, (void)done, (void)err;
+    sfti_workers_lock(workers);
+    size_t i = all->next < all->count ? all->next++ : all->count;
+    sfti_workers_unlock(workers);
+    if (i < all->count) prepare_model(all->c, &all->models[i]);
+    return i < all->count;
 }
 
-/* Threads that cannot be started are done without. */
 static void prepare_models(cli *c, cli_model *models, size_t count, size_t threads) {
-    os_thread started[THREADS_MOST];
-    size_t running = 0;
-    model_queue all = { .c = c, .models = models, .count = count };
-    if (threads > count) threads = count;
-    if (threads < 2 || sfti_os_mutex_init(&all.mutex)) {
-        for (size_t i = 0; i < count; i++) prepare_model(c, &models[i]);
-        return;
-    }
-    while (running + 1 < threads && sfti_os_thread_start(&started[running], work, &all) == 0)
-        running++;
-    work(&all);
-    for (size_t i = 0; i < running; i++) sfti_os_thread_join(&started[i]);
-    sfti_os_mutex_free(&all.mutex);
+    model_queue all = { c, models, 0, count };
+    sfti_workers workers = { .step = prepare_step, .ctx = &all };
+    (void)sfti_workers_run(&workers, threads < count ? threads : count, NULL);
 }
 
 /* ── All ── */

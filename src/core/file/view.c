@@ -6,6 +6,7 @@
 #include "base/options.h"
 #include "base/order.h"
 #include "file/file.h"
+#include "os/workers.h"
 
 #include <string.h>
 
@@ -53,7 +54,7 @@ sft_code sft_view(const sft_file *file, const sft_tensor *tensor, const void **o
     if (!file || !tensor || !out) return sfti_view_bad_call(err);
     *out = NULL;
     sft_code code = view_checked(file, tensor, file->source.base != NULL, err);
-    if (code == SFT_OK) *out = view_address(file, tensor);
+    if (!code) *out = view_address(file, tensor);
     return code;
 }
 
@@ -62,7 +63,7 @@ sft_code sft_view_writable(const sft_file *file, const sft_tensor *tensor, void 
     if (!file || !tensor || !out) return sfti_view_bad_call(err);
     *out = NULL;
     sft_code code = view_checked(file, tensor, file->writable, err);
-    if (code == SFT_OK) *out = view_address(file, tensor);
+    if (!code) *out = view_address(file, tensor);
     return code;
 }
 
@@ -77,7 +78,7 @@ sft_code sfti_file_read(const sft_file *file, const sft_tensor *tensor, uint64_t
         err->code = code;
         err->hint = sft_code_describe(code)->hint;
     }
-    if (code != SFT_OK && err && tensor && err->tensor_len == SFT_NO_TENSOR)
+    if (code && err && tensor && err->tensor_len == SFT_NO_TENSOR)
         sfti_error_tensor(err, tensor->name);
     return code;
 }
@@ -87,7 +88,7 @@ static sft_code borrow_copy(const sft_file *file, const sft_tensor *tensor, sft_
     void *copy = sfti_take(&file->alloc, out->len);
     if (!copy) return sfti_fail_memory(err, out->len);
     sft_code code = sfti_file_read(file, tensor, tensor->offset, copy, out->len, err);
-    if (code != SFT_OK) {
+    if (code) {
         sfti_release(&file->alloc, copy, out->len);
         return code;
     }
@@ -110,7 +111,7 @@ sft_code sft_borrow(const sft_file *file, const sft_tensor *tensor, sft_loan *ou
     if (len == 0) out->data = file; /* any address but NULL: nothing is read from it */
     else if (file->source.base) code = sft_view(file, tensor, &out->data, err);
     else code = borrow_copy(file, tensor, out, err);
-    if (code != SFT_OK) memset(out, 0, sizeof *out);
+    if (code) memset(out, 0, sizeof *out);
     return code;
 }
 
@@ -138,7 +139,7 @@ sft_code sft_read_into(const sft_file *file, const sft_tensor *tensor, void *dst
                        sft_error *err) {
     if (!file) return sfti_view_bad_call(err);
     sft_code code = read_usable(tensor, dst, len, err);
-    return code == SFT_OK ? sfti_file_read(file, tensor, tensor->offset, dst, len, err) : code;
+    return code ? code : sfti_file_read(file, tensor, tensor->offset, dst, len, err);
 }
 
 sft_code sft_read_bytes(const sft_file *file, uint64_t offset, void *dst, size_t len,
@@ -160,24 +161,16 @@ sft_code sft_read_bytes(const sft_file *file, uint64_t offset, void *dst, size_t
 
 #define PIECE_MOST ((uint64_t)8 << 20) /* bytes between two ticks, of all threads */
 #define PIECE_LEAST ((uint64_t)128 << 10)
-#define THREADS_MOST 64
 
-/* Reads in file order, taken in pieces by several threads. The mutex guards the fields after
- * it while threads run. */
+/* Reads in file order, taken in pieces by several threads. */
 typedef struct read_queue {
     const sft_file *file;
     const sft_read *reads;
     const uint32_t *order;
     size_t count;
-    uint64_t piece; /* most bytes of one */
-    bool shared;    /* the mutex is in use */
-    os_mutex mutex;
+    uint64_t piece;  /* most bytes of one */
     size_t next;     /* position in order */
     uint64_t within; /* bytes of that read already handed out */
-    uint64_t done;
-    bool stop;
-    sft_code code;
-    sft_error error;
 } read_queue;
 
 typedef struct read_piece {
@@ -186,14 +179,6 @@ typedef struct read_piece {
     char *dst;
     size_t len;
 } read_piece;
-
-static void queue_lock(read_queue *q) {
-    if (q->shared) sfti_os_mutex_lock(&q->mutex);
-}
-
-static void queue_unlock(read_queue *q) {
-    if (q->shared) sfti_os_mutex_unlock(&q->mutex);
-}
 
 /* Extends the piece by what is left of the next read if that continues the piece, in the file and
  * in memory. False: it does not, or the piece is full. */
@@ -218,84 +203,17 @@ static bool piece_extend(read_queue *q, read_piece *piece) {
     return true;
 }
 
-static bool queue_take(read_queue *q, read_piece *piece) {
-    memset(piece, 0, sizeof *piece);
-    queue_lock(q);
-    while (!q->stop && q->next < q->count && piece_extend(q, piece)) continue;
-    bool some = !q->stop && piece->len > 0;
-    queue_unlock(q);
-    return some;
-}
-
-/* Counts a finished piece or keeps the first error. Returns the bytes done by all threads. */
-static uint64_t queue_report(read_queue *q, const read_piece *piece, sft_code code,
-                             const sft_error *error) {
-    queue_lock(q);
-    if (code == SFT_OK) q->done += piece->len;
-    if (code != SFT_OK && q->code == SFT_OK) {
-        q->code = code;
-        q->error = *error;
-    }
-    if (code != SFT_OK) q->stop = true;
-    uint64_t done = q->done;
-    queue_unlock(q);
-    return done;
-}
-
-static uint64_t queue_step(read_queue *q, const read_piece *piece) {
-    sft_error error = SFT_ERROR_INIT;
-    sft_code code =
-        sfti_file_read(q->file, piece->tensor, piece->offset, piece->dst, piece->len, &error);
-    return queue_report(q, piece, code, &error);
-}
-
-static void queue_work(void *ctx) {
-    read_queue *q = ctx;
-    read_piece piece;
-    while (queue_take(q, &piece)) (void)queue_step(q, &piece);
-}
-
-static bool queue_ask(read_queue *q, const sft_job *job, uint64_t done, uint64_t total) {
-    sft_error error = SFT_ERROR_INIT;
-    read_piece none = { 0 };
-    if (sfti_job_tick(job, done, total, &error) == SFT_OK) return true;
-    (void)queue_report(q, &none, SFT_CANCELLED, &error);
-    return false;
-}
-
-/* The calling thread reads pieces as the workers do; only it calls the job's tick. */
-static void queue_work_asking(read_queue *q, const sft_job *job, uint64_t total) {
-    read_piece piece;
-    if (!queue_ask(q, job, 0, total)) return;
-    while (queue_take(q, &piece)) {
-        uint64_t done = queue_step(q, &piece);
-        if (!queue_ask(q, job, done, total)) return;
-    }
-}
-
-static uint32_t queue_threads(const read_queue *q, const sft_job *job, uint64_t total) {
-    uint32_t threads = job->threads ? job->threads : sfti_os_cpu_count();
-    uint64_t pieces = total / PIECE_LEAST + 1;
-    if (q->file->source.size == SFT_SIZE_UNKNOWN) return 1; /* read forward only */
-    if (threads > THREADS_MOST) threads = THREADS_MOST;
-    return threads < pieces ? threads : (uint32_t)pieces;
-}
-
-/* Goes on with fewer threads if one cannot be started. */
-static void queue_run(read_queue *q, const sft_job *job, uint64_t total) {
-    os_thread threads[THREADS_MOST];
-    uint32_t wanted = queue_threads(q, job, total), started = 0;
-    q->shared = wanted > 1 && sfti_os_mutex_init(&q->mutex) == 0;
-    uint64_t share = q->shared ? PIECE_MOST / wanted : PIECE_MOST;
-    q->piece = share > PIECE_LEAST ? share : PIECE_LEAST;
-    while (q->shared && started + 1 < wanted &&
-           sfti_os_thread_start(&threads[started], queue_work, q) == 0)
-        started++;
-    queue_work_asking(q, job, total);
-    while (started > 0) sfti_os_thread_join(&threads[--started]);
-    if (q->shared) sfti_os_mutex_free(&q->mutex);
-    q->shared = false;
-    if (wanted > 1 && q->code == SFT_OK) (void)queue_ask(q, job, q->done, total);
+static bool read_step(sfti_workers *workers, size_t thread, uint64_t *done, sft_error *err) {
+    read_queue *q = workers->ctx;
+    read_piece piece = { 0 };
+    (void)thread;
+    sfti_workers_lock(workers);
+    while (!workers->error.code && q->next < q->count && piece_extend(q, &piece)) continue;
+    sfti_workers_unlock(workers);
+    *done = piece.len;
+    if (piece.len > 0)
+        (void)sfti_file_read(q->file, piece.tensor, piece.offset, piece.dst, piece.len, err);
+    return piece.len > 0;
 }
 
 static int compare_read_offsets(const void *ctx, uint32_t a, uint32_t b) {
@@ -312,7 +230,7 @@ static sft_code reads_check(const sft_read *reads, size_t count, uint64_t *total
                          "expected at most 2^32 - 1 reads, found %zu", count);
     for (size_t i = 0; i < count; i++) {
         sft_code code = read_usable(reads[i].tensor, reads[i].dst, reads[i].len, err);
-        if (code != SFT_OK) return code;
+        if (code) return code;
         if (!sfti_add(*total, reads[i].len, total))
             return sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
                              "expected at most 2^64 - 1 bytes in all reads, found more");
@@ -323,20 +241,20 @@ static sft_code reads_check(const sft_read *reads, size_t count, uint64_t *total
 static sft_code reads_run(const sft_file *file, const sft_read *reads, size_t count,
                           uint32_t *order, const sft_job *job, uint64_t total,
                           sft_error *err) {
-    read_queue q = { 0 };
+    read_queue q = { .file = file, .reads = reads, .order = order, .count = count };
+    sfti_workers workers = { .step = read_step, .ctx = &q, .job = job, .total = total };
     sfti_announcement all = { .count = 0 };
+    bool forward = file->source.size == SFT_SIZE_UNKNOWN;
+    size_t most = forward ? 1 : SFTI_WORKERS_MOST;
+    size_t threads = sfti_workers_count(job, most, total / PIECE_LEAST + 1);
+    uint64_t share = PIECE_MOST / threads;
+    q.piece = share > PIECE_LEAST ? share : PIECE_LEAST;
     for (size_t i = 0; i < count; i++) order[i] = (uint32_t)i;
     sfti_sort(order, order + count, count, compare_read_offsets, reads);
     for (size_t i = 0; i < count; i++)
         sfti_announce(&all, &file->source, reads[order[i]].tensor->offset, reads[order[i]].len);
     sfti_announce_end(&all);
-    q.file = file;
-    q.reads = reads;
-    q.order = order;
-    q.count = count;
-    queue_run(&q, job, total);
-    if (q.code != SFT_OK && err) *err = q.error;
-    return q.code;
+    return sfti_workers_run(&workers, threads, err);
 }
 
 sft_code sft_read_many(const sft_file *file, const sft_read *reads, size_t count,
@@ -345,8 +263,8 @@ sft_code sft_read_many(const sft_file *file, const sft_read *reads, size_t count
     uint64_t total;
     if (!file || (!reads && count)) return sfti_view_bad_call(err);
     sft_code code = sfti_take_job(job, &settled, err);
-    if (code == SFT_OK) code = reads_check(reads, count, &total, err);
-    if (code != SFT_OK || count == 0) return code;
+    if (!code) code = reads_check(reads, count, &total, err);
+    if (code || count == 0) return code;
     uint64_t bytes = (uint64_t)count * 2 * sizeof(uint32_t);
     /* count is under 2^32: this fails on 32-bit hosts only. */
     if (sfti_never(!sfti_fits_size(bytes))) return sfti_fail_memory(err, bytes);

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/options.h"
 #include "bytes/source.h"
-#include "os/os.h"
+#include "os/workers.h"
 #include "stats/stats.h"
 
 #include <string.h>
@@ -32,43 +32,27 @@ typedef struct stats_piece {
     uint64_t first, count; /* elements */
 } stats_piece;
 
-struct stats_run;
-
 /* What one thread needs. */
 typedef struct stats_worker {
-    struct stats_run *run;
     sfti_bins bins;
     sfti_sums sums;
     sft_histogram histogram;
     uint8_t buffer[STATS_BUFFER];
-    os_thread thread;
 } stats_worker;
 
 typedef struct stats_run {
     const sft_part *parts;
     size_t count;
     sft_statistics *result;
-    const sft_job *job;
     uint64_t total;
-    bool histogram, shared;
-    os_mutex mutex; /* guards what follows, if shared */
-    size_t next;    /* the first part with pieces to claim, and its first element */
+    bool histogram;
+    size_t next; /* the first part with pieces to claim, and its first element */
     uint64_t element;
     stats_open *open; /* one more than there are threads: nothing else can be open */
     size_t open_count;
     sfti_sums all;
-    uint64_t done;
-    sft_code code;
-    sft_error *err;
+    stats_worker *workers;
 } stats_run;
-
-static void stats_lock(stats_run *run) {
-    if (run->shared) sfti_os_mutex_lock(&run->mutex);
-}
-
-static void stats_unlock(stats_run *run) {
-    if (run->shared) sfti_os_mutex_unlock(&run->mutex);
-}
 
 /* ── Claiming ── */
 
@@ -84,16 +68,6 @@ static sft_histogram *stats_histogram(const stats_run *run, size_t i) {
     return (sft_histogram *)(uintptr_t)run->result->stats[i].histogram;
 }
 
-static stats_open *stats_slot(stats_run *run, size_t part) {
-    stats_open *slot = run->open;
-    while (slot->part != SIZE_MAX) slot++;
-    slot->part = part;
-    slot->pending = 0;
-    slot->claimed = false;
-    sfti_sums_clear(&slot->sums, stats_histogram(run, part));
-    return slot;
-}
-
 static void stats_close(stats_run *run, stats_open *slot) {
     sft_dtype dtype = run->parts[slot->part].spec.dtype;
     sfti_sums_result(&slot->sums, dtype, &run->result->stats[slot->part]);
@@ -101,17 +75,24 @@ static void stats_close(stats_run *run, stats_open *slot) {
     slot->part = SIZE_MAX;
 }
 
-/* The part to claim from, which has its slot already unless nothing of it is claimed. */
+/* The sums of the part to claim from; nothing of it is claimed while run->element is 0. */
 static stats_open *stats_current(stats_run *run) {
-    if (run->element == 0) return stats_slot(run, run->next);
     stats_open *slot = run->open;
-    while (slot->part != run->next) slot++;
+    if (run->element > 0) {
+        while (slot->part != run->next) slot++;
+        return slot;
+    }
+    while (slot->part != SIZE_MAX) slot++;
+    slot->part = run->next;
+    slot->pending = 0;
+    slot->claimed = false;
+    sfti_sums_clear(&slot->sums, stats_histogram(run, run->next));
     return slot;
 }
 
 /* Whole groups of eight elements but at the end. */
 static bool stats_claim(stats_run *run, stats_piece *piece) {
-    while (!run->code && run->next < run->count) {
+    while (run->next < run->count) {
         const sft_part *part = &run->parts[run->next];
         uint32_t bits = sft_dtype_describe(part->spec.dtype)->bits;
         uint64_t most = STATS_PIECE / bits * 8, left = stats_elements(part) - run->element;
@@ -144,11 +125,12 @@ static sft_code stats_read(stats_worker *worker, const sft_part *part, uint64_t 
     return code;
 }
 
-static sft_code stats_sum(stats_worker *worker, const stats_piece *piece, sft_error *err) {
-    const sft_part *part = &worker->run->parts[piece->of->part];
+static sft_code stats_sum(const stats_run *run, stats_worker *worker, const stats_piece *piece,
+                          sft_error *err) {
+    const sft_part *part = &run->parts[piece->of->part];
     uint64_t most = STATS_BUFFER / sft_dtype_describe(part->spec.dtype)->bits * 8;
     sft_code code = SFT_OK;
-    sfti_sums_clear(&worker->sums, worker->run->histogram ? &worker->histogram : NULL);
+    sfti_sums_clear(&worker->sums, run->histogram ? &worker->histogram : NULL);
     for (uint64_t done = 0; !code && done < piece->count; done += most) {
         uint64_t left = piece->count - done;
         code = stats_read(worker, part, piece->first + done, left < most ? left : most, err);
@@ -157,73 +139,22 @@ static sft_code stats_sum(stats_worker *worker, const stats_piece *piece, sft_er
     return code;
 }
 
-static void stats_merge(stats_run *run, const stats_worker *worker, const stats_piece *piece) {
-    const sft_part *part = &run->parts[piece->of->part];
-    run->done += piece->count * sft_dtype_describe(part->spec.dtype)->bits / 8;
-    sfti_sums_merge(&piece->of->sums, &worker->sums);
-    piece->of->pending--;
-    if (piece->of->claimed && piece->of->pending == 0) stats_close(run, piece->of);
-}
-
-/* Claims and sums one piece; false if there is none. *done: bytes summed by all threads. */
-static bool stats_step(stats_worker *worker, uint64_t *done) {
-    stats_run *run = worker->run;
-    sft_error own = SFT_ERROR_INIT;
+static bool stats_step(sfti_workers *workers, size_t thread, uint64_t *done, sft_error *err) {
+    stats_run *run = workers->ctx;
+    stats_worker *worker = &run->workers[thread];
     stats_piece piece;
-    stats_lock(run);
-    bool more = stats_claim(run, &piece);
-    stats_unlock(run);
-    if (!more) return false;
-    sft_code code = stats_sum(worker, &piece, &own);
-    stats_lock(run);
-    if (code && !run->code) {
-        run->code = code;
-        if (run->err) *run->err = own;
-    } else if (!code) {
-        stats_merge(run, worker, &piece);
-    }
-    *done = run->done;
-    stats_unlock(run);
-    return !code;
-}
-
-static void stats_work(void *ctx) {
-    uint64_t done;
-    while (stats_step(ctx, &done)) continue;
-}
-
-static bool stats_tick(stats_run *run, uint64_t done) {
-    sft_error own = SFT_ERROR_INIT;
-    sft_code code = sfti_job_tick(run->job, done, run->total, &own);
-    if (!code) return true;
-    stats_lock(run);
-    if (!run->code) {
-        run->code = code;
-        if (run->err) *run->err = own;
-    }
-    stats_unlock(run);
-    return false;
-}
-
-/* The calling thread works like the others; only it ticks the job. Goes on with fewer threads if
- * one cannot be started. */
-static void stats_threads(stats_run *run, stats_worker *workers, size_t threads) {
-    size_t started = 1;
-    uint64_t done = 0;
-    run->shared = threads > 1 && sfti_os_mutex_init(&run->mutex) == 0;
-    for (size_t i = 0; i < threads; i++) {
-        workers[i].run = run;
-        memset(&workers[i].bins, 0, sizeof workers[i].bins);
-    }
-    while (run->shared && started < threads &&
-           sfti_os_thread_start(&workers[started].thread, stats_work, &workers[started]) == 0)
-        started++;
-    bool go_on = stats_tick(run, 0);
-    while (go_on && stats_step(&workers[0], &done)) go_on = stats_tick(run, done);
-    while (started > 1) sfti_os_thread_join(&workers[--started].thread);
-    if (run->shared) sfti_os_mutex_free(&run->mutex);
-    run->shared = false;
-    if (threads > 1 && !run->code) (void)stats_tick(run, run->done);
+    sfti_workers_lock(workers);
+    bool more = !workers->error.code && stats_claim(run, &piece);
+    sfti_workers_unlock(workers);
+    if (!more || stats_sum(run, worker, &piece, err)) return more;
+    uint64_t bits = sft_dtype_describe(run->parts[piece.of->part].spec.dtype)->bits;
+    *done = piece.count * bits / 8;
+    sfti_workers_lock(workers);
+    sfti_sums_merge(&piece.of->sums, &worker->sums);
+    piece.of->pending--;
+    if (piece.of->claimed && piece.of->pending == 0) stats_close(run, piece.of);
+    sfti_workers_unlock(workers);
+    return true;
 }
 
 /* ── Beginning ── */
@@ -266,38 +197,32 @@ static sft_code stats_prepare(stats_run *run, sft_error *err) {
     return SFT_OK;
 }
 
-/* In the order in which pieces are claimed. */
-static void stats_announce(const stats_run *run) {
-    sfti_announcement all = { .count = 0 };
-    for (size_t i = 0; i < run->count; i++) {
-        const sft_part *part = &run->parts[i];
-        uint64_t bits = sft_dtype_describe(part->spec.dtype)->bits, count = stats_elements(part);
-        sfti_announce(&all, part->source, part->begin, count / 8 * bits + count % 8 * bits / 8);
-    }
-    sfti_announce_end(&all);
-}
-
-static size_t stats_thread_count(const stats_run *run) {
-    size_t threads = run->job->threads ? run->job->threads : sfti_os_cpu_count();
-    uint64_t pieces = run->total / STATS_PIECE + 1;
-    if (threads > STATS_THREADS) threads = STATS_THREADS;
-    return threads < pieces ? threads : (size_t)pieces;
-}
-
-static sft_code stats_run_all(stats_run *run, const sft_allocator *alloc, sft_error *err) {
+static sft_code stats_run_all(stats_run *run, const sft_job *job, const sft_allocator *alloc,
+                              sft_error *err) {
     sft_code code = stats_measure(run, err);
     if (code) return code;
     sfti_arena work = { .alloc = *alloc };
-    size_t threads = stats_thread_count(run);
+    size_t threads = sfti_workers_count(job, STATS_THREADS, run->total / STATS_PIECE + 1);
     run->open_count = threads + 1;
     run->open = sfti_arena_array(&work, run->open_count, sizeof *run->open);
-    stats_worker *workers = sfti_arena_array(&work, threads, sizeof *workers);
-    if (!run->open || !workers) code = sfti_fail_memory(err, threads * sizeof *workers);
+    run->workers = sfti_arena_array(&work, threads, sizeof *run->workers);
+    if (!run->open || !run->workers) code = sfti_fail_memory(err, threads * sizeof *run->workers);
     if (!code) code = stats_prepare(run, err);
     if (!code) {
-        stats_announce(run);
-        stats_threads(run, workers, threads);
-        code = run->code;
+        sfti_announcement all = { .count = 0 };
+        for (size_t i = 0; i < run->count; i++) { /* in the order in which pieces are claimed */
+            const sft_part *part = &run->parts[i];
+            uint64_t bits = sft_dtype_describe(part->spec.dtype)->bits;
+            uint64_t count = stats_elements(part);
+            sfti_announce(&all, part->source, part->begin,
+                          count / 8 * bits + count % 8 * bits / 8);
+        }
+        sfti_announce_end(&all);
+        for (size_t i = 0; i < threads; i++)
+            memset(&run->workers[i].bins, 0, sizeof run->workers[i].bins);
+        sfti_workers workers = { .step = stats_step, .ctx = run, .job = job,
+                                 .total = run->total };
+        code = sfti_workers_run(&workers, threads, err);
         sfti_sums_result(&run->all, SFT_F64, &run->result->stats[run->count]);
     }
     sfti_arena_free(&work);
@@ -327,10 +252,8 @@ sft_code sft_statistics_new(const sft_part *parts, size_t count,
         run->parts = parts;
         run->count = count;
         run->result = result;
-        run->job = &own_job;
         run->histogram = own.histogram;
-        run->err = err;
-        code = stats_run_all(run, &alloc, err);
+        code = stats_run_all(run, &own_job, &alloc, err);
     } else {
         code = sfti_fail_memory(err, sizeof *run);
     }

@@ -312,8 +312,8 @@ static sft_code check_call(sft_dtype from, const void *in, sft_dtype to, const v
                          "expected dtypes with a cast between them, found %s and %s",
                          sft_dtype_describe(from)->name, sft_dtype_describe(to)->name);
     sft_code code = sft_shape_size(from, &count, 1, NULL, &bytes[0], err);
-    if (code == SFT_OK) code = sft_shape_size(to, &count, 1, NULL, &bytes[1], err);
-    if (code != SFT_OK || (sfti_fits_size(bytes[0]) && sfti_fits_size(bytes[1]))) return code;
+    if (!code) code = sft_shape_size(to, &count, 1, NULL, &bytes[1], err);
+    if (code || (sfti_fits_size(bytes[0]) && sfti_fits_size(bytes[1]))) return code;
     return sfti_fail(err, SFT_ADDRESS_SPACE, SFT_NO_OFFSET,
                      "expected elements that fit the memory of this host, found %llu",
                      (unsigned long long)count);
@@ -328,8 +328,8 @@ sft_code sft_cast(sft_dtype from, const void *in, sft_dtype to, void *out, uint6
     sft_cast_options own;
     if (element) *element = 0;
     sft_code code = cast_take(options, &own, err);
-    if (code == SFT_OK) code = check_call(from, in, to, out, count, err);
-    if (code != SFT_OK) return code;
+    if (!code) code = check_call(from, in, to, out, count, err);
+    if (code) return code;
     sfti_cast_kernels_fill(&kernels, 0);
     sfti_cast_begin(&cast, &kernels, from, to, own.saturate);
     uint64_t good = sfti_cast_run(&cast, in, out, count, NULL);

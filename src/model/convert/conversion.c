@@ -98,7 +98,7 @@ static sft_code measure_cast(const sft_conversion *c, const sft_tensor *tensor, 
                                 sft_dtype_describe(tensor->dtype)->name);
     }
     sft_code code = sft_shape_size(c->to, tensor->shape, tensor->rank, NULL, bytes, err);
-    if (code == SFT_OK || !err) return code;
+    if (!code || !err) return code;
     sfti_error_tensor(err, tensor->name);
     err->hint = SFT_HINT_CHOOSE_TENSORS;
     return code;
@@ -108,7 +108,7 @@ static sft_code measure_values(const sft_conversion *c, size_t i, uint64_t *byte
                                sft_error *err) {
     const sft_spec *spec = &c->quants[i]->spec;
     sft_code code = sft_shape_size(c->to, spec->shape, spec->rank, NULL, bytes, err);
-    if (code != SFT_OK && err) sfti_error_tensor(err, sft_set_tensor_at(c->set, i)->name);
+    if (code && err) sfti_error_tensor(err, sft_set_tensor_at(c->set, i)->name);
     return code;
 }
 
@@ -122,14 +122,14 @@ static sft_code fill_row(sft_conversion *c, size_t i, sft_error *err) {
     *row = (sfti_converted){ .begin = row->begin };
     if (c->quants) code = decide_quantised(c, i, &action, err);
     else action = decide(c, tensor, row);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     row->action = (uint8_t)action;
     next->begin = row->begin;
     if (action == SFT_CONVERT_DROP) bytes = 0;
     if (action == SFT_CONVERT_CAST || action == SFT_CONVERT_DEQUANTIZE) {
         code = action == SFT_CONVERT_CAST ? measure_cast(c, tensor, &bytes, err)
                                           : measure_values(c, i, &bytes, err);
-        if (code != SFT_OK) return code;
+        if (code) return code;
         if (!sfti_add(row->begin, bytes, &next->begin))
             return sfti_fail_tensor(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET, tensor->name,
                                     "expected tensors of at most 2^64 - 1 bytes, found more");
@@ -273,8 +273,8 @@ static sft_code decide_all(sft_conversion *c, sft_error *err) {
     c->rows[0].begin = 0;
     sft_code code = sfti_declared_read(c->set, c->options.dequantize, c->options.files, &c->arena,
                                        &c->declared, err);
-    for (size_t i = 0; code == SFT_OK && i < c->count; i++) code = fill_row(c, i, err);
-    if (code != SFT_OK) return code;
+    for (size_t i = 0; !code && i < c->count; i++) code = fill_row(c, i, err);
+    if (code) return code;
     for (size_t i = 0; c->quants && i < c->count; i++) drop_marker(c, i);
     c->source.ctx = c;
     c->source.size = c->rows[c->count].begin;
@@ -295,7 +295,7 @@ static sft_code check_lossy(const sft_conversion *c, sft_error *err) {
     options.header_only = true;
     options.alloc = &c->alloc;
     sft_code code = sft_info_open(c->set, NULL, NULL, &options, &info, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     if (sft_info_fact(info, SFT_FACT_KIND, &kind, NULL, NULL)
         && (sft_span_equal(kind, sft_span_cstr("adapter"))
             || sft_span_equal(kind, sft_span_cstr("control_lora")))) {
@@ -319,7 +319,7 @@ sft_code sft_conversion_new(const sft_set *set, sft_dtype to, const sft_convert_
                          "expected a model, a dtype and a place for the conversion, found %s",
                          set && out ? "another number" : "NULL");
     sft_code code = conversion_take(options, &own, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     if (own.dequantize && sft_dtype_describe(to)->kind != SFT_KIND_FLOAT)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a floating-point dtype for values of quantised tensors, found "
@@ -336,8 +336,8 @@ sft_code sft_conversion_new(const sft_set *set, sft_dtype to, const sft_convert_
     c->options.alloc = &c->alloc;
     sfti_cast_kernels_fill(&c->kernels, 0);
     code = decide_all(c, err);
-    if (code == SFT_OK) code = check_lossy(c, err);
-    if (code == SFT_OK) *out = c;
+    if (!code) code = check_lossy(c, err);
+    if (!code) *out = c;
     else sft_conversion_free(c);
     return code;
 }
@@ -479,9 +479,9 @@ static sft_code save_file(sft_conversion *c, size_t shard, size_t pairs,
     size_t count;
     sft_job own;
     sft_code code = sfti_take_job(job, &own, err);
-    if (code == SFT_OK) code = converted_parts(c, shard, &work, &parts, &count, err);
-    if (code == SFT_OK) code = sfti_convert_begin(c, &own, err);
-    if (code == SFT_OK) code = sft_save_parts(parts, count, NULL, pairs, plan, sink, &own, err);
+    if (!code) code = converted_parts(c, shard, &work, &parts, &count, err);
+    if (!code) code = sfti_convert_begin(c, &own, err);
+    if (!code) code = sft_save_parts(parts, count, NULL, pairs, plan, sink, &own, err);
     else sft_sink_abandon(&sink);
     sfti_convert_end(c);
     sfti_arena_free(&work);
@@ -508,14 +508,14 @@ sft_code sft_conversion_save_set(sft_conversion *conversion, const char *folder,
     size_t count;
     uint32_t *shard_of = NULL, shards = 0;
     sft_code code = converted_take(options, &own, err);
-    if (code == SFT_OK) code = sfti_take_job(job, &own_job, err);
-    if (code != SFT_OK) return code;
+    if (!code) code = sfti_take_job(job, &own_job, err);
+    if (code) return code;
     own.plan = &plan;
     if (own.mode == 0) own.mode = sft_set_output_mode(c->set, NULL);
     code = converted_parts(c, ALL_SHARDS, &work, &parts, &count, err);
-    if (code == SFT_OK) code = converted_shards(c, &work, &shard_of, &shards, err);
-    if (code == SFT_OK) code = sfti_convert_begin(c, &own_job, err);
-    if (code == SFT_OK)
+    if (!code) code = converted_shards(c, &work, &shard_of, &shards, err);
+    if (!code) code = sfti_convert_begin(c, &own_job, err);
+    if (!code)
         code = sft_save_set(folder, parts, shard_of, count, shards, NULL, c->metadata_count, &own,
                             &own_job, err);
     sfti_convert_end(c);

@@ -24,7 +24,7 @@ static sft_code value_piece(sft_conversion *c, uint64_t first, size_t count, uin
                             uint8_t *out, sfti_losses *lost, sft_error *err) {
     const sft_tensor *tensor = c->now.tensor;
     sft_code code = sfti_dequant_read(&c->dequant, first, count, in, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     uint64_t good = sfti_cast_run(&c->cast, in, out, count, lost);
     if (good == count) return SFT_OK;
     code = sfti_cast_refuse(&c->cast, in, good, first + good, err);
@@ -44,7 +44,7 @@ static sft_code cast_piece(sft_conversion *c, uint64_t first, size_t count, uint
     uint64_t at = tensor->offset + first / 8 * bits;
     size_t bytes = (size_t)((uint64_t)count * bits / 8);
     sft_code code = sft_read_bytes(c->now.file, at, in, bytes, err);
-    if (code == SFT_OK) {
+    if (!code) {
         uint64_t good = sfti_cast_run(&c->cast, in, out, count, lost);
         if (good == count) return SFT_OK;
         code = sfti_cast_refuse(&c->cast, in, good, first + good, err);
@@ -61,7 +61,7 @@ static sft_code cast_stretch(sft_conversion *c, uint64_t first, uint64_t count, 
         size_t piece = count - done < most ? (size_t)(count - done) : most;
         sft_code code = cast_piece(c, first + done, piece, in,
                                    out + (size_t)(done / 8 * stream_bits(c->to)), lost, err);
-        if (code != SFT_OK) return code;
+        if (code) return code;
         done += piece;
     }
     return SFT_OK;
@@ -82,7 +82,7 @@ static sft_code cast_here(sft_conversion *c, uint64_t first, uint64_t count, uin
                           sft_error *err) {
     sfti_losses lost = { 0, 0, 0, 0 };
     sft_code code = cast_stretch(c, first, count, c->in, out, &lost, err);
-    if (code == SFT_OK) take_losses(c, first, count, &lost);
+    if (!code) take_losses(c, first, count, &lost);
     return code;
 }
 
@@ -94,7 +94,7 @@ static sft_code cast_corner(sft_conversion *c, uint64_t offset, uint8_t *into, s
     uint64_t first = offset / bits * 8, left = c->now.elements - first;
     size_t skip = (size_t)(offset % bits), have = bits - skip;
     sft_code code = cast_here(c, first, left < 8 ? left : 8, eight, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     *done = have < len ? have : len;
     memcpy(into, eight + skip, *done);
     return SFT_OK;
@@ -115,7 +115,7 @@ static sft_code read_alone(sft_conversion *c, uint64_t offset, uint8_t *into, si
             if (at + part == c->now.bytes) count = c->now.elements - first;
             code = cast_here(c, first, count, into + done, err);
         }
-        if (code != SFT_OK) return code;
+        if (code) return code;
         done += part;
     }
     return SFT_OK;
@@ -184,7 +184,7 @@ static sft_code read_ahead(sft_conversion *c, uint8_t *into, size_t len, sft_err
     while (len > 0) {
         if (pool->slot == pool->count[pool->batch]) pool_turn(c, pool->batch ^ 1);
         const sfti_convert_slot *slot = &pool->slots[pool->batch * pool->workers + pool->slot];
-        if (slot->err.code != SFT_OK) {
+        if (slot->err.code) {
             if (err) *err = slot->err;
             return slot->err.code;
         }
@@ -266,7 +266,7 @@ static sft_code stream_read(void *ctx, uint64_t offset, void *into, size_t len, 
     }
     bool ahead = c->pool.open && c->pool.at == at;
     sft_code code = ahead ? read_ahead(c, into, len, err) : read_alone(c, at, into, len, err);
-    if (code == SFT_OK) *got = len;
+    if (!code) *got = len;
     return code;
 }
 

@@ -18,7 +18,7 @@ static sft_code apply_to_target(sft_edit *edit, const sfti_new_head *head, const
     sfti_target target;
     bool unable;
     sft_code code = sfti_target_open(edit, &target, err);
-    if (code == SFT_OK) {
+    if (!code) {
         *method = SFT_EDIT_PLACE;
         code = fits_in_place(edit, head)
                    ? sfti_edit_journalled(edit, &target, head, job, &unable, err)
@@ -40,7 +40,7 @@ static sft_code begin_apply(sft_edit *edit, sft_error *err) {
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected an edit that was not applied yet, found one that was");
     sft_code code = check_names(edit, err);
-    return code == SFT_OK ? sfti_edit_patches(edit, err) : code;
+    return code ? code : sfti_edit_patches(edit, err);
 }
 
 static bool changes_nothing(const sft_edit *edit, const sfti_new_head *head) {
@@ -53,14 +53,14 @@ sft_code sft_edit_apply(sft_edit *edit, const sft_job *job, sft_edit_report *rep
     sft_edit_method method = SFT_EDIT_NONE;
     sft_job own;
     sft_code code = sfti_take_job(job, &own, err);
-    if (code == SFT_OK) code = begin_apply(edit, err);
-    if (code == SFT_OK) code = sfti_edit_head(edit, &head, err);
-    if (code != SFT_OK) return code;
+    if (!code) code = begin_apply(edit, err);
+    if (!code) code = sfti_edit_head(edit, &head, err);
+    if (code) return code;
     if (!changes_nothing(edit, &head)) {
         edit->applied = true;
         code = apply_to_target(edit, &head, &own, &method, err);
     }
-    if (code == SFT_OK) sfti_edit_tell(edit, &head, method, report);
+    if (!code) sfti_edit_tell(edit, &head, method, report);
     sfti_edit_head_free(edit, &head);
     return code;
 }
@@ -83,14 +83,14 @@ sft_code sft_edit_save(sft_edit *edit, const char *path, const sft_path_options 
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a path, and an edit that was not applied yet");
     sft_code code = sfti_take_path(options, &own, err);
-    if (code == SFT_OK) code = sfti_take_job(job, &own_job, err);
-    if (code != SFT_OK) return code;
+    if (!code) code = sfti_take_job(job, &own_job, err);
+    if (code) return code;
     if (own.mode == 0) own.mode = save_mode(edit, path);
     code = sfti_edit_patches(edit, err);
-    if (code == SFT_OK) code = sfti_edit_head(edit, &head, err);
-    if (code != SFT_OK) return code;
+    if (!code) code = sfti_edit_head(edit, &head, err);
+    if (code) return code;
     code = sfti_edit_new_file(edit, path, &own, edit->fd, &head, &own_job, &method, err);
-    if (code == SFT_OK) sfti_edit_tell(edit, &head, method, report);
+    if (!code) sfti_edit_tell(edit, &head, method, report);
     sfti_edit_head_free(edit, &head);
     return code;
 }
@@ -119,8 +119,8 @@ sft_code sft_edit_plan(sft_edit *edit, sft_edit_report *out, sft_error *err) {
     sfti_new_head head;
     sft_edit_method method = SFT_EDIT_NONE;
     sft_code code = begin_apply(edit, err);
-    if (code == SFT_OK) code = sfti_edit_head(edit, &head, err);
-    if (code != SFT_OK) return code;
+    if (!code) code = sfti_edit_head(edit, &head, err);
+    if (code) return code;
     bool in_place = fits_in_place(edit, &head);
     if (!changes_nothing(edit, &head)) method = in_place ? SFT_EDIT_PLACE : probe_methods(edit);
     sfti_edit_tell(edit, &head, method, out);

@@ -23,13 +23,13 @@ static SFTI_OPTIONS_TAKE(edit_take, sft_edit_options, SFT_EDIT_OPTIONS_INIT, ope
 static sft_code edit_settle(const sft_edit_options *options, sft_edit_options *own,
                             sfti_open *how, sft_error *err) {
     sft_code code = edit_take(options, own, err);
-    if (code == SFT_OK && (unsigned)own->link > SFT_LINK_REFUSE)
+    if (!code && (unsigned)own->link > SFT_LINK_REFUSE)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a link policy up to 2, found %d", (int)own->link);
     sft_open_options open;
-    if (code == SFT_OK) code = sfti_take_open(own->open, &open, err);
+    if (!code) code = sfti_take_open(own->open, &open, err);
     own->open = NULL;
-    if (code != SFT_OK) return code;
+    if (code) return code;
     open.mode = SFT_READ;
     open.header_only = false;
     return sfti_open_settle(&open, how, err);
@@ -90,7 +90,7 @@ static sft_code edit_open_folder(const char *path, const char *beneath, int *fd,
 static sft_code edit_hold(char path[4096], const char **beneath, int *folder, sft_error *err) {
     char held[4096];
     sft_code code = edit_open_folder(path, *beneath, folder, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     if (sfti_os_path_in(*folder, path + sfti_folder_len(path), held, sizeof held) == 0) {
         memcpy(path, held, strlen(held) + 1);
         *beneath = NULL;
@@ -111,8 +111,8 @@ static sft_code edit_resolve(char path[4096], const char **beneath, const sft_ed
     bool follows = o->link == SFT_LINK_FOLLOW && !*beneath;
     *is_link = false;
     sft_code code = edit_hold(path, beneath, folder, err);
-    if (code == SFT_OK && state) code = sfti_replaced_recover(path, o->no_sync, state, err);
-    if (code != SFT_OK) return code;
+    if (!code && state) code = sfti_replaced_recover(path, o->no_sync, state, err);
+    if (code) return code;
     int error = sfti_os_info_path(path, false, &info);
     if (error == ENOENT && sfti_old_fail(path, err)) return SFT_NOT_FOUND;
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
@@ -151,7 +151,7 @@ static sft_edit *edit_new(const sft_edit_options *options, const sfti_open *how)
 static sft_code open_linked(const sft_edit *edit, int *fd, os_info *info, sft_error *err) {
     const char *beneath = edit->open.beneath, *path = beneath ? edit->named : edit->path;
     sft_code code = sfti_open_beneath(path, beneath, OS_BENEATH_READ, fd, err);
-    int error = code == SFT_OK ? sfti_os_info_fd(*fd, info) : 0;
+    int error = !code ? sfti_os_info_fd(*fd, info) : 0;
     return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "open") : code;
 }
 
@@ -160,7 +160,7 @@ static sft_code edit_open_fd(sft_edit *edit, sft_error *err) {
                         ? open_linked(edit, &edit->fd, &edit->info, err)
                         : sfti_edit_open_file(edit->path, edit->beneath, false, &edit->fd,
                                               &edit->info, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     if (edit->info.kind != OS_FILE)
         return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found %s",
                          edit->info.kind == OS_DIR ? "a folder" : "a pipe or device");
@@ -172,14 +172,14 @@ static sft_code edit_open_failed(sft_edit *edit, sft_code code, sft_error *err) 
     static const sft_span none = { NULL, 0 };
     if (code < 100 || code >= 300) return code;
     sft_code told = sfti_journal_check(edit->path, &edit->info, none, &edit->alloc, NULL, err);
-    return told != SFT_OK ? told : code;
+    return told ? told : code;
 }
 
 static sft_code edit_open_model(sft_edit *edit, sft_error *err) {
     sft_code code = edit_open_fd(edit, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     code = sft_open_fd(edit->fd, &edit->open, &edit->file, err);
-    if (code != SFT_OK) return edit_open_failed(edit, code, err);
+    if (code) return edit_open_failed(edit, code, err);
     return sfti_journal_check(edit->path, &edit->info, sft_file_header(edit->file), &edit->alloc,
                               NULL, err);
 }
@@ -198,7 +198,7 @@ static sft_code edit_open_whole(sft_edit *edit, sft_error *err) {
     for (bool again = false;; again = true) {
         sft_code code = sfti_journal_recover(edit->path, edit->beneath, o->force, o->no_sync,
                                              &edit->alloc, NULL, err);
-        if (code == SFT_OK) code = edit_open_model(edit, err);
+        if (!code) code = edit_open_model(edit, err);
         bool torn = code == SFT_EDIT_INTERRUPTED || (code >= 100 && code < 180);
         if (again || !torn || edit->fd < 0) return code;
         int error = sfti_os_lock(edit->fd);
@@ -216,10 +216,10 @@ static sft_code edit_open_path(sft_edit *edit, const char *path, sft_error *err)
     edit->named = path;
     edit->beneath = edit->open.beneath;
     sft_code code = edit_take_path(path, &edit->open, edit->path, err);
-    if (code == SFT_OK)
+    if (!code)
         code = edit_resolve(edit->path, &edit->beneath, o, &edit->folder, &edit->is_link, NULL,
                             err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     return o->no_recover || edit->is_link ? edit_open_model(edit, err)
                                           : edit_open_whole(edit, err);
 }
@@ -233,11 +233,11 @@ sft_code sft_edit_open(const char *path, const sft_edit_options *options, sft_ed
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a path and a place for the edit, found NULL");
     sft_code code = edit_settle(options, &own, &how, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     sft_edit *edit = edit_new(&own, &how);
     if (!edit) return sfti_fail_memory(err, sizeof *edit);
     code = edit_open_path(edit, path, err);
-    if (code == SFT_OK) *out = edit;
+    if (!code) *out = edit;
     else sft_edit_close(edit);
     return code;
 }
@@ -304,21 +304,21 @@ static sft_code request_pair(sft_edit *edit, sft_span key, sft_span value, sft_e
 
 sft_code sft_edit_set(sft_edit *edit, sft_span key, sft_span value, sft_error *err) {
     sft_code code = request_check(key, "a metadata key", err);
-    if (code == SFT_OK) code = request_check(value, "a metadata value", err);
-    if (code != SFT_OK) return code;
+    if (!code) code = request_check(value, "a metadata value", err);
+    if (code) return code;
     return request_pair(edit, key, request_text(value), err);
 }
 
 sft_code sft_edit_remove(sft_edit *edit, sft_span key, sft_error *err) {
     static const sft_span none = { NULL, 0 };
     sft_code code = request_check(key, "a metadata key", err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     return request_pair(edit, key, none, err);
 }
 
 sft_code sft_edit_rename(sft_edit *edit, sft_span from, sft_span to, sft_error *err) {
     sft_code code = request_check(to, "a tensor's name", err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     if (sft_span_equal(to, sft_span_cstr("__metadata__")))
         return sfti_fail_tensor(err, SFT_NAME_RESERVED, SFT_NO_OFFSET, from,
                                 "expected a new name, found the reserved __metadata__");
@@ -343,14 +343,14 @@ sft_code sft_edit_recover(const char *path, const sft_edit_options *options,
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a path, found NULL");
     sft_code code = edit_settle(options, &own, &how, err);
     const char *beneath = how.options.beneath;
-    if (code == SFT_OK && own.link == SFT_LINK_REPLACE && !beneath) own.link = SFT_LINK_FOLLOW;
-    if (code == SFT_OK) code = edit_take_path(path, &how.options, own_path, err);
+    if (!code && own.link == SFT_LINK_REPLACE && !beneath) own.link = SFT_LINK_FOLLOW;
+    if (!code) code = edit_take_path(path, &how.options, own_path, err);
     sft_edit_found state = SFT_EDIT_CLEAN;
-    if (code == SFT_OK)
+    if (!code)
         code = edit_resolve(own_path, &beneath, &own, &folder, &is_link, &state, err);
-    if (code == SFT_OK && found) *found = state;
+    if (!code && found) *found = state;
     if (state == SFT_EDIT_OLD) found = NULL; /* told */
-    if (code == SFT_OK && !is_link) /* no edit of it went through a link */
+    if (!code && !is_link) /* no edit of it went through a link */
         code = sfti_journal_recover(own_path, beneath, own.force, own.no_sync, &how.alloc, found,
                                     err);
     if (folder >= 0) (void)sfti_os_close(folder);

@@ -45,13 +45,13 @@ static sft_code copy_data(file_copy *f, const sft_job *job, sft_error *err) {
     uint64_t at = sft_file_data_offset(edit->file), size = edit->info.size;
     sft_code code = SFT_OK;
     sfti_stages_begin(&f->stages, job, f->shared - at + (f->shared < size ? edit->patch_bytes : 0));
-    for (size_t i = 0; i < edit->patch_count && code == SFT_OK; i++) {
+    for (size_t i = 0; i < edit->patch_count && !code; i++) {
         const sfti_patch *patch = &edit->patches[i];
         code = copy_old(f, at, patch->at, err);
-        if (code == SFT_OK) code = copy_patch(f, patch, err);
+        if (!code) code = copy_patch(f, patch, err);
         at = patch->at + patch->len;
     }
-    return code == SFT_OK ? copy_old(f, at, size, err) : code;
+    return code ? code : copy_old(f, at, size, err);
 }
 
 typedef struct replacement {
@@ -73,12 +73,12 @@ static sft_code fill_new_file(sft_edit *edit, const replacement *r, const sft_si
     *method = clones ? SFT_EDIT_REFLINK : r->insert ? SFT_EDIT_INSERT : SFT_EDIT_COPY;
     if (*method == SFT_EDIT_INSERT) return SFT_OK;
     sft_code code = clones ? SFT_OK : sft_sink_expect(sink, size + r->head->grown, err);
-    if (code == SFT_OK) code = sft_source_fd(r->fd, &edit->alloc, &source, err);
-    if (code != SFT_OK) return code;
+    if (!code) code = sft_source_fd(r->fd, &edit->alloc, &source, err);
+    if (code) return code;
     file_copy f = { .edit = edit, .sink = sink, .source = &source, .grown = r->head->grown,
                   .shared = clones ? shared : size };
     code = sft_sink_write(sink, 0, r->head->data, r->head->len, err);
-    if (code == SFT_OK) code = copy_data(&f, job, err);
+    if (!code) code = copy_data(&f, job, err);
     sft_source_close(&source);
     return code;
 }
@@ -93,12 +93,12 @@ static sft_code replace_file(sft_edit *edit, const replacement *r, const sft_job
         options.mtime_ns = edit->info.mtime_ns;
     }
     sft_code code = sft_sink_path(r->path, &options, &sink, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     code = sft_sink_limit_mode(&sink, edit->limit, err);
-    if (code == SFT_OK) code = fill_new_file(edit, r, &sink, job, method, err);
-    if (code == SFT_OK && *method != SFT_EDIT_INSERT && r->is_target)
+    if (!code) code = fill_new_file(edit, r, &sink, job, method, err);
+    if (!code && *method != SFT_EDIT_INSERT && r->is_target)
         code = sfti_edit_same(edit, err);
-    if (code == SFT_OK && *method != SFT_EDIT_INSERT) return sft_sink_finish(&sink, err);
+    if (!code && *method != SFT_EDIT_INSERT) return sft_sink_finish(&sink, err);
     sft_sink_abandon(&sink);
     return code;
 }
@@ -133,7 +133,7 @@ sft_code sfti_edit_grow(sft_edit *edit, const sfti_target *target, const sfti_ne
     replacement r = { edit->path, &options, target->fd, head, false, true };
     r.insert = head->grown > 0 && sfti_edit_inserts(edit);
     sft_code code = replace_file(edit, &r, job, method, err);
-    if (code != SFT_OK || *method != SFT_EDIT_INSERT) return code;
+    if (code || *method != SFT_EDIT_INSERT) return code;
     code = insert_blocks(edit, target, head, &unable, err);
     if (!unable) return code;
     if (err) sfti_error_clear(err);

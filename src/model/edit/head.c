@@ -106,7 +106,7 @@ static sft_code check_collisions(header_rewrite *h, sft_error *err) {
     sfti_names table;
     if (!sfti_names_begin(&table, names->count, h->edit->seed, requested_name, names->items, &work))
         return rewrite_memory(err);
-    for (uint32_t i = 0; i < names->count && code == SFT_OK; i++) {
+    for (uint32_t i = 0; i < names->count && !code; i++) {
         sft_span to = names->items[i].value;
         bool twice = sfti_names_put(&table, to, sfti_names_hash(to, h->edit->seed), i) != i;
         bool kept = sft_file_find(h->edit->file, to) != NULL &&
@@ -122,7 +122,7 @@ static sft_code request_tables(header_rewrite *h, sft_error *err) {
         !request_table(h, &h->edit->names, &h->name_items, &h->names) || !drop_stale(h))
         return rewrite_memory(err);
     sft_code code = check_collisions(h, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     bool ok = spell_table(h, h->metadata_items, h->metadata.count) &&
               spell_table(h, h->name_items, h->names.count);
     return ok ? SFT_OK : rewrite_memory(err);
@@ -162,13 +162,13 @@ static sft_code head_tensor_name(header_rewrite *h, sfti_json *json, sft_span na
 static sft_code head_members(header_rewrite *h, sfti_json *json, sft_error *err) {
     static const sft_span metadata = { "__metadata__", 12 };
     sft_code code = SFT_OK;
-    while (code == SFT_OK && sfti_json_next(json) == SFTI_JSON_KEY) {
+    while (!code && sfti_json_next(json) == SFTI_JSON_KEY) {
         sft_span name = sfti_json_string(json, &h->arena);
         if (!name.data) return rewrite_memory(err);
         code = sft_span_equal(name, metadata) ? head_metadata_value(h, json, err)
                                               : head_tensor_name(h, json, name, err);
     }
-    if (code == SFT_OK && json->type == SFTI_JSON_ERROR) return sfti_json_fail(json, 8, err);
+    if (!code && json->type == SFTI_JSON_ERROR) return sfti_json_fail(json, 8, err);
     return code;
 }
 
@@ -193,7 +193,7 @@ static sft_code head_cuts(header_rewrite *h, sft_error *err) {
     sfti_json_next(&json);
     size_t open = json.start + 1;
     sft_code code = head_members(h, &json, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     h->end = (size_t)(json.at - json.begin);
     if (h->met_metadata || !adds_metadata(h)) return SFT_OK;
     return head_new_metadata(h, open, sft_file_tensor_count(h->edit->file) == 0, err);
@@ -278,13 +278,13 @@ sft_code sfti_edit_head(sft_edit *edit, sfti_new_head *out, sft_error *err) {
     h.arena.alloc = h.tables.alloc = edit->alloc;
     sfti_cuts_begin(&h.cuts, &h.arena);
     sft_code code = request_tables(&h, err);
-    if (code == SFT_OK) code = head_cuts(&h, err);
+    if (!code) code = head_cuts(&h, err);
     sfti_arena_free(&h.tables);
-    if (code == SFT_OK) code = head_make(&h, out, err);
+    if (!code) code = head_make(&h, out, err);
     sfti_arena_free(&h.arena); /* the check takes as much again */
-    if (code == SFT_OK && (out->grown > 0 || out->first < out->last))
+    if (!code && (out->grown > 0 || out->first < out->last))
         code = head_check(edit, out, err);
-    if (code != SFT_OK) sfti_edit_head_free(edit, out);
+    if (code) sfti_edit_head_free(edit, out);
     return code;
 }
 

@@ -130,16 +130,16 @@ static sft_code place_insert(overwrite *p, bool *unable, sft_error *err) {
 static sft_code place_open(overwrite *p, sft_error *err) {
     if (p->edit->patch_count == 0) return SFT_OK;
     sft_code code = sfti_edit_same(p->edit, err);
-    if (code == SFT_OK)
+    if (!code)
         code = sfti_journal_open(p->edit->path, &p->edit->info, &p->edit->alloc, &p->journal, err);
-    if (code == SFT_OK && p->journal.foreign)
+    if (!code && p->journal.foreign)
         code = sfti_fail(err, SFT_EDIT_BUSY, SFT_NO_OFFSET,
                          "expected the journal that was just written, found %s",
                          p->journal.foreign);
-    if (code == SFT_OK && p->journal.state != SFTI_JOURNAL_SOUND)
+    if (!code && p->journal.state != SFTI_JOURNAL_SOUND)
         code = sfti_io_fail(err, SFT_IO_READ, p->journal.state == SFTI_JOURNAL_NONE ? ENOENT : EIO,
                             "read the journal that was just written");
-    if (code != SFT_OK) (void)sfti_journal_remove(p->edit->path);
+    if (code) (void)sfti_journal_remove(p->edit->path);
     return code;
 }
 
@@ -159,9 +159,9 @@ sft_code sfti_edit_journalled(sft_edit *edit, const sfti_target *target,
         return sfti_io_fail(err, SFT_IO_WRITE, error, "make the file as private as what it gets");
     sft_code code = sfti_journal_write(edit->path, &journal, mode, edit->options.no_sync,
                                        &edit->alloc, job, err);
-    if (code == SFT_OK) code = place_open(&p, err);
-    if (code == SFT_OK && head->grown) code = place_insert(&p, unable, err);
-    if (code == SFT_OK) code = place_head(&p, err);
+    if (!code) code = place_open(&p, err);
+    if (!code && head->grown) code = place_insert(&p, unable, err);
+    if (!code) code = place_head(&p, err);
     sfti_journal_close(&p.journal);
     return code;
 }

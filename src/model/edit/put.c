@@ -18,7 +18,7 @@ sft_code sft_edit_put(sft_edit *edit, sft_span tensor, const sft_source *source,
                                 "expected a tensor of this name, found none");
     sfti_patch patch = { t->offset, t->end - t->begin, *source, t->name };
     sft_code code = sfti_patch_check(&patch, err);
-    if (code != SFT_OK || patch.len == 0) return code;
+    if (code || patch.len == 0) return code;
     sfti_put *put = sfti_arena_take(&edit->arena, sizeof *put);
     if (!put || edit->put_count == UINT32_MAX) return sfti_fail_memory(err, sizeof *put);
     *put = (sfti_put){ edit->puts, patch };

@@ -95,15 +95,15 @@ static sft_code recovery_lock(recovery *m, sft_error *err) {
 
 static sft_code recover_file(recovery *m, sft_edit_found *found, sft_error *err) {
     sft_code code = check_identity(m, err);
-    if (code == SFT_OK) code = recovery_lock(m, err);
-    if (code != SFT_OK || m->gone) return code;
+    if (!code) code = recovery_lock(m, err);
+    if (code || m->gone) return code;
     int error = sfti_os_info_fd(m->fd, &m->info); /* of now, that it is locked */
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
     code = sfti_journal_verify(&m->journal, true, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     if (m->journal.state != SFTI_JOURNAL_SOUND) return sfti_journal_refuse(&m->journal, err);
     code = recovery_complete(m, found, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     error = m->no_sync ? 0 : sfti_os_sync(m->fd);
     return error ? sfti_io_fail(err, SFT_IO_SYNC, error, "sync the file") : SFT_OK;
 }
@@ -113,7 +113,7 @@ static sft_code recover_by_journal(recovery *m, sft_edit_found *found, sft_error
     if (j->state == SFTI_JOURNAL_NONE) return SFT_OK;
     if (j->foreign || j->state != SFTI_JOURNAL_SOUND) return sfti_journal_refuse(j, err);
     sft_code code = recover_file(m, found, err);
-    int error = code == SFT_OK && !m->gone ? sfti_journal_remove(m->path) : 0;
+    int error = !code && !m->gone ? sfti_journal_remove(m->path) : 0;
     if (error && error != ENOENT)
         return sfti_io_fail(err, SFT_IO_PUBLISH, error, "remove the journal of the edit");
     return code;
@@ -145,13 +145,13 @@ sft_code sfti_journal_recover(const char *path, const char *beneath, bool force,
     if (found) *found = state;
     if (error) return SFT_OK;
     sft_code code = sfti_edit_open_file(path, beneath, true, &m.fd, &m.info, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     code = sfti_journal_open(path, &m.info, alloc, &m.journal, err);
-    if (code == SFT_OK) code = recover_by_journal(&m, &state, err);
+    if (!code) code = recover_by_journal(&m, &state, err);
     sfti_os_unlock(m.fd);
     (void)sfti_os_close(m.fd);
     sfti_journal_close(&m.journal);
-    if (code == SFT_OK && found) *found = state;
+    if (!code && found) *found = state;
     return code;
 }
 

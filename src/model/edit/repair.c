@@ -79,7 +79,7 @@ static sft_code take_parts(sft_repair *r, sft_error *err) {
     for (size_t i = 0; i < r->count; i++) {
         const sft_tensor *tensor = sfti_model_tensor(model, i);
         sft_code code = sfti_repair_check(model, r->source.size, tensor, err);
-        if (code != SFT_OK) return code;
+        if (code) return code;
         r->parts[i] = sft_part_of(tensor, &r->source);
         r->parts[i].begin = model->data_offset + tensor->begin;
     }
@@ -236,8 +236,8 @@ static sft_code scan_legacy(sft_repair *r, sft_open_options *options, sft_error 
     sft_scan_close(r->scan);
     r->scan = NULL;
     sft_code code = sft_scan_open_source(borrowed, options, &r->scan, err);
-    if (code == SFT_OK) code = take_fixes(r, err);
-    if (code != SFT_OK) return code;
+    if (!code) code = take_fixes(r, err);
+    if (code) return code;
     sft_fix *fixes = sfti_arena_array(&r->arena, r->fix_count + 1, sizeof *fixes);
     if (!fixes) return sfti_fail_memory(err, sizeof *fixes);
     if (r->fix_count > 0) memcpy(fixes + 1, r->fixes, r->fix_count * sizeof *fixes);
@@ -252,11 +252,11 @@ static sft_code repair_scan(sft_repair *r, const sft_open_options *options, sft_
     sft_open_options own;
     sft_source borrowed = r->source;
     sft_code code = sfti_take_open(options, &own, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     own.header_only = false;
     borrowed.borrowed = true;
     code = sft_scan_open_source(borrowed, &own, &r->scan, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     if (has_legacy_layout(r->scan)) return scan_legacy(r, &own, err);
     return take_fixes(r, err);
 }
@@ -265,7 +265,7 @@ static sft_code repair_open(sft_repair *r, const char *path, const sft_open_opti
                             const sft_open_options *taken, sft_error *err) {
     os_info info;
     sft_code code = sfti_source_open(path, taken, &r->source, NULL, &info, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     if (r->source.size == SFT_SIZE_UNKNOWN) {
         return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found a pipe");
     }
@@ -273,12 +273,12 @@ static sft_code repair_open(sft_repair *r, const char *path, const sft_open_opti
     if (r->scan && info.kind == OS_FILE) { /* why it is refused, or seems whole, may be an edit */
         sft_error own = SFT_ERROR_INIT;
         sft_code edited = sfti_scan_check(r->scan, path, &info, NULL, &own);
-        if (edited != SFT_OK && err) *err = own;
-        if (edited != SFT_OK) return edited;
+        if (edited && err) *err = own;
+        if (edited) return edited;
     }
-    if (code == SFT_OK) code = take_parts(r, err);
-    if (code == SFT_OK) code = take_metadata(r, err);
-    if (code == SFT_OK) code = drop_digests(r, err);
+    if (!code) code = take_parts(r, err);
+    if (!code) code = take_metadata(r, err);
+    if (!code) code = drop_digests(r, err);
     return code;
 }
 
@@ -291,14 +291,14 @@ sft_code sft_repair_open(const char *path, const sft_open_options *options, sft_
     sfti_open how;
     *out = NULL;
     sft_code code = sfti_open_settle(options, &how, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     sft_repair *r = sfti_take(&how.alloc, sizeof *r);
     if (!r) return sfti_fail_memory(err, sizeof *r);
     memset(r, 0, sizeof *r);
     r->alloc = r->arena.alloc = how.alloc;
     r->level = how.options.level;
     code = repair_open(r, path, options, &how.options, err);
-    if (code == SFT_OK) *out = r;
+    if (!code) *out = r;
     else sft_repair_close(r);
     return code;
 }

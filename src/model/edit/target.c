@@ -24,8 +24,8 @@ sft_code sfti_edit_open_file(const char *path, const char *beneath, bool writabl
     if (seen.kind == OS_LINK) return open_swapped("a symbolic link", err);
     os_beneath how = writable ? OS_BENEATH_WRITE : OS_BENEATH_OWN;
     sft_code code = sfti_open_beneath(path, beneath, how, fd, err);
-    if (code == SFT_OK) code = open_as_seen(*fd, &seen, info, err);
-    if (code == SFT_OK) return SFT_OK;
+    if (!code) code = open_as_seen(*fd, &seen, info, err);
+    if (!code) return SFT_OK;
     if (*fd >= 0) (void)sfti_os_close(*fd);
     *fd = -1;
     return code;
@@ -77,7 +77,7 @@ static sft_code target_check(const sft_edit *edit, sfti_target *target, sft_erro
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
     if (!is_as_opened(edit, &now)) return edit_busy("that it was changed since", err);
     sft_code code = sfti_edit_same(edit, err);
-    return code == SFT_OK ? target_head(target, err) : code;
+    return code ? code : target_head(target, err);
 }
 
 void sfti_target_close(sft_edit *edit, sfti_target *target) {
@@ -103,5 +103,5 @@ sft_code sfti_target_open(sft_edit *edit, sfti_target *target, sft_error *err) {
     if (!target->old_head) return sfti_fail_memory(err, target->old_len);
     sfti_edit_old_head(edit, target->old_head);
     sft_code code = target_open_fd(edit, target, err);
-    return code == SFT_OK ? target_check(edit, target, err) : code;
+    return code ? code : target_check(edit, target, err);
 }

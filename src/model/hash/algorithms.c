@@ -80,14 +80,14 @@ sft_code sft_hash_parse(sft_span list, uint32_t *algos, sft_error *err) {
     uint32_t found = 0;
     sft_code code = SFT_OK;
     *algos = 0;
-    for (size_t at = 0; code == SFT_OK && at <= list.len;) {
+    for (size_t at = 0; !code && at <= list.len;) {
         const char *word = list.len > 0 ? list.data + at : NULL;
         const char *comma = at < list.len ? memchr(word, ',', list.len - at) : NULL;
         size_t len = comma ? (size_t)(comma - word) : list.len - at;
         code = algo_word((sft_span){ word, len }, &found, err);
         at += len + 1;
     }
-    if (code == SFT_OK) *algos = found;
+    if (!code) *algos = found;
     return code;
 }
 

@@ -46,7 +46,7 @@ static sft_code slot_read(batch_slot *slot, uint64_t at, uint8_t *into, size_t l
     const sft_source *source = &slot->unit->source;
     sft_code code = SFT_OK;
     size_t more = 1;
-    for (*got = 0; code == SFT_OK && *got < len && more > 0; *got += more) {
+    for (*got = 0; !code && *got < len && more > 0; *got += more) {
         more = 0;
         code = sft_source_read(source, at + *got, into + *got, len - *got, &more, &slot->error);
     }
@@ -91,9 +91,9 @@ static void slot_step(batch_slot *slot, sfti_sha_queue *queue, uint8_t *buffer, 
 static void slot_finish(batch *b, batch_worker *worker, batch_slot *slot) {
     sfti_hash_model *model = slot->model;
     sft_hashes found = { .asked = slot->unit->algos };
-    if (slot->error.code == SFT_OK) sfti_pass_result(&slot->pass, &found);
+    if (!slot->error.code) sfti_pass_result(&slot->pass, &found);
     batch_lock(b, &b->state);
-    if (slot->error.code && model->error.code == SFT_OK) model->error = slot->error;
+    if (slot->error.code && !model->error.code) model->error = slot->error;
     sfti_hashes_merge(slot->unit->into, &found);
     uint64_t read = slot->pass.at > slot->unit->begin ? slot->pass.at - slot->unit->begin : 0;
     if (read < batch_unit_cost(slot->unit)) /* bytes that no algorithm needed */
@@ -177,7 +177,7 @@ static void deliver_one(batch *b, sfti_hash_model *model, size_t index) {
     sfti_hash_model_result(model, &result);
     result.index = index;
     batch_lock(b, &b->state);
-    for (size_t i = 0; i < model->memo_count && model->error.code == SFT_OK; i++)
+    for (size_t i = 0; i < model->memo_count && !model->error.code; i++)
         if (model->memos[i].valid)
             sfti_hash_cache_put(b->options.cache, &model->memos[i].key, model->memos[i].hashes);
     b->models[index] = NULL;
@@ -194,7 +194,7 @@ static void deliver_one(batch *b, sfti_hash_model *model, size_t index) {
 static bool batch_pulse(batch *b) {
     for (;;) {
         batch_lock(b, &b->state);
-        bool over = b->stop || b->code != SFT_OK || b->delivered == b->count;
+        bool over = b->stop || b->code || b->delivered == b->count;
         sfti_hash_model *model = over ? NULL : b->models[b->delivered];
         if (model && !model->done) model = NULL;
         uint64_t done = b->done, total = b->total;
@@ -244,7 +244,7 @@ static void batch_go(batch *b) {
     if (started > 1) batch_wait(b);
     for (size_t i = 1; i < started; i++) sfti_os_thread_join(&b->workers[i].thread);
     (void)batch_pulse(b);
-    if (b->stop && b->code == SFT_OK)
+    if (b->stop && !b->code)
         b->code = sfti_fail_cancelled(b->err);
 }
 
@@ -272,9 +272,9 @@ static bool batch_may_wait(const batch *b) {
 static sft_code batch_begin(batch *b, const sft_hash_options *options, const sft_job *job,
                             size_t files, sft_error *err) {
     sft_code code = hash_take(options, &b->options, err);
-    if (code == SFT_OK) code = sfti_take_open(b->options.open, &b->open, err);
-    if (code == SFT_OK) code = sfti_take_job(job, &b->job, err);
-    if (code != SFT_OK) return code;
+    if (!code) code = sfti_take_open(b->options.open, &b->open, err);
+    if (!code) code = sfti_take_job(job, &b->job, err);
+    if (code) return code;
     b->threads = b->job.threads ? b->job.threads : sfti_os_cpu_count();
     if (b->threads > BATCH_THREADS) b->threads = BATCH_THREADS;
     if (files < BATCH_THREADS && b->threads > BATCH_SHARES * files)
@@ -345,7 +345,7 @@ static bool batch_share(batch *b) {
 
 static sft_code batch_run(batch *b) {
     sft_code code = batch_take_memory(b);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     b->shared = b->threads > 1 && batch_share(b);
     b->worker_count = b->shared ? b->threads : 1;
     batch_count_bytes(b);
@@ -384,8 +384,8 @@ sft_code sft_hash_paths(const sft_hash_request *requests, size_t count,
     if ((!requests && count > 0) || !each) return batch_bad_call(err, "NULL");
     size_t files;
     sft_code code = batch_check(requests, count, &files, err);
-    if (code == SFT_OK) code = batch_begin(&b, options, job, files, err);
-    if (code != SFT_OK || count == 0) return code;
+    if (!code) code = batch_begin(&b, options, job, files, err);
+    if (code || count == 0) return code;
     code = batch_run(&b);
     batch_release(&b);
     return code;
@@ -413,8 +413,8 @@ sft_code sft_hash_path(const char *path, uint32_t algos, const sft_hash_options 
     sft_hash_request request = { path, algos };
     one_answer one = { out, SFT_OK, err };
     sft_code code = sft_hash_paths(&request, 1, options, take_one, &one, job, err);
-    if (code == SFT_OK) code = one.code;
-    if (code != SFT_OK) memset(out, 0, sizeof *out);
+    if (!code) code = one.code;
+    if (code) memset(out, 0, sizeof *out);
     return code;
 }
 
@@ -424,15 +424,15 @@ static sft_code hash_borrowed(batch *b, const sft_set *set, uint32_t algos, sft_
     if (!model) return sfti_fail_memory(b->err, sizeof *model);
     sfti_hash_model_borrow(model, set, algos, &b->how);
     sft_code code = model->error.code;
-    if (code == SFT_OK && model->unit_count > 0) {
+    if (!code && model->unit_count > 0) {
         sfti_batch_publish(b, model);
         code = batch_run(b);
     }
-    if (code == SFT_OK && model->error.code == SFT_OK)
+    if (!code && !model->error.code)
         sfti_hash_model_finish(model, &b->how);
-    if (code == SFT_OK) code = model->error.code;
+    if (!code) code = model->error.code;
     if (model->error.code && b->err) *b->err = model->error;
-    if (code == SFT_OK) {
+    if (!code) {
         *out = model->hashes;
         out->asked = algos;
     }
@@ -446,7 +446,7 @@ sft_code sft_hash_set(const sft_set *set, uint32_t algos, sft_hashes *out, const
     memset(out, 0, sizeof *out);
     if (!set || algos & ~SFT_HASH_ALL) return batch_bad_call(err, set ? "other bits" : "NULL");
     sft_code code = batch_begin(&b, NULL, job, sft_set_shard_count(set), err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     code = hash_borrowed(&b, set, algos, out);
     batch_release(&b);
     return code;

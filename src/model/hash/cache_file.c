@@ -202,7 +202,7 @@ static sft_code cache_check_first(cache_file *file, sft_error *err) {
     char first[CACHE_FIRST];
     size_t len = CACHE_FIRST;
     sft_code code = file->size ? cache_read_bytes(file->fd, 0, first, &len, err) : SFT_OK;
-    if (code != SFT_OK || file->size == 0) return code;
+    if (code || file->size == 0) return code;
     file->older = len == CACHE_FIRST && memcmp(first, cache_older, len) == 0;
     if (file->older || (len == CACHE_FIRST && memcmp(first, cache_first, len) == 0))
         return SFT_OK;
@@ -220,7 +220,7 @@ static sft_code cache_open_file(const char *path, cache_file *out, sft_error *er
     if (error == ENOENT) return SFT_OK;
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the cache");
     sft_code code = cache_check_kind(seen.kind, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     error = sfti_os_open_read(path, &out->fd);
     if (error) {
         out->fd = -1;
@@ -232,8 +232,8 @@ static sft_code cache_open_file(const char *path, cache_file *out, sft_error *er
         code = cache_refuse(err, SFT_IO_OPEN, "one file, then another", SFT_HINT_NONE);
     else code = cache_check_owner(&info, err);
     out->size = error ? 0 : info.size;
-    if (code == SFT_OK) code = cache_check_first(out, err);
-    if (code == SFT_OK) return SFT_OK;
+    if (!code) code = cache_check_first(out, err);
+    if (!code) return SFT_OK;
     sfti_os_close(out->fd);
     out->fd = -1;
     return code;
@@ -248,9 +248,9 @@ static sft_code cache_read_lines(sft_hash_cache *cache, const cache_file *file, 
     char *bytes = sfti_take(&cache->alloc, cap);
     if (!bytes) return sfti_fail_memory(err, cap);
     sft_code code = cache_read_bytes(file->fd, from, bytes, &len, err);
-    const char *line = code == SFT_OK && cut ? memchr(bytes, '\n', len) : NULL;
+    const char *line = !code && cut ? memchr(bytes, '\n', len) : NULL;
     size_t skip = line ? (size_t)(line - bytes) + 1 : 0;
-    if (code == SFT_OK) read_cache_text(cache, (sft_span){ bytes + skip, len - skip }, from + skip);
+    if (!code) read_cache_text(cache, (sft_span){ bytes + skip, len - skip }, from + skip);
     sfti_release(&cache->alloc, bytes, cap);
     return code;
 }
@@ -258,7 +258,7 @@ static sft_code cache_read_lines(sft_hash_cache *cache, const cache_file *file, 
 static sft_code cache_read(sft_hash_cache *cache, sft_error *err) {
     cache_file file;
     sft_code code = cache_open_file(cache->path, &file, err);
-    if (code != SFT_OK || file.fd < 0) return code;
+    if (code || file.fd < 0) return code;
     if (file.size > 0 && !file.older) code = cache_read_lines(cache, &file, err);
     sfti_os_close(file.fd);
     return code;
@@ -278,11 +278,11 @@ sft_code sft_hash_cache_open(const char *path, const sft_allocator *alloc,
     cache->path_size = strlen(path) + 1;
     cache->path = sfti_take(&own, cache->path_size);
     sft_code code = cache->path ? SFT_OK : sfti_fail_memory(err, cache->path_size);
-    if (code == SFT_OK) {
+    if (!code) {
         memcpy(cache->path, path, cache->path_size);
         code = cache_read(cache, err);
     }
-    if (code == SFT_OK) *out = cache;
+    if (!code) *out = cache;
     else sft_hash_cache_close(cache);
     return code;
 }
@@ -333,7 +333,7 @@ static sft_code cache_write(const sft_hash_cache *cache, const sft_path_options 
     sft_sink sink;
     sfti_json_writer w;
     sft_code code = sft_sink_path(cache->path, options, &sink, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     sfti_json_write(&w, &sink, 0, err);
     sfti_json_raw(&w, sft_span_cstr(cache_first));
     w.comma = false;
@@ -347,7 +347,7 @@ sft_code sft_hash_cache_save(sft_hash_cache *cache, sft_error *err) {
     cache_file file;
     if (!cache->changed) return SFT_OK;
     sft_code code = cache_open_file(cache->path, &file, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     options.no_sync = true; /* hashes that are lost are computed again */
     options.no_clobber = file.fd < 0;
     options.mode = file.fd < 0 ? 0600 : 0;
@@ -355,6 +355,6 @@ sft_code sft_hash_cache_save(sft_hash_cache *cache, sft_error *err) {
     options.alloc = &cache->alloc;
     if (file.fd >= 0) sfti_os_close(file.fd);
     code = cache_write(cache, &options, err);
-    if (code == SFT_OK) cache->changed = false;
+    if (!code) cache->changed = false;
     return code;
 }

@@ -27,7 +27,7 @@ sft_code sft_hasher_new(uint32_t algos, const sft_allocator *alloc, sft_hasher *
     sfti_hash_impl_fill(&hasher->impl, 0);
     sft_code code = sfti_pass_begin(&hasher->pass, &hasher->impl, algos, SFT_SIZE_UNKNOWN,
                                        NULL, NULL, &own, err);
-    if (code == SFT_OK) *out = hasher;
+    if (!code) *out = hasher;
     else sft_hasher_free(hasher);
     return code;
 }

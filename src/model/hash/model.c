@@ -106,7 +106,7 @@ static void model_open_header(sfti_hash_model *model, const sfti_hash_how *how) 
         return;
     }
     sft_code code = sft_open_source(borrowed, &options, &model->file, &err);
-    if (code == SFT_OK) return;
+    if (!code) return;
     if (is_about_model(code)) {
         model->model_error = err;
         model_open_import(model, how);
@@ -211,11 +211,11 @@ static void model_list_one(sfti_hash_model *model, const sft_source *source,
     if (sfti_source_expects(source)) threads = 1; /* it is slow: its bytes are read once */
     if (!file) missing &= ~SFT_HASH_OF_MODEL;
     model->units = model_take(model, MODEL_SHARES + 2 + threads, sizeof *model->units);
-    if (model->opened && model->error.code == SFT_OK) model_list_import(model);
+    if (model->opened && !model->error.code) model_list_import(model);
     if (missing & MODEL_CONTENT)
         model->digests = model_take(model, sft_file_tensor_count(file) + 1, sizeof *model->digests);
     model_split split = { model, source, file, 0 };
-    if (model->error.code == SFT_OK) model_split_units(&split, missing, threads);
+    if (!model->error.code) model_split_units(&split, missing, threads);
 }
 
 /* Lists the units of model->source. */
@@ -223,7 +223,7 @@ static void model_use_source(sfti_hash_model *model, const sfti_hash_how *how) {
     model->bytes = model->source.size;
     if (model->request.algos & ~model->hashes.known & SFT_HASH_OF_MODEL)
         model_open_header(model, how);
-    if (model->error.code == SFT_OK)
+    if (!model->error.code)
         model_list_one(model, &model->source, model->file, how);
 }
 
@@ -421,7 +421,7 @@ void sfti_hash_model_open(sfti_hash_model *model, sft_hash_request request,
         return;
     }
     if (how->recall) model->memos = model_take(model, 1, sizeof *model->memos);
-    if (model->error.code == SFT_OK) model_open_file(model, how);
+    if (!model->error.code) model_open_file(model, how);
 }
 
 void sfti_hash_model_borrow(sfti_hash_model *model, const sft_set *set, uint32_t algos,
@@ -458,17 +458,17 @@ static void model_check_memos(sfti_hash_model *model) {
 }
 
 void sfti_hash_model_finish(sfti_hash_model *model, const sfti_hash_how *how) {
-    if (model->error.code == SFT_OK && model->digests) {
+    if (!model->error.code && model->digests) {
         const sft_file *file = model->units[0].file;
         (void)sfti_hash_content(how->impl, model->set, file, model->digests, how->alloc,
                                 &model->hashes, &model->error);
     }
-    if (model->error.code == SFT_OK && model->segments) {
+    if (!model->error.code && model->segments) {
         uint8_t digest[32];
         sfti_segments_end(model->segments, digest);
         sfti_hashes_put(&model->hashes, SFT_HASH_BLAKE3, digest);
     }
-    if (model->error.code == SFT_OK) model_check_memos(model);
+    if (!model->error.code) model_check_memos(model);
 }
 
 void sfti_hash_model_close(sfti_hash_model *model) {

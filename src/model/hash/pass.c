@@ -61,7 +61,7 @@ static sft_code legacy_data_offset(const legacy_plan *p, const sft_allocator *al
     sft_code code = sft_plan_new(p->specs, p->spec_count, p->pairs, p->pair_count, &options,
                                  &plan, err);
     if (code == SFT_OUT_OF_MEMORY) return code;
-    if (code != SFT_OK) return SFT_OK;
+    if (code) return SFT_OK;
     bool same = true;
     for (size_t i = 0; same && i < p->spec_count; i++) {
         const sft_tensor *now = sft_file_tensor_at(p->file, i);
@@ -103,7 +103,7 @@ static sft_code legacy_begin(sfti_pass *r, const sft_allocator *alloc, sft_error
         return SFT_OK;
     }
     sft_code code = legacy_plan_run(r->file, alloc, &offset, err);
-    if (code != SFT_OK || offset > READ_AUTOV1_BEGIN) return code;
+    if (code || offset > READ_AUTOV1_BEGIN) return code;
     part_begin(r, SFTI_OF_LEGACY, data + READ_AUTOV1_BEGIN - offset,
                data + READ_AUTOV1_END - offset);
     return SFT_OK;
@@ -333,13 +333,13 @@ sft_code sfti_hash_content(const sfti_hash_impl *impl, const sft_set *set, const
     sft_code code = set ? sft_set_order(set, SFT_ORDER_NAME, order, err)
                         : sft_file_order(file, SFT_ORDER_NAME, order, err);
     sfti_sha256_begin(&sum);
-    for (size_t i = 0; code == SFT_OK && i < count; i++) {
+    for (size_t i = 0; !code && i < count; i++) {
         const sft_tensor *tensor = set ? sft_set_tensor_at(set, order[i])
                                        : sft_file_tensor_at(file, order[i]);
         content_tensor(impl, &sum, tensor, digests[order[i]]);
     }
     sfti_release(alloc, order, bytes);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     sfti_sha256_end(impl, &sum, digest);
     sfti_hashes_put(out, SFT_HASH_CONTENT, digest);
     return SFT_OK;

@@ -13,7 +13,7 @@ static sft_code patch_end(const sfti_patch *patch, sft_error *err) {
     size_t got = 0;
     if (patch->source.size != SFT_SIZE_UNKNOWN) return SFT_OK;
     sft_code code = sft_source_read(&patch->source, patch->len, &more, 1, &got, err);
-    return code != SFT_OK || got == 0 ? code : patch_size(patch, "more than ", patch->len, err);
+    return code || got == 0 ? code : patch_size(patch, "more than ", patch->len, err);
 }
 
 sft_code sfti_patch_write(const sfti_patch *patch, const sft_sink *sink, uint64_t at,
@@ -22,7 +22,7 @@ sft_code sfti_patch_write(const sfti_patch *patch, const sft_sink *sink, uint64_
     sft_code code =
         sfti_copy_into(&patch->source, 0, patch->len, sink, at, alloc, job, &own);
     if (code == SFT_IO_SHRUNK) return patch_size(patch, "", own.offset, err);
-    if (code == SFT_OK) return patch_end(patch, err);
+    if (!code) return patch_end(patch, err);
     if (err) *err = own;
     return code;
 }

@@ -208,7 +208,7 @@ static sft_code jr_head(const sfti_journal_file *j, uint64_t at, uint64_t len, u
     if (error) return sfti_io_fail(err, SFT_IO_READ, error, "read the journal of an edit");
     if (code == SFT_OUT_OF_MEMORY && err) *err = own;
     if (code == SFT_OUT_OF_MEMORY) return code;
-    *right = *right && code == SFT_OK;
+    *right = *right && !code;
     return SFT_OK;
 }
 
@@ -218,7 +218,7 @@ static sft_code jr_heads(const sfti_journal_file *j, bool *right, sft_error *err
     *right = sfti_add(w[SFTI_JW_SIZE], w[SFTI_JW_GROWN], &size);
     if (!*right) return SFT_OK;
     sft_code code = jr_head(j, at, w[SFTI_JW_BEFORE], w[SFTI_JW_SIZE], right, err);
-    if (code != SFT_OK || !*right) return code;
+    if (code || !*right) return code;
     return jr_head(j, at + w[SFTI_JW_BEFORE], w[SFTI_JW_AFTER], size, right, err);
 }
 
@@ -241,7 +241,7 @@ static sft_code jr_verify(sfti_journal_file *j, sft_error *err) {
         wrong = "one whose headers are none";
         code = jr_heads(j, &right, err);
     }
-    if (code == SFT_OK && !right) jr_be(j, SFTI_JOURNAL_ODD, wrong);
+    if (!code && !right) jr_be(j, SFTI_JOURNAL_ODD, wrong);
     return code;
 }
 
@@ -254,5 +254,5 @@ static sft_code jr_verify(sfti_journal_file *j, sft_error *err) {
 sft_code sfti_journal_verify(sfti_journal_file *j, bool to_apply, sft_error *err) {
     if (j->state != SFTI_JOURNAL_SOUND) return SFT_OK;
     sft_code code = to_apply ? sfti_journal_seal_begin(j, err) : SFT_OK;
-    return code == SFT_OK ? jr_verify(j, err) : code;
+    return code ? code : jr_verify(j, err);
 }

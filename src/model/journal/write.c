@@ -44,7 +44,7 @@ static sft_code out_ranges(const sfti_journal *j, journal_out *out, sft_error *e
     char bytes[64 * 16];
     size_t len = 0;
     sft_code code = SFT_OK;
-    for (size_t i = 0; i < j->patch_count && code == SFT_OK; i++) {
+    for (size_t i = 0; i < j->patch_count && !code; i++) {
         sfti_put_u64(bytes + len, j->patches[i].at);
         sfti_put_u64(bytes + len + 8, j->patches[i].len);
         len += 16;
@@ -66,7 +66,7 @@ static sft_code out_range(const sfti_patch *patch, const sft_source *file, journ
     sft_code code = sfti_copy_into(file, patch->at, patch->at + patch->len, &sink, 0, alloc,
                                    &stages->job, err);
     stages->done += patch->len;
-    if (code == SFT_OK) code = sfti_patch_write(patch, &sink, 0, alloc, &stages->job, err);
+    if (!code) code = sfti_patch_write(patch, &sink, 0, alloc, &stages->job, err);
     stages->done += patch->len;
     return code;
 }
@@ -77,9 +77,9 @@ static sft_code out_data(const sfti_journal *j, journal_out *out, const sft_allo
     sfti_stages stages;
     if (j->patch_count == 0) return SFT_OK;
     sft_code code = sft_source_fd(j->fd, alloc, &file, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     sfti_stages_begin(&stages, job, 2 * j->patch_bytes);
-    for (size_t i = 0; i < j->patch_count && code == SFT_OK; i++)
+    for (size_t i = 0; i < j->patch_count && !code; i++)
         code = out_range(&j->patches[i], &file, out, alloc, &stages, err);
     sft_source_close(&file);
     return code;
@@ -91,12 +91,12 @@ static sft_code journal_pieces(const sfti_journal *j, const sft_sink *sink,
     journal_out out = { .inner = *sink };
     sfti_crc32_begin(&out.table);
     sft_code code = out_words(j, &out, err);
-    if (code == SFT_OK) code = out_ranges(j, &out, err);
-    if (code == SFT_OK) code = out_put(&out, j->before.data, j->before.len, err);
-    if (code == SFT_OK) code = out_put(&out, j->after.data, j->after.len, err);
-    if (code == SFT_OK) code = out_data(j, &out, alloc, job, err);
+    if (!code) code = out_ranges(j, &out, err);
+    if (!code) code = out_put(&out, j->before.data, j->before.len, err);
+    if (!code) code = out_put(&out, j->after.data, j->after.len, err);
+    if (!code) code = out_data(j, &out, alloc, job, err);
     sfti_put_u64(sum, out.sum);
-    return code == SFT_OK ? out_put(&out, sum, sizeof sum, err) : code;
+    return code ? code : out_put(&out, sum, sizeof sum, err);
 }
 
 static sft_code journal_unmade(sft_code code, sft_error *err) {
@@ -135,9 +135,9 @@ sft_code sfti_journal_write(const char *path, const sfti_journal *journal, uint3
     options.mode = (mode & 02 ? mode & 0777 : mode & 0755) | 0600;
     options.alloc = alloc;
     sft_code code = sft_sink_path(name, &options, &sink, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     code = journal_pieces(journal, &sink, alloc, job, err);
-    if (code == SFT_OK) return journal_unmade(sft_sink_finish(&sink, err), err);
+    if (!code) return journal_unmade(sft_sink_finish(&sink, err), err);
     sft_sink_abandon(&sink);
     return journal_unwritten(code, err);
 }

@@ -50,8 +50,8 @@ static sft_code cut_check(const sft_part *parts, size_t count, uint64_t *total, 
         const sft_spec *spec = &parts[i].spec;
         uint64_t bytes;
         sft_code code = sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &bytes, err);
-        if (code == SFT_OK && sfti_add(*total, bytes, total)) continue;
-        if (code == SFT_OK) {
+        if (!code && sfti_add(*total, bytes, total)) continue;
+        if (!code) {
             code = sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
                              "expected tensors of at most 2^64 - 1 bytes, found more");
         }

@@ -300,8 +300,8 @@ sft_code sft_diff_new(const sft_set *a, const sft_set *b, const sft_diff_options
     sft_job own_job;
     *out = NULL;
     sft_code code = diff_take(options, &own, err);
-    if (code == SFT_OK) code = sfti_take_job(job, &own_job, err);
-    if (code != SFT_OK) return code;
+    if (!code) code = sfti_take_job(job, &own_job, err);
+    if (code) return code;
     sft_allocator alloc = sfti_set_allocator(own.alloc);
     sfti_arena work = { .alloc = alloc };
     if (own.atol < 0 || own.rtol < 0 || own.atol != own.atol || own.rtol != own.rtol)

@@ -89,7 +89,7 @@ static sft_code edit_collisions(index_edit *e) {
         return edit_memory(e);
     sft_code code =
         sfti_set_names(&names, index->count, edit_name_of, now, &e->index.arena, e->err);
-    for (uint32_t i = 0; code == SFT_OK && i < index->count; i++) {
+    for (uint32_t i = 0; !code && i < index->count; i++) {
         uint32_t found = sfti_names_find(&to.names, index->entries[i].tensor);
         now[i] = found == SFTI_NO_NAME ? index->entries[i].tensor : items[found].value;
         if (sfti_set_names_put(&names, now[i], i) == i) continue;
@@ -146,7 +146,7 @@ static sft_code edit_tables(index_edit *e) {
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         sft_code code = edit_table(e, tables[i].pairs, tables[i].count, tables[i].total,
                                    tables[i].out);
-        if (code != SFT_OK) return code;
+        if (code) return code;
     }
     sft_code code = edit_check_shards(e);
     return code || c->tensor_count == 0 ? code : edit_collisions(e);
@@ -169,10 +169,10 @@ static sft_code edit_map(index_edit *e, sfti_json *json) {
     sft_code code = SFT_OK;
     (void)sfti_json_next(json);
     if (e->places.count > 0) return sfti_splice_object(json, &e->places, &e->cuts, e->err);
-    while (code == SFT_OK && sfti_json_next(json) == SFTI_JSON_KEY) {
+    while (!code && sfti_json_next(json) == SFTI_JSON_KEY) {
         code = edit_string(e, json, &e->tensors);
         (void)sfti_json_next(json);
-        if (code == SFT_OK) code = edit_string(e, json, &e->shards);
+        if (!code) code = edit_string(e, json, &e->shards);
     }
     return code;
 }
@@ -216,14 +216,14 @@ static sft_code edit_index_text(index_edit *e) {
     sfti_json_begin(&json, e->index.text.data, e->index.text.len);
     (void)sfti_json_next(&json);
     size_t open = json.start + 1;
-    while (code == SFT_OK && sfti_json_next(&json) == SFTI_JSON_KEY) {
+    while (!code && sfti_json_next(&json) == SFTI_JSON_KEY) {
         sft_span key = sfti_json_string(&json, &e->index.arena);
         if (!key.data) return edit_memory(e);
         if (sft_span_equal(key, sft_span_cstr("metadata"))) code = edit_metadata(e, &json);
         else if (sft_span_equal(key, sft_span_cstr("weight_map"))) code = edit_map(e, &json);
         else (void)sfti_json_skip(&json);
     }
-    if (code != SFT_OK || e->met_metadata || !edit_sets(e)) return code;
+    if (code || e->met_metadata || !edit_sets(e)) return code;
     return edit_new_metadata(e, open);
 }
 
@@ -248,7 +248,7 @@ static sft_code edit_write(index_edit *e, const char *to, const sft_path_options
     if (!text) return sfti_fail_memory(e->err, len);
     sfti_cuts_apply(&e->cuts, e->index.text, text);
     sft_code code = sft_sink_path(to, options, &sink, e->err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     return sfti_sink_fill(&sink, (sft_span){ text, (size_t)len }, e->err);
 }
 
@@ -257,14 +257,14 @@ static sft_code edit_run(index_edit *e, const char *path, const char *to,
     sfti_set_how all;
     sft_code code = sfti_set_settle(NULL, &all, e->err);
     all.open.alloc = options->alloc;
-    if (code == SFT_OK) code = sfti_index_load(path, &all, &e->index, e->err);
-    if (code != SFT_OK) return code;
+    if (!code) code = sfti_index_load(path, &all, &e->index, e->err);
+    if (code) return code;
     sfti_cuts_begin(&e->cuts, &e->index.arena);
     code = edit_tables(e);
-    if (code == SFT_OK) code = edit_index_text(e);
-    bool any = code == SFT_OK && e->cuts.first != NULL;
+    if (!code) code = edit_index_text(e);
+    bool any = !code && e->cuts.first != NULL;
     if (changed) *changed = any;
-    if (code != SFT_OK || e->changes.dry_run || (!any && !to)) return code;
+    if (code || e->changes.dry_run || (!any && !to)) return code;
     sft_path_options own = edit_path_options(path, to, options);
     return edit_write(e, to ? to : path, &own);
 }
@@ -278,8 +278,8 @@ sft_code sft_index_rewrite(const char *path, const sft_index_changes *changes, c
     if (changed) *changed = false;
     if (!path) return sfti_set_path_fail(err);
     sft_code code = index_edit_take(changes, &e.changes, err);
-    if (code == SFT_OK) code = sfti_take_path(options, &own, err);
-    if (code != SFT_OK) return code;
+    if (!code) code = sfti_take_path(options, &own, err);
+    if (code) return code;
     if (e.changes.place_count > 0 && (e.changes.tensor_count > 0 || e.changes.shard_count > 0))
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected places or other names, found both");

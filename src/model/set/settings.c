@@ -10,7 +10,7 @@ static SFTI_OPTIONS_TAKE(set_take, sft_set_options, SFT_SET_OPTIONS_INIT, open)
 sft_code sfti_set_settle(const sft_set_options *from, sfti_set_how *out, sft_error *err) {
     sft_set_options own;
     sft_code code = set_take(from, &own, err);
-    if (code == SFT_OK) code = sfti_take_open(own.open, &out->open, err);
+    if (!code) code = sfti_take_open(own.open, &out->open, err);
     out->max_index_bytes = own.max_index_bytes ? own.max_index_bytes : SFT_MAX_INDEX_BYTES;
     out->max_shards = own.max_shards ? own.max_shards : SFT_MAX_SHARDS;
     return code;

@@ -13,34 +13,15 @@ static bool fits_in_place(const sft_edit *edit, const sfti_new_head *head) {
     return edit->patch_bytes <= most && edit->patch_count <= SFTI_JOURNAL_RANGES;
 }
 
-static sft_code apply_to_target(sft_edit *edit, const sfti_new_head *head, const sft_job *job,
-                                sft_edit_method *method, sft_error *err) {
-    sfti_target target;
-    bool unable;
-    sft_code code = sfti_target_open(edit, &target, err);
-    if (!code) {
-        *method = SFT_EDIT_PLACE;
-        code = fits_in_place(edit, head)
-                   ? sfti_edit_journalled(edit, &target, head, job, &unable, err)
-                   : sfti_edit_grow(edit, &target, head, job, method, err);
-    }
-    sfti_target_close(edit, &target);
-    return code;
-}
-
-static sft_code check_names(const sft_edit *edit, sft_error *err) {
-    if (edit->info.links < 2 || edit->options.force || edit->is_link) return SFT_OK;
-    return sfti_fail(err, SFT_HARD_LINKS, SFT_NO_OFFSET,
-                     "expected a file with one name, found %u hard links",
-                     (unsigned)edit->info.links);
-}
-
 static sft_code begin_apply(sft_edit *edit, sft_error *err) {
     if (edit->applied)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected an edit that was not applied yet, found one that was");
-    sft_code code = check_names(edit, err);
-    return code ? code : sfti_edit_patches(edit, err);
+    if (edit->info.links > 1 && !edit->options.force && !edit->is_link)
+        return sfti_fail(err, SFT_HARD_LINKS, SFT_NO_OFFSET,
+                         "expected a file with one name, found %u hard links",
+                         (unsigned)edit->info.links);
+    return sfti_edit_patches(edit, err);
 }
 
 static bool changes_nothing(const sft_edit *edit, const sfti_new_head *head) {
@@ -57,20 +38,21 @@ sft_code sft_edit_apply(sft_edit *edit, const sft_job *job, sft_edit_report *rep
     if (!code) code = sfti_edit_head(edit, &head, err);
     if (code) return code;
     if (!changes_nothing(edit, &head)) {
+        sfti_target target;
+        bool unable;
         edit->applied = true;
-        code = apply_to_target(edit, &head, &own, &method, err);
+        code = sfti_target_open(edit, &target, err);
+        if (!code && fits_in_place(edit, &head)) {
+            method = SFT_EDIT_PLACE;
+            code = sfti_edit_journalled(edit, &target, &head, &own, &unable, err);
+        } else if (!code) {
+            code = sfti_edit_grow(edit, &target, &head, &own, &method, err);
+        }
+        sfti_target_close(edit, &target);
     }
     if (!code) sfti_edit_tell(edit, &head, method, report);
     sfti_edit_head_free(edit, &head);
     return code;
-}
-
-/* The permission bits that both the file and the one it replaces have. */
-static uint32_t save_mode(const sft_edit *edit, const char *path) {
-    os_info there;
-    uint32_t mode = edit->info.mode & 0777;
-    if (sfti_os_info_path(path, true, &there) == 0 && there.kind == OS_FILE) mode &= there.mode;
-    return mode ? mode : 0600;
 }
 
 sft_code sft_edit_save(sft_edit *edit, const char *path, const sft_path_options *options,
@@ -85,7 +67,14 @@ sft_code sft_edit_save(sft_edit *edit, const char *path, const sft_path_options 
     sft_code code = sfti_take_path(options, &own, err);
     if (!code) code = sfti_take_job(job, &own_job, err);
     if (code) return code;
-    if (own.mode == 0) own.mode = save_mode(edit, path);
+    if (own.mode == 0) {
+        /* The permission bits that both the file and the one it replaces have. */
+        os_info there;
+        own.mode = edit->info.mode & 0777;
+        if (sfti_os_info_path(path, true, &there) == 0 && there.kind == OS_FILE)
+            own.mode &= there.mode;
+        if (own.mode == 0) own.mode = 0600;
+    }
     code = sfti_edit_patches(edit, err);
     if (!code) code = sfti_edit_head(edit, &head, err);
     if (code) return code;

@@ -35,25 +35,13 @@ static sft_code edit_settle(const sft_edit_options *options, sft_edit_options *o
     return sfti_open_settle(&open, how, err);
 }
 
-static bool is_blob_name(sft_span name) {
+/* Where the Hugging Face cache keeps files under names that are their digests. */
+static bool is_cache_blob(const char *path) {
+    sft_span whole = sft_span_cstr(path), name = sfti_path_name(whole);
     if (name.len != 40 && name.len != 64) return false;
     for (size_t i = 0; i < name.len; i++)
         if (!memchr("0123456789abcdef", name.data[i], 16)) return false;
-    return true;
-}
-
-/* Where the Hugging Face cache keeps files under names that are their digests. */
-static bool is_cache_blob(const char *path) {
-    sft_span whole = sft_span_cstr(path), folder = sfti_path_name(sfti_path_above(whole));
-    return is_blob_name(sfti_path_name(whole)) && folder.len == 5 &&
-           memcmp(folder.data, "blobs", 5) == 0;
-}
-
-static sft_code edit_refuse_link(const char *real, sft_error *err) {
-    sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
-              "expected a file, found a symbolic link to %s", real);
-    if (is_cache_blob(real)) sfti_hint(err, SFT_HINT_HUB_CACHE);
-    return SFT_IS_LINK;
+    return sft_span_equal(sfti_path_name(sfti_path_above(whole)), sft_span_cstr("blobs"));
 }
 
 static sft_code edit_take_path(const char *path, const sft_open_options *open,
@@ -120,7 +108,13 @@ static sft_code edit_resolve(char path[4096], const char **beneath, const sft_ed
     *is_link = o->link == SFT_LINK_REPLACE;
     if (*is_link) return SFT_OK;
     error = sfti_os_real_path(path, real, sizeof real);
-    if (!follows) return edit_refuse_link(error ? "what cannot be reached" : real, err);
+    if (!follows) {
+        const char *target = error ? "what cannot be reached" : real;
+        sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
+                  "expected a file, found a symbolic link to %s", target);
+        if (is_cache_blob(target)) sfti_hint(err, SFT_HINT_HUB_CACHE);
+        return SFT_IS_LINK;
+    }
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
     memcpy(path, real, strlen(real) + 1);
     if (*folder >= 0) (void)sfti_os_close(*folder);
@@ -130,58 +124,27 @@ static sft_code edit_resolve(char path[4096], const char **beneath, const sft_ed
 
 /* ── Opening ── */
 
-static sft_edit *edit_new(const sft_edit_options *options, const sfti_open *how) {
-    sft_edit *edit = sfti_take(&how->alloc, sizeof *edit);
-    if (!edit) return NULL;
-    memset(edit, 0, sizeof *edit);
-    edit->alloc = how->alloc;
-    edit->arena.alloc = how->alloc;
-    edit->options = *options;
-    edit->open = how->options;
-    edit->open.alloc = &edit->alloc;
-    edit->limits = how->limits;
-    edit->metadata.last = &edit->metadata.first;
-    edit->names.last = &edit->names.first;
-    edit->fd = edit->folder = -1;
-    sfti_seed_draw(edit, edit->seed);
-    return edit;
-}
-
-/* What a link leads to is read only, for a file of its own. */
-static sft_code open_linked(const sft_edit *edit, int *fd, os_info *info, sft_error *err) {
-    const char *beneath = edit->open.beneath, *path = beneath ? edit->named : edit->path;
-    sft_code code = sfti_open_beneath(path, beneath, OS_BENEATH_READ, fd, err);
-    int error = !code ? sfti_os_info_fd(*fd, info) : 0;
-    return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "open") : code;
-}
-
-static sft_code edit_open_fd(sft_edit *edit, sft_error *err) {
-    sft_code code = edit->is_link
-                        ? open_linked(edit, &edit->fd, &edit->info, err)
-                        : sfti_edit_open_file(edit->path, edit->beneath, false, &edit->fd,
-                                              &edit->info, err);
+static sft_code edit_open_model(sft_edit *edit, sft_error *err) {
+    sft_span header = { NULL, 0 };
+    sft_code code;
+    if (edit->is_link) { /* what it leads to is read only, for a file of its own */
+        const char *beneath = edit->open.beneath, *path = beneath ? edit->named : edit->path;
+        code = sfti_open_beneath(path, beneath, OS_BENEATH_READ, &edit->fd, err);
+        int error = code ? 0 : sfti_os_info_fd(edit->fd, &edit->info);
+        if (error) code = sfti_io_fail(err, SFT_IO_OPEN, error, "open");
+    } else {
+        code = sfti_edit_open_file(edit->path, edit->beneath, false, &edit->fd, &edit->info, err);
+    }
     if (code) return code;
     if (edit->info.kind != OS_FILE)
         return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found %s",
                          edit->info.kind == OS_DIR ? "a folder" : "a pipe or device");
-    return SFT_OK;
-}
-
-/* Why it did not open may be an edit. */
-static sft_code edit_open_failed(sft_edit *edit, sft_code code, sft_error *err) {
-    static const sft_span none = { NULL, 0 };
-    if (code < 100 || code >= 300) return code;
-    sft_code told = sfti_journal_check(edit->path, &edit->info, none, &edit->alloc, NULL, err);
-    return told ? told : code;
-}
-
-static sft_code edit_open_model(sft_edit *edit, sft_error *err) {
-    sft_code code = edit_open_fd(edit, err);
-    if (code) return code;
     code = sft_open_fd(edit->fd, &edit->open, &edit->file, err);
-    if (code) return edit_open_failed(edit, code, err);
-    return sfti_journal_check(edit->path, &edit->info, sft_file_header(edit->file), &edit->alloc,
-                              NULL, err);
+    if (code && (code < 100 || code >= 300)) return code;
+    /* Why its header was refused may be an edit, too. */
+    if (!code) header = sft_file_header(edit->file);
+    sft_code told = sfti_journal_check(edit->path, &edit->info, header, &edit->alloc, NULL, err);
+    return told ? told : code;
 }
 
 static void edit_shut(sft_edit *edit) {
@@ -234,8 +197,18 @@ sft_code sft_edit_open(const char *path, const sft_edit_options *options, sft_ed
                          "expected a path and a place for the edit, found NULL");
     sft_code code = edit_settle(options, &own, &how, err);
     if (code) return code;
-    sft_edit *edit = edit_new(&own, &how);
+    sft_edit *edit = sfti_take(&how.alloc, sizeof *edit);
     if (!edit) return sfti_fail_memory(err, sizeof *edit);
+    memset(edit, 0, sizeof *edit);
+    edit->alloc = edit->arena.alloc = how.alloc;
+    edit->options = own;
+    edit->open = how.options;
+    edit->open.alloc = &edit->alloc;
+    edit->limits = how.limits;
+    edit->metadata.last = &edit->metadata.first;
+    edit->names.last = &edit->names.first;
+    edit->fd = edit->folder = -1;
+    sfti_seed_draw(edit, edit->seed);
     code = edit_open_path(edit, path, err);
     if (!code) *out = edit;
     else sft_edit_close(edit);
@@ -290,15 +263,10 @@ static sft_code request_check(sft_span text, const char *what, sft_error *err) {
                      "expected %s in UTF-8, found other bytes from byte %zu on", what, good);
 }
 
-/* An empty value is not a missing one. */
-static sft_span request_text(sft_span text) {
-    if (!text.data) text.data = "";
-    return text;
-}
-
 static sft_code request_pair(sft_edit *edit, sft_span key, sft_span value, sft_error *err) {
     sft_span copy;
-    if (!request_copy(edit, request_text(key), &copy)) return sfti_fail_memory(err, key.len);
+    if (!key.data) key.data = "";
+    if (!request_copy(edit, key, &copy)) return sfti_fail_memory(err, key.len);
     return request_add(edit, &edit->metadata, copy, value, err);
 }
 
@@ -306,7 +274,8 @@ sft_code sft_edit_set(sft_edit *edit, sft_span key, sft_span value, sft_error *e
     sft_code code = request_check(key, "a metadata key", err);
     if (!code) code = request_check(value, "a metadata value", err);
     if (code) return code;
-    return request_pair(edit, key, request_text(value), err);
+    if (!value.data) value.data = ""; /* an empty value is not a missing one */
+    return request_pair(edit, key, value, err);
 }
 
 sft_code sft_edit_remove(sft_edit *edit, sft_span key, sft_error *err) {
@@ -326,7 +295,8 @@ sft_code sft_edit_rename(sft_edit *edit, sft_span from, sft_span to, sft_error *
     if (!tensor)
         return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, from,
                                 "expected a tensor of this name, found none");
-    return request_add(edit, &edit->names, request_text(tensor->name), request_text(to), err);
+    sft_span name = tensor->name, empty = { "", 0 };
+    return request_add(edit, &edit->names, name.data ? name : empty, to.data ? to : empty, err);
 }
 
 /* ── Recovery ── */

@@ -81,8 +81,6 @@ typedef struct sfti_new_head {
 sft_code sfti_edit_patches(sft_edit *edit, sft_error *err);
 sft_code sfti_edit_head(sft_edit *edit, sfti_new_head *out, sft_error *err);
 void sfti_edit_head_free(sft_edit *edit, sfti_new_head *head);
-/* The file's old head into out (8 + N bytes). */
-void sfti_edit_old_head(const sft_edit *edit, char *out);
 void sfti_edit_tell(const sft_edit *edit, const sfti_new_head *head, sft_edit_method method,
                     sft_edit_report *out);
 

@@ -4,14 +4,6 @@
 
 /* ── A new file ── */
 
-/* Where the first whole block of the data begins; the file's end if there is none. */
-static uint64_t first_block(const sft_edit *edit, uint64_t data) {
-    uint64_t at;
-    if (!sfti_align_up(data, sfti_edit_block(edit), &at) || at > edit->info.size)
-        return edit->info.size;
-    return at;
-}
-
 /* A new file being filled from the old one. */
 typedef struct file_copy {
     sft_edit *edit;
@@ -32,13 +24,6 @@ static sft_code copy_old(file_copy *f, uint64_t at, uint64_t end, sft_error *err
     return code;
 }
 
-static sft_code copy_patch(file_copy *f, const sfti_patch *patch, sft_error *err) {
-    sft_code code = sfti_patch_write(patch, f->sink, patch->at + f->grown, &f->edit->alloc,
-                                     &f->stages.job, err);
-    f->stages.done += patch->len;
-    return code;
-}
-
 /* Behind the head: patches, and old bytes between them. */
 static sft_code copy_data(file_copy *f, const sft_job *job, sft_error *err) {
     const sft_edit *edit = f->edit;
@@ -48,7 +33,10 @@ static sft_code copy_data(file_copy *f, const sft_job *job, sft_error *err) {
     for (size_t i = 0; i < edit->patch_count && !code; i++) {
         const sfti_patch *patch = &edit->patches[i];
         code = copy_old(f, at, patch->at, err);
-        if (!code) code = copy_patch(f, patch, err);
+        if (!code)
+            code = sfti_patch_write(patch, f->sink, patch->at + f->grown, &f->edit->alloc,
+                                    &f->stages.job, err);
+        f->stages.done += patch->len;
         at = patch->at + patch->len;
     }
     return code ? code : copy_old(f, at, size, err);
@@ -67,7 +55,8 @@ static sft_code fill_new_file(sft_edit *edit, const replacement *r, const sft_si
                               const sft_job *job, sft_edit_method *method, sft_error *err) {
     sft_source source;
     uint64_t data = sft_file_data_offset(edit->file), size = edit->info.size;
-    uint64_t shared = first_block(edit, data);
+    uint64_t shared; /* from the first whole block of the data on, if there is one */
+    if (!sfti_align_up(data, sfti_edit_block(edit), &shared) || shared > size) shared = size;
     bool clones = shared < size && sfti_path_clone(sink, shared + r->head->grown, r->fd, shared,
                                                    size - shared);
     *method = clones ? SFT_EDIT_REFLINK : r->insert ? SFT_EDIT_INSERT : SFT_EDIT_COPY;

@@ -35,22 +35,20 @@ static bool request_table(header_rewrite *h, const sfti_requests *requests, sfti
     return sfti_changes_begin(out, *items, count, h->edit->seed, &h->tables);
 }
 
-static bool changes_value(const header_rewrite *h, const sfti_change *item) {
-    sft_span there;
-    bool has = sft_file_metadata_get(h->edit->file, item->key, &there);
-    return item->value.data ? !has || !sft_span_equal(there, item->value) : has;
-}
-
 /* Digests that the requests make wrong. */
 static unsigned requested_stale(const header_rewrite *h) {
     unsigned stale = h->edit->put_count > 0 ? SFTI_DIGESTS_OF_DATA : 0;
     for (size_t i = 0; i < h->names.count; i++)
         if (!sft_span_equal(h->name_items[i].key, h->name_items[i].value))
             stale |= SFTI_DIGESTS_OF_NAMES;
-    for (size_t i = 0; i < h->metadata.count; i++)
-        if (sfti_is_training_key(h->metadata_items[i].key) &&
-            changes_value(h, &h->metadata_items[i]))
-            stale |= SFTI_DIGESTS_OF_NAMES;
+    for (size_t i = 0; i < h->metadata.count; i++) {
+        const sfti_change *item = &h->metadata_items[i];
+        sft_span there;
+        if (!sfti_is_training_key(item->key)) continue;
+        bool has = sft_file_metadata_get(h->edit->file, item->key, &there);
+        bool changes = item->value.data ? !has || !sft_span_equal(there, item->value) : has;
+        if (changes) stale |= SFTI_DIGESTS_OF_NAMES;
+    }
     return stale;
 }
 
@@ -89,11 +87,6 @@ static bool spell_table(header_rewrite *h, sfti_change *items, size_t count) {
     return true;
 }
 
-static sft_code name_collision(sft_span name, sft_error *err) {
-    return sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, name,
-                            "expected a free name, found that two tensors would have this one");
-}
-
 static sft_span requested_name(const void *ctx, uint32_t entry) {
     return ((const sfti_change *)ctx)[entry].value;
 }
@@ -111,7 +104,10 @@ static sft_code check_collisions(header_rewrite *h, sft_error *err) {
         bool twice = sfti_names_put(&table, to, sfti_names_hash(to, h->edit->seed), i) != i;
         bool kept = sft_file_find(h->edit->file, to) != NULL &&
                     sfti_names_find(&names->names, to) == SFTI_NO_NAME;
-        if (twice || kept) code = name_collision(to, err);
+        if (twice || kept)
+            code = sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, to,
+                                    "expected a free name, found that two tensors would have "
+                                    "this one");
     }
     sfti_arena_free(&work);
     return code;
@@ -148,30 +144,6 @@ static sft_code head_metadata_value(header_rewrite *h, sfti_json *json, sft_erro
     return ok ? SFT_OK : rewrite_memory(err);
 }
 
-static sft_code head_tensor_name(header_rewrite *h, sfti_json *json, sft_span name,
-                                 sft_error *err) {
-    uint32_t found = sfti_names_find(&h->names.names, name);
-    size_t end = (size_t)(json->at - json->begin);
-    if (found != SFTI_NO_NAME &&
-        !sfti_cuts_put(&h->cuts, json->start, end, h->names.items[found].value))
-        return rewrite_memory(err);
-    (void)sfti_json_skip(json);
-    return SFT_OK;
-}
-
-static sft_code head_members(header_rewrite *h, sfti_json *json, sft_error *err) {
-    static const sft_span metadata = { "__metadata__", 12 };
-    sft_code code = SFT_OK;
-    while (!code && sfti_json_next(json) == SFTI_JSON_KEY) {
-        sft_span name = sfti_json_string(json, &h->arena);
-        if (!name.data) return rewrite_memory(err);
-        code = sft_span_equal(name, metadata) ? head_metadata_value(h, json, err)
-                                              : head_tensor_name(h, json, name, err);
-    }
-    if (!code && json->type == SFTI_JSON_ERROR) return sfti_json_fail(json, 8, err);
-    return code;
-}
-
 /* A header without __metadata__ gets it as the first member. The cut goes before all others,
  * but whether it is needed shows at the end. */
 static sft_code head_new_metadata(header_rewrite *h, size_t at, bool alone, sft_error *err) {
@@ -188,11 +160,27 @@ static sft_code head_new_metadata(header_rewrite *h, size_t at, bool alone, sft_
 }
 
 static sft_code head_cuts(header_rewrite *h, sft_error *err) {
+    static const sft_span metadata = { "__metadata__", 12 };
     sfti_json json;
+    sft_code code = SFT_OK;
     sfti_json_begin(&json, h->old.data, h->old.len);
     sfti_json_next(&json);
     size_t open = json.start + 1;
-    sft_code code = head_members(h, &json, err);
+    while (!code && sfti_json_next(&json) == SFTI_JSON_KEY) {
+        sft_span name = sfti_json_string(&json, &h->arena);
+        if (!name.data) return rewrite_memory(err);
+        if (sft_span_equal(name, metadata)) {
+            code = head_metadata_value(h, &json, err);
+            continue;
+        }
+        uint32_t found = sfti_names_find(&h->names.names, name);
+        size_t end = (size_t)(json.at - json.begin);
+        if (found != SFTI_NO_NAME &&
+            !sfti_cuts_put(&h->cuts, json.start, end, h->names.items[found].value))
+            return rewrite_memory(err);
+        (void)sfti_json_skip(&json);
+    }
+    if (!code && json.type == SFTI_JSON_ERROR) return sfti_json_fail(&json, 8, err);
     if (code) return code;
     h->end = (size_t)(json.at - json.begin);
     if (h->met_metadata || !adds_metadata(h)) return SFT_OK;
@@ -207,44 +195,19 @@ static uint64_t grown_with(const sft_edit *edit, uint64_t more, uint64_t spare) 
     return fits ? out : UINT64_MAX;
 }
 
-/* With spare spaces, or without them where the header would be too long. */
-static uint64_t grown_by(const sft_edit *edit, uint64_t text, uint64_t cap, uint64_t most) {
-    uint64_t spare = edit->options.spare ? edit->options.spare : SFTI_EDIT_SPARE, all;
-    if (text <= cap) return 0;
-    uint64_t out = grown_with(edit, text - cap, spare);
-    if (sfti_add(cap, out, &all) && all <= most) return out;
-    return grown_with(edit, text - cap, 0);
-}
-
-/* The old padding stays where it stood; what the object gave up becomes spaces. */
-static void head_fill(header_rewrite *h, sfti_new_head *head, size_t text) {
-    char *at = head->data + SFTI_PREFIX;
-    size_t cap = head->len - SFTI_PREFIX;
-    sft_span object = { h->old.data, h->end };
-    sfti_put_u64(head->data, cap);
-    sfti_cuts_apply(&h->cuts, object, at);
-    memset(at + text, ' ', cap - text);
-    size_t tail = text > h->end ? text : h->end;
-    if (head->grown == 0 && tail < h->old.len)
-        memcpy(at + tail, h->old.data + tail, h->old.len - tail);
-}
-
-static void head_difference(const header_rewrite *h, sfti_new_head *head) {
-    size_t begin = 0, end = h->old.len;
-    const char *at = head->data + SFTI_PREFIX;
-    if (head->grown > 0) return;
-    while (begin < end && at[begin] == h->old.data[begin]) begin++;
-    while (end > begin && at[end - 1] == h->old.data[end - 1]) end--;
-    head->first = begin + SFTI_PREFIX;
-    head->last = end + SFTI_PREFIX;
-}
-
 static sft_code head_make(header_rewrite *h, sfti_new_head *head, sft_error *err) {
     sft_edit *edit = h->edit;
+    const char *old = h->old.data;
     uint64_t text = sfti_cuts_length(&h->cuts, h->end), len;
     uint64_t most = edit->limits.max_header_bytes;
     if (most > SFTI_MOST_HEADER) most = SFTI_MOST_HEADER;
-    head->grown = grown_by(edit, text, h->old.len, most);
+    if (text > h->old.len) {
+        /* With spare spaces, or without them where the header would be too long. */
+        uint64_t spare = edit->options.spare ? edit->options.spare : SFTI_EDIT_SPARE;
+        head->grown = grown_with(edit, text - h->old.len, spare);
+        if (!sfti_add(h->old.len, head->grown, &len) || len > most)
+            head->grown = grown_with(edit, text - h->old.len, 0);
+    }
     if (!sfti_add(h->old.len, head->grown, &len) || len > most) {
         return sfti_fail(err, SFT_HEADER_TOO_LARGE, SFT_NO_OFFSET,
                          "expected a header of at most %llu bytes, found %llu and whole blocks",
@@ -254,8 +217,18 @@ static sft_code head_make(header_rewrite *h, sfti_new_head *head, sft_error *err
     head->data = sfti_take(&edit->alloc, head->cap);
     if (!head->data) return sfti_fail_memory(err, head->cap);
     head->spare = len - text;
-    head_fill(h, head, (size_t)text);
-    head_difference(h, head);
+    sfti_put_u64(head->data, len);
+    char *at = head->data + SFTI_PREFIX;
+    sfti_cuts_apply(&h->cuts, (sft_span){ old, h->end }, at);
+    memset(at + text, ' ', (size_t)(len - text));
+    if (head->grown > 0) return SFT_OK;
+    /* The old padding stays where it stood; what the object gave up has become spaces. */
+    size_t tail = text > h->end ? (size_t)text : h->end, begin = 0, end = h->old.len;
+    if (tail < end) memcpy(at + tail, old + tail, end - tail);
+    while (begin < end && at[begin] == old[begin]) begin++;
+    while (end > begin && at[end - 1] == old[end - 1]) end--;
+    head->first = begin + SFTI_PREFIX;
+    head->last = end + SFTI_PREFIX;
     return SFT_OK;
 }
 
@@ -291,12 +264,6 @@ sft_code sfti_edit_head(sft_edit *edit, sfti_new_head *out, sft_error *err) {
 void sfti_edit_head_free(sft_edit *edit, sfti_new_head *head) {
     sfti_release(&edit->alloc, head->data, head->cap);
     memset(head, 0, sizeof *head);
-}
-
-void sfti_edit_old_head(const sft_edit *edit, char *out) {
-    sft_span header = sft_file_header(edit->file);
-    sfti_put_u64(out, header.len);
-    memcpy(out + SFTI_PREFIX, header.data, header.len);
 }
 
 void sfti_edit_tell(const sft_edit *edit, const sfti_new_head *head, sft_edit_method method,

@@ -56,19 +56,17 @@ static bool is_untouched(const overwrite *p) {
            v.is_old;
 }
 
-static bool restore(const overwrite *p) {
-    int fd = p->target->fd;
-    if (!p->may_undo) return false;
-    if (p->inserted == 0)
-        return (place_bytes(p, true) == 0 && place_sync(p) == 0) || is_untouched(p);
-    return sfti_write_all(fd, p->target->old_head, p->target->old_len, p->inserted) == 0 &&
-           place_sync(p) == 0 && sfti_os_collapse_range(fd, 0, p->inserted) == 0 &&
-           place_sync(p) == 0;
-}
-
 /* After a failure: the journal is removed only once the disk has the old bytes again. */
 static void place_undo(const overwrite *p, sft_error *err) {
-    if (restore(p)) {
+    int fd = p->target->fd;
+    bool old = false;
+    if (p->may_undo && p->inserted == 0)
+        old = (place_bytes(p, true) == 0 && place_sync(p) == 0) || is_untouched(p);
+    else if (p->may_undo)
+        old = sfti_write_all(fd, p->target->old_head, p->target->old_len, p->inserted) == 0 &&
+              place_sync(p) == 0 && sfti_os_collapse_range(fd, 0, p->inserted) == 0 &&
+              place_sync(p) == 0;
+    if (old) {
         (void)place_time(p);
         (void)sfti_journal_remove(p->edit->path);
     } else {

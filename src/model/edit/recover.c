@@ -40,13 +40,6 @@ static sft_code refuse_half_inserted(const recovery *m, sft_error *err) {
     return SFT_EDIT_INTERRUPTED;
 }
 
-static sft_code recovery_write(const recovery *m, sft_error *err) {
-    int error = sfti_journal_apply_head(&m->journal, m->fd);
-    if (!error) error = sfti_journal_apply_data(&m->journal, m->fd, false);
-    if (error) return sfti_io_fail(err, SFT_IO_WRITE, error, "finish an interrupted edit");
-    return SFT_OK;
-}
-
 static sft_code recovery_complete(const recovery *m, sft_edit_found *found, sft_error *err) {
     static const sft_span own = { NULL, 0 };
     const uint64_t *w = m->journal.word;
@@ -62,7 +55,11 @@ static sft_code recovery_complete(const recovery *m, sft_edit_found *found, sft_
     bool shorter = !v.came_in && w[SFTI_JW_GROWN] > 0; /* nothing was inserted, yet bytes changed */
     if (!shorter && v.is_either) {
         *found = SFT_EDIT_NEW;
-        return v.is_new ? SFT_OK : recovery_write(m, err);
+        if (v.is_new) return SFT_OK;
+        error = sfti_journal_apply_head(&m->journal, m->fd);
+        if (!error) error = sfti_journal_apply_data(&m->journal, m->fd, false);
+        return error ? sfti_io_fail(err, SFT_IO_WRITE, error, "finish an interrupted edit")
+                     : SFT_OK;
     }
     if (v.came_in && v.is_old) return refuse_half_inserted(m, err);
     return recovery_refuse("bytes that are neither the old nor the new ones", err);
@@ -165,14 +162,6 @@ static sft_code replaced_refuse(const char *old, const char *found, sft_error *e
     return SFT_EDIT_INTERRUPTED;
 }
 
-/* What was planted must not take the name: a link, another's file, one with further names. */
-static const char *replaced_fault(const os_info *old, const os_info *folder) {
-    bool own = old->owner == sfti_os_user() || old->owner == folder->owner;
-    if (old->kind != OS_FILE) return "something that is no file";
-    if (!own) return "a file of another user";
-    return old->links > 1 ? "a file with several names" : NULL;
-}
-
 static sft_code replaced_check(const char *path, const char *old, size_t count, sft_error *err) {
     char folder[4096];
     os_info info, above;
@@ -181,8 +170,11 @@ static sft_code replaced_check(const char *path, const char *old, size_t count, 
     if (!error) error = sfti_os_info_path(folder, true, &above);
     if (!error) error = sfti_os_info_path(old, false, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at a file that was replaced");
-    const char *fault = replaced_fault(&info, &above);
-    return fault ? replaced_refuse(old, fault, err) : SFT_OK;
+    /* What was planted must not take the name: a link, another's file, one with further names. */
+    bool own = info.owner == sfti_os_user() || info.owner == above.owner;
+    if (info.kind != OS_FILE) return replaced_refuse(old, "something that is no file", err);
+    if (!own) return replaced_refuse(old, "a file of another user", err);
+    return info.links > 1 ? replaced_refuse(old, "a file with several names", err) : SFT_OK;
 }
 
 /* Steps:

@@ -16,7 +16,7 @@ struct sft_repair {
     sft_source source;
     sft_scan *scan;
     sft_fix *fixes;
-    size_t fix_count, fix_cap;
+    size_t fix_count;
     sft_part *parts;
     size_t count;
     sft_pair *pairs; /* NULL: those of the scan's model, which are sound */
@@ -41,8 +41,12 @@ static sft_code refuse_finding(const sft_error *found, sft_error *err) {
     return found->code;
 }
 
-static sft_code take_findings(sft_repair *r, sft_error *err) {
-    size_t count = sft_scan_finding_count(r->scan);
+static sft_code take_fixes(sft_repair *r, sft_error *err) {
+    size_t count = sft_scan_finding_count(r->scan), most = count + sft_scan_note_count(r->scan);
+    if (count >= SFTI_FINDINGS_MANY)
+        return refuse_finding(&sft_scan_finding_at(r->scan, 0)->error, err);
+    r->fixes = sfti_arena_array(&r->arena, most, sizeof *r->fixes);
+    if (!r->fixes) return sfti_fail_memory(err, most * sizeof *r->fixes);
     for (size_t i = 0; i < count; i++) {
         const sft_error *found = &sft_scan_finding_at(r->scan, i)->error;
         const sfti_repair_row *row = sfti_repair_of_finding(sfti_scan_model(r->scan), found);
@@ -57,16 +61,6 @@ static sft_code take_findings(sft_repair *r, sft_error *err) {
         if (row) put_fix(r, row, &note->error);
     }
     return SFT_OK;
-}
-
-static sft_code take_fixes(sft_repair *r, sft_error *err) {
-    r->fix_cap = sft_scan_finding_count(r->scan) + sft_scan_note_count(r->scan);
-    if (sft_scan_finding_count(r->scan) >= SFTI_FINDINGS_MANY) {
-        return refuse_finding(&sft_scan_finding_at(r->scan, 0)->error, err);
-    }
-    r->fixes = sfti_arena_array(&r->arena, r->fix_cap, sizeof *r->fixes);
-    if (!r->fixes) return sfti_fail_memory(err, r->fix_cap * sizeof *r->fixes);
-    return take_findings(r, err);
 }
 
 /* ── Tensors ── */
@@ -94,20 +88,18 @@ typedef struct pair_list {
     size_t count; /* told of a first pass */
 } pair_list;
 
-/* The value of the key just read, as text; what is no string as it is spelled. */
-static sft_span repair_value(pair_list *p) {
-    sfti_json_type type = sfti_json_next(&p->json);
-    const char *begin = p->json.begin + p->json.start;
-    if (type == SFTI_JSON_STRING) return sfti_json_string(&p->json, &p->r->arena);
-    if (type == SFTI_JSON_OBJECT || type == SFTI_JSON_ARRAY) (void)sfti_json_skip(&p->json);
-    return (sft_span){ begin, (size_t)(p->json.at - begin) };
-}
-
 /* One __metadata__, its opening brace read; false when out of memory. */
 static bool repair_object(pair_list *p) {
     while (sfti_json_next(&p->json) == SFTI_JSON_KEY) {
         sft_pair pair = { sfti_json_string(&p->json, &p->r->arena), { NULL, 0 } };
-        pair.value = repair_value(p);
+        sfti_json_type type = sfti_json_next(&p->json);
+        const char *begin = p->json.begin + p->json.start;
+        if (type == SFTI_JSON_STRING) {
+            pair.value = sfti_json_string(&p->json, &p->r->arena);
+        } else { /* as it is spelled */
+            if (type == SFTI_JSON_OBJECT || type == SFTI_JSON_ARRAY) (void)sfti_json_skip(&p->json);
+            pair.value = (sft_span){ begin, (size_t)(p->json.at - begin) };
+        }
         if (!pair.key.data || !pair.value.data) return false;
         if (p->r->pairs) p->r->pairs[p->count] = pair;
         p->count++;
@@ -192,19 +184,15 @@ static sft_code take_metadata(sft_repair *r, sft_error *err) {
 
 /* ── Digests of the file as it was ── */
 
-/* Metadata that were read in another way may be other keys of training. */
-static unsigned repair_stale(const sft_repair *r) {
+static sft_code drop_digests(sft_repair *r, sft_error *err) {
     const sfti_model *model = sfti_scan_model(r->scan);
     sfti_layout layout = SFTI_LAYOUT_INIT;
+    size_t count = 0;
     for (size_t i = 0; i < r->count; i++) sfti_layout_add(&layout, sfti_model_tensor(model, i));
     bool same = sfti_layout_is_official(&layout, r->source.size - model->data_offset);
-    return (same ? 0 : SFTI_DIGESTS_OF_DATA) |
-           (is_metadata_sound(r->scan) ? 0 : SFTI_DIGESTS_OF_NAMES);
-}
-
-static sft_code drop_digests(sft_repair *r, sft_error *err) {
-    unsigned stale = repair_stale(r);
-    size_t count = 0;
+    unsigned stale = same ? 0 : SFTI_DIGESTS_OF_DATA;
+    /* Metadata that were read in another way may be other keys of training. */
+    if (!is_metadata_sound(r->scan)) stale |= SFTI_DIGESTS_OF_NAMES;
     for (size_t i = 0; i < r->pair_count; i++)
         r->dropped |= sfti_digest_key_of(repair_pair(r, i).key) & stale;
     if (!r->dropped) return SFT_OK;
@@ -220,12 +208,6 @@ static sft_code drop_digests(sft_repair *r, sft_error *err) {
 unsigned sfti_repair_dropped(const sft_repair *repair) { return repair->dropped; }
 
 /* ── All together ── */
-
-static bool has_legacy_layout(const sft_scan *scan) {
-    for (size_t i = 0; i < sft_scan_finding_count(scan); i++)
-        if (sft_scan_finding_at(scan, i)->error.code == SFT_LEGACY_LAYOUT) return true;
-    return false;
-}
 
 /* The fix that the second scan, which reads the layout of 2022, knows nothing of. */
 static sft_code scan_legacy(sft_repair *r, sft_open_options *options, sft_error *err) {
@@ -257,7 +239,9 @@ static sft_code repair_scan(sft_repair *r, const sft_open_options *options, sft_
     borrowed.borrowed = true;
     code = sft_scan_open_source(borrowed, &own, &r->scan, err);
     if (code) return code;
-    if (has_legacy_layout(r->scan)) return scan_legacy(r, &own, err);
+    for (size_t i = 0; i < sft_scan_finding_count(r->scan); i++)
+        if (sft_scan_finding_at(r->scan, i)->error.code == SFT_LEGACY_LAYOUT)
+            return scan_legacy(r, &own, err);
     return take_fixes(r, err);
 }
 

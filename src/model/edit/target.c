@@ -1,3 +1,4 @@
+#include "base/endian.h"
 #include "edit/edit.h"
 
 #include <errno.h>
@@ -6,13 +7,6 @@
 static sft_code open_swapped(const char *found, sft_error *err) {
     return sfti_fail(err, SFT_EDIT_BUSY, SFT_NO_OFFSET,
                      "expected the file that the path led to a moment ago, found %s", found);
-}
-
-static sft_code open_as_seen(int fd, const os_info *seen, os_info *info, sft_error *err) {
-    int error = sfti_os_info_fd(fd, info);
-    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
-    bool same = seen->inode == info->inode && seen->device == info->device;
-    return same ? SFT_OK : open_swapped("another", err);
 }
 
 sft_code sfti_edit_open_file(const char *path, const char *beneath, bool writable, int *fd,
@@ -24,7 +18,10 @@ sft_code sfti_edit_open_file(const char *path, const char *beneath, bool writabl
     if (seen.kind == OS_LINK) return open_swapped("a symbolic link", err);
     os_beneath how = writable ? OS_BENEATH_WRITE : OS_BENEATH_OWN;
     sft_code code = sfti_open_beneath(path, beneath, how, fd, err);
-    if (!code) code = open_as_seen(*fd, &seen, info, err);
+    if (!code && (error = sfti_os_info_fd(*fd, info)) != 0)
+        code = sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
+    if (!code && (seen.inode != info->inode || seen.device != info->device))
+        code = open_swapped("another", err);
     if (!code) return SFT_OK;
     if (*fd >= 0) (void)sfti_os_close(*fd);
     *fd = -1;
@@ -65,9 +62,32 @@ static sft_code target_head(sfti_target *target, sft_error *err) {
     return SFT_OK;
 }
 
-static sft_code target_check(const sft_edit *edit, sfti_target *target, sft_error *err) {
+void sfti_target_close(sft_edit *edit, sfti_target *target) {
+    if (target->fd >= 0) sfti_os_unlock(target->fd);
+    if (target->fd >= 0) (void)sfti_os_close(target->fd);
+    sfti_release(&edit->alloc, target->old_head, target->old_len);
+}
+
+sft_code sfti_target_open(sft_edit *edit, sfti_target *target, sft_error *err) {
+    target->old_len = SFTI_PREFIX + (size_t)sft_file_header_bytes(edit->file);
+    target->fd = -1;
+    target->old_head = sfti_take(&edit->alloc, target->old_len);
+    if (!target->old_head) return sfti_fail_memory(err, target->old_len);
+    sft_span header = sft_file_header(edit->file);
+    sfti_put_u64(target->old_head, header.len);
+    memcpy(target->old_head + SFTI_PREFIX, header.data, header.len);
     os_info now;
-    int error = sfti_os_lock(target->fd);
+    int error;
+    if (edit->is_link) { /* nothing is written through it: the new file takes its place */
+        error = sfti_os_open_write(edit->path, &target->fd);
+        if (error) target->fd = -1;
+        if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open the file for writing");
+    } else {
+        sft_code code = sfti_edit_open_file(edit->path, edit->beneath, true, &target->fd, &now,
+                                            err);
+        if (code) return code;
+    }
+    error = sfti_os_lock(target->fd);
     if (error == EAGAIN) {
         sft_code code = edit_busy("another program that changes it", err);
         if (err) err->os_errno = error;
@@ -78,30 +98,4 @@ static sft_code target_check(const sft_edit *edit, sfti_target *target, sft_erro
     if (!is_as_opened(edit, &now)) return edit_busy("that it was changed since", err);
     sft_code code = sfti_edit_same(edit, err);
     return code ? code : target_head(target, err);
-}
-
-void sfti_target_close(sft_edit *edit, sfti_target *target) {
-    if (target->fd >= 0) sfti_os_unlock(target->fd);
-    if (target->fd >= 0) (void)sfti_os_close(target->fd);
-    sfti_release(&edit->alloc, target->old_head, target->old_len);
-}
-
-/* Nothing is written through a link: the new file takes its place. */
-static sft_code target_open_fd(const sft_edit *edit, sfti_target *target, sft_error *err) {
-    os_info info;
-    if (!edit->is_link)
-        return sfti_edit_open_file(edit->path, edit->beneath, true, &target->fd, &info, err);
-    int error = sfti_os_open_write(edit->path, &target->fd);
-    if (error) target->fd = -1;
-    return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "open the file for writing") : SFT_OK;
-}
-
-sft_code sfti_target_open(sft_edit *edit, sfti_target *target, sft_error *err) {
-    target->old_len = SFTI_PREFIX + (size_t)sft_file_header_bytes(edit->file);
-    target->fd = -1;
-    target->old_head = sfti_take(&edit->alloc, target->old_len);
-    if (!target->old_head) return sfti_fail_memory(err, target->old_len);
-    sfti_edit_old_head(edit, target->old_head);
-    sft_code code = target_open_fd(edit, target, err);
-    return code ? code : target_check(edit, target, err);
 }

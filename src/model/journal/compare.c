@@ -40,41 +40,33 @@ static int jr_part(const sfti_journal_file *j, uint64_t part_at, uint64_t part_l
     return sfti_journal_read(j, into, len, part_at + at);
 }
 
-/* The old bytes, `moved` further on. */
-static int jr_part_moved(const sfti_journal_file *j, const jr_section *s, uint64_t at, size_t len,
-                         char *into) {
-    size_t zeros = at >= s->moved ? 0 : s->moved - at < len ? (size_t)(s->moved - at) : len;
-    memset(into, 0, zeros);
-    if (zeros == len) return 0;
-    return jr_part(j, s->old_at, s->old_len, at + zeros - s->moved, len - zeros, into + zeros);
-}
-
-static void jr_judge(const struct sfti_journal_buffers *buffers, size_t len, size_t in_place,
-                     sfti_journal_verdict *v) {
-    const char *file = buffers->piece[0], *after = buffers->piece[1], *before = buffers->piece[2];
-    v->is_old = v->is_old && memcmp(file, buffers->piece[3], in_place) == 0;
-    v->is_new = v->is_new && memcmp(file, after, len) == 0;
-    if (!v->is_either || memcmp(file, after, len) == 0) return;
-    for (size_t i = 0; i < len && v->is_either; i++)
-        v->is_either = file[i] == before[i] || file[i] == after[i];
-}
-
 static int jr_section_piece(const sfti_journal_file *j, const jr_bytes *from,
                             const jr_section *s, uint64_t at, size_t want,
                             sfti_journal_verdict *v) {
-    struct sfti_journal_buffers *buffers = j->buffers;
+    char *file = j->buffers->piece[0], *after = j->buffers->piece[1];
+    char *before = j->buffers->piece[2], *before_in_place = j->buffers->piece[3];
     size_t got = 0;
     size_t in_place = at >= s->old_len ? 0
                       : s->old_len - at < want ? (size_t)(s->old_len - at) : want;
-    int error = jr_bytes_read(from, buffers->piece[0], want, s->file_at + at, &got);
+    int error = jr_bytes_read(from, file, want, s->file_at + at, &got);
     if (error) return error;
     if (got < want) v->is_old = v->is_new = v->is_either = false;
     if (got < want) return 0;
-    error = jr_part(j, s->new_at, s->new_len, at, want, buffers->piece[1]);
-    if (!error) error = jr_part_moved(j, s, at, want, buffers->piece[2]);
-    if (!error) error = jr_part(j, s->old_at, s->old_len, at, want, buffers->piece[3]);
-    if (!error) jr_judge(buffers, want, in_place, v);
-    return error;
+    /* The old bytes, `moved` further on, have zeros before them. */
+    size_t zeros = at >= s->moved ? 0 : s->moved - at < want ? (size_t)(s->moved - at) : want;
+    memset(before, 0, zeros);
+    if (zeros < want)
+        error = jr_part(j, s->old_at, s->old_len, at + zeros - s->moved, want - zeros,
+                        before + zeros);
+    if (!error) error = jr_part(j, s->new_at, s->new_len, at, want, after);
+    if (!error) error = jr_part(j, s->old_at, s->old_len, at, want, before_in_place);
+    if (error) return error;
+    v->is_old = v->is_old && memcmp(file, before_in_place, in_place) == 0;
+    bool is_new = memcmp(file, after, want) == 0;
+    v->is_new = v->is_new && is_new;
+    for (size_t i = 0; i < want && v->is_either && !is_new; i++)
+        v->is_either = file[i] == before[i] || file[i] == after[i];
+    return 0;
 }
 
 static int jr_section_compare(const sfti_journal_file *j, const jr_bytes *from,

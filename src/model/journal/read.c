@@ -177,16 +177,6 @@ static int jr_ranges(const sfti_journal_file *j, bool *right) {
     return 0;
 }
 
-/* The words were read before the checksum was computed: they must not have changed since. */
-static int jr_words_again(const sfti_journal_file *j, bool *right) {
-    char bytes[SFTI_JOURNAL_FIXED];
-    int error = sfti_journal_read(j, bytes, sizeof bytes, 0);
-    *right = !error && memcmp(bytes, sfti_journal_magic, sizeof sfti_journal_magic) == 0;
-    for (size_t i = 1; i < SFTI_JW_COUNT && *right; i++)
-        *right = sfti_get_u64(bytes + 8 * i) == j->word[i];
-    return error;
-}
-
 /* Whether a reader at the least strict level accepts the head for a file of this size. */
 static sft_code jr_head(const sfti_journal_file *j, uint64_t at, uint64_t len, uint64_t size,
                         bool *right, sft_error *err) {
@@ -212,24 +202,20 @@ static sft_code jr_head(const sfti_journal_file *j, uint64_t at, uint64_t len, u
     return SFT_OK;
 }
 
-static sft_code jr_heads(const sfti_journal_file *j, bool *right, sft_error *err) {
-    const uint64_t *w = j->word;
-    uint64_t at = sfti_journal_heads_at(j), size;
-    *right = sfti_add(w[SFTI_JW_SIZE], w[SFTI_JW_GROWN], &size);
-    if (!*right) return SFT_OK;
-    sft_code code = jr_head(j, at, w[SFTI_JW_BEFORE], w[SFTI_JW_SIZE], right, err);
-    if (code || !*right) return code;
-    return jr_head(j, at + w[SFTI_JW_BEFORE], w[SFTI_JW_AFTER], size, right, err);
-}
-
 static sft_code jr_verify(sfti_journal_file *j, sft_error *err) {
+    const uint64_t *w = j->word;
     bool right = false;
     const char *wrong = "one with a wrong checksum";
     int error = jr_sum(j, &right);
     sfti_journal_seal_close(j);
     if (!error && right) {
+        /* The words were read before the checksum was computed. */
+        char bytes[SFTI_JOURNAL_FIXED];
         wrong = "one that changes while it is read";
-        error = jr_words_again(j, &right);
+        error = sfti_journal_read(j, bytes, sizeof bytes, 0);
+        right = !error && memcmp(bytes, sfti_journal_magic, sizeof sfti_journal_magic) == 0;
+        for (size_t i = 1; i < SFTI_JW_COUNT && right; i++)
+            right = sfti_get_u64(bytes + 8 * i) == w[i];
     }
     if (!error && right) {
         wrong = "one of bytes that the file has not";
@@ -238,8 +224,12 @@ static sft_code jr_verify(sfti_journal_file *j, sft_error *err) {
     if (error) return sfti_io_fail(err, SFT_IO_READ, error, "read the journal of an edit");
     sft_code code = SFT_OK;
     if (right) {
+        uint64_t at = sfti_journal_heads_at(j), size;
         wrong = "one whose headers are none";
-        code = jr_heads(j, &right, err);
+        right = sfti_add(w[SFTI_JW_SIZE], w[SFTI_JW_GROWN], &size);
+        if (right) code = jr_head(j, at, w[SFTI_JW_BEFORE], w[SFTI_JW_SIZE], &right, err);
+        at += w[SFTI_JW_BEFORE];
+        if (!code && right) code = jr_head(j, at, w[SFTI_JW_AFTER], size, &right, err);
     }
     if (!code && !right) jr_be(j, SFTI_JOURNAL_ODD, wrong);
     return code;
@@ -255,4 +245,18 @@ sft_code sfti_journal_verify(sfti_journal_file *j, bool to_apply, sft_error *err
     if (j->state != SFTI_JOURNAL_SOUND) return SFT_OK;
     sft_code code = to_apply ? sfti_journal_seal_begin(j, err) : SFT_OK;
     return code ? code : jr_verify(j, err);
+}
+
+sft_code sfti_journal_refuse(const sfti_journal_file *j, sft_error *err) {
+    if (j->foreign) { /* only its owner knows whether it is a journal */
+        sfti_fail(err, SFT_EDIT_INTERRUPTED, SFT_NO_OFFSET,
+                  "expected a journal of an edit by this user or the file's owner, found %s (user "
+                  "%u); it is left alone", j->foreign, (unsigned)j->owner);
+        sfti_hint(err, SFT_HINT_JOURNAL_OWNER);
+    } else {
+        sfti_fail(err, SFT_EDIT_INTERRUPTED, SFT_NO_OFFSET, "expected the journal of an edit, "
+                  "found %s; it is left alone", j->wrong);
+        sfti_hint(err, SFT_HINT_JOURNAL_REMOVE);
+    }
+    return SFT_EDIT_INTERRUPTED;
 }

@@ -30,16 +30,6 @@ static sft_code out_write_at(void *ctx, uint64_t offset, const void *bytes, size
     return out_put(ctx, bytes, len, err);
 }
 
-static sft_code out_words(const sfti_journal *j, journal_out *out, sft_error *err) {
-    const uint64_t words[SFTI_JW_COUNT] = {
-        0, SFTI_JOURNAL_VERSION, j->method, j->device, j->inode, j->size, j->grown,
-        j->before.len, j->after.len, j->patch_count, j->patch_bytes };
-    char bytes[SFTI_JOURNAL_FIXED];
-    for (size_t i = 0; i < SFTI_JW_COUNT; i++) sfti_put_u64(bytes + 8 * i, words[i]);
-    memcpy(bytes, sfti_journal_magic, sizeof sfti_journal_magic);
-    return out_put(out, bytes, sizeof bytes, err);
-}
-
 static sft_code out_ranges(const sfti_journal *j, journal_out *out, sft_error *err) {
     char bytes[64 * 16];
     size_t len = 0;
@@ -59,60 +49,45 @@ static const sft_sink_vtable out_sink_vtable = {
     sizeof(sft_sink_vtable), NULL, out_write_at, NULL, NULL, NULL
 };
 
-/* Old and new bytes of a range. */
-static sft_code out_range(const sfti_patch *patch, const sft_source *file, journal_out *out,
-                          const sft_allocator *alloc, sfti_stages *stages, sft_error *err) {
-    sft_sink sink = { out, &out_sink_vtable, false };
-    sft_code code = sfti_copy_into(file, patch->at, patch->at + patch->len, &sink, 0, alloc,
-                                   &stages->job, err);
-    stages->done += patch->len;
-    if (!code) code = sfti_patch_write(patch, &sink, 0, alloc, &stages->job, err);
-    stages->done += patch->len;
-    return code;
-}
-
+/* Old and new bytes of each range. */
 static sft_code out_data(const sfti_journal *j, journal_out *out, const sft_allocator *alloc,
                          const sft_job *job, sft_error *err) {
+    sft_sink sink = { out, &out_sink_vtable, false };
     sft_source file;
     sfti_stages stages;
     if (j->patch_count == 0) return SFT_OK;
     sft_code code = sft_source_fd(j->fd, alloc, &file, err);
     if (code) return code;
     sfti_stages_begin(&stages, job, 2 * j->patch_bytes);
-    for (size_t i = 0; i < j->patch_count && !code; i++)
-        code = out_range(&j->patches[i], &file, out, alloc, &stages, err);
+    for (size_t i = 0; i < j->patch_count && !code; i++) {
+        const sfti_patch *patch = &j->patches[i];
+        code = sfti_copy_into(&file, patch->at, patch->at + patch->len, &sink, 0, alloc,
+                              &stages.job, err);
+        stages.done += patch->len;
+        if (!code) code = sfti_patch_write(patch, &sink, 0, alloc, &stages.job, err);
+        stages.done += patch->len;
+    }
     sft_source_close(&file);
     return code;
 }
 
 static sft_code journal_pieces(const sfti_journal *j, const sft_sink *sink,
                                const sft_allocator *alloc, const sft_job *job, sft_error *err) {
-    char sum[8];
+    const uint64_t words[SFTI_JW_COUNT] = {
+        0, SFTI_JOURNAL_VERSION, j->method, j->device, j->inode, j->size, j->grown,
+        j->before.len, j->after.len, j->patch_count, j->patch_bytes };
+    char fixed[SFTI_JOURNAL_FIXED], sum[8];
     journal_out out = { .inner = *sink };
     sfti_crc32_begin(&out.table);
-    sft_code code = out_words(j, &out, err);
+    for (size_t i = 0; i < SFTI_JW_COUNT; i++) sfti_put_u64(fixed + 8 * i, words[i]);
+    memcpy(fixed, sfti_journal_magic, sizeof sfti_journal_magic);
+    sft_code code = out_put(&out, fixed, sizeof fixed, err);
     if (!code) code = out_ranges(j, &out, err);
     if (!code) code = out_put(&out, j->before.data, j->before.len, err);
     if (!code) code = out_put(&out, j->after.data, j->after.len, err);
     if (!code) code = out_data(j, &out, alloc, job, err);
     sfti_put_u64(sum, out.sum);
     return code ? code : out_put(&out, sum, sizeof sum, err);
-}
-
-static sft_code journal_unmade(sft_code code, sft_error *err) {
-    if (code != SFT_EXISTS) return code;
-    int32_t os_errno = err ? err->os_errno : 0;
-    code = sfti_fail(err, SFT_EDIT_BUSY, SFT_NO_OFFSET,
-                     "expected no other change of the file, found the journal of one");
-    if (err) err->os_errno = os_errno;
-    return code;
-}
-
-/* Offsets in the journal mean nothing to the caller, who asked for a change of the file. */
-static sft_code journal_unwritten(sft_code code, sft_error *err) {
-    if (code == SFT_IO_WRITE && err)
-        return sfti_io_fail(err, code, err->os_errno, "write the journal of the edit");
-    return code;
 }
 
 /*  1  the journal is written to a temporary file beside the model and synced: a crash leaves the
@@ -137,7 +112,18 @@ sft_code sfti_journal_write(const char *path, const sfti_journal *journal, uint3
     sft_code code = sft_sink_path(name, &options, &sink, err);
     if (code) return code;
     code = journal_pieces(journal, &sink, alloc, job, err);
-    if (!code) return journal_unmade(sft_sink_finish(&sink, err), err);
-    sft_sink_abandon(&sink);
-    return journal_unwritten(code, err);
+    if (code) {
+        sft_sink_abandon(&sink);
+        /* Offsets in the journal mean nothing to the caller, who asked for a change of the file. */
+        if (code == SFT_IO_WRITE && err)
+            return sfti_io_fail(err, code, err->os_errno, "write the journal of the edit");
+        return code;
+    }
+    code = sft_sink_finish(&sink, err);
+    if (code != SFT_EXISTS) return code;
+    int32_t os_errno = err ? err->os_errno : 0;
+    code = sfti_fail(err, SFT_EDIT_BUSY, SFT_NO_OFFSET,
+                     "expected no other change of the file, found the journal of one");
+    if (err) err->os_errno = os_errno;
+    return code;
 }

@@ -55,16 +55,6 @@ static void push_narrow(sfti_cast *cast, const sfti_cast_kernels *kernels) {
     if (bits == 4) push_stage(cast, sfti_pack_4, 4);
 }
 
-static void push_from_f32(sfti_cast *cast, const sfti_cast_kernels *kernels) {
-    const sft_dtype_info *to = sft_dtype_describe(cast->to);
-    if (cast->to == SFT_F32) return;
-    if (to->kind == SFT_KIND_BOOL) push_stage(cast, sfti_f32_to_bool, 8);
-    else if (cast->to != SFT_F64 && to->kind == SFT_KIND_FLOAT) push_narrow(cast, kernels);
-    else push_stage(cast, sfti_f32_to_f64, 64);
-    if (to->kind == SFT_KIND_INT || to->kind == SFT_KIND_UINT)
-        push_stage(cast, sfti_f64_to_int, to->bits);
-}
-
 /* The stages from a 64-bit hub. */
 typedef struct hub_row {
     sfti_cast_fn to_bool, to_int, to_f64, to_f32, to_odd;
@@ -95,21 +85,11 @@ static void push_from_wide(sfti_cast *cast, const sfti_cast_kernels *kernels, co
 
 /* ── Floats of a byte or less: looked up ── */
 
-/* Uses the portable stages; the variants give the same bits. */
 static void fill_table(sfti_cast *cast) {
-    uint8_t f32[4], out[2];
     for (unsigned code = 0; code < 256; code++) {
         uint16_t value = sfti_code_to_bf16(cast->from, (uint8_t)code);
-        cast->table[code] = value;
-        if (cast->to == SFT_BF16 || sft_dtype_describe(cast->to)->bits > 16) continue;
-        memset(f32, 0, 2);
-        f32[2] = (uint8_t)value;
-        f32[3] = (uint8_t)(value >> 8);
-        out[1] = 0;
-        if (cast->to == SFT_F16) (void)sfti_f32_to_f16(cast, f32, out, 1);
-        else if (cast->to == SFT_F8_E8M0) (void)sfti_f32_to_e8m0(cast, f32, out, 1);
-        else (void)sfti_f32_to_small(cast, f32, out, 1);
-        cast->table[code] = sfti_get_u16(out);
+        bool is_bf16 = cast->to == SFT_BF16 || sft_dtype_describe(cast->to)->bits > 16;
+        cast->table[code] = is_bf16 ? value : sfti_cast_code(cast, (uint32_t)value << 16);
     }
 }
 
@@ -150,22 +130,19 @@ void sfti_cast_kernels_fill(sfti_cast_kernels *kernels, unsigned forbid) {
     if (!(forbid & SFTI_CAST_NO_NEON)) (void)sfti_cast_kernels_neon(kernels);
 }
 
-static void set_target(sfti_cast *cast) {
-    const sfti_float *row = sfti_float_of(cast->to);
-    if (!row) return;
-    cast->small = *row;
-    if (!cast->saturate) return;
-    cast->small.over = row->greatest;
-    if (row->infinity == row->nan) cast->small.infinity = row->greatest;
-}
-
 static void push_from_f32_hub(sfti_cast *cast, const sfti_cast_kernels *kernels) {
+    const sft_dtype_info *to = sft_dtype_describe(cast->to);
     uint32_t bits = sft_dtype_describe(cast->from)->bits;
     if (bits <= 8) push_codes(cast, kernels);
     if (bits <= 8 && is_looked_up(cast->to)) return;
     if (cast->from == SFT_F16) push_stage(cast, kernels->f16_to_f32, 32);
     if (cast->from == SFT_BF16) push_stage(cast, kernels->bf16_to_f32, 32);
-    push_from_f32(cast, kernels);
+    if (cast->to == SFT_F32) return;
+    if (to->kind == SFT_KIND_BOOL) push_stage(cast, sfti_f32_to_bool, 8);
+    else if (cast->to != SFT_F64 && to->kind == SFT_KIND_FLOAT) push_narrow(cast, kernels);
+    else push_stage(cast, sfti_f32_to_f64, 64);
+    if (to->kind == SFT_KIND_INT || to->kind == SFT_KIND_UINT)
+        push_stage(cast, sfti_f64_to_int, to->bits);
 }
 
 void sfti_cast_begin(sfti_cast *cast, const sfti_cast_kernels *kernels, sft_dtype from,
@@ -175,7 +152,12 @@ void sfti_cast_begin(sfti_cast *cast, const sfti_cast_kernels *kernels, sft_dtyp
     cast->saturate = saturate;
     cast->count = 0;
     cast->losses.kind = 0;
-    set_target(cast);
+    const sfti_float *row = sfti_float_of(to);
+    if (row) cast->small = *row;
+    if (row && saturate) {
+        cast->small.over = row->greatest;
+        if (row->infinity == row->nan) cast->small.infinity = row->greatest;
+    }
     if (from == to) return;
     cast_hub hub = hub_of(from);
     if (hub == HUB_F32) {

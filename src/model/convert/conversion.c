@@ -23,12 +23,6 @@ static bool is_integer(sft_kind kind) {
     return kind == SFT_KIND_INT || kind == SFT_KIND_UINT;
 }
 
-static bool is_wanted(const sft_conversion *c, const sft_tensor *tensor) {
-    sft_kind from = sft_dtype_describe(tensor->dtype)->kind, to = sft_dtype_describe(c->to)->kind;
-    if (c->options.match) return c->options.match(c->options.match_ctx, tensor);
-    return from == to || (is_integer(from) && is_integer(to));
-}
-
 /* Scalars that a narrower float would change, and that a model is wrong as a whole by. */
 static bool keeps_dtype(const sft_conversion *c, const sft_tensor *tensor) {
     static const char *const ends[] = { ".alpha", ".dora_scale", ".lora_magnitude_vector",
@@ -40,19 +34,19 @@ static bool keeps_dtype(const sft_conversion *c, const sft_tensor *tensor) {
         return false;
     if (tensor->rank == 0 || (to->bits <= 8 && tensor->rank == 1 && tensor->shape[0] <= 16))
         return true;
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        size_t len = strlen(ends[i]);
-        if (tensor->name.len > len
-            && memcmp(tensor->name.data + tensor->name.len - len, ends[i], len) == 0)
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (tensor->name.len > strlen(ends[i]) && sfti_name_ends(tensor->name, ends[i]))
             return true;
-    }
     return false;
 }
 
 static sft_convert_action decide(const sft_conversion *c, const sft_tensor *tensor,
                                sfti_converted *row) {
     sft_convert_action action = SFT_CONVERT_CAST;
-    if (!is_wanted(c, tensor)) return SFT_CONVERT_OTHER;
+    sft_kind from = sft_dtype_describe(tensor->dtype)->kind, to = sft_dtype_describe(c->to)->kind;
+    bool wanted = c->options.match ? c->options.match(c->options.match_ctx, tensor)
+                                   : from == to || (is_integer(from) && is_integer(to));
+    if (!wanted) return SFT_CONVERT_OTHER;
     if (tensor->dtype == c->to) return SFT_CONVERT_SAME;
     row->overruled = sfti_scale_find(c->set, &c->declared, tensor, &action)
                      && c->options.scaled;
@@ -88,27 +82,21 @@ static sft_code decide_quantised(sft_conversion *c, size_t i, sft_convert_action
     return sfti_quant_find(c->set, &c->declared, i, &c->arena, &c->quants[i], err);
 }
 
-/* Size of the tensor once it is cast. */
-static sft_code measure_cast(const sft_conversion *c, const sft_tensor *tensor, uint64_t *bytes,
-                             sft_error *err) {
-    if (!sft_cast_exists(tensor->dtype, c->to)) {
+/* Size of tensor i once it is cast, or its values are computed. */
+static sft_code measure_made(const sft_conversion *c, size_t i, uint64_t *bytes, sft_error *err) {
+    const sft_tensor *tensor = sft_set_tensor_at(c->set, i);
+    bool casts = c->rows[i].action == SFT_CONVERT_CAST;
+    sft_spec spec = casts ? sft_part_of(tensor, NULL).spec : c->quants[i]->spec;
+    if (casts && !sft_cast_exists(tensor->dtype, c->to)) {
         return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, tensor->name,
                                 "expected a tensor that can become %s, found one of %s",
                                 sft_dtype_describe(c->to)->name,
                                 sft_dtype_describe(tensor->dtype)->name);
     }
-    sft_code code = sft_shape_size(c->to, tensor->shape, tensor->rank, NULL, bytes, err);
+    sft_code code = sft_shape_size(c->to, spec.shape, spec.rank, NULL, bytes, err);
     if (!code || !err) return code;
     sfti_error_tensor(err, tensor->name);
-    err->hint = SFT_HINT_CHOOSE_TENSORS;
-    return code;
-}
-
-static sft_code measure_values(const sft_conversion *c, size_t i, uint64_t *bytes,
-                               sft_error *err) {
-    const sft_spec *spec = &c->quants[i]->spec;
-    sft_code code = sft_shape_size(c->to, spec->shape, spec->rank, NULL, bytes, err);
-    if (code && err) sfti_error_tensor(err, sft_set_tensor_at(c->set, i)->name);
+    if (casts) err->hint = SFT_HINT_CHOOSE_TENSORS;
     return code;
 }
 
@@ -126,9 +114,8 @@ static sft_code fill_row(sft_conversion *c, size_t i, sft_error *err) {
     row->action = (uint8_t)action;
     next->begin = row->begin;
     if (action == SFT_CONVERT_DROP) bytes = 0;
-    if (action == SFT_CONVERT_CAST || action == SFT_CONVERT_DEQUANTIZE) {
-        code = action == SFT_CONVERT_CAST ? measure_cast(c, tensor, &bytes, err)
-                                          : measure_values(c, i, &bytes, err);
+    if (is_made(row)) {
+        code = measure_made(c, i, &bytes, err);
         if (code) return code;
         if (!sfti_add(row->begin, bytes, &next->begin))
             return sfti_fail_tensor(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET, tensor->name,
@@ -165,12 +152,9 @@ static bool are_all_taken(const sft_conversion *c, sft_span prefix) {
 static void drop_marker(sft_conversion *c, size_t marker) {
     const sft_tensor *tensor = sft_set_tensor_at(c->set, marker);
     const char *end = "scaled_fp8";
-    size_t len = strlen(end);
-    if (tensor->name.len < len || c->rows[marker].action != SFT_CONVERT_OTHER) return;
-    size_t prefix = tensor->name.len - len;
-    if (memcmp(tensor->name.data + prefix, end, len) != 0
-        || (prefix > 0 && tensor->name.data[prefix - 1] != '.'))
-        return;
+    if (!sfti_name_ends(tensor->name, end) || c->rows[marker].action != SFT_CONVERT_OTHER) return;
+    size_t prefix = tensor->name.len - strlen(end);
+    if (prefix > 0 && tensor->name.data[prefix - 1] != '.') return;
     if (!are_all_taken(c, (sft_span){ tensor->name.data, prefix })) return;
     c->rows[marker].action = SFT_CONVERT_DROP;
     c->by_action[SFT_CONVERT_OTHER]--;
@@ -195,12 +179,6 @@ static bool lasting_value(const sft_conversion *c, sft_pair pair, sfti_arena *ar
 }
 
 /* ── Metadata of all shards ── */
-
-static bool is_key_before(const sft_conversion *c, size_t shard, sft_span key, sft_span *value) {
-    for (size_t s = 0; s < shard; s++)
-        if (sft_file_metadata_get(sft_set_shard_at(c->set, s), key, value)) return true;
-    return false;
-}
 
 /* Digests that do not hold for what shards [first, end) become: all, unless it is one whose data
  * is written as it is. */
@@ -238,8 +216,11 @@ static sft_code gather_metadata(sft_conversion *c, sft_error *err) {
             sft_pair pair = sft_file_metadata_at(file, i);
             const sft_span *value;
             sft_span before;
+            bool again = false;
             if (sfti_digest_key_of(pair.key) & stale) continue;
-            if (is_key_before(c, s, pair.key, &before)) {
+            for (size_t b = 0; b < s && !again; b++)
+                again = sft_file_metadata_get(sft_set_shard_at(c->set, b), pair.key, &before);
+            if (again) {
                 if (sft_span_equal(pair.key, sft_span_cstr(SFTI_DECLARED_KEY))
                     && !sft_span_equal(pair.value, before)
                     && !(c->quants && are_all_taken(c, (sft_span){ "", 0 })))

@@ -125,6 +125,8 @@ size_t sfti_look_8(const sfti_cast *cast, const uint8_t *in, uint8_t *out, size_
 size_t sfti_look_16(const sfti_cast *cast, const uint8_t *in, uint8_t *out, size_t n);
 size_t sfti_look_32(const sfti_cast *cast, const uint8_t *in, uint8_t *out, size_t n);
 
+/* The code of an F32 in a target of at most 16 bits, by the portable stages. */
+uint16_t sfti_cast_code(const sfti_cast *cast, uint32_t f32);
 /* The value of a code of a float of at most 8 bits (F8_E8M0 too) as BF16, which is exact. */
 uint16_t sfti_code_to_bf16(sft_dtype dtype, uint8_t code);
 

@@ -136,8 +136,7 @@ sfti_declared_layer *sfti_declared_of(const sfti_declared *declared, sft_span te
 }
 
 static bool marks_layer(sft_span name) {
-    size_t len = strlen(MARKER);
-    return name.len > len && memcmp(name.data + name.len - len, MARKER, len) == 0;
+    return name.len > strlen(MARKER) && sfti_name_ends(name, MARKER);
 }
 
 /* Each member of "layers" of the metadata's value: the bytes of the member, the name and the
@@ -199,11 +198,6 @@ static sft_code find_weight(const sft_set *set, sft_span layer, sfti_arena *aren
     return SFT_OK;
 }
 
-static bool same_format(const sfti_declared_format *a, const sfti_declared_format *b) {
-    return sft_span_equal(a->name, b->name) && a->per_row == b->per_row
-        && sft_span_equal(a->unknown, b->unknown);
-}
-
 /* Layers of one value of SFTI_DECLARED_KEY. */
 static sft_code read_layers(sfti_declared *d, const sft_set *set, sft_span value, bool values,
                             sfti_arena *arena, sft_error *err) {
@@ -219,7 +213,10 @@ static sft_code read_layers(sfti_declared *d, const sft_set *set, sft_span value
         sfti_declared_layer *layer = put_layer(d, name);
         layer->weight = weight;
         if (!good) format.unknown = sft_span_cstr("no format");
-        if (layer->told && !same_format(&layer->format, &format)) layer->twice = true;
+        bool same = sft_span_equal(layer->format.name, format.name)
+                 && layer->format.per_row == format.per_row
+                 && sft_span_equal(layer->format.unknown, format.unknown);
+        if (layer->told && !same) layer->twice = true;
         layer->told = true;
         layer->format = format;
     }
@@ -227,15 +224,6 @@ static sft_code read_layers(sfti_declared *d, const sft_set *set, sft_span value
     return sfti_fail(err, SFT_CAST_DTYPE, SFT_NO_OFFSET,
                      "expected layers in JSON in the metadata's " SFTI_DECLARED_KEY
                      ", found another text");
-}
-
-/* How many members of "layers" there are. */
-static size_t count_layers(sft_span value, sfti_arena *arena) {
-    layer_walk walk = { .inside = false };
-    size_t count = 0;
-    sfti_json_begin(&walk.json, value.data, value.len);
-    while (next_layer(&walk, arena)) count++;
-    return count;
 }
 
 /* Tensors of the layers: their weights, and those whose meaning is not known. */
@@ -277,7 +265,11 @@ sft_code sfti_declared_read(const sft_set *set, bool values, const sft_files *fi
     memset(out, 0, sizeof *out);
     for (size_t i = 0; i < tensors; i++) most += marks_layer(sft_set_tensor_at(set, i)->name);
     for (size_t s = 0; s < sft_set_shard_count(set); s++)
-        if (declared_value(set, s, &value)) most += count_layers(value, arena);
+        if (declared_value(set, s, &value)) {
+            layer_walk walk = { .inside = false };
+            sfti_json_begin(&walk.json, value.data, value.len);
+            while (next_layer(&walk, arena)) most++;
+        }
     sfti_seed_draw(out, seed);
     out->layers = sfti_arena_array(arena, (uint64_t)most + 1, sizeof *out->layers);
     if (!out->layers || most >= SFTI_NO_NAME

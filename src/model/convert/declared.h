@@ -8,6 +8,13 @@
 #include "base/names.h"
 #include "safetensors_set.h"
 
+#include <string.h>
+
+static inline bool sfti_name_ends(sft_span name, const char *end) {
+    size_t len = strlen(end);
+    return name.len >= len && memcmp(name.data + name.len - len, end, len) == 0;
+}
+
 /* A format as ComfyUI spells it. */
 typedef struct sfti_declared_format {
     sft_span name;    /* "float8_e4m3fn"; empty: none is told */

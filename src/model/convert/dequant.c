@@ -62,13 +62,6 @@ static sft_code part_floats(const sfti_quant_part *part, uint64_t from, uint64_t
     return SFT_OK;
 }
 
-static uint64_t quant_scale_count(const sfti_quant *q) {
-    const sft_tensor *s = q->scales.tensor;
-    uint64_t count = 1;
-    for (uint32_t d = 0; d < s->rank; d++) count *= s->shape[d];
-    return count;
-}
-
 /* MXFP4: of the next matrix. The bytes are powers of two. */
 static sft_code load_powers(sfti_dequant *d, uint64_t matrix, sft_error *err) {
     const sfti_quant *q = d->quant;
@@ -109,13 +102,6 @@ static sft_code load_zeros(sfti_dequant *d, sft_error *err) {
     return code;
 }
 
-static sft_code refuse_group(const sfti_quant *q, uint64_t column, uint32_t group,
-                             sft_error *err) {
-    return sfti_fail_tensor(err, SFT_CAST_DTYPE, q->order.tensor->offset + 4 * column,
-                            q->order.tensor->name, "expected a group below %llu, found %lu",
-                            (unsigned long long)q->groups, (unsigned long)group);
-}
-
 /* g_idx: the group of each column. */
 static sft_code load_order(sfti_dequant *d, sft_error *err) {
     const sfti_quant *q = d->quant;
@@ -128,7 +114,12 @@ static sft_code load_order(sfti_dequant *d, sft_error *err) {
         code = part_words(&q->order, done, step, d->group_of + done, err);
         for (size_t i = 0; !code && i < step; i++)
             if (d->group_of[done + i] >= q->groups)
-                code = refuse_group(q, done + i, d->group_of[done + i], err);
+                code = sfti_fail_tensor(err, SFT_CAST_DTYPE,
+                                        q->order.tensor->offset + 4 * (done + i),
+                                        q->order.tensor->name,
+                                        "expected a group below %llu, found %lu",
+                                        (unsigned long long)q->groups,
+                                        (unsigned long)d->group_of[done + i]);
     }
     return code;
 }
@@ -141,7 +132,9 @@ static sft_code load_matrix(sfti_dequant *d, uint64_t matrix, sft_error *err) {
     if (q->kind == SFTI_QUANT_MXFP4) {
         code = load_powers(d, matrix, err);
     } else {
-        uint64_t count = quant_scale_count(q);
+        const sft_tensor *s = q->scales.tensor;
+        uint64_t count = 1;
+        for (uint32_t k = 0; k < s->rank; k++) count *= s->shape[k];
         code = dequant_room(d, &d->scales, &d->scales_size, count * sizeof(float), err);
         if (!code) code = part_floats(&q->scales, 0, count, d->scales, err);
         if (!code && q->kind != SFTI_QUANT_SCALED) code = load_zeros(d, err);

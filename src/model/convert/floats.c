@@ -37,18 +37,13 @@ static void put_32(uint8_t *at, uint32_t value) {
 
 /* ── To F32 ── */
 
-/* Exact, so the rounding mode does not matter. */
-static uint32_t f16_subnormal(uint32_t mantissa) {
-    float value = (float)(int32_t)mantissa * (1.0f / 16777216.0f);
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 static uint32_t f16_value(uint32_t half) {
     uint32_t exponent = half >> 10 & 0x1f, mantissa = half & 0x3ff;
     uint32_t magnitude = ((exponent + 112) << 23) | mantissa << 13;
-    if (exponent == 0) magnitude = f16_subnormal(mantissa);
+    if (exponent == 0) { /* exact, so the rounding mode does not matter */
+        float value = (float)(int32_t)mantissa * (1.0f / 16777216.0f);
+        memcpy(&magnitude, &value, sizeof magnitude);
+    }
     if (exponent == 0x1f) magnitude = F32_INF | mantissa << 13 | (mantissa ? F32_QUIET : 0);
     return magnitude | (half & 0x8000) << 16;
 }
@@ -69,14 +64,6 @@ size_t sfti_bf16_to_f32(const sfti_cast *cast, const uint8_t *in, uint8_t *out, 
     return n;
 }
 
-/* mantissa is not 0 and below 1 << row->mantissa. */
-static uint32_t small_subnormal(const sfti_float *row, uint32_t mantissa) {
-    uint32_t exponent = 128 - row->bias;
-    for (; !(mantissa >> row->mantissa); mantissa <<= 1) exponent--;
-    mantissa -= UINT32_C(1) << row->mantissa;
-    return exponent << 7 | mantissa << (7 - row->mantissa);
-}
-
 static uint32_t small_magnitude(const sfti_float *row, uint32_t code) {
     uint32_t mantissa = code & ((1u << row->mantissa) - 1), exponent = code >> row->mantissa;
     bool has_infinity = row->infinity > row->greatest && row->infinity < row->nan;
@@ -84,7 +71,12 @@ static uint32_t small_magnitude(const sfti_float *row, uint32_t code) {
     if (has_infinity && code == row->infinity) return 0x7f80;
     if (has_infinity && code > row->infinity) return 0x7fc0 | mantissa << (7 - row->mantissa);
     if (row->nan && code > row->greatest) return 0x7fc0;
-    if (exponent == 0) return small_subnormal(row, mantissa);
+    if (exponent == 0) {
+        exponent = 128 - row->bias;
+        for (; !(mantissa >> row->mantissa); mantissa <<= 1) exponent--;
+        mantissa -= UINT32_C(1) << row->mantissa;
+        return exponent << 7 | mantissa << (7 - row->mantissa);
+    }
     return (exponent + 127 - row->bias) << 7 | mantissa << (7 - row->mantissa);
 }
 
@@ -156,17 +148,26 @@ size_t sfti_f32_to_small(const sfti_cast *cast, const uint8_t *in, uint8_t *out,
 
 /* The significand has one bit: half-way between two powers, the upper one is even. Values above
  * 2^-127, the least, up to 2^-126 become 2^-126, as in other implementations. */
-static uint32_t e8m0_code(uint32_t bits, uint32_t over) {
-    uint32_t code = (bits + 0x400000) >> 23;
-    if (bits == 0 || bits > F32_INF) return 0xff; /* also whatever has a sign */
-    if (bits < 0x800000) code = bits > 0x400000;
-    return code >= 0xff ? over : code;
-}
-
 size_t sfti_f32_to_e8m0(const sfti_cast *cast, const uint8_t *in, uint8_t *out, size_t n) {
     uint32_t over = cast->saturate ? 0xfe : 0xff;
-    for (size_t i = 0; i < n; i++) out[i] = (uint8_t)e8m0_code(sfti_get_u32(in + 4 * i), over);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits = sfti_get_u32(in + 4 * i), code = (bits + 0x400000) >> 23;
+        if (bits < 0x800000) code = bits > 0x400000;
+        if (code >= 0xff) code = over;
+        if (bits == 0 || bits > F32_INF) code = 0xff; /* also whatever has a sign */
+        out[i] = (uint8_t)code;
+    }
     return n;
+}
+
+uint16_t sfti_cast_code(const sfti_cast *cast, uint32_t f32) {
+    uint8_t in[4], out[2] = { 0, 0 };
+    sfti_put_u32(in, f32);
+    if (cast->to == SFT_F16) (void)sfti_f32_to_f16(cast, in, out, 1);
+    else if (cast->to == SFT_BF16) (void)sfti_f32_to_bf16(cast, in, out, 1);
+    else if (cast->to == SFT_F8_E8M0) (void)sfti_f32_to_e8m0(cast, in, out, 1);
+    else (void)sfti_f32_to_small(cast, in, out, 1);
+    return sfti_get_u16(out);
 }
 
 static uint64_t f64_of_f32(uint32_t bits) {

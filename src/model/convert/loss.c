@@ -25,39 +25,15 @@ enum { CODE_OTHER, CODE_KEPT, CODE_ZERO, CODE_INFINITE, CODE_SATURATED };
 
 /* ── Where values are lost ── */
 
-static void store_f32(uint8_t at[4], uint32_t bits) {
-    for (int i = 0; i < 4; i++) at[i] = (uint8_t)(bits >> (8 * i));
-}
-
-/* The code of a magnitude, one above the greatest for those that are too large. */
-static uint32_t code_of(const sfti_cast *plain, uint32_t magnitude) {
-    uint8_t f32[4], out[2] = { 0, 0 };
-    store_f32(f32, magnitude);
-    if (plain->to == SFT_F16) (void)sfti_f32_to_f16(plain, f32, out, 1);
-    else if (plain->to == SFT_BF16) (void)sfti_f32_to_bf16(plain, f32, out, 1);
-    else if (plain->to == SFT_F8_E8M0) (void)sfti_f32_to_e8m0(plain, f32, out, 1);
-    else (void)sfti_f32_to_small(plain, f32, out, 1);
-    return sfti_get_u16(out);
-}
-
 /* The least finite magnitude with a code above `code`, or that of an infinity. */
 static uint32_t first_above(const sfti_cast *plain, uint32_t code) {
     uint32_t low = 1, high = LOSS_F32_INF;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (code_of(plain, middle) > code) high = middle;
+        if (sfti_cast_code(plain, middle) > code) high = middle;
         else low = middle + 1;
     }
     return low;
-}
-
-static void find_bounds(sfti_cast *cast) {
-    sfti_cast plain = *cast;
-    plain.saturate = false;
-    if (cast->to == SFT_F8_E8M0) plain.small.greatest = 0xfe;
-    plain.small.over = plain.small.greatest + 1;
-    cast->losses.tiny = cast->to == SFT_F8_E8M0 ? 0 : first_above(&plain, 0) - 1;
-    cast->losses.over = first_above(&plain, plain.small.greatest);
 }
 
 /* Whether numbers of the source are beyond the bounds. */
@@ -84,16 +60,6 @@ static uint8_t class_of(const sfti_cast *cast, uint32_t bits) {
     return magnitude <= cast->losses.tiny ? CODE_ZERO : CODE_KEPT;
 }
 
-static void class_codes(sfti_cast *cast) {
-    bool any = false;
-    for (unsigned code = 0; code < 256; code++) {
-        uint32_t bits = (uint32_t)sfti_code_to_bf16(cast->from, (uint8_t)code) << 16;
-        cast->losses.of[code] = class_of(cast, bits);
-        any = any || cast->losses.of[code] > CODE_KEPT;
-    }
-    if (!any) cast->losses.kind = LOSS_NONE;
-}
-
 void sfti_losses_begin(sfti_cast *cast, const sfti_cast_kernels *kernels) {
     const sft_dtype_info *to = sft_dtype_describe(cast->to);
     sfti_losses_plan *plan = &cast->losses;
@@ -114,10 +80,24 @@ void sfti_losses_begin(sfti_cast *cast, const sfti_cast_kernels *kernels) {
                  || stage == kernels->f32_to_small)
             plan->kind = LOSS_F32;
     }
-    if (plan->kind == LOSS_F32 || plan->kind == LOSS_E8M0 || plan->kind == LOSS_CODES)
-        find_bounds(cast);
+    if (plan->kind == LOSS_F32 || plan->kind == LOSS_E8M0 || plan->kind == LOSS_CODES) {
+        /* Values that are too large get the code above the greatest. */
+        sfti_cast plain = *cast;
+        plain.saturate = false;
+        if (cast->to == SFT_F8_E8M0) plain.small.greatest = 0xfe;
+        plain.small.over = plain.small.greatest + 1;
+        plan->tiny = cast->to == SFT_F8_E8M0 ? 0 : first_above(&plain, 0) - 1;
+        plan->over = first_above(&plain, plain.small.greatest);
+    }
     if (plan->kind == LOSS_F32 && !may_lose(cast)) plan->kind = LOSS_NONE;
-    if (plan->kind == LOSS_CODES) class_codes(cast);
+    if (plan->kind != LOSS_CODES) return;
+    bool any = false;
+    for (unsigned code = 0; code < 256; code++) {
+        uint32_t value = (uint32_t)sfti_code_to_bf16(cast->from, (uint8_t)code) << 16;
+        plan->of[code] = class_of(cast, value);
+        any = any || plan->of[code] > CODE_KEPT;
+    }
+    if (!any) plan->kind = LOSS_NONE;
 }
 
 /* ── Counting ── */

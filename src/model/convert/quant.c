@@ -8,11 +8,6 @@
 #define QUANT_NAME 1024
 #define QUANT_BLOCK 128 /* DeepSeek's, where the last block of a dimension may be cut */
 
-static bool ends_with(sft_span name, const char *end) {
-    size_t len = strlen(end);
-    return name.len >= len && memcmp(name.data + name.len - len, end, len) == 0;
-}
-
 /* The tensor of the same name with `instead` in place of its last `cut` bytes. */
 static sfti_quant_part quant_beside(const sft_set *set, sft_span name, size_t cut,
                                     const char *instead) {
@@ -88,7 +83,7 @@ static const char *const quant_others[] = { "_scale_inv", "_scale", ".scale_weig
 /* The tensor of this name for M.weight or, unless it begins with a dot, for any other name. */
 static sfti_quant_part find_named(const sft_set *set, sft_span name, const char *end) {
     bool is_module = end[0] == '.';
-    if (is_module && !ends_with(name, ".weight")) return (sfti_quant_part){ NULL, NULL };
+    if (is_module && !sfti_name_ends(name, ".weight")) return (sfti_quant_part){ NULL, NULL };
     return quant_beside(set, name, is_module ? strlen(".weight") : 0, end);
 }
 
@@ -114,12 +109,6 @@ static bool may_be_tiled(const sfti_quant *q) {
         && scales[1] % 4 == 0 && scales[1] / 4 == (shape[1] - 1) / 128 + 1;
 }
 
-static bool is_single(const sft_tensor *tensor) {
-    for (uint32_t d = 0; d < tensor->rank; d++)
-        if (tensor->shape[d] != 1) return false;
-    return true;
-}
-
 /* Of a declared format, which is one that sfti_declared_find knows. */
 static sft_code check_declared(const sfti_quant *q, const sfti_declared_layer *layer,
                                const sfti_declared_format *format, sft_error *err) {
@@ -133,7 +122,9 @@ static sft_code check_declared(const sfti_quant *q, const sfti_declared_layer *l
         fits = fits || (t->dtype == dtypes[i].dtype
                         && sft_span_equal(format->name, sft_span_cstr(dtypes[i].name)));
     fits = fits && s && sft_dtype_describe(s->dtype)->bits >= 16;
-    if (fits && !is_single(s))
+    bool single = true;
+    for (uint32_t d = 0; s && d < s->rank; d++) single = single && s->shape[d] == 1;
+    if (fits && !single)
         fits = t->dtype == SFT_I8 && format->per_row && t->rank > 0 && s->rank > 0
             && s->shape[0] == t->shape[0] && (s->rank == 1 || (s->rank == 2 && s->shape[1] == 1));
     if (fits && !layer->odd) return SFT_OK;
@@ -184,18 +175,6 @@ static sft_code find_mxfp4(sfti_quant *q, sft_error *err) {
 
 /* ── GPTQ and AWQ ── */
 
-/* "M.weight" from "M.qweight". */
-static sft_code name_weight(sfti_quant *q, sfti_arena *arena, sft_error *err) {
-    sft_span old = q->packed.tensor->name;
-    size_t stem = old.len - strlen("qweight");
-    char *name = sfti_arena_take(arena, old.len);
-    if (!name) return sfti_fail_memory(err, old.len);
-    memcpy(name, old.data, stem);
-    memcpy(name + stem, "weight", 6);
-    q->spec.name = (sft_span){ name, stem + 6 };
-    return SFT_OK;
-}
-
 /* Input and output features, from the shapes of weights, scales and zero points. */
 static bool find_words(sfti_quant *q) {
     const sft_tensor *t = q->packed.tensor, *s = q->scales.tensor, *z = q->zeros.tensor;
@@ -229,7 +208,14 @@ static sft_code find_gptq(sfti_quant *q, sfti_arena *arena, sft_error *err) {
     if (!has_kind(q->scales, SFT_KIND_FLOAT) || !find_words(q))
         return quant_refuse(q, "qweight, scales, qzeros and g_idx of GPTQ or AWQ, 4 or 8 bits",
                             err);
-    return name_weight(q, arena, err);
+    sft_span old = q->packed.tensor->name; /* "M.qweight" becomes "M.weight" */
+    size_t stem = old.len - strlen("qweight");
+    char *name = sfti_arena_take(arena, old.len);
+    if (!name) return sfti_fail_memory(err, old.len);
+    memcpy(name, old.data, stem);
+    memcpy(name + stem, "weight", 6);
+    q->spec.name = (sft_span){ name, stem + 6 };
+    return SFT_OK;
 }
 
 /* ── All kinds ── */
@@ -249,7 +235,7 @@ static bool is_scaled(const sft_set *set, sfti_quant *q) {
 
 static bool is_mxfp4(const sft_set *set, sfti_quant *q) {
     sft_span name = q->packed.tensor->name;
-    if (!ends_with(name, "_blocks")) return false;
+    if (!sfti_name_ends(name, "_blocks")) return false;
     q->scales = quant_beside(set, name, strlen("_blocks"), "_scales");
     return q->scales.tensor != NULL;
 }
@@ -257,7 +243,7 @@ static bool is_mxfp4(const sft_set *set, sfti_quant *q) {
 static bool is_gptq(const sft_set *set, sfti_quant *q) {
     sft_span name = q->packed.tensor->name;
     size_t cut = strlen("qweight");
-    if (!ends_with(name, ".qweight")) return false;
+    if (!sfti_name_ends(name, ".qweight")) return false;
     q->scales = quant_beside(set, name, cut, "scales");
     q->zeros = quant_beside(set, name, cut, "qzeros");
     q->order = quant_beside(set, name, cut, "g_idx");

@@ -12,43 +12,25 @@ static uint32_t stream_bits(sft_dtype dtype) {
     return sft_dtype_describe(dtype)->bits;
 }
 
-/* Of an element before the cast. */
-static uint32_t bits_before(const sft_conversion *c) {
-    return stream_bits(c->now.quant ? SFT_F32 : c->now.tensor->dtype);
-}
-
 /* ── Casting a stretch of a tensor ── */
-
-/* Computes and casts count values from `first` on. */
-static sft_code value_piece(sft_conversion *c, uint64_t first, size_t count, uint8_t *in,
-                            uint8_t *out, sfti_losses *lost, sft_error *err) {
-    const sft_tensor *tensor = c->now.tensor;
-    sft_code code = sfti_dequant_read(&c->dequant, first, count, in, err);
-    if (code) return code;
-    uint64_t good = sfti_cast_run(&c->cast, in, out, count, lost);
-    if (good == count) return SFT_OK;
-    code = sfti_cast_refuse(&c->cast, in, good, first + good, err);
-    if (err) {
-        err->offset = tensor->offset;
-        sfti_error_tensor(err, tensor->name);
-    }
-    return code;
-}
 
 /* Casts count elements from `first`, a multiple of 8, on; `in` holds as many. */
 static sft_code cast_piece(sft_conversion *c, uint64_t first, size_t count, uint8_t *in,
                            uint8_t *out, sfti_losses *lost, sft_error *err) {
     const sft_tensor *tensor = c->now.tensor;
-    if (c->now.quant) return value_piece(c, first, count, in, out, lost, err);
+    bool computes = c->now.quant != NULL;
     uint32_t bits = stream_bits(tensor->dtype);
     uint64_t at = tensor->offset + first / 8 * bits;
-    size_t bytes = (size_t)((uint64_t)count * bits / 8);
-    sft_code code = sft_read_bytes(c->now.file, at, in, bytes, err);
+    sft_code code = computes ? sfti_dequant_read(&c->dequant, first, count, in, err)
+                             : sft_read_bytes(c->now.file, at, in,
+                                              (size_t)((uint64_t)count * bits / 8), err);
     if (!code) {
         uint64_t good = sfti_cast_run(&c->cast, in, out, count, lost);
         if (good == count) return SFT_OK;
         code = sfti_cast_refuse(&c->cast, in, good, first + good, err);
-        if (err) err->offset = at + good * bits / 8;
+        if (err) err->offset = computes ? tensor->offset : at + good * bits / 8;
+    } else if (computes) {
+        return code;
     }
     if (err) sfti_error_tensor(err, tensor->name);
     return code;
@@ -56,7 +38,8 @@ static sft_code cast_piece(sft_conversion *c, uint64_t first, size_t count, uint
 
 static sft_code cast_stretch(sft_conversion *c, uint64_t first, uint64_t count, uint8_t *in,
                              uint8_t *out, sfti_losses *lost, sft_error *err) {
-    size_t most = STREAM_IN / bits_before(c) * 8;
+    sft_dtype before = c->now.quant ? SFT_F32 : c->now.tensor->dtype; /* the cast */
+    size_t most = STREAM_IN / stream_bits(before) * 8;
     for (uint64_t done = 0; done < count;) {
         size_t piece = count - done < most ? (size_t)(count - done) : most;
         sft_code code = cast_piece(c, first + done, piece, in,
@@ -172,13 +155,6 @@ static void pool_turn(sft_conversion *c, size_t batch) {
     start_batch(c, batch ^ 1);
 }
 
-static void pool_open(sft_conversion *c) {
-    c->pool.open = true;
-    c->pool.at = c->pool.next = 0;
-    start_batch(c, 0);
-    pool_turn(c, 0);
-}
-
 static sft_code read_ahead(sft_conversion *c, uint8_t *into, size_t len, sft_error *err) {
     sfti_cast_workers *pool = &c->pool;
     while (len > 0) {
@@ -229,18 +205,11 @@ static void choose_tensor(sft_conversion *c, uint64_t offset) {
     sft_spec spec = sft_part_of(now->tensor, NULL).spec;
     if (now->quant) spec = now->quant->spec;
     if (sft_shape_size(c->to, spec.shape, spec.rank, &now->elements, &now->bytes, NULL))
-        now->bytes = 0; /* never: measure_cast or measure_values computed the same size */
+        now->bytes = 0; /* never: fill_row computed the same size */
     if (now->quant) sfti_dequant_begin(&c->dequant, now->quant);
     sfti_cast_begin(&c->cast, &c->kernels, now->quant ? SFT_F32 : now->tensor->dtype, c->to,
                     c->options.saturate);
     sfti_losses_begin(&c->cast, &c->kernels);
-}
-
-/* Of a conversion that is not saved, but read from. */
-static sft_code stream_begin(sft_conversion *c, sft_error *err) {
-    if (c->in) return SFT_OK;
-    c->in = sfti_take(&c->alloc, STREAM_IN);
-    return c->in ? SFT_OK : sfti_fail_memory(err, STREAM_IN);
 }
 
 /* Whether threads that cast ahead save time: the caller writes what it reads here, and that alone
@@ -254,15 +223,20 @@ static bool pool_gains(const sft_conversion *c) {
 static sft_code stream_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
                             sft_error *err) {
     sft_conversion *c = ctx;
-    sft_code begun = stream_begin(c, err);
-    if (begun) return begun;
+    if (!c->in) { /* the conversion is not saved, but read from */
+        c->in = sfti_take(&c->alloc, STREAM_IN);
+        if (!c->in) return sfti_fail_memory(err, STREAM_IN);
+    }
     choose_tensor(c, offset);
     uint64_t at = offset - c->now.begin, left = c->now.bytes - at;
     if (len > left) len = (size_t)left;
     *got = 0;
     if (at == 0 && pool_gains(c)) {
         pool_wait(&c->pool);
-        pool_open(c);
+        c->pool.open = true;
+        c->pool.at = c->pool.next = 0;
+        start_batch(c, 0);
+        pool_turn(c, 0);
     }
     bool ahead = c->pool.open && c->pool.at == at;
     sft_code code = ahead ? read_ahead(c, into, len, err) : read_alone(c, at, into, len, err);

@@ -8,10 +8,6 @@
 #define F64_SIGN (UINT64_C(1) << 63)
 #define F64_INF (UINT64_C(0x7ff) << 52)
 
-static void put_u32(uint8_t *at, uint32_t value) {
-    for (int i = 0; i < 4; i++) at[i] = (uint8_t)(value >> (8 * i));
-}
-
 /* ── Rounding ── */
 
 /* whole >> drop (at least 1), rounded to nearest with ties to even, or to odd. */
@@ -44,14 +40,6 @@ static uint32_t lead_zeros(uint64_t value) {
 #endif
 }
 
-/* For an F64 in the range of normal F32s; a carry runs into the exponent. */
-static inline uint32_t f32_of_normal(uint64_t shifted, bool odd, uint32_t over) {
-    uint64_t rest = shifted & 0x1fffffff;
-    if (odd) return (uint32_t)(shifted >> 29) | (rest != 0);
-    uint32_t code = (uint32_t)((shifted + 0xfffffff + (shifted >> 29 & 1)) >> 29);
-    return code < UINT32_C(0x7f800000) ? code : over;
-}
-
 static uint32_t f32_of_rest(uint64_t bits, bool odd, bool saturate) {
     uint32_t sign = (uint32_t)(bits >> 32) & UINT32_C(0x80000000);
     uint64_t magnitude = bits & ~F64_SIGN, mantissa = bits & ((UINT64_C(1) << 52) - 1);
@@ -69,7 +57,11 @@ static inline uint32_t f32_of_f64(uint64_t bits, bool odd, bool saturate) {
     uint32_t over = saturate ? UINT32_C(0x7f7fffff) : UINT32_C(0x7f800000);
     if (shifted - (UINT64_C(1) << 52) >= UINT64_C(254) << 52)
         return f32_of_rest(bits, odd, saturate);
-    return ((uint32_t)(bits >> 32) & UINT32_C(0x80000000)) | f32_of_normal(shifted, odd, over);
+    /* In the range of normal F32s; a carry runs into the exponent. */
+    uint32_t code = (uint32_t)(shifted >> 29) | ((shifted & 0x1fffffff) != 0);
+    if (!odd) code = (uint32_t)((shifted + 0xfffffff + (shifted >> 29 & 1)) >> 29);
+    if (!odd && code >= UINT32_C(0x7f800000)) code = over;
+    return ((uint32_t)(bits >> 32) & UINT32_C(0x80000000)) | code;
 }
 
 static uint32_t f32_of_magnitude(uint64_t value, bool odd) {
@@ -96,42 +88,42 @@ static uint32_t f32_of_i64(uint64_t bits, bool odd) {
 
 size_t sfti_f64_to_f32(const sfti_cast *cast, const uint8_t *in, uint8_t *out, size_t n) {
     for (size_t i = 0; i < n; i++)
-        put_u32(out + 4 * i, f32_of_f64(sfti_get_u64(in + 8 * i), false, cast->saturate));
+        sfti_put_u32(out + 4 * i, f32_of_f64(sfti_get_u64(in + 8 * i), false, cast->saturate));
     return n;
 }
 
 size_t sfti_f64_to_odd(const sfti_cast *cast, const uint8_t *in, uint8_t *out, size_t n) {
     (void)cast;
     for (size_t i = 0; i < n; i++)
-        put_u32(out + 4 * i, f32_of_f64(sfti_get_u64(in + 8 * i), true, false));
+        sfti_put_u32(out + 4 * i, f32_of_f64(sfti_get_u64(in + 8 * i), true, false));
     return n;
 }
 
 size_t sfti_i64_to_f32(const sfti_cast *cast, const uint8_t *in, uint8_t *out, size_t n) {
     (void)cast;
     for (size_t i = 0; i < n; i++)
-        put_u32(out + 4 * i, f32_of_i64(sfti_get_u64(in + 8 * i), false));
+        sfti_put_u32(out + 4 * i, f32_of_i64(sfti_get_u64(in + 8 * i), false));
     return n;
 }
 
 size_t sfti_i64_to_odd(const sfti_cast *cast, const uint8_t *in, uint8_t *out, size_t n) {
     (void)cast;
     for (size_t i = 0; i < n; i++)
-        put_u32(out + 4 * i, f32_of_i64(sfti_get_u64(in + 8 * i), true));
+        sfti_put_u32(out + 4 * i, f32_of_i64(sfti_get_u64(in + 8 * i), true));
     return n;
 }
 
 size_t sfti_u64_to_f32(const sfti_cast *cast, const uint8_t *in, uint8_t *out, size_t n) {
     (void)cast;
     for (size_t i = 0; i < n; i++)
-        put_u32(out + 4 * i, f32_of_magnitude(sfti_get_u64(in + 8 * i), false));
+        sfti_put_u32(out + 4 * i, f32_of_magnitude(sfti_get_u64(in + 8 * i), false));
     return n;
 }
 
 size_t sfti_u64_to_odd(const sfti_cast *cast, const uint8_t *in, uint8_t *out, size_t n) {
     (void)cast;
     for (size_t i = 0; i < n; i++)
-        put_u32(out + 4 * i, f32_of_magnitude(sfti_get_u64(in + 8 * i), true));
+        sfti_put_u32(out + 4 * i, f32_of_magnitude(sfti_get_u64(in + 8 * i), true));
     return n;
 }
 
@@ -154,20 +146,16 @@ size_t sfti_u64_to_f64(const sfti_cast *cast, const uint8_t *in, uint8_t *out, s
 
 /* ── Integers ── */
 
-static uint64_t sign_extend(uint64_t bits, uint32_t width) {
-    uint64_t sign = UINT64_C(1) << (width - 1);
-    return (bits ^ sign) - sign;
-}
-
 size_t sfti_int_to_i64(const sfti_cast *cast, const uint8_t *in, uint8_t *out, size_t n) {
     const sft_dtype_info *info = sft_dtype_describe(cast->from);
     size_t bytes = info->bits / 8;
+    uint64_t sign = UINT64_C(1) << (info->bits - 1);
     for (size_t i = 0; i < n; i++) {
         uint64_t bits = in[i * bytes];
         if (bytes == 2) bits = sfti_get_u16(in + 2 * i);
         if (bytes == 4) bits = sfti_get_u32(in + 4 * i);
         if (info->kind == SFT_KIND_BOOL) bits = bits != 0;
-        if (info->kind == SFT_KIND_INT) bits = sign_extend(bits, info->bits);
+        if (info->kind == SFT_KIND_INT) bits = (bits ^ sign) - sign;
         sfti_put_u64(out + 8 * i, bits);
     }
     return n;
@@ -218,20 +206,15 @@ size_t sfti_u64_to_int(const sfti_cast *cast, const uint8_t *in, uint8_t *out, s
     return n;
 }
 
-/* The integer part; UINT64_MAX if it is larger. */
-static uint64_t whole_part(uint64_t magnitude) {
-    uint64_t whole = (magnitude & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
-    uint32_t exponent = (uint32_t)(magnitude >> 52);
-    if (exponent < 1023) return 0;
-    if (exponent > 1086) return UINT64_MAX;
-    return exponent < 1075 ? whole >> (1075 - exponent) : whole << (exponent - 1075);
-}
-
 size_t sfti_f64_to_int(const sfti_cast *cast, const uint8_t *in, uint8_t *out, size_t n) {
     int_limits limits = limits_of(cast);
     for (size_t i = 0; i < n; i++) {
         uint64_t bits = sfti_get_u64(in + 8 * i), magnitude = bits & ~F64_SIGN;
-        uint64_t whole = whole_part(magnitude);
+        uint32_t exponent = (uint32_t)(magnitude >> 52);
+        uint64_t whole = (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
+        if (exponent < 1023) whole = 0;
+        else if (exponent > 1086) whole = UINT64_MAX;
+        else whole = exponent < 1075 ? whole >> (1075 - exponent) : whole << (exponent - 1075);
         if (magnitude >= UINT64_C(1087) << 52 && !limits.saturate) return i;
         if (magnitude > F64_INF) whole = 0;
         if (!put_int(&limits, bits >> 63, whole, out + i * limits.bytes)) return i;

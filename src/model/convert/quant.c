@@ -5,21 +5,7 @@
 
 #include <string.h>
 
-#define QUANT_NAME 1024
 #define QUANT_BLOCK 128 /* DeepSeek's, where the last block of a dimension may be cut */
-
-/* The tensor of the same name with `instead` in place of its last `cut` bytes. */
-static sfti_quant_part quant_beside(const sft_set *set, sft_span name, size_t cut,
-                                    const char *instead) {
-    char buffer[QUANT_NAME];
-    size_t len = strlen(instead), stem = name.len - cut, shard;
-    if (stem + len > sizeof buffer) return (sfti_quant_part){ NULL, NULL };
-    memcpy(buffer, name.data, stem);
-    memcpy(buffer + stem, instead, len);
-    const sft_tensor *tensor = sft_set_find(set, (sft_span){ buffer, stem + len }, &shard);
-    if (!tensor) return (sfti_quant_part){ NULL, NULL };
-    return (sfti_quant_part){ tensor, sft_set_shard_at(set, shard) };
-}
 
 static sft_code quant_refuse(const sfti_quant *q, const char *expected, sft_error *err) {
     return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, q->packed.tensor->name,
@@ -80,11 +66,17 @@ static const char *const quant_others[] = { "_scale_inv", "_scale", ".scale_weig
                                             "_s_rel", "_s_channel", "_codebook", "_correction",
                                             ".pre_quant_scale", ".biases" };
 
+/* The tensor of the same name with `instead` in place of its end. */
+static sfti_quant_part part_named(const sft_set *set, sft_span name, const char *end,
+                                  const char *instead) {
+    size_t shard = 0;
+    const sft_tensor *tensor = sfti_scale_named(set, name, end, instead, &shard);
+    return (sfti_quant_part){ tensor, tensor ? sft_set_shard_at(set, shard) : NULL };
+}
+
 /* The tensor of this name for M.weight or, unless it begins with a dot, for any other name. */
 static sfti_quant_part find_named(const sft_set *set, sft_span name, const char *end) {
-    bool is_module = end[0] == '.';
-    if (is_module && !sfti_name_ends(name, ".weight")) return (sfti_quant_part){ NULL, NULL };
-    return quant_beside(set, name, is_module ? strlen(".weight") : 0, end);
+    return part_named(set, name, end[0] == '.' ? ".weight" : "", end);
 }
 
 static sft_code refuse_others(const sft_set *set, const sfti_quant *q, sft_error *err) {
@@ -234,19 +226,15 @@ static bool is_scaled(const sft_set *set, sfti_quant *q) {
 }
 
 static bool is_mxfp4(const sft_set *set, sfti_quant *q) {
-    sft_span name = q->packed.tensor->name;
-    if (!sfti_name_ends(name, "_blocks")) return false;
-    q->scales = quant_beside(set, name, strlen("_blocks"), "_scales");
+    q->scales = part_named(set, q->packed.tensor->name, "_blocks", "_scales");
     return q->scales.tensor != NULL;
 }
 
 static bool is_gptq(const sft_set *set, sfti_quant *q) {
     sft_span name = q->packed.tensor->name;
-    size_t cut = strlen("qweight");
-    if (!sfti_name_ends(name, ".qweight")) return false;
-    q->scales = quant_beside(set, name, cut, "scales");
-    q->zeros = quant_beside(set, name, cut, "qzeros");
-    q->order = quant_beside(set, name, cut, "g_idx");
+    q->scales = part_named(set, name, ".qweight", ".scales");
+    q->zeros = part_named(set, name, ".qweight", ".qzeros");
+    q->order = part_named(set, name, ".qweight", ".g_idx");
     return q->scales.tensor != NULL;
 }
 

@@ -48,16 +48,15 @@ static const scale_row companion_rows[] = {
 
 #define SCALE_NAME 1024 /* a longer name has no scale */
 
-/* The tensor of the same name with `instead` in place of its end; NULL if there is none. */
-static const sft_tensor *other_end(const sft_set *set, sft_span name, const char *end,
-                                   const char *instead) {
+const sft_tensor *sfti_scale_named(const sft_set *set, sft_span name, const char *end,
+                                   const char *instead, size_t *shard) {
     char buffer[SCALE_NAME];
     size_t len = strlen(end), more = strlen(instead), stem = name.len - len;
-    if (name.len < len || name.len + more > sizeof buffer || stem + more == 0) return NULL;
-    if (len > 0 && memcmp(name.data + stem, end, len) != 0) return NULL;
+    if (!sfti_name_ends(name, end) || name.len + more > sizeof buffer || stem + more == 0)
+        return NULL;
     if (stem > 0) memcpy(buffer, name.data, stem);
     memcpy(buffer + stem, instead, more);
-    return sft_set_find(set, (sft_span){ buffer, stem + more }, NULL);
+    return sft_set_find(set, (sft_span){ buffer, stem + more }, shard);
 }
 
 static bool has_narrow_dtype(const sft_tensor *tensor) {
@@ -75,7 +74,7 @@ static const sft_tensor *scale_of(const sft_set *set, const sft_tensor *tensor) 
     for (size_t i = 0; i < sizeof scale_rows / sizeof *scale_rows; i++) {
         const scale_row *row = &scale_rows[i];
         if (row->narrow && !has_narrow_dtype(tensor)) continue;
-        const sft_tensor *scale = other_end(set, tensor->name, row->of, row->scale);
+        const sft_tensor *scale = sfti_scale_named(set, tensor->name, row->of, row->scale, NULL);
         if (scale) return scale;
     }
     return NULL;
@@ -85,12 +84,12 @@ static const sft_tensor *scale_of(const sft_set *set, const sft_tensor *tensor) 
 static const sft_tensor *owner_of(const sft_set *set, const sft_tensor *tensor) {
     for (size_t i = 0; i < sizeof scale_rows / sizeof *scale_rows; i++) {
         const scale_row *row = &scale_rows[i];
-        const sft_tensor *owner = other_end(set, tensor->name, row->scale, row->of);
+        const sft_tensor *owner = sfti_scale_named(set, tensor->name, row->scale, row->of, NULL);
         if (owner && (!row->narrow || has_narrow_dtype(owner))) return owner;
     }
     for (size_t i = 0; i < sizeof companion_rows / sizeof *companion_rows; i++) {
         const scale_row *row = &companion_rows[i];
-        const sft_tensor *owner = other_end(set, tensor->name, row->scale, row->of);
+        const sft_tensor *owner = sfti_scale_named(set, tensor->name, row->scale, row->of, NULL);
         if (owner && scale_of(set, owner)) return owner;
     }
     return NULL;

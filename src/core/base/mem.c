@@ -86,6 +86,15 @@ char *sfti_arena_copy(sfti_arena *arena, const void *bytes, size_t len) {
     return copy;
 }
 
+char *sfti_arena_join(sfti_arena *arena, sft_span a, sft_span b) {
+    char *text = sfti_arena_take(arena, a.len + b.len + 1);
+    if (!text) return NULL;
+    if (a.len > 0) memcpy(text, a.data, a.len);
+    if (b.len > 0) memcpy(text + a.len, b.data, b.len);
+    text[a.len + b.len] = '\0';
+    return text;
+}
+
 /* Capacity for `more` items behind `count`; 0 when so many are not addressable. */
 static size_t grown_cap(size_t count, size_t more, size_t cap, size_t each) {
     uint64_t want, bytes, grown = cap ? cap : 16;

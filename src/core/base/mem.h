@@ -42,6 +42,8 @@ static inline void *sfti_arena_take(sfti_arena *arena, size_t size) {
 void *sfti_arena_array(sfti_arena *arena, uint64_t count, size_t each);
 /* A copy with a NUL behind it. */
 char *sfti_arena_copy(sfti_arena *arena, const void *bytes, size_t len);
+/* Two texts, one behind the other, with a NUL behind them. */
+char *sfti_arena_join(sfti_arena *arena, sft_span a, sft_span b);
 /* Arrays that grow by doubling: items of which `count` are in use, with room for `more`. The array,
  * which may have moved; NULL when out of memory, and the old array stays. */
 void *sfti_arena_grow(sfti_arena *arena, const void *items, size_t count, size_t more,

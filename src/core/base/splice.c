@@ -207,12 +207,43 @@ sft_code sfti_splice_object(sfti_json *json, const sfti_changes *changes, sfti_c
     return ok ? SFT_OK : splice_memory(err);
 }
 
-sft_span sfti_splice_fresh(const sfti_changes *changes, sfti_arena *arena) {
-    uint64_t len = fresh_text(changes, NULL, true, NULL) + 2;
-    char *text = sfti_arena_array(arena, len, 1);
+/* A new object with the changes that are no removals, behind `begin` and before `end`. */
+static sft_span splice_fresh(const sfti_changes *changes, const char *begin, const char *end,
+                             sfti_arena *arena) {
+    uint64_t fresh = fresh_text(changes, NULL, true, NULL);
+    size_t before = strlen(begin), after = strlen(end);
+    char *text = sfti_arena_array(arena, before + fresh + after, 1);
     if (!text) return (sft_span){ NULL, 0 };
-    text[0] = '{';
-    (void)fresh_text(changes, NULL, true, text + 1);
-    text[len - 1] = '}';
-    return (sft_span){ text, (size_t)len };
+    memcpy(text, begin, before);
+    (void)fresh_text(changes, NULL, true, text + before);
+    memcpy(text + before + fresh, end, after);
+    return (sft_span){ text, before + (size_t)fresh + after };
+}
+
+bool sfti_changes_set(const sfti_changes *changes) {
+    for (size_t i = 0; i < changes->count; i++)
+        if (changes->items[i].value.data) return true;
+    return false;
+}
+
+sft_code sfti_splice_value(sfti_json *json, const sfti_changes *changes, sfti_cuts *cuts,
+                           sft_error *err) {
+    if (sfti_json_next(json) == SFTI_JSON_OBJECT)
+        return sfti_splice_object(json, changes, cuts, err);
+    size_t begin = json->start;
+    (void)sfti_json_skip(json);
+    if (!sfti_changes_set(changes)) return SFT_OK;
+    sft_span fresh = splice_fresh(changes, "{", "}", cuts->arena);
+    size_t end = (size_t)(json->at - json->begin);
+    return fresh.data && sfti_cuts_put(cuts, begin, end, fresh) ? SFT_OK : splice_memory(err);
+}
+
+sft_code sfti_splice_first(const char *name, const sfti_changes *changes, size_t at, bool alone,
+                           sfti_cuts *cuts, sft_error *err) {
+    sft_span fresh = splice_fresh(changes, name, alone ? "}" : "},", cuts->arena);
+    sfti_cut *cut = sfti_arena_take(cuts->arena, sizeof *cut);
+    if (!cut || !fresh.data) return splice_memory(err);
+    *cut = (sfti_cut){ at, at, fresh, cuts->first };
+    cuts->first = cut;
+    return SFT_OK;
 }

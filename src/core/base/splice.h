@@ -61,7 +61,16 @@ bool sfti_changes_begin(sfti_changes *changes, sfti_change *items, size_t count,
  * behind the last, in their order. Afterwards the object's end is the last event. */
 sft_code sfti_splice_object(sfti_json *json, const sfti_changes *changes, sfti_cuts *cuts,
                             sft_error *err);
-/* Text of an object with the changes that are no removals; data NULL when out of memory. */
-sft_span sfti_splice_fresh(const sfti_changes *changes, sfti_arena *arena);
+/* Whether there is one that is no removal. */
+bool sfti_changes_set(const sfti_changes *changes);
+/* json has just given a KEY: its value is cut as by sfti_splice_object or, where it is no object
+ * and something is to be set, gives way to a new object. */
+sft_code sfti_splice_value(sfti_json *json, const sfti_changes *changes, sfti_cuts *cuts,
+                           sft_error *err);
+/* A member of that name, whose value is a new object, comes first in the object whose bracket ends
+ * at `at`. Its cut goes before all others: whether it is needed shows at the end. alone: the object
+ * has no other member. */
+sft_code sfti_splice_first(const char *name, const sfti_changes *changes, size_t at, bool alone,
+                           sfti_cuts *cuts, sft_error *err);
 
 #endif

@@ -81,6 +81,11 @@ size_t sfti_utf8_check(const char *text, size_t len) {
     return len;
 }
 
+size_t sfti_utf8_cut(const char *text, size_t len) {
+    while (len > 0 && is_tail((uint8_t)text[len])) len--;
+    return len;
+}
+
 /* ── Characters that are not shown ── */
 
 /* Cc, Cf, Zl, Zp and Default_Ignorable_Code_Point of Unicode, sorted. */

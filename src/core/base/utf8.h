@@ -12,6 +12,8 @@ size_t sfti_utf8_decode(const uint8_t *p, const uint8_t *end, uint32_t *out);
 size_t sfti_utf8_encode(uint32_t code, char *out);
 /* First ill-formed byte, or len. */
 size_t sfti_utf8_check(const char *text, size_t len);
+/* How many of the first len bytes are whole characters, where text goes on behind them. */
+size_t sfti_utf8_cut(const char *text, size_t len);
 
 /* Whether a code point is shown as an escape, never as itself: controls, line and paragraph
  * separators, format characters (Cf) and whatever else has no glyph (Default_Ignorable). They

@@ -149,13 +149,11 @@ static sft_code take_text(sfti_declared *d, sft_span text, const char *where, bo
 static sft_code read_beside(const char *folder, const char *name, const sft_files *files,
                             sfti_arena *arena, sft_span *out, sft_error *err) {
     sft_open_options how = SFT_OPEN_OPTIONS_INIT;
-    size_t len = strlen(folder), got = 0;
+    size_t got = 0;
     sft_source source;
-    char *path = sfti_arena_take(arena, len + strlen(name) + 1);
+    char *path = sfti_arena_join(arena, sft_span_cstr(folder), sft_span_cstr(name));
     *out = (sft_span){ NULL, 0 };
-    if (!path) return sfti_fail_memory(err, len);
-    memcpy(path, folder, len);
-    memcpy(path + len, name, strlen(name) + 1);
+    if (!path) return sfti_fail_memory(err, strlen(folder));
     how.beneath = folder;
     how.files = files;
     how.alloc = &arena->alloc;

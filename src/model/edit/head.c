@@ -126,39 +126,6 @@ static sft_code request_tables(header_rewrite *h, sft_error *err) {
 
 /* ── The text ── */
 
-static bool adds_metadata(const header_rewrite *h) {
-    for (size_t i = 0; i < h->metadata.count; i++)
-        if (h->metadata.items[i].value.data) return true;
-    return false;
-}
-
-/* After the key __metadata__. */
-static sft_code head_metadata_value(header_rewrite *h, sfti_json *json, sft_error *err) {
-    h->met_metadata = true;
-    if (sfti_json_next(json) == SFTI_JSON_OBJECT)
-        return sfti_splice_object(json, &h->metadata, &h->cuts, err);
-    if (!adds_metadata(h)) return SFT_OK;
-    sft_span fresh = sfti_splice_fresh(&h->metadata, &h->arena);
-    bool ok = fresh.data &&
-              sfti_cuts_put(&h->cuts, json->start, (size_t)(json->at - json->begin), fresh);
-    return ok ? SFT_OK : rewrite_memory(err);
-}
-
-/* A header without __metadata__ gets it as the first member. The cut goes before all others,
- * but whether it is needed shows at the end. */
-static sft_code head_new_metadata(header_rewrite *h, size_t at, bool alone, sft_error *err) {
-    sft_span fresh = sfti_splice_fresh(&h->metadata, &h->arena);
-    sfti_cut *cut = sfti_arena_take(&h->arena, sizeof *cut);
-    char *text = fresh.data ? sfti_arena_array(&h->arena, fresh.len + 16, 1) : NULL;
-    if (!cut || !text) return rewrite_memory(err);
-    memcpy(text, "\"__metadata__\":", 15);
-    memcpy(text + 15, fresh.data, fresh.len);
-    text[15 + fresh.len] = ',';
-    *cut = (sfti_cut){ at, at, { text, 15 + fresh.len + !alone }, h->cuts.first };
-    h->cuts.first = cut;
-    return SFT_OK;
-}
-
 static sft_code head_cuts(header_rewrite *h, sft_error *err) {
     static const sft_span metadata = { "__metadata__", 12 };
     sfti_json json;
@@ -170,7 +137,8 @@ static sft_code head_cuts(header_rewrite *h, sft_error *err) {
         sft_span name = sfti_json_string(&json, &h->arena);
         if (!name.data) return rewrite_memory(err);
         if (sft_span_equal(name, metadata)) {
-            code = head_metadata_value(h, &json, err);
+            h->met_metadata = true;
+            code = sfti_splice_value(&json, &h->metadata, &h->cuts, err);
             continue;
         }
         uint32_t found = sfti_names_find(&h->names.names, name);
@@ -183,8 +151,9 @@ static sft_code head_cuts(header_rewrite *h, sft_error *err) {
     if (!code && json.type == SFTI_JSON_ERROR) return sfti_json_fail(&json, 8, err);
     if (code) return code;
     h->end = (size_t)(json.at - json.begin);
-    if (h->met_metadata || !adds_metadata(h)) return SFT_OK;
-    return head_new_metadata(h, open, sft_file_tensor_count(h->edit->file) == 0, err);
+    if (h->met_metadata || !sfti_changes_set(&h->metadata)) return SFT_OK;
+    bool alone = sft_file_tensor_count(h->edit->file) == 0;
+    return sfti_splice_first("\"__metadata__\":{", &h->metadata, open, alone, &h->cuts, err);
 }
 
 /* ── Its place ── */

@@ -39,31 +39,24 @@ static int compare_patches(const void *ctx, uint32_t a, uint32_t b) {
     return (patches[a].at > patches[b].at) - (patches[a].at < patches[b].at);
 }
 
-/* The puts stand last first, so that of each tensor the first one counts. */
-static void patches_gather(sft_edit *edit, sfti_patch *all, uint32_t *order, uint32_t *scratch) {
-    uint32_t count = 0;
-    for (const sfti_put *put = edit->puts; put; put = put->next) {
-        order[count] = count;
-        all[count++] = put->patch;
-    }
-    sfti_sort(order, scratch, count, compare_patches, all);
+sft_code sfti_edit_patches(sft_edit *edit, sft_error *err) {
+    size_t count = edit->put_count, i = 0;
+    if (edit->patches_of == count) return SFT_OK;
+    edit->patches = sfti_arena_array(&edit->arena, 2 * (uint64_t)count, sizeof *edit->patches);
+    if (!edit->patches) return sfti_fail_memory(err, count * sizeof *edit->patches);
+    /* The puts stand last first, so that of each tensor the first one counts. */
+    sfti_patch *all = edit->patches + count;
+    for (const sfti_put *put = edit->puts; put; put = put->next) all[i++] = put->patch;
+    const uint32_t *order = sfti_arena_sorted(&edit->arena, count, compare_patches, all);
+    if (!order) return sfti_fail_memory(err, count * sizeof *edit->patches);
     edit->patch_count = 0;
     edit->patch_bytes = 0;
-    for (uint32_t i = 0; i < count; i++) {
+    for (i = 0; i < count; i++) {
         const sfti_patch *patch = &all[order[i]];
         if (i > 0 && patch->at == all[order[i - 1]].at) continue;
         edit->patches[edit->patch_count++] = *patch;
         edit->patch_bytes += patch->len;
     }
-}
-
-sft_code sfti_edit_patches(sft_edit *edit, sft_error *err) {
-    size_t count = edit->put_count;
-    if (edit->patches_of == count) return SFT_OK;
-    edit->patches = sfti_arena_array(&edit->arena, 2 * (uint64_t)count, sizeof *edit->patches);
-    uint32_t *order = sfti_arena_array(&edit->arena, 2 * (uint64_t)count, sizeof *order);
-    if (!edit->patches || !order) return sfti_fail_memory(err, count * sizeof *edit->patches);
-    patches_gather(edit, edit->patches + count, order, order + count);
     edit->patches_of = count;
     return SFT_OK;
 }

@@ -136,10 +136,8 @@ static int compare_repair_keys(const void *ctx, uint32_t a, uint32_t b) {
 /* Of each key the last pair, in the order of the text. */
 static bool settle_pairs(sft_repair *r, size_t count) {
     sfti_arena work = { .alloc = r->alloc };
-    uint32_t *order = sfti_arena_array(&work, 2 * (uint64_t)count, sizeof *order);
+    uint32_t *order = sfti_arena_sorted(&work, count, compare_repair_keys, r->pairs);
     if (!order) return false;
-    for (size_t i = 0; i < count; i++) order[i] = (uint32_t)i;
-    sfti_sort(order, order + count, count, compare_repair_keys, r->pairs);
     for (size_t i = 1; i < count; i++) {
         sft_pair *before = &r->pairs[order[i - 1]];
         if (sft_span_equal(before->key, r->pairs[order[i]].key)) before->value.data = NULL;

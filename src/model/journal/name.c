@@ -1,5 +1,6 @@
 #include "base/number.h"
 #include "base/siphash.h"
+#include "base/utf8.h"
 #include "journal/journal.h"
 #include "os/path.h"
 
@@ -14,9 +15,8 @@
 static size_t journal_digest(const char *name, size_t *len, char out[JOURNAL_DIGEST]) {
     static const uint64_t key[2] = { 0, 0 };
     uint64_t hash = sfti_siphash(key, name, *len);
-    size_t cut = JOURNAL_NAME_MOST;
-    while (cut > JOURNAL_NAME_MOST - 3 && ((unsigned char)name[cut] & 0xc0) == 0x80) cut--;
-    *len = cut;
+    size_t cut = sfti_utf8_cut(name, JOURNAL_NAME_MOST);
+    *len = cut < JOURNAL_NAME_MOST - 3 ? JOURNAL_NAME_MOST - 3 : cut;
     out[0] = '-';
     sfti_hex_text(hash, 16, out + 1);
     return JOURNAL_DIGEST;

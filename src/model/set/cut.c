@@ -28,17 +28,6 @@ static uint32_t cut_at(const sft_part *parts, size_t count, uint64_t most, uint3
     return used;
 }
 
-/* The least `most` that gives at most `shards` shards. */
-static uint64_t cut_least(const sft_part *parts, size_t count, uint32_t shards, uint64_t total) {
-    uint64_t low = 0, high = total;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (cut_at(parts, count, middle, 0, NULL) <= shards) high = middle;
-        else low = middle + 1;
-    }
-    return low;
-}
-
 static sft_code cut_check(const sft_part *parts, size_t count, uint64_t *total, sft_error *err) {
     *total = 0;
     if (count >= UINT32_MAX) {
@@ -72,7 +61,15 @@ sft_code sft_cut_parts(const sft_part *parts, size_t count, uint64_t max_bytes,
                          "expected 1 to %llu shards, one tensor or more in each, found %u",
                          (unsigned long long)(count > 0 ? count : 1), (unsigned)asked);
     }
-    if (asked > 0) max_bytes = cut_least(parts, count, asked, total);
+    if (asked > 0) { /* the least that gives at most so many shards */
+        uint64_t low = 0;
+        max_bytes = total;
+        while (low < max_bytes) {
+            uint64_t middle = low + (max_bytes - low) / 2;
+            if (cut_at(parts, count, middle, 0, NULL) <= asked) max_bytes = middle;
+            else low = middle + 1;
+        }
+    }
     *shards = cut_at(parts, count, max_bytes, asked, shard_of);
     return SFT_OK;
 }

@@ -86,16 +86,6 @@ typedef struct deep_sieve {
     bool exact;
 } deep_sieve;
 
-static deep_sieve deep_sieve_of(const deep_bits *row) {
-    uint64_t lane = UINT64_MAX >> (64 - 8 * row->bytes), top = lane ^ lane >> 1;
-    uint64_t least = row->inf < row->first ? row->inf : row->first;
-    deep_sieve sieve = { .ones = UINT64_MAX / lane, .exact = row->mask == lane };
-    sieve.high = top * sieve.ones;
-    sieve.keep = row->mask * sieve.ones;
-    sieve.add = (sieve.exact ? row->first : top - least) * sieve.ones;
-    return sieve;
-}
-
 static inline bool deep_block_has(const deep_sieve *sieve, const uint8_t *at) {
     uint64_t any = 0;
     for (int i = 0; i < DEEP_BLOCK; i += 8) {
@@ -117,7 +107,12 @@ static void deep_count(sft_dtype dtype, const uint8_t *at, size_t len, uint64_t 
     if (row->bytes == 0) return;
     void (*count)(const deep_bits *, const uint8_t *, size_t, uint64_t *, uint64_t *) =
         dtype == SFT_C64 ? deep_count_complex : deep_count_plain;
-    deep_sieve sieve = deep_sieve_of(row);
+    uint64_t lane = UINT64_MAX >> (64 - 8 * row->bytes), top = lane ^ lane >> 1;
+    uint64_t least = row->inf < row->first ? row->inf : row->first;
+    deep_sieve sieve = { .ones = UINT64_MAX / lane, .exact = row->mask == lane };
+    sieve.high = top * sieve.ones;
+    sieve.keep = row->mask * sieve.ones;
+    sieve.add = (sieve.exact ? row->first : top - least) * sieve.ones;
     while (len >= DEEP_BLOCK) {
         if (deep_block_has(&sieve, at)) count(row, at, DEEP_BLOCK, nan, inf);
         at += DEEP_BLOCK;
@@ -144,27 +139,6 @@ static sft_code deep_tick(const deep_walk *walk) {
     return sfti_job_tick(walk->job, walk->done, walk->total, walk->err);
 }
 
-/* Reads the window that begins at `at`. */
-static sft_code deep_slide(deep_walk *walk, const sft_file *file, uint64_t at) {
-    uint64_t left = sft_file_data_bytes(file) - at;
-    walk->from = at;
-    walk->len = left < walk->cap ? (size_t)left : walk->cap;
-    sft_code code = sft_read_bytes(file, sft_file_data_offset(file) + at, walk->window, walk->len,
-                                walk->err);
-    return code ? code : deep_tick(walk);
-}
-
-/* Counts the tensor's whole elements from *at to the end of the window. */
-static void deep_part(deep_walk *walk, const sft_tensor *tensor, uint64_t *at) {
-    uint64_t end = walk->from + walk->len;
-    uint64_t part = (tensor->end < end ? tensor->end : end) - *at;
-    if (*at + part < tensor->end) part &= ~UINT64_C(7);
-    deep_count(tensor->dtype, walk->window + (*at - walk->from), (size_t)part, &walk->nan,
-               &walk->inf);
-    *at += part;
-    walk->done += part;
-}
-
 static void deep_finish_tensor(const deep_walk *walk, const sft_tensor *tensor, uint64_t index) {
     sft_deep_counts *out = walk->out;
     sft_kind kind = sft_dtype_describe(tensor->dtype)->kind;
@@ -189,10 +163,22 @@ static sft_code deep_tensor(deep_walk *walk, const sft_file *file, const sft_ten
     while (at < tensor->end) {
         uint64_t end = walk->from + walk->len, need = tensor->end - at < 8 ? tensor->end - at : 8;
         if (at < walk->from || at + need > end) {
-            sft_code code = deep_slide(walk, file, at);
+            uint64_t left = sft_file_data_bytes(file) - at;
+            walk->from = at;
+            walk->len = left < walk->cap ? (size_t)left : walk->cap;
+            sft_code code = sft_read_bytes(file, sft_file_data_offset(file) + at, walk->window,
+                                           walk->len, walk->err);
+            if (!code) code = deep_tick(walk);
             if (code) return code;
+            end = walk->from + walk->len;
         }
-        deep_part(walk, tensor, &at);
+        /* Whole elements, to the end of the window. */
+        uint64_t part = (tensor->end < end ? tensor->end : end) - at;
+        if (at + part < tensor->end) part &= ~UINT64_C(7);
+        deep_count(tensor->dtype, walk->window + (at - walk->from), (size_t)part, &walk->nan,
+                   &walk->inf);
+        at += part;
+        walk->done += part;
     }
     deep_finish_tensor(walk, tensor, index);
     return SFT_OK;
@@ -211,42 +197,30 @@ static sft_code deep_file(deep_walk *walk, const sft_file *file, uint64_t *index
     return SFT_OK;
 }
 
-static sft_code deep_set(deep_walk *walk, const sft_set *set) {
-    uint64_t index = 0;
-    for (size_t s = 0; s < set->shard_count; s++) walk->total += sft_file_data_bytes(set->files[s]);
-    for (size_t s = 0; s < set->shard_count; s++) {
-        sft_code code = deep_file(walk, set->files[s], &index);
-        if (code) return code;
-    }
-    return deep_tick(walk);
-}
-
 static void deep_clear(sft_deep_counts *out) {
     memset(out, 0, sizeof *out);
     out->first_nan_tensor = out->first_inf_tensor = UINT64_MAX;
-}
-
-/* Bytes of the largest shard, DEEP_WINDOW at most. */
-static size_t deep_window(const sft_set *set) {
-    uint64_t cap = DEEP_BLOCK;
-    for (size_t s = 0; s < set->shard_count && cap < DEEP_WINDOW; s++) {
-        uint64_t bytes = sft_file_data_bytes(set->files[s]);
-        if (bytes > cap) cap = bytes;
-    }
-    return cap < DEEP_WINDOW ? (size_t)cap : DEEP_WINDOW;
 }
 
 sft_code sft_set_check_deep(const sft_set *set, sft_deep_counts *out, const sft_job *job,
                             sft_error *err) {
     const sft_allocator *alloc = &set->arena.alloc;
     sft_job own;
-    deep_walk walk = { .out = out, .job = &own, .cap = deep_window(set), .err = err };
+    deep_walk walk = { .out = out, .job = &own, .cap = DEEP_BLOCK, .err = err };
+    uint64_t index = 0;
     deep_clear(out);
     sft_code code = sfti_take_job(job, &own, err);
     if (code) return code;
+    for (size_t s = 0; s < set->shard_count; s++) {
+        uint64_t bytes = sft_file_data_bytes(set->files[s]);
+        walk.total += bytes;
+        if (bytes > walk.cap) walk.cap = bytes < DEEP_WINDOW ? (size_t)bytes : DEEP_WINDOW;
+    }
     walk.window = sfti_take(alloc, walk.cap);
     if (!walk.window) return sfti_fail_memory(err, walk.cap);
-    code = deep_set(&walk, set);
+    for (size_t s = 0; !code && s < set->shard_count; s++)
+        code = deep_file(&walk, set->files[s], &index);
+    if (!code) code = deep_tick(&walk);
     sfti_release(alloc, walk.window, walk.cap);
     if (code) deep_clear(out);
     return code;

@@ -26,7 +26,7 @@ static bool diff_same_shape(const sft_tensor *a, const sft_tensor *b) {
     return true;
 }
 
-static void diff_count(sft_diff *diff, const sft_diff_tensor *found) {
+static void diff_keep(sft_diff *diff, const sft_diff_tensor *found) {
     const sft_tensor *tensor = found->a ? found->a : found->b;
     uint64_t elements;
     if (sft_shape_size(tensor->dtype, tensor->shape, tensor->rank, &elements, NULL, NULL))
@@ -36,24 +36,9 @@ static void diff_count(sft_diff *diff, const sft_diff_tensor *found) {
     diff->removed += found->what == SFT_DIFF_REMOVED;
     diff->added += found->what == SFT_DIFF_ADDED;
     diff->changed += found->what && found->a && found->b;
-}
-
-static void diff_keep(sft_diff *diff, const sft_diff_tensor *found) {
-    diff_count(diff, found);
     if (found->max_abs > diff->max_abs) diff->max_abs = found->max_abs;
     if (found->max_rel > diff->max_rel) diff->max_rel = found->max_rel;
     if (found->what) diff->tensors[diff->count++] = *found;
-}
-
-/* Records the result of comparing the data. */
-static void diff_judge(sft_diff *diff, sft_diff_tensor *found, bool same) {
-    bool apart = diff->options.has_tolerance && found->compared ? found->beyond > 0 : !same;
-    bool unlike_dtypes = found->what & SFT_DIFF_DTYPE;
-    if (unlike_dtypes && found->compared && found->beyond == 0) apart = false;
-    if (apart) found->what |= SFT_DIFF_DATA;
-    if (found->what) return;
-    if (same) diff->equal++;
-    else diff->close++;
 }
 
 static sft_code diff_both(diff_walk *walk, const sft_tensor *a, const sft_tensor *b,
@@ -73,7 +58,11 @@ static sft_code diff_both(diff_walk *walk, const sft_tensor *a, const sft_tensor
             return code;
         }
     }
-    diff_judge(diff, &found, same);
+    bool apart = diff->options.has_tolerance && found.compared ? found.beyond > 0 : !same;
+    bool unlike_dtypes = found.what & SFT_DIFF_DTYPE;
+    if (unlike_dtypes && found.compared && found.beyond == 0) apart = false;
+    if (apart) found.what |= SFT_DIFF_DATA;
+    if (!found.what) *(same ? &diff->equal : &diff->close) += 1;
     diff_keep(diff, &found);
     return SFT_OK;
 }
@@ -85,13 +74,10 @@ static void diff_alone(sft_diff *diff, const sft_tensor *tensor, uint32_t what) 
     diff_keep(diff, &found);
 }
 
-static bool diff_is_wanted(const sft_diff *diff, const sft_tensor *tensor) {
-    return !diff->options.match || diff->options.match(diff->options.match_ctx, tensor);
-}
-
 /* Whether the next tensor of a side was passed over. */
 static bool diff_passes(const diff_walk *walk, const sft_tensor *tensor, size_t *i) {
-    if (!tensor || diff_is_wanted(walk->diff, tensor)) return false;
+    const sft_diff_options *options = &walk->diff->options;
+    if (!tensor || !options->match || options->match(options->match_ctx, tensor)) return false;
     ++*i;
     return true;
 }
@@ -199,11 +185,8 @@ static sft_code diff_gather(sft_diff *diff, int side, sfti_arena *arena, diff_pa
     }
     first[shards] = (uint32_t)count;
     *out = (diff_pairs){ &diff->sides[side], NULL, (size_t)count };
-    out->order = sfti_arena_array(arena, 2 * count, sizeof *out->order);
-    if (!out->order) return sfti_fail_memory(err, 2 * count * sizeof *out->order);
-    for (uint32_t i = 0; i < count; i++) out->order[i] = i;
-    sfti_sort(out->order, out->order + count, (size_t)count, compare_diff_keys, out->side);
-    return SFT_OK;
+    out->order = sfti_arena_sorted(arena, out->count, compare_diff_keys, out->side);
+    return out->order ? SFT_OK : sfti_fail_memory(err, 2 * count * sizeof *out->order);
 }
 
 /* The i-th pair in order; moves *i past every pair with its key. */
@@ -284,14 +267,6 @@ static uint64_t diff_total(const sft_set *set) {
     return total;
 }
 
-static sft_code diff_all(diff_walk *walk, sfti_arena *work) {
-    sft_code code = diff_take_memory(walk, work);
-    walk->run.total = diff_total(walk->run.sets[0]) + diff_total(walk->run.sets[1]);
-    if (!code) code = diff_tensors(walk);
-    if (!code && !walk->diff->options.no_metadata) code = diff_metadata(walk, work);
-    return code;
-}
-
 static SFTI_OPTIONS_TAKE(diff_take, sft_diff_options, SFT_DIFF_OPTIONS_INIT, alloc)
 
 sft_code sft_diff_new(const sft_set *a, const sft_set *b, const sft_diff_options *options,
@@ -316,7 +291,10 @@ sft_code sft_diff_new(const sft_set *a, const sft_set *b, const sft_diff_options
     diff->sides[1].set = b;
     diff_walk walk = { .run = { .sets = { a, b }, .options = &diff->options, .job = &own_job },
                        .diff = diff, .err = err };
-    code = diff_all(&walk, &work);
+    walk.run.total = diff_total(a) + diff_total(b);
+    code = diff_take_memory(&walk, &work);
+    if (!code) code = diff_tensors(&walk);
+    if (!code && !own.no_metadata) code = diff_metadata(&walk, &work);
     sfti_arena_free(&work);
     if (code) sft_diff_free(diff);
     else *out = diff;
@@ -364,10 +342,6 @@ double sft_diff_max_rel(const sft_diff *diff) { return diff->max_rel; }
 
 size_t sft_diff_pair_count(const sft_diff *diff) { return diff->pair_count; }
 
-static sft_span diff_value(sft_span value) {
-    return (sft_span){ value.data ? value.data : "", value.len };
-}
-
 sft_diff_pair sft_diff_pair_at(const sft_diff *diff, size_t i) {
     sft_diff_pair out = { { NULL, 0 }, { NULL, 0 }, { NULL, 0 } };
     if (i >= diff->pair_count) return out;
@@ -377,7 +351,8 @@ sft_diff_pair sft_diff_pair_at(const sft_diff *diff, size_t i) {
         if (number == SFTI_NO_PAIR) continue;
         sft_pair pair = diff_pair_of(&diff->sides[side], number);
         out.key = pair.key;
-        *(side ? &out.b : &out.a) = diff_value(pair.value);
+        if (!pair.value.data) pair.value.data = "";
+        *(side ? &out.b : &out.a) = pair.value;
     }
     return out;
 }

@@ -23,15 +23,6 @@ static double data_abs(double value) {
 
 /* ── Values ── */
 
-/* Two integers that are not equal. */
-static void data_note(const sft_diff_options *options, sft_diff_tensor *out, double distance,
-                      double size, uint64_t at) {
-    if (out->differing++ == 0) out->first = at;
-    if (distance > out->max_abs) out->max_abs = distance;
-    if (size > 0 && distance > out->max_rel * size) out->max_rel = distance / size;
-    if (distance > options->atol + options->rtol * size) out->beyond++;
-}
-
 /* A batch, in loops simple enough for a compiler to vectorise. NaN compares as false with
  * everything. */
 typedef struct data_batch {
@@ -102,12 +93,6 @@ static void data_sum(const data_batch *batch, sfti_diff_sums *sums) {
     sums->count += count;
 }
 
-static size_t data_first(const double *a, const double *b, size_t count) {
-    size_t i = 0;
-    while (i < count && (a[i] == b[i] || (a[i] != a[i] && b[i] != b[i]))) i++;
-    return i;
-}
-
 /* Values of both tensors, or with `alike` of the first as those of both. */
 static data_batch data_load(sfti_diff_run *run, const data_stretch *s, bool alike) {
     size_t each = s->dtype[0] == SFT_C64 ? 2 : 1, count = each * s->count;
@@ -127,8 +112,11 @@ static void data_doubles(const sfti_diff_run *run, const data_stretch *s, const 
     data_counts(batch, run->options, out);
     out->max_abs = data_greatest(batch->distance, batch->count, out->max_abs);
     out->max_rel = data_greatest(batch->relative, batch->count, out->max_rel);
-    if (before == 0 && out->differing > 0)
-        out->first = each * s->from + data_first(batch->a, batch->b, batch->count);
+    if (before > 0 || out->differing == 0) return;
+    const double *a = batch->a, *b = batch->b;
+    size_t i = 0;
+    while (i < batch->count && (a[i] == b[i] || (a[i] != a[i] && b[i] != b[i]))) i++;
+    out->first = each * s->from + i;
 }
 
 /* 64-bit integers of one dtype: the distance is computed exactly, as an integer. */
@@ -139,8 +127,11 @@ static void data_integers(const sfti_diff_run *run, const data_stretch *s, sft_d
         uint64_t b = sfti_get_u64(s->bytes[1] + 8 * (s->at + i)) ^ turn;
         uint64_t size = b > turn ? b - turn : turn - b;
         if (a == b) continue;
-        data_note(run->options, out, (double)(a > b ? a - b : b - a), (double)size,
-                  s->from + i);
+        double distance = (double)(a > b ? a - b : b - a), whole = (double)size;
+        if (out->differing++ == 0) out->first = s->from + i;
+        if (distance > out->max_abs) out->max_abs = distance;
+        if (whole > 0 && distance > out->max_rel * whole) out->max_rel = distance / whole;
+        if (distance > run->options->atol + run->options->rtol * whole) out->beyond++;
     }
 }
 
@@ -212,15 +203,6 @@ static sft_code data_equal_begin(sfti_diff_run *run, const sft_file *file, const
     return SFT_OK;
 }
 
-/* Not a number where nothing was summed. */
-static void data_finish(const sfti_diff_sums *sums, sft_diff_tensor *out) {
-    double lengths = sfti_root(sums->aa) * sfti_root(sums->bb);
-    out->rms = sfti_root(sums->dd / (double)sums->count);
-    out->cosine = sums->ab / lengths;
-    if (out->cosine > 1) out->cosine = 1;
-    if (out->cosine < -1) out->cosine = -1;
-}
-
 sft_code sfti_diff_data(sfti_diff_run *run, const sft_file *const files[2],
                         const sft_tensor *a, const sft_tensor *b, sft_diff_tensor *out,
                         bool *same, sft_error *err) {
@@ -249,6 +231,11 @@ sft_code sfti_diff_data(sfti_diff_run *run, const sft_file *const files[2],
     if (code || !out->compared) return code;
     out->values = a->dtype == SFT_C64 ? 2 * elements : elements;
     code = data_equal_begin(run, files[0], a, equal, err);
-    data_finish(&run->sums, out);
+    /* Not a number where nothing was summed. */
+    const sfti_diff_sums *sums = &run->sums;
+    out->rms = sfti_root(sums->dd / (double)sums->count);
+    out->cosine = sums->ab / (sfti_root(sums->aa) * sfti_root(sums->bb));
+    if (out->cosine > 1) out->cosine = 1;
+    if (out->cosine < -1) out->cosine = -1;
     return code;
 }

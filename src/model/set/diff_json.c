@@ -25,15 +25,6 @@ static void djson_form(sfti_json_writer *w, const sft_tensor *a, const sft_tenso
     if (a && b) sfti_json_close(w, ']');
 }
 
-static void djson_what(sfti_json_writer *w, uint32_t what) {
-    sfti_json_key(w, "what");
-    sfti_json_open(w, '[');
-    if (what & SFT_DIFF_DTYPE) sfti_json_cstr(w, "dtype");
-    if (what & SFT_DIFF_SHAPE) sfti_json_cstr(w, "shape");
-    if (what & SFT_DIFF_DATA) sfti_json_cstr(w, "data");
-    sfti_json_close(w, ']');
-}
-
 /* null where there is none. */
 static void djson_number(sfti_json_writer *w, const char *key, double value) {
     if (value == value) sfti_json_put_double(w, key, value);
@@ -41,8 +32,7 @@ static void djson_number(sfti_json_writer *w, const char *key, double value) {
 }
 
 static void djson_summary(sfti_json_writer *w, const sft_diff *diff) {
-    sfti_json_key(w, "summary");
-    sfti_json_open(w, '{');
+    sfti_json_put_open(w, "summary", '{');
     sfti_json_put_uint(w, "tensors", sft_diff_compared_count(diff));
     sfti_json_put_uint(w, "changed", diff->changed);
     sfti_json_put_uint(w, "removed", diff->removed);
@@ -70,29 +60,30 @@ static void djson_values(sfti_json_writer *w, const sft_diff_tensor *t) {
     sfti_json_close(w, '}');
 }
 
-static void djson_tensor(sfti_json_writer *w, const sft_diff_tensor *t) {
-    sfti_json_open(w, '{');
-    sfti_json_put_text(w, "name", t->name);
-    if (t->a && t->b) djson_what(w, t->what);
-    djson_form(w, t->a, t->b);
-    if (t->a && t->b) djson_values(w, t);
-    sfti_json_close(w, '}');
-}
-
 /* 0: in both. */
 static void djson_list(sfti_json_writer *w, const sft_diff *diff, const char *key, uint32_t side) {
-    sfti_json_key(w, key);
-    sfti_json_open(w, '[');
+    sfti_json_put_open(w, key, '[');
     for (size_t i = 0; i < diff->count && !w->code; i++) {
         const sft_diff_tensor *t = &diff->tensors[i];
-        if ((t->what & (SFT_DIFF_ADDED | SFT_DIFF_REMOVED)) == side) djson_tensor(w, t);
+        if ((t->what & (SFT_DIFF_ADDED | SFT_DIFF_REMOVED)) != side) continue;
+        sfti_json_open(w, '{');
+        sfti_json_put_text(w, "name", t->name);
+        if (side == 0) {
+            sfti_json_put_open(w, "what", '[');
+            if (t->what & SFT_DIFF_DTYPE) sfti_json_cstr(w, "dtype");
+            if (t->what & SFT_DIFF_SHAPE) sfti_json_cstr(w, "shape");
+            if (t->what & SFT_DIFF_DATA) sfti_json_cstr(w, "data");
+            sfti_json_close(w, ']');
+        }
+        djson_form(w, t->a, t->b);
+        if (side == 0) djson_values(w, t);
+        sfti_json_close(w, '}');
     }
     sfti_json_close(w, ']');
 }
 
 static void djson_metadata(sfti_json_writer *w, const sft_diff *diff) {
-    sfti_json_key(w, "metadata");
-    sfti_json_open(w, '[');
+    sfti_json_put_open(w, "metadata", '[');
     for (size_t i = 0; i < diff->pair_count && !w->code; i++) {
         sft_diff_pair pair = sft_diff_pair_at(diff, i);
         sfti_json_open(w, '{');
@@ -107,8 +98,7 @@ static void djson_metadata(sfti_json_writer *w, const sft_diff *diff) {
 static sft_code djson_result(sfti_json_writer *w, const sft_diff *diff, const char *path,
                              const char *other) {
     sfti_result_begin(w, path);
-    sfti_json_key(w, "other");
-    sfti_json_open(w, '{');
+    sfti_json_put_open(w, "other", '{');
     sfti_json_path(w, other);
     sfti_json_close(w, '}');
     sfti_json_put_bool(w, "ok", true);

@@ -54,13 +54,6 @@ done:
     return code;
 }
 
-static sft_code index_check_utf8(sft_span text, sft_error *err) {
-    size_t bad = sfti_utf8_check(text.data, text.len);
-    if (bad == text.len) return SFT_OK;
-    return sfti_fail(err, SFT_JSON_STRING, bad, "expected UTF-8, found the byte 0x%02x",
-                     (unsigned)(uint8_t)text.data[bad]);
-}
-
 /* ── The top level ── */
 
 typedef struct index_reader {
@@ -221,10 +214,8 @@ static int shard_folded_order(const void *ctx, uint32_t a, uint32_t b) {
 static sft_code shards_check_case(const index_shards *shards, const index_reader *r) {
     sfti_arena work = { .alloc = r->index->arena.alloc };
     size_t n = shards->count;
-    uint32_t *order = sfti_arena_array(&work, (uint64_t)n * 2, sizeof *order);
+    uint32_t *order = sfti_arena_sorted(&work, n, shard_folded_order, shards->list);
     sft_code code = order ? SFT_OK : sfti_fail_memory(r->err, n * 2 * sizeof *order);
-    for (size_t i = 0; order && i < n; i++) order[i] = (uint32_t)i;
-    if (order) sfti_sort(order, order + n, n, shard_folded_order, shards->list);
     for (size_t i = 1; !code && i < n; i++) {
         sft_span a = shards->list[order[i - 1]], b = shards->list[order[i]];
         if (sfti_name_compare_folded(a, b) == 0)
@@ -238,12 +229,10 @@ static sft_code shards_check_case(const index_shards *shards, const index_reader
 static sft_code shards_sort(const index_shards *shards, const index_reader *r) {
     sfti_index *index = r->index;
     size_t n = shards->count;
-    uint32_t *order = sfti_arena_take(&index->arena, n * 2 * sizeof *order);
+    uint32_t *order = sfti_arena_sorted(&index->arena, n, shard_natural_order, shards->list);
     sft_span *sorted = sfti_arena_take(&index->arena, n * sizeof *sorted);
     if (!order || !sorted) return sfti_fail_memory(r->err, n * sizeof *sorted);
     uint32_t *place = order + n;
-    for (size_t i = 0; i < n; i++) order[i] = (uint32_t)i;
-    sfti_sort(order, place, n, shard_natural_order, shards->list);
     for (size_t i = 0; i < n; i++) {
         sorted[i] = shards->list[order[i]];
         place[order[i]] = (uint32_t)i;
@@ -282,27 +271,21 @@ static sft_span entry_name_at(const void *ctx, uint32_t entry) {
     return ((const sfti_index *)ctx)->entries[entry].tensor;
 }
 
-static sft_code map_entry(const index_reader *r, sfti_json *json, sfti_index_entry *entry) {
-    entry->at = json->start;
-    entry->tensor = sfti_json_string(json, &r->index->arena);
-    if (!entry->tensor.data) return sfti_fail_memory(r->err, json->text.len);
-    sfti_json_next(json);
-    return SFT_OK;
-}
-
 static sft_code map_fill(const index_reader *r, sfti_names *names, index_shards *shards) {
     sfti_json json = r->map;
     sfti_index *index = r->index;
     sfti_json_next(&json);
     for (uint32_t i = 0; sfti_json_next(&json) == SFTI_JSON_KEY; i++) {
         sfti_index_entry *entry = &index->entries[i];
-        sft_code code = map_entry(r, &json, entry);
-        if (code) return code;
+        entry->at = json.start;
+        entry->tensor = sfti_json_string(&json, &index->arena);
+        if (!entry->tensor.data) return sfti_fail_memory(r->err, json.text.len);
+        sfti_json_next(&json);
         if (sfti_set_names_put(names, entry->tensor, i) != i)
             return sfti_fail_tensor(r->err, SFT_INDEX_TYPE, entry->at, entry->tensor,
                                     "expected each tensor once in \"weight_map\", "
                                     "found one again");
-        code = shards_number(shards, r, &json, &entry->shard);
+        sft_code code = shards_number(shards, r, &json, &entry->shard);
         if (code) return code;
     }
     return SFT_OK;
@@ -336,8 +319,11 @@ sft_code sfti_index_load(const char *path, const sfti_set_how *options, sfti_ind
     out->arena.alloc = sfti_set_allocator(options->open.alloc);
     r.is_claimed = sfti_files_claim(options->open.files, path);
     sft_code code = index_text(path, options, &out->arena, &text, err);
-    if (!code) code = index_check_utf8(text, err);
     if (code) return code;
+    size_t bad = sfti_utf8_check(text.data, text.len);
+    if (bad < text.len)
+        return sfti_fail(err, SFT_JSON_STRING, bad, "expected UTF-8, found the byte 0x%02x",
+                         (unsigned)(uint8_t)text.data[bad]);
     out->text = text;
     sfti_json_begin(&r.json, text.data, text.len);
     code = index_top(&r);

@@ -30,32 +30,17 @@ static sft_code edit_memory(const index_edit *e) {
 
 /* ── Tables ── */
 
-static bool edit_utf8(const sft_pair *pairs, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        const sft_pair *p = &pairs[i];
-        if (p->key.len && sfti_utf8_check(p->key.data, p->key.len) < p->key.len) return false;
-        if (p->value.len && sfti_utf8_check(p->value.data, p->value.len) < p->value.len)
-            return false;
-    }
-    return true;
-}
-
-static sft_span edit_number(uint64_t value, sfti_arena *arena) {
-    char digits[SFTI_UINT_SIZE];
-    size_t len = sfti_uint_text(value, 0, digits);
-    char *out = sfti_arena_take(arena, len);
-    if (out) memcpy(out, digits, len);
-    return (sft_span){ out, len };
-}
-
 /* total: the number to set "total_size" to, or NULL. */
 static sft_code edit_table(index_edit *e, const sft_pair *pairs, size_t count,
                            const uint64_t *total, sfti_changes *out) {
     sfti_arena *arena = &e->index.arena;
     sfti_change *items = sfti_arena_array(arena, (uint64_t)count + 1, sizeof *items);
-    if (!edit_utf8(pairs, count))
-        return sfti_fail(e->err, SFT_HEADER_UTF8, SFT_NO_OFFSET,
-                         "expected changes in UTF-8, found other bytes");
+    for (size_t i = 0; i < 2 * count; i++) {
+        sft_span text = i % 2 ? pairs[i / 2].value : pairs[i / 2].key;
+        if (text.len > 0 && sfti_utf8_check(text.data, text.len) < text.len)
+            return sfti_fail(e->err, SFT_HEADER_UTF8, SFT_NO_OFFSET,
+                             "expected changes in UTF-8, found other bytes");
+    }
     if (!items) return edit_memory(e);
     for (size_t i = 0; i < count; i++) {
         items[i].key = pairs[i].key;
@@ -65,8 +50,11 @@ static sft_code edit_table(index_edit *e, const sft_pair *pairs, size_t count,
         if (!items[i].value.data) return edit_memory(e);
     }
     if (total) {
-        items[count++] = (sfti_change){ { "total_size", 10 }, edit_number(*total, arena) };
-        if (!items[count - 1].value.data) return edit_memory(e);
+        char digits[SFTI_UINT_SIZE];
+        size_t len = sfti_uint_text(*total, 0, digits);
+        const char *text = sfti_arena_copy(arena, digits, len);
+        if (!text) return edit_memory(e);
+        items[count++] = (sfti_change){ { "total_size", 10 }, { text, len } };
     }
     return sfti_changes_begin(out, items, count, e->seed, arena) ? SFT_OK : edit_memory(e);
 }
@@ -177,39 +165,6 @@ static sft_code edit_map(index_edit *e, sfti_json *json) {
     return code;
 }
 
-static bool edit_sets(const index_edit *e) {
-    for (size_t i = 0; i < e->metadata.count; i++)
-        if (e->metadata.items[i].value.data) return true;
-    return false;
-}
-
-static sft_code edit_metadata(index_edit *e, sfti_json *json) {
-    e->met_metadata = true;
-    if (sfti_json_next(json) == SFTI_JSON_OBJECT)
-        return sfti_splice_object(json, &e->metadata, &e->cuts, e->err);
-    size_t begin = json->start;
-    (void)sfti_json_skip(json);
-    if (!edit_sets(e)) return SFT_OK;
-    sft_span fresh = sfti_splice_fresh(&e->metadata, &e->index.arena);
-    size_t end = (size_t)(json->at - json->begin);
-    return fresh.data && sfti_cuts_put(&e->cuts, begin, end, fresh) ? SFT_OK : edit_memory(e);
-}
-
-/* Adds "metadata" as the first member; its cut comes before all others. */
-static sft_code edit_new_metadata(index_edit *e, size_t at) {
-    sfti_arena *arena = &e->index.arena;
-    sft_span fresh = sfti_splice_fresh(&e->metadata, arena);
-    sfti_cut *cut = sfti_arena_take(arena, sizeof *cut);
-    char *text = fresh.data ? sfti_arena_array(arena, fresh.len + 12, 1) : NULL;
-    if (!cut || !text) return edit_memory(e);
-    memcpy(text, "\"metadata\":", 11);
-    memcpy(text + 11, fresh.data, fresh.len);
-    text[11 + fresh.len] = ',';
-    *cut = (sfti_cut){ at, at, { text, fresh.len + 12 }, e->cuts.first };
-    e->cuts.first = cut;
-    return SFT_OK;
-}
-
 static sft_code edit_index_text(index_edit *e) {
     sfti_json json;
     sft_code code = SFT_OK;
@@ -219,27 +174,20 @@ static sft_code edit_index_text(index_edit *e) {
     while (!code && sfti_json_next(&json) == SFTI_JSON_KEY) {
         sft_span key = sfti_json_string(&json, &e->index.arena);
         if (!key.data) return edit_memory(e);
-        if (sft_span_equal(key, sft_span_cstr("metadata"))) code = edit_metadata(e, &json);
-        else if (sft_span_equal(key, sft_span_cstr("weight_map"))) code = edit_map(e, &json);
-        else (void)sfti_json_skip(&json);
+        if (sft_span_equal(key, sft_span_cstr("metadata"))) {
+            e->met_metadata = true;
+            code = sfti_splice_value(&json, &e->metadata, &e->cuts, e->err);
+        } else if (sft_span_equal(key, sft_span_cstr("weight_map"))) {
+            code = edit_map(e, &json);
+        } else {
+            (void)sfti_json_skip(&json);
+        }
     }
-    if (code || e->met_metadata || !edit_sets(e)) return code;
-    return edit_new_metadata(e, open);
+    if (code || e->met_metadata || !sfti_changes_set(&e->metadata)) return code;
+    return sfti_splice_first("\"metadata\":{", &e->metadata, open, false, &e->cuts, e->err);
 }
 
 /* ── Whole ── */
-
-/* A new file gets the mode of the index it was made from, restricted to that of the file it
- * replaces. */
-static sft_path_options edit_path_options(const char *path, const char *to,
-                                          const sft_path_options *options) {
-    sft_path_options own = SFT_PATH_OPTIONS_INIT;
-    if (options) own = *options;
-    if (own.mode || !to || strcmp(to, path) == 0) return own;
-    sfti_mode_restrict(&own.mode, path);
-    sfti_mode_restrict(&own.mode, to);
-    return own;
-}
 
 static sft_code edit_write(index_edit *e, const char *to, const sft_path_options *options) {
     sft_sink sink;
@@ -265,7 +213,12 @@ static sft_code edit_run(index_edit *e, const char *path, const char *to,
     bool any = !code && e->cuts.first != NULL;
     if (changed) *changed = any;
     if (code || e->changes.dry_run || (!any && !to)) return code;
-    sft_path_options own = edit_path_options(path, to, options);
+    sft_path_options own = *options;
+    if (!own.mode && to && strcmp(to, path) != 0) {
+        /* The mode of the index it is made from, restricted to that of the file it replaces. */
+        sfti_mode_restrict(&own.mode, path);
+        sfti_mode_restrict(&own.mode, to);
+    }
     return edit_write(e, to ? to : path, &own);
 }
 

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/result.h"
 #include "base/tree.h"
+#include "base/utf8.h"
 #include "set/set.h"
 
 #include <string.h>
@@ -52,8 +53,7 @@ static void sums_add(set_sums *sums, const sft_set *set) {
 }
 
 static void put_dtypes(sfti_json_writer *w, const set_sums *sums) {
-    sfti_json_key(w, "dtypes");
-    sfti_json_open(w, '{');
+    sfti_json_put_open(w, "dtypes", '{');
     for (size_t i = 0; i < SFT_DTYPE_COUNT; i++) {
         if (sums->dtypes[i].tensors == 0) continue;
         sfti_json_key(w, sft_dtype_describe(sums->dtypes[i].dtype)->name);
@@ -66,15 +66,8 @@ static void put_dtypes(sfti_json_writer *w, const set_sums *sums) {
     sfti_json_close(w, '}');
 }
 
-static void put_nothing(sfti_json_writer *w, const char *key) {
-    sfti_json_key(w, key);
-    sfti_json_open(w, '{');
-    sfti_json_close(w, '}');
-}
-
 static void put_file(sfti_json_writer *w, const set_sums *sums, uint64_t data_offset) {
-    sfti_json_key(w, "file");
-    sfti_json_open(w, '{');
+    sfti_json_put_open(w, "file", '{');
     sfti_json_put_known(w, "bytes", sums->bytes);
     sfti_json_put_uint(w, "header_bytes", sums->header_bytes);
     sfti_json_put_known(w, "data_offset", data_offset);
@@ -89,11 +82,6 @@ static void put_file(sfti_json_writer *w, const set_sums *sums, uint64_t data_of
 
 /* ── Metadata: what is shown of long values and pictures ── */
 
-static bool ends_in(sft_span text, const char *suffix) {
-    size_t len = strlen(suffix);
-    return text.len >= len && memcmp(text.data + text.len - len, suffix, len) == 0;
-}
-
 /* Bytes before the base64 of an image's value; SIZE_MAX if the value is not an image. */
 static size_t before_picture(sft_pair pair) {
     static const char *const keys[] = { "thumbnail", "preview_image", "cover_images" };
@@ -101,8 +89,12 @@ static size_t before_picture(sft_pair pair) {
     if (most > 5 && memcmp(pair.value.data, "data:", 5) == 0)
         for (size_t i = 5; i + 8 <= most; i++)
             if (memcmp(pair.value.data + i, ";base64,", 8) == 0) return i + 8;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (ends_in(pair.key, keys[i]) && pair.value.len > 64) return 0;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        size_t len = strlen(keys[i]);
+        if (pair.value.len > 64 && pair.key.len >= len
+            && memcmp(pair.key.data + pair.key.len - len, keys[i], len) == 0)
+            return 0;
+    }
     return SIZE_MAX;
 }
 
@@ -111,14 +103,7 @@ static size_t shown_bytes(sft_pair pair, uint64_t cut) {
     size_t shown = cut ? before_picture(pair) : SIZE_MAX;
     if (shown > pair.value.len) shown = pair.value.len;
     if (cut == 0 || shown <= cut) return shown;
-    shown = (size_t)cut;
-    while (shown > 0 && ((unsigned char)pair.value.data[shown] & 0xC0) == 0x80) shown--;
-    return shown;
-}
-
-static void put_metadata_pair(sfti_json_writer *w, sft_pair pair, uint64_t cut) {
-    sfti_json_key_span(w, pair.key);
-    sfti_json_span(w, (sft_span){ pair.value.data, shown_bytes(pair, cut) });
+    return sfti_utf8_cut(pair.value.data, (size_t)cut);
 }
 
 /* The pairs of all shards; for a key that several have, the first shard's. */
@@ -130,12 +115,6 @@ typedef struct metadata_union {
 
 static sft_span union_key_at(const void *ctx, uint32_t entry) {
     return ((const metadata_union *)ctx)->pairs[entry].key;
-}
-
-static void union_put(metadata_union *all, sft_pair pair) {
-    uint32_t entry = all->count;
-    all->pairs[entry] = pair;
-    if (sfti_set_names_put(&all->names, pair.key, entry) == entry) all->count++;
 }
 
 static sft_code union_begin(metadata_union *all, const sft_set *set, sfti_arena *arena,
@@ -152,8 +131,12 @@ static sft_code union_begin(metadata_union *all, const sft_set *set, sfti_arena 
     if (!all->pairs) return sfti_fail_memory(err, bytes);
     sft_code code = sfti_set_names(&all->names, (size_t)count, union_key_at, all, arena, err);
     for (size_t s = 0; !code && s < set->shard_count; s++)
-        for (size_t i = 0; i < sft_file_metadata_count(set->files[s]); i++)
-            union_put(all, sft_file_metadata_at(set->files[s], i));
+        for (size_t i = 0; i < sft_file_metadata_count(set->files[s]); i++) {
+            sft_pair pair = sft_file_metadata_at(set->files[s], i);
+            uint32_t entry = all->count;
+            all->pairs[entry] = pair;
+            all->count += sfti_set_names_put(&all->names, pair.key, entry) == entry;
+        }
     return code;
 }
 
@@ -167,14 +150,15 @@ static sft_pair pair_at(const sft_set *set, const metadata_union *all, size_t i)
 
 static void put_metadata(sfti_json_writer *w, const sft_set *set, const metadata_union *all,
                          uint64_t cut) {
-    sfti_json_key(w, "metadata");
-    sfti_json_open(w, '{');
-    for (size_t i = 0; i < pair_count(set, all); i++)
-        put_metadata_pair(w, pair_at(set, all, i), cut);
+    sfti_json_put_open(w, "metadata", '{');
+    for (size_t i = 0; i < pair_count(set, all); i++) {
+        sft_pair pair = pair_at(set, all, i);
+        sfti_json_key_span(w, pair.key);
+        sfti_json_span(w, (sft_span){ pair.value.data, shown_bytes(pair, cut) });
+    }
     sfti_json_close(w, '}');
     if (cut == 0) return;
-    sfti_json_key(w, "metadata_cut");
-    sfti_json_open(w, '{');
+    sfti_json_put_open(w, "metadata_cut", '{');
     for (size_t i = 0; i < pair_count(set, all); i++) {
         sft_pair pair = pair_at(set, all, i);
         if (shown_bytes(pair, cut) == pair.value.len) continue;
@@ -185,8 +169,7 @@ static void put_metadata(sfti_json_writer *w, const sft_set *set, const metadata
 }
 
 static void put_shards(sfti_json_writer *w, const sft_set *set) {
-    sfti_json_key(w, "shards");
-    sfti_json_open(w, '[');
+    sfti_json_put_open(w, "shards", '[');
     for (size_t i = 0; i < set->shard_count; i++) {
         sfti_json_open(w, '{');
         sfti_json_path(w, set->paths[i]);
@@ -235,8 +218,10 @@ static sft_code put_model_sums(sfti_json_writer *w, const sft_set *const *sets, 
     begin_result(w, path, true);
     sfti_json_put_bool(w, "complete", complete);
     put_file(w, &sums, UINT64_MAX);
-    put_nothing(w, "metadata");
-    put_nothing(w, "metadata_cut");
+    sfti_json_put_open(w, "metadata", '{');
+    sfti_json_close(w, '}');
+    sfti_json_put_open(w, "metadata_cut", '{');
+    sfti_json_close(w, '}');
     return sfti_result_end(w);
 }
 
@@ -257,40 +242,31 @@ sft_code sft_sets_tree(const sft_set *const *sets, size_t count, const char *pat
 
 /* ── ls ── */
 
-static void put_tensor(sfti_json_writer *w, const sft_set *set, size_t i,
-                       const sft_tensor *tensor) {
-    sfti_json_open(w, '{');
-    sfti_result_listed(w, tensor,
-                       set->shard_count > 1 ? set->paths[sft_set_tensor_shard(set, i)] : NULL);
-    sfti_json_close(w, '}');
-}
-
 static void put_tensors(sfti_json_writer *w, const sft_set *set, const uint32_t *order,
                         sft_match_fn match, void *ctx) {
-    sfti_json_key(w, "tensors");
-    sfti_json_open(w, '[');
+    sfti_json_put_open(w, "tensors", '[');
     for (size_t i = 0; i < set->count && !w->code; i++) {
         size_t at = order ? order[i] : i;
         const sft_tensor *tensor = sft_set_tensor_at(set, at);
-        if (!match || match(ctx, tensor)) put_tensor(w, set, at, tensor);
+        if (match && !match(ctx, tensor)) continue;
+        size_t shard = sft_set_tensor_shard(set, at);
+        sfti_json_open(w, '{');
+        sfti_result_listed(w, tensor, set->shard_count > 1 ? set->paths[shard] : NULL);
+        sfti_json_close(w, '}');
     }
     sfti_json_close(w, ']');
-}
-
-static sft_code take_order(const sft_set *set, sft_order order, uint32_t **out,
-                           sft_error *err) {
-    *out = NULL;
-    if (order == SFT_ORDER_OFFSET || set->count == 0) return SFT_OK;
-    *out = sfti_take(&set->arena.alloc, set->count * sizeof **out);
-    if (!*out) return sfti_fail_memory(err, set->count * sizeof **out);
-    return sft_set_order(set, order, *out, err);
 }
 
 sft_code sft_set_ls_json(const sft_set *set, const char *path, sft_order order, sft_match_fn match,
                      void *ctx, sft_sink *sink, sft_error *err) {
     sfti_json_writer w;
-    uint32_t *places;
-    sft_code code = take_order(set, order, &places, err);
+    uint32_t *places = NULL;
+    sft_code code = SFT_OK;
+    if (order != SFT_ORDER_OFFSET && set->count > 0) {
+        places = sfti_take(&set->arena.alloc, set->count * sizeof *places);
+        code = places ? sft_set_order(set, order, places, err)
+                      : sfti_fail_memory(err, set->count * sizeof *places);
+    }
     if (!code) {
         sfti_json_write(&w, sink, 0, err);
         begin_result(&w, path, true);
@@ -320,30 +296,6 @@ static const char *level_name(sft_level level) {
     return names[level];
 }
 
-static void put_findings(sfti_json_writer *w, const sft_scan *scan) {
-    sfti_json_key(w, "findings");
-    sfti_json_open(w, '[');
-    for (size_t i = 0; i < sft_scan_finding_count(scan); i++)
-        sfti_result_finding(w, &sft_scan_finding_at(scan, i)->error, true);
-    sfti_json_close(w, ']');
-}
-
-static void put_note(sfti_json_writer *w, const sft_note *note) {
-    sfti_json_open(w, '{');
-    sfti_json_put_cstr(w, "code", note->name);
-    sfti_json_put_cstr(w, "message", note->error.message);
-    sfti_json_put_known(w, "offset", note->error.offset);
-    sfti_result_tensor(w, &note->error);
-    sfti_json_close(w, '}');
-}
-
-static void put_notes(sfti_json_writer *w, const sft_scan *scan) {
-    sfti_json_key(w, "notes");
-    sfti_json_open(w, '[');
-    for (size_t i = 0; i < sft_scan_note_count(scan); i++) put_note(w, sft_scan_note_at(scan, i));
-    sfti_json_close(w, ']');
-}
-
 static void put_deep(sfti_json_writer *w, const sft_deep_counts *deep) {
     sfti_json_key(w, "deep");
     if (!deep) {
@@ -370,8 +322,21 @@ sft_code sft_scan_json(const sft_scan *scan, const char *path, const sft_deep_co
     begin_result(&w, path, !error);
     sfti_json_put_cstr(&w, "level", level_name(sft_scan_level(scan)));
     sfti_result_error(&w, "error", error);
-    put_findings(&w, scan);
-    put_notes(&w, scan);
+    sfti_json_put_open(&w, "findings", '[');
+    for (size_t i = 0; i < sft_scan_finding_count(scan); i++)
+        sfti_result_finding(&w, &sft_scan_finding_at(scan, i)->error, true);
+    sfti_json_close(&w, ']');
+    sfti_json_put_open(&w, "notes", '[');
+    for (size_t i = 0; i < sft_scan_note_count(scan); i++) {
+        const sft_note *note = sft_scan_note_at(scan, i);
+        sfti_json_open(&w, '{');
+        sfti_json_put_cstr(&w, "code", note->name);
+        sfti_json_put_cstr(&w, "message", note->error.message);
+        sfti_json_put_known(&w, "offset", note->error.offset);
+        sfti_result_tensor(&w, &note->error);
+        sfti_json_close(&w, '}');
+    }
+    sfti_json_close(&w, ']');
     put_deep(&w, deep);
     return sfti_result_end(&w);
 }
@@ -379,12 +344,10 @@ sft_code sft_scan_json(const sft_scan *scan, const char *path, const sft_deep_co
 /* The verdict on the set is its only finding: each shard has its own. */
 static void put_set_verdict(sfti_json_writer *w, const sft_error *verdict) {
     sfti_result_error(w, "error", verdict);
-    sfti_json_key(w, "findings");
-    sfti_json_open(w, '[');
+    sfti_json_put_open(w, "findings", '[');
     if (verdict) sfti_result_finding(w, verdict, true);
     sfti_json_close(w, ']');
-    sfti_json_key(w, "notes");
-    sfti_json_open(w, '[');
+    sfti_json_put_open(w, "notes", '[');
     sfti_json_close(w, ']');
 }
 
@@ -397,8 +360,7 @@ sft_code sft_set_check_json(const sft_error *verdict, sft_level level, sft_span 
     sfti_json_put_cstr(&w, "level", level_name(level));
     put_set_verdict(&w, verdict);
     put_deep(&w, deep);
-    sfti_json_key(&w, "shards");
-    sfti_json_open(&w, '[');
+    sfti_json_put_open(&w, "shards", '[');
     if (shards.len) sfti_json_raw(&w, shards);
     sfti_json_close(&w, ']');
     return sfti_result_end(&w);

@@ -184,31 +184,20 @@ static void save_index_total(set_save *s, sfti_json_writer *w) {
     sfti_json_uint(w, s->total);
 }
 
-typedef struct kept_member {
-    sft_span key, value; /* as spelled, quotes and all */
-} kept_member;
-
-/* The next member of the object being read. */
-static bool save_next_member(sfti_json *json, kept_member *out) {
-    if (sfti_json_next(json) != SFTI_JSON_KEY) return false;
-    out->key = (sft_span){ json->begin + json->start, json->text.len + 2 };
-    (void)sfti_json_next(json);
-    const char *begin = json->begin + json->start;
-    (void)sfti_json_skip(json);
-    out->value = (sft_span){ begin, (size_t)(json->at - begin) };
-    return true;
-}
-
 /* The members that are kept, in their order; total_size in its old position, or last. */
 static void save_index_metadata(set_save *s, sfti_json_writer *w) {
     sft_span text = s->options.index_metadata;
     sfti_json json;
-    kept_member member;
     bool met = false, any = false;
     sfti_json_begin(&json, text.data ? text.data : "", text.len);
     bool object = sfti_json_next(&json) == SFTI_JSON_OBJECT;
-    while (object && save_next_member(&json, &member)) {
-        bool total = sft_span_equal(member.key, sft_span_cstr("\"total_size\""));
+    while (object && sfti_json_next(&json) == SFTI_JSON_KEY) {
+        /* As spelled, quotes and all. */
+        sft_span key = { json.begin + json.start, json.text.len + 2 };
+        (void)sfti_json_next(&json);
+        const char *value = json.begin + json.start;
+        (void)sfti_json_skip(&json);
+        bool total = sft_span_equal(key, sft_span_cstr("\"total_size\""));
         if (total && met) continue;
         save_index_text(w, any ? ",\n    " : "\n    ");
         any = true;
@@ -217,9 +206,9 @@ static void save_index_metadata(set_save *s, sfti_json_writer *w) {
             save_index_total(s, w);
             continue;
         }
-        sfti_json_raw(w, member.key);
+        sfti_json_raw(w, key);
         save_index_text(w, ": ");
-        sfti_json_raw(w, member.value);
+        sfti_json_raw(w, (sft_span){ value, (size_t)(json.at - value) });
     }
     if (met) return;
     save_index_text(w, any ? ",\n    " : "\n    ");
@@ -280,18 +269,6 @@ static sft_code save_begin(set_save *s, sft_error *err) {
     return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "list the folder") : SFT_OK;
 }
 
-/* Makes the name of a folder created here durable. */
-static sft_code save_sync_parent(set_save *s, sft_error *err) {
-    if (!s->made || s->options.no_sync) return SFT_OK;
-    int error = sfti_sync_parent(s->folder);
-    return error ? sfti_io_fail(err, SFT_IO_SYNC, error, "sync the folder") : SFT_OK;
-}
-
-static void save_undo(set_save *s) {
-    while (s->published > 0) (void)sfti_os_unlink(save_path(s, --s->published));
-    if (s->made) (void)sfti_os_remove_folder(s->folder);
-}
-
 /* ── All together ── */
 
 static int compare_part_names(const void *ctx, uint32_t a, uint32_t b) {
@@ -299,27 +276,17 @@ static int compare_part_names(const void *ctx, uint32_t a, uint32_t b) {
     return sfti_bytes_compare(parts[a].spec.name, parts[b].spec.name);
 }
 
-/* The plan of one shard cannot see a name that another shard has too. */
-static sft_code save_check_names(const set_save *s, sft_error *err) {
+static sft_code save_order(set_save *s, sft_error *err) {
+    s->order = sfti_arena_sorted(&s->arena, s->count, compare_part_names, s->parts);
+    if (!s->order) return sfti_fail_memory(err, s->count * sizeof *s->order);
+    /* The plan of one shard cannot see a name that another shard has too. */
     for (size_t i = 1; i < s->count; i++) {
         sft_span name = s->parts[s->order[i]].spec.name;
-        if (!sft_span_equal(s->parts[s->order[i - 1]].spec.name, name)) continue;
-        return sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, name,
-                                "expected each tensor's name once, found it twice");
+        if (sft_span_equal(s->parts[s->order[i - 1]].spec.name, name))
+            return sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, name,
+                                    "expected each tensor's name once, found it twice");
     }
     return SFT_OK;
-}
-
-static sft_code save_order(set_save *s, sft_error *err) {
-    sfti_arena work = { .alloc = s->alloc };
-    uint32_t *scratch = sfti_arena_array(&work, s->count, sizeof *scratch);
-    s->order = sfti_arena_array(&s->arena, s->count, sizeof *s->order);
-    bool fine = scratch && s->order;
-    for (size_t i = 0; fine && i < s->count; i++) s->order[i] = (uint32_t)i;
-    if (fine) sfti_sort(s->order, scratch, s->count, compare_part_names, s->parts);
-    sfti_arena_free(&work);
-    return fine ? save_check_names(s, err)
-                : sfti_fail_memory(err, s->count * sizeof *s->order);
 }
 
 /* 1. The shards, each under its final name once complete: a crash leaves some of them.
@@ -330,19 +297,14 @@ static sft_code save_files(set_save *s, sft_error *err) {
     sft_code code = SFT_OK;
     for (uint32_t i = 0; i < s->shards && !code; i++) code = save_shard(s, i, err);
     if (!code && s->shards > 1) code = save_index(s, err);
-    if (!code) code = save_sync_parent(s, err);
-    if (code) save_undo(s);
+    if (!code && s->made && !s->options.no_sync) {
+        int error = sfti_sync_parent(s->folder);
+        if (error) code = sfti_io_fail(err, SFT_IO_SYNC, error, "sync the folder");
+    }
+    if (!code) return SFT_OK;
+    while (s->published > 0) (void)sfti_os_unlink(save_path(s, --s->published));
+    if (s->made) (void)sfti_os_remove_folder(s->folder);
     return code;
-}
-
-/* Of one shard and of the index: of a stem that is a device's name both are. */
-static sft_code save_check_name(const set_save *s, sft_error *err) {
-    char name[SAVE_PATH];
-    const char *why;
-    (void)sft_shard_name(s->stem, s->shards > 1 ? s->shards : 0, s->shards, name, sizeof name);
-    if (sfti_name_portable(sft_span_cstr(name), &why)) return SFT_OK;
-    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                     "expected a file name that every system takes, found \"%s\": %s", name, why);
 }
 
 static sft_code save_check(const set_save *s, sft_error *err) {
@@ -358,8 +320,14 @@ static sft_code save_check(const set_save *s, sft_error *err) {
                          "expected the beginning of file names, in UTF-8 and without \"/\", "
                          "found \"%s\"", s->stem);
     size_t len = sft_shard_name(s->stem, s->shards, s->shards, none, 0);
-    sft_code code = save_check_name(s, err);
-    if (code) return code;
+    /* Of one shard and of the index: of a stem that is a device's name both are. */
+    char name[SAVE_PATH];
+    const char *why;
+    (void)sft_shard_name(s->stem, s->shards > 1 ? s->shards : 0, s->shards, name, sizeof name);
+    if (!sfti_name_portable(sft_span_cstr(name), &why))
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a file name that every system takes, found \"%s\": %s", name,
+                         why);
     if (strlen(s->folder) + 1 + len + 32 < SAVE_PATH) return SFT_OK;
     return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                      "expected a path of at most %d bytes, found a longer one", SAVE_PATH);

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/utf8.h"
 #include "bytes/replaced.h"
 #include "os/io.h"
 #include "os/path.h"
@@ -21,7 +22,7 @@ static void set_prefix(sft_error *error, const char *name) {
     memcpy(text + at, ": ", 2);
     at += 2;
     if (len > sizeof text - 1 - at) len = sizeof text - 1 - at;
-    while (len > 0 && ((uint8_t)error->message[len] & 0xC0) == 0x80) len--;
+    len = sfti_utf8_cut(error->message, len);
     memcpy(text + at, error->message, len);
     text[at + len] = '\0';
     memcpy(error->message, text, at + len + 1);
@@ -67,16 +68,6 @@ static sft_code set_new(const sft_allocator *from, size_t shards, sft_set **out,
     set->shard_count = shards;
     *out = set;
     return SFT_OK;
-}
-
-/* The first len bytes of folder and the name, joined in the arena. */
-static const char *set_join(sft_set *set, const char *folder, size_t len, const char *name) {
-    size_t name_len = strlen(name);
-    char *path = sfti_arena_take(&set->arena, len + name_len + 1);
-    if (!path) return NULL;
-    memcpy(path, folder, len);
-    memcpy(path + len, name, name_len + 1);
-    return path;
 }
 
 static sft_code set_keep_path(sft_set *set, size_t i, const char *path, sft_error *err) {
@@ -169,7 +160,8 @@ static sft_code set_from_index(const char *path, const sfti_index *index,
     set->index_path = sfti_arena_copy(&set->arena, path, strlen(path));
     bool all = folder && metadata && set->index_path;
     for (size_t i = 0; all && i < set->shard_count; i++) {
-        set->paths[i] = set_join(set, path, folder_len, index->shards[i].data);
+        set->paths[i] = sfti_arena_join(&set->arena, (sft_span){ path, folder_len },
+                                        index->shards[i]);
         all = set->paths[i] != NULL;
     }
     if (!all) {
@@ -223,15 +215,6 @@ sft_code sft_set_open_list(const char *const *paths, size_t count,
 }
 
 /* Whether the text begins as an index does: a file that is no safetensors file may be one. */
-static bool set_is_index_text(const char *text, size_t len) {
-    size_t i = 0;
-    while (i < len && memchr(" \t\r\n", text[i], 4)) i++;
-    if (i == len || text[i] != '{') return false;
-    for (; i < len; i++)
-        if ((uint8_t)text[i] < 0x20 && !memchr("\t\r\n", text[i], 3)) return false;
-    return true;
-}
-
 static sft_code set_look_at_text(const char *path, const sft_open_options *options,
                                  bool *is_index, sft_error *err) {
     char text[16];
@@ -242,14 +225,12 @@ static sft_code set_look_at_text(const char *path, const sft_open_options *optio
     if (source.size != SFT_SIZE_UNKNOWN)
         code = sft_source_read(&source, 0, text, sizeof text, &len, err);
     sft_source_close(&source);
-    *is_index = set_is_index_text(text, len);
+    size_t i = 0;
+    while (i < len && memchr(" \t\r\n", text[i], 4)) i++;
+    *is_index = i < len && text[i] == '{';
+    for (; i < len; i++)
+        if ((uint8_t)text[i] < 0x20 && !memchr("\t\r\n", text[i], 3)) *is_index = false;
     return code;
-}
-
-static bool set_is_contents(sft_code code) {
-    sft_class cls = sft_code_describe(code)->cls;
-    return cls == SFT_CLASS_INVALID || cls == SFT_CLASS_UNSUPPORTED ||
-           code == SFT_HEADER_TOO_LARGE;
 }
 
 /* Tries in turn: an index, if it is named as one; a model; an index under another name. If the file
@@ -275,7 +256,10 @@ sft_code sft_set_open(const char *path, const sft_set_options *options, sft_set 
     code = sft_open(path, &all.open, &file, &refused);
     if (!code) return sft_set_from_file(file, path, out, err);
 
-    if (!set_is_contents(code)) return set_give(err, &refused);
+    sft_class class = sft_code_describe(code)->cls;
+    bool is_contents = class == SFT_CLASS_INVALID || class == SFT_CLASS_UNSUPPORTED ||
+                       code == SFT_HEADER_TOO_LARGE;
+    if (!is_contents) return set_give(err, &refused);
     if (set_look_at_text(path, &all.open, &is_index, &tried)) return set_give(err, &tried);
     if (!is_index) return set_give(err, &refused);
     code = sfti_index_load(path, &all, &index, &tried);

@@ -50,14 +50,6 @@ uint64_t sft_set_unaligned_count(const sft_set *set) {
     return sum;
 }
 
-/* Elements in so many bytes: a tensor has as many as its shape says. */
-static uint64_t elements_of(uint64_t bytes, const sft_dtype_info *info) {
-    uint64_t elements;
-    bool fits = sfti_mul(bytes / info->bits, 8, &elements)
-             && sfti_add(elements, bytes % info->bits * 8 / info->bits, &elements);
-    return fits ? elements : UINT64_MAX;
-}
-
 size_t sft_set_dtypes(const sft_set *set, sft_dtype_sum *out, size_t cap) {
     uint64_t tensors[SFT_DTYPE_COUNT] = { 0 }, bytes[SFT_DTYPE_COUNT] = { 0 };
     size_t count = 0;
@@ -70,9 +62,12 @@ size_t sft_set_dtypes(const sft_set *set, sft_dtype_sum *out, size_t cap) {
         const sft_dtype_info *info = sft_dtype_at(order);
         uint64_t sum = bytes[info->dtype];
         if (tensors[info->dtype] == 0) continue;
+        uint64_t elements; /* in so many bytes: a tensor has as many as its shape says */
+        bool fits = sfti_mul(sum / info->bits, 8, &elements)
+                 && sfti_add(elements, sum % info->bits * 8 / info->bits, &elements);
+        if (!fits) elements = UINT64_MAX;
         if (count < cap)
-            out[count] = (sft_dtype_sum){ info->dtype, tensors[info->dtype],
-                                          elements_of(sum, info), sum };
+            out[count] = (sft_dtype_sum){ info->dtype, tensors[info->dtype], elements, sum };
         count++;
     }
     return count;

@@ -43,6 +43,16 @@ static void arena_gives_back_all(void **state) {
     assert_int_equal(c.out, 0);
 }
 
+static void texts_are_joined(void **state) {
+    sfti_arena arena = { .alloc = sfti_allocator(NULL) };
+    static const sft_span none = { NULL, 0 };
+    (void)state;
+    assert_string_equal(sfti_arena_join(&arena, sft_span_cstr("a/"), sft_span_cstr("b")), "a/b");
+    assert_string_equal(sfti_arena_join(&arena, none, sft_span_cstr("b")), "b");
+    assert_string_equal(sfti_arena_join(&arena, none, none), "");
+    sfti_arena_free(&arena);
+}
+
 static void arena_can_fail(void **state) {
     (void)state;
     counter c = { 0, 0, 1 };
@@ -113,6 +123,7 @@ static void integers_are_little_endian(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arena_gives_back_all),
+        cmocka_unit_test(texts_are_joined),
         cmocka_unit_test(arena_can_fail),
         cmocka_unit_test(buffer_grows),
         cmocka_unit_test(sums_and_products_are_checked),

@@ -74,12 +74,20 @@ static void what_is_not_shown(void **state) {
         if (sfti_utf8_unsafe(shown[i])) fail_msg("U+%04X is hidden", (unsigned)shown[i]);
 }
 
+static void whole_characters_are_kept(void **state) {
+    static const char text[] = "a\xC3\xA4\xE2\x82\xAC!";
+    static const size_t kept[] = { 0, 1, 1, 3, 3, 3, 6, 7 };
+    (void)state;
+    for (size_t len = 0; len < 8; len++) assert_int_equal(sfti_utf8_cut(text, len), kept[len]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_scalar_goes_round),
         cmocka_unit_test(ill_formed_is_found),
         cmocka_unit_test(what_is_not_shown),
         cmocka_unit_test(long_text_is_looked_at),
+        cmocka_unit_test(whole_characters_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,190 @@
+/* verify: damage, wrong numbers, what no manifest names. */
+#define _GNU_SOURCE
+#include "unit/maintain_case.h"
+
+/* ── Results ── */
+
+static void verify_finds(bool deep, const char *message) {
+    verify(deep);
+    assert_false(whole);
+    has(message);
+    has("\"finding_count\":1,");
+}
+
+/* ── verify ── */
+
+static void a_whole_one(void **state) {
+    (void)state;
+    make_batch();
+    verify_whole(false);
+    has("\"path\":\"d\",\"ok\":true,\"deep\":false,"
+        "\"digests\":0,\"shards\":2,");
+    has("\"samples\":8,");
+    has("\"index\":null,\"finding_count\":0,\"findings\":[],\"orphan_count\":0,\"orphans\":[]}");
+    verify_whole(true);
+    has("\"deep\":true,\"digests\":2,");
+    make_kv();
+    verify_whole(true);
+    has("\"samples\":6,");
+}
+
+static void no_manifest(void **state) {
+    (void)state;
+    verify_finds(false,
+                 "{\"code\":\"manifest_missing\",\"shard\":\"dataset_manifest.json\","
+                 "\"message\":\"expected dataset_manifest.json in the folder, found none\"}");
+    temp_write(SFTI_DATASET_MANIFEST, "{\"format_version\":", 18);
+    verify_finds(false, "\"code\":\"manifest_type\"");
+}
+
+static void shards_gone(void **state) {
+    (void)state;
+    make_batch();
+    assert_int_equal(unlink(temp_path(shard[0])), 0);
+    verify_finds(false, "expected the shard that the manifest names, found none");
+    temp_write(shard[0], "short", 5);
+    verify_finds(false, "bytes by the manifest, found 5");
+    has("\"code\":\"dataset_shard\"");
+    make_batch();
+    assert_int_equal(unlink(temp_path(shard[0])), 0);
+    assert_int_equal(unlink(temp_path(shard[1])), 0);
+    verify(true);
+    has("\"finding_count\":2,");
+}
+
+static void flip(const char *name, long at) {
+    FILE *file = fopen(temp_path(name), "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, at, at < 0 ? SEEK_END : SEEK_SET), 0);
+    int byte = fgetc(file);
+    assert_int_equal(fseek(file, at, at < 0 ? SEEK_END : SEEK_SET), 0);
+    assert_int_equal(fputc(byte ^ 1, file), byte ^ 1);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void damaged_bytes(void **state) {
+    (void)state;
+    make_kv();
+    flip(shard[1], -1);
+    verify_whole(false);
+    verify_finds(true, "sha256: expected ");
+    has(shard[1]);
+    flip(shard[1], -1);
+    verify_whole(true);
+    flip(shard[2], 8);
+    verify(false);
+    assert_false(whole);
+    has(shard[2]);
+}
+
+static void wrong_numbers(void **state) {
+    static const struct {
+        const char *from, *to, *message;
+    } rows[] = {
+        { "\"tensors\":1,", "\"tensors\":2,", "tensors: expected 2 by the manifest, found 1" },
+        { "\"total_bytes\":", "\"total_bytes\":1", "total_bytes: expected 1" },
+        { "\"total_samples\":8", "\"total_samples\":9",
+          "total_samples: expected 9 by the manifest, found 8" },
+        { "\"total_valid_samples\":7", "\"total_valid_samples\":6",
+          "total_valid_samples: expected 6 by the manifest, found 7" },
+        { "\"x\":{\"dtype\":\"F32\",\"shape\":[3]}}", "\"x\":{\"dtype\":\"F16\",\"shape\":null}}",
+          "tensor x: expected dtype and shape of a column of the manifest" },
+        { "\"x\":{\"dtype\":\"F32\",\"shape\":[3]}}", "\"x\":{\"dtype\":null,\"shape\":[4]}}",
+          "tensor x: expected dtype and shape of a column of the manifest" },
+        { "\"columns\":{\"x\"", "\"columns\":{\"y\"",
+          "tensor x: expected dtype and shape of a column of the manifest" },
+        { "\"columns\":{", "\"columns\":{\"z\":{\"dtype\":null,\"shape\":null},",
+          "columns: expected 2 by the manifest, found 1" },
+        { "\"samples_count\":4", "\"samples_count\":5",
+          "samples in its metadata: expected 5 by the manifest" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        make_batch();
+        edit(rows[i].from, rows[i].to);
+        verify(false);
+        assert_false(whole);
+        has(rows[i].message);
+    }
+    make_batch();
+    edit("\"index\":null", "\"index\":\"_tensor_index.parquet\"");
+    verify_finds(false, "expected the index that the manifest names, found none");
+    temp_write(SFTI_DATASET_INDEX, "x", 1);
+    verify_finds(false, "expected a Parquet file, found too few bytes");
+    edit("\"index\":\"_tensor_index.parquet\"", "\"index\":null");
+    verify_whole(false);
+    has("\"message\":\"the manifest names no index\"");
+}
+
+static void duplicates(void **state) {
+    (void)state;
+    make_kv();
+    edit("\"shadowed\":1", "\"shadowed\":0");
+    verify(false);
+    assert_false(whole);
+    has("tensors that a later shard has again: expected 0 by the manifest, found 1");
+    has(shard[0]);
+}
+
+static void a_connectors(void **state) {
+    ds_tensor tensor = { "x", SFT_F32, 2, { 4, 3 }, 1 };
+    sfti_ds_receipt facts;
+    char text[600];
+    (void)state;
+    memset(&facts, 0, sizeof facts);
+    ds_put(&ds_storage, "part-0.safetensors", &tensor, 1, NULL, NULL, &facts);
+    (void)snprintf(text, sizeof text,
+                   "{\"format_version\":\"1.0\",\"safetensors_version\":\"1.0\","
+                   "\"total_samples\":4,\"total_bytes\":%" PRIu64 ",\"shards\":["
+                   "{\"shard_path\":\"part-0.safetensors\","
+                   "\"samples_count\":4,\"bytes\":%" PRIu64 "}]}", facts.bytes, facts.bytes);
+    temp_write(SFTI_DATASET_MANIFEST, text, strlen(text));
+    temp_write(SFTI_DATASET_INDEX, "whatever", 8);
+    verify_whole(true);
+    has("\"commit\":null");
+    has("\"orphan_count\":1");
+    has("expected a Parquet file, found too few bytes");
+}
+
+static void orphans(void **state) {
+    (void)state;
+    make_batch();
+    temp_write("part-00009-0000-01234567-89ab-4def-8123-456789abcdef.safetensors", "x", 1);
+    temp_write("mine.safetensors", "x", 1);
+    assert_int_equal(mkdir(temp_path("_job-01234567-89ab-4def-8123-456789abcdef"), 0777), 0);
+    assert_int_equal(mkdir(temp_path("_job-mine"), 0777), 0);
+    verify_whole(false);
+    has("\"orphan_count\":2,");
+    has("\"message\":\"the manifest does not name this shard\"");
+    has("\"message\":\"a job's folder\"");
+    has_not("mine");
+}
+
+static bool stop(void *ctx, uint64_t done, uint64_t total) {
+    (void)ctx, (void)total;
+    return done == 0;
+}
+
+static void stopped(void **state) {
+    sft_sink sink = sft_sink_memory(&out);
+    sft_job job = SFT_JOB_INIT;
+    (void)state;
+    make_batch();
+    job.tick = stop;
+    for (int deep = 0; deep < 2; deep++)
+        assert_int_equal(sft_dataset_verify_json(&ds_storage, deep, NULL, "d", &sink, &whole, &job,
+                                                 &err), SFT_CANCELLED);
+    sft_sink_abandon(&sink);
+    assert_false(whole);
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        FOLDER_TEST(a_whole_one), FOLDER_TEST(no_manifest), FOLDER_TEST(shards_gone),
+        FOLDER_TEST(damaged_bytes), FOLDER_TEST(wrong_numbers), FOLDER_TEST(duplicates),
+        FOLDER_TEST(a_connectors), FOLDER_TEST(orphans), FOLDER_TEST(stopped),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    sft_buffer_free(&out);
+    return failed;
+}

@@ -47,7 +47,8 @@ static inline unsigned char *squares(size_t n) {
 }
 
 /* The header is padded with spaces to a multiple of `align`. */
-static inline const char *vector_file(const char *name, const char *before, size_t n, size_t align) {
+static inline const char *vector_file(const char *name, const char *before, size_t n,
+                                      size_t align) {
     char *header = malloc(align + 1024);
     temp_must(header != NULL, "malloc");
     int len = snprintf(header, 1024,

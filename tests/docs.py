@@ -192,7 +192,8 @@ FRONT_ENDS = (
 def check_texts():
     """String literals of the library and of its headers."""
     commands = [os.path.basename(path)[len("cmd_"):-len(".c")].replace("_", "-")
-                for path in glob.glob("cli/commands/cmd_*.c", root_dir=ROOT)]
+                for path in glob.glob("cli/commands/**/cmd_*.c", root_dir=ROOT,
+                                      recursive=True)]
     demand(len(commands) > 15, "no commands are found in cli/commands")
     pattern = re.compile(FRONT_ENDS % "|".join(commands))
     count = 0

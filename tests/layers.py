@@ -163,7 +163,7 @@ def check_acyclic():
         visit(header)
 
 
-def global_names(text):
+def global_names(text, prefixes="sfti?|os|cli|pysft"):
     """Functions and data that a source defines for others."""
     flat = re.sub(r"^[ \t]*#(?:.*\\\n)*.*$", "", bare(text), flags=re.M)
     names = re.findall(r"^SFTI_OPTIONS_TAKE\((\w+),", flat, re.M)
@@ -176,7 +176,7 @@ def global_names(text):
                              r"(?:\b(\w+)\s*\([^;\x01]*\)\s*\x01|\b(\w+)(?:\[[^\]]*\])*\s*=)",
                              flat, re.M):
         names.append(found.group(1) or found.group(2))
-    return {n for n in names if re.match("(?:sfti?|os|cli|pysft)_", n)}
+    return {n for n in names if re.match(f"(?:{prefixes})_", n)}
 
 
 def circles(uses):
@@ -217,7 +217,8 @@ def check_ranks():
         for path in paths:
             text = read(path)
             words[path] = set(re.findall(r"\b\w+\b", bare(text)))
-            owner.update((name, path) for name in global_names(text))
+            owner.update((name, path) for name in (
+                global_names(text, "[a-z]+") if folder == "cli" else global_names(text)))
         uses = {p: {owner[w] for w in words[p] if w in owner} - {p} for p in words}
         groups = circles(uses)
         if folder in CIRCLES:

@@ -1,13 +1,21 @@
 /* add: add tensors from NumPy files. */
 #include "base/files.h"
-#include "commands/add_npy.h"
 #include "commands/commands.h"
+#include "os/os.h"
+#include "safetensors_import.h"
 #include "support/fresh.h"
 #include "support/output.h"
 #include "support/parts.h"
 #include "support/remote.h"
 
 #include <string.h>
+
+/* A file of one array. */
+typedef struct cli_npy {
+    sft_import *import;
+    sft_part part;
+    uint32_t mode; /* permission bits of the file */
+} cli_npy;
 
 typedef struct add_run {
     cli *c;
@@ -18,29 +26,36 @@ typedef struct add_run {
     const char *path; /* of what failed */
 } add_run;
 
-/* "NAME=PATH": the last "=" of which a path follows that is there may belong to the name,
- * so the first one parts them. */
-static sft_code split_word(const char *word, sft_span *name, const char **path, sft_error *err) {
-    const char *equals = strchr(word, '=');
-    if (equals && equals[1]) {
-        *name = (sft_span){ word, (size_t)(equals - word) };
-        *path = equals + 1;
-        return SFT_OK;
-    }
-    return cli_usage_error(err, "expected NAME=x.npy, found \"%s\"", word);
-}
-
-/* Where a tensor of that name stands, or at the end. */
-static size_t find_part(const cli_parts *parts, sft_span name) {
-    size_t i = 0;
-    while (i < parts->count && !sft_span_equal(parts->parts[i].spec.name, name)) i++;
-    return i;
+/* Open a file and check that it is one array, which is all that it holds. */
+static sft_code npy_open(cli *c, const char *path, cli_npy *out, sft_error *err) {
+    sft_import_options options = SFT_IMPORT_OPTIONS_INIT;
+    os_info info;
+    *out = (cli_npy){ .import = NULL };
+    options.alloc = &c->alloc;
+    sft_code code = sft_import_open(path, &options, &out->import, err);
+    if (code && (err->hint == SFT_HINT_IMPORT_SKIP || err->hint == SFT_HINT_IMPORT_AS))
+        err->hint = SFT_HINT_NONE; /* options of convert */
+    if (code) return code;
+    if (sfti_os_info_path(path, true, &info) == 0) out->mode = info.mode & 0777;
+    sft_import_format format = sft_import_format_of(out->import);
+    if (format != SFT_IMPORT_NPY)
+        return sfti_fail(err, SFT_FOREIGN_KIND, SFT_NO_OFFSET,
+                         "expected a .npy file of one array, found a %s",
+                         sft_import_format_describe(format)->title);
+    const sft_import_left *left = sft_import_left_at(out->import, 0);
+    if (left)
+        return sfti_fail(err, SFT_FOREIGN_SIZE, SFT_NO_OFFSET,
+                         "expected the array to end the file, found %llu more byte%s",
+                         (unsigned long long)left->bytes, left->bytes == 1 ? "" : "s");
+    out->part = sft_import_part(out->import, 0);
+    return SFT_OK;
 }
 
 static sft_code add_part(add_run *a, sft_span name, const cli_npy *npy, sft_error *err) {
     sft_part part = npy->part;
     part.spec.name = name;
-    size_t at = find_part(&a->parts, name);
+    size_t at = 0; /* where a tensor of that name stands, or the end */
+    while (at < a->parts.count && !sft_span_equal(a->parts.parts[at].spec.name, name)) at++;
     if (at < a->parts.count && !a->c->set.replace) {
         a->path = a->parts.path;
         return sfti_fail_tensor(err, SFT_EXISTS, SFT_NO_OFFSET, name, "already exists");
@@ -74,18 +89,20 @@ static sft_code grow_parts(add_run *a, size_t more, sft_error *err) {
 }
 
 static sft_code add_arrays(add_run *a, char **words, size_t count, sft_error *err) {
-    sft_code grown = grow_parts(a, count, err);
-    if (grown) return grown;
-    for (size_t i = 0; i < count; i++) {
-        sft_span name = { NULL, 0 };
-        const char *path = NULL;
-        sft_code code = split_word(words[i], &name, &path, err);
-        a->path = path;
-        if (!code) code = cli_npy_open(a->c, path, &a->arrays[a->array_count++], err);
+    sft_code code = grow_parts(a, count, err);
+    for (size_t i = 0; !code && i < count; i++) {
+        /* NAME=PATH: the last "=" of which a path follows that is there may belong to the name, so
+         * the first one parts them */
+        const char *equals = strchr(words[i], '=');
+        a->path = NULL;
+        if (!equals || !equals[1])
+            return cli_usage_error(err, "expected NAME=x.npy, found \"%s\"", words[i]);
+        a->path = equals + 1;
+        code = npy_open(a->c, a->path, &a->arrays[a->array_count++], err);
+        sft_span name = { words[i], (size_t)(equals - words[i]) };
         if (!code) code = add_part(a, name, &a->arrays[i], err);
-        if (code) return code;
     }
-    return SFT_OK;
+    return code;
 }
 
 /* To -o, or to where the model is: one file, or one with an index. */
@@ -119,7 +136,7 @@ static void run_add(cli *c, char **operands, size_t count) {
     add_run a = { .c = c, .parts = { .arena = { .alloc = c->alloc } } };
     sft_code code = add_to_model(&a, operands, count, &err);
     if (code) cli_fail_input(c, cli_is_remote_error(code) ? operands[0] : a.path, &err);
-    for (size_t i = 0; i < a.array_count; i++) cli_npy_close(&a.arrays[i]);
+    for (size_t i = 0; i < a.array_count; i++) sft_import_close(a.arrays[i].import);
     cli_parts_free(&a.parts);
 }
 

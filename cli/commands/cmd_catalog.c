@@ -2,7 +2,7 @@
 #include "base/sink.h"
 #include "catalog/catalog.h"
 #include "commands/commands.h"
-#include "commands/info_compute.h"
+#include "commands/info/compute.h"
 #include "os/io.h"
 #include "support/output.h"
 #include "support/progress.h"

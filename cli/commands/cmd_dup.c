@@ -377,8 +377,7 @@ static void tsv_group(dup_run *run, const dup_group *group, size_t number) {
 }
 
 static void json_paths(sfti_json_writer *w, const dup_run *run, const dup_group *group) {
-    sfti_json_key(w, "paths");
-    sfti_json_open(w, '[');
+    sfti_json_put_open(w, "paths", '[');
     for (size_t i = 0; i < group->count; i++)
         sfti_json_cstr(w, run->models[run->members[group->first + i]].path);
     sfti_json_close(w, ']');

@@ -3,7 +3,7 @@
 
 For each command: the options of -h, of safetensors-CMD(1) and of the bash, zsh and fish
 completions are equal sets, with equal help texts and equal words to choose from; the exit
-statuses are those of the page. Each rule of cli/commands/check_rules.c reads as in docs/format.md.
+statuses are those of the page. Each rule of cli/commands/check/rules.c reads as in docs/format.md.
 
   tests/cli/tables.py [--write-rules]     needs SFT_COMMAND or build/safetensors
 """
@@ -197,7 +197,7 @@ def rule_differences():
     documented, coded = dict(documented_rules()), coded_rules()
     for number in sorted(set(documented) | set(coded)):
         if documented.get(number) != coded.get(number):
-            yield "R%d: cli/commands/check_rules.c says %r, docs/format.md %r (--write-rules copies)" % (
+            yield "R%d: cli/commands/check/rules.c says %r, docs/format.md %r (--write-rules copies)" % (
                 number, coded.get(number), documented.get(number))
 
 

@@ -1,2 +1,2 @@
-# Every row of info_facts_names.c is read back as the id it is made from.
+# Every row of facts_names.c is read back as the id it is made from.
 python3 "$(dirname "$BASH_ENV")/info/save_as_names.py" "$SFT"

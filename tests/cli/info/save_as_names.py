@@ -1,4 +1,4 @@
-"""Each row of cli/commands/info_facts_names.c, as a header or sidecar that info reads again."""
+"""Each row of cli/commands/info/facts_names.c, as a header or sidecar that info reads again."""
 import json
 import os
 import re
@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SOURCE = os.path.join(HERE, "..", "..", "..", "cli", "commands", "info_facts_names.c")
+SOURCE = os.path.join(HERE, "..", "..", "..", "cli", "commands", "info", "facts_names.c")
 PARENTS = {"wan-2.1": "wan"}  # what a name says less of
 SFT = sys.argv[1]
 

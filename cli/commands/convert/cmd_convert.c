@@ -1,0 +1,492 @@
+/* convert: convert tensors to another dtype. */
+#include "commands/commands.h"
+#include "commands/convert/convert.h"
+#include "convert/dropped.h"
+#include "support/dtypes.h"
+#include "support/fresh.h"
+#include "support/hash.h"
+#include "support/many.h"
+#include "support/progress.h"
+#include "support/remote.h"
+#include "support/words.h"
+#include "support/written.h"
+
+#include <string.h>
+
+/* ── Options ── */
+
+static bool is_matched(void *ctx, const sft_tensor *tensor) {
+    convert_run *run = ctx;
+    if (!cli_is_matched(&run->c->set, tensor->name)) return false;
+    run->matched++;
+    return true;
+}
+
+static sft_code plan_casts(convert_run *run, sft_error *err) {
+    const cli_settings *set = &run->c->set;
+    sft_convert_options options = SFT_CONVERT_OPTIONS_INIT;
+    options.saturate = set->saturate != 0;
+    options.scaled = set->cast_scaled != 0;
+    options.dequantize = set->dequantize != 0;
+    options.lossy = set->lossy != 0;
+    options.files = run->c->open.files;
+    options.alloc = &run->c->alloc;
+    bool matches = cli_is_matching(set);
+    if (matches) options.match = is_matched;
+    options.match_ctx = run;
+    sft_code code = sft_conversion_new(run->parts.sets[0], run->to, &options, &run->conversion,
+                                       err);
+    if (code || !matches || run->matched > 0) return code;
+    return cli_no_match(set, err);
+}
+
+/* ── Results ── */
+
+/* About tensors that mean nothing without their scale. */
+static void warn_of_scales(const convert_run *run, bool overruled) {
+    const sft_set *set = run->parts.sets[0];
+    cli_out *err = &run->c->err;
+    size_t count = 0, first = 0;
+    for (size_t i = sft_set_tensor_count(set); i-- > 0;) {
+        sft_convert_action action = sft_conversion_action(run->conversion, i, NULL);
+        bool special = overruled ? sft_conversion_overrules(run->conversion, i)
+                                 : action == SFT_CONVERT_SCALED || action == SFT_CONVERT_SCALE;
+        if (!special) continue;
+        first = i;
+        count++;
+    }
+    if (count == 0) return;
+    cli_flush(&run->c->out);
+    cli_text(err, "safetensors: ");
+    cli_path(err, run->input,
+             ": %zu scaled tensor%s and scales (first: ", count, count == 1 ? "" : "s");
+    cli_quoted(err, sft_set_tensor_at(set, first)->name);
+    cli_printf(err, ") are %s\n", overruled ? "cast because of --cast-scaled"
+                                            : "not cast; --dequantize computes their values, "
+                                              "--cast-scaled casts them as they are");
+    cli_flush(err);
+}
+
+static sft_code name_shards(convert_run *run, const char *folder, cli_written_file *files,
+                            size_t count, sft_error *err) {
+    char stem[CLI_STEM_SIZE];
+    const char *begin = cli_index_stem(sft_set_index_path(run->parts.sets[0]), stem);
+    for (size_t i = 0; i < count; i++) {
+        files[i].path = cli_output_shard(&run->parts.arena, folder, begin, (uint32_t)i,
+                                         (uint32_t)count);
+        if (!files[i].path) return sfti_fail_memory(err, strlen(folder));
+    }
+    return SFT_OK;
+}
+
+/* Of a set the shards; tensors keep theirs, and those without any are not written. */
+static sft_code list_written(convert_run *run, bool folder, const char *path,
+                             cli_written *out, sft_error *err) {
+    const sft_set *set = run->parts.sets[0];
+    sfti_arena *arena = &run->parts.arena;
+    size_t shards = folder ? sft_set_shard_count(set) : 1;
+    cli_written_file *files = sfti_arena_array(arena, shards, sizeof *files);
+    if (!files) return sfti_fail_memory(err, shards * sizeof *files);
+    memset(files, 0, shards * sizeof *files);
+    for (size_t i = 0; i < sft_set_tensor_count(set); i++) {
+        if (sft_conversion_action(run->conversion, i, NULL) == SFT_CONVERT_DROP) continue;
+        cli_written_file *file = &files[folder ? sft_set_tensor_shard(set, i) : 0];
+        file->tensors++;
+        file->bytes += sft_conversion_bytes(run->conversion, i);
+    }
+    out->files = files;
+    for (size_t s = 0; s < shards; s++)
+        if (files[s].tensors > 0 || !folder) files[out->file_count++] = files[s];
+    if (folder) return name_shards(run, path, files, out->file_count, err);
+    files[0].path = path;
+    return SFT_OK;
+}
+
+static sft_code say_conversion(convert_run *run, bool folder, const char *path, sft_error *err) {
+    cli_written written = CLI_WRITTEN_INIT;
+    sft_code code = list_written(run, folder, path, &written, err);
+    if (code) return code;
+    written.input = run->input;
+    written.output = path;
+    written.is_set = folder;
+    written.dtype = run->to;
+    written.cast = sft_conversion_count(run->conversion, SFT_CONVERT_CAST)
+                   + sft_conversion_count(run->conversion, SFT_CONVERT_DEQUANTIZE);
+    written.bytes_before = sft_conversion_bytes_before(run->conversion);
+    written.more = convert_put_more;
+    written.ctx = run;
+    cli_say_written(run->c, &written);
+    convert_warn_lost(run);
+    return SFT_OK;
+}
+
+/* ── Writing ── */
+
+/* Of the shards that keep tensors, for the others are not written, and of the index. */
+static sft_code set_mtimes(convert_run *run, const int64_t **out, sft_error *err) {
+    const sft_set *set = run->parts.sets[0];
+    size_t shards = sft_set_shard_count(set), count = 0;
+    int64_t *times = sfti_arena_array(&run->parts.arena, shards + 1, sizeof *times);
+    sft_code code = SFT_OK;
+    if (!times) return sfti_fail_memory(err, shards * sizeof *times);
+    for (size_t s = 0; !code && s < shards; s++) {
+        bool kept = false;
+        for (size_t i = 0; i < sft_set_tensor_count(set); i++)
+            kept = kept || (sft_set_tensor_shard(set, i) == s &&
+                            sft_conversion_action(run->conversion, i, NULL) != SFT_CONVERT_DROP);
+        if (kept)
+            code = cli_output_mtime(run->c, sft_set_shard_path(set, s), &times[count++], err);
+    }
+    if (!code) code = cli_output_mtime(run->c, sft_set_index_path(set), &times[count], err);
+    *out = times;
+    return code;
+}
+
+static sft_code write_set(convert_run *run, const sft_job *job, sft_error *err) {
+    sft_save_set_options options = SFT_SAVE_SET_OPTIONS_INIT;
+    const cli *c = run->c;
+    const sft_set *set = run->parts.sets[0];
+    char stem[CLI_STEM_SIZE];
+    sft_code code = SFT_OK;
+    options.stem = cli_index_stem(sft_set_index_path(set), stem);
+    options.no_sync = c->set.no_sync != 0;
+    options.in_place_unsafe = c->set.in_place_unsafe != 0;
+    options.mode = sft_set_output_mode(set, NULL);
+    options.index_metadata = sft_set_index_metadata(set);
+    if (c->set.keep_mtime) code = set_mtimes(run, &options.mtimes_ns, err);
+    if (code) return code;
+    return sft_conversion_save_set(run->conversion, c->set.output, &options, job, err);
+}
+
+/* ── A set where it is ── */
+
+static sft_code save_converted_shard(void *ctx, size_t shard, sft_sink sink, const sft_job *job,
+                                     sft_error *err) {
+    convert_run *run = ctx;
+    sft_job own = *job;
+    own.threads = run->threads;
+    return sft_conversion_save_shard(run->conversion, shard, sink, &own, err);
+}
+
+/* What stands in the shards from now on, and in which of them anything changes. */
+static void list_converted(convert_run *run, bool *touched, cli_rewrite *how) {
+    const sft_set *set = run->parts.sets[0];
+    cli_parts *p = &run->parts;
+    memset(touched, 0, sft_set_shard_count(set) * sizeof *touched);
+    for (size_t i = 0; i < p->count; i++) {
+        p->parts[i] = sft_part_of(sft_set_tensor_at(set, i), NULL); /* the conversion has it */
+        p->shard[i] = (uint32_t)sft_set_tensor_shard(set, i);
+        if (sft_conversion_action(run->conversion, i, NULL) != SFT_CONVERT_CAST) continue;
+        p->parts[i].spec.dtype = run->to;
+        touched[p->shard[i]] = true;
+        how->cast++;
+    }
+    for (size_t s = 0; s < sft_set_shard_count(set); s++)
+        if (touched[s]) how->bytes_before += sft_file_data_bytes(sft_set_shard_at(set, s));
+}
+
+static sft_code convert_set_in_place(convert_run *run, sft_error *err) {
+    cli_rewrite how = CLI_REWRITE_INIT;
+    size_t shards = sft_set_shard_count(run->parts.sets[0]);
+    bool *touched = sfti_arena_array(&run->parts.arena, shards, sizeof *touched);
+    if (!touched) return sfti_fail_memory(err, shards * sizeof *touched);
+    list_converted(run, touched, &how);
+    how.touched = touched;
+    how.save = save_converted_shard;
+    how.ctx = run;
+    how.same_elements = true;
+    how.dtype = run->to;
+    how.more = convert_put_more;
+    sft_code code = cli_rewrite_set(run->c, &run->parts, &how, err);
+    if (!code) convert_warn_lost(run);
+    return code;
+}
+
+/* ── All ways ── */
+
+/* out NULL: a set into a folder. */
+static sft_code write_model(convert_run *run, const cli_output *out, sft_error *err) {
+    cli_progress progress;
+    sft_sink sink;
+    sft_job job = cli_progress_begin(&progress, run->c, out ? out->path : run->c->set.output);
+    job.threads = run->threads;
+    sft_code code = out ? cli_output_sink(out, &sink, err) : write_set(run, &job, err);
+    if (out && !code) code = sft_conversion_save(run->conversion, sink, &job, err);
+    cli_progress_end(&progress);
+    return code;
+}
+
+static bool is_folder_asked(const convert_run *run) {
+    return sft_set_index_path(run->parts.sets[0]) && run->c->set.output
+           && !cli_output_is_file(run->c);
+}
+
+/* The casts are decided upon, and nothing is written yet. */
+static sft_code plan_and_warn(convert_run *run, sft_error *err) {
+    sft_code code = plan_casts(run, err);
+    if (code) return code;
+    warn_of_scales(run, false);
+    warn_of_scales(run, true);
+    return SFT_OK;
+}
+
+/* No tensor is cast, into as many files: nothing is written, unless a copy is wanted. */
+static bool is_unchanged(const convert_run *run) {
+    cli *c = run->c;
+    cli_written written = CLI_WRITTEN_INIT;
+    bool merges = sft_set_index_path(run->parts.sets[0]) && !is_folder_asked(run);
+    bool casts = sft_conversion_count(run->conversion, SFT_CONVERT_CAST) > 0
+                 || sft_conversion_count(run->conversion, SFT_CONVERT_DEQUANTIZE) > 0;
+    if (casts || merges || c->import || cli_output_copies(c, run->input)) return false;
+    written.input = written.output = run->input;
+    cli_say_written(c, &written);
+    return true;
+}
+
+static sft_code convert_opened(convert_run *run, sft_error *err) {
+    cli *c = run->c;
+    cli_output out;
+    bool folder = is_folder_asked(run);
+    sft_code code = folder ? SFT_OK
+                           : cli_output_begin(&out, c, run->input, CLI_TARGET_EITHER, err);
+    if (!folder && !code) code = cli_output_sources(c, &run->parts, &out, err);
+    const char *output = folder ? c->set.output : out.path;
+    if (code) {
+        run->parts.path = out.blame;
+        return code;
+    }
+    run->parts.path = run->input;
+    code = plan_and_warn(run, err);
+    if (code || is_unchanged(run)) return code;
+    c->dropped = sfti_conversion_dropped(run->conversion);
+    if (!c->set.dry_run) code = write_model(run, folder ? NULL : &out, err);
+    if (!code) return say_conversion(run, folder, output, err);
+    bool of_input = code == SFT_CAST_VALUE || code == SFT_CAST_DTYPE || code == SFT_IO_READ ||
+                    code == SFT_IO_SHRUNK || cli_is_remote_error(code);
+    if (!of_input) run->parts.path = output;
+    return code;
+}
+
+/* ── In another format ── */
+
+/* Tensors as the conversion makes them. */
+static sft_code list_cast(convert_run *run, const sft_part **parts, size_t *count,
+                          sft_error *err) {
+    size_t tensors = sft_set_tensor_count(run->parts.sets[0]);
+    sft_part *list = sfti_arena_array(&run->parts.arena, tensors, sizeof *list);
+    sft_code code = plan_and_warn(run, err);
+    if (code) return code;
+    if (!list) return sfti_fail_memory(err, tensors * sizeof *list);
+    *count = 0;
+    for (size_t i = 0; i < tensors; i++)
+        if (sft_conversion_action(run->conversion, i, NULL) != SFT_CONVERT_DROP)
+            list[(*count)++] = sft_conversion_part(run->conversion, i);
+    *parts = list;
+    return SFT_OK;
+}
+
+static sft_code export_model(convert_run *run, sft_error *err) {
+    cli *c = run->c;
+    cli_output out;
+    const sft_part *parts = run->parts.parts;
+    size_t count = run->parts.count;
+    sft_code code = cli_output_begin(&out, c, run->input, CLI_TARGET_NEW, err);
+    if (!code) code = cli_output_sources(c, &run->parts, &out, err);
+    if (code) {
+        run->parts.path = out.blame;
+        return code;
+    }
+    if (c->import && !c->set.dry_run) code = sft_import_verify(c->import, NULL, err);
+    if (!code && run->casts) code = list_cast(run, &parts, &count, err);
+    if (!code) code = convert_export(c, &out, parts, count, err);
+    if (!code && run->casts) return say_conversion(run, false, out.path, err);
+    if (!code) convert_say_file(run, out.path, parts, count);
+    if (sft_code_describe(code)->cls == SFT_CLASS_IO && code >= SFT_IO_WRITE
+        && !cli_is_remote_error(code))
+        run->parts.path = out.path;
+    return code;
+}
+
+/* Its records are compared with their checksums before they are cast, or while they are copied. */
+static sft_code convert_foreign(convert_run *run, sft_error *err) {
+    cli *c = run->c;
+    if (c->set.list_branches) {
+        convert_list_branches(run);
+        return SFT_OK;
+    }
+    if (c->set.in_place)
+        return cli_usage_error(err, "expected -o OUT for a model in another format, found "
+                                    "--in-place");
+    if (!cli_is_json(c)) cli_say_import(c, run->input, c->import);
+    if (convert_is_export(c)) return export_model(run, err);
+    if (!run->casts) return convert_import(run, err);
+    sft_code code = c->set.dry_run ? SFT_OK : sft_import_verify(c->import, NULL, err);
+    if (code) return code;
+    cli_parts_drop(&run->parts);
+    return convert_opened(run, err);
+}
+
+static sft_code convert_model(convert_run *run, sft_error *err) {
+    cli *c = run->c;
+    run->parts.path = run->input;
+    sft_code code = cli_output_agrees(c, err);
+    if (!code) code = cli_parts_open_one(c, run->input, c->set.in_place != 0, &run->parts, err);
+    if (code) return code;
+    run->input = run->parts.path; /* the model, not its folder */
+    if (c->import) return convert_foreign(run, err);
+    if (convert_is_export(c)) return export_model(run, err);
+    if (!run->casts)
+        return cli_usage_error(err, "expected --dtype or --dequantize for a model that is in "
+                                    "safetensors already, found neither");
+    if (sft_set_index_path(run->parts.sets[0]) && c->set.in_place && !c->set.output) {
+        if (c->set.dequantize)
+            return cli_usage_error(err, "expected -o OUT with --dequantize for a model in several "
+                                        "files, found --in-place");
+        code = cli_fresh_own_index(run->input, err);
+        if (!code) code = plan_and_warn(run, err);
+        return code ? code : convert_set_in_place(run, err);
+    }
+    cli_parts_drop(&run->parts); /* the conversion has them */
+    return convert_opened(run, err);
+}
+
+/* The file is read, and is not what it should be, or has what OUT's format lacks or what nobody
+ * here can compute: the answer is no. */
+static bool is_refusal(const cli *c, const sft_error *err) {
+    sft_code code = err->code;
+    return err->hint == SFT_HINT_LOSSY
+           || (code >= SFT_FOREIGN_SYNTAX && code <= SFT_FOREIGN_OPAQUE
+               && code != SFT_FOREIGN_BRANCH)
+           || (code >= SFT_FOREIGN_OUTPUT && code <= SFT_FOREIGN_NESTING)
+           || (code == SFT_CAST_DTYPE && (convert_is_export(c) || c->set.dequantize));
+}
+
+static void convert_one(cli *c, const char *input, void *ctx) {
+    const convert_run *all = ctx;
+    sft_error err = SFT_ERROR_INIT;
+    convert_run run = { .c = c, .to = all->to, .casts = all->casts, .threads = all->threads,
+                        .input = input };
+    run.parts.arena.alloc = c->alloc;
+    sft_code code = convert_model(&run, &err);
+    if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, run.input, &err);
+    else if (is_refusal(c, &err)) cli_refuse(c, run.parts.path, &err);
+    else if (code) cli_fail_input(c, run.parts.path, &err);
+    sft_conversion_free(run.conversion);
+    cli_parts_free(&run.parts);
+}
+
+static void run_convert(cli *c, char **operands, size_t count) {
+    sft_error err = SFT_ERROR_INIT;
+    convert_run run = { .c = c };
+    if (!cli_parse_threads(c, &run.threads)) return;
+    if (!c->set.threads) run.threads = 1;
+    c->imports = true;
+    c->others = CLI_AND_OTHERS;
+    if (convert_is_export(c) && c->set.shared == SFT_IMPORT_ALIAS)
+        c->set.shared = SFT_IMPORT_COPY; /* there are no metadata to record the other names */
+    run.casts = c->set.dtype || c->set.dequantize;
+    if (run.casts) {
+        /* BF16 is what models are trained in, and has the exponents of any scale */
+        const char *text = c->set.dtype ? c->set.dtype : "BF16";
+        sft_code code = cli_dtype_read(sft_span_cstr(text), &run.to, &err);
+        if (!code && run.to == SFT_C64)
+            code = cli_usage_error(&err, "expected a dtype of real numbers for --dtype, found %s",
+                                   text);
+        if (code) {
+            cli_fail_usage(c, &err);
+            return;
+        }
+    }
+    cli_write_each(c, operands, count, convert_one, &run);
+}
+
+static const cli_option convert_options[] = {
+    { 'd', "dtype", "DTYPE", CLI_WORD, 0, offsetof(cli_settings, dtype),
+      "the new dtype: BF16, F16, F32, F8_E4M3, ...; " CLI_DTYPE_HELP },
+    { 0, "dequantize", NULL, CLI_FLAG, 1, offsetof(cli_settings, dequantize),
+      "compute the values of quantised tensors (scaled F8, MXFP4, GPTQ, AWQ) instead, by default "
+      "as BF16; drop their scales and declarations and leave all other tensors alone" },
+    { 0, "cast-scaled", NULL, CLI_FLAG, 1, offsetof(cli_settings, cast_scaled),
+      "cast tensors with a scale, and the scales, too: their values then mean nothing" },
+    { 0, "lossy", NULL, CLI_FLAG, 1, offsetof(cli_settings, lossy),
+      "cast an adapter to 8 bits or fewer, too, in which many of its values become zero; with "
+      "--match also scalars" },
+    { 0, "saturate", NULL, CLI_FLAG, 1, offsetof(cli_settings, saturate),
+      "clamp values that are too large to the greatest value; NaN becomes 0 in integers" },
+    { 0, "threads", "N", CLI_WORD, 0, offsetof(cli_settings, threads),
+      "threads that read and convert while one writes, which is seldom faster; default 1, 0: "
+      "one per processor" },
+    { 0, "copy", NULL, CLI_FLAG, 1, offsetof(cli_settings, copy),
+      "with -o: write OUT even if no tensor is cast" },
+    { 0, "opaque", NULL, CLI_FLAG, 1, offsetof(cli_settings, opaque),
+      "to .npz: write BF16 and 8-bit floats, which NumPy lacks, as bytes without a type, as it "
+      "saves arrays of ml_dtypes" },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
+static const cli_example convert_examples[] = {
+    { "safetensors convert model.ckpt -o model.safetensors",
+      "from PyTorch, GGUF, ONNX, NumPy, Flax, Paddle or TensorFlow; nothing of it is run" },
+    { "safetensors convert training.ckpt --list", "which branches does it have?" },
+    { "safetensors convert model.safetensors -o half.safetensors --dtype BF16", "half the bytes" },
+    { "safetensors convert model.safetensors -o small.safetensors --dtype F8_E4M3 --match "
+      "\"*.mlp.*.weight\"",
+      "some tensors only" },
+    { "safetensors convert model.safetensors -o plain.safetensors --dequantize",
+      "values instead of scaled F8, MXFP4, GPTQ or AWQ" },
+    { "safetensors convert model.safetensors.index.json -o model-bf16 --dtype BF16",
+      "a sharded model, into a new folder" },
+    { "safetensors convert -r ~/loras -o half/ --dtype F16", "every model in a tree" },
+    { "safetensors convert model.safetensors -o model.npz", "for numpy.load; or -o model.pt" },
+    { "safetensors convert model.safetensors -o half.safetensors --dtype F16 --dry-run",
+      "how large would it be?" },
+    { NULL, NULL },
+};
+
+const cli_command cli_convert_command = {
+    "convert", "IN... -o OUT|--in-place [--dtype DTYPE|--dequantize]",
+    "convert a model to another dtype or format",
+    "Without --match, all floating-point tensors become DTYPE if that is a floating-point dtype "
+    "(all integer tensors if it is an integer dtype); the others stay as they are. Values are "
+    "rounded once, to the nearest; docs/convert.md has a table for every dtype. A value that "
+    "does not fit an integer dtype is an error unless --saturate is given; NaN is always an error "
+    "for F4 and F6. What became zero, infinite or saturated is counted: a warning names the "
+    "tensors that lost more than 1 % of their values, --json has the figures. Adapters (LoRA and "
+    "the like) are not cast to 8 bits or fewer unless --lossy is given; their alpha and "
+    "dora_scale, tensors of rank 0, and into 8 bits those of up to 16 elements, keep their dtype.\n"
+    "Tensors that come with a scale (weight_scale_inv, scale_weight, ...) and these scales are "
+    "not converted, with a warning: without the scale the values mean nothing. --dequantize "
+    "computes their values (docs/convert.md describes each layout); an unknown layout is an "
+    "error, and so is one that is declared (comfy_quant, _quantization_metadata, "
+    "quantization_config) and not known. --cast-scaled casts them anyway, with a warning.\n"
+    "IN may be in another format, which is told from its contents: PyTorch (.pt, .pth, .ckpt, "
+    ".bin, also a folder with pytorch_model.bin.index.json), TorchScript, NumPy (.npy, .npz), "
+    "GGUF, ONNX, Flax (.msgpack), Paddle (.pdparams), TensorFlow (.index, SavedModel). Nothing "
+    "of it is run: what a pickle would have called is named instead. Then --dtype is not needed. "
+    "docs/import.md describes each format.\n"
+    "An OUT that ends in .npz is written as by numpy.savez, one that ends in .pt or .pth as by "
+    "torch.save of a state dict, which torch.load reads with weights_only and mmap. These hold no "
+    "metadata; a dtype that the library lacks is an error (F4 and F6, of NumPy also BF16 and "
+    "8-bit floats).\n"
+    "A model in several files becomes one file if OUT ends in .safetensors or .sft; otherwise OUT "
+    "is a new or empty folder for its shards and their index. With --in-place, the shards with "
+    "tensors to convert are written under new names, then the index, then the old shards are "
+    "removed unless another index in the folder names them. Metadata is kept; digests of the old "
+    "data (sshs_model_hash, sshs_legacy_hash, modelspec.hash_*) are dropped. Needs only a few MiB "
+    "of memory, whatever the size of the tensors; OUT is written atomically.\n"
+    "Several models, or those of a tree with -r, go into the folder OUT/ under their names, in "
+    "which '_' takes the place of what cannot stand in names on every system (nul, x:y). "
+    "A model in which no tensor is cast is not written unless --copy is given "
+    "or IN is a URL.",
+    convert_examples,
+    { convert_options, cli_import_options_table, cli_match_options, cli_input_options,
+      cli_in_place_options, cli_output_options, cli_writing_options, cli_json_options,
+      cli_reading_options, cli_remote_options, cli_network_options, cli_common_options },
+    { "OUT was written",
+      "--match found no tensor, a model in another format breaks a rule of it or holds what "
+      "safetensors does not, the format of OUT lacks a dtype, or the values of a quantised tensor "
+      "cannot be computed; nothing was written",
+      "IN could not be read, a value does not fit DTYPE, OUT could not be written, or a usage "
+      "error" },
+    1, SIZE_MAX, run_convert, CLI_URLS_COPY,
+};

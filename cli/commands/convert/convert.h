@@ -1,0 +1,47 @@
+/* convert: what its parts share. */
+#ifndef CLI_CONVERT_H
+#define CLI_CONVERT_H
+
+#include "safetensors_convert.h"
+#include "support/import.h"
+#include "support/output.h"
+#include "support/parts.h"
+
+typedef struct convert_run {
+    cli *c;
+    cli_parts parts;
+    sft_conversion *conversion; /* NULL: nothing is cast */
+    sft_dtype to;
+    size_t matched;
+    bool casts; /* --dtype or --dequantize was given */
+    uint32_t threads;
+    const char *input;
+} convert_run;
+
+/* ── Results (results.c) ── */
+
+/* Names the worst of the tensors that lost more than a hundredth of their values, if there are
+ * any; not with --dry-run. */
+void convert_warn_lost(const convert_run *run);
+/* Members of a result: what was lost, if anything was cast, and the import. */
+void convert_put_more(void *run, sfti_json_writer *w);
+/* The result that is one file of these tensors. */
+void convert_say_file(convert_run *run, const char *path, const sft_part *parts, size_t count);
+
+/* ── NumPy's .npz, PyTorch's .pt (export.c) ── */
+
+/* Whether -o names a file of another format, by how it ends. */
+bool convert_is_export(const cli *c);
+/* Write tensors there; not with --dry-run. */
+sft_code convert_export(cli *c, const cli_output *out, const sft_part *parts, size_t count,
+                        sft_error *err);
+
+/* ── Models in other formats (import.c) ── */
+
+/* Write what was imported, without casts, where -o says: a file, or of a model in shards a
+ * folder. On a failure run->parts.path is what it is about. */
+sft_code convert_import(convert_run *run, sft_error *err);
+/* The answer to --list. */
+void convert_list_branches(const convert_run *run);
+
+#endif

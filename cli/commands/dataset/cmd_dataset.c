@@ -1,0 +1,293 @@
+/* dataset: inspect and maintain folders of shards with a manifest. */
+#include "base/sink.h"
+#include "commands/commands.h"
+#include "commands/dataset/dataset.h"
+#include "os/io.h"
+#include "support/hints.h"
+#include "support/nodes.h"
+#include "support/output.h"
+#include "support/progress.h"
+#include "support/words.h"
+
+#include <string.h>
+
+#define GRACE_S (24 * 60 * 60)
+
+/* One folder and its result. */
+typedef struct dataset_run {
+    cli *c;
+    const char *path;
+    sft_storage storage;
+    sft_job job;
+    sft_tree *tree; /* the result */
+    sft_error err;
+} dataset_run;
+
+static void dataset_warn(void *ctx, const sft_error *what) {
+    dataset_run *run = ctx;
+    cli *c = run->c;
+    cli_flush(&c->out);
+    cli_text(&c->err, "safetensors: ");
+    cli_path(&c->err, run->path, ": warning: ");
+    cli_error_text(&c->err, what);
+    cli_text(&c->err, "\n");
+    cli_flush(&c->err);
+}
+
+static sft_code folder_open(dataset_run *run, sft_dataset **out) {
+    return sft_dataset_open(&run->storage, &run->c->alloc, dataset_warn, run, out, &run->err);
+}
+
+/* ── Verbs that make a result object ── */
+
+static sft_code verb_info(dataset_run *run) {
+    sft_dataset *dataset = NULL;
+    sft_code code = folder_open(run, &dataset);
+    if (!code) code = sft_dataset_info_tree(dataset, run->path, run->tree, &run->err);
+    sft_dataset_close(dataset);
+    return code;
+}
+
+static sft_code verb_verify(dataset_run *run) {
+    bool whole = false;
+    sft_code code = sft_dataset_verify_tree(&run->storage, run->c->set.deep != 0,
+                                            &run->c->open, run->path, run->tree, &whole,
+                                            &run->job, &run->err);
+    if (!code && !whole) cli_status(run->c, CLI_NO);
+    return code;
+}
+
+/* "3600", "90s", "15m", "24h", "7d" */
+static sft_code parse_grace(const char *text, uint64_t *out, sft_error *err) {
+    static const char units[] = "smhd";
+    static const uint64_t seconds[] = { 1, 60, 60 * 60, 24 * 60 * 60 };
+    size_t len = strspn(text, "0123456789");
+    const char *unit = text[len] ? strchr(units, text[len]) : units;
+    *out = 0;
+    if (len == 0 || len > 9 || !unit || strlen(text) > len + 1)
+        return cli_usage_error(err, "expected an age such as 90s, 15m, 24h or 7d for --grace, "
+                                    "found \"%s\"", text);
+    for (size_t i = 0; i < len; i++) *out = *out * 10 + (uint64_t)(text[i] - '0');
+    *out *= seconds[unit - units];
+    return SFT_OK;
+}
+
+static sft_code verb_gc(dataset_run *run) {
+    uint64_t grace = GRACE_S;
+    const cli_settings *set = &run->c->set;
+    sft_code code = set->grace ? parse_grace(set->grace, &grace, &run->err) : SFT_OK;
+    if (code) return code;
+    return sft_dataset_gc_tree(&run->storage, grace, set->remove != 0, run->path, run->tree,
+                               &run->err);
+}
+
+static sft_code verb_compact(dataset_run *run) {
+    sft_compact_options options = SFT_COMPACT_OPTIONS_INIT;
+    const char *size = run->c->set.target, *form = run->c->set.manifest;
+    sft_code code = size ? cli_parse_size(size, &options.target_bytes, &run->err) : SFT_OK;
+    if (code) return code;
+    if (form && strcmp(form, "segments") == 0) options.form = SFT_FORM_SEGMENTS;
+    else if (form && strcmp(form, "whole") == 0) options.form = SFT_FORM_WHOLE;
+    else if (form)
+        return cli_usage_error(&run->err, "expected whole or segments for --manifest, found \"%s\"",
+                               form);
+    options.dry_run = run->c->set.dry_run != 0;
+    options.warn = dataset_warn;
+    options.warn_ctx = run;
+    options.open = &run->c->open;
+    return sft_dataset_compact_tree(&run->storage, &options, run->path, run->tree, &run->job,
+                                    &run->err);
+}
+
+/* ── Their results ── */
+
+/* What could not be read is a finding, and no answer: the status is 2. */
+static void tell_unread(dataset_run *run, const sft_node *result) {
+    size_t unread = 0;
+    for (const sft_node *one = cli_first(result, "findings"); one; one = one->next) {
+        sft_span code = sft_node_text(one, "code");
+        unread += code.len > 3 && memcmp(code.data, "io_", 3) == 0;
+    }
+    if (!unread) return;
+    sfti_fail(&run->err, SFT_IO_READ, SFT_NO_OFFSET,
+              "expected to read every shard, found %zu that cannot be read", unread);
+    cli_complain(run->c, run->path, &run->err);
+}
+
+static const struct dataset_verb {
+    const char *name;
+    sft_code (*result)(dataset_run *run); /* NULL: ls, which has no tree */
+    void (*print)(cli *c, const char *path, const sft_node *result);
+} dataset_verbs[] = {
+    { "info", verb_info, dataset_print_info },
+    { "verify", verb_verify, dataset_print_verify },
+    { "ls", NULL, NULL },
+    { "gc", verb_gc, dataset_print_gc },
+    { "compact", verb_compact, dataset_print_compact },
+};
+
+static void run_result(dataset_run *run, const struct dataset_verb *verb) {
+    cli *c = run->c;
+    cli_progress progress;
+    sft_code code = sft_tree_new(&c->alloc, &run->tree, &run->err);
+    if (!code) {
+        run->job = cli_progress_begin(&progress, c, run->path);
+        code = verb->result(run);
+        cli_progress_end(&progress);
+    }
+    const sft_node *result = code ? NULL : sft_tree_root(run->tree);
+    if (code) {
+        cli_fail_input(c, run->path, &run->err);
+    } else if (cli_is_json(c)) {
+        sft_sink sink = cli_result_begin(c);
+        code = sft_node_json(result, NULL, NULL, &sink, 0, NULL, &run->err);
+        cli_result_end(c, run->path, code, &run->err);
+    } else {
+        verb->print(c, run->path, result);
+    }
+    if (result && verb->result == verb_verify) tell_unread(run, result);
+    sft_tree_free(run->tree);
+}
+
+/* ── ls: as much as there is, so nothing is kept ── */
+
+static bool ls_match(void *ctx, const sft_tensor *tensor) {
+    cli *c = ctx;
+    if (!cli_is_matched(&c->set, tensor->name)) return false;
+    c->matched++;
+    return !cli_is_over(c);
+}
+
+static sft_code ls_lines(dataset_run *run, const sft_dataset *dataset) {
+    size_t count = sft_dataset_shard_count(dataset);
+    sft_dataset_replaced *replaced = NULL;
+    dataset_listed listed = { .path = run->path };
+    sft_code code = sft_dataset_find_replaced(dataset, &run->c->open, &replaced, &run->err);
+    listed.replaced = replaced;
+    for (size_t i = 0; !code && i < count && !cli_is_over(run->c); i++) {
+        const sft_dataset_shard *shard = sft_dataset_shard_at(dataset, i);
+        sft_file *file = NULL;
+        code = sft_dataset_shard_open(dataset, i, &run->c->open, &file, &run->err);
+        listed.name = shard->name;
+        listed.file = file;
+        listed.shard = i;
+        if (!code) dataset_print_shard(run->c, &listed);
+        sft_close(file);
+    }
+    sft_dataset_replaced_free(replaced);
+    return code;
+}
+
+static void run_ls(dataset_run *run) {
+    cli *c = run->c;
+    sft_dataset *dataset = NULL;
+    sft_code code = folder_open(run, &dataset);
+    if (!code && cli_is_json(c)) {
+        sft_sink sink = cli_result_begin(c);
+        sft_code written = sft_dataset_ls_json(dataset, &c->open, run->path, ls_match, c, &sink,
+                                               &run->err);
+        cli_result_end(c, run->path, written, &run->err);
+    } else if (!code) {
+        code = ls_lines(run, dataset);
+    }
+    if (code) cli_fail_input(run->c, run->path, &run->err);
+    sft_dataset_close(dataset);
+}
+
+/* ── The command ── */
+
+static void run_folder(cli *c, const char *path, const struct dataset_verb *verb) {
+    dataset_run run = { .c = c, .path = path, .err = SFT_ERROR_INIT };
+    os_info info;
+    int error = sfti_os_info_path(path, true, &info);
+    sft_code code = error ? sfti_io_fail(&run.err, SFT_IO_OPEN, error, "open") : SFT_OK;
+    if (!error && info.kind != OS_DIR)
+        code = sfti_fail(&run.err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
+                         "expected the folder of a dataset, found a file");
+    if (!code)
+        code = sft_storage_local(path, c->set.no_sync != 0, &c->alloc, &run.storage, &run.err);
+    if (code) {
+        cli_fail_input(c, path, &run.err);
+        return;
+    }
+    if (verb->result) run_result(&run, verb);
+    else run_ls(&run);
+    sft_storage_close(&run.storage);
+}
+
+static void run_dataset(cli *c, char **operands, size_t count) {
+    sft_error err = SFT_ERROR_INIT;
+    const struct dataset_verb *verb = NULL;
+    for (size_t i = 0; i < sizeof dataset_verbs / sizeof *dataset_verbs; i++)
+        if (strcmp(dataset_verbs[i].name, operands[0]) == 0) verb = &dataset_verbs[i];
+    if (!verb || count < 2) {
+        cli_usage_error(&err, "expected %s", verb ? "DIR, found none"
+                                   : "info, verify, ls, gc or compact, found another word");
+        cli_hint(&err, CLI_HINT_HELP_DATASET);
+        cli_fail_usage(c, &err);
+        return;
+    }
+    if (c->set.format == CLI_TSV && verb->result) {
+        cli_usage_error(&err, "expected --tsv with ls only, found %s", verb->name);
+        cli_fail_usage(c, &err);
+        return;
+    }
+    for (size_t i = 1; i < count && !cli_is_over(c); i++) run_folder(c, operands[i], verb);
+    if (!verb->result && cli_is_matching(&c->set) && c->matched == 0) cli_status(c, CLI_NO);
+}
+
+static const cli_option dataset_options[] = {
+    { 0, "deep", NULL, CLI_FLAG, 1, offsetof(cli_settings, deep),
+      "verify: read every byte and compare the digests" },
+    { 0, "delete", NULL, CLI_FLAG, 1, offsetof(cli_settings, remove),
+      "gc: remove what is listed" },
+    { 0, "grace", "AGE", CLI_WORD, 0, offsetof(cli_settings, grace),
+      "gc: keep what is younger than this (90s, 15m, 24h, 7d; default 24h)" },
+    { 0, "target", "SIZE", CLI_WORD, 0, offsetof(cli_settings, target),
+      "compact: merge neighbouring shards smaller than this (300MB, 1GiB)" },
+    { 0, "manifest", "FORM", CLI_WORD, 0, offsetof(cli_settings, manifest),
+      "compact: store the list of shards whole or in segments (default: as it is)" },
+    { 0, "dry-run", NULL, CLI_FLAG, 1, offsetof(cli_settings, dry_run),
+      "compact: print what would be done; write nothing" },
+    { 0, "no-sync", NULL, CLI_FLAG, 1, offsetof(cli_settings, no_sync),
+      "compact: do not fsync; a power failure may then lose the result" },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
+static const cli_example dataset_examples[] = {
+    { "safetensors dataset info out/", "samples, shards, columns" },
+    { "safetensors dataset verify --deep out/", "is every byte as written?" },
+    { "safetensors dataset ls --match \"user_42__*\" out/", "which shard holds a tensor" },
+    { "safetensors dataset gc --delete out/", "remove what failed jobs left" },
+    { "safetensors dataset compact --target 300MB --dry-run out/",
+      "which shards would be merged?" },
+    { "safetensors dataset compact --target 300MB out/", "fewer, larger shards" },
+    { "safetensors dataset compact --manifest segments out/", "for frequent appends" },
+    { NULL, NULL },
+};
+
+const cli_command cli_dataset_command = {
+    "dataset", "info|verify|ls|gc|compact DIR...",
+    "inspect and maintain a dataset: shards with a manifest",
+    "A dataset is what libsafetensors.dataset and the Spark connectors write: shards named "
+    "part-*.safetensors and dataset_manifest.json, which alone says what belongs to it.\n"
+    "info prints what the manifest says. verify compares it with the files: sizes, headers, "
+    "samples, totals, columns, duplicate names, the index; with --deep digests as well. ls lists "
+    "the tensors of all shards, and marks those that a later shard replaces.\n"
+    "gc lists what no manifest names: folders of failed jobs, shards that were replaced or never "
+    "committed; --delete removes it. Files that were not written by libsafetensors are never "
+    "touched, and without a manifest only folders of jobs are.\n"
+    "compact rewrites shards that hold shadowed tensors (a later shard has the same name), and "
+    "with --target merges small ones, as a new commit; rows stored as batches are merged into "
+    "batches of batch_size rows. The index "
+    "is then left out. It also merges the segments of a manifest; --manifest segments stores the "
+    "list of shards in segments, so that an append need not rewrite it, and --manifest whole as "
+    "one list, which the Scala connector reads.",
+    dataset_examples,
+    { dataset_options, cli_match_options, cli_json_options, cli_table_options, cli_reading_options,
+      cli_common_options, NULL },
+    { "done; verify: the dataset is intact",
+      "verify found something wrong, or --match found nothing",
+      "a dataset could not be read or written, or a usage error" },
+    1, SIZE_MAX, run_dataset, CLI_URLS_NONE,
+};

@@ -1,0 +1,364 @@
+/* find: find models by hash, word or fact. */
+#include "base/json_lex.h"
+#include "commands/commands.h"
+#include "commands/find/find.h"
+#include "os/os.h"
+#include "support/cli.h"
+#include "support/fields.h"
+#include "support/files.h"
+#include "support/group.h"
+#include "support/models.h"
+#include "support/nodes.h"
+#include "support/remote.h"
+#include "support/titles.h"
+#include "support/where.h"
+#include "support/words.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define HEX_LEAST 8
+#define HITS_MOST 16
+
+/* A digest that was computed, or remembered. */
+typedef struct find_digest {
+    struct find_digest *next;
+    sft_hash_algo algo;
+    char value[SFT_HASH_TEXT_SIZE];
+    sft_span source;
+} find_digest;
+
+typedef struct find_run {
+    cli *c;
+    sft_span word; /* empty: only --where */
+    bool is_hex;
+    size_t models, found;
+    cli_wheres where;
+    find_hit hits[HITS_MOST];
+    size_t hit_count;
+    char title[CLI_TITLE_SIZE]; /* that a hit refers to */
+    cli_digests digests;
+    const cli_model *settled; /* of which it is known whether it is found without hashing */
+    bool is_settled;
+    find_fits *fits; /* with --fits */
+    char **paths;    /* operands without the word */
+    size_t path_count;
+    bool refused;    /* --fits is not one model */
+} find_run;
+
+/* ── What fits ── */
+
+/* algo: of a hash, else NULL. */
+static void add_hit(find_run *run, const char *field, const char *algo, sft_span value,
+                    sft_span source) {
+    if (run->hit_count < HITS_MOST)
+        run->hits[run->hit_count++] = (find_hit){ field, algo, value, source };
+}
+
+static bool is_prefix(sft_span value, sft_span prefix) {
+    return value.len >= prefix.len
+        && cli_text_has((sft_span){ value.data, prefix.len }, prefix);
+}
+
+static void find_recorded(find_run *run, const sft_node *root) {
+    for (const sft_node *one = cli_first(root, "hashes.recorded"); one; one = one->next) {
+        sft_span value = sft_node_text(one, "value");
+        unsigned algo = cli_algo_named(sft_node_text(one, "algo"));
+        if (is_prefix(value, run->word))
+            add_hit(run, "hash", algo < SFT_HASH_COUNT ? sft_hash_name((sft_hash_algo)algo) : NULL,
+                    value, sft_node_text(one, "source"));
+    }
+    for (const sft_node *one = cli_first(root, "parts"); one; one = one->next)
+        find_recorded(run, one);
+}
+
+/* Of these digests, those that fit. of: path of the file, given if the model has several. */
+static void keep_digests(find_run *run, cli_model *model, const sft_hashes *hashes,
+                         const char *how, const char *of) {
+    sft_span name = of ? cli_name_of(of) : (sft_span){ "", 0 };
+    size_t len = strlen(how), size = len + name.len + 2;
+    for (unsigned i = SFT_HASH_COUNT; i-- > 0;) { /* the list is in the order of algorithms */
+        const char *known = sft_hashes_get(hashes, (sft_hash_algo)i);
+        if (!known || !is_prefix(sft_span_cstr(known), run->word)) continue;
+        find_digest *digest = sfti_arena_take(&model->arena, sizeof *digest);
+        char *source = sfti_arena_take(&model->arena, size);
+        if (!digest || !source) {
+            sfti_fail_memory(&model->err, sizeof *digest);
+            return;
+        }
+        snprintf(source, size, "%s%s%.*s", how, of ? ":" : "", (int)name.len, name.data);
+        *digest = (find_digest){ model->found, (sft_hash_algo)i, "", sft_span_cstr(source) };
+        memcpy(digest->value, known, strlen(known) + 1);
+        model->found = digest;
+    }
+}
+
+static void keep_answer(find_run *run, cli_model *model, const char *path,
+                        const sft_hash_result *result, const char *how) {
+    keep_digests(run, model, &result->hashes, how, model->count > 1 ? path : NULL);
+    for (size_t i = 0; i < result->shard_count; i++)
+        keep_digests(run, model, &result->shards[i], how, result->shard_paths[i]);
+}
+
+/* Digests that such a prefix can be of. */
+static uint32_t algos_of_prefix(const find_run *run) {
+    uint32_t algos = 0;
+    for (unsigned i = 0; i < SFT_HASH_COUNT; i++)
+        if (sft_hash_digits((sft_hash_algo)i) >= run->word.len) algos |= SFT_HASH_BIT(i);
+    return algos;
+}
+
+typedef struct cached_answer {
+    find_run *run;
+    cli_model *model;
+    const char *path;
+} cached_answer;
+
+static bool take_cached(void *ctx, const sft_hash_result *result) {
+    const cached_answer *to = ctx;
+    if (!result->error) keep_answer(to->run, to->model, to->path, result, "cache");
+    return true;
+}
+
+static void find_remembered(find_run *run, cli_model *model) {
+    sft_hash_options options = run->digests.hashing.options;
+    sft_job job = SFT_JOB_INIT;
+    options.only_cached = true;
+    for (size_t i = 0; options.cache && !model->found && i < cli_unit_count(model); i++) {
+        cached_answer to = { run, model, cli_unit_path(model, i) };
+        sft_hash_request ask = { to.path, algos_of_prefix(run) };
+        if (!ask.path || !ask.algos) continue;
+        if (sft_hash_paths(&ask, 1, &options, take_cached, &to, &job, &model->err)) return;
+    }
+}
+
+/* Without the extension of a file, which all of them have. */
+static sft_span stem_of(sft_span name) {
+    static const char *const ends[] = { ".safetensors", ".sft", ".safetensors.index.json",
+                                        ".ckpt", ".pt", ".pth", ".bin", ".gguf" };
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (cli_ends_with(name, ends[i]))
+            return (sft_span){ name.data, name.len - strlen(ends[i]) };
+    return name;
+}
+
+static void find_in(find_run *run, const char *field, sft_span text, sft_span source) {
+    if (text.len && cli_loose_has(stem_of(text), run->word))
+        add_hit(run, field, NULL, text, source);
+}
+
+static void find_fact(find_run *run, const sft_node *root, const char *field) {
+    const sft_node *fact = sft_node_get(sft_node_get(root, "model"), field);
+    find_in(run, field, sft_node_text(fact, "value"), sft_node_text(fact, "source"));
+}
+
+static void find_words(find_run *run, const cli_model *model, const sft_node *root) {
+    static const char *const facts[] = { "base_model", "base_checkpoint", "author", "architecture",
+                                         "repo" };
+    sft_span none = { "", 0 };
+    find_fact(run, root, "name");
+    find_in(run, "path", cli_name_of(model->path), none);
+    for (const sft_node *one = cli_first(root, "trigger_words"); one; one = one->next)
+        find_in(run, "trigger_words", sft_node_text(one, "text"), sft_node_text(one, "source"));
+    for (const sft_node *one = cli_first(root, "model.tags.value"); one; one = one->next)
+        find_in(run, "tags", one->text, sft_node_text(root, "model.tags.source"));
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) find_fact(run, root, facts[i]);
+    find_in(run, "title", cli_title(root, run->title), none);
+}
+
+static bool is_found(find_run *run, cli_model *model, const sft_node *root) {
+    run->hit_count = 0;
+    if (!cli_wheres_fit(run->c, &run->where, root)) return false;
+    if (!run->word.len) return true;
+    if (run->is_hex) {
+        find_recorded(run, root);
+        if (run->hit_count == 0) find_remembered(run, model);
+        for (const find_digest *one = model->found; one; one = one->next)
+            add_hit(run, "hash", sft_hash_name(one->algo), sft_span_cstr(one->value), one->source);
+    }
+    find_words(run, model, root);
+    return run->hit_count > 0;
+}
+
+/* ── What is computed ── */
+
+/* Whether there is nothing to be gained by hashing. */
+static bool is_settled(find_run *run, cli_model *model) {
+    if (run->settled == model) return run->is_settled;
+    const sft_node *root = model->tree ? sft_tree_root(model->tree) : NULL;
+    run->settled = model;
+    run->is_settled = !root || !cli_wheres_fit(run->c, &run->where, root)
+                   || is_found(run, model, root);
+    return run->is_settled;
+}
+
+static uint32_t wanted_digests(void *ctx, cli_model *model, size_t unit) {
+    find_run *run = ctx;
+    (void)unit;
+    return is_settled(run, model) ? 0 : algos_of_prefix(run);
+}
+
+static void take_digests(void *ctx, cli_model *model, size_t unit,
+                         const sft_hash_result *result) {
+    keep_answer(ctx, model, cli_unit_path(model, unit), result, "computed");
+}
+
+/* ── What is shown ── */
+
+static void each_find(void *ctx, cli_model *model) {
+    find_run *run = ctx;
+    cli *c = run->c;
+    if (!model->tree || model->err.code) {
+        cli_fail_model(c, model);
+        return;
+    }
+    const sft_node *root = sft_tree_root(model->tree);
+    if (!is_found(run, model, root) || model->err.code) return;
+    find_found found = { .path = model->path, .name = sft_node_text(root, "model.name"),
+                         .hits = run->hits, .hit_count = run->word.len ? run->hit_count : 0 };
+    if (run->fits) {
+        find_fits_take(run->fits, model->info, &found);
+        return;
+    }
+    run->found++;
+    find_show(c, &found);
+}
+
+/* ── The command ── */
+
+static sft_code read_find(find_run *run, char **operands, size_t count, sft_error *err) {
+    cli *c = run->c;
+    if (c->set.all && !c->set.fits)
+        return cli_usage_error(err, "expected --fits with --all, found none");
+    sft_code code = cli_where_read(c, &run->where, err);
+    if (code) return code;
+    /* with --where and --fits a first operand that is a path is no word */
+    os_info info;
+    bool word = (c->set.where.count == 0 && !c->set.fits)
+                || (strcmp(operands[0], "-") != 0 && !cli_is_url(operands[0])
+                    && sfti_os_info_path(operands[0], true, &info) != 0);
+    if (word) run->word = stem_of(sft_span_cstr(operands[0]));
+    run->is_hex = run->word.len >= HEX_LEAST;
+    for (size_t i = 0; i < run->word.len; i++)
+        run->is_hex = run->is_hex && sfti_lex_hex_digit(run->word.data[i]) >= 0;
+    size_t paths = count - (run->word.data != NULL);
+    if (paths > 0 && (run->word.len > 0 || !run->word.data)) return SFT_OK;
+    return cli_usage_error(err, paths > 0 ? "expected a word, found nothing"
+                                          : "expected [HEX|WORD] PATH..., found no path");
+}
+
+static void find_all(find_run *run) {
+    cli *c = run->c;
+    bool table = c->set.format == CLI_TSV && !c->set.nul;
+    if (table) find_header(c, run->word.len > 0);
+    cli_hash_run_begin(&run->digests.hashing, c, run->path_count == 1 ? run->paths[0] : "find");
+    if (run->digests.hashing.usable)
+        cli_each_model(c, run->paths, run->path_count, &run->models, &run->digests, each_find, run);
+    cli_hash_run_end(&run->digests.hashing);
+}
+
+/* The model of --fits, which stays open while the others are looked at. */
+static void each_fits(void *ctx, cli_model *model) {
+    find_run *run = ctx;
+    cli *c = run->c;
+    find_fits fits;
+    if (run->models != 1) {
+        sft_error err = SFT_ERROR_INIT;
+        if (run->refused) return;
+        run->refused = true;
+        cli_usage_error(&err, "expected one model for --fits, found %zu", run->models);
+        cli_fail_usage(c, &err);
+    } else if (!model->info || model->err.code) {
+        cli_fail_model(c, model);
+    } else {
+        find_fits_begin(&fits, c, model->info);
+        run->fits = &fits;
+        find_all(run);
+        run->found = fits.good;
+        find_fits_end(&fits);
+        run->fits = NULL;
+    }
+}
+
+static void run_find(cli *c, char **operands, size_t count) {
+    sft_error err = SFT_ERROR_INIT;
+    find_run run = { .c = c };
+    if (read_find(&run, operands, count, &err)) {
+        cli_fail_usage(c, &err);
+        return;
+    }
+    size_t first = run.word.data != NULL;
+    run.paths = operands + first;
+    run.path_count = count - first;
+    char *with = (char *)(uintptr_t)c->set.fits;
+    sft_code code = cli_remote_take(c, run.paths, run.path_count, &err);
+    if (!code && with) code = cli_remote_take(c, &with, 1, &err);
+    if (code) {
+        cli_fail_usage(c, &err);
+        return;
+    }
+    if (run.is_hex && c->set.compute) run.digests.wanted = wanted_digests;
+    run.digests.answer = take_digests;
+    c->counts_unread = true;
+    run.digests.ctx = &run;
+    if (with) cli_each_model(c, &with, 1, &run.models, NULL, each_fits, &run);
+    else find_all(&run);
+    if (run.found == 0) cli_status(c, CLI_NO);
+}
+
+static const cli_option find_options[] = {
+    { 0, "where", "FIELD=VALUE", CLI_MANY, 0, offsetof(cli_settings, where),
+      CLI_WHERE_HELP },
+    { 0, "fits", "FILE", CLI_WORD, 0, offsetof(cli_settings, fits),
+      "only models that FILE can be used with: adapters of a checkpoint, or the reverse" },
+    { 'a', "all", NULL, CLI_FLAG, 1, offsetof(cli_settings, all),
+      "with --fits: also those that do not fit, or of which it is not known" },
+    { 0, "compute", NULL, CLI_FLAG, 1, offsetof(cli_settings, compute),
+      "hash models that recorded and cached digests do not find" },
+    { 'l', "list", NULL, CLI_FLAG, 1, offsetof(cli_settings, paths_only), "print only paths" },
+    { '0', "null", NULL, CLI_FLAG, 1, offsetof(cli_settings, nul),
+      "print only paths, each followed by a NUL byte, for xargs -0" },
+    { 0, "tsv", NULL, CLI_FLAG, CLI_TSV, offsetof(cli_settings, format),
+      "a table, values separated by tabs" },
+    { 0, "csv-safe", NULL, CLI_FLAG, 1, offsetof(cli_settings, csv_safe), CLI_CSV_SAFE_HELP },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
+static const cli_example find_examples[] = {
+    { "safetensors find 6ce0161689 ~/models", "by the first digits of a hash" },
+    { "safetensors find --compute --cache ~/.hashes 6ce0161689 -r ~/models",
+      "even if no file records it" },
+    { "safetensors find neon -r ~/models", "by a word in name, trigger words, tags, base model" },
+    { "safetensors find -l --where base_model=Pony -r ~/models", "paths, by a fact" },
+    { "safetensors find --fits checkpoint.safetensors -r ~/models/loras",
+      "adapters for a checkpoint, best first" },
+    { NULL, NULL },
+};
+
+const cli_command cli_find_command = {
+    "find", "[HEX|WORD] PATH...", "find models by hash, word, fact or what they fit",
+    "Eight or more hexadecimal digits are the beginning of a hash. Models are found by any hash "
+    "that they or their sidecars record, then by those in --cache; no tensor data is read. "
+    "--compute hashes the other models.\n"
+    "Any other word is looked up in names, file names without their extension, trigger words, "
+    "tags, base models, authors, architectures, repositories, and the WHAT column of info -r "
+    "(\"Wan 2.2 I2V 14B\"). Case is ignored; blanks, -, _ and . are alike, and may be left out "
+    "except between digits: \"flux 1\" and flux1 both find flux.1.\n"
+    "With --where the word may be omitted; the fields are those of info -f.\n"
+    CLI_WHERE_ABOUT "\n"
+    "--fits lists, best first and with the reason, what can be used with FILE: for a checkpoint, "
+    "its adapters, embeddings, ControlNets, IP-Adapters, motion modules, VAEs and text encoders; "
+    "for one of these, the checkpoints and other whole models. yes: same architecture and base "
+    "model, or trained on FILE. likely: no conflict found, but not everything is known. loads: "
+    "made for "
+    "another base, prediction or variant, so that the result may look off. --all also lists "
+    "unknown and no. It compares architectures, base models, predictions, variants, recorded "
+    "digests of "
+    "the file trained on, and the sizes of layers that are named alike; it reads no tensor data.",
+    find_examples,
+    { find_options, cli_unread_options, cli_hash_run_options, cli_input_options, cli_json_options,
+      cli_reading_options, cli_remote_options, cli_network_options, cli_common_options },
+    { "a model was found", "no model was found",
+      CLI_UNREAD_STATUS ", or a usage error" },
+    1, SIZE_MAX, run_find, CLI_URLS_OWN,
+};

@@ -1,0 +1,399 @@
+/* hash: compute digests of models, and compare them with a list. */
+#include "commands/commands.h"
+
+#include "base/portable.h"
+#include "commands/hash/hash.h"
+#include "os/io.h"
+#include "os/path.h"
+#include "support/files.h"
+#include "support/hash.h"
+#include "support/remote.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define STDIN_PIECE ((size_t)256 << 10)
+#define INDEX_MOST SFT_MAX_HEADER_BYTES
+
+typedef struct hash_run {
+    cli *c;
+    cli_hash_run hashing;
+    uint32_t algos;
+    bool is_all;   /* asked for by "all": what a file cannot have is not missed */
+    const cli_sums *sums;
+    size_t offset; /* of this batch among the paths of sums */
+    uint64_t differ;
+} hash_run;
+
+/* ── Digests that do not exist ── */
+
+static const char *const no_digest[SFT_HASH_COUNT] = {
+    [SFT_HASH_AUTOV1_CIVITAI] = "CivitAI has none for files under 2 MiB",
+    [SFT_HASH_SSHS_LEGACY] = "the header without other metadata would pass 1 MiB, or the "
+                             "tensors are not in the order of the official writer",
+};
+
+static void tell_missing(const hash_run *run, const char *path, const sft_hash_result *result,
+                         uint32_t missing) {
+    sft_error err = SFT_ERROR_INIT;
+    if (result->model_error && missing & SFT_HASH_OF_MODEL) {
+        cli_complain(run->c, path, result->model_error);
+        missing &= ~SFT_HASH_OF_MODEL;
+    }
+    for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
+        if (!(missing & SFT_HASH_BIT(i))) continue;
+        sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET, "no %s: %s", sft_hash_name((sft_hash_algo)i),
+                  no_digest[i] ? no_digest[i] : "not known for this file");
+        cli_refuse(run->c, path, &err);
+    }
+}
+
+/* ── Results ── */
+
+static void print_sums(const hash_run *run, const char *path, const sft_hashes *hashes) {
+    for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
+        const char *digest = sft_hashes_get(hashes, (sft_hash_algo)i);
+        if (digest)
+            cli_sum_line(run->c, path, (sft_hash_algo)i, digest, !cli_is_one_algo(run->algos));
+    }
+}
+
+static void json_result(cli *c, const char *path, const sft_hash_result *result,
+                        const sft_hash_claim *claims, size_t count) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_sink sink = cli_result_begin(c);
+    cli_result_end(c, path, sft_hash_json(result, path, claims, count, &sink, &err), &err);
+}
+
+static void show_result(const hash_run *run, const char *path, const sft_hash_result *result) {
+    if (result->error) {
+        cli_fail_input(run->c, path, result->error);
+    } else if (cli_is_json(run->c)) {
+        json_result(run->c, path, result, NULL, 0);
+    } else {
+        uint32_t missing = sft_hashes_asked(&result->hashes) & ~sft_hashes_known(&result->hashes);
+        for (size_t i = 0; i < result->shard_count; i++)
+            print_sums(run, result->shard_paths[i], &result->shards[i]);
+        print_sums(run, path, &result->hashes);
+        if (result->shard_count > 0) missing &= SFT_HASH_BIT(SFT_HASH_CONTENT);
+        if (!run->is_all && missing) tell_missing(run, path, result, missing);
+    }
+}
+
+static bool each_file(void *ctx, const sft_hash_result *result) {
+    hash_run *run = ctx;
+    cli_hash_run_quiet(&run->hashing);
+    show_result(run, result->path, result);
+    return !cli_is_over(run->c);
+}
+
+/* ── Standard input ── */
+
+static sft_code read_stdin(cli *c, sft_hasher *hasher, uint64_t *bytes, sft_error *err) {
+    size_t got = 1;
+    char *buffer = sfti_take(&c->alloc, STDIN_PIECE);
+    if (!buffer) return sfti_fail_memory(err, STDIN_PIECE);
+    sft_code code = SFT_OK;
+    while (!code && got > 0) {
+        int error = sfti_os_read(0, buffer, STDIN_PIECE, &got);
+        if (error)
+            code = sfti_io_fail(err, sfti_os_stop_signal() ? SFT_CANCELLED : SFT_IO_READ, error,
+                                "read standard input");
+        else sft_hasher_update(hasher, buffer, got);
+        *bytes += error ? 0 : got;
+    }
+    sfti_release(&c->alloc, buffer, STDIN_PIECE);
+    return code;
+}
+
+static void hash_stdin(hash_run *run) {
+    sft_error err = SFT_ERROR_INIT, no_model = SFT_ERROR_INIT;
+    sft_hash_result result = { .path = "-" };
+    sft_hasher *hasher = NULL;
+    sft_code code = sft_hasher_new(run->algos, &run->c->alloc, &hasher, &err);
+    if (!code) code = read_stdin(run->c, hasher, &result.bytes, &err);
+    if (!code) sft_hasher_result(hasher, &result.hashes);
+    if (code) result.error = &err;
+    if (run->algos & SFT_HASH_OF_MODEL) {
+        sfti_fail(&no_model, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
+                  "expected a file, found standard input");
+        result.model_error = &no_model;
+    }
+    show_result(run, "-", &result);
+    sft_hasher_free(hasher);
+}
+
+/* ── Files ── */
+
+/* Whether it is shown what a server claims, and nothing is read. */
+static bool is_claimed(const hash_run *run, const cli_input *input) {
+    return cli_input_is_path(input) && !run->c->set.read && cli_is_remote(run->c, input->path);
+}
+
+/* The inputs from *at on that are files, up to one that is not. */
+static void hash_files(hash_run *run, const cli_input_list *inputs, sft_hash_request *asks,
+                       size_t *at) {
+    sft_error err = SFT_ERROR_INIT;
+    size_t count = 0;
+    for (; *at < inputs->count && cli_input_is_path(inputs->items[*at])
+           && !is_claimed(run, inputs->items[*at]); ++*at)
+        asks[count++] = (sft_hash_request){ inputs->items[*at]->path, run->algos };
+    if (sft_hash_paths(asks, count, &run->hashing.options, each_file, run, &run->hashing.job,
+                       &err))
+        cli_complain(run->c, NULL, &err);
+}
+
+static void hash_inputs(hash_run *run, cli_input_list *inputs) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_hash_request *asks = sfti_arena_take(&inputs->arena, (inputs->count + 1) * sizeof *asks);
+    if (!asks) {
+        sfti_fail_memory(&err, inputs->count);
+        cli_complain(run->c, NULL, &err);
+        return;
+    }
+    for (size_t i = 0; i < inputs->count && !cli_is_over(run->c);) {
+        const cli_input *input = inputs->items[i];
+        bool claimed = is_claimed(run, input), files = cli_input_is_path(input) && !claimed;
+        if (files) hash_files(run, inputs, asks, &i);
+        else if (claimed) cli_hash_claims(run->c, input, run->algos, run->is_all);
+        else if (input->kind == CLI_STDIN) hash_stdin(run);
+        else cli_report_input(run->c, input);
+        if (!files) i++;
+    }
+}
+
+/* ── -c: what a list says ── */
+
+static void print_claim(hash_run *run, const sft_hash_result *result,
+                        const sft_hash_claim *claim, bool named) {
+    cli_out *out = &run->c->out;
+    bool agrees = sft_hash_agrees(&result->hashes, claim);
+    if (run->c->set.status_only || (agrees && run->c->set.quiet)) return;
+    const char *found = sft_hashes_get(&result->hashes, claim->algo);
+    cli_path(out, result->path, ": ");
+    if (named) cli_printf(out, "%s ", sft_hash_name(claim->algo));
+    if (agrees) {
+        cli_text(out, "OK\n");
+        return;
+    }
+    cli_styled(out, CLI_RED, "FAILED");
+    cli_fill(out, ", expected %", claim->text);
+    cli_printf(out, ", found %s\n", found ? found : "none");
+}
+
+static bool each_claimed(void *ctx, const sft_hash_result *result) {
+    hash_run *run = ctx;
+    const cli_sums_of *of = &run->sums->paths[run->offset + result->index];
+    const sft_hash_claim *claims = run->sums->claims + of->first;
+    cli_hash_run_quiet(&run->hashing);
+    if (result->error) {
+        cli_fail_input(run->c, result->path, result->error);
+        return !cli_is_over(run->c);
+    }
+    for (size_t i = 0; i < of->count; i++) {
+        if (!cli_is_json(run->c)) print_claim(run, result, &claims[i], of->count > 1);
+        run->differ += !sft_hash_agrees(&result->hashes, &claims[i]);
+    }
+    if (cli_is_json(run->c)) json_result(run->c, result->path, result, claims, of->count);
+    return !cli_is_over(run->c);
+}
+
+/* "\\host\share", "\\.\pipe\x", "\??\UNC\host": beyond this computer's files. "\\?\C:" is not. */
+static bool is_beyond_drives(const char *path) {
+    if (sfti_os_path_rule() != SFTI_PATHS_WINDOWS || !sfti_is_separator(path[0])) return false;
+    bool share = sfti_is_separator(path[1]), system = strncmp(path + 1, "??", 2) == 0;
+    bool drive = share && path[2] == '?' && sfti_is_separator(path[3]) && path[4]
+              && path[5] == ':';
+    return system || (share && !drive);
+}
+
+/* A list may come from anybody: what has no end, or waits, is not read; nor is another share than
+ * the list's, for Windows tells that computer who the user is. */
+static const char *unread_kind(const char *path, const char *list) {
+    os_info info;
+    sft_span root = { path, sfti_root_len(path) }, own = { list, sfti_root_len(list) };
+    if (is_beyond_drives(path) && sfti_name_compare_folded(root, own) != 0)
+        return "one of a network share, or a device";
+    bool is_read = sfti_os_info_path(path, true, &info) != 0 || info.kind == OS_FILE
+                || info.kind == OS_DIR;
+    return is_read ? NULL : "a pipe, device or socket";
+}
+
+static void leave_out_unread(cli *c, cli_sums *sums) {
+    size_t kept = 0;
+    for (size_t i = 0; i < sums->path_count; i++) {
+        const char *path = sums->paths[i].ask.path, *found = unread_kind(path, c->set.sums);
+        sft_error err = SFT_ERROR_INIT;
+        if (!found) {
+            sums->paths[kept++] = sums->paths[i];
+            continue;
+        }
+        sfti_fail(&err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found %s", found);
+        cli_fail_input(c, path, &err);
+    }
+    sums->path_count = kept;
+}
+
+/* A list of a repository names its index among the files, and means that file. */
+static void verify_text(hash_run *run, const sft_hash_request *ask) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_hash_result result = { .path = ask->path };
+    sft_hasher *hasher = NULL;
+    sft_buffer text;
+    sft_code code = cli_read_file(run->c, ask->path, INDEX_MOST, &text, &err);
+    if (!code) code = sft_hasher_new(ask->algos, &run->c->alloc, &hasher, &err);
+    if (code) {
+        result.error = &err;
+    } else {
+        sft_hasher_update(hasher, text.data, text.len);
+        sft_hasher_result(hasher, &result.hashes);
+        result.bytes = text.len;
+    }
+    (void)each_claimed(run, &result);
+    sft_hasher_free(hasher);
+    sft_buffer_free(&text);
+}
+
+static void verify_sums(hash_run *run, cli_sums *sums) {
+    sft_error err = SFT_ERROR_INIT;
+    leave_out_unread(run->c, sums);
+    sft_hash_request *asks = sfti_arena_take(&sums->arena, (sums->path_count + 1) * sizeof *asks);
+    sft_code code = asks ? SFT_OK : sfti_fail_memory(&err, sums->path_count);
+    for (size_t i = 0; asks && i < sums->path_count; i++) asks[i] = sums->paths[i].ask;
+    run->sums = sums;
+    for (size_t i = 0; !code && i < sums->path_count && !cli_is_over(run->c);) {
+        size_t count = 0;
+        run->offset = i;
+        while (i + count < sums->path_count && !sums->paths[i + count].is_text) count++;
+        if (count > 0)
+            code = sft_hash_paths(asks + i, count, &run->hashing.options, each_claimed, run,
+                                  &run->hashing.job, &err);
+        else verify_text(run, &asks[i]);
+        i += count ? count : 1;
+    }
+    if (code) cli_complain(run->c, NULL, &err);
+    if (run->differ == 0) return;
+    cli_status(run->c, CLI_NO);
+    if (run->c->set.status_only) return;
+    cli_flush(&run->c->out);
+    cli_printf(&run->c->err, "safetensors: %" PRIu64 " of %zu digest%s differ%s\n", run->differ,
+               sums->claim_count, sums->claim_count == 1 ? "" : "s",
+               run->differ == 1 ? "s" : "");
+}
+
+static void hash_verify(hash_run *run) {
+    cli *c = run->c;
+    sft_error err = SFT_ERROR_INIT;
+    cli_sums sums;
+    unsigned algo = SFT_HASH_COUNT;
+    if (c->set.algo.count > 0)
+        for (algo = 0; !(run->algos >> algo & 1);) algo++;
+    if (cli_sums_read(c, c->set.sums, algo, &sums, &err))
+        cli_fail_input(c, c->set.sums, &err);
+    else verify_sums(run, &sums);
+    if (sums.bad_count > 0 && sums.claim_count > 0) {
+        /* a warning, as sha256sum has it: what the other lines say decides the exit status */
+        int status = c->status;
+        cli_flush(&c->out);
+        (void)cli_sums_bad(&sums, &err);
+        cli_fail_input(c, c->set.sums, &err);
+        c->status = status;
+    }
+    cli_sums_free(&sums);
+}
+
+/* ── The command ── */
+
+static sft_code check_usage(const hash_run *run, size_t operands, sft_error *err) {
+    const char *found = NULL;
+    if (!run->c->set.sums && operands == 0) found = "expected PATH..., found 0 operands";
+    bool only_sums = run->c->set.quiet || run->c->set.status_only;
+    if (!run->c->set.sums && only_sums)
+        found = "expected -c FILE with --quiet and --status, found none";
+    if (run->c->set.sums && operands > 0)
+        found = "expected no PATH with -c FILE, whose lines name them, found one";
+    if (run->c->set.sums && run->c->set.algo.count > 0 && !cli_is_one_algo(run->algos))
+        found = "expected one algorithm for -c, that of a bare HEX, found several";
+    if (!found) return SFT_OK;
+    return cli_usage_error(err, "%s", found);
+}
+
+static void run_hash(cli *c, char **operands, size_t count) {
+    hash_run run = { .c = c, .algos = c->set.algo.count > 0 ? 0 : SFT_HASH_BIT(SFT_HASH_SHA256) };
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code = SFT_OK;
+    for (size_t i = 0; !code && i < c->set.algo.count; i++) {
+        uint32_t more = 0;
+        code = sft_hash_parse(sft_span_cstr(c->set.algo.items[i]), &more, &err);
+        run.algos |= more;
+    }
+    if (!code) code = check_usage(&run, count, &err);
+    if (code) {
+        cli_fail_usage(c, &err);
+        return;
+    }
+    run.is_all = run.algos == SFT_HASH_ALL;
+    if (run.algos & SFT_HASH_BIT(SFT_HASH_CONTENT)) c->others = CLI_ELSE_OTHERS;
+    cli_hash_run_begin(&run.hashing, c, count == 1 ? operands[0] : "hash");
+    if (run.hashing.usable && c->set.sums) {
+        hash_verify(&run);
+    } else if (run.hashing.usable) {
+        cli_input_list inputs;
+        if (cli_list_inputs(c, operands, count, &inputs, &err)) cli_complain(c, NULL, &err);
+        else hash_inputs(&run, &inputs);
+        cli_input_list_free(&inputs);
+    }
+    cli_hash_run_end(&run.hashing);
+}
+
+static const cli_option hash_options[] = {
+    { 0, "algo", "LIST", CLI_MANY, 0, offsetof(cli_settings, algo),
+      "sha256 (the default), autov1, autov1_civitai, autov2, autov3, sshs_model, sshs_legacy, "
+      "crc32, crc32_civitai, blake3, content, separated by commas, or all" },
+    { 'c', "check", "FILE", CLI_WORD, 0, offsetof(cli_settings, sums),
+      "compare with the lines of this file (- is standard input), in the format of hash or "
+      "sha256sum" },
+    { 0, "quiet", NULL, CLI_FLAG, 1, offsetof(cli_settings, quiet),
+      "with -c: no line for what matches" },
+    { 0, "status", NULL, CLI_FLAG, 1, offsetof(cli_settings, status_only),
+      "with -c: print no line for any digest, only set the exit status" },
+    { 0, "read", NULL, CLI_FLAG, 1, offsetof(cli_settings, read),
+      "of URLs: read the whole file and compute, rather than show what the server claims" },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
+static const cli_example hash_examples[] = {
+    { "safetensors hash model.safetensors", "the output of sha256sum" },
+    { "safetensors hash --algo sha256,autov3 *.safetensors", "the digests CivitAI uses" },
+    { "safetensors hash --algo content model.safetensors.index.json",
+      "independent of how the model is split into files" },
+    { "safetensors hash -r ~/models > sums; safetensors hash -c sums", "has anything changed?" },
+    { "safetensors hash --algo all --json --cache ~/.hashes ~/models",
+      "all digests, cached for the next run" },
+    { NULL, NULL },
+};
+
+const cli_command cli_hash_command = {
+    "hash", "PATH...", "compute digests: SHA-256, AutoV1 to AutoV3, BLAKE3 and so on",
+    "Computes all digests in one pass over the bytes, several files at a time. One algorithm is "
+    "printed in the format of sha256sum, several as ALGO (PATH) = HEX. sha256, autov1, autov2, "
+    "crc32 and blake3 apply to any file; autov3, sshs_model and sshs_legacy cover the data of a "
+    "model, which metadata does not change; content covers names, shapes and values, whatever "
+    "their order or the number of files.\n"
+    "For a model with an index, content covers the whole model and the other digests are those "
+    "of its files. With content, models in other formats count in a folder without any in "
+    "safetensors. - is standard input.\n"
+    "Of a URL, sha256 and autov2 are shown as the server claims them, and no data is read; "
+    "--read reads the whole file and computes.\n"
+    "With -c, the lines of a file are compared. A line for an index is compared with the index "
+    "file itself, except for content. A bare HEX of 64, 12 or 10 digits is sha256, autov3 or "
+    "autov2, any other is of the kind that --algo names. Unreadable lines are reported and change "
+    "the exit status only if there are no others. Files are read even if --cache knows them.",
+    hash_examples,
+    { hash_options, cli_hash_run_options, cli_input_options, cli_json_options, cli_reading_options,
+      cli_remote_options, cli_network_options, cli_common_options },
+    { "every digest was computed, and with -c matches",
+      "a digest differs (-c), or a file has none of that kind",
+      "a file could not be read or is not a model, or a usage error" },
+    0, SIZE_MAX, run_hash, CLI_URLS_ALL,
+};

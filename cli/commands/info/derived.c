@@ -1,0 +1,203 @@
+#include "commands/info/derived.h"
+
+#include "base/error.h"
+#include "support/files.h"
+#include "support/nodes.h"
+#include "support/words.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ORIGINS_MOST 16
+
+/* ── Origins ── */
+
+typedef struct origins {
+    sft_span names[ORIGINS_MOST];
+    sfti_derived left[ORIGINS_MOST]; /* what is known without it */
+    size_t count;
+} origins;
+
+static bool add_origin(cli_saving *saving, origins *all, const char *prefix, sft_span name) {
+    size_t len = strlen(prefix);
+    if (all->count == ORIGINS_MOST || name.len == 0) return true;
+    char *text = sfti_arena_take(&saving->arena, len + name.len);
+    if (!text) return false;
+    memcpy(text, prefix, len);
+    memcpy(text + len, name.data, name.len);
+    sft_span source = { text, len + name.len };
+    if (!sft_span_equal(source, saving->own)) all->names[all->count++] = source;
+    return true;
+}
+
+/* The files beside the model, and the site. */
+static bool list_origins(cli_saving *saving, origins *all) {
+    const sft_node *one = cli_first(saving->root, "sidecars");
+    bool fine = add_origin(saving, all, "", sft_span_cstr("online:civitai"));
+    for (; one && fine; one = one->next) {
+        sft_span path = sft_node_text(one, "path"), name = path;
+        for (size_t i = 0; i < path.len; i++)
+            if (path.data[i] == '/' || path.data[i] == '\\')
+                name = (sft_span){ path.data + i + 1, path.len - i - 1 };
+        fine = add_origin(saving, all, "sidecar:", name);
+    }
+    return fine;
+}
+
+/* The origins that a value needs, as one key. */
+static sft_span needed(cli_saving *saving, const origins *all, uint64_t digest) {
+    size_t len = 0;
+    for (size_t i = 0; i < all->count; i++) len += all->names[i].len + 1;
+    char *text = sfti_arena_take(&saving->arena, len + 1), *at = text;
+    for (size_t i = 0; text && i < all->count; i++) {
+        sft_span name = all->names[i];
+        if (sfti_derived_has(&all->left[i], digest)) continue;
+        if (name.len > 8 && memcmp(name.data, "sidecar:", 8) == 0)
+            name = (sft_span){ name.data + 8, name.len - 8 };
+        if (at > text) *at++ = '/';
+        memcpy(at, name.data, name.len);
+        at += name.len;
+    }
+    if (text && at == text) return sft_span_cstr(SFTI_DERIVED_MODEL);
+    return (sft_span){ text ? text : "", text ? (size_t)(at - text) : 0 };
+}
+
+typedef struct marked {
+    uint64_t digest;
+    sft_span needs;
+    bool is_put;
+} marked;
+
+static void put_origins(sfti_json_writer *w, marked *leaves, size_t count) {
+    char hex[17];
+    sfti_json_open(w, '{');
+    for (size_t i = 0; i < count; i++) {
+        if (leaves[i].is_put) continue;
+        sfti_json_key_span(w, leaves[i].needs);
+        sfti_json_open(w, '[');
+        for (size_t j = i; j < count; j++) {
+            if (leaves[j].is_put || !sft_span_equal(leaves[j].needs, leaves[i].needs)) continue;
+            snprintf(hex, sizeof hex, "%016llx", (unsigned long long)leaves[j].digest);
+            sfti_json_cstr(w, hex);
+            leaves[j].is_put = true;
+        }
+        sfti_json_close(w, ']');
+    }
+    sfti_json_close(w, '}');
+}
+
+static sft_code derive_text(cli_saving *saving, cli_derived_render *render, void *ctx,
+                            sft_buffer *text, sft_error *err) {
+    size_t count = saving->count;
+    *text = (sft_buffer){ .alloc = saving->c->alloc };
+    sft_code code = render(saving, ctx, text, err);
+    saving->count = count;
+    return code;
+}
+
+sft_code cli_derive(cli_saving *saving, cli_derived_render *render, void *ctx, sft_buffer *out,
+                    sfti_derived *all, sft_error *err) {
+    sft_buffer text = { .alloc = saving->c->alloc };
+    sft_sink sink = sft_sink_memory(out);
+    sfti_json_writer w;
+    sfti_leaves leaves;
+    uint64_t digest;
+    size_t count = 0;
+    origins from = { .count = 0 };
+    sft_code code = list_origins(saving, &from) ? SFT_OK : sfti_fail_memory(err, sizeof from);
+    for (size_t i = 0; !code && i < from.count; i++) {
+        saving->without = from.names[i];
+        code = derive_text(saving, render, ctx, &text, err);
+        sft_span copy = { sfti_arena_copy(&saving->arena, text.data ? text.data : "", text.len),
+                          text.len };
+        if (!code && (!copy.data || !sfti_derived_of(copy, &saving->arena, &from.left[i])))
+            code = sfti_fail_memory(err, text.len);
+        sft_buffer_free(&text);
+    }
+    saving->without = (sft_span){ "", 0 };
+    if (!code) code = derive_text(saving, render, ctx, &text, err);
+    sft_span whole = { code ? NULL : sfti_arena_copy(&saving->arena, text.data, text.len),
+                       text.len };
+    sft_buffer_free(&text);
+    if (!code && (!whole.data || !sfti_derived_of(whole, &saving->arena, all)))
+        code = sfti_fail_memory(err, whole.len);
+    if (code) return code;
+    marked *list = sfti_arena_array(&saving->arena, all->count + 1, sizeof *list);
+    if (!list) return sfti_fail_memory(err, all->count);
+    sfti_leaves_begin(&leaves, whole, &saving->arena);
+    while (count < all->count && sfti_leaves_next(&leaves, &digest)) {
+        sft_span pointer = { leaves.pointer, leaves.lens[leaves.json.depth] };
+        if (sfti_derived_may(pointer))
+            list[count++] = (marked){ digest, needed(saving, &from, digest), false };
+    }
+    for (size_t i = 0; i < count; i++) all->digests[i] = list[i].digest; /* of those alone */
+    all->count = count;
+    sfti_json_write(&w, &sink, 0, err);
+    put_origins(&w, list, count);
+    return sfti_json_done(&w);
+}
+
+/* ── Without what was written ── */
+
+/* Whether the scalars of the value that follows, to its end, are marked; one without any is not. */
+static bool all_marked(const sfti_leaves *at, const char *end, const sfti_derived *set) {
+    sfti_leaves inside = *at;
+    uint64_t digest;
+    bool any = false;
+    while (sfti_leaves_next(&inside, &digest) && inside.json.at <= end) {
+        if (!sfti_derived_has(set, digest)) return false;
+        any = true;
+    }
+    return any;
+}
+
+/* Members one by one: objects are entered, lists and scalars stay or go as a whole. */
+static void copy_unmarked(sfti_json_writer *w, sft_span object, const sfti_derived *set,
+                          sfti_arena *arena) {
+    sfti_leaves at;
+    sfti_json *json = &at.json;
+    uint64_t digest;
+    sfti_leaves_begin(&at, object, arena);
+    for (;;) {
+        sfti_json_type type = sfti_leaves_event(&at, &digest);
+        if (type == SFTI_JSON_END || type == SFTI_JSON_ERROR) return;
+        if (type == SFTI_JSON_OBJECT) sfti_json_open(w, '{');
+        if (type == SFTI_JSON_OBJECT_END) sfti_json_close(w, '}');
+        if (type != SFTI_JSON_KEY) continue;
+        sft_span name = json->text;
+        sfti_json value = *json, after = *json;
+        bool is_object = sfti_json_next(&value) == SFTI_JSON_OBJECT;
+        bool is_mark = json->depth == 1 && cli_is(name, SFTI_DERIVED);
+        sfti_json_skip(&after);
+        sft_span text = { value.begin + value.start,
+                          (size_t)(after.at - (value.begin + value.start)) };
+        if (is_object && !is_mark) {
+            sfti_json_key_span(w, sfti_json_string(json, arena));
+            continue;
+        }
+        if (!is_mark && !all_marked(&at, after.at, set)) cli_raw_write(w, name, text);
+        sfti_json_skip(json);
+    }
+}
+
+sft_code cli_underive(cli_saving *saving, sft_span object, sfti_derived *marked, sft_span *out,
+                      sft_error *err) {
+    sft_buffer text = { .alloc = saving->c->alloc };
+    sft_sink sink = sft_sink_memory(&text);
+    sfti_json_writer w;
+    sft_span origins;
+    *out = object;
+    marked->count = 0;
+    if (object.len == 0 || !sfti_derived_find(object, &origins)) return SFT_OK;
+    if (!sfti_derived_read(origins, &saving->arena, NULL, NULL, marked))
+        return sfti_fail_memory(err, origins.len);
+    sfti_json_write(&w, &sink, 0, err);
+    copy_unmarked(&w, object, marked, &saving->arena);
+    sft_code code = sfti_json_done(&w);
+    char *copy = code ? NULL : sfti_arena_copy(&saving->arena, text.data ? text.data : "",
+                                               text.len);
+    if (!code && !copy) code = sfti_fail_memory(err, text.len);
+    if (copy) *out = (sft_span){ copy, text.len };
+    sft_buffer_free(&text);
+    return code;
+}

@@ -1,0 +1,158 @@
+#include "commands/info/export.h"
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/sink.h"
+#include "os/io.h"
+#include "support/files.h"
+#include "support/group.h"
+#include "support/output.h"
+#include "support/remote.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define STEM_MOST 120
+#define PICTURE_MOST ((uint64_t)64 << 20) /* of a server */
+
+/* ── Names ── */
+
+static void safe_stem(const char *path, char buffer[STEM_MOST + 1]) {
+    sft_span name = cli_name_of(path);
+    for (size_t i = name.len; i > 0; i--) {
+        if (name.data[i - 1] != '.') continue;
+        name.len = i - 1;
+        break;
+    }
+    cli_safe_name(name, STEM_MOST, buffer);
+}
+
+const char *cli_picture_suffix(const char *media_type) {
+    static const struct media_suffix { const char *type, *suffix; } rows[] = {
+        { "image/png", "png" }, { "image/jpeg", "jpg" }, { "image/webp", "webp" },
+        { "image/gif", "gif" }, { "image/avif", "avif" }, { "image/jxl", "jxl" },
+        { "image/bmp", "bmp" }, { "video/mp4", "mp4" }, { "video/webm", "webm" },
+    };
+    for (size_t i = 0; media_type && i < sizeof rows / sizeof *rows; i++) {
+        if (strcmp(media_type, rows[i].type) == 0) return rows[i].suffix;
+    }
+    return NULL;
+}
+
+/* ── Files ── */
+
+/* What all that it comes from, and what it replaces, may do; 0: by umask. */
+static uint32_t export_mode(const cli_model *model, const char *beside, const char *path) {
+    uint32_t mode = cli_output_mode_of_model(model);
+    sfti_mode_common(&mode, cli_output_mode_of(beside));
+    if (mode) sfti_mode_common(&mode, cli_output_mode_of(path));
+    return mode;
+}
+
+sft_code cli_write_beside(cli *c, const cli_model *model, const char *beside, const char *path,
+                          sft_span bytes, bool replace, sft_error *err) {
+    sft_path_options options = SFT_PATH_OPTIONS_INIT;
+    sft_sink sink;
+    options.no_clobber = !replace;
+    options.link = SFT_LINK_REFUSE;
+    options.mode = export_mode(model, beside, path);
+    options.alloc = &c->alloc;
+    sft_code code = sft_sink_path(path, &options, &sink, err);
+    return code ? code : sfti_sink_fill(&sink, bytes, err);
+}
+
+bool cli_write_file(cli *c, const cli_model *model, const char *beside, const char *path,
+                    sft_span bytes) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code = cli_write_beside(c, model, beside, path, bytes, c->set.force != 0, &err);
+    if (code) cli_complain(c, path, &err);
+    return code == SFT_OK;
+}
+
+static void complain_memory(cli *c, const char *path) {
+    sft_error err = SFT_ERROR_INIT;
+    sfti_fail_memory(&err, strlen(path) + STEM_MOST);
+    cli_complain(c, path, &err);
+}
+
+static bool write_preview(cli *c, const cli_model *model, const char *folder, size_t number,
+                          const char *beside, const sft_preview *preview) {
+    sfti_arena arena = { .alloc = c->alloc };
+    const char *suffix = cli_picture_suffix(preview->media_type);
+    char stem[STEM_MOST + 1], name[STEM_MOST + 32];
+    bool ok = false;
+    if (!suffix) return false;
+    safe_stem(model->path, stem);
+    if (number > 1) snprintf(name, sizeof name, "%s.%zu.%s", stem, number, suffix);
+    else snprintf(name, sizeof name, "%s.%s", stem, suffix);
+    char *path = cli_join_path(&arena, sft_span_cstr(folder), name);
+    if (path) ok = cli_write_file(c, model, beside, path, preview->data);
+    else complain_memory(c, folder);
+    sfti_arena_free(&arena);
+    return ok;
+}
+
+/* The whole of a file; false, after a complaint, when it cannot be read. */
+static bool read_picture(cli *c, const char *path, sft_buffer *bytes) {
+    sft_error err = SFT_ERROR_INIT;
+    int fd = -1, error = 0;
+    if (cli_is_remote(c, path)) {
+        if (!cli_remote_read(c, path, PICTURE_MOST, bytes, &err)) return true;
+        cli_complain(c, path, &err);
+        return false;
+    }
+    error = cli_open_beside(path, &fd);
+    sft_code code = error ? sfti_io_fail(&err, SFT_IO_OPEN, error, "open")
+                          : cli_read_beside(c, fd, SFT_SIZE_UNKNOWN, bytes, &err);
+    if (!error) sfti_os_close(fd);
+    if (code) cli_complain(c, path, &err);
+    return code == SFT_OK;
+}
+
+/* A preview file next to the model exists already; it is copied only if none is embedded. */
+static bool copy_preview(cli *c, const cli_model *model, const char *folder,
+                         const sft_preview *preview) {
+    sft_buffer bytes = { .alloc = c->alloc };
+    sft_preview copy = *preview;
+    char path[4096];
+    bool ok = false;
+    if (preview->path.len == 0 || preview->path.len >= sizeof path) return false;
+    memcpy(path, preview->path.data, preview->path.len);
+    path[preview->path.len] = 0;
+    if (read_picture(c, path, &bytes)) {
+        copy.data = (sft_span){ bytes.data, bytes.len };
+        ok = write_preview(c, model, folder, 1, path, &copy);
+    }
+    sft_buffer_free(&bytes);
+    return ok;
+}
+
+size_t cli_export_previews(cli *c, const cli_model *model, const char *folder) {
+    size_t count = sft_info_preview_count(model->info), embedded = 0, written = 0;
+    sft_preview preview;
+    for (size_t i = 0; i < count; i++) {
+        if (!sft_info_preview_at(model->info, i, &preview) || preview.data.len == 0) continue;
+        written += write_preview(c, model, folder, ++embedded, NULL, &preview);
+    }
+    for (size_t i = 0; i < count && embedded == 0 && written == 0; i++) {
+        if (sft_info_preview_at(model->info, i, &preview))
+            written += copy_preview(c, model, folder, &preview);
+    }
+    return written;
+}
+
+bool cli_export_workflow(cli *c, const cli_model *model, const char *path) {
+    static const char *const keys[] = { "workflow", "prompt" };
+    sft_error err = SFT_ERROR_INIT;
+    sft_span text;
+    for (size_t k = 0; k < 2; k++) {
+        for (size_t i = 0; model->set && i < sft_set_shard_count(model->set); i++) {
+            if (sft_file_metadata_get_cstr(sft_set_shard_at(model->set, i), keys[k], &text))
+                return cli_write_file(c, model, NULL, path, text);
+        }
+    }
+    sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET,
+              "expected a workflow or prompt in the metadata, found none");
+    cli_refuse(c, model->path, &err);
+    return false;
+}

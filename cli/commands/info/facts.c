@@ -1,0 +1,110 @@
+#include "commands/info/facts.h"
+
+#include "support/nodes.h"
+#include "support/words.h"
+
+#include <string.h>
+
+/* ── Sources ── */
+
+/* own is a sidecar, which a source names alone or with a place in it, or a prefix of keys. */
+static bool is_from(sft_span source, sft_span own) {
+    if (own.len == 0 || source.len < own.len) return false;
+    if (memcmp(source.data, own.data, own.len) != 0) return false;
+    bool is_prefix = own.data[own.len - 1] == '.';
+    return is_prefix || source.len == own.len || source.data[own.len] == ':';
+}
+
+static bool is_own(const cli_saving *saving, sft_span source) {
+    return is_from(source, saving->own) || is_from(source, saving->without);
+}
+
+static bool is_known(const cli_saving *saving, const sft_node *fact) {
+    uint64_t trust;
+    return sft_node_uint(fact, "trust", &trust) && trust >= saving->least
+        && !is_own(saving, sft_node_text(fact, "source"));
+}
+
+const sft_node *cli_known(cli_saving *saving, const char *fact) {
+    const sft_node *found = sft_node_find(saving->root, fact);
+    if (!found || !is_known(saving, found)) return NULL;
+    saving->count++;
+    return sft_node_get(found, "value");
+}
+
+sft_span cli_known_text(cli_saving *saving, const char *fact) {
+    return sft_node_text(cli_known(saving, fact), "");
+}
+
+const sft_node *cli_known_word(const cli_saving *saving, const sft_node *after) {
+    const sft_node *word = after ? after->next : cli_first(saving->root, "trigger_words");
+    if (!after && word && is_own(saving, sft_node_text(word, "source"))) return NULL;
+    while (word && !is_known(saving, word)) word = word->next;
+    return word;
+}
+
+const sft_node *cli_known_ids(const cli_saving *saving) {
+    const sft_node *ids = sft_node_get(saving->root, "civitai");
+    return ids && is_known(saving, ids) ? ids : NULL;
+}
+
+sft_span cli_known_digest(const cli_saving *saving, const char *algo) {
+    return sft_node_text(sft_node_find(saving->root, "hashes.computed"), algo);
+}
+
+/* ── Joined texts ── */
+
+typedef struct joined {
+    sft_buffer text;
+    sft_sink sink;
+} joined;
+
+static void begin(cli_saving *saving, joined *out) {
+    out->text = (sft_buffer){ .alloc = saving->c->alloc };
+    out->sink = sft_sink_memory(&out->text);
+}
+
+static void add(cli_saving *saving, joined *out, const char *separator, sft_span text) {
+    sft_span before = sft_span_cstr(out->text.len > 0 ? separator : "");
+    if (sft_sink_write(&out->sink, out->text.len, before.data, before.len, NULL)
+        || sft_sink_write(&out->sink, out->text.len, text.data, text.len, NULL))
+        saving->is_full = true;
+    saving->count++;
+}
+
+static sft_span end(cli_saving *saving, joined *out) {
+    size_t len = out->text.len;
+    char *copy = len ? sfti_arena_copy(&saving->arena, out->text.data, len) : NULL;
+    saving->is_full = saving->is_full || (len > 0 && !copy);
+    sft_buffer_free(&out->text);
+    return (sft_span){ copy ? copy : "", copy ? len : 0 };
+}
+
+/* Notes have no trust: people wrote them. */
+sft_span cli_known_notes(cli_saving *saving) {
+    joined out;
+    const sft_node *note = cli_first(saving->root, "model.notes");
+    begin(saving, &out);
+    for (; note; note = note->next)
+        if (!is_own(saving, sft_node_text(note, "source")))
+            add(saving, &out, "\n\n", sft_node_text(note, "text"));
+    return end(saving, &out);
+}
+
+/* Entries with commas are whole prompts: the bars keep them apart, as Civitai Helper does. */
+static const char *separator_of(const cli_saving *saving, bool prompt) {
+    const sft_node *word = prompt ? cli_known_word(saving, NULL) : NULL;
+    for (; word; word = cli_known_word(saving, word))
+        if (sft_node_count(sft_node_get(word, "words")) > 1) return " || ";
+    return ", ";
+}
+
+sft_span cli_known_words(cli_saving *saving, bool prompt) {
+    joined out;
+    const char *separator = separator_of(saving, prompt);
+    const sft_node *word = cli_known_word(saving, NULL);
+    begin(saving, &out);
+    for (; word; word = cli_known_word(saving, word))
+        add(saving, &out, separator, sft_node_text(word, prompt ? "prompt" : "text"));
+    return end(saving, &out);
+}

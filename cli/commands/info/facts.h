@@ -1,0 +1,49 @@
+/* info --save-as: which facts are known well enough to be written, and what other programs call
+ * them. */
+#ifndef CLI_INFO_FACTS_H
+#define CLI_INFO_FACTS_H
+
+#include "base/derived.h"
+#include "commands/info/sidecar.h"
+#include "safetensors_tree.h"
+
+#define CLI_SAVE_TRUST 60 /* by default */
+
+/* One model's facts on their way to one place. */
+typedef struct cli_saving {
+    cli *c;
+    const cli_model *model;
+    const sft_node *root;
+    sfti_arena arena;
+    uint64_t least; /* trust */
+    sft_span own;   /* how sources begin that are that place: what they tell stays as it is */
+    sft_span old;   /* the JSON object that is there without what an export wrote, or empty */
+    sft_span without; /* a source that is left out: what is then missing is from there */
+    size_t count;   /* facts written */
+    bool is_full;   /* memory ran out */
+} cli_saving;
+
+/* The value of a fact ("model.name") that is trusted and not of that place; counted. NULL: there
+ * is none. */
+const sft_node *cli_known(cli_saving *saving, const char *fact);
+/* The same as text, empty for none; a number or boolean as JSON spells it. */
+sft_span cli_known_text(cli_saving *saving, const char *fact);
+/* The trigger word after one (NULL: the first); none where the best is of that place. */
+const sft_node *cli_known_word(const cli_saving *saving, const sft_node *after);
+/* civitai, likewise. */
+const sft_node *cli_known_ids(const cli_saving *saving);
+/* A computed digest; empty for none. */
+sft_span cli_known_digest(const cli_saving *saving, const char *algo);
+/* What people noted, a paragraph each. */
+sft_span cli_known_notes(cli_saving *saving);
+/* Trigger words joined; prompt: as they are pasted. */
+sft_span cli_known_words(cli_saving *saving, bool prompt);
+
+/* What others call it; empty or NULL where that is not certain. */
+sft_span cli_civitai_base(cli_saving *saving);
+const char *cli_civitai_type(cli_saving *saving);
+const char *cli_a1111_version(cli_saving *saving);
+sft_span cli_modelspec_architecture(cli_saving *saving);
+const char *cli_modelspec_implementation(cli_saving *saving);
+
+#endif

@@ -1,0 +1,167 @@
+/* What stands in the headers, for info -v: sizes, dtypes, shards, metadata. */
+#include "commands/info/label.h"
+#include "support/files.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define PAIRS_SHOWN 20
+#define SHARDS_SHOWN 8
+#define VALUE_COLUMNS 64
+
+/* ── Lines ── */
+
+/* "14.5 GB", and with -v also "(14484731904 bytes)". */
+static void size_words(cli *c, uint64_t bytes) {
+    char buffer[CLI_NUMBER_SIZE];
+    cli_text(&c->out, cli_size_text(bytes, buffer));
+    if (c->set.verbose && bytes >= 1000) cli_printf(&c->out, " (%" PRIu64 " bytes)", bytes);
+}
+
+static void size_line(cli *c, const sft_set *set, const sft_node *root) {
+    uint64_t bytes;
+    bool whole = true;
+    for (size_t i = 0; i < sft_set_shard_count(set); i++)
+        whole = whole && sft_file_complete(sft_set_shard_at(set, i));
+    if (!sft_node_uint(root, "import.input_bytes", &bytes)) bytes = sft_set_file_bytes(set);
+    cli_label_key(c, "size");
+    if (bytes == SFT_SIZE_UNKNOWN) {
+        cli_text(&c->out, "header and tensors ask for ");
+        size_words(c, sft_set_header_bytes(set) + 8 + sft_set_data_bytes(set));
+    } else {
+        size_words(c, bytes);
+    }
+    cli_text(&c->out, whole ? "\n" : ", data not seen (read from a pipe)\n");
+}
+
+/* ── dtypes: name, tensors, parameters, bytes, share ── */
+
+static void dtype_line(cli *c, const sft_dtype_sum *sum, uint64_t all, bool first) {
+    char count[CLI_NUMBER_SIZE], size[CLI_NUMBER_SIZE];
+    uint64_t part = sum->bytes;
+    for (; all > (UINT64_C(1) << 50); all >>= 1) part >>= 1; /* so that the product fits */
+    uint64_t permille = all ? (part * 1000 + all / 2) / all : 0;
+    cli_label_key(c, first ? "dtypes" : "");
+    cli_printf(&c->out, "%-11s %6" PRIu64 " tensor%s  %8s  %8s  ",
+               sft_dtype_describe(sum->dtype)->name, sum->tensors, sum->tensors == 1 ? " " : "s",
+               cli_count_text(sum->parameters, count), cli_size_text(sum->bytes, size));
+    cli_printf(&c->out, "%3" PRIu64 ".%" PRIu64 " %%", permille / 10, permille % 10);
+    if (c->set.verbose)
+        cli_printf(&c->out, "  (%" PRIu64 " in %" PRIu64 " byte%s)", sum->parameters, sum->bytes,
+                   sum->bytes == 1 ? "" : "s");
+    cli_text(&c->out, "\n");
+}
+
+/* Most bytes first; of equals the earlier in the table. */
+static void dtype_lines(cli *c, const sft_set *set) {
+    sft_dtype_sum sums[SFT_DTYPE_COUNT];
+    size_t count = sft_set_dtypes(set, sums, SFT_DTYPE_COUNT);
+    uint64_t all = sft_set_data_bytes(set);
+    for (size_t shown = 0; shown < count; shown++) {
+        size_t best = 0;
+        for (size_t i = 0; i < count; i++) {
+            if (sums[i].tensors == 0) continue;
+            if (sums[best].tensors == 0 || sums[i].bytes > sums[best].bytes) best = i;
+        }
+        dtype_line(c, &sums[best], all, shown == 0);
+        sums[best].tensors = 0;
+    }
+}
+
+static void header_line(cli *c, const sft_set *set) {
+    uint32_t alignment = sft_set_alignment(set);
+    uint64_t unaligned = sft_set_unaligned_count(set);
+    cli_label_key(c, "header");
+    size_words(c, sft_set_header_bytes(set));
+    cli_printf(&c->out, sft_set_shard_count(set) > 1
+                   ? " in all, data aligned to %" PRIu32 " byte%s or more"
+                   : ", data aligned to %" PRIu32 " byte%s",
+               alignment, alignment == 1 ? "" : "s");
+    if (unaligned)
+        cli_printf(&c->out, "; %" PRIu64 " tensor%s not aligned for the dtype",
+                   unaligned, unaligned == 1 ? "" : "s");
+    cli_text(&c->out, "\n");
+}
+
+/* ── Metadata ── */
+
+static void pair_line(cli *c, sft_pair pair, size_t width) {
+    cli_pad(&c->out, 4);
+    size_t used = c->set.verbose ? cli_escaped_width(pair.key) : 0;
+    if (c->set.verbose) cli_escaped(&c->out, pair.key);
+    else used = cli_escaped_cut(&c->out, pair.key, width);
+    cli_pad(&c->out, (used < width ? width - used : 0) + 2);
+    if (c->set.verbose) { /* whole, its lines below one another */
+        do {
+            const char *end = pair.value.len ? memchr(pair.value.data, '\n', pair.value.len) : NULL;
+            size_t len = end ? (size_t)(end - pair.value.data) : pair.value.len;
+            cli_fill(&c->out, "%\n", { pair.value.data, len });
+            len += end != NULL;
+            if (len) pair.value.data += len;
+            pair.value.len -= len;
+            if (pair.value.len) cli_pad(&c->out, 6);
+        } while (pair.value.len);
+        return;
+    }
+    if (cli_escaped_cut(&c->out, pair.value, VALUE_COLUMNS) == VALUE_COLUMNS &&
+        pair.value.len > VALUE_COLUMNS)
+        cli_printf(&c->out, " (%zu bytes)", pair.value.len);
+    cli_text(&c->out, "\n");
+}
+
+void cli_metadata_lines(cli *c, const sft_set *set) {
+    const sft_file *file = NULL; /* the first that has any */
+    for (size_t i = 0; i < sft_set_shard_count(set) && !file; i++)
+        if (sft_file_metadata_count(sft_set_shard_at(set, i))) file = sft_set_shard_at(set, i);
+    size_t count = file ? sft_file_metadata_count(file) : 0;
+    size_t shown = c->set.verbose || count <= PAIRS_SHOWN ? count : PAIRS_SHOWN;
+    cli_label_key(c, c->set.verbose ? "pairs" : "metadata");
+    if (!count) {
+        cli_text(&c->out, "none\n");
+        return;
+    }
+    const char *unit = c->set.verbose ? "" : count == 1 ? " pair" : " pairs";
+    cli_printf(&c->out, "%zu%s\n", count, unit);
+    size_t width = 0;
+    for (size_t i = 0; i < shown; i++) {
+        size_t w = cli_escaped_width(sft_file_metadata_at(file, i).key);
+        if (w > width) width = w < 32 ? w : 32;
+    }
+    for (size_t i = 0; i < shown; i++) pair_line(c, sft_file_metadata_at(file, i), width);
+    if (shown < count) cli_printf(&c->out, "    ... %zu more (-v shows all)\n", count - shown);
+}
+
+/* ── Shards ── */
+
+static void shard_lines(cli *c, const sft_set *set) {
+    size_t count = sft_set_shard_count(set);
+    size_t shown = c->set.verbose || count <= SHARDS_SHOWN ? count : SHARDS_SHOWN;
+    if (!sft_set_index_path(set)) return;
+    cli_label_key(c, "shards");
+    cli_printf(&c->out, "%zu\n", count);
+    for (size_t i = 0; i < shown; i++) {
+        const sft_file *file = sft_set_shard_at(set, i);
+        cli_pad(&c->out, 4);
+        cli_escaped(&c->out, cli_name_of(sft_set_shard_path(set, i)));
+        cli_printf(&c->out, "  %zu tensor%s, ", sft_file_tensor_count(file),
+                   sft_file_tensor_count(file) == 1 ? "" : "s");
+        size_words(c, sft_file_size(file));
+        cli_text(&c->out, "\n");
+    }
+    if (shown < count) cli_printf(&c->out, "    ... %zu more (-v shows all)\n", count - shown);
+}
+
+void cli_header_lines(cli *c, const sft_set *set, const sft_node *root) {
+    cli_label_key(c, "tensors");
+    cli_printf(&c->out, "%zu\n", sft_set_tensor_count(set));
+    cli_label_key(c, "parameters");
+    char buffer[CLI_NUMBER_SIZE];
+    uint64_t parameters = sft_set_parameters(set);
+    cli_text(&c->out, cli_count_text(parameters, buffer));
+    if (c->set.verbose && parameters >= 1000) cli_printf(&c->out, " (%" PRIu64 ")", parameters);
+    cli_text(&c->out, "\n");
+    size_line(c, set, root);
+    dtype_lines(c, set);
+    if (c->set.verbose) header_line(c, set);
+    shard_lines(c, set);
+}

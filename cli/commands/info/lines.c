@@ -1,0 +1,221 @@
+/* What the lines of a label are made of. */
+#include "commands/info/lines.h"
+
+#include "base/number.h"
+#include "support/nodes.h"
+#include "support/words.h"
+
+#include <string.h>
+
+#define LINES_SHOWN 4
+#define GUESS_TRUST 40 /* and less is no more than a guess */
+#define OTHER_TRUST 10 /* and less is of another file */
+
+/* ── Wrapped text ── */
+
+static void flow_line(cli_flow *f) {
+    f->lines++;
+    if (!f->c->set.verbose && f->lines >= LINES_SHOWN) f->cut = true;
+    if (f->cut) return;
+    cli_text(&f->c->out, "\n");
+    cli_pad(&f->c->out, CLI_LABEL_COLUMNS);
+    f->column = 0;
+}
+
+void cli_flow_word(cli_flow *f, sft_span word, const char *before) {
+    size_t width = cli_escaped_width(word), gap = f->column ? strlen(before) : 0;
+    if (f->column && f->column + gap + width > CLI_TEXT_COLUMNS) {
+        if (!f->cut && *before == ',') cli_text(&f->c->out, ",");
+        flow_line(f);
+        gap = 0;
+    }
+    if (f->cut) return;
+    if (gap) cli_text(&f->c->out, before);
+    if (f->c->set.verbose) cli_escaped(&f->c->out, word);
+    else width = cli_escaped_cut(&f->c->out, word, CLI_TEXT_COLUMNS);
+    f->column += gap + width;
+}
+
+void cli_flow_end(cli_flow *f) {
+    cli_text(&f->c->out, f->cut ? " …\n" : "\n");
+}
+
+void cli_flow_text(cli_flow *f, sft_span text) {
+    while (text.len && !f->cut) {
+        size_t len = 0;
+        while (len < text.len && text.data[len] != ' ' && text.data[len] != '\n') len++;
+        if (len) cli_flow_word(f, (sft_span){ text.data, len }, " ");
+        if (len < text.len && text.data[len] == '\n' && f->column) flow_line(f);
+        len += len < text.len;
+        text.data += len;
+        text.len -= len;
+    }
+}
+
+void cli_line_text(cli *c, const char *key, sft_span text) {
+    cli_flow flow = { c, 0, 0, false };
+    if (!text.len) return;
+    cli_label_key(c, key);
+    cli_flow_text(&flow, text);
+    cli_flow_end(&flow);
+}
+
+void cli_line_one(cli *c, const char *key, sft_span text) {
+    if (!text.len) return;
+    cli_label_key(c, key);
+    cli_escaped_cut(&c->out, text, c->set.verbose ? SIZE_MAX / 64 : CLI_TEXT_COLUMNS);
+    cli_text(&c->out, "\n");
+}
+
+/* ── Parts of a line ── */
+
+/* With -v what may be copied, as digests and addresses, is whole. */
+static size_t part_columns(const cli *c) {
+    return c->set.verbose ? SIZE_MAX / 64 : 60;
+}
+
+cli_out *cli_phrase_next(cli_phrase *phrase) {
+    if (phrase->count++ == 0) cli_label_key(phrase->c, phrase->key);
+    else cli_text(&phrase->c->out, ", ");
+    return &phrase->c->out;
+}
+
+void cli_phrase_part(cli_phrase *phrase, const char *before, sft_span text, const char *after) {
+    if (!text.len) return;
+    cli_out *out = cli_phrase_next(phrase);
+    cli_text(out, before);
+    cli_escaped_cut(out, text, part_columns(phrase->c));
+    cli_text(out, after);
+}
+
+void cli_phrase_end(cli_phrase *phrase) {
+    if (phrase->count) cli_text(&phrase->c->out, "\n");
+}
+
+void cli_line_list(cli *c, const sft_node *list, const char *key, const char *text,
+                   const char *more) {
+    for (const sft_node *one = list ? list->first : NULL; one; one = one->next) {
+        sft_span beside = sft_node_text(one, more);
+        cli_label_key(c, one == list->first ? key : "");
+        cli_escaped_cut(&c->out, sft_node_text(one, text), part_columns(c));
+        if (beside.len) {
+            cli_text(&c->out, "  ");
+            cli_escaped_cut(&c->out, beside, part_columns(c));
+        }
+        cli_text(&c->out, "\n");
+    }
+}
+
+/* ── Trust ── */
+
+void cli_line_trust(cli *c, const sft_node *fact) {
+    cli_style_on(&c->out, CLI_DIM);
+    cli_fill(&c->out, "  [%, trust %]", sft_node_text(fact, "source"),
+             sft_node_text(fact, "trust"));
+    cli_style_off(&c->out, CLI_DIM);
+}
+
+bool cli_is_guess(const sft_node *fact) {
+    uint64_t trust;
+    return sft_node_uint(fact, "trust", &trust) && trust <= GUESS_TRUST;
+}
+
+void cli_line_guess(cli *c, const sft_node *fact) {
+    uint64_t trust;
+    sft_span source = sft_node_text(fact, "source");
+    if (!cli_is_guess(fact)) return;
+    sft_node_uint(fact, "trust", &trust);
+    cli_style_on(&c->out, CLI_DIM);
+    if (trust <= OTHER_TRUST) {
+        cli_text(&c->out, " (by ");
+        cli_source_words(&c->out, source);
+        cli_text(&c->out, ", of another file)");
+    } else {
+        cli_text(&c->out, cli_is(source, "filename") ? " (by file name)"
+                        : cli_is(source, "folder")   ? " (by folder name)" : " (a guess)");
+    }
+    cli_style_off(&c->out, CLI_DIM);
+}
+
+/* ── Shared lines ── */
+
+void cli_line_civitai(cli *c, const sft_node *root) {
+    const sft_node *civitai = sft_node_get(root, "civitai");
+    sft_span version = sft_node_text(civitai, "version_id");
+    sft_span model = sft_node_text(civitai, "model_id");
+    sft_span fits = sft_node_text(civitai, "matches_file");
+    if (!civitai || civitai->type != SFT_NODE_OBJECT) return;
+    cli_label_key(c, "CivitAI");
+    if (model.len) cli_text(&c->out, "model ");
+    cli_escaped(&c->out, model);
+    if (model.len && version.len) cli_text(&c->out, ", ");
+    if (version.len) cli_text(&c->out, "version ");
+    cli_fill(&c->out, "% (from ", version);
+    cli_source_words(&c->out, sft_node_text(civitai, "source"));
+    cli_text(&c->out, fits.len == 4 ? ", its hash fits)\n"
+                      : fits.len ? ", of another file)\n" : ", not verified)\n");
+    cli_line_one(c, "page", sft_node_text(civitai, "url"));
+}
+
+void cli_line_merge(cli *c, const sft_node *root) {
+    const sft_node *merge = sft_node_get(root, "merge");
+    cli_phrase line = { c, "merged", 0 };
+    cli_phrase_part(&line, "", sft_node_text(merge, "tool"), "");
+    cli_phrase_part(&line, "", sft_node_text(merge, "method"), "");
+    size_t shown = 0;
+    for (const sft_node *one = cli_first(merge, "sources"); one && shown < 6; one = one->next)
+        cli_phrase_part(&line, shown++ ? "" : "from ", sft_node_text(one, "name"), "");
+    cli_phrase_end(&line);
+}
+
+static void dtype_words(cli_out *out, const sft_node *root) {
+    const sft_node *dtypes = sft_node_find(root, "file.dtypes"), *most = NULL;
+    uint64_t bytes, best = 0;
+    for (const sft_node *one = cli_first(root, "file.dtypes"); one; one = one->next) {
+        sft_node_uint(one, "bytes", &bytes);
+        if (most && bytes <= best) continue;
+        most = one;
+        best = bytes;
+    }
+    if (!most) return;
+    cli_fill(out, " %", most->key);
+    if (sft_node_count(dtypes) > 1) cli_text(out, " and others");
+}
+
+void cli_line_file(cli *c, const sft_node *root) {
+    char buffer[CLI_NUMBER_SIZE], digits[SFTI_UINT_SIZE];
+    uint64_t bytes, tensors;
+    cli_out *out = &c->out;
+    cli_label_key(c, "file");
+    if (cli_model_bytes(root, &bytes)) cli_text(out, cli_size_text(bytes, buffer));
+    else cli_text(out, "size not known");
+    sft_node_uint(root, "file.tensors", &tensors);
+    cli_text(out, ", ");
+    size_t len = sfti_uint_text(tensors, 0, digits);
+    for (size_t i = 0; i < len; i++) {
+        if (i > 0 && (len - i) % 3 == 0) cli_text(out, ",");
+        cli_put(out, &digits[i], 1);
+    }
+    cli_text(out, tensors == 1 ? " tensor" : " tensors");
+    dtype_words(out, root);
+    size_t shards = sft_node_count(sft_node_get(root, "shards"));
+    if (shards) cli_printf(out, ", %zu shard%s", shards, shards == 1 ? "" : "s");
+    if (!sft_node_true(root, "complete")) cli_text(out, ", data not seen");
+    else if (c->set.verbose || c->set.verify) cli_text(out, cli_not_hashed(c, root));
+    cli_text(out, "\n");
+}
+
+void cli_line_conflicts(cli *c, const sft_node *root) {
+    for (const sft_node *one = cli_first(root, "conflicts"); one; one = one->next) {
+        const sft_node *first = cli_first(one, "candidates");
+        cli_label_key(c, "! conflict");
+        cli_escaped(&c->out, sft_node_text(one, "field"));
+        for (const sft_node *each = first; each; each = each->next) {
+            cli_text(&c->out, each == first ? ": " : ", but ");
+            cli_escaped_cut(&c->out, sft_node_text(each, "value"), 40);
+            cli_text(&c->out, " by ");
+            cli_escaped_cut(&c->out, sft_node_text(each, "source"), 60);
+        }
+        cli_text(&c->out, "\n");
+    }
+}

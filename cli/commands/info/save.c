@@ -1,0 +1,96 @@
+#include "commands/info/export.h"
+#include "commands/info/online.h"
+#include "commands/info/sidecar.h"
+#include "support/raw.h"
+#include "support/words.h"
+
+#include <string.h>
+
+/* Whether the sidecar already describes this version. */
+static bool tells_same(sft_span old, sft_span answer) {
+    uint64_t a, b;
+    return cli_raw_uint(old, "id", &a) && cli_raw_uint(answer, "id", &b) && a == b;
+}
+
+/* False where nothing was written: it is there already, or cannot be. */
+static bool save_info(cli *c, const cli_model *model, sfti_arena *arena, sft_span answer) {
+    sft_buffer merged = { .alloc = c->alloc };
+    sft_error err = SFT_ERROR_INIT;
+    cli_sidecar old;
+    sft_span text = answer;
+    bool done = false;
+    sft_code code = cli_sidecar_open(c, model, arena, ".civitai.info", &old, &err);
+    bool is_same = !code && old.object.len > 0 && tells_same(old.object, answer);
+    if (!code && old.object.len > 0 && c->set.force) {
+        code = cli_merge_text(old.object, answer, cli_keep_civitai, &merged, &err);
+        text = (sft_span){ merged.data, merged.len };
+    }
+    if (!code && (!is_same || c->set.force)) {
+        code = cli_write_beside(c, model, NULL, old.path, text, c->set.force && old.exists, &err);
+        done = !code;
+    }
+    if (code) cli_complain(c, old.path ? old.path : model->path, &err);
+    sft_buffer_free(&merged);
+    cli_sidecar_close(&old);
+    return done;
+}
+
+/* ── The first picture ── */
+
+/* Its URL into buffer; false when the answer has none that may be one. */
+static bool first_picture(sft_span answer, char buffer[CLI_CIVITAI_URL_SIZE]) {
+    sft_span images, url, type;
+    cli_raw image;
+    if (!cli_raw_member(answer, "images", &images)) return false;
+    for (cli_raw_begin(&image, images); cli_raw_next(&image);) {
+        if (!cli_raw_string(image.value, "url", &url) || url.len >= CLI_CIVITAI_URL_SIZE) continue;
+        if (cli_raw_string(image.value, "type", &type)
+            && !cli_is(type, "image"))
+            continue;
+        memcpy(buffer, url.data, url.len);
+        buffer[url.len] = 0;
+        return true;
+    }
+    return false;
+}
+
+static bool has_picture_file(const cli_model *model) {
+    sft_preview preview;
+    for (size_t i = 0; sft_info_preview_at(model->info, i, &preview); i++)
+        if (preview.path.len > 0) return true;
+    return false;
+}
+
+static void write_picture(cli *c, const cli_model *model, sft_span bytes, const char *url) {
+    sfti_arena arena = { .alloc = c->alloc };
+    sft_error err = SFT_ERROR_INIT;
+    char suffix[32] = ".preview.";
+    const char *type = sft_info_image_type(bytes, NULL, NULL);
+    const char *name = type && strncmp(type, "image/", 6) == 0 ? cli_picture_suffix(type) : NULL;
+    char *path = NULL;
+    if (name) {
+        memcpy(suffix + 9, name, strlen(name) + 1);
+        path = cli_path_beside(model, &arena, suffix);
+        if (path) (void)cli_write_file(c, model, NULL, path, bytes);
+    } else {
+        sfti_fail(&err, SFT_IO_READ, SFT_NO_OFFSET, "expected an image, found something else");
+        cli_complain(c, url, &err);
+    }
+    sfti_arena_free(&arena);
+}
+
+static void save_picture(cli_online *online, const cli_model *model, sft_span answer) {
+    sft_buffer bytes = { .alloc = online->c->alloc };
+    char url[CLI_CIVITAI_URL_SIZE];
+    if (has_picture_file(model) && !online->c->set.force) return;
+    if (!first_picture(answer, url)) return;
+    if (!cli_civitai_picture(&online->site, url, &bytes)) return;
+    write_picture(online->c, model, (sft_span){ bytes.data, bytes.len }, url);
+    sft_buffer_free(&bytes);
+}
+
+void cli_save_answer(cli_online *online, const cli_model *model, sft_span answer) {
+    sfti_arena arena = { .alloc = online->c->alloc };
+    if (save_info(online->c, model, &arena, answer)) save_picture(online, model, answer);
+    sfti_arena_free(&arena);
+}

@@ -1,0 +1,600 @@
+/* meta: show and edit metadata in place. */
+#include "commands/commands.h"
+#include "commands/meta/label.h"
+#include "commands/meta/show.h"
+#include "commands/meta/stream.h"
+#include "commands/meta/values.h"
+#include "os/os.h"
+#include "support/edit.h"
+#include "support/files.h"
+#include "support/hints.h"
+#include "support/many.h"
+#include "support/output.h"
+#include "support/remote.h"
+#include "support/words.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ── Changing ── */
+
+/* What set, rm and scrub ask for: a value of data NULL removes. */
+typedef struct meta_change {
+    sfti_arena arena;
+    sft_pair *pairs;
+    size_t count;
+    bool is_scrub, is_rm;
+    const char *value_file; /* of KEY=@FILE, while it is read */
+    sft_span *listed; /* keys removed from the current file */
+    size_t listed_count;
+    const sft_span *missing; /* the first key that is not there, or NULL */
+    sft_span *rewritten; /* keys that scrub has left something of */
+    size_t rewritten_count;
+    sft_span *kept;            /* by scrub, although they may tell of people */
+    size_t kept_count;
+    const char **reasons, **rewritten_reasons, **kept_reasons; /* of scrub */
+} meta_change;
+
+static sft_code scrub_arrays(meta_change *change, size_t count, sft_error *err) {
+    sfti_arena *arena = &change->arena;
+    change->listed = sfti_arena_array(arena, count, sizeof *change->listed);
+    change->rewritten = sfti_arena_array(arena, count, sizeof *change->rewritten);
+    change->reasons = sfti_arena_array(arena, count, sizeof(char *));
+    change->rewritten_reasons = sfti_arena_array(arena, count, sizeof(char *));
+    change->kept = sfti_arena_array(arena, count, sizeof *change->kept);
+    change->kept_reasons = sfti_arena_array(arena, count, sizeof(char *));
+    bool fine = change->listed && change->rewritten && change->reasons
+                && change->rewritten_reasons && change->kept && change->kept_reasons;
+    return fine ? SFT_OK : sfti_fail_memory(err, count * sizeof *change->listed);
+}
+
+static sft_code ask_scrub(cli *c, sft_edit *edit, meta_change *change, sft_error *err) {
+    const sft_file *file = sft_edit_file(edit);
+    size_t count = sft_file_metadata_count(file);
+    sft_code code = scrub_arrays(change, count, err);
+    for (size_t i = 0; !code && i < count; i++) {
+        sft_pair pair = sft_file_metadata_at(file, i);
+        sfti_arena work = { .alloc = c->alloc }; /* the edit keeps a copy */
+        cli_scrubbed found;
+        if (!meta_scrub_pair(c, pair.key, pair.value, &work, &found))
+            code = sfti_fail_memory(err, pair.value.len);
+        if (code) found.reason = NULL;
+        const char *kept = found.reason && !found.value.data
+                         ? NULL : meta_kept_reason(pair.key, pair.value);
+        if (kept) change->kept_reasons[change->kept_count] = kept;
+        if (kept) change->kept[change->kept_count++] = pair.key;
+        if (found.reason && found.value.data) {
+            code = sft_edit_set(edit, pair.key, found.value, err);
+            change->rewritten_reasons[change->rewritten_count] = found.reason;
+            change->rewritten[change->rewritten_count++] = pair.key;
+        } else if (found.reason) {
+            code = sft_edit_remove(edit, pair.key, err);
+            change->reasons[change->listed_count] = found.reason;
+            change->listed[change->listed_count++] = pair.key;
+        }
+        sfti_arena_free(&work);
+    }
+    return code;
+}
+
+static bool is_listed(const meta_change *change, sft_span key) {
+    for (size_t i = 0; i < change->listed_count; i++)
+        if (sft_span_equal(change->listed[i], key)) return true;
+    return false;
+}
+
+static sft_code remove_key(sft_edit *edit, meta_change *change, sft_span key, sft_error *err) {
+    if (is_listed(change, key)) return SFT_OK;
+    change->listed[change->listed_count++] = key;
+    return sft_edit_remove(edit, key, err);
+}
+
+/* A key, or those that a glob matches. */
+static sft_code remove_keys(sft_edit *edit, meta_change *change, const sft_span *key,
+                            sft_error *err) {
+    const sft_file *file = sft_edit_file(edit);
+    size_t found = 0;
+    sft_span value;
+    sft_code code = SFT_OK;
+    if (sft_file_metadata_get(file, *key, &value)) return remove_key(edit, change, *key, err);
+    for (size_t i = 0; !code && i < sft_file_metadata_count(file); i++) {
+        sft_span name = sft_file_metadata_at(file, i).key;
+        if (!cli_glob_match(*key, name)) continue;
+        code = remove_key(edit, change, name, err);
+        found++;
+    }
+    if (found == 0 && !change->missing) change->missing = key;
+    return code;
+}
+
+static sft_code ask_pairs(sft_edit *edit, meta_change *change, sft_error *err) {
+    sft_code code = SFT_OK;
+    size_t most = change->count + sft_file_metadata_count(sft_edit_file(edit));
+    change->listed = sfti_arena_array(&change->arena, most, sizeof *change->listed);
+    if (!change->listed) return sfti_fail_memory(err, most);
+    for (size_t i = 0; !code && i < change->count; i++) {
+        const sft_pair *pair = &change->pairs[i];
+        code = pair->value.data ? sft_edit_set(edit, pair->key, pair->value, err)
+                                : remove_keys(edit, change, &pair->key, err);
+    }
+    return code;
+}
+
+/* Keys, when the file that they lie in is closed. */
+static sft_code keep_keys(meta_change *change, sft_span *keys, size_t count, sft_error *err) {
+    for (size_t i = 0; i < count; i++) {
+        keys[i].data = sfti_arena_copy(&change->arena, keys[i].data, keys[i].len);
+        if (!keys[i].data) return sfti_fail_memory(err, keys[i].len);
+    }
+    return SFT_OK;
+}
+
+static sft_code say_change(cli *c, const char *path, meta_change *change,
+                           const sft_edit_report *report, sft_error *err) {
+    char sha256[SFT_HASH_TEXT_SIZE] = "";
+    bool changed = report->method != SFT_EDIT_NONE || (c->set.output && c->set.copy);
+    const char *result_path = c->set.output && changed ? c->set.output : path;
+    if (change->is_scrub && !c->set.dry_run) {
+        sft_code code = meta_sha256(c, result_path, sha256, err);
+        if (code) return code;
+    }
+    cli_edit_result result = { .path = path, .report = report, .changed = changed,
+                               .listed = change->listed, .listed_count = change->listed_count,
+                               .reasons = change->reasons, .rewritten = change->rewritten,
+                               .rewritten_count = change->rewritten_count,
+                               .rewritten_reasons = change->rewritten_reasons,
+                               .sha256 = *sha256 ? sha256 : NULL };
+    if (change->is_scrub || change->listed_count > 0) result.what = "removed";
+    if (change->is_scrub) {
+        result.kept = change->kept;
+        result.kept_count = change->kept_count;
+        result.kept_reasons = change->kept_reasons;
+        meta_beside(c, path, &change->arena, &result);
+    } else if (!change->is_rm && !c->set.dry_run) {
+        meta_still_shown(c, result_path, change->pairs, change->count, &change->arena, &result);
+    }
+    cli_edit_say(c, &result);
+    return SFT_OK;
+}
+
+/* A key that rm did not find; the result object says nothing of it. */
+static void tell_missing(cli *c, const char *path, const sft_file *file, sft_span key) {
+    sft_error err = SFT_ERROR_INIT;
+    meta_no_key(file, key, &err);
+    cli_status(c, CLI_NO);
+    cli_warn(c, path, &err);
+}
+
+static sft_code change_file(cli *c, const char *path, void *ctx, sft_error *err) {
+    meta_change *change = ctx;
+    sft_edit *edit;
+    sft_edit_report report;
+    change->listed_count = change->rewritten_count = change->kept_count = 0;
+    change->missing = NULL;
+    sft_code code = cli_edit_open(c, path, &edit, err);
+    if (code) return code;
+    code = change->is_scrub ? ask_scrub(c, edit, change, err) : ask_pairs(edit, change, err);
+    if (!code) code = cli_edit_finish(c, path, edit, &report, err);
+    if (!code) code = keep_keys(change, change->listed, change->listed_count, err);
+    if (!code) code = keep_keys(change, change->rewritten, change->rewritten_count, err);
+    if (!code) code = keep_keys(change, change->kept, change->kept_count, err);
+    if (!code && change->is_rm) {
+        code = say_change(c, path, change, &report, err);
+        if (!code && change->missing)
+            tell_missing(c, path, sft_edit_file(edit), *change->missing);
+    }
+    sft_edit_close(edit);
+    /* A label takes memory of its own. */
+    if (!code && !change->is_rm) code = say_change(c, path, change, &report, err);
+    return code;
+}
+
+/* The metadata of an index; what may be private in it is found as in a file. */
+static sft_code scrub_index(cli *c, const char *path, meta_change *change, sft_error *err) {
+    meta_pairs pairs;
+    cli_input input = { CLI_INDEX, path, NULL, false };
+    sft_code code = meta_read(c, &input, &pairs, err);
+    change->pairs = sfti_arena_array(&change->arena, pairs.count, sizeof *change->pairs);
+    change->count = 0;
+    if (!code && !change->pairs) code = sfti_fail_memory(err, pairs.count);
+    if (!code) code = scrub_arrays(change, pairs.count, err);
+    change->listed_count = 0;
+    for (size_t i = 0; !code && i < pairs.count; i++) {
+        sft_pair pair = meta_pair_at(&pairs, i);
+        cli_scrubbed found;
+        if (!meta_scrub_pair(c, pair.key, pair.value, &change->arena, &found)) {
+            code = sfti_fail_memory(err, pair.value.len);
+            break;
+        }
+        if (!found.reason) continue;
+        char *key = sfti_arena_copy(&change->arena, pair.key.data, pair.key.len);
+        if (!key) code = sfti_fail_memory(err, pair.key.len);
+        if (!key) break;
+        sft_span name = { key, pair.key.len };
+        change->pairs[change->count++] = (sft_pair){ name, { NULL, 0 } };
+        change->reasons[change->listed_count] = found.reason;
+        change->listed[change->listed_count++] = name;
+    }
+    meta_free(&pairs);
+    return code;
+}
+
+static sft_code change_index(cli *c, const char *path, meta_change *change, sft_error *err) {
+    bool changed = false;
+    sft_index_changes changes = SFT_INDEX_CHANGES_INIT;
+    sft_code code = change->is_scrub ? scrub_index(c, path, change, err) : SFT_OK;
+    if (code) return code;
+    changes.metadata = change->pairs;
+    changes.metadata_count = change->count;
+    changes.dry_run = c->set.dry_run != 0;
+    code = cli_edit_index(c, path, &changes, &changed, err);
+    if (code) return code;
+    cli_edit_result result = { .path = path, .changed = changed };
+    if (change->is_scrub) {
+        result.what = "removed";
+        result.listed = change->listed;
+        result.listed_count = change->listed_count;
+        result.reasons = change->reasons;
+    }
+    cli_edit_say(c, &result);
+    return SFT_OK;
+}
+
+static sft_code no_stdin(const cli *c, sft_error *err) {
+    return cli_usage_error(err, "expected -o - for standard input, found %s%s",
+                           c->set.output ? "-o " : "none", c->set.output ? c->set.output : "");
+}
+
+static void change_one(cli *c, const char *operand, void *ctx) {
+    sft_error err = SFT_ERROR_INIT;
+    meta_change *change = ctx;
+    const char *path;
+    if (cli_output_is_stream(c) || cli_is_remote(c, operand)) {
+        meta_request ask = { change->pairs, change->count, change->is_scrub, change->is_rm };
+        meta_stream(c, operand, &ask);
+        return;
+    }
+    sft_code code = strcmp(operand, "-") == 0 ? no_stdin(c, &err) : SFT_OK;
+    path = operand;
+    if (!code) code = cli_edit_operand(c, &change->arena, operand, &path, &err);
+    if (code) {
+        cli_edit_fail(c, path, &err);
+        return;
+    }
+    if (!cli_edits_index(c, path)) {
+        cli_edit_each(c, path, change_file, change);
+    } else if (c->several && c->set.output) {
+        cli_usage_error(&err, "expected models in one file for -o DIR/, found an index");
+        cli_edit_fail(c, path, &err);
+    } else if (change_index(c, path, change, &err)) {
+        cli_edit_fail(c, path, &err);
+    }
+}
+
+/* ── Verbs ── */
+
+/* KEY=@FILE: the text of the file. */
+static sft_code take_file(cli *c, const char *word, const char *at, meta_change *change,
+                          sft_error *err) {
+    sft_buffer text;
+    sft_span key = { word, (size_t)(at - word) };
+    change->value_file = at + 2;
+    sft_code code = cli_read_file(c, at + 2, META_VALUE_MOST, &text, err);
+    if (code) return code;
+    change->value_file = NULL;
+    char *copy = sfti_arena_copy(&change->arena, text.data ? text.data : "", text.len);
+    if (!copy) code = sfti_fail_memory(err, text.len);
+    if (!code) change->pairs[change->count++] = (sft_pair){ key, { copy, text.len } };
+    sft_buffer_free(&text);
+    return code;
+}
+
+/* Where "=@" stands behind a key, or NULL. */
+static const char *file_mark(const char *word) {
+    const char *at = strstr(word, "=@");
+    return at && at > word && at[2] ? at : NULL;
+}
+
+/* KEY VALUE... and KEY=@FILE of set. */
+static sft_code take_values(cli *c, char **words, size_t count, meta_change *change,
+                            sft_error *err) {
+    sft_code code = SFT_OK;
+    for (size_t i = 0; !code && i < count; i++) {
+        const char *mark = file_mark(words[i]);
+        if (mark) {
+            code = take_file(c, words[i], mark, change, err);
+        } else if (i + 1 < count) {
+            sft_pair pair = { sft_span_cstr(words[i]), sft_span_cstr(words[i + 1]) };
+            change->pairs[change->count++] = pair;
+            i++;
+        } else {
+            code = cli_usage_error(err, "expected a VALUE after the KEY \"%s\", found none",
+                                   words[i]);
+        }
+    }
+    return code;
+}
+
+static sft_code take_pairs(cli *c, char **words, size_t count, meta_change *change,
+                           sft_error *err) {
+    meta_json json = { .text = { .alloc = c->alloc } };
+    sft_pair thumbnail;
+    bool picture = c->set.thumbnail != NULL;
+    sft_code code = SFT_OK;
+    if (c->set.from_json) code = meta_json_read(c, c->set.from_json, &change->arena, &json, err);
+    if (!code && picture)
+        code = meta_thumbnail(c, c->set.thumbnail, &change->arena, &thumbnail, err);
+    sft_buffer_free(&json.text);
+    if (code) return code;
+    size_t most = count + json.count + picture;
+    change->pairs = sfti_arena_array(&change->arena, most, sizeof *change->pairs);
+    if (!change->pairs) return sfti_fail_memory(err, most);
+    for (size_t i = 0; i < json.count; i++) change->pairs[change->count++] = json.pairs[i];
+    if (picture) change->pairs[change->count++] = thumbnail;
+    if (!change->is_rm) return take_values(c, words, count, change, err);
+    for (size_t i = 0; i < count; i++)
+        change->pairs[change->count++] = (sft_pair){ sft_span_cstr(words[i]), { NULL, 0 } };
+    return SFT_OK;
+}
+
+static void usage(cli *c, const char *expected) {
+    sft_error err = SFT_ERROR_INIT;
+    cli_usage_error(&err, "expected %s", expected);
+    cli_hint(&err, CLI_HINT_HELP_META);
+    cli_fail_usage(c, &err);
+}
+
+/* The first operand is a model, and so are those behind it that are called like one or are
+ * folders; keys and values follow. */
+static size_t count_models(char **operands, size_t count) {
+    size_t i = 1;
+    os_info info;
+    for (; i < count; i++) {
+        sft_span word = sft_span_cstr(operands[i]);
+        bool named = cli_ends_with(word, ".safetensors") || cli_ends_with(word, ".sft")
+                  || sft_path_is_index(operands[i]) || sft_remote_is_url(operands[i]);
+        if (!named && (sfti_os_info_path(operands[i], true, &info) || info.kind != OS_DIR)) break;
+    }
+    return i;
+}
+
+/* set FILE... KEY VALUE..., rm FILE... KEY... */
+static void change_pairs(cli *c, char **operands, size_t models, size_t count, bool is_rm) {
+    sft_error err = SFT_ERROR_INIT;
+    meta_change change = { .arena.alloc = c->alloc, .is_rm = is_rm };
+    sft_code code = take_pairs(c, operands + models, count - models, &change, &err);
+    const char *blame = change.value_file ? change.value_file
+                      : c->set.from_json ? c->set.from_json : c->set.thumbnail;
+    if (code == SFT_BAD_ARGUMENT && !blame) cli_fail_usage(c, &err);
+    else if (code) cli_complain(c, blame, &err);
+    else
+        cli_write_each(c, operands, models, change_one, &change);
+    sfti_arena_free(&change.arena);
+}
+
+static void meta_set(cli *c, char **operands, size_t count) {
+    size_t models = count_models(operands, count);
+    if (models == count && !c->set.from_json && !c->set.thumbnail)
+        usage(c, "FILE KEY VALUE, KEY=@FILE, --from-json or --thumbnail, found FILE alone");
+    else change_pairs(c, operands, models, count, false);
+}
+
+static void meta_rm(cli *c, char **operands, size_t count) {
+    size_t models = count_models(operands, count);
+    if (models == count) usage(c, "FILE KEY..., found no KEY");
+    else change_pairs(c, operands, models, count, true);
+}
+
+static void meta_scrub(cli *c, char **operands, size_t count) {
+    meta_change change = { .arena.alloc = c->alloc, .is_scrub = true };
+    cli_write_each(c, operands, count, change_one, &change);
+    sfti_arena_free(&change.arena);
+}
+
+static void recover_say(cli *c, const char *path, sft_edit_found found) {
+    static const char *const said[] = { "no edit was interrupted", "as before the edit",
+                                        "the edit is done now" };
+    static const char *const names[] = { "none", "old", "new" };
+    cli_object object;
+    if (!cli_is_json(c)) {
+        cli_path(&c->out, path, ": %s\n", said[found]);
+        return;
+    }
+    sfti_json_put_cstr(cli_object_begin(&object, c, path), "recovered", names[found]);
+    cli_object_end(&object);
+}
+
+static sft_code recover_file(cli *c, const char *path, sft_error *err) {
+    sft_edit_options options = cli_edit_options(c);
+    sft_edit_found found = SFT_EDIT_CLEAN;
+    sft_code code = sft_edit_recover(path, &options, &found, err);
+    if (code == SFT_OK) recover_say(c, path, found);
+    return code;
+}
+
+/* One that cannot be recovered does not stop the rest. */
+static sft_code recover_one(cli *c, const char *path, void *ctx, sft_error *err) {
+    (void)ctx;
+    if (recover_file(c, path, err)) cli_edit_fail(c, path, err);
+    return SFT_OK;
+}
+
+/* Only its replacement can have been interrupted, which is told if so. */
+static sft_code recover_index(cli *c, const char *path, sft_error *err) {
+    sft_edit_options options = cli_edit_options(c);
+    sft_edit_found found = SFT_EDIT_CLEAN;
+    sft_code code = sft_edit_recover(path, &options, &found, err);
+    if (!code && found != SFT_EDIT_CLEAN) recover_say(c, path, found);
+    return code;
+}
+
+static void recover_operand(cli *c, const char *operand) {
+    sft_error err = SFT_ERROR_INIT;
+    sfti_arena arena = { .alloc = c->alloc };
+    const char *path;
+    sft_code code = cli_edit_operand(c, &arena, operand, &path, &err);
+    bool index = !code && sft_path_is_index(path);
+    if (index) code = recover_index(c, path, &err);
+    if (!code)
+        code = index ? cli_edit_each_named(c, path, recover_one, NULL, &err)
+                     : recover_one(c, path, NULL, &err);
+    if (code) cli_edit_fail(c, path, &err);
+    sfti_arena_free(&arena);
+}
+
+static void meta_recover(cli *c, char **operands, size_t count) {
+    for (size_t i = 0; i < count && !cli_is_over(c); i++) recover_operand(c, operands[i]);
+}
+
+/* ── The command ── */
+
+static const struct meta_verb {
+    const char *name, *operands;
+    size_t least, most;
+    void (*run)(cli *c, char **operands, size_t count);
+    cli_urls urls;
+} meta_verbs[] = {
+    { "list", "PATH...", 1, SIZE_MAX, meta_list, CLI_URLS_ALL },
+    { "get", "FILE KEY...", 2, SIZE_MAX, meta_get, CLI_URLS_FIRST },
+    { "header", "PATH...", 1, SIZE_MAX, meta_header, CLI_URLS_ALL },
+    { "set", "FILE... KEY VALUE...", 1, SIZE_MAX, meta_set, CLI_URLS_COPY_FIRST },
+    { "rm", "FILE... KEY...", 2, SIZE_MAX, meta_rm, CLI_URLS_COPY_FIRST },
+    { "scrub", "FILE...", 1, SIZE_MAX, meta_scrub, CLI_URLS_COPY },
+    { "recover", "FILE...", 1, SIZE_MAX, meta_recover, CLI_URLS_NONE },
+};
+
+static const struct meta_verb *verb_named(const char *name) {
+    for (size_t i = 0; i < sizeof meta_verbs / sizeof *meta_verbs; i++)
+        if (strcmp(meta_verbs[i].name, name) == 0) return &meta_verbs[i];
+    return NULL;
+}
+
+/* No verb: what the options say, or a file, which is listed. */
+static const struct meta_verb *verb_without_name(const cli *c, const char *word) {
+    os_info info;
+    if (c->set.from_json || c->set.thumbnail) return verb_named("set");
+    bool is_file = strcmp(word, "-") == 0 || strpbrk(word, "./\\")
+                || sfti_os_info_path(word, true, &info) == 0;
+    return c->set.to_json || is_file ? verb_named("list") : NULL;
+}
+
+static void unknown_verb(cli *c, const char *word) {
+    sft_error err = SFT_ERROR_INIT;
+    cli_guess guess = cli_guess_begin(sft_span_cstr(word));
+    for (size_t i = 0; i < sizeof meta_verbs / sizeof *meta_verbs; i++)
+        cli_guess_try(&guess, sft_span_cstr(meta_verbs[i].name));
+    cli_usage_error(&err, "expected list, get, header, set, rm, scrub, recover or a file, found "
+                    "\"%s\"%s", word, cli_guess_text(&guess, "\"", "\""));
+    cli_hint(&err, CLI_HINT_HELP_META);
+    cli_fail_usage(c, &err);
+}
+
+static const char *clash_of(const cli *c, const struct meta_verb *verb) {
+    bool lists = verb->run == meta_list || verb->run == meta_get || verb->run == meta_header;
+    bool tsv = c->set.format == CLI_TSV;
+    if (c->set.pretty && !lists) return "expected --pretty with list, get and header only";
+    if (tsv && verb->run != meta_list) return "expected --tsv with list only";
+    if (tsv && (c->set.pretty || c->set.to_json))
+        return "expected --tsv without --pretty and --to-json, found both";
+    if (c->set.dry_run && verb->run == meta_recover)
+        return "expected recover without --dry-run, found both";
+    return NULL;
+}
+
+/* Of set and rm the models alone: what follows them may look like a URL. */
+static sft_code take_urls(cli *c, const struct meta_verb *verb, char **operands, size_t count,
+                          sft_error *err) {
+    bool pairs = verb->urls == CLI_URLS_COPY_FIRST;
+    size_t models = pairs                           ? count_models(operands, count)
+                  : verb->urls == CLI_URLS_FIRST ? 1
+                                                 : count;
+    char what[32];
+    snprintf(what, sizeof what, "meta %s", verb->name);
+    if (verb->urls == CLI_URLS_NONE) return cli_remote_refuse(operands, count, what, err);
+    sft_code code = verb->urls >= CLI_URLS_COPY
+                        ? cli_remote_copy_only(c, operands, models, what, err) : SFT_OK;
+    return code ? code : cli_remote_take(c, operands, models, err);
+}
+
+static void run_meta(cli *c, char **operands, size_t count) {
+    const struct meta_verb *verb = verb_named(operands[0]);
+    size_t skip = verb != NULL;
+    if (!verb) verb = verb_without_name(c, operands[0]);
+    count -= skip;
+    const char *clash = verb ? clash_of(c, verb) : NULL;
+    sft_error err = SFT_ERROR_INIT;
+    if (!verb) unknown_verb(c, operands[0]);
+    else if (count < verb->least || count > verb->most) usage(c, verb->operands);
+    else if (clash) usage(c, clash + strlen("expected "));
+    else if (take_urls(c, verb, operands + skip, count, &err)) cli_fail_usage(c, &err);
+    else verb->run(c, operands + skip, count);
+}
+
+static const cli_option meta_options[] = {
+    { 0, "to-json", NULL, CLI_FLAG, 1, offsetof(cli_settings, to_json),
+      "list: print only the metadata, as one JSON object" },
+    { 0, "pretty", NULL, CLI_FLAG, 1, offsetof(cli_settings, pretty),
+      "list, get and header: JSON inside values, and that of the header, on indented lines; with "
+      "--json: as JSON instead of text" },
+    { 0, "tsv", NULL, CLI_FLAG, CLI_TSV, offsetof(cli_settings, format),
+      "list: a table of path, key and value, separated by tabs" },
+    { 0, "from-json", "FILE", CLI_WORD, 0, offsetof(cli_settings, from_json),
+      "set: all pairs of this JSON object; null removes a key, a value that is not a string is "
+      "stored as its JSON text; - is standard input" },
+    { 0, "thumbnail", "IMG", CLI_WORD, 0, offsetof(cli_settings, thumbnail),
+      "set: modelspec.thumbnail, from a JPEG, PNG, WebP or GIF file" },
+    { 0, "keep", "KEY", CLI_MANY, 0, offsetof(cli_settings, keep),
+      "scrub: do not touch this key (a glob); may be repeated" },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
+static const cli_example meta_examples[] = {
+    { "safetensors meta model.safetensors", "all keys and values" },
+    { "safetensors meta get --pretty lora.safetensors ss_bucket_info", "JSON inside a value" },
+    { "safetensors meta set model.safetensors modelspec.title \"Neon City\"",
+      "fast, whatever the size of the file" },
+    { "safetensors meta set model.safetensors notes=@notes.txt", "the text of a file" },
+    { "safetensors meta rm model.safetensors \"ss_*\"", "remove all keys of kohya's scripts" },
+    { "safetensors meta scrub -r ~/loras -o clean/", "changed copies of every model in a tree" },
+    { "safetensors meta scrub lora.safetensors --keep ss_tag_frequency",
+      "remove paths, folder names, session ids, workflows" },
+    { "safetensors meta --to-json model.safetensors | jq . | "
+      "safetensors meta --from-json - other.safetensors",
+      "copy metadata from one model to another" },
+    { "safetensors meta set model.safetensors --thumbnail preview.png",
+      "a preview image that programs show" },
+    { NULL, NULL },
+};
+
+const cli_command cli_meta_command = {
+    "meta", "[list|get|header|set|rm|scrub|recover] FILE... [KEY [VALUE]]...",
+    "show and edit metadata in place",
+    "list, the default, shows all pairs; get prints the values of keys; header prints the header "
+    "exactly as stored. set adds or changes pairs: KEY VALUE, or KEY=@FILE for the text of a file "
+    "(@- is standard input). rm removes keys; * ? and [a-z] match several. scrub removes what may "
+    "identify you or your machine: values with absolute paths, e-mail addresses, names of users, "
+    "folders and machines, session ids, secrets, whole configurations and workflows, images that "
+    "contain any of these. Tag counts are kept, with numbers in place of folder names. It prints "
+    "what it removes and why, what it keeps although it may tell of you (author, names, pictures, "
+    "comments, times, tags), the sidecars and previews beside the file, which it does not touch, "
+    "and the new SHA-256 of the file. set says so where info goes on showing another value, from "
+    "a sidecar, say. Tensors are not touched; in the "
+    "header only the changed text is. If a key that begins with ss_ changes, sshs_legacy_hash, a "
+    "digest that covers these keys, is dropped unless it is set, too.\n"
+    "A change that fits the padding of the header is written in place, under a journal next to "
+    "the file. Otherwise the header grows: by a new file that shares the blocks of the data, by "
+    "inserting blocks before the data, or by a copy, depending on the file system; the method "
+    "used is printed. Space is left for later changes. After a crash during an edit, other "
+    "commands report it; recover, or the next command that edits the file, repairs it.\n"
+    "For a model with an index, the metadata of the index itself is shown and changed; "
+    "--each-shard edits its files. With -o OUT the file stays as it is and a changed copy is "
+    "written; of several files, and of a tree with -r, into the folder OUT/. If nothing would "
+    "change, nothing is written unless --copy is given or FILE is a URL.",
+    meta_examples,
+    { meta_options, cli_editing_options, cli_output_options, cli_writing_options, cli_input_options,
+      cli_unread_options, cli_json_options, cli_reading_options, cli_remote_options,
+      cli_network_options, cli_common_options },
+    { "done, also if there was nothing to change", "a key does not exist (get, rm)",
+      "a file could not be read or written (with list: " CLI_UNREAD_STATUS "), or a usage error" },
+    1, SIZE_MAX, run_meta, CLI_URLS_OWN,
+};

@@ -1,0 +1,87 @@
+#include "commands/meta/scrub.h"
+
+#include "support/words.h"
+
+#include <string.h>
+
+/* Keys that trainers and tools fill with what belongs to the machine they ran on; globs, in
+ * lower case. */
+#define SCRUB_GLOBS 16
+
+static const struct scrub_keys {
+    const char *reason, *globs[SCRUB_GLOBS]; /* NULL after the last */
+} scrub_keys[] = {
+    { "a session id",
+      { "*session_id", "*run_id", "*job_id" } },
+    { "names of folders",
+      { "*_dir", "*_dirs", "*_path", "*_paths", "*_folder", "*_folders", "*_directory" } },
+    { "a workflow",
+      { "workflow", "prompt", "*_workflow", "extra_pnginfo", "invokeai_*", "sui_image_params" } },
+    { "a whole configuration",
+      { "*_config_file", "ot_config", "train_config", "training_config", "trainer_config",
+        "dataset_config", "job_config", "config_toml", "config_yaml", "*command_line*",
+        "*cmdline*", "argv", "*_args_namespace" } },
+    { "a name",
+      { "user", "username", "user_name", "*_user", "*_username", "hostname", "host", "*_host",
+        "*_hostname", "machine", "machine_name", "computer*", "email", "*_email" } },
+    { "an account",
+      { "wandb*" } },
+    { "a secret",
+      { "*_api_key", "api_key", "*_token", "*password*" } },
+};
+
+/* Of these the names of folders go; the counts stay, and the tags. */
+static const struct scrub_folders {
+    const char *key;
+    bool whole;
+} scrub_folders[] = {
+    { "ss_tag_frequency", true },
+    { "ss_dataset_dirs", true },
+    { "ss_reg_dataset_dirs", true },
+    { "ss_datasets", false },
+};
+
+static const char *key_reason(sft_span key) {
+    char lower[128];
+    size_t len = key.len < sizeof lower ? key.len : sizeof lower;
+    for (size_t i = 0; i < len; i++) lower[i] = cli_lower(key.data[i]);
+    for (size_t i = 0; i < sizeof scrub_keys / sizeof *scrub_keys; i++)
+        for (const char *const *glob = scrub_keys[i].globs; *glob; glob++)
+            if (cli_glob_match(sft_span_cstr(*glob), (sft_span){ lower, len }))
+                return scrub_keys[i].reason;
+    return cli_scrub_text(key);
+}
+
+static const struct scrub_folders *folders_of(sft_span key) {
+    for (size_t i = 0; i < sizeof scrub_folders / sizeof *scrub_folders; i++)
+        if (cli_is(key, scrub_folders[i].key)) return &scrub_folders[i];
+    return NULL;
+}
+
+static bool scrub_counts(const struct scrub_folders *row, sft_span value, sfti_arena *arena,
+                         cli_scrubbed *out) {
+    sft_span left;
+    if (!cli_scrub_folders(value, row->whole, arena, &left)) return false;
+    const char *more = left.data ? cli_scrub_text(left) : "names of folders";
+    if (left.data && !more && sft_span_equal(left, value)) return true;
+    out->reason = more ? more : "names of folders";
+    if (!more) out->value = left;
+    return true;
+}
+
+bool cli_scrub(sft_span key, sft_span value, sfti_arena *arena, cli_scrubbed *out) {
+    static const char picture[] = "data:image/";
+    const struct scrub_folders *row = folders_of(key);
+    bool found = false;
+    *out = (cli_scrubbed){ NULL, { NULL, 0 } };
+    if (row) return scrub_counts(row, value, arena, out);
+    out->reason = key_reason(key);
+    if (out->reason) return true;
+    if (value.len >= sizeof picture - 1 && memcmp(value.data, picture, sizeof picture - 1) == 0) {
+        if (!cli_scrub_picture(value, arena, &found)) return false;
+        if (found) out->reason = "a picture that carries metadata";
+        return true;
+    }
+    out->reason = cli_scrub_text(value);
+    return true;
+}

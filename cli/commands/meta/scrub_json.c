@@ -1,0 +1,152 @@
+#include "base/json.h"
+#include "base/number.h"
+#include "commands/meta/scrub.h"
+#include "support/words.h"
+
+#include <string.h>
+
+/* Members that name folders or files. */
+static const char *const folder_members[] = {
+    "image_dir", "image_directory", "video_directory", "control_directory", "cache_directory",
+    "conditioning_data_dir", "metadata_file", "image_jsonl_file", "video_jsonl_file",
+};
+
+/* A JSON text being copied without the names of folders. */
+typedef struct folder_copy {
+    sfti_json json;
+    sfti_json_writer w;
+    sfti_arena *arena;
+    bool numbered[SFTI_JSON_DEPTH + 1]; /* by depth: the keys of this object are folders */
+    uint64_t number[SFTI_JSON_DEPTH + 1];
+    bool next; /* the object that may follow has folders for keys */
+    bool memory;
+} folder_copy;
+
+static bool is_folder_member(sft_span key) {
+    for (size_t i = 0; i < sizeof folder_members / sizeof *folder_members; i++)
+        if (cli_is(key, folder_members[i])) return true;
+    return false;
+}
+
+static void copy_key(folder_copy *f) {
+    uint32_t depth = f->json.depth;
+    sft_span key = sfti_json_string(&f->json, f->arena);
+    if (!key.data) {
+        f->memory = false;
+    } else if (f->numbered[depth]) {
+        char digits[SFTI_UINT_SIZE];
+        size_t len = sfti_uint_text(++f->number[depth], 0, digits);
+        sfti_json_key_span(&f->w, (sft_span){ digits, len });
+    } else if (is_folder_member(key)) {
+        (void)sfti_json_skip(&f->json);
+    } else {
+        sfti_json_key_span(&f->w, key);
+        f->next = cli_is(key, "tag_frequency");
+    }
+}
+
+static void copy_string(folder_copy *f) {
+    sft_span text = sfti_json_string(&f->json, f->arena);
+    if (!text.data) f->memory = false;
+    else sfti_json_span(&f->w, text);
+}
+
+static void copy_event(folder_copy *f, sfti_json_type type) {
+    const sfti_json *json = &f->json;
+    switch (type) {
+    case SFTI_JSON_OBJECT:
+        f->numbered[json->depth] = f->next;
+        f->number[json->depth] = 0;
+        sfti_json_open(&f->w, '{');
+        break;
+    case SFTI_JSON_ARRAY: sfti_json_open(&f->w, '['); break;
+    case SFTI_JSON_OBJECT_END: sfti_json_close(&f->w, '}'); break;
+    case SFTI_JSON_ARRAY_END: sfti_json_close(&f->w, ']'); break;
+    case SFTI_JSON_STRING: copy_string(f); break;
+    default: sfti_json_raw(&f->w, json->text);
+    }
+    f->next = false;
+}
+
+static bool copy_folders(folder_copy *f) {
+    for (;;) {
+        sfti_json_type type = sfti_json_next(&f->json);
+        if (type == SFTI_JSON_END || !f->memory) return f->memory;
+        if (type == SFTI_JSON_ERROR) return false;
+        if (type == SFTI_JSON_KEY) copy_key(f);
+        else copy_event(f, type);
+    }
+}
+
+bool cli_scrub_folders(sft_span text, bool whole, sfti_arena *arena, sft_span *out) {
+    folder_copy f;
+    sft_buffer made = { .alloc = arena->alloc };
+    sft_sink sink = sft_sink_memory(&made);
+    *out = text;
+    if (whole && sfti_json_is_numbered(text)) return true;
+    memset(&f, 0, sizeof f);
+    f.arena = arena;
+    f.memory = true;
+    f.next = whole;
+    sfti_json_begin(&f.json, text.data, text.len);
+    sfti_json_write(&f.w, &sink, 0, NULL);
+    bool fine = copy_folders(&f);
+    *out = (sft_span){ NULL, 0 };
+    if (sfti_json_done(&f.w)) f.memory = false;
+    char *copy = fine && f.memory ? sfti_arena_copy(arena, made.data, made.len) : NULL;
+    if (copy) *out = (sft_span){ copy, made.len };
+    else if (fine) f.memory = false;
+    sft_buffer_free(&made);
+    return f.memory;
+}
+
+/* ── Pictures ── */
+
+static int base64_digit(char c) {
+    if (c >= 'A' && c <= 'Z') return c - 'A';
+    if (c >= 'a' && c <= 'z') return c - 'a' + 26;
+    if (c >= '0' && c <= '9') return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+static size_t base64_bytes(sft_span text, uint8_t *out) {
+    uint32_t bits = 0, have = 0;
+    size_t len = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        int digit = base64_digit(text.data[i]);
+        if (digit < 0) continue;
+        bits = (bits << 6 | (uint32_t)digit) & 0xFFFFFF;
+        have += 6;
+        if (have < 8) continue;
+        have -= 8;
+        out[len++] = (uint8_t)(bits >> have);
+    }
+    return len;
+}
+
+static bool bytes_hold(const uint8_t *bytes, size_t len, const char *word) {
+    size_t most = strlen(word);
+    for (size_t i = 0; i + most <= len; i++)
+        if (memcmp(bytes + i, word, most) == 0) return true;
+    return false;
+}
+
+/* Parts of PNG, JPEG, WebP and GIF files that hold words, and nothing to be seen. */
+static bool picture_tells(const uint8_t *bytes, size_t len) {
+    static const char *const words[] = { "tEXt", "iTXt", "zTXt", "eXIf", "Exif",
+                                         "http://ns.adobe.com/", "Photoshop 3.0", "EXIF", "XMP " };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (bytes_hold(bytes, len, words[i])) return true;
+    return false;
+}
+
+bool cli_scrub_picture(sft_span url, sfti_arena *arena, bool *found) {
+    const char *comma = memchr(url.data, ',', url.len);
+    *found = false;
+    if (!comma) return true;
+    sft_span text = { comma + 1, url.len - (size_t)(comma + 1 - url.data) };
+    uint8_t *bytes = sfti_arena_take(arena, text.len + 1);
+    if (!bytes) return false;
+    *found = picture_tells(bytes, base64_bytes(text, bytes));
+    return true;
+}

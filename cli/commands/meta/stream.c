@@ -1,0 +1,157 @@
+#include "commands/meta/stream.h"
+
+#include "base/digest_keys.h"
+#include "commands/meta/label.h"
+#include "commands/meta/show.h"
+#include "commands/meta/values.h"
+#include "support/edit.h"
+#include "support/hints.h"
+#include "support/output.h"
+#include "support/words.h"
+
+#include <string.h>
+
+typedef struct stream_run {
+    cli *c;
+    const meta_request *ask;
+    cli_parts parts;
+    sft_pair *pairs; /* of the copy */
+    size_t count;
+    bool *used, *exact; /* by request; exact: the file has this very key, so it is no glob */
+    unsigned stale; /* digests */
+} stream_run;
+
+static bool is_asked(const stream_run *r, size_t i, sft_span key) {
+    const sft_pair *pair = &r->ask->pairs[i];
+    if (pair->value.data || r->exact[i]) return sft_span_equal(pair->key, key);
+    return cli_glob_match(pair->key, key);
+}
+
+/* What becomes of a pair of the file: of several requests the last counts. */
+static sft_code change_pair(stream_run *r, sft_pair pair, sft_error *err) {
+    cli *c = r->c;
+    cli_scrubbed found = { NULL, { NULL, 0 } };
+    sft_span before = pair.value;
+    if (r->ask->is_scrub && !meta_scrub_pair(c, pair.key, pair.value, &r->parts.arena, &found))
+        return sfti_fail_memory(err, pair.value.len);
+    bool goes = found.reason && !found.value.data;
+    if (found.value.data) pair.value = found.value;
+    for (size_t i = 0; i < r->ask->count; i++) {
+        if (!is_asked(r, i, pair.key)) continue;
+        r->used[i] = true;
+        goes = !r->ask->pairs[i].value.data;
+        if (!goes) pair.value = r->ask->pairs[i].value;
+    }
+    if (!goes) r->pairs[r->count++] = pair;
+    if (sfti_is_training_key(pair.key) && (goes || !sft_span_equal(pair.value, before)))
+        r->stale |= SFTI_DIGESTS_OF_NAMES;
+    bool told = goes || found.reason;
+    const char *kept = r->ask->is_scrub && !goes ? meta_kept_reason(pair.key, pair.value) : NULL;
+    if (kept && !cli_is_json(c)) cli_fill(&c->out, "kept %", pair.key);
+    if (kept && !cli_is_json(c)) cli_printf(&c->out, ": %s\n", kept);
+    if (!told || cli_is_json(c)) return SFT_OK;
+    cli_fill(&c->out, goes ? "removed %" : "rewritten %", pair.key);
+    if (found.reason) cli_printf(&c->out, ": %s", found.reason);
+    cli_text(&c->out, "\n");
+    return SFT_OK;
+}
+
+/* A key that the file lacks; set twice, its last value counts. */
+static void add_pair(stream_run *r, size_t before, sft_pair pair) {
+    for (size_t i = before; i < r->count; i++) {
+        if (!sft_span_equal(r->pairs[i].key, pair.key)) continue;
+        r->pairs[i].value = pair.value;
+        return;
+    }
+    r->pairs[r->count++] = pair;
+    if (sfti_is_training_key(pair.key)) r->stale |= SFTI_DIGESTS_OF_NAMES;
+}
+
+static bool is_set(const stream_run *r, sft_span key) {
+    for (size_t i = 0; i < r->ask->count; i++)
+        if (r->ask->pairs[i].value.data && sft_span_equal(r->ask->pairs[i].key, key)) return true;
+    return false;
+}
+
+static void drop_stale(stream_run *r) {
+    size_t kept = 0;
+    r->stale |= cli_parts_stale(&r->parts, true);
+    for (size_t i = 0; i < r->count; i++) {
+        sft_span key = r->pairs[i].key;
+        unsigned digest = is_set(r, key) ? 0 : sfti_digest_key_of(key) & r->stale;
+        r->c->dropped |= digest;
+        if (!digest) r->pairs[kept++] = r->pairs[i];
+    }
+    r->count = kept;
+}
+
+static bool has_key(const cli_parts *p, sft_span key) {
+    for (size_t i = 0; i < p->metadata_count; i++)
+        if (sft_span_equal(cli_parts_pair(p, i).key, key)) return true;
+    return false;
+}
+
+static sft_code change_pairs(stream_run *r, sft_error *err) {
+    cli_parts *p = &r->parts;
+    const meta_request *ask = r->ask;
+    uint64_t most = (uint64_t)p->metadata_count + ask->count;
+    r->pairs = sfti_arena_array(&p->arena, most, sizeof *r->pairs);
+    r->used = sfti_arena_array(&p->arena, ask->count, sizeof *r->used);
+    r->exact = sfti_arena_array(&p->arena, ask->count, sizeof *r->exact);
+    if (!r->pairs || !r->used || !r->exact) return sfti_fail_memory(err, most * sizeof *r->pairs);
+    memset(r->used, 0, ask->count * sizeof *r->used);
+    for (size_t i = 0; i < ask->count; i++) r->exact[i] = has_key(p, ask->pairs[i].key);
+    for (size_t i = 0; i < p->metadata_count; i++) {
+        sft_code code = change_pair(r, cli_parts_pair(p, i), err);
+        if (code) return code;
+    }
+    size_t before = r->count;
+    for (size_t i = 0; i < ask->count; i++)
+        if (!r->used[i] && ask->pairs[i].value.data) add_pair(r, before, ask->pairs[i]);
+    drop_stale(r);
+    p->pairs = r->pairs;
+    p->metadata_count = r->count;
+    p->has_metadata = p->has_metadata || r->count > 0;
+    return SFT_OK;
+}
+
+static void tell_missing(const stream_run *r) {
+    sft_error err = SFT_ERROR_INIT;
+    for (size_t i = 0; r->ask->is_rm && i < r->ask->count; i++) {
+        if (r->used[i]) continue;
+        meta_no_key(r->parts.files[r->parts.only], r->ask->pairs[i].key, &err);
+        cli_status(r->c, CLI_NO);
+        cli_warn(r->c, r->parts.path, &err);
+        return;
+    }
+}
+
+static sft_code write_stream(stream_run *r, const char *operand, sft_error *err) {
+    cli *c = r->c;
+    cli_output out;
+    c->no_imports = true;
+    sft_code code = cli_output_begin(&out, c, operand, CLI_TARGET_NEW, err);
+    if (!code) code = cli_parts_open_one(c, operand, false, &r->parts, err);
+    if (code) return code;
+    if (sft_set_index_path(r->parts.sets[0])) {
+        cli_usage_error(err, "expected a model in one file for -o %s, found an index",
+                        out.stream ? "-" : "of a URL");
+        if (!out.stream) cli_hint(err, CLI_HINT_URL_INDEX);
+        return SFT_BAD_ARGUMENT;
+    }
+    code = change_pairs(r, err);
+    r->parts.untold = !out.stream;
+    if (!code) code = cli_output_parts(&out, c, &r->parts, err);
+    if (code) return code;
+    cli_edit_result result = { .path = r->parts.path, .changed = true };
+    if (!out.stream) cli_edit_say(c, &result);
+    tell_missing(r);
+    return SFT_OK;
+}
+
+void meta_stream(cli *c, const char *operand, const meta_request *ask) {
+    sft_error err = SFT_ERROR_INIT;
+    stream_run r = { .c = c, .ask = ask, .parts = { .arena = { .alloc = c->alloc } } };
+    if (write_stream(&r, operand, &err)) cli_fail_input(c, operand, &err);
+    cli_parts_free(&r.parts);
+}

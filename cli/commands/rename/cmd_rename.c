@@ -1,0 +1,367 @@
+/* rename: rename tensors in place. */
+#include "commands/commands.h"
+#include "commands/rename/map.h"
+#include "base/regex.h"
+#include "base/utf8.h"
+#include "support/edit.h"
+#include "support/hints.h"
+#include "support/output.h"
+#include "support/remote.h"
+#include "support/words.h"
+
+#include <string.h>
+
+/* One --regex: s/PATTERN/REPLACEMENT/ with g or without. */
+typedef struct rule {
+    sfti_regex *regex;
+    bool everywhere;
+    const char *to;
+} rule;
+
+typedef struct rename_run {
+    cli *c;
+    sfti_arena arena;
+    rule *rules;
+    size_t rule_count;
+    rename_maps maps;
+    const char *blame; /* a file of names that is at fault, or NULL */
+    sfti_arena scratch; /* of one name */
+    sfti_arena named;
+    sft_pair *names; /* that change, of the current model; in `named` */
+    size_t count;
+} rename_run;
+
+static sft_code rename_usage(sft_error *err, const char *expected, const char *found) {
+    cli_usage_error(err, "expected %s, found \"%s\"", expected, found);
+    cli_hint(err, CLI_HINT_HELP_RENAME);
+    return SFT_BAD_ARGUMENT;
+}
+
+/* ── Rules ── */
+
+/* "\/" inside a rule with slashes is a slash. */
+static const char *rule_part(const char *at, char mark) {
+    while (*at && *at != mark) at += *at == '\\' && at[1] ? 2 : 1;
+    return *at ? at : NULL;
+}
+
+static void drop_escaped_mark(char *text, char mark) {
+    char *to = text;
+    for (const char *at = text; *at; at++) {
+        if (*at == '\\' && at[1] == mark) at++;
+        *to++ = *at;
+    }
+    *to = '\0';
+}
+
+static sft_code parse_rule(rename_run *r, const char *text, rule *out, sft_error *err) {
+    static const char form[] = "--regex s/PATTERN/REPLACEMENT/, with g at its end or without";
+    char mark = text[0] == 's' ? text[1] : '\0';
+    const char *middle = mark ? rule_part(text + 2, mark) : NULL;
+    const char *end = middle ? rule_part(middle + 1, mark) : NULL;
+    if (!end || (end[1] && strcmp(end + 1, "g") != 0)) return rename_usage(err, form, text);
+    char *pattern = sfti_arena_copy(&r->arena, text + 2, (size_t)(middle - text - 2));
+    char *to = sfti_arena_copy(&r->arena, middle + 1, (size_t)(end - middle - 1));
+    if (!pattern || !to) return sfti_fail_memory(err, strlen(text));
+    drop_escaped_mark(pattern, mark);
+    drop_escaped_mark(to, mark);
+    out->to = to;
+    out->everywhere = end[1] == 'g';
+    sft_code code = sfti_regex_new(sft_span_cstr(pattern), &r->c->alloc, &out->regex, err);
+    if (code == SFT_BAD_ARGUMENT) cli_hint(err, CLI_HINT_HELP_RENAME);
+    return code;
+}
+
+static sft_code rename_begin(rename_run *r, sft_error *err) {
+    const cli_settings *set = &r->c->set;
+    sft_code code = SFT_OK;
+    bool maps = set->map.count > 0 || set->map_file;
+    if (!maps && !set->regex.count && !set->strip_prefix && !set->add_prefix)
+        return cli_usage_error(err, "expected --map, --map-file, --regex, --strip-prefix or "
+                                    "--add-prefix, found none");
+    r->rules = sfti_arena_array(&r->arena, set->regex.count, sizeof *r->rules);
+    if (!r->rules) return sfti_fail_memory(err, sizeof *r->rules);
+    memset(r->rules, 0, set->regex.count * sizeof *r->rules);
+    for (; !code && r->rule_count < set->regex.count; r->rule_count++)
+        code = parse_rule(r, set->regex.items[r->rule_count], &r->rules[r->rule_count], err);
+    return code ? code : rename_maps_read(r->c, &r->arena, &r->maps, &r->blame, err);
+}
+
+static void rename_end(rename_run *r) {
+    for (size_t i = 0; i < r->rule_count; i++) sfti_regex_free(r->rules[i].regex);
+    sfti_arena_free(&r->named);
+    sfti_arena_free(&r->arena);
+}
+
+/* ── One name ── */
+
+/* REPLACEMENT with & and \1 to \9 put in. */
+static bool put_replacement(const rule *rule, const char *name, const sfti_regex_group *groups,
+                            sft_buffer *out) {
+    for (const char *at = rule->to; *at; at++) {
+        int group = *at == '&' ? 0 : -1;
+        if (*at == '\\' && at[1]) {
+            at++;
+            if (*at >= '0' && *at <= '9') group = *at - '0';
+        }
+        if (group < 0 && !sfti_buffer_put(out, at, 1)) return false;
+        if (group < 0 || groups[group].begin == SIZE_MAX) continue;
+        const sfti_regex_group *g = &groups[group];
+        if (!sfti_buffer_put(out, name + g->begin, g->end - g->begin)) return false;
+    }
+    return true;
+}
+
+/* One match replaced, *at behind it; an empty one right behind another is none (as sed has
+ * it), and takes the character it stands before. */
+static bool replace_once(const rule *rule, sft_span name, size_t *at,
+                         const sfti_regex_group *groups, bool *behind, sft_buffer *out) {
+    size_t begin = groups[0].begin, end = groups[0].end;
+    bool empty = end == begin, none = empty && begin == *at && *behind;
+    if (!sfti_buffer_put(out, name.data + *at, begin - *at)) return false;
+    if (!none && !put_replacement(rule, name.data, groups, out)) return false;
+    *behind = !empty;
+    *at = end;
+    if (!empty || end == name.len) return true;
+    uint32_t code;
+    size_t len = sfti_utf8_decode((const uint8_t *)name.data + end,
+                                  (const uint8_t *)name.data + name.len, &code);
+    *at += len ? len : 1;
+    return sfti_buffer_put(out, name.data + end, *at - end);
+}
+
+/* *name becomes what the rule makes of it; false when out of memory. */
+static bool apply_rule(rename_run *r, const rule *rule, char **name) {
+    sfti_regex_group groups[SFTI_REGEX_GROUPS];
+    sft_buffer out = { NULL, 0, 0, r->c->alloc };
+    sft_span text = sft_span_cstr(*name);
+    size_t at = 0;
+    bool ok = true, any = false, behind = false, more = true;
+    /* Each match takes linear time, all of a long name may take hours. */
+    while (ok && more && !cli_is_over(r->c) && sfti_regex_find(rule->regex, text, at, groups)) {
+        more = rule->everywhere && groups[0].end < text.len;
+        any = true;
+        ok = replace_once(rule, text, &at, groups, &behind, &out);
+    }
+    ok = ok && sfti_buffer_put(&out, text.data + at, text.len - at);
+    if (ok && any) *name = sfti_arena_copy(&r->scratch, out.data ? out.data : "", out.len);
+    sft_buffer_free(&out);
+    return ok && *name;
+}
+
+static bool add_prefix(rename_run *r, char **name) {
+    const char *prefix = r->c->set.add_prefix;
+    size_t more = strlen(prefix), len = strlen(*name);
+    char *whole = sfti_arena_take(&r->scratch, more + len + 1);
+    if (!whole) return false;
+    memcpy(whole, prefix, more);
+    memcpy(whole + more, *name, len + 1);
+    *name = whole;
+    return true;
+}
+
+static bool apply_rules(rename_run *r, char **name) {
+    const cli_settings *set = &r->c->set;
+    if (set->strip_prefix) {
+        size_t len = strlen(set->strip_prefix);
+        if (strncmp(*name, set->strip_prefix, len) == 0) *name += len;
+    }
+    for (size_t i = 0; i < r->rule_count; i++)
+        if (!apply_rule(r, &r->rules[i], name)) return false;
+    return !set->add_prefix || add_prefix(r, name);
+}
+
+/* --map excludes the other rules; a name with NUL in it is renamed by --map only. */
+static sft_code new_name(rename_run *r, sft_span old, sft_span *out, sft_error *err) {
+    const sft_pair *map = rename_maps_find(&r->maps, old);
+    *out = map ? map->value : old;
+    if (map || memchr(old.data, '\0', old.len)) return SFT_OK;
+    if (!cli_is_matched(&r->c->set, old)) return SFT_OK;
+    char *name = sfti_arena_copy(&r->scratch, old.data, old.len);
+    bool fine = name && apply_rules(r, &name);
+    sft_span made = sft_span_cstr(fine ? name : "");
+    if (fine && !sft_span_equal(made, old)) {
+        out->data = sfti_arena_copy(&r->named, made.data, made.len);
+        out->len = made.len;
+    }
+    sfti_arena_free(&r->scratch);
+    if (cli_is_over(r->c)) return sfti_fail_cancelled(err);
+    return fine && out->data ? SFT_OK : sfti_fail_memory(err, old.len);
+}
+
+/* All names of a model, which is a set or one file, that change. */
+static sft_code new_names(rename_run *r, const sft_set *set, const sft_file *file,
+                          sft_error *err) {
+    size_t count = set ? sft_set_tensor_count(set) : sft_file_tensor_count(file);
+    r->count = 0;
+    r->names = sfti_arena_array(&r->named, count, sizeof *r->names);
+    if (!r->names) return sfti_fail_memory(err, count * sizeof *r->names);
+    for (size_t i = 0; i < count; i++) {
+        sft_pair *pair = &r->names[r->count];
+        pair->key = (set ? sft_set_tensor_at(set, i) : sft_file_tensor_at(file, i))->name;
+        sft_code code = new_name(r, pair->key, &pair->value, err);
+        if (code) return code;
+        r->count += !sft_span_equal(pair->key, pair->value);
+    }
+    for (size_t i = 0; i < r->maps.count; i++) {
+        if (r->maps.used[i]) continue;
+        return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, r->maps.items[i].key,
+                                "expected a tensor of this name, found none");
+    }
+    return SFT_OK;
+}
+
+/* ── The command ── */
+
+static void say_names(cli *c, const rename_run *r) {
+    if (!c->set.dry_run || cli_is_json(c)) return;
+    for (size_t i = 0; i < r->count; i++) {
+        cli_fill(&c->out, "% -> %\n", r->names[i].key, r->names[i].value);
+    }
+}
+
+static sft_code rename_file(cli *c, const char *path, rename_run *r, sft_error *err) {
+    sft_edit *edit;
+    sft_edit_report report;
+    sft_code code = cli_edit_open(c, path, &edit, err);
+    if (!code) code = new_names(r, NULL, sft_edit_file(edit), err);
+    if (!code) say_names(c, r);
+    for (size_t i = 0; !code && i < r->count; i++)
+        code = sft_edit_rename(edit, r->names[i].key, r->names[i].value, err);
+    /* The edit has copies; JSON lists the names, else their number does. */
+    bool listed = cli_is_json(c);
+    if (!listed) sfti_arena_free(&r->named);
+    if (!code) code = cli_edit_finish(c, path, edit, &report, err);
+    if (!code) {
+        cli_edit_result result = { .path = path, .report = &report,
+                                   .changed = report.method != SFT_EDIT_NONE
+                                              || (c->set.output && c->set.copy),
+                                   .renamed = listed ? r->names : NULL, .renamed_count = r->count };
+        cli_edit_say(c, &result);
+    }
+    sft_edit_close(edit);
+    return code;
+}
+
+static sft_code rename_model(cli *c, const char *path, rename_run *r, sft_error *err) {
+    sft_set_options options = cli_set_options(c);
+    sft_set *set = NULL;
+    sft_code code = rename_begin(r, err);
+    if (!code) code = cli_edit_recover(c, path, err);
+    if (!code) code = sft_set_open(path, &options, &set, err);
+    if (!code && !sft_set_index_path(set)) {
+        sft_set_close(set); /* the edit opens the file, too */
+        return rename_file(c, path, r, err);
+    }
+    if (!code) code = new_names(r, set, NULL, err);
+    if (!code) say_names(c, r);
+    if (!code) code = cli_edit_rename_set(c, path, set, r->names, r->count, err);
+    sft_set_close(set);
+    return code;
+}
+
+/* ── A copy of what is remote ── */
+
+static sft_code write_copy(cli *c, const char *input, cli_parts *parts, sft_error *err) {
+    cli_output out;
+    if (sft_set_index_path(parts->sets[0]))
+        return cli_output_set(c, parts, (uint32_t)sft_set_shard_count(parts->sets[0]), err);
+    sft_code code = cli_output_begin(&out, c, input, CLI_TARGET_NEW, err);
+    if (!code) code = cli_output_sources(c, parts, &out, err);
+    return code ? code : cli_output_parts(&out, c, parts, err);
+}
+
+/* The order of names decides that of data, so that all of it is written anew. */
+static sft_code rename_copy(cli *c, const char *operand, cli_parts *parts, rename_run *r,
+                            sft_error *err) {
+    sft_code code = cli_output_no_stream(c, err);
+    c->no_imports = true;
+    if (!code) code = rename_begin(r, err);
+    if (!code) code = cli_parts_open_one(c, operand, false, parts, err);
+    if (!code) code = new_names(r, parts->sets[0], NULL, err);
+    if (code) return code;
+    say_names(c, r);
+    for (size_t i = 0; !code && i < parts->count; i++)
+        code = new_name(r, parts->parts[i].spec.name, &parts->parts[i].spec.name, err);
+    const char *input = parts->path;
+    bool changed = r->count > 0 || cli_output_copies(c, input);
+    parts->changed = r->count > 0;
+    parts->untold = true;
+    if (!code && changed) code = write_copy(c, input, parts, err);
+    if (code) return code;
+    cli_edit_result result = { .path = input, .changed = changed, .renamed = r->names,
+                               .renamed_count = r->count };
+    cli_edit_say(c, &result);
+    return SFT_OK;
+}
+
+static sft_code rename_remote(cli *c, const char *operand, rename_run *r, sft_error *err) {
+    cli_parts parts = { .arena = { .alloc = c->alloc } };
+    sft_code code = rename_copy(c, operand, &parts, r, err);
+    cli_parts_free(&parts);
+    return code;
+}
+
+static void run_rename(cli *c, char **operands, size_t count) {
+    sft_error err = SFT_ERROR_INIT;
+    rename_run r = { .c = c, .arena.alloc = c->alloc, .scratch.alloc = c->alloc,
+                   .named.alloc = c->alloc };
+    const char *path;
+    (void)count;
+    bool remote = cli_is_remote(c, path = operands[0]);
+    sft_code code = remote ? rename_remote(c, path, &r, &err)
+                           : cli_edit_operand(c, &r.arena, operands[0], &path, &err);
+    if (!code && !remote) code = rename_model(c, path, &r, &err);
+    if (code && r.blame) path = r.blame;
+    if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, path, &err);
+    else if (code) cli_edit_fail(c, path, &err);
+    rename_end(&r);
+}
+
+static const cli_option rename_options[] = {
+    { 0, "map", "OLD=NEW", CLI_MANY, 0, offsetof(cli_settings, map),
+      "rename this tensor; may be repeated, also to swap two names" },
+    { 0, "map-file", "FILE", CLI_WORD, 0, offsetof(cli_settings, map_file),
+      "the same for every line OLD<tab>NEW of a file, or every member \"OLD\": \"NEW\" of a JSON "
+      "object; - is standard input" },
+    { 0, "regex", "s/RE/TO/", CLI_MANY, 0, offsetof(cli_settings, regex),
+      "replace matches of an extended regular expression; in TO, & is the match and a "
+      "backslash with 1 to 9 a group; g at the end: all matches; may be repeated" },
+    { 0, "strip-prefix", "TEXT", CLI_WORD, 0, offsetof(cli_settings, strip_prefix),
+      "remove this prefix from names that have it" },
+    { 0, "add-prefix", "TEXT", CLI_WORD, 0, offsetof(cli_settings, add_prefix),
+      "prepend this to names" },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
+static const cli_example rename_examples[] = {
+    { "safetensors rename model.safetensors --strip-prefix model.diffusion_model.",
+      "the names another program expects" },
+    { "safetensors rename model.safetensors --map embed.weight=wte.weight", "one tensor" },
+    { "safetensors rename model.safetensors --map-file names.json", "every name in a list" },
+    { "safetensors rename model.safetensors --regex \"s/^layers\\.([0-9]+)/blocks.\\1/\" --dry-run",
+      "which names would change" },
+    { NULL, NULL },
+};
+
+const cli_command cli_rename_command = {
+    "rename", "FILE", "rename tensors in place",
+    "Changes only the names in the header, as meta changes metadata: at once if they fit, and "
+    "atomically. A tensor named by --map or --map-file gets that name; every other name goes "
+    "through --strip-prefix, each --regex and --add-prefix, in this order. All renames are applied "
+    "together. If two tensors would get the same name, nothing is changed. sshs_legacy_hash, a "
+    "digest that covers the names, is dropped from the metadata.\n"
+    "--regex takes POSIX extended regular expressions over UTF-8, with \\w \\W \\s \\S \\b \\B \\< "
+    "\\> besides, and without references to groups in the pattern. The leftmost longest match is "
+    "replaced; finding one takes linear time, whatever the pattern.\n"
+    "For a model with an index, the shards whose tensors are renamed are written under new "
+    "names, then the index, then the old shards are removed unless another index in the folder "
+    "names them. With -o, OUT is a new file, or for a model with an index a new or empty folder.",
+    rename_examples,
+    { rename_options, cli_match_options, cli_editing_options, cli_output_path_options,
+      cli_writing_options, cli_json_options, cli_reading_options, cli_remote_options,
+      cli_network_options, cli_common_options },
+    { "done, also if no name changes", "no tensor has a name given with --map or --map-file",
+      "the model could not be read or written, two tensors would get one name, or a usage error" },
+    1, 1, run_rename, CLI_URLS_COPY_FIRST,
+};

@@ -1,0 +1,197 @@
+/* repair: rewrite a damaged file as a valid one; remove what interrupted writers left. */
+#include "commands/commands.h"
+#include "commands/repair/repair.h"
+#include "edit/dropped.h"
+#include "os/path.h"
+#include "support/edit.h"
+#include "support/many.h"
+#include "support/progress.h"
+
+#include <string.h>
+
+/* ── One file ── */
+
+typedef struct repaired {
+    const char *input;
+    const sft_repair *repair;
+} repaired;
+
+static void put_repaired(void *ctx, sfti_json_writer *w) {
+    const repaired *r = ctx;
+    sfti_json_put_open(w, "fixes", '[');
+    cli_put_fixes(w, r->input, r->repair);
+    sfti_json_close(w, ']');
+}
+
+/* Nothing is written of a file without a fault, unless --copy is given. */
+static bool is_whole(const cli *c, const sft_repair *repair) {
+    return sft_repair_fix_count(repair) == 0 && !(c->set.copy && c->set.output);
+}
+
+static void say_repaired(cli *c, const cli_output *out, const char *input,
+                         const sft_repair *repair) {
+    repaired r = { input, repair };
+    cli_written written = CLI_WRITTEN_INIT;
+    cli_written_file file = cli_repaired_file(out->path, repair);
+    bool none = is_whole(c, repair);
+    if (!cli_is_json(c) && cli_print_fixes(c, input, repair) == 0) {
+        bool skipped = c->set.output && !c->set.copy;
+        cli_path(&c->out, input, ": nothing to repair%s\n",
+                 skipped ? ", not written (--copy writes it all the same)" : "");
+    }
+    if (none && !cli_is_json(c)) {
+        c->unchanged++;
+        return;
+    }
+    written.input = input;
+    written.output = out->path;
+    written.files = &file;
+    written.file_count = !none || out->in_place;
+    if (!none) c->dropped = sfti_repair_dropped(repair);
+    written.more = put_repaired;
+    written.ctx = &r;
+    cli_say_written(c, &written);
+}
+
+static sft_code write_repaired(cli *c, const cli_output *out, const sft_repair *repair,
+                               sft_error *err) {
+    cli_progress progress;
+    sft_sink sink;
+    if (c->set.dry_run || is_whole(c, repair)) return SFT_OK;
+    sft_code code = cli_output_sink(out, &sink, err);
+    if (code) return code;
+    sft_job job = cli_progress_begin(&progress, c, out->path);
+    code = sft_repair_write(repair, sink, &job, err);
+    cli_progress_end(&progress);
+    return code;
+}
+
+static sft_code repair_file(cli *c, const char *input, const char **path, sft_error *err) {
+    sft_repair *repair = NULL;
+    cli_output out;
+    *path = input;
+    if (strcmp(input, "-") == 0)
+        return cli_usage_error(err, "expected a file, found standard input");
+    sft_code code = cli_output_begin(&out, c, input, CLI_TARGET_EITHER, err);
+    *path = out.blame;
+    if (code) return code;
+    *path = input;
+    if (out.in_place) code = cli_edit_recover(c, input, err);
+    if (!code) code = sft_repair_open(input, &c->open, &repair, err);
+    if (code) return code;
+    *path = out.path;
+    code = write_repaired(c, &out, repair, err);
+    if (!code) say_repaired(c, &out, input, repair);
+    sft_repair_close(repair);
+    return code;
+}
+
+static bool is_answer(sft_code code) {
+    sft_class cls = sft_code_describe(code)->cls;
+    return cls == SFT_CLASS_INVALID || cls == SFT_CLASS_UNSUPPORTED ||
+           code == SFT_HEADER_TOO_LARGE;
+}
+
+/* ── --clean ── */
+
+typedef struct clean_run {
+    cli *c;
+    const char *folder;
+} clean_run;
+
+static bool print_leftover(void *ctx, const char *name) {
+    const clean_run *clean = ctx;
+    cli *c = clean->c;
+    const char joint[2] = { sfti_path_joint(sft_span_cstr(clean->folder)), '\0' };
+    cli_object object;
+    if (cli_is_json(c)) {
+        sfti_json_writer *w = cli_object_begin(&object, c, c->set.clean);
+        sfti_json_put_bool(w, "dry_run", c->set.dry_run != 0);
+        sfti_json_put_cstr(w, "removed", name);
+        cli_object_end(&object);
+    } else {
+        cli_path(&c->out, clean->folder, "%s", joint);
+        cli_path(&c->out, name, c->set.dry_run ? ": would be removed\n" : ": removed\n");
+    }
+    return !cli_is_over(c);
+}
+
+static sft_code clean_folder(cli *c, const char *folder, sft_error *err) {
+    clean_run clean = { c, folder };
+    return sft_sweep(folder, c->set.dry_run != 0, print_leftover, &clean, NULL, err);
+}
+
+/* ── The command ── */
+
+static sft_code repair_usage(const cli *c, size_t operands, sft_error *err) {
+    if (c->set.clean && operands == 0 && !c->set.output) return SFT_OK;
+    if (!c->set.clean && operands > 0) return SFT_OK;
+    if (c->set.clean) return cli_usage_error(err, "expected --clean DIR alone, found more");
+    return cli_usage_error(err, "expected IN -o OUT, or --clean DIR, found %zu operands", operands);
+}
+
+static void fail_repair(cli *c, const char *path, const sft_error *err) {
+    (is_answer(err->code) ? cli_refuse : cli_fail_input)(c, path, err);
+}
+
+static void repair_model(cli *c, const char *input, void *ctx) {
+    sft_error err = SFT_ERROR_INIT;
+    sfti_arena arena = { .alloc = c->alloc };
+    const char *path = input;
+    (void)ctx;
+    sft_code code = cli_repairs_set(input) ? cli_repair_set(c, input, &arena, &path, &err)
+                                           : repair_file(c, input, &path, &err);
+    if (code) fail_repair(c, path, &err);
+    sfti_arena_free(&arena);
+}
+
+static void run_repair(cli *c, char **operands, size_t count) {
+    sft_error err = SFT_ERROR_INIT;
+    if (repair_usage(c, count, &err)) cli_fail_usage(c, &err);
+    else if (!c->set.clean) cli_write_each(c, operands, count, repair_model, NULL);
+    else if (clean_folder(c, c->set.clean, &err)) fail_repair(c, c->set.clean, &err);
+}
+
+static const cli_option repair_options[] = {
+    { 0, "clean", "DIR", CLI_WORD, 0, offsetof(cli_settings, clean),
+      "instead: remove the hidden files (.NAME.sft-XXXXXX) that interrupted writers left in "
+      "this folder, to which nothing may be writing" },
+    { 'v', "verbose", NULL, CLI_FLAG, 1, offsetof(cli_settings, verbose), "report every finding" },
+    { 0, "copy", NULL, CLI_FLAG, 1, offsetof(cli_settings, copy),
+      "with -o: write OUT even if there is nothing to repair" },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
+static const cli_example repair_examples[] = {
+    { "safetensors repair broken.safetensors -o fixed.safetensors",
+      "report what is wrong and write a valid file" },
+    { "safetensors repair broken.safetensors -o fixed.safetensors --dry-run",
+      "can it be repaired?" },
+    { "safetensors repair model.safetensors.index.json -o fixed", "a model in several files" },
+    { "safetensors repair -r ~/models -o fixed/", "every damaged model in a tree" },
+    { "safetensors repair --clean ~/models", "remove what a crash left" },
+    { NULL, NULL },
+};
+
+const cli_command cli_repair_command = {
+    "repair", "IN... -o OUT|--in-place", "rewrite a damaged file as a valid one",
+    "Repairs damage that has only one interpretation: bytes after the last tensor, NULs or no "
+    "padding after the header, bytes that belong to no tensor or to two, names and metadata keys "
+    "given twice (the last counts, as in the official reader), metadata values that are not "
+    "strings, oddly spelled entries, the 2022 layout. Prints a line for each finding and its "
+    "repair. The bytes of the tensors are copied unchanged; digests that no longer hold "
+    "(sshs_model_hash, sshs_legacy_hash, modelspec.hash_*) are dropped.\n"
+    "A file that is truncated, whose shapes do not fit its bytes or whose header is not JSON "
+    "cannot be repaired: nothing is written, and the message is that of check.\n"
+    "For a model in several files (an index, or a folder with one), each file is rewritten into "
+    "the folder OUT, new or empty, and the index is rewritten, with the shard of every tensor "
+    "and the correct total_size. A folder with all shards of a model and no index gets one.\n"
+    "Several models, or those of a tree with -r, go into the folder OUT/ under their names. "
+    "A file without faults is not written unless --copy is given.",
+    repair_examples,
+    { repair_options, cli_input_options, cli_in_place_options, cli_output_options,
+      cli_writing_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
+    { "OUT was written (or, with --clean, nothing is left)", "IN cannot be repaired",
+      "IN could not be read, OUT could not be written, or a usage error" },
+    0, SIZE_MAX, run_repair, CLI_URLS_NONE,
+};

@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-RULES = os.path.join(ROOT, "cli", "commands", "check_rules.c")
+RULES = os.path.join(ROOT, "cli", "commands", "check", "rules.c")
 
 
 def command_words():

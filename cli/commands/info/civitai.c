@@ -1,3 +1,4 @@
+/* Asking a CivitAI server. */
 #include "commands/info/civitai.h"
 
 #include "os/os.h"
@@ -19,44 +20,27 @@
 
 /* ── Options ── */
 
-static bool tell_usage(cli *c, sft_error *err) {
-    cli_complain(c, NULL, err);
-    return false;
-}
-
-static bool number_option(cli *c, const char *option, const char *text, uint64_t least,
-                          uint64_t most, uint64_t *out) {
-    sft_error err = SFT_ERROR_INIT;
-    return !cli_read_number(option, text, least, most, out, &err) || tell_usage(c, &err);
-}
-
-static bool site_url(cli_civitai *site) {
+static sft_code site_url(cli_civitai *site, sft_error *err) {
     const char *url = site->c->set.civitai_url ? site->c->set.civitai_url : CLI_CIVITAI_URL;
-    sft_error err = SFT_ERROR_INIT;
     sfti_url parts;
     size_t len = strlen(url);
     while (len > 0 && url[len - 1] == '/') len--;
     if (!sfti_url_parse(url, &parts) || parts.user.data || len >= CLI_CIVITAI_URL_SIZE / 2
-        || strpbrk(url, "?#")) {
-        cli_usage_error(&err, "expected an http or https URL without a user for --civitai-url, "
-                              "found \"%s\"", url);
-        return tell_usage(site->c, &err);
-    }
+        || strpbrk(url, "?#"))
+        return cli_usage_error(err, "expected an http or https URL without a user for "
+                                    "--civitai-url, found \"%s\"", url);
     char *copy = sfti_take(&site->c->alloc, CLI_CIVITAI_URL_SIZE);
-    if (!copy) {
-        sfti_fail_memory(&err, CLI_CIVITAI_URL_SIZE);
-        return tell_usage(site->c, &err);
-    }
+    if (!copy) return sfti_fail_memory(err, CLI_CIVITAI_URL_SIZE);
     memcpy(copy, url, len);
     copy[len] = 0;
     site->url = copy;
-    return true;
+    return SFT_OK;
 }
 
 /* Nothing of the environment is used: what is sent here tells what files there are. */
-static bool open_remote(cli_civitai *site, uint64_t connect, uint64_t retries) {
+static sft_code open_remote(cli_civitai *site, uint64_t connect, uint64_t retries,
+                            sft_error *err) {
     cli *c = site->c;
-    sft_error err = SFT_ERROR_INIT;
     sft_remote_options options = SFT_REMOTE_OPTIONS_INIT;
     options.alloc = &c->alloc;
     options.transport = &site->transport;
@@ -65,24 +49,26 @@ static bool open_remote(cli_civitai *site, uint64_t connect, uint64_t retries) {
     options.stall_ms = site->total_ms;
     options.retries = retries ? (uint32_t)retries : UINT32_MAX;
     if (c->set.log_requests) options.on_exchange = cli_remote_log;
-    sft_code code = sft_transport_curl(&c->alloc, &site->transport, &err);
-    if (!code) code = sft_remote_open(&options, &site->remote, &err);
-    if (code) cli_complain(c, NULL, &err);
-    return !code;
+    sft_code code = sft_transport_curl(&c->alloc, &site->transport, err);
+    return code ? code : sft_remote_open(&options, &site->remote, err);
 }
 
 bool cli_civitai_open(cli_civitai *site, cli *c, bool only_count) {
     uint64_t connect = 10, total = 60, retries = 3;
+    const cli_settings *set = &c->set;
+    sft_error err = SFT_ERROR_INIT;
     memset(site, 0, sizeof *site);
     site->c = c;
     site->arena.alloc = c->alloc;
-    if (!number_option(c, "connect-timeout", c->set.connect_timeout, 1, CLI_SECONDS_MOST, &connect)
-        || !number_option(c, "timeout", c->set.timeout, 1, CLI_SECONDS_MOST, &total)
-        || !number_option(c, "retries", c->set.retries, 0, CLI_RETRIES_MOST, &retries)
-        || !site_url(site))
-        return false;
+    sft_code code = cli_read_number("connect-timeout", set->connect_timeout, 1, CLI_SECONDS_MOST,
+                                    &connect, &err);
+    if (!code) code = cli_read_number("timeout", set->timeout, 1, CLI_SECONDS_MOST, &total, &err);
+    if (!code) code = cli_read_number("retries", set->retries, 0, CLI_RETRIES_MOST, &retries, &err);
+    if (!code) code = site_url(site, &err);
     site->total_ms = total * 1000;
-    return only_count || open_remote(site, connect, retries);
+    if (!code && !only_count) code = open_remote(site, connect, retries, &err);
+    if (code) cli_complain(c, NULL, &err);
+    return !code;
 }
 
 void cli_civitai_forget(cli_civitai *site) {
@@ -132,7 +118,7 @@ static bool exchange(cli_civitai *site, sft_remote_request *request, int *status
     if (site->is_over || sfti_os_stop_signal()) return false;
     request->total_ms = site->total_ms;
     request->same_host = true;
-    if (sft_remote_fetch(site->remote, request, status, answer, &err) == SFT_OK) return true;
+    if (!sft_remote_fetch(site->remote, request, status, answer, &err)) return true;
     tell_failure(site, request->url, *status, &err);
     return false;
 }
@@ -315,19 +301,13 @@ static void compose(cli_civitai *site, cli_ask *ask, sft_span model) {
     sfti_json_write(&w, &sink, 0, NULL);
     write_answer(&w, ask->version, model);
     sft_code code = sfti_json_done(&w);
-    bool fits = code == SFT_OK && text.len <= VERSION_MOST;
+    bool fits = !code && text.len <= VERSION_MOST;
     char *copy = fits ? keep_copy(site, (sft_span){ text.data, text.len }, &err) : NULL;
     if (copy) ask->answer = (sft_span){ copy, text.len };
     sft_buffer_free(&text);
 }
 
 /* ── Models ── */
-
-static void take_model(cli_ask *asks, size_t count, uint64_t id, sft_span model) {
-    for (size_t i = 0; i < count; i++)
-        if (asks[i].state == CLI_ASK_KNOWN && asks[i].model_id == id && asks[i].model.len == 0)
-            asks[i].model = model;
-}
 
 static void ask_models(cli_civitai *site, const uint64_t *ids, size_t count, cli_ask *asks,
                        size_t ask_count) {
@@ -343,7 +323,9 @@ static void ask_models(cli_civitai *site, const uint64_t *ids, size_t count, cli
     if (!ask_json(site, url, get, '{', ANSWER_MOST, &text) || text.len == 0) return;
     if (!cli_raw_member(text, "items", &items)) return;
     for (cli_raw_begin(&item, items); cli_raw_next(&item);)
-        if (cli_raw_uint(item.value, "id", &id)) take_model(asks, ask_count, id, item.value);
+        for (size_t i = 0; cli_raw_uint(item.value, "id", &id) && i < ask_count; i++)
+            if (asks[i].state == CLI_ASK_KNOWN && asks[i].model_id == id && asks[i].model.len == 0)
+                asks[i].model = item.value;
     for (size_t i = 0; i < ask_count; i++)
         for (size_t j = 0; j < count; j++)
             if (asks[i].state == CLI_ASK_KNOWN && asks[i].model_id == ids[j])
@@ -399,22 +381,6 @@ static bool ask_one(cli_civitai *site, const char *what, uint64_t id, sft_span *
     return true;
 }
 
-static void confirm_model(cli_civitai *site, cli_ask *ask) {
-    sft_span text;
-    uint64_t id;
-    ask->is_answered = ask_one(site, "models", ask->model_id, &text, &ask->is_model_gone);
-    if (!ask->is_answered || ask->is_model_gone) return;
-    ask->is_answered = cli_raw_uint(text, "id", &id) && id == ask->model_id;
-    if (ask->is_answered) ask->model = text;
-}
-
-static void confirm_version(cli_civitai *site, cli_ask *ask) {
-    sft_span text;
-    if (cli_civitai_version_of(ask->model, ask->version_id, &text)) return;
-    ask->is_answered = ask_one(site, "model-versions", ask->version_id, &text,
-                               &ask->is_version_gone);
-}
-
 void cli_civitai_confirm(cli_civitai *site, cli_ask *asks, size_t count) {
     for (size_t i = 0; i < count; i++) {
         cli_ask *ask = &asks[i];
@@ -430,14 +396,22 @@ void cli_civitai_confirm(cli_civitai *site, cli_ask *asks, size_t count) {
             ask->is_model_gone = model->is_model_gone;
             ask->is_answered = model->is_answered;
         } else if (ask->model.len == 0) {
-            confirm_model(site, ask);
+            sft_span text;
+            uint64_t id;
+            ask->is_answered = ask_one(site, "models", ask->model_id, &text, &ask->is_model_gone);
+            if (ask->is_answered && !ask->is_model_gone) {
+                ask->is_answered = cli_raw_uint(text, "id", &id) && id == ask->model_id;
+                if (ask->is_answered) ask->model = text;
+            }
         }
         if (!ask->is_answered || ask->is_model_gone) continue;
+        sft_span text;
         if (version) {
             ask->is_version_gone = version->is_version_gone;
             ask->is_answered = version->is_answered;
-        } else {
-            confirm_version(site, ask);
+        } else if (!cli_civitai_version_of(ask->model, ask->version_id, &text)) {
+            ask->is_answered = ask_one(site, "model-versions", ask->version_id, &text,
+                                       &ask->is_version_gone);
         }
     }
 }

@@ -1,3 +1,4 @@
+/* What is computed and asked while models go by. */
 #include "commands/info/compute.h"
 
 #include "os/os.h"
@@ -26,18 +27,12 @@ static bool may_be_wanted(const cli_compute *run, const cli_model *model) {
     return fits;
 }
 
-/* What --hash names, and what is recorded. */
-static uint32_t algos_of(const cli_compute *run, const sft_info *info) {
+/* What --hash names, what is recorded, and what looking it up takes. */
+static uint32_t unit_algos(const cli_compute *run, const cli_model *model, const sft_info *info) {
     sft_info_claim claim;
     uint32_t algos = run->algos, bit;
     for (size_t i = 0; run->c->set.verify && sft_info_claim_at(info, i, &claim); i++)
-        if (sft_hash_parse(sft_span_cstr(claim.algo), &bit, NULL) == SFT_OK) algos |= bit;
-    return algos;
-}
-
-/* And what looking it up takes. */
-static uint32_t unit_algos(const cli_compute *run, const cli_model *model, const sft_info *info) {
-    uint32_t algos = algos_of(run, info);
+        if (!sft_hash_parse(sft_span_cstr(claim.algo), &bit, NULL)) algos |= bit;
     return run->c->set.online ? cli_online_algos(&run->online, model, algos) : algos;
 }
 
@@ -78,18 +73,9 @@ static void ask_batch(void *ctx, cli_model *models, size_t count) {
 
 /* ── Options ── */
 
-/* A forgotten LIST takes the file for it. */
-static sft_code read_hash_list(cli_compute *run, sft_error *err) {
-    const char *list = run->c->set.hash;
-    os_info info;
-    if (!list) return SFT_OK;
-    sft_code code = sft_hash_parse(sft_span_cstr(list), &run->algos, err);
-    if (!code || sfti_os_info_path(list, true, &info) != 0) return code;
-    return cli_usage_error(err, "expected --hash LIST of algorithms, found the file \"%s\": "
-                           "try --hash all %s", list, list);
-}
-
 sft_code cli_compute_read(cli_compute *run, cli *c, sft_error *err) {
+    const char *list = c->set.hash;
+    os_info info;
     run->c = c;
     if (c->set.hash || c->set.verify || c->set.online) {
         run->digests.wanted = wanted_digests;
@@ -100,7 +86,12 @@ sft_code cli_compute_read(cli_compute *run, cli *c, sft_error *err) {
         run->digests.batch = ask_batch;
         run->digests.batch_size = CLI_ONLINE_BATCH;
     }
-    return read_hash_list(run, err);
+    sft_code code = list ? sft_hash_parse(sft_span_cstr(list), &run->algos, err) : SFT_OK;
+    /* a forgotten LIST takes the file for it */
+    if (code && sfti_os_info_path(list, true, &info) == 0)
+        code = cli_usage_error(err, "expected --hash LIST of algorithms, found the file \"%s\": "
+                               "try --hash all %s", list, list);
+    return code;
 }
 
 /* ── All models ── */
@@ -114,7 +105,7 @@ bool cli_compute_begin(cli_compute *run, const char *path) {
 
 bool cli_compute_has_tree(const cli_compute *run, cli_model *model) {
     if (run->digests.wanted && model->info && !model->err.code
-        && cli_render_model(run->c, model) == SFT_OK) model->err.code = SFT_OK;
+        && !cli_render_model(run->c, model)) model->err.code = SFT_OK;
     return model->tree && !model->err.code;
 }
 

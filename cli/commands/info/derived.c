@@ -1,3 +1,4 @@
+/* The mark of what info --save-as writes, and what stays without it. */
 #include "commands/info/derived.h"
 
 #include "base/error.h"

@@ -1,3 +1,4 @@
+/* Writing previews and workflows out of models. */
 #include "commands/info/export.h"
 
 #include "base/error.h"
@@ -17,37 +18,18 @@
 
 /* ── Names ── */
 
-static void safe_stem(const char *path, char buffer[STEM_MOST + 1]) {
-    sft_span name = cli_name_of(path);
-    for (size_t i = name.len; i > 0; i--) {
-        if (name.data[i - 1] != '.') continue;
-        name.len = i - 1;
-        break;
-    }
-    cli_safe_name(name, STEM_MOST, buffer);
-}
-
 const char *cli_picture_suffix(const char *media_type) {
     static const struct media_suffix { const char *type, *suffix; } rows[] = {
         { "image/png", "png" }, { "image/jpeg", "jpg" }, { "image/webp", "webp" },
         { "image/gif", "gif" }, { "image/avif", "avif" }, { "image/jxl", "jxl" },
         { "image/bmp", "bmp" }, { "video/mp4", "mp4" }, { "video/webm", "webm" },
     };
-    for (size_t i = 0; media_type && i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; media_type && i < sizeof rows / sizeof *rows; i++)
         if (strcmp(media_type, rows[i].type) == 0) return rows[i].suffix;
-    }
     return NULL;
 }
 
 /* ── Files ── */
-
-/* What all that it comes from, and what it replaces, may do; 0: by umask. */
-static uint32_t export_mode(const cli_model *model, const char *beside, const char *path) {
-    uint32_t mode = cli_output_mode_of_model(model);
-    sfti_mode_common(&mode, cli_output_mode_of(beside));
-    if (mode) sfti_mode_common(&mode, cli_output_mode_of(path));
-    return mode;
-}
 
 sft_code cli_write_beside(cli *c, const cli_model *model, const char *beside, const char *path,
                           sft_span bytes, bool replace, sft_error *err) {
@@ -55,7 +37,10 @@ sft_code cli_write_beside(cli *c, const cli_model *model, const char *beside, co
     sft_sink sink;
     options.no_clobber = !replace;
     options.link = SFT_LINK_REFUSE;
-    options.mode = export_mode(model, beside, path);
+    /* what all that it comes from, and what it replaces, may do; 0: by umask */
+    options.mode = cli_output_mode_of_model(model);
+    sfti_mode_common(&options.mode, cli_output_mode_of(beside));
+    if (options.mode) sfti_mode_common(&options.mode, cli_output_mode_of(path));
     options.alloc = &c->alloc;
     sft_code code = sft_sink_path(path, &options, &sink, err);
     return code ? code : sfti_sink_fill(&sink, bytes, err);
@@ -66,28 +51,32 @@ bool cli_write_file(cli *c, const cli_model *model, const char *beside, const ch
     sft_error err = SFT_ERROR_INIT;
     sft_code code = cli_write_beside(c, model, beside, path, bytes, c->set.force != 0, &err);
     if (code) cli_complain(c, path, &err);
-    return code == SFT_OK;
-}
-
-static void complain_memory(cli *c, const char *path) {
-    sft_error err = SFT_ERROR_INIT;
-    sfti_fail_memory(&err, strlen(path) + STEM_MOST);
-    cli_complain(c, path, &err);
+    return !code;
 }
 
 static bool write_preview(cli *c, const cli_model *model, const char *folder, size_t number,
                           const char *beside, const sft_preview *preview) {
     sfti_arena arena = { .alloc = c->alloc };
+    sft_error err = SFT_ERROR_INIT;
     const char *suffix = cli_picture_suffix(preview->media_type);
+    sft_span base = cli_name_of(model->path);
     char stem[STEM_MOST + 1], name[STEM_MOST + 32];
     bool ok = false;
     if (!suffix) return false;
-    safe_stem(model->path, stem);
+    const char *dot = NULL;
+    for (size_t i = 0; i < base.len; i++)
+        if (base.data[i] == '.') dot = base.data + i;
+    if (dot) base.len = (size_t)(dot - base.data);
+    cli_safe_name(base, STEM_MOST, stem);
     if (number > 1) snprintf(name, sizeof name, "%s.%zu.%s", stem, number, suffix);
     else snprintf(name, sizeof name, "%s.%s", stem, suffix);
     char *path = cli_join_path(&arena, sft_span_cstr(folder), name);
-    if (path) ok = cli_write_file(c, model, beside, path, preview->data);
-    else complain_memory(c, folder);
+    if (path) {
+        ok = cli_write_file(c, model, beside, path, preview->data);
+    } else {
+        sfti_fail_memory(&err, strlen(folder) + STEM_MOST);
+        cli_complain(c, folder, &err);
+    }
     sfti_arena_free(&arena);
     return ok;
 }
@@ -97,16 +86,16 @@ static bool read_picture(cli *c, const char *path, sft_buffer *bytes) {
     sft_error err = SFT_ERROR_INIT;
     int fd = -1, error = 0;
     if (cli_is_remote(c, path)) {
-        if (!cli_remote_read(c, path, PICTURE_MOST, bytes, &err)) return true;
-        cli_complain(c, path, &err);
-        return false;
+        sft_code code = cli_remote_read(c, path, PICTURE_MOST, bytes, &err);
+        if (code) cli_complain(c, path, &err);
+        return !code;
     }
     error = cli_open_beside(path, &fd);
     sft_code code = error ? sfti_io_fail(&err, SFT_IO_OPEN, error, "open")
                           : cli_read_beside(c, fd, SFT_SIZE_UNKNOWN, bytes, &err);
     if (!error) sfti_os_close(fd);
     if (code) cli_complain(c, path, &err);
-    return code == SFT_OK;
+    return !code;
 }
 
 /* A preview file next to the model exists already; it is copied only if none is embedded. */
@@ -145,12 +134,10 @@ bool cli_export_workflow(cli *c, const cli_model *model, const char *path) {
     static const char *const keys[] = { "workflow", "prompt" };
     sft_error err = SFT_ERROR_INIT;
     sft_span text;
-    for (size_t k = 0; k < 2; k++) {
-        for (size_t i = 0; model->set && i < sft_set_shard_count(model->set); i++) {
+    for (size_t k = 0; k < 2; k++)
+        for (size_t i = 0; model->set && i < sft_set_shard_count(model->set); i++)
             if (sft_file_metadata_get_cstr(sft_set_shard_at(model->set, i), keys[k], &text))
                 return cli_write_file(c, model, NULL, path, text);
-        }
-    }
     sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET,
               "expected a workflow or prompt in the metadata, found none");
     cli_refuse(c, model->path, &err);

@@ -1,3 +1,4 @@
+/* Which facts are known well enough to be written. */
 #include "commands/info/facts.h"
 
 #include "support/nodes.h"
@@ -91,17 +92,13 @@ sft_span cli_known_notes(cli_saving *saving) {
     return end(saving, &out);
 }
 
-/* Entries with commas are whole prompts: the bars keep them apart, as Civitai Helper does. */
-static const char *separator_of(const cli_saving *saving, bool prompt) {
-    const sft_node *word = prompt ? cli_known_word(saving, NULL) : NULL;
-    for (; word; word = cli_known_word(saving, word))
-        if (sft_node_count(sft_node_get(word, "words")) > 1) return " || ";
-    return ", ";
-}
-
 sft_span cli_known_words(cli_saving *saving, bool prompt) {
     joined out;
-    const char *separator = separator_of(saving, prompt);
+    const char *separator = ", ";
+    const sft_node *prompted = prompt ? cli_known_word(saving, NULL) : NULL;
+    for (; prompted; prompted = cli_known_word(saving, prompted))
+        if (sft_node_count(sft_node_get(prompted, "words")) > 1)
+            separator = " || "; /* entries with commas are whole prompts, as in Civitai Helper */
     const sft_node *word = cli_known_word(saving, NULL);
     begin(saving, &out);
     for (; word; word = cli_known_word(saving, word))

@@ -1,3 +1,4 @@
+/* Which versions of CivitAI the files of a folder are. */
 #include "commands/info/have.h"
 
 #include "os/os.h"
@@ -106,15 +107,6 @@ static void hash_file(cli_online *online, have_file *file) {
     if (text) memcpy(file->sha256, text, strlen(text) + 1);
 }
 
-/* "15.25" KB of 1024 bytes: whether a file may be so long. */
-static bool is_of_size(sft_span kilobytes, uint64_t bytes) {
-    uint64_t whole = 0;
-    size_t i = 0;
-    for (; i < kilobytes.len && i < 15 && kilobytes.data[i] >= '0' && kilobytes.data[i] <= '9'; i++)
-        whole = whole * 10 + (uint64_t)(kilobytes.data[i] - '0');
-    return i > 0 && bytes / 1024 + 1 >= whole && bytes / 1024 <= whole + 1;
-}
-
 static bool is_file_of(cli_online *online, have_file *file, sft_span version) {
     sft_span files, hashes, sha256, size;
     cli_raw one;
@@ -123,9 +115,14 @@ static bool is_file_of(cli_online *online, have_file *file, sft_span version) {
         if (!cli_raw_member(one.value, "hashes", &hashes)
             || !cli_raw_string(hashes, "SHA256", &sha256) || sha256.len != 64)
             continue;
-        if (!*file->sha256 && !file->is_hashed && cli_raw_member(one.value, "sizeKB", &size)
-            && is_of_size(size, file->bytes))
-            hash_file(online, file);
+        if (!*file->sha256 && !file->is_hashed && cli_raw_member(one.value, "sizeKB", &size)) {
+            /* "15.25" KB of 1024 bytes: may the file be so long? */
+            uint64_t whole = 0, found = file->bytes / 1024;
+            size_t i = 0;
+            for (; i < size.len && i < 15 && size.data[i] >= '0' && size.data[i] <= '9'; i++)
+                whole = whole * 10 + (uint64_t)(size.data[i] - '0');
+            if (i > 0 && found + 1 >= whole && found <= whole + 1) hash_file(online, file);
+        }
         if (*file->sha256 && cli_same_letters(sft_span_cstr(file->sha256), sha256)) return true;
     }
     return false;

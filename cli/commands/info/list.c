@@ -1,3 +1,4 @@
+/* The list of several models: what is kept of each, order and groups. */
 #include "commands/info/list.h"
 
 #include "base/order.h"
@@ -68,19 +69,10 @@ static sft_span sure_base(const sft_node *root, char buffer[CLI_TITLE_SIZE]) {
     return base;
 }
 
-/* On a terminal without the folder that was given, or that stands above the group. */
-static sft_span shown_path(const cli_list *list, const char *path) {
-    size_t len = strlen(list->folder);
-    if (!list->columns) return sft_span_cstr(path);
-    if (list->c->set.group_by == LIST_GROUP_FOLDER) return cli_name_of(path);
-    if (len == 0) return sft_span_cstr(path);
-    sft_span rest, whole = sft_span_cstr(path);
-    return sfti_path_below(whole, sft_span_cstr(list->folder), &rest) ? rest : whole;
-}
-
 static void fill_cells(cli_list *list, cli_row *row, const cli_model *model,
                        const sft_node *root) {
     char buffer[CLI_TITLE_SIZE], size[CLI_NUMBER_SIZE];
+    sft_span path = sft_span_cstr(model->path), below;
     bool sized = cli_model_bytes(root, &row->bytes);
     sft_span day = date_of(root);
     if (day.len > 10) day.len = 10;
@@ -92,7 +84,13 @@ static void fill_cells(cli_list *list, cli_row *row, const cli_model *model,
     row->cells[LIST_BASE] = copied(list, cli_base_words(root, buffer));
     row->cells[LIST_WORDS] = trigger_words(list, root);
     row->cells[LIST_DATE] = copied(list, day);
-    row->cells[LIST_PATH] = copied(list, shown_path(list, model->path));
+    /* on a terminal without the folder that was given, or that stands above the group */
+    if (list->columns && list->c->set.group_by == LIST_GROUP_FOLDER)
+        path = cli_name_of(model->path);
+    else if (list->columns && *list->folder
+             && sfti_path_below(path, sft_span_cstr(list->folder), &below))
+        path = below;
+    row->cells[LIST_PATH] = copied(list, path);
     row->cells[LIST_SIZE] =
         copied(list, sft_span_cstr(sized ? cli_size_text(row->bytes, size) : "?"));
 }
@@ -192,21 +190,16 @@ static void group_line(const cli_list *list, const uint32_t *order, size_t from,
                cli_size_text(bytes, buffer));
 }
 
-static size_t group_size(const cli_list *list, const uint32_t *order, size_t from) {
-    size_t n = 1;
-    sft_span key = list->rows[order[from]].group_key;
-    while (from + n < list->count
-           && sft_span_equal(list->rows[order[from + n]].group_key, key)) n++;
-    return n;
-}
-
 static void print_sorted(cli_list *list, const uint32_t *order) {
     bool groups = list->c->set.group_by != LIST_NO_GROUPS;
     for (size_t i = 0, next = 0; i < list->count && !cli_is_over(list->c); i++) {
         const cli_row *row = &list->rows[order[i]];
         bool begins = groups && i == next;
         if (begins) {
-            size_t n = group_size(list, order, i);
+            sft_span key = row->group_key;
+            size_t n = 1;
+            while (i + n < list->count
+                   && sft_span_equal(list->rows[order[i + n]].group_key, key)) n++;
             group_line(list, order, i, n);
             next += n;
         } else if (list->labels && i > 0) {
@@ -257,31 +250,15 @@ static void print_rows(cli_list *list) {
     if (list->columns) cli_flush(&list->c->out);
 }
 
-static cli_row *new_row(cli_list *list) {
-    cli_row *rows = sfti_arena_grow(&list->arena, list->rows, list->count, 1, &list->capacity,
-                                    sizeof *rows);
-    if (!rows) return NULL;
-    list->rows = rows;
-    memset(&rows[list->count], 0, sizeof *rows);
-    return &rows[list->count];
-}
-
-static void added_row(cli_list *list, const cli_row *row) {
-    if (list->failed) {
-        complain_of_memory(list);
-        return;
-    }
-    list->count++;
-    list->wrong += row->is_wrong;
-    if (list->holds) cli_progress_count(&list->progress, list->count, 0);
-    else if (list->begun || list->count == LIST_SAMPLE) print_rows(list);
-}
-
 void cli_list_add(cli_list *list, const cli_model *model, const sft_node *root, sft_span text,
                   bool is_text) {
-    cli_row *row = new_row(list);
-    list->failed = !row;
-    if (row) {
+    cli_row *rows = sfti_arena_grow(&list->arena, list->rows, list->count, 1, &list->capacity,
+                                    sizeof *rows);
+    list->failed = !rows;
+    if (rows) {
+        cli_row *row = &rows[list->count];
+        list->rows = rows;
+        memset(row, 0, sizeof *row);
         row->is_text = is_text;
         row->is_wrong = sft_node_count(sft_node_get(root, "conflicts")) > 0
                      || cli_has_mismatch(root);
@@ -290,22 +267,24 @@ void cli_list_add(cli_list *list, const cli_model *model, const sft_node *root, 
         fill_order(list, row, model, root);
         fill_group(list, row, model, root);
     }
-    added_row(list, row);
-}
-
-static void print_in_order(cli_list *list) {
-    uint32_t *order = sfti_arena_sorted(&list->arena, list->count, compare_rows, list);
-    if (!order) {
+    if (list->failed) {
         complain_of_memory(list);
         return;
     }
-    begin_rows(list);
-    print_sorted(list, order);
+    list->wrong += list->rows[list->count++].is_wrong;
+    if (list->holds) cli_progress_count(&list->progress, list->count, 0);
+    else if (list->begun || list->count == LIST_SAMPLE) print_rows(list);
 }
 
 void cli_list_end(cli_list *list) {
     cli_progress_end(&list->progress);
-    if (list->count && !list->holds) print_rows(list);
-    else if (list->count && !cli_is_over(list->c)) print_in_order(list);
+    if (list->count && !list->holds) {
+        print_rows(list);
+    } else if (list->count && !cli_is_over(list->c)) {
+        uint32_t *order = sfti_arena_sorted(&list->arena, list->count, compare_rows, list);
+        if (order) begin_rows(list);
+        if (order) print_sorted(list, order);
+        else complain_of_memory(list);
+    }
     forget_rows(list);
 }

@@ -1,3 +1,4 @@
+/* info --online: which files are looked up, and what becomes of the answers. */
 #include "commands/info/online.h"
 
 #include "commands/info/have.h"
@@ -13,17 +14,13 @@
 
 /* ── Beginning ── */
 
-static void name_mark(cli_online *online) {
-    int len = snprintf(online->mark, sizeof online->mark, "unknown to %s", online->site.url);
-    if (len < 0 || (size_t)len >= sizeof online->mark) online->mark[0] = 0;
-}
-
 bool cli_online_open(cli_online *online, cli *c, sft_hash_cache *cache) {
     memset(online, 0, sizeof *online);
     online->c = c;
     online->cache = cache;
     if (!cli_civitai_open(&online->site, c, c->set.dry_run != 0)) return false;
-    name_mark(online);
+    int len = snprintf(online->mark, sizeof online->mark, "unknown to %s", online->site.url);
+    if (len < 0 || (size_t)len >= sizeof online->mark) online->mark[0] = 0;
     return true;
 }
 
@@ -34,21 +31,11 @@ void cli_online_close(cli_online *online) {
 
 /* ── Known digests ── */
 
-static bool is_single_file(const cli_model *model) {
-    return model->input->kind == CLI_FILE && !model->inputs && model->info && model->set
-        && sft_set_shard_count(model->set) == 1;
-}
-
-static bool is_remembered_unknown(const cli_online *online, const char *path) {
-    uint64_t then, now = sfti_os_time_s();
-    return online->cache && *online->mark
-        && sft_hash_cache_marked(online->cache, path, online->mark, &then) && then <= now
-        && now - then < WEEK;
-}
-
 void cli_online_begin(cli_online *online, cli_model *model) {
     sft_span claimed;
-    if (model->found || !is_single_file(model)) return;
+    bool is_single_file = model->input->kind == CLI_FILE && !model->inputs && model->info
+                          && model->set && sft_set_shard_count(model->set) == 1;
+    if (model->found || !is_single_file) return;
     cli_lookup *lookup = sfti_arena_take(&model->arena, sizeof *lookup);
     if (!lookup) return;
     memset(lookup, 0, sizeof *lookup);
@@ -56,7 +43,10 @@ void cli_online_begin(cli_online *online, cli_model *model) {
     lookup->ask.version = lookup->ask.answer = (sft_span){ "", 0 };
     lookup->ask.model = (sft_span){ "", 0 };
     lookup->has_ids = online->c->set.updates && cli_update_ids(model, &lookup->ask);
-    lookup->is_skipped = !lookup->has_ids && is_remembered_unknown(online, model->path);
+    uint64_t then, now = sfti_os_time_s();
+    lookup->is_skipped = !lookup->has_ids && online->cache && *online->mark
+        && sft_hash_cache_marked(online->cache, model->path, online->mark, &then) && then <= now
+        && now - then < WEEK;
     if (!lookup->has_ids && sft_info_sized_hash(model->info, "sha256", &claimed)) {
         lookup->is_claimed = true;
         lookup->ask.sha256 = claimed;
@@ -169,9 +159,8 @@ static void show_asking(const cli_online *online, size_t done, size_t count) {
     cli_out *err = &online->c->err;
     if (!sfti_os_terminal_escapes(2)) return;
     cli_text(err, "\r\x1b[K");
-    if (done < count) {
+    if (done < count)
         cli_path(err, online->site.url, ": asking for file %zu of %zu", done + 1, count);
-    }
     cli_flush(err);
 }
 
@@ -198,14 +187,6 @@ static void tell_models(cli_online *online, cli_model *models, size_t count) {
         if (!code && online->c->set.save)
             cli_save_answer(online, &models[i], lookup->ask.answer);
     }
-}
-
-static void tell_updates(cli_online *online, cli_model *models, size_t count, cli_ask *asks) {
-    cli_civitai_models(&online->site, asks, count);
-    cli_civitai_confirm(&online->site, asks, count);
-    for (size_t i = 0; i < count; i++)
-        if (models[i].found && !models[i].err.code)
-            cli_update_learn(online, &models[i], &asks[i]);
 }
 
 static void count_requests(cli_online *online, const cli_model *models, size_t count) {
@@ -237,7 +218,11 @@ void cli_online_ask(cli_online *online, cli_digests *digests, cli_model *models,
         ask_by_autov3(online, models, count);
         move_asks(models, count, asks, true);
         if (online->c->set.updates) {
-            tell_updates(online, models, count, asks);
+            cli_civitai_models(&online->site, asks, count);
+            cli_civitai_confirm(&online->site, asks, count);
+            for (size_t i = 0; i < count; i++)
+                if (models[i].found && !models[i].err.code)
+                    cli_update_learn(online, &models[i], &asks[i]);
         } else {
             cli_civitai_complete(&online->site, asks, count);
             move_asks(models, count, asks, false);

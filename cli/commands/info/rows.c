@@ -55,22 +55,18 @@ static bool spells(sft_span text, sft_span word) {
     return false;
 }
 
-/* Words that many files have in their names. */
-static bool is_generic(sft_span word) {
-    static const char *const words[] = { "model", "models", "lora", "locon", "lokr", "loha",
+/* Three letters in a row, more than a version or a number of steps, and no word that many files
+ * have in their names. */
+static bool is_telling(sft_span word) {
+    static const char *const generic[] = { "model", "models", "lora", "locon", "lokr", "loha",
         "adapter", "checkpoint", "safetensors", "pytorch", "diffusion", "weights", "fp16", "bf16",
         "fp32", "fp8", "pruned", "final", "index", "consolidated", "embeds", "learned" };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (cli_same_letters(word, sft_span_cstr(words[i]))) return true;
-    return false;
-}
-
-/* Three letters in a row: more than a version or a number of steps. */
-static bool is_telling(sft_span word) {
     size_t letters = 0;
     for (size_t i = 0; i < word.len && letters < 3; i++)
         letters = word.data[i] >= '0' && word.data[i] <= '9' ? 0 : letters + 1;
-    return letters >= 3 && !is_generic(word);
+    for (size_t i = 0; i < sizeof generic / sizeof *generic && letters >= 3; i++)
+        if (cli_same_letters(word, sft_span_cstr(generic[i]))) return false;
+    return letters >= 3;
 }
 
 static sft_span without_extension(sft_span path) {
@@ -156,25 +152,17 @@ static void measure(cli_list *list, const cli_row *rows, size_t count, bool with
     if (list->c->set.group_by == LIST_GROUP_BASE) widths[LIST_BASE] = 0;
 }
 
-/* What is sorted by stays. */
-static bool is_kept(const cli_list *list, cli_list_column column) {
-    int sort = list->c->set.sort;
-    return (column == LIST_DATE && sort == LIST_BY_DATE)
-        || (column == LIST_BASE && sort == LIST_BY_BASE);
-}
-
-static size_t total_width(const size_t *widths) {
-    size_t total = MARK_COLUMNS;
-    for (int i = 0; i < LIST_COLUMNS; i++) total += widths[i] ? widths[i] + GAP : 0;
-    return total - GAP;
-}
-
 static void fit(cli_list *list) {
+    int sort = list->c->set.sort;
     for (size_t i = 0; i < sizeof fit_steps / sizeof *fit_steps; i++) {
         const struct fit_step *step = &fit_steps[i];
-        size_t total = total_width(list->widths), *width = &list->widths[step->column];
+        size_t total = MARK_COLUMNS - GAP, *width = &list->widths[step->column];
+        for (int k = 0; k < LIST_COLUMNS; k++)
+            total += list->widths[k] ? list->widths[k] + GAP : 0;
         if (total <= list->columns) return;
-        if (*width <= step->width || (!step->width && is_kept(list, step->column))) continue;
+        bool sorted = (step->column == LIST_DATE && sort == LIST_BY_DATE)
+                      || (step->column == LIST_BASE && sort == LIST_BY_BASE); /* which stays */
+        if (*width <= step->width || (!step->width && sorted)) continue;
         size_t over = total - list->columns, most = *width - step->width;
         *width -= step->width && over < most ? over : most;
     }

@@ -1,3 +1,4 @@
+/* info --online --save: the answer as a sidecar, and the first picture. */
 #include "commands/info/export.h"
 #include "commands/info/online.h"
 #include "commands/info/sidecar.h"
@@ -5,12 +6,6 @@
 #include "support/words.h"
 
 #include <string.h>
-
-/* Whether the sidecar already describes this version. */
-static bool tells_same(sft_span old, sft_span answer) {
-    uint64_t a, b;
-    return cli_raw_uint(old, "id", &a) && cli_raw_uint(answer, "id", &b) && a == b;
-}
 
 /* False where nothing was written: it is there already, or cannot be. */
 static bool save_info(cli *c, const cli_model *model, sfti_arena *arena, sft_span answer) {
@@ -20,7 +15,9 @@ static bool save_info(cli *c, const cli_model *model, sfti_arena *arena, sft_spa
     sft_span text = answer;
     bool done = false;
     sft_code code = cli_sidecar_open(c, model, arena, ".civitai.info", &old, &err);
-    bool is_same = !code && old.object.len > 0 && tells_same(old.object, answer);
+    uint64_t a, b; /* ids: does it describe this version already? */
+    bool is_same = !code && old.object.len > 0 && cli_raw_uint(old.object, "id", &a)
+                   && cli_raw_uint(answer, "id", &b) && a == b;
     if (!code && old.object.len > 0 && c->set.force) {
         code = cli_merge_text(old.object, answer, cli_keep_civitai, &merged, &err);
         text = (sft_span){ merged.data, merged.len };
@@ -44,20 +41,11 @@ static bool first_picture(sft_span answer, char buffer[CLI_CIVITAI_URL_SIZE]) {
     if (!cli_raw_member(answer, "images", &images)) return false;
     for (cli_raw_begin(&image, images); cli_raw_next(&image);) {
         if (!cli_raw_string(image.value, "url", &url) || url.len >= CLI_CIVITAI_URL_SIZE) continue;
-        if (cli_raw_string(image.value, "type", &type)
-            && !cli_is(type, "image"))
-            continue;
+        if (cli_raw_string(image.value, "type", &type) && !cli_is(type, "image")) continue;
         memcpy(buffer, url.data, url.len);
         buffer[url.len] = 0;
         return true;
     }
-    return false;
-}
-
-static bool has_picture_file(const cli_model *model) {
-    sft_preview preview;
-    for (size_t i = 0; sft_info_preview_at(model->info, i, &preview); i++)
-        if (preview.path.len > 0) return true;
     return false;
 }
 
@@ -79,18 +67,17 @@ static void write_picture(cli *c, const cli_model *model, sft_span bytes, const 
     sfti_arena_free(&arena);
 }
 
-static void save_picture(cli_online *online, const cli_model *model, sft_span answer) {
-    sft_buffer bytes = { .alloc = online->c->alloc };
-    char url[CLI_CIVITAI_URL_SIZE];
-    if (has_picture_file(model) && !online->c->set.force) return;
-    if (!first_picture(answer, url)) return;
-    if (!cli_civitai_picture(&online->site, url, &bytes)) return;
-    write_picture(online->c, model, (sft_span){ bytes.data, bytes.len }, url);
-    sft_buffer_free(&bytes);
-}
-
 void cli_save_answer(cli_online *online, const cli_model *model, sft_span answer) {
     sfti_arena arena = { .alloc = online->c->alloc };
-    if (save_info(online->c, model, &arena, answer)) save_picture(online, model, answer);
+    sft_buffer bytes = { .alloc = online->c->alloc };
+    char url[CLI_CIVITAI_URL_SIZE];
+    sft_preview preview;
+    bool wanted = save_info(online->c, model, &arena, answer);
+    for (size_t i = 0; !online->c->set.force && sft_info_preview_at(model->info, i, &preview); i++)
+        wanted = wanted && preview.path.len == 0; /* a picture file is there */
+    if (wanted && first_picture(answer, url) && cli_civitai_picture(&online->site, url, &bytes)) {
+        write_picture(online->c, model, (sft_span){ bytes.data, bytes.len }, url);
+        sft_buffer_free(&bytes);
+    }
     sfti_arena_free(&arena);
 }

@@ -1,3 +1,4 @@
+/* info --save-as: what is known of a model as a sidecar or in the header, and its results. */
 #include "commands/info/save_as.h"
 
 #include "base/error.h"
@@ -49,18 +50,15 @@ typedef struct saved {
     bool is_new, is_json;
 } saved;
 
-static const char *verb_of(const cli *c, const saved *what) {
-    if (c->set.dry_run) return what->is_new ? "would be written" : "would be updated";
-    return what->is_new ? "written" : "updated";
-}
-
 static void say_human(cli_saving *saving, const saved *what) {
     cli *c = saving->c;
     bool dry = c->set.dry_run != 0;
+    const char *verb = dry ? what->is_new ? "would be written" : "would be updated"
+                           : what->is_new ? "written" : "updated";
     if (what->count == 0) {
         cli_path(&c->out, what->path, ": nothing to change\n");
     } else {
-        cli_path(&c->out, what->path, ": %s%s", verb_of(c, what), dry ? "\n" : " (");
+        cli_path(&c->out, what->path, ": %s%s", verb, dry ? "\n" : " (");
         for (size_t i = 0; i < what->count; i++) {
             if (!dry && i > 0) cli_text(&c->out, ", ");
             cli_text(&c->out, dry ? "  " : "");
@@ -114,14 +112,6 @@ static void say_saved(cli_saving *saving, const saved *what) {
     cli_object_end(&object);
 }
 
-static void say_nothing_known(cli_saving *saving) {
-    cli *c = saving->c;
-    saved nothing = { .path = NULL };
-    if (cli_is_json(c)) say_saved(saving, &nothing);
-    else cli_path(&c->out, saving->model->path, ": nothing to write: no fact has a trust of %d "
-                  "or more\n", (int)saving->least);
-}
-
 /* ── A sidecar ── */
 
 typedef struct save_texts {
@@ -158,8 +148,7 @@ static sft_code mark(cli_saving *saving, const cli_sidecar_format *format, save_
     sft_code code = cli_derive(saving, render_known, (void *)format, &origins, &texts->now, err);
     sfti_json_write(&w, &sink, 0, err);
     sfti_json_open(&w, '{');
-    sfti_json_key(&w, SFTI_DERIVED);
-    sfti_json_open(&w, '{');
+    sfti_json_put_open(&w, SFTI_DERIVED, '{');
     sfti_json_key(&w, "derived");
     sfti_json_raw(&w, span_of(&origins));
     sfti_json_close(&w, '}');
@@ -167,16 +156,6 @@ static sft_code mark(cli_saving *saving, const cli_sidecar_format *format, save_
     sft_code done = code ? SFT_OK : sfti_json_done(&w);
     sft_buffer_free(&origins);
     return code ? code : done;
-}
-
-/* What was known when it was written last, and is no longer. */
-static bool is_stale(const save_texts *texts) {
-    for (size_t i = 0; i < texts->was.count; i++) {
-        size_t j = 0;
-        while (j < texts->now.count && texts->now.digests[j] != texts->was.digests[i]) j++;
-        if (j == texts->now.count) return true;
-    }
-    return false;
 }
 
 /* What is known over what others wrote over what the program expects, and the mark. */
@@ -194,29 +173,19 @@ static sft_code merge(const cli_saving *saving, const cli_sidecar_format *format
     return code;
 }
 
-/* The entry of the result object, NULL for none. */
-static const sft_node *entry_of(const cli_saving *saving, const char *path) {
-    const sft_node *one = cli_first(saving->root, "sidecars");
-    while (one && !cli_is(sft_node_text(one, "path"), path)) one = one->next;
-    return one;
-}
-
-/* Whether all that it tells is among the facts: then nothing of it is replaced unseen. */
-static bool is_read(const sft_node *entry) {
-    static const char skeleton[] = "a skeleton";
-    sft_span error = sft_node_text(entry, "error");
-    bool is_skeleton = error.len > sizeof skeleton
-                    && memcmp(error.data, skeleton, sizeof skeleton - 1) == 0;
-    return entry && (error.len == 0 || is_skeleton);
-}
-
-/* What is there is added to only if it is of this model and of this program. */
+/* What is there is added to only if it is of this model and of this program, and if all that it
+ * tells is among the facts: then nothing of it is replaced unseen. */
 static sft_code check_there(const cli_saving *saving, const cli_sidecar_format *format,
                             const cli_sidecar *there, sft_error *err) {
-    const sft_node *entry = entry_of(saving, there->path);
-    sft_span versions;
+    static const char skeleton[] = "a skeleton";
+    const sft_node *entry = cli_first(saving->root, "sidecars"); /* of the result object */
+    while (entry && !cli_is(sft_node_text(entry, "path"), there->path)) entry = entry->next;
+    sft_span versions, error = sft_node_text(entry, "error");
     sft_code code = SFT_OK;
     bool is_empty = sft_span_equal(there->object, sft_span_cstr("{}"));
+    bool is_skeleton = error.len > sizeof skeleton
+                    && memcmp(error.data, skeleton, sizeof skeleton - 1) == 0;
+    bool is_read = entry && (error.len == 0 || is_skeleton);
     if (!there->exists) return SFT_OK;
     bool is_other = there->object.len > 0 && !is_empty && entry
                  && !cli_is(sft_node_text(entry, "kind"), format->kind);
@@ -230,7 +199,7 @@ static sft_code check_there(const cli_saving *saving, const cli_sidecar_format *
         code = sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
                          "expected a sidecar of this model, found another model's digest in it");
         cli_hint(err, CLI_HINT_MOVE_AWAY);
-    } else if (there->object.len > 0 && !is_empty && !is_read(entry)) {
+    } else if (there->object.len > 0 && !is_empty && !is_read) {
         code = sfti_fail(err, SFT_IO_READ, SFT_NO_OFFSET,
                          "expected a sidecar that was read, found one that could not be");
     } else if (!saving->c->set.force) {
@@ -269,7 +238,13 @@ static sft_code save_text(cli_saving *saving, const cli_sidecar_format *format,
     if (!code) code = render(saving, format->defaults, &texts->defaults, err);
     if (!code && saving->is_full) code = sfti_fail_memory(err, texts->known.len);
     if (!code) code = mark(saving, format, texts, err);
-    bool is_done = !is_stale(texts)
+    bool is_stale = false; /* something was known when it was written last, and is no longer */
+    for (size_t i = 0; i < texts->was.count && !is_stale; i++) {
+        size_t j = 0;
+        while (j < texts->now.count && texts->now.digests[j] != texts->was.digests[i]) j++;
+        is_stale = j == texts->now.count;
+    }
+    bool is_done = !is_stale
                 && (saving->count == 0
                     || (there->object.len > 0
                         && cli_raw_covers(there->object, span_of(&texts->known))));
@@ -279,8 +254,13 @@ static sft_code save_text(cli_saving *saving, const cli_sidecar_format *format,
     if (!code && !is_done && !c->set.dry_run)
         code = cli_write_beside(c, saving->model, NULL, there->path, span_of(&texts->merged),
                                 c->set.force && there->exists, err);
-    if (!code && saving->count == 0 && !there->exists) say_nothing_known(saving);
-    else if (!code) say_saved(saving, &what);
+    saved nothing = { .path = NULL };
+    bool is_known = saving->count > 0 || there->exists;
+    if (!code && (is_known || cli_is_json(c)))
+        say_saved(saving, is_known ? &what : &nothing);
+    else if (!code)
+        cli_path(&c->out, saving->model->path, ": nothing to write: no fact has a trust of %d "
+                 "or more\n", (int)saving->least);
     return code;
 }
 
@@ -341,11 +321,6 @@ static sft_code save_header(cli_saving *saving, sft_error *err) {
 
 /* ── One model ── */
 
-static bool is_one_file(const cli_model *model) {
-    return model->input->kind == CLI_FILE && !model->inputs && model->set
-        && sft_set_shard_count(model->set) == 1;
-}
-
 void cli_save_model(cli *c, const cli_model *model, uint64_t least) {
     cli_saving saving = { .c = c, .model = model, .root = sft_tree_root(model->tree),
                           .arena.alloc = c->alloc, .least = least };
@@ -353,7 +328,9 @@ void cli_save_model(cli *c, const cli_model *model, uint64_t least) {
     sft_error err = SFT_ERROR_INIT;
     sft_code code = SFT_OK;
     saving.own = saving.old = saving.without = (sft_span){ "", 0 };
-    if (!is_one_file(model))
+    bool is_one_file = model->input->kind == CLI_FILE && !model->inputs && model->set
+                       && sft_set_shard_count(model->set) == 1;
+    if (!is_one_file)
         code = sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a model in one file for --save-as, found several files");
     else if (c->set.save_as == CLI_SAVE_MODELSPEC) code = save_header(&saving, &err);

@@ -14,16 +14,14 @@
 
 /* ── Values ── */
 
-static void put_known(cli_saving *saving, sfti_json_writer *w, const char *key,
-                      const char *fact) {
-    sft_span text = cli_known_text(saving, fact);
-    if (text.len > 0) sfti_json_put_text(w, key, text);
-}
-
 static void put_text(sfti_json_writer *w, const char *key, sft_span text) {
     if (text.len > 0) sfti_json_put_text(w, key, text);
 }
 
+static void put_known(cli_saving *saving, sfti_json_writer *w, const char *key,
+                      const char *fact) {
+    put_text(w, key, cli_known_text(saving, fact));
+}
 /* A number or boolean as it is spelled. */
 static void put_raw(sfti_json_writer *w, const char *key, sft_span text) {
     if (text.len == 0) return;
@@ -122,25 +120,6 @@ static sft_span full_path(cli_saving *saving, const char *path) {
 
 /* ── CivitAI: a model version as its interface answers ── */
 
-static void put_ids(cli_saving *saving, sfti_json_writer *w) {
-    const sft_node *ids = cli_known_ids(saving);
-    put_raw(w, "id", sft_node_text(ids, "version_id"));
-    put_raw(w, "modelId", sft_node_text(ids, "model_id"));
-    put_text(w, "air", sft_node_text(ids, "air"));
-    put_text(w, "publishedAt", sft_node_text(ids, "published_at"));
-    saving->count += ids != NULL;
-}
-
-static void put_permissions(cli_saving *saving, sfti_json_writer *w) {
-    const sft_node *ids = cli_known_ids(saving);
-    const sft_node *may = sft_node_get(ids, "permissions");
-    sft_span credit = sft_node_text(may, "credit");
-    if (credit.len > 0) sfti_json_put_bool(w, "allowNoCredit", cli_is(credit, "false"));
-    put_list(w, "allowCommercialUse", sft_node_get(may, "commercial"));
-    put_raw(w, "allowDerivatives", sft_node_text(may, "derivatives"));
-    put_raw(w, "allowDifferentLicense", sft_node_text(may, "relicense"));
-}
-
 static void put_page(cli_saving *saving, sfti_json_writer *w) {
     const char *type = cli_civitai_type(saving);
     sfti_json_put_open(w, "model", '{');
@@ -149,7 +128,12 @@ static void put_page(cli_saving *saving, sfti_json_writer *w) {
     put_raw(w, "nsfw", cli_known_text(saving, "model.nsfw"));
     put_html(saving, w, "description", "model.description");
     put_list(w, "tags", cli_known(saving, "model.tags"));
-    put_permissions(saving, w);
+    const sft_node *may = sft_node_get(cli_known_ids(saving), "permissions");
+    sft_span credit = sft_node_text(may, "credit");
+    if (credit.len > 0) sfti_json_put_bool(w, "allowNoCredit", cli_is(credit, "false"));
+    put_list(w, "allowCommercialUse", sft_node_get(may, "commercial"));
+    put_raw(w, "allowDerivatives", sft_node_text(may, "derivatives"));
+    put_raw(w, "allowDifferentLicense", sft_node_text(may, "relicense"));
     sfti_json_close(w, '}');
 }
 
@@ -190,7 +174,12 @@ static void put_file(cli_saving *saving, sfti_json_writer *w) {
 
 static void put_version(cli_saving *saving, sfti_json_writer *w) {
     sft_span author = cli_known_text(saving, "model.author");
-    put_ids(saving, w);
+    const sft_node *ids = cli_known_ids(saving);
+    put_raw(w, "id", sft_node_text(ids, "version_id"));
+    put_raw(w, "modelId", sft_node_text(ids, "model_id"));
+    put_text(w, "air", sft_node_text(ids, "air"));
+    put_text(w, "publishedAt", sft_node_text(ids, "published_at"));
+    saving->count += ids != NULL;
     put_known(saving, w, "name", "model.version_name");
     put_html(saving, w, "description", "model.version_description");
     put_text(w, "baseModel", cli_civitai_base(saving));
@@ -265,24 +254,6 @@ static void put_tips(cli_saving *saving, sfti_json_writer *w) {
     sft_buffer_free(&text);
 }
 
-static void put_manager_hash(cli_saving *saving, sfti_json_writer *w) {
-    sft_span sha256 = cli_known_digest(saving, "sha256");
-    sft_span weights = cli_known_digest(saving, "autov3");
-    if (weights.len > 12) weights.len = 12;
-    put_text(w, "autov3", weights);
-    put_text(w, "sha256", sha256);
-    if (sha256.len > 0) sfti_json_put_cstr(w, "hash_status", "completed");
-}
-
-static void put_sub_type(cli_saving *saving, sfti_json_writer *w) {
-    static const char *const types[] = { "checkpoint", "diffusion_model", "embedding" };
-    size_t before = saving->count;
-    sft_span kind = cli_known_text(saving, "model.kind");
-    saving->count = before;
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (cli_is(kind, types[i])) sfti_json_put_cstr(w, "sub_type", types[i]);
-}
-
 static void put_preview(cli_saving *saving, sfti_json_writer *w) {
     sft_preview preview;
     if (has_old(saving, "preview_url")) return;
@@ -298,17 +269,27 @@ static void put_preview(cli_saving *saving, sfti_json_writer *w) {
 }
 
 static void known_manager(cli_saving *saving, sfti_json_writer *w) {
+    static const char *const types[] = { "checkpoint", "diffusion_model", "embedding" };
     const sft_node *ids = cli_known_ids(saving);
+    sft_span sha256 = cli_known_digest(saving, "sha256");
+    sft_span weights = cli_known_digest(saving, "autov3");
+    if (weights.len > 12) weights.len = 12;
     put_known(saving, w, "model_name", "model.name");
     put_text(w, "base_model", cli_civitai_base(saving));
-    put_manager_hash(saving, w);
+    put_text(w, "autov3", weights);
+    put_text(w, "sha256", sha256);
+    if (sha256.len > 0) sfti_json_put_cstr(w, "hash_status", "completed");
     put_preview(saving, w);
     if (!has_old(saving, "notes")) put_text(w, "notes", cli_known_notes(saving));
     put_list(w, "tags", cli_known(saving, "model.tags"));
     put_html(saving, w, "modelDescription", "model.description");
     put_words(saving, w, "trainedWords");
     put_tips(saving, w);
-    put_sub_type(saving, w);
+    size_t before = saving->count; /* the kind is not written itself */
+    sft_span kind = cli_known_text(saving, "model.kind");
+    saving->count = before;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (cli_is(kind, types[i])) sfti_json_put_cstr(w, "sub_type", types[i]);
     if (!ids) return;
     sfti_json_put_bool(w, "from_civitai", true);
     sfti_json_put_open(w, "civitai", '{');

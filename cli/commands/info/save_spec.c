@@ -60,38 +60,10 @@ static sft_span joined(cli_saving *saving, const char *fact) {
     return (sft_span){ text ? text : "", text ? (size_t)(at - text) : 0 };
 }
 
-/* The digest of the tensors' bytes, which setting these keys does not change. */
-static void put_weights(cli_saving *saving, cli_spec *spec) {
-    sft_span hex = cli_known_digest(saving, "sshs_model");
-    if (hex.len == 0) hex = cli_known_digest(saving, "autov3");
-    char *text = hex.len == 64 ? sfti_arena_take(&saving->arena, 66) : NULL;
-    if (!text) return;
-    memcpy(text, "0x", 2);
-    memcpy(text + 2, hex.data, 64);
-    put_pair(saving, spec, "hash_sha256", (sft_span){ text, 66 });
-}
-
 static bool will_be_set(const cli_spec *spec, sft_span key) {
     for (size_t i = 0; i < spec->count; i++)
         if (sft_span_equal(spec->pairs[i].key, key)) return true;
     return false;
-}
-
-static bool will_have(const cli_saving *saving, const cli_spec *spec, const char *key) {
-    sft_span value;
-    if (header_value(saving, sft_span_cstr(key), &value)) return true;
-    return will_be_set(spec, sft_span_cstr(key));
-}
-
-/* It says that the rest is complete. */
-static void put_marker(cli_saving *saving, cli_spec *spec) {
-    static const char *const needed[] = { "modelspec.architecture", "modelspec.implementation",
-                                          "modelspec.title", "modelspec.resolution" };
-    sft_span there, key = sft_span_cstr("modelspec.sai_model_spec");
-    bool complete = spec->count > 0 && !header_value(saving, key, &there);
-    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
-        complete = complete && will_have(saving, spec, needed[i]);
-    if (complete) put_pair(saving, spec, "sai_model_spec", sft_span_cstr("1.0.1"));
 }
 
 static void known_keys(cli_saving *saving, cli_spec *spec) {
@@ -102,6 +74,8 @@ static void known_keys(cli_saving *saving, cli_spec *spec) {
         { "tags", "model.tags" }, { "resolution", "model.resolution" },
         { "encoder_layer", "model.clip_skip" }, { "language", "model.language" },
     };
+    static const char *const needed[] = { "modelspec.architecture", "modelspec.implementation",
+                                          "modelspec.title", "modelspec.resolution" };
     const char *implementation = cli_modelspec_implementation(saving);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         put_pair(saving, spec, rows[i].key, joined(saving, rows[i].fact));
@@ -115,8 +89,24 @@ static void known_keys(cli_saving *saving, cli_spec *spec) {
     if (sft_node_get(saving->root, "adapter")->type == SFT_NODE_OBJECT)
         put_pair(saving, spec, "lora_default_weight",
                  cli_known_text(saving, "model.preferred_weight"));
-    put_weights(saving, spec);
-    put_marker(saving, spec);
+    /* the digest of the tensors' bytes, which setting these keys does not change */
+    sft_span hex = cli_known_digest(saving, "sshs_model");
+    if (hex.len == 0) hex = cli_known_digest(saving, "autov3");
+    char *text = hex.len == 64 ? sfti_arena_take(&saving->arena, 66) : NULL;
+    if (text) {
+        memcpy(text, "0x", 2);
+        memcpy(text + 2, hex.data, 64);
+        put_pair(saving, spec, "hash_sha256", (sft_span){ text, 66 });
+    }
+    /* the marker says that the rest is complete */
+    sft_span there;
+    bool complete = spec->count > 0
+        && !header_value(saving, sft_span_cstr("modelspec.sai_model_spec"), &there);
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+        sft_span key = sft_span_cstr(needed[i]);
+        complete = complete && (header_value(saving, key, &there) || will_be_set(spec, key));
+    }
+    if (complete) put_pair(saving, spec, "sai_model_spec", sft_span_cstr("1.0.1"));
 }
 
 /* ── The mark ── */

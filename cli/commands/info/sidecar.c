@@ -1,3 +1,4 @@
+/* Sidecars that info writes: what is there is merged with what is known. */
 #include "commands/info/sidecar.h"
 
 #include "base/error.h"
@@ -22,15 +23,6 @@ char *cli_path_beside(const cli_model *model, sfti_arena *arena, const char *suf
     return out;
 }
 
-/* The text without a byte order mark and blanks before it, if it is a JSON object. */
-static sft_span json_object(const sft_buffer *text) {
-    sft_span found = cli_read_text(text);
-    while (found.len > 0 && *found.data && strchr(" \t\r\n", *found.data))
-        found = (sft_span){ found.data + 1, found.len - 1 };
-    bool is_object = found.len > 0 && *found.data == '{' && cli_raw_check(found);
-    return is_object ? found : (sft_span){ "", 0 };
-}
-
 sft_code cli_sidecar_open(cli *c, const cli_model *model, sfti_arena *arena, const char *suffix,
                           cli_sidecar *out, sft_error *err) {
     int fd;
@@ -44,7 +36,11 @@ sft_code cli_sidecar_open(cli *c, const cli_model *model, sfti_arena *arena, con
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     sft_code code = cli_read_beside(c, fd, OLD_MOST, &out->text, err);
     sfti_os_close(fd);
-    if (!code) out->object = json_object(&out->text);
+    /* the text without a byte order mark and blanks before it, if it is a JSON object */
+    sft_span found = code ? out->object : cli_read_text(&out->text);
+    while (found.len > 0 && *found.data && strchr(" \t\r\n", *found.data))
+        found = (sft_span){ found.data + 1, found.len - 1 };
+    if (found.len > 0 && *found.data == '{' && cli_raw_check(found)) out->object = found;
     return code;
 }
 

@@ -109,26 +109,6 @@ static void keep_newer(cli_update *update, uint64_t id, sft_span version) {
     update->newer[at] = (newer){ .id = id, .date = date, .entry = version };
 }
 
-static void copy_newer(cli_online *online, cli_model *model, newer *one) {
-    one->have = cli_have_version(online, model, one->id, one->entry);
-    char *date = sfti_arena_copy(&model->arena, one->date.data, one->date.len);
-    one->date = (sft_span){ date ? date : "", date ? one->date.len : 0 };
-    one->name = copy_text(model, one->entry, "name");
-    one->base = copy_text(model, one->entry, "baseModel");
-}
-
-static bool is_published(sft_span version) {
-    sft_span status;
-    return !cli_raw_string(version, "status", &status) || cli_is(status, "Published");
-}
-
-/* Whether --same-base passes over it: it names another base model than this version. */
-static bool is_other_base(const cli *c, sft_span version, sft_span base) {
-    sft_span other;
-    return c->set.same_base && base.len > 0 && cli_raw_string(version, "baseModel", &other)
-        && !cli_same_letters(other, base);
-}
-
 static void find_newer(cli_online *online, cli_model *model, cli_update *update, sft_span told) {
     sft_span own, versions, date = { "", 0 }, base = { "", 0 };
     cli_raw one;
@@ -141,14 +121,25 @@ static void find_newer(cli_online *online, cli_model *model, cli_update *update,
         base = sft_node_text(root, "model.base_model");
     if (!is_time(date)) date = (sft_span){ "", 0 };
     if (!cli_raw_member(told, "modelVersions", &versions)) return;
-    for (cli_raw_begin(&one, versions); cli_raw_next(&one);)
-        if (cli_raw_uint(one.value, "id", &id) && id != update->version_id
-            && is_published(one.value) && !is_other_base(online->c, one.value, base)
-            && is_newer(id, date_of(one.value), update->version_id, date))
+    for (cli_raw_begin(&one, versions); cli_raw_next(&one);) {
+        sft_span status, other;
+        bool published = !cli_raw_string(one.value, "status", &status)
+                         || cli_is(status, "Published");
+        bool same_base = !online->c->set.same_base || base.len == 0
+                         || !cli_raw_string(one.value, "baseModel", &other)
+                         || cli_same_letters(other, base);
+        if (cli_raw_uint(one.value, "id", &id) && id != update->version_id && published
+            && same_base && is_newer(id, date_of(one.value), update->version_id, date))
             keep_newer(update, id, one.value);
+    }
     for (size_t i = 0; i < update->kept; i++) {
-        copy_newer(online, model, &update->newer[i]);
-        update->had += update->newer[i].have.len > 0;
+        newer *kept = &update->newer[i];
+        kept->have = cli_have_version(online, model, kept->id, kept->entry);
+        char *copy = sfti_arena_copy(&model->arena, kept->date.data, kept->date.len);
+        kept->date = (sft_span){ copy ? copy : "", copy ? kept->date.len : 0 };
+        kept->name = copy_text(model, kept->entry, "name");
+        kept->base = copy_text(model, kept->entry, "baseModel");
+        update->had += kept->have.len > 0;
     }
 }
 
@@ -192,13 +183,6 @@ static size_t level_of(const uses *all) {
     return level;
 }
 
-static bool are_same_uses(const uses *a, const uses *b) {
-    if (a->count == 1 || b->count == 1) return level_of(a) == level_of(b);
-    bool same = a->count == b->count;
-    for (size_t i = 0; i < a->count; i++) same = same && has_use(b, a->items[i]);
-    return same;
-}
-
 static void compare_uses(cli_model *model, cli_update *update, const sft_node *recorded,
                          sft_span told) {
     sft_span value;
@@ -208,7 +192,11 @@ static void compare_uses(cli_model *model, cli_update *update, const sft_node *r
     for (const sft_node *one = list->first; one; one = one->next)
         put_use(model, &update->was, one->text);
     told_uses(model, value, &update->now);
-    update->is_use_changed = !are_same_uses(&update->was, &update->now);
+    const uses *a = &update->was, *b = &update->now;
+    bool same = a->count == b->count;
+    for (size_t i = 0; i < a->count; i++) same = same && has_use(b, a->items[i]);
+    if (a->count == 1 || b->count == 1) same = level_of(a) == level_of(b);
+    update->is_use_changed = !same;
     update->is_compared = true;
 }
 
@@ -339,10 +327,6 @@ static void show_json(cli *c, const cli_model *model, const cli_update *update) 
 
 /* ── For people ── */
 
-static void begin_line(cli *c, const cli_model *model) {
-    cli_path(&c->out, model->path, ": ");
-}
-
 static void show_newer(cli *c, const cli_online *online, const cli_model *model,
                        const cli_update *update) {
     size_t at = 0;
@@ -350,8 +334,7 @@ static void show_newer(cli *c, const cli_online *online, const cli_model *model,
     const newer *one = &update->newer[at];
     sft_span day = { one->date.data, one->date.len ? 10 : 0 };
     if (update->total == 0) return;
-    begin_line(c, model);
-    cli_text(&c->out, "newer version ");
+    cli_path(&c->out, model->path, ": newer version ");
     cli_escaped_cut(&c->out, one->name, 60);
     if (day.len > 0) cli_fill(&c->out, " of %", day);
     if (one->base.len > 0) cli_text(&c->out, " for ");
@@ -387,14 +370,12 @@ static void show_changes(cli *c, const cli_model *model, const cli_update *updat
         const change *one = &update->changes[i];
         for (size_t j = 0; j < sizeof words / sizeof *words; j++) {
             if (strcmp(words[j][0], one->what) != 0) continue;
-            begin_line(c, model);
-            cli_printf(&c->out, "permission changed: %s, was: %s\n", words[j][1 + one->now],
-                       words[j][1 + one->was]);
+            cli_path(&c->out, model->path, ": permission changed: %s, was: %s\n",
+                     words[j][1 + one->now], words[j][1 + one->was]);
         }
     }
     if (!update->is_use_changed) return;
-    begin_line(c, model);
-    cli_text(&c->out, "permission changed: commercial use ");
+    cli_path(&c->out, model->path, ": permission changed: commercial use ");
     show_uses(c, &update->now);
     cli_text(&c->out, ", was: ");
     show_uses(c, &update->was);
@@ -404,16 +385,15 @@ static void show_changes(cli *c, const cli_model *model, const cli_update *updat
 static void show_human(cli *c, const cli_online *online, const cli_model *model,
                        const cli_update *update) {
     if (update && update->is_known && update->is_answered) {
-        if (update->is_model_gone) {
-            begin_line(c, model);
-            cli_printf(&c->out, "model %" PRIu64 " is no longer there\n", update->model_id);
-        } else if (update->is_version_gone) {
-            begin_line(c, model);
-            cli_printf(&c->out, "version %" PRIu64 " of model %" PRIu64 " is no longer there\n",
-                       update->version_id, update->model_id);
-        }
+        if (update->is_model_gone)
+            cli_path(&c->out, model->path, ": model %" PRIu64 " is no longer there\n",
+                     update->model_id);
+        else if (update->is_version_gone)
+            cli_path(&c->out, model->path,
+                     ": version %" PRIu64 " of model %" PRIu64 " is no longer there\n",
+                     update->version_id, update->model_id);
         if (update->mode.len > 0) {
-            begin_line(c, model);
+            cli_path(&c->out, model->path, ": ");
             cli_escaped_cut(&c->out, update->mode, 40);
             cli_text(&c->out, "\n");
         }
@@ -421,8 +401,7 @@ static void show_human(cli *c, const cli_online *online, const cli_model *model,
         show_changes(c, model, update);
     }
     if (!c->set.verbose || (update && (update->total > 0 || is_changed(update)))) return;
-    begin_line(c, model);
-    cli_printf(&c->out, "%s\n", status_of(update));
+    cli_path(&c->out, model->path, ": %s\n", status_of(update));
 }
 
 void cli_update_show(const cli_online *online, const cli_model *model,

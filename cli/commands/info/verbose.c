@@ -1,3 +1,4 @@
+/* A label with -v: every fact with its sources, in groups. */
 #include "commands/info/lines.h"
 
 #include "support/fields.h"
@@ -66,15 +67,6 @@ static void fact_lines(cli *c, const sft_node *fact) {
     }
 }
 
-static void list_lines(cli *c, const sft_node *list) {
-    for (const sft_node *one = list->first; one; one = one->next) {
-        if (one == list->first) member_key(c, list);
-        else cli_label_key(c, "");
-        value_words(c, one);
-        cli_text(&c->out, "\n");
-    }
-}
-
 /* A fact, a list of records or a setting. */
 static void member_lines(cli *c, const sft_node *node) {
     bool records = node->type == SFT_NODE_LIST && node->first
@@ -83,7 +75,12 @@ static void member_lines(cli *c, const sft_node *node) {
     if (sft_node_get(node, "value")) {
         fact_lines(c, node);
     } else if (records) {
-        list_lines(c, node);
+        for (const sft_node *one = node->first; one; one = one->next) {
+            if (one == node->first) member_key(c, node);
+            else cli_label_key(c, "");
+            value_words(c, one);
+            cli_text(&c->out, "\n");
+        }
     } else {
         member_key(c, node);
         value_words(c, node);
@@ -110,34 +107,6 @@ static bool tells_use(const sft_node *node) {
     return false;
 }
 
-static void identity_group(cli *c, const sft_node *root) {
-    heading(c, "identity");
-    for (const sft_node *one = cli_first(root, "model"); one; one = one->next)
-        if (!tells_use(one)) member_lines(c, one);
-    all_members(c, sft_node_get(root, "adapter"));
-    cli_line_list(c, sft_node_get(root, "parts"), "parts", "path", "");
-    cli_line_conflicts(c, root);
-}
-
-static void trigger_lines(cli *c, const sft_node *words) {
-    for (const sft_node *one = words->first; one; one = one->next) {
-        cli_flow flow = { c, 0, 0, false };
-        cli_label_key(c, one == words->first ? "trigger words" : "");
-        cli_flow_text(&flow, sft_node_text(one, "text"));
-        cli_line_trust(c, one);
-        cli_text(&c->out, "\n");
-    }
-}
-
-static void tag_line(cli *c, const sft_node *tags) {
-    cli_flow flow = { c, 0, 0, false };
-    if (!tags->first) return;
-    cli_label_key(c, "frequent tags");
-    for (const sft_node *one = tags->first; one; one = one->next)
-        cli_flow_word(&flow, sft_node_text(one, "tag"), ", ");
-    cli_flow_end(&flow);
-}
-
 static void pasted_line(cli *c, const char *key, sft_span text) {
     if (!text.len) return;
     cli_label_key(c, key);
@@ -154,20 +123,25 @@ static void use_group(cli *c, const sft_node *root) {
         any = any || (tells_use(one) && !is_empty(one));
     if (!any) return;
     heading(c, "use");
-    trigger_lines(c, sft_node_get(root, "trigger_words"));
+    const sft_node *words = sft_node_get(root, "trigger_words");
+    for (const sft_node *one = words->first; one; one = one->next) {
+        cli_flow flow = { c, 0, 0, false };
+        cli_label_key(c, one == words->first ? "trigger words" : "");
+        cli_flow_text(&flow, sft_node_text(one, "text"));
+        cli_line_trust(c, one);
+        cli_text(&c->out, "\n");
+    }
     pasted_line(c, "a1111", sft_node_text(root, "prompts.a1111"));
     pasted_line(c, "comfy", sft_node_text(root, "prompts.comfy"));
     for (const sft_node *one = cli_first(root, "model"); one; one = one->next)
         if (tells_use(one)) member_lines(c, one);
-    tag_line(c, sft_node_get(root, "frequent_tags"));
+    const sft_node *tag = cli_first(root, "frequent_tags");
+    cli_flow flow = { c, 0, 0, false };
+    if (tag) cli_label_key(c, "frequent tags");
+    for (const sft_node *one = tag; one; one = one->next)
+        cli_flow_word(&flow, sft_node_text(one, "tag"), ", ");
+    if (tag) cli_flow_end(&flow);
     cli_line_list(c, sft_node_get(root, "example_prompts"), "examples", "positive", "");
-}
-
-static void training_group(cli *c, const sft_node *root) {
-    const sft_node *training = sft_node_get(root, "training");
-    if (is_empty(training)) return;
-    heading(c, "training");
-    all_members(c, training);
 }
 
 static void files_group(cli *c, const cli_model *model, const sft_node *root) {
@@ -192,17 +166,6 @@ static void files_group(cli *c, const cli_model *model, const sft_node *root) {
     cli_label_digests(c, root, false);
 }
 
-/* Two sources may claim the same. */
-static void claim_lines(cli *c, const sft_node *claims) {
-    for (const sft_node *one = claims ? claims->first : NULL; one; one = one->next) {
-        cli_label_key(c, one == claims->first ? "recorded" : "");
-        cli_fill(&c->out, "%  %", sft_node_text(one, "algo"), sft_node_text(one, "value"));
-        cli_style_on(&c->out, CLI_DIM);
-        cli_fill(&c->out, "  [%]\n", sft_node_text(one, "source"));
-        cli_style_off(&c->out, CLI_DIM);
-    }
-}
-
 static void provenance_group(cli *c, const sft_node *root) {
     static const char *const keys[] = { "civitai", "links", "merge", "provenance", "privacy",
                                         "hashes.recorded" };
@@ -215,14 +178,30 @@ static void provenance_group(cli *c, const sft_node *root) {
     cli_line_list(c, sft_node_get(root, "links"), "links", "url", "source");
     cli_line_merge(c, root);
     all_members(c, sft_node_get(root, "provenance"));
-    claim_lines(c, sft_node_find(root, "hashes.recorded"));
+    const sft_node *claims = sft_node_find(root, "hashes.recorded"); /* two may claim the same */
+    for (const sft_node *one = claims ? claims->first : NULL; one; one = one->next) {
+        cli_label_key(c, one == claims->first ? "recorded" : "");
+        cli_fill(&c->out, "%  %", sft_node_text(one, "algo"), sft_node_text(one, "value"));
+        cli_style_on(&c->out, CLI_DIM);
+        cli_fill(&c->out, "  [%]\n", sft_node_text(one, "source"));
+        cli_style_off(&c->out, CLI_DIM);
+    }
     cli_line_list(c, sft_node_get(root, "privacy"), "private", "key", "what");
 }
 
 void cli_label_groups(cli *c, const cli_model *model, const sft_node *root) {
-    identity_group(c, root);
+    const sft_node *training = sft_node_get(root, "training");
+    heading(c, "identity");
+    for (const sft_node *one = cli_first(root, "model"); one; one = one->next)
+        if (!tells_use(one)) member_lines(c, one);
+    all_members(c, sft_node_get(root, "adapter"));
+    cli_line_list(c, sft_node_get(root, "parts"), "parts", "path", "");
+    cli_line_conflicts(c, root);
     use_group(c, root);
-    training_group(c, root);
+    if (!is_empty(training)) {
+        heading(c, "training");
+        all_members(c, training);
+    }
     files_group(c, model, root);
     provenance_group(c, root);
     if (!model->set) return;

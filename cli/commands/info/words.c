@@ -9,9 +9,8 @@ const char *cli_tool_words(sft_span tool) {
         { "sd-scripts", "kohya sd-scripts" }, { "webui", "web UI" },
         { "onetrainer", "OneTrainer" }, { "simpletuner", "SimpleTuner" },
     };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (cli_is(tool, names[i].id)) return names[i].words;
-    }
     return NULL;
 }
 
@@ -33,9 +32,8 @@ void cli_source_words(cli_out *out, sft_span source) {
         size_t used = (size_t)(colon - source.data) + 1;
         source = (sft_span){ source.data + used, source.len - used };
     }
-    for (size_t i = 0; i + 1 < source.len; i++) {
+    for (size_t i = 0; i + 1 < source.len; i++)
         if (source.data[i] == ':' && source.data[i + 1] == '/') source.len = i;
-    }
     cli_escaped_cut(out, source, 60);
 }
 

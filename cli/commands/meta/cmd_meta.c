@@ -1,9 +1,6 @@
 /* meta: show and edit metadata in place. */
 #include "commands/commands.h"
-#include "commands/meta/label.h"
-#include "commands/meta/show.h"
-#include "commands/meta/stream.h"
-#include "commands/meta/values.h"
+#include "commands/meta/meta.h"
 #include "os/os.h"
 #include "support/edit.h"
 #include "support/files.h"
@@ -77,14 +74,9 @@ static sft_code ask_scrub(cli *c, sft_edit *edit, meta_change *change, sft_error
     return code;
 }
 
-static bool is_listed(const meta_change *change, sft_span key) {
-    for (size_t i = 0; i < change->listed_count; i++)
-        if (sft_span_equal(change->listed[i], key)) return true;
-    return false;
-}
-
 static sft_code remove_key(sft_edit *edit, meta_change *change, sft_span key, sft_error *err) {
-    if (is_listed(change, key)) return SFT_OK;
+    for (size_t i = 0; i < change->listed_count; i++)
+        if (sft_span_equal(change->listed[i], key)) return SFT_OK;
     change->listed[change->listed_count++] = key;
     return sft_edit_remove(edit, key, err);
 }
@@ -157,14 +149,6 @@ static sft_code say_change(cli *c, const char *path, meta_change *change,
     return SFT_OK;
 }
 
-/* A key that rm did not find; the result object says nothing of it. */
-static void tell_missing(cli *c, const char *path, const sft_file *file, sft_span key) {
-    sft_error err = SFT_ERROR_INIT;
-    meta_no_key(file, key, &err);
-    cli_status(c, CLI_NO);
-    cli_warn(c, path, &err);
-}
-
 static sft_code change_file(cli *c, const char *path, void *ctx, sft_error *err) {
     meta_change *change = ctx;
     sft_edit *edit;
@@ -180,8 +164,8 @@ static sft_code change_file(cli *c, const char *path, void *ctx, sft_error *err)
     if (!code) code = keep_keys(change, change->kept, change->kept_count, err);
     if (!code && change->is_rm) {
         code = say_change(c, path, change, &report, err);
-        if (!code && change->missing)
-            tell_missing(c, path, sft_edit_file(edit), *change->missing);
+        if (!code && change->missing) /* the result object says nothing of it */
+            meta_tell_missing(c, path, sft_edit_file(edit), *change->missing);
     }
     sft_edit_close(edit);
     /* A label takes memory of its own. */
@@ -240,11 +224,6 @@ static sft_code change_index(cli *c, const char *path, meta_change *change, sft_
     return SFT_OK;
 }
 
-static sft_code no_stdin(const cli *c, sft_error *err) {
-    return cli_usage_error(err, "expected -o - for standard input, found %s%s",
-                           c->set.output ? "-o " : "none", c->set.output ? c->set.output : "");
-}
-
 static void change_one(cli *c, const char *operand, void *ctx) {
     sft_error err = SFT_ERROR_INIT;
     meta_change *change = ctx;
@@ -254,7 +233,10 @@ static void change_one(cli *c, const char *operand, void *ctx) {
         meta_stream(c, operand, &ask);
         return;
     }
-    sft_code code = strcmp(operand, "-") == 0 ? no_stdin(c, &err) : SFT_OK;
+    sft_code code = SFT_OK;
+    if (strcmp(operand, "-") == 0)
+        code = cli_usage_error(&err, "expected -o - for standard input, found %s%s",
+                               c->set.output ? "-o " : "none", c->set.output ? c->set.output : "");
     path = operand;
     if (!code) code = cli_edit_operand(c, &change->arena, operand, &path, &err);
     if (code) {
@@ -289,19 +271,13 @@ static sft_code take_file(cli *c, const char *word, const char *at, meta_change 
     return code;
 }
 
-/* Where "=@" stands behind a key, or NULL. */
-static const char *file_mark(const char *word) {
-    const char *at = strstr(word, "=@");
-    return at && at > word && at[2] ? at : NULL;
-}
-
 /* KEY VALUE... and KEY=@FILE of set. */
 static sft_code take_values(cli *c, char **words, size_t count, meta_change *change,
                             sft_error *err) {
     sft_code code = SFT_OK;
     for (size_t i = 0; !code && i < count; i++) {
-        const char *mark = file_mark(words[i]);
-        if (mark) {
+        const char *mark = strstr(words[i], "=@");
+        if (mark && mark > words[i] && mark[2]) {
             code = take_file(c, words[i], mark, change, err);
         } else if (i + 1 < count) {
             sft_pair pair = { sft_span_cstr(words[i]), sft_span_cstr(words[i + 1]) };
@@ -404,28 +380,20 @@ static void recover_say(cli *c, const char *path, sft_edit_found found) {
     cli_object_end(&object);
 }
 
-static sft_code recover_file(cli *c, const char *path, sft_error *err) {
+/* clean: what was not interrupted is told, too. */
+static sft_code recover_file(cli *c, const char *path, bool clean, sft_error *err) {
     sft_edit_options options = cli_edit_options(c);
     sft_edit_found found = SFT_EDIT_CLEAN;
     sft_code code = sft_edit_recover(path, &options, &found, err);
-    if (code == SFT_OK) recover_say(c, path, found);
+    if (!code && (clean || found != SFT_EDIT_CLEAN)) recover_say(c, path, found);
     return code;
 }
 
 /* One that cannot be recovered does not stop the rest. */
 static sft_code recover_one(cli *c, const char *path, void *ctx, sft_error *err) {
     (void)ctx;
-    if (recover_file(c, path, err)) cli_edit_fail(c, path, err);
+    if (recover_file(c, path, true, err)) cli_edit_fail(c, path, err);
     return SFT_OK;
-}
-
-/* Only its replacement can have been interrupted, which is told if so. */
-static sft_code recover_index(cli *c, const char *path, sft_error *err) {
-    sft_edit_options options = cli_edit_options(c);
-    sft_edit_found found = SFT_EDIT_CLEAN;
-    sft_code code = sft_edit_recover(path, &options, &found, err);
-    if (!code && found != SFT_EDIT_CLEAN) recover_say(c, path, found);
-    return code;
 }
 
 static void recover_operand(cli *c, const char *operand) {
@@ -434,7 +402,7 @@ static void recover_operand(cli *c, const char *operand) {
     const char *path;
     sft_code code = cli_edit_operand(c, &arena, operand, &path, &err);
     bool index = !code && sft_path_is_index(path);
-    if (index) code = recover_index(c, path, &err);
+    if (index) code = recover_file(c, path, false, &err); /* only its replacement can have been */
     if (!code)
         code = index ? cli_edit_each_named(c, path, recover_one, NULL, &err)
                      : recover_one(c, path, NULL, &err);

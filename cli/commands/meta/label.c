@@ -1,6 +1,6 @@
-#include "commands/meta/label.h"
+/* What info says of a model whose metadata meta changed. */
+#include "commands/meta/meta.h"
 
-#include "commands/meta/scrub.h"
 #include "support/models.h"
 #include "support/nodes.h"
 #include "support/words.h"

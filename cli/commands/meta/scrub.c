@@ -1,4 +1,5 @@
-#include "commands/meta/scrub.h"
+/* What of a model's metadata may be private, by its key or what its value is. */
+#include "commands/meta/meta.h"
 
 #include "support/words.h"
 
@@ -52,12 +53,6 @@ static const char *key_reason(sft_span key) {
     return cli_scrub_text(key);
 }
 
-static const struct scrub_folders *folders_of(sft_span key) {
-    for (size_t i = 0; i < sizeof scrub_folders / sizeof *scrub_folders; i++)
-        if (cli_is(key, scrub_folders[i].key)) return &scrub_folders[i];
-    return NULL;
-}
-
 static bool scrub_counts(const struct scrub_folders *row, sft_span value, sfti_arena *arena,
                          cli_scrubbed *out) {
     sft_span left;
@@ -71,7 +66,9 @@ static bool scrub_counts(const struct scrub_folders *row, sft_span value, sfti_a
 
 bool cli_scrub(sft_span key, sft_span value, sfti_arena *arena, cli_scrubbed *out) {
     static const char picture[] = "data:image/";
-    const struct scrub_folders *row = folders_of(key);
+    const struct scrub_folders *row = NULL;
+    for (size_t i = 0; i < sizeof scrub_folders / sizeof *scrub_folders; i++)
+        if (cli_is(key, scrub_folders[i].key)) row = &scrub_folders[i];
     bool found = false;
     *out = (cli_scrubbed){ NULL, { NULL, 0 } };
     if (row) return scrub_counts(row, value, arena, out);

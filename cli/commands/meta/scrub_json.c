@@ -1,6 +1,7 @@
+/* What of JSON texts and pictures may be private. */
 #include "base/json.h"
 #include "base/number.h"
-#include "commands/meta/scrub.h"
+#include "commands/meta/meta.h"
 #include "support/words.h"
 
 #include <string.h>
@@ -22,22 +23,19 @@ typedef struct folder_copy {
     bool memory;
 } folder_copy;
 
-static bool is_folder_member(sft_span key) {
-    for (size_t i = 0; i < sizeof folder_members / sizeof *folder_members; i++)
-        if (cli_is(key, folder_members[i])) return true;
-    return false;
-}
-
 static void copy_key(folder_copy *f) {
     uint32_t depth = f->json.depth;
     sft_span key = sfti_json_string(&f->json, f->arena);
+    bool is_folder = false;
+    for (size_t i = 0; i < sizeof folder_members / sizeof *folder_members; i++)
+        is_folder = is_folder || (key.data && cli_is(key, folder_members[i]));
     if (!key.data) {
         f->memory = false;
     } else if (f->numbered[depth]) {
         char digits[SFTI_UINT_SIZE];
         size_t len = sfti_uint_text(++f->number[depth], 0, digits);
         sfti_json_key_span(&f->w, (sft_span){ digits, len });
-    } else if (is_folder_member(key)) {
+    } else if (is_folder) {
         (void)sfti_json_skip(&f->json);
     } else {
         sfti_json_key_span(&f->w, key);
@@ -45,14 +43,9 @@ static void copy_key(folder_copy *f) {
     }
 }
 
-static void copy_string(folder_copy *f) {
-    sft_span text = sfti_json_string(&f->json, f->arena);
-    if (!text.data) f->memory = false;
-    else sfti_json_span(&f->w, text);
-}
-
 static void copy_event(folder_copy *f, sfti_json_type type) {
     const sfti_json *json = &f->json;
+    sft_span text;
     switch (type) {
     case SFTI_JSON_OBJECT:
         f->numbered[json->depth] = f->next;
@@ -62,20 +55,14 @@ static void copy_event(folder_copy *f, sfti_json_type type) {
     case SFTI_JSON_ARRAY: sfti_json_open(&f->w, '['); break;
     case SFTI_JSON_OBJECT_END: sfti_json_close(&f->w, '}'); break;
     case SFTI_JSON_ARRAY_END: sfti_json_close(&f->w, ']'); break;
-    case SFTI_JSON_STRING: copy_string(f); break;
+    case SFTI_JSON_STRING:
+        text = sfti_json_string(json, f->arena);
+        if (text.data) sfti_json_span(&f->w, text);
+        else f->memory = false;
+        break;
     default: sfti_json_raw(&f->w, json->text);
     }
     f->next = false;
-}
-
-static bool copy_folders(folder_copy *f) {
-    for (;;) {
-        sfti_json_type type = sfti_json_next(&f->json);
-        if (type == SFTI_JSON_END || !f->memory) return f->memory;
-        if (type == SFTI_JSON_ERROR) return false;
-        if (type == SFTI_JSON_KEY) copy_key(f);
-        else copy_event(f, type);
-    }
 }
 
 bool cli_scrub_folders(sft_span text, bool whole, sfti_arena *arena, sft_span *out) {
@@ -90,7 +77,13 @@ bool cli_scrub_folders(sft_span text, bool whole, sfti_arena *arena, sft_span *o
     f.next = whole;
     sfti_json_begin(&f.json, text.data, text.len);
     sfti_json_write(&f.w, &sink, 0, NULL);
-    bool fine = copy_folders(&f);
+    sfti_json_type type = SFTI_JSON_NULL;
+    while (f.memory && type != SFTI_JSON_END && type != SFTI_JSON_ERROR) {
+        type = sfti_json_next(&f.json);
+        if (type == SFTI_JSON_KEY) copy_key(&f);
+        else if (type != SFTI_JSON_END && type != SFTI_JSON_ERROR) copy_event(&f, type);
+    }
+    bool fine = type == SFTI_JSON_END && f.memory;
     *out = (sft_span){ NULL, 0 };
     if (sfti_json_done(&f.w)) f.memory = false;
     char *copy = fine && f.memory ? sfti_arena_copy(arena, made.data, made.len) : NULL;
@@ -102,18 +95,15 @@ bool cli_scrub_folders(sft_span text, bool whole, sfti_arena *arena, sft_span *o
 
 /* ── Pictures ── */
 
-static int base64_digit(char c) {
-    if (c >= 'A' && c <= 'Z') return c - 'A';
-    if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-    if (c >= '0' && c <= '9') return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
 static size_t base64_bytes(sft_span text, uint8_t *out) {
     uint32_t bits = 0, have = 0;
     size_t len = 0;
     for (size_t i = 0; i < text.len; i++) {
-        int digit = base64_digit(text.data[i]);
+        char c = text.data[i];
+        int digit = c == '+' ? 62 : c == '/' ? 63 : -1;
+        if (c >= 'A' && c <= 'Z') digit = c - 'A';
+        if (c >= 'a' && c <= 'z') digit = c - 'a' + 26;
+        if (c >= '0' && c <= '9') digit = c - '0' + 52;
         if (digit < 0) continue;
         bits = (bits << 6 | (uint32_t)digit) & 0xFFFFFF;
         have += 6;
@@ -124,19 +114,15 @@ static size_t base64_bytes(sft_span text, uint8_t *out) {
     return len;
 }
 
-static bool bytes_hold(const uint8_t *bytes, size_t len, const char *word) {
-    size_t most = strlen(word);
-    for (size_t i = 0; i + most <= len; i++)
-        if (memcmp(bytes + i, word, most) == 0) return true;
-    return false;
-}
-
 /* Parts of PNG, JPEG, WebP and GIF files that hold words, and nothing to be seen. */
 static bool picture_tells(const uint8_t *bytes, size_t len) {
     static const char *const words[] = { "tEXt", "iTXt", "zTXt", "eXIf", "Exif",
                                          "http://ns.adobe.com/", "Photoshop 3.0", "EXIF", "XMP " };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (bytes_hold(bytes, len, words[i])) return true;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t most = strlen(words[i]);
+        for (size_t at = 0; at + most <= len; at++)
+            if (memcmp(bytes + at, words[i], most) == 0) return true;
+    }
     return false;
 }
 

@@ -1,4 +1,5 @@
-#include "commands/meta/scrub.h"
+/* What in a text may be private: paths, addresses, secrets, whole configurations. */
+#include "commands/meta/meta.h"
 #include "support/words.h"
 
 #include <string.h>
@@ -11,10 +12,6 @@ typedef struct scrub_look {
 
 static char look_at(const scrub_look *l, size_t i) { return i < l->len ? l->text[i] : '\0'; }
 
-static char look_lower(const scrub_look *l, size_t i) {
-    return cli_lower(look_at(l, i));
-}
-
 static bool is_scrub_digit(char c) { return c >= '0' && c <= '9'; }
 static bool is_scrub_letter(char c) {
     c = (char)(c | 0x20);
@@ -26,7 +23,7 @@ static bool is_scrub_word(char c) {
 
 static bool look_has(const scrub_look *l, size_t i, const char *word) {
     for (; *word; word++, i++)
-        if (look_lower(l, i) != *word) return false;
+        if (cli_lower(look_at(l, i)) != *word) return false;
     return true;
 }
 
@@ -34,12 +31,6 @@ static bool look_finds(const scrub_look *l, const char *word) {
     for (size_t i = 0; i < l->len; i++)
         if (look_has(l, i, word)) return true;
     return false;
-}
-
-/* What comes before begins a new word here. */
-static bool begins_word(const scrub_look *l, size_t i) {
-    char before = i > 0 ? l->text[i - 1] : '\0';
-    return before == '\0' || strchr(" \t\r\n\"'`=:,;([{<>|@", before) != NULL;
 }
 
 /* ── Paths ── */
@@ -81,7 +72,8 @@ static bool is_rooted(const scrub_look *l, size_t i) {
 
 static bool is_path(const scrub_look *l, size_t i) {
     if (is_drive(l, i)) return true;
-    if (!begins_word(l, i)) return false;
+    char before = i > 0 ? l->text[i - 1] : '\0';
+    if (before && !strchr(" \t\r\n\"'`=:,;([{<>|@", before)) return false; /* no new word */
     for (size_t r = 0; r < sizeof path_roots / sizeof *path_roots; r++)
         if (look_has(l, i, path_roots[r])) return true;
     if (look_at(l, i) == '\\') return is_share(l, i);
@@ -212,15 +204,6 @@ static const struct scrub_mark {
     { "pretrained_model_name_or_path", NULL, "a whole configuration" },
 };
 
-static const char *mark_reason(const scrub_look *l) {
-    for (size_t i = 0; i < sizeof scrub_marks / sizeof *scrub_marks; i++) {
-        const struct scrub_mark *mark = &scrub_marks[i];
-        if (look_finds(l, mark->word) && (!mark->with || look_finds(l, mark->with)))
-            return mark->reason;
-    }
-    return NULL;
-}
-
 static const char *reason_at(const scrub_look *l, size_t i) {
     char c = look_at(l, i);
     if (is_path(l, i)) return "an absolute path";
@@ -234,5 +217,10 @@ const char *cli_scrub_text(sft_span text) {
     scrub_look l = { text.data, text.len };
     const char *reason = NULL;
     for (size_t i = 0; !reason && i < l.len; i++) reason = reason_at(&l, i);
-    return reason ? reason : mark_reason(&l);
+    for (size_t i = 0; !reason && i < sizeof scrub_marks / sizeof *scrub_marks; i++) {
+        const struct scrub_mark *mark = &scrub_marks[i];
+        if (look_finds(&l, mark->word) && (!mark->with || look_finds(&l, mark->with)))
+            reason = mark->reason;
+    }
+    return reason;
 }

@@ -1,7 +1,6 @@
 /* meta list, get and header: what a model has, without changing it. */
-#include "commands/meta/show.h"
+#include "commands/meta/meta.h"
 
-#include "commands/meta/values.h"
 #include "os/os.h"
 #include "support/edit.h"
 #include "support/fields.h"
@@ -118,8 +117,8 @@ void meta_list(cli *c, char **operands, size_t count) {
 /* ── get ── */
 
 /* To a terminal escaped; to a program as it is. */
-static void show_value(cli *c, sft_span value) {
-    if (is_pretty(c, value)) cli_pretty(&c->out, value, 0);
+static void show_value(cli *c, sft_span value, bool pretty) {
+    if (pretty) cli_pretty(&c->out, value, 0);
     else if (sfti_os_is_terminal(1)) cli_escaped(&c->out, value);
     else cli_put(&c->out, value.data, value.len);
     cli_text(&c->out, "\n");
@@ -132,25 +131,14 @@ static void fail_no_key(sft_span key, cli_guess *guess, sft_error *err) {
     if (!*near) cli_hint(err, CLI_HINT_LIST_KEYS);
 }
 
-void meta_no_key(const sft_file *file, sft_span key, sft_error *err) {
+void meta_tell_missing(cli *c, const char *path, const sft_file *file, sft_span key) {
+    sft_error err = SFT_ERROR_INIT;
     cli_guess guess = cli_guess_begin(key);
     for (size_t i = 0; i < sft_file_metadata_count(file); i++)
         cli_guess_try(&guess, sft_file_metadata_at(file, i).key);
-    fail_no_key(key, &guess, err);
-}
-
-static void no_such_key(cli *c, const char *path, const meta_pairs *pairs, const char *key) {
-    sft_error err = SFT_ERROR_INIT;
-    cli_guess guess = cli_guess_begin(sft_span_cstr(key));
-    for (size_t i = 0; i < pairs->count; i++) cli_guess_try(&guess, meta_pair_at(pairs, i).key);
-    fail_no_key(sft_span_cstr(key), &guess, &err);
-    cli_refuse(c, path, &err);
-}
-
-static size_t find_pair(const meta_pairs *pairs, const char *key) {
-    size_t i = 0;
-    while (i < pairs->count && !cli_is(meta_pair_at(pairs, i).key, key)) i++;
-    return i;
+    fail_no_key(key, &guess, &err);
+    cli_status(c, CLI_NO);
+    cli_warn(c, path, &err);
 }
 
 /* Those of the keys that are there, in their order, in *out; the others are told. */
@@ -160,9 +148,17 @@ static sft_code pick_pairs(cli *c, const char *path, const meta_pairs *pairs, ch
     out->is_json = pairs->is_json;
     if (!out->items) return sfti_fail_memory(err, count);
     for (size_t i = 0; i < count; i++) {
-        size_t at = find_pair(pairs, keys[i]);
-        if (at < pairs->count) out->items[out->count++] = meta_pair_at(pairs, at);
-        else no_such_key(c, path, pairs, keys[i]);
+        size_t at = 0;
+        cli_guess guess = cli_guess_begin(sft_span_cstr(keys[i]));
+        for (; at < pairs->count && !cli_is(meta_pair_at(pairs, at).key, keys[i]); at++)
+            cli_guess_try(&guess, meta_pair_at(pairs, at).key);
+        if (at < pairs->count) {
+            out->items[out->count++] = meta_pair_at(pairs, at);
+        } else {
+            sft_error missing = SFT_ERROR_INIT;
+            fail_no_key(sft_span_cstr(keys[i]), &guess, &missing);
+            cli_refuse(c, path, &missing);
+        }
     }
     return SFT_OK;
 }
@@ -177,7 +173,7 @@ static sft_code get_keys(cli *c, const cli_input *input, char **keys, size_t cou
     } else {
         for (size_t i = 0; !code && !cli_is_json(c) && i < picked.count; i++) {
             sft_span value = meta_value(&picked, i);
-            if (count == 1) show_value(c, value);
+            if (count == 1) show_value(c, value, is_pretty(c, value));
             else show_pair(c, picked.items[i].key, value);
         }
     }
@@ -201,24 +197,6 @@ void meta_get(cli *c, char **operands, size_t count) {
 
 /* ── header ── */
 
-static void show_header(cli *c, const sft_file *file) {
-    sft_span text = sft_file_header(file);
-    while (text.len > 0 && text.data[text.len - 1] == ' ') text.len--;
-    if (c->set.pretty) cli_pretty(&c->out, text, 0);
-    else if (sfti_os_is_terminal(1)) cli_escaped(&c->out, text);
-    else cli_put(&c->out, text.data, text.len);
-    cli_text(&c->out, "\n");
-}
-
-static void json_header(cli *c, const char *path, const sft_file *file) {
-    cli_object object;
-    sfti_json_writer *w = cli_object_begin(&object, c, path);
-    sfti_json_put_uint(w, "bytes", sft_file_header_bytes(file));
-    sfti_json_key(w, "header");
-    sfti_json_raw(w, sft_file_header(file));
-    cli_object_end(&object);
-}
-
 /* Of a model with an index those of all its files. */
 static void header_input(cli *c, const cli_input *input) {
     sft_error err = SFT_ERROR_INIT;
@@ -230,13 +208,21 @@ static void header_input(cli *c, const cli_input *input) {
     bool shards = sft_set_index_path(set) != NULL;
     for (size_t i = 0; i < sft_set_shard_count(set) && !cli_is_over(c); i++) {
         const char *path = shards ? sft_set_shard_path(set, i) : input->path;
+        const sft_file *file = sft_set_shard_at(set, i);
+        sft_span text = sft_file_header(file);
         if (cli_is_json(c)) {
-            json_header(c, path, sft_set_shard_at(set, i));
+            cli_object object;
+            sfti_json_writer *w = cli_object_begin(&object, c, path);
+            sfti_json_put_uint(w, "bytes", sft_file_header_bytes(file));
+            sfti_json_key(w, "header");
+            sfti_json_raw(w, text);
+            cli_object_end(&object);
             continue;
         }
         c->several = c->several || shards;
         show_path(c, path);
-        show_header(c, sft_set_shard_at(set, i));
+        while (text.len > 0 && text.data[text.len - 1] == ' ') text.len--;
+        show_value(c, text, c->set.pretty != 0);
     }
     sft_set_close(set);
 }

@@ -1,9 +1,7 @@
-#include "commands/meta/stream.h"
+/* meta set, rm and scrub with -o -: a changed copy on standard output. */
+#include "commands/meta/meta.h"
 
 #include "base/digest_keys.h"
-#include "commands/meta/label.h"
-#include "commands/meta/show.h"
-#include "commands/meta/values.h"
 #include "support/edit.h"
 #include "support/hints.h"
 #include "support/output.h"
@@ -21,12 +19,6 @@ typedef struct stream_run {
     unsigned stale; /* digests */
 } stream_run;
 
-static bool is_asked(const stream_run *r, size_t i, sft_span key) {
-    const sft_pair *pair = &r->ask->pairs[i];
-    if (pair->value.data || r->exact[i]) return sft_span_equal(pair->key, key);
-    return cli_glob_match(pair->key, key);
-}
-
 /* What becomes of a pair of the file: of several requests the last counts. */
 static sft_code change_pair(stream_run *r, sft_pair pair, sft_error *err) {
     cli *c = r->c;
@@ -37,7 +29,10 @@ static sft_code change_pair(stream_run *r, sft_pair pair, sft_error *err) {
     bool goes = found.reason && !found.value.data;
     if (found.value.data) pair.value = found.value;
     for (size_t i = 0; i < r->ask->count; i++) {
-        if (!is_asked(r, i, pair.key)) continue;
+        const sft_pair *asked = &r->ask->pairs[i];
+        bool same = asked->value.data || r->exact[i] ? sft_span_equal(asked->key, pair.key)
+                                                     : cli_glob_match(asked->key, pair.key);
+        if (!same) continue;
         r->used[i] = true;
         goes = !r->ask->pairs[i].value.data;
         if (!goes) pair.value = r->ask->pairs[i].value;
@@ -67,28 +62,20 @@ static void add_pair(stream_run *r, size_t before, sft_pair pair) {
     if (sfti_is_training_key(pair.key)) r->stale |= SFTI_DIGESTS_OF_NAMES;
 }
 
-static bool is_set(const stream_run *r, sft_span key) {
-    for (size_t i = 0; i < r->ask->count; i++)
-        if (r->ask->pairs[i].value.data && sft_span_equal(r->ask->pairs[i].key, key)) return true;
-    return false;
-}
-
 static void drop_stale(stream_run *r) {
     size_t kept = 0;
     r->stale |= cli_parts_stale(&r->parts, true);
     for (size_t i = 0; i < r->count; i++) {
         sft_span key = r->pairs[i].key;
-        unsigned digest = is_set(r, key) ? 0 : sfti_digest_key_of(key) & r->stale;
+        bool is_set = false;
+        for (size_t k = 0; k < r->ask->count; k++)
+            is_set = is_set || (r->ask->pairs[k].value.data
+                                && sft_span_equal(r->ask->pairs[k].key, key));
+        unsigned digest = is_set ? 0 : sfti_digest_key_of(key) & r->stale;
         r->c->dropped |= digest;
         if (!digest) r->pairs[kept++] = r->pairs[i];
     }
     r->count = kept;
-}
-
-static bool has_key(const cli_parts *p, sft_span key) {
-    for (size_t i = 0; i < p->metadata_count; i++)
-        if (sft_span_equal(cli_parts_pair(p, i).key, key)) return true;
-    return false;
 }
 
 static sft_code change_pairs(stream_run *r, sft_error *err) {
@@ -100,7 +87,11 @@ static sft_code change_pairs(stream_run *r, sft_error *err) {
     r->exact = sfti_arena_array(&p->arena, ask->count, sizeof *r->exact);
     if (!r->pairs || !r->used || !r->exact) return sfti_fail_memory(err, most * sizeof *r->pairs);
     memset(r->used, 0, ask->count * sizeof *r->used);
-    for (size_t i = 0; i < ask->count; i++) r->exact[i] = has_key(p, ask->pairs[i].key);
+    for (size_t i = 0; i < ask->count; i++) {
+        r->exact[i] = false;
+        for (size_t k = 0; k < p->metadata_count && !r->exact[i]; k++)
+            r->exact[i] = sft_span_equal(cli_parts_pair(p, k).key, ask->pairs[i].key);
+    }
     for (size_t i = 0; i < p->metadata_count; i++) {
         sft_code code = change_pair(r, cli_parts_pair(p, i), err);
         if (code) return code;
@@ -113,17 +104,6 @@ static sft_code change_pairs(stream_run *r, sft_error *err) {
     p->metadata_count = r->count;
     p->has_metadata = p->has_metadata || r->count > 0;
     return SFT_OK;
-}
-
-static void tell_missing(const stream_run *r) {
-    sft_error err = SFT_ERROR_INIT;
-    for (size_t i = 0; r->ask->is_rm && i < r->ask->count; i++) {
-        if (r->used[i]) continue;
-        meta_no_key(r->parts.files[r->parts.only], r->ask->pairs[i].key, &err);
-        cli_status(r->c, CLI_NO);
-        cli_warn(r->c, r->parts.path, &err);
-        return;
-    }
 }
 
 static sft_code write_stream(stream_run *r, const char *operand, sft_error *err) {
@@ -145,7 +125,11 @@ static sft_code write_stream(stream_run *r, const char *operand, sft_error *err)
     if (code) return code;
     cli_edit_result result = { .path = r->parts.path, .changed = true };
     if (!out.stream) cli_edit_say(c, &result);
-    tell_missing(r);
+    for (size_t i = 0; r->ask->is_rm && i < r->ask->count; i++) {
+        if (r->used[i]) continue;
+        meta_tell_missing(c, r->parts.path, r->parts.files[r->parts.only], r->ask->pairs[i].key);
+        break;
+    }
     return SFT_OK;
 }
 

@@ -1,4 +1,5 @@
-#include "commands/meta/values.h"
+/* meta: what it reads: pairs of a model, pairs from JSON, pictures. */
+#include "commands/meta/meta.h"
 
 #include "safetensors_info.h"
 #include "support/base64.h"
@@ -68,7 +69,6 @@ sft_code meta_read(cli *c, const cli_input *input, meta_pairs *out, sft_error *e
 }
 
 sft_pair meta_pair_at(const meta_pairs *pairs, size_t i) {
-    i += pairs->first;
     return pairs->items ? pairs->items[i]
                         : sft_file_metadata_at(sft_set_shard_at(pairs->set, 0), i);
 }
@@ -143,34 +143,24 @@ sft_code meta_json_read(cli *c, const char *path, sfti_arena *arena, meta_json *
 
 /* ── Pictures ── */
 
-/* Of those that programs show as a thumbnail; else NULL. */
-static const char *picture_type(const sft_buffer *bytes) {
-    static const char *const known[] = { "image/jpeg", "image/png", "image/webp", "image/gif" };
-    const char *type = sft_info_image_type((sft_span){ bytes->data, bytes->len }, NULL, NULL);
-    for (size_t i = 0; type && i < sizeof known / sizeof *known; i++)
-        if (strcmp(type, known[i]) == 0) return type;
-    return NULL;
-}
-
-static sft_code picture_url(const sft_buffer *bytes, sfti_arena *arena, sft_span *out,
-                            sft_error *err) {
-    const char *type = picture_type(bytes);
-    if (!type) {
-        return cli_usage_error(err,
-                               "expected a JPEG, PNG, WebP or GIF picture, found something else");
-    }
-    sft_span content = { bytes->data, bytes->len };
-    *out = cli_data_url(type, content, arena);
-    if (!out->data) return sfti_fail_memory(err, bytes->len);
-    return SFT_OK;
-}
-
+/* Of pictures that programs show as a thumbnail. */
 sft_code meta_thumbnail(cli *c, const char *path, sfti_arena *arena, sft_pair *out,
                         sft_error *err) {
+    static const char *const known[] = { "image/jpeg", "image/png", "image/webp", "image/gif" };
     sft_buffer bytes;
+    const char *type = NULL;
+    bool fine = false;
     sft_code code = cli_read_file(c, path, PICTURE_MOST, &bytes, err);
+    sft_span content = { bytes.data, bytes.len };
     out->key = sft_span_cstr("modelspec.thumbnail");
-    if (!code) code = picture_url(&bytes, arena, &out->value, err);
+    if (!code) type = sft_info_image_type(content, NULL, NULL);
+    for (size_t i = 0; type && i < sizeof known / sizeof *known; i++)
+        fine = fine || strcmp(type, known[i]) == 0;
+    if (!code && !fine)
+        code = cli_usage_error(err,
+                               "expected a JPEG, PNG, WebP or GIF picture, found something else");
+    if (!code) out->value = cli_data_url(type, content, arena);
+    if (!code && !out->value.data) code = sfti_fail_memory(err, bytes.len);
     sft_buffer_free(&bytes);
     return code;
 }

@@ -1,7 +1,7 @@
 #include "commands/rename/map.h"
 
 #include "base/order.h"
-#include "commands/meta/values.h"
+#include "commands/meta/meta.h"
 #include "support/files.h"
 #include "support/hints.h"
 

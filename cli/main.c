@@ -1,5 +1,4 @@
 #include "commands/commands.h"
-#include "commands/self_test.h"
 #include "os/os.h"
 #include "safetensors_remote.h"
 #include "support/cli.h"

@@ -1,7 +1,8 @@
 /* cat: one tensor, or a slice of it. */
+#include "base/checked.h"
 #include "base/json.h"
+#include "base/mem.h"
 #include "base/npy.h"
-#include "commands/cat_pieces.h"
 #include "commands/commands.h"
 #include "os/os.h"
 #include "support/cli.h"
@@ -11,6 +12,117 @@
 #include "support/words.h"
 
 #include <string.h>
+
+/* ── A selection in pieces ── */
+
+/* Called with packed bytes of `elements` elements; another code than SFT_OK stops. */
+typedef sft_code (*piece_fn)(void *ctx, const void *bytes, size_t len, uint64_t elements,
+                             sft_error *err);
+
+#define PIECE_BYTES (UINT64_C(1) << 19)
+#define ANNOUNCED_MOST 512 /* runs */
+
+/* The selection is cut along dimension `cut` into stretches of `step` places; the
+ * dimensions outside of it are counted through, those inside are whole. */
+typedef struct piece_walk {
+    sft_slice now;
+    const sft_slice *all;
+    uint32_t cut;
+    uint64_t step;
+    uint64_t at[SFT_MAX_RANK]; /* place in each dimension up to cut */
+} piece_walk;
+
+/* Elements of the largest piece: as many inner dimensions as fit, and part of the next. A
+ * dtype under 8 bits is not cut, for pieces might end inside a byte. */
+static void choose_cut(piece_walk *k, uint64_t budget, bool whole) {
+    uint64_t inner = 1;
+    k->cut = k->all->rank ? k->all->rank - 1 : 0;
+    k->step = 1;
+    if (whole) {
+        k->cut = 0;
+        k->step = k->all->rank ? k->all->range[0].count : 1;
+        return;
+    }
+    for (uint32_t d = k->all->rank; d-- > 0;) {
+        uint64_t next;
+        k->cut = d;
+        k->step = budget / inner;
+        if (!sfti_mul(inner, k->all->range[d].count, &next) || next > budget) break;
+        k->step = k->all->range[d].count;
+        inner = next;
+    }
+    if (k->step == 0) k->step = 1;
+}
+
+static sft_range part_of(const sft_range *all, uint64_t from, uint64_t count) {
+    uint64_t start = all->start + from * (uint64_t)all->step;
+    return (sft_range){ start, count, all->step };
+}
+
+/* On to the next piece; false behind the last. */
+static bool next_piece(piece_walk *k) {
+    if (!k->all->rank) return false;
+    k->at[k->cut] += k->step;
+    for (uint32_t d = k->cut; k->at[d] >= k->all->range[d].count; d--) {
+        if (d == 0) return false;
+        k->at[d] = 0;
+        k->at[d - 1]++;
+    }
+    return true;
+}
+
+static sft_code walk_pieces(const sft_file *file, const sft_tensor *tensor, piece_walk *k,
+                            char *buffer, piece_fn piece, void *ctx, sft_error *err) {
+    do {
+        uint64_t elements, bytes;
+        for (uint32_t d = 0; d < k->cut; d++)
+            k->now.range[d] = part_of(&k->all->range[d], k->at[d], 1);
+        if (k->all->rank) {
+            const sft_range *range = &k->all->range[k->cut];
+            uint64_t left = range->count - k->at[k->cut];
+            k->now.range[k->cut] = part_of(range, k->at[k->cut], left < k->step ? left : k->step);
+        }
+        sft_code code = sft_slice_size(&k->now, tensor->dtype, &elements, &bytes, err);
+        if (!code) code = sft_slice_read(file, tensor, &k->now, buffer, (size_t)bytes, err);
+        if (!code) code = piece(ctx, buffer, (size_t)bytes, elements, err);
+        if (code) return code;
+    } while (next_piece(k));
+    return SFT_OK;
+}
+
+/* Tell the source what all pieces will read: it may be far away. Slices of very many runs are
+ * announced piece by piece. */
+static void announce_pieces(const sft_file *file, const sft_tensor *tensor,
+                            const sft_slice *slice) {
+    sft_source source = sft_file_source(file);
+    sft_run ahead[ANNOUNCED_MOST];
+    sft_runs runs;
+    size_t count = 0;
+    if (sft_runs_begin(tensor, slice, &runs, NULL) || runs.left > ANNOUNCED_MOST) return;
+    while (count < ANNOUNCED_MOST && sft_runs_next(&runs, &ahead[count]))
+        ahead[count++].offset += tensor->offset;
+    sft_source_expect(&source, ahead, count);
+}
+
+/* The selection, piece by piece in result order, with a few MiB of memory. */
+static sft_code read_pieces(cli *c, const sft_file *file, const sft_tensor *tensor,
+                            const sft_slice *slice, piece_fn piece, void *ctx, sft_error *err) {
+    piece_walk k = { .now = *slice, .all = slice };
+    uint32_t bits = sft_dtype_describe(tensor->dtype)->bits;
+    uint64_t elements, bytes, buffer_size;
+    sft_code code = sft_slice_size(slice, tensor->dtype, &elements, &bytes, err);
+    if (code || elements == 0) return code;
+    choose_cut(&k, PIECE_BYTES * 8 / bits, bits < 8);
+    buffer_size = bits < 8 || bytes < PIECE_BYTES ? bytes : PIECE_BYTES;
+    char *buffer = sfti_fits_size(buffer_size) ? sfti_take(&c->alloc, (size_t)buffer_size) : NULL;
+    if (!buffer) return sfti_fail_memory(err, buffer_size);
+    if (bytes > buffer_size) announce_pieces(file, tensor, slice);
+    code = walk_pieces(file, tensor, &k, buffer, piece, ctx, err);
+    sfti_release(&c->alloc, buffer, (size_t)buffer_size);
+    return code;
+}
+
+/* ── What is printed ── */
 
 typedef struct selection {
     cli *c;
@@ -56,16 +168,6 @@ static sft_code no_tensor(const sft_set *set, sft_span text, sft_error *err) {
     return code;
 }
 
-static sft_code select_slice(selection *s, sft_span text, sft_error *err) {
-    sft_slice *slice = &s->slice;
-    sft_code code = text.len == 0
-        ? sft_slice_resolve(s->tensor->shape, s->tensor->rank, NULL, 0, slice, err)
-        : sft_slice_parse(s->tensor->shape, s->tensor->rank, text, slice, err);
-    if (code) return code;
-    s->rank = sft_slice_shape(slice, s->shape);
-    return sft_slice_size(slice, s->tensor->dtype, &s->elements, &s->bytes, err);
-}
-
 /* ── raw and npy ── */
 
 static sft_code put_raw(void *ctx, const void *bytes, size_t len, uint64_t elements,
@@ -77,25 +179,7 @@ static sft_code put_raw(void *ctx, const void *bytes, size_t len, uint64_t eleme
     return SFT_OK;
 }
 
-static sft_code cat_raw(selection *s, sft_error *err) {
-    return cli_read_pieces(s->c, s->file, s->tensor, &s->slice, put_raw, s, err);
-}
-
-static sft_code cat_npy(selection *s, sft_error *err) {
-    char head[SFTI_NPY_SIZE];
-    size_t len = sfti_npy_head(sfti_npy_code(s->tensor->dtype), s->shape, s->rank, head);
-    cli_put(&s->c->out, head, len);
-    return cat_raw(s, err);
-}
-
 /* ── text: a row a line, a blank line between matrices ── */
-
-/* Dimensions that are at their first place, from the last outwards. */
-static uint32_t opening_dims(const selection *s) {
-    uint32_t n = 0;
-    while (n < s->rank && s->at[s->rank - 1 - n] == 0) n++;
-    return n;
-}
 
 /* Step on; returns how many dimensions came to their end. */
 static uint32_t step_on(selection *s) {
@@ -124,10 +208,6 @@ static sft_code put_text(void *ctx, const void *bytes, size_t len, uint64_t elem
     return put_raw(s, NULL, 0, 0, err);
 }
 
-static sft_code cat_text(selection *s, sft_error *err) {
-    return cli_read_pieces(s->c, s->file, s->tensor, &s->slice, put_text, s, err);
-}
-
 /* ── json ── */
 
 /* The result object, up to its values. They begin with the first piece, so that a tensor that
@@ -154,7 +234,8 @@ static sft_code put_json(void *ctx, const void *bytes, size_t len, uint64_t elem
     (void)len;
     if (code) return code;
     for (uint64_t i = 0; i < elements; i++) {
-        uint32_t opens = opening_dims(s);
+        uint32_t opens = 0; /* dimensions that are at their first place, from the last outwards */
+        while (opens < s->rank && s->at[s->rank - 1 - opens] == 0) opens++;
         bool first = true;
         for (uint32_t d = 0; d < s->rank; d++) first = first && s->at[d] == 0;
         if (!first) cli_text(out, ",");
@@ -170,7 +251,7 @@ static sft_code cat_json(selection *s, const char *path, sft_error *err) {
     s->path = path;
     sft_code code = s->elements == 0
         ? begin_json(s, err)
-        : cli_read_pieces(s->c, s->file, s->tensor, &s->slice, put_json, s, err);
+        : read_pieces(s->c, s->file, s->tensor, &s->slice, put_json, s, err);
     if (!s->begun) return code;
     cli_text(&s->c->out, s->elements == 0 ? "[]}" : "}");
     cli_result_end(s->c, path, SFT_OK, NULL);
@@ -199,14 +280,17 @@ static sft_code check_form(const selection *s, sft_error *err) {
 }
 
 static sft_code show_selection(selection *s, const char *path, sft_error *err) {
+    int as = s->c->set.as;
     sft_code code = check_form(s, err);
     if (code) return code;
-    switch (s->c->set.as) {
-    case CLI_AS_RAW: return cat_raw(s, err);
-    case CLI_AS_NPY: return cat_npy(s, err);
-    case CLI_AS_JSON: return cat_json(s, path, err);
-    default: return cat_text(s, err);
+    if (as == CLI_AS_JSON) return cat_json(s, path, err);
+    if (as == CLI_AS_NPY) {
+        char head[SFTI_NPY_SIZE];
+        size_t len = sfti_npy_head(sfti_npy_code(s->tensor->dtype), s->shape, s->rank, head);
+        cli_put(&s->c->out, head, len);
     }
+    return read_pieces(s->c, s->file, s->tensor, &s->slice,
+                       as == CLI_AS_TEXT ? put_text : put_raw, s, err);
 }
 
 static sft_code cat_tensor(cli *c, const sft_set *set, const char *path, const char *what,
@@ -217,32 +301,31 @@ static sft_code cat_tensor(cli *c, const sft_set *set, const char *path, const c
     s.tensor = find_tensor(set, sft_span_cstr(what), &shard, &rest);
     if (!s.tensor) return no_tensor(set, sft_span_cstr(what), err);
     s.file = sft_set_shard_at(set, shard);
-    sft_code code = select_slice(&s, rest, err);
+    sft_code code = rest.len == 0
+        ? sft_slice_resolve(s.tensor->shape, s.tensor->rank, NULL, 0, &s.slice, err)
+        : sft_slice_parse(s.tensor->shape, s.tensor->rank, rest, &s.slice, err);
+    if (!code) s.rank = sft_slice_shape(&s.slice, s.shape);
+    if (!code) code = sft_slice_size(&s.slice, s.tensor->dtype, &s.elements, &s.bytes, err);
     if (code && err) err->offset = SFT_NO_OFFSET;
     return code ? code : show_selection(&s, path, err);
-}
-
-static sft_code cat_input(cli *c, const cli_inputs *inputs, const char *what, sft_error *err) {
-    sft_set *set = NULL;
-    const cli_input *input;
-    sft_code code = cli_inputs_one(inputs, &input, err);
-    if (!code) code = cli_open_model(c, input, &set, err);
-    if (!code) code = cat_tensor(c, set, input->path, what, err);
-    sft_set_close(set);
-    return code;
 }
 
 static void run_cat(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     sft_set_options options = cli_set_options(c);
     cli_inputs inputs;
+    sft_set *set = NULL;
+    const cli_input *input;
     size_t results;
     (void)count;
     if (c->set.as == CLI_AS_JSON) c->set.format = CLI_JSON;
     results = c->results;
     sft_code code = cli_inputs_expand(operands[0], (cli_depth)CLI_ELSE_OTHERS, &options, &inputs,
                                             &err);
-    if (!code) code = cat_input(c, &inputs, operands[1], &err);
+    if (!code) code = cli_inputs_one(&inputs, &input, &err);
+    if (!code) code = cli_open_model(c, input, &set, &err);
+    if (!code) code = cat_tensor(c, set, input->path, operands[1], &err);
+    sft_set_close(set);
     bool begun = c->results != results;
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, operands[0], &err);
     else if (code && begun) cli_complain(c, operands[0], &err);

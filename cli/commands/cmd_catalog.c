@@ -2,7 +2,7 @@
 #include "base/sink.h"
 #include "catalog/catalog.h"
 #include "commands/commands.h"
-#include "commands/info/compute.h"
+#include "commands/info/online.h"
 #include "os/io.h"
 #include "support/output.h"
 #include "support/progress.h"
@@ -70,12 +70,6 @@ static void add_model(void *ctx, cli_model *model) {
         run->code = catalog_list_add(&run->list, model, &run->err);
 }
 
-static sft_code no_models(catalog_command *run) {
-    run->is_empty = true;
-    return sfti_fail(&run->err, SFT_NOT_FOUND, SFT_NO_OFFSET, "expected models%s, found none",
-                     run->compute.where.count ? " that match --where" : "");
-}
-
 static sft_code write_list(catalog_command *run, char **operands, size_t count) {
     cli *c = run->run.c;
     run->code = catalog_list_begin(&run->list, &run->run, &run->err);
@@ -85,7 +79,12 @@ static sft_code write_list(catalog_command *run, char **operands, size_t count) 
     cli_progress_end(&run->progress);
     if (!run->code && cli_is_over(c))
         run->code = sfti_fail(&run->err, SFT_CANCELLED, SFT_NO_OFFSET, "cancelled");
-    if (!run->code && run->list.rows.count == 0) run->code = no_models(run);
+    if (!run->code && run->list.rows.count == 0) {
+        run->is_empty = true;
+        run->code = sfti_fail(&run->err, SFT_NOT_FOUND, SFT_NO_OFFSET,
+                              "expected models%s, found none",
+                              run->compute.where.count ? " that match --where" : "");
+    }
     if (!run->code) run->code = catalog_list_end(&run->list, &run->err);
     catalog_list_free(&run->list);
     return run->code;

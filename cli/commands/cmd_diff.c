@@ -38,16 +38,6 @@ static bool is_compared(void *ctx, const sft_tensor *tensor) {
     return cli_is_matched(&c->set, tensor->name);
 }
 
-static sft_code diff_usage(cli *c, sft_diff_options *options, sft_error *err) {
-    options->header_only = c->set.header_only != 0;
-    options->no_metadata = c->set.no_metadata != 0;
-    options->alloc = &c->alloc;
-    if (cli_is_matching(&c->set)) options->match = is_compared;
-    options->match_ctx = c;
-    sft_code code = parse_tolerance("atol", c->set.atol, options, &options->atol, err);
-    return code ? code : parse_tolerance("rtol", c->set.rtol, options, &options->rtol, err);
-}
-
 /* ── For people ── */
 
 static void diff_form(cli_out *out, const sft_tensor *tensor) {
@@ -105,16 +95,6 @@ static void print_pair(cli_out *out, sft_diff_pair pair) {
     cli_text(out, "\n");
 }
 
-static void print_summary(cli_out *out, const sft_diff *diff) {
-    cli_printf(out, "%" PRIu64 " equal, %" PRIu64 " changed, %" PRIu64 " added, %" PRIu64
-                    " removed; ",
-               sft_diff_equal_count(diff) + sft_diff_within_tolerance_count(diff),
-               sft_diff_changed_count(diff), sft_diff_added_count(diff),
-               sft_diff_removed_count(diff));
-    cli_printf(out, "%.3g %% of all elements are in tensors that differ\n",
-               100 * sft_diff_share(diff));
-}
-
 static void print_diff(cli *c, const sft_diff *diff) {
     cli_fit fit;
     cli_fit_begin(&fit, c, 4);
@@ -123,13 +103,19 @@ static void print_diff(cli *c, const sft_diff *diff) {
     for (size_t i = 0; i < sft_diff_pair_count(diff); i++)
         print_pair(&c->out, sft_diff_pair_at(diff, i));
     uint64_t within = sft_diff_within_tolerance_count(diff);
-    if (within > 0 && c->set.verbose) {
+    if (within > 0 && c->set.verbose)
         cli_printf(&c->out, "%" PRIu64 " tensor%s equal within the tolerance, max abs %.6g, "
                             "max rel %.6g\n",
                    within, within == 1 ? " is" : "s are", sft_diff_max_abs(diff),
                    sft_diff_max_rel(diff));
+    if (!sft_diff_same(diff) || c->set.verbose) {
+        cli_printf(&c->out, "%" PRIu64 " equal, %" PRIu64 " changed, %" PRIu64 " added, %" PRIu64
+                            " removed; ", sft_diff_equal_count(diff) + within,
+                   sft_diff_changed_count(diff), sft_diff_added_count(diff),
+                   sft_diff_removed_count(diff));
+        cli_printf(&c->out, "%.3g %% of all elements are in tensors that differ\n",
+                   100 * sft_diff_share(diff));
     }
-    if (!sft_diff_same(diff) || c->set.verbose) print_summary(&c->out, diff);
     cli_fit_end(&fit);
 }
 
@@ -182,15 +168,6 @@ static void tsv_diff(cli *c, const sft_diff *diff) {
 
 /* ── The command ── */
 
-static sft_code open_side(cli *c, const char *operand, cli_inputs *inputs, sft_set **out,
-                          sft_error *err) {
-    sft_set_options options = cli_set_options(c);
-    sft_code code = cli_inputs_expand(operand, (cli_depth)CLI_ELSE_OTHERS, &options, inputs, err);
-    const cli_input *input;
-    if (!code) code = cli_inputs_one(inputs, &input, err);
-    return code ? code : cli_open_model(c, input, out, err);
-}
-
 static void show_diff(cli *c, char **operands, const sft_diff *diff) {
     sft_error err = SFT_ERROR_INIT;
     if (!sft_diff_same(diff)) cli_status(c, CLI_NO);
@@ -223,16 +200,27 @@ static void run_diff(cli *c, char **operands, size_t count) {
     cli_inputs inputs[2];
     sft_set *sets[2] = { NULL, NULL };
     sft_diff_options options = SFT_DIFF_OPTIONS_INIT;
-    sft_code code = diff_usage(c, &options, &err);
+    sft_set_options set_options = cli_set_options(c);
     size_t at = 0;
     (void)count;
+    options.header_only = c->set.header_only != 0;
+    options.no_metadata = c->set.no_metadata != 0;
+    options.alloc = &c->alloc;
+    if (cli_is_matching(&c->set)) options.match = is_compared;
+    options.match_ctx = c;
+    sft_code code = parse_tolerance("atol", c->set.atol, &options, &options.atol, &err);
+    if (!code) code = parse_tolerance("rtol", c->set.rtol, &options, &options.rtol, &err);
     if (code) {
         cli_fail_usage(c, &err);
         return;
     }
     memset(inputs, 0, sizeof inputs);
     for (; !code && at < 2; at += !code) {
-        code = open_side(c, operands[at], &inputs[at], &sets[at], &err);
+        const cli_input *input;
+        code = cli_inputs_expand(operands[at], (cli_depth)CLI_ELSE_OTHERS, &set_options,
+                                 &inputs[at], &err);
+        if (!code) code = cli_inputs_one(&inputs[at], &input, &err);
+        if (!code) code = cli_open_model(c, input, &sets[at], &err);
     }
     if (!code) code = diff_models(c, operands, sets, &options, &err);
     if (code) cli_fail_input(c, operands[at < 2 ? at : 0], &err);

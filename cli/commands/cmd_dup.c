@@ -82,22 +82,20 @@ static void put_sample(sft_hasher *hasher, const sft_file *file, uint64_t at, ui
     sft_hasher_update(hasher, bytes, part);
 }
 
-static void take_key(const sft_hasher *hasher, dup_model *model, dup_by by) {
-    sft_hashes hashes;
-    sft_hasher_result(hasher, &hashes);
-    memcpy(model->key[by], sft_hashes_get(&hashes, SFT_HASH_SHA256), 65);
-}
-
 typedef void (*dup_put_fn)(sft_hasher *hasher, const void *what, sft_error *err);
 
 /* Nothing after a failure. */
 static void make_key(dup_run *run, dup_model *model, dup_by by, dup_put_fn put,
                      const void *what, sft_error *err) {
     sft_hasher *hasher = NULL;
+    sft_hashes hashes;
     if (err->code) return;
     if (sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), &run->c->alloc, &hasher, err)) return;
     put(hasher, what, err);
-    if (!err->code) take_key(hasher, model, by);
+    if (!err->code) {
+        sft_hasher_result(hasher, &hashes);
+        memcpy(model->key[by], sft_hashes_get(&hashes, SFT_HASH_SHA256), 65);
+    }
     sft_hasher_free(hasher);
 }
 
@@ -115,14 +113,6 @@ typedef struct dup_named {
     const uint32_t *order; /* by name */
 } dup_named;
 
-static void put_tensor_facts(sft_hasher *hasher, const sft_tensor *tensor) {
-    put_number(hasher, tensor->name.len);
-    sft_hasher_update(hasher, tensor->name.data, tensor->name.len);
-    put_number(hasher, tensor->dtype);
-    put_number(hasher, tensor->rank);
-    for (uint32_t d = 0; d < tensor->rank; d++) put_number(hasher, tensor->shape[d]);
-}
-
 /* Names, dtypes and shapes of all tensors and some bytes of some. */
 static void put_content(sft_hasher *hasher, const void *what, sft_error *err) {
     const dup_named *named = what;
@@ -131,7 +121,11 @@ static void put_content(sft_hasher *hasher, const void *what, sft_error *err) {
         const sft_tensor *tensor = sft_set_tensor_at(named->set, named->order[i]);
         const sft_file *file =
             sft_set_shard_at(named->set, sft_set_tensor_shard(named->set, named->order[i]));
-        put_tensor_facts(hasher, tensor);
+        put_number(hasher, tensor->name.len);
+        sft_hasher_update(hasher, tensor->name.data, tensor->name.len);
+        put_number(hasher, tensor->dtype);
+        put_number(hasher, tensor->rank);
+        for (uint32_t d = 0; d < tensor->rank; d++) put_number(hasher, tensor->shape[d]);
         if (i % step == 0)
             put_sample(hasher, file, tensor->offset, tensor->end - tensor->begin, err);
     }
@@ -154,35 +148,6 @@ static void put_size(sft_hasher *hasher, const void *what, sft_error *err) {
     put_number(hasher, *(const uint64_t *)what);
 }
 
-/* A model that is none can be a copy of a file all the same. */
-static bool is_file_of_no_model(const cli_input *input, const sft_error *err, os_info *info) {
-    sft_class cls = sft_code_describe(err->code)->cls;
-    bool none = cls == SFT_CLASS_INVALID || cls == SFT_CLASS_UNSUPPORTED
-             || (cls == SFT_CLASS_LIMIT && err->code != SFT_OUT_OF_MEMORY);
-    return none && input->kind == CLI_FILE && sfti_os_info_path(input->path, true, info) == 0
-        && info->kind == OS_FILE;
-}
-
-static void look_at_set(dup_run *run, dup_model *model, const sft_set *set, sft_error *err) {
-    model->bytes = sft_set_file_bytes(set);
-    if (!sft_set_index_path(set)) {
-        make_key(run, model, DUP_FILE, put_size, &model->bytes, err);
-        make_key(run, model, DUP_WEIGHTS, put_weights, sft_set_shard_at(set, 0), err);
-    }
-    make_content_key(run, model, set, err);
-}
-
-/* A model in another format has the bytes of its file, and the content of what it would become. */
-static void look_at_import(dup_run *run, dup_model *model, const cli_input *input,
-                           const sft_set *set, sft_error *err) {
-    os_info info;
-    if (sfti_os_info_path(input->path, true, &info) == 0 && info.kind == OS_FILE) {
-        model->bytes = info.size;
-        make_key(run, model, DUP_FILE, put_size, &info.size, err);
-    }
-    make_content_key(run, model, set, err);
-}
-
 /* False if it can't be read. */
 static bool look_at(dup_run *run, dup_model *model, const cli_input *input) {
     sft_set_options options = cli_set_options(run->c);
@@ -191,14 +156,24 @@ static bool look_at(dup_run *run, dup_model *model, const cli_input *input) {
     sft_import *import;
     os_info info;
     model->path = input->path;
-    if (!cli_open_path(run->c, input->path, &options, &set, &import, &err)) {
-        if (import) look_at_import(run, model, input, set, &err);
-        else look_at_set(run, model, set, &err);
-    } else if (is_file_of_no_model(input, &err, &info)) {
+    sft_code code = cli_open_path(run->c, input->path, &options, &set, &import, &err);
+    sft_class cls = sft_code_describe(code)->cls;
+    bool is_none = cls == SFT_CLASS_INVALID || cls == SFT_CLASS_UNSUPPORTED
+                   || (cls == SFT_CLASS_LIMIT && code != SFT_OUT_OF_MEMORY);
+    if (!code && !import) {
+        model->bytes = sft_set_file_bytes(set);
+        if (!sft_set_index_path(set)) {
+            make_key(run, model, DUP_FILE, put_size, &model->bytes, &err);
+            make_key(run, model, DUP_WEIGHTS, put_weights, sft_set_shard_at(set, 0), &err);
+        }
+    } else if ((!code || (is_none && input->kind == CLI_FILE))
+               && sfti_os_info_path(input->path, true, &info) == 0 && info.kind == OS_FILE) {
+        /* another format has the bytes of its file; what is no model can be a copy all the same */
         err = (sft_error)SFT_ERROR_INIT;
         model->bytes = info.size;
         make_key(run, model, DUP_FILE, put_size, &info.size, &err);
     }
+    if (!code) make_content_key(run, model, set, &err); /* of what an import would become */
     sft_set_close(set);
     if (err.code) cli_fail_found(run->c, input, input->path, &err);
     return !err.code;
@@ -251,13 +226,6 @@ static void mark_candidates(dup_run *run, uint32_t *algos) {
     }
 }
 
-/* Files of equal length whose data differ are not equal. */
-static void drop_hopeless(dup_run *run, uint32_t *algos) {
-    uint32_t file = SFT_HASH_BIT(SFT_HASH_SHA256), weights = SFT_HASH_BIT(SFT_HASH_SSHS_MODEL);
-    for (size_t i = 0; i < run->count; i++)
-        if (*run->models[i].key[DUP_WEIGHTS] && !(algos[i] & weights)) algos[i] &= ~file;
-}
-
 static bool each_hashed(void *ctx, const sft_hash_result *result) {
     dup_run *run = ctx;
     dup_model *model = &run->models[run->asked[result->index]];
@@ -270,10 +238,6 @@ static bool each_hashed(void *ctx, const sft_hash_result *result) {
     return !cli_is_over(run->c);
 }
 
-static void forget_keys(dup_model *model) {
-    for (int by = 0; by < DUP_KINDS; by++) model->key[by][0] = '\0';
-}
-
 static bool hash_candidates(dup_run *run) {
     sft_error err = SFT_ERROR_INIT;
     uint32_t *algos = dup_take(run, run->count, sizeof *algos);
@@ -281,15 +245,18 @@ static bool hash_candidates(dup_run *run) {
     run->asked = dup_take(run, run->count, sizeof *run->asked);
     if (!algos || !run->asks || !run->asked) return false;
     mark_candidates(run, algos);
-    drop_hopeless(run, algos);
+    /* files of equal length whose data differ are not equal */
+    uint32_t file = SFT_HASH_BIT(SFT_HASH_SHA256), weights = SFT_HASH_BIT(SFT_HASH_SSHS_MODEL);
+    for (size_t i = 0; i < run->count; i++)
+        if (*run->models[i].key[DUP_WEIGHTS] && !(algos[i] & weights)) algos[i] &= ~file;
     for (size_t i = 0; i < run->count; i++) {
-        forget_keys(&run->models[i]);
+        for (int by = 0; by < DUP_KINDS; by++) run->models[i].key[by][0] = '\0';
         if (!algos[i]) continue;
         run->asked[run->ask_count] = (uint32_t)i;
         run->asks[run->ask_count++] = (sft_hash_request){ run->models[i].path, algos[i] };
     }
-    if (sft_hash_paths(run->asks, run->ask_count, &run->hashing.options, each_hashed, run,
-                       &run->hashing.job, &err) == SFT_OK)
+    if (!sft_hash_paths(run->asks, run->ask_count, &run->hashing.options, each_hashed, run,
+                        &run->hashing.job, &err))
         return true;
     cli_complain(run->c, NULL, &err);
     return false;
@@ -376,13 +343,6 @@ static void tsv_group(dup_run *run, const dup_group *group, size_t number) {
     }
 }
 
-static void json_paths(sfti_json_writer *w, const dup_run *run, const dup_group *group) {
-    sfti_json_put_open(w, "paths", '[');
-    for (size_t i = 0; i < group->count; i++)
-        sfti_json_cstr(w, run->models[run->members[group->first + i]].path);
-    sfti_json_close(w, ']');
-}
-
 static void json_group(dup_run *run, const dup_group *group) {
     sft_error err = SFT_ERROR_INIT;
     sft_sink sink = cli_result_sink(run->c);
@@ -390,7 +350,10 @@ static void json_group(dup_run *run, const dup_group *group) {
     sfti_json_write(&w, &sink, 0, &err);
     sfti_json_open(&w, '{');
     sfti_json_put_cstr(&w, "by", dup_names[group->by]);
-    json_paths(&w, run, group);
+    sfti_json_put_open(&w, "paths", '[');
+    for (size_t i = 0; i < group->count; i++)
+        sfti_json_cstr(&w, run->models[run->members[group->first + i]].path);
+    sfti_json_close(&w, ']');
     sfti_json_put_uint(&w, "bytes_wasted", group->wasted);
     sfti_json_close(&w, '}');
     if (sfti_json_done(&w)) cli_complain(run->c, NULL, &err);

@@ -1,3 +1,4 @@
+/* help: explain the commands. */
 #include "commands/commands.h"
 #include "support/dtypes.h"
 #include "support/hints.h"

@@ -27,14 +27,6 @@ static void tell_missing(cli *c, const cli_parts *parts, size_t first) {
              of, count, count == 1 ? "is" : "are");
 }
 
-static void tell_all_missing(cli *c, const cli_parts *parts) {
-    size_t at = 0;
-    for (size_t i = 0; i < parts->set_count; i++) {
-        if (!sft_set_index_path(parts->sets[i])) tell_missing(c, parts, at);
-        at += sft_set_shard_count(parts->sets[i]);
-    }
-}
-
 static sft_code merge_models(cli *c, char **operands, size_t count, cli_output *out,
                              cli_parts *parts, sft_error *err) {
     const char *input = count == 1 ? operands[0] : NULL;
@@ -50,10 +42,12 @@ static sft_code merge_models(cli *c, char **operands, size_t count, cli_output *
     parts->path = out->path;
     code = cli_parts_tell(c, parts, err);
     if (code) return code;
-    tell_all_missing(c, parts);
+    for (size_t i = 0, at = 0; i < parts->set_count; i++) {
+        if (!sft_set_index_path(parts->sets[i])) tell_missing(c, parts, at);
+        at += sft_set_shard_count(parts->sets[i]);
+    }
     code = cli_output_parts(out, c, parts, err);
-    if (code == SFT_TENSOR_DUPLICATE)
-        cli_hint(err, CLI_HINT_DROP_ONE);
+    if (code == SFT_TENSOR_DUPLICATE) cli_hint(err, CLI_HINT_DROP_ONE);
     return code;
 }
 

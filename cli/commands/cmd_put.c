@@ -9,52 +9,32 @@
 /* ── Standard input ── */
 
 /* A pipe that a signal ends. */
-typedef struct put_input {
-    sft_source inner;
-} put_input;
-
 static sft_code read_input(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
                            sft_error *err) {
-    const put_input *in = ctx;
-    sft_code code = sft_source_read(&in->inner, offset, into, len, got, err);
-    if (code && sfti_os_stop_signal())
-        return sfti_fail_cancelled(err);
-    return code;
+    sft_code code = sft_source_read(ctx, offset, into, len, got, err);
+    return code && sfti_os_stop_signal() ? sfti_fail_cancelled(err) : code;
 }
 
 static const sft_source_vtable input_source_vtable = {
     sizeof(sft_source_vtable), read_input, NULL, NULL, NULL
 };
 
-static sft_code open_input(cli *c, put_input *in, sft_source *out, sft_error *err) {
-    sft_code code = sft_source_fd(0, &c->alloc, &in->inner, err);
-    if (code) return code;
-    *out = in->inner; /* a file: as any other */
-    if (in->inner.size == SFT_SIZE_UNKNOWN)
-        *out = (sft_source){ in, &input_source_vtable, SFT_SIZE_UNKNOWN, NULL, false };
-    return SFT_OK;
-}
-
 /* ── The command ── */
-
-static sft_code put_bytes(cli *c, const char *path, const char *name, sft_edit *edit,
-                          sft_edit_report *report, sft_error *err) {
-    put_input in = { .inner = { .ctx = NULL } };
-    sft_source source;
-    sft_code code = open_input(c, &in, &source, err);
-    if (!code) code = sft_edit_put(edit, sft_span_cstr(name), &source, err);
-    if (!code) code = cli_edit_finish(c, path, edit, report, err);
-    if (code == SFT_BUFFER_SIZE) cli_hint(err, CLI_HINT_STDIN);
-    sft_source_close(&in.inner);
-    return code;
-}
 
 static sft_code put_file(cli *c, const char *path, const char *name, sft_error *err) {
     sft_edit *edit;
     sft_edit_report report;
     sft_code code = cli_edit_open(c, path, &edit, err);
     if (code) return code;
-    code = put_bytes(c, path, name, edit, &report, err);
+    sft_source input = { .ctx = NULL };
+    code = sft_source_fd(0, &c->alloc, &input, err);
+    sft_source source = input; /* a file: as any other */
+    if (input.size == SFT_SIZE_UNKNOWN)
+        source = (sft_source){ &input, &input_source_vtable, SFT_SIZE_UNKNOWN, NULL, false };
+    if (!code) code = sft_edit_put(edit, sft_span_cstr(name), &source, err);
+    if (!code) code = cli_edit_finish(c, path, edit, &report, err);
+    if (code == SFT_BUFFER_SIZE) cli_hint(err, CLI_HINT_STDIN);
+    sft_source_close(&input);
     sft_edit_close(edit);
     if (code) return code;
     cli_edit_result result = { .path = path, .report = &report, .same_header = true,

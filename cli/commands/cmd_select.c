@@ -1,6 +1,5 @@
 /* select: a model with fewer tensors. */
 #include "commands/commands.h"
-#include "commands/select.h"
 #include "support/fresh.h"
 #include "support/many.h"
 #include "support/output.h"
@@ -17,19 +16,6 @@ typedef struct selection {
     size_t name_count;
 } selection;
 
-static bool is_named(const selection *s, sft_span name) {
-    for (size_t i = 0; i < s->name_count; i++)
-        if (cli_is(name, s->names[i])) return true;
-    return false;
-}
-
-static bool is_selected(const selection *s, sft_span name) {
-    const cli *c = s->c;
-    if (s->names) return !is_named(s, name);
-    if (c->set.keep.count > 0 && !cli_matches_any(&c->set.keep, name)) return false;
-    return !cli_matches_any(&c->set.drop, name);
-}
-
 static sft_code check_named(const selection *s, const cli_parts *parts, sft_error *err) {
     size_t shard;
     for (size_t i = 0; i < s->name_count; i++) {
@@ -43,11 +29,15 @@ static sft_code check_named(const selection *s, const cli_parts *parts, sft_erro
 
 /* What is left, in place. */
 static sft_code select_parts(const selection *s, cli_parts *parts, sft_error *err) {
+    const cli *c = s->c;
     size_t kept = 0;
     sft_code code = check_named(s, parts, err);
     if (code) return code;
     for (size_t i = 0; i < parts->count; i++) {
-        if (!is_selected(s, parts->parts[i].spec.name)) continue;
+        sft_span name = parts->parts[i].spec.name;
+        bool stays = s->names || c->set.keep.count == 0 || cli_matches_any(&c->set.keep, name);
+        for (size_t k = 0; k < s->name_count; k++) stays = stays && !cli_is(name, s->names[k]);
+        if (!stays || (!s->names && cli_matches_any(&c->set.drop, name))) continue;
         parts->shard[kept] = parts->shard[i];
         parts->file[kept] = parts->file[i];
         parts->parts[kept++] = parts->parts[i];
@@ -61,23 +51,12 @@ static sft_code select_parts(const selection *s, cli_parts *parts, sft_error *er
 
 /* ── A model in several files stays one ── */
 
-/* Shards without tensors are gone; the others count from 0. Returns how many. */
-static uint32_t renumber(cli_parts *parts, uint32_t *fresh, size_t shards) {
-    uint32_t used = 0;
-    for (size_t i = 0; i < shards; i++) fresh[i] = UINT32_MAX;
-    for (size_t i = 0; i < parts->count; i++) fresh[parts->shard[i]] = 0;
-    for (size_t i = 0; i < shards; i++) {
-        if (fresh[i] == 0) fresh[i] = used++;
-    }
-    for (size_t i = 0; i < parts->count; i++) parts->shard[i] = fresh[parts->shard[i]];
-    return used;
-}
-
 static sft_code select_set(cli *c, cli_parts *parts, sft_error *err) {
+    uint32_t count;
     size_t shards = sft_set_shard_count(parts->sets[0]);
-    uint32_t *fresh = sfti_arena_array(&parts->arena, shards, sizeof *fresh);
-    if (!fresh) return sfti_fail_memory(err, shards * sizeof *fresh);
-    return cli_output_set(c, parts, renumber(parts, fresh, shards), err);
+    if (!cli_renumber(&parts->arena, parts->shard, parts->count, shards, &count))
+        return sfti_fail_memory(err, shards * sizeof count);
+    return cli_output_set(c, parts, count, err);
 }
 
 /* The shards that lose tensors are rewritten. */
@@ -96,15 +75,6 @@ static sft_code select_in_place(cli *c, cli_parts *parts, sft_error *err) {
 }
 
 /* ── The command ── */
-
-static sft_code select_file(cli *c, const char *input, cli_target target, cli_parts *parts,
-                            sft_error *err) {
-    cli_output out;
-    sft_code code = cli_output_begin(&out, c, input, target, err);
-    if (!code) code = cli_output_sources(c, parts, &out, err);
-    if (code) return code;
-    return cli_output_parts(&out, c, parts, err);
-}
 
 /* All tensors stay, in as many files: nothing is written, unless a copy is wanted. */
 static bool is_unchanged(cli *c, const cli_parts *parts, const char *input, size_t all) {
@@ -132,9 +102,12 @@ static sft_code select_model(const selection *s, const char *operand, cli_parts 
     if (several && here) return select_in_place(c, parts, err);
     parts->path = c->set.output ? c->set.output : input;
     if (several && c->set.output && !cli_output_is_file(c)) return select_set(c, parts, err);
+    cli_output out;
+    cli_target target = s->names ? CLI_TARGET_EDIT : CLI_TARGET_EITHER;
     code = cli_parts_tell(c, parts, err);
-    if (code) return code;
-    return select_file(c, input, s->names ? CLI_TARGET_EDIT : CLI_TARGET_EITHER, parts, err);
+    if (!code) code = cli_output_begin(&out, c, input, target, err);
+    if (!code) code = cli_output_sources(c, parts, &out, err);
+    return code ? code : cli_output_parts(&out, c, parts, err);
 }
 
 static void run_selection(cli *c, const char *input, void *ctx) {

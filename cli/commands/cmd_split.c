@@ -7,14 +7,11 @@
 #define SPLIT_SIZE "5GB" /* as transformers */
 
 static sft_code split_usage(const cli *c, uint64_t *max_bytes, uint32_t *shards, sft_error *err) {
-    const char *found = NULL;
     *max_bytes = 0;
     *shards = 0;
-    if (!c->set.output) found = "expected -o DIR, found none";
-    if (c->set.max_size && c->set.count) found = "expected --max-size or --count, found both";
-    if (found) {
-        return cli_usage_error(err, "%s", found);
-    }
+    if (c->set.max_size && c->set.count)
+        return cli_usage_error(err, "expected --max-size or --count, found both");
+    if (!c->set.output) return cli_usage_error(err, "expected -o DIR, found none");
     if (c->set.count) return cli_parse_count(c->set.count, "shards", shards, err);
     return cli_parse_size(c->set.max_size ? c->set.max_size : SPLIT_SIZE, max_bytes, err);
 }
@@ -25,10 +22,9 @@ static sft_code split_model(cli *c, char **operands, cli_parts *parts, sft_error
     parts->path = NULL;
     sft_code code = cli_output_no_stream(c, err);
     if (!code) code = split_usage(c, &max_bytes, &shards, err);
-    if (code) return code;
-    code = cli_parts_open_one(c, operands[0], false, parts, err);
-    if (code) return code;
-    code = sft_cut_parts(parts->parts, parts->count, max_bytes, parts->shard, &shards, err);
+    if (!code) code = cli_parts_open_one(c, operands[0], false, parts, err);
+    if (!code)
+        code = sft_cut_parts(parts->parts, parts->count, max_bytes, parts->shard, &shards, err);
     if (code) return code;
     parts->path = c->set.output;
     code = cli_parts_tell(c, parts, err);

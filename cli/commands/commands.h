@@ -3,7 +3,7 @@
 #ifndef CLI_COMMANDS_H
 #define CLI_COMMANDS_H
 
-#include "support/options.h"
+#include "support/cli.h"
 
 #define CLI_INSPECT(X) \
     X(info) X(ls) X(find) X(check) X(cat) X(hash) X(dup) X(diff) X(catalog)
@@ -14,5 +14,12 @@
 
 #define CLI_DECLARE(name) extern const cli_command cli_##name##_command;
 CLI_COMMANDS(CLI_DECLARE)
+
+/* select, by names: the model operands[0] without the tensors the others name: where it is, or to
+ * -o. */
+void cli_select_without(cli *c, char **operands, size_t count);
+/* safetensors self-test FOLDER: what this system does with files, as a report to be sent. All of it
+ * happens in a new folder of this one, which is removed again. */
+void cli_self_test(cli *c, const char *folder);
 
 #endif

@@ -1,6 +1,6 @@
 /* self-test: the calls of os.h that systems differ in, tried in a folder that the user names.
  * Hidden: it is for reports of systems that the tests do not run on (docs/platforms.md). */
-#include "commands/self_test.h"
+#include "commands/commands.h"
 
 #include "os/io.h"
 #include "support/print.h"
@@ -220,15 +220,6 @@ static int blocks_are_shared(int one, int two) {
     return error ? error : sfti_os_clone_range(one, 0, two, 1 << 20, 1 << 20);
 }
 
-static int trial_lease(trial *t) { return with_two(t, lease_is_refused); }
-static int trial_lock(trial *t) { return with_two(t, lock_is_refused); }
-static int trial_mtime(trial *t) { return with_two(t, mtime_is_kept); }
-static int trial_reserve(trial *t) { return with_two(t, space_is_reserved); }
-static int trial_direct(trial *t) { return with_two(t, direct_is_there); }
-static int trial_hole(trial *t) { return with_two(t, holes_are_found); }
-static int trial_far(trial *t) { return with_two(t, beyond_4_gb); }
-static int trial_share(trial *t) { return with_two(t, blocks_are_shared); }
-
 static int trial_lease_alone(trial *t) {
     int fd, error = trial_write(trial_path(t, 0, "file"), 'o');
     if (!error) error = sfti_os_open_write(t->path[0], &fd);
@@ -241,25 +232,26 @@ static int trial_lease_alone(trial *t) {
 
 static const struct {
     const char *says;
-    int (*run)(trial *t);
+    int (*run)(trial *t); /* or NULL */
+    int (*run_two)(int one, int two); /* then with two descriptors */
 } trials[] = {
-    { "names of any script", trial_names },
-    { "paths of 400 characters", trial_long },
-    { "replace a file that is open", trial_open },
-    { "replace a file that is mapped", trial_mapped },
-    { "remove a file that is mapped", trial_remove_mapped },
-    { "replace a read-only file", trial_read_only },
-    { "no replacing unless asked", trial_no_clobber },
-    { "files without a name", trial_unnamed },
-    { "lease refused, others have it", trial_lease },
-    { "lease of an unused file", trial_lease_alone },
-    { "lock refused, another has it", trial_lock },
-    { "modification time, 100 ns", trial_mtime },
-    { "space reserved in advance", trial_reserve },
-    { "offsets beyond 4 GB", trial_far },
-    { "writing past the page cache", trial_direct },
-    { "holes found", trial_hole },
-    { "blocks shared by copies", trial_share },
+    { "names of any script", trial_names, NULL },
+    { "paths of 400 characters", trial_long, NULL },
+    { "replace a file that is open", trial_open, NULL },
+    { "replace a file that is mapped", trial_mapped, NULL },
+    { "remove a file that is mapped", trial_remove_mapped, NULL },
+    { "replace a read-only file", trial_read_only, NULL },
+    { "no replacing unless asked", trial_no_clobber, NULL },
+    { "files without a name", trial_unnamed, NULL },
+    { "lease refused, others have it", NULL, lease_is_refused },
+    { "lease of an unused file", trial_lease_alone, NULL },
+    { "lock refused, another has it", NULL, lock_is_refused },
+    { "modification time, 100 ns", NULL, mtime_is_kept },
+    { "space reserved in advance", NULL, space_is_reserved },
+    { "offsets beyond 4 GB", NULL, beyond_4_gb },
+    { "writing past the page cache", NULL, direct_is_there },
+    { "holes found", NULL, holes_are_found },
+    { "blocks shared by copies", NULL, blocks_are_shared },
 };
 
 /* ── The report ── */
@@ -285,17 +277,6 @@ static void report(cli *c, const char *says, int error, const char *more) {
     if (error && error != EOPNOTSUPP) cli_status(c, CLI_NO);
 }
 
-/* Every trial may leave the file it worked on; another one beside it is told. */
-static void try_all(trial *t) {
-    for (size_t i = 0; i < sizeof trials / sizeof *trials && !sfti_os_stop_signal(); i++) {
-        unsigned left = 0;
-        int error = trials[i].run(t);
-        (void)sfti_os_list(t->folder, count_entry, &left);
-        report(t->c, trials[i].says, error, left > 1 ? " (a file was left beside it)" : "");
-        (void)sfti_os_list(t->folder, remove_entry, t);
-    }
-}
-
 void cli_self_test(cli *c, const char *folder) {
     static trial t;
     char text[128], made[PATH_MOST - 512];
@@ -317,7 +298,14 @@ void cli_self_test(cli *c, const char *folder) {
     t.folder = made;
     cli_printf(&c->out, "safetensors self-test, to be sent as it is\nversion: %s\n%s\n",
                sft_version(), sft_build_info());
-    try_all(&t);
+    /* every trial may leave the file it worked on; another one beside it is told */
+    for (size_t i = 0; i < sizeof trials / sizeof *trials && !sfti_os_stop_signal(); i++) {
+        unsigned left = 0;
+        error = trials[i].run ? trials[i].run(&t) : with_two(&t, trials[i].run_two);
+        (void)sfti_os_list(t.folder, count_entry, &left);
+        report(c, trials[i].says, error, left > 1 ? " (a file was left beside it)" : "");
+        (void)sfti_os_list(t.folder, remove_entry, &t);
+    }
     cli_printf(&c->out, "%-32s %s, %u columns; %u processors\n", "standard output",
                sfti_os_is_terminal(1) ? "a terminal" : "no terminal",
                (unsigned)sfti_os_terminal_columns(1), (unsigned)sfti_os_cpu_count());

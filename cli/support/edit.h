@@ -76,10 +76,4 @@ void cli_edit_each(cli *c, const char *path, cli_edit_fn each, void *ctx);
 sft_code cli_edit_each_named(cli *c, const char *index, cli_edit_fn each, void *ctx,
                              sft_error *err);
 
-/* Give tensors of a model with an index other names (from, to): the shards that have them are
- * written under fresh names, then the index, then the old shards go. With -o DIR all of the
- * model is written to a new folder. */
-sft_code cli_edit_rename_set(cli *c, const char *index, const sft_set *set,
-                             const sft_pair *names, size_t count, sft_error *err);
-
 #endif

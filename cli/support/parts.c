@@ -307,3 +307,15 @@ sft_code cli_parts_tell(cli *c, const cli_parts *parts, sft_error *err) {
                parts->conflicts, parts->conflicts == 1 ? "" : "s");
     return SFT_OK;
 }
+
+bool cli_renumber(sfti_arena *arena, uint32_t *shard_of, size_t count, size_t shards,
+                  uint32_t *used) {
+    uint32_t *number = sfti_arena_array(arena, shards, sizeof *number);
+    *used = 0;
+    for (size_t s = 0; number && s < shards; s++) number[s] = UINT32_MAX;
+    for (size_t i = 0; number && i < count; i++) number[shard_of[i]] = 0;
+    for (size_t s = 0; number && s < shards; s++)
+        if (number[s] == 0) number[s] = (*used)++;
+    for (size_t i = 0; number && i < count; i++) shard_of[i] = number[shard_of[i]];
+    return number != NULL;
+}

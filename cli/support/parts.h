@@ -62,6 +62,10 @@ sft_code cli_parts_drop_digests(cli *c, cli_parts *parts, bool one_file, sft_err
 sft_plan_options cli_parts_plan(const cli *c, const cli_parts *parts);
 /* Bytes of a tensor; 0 where its shape asks for more than there can be. */
 uint64_t cli_spec_bytes(const sft_spec *spec);
+/* Number those of `shards` shards from 0 on that have one of the tensors, whose shards shard_of
+ * names; *used: how many. False when out of memory. */
+bool cli_renumber(sfti_arena *arena, uint32_t *shard_of, size_t count, size_t shards,
+                  uint32_t *used);
 /* Tell on stderr of metadata that were not taken. An error if they say how tensors are read. */
 sft_code cli_parts_tell(cli *c, const cli_parts *parts, sft_error *err);
 

@@ -31,19 +31,6 @@ static sft_code list_parts(convert_run *run, import_list *list, sft_error *err) 
 
 /* ── Into a folder ── */
 
-/* Shards without any tensor (all of them are aliases) are not written: they have no number. */
-static sft_code number_shards(convert_run *run, import_list *list, sft_error *err) {
-    size_t count = sft_import_shard_count(run->c->import);
-    uint32_t *number = sfti_arena_array(&run->parts.arena, count, sizeof *number);
-    if (!number) return sfti_fail_memory(err, count);
-    for (size_t s = 0; s < count; s++) number[s] = UINT32_MAX;
-    for (size_t i = 0; i < list->count; i++) number[list->shard_of[i]] = 0;
-    for (size_t s = 0; s < count; s++)
-        if (number[s] == 0) number[s] = list->shards++;
-    for (size_t i = 0; i < list->count; i++) list->shard_of[i] = number[list->shard_of[i]];
-    return SFT_OK;
-}
-
 static sft_code say_set(convert_run *run, const import_list *list, sft_error *err) {
     const char *folder = run->c->set.output;
     sfti_arena *arena = &run->parts.arena;
@@ -115,9 +102,12 @@ sft_code convert_import(convert_run *run, sft_error *err) {
     import_list list = { .shards = 0 };
     sft_code code = list_parts(run, &list, err);
     if (code) return code;
-    if (sft_import_shard_count(c->import) <= 1 || !c->set.output || cli_output_is_file(c))
+    size_t shards = sft_import_shard_count(c->import);
+    if (shards <= 1 || !c->set.output || cli_output_is_file(c))
         return import_file(run, &list, err);
-    code = number_shards(run, &list, err);
+    /* shards without any tensor (all of them are aliases) are not written */
+    if (!cli_renumber(&run->parts.arena, list.shard_of, list.count, shards, &list.shards))
+        code = sfti_fail_memory(err, shards);
     if (!code && !c->set.dry_run) code = save_set(run, &list, err);
     return code ? code : say_set(run, &list, err);
 }

@@ -1,8 +1,8 @@
 /* info: describe a model. */
 #include "commands/commands.h"
 #include "commands/dataset/dataset.h"
-#include "commands/info/compute.h"
-#include "commands/info/export.h"
+#include "commands/info/online.h"
+#include "commands/info/beside.h"
 #include "commands/info/label.h"
 #include "commands/info/list.h"
 #include "commands/info/save_as.h"

@@ -1,5 +1,5 @@
 /* What is computed and asked while models go by. */
-#include "commands/info/compute.h"
+#include "commands/info/online.h"
 
 #include "os/os.h"
 #include "support/words.h"

@@ -1,5 +1,5 @@
 /* The mark of what info --save-as writes, and what stays without it. */
-#include "commands/info/derived.h"
+#include "commands/info/facts.h"
 
 #include "base/error.h"
 #include "support/files.h"

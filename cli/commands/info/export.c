@@ -1,5 +1,5 @@
 /* Writing previews and workflows out of models. */
-#include "commands/info/export.h"
+#include "commands/info/beside.h"
 
 #include "base/error.h"
 #include "base/files.h"

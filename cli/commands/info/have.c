@@ -1,5 +1,5 @@
 /* Which versions of CivitAI the files of a folder are. */
-#include "commands/info/have.h"
+#include "commands/info/online.h"
 
 #include "os/os.h"
 #include "support/files.h"

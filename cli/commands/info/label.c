@@ -1,5 +1,5 @@
 /* The label of a model, without -v. */
-#include "commands/info/lines.h"
+#include "commands/info/label.h"
 #include "os/path.h"
 
 #include "support/files.h"

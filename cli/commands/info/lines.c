@@ -1,5 +1,5 @@
 /* What the lines of a label are made of. */
-#include "commands/info/lines.h"
+#include "commands/info/label.h"
 
 #include "base/number.h"
 #include "support/nodes.h"

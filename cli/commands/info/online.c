@@ -1,7 +1,6 @@
 /* info --online: which files are looked up, and what becomes of the answers. */
 #include "commands/info/online.h"
 
-#include "commands/info/have.h"
 #include "os/os.h"
 #include "support/remote.h"
 

@@ -1,10 +1,11 @@
-/* info --online: which files are looked up, with which hashes, and what becomes of the
- * answers. */
+/* What is computed and asked while models go by: --hash, --verify and --online; which files are
+ * looked up, with which hashes, and what becomes of the answers. */
 #ifndef CLI_INFO_ONLINE_H
 #define CLI_INFO_ONLINE_H
 
 #include "commands/info/civitai.h"
 #include "support/models.h"
+#include "support/where.h"
 
 #define CLI_ONLINE_BATCH CLI_CIVITAI_HASHES /* models looked up together */
 #define CLI_ONLINE_ALGOS (SFT_HASH_BIT(SFT_HASH_SHA256) | SFT_HASH_BIT(SFT_HASH_AUTOV3))
@@ -63,5 +64,36 @@ void cli_update_show(const cli_online *online, const cli_model *model,
 void cli_update_total(cli *c, const cli_update_counts *counts);
 
 extern const cli_option cli_online_options[];
+
+/* ── Which versions the files of a folder are, for --updates: have.c ── */
+
+/* The path of another file in the model's folder that is this version (as the server tells of it):
+ * by the ids or the SHA-256 that a sidecar records, else, of one of its size, by its own SHA-256.
+ * In the model's arena; empty: none is known. */
+sft_span cli_have_version(cli_online *online, cli_model *model, uint64_t id, sft_span version);
+void cli_have_free(cli_online *online);
+
+/* ── Models as they go by: compute.c ── */
+
+/* Zeroed, it computes nothing. */
+typedef struct cli_compute {
+    cli *c;
+    cli_wheres where; /* the caller's: only models that may match are hashed and looked up */
+    uint32_t algos;   /* of --hash */
+    cli_digests digests;
+    cli_online online;
+} cli_compute;
+
+/* Read --hash and see what else is wanted. */
+sft_code cli_compute_read(cli_compute *run, cli *c, sft_error *err);
+/* Open the cache and the server; path is for the progress. False, after a complaint, if that
+ * fails; end it all the same. */
+bool cli_compute_begin(cli_compute *run, const char *path);
+/* Whether a model that is delivered has its result object, with what was learned since; else its
+ * err says why not. */
+bool cli_compute_has_tree(const cli_compute *run, cli_model *model);
+void cli_compute_end(cli_compute *run);
+/* Whether nothing is computed or asked, only counted: --online --dry-run. */
+bool cli_compute_only_counts(const cli *c);
 
 #endif

@@ -1,7 +1,6 @@
 /* info --online --save: the answer as a sidecar, and the first picture. */
-#include "commands/info/export.h"
+#include "commands/info/beside.h"
 #include "commands/info/online.h"
-#include "commands/info/sidecar.h"
 #include "support/raw.h"
 #include "support/words.h"
 

@@ -2,8 +2,8 @@
 #include "commands/info/save_as.h"
 
 #include "base/error.h"
-#include "commands/info/derived.h"
-#include "commands/info/export.h"
+#include "commands/info/facts.h"
+#include "commands/info/beside.h"
 #include "support/edit.h"
 #include "support/files.h"
 #include "support/hints.h"

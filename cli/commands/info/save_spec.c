@@ -1,6 +1,6 @@
 /* What is known as the keys of ModelSpec, and of SwarmUI beside them. */
 #include "base/error.h"
-#include "commands/info/derived.h"
+#include "commands/info/facts.h"
 #include "commands/info/save_as.h"
 #include "support/nodes.h"
 #include "support/words.h"

@@ -1,5 +1,5 @@
 /* Sidecars that info writes: what is there is merged with what is known. */
-#include "commands/info/sidecar.h"
+#include "commands/info/beside.h"
 
 #include "base/error.h"
 #include "os/io.h"

@@ -1,5 +1,4 @@
 /* info --updates: what became of a model on CivitAI since it was downloaded. */
-#include "commands/info/have.h"
 #include "commands/info/online.h"
 #include "support/nodes.h"
 #include "support/raw.h"

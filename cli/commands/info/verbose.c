@@ -1,5 +1,5 @@
 /* A label with -v: every fact with its sources, in groups. */
-#include "commands/info/lines.h"
+#include "commands/info/label.h"
 
 #include "support/fields.h"
 #include "support/nodes.h"

@@ -1,6 +1,6 @@
 /* rename: rename tensors in place. */
 #include "commands/commands.h"
-#include "commands/rename/map.h"
+#include "commands/rename/rename.h"
 #include "base/regex.h"
 #include "base/utf8.h"
 #include "support/edit.h"
@@ -31,12 +31,6 @@ typedef struct rename_run {
     size_t count;
 } rename_run;
 
-static sft_code rename_usage(sft_error *err, const char *expected, const char *found) {
-    cli_usage_error(err, "expected %s, found \"%s\"", expected, found);
-    cli_hint(err, CLI_HINT_HELP_RENAME);
-    return SFT_BAD_ARGUMENT;
-}
-
 /* ── Rules ── */
 
 /* "\/" inside a rule with slashes is a slash. */
@@ -59,7 +53,11 @@ static sft_code parse_rule(rename_run *r, const char *text, rule *out, sft_error
     char mark = text[0] == 's' ? text[1] : '\0';
     const char *middle = mark ? rule_part(text + 2, mark) : NULL;
     const char *end = middle ? rule_part(middle + 1, mark) : NULL;
-    if (!end || (end[1] && strcmp(end + 1, "g") != 0)) return rename_usage(err, form, text);
+    if (!end || (end[1] && strcmp(end + 1, "g") != 0)) {
+        cli_usage_error(err, "expected %s, found \"%s\"", form, text);
+        cli_hint(err, CLI_HINT_HELP_RENAME);
+        return SFT_BAD_ARGUMENT;
+    }
     char *pattern = sfti_arena_copy(&r->arena, text + 2, (size_t)(middle - text - 2));
     char *to = sfti_arena_copy(&r->arena, middle + 1, (size_t)(end - middle - 1));
     if (!pattern || !to) return sfti_fail_memory(err, strlen(text));
@@ -85,12 +83,6 @@ static sft_code rename_begin(rename_run *r, sft_error *err) {
     for (; !code && r->rule_count < set->regex.count; r->rule_count++)
         code = parse_rule(r, set->regex.items[r->rule_count], &r->rules[r->rule_count], err);
     return code ? code : rename_maps_read(r->c, &r->arena, &r->maps, &r->blame, err);
-}
-
-static void rename_end(rename_run *r) {
-    for (size_t i = 0; i < r->rule_count; i++) sfti_regex_free(r->rules[i].regex);
-    sfti_arena_free(&r->named);
-    sfti_arena_free(&r->arena);
 }
 
 /* ── One name ── */
@@ -215,9 +207,8 @@ static sft_code new_names(rename_run *r, const sft_set *set, const sft_file *fil
 
 static void say_names(cli *c, const rename_run *r) {
     if (!c->set.dry_run || cli_is_json(c)) return;
-    for (size_t i = 0; i < r->count; i++) {
+    for (size_t i = 0; i < r->count; i++)
         cli_fill(&c->out, "% -> %\n", r->names[i].key, r->names[i].value);
-    }
 }
 
 static sft_code rename_file(cli *c, const char *path, rename_run *r, sft_error *err) {
@@ -255,21 +246,12 @@ static sft_code rename_model(cli *c, const char *path, rename_run *r, sft_error 
     }
     if (!code) code = new_names(r, set, NULL, err);
     if (!code) say_names(c, r);
-    if (!code) code = cli_edit_rename_set(c, path, set, r->names, r->count, err);
+    if (!code) code = rename_set(c, path, set, r->names, r->count, err);
     sft_set_close(set);
     return code;
 }
 
 /* ── A copy of what is remote ── */
-
-static sft_code write_copy(cli *c, const char *input, cli_parts *parts, sft_error *err) {
-    cli_output out;
-    if (sft_set_index_path(parts->sets[0]))
-        return cli_output_set(c, parts, (uint32_t)sft_set_shard_count(parts->sets[0]), err);
-    sft_code code = cli_output_begin(&out, c, input, CLI_TARGET_NEW, err);
-    if (!code) code = cli_output_sources(c, parts, &out, err);
-    return code ? code : cli_output_parts(&out, c, parts, err);
-}
 
 /* The order of names decides that of data, so that all of it is written anew. */
 static sft_code rename_copy(cli *c, const char *operand, cli_parts *parts, rename_run *r,
@@ -287,7 +269,14 @@ static sft_code rename_copy(cli *c, const char *operand, cli_parts *parts, renam
     bool changed = r->count > 0 || cli_output_copies(c, input);
     parts->changed = r->count > 0;
     parts->untold = true;
-    if (!code && changed) code = write_copy(c, input, parts, err);
+    cli_output out;
+    if (!code && changed && sft_set_index_path(parts->sets[0])) {
+        code = cli_output_set(c, parts, (uint32_t)sft_set_shard_count(parts->sets[0]), err);
+    } else if (!code && changed) {
+        code = cli_output_begin(&out, c, input, CLI_TARGET_NEW, err);
+        if (!code) code = cli_output_sources(c, parts, &out, err);
+        if (!code) code = cli_output_parts(&out, c, parts, err);
+    }
     if (code) return code;
     cli_edit_result result = { .path = input, .changed = changed, .renamed = r->names,
                                .renamed_count = r->count };
@@ -295,27 +284,24 @@ static sft_code rename_copy(cli *c, const char *operand, cli_parts *parts, renam
     return SFT_OK;
 }
 
-static sft_code rename_remote(cli *c, const char *operand, rename_run *r, sft_error *err) {
-    cli_parts parts = { .arena = { .alloc = c->alloc } };
-    sft_code code = rename_copy(c, operand, &parts, r, err);
-    cli_parts_free(&parts);
-    return code;
-}
-
 static void run_rename(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     rename_run r = { .c = c, .arena.alloc = c->alloc, .scratch.alloc = c->alloc,
                    .named.alloc = c->alloc };
+    cli_parts parts = { .arena = { .alloc = c->alloc } };
     const char *path;
     (void)count;
     bool remote = cli_is_remote(c, path = operands[0]);
-    sft_code code = remote ? rename_remote(c, path, &r, &err)
+    sft_code code = remote ? rename_copy(c, path, &parts, &r, &err)
                            : cli_edit_operand(c, &r.arena, operands[0], &path, &err);
+    cli_parts_free(&parts);
     if (!code && !remote) code = rename_model(c, path, &r, &err);
     if (code && r.blame) path = r.blame;
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, path, &err);
     else if (code) cli_edit_fail(c, path, &err);
-    rename_end(&r);
+    for (size_t i = 0; i < r.rule_count; i++) sfti_regex_free(r.rules[i].regex);
+    sfti_arena_free(&r.named);
+    sfti_arena_free(&r.arena);
 }
 
 static const cli_option rename_options[] = {

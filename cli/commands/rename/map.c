@@ -1,4 +1,5 @@
-#include "commands/rename/map.h"
+/* rename: old names and new ones, of --map and --map-file. */
+#include "commands/rename/rename.h"
 
 #include "base/order.h"
 #include "commands/meta/meta.h"
@@ -14,17 +15,6 @@ static sft_code bad_map(const char *expected, sft_span found, sft_error *err) {
                     found.len < 160 ? (int)found.len : 160, found.data);
     cli_hint(err, CLI_HINT_HELP_RENAME);
     return SFT_BAD_ARGUMENT;
-}
-
-/* OLD=NEW of --map. */
-static sft_code take_words(const cli_words *words, rename_maps *out, sft_error *err) {
-    for (size_t i = 0; i < words->count; i++) {
-        const char *text = words->items[i], *equals = strchr(text, '=');
-        if (!equals) return bad_map("--map OLD=NEW", sft_span_cstr(text), err);
-        out->items[out->count++] = (sft_pair){ { text, (size_t)(equals - text) },
-                                               sft_span_cstr(equals + 1) };
-    }
-    return SFT_OK;
 }
 
 /* ── A file ── */
@@ -98,9 +88,14 @@ sft_code rename_maps_read(cli *c, sfti_arena *arena, rename_maps *out, const cha
     out->order = sfti_arena_array(arena, 2 * most, sizeof *out->order);
     if (!out->items || !out->used || !out->order || most > UINT32_MAX / 4)
         return sfti_fail_memory(err, most * sizeof *out->items);
-    code = take_words(&set->map, out, err);
-    for (size_t i = 0; !code && i < file.count; i++) out->items[out->count++] = file.pairs[i];
-    return code ? code : sort_maps(out, err);
+    for (size_t i = 0; i < set->map.count; i++) { /* OLD=NEW */
+        const char *text = set->map.items[i], *equals = strchr(text, '=');
+        if (!equals) return bad_map("--map OLD=NEW", sft_span_cstr(text), err);
+        out->items[out->count++] = (sft_pair){ { text, (size_t)(equals - text) },
+                                               sft_span_cstr(equals + 1) };
+    }
+    for (size_t i = 0; i < file.count; i++) out->items[out->count++] = file.pairs[i];
+    return sort_maps(out, err);
 }
 
 const sft_pair *rename_maps_find(rename_maps *maps, sft_span name) {

@@ -1,5 +1,7 @@
+/* rename: a model with an index gets other names for its tensors. */
 #include "base/digest_keys.h"
 #include "base/files.h"
+#include "commands/rename/rename.h"
 #include "os/os.h"
 #include "support/edit.h"
 #include "support/files.h"
@@ -9,7 +11,6 @@
 
 #include <string.h>
 
-/* A model with an index, getting other names for its tensors. */
 typedef struct set_rename {
     cli *c;
     const char *index;
@@ -29,16 +30,6 @@ static bool is_touched(const set_rename *r, size_t shard) {
     return false;
 }
 
-static sft_code ask_shard(const set_rename *r, size_t shard, sft_edit *edit,
-                          sft_error *err) {
-    sft_code code = SFT_OK;
-    for (size_t i = 0; !code && i < r->count; i++) {
-        if (r->shard_of[i] != shard) continue;
-        code = sft_edit_rename(edit, r->names[i].key, r->names[i].value, err);
-    }
-    return code;
-}
-
 /* At `at`, which leads to the path. */
 static sft_code save_shard(set_rename *r, size_t shard, char *path, const char *at,
                            const sft_job *job, sft_error *err) {
@@ -54,7 +45,9 @@ static sft_code save_shard(set_rename *r, size_t shard, char *path, const char *
     sft_code code = cli_fresh_options(&r->fresh, old, &to, err);
     if (r->c->set.output) sfti_mode_common(&to.mode, sft_set_output_mode(r->set, NULL));
     if (!code) code = sft_edit_open(old, &options, &edit, err);
-    if (!code) code = ask_shard(r, shard, edit, err);
+    for (size_t i = 0; !code && i < r->count; i++)
+        if (r->shard_of[i] == shard)
+            code = sft_edit_rename(edit, r->names[i].key, r->names[i].value, err);
     if (!code) code = sft_edit_save(edit, at, &to, job, NULL, err);
     if (code != SFT_EXISTS) cli_fresh_written(&r->fresh, path);
     r->progress.before += sft_file_data_bytes(sft_set_shard_at(r->set, shard));
@@ -172,8 +165,8 @@ static sft_code rename_to_folder(set_rename *r, const char *folder, sft_error *e
     return code;
 }
 
-sft_code cli_edit_rename_set(cli *c, const char *index, const sft_set *set,
-                             const sft_pair *names, size_t count, sft_error *err) {
+sft_code rename_set(cli *c, const char *index, const sft_set *set, const sft_pair *names,
+                    size_t count, sft_error *err) {
     set_rename r = { .c = c, .index = index, .set = set, .names = names, .count = count };
     bool changed = count > 0;
     sft_code code = cli_output_no_stream(c, err);

@@ -86,12 +86,6 @@ static sft_code repair_file(cli *c, const char *input, const char **path, sft_er
     return code;
 }
 
-static bool is_answer(sft_code code) {
-    sft_class cls = sft_code_describe(code)->cls;
-    return cls == SFT_CLASS_INVALID || cls == SFT_CLASS_UNSUPPORTED ||
-           code == SFT_HEADER_TOO_LARGE;
-}
-
 /* ── --clean ── */
 
 typedef struct clean_run {
@@ -116,22 +110,13 @@ static bool print_leftover(void *ctx, const char *name) {
     return !cli_is_over(c);
 }
 
-static sft_code clean_folder(cli *c, const char *folder, sft_error *err) {
-    clean_run clean = { c, folder };
-    return sft_sweep(folder, c->set.dry_run != 0, print_leftover, &clean, NULL, err);
-}
-
 /* ── The command ── */
 
-static sft_code repair_usage(const cli *c, size_t operands, sft_error *err) {
-    if (c->set.clean && operands == 0 && !c->set.output) return SFT_OK;
-    if (!c->set.clean && operands > 0) return SFT_OK;
-    if (c->set.clean) return cli_usage_error(err, "expected --clean DIR alone, found more");
-    return cli_usage_error(err, "expected IN -o OUT, or --clean DIR, found %zu operands", operands);
-}
-
 static void fail_repair(cli *c, const char *path, const sft_error *err) {
-    (is_answer(err->code) ? cli_refuse : cli_fail_input)(c, path, err);
+    sft_class cls = sft_code_describe(err->code)->cls;
+    bool is_answer = cls == SFT_CLASS_INVALID || cls == SFT_CLASS_UNSUPPORTED
+                     || err->code == SFT_HEADER_TOO_LARGE;
+    (is_answer ? cli_refuse : cli_fail_input)(c, path, err);
 }
 
 static void repair_model(cli *c, const char *input, void *ctx) {
@@ -147,9 +132,19 @@ static void repair_model(cli *c, const char *input, void *ctx) {
 
 static void run_repair(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
-    if (repair_usage(c, count, &err)) cli_fail_usage(c, &err);
-    else if (!c->set.clean) cli_write_each(c, operands, count, repair_model, NULL);
-    else if (clean_folder(c, c->set.clean, &err)) fail_repair(c, c->set.clean, &err);
+    if (c->set.clean && (count > 0 || c->set.output)) {
+        cli_usage_error(&err, "expected --clean DIR alone, found more");
+        cli_fail_usage(c, &err);
+    } else if (c->set.clean) {
+        clean_run clean = { c, c->set.clean };
+        if (sft_sweep(c->set.clean, c->set.dry_run != 0, print_leftover, &clean, NULL, &err))
+            fail_repair(c, c->set.clean, &err);
+    } else if (count == 0) {
+        cli_usage_error(&err, "expected IN -o OUT, or --clean DIR, found 0 operands");
+        cli_fail_usage(c, &err);
+    } else {
+        cli_write_each(c, operands, count, repair_model, NULL);
+    }
 }
 
 static const cli_option repair_options[] = {

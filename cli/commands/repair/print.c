@@ -1,16 +1,7 @@
+/* repair: what was found, for people and as JSON. */
 #include "commands/repair/repair.h"
 
 #include <string.h>
-
-static void print_fix(cli *c, const char *path, const sft_fix *fix) {
-    cli_path(&c->out, path, ": %s: ", fix->name);
-    sft_error found = fix->found;
-    found.hint = SFT_HINT_NONE;
-    cli_error_text(&c->out, &found);
-    cli_text(&c->out, ": ");
-    cli_text(&c->out, fix->done);
-    cli_text(&c->out, "\n");
-}
 
 /* Of many fixes of one kind the first few are shown. */
 #define REPAIR_SHOWN 5
@@ -22,10 +13,18 @@ size_t cli_print_fixes(cli *c, const char *path, const sft_repair *repair) {
         size_t end = i;
         while (end < count && strcmp(sft_repair_fix_at(repair, end)->name, name) == 0) end++;
         size_t shown = c->set.verbose || end - i <= REPAIR_SHOWN ? end : i + REPAIR_SHOWN - 1;
-        for (size_t j = i; j < shown; j++) print_fix(c, path, sft_repair_fix_at(repair, j));
-        if (shown < end) {
-            cli_path(&c->out, path, ": %s: %zu more, -v shows them\n", name, end - shown);
+        for (size_t j = i; j < shown; j++) {
+            const sft_fix *fix = sft_repair_fix_at(repair, j);
+            sft_error found = fix->found;
+            found.hint = SFT_HINT_NONE;
+            cli_path(&c->out, path, ": %s: ", fix->name);
+            cli_error_text(&c->out, &found);
+            cli_text(&c->out, ": ");
+            cli_text(&c->out, fix->done);
+            cli_text(&c->out, "\n");
         }
+        if (shown < end)
+            cli_path(&c->out, path, ": %s: %zu more, -v shows them\n", name, end - shown);
         i = end;
     }
     return count;

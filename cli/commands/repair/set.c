@@ -1,3 +1,4 @@
+/* repair of a model in several files. */
 #include "base/files.h"
 #include "base/order.h"
 #include "base/sink.h"
@@ -231,14 +232,6 @@ static sft_code list_files(repair_model *m, sft_error *err) {
     return code;
 }
 
-/* ── What the index says ── */
-
-static uint32_t file_named(const repair_model *m, sft_span name) {
-    for (size_t i = 0; i < m->count; i++)
-        if (cli_is(name, m->names[i])) return (uint32_t)i;
-    return UINT32_MAX;
-}
-
 static bool decode_text(repair_model *m, sft_span text, sft_span *out) {
     char *buffer = sfti_arena_take(m->arena, text.len + 1);
     if (!buffer) return false;
@@ -259,7 +252,9 @@ static sft_code list_claims(repair_model *m, sft_span map, sft_error *err) {
         sft_span shard = { raw.value.data + 1, raw.value.len - 2 };
         if (!decode_text(m, raw.key, &row->name) || !decode_text(m, shard, &shard))
             return model_memory(err);
-        row->file = file_named(m, shard);
+        row->file = UINT32_MAX;
+        for (size_t i = 0; i < m->count && row->file == UINT32_MAX; i++)
+            if (cli_is(shard, m->names[i])) row->file = (uint32_t)i;
     }
     return sort_list(m, &m->claims, err);
 }
@@ -386,16 +381,6 @@ static sft_code write_file(repair_model *m, size_t i, const sft_job *job, cli_pr
     return code;
 }
 
-static sft_code write_files(repair_model *m, sft_error *err) {
-    cli_progress progress;
-    sft_code code = SFT_OK;
-    sft_job job = cli_progress_begin(&progress, m->c, m->c->set.output);
-    progress.all = m->bytes;
-    for (size_t i = 0; !code && i < m->count; i++) code = write_file(m, i, &job, &progress, err);
-    cli_progress_end(&progress);
-    return code;
-}
-
 static void index_text(sfti_json_writer *w, const char *text) {
     w->comma = false;
     sfti_json_raw(w, sft_span_cstr(text));
@@ -474,11 +459,15 @@ static sft_code write_index(repair_model *m, sft_error *err) {
 
 static sft_code rewrite_model(repair_model *m, sft_error *err) {
     bool made;
+    cli_progress progress;
     *m->path = m->c->set.output;
     if (m->c->set.dry_run) return SFT_OK;
     sft_code code = cli_make_folder(m->c->set.output, &made, err);
     if (code) return code;
-    code = write_files(m, err);
+    sft_job job = cli_progress_begin(&progress, m->c, m->c->set.output);
+    progress.all = m->bytes;
+    for (size_t i = 0; !code && i < m->count; i++) code = write_file(m, i, &job, &progress, err);
+    cli_progress_end(&progress);
     if (!code) code = write_index(m, err);
     if (!code) code = cli_settle_folder(m->c, m->c->set.output, made, err);
     if (!code) return SFT_OK;
@@ -502,16 +491,6 @@ static void put_model_fixes(void *ctx, sfti_json_writer *w) {
     m->w = NULL;
 }
 
-static void print_model_fixes(repair_model *m) {
-    for (size_t i = 0; i < m->count; i++) {
-        const char *path = input_path(m, i);
-        if (path) m->fixes += cli_print_fixes(m->c, path, m->repairs[i]);
-    }
-    tell_index_fixes(m);
-    if (m->fixes > 0) return;
-    cli_path(&m->c->out, m->index ? m->index : m->folder, ": nothing to repair\n");
-}
-
 static sft_code say_model(repair_model *m, const char *operand, sft_error *err) {
     cli_written written = CLI_WRITTEN_INIT;
     cli_written_file *files = sfti_arena_array(m->arena, m->count, sizeof *files);
@@ -522,7 +501,13 @@ static sft_code say_model(repair_model *m, const char *operand, sft_error *err) 
         files[i] = cli_repaired_file(path, m->repairs[i]);
         m->c->dropped |= sfti_repair_dropped(m->repairs[i]);
     }
-    if (!cli_is_json(m->c)) print_model_fixes(m);
+    for (size_t i = 0; !cli_is_json(m->c) && i < m->count; i++) {
+        const char *path = input_path(m, i);
+        if (path) m->fixes += cli_print_fixes(m->c, path, m->repairs[i]);
+    }
+    if (!cli_is_json(m->c)) tell_index_fixes(m);
+    if (!cli_is_json(m->c) && m->fixes == 0)
+        cli_path(&m->c->out, m->index ? m->index : m->folder, ": nothing to repair\n");
     written.input = operand;
     written.output = m->c->set.output;
     written.files = files;

@@ -125,6 +125,48 @@ QUIET void __cyg_profile_func_enter(void *at, void *from) {
 QUIET void __cyg_profile_func_exit(void *at, void *from) { (void)at; (void)from; depth--; }
 QUIET void stairs_end(void) { started = 2; }
 """
+COMMITTER = r"""
+#include <safetensors_dataset.h>
+void stairs_begin(void); void stairs_end(void);
+#define TRY(call) if (call) return 1
+static void schema_free(struct ArrowSchema *schema) { schema->release = NULL; }
+static void array_free(struct ArrowArray *array) { array->release = NULL; }
+int main(int argc, char **argv) {
+    const int32_t numbers[] = { 1, 2, 3, 4 };
+    const void *numbers_at[] = { NULL, numbers }, *none[] = { NULL };
+    struct ArrowSchema field = { .format = "i", .name = "x", .release = schema_free };
+    struct ArrowSchema *fields[] = { &field };
+    struct ArrowSchema schema = { .format = "+s", .name = "", .n_children = 1, .children = fields,
+                                  .release = schema_free };
+    struct ArrowArray column = { .length = 4, .n_buffers = 2, .buffers = numbers_at,
+                                 .release = array_free };
+    struct ArrowArray *columns[] = { &column };
+    struct ArrowArray batch = { .length = 4, .n_buffers = 1, .buffers = none, .n_children = 1,
+                                .children = columns, .release = array_free };
+    sft_pair pairs[] = { { sft_span_cstr("batch_size"), sft_span_cstr("4") } };
+    sft_dataset_options *options;
+    sft_storage storage;
+    sft_commit *commit;
+    sft_shard_writer *writer;
+    sft_buffer receipts = { 0 };
+    (void)argc;
+    TRY(sft_dataset_options_new(pairs, 1, NULL, &options, NULL));
+    TRY(sft_storage_local(argv[1], false, NULL, &storage, NULL));
+    TRY(sft_commit_open(options, &storage, &schema, NULL, &commit, NULL));
+    TRY(sft_shard_writer_begin(options, &storage, sft_commit_job(commit), 0, &schema, NULL,
+                               &writer, NULL));
+    TRY(sft_shard_writer_append(writer, &batch, NULL, NULL));
+    TRY(sft_shard_writer_finish(writer, &receipts, NULL, NULL));
+    sft_span text = { receipts.data, receipts.len };
+    stairs_begin();
+    TRY(sft_commit_add(commit, text, NULL));
+    TRY(sft_commit_prepare(commit, NULL, NULL));
+    TRY(sft_commit_publish(commit, NULL, NULL, NULL, NULL, NULL));
+    stairs_end();
+    sft_commit_close(commit);
+    return 0;
+}
+"""
 OPENER = r"""
 #include <safetensors.h>
 void stairs_begin(void); void stairs_end(void);
@@ -160,7 +202,7 @@ def entered(program, words, whole, folder):
 def report_calls():
     build = os.path.join(ROOT, "build", "stairs")
     os.makedirs(build, exist_ok=True)
-    for name, text in ("counter.c", COUNTER), ("opener.c", OPENER):
+    for name, text in (("counter.c", COUNTER), ("opener.c", OPENER), ("committer.c", COMMITTER)):
         with open(os.path.join(build, name), "w") as file:
             file.write(text)
     run("cc", "-c", "counter.c", "-o", "counter.o", cwd=build)
@@ -170,9 +212,13 @@ def report_calls():
         "-DBUILD_SHARED_LIBS=OFF", stdout=subprocess.DEVNULL)
     run("cmake", "--build", build, "--target", "safetensors_command", stdout=subprocess.DEVNULL)
     library = next(iter(glob.glob(os.path.join(build, "libsafetensors.a"))))
-    run("cc", *flags.split(), "-I", os.path.join(ROOT, "include"), "opener.c", "counter.o", library,
-        "-lm", "-lpthread", "-ldl", "-o", "opener", cwd=build)
-    command, opener = os.path.join(build, "safetensors"), os.path.join(build, "opener")
+    with open(os.path.join(build, "safetensors.pc")) as file:
+        needed = re.search(r"^Libs.private:(.*)$", file.read(), re.M)[1].split()
+    for name in "opener", "committer":
+        run("cc", *flags.split(), "-I", os.path.join(ROOT, "include"), f"{name}.c", "counter.o",
+            library, "-lm", *needed, "-o", name, cwd=build)
+    command, opener, committer = (os.path.join(build, n)
+                                  for n in ("safetensors", "opener", "committer"))
     with tempfile.TemporaryDirectory() as folder:
         small = os.path.join(folder, "small.safetensors")
         header = b'{"__metadata__":{"a":"b"},"lora_unet_x.lora_down.weight":{"dtype":"F16",' \
@@ -182,7 +228,8 @@ def report_calls():
             file.write(len(header).to_bytes(8, "little") + header + bytes(8))
         rows = [("sft_open of a small file", opener, [small], False),
                 ("meta set in place", command, ["meta", "set", small, "a", "c"], True),
-                ("info of one LoRA", command, ["info", small], True)]
+                ("info of one LoRA", command, ["info", small], True),
+                ("a dataset's commit", committer, [os.path.join(folder, "dataset")], False)]
         for what, program, words, whole in rows:
             print("%-28s %4d functions in %3d files, %2d deep" % (
                 what, *entered(program, words, whole, folder)))

@@ -202,6 +202,10 @@ sft_code sfti_ds_receipts_read(sft_span text, sft_span job, sfti_arena *arena,
  * call. */
 sft_code sfti_ds_storage_check(const sft_storage *storage, sft_error *err);
 
+/* SFT_SIZE_OVERFLOW: "expected <what> within 64 bits, found more". */
+sft_code sfti_ds_overflow(const char *what, sft_error *err);
+/* Sync the dataset's folder, on storages that need it. */
+sft_code sfti_ds_settle(const sft_storage *storage, sft_error *err);
 sft_code sfti_ds_read_all(const sft_storage *storage, const char *name, uint64_t most,
                           sfti_arena *arena, sft_span *out, sft_error *err);
 /* Atomic and durable. */

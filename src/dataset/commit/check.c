@@ -1,3 +1,5 @@
+/* Receipts and the shards of the base as one list, checked against the files. Tests:
+ * test_dataset_commit.c, test_dataset_hostile.c. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/order.h"
@@ -42,10 +44,6 @@ static int receipt_order(const void *ctx, uint32_t a, uint32_t b) {
     return strcmp(x->stored.data, y->stored.data);
 }
 
-static bool receipt_same_place(const sfti_ds_receipt *a, const sfti_ds_receipt *b) {
-    return a->partition == b->partition && a->shard == b->shard;
-}
-
 /* The same receipt twice counts once; two attempts of one partition are an error. */
 static sft_code gather_receipts(sft_commit *c, const sfti_ds_receipt ***out, size_t *count,
                                 sft_error *err) {
@@ -57,7 +55,7 @@ static sft_code gather_receipts(sft_commit *c, const sfti_ds_receipt ***out, siz
     for (size_t i = 0; i < n; i++) {
         const sfti_ds_receipt *one = &c->receipts[order[i]];
         const sfti_ds_receipt *last = *count ? sorted[*count - 1] : NULL;
-        if (last && receipt_same_place(last, one)) {
+        if (last && last->partition == one->partition && last->shard == one->shard) {
             if (sft_span_equal(last->stored, one->stored)) continue;
             return sfti_fail(err, SFT_DATASET_RECEIPT, SFT_NO_OFFSET,
                              "expected one attempt of partition %llu, found %s and %s",
@@ -70,47 +68,27 @@ static sft_code gather_receipts(sft_commit *c, const sfti_ds_receipt ***out, siz
     return SFT_OK;
 }
 
-/* ── Shards as they lie there ── */
-
-static sft_code receipt_true(const sft_commit *c, const sfti_ds_receipt *r, bool *same,
-                             sft_error *err) {
-    sft_source source;
-    uint64_t header = 0;
-    sft_code code = sfti_call(c->storage, open, r->stored.data, &source, err);
-    *same = false;
-    if (code) return code == SFT_NOT_FOUND ? SFT_OK : code;
-    if (source.size == r->bytes) code = sfti_ds_header_bytes(&source, &header, err);
-    *same = source.size == r->bytes && header == r->header_bytes;
-    sft_source_close(&source);
-    return code;
-}
-
+/* Whether the shards lie there as they were written. */
 static sft_code gather_visible(const sft_commit *c, const sfti_ds_receipt **receipts,
                                size_t count, sft_error *err) {
     size_t missing = 0;
     const sfti_ds_receipt *first = NULL;
     for (size_t i = 0; i < count; i++) {
-        bool same;
-        sft_code code = receipt_true(c, receipts[i], &same, err);
-        if (code) return code;
-        if (!same && missing++ == 0) first = receipts[i];
+        const sfti_ds_receipt *r = receipts[i];
+        sft_source source;
+        uint64_t header = 0;
+        sft_code code = sfti_call(c->storage, open, r->stored.data, &source, err);
+        bool there = !code, same = there && source.size == r->bytes;
+        if (same) code = sfti_ds_header_bytes(&source, &header, err);
+        if (there) sft_source_close(&source);
+        if (code && (there || code != SFT_NOT_FOUND)) return code;
+        if (!(same && header == r->header_bytes) && missing++ == 0) first = r;
     }
     if (!first) return SFT_OK;
     return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
                      "%zu of %zu shards are missing or not as they were written, first %s: is the "
                      "folder shared between hosts?",
                      missing, count, first->stored.data);
-}
-
-/* ── A connector's shards ── */
-
-static uint64_t adopted_samples(const sft_commit *c, const sft_file *file) {
-    const sft_tensor *t = sft_file_tensor_at(file, 0);
-    if (!t) return 0;
-    if (c->options->mode == SFT_DATASET_BATCH) return t->rank ? t->shape[0] : 0;
-    size_t columns = c->columns.count;
-    if (!columns && c->receipt_count) columns = c->receipts[0].column_count;
-    return sft_file_tensor_count(file) / (columns ? columns : 1);
 }
 
 /* Joins its tensors' dtypes and shapes into the columns of the next manifest. */
@@ -138,23 +116,22 @@ static bool adopted_number(const sft_file *file, const char *key, uint64_t *out)
     return sft_file_metadata_get_cstr(file, key, &text) && sfti_ds_number(text, out);
 }
 
-/* A shard that we wrote and no manifest names may belong to a commit in progress. It cannot where
- * every commit keeps its shards in its job's folder until it holds the lock. */
-static sft_code adopt_guarded(const sft_commit *c, const char *name, sft_error *err) {
-    if (c->swap.single) return SFT_OK;
-    if (c->swap.guard == SFTI_GUARD_LOCK && sfti_can(c->storage, move)) return SFT_OK;
-    return sfti_fail(err, SFT_DATASET_UNGUARDED, SFT_NO_OFFSET,
-                     "%s: expected a shard that an append did not name, found one that may belong "
-                     "to a commit in progress", name);
-}
-
-/* The facts of a shard that no manifest names. */
+/* The facts of a shard that no manifest names. One that we wrote may belong to a commit in
+ * progress, but not where every commit keeps its shards in its job's folder until it holds the
+ * lock. */
 static sft_code adopt_facts(const sft_commit *c, const sft_file *file, sft_dataset_shard *facts,
                             sft_error *err) {
+    const sft_tensor *t = sft_file_tensor_at(file, 0);
     sft_span mark;
+    size_t columns = c->columns.count;
+    if (!columns && c->receipt_count) columns = c->receipts[0].column_count;
     facts->bytes = sft_file_size(file);
-    facts->samples = facts->valid_samples = adopted_samples(c, file);
+    if (!t) facts->samples = 0;
+    else if (c->options->mode == SFT_DATASET_BATCH) facts->samples = t->rank ? t->shape[0] : 0;
+    else facts->samples = sft_file_tensor_count(file) / (columns ? columns : 1);
+    facts->valid_samples = facts->samples;
     if (!sft_file_metadata_get_cstr(file, SFTI_DATASET_MARK, &mark)) return SFT_OK;
+
     if (adopted_number(file, "samples", &facts->samples)) facts->valid_samples = facts->samples;
     (void)adopted_number(file, "valid_samples", &facts->valid_samples);
     if (facts->valid_samples > facts->samples)
@@ -162,7 +139,11 @@ static sft_code adopt_facts(const sft_commit *c, const sft_file *file, sft_datas
                          "%s: expected at most %llu valid samples, found %llu",
                          facts->name, (unsigned long long)facts->samples,
                          (unsigned long long)facts->valid_samples);
-    return adopt_guarded(c, facts->name, err);
+    bool locks = c->swap.guard == SFTI_GUARD_LOCK && sfti_can(c->storage, move);
+    if (c->swap.single || locks) return SFT_OK;
+    return sfti_fail(err, SFT_DATASET_UNGUARDED, SFT_NO_OFFSET,
+                     "%s: expected a shard that an append did not name, found one that may belong "
+                     "to a commit in progress", facts->name);
 }
 
 static sft_code adopt_shard(sft_commit *c, sfti_ds_shard *s, bool forgotten, sft_error *err) {
@@ -206,9 +187,13 @@ static bool forgotten_one(void *ctx, const sft_stored *object) {
     return !l->failed;
 }
 
-/* Shards that a connector's append did not add to its manifest. */
-static sft_code adopt_forgotten(sft_commit *c, forgotten_list *l, sft_error *err) {
-    sft_code code = sfti_call(c->storage, list, "", forgotten_one, l, err);
+/* A connector's shards: those that its manifest names, and those that its append did not add. */
+static sft_code adopt_all(sft_commit *c, forgotten_list *l, sft_error *err) {
+    sft_code code = SFT_OK;
+    for (size_t i = 0; !code && i < c->base.shard_count; i++)
+        if (!c->base.shards[i].known) code = adopt_shard(c, &c->base.shards[i], false, err);
+    if (code) return code;
+    code = sfti_call(c->storage, list, "", forgotten_one, l, err);
     if (l->failed) return sfti_fail_memory(err, l->cap * sizeof *l->shards);
     if (!code && l->count && !c->how.adopt_listing) {
         code = sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
@@ -219,20 +204,6 @@ static sft_code adopt_forgotten(sft_commit *c, forgotten_list *l, sft_error *err
     for (size_t i = 0; !code && i < l->count; i++)
         code = adopt_shard(c, &l->shards[i], true, err);
     return code;
-}
-
-static sft_code adopt_base(sft_commit *c, forgotten_list *l, sft_error *err) {
-    sft_code code = SFT_OK;
-    for (size_t i = 0; !code && i < c->base.shard_count; i++)
-        if (!c->base.shards[i].known) code = adopt_shard(c, &c->base.shards[i], false, err);
-    return code ? code : adopt_forgotten(c, l, err);
-}
-
-/* ── The list ── */
-
-static sft_code list_over(sft_error *err) {
-    return sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
-                     "expected samples within 64 bits, found more");
 }
 
 static commit_shard *shard_put(sft_commit *c, const sfti_ds_shard *shard) {
@@ -251,7 +222,7 @@ static sft_code list_base(sft_commit *c, uint64_t *samples, sft_error *err) {
         uint64_t end = 0;
         if (!sfti_add(facts->first_sample, before, &facts->first_sample) ||
             !sfti_add(facts->first_sample, facts->samples, &end))
-            return list_over(err);
+            return sfti_ds_overflow("samples", err);
         if (end > *samples) *samples = end;
     }
     return SFT_OK;
@@ -265,54 +236,35 @@ static sft_code list_forgotten(sft_commit *c, const forgotten_list *l, uint64_t 
     for (size_t i = 0; i < l->count; i++) {
         sft_dataset_shard *facts = &shard_put(c, &l->shards[order[i]])->shard.facts;
         facts->first_sample = *samples;
-        if (!sfti_add(*samples, facts->samples, samples)) return list_over(err);
+        if (!sfti_add(*samples, facts->samples, samples))
+            return sfti_ds_overflow("samples", err);
     }
     return SFT_OK;
 }
 
-/* The final name of a shard: that of its receipt, with file numbers from `first` on, because
- * another append may have been committed since the job began. */
-static const char *list_name(sft_commit *c, const sfti_ds_receipt *r, uint64_t first) {
-    if (first == c->job.first) return r->name.data;
-    char *name = sfti_arena_take(&c->work, SFTI_DATASET_NAME);
-    const char *uuid = r->name.data + r->name.len - strlen(".safetensors") - 36;
-    if (name) sfti_ds_shard_name(first + r->partition, r->shard, uuid, name);
-    return name;
-}
-
-/* Listed twice, a shard makes the manifest invalid; an overwrite would remove it as an old one. */
-static sft_code list_committed(const sft_commit *c, const char *name, sft_error *err) {
-    bool again = strcmp(c->base.commit, c->job.uuid) == 0
-                 || sfti_ds_manifest_names(&c->base, name);
-    if (!again) return SFT_OK;
-    return sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
-                     "%s: expected a shard that the dataset lacks: this job was committed before",
-                     name);
-}
-
+/* The final name of a shard is that of its receipt, with file numbers from `first` on, because
+ * another append may have been committed since the job began. Listed twice, it makes the manifest
+ * invalid; an overwrite would remove it as an old one. */
 static sft_code list_receipt(sft_commit *c, const sfti_ds_receipt *r, uint64_t first,
                              uint64_t *samples, sft_error *err) {
     uint64_t file;
-    if (!sfti_add(first, r->partition, &file))
-        return sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
-                         "expected numbers of files within 64 bits, found more");
-    const char *name = list_name(c, r, first);
-    if (!name) return sfti_fail_memory(err, SFTI_DATASET_NAME);
-    sft_code code = list_committed(c, name, err);
-    if (code) return code;
+    const char *name = r->name.data;
+    if (!sfti_add(first, r->partition, &file)) return sfti_ds_overflow("numbers of files", err);
+    if (first != c->job.first) {
+        char *renamed = sfti_arena_take(&c->work, SFTI_DATASET_NAME);
+        if (!renamed) return sfti_fail_memory(err, SFTI_DATASET_NAME);
+        sfti_ds_shard_name(file, r->shard, name + r->name.len - strlen(".safetensors") - 36,
+                           renamed);
+        name = renamed;
+    }
+    if (strcmp(c->base.commit, c->job.uuid) == 0 || sfti_ds_manifest_names(&c->base, name))
+        return sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
+                         "%s: expected a shard that the dataset lacks: this job was committed "
+                         "before", name);
     const sft_dataset_shard facts = { name,     r->bytes,   r->samples, r->valid_samples,
                                       *samples, r->tensors, 0,          r->sha256 };
     c->shards[c->shard_count++] = (commit_shard){ r->stored.data, { facts, true, 0 }, r, 0 };
-    return sfti_add(*samples, r->samples, samples) ? SFT_OK : list_over(err);
-}
-
-static sft_code list_sources(sft_commit *c, sft_error *err) {
-    c->sources = sfti_arena_array(&c->work, c->shard_count, sizeof *c->sources);
-    if (!c->sources) return sfti_fail_memory(err, c->shard_count * sizeof *c->sources);
-    for (size_t i = 0; i < c->shard_count; i++)
-        c->sources[i] =
-            (sfti_ds_source){ c->shards[i].stored, c->shards[i].shard.facts.name };
-    return SFT_OK;
+    return sfti_add(*samples, r->samples, samples) ? SFT_OK : sfti_ds_overflow("samples", err);
 }
 
 static sft_code list_all(sft_commit *c, const sfti_ds_receipt **receipts, size_t count,
@@ -331,7 +283,13 @@ static sft_code list_all(sft_commit *c, const sfti_ds_receipt **receipts, size_t
     if (first < c->job.first) first = c->job.first;
     for (size_t i = 0; !code && i < count; i++)
         code = list_receipt(c, receipts[i], first, &samples, err);
-    return code ? code : list_sources(c, err);
+    if (code) return code;
+    c->sources = sfti_arena_array(&c->work, c->shard_count, sizeof *c->sources);
+    if (!c->sources) return sfti_fail_memory(err, c->shard_count * sizeof *c->sources);
+    for (size_t i = 0; i < c->shard_count; i++)
+        c->sources[i] =
+            (sfti_ds_source){ c->shards[i].stored, c->shards[i].shard.facts.name };
+    return SFT_OK;
 }
 
 /* All tasks must have the columns of the first, and those of the existing dataset. */
@@ -362,6 +320,6 @@ sft_code sfti_commit_gather(sft_commit *c, sft_error *err) {
     if (!code) code = gather_visible(c, receipts, count, err);
     if (!code) code = gather_columns(c, receipts, count, err);
     if (!code && c->how.mode == SFT_COMMIT_APPEND && c->has_base && !c->base.ours)
-        code = adopt_base(c, &l, err);
+        code = adopt_all(c, &l, err);
     return code ? code : list_all(c, receipts, count, &l, err);
 }

@@ -1,3 +1,5 @@
+/* A commit from its beginning to the manifest that is to be published. Tests:
+ * test_dataset_commit.c, test_dataset_keys.c, test_dataset_segments.c. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/options.h"
@@ -92,35 +94,33 @@ static sft_code begin_orphans(sft_commit *c, sfti_ds_manifest *base, sft_error *
     return code || c->began_with || !found ? code : orphans_fail(err);
 }
 
-/* The columns are for the tasks, whose first rows tell whether they fit. */
-static sft_code begin_job_text(sft_commit *c, const sfti_ds_manifest *base, sft_error *err) {
-    const sfti_ds_column *columns;
-    size_t count;
-    char id[64];
-    int len = snprintf(id, sizeof id, "%s:%llu", c->job.uuid, (unsigned long long)c->job.first);
-    sft_code code = sfti_commit_known(c, base, &columns, &count, err);
-    if (code) return code;
-    if (!sfti_buffer_put(&c->job_text, id, (size_t)len)) return sfti_fail_memory(err, sizeof id);
-    if (c->how.mode != SFT_COMMIT_APPEND || count == 0) return SFT_OK;
-    if (!sfti_buffer_put(&c->job_text, ":", 1)) return sfti_fail_memory(err, 1);
-    return sfti_ds_columns_write(columns, count, &c->job_text, err);
-}
-
+/* The job's text, given or new. It ends with the columns that rows of an append must fit. */
 static sft_code begin_job(sft_commit *c, const sfti_ds_manifest *base, sft_error *err) {
     const sft_span given = c->how.job;
+    const bool append = c->how.mode == SFT_COMMIT_APPEND;
+    const sfti_ds_column *columns = NULL;
+    size_t count = 0;
+    char id[64];
     sft_code code = SFT_OK;
+    bool room = true;
     if (given.len) {
         code = sfti_ds_job_parse(given, &c->job, err);
-        if (!code && !sfti_buffer_put(&c->job_text, given.data, given.len))
-            code = sfti_fail_memory(err, given.len);
+        if (!code) room = sfti_buffer_put(&c->job_text, given.data, given.len);
     } else {
         code = sfti_ds_uuid(c->job.uuid, err);
-        if (!code && c->how.mode == SFT_COMMIT_APPEND)
-            code = sfti_commit_first(c, base, &c->job.first, err);
-        if (!code) code = begin_job_text(c, base, err);
+        if (!code && append) code = sfti_commit_first(c, base, &c->job.first, err);
+        if (!code) code = sfti_commit_known(c, base, &columns, &count, err);
+        if (code) return code;
+        int len = snprintf(id, sizeof id, "%s:%llu", c->job.uuid,
+                           (unsigned long long)c->job.first);
+        room = sfti_buffer_put(&c->job_text, id, (size_t)len);
+        if (room && append && count) {
+            room = sfti_buffer_put(&c->job_text, ":", 1);
+            if (room) code = sfti_ds_columns_write(columns, count, &c->job_text, err);
+        }
     }
-    if (!code && !sfti_buffer_put(&c->job_text, "", 1)) code = sfti_fail_memory(err, 1);
     if (code) return code;
+    if (!room || !sfti_buffer_put(&c->job_text, "", 1)) return sfti_fail_memory(err, sizeof id);
     c->job_text.len--; /* the NUL */
     if (sfti_can(c->storage, move)) sfti_ds_job_folder(c->job.uuid, c->job_folder);
     return SFT_OK;
@@ -211,14 +211,14 @@ static sft_code commit_place(const sft_commit *c, const sfti_ds_receipt *r, sft_
     uint64_t file, shard, number;
     (void)sfti_ds_shard_parse(r->name, &file, &shard);
     if (!sfti_add(c->job.first, r->partition, &number))
-        return sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
-                         "expected numbers of files within 64 bits, found more");
+        return sfti_ds_overflow("numbers of files", err);
     if (file == number && shard == r->shard) return SFT_OK;
     return sfti_fail(err, SFT_DATASET_RECEIPT, SFT_NO_OFFSET,
                      "expected file %llu, shard %llu, found %s",
                      (unsigned long long)number, (unsigned long long)r->shard, r->name.data);
 }
 
+/* A task that dropped all its rows; its receipt may come twice. */
 static sft_code commit_dropped(sft_commit *c, const sfti_ds_receipt *r, sft_error *err) {
     for (const commit_drop *d = c->drops; d; d = d->next)
         if (d->partition == r->partition) return SFT_OK;
@@ -227,13 +227,6 @@ static sft_code commit_dropped(sft_commit *c, const sfti_ds_receipt *r, sft_erro
     *drop = (commit_drop){ c->drops, r->partition, r->dropped };
     c->drops = drop;
     return SFT_OK;
-}
-
-static sft_code commit_take(sft_commit *c, const sfti_ds_receipt *r, sft_error *err) {
-    if (!r->name.data) return commit_dropped(c, r, err);
-    sft_code code = commit_place(c, r, err);
-    if (!code) c->receipts[c->receipt_count++] = *r;
-    return code;
 }
 
 /* Step 3. */
@@ -250,27 +243,29 @@ sft_code sft_commit_add(sft_commit *c, sft_span receipts, sft_error *err) {
                                       &c->receipt_cap, sizeof *grown);
     if (!grown) return sfti_fail_memory(err, count * sizeof *grown);
     c->receipts = grown;
-    for (size_t i = 0; !code && i < count; i++) code = commit_take(c, &all[i], err);
+    for (size_t i = 0; !code && i < count; i++) {
+        if (!all[i].name.data) {
+            code = commit_dropped(c, &all[i], err);
+        } else {
+            code = commit_place(c, &all[i], err);
+            if (!code) c->receipts[c->receipt_count++] = all[i];
+        }
+    }
     return code;
 }
 
 /* ── Preparing ── */
 
-/* Whether the shards of the base, which are in segments, need not be read: nothing that is checked
- * or written depends on them. */
-static bool prepare_apart(const sft_commit *c) {
-    return c->how.mode == SFT_COMMIT_APPEND && c->has_base && c->base.segmented &&
-           c->next.segmented && c->options->mode == SFT_DATASET_BATCH && !c->options->index &&
-           !c->base.index.data;
-}
-
-/* The shards in segments. An overwrite leaves those of a damaged segment to gc. */
+/* The shards in segments. They need not be read where nothing that is checked or written depends on
+ * them. An overwrite leaves those of a damaged segment to gc. */
 static sft_code prepare_load(sft_commit *c, sft_error *err) {
     sft_error what = SFT_ERROR_INIT;
-    c->next.segmented = c->options->form == SFT_FORM_SEGMENTS ||
-                        (c->options->form == SFT_FORM_SAME && c->base.segmented &&
-                         c->how.mode == SFT_COMMIT_APPEND);
-    c->apart = prepare_apart(c);
+    const sft_dataset_options *o = c->options;
+    bool append = c->how.mode == SFT_COMMIT_APPEND;
+    c->next.segmented = o->form == SFT_FORM_SEGMENTS ||
+                        (o->form == SFT_FORM_SAME && c->base.segmented && append);
+    c->apart = append && c->has_base && c->base.segmented && c->next.segmented &&
+               o->mode == SFT_DATASET_BATCH && !o->index && !c->base.index.data;
     if (c->apart) return SFT_OK;
     sft_code code = sfti_ds_manifest_load(c->storage, &c->work, &c->base, &what);
     bool broken = code == SFT_DATASET_SHARD || code == SFT_MANIFEST_TYPE;
@@ -318,21 +313,17 @@ static sft_code prepare_wait(sft_commit *c, sft_error *err) {
     return code ? sfti_fail_as(err, code, &what) : SFT_OK;
 }
 
-static void prepare_reset(sft_commit *c) {
+static sft_code prepare_once(sft_commit *c, const sft_job *job, sft_error *err) {
     sfti_ds_segments_free(&c->segments);
     sfti_arena_free(&c->work);
-    memset(&c->work, 0, sizeof c->work);
-    c->work.alloc = c->alloc;
+    c->work = (sfti_arena){ .alloc = c->alloc };
     c->shard_count = 0;
     c->has_base = c->indexed = c->shadowing = c->wide = c->apart = false;
     c->keep = 0;
     c->base_text = (sft_span){ NULL, 0 };
     memset(&c->base, 0, sizeof c->base);
     memset(&c->next, 0, sizeof c->next);
-}
 
-static sft_code prepare_once(sft_commit *c, const sft_job *job, sft_error *err) {
-    prepare_reset(c);
     sft_code code = sfti_ds_guard_take(&c->swap, c->how.lock_wait_ms, err);
     if (!code) code = prepare_wait(c, err);
     if (!code) code = prepare_load(c, err);

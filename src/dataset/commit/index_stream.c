@@ -131,22 +131,17 @@ static bool batch_number(index_batch *b, size_t column, uint64_t value) {
     return sfti_buffer_put(&b->data[column], &number, sizeof number);
 }
 
-static bool batch_bit(index_batch *b, bool bit) {
-    sft_buffer *to = &b->data[COL_SHADOWED];
-    static const char zero = 0;
-    if (b->rows % 8 == 0 && !sfti_buffer_put(to, &zero, 1)) return false;
-    if (bit) to->data[b->rows / 8] = (char)(to->data[b->rows / 8] | 1 << (b->rows % 8));
-    return true;
-}
-
 static bool batch_row(index_batch *b, const sft_commit *c, const sfti_ds_row *row) {
     const char *file = c->sources[row->source].name;
     const char *dtype = sft_dtype_describe(row->dtype)->name;
+    sft_buffer *bits = &b->data[COL_SHADOWED];
     bool good = batch_text(b, COL_KEY, row->key.data, row->key.len) &&
                 batch_text(b, COL_FILE, file, strlen(file)) &&
                 batch_text(b, COL_DTYPE, dtype, strlen(dtype)) && batch_dims(b, row, c->wide) &&
                 batch_number(b, COL_BEGIN, row->begin) && batch_number(b, COL_END, row->end) &&
-                batch_bit(b, row->shadowed);
+                (b->rows % 8 || sfti_buffer_put(bits, "", 1));
+    if (good && row->shadowed)
+        bits->data[b->rows / 8] = (char)(bits->data[b->rows / 8] | 1 << (b->rows % 8));
     b->rows += good;
     return good;
 }
@@ -163,20 +158,18 @@ static void array_release(struct ArrowArray *array) {
     batch_free(b);
 }
 
-static void array_column(index_batch *b, size_t i) {
-    bool offsets = i == COL_KEY || i == COL_FILE || i == COL_DTYPE || i == COL_SHAPE;
-    b->buffers[i][1] = offsets ? b->offsets[i].data : b->data[i].data;
-    b->buffers[i][2] = b->data[i].data;
-    b->array[i] = &b->arrays[i];
-    b->arrays[i] = (struct ArrowArray){ .length = b->rows,
-                                        .n_buffers = offsets && i != COL_SHAPE ? 3 : 2,
-                                        .buffers = b->buffers[i],
-                                        .release = array_child_release };
-}
-
 /* Takes the batch. */
 static void array_fill(index_batch *b, const sft_commit *c, struct ArrowArray *out) {
-    for (size_t i = 0; i < FIELDS_MAX; i++) array_column(b, i);
+    for (size_t i = 0; i < FIELDS_MAX; i++) {
+        bool offsets = i == COL_KEY || i == COL_FILE || i == COL_DTYPE || i == COL_SHAPE;
+        b->buffers[i][1] = offsets ? b->offsets[i].data : b->data[i].data;
+        b->buffers[i][2] = b->data[i].data;
+        b->array[i] = &b->arrays[i];
+        b->arrays[i] = (struct ArrowArray){ .length = b->rows,
+                                            .n_buffers = offsets && i != COL_SHAPE ? 3 : 2,
+                                            .buffers = b->buffers[i],
+                                            .release = array_child_release };
+    }
     b->dim_buffers[1] = b->data[COL_SHAPE].data;
     b->dim[0] = &b->dims;
     b->dims = (struct ArrowArray){ .length = (int64_t)(b->data[COL_SHAPE].len / (c->wide ? 8 : 4)),
@@ -204,30 +197,24 @@ static int stream_schema(struct ArrowArrayStream *stream, struct ArrowSchema *ou
     return schema_fill(s->c, out);
 }
 
-static int stream_rows(index_stream *s, index_batch *b) {
-    while (b->rows < BATCH_ROWS && b->data[COL_KEY].len < BATCH_BYTES) {
-        const sfti_ds_row *row;
-        if (sfti_ds_merge_next(s->merge, &row, &s->error)) return EIO;
-        if (!row) return 0;
-        if (!batch_row(b, s->c, row)) {
-            (void)sfti_fail_memory(&s->error, BATCH_ROWS);
-            return ENOMEM;
-        }
-    }
-    return 0;
-}
-
 static int stream_next(struct ArrowArrayStream *stream, struct ArrowArray *out) {
     index_stream *s = stream->private_data;
     index_batch *b = batch_new(&s->alloc);
+    const sfti_ds_row *row = NULL;
+    bool starved = !b;
+    int failed = 0;
     memset(out, 0, sizeof *out);
-    if (!b) {
-        (void)sfti_fail_memory(&s->error, BATCH_ROWS);
-        return ENOMEM;
+    while (!starved && !failed && b->rows < BATCH_ROWS && b->data[COL_KEY].len < BATCH_BYTES) {
+        if (sfti_ds_merge_next(s->merge, &row, &s->error)) failed = EIO;
+        else if (row) starved = !batch_row(b, s->c, row);
+        if (!row) break; /* the end, or a failure */
     }
-    int failed = stream_rows(s, b);
-    if (failed == 0 && b->rows) array_fill(b, s->c, out);
-    else batch_free(b);
+    if (starved) {
+        (void)sfti_fail_memory(&s->error, BATCH_ROWS);
+        failed = ENOMEM;
+    }
+    if (!failed && b->rows) array_fill(b, s->c, out);
+    else if (b) batch_free(b);
     return failed;
 }
 

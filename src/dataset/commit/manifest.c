@@ -29,58 +29,23 @@ static sft_code count_duplicate(commit_counter *n, const sfti_ds_row *first) {
                             n->c->sources[first->source].name, where);
 }
 
-static sft_code count_shadowed(commit_counter *n, const sfti_ds_row *row) {
-    sft_commit *c = n->c;
-    /* Duplicates that an earlier commit accepted are not this one's. */
-    bool accepted = c->options->last_win || row->winner < n->base_count;
-    if (!accepted) return count_duplicate(n, row);
-    c->shards[row->source].shard.facts.shadowed++;
-    c->shadowing = true;
-    return SFT_OK;
-}
-
-static bool entry_copy(sfti_arena *arena, const sfti_ds_row *row, sfti_ds_entry *out) {
-    char *key = sfti_arena_copy(arena, row->key.data, row->key.len);
-    uint64_t *shape = sfti_arena_array(arena, row->rank, sizeof *shape);
-    if (!key || !shape) return false;
-    if (row->rank) memcpy(shape, row->shape, row->rank * sizeof *shape);
-    *out = (sfti_ds_entry){ { key, row->key.len },
-                            sft_span_cstr(sft_dtype_describe(row->dtype)->name), row->rank,
-                            shape };
-    return true;
-}
-
+/* A key of the schema. With segments, what is rewritten is kept short. */
 static sft_code count_key(commit_counter *n, const sfti_ds_row *row) {
+    sfti_arena *arena = &n->c->work;
     sfti_ds_manifest *next = &n->c->next;
-    /* With segments, what is rewritten is kept short. */
-    if (n->c->options->mode != SFT_DATASET_KV || next->segmented) return SFT_OK;
-    if (n->keys++ >= SFTI_SCHEMA_MOST) return SFT_OK;
+    if (next->segmented || n->keys++ >= SFTI_SCHEMA_MOST) return SFT_OK;
     sfti_ds_entry *all =
-        sfti_arena_grow(&n->c->work, next->entries, next->entry_count, 1, &n->cap, sizeof *all);
+        sfti_arena_grow(arena, next->entries, next->entry_count, 1, &n->cap, sizeof *all);
     if (!all) return sfti_fail_memory(n->err, sizeof *all);
     next->entries = all;
-    if (!entry_copy(&n->c->work, row, &next->entries[next->entry_count]))
-        return sfti_fail_memory(n->err, row->key.len);
-    next->entry_count++;
+    char *key = sfti_arena_copy(arena, row->key.data, row->key.len);
+    uint64_t *shape = sfti_arena_array(arena, row->rank, sizeof *shape);
+    if (!key || !shape) return sfti_fail_memory(n->err, row->key.len);
+    if (row->rank) memcpy(shape, row->shape, row->rank * sizeof *shape);
+    all[next->entry_count++] =
+        (sfti_ds_entry){ { key, row->key.len },
+                         sft_span_cstr(sft_dtype_describe(row->dtype)->name), row->rank, shape };
     return SFT_OK;
-}
-
-static sft_code count_row(commit_counter *n, const sfti_ds_row *row) {
-    for (uint32_t i = 0; i < row->rank; i++)
-        if (row->shape[i] > INT32_MAX) n->c->wide = true;
-    bool keyed = n->c->options->mode == SFT_DATASET_KV;
-    if (keyed && row->shadowed) return count_shadowed(n, row);
-    return count_key(n, row);
-}
-
-static sft_code count_rows(commit_counter *n) {
-    for (;;) {
-        const sfti_ds_row *row;
-        sft_code code = sfti_ds_merge_next(n->merge, &row, n->err);
-        if (code || !row) return code;
-        code = count_row(n, row);
-        if (code) return code;
-    }
 }
 
 sft_code sfti_commit_count(sft_commit *c, const sft_job *job, sft_error *err) {
@@ -91,7 +56,23 @@ sft_code sfti_commit_count(sft_commit *c, const sft_job *job, sft_error *err) {
     if (c->options->mode != SFT_DATASET_KV && !c->indexed) return SFT_OK;
     sft_code code = sfti_ds_merge_open(c->storage, c->sources, c->shard_count, NULL, &c->alloc,
                                        job, &n.merge, err);
-    if (!code) code = count_rows(&n);
+    const sfti_ds_row *row = NULL;
+    if (!code) code = sfti_ds_merge_next(n.merge, &row, err);
+    while (!code && row) {
+        bool keyed = c->options->mode == SFT_DATASET_KV;
+        for (uint32_t i = 0; i < row->rank; i++)
+            if (row->shape[i] > INT32_MAX) c->wide = true;
+        if (keyed && row->shadowed) {
+            /* Duplicates that an earlier commit accepted are not this one's. */
+            if (!c->options->last_win && row->winner >= n.base_count)
+                code = count_duplicate(&n, row);
+            else c->shards[row->source].shard.facts.shadowed++;
+            c->shadowing = true;
+        } else if (keyed) {
+            code = count_key(&n, row);
+        }
+        if (!code) code = sfti_ds_merge_next(n.merge, &row, err);
+    }
     sfti_ds_merge_close(n.merge);
     c->next.has_schema = n.keys <= SFTI_SCHEMA_MOST && !c->next.segmented;
     if (!c->next.has_schema) c->next.entry_count = 0;
@@ -99,31 +80,21 @@ sft_code sfti_commit_count(sft_commit *c, const sft_job *job, sft_error *err) {
     return code;
 }
 
-/* ── schema in batch mode: the shape of a full batch ── */
-
-static sft_code batch_entry(sft_commit *c, const sfti_ds_column *column, uint64_t rows,
-                            sft_error *err) {
-    uint64_t *shape = sfti_arena_array(&c->work, (uint64_t)column->rank + 1, sizeof *shape);
-    if (!shape) return sfti_fail_memory(err, sizeof *shape);
-    shape[0] = rows;
-    if (column->rank) memcpy(shape + 1, column->shape, column->rank * sizeof *shape);
-    c->next.entries[c->next.entry_count++] =
-        (sfti_ds_entry){ column->name, sft_span_cstr(sft_dtype_describe(column->dtype)->name),
-                         column->rank + 1, shape };
-    return SFT_OK;
-}
-
 static sft_code batch_schema(sft_commit *c, sft_error *err) {
-    size_t count = c->next.column_count;
-    uint64_t rows = c->next.sums.largest;
-    c->next.has_schema = count <= SFTI_SCHEMA_MOST;
-    c->next.entries = sfti_arena_array(&c->work, count, sizeof *c->next.entries);
-    if (!c->next.entries) return sfti_fail_memory(err, count * sizeof *c->next.entries);
-    for (size_t i = 0; c->next.has_schema && c->next.sums.shards && i < count; i++) {
-        const sfti_ds_column *column = &c->next.columns[i];
-        sft_code code = SFT_OK;
-        if (column->has_dtype && column->has_shape) code = batch_entry(c, column, rows, err);
-        if (code) return code;
+    sfti_ds_manifest *m = &c->next;
+    m->has_schema = m->column_count <= SFTI_SCHEMA_MOST;
+    m->entries = sfti_arena_array(&c->work, m->column_count, sizeof *m->entries);
+    if (!m->entries) return sfti_fail_memory(err, m->column_count * sizeof *m->entries);
+    for (size_t i = 0; m->has_schema && m->sums.shards && i < m->column_count; i++) {
+        const sfti_ds_column *column = &m->columns[i];
+        if (!column->has_dtype || !column->has_shape) continue;
+        uint64_t *shape = sfti_arena_array(&c->work, (uint64_t)column->rank + 1, sizeof *shape);
+        if (!shape) return sfti_fail_memory(err, sizeof *shape);
+        shape[0] = m->sums.largest;
+        if (column->rank) memcpy(shape + 1, column->shape, column->rank * sizeof *shape);
+        m->entries[m->entry_count++] =
+            (sfti_ds_entry){ column->name, sft_span_cstr(sft_dtype_describe(column->dtype)->name),
+                             column->rank + 1, shape };
     }
     return SFT_OK;
 }
@@ -145,22 +116,17 @@ static sft_code segments_read(sft_commit *c, sfti_ds_shard *list, size_t *count,
     return code;
 }
 
-/* A segment stays only if what it says of its shards is still so. */
-static void segments_unchanged(sft_commit *c) {
-    for (size_t i = 0; i < c->shard_count && !c->shards[i].receipt; i++) {
-        const commit_shard *s = &c->shards[i];
-        if (s->shard.facts.shadowed != s->shadowed_before && s->shard.segment < c->keep)
-            c->keep = s->shard.segment;
-    }
-}
-
 /* The segments of the base that stay, and new ones for all other shards. */
 static sft_code next_segments(sft_commit *c, sft_error *err) {
     uint64_t most = 0;
     size_t count = 0, stays = c->how.mode == SFT_COMMIT_APPEND ? c->base.segment_count : 0;
     for (size_t i = 0; i < c->shard_count; i++) most += c->shards[i].receipt != NULL;
     c->keep = stays;
-    segments_unchanged(c);
+    for (size_t i = 0; i < c->shard_count && !c->shards[i].receipt; i++) {
+        const commit_shard *s = &c->shards[i];
+        if (s->shard.facts.shadowed != s->shadowed_before && s->shard.segment < c->keep)
+            c->keep = s->shard.segment; /* what the segment says of it is no longer so */
+    }
     for (size_t i = c->keep; i < stays; i++) sfti_total_add(&most, c->base.segments[i].shards);
     c->keep = sfti_ds_segments_keep(c->base.segments, c->keep, most);
     for (size_t i = 0; i < c->keep; i++) count += (size_t)c->base.segments[i].shards;
@@ -187,17 +153,6 @@ static sft_code next_segments(sft_commit *c, sft_error *err) {
     return SFT_OK;
 }
 
-/* ── The manifest ── */
-
-static sft_code next_shards(sft_commit *c, sft_error *err) {
-    size_t n = c->shard_count;
-    if (c->next.segmented) return next_segments(c, err);
-    sfti_ds_shard *shards = sfti_arena_array(&c->work, n, sizeof *shards);
-    if (!shards) return sfti_fail_memory(err, n * sizeof *shards);
-    for (size_t i = 0; i < n; i++) shards[i] = c->shards[i].shard;
-    return sfti_ds_manifest_sort(&c->next, shards, n, &c->work, err);
-}
-
 static bool next_totals(sft_commit *c) {
     sfti_ds_manifest *m = &c->next;
     if (!sfti_add(c->base.version, 1, &m->version)) return false;
@@ -215,14 +170,6 @@ static bool next_totals(sft_commit *c) {
     return true;
 }
 
-/* The time until which gc keeps what this commit or an earlier one replaced. */
-static uint64_t next_keep(const sft_commit *c) {
-    uint64_t now = sfti_os_time_s(), until = c->base.keep_until > now ? c->base.keep_until : 0;
-    uint64_t keep = c->how.mode == SFT_COMMIT_OVERWRITE && c->has_base ? c->options->keep_old_s : 0;
-    if (keep && !sfti_add(now, keep, &keep)) keep = UINT64_MAX;
-    return keep > until ? keep : until;
-}
-
 static void next_options(sft_commit *c) {
     static const char *const tails[] = { "write", "drop", "pad" };
     const sft_dataset_options *o = c->options;
@@ -230,7 +177,11 @@ static void next_options(sft_commit *c) {
     m->ours = true;
     m->generator = sft_span_cstr(SFTI_DATASET_GENERATOR);
     memcpy(m->commit, c->job.uuid, sizeof m->commit);
-    m->keep_until = next_keep(c);
+    /* The time until which gc keeps what this commit or an earlier one replaced. */
+    uint64_t now = sfti_os_time_s(), until = c->base.keep_until > now ? c->base.keep_until : 0;
+    uint64_t keep = c->how.mode == SFT_COMMIT_OVERWRITE && c->has_base ? o->keep_old_s : 0;
+    if (keep && !sfti_add(now, keep, &keep)) keep = UINT64_MAX;
+    m->keep_until = keep > until ? keep : until;
     m->mode = o->mode;
     if (o->mode == SFT_DATASET_BATCH) {
         m->batch_size = o->batch_size;
@@ -254,7 +205,15 @@ sft_code sfti_commit_render(sft_commit *c, sft_error *err) {
                          "expected samples below 2^63 and totals within 64 bits, found more");
     sft_code code = SFT_OK;
     if (c->options->mode == SFT_DATASET_BATCH) code = batch_schema(c, err);
-    if (!code) code = next_shards(c, err);
+    if (!code && c->next.segmented) {
+        code = next_segments(c, err);
+    } else if (!code) {
+        size_t n = c->shard_count;
+        sfti_ds_shard *shards = sfti_arena_array(&c->work, n, sizeof *shards);
+        if (!shards) return sfti_fail_memory(err, n * sizeof *shards);
+        for (size_t i = 0; i < n; i++) shards[i] = c->shards[i].shard;
+        code = sfti_ds_manifest_sort(&c->next, shards, n, &c->work, err);
+    }
     if (code) return code;
     next_options(c);
     return sfti_commit_render_text(c, err);

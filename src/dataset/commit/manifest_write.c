@@ -1,19 +1,6 @@
 #include "base/result.h"
 #include "dataset/read/manifest.h"
 
-static void write_shard(sfti_json_writer *w, const sft_dataset_shard *s) {
-    sfti_json_open(w, '{');
-    sfti_json_put_text(w, "shard_path", sft_span_cstr(s->name));
-    sfti_json_put_uint(w, "samples_count", s->samples);
-    sfti_json_put_uint(w, "bytes", s->bytes);
-    sfti_json_put_cstr(w, "sha256", s->sha256);
-    sfti_json_put_uint(w, "tensors", s->tensors);
-    sfti_json_put_uint(w, "first_sample", s->first_sample);
-    sfti_json_put_uint(w, "valid_samples", s->valid_samples);
-    sfti_json_put_uint(w, "shadowed", s->shadowed);
-    sfti_json_close(w, '}');
-}
-
 static void write_schema(sfti_json_writer *w, const sfti_ds_manifest *m) {
     sfti_json_key(w, "schema");
     sfti_json_open(w, '{');
@@ -68,7 +55,19 @@ static void write_segments(sfti_json_writer *w, const sfti_ds_manifest *m) {
 static void write_shards(sfti_json_writer *w, const sfti_ds_manifest *m) {
     sfti_json_key(w, "shards");
     sfti_json_open(w, '[');
-    for (size_t i = 0; i < m->shard_count; i++) write_shard(w, &m->shards[i].facts);
+    for (size_t i = 0; i < m->shard_count; i++) {
+        const sft_dataset_shard *s = &m->shards[i].facts;
+        sfti_json_open(w, '{');
+        sfti_json_put_text(w, "shard_path", sft_span_cstr(s->name));
+        sfti_json_put_uint(w, "samples_count", s->samples);
+        sfti_json_put_uint(w, "bytes", s->bytes);
+        sfti_json_put_cstr(w, "sha256", s->sha256);
+        sfti_json_put_uint(w, "tensors", s->tensors);
+        sfti_json_put_uint(w, "first_sample", s->first_sample);
+        sfti_json_put_uint(w, "valid_samples", s->valid_samples);
+        sfti_json_put_uint(w, "shadowed", s->shadowed);
+        sfti_json_close(w, '}');
+    }
     sfti_json_close(w, ']');
 }
 

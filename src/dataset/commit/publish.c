@@ -38,12 +38,6 @@ typedef struct publication {
     char old_name[80];
 } publication;
 
-/* ── Step 5: nothing fails ── */
-
-static void publish_warn(const publication *p, const sft_error *what) {
-    if (p->warn) p->warn(p->warn_ctx, what);
-}
-
 static void publish_clean(const publication *p) {
     sft_commit *c = p->c;
     sfti_ds_removal r = { .storage = c->storage, .warn = p->warn, .warn_ctx = p->warn_ctx };
@@ -61,12 +55,6 @@ static void publish_clean(const publication *p) {
     if (p->old_moved) sfti_ds_removal_index(&r, p->old_name);
     sfti_ds_removal_job(&r, c->job_folder);
     sfti_ds_removal_end(&r);
-}
-
-/* ── Steps 1 and 3 ── */
-
-static sft_code publish_settle(const sft_commit *c, sft_error *err) {
-    return sfti_can(c->storage, sync_folder) ? sfti_call(c->storage, sync_folder, "", err) : SFT_OK;
 }
 
 static sft_code publish_shards(sft_commit *c, const sft_job *job, sft_error *err) {
@@ -90,28 +78,17 @@ static bool index_each(void *ctx, const sft_stored *object) {
     return false;
 }
 
-/* A folder gets a name of its own next to the job's folder, which may hold files only. */
-static sft_code index_move_old(publication *p, sft_error *err) {
-    const sft_storage *s = p->c->storage;
-    (void)snprintf(p->old_name, sizeof p->old_name, "%s" SFTI_JOB_INDEX, p->c->job_folder);
-    sft_code code = sfti_call(s, move, SFTI_DATASET_INDEX, p->old_name, err);
-    p->old_moved = !code;
-    return code;
-}
-
-/* After a failure before the commit point; errors are ignored. */
-static void index_restore(const publication *p) {
-    const sft_storage *s = p->c->storage;
-    sft_error ignored;
-    if (p->new_moved) (void)sfti_call(s, remove, SFTI_DATASET_INDEX, false, &ignored);
-    if (p->old_moved) (void)sfti_call(s, move, p->old_name, SFTI_DATASET_INDEX, &ignored);
-}
-
+/* An old folder gets a name of its own next to the job's folder, which may hold files only. */
 static sft_code index_move(publication *p, sft_error *err) {
     char from[SFTI_STORED_NAME];
     const sft_storage *s = p->c->storage;
+    sft_code code = SFT_OK;
     sfti_ds_stored_name(p->c->job_folder, p->index, from);
-    sft_code code = p->old_is_folder ? index_move_old(p, err) : SFT_OK;
+    if (p->old_is_folder) {
+        (void)snprintf(p->old_name, sizeof p->old_name, "%s" SFTI_JOB_INDEX, p->c->job_folder);
+        code = sfti_call(s, move, SFTI_DATASET_INDEX, p->old_name, err);
+        p->old_moved = !code;
+    }
     if (!code) code = sfti_call(s, move, from, SFTI_DATASET_INDEX, err);
     p->new_moved = !code;
     return code;
@@ -126,14 +103,14 @@ static sft_code publish_index(void *ctx, bool committed, sft_error *err) {
         p->late = p->old_there && !p->old_is_folder && !committed;
         if (!code && !p->late) code = index_move(p, err);
     }
-    return code ? code : publish_settle(p->c, err);
+    return code ? code : sfti_ds_settle(p->c->storage, err);
 }
 
 /* Step 5. */
 static void publish_after(void *ctx) {
     publication *p = ctx;
     sft_error what = SFT_ERROR_INIT;
-    if (p->late && index_move(p, &what)) publish_warn(p, &what);
+    if (p->late && index_move(p, &what) && p->warn) p->warn(p->warn_ctx, &what);
     publish_clean(p);
 }
 
@@ -142,25 +119,6 @@ static void publish_state(sft_commit *c, sfti_ds_outcome outcome) {
     c->state = outcome == SFTI_SWAP_DONE      ? COMMIT_PUBLISHED
                : outcome == SFTI_SWAP_UNKNOWN ? COMMIT_UNKNOWN
                                               : COMMIT_FAILED;
-}
-
-static void publish_swap(sft_commit *c) {
-    sfti_ds_swap *w = &c->swap;
-    w->old = c->base_text;
-    w->old_version = c->base.version;
-    w->text = (sft_span){ c->text.data, c->text.len };
-    w->commit = c->next.commit;
-    w->folder = c->job_folder;
-    w->shard = NULL;
-    for (size_t i = 0; i < c->shard_count && !w->shard; i++)
-        if (c->shards[i].receipt) w->shard = c->shards[i].shard.facts.name;
-}
-
-/* A manifest without an index says so. */
-static sft_code publish_text(sft_commit *c, const char *index, sft_error *err) {
-    if (index || !c->next.index.data) return SFT_OK;
-    c->next.index = (sft_span){ NULL, 0 };
-    return sfti_commit_render_text(c, err);
 }
 
 /* An append that lost to another commit can be prepared again: its shards go back to where their
@@ -187,17 +145,31 @@ sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, 
     sft_job own;
     sft_code code = sfti_take_job(job, &own, err);
     if (code) return code;
-    code = publish_text(c, index, err);
+    if (!index && c->next.index.data) { /* a manifest without an index says so */
+        c->next.index = (sft_span){ NULL, 0 };
+        code = sfti_commit_render_text(c, err);
+    }
     if (!code) code = publish_shards(c, &own, err);
     if (!code) code = sfti_ds_segments_put(&c->segments, c->storage, c->job_folder, err);
     if (!code) {
-        publish_swap(c);
-        code = sfti_ds_swap_run(&c->swap, &steps, &outcome, err);
+        sfti_ds_swap *w = &c->swap;
+        w->old = c->base_text;
+        w->old_version = c->base.version;
+        w->text = (sft_span){ c->text.data, c->text.len };
+        w->commit = c->next.commit;
+        w->folder = c->job_folder;
+        w->shard = NULL;
+        for (size_t i = 0; i < c->shard_count && !w->shard; i++)
+            if (c->shards[i].receipt) w->shard = c->shards[i].shard.facts.name;
+        code = sfti_ds_swap_run(w, &steps, &outcome, err);
     }
     publish_state(c, outcome);
     if (c->state == COMMIT_FAILED) {
-        index_restore(&p);
-        sfti_ds_segments_remove(&c->segments, c->storage);
+        const sft_storage *s = c->storage;
+        sft_error ignored;
+        if (p.new_moved) (void)sfti_call(s, remove, SFTI_DATASET_INDEX, false, &ignored);
+        if (p.old_moved) (void)sfti_call(s, move, p.old_name, SFTI_DATASET_INDEX, &ignored);
+        sfti_ds_segments_remove(&c->segments, s);
     }
     bool overtaken = code == SFT_DATASET_CHANGED && c->state == COMMIT_FAILED;
     if (overtaken && c->how.mode == SFT_COMMIT_APPEND) publish_move_back(c);

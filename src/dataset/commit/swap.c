@@ -173,50 +173,31 @@ static sft_code swap_reread(const sfti_ds_swap *w, sft_error *err) {
     return !known ? code : same ? SFT_OK : swap_changed(err);
 }
 
-/* Whether a commit file is this commit's. */
-static bool swap_file_ours(const sfti_ds_swap *w, const char *file) {
-    sfti_arena arena = { .alloc = w->alloc };
-    sfti_ds_manifest at;
-    sft_error ignored;
-    sft_code code = sfti_ds_commit_read(w->storage, file, &arena, &at, &ignored);
-    bool ours = !code && strcmp(at.commit, w->commit) == 0;
-    sfti_arena_free(&arena);
-    return ours;
-}
-
-/* Whether another commit follows this one: only a writer that found it in force makes such a
- * file. */
-static sft_code swap_followed(const sfti_ds_swap *w, bool *followed, sft_error *err) {
-    char name[SFTI_COMMIT_FILE_NAME];
-    sft_source source;
-    sft_code code =
-        sfti_ds_commit_file(w->text, w->old_version + 1, &w->alloc, name, err);
-    if (code) return code;
-    code = sfti_call(w->storage, open, name, &source, err);
-    *followed = !code;
-    if (!code) sft_source_close(&source);
-    return code == SFT_NOT_FOUND ? SFT_OK : code;
-}
-
-/* Step 4. */
+/* Step 4. Another commit may follow this one already: only a writer that found it in force makes
+ * such a file. */
 static sft_code swap_confirm(const sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error *err) {
     sfti_arena arena = { .alloc = w->alloc };
     sfti_ds_manifest now;
     sft_error ignored;
+    sft_source source;
+    char next[SFTI_COMMIT_FILE_NAME];
     bool seen = false;
     sft_code code =
         sfti_ds_manifest_seek(w->storage, &arena, w->commit, &now, &seen, err);
     sfti_arena_free(&arena);
-    if (!code && !seen) code = swap_followed(w, &seen, err);
+    if (!code && !seen) {
+        code = sfti_ds_commit_file(w->text, w->old_version + 1, &w->alloc, next, err);
+        if (!code) {
+            code = sfti_call(w->storage, open, next, &source, err);
+            seen = !code;
+        }
+        if (seen) sft_source_close(&source);
+        if (code == SFT_NOT_FOUND) code = SFT_OK;
+    }
     *outcome = seen ? SFTI_SWAP_DONE : code ? SFTI_SWAP_UNKNOWN : SFTI_SWAP_FAILED;
     if (code || seen) return code;
     (void)sfti_call(w->storage, remove, w->file, false, &ignored);
     return swap_changed(err);
-}
-
-static sft_code swap_settle(const sfti_ds_swap *w, sft_error *err) {
-    if (!sfti_can(w->storage, sync_folder)) return SFT_OK;
-    return sfti_call(w->storage, sync_folder, "", err);
 }
 
 /* Steps 2 to 4. */
@@ -225,16 +206,23 @@ static sft_code swap_number(sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error
     char from[SFTI_STORED_NAME];
     sfti_ds_stored_name(w->folder, SFTI_DATASET_MANIFEST, from);
     sft_code code = sfti_ds_commit_file(w->old, w->old_version, &w->alloc, w->file, err);
-    if (!code) code = swap_settle(w, err);
+    if (!code) code = sfti_ds_settle(s, err);
     if (!code) code = sfti_ds_put(s, from, w->text, err);
     if (code) return code;
     code = sfti_call(s, move_new, from, w->file, err);
     if (code == SFT_DATASET_UNGUARDED) return code;
-    bool ours = !code || swap_file_ours(w, w->file);
-    if (!ours) return code == SFT_EXISTS ? swap_changed(err) : code;
+    if (code) { /* the file may be there nevertheless, and this commit's */
+        sfti_arena arena = { .alloc = w->alloc };
+        sfti_ds_manifest at;
+        sft_error ignored;
+        bool ours = !sfti_ds_commit_read(s, w->file, &arena, &at, &ignored) &&
+                    strcmp(at.commit, w->commit) == 0;
+        sfti_arena_free(&arena);
+        if (!ours) return code == SFT_EXISTS ? swap_changed(err) : code;
+    }
     code = swap_confirm(w, outcome, err);
     if (code || *outcome != SFTI_SWAP_DONE) return code;
-    return swap_settle(w, err);
+    return sfti_ds_settle(s, err);
 }
 
 sft_code sfti_ds_swap_claim(sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error *err) {

@@ -16,7 +16,9 @@ static inline uint32_t sfti_get_u32(const void *at) {
 
 static inline uint64_t sfti_get_u64(const void *at) {
     const uint8_t *b = at;
-    return (uint64_t)sfti_get_u32(b) | (uint64_t)sfti_get_u32(b + 4) << 32;
+    return (uint64_t)b[0] | (uint64_t)b[1] << 8 | (uint64_t)b[2] << 16 | (uint64_t)b[3] << 24
+           | (uint64_t)b[4] << 32 | (uint64_t)b[5] << 40 | (uint64_t)b[6] << 48
+           | (uint64_t)b[7] << 56;
 }
 
 static inline void sfti_put_u32(void *at, uint32_t value) {

@@ -4,13 +4,9 @@
 
 #include <string.h>
 
-bool sfti_files_claim(const sft_files *files, const char *path) {
-    return files && SFTI_CAN(files, sft_files_vtable, claims)
-           && files->vtable->claims(files->ctx, path);
-}
-
 bool sfti_files_claim_beneath(const sft_files *files, const char *path, const char *beneath) {
-    return !(beneath && !*beneath) && sfti_files_claim(files, path);
+    return files && !(beneath && !*beneath) && SFTI_CAN(files, sft_files_vtable, claims)
+           && files->vtable->claims(files->ctx, path);
 }
 
 bool sfti_files_name_fits(sft_span name) {

@@ -63,18 +63,6 @@ static bool json_push(sfti_json *json, sfti_lex *lex, bool object) {
     return true;
 }
 
-static sfti_json_type json_open(sfti_json *json, sfti_lex *lex, bool object) {
-    if (!json_push(json, lex, object)) return json_stop(json, lex);
-    return json_event(json, lex, object ? SFTI_JSON_OBJECT : SFTI_JSON_ARRAY, lex->at - 1,
-                      object ? JSON_AT_OBJECT : JSON_AT_ARRAY);
-}
-
-static sfti_json_type json_shut(sfti_json *json, sfti_lex *lex, sfti_json_type type) {
-    json->depth--;
-    lex->at++;
-    return json_event(json, lex, type, lex->at - 1, JSON_AFTER);
-}
-
 static sfti_json_type json_text(sfti_json *json, sfti_lex *lex, sfti_json_type type,
                                 uint8_t state) {
     const char *from = lex->at;
@@ -87,68 +75,38 @@ static sfti_json_type json_text(sfti_json *json, sfti_lex *lex, sfti_json_type t
     return type;
 }
 
-static sfti_json_type json_key(sfti_json *json, sfti_lex *lex) {
-    if (sfti_lex_peek(lex) != '"')
-        return json_wrong(json, lex, SFT_JSON_SYNTAX, "a key in quotes");
-    return json_text(json, lex, SFTI_JSON_KEY, JSON_AT_COLON);
-}
-
-static sfti_json_type json_number(sfti_json *json, sfti_lex *lex) {
-    const char *from = lex->at;
-    bool is_uint;
-    uint64_t value;
-    if (!sfti_lex_number(lex, &is_uint, &value)) return json_stop(json, lex);
-    json->value = is_uint ? value : 0;
-    return json_event(json, lex, is_uint ? SFTI_JSON_UINT : SFTI_JSON_NUMBER, from, JSON_AFTER);
-}
-
-static sfti_json_type json_word(sfti_json *json, sfti_lex *lex, const char *word, size_t len,
-                                sfti_json_type type) {
-    const char *from = lex->at;
-    if (!sfti_lex_literal(lex, word, len)) return json_stop(json, lex);
-    return json_event(json, lex, type, from, JSON_AFTER);
+/* A bracket that ends an object or array. */
+static sfti_json_type json_shut(sfti_json *json, sfti_lex *lex, sfti_json_type type) {
+    json->depth--;
+    lex->at++;
+    return json_event(json, lex, type, lex->at - 1, JSON_AFTER);
 }
 
 static sfti_json_type json_value(sfti_json *json, sfti_lex *lex) {
+    const char *from = lex->at;
     char c = sfti_lex_peek(lex);
-    if (sfti_lex_digit(c) || c == '-') return json_number(json, lex);
+    sfti_json_type type = c == 't' ? SFTI_JSON_TRUE : c == 'f' ? SFTI_JSON_FALSE : SFTI_JSON_NULL;
+    bool fine;
     switch (c) {
     case '"': return json_text(json, lex, SFTI_JSON_STRING, JSON_AFTER);
-    case '{': return json_open(json, lex, true);
-    case '[': return json_open(json, lex, false);
-    case 't': return json_word(json, lex, "true", 4, SFTI_JSON_TRUE);
-    case 'f': return json_word(json, lex, "false", 5, SFTI_JSON_FALSE);
-    case 'n': return json_word(json, lex, "null", 4, SFTI_JSON_NULL);
-    default: return json_wrong(json, lex, SFT_JSON_SYNTAX, "a JSON value");
+    case '{':
+    case '[':
+        if (!json_push(json, lex, c == '{')) return json_stop(json, lex);
+        return json_event(json, lex, c == '{' ? SFTI_JSON_OBJECT : SFTI_JSON_ARRAY, from,
+                          c == '{' ? JSON_AT_OBJECT : JSON_AT_ARRAY);
+    case 't': fine = sfti_lex_literal(lex, "true", 4); break;
+    case 'f': fine = sfti_lex_literal(lex, "false", 5); break;
+    case 'n': fine = sfti_lex_literal(lex, "null", 4); break;
+    default:
+        if (!sfti_lex_digit(c) && c != '-')
+            return json_wrong(json, lex, SFT_JSON_SYNTAX, "a JSON value");
+        bool is_uint = false;
+        uint64_t value = 0;
+        fine = sfti_lex_number(lex, &is_uint, &value);
+        if (fine) json->value = is_uint ? value : 0;
+        type = is_uint ? SFTI_JSON_UINT : SFTI_JSON_NUMBER;
     }
-}
-
-static sfti_json_type json_end(sfti_json *json, sfti_lex *lex) {
-    if (lex->at == lex->end)
-        return json_event(json, lex, SFTI_JSON_END, lex->at, JSON_STOPPED);
-    return json_wrong(json, lex, SFT_JSON_TRAILING, "nothing but white space after the value");
-}
-
-/* After a value in an object or array: a comma and what follows it, or the end. */
-static sfti_json_type json_more(sfti_json *json, sfti_lex *lex) {
-    if (json->depth == 0) return json_end(json, lex);
-    bool object = json_in_object(json);
-    char c = sfti_lex_peek(lex);
-    if (c == ',') {
-        lex->at++;
-        sfti_lex_space(lex);
-        return object ? json_key(json, lex) : json_value(json, lex);
-    }
-    if (object && c == '}') return json_shut(json, lex, SFTI_JSON_OBJECT_END);
-    if (!object && c == ']') return json_shut(json, lex, SFTI_JSON_ARRAY_END);
-    return json_wrong(json, lex, SFT_JSON_SYNTAX, object ? "',' or '}'" : "',' or ']'");
-}
-
-static sfti_json_type json_member(sfti_json *json, sfti_lex *lex) {
-    if (sfti_lex_peek(lex) != ':') return json_wrong(json, lex, SFT_JSON_SYNTAX, "':'");
-    lex->at++;
-    sfti_lex_space(lex);
-    return json_value(json, lex);
+    return fine ? json_event(json, lex, type, from, JSON_AFTER) : json_stop(json, lex);
 }
 
 /* ── Reader: public to the library ── */
@@ -166,16 +124,37 @@ sfti_json_type sfti_json_next(sfti_json *json) {
     sfti_lex lex = { json->at, json->end, SFT_OK, NULL };
     sfti_lex_space(&lex);
     char c = sfti_lex_peek(&lex);
+    bool object = json->state == JSON_AT_OBJECT;
     switch (json->state) {
-    case JSON_AFTER: return json_more(json, &lex);
-    case JSON_AT_COLON: return json_member(json, &lex);
-    case JSON_AT_OBJECT:
-        return c == '}' ? json_shut(json, &lex, SFTI_JSON_OBJECT_END) : json_key(json, &lex);
-    case JSON_AT_ARRAY:
-        if (c == ']') return json_shut(json, &lex, SFTI_JSON_ARRAY_END);
+    case JSON_AT_COLON:
+        if (c != ':') return json_wrong(json, &lex, SFT_JSON_SYNTAX, "':'");
+        lex.at++;
+        sfti_lex_space(&lex);
         return json_value(json, &lex);
-    default: return json_value(json, &lex);
+    case JSON_AFTER:
+        if (json->depth == 0 && lex.at == lex.end)
+            return json_event(json, &lex, SFTI_JSON_END, lex.at, JSON_STOPPED);
+        if (json->depth == 0)
+            return json_wrong(json, &lex, SFT_JSON_TRAILING,
+                              "nothing but white space after the value");
+        object = json_in_object(json);
+        if (c == ',') {
+            lex.at++;
+            sfti_lex_space(&lex);
+        } else if (c != (object ? '}' : ']')) {
+            return json_wrong(json, &lex, SFT_JSON_SYNTAX, object ? "',' or '}'" : "',' or ']'");
+        }
+        break;
+    case JSON_AT_VALUE: return json_value(json, &lex);
+    default: break;
     }
+    /* A comma or the opening bracket was before this. */
+    if (c == '}' && object) return json_shut(json, &lex, SFTI_JSON_OBJECT_END);
+    if (c == ']' && !object) return json_shut(json, &lex, SFTI_JSON_ARRAY_END);
+    if (!object) return json_value(json, &lex);
+    if (sfti_lex_peek(&lex) != '"')
+        return json_wrong(json, &lex, SFT_JSON_SYNTAX, "a key in quotes");
+    return json_text(json, &lex, SFTI_JSON_KEY, JSON_AT_COLON);
 }
 
 uint64_t sfti_json_uints(sfti_json *json, uint64_t *out, uint64_t cap) {
@@ -222,14 +201,6 @@ static bool pass_key(sfti_lex *lex) {
     return true;
 }
 
-static bool pass_comma(sfti_lex *lex, bool object) {
-    if (sfti_lex_peek(lex) != ',')
-        return sfti_lex_fail(lex, SFT_JSON_SYNTAX, object ? "',' or '}'" : "',' or ']'");
-    lex->at++;
-    sfti_lex_space(lex);
-    return true;
-}
-
 /* From after an opening bracket to after the bracket that closes it. */
 static bool pass_container(sfti_json *json, sfti_lex *lex) {
     uint32_t outside = json->depth - 1;
@@ -243,7 +214,12 @@ static bool pass_container(sfti_json *json, sfti_lex *lex) {
             fresh = false;
             continue;
         }
-        if (!fresh && !pass_comma(lex, object)) return false;
+        if (!fresh) {
+            if (sfti_lex_peek(lex) != ',')
+                return sfti_lex_fail(lex, SFT_JSON_SYNTAX, object ? "',' or '}'" : "',' or ']'");
+            lex->at++;
+            sfti_lex_space(lex);
+        }
         if (object && !pass_key(lex)) return false;
         if (!object) (void)sfti_lex_integers(lex, NULL, 0);
         char c = sfti_lex_peek(lex);

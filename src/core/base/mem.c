@@ -48,19 +48,15 @@ bool sfti_arena_reserve(sfti_arena *arena, size_t size) {
     return true;
 }
 
-/* Blocks grow with the arena, an eighth at a time, so that little is ever left over. */
-static size_t next_block(const sfti_arena *arena) {
-    uint64_t eighth = arena->bytes / 8;
-    if (eighth < ARENA_FIRST) return ARENA_FIRST;
-    return eighth > ARENA_MOST ? ARENA_MOST : (size_t)eighth & ~(size_t)7;
-}
-
 void *sfti_arena_take_more(sfti_arena *arena, size_t size) {
     if (size > SIZE_MAX - 7) return NULL;
     if (size == 0) size = 1;
     size = (size + 7) & ~(size_t)7;
     if (size > (size_t)(arena->end - arena->at)) {
-        size_t block = next_block(arena);
+        /* Blocks grow with the arena, an eighth at a time, so that little is ever left over. */
+        uint64_t eighth = arena->bytes / 8;
+        size_t block = eighth < ARENA_MOST ? (size_t)eighth & ~(size_t)7 : ARENA_MOST;
+        if (block < ARENA_FIRST) block = ARENA_FIRST;
         if (size > block / 2) { /* its own block; the current one stays in use */
             sfti_block *own = arena_block(arena, size);
             return own ? own + 1 : NULL;
@@ -75,7 +71,7 @@ void *sfti_arena_take_more(sfti_arena *arena, size_t size) {
 void *sfti_arena_array(sfti_arena *arena, uint64_t count, size_t each) {
     uint64_t bytes;
     if (!sfti_mul(count, each, &bytes) || !sfti_fits_size(bytes)) return NULL;
-    return sfti_arena_take(arena, (size_t)bytes);
+    return sfti_arena_take_more(arena, (size_t)bytes);
 }
 
 char *sfti_arena_copy(sfti_arena *arena, const void *bytes, size_t len) {

@@ -1,22 +1,6 @@
 #include "base/names.h"
 
-#include "base/checked.h"
-
 #include <string.h>
-
-/* Words in the host's order: a hash never leaves the process. */
-static inline uint64_t hash_word(const char *p) {
-    uint64_t word;
-    memcpy(&word, p, sizeof word);
-    return word;
-}
-
-/* Up to seven bytes. */
-static inline uint64_t hash_tail(const char *p, size_t len) {
-    uint64_t word = 0;
-    for (size_t i = 0; i < len; i++) word = word << 8 | (uint8_t)p[i];
-    return word;
-}
 
 /* Both halves of a 128-bit product, folded: the mixing step. */
 static inline uint64_t hash_fold(uint64_t a, uint64_t b) {
@@ -33,16 +17,24 @@ static inline uint64_t hash_fold(uint64_t a, uint64_t b) {
 
 #define HASH_STEP UINT64_C(0x9E3779B97F4A7C15) /* 2^64 / golden ratio, odd */
 
-/* Both secret words stand in every step, so that names cannot be chosen to collide. */
+/* Both secret words stand in every step, so that names cannot be chosen to collide. Words are in
+ * the host's order: a hash never leaves the process. */
 uint64_t sfti_names_hash(sft_span text, const uint64_t seed[2]) {
     const char *p = text.data;
     size_t left = text.len;
-    uint64_t state = seed[0] ^ (uint64_t)left * HASH_STEP, key = seed[1];
-    for (; left >= 16; left -= 16, p += 16, key += HASH_STEP)
-        state = hash_fold(hash_word(p) ^ key, hash_word(p + 8) ^ state);
-    uint64_t first = 0, last;
-    if (left >= 8) first = hash_word(p), last = hash_word(p + left - 8);
-    else last = hash_tail(p, left);
+    uint64_t state = seed[0] ^ (uint64_t)left * HASH_STEP, key = seed[1], first = 0, last = 0;
+    for (; left >= 16; left -= 16, p += 16, key += HASH_STEP) {
+        memcpy(&first, p, sizeof first);
+        memcpy(&last, p + 8, sizeof last);
+        state = hash_fold(first ^ key, last ^ state);
+    }
+    first = last = 0;
+    if (left >= 8) {
+        memcpy(&first, p, sizeof first);
+        memcpy(&last, p + left - 8, sizeof last);
+    } else {
+        for (size_t i = 0; i < left; i++) last = last << 8 | (uint8_t)p[i];
+    }
     state = hash_fold(first ^ key ^ HASH_STEP, last ^ state);
     return hash_fold(state ^ seed[0], key ^ HASH_STEP);
 }
@@ -50,22 +42,16 @@ uint64_t sfti_names_hash(sft_span text, const uint64_t seed[2]) {
 /* So that there are at most 2^32 slots. */
 #define NAMES_MOST (UINT32_MAX / 4 * 3)
 
-/* A quarter is left empty, so that a search always ends. */
-static bool slot_count(size_t count, uint64_t *slots, uint64_t *bytes) {
-    *slots = (uint64_t)count + count / 3 + 1;
-    return count < NAMES_MOST && sfti_mul(*slots, sizeof(sfti_slot), bytes)
-           && sfti_fits_size(*bytes);
-}
-
+/* A quarter of the slots is left empty, so that a search always ends. */
 bool sfti_names_begin(sfti_names *names, size_t count, const uint64_t seed[2],
                       sfti_name_fn name, const void *ctx, sfti_arena *arena) {
-    uint64_t slots = 0, bytes = 0;
+    uint64_t slots = (uint64_t)count + count / 3 + 1;
     memset(names, 0, sizeof *names);
     if (count == 0) return true;
-    if (!slot_count(count, &slots, &bytes)) return false;
-    names->slots = sfti_arena_take(arena, (size_t)bytes);
+    if (count >= NAMES_MOST) return false;
+    names->slots = sfti_arena_array(arena, slots, sizeof *names->slots);
     if (!names->slots) return false;
-    memset(names->slots, 0, (size_t)bytes);
+    memset(names->slots, 0, (size_t)slots * sizeof *names->slots);
     names->slot_count = slots;
     memcpy(names->seed, seed, sizeof names->seed);
     names->name = name;

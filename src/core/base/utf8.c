@@ -59,19 +59,12 @@ static inline bool ascii_block(const char *p) {
 #endif
 }
 
-/* Length of the ASCII run at p. */
-static size_t ascii_run(const char *p, size_t len) {
-    size_t i = 0;
-    while (len - i >= 64 && ascii_block(p + i)) i += 64;
-    while (i < len && (uint8_t)p[i] < 0x80) i++;
-    return i;
-}
-
 size_t sfti_utf8_check(const char *text, size_t len) {
     size_t i = 0;
     while (i < len) {
         uint32_t code;
-        i += ascii_run(text + i, len - i);
+        while (len - i >= 64 && ascii_block(text + i)) i += 64;
+        while (i < len && (uint8_t)text[i] < 0x80) i++;
         if (i == len) return len;
         const uint8_t *p = (const uint8_t *)text + i;
         size_t n = sfti_utf8_decode(p, (const uint8_t *)text + len, &code);
@@ -87,6 +80,17 @@ size_t sfti_utf8_cut(const char *text, size_t len) {
 }
 
 /* ── Characters that are not shown ── */
+
+/* C1 is 0xC2 and a byte under 0xA0. */
+bool sfti_utf8_has_control(sft_span text) {
+    uint8_t before = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        uint8_t b = (uint8_t)text.data[i];
+        if (b < 0x20 || b == 0x7F || (before == 0xC2 && b < 0xA0)) return true;
+        before = b;
+    }
+    return false;
+}
 
 /* Cc, Cf, Zl, Zp and Default_Ignorable_Code_Point of Unicode, sorted. */
 static const uint32_t unsafe_ranges[][2] = {

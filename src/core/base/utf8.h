@@ -2,9 +2,7 @@
 #ifndef SFTI_UTF8_H
 #define SFTI_UTF8_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "safetensors.h"
 
 /* Bytes of the character at p (1 to 4), *out its code point; 0 if ill-formed. */
 size_t sfti_utf8_decode(const uint8_t *p, const uint8_t *end, uint32_t *out);
@@ -14,6 +12,8 @@ size_t sfti_utf8_encode(uint32_t code, char *out);
 size_t sfti_utf8_check(const char *text, size_t len);
 /* How many of the first len bytes are whole characters, where text goes on behind them. */
 size_t sfti_utf8_cut(const char *text, size_t len);
+/* Whether a text has control characters: C0, DEL or C1. */
+bool sfti_utf8_has_control(sft_span text);
 
 /* Whether a code point is shown as an escape, never as itself: controls, line and paragraph
  * separators, format characters (Cf) and whatever else has no glyph (Default_Ignorable). They

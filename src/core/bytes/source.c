@@ -215,25 +215,22 @@ static void ahead_again(fd_source *s) {
 
 /* The system need not know of what is read to the end, as small files are. A header begins in the
  * first page, and is no run however long it is. Threads may mix up runs: they are a guess. */
-static void note_read(fd_source *s, uint64_t offset, size_t len) {
-    const memory_order any = memory_order_relaxed;
-    int untold = READ_APART_UNTOLD;
-    if (offset < s->size && len < s->size - offset
-        && atomic_compare_exchange_strong(&s->habit, &untold, READ_APART))
-        sfti_os_read_apart(s->fd, true);
-    uint64_t run = offset == atomic_load_explicit(&s->next, any)
-                       ? atomic_load_explicit(&s->run, any) : 0;
-    run = offset < FIRST_PAGE ? 0 : run + len;
-    atomic_store_explicit(&s->next, offset + len, any);
-    atomic_store_explicit(&s->run, run, any);
-    if (run >= SFTI_READ_LONG) ahead_again(s);
-}
-
 static sft_code read_positioned(void *ctx, uint64_t offset, void *into, size_t len,
                                 size_t *got, sft_error *err) {
+    const memory_order any = memory_order_relaxed;
     fd_source *s = ctx;
-    if (atomic_load_explicit(&s->habit, memory_order_relaxed) != READ_AHEAD)
-        note_read(s, offset, len);
+    if (atomic_load_explicit(&s->habit, any) != READ_AHEAD) {
+        int untold = READ_APART_UNTOLD;
+        if (offset < s->size && len < s->size - offset
+            && atomic_compare_exchange_strong(&s->habit, &untold, READ_APART))
+            sfti_os_read_apart(s->fd, true);
+        bool goes_on = offset == atomic_load_explicit(&s->next, any);
+        uint64_t run = len + (goes_on ? atomic_load_explicit(&s->run, any) : 0);
+        if (offset < FIRST_PAGE) run = 0;
+        atomic_store_explicit(&s->next, offset + len, any);
+        atomic_store_explicit(&s->run, run, any);
+        if (run >= SFTI_READ_LONG) ahead_again(s);
+    }
     int error = sfti_read_all(s->fd, into, len, offset, got);
     return error ? fd_read_failed(error, offset + *got, err) : SFT_OK;
 }

@@ -59,17 +59,6 @@ sft_code sfti_header_frame(const sft_source *source, const sfti_limits *limits,
     return sfti_frame(prefix, size, limits, header_bytes, err);
 }
 
-/* Memory for all n bytes if they are known to be there; else half as much again as has arrived. */
-static bool header_grow(sfti_header *h, size_t n, bool known, const sft_allocator *alloc) {
-    size_t more = h->cap / 2 > HEADER_FIRST ? h->cap / 2 : HEADER_FIRST;
-    size_t cap = known || n - h->cap < more ? n : h->cap + more;
-    char *data = alloc->resize(alloc->ctx, h->data, h->cap, cap);
-    if (!data) return false;
-    h->data = data;
-    h->cap = cap;
-    return true;
-}
-
 sft_code sfti_header_load(const sft_source *source, uint64_t header_bytes,
                           const sft_allocator *alloc, sfti_header *out, sft_error *err) {
     bool known = source->size != SFT_SIZE_UNKNOWN;
@@ -77,9 +66,18 @@ sft_code sfti_header_load(const sft_source *source, uint64_t header_bytes,
     sft_code code = SFT_OK;
     memset(out, 0, sizeof *out);
     while (out->len < n) {
-        if (out->len == out->cap && !header_grow(out, n, known, alloc)) {
-            code = sfti_fail_memory(err, n);
-            break;
+        if (out->len == out->cap) {
+            /* For all n bytes if they are known to be there; else half as much again as has
+             * arrived. */
+            size_t more = out->cap / 2 > HEADER_FIRST ? out->cap / 2 : HEADER_FIRST;
+            size_t cap = known || n - out->cap < more ? n : out->cap + more;
+            char *data = alloc->resize(alloc->ctx, out->data, out->cap, cap);
+            if (!data) {
+                code = sfti_fail_memory(err, n);
+                break;
+            }
+            out->data = data;
+            out->cap = cap;
         }
         uint64_t at = SFTI_PREFIX + out->len;
         size_t want = out->cap - out->len, got = want;
@@ -151,7 +149,6 @@ static sft_code map_source_of(const sft_file *file, int fd, bool writable, sft_s
 /* Bytes come from the map from here on; the source of the descriptor is closed. */
 static sft_code file_map(sft_file *file, int fd, sft_mode mode, sft_error *err) {
     sft_source map;
-    if (mode == SFT_READ) return SFT_OK;
     (void)sfti_source_streamed(&file->source);
     sft_code code = map_source_of(file, fd, mode == SFT_MAP_COW, &map,
                                   mode == SFT_AUTO ? NULL : err);
@@ -191,7 +188,8 @@ static sft_code file_open(sft_source source, int fd, bool in_place, const sfti_o
     sft_code code = file_read_header(file, in_place, how, err);
     if (code == SFT_OK && info && fd >= 0 && file_is_quiet(info, how) && sfti_os_info_fd(fd, info))
         info->mtime_ns = INT64_MAX;
-    if (code == SFT_OK && fd >= 0) code = file_map(file, fd, how->options.mode, err);
+    if (!code && fd >= 0 && how->options.mode != SFT_READ)
+        code = file_map(file, fd, how->options.mode, err);
     if (code == SFT_OK) {
         *out = file;
         return SFT_OK;
@@ -230,29 +228,27 @@ static sft_code file_unedited(const char *path, const os_info *info, const sfti_
     return edited;
 }
 
-static sft_code open_path_once(const char *path, const sfti_open *how, sft_file **out,
-                           sft_error *err) {
-    sft_source source;
-    os_info info;
-    int fd = -1;
-    sft_code code = sfti_source_open(path, &how->options, &source, &fd, &info, err);
-    if (code != SFT_OK) return code;
-    code = file_open(source, fd, false, how, &info, out, err);
-    return file_unedited(path, &info, how, code, out, err);
-}
-
 sft_code sft_open(const char *path, const sft_open_options *options, sft_file **out,
                   sft_error *err) {
     sfti_open how;
     sft_code code = open_begin(options, &how, out, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     if (!path)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a path, found NULL");
     code = sfti_open_mode(path, &how, err);
-    if (code != SFT_OK) return code;
-    code = open_path_once(path, &how, out, err);
-    /* The header came in two answers, the second of another file: nothing was given out yet. */
-    if (code == SFT_REMOTE_CHANGED) code = open_path_once(path, &how, out, err);
+    if (code) return code;
+    for (int tries = 0; tries < 2; tries++) {
+        sft_source source;
+        os_info info;
+        int fd = -1;
+        code = sfti_source_open(path, &how.options, &source, &fd, &info, err);
+        if (code == SFT_OK) {
+            code = file_open(source, fd, false, &how, &info, out, err);
+            code = file_unedited(path, &info, &how, code, out, err);
+        }
+        /* The header came in two answers, the second of another file: nothing was given out yet. */
+        if (code != SFT_REMOTE_CHANGED) break;
+    }
     return code;
 }
 
@@ -278,21 +274,17 @@ sft_code sft_open_memory(const void *bytes, size_t len, const sft_open_options *
     return file_open(sft_source_memory(bytes, len), -1, true, &how, NULL, out, err);
 }
 
-static sft_code source_usable(const sft_source *source, const sfti_open *how, sft_error *err) {
-    if (!sfti_source_usable(source))
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a source with read, found NULL");
-    if (how->options.mode == SFT_READ || how->options.mode == SFT_AUTO) return SFT_OK;
-    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                     "expected mode SFT_READ or SFT_AUTO for a source, found %u",
-                     (unsigned)how->options.mode);
-}
-
 sft_code sft_open_source(sft_source source, const sft_open_options *options, sft_file **out,
                          sft_error *err) {
     sfti_open how;
     sft_code code = open_begin(options, &how, out, err);
-    if (code == SFT_OK) code = source_usable(&source, &how, err);
+    if (!code && !sfti_source_usable(&source))
+        code = sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a source with read, found NULL");
+    if (!code && how.options.mode != SFT_READ && how.options.mode != SFT_AUTO)
+        code = sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected mode SFT_READ or SFT_AUTO for a source, found %u",
+                         (unsigned)how.options.mode);
     if (code != SFT_OK) {
         sft_source_close(&source);
         return code;

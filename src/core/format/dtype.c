@@ -51,26 +51,22 @@ bool sft_dtype_parse(sft_span name, sft_dtype *out) {
     return false;
 }
 
-/* The product is taken from left to right and stops at nothing: [0, 2^63, 4] is empty,
- * [2^63, 4, 0] overflows, as the official reader has it. */
-static bool count_elements(const uint64_t *shape, uint32_t rank, uint64_t *out) {
-    uint64_t product = 1;
-    for (uint32_t d = 0; d < rank && product > 0; d++)
-        if (!sfti_mul(product, shape[d], &product)) return false;
-    *out = product;
-    return true;
-}
-
 sft_code sft_shape_size(sft_dtype dtype, const uint64_t *shape, uint32_t rank,
                         uint64_t *elements, uint64_t *bytes, sft_error *err) {
     const sft_dtype_info *info = sft_dtype_describe(dtype);
-    uint64_t count, bits;
+    uint64_t count = 1, bits;
     if (elements) *elements = 0;
     if (bytes) *bytes = 0;
     if (!info || (rank > 0 && !shape))
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a dtype and a shape, found %s", info ? "no shape" : "none");
-    if (!count_elements(shape, rank, &count) || !sfti_mul(count, info->bits, &bits))
+
+    /* The product is taken from left to right and stops at nothing: [0, 2^63, 4] is empty,
+     * [2^63, 4, 0] overflows, as the official reader has it. */
+    bool fits = true;
+    for (uint32_t d = 0; d < rank && fits && count > 0; d++)
+        fits = sfti_mul(count, shape[d], &count);
+    if (!fits || !sfti_mul(count, info->bits, &bits))
         return sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
                          "expected a shape of at most 2^64 - 1 bits, found more");
     if (bits % 8 != 0)

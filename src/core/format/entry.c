@@ -38,7 +38,7 @@ static bool entry_fail(entry_parser *e, sft_code code, const char *expected) {
         e->r->fatal = true;
         return false;
     }
-    sfti_report_entry(e->r, code, event_at(e), e->name, expected);
+    sfti_report_at(e->r, code, event_at(e), &e->name, expected);
     return false;
 }
 
@@ -46,7 +46,7 @@ static bool entry_fail(entry_parser *e, sft_code code, const char *expected) {
 static bool entry_from_level(entry_parser *e, sft_level level, sft_code code,
                              const char *expected) {
     if (e->r->limits->level < level) return true;
-    return sfti_report_entry(e->r, code, event_at(e), e->name, expected);
+    return sfti_report_at(e->r, code, event_at(e), &e->name, expected);
 }
 
 /* ── dtype ── */
@@ -63,34 +63,28 @@ static const struct {
     { "uint64", SFT_U64 },    { "complex64", SFT_C64 },
 };
 
-static bool legacy_dtype(sft_span name, sft_dtype *out) {
-    for (size_t i = 0; i < sizeof legacy_dtypes / sizeof *legacy_dtypes; i++)
-        if (sft_span_equal(name, sft_span_cstr(legacy_dtypes[i].name))) {
-            *out = legacy_dtypes[i].dtype;
-            return true;
-        }
-    return false;
-}
-
 #define DTYPE_TEXT 128 /* every known name fits, even with each letter escaped */
 
 /* The last event is a string or key that names a dtype. */
 static bool name_dtype(entry_parser *e) {
     char buffer[DTYPE_TEXT];
     sft_span text = e->json.text;
-    sft_dtype found = SFT_U8;
+    size_t legacy = 0, count = sizeof legacy_dtypes / sizeof *legacy_dtypes;
     if (text.len > sizeof buffer) return entry_fail(e, SFT_DTYPE_UNKNOWN, "a known dtype");
     text.len = sfti_json_decode(text, buffer);
     text.data = buffer;
     if (sft_dtype_parse(text, &e->tensor.dtype)) return true;
-    if (!legacy_dtype(text, &found)) return entry_fail(e, SFT_DTYPE_UNKNOWN, "a known dtype");
-    e->tensor.dtype = found;
-    if (e->r->limits->legacy) return true;
-    return entry_fail(e, SFT_LEGACY_LAYOUT, "a dtype of today");
+    while (legacy < count && !sft_span_equal(text, sft_span_cstr(legacy_dtypes[legacy].name)))
+        legacy++;
+    if (legacy == count) return entry_fail(e, SFT_DTYPE_UNKNOWN, "a known dtype");
+    e->tensor.dtype = legacy_dtypes[legacy].dtype;
+    return e->r->limits->legacy || entry_fail(e, SFT_LEGACY_LAYOUT, "a dtype of today");
 }
 
-/* {"F32":null}, which the official reader takes for a dtype. */
-static bool read_dtype_object(entry_parser *e) {
+static bool read_dtype(entry_parser *e) {
+    if (e->json.type == SFTI_JSON_STRING) return name_dtype(e);
+    if (e->json.type != SFTI_JSON_OBJECT) return entry_fail(e, SFT_DTYPE_TYPE, "a dtype name");
+    /* {"F32":null}, which the official reader takes for a dtype. */
     if (!entry_from_level(e, SFT_LEVEL_DEFAULT, SFT_DTYPE_NOT_STRING, "a string"))
         return false;
     if (sfti_json_next(&e->json) != SFTI_JSON_KEY)
@@ -101,14 +95,6 @@ static bool read_dtype_object(entry_parser *e) {
     if (sfti_json_next(&e->json) != SFTI_JSON_OBJECT_END)
         return entry_fail(e, SFT_DTYPE_TYPE, "one dtype name");
     return true;
-}
-
-static bool read_dtype(entry_parser *e) {
-    switch (e->json.type) {
-    case SFTI_JSON_STRING: return name_dtype(e);
-    case SFTI_JSON_OBJECT: return read_dtype_object(e);
-    default: return entry_fail(e, SFT_DTYPE_TYPE, "a dtype name");
-    }
 }
 
 /* ── shape ── */
@@ -125,42 +111,31 @@ static bool read_dims(entry_parser *e, uint64_t *dims, uint64_t cap, uint64_t *c
     return true;
 }
 
-/* How many dimensions follow at most: a digit each, and a comma between two. */
-static uint64_t dims_most(const sfti_json *json) {
-    size_t left = (size_t)(json->end - json->at);
-    const char *close = memchr(json->at, ']', left);
-    return ((close ? (uint64_t)(close - json->at) : left) + 1) / 2;
-}
-
-/* What may be a shape of more dimensions than there may be, for readers that go on all the same:
- * into its place at once, for counting its dimensions takes as long as reading them. */
-static bool read_long_shape(entry_parser *e, uint64_t most) {
-    uint64_t count, *dims = sfti_arena_array(e->r->arena, most, sizeof *dims);
-    if (!dims) return sfti_report_memory(e->r, most * sizeof *dims);
+static bool read_shape(entry_parser *e) {
+    uint64_t few[SFT_MAX_RANK], *dims = few, most = SFT_MAX_RANK, count;
+    if (e->json.type != SFTI_JSON_ARRAY) return entry_fail(e, SFT_SHAPE_TYPE, "an array");
+    if (e->r->watch || e->r->limits->level < SFT_LEVEL_DEFAULT) {
+        /* These go on after a shape of too many dimensions. It is read into its place at once, for
+         * counting dimensions takes as long: each has a digit, and a comma behind it. */
+        size_t left = (size_t)(e->json.end - e->json.at);
+        const char *close = memchr(e->json.at, ']', left);
+        uint64_t follow = ((close ? (uint64_t)(close - e->json.at) : left) + 1) / 2;
+        if (follow > most) {
+            most = follow;
+            dims = sfti_arena_array(e->r->arena, most, sizeof *dims);
+            if (!dims) return sfti_report_memory(e->r, most * sizeof *dims);
+        }
+    }
     if (!read_dims(e, dims, most, &count)) return false;
-    e->tensor.rank = (uint32_t)count;
-    e->tensor.shape = count > 0 ? dims : NULL;
+    e->tensor.rank = (uint32_t)count; /* a text under 2 GiB has no more */
+    if (dims == few && count > 0 && count <= most) {
+        dims = sfti_arena_array(e->r->arena, count, sizeof *dims);
+        if (!dims) return sfti_report_memory(e->r, count * sizeof *dims);
+        memcpy(dims, few, (size_t)count * sizeof *dims);
+    }
+    e->tensor.shape = dims == few || count == 0 ? NULL : dims;
     return count <= SFT_MAX_RANK
            || entry_from_level(e, SFT_LEVEL_DEFAULT, SFT_RANK_TOO_LARGE, "at most 64 dimensions");
-}
-
-static bool read_shape(entry_parser *e) {
-    uint64_t few[SFT_MAX_RANK], count, *dims;
-    if (e->json.type != SFTI_JSON_ARRAY) return entry_fail(e, SFT_SHAPE_TYPE, "an array");
-    bool goes_on = e->r->watch || e->r->limits->level < SFT_LEVEL_DEFAULT;
-    uint64_t most = goes_on ? dims_most(&e->json) : 0;
-    if (most > SFT_MAX_RANK) return read_long_shape(e, most);
-    if (!read_dims(e, few, SFT_MAX_RANK, &count)) return false;
-    e->tensor.rank = (uint32_t)count; /* a text under 2 GiB has no more */
-    e->tensor.shape = NULL;
-    if (count > SFT_MAX_RANK)
-        return entry_from_level(e, SFT_LEVEL_DEFAULT, SFT_RANK_TOO_LARGE, "at most 64 dimensions");
-    if (count == 0) return true;
-    dims = sfti_arena_array(e->r->arena, count, sizeof *dims);
-    if (!dims) return sfti_report_memory(e->r, count * sizeof *dims);
-    e->tensor.shape = dims;
-    memcpy(dims, few, (size_t)count * sizeof *dims);
-    return true;
 }
 
 /* ── data_offsets ── */
@@ -211,27 +186,6 @@ static bool skip_unknown(entry_parser *e) {
     return true;
 }
 
-/* Whether `offsets` is the layout of 2022 or an unknown field is known at the end. */
-static bool defer_offsets(entry_parser *e) {
-    if (e->r->limits->legacy && e->seen & 1U << FIELD_LEGACY_OFFSETS)
-        return entry_fail(e, SFT_FIELD_DUPLICATE, "each field once");
-    e->seen |= 1U << FIELD_LEGACY_OFFSETS;
-    e->offsets = e->json;
-    if (sfti_json_skip(&e->json) == SFTI_JSON_ERROR) return entry_fail(e, SFT_OK, NULL);
-    return true;
-}
-
-/* The key is the last event. */
-static bool read_member_field(entry_parser *e) {
-    entry_field field = name_field(&e->json);
-    if (field == FIELD_LEGACY_OFFSETS) return defer_offsets(e);
-    if (field == FIELD_UNKNOWN) return skip_unknown(e);
-    if (e->seen & 1U << field) return entry_fail(e, SFT_FIELD_DUPLICATE, "each field once");
-    e->seen |= 1U << field;
-    sfti_json_next(&e->json);
-    return read_field(e, field);
-}
-
 /* At the end of the entry: what was set offsets, read for what it is. */
 static bool read_deferred(entry_parser *e) {
     sfti_json end = e->json;
@@ -249,7 +203,28 @@ static bool read_deferred(entry_parser *e) {
     return fine;
 }
 
-static bool check_missing(entry_parser *e) {
+static bool read_entry_object(entry_parser *e) {
+    while (sfti_json_next(&e->json) == SFTI_JSON_KEY) {
+        entry_field field = name_field(&e->json);
+        bool is_legacy = field == FIELD_LEGACY_OFFSETS;
+        if (field == FIELD_UNKNOWN) {
+            if (!skip_unknown(e)) return false;
+            continue;
+        }
+        if (e->seen & 1U << field && (!is_legacy || e->r->limits->legacy))
+            return entry_fail(e, SFT_FIELD_DUPLICATE, "each field once");
+        e->seen |= 1U << field;
+        if (is_legacy) {
+            /* Whether it is the layout of 2022 or an unknown field is known at the end. */
+            e->offsets = e->json;
+            if (sfti_json_skip(&e->json) == SFTI_JSON_ERROR) return entry_fail(e, SFT_OK, NULL);
+        } else {
+            sfti_json_next(&e->json);
+            if (!read_field(e, field)) return false;
+        }
+    }
+    if (e->json.type != SFTI_JSON_OBJECT_END) return entry_fail(e, SFT_OK, NULL);
+    if (!read_deferred(e)) return false;
     unsigned absent = ~e->seen & 7U;
     if (!absent) return true;
     if (absent == 1U << FIELD_OFFSETS && e->seen & 1U << FIELD_LEGACY_OFFSETS)
@@ -257,13 +232,6 @@ static bool check_missing(entry_parser *e) {
     return entry_fail(e, SFT_FIELD_MISSING,
                       absent & 1U ? "the field dtype" : absent & 2U ? "the field shape"
                                                                : "the field data_offsets");
-}
-
-static bool read_entry_object(entry_parser *e) {
-    while (sfti_json_next(&e->json) == SFTI_JSON_KEY)
-        if (!read_member_field(e)) return false;
-    if (e->json.type != SFTI_JSON_OBJECT_END) return entry_fail(e, SFT_OK, NULL);
-    return read_deferred(e) && check_missing(e);
 }
 
 /* ["F32",[2],[0,8]], which the official reader takes for an entry. */
@@ -281,31 +249,8 @@ static bool read_entry_array(entry_parser *e) {
     return true;
 }
 
-static bool read_entry_value(entry_parser *e) {
-    switch (sfti_json_next(&e->json)) {
-    case SFTI_JSON_OBJECT: return read_entry_object(e);
-    case SFTI_JSON_ARRAY: return read_entry_array(e);
-    default: return entry_fail(e, SFT_ENTRY_TYPE, "a JSON object");
-    }
-}
-
-/* After a finding, to the end of the entry. */
-static void leave_entry(entry_parser *e) {
-    while (!e->r->fatal && e->json.depth > 1)
-        if (sfti_json_next(&e->json) == SFTI_JSON_ERROR) entry_fail(e, SFT_OK, NULL);
-}
-
-static bool keep_entry(entry_parser *e) {
-    sft_tensor *out = sfti_new_tensor(e->r);
-    if (!out) return false;
-    *out = e->tensor;
-    sfti_keep(e->r, out, e->name);
-    return true;
-}
-
 static void tell_entry(entry_parser *e, sft_span raw) {
     uint64_t base = SFTI_PREFIX;
-    if (!e->r->watch) return;
     e->scan.name.data = raw.data - 1;
     e->scan.name.len = raw.len + 2;
     e->scan.name_begin = base + (uint64_t)(raw.data - 1 - e->json.begin);
@@ -321,12 +266,17 @@ bool sfti_entry_read(sfti_parser *r, sft_span name, sft_span raw) {
     e.name = name;
     e.at = r->lex.at;
     sfti_value_begin(r, &e.json);
-    bool fine = read_entry_value(&e);
-    leave_entry(&e);
+    sfti_json_type type = sfti_json_next(&e.json);
+    bool fine = type == SFTI_JSON_OBJECT  ? read_entry_object(&e)
+                : type == SFTI_JSON_ARRAY ? read_entry_array(&e)
+                                          : entry_fail(&e, SFT_ENTRY_TYPE, "a JSON object");
+    /* After a finding, to the end of the entry. */
+    while (!r->fatal && e.json.depth > 1)
+        if (sfti_json_next(&e.json) == SFTI_JSON_ERROR) entry_fail(&e, SFT_OK, NULL);
     r->lex.at = e.json.at;
     if (r->fatal) return false;
-    tell_entry(&e, raw);
-    return fine && keep_entry(&e);
+    if (r->watch) tell_entry(&e, raw);
+    return fine && sfti_keep(r, &e.tensor, name);
 }
 
 /* ── As spelled ── */
@@ -339,18 +289,15 @@ static sft_span spelled_value(sfti_json *json) {
     return raw;
 }
 
-static void spelled_field(sfti_json *json, sft_scan_entry *out, sft_span *legacy) {
-    sft_span *fields[] = { &out->dtype, &out->shape, &out->offsets, legacy, legacy };
-    entry_field field = name_field(json);
-    sft_span raw = spelled_value(json);
-    if (field != FIELD_UNKNOWN && !fields[field]->data) *fields[field] = raw;
-}
-
 static void spelled_fields(sfti_json *json, sft_scan_entry *out) {
-    sft_span legacy = { NULL, 0 }, *fields[] = { &out->dtype, &out->shape, &out->offsets };
+    sft_span legacy = { NULL, 0 }, *fields[] = { &out->dtype, &out->shape, &out->offsets, &legacy };
     sfti_json_type type = sfti_json_next(json);
     if (type == SFTI_JSON_OBJECT)
-        while (sfti_json_next(json) == SFTI_JSON_KEY) spelled_field(json, out, &legacy);
+        while (sfti_json_next(json) == SFTI_JSON_KEY) {
+            entry_field field = name_field(json);
+            sft_span raw = spelled_value(json);
+            if (field != FIELD_UNKNOWN && !fields[field]->data) *fields[field] = raw;
+        }
     if (type == SFTI_JSON_ARRAY)
         for (int i = 0; i < 3; i++) {
             sft_span raw = spelled_value(json);

@@ -35,18 +35,14 @@ typedef struct sfti_parser {
 /* Tell of a failure: kept if it is the first, told to the watch. True: go on, which only
  * a watched reading ever does. */
 bool sfti_report(sfti_parser *r, const sft_error *error);
-/* The same about a place in the text. */
-bool sfti_report_at(sfti_parser *r, sft_code code, const char *at, const char *expected);
-/* The same about a tensor. */
-bool sfti_report_entry(sfti_parser *r, sft_code code, const char *at, sft_span name,
-                       const char *expected);
+/* The same about a place in the text, of the tensor of that name unless it is NULL. */
+bool sfti_report_at(sfti_parser *r, sft_code code, const char *at, const sft_span *name,
+                    const char *expected);
 /* Memory ran out: ends the reading. Always false. */
 bool sfti_report_memory(sfti_parser *r, uint64_t bytes);
 void sfti_remark(sfti_parser *r, const char *note, const char *at, const sft_span *name,
                  const char *text);
 
-/* A zeroed record at the end of the tensors, or NULL (reported). */
-sft_tensor *sfti_new_tensor(sfti_parser *r);
 /* Whether shape and dtype ask for the bytes there are, for dtypes of whole bytes; false
  * also for what only the general check can tell. */
 static inline bool sfti_plain_size(const sft_tensor *t) {
@@ -56,19 +52,12 @@ static inline bool sfti_plain_size(const sft_tensor *t) {
     return bits % 8 == 0 && bits / 8 == t->end - t->begin;
 }
 
-/* Complete a record whose dtype, shape and offsets are set. */
-static inline void sfti_keep(sfti_parser *r, sft_tensor *t, sft_span name) {
-    t->name = name;
-    t->offset = sfti_names_hash(name, r->seed);
-    if (t->begin < r->before.begin || (t->begin == r->before.begin && t->end < r->before.end))
-        r->unsorted = true;
-    if (t->begin != r->before.end || t->end < t->begin || !sfti_plain_size(t)) r->apart = true;
-    r->before.begin = t->begin;
-    r->before.end = t->end;
-}
+/* Put a record whose dtype, shape and offsets are set at the end of the tensors; false:
+ * reported. */
+bool sfti_keep(sfti_parser *r, const sft_tensor *tensor, sft_span name);
 
-/* A key as a name: in place, or decoded into the arena. data NULL: reported. */
-sft_span sfti_decoded(sfti_parser *r, sft_span text, bool escaped);
+/* A key with escapes, decoded into the arena. data NULL: reported. */
+sft_span sfti_decoded(sfti_parser *r, sft_span text);
 
 /* A reader of the value at the cursor, one level deep. */
 void sfti_value_begin(const sfti_parser *r, sfti_json *json);

@@ -12,12 +12,12 @@ static bool metadata_fail(sfti_parser *r, const sfti_json *json, sft_code code,
         sfti_report(r, &error);
         r->fatal = true;
     } else {
-        sfti_report_at(r, code, json->begin + json->start, expected);
+        sfti_report_at(r, code, json->begin + json->start, NULL, expected);
     }
     return false;
 }
 
-/* What a walk over the pairs counts, or where it puts them. */
+/* What the first walk over the pairs counts, and where the second puts them. */
 typedef struct pair_walk {
     sfti_pair *pairs; /* NULL: only count */
     char *decoded;
@@ -38,74 +38,47 @@ static uint32_t place_string(sfti_parser *r, const sfti_json *json, pair_walk *w
     return place | SFTI_DECODED;
 }
 
-/* Pairs up to the closing brace. A value that is no string is told once, by the counting
- * walk. */
-static bool walk_pairs(sfti_parser *r, sfti_json *json, pair_walk *walk) {
-    while (sfti_json_next(json) == SFTI_JSON_KEY) {
-        sfti_pair pair;
-        pair.key = place_string(r, json, walk);
-        if (sfti_json_next(json) != SFTI_JSON_STRING) {
-            if (!walk->pairs) metadata_fail(r, json, SFT_METADATA_VALUE, "a string");
-            if (r->fatal) return false;
-            sfti_json_skip(json);
-            continue;
-        }
-        pair.value = place_string(r, json, walk);
-        if (walk->pairs) walk->pairs[walk->count] = pair;
-        walk->count++;
-    }
-    if (json->type == SFTI_JSON_OBJECT_END) return true;
-    return metadata_fail(r, json, SFT_OK, NULL);
-}
-
-static bool too_many(sfti_parser *r, const sfti_json *json, size_t count) {
-    uint64_t most = r->limits->max_metadata ? r->limits->max_metadata : UINT32_MAX - 1;
-    if (count <= most) return false;
-    metadata_fail(r, json, SFT_TOO_MANY_METADATA, "fewer pairs");
-    return true;
-}
-
-/* Room for what the first walk counted. */
-static bool take_pairs(sfti_parser *r, const pair_walk *counted, pair_walk *kept) {
-    memset(kept, 0, sizeof *kept);
-    kept->pairs = sfti_arena_array(r->arena, counted->count, sizeof *kept->pairs);
-    if (!kept->pairs) return sfti_report_memory(r, counted->count * sizeof *kept->pairs);
-    kept->decoded = sfti_arena_take(r->arena, counted->decoded_bytes);
-    if (!kept->decoded) return sfti_report_memory(r, counted->decoded_bytes);
-    return true;
-}
-
+/* Pairs up to the closing brace. A value that is no string is told once, by the counting walk; the
+ * second walk fails nowhere. */
 static bool read_pairs(sfti_parser *r, sfti_json *json) {
-    sfti_json place = *json;
-    pair_walk counted = { NULL, NULL, 0, 0 }, kept;
-    if (!walk_pairs(r, json, &counted)) return false;
-    if (too_many(r, json, counted.count)) return false;
-    if (!take_pairs(r, &counted, &kept)) return false;
-    *json = place;
-    (void)walk_pairs(r, json, &kept); /* which went well before */
-    r->model->has_metadata = true;
-    r->model->metadata = kept.pairs;
-    r->model->decoded = kept.decoded;
-    r->model->metadata_count = kept.count;
-    return true;
-}
-
-static bool read_metadata_value(sfti_parser *r, sfti_json *json) {
-    switch (sfti_json_next(json)) {
-    case SFTI_JSON_OBJECT: return read_pairs(r, json);
-    case SFTI_JSON_NULL:
-        if (r->limits->level == SFT_LEVEL_STRICT)
-            return metadata_fail(r, json, SFT_STRICT_METADATA, "an object");
-        sfti_remark(r, "metadata_null", json->begin + json->start, NULL,
-                    "__metadata__ is null");
-        return true;
-    default: return metadata_fail(r, json, SFT_METADATA_TYPE, "an object");
+    uint64_t most = r->limits->max_metadata ? r->limits->max_metadata : UINT32_MAX - 1;
+    sfti_json begin = *json;
+    pair_walk walk = { NULL, NULL, 0, 0 };
+    for (;;) {
+        while (sfti_json_next(json) == SFTI_JSON_KEY) {
+            sfti_pair pair;
+            pair.key = place_string(r, json, &walk);
+            if (sfti_json_next(json) != SFTI_JSON_STRING) {
+                if (!walk.pairs) metadata_fail(r, json, SFT_METADATA_VALUE, "a string");
+                if (r->fatal) return false;
+                sfti_json_skip(json);
+                continue;
+            }
+            pair.value = place_string(r, json, &walk);
+            if (walk.pairs) walk.pairs[walk.count] = pair;
+            walk.count++;
+        }
+        if (json->type != SFTI_JSON_OBJECT_END) return metadata_fail(r, json, SFT_OK, NULL);
+        if (walk.pairs) break;
+        if (walk.count > most)
+            return metadata_fail(r, json, SFT_TOO_MANY_METADATA, "fewer pairs");
+        walk.pairs = sfti_arena_array(r->arena, walk.count, sizeof *walk.pairs);
+        if (!walk.pairs) return sfti_report_memory(r, walk.count * sizeof *walk.pairs);
+        walk.decoded = sfti_arena_array(r->arena, walk.decoded_bytes, 1);
+        if (!walk.decoded) return sfti_report_memory(r, walk.decoded_bytes);
+        walk.count = walk.decoded_bytes = 0;
+        *json = begin;
     }
+    r->model->has_metadata = true;
+    r->model->metadata = walk.pairs;
+    r->model->decoded = walk.decoded;
+    r->model->metadata_count = walk.count;
+    return true;
 }
 
 bool sfti_metadata_read(sfti_parser *r) {
     sfti_json json;
-    bool fine;
+    bool fine = true;
     sfti_value_begin(r, &json);
     if (r->seen_metadata) {
         json.start = (size_t)(r->lex.at - r->text.data);
@@ -114,7 +87,16 @@ bool sfti_metadata_read(sfti_parser *r) {
         if (!r->fatal) sfti_json_next(&json);
     } else {
         r->seen_metadata = true;
-        fine = read_metadata_value(r, &json);
+        sfti_json_type type = sfti_json_next(&json);
+        if (type == SFTI_JSON_OBJECT)
+            fine = read_pairs(r, &json);
+        else if (type != SFTI_JSON_NULL)
+            fine = metadata_fail(r, &json, SFT_METADATA_TYPE, "an object");
+        else if (r->limits->level == SFT_LEVEL_STRICT)
+            fine = metadata_fail(r, &json, SFT_STRICT_METADATA, "an object");
+        else
+            sfti_remark(r, "metadata_null", json.begin + json.start, NULL,
+                        "__metadata__ is null");
     }
     while (!r->fatal && json.depth > 1)
         if (sfti_json_next(&json) == SFTI_JSON_ERROR) metadata_fail(r, &json, SFT_OK, NULL);

@@ -88,21 +88,6 @@ static uint64_t name_offset(const sfti_parser *r, sft_span name) {
     return at >= begin && at - begin < r->text.len ? SFTI_PREFIX + (at - begin) : SFT_NO_OFFSET;
 }
 
-static bool report_name(sfti_parser *r, sft_code code, sft_span name, const char *expected) {
-    sft_error error;
-    sfti_fail_tensor(&error, code, name_offset(r, name), name, "expected %s, found two",
-                     expected);
-    return sfti_report(r, &error);
-}
-
-static bool report_key(sfti_parser *r, sft_span key) {
-    sft_error error;
-    sfti_fail(&error, SFT_METADATA_KEY_DUPLICATE, name_offset(r, key),
-              "expected each metadata key once, found \"%.*s\" twice",
-              key.len < 128 ? (int)key.len : 128, key.len > 0 ? key.data : "");
-    return sfti_report(r, &error);
-}
-
 /* A name seen before: refused, or the last one wins. The earlier record is emptied, which
  * its rank tells. */
 #define DEAD_RANK UINT32_MAX
@@ -113,8 +98,12 @@ static bool take_duplicate(sfti_parser *r, uint32_t earlier, uint32_t later) {
     const char *at = name_offset(r, name) == SFT_NO_OFFSET ? r->text.data : name.data;
     sfti_names_replace(&r->model->names, name, later);
     old->rank = DEAD_RANK;
-    if (r->limits->level >= SFT_LEVEL_DEFAULT)
-        return report_name(r, SFT_TENSOR_DUPLICATE, name, "one tensor of this name");
+    if (r->limits->level >= SFT_LEVEL_DEFAULT) {
+        sft_error error;
+        sfti_fail_tensor(&error, SFT_TENSOR_DUPLICATE, name_offset(r, name), name,
+                         "expected one tensor of this name, found two");
+        return sfti_report(r, &error);
+    }
     sfti_remark(r, "duplicate_name", at, &name, "two tensors have this name; the last counts");
     return true;
 }
@@ -140,21 +129,7 @@ static bool index_names(sfti_parser *r, size_t *dead) {
     return true;
 }
 
-/* Pair i joins those kept so far. Of one key: refused, or the last value takes the first
- * one's place. */
-static bool keep_pair(sfti_parser *r, size_t i, uint64_t hash, size_t *kept) {
-    sfti_pair *pairs = r->model->metadata;
-    sft_span key = pair_key(r->model, (uint32_t)i);
-    pairs[*kept] = pairs[i];
-    uint32_t first = sfti_names_put(&r->model->keys, key, hash, (uint32_t)*kept);
-    if (first == *kept) {
-        ++*kept;
-        return true;
-    }
-    pairs[first].value = pairs[*kept].value;
-    return r->limits->level < SFT_LEVEL_DEFAULT || report_key(r, key);
-}
-
+/* Pairs of one key: refused, or the last value takes the first one's place. */
 static bool index_keys(sfti_parser *r) {
     sfti_model *m = r->model;
     size_t count = m->metadata_count, kept = 0;
@@ -163,9 +138,23 @@ static bool index_keys(sfti_parser *r) {
         return sfti_report_memory(r, count * 2 * sizeof(sfti_slot));
     for (size_t i = 0; i < count + PREFETCH; i++) {
         uint64_t *hash = &ahead[i % PREFETCH];
-        if (i >= PREFETCH && !keep_pair(r, i - PREFETCH, *hash, &kept)) return false;
+        if (i >= PREFETCH) {
+            m->metadata[kept] = m->metadata[i - PREFETCH];
+            sft_span key = placed_span(m, m->metadata[kept].key);
+            uint32_t first = sfti_names_put(&m->keys, key, *hash, (uint32_t)kept);
+            m->metadata[first].value = m->metadata[kept].value;
+            if (first == kept) {
+                kept++;
+            } else if (r->limits->level >= SFT_LEVEL_DEFAULT) {
+                sft_error error;
+                sfti_fail(&error, SFT_METADATA_KEY_DUPLICATE, name_offset(r, key),
+                          "expected each metadata key once, found \"%.*s\" twice",
+                          key.len < 128 ? (int)key.len : 128, key.len > 0 ? key.data : "");
+                if (!sfti_report(r, &error)) return false;
+            }
+        }
         if (i >= count) continue;
-        *hash = sfti_names_hash(pair_key(m, (uint32_t)i), r->seed);
+        *hash = sfti_names_hash(placed_span(m, m->metadata[i].key), r->seed);
         sfti_names_prefetch(&m->keys, *hash);
     }
     m->metadata_count = kept;
@@ -180,10 +169,9 @@ static int compare_offsets(const void *ctx, uint32_t a, uint32_t b) {
     return (left->end > right->end) - (left->end < right->end);
 }
 
-static bool sort_tensors(sfti_parser *r, size_t dead) {
+static bool sort_tensors(sfti_parser *r) {
     sfti_tensors *t = &r->model->tensors;
     size_t bytes = t->count * sizeof(uint32_t), kept = 0;
-    if (dead == 0 && !r->unsorted) return true;
     uint32_t *order = sfti_arena_take(r->arena, bytes);
     uint32_t *scratch = sfti_arena_take(r->arena, bytes);
     if (!order || !scratch) return sfti_report_memory(r, bytes);
@@ -209,17 +197,6 @@ static bool report_tensor(sfti_parser *r, sft_code code, const sft_tensor *t,
     return sfti_report(r, &error);
 }
 
-/* The tensor does not begin where the one before it ended, or ends before it begins. */
-static bool report_place(sfti_parser *r, const sft_tensor *t, uint64_t before) {
-    if (t->begin > before)
-        return report_tensor(r, SFT_OFFSETS_GAP, t, before, t->begin, "as the begin offset");
-    if (t->begin < before)
-        return report_tensor(r, SFT_OFFSETS_OVERLAP, t, before, t->begin,
-                             "as the begin offset");
-    return report_tensor(r, SFT_OFFSETS_REVERSED, t, t->begin, t->end,
-                         "or more as the end offset");
-}
-
 static bool check_size(sfti_parser *r, const sft_tensor *t) {
     sft_error error;
     uint64_t bytes;
@@ -235,46 +212,43 @@ static bool check_size(sfti_parser *r, const sft_tensor *t) {
     return sfti_report(r, &error);
 }
 
-static bool check_end(sfti_parser *r, uint64_t size) {
-    sft_error error;
-    uint64_t data = r->model->data_bytes, begin = r->model->data_offset;
-    if (size == SFT_SIZE_UNKNOWN || size - begin == data) return true;
-    bool cut = size - begin < data;
-    sfti_fail(&error, cut ? SFT_DATA_TRUNCATED : SFT_DATA_TRAILING, cut ? size : begin + data,
-              "expected %llu bytes of tensor data, found %llu", (unsigned long long)data,
-              (unsigned long long)(size - begin));
-    if (cut) (void)sfti_add(begin, data, &error.needed);
-    return sfti_report(r, &error);
-}
-
-/* Absolute offsets exist for every byte of the tensor. */
-static bool place_tensor(sfti_parser *r, sft_tensor *t) {
-    uint64_t end;
-    if (sfti_add(r->model->data_offset, t->end, &end)
-        && sfti_add(r->model->data_offset, t->begin, &t->offset))
-        return true;
-    return report_tensor(r, SFT_SIZE_OVERFLOW, t, UINT64_MAX - r->model->data_offset, t->end,
-                         "or less as the end offset");
-}
-
 /* Nothing is left to be done for entries of which each was right when it was read. */
 static bool check_tensors(sfti_parser *r, uint64_t size, size_t dead) {
     sfti_tensors *tensors = &r->model->tensors;
-    uint64_t before = 0, end;
-    if (!r->apart && dead == 0 && sfti_add(r->model->data_offset, r->before.end, &end)) {
-        r->model->data_bytes = r->before.end;
-        return check_end(r, size);
-    }
-    for (size_t i = 0; i < tensors->count; i++) {
+    uint64_t data = r->model->data_offset, before = 0, end;
+    bool all_right = !r->apart && dead == 0 && sfti_add(data, r->before.end, &end);
+    if (all_right) before = r->before.end;
+    for (size_t i = 0; i < tensors->count && !all_right; i++) {
         sft_tensor *t = sfti_tensor_at(tensors, tensors->order ? tensors->order[i] : i);
-        bool placed = t->begin == before && t->end >= before;
-        if (!placed && !report_place(r, t, before)) return false;
+        bool goes_on = true;
+        if (t->begin > before)
+            goes_on = report_tensor(r, SFT_OFFSETS_GAP, t, before, t->begin,
+                                    "as the begin offset");
+        else if (t->begin < before)
+            goes_on = report_tensor(r, SFT_OFFSETS_OVERLAP, t, before, t->begin,
+                                    "as the begin offset");
+        else if (t->end < t->begin)
+            goes_on = report_tensor(r, SFT_OFFSETS_REVERSED, t, t->begin, t->end,
+                                    "or more as the end offset");
+        if (!goes_on) return false;
         if (t->end >= t->begin && !sfti_plain_size(t) && !check_size(r, t)) return false;
-        if (!place_tensor(r, t)) return false;
+        /* Absolute offsets exist for every byte of the tensor. */
+        if (!sfti_add(data, t->end, &end) || !sfti_add(data, t->begin, &t->offset))
+            goes_on = report_tensor(r, SFT_SIZE_OVERFLOW, t, UINT64_MAX - data, t->end,
+                                    "or less as the end offset");
+        if (!goes_on) return false;
         if (t->end > before) before = t->end;
     }
     r->model->data_bytes = before;
-    return check_end(r, size);
+    if (size == SFT_SIZE_UNKNOWN || size - data == before) return true;
+
+    sft_error error;
+    bool cut = size - data < before;
+    sfti_fail(&error, cut ? SFT_DATA_TRUNCATED : SFT_DATA_TRAILING, cut ? size : data + before,
+              "expected %llu bytes of tensor data, found %llu", (unsigned long long)before,
+              (unsigned long long)(size - data));
+    if (cut) (void)sfti_add(data, before, &error.needed);
+    return sfti_report(r, &error);
 }
 
 sft_code sfti_model_read(sft_span text, uint64_t size, const sfti_limits *limits,
@@ -296,7 +270,8 @@ sft_code sfti_model_read(sft_span text, uint64_t size, const sfti_limits *limits
     out->data_offset = SFTI_PREFIX + (uint64_t)text.len;
     sfti_header_read(&r);
     r.limits = limits;
-    if (!r.fatal && index_keys(&r) && index_names(&r, &dead) && sort_tensors(&r, dead))
+    if (!r.fatal && index_keys(&r) && index_names(&r, &dead)
+        && ((dead == 0 && !r.unsorted) || sort_tensors(&r)))
         check_tensors(&r, size, dead);
     return r.first;
 }

@@ -18,21 +18,11 @@ bool sfti_report(sfti_parser *r, const sft_error *error) {
     return true;
 }
 
-static uint64_t file_offset(const sfti_parser *r, const char *at) {
-    return SFTI_PREFIX + (uint64_t)(at - r->text.data);
-}
-
-bool sfti_report_at(sfti_parser *r, sft_code code, const char *at, const char *expected) {
+bool sfti_report_at(sfti_parser *r, sft_code code, const char *at, const sft_span *name,
+                    const char *expected) {
     sft_error error;
     sfti_fail_at(&error, code, SFTI_PREFIX, r->text, (size_t)(at - r->text.data), expected);
-    return sfti_report(r, &error);
-}
-
-bool sfti_report_entry(sfti_parser *r, sft_code code, const char *at, sft_span name,
-                       const char *expected) {
-    sft_error error;
-    sfti_fail_at(&error, code, SFTI_PREFIX, r->text, (size_t)(at - r->text.data), expected);
-    sfti_error_tensor(&error, name);
+    if (name) sfti_error_tensor(&error, *name);
     return sfti_report(r, &error);
 }
 
@@ -51,7 +41,7 @@ void sfti_remark(sfti_parser *r, const char *note, const char *at, const sft_spa
     sft_error error;
     if (!r->watch) return;
     sfti_error_clear(&error);
-    error.offset = file_offset(r, at);
+    error.offset = SFTI_PREFIX + (uint64_t)(at - r->text.data);
     if (name) sfti_error_tensor(&error, *name);
     sfti_error_text(&error, "%s", text);
     r->watch->note(r->watch->ctx, note, &error);
@@ -59,40 +49,41 @@ void sfti_remark(sfti_parser *r, const char *note, const char *at, const sft_spa
 
 /* ── Records ── */
 
-/* Records, shapes and names of real headers take six to seven tenths of their text: large
- * ones get most of it in one block, which the system backs with large pages. */
-#define RESERVE_FROM ((size_t)1 << 20)
+#define RESERVE_FROM ((size_t)1 << 20) /* bytes of a header */
 
-static void reserve_arena(sfti_arena *arena, size_t text_bytes) {
-    if (text_bytes >= RESERVE_FROM) (void)sfti_arena_reserve(arena, text_bytes / 8 * 5);
-}
-
-static bool new_chunk(sfti_parser *r) {
-    sfti_tensors *t = &r->model->tensors;
-    if (t->count == SFTI_CHUNK) reserve_arena(r->arena, r->text.len);
-    size_t left = r->cap - t->count, size = left < SFTI_CHUNK ? left : SFTI_CHUNK;
-    sft_tensor *chunk = sfti_arena_take(r->arena, size * sizeof *chunk);
-    if (!chunk) return sfti_report_memory(r, size * sizeof *chunk);
-    t->chunk[t->count / SFTI_CHUNK] = chunk;
+bool sfti_keep(sfti_parser *r, const sft_tensor *tensor, sft_span name) {
+    sfti_tensors *all = &r->model->tensors;
+    uint64_t most = r->limits->max_tensors ? r->limits->max_tensors : UINT32_MAX - 1;
+    /* cap counts entries of the shortest possible length */
+    if (all->count >= most || sfti_never(all->count >= r->cap)) {
+        sfti_report_at(r, SFT_TOO_MANY_TENSORS, r->lex.at, NULL, "no more tensors");
+        r->fatal = true;
+        return false;
+    }
+    if (all->count % SFTI_CHUNK == 0) {
+        /* Records, shapes and names of real headers take six to seven tenths of their text: large
+         * ones get most of it in one block, which the system backs with large pages. */
+        if (all->count == SFTI_CHUNK && r->text.len >= RESERVE_FROM)
+            (void)sfti_arena_reserve(r->arena, r->text.len / 8 * 5);
+        size_t left = r->cap - all->count, size = left < SFTI_CHUNK ? left : SFTI_CHUNK;
+        sft_tensor *chunk = sfti_arena_array(r->arena, size, sizeof *chunk);
+        if (!chunk) return sfti_report_memory(r, size * sizeof *chunk);
+        all->chunk[all->count / SFTI_CHUNK] = chunk;
+    }
+    sft_tensor *t = sfti_tensor_at(all, all->count++);
+    *t = *tensor;
+    t->name = name;
+    t->offset = sfti_names_hash(name, r->seed);
+    if (t->begin < r->before.begin || (t->begin == r->before.begin && t->end < r->before.end))
+        r->unsorted = true;
+    if (t->begin != r->before.end || t->end < t->begin || !sfti_plain_size(t)) r->apart = true;
+    r->before.begin = t->begin;
+    r->before.end = t->end;
     return true;
 }
 
-sft_tensor *sfti_new_tensor(sfti_parser *r) {
-    sfti_tensors *t = &r->model->tensors;
-    uint64_t most = r->limits->max_tensors ? r->limits->max_tensors : UINT32_MAX - 1;
-    /* cap counts entries of the shortest possible length */
-    if (t->count >= most || sfti_never(t->count >= r->cap)) {
-        sfti_report_at(r, SFT_TOO_MANY_TENSORS, r->lex.at, "no more tensors");
-        r->fatal = true;
-        return NULL;
-    }
-    if (t->count % SFTI_CHUNK == 0 && !new_chunk(r)) return NULL;
-    return sfti_tensor_at(t, t->count++);
-}
-
-sft_span sfti_decoded(sfti_parser *r, sft_span text, bool escaped) {
+sft_span sfti_decoded(sfti_parser *r, sft_span text) {
     sft_span none = { NULL, 0 };
-    if (!escaped) return text;
     char *into = sfti_arena_take(r->arena, text.len);
     if (!into) {
         sfti_report_memory(r, text.len);

@@ -66,27 +66,13 @@ static sft_code check_options(planner *p, const sft_plan_options *options, sft_e
                      (unsigned)own.align);
 }
 
-static sft_code check_counts(const planner *p, sft_error *err) {
-    bool has_pairs = p->pairs || p->options.pair_at;
-    if ((p->count > 0 && !p->specs) || (p->pair_count > 0 && !has_pairs)) {
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected arrays of tensors and of metadata, found NULL");
-    }
-    if (p->count < UINT32_MAX && p->pair_count < UINT32_MAX) return SFT_OK;
-    return sfti_fail(err, SFT_TOO_MANY_TENSORS, SFT_NO_OFFSET,
-                     "expected fewer than 2^32 - 1 tensors and pairs, found more");
-}
-
 static bool is_utf8(sft_span text) {
     return text.len == 0 || sfti_utf8_check(text.data, text.len) == text.len;
 }
 
-static bool is_null(sft_span text) {
-    return text.len > 0 && !text.data;
-}
-
-static sft_code check_spec(const sft_spec *spec, sft_error *err) {
-    if (is_null(spec->name)) {
+/* Also refuses what a reader of this level would refuse. */
+static sft_code check_spec(const sft_spec *spec, sft_level level, sft_error *err) {
+    if (spec->name.len > 0 && !spec->name.data) {
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a tensor's name, found NULL");
     }
@@ -101,46 +87,25 @@ static sft_code check_spec(const sft_spec *spec, sft_error *err) {
                                 "expected a tensor's name, found the reserved __metadata__");
     }
     sft_code code = sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, NULL, err);
-    if (code != SFT_OK) sfti_error_tensor(err, spec->name);
-    return code;
-}
-
-/* C0, DEL and C1, in UTF-8. */
-static bool has_control(sft_span text) {
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char b = (unsigned char)text.data[i];
-        unsigned char before = i > 0 ? (unsigned char)text.data[i - 1] : 0;
-        if (b < 0x20 || b == 0x7F || (before == 0xC2 && b < 0xA0)) return true;
+    if (code) {
+        sfti_error_tensor(err, spec->name);
+        return code;
     }
-    return false;
-}
-
-/* Refuses what a reader of this level would refuse. */
-static sft_code check_level(const sft_spec *spec, sft_level level, sft_error *err) {
     if (level >= SFT_LEVEL_DEFAULT && spec->rank > SFT_MAX_RANK) {
         return sfti_fail_tensor(err, SFT_RANK_TOO_LARGE, SFT_NO_OFFSET, spec->name,
                                 "expected rank of at most %d, found %u", SFT_MAX_RANK,
                                 (unsigned)spec->rank);
     }
-    if (level < SFT_LEVEL_STRICT || !has_control(spec->name)) return SFT_OK;
+    if (level < SFT_LEVEL_STRICT || !sfti_utf8_has_control(spec->name)) return SFT_OK;
     return sfti_fail_tensor(err, SFT_STRICT_NAME, SFT_NO_OFFSET, spec->name,
                             "expected a tensor's name without control characters, found some");
-}
-
-static sft_code check_specs(planner *p, sft_error *err) {
-    for (size_t i = 0; i < p->count; i++) {
-        sft_code code = check_spec(spec_of(p, i), err);
-        if (code == SFT_OK) code = check_level(spec_of(p, i), p->options.level, err);
-        if (code != SFT_OK) return code;
-    }
-    return SFT_OK;
 }
 
 static sft_code check_pairs(planner *p, sft_error *err) {
     for (size_t i = 0; i < p->pair_count; i++) {
         sft_pair pair = pair_of(p, i);
         sft_span key = pair.key, value = pair.value;
-        if (is_null(key) || is_null(value)) {
+        if ((key.len > 0 && !key.data) || (value.len > 0 && !value.data)) {
             return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                              "expected metadata of keys and values, found NULL");
         }
@@ -193,11 +158,8 @@ static sft_code order_specs(planner *p, sft_error *err) {
         return sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, name,
                                 "expected each tensor's name once, found it twice");
     }
-    if (p->options.keep_order) {
-        in_order_given(p->order, p->count);
-    } else {
-        order_by_dtype(p);
-    }
+    if (p->options.keep_order) in_order_given(p->order, p->count);
+    else order_by_dtype(p);
     return SFT_OK;
 }
 
@@ -216,21 +178,6 @@ static sft_code order_pairs(planner *p, sft_error *err) {
 
 /* ── Layout ── */
 
-static bool take_spec(const planner *p, const sft_spec *spec, sft_tensor *out) {
-    sft_plan *plan = p->plan;
-    *out = (sft_tensor){ .name = spec->name, .dtype = spec->dtype, .rank = spec->rank,
-                         .shape = spec->shape };
-    if (!p->copies) return true;
-    char *name = sfti_arena_take(&plan->arena, spec->name.len);
-    uint64_t *shape = sfti_arena_array(&plan->arena, spec->rank, sizeof *shape);
-    if (!name || !shape) return false;
-    if (spec->name.len > 0) memcpy(name, spec->name.data, spec->name.len);
-    if (spec->rank > 0) memcpy(shape, spec->shape, spec->rank * sizeof *shape);
-    out->name.data = name;
-    out->shape = shape;
-    return true;
-}
-
 static sft_code lay_out(planner *p, sft_error *err) {
     sft_plan *plan = p->plan;
     uint64_t at = 0, bytes;
@@ -242,7 +189,17 @@ static sft_code lay_out(planner *p, sft_error *err) {
         const sft_spec *spec = spec_of(p, p->order[i]);
         sft_tensor *tensor = &plan->tensors[i];
         plan->position[p->order[i]] = (uint32_t)i;
-        if (!take_spec(p, spec, tensor)) return sfti_fail_memory(err, spec->name.len);
+        *tensor = (sft_tensor){ .name = spec->name, .dtype = spec->dtype, .rank = spec->rank,
+                                .shape = spec->shape };
+        if (p->copies) {
+            char *name = sfti_arena_take(&plan->arena, spec->name.len);
+            uint64_t *shape = sfti_arena_array(&plan->arena, spec->rank, sizeof *shape);
+            if (!name || !shape) return sfti_fail_memory(err, spec->name.len);
+            if (spec->name.len > 0) memcpy(name, spec->name.data, spec->name.len);
+            if (spec->rank > 0) memcpy(shape, spec->shape, spec->rank * sizeof *shape);
+            tensor->name.data = name;
+            tensor->shape = shape;
+        }
         sft_code code = sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &bytes, err);
         if (sfti_never(code != SFT_OK)) return code; /* as in check_spec */
         tensor->begin = at;
@@ -380,25 +337,6 @@ static sft_code write_head(planner *p, sft_error *err) {
 
 /* ── All together ── */
 
-static sft_code take_scratch(planner *p, sft_error *err) {
-    size_t most = p->count > p->pair_count ? p->count : p->pair_count;
-    p->order = sfti_arena_array(&p->work, p->count, sizeof *p->order);
-    p->pair_order = sfti_arena_array(&p->work, p->pair_count, sizeof *p->pair_order);
-    p->scratch = sfti_arena_array(&p->work, most, sizeof *p->scratch);
-    if (p->order && p->pair_order && p->scratch) return SFT_OK;
-    return sfti_fail_memory(err, (uint64_t)most * sizeof *p->scratch);
-}
-
-static sft_code make_plan(planner *p, sft_error *err) {
-    static sft_code (*const steps[])(planner *, sft_error *) = {
-        check_specs, check_pairs, take_scratch, order_specs, order_pairs, lay_out, write_head,
-    };
-    sft_code code = SFT_OK;
-    for (size_t i = 0; code == SFT_OK && i < sizeof steps / sizeof *steps; i++)
-        code = steps[i](p, err);
-    return code;
-}
-
 static sft_code plan_new(planner *p, const sft_plan_options *options, sft_plan **out,
                          sft_error *err) {
     if (!out) {
@@ -407,20 +345,40 @@ static sft_code plan_new(planner *p, const sft_plan_options *options, sft_plan *
     }
     *out = NULL;
     sft_code code = check_options(p, options, err);
-    if (code == SFT_OK) code = check_counts(p, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
+    if ((p->count > 0 && !p->specs) || (p->pair_count > 0 && !p->pairs && !p->options.pair_at)) {
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected arrays of tensors and of metadata, found NULL");
+    }
+    if (p->count >= UINT32_MAX || p->pair_count >= UINT32_MAX) {
+        return sfti_fail(err, SFT_TOO_MANY_TENSORS, SFT_NO_OFFSET,
+                         "expected fewer than 2^32 - 1 tensors and pairs, found more");
+    }
     p->work.alloc = sfti_allocator(p->options.alloc);
     p->plan = sfti_take(&p->work.alloc, sizeof *p->plan);
     if (!p->plan) return sfti_fail_memory(err, sizeof *p->plan);
     memset(p->plan, 0, sizeof *p->plan);
     p->plan->arena.alloc = p->work.alloc;
-    code = make_plan(p, err);
-    sfti_arena_free(&p->work);
-    if (code == SFT_OK) {
-        *out = p->plan;
-    } else {
-        sft_plan_free(p->plan);
+
+    for (size_t i = 0; i < p->count && !code; i++)
+        code = check_spec(spec_of(p, i), p->options.level, err);
+    if (!code) code = check_pairs(p, err);
+    if (!code) {
+        size_t most = p->count > p->pair_count ? p->count : p->pair_count;
+        p->order = sfti_arena_array(&p->work, p->count, sizeof *p->order);
+        p->pair_order = sfti_arena_array(&p->work, p->pair_count, sizeof *p->pair_order);
+        p->scratch = sfti_arena_array(&p->work, most, sizeof *p->scratch);
+        if (!p->order || !p->pair_order || !p->scratch)
+            code = sfti_fail_memory(err, (uint64_t)most * sizeof *p->scratch);
     }
+    if (!code) code = order_specs(p, err);
+    if (!code) code = order_pairs(p, err);
+    if (!code) code = lay_out(p, err);
+    if (!code) code = write_head(p, err);
+
+    sfti_arena_free(&p->work);
+    if (code) sft_plan_free(p->plan);
+    else *out = p->plan;
     return code;
 }
 

@@ -1,12 +1,8 @@
 /* Slices: which runs one read takes together. */
 #include "format/format.h"
 
-static uint64_t window_distance(uint64_t a, uint64_t b) {
-    return a < b ? b - a : a - b;
-}
-
 static bool runs_near(const sfti_window_rule *rule, uint64_t a, uint64_t b, uint64_t run) {
-    return !rule->joins || rule->joins(window_distance(a, b) - run, run);
+    return !rule->joins || rule->joins((a < b ? b - a : a - b) - run, run);
 }
 
 uint64_t sfti_window_row(const sft_runs *runs, const sfti_window_rule *rule) {

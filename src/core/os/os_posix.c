@@ -28,17 +28,13 @@ sfti_path_rule sfti_os_path_rule(void) {
     return SFTI_PATHS_POSIX;
 }
 
-static os_kind kind_of_mode(mode_t mode) {
-    if (S_ISREG(mode)) return OS_FILE;
-    if (S_ISDIR(mode)) return OS_DIR;
-    if (S_ISLNK(mode)) return OS_LINK;
-    if (S_ISFIFO(mode)) return OS_PIPE;
-    return OS_OTHER;
-}
-
 static void info_of_stat(const struct stat *st, os_info *out) {
     memset(out, 0, sizeof *out);
-    out->kind = kind_of_mode(st->st_mode);
+    out->kind = S_ISREG(st->st_mode)    ? OS_FILE
+                : S_ISDIR(st->st_mode)  ? OS_DIR
+                : S_ISLNK(st->st_mode)  ? OS_LINK
+                : S_ISFIFO(st->st_mode) ? OS_PIPE
+                                        : OS_OTHER;
     out->size = (uint64_t)st->st_size;
     out->mode = (uint32_t)(st->st_mode & 07777);
     out->links = (uint32_t)st->st_nlink;
@@ -92,24 +88,19 @@ int sfti_os_posix_open(const char *path, int flags, uint32_t mode, int *fd) {
     return *fd < 0 ? errno : 0;
 }
 
-/* What O_NONBLOCK tells of a regular file is a lease, which the open has asked its holder to
- * give back (the kernel sees to it after a while). */
-static bool is_leased(const char *path, int error) {
-    struct stat st;
-    bool waits = error == EWOULDBLOCK || error == EAGAIN;
-    return waits && stat(path, &st) == 0 && S_ISREG(st.st_mode);
-}
-
 /* O_NONBLOCK so that a FIFO without a writer, or a device, does not hold up the open: not even
  * one that takes a leased file's name while we wait for that. */
 static int open_unheld(const char *path, int flags, int *fd) {
     uint32_t ms = 0;
-    int error = sfti_os_posix_open(path, flags | O_NONBLOCK | O_NOCTTY, 0, fd);
-    while (error && is_leased(path, error)) {
+    struct stat st;
+    for (;;) {
+        int error = sfti_os_posix_open(path, flags | O_NONBLOCK | O_NOCTTY, 0, fd);
+        if (error != EWOULDBLOCK && error != EAGAIN) return error;
+        /* What O_NONBLOCK tells of a regular file is a lease, which the open has asked its holder
+         * to give back (the kernel sees to it after a while). */
+        if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) return error;
         if (!sfti_os_wait_more(&ms)) return EINTR;
-        error = sfti_os_posix_open(path, flags | O_NONBLOCK | O_NOCTTY, 0, fd);
     }
-    return error;
 }
 
 static int open_read(const char *path, int flags, int *fd, os_info *info) {
@@ -132,12 +123,12 @@ int sfti_os_open_look(const char *path, int *fd, os_info *info) {
 }
 
 int sfti_os_open_read(const char *path, int *fd) {
-    os_info info;
+    os_info info = { .kind = OS_FILE };
     return open_read(path, 0, fd, &info);
 }
 
 int sfti_os_open_no_link(const char *path, bool writable, int *fd) {
-    os_info info;
+    os_info info = { .kind = OS_FILE };
     return writable ? open_unheld(path, O_RDWR | O_NOFOLLOW, fd)
                     : open_read(path, O_NOFOLLOW, fd, &info);
 }
@@ -151,20 +142,13 @@ int sfti_os_positioned(int fd) {
     return fd;
 }
 
-static size_t most_at_once(size_t len) {
-    const size_t most = (size_t)1 << 30;
-    return len < most ? len : most;
-}
-
-static bool beyond_offsets(size_t len, uint64_t offset) {
-    return offset > (uint64_t)INT64_MAX - len;
-}
+#define MOST_AT_ONCE ((size_t)1 << 30) /* bytes of one call */
 
 int sfti_os_pread(int fd, void *into, size_t len, uint64_t offset, size_t *got) {
     ssize_t n;
     *got = 0;
-    len = most_at_once(len);
-    if (beyond_offsets(len, offset)) return EOVERFLOW;
+    if (len > MOST_AT_ONCE) len = MOST_AT_ONCE;
+    if (offset > (uint64_t)INT64_MAX - len) return EOVERFLOW;
     do {
         n = pread(fd, into, len, (off_t)offset);
     } while (n < 0 && errno == EINTR);
@@ -192,6 +176,7 @@ void sfti_os_unmap(void *at, uint64_t len) {
 
 static os_kind kind_of_entry(DIR *folder, const struct dirent *entry) {
     struct stat st;
+    os_info info;
     switch (entry->d_type) {
     case DT_REG: return OS_FILE;
     case DT_DIR: return OS_DIR;
@@ -201,11 +186,8 @@ static os_kind kind_of_entry(DIR *folder, const struct dirent *entry) {
     default: return OS_OTHER;
     }
     if (fstatat(dirfd(folder), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0) return OS_OTHER;
-    return kind_of_mode(st.st_mode);
-}
-
-static bool dot_name(const char *name) {
-    return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
+    info_of_stat(&st, &info);
+    return info.kind;
 }
 
 int sfti_os_list(const char *path, int (*each)(void *ctx, const char *name, os_kind kind),
@@ -220,7 +202,7 @@ int sfti_os_list(const char *path, int (*each)(void *ctx, const char *name, os_k
             result = errno;
             break;
         }
-        if (dot_name(entry->d_name)) continue;
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
         result = each(ctx, entry->d_name, kind_of_entry(folder, entry));
     }
     (void)closedir(folder);
@@ -240,8 +222,8 @@ int sfti_os_open_write(const char *path, int *fd) {
 int sfti_os_pwrite(int fd, const void *from, size_t len, uint64_t offset, size_t *put) {
     ssize_t n;
     *put = 0;
-    len = most_at_once(len);
-    if (beyond_offsets(len, offset)) return EFBIG;
+    if (len > MOST_AT_ONCE) len = MOST_AT_ONCE;
+    if (offset > (uint64_t)INT64_MAX - len) return EFBIG;
     do {
         n = pwrite(fd, from, len, (off_t)offset);
     } while (n < 0 && errno == EINTR);
@@ -306,16 +288,13 @@ int sfti_os_remove_folder(const char *path) {
     return rmdir(path) == 0 ? 0 : errno;
 }
 
-/* For file systems without RENAME_NOREPLACE: a second name is as atomic. */
-static int rename_by_link(const char *from, const char *to) {
-    if (link(from, to) != 0) return errno == ENOTSUP ? EOPNOTSUPP : errno;
-    return unlink(from) == 0 ? 0 : errno;
-}
-
 int sfti_os_rename(const char *from, const char *to, bool no_clobber) {
     if (!no_clobber) return rename(from, to) == 0 ? 0 : errno;
     int error = sfti_os_kernel_rename_new(from, to);
-    return error == EOPNOTSUPP ? rename_by_link(from, to) : error;
+    if (error != EOPNOTSUPP) return error;
+    /* For file systems without RENAME_NOREPLACE: a second name is as atomic. */
+    if (link(from, to) != 0) return errno == ENOTSUP ? EOPNOTSUPP : errno;
+    return unlink(from) == 0 ? 0 : errno;
 }
 
 int sfti_os_unlink(const char *path) {

@@ -12,9 +12,9 @@ static inline void sfti_mode_common(uint32_t *mode, uint32_t other) {
     if (*mode == 0) *mode = 0600;
 }
 
-/* Whether a path is theirs rather than the system's. beneath: the folder that it begins with, if a
- * file names the rest; beneath the current folder ("") none is theirs, for a name in a file does not
- * choose where it is opened. */
+/* Whether a path is theirs rather than the system's. beneath: the folder that it begins with, if
+ * a file names the rest; beneath the current folder ("") none is theirs, for a name in a file does
+ * not choose where it is opened. */
 bool sfti_files_claim_beneath(const sft_files *files, const char *path, const char *beneath);
 static inline bool sfti_files_claim(const sft_files *files, const char *path) {
     return sfti_files_claim_beneath(files, path, NULL);

@@ -43,6 +43,9 @@ bool sfti_report_memory(sfti_parser *r, uint64_t bytes);
 void sfti_remark(sfti_parser *r, const char *note, const char *at, const sft_span *name,
                  const char *text);
 
+/* A record at the end of the tensors, or NULL (reported). */
+sft_tensor *sfti_new_tensor(sfti_parser *r);
+
 /* Whether shape and dtype ask for the bytes there are, for dtypes of whole bytes; false
  * also for what only the general check can tell. */
 static inline bool sfti_plain_size(const sft_tensor *t) {
@@ -54,7 +57,19 @@ static inline bool sfti_plain_size(const sft_tensor *t) {
 
 /* Put a record whose dtype, shape and offsets are set at the end of the tensors; false:
  * reported. */
-bool sfti_keep(sfti_parser *r, const sft_tensor *tensor, sft_span name);
+static inline bool sfti_keep(sfti_parser *r, const sft_tensor *tensor, sft_span name) {
+    sft_tensor *t = sfti_new_tensor(r);
+    if (!t) return false;
+    *t = *tensor;
+    t->name = name;
+    t->offset = sfti_names_hash(name, r->seed);
+    if (t->begin < r->before.begin || (t->begin == r->before.begin && t->end < r->before.end))
+        r->unsorted = true;
+    if (t->begin != r->before.end || t->end < t->begin || !sfti_plain_size(t)) r->apart = true;
+    r->before.begin = t->begin;
+    r->before.end = t->end;
+    return true;
+}
 
 /* A key with escapes, decoded into the arena. data NULL: reported. */
 sft_span sfti_decoded(sfti_parser *r, sft_span text);

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""The structure of the sources: who may include whom, no circle between the files of a folder,
-names local to a file unique in the whole library, sizes of files, banned functions and words."""
+"""The structure of the sources: who may include whom, no circle between the files of a folder or
+the modules of Python, names local to a file unique in the whole library, sizes of files, banned
+functions and words."""
+import ast
 import glob
 import os
 import re
@@ -365,10 +367,40 @@ def check_texts():
             check(not found, path, f"says {found and found.group(0)}")
 
 
+def python_uses():
+    """Each module of the Python package with those it imports, also inside functions. A name that
+    a package makes on first use, as _core is, counts as a module of its own."""
+    modules = {}
+    for path in find("bindings/python/*libsafetensors/**/*.py"):
+        module = path.removeprefix("bindings/python/").removesuffix(".py").replace("/", ".")
+        modules[module.removesuffix(".__init__")] = path
+    uses = {module: set() for module in modules}
+    for module, path in modules.items():
+        home = module.split(".") if path.endswith("__init__.py") else module.split(".")[:-1]
+        for node in ast.walk(ast.parse(read(path))):
+            if isinstance(node, ast.Import):
+                names = [name.name for name in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                within = home[:len(home) + 1 - node.level] if node.level else []
+                base = ".".join(within + (node.module or "").split(".")).strip(".")
+                names = [name if (name := f"{base}.{one.name}") in modules or one.name == "_core"
+                         else base for one in node.names]
+            else:
+                continue
+            uses[module].update(name for name in names if name in modules and name != module)
+    return uses
+
+
+def check_modules():
+    for group in circles(python_uses()):
+        check(False, "bindings/python", f"modules import one another: {', '.join(group)}")
+    check(True, "bindings/python", "")
+
+
 def main():
     for part in (check_includes, check_acyclic, check_ranks, check_folders, check_calls, check_unique,
                  check_words, check_public,
-                 check_texts):
+                 check_texts, check_modules):
         part()
     print("\n".join(problems))
     print(f"{checks - len(problems)} passed, {len(problems)} failed")

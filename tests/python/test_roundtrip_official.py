@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 import libsafetensors
-from libsafetensors import _files
+from libsafetensors import _dtypes
 
 np = pytest.importorskip("numpy")
 official = pytest.importorskip("safetensors")
@@ -108,12 +108,12 @@ def test_theirs_is_read_by_ours(tmp_path_factory, tensors, metadata):
 
 
 # Every dtype that TensorSpec knows, as bytes.
-@given(st.dictionaries(NAMES, st.tuples(st.sampled_from(sorted(_files.HEADER_NAMES)), SHAPES),
+@given(st.dictionaries(NAMES, st.tuples(st.sampled_from(sorted(_dtypes.HEADER_NAMES)), SHAPES),
                        max_size=5), st.randoms(use_true_random=False))
 def test_every_dtype(rows, random):
     specs, kept = ({}, {}), []
     for name, (dtype, shape) in rows.items():
-        bits = libsafetensors.DTYPES[_files.HEADER_NAMES[dtype]][0]
+        bits = libsafetensors.DTYPES[_dtypes.HEADER_NAMES[dtype]][0]
         if bits < 8:
             shape = shape or (1,)
             bits = 8  # float4_e2m1fn_x2: its shape counts bytes.

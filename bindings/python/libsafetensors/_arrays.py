@@ -1,24 +1,16 @@
-"""Names of tensors and of dtypes, and tensors of any library: what the extension asks for when
-names are patterns, when tensors are to be converted, and when a Writer gets more than bytes."""
+"""Many tensors at once: what the extension asks for when names are patterns, and when tensors are
+to be converted or loaded to a device."""
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import _core
-from ._files import HEADER_NAMES
+from ._dtypes import is_kind, known_dtype, numpy_dtype, torch_dtype
+from ._frameworks import check_device, moved
 from ._types import Progress
 
-__all__ = ["dtype_name", "matching", "moved", "numpy_arrays", "numpy_as", "numpy_dtype", "packed",
-           "plan", "torch_as", "torch_dtype", "torch_tensors"]
-
-# Name in a header -> name in ml_dtypes, of what numpy itself lacks.
-_ML_NAMES = {header: name for name, header in HEADER_NAMES.items()
-             if name.startswith(("bfloat", "float8"))}
-_ML_NAMES.update(F4="float4_e2m1fn", F6_E2M3="float6_e2m3fn", F6_E3M2="float6_e3m2fn")
-_ML_HEADERS = {name: header for header, name in _ML_NAMES.items()}
-
+__all__ = ["matching", "numpy_arrays", "numpy_as", "torch_as", "torch_tensors"]
 
 # ── Names ──
 
@@ -44,72 +36,6 @@ def matching(file: _core.File, names: Iterable[str]) -> list[str]:
     return list(found)
 
 
-# ── Dtypes ──
-
-def dtype_name(dtype: Any) -> str:
-    """Name in a header of a dtype of numpy or torch, or of its name there; another str is returned
-    as it is. TypeError for anything else."""
-    if isinstance(dtype, str):
-        name = dtype
-    elif isinstance(dtype, type):
-        name = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}.get(
-            dtype, dtype.__name__)
-    elif hasattr(dtype, "name") and hasattr(dtype, "itemsize"):
-        name = dtype.name  # numpy's
-    elif type(dtype).__module__ == "torch":
-        name = str(dtype).rpartition(".")[2]
-    else:
-        raise TypeError("dtype: expected a name such as \"F32\" or a dtype of numpy or torch, "
-                        "found %s" % type(dtype).__name__)
-    if name in _core.DTYPES:
-        return name
-    header = HEADER_NAMES.get(name) or _ML_HEADERS.get(name)
-    upper = name.upper()
-    return header or (upper if upper in _core.DTYPES else name)
-
-
-def _known(dtype: Any) -> str:
-    """dtype_name. SafetensorError for what the format lacks."""
-    name = dtype_name(dtype)
-    if name not in _core.DTYPES:
-        error = _core.SafetensorError("expected a dtype of the format, found \"%s\"; it has %s"
-                                      % (name, ", ".join(_core.DTYPES)))
-        error.code, error.tensor, error.hint = "dtype_unknown", None, None
-        raise error
-    return name
-
-
-def numpy_dtype(dtype: Any) -> Any:
-    """numpy's dtype of any that dtype_name takes. TypeError if ml_dtypes is missing."""
-    import numpy as np
-
-    from .numpy import _TYPES
-    name = _known(dtype)
-    if name in _TYPES:
-        return np.dtype(_TYPES[name])
-    try:
-        import ml_dtypes
-    except ImportError:
-        raise TypeError("numpy has no dtype for %s: install ml_dtypes" % name) from None
-    return np.dtype(getattr(ml_dtypes, _ML_NAMES[name]))
-
-
-def torch_dtype(dtype: Any) -> Any:
-    """torch's dtype of any that dtype_name takes. TypeError if this torch lacks it."""
-    from .torch import _TYPES
-    name = _known(dtype)
-    if name not in _TYPES:
-        raise TypeError("this torch has no dtype for %s" % name)
-    return _TYPES[name]
-
-
-def _is_kind(dtype: str, wanted: str) -> bool:
-    """Whether a tensor of the dtype is converted when all are: floats to a float, integers to an
-    integer, others to nothing but themselves."""
-    kinds = [_core.DTYPES[name][1].replace("uint", "int") for name in (dtype, wanted)]
-    return dtype != wanted and kinds[0] == kinds[1]
-
-
 # ── Reading ──
 
 def numpy_as(array: Any, dtype: Any) -> Any:
@@ -119,32 +45,18 @@ def numpy_as(array: Any, dtype: Any) -> Any:
 
 def torch_as(tensor: _core.Tensor, device: Any, dtype: Any, copy: bool) -> Any:
     """Tensor.torch with a device or a dtype."""
-    from ._frameworks import check_device
     wanted = None if dtype is None else torch_dtype(dtype)
     return moved(tensor, check_device(device, "torch"), wanted, copy)
-
-
-def moved(tensor: _core.Tensor, target: Any, dtype: Any = None, copy: bool = False) -> Any:
-    """A torch tensor on the target (None: the CPU) and of a dtype of torch.
-
-    What is copied to a device never comes from a private writable map: pinning its pages would
-    break copy-on-write for each of them."""
-    if target is None:
-        found = tensor.torch(copy=copy)
-    else:
-        from ._device import load_one
-        found = load_one(target, tensor)
-    return found if dtype is None else found.to(dtype)
 
 
 def numpy_arrays(file: _core.File, names: Iterable[str] | None, progress: Progress,
                  dtype: Any) -> dict[str, Any]:
     """File.numpy with a dtype: all are read as they are, then converted one at a time."""
-    wanted = _known(dtype)
+    wanted = known_dtype(dtype)
     numpy_dtype(wanted)
     found = file.numpy(names, progress if callable(progress) else None)
     for name in found:
-        if _is_kind(file[name].dtype, wanted):
+        if is_kind(file[name].dtype, wanted):
             found[name] = numpy_as(found[name], wanted)
     return found
 
@@ -153,17 +65,16 @@ def torch_tensors(file: _core.File, names: Iterable[str] | None, progress: Progr
                   dtype: Any, copy: bool, pack: bool = True) -> dict[str, Any]:
     """File.torch with a device or a dtype. pack: whether small tensors on a device may share
     blocks of memory."""
-    from ._frameworks import check_device
     tick = progress if callable(progress) else None
     target = check_device(device, "torch")
-    wanted = None if dtype is None else _known(dtype)
+    wanted = None if dtype is None else known_dtype(dtype)
     kind = None if wanted is None else torch_dtype(wanted)
     if target is None and wanted is None:
         return file.torch(names, tick, copy=copy)
     if isinstance(names, str):
         raise TypeError("names: expected an iterable of str, found one str")
     chosen = [file[name] for name in (file if names is None else matching(file, names))]
-    kinds = [kind if wanted is not None and _is_kind(tensor.dtype, wanted) else None
+    kinds = [kind if wanted is not None and is_kind(tensor.dtype, wanted) else None
              for tensor in chosen]
     if target is not None and chosen and _core.is_local(chosen[0]):
         found = _loaded(chosen, kinds, target, tick, pack)
@@ -206,45 +117,3 @@ def _loaded(tensors: list[_core.Tensor], kinds: list[Any], target: Any,
             found[tensor.name] = one if kind is None else one.to(kind)
         first, done = end, done + size
     return found
-
-
-# ── Writing ──
-
-def _torch() -> Any:
-    """torch, if it was imported: else nobody has a tensor of it."""
-    return sys.modules.get("torch")
-
-
-def _row(name: str, value: Any) -> tuple[str, Any, Any]:
-    """Name, dtype and shape, in the header's terms."""
-    if isinstance(value, (tuple, list)) and len(value) == 2:
-        return name, value[0], value[1]
-    torch = _torch()
-    if torch is not None and isinstance(value, torch.Tensor):
-        from .torch import _dtype_name, _shape
-        return name, _dtype_name(name, value), _shape(value)
-    if hasattr(value, "dtype") and hasattr(value, "shape"):
-        return name, value.dtype, value.shape
-    raise TypeError("tensors[%r]: expected a tensor, or a tuple of dtype and shape, found %s"
-                    % (name, type(value).__name__))
-
-
-def plan(tensors: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-    """The rows of a Writer's plan: names, dtypes and shapes of tensors, or as they are given."""
-    return [_row(name, value) for name, value in tensors.items()]
-
-
-def packed(data: Any, dtype: str) -> Any:
-    """A buffer of the data's elements, packed in C order. The data themselves if they are nothing
-    that could be packed. ValueError for a tensor of another dtype, except of bytes."""
-    torch = _torch()
-    if torch is not None and isinstance(data, torch.Tensor):
-        from .torch import _bytes_of
-        return _bytes_of(data, dtype)
-    if isinstance(data, memoryview):
-        return memoryview(data.tobytes()).cast(data.format)  # type: ignore[call-overload]
-    if hasattr(data, "__array__") and not isinstance(data, _core.Tensor):
-        import numpy as np
-        array = np.asarray(data)
-        return array if array.flags.c_contiguous else np.ascontiguousarray(array)
-    return data

@@ -23,7 +23,7 @@ from typing import Any, Protocol
 import torch
 
 from . import _core
-from .torch import _TYPES
+from ._dtypes import torch_types
 
 __all__ = ["Copy", "CpuDevice", "CudaDevice", "Destination", "Device", "Load", "SLOT_BYTES",
            "Slots", "Targets", "device_of", "fill", "load", "load_one", "load_small",
@@ -297,7 +297,7 @@ def shape_of(tensor: _core.Tensor) -> tuple[int, ...]:
 
 
 def _dtype_of(tensor: _core.Tensor) -> torch.dtype:
-    known = _TYPES.get(tensor.dtype)
+    known = torch_types().get(tensor.dtype)
     if known is None:
         raise TypeError("torch has no dtype for %s" % tensor.dtype)
     return known

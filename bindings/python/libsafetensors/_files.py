@@ -9,26 +9,14 @@ from typing import Any
 
 from . import _core
 from ._core import SafetensorError
+from ._dtypes import HEADER_NAMES
 from ._types import Backend, BytesOptions, Level, Mode, SaveOptions, Unpack
 
-__all__ = ["DEFAULT_BACKEND", "HEADER_NAMES", "bytes_view", "check_metadata", "check_path",
-           "check_target", "check_type", "header_name", "official_name", "open_bytes", "open_file",
-           "write_bytes", "write_file"]
+__all__ = ["DEFAULT_BACKEND", "bytes_view", "check_metadata", "check_path", "check_target",
+           "check_type", "header_name", "open_bytes", "open_file", "write_bytes", "write_file"]
 
 # Their arrays get memory of their own with either backend; only torch shares the map.
 _OWN_MEMORY = ("numpy", "tensorflow", "jax", "mlx", "paddle")
-
-# What programs import from the official package's modules of frameworks, too.
-_OFFICIAL_NAMES = ("TensorSpec", "deserialize", "safe_open", "serialize", "serialize_file")
-
-# Name of a dtype in numpy and torch -> name in a header, in the order of the error message.
-HEADER_NAMES = {
-    "bool": "BOOL", "int8": "I8", "uint8": "U8", "int16": "I16", "uint16": "U16",
-    "int32": "I32", "uint32": "U32", "int64": "I64", "uint64": "U64", "float16": "F16",
-    "float32": "F32", "float64": "F64", "bfloat16": "BF16", "float8_e4m3fn": "F8_E4M3",
-    "float8_e4m3fnuz": "F8_E4M3FNUZ", "float8_e5m2": "F8_E5M2",
-    "float8_e5m2fnuz": "F8_E5M2FNUZ", "float8_e8m0fnu": "F8_E8M0", "float4_e2m1fn_x2": "F4",
-    "complex64": "C64"}
 
 # The official package's message for each of our codes; programs search for these words.
 _JSON = "invalid JSON in header"
@@ -59,15 +47,6 @@ def reword(error: SafetensorError, doing: str) -> SafetensorError:
         sentence %= error.tensor
     error.args = (": ".join(part for part in (doing, sentence, str(error)) if part),)
     return error
-
-
-def official_name(module: str, name: str) -> Any:
-    """For __getattr__ of a framework's module: a name of the official top level, which is imported
-    only when it is asked for."""
-    if name not in _OFFICIAL_NAMES:
-        raise AttributeError("module %r has no attribute %r" % (module, name))
-    from . import _official
-    return getattr(_official, name)
 
 
 def check_type(value: Any, kind: type, argument: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Callable
 from . import _core
 from ._core import SafetensorError
 
-__all__ = ["FRAMEWORKS", "PADDLE_BITS", "check_device", "maker", "paddle_integer",
+__all__ = ["FRAMEWORKS", "PADDLE_BITS", "check_device", "maker", "moved", "paddle_integer",
            "paddle_tensor"]
 
 FRAMEWORKS = {"pt": "torch", "torch": "torch", "pytorch": "torch",
@@ -44,6 +44,19 @@ def check_device(device: Any, framework: str) -> Any:
 
 # ── Tensors of each framework ──
 
+def moved(tensor: _core.Tensor, target: Any, dtype: Any = None, copy: bool = False) -> Any:
+    """A torch tensor on the target (None: the CPU) and of a dtype of torch.
+
+    What is copied to a device never comes from a private writable map: pinning its pages would
+    break copy-on-write for each of them."""
+    if target is None:
+        found = tensor.torch(copy=copy)
+    else:
+        from ._device import load_one
+        found = load_one(target, tensor)
+    return found if dtype is None else found.to(dtype)
+
+
 def paddle_integer(width: int) -> str:
     """numpy's name of the integers whose bits paddle reinterprets: signed for 2 bytes, because
     paddle takes uint16 for bfloat16 itself."""
@@ -70,7 +83,6 @@ def maker(framework: str, device: Any) -> Callable[[_core.Tensor], Any]:
         __import__("torch")
         if device is None:
             return _core.Tensor.torch
-        from ._arrays import moved
         return lambda tensor: moved(tensor, device)
     if framework == "tensorflow":
         from tensorflow import convert_to_tensor

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Literal, TypedDict
 
 from . import _core
-from ._arrays import dtype_name
+from ._dtypes import dtype_name
 from ._core import Tensor
 from ._progress import watch
 from ._types import Path, Progress, Unpack, parse

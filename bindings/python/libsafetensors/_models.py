@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from . import _core, _device
-from ._arrays import moved
-from .torch import _TYPES
+from ._dtypes import torch_types
+from ._frameworks import moved
 
 __all__ = ["read_state"]
 
@@ -102,6 +102,7 @@ def read_state(model: torch.nn.Module, file: _core.File, place: Any) -> dict[str
 
     After an error the model's values are unspecified."""
     free, plain = _destinations(model)
+    types = torch_types()
     state: dict[str, torch.Tensor] = {}
     straight: list[tuple[_core.Tensor, torch.Tensor]] = []
     convert: list[tuple[_core.Tensor, torch.Tensor]] = []
@@ -109,10 +110,10 @@ def read_state(model: torch.nn.Module, file: _core.File, place: Any) -> dict[str
         into = free.get(name)
         shape = _device.shape_of(tensor)
         if into is not None and into.shape == shape and _is_free(into):
-            alike = into.dtype is _TYPES.get(tensor.dtype) and into.is_contiguous()
+            alike = into.dtype is types.get(tensor.dtype) and into.is_contiguous()
             (straight if alike else convert).append((tensor, into))
             state[name] = into
-        elif plain and tensor.dtype in _TYPES and (
+        elif plain and tensor.dtype in types and (
                 into is None or into.ndim and len(shape) and into.shape != shape):
             # Only its name or its shape is looked at.
             state[name] = moved(tensor, torch.device("meta"))

@@ -28,6 +28,17 @@ __version__ = OFFICIAL_VERSION
 """The release of the official package whose interface this implements."""
 
 
+# What programs import from the official modules of frameworks, too.
+_OFFICIAL_NAMES = ("TensorSpec", "deserialize", "safe_open", "serialize", "serialize_file")
+
+
+def official_name(module: str, name: str) -> Any:
+    """For __getattr__ of a framework's module: a name of the official top level."""
+    if name not in _OFFICIAL_NAMES:
+        raise AttributeError("module %r has no attribute %r" % (module, name))
+    return globals()[name]
+
+
 class safe_open:
     """Opens a file and loads tensors on demand.
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._core import SafetensorError
+from ._frameworks import moved
+from ._slices import _is_basic
 
 if TYPE_CHECKING:
     from ._device import Device, Load
@@ -31,7 +33,6 @@ def chosen_tensors(file: _core.File, plan: Mapping[str, Any] | None,
 
 
 def _part(name: str, tensor: _core.Tensor, index: Any) -> _core.Tensor:
-    from ._slices import _is_basic
     if index is None:
         return tensor
     if not _is_basic(index):
@@ -88,7 +89,6 @@ class PrefetchLoader:
 
     def _hand_out(self, name: str) -> Any:
         if self._stream is None:
-            from ._arrays import moved
             found = moved(self._tensors[name], self._place)
         else:
             found = self._stream.take(self._numbers[name])

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from . import _core
-from ._arrays import dtype_name
+from ._dtypes import dtype_name
 from ._progress import watch
 from ._results import (CheckResult, ConvertResult, DiffResult, EditResult, FitsResult, HashResult,
                        InfoResult, LsResult)

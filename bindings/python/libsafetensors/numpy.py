@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._files import (header_name, official_name, open_bytes, open_file, write_bytes,
-                     write_file)
+from ._dtypes import HEADER_NAMES, ML_NAMES
+from ._files import header_name, open_bytes, open_file, write_bytes, write_file
 from ._types import Backend, BytesOptions, Progress, SaveOptions, Source, Target, Unpack
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ __all__ = ["save", "save_file", "load", "load_file"]
 
 
 def __getattr__(name: str) -> Any:
+    from ._official import official_name
     return official_name(__name__, name)
 
-_TYPES = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "I64": np.int64,
-          "U64": np.uint64, "I32": np.int32, "U32": np.uint32, "I16": np.int16,
-          "U16": np.uint16, "I8": np.int8, "U8": np.uint8, "BOOL": bool, "C64": np.complex64}
+_TYPES = {header: bool if header == "BOOL" else getattr(np, name)
+          for name, header in HEADER_NAMES.items() if header not in ML_NAMES}
 
 # numpy has one element of these per byte, a file packs them: bits of an element.
 _PACKED = {"float4_e2m1fn": (4, "F4"), "float6_e2m3fn": (6, "F6_E2M3"),

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from . import _core
-from ._files import (DEFAULT_BACKEND, HEADER_NAMES, check_metadata, official_name, open_bytes,
-                     open_file, write_bytes, write_file)
+from ._dtypes import torch_types
+from ._files import (DEFAULT_BACKEND, check_metadata, open_bytes, open_file, write_bytes,
+                     write_file)
 from ._frameworks import check_device
 from ._types import Backend, BytesOptions, Path, Progress, SaveOptions, Source, Target, Unpack
 
@@ -31,13 +32,12 @@ __all__ = ["save", "save_file", "load", "load_file", "save_model", "load_model",
 
 
 def __getattr__(name: str) -> Any:
+    from ._official import official_name
     return official_name(__name__, name)
 
 
-# Dtypes of this version of torch -> name in a header.
-_NAMES: dict[torch.dtype, str] = {getattr(torch, name): header
-                                  for name, header in HEADER_NAMES.items() if hasattr(torch, name)}
-_TYPES = {header: dtype for dtype, header in _NAMES.items()}
+_TYPES: dict[str, torch.dtype] = torch_types()
+_NAMES = {dtype: header for header, dtype in _TYPES.items()}
 _SIZE = {dtype: dtype.itemsize for dtype in _NAMES}
 """Bytes of one element in torch."""
 

@@ -154,6 +154,8 @@ bool pysft_path_is(const char *path, const char *what);
 /* The package's own modules for what is said better in Python: conversions of arrays, and how
  * objects are shown and pickled. */
 #define PYSFT_ARRAYS "libsafetensors._arrays"
+#define PYSFT_DTYPES "libsafetensors._dtypes"
+#define PYSFT_WRITER "libsafetensors._writer"
 #define PYSFT_VIEWS "libsafetensors._views"
 
 /* ── Arguments ───────────────────────────────────────────────────────────── */

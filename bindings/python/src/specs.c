@@ -41,7 +41,7 @@ static bool dtype_take(pysft_state *state, PyObject *dtype, sft_spec *spec) {
         && sft_dtype_parse(name, &spec->dtype))
         return true;
     if (PyErr_Occurred()) return false;
-    PyObject *known = pysft_import_call(PYSFT_ARRAYS, "dtype_name", dtype);
+    PyObject *known = pysft_import_call(PYSFT_DTYPES, "dtype_name", dtype);
     bool taken = known && name_take(state, known, spec);
     Py_XDECREF(known);
     return taken;

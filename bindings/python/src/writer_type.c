@@ -195,7 +195,7 @@ static int find_seeking(writer_object *self, writer_call *call) {
 /* Tuples of name, dtype and shape, or a mapping of names to tensors or to dtype and shape. */
 static int take_plan(writer_call *call, PyObject *tensors) {
     bool is_mapping = PyDict_Check(tensors) || PyObject_HasAttrString(tensors, "items");
-    PyObject *rows = is_mapping ? pysft_import_call(PYSFT_ARRAYS, "plan", tensors)
+    PyObject *rows = is_mapping ? pysft_import_call(PYSFT_WRITER, "plan", tensors)
                                 : Py_NewRef(tensors);
     bool taken = rows && pysft_specs_take(call->state, rows, 3, &call->specs);
     Py_XDECREF(rows);
@@ -305,7 +305,7 @@ static PyObject *packed_of(PyObject *data, sft_dtype dtype) {
         PyErr_Clear();
         if (packed) return Py_NewRef(data);
     }
-    return pysft_import_apply(PYSFT_ARRAYS, "packed",
+    return pysft_import_apply(PYSFT_WRITER, "packed",
                               Py_BuildValue("(Os)", data, sft_dtype_describe(dtype)->name));
 }
 

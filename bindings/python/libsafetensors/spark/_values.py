@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
-from .._files import HEADER_NAMES
+from .._dtypes import HEADER_NAMES
 from ._session import with_hints
 
 __all__ = ["LARGEST", "arr_to_st", "binary_to_numpy", "column_of", "elements", "packed",
@@ -340,7 +340,7 @@ def binary_to_numpy(column: Any, dtype: str, shape: Sequence[int] = ()) -> Any:
     import numpy as np
     import pyarrow.compute as pc
 
-    from .._arrays import numpy_dtype
+    from .._dtypes import numpy_dtype
     if _bits(dtype) % 8:
         raise ValueError("dtype: expected one whose elements are whole bytes, found " + dtype)
     kind = numpy_dtype(dtype)
